@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+# gpups_kernels(target NAME...): adds kernels/NAME.cu to the target, as a host object made by the C++ compiler (from a
+# generated one-line file) and, with CUDA, as a device object made by nvcc.
+function(gpups_kernels target)
+  foreach(name IN LISTS ARGN)
+    set(body ${CMAKE_CURRENT_SOURCE_DIR}/${name}.cu)
+    set(host ${CMAKE_CURRENT_BINARY_DIR}/host/${name}.cpp)
+    file(CONFIGURE OUTPUT ${host} CONTENT "#include \"@body@\"\n" @ONLY)
+    target_sources(${target} PRIVATE ${host})
+    if(GPUPS_HAS_CUDA)
+      target_sources(${target} PRIVATE ${body})
+    endif()
+  endforeach()
+endfunction()

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# What a build can choose.
+option(GPUPS_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(GPUPS_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
+set(GPUPS_CUDA AUTO CACHE STRING "Device code: AUTO (where nvcc is found), ON or OFF")
+set(GPUPS_CUDA_ARCHITECTURES "80;90;100" CACHE STRING "Compute capabilities of the device code")
+set(GPUPS_HOST_ARCH native CACHE STRING "Machine that host code is made for: native, x86-64-v3, x86-64-v4 or empty")
+set(GPUPS_SANITIZE "" CACHE STRING "Sanitizers for host code, as in -fsanitize=")
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# One set of flags for everything of ours. Assertions stay on in Debug builds only.
+add_library(gpups_flags INTERFACE)
+add_library(gpups::flags ALIAS gpups_flags)
+target_compile_options(gpups_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wno-unknown-pragmas>
+  $<$<COMPILE_LANGUAGE:CXX>:-fno-math-errno -fno-trapping-math>)
+if(GPUPS_HOST_ARCH)
+  target_compile_options(gpups_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=${GPUPS_HOST_ARCH}>)
+endif()
+if(GPUPS_SANITIZE)
+  target_compile_options(gpups_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${GPUPS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>)
+  target_link_options(gpups_flags INTERFACE -fsanitize=${GPUPS_SANITIZE})
+endif()
+find_program(GPUPS_CCACHE ccache)
+if(GPUPS_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${GPUPS_CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${GPUPS_CCACHE})
+endif()

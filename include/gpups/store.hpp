@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameter server: tables of rows, sharded over the ranks of a group, trained in steps.
+//
+//   Prepared batch = store.prepare(stream, clock, {...}, samples);  // some steps ahead, any thread
+//   store.wait_ready(batch);                                       // every row of the batch is here
+//   store.pull(stream, batch, rows);                               // (distinct keys, dim) per table
+//   ... compute gradients from `rows` ...
+//   store.push(stream, batch, gradients);                          // summed exactly; nothing is applied yet
+//   store.advance_clock();                                         // owners sum over ranks and apply
+//
+// Training is synchronous: a read at clock c sees every update of every rank up to clock c - 1. Sums are exact, so
+// tables end with the same bits for every number of ranks and threads, as long as each global batch is the same.
+//
+// Threads: `prepare` and `stats` may be called from any thread at any time. All other calls are for one thread at a
+// time, the training thread. Calls marked *collective* must be made by all ranks, in the same order, between steps:
+// after `advance_clock` and before the next `push`. What goes wrong in the background is thrown by the next call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gpups/array.hpp"
+#include "gpups/device.hpp"
+#include "gpups/group.hpp"
+#include "gpups/stats.hpp"
+#include "gpups/stream.hpp"
+#include "gpups/table.hpp"
+#include "gpups/types.hpp"
+
+namespace gpups {
+
+struct StoreOptions {
+  Device device{};
+  int threads = 0;                 // cores of this rank on the host; 0: its even share of the machine
+  std::uint64_t seed = 1;          // of initial values
+  double peer_timeout_s = 60;      // how long a rank may stay silent while it is awaited
+};
+
+// One table's part of a batch: a sparse matrix with an entry for each use of a row. Entry i says that source
+// `sources[i]` contributes to the gradient of row `keys[i]`, times a coefficient given in `push`. Arrays are on the
+// device of the store and may go once `prepare` has returned.
+struct TableBatch {
+  TableId table{};
+  View<Key const> keys{};               // (entries); a key may occur any number of times
+  View<std::uint32_t const> sources{};  // (entries); empty: entry i has source i
+  // For pooled look-ups, instead of `sources`: bag b is made of the entries offsets[b] .. offsets[b+1]-1, and b is
+  // their source. (bags + 1), non-decreasing, from 0 to entries.
+  View<std::uint32_t const> offsets{};
+};
+
+// A batch whose distinct keys are known and announced. Cheap to move; a copy is the same batch. Its arrays stay until
+// the batch has been pushed, the clock advanced and the last copy is gone.
+class Prepared {
+ public:
+  Prepared() = default;
+
+  Clock clock() const;
+  std::size_t samples() const;
+  // Number of TableBatches; the calls below number them from 0 in the order given to `prepare`.
+  std::size_t parts() const;
+  TableId table(std::size_t part) const;
+  std::size_t entries(std::size_t part) const;
+  // Number of distinct keys: the rows that `pull` writes.
+  std::size_t rows(std::size_t part) const;
+  View<Key const> keys(std::size_t part) const;                 // (rows)
+  View<std::uint32_t const> positions(std::size_t part) const;  // (entries), the row of each entry, < rows
+
+  struct Impl;
+  explicit Prepared(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<Impl> const& impl() const { return impl_; }
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+// One table's gradients: the gradient of a key is the sum over its entries of coefficient * sources.row(source).
+struct TableGradients {
+  MatrixView<float const> sources{};      // (number of sources, dim)
+  View<float const> coefficients{};       // (entries); empty: all 1
+};
+
+enum class Pooling { kSum, kMean };
+
+// An application's own state in a checkpoint, by name: dense layers, data position, configuration.
+struct Blob {
+  std::string name;
+  std::string bytes;
+};
+
+class Store {
+ public:
+  // Joins the group's protocol. Ranks must agree on the seed. Throws Error when the device is not there.
+  Store(Group group, StoreOptions const& options);
+  ~Store();
+  Store(Store&&) noexcept;
+
+  Rank rank() const;
+  int ranks() const;
+  StoreOptions const& options() const;
+  // A stream on the store's device that uses this rank's share of the cores. Each thread wants one of its own.
+  Stream make_stream() const;
+
+  // Adds a table, before anything is prepared, in the same order with the same options on every rank.
+  TableId add_table(TableOptions const& options);
+  TableOptions const& table(TableId table) const;
+  // What the tables will take on this rank's device with their `expected_rows`, before anything is allocated.
+  std::vector<MemoryLine> memory_plan() const;
+
+  // -- a step --
+
+  // Finds the distinct keys of a batch and announces that this rank reads them at `clock`: the rows will be there
+  // without asking. At most one batch of a rank has a given clock; prepare four or more steps ahead where latency
+  // matters. samples: of this rank in the batch; gradients are divided by their sum over the ranks. Waits for
+  // `stream`, touches no table, inserts nothing.
+  Prepared prepare(Stream& stream, Clock clock, std::span<TableBatch const> tables, std::size_t samples);
+
+  // Blocks until all rows of the batch can be read. REQUIRES: batch.clock() == clock().
+  void wait_ready(Prepared const& batch);
+
+  // Writes the values of the batch's distinct keys to rows[part], of at least (batch.rows(part), dim), in the order of
+  // batch.keys(part). Queued on `stream`.
+  void pull(Stream& stream, Prepared const& batch, std::span<MatrixView<float> const> rows);
+
+  // Writes to out, (bags, dim), the sum or mean of the rows of each bag; an empty bag gives zeros. The part must have
+  // been prepared with offsets. Queued on `stream`.
+  void pull_pooled(Stream& stream, Prepared const& batch, std::size_t part, Pooling pooling, MatrixView<float> out);
+
+  // Sums the gradients of a batch, one element for each part. Each batch is pushed once. Sources and coefficients may
+  // go when `stream` has done the work queued here. For mean pooling give coefficients of 1 / bag size.
+  void push(Stream& stream, Prepared const& batch, std::span<TableGradients const> gradients);
+
+  // Ends the step: once every rank has done so, owners apply its gradients. Does not wait. `signal`: bits for all
+  // ranks to see, such as "please stop". A rank without samples at this clock just calls this.
+  void advance_clock(std::uint32_t signal = 0);
+
+  // The step that comes next: the number of calls of advance_clock(), or what a checkpoint said.
+  Clock clock() const;
+
+  // Blocks until the step before clock() is applied on every owner. Throws GradientError where it was refused.
+  void wait_flush();
+
+  // The bits that any rank passed to the last advance_clock(). REQUIRES: wait_flush() or wait_ready() since.
+  std::uint32_t signals() const;
+
+  // -- between steps --
+
+  // Blocks until every rank has come here. Collective.
+  void wait_barrier();
+  // Every rank's bytes, in rank order; for small things. Collective.
+  std::vector<std::string> wait_gather(std::string const& mine);
+  // Sums over the ranks; the sum of integers has no order. Collective.
+  void wait_sum(std::span<std::int64_t> values);
+
+  // Reads rows wherever they are, as of the last complete step; inserts, counts and moves nothing. A key without a row
+  // gives its initial value and found[i] = 0. out is (keys, dim); arrays on the store's device. `found` may be empty.
+  // Waits. Not collective, but every other rank must keep its store until all are done: end with wait_barrier().
+  void lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out, View<std::uint8_t> found);
+
+  // Sets values, wherever the rows are or will be; new rows get initial optimizer state. Keys must be distinct.
+  // Collective; a rank may bring no keys. values is (keys, dim).
+  void assign(Stream& stream, TableId table, View<Key const> keys, MatrixView<float const> values);
+
+  // Calls `visit` with this rank's rows, a bounded number at a time, in no particular order. Arrays are on the store's
+  // device and are reused for the next call.
+  void scan(Stream& stream, TableId table,
+            std::function<void(View<Key const> keys, MatrixView<float const> values)> const& visit);
+
+  // Rows over all ranks. Collective.
+  std::size_t size(TableId table);
+
+  // A 64-bit digest of keys, values, optimizer state and counters of all rows of all tables, whatever the number of
+  // ranks and the order of rows. Collective.
+  std::uint64_t table_hash();
+
+  // Writes tables, clock, and rank 0's blobs below `folder`, which is made if need be. All ranks write at once; the
+  // manifest is put in place last, so the folder holds either the last or the new checkpoint, whole. Training goes on
+  // with the same bits. Needs a file system that all ranks see. Collective.
+  void save(std::filesystem::path const& folder, std::span<Blob const> blobs);
+
+  // Loads what `save` wrote, on any number of ranks, into the same tables, before anything is prepared. Returns the
+  // blobs. Throws Error, before any row has changed on any rank, where a file is missing, cut or altered (checksums)
+  // or does not match the tables, naming what differs. Collective.
+  std::vector<Blob> restore(std::filesystem::path const& folder);
+
+  // Counters of this rank. Any thread.
+  Stats stats() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// The blobs of a checkpoint, without a store: for reading a configuration before there are tables. Throws Error.
+std::vector<Blob> read_blobs(std::filesystem::path const& folder);
+
+}  // namespace gpups

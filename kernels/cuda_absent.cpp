@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CUDA runtime of a build without CUDA: no device is ever found.
+#include "gpups/error.hpp"
+#include "kernels/cuda_runtime.hpp"
+
+namespace gpups::cuda {
+namespace {
+
+[[noreturn]] void absent() {
+  throw Error("a CUDA device was asked for (this build has no device code): use device 'host', or build with nvcc");
+}
+
+}  // namespace
+
+int device_count() { return 0; }
+void use_device(int) { absent(); }
+MemoryInfo memory_info(int) { absent(); }
+void* allocate(int, std::size_t) { absent(); }
+void release(int, void*) noexcept {}
+void copy(int, void*, void*, void const*, std::size_t) { absent(); }
+void fill_bytes(int, void*, void*, unsigned char, std::size_t) { absent(); }
+void* create_stream(int) { absent(); }
+void destroy_stream(int, void*) noexcept {}
+void wait_stream(int, void*) { absent(); }
+void* record_event(int, void*) { absent(); }
+void destroy_event(int, void*) noexcept {}
+bool event_done(int, void*) { absent(); }
+void wait_event(int, void*) { absent(); }
+void stream_after(int, void*, void*) { absent(); }
+
+}  // namespace gpups::cuda

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/cuda_runtime.hpp"
+
+#include <string>
+
+#include "gpups/error.hpp"
+
+namespace gpups {
+
+void check_cuda(cudaError_t result, char const* doing) {
+  if (result == cudaSuccess) return;
+  throw Error(std::string("CUDA says '") + cudaGetErrorString(result) + "' (while " + doing +
+              "): run compute-sanitizer if it is an access error, else check the device with nvidia-smi");
+}
+
+namespace cuda {
+
+int device_count() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
+void use_device(int device) { check_cuda(cudaSetDevice(device), "choosing a device"); }
+
+MemoryInfo memory_info(int device) {
+  use_device(device);
+  MemoryInfo info{};
+  check_cuda(cudaMemGetInfo(&info.free, &info.total), "reading the size of the memory");
+  return info;
+}
+
+void* allocate(int device, std::size_t bytes) {
+  use_device(device);
+  void* block = nullptr;
+  auto const result = cudaMalloc(&block, bytes);
+  if (result == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();
+    return nullptr;
+  }
+  check_cuda(result, "allocating memory");
+  return block;
+}
+
+void release(int device, void* block) noexcept {
+  (void)cudaSetDevice(device);
+  (void)cudaFree(block);
+}
+
+void copy(int device, void* stream, void* to, void const* from, std::size_t bytes) {
+  use_device(device);
+  check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, static_cast<cudaStream_t>(stream)), "copying");
+}
+
+void fill_bytes(int device, void* stream, void* to, unsigned char byte, std::size_t bytes) {
+  use_device(device);
+  check_cuda(cudaMemsetAsync(to, byte, bytes, static_cast<cudaStream_t>(stream)), "filling memory");
+}
+
+void* create_stream(int device) {
+  use_device(device);
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+  return stream;
+}
+
+void destroy_stream(int device, void* stream) noexcept {
+  (void)cudaSetDevice(device);
+  (void)cudaStreamDestroy(static_cast<cudaStream_t>(stream));
+}
+
+void wait_stream(int device, void* stream) {
+  use_device(device);
+  check_cuda(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "waiting for a stream");
+}
+
+void* record_event(int device, void* stream) {
+  use_device(device);
+  cudaEvent_t event = nullptr;
+  check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event");
+  check_cuda(cudaEventRecord(event, static_cast<cudaStream_t>(stream)), "recording an event");
+  return event;
+}
+
+void destroy_event(int device, void* event) noexcept {
+  (void)cudaSetDevice(device);
+  (void)cudaEventDestroy(static_cast<cudaEvent_t>(event));
+}
+
+bool event_done(int device, void* event) {
+  use_device(device);
+  auto const result = cudaEventQuery(static_cast<cudaEvent_t>(event));
+  if (result == cudaErrorNotReady) return false;
+  check_cuda(result, "asking for an event");
+  return true;
+}
+
+void wait_event(int device, void* event) {
+  use_device(device);
+  check_cuda(cudaEventSynchronize(static_cast<cudaEvent_t>(event)), "waiting for an event");
+}
+
+void stream_after(int device, void* stream, void* event) {
+  use_device(device);
+  check_cuda(cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), static_cast<cudaEvent_t>(event)),
+             "ordering a stream after an event");
+}
+
+}  // namespace cuda
+}  // namespace gpups

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/gather.hpp"
+
+#include "kernels/launch.hpp"
+
+namespace gpups::kernels {
+
+template <Space S>
+void run(Exec<S> ex, Gather const& g) {
+  each_row(ex, g.ids.size(), [g] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    float const* const from = g.rows.row(g.ids[i]);
+    float* const to = g.out.row(i);
+    lanes.each(g.out.stride(), [=](std::size_t j) { to[j] = from[j]; });
+  });
+}
+
+GPUPS_KERNEL(gather, Gather)
+
+}  // namespace gpups::kernels

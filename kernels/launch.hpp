@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// How bodies run. A kernel is a loop over elements, each(), or over rows, each_row(), whose body is written once and
+// marked GPUPS_FN. This is the only file with a launch in it.
+//
+// A row is handled by a team of lanes: 16 threads of a GPU, or the vector unit of one host thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/arena.hpp"
+#include "kernels/space.hpp"
+
+#ifdef __CUDACC__
+#include "kernels/cuda_runtime.hpp"
+#define GPUPS_FN __device__
+#define GPUPS_ANY_FN __host__ __device__
+#else
+#define GPUPS_FN
+#define GPUPS_ANY_FN
+#endif
+
+namespace gpups::kernels {
+
+// Lanes of a team, and the number of partial sums of a reduction everywhere.
+inline constexpr std::size_t kLanes = 16;
+
+// The team of lanes that a row's body is given.
+struct HostLanes {
+  // Calls f(j) for j < n, in any order. REQUIRES: calls for different j touch different elements.
+  template <class F>
+  void each(std::size_t n, F f) const {
+#pragma GCC ivdep
+    for (std::size_t j = 0; j < n; ++j) f(j);
+  }
+  // The sum of f(j) for j < n, the same for all lanes. Element j goes to partial sum j % 16; these are added in pairs
+  // of equal distance, so the order is the same for every machine and space.
+  template <class F>
+  float sum(std::size_t n, F f) const {
+    float part[kLanes] = {};
+    std::size_t j = 0;
+    for (; j + kLanes <= n; j += kLanes) {
+#pragma GCC ivdep
+      for (std::size_t k = 0; k < kLanes; ++k) part[k] += f(j + k);
+    }
+    for (std::size_t k = 0; j + k < n; ++k) part[k] += f(j + k);
+    for (std::size_t half = kLanes / 2; half > 0; half /= 2) {
+      for (std::size_t k = 0; k < half; ++k) part[k] += part[k + half];
+    }
+    return part[0];
+  }
+  // True in one lane: for what is written once per row.
+  bool first() const { return true; }
+};
+
+// Elements or rows of a block: boundaries are fixed by n alone.
+inline constexpr std::size_t kBlockElements = 8192;
+inline constexpr std::size_t kBlockRows = 128;
+
+template <class F>
+void each(HostExec ex, std::size_t n, F f) {
+  ex.arena->blocks((n + kBlockElements - 1) / kBlockElements, [&](std::size_t block) {
+    std::size_t const first = block * kBlockElements;
+    std::size_t const last = first + kBlockElements < n ? first + kBlockElements : n;
+#pragma GCC ivdep
+    for (std::size_t i = first; i < last; ++i) f(i);
+  });
+}
+
+template <class F>
+void each_row(HostExec ex, std::size_t n, F f) {
+  ex.arena->blocks((n + kBlockRows - 1) / kBlockRows, [&](std::size_t block) {
+    std::size_t const first = block * kBlockRows;
+    std::size_t const last = first + kBlockRows < n ? first + kBlockRows : n;
+    for (std::size_t i = first; i < last; ++i) f(i, HostLanes{});
+  });
+}
+
+#ifdef __CUDACC__
+struct DeviceLanes {
+  unsigned lane;  // 0 .. 15
+  unsigned mask;  // of the team in its warp
+
+  template <class F>
+  __device__ void each(std::size_t n, F f) const {
+    for (std::size_t j = lane; j < n; j += kLanes) f(j);
+    __syncwarp(mask);
+  }
+  template <class F>
+  __device__ float sum(std::size_t n, F f) const {
+    float part = 0;
+    for (std::size_t j = lane; j < n; j += kLanes) part += f(j);
+    for (unsigned half = kLanes / 2; half > 0; half /= 2) part += __shfl_xor_sync(mask, part, half, kLanes);
+    return part;
+  }
+  __device__ bool first() const { return lane == 0; }
+};
+
+inline constexpr unsigned kBlockThreads = 256;
+
+template <class F>
+__global__ void each_kernel(std::size_t n, F f) {
+  std::size_t const step = std::size_t{gridDim.x} * blockDim.x;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) f(i);
+}
+
+template <class F>
+__global__ void each_row_kernel(std::size_t n, F f) {
+  unsigned const lane = threadIdx.x % kLanes;
+  DeviceLanes const lanes{lane, 0xFFFFU << (threadIdx.x % 32 / kLanes * kLanes)};
+  std::size_t const step = std::size_t{gridDim.x} * blockDim.x / kLanes;
+  for (std::size_t i = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) / kLanes; i < n; i += step) f(i, lanes);
+}
+
+// Enough blocks for the work, and no more than keep the largest GPU busy.
+inline unsigned grid_size(std::size_t threads) {
+  std::size_t const blocks = (threads + kBlockThreads - 1) / kBlockThreads;
+  return static_cast<unsigned>(blocks < 16384 ? blocks : 16384);
+}
+
+template <class F>
+void each(DeviceExec ex, std::size_t n, F f) {
+  if (n == 0) return;
+  each_kernel<<<grid_size(n), kBlockThreads, 0, static_cast<cudaStream_t>(ex.stream)>>>(n, f);
+  check_cuda(cudaGetLastError(), "launching a kernel");
+}
+
+template <class F>
+void each_row(DeviceExec ex, std::size_t n, F f) {
+  if (n == 0) return;
+  each_row_kernel<<<grid_size(n * kLanes), kBlockThreads, 0, static_cast<cudaStream_t>(ex.stream)>>>(n, f);
+  check_cuda(cudaGetLastError(), "launching a kernel");
+}
+using NativeLanes = DeviceLanes;
+#else
+using NativeLanes = HostLanes;
+#endif
+
+}  // namespace gpups::kernels

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of arrays. Freed blocks are kept in a list for their size class, since batches of nearly equal size come and
+// go every step, and fresh pages of the operating system cost more than the work done on them.
+#include <sys/mman.h>
+
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "gpups/array.hpp"
+#include "kernels/check.hpp"
+#include "kernels/cuda_runtime.hpp"
+#include "kernels/stream_impl.hpp"
+
+namespace gpups::memory {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+// Four classes for each power of two: at most a quarter is wasted.
+std::size_t class_bytes(std::size_t bytes) {
+  std::size_t const least = 256;
+  if (bytes <= least) return least;
+  std::size_t const step = std::bit_floor(bytes - 1) / 4;
+  return (bytes + step - 1) / step * step;
+}
+
+class Pool {
+ public:
+  explicit Pool(Device device) : device_(device) {}
+
+  void* allocate(std::size_t bytes) {
+    std::size_t const size = class_bytes(bytes);
+    std::lock_guard lock(mutex_);
+    auto& blocks = free_[size];
+    void* block = nullptr;
+    if (!blocks.empty()) {
+      block = blocks.back();
+      blocks.pop_back();
+      usage_.bytes_cached -= size;
+    } else {
+      block = fresh(size);
+      if (block == nullptr) {
+        trim();
+        block = fresh(size);
+      }
+      GPUPS_REQUIRE(block != nullptr, "no memory for {} bytes on {} ({} are in use): use smaller tables or more ranks",
+                    size, to_string(device_), usage_.bytes);
+    }
+    usage_.bytes += size;
+    usage_.bytes_peak = std::max(usage_.bytes_peak, usage_.bytes);
+    return block;
+  }
+
+  void release(void* block, std::size_t bytes) noexcept {
+    std::size_t const size = class_bytes(bytes);
+    std::lock_guard lock(mutex_);
+    usage_.bytes -= size;
+    try {
+      free_[size].push_back(block);
+      usage_.bytes_cached += size;
+    } catch (std::bad_alloc const&) {
+      give_back(block);
+    }
+  }
+
+  Usage usage() {
+    std::lock_guard lock(mutex_);
+    return usage_;
+  }
+
+ private:
+  void* fresh(std::size_t size) {
+    if (!device_.is_host()) return cuda::allocate(device_.index, size);
+    bool const huge = size >= kHugePage;
+    std::size_t const align = huge ? kHugePage : 64;
+    void* const block = std::aligned_alloc(align, (size + align - 1) / align * align);
+    if (huge && block != nullptr) madvise(block, size, MADV_HUGEPAGE);
+    return block;
+  }
+
+  void give_back(void* block) noexcept {
+    device_.is_host() ? std::free(block) : cuda::release(device_.index, block);
+  }
+
+  void trim() {
+    for (auto& [size, blocks] : free_) {
+      for (void* block : blocks) give_back(block);
+      blocks.clear();
+    }
+    usage_.bytes_cached = 0;
+  }
+
+  Device device_;
+  std::mutex mutex_;
+  std::map<std::size_t, std::vector<void*>> free_;
+  Usage usage_{};
+};
+
+// Pools live as long as the process: arrays of any lifetime may come back to them.
+Pool& pool(Device device) {
+  static std::mutex mutex;
+  static auto& pools = *new std::map<int, Pool*>;
+  static Pool& host = *new Pool(Device::host());
+  if (device.is_host()) return host;
+  std::lock_guard lock(mutex);
+  auto& entry = pools[device.index];
+  if (entry == nullptr) entry = new Pool(device);
+  return *entry;
+}
+
+}  // namespace
+
+void* allocate(Device device, std::size_t bytes) { return pool(device).allocate(bytes); }
+void release(Device device, void* block, std::size_t bytes) noexcept { pool(device).release(block, bytes); }
+Usage usage(Device device) { return pool(device).usage(); }
+
+void copy(Stream& stream, void* to, Device to_device, void const* from, Device from_device, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (!to_device.is_host() || !from_device.is_host()) {
+    Device const device = to_device.is_host() ? from_device : to_device;
+    if (stream.device().is_host()) {
+      Stream own(device);
+      cuda::copy(device.index, own.native(), to, from, bytes);
+      own.wait();
+    } else {
+      cuda::copy(stream.device().index, stream.native(), to, from, bytes);
+    }
+    return;
+  }
+  constexpr std::size_t kBlock = std::size_t{1} << 20;
+  stream.impl().arena->blocks((bytes + kBlock - 1) / kBlock, [&](std::size_t block) {
+    std::size_t const first = block * kBlock;
+    std::memcpy(static_cast<char*>(to) + first, static_cast<char const*>(from) + first,
+                std::min(kBlock, bytes - first));
+  });
+}
+
+void fill_bytes(Stream& stream, void* to, unsigned char byte, std::size_t bytes) {
+  if (bytes == 0) return;
+  if (stream.device().is_host()) {
+    std::memset(to, byte, bytes);
+  } else {
+    cuda::fill_bytes(stream.device().index, stream.native(), to, byte, bytes);
+  }
+}
+
+}  // namespace gpups::memory

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpups/stream.hpp"
+
+#include "kernels/cuda_runtime.hpp"
+#include "kernels/space.hpp"
+#include "kernels/stream_impl.hpp"
+
+namespace gpups {
+
+Stream::Impl::~Impl() {
+  if (owned) cuda::destroy_stream(device.index, cuda);
+}
+Event::Impl::~Impl() {
+  if (cuda != nullptr) cuda::destroy_event(device_index, cuda);
+}
+
+Event::Event() = default;
+Event::Event(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+bool Event::done() const { return impl_ == nullptr || cuda::event_done(impl_->device_index, impl_->cuda); }
+void Event::wait() const {
+  if (impl_ != nullptr) cuda::wait_event(impl_->device_index, impl_->cuda);
+}
+
+Stream::Stream(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Stream::Stream(Device device, int threads) : impl_(new Impl) {
+  impl_->device = device;
+  impl_->arena = std::make_shared<kernels::Arena>(threads);
+  if (!device.is_host()) {
+    impl_->cuda = cuda::create_stream(device.index);
+    impl_->owned = true;
+  }
+}
+
+Stream Stream::wrap(Device device, void* native) {
+  std::shared_ptr<Impl> impl(new Impl);
+  impl->device = device;
+  impl->arena = std::make_shared<kernels::Arena>(0);
+  impl->cuda = native;
+  return Stream(std::move(impl));
+}
+
+Stream Stream::sibling() const {
+  std::shared_ptr<Impl> impl(new Impl);
+  impl->device = impl_->device;
+  impl->arena = impl_->arena;
+  if (!impl->device.is_host()) {
+    impl->cuda = cuda::create_stream(impl->device.index);
+    impl->owned = true;
+  }
+  return Stream(std::move(impl));
+}
+
+Device Stream::device() const { return impl_->device; }
+int Stream::threads() const { return impl_->arena->threads(); }
+void* Stream::native() const { return impl_->cuda; }
+
+void Stream::wait() {
+  if (!impl_->device.is_host()) cuda::wait_stream(impl_->device.index, impl_->cuda);
+}
+
+Event Stream::record() {
+  if (impl_->device.is_host()) return {};
+  std::shared_ptr<Event::Impl> event(new Event::Impl);
+  event->device_index = impl_->device.index;
+  event->cuda = cuda::record_event(impl_->device.index, impl_->cuda);
+  return Event(std::move(event));
+}
+
+void Stream::after(Event const& event) {
+  if (event.impl() == nullptr) return;
+  if (impl_->device.is_host()) {
+    event.wait();
+  } else {
+    cuda::stream_after(impl_->device.index, impl_->cuda, event.impl()->cuda);
+  }
+}
+
+namespace kernels {
+
+HostExec host_exec(Stream const& stream) { return {stream.impl().arena.get()}; }
+DeviceExec device_exec(Stream const& stream) {
+  cuda::use_device(stream.device().index);
+  return {stream.native()};
+}
+
+}  // namespace kernels
+}  // namespace gpups
