@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is inside a Group: how one rank reaches the others.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "comm/payload.hpp"
+#include "comm/transport.hpp"
+#include "comm/turner.hpp"
+#include "gpups/group.hpp"
+
+namespace gpups {
+
+struct Group::Impl {
+  std::unique_ptr<comm::Transport> transport;
+  std::unique_ptr<comm::Payload> payload;
+  std::unique_ptr<comm::Turner> turner;
+  int local_rank = 0;   // among the ranks of this machine
+  int local_ranks = 1;  // ranks that share this machine's cores
+  // Runs a rank's body so that it takes part in turns; plain call where there are none. For run_ranks().
+  std::function<void(std::function<void()> const&)> run = [](auto const& body) { body(); };
+};
+
+}  // namespace gpups

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bulk data between the devices of two ranks: both sides know the size from a header, nothing is copied on the way in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "gpups/stream.hpp"
+#include "gpups/types.hpp"
+
+namespace gpups::comm {
+
+// Number of a transfer of this rank, for done().
+enum class Transfer : std::uint64_t {};
+
+class Payload {
+ public:
+  virtual ~Payload() = default;
+
+  // Offers `bytes` at `data` to `to` under `tag`, once the work queued on `stream` so far is done. The data must stay
+  // as it is until done(). A pair of ranks uses a tag for one transfer at a time. bytes may be 0.
+  virtual Transfer send(Stream& stream, Rank to, std::uint64_t tag, void const* data, std::size_t bytes) = 0;
+
+  // Takes what `from` sends under `tag` to `data`; the sizes must agree, else progress() throws PeerError. Work queued
+  // on `stream` after done() sees the data.
+  virtual Transfer receive(Stream& stream, Rank from, std::uint64_t tag, void* data, std::size_t bytes) = 0;
+
+  // Moves what can be moved now; true if anything was. Call it until what is awaited is done.
+  virtual bool progress() = 0;
+  // True once for each transfer when it has ended; the number is then forgotten.
+  virtual bool done(Transfer transfer) = 0;
+
+  // `wake` is called, from any thread, when progress may be possible.
+  virtual void on_arrival(std::function<void()> wake) = 0;
+};
+
+}  // namespace gpups::comm

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who turns a rank's protocol, and how its training thread waits for it.
+//
+// Over real transports a communication thread turns it. In a simulation, whichever rank has to wait turns the
+// protocols of all ranks, in an order that the seed decides, and then hands over to a rank whose wait has ended.
+#pragma once
+
+#include <functional>
+
+namespace gpups::comm {
+
+class Turner {
+ public:
+  virtual ~Turner() = default;
+
+  // Starts turning. `turn` does what can be done now and says whether it did anything; it never throws. It is never
+  // called by two threads at once.
+  virtual void start(std::function<bool()> turn) = 0;
+
+  // Something has changed: turn again, and look again at what wait() waits for. Any thread.
+  virtual void wake() = 0;
+
+  // Blocks the training thread until done() is true. `done` may be called from any thread, often, and must be cheap.
+  // Returns false if `timeout_s` has passed without any turn that did something (in a simulation: when nothing can
+  // happen any more, whatever the time).
+  virtual bool wait(std::function<bool()> const& done, double timeout_s) = 0;
+
+  // Ends turning: when it returns, `turn` is not running and will not run.
+  virtual void stop() = 0;
+};
+
+}  // namespace gpups::comm
