@@ -6,8 +6,11 @@
 namespace gpups::kernels {
 
 template <class T>
-RowStorage<T>::RowStorage(Device device, std::size_t stride, std::size_t capacity_rows)
-    : device_(device), stride_(stride), table_(device, (capacity_rows + kChunkRows - 1) / kChunkRows) {}
+RowStorage<T>::RowStorage(Device device, std::size_t stride, NewRows new_rows, std::size_t capacity_rows)
+    : device_(device),
+      stride_(stride),
+      new_rows_(new_rows),
+      table_(device, (capacity_rows + kChunkRows - 1) / kChunkRows) {}
 
 template <class T>
 void RowStorage<T>::reserve(Stream& stream, std::size_t rows) {
@@ -17,6 +20,7 @@ void RowStorage<T>::reserve(Stream& stream, std::size_t rows) {
                   rows);
     chunks_.emplace_back(device_, kChunkRows * stride_);
     T* const address = chunks_.back().data();
+    if (new_rows_ == NewRows::kZero) memory::fill_bytes(stream, address, 0, chunks_.back().bytes());
     memory::copy(stream, table_.data() + chunks_.size() - 1, device_, &address, Device::host(), sizeof address);
     stream.wait();  // `address` is on this function's stack
   }

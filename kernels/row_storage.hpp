@@ -24,13 +24,17 @@ struct Rows {
   }
 };
 
-// Owns one column of a table: `stride` elements for each row. Contents of new rows are undefined.
+// What is in rows that have just been made.
+enum class NewRows { kUndefined, kZero };
+
+// Owns one column of a table: `stride` elements for each row.
 template <class T>
 class RowStorage {
  public:
   RowStorage() = default;
   // capacity_rows: the most rows that there can ever be; costs 8 bytes for each 16,384 of them.
-  RowStorage(Device device, std::size_t stride, std::size_t capacity_rows = std::size_t{1} << 31);
+  RowStorage(Device device, std::size_t stride, NewRows new_rows = NewRows::kUndefined,
+             std::size_t capacity_rows = std::size_t{1} << 31);
 
   // Makes room for rows 0 .. rows-1; existing rows stay where they are. Safe beside kernels that use existing rows.
   void reserve(Stream& stream, std::size_t rows);
@@ -42,6 +46,7 @@ class RowStorage {
  private:
   Device device_{};
   std::size_t stride_ = 0;
+  NewRows new_rows_ = NewRows::kUndefined;
   std::vector<Array<T>> chunks_;
   Array<T*> table_;  // chunk addresses, on the device
 };

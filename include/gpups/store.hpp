@@ -39,7 +39,7 @@ struct StoreOptions {
   Device device{};
   int threads = 0;                 // cores of this rank on the host; 0: its even share of the machine
   std::uint64_t seed = 1;          // of initial values
-  double peer_timeout_s = 60;      // how long a rank may stay silent while it is awaited
+  double peer_timeout_s = 300;     // how long a rank may stay silent while it is awaited
 };
 
 // One table's part of a batch: a sparse matrix with an entry for each use of a row. Entry i says that source

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of a checkpoint: each rank writes its own to one file, and reads all files to keep what is its own.
+//
+// A file is a list of pieces: table (u32), rows (u64), then the columns keys, values (dim each), state, life, each
+// without padding, in the machine's byte order; a table number of 2^32 - 1 ends it.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "cache/checkpoint_file.hpp"
+#include "cache/manifest.hpp"
+#include "cache/table_shard.hpp"
+#include "gpups/store.hpp"
+
+namespace gpups::cache {
+
+using Tables = std::vector<std::unique_ptr<TableShard>>;
+
+FileSeal write_rows(Stream& stream, Tables const& tables, std::filesystem::path const& path);
+
+// Adds the rows of the file whose home is `me`. REQUIRES: the file is verified and the tables are the manifest's.
+void read_rows(Stream& stream, Tables& tables, std::filesystem::path const& path, Rank me, int ranks);
+
+std::vector<Blob> read_blobs_of(std::filesystem::path const& folder, Manifest const& manifest);
+
+}  // namespace gpups::cache

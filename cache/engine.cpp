@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/engine.hpp"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "gpups/error.hpp"
+
+namespace gpups::cache {
+namespace {
+
+constexpr double kForever_s = 1e9;  // for work of this rank's own, which no peer can delay
+
+}  // namespace
+
+Engine::Engine(Group const& group, Stream const& stream, double peer_timeout_s)
+    : group_(group),
+      transport_(*group.impl().transport),
+      turner_(*group.impl().turner),
+      me_(transport_.rank()),
+      ranks_(transport_.size()),
+      peer_timeout_s_(peer_timeout_s),
+      stream_(stream),
+      mail_(transport_, *group.impl().payload),
+      round_(me_, ranks_, Clock{0}),
+      exchange_(me_, ranks_, stream_, mail_, round_, tables_),
+      requests_(me_, ranks_, stream_, mail_, tables_),
+      exceptions_at_start_(std::uncaught_exceptions()) {
+  exchange_.on_complete = [this](Clock step, Round::Report const& all) {
+    signals_ = all.signal;
+    if (!all.refusal.empty()) {
+      std::lock_guard lock(mutex_);
+      refusal_ = all.refusal;
+    }
+    ++steps_;
+    complete_ = number(step) + 1;
+  };
+}
+
+Engine::~Engine() {
+  bool const unwinding = std::uncaught_exceptions() > exceptions_at_start_;
+  std::string reason;
+  if (started_) {
+    try {
+      // What this rank still owes the others, it gives before it goes.
+      if (!unwinding) {
+        wait_run([](Stream&) {});
+        wait([this] { return idle_.load(); });
+      }
+    } catch (std::exception const& error) {
+      reason = error.what();
+    }
+    turner_.stop();
+  }
+  if (unwinding) reason = "it stopped with an error of its own";
+  try {
+    transport_.leave(reason);
+  } catch (...) {  // NOLINT: nobody is left to tell
+  }
+}
+
+void Engine::start(Clock first) {
+  round_ = Round(me_, ranks_, first);
+  complete_ = number(first);
+  started_ = true;
+  auto const wake = [this] { turner_.wake(); };
+  transport_.on_arrival(wake);
+  group_.impl().payload->on_arrival(wake);
+  turner_.start([this] { return turn(); });
+}
+
+void Engine::post(std::function<void()> task) {
+  {
+    std::lock_guard lock(mutex_);
+    posts_.push_back(std::move(task));
+  }
+  turner_.wake();
+}
+
+bool Engine::take_posts() {
+  std::vector<std::function<void()>> posts;
+  {
+    std::lock_guard lock(mutex_);
+    posts.swap(posts_);
+  }
+  for (auto const& post : posts) post();
+  return !posts.empty();
+}
+
+void Engine::dispatch(Mail::Received const& received) {
+  auto const& [from, message] = received;
+  switch (message.kind) {
+    case MessageKind::kIn:
+    case MessageKind::kOut: return round_.received(from, message);
+    case MessageKind::kUrgent:
+    case MessageKind::kUrgentAnswer: return exchange_.received(from, message);
+    default: return requests_.received(from, message);
+  }
+}
+
+bool Engine::turn() {
+  std::lock_guard turning(turning_);
+  bool did = false;
+  try {
+    {
+      std::lock_guard lock(mutex_);
+      if (failure_) return false;
+    }
+    did |= take_posts();
+    while (auto received = mail_.receive()) {
+      dispatch(*received);
+      did = true;
+    }
+    did |= mail_.progress();
+    while (auto const action = round_.next()) {
+      exchange_.act(*action);
+      did = true;
+    }
+    if (did) publish();
+  } catch (...) {
+    fail(std::current_exception());
+    return true;
+  }
+  return did;
+}
+
+void Engine::publish() {
+  std::uint64_t rows = 0, growths = 0;
+  for (auto const& table : tables_) {
+    rows += table->rows_reserved();
+    growths += table->growths();
+  }
+  rows_reserved_ = rows;
+  index_growths_ = growths;
+  urgent_keys_ = exchange_.urgent_keys();
+  idle_ = mail_.idle() && round_.phase() == Round::Phase::kTraining;
+}
+
+void Engine::fail(std::exception_ptr error) noexcept {
+  std::string reason = "it failed";
+  try {
+    std::rethrow_exception(error);
+  } catch (std::exception const& e) {
+    reason = e.what();
+  } catch (...) {
+    reason = "it failed for a reason that it does not know";
+  }
+  {
+    std::lock_guard lock(mutex_);
+    failure_ = error;
+    failed_ = true;
+  }
+  try {
+    transport_.leave(reason);
+  } catch (...) {  // NOLINT: the first error is the one to report
+  }
+}
+
+void Engine::throw_if_failed() {
+  if (!failed_) return;
+  std::lock_guard lock(mutex_);
+  std::rethrow_exception(failure_);
+}
+
+void Engine::throw_if_refused() {
+  std::string refusal;
+  {
+    std::lock_guard lock(mutex_);
+    refusal.swap(refusal_);
+  }
+  if (!refusal.empty()) throw GradientError(refusal);
+}
+
+std::string Engine::whom_we_await() {
+  std::lock_guard turning(turning_);
+  std::vector<std::uint32_t> ranks;
+  for (Rank rank : round_.awaited()) ranks.push_back(number(rank));
+  if (ranks.empty()) return fmt::format("rank {} waits for other ranks at step {}", number(me_), number(round_.clock()));
+  return fmt::format("rank {} awaits {} from rank {}", number(me_), round_.awaiting(), fmt::join(ranks, ", "));
+}
+
+void Engine::wait(std::function<bool()> const& done, double timeout_s) {
+  bool const ended = turner_.wait([&] { return failed_.load() || done(); }, timeout_s);
+  throw_if_failed();
+  if (ended) return;
+  std::string const what = whom_we_await();
+  std::vector<Rank> const awaited = round_.awaited();
+  throw PeerError(awaited.empty() ? me_ : awaited.front(),
+                  fmt::format("{} and heard nothing for {} s (it may hang, or have ended early): look at that rank's "
+                              "output, or raise peer_timeout_s",
+                              what, timeout_s));
+}
+
+void Engine::wait_run(std::function<void(Stream&)> const& task) {
+  struct Result {
+    std::exception_ptr error;
+    std::atomic<bool> done = false;
+  };
+  auto const result = std::make_shared<Result>();
+  post([this, result, &task] {
+    try {
+      task(stream_);
+    } catch (...) {
+      result->error = std::current_exception();
+    }
+    result->done = true;
+  });
+  wait([result] { return result->done.load(); }, kForever_s);
+  if (result->error) std::rethrow_exception(result->error);
+}
+
+void Engine::announce(BatchPtr batch) {
+  post([this, batch = std::move(batch)] { exchange_.announce(batch); });
+}
+
+void Engine::end_step(BatchPtr batch, std::uint32_t signal) {
+  post([this, batch = std::move(batch), signal] { exchange_.step_ended(batch, signal); });
+}
+
+std::vector<std::string> Engine::wait_gather(std::string const& mine) {
+  auto const request = std::make_shared<GatherRequest>();
+  request->number = gathers_++;
+  request->mine = mine;
+  post([this, request] { requests_.begin(request); });
+  wait([request] { return request->done.load(); });
+  return std::move(request->all);
+}
+
+void Engine::wait_rows(std::shared_ptr<RowRequest> const& request) {
+  post([this, request] { requests_.begin(request); });
+  wait([request] { return request->done.load(); });
+}
+
+}  // namespace gpups::cache

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's side of the protocol: takes what the application's threads post, turns the round and its exchange, and
+// lets the training thread wait. Everything here but wait_... and post() happens in the thread that turns.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cache/exchange.hpp"
+#include "cache/requests.hpp"
+#include "comm/group_impl.hpp"
+#include "gpups/store.hpp"
+
+namespace gpups::cache {
+
+class Engine {
+ public:
+  Engine(Group const& group, Stream const& stream, double peer_timeout_s);
+  ~Engine();
+
+  Rank rank() const { return me_; }
+  int ranks() const { return ranks_; }
+
+  // REQUIRES: no turning yet, or inside wait_run().
+  std::vector<std::unique_ptr<TableShard>>& tables() { return tables_; }
+  // Begins to turn, at this step. Once.
+  void start(Clock first);
+  bool started() const { return started_; }
+
+  // Does `task` in the turning thread, some time. Any thread.
+  void post(std::function<void()> task);
+  // Does `task` in the turning thread and waits for it; what it throws is thrown here, and harms nothing else.
+  void wait_run(std::function<void(Stream&)> const& task);
+  // Blocks until done() is true; throws what went wrong meanwhile, and PeerError when nothing happens for as long as a
+  // peer may stay silent. `done` must be cheap.
+  void wait(std::function<bool()> const& done) { wait(done, peer_timeout_s_); }
+  // Throws GradientError, once, if a step has been refused.
+  void throw_if_refused();
+
+  void announce(BatchPtr batch);
+  void end_step(BatchPtr batch, std::uint32_t signal);
+  // All steps before this one are complete here.
+  Clock complete() const { return Clock{complete_.load()}; }
+  std::uint32_t signals() const { return signals_.load(); }
+
+  std::vector<std::string> wait_gather(std::string const& mine);
+  void wait_rows(std::shared_ptr<RowRequest> const& request);
+
+  // Any thread.
+  Traffic sent() const { return mail_.sent(); }
+  std::uint64_t urgent_keys() const { return urgent_keys_.load(); }
+  std::uint64_t steps() const { return steps_.load(); }
+  std::uint64_t rows_reserved() const { return rows_reserved_.load(); }
+  std::uint64_t index_growths() const { return index_growths_.load(); }
+
+ private:
+  void wait(std::function<bool()> const& done, double timeout_s);
+  bool turn();
+  bool take_posts();
+  void dispatch(Mail::Received const& received);
+  void fail(std::exception_ptr error) noexcept;
+  void throw_if_failed();
+  void publish();
+  std::string whom_we_await();
+
+  Group group_;
+  comm::Transport& transport_;
+  comm::Turner& turner_;
+  Rank me_;
+  int ranks_;
+  double peer_timeout_s_;
+  Stream stream_;
+  Mail mail_;
+  Round round_;
+  std::vector<std::unique_ptr<TableShard>> tables_;
+  Exchange exchange_;
+  Requests requests_;
+  bool started_ = false;
+  std::uint64_t gathers_ = 0;
+  int exceptions_at_start_;
+
+  std::mutex turning_;  // held while turning: for looking at the round from outside
+  std::mutex mutex_;    // guards the three below
+  std::vector<std::function<void()>> posts_;
+  std::exception_ptr failure_;
+  std::string refusal_;
+  std::atomic<bool> failed_ = false;  // failure_ is set
+  std::atomic<bool> idle_ = true;     // nothing is owed to other ranks, and no round is going on
+  std::atomic<std::int64_t> complete_ = 0;
+  std::atomic<std::uint32_t> signals_ = 0;
+  std::atomic<std::uint64_t> urgent_keys_ = 0, steps_ = 0, rows_reserved_ = 0, index_growths_ = 0;
+};
+
+}  // namespace gpups::cache

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The round's data on one rank: whose batches name which rows, and the executor of the round's actions.
+//
+// A reader's intent names the keys of a batch once. Its order is then the order in which the owner sends their values
+// and receives their gradients, so neither carries keys.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "cache/mail.hpp"
+#include "cache/prepared.hpp"
+#include "cache/round.hpp"
+#include "cache/table_shard.hpp"
+
+namespace gpups::cache {
+
+using BatchPtr = std::shared_ptr<Prepared::Impl>;
+
+class Exchange {
+ public:
+  // Only the thread that turns the round uses this object. `stream` is its own.
+  Exchange(Rank me, int ranks, Stream& stream, Mail& mail, Round& round,
+           std::vector<std::unique_ptr<TableShard>>& tables);
+
+  // This rank will read these rows: finds or reserves its own, and tells the owners of the others.
+  void announce(BatchPtr const& batch);
+  // The training thread has pushed the batch of round.clock(), or has none (null).
+  void step_ended(BatchPtr const& batch, std::uint32_t signal);
+  // Performs what the round says comes next.
+  void act(Round::Action const& action);
+  // kUrgent and kUrgentAnswer.
+  void received(Rank from, Message const& message);
+
+  // Called when a step is complete on this rank.
+  std::function<void(Clock step, Round::Report const& all)> on_complete;
+
+  std::uint64_t urgent_keys() const { return urgent_keys_; }
+
+ private:
+  // A batch of this rank that is announced and not yet complete.
+  struct Announced {
+    BatchPtr batch;
+    bool told = false;     // its intents have gone out, with a round or urgently
+    bool urgent = false;   // the latter
+    std::size_t missing;   // parts of values that owners still have to send
+  };
+  // What another rank reads of this shard at a clock: row numbers, in its order; then its gradients.
+  struct UsePart {
+    TableId table{};
+    std::shared_ptr<Array<Key>> keys;
+    Array<std::uint32_t> ids;
+    std::shared_ptr<Matrix<std::int64_t>> sums;
+  };
+  struct Use {
+    std::vector<UsePart> parts;
+    bool urgent = false;
+  };
+  using UseId = std::pair<Rank, Clock>;
+
+  void send_in();
+  void take_in(Rank from, Message const& message);
+  void apply();
+  void send_out();
+  void take_out(Rank from, Message const& message);
+  void complete();
+
+  Intent intent_for(Rank owner, Prepared::Impl const& batch) const;
+  void send_keys(Rank owner, BatchPtr const& batch, Section section, TrafficKind kind);
+  void take_keys(Rank from, Intent const& intent, Section section, bool urgent, std::function<void()> then);
+  void send_values(Rank to, Clock clock, Section section, TrafficKind kind);
+  void take_values(Rank from, Clock clock, Section section, std::function<void()> then);
+  void tell_urgently(Announced& announced);
+  void answer_urgent(UseId const& use);
+  void check_ready(Clock clock);
+  std::string fault_of(Prepared::Impl const& batch);
+  [[noreturn]] void refuse_peer(Rank peer, std::string const& what) const;
+
+  Rank me_;
+  int ranks_;
+  Stream& stream_;
+  Mail& mail_;
+  Round& round_;
+  std::vector<std::unique_ptr<TableShard>>& tables_;
+  std::map<Clock, Announced> batches_;
+  std::map<UseId, Use> uses_;
+  std::vector<UseId> unanswered_;  // urgent reads of a step that is not applied here yet
+  BatchPtr current_;               // the batch whose step has ended, until it is complete
+  std::uint64_t urgent_keys_ = 0;
+};
+
+}  // namespace gpups::cache

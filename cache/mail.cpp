@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/mail.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "comm/wire.hpp"
+#include "gpups/error.hpp"
+
+namespace gpups::cache {
+
+Mail::Mail(comm::Transport& transport, comm::Payload& payload)
+    : transport_(transport), payload_(payload), outbox_(static_cast<std::size_t>(transport.size())) {}
+
+void Mail::count(TrafficKind kind, std::uint64_t bytes, std::uint64_t messages) {
+  std::lock_guard lock(mutex_);
+  sent_.*kind += bytes;
+  sent_.messages += messages;
+}
+
+void Mail::send(Rank to, Message const& message) {
+  auto body = encode(message);
+  count(&Traffic::control, body.size(), 1);
+  auto& waiting = outbox_[number(to)];
+  if (!waiting.empty() || !transport_.send(to, body)) waiting.push_back(std::move(body));
+}
+
+void Mail::send_data(Stream& stream, Rank to, std::uint64_t tag, void const* data, std::size_t bytes, TrafficKind kind,
+                     std::shared_ptr<void const> keep) {
+  if (bytes == 0) return;
+  count(kind, bytes, 1);
+  pending_.push_back({payload_.send(stream, to, tag, data, bytes), std::move(keep), [] {}});
+}
+
+void Mail::take_data(Stream& stream, Rank from, std::uint64_t tag, void* data, std::size_t bytes,
+                     std::function<void()> then) {
+  if (bytes == 0) {
+    then();
+  } else {
+    pending_.push_back({payload_.receive(stream, from, tag, data, bytes), nullptr, std::move(then)});
+  }
+}
+
+std::optional<Mail::Received> Mail::receive() {
+  auto const received = transport_.receive();
+  if (!received) return std::nullopt;
+  try {
+    return Received{received->from, decode(received->body)};
+  } catch (comm::WireError const& error) {
+    throw PeerError(received->from, fmt::format("rank {} sent what is not a message: {} (nothing it says can be "
+                                                "trusted): check that all ranks run the same version",
+                                                number(received->from), error.what()));
+  }
+}
+
+bool Mail::progress() {
+  bool moved = payload_.progress();
+  for (std::size_t to = 0; to < outbox_.size(); ++to) {
+    auto& waiting = outbox_[to];
+    while (!waiting.empty() && transport_.send(Rank{static_cast<std::uint32_t>(to)}, waiting.front())) {
+      waiting.pop_front();
+      moved = true;
+    }
+  }
+  std::vector<std::function<void()>> ended;
+  std::erase_if(pending_, [&](Pending& pending) {
+    if (!payload_.done(pending.transfer)) return false;
+    ended.push_back(std::move(pending.then));
+    return true;
+  });
+  for (auto const& then : ended) then();  // may send and take more
+  return moved || !ended.empty();
+}
+
+bool Mail::idle() const {
+  return pending_.empty() && std::all_of(outbox_.begin(), outbox_.end(), [](auto const& w) { return w.empty(); });
+}
+
+Traffic Mail::sent() const {
+  std::lock_guard lock(mutex_);
+  return sent_;
+}
+
+}  // namespace gpups::cache

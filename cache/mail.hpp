@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sends and takes messages and bulk data for the thread that turns the round: waits for room, keeps what is under way
+// alive, and counts every byte.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "cache/message.hpp"
+#include "comm/payload.hpp"
+#include "comm/transport.hpp"
+#include "gpups/stats.hpp"
+
+namespace gpups::cache {
+
+// Which counter of Traffic some bytes belong to.
+using TrafficKind = std::uint64_t Traffic::*;
+
+class Mail {
+ public:
+  Mail(comm::Transport& transport, comm::Payload& payload);
+
+  void send(Rank to, Message const& message);
+  // `keep` stays alive until the data has been taken. Sends nothing where there are no bytes.
+  void send_data(Stream& stream, Rank to, std::uint64_t tag, void const* data, std::size_t bytes, TrafficKind kind,
+                 std::shared_ptr<void const> keep);
+  // `then` runs in progress() when the data is there; at once where there are no bytes.
+  void take_data(Stream& stream, Rank from, std::uint64_t tag, void* data, std::size_t bytes,
+                 std::function<void()> then);
+
+  struct Received {
+    Rank from;
+    Message message;
+  };
+  std::optional<Received> receive();
+  // Sends what waits for room and ends transfers; true if anything moved.
+  bool progress();
+  // Nothing is waiting to be sent or taken.
+  bool idle() const;
+
+  // Any thread.
+  Traffic sent() const;
+
+ private:
+  struct Pending {
+    comm::Transfer transfer;
+    std::shared_ptr<void const> keep;
+    std::function<void()> then;
+  };
+  void count(TrafficKind kind, std::uint64_t bytes, std::uint64_t messages);
+
+  comm::Transport& transport_;
+  comm::Payload& payload_;
+  std::vector<std::deque<std::string>> outbox_;  // by rank: what the transport had no room for
+  std::vector<Pending> pending_;
+  mutable std::mutex mutex_;  // guards sent_
+  Traffic sent_;
+};
+
+}  // namespace gpups::cache

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/manifest.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "kernels/check.hpp"
+#include "kernels/update_rows.hpp"
+
+namespace gpups::cache {
+namespace {
+
+constexpr int kFormat = 1;
+
+// A file's own name, below the checkpoint's folder: never a path that leads out of it.
+std::string safe_name(std::string const& name) {
+  GPUPS_REQUIRE(!name.empty() && name.find('/') == std::string::npos && name != "." && name != "..",
+                "a checkpoint's manifest names the file '{}' (files lie in its own folder): use another checkpoint",
+                name);
+  return name;
+}
+
+nlohmann::json to_json(FileSeal const& seal) {
+  return {{"name", seal.name}, {"bytes", seal.bytes}, {"xxh3", seal.xxh3}};
+}
+FileSeal seal_of(nlohmann::json const& json) {
+  return {safe_name(json.at("name").get<std::string>()), json.at("bytes").get<std::uint64_t>(),
+          json.at("xxh3").get<std::uint64_t>()};
+}
+
+}  // namespace
+
+Manifest::Table describe(TableOptions const& options) {
+  static constexpr char const* kInitial[] = {"constant", "uniform", "normal"};
+  static constexpr char const* kOptimizer[] = {"sgd", "adagrad", "rowwise_adagrad"};
+  return {.name = options.name,
+          .dim = options.dim,
+          .state_columns = kernels::state_columns(options.optimizer, options.dim),
+          .initial = fmt::format("{} {:a}", kInitial[static_cast<int>(options.initializer.kind)],
+                                 options.initializer.scale),
+          .optimizer = kOptimizer[static_cast<int>(options.optimizer.kind)],
+          .grid_log2 = options.grid_log2};
+}
+
+void require_same(Manifest const& manifest, std::uint64_t seed, std::vector<Manifest::Table> const& tables) {
+  auto const same = [](std::string const& what, auto const& there, auto const& here) {
+    GPUPS_REQUIRE(there == here,
+                  "{} is {} in the checkpoint and {} here (a resumed run must go on as it began): use the checkpoint's "
+                  "configuration",
+                  what, there, here);
+  };
+  same("the seed", manifest.seed, seed);
+  same("the number of tables", manifest.tables.size(), tables.size());
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    auto const& there = manifest.tables[t];
+    auto const& here = tables[t];
+    same(fmt::format("the name of table {}", t), there.name, here.name);
+    same(fmt::format("the dim of table '{}'", here.name), there.dim, here.dim);
+    same(fmt::format("the optimizer of table '{}'", here.name), there.optimizer, here.optimizer);
+    same(fmt::format("the optimizer state of table '{}'", here.name), there.state_columns, here.state_columns);
+    same(fmt::format("the initializer of table '{}'", here.name), there.initial, here.initial);
+    same(fmt::format("grid_log2 of table '{}'", here.name), there.grid_log2, here.grid_log2);
+  }
+}
+
+Manifest read_manifest(std::filesystem::path const& folder) {
+  auto const path = folder / "manifest.json";
+  GPUPS_REQUIRE(std::filesystem::is_regular_file(path),
+                "'{}' has no manifest.json (it is no checkpoint, or the first save did not end): name another folder",
+                folder.string());
+  try {
+    auto const json = nlohmann::json::parse(read_whole(path));
+    GPUPS_REQUIRE(json.at("format").get<int>() == kFormat,
+                  "'{}' has format {} (this program reads {}): use the version that wrote it", path.string(),
+                  json.at("format").get<int>(), kFormat);
+    Manifest manifest{.clock = Clock{json.at("clock").get<std::int64_t>()},
+                      .seed = json.at("seed").get<std::uint64_t>(),
+                      .folder = safe_name(json.at("folder").get<std::string>()),
+                      .tables = {},
+                      .rows = {},
+                      .blobs = {}};
+    for (auto const& table : json.at("tables")) {
+      manifest.tables.push_back({.name = table.at("name").get<std::string>(),
+                                 .dim = table.at("dim").get<std::uint64_t>(),
+                                 .state_columns = table.at("state_columns").get<std::uint64_t>(),
+                                 .initial = table.at("initial").get<std::string>(),
+                                 .optimizer = table.at("optimizer").get<std::string>(),
+                                 .grid_log2 = table.at("grid_log2").get<int>()});
+    }
+    for (auto const& file : json.at("rows")) manifest.rows.push_back(seal_of(file));
+    for (auto const& blob : json.at("blobs")) {
+      manifest.blobs.push_back({blob.at("name").get<std::string>(), seal_of(blob.at("file"))});
+    }
+    return manifest;
+  } catch (nlohmann::json::exception const& error) {
+    throw Error(fmt::format("'{}' is not a manifest: {} (it was changed after it was written): use another checkpoint",
+                            path.string(), error.what()));
+  }
+}
+
+void write_manifest(std::filesystem::path const& folder, Manifest const& manifest) {
+  nlohmann::ordered_json json{{"format", kFormat},
+                              {"clock", number(manifest.clock)},
+                              {"seed", manifest.seed},
+                              {"folder", manifest.folder}};
+  json["tables"] = nlohmann::json::array();
+  for (auto const& table : manifest.tables) {
+    json["tables"].push_back({{"name", table.name},
+                              {"dim", table.dim},
+                              {"state_columns", table.state_columns},
+                              {"initial", table.initial},
+                              {"optimizer", table.optimizer},
+                              {"grid_log2", table.grid_log2}});
+  }
+  json["rows"] = nlohmann::json::array();
+  for (auto const& file : manifest.rows) json["rows"].push_back(to_json(file));
+  json["blobs"] = nlohmann::json::array();
+  for (auto const& blob : manifest.blobs) json["blobs"].push_back({{"name", blob.name}, {"file", to_json(blob.file)}});
+  replace_whole(folder / "manifest.json", json.dump(1) + "\n");
+}
+
+}  // namespace gpups::cache

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/message.hpp"
+
+#include "comm/wire.hpp"
+
+namespace gpups::cache {
+namespace {
+
+constexpr std::uint32_t kCountMax = 1U << 20;  // of intents, and of parts in one
+
+std::uint32_t count(comm::Reader& reader, char const* what) {
+  auto const n = reader.get<std::uint32_t>();
+  if (n > kCountMax) throw comm::WireError(std::string("a message announces too many ") + what);
+  return n;
+}
+
+}  // namespace
+
+std::string encode(Message const& message) {
+  comm::Writer writer;
+  writer.put<std::uint8_t>(static_cast<std::uint8_t>(message.kind));
+  writer.put<std::int64_t>(number(message.clock));
+  writer.put<std::uint64_t>(message.id);
+  writer.put<std::uint64_t>(message.samples);
+  writer.put<std::uint32_t>(message.signal);
+  writer.put_text(message.error);
+  writer.put<std::uint64_t>(message.parts);
+  writer.put<std::uint32_t>(static_cast<std::uint32_t>(message.intents.size()));
+  for (auto const& intent : message.intents) {
+    writer.put<std::int64_t>(number(intent.clock));
+    writer.put<std::uint32_t>(static_cast<std::uint32_t>(intent.parts.size()));
+    for (auto const& part : intent.parts) {
+      writer.put<std::uint32_t>(number(part.table));
+      writer.put<std::uint64_t>(part.keys);
+    }
+  }
+  writer.put<std::uint32_t>(number(message.table));
+  writer.put<std::uint64_t>(message.keys);
+  writer.put_text(message.bytes);
+  return writer.take();
+}
+
+Message decode(std::string const& bytes) {
+  comm::Reader reader(bytes);
+  Message message;
+  auto const kind = reader.get<std::uint8_t>();
+  if (kind > static_cast<std::uint8_t>(MessageKind::kAssignAnswer)) throw comm::WireError("a message of unknown kind");
+  message.kind = static_cast<MessageKind>(kind);
+  message.clock = Clock{reader.get<std::int64_t>()};
+  message.id = reader.get<std::uint64_t>();
+  message.samples = reader.get<std::uint64_t>();
+  message.signal = reader.get<std::uint32_t>();
+  message.error = std::string(reader.get_text());
+  message.parts = reader.get<std::uint64_t>();
+  for (auto intents = count(reader, "intents"); intents > 0; --intents) {
+    Intent intent{.clock = Clock{reader.get<std::int64_t>()}, .parts = {}};
+    for (auto parts = count(reader, "parts"); parts > 0; --parts) {
+      auto const table = TableId{reader.get<std::uint32_t>()};
+      intent.parts.push_back({table, reader.get<std::uint64_t>()});
+    }
+    message.intents.push_back(std::move(intent));
+  }
+  message.table = TableId{reader.get<std::uint32_t>()};
+  message.keys = reader.get<std::uint64_t>();
+  message.bytes = std::string(reader.get_text());
+  reader.end();
+  return message;
+}
+
+std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part) {
+  return static_cast<std::uint64_t>(section) << 60 | (part & 0xFFF) << 48 | (number & 0xFFFFFFFFFFFF);
+}
+
+}  // namespace gpups::cache

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ranks tell each other: small headers, which say what bulk data follows.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gpups/types.hpp"
+
+namespace gpups::cache {
+
+enum class MessageKind : std::uint8_t {
+  kIn,            // end of a step: gradients for rows of the receiver, keys that will be read
+  kOut,           // after the update: values that the receiver reads next
+  kUrgent,        // keys that are read now and were announced too late to come with kOut
+  kUrgentAnswer,  // their values
+  kGather,        // a rank's piece of wait_gather
+  kLookup,        // keys to read, now
+  kLookupAnswer,  // their values, and whether they exist
+  kAssign,        // keys and values to set
+  kAssignAnswer,  // they are set
+};
+
+// Keys of one part of a batch that the sender will read, and the receiver owns.
+struct IntentPart {
+  TableId table{};
+  std::uint64_t keys = 0;
+  bool operator==(IntentPart const&) const = default;
+};
+
+// A batch that the sender announces to an owner. The order of its keys is the order in which the owner will send their
+// values, and in which it will receive their gradients: neither names a key again.
+struct Intent {
+  Clock clock{};
+  std::vector<IntentPart> parts;
+  bool operator==(Intent const&) const = default;
+};
+
+struct Message {
+  MessageKind kind{};
+  Clock clock{};                 // kIn, kOut, kUrgent, kUrgentAnswer: of the step
+  std::uint64_t id = 0;          // kGather: its number; kLookup, kLookupAnswer, kAssign: of the request
+  std::uint64_t samples = 0;     // kIn: of the sender in the step
+  std::uint32_t signal = 0;      // kIn: bits that the application raised
+  std::string error;             // kIn: why the step must be refused; empty where it is fine
+  std::uint64_t parts = 0;       // kIn: gradient sections, kOut: value sections; one for each part announced
+  std::vector<Intent> intents;   // kIn: new ones, kUrgent: the one that is late
+  TableId table{};               // kLookup, kLookupAnswer, kAssign
+  std::uint64_t keys = 0;        // likewise
+  std::string bytes;             // kGather
+  bool operator==(Message const&) const = default;
+};
+
+std::string encode(Message const& message);
+// Throws comm::WireError for bytes that are not a message.
+Message decode(std::string const& bytes);
+
+// What a bulk transfer is for: the tag that both sides give it.
+enum class Section : std::uint8_t { kGradients, kValues, kKeys, kUrgentKeys, kUrgentValues, kRequestKeys,
+                                    kRequestValues, kRequestFound };
+std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part);
+
+}  // namespace gpups::cache

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a prepared batch: distinct keys by owner, and the entries sorted by key. A pure function of its arguments.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "cache/prepared.hpp"
+
+namespace gpups::cache {
+
+// Waits for `stream`. Throws Error for parts that make no sense.
+std::shared_ptr<Prepared::Impl> wait_prepare(Stream& stream, Clock clock, std::span<TableBatch const> tables,
+                                             std::size_t samples, int ranks, std::size_t table_count);
+
+}  // namespace gpups::cache

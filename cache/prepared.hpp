@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is inside a prepared batch: for each part the distinct keys, grouped by owner, and the entries as a sparse
+// matrix; then what the round brings (row numbers, values of rows owned elsewhere) and what push leaves (sums).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "gpups/store.hpp"
+
+namespace gpups::cache {
+
+struct PreparedPart {
+  TableId table{};
+  std::size_t entries = 0;
+  std::size_t rows = 0;
+  std::vector<std::uint32_t> owners;  // (ranks + 1): keys of owner q are owners[q] .. owners[q+1]
+  Array<Key> keys;                    // (rows)
+  Array<std::uint32_t> positions;     // (entries) row of an entry
+  Array<std::uint32_t> offsets;       // (rows + 1) into `order`
+  Array<std::uint32_t> order;         // (entries) entries by row
+  Array<std::uint32_t> sources;       // (entries), or empty: entry i has source i
+  Array<std::uint32_t> bags;          // (bags + 1), for pooled parts only
+
+  // Made when the batch is announced, by the thread that turns the round.
+  Array<std::uint32_t> ids;  // row numbers in this rank's shard of the keys that it owns
+  Matrix<float> values;      // (rows owned elsewhere, dim), in order of `keys`; filled by their owners
+
+  Matrix<float> pulled;  // (rows, dim), made by pull_pooled
+
+  // Made by push.
+  Matrix<std::int64_t> sums;   // (rows, dim)
+  Array<std::uint32_t> fault;  // (1) first row whose gradient is not finite, or kNoRow
+
+  std::size_t owned_by(Rank owner) const { return owners[number(owner) + 1] - owners[number(owner)]; }
+  View<Key const> keys_of(Rank owner) const {
+    return keys.view().slice(owners[number(owner)], owned_by(owner));
+  }
+  MatrixView<std::int64_t> sums_of(Rank owner) const {
+    return sums.view().slice(owners[number(owner)], owned_by(owner));
+  }
+  // The rows of `values` that come from `owner`, on rank `me`. REQUIRES: owner != me.
+  MatrixView<float> values_of(Rank owner, Rank me) const {
+    std::size_t const skipped = number(owner) > number(me) ? owned_by(me) : 0;
+    return values.view().slice(owners[number(owner)] - skipped, owned_by(owner));
+  }
+};
+
+}  // namespace gpups::cache
+
+namespace gpups {
+
+struct Prepared::Impl {
+  Clock clock{};
+  std::size_t samples = 0;
+  std::vector<cache::PreparedPart> parts;
+  std::atomic<bool> ready = false;  // every row can be read, after `ready_event`
+  Event ready_event;
+  bool pushed = false;
+  Event push_event;
+};
+
+}  // namespace gpups

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/round.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "gpups/error.hpp"
+#include "kernels/check.hpp"
+
+namespace gpups::cache {
+
+Round::Round(Rank me, int ranks, Clock first)
+    : me_(me), peers_(static_cast<std::size_t>(ranks)), clock_(first), applied_(first - 1) {}
+
+void Round::begin(Phase phase) {
+  phase_ = phase;
+  sent_ = false;
+  for (auto& peer : peers_) peer.given = peer.taken = false;
+  peers_[number(me_)].given = peers_[number(me_)].taken = true;
+}
+
+void Round::add(Report const& report) {
+  all_.samples += report.samples;
+  all_.signal |= report.signal;
+  if (all_.refusal.empty()) all_.refusal = report.refusal;
+}
+
+void Round::step_ended(Report const& own) {
+  GPUPS_ASSERT(phase_ == Phase::kTraining);
+  own_ = own;
+  all_ = {};
+  add(own);
+  begin(Phase::kIn);
+}
+
+void Round::received(Rank from, Message const& message) {
+  bool const in = message.kind == MessageKind::kIn;
+  auto& peer = peers_[number(from)];
+  auto& place = in ? peer.in : peer.out;
+  // A peer is in the same phase or one ahead: it cannot end a phase before it has what this rank sends in it.
+  bool const fits = in ? (phase_ == Phase::kOut ? message.clock == clock_ + 1 : message.clock == clock_)
+                       : (phase_ != Phase::kTraining && message.clock == clock_);
+  if (from == me_ || place.has_value() || !fits) {
+    throw PeerError(from, fmt::format("rank {} sent the {} of step {} while rank {} is at step {} (the ranks have lost "
+                                      "step with each other): check that all run the same program and configuration",
+                                      number(from), in ? "gradients" : "values", number(message.clock), number(me_),
+                                      number(clock_)));
+  }
+  place = message;
+}
+
+void Round::taken(Rank from) {
+  GPUPS_ASSERT(peers_[number(from)].given);
+  peers_[number(from)].taken = true;
+}
+
+bool Round::all_taken() const {
+  return std::all_of(peers_.begin(), peers_.end(), [](Peer const& peer) { return peer.taken; });
+}
+
+std::optional<Round::Action> Round::next() {
+  if (phase_ == Phase::kTraining) return std::nullopt;
+  bool const in = phase_ == Phase::kIn;
+
+  if (!sent_) {
+    sent_ = true;
+    return Action{.step = in ? Step::kSendIn : Step::kSendOut};
+  }
+  for (std::size_t p = 0; p < peers_.size(); ++p) {
+    auto& peer = peers_[p];
+    auto& message = in ? peer.in : peer.out;
+    if (peer.given || !message) continue;
+    peer.given = true;
+    Action action{.step = in ? Step::kTakeIn : Step::kTakeOut,
+                  .from = Rank{static_cast<std::uint32_t>(p)},
+                  .message = std::move(*message)};
+    message.reset();
+    if (in) add({action.message.samples, action.message.signal, action.message.error});
+    return action;
+  }
+  if (!all_taken()) return std::nullopt;
+  if (in) {
+    applied_ = clock_;
+    begin(Phase::kOut);
+    return Action{.step = Step::kApply};
+  }
+  phase_ = Phase::kTraining;
+  clock_ = clock_ + 1;
+  return Action{.step = Step::kComplete};
+}
+
+Clock Round::next_in() const {
+  bool const gone = phase_ == Phase::kOut || (phase_ == Phase::kIn && sent_);
+  return gone ? clock_ + 1 : clock_;
+}
+
+std::vector<Rank> Round::awaited() const {
+  std::vector<Rank> ranks;
+  if (phase_ == Phase::kTraining) return ranks;
+  for (std::size_t p = 0; p < peers_.size(); ++p) {
+    if (!peers_[p].taken) ranks.push_back(Rank{static_cast<std::uint32_t>(p)});
+  }
+  return ranks;
+}
+
+std::string Round::awaiting() const {
+  return fmt::format("the {} of step {}", phase_ == Phase::kOut ? "values" : "gradients", number(clock_));
+}
+
+}  // namespace gpups::cache

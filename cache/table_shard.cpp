@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/table_shard.hpp"
+
+#include <xxhash.h>
+
+#include <algorithm>
+
+#include "cache/schedule.hpp"
+#include "kernels/assign_slots.hpp"
+#include "kernels/check.hpp"
+#include "kernels/gather.hpp"
+#include "kernels/hash.hpp"
+#include "kernels/hash_rows.hpp"
+#include "kernels/init_rows.hpp"
+#include "kernels/rows_exist.hpp"
+#include "kernels/scatter.hpp"
+#include "kernels/select_rows.hpp"
+#include "kernels/sum_gradients.hpp"
+#include "kernels/update_rows.hpp"
+
+namespace gpups::cache {
+namespace {
+
+constexpr std::size_t kIndexBytesPerKey = 28;  // 8 + 4 bytes at a load of .75 at most, .375 after growing; and the key
+
+Array<std::uint32_t> no_fault(Stream& stream) {
+  Array<std::uint32_t> fault(stream.device(), 1);
+  memory::fill_bytes(stream, fault.data(), 0xFF, fault.bytes());  // kNoRow
+  return fault;
+}
+
+}  // namespace
+
+TableShard::TableShard(Device device, TableOptions const& options, std::uint64_t seed, std::size_t expected_rows)
+    : options_(options),
+      seed_(kernels::mix(seed ^ XXH3_64bits(options.name.data(), options.name.size()))),
+      state_columns_(kernels::state_columns(options.optimizer, options.dim)),
+      index_(device, expected_rows),
+      values_(device, row_stride(options.dim)),
+      state_(device, state_columns_),
+      life_(device, 1, kernels::NewRows::kZero),
+      mark_(device, 1, kernels::NewRows::kZero) {}
+
+void TableShard::reserve(Stream& stream, std::size_t rows) {
+  values_.reserve(stream, rows);
+  state_.reserve(stream, rows);
+  life_.reserve(stream, rows);
+}
+
+void TableShard::wait_resolve(Stream& stream, View<Key const> keys, View<std::uint32_t> ids) {
+  std::size_t const before = index_.size();
+  std::size_t const added = index_.wait_find_or_insert(stream, keys, ids);
+  if (added == 0) return;
+
+  reserve(stream, before + added);
+  kernels::init_rows(stream, {.first = static_cast<std::uint32_t>(before),
+                              .count = static_cast<std::uint32_t>(added),
+                              .keys = index_.keys(),
+                              .values = values_.ref(),
+                              .state = state_.ref(),
+                              .dim = dim(),
+                              .state_columns = state_columns_,
+                              .initializer = options_.initializer,
+                              .initial_accumulator = options_.optimizer.initial_accumulator,
+                              .seed = seed_});
+}
+
+void TableShard::gather(Stream& stream, View<std::uint32_t const> ids, MatrixView<float> out) const {
+  kernels::gather(stream, {.rows = values_.const_ref(), .ids = ids, .out = out});
+}
+
+RowSums TableShard::wait_merge(Stream& stream, std::span<RowSums const> lists, Array<std::uint32_t>& merged,
+                               Matrix<std::int64_t>& merged_sums) {
+  Device const device = stream.device();
+  std::size_t longest = 0, total = 0;
+  for (auto const& list : lists) {
+    longest = std::max(longest, list.ids.size());
+    total += list.ids.size();
+  }
+  merged = Array<std::uint32_t>(device, total);
+  merged_sums = Matrix<std::int64_t>(device, total, dim());
+  memory::fill_bytes(stream, merged_sums.view().data(), 0, merged_sums.view().flat().bytes());
+  mark_.reserve(stream, index_.size());
+  if (++epoch_ == 0) epoch_ = 1;  // marks of four billion steps ago cannot be told apart, nor do they matter
+
+  Array<std::uint32_t> slots(device, longest);
+  auto const fault = no_fault(stream);
+  std::size_t rows = 0;
+  for (auto const& list : lists) {
+    auto const here = slots.view().slice(0, list.ids.size());
+    rows += kernels::wait_assign_slots(stream, {.ids = list.ids,
+                                                .mark = mark_.ref(),
+                                                .epoch = epoch_,
+                                                .first_new = static_cast<std::uint32_t>(rows),
+                                                .slots = here,
+                                                .new_ids = merged.view().slice(rows, total - rows)});
+    kernels::merge_sums(stream, {.into = merged_sums, .slots = here, .sums = list.sums, .fault = fault});
+  }
+  wait_check_fault(stream, fault, merged, Clock{});
+  return {merged.view().slice(0, rows), merged_sums.view().slice(0, rows)};
+}
+
+void TableShard::wait_check_fault(Stream& stream, View<std::uint32_t const> fault, View<std::uint32_t const> ids,
+                                  Clock clock) const {
+  std::uint32_t const row = to_host(stream, fault)[0];
+  if (row == kernels::kNoRow) return;
+  std::uint32_t const id = to_host(stream, ids.slice(row, 1))[0];
+  (void)clock;
+  throw GradientError(
+      fmt::format("the summed gradient of key {} in table '{}' does not fit 63 bits of 2^{} (its update would be wrong): "
+                  "restore a checkpoint and use a larger grid_log2 or a smaller learning rate",
+                  number(to_host(stream, index_.wait_keys_of(stream, View<std::uint32_t const>(&id, 1)).view())[0]),
+                  options_.name, options_.grid_log2));
+}
+
+void TableShard::wait_apply(Stream& stream, std::span<RowSums const> lists, Clock clock, std::size_t samples) {
+  std::vector<RowSums> filled;
+  for (auto const& list : lists) {
+    if (!list.ids.empty()) filled.push_back(list);
+  }
+  if (filled.empty()) return;
+
+  Array<std::uint32_t> merged;
+  Matrix<std::int64_t> merged_sums;
+  RowSums const all = filled.size() == 1 ? filled[0] : wait_merge(stream, filled, merged, merged_sums);
+  auto const& optimizer = options_.optimizer;
+  kernels::update_rows(stream, {.ids = all.ids,
+                                .sums = all.sums,
+                                .values = values_.ref(),
+                                .state = state_.ref(),
+                                .life = life_.ref(),
+                                .dim = dim(),
+                                .grid_log2 = options_.grid_log2,
+                                .scale = 1.0 / static_cast<double>(std::max<std::size_t>(samples, 1)),
+                                .optimizer = optimizer,
+                                .rate = optimizer.learning_rate * learning_rate_factor(options_.schedule, clock)});
+  stream.wait();  // merged arrays go
+}
+
+void TableShard::wait_lookup(Stream& stream, View<Key const> keys, MatrixView<float> out,
+                             View<std::uint8_t> found) const {
+  Array<std::uint32_t> ids(stream.device(), keys.size());
+  index_.find(stream, keys, ids);
+  kernels::rows_exist(stream, {.life = life_.const_ref(), .ids = ids, .found = found});
+  kernels::gather_found(stream, {.rows = values_.const_ref(), .ids = ids, .out = out});
+  kernels::init_matrix(stream, {.keys = keys,
+                                .ids = ids,
+                                .out = out,
+                                .initializer = options_.initializer,
+                                .seed = seed_});
+  stream.wait();
+}
+
+void TableShard::wait_assign(Stream& stream, View<Key const> keys, MatrixView<float const> values) {
+  Array<std::uint32_t> ids(stream.device(), keys.size());
+  wait_resolve(stream, keys, ids);
+  kernels::scatter(stream, {.from = values, .ids = ids, .rows = values_.ref()});
+  kernels::begin_rows(stream, {.life = life_.ref(), .ids = ids});
+  stream.wait();
+}
+
+TableShard::Digest TableShard::wait_digest(Stream& stream) const {
+  Array<std::uint64_t> digest(stream.device(), 2);
+  memory::fill_bytes(stream, digest.data(), 0, digest.bytes());
+  kernels::hash_rows(stream, {.rows = index_.size(),
+                              .keys = index_.keys(),
+                              .values = values_.const_ref(),
+                              .state = state_.const_ref(),
+                              .dim = dim(),
+                              .state_columns = state_columns_,
+                              .life = life_.const_ref(),
+                              .seed = seed_,
+                              .digest = digest});
+  auto const host = to_host(stream, digest.view());
+  return {host[0], host[1]};
+}
+
+TableShard::Piece TableShard::wait_read(Stream& stream, std::uint32_t first, std::uint32_t last,
+                                        bool with_state) const {
+  Device const device = stream.device();
+  Array<std::uint32_t> selected(device, last - first);
+  std::size_t const rows = kernels::wait_select_rows(
+      stream, {.life = life_.const_ref(), .first = first, .last = last, .ids = selected});
+  auto const ids = selected.view().slice(0, rows);
+
+  Piece piece;
+  piece.keys = index_.wait_keys_of(stream, ids);
+  piece.values = Matrix<float>(device, rows, dim());
+  gather(stream, ids, piece.values);
+  if (with_state) {
+    piece.state = Array<float>(device, rows * state_columns_);
+    kernels::gather_column(stream, {.rows = state_.const_ref(), .ids = ids, .out = piece.state});
+    piece.life = Array<std::uint32_t>(device, rows);
+    kernels::gather_life(stream, {.rows = life_.const_ref(), .ids = ids, .out = piece.life});
+  }
+  stream.wait();
+  return piece;
+}
+
+void TableShard::wait_write(Stream& stream, Piece const& piece) {
+  Array<std::uint32_t> ids(stream.device(), piece.rows());
+  wait_resolve(stream, piece.keys, ids);
+  kernels::scatter(stream, {.from = piece.values, .ids = ids, .rows = values_.ref()});
+  kernels::scatter_column(stream, {.from = piece.state, .ids = ids, .rows = state_.ref()});
+  kernels::scatter_life(stream, {.from = piece.life, .ids = ids, .rows = life_.ref()});
+  stream.wait();
+}
+
+std::vector<MemoryLine> TableShard::memory_plan(TableOptions const& options, std::size_t rows) {
+  std::size_t const chunks = (rows + kernels::kChunkRows - 1) / kernels::kChunkRows * kernels::kChunkRows;
+  auto const line = [&](char const* what, std::size_t bytes) {
+    return MemoryLine{fmt::format("table '{}': {}", options.name, what), chunks * bytes};
+  };
+  return {line("values", row_stride(options.dim) * sizeof(float)),
+          line("optimizer state", kernels::state_columns(options.optimizer, options.dim) * sizeof(float)),
+          line("index and counters", kIndexBytesPerKey + sizeof(std::uint32_t))};
+}
+
+}  // namespace gpups::cache

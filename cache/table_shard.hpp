@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of one table that this rank owns: the index from keys to row numbers, and the columns behind it.
+//
+// A row is reserved when a key is first announced and exists from the first step that updates it (or an assign);
+// until then its `life` is 0 and it is in no count, hash, scan or checkpoint. Only the thread that turns the round
+// calls anything here but gather(), which may run beside it for rows that stay as they are.
+#pragma once
+
+#include <cstdint>
+
+#include "gpups/array.hpp"
+#include "gpups/stats.hpp"
+#include "gpups/table.hpp"
+#include "gpups/types.hpp"
+#include "kernels/key_index.hpp"
+#include "kernels/row_storage.hpp"
+
+namespace gpups::cache {
+
+// Summed gradients of distinct rows of a shard: element i is for row ids[i]. sums is (ids, dim).
+struct RowSums {
+  View<std::uint32_t const> ids;
+  MatrixView<std::int64_t> sums;
+};
+
+class TableShard {
+ public:
+  // seed: of the store; expected_rows: on this rank.
+  TableShard(Device device, TableOptions const& options, std::uint64_t seed, std::size_t expected_rows);
+
+  TableOptions const& options() const { return options_; }
+  std::size_t dim() const { return options_.dim; }
+
+  // ids[i] becomes the row of keys[i], reserved with its initial value if it is new. Waits for `stream`.
+  // REQUIRES: keys are distinct.
+  void wait_resolve(Stream& stream, View<Key const> keys, View<std::uint32_t> ids);
+
+  // out.row(i) = value of row ids[i]; queued on `stream`.
+  void gather(Stream& stream, View<std::uint32_t const> ids, MatrixView<float> out) const;
+
+  // Sums the lists' gradients of each row, and updates each row that is in any of them once. The first list's sums are
+  // used up. Waits for `stream`. Throws GradientError, naming the row, where a sum leaves the range of 64 bits.
+  void wait_apply(Stream& stream, std::span<RowSums const> lists, Clock clock, std::size_t samples);
+
+  // Values of keys wherever a row exists, initial values elsewhere; found[i] says which; `found` may be empty.
+  void wait_lookup(Stream& stream, View<Key const> keys, MatrixView<float> out, View<std::uint8_t> found) const;
+
+  // Sets rows' values; rows that do not exist begin to, with initial optimizer state.
+  void wait_assign(Stream& stream, View<Key const> keys, MatrixView<float const> values);
+
+  // Order-free digest of the rows that exist, and their number. Waits for `stream`.
+  struct Digest {
+    std::uint64_t hash, rows;
+  };
+  Digest wait_digest(Stream& stream) const;
+
+  // Row numbers below this may exist.
+  std::size_t rows_reserved() const { return index_.size(); }
+  std::size_t growths() const { return index_.growths(); }
+
+  // The rows that exist among [first, last), as dense arrays: a piece of a scan or a checkpoint. Waits for `stream`.
+  struct Piece {
+    Array<Key> keys;                // (n)
+    Matrix<float> values;           // (n, dim)
+    Array<float> state;             // (n, state_columns())
+    Array<std::uint32_t> life;      // (n)
+    std::size_t rows() const { return keys.size(); }
+  };
+  Piece wait_read(Stream& stream, std::uint32_t first, std::uint32_t last, bool with_state) const;
+  // Adds rows as a piece of a checkpoint has them. REQUIRES: none of the keys has a row yet.
+  void wait_write(Stream& stream, Piece const& piece);
+
+  std::size_t state_columns() const { return state_columns_; }
+
+  // Bytes that a shard of `rows` rows takes, by what they are for.
+  static std::vector<MemoryLine> memory_plan(TableOptions const& options, std::size_t rows);
+
+ private:
+  void reserve(Stream& stream, std::size_t rows);
+  // Merges the lists into one, in `merged` and `merged_sums`, where there are several.
+  RowSums wait_merge(Stream& stream, std::span<RowSums const> lists, Array<std::uint32_t>& merged,
+                     Matrix<std::int64_t>& merged_sums);
+  void wait_check_fault(Stream& stream, View<std::uint32_t const> fault, View<std::uint32_t const> ids,
+                        Clock clock) const;
+
+  TableOptions options_;
+  std::uint64_t seed_;
+  std::size_t state_columns_;
+  kernels::KeyIndex index_;
+  kernels::RowStorage<float> values_;
+  kernels::RowStorage<float> state_;
+  kernels::RowStorage<std::uint32_t> life_;
+  kernels::RowStorage<std::uint64_t> mark_;  // where a row is in the merged list of a step
+  std::uint32_t epoch_ = 0;                  // of marks
+};
+
+}  // namespace gpups::cache
