@@ -36,7 +36,8 @@ class Transport {
   // `wake` is called, from any thread, when a message may have arrived or room may have come.
   virtual void on_arrival(std::function<void()> wake) = 0;
 
-  // Leaves the group; `error` is empty for a regular end, else what the others' PeerError should say of this rank.
+  // Leaves the group; `error` is empty for a regular end, else what the others' PeerError should say of this rank. The
+  // first call counts, but an error after a regular end does too. Any thread.
   virtual void leave(std::string const& error) = 0;
 };
 

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/wire.hpp"
+
+#include <fmt/core.h>
+
+namespace gpups::comm {
+
+std::string_view Reader::take(std::uint64_t count, std::size_t size) {
+  // Compared by division, since the product may not fit.
+  if (count > rest_.size() / size) {
+    throw WireError(
+        fmt::format("a message of another rank is cut ({} bytes are left where {} elements of {} bytes should follow): "
+                    "run the same "
+                    "build on all ranks",
+                    rest_.size(), count, size));
+  }
+  std::string_view const taken = rest_.substr(0, count * size);
+  rest_.remove_prefix(taken.size());
+  return taken;
+}
+
+void Reader::end() const {
+  if (rest_.empty()) return;
+  throw WireError(fmt::format(
+      "a message of another rank is too long ({} bytes follow what it should hold): run the same build on all ranks",
+      rest_.size()));
+}
+
+}  // namespace gpups::comm

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Message bodies: what is written is read, and what is cut, too long or wrong never is.
+#include "comm/wire.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "gpups/types.hpp"
+
+namespace gpups::comm {
+namespace {
+
+std::string sample() {
+  Writer writer;
+  writer.put<std::uint8_t>(7);
+  writer.put<std::uint32_t>(0x01020304);
+  writer.put<std::int64_t>(std::numeric_limits<std::int64_t>::min());
+  writer.put<Clock>(Clock{-5});
+  writer.put_text("rank");
+  std::vector<std::uint64_t> const list{1, 2, std::numeric_limits<std::uint64_t>::max()};
+  writer.put_list<std::uint64_t>(list);
+  writer.put_list<Key>({});
+  return writer.take();
+}
+
+void read_sample(std::string_view body) {
+  Reader reader(body);
+  EXPECT_EQ(reader.get<std::uint8_t>(), 7);
+  EXPECT_EQ(reader.get<std::uint32_t>(), 0x01020304U);
+  EXPECT_EQ(reader.get<std::int64_t>(), std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(reader.get<Clock>(), Clock{-5});
+  EXPECT_EQ(reader.get_text(), "rank");
+  EXPECT_EQ(reader.get_list<std::uint64_t>(),
+            (std::vector<std::uint64_t>{1, 2, std::numeric_limits<std::uint64_t>::max()}));
+  EXPECT_TRUE(reader.get_list<Key>().empty());
+  reader.end();
+}
+
+TEST(Wire, ReadsWhatWasWritten) { read_sample(sample()); }
+
+TEST(Wire, WidthsAreFixedAndLittleEndian) {
+  Writer writer;
+  writer.put<std::uint32_t>(0x01020304);
+  writer.put<std::uint8_t>(9);
+  EXPECT_EQ(writer.size(), 5U);
+  EXPECT_EQ(writer.take(), std::string("\x04\x03\x02\x01\x09"));
+  EXPECT_EQ(writer.size(), 0U);
+  EXPECT_EQ(sample().size(), 1U + 4 + 8 + 8 + (8 + 4) + (8 + 3 * 8) + 8);
+}
+
+TEST(Wire, EveryCutIsFound) {
+  std::string const body = sample();
+  for (std::size_t length = 0; length < body.size(); ++length) {
+    EXPECT_THROW(read_sample(std::string_view(body).substr(0, length)), WireError) << length;
+  }
+}
+
+TEST(Wire, WhatFollowsIsFound) { EXPECT_THROW(read_sample(sample() + "x"), WireError); }
+
+TEST(Wire, ALengthIsNotBelieved) {
+  // Lengths whose bytes are missing, would be gigabytes, or overflow when multiplied by the size of an element.
+  for (std::uint64_t const length : {std::uint64_t{3}, std::uint64_t{1} << 33, (std::uint64_t{1} << 61) + 1,
+                                     std::numeric_limits<std::uint64_t>::max()}) {
+    Writer writer;
+    writer.put<std::uint64_t>(length);
+    writer.put<std::uint64_t>(1);
+    writer.put<std::uint64_t>(2);
+    std::string const body = writer.take();
+    EXPECT_THROW(Reader(body).get_list<std::uint64_t>(), WireError) << length;
+    if (length > 16) {
+      EXPECT_THROW(Reader(body).get_text(), WireError) << length;
+    }
+  }
+}
+
+TEST(Wire, ErrorsAreErrorsOfTheLibrary) { EXPECT_THROW(Reader("").get<std::uint8_t>(), Error); }
+
+}  // namespace
+}  // namespace gpups::comm
