@@ -13,15 +13,16 @@ namespace gpups::kernels {
 inline constexpr unsigned kChunkBits = 14;
 inline constexpr std::size_t kChunkRows = std::size_t{1} << kChunkBits;
 
+// The row number of a key that has no row.
+inline constexpr std::uint32_t kNoRow = 0xFFFFFFFF;
+
 // Refers to the rows of one column: what a kernel may do with a RowStorage.
 template <class T>
 struct Rows {
   T* const* chunks;    // on the storage's device
   std::size_t stride;  // elements of a row
 
-  constexpr T* row(std::uint32_t id) const {
-    return chunks[id >> kChunkBits] + (id & (kChunkRows - 1)) * stride;
-  }
+  constexpr T* row(std::uint32_t id) const { return chunks[id >> kChunkBits] + (id & (kChunkRows - 1)) * stride; }
 };
 
 // What is in rows that have just been made.

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// A digest of a table's rows that does not depend on their order or number of ranks: the sum of a 64-bit hash of each.
+// Reads a row's key, value, state and life once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gpups/array.hpp"
+#include "kernels/row_storage.hpp"
+
+namespace gpups::kernels {
+
+struct HashRows {
+  std::size_t rows;                // numbers 0 .. rows - 1; those whose life is 0 are left out
+  Rows<std::uint64_t const> keys;  // stride 1
+  Rows<float const> values;        // (dim)
+  Rows<float const> state;         // (state_columns)
+  std::size_t dim;
+  std::size_t state_columns;
+  Rows<std::uint32_t const> life;  // stride 1
+  std::uint64_t seed;              // of the table
+  View<std::uint64_t> digest;      // (2): the rows' hashes are added to the first, wrapping, their number to the second
+};
+void hash_rows(Stream& stream, HashRows const& arguments);
+
+}  // namespace gpups::kernels

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds the row number of a key: open addressing in buckets of one cache line, at most three quarters full. Any key is
+// legal. Growing moves the index's entries, never a row. 17 to 34 bytes per key, and 8 for its key.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gpups/array.hpp"
+#include "gpups/types.hpp"
+#include "kernels/row_storage.hpp"
+
+namespace gpups::kernels {
+
+class KeyIndex {
+ public:
+  KeyIndex() = default;
+  // Room for `expected_keys` before the first growth.
+  KeyIndex(Device device, std::size_t expected_keys);
+
+  // ids[i] = the number of keys[i], or kNoRow. Queued on `stream`.
+  void find(Stream& stream, View<Key const> keys, View<std::uint32_t> ids) const;
+
+  // The same, and keys without a number get the next ones, in the order of the batch. Returns how many were new.
+  // Waits for `stream`. REQUIRES: keys are distinct; nothing else uses the index meanwhile.
+  std::size_t wait_find_or_insert(Stream& stream, View<Key const> distinct_keys, View<std::uint32_t> ids);
+
+  std::size_t size() const { return size_; }
+  // Keys that fit before it grows.
+  std::size_t capacity() const;
+  // How often it was doubled.
+  std::size_t growths() const { return growths_; }
+  std::size_t bytes() const { return buckets_.bytes() + keys_.bytes(); }
+  // The key of each number < size().
+  Rows<std::uint64_t const> keys() const { return keys_.const_ref(); }
+
+ private:
+  void wait_grow(Stream& stream, std::size_t keys);
+
+  Device device_{};
+  Array<std::uint64_t> buckets_;  // 8 words each
+  RowStorage<std::uint64_t> keys_;
+  std::size_t size_ = 0;
+  std::size_t growths_ = 0;
+};
+
+}  // namespace gpups::kernels

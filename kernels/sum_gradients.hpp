@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exact sums of gradients: contributions are rounded down to a grid once and summed as integers, so the sum has no
+// order. Reads 4 * stride + 12 bytes per entry, writes 8 * stride per row.
+#pragma once
+
+#include <cstdint>
+
+#include "gpups/array.hpp"
+
+namespace gpups::kernels {
+
+// sums[r][j] = sum over the entries e of row r of floor(coefficient[e] * source[e][j] / 2^grid_log2), the product
+// exact.
+struct SumGradients {
+  View<std::uint32_t const> offsets;    // (rows + 1), row r has the entries order[offsets[r] .. offsets[r + 1])
+  View<std::uint32_t const> order;      // (n)
+  View<std::uint32_t const> sources;    // (n), row of source_rows of each entry; empty: entry e has source e
+  MatrixView<float const> source_rows;  // (number of sources, dim)
+  View<float const> coefficients;       // (n); empty: all 1
+  int grid_log2;                        // -200 .. 200
+  MatrixView<std::int64_t> sums;        // (>= rows, dim), stride row_stride(dim); padding is set to 0
+  // (1), kNoRow before the call; after it the smallest r that has a contribution that is not finite or outside int64,
+  // or a sum outside int64, if there is any. The sums of such a row are undefined.
+  View<std::uint32_t> fault;
+};
+void sum_gradients(Stream& stream, SumGradients const& arguments);
+
+// into[slots[i]] += sums[i].
+struct MergeSums {
+  MatrixView<std::int64_t> into;        // (rows, dim)
+  View<std::uint32_t const> slots;      // (k), distinct
+  MatrixView<std::int64_t const> sums;  // (>= k, dim), the same stride
+  View<std::uint32_t> fault;            // (1), as above: the smallest slots[i] whose sum is outside int64
+};
+void merge_sums(Stream& stream, MergeSums const& arguments);
+
+}  // namespace gpups::kernels

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// One step of the optimizer on rows that a batch names (see Optimizer for the formulas). The exact sum becomes a float
+// once. Moves 16 * dim bytes per row, and 8 * dim more for Adagrad's state.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gpups/array.hpp"
+#include "gpups/table.hpp"
+#include "kernels/row_storage.hpp"
+
+namespace gpups::kernels {
+
+// Floats of optimizer state in a row: the stride of its column.
+std::size_t state_columns(Optimizer const& optimizer, std::size_t dim);
+
+struct UpdateRows {
+  View<std::uint32_t const> ids;        // (n), distinct
+  MatrixView<std::int64_t const> sums;  // (>= n, dim), stride row_stride(dim)
+  Rows<float> values;                   // stride row_stride(dim); padding is zero and stays zero
+  Rows<float> state;                    // stride state_columns(optimizer, dim); unused where that is 0
+  Rows<std::uint32_t> life;             // stride 1: 0 = reserved, else 1 + number of updates
+  std::size_t dim;
+  int grid_log2;
+  double scale;  // gradient = float(sum * 2^grid_log2 * scale): 1 / samples of the step
+  Optimizer optimizer;
+  float rate;                 // the learning rate of this step
+  View<std::uint32_t> fault;  // (1), kNoRow before; after it the smallest id whose gradient or new value is
+                              // not finite, if there is any: that row has been written all the same
+};
+void update_rows(Stream& stream, UpdateRows const& arguments);
+
+}  // namespace gpups::kernels
