@@ -112,7 +112,7 @@ void write_manifest(std::filesystem::path const& folder, Manifest const& manifes
                               {"grid_log2", table.grid_log2}});
   }
   json["rows"] = nlohmann::json::array();
-  for (auto const& file : manifest.rows) json["rows"].push_back(to_json(file));
+  for (auto const& file : manifest.rows) json["rows"].emplace_back(to_json(file));
   json["blobs"] = nlohmann::json::array();
   for (auto const& blob : manifest.blobs) json["blobs"].push_back({{"name", blob.name}, {"file", to_json(blob.file)}});
   replace_whole(folder / "manifest.json", json.dump(1) + "\n");

@@ -6,8 +6,10 @@
 #include <mutex>
 
 #include "cache/engine.hpp"
+#include "cache/manifest.hpp"
 #include "cache/prepare.hpp"
 #include "cache/saving.hpp"
+#include "kernels/arena.hpp"
 #include "kernels/check.hpp"
 #include "kernels/gather_pooled.hpp"
 #include "kernels/hash.hpp"

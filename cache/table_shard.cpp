@@ -4,15 +4,17 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "cache/schedule.hpp"
 #include "kernels/assign_slots.hpp"
 #include "kernels/check.hpp"
 #include "kernels/gather.hpp"
 #include "kernels/hash.hpp"
+#include "kernels/columns.hpp"
 #include "kernels/hash_rows.hpp"
 #include "kernels/init_rows.hpp"
-#include "kernels/rows_exist.hpp"
+#include "kernels/row_life.hpp"
 #include "kernels/scatter.hpp"
 #include "kernels/select_rows.hpp"
 #include "kernels/sum_gradients.hpp"
@@ -53,9 +55,11 @@ void TableShard::wait_resolve(Stream& stream, View<Key const> keys, View<std::ui
   if (added == 0) return;
 
   reserve(stream, before + added);
-  kernels::init_rows(stream, {.first = static_cast<std::uint32_t>(before),
-                              .count = static_cast<std::uint32_t>(added),
-                              .keys = index_.keys(),
+  std::vector<std::uint32_t> numbers(added);
+  std::iota(numbers.begin(), numbers.end(), static_cast<std::uint32_t>(before));
+  auto const new_ids = to_device(stream, numbers);
+  kernels::init_rows(stream, {.ids = new_ids,
+                              .keys = wait_keys_of(stream, new_ids),
                               .values = values_.ref(),
                               .state = state_.ref(),
                               .dim = dim(),
@@ -63,6 +67,15 @@ void TableShard::wait_resolve(Stream& stream, View<Key const> keys, View<std::ui
                               .initializer = options_.initializer,
                               .initial_accumulator = options_.optimizer.initial_accumulator,
                               .seed = seed_});
+  stream.wait();  // new_ids goes
+}
+
+Array<Key> TableShard::wait_keys_of(Stream& stream, View<std::uint32_t const> ids) const {
+  Array<Key> keys(stream.device(), ids.size());
+  View<std::uint64_t> const numbers(reinterpret_cast<std::uint64_t*>(keys.data()), keys.size(), keys.device());
+  kernels::gather_column(stream, kernels::GatherColumn<std::uint64_t>{index_.keys(), ids, numbers});
+  stream.wait();
+  return keys;
 }
 
 void TableShard::gather(Stream& stream, View<std::uint32_t const> ids, MatrixView<float> out) const {
@@ -96,21 +109,18 @@ RowSums TableShard::wait_merge(Stream& stream, std::span<RowSums const> lists, A
                                                 .new_ids = merged.view().slice(rows, total - rows)});
     kernels::merge_sums(stream, {.into = merged_sums, .slots = here, .sums = list.sums, .fault = fault});
   }
-  wait_check_fault(stream, fault, merged, Clock{});
+  std::uint32_t const slot = to_host(stream, fault.view())[0];
+  if (slot != kernels::kNoRow) throw_fault(stream, to_host(stream, merged.view().slice(slot, 1))[0]);
   return {merged.view().slice(0, rows), merged_sums.view().slice(0, rows)};
 }
 
-void TableShard::wait_check_fault(Stream& stream, View<std::uint32_t const> fault, View<std::uint32_t const> ids,
-                                  Clock clock) const {
-  std::uint32_t const row = to_host(stream, fault)[0];
-  if (row == kernels::kNoRow) return;
-  std::uint32_t const id = to_host(stream, ids.slice(row, 1))[0];
-  (void)clock;
-  throw GradientError(
-      fmt::format("the summed gradient of key {} in table '{}' does not fit 63 bits of 2^{} (its update would be wrong): "
-                  "restore a checkpoint and use a larger grid_log2 or a smaller learning rate",
-                  number(to_host(stream, index_.wait_keys_of(stream, View<std::uint32_t const>(&id, 1)).view())[0]),
-                  options_.name, options_.grid_log2));
+void TableShard::throw_fault(Stream& stream, std::uint32_t id) const {
+  auto const ids = to_device(stream, std::vector{id});
+  auto const key = to_host(stream, wait_keys_of(stream, ids).view())[0];
+  throw GradientError(fmt::format(
+      "the update of key {} in table '{}' is not finite, or its gradient's sum over the ranks is too large (other rows of "
+      "the step have been updated): restore a checkpoint, and lower the learning rate or raise grid_log2",
+      number(key), options_.name));
 }
 
 void TableShard::wait_apply(Stream& stream, std::span<RowSums const> lists, Clock clock, std::size_t samples) {
@@ -124,6 +134,7 @@ void TableShard::wait_apply(Stream& stream, std::span<RowSums const> lists, Cloc
   Matrix<std::int64_t> merged_sums;
   RowSums const all = filled.size() == 1 ? filled[0] : wait_merge(stream, filled, merged, merged_sums);
   auto const& optimizer = options_.optimizer;
+  auto const fault = no_fault(stream);
   kernels::update_rows(stream, {.ids = all.ids,
                                 .sums = all.sums,
                                 .values = values_.ref(),
@@ -133,8 +144,10 @@ void TableShard::wait_apply(Stream& stream, std::span<RowSums const> lists, Cloc
                                 .grid_log2 = options_.grid_log2,
                                 .scale = 1.0 / static_cast<double>(std::max<std::size_t>(samples, 1)),
                                 .optimizer = optimizer,
-                                .rate = optimizer.learning_rate * learning_rate_factor(options_.schedule, clock)});
-  stream.wait();  // merged arrays go
+                                .rate = optimizer.learning_rate * learning_rate_factor(options_.schedule, clock),
+                                .fault = fault});
+  std::uint32_t const id = to_host(stream, fault.view())[0];  // of a row, here
+  if (id != kernels::kNoRow) throw_fault(stream, id);
 }
 
 void TableShard::wait_lookup(Stream& stream, View<Key const> keys, MatrixView<float> out,
@@ -143,8 +156,9 @@ void TableShard::wait_lookup(Stream& stream, View<Key const> keys, MatrixView<fl
   index_.find(stream, keys, ids);
   kernels::rows_exist(stream, {.life = life_.const_ref(), .ids = ids, .found = found});
   kernels::gather_found(stream, {.rows = values_.const_ref(), .ids = ids, .out = out});
+  if (ids.empty()) return;
   kernels::init_matrix(stream, {.keys = keys,
-                                .ids = ids,
+                                .only_where_no_row = ids,
                                 .out = out,
                                 .initializer = options_.initializer,
                                 .seed = seed_});
@@ -154,7 +168,7 @@ void TableShard::wait_lookup(Stream& stream, View<Key const> keys, MatrixView<fl
 void TableShard::wait_assign(Stream& stream, View<Key const> keys, MatrixView<float const> values) {
   Array<std::uint32_t> ids(stream.device(), keys.size());
   wait_resolve(stream, keys, ids);
-  kernels::scatter(stream, {.from = values, .ids = ids, .rows = values_.ref()});
+  kernels::scatter(stream, {.from = values, .ids = ids, .rows = values_.ref(), .dim = dim()});
   kernels::begin_rows(stream, {.life = life_.ref(), .ids = ids});
   stream.wait();
 }
@@ -184,14 +198,14 @@ TableShard::Piece TableShard::wait_read(Stream& stream, std::uint32_t first, std
   auto const ids = selected.view().slice(0, rows);
 
   Piece piece;
-  piece.keys = index_.wait_keys_of(stream, ids);
+  piece.keys = wait_keys_of(stream, ids);
   piece.values = Matrix<float>(device, rows, dim());
   gather(stream, ids, piece.values);
   if (with_state) {
     piece.state = Array<float>(device, rows * state_columns_);
-    kernels::gather_column(stream, {.rows = state_.const_ref(), .ids = ids, .out = piece.state});
+    kernels::gather_column(stream, kernels::GatherColumn<float>{state_.const_ref(), ids, piece.state});
     piece.life = Array<std::uint32_t>(device, rows);
-    kernels::gather_life(stream, {.rows = life_.const_ref(), .ids = ids, .out = piece.life});
+    kernels::gather_column(stream, kernels::GatherColumn<std::uint32_t>{life_.const_ref(), ids, piece.life});
   }
   stream.wait();
   return piece;
@@ -200,9 +214,9 @@ TableShard::Piece TableShard::wait_read(Stream& stream, std::uint32_t first, std
 void TableShard::wait_write(Stream& stream, Piece const& piece) {
   Array<std::uint32_t> ids(stream.device(), piece.rows());
   wait_resolve(stream, piece.keys, ids);
-  kernels::scatter(stream, {.from = piece.values, .ids = ids, .rows = values_.ref()});
-  kernels::scatter_column(stream, {.from = piece.state, .ids = ids, .rows = state_.ref()});
-  kernels::scatter_life(stream, {.from = piece.life, .ids = ids, .rows = life_.ref()});
+  kernels::scatter(stream, {.from = piece.values, .ids = ids, .rows = values_.ref(), .dim = dim()});
+  kernels::scatter_column(stream, kernels::ScatterColumn<float>{piece.state, ids, state_.ref()});
+  kernels::scatter_column(stream, kernels::ScatterColumn<std::uint32_t>{piece.life, ids, life_.ref()});
   stream.wait();
 }
 

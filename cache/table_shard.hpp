@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "gpups/array.hpp"
 #include "gpups/stats.hpp"
@@ -80,8 +82,8 @@ class TableShard {
   // Merges the lists into one, in `merged` and `merged_sums`, where there are several.
   RowSums wait_merge(Stream& stream, std::span<RowSums const> lists, Array<std::uint32_t>& merged,
                      Matrix<std::int64_t>& merged_sums);
-  void wait_check_fault(Stream& stream, View<std::uint32_t const> fault, View<std::uint32_t const> ids,
-                        Clock clock) const;
+  Array<Key> wait_keys_of(Stream& stream, View<std::uint32_t const> ids) const;
+  [[noreturn]] void throw_fault(Stream& stream, std::uint32_t id) const;
 
   TableOptions options_;
   std::uint64_t seed_;

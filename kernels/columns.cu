@@ -23,7 +23,7 @@ void run(Exec<S> ex, ScatterColumn<T> const& s) {
 
 GPUPS_KERNEL(gather_column, GatherColumn<float>)
 GPUPS_KERNEL(gather_column, GatherColumn<std::uint32_t>)
-GPUPS_KERNEL(gather_column, GatherColumn<Key>)
+GPUPS_KERNEL(gather_column, GatherColumn<std::uint64_t>)
 GPUPS_KERNEL(scatter_column, ScatterColumn<float>)
 GPUPS_KERNEL(scatter_column, ScatterColumn<std::uint32_t>)
 

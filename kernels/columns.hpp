@@ -3,12 +3,11 @@
 #pragma once
 
 #include "gpups/array.hpp"
-#include "gpups/types.hpp"
 #include "kernels/row_storage.hpp"
 
 namespace gpups::kernels {
 
-// T: float, std::uint32_t or Key.
+// T: float, std::uint32_t or std::uint64_t.
 template <class T>
 struct GatherColumn {
   Rows<T const> rows;
@@ -17,7 +16,7 @@ struct GatherColumn {
 };
 void gather_column(Stream& stream, GatherColumn<float> const& arguments);
 void gather_column(Stream& stream, GatherColumn<std::uint32_t> const& arguments);
-void gather_column(Stream& stream, GatherColumn<Key> const& arguments);
+void gather_column(Stream& stream, GatherColumn<std::uint64_t> const& arguments);
 
 // T: float or std::uint32_t.
 template <class T>
