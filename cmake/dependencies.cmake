@@ -7,8 +7,7 @@ find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
-find_path(XXHASH_INCLUDE xxhash.h REQUIRED)
-find_library(XXHASH_LIBRARY xxhash REQUIRED)
+find_package(xxhash REQUIRED)
 
 # CUDA: its compiler, and with it the toolkit's libraries.
 set(GPUPS_HAS_CUDA OFF)

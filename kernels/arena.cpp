@@ -1,22 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/arena.hpp"
 
+#ifndef __SANITIZE_THREAD__
 #include <tbb/blocked_range.h>
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+#else
+#include <algorithm>
+#include <atomic>
+#include <semaphore>
+#include <thread>
+#include <vector>
+#endif
 
 namespace gpups::kernels {
 
+#ifndef __SANITIZE_THREAD__
+
 struct Arena::Impl {
+  explicit Impl(int count) : arena(count), threads(count) {}
+  void blocks(std::size_t blocks, FunctionRef<void(std::size_t)> body) {
+    arena.execute([&] {
+      tbb::parallel_for(
+          tbb::blocked_range<std::size_t>(0, blocks, 1),
+          [&](auto const& range) {
+            for (std::size_t b = range.begin(); b != range.end(); ++b) body(b);
+          },
+          tbb::auto_partitioner{});
+    });
+  }
+  static int machine_threads() { return tbb::info::default_concurrency(); }
+
   tbb::task_arena arena;
   int threads;
 };
 
-Arena::Arena(int threads) {
-  int const count = threads > 0 ? threads : tbb::info::default_concurrency();
-  impl_.reset(new Impl{tbb::task_arena(count), count});
-}
+#else
+
+// The thread sanitizer cannot see how libtbb, which is not built with it, orders the work of its threads, and takes
+// nearly everything for a race. Plain threads do the work for it, slowly.
+struct Arena::Impl {
+  explicit Impl(int count) : threads(count), idle(count - 1) {}
+  void blocks(std::size_t blocks, FunctionRef<void(std::size_t)> body) {
+    std::atomic<std::size_t> next = 0;
+    auto const work = [&] {
+      for (std::size_t b = next++; b < blocks; b = next++) body(b);
+    };
+    std::vector<std::thread> helpers;
+    while (helpers.size() + 1 < blocks && idle.try_acquire()) helpers.emplace_back(work);
+    work();
+    for (std::thread& helper : helpers) helper.join();
+    if (!helpers.empty()) idle.release(static_cast<std::ptrdiff_t>(helpers.size()));
+  }
+  static int machine_threads() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
+
+  int threads;
+  std::counting_semaphore<> idle;
+};
+
+#endif
+
+Arena::Arena(int threads) : impl_(std::make_unique<Impl>(threads > 0 ? threads : Impl::machine_threads())) {}
 Arena::~Arena() = default;
 
 int Arena::threads() const { return impl_->threads; }
@@ -24,16 +69,9 @@ int Arena::threads() const { return impl_->threads; }
 void Arena::blocks(std::size_t blocks, FunctionRef<void(std::size_t)> body) {
   if (blocks <= 1 || impl_->threads == 1) {
     for (std::size_t b = 0; b < blocks; ++b) body(b);
-    return;
+  } else {
+    impl_->blocks(blocks, body);
   }
-  impl_->arena.execute([&] {
-    tbb::parallel_for(
-        tbb::blocked_range<std::size_t>(0, blocks, 1),
-        [&](auto const& range) {
-          for (std::size_t b = range.begin(); b != range.end(); ++b) body(b);
-        },
-        tbb::auto_partitioner{});
-  });
 }
 
 }  // namespace gpups::kernels

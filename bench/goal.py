@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a goal is, how programs are run for it, and how its verdict is printed."""
+import dataclasses
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import statistics
+import subprocess
+import time
+from typing import Callable
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CORES = 2  # what all goals are stated for
+
+
+class CannotMeasure(Exception):
+    """Data or a program is missing, or a command failed. A goal that cannot be measured does not hold."""
+
+
+@dataclasses.dataclass
+class Limit:
+    text: str
+    holds: Callable[[list], bool]
+
+
+def at_least(bound):
+    return Limit(f"median >= {bound:,}", lambda values: statistics.median(values) >= bound)
+
+
+def at_most(bound):
+    return Limit(f"median <= {bound:,}", lambda values: statistics.median(values) <= bound)
+
+
+def all_equal():
+    return Limit("all equal", lambda values: len(values) > 1 and len(set(values)) == 1)
+
+
+@dataclasses.dataclass
+class Goal:
+    name: str
+    text: str
+    measure: Callable  # (Bench) -> {name of a number: its values}
+    limits: dict  # name of a number -> Limit
+
+
+class Bench:
+    """Where things are, and what was run."""
+
+    def __init__(self, build, data, kge_generator):
+        self.build = pathlib.Path(build).resolve()
+        self.data = data and pathlib.Path(data).resolve()
+        self.kge_generator = kge_generator
+        self.work = ROOT / "build" / "goals"
+        self.commands = []
+        self.cores = set(sorted(os.sched_getaffinity(0))[:CORES])
+
+    def program(self, name):
+        found = [path for path in self.build.rglob(name) if path.is_file() and os.access(path, os.X_OK)]
+        if not found:
+            raise CannotMeasure(f"there is no {name} below {self.build}: build it")
+        return found[0]
+
+    def run(self, command, timeout_s=1800, env=None):
+        """Runs a command on CORES cores; returns its seconds."""
+        command = [str(word) for word in command]
+        shown = [f"{name}={value}" for name, value in (env or {}).items()] + [shlex.quote(word) for word in command]
+        self.commands.append(" ".join(shown))
+        begin = time.monotonic()
+        try:
+            done = subprocess.run(command, cwd=ROOT, env={**os.environ, **(env or {})}, timeout=timeout_s,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                  errors="replace", preexec_fn=lambda: os.sched_setaffinity(0, self.cores))
+        except subprocess.TimeoutExpired:
+            raise CannotMeasure(f"over {timeout_s} s: {self.commands[-1]}") from None
+        if done.returncode != 0:
+            tail = "\n".join(done.stdout.splitlines()[-5:])
+            raise CannotMeasure(f"status {done.returncode} from {self.commands[-1]}\n{tail}")
+        return time.monotonic() - begin
+
+    def fresh_folder(self, name):
+        folder = self.work / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def train(self, config, run, settings, timeout_s=1800):
+        """Trains into a new folder below the work folder; returns the summary, with `wall_seconds` of the command."""
+        folder = self.fresh_folder(run)
+        seconds = self.run([self.program("gpu_train"), "train", ROOT / "examples/configs" / config]
+                           + overrides({**settings, "run.folder": folder}), timeout_s)
+        return {**summary(folder), "wall_seconds": seconds}
+
+    def resume(self, run, settings, timeout_s=1800):
+        """Goes on with a run of train(); returns the summary."""
+        folder = self.work / run
+        self.run([self.program("gpu_train"), "resume", folder] + overrides(settings), timeout_s)
+        return summary(folder)
+
+
+def overrides(settings):
+    return [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+
+
+def summary(folder):
+    file = folder / "summary.json"
+    if not file.exists():
+        raise CannotMeasure(f"{file} was not written")
+    return json.loads(file.read_text())
+
+
+def spread(values):
+    """'median (least .. most, number)' of numbers; the distinct values of anything else."""
+    if all(isinstance(value, (int, float)) for value in values):
+        middle, least, most = statistics.median(values), min(values), max(values)
+        return f"{middle:,.4g} ({least:,.4g} .. {most:,.4g}, n = {len(values)})" if middle < 1000 else \
+            f"{middle:,.0f} ({least:,.0f} .. {most:,.0f}, n = {len(values)})"
+    return f"{', '.join(sorted(set(map(str, values))))} (n = {len(values)})"
+
+
+def judge(goal, bench):
+    """Measures a goal and prints what came of it; returns whether it holds."""
+    bench.commands = []
+    print(f"goal      {goal.name}: {goal.text}", flush=True)
+    try:
+        numbers = goal.measure(bench)
+        verdicts = [goal.limits[name].holds(values) for name, values in numbers.items()]
+        for (name, values), holds in zip(numbers.items(), verdicts):
+            print(f"measured  {name} {spread(values)}: {goal.limits[name].text} {'holds' if holds else 'IS MISSED'}")
+        holds = all(verdicts) and set(numbers) == set(goal.limits)
+    except CannotMeasure as problem:
+        print(f"measured  nothing: {problem}")
+        holds = False
+    print(f"verdict   {'holds' if holds else 'MISSED'}")
+    if bench.commands:
+        print(f"command   {bench.commands[-1]}  (last of {len(bench.commands)})")
+    print(flush=True)
+    return holds

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/cluster.hpp"
+
+#include <fmt/core.h>
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <stdexcept>
+
+namespace gpups::test {
+namespace {
+
+std::mt19937_64 generator(std::uint64_t seed, std::uint64_t a, std::uint64_t b) {
+  std::seed_seq sequence{seed, seed >> 32, a, b};
+  return std::mt19937_64(sequence);
+}
+
+// Rows 0 .. keys-1 as keys all over the 64 bits, the extreme ones among them.
+Key key_of(std::uint64_t row) {
+  if (row == 0) return Key{0};
+  if (row == 1) return Key{~std::uint64_t{0}};
+  return Key{row * 0x9E3779B97F4A7C15U};
+}
+
+int owner_of_microbatch(int ranks, int microbatch) {
+  int rank = 0;
+  while ((rank + 1) * kMicrobatches / ranks <= microbatch) ++rank;
+  return rank;
+}
+
+// What a rank does at a step.
+struct Batch {
+  std::vector<Key> keys;
+  Matrix<float> sources;  // one for each entry: (amount, -amount)
+  Prepared prepared;
+};
+
+std::shared_ptr<Batch> prepare(Store& store, Stream& stream, Workload const& workload, std::int64_t step) {
+  int const rank = static_cast<int>(number(store.rank()));
+  if (!takes_part(workload, store.ranks(), step, rank)) return nullptr;
+  auto batch = std::make_shared<Batch>();
+  std::vector<int> amounts;
+  std::size_t samples = 0;
+  for (int m = 0; m < kMicrobatches; ++m) {
+    if (owner_of_microbatch(store.ranks(), m) != rank) continue;
+    ++samples;
+    for (auto const& use : uses(workload, step, m)) {
+      batch->keys.push_back(use.key);
+      amounts.push_back(use.amount);
+    }
+  }
+  batch->sources = Matrix<float>(Device::host(), amounts.size(), 2);
+  memory::fill_bytes(stream, batch->sources.view().data(), 0, batch->sources.view().flat().bytes());
+  for (std::size_t i = 0; i < amounts.size(); ++i) {
+    batch->sources.row(i)[0] = static_cast<float>(amounts[i]);
+    batch->sources.row(i)[1] = static_cast<float>(-amounts[i]);
+  }
+  TableBatch const part{.table = TableId{0}, .keys = View<Key const>(batch->keys)};
+  batch->prepared = store.prepare(stream, Clock{step}, {&part, 1}, samples);
+  return batch;
+}
+
+void check_read(Store const& store, Batch const& batch, Matrix<float> const& rows, Expected const& expected) {
+  for (std::size_t i = 0; i < batch.prepared.rows(0); ++i) {
+    Key const key = batch.prepared.keys(0)[i];
+    double const value = expected.value(key);
+    if (rows.row(i)[0] == value && rows.row(i)[1] == -value) continue;
+    throw std::logic_error(fmt::format("rank {} read ({}, {}) for key {} at step {}, not {}", number(store.rank()),
+                                       rows.row(i)[0], rows.row(i)[1], number(key), number(store.clock()), value));
+  }
+}
+
+}  // namespace
+
+std::vector<Use> uses(Workload const& workload, std::int64_t step, int microbatch) {
+  auto random = generator(workload.seed, static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(microbatch));
+  std::vector<Use> result(random() % 7);
+  for (auto& use : result) {
+    std::uint64_t const hot = random() % 2;
+    use.key = key_of(random() % (hot != 0 ? workload.keys / 8 + 1 : workload.keys));
+    use.amount = kSamples * (static_cast<int>(random() % 9) - 4);
+  }
+  return result;
+}
+
+bool takes_part(Workload const& workload, int ranks, std::int64_t step, int rank) {
+  auto random = generator(workload.seed ^ 0xABCD, static_cast<std::uint64_t>(step), 0);
+  // Drawn for microbatches, so that it is the same work whatever the number of ranks: a rank sits out if all do.
+  bool const all_idle = static_cast<double>(random() % 1000) < 1000 * workload.idle_share;
+  return !all_idle && (rank + 1) * kMicrobatches / ranks > rank * kMicrobatches / ranks;
+}
+
+void Expected::advance() {
+  if (takes_part(workload_, ranks_, step_, 0)) {
+    for (int m = 0; m < kMicrobatches; ++m) {
+      for (auto const& use : uses(workload_, step_, m)) values_[use.key] -= static_cast<double>(use.amount) / kSamples;
+    }
+  }
+  ++step_;
+}
+
+double Expected::value(Key key) const {
+  auto const found = values_.find(key);
+  return found == values_.end() ? 0.0 : found->second;
+}
+
+Outcome train(Group const& group, Workload const& workload) {
+  Store store(group, {.threads = workload.threads});
+  store.add_table({.name = "rows",
+                   .dim = 2,
+                   .initializer = {Initializer::Kind::kConstant, 0.0F},
+                   .optimizer = {.kind = Optimizer::Kind::kSgd, .learning_rate = 1.0F}});
+  auto stream = store.make_stream();
+  Expected expected(workload, store.ranks());
+  std::deque<std::shared_ptr<Batch>> ahead;
+  std::int64_t prepared = 0;
+  Matrix<float> rows(Device::host(), workload.keys, 2);
+
+  for (std::int64_t step = 0; step < workload.steps; ++step) {
+    for (; prepared <= step + workload.lookahead; ++prepared) {
+      ahead.push_back(prepare(store, stream, workload, prepared));
+    }
+    auto const batch = ahead.front();
+    ahead.pop_front();
+    if (batch != nullptr) {
+      store.wait_ready(batch->prepared);
+      MatrixView<float> const out = rows;
+      store.pull(stream, batch->prepared, {&out, 1});
+      if (workload.check_every > 0 && step % workload.check_every == 0) check_read(store, *batch, rows, expected);
+      TableGradients const gradients{.sources = batch->sources};
+      store.push(stream, batch->prepared, {&gradients, 1});
+    }
+    store.advance_clock();
+    expected.advance();
+  }
+
+  Outcome outcome;
+  outcome.hash = store.table_hash();
+  outcome.rows = store.size(TableId{0});
+  if (outcome.rows != expected.rows()) {
+    throw std::logic_error(fmt::format("{} rows exist, not {}", outcome.rows, expected.rows()));
+  }
+  std::vector<Key> keys;
+  for (auto const& [key, value] : expected.values()) keys.push_back(key);
+  Matrix<float> values(Device::host(), keys.size(), 2);
+  std::vector<std::uint8_t> found(keys.size());
+  store.lookup(stream, TableId{0}, View<Key const>(keys), values, View<std::uint8_t>(found));
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (found[i] != 1 || values.row(i)[0] != expected.value(keys[i])) {
+      throw std::logic_error(fmt::format("key {} ends as {}, not {}", number(keys[i]), values.row(i)[0],
+                                         expected.value(keys[i])));
+    }
+  }
+  auto const stats = store.stats();
+  outcome.urgent_keys = stats.urgent_keys;
+  outcome.remote_keys = stats.remote_keys;
+  store.wait_barrier();
+  return outcome;
+}
+
+Outcome train_all(std::vector<Group> const& group, Workload const& workload) {
+  std::mutex mutex;
+  Outcome all;
+  run_ranks(group, [&](Group mine) {
+    auto const outcome = train(mine, workload);
+    std::lock_guard lock(mutex);
+    if (all.hash != 0 && all.hash != outcome.hash) throw std::logic_error("ranks disagree on the hash");
+    all.hash = outcome.hash;
+    all.rows = outcome.rows;
+    all.urgent_keys += outcome.urgent_keys;
+    all.remote_keys += outcome.remote_keys;
+  });
+  return all;
+}
+
+}  // namespace gpups::test

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// N ranks that train a made-up workload and check every value they read.
+//
+// Gradients are whole numbers, chosen by step and microbatch alone, so the value of every row at every step is known
+// without the store: a lost, doubled, late or early update shows as a wrong number.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <vector>
+
+#include "gpups/gpups.hpp"
+
+namespace gpups::test {
+
+struct Workload {
+  int steps = 20;
+  std::uint64_t seed = 1;
+  std::uint64_t keys = 40;      // distinct ones there are, some of them hot
+  int lookahead = 4;            // batches prepared ahead; 0: just before they are read
+  int threads = 1;
+  double idle_share = 0.1;      // of (rank, step) pairs that have no batch
+  int check_every = 1;          // steps between checks of what was read; 0: never
+};
+
+// A use of a row in a global batch, and what it adds to its gradient. A table of dim 2; columns differ in sign.
+struct Use {
+  Key key{};
+  int amount;  // whole; the sum over the batch is divided by `kSamples`
+};
+
+inline constexpr int kMicrobatches = 8;
+inline constexpr int kSamples = 8;  // of a global batch: gradients are multiples of it, so that values stay whole
+
+// A pure function: what microbatch m of step t uses.
+std::vector<Use> uses(Workload const& workload, std::int64_t step, int microbatch);
+// Whether a rank takes part in a step; microbatches of ranks that do not are nobody's.
+bool takes_part(Workload const& workload, int ranks, std::int64_t step, int rank);
+
+// The values that rows have before step t: made by loops and a std::map, for the same number of ranks.
+class Expected {
+ public:
+  Expected(Workload const& workload, int ranks) : workload_(workload), ranks_(ranks) {}
+  void advance();  // applies the next step
+  double value(Key key) const;
+  std::size_t rows() const { return values_.size(); }
+  std::map<Key, double> const& values() const { return values_; }
+
+ private:
+  Workload workload_;
+  int ranks_;
+  std::int64_t step_ = 0;
+  std::map<Key, double> values_;
+};
+
+struct Outcome {
+  std::uint64_t hash = 0;
+  std::uint64_t urgent_keys = 0;
+  std::uint64_t remote_keys = 0;
+  std::size_t rows = 0;
+};
+
+// Trains on one rank of a group; throws std::logic_error where a value that was read is not the expected one.
+Outcome train(Group const& group, Workload const& workload);
+
+// Trains on all of them and checks the tables at the end; the outcomes agree, or it throws.
+Outcome train_all(std::vector<Group> const& group, Workload const& workload);
+
+}  // namespace gpups::test

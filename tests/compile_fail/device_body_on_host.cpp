@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host compiler cannot launch device work: that object is nvcc's.
+#include "kernels/launch.hpp"
+
+void call(gpups::kernels::HostExec host, gpups::kernels::DeviceExec device) {
+#ifdef WRONG
+  (void)host;
+  gpups::kernels::each(device, 1, [](std::size_t) {});
+#else
+  (void)device;
+  gpups::kernels::each(host, 1, [](std::size_t) {});
+#endif
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// A body for one space is not handed the other space's means.
+#include "kernels/launch.hpp"
+
+void run_on_device(gpups::kernels::DeviceExec);
+
+void call(gpups::kernels::HostExec host, gpups::kernels::DeviceExec device) {
+#ifdef WRONG
+  (void)device;
+  run_on_device(host);
+#else
+  (void)host;
+  run_on_device(device);
+#endif
+}

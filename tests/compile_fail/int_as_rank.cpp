@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plain number is not a rank.
+#include "gpups/error.hpp"
+
+#ifdef WRONG
+gpups::PeerError error(3, "lost");
+#else
+gpups::PeerError error(gpups::Rank{3}, "lost");
+#endif

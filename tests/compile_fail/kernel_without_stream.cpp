@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel is called with the stream that orders it.
+#include "kernels/gather.hpp"
+
+void call(gpups::Stream& stream, gpups::kernels::Gather const& arguments) {
+#ifdef WRONG
+  (void)stream;
+  gpups::kernels::gather(arguments);
+#else
+  gpups::kernels::gather(stream, arguments);
+#endif
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// What may only be read does not become writable.
+#include "gpups/array.hpp"
+
+#ifdef WRONG
+gpups::View<float> view(gpups::View<float const> from) { return from; }
+#else
+gpups::View<float const> view(gpups::View<float> from) { return from; }
+#endif

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/message.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "comm/wire.hpp"
+
+namespace gpups::cache {
+namespace {
+
+Message full() {
+  return {.kind = MessageKind::kIn,
+          .clock = Clock{77},
+          .id = 5,
+          .samples = 4096,
+          .signal = 3,
+          .error = "why",
+          .parts = 2,
+          .intents = {{Clock{81}, {{TableId{0}, 10}, {TableId{1}, 0}}}, {Clock{82}, {}}},
+          .table = TableId{1},
+          .keys = 12,
+          .bytes = std::string("a\0b", 3)};
+}
+
+TEST(MessageCoding, GivesBackWhatWasWritten) {
+  EXPECT_EQ(decode(encode(full())), full());
+  EXPECT_EQ(decode(encode(Message{})), Message{});
+}
+
+TEST(MessageCoding, RefusesEveryCut) {
+  auto const bytes = encode(full());
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_THROW(decode(bytes.substr(0, length)), comm::WireError) << length;
+  }
+  EXPECT_THROW(decode(bytes + "x"), comm::WireError);
+}
+
+TEST(MessageCoding, NeverCrashesOnGarbage) {
+  std::mt19937_64 random(1);
+  auto const bytes = encode(full());
+  int refused = 0;
+  for (int i = 0; i < 20000; ++i) {
+    auto changed = bytes;
+    for (int flips = 1 + static_cast<int>(random() % 4); flips > 0; --flips) {
+      changed[random() % changed.size()] = static_cast<char>(random());
+    }
+    try {
+      decode(changed);
+    } catch (comm::WireError const&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 0);
+}
+
+TEST(Tags, DifferForAllTransfersOfAPairAtATime) {
+  EXPECT_NE(tag(Section::kGradients, 1, 0), tag(Section::kGradients, 1, 1));
+  EXPECT_NE(tag(Section::kGradients, 1, 0), tag(Section::kGradients, 2, 0));
+  EXPECT_NE(tag(Section::kGradients, 1, 0), tag(Section::kValues, 1, 0));
+}
+
+}  // namespace
+}  // namespace gpups::cache

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Checks that clang-format would change nothing; with --fix, lets it. Other versions than 14 format a bit differently.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+if ! command -v clang-format-14 >/dev/null; then
+  echo "clang-format-14 is not here: tools/install_dependencies installs it"
+  exit 77
+fi
+mode=(--dry-run -Werror)
+if [ "${1:-}" = --fix ]; then mode=(-i); fi
+find include kernels comm cache trainer tools tests bench examples \
+  \( -name '*.hpp' -o -name '*.cpp' -o -name '*.cu' \) -print0 | xargs -0 -r clang-format-14 "${mode[@]}"

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that folders include only folders to their left, and that what belongs to one folder stays there.
+
+    include/gpups  <-  kernels  <-  comm  <-  cache  <-  trainer  <-  tools, tests, bench
+
+usage: layers.py FOLDER    of the repository
+"""
+import pathlib
+import re
+import sys
+
+KERNEL_FACE = {"gpups", "kernels"}
+STORE_FACE = KERNEL_FACE | {"comm", "cache"}
+ALL = STORE_FACE | {"trainer", "tools", "tests", "bench"}
+# The folders that files of a folder may include with quotes.
+MAY_INCLUDE = {
+    "include": {"gpups"},
+    "kernels": KERNEL_FACE,
+    "comm": KERNEL_FACE | {"comm"},
+    "cache": STORE_FACE,
+    "trainer": KERNEL_FACE | {"trainer"},  # what the trainer needs of the store, every user needs
+    "tools": STORE_FACE | {"trainer", "tools"},
+    "tests": ALL - {"tools", "bench"},
+    "bench": ALL - {"tools"},
+    "examples": {"gpups"},
+}
+CUDA_HEADER = re.compile(r"(cuda|cub/|thrust/|cooperative_groups|nvtx3/|cublas|curand)")
+CUDA_WORD = re.compile(r"\b(__CUDACC__|__global__|__device__|__host__|__shared__|__CUDA_ARCH__|cuda[A-Z]\w*)\b")
+STANDARD_HEADER = re.compile(r"[a-z_0-9]+$")
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|("(?:\\.|[^"\\\n])*")', re.DOTALL)
+
+
+def without_comments(text):
+    return COMMENT.sub(lambda match: match.group(1) or re.sub(r"[^\n]", "", match.group(0)), text)
+
+
+def without_strings(text):
+    return re.sub(r'"(?:\\.|[^"\\\n])*"', '""', text)
+
+
+def problems_of(path, text):
+    """What is wrong with the file `path`, a pathlib path relative to the repository."""
+    top = path.parts[0]
+    code = without_comments(text)
+    for match in INCLUDE.finditer(code):
+        quoted, angled = match.groups()
+        line = code.count("\n", 0, match.start()) + 1
+        folder = quoted.split("/")[0] if quoted else ""
+        if quoted and "/" not in quoted and top == "examples":
+            continue  # a header of the example itself
+        if quoted and "/" not in quoted:
+            yield f"{path}:{line}: \"{quoted}\" names no folder (who includes what cannot be checked): write it out"
+        elif quoted and folder not in MAY_INCLUDE[top]:
+            yield (f"{path}:{line}: {top} includes {quoted} (a folder includes only those to its left): "
+                   f"allowed are {', '.join(sorted(MAY_INCLUDE[top]))}")
+        elif angled and top == "include" and not STANDARD_HEADER.match(angled):
+            yield f"{path}:{line}: <{angled}> in a public header (an application would need it too): hide it"
+        elif angled and top != "kernels" and CUDA_HEADER.match(angled):
+            yield f"{path}:{line}: <{angled}> outside kernels (only kernels sees CUDA): call a kernel"
+        elif angled and top not in ("kernels", "bench") and re.match(r"(tbb|oneapi)/", angled):
+            yield f"{path}:{line}: <{angled}> outside kernels (only Arena splits work): use kernels/arena.hpp"
+    for number, line in enumerate(without_strings(code).splitlines(), 1):
+        if "<<<" in line and path.as_posix() != "kernels/launch.hpp":
+            yield f"{path}:{number}: a launch outside kernels/launch.hpp (bodies know nothing of it): use each()"
+        word = CUDA_WORD.search(line)
+        if word and top != "kernels":
+            yield f"{path}:{number}: {word.group(0)} outside kernels (only kernels sees CUDA): call a kernel"
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    root = pathlib.Path(sys.argv[1])
+    files = [file for top in MAY_INCLUDE for file in sorted((root / top).rglob("*"))
+             if file.suffix in (".hpp", ".cpp", ".cu", ".in") and file.is_file()]
+    problems = [problem for file in files
+                for problem in problems_of(file.relative_to(root), file.read_text(encoding="utf-8"))]
+    print("\n".join(problems + [f"{len(files)} files, {len(problems)} problems"]))
+    sys.exit(1 if problems or not files else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The style checks find what they are for, and pass what is right."""
+import pathlib
+import sys
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent.parent / "tools")]
+import count_tests  # noqa: E402
+import layers  # noqa: E402
+import words  # noqa: E402
+
+
+def found(check, path, text):
+    return len(list(check.problems_of(pathlib.PurePosixPath(path), text)))
+
+
+class Layers(unittest.TestCase):
+    def test_right(self):
+        for path, text in [
+                ("include/gpups/a.hpp", '#include <vector>\n#include "gpups/b.hpp"\n// a cudaStream_t\n'),
+                ("kernels/a.cu", '#include <cub/cub.cuh>\n#include "kernels/launch.hpp"\n__device__ int x;\n'),
+                ("kernels/launch.hpp", "body<<<1, 2>>>(n);\n"),
+                ("trainer/model/a.cpp", '#include "trainer/model.hpp"\n#include "kernels/gather.hpp"\n'),
+                ("comm/a.cpp", 'auto text = "a <<< b";\n')]:
+            self.assertEqual(found(layers, path, text), 0, path)
+
+    def test_wrong(self):
+        for path, text in [
+                ("include/gpups/a.hpp", '#include "kernels/gather.hpp"\n'),
+                ("include/gpups/a.hpp", "#include <fmt/core.h>\n"),
+                ("include/gpups/a.hpp", "#include <cuda_runtime.h>\n"),
+                ("kernels/a.cu", '#include "comm/wire.hpp"\n'),
+                ("kernels/a.cu", "body<<<1, 2>>>(n);\n"),
+                ("comm/a.cpp", '#include "cache/round.hpp"\n'),
+                ("cache/a.cpp", "#include <thrust/sort.h>\n"),
+                ("cache/a.cpp", "#include <tbb/parallel_for.h>\n"),
+                ("cache/a.cpp", "cudaFree(p);\n"),
+                ("trainer/a.cpp", '#include "cache/round.hpp"\n'),
+                ("examples/a/main.cpp", '#include "kernels/gather.hpp"\n'),
+                ("tests/a_test.cpp", '#include "oracle.hpp"\n')]:
+            self.assertEqual(found(layers, path, text), 1, text)
+
+
+class Words(unittest.TestCase):
+    SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+
+    def test_right(self):
+        self.assertEqual(found(words, "a.cpp", self.SPDX + "int x;\n"), 0)
+        self.assertEqual(found(words, "a.hpp", self.SPDX + "#pragma once\n"), 0)
+        self.assertEqual(found(words, "README.md", "A table | " * 20 + "end\n"), 0)
+
+    def test_wrong(self):
+        for path, text in [
+                ("a.cpp", "int x;\n"),
+                ("a.hpp", self.SPDX),
+                ("a.cpp", self.SPDX + "// FIX" + "ME: later\n"),
+                ("a.cpp", self.SPDX + "int x;"),
+                ("a.cpp", self.SPDX + "int x; \n"),
+                ("a.cpp", self.SPDX + "// na\u00efve\n"),
+                ("a.cpp", self.SPDX + "/" * 121 + "\n"),
+                ("a.cpp", self.SPDX + "int x;\n" * 400)]:
+            self.assertEqual(found(words, path, text), 1, text[:60])
+
+
+class CountTests(unittest.TestCase):
+    def test_outcomes(self):
+        lines, well = count_tests.report(ElementTree.fromstring("""<testsuite>
+            <testcase name="a" status="run"/>
+            <testcase name="b" status="fail"><failure message=""/></testcase>
+            <testcase name="c" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>
+              <system-out>[ RUN ] c
+a_test.cpp:7: Skipped
+there is no CUDA device
+[  SKIPPED ] c</system-out></testcase>
+            <testcase name="d" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/>
+              <system-out>no clang-format-14</system-out></testcase>
+            <testcase name="e" status="notrun"><skipped message="Unable to find executable"/></testcase>
+            </testsuite>"""))
+        self.assertEqual(lines, ["failed: b", "skipped: c: there is no CUDA device", "skipped: d: no clang-format-14",
+                                 "failed: e", "1 passed, 2 failed, 2 skipped"])
+        self.assertFalse(well)
+
+    def test_nothing_ran(self):
+        self.assertFalse(count_tests.report(ElementTree.fromstring("<testsuite/>"))[1])
+
+
+if __name__ == "__main__":
+    unittest.main()
