@@ -9,12 +9,16 @@
 
 namespace gpups::comm {
 
-std::vector<std::shared_ptr<Group::Impl>> group_of_process(
-    int ranks, std::shared_ptr<Network> const& network,
-    std::function<std::unique_ptr<Turner>(Rank)> const& make_turner) {
+void check_ranks(int ranks) {
   constexpr int kRanksMax = 1024;
   GPUPS_REQUIRE(ranks >= 1 && ranks <= kRanksMax,
                 "a group of {} ranks cannot be made (each is a thread of this process): use 1 to {}", ranks, kRanksMax);
+}
+
+std::vector<std::shared_ptr<Group::Impl>> group_of_process(
+    int ranks, std::shared_ptr<Network> const& network,
+    std::function<std::unique_ptr<Turner>(Rank)> const& make_turner) {
+  check_ranks(ranks);
   auto transports = make_local_transports(ranks, network);
   auto payloads = make_local_payloads(ranks, network);
   std::vector<std::shared_ptr<Group::Impl>> impls;

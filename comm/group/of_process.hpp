@@ -11,7 +11,10 @@
 
 namespace gpups::comm {
 
-// What a group of `ranks` is made of; run is left to the caller. Throws Error where the number is out of range.
+// Throws Error where the number is out of range.
+void check_ranks(int ranks);
+
+// What a group of `ranks` is made of.
 std::vector<std::shared_ptr<Group::Impl>> group_of_process(
     int ranks, std::shared_ptr<Network> const& network,
     std::function<std::unique_ptr<Turner>(Rank)> const& make_turner);

@@ -15,7 +15,7 @@ namespace gpups {
 struct Simulation {
   std::uint64_t seed = 0;
   double delay_ms_max = 10;          // each message waits a random time up to this, in simulated time
-  double stall_probability = 0.05;   // a rank stops turning for up to `stall_ms_max`
+  double stall_probability = 0.05;   // that a rank does nothing for up to `stall_ms_max` after a turn, or as it waits
   double stall_ms_max = 50;
 };
 
@@ -28,7 +28,7 @@ class Group {
   // `ranks` memberships for threads of this process, in rank order; each is for a thread of its own.
   static std::vector<Group> threads(int ranks);
 
-  // The same over a simulated network, for tests. Use run_simulated() to run the ranks.
+  // The same over a simulated network, for tests. Use run_ranks() to run the ranks.
   static std::vector<Group> simulated(int ranks, Simulation const& options);
 
   Rank rank() const;

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// All payloads that can join ranks of one process, for the tests that each has to pass.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "comm/payload.hpp"
+
+namespace gpups::comm {
+
+struct PayloadEntry {
+  std::string_view name;
+  // Connected ends, in rank order.
+  std::vector<std::unique_ptr<Payload>> (*make)(int ranks);
+};
+
+std::span<PayloadEntry const> payloads();
+
+}  // namespace gpups::comm

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A sequence of random numbers that is the same on every machine: number i is a mix of seed and i (splitmix64).
+#pragma once
+
+#include <cstdint>
+
+namespace gpups::comm {
+
+constexpr std::uint64_t mix(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
+  return x ^ (x >> 31);
+}
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+
+  std::uint64_t next() { return mix(state_ += 0x9E3779B97F4A7C15U); }
+  // Below `n`, which is not 0. Not exactly even, which nothing here needs.
+  std::uint64_t below(std::uint64_t n) { return next() % n; }
+  bool chance(double probability) { return static_cast<double>(next() >> 11) < probability * 0x1p53; }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace gpups::comm

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simulated group: the seed decides everything, and what cannot go on is found.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/group/simulated.hpp"
+#include "comm/group_impl.hpp"
+#include "gpups/error.hpp"
+
+namespace gpups {
+namespace {
+
+// A rank's protocol: it passes on what arrives, and keeps it.
+struct Node {
+  explicit Node(Group const& g) : group(g), impl(g.impl()) {
+    impl.transport->on_arrival([this] { impl.turner->wake(); });
+    impl.payload->on_arrival([this] { impl.turner->wake(); });
+    impl.turner->start([this] { return turn(); });
+  }
+  ~Node() {
+    impl.turner->stop();
+    impl.transport->on_arrival(nullptr);
+    impl.payload->on_arrival(nullptr);
+  }
+
+  bool turn() {
+    if (!error.empty()) return false;
+    try {
+      bool any = impl.payload->progress();
+      while (auto message = impl.transport->receive()) {
+        got[message->from].push_back(message->body);
+        any = true;
+      }
+      return any;
+    } catch (PeerError const& lost) {
+      error = lost.what();
+      return true;
+    }
+  }
+  void wait(std::function<bool()> const& done) {
+    bool const in_time = impl.turner->wait([&] { return !error.empty() || done(); }, 60);
+    if (!error.empty()) throw PeerError(Rank{0}, error);
+    if (!in_time) throw Error("nothing can happen any more");
+  }
+  void send_all(std::string const& body) {
+    for (int to = 0; to < group.size(); ++to) {
+      ASSERT_TRUE(impl.transport->send(Rank{static_cast<std::uint32_t>(to)}, body));
+    }
+  }
+
+  Group group;
+  Group::Impl& impl;
+  std::map<Rank, std::vector<std::string>> got;
+  std::string error;
+};
+
+// Some rounds in which each rank tells each rank something, and waits for what it is told.
+void talk(Group const& group, int rounds) {
+  Node node(group);
+  for (int round = 0; round < rounds; ++round) {
+    node.send_all(std::to_string(round));
+    node.wait([&] {
+      for (int from = 0; from < group.size(); ++from) {
+        if (node.got[Rank{static_cast<std::uint32_t>(from)}].size() <= static_cast<std::size_t>(round)) return false;
+      }
+      return true;
+    });
+  }
+  for (auto const& [from, bodies] : node.got) {
+    for (std::size_t i = 0; i < bodies.size(); ++i) EXPECT_EQ(bodies[i], std::to_string(i));
+  }
+}
+
+std::uint64_t digest_of(int ranks, Simulation const& options) {
+  auto const group = Group::simulated(ranks, options);
+  run_ranks(group, [](Group const& member) { talk(member, 5); });
+  return comm::event_digest(group.front());
+}
+
+TEST(Simulation, TheSameSeedGivesTheSameRun) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    EXPECT_EQ(digest_of(4, {.seed = seed}), digest_of(4, {.seed = seed})) << seed;
+  }
+}
+
+TEST(Simulation, EverySeedGivesAnotherRun) {
+  std::set<std::uint64_t> digests;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) digests.insert(digest_of(3, {.seed = seed}));
+  EXPECT_EQ(digests.size(), 50U);
+}
+
+TEST(Simulation, EveryOptionMatters) {
+  std::uint64_t const plain = digest_of(3, {.seed = 1});
+  EXPECT_NE(plain, digest_of(3, {.seed = 1, .delay_ms_max = 0}));
+  EXPECT_NE(plain, digest_of(3, {.seed = 1, .stall_probability = 1}));
+  EXPECT_NE(digest_of(3, {.seed = 1, .stall_probability = 1}),
+            digest_of(3, {.seed = 1, .stall_probability = 1, .stall_ms_max = 500}));
+}
+
+TEST(Simulation, WhatIsSaidIsPartOfTheDigest) {
+  auto const digest = [](std::string const& said) {
+    auto const group = Group::simulated(1, {});
+    run_ranks(group, [&](Group const& member) {
+      Node node(member);
+      node.send_all(said);
+      node.wait([&] { return !node.got.empty(); });
+    });
+    return comm::event_digest(group.front());
+  };
+  EXPECT_EQ(digest("a"), digest("a"));
+  EXPECT_NE(digest("a"), digest("b"));
+}
+
+// Which of two senders is heard first, and which of two ranks ends first, differs from seed to seed.
+TEST(Simulation, RanksOvertakeEachOther) {
+  std::set<std::vector<Rank>> heard, ended;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    std::vector<Rank> order, ends;
+    run_ranks(Group::simulated(3, {.seed = seed, .stall_probability = 0.5}), [&](Group const& member) {
+      Node node(member);
+      if (member.rank() != Rank{0}) {
+        EXPECT_TRUE(node.impl.transport->send(Rank{0}, "here"));
+      }
+      node.wait([&] {
+        if (member.rank() == Rank{0} && node.got.size() > order.size()) {
+          for (auto const& [from, bodies] : node.got) {
+            if (std::find(order.begin(), order.end(), from) == order.end()) order.push_back(from);
+          }
+        }
+        return member.rank() != Rank{0} || node.got.size() == 2;
+      });
+      ends.push_back(member.rank());
+    });
+    heard.insert(order);
+    ended.insert(ends);
+  }
+  EXPECT_EQ(heard.size(), 2U);
+  EXPECT_EQ(ended.size(), 6U);
+}
+
+TEST(Simulation, PayloadsTravelToo) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    run_ranks(Group::simulated(2, {.seed = seed}), [](Group const& member) {
+      Node node(member);
+      Stream stream(Device::host(), 1);
+      Rank const other{1 - number(member.rank())};
+      std::vector<std::uint32_t> const mine(1000, number(member.rank()));
+      std::vector<std::uint32_t> first(1000), second(1000);
+      auto& payload = *node.impl.payload;
+      auto const a = payload.send(stream, other, 1, mine.data(), 4000);
+      auto const b = payload.send(stream, other, 2, mine.data(), 4);
+      auto const c = payload.receive(stream, other, 2, second.data(), 4);
+      auto const d = payload.receive(stream, other, 1, first.data(), 4000);
+      std::set<comm::Transfer> open{a, b, c, d};
+      node.wait([&] {
+        std::erase_if(open, [&](comm::Transfer transfer) { return payload.done(transfer); });
+        return open.empty();
+      });
+      EXPECT_EQ(first, std::vector<std::uint32_t>(1000, number(other)));
+      EXPECT_EQ(second[0], number(other));
+    });
+  }
+}
+
+TEST(Simulation, WaitingForNothingEnds) {
+  int ended = 0;
+  EXPECT_THROW(run_ranks(Group::simulated(3, {}),
+                         [&](Group const& member) {
+                           Node node(member);
+                           EXPECT_FALSE(member.impl().turner->wait([] { return false; }, 1e9));
+                           ++ended;
+                           node.wait([] { return false; });
+                         }),
+               Error);
+  EXPECT_EQ(ended, 3);
+}
+
+// A protocol that forgets to wake its turner is found, since nobody turns it.
+TEST(Simulation, AForgottenWakeIsFound) {
+  EXPECT_THROW(run_ranks(Group::simulated(2, {}),
+                         [](Group const& member) {
+                           Node node(member);
+                           node.wait([&, started = false]() mutable { return std::exchange(started, true); });
+                           member.impl().transport->on_arrival(nullptr);
+                           node.send_all("x");
+                           node.wait([&] { return node.got.size() == 2; });
+                         }),
+               Error);
+}
+
+TEST(Simulation, AFailureEndsTheOthersAndIsWhatIsThrown) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    int lost = 0;
+    auto const body = [&](Group const& member) {
+      if (member.rank() == Rank{1}) throw std::out_of_range("no such row");
+      try {
+        talk(member, 1000);
+      } catch (PeerError const& error) {
+        EXPECT_NE(std::string(error.what()).find("rank 1 failed: no such row"), std::string::npos) << error.what();
+        ++lost;
+        throw;
+      }
+    };
+    EXPECT_THROW(run_ranks(Group::simulated(3, {.seed = seed}), body), std::out_of_range);
+    EXPECT_EQ(lost, 2);
+  }
+}
+
+TEST(Simulation, AGroupCanRunAgain) {
+  auto const group = Group::simulated(3, {.seed = 7});
+  int ran = 0;
+  for (int i = 0; i < 3; ++i) run_ranks(group, [&](Group const&) { ++ran; });
+  EXPECT_EQ(ran, 9);
+}
+
+TEST(Simulation, WaitingOutsideARunIsRefused) {
+  auto const group = Group::simulated(2, {});
+  EXPECT_THROW(group[0].impl().turner->wait([] { return true; }, 1), Error);
+}
+
+TEST(Simulation, OptionsAreChecked) {
+  EXPECT_THROW(Group::simulated(0, {}), Error);
+  EXPECT_THROW(Group::simulated(1025, {}), Error);
+  EXPECT_THROW(Group::simulated(2, {.delay_ms_max = -1}), Error);
+  EXPECT_THROW(Group::simulated(2, {.stall_ms_max = 1e300}), Error);
+  EXPECT_THROW(Group::simulated(2, {.stall_probability = 1.5}), Error);
+}
+
+}  // namespace
+}  // namespace gpups
