@@ -8,6 +8,18 @@ namespace gpups::kernels {
 template <Space S>
 void run(Exec<S> ex, Gather const& g) {
   each_row(ex, g.ids.size(), [g] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    std::size_t const width = g.out.stride();
+    if (i + kRowsAhead < g.ids.size()) lanes.prefetch(g.rows.row(g.ids[i + kRowsAhead]), width * sizeof(float));
+    float const* const from = g.rows.row(g.ids[i]);
+    float* const to = g.out.row(i);
+    lanes.each(width, [=](std::size_t j) { to[j] = from[j]; });
+  });
+}
+
+template <Space S>
+void run(Exec<S> ex, GatherFound const& g) {
+  each_row(ex, g.ids.size(), [g] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    if (g.ids[i] == kNoRow) return;
     float const* const from = g.rows.row(g.ids[i]);
     float* const to = g.out.row(i);
     lanes.each(g.out.stride(), [=](std::size_t j) { to[j] = from[j]; });
@@ -15,5 +27,6 @@ void run(Exec<S> ex, Gather const& g) {
 }
 
 GPUPS_KERNEL(gather, Gather)
+GPUPS_KERNEL(gather_found, GatherFound)
 
 }  // namespace gpups::kernels

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the row number of a key: open addressing in buckets of one cache line, at most three quarters full. Any key is
-// legal. Growing moves the index's entries, never a row. 17 to 34 bytes per key, and 8 for its key.
+// legal. Growing moves the index's entries, never a row. 17 to 34 bytes per key, and 8 in the list of keys.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,6 @@ class KeyIndex {
  private:
   void wait_grow(Stream& stream, std::size_t keys);
 
-  Device device_{};
   Array<std::uint64_t> buckets_;  // 8 words each
   RowStorage<std::uint64_t> keys_;
   std::size_t size_ = 0;

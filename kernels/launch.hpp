@@ -49,9 +49,23 @@ struct HostLanes {
     }
     return part[0];
   }
+  // The sum of 64-bit words f(j) for j < n, wrapping; the same for all lanes.
+  template <class F>
+  std::uint64_t sum_words(std::size_t n, F f) const {
+    std::uint64_t sum = 0;
+    for (std::size_t j = 0; j < n; ++j) sum += f(j);
+    return sum;
+  }
+  // Asks for memory that a later row will read. A GPU hides its latency by other teams instead.
+  void prefetch(void const* from, std::size_t bytes) const {
+    for (std::size_t b = 0; b < bytes; b += 64) __builtin_prefetch(static_cast<char const*>(from) + b);
+  }
   // True in one lane: for what is written once per row.
   bool first() const { return true; }
 };
+
+// How many rows ahead a host body prefetches.
+inline constexpr std::size_t kRowsAhead = 12;
 
 // Elements or rows of a block: boundaries are fixed by n alone.
 inline constexpr std::size_t kBlockElements = 8192;
@@ -93,6 +107,14 @@ struct DeviceLanes {
     for (unsigned half = kLanes / 2; half > 0; half /= 2) part += __shfl_xor_sync(mask, part, half, kLanes);
     return part;
   }
+  template <class F>
+  __device__ std::uint64_t sum_words(std::size_t n, F f) const {
+    unsigned long long part = 0;
+    for (std::size_t j = lane; j < n; j += kLanes) part += f(j);
+    for (unsigned half = kLanes / 2; half > 0; half /= 2) part += __shfl_xor_sync(mask, part, half, kLanes);
+    return part;
+  }
+  __device__ void prefetch(void const*, std::size_t) const {}
   __device__ bool first() const { return lane == 0; }
 };
 
@@ -129,6 +151,23 @@ template <class F>
 void each_row(DeviceExec ex, std::size_t n, F f) {
   if (n == 0) return;
   each_row_kernel<<<grid_size(n * kLanes), kBlockThreads, 0, static_cast<cudaStream_t>(ex.stream)>>>(n, f);
+  check_cuda(cudaGetLastError(), "launching a kernel");
+}
+
+// Threads of the blocks of each_block().
+inline constexpr unsigned kCrewThreads = 1024;
+
+template <class F>
+__global__ void __launch_bounds__(kCrewThreads) each_block_kernel(std::size_t n, F f) {
+  for (std::size_t i = blockIdx.x; i < n; i += gridDim.x) f(i);
+}
+
+// For work too large for a team: f(i) is called by all threads of a block at once, and may use __syncthreads().
+template <class F>
+void each_block(DeviceExec ex, std::size_t n, F f) {
+  if (n == 0) return;
+  auto const blocks = static_cast<unsigned>(n < 2048 ? n : 2048);
+  each_block_kernel<<<blocks, kCrewThreads, 0, static_cast<cudaStream_t>(ex.stream)>>>(n, f);
   check_cuda(cudaGetLastError(), "launching a kernel");
 }
 using NativeLanes = DeviceLanes;

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times every kernel's case: nanoseconds per entry, GB/s, and the share of what a copy of large arrays reaches here.
+//   bench_kernels --device host --threads 2 --entries 61440 --dim 100 sum_gradients gather
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+
+#include "gpups/array.hpp"
+#include "tests/cases.hpp"
+
+namespace {
+
+using gpups::Stream;
+
+// The median time of a call, in seconds, over at least a fifth of a second.
+double median_seconds(Stream& stream, std::function<void(Stream&)> const& run) {
+  using Clock = std::chrono::steady_clock;
+  run(stream);
+  stream.wait();
+  std::vector<double> times;
+  double total = 0;
+  while (times.size() < 7 || total < 0.2) {
+    auto const start = Clock::now();
+    run(stream);
+    stream.wait();
+    times.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    total += times.back();
+  }
+  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+  return times[times.size() / 2];
+}
+
+double copy_bytes_per_second(Stream& stream) {
+  std::size_t const n = std::size_t{64} << 20;
+  gpups::Array<float> const from(stream.device(), n), to(stream.device(), n);
+  gpups::memory::fill_bytes(stream, from.data(), 1, from.bytes());
+  double const seconds = median_seconds(stream, [&](Stream& on) { gpups::copy<float>(on, to.view(), from.view()); });
+  return 2.0 * static_cast<double>(from.bytes()) / seconds;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Times the kernels");
+  std::string device = "auto";
+  int threads = 0;
+  gpups::test::CaseSize size{61440, 100};
+  std::vector<std::string> names;
+  app.add_option("--device", device, "auto, host or cuda:0")->capture_default_str();
+  app.add_option("--threads", threads, "cores of a host stream; 0: all")->capture_default_str();
+  app.add_option("--entries", size.n, "entries of a batch")->capture_default_str();
+  app.add_option("--dim", size.dim, "columns of a row")->capture_default_str();
+  app.add_option("case", names, "which cases; none: all");
+  CLI11_PARSE(app, argc, argv);
+
+  Stream stream(gpups::device_from(device), threads);
+  double const copy = copy_bytes_per_second(stream);
+  fmt::print("{}, {} threads, {} entries, dim {}; copy {:.1f} GB/s\n", to_string(stream.device()), stream.threads(),
+             size.n, size.dim, copy * 1e-9);
+  fmt::print("{:16} {:>12} {:>10} {:>8} {:>8}\n", "case", "us", "ns/entry", "GB/s", "of copy");
+  for (auto const& kernel : gpups::test::kernel_cases()) {
+    if (!names.empty() && std::find(names.begin(), names.end(), kernel.name) == names.end()) continue;
+    auto const problem = kernel.make(stream, size, 2);
+    double const seconds = median_seconds(stream, problem.run);
+    double const rate = static_cast<double>(problem.bytes) / seconds;
+    fmt::print("{:16} {:12.1f} {:10.2f} {:8.1f} {:7.0f}%\n", kernel.name, seconds * 1e6,
+               seconds * 1e9 / static_cast<double>(problem.entries), rate * 1e-9, 100 * rate / copy);
+  }
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a gradient contributes to an exact sum.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/launch.hpp"
+
+namespace gpups::kernels {
+
+__extension__ typedef __int128 Int128;
+
+// floor(coefficient * source * per_grid), where per_grid is a power of two. The product of two floats is exact in
+// double. False where that is not a number in int64.
+GPUPS_FN inline bool contribution(float coefficient, float source, double per_grid, std::int64_t& units) {
+  double const x = std::floor(static_cast<double>(coefficient) * static_cast<double>(source) * per_grid);
+  if (!(x >= -0x1p63 && x < 0x1p63)) return false;
+  units = static_cast<std::int64_t>(x);
+  return true;
+}
+
+// Sums that no number of entries can overflow, and whether all was well so far.
+struct WideSum {
+  Int128 units;
+  bool good;
+
+  GPUPS_FN void add(float coefficient, float source, double per_grid) {
+    std::int64_t one = 0;
+    good = contribution(coefficient, source, per_grid, one) && good;
+    units += one;
+  }
+  GPUPS_FN bool fits() const { return good && units == static_cast<std::int64_t>(units); }
+};
+
+}  // namespace gpups::kernels

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/init_rows.hpp"
+
+#include "kernels/launch.hpp"
+#include "kernels/normal.hpp"
+#include "kernels/philox.hpp"
+
+namespace gpups::kernels {
+
+struct Quad {
+  float value[4];
+};
+
+// The initial values of columns 4 * quad .. 4 * quad + 3.
+GPUPS_FN inline Quad initial_values(Initializer init, std::uint64_t seed, Key key, std::size_t quad) {
+  float const scale = init.scale;
+  if (init.kind == Initializer::Kind::kConstant) return {{scale, scale, scale, scale}};
+  std::uint64_t const k = number(key);
+  Philox4 const r = philox(philox_key(seed), {{static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32),
+                                               static_cast<std::uint32_t>(quad), 0}});
+  Quad q;
+  if (init.kind == Initializer::Kind::kNormal) {
+    NormalPair const left = normal_pair(r.word[0], r.word[1]), right = normal_pair(r.word[2], r.word[3]);
+    q = {{left.first * scale, left.second * scale, right.first * scale, right.second * scale}};
+  } else {
+    for (int i = 0; i < 4; ++i) q.value[i] = (2 * uniform01(r.word[i]) - 1) * scale;  // 2 u - 1 is exact
+  }
+  return q;
+}
+
+GPUPS_FN inline void init_row(NativeLanes lanes, Initializer init, std::uint64_t seed, Key key, float* to,
+                              std::size_t dim, std::size_t stride) {
+  lanes.each((stride + 3) / 4, [=](std::size_t quad) {
+    Quad const q = initial_values(init, seed, key, quad);
+    for (std::size_t i = 0; i < 4 && 4 * quad + i < stride; ++i) to[4 * quad + i] = 4 * quad + i < dim ? q.value[i] : 0;
+  });
+}
+
+template <Space S>
+void run(Exec<S> ex, InitRows const& r) {
+  each_row(ex, r.ids.size(), [r] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    std::uint32_t const id = r.ids[i];
+    init_row(lanes, r.initializer, r.seed, r.keys[i], r.values.row(id), r.dim, r.values.stride);
+    if (r.state_columns == 0) return;
+    float* const state = r.state.row(id);
+    std::size_t const used = r.state_columns < r.dim ? r.state_columns : r.dim;
+    lanes.each(r.state_columns, [=](std::size_t j) { state[j] = j < used ? r.initial_accumulator : 0; });
+  });
+}
+
+template <Space S>
+void run(Exec<S> ex, InitMatrix const& m) {
+  each_row(ex, m.keys.size(), [m] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    if (!m.only_where_no_row.empty() && m.only_where_no_row[i] != kNoRow) return;
+    init_row(lanes, m.initializer, m.seed, m.keys[i], m.out.row(i), m.out.columns(), m.out.stride());
+  });
+}
+
+GPUPS_KERNEL(init_rows, InitRows)
+GPUPS_KERNEL(init_matrix, InitMatrix)
+
+}  // namespace gpups::kernels

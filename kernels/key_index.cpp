@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/key_index.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "kernels/check.hpp"
+#include "kernels/index_keys.hpp"
+
+namespace gpups::kernels {
+namespace {
+
+constexpr std::size_t kWords = sizeof(Bucket) / sizeof(std::uint64_t);
+
+std::size_t capacity_of(std::size_t buckets) { return buckets * kBucketKeys * 3 / 4; }
+
+std::size_t buckets_for(std::size_t keys) {
+  std::size_t buckets = std::bit_ceil(std::max<std::size_t>(keys / kBucketKeys, 16));
+  while (capacity_of(buckets) < keys) buckets *= 2;
+  return buckets;
+}
+
+Buckets ref(Array<std::uint64_t> const& words) {
+  return {reinterpret_cast<Bucket*>(words.data()), words.size() / kWords - 1};
+}
+
+Array<std::uint64_t> empty_buckets(Stream& stream, std::size_t buckets) {
+  Array<std::uint64_t> words(stream.device(), buckets * kWords);
+  memory::fill_bytes(stream, words.data(), 0, words.bytes());
+  return words;
+}
+
+}  // namespace
+
+KeyIndex::KeyIndex(Device device, std::size_t expected_keys) : keys_(device, 1) {
+  Stream stream(device, 1);
+  buckets_ = empty_buckets(stream, buckets_for(expected_keys));
+  stream.wait();
+}
+
+std::size_t KeyIndex::capacity() const { return capacity_of(buckets_.size() / kWords); }
+
+void KeyIndex::find(Stream& stream, View<Key const> keys, View<std::uint32_t> ids) const {
+  GPUPS_ASSERT(ids.size() >= keys.size());
+  if (!keys.empty()) find_keys(stream, {ref(buckets_), keys, ids});
+}
+
+std::size_t KeyIndex::wait_find_or_insert(Stream& stream, View<Key const> distinct_keys, View<std::uint32_t> ids) {
+  if (distinct_keys.empty()) return 0;
+  find(stream, distinct_keys, ids);
+  Array<std::uint32_t> absent(stream.device(), distinct_keys.size());
+  std::size_t count = 0;
+  wait_list_absent(stream, {ids.slice(0, distinct_keys.size()), absent, &count});
+  if (count == 0) return 0;
+
+  GPUPS_REQUIRE(size_ + count < kNoRow >> 1, "a table would get {} rows (row numbers have 31 bits): use more ranks",
+                size_ + count);
+  keys_.reserve(stream, size_ + count);
+  if (size_ + count > capacity()) wait_grow(stream, size_ + count);
+  insert_keys(stream, {ref(buckets_), distinct_keys, absent.view().slice(0, count), static_cast<std::uint32_t>(size_),
+                       ids, keys_.ref()});
+  stream.wait();
+  size_ += count;
+  return count;
+}
+
+void KeyIndex::wait_grow(Stream& stream, std::size_t keys) {
+  std::size_t const before = buckets_.size();
+  auto larger = empty_buckets(stream, buckets_for(keys));
+  rebuild_index(stream, {ref(larger), keys_.const_ref(), size_});
+  stream.wait();
+  buckets_ = std::move(larger);
+  growths_ += std::bit_width(buckets_.size() / before) - 1;
+}
+
+}  // namespace gpups::kernels

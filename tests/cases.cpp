@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/cases.hpp"
+
+namespace gpups::test {
+
+std::span<KernelCase const> kernel_cases() {
+  static std::vector<KernelCase> const all = [] {
+    std::vector<KernelCase> cases;
+    for (auto part : {finding_cases(), reading_cases(), writing_cases()}) {
+      cases.insert(cases.end(), part.begin(), part.end());
+    }
+    return cases;
+  }();
+  return all;
+}
+
+}  // namespace gpups::test

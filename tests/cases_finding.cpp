@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases of kernels that find: distinct keys, their rows, their entries, their slots.
+#include <map>
+#include <memory>
+#include <set>
+
+#include "kernels/assign_slots.hpp"
+#include "kernels/hash.hpp"
+#include "kernels/key_index.hpp"
+#include "kernels/select_rows.hpp"
+#include "kernels/transpose.hpp"
+#include "kernels/unique_keys.hpp"
+#include "tests/cases.hpp"
+#include "tests/compare.hpp"
+#include "tests/inputs.hpp"
+#include "tests/oracle.hpp"
+
+namespace gpups::test {
+namespace {
+
+using kernels::kNoRow;
+using Ids = std::vector<std::uint32_t>;
+
+Problem unique_keys(Stream& stream, CaseSize size, std::uint64_t seed) {
+  struct State {
+    std::vector<Key> keys;
+    std::uint32_t homes;
+    Array<Key> in, unique;
+    Array<std::uint32_t> positions;
+    Ids offsets;
+    std::size_t count() const { return offsets.back(); }
+  };
+  Random random(seed);
+  auto s = std::make_shared<State>();
+  s->keys = zipf_keys(random, size.n, size.n / 3 + 1);
+  s->homes = static_cast<std::uint32_t>(1 + seed % 5);
+  s->in = to_device(stream, s->keys);
+  s->unique = Array<Key>(stream.device(), size.n);
+  s->positions = Array<std::uint32_t>(stream.device(), size.n);
+  s->offsets.resize(s->homes + 1);
+
+  Problem p;
+  p.entries = size.n;
+  p.bytes = size.n * 12;
+  p.run = [s](Stream& on) {
+    kernels::wait_unique_keys(on, {s->in, s->homes, s->unique, s->positions, View<std::uint32_t>(s->offsets)});
+  };
+  p.wrong = [s](Stream& on) -> std::string {
+    auto const unique = to_host(on, s->unique.view().slice(0, s->count()));
+    auto const positions = to_host(on, s->positions.view());
+    if (std::set<Key>(unique.begin(), unique.end()).size() != unique.size()) return "a key is listed twice";
+    if (std::set<Key>(s->keys.begin(), s->keys.end()).size() != unique.size()) return "wrong number of keys";
+    for (std::size_t i = 0; i < s->keys.size(); ++i) {
+      if (positions[i] >= unique.size() || unique[positions[i]] != s->keys[i]) return fmt::format("positions[{}]", i);
+    }
+    if (s->offsets.front() != 0) return "offsets do not begin with 0";
+    for (std::uint32_t h = 0; h < s->homes; ++h) {
+      if (s->offsets[h] > s->offsets[h + 1]) return "offsets decrease";
+      for (auto k = s->offsets[h]; k < s->offsets[h + 1]; ++k) {
+        if (kernels::home_of(unique[k], s->homes) != h) return fmt::format("unique[{}] is not of home {}", k, h);
+      }
+    }
+    return {};
+  };
+  p.bits = [s](Stream& on) {
+    return bytes_of(to_host(on, s->unique.view().slice(0, s->count()))) + bytes_of(to_host(on, s->positions.view()));
+  };
+  return p;
+}
+
+Problem transpose(Stream& stream, CaseSize size, std::uint64_t seed) {
+  struct State {
+    Ids positions;
+    std::size_t rows;
+    Array<std::uint32_t> in, offsets, order;
+  };
+  Random random(seed);
+  auto s = std::make_shared<State>();
+  s->rows = size.n / 4 + 1;
+  for (Key key : zipf_keys(random, size.n, s->rows)) {
+    s->positions.push_back(static_cast<std::uint32_t>(kernels::mix(number(key)) % s->rows));
+  }
+  s->in = to_device(stream, s->positions);
+  s->offsets = Array<std::uint32_t>(stream.device(), s->rows + 1);
+  s->order = Array<std::uint32_t>(stream.device(), size.n);
+
+  Problem p;
+  p.entries = size.n;
+  p.bytes = size.n * 12;
+  p.run = [s](Stream& on) { kernels::wait_transpose(on, {s->in, s->offsets, s->order}); };
+  p.wrong = [s](Stream& on) {
+    Ids offsets{0}, order;
+    for (auto const& entries : entries_of_rows(s->positions, s->rows)) {
+      order.insert(order.end(), entries.begin(), entries.end());
+      offsets.push_back(static_cast<std::uint32_t>(order.size()));
+    }
+    return differ("offsets", to_host(on, s->offsets.view()), offsets) +
+           differ("order", to_host(on, s->order.view()), order);
+  };
+  p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->order.view())); };
+  return p;
+}
+
+// Half of the keys looked for are there.
+Problem find_keys(Stream& stream, CaseSize size, std::uint64_t seed) {
+  struct State {
+    Ids want;
+    kernels::KeyIndex index;
+    Array<Key> keys;
+    Array<std::uint32_t> ids;
+  };
+  Random random(seed);
+  auto s = std::make_shared<State>();
+  auto const there = to_device(stream, distinct_keys(size.n));
+  Array<std::uint32_t> ids(stream.device(), size.n);
+  s->index = kernels::KeyIndex(stream.device(), 1);
+  s->index.wait_find_or_insert(stream, there, ids);
+  std::vector<Key> keys;
+  for (std::size_t i = 0; i < size.n; ++i) {
+    std::uint64_t const number = below(random, 2 * size.n);
+    keys.push_back(scrambled(number));
+    s->want.push_back(number < size.n ? static_cast<std::uint32_t>(number) : kNoRow);
+  }
+  s->keys = to_device(stream, keys);
+  s->ids = Array<std::uint32_t>(stream.device(), size.n);
+
+  Problem p;
+  p.entries = size.n;
+  p.bytes = size.n * 76;
+  p.run = [s](Stream& on) { s->index.find(on, s->keys, s->ids); };
+  p.wrong = [s](Stream& on) { return differ("ids", to_host(on, s->ids.view()), s->want); };
+  p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->ids.view())); };
+  return p;
+}
+
+// A third of the keys are in the index already, which begins full.
+Problem find_or_insert(Stream& stream, CaseSize size, std::uint64_t seed) {
+  struct State {
+    std::size_t old, added = 0;
+    std::vector<Key> keys;
+    Array<Key> before, in;
+    Array<std::uint32_t> ids;
+    kernels::KeyIndex index;
+  };
+  Random random(seed);
+  auto s = std::make_shared<State>();
+  s->old = size.n / 3;
+  for (auto number : distinct_ids(random, size.n, size.n)) s->keys.push_back(scrambled(number));
+  s->before = to_device(stream, distinct_keys(s->old));
+  s->in = to_device(stream, s->keys);
+  s->ids = Array<std::uint32_t>(stream.device(), size.n);
+
+  Problem p;
+  p.entries = size.n;
+  p.bytes = size.n * 140;
+  p.run = [s](Stream& on) {
+    s->index = kernels::KeyIndex(on.device(), s->old);
+    s->index.wait_find_or_insert(on, s->before, s->ids);
+    s->added = s->index.wait_find_or_insert(on, s->in, s->ids);
+  };
+  p.wrong = [s](Stream& on) -> std::string {
+    if (s->added != s->keys.size() - s->old) return "the number of new keys is wrong";
+    if (s->index.size() != s->keys.size()) return "the size is wrong";
+    if (s->index.size() > s->index.capacity()) return "fuller than it may be";
+    std::map<Key, std::uint32_t> numbers;
+    std::vector<std::uint64_t> key_of_id;
+    auto const number_key = [&](Key key) {
+      if (numbers.try_emplace(key, static_cast<std::uint32_t>(key_of_id.size())).second) {
+        key_of_id.push_back(number(key));
+      }
+      return numbers[key];
+    };
+    for (Key key : distinct_keys(s->old)) number_key(key);
+    Ids want;
+    for (Key key : s->keys) want.push_back(number_key(key));
+    return differ("ids", to_host(on, s->ids.view()), want) +
+           differ("keys", to_host(on, s->index.keys(), s->index.size()), key_of_id);
+  };
+  p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->ids.view())); };
+  return p;
+}
+
+// A third of the rows have a slot already.
+Problem assign_slots(Stream& stream, CaseSize size, std::uint64_t seed) {
+  struct State {
+    Ids ids, slots, new_ids;
+    std::uint32_t epoch, first_new, count = 0;
+    Array<std::uint32_t> in, out, fresh;
+    kernels::RowStorage<std::uint64_t> mark;
+  };
+  Random random(seed);
+  auto s = std::make_shared<State>();
+  std::size_t const range = 2 * size.n;
+  s->ids = distinct_ids(random, size.n, range);
+  s->epoch = 7;
+  std::vector<std::uint64_t> marks(range, std::uint64_t{6} << 32 | 5);
+  std::uint32_t taken = 0;
+  for (std::uint32_t id : s->ids) {
+    bool const has_slot = below(random, 3) == 0;
+    if (has_slot) marks[id] = std::uint64_t{s->epoch} << 32 | taken;
+    s->slots.push_back(has_slot ? taken++ : kNoRow);
+  }
+  s->first_new = taken;
+  for (std::size_t i = 0; i < s->ids.size(); ++i) {
+    if (s->slots[i] != kNoRow) continue;
+    s->slots[i] = taken++;
+    s->new_ids.push_back(s->ids[i]);
+  }
+  s->in = to_device(stream, s->ids);
+  s->out = Array<std::uint32_t>(stream.device(), size.n);
+  s->fresh = Array<std::uint32_t>(stream.device(), size.n);
+  s->mark = rows(stream, marks, range, 1);
+
+  Problem p;
+  p.entries = size.n;
+  p.bytes = size.n * 24;
+  p.run = [s](Stream& on) {
+    s->count = static_cast<std::uint32_t>(
+        kernels::wait_assign_slots(on, {s->in, s->mark.ref(), s->epoch, s->first_new, s->out, s->fresh}));
+  };
+  p.wrong = [s](Stream& on) -> std::string {
+    auto const marks_now = to_host(on, s->mark.ref(), 2 * s->ids.size());
+    for (std::size_t i = 0; i < s->ids.size(); ++i) {
+      if (marks_now[s->ids[i]] != (std::uint64_t{s->epoch} << 32 | s->slots[i]))
+        return fmt::format("mark of ids[{}]", i);
+    }
+    return differ("slots", to_host(on, s->out.view()), s->slots) +
+           differ("new_ids", to_host(on, s->fresh.view().slice(0, s->count)), s->new_ids);
+  };
+  p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->out.view())); };
+  return p;
+}
+
+Problem select_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
+  struct State {
+    Ids want;
+    std::uint32_t first, last;
+    std::size_t count = 0;
+    Array<std::uint32_t> ids;
+    kernels::RowStorage<std::uint32_t> life;
+  };
+  Random random(seed);
+  auto s = std::make_shared<State>();
+  s->first = static_cast<std::uint32_t>(size.n / 5);
+  s->last = static_cast<std::uint32_t>(size.n - size.n / 7);
+  Ids life;
+  for (std::uint32_t id = 0; id < size.n; ++id) {
+    life.push_back(static_cast<std::uint32_t>(below(random, 3)));
+    if (life.back() != 0 && id >= s->first && id < s->last) s->want.push_back(id);
+  }
+  s->life = rows(stream, life, size.n, 1);
+  s->ids = Array<std::uint32_t>(stream.device(), s->last - s->first);
+
+  Problem p;
+  p.entries = size.n;
+  p.bytes = size.n * 8;
+  p.run = [s](Stream& on) {
+    s->count = kernels::wait_select_rows(on, {s->life.const_ref(), s->first, s->last, s->ids});
+  };
+  p.wrong = [s](Stream& on) { return differ("ids", to_host(on, s->ids.view().slice(0, s->count)), s->want); };
+  p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->ids.view().slice(0, s->count))); };
+  return p;
+}
+
+constexpr KernelCase kCases[] = {
+    {"unique_keys", unique_keys},       {"transpose", transpose},       {"find_keys", find_keys},
+    {"find_or_insert", find_or_insert}, {"assign_slots", assign_slots}, {"select_rows", select_rows},
+};
+
+}  // namespace
+
+std::span<KernelCase const> finding_cases() { return kCases; }
+
+}  // namespace gpups::test
