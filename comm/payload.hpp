@@ -26,7 +26,8 @@ class Payload {
   // on `stream` after done() sees the data.
   virtual Transfer receive(Stream& stream, Rank from, std::uint64_t tag, void* data, std::size_t bytes) = 0;
 
-  // Moves what can be moved now; true if anything was. Call it until what is awaited is done.
+  // Moves what can be moved now; true if anything was, or is being copied by a GPU, which wakes nobody when it is over.
+  // Call it until what is awaited is done.
   virtual bool progress() = 0;
   // True once for each transfer when it has ended; the number is then forgotten.
   virtual bool done(Transfer transfer) = 0;

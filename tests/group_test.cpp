@@ -15,36 +15,50 @@
 namespace gpups {
 namespace {
 
-// Exchanges `rounds` messages with every other rank, with a turn that counts what has come.
-void exchange(Group group, int rounds) {
-  auto& [transport, payload, turner, local_rank, local_ranks, run] = group.impl();
-  std::atomic<int> arrived = 0;
-  std::string lost;
-  std::atomic<bool> failed = false;
-  transport->on_arrival([&t = *turner] { t.wake(); });
-  turner->start([&, &transport = transport] {
-    if (failed) return false;
+// A rank whose protocol counts what arrives.
+class Counter {
+ public:
+  explicit Counter(Group const& group) : impl_(group.impl()) {
+    impl_.transport->on_arrival([this] { impl_.turner->wake(); });
+    impl_.turner->start([this] { return turn(); });
+  }
+  ~Counter() {
+    impl_.turner->stop();
+    impl_.transport->on_arrival(nullptr);
+  }
+  void wait_for(int messages) {
+    EXPECT_TRUE(impl_.turner->wait([&] { return arrived_ >= messages || lost_; }, 60));
+    if (lost_) throw PeerError(Rank{0}, error_);
+  }
+
+ private:
+  bool turn() {
+    if (lost_) return false;
     try {
       bool any = false;
-      while (transport->receive()) {
-        ++arrived;
-        any = true;
-      }
+      for (; impl_.transport->receive(); any = true) ++arrived_;
       return any;
     } catch (PeerError const& error) {
-      lost = error.what();
-      return failed = true;
+      error_ = error.what();
+      return lost_ = true;
     }
-  });
+  }
+
+  Group::Impl& impl_;
+  std::atomic<int> arrived_ = 0;
+  std::atomic<bool> lost_ = false;
+  std::string error_;  // written before lost_
+};
+
+// Exchanges `rounds` messages with every rank.
+void exchange(Group const& group, int rounds) {
+  Counter counter(group);
   for (int round = 1; round <= rounds; ++round) {
     for (int to = 0; to < group.size(); ++to) {
-      EXPECT_TRUE(transport->send(Rank{static_cast<std::uint32_t>(to)}, "x"));
+      EXPECT_TRUE(group.impl().transport->send(Rank{static_cast<std::uint32_t>(to)}, "x"));
     }
-    EXPECT_TRUE(turner->wait([&] { return arrived >= round * group.size() || failed; }, 60));
-    if (failed) throw PeerError(Rank{0}, lost);
+    counter.wait_for(round * group.size());
   }
-  turner->stop();
-  transport->on_arrival(nullptr);
 }
 
 TEST(Group, AloneIsRankZeroOfOne) {
@@ -137,15 +151,44 @@ TEST(Turner, TurnsThatDoSomethingKeepAWaitAlive) {
 TEST(Turner, AWakeIsATurnAndALookAtWhatIsAwaited) {
   Group const group = Group::alone();
   comm::Turner& turner = *group.impl().turner;
-  std::atomic<int> turns = 0;
-  turner.start([&] { return ++turns < 0; });
+  std::atomic<int> said = 0, heard = 0;
+  turner.start([&] {
+    heard = said.load();
+    return false;
+  });
+  std::thread other([&] {
+    while (said < 1000) {
+      ++said;
+      turner.wake();
+      while (heard < said) std::this_thread::yield();
+    }
+  });
+  EXPECT_TRUE(turner.wait([&] { return heard == 1000; }, 60));
+  other.join();
+}
+
+TEST(Turner, AWakeIsALookWhereNothingTurns) {
+  Group const group = Group::alone();
+  comm::Turner& turner = *group.impl().turner;
   std::atomic<bool> flag = false;
   std::thread other([&] {
     flag = true;
     turner.wake();
   });
-  EXPECT_TRUE(turner.wait([&] { return flag && turns > 0; }, 60));
+  EXPECT_TRUE(turner.wait([&] { return flag.load(); }, 60));
   other.join();
+}
+
+TEST(Turner, CanStartAgain) {
+  Group const group = Group::alone();
+  comm::Turner& turner = *group.impl().turner;
+  for (int i = 0; i < 3; ++i) {
+    std::atomic<bool> turned = false;
+    turner.start([&] { return !turned.exchange(true); });
+    EXPECT_TRUE(turner.wait([&] { return turned.load(); }, 60));
+    turner.stop();
+    turner.stop();
+  }
 }
 
 }  // namespace

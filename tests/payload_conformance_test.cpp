@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +14,9 @@
 #include "gpups/error.hpp"
 
 namespace gpups::comm {
+
+void PrintTo(PayloadEntry const& entry, std::ostream* out) { *out << entry.name; }
+
 namespace {
 
 using Ends = std::vector<std::unique_ptr<Payload>>;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +14,9 @@
 #include "gpups/error.hpp"
 
 namespace gpups::comm {
+
+void PrintTo(TransportEntry const& entry, std::ostream* out) { *out << entry.name; }
+
 namespace {
 
 using Ends = std::vector<std::unique_ptr<Transport>>;
@@ -69,10 +73,11 @@ TEST_P(TransportConformance, EndsKnowWhoTheyAre) {
 TEST_P(TransportConformance, AnySizeArrivesWhole) {
   Ends const ends = make(2);
   for (std::size_t const size : {0UL, 1UL, 7UL, 65535UL, 65536UL, 65537UL, 5UL << 20, kMessageBytesMax}) {
-    ASSERT_TRUE(ends[0]->send(rank(1), bytes(size, 3)));
+    std::string const body = bytes(size, 3);
+    ASSERT_TRUE(ends[0]->send(rank(1), body));
     Message const message = await(*ends[1]);
     EXPECT_EQ(message.from, rank(0));
-    EXPECT_TRUE(message.body == bytes(size, 3)) << size;
+    EXPECT_TRUE(message.body == body) << size;
   }
   EXPECT_FALSE(ends[1]->receive());
 }

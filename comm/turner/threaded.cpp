@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/turner/threaded.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -19,19 +20,20 @@ class Threaded final : public Turner {
 
   void start(std::function<bool()> turn) override {
     GPUPS_ASSERT(!thread_.joinable());
+    stopping_ = false;
     thread_ = std::thread([this, turn = std::move(turn)] { loop(turn); });
   }
 
   void wake() override {
     std::lock_guard lock(mutex_);
     woken_ = true;
-    ++changes_;
     if (sleeping_) awake_.notify_one();
-    if (waiting_ > 0) changed_.notify_all();
+    // The turn that follows ends with a look at what is awaited; only where there is none is it for us to ask for one.
+    if (!turning_) look_again();
   }
 
   bool wait(std::function<bool()> const& done, double timeout_s) override {
-    std::chrono::duration<double> const timeout(timeout_s);
+    std::chrono::duration<double> const timeout(std::min(timeout_s, 1e9));  // the clock's type ends at some point
     auto const deadline = [&] {
       return std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(timeout);
     };
@@ -68,25 +70,33 @@ class Threaded final : public Turner {
  private:
   void loop(std::function<bool()> const& turn) {
     std::unique_lock lock(mutex_);
+    turning_ = true;
     while (!stopping_) {
       woken_ = false;
       lock.unlock();
       bool const useful = turn();
       lock.lock();
-      ++changes_;
       if (useful) ++useful_turns_;
-      if (waiting_ > 0) changed_.notify_all();
+      look_again();
       sleeping_ = true;
       if (!useful) awake_.wait(lock, [this] { return woken_ || stopping_; });
       sleeping_ = false;
     }
+    turning_ = false;
+    look_again();
+  }
+
+  // REQUIRES: the lock is held.
+  void look_again() {
+    ++changes_;
+    if (waiting_ > 0) changed_.notify_all();
   }
 
   std::mutex mutex_;
   std::condition_variable awake_;    // the communication thread waits for woken_ or stopping_
   std::condition_variable changed_;  // the training thread waits for changes_
   bool woken_ = false, stopping_ = false;
-  bool sleeping_ = false;
+  bool turning_ = false, sleeping_ = false;
   int waiting_ = 0;  // threads in wait()
   std::uint64_t changes_ = 0, useful_turns_ = 0;
   std::thread thread_;
