@@ -37,7 +37,8 @@ void write_column(FileWriter& writer, std::vector<T> const& column) {
 
 template <class T>
 std::vector<T> read_column(FileReader& reader, std::size_t size) {
-  GPUPS_REQUIRE(size <= reader.bytes_left() / sizeof(T), "a checkpoint's piece is longer than its file (it would be "
+  GPUPS_REQUIRE(size <= reader.bytes_left() / sizeof(T),
+                "a checkpoint's piece is longer than its file (it would be "
                 "read past its end): use another checkpoint");
   std::vector<T> column(size);
   reader.read(column.data(), size * sizeof(T));
@@ -87,8 +88,8 @@ FileSeal write_rows(Stream& stream, Tables const& tables, std::filesystem::path 
     auto const& table = *tables[t];
     for (std::size_t first = 0; first < table.rows_reserved(); first += kPieceRows) {
       auto const last = std::min<std::size_t>(first + kPieceRows, table.rows_reserved());
-      auto const piece = table.wait_read(stream, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last),
-                                         true);
+      auto const piece =
+          table.wait_read(stream, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last), true);
       if (piece.rows() == 0) continue;
       writer.put(t);
       writer.put(std::uint64_t{piece.rows()});

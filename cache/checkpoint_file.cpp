@@ -16,9 +16,10 @@ namespace {
 constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
 
 [[noreturn]] void fail(char const* doing, std::filesystem::path const& path) {
-  throw Error(fmt::format("{} '{}' failed: {} (the checkpoint would not be whole): check the path, its permissions and "
-                          "the space on the disk",
-                          doing, path.string(), std::strerror(errno)));
+  throw Error(
+      fmt::format("{} '{}' failed: {} (the checkpoint would not be whole): check the path, its permissions and "
+                  "the space on the disk",
+                  doing, path.string(), std::strerror(errno)));
 }
 
 void sync_folder(std::filesystem::path const& folder) {

@@ -52,6 +52,8 @@ Engine::~Engine() {
     }
     turner_.stop();
   }
+  transport_.on_arrival({});
+  group_.impl().payload->on_arrival({});
   if (unwinding) reason = "it stopped with an error of its own";
   try {
     transport_.leave(reason);
@@ -91,10 +93,13 @@ void Engine::dispatch(Mail::Received const& received) {
   auto const& [from, message] = received;
   switch (message.kind) {
     case MessageKind::kIn:
-    case MessageKind::kOut: return round_.received(from, message);
+    case MessageKind::kOut:
+      return round_.received(from, message);
     case MessageKind::kUrgent:
-    case MessageKind::kUrgentAnswer: return exchange_.received(from, message);
-    default: return requests_.received(from, message);
+    case MessageKind::kUrgentAnswer:
+      return exchange_.received(from, message);
+    default:
+      return requests_.received(from, message);
   }
 }
 
@@ -175,7 +180,8 @@ std::string Engine::whom_we_await() {
   std::lock_guard turning(turning_);
   std::vector<std::uint32_t> ranks;
   for (Rank rank : round_.awaited()) ranks.push_back(number(rank));
-  if (ranks.empty()) return fmt::format("rank {} waits for other ranks at step {}", number(me_), number(round_.clock()));
+  if (ranks.empty())
+    return fmt::format("rank {} waits for other ranks at step {}", number(me_), number(round_.clock()));
   return fmt::format("rank {} awaits {} from rank {}", number(me_), round_.awaiting(), fmt::join(ranks, ", "));
 }
 

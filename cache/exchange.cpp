@@ -81,8 +81,10 @@ void Exchange::take_keys(Rank from, Intent const& intent, Section section, bool 
   std::size_t sections = 0;
   for (auto const& part : intent.parts) {
     if (number(part.table) >= tables_.size()) refuse_peer(from, "named a table that is not there");
-    use.parts.push_back({.table = part.table, .keys = std::make_shared<Array<Key>>(stream_.device(), part.keys),
-                         .ids = {}, .sums = {}});
+    use.parts.push_back({.table = part.table,
+                         .keys = std::make_shared<Array<Key>>(stream_.device(), part.keys),
+                         .ids = {},
+                         .sums = {}});
     if (part.keys > 0) ++sections;
   }
   auto const resolve = [this, id, then = std::move(then)] {
@@ -186,12 +188,18 @@ void Exchange::received(Rank from, Message const& message) {
 
 void Exchange::act(Round::Action const& action) {
   switch (action.step) {
-    case Round::Step::kSendIn: return send_in();
-    case Round::Step::kTakeIn: return take_in(action.from, action.message);
-    case Round::Step::kApply: return apply();
-    case Round::Step::kSendOut: return send_out();
-    case Round::Step::kTakeOut: return take_out(action.from, action.message);
-    case Round::Step::kComplete: return complete();
+    case Round::Step::kSendIn:
+      return send_in();
+    case Round::Step::kTakeIn:
+      return take_in(action.from, action.message);
+    case Round::Step::kApply:
+      return apply();
+    case Round::Step::kSendOut:
+      return send_out();
+    case Round::Step::kTakeOut:
+      return take_out(action.from, action.message);
+    case Round::Step::kComplete:
+      return complete();
   }
 }
 
@@ -199,15 +207,24 @@ std::string Exchange::fault_of(Prepared::Impl const& batch) {
   for (auto const& part : batch.parts) {
     auto const row = to_host(stream_, part.fault.view())[0];
     if (row == kernels::kNoRow) continue;
-    return fmt::format("the gradient of key {} in table '{}' is not finite or too large on rank {} at step {} (the step "
-                       "was refused on all ranks): check the data and lower the learning rate",
-                       number(to_host(stream_, part.keys.view().slice(row, 1))[0]),
-                       tables_[number(part.table)]->options().name, number(me_), number(batch.clock));
+    return fmt::format(
+        "the gradient of key {} in table '{}' is not finite or too large on rank {} at step {} (the step "
+        "was refused on all ranks): check the data and lower the learning rate",
+        number(to_host(stream_, part.keys.view().slice(row, 1))[0]), tables_[number(part.table)]->options().name,
+        number(me_), number(batch.clock));
   }
   return {};
 }
 
 void Exchange::step_ended(BatchPtr const& batch, std::uint32_t signal) {
+  ended_.push_back({batch, signal});
+  begin_round();
+}
+
+void Exchange::begin_round() {
+  if (ended_.empty() || round_.phase() != Round::Phase::kTraining) return;
+  auto const [batch, signal] = std::move(ended_.front());
+  ended_.pop_front();
   current_ = batch;
   Round::Report report{.samples = 0, .signal = signal, .refusal = {}};
   if (batch != nullptr) {
@@ -262,8 +279,8 @@ void Exchange::take_in(Rank from, Message const& message) {
   for (std::size_t p = 0; p < message.parts; ++p) {
     auto& part = use->second.parts[p];
     if (part.ids.empty()) continue;
-    part.sums = std::make_shared<Matrix<std::int64_t>>(stream_.device(), part.ids.size(),
-                                                       tables_[number(part.table)]->dim());
+    part.sums =
+        std::make_shared<Matrix<std::int64_t>>(stream_.device(), part.ids.size(), tables_[number(part.table)]->dim());
     mail_.take_data(stream_, from, tag(Section::kGradients, static_cast<std::uint64_t>(number(round_.clock())), p),
                     part.sums->view().data(), part.sums->view().flat().bytes(), taken);
   }
@@ -303,9 +320,8 @@ void Exchange::send_out() {
     if (reader == me_) continue;
     auto const use = uses_.find({reader, next});
     bool const values = use != uses_.end() && !use->second.urgent;
-    mail_.send(reader, {.kind = MessageKind::kOut,
-                        .clock = round_.clock(),
-                        .parts = values ? use->second.parts.size() : 0});
+    mail_.send(reader,
+               {.kind = MessageKind::kOut, .clock = round_.clock(), .parts = values ? use->second.parts.size() : 0});
     if (values) send_values(reader, next, Section::kValues, &Traffic::refreshes);
   }
 }
@@ -326,6 +342,7 @@ void Exchange::complete() {
   current_ = nullptr;
   on_complete(step, round_.all());
   check_ready(round_.clock());
+  begin_round();
 }
 
 }  // namespace gpups::cache

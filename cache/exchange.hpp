@@ -5,6 +5,7 @@
 // and receives their gradients, so neither carries keys.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -27,7 +28,8 @@ class Exchange {
 
   // This rank will read these rows: finds or reserves its own, and tells the owners of the others.
   void announce(BatchPtr const& batch);
-  // The training thread has pushed the batch of round.clock(), or has none (null).
+  // The training thread has ended its next step: it has pushed this batch, or had none (null). Steps may end before
+  // the round of an earlier one has.
   void step_ended(BatchPtr const& batch, std::uint32_t signal);
   // Performs what the round says comes next.
   void act(Round::Action const& action);
@@ -43,9 +45,9 @@ class Exchange {
   // A batch of this rank that is announced and not yet complete.
   struct Announced {
     BatchPtr batch;
-    bool told = false;     // its intents have gone out, with a round or urgently
-    bool urgent = false;   // the latter
-    std::size_t missing;   // parts of values that owners still have to send
+    bool told = false;    // its intents have gone out, with a round or urgently
+    bool urgent = false;  // the latter
+    std::size_t missing;  // parts of values that owners still have to send
   };
   // What another rank reads of this shard at a clock: row numbers, in its order; then its gradients.
   struct UsePart {
@@ -60,6 +62,7 @@ class Exchange {
   };
   using UseId = std::pair<Rank, Clock>;
 
+  void begin_round();
   void send_in();
   void take_in(Rank from, Message const& message);
   void apply();
@@ -87,7 +90,12 @@ class Exchange {
   std::map<Clock, Announced> batches_;
   std::map<UseId, Use> uses_;
   std::vector<UseId> unanswered_;  // urgent reads of a step that is not applied here yet
-  BatchPtr current_;               // the batch whose step has ended, until it is complete
+  struct Ended {
+    BatchPtr batch;
+    std::uint32_t signal;
+  };
+  std::deque<Ended> ended_;  // steps that wait for the round of an earlier one
+  BatchPtr current_;         // the batch whose step has ended, until it is complete
   std::uint64_t urgent_keys_ = 0;
 };
 

@@ -35,8 +35,8 @@ Manifest::Table describe(TableOptions const& options) {
   return {.name = options.name,
           .dim = options.dim,
           .state_columns = kernels::state_columns(options.optimizer, options.dim),
-          .initial = fmt::format("{} {:a}", kInitial[static_cast<int>(options.initializer.kind)],
-                                 options.initializer.scale),
+          .initial =
+              fmt::format("{} {:a}", kInitial[static_cast<int>(options.initializer.kind)], options.initializer.scale),
           .optimizer = kOptimizer[static_cast<int>(options.optimizer.kind)],
           .grid_log2 = options.grid_log2};
 }
@@ -98,10 +98,8 @@ Manifest read_manifest(std::filesystem::path const& folder) {
 }
 
 void write_manifest(std::filesystem::path const& folder, Manifest const& manifest) {
-  nlohmann::ordered_json json{{"format", kFormat},
-                              {"clock", number(manifest.clock)},
-                              {"seed", manifest.seed},
-                              {"folder", manifest.folder}};
+  nlohmann::ordered_json json{
+      {"format", kFormat}, {"clock", number(manifest.clock)}, {"seed", manifest.seed}, {"folder", manifest.folder}};
   json["tables"] = nlohmann::json::array();
   for (auto const& table : manifest.tables) {
     json["tables"].push_back({{"name", table.name},

@@ -39,16 +39,16 @@ struct Intent {
 
 struct Message {
   MessageKind kind{};
-  Clock clock{};                 // kIn, kOut, kUrgent, kUrgentAnswer: of the step
-  std::uint64_t id = 0;          // kGather: its number; kLookup, kLookupAnswer, kAssign: of the request
-  std::uint64_t samples = 0;     // kIn: of the sender in the step
-  std::uint32_t signal = 0;      // kIn: bits that the application raised
-  std::string error;             // kIn: why the step must be refused; empty where it is fine
-  std::uint64_t parts = 0;       // kIn: gradient sections, kOut: value sections; one for each part announced
-  std::vector<Intent> intents;   // kIn: new ones, kUrgent: the one that is late
-  TableId table{};               // kLookup, kLookupAnswer, kAssign
-  std::uint64_t keys = 0;        // likewise
-  std::string bytes;             // kGather
+  Clock clock{};                // kIn, kOut, kUrgent, kUrgentAnswer: of the step
+  std::uint64_t id = 0;         // kGather: its number; kLookup, kLookupAnswer, kAssign: of the request
+  std::uint64_t samples = 0;    // kIn: of the sender in the step
+  std::uint32_t signal = 0;     // kIn: bits that the application raised
+  std::string error;            // kIn: why the step must be refused; empty where it is fine
+  std::uint64_t parts = 0;      // kIn: gradient sections, kOut: value sections; one for each part announced
+  std::vector<Intent> intents;  // kIn: new ones, kUrgent: the one that is late
+  TableId table{};              // kLookup, kLookupAnswer, kAssign
+  std::uint64_t keys = 0;       // likewise
+  std::string bytes;            // kGather
   bool operator==(Message const&) const = default;
 };
 
@@ -57,8 +57,16 @@ std::string encode(Message const& message);
 Message decode(std::string const& bytes);
 
 // What a bulk transfer is for: the tag that both sides give it.
-enum class Section : std::uint8_t { kGradients, kValues, kKeys, kUrgentKeys, kUrgentValues, kRequestKeys,
-                                    kRequestValues, kRequestFound };
+enum class Section : std::uint8_t {
+  kGradients,
+  kValues,
+  kKeys,
+  kUrgentKeys,
+  kUrgentValues,
+  kRequestKeys,
+  kRequestValues,
+  kRequestFound
+};
 std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part);
 
 }  // namespace gpups::cache

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/prepare.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "kernels/bag_sources.hpp"
@@ -34,6 +35,17 @@ void check(TableBatch const& batch, Device device, std::size_t table_count) {
   GPUPS_REQUIRE(entries == 0 || batch.keys.device() == device,
                 "a batch's keys are on {} and the stream is on {} (they are read there): copy them first",
                 to_string(batch.keys.device()), to_string(device));
+}
+
+// Offsets that do not cut the entries into bags would be read past their end.
+void wait_check_bags(Stream& stream, TableBatch const& batch) {
+  if (batch.offsets.empty()) return;
+  auto const offsets = to_host(stream, batch.offsets);
+  GPUPS_REQUIRE(
+      offsets.front() == 0 && offsets.back() == batch.keys.size() && std::is_sorted(offsets.begin(), offsets.end()),
+      "the bag offsets of table {} go from {} to {} for {} entries, or fall in between (they cut the entries into "
+      "bags): start at 0, end at the number of entries, never fall",
+      number(batch.table), offsets.front(), offsets.back(), batch.keys.size());
 }
 
 PreparedPart make_part(Stream& stream, TableBatch const& batch, int ranks) {
@@ -76,6 +88,7 @@ std::shared_ptr<Prepared::Impl> wait_prepare(Stream& stream, Clock clock, std::s
   prepared->samples = samples;
   for (auto const& batch : tables) {
     check(batch, stream.device(), table_count);
+    wait_check_bags(stream, batch);
     prepared->parts.push_back(make_part(stream, batch, ranks));
   }
   return prepared;

@@ -34,9 +34,7 @@ struct PreparedPart {
   Array<std::uint32_t> fault;  // (1) first row whose gradient is not finite, or kNoRow
 
   std::size_t owned_by(Rank owner) const { return owners[number(owner) + 1] - owners[number(owner)]; }
-  View<Key const> keys_of(Rank owner) const {
-    return keys.view().slice(owners[number(owner)], owned_by(owner));
-  }
+  View<Key const> keys_of(Rank owner) const { return keys.view().slice(owners[number(owner)], owned_by(owner)); }
   MatrixView<std::int64_t> sums_of(Rank owner) const {
     return sums.view().slice(owners[number(owner)], owned_by(owner));
   }

@@ -147,10 +147,13 @@ void Requests::answered(Rank owner, Message const& message) {
 
 void Requests::received(Rank from, Message const& message) {
   switch (message.kind) {
-    case MessageKind::kGather: return gathered(message.id, from, message.bytes);
+    case MessageKind::kGather:
+      return gathered(message.id, from, message.bytes);
     case MessageKind::kLookup:
-    case MessageKind::kAssign: return serve(from, message);
-    default: return answered(from, message);
+    case MessageKind::kAssign:
+      return serve(from, message);
+    default:
+      return answered(from, message);
   }
 }
 

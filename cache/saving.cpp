@@ -93,7 +93,8 @@ std::vector<Manifest::Table> describe_all(Engine& engine) {
 
 void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blobs, Clock clock, std::uint64_t seed) {
   bool const first = engine.rank() == Rank{0};
-  Manifest manifest{.clock = clock, .seed = seed, .folder = {}, .tables = describe_all(engine), .rows = {}, .blobs = {}};
+  Manifest manifest{
+      .clock = clock, .seed = seed, .folder = {}, .tables = describe_all(engine), .rows = {}, .blobs = {}};
   manifest.folder = wait_agree(engine, [&] { return first ? make_step_folder(folder, clock) : std::string(); })[0];
   auto const files = folder / manifest.folder;
   try {

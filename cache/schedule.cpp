@@ -15,8 +15,8 @@ float learning_rate_factor(Schedule const& schedule, Clock clock) {
 
   double const length = std::max(1.0, static_cast<double>(schedule.total_steps) - warmup);
   double const part = std::clamp((step - warmup) / length, 0.0, 1.0);
-  double const left = schedule.kind == Schedule::Kind::kLinear ? 1.0 - part
-                                                               : 0.5 * (1.0 + std::cos(std::numbers::pi * part));
+  double const left =
+      schedule.kind == Schedule::Kind::kLinear ? 1.0 - part : 0.5 * (1.0 + std::cos(std::numbers::pi * part));
   return static_cast<float>(schedule.floor + (1.0 - schedule.floor) * left);
 }
 

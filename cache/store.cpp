@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <set>
 
 #include "cache/engine.hpp"
 #include "cache/manifest.hpp"
@@ -21,8 +22,8 @@ namespace gpups {
 namespace {
 
 constexpr std::size_t kDimMax = 65536;
-constexpr std::size_t kPartsMax = 4096;       // of a batch: parts are numbered with 12 bits on the wire
-constexpr std::uint32_t kScanRows = 16384;    // in one call of scan's visitor
+constexpr std::size_t kPartsMax = 4096;     // of a batch: parts are numbered with 12 bits on the wire
+constexpr std::uint32_t kScanRows = 16384;  // in one call of scan's visitor
 
 int own_threads(Group const& group, int asked) {
   if (asked > 0) return asked;
@@ -57,7 +58,8 @@ class Store::Impl {
   std::mutex mutex_;  // guards what follows up to the clock, and the start of the engine
   std::uint64_t entries_ = 0, distinct_keys_ = 0, remote_keys_ = 0;
   Clock clock_{};
-  cache::BatchPtr pushed_;  // the batch of this step, once pushed
+  std::set<Clock> prepared_;  // steps from clock_ on that have a batch
+  cache::BatchPtr pushed_;    // the batch of this step, once pushed
   double wait_seconds_ = 0;
   cache::Engine engine_;
 };
@@ -74,8 +76,10 @@ Clock Store::clock() const { return impl_->clock_; }
 
 TableId Store::add_table(TableOptions const& options) {
   auto& tables = impl_->engine_.tables();
-  GPUPS_REQUIRE(!impl_->engine_.started(), "table '{}' is added to a store in use (all ranks must know all tables from "
-                "the start): add tables first", options.name);
+  GPUPS_REQUIRE(!impl_->engine_.started(),
+                "table '{}' is added to a store in use (all ranks must know all tables from "
+                "the start): add tables first",
+                options.name);
   GPUPS_REQUIRE(!options.name.empty(), "a table has no name (its rows' initial values depend on it): set name");
   GPUPS_REQUIRE(options.dim >= 1 && options.dim <= kDimMax, "table '{}' has dim {} (rows have 1 to {} values): set dim",
                 options.name, options.dim, kDimMax);
@@ -83,8 +87,10 @@ TableId Store::add_table(TableOptions const& options) {
                 "table '{}' has grid_log2 {} (sums of 63 bits need it in -60 .. 30): use -30", options.name,
                 options.grid_log2);
   for (auto const& table : tables) {
-    GPUPS_REQUIRE(table->options().name != options.name, "two tables are named '{}' (checkpoints tell them apart by "
-                  "name): rename one", options.name);
+    GPUPS_REQUIRE(table->options().name != options.name,
+                  "two tables are named '{}' (checkpoints tell them apart by "
+                  "name): rename one",
+                  options.name);
   }
   auto const share = options.expected_rows / static_cast<std::size_t>(ranks()) + 1;
   tables.push_back(std::make_unique<cache::TableShard>(impl_->options_.device, options, impl_->options_.seed, share));
@@ -111,8 +117,14 @@ Prepared Store::prepare(Stream& stream, Clock clock, std::span<TableBatch const>
   auto batch = cache::wait_prepare(stream, clock, tables, samples, ranks(), engine.tables().size());
   {
     std::lock_guard lock(impl_->mutex_);
-    GPUPS_REQUIRE(clock >= impl_->clock_, "a batch is prepared for step {} (step {} is next: it would never be read): "
-                  "prepare batches in advance", number(clock), number(impl_->clock_));
+    GPUPS_REQUIRE(clock >= impl_->clock_,
+                  "a batch is prepared for step {} (step {} is next: it would never be read): "
+                  "prepare batches in advance",
+                  number(clock), number(impl_->clock_));
+    GPUPS_REQUIRE(impl_->prepared_.insert(clock).second,
+                  "a second batch is prepared for step {} (a step reads one): put "
+                  "both in one batch",
+                  number(clock));
     for (auto const& part : batch->parts) {
       impl_->entries_ += part.entries;
       impl_->distinct_keys_ += part.rows;
@@ -124,8 +136,10 @@ Prepared Store::prepare(Stream& stream, Clock clock, std::span<TableBatch const>
 }
 
 void Store::wait_ready(Prepared const& batch) {
-  GPUPS_REQUIRE(batch.clock() == clock(), "a batch of step {} is waited for at step {} (rows are read at their own "
-                "step): call advance_clock between steps", number(batch.clock()), number(clock()));
+  GPUPS_REQUIRE(batch.clock() == clock(),
+                "a batch of step {} is waited for at step {} (rows are read at their own "
+                "step): call advance_clock between steps",
+                number(batch.clock()), number(clock()));
   auto const begin = std::chrono::steady_clock::now();
   auto& engine = impl_->engine();
   engine.wait([&] { return batch.impl()->ready.load(); });
@@ -138,17 +152,20 @@ void Store::wait_ready(Prepared const& batch) {
 }
 
 void Store::pull(Stream& stream, Prepared const& batch, std::span<MatrixView<float> const> rows) {
-  GPUPS_REQUIRE(rows.size() == batch.parts(), "pull was given {} matrices for a batch of {} parts (each part has its "
-                "own): give one for each", rows.size(), batch.parts());
+  GPUPS_REQUIRE(rows.size() == batch.parts(),
+                "pull was given {} matrices for a batch of {} parts (each part has its "
+                "own): give one for each",
+                rows.size(), batch.parts());
   GPUPS_ASSERT(batch.impl()->ready);
   stream.after(batch.impl()->ready_event);
   for (std::size_t p = 0; p < rows.size(); ++p) {
     auto const& part = batch.impl()->parts[p];
     auto const& shard = impl_->shard(part.table);
-    GPUPS_REQUIRE(rows[p].rows() >= part.rows && rows[p].columns() == shard.dim() &&
-                      rows[p].stride() == row_stride(shard.dim()),
-                  "pull was given a ({}, {}) matrix for {} rows of dim {} (rows are copied whole, padding included): use "
-                  "gpups::Matrix of at least that size", rows[p].rows(), rows[p].columns(), part.rows, shard.dim());
+    GPUPS_REQUIRE(
+        rows[p].rows() >= part.rows && rows[p].columns() == shard.dim() && rows[p].stride() == row_stride(shard.dim()),
+        "pull was given a ({}, {}) matrix for {} rows of dim {} (rows are copied whole, padding included): use "
+        "gpups::Matrix of at least that size",
+        rows[p].rows(), rows[p].columns(), part.rows, shard.dim());
     std::size_t const first = part.owners[number(rank())], own = part.owned_by(rank());
     shard.gather(stream, part.ids, rows[p].slice(first, own));
     copy<float>(stream, rows[p].slice(0, first).flat(), part.values.view().slice(0, first).flat());
@@ -160,8 +177,10 @@ void Store::pull(Stream& stream, Prepared const& batch, std::span<MatrixView<flo
 void Store::pull_pooled(Stream& stream, Prepared const& batch, std::size_t part, Pooling pooling,
                         MatrixView<float> out) {
   auto const& pooled = batch.impl()->parts.at(part);
-  GPUPS_REQUIRE(!pooled.bags.empty(), "part {} was prepared without offsets (they say what the bags are): prepare it "
-                "with TableBatch::offsets", part);
+  GPUPS_REQUIRE(!pooled.bags.empty(),
+                "part {} was prepared without offsets (they say what the bags are): prepare it "
+                "with TableBatch::offsets",
+                part);
   GPUPS_REQUIRE(out.rows() + 1 >= pooled.bags.size() && out.columns() == impl_->shard(pooled.table).dim(),
                 "pull_pooled was given a ({}, {}) matrix for {} bags of dim {}: use one of that size", out.rows(),
                 out.columns(), pooled.bags.size() - 1, impl_->shard(pooled.table).dim());
@@ -186,12 +205,16 @@ void Store::pull_pooled(Stream& stream, Prepared const& batch, std::size_t part,
 
 void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients const> gradients) {
   auto& impl = *batch.impl();
-  GPUPS_REQUIRE(batch.clock() == clock(), "a batch of step {} is pushed at step {} (gradients belong to their own "
-                "step): call advance_clock between steps", number(batch.clock()), number(clock()));
+  GPUPS_REQUIRE(batch.clock() == clock(),
+                "a batch of step {} is pushed at step {} (gradients belong to their own "
+                "step): call advance_clock between steps",
+                number(batch.clock()), number(clock()));
   GPUPS_REQUIRE(!impl.pushed, "the batch of step {} is pushed twice (each update is applied once): sum before pushing",
                 number(batch.clock()));
-  GPUPS_REQUIRE(gradients.size() == batch.parts(), "push was given gradients of {} parts for a batch of {} (each part "
-                "has its own): give one for each", gradients.size(), batch.parts());
+  GPUPS_REQUIRE(gradients.size() == batch.parts(),
+                "push was given gradients of {} parts for a batch of {} (each part "
+                "has its own): give one for each",
+                gradients.size(), batch.parts());
   for (std::size_t p = 0; p < gradients.size(); ++p) {
     auto& part = impl.parts[p];
     auto const& [sources, coefficients] = gradients[p];
@@ -199,9 +222,10 @@ void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients
     GPUPS_REQUIRE(part.entries == 0 || sources.columns() == options.dim,
                   "the sources of table '{}' have {} columns (its rows have {}): give gradients of the row's width",
                   options.name, sources.columns(), options.dim);
-    GPUPS_REQUIRE(coefficients.empty() || coefficients.size() >= part.entries,
-                  "push was given {} coefficients for {} entries of table '{}' (each entry has one): give as many, or none",
-                  coefficients.size(), part.entries, options.name);
+    GPUPS_REQUIRE(
+        coefficients.empty() || coefficients.size() >= part.entries,
+        "push was given {} coefficients for {} entries of table '{}' (each entry has one): give as many, or none",
+        coefficients.size(), part.entries, options.name);
     part.sums = Matrix<std::int64_t>(stream.device(), part.rows, options.dim);
     part.fault = Array<std::uint32_t>(stream.device(), 1);
     memory::fill_bytes(stream, part.fault.data(), 0xFF, part.fault.bytes());
@@ -225,6 +249,7 @@ void Store::advance_clock(std::uint32_t signal) {
   {
     std::lock_guard lock(impl_->mutex_);
     batch.swap(impl_->pushed_);
+    impl_->prepared_.erase(impl_->clock_);
     impl_->clock_ = impl_->clock_ + 1;
   }
   engine.end_step(std::move(batch), signal);
@@ -254,8 +279,10 @@ void Store::wait_sum(std::span<std::int64_t> values) {
   auto const all = wait_gather(mine);
   std::vector<std::uint64_t> sums(values.size(), 0);
   for (auto const& piece : all) {
-    GPUPS_REQUIRE(piece.size() == mine.size(), "ranks sum {} and {} values (each must bring as many): call wait_sum with "
-                  "the same number everywhere", piece.size() / 8, mine.size() / 8);
+    GPUPS_REQUIRE(piece.size() == mine.size(),
+                  "ranks sum {} and {} values (each must bring as many): call wait_sum with "
+                  "the same number everywhere",
+                  piece.size() / 8, mine.size() / 8);
     for (std::size_t i = 0; i < sums.size(); ++i) {
       std::uint64_t value = 0;
       std::copy_n(piece.data() + i * sizeof value, sizeof value, reinterpret_cast<char*>(&value));
@@ -290,19 +317,19 @@ void Store::lookup(Stream& stream, TableId table, View<Key const> keys, MatrixVi
                    View<std::uint8_t> found) {
   auto& engine = impl_->engine();
   auto const dim = impl_->shard(table).dim();
-  GPUPS_REQUIRE(out.rows() >= keys.size() && out.columns() == dim && (found.empty() || found.size() >= keys.size()),
-                "lookup was given room for ({}, {}) values and {} marks for {} keys of dim {}: give as much as there are "
-                "keys", out.rows(), out.columns(), found.size(), keys.size(), dim);
+  GPUPS_REQUIRE(
+      out.rows() >= keys.size() && out.columns() == dim && (found.empty() || found.size() >= keys.size()),
+      "lookup was given room for ({}, {}) values and {} marks for {} keys of dim {}: give as much as there are "
+      "keys",
+      out.rows(), out.columns(), found.size(), keys.size(), dim);
   Array<std::uint32_t> positions;
   auto const request = make_request(stream, table, keys, ranks(), dim, positions);
   request->kind = cache::RowRequest::Kind::kLookup;
   request->found = Array<std::uint8_t>(stream.device(), request->values.rows());
   engine.wait_rows(request);
-  kernels::take_rows(stream, {.from = request->values,
-                              .positions = positions,
-                              .to = out,
-                              .flags_from = request->found,
-                              .flags_to = found});
+  kernels::take_rows(
+      stream,
+      {.from = request->values, .positions = positions, .to = out, .flags_from = request->found, .flags_to = found});
   stream.wait();
 }
 
@@ -311,12 +338,14 @@ void Store::assign(Stream& stream, TableId table, View<Key const> keys, MatrixVi
   wait_flush();
   auto const& options = impl_->shard(table).options();
   GPUPS_REQUIRE(values.rows() >= keys.size() && (keys.empty() || values.columns() == options.dim),
-                "assign was given ({}, {}) values for {} keys of dim {} (each key gets a row): give as many", values.rows(),
-                values.columns(), keys.size(), options.dim);
+                "assign was given ({}, {}) values for {} keys of dim {} (each key gets a row): give as many",
+                values.rows(), values.columns(), keys.size(), options.dim);
   Array<std::uint32_t> positions;
   auto const request = make_request(stream, table, keys, ranks(), options.dim, positions);
-  GPUPS_REQUIRE(request->values.rows() == keys.size(), "assign was given {} keys of which {} are distinct (a row has one "
-                "value): give each key once", keys.size(), request->values.rows());
+  GPUPS_REQUIRE(request->values.rows() == keys.size(),
+                "assign was given {} keys of which {} are distinct (a row has one "
+                "value): give each key once",
+                keys.size(), request->values.rows());
   request->kind = cache::RowRequest::Kind::kAssign;
   kernels::put_rows(stream, {.from = values, .positions = positions, .to = request->values});
   stream.wait();
@@ -376,7 +405,8 @@ void Store::save(std::filesystem::path const& folder, std::span<Blob const> blob
 std::vector<Blob> Store::restore(std::filesystem::path const& folder) {
   {
     std::lock_guard lock(impl_->mutex_);
-    GPUPS_REQUIRE(!impl_->engine_.started(), "restore was called on a store in use (rows would be mixed): restore first");
+    GPUPS_REQUIRE(!impl_->engine_.started(),
+                  "restore was called on a store in use (rows would be mixed): restore first");
     // Where a checkpoint continues is known before the protocol starts; what is wrong with it is agreed upon after.
     std::error_code error;
     if (std::filesystem::is_regular_file(folder / "manifest.json", error)) {

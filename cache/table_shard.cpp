@@ -9,9 +9,9 @@
 #include "cache/schedule.hpp"
 #include "kernels/assign_slots.hpp"
 #include "kernels/check.hpp"
+#include "kernels/columns.hpp"
 #include "kernels/gather.hpp"
 #include "kernels/hash.hpp"
-#include "kernels/columns.hpp"
 #include "kernels/hash_rows.hpp"
 #include "kernels/init_rows.hpp"
 #include "kernels/row_life.hpp"
@@ -117,10 +117,11 @@ RowSums TableShard::wait_merge(Stream& stream, std::span<RowSums const> lists, A
 void TableShard::throw_fault(Stream& stream, std::uint32_t id) const {
   auto const ids = to_device(stream, std::vector{id});
   auto const key = to_host(stream, wait_keys_of(stream, ids).view())[0];
-  throw GradientError(fmt::format(
-      "the update of key {} in table '{}' is not finite, or its gradient's sum over the ranks is too large (other rows of "
-      "the step have been updated): restore a checkpoint, and lower the learning rate or raise grid_log2",
-      number(key), options_.name));
+  throw GradientError(
+      fmt::format("the update of key {} in table '{}' is not finite, or its gradient's sum over the ranks is too large "
+                  "(other rows of "
+                  "the step have been updated): restore a checkpoint, and lower the learning rate or raise grid_log2",
+                  number(key), options_.name));
 }
 
 void TableShard::wait_apply(Stream& stream, std::span<RowSums const> lists, Clock clock, std::size_t samples) {
@@ -157,11 +158,8 @@ void TableShard::wait_lookup(Stream& stream, View<Key const> keys, MatrixView<fl
   kernels::rows_exist(stream, {.life = life_.const_ref(), .ids = ids, .found = found});
   kernels::gather_found(stream, {.rows = values_.const_ref(), .ids = ids, .out = out});
   if (ids.empty()) return;
-  kernels::init_matrix(stream, {.keys = keys,
-                                .only_where_no_row = ids,
-                                .out = out,
-                                .initializer = options_.initializer,
-                                .seed = seed_});
+  kernels::init_matrix(
+      stream, {.keys = keys, .only_where_no_row = ids, .out = out, .initializer = options_.initializer, .seed = seed_});
   stream.wait();
 }
 
@@ -193,8 +191,8 @@ TableShard::Piece TableShard::wait_read(Stream& stream, std::uint32_t first, std
                                         bool with_state) const {
   Device const device = stream.device();
   Array<std::uint32_t> selected(device, last - first);
-  std::size_t const rows = kernels::wait_select_rows(
-      stream, {.life = life_.const_ref(), .first = first, .last = last, .ids = selected});
+  std::size_t const rows =
+      kernels::wait_select_rows(stream, {.life = life_.const_ref(), .first = first, .last = last, .ids = selected});
   auto const ids = selected.view().slice(0, rows);
 
   Piece piece;

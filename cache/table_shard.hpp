@@ -62,10 +62,10 @@ class TableShard {
 
   // The rows that exist among [first, last), as dense arrays: a piece of a scan or a checkpoint. Waits for `stream`.
   struct Piece {
-    Array<Key> keys;                // (n)
-    Matrix<float> values;           // (n, dim)
-    Array<float> state;             // (n, state_columns())
-    Array<std::uint32_t> life;      // (n)
+    Array<Key> keys;            // (n)
+    Matrix<float> values;       // (n, dim)
+    Array<float> state;         // (n, state_columns())
+    Array<std::uint32_t> life;  // (n)
     std::size_t rows() const { return keys.size(); }
   };
   Piece wait_read(Stream& stream, std::uint32_t first, std::uint32_t last, bool with_state) const;

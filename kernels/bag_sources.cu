@@ -9,7 +9,8 @@ template <Space S>
 void run(Exec<S> ex, BagSources const& b) {
   each_row(ex, b.offsets.size() - 1, [b] GPUPS_FN(std::size_t bag, NativeLanes lanes) {
     std::uint32_t const first = b.offsets[bag];
-    lanes.each(b.offsets[bag + 1] - first, [=](std::size_t j) { b.sources[first + j] = static_cast<std::uint32_t>(bag); });
+    lanes.each(b.offsets[bag + 1] - first,
+               [=](std::size_t j) { b.sources[first + j] = static_cast<std::uint32_t>(bag); });
   });
 }
 

@@ -9,8 +9,8 @@
 #include "gpups/error.hpp"
 
 // GPUPS_REQUIRE(ok, "what is wrong (why that is a problem): what to do", arguments...)
-#define GPUPS_REQUIRE(condition, ...)                                \
-  do {                                                               \
+#define GPUPS_REQUIRE(condition, ...)                                 \
+  do {                                                                \
     if (!(condition)) throw ::gpups::Error(fmt::format(__VA_ARGS__)); \
   } while (false)
 

@@ -8,9 +8,7 @@
 
 namespace gpups {
 
-std::string to_string(Device device) {
-  return device.is_host() ? "host" : fmt::format("cuda:{}", device.index);
-}
+std::string to_string(Device device) { return device.is_host() ? "host" : fmt::format("cuda:{}", device.index); }
 
 int cuda_device_count() { return cuda::device_count(); }
 

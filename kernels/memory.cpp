@@ -83,9 +83,7 @@ class Pool {
     return block;
   }
 
-  void give_back(void* block) noexcept {
-    device_.is_host() ? std::free(block) : cuda::release(device_.index, block);
-  }
+  void give_back(void* block) noexcept { device_.is_host() ? std::free(block) : cuda::release(device_.index, block); }
 
   void trim() {
     for (auto& [size, blocks] : free_) {

@@ -42,10 +42,10 @@ DeviceExec device_exec(Stream const& stream);
 #ifdef __CUDACC__
 #define GPUPS_KERNEL(name, Arguments) template void run(DeviceExec, Arguments const&);
 #elif GPUPS_HAS_CUDA
-#define GPUPS_KERNEL(name, Arguments)                                                      \
-  template void run(HostExec, Arguments const&);                                           \
-  extern template void run(DeviceExec, Arguments const&);                                  \
-  void name(Stream& stream, Arguments const& arguments) {                                  \
+#define GPUPS_KERNEL(name, Arguments)                                                                    \
+  template void run(HostExec, Arguments const&);                                                         \
+  extern template void run(DeviceExec, Arguments const&);                                                \
+  void name(Stream& stream, Arguments const& arguments) {                                                \
     stream.device().is_host() ? run(host_exec(stream), arguments) : run(device_exec(stream), arguments); \
   }
 #else

@@ -42,16 +42,18 @@ void train(Store& store, std::int64_t last) {
   auto stream = store.make_stream();
   while (number(store.clock()) < last) {
     std::vector<std::vector<Key>> keys(3);
+    std::size_t samples = 0;  // one for each microbatch of this rank
     std::vector<TableBatch> parts;
     for (std::uint32_t t = 0; t < 3; ++t) {
       for (std::uint64_t m = 0; m < 8; ++m) {
         if (m * static_cast<std::uint64_t>(store.ranks()) / 8 != number(store.rank())) continue;
+        if (t == 0) ++samples;
         std::mt19937_64 random(static_cast<std::uint64_t>(number(store.clock())) * 100 + m * 3 + t);
         for (int i = 0; i < 20; ++i) keys[t].push_back(Key{random() % 300});
       }
       parts.push_back({.table = TableId{t}, .keys = View<Key const>(keys[t])});
     }
-    auto const batch = store.prepare(stream, store.clock(), parts, 1);
+    auto const batch = store.prepare(stream, store.clock(), parts, samples);
     store.wait_ready(batch);
     std::vector<Matrix<float>> rows, sources;
     std::vector<MatrixView<float>> views;

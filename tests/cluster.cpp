@@ -149,8 +149,8 @@ Outcome train(Group const& group, Workload const& workload) {
   store.lookup(stream, TableId{0}, View<Key const>(keys), values, View<std::uint8_t>(found));
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (found[i] != 1 || values.row(i)[0] != expected.value(keys[i])) {
-      throw std::logic_error(fmt::format("key {} ends as {}, not {}", number(keys[i]), values.row(i)[0],
-                                         expected.value(keys[i])));
+      throw std::logic_error(
+          fmt::format("key {} ends as {}, not {}", number(keys[i]), values.row(i)[0], expected.value(keys[i])));
     }
   }
   auto const stats = store.stats();

@@ -61,7 +61,7 @@ TEST(Round, WaitsForDataThatIsStillUnderWay) {
 
 TEST(Round, KeepsWhatComesEarly) {
   Round round(Rank{0}, 2, Clock{0});
-  round.received(Rank{1}, header(MessageKind::kIn, 0));   // while this rank still trains
+  round.received(Rank{1}, header(MessageKind::kIn, 0));  // while this rank still trains
   round.step_ended({});
   round.received(Rank{1}, header(MessageKind::kOut, 0));  // the other has already applied
   EXPECT_EQ(run(round).back(), Step::kComplete);
@@ -102,10 +102,10 @@ TEST(Round, RefusesWhatCannotBeRight) {
       EXPECT_EQ(error.peer(), from);
     }
   };
-  expect_refused(Rank{1}, header(MessageKind::kIn, 2));   // the past
-  expect_refused(Rank{1}, header(MessageKind::kIn, 4));   // before it can have ended step 3
+  expect_refused(Rank{1}, header(MessageKind::kIn, 2));  // the past
+  expect_refused(Rank{1}, header(MessageKind::kIn, 4));  // before it can have ended step 3
   expect_refused(Rank{1}, header(MessageKind::kOut, 4));
-  expect_refused(Rank{0}, header(MessageKind::kIn, 3));   // from itself
+  expect_refused(Rank{0}, header(MessageKind::kIn, 3));  // from itself
   Round round = make();
   round.received(Rank{1}, header(MessageKind::kIn, 3));
   EXPECT_THROW(round.received(Rank{1}, header(MessageKind::kIn, 3)), PeerError);  // twice

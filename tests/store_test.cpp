@@ -86,7 +86,8 @@ TEST(Store, PullPooledSumsAndAverages) {
 
   auto const entries = keys_of({1, 2, 3, 3});
   std::vector<std::uint32_t> const offsets{0, 2, 2, 4};
-  TableBatch const part{.table = TableId{0}, .keys = View<Key const>(entries), .offsets = View<std::uint32_t const>(offsets)};
+  TableBatch const part{
+      .table = TableId{0}, .keys = View<Key const>(entries), .offsets = View<std::uint32_t const>(offsets)};
   auto const batch = store.prepare(stream, Clock{0}, {&part, 1}, 3);
   store.wait_ready(batch);
   Matrix<float> out(Device::host(), 3, 2);
@@ -193,7 +194,8 @@ TEST(Store, MisuseIsExplained) {
   store.advance_clock();
   EXPECT_THROW(store.prepare(stream, Clock{0}, {&part, 1}, 1), Error);  // the past
   std::vector<std::uint32_t> const wrong{0, 5};
-  TableBatch const bags{.table = TableId{0}, .keys = View<Key const>(keys), .offsets = View<std::uint32_t const>(wrong)};
+  TableBatch const bags{
+      .table = TableId{0}, .keys = View<Key const>(keys), .offsets = View<std::uint32_t const>(wrong)};
   EXPECT_THROW(store.prepare(stream, Clock{1}, {&bags, 1}, 1), Error);
 }
 

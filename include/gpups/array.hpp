@@ -32,15 +32,15 @@ class View {
   constexpr View(T* data, std::size_t size, Device device = {}) : data_(data), size_(size), device_(device) {}
   // A read-only view of a writable one.
   template <class U>
-    requires(std::is_same_v<T, U const>)
-  constexpr View(View<U> other) : View(other.data(), other.size(), other.device()) {}
+  requires(std::is_same_v<T, U const>) constexpr View(View<U> other)
+      : View(other.data(), other.size(), other.device()) {}
   // The elements of a vector, on the host.
   template <class U>
-    requires(std::is_same_v<std::remove_const_t<T>, U> && !std::is_same_v<U, bool>)
-  View(std::vector<U>& v) : View(v.data(), v.size()) {}
+  requires(std::is_same_v<std::remove_const_t<T>, U> && !std::is_same_v<U, bool>) View(std::vector<U>& v)
+      : View(v.data(), v.size()) {}
   template <class U>
-    requires(std::is_same_v<T, U const> && !std::is_same_v<U, bool>)
-  View(std::vector<U> const& v) : View(v.data(), v.size()) {}
+  requires(std::is_same_v<T, U const> && !std::is_same_v<U, bool>) View(std::vector<U> const& v)
+      : View(v.data(), v.size()) {}
 
   constexpr T* data() const { return data_; }
   constexpr std::size_t size() const { return size_; }
@@ -68,8 +68,7 @@ class MatrixView {
   constexpr MatrixView(T* data, std::size_t rows, std::size_t columns, std::size_t stride, Device device = {})
       : data_(data), rows_(rows), columns_(columns), stride_(stride), device_(device) {}
   template <class U>
-    requires(std::is_same_v<T, U const>)
-  constexpr MatrixView(MatrixView<U> other)
+  requires(std::is_same_v<T, U const>) constexpr MatrixView(MatrixView<U> other)
       : MatrixView(other.data(), other.rows(), other.columns(), other.stride(), other.device()) {}
 
   constexpr T* data() const { return data_; }

@@ -14,8 +14,8 @@ namespace gpups {
 // How badly the simulated network treats its messages. Same seed, same run.
 struct Simulation {
   std::uint64_t seed = 0;
-  double delay_ms_max = 10;          // each message waits a random time up to this, in simulated time
-  double stall_probability = 0.05;   // that a rank does nothing for up to `stall_ms_max` after a turn, or as it waits
+  double delay_ms_max = 10;         // each message waits a random time up to this, in simulated time
+  double stall_probability = 0.05;  // that a rank does nothing for up to `stall_ms_max` after a turn, or as it waits
   double stall_ms_max = 50;
 };
 

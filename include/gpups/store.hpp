@@ -37,9 +37,9 @@ namespace gpups {
 
 struct StoreOptions {
   Device device{};
-  int threads = 0;                 // cores of this rank on the host; 0: its even share of the machine
-  std::uint64_t seed = 1;          // of initial values
-  double peer_timeout_s = 300;     // how long a rank may stay silent while it is awaited
+  int threads = 0;              // cores of this rank on the host; 0: its even share of the machine
+  std::uint64_t seed = 1;       // of initial values
+  double peer_timeout_s = 300;  // how long a rank may stay silent while it is awaited
 };
 
 // One table's part of a batch: a sparse matrix with an entry for each use of a row. Entry i says that source
@@ -81,8 +81,8 @@ class Prepared {
 
 // One table's gradients: the gradient of a key is the sum over its entries of coefficient * sources.row(source).
 struct TableGradients {
-  MatrixView<float const> sources{};      // (number of sources, dim)
-  View<float const> coefficients{};       // (entries); empty: all 1
+  MatrixView<float const> sources{};  // (number of sources, dim)
+  View<float const> coefficients{};   // (entries); empty: all 1
 };
 
 enum class Pooling { kSum, kMean };

@@ -44,8 +44,8 @@ struct Schedule {
 };
 
 struct TableOptions {
-  std::string name;           // unique in the store; part of the rows' seeds and of checkpoints
-  std::size_t dim = 0;        // values in a row, 1 .. 65,536
+  std::string name;     // unique in the store; part of the rows' seeds and of checkpoints
+  std::size_t dim = 0;  // values in a row, 1 .. 65,536
   Initializer initializer{};
   Optimizer optimizer{};
   Schedule schedule{};
