@@ -85,18 +85,13 @@ class Bench:
         folder.parent.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def train(self, config, run, settings, timeout_s=1800):
-        """Trains into a new folder below the work folder; returns the summary, with `wall_seconds` of the command."""
-        folder = self.fresh_folder(run)
-        seconds = self.run([self.program("gpu_train"), "train", ROOT / "examples/configs" / config]
-                           + overrides({**settings, "run.folder": folder}), timeout_s)
+    def train(self, config, run, settings, resume=False):
+        """Trains into a folder below the work folder, a new one or, to resume, the one that is there; returns the
+        summary, with `wall_seconds` of the command."""
+        folder = self.work / run if resume else self.fresh_folder(run)
+        command = [self.program("gpu_train"), "train", ROOT / "examples/configs" / config, "--run", folder]
+        seconds = self.run(command + ["--resume"] * resume + overrides(settings))
         return {**summary(folder), "wall_seconds": seconds}
-
-    def resume(self, run, settings, timeout_s=1800):
-        """Goes on with a run of train(); returns the summary."""
-        folder = self.work / run
-        self.run([self.program("gpu_train"), "resume", folder] + overrides(settings), timeout_s)
-        return summary(folder)
 
 
 def overrides(settings):

@@ -63,7 +63,7 @@ def bits(bench):
 def speed(bench):
     settings = {**kge100k(bench), "data.valid": "", "data.test": "", "train.epochs": 20, "train.checkpoint_every": 0,
                 "run.threads": CORES}
-    return {"triples/s": [bench.train("kge100k.toml", f"speed/{i}", settings)["samples_per_second"]
+    return {"triples/s": [bench.train("kge100k.toml", f"speed/{i}", settings)["samples_per_s"]
                           for i in range(SPEED_RUNS)]}
 
 
@@ -76,7 +76,7 @@ def early_quality(bench):
 
 
 def simulation(bench):
-    program = bench.program("store_simulation_test")
+    program = bench.program("simulation_store_test")
     bench.run([program], env={"GPUPS_SIM_SEEDS": str(SIMULATION_SEEDS)})
     return {"seeds": [SIMULATION_SEEDS]}
 
@@ -89,7 +89,8 @@ def resumed(bench):
         for before, after in ((1, 1), (2, 2), (1, 3), (4, 2)):
             run = f"resume/{stop}-{before}-{after}"
             bench.train("kge100k.toml", run, {**settings, "run.ranks": before, "train.steps": stop})
-            hashes.append(bench.resume(run, {"run.ranks": after, "train.steps": STEPS})["table_hash"])
+            rest = bench.train("kge100k.toml", run, {**settings, "run.ranks": after}, resume=True)
+            hashes.append(rest["table_hash"])
     return {"table hash": hashes}
 
 

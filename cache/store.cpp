@@ -316,6 +316,7 @@ std::shared_ptr<cache::RowRequest> make_request(Stream& stream, TableId table, V
 void Store::lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out,
                    View<std::uint8_t> found) {
   auto& engine = impl_->engine();
+  wait_flush();
   auto const dim = impl_->shard(table).dim();
   GPUPS_REQUIRE(
       out.rows() >= keys.size() && out.columns() == dim && (found.empty() || found.size() >= keys.size()),

@@ -17,9 +17,6 @@ install(FILES ${PROJECT_BINARY_DIR}/kernels/build_config.hpp DESTINATION ${kerne
 install(DIRECTORY include/gpups DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
 install(TARGETS gpups gpups_lower_face EXPORT gpups ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT gpups NAMESPACE gpups:: FILE gpupsTargets.cmake DESTINATION ${package_folder})
-if(TARGET gpu_train)
-  install(TARGETS gpu_train RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
 
 configure_package_config_file(cmake/gpupsConfig.cmake.in ${PROJECT_BINARY_DIR}/gpupsConfig.cmake
   INSTALL_DESTINATION ${package_folder})

@@ -60,8 +60,28 @@ struct HostLanes {
   void prefetch(void const* from, std::size_t bytes) const {
     for (std::size_t b = 0; b < bytes; b += 64) __builtin_prefetch(static_cast<char const*>(from) + b);
   }
+  // The largest of `least` and f(j) for j < n, the same for all lanes; ignores what is not a number.
+  template <class F>
+  float max(float least, std::size_t n, F f) const {
+    float part[kLanes];
+    for (float& most : part) most = least;
+    std::size_t j = 0;
+    auto const take = [&](std::size_t k) {
+      float const x = f(j + k);
+      part[k] = x > part[k] ? x : part[k];
+    };
+    for (; j + kLanes <= n; j += kLanes) {
+#pragma GCC ivdep
+      for (std::size_t k = 0; k < kLanes; ++k) take(k);
+    }
+    for (std::size_t k = 0; j + k < n; ++k) take(k);
+    for (float most : part) least = most > least ? most : least;
+    return least;
+  }
   // True in one lane: for what is written once per row.
   bool first() const { return true; }
+  // What one lane wrote before, all lanes may read after.
+  void sync() const {}
 };
 
 // How many rows ahead a host body prefetches.
@@ -115,7 +135,16 @@ struct DeviceLanes {
     return part;
   }
   __device__ void prefetch(void const*, std::size_t) const {}
+  template <class F>
+  __device__ float max(float least, std::size_t n, F f) const {
+    for (std::size_t j = lane; j < n; j += kLanes) least = fmaxf(least, f(j));
+    for (unsigned half = kLanes / 2; half > 0; half /= 2) {
+      least = fmaxf(least, __shfl_xor_sync(mask, least, half, kLanes));
+    }
+    return least;
+  }
   __device__ bool first() const { return lane == 0; }
+  __device__ void sync() const { __syncwarp(mask); }
 };
 
 inline constexpr unsigned kBlockThreads = 256;

@@ -6,6 +6,7 @@
 #include "kernels/launch.hpp"
 #ifndef __CUDACC__
 #include "kernels/sum_gradients_avx512.hpp"
+#include "kernels/sum_gradients_fma.hpp"
 #endif
 
 namespace gpups::kernels {

@@ -72,6 +72,26 @@ void check_read(Store const& store, Batch const& batch, Matrix<float> const& row
   }
 }
 
+// Between steps a row is what all steps so far have made of it.
+void check_lookup(Store& store, Stream& stream, Workload const& workload, Expected const& expected) {
+  std::vector<Key> keys;
+  for (auto const& use : uses(workload, number(store.clock()), 0)) keys.push_back(use.key);
+  Matrix<float> values(Device::host(), keys.size(), 2);
+  store.lookup(stream, TableId{0}, View<Key const>(keys), values, {});
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (values.row(i)[0] == expected.value(keys[i])) continue;
+    throw std::logic_error(fmt::format("rank {} looked up {} for key {} before step {}, not {}", number(store.rank()),
+                                       values.row(i)[0], number(keys[i]), number(store.clock()),
+                                       expected.value(keys[i])));
+  }
+}
+
+// True for a share of the (step, a) pairs that only the seed decides.
+bool chosen(Workload const& workload, double share, std::int64_t step, std::uint64_t a) {
+  auto random = generator(workload.seed ^ 0x10C, static_cast<std::uint64_t>(step), a);
+  return static_cast<double>(random() % 1000) < 1000 * share;
+}
+
 }  // namespace
 
 std::vector<Use> uses(Workload const& workload, std::int64_t step, int microbatch) {
@@ -134,6 +154,10 @@ Outcome train(Group const& group, Workload const& workload) {
     }
     store.advance_clock();
     expected.advance();
+    if (chosen(workload, workload.barrier_share, step, ~0ULL)) store.wait_barrier();
+    if (chosen(workload, workload.lookup_share, step, number(store.rank()))) {
+      check_lookup(store, stream, workload, expected);
+    }
   }
 
   Outcome outcome;

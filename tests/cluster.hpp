@@ -21,6 +21,8 @@ struct Workload {
   int lookahead = 4;        // batches prepared ahead; 0: just before they are read
   int threads = 1;
   double idle_share = 0.1;  // of (rank, step) pairs that have no batch
+  double lookup_share = 0.0;    // of (rank, step) pairs that look rows up between steps
+  double barrier_share = 0.0;   // of steps with a barrier while the round is still going on
   int check_every = 1;      // steps between checks of what was read; 0: never
 };
 

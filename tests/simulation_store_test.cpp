@@ -22,7 +22,9 @@ Workload workload_of(std::uint64_t seed) {
   return {.steps = 6 + static_cast<int>(seed % 7),
           .seed = seed,
           .keys = 2 + seed * 7 % 90,
-          .lookahead = static_cast<int>(seed / 4 % 6)};
+          .lookahead = static_cast<int>(seed / 4 % 6),
+          .lookup_share = static_cast<double>(seed % 5) / 8,
+          .barrier_share = static_cast<double>(seed % 4) / 6};
 }
 
 TEST(StoreSimulation, EverySeedGivesTheBitsOfOneRank) {

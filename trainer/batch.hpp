@@ -17,7 +17,7 @@ struct Triple {
 
 // A fixed part of a global batch: the same samples in it whatever the number of ranks.
 struct Microbatch {
-  std::uint32_t number;       // in the global batch, < microbatches of the run
+  std::uint32_t number;        // in the global batch, < microbatches of the run
   std::uint32_t first, count;  // its samples in Batch::triples
 };
 

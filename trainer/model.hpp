@@ -20,14 +20,14 @@ struct Vocabulary {
 };
 
 struct ModelOptions {
-  std::string name = "complex";      // one of model_names()
-  std::size_t dim = 100;             // values in a row (real numbers: a complex model has dim / 2 complex ones)
-  std::string loss = "logistic";     // logistic, or softmax (cross entropy of the positive against its negatives)
-  std::uint32_t negatives = 6;       // drawn for the subject, and as many for the object
-  std::string sampling = "triple";   // triple: drawn for each triple; shared: for each microbatch, by all its triples
-  float l2 = 0;                      // weight of the squared norm of the rows of a positive triple
-  float n3 = 0;                      // weight of the sum of cubed moduli of the rows of a positive triple
-  std::uint64_t seed = 1;            // of negatives
+  std::string name = "complex";     // one of model_names()
+  std::size_t dim = 100;            // values in a row (real numbers: a complex model has dim / 2 complex ones)
+  std::string loss = "logistic";    // logistic, or softmax (cross entropy of the positive against its negatives)
+  std::uint32_t negatives = 6;      // drawn for the subject, and as many for the object
+  std::string sampling = "triple";  // triple: drawn for each triple; shared: for each microbatch, by all its triples
+  float l2 = 0;                     // weight of the squared norm of the rows of a positive triple
+  float n3 = 0;                     // weight of the sum of cubed moduli of the rows of a positive triple
+  std::uint64_t seed = 1;           // of negatives
   Initializer initializer{Initializer::Kind::kNormal, 0.1F};
   Optimizer optimizer{Optimizer::Kind::kAdagrad, 0.1F};
   Schedule schedule{};
@@ -47,10 +47,13 @@ struct Work {
   std::vector<TableBatch> tables() const;  // refers to `parts`
 };
 
-// What a step computes, reused from step to step.
+// What a step computes, reused from step to step; arrays only grow.
 struct Gradients {
-  Matrix<float> sources;  // of both tables
+  Matrix<float> sources;                   // of both tables
   std::vector<Array<float>> coefficients;  // one per part
+  std::vector<std::size_t> entries;        // of each part that has coefficients; 0: they are all 1
+  Array<std::int64_t> losses;              // of each sample
+  Array<float> scratch;
   std::vector<TableGradients> tables() const;
 };
 

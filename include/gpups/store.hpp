@@ -157,7 +157,7 @@ class Store {
   // Sums over the ranks; the sum of integers has no order. Collective.
   void wait_sum(std::span<std::int64_t> values);
 
-  // Reads rows wherever they are, as of the last complete step; inserts, counts and moves nothing. A key without a row
+  // Reads rows wherever they are, with every step before clock(); inserts, counts and moves nothing. A key without a row
   // gives its initial value and found[i] = 0. out is (keys, dim); arrays on the store's device. `found` may be empty.
   // Waits. Not collective, but every other rank must keep its store until all are done: end with wait_barrier().
   void lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out, View<std::uint8_t> found);

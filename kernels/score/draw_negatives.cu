@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/score/draw_negatives.hpp"
+
+#include "kernels/launch.hpp"
+#include "kernels/philox.hpp"
+
+namespace gpups::kernels {
+
+// Keeps these draws apart from what else is drawn with the same seed.
+inline constexpr std::uint64_t kNegativesKey = 0x6e65676174697665;  // "negative"
+
+template <Space S>
+void run(Exec<S> ex, DrawNegatives const& g) {
+  std::size_t const draws = 2 * g.negatives;
+  std::size_t const calls = (draws + 3) / 4;
+  each(ex, g.groups.size() * calls, [g, draws, calls] GPUPS_FN(std::size_t i) {
+    std::size_t const group = i / calls, call = i % calls;
+    auto const clock = static_cast<std::uint64_t>(number(g.clock));
+    Philox4 const random = philox(philox_key(g.seed ^ kNegativesKey),
+                                  {{static_cast<std::uint32_t>(call), g.groups[group],
+                                    static_cast<std::uint32_t>(clock), static_cast<std::uint32_t>(clock >> 32)}});
+    for (std::size_t k = 0; k < 4 && 4 * call + k < draws; ++k) {
+      std::size_t const draw = 4 * call + k;
+      std::size_t const entry = g.first + group * g.step + draw;
+      g.keys[entry] = g.entities[random.word[k] * std::uint64_t{g.entities.size()} >> 32];
+      g.sources[entry] = static_cast<std::uint32_t>(g.shared ? g.first_source + group * draws + draw
+                                                             : kSourcesPerTriple * group +
+                                                                   (draw < g.negatives ? kObjectQuery : kSubjectQuery));
+    }
+  });
+}
+
+GPUPS_KERNEL(draw_negatives, DrawNegatives)
+
+}  // namespace gpups::kernels

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers that rows are made of, real or complex, over T: one float, or a vector of them on the host.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/launch.hpp"
+#include "kernels/score/types.hpp"
+#include "kernels/score/vector.hpp"
+
+namespace gpups::kernels {
+
+// Numbers k, and on, of a row that has `count` numbers.
+template <class T>
+struct RealNumber {
+  using One = RealNumber<float>;
+  T re;
+
+  GPUPS_FN static std::size_t count(std::size_t dim) { return dim; }
+  GPUPS_FN static RealNumber at(float const* row, std::size_t k, std::size_t) { return {load<T>(row + k)}; }
+  GPUPS_FN void put(float* row, std::size_t k, std::size_t) const { store(row + k, re); }
+  GPUPS_FN T squared() const { return re * re; }
+};
+template <class T>
+struct ComplexNumber {
+  using One = ComplexNumber<float>;
+  T re, im;
+
+  GPUPS_FN static std::size_t count(std::size_t dim) { return dim / 2; }
+  GPUPS_FN static ComplexNumber at(float const* row, std::size_t k, std::size_t count) {
+    return {load<T>(row + k), load<T>(row + count + k)};
+  }
+  GPUPS_FN void put(float* row, std::size_t k, std::size_t count) const {
+    store(row + k, re);
+    store(row + count + k, im);
+  }
+  GPUPS_FN T squared() const { return re * re + im * im; }
+};
+
+template <class T>
+GPUPS_FN inline RealNumber<T> product(RealNumber<T> a, RealNumber<T> b) {
+  return {a.re * b.re};
+}
+template <class T>
+GPUPS_FN inline ComplexNumber<T> product(ComplexNumber<T> a, ComplexNumber<T> b) {
+  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+// a conj(b)
+template <class T>
+GPUPS_FN inline RealNumber<T> product_conj(RealNumber<T> a, RealNumber<T> b) {
+  return {a.re * b.re};
+}
+template <class T>
+GPUPS_FN inline ComplexNumber<T> product_conj(ComplexNumber<T> a, ComplexNumber<T> b) {
+  return {a.re * b.re + a.im * b.im, a.im * b.re - a.re * b.im};
+}
+// a + factor * b
+template <class T, class Factor>
+GPUPS_FN inline RealNumber<T> plus(RealNumber<T> a, Factor factor, RealNumber<T> b) {
+  return {a.re + factor * b.re};
+}
+template <class T, class Factor>
+GPUPS_FN inline ComplexNumber<T> plus(ComplexNumber<T> a, Factor factor, ComplexNumber<T> b) {
+  return {a.re + factor * b.re, a.im + factor * b.im};
+}
+
+}  // namespace gpups::kernels

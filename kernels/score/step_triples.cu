@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/score/step_triples.hpp"
+
+#include "kernels/score/step_triples_host.hpp"
+#include "kernels/score/triple_math.hpp"
+
+namespace gpups::kernels {
+
+template <class N, Space S>
+void step_triples_of(Exec<S> ex, StepTriples const& g) {
+  each_row(ex, g.relation_rows.size(), [g] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    std::size_t const n = g.negatives, dim = g.entities.columns(), stride = g.entities.stride();
+    std::uint32_t const* const rows = g.entity_rows.data() + i * (2 + 2 * n);
+    float* const coefficients = g.coefficients.data() + i * (2 + 2 * n);
+    float const* const s = g.entities.row(rows[0]);
+    float const* const o = g.entities.row(rows[1]);
+    float const* const r = g.relations.row(g.relation_rows[i]);
+    float* const sources = g.sources.row(kSourcesPerTriple * i);
+    float* const q = sources + kObjectQuery * stride;
+    float* const p = sources + kSubjectQuery * stride;
+    float* const gs = sources + kSubjectGradient * stride;
+    float* const go = sources + kObjectGradient * stride;
+
+    write_queries<N>(lanes, s, r, o, q, p, dim, stride);
+    lanes.sync();
+    float const positive = lanes.sum(stride, [=](std::size_t k) { return q[k] * o[k]; });
+    for (std::size_t j = 0; j < 2 * n; ++j) {
+      float const* const query = j < n ? q : p;
+      float const* const negative = g.entities.row(rows[2 + j]);
+      float const score = lanes.sum(stride, [=](std::size_t k) { return query[k] * negative[k]; });
+      if (lanes.first()) coefficients[2 + j] = score;
+    }
+    if (lanes.first()) coefficients[0] = coefficients[1] = 1.0F;
+    lanes.sync();
+    SideLoss const at = triple_loss(lanes, g.loss, positive, coefficients + 2, coefficients + 2 + n, n, rows + 2,
+                                    rows + 2 + n, rows[1], rows[0]);
+    lanes.sync();
+    lanes.each(stride, [=](std::size_t k) {
+      float dq = 0.0F, dp = 0.0F;
+      for (std::size_t j = 0; j < n; ++j) {
+        dq += coefficients[2 + j] * g.entities.row(rows[2 + j])[k];
+        dp += coefficients[2 + n + j] * g.entities.row(rows[2 + n + j])[k];
+      }
+      gs[k] = dq;
+      go[k] = dp;
+    });
+    lanes.sync();
+    float const regular = finish_gradients<N>(lanes, g.regulariser, at.slope, s, r, o, q, gs, go,
+                                              sources + kRelationGradient * stride, dim, stride);
+    if (lanes.first()) g.losses[i] = loss_units(at.loss) + loss_units(regular);
+  });
+}
+
+template <Space S>
+void run(Exec<S> ex, StepTriples const& g) {
+  bool const complex = g.algebra == Algebra::kComplex;
+#ifndef __CUDACC__
+  if (g.entities.columns() / (complex ? 2 : 1) >= kVector) {
+    return complex ? step_triples_on_host<ComplexNumber<Vector>>(ex, g)
+                   : step_triples_on_host<RealNumber<Vector>>(ex, g);
+  }
+#endif
+  complex ? step_triples_of<ComplexNumber<float>>(ex, g) : step_triples_of<RealNumber<float>>(ex, g);
+}
+
+GPUPS_KERNEL(step_triples, StepTriples)
+
+}  // namespace gpups::kernels

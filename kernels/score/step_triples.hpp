@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loss and gradients of triples with negatives of their own. Reads 3 + 2 * negatives rows for each triple and writes 5:
+// the gradient of a negative is a coefficient times one of the triple's two queries.
+#pragma once
+
+#include "kernels/score/types.hpp"
+
+namespace gpups::kernels {
+
+struct StepTriples {
+  Algebra algebra;
+  Loss loss;
+  Regulariser regulariser;
+  std::size_t negatives;              // of each side
+  MatrixView<float const> entities;   // (any, dim)
+  MatrixView<float const> relations;  // (any, dim)
+  // (n, 2 + 2 * negatives): rows of `entities`: subject, object, negatives for the object, negatives for the subject
+  View<std::uint32_t const> entity_rows;
+  View<std::uint32_t const> relation_rows;  // (n)
+  MatrixView<float> sources;                // (n * kSourcesPerTriple, dim), all written
+  View<float> coefficients;                 // as entity_rows: the factor of each entry's source
+  View<std::int64_t> losses;                // (n), in units of kLossUnit
+};
+void step_triples(Stream& stream, StepTriples const& arguments);
+
+}  // namespace gpups::kernels

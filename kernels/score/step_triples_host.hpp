@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's fast path of step_triples: rows as vectors, eight dot products at a time, and the rows of the next triple
+// on their way while this one is computed. Only for step_triples.cu.
+#pragma once
+
+#ifndef __CUDACC__
+
+#include <algorithm>
+
+#include "kernels/score/step_triples.hpp"
+#include "kernels/score/triple_math.hpp"
+#include "kernels/score/vector.hpp"
+
+namespace gpups::kernels {
+
+// Candidate c of a triple is its object (c = 0), its negatives for the object (1 .. n), for the subject (n + 1 .. 2 n);
+// its row is number 1 + c of the triple's entity rows.
+template <class N>
+class HostTripleStep {
+ public:
+  explicit HostTripleStep(StepTriples const& g)
+      : g_(g),
+        n_(g.negatives),
+        dim_(g.entities.columns()),
+        stride_(g.entities.stride()),
+        padded_((1 + 2 * n_ + kVector - 1) / kVector * kVector),
+        scratch_(Device::host(), padded_ + 2 * stride_) {}
+
+  void prefetch(std::size_t i) const {
+    std::uint32_t const* const rows = g_.entity_rows.data() + i * (2 + 2 * n_);
+    prefetch_row(g_.relations.row(g_.relation_rows[i]));
+    for (std::size_t e = 0; e < 2 + 2 * n_; ++e) prefetch_row(g_.entities.row(rows[e]));
+  }
+
+  void operator()(std::size_t i) const {
+    std::uint32_t const* const rows = g_.entity_rows.data() + i * (2 + 2 * n_);
+    float* const coefficients = g_.coefficients.data() + i * (2 + 2 * n_);
+    float const* const s = g_.entities.row(rows[0]);
+    float const* const o = g_.entities.row(rows[1]);
+    float const* const r = g_.relations.row(g_.relation_rows[i]);
+    float* const sources = g_.sources.row(kSourcesPerTriple * i);
+    float* const q = sources + kObjectQuery * stride_;
+    float* const p = sources + kSubjectQuery * stride_;
+
+    std::size_t const count = N::count(dim_);
+    each_vector(count, [&](std::size_t k) {
+      QueryPair<N> const pair = query_pair(N::at(s, k, count), N::at(r, k, count), N::at(o, k, count));
+      pair.object.put(q, k, count);
+      pair.subject.put(p, k, count);
+    });
+    for (std::size_t k = dim_; k < stride_; ++k) q[k] = p[k] = 0.0F;
+
+    float* const scores = scratch_.data();
+    dot_products(q, p, rows + 1, scores);
+    SideLoss const at = g_.loss == Loss::kLogistic
+                            ? logistic(scores)
+                            : triple_loss(HostLanes{}, g_.loss, scores[0], scores + 1, scores + 1 + n_, n_, rows + 2,
+                                          rows + 2 + n_, rows[1], rows[0]);
+    coefficients[0] = coefficients[1] = 1.0F;
+    std::copy_n(scores + 1, 2 * n_, coefficients + 2);
+
+    float* const dq = scores + padded_;
+    float* const dp = dq + stride_;
+    mix(scores + 1, rows + 2, dq);
+    mix(scores + 1 + n_, rows + 2 + n_, dp);
+    float const regular = finish(at.slope, s, r, o, q, dq, dp, sources);
+    g_.losses[i] = loss_units(at.loss) + loss_units(regular);
+  }
+
+ private:
+  void prefetch_row(float const* row) const {
+    for (std::size_t k = 0; k < stride_; k += kVector) __builtin_prefetch(row + k);
+  }
+
+  // R dot products of one query, as vectors of partial sums.
+  template <std::size_t R>
+  void dots(float const* query, std::uint32_t const* rows, Vector* sums) const {
+    float const* row[R];
+    Vector sum[R] = {};
+    for (std::size_t c = 0; c < R; ++c) row[c] = g_.entities.row(rows[c]);
+    for (std::size_t k = 0; k < stride_; k += kVector) {
+      Vector const factor = load<Vector>(query + k);
+#pragma GCC unroll 8
+      for (std::size_t c = 0; c < R; ++c) sum[c] += factor * load<Vector>(row[c] + k);
+    }
+    for (std::size_t c = 0; c < R; ++c) sums[c] = sum[c];
+  }
+  void dots(std::size_t count, float const* query, std::uint32_t const* rows, Vector* sums) const {
+    switch (count) {
+      case 1:
+        return dots<1>(query, rows, sums);
+      case 2:
+        return dots<2>(query, rows, sums);
+      case 3:
+        return dots<3>(query, rows, sums);
+      case 4:
+        return dots<4>(query, rows, sums);
+      case 5:
+        return dots<5>(query, rows, sums);
+      case 6:
+        return dots<6>(query, rows, sums);
+      case 7:
+        return dots<7>(query, rows, sums);
+      default:
+        return dots<8>(query, rows, sums);
+    }
+  }
+
+  // Scores of all candidates; those after the last, up to padded_, become 0.
+  void dot_products(float const* q, float const* p, std::uint32_t const* rows, float* scores) const {
+    Vector sums[kVector] = {};
+    for (std::size_t c = 0; c < 1 + 2 * n_;) {
+      std::size_t const side_end = c <= n_ ? 1 + n_ : 1 + 2 * n_;
+      std::size_t const count = std::min({std::size_t{8}, kVector - c % kVector, side_end - c});
+      dots(count, c <= n_ ? q : p, rows + c, sums + c % kVector);
+      c += count;
+      if (c % kVector != 0 && c < 1 + 2 * n_) continue;
+      for (std::size_t rest = c % kVector; rest > 0 && rest < kVector; ++rest) sums[rest] = Vector{};
+      store(scores + (c - 1) / kVector * kVector, sums_of(sums));
+    }
+  }
+
+  // Scores of candidates become slopes.
+  SideLoss logistic(float* scores) const {
+    float loss[kVector] = {};
+    scores[0] = -scores[0];
+    for (std::size_t first = 0; first < padded_; first += kVector) {
+#pragma GCC ivdep
+      for (std::size_t k = 0; k < kVector; ++k) {
+        Softplus const at = softplus(scores[first + k]);
+        scores[first + k] = at.slope;
+        loss[k] += first + k < 1 + 2 * n_ ? at.value : 0.0F;
+      }
+    }
+    return {HostLanes{}.sum(kVector, [&](std::size_t k) { return loss[k]; }), -scores[0]};
+  }
+
+  // C vectors of the sum of weights[j] * row j over one side's negatives.
+  template <std::size_t C>
+  void mix(float const* weights, std::uint32_t const* rows, std::size_t k, float* out) const {
+    Vector sum[C] = {};
+    for (std::size_t j = 0; j < n_; ++j) {
+      float const* const row = g_.entities.row(rows[j]) + k;
+#pragma GCC unroll 8
+      for (std::size_t c = 0; c < C; ++c) sum[c] += weights[j] * load<Vector>(row + c * kVector);
+    }
+    for (std::size_t c = 0; c < C; ++c) store(out + k + c * kVector, sum[c]);
+  }
+  void mix(float const* weights, std::uint32_t const* rows, float* out) const {
+    std::size_t k = 0;
+    for (; k + 8 * kVector <= stride_; k += 8 * kVector) mix<8>(weights, rows, k, out);
+    switch ((stride_ - k) / kVector) {
+      case 1:
+        return mix<1>(weights, rows, k, out);
+      case 2:
+        return mix<2>(weights, rows, k, out);
+      case 3:
+        return mix<3>(weights, rows, k, out);
+      case 4:
+        return mix<4>(weights, rows, k, out);
+      case 5:
+        return mix<5>(weights, rows, k, out);
+      case 6:
+        return mix<6>(weights, rows, k, out);
+      case 7:
+        return mix<7>(weights, rows, k, out);
+    }
+  }
+
+  // As finish_gradients, from dq and dp.
+  float finish(float slope, float const* s, float const* r, float const* o, float const* q, float const* dq,
+               float const* dp, float* sources) const {
+    float* const gs = sources + kSubjectGradient * stride_;
+    float* const go = sources + kObjectGradient * stride_;
+    float* const gr = sources + kRelationGradient * stride_;
+    std::size_t const count = N::count(dim_);
+    bool const regular = g_.regulariser.l2 != 0.0F || g_.regulariser.n3 != 0.0F;
+    each_vector(count, [&](std::size_t k) {
+      N const sk = N::at(s, k, count), rk = N::at(r, k, count), ok = N::at(o, k, count);
+      RowGradients<N> d =
+          row_gradients(sk, rk, ok, N::at(q, k, count), N::at(dq, k, count), N::at(dp, k, count), slope);
+      if (regular) d = regularised(g_.regulariser, d, sk, rk, ok);
+      d.subject.put(gs, k, count);
+      d.object.put(go, k, count);
+      d.relation.put(gr, k, count);
+    });
+    for (std::size_t k = dim_; k < stride_; ++k) gs[k] = go[k] = gr[k] = 0.0F;
+    return regular ? penalty(s, r, o, count) : 0.0F;
+  }
+
+  // The regulariser's loss; numbers after the last whole vector are added one by one.
+  float penalty(float const* s, float const* r, float const* o, std::size_t count) const {
+    Vector sum = {};
+    std::size_t k = 0;
+    for (; k + kVector <= count; k += kVector) sum += penalty_at<N>(s, r, o, k, count);
+    float total = HostLanes{}.sum(kVector, [&](std::size_t lane) { return sum[lane]; });
+    for (; k < count; ++k) total += penalty_at<typename N::One>(s, r, o, k, count);
+    return total;
+  }
+  template <class Number>
+  auto penalty_at(float const* s, float const* r, float const* o, std::size_t k, std::size_t count) const {
+    return regulariser_loss(g_.regulariser, Number::at(s, k, count).squared()) +
+           regulariser_loss(g_.regulariser, Number::at(r, k, count).squared()) +
+           regulariser_loss(g_.regulariser, Number::at(o, k, count).squared());
+  }
+
+  StepTriples const& g_;
+  std::size_t n_, dim_, stride_, padded_;
+  Array<float> scratch_;  // scores, dq, dp
+};
+
+template <class N>
+void step_triples_on_host(HostExec ex, StepTriples const& g) {
+  std::size_t const n = g.relation_rows.size();
+  ex.arena->blocks((n + kBlockRows - 1) / kBlockRows, [&](std::size_t block) {
+    HostTripleStep<N> const step(g);
+    std::size_t const first = block * kBlockRows, last = std::min(first + kBlockRows, n);
+    for (std::size_t i = first; i < last; ++i) {
+      if (i + 1 < last) step.prefetch(i + 1);
+      step(i);
+    }
+  });
+}
+
+}  // namespace gpups::kernels
+
+#endif

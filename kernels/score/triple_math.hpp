@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// The step of one triple by a team of lanes: its queries, its loss over scores, and the gradients of its three rows.
+#pragma once
+
+#include <cmath>
+
+#include "kernels/score/activation.hpp"
+#include "kernels/score/number.hpp"
+
+namespace gpups::kernels {
+
+// Number k of the queries q = s r, for objects, and p = o conj(r), for subjects.
+template <class N>
+struct QueryPair {
+  N object, subject;
+};
+template <class N>
+GPUPS_FN inline QueryPair<N> query_pair(N s, N r, N o) {
+  return {product(s, r), product_conj(o, r)};
+}
+
+// Number k of the gradients, from those of the queries: d_object of q (the positive's share left out) and d_subject of
+// p; slope is the derivative of the loss by the positive's score.
+template <class N>
+struct RowGradients {
+  N subject, object, relation;
+};
+template <class N, class Slope>
+GPUPS_FN inline RowGradients<N> row_gradients(N s, N r, N o, N q, N d_object, N d_subject, Slope slope) {
+  N const dq = plus(d_object, slope, o);
+  return {product_conj(dq, r), plus(product(d_subject, r), slope, q),
+          plus(product_conj(dq, s), 1.0F, product_conj(o, d_subject))};
+}
+
+// Factor of x in the gradient of l2 |x|^2 + n3 |x|^3.
+template <class T>
+GPUPS_FN inline T regulariser_slope(Regulariser g, T squared) {
+  return 2.0F * g.l2 + (3.0F * g.n3) * square_root(squared);
+}
+template <class T>
+GPUPS_FN inline T regulariser_loss(Regulariser g, T squared) {
+  return squared * (g.l2 + g.n3 * square_root(squared));
+}
+template <class N>
+GPUPS_FN inline RowGradients<N> regularised(Regulariser g, RowGradients<N> d, N s, N r, N o) {
+  return {plus(d.subject, regulariser_slope(g, s.squared()), s), plus(d.object, regulariser_slope(g, o.squared()), o),
+          plus(d.relation, regulariser_slope(g, r.squared()), r)};
+}
+
+// One side of a triple: what the loss makes of the scores of its n negatives. Scores become the derivatives of the
+// loss by them; `rows` and `answer` tell a negative that is the true answer.
+struct SideLoss {
+  float loss, slope;  // slope: by the positive's score; for kLogistic the positive is counted apart
+};
+template <class Lanes>
+GPUPS_FN inline SideLoss side_loss(Lanes lanes, Loss loss, float positive, float* scores, std::size_t n,
+                                   std::uint32_t const* rows, std::uint32_t answer) {
+  if (loss == Loss::kLogistic) {
+    float const sum = lanes.sum(n, [=](std::size_t j) {
+      Softplus const at = softplus(scores[j]);
+      scores[j] = at.slope;
+      return at.value;
+    });
+    lanes.sync();
+    return {sum, 0.0F};
+  }
+  float const most = lanes.max(positive, n, [=](std::size_t j) { return rows[j] == answer ? positive : scores[j]; });
+  float const own = exp_negative(positive - most);
+  float const total = own + lanes.sum(n, [=](std::size_t j) {
+    float const share = rows[j] == answer ? 0.0F : exp_negative(scores[j] - most);
+    scores[j] = share;
+    return share;
+  });
+  float const scale = 1.0F / total;
+  lanes.sync();
+  lanes.each(n, [=](std::size_t j) { scores[j] *= scale; });
+  return {logf(total) + (most - positive), own * scale - 1.0F};
+}
+
+// Both sides of a triple, with the negatives of objects first.
+template <class Lanes>
+GPUPS_FN inline SideLoss triple_loss(Lanes lanes, Loss loss, float positive, float* of_objects, float* of_subjects,
+                                     std::size_t n, std::uint32_t const* objects, std::uint32_t const* subjects,
+                                     std::uint32_t object, std::uint32_t subject) {
+  SideLoss const a = side_loss(lanes, loss, positive, of_objects, n, objects, object);
+  SideLoss const b = side_loss(lanes, loss, positive, of_subjects, n, subjects, subject);
+  if (loss == Loss::kSoftmax) return {a.loss + b.loss, a.slope + b.slope};
+  Softplus const own = softplus(-positive);
+  return {own.value + (a.loss + b.loss), -own.slope};
+}
+
+// Writes the queries' rows q and p, padding included.
+template <class N, class Lanes>
+GPUPS_FN inline void write_queries(Lanes lanes, float const* s, float const* r, float const* o, float* q, float* p,
+                                   std::size_t dim, std::size_t stride) {
+  std::size_t const count = N::count(dim);
+  lanes.each(count, [=](std::size_t k) {
+    QueryPair<N> const pair = query_pair(N::at(s, k, count), N::at(r, k, count), N::at(o, k, count));
+    pair.object.put(q, k, count);
+    pair.subject.put(p, k, count);
+  });
+  lanes.each(stride - dim, [=](std::size_t k) { q[dim + k] = p[dim + k] = 0.0F; });
+}
+
+// Turns the queries' gradients, which lie in rows gs (of q) and go (of p), into the gradients of s and o there and of r
+// in gr. Returns the loss of the regulariser.
+template <class N, class Lanes>
+GPUPS_FN inline float finish_gradients(Lanes lanes, Regulariser g, float slope, float const* s, float const* r,
+                                       float const* o, float const* q, float* gs, float* go, float* gr, std::size_t dim,
+                                       std::size_t stride) {
+  std::size_t const count = N::count(dim);
+  bool const regular = g.l2 != 0.0F || g.n3 != 0.0F;
+  lanes.each(count, [=](std::size_t k) {
+    N const sk = N::at(s, k, count), rk = N::at(r, k, count), ok = N::at(o, k, count);
+    RowGradients<N> d = row_gradients(sk, rk, ok, N::at(q, k, count), N::at(gs, k, count), N::at(go, k, count), slope);
+    if (regular) d = regularised(g, d, sk, rk, ok);
+    d.subject.put(gs, k, count);
+    d.object.put(go, k, count);
+    d.relation.put(gr, k, count);
+  });
+  lanes.each(stride - dim, [=](std::size_t k) { gs[dim + k] = go[dim + k] = gr[dim + k] = 0.0F; });
+  if (!regular) return 0.0F;
+  return lanes.sum(count, [=](std::size_t k) {
+    return regulariser_loss(g, N::at(s, k, count).squared()) + regulariser_loss(g, N::at(r, k, count).squared()) +
+           regulariser_loss(g, N::at(o, k, count).squared());
+  });
+}
+
+}  // namespace gpups::kernels

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernels of scoring have in common: the algebra of a score, the loss, and rows picked by number.
+//
+// The score of a triple is Re(sum of s_k r_k conj(o_k)). Rows are complex, [re | im] in two halves (ComplEx), or real
+// (DistMult). It is linear in each row, so a triple scores any object with the query q = s r and any subject with the
+// query p = o conj(r), as plain dot products of their numbers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gpups/array.hpp"
+
+namespace gpups::kernels {
+
+enum class Algebra : std::uint8_t { kReal, kComplex };
+
+// kLogistic: softplus(-positive) + the sum of softplus(negative) over the negatives of both sides.
+// kSoftmax: for each side, minus the logarithm of the positive's share among itself and the side's negatives; a
+// negative that is the true answer has no share.
+enum class Loss : std::uint8_t { kLogistic, kSoftmax };
+
+// Weights of the rows of positive triples in the loss: l2 * sum |x|^2 + n3 * sum |x|^3 over their numbers x.
+struct Regulariser {
+  float l2 = 0;
+  float n3 = 0;
+};
+
+// Row i is rows.row(index[i * step]), or rows.row(i) without an index.
+struct PickedRows {
+  MatrixView<float const> rows;
+  std::uint32_t const* index = nullptr;
+  std::size_t step = 1;
+
+  constexpr float const* row(std::size_t i) const { return rows.row(index == nullptr ? i : index[i * step]); }
+};
+
+// Losses are integers in units of 2^-30, so that their sums have no order.
+inline constexpr double kLossUnit = 0x1p-30;
+
+// Rows of `sources` that belong to triple i: kSourcesPerTriple * i + one of these.
+inline constexpr std::uint32_t kSourcesPerTriple = 5;
+enum SourceRow : std::uint32_t { kObjectQuery, kSubjectQuery, kSubjectGradient, kObjectGradient, kRelationGradient };
+
+}  // namespace gpups::kernels

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vectors of 16 floats for the host's fast paths; g++ splits them where the machine's are narrower.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+
+#include "kernels/launch.hpp"
+
+namespace gpups::kernels {
+
+template <class T>
+GPUPS_FN inline T load(float const* from) {
+  T value;
+  __builtin_memcpy(&value, from, sizeof(T));
+  return value;
+}
+template <class T>
+GPUPS_FN inline void store(float* to, T value) {
+  __builtin_memcpy(to, &value, sizeof(T));
+}
+GPUPS_FN inline float square_root(float x) { return sqrtf(x); }
+
+#ifndef __CUDACC__
+#pragma GCC diagnostic ignored "-Wpsabi"  // all functions here are inlined
+
+inline constexpr std::size_t kVector = 16;
+using Vector = float __attribute__((vector_size(64)));
+using VectorIndex = int __attribute__((vector_size(64)));
+
+inline Vector square_root(Vector x) {
+  for (std::size_t k = 0; k < kVector; ++k) x[k] = __builtin_sqrtf(x[k]);
+  return x;
+}
+
+// Of each pair of blocks of D lanes, the first ones (or second ones) of a and of b, side by side.
+template <int D>
+inline Vector first_blocks(Vector a, Vector b) {
+  VectorIndex mask;
+  for (int l = 0; l < 16; ++l) mask[l] = ((l & D) != 0 ? 16 : 0) | (l & ~D);
+  return __builtin_shuffle(a, b, mask);
+}
+template <int D>
+inline Vector second_blocks(Vector a, Vector b) {
+  VectorIndex mask;
+  for (int l = 0; l < 16; ++l) mask[l] = ((l & D) != 0 ? 16 : 0) | l | D;
+  return __builtin_shuffle(a, b, mask);
+}
+
+// Lane l of the result is the sum of the lanes of v[l], added in pairs of equal distance as HostLanes::sum does.
+inline Vector sums_of(Vector const* v) {
+  Vector a[8], b[4], c[2];
+  for (int i = 0; i < 8; ++i) a[i] = first_blocks<8>(v[i], v[i + 8]) + second_blocks<8>(v[i], v[i + 8]);
+  for (int i = 0; i < 4; ++i) b[i] = first_blocks<4>(a[i], a[i + 4]) + second_blocks<4>(a[i], a[i + 4]);
+  for (int i = 0; i < 2; ++i) c[i] = first_blocks<2>(b[i], b[i + 2]) + second_blocks<2>(b[i], b[i + 2]);
+  return first_blocks<1>(c[0], c[1]) + second_blocks<1>(c[0], c[1]);
+}
+
+template <int D>
+inline void transpose_blocks(Vector* v) {
+  for (int i = 0; i < 16; ++i) {
+    if ((i & D) != 0) continue;
+    Vector const a = v[i], b = v[i + D];
+    v[i] = first_blocks<D>(a, b);
+    v[i + D] = second_blocks<D>(a, b);
+  }
+}
+// v[i][j] becomes v[j][i].
+inline void transpose(Vector* v) {
+  transpose_blocks<8>(v);
+  transpose_blocks<4>(v);
+  transpose_blocks<2>(v);
+  transpose_blocks<1>(v);
+}
+
+// Calls f(k) for vectors that begin at k = 0, 16, .. and cover n numbers; the last one overlaps the one before it.
+// REQUIRES: n >= 16, and f gives the same numbers when called for them again.
+template <class F>
+inline void each_vector(std::size_t n, F f) {
+  for (std::size_t k = 0; k + kVector <= n; k += kVector) f(k);
+  if (n % kVector != 0) f(n - kVector);
+}
+
+#endif
+
+}  // namespace gpups::kernels

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model's step without a store: tables are maps, and the distinct keys of a batch are found by a map.
+#pragma once
+
+#include <random>
+
+#include "tests/model_oracle.hpp"
+#include "trainer/model/bilinear.hpp"
+
+namespace gpups::test {
+
+using trainer::Batch;
+using trainer::Bilinear;
+using trainer::Gradients;
+using trainer::ModelOptions;
+using trainer::Vocabulary;
+using trainer::Work;
+
+inline Vocabulary make_vocabulary(std::size_t entities, std::size_t relations) {
+  Vocabulary v;
+  for (std::size_t i = 0; i < entities; ++i) v.entities.push_back(Key{1000003 * i + 17});
+  for (std::size_t i = 0; i < relations; ++i) v.relations.push_back(Key{999 * i + 5});
+  return v;
+}
+
+inline Batch make_batch(std::size_t samples, std::size_t microbatches, std::size_t entities, std::size_t relations) {
+  std::mt19937 random(7);
+  Batch batch;
+  batch.clock = Clock{3};
+  for (std::size_t i = 0; i < samples; ++i) {
+    batch.triples.push_back({static_cast<std::uint32_t>(random() % entities),
+                             static_cast<std::uint32_t>(random() % relations),
+                             static_cast<std::uint32_t>(random() % entities)});
+    batch.sample_numbers.push_back(static_cast<std::uint32_t>(i));
+  }
+  for (std::size_t m = 0; m < microbatches; ++m) {
+    std::size_t const first = m * samples / microbatches, last = (m + 1) * samples / microbatches;
+    batch.microbatches.push_back(
+        {static_cast<std::uint32_t>(m), static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last - first)});
+  }
+  return batch;
+}
+
+// The batch of a rank that computes microbatches first .. first+count-1 only.
+inline Batch part_of(Batch const& whole, std::size_t first, std::size_t count) {
+  Batch part{.clock = whole.clock, .epoch = whole.epoch, .triples = {}, .sample_numbers = {}, .microbatches = {}};
+  for (std::size_t m = first; m < first + count; ++m) {
+    auto microbatch = whole.microbatches[m];
+    for (std::uint32_t i = microbatch.first; i < microbatch.first + microbatch.count; ++i) {
+      part.triples.push_back(whole.triples[i]);
+      part.sample_numbers.push_back(whole.sample_numbers[i]);
+    }
+    microbatch.first = static_cast<std::uint32_t>(part.triples.size()) - microbatch.count;
+    part.microbatches.push_back(microbatch);
+  }
+  return part;
+}
+
+// Floats, so that the library and the oracle start from the same numbers.
+inline Rows random_rows(std::vector<Key> const& keys, std::size_t dim, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0.0F, 0.5F);
+  Rows rows;
+  for (Key key : keys) {
+    for (std::size_t k = 0; k < dim; ++k) rows[number(key)].push_back(normal(random));
+  }
+  return rows;
+}
+
+inline Matrix<float> to_matrix(Rows const& table, std::vector<std::uint64_t> const& keys, std::size_t dim) {
+  Matrix<float> matrix(Device::host(), keys.size(), dim);
+  for (float& x : matrix.view().flat()) x = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    for (std::size_t k = 0; k < dim; ++k) matrix.row(i)[k] = static_cast<float>(table.at(keys[i])[k]);
+  }
+  return matrix;
+}
+
+// The distinct keys of one part in the order of their first use, and the row of each entry.
+struct Distinct {
+  std::vector<std::uint64_t> keys;
+  std::vector<std::uint32_t> positions;
+};
+inline Distinct distinct(Work::Part const& part) {
+  Distinct d;
+  std::map<std::uint64_t, std::uint32_t> known;
+  for (Key key : part.keys.view()) {
+    auto const [at, is_new] = known.try_emplace(number(key), static_cast<std::uint32_t>(d.keys.size()));
+    if (is_new) d.keys.push_back(number(key));
+    d.positions.push_back(at->second);
+  }
+  return d;
+}
+
+struct Step {
+  Work work;
+  Gradients gradients;
+  double loss;
+  std::int64_t loss_units;
+};
+// value: what every number of every row is, if it is not 0.
+inline Step run_step(ModelOptions const& options, Vocabulary const& vocabulary, Batch const& batch, int threads,
+                     Gradients gradients = {}, double value = 0) {
+  auto const model = trainer::make_model(options, vocabulary);
+  auto const& bilinear = dynamic_cast<Bilinear const&>(*model);
+  Stream stream(Device::host(), threads);
+  Step step{.work = model->prepare(stream, batch), .gradients = std::move(gradients), .loss = 0, .loss_units = 0};
+  Distinct const e = distinct(step.work.parts[0]), r = distinct(step.work.parts[1]);
+  auto const rows_of = [&](std::vector<Key> const& keys, unsigned seed) {
+    Rows table = random_rows(keys, options.dim, seed);
+    for (auto& [key, row] : table) {
+      if (value != 0) row.assign(options.dim, value);
+    }
+    return table;
+  };
+  Matrix<float> const entities = to_matrix(rows_of(vocabulary.entities, 1), e.keys, options.dim);
+  Matrix<float> const relations = to_matrix(rows_of(vocabulary.relations, 2), r.keys, options.dim);
+  MatrixView<float const> const rows[] = {entities, relations};
+  step.loss_units = bilinear.compute(stream, step.work, {e.positions, r.positions}, rows, step.gradients);
+  step.loss = static_cast<double>(step.loss_units) * 0x1p-30;
+  return step;
+}
+
+// The gradient of each key: the sum over its entries of coefficient * source.
+inline Rows summed(Step const& step, std::size_t part, std::size_t dim) {
+  Rows sums;
+  auto const tables = step.gradients.tables();
+  auto const& entries = step.work.parts[part];
+  for (std::size_t i = 0; i < entries.keys.size(); ++i) {
+    Row& sum = sums.try_emplace(number(entries.keys[i]), Row(dim)).first->second;
+    double const factor = tables[part].coefficients.empty() ? 1.0 : tables[part].coefficients[i];
+    for (std::size_t k = 0; k < dim; ++k) sum[k] += factor * tables[part].sources.row(entries.sources[i])[k];
+  }
+  return sums;
+}
+
+// The triples of a batch with the negatives that `prepare` drew for them.
+inline std::vector<OracleTriple> oracle_triples(ModelOptions const& options, Vocabulary const& vocabulary,
+                                                Batch const& batch, Work const& work) {
+  std::size_t const n = options.negatives;
+  auto const drawn = [&](std::size_t first) {
+    std::vector<std::uint64_t> keys;
+    for (std::size_t j = 0; j < n; ++j) keys.push_back(number(work.parts[0].keys[first + j]));
+    return keys;
+  };
+  std::vector<OracleTriple> triples;
+  for (std::size_t m = 0; m < batch.microbatches.size(); ++m) {
+    for (std::size_t k = 0; k < batch.microbatches[m].count; ++k) {
+      std::size_t const i = batch.microbatches[m].first + k;
+      std::size_t const first =
+          options.sampling == "shared" ? 2 * batch.triples.size() + m * 2 * n : i * (2 + 2 * n) + 2;
+      triples.push_back({number(vocabulary.entities[batch.triples[i].subject]),
+                         number(vocabulary.relations[batch.triples[i].relation]),
+                         number(vocabulary.entities[batch.triples[i].object]), drawn(first), drawn(first + n)});
+    }
+  }
+  return triples;
+}
+
+}  // namespace gpups::test

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// What make_model accepts, what the tables of a model are, and how negatives are drawn.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/model_fixture.hpp"
+
+namespace gpups::test {
+namespace {
+
+std::string error_of(ModelOptions const& options, Vocabulary const& vocabulary = make_vocabulary(5, 2)) {
+  try {
+    (void)trainer::make_model(options, vocabulary);
+  } catch (Error const& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ModelOptions, ErrorsNameTheOption) {
+  using testing::HasSubstr;
+  ModelOptions const good;
+  EXPECT_EQ(error_of(good), "");
+  auto const with = [&](auto change) {
+    ModelOptions options = good;
+    change(options);
+    return error_of(options);
+  };
+  EXPECT_THAT(with([](auto& o) { o.name = "transe"; }), HasSubstr("model 'transe' is unknown"));
+  EXPECT_THAT(with([](auto& o) { o.name = "transe"; }), HasSubstr("use complex or distmult"));
+  EXPECT_THAT(with([](auto& o) { o.loss = "hinge"; }), HasSubstr("loss 'hinge' is unknown"));
+  EXPECT_THAT(with([](auto& o) { o.sampling = "all"; }), HasSubstr("sampling 'all' is unknown"));
+  EXPECT_THAT(with([](auto& o) { o.dim = 7; }), HasSubstr("dim is 7"));
+  EXPECT_EQ(with([](auto& o) { o.dim = 7, o.name = "distmult"; }), "");
+  EXPECT_THAT(with([](auto& o) { o.dim = 0; }), HasSubstr("dim is 0"));
+  EXPECT_THAT(with([](auto& o) { o.dim = 65538; }), HasSubstr("dim is 65538"));
+  EXPECT_THAT(with([](auto& o) { o.negatives = 0; }), HasSubstr("negatives is 0"));
+  EXPECT_THAT(with([](auto& o) { o.l2 = -1; }), HasSubstr("l2 is -1"));
+  EXPECT_THAT(with([](auto& o) { o.n3 = std::numeric_limits<float>::infinity(); }), HasSubstr("n3 is inf"));
+  EXPECT_THAT(with([](auto& o) { o.n3 = std::nanf(""); }), HasSubstr("n3 is nan"));
+  EXPECT_THAT(error_of(good, {}), HasSubstr("0 entities"));
+}
+
+TEST(ModelOptions, TablesAreEntitiesThenRelations) {
+  ModelOptions options;
+  options.dim = 20;
+  options.optimizer.learning_rate = 0.25F;
+  auto const tables = trainer::make_model(options, make_vocabulary(5, 2))->tables();
+  ASSERT_EQ(tables.size(), 2U);
+  EXPECT_EQ(tables[0].name, "entities");
+  EXPECT_EQ(tables[1].name, "relations");
+  EXPECT_EQ(tables[0].expected_rows, 5U);
+  EXPECT_EQ(tables[1].expected_rows, 2U);
+  for (auto const& table : tables) {
+    EXPECT_EQ(table.dim, 20U);
+    EXPECT_EQ(table.optimizer.learning_rate, 0.25F);
+  }
+}
+
+// Keys of all entries of the entity table.
+std::vector<std::uint64_t> drawn(ModelOptions const& options, Batch const& batch, std::size_t entities = 1000) {
+  Stream stream(Device::host(), 2);
+  Work const work = trainer::make_model(options, make_vocabulary(entities, 4))->prepare(stream, batch);
+  std::vector<std::uint64_t> keys;
+  for (Key key : work.parts[0].keys.view()) keys.push_back(number(key));
+  return keys;
+}
+
+class Negatives : public testing::TestWithParam<char const*> {};
+INSTANTIATE_TEST_SUITE_P(All, Negatives, testing::Values("triple", "shared"));
+
+TEST_P(Negatives, DependOnSeedClockAndNumberAlone) {
+  ModelOptions options;
+  options.sampling = GetParam();
+  Batch const batch = make_batch(20, 2, 1000, 4);
+  auto const keys = drawn(options, batch);
+  EXPECT_EQ(keys, drawn(options, batch));
+
+  ModelOptions other_seed = options;
+  other_seed.seed = 2;
+  EXPECT_NE(keys, drawn(other_seed, batch));
+  Batch changed = batch;
+  changed.clock = Clock{4};
+  EXPECT_NE(keys, drawn(options, changed));
+  changed = batch;
+  for (auto& sample : changed.sample_numbers) sample += 100;
+  for (auto& microbatch : changed.microbatches) microbatch.number += 100;
+  EXPECT_NE(keys, drawn(options, changed));
+  changed = batch;
+  changed.epoch = 5;
+  EXPECT_EQ(keys, drawn(options, changed));
+}
+
+TEST_P(Negatives, AreEvenOverTheEntitiesAndEachSideHasItsOwn) {
+  ModelOptions options;
+  options.sampling = GetParam();
+  options.negatives = 999;
+  std::size_t const entities = 10;
+  Batch batch = make_batch(1, 1, entities, 4);
+  auto const keys = drawn(options, batch, entities);
+  ASSERT_EQ(keys.size(), 2 + 2 * 999U);
+  std::map<std::uint64_t, int> objects, subjects;
+  int equal = 0;
+  for (std::size_t i = 0; i < 999; ++i) {
+    ++objects[keys[2 + i]];
+    ++subjects[keys[2 + 999 + i]];
+    equal += keys[2 + i] == keys[2 + 999 + i] ? 1 : 0;
+  }
+  EXPECT_EQ(objects.size(), entities);
+  for (auto const& side : {objects, subjects}) {
+    for (auto const& [key, count] : side) EXPECT_NEAR(count, 99.9, 50) << key;  // five standard deviations
+  }
+  EXPECT_NEAR(equal, 99.9, 50);
+}
+
+}  // namespace
+}  // namespace gpups::test

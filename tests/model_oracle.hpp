@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What bilinear models should compute, written naively: complex numbers in double, one triple after the other.
+#pragma once
+
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "trainer/model.hpp"
+
+namespace gpups::test {
+
+using Row = std::vector<double>;
+using Rows = std::map<std::uint64_t, Row>;
+
+struct OracleTriple {
+  std::uint64_t subject, relation, object;
+  std::vector<std::uint64_t> objects, subjects;  // negatives
+};
+
+// The complex numbers of a row, of which the imaginary part is 0 in a real model.
+inline bool is_real(trainer::ModelOptions const& options) { return options.name == "distmult"; }
+inline std::size_t numbers_in(bool real, Row const& row) { return real ? row.size() : row.size() / 2; }
+inline std::complex<double> number_at(bool real, Row const& row, std::size_t k) {
+  return real ? row[k] : std::complex<double>(row[k], row[row.size() / 2 + k]);
+}
+
+inline double oracle_score(trainer::ModelOptions const& options, Row const& s, Row const& r, Row const& o) {
+  bool const real = is_real(options);
+  std::complex<double> sum = 0;
+  for (std::size_t k = 0, n = numbers_in(real, s); k < n; ++k) {
+    sum += number_at(real, s, k) * number_at(real, r, k) * std::conj(number_at(real, o, k));
+  }
+  return sum.real();
+}
+
+inline double oracle_penalty(trainer::ModelOptions const& options, Row const& row) {
+  bool const real = is_real(options);
+  double sum = 0;
+  for (std::size_t k = 0; k < numbers_in(real, row); ++k) {
+    double const modulus = std::abs(number_at(real, row, k));
+    sum += options.l2 * std::pow(modulus, 2) + options.n3 * std::pow(modulus, 3);
+  }
+  return sum;
+}
+
+// The loss of all triples at these tables.
+inline double oracle_loss(trainer::ModelOptions const& options, Rows const& entities, Rows const& relations,
+                          std::vector<OracleTriple> const& triples) {
+  double loss = 0;
+  for (OracleTriple const& t : triples) {
+    Row const &s = entities.at(t.subject), &r = relations.at(t.relation), &o = entities.at(t.object);
+    double const positive = oracle_score(options, s, r, o);
+    double of_objects = std::exp(positive), of_subjects = std::exp(positive);
+    if (options.loss == "logistic") loss += std::log1p(std::exp(-positive));
+    for (std::uint64_t negative : t.objects) {
+      double const score = oracle_score(options, s, r, entities.at(negative));
+      if (options.loss == "logistic") loss += std::log1p(std::exp(score));
+      if (negative != t.object) of_objects += std::exp(score);
+    }
+    for (std::uint64_t negative : t.subjects) {
+      double const score = oracle_score(options, entities.at(negative), r, o);
+      if (options.loss == "logistic") loss += std::log1p(std::exp(score));
+      if (negative != t.subject) of_subjects += std::exp(score);
+    }
+    if (options.loss == "softmax") {
+      loss -= std::log(std::exp(positive) / of_objects) + std::log(std::exp(positive) / of_subjects);
+    }
+    loss += oracle_penalty(options, s) + oracle_penalty(options, r) + oracle_penalty(options, o);
+  }
+  return loss;
+}
+
+// Derivatives of the loss by every number of `table`, which is one of the two tables, by central differences.
+inline Rows oracle_gradients(trainer::ModelOptions const& options, Rows entities, Rows relations,
+                             std::vector<OracleTriple> const& triples, bool of_relations) {
+  double const step = 1e-4;
+  Rows gradients;
+  Rows& table = of_relations ? relations : entities;
+  for (auto& [key, row] : table) {
+    for (double& x : row) {
+      double const before = x;
+      x = before + step;
+      double const above = oracle_loss(options, entities, relations, triples);
+      x = before - step;
+      double const below = oracle_loss(options, entities, relations, triples);
+      x = before;
+      gradients[key].push_back((above - below) / (2 * step));
+    }
+  }
+  return gradients;
+}
+
+}  // namespace gpups::test

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every model, with every loss, sampling and regulariser, against the naive one.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+
+#include "tests/model_fixture.hpp"
+
+namespace gpups::test {
+namespace {
+
+// Every combination at widths that take the plain paths and both kinds of vector ends.
+std::vector<ModelOptions> all_options() {
+  std::vector<ModelOptions> all;
+  for (std::string const& name : trainer::model_names()) {
+    for (char const* loss : {"logistic", "softmax"}) {
+      for (char const* sampling : {"triple", "shared"}) {
+        for (auto [dim, l2, n3] : {std::tuple{1, 0.0F, 0.0F},
+                                   {6, 0.0F, 0.0F},
+                                   {6, 0.01F, 0.0F},
+                                   {7, 0.0F, 0.02F},
+                                   {34, 0.01F, 0.02F},
+                                   {33, 0.01F, 0.02F},
+                                   {64, 0.0F, 0.02F},
+                                   {100, 0.01F, 0.0F}}) {
+          ModelOptions options;
+          options.name = name, options.loss = loss, options.sampling = sampling;
+          options.dim = static_cast<std::size_t>(name == "complex" ? dim + dim % 2 : dim);
+          options.negatives = dim == 64 ? 9 : 3;
+          options.l2 = l2, options.n3 = n3;
+          all.push_back(options);
+        }
+      }
+    }
+  }
+  return all;
+}
+
+std::string name_of(testing::TestParamInfo<ModelOptions> const& info) {
+  auto const& o = info.param;
+  return fmt::format("{}_{}_{}_dim{}_{}_{}", o.name, o.loss, o.sampling, o.dim,
+                     o.l2 > 0 ? (o.n3 > 0 ? "l2_n3" : "l2") : (o.n3 > 0 ? "n3" : "plain"), info.index);
+}
+
+constexpr std::size_t kEntities = 9, kRelations = 3;
+
+class Models : public testing::TestWithParam<ModelOptions> {};
+INSTANTIATE_TEST_SUITE_P(All, Models, testing::ValuesIn(all_options()), name_of);
+
+void expect_near(Rows const& got, Rows const& wanted) {
+  for (auto const& [key, row] : wanted) {
+    double scale = 1e-2;
+    for (double x : row) scale = std::max(scale, std::abs(x));
+    auto const at = got.find(key);
+    for (std::size_t k = 0; k < row.size(); ++k) {
+      double const x = at == got.end() ? 0.0 : at->second[k];
+      EXPECT_NEAR(x, row[k], 1e-4 * scale) << "key " << key << ", column " << k;
+    }
+  }
+}
+
+TEST_P(Models, LossAndGradientsAreThoseOfTheDefinition) {
+  ModelOptions const& options = GetParam();
+  Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
+  Batch const batch = make_batch(7, 2, kEntities, kRelations);
+  Step const step = run_step(options, vocabulary, batch, 2);
+
+  Rows const entities = random_rows(vocabulary.entities, options.dim, 1);
+  Rows const relations = random_rows(vocabulary.relations, options.dim, 2);
+  auto const triples = oracle_triples(options, vocabulary, batch, step.work);
+  double const loss = oracle_loss(options, entities, relations, triples);
+  EXPECT_NEAR(step.loss, loss, 1e-5 * loss);
+  expect_near(summed(step, 0, options.dim), oracle_gradients(options, entities, relations, triples, false));
+  expect_near(summed(step, 1, options.dim), oracle_gradients(options, entities, relations, triples, true));
+}
+
+// Bits of the sources, coefficients and entries of the triples of microbatch m, in an order of their own.
+std::vector<std::uint64_t> bits_of(Step const& step, std::size_t m, ModelOptions const& options) {
+  std::vector<std::uint64_t> bits;
+  auto const tables = step.gradients.tables();
+  auto const entry = [&](std::size_t part, std::size_t i) {
+    bits.push_back(number(step.work.parts[part].keys[i]));
+    if (!tables[part].coefficients.empty()) bits.push_back(std::bit_cast<std::uint32_t>(tables[part].coefficients[i]));
+    float const* const source = tables[part].sources.row(step.work.parts[part].sources[i]);
+    for (std::size_t k = 0; k < tables[part].sources.stride(); ++k) {
+      bits.push_back(std::bit_cast<std::uint32_t>(source[k]));
+    }
+  };
+  bool const shared = options.sampling == "shared";
+  std::size_t const drawn = 2 * options.negatives, per_triple = shared ? 2 : 2 + drawn;
+  auto const microbatch = step.work.microbatches[m];
+  for (std::size_t i = microbatch.first; i < microbatch.first + microbatch.count; ++i) {
+    for (std::size_t k = 0; k < per_triple; ++k) entry(0, i * per_triple + k);
+    entry(1, i);
+  }
+  for (std::size_t k = 0; shared && k < drawn; ++k) entry(0, 2 * step.work.samples + m * drawn + k);
+  return bits;
+}
+
+TEST_P(Models, BitsDependNeitherOnThreadsNorOnWhoComputes) {
+  ModelOptions const& options = GetParam();
+  Vocabulary const vocabulary = make_vocabulary(40, 4);
+  Batch const batch = make_batch(301, 3, 40, 4);
+  Step const one = run_step(options, vocabulary, batch, 1);
+  Step const two = run_step(options, vocabulary, batch, 2);
+  Step const first = run_step(options, vocabulary, part_of(batch, 0, 1), 2);
+  Step const rest = run_step(options, vocabulary, part_of(batch, 1, 2), 2);
+  for (std::size_t m = 0; m < 3; ++m) {
+    auto const bits = bits_of(one, m, options);
+    EXPECT_TRUE(bits == bits_of(two, m, options)) << m;
+    EXPECT_TRUE(bits == (m == 0 ? bits_of(first, 0, options) : bits_of(rest, m - 1, options))) << m;
+  }
+  EXPECT_EQ(one.loss_units, two.loss_units);
+  EXPECT_EQ(one.loss_units, first.loss_units + rest.loss_units);
+}
+
+TEST_P(Models, PaddingOfSourcesIsZero) {
+  ModelOptions const& options = GetParam();
+  Step const step =
+      run_step(options, make_vocabulary(kEntities, kRelations), make_batch(5, 1, kEntities, kRelations), 1);
+  auto const tables = step.gradients.tables();
+  for (std::size_t part = 0; part < 2; ++part) {
+    for (std::uint32_t source : step.work.parts[part].sources.view()) {
+      for (std::size_t k = options.dim; k < tables[part].sources.stride(); ++k) {
+        ASSERT_EQ(tables[part].sources.row(source)[k], 0.0F);
+      }
+    }
+  }
+}
+
+void expect_scores(ModelOptions const& options) {
+  std::size_t const entities_count = 71, queries = 37;
+  Vocabulary const vocabulary = make_vocabulary(entities_count, queries);
+  auto const model = trainer::make_model(options, vocabulary);
+  Rows const entities = random_rows(vocabulary.entities, options.dim, 1);
+  Rows const relations = random_rows(vocabulary.relations, options.dim, 2);
+  std::vector<std::uint64_t> entity_keys, relation_keys;
+  for (Key key : vocabulary.entities) entity_keys.push_back(number(key));
+  for (Key key : vocabulary.relations) relation_keys.push_back(number(key));
+  Matrix<float> const all = to_matrix(entities, entity_keys, options.dim);
+  Matrix<float> const relation_rows = to_matrix(relations, relation_keys, options.dim);
+  Matrix<float> const scores(Device::host(), queries, entities_count);
+  for (bool objects : {true, false}) {
+    Stream stream(Device::host(), 2);
+    model->score_all(stream, objects, all.view().slice(0, queries), relation_rows, all, scores);
+    for (std::size_t i = 0; i < queries; ++i) {
+      Row const &known = entities.at(entity_keys[i]), &relation = relations.at(relation_keys[i]);
+      for (std::size_t e = 0; e < entities_count; ++e) {
+        Row const& other = entities.at(entity_keys[e]);
+        double const wanted =
+            objects ? oracle_score(options, known, relation, other) : oracle_score(options, other, relation, known);
+        ASSERT_NEAR(scores.row(i)[e], wanted, 1e-4) << i << ", " << e;
+      }
+    }
+  }
+}
+
+TEST(ModelScores, OfAllEntitiesAreThoseOfTheDefinition) {
+  for (std::string const& name : trainer::model_names()) {
+    for (std::size_t dim : {2, 14, 50, 64, 100}) {
+      ModelOptions options;
+      options.name = name, options.dim = dim;
+      expect_scores(options);
+    };
+  }
+}
+
+TEST_P(Models, GradientsAreReusedForLargerAndSmallerBatches) {
+  ModelOptions const& options = GetParam();
+  Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
+  Gradients reused;
+  for (std::size_t samples : {3, 9, 0, 4}) {
+    Batch const batch = make_batch(samples, 2, kEntities, kRelations);
+    Step fresh = run_step(options, vocabulary, batch, 1);
+    auto const bits = std::pair{bits_of(fresh, 0, options), bits_of(fresh, 1, options)};
+    Step again = run_step(options, vocabulary, batch, 1, std::move(reused));
+    EXPECT_EQ(again.loss_units, fresh.loss_units);
+    EXPECT_TRUE((bits == std::pair{bits_of(again, 0, options), bits_of(again, 1, options)})) << samples;
+    EXPECT_EQ(again.loss_units == 0, samples == 0);
+    reused = std::move(again.gradients);
+  }
+}
+
+TEST_P(Models, LargeScoresGiveFiniteLossesAndNotANumberIsPassedOn) {
+  ModelOptions const& options = GetParam();
+  Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
+  Batch const batch = make_batch(5, 1, kEntities, kRelations);
+  for (double value : {1e3, -1e3, std::nan("")}) {
+    Step const step = run_step(options, vocabulary, batch, 1, {}, value);
+    EXPECT_GE(step.loss_units, 0);
+    EXPECT_LE(step.loss, 2 * 5 * 0x1p20);
+    bool is_number = true;
+    for (auto const& [key, row] : summed(step, 0, options.dim)) {
+      for (double x : row) is_number = is_number && !std::isnan(x);
+    }
+    EXPECT_EQ(is_number, !std::isnan(value));
+  }
+}
+
+}  // namespace
+}  // namespace gpups::test

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/config.hpp"
+
+#include <fmt/format.h>
+
+#include <toml++/toml.h>
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "kernels/check.hpp"
+#include "trainer/config_fields.hpp"
+#include "trainer/edit_distance.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Where a value was given, for messages and relative paths.
+struct Origin {
+  std::string text;  // "run.toml:3" or "--set model.dim=x"
+  fs::path folder;
+};
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+
+std::string type_of(Place place) {
+  return std::visit(Overloaded{[](std::string*) { return "a string"; }, [](std::int64_t*) { return "an integer"; },
+                               [](double*) { return "a number"; }, [](bool*) { return "true or false"; },
+                               [](std::vector<std::int64_t>*) { return "an array of integers"; }},
+                    place);
+}
+
+std::string type_of(toml::node const& node) {
+  switch (node.type()) {
+    case toml::node_type::string:
+      return "a string";
+    case toml::node_type::integer:
+      return "an integer";
+    case toml::node_type::floating_point:
+      return "a number with a fraction";
+    case toml::node_type::boolean:
+      return "true or false";
+    case toml::node_type::array:
+      return "an array";
+    case toml::node_type::table:
+      return "a section";
+    default:
+      return "a date or time";
+  }
+}
+
+std::vector<std::string> section_names() {
+  std::vector<std::string> names;
+  for (Field const& f : fields()) {
+    if (names.empty() || names.back() != f.section) names.emplace_back(f.section);
+  }
+  return names;
+}
+
+Field const& find_field(std::string const& section, std::string const& key, Origin const& origin) {
+  std::vector<std::string> keys;
+  for (Field const& f : fields()) {
+    if (f.section != section) continue;
+    if (f.key == key) return f;
+    keys.emplace_back(f.key);
+  }
+  GPUPS_REQUIRE(!keys.empty(), "{}: there is no section [{}] (it would have no effect): did you mean [{}]?",
+                origin.text, section, nearest_word(section, section_names()));
+  throw Error(fmt::format("{}: there is no key '{}' in [{}] (it would have no effect): did you mean '{}'?", origin.text,
+                          key, section, nearest_word(key, keys)));
+}
+
+[[noreturn]] void refuse_type(Field const& field, Place place, toml::node const& value, Origin const& origin) {
+  throw Error(fmt::format("{}: {} is {} (it holds {}): give {}", origin.text, field.name(), type_of(value),
+                          type_of(place), type_of(place)));
+}
+
+template <class Number>
+Number checked(Field const& field, Number value, Origin const& origin) {
+  auto const as_double = static_cast<double>(value);
+  GPUPS_REQUIRE(as_double >= field.least && as_double <= field.most,
+                "{}: {} is {} (out of range): use a value from {} to {}", origin.text, field.name(), value, field.least,
+                field.most);
+  return value;
+}
+
+std::string checked(Field const& field, std::string value, Origin const& origin) {
+  if (!field.choices.empty() && std::find(field.choices.begin(), field.choices.end(), value) == field.choices.end()) {
+    throw Error(fmt::format("{}: {} is \"{}\" (unknown): use one of {}; did you mean \"{}\"?", origin.text,
+                            field.name(), value, fmt::join(field.choices, ", "), nearest_word(value, field.choices)));
+  }
+  if (field.path && !value.empty()) value = fs::weakly_canonical(origin.folder / value).string();
+  return value;
+}
+
+// Checks a value and puts it in its place.
+void set(Config& config, Field const& field, toml::node const& value, Origin const& origin) {
+  Place const place = field.place(config);
+  bool const fits = std::visit(Overloaded{[&](std::string* to) {
+                                            if (!value.is_string()) return false;
+                                            *to = checked(field, value.ref<std::string>(), origin);
+                                            return true;
+                                          },
+                                          [&](std::int64_t* to) {
+                                            if (!value.is_integer()) return false;
+                                            *to = checked(field, value.ref<std::int64_t>(), origin);
+                                            return true;
+                                          },
+                                          [&](double* to) {
+                                            if (!value.is_number()) return false;
+                                            *to = checked(field, *value.value<double>(), origin);
+                                            return true;
+                                          },
+                                          [&](bool* to) {
+                                            if (!value.is_boolean()) return false;
+                                            *to = value.ref<bool>();
+                                            return true;
+                                          },
+                                          [&](std::vector<std::int64_t>* to) {
+                                            if (!value.is_array()) return false;
+                                            to->clear();
+                                            for (toml::node const& element : *value.as_array()) {
+                                              if (!element.is_integer()) return false;
+                                              to->push_back(checked(field, element.ref<std::int64_t>(), origin));
+                                            }
+                                            return true;
+                                          }},
+                               place);
+  if (!fits) refuse_type(field, place, value, origin);
+}
+
+using Given = std::vector<std::pair<Field const*, Origin>>;
+
+void refuse_unused(Config const& config, Given const& given) {
+  for (auto const& [field, origin] : given) {
+    GPUPS_REQUIRE(field->use.in(config), "{}: {} has no effect here ({}): remove it", origin.text, field->name(),
+                  field->use.otherwise);
+  }
+}
+
+void read_file(Config& config, std::string const& text, std::string const& name, fs::path const& folder) {
+  toml::table table;
+  try {
+    table = toml::parse(text, name);
+  } catch (toml::parse_error const& error) {
+    throw Error(fmt::format("{}:{}: {} (the file is not TOML): correct the line", name, error.source().begin.line,
+                            error.description()));
+  }
+  Given given;
+  for (auto const& [section, node] : table) {
+    Origin const at{fmt::format("{}:{}", name, section.source().begin.line), folder};
+    std::string const section_name(section.str());
+    GPUPS_REQUIRE(node.is_table(), "{}: '{}' is outside of a section (keys are in sections): put it below [{}]",
+                  at.text, section_name, nearest_word(section_name, section_names()));
+    auto const names = section_names();
+    GPUPS_REQUIRE(std::find(names.begin(), names.end(), section_name) != names.end(),
+                  "{}: there is no section [{}] (it would have no effect): did you mean [{}]?", at.text, section_name,
+                  nearest_word(section_name, names));
+    for (auto const& [key, value] : *node.as_table()) {
+      Origin const origin{fmt::format("{}:{}", name, key.source().begin.line), folder};
+      Field const& field = find_field(section_name, std::string(key.str()), origin);
+      set(config, field, value, origin);
+      given.emplace_back(&field, origin);
+    }
+  }
+  refuse_unused(config, given);
+}
+
+// The value's text is TOML; strings need no quotes.
+void read_overrides(Config& config, std::vector<std::string> const& overrides) {
+  Given given;
+  for (std::string const& text : overrides) {
+    Origin const origin{"--set " + text, fs::current_path()};
+    std::size_t const equals = text.find('='), dot = text.find('.');
+    GPUPS_REQUIRE(equals != std::string::npos && dot < equals,
+                  "{}: this is no setting (a key and a value are needed): write section.key=value", origin.text);
+    Field const& field = find_field(text.substr(0, dot), text.substr(dot + 1, equals - dot - 1), origin);
+    std::string const value = text.substr(equals + 1);
+    bool const quoted = !value.empty() && (value[0] == '"' || value[0] == '\'');
+    if (std::holds_alternative<std::string*>(field.place(config)) && !quoted) {
+      set(config, field, toml::value<std::string>(value), origin);
+    } else {
+      toml::table parsed;
+      try {
+        parsed = toml::parse("value = " + value);
+      } catch (toml::parse_error const& error) {
+        throw Error(fmt::format("{}: {} ({} holds {}): correct the value", origin.text, error.description(),
+                                field.name(), type_of(field.place(config))));
+      }
+      set(config, field, *parsed.get("value"), origin);
+    }
+    given.emplace_back(&field, origin);
+  }
+  refuse_unused(config, given);
+}
+
+std::string toml_string(std::string const& text) {
+  std::ostringstream out;
+  out << toml::value<std::string>(text);
+  return out.str();
+}
+
+std::string toml_text(Place place) {
+  return std::visit(
+      Overloaded{[](std::string* s) { return toml_string(*s); }, [](std::int64_t* i) { return fmt::format("{}", *i); },
+                 [](double* d) {
+                   std::string text = fmt::format("{}", *d);
+                   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+                 },
+                 [](bool* b) { return fmt::format("{}", *b); },
+                 [](std::vector<std::int64_t>* v) { return fmt::format("[{}]", fmt::join(*v, ", ")); }},
+      place);
+}
+
+}  // namespace
+
+Config parse_config(std::string const& text, std::string const& name, fs::path const& folder,
+                    std::vector<std::string> const& overrides) {
+  Config config;
+  read_file(config, text, name, folder);
+  read_overrides(config, overrides);
+  if (config.data.folder.empty()) {
+    config.data.folder = config.data.reader == "wordnet" ? "/usr/share/wordnet" : fs::weakly_canonical(folder).string();
+  }
+  GPUPS_REQUIRE(!config.eval.hits.empty(), "{}: eval.hits is empty (there is nothing to report): name a k, such as 10",
+                name);
+  return config;
+}
+
+Config load_config(fs::path const& file, std::vector<std::string> const& overrides) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  GPUPS_REQUIRE(in.good() && text.good() && !fs::is_directory(file),
+                "{} cannot be read (a run needs its configuration): check the path", file.string());
+  return parse_config(text.str(), file.string(), fs::absolute(file).parent_path(), overrides);
+}
+
+std::string resolved(Config const& config) {
+  Config copy = config;
+  std::string text;
+  std::string_view section;
+  for (Field const& f : fields()) {
+    if (!f.use.in(config)) continue;
+    if (f.section != section) text += fmt::format("{}[{}]\n", section.empty() ? "" : "\n", f.section);
+    section = f.section;
+    std::string const line = fmt::format("{} = {}", f.key, toml_text(f.place(copy)));
+    text += f.doc.empty() ? line + "\n" : fmt::format("{:<32}  # {}\n", line, f.doc);
+  }
+  return text;
+}
+
+std::vector<Difference> differences_that_matter(Config const& a, Config const& b) {
+  Config left = a, right = b;
+  std::vector<Difference> found;
+  for (Field const& f : fields()) {
+    if (!f.matters || !(f.use.in(a) || f.use.in(b))) continue;
+    std::string const in_a = toml_text(f.place(left)), in_b = toml_text(f.place(right));
+    if (in_a != in_b) found.push_back({f.name(), in_a, in_b});
+  }
+  return found;
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run is told: a TOML file of sections and keys, with overrides from the command line.
+//
+// docs and checks of every key are in config_fields.cpp.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace gpups::trainer {
+
+struct DataConfig {
+  std::string reader = "triples";
+  std::string folder{};  // triples: of the files below; wordnet: of the database
+  std::string train = "train.txt";
+  std::string valid = "valid.txt";  // empty: none
+  std::string test = "test.txt";    // empty: none
+  double valid_share = 0.02;
+  double test_share = 0.02;
+  std::int64_t split_seed = 1;
+  double bad_share_max = 0;
+};
+
+struct ModelConfig {
+  std::string name = "complex";
+  std::int64_t dim = 100;
+  std::string loss = "logistic";
+  std::int64_t negatives = 6;
+  std::string sampling = "triple";
+  double l2 = 0;
+  double n3 = 0;
+  std::string init = "normal";
+  double init_scale = 0.1;
+};
+
+struct OptimizerConfig {
+  std::string kind = "adagrad";
+  double learning_rate = 0.1;
+  double epsilon = 1e-8;
+  double initial_accumulator = 0;
+  double clip_norm = 0;
+  std::string schedule = "constant";
+  std::int64_t warmup_steps = 0;
+  std::int64_t total_steps = 0;  // 0: the run's length
+  double floor = 0;
+};
+
+struct TrainConfig {
+  std::int64_t epochs = 20;
+  std::int64_t steps = 0;  // 0: by epochs
+  std::int64_t batch = 1024;
+  std::int64_t microbatches = 0;  // 0: the larger of 8 and the ranks
+  std::int64_t lookahead = 4;
+  bool prefetch_thread = true;
+  std::int64_t seed = 1;
+  std::int64_t valid_every = 1;
+  std::int64_t checkpoint_every = 1;
+  std::int64_t patience = 0;
+};
+
+struct EvalConfig {
+  std::int64_t samples_max = 0;
+  std::vector<std::int64_t> hits{1, 3, 10};
+};
+
+struct RunConfig {
+  std::string folder{};
+  std::string device = "auto";
+  std::int64_t threads = 0;
+  std::int64_t ranks = 1;
+  std::int64_t report_every = 100;
+};
+
+struct Config {
+  DataConfig data;
+  ModelConfig model;
+  OptimizerConfig optimizer;
+  TrainConfig train;
+  EvalConfig eval;
+  RunConfig run;
+};
+
+// Reads a file, then overrides "section.key=value", which win. Relative paths in the file begin at its folder, those of
+// overrides at the working directory. Throws Error, with file and line, for what is unknown, mistyped, out of range, or
+// without effect in this configuration.
+Config load_config(std::filesystem::path const& file, std::vector<std::string> const& overrides = {});
+// The same for text; `name` stands for the file in messages, `folder` is where relative paths begin.
+Config parse_config(std::string const& text, std::string const& name, std::filesystem::path const& folder,
+                    std::vector<std::string> const& overrides = {});
+
+// The whole configuration as TOML: parsed again, it gives the same one.
+std::string resolved(Config const& config);
+
+// A key of which two configurations have different values.
+struct Difference {
+  std::string key, a, b;  // as in "model.dim", "100", "200"
+};
+// Differences in what a checkpoint depends on: data, model, optimizer, and the making of batches.
+std::vector<Difference> differences_that_matter(Config const& a, Config const& b);
+
+}  // namespace gpups::trainer

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/entity_matrix.hpp"
+
+#include <algorithm>
+
+#include "kernels/check.hpp"
+#include "kernels/gather.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+constexpr std::size_t kKeysAtOnce = std::size_t{1} << 16;
+
+}  // namespace
+
+Matrix<float> read_rows(Stream& stream, Store& store, TableId table, std::vector<Key> const& keys) {
+  Array<Key> const on_device = to_device(stream, keys);
+  Matrix<float> rows(stream.device(), keys.size(), store.table(table).dim);
+  memory::fill_bytes(stream, rows.view().data(), 0, rows.view().flat().bytes());
+  for (std::size_t first = 0; first < keys.size(); first += kKeysAtOnce) {
+    std::size_t const count = std::min(kKeysAtOnce, keys.size() - first);
+    store.lookup(stream, table, View<Key const>(on_device).slice(first, count), rows.view().slice(first, count), {});
+  }
+  return rows;
+}
+
+MatrixRows::MatrixRows(Stream& stream, MatrixView<float const> matrix) : stride_(matrix.stride()) {
+  std::vector<float const*> chunks;
+  for (std::size_t first = 0; first < matrix.rows(); first += kernels::kChunkRows) chunks.push_back(matrix.row(first));
+  chunks_ = to_device(stream, chunks);
+}
+
+void MatrixRows::gather(Stream& stream, std::vector<std::uint32_t> const& numbers, MatrixView<float> out) const {
+  GPUPS_ASSERT(out.rows() >= numbers.size() && out.stride() == stride_);
+  Array<std::uint32_t> const ids = to_device(stream, numbers);
+  kernels::gather(stream, {.rows = {chunks_.data(), stride_}, .ids = ids, .out = out});
+  stream.wait();
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run measures, over all ranks, and how it is written.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+#include "gpups/gpups.hpp"
+#include "trainer/ranking.hpp"
+
+namespace gpups::trainer {
+
+// Since the last report; integers, so that their sum over ranks has no order.
+struct Progressed {
+  std::int64_t loss = 0;  // in units of 2^-30
+  std::int64_t samples = 0;
+  double seconds = 0;  // of training, on this rank
+
+  double loss_mean() const;
+  double samples_per_s() const;
+};
+
+// Sums `mine` and the traffic over the ranks. Collective.
+struct Totals {
+  Progressed progressed;
+  Traffic sent;
+};
+Totals wait_totals(Store& store, Progressed const& mine, Traffic const& sent);
+
+// {"gradients": bytes, ..., "messages": count}
+nlohmann::json to_json(Traffic const& traffic);
+// {"ranked": 2, "mrr": 0.5, "mean_rank": 2.0, "hits@1": 0.5}
+nlohmann::json to_json(RankingMetrics const& metrics);
+// {"process": bytes, "host": bytes, "device": bytes}: the most memory so far of this process, and of the library in it.
+nlohmann::json peak_memory(Device device);
+// "mrr 0.3456  hits@1 0.2501  hits@10 0.5012"
+std::string to_text(RankingMetrics const& metrics);
+
+}  // namespace gpups::trainer

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/model/device_vocabulary.hpp"
+
+namespace gpups::trainer {
+
+DeviceVocabulary::Keys DeviceVocabulary::keys(Stream& stream) const {
+  if (stream.device().is_host()) return {View<Key const>(host_.entities), View<Key const>(host_.relations)};
+  std::lock_guard lock(mutex_);
+  auto const [at, is_new] = copies_.try_emplace(stream.device().index);
+  if (is_new) at->second = {to_device(stream, host_.entities), to_device(stream, host_.relations)};
+  return {at->second.entities, at->second.relations};
+}
+
+}  // namespace gpups::trainer

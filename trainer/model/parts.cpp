@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// How what models make looks to the store.
+#include "trainer/model.hpp"
+
+namespace gpups::trainer {
+
+std::vector<TableBatch> Work::tables() const {
+  std::vector<TableBatch> tables;
+  for (Part const& part : parts) tables.push_back({.table = part.table, .keys = part.keys, .sources = part.sources});
+  return tables;
+}
+
+std::vector<TableGradients> Gradients::tables() const {
+  std::vector<TableGradients> tables;
+  for (std::size_t part = 0; part < coefficients.size(); ++part) {
+    tables.push_back({.sources = sources, .coefficients = coefficients[part].view().slice(0, entries[part])});
+  }
+  return tables;
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/pipeline.hpp"
+
+#include <utility>
+
+#include "kernels/nvtx.hpp"
+
+namespace gpups::trainer {
+
+Pipeline::Pipeline(Store& store, Model const& model, Batches batches, PipelineOptions const& options)
+    : store_(store),
+      model_(model),
+      batches_(std::move(batches)),
+      options_(options),
+      stream_(store.make_stream()),
+      coming_(options.begin) {
+  if (options_.prefetch_thread) thread_ = std::thread([this] { run(); });
+}
+
+Pipeline::~Pipeline() {
+  {
+    std::lock_guard const lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+std::optional<Step> Pipeline::next() {
+  if (!options_.prefetch_thread) fill();
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !ready_.empty() || ended_ || !options_.prefetch_thread; });
+  if (ready_.empty()) {
+    if (failure_) std::rethrow_exception(failure_);
+    return std::nullopt;
+  }
+  Step step = std::move(ready_.front());
+  ready_.pop_front();
+  lock.unlock();
+  changed_.notify_all();
+  return step;
+}
+
+Step Pipeline::prepare(Clock clock) {
+  kernels::NvtxRange const range("prepare");
+  Batch const batch = batches_.make(clock);
+  Step step{.clock = clock,
+            .epoch = batch.epoch,
+            .samples = batch.triples.size(),
+            .batch_samples = batches_.samples(clock),
+            .work = {},
+            .prepared = {}};
+  if (step.samples == 0) return step;
+  step.work = model_.prepare(stream_, batch);
+  step.prepared = store_.prepare(stream_, clock, step.work.tables(), step.samples);
+  return step;
+}
+
+void Pipeline::fill() {
+  while (coming_ < options_.end && ready_.size() <= options_.lookahead) {
+    ready_.push_back(prepare(coming_));
+    coming_ = coming_ + 1;
+  }
+}
+
+void Pipeline::run() {
+  try {
+    for (; coming_ < options_.end; coming_ = coming_ + 1) {
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return stopping_ || ready_.size() < options_.lookahead; });
+        if (stopping_) break;
+      }
+      Step step = prepare(coming_);
+      std::lock_guard const lock(mutex_);
+      ready_.push_back(std::move(step));
+      changed_.notify_all();
+    }
+  } catch (...) {
+    std::lock_guard const lock(mutex_);
+    failure_ = std::current_exception();
+  }
+  std::lock_guard const lock(mutex_);
+  ended_ = true;
+  changed_.notify_all();
+}
+
+}  // namespace gpups::trainer

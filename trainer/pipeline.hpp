@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the coming steps ready ahead of their time: batch, entries, distinct keys. Preparing a step announces it to the
+// other ranks, so that its rows are there when it comes.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "gpups/gpups.hpp"
+#include "trainer/batches.hpp"
+#include "trainer/model.hpp"
+
+namespace gpups::trainer {
+
+// A step that is ready to run. A rank may have no samples in a small last batch: then there is nothing prepared.
+struct Step {
+  Clock clock{};
+  std::int64_t epoch = 0;
+  std::size_t samples = 0;          // of this rank
+  std::uint32_t batch_samples = 0;  // of all ranks
+  Work work;
+  Prepared prepared;
+};
+
+struct PipelineOptions {
+  Clock begin{}, end{};       // the first step, and the one after the last
+  std::size_t lookahead = 4;  // steps that are prepared before they are asked for
+  // false: next() prepares them itself, in the calling thread; for ranks that take turns.
+  bool prefetch_thread = true;
+};
+
+class Pipeline {
+ public:
+  // `store` and `model` must stay.
+  Pipeline(Store& store, Model const& model, Batches batches, PipelineOptions const& options);
+  ~Pipeline();
+  Pipeline(Pipeline const&) = delete;
+  Pipeline& operator=(Pipeline const&) = delete;
+
+  // The next step, or nothing after the last. What went wrong in the thread is thrown here.
+  std::optional<Step> next();
+
+ private:
+  Step prepare(Clock clock);
+  void run();   // the thread
+  void fill();  // without a thread
+
+  Store& store_;
+  Model const& model_;
+  Batches batches_;
+  PipelineOptions const options_;
+  Stream stream_;
+  Clock coming_;  // the next to be prepared
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Step> ready_;  // at most `lookahead`
+  std::exception_ptr failure_;
+  bool stopping_ = false, ended_ = false;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace gpups::trainer

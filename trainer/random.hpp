@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers as a function of what they are for: no state, the same on every rank and machine.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+namespace gpups::trainer {
+
+// A 64-bit mixing step: every bit of the result depends on every bit of the argument (constants of splitmix64).
+constexpr std::uint64_t mix(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15U;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
+  return x ^ (x >> 31);
+}
+
+// Random bits for a list of numbers: random_bits(seed, epoch, window, draw).
+template <std::integral... N>
+constexpr std::uint64_t random_bits(std::uint64_t first, N... rest) {
+  std::uint64_t state = mix(first);
+  ((state = mix(state ^ static_cast<std::uint64_t>(rest))), ...);
+  return state;
+}
+
+// From random bits, a number below `end`; its bias is below end / 2^64.
+constexpr std::uint64_t below(std::uint64_t end, std::uint64_t bits) {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::uint64_t>(static_cast<Wide>(bits) * end >> 64);
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The folder of a run: what it was told, what it measured, and where it can go on. docs/run_folder.md describes it.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace gpups::trainer {
+
+// "NAME-YYYYmmdd-HHMMSS" below runs/ in the working directory, by the local time.
+std::filesystem::path default_run_folder(std::string const& name);
+
+class RunFolder {
+ public:
+  // Makes the folder if need be, and tries to write in it. Throws Error where that fails.
+  explicit RunFolder(std::filesystem::path path);
+
+  std::filesystem::path const& path() const { return path_; }
+  std::filesystem::path checkpoint() const { return path_ / "checkpoint"; }
+  bool has_checkpoint() const;
+
+  void write_config(std::string const& resolved);
+  // Adds a line to metrics.jsonl; it can be read at once.
+  void add_metrics(nlohmann::json const& line);
+  // Puts summary.json in place, whole.
+  void write_summary(nlohmann::json const& summary);
+
+ private:
+  void write_whole(std::string const& name, std::string const& text);
+
+  std::filesystem::path path_;
+  std::ofstream metrics_;
+};
+
+}  // namespace gpups::trainer

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A training step.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gpups/gpups.hpp"
+#include "trainer/model.hpp"
+#include "trainer/pipeline.hpp"
+
+namespace gpups::trainer {
+
+// Owns what a step computes, from step to step.
+class Stepper {
+ public:
+  // `store` and `model` must stay.
+  Stepper(Store& store, Model const& model);
+
+  // Blocks until the step before is complete on every rank and the rows of this one are here.
+  void wait_ready(Step const& step);
+  // Runs the step. Returns the sum of its samples' losses on this rank, in units of 2^-30. signal: as for
+  // Store::advance_clock. REQUIRES: wait_ready(step).
+  std::int64_t run(Step const& step, std::uint32_t signal);
+
+ private:
+  // Room for the rows of the step's keys.
+  void reserve(Step const& step);
+
+  Store& store_;
+  Model const& model_;
+  Stream stream_;
+  std::vector<Matrix<float>> rows_;       // for each part
+  std::vector<MatrixView<float>> views_;  // of its first rows, as many as the step has
+  std::vector<MatrixView<float const>> const_views_;
+  Gradients gradients_;
+};
+
+}  // namespace gpups::trainer

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/stop_signals.hpp"
+
+#include <atomic>
+
+namespace gpups::trainer {
+namespace {
+
+constexpr int kSignals[] = {SIGTERM, SIGUSR1, SIGINT};
+
+// A handler has no argument to carry it.
+std::atomic<bool> stop_came{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+void remember(int signal) {
+  stop_came = true;
+  if (signal == SIGINT) std::signal(SIGINT, SIG_DFL);
+}
+
+}  // namespace
+
+StopSignals::StopSignals() {
+  stop_came = false;
+  struct sigaction action {};
+  action.sa_handler = remember;
+  action.sa_flags = SA_RESTART;
+  for (int i = 0; i < 3; ++i) sigaction(kSignals[i], &action, &before_[i]);
+}
+
+StopSignals::~StopSignals() {
+  for (int i = 0; i < 3; ++i) sigaction(kSignals[i], &before_[i], nullptr);
+}
+
+bool StopSignals::came() { return stop_came; }
+
+}  // namespace gpups::trainer

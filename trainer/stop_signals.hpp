@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns SIGTERM, SIGUSR1 and SIGINT into a question that the training loop asks: should we stop and save?
+#pragma once
+
+#include <csignal>
+
+namespace gpups::trainer {
+
+// Handlers are in place while the object lives. A second SIGINT ends the program as it would without us.
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(StopSignals const&) = delete;
+  StopSignals& operator=(StopSignals const&) = delete;
+
+  // Any thread.
+  static bool came();
+
+ private:
+  struct sigaction before_[3];
+};
+
+}  // namespace gpups::trainer

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/training.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kernels/check.hpp"
+#include "trainer/pipeline.hpp"
+#include "trainer/step.hpp"
+#include "trainer/stop_signals.hpp"
+#include "trainer/versions.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+constexpr std::uint32_t kStop = 1;  // a bit of Store::signals()
+
+std::int64_t steps_in_epoch(Dataset const& data, Config const& config) {
+  auto const triples = static_cast<std::int64_t>(data.train.size());
+  return (triples + config.train.batch - 1) / config.train.batch;
+}
+
+}  // namespace
+
+Training::Training(Config const& config, Dataset const& data, Group const& group, TrainOptions const& options)
+    : config_(config),
+      data_(data),
+      checkpoint_(options.folder / "checkpoint"),
+      progress_(stderr, number(group.rank()) != 0),
+      data_digest_(data.digest()),
+      steps_per_epoch_(steps_in_epoch(data, config)),
+      end_(config.train.steps > 0 ? config.train.steps : config.train.epochs * steps_per_epoch_) {
+  if (number(group.rank()) == 0) folder_.emplace(options.folder);
+  restore_or_begin(options, group);
+  evaluator_.emplace(data_, *session_->model,
+                     EvaluateOptions{static_cast<std::size_t>(config_.eval.samples_max), config_.eval.hits});
+  stream_.emplace(store().make_stream());
+}
+
+void Training::restore_or_begin(TrainOptions const& options, Group const& group) {
+  bool const exists = std::filesystem::exists(checkpoint_);
+  GPUPS_REQUIRE(options.resume || !exists,
+                "{} holds a checkpoint (a new run would replace it): go on with --resume, or choose another folder",
+                options.folder.string());
+  cursor_ = {.microbatches = static_cast<std::uint32_t>(config_.train.microbatches > 0 ? config_.train.microbatches
+                                                                                       : std::max(8, group.size())),
+             .schedule_steps = end_,
+             .data_digest = data_digest_};
+  if (exists) {
+    Saved const saved = from_blobs(read_blobs(checkpoint_), checkpoint_);
+    require_same_run(saved, config_, data_digest_, checkpoint_);
+    cursor_ = saved.cursor;
+  }
+  config_.train.microbatches = cursor_.microbatches;
+  seconds_before_ = cursor_.train_seconds;
+  patience_over_ = config_.train.patience > 0 && cursor_.validations_since_best >= config_.train.patience;
+
+  session_.emplace(open_session(config_, data_, group, cursor_.schedule_steps));
+  wait_require_agreement(store(), config_, data_digest_);
+  for (std::string const& notice : data_.notices) progress_.say(notice);
+  progress_.say(fmt::format("{} entities, {} relations; {} triples to learn from, {} for validation, {} for the test",
+                            data_.entities.size(), data_.relations.size(), data_.train.size(), data_.valid.size(),
+                            data_.test.size()));
+  progress_.say(fmt::format("{} ranks on {}, {} steps of {} triples", store().ranks(),
+                            to_string(store().options().device), end_, config_.train.batch));
+  for (MemoryLine const& line : store().memory_plan()) {
+    progress_.say(fmt::format("memory: {:>10}  {}", short_bytes(line.bytes), line.what));
+  }
+  if (folder_) folder_->write_config(resolved(config_));
+  if (!exists) return;
+  store().restore(checkpoint_);
+  GPUPS_REQUIRE(number(store().clock()) == cursor_.clock,
+                "the checkpoint in {} is of step {}, and its cursor says {} (they must be of one time): use another",
+                checkpoint_.string(), number(store().clock()), cursor_.clock);
+  progress_.say(fmt::format("going on from step {}", cursor_.clock));
+}
+
+void Training::wait_train() {
+  Batches batches(data_.train, {.batch = static_cast<std::uint32_t>(config_.train.batch),
+                                .microbatches = cursor_.microbatches,
+                                .seed = static_cast<std::uint64_t>(config_.train.seed),
+                                .rank = store().rank(),
+                                .ranks = static_cast<std::uint32_t>(store().ranks())});
+  Pipeline pipeline(store(), *session_->model, std::move(batches),
+                    {.begin = store().clock(),
+                     .end = Clock{end_},
+                     .lookahead = static_cast<std::size_t>(config_.train.lookahead),
+                     .prefetch_thread = config_.train.prefetch_thread});
+  Stepper stepper(store(), *session_->model);
+  first_step_ = step_reported_ = number(store().clock());
+  watch_.start();
+  while (auto step = pipeline.next()) {
+    stepper.wait_ready(*step);
+    stopped_ = (store().signals() & kStop) != 0;  // the same on all ranks
+    if (stopped_ || patience_over_) break;
+    std::int64_t const loss = stepper.run(*step, StopSignals::came() ? kStop : 0);
+    after_step(step->clock + 1, loss, step->samples);
+  }
+  store().wait_flush();
+  watch_.stop();
+}
+
+void Training::after_step(Clock done, std::int64_t loss, std::size_t samples) {
+  std::int64_t const steps = number(done);
+  cursor_.clock = steps;
+  since_report_.loss += loss;
+  since_report_.samples += static_cast<std::int64_t>(samples);
+  bool const last = steps == end_, epoch_ended = steps % steps_per_epoch_ == 0;
+  if (steps % config_.run.report_every == 0 || epoch_ended || last) wait_report();
+  double const pace = watch_.seconds() / static_cast<double>(std::max<std::int64_t>(steps - first_step_, 1));
+  progress_.update({.step = steps,
+                    .steps = end_,
+                    .epoch = static_cast<double>(steps) / static_cast<double>(steps_per_epoch_),
+                    .samples_per_s = static_cast<double>(config_.train.batch) / std::max(pace, 1e-9),
+                    .loss = loss_,
+                    .seconds_left = pace * static_cast<double>(end_ - steps)},
+                   watch_.seconds());
+  if (!epoch_ended || last) return;
+
+  std::int64_t const epoch = steps / steps_per_epoch_;
+  auto const due = [epoch](std::int64_t every) { return every > 0 && epoch % every == 0; };
+  bool const validate = due(config_.train.valid_every) && !data_.valid.empty(),
+             save = due(config_.train.checkpoint_every);
+  if (!validate && !save) return;
+  store().wait_flush();
+  watch_.stop();
+  if (validate) wait_validate();
+  if (save) wait_save();
+  watch_.start();
+}
+
+void Training::wait_report() {
+  since_report_.seconds = watch_.seconds() - seconds_reported_;
+  seconds_reported_ = watch_.seconds();
+  step_reported_ = cursor_.clock;
+  Totals const totals = wait_totals(store(), since_report_, store().stats().sent);
+  since_report_ = {};
+  loss_ = totals.progressed.loss_mean();
+  cursor_.samples += totals.progressed.samples;
+  if (!folder_) return;
+  folder_->add_metrics({{"step", cursor_.clock},
+                        {"epoch", static_cast<double>(cursor_.clock) / static_cast<double>(steps_per_epoch_)},
+                        {"loss", *loss_},
+                        {"samples_per_s", totals.progressed.samples_per_s()},
+                        {"train_seconds", seconds_before_ + watch_.seconds()},
+                        {"sent", to_json(totals.sent)},
+                        {"peak_memory", peak_memory(store().options().device)}});
+}
+
+void Training::wait_validate() {
+  valid_ = evaluator_->wait_evaluate(*stream_, store(), data_.valid);
+  if (valid_->mrr > cursor_.best_mrr) {
+    cursor_.best_mrr = valid_->mrr;
+    cursor_.validations_since_best = 0;
+  } else {
+    ++cursor_.validations_since_best;
+  }
+  patience_over_ = config_.train.patience > 0 && cursor_.validations_since_best >= config_.train.patience;
+  progress_.say(fmt::format("epoch {}: valid {}{}", cursor_.clock / steps_per_epoch_, to_text(*valid_),
+                            loss_ ? fmt::format(", loss {:.4f}", *loss_) : ""));
+  if (patience_over_) progress_.say(fmt::format("no better for {} validations: done", config_.train.patience));
+  if (folder_) folder_->add_metrics({{"step", cursor_.clock}, {"valid", to_json(*valid_)}});
+}
+
+void Training::wait_save() {
+  cursor_.train_seconds = seconds_before_ + watch_.seconds();
+  store().save(checkpoint_, to_blobs(config_, cursor_));
+}
+
+bool Training::wait_finish() {
+  if (cursor_.clock != step_reported_) wait_report();
+  if (!stopped_ && !patience_over_ && !data_.valid.empty()) wait_validate();
+  wait_save();
+  if (stopped_) {
+    progress_.say(fmt::format("stopped by a signal after step {}: saved, go on with --resume", cursor_.clock));
+  } else if (!data_.test.empty()) {
+    test_ = evaluator_->wait_evaluate(*stream_, store(), data_.test);
+    progress_.say("test " + to_text(*test_));
+  }
+  nlohmann::json const summary = wait_summary();
+  if (folder_) {
+    folder_->write_summary(summary);
+    progress_.say(fmt::format("{} samples/s, {} in all; results in {}",
+                              short_count(summary.at("samples_per_s").get<double>()),
+                              short_time(summary.at("train_seconds").get<double>()), folder_->path().string()));
+  }
+  return !stopped_;
+}
+
+nlohmann::json Training::wait_summary() {
+  Stats const mine = store().stats();
+  Traffic const sent = wait_totals(store(), {}, mine.sent).sent;
+  std::int64_t counts[] = {static_cast<std::int64_t>(mine.entries), static_cast<std::int64_t>(mine.distinct_keys),
+                           static_cast<std::int64_t>(mine.remote_keys), static_cast<std::int64_t>(mine.urgent_keys)};
+  store().wait_sum(counts);
+  std::uint64_t const hash = store().table_hash();
+  double const seconds = seconds_before_ + watch_.seconds();
+  nlohmann::json summary{{"finished", !stopped_},
+                         {"steps", cursor_.clock},
+                         {"epochs", static_cast<double>(cursor_.clock) / static_cast<double>(steps_per_epoch_)},
+                         {"samples", cursor_.samples},
+                         {"train_seconds", seconds},
+                         {"samples_per_s", seconds > 0 ? static_cast<double>(cursor_.samples) / seconds : 0},
+                         {"table_hash", fmt::format("{:016x}", hash)},
+                         {"data_digest", fmt::format("{:016x}", data_digest_)},
+                         {"entities", data_.entities.size()},
+                         {"relations", data_.relations.size()},
+                         {"ranks", store().ranks()},
+                         {"device", to_string(store().options().device)},
+                         {"microbatches", cursor_.microbatches},
+                         {"entries", counts[0]},
+                         {"distinct_keys", counts[1]},
+                         {"remote_keys", counts[2]},
+                         {"urgent_keys", counts[3]},
+                         {"sent", to_json(sent)},
+                         {"peak_memory", peak_memory(store().options().device)},
+                         {"versions", versions()}};
+  if (loss_) summary["loss"] = *loss_;
+  if (valid_) summary["valid"] = to_json(*valid_);
+  if (test_) summary["test"] = to_json(*test_);
+  return summary;
+}
+
+bool train(Config const& config, Dataset const& data, Group const& group, TrainOptions const& options) {
+  Training training(config, data, group, options);
+  training.wait_train();
+  return training.wait_finish();
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a run on one rank, and what happens between its steps.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "trainer/cursor.hpp"
+#include "trainer/evaluate.hpp"
+#include "trainer/metrics.hpp"
+#include "trainer/progress.hpp"
+#include "trainer/run_folder.hpp"
+#include "trainer/session.hpp"
+#include "trainer/stopwatch.hpp"
+#include "trainer/train.hpp"
+
+namespace gpups::trainer {
+
+class Training {
+ public:
+  // Restores the checkpoint where that was asked for. Collective.
+  Training(Config const& config, Dataset const& data, Group const& group, TrainOptions const& options);
+
+  // Steps until the run is done, or all ranks have agreed to stop. Collective.
+  void wait_train();
+  // Saves, evaluates, and writes the summary. Returns false where the run stopped early. Collective.
+  bool wait_finish();
+
+ private:
+  bool leads() const { return number(store().rank()) == 0; }
+  Store& store() { return session_->store; }
+  Store const& store() const { return session_->store; }
+
+  void restore_or_begin(TrainOptions const& options, Group const& group);
+  void after_step(Clock done, std::int64_t loss, std::size_t samples);
+  // The collective parts of a break between steps.
+  void wait_report();
+  void wait_validate();
+  void wait_save();
+  nlohmann::json wait_summary();
+
+  Config config_;
+  Dataset const& data_;
+  std::optional<RunFolder> folder_;  // of rank 0
+  std::filesystem::path checkpoint_;
+  Progress progress_;
+  std::uint64_t data_digest_;
+  std::int64_t steps_per_epoch_, end_;
+  Cursor cursor_;
+  std::optional<Session> session_;
+  std::optional<Evaluator> evaluator_;
+  std::optional<Stream> stream_;  // for evaluation
+  Stopwatch watch_;               // of training, without what comes between steps
+
+  Progressed since_report_;
+  std::optional<double> loss_;   // of the last report
+  double seconds_before_ = 0;    // of training before a resume
+  double seconds_reported_ = 0;  // of training, at the last report
+  std::int64_t first_step_ = 0, step_reported_ = 0;
+  std::optional<RankingMetrics> valid_, test_;
+  bool patience_over_ = false, stopped_ = false;
+};
+
+}  // namespace gpups::trainer
