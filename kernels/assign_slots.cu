@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/assign_slots.hpp"
 
+#include "kernels/assert.hpp"
 #include "kernels/compact.hpp"
 #include "kernels/launch.hpp"
 
@@ -14,6 +15,7 @@ struct AssignSlotsCounted {
 template <Space S>
 void run(Exec<S> ex, AssignSlotsCounted const& counted) {
   AssignSlots const a = counted.assign;
+  GPUPS_ASSERT(a.epoch > 0 && a.slots.size() >= a.ids.size() && a.new_ids.size() >= a.ids.size());
   each(ex, a.ids.size(), [a] GPUPS_FN(std::size_t i) {
     std::uint64_t const mark = *a.mark.row(a.ids[i]);
     a.slots[i] = mark >> 32 == a.epoch ? static_cast<std::uint32_t>(mark) : kNoRow;

@@ -4,14 +4,11 @@
 
 #include <fmt/core.h>
 
-#include <cassert>
-
 #include "gpups/error.hpp"
+#include "kernels/assert.hpp"  // GPUPS_ASSERT
 
 // GPUPS_REQUIRE(ok, "what is wrong (why that is a problem): what to do", arguments...)
 #define GPUPS_REQUIRE(condition, ...)                                 \
   do {                                                                \
     if (!(condition)) throw ::gpups::Error(fmt::format(__VA_ARGS__)); \
   } while (false)
-
-#define GPUPS_ASSERT(...) assert((__VA_ARGS__))

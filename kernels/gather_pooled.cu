@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/gather_pooled.hpp"
 
+#include "kernels/assert.hpp"
 #include "kernels/launch.hpp"
 
 namespace gpups::kernels {
@@ -35,6 +36,7 @@ GPUPS_FN inline void sum_bag(NativeLanes lanes, GatherPooled const& g, std::uint
 template <Space S>
 void run(Exec<S> ex, GatherPooled const& g) {
   if (g.offsets.size() < 2) return;
+  GPUPS_ASSERT(g.out.rows() >= g.offsets.size() - 1 && g.out.stride() == g.rows.stride());
   each_row(ex, g.offsets.size() - 1, [g] GPUPS_FN(std::size_t bag, NativeLanes lanes) {
     std::uint32_t const first = g.offsets[bag], last = g.offsets[bag + 1];
     // The entries of the next bags are the next entries.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/init_rows.hpp"
 
+#include "kernels/assert.hpp"
 #include "kernels/launch.hpp"
 #include "kernels/normal.hpp"
 #include "kernels/philox.hpp"
@@ -38,6 +39,7 @@ GPUPS_FN inline void init_row(NativeLanes lanes, Initializer init, std::uint64_t
 
 template <Space S>
 void run(Exec<S> ex, InitRows const& r) {
+  GPUPS_ASSERT(r.keys.size() == r.ids.size() && r.values.stride >= r.dim);
   each_row(ex, r.ids.size(), [r] GPUPS_FN(std::size_t i, NativeLanes lanes) {
     std::uint32_t const id = r.ids[i];
     init_row(lanes, r.initializer, r.seed, r.keys[i], r.values.row(id), r.dim, r.values.stride);
@@ -50,6 +52,8 @@ void run(Exec<S> ex, InitRows const& r) {
 
 template <Space S>
 void run(Exec<S> ex, InitMatrix const& m) {
+  GPUPS_ASSERT(m.out.rows() >= m.keys.size());
+  GPUPS_ASSERT(m.only_where_no_row.empty() || m.only_where_no_row.size() == m.keys.size());
   each_row(ex, m.keys.size(), [m] GPUPS_FN(std::size_t i, NativeLanes lanes) {
     if (!m.only_where_no_row.empty() && m.only_where_no_row[i] != kNoRow) return;
     init_row(lanes, m.initializer, m.seed, m.keys[i], m.out.row(i), m.out.columns(), m.out.stride());

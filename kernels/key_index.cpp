@@ -41,7 +41,7 @@ KeyIndex::KeyIndex(Device device, std::size_t expected_keys) : keys_(device, 1) 
 std::size_t KeyIndex::capacity() const { return capacity_of(buckets_.size() / kWords); }
 
 void KeyIndex::find(Stream& stream, View<Key const> keys, View<std::uint32_t> ids) const {
-  GPUPS_ASSERT(ids.size() >= keys.size());
+  GPUPS_ASSERT(!buckets_.empty() && ids.size() >= keys.size());
   if (!keys.empty()) find_keys(stream, {ref(buckets_), keys, ids});
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/assert.hpp"
 #include "kernels/atomic.hpp"
 #include "kernels/launch.hpp"
 #include "kernels/sum_gradients.hpp"
@@ -7,6 +8,7 @@ namespace gpups::kernels {
 
 template <Space S>
 void run(Exec<S> ex, MergeSums const& m) {
+  GPUPS_ASSERT(m.sums.rows() >= m.slots.size() && m.sums.stride() == m.into.stride());
   each_row(ex, m.slots.size(), [m] GPUPS_FN(std::size_t i, NativeLanes lanes) {
     std::size_t const width = m.into.stride();
     if (i + kRowsAhead < m.slots.size())

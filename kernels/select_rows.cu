@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/select_rows.hpp"
 
+#include "kernels/assert.hpp"
 #include "kernels/compact.hpp"
 #include "kernels/launch.hpp"
 
@@ -14,6 +15,7 @@ struct SelectRowsCounted {
 template <Space S>
 void run(Exec<S> ex, SelectRowsCounted const& counted) {
   SelectRows const s = counted.select;
+  GPUPS_ASSERT(s.first <= s.last && s.ids.size() >= s.last - s.first);
   *counted.count = wait_compact(
       ex, s.ids.device(), s.last - s.first,
       [s] GPUPS_FN(std::size_t i) { return *s.life.row(s.first + static_cast<std::uint32_t>(i)) != 0; },

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/sum_gradients.hpp"
 
+#include "kernels/assert.hpp"
 #include "kernels/atomic.hpp"
 #include "kernels/contribution.hpp"
 #include "kernels/launch.hpp"
 #ifndef __CUDACC__
-#include "kernels/sum_gradients_avx512.hpp"
-#include "kernels/sum_gradients_fma.hpp"
+#include "kernels/sum_row.hpp"
 #endif
 
 namespace gpups::kernels {
+
+inline void check([[maybe_unused]] SumGradients const& s) {
+  GPUPS_ASSERT(s.sources.empty() || s.sources.size() == s.order.size());
+  GPUPS_ASSERT(s.coefficients.empty() || s.coefficients.size() == s.order.size());
+  GPUPS_ASSERT(s.sums.rows() >= s.offsets.size() - 1 && s.source_rows.columns() >= s.sums.columns());
+}
 
 GPUPS_FN inline float const* source_row(SumGradients const& s, std::uint32_t entry) {
   return s.source_rows.row(s.sources.empty() ? entry : s.sources[entry]);
@@ -67,6 +73,7 @@ __device__ inline void sum_long_row(SumGradients const& s, double per_grid, std:
 template <Space S>
 void run(Exec<S> ex, SumGradients const& s) {
   if (s.offsets.size() < 2) return;
+  check(s);
   std::size_t const rows = s.offsets.size() - 1;
   double const per_grid = std::ldexp(1.0, -s.grid_log2);
   each_row(ex, rows, [s, per_grid] GPUPS_FN(std::size_t i, NativeLanes lanes) {
@@ -82,10 +89,11 @@ void run(Exec<S> ex, SumGradients const& s) {
 template <Space S>
 void run(Exec<S> ex, SumGradients const& s) {
   if (s.offsets.size() < 2) return;
+  check(s);
   double const per_grid = std::ldexp(1.0, -s.grid_log2);
   each_row(ex, s.offsets.size() - 1, [s, per_grid](std::size_t i, NativeLanes lanes) {
     auto const r = static_cast<std::uint32_t>(i);
-#ifdef GPUPS_FAST_SUMS
+#ifdef GPUPS_DOWNWARD
     std::uint32_t const* const order = s.order.data();
     if (sum_row(s, {order + s.offsets[r], order + s.offsets[r + 1], s.order.end()}, s.sums.row(r))) return;
 #endif

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "kernels/assert.hpp"
 #include "kernels/launch.hpp"
 #ifdef __CUDACC__
 #include <cub/device/device_radix_sort.cuh>
@@ -13,10 +14,15 @@
 
 namespace gpups::kernels {
 
+inline void check([[maybe_unused]] Transpose const& t) {
+  GPUPS_ASSERT(!t.offsets.empty() && t.order.size() >= t.positions.size());
+}
+
 #ifdef __CUDACC__
 // Sorts entry numbers by row; a row starts where its number could be inserted first.
 template <Space S>
 void run(Exec<S> ex, Transpose const& t) {
+  check(t);
   auto const stream = static_cast<cudaStream_t>(ex.stream);
   std::size_t const n = t.positions.size();
   Device const device = t.offsets.device();
@@ -46,6 +52,7 @@ void run(Exec<S> ex, Transpose const& t) {
 // depend on how many there are.
 template <Space S>
 void run(Exec<S> ex, Transpose const& t) {
+  check(t);
   std::size_t const n = t.positions.size(), rows = t.offsets.size() - 1;
   auto const threads = static_cast<std::size_t>(ex.arena->threads());
   std::size_t const shares = std::clamp<std::size_t>(std::min(n / (rows + 1), n / 16384), 1, threads);

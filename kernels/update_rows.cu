@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "kernels/assert.hpp"
 #include "kernels/atomic.hpp"
 #include "kernels/launch.hpp"
 
@@ -27,6 +28,7 @@ GPUPS_FN inline float not_finite(float x) { return x - x == 0 ? 0.0F : 1.0F; }
 
 template <Space S>
 void run(Exec<S> ex, UpdateRows const& u) {
+  GPUPS_ASSERT(u.sums.rows() >= u.ids.size() && u.sums.columns() >= u.dim && u.values.stride >= u.dim);
   double const unit = std::ldexp(u.scale, u.grid_log2);
   each_row(ex, u.ids.size(), [u, unit] GPUPS_FN(std::size_t i, NativeLanes lanes) {
     std::uint32_t const id = u.ids[i];

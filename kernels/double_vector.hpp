@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vectors of doubles that multiply and add with one rounding, downward. GPUPS_DOWNWARD is defined where this machine
+// has the instructions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#if !defined(__CUDACC__) && defined(__AVX512F__) && defined(__AVX512VL__)
+#define GPUPS_DOWNWARD 1
+#include <immintrin.h>
+
+namespace gpups::kernels {
+
+struct DoubleVector {
+  static constexpr std::size_t kLanes = 8;
+  static constexpr int kRegisters = 16;  // accumulators to use at a time
+  using Mask = __mmask8;
+  static Mask first_lanes(std::size_t n) { return static_cast<Mask>(0xFFU >> (kLanes - n)); }
+
+  // Rounding is part of the instruction here.
+  struct Downward {};
+
+  __m512d value;
+  static DoubleVector all(double x) { return {_mm512_set1_pd(x)}; }
+  static DoubleVector load(float const* from, Mask mask) {
+    return {_mm512_maskz_cvtps_pd(0xFF, _mm256_maskz_loadu_ps(mask, from))};
+  }
+  // this += c * x
+  void add_product(DoubleVector c, DoubleVector x) {
+    value = _mm512_fmadd_round_pd(c.value, x.value, value, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+  }
+
+  // Bits of vectors that are looked at together.
+  struct Bits {
+    __m512i value = _mm512_setzero_si512();
+    // this |= a ^ b
+    void note(DoubleVector a, DoubleVector b) {
+      value = _mm512_ternarylogic_epi64(value, _mm512_castpd_si512(a.value), _mm512_castpd_si512(b.value), 0xF6);
+    }
+    bool any(std::uint64_t of) const {
+      return _mm512_test_epi64_mask(value, _mm512_set1_epi64(static_cast<long long>(of))) != 0;
+    }
+  };
+  // The difference of the bits of two vectors, as integers.
+  static void store_difference(DoubleVector a, DoubleVector b, std::int64_t* to, Mask mask) {
+    _mm512_mask_storeu_epi64(to, mask, _mm512_sub_epi64(_mm512_castpd_si512(a.value), _mm512_castpd_si512(b.value)));
+  }
+};
+
+}  // namespace gpups::kernels
+
+#elif !defined(__CUDACC__) && defined(__AVX2__) && defined(__FMA__)
+#define GPUPS_DOWNWARD 1
+#include <immintrin.h>
+
+namespace gpups::kernels {
+
+struct DoubleVector {
+  static constexpr std::size_t kLanes = 4;
+  static constexpr int kRegisters = 8;
+  using Mask = __m128i;
+  static Mask first_lanes(std::size_t n) {
+    return _mm_cmpgt_epi32(_mm_set1_epi32(static_cast<int>(n)), _mm_setr_epi32(0, 1, 2, 3));
+  }
+
+  // The thread rounds downward while this lives. REQUIRES: arithmetic in functions that are not inlined.
+  struct Downward {
+    unsigned const before = _MM_GET_ROUNDING_MODE();
+    Downward() { _MM_SET_ROUNDING_MODE(_MM_ROUND_DOWN); }
+    ~Downward() { _MM_SET_ROUNDING_MODE(before); }
+  };
+
+  __m256d value;
+  static DoubleVector all(double x) { return {_mm256_set1_pd(x)}; }
+  static DoubleVector load(float const* from, Mask mask) { return {_mm256_cvtps_pd(_mm_maskload_ps(from, mask))}; }
+  void add_product(DoubleVector c, DoubleVector x) { value = _mm256_fmadd_pd(c.value, x.value, value); }
+
+  struct Bits {
+    __m256d value = _mm256_setzero_pd();
+    void note(DoubleVector a, DoubleVector b) { value = _mm256_or_pd(value, _mm256_xor_pd(a.value, b.value)); }
+    bool any(std::uint64_t of) const {
+      __m256i const mask = _mm256_set1_epi64x(static_cast<long long>(of));
+      return _mm256_testz_si256(_mm256_castpd_si256(value), mask) == 0;
+    }
+  };
+  static void store_difference(DoubleVector a, DoubleVector b, std::int64_t* to, Mask mask) {
+    _mm256_maskstore_epi64(reinterpret_cast<long long*>(to), _mm256_cvtepi32_epi64(mask),
+                           _mm256_sub_epi64(_mm256_castpd_si256(a.value), _mm256_castpd_si256(b.value)));
+  }
+};
+
+}  // namespace gpups::kernels
+#endif
