@@ -48,6 +48,7 @@ void own_negatives(benchmark::State& state) {
 BENCHMARK(own_negatives)
     ->ArgNames({"samples", "softmax", "l2", "threads"})
     ->ArgsProduct({{4096}, {0, 1}, {0}, {1, 2}})
+    ->Args({4096, 0, 1, 1})
     ->Args({4096, 0, 1, 2})
     ->Args({1024, 0, 0, 2})
     ->Args({16384, 0, 0, 2})

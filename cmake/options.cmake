@@ -21,7 +21,8 @@ add_library(gpups_flags INTERFACE)
 add_library(gpups::flags ALIAS gpups_flags)
 target_compile_options(gpups_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wno-unknown-pragmas -Wno-missing-field-initializers>
-  $<$<COMPILE_LANGUAGE:CXX>:-fno-math-errno -fno-trapping-math>)
+  $<$<COMPILE_LANGUAGE:CXX>:-fno-math-errno -fno-trapping-math>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wno-psabi>)  # vectors wider than the machine's are passed between our own functions only
 if(GPUPS_HOST_ARCH)
   target_compile_options(gpups_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=${GPUPS_HOST_ARCH}>)
 endif()

@@ -31,8 +31,8 @@ RankingMetrics wait_evaluate_run(SavedRun const& run, Group const& group, std::s
   GPUPS_REQUIRE(!triples.empty(), "the data has no {} split (there is nothing to rank): choose another with --split",
                 split);
   Session session = open_session(config, run.data, group, run.saved.cursor.schedule_steps);
-  wait_require_agreement(session.store, config, run.saved.cursor.data_digest);
   session.store.restore(run.checkpoint());
+  wait_require_agreement(session.store, config, run.saved.cursor.data_digest);
   Stream stream = session.store.make_stream();
   Evaluator const evaluator(run.data, *session.model,
                             {static_cast<std::size_t>(config.eval.samples_max), config.eval.hits});

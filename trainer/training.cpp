@@ -57,19 +57,20 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
   patience_over_ = config_.train.patience > 0 && cursor_.validations_since_best >= config_.train.patience;
 
   session_.emplace(open_session(config_, data_, group, cursor_.schedule_steps));
-  wait_require_agreement(store(), config_, data_digest_);
   for (std::string const& notice : data_.notices) progress_.say(notice);
   progress_.say(fmt::format("{} entities, {} relations; {} triples to learn from, {} for validation, {} for the test",
                             data_.entities.size(), data_.relations.size(), data_.train.size(), data_.valid.size(),
                             data_.test.size()));
-  progress_.say(fmt::format("{} ranks on {}, {} steps of {} triples", store().ranks(),
+  progress_.say(fmt::format("{} on {}, {} steps of {} triples",
+                            store().ranks() == 1 ? "1 rank" : fmt::format("{} ranks", store().ranks()),
                             to_string(store().options().device), end_, config_.train.batch));
   for (MemoryLine const& line : store().memory_plan()) {
     progress_.say(fmt::format("memory: {:>10}  {}", short_bytes(line.bytes), line.what));
   }
   if (folder_) folder_->write_config(resolved(config_));
+  if (exists) store().restore(checkpoint_);  // before the ranks talk to each other
+  wait_require_agreement(store(), config_, data_digest_);
   if (!exists) return;
-  store().restore(checkpoint_);
   GPUPS_REQUIRE(number(store().clock()) == cursor_.clock,
                 "the checkpoint in {} is of step {}, and its cursor says {} (they must be of one time): use another",
                 checkpoint_.string(), number(store().clock()), cursor_.clock);

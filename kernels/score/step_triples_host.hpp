@@ -69,7 +69,7 @@ class HostTripleStep {
 
  private:
   void prefetch_row(float const* row) const {
-    for (std::size_t k = 0; k < stride_; k += kVector) __builtin_prefetch(row + k);
+    for (std::size_t k = 0; k < stride_; k += kVector) __builtin_prefetch(row + k, 0, 2);
   }
 
   // R dot products of one query, as vectors of partial sums.
@@ -216,7 +216,7 @@ void step_triples_on_host(HostExec ex, StepTriples const& g) {
     HostTripleStep<N> const step(g);
     std::size_t const first = block * kBlockRows, last = std::min(first + kBlockRows, n);
     for (std::size_t i = first; i < last; ++i) {
-      if (i + 1 < last) step.prefetch(i + 1);
+      if (i + 2 < last) step.prefetch(i + 2);
       step(i);
     }
   });

@@ -35,10 +35,12 @@ GPUPS_FN inline RowGradients<N> row_gradients(N s, N r, N o, N q, N d_object, N 
 // Factor of x in the gradient of l2 |x|^2 + n3 |x|^3.
 template <class T>
 GPUPS_FN inline T regulariser_slope(Regulariser g, T squared) {
+  if (g.n3 == 0.0F) return T{} + 2.0F * g.l2;
   return 2.0F * g.l2 + (3.0F * g.n3) * square_root(squared);
 }
 template <class T>
 GPUPS_FN inline T regulariser_loss(Regulariser g, T squared) {
+  if (g.n3 == 0.0F) return squared * g.l2;
   return squared * (g.l2 + g.n3 * square_root(squared));
 }
 template <class N>

@@ -22,7 +22,6 @@ GPUPS_FN inline void store(float* to, T value) {
 GPUPS_FN inline float square_root(float x) { return sqrtf(x); }
 
 #ifndef __CUDACC__
-#pragma GCC diagnostic ignored "-Wpsabi"  // all functions here are inlined
 
 inline constexpr std::size_t kVector = 16;
 using Vector = float __attribute__((vector_size(64)));
