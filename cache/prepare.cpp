@@ -26,12 +26,6 @@ void check(TableBatch const& batch, Device device, std::size_t table_count) {
   GPUPS_REQUIRE(entries < std::numeric_limits<std::int32_t>::max(),
                 "a batch has {} entries in table {} (entries are numbered with 31 bits): use smaller batches", entries,
                 number(batch.table));
-  GPUPS_REQUIRE(batch.sources.empty() || batch.sources.size() == entries,
-                "a batch has {} keys and {} sources in table {} (each entry has one of both): give as many", entries,
-                batch.sources.size(), number(batch.table));
-  GPUPS_REQUIRE(batch.sources.empty() || batch.offsets.empty(),
-                "a batch has sources and offsets in table {} (offsets say what the sources are): give one of them",
-                number(batch.table));
   GPUPS_REQUIRE(entries == 0 || batch.keys.device() == device,
                 "a batch's keys are on {} and the stream is on {} (they are read there): copy them first",
                 to_string(batch.keys.device()), to_string(device));
@@ -69,11 +63,10 @@ PreparedPart make_part(Stream& stream, TableBatch const& batch, int ranks) {
   part.offsets = Array<std::uint32_t>(device, part.rows + 1);
   part.order = Array<std::uint32_t>(device, part.entries);
   kernels::wait_transpose(stream, {.positions = part.positions, .offsets = part.offsets, .order = part.order});
-  if (!batch.sources.empty()) part.sources = copy_of(stream, batch.sources);
   if (!batch.offsets.empty()) {
     part.bags = copy_of(stream, batch.offsets);
-    part.sources = Array<std::uint32_t>(device, part.entries);
-    kernels::bag_sources(stream, {.offsets = part.bags, .sources = part.sources});
+    part.bag_of = Array<std::uint32_t>(device, part.entries);
+    kernels::bag_sources(stream, {.offsets = part.bags, .sources = part.bag_of});
   }
   stream.wait();
   return part;

@@ -20,8 +20,8 @@ struct PreparedPart {
   Array<std::uint32_t> positions;     // (entries) row of an entry
   Array<std::uint32_t> offsets;       // (rows + 1) into `order`
   Array<std::uint32_t> order;         // (entries) entries by row
-  Array<std::uint32_t> sources;       // (entries), or empty: entry i has source i
-  Array<std::uint32_t> bags;          // (bags + 1), for pooled parts only
+  Array<std::uint32_t> bags;          // (bags + 1), for pooled parts only, and
+  Array<std::uint32_t> bag_of;        // (entries), likewise
 
   // Made when the batch is announced, by the thread that turns the round.
   Array<std::uint32_t> ids;  // row numbers in this rank's shard of the keys that it owns

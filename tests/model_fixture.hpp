@@ -124,7 +124,7 @@ inline Step run_step(ModelOptions const& options, Vocabulary const& vocabulary, 
 // The gradient of each key: the sum over its entries of coefficient * source.
 inline Rows summed(Step const& step, std::size_t part, std::size_t dim) {
   Rows sums;
-  auto const tables = step.gradients.tables();
+  auto const tables = step.gradients.tables(step.work);
   auto const& entries = step.work.parts[part];
   for (std::size_t i = 0; i < entries.keys.size(); ++i) {
     Row& sum = sums.try_emplace(number(entries.keys[i]), Row(dim)).first->second;

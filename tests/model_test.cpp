@@ -78,7 +78,7 @@ TEST_P(Models, LossAndGradientsAreThoseOfTheDefinition) {
 // Bits of the sources, coefficients and entries of the triples of microbatch m, in an order of their own.
 std::vector<std::uint64_t> bits_of(Step const& step, std::size_t m, ModelOptions const& options) {
   std::vector<std::uint64_t> bits;
-  auto const tables = step.gradients.tables();
+  auto const tables = step.gradients.tables(step.work);
   auto const entry = [&](std::size_t part, std::size_t i) {
     bits.push_back(number(step.work.parts[part].keys[i]));
     if (!tables[part].coefficients.empty()) bits.push_back(std::bit_cast<std::uint32_t>(tables[part].coefficients[i]));
@@ -119,7 +119,7 @@ TEST_P(Models, PaddingOfSourcesIsZero) {
   ModelOptions const& options = GetParam();
   Step const step =
       run_step(options, make_vocabulary(kEntities, kRelations), make_batch(5, 1, kEntities, kRelations), 1);
-  auto const tables = step.gradients.tables();
+  auto const tables = step.gradients.tables(step.work);
   for (std::size_t part = 0; part < 2; ++part) {
     for (std::uint32_t source : step.work.parts[part].sources.view()) {
       for (std::size_t k = options.dim; k < tables[part].sources.stride(); ++k) {

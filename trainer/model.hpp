@@ -54,7 +54,8 @@ struct Gradients {
   std::vector<std::size_t> entries;        // of each part that has coefficients; 0: they are all 1
   Array<std::int64_t> losses;              // of each sample
   Array<float> scratch;
-  std::vector<TableGradients> tables() const;
+  // Refers to what is here and in `work`, whose gradients these are.
+  std::vector<TableGradients> tables(Work const& work) const;
 };
 
 class Model {

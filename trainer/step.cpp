@@ -29,7 +29,7 @@ std::int64_t Stepper::run(Step const& step, std::uint32_t signal) {
     }
     {
       NvtxRange const part("push");
-      store_.push(stream_, step.prepared, gradients_.tables());
+      store_.push(stream_, step.prepared, gradients_.tables(step.work));
     }
   }
   NvtxRange const part("advance_clock");

@@ -53,8 +53,7 @@ struct Step {
   Prepared prepared;
 };
 
-// Lists the rows that a step will use. A batch is a sparse matrix: rating i is entry i of both tables, and contributes
-// source i times its error to the gradient of its row.
+// Lists the rows that a step will use: rating i is entry i of both tables.
 Step prepare(Store& store, Stream& stream, Clock clock, std::span<Rating const> ratings) {
   auto const [users, items] = keys_of(ratings);
   return {ratings, store.prepare(stream, clock, std::vector<TableBatch>{{kUserTable, users}, {kItemTable, items}},
@@ -68,18 +67,15 @@ void train_step(Store& store, Stream& stream, Step const& step) {
   Matrix<float> users(Device::host(), batch.rows(0), kDim), items(Device::host(), batch.rows(1), kDim);
   store.pull(stream, batch, std::vector<MatrixView<float>>{users, items});
 
-  // d(error^2 / 2) / d(user) = error * item, and the other way round.
-  std::size_t const n = step.ratings.size();
-  std::vector<float> errors(n);
-  Matrix<float> for_users(Device::host(), n, kDim), for_items(Device::host(), n, kDim);
-  for (std::size_t i = 0; i < n; ++i) {
-    float const* const user = users.row(batch.positions(0)[i]).data();
-    float const* const item = items.row(batch.positions(1)[i]).data();
-    errors[i] = dot(user, item) - step.ratings[i].value;
-    std::copy_n(item, kDim, for_users.row(i).data());
-    std::copy_n(user, kDim, for_items.row(i).data());
+  // d(error^2 / 2) / d(user) = error * item, and the other way round: the sources of one table's gradients are the rows
+  // of the other, named by their positions.
+  std::vector<float> errors(step.ratings.size());
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    auto const user = users.row(batch.positions(0)[i]), item = items.row(batch.positions(1)[i]);
+    errors[i] = dot(user.data(), item.data()) - step.ratings[i].value;
   }
-  store.push(stream, batch, std::vector<TableGradients>{{for_users, errors}, {for_items, errors}});
+  store.push(stream, batch,
+             std::vector<TableGradients>{{items, batch.positions(1), errors}, {users, batch.positions(0), errors}});
   store.advance_clock();
 }
 

@@ -42,15 +42,13 @@ struct StoreOptions {
   double peer_timeout_s = 300;  // how long a rank may stay silent while it is awaited
 };
 
-// One table's part of a batch: a sparse matrix with an entry for each use of a row. Entry i says that source
-// `sources[i]` contributes to the gradient of row `keys[i]`, times a coefficient given in `push`. Arrays are on the
-// device of the store and may go once `prepare` has returned.
+// One table's part of a batch: an entry for each use of a row. Arrays are on the device of the store and may go once
+// `prepare` has returned.
 struct TableBatch {
   TableId table{};
-  View<Key const> keys{};               // (entries); a key may occur any number of times
-  View<std::uint32_t const> sources{};  // (entries); empty: entry i has source i
-  // For pooled look-ups, instead of `sources`: bag b is made of the entries offsets[b] .. offsets[b+1]-1, and b is
-  // their source. (bags + 1), non-decreasing, from 0 to entries.
+  View<Key const> keys{};  // (entries); a key may occur any number of times
+  // For pooled look-ups: bag b is made of the entries offsets[b] .. offsets[b+1]-1. (bags + 1), non-decreasing, from 0
+  // to entries.
   View<std::uint32_t const> offsets{};
 };
 
@@ -79,10 +77,13 @@ class Prepared {
   std::shared_ptr<Impl> impl_;
 };
 
-// One table's gradients: the gradient of a key is the sum over its entries of coefficient * sources.row(source).
+// One table's gradients as a sparse matrix: the gradient of a key is the sum, over its entries e, of coefficients[e] *
+// sources.row(numbers[e]). So a row that many entries use with different weights is given once: the other factor in a
+// factorization, the query of negative samples, a bag's gradient.
 struct TableGradients {
-  MatrixView<float const> sources{};  // (number of sources, dim)
-  View<float const> coefficients{};   // (entries); empty: all 1
+  MatrixView<float const> sources{};    // (number of sources, dim)
+  View<std::uint32_t const> numbers{};  // (entries); empty: entry e has source e, or its bag where there are bags
+  View<float const> coefficients{};     // (entries); empty: all 1
 };
 
 enum class Pooling { kSum, kMean };
@@ -157,9 +158,9 @@ class Store {
   // Sums over the ranks; the sum of integers has no order. Collective.
   void wait_sum(std::span<std::int64_t> values);
 
-  // Reads rows wherever they are, with every step before clock(); inserts, counts and moves nothing. A key without a row
-  // gives its initial value and found[i] = 0. out is (keys, dim); arrays on the store's device. `found` may be empty.
-  // Waits. Not collective, but every other rank must keep its store until all are done: end with wait_barrier().
+  // Reads rows wherever they are, with every step before clock(); inserts, counts and moves nothing. A key without a
+  // row gives its initial value and found[i] = 0. out is (keys, dim); arrays on the store's device. `found` may be
+  // empty. Waits. Not collective, but every other rank must keep its store until all are done: end with wait_barrier().
   void lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out, View<std::uint8_t> found);
 
   // Sets values, wherever the rows are or will be; new rows get initial optimizer state. Keys must be distinct.

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ranks do between steps: collectives, reading and setting rows, hashes, checkpoints.
+#include <algorithm>
+
+#include "cache/manifest.hpp"
+#include "cache/saving.hpp"
+#include "cache/store_impl.hpp"
+#include "kernels/check.hpp"
+#include "kernels/hash.hpp"
+#include "kernels/permute_rows.hpp"
+#include "kernels/unique_keys.hpp"
+
+namespace gpups {
+namespace {
+
+constexpr std::uint32_t kScanRows = 16384;  // in one call of scan's visitor
+
+}  // namespace
+
+std::vector<std::string> Store::wait_gather(std::string const& mine) { return impl_->engine().wait_gather(mine); }
+void Store::wait_barrier() { wait_gather({}); }
+
+void Store::wait_sum(std::span<std::int64_t> values) {
+  std::string const mine(reinterpret_cast<char const*>(values.data()), values.size_bytes());
+  auto const all = wait_gather(mine);
+  std::vector<std::uint64_t> sums(values.size(), 0);
+  for (auto const& piece : all) {
+    GPUPS_REQUIRE(piece.size() == mine.size(),
+                  "ranks sum {} and {} values (each must bring as many): call wait_sum with "
+                  "the same number everywhere",
+                  piece.size() / 8, mine.size() / 8);
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      std::uint64_t value = 0;
+      std::copy_n(piece.data() + i * sizeof value, sizeof value, reinterpret_cast<char*>(&value));
+      sums[i] += value;  // unsigned: wraps where the sum does
+    }
+  }
+  for (std::size_t i = 0; i < sums.size(); ++i) values[i] = static_cast<std::int64_t>(sums[i]);
+}
+
+namespace {
+
+// Distinct keys by owner, and the place of each given key among them.
+std::shared_ptr<cache::RowRequest> make_request(Stream& stream, TableId table, View<Key const> keys, int ranks,
+                                                std::size_t dim, Array<std::uint32_t>& positions) {
+  auto request = std::make_shared<cache::RowRequest>();
+  request->table = table;
+  request->owners.resize(static_cast<std::size_t>(ranks) + 1);
+  request->keys = Array<Key>(stream.device(), keys.size());
+  positions = Array<std::uint32_t>(stream.device(), keys.size());
+  kernels::wait_unique_keys(stream, {.keys = keys,
+                                     .homes = static_cast<std::uint32_t>(ranks),
+                                     .unique = request->keys,
+                                     .positions = positions,
+                                     .home_offsets = request->owners});
+  request->values = Matrix<float>(stream.device(), request->owners.back(), dim);
+  return request;
+}
+
+}  // namespace
+
+void Store::lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out,
+                   View<std::uint8_t> found) {
+  auto& engine = impl_->engine();
+  wait_flush();
+  auto const dim = impl_->shard(table).dim();
+  GPUPS_REQUIRE(
+      out.rows() >= keys.size() && out.columns() == dim && (found.empty() || found.size() >= keys.size()),
+      "lookup was given room for ({}, {}) values and {} marks for {} keys of dim {}: give as much as there are "
+      "keys",
+      out.rows(), out.columns(), found.size(), keys.size(), dim);
+  Array<std::uint32_t> positions;
+  auto const request = make_request(stream, table, keys, ranks(), dim, positions);
+  request->kind = cache::RowRequest::Kind::kLookup;
+  request->found = Array<std::uint8_t>(stream.device(), request->values.rows());
+  engine.wait_rows(request);
+  kernels::take_rows(
+      stream,
+      {.from = request->values, .positions = positions, .to = out, .flags_from = request->found, .flags_to = found});
+  stream.wait();
+}
+
+void Store::assign(Stream& stream, TableId table, View<Key const> keys, MatrixView<float const> values) {
+  auto& engine = impl_->engine();
+  wait_flush();
+  auto const& options = impl_->shard(table).options();
+  GPUPS_REQUIRE(values.rows() >= keys.size() && (keys.empty() || values.columns() == options.dim),
+                "assign was given ({}, {}) values for {} keys of dim {} (each key gets a row): give as many",
+                values.rows(), values.columns(), keys.size(), options.dim);
+  Array<std::uint32_t> positions;
+  auto const request = make_request(stream, table, keys, ranks(), options.dim, positions);
+  GPUPS_REQUIRE(request->values.rows() == keys.size(),
+                "assign was given {} keys of which {} are distinct (a row has one "
+                "value): give each key once",
+                keys.size(), request->values.rows());
+  request->kind = cache::RowRequest::Kind::kAssign;
+  kernels::put_rows(stream, {.from = values, .positions = positions, .to = request->values});
+  stream.wait();
+  engine.wait_rows(request);
+  wait_barrier();
+}
+
+void Store::scan(Stream& stream, TableId table,
+                 std::function<void(View<Key const>, MatrixView<float const>)> const& visit) {
+  auto& engine = impl_->engine();
+  wait_flush();
+  auto& shard = impl_->shard(table);
+  std::size_t rows = 0;
+  engine.wait_run([&](Stream&) { rows = shard.rows_reserved(); });
+  for (std::size_t first = 0; first < rows; first += kScanRows) {
+    cache::TableShard::Piece piece;
+    engine.wait_run([&](Stream& own) {
+      piece = shard.wait_read(own, static_cast<std::uint32_t>(first),
+                              static_cast<std::uint32_t>(std::min<std::size_t>(first + kScanRows, rows)), false);
+    });
+    if (piece.rows() > 0) visit(piece.keys, piece.values);
+    stream.wait();
+  }
+}
+
+std::size_t Store::size(TableId table) {
+  auto& engine = impl_->engine();
+  wait_flush();
+  auto const& shard = impl_->shard(table);
+  std::int64_t rows = 0;
+  engine.wait_run([&](Stream& own) { rows = static_cast<std::int64_t>(shard.wait_digest(own).rows); });
+  wait_sum({&rows, 1});
+  return static_cast<std::size_t>(rows);
+}
+
+std::uint64_t Store::table_hash() {
+  auto& engine = impl_->engine();
+  wait_flush();
+  std::int64_t sums[2] = {0, 0};
+  engine.wait_run([&](Stream& own) {
+    for (auto const& table : engine.tables()) {
+      auto const digest = table->wait_digest(own);
+      sums[0] = static_cast<std::int64_t>(static_cast<std::uint64_t>(sums[0]) + digest.hash);
+      sums[1] += static_cast<std::int64_t>(digest.rows);
+    }
+  });
+  wait_sum(sums);
+  return kernels::mix(static_cast<std::uint64_t>(sums[0]) ^ kernels::mix(static_cast<std::uint64_t>(sums[1])));
+}
+
+void Store::save(std::filesystem::path const& folder, std::span<Blob const> blobs) {
+  auto& engine = impl_->engine();
+  wait_flush();
+  cache::wait_save(engine, folder, blobs, clock(), impl_->options_.seed);
+}
+
+std::vector<Blob> Store::restore(std::filesystem::path const& folder) {
+  {
+    std::lock_guard lock(impl_->mutex_);
+    GPUPS_REQUIRE(!impl_->engine_.started(),
+                  "restore was called on a store in use (rows would be mixed): restore first");
+    // Where a checkpoint continues is known before the protocol starts; what is wrong with it is agreed upon after.
+    std::error_code error;
+    if (std::filesystem::is_regular_file(folder / "manifest.json", error)) {
+      try {
+        impl_->clock_ = cache::read_manifest(folder).clock;
+      } catch (Error const&) {  // wait_restore says it again, on all ranks
+      }
+    }
+  }
+  return cache::wait_restore(impl_->engine(), folder, impl_->options_.seed);
+}
+
+}  // namespace gpups

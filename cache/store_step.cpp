@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// A step, as the training thread sees it.
+#include <chrono>
+
+#include "cache/prepare.hpp"
+#include "cache/store_impl.hpp"
+#include "kernels/check.hpp"
+#include "kernels/gather_pooled.hpp"
+#include "kernels/sum_gradients.hpp"
+
+namespace gpups {
+namespace {
+
+constexpr std::size_t kPartsMax = 4096;  // of a batch: parts are numbered with 12 bits on the wire
+
+}  // namespace
+
+Prepared Store::prepare(Stream& stream, Clock clock, std::span<TableBatch const> tables, std::size_t samples) {
+  auto& engine = impl_->engine();
+  GPUPS_REQUIRE(tables.size() <= kPartsMax, "a batch has {} parts (the most is {}): put tables together", tables.size(),
+                kPartsMax);
+  auto batch = cache::wait_prepare(stream, clock, tables, samples, ranks(), engine.tables().size());
+  {
+    std::lock_guard lock(impl_->mutex_);
+    GPUPS_REQUIRE(clock >= impl_->clock_,
+                  "a batch is prepared for step {} (step {} is next: it would never be read): "
+                  "prepare batches in advance",
+                  number(clock), number(impl_->clock_));
+    GPUPS_REQUIRE(impl_->prepared_.insert(clock).second,
+                  "a second batch is prepared for step {} (a step reads one): put "
+                  "both in one batch",
+                  number(clock));
+    for (auto const& part : batch->parts) {
+      impl_->entries_ += part.entries;
+      impl_->distinct_keys_ += part.rows;
+      impl_->remote_keys_ += part.rows - part.owned_by(rank());
+    }
+  }
+  engine.announce(batch);
+  return Prepared(std::move(batch));
+}
+
+void Store::wait_ready(Prepared const& batch) {
+  GPUPS_REQUIRE(batch.clock() == clock(),
+                "a batch of step {} is waited for at step {} (rows are read at their own "
+                "step): call advance_clock between steps",
+                number(batch.clock()), number(clock()));
+  auto const begin = std::chrono::steady_clock::now();
+  auto& engine = impl_->engine();
+  engine.wait([&] { return batch.impl()->ready.load(); });
+  std::chrono::duration<double> const waited = std::chrono::steady_clock::now() - begin;
+  {
+    std::lock_guard lock(impl_->mutex_);
+    impl_->wait_seconds_ += waited.count();
+  }
+  engine.throw_if_refused();
+}
+
+void Store::pull(Stream& stream, Prepared const& batch, std::span<MatrixView<float> const> rows) {
+  GPUPS_REQUIRE(rows.size() == batch.parts(),
+                "pull was given {} matrices for a batch of {} parts (each part has its "
+                "own): give one for each",
+                rows.size(), batch.parts());
+  GPUPS_ASSERT(batch.impl()->ready);
+  stream.after(batch.impl()->ready_event);
+  for (std::size_t p = 0; p < rows.size(); ++p) {
+    auto const& part = batch.impl()->parts[p];
+    auto const& shard = impl_->shard(part.table);
+    GPUPS_REQUIRE(
+        rows[p].rows() >= part.rows && rows[p].columns() == shard.dim() && rows[p].stride() == row_stride(shard.dim()),
+        "pull was given a ({}, {}) matrix for {} rows of dim {} (rows are copied whole, padding included): use "
+        "gpups::Matrix of at least that size",
+        rows[p].rows(), rows[p].columns(), part.rows, shard.dim());
+    std::size_t const first = part.owners[number(rank())], own = part.owned_by(rank());
+    shard.gather(stream, part.ids, rows[p].slice(first, own));
+    copy<float>(stream, rows[p].slice(0, first).flat(), part.values.view().slice(0, first).flat());
+    std::size_t const rest = part.rows - first - own;
+    copy<float>(stream, rows[p].slice(first + own, rest).flat(), part.values.view().slice(first, rest).flat());
+  }
+}
+
+void Store::pull_pooled(Stream& stream, Prepared const& batch, std::size_t part, Pooling pooling,
+                        MatrixView<float> out) {
+  auto const& pooled = batch.impl()->parts.at(part);
+  GPUPS_REQUIRE(!pooled.bags.empty(),
+                "part {} was prepared without offsets (they say what the bags are): prepare it "
+                "with TableBatch::offsets",
+                part);
+  GPUPS_REQUIRE(out.rows() + 1 >= pooled.bags.size() && out.columns() == impl_->shard(pooled.table).dim(),
+                "pull_pooled was given a ({}, {}) matrix for {} bags of dim {}: use one of that size", out.rows(),
+                out.columns(), pooled.bags.size() - 1, impl_->shard(pooled.table).dim());
+  auto& rows = batch.impl()->parts[part].pulled;
+  if (rows.rows() == 0 && pooled.rows > 0) {
+    rows = Matrix<float>(stream.device(), pooled.rows, out.columns());
+    std::vector<MatrixView<float>> all;
+    for (auto& each : batch.impl()->parts) {
+      if (each.pulled.rows() < each.rows) {
+        each.pulled = Matrix<float>(stream.device(), each.rows, impl_->shard(each.table).dim());
+      }
+      all.push_back(each.pulled);
+    }
+    pull(stream, batch, all);
+  }
+  kernels::gather_pooled(stream, {.rows = rows,
+                                  .positions = pooled.positions,
+                                  .offsets = pooled.bags,
+                                  .mean = pooling == Pooling::kMean,
+                                  .out = out});
+}
+
+void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients const> gradients) {
+  auto& impl = *batch.impl();
+  GPUPS_REQUIRE(batch.clock() == clock(),
+                "a batch of step {} is pushed at step {} (gradients belong to their own "
+                "step): call advance_clock between steps",
+                number(batch.clock()), number(clock()));
+  GPUPS_REQUIRE(!impl.pushed, "the batch of step {} is pushed twice (each update is applied once): sum before pushing",
+                number(batch.clock()));
+  GPUPS_REQUIRE(gradients.size() == batch.parts(),
+                "push was given gradients of {} parts for a batch of {} (each part "
+                "has its own): give one for each",
+                gradients.size(), batch.parts());
+  for (std::size_t p = 0; p < gradients.size(); ++p) {
+    auto& part = impl.parts[p];
+    auto const& [sources, numbers, coefficients] = gradients[p];
+    auto const& options = impl_->shard(part.table).options();
+    GPUPS_REQUIRE(part.entries == 0 || sources.columns() == options.dim,
+                  "the sources of table '{}' have {} columns (its rows have {}): give gradients of the row's width",
+                  options.name, sources.columns(), options.dim);
+    GPUPS_REQUIRE(
+        coefficients.empty() || coefficients.size() >= part.entries,
+        "push was given {} coefficients for {} entries of table '{}' (each entry has one): give as many, or none",
+        coefficients.size(), part.entries, options.name);
+    GPUPS_REQUIRE(
+        numbers.empty() || numbers.size() >= part.entries,
+        "push was given {} source numbers for {} entries of table '{}' (each entry has one): give as many, or "
+        "none",
+        numbers.size(), part.entries, options.name);
+    std::size_t const least = !part.bags.empty() ? part.bags.size() - 1 : part.entries;
+    GPUPS_REQUIRE(
+        !numbers.empty() || sources.rows() >= least,
+        "push was given {} sources for {} entries or bags of table '{}' (each has its own where numbers are not "
+        "given): give as many",
+        sources.rows(), least, options.name);
+    part.sums = Matrix<std::int64_t>(stream.device(), part.rows, options.dim);
+    part.fault = Array<std::uint32_t>(stream.device(), 1);
+    memory::fill_bytes(stream, part.fault.data(), 0xFF, part.fault.bytes());
+    kernels::sum_gradients(stream, {.offsets = part.offsets,
+                                    .order = part.order,
+                                    .sources = numbers.empty() ? part.bag_of.view() : numbers,
+                                    .source_rows = sources,
+                                    .coefficients = coefficients,
+                                    .grid_log2 = options.grid_log2,
+                                    .sums = part.sums,
+                                    .fault = part.fault});
+  }
+  impl.push_event = stream.record();
+  impl.pushed = true;
+  impl_->pushed_ = batch.impl();
+}
+
+void Store::advance_clock(std::uint32_t signal) {
+  auto& engine = impl_->engine();
+  cache::BatchPtr batch;
+  {
+    std::lock_guard lock(impl_->mutex_);
+    batch.swap(impl_->pushed_);
+    impl_->prepared_.erase(impl_->clock_);
+    impl_->clock_ = impl_->clock_ + 1;
+  }
+  engine.end_step(std::move(batch), signal);
+}
+
+void Store::wait_flush() {
+  auto const begin = std::chrono::steady_clock::now();
+  auto& engine = impl_->engine();
+  engine.wait([&] { return engine.complete() >= clock(); });
+  std::chrono::duration<double> const waited = std::chrono::steady_clock::now() - begin;
+  {
+    std::lock_guard lock(impl_->mutex_);
+    impl_->wait_seconds_ += waited.count();
+  }
+  engine.throw_if_refused();
+}
+
+std::uint32_t Store::signals() const { return impl_->engine_.signals(); }
+
+}  // namespace gpups
