@@ -11,23 +11,26 @@ constexpr CaseSize kSizes[] = {{0, 3}, {1, 1}, {5, 3}, {130, 100}, {1000, 17}, {
 
 class Kernels : public testing::TestWithParam<KernelCase> {};
 
-std::string bits(KernelCase const& kernel, Device device, int threads, CaseSize size, std::uint64_t seed) {
+// The bits of the result, which is compared with the oracle's if `check`.
+std::string bits(KernelCase const& kernel, Device device, int threads, CaseSize size, std::uint64_t seed, bool check) {
   Stream stream(device, threads);
   Problem const problem = kernel.make(stream, size, seed);
   problem.run(stream);
   stream.wait();
   std::string result = problem.bits(stream);
-  EXPECT_EQ(problem.wrong(stream), "") << to_string(device) << ", n = " << size.n << ", dim = " << size.dim
-                                       << ", seed = " << seed << ", threads = " << threads;
+  if (check) {
+    EXPECT_EQ(problem.wrong(stream), "") << to_string(device) << ", n = " << size.n << ", dim = " << size.dim
+                                         << ", seed = " << seed << ", threads = " << threads;
+  }
   return result;
 }
 
 TEST_P(Kernels, AgreesWithTheOracle) {
   for (CaseSize const size : kSizes) {
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
-      auto const one = bits(GetParam(), Device::host(), 1, size, seed);
-      EXPECT_EQ(one == bits(GetParam(), Device::host(), 2, size, seed), true) << "two threads, n = " << size.n;
-      EXPECT_EQ(one == bits(GetParam(), Device::host(), 3, size, seed), true) << "three threads, n = " << size.n;
+      auto const one = bits(GetParam(), Device::host(), 1, size, seed, true);
+      EXPECT_EQ(one == bits(GetParam(), Device::host(), 2, size, seed, false), true) << "two threads, n = " << size.n;
+      EXPECT_EQ(one == bits(GetParam(), Device::host(), 3, size, seed, false), true) << "three threads, n = " << size.n;
     }
   }
 }
@@ -36,8 +39,8 @@ TEST_P(Kernels, AgreesWithTheOracleOnCuda) {
   if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
   for (CaseSize const size : kSizes) {
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
-      auto const once = bits(GetParam(), Device::cuda(0), 0, size, seed);
-      EXPECT_EQ(once == bits(GetParam(), Device::cuda(0), 0, size, seed), true) << "again, n = " << size.n;
+      auto const once = bits(GetParam(), Device::cuda(0), 0, size, seed, true);
+      EXPECT_EQ(once == bits(GetParam(), Device::cuda(0), 0, size, seed, false), true) << "again, n = " << size.n;
     }
   }
 }

@@ -79,6 +79,7 @@ TEST(StopSignals, AreRememberedWhileTheObjectLives) {
     std::raise(signal);
     EXPECT_TRUE(StopSignals::came());
   }
+  EXPECT_FALSE(StopSignals::came());
   struct sigaction now {};
   sigaction(SIGTERM, nullptr, &now);
   EXPECT_EQ(now.sa_handler, SIG_DFL);

@@ -29,6 +29,7 @@ StopSignals::StopSignals() {
 
 StopSignals::~StopSignals() {
   for (int i = 0; i < 3; ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  stop_came = false;
 }
 
 bool StopSignals::came() { return stop_came; }

@@ -14,7 +14,7 @@ class StopSignals {
   StopSignals(StopSignals const&) = delete;
   StopSignals& operator=(StopSignals const&) = delete;
 
-  // Any thread.
+  // Whether one came in the life of the object. Any thread.
   static bool came();
 
  private:

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs of the trainer on a small graph, by their settings.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "gpups/gpups.hpp"
+#include "tests/made_up_graph.hpp"
+#include "tests/temporary_folder.hpp"
+#include "trainer/reader.hpp"
+#include "trainer/train.hpp"
+
+namespace gpups::trainer {
+
+class TrainTest : public testing::Test {
+ protected:
+  using Settings = std::vector<std::string>;
+
+  TrainTest() { test::write_made_up_graph(folder_); }
+
+  Config config(Settings settings) const {
+    for (char const* base : {"model.dim=16", "model.negatives=4", "train.batch=64", "train.microbatches=8",
+                             "train.epochs=3", "run.device=host", "run.threads=1"}) {
+      // What a test sets itself wins; steps are instead of epochs.
+      if (std::string(base) == "train.epochs=3" && has(settings, "train.steps=")) continue;
+      settings.insert(settings.begin(), base);
+    }
+    return parse_config("", "test", folder_.path(), settings);
+  }
+
+  // Runs it in a folder of its name, or goes on there. Returns the summary.
+  nlohmann::json run(std::string const& name, Settings const& settings, bool resume = false) const {
+    Config const c = config(settings);
+    return run_on(c.run.ranks == 1 ? std::vector<Group>{Group::alone()} : Group::threads(static_cast<int>(c.run.ranks)),
+                  name, settings, resume);
+  }
+
+  nlohmann::json run_on(std::vector<Group> const& group, std::string const& name, Settings const& settings,
+                        bool resume = false) const {
+    Config const c = config(settings);
+    Dataset const data = read_dataset(c.data);
+    run_ranks(group, [&](Group one) { train(c, data, one, {.folder = folder_.path() / name, .resume = resume}); });
+    return nlohmann::json::parse(std::ifstream(folder_.path() / name / "summary.json"));
+  }
+
+  // The lines of a run's metrics.jsonl that have a certain key.
+  std::vector<nlohmann::json> lines(std::string const& name, std::string const& key) const {
+    std::ifstream in(folder_.path() / name / "metrics.jsonl");
+    std::vector<nlohmann::json> found;
+    for (std::string line; std::getline(in, line);) {
+      auto json = nlohmann::json::parse(line);
+      if (json.contains(key)) found.push_back(std::move(json));
+    }
+    return found;
+  }
+
+  // What must be the same wherever a run is made.
+  static nlohmann::json result(nlohmann::json const& summary) {
+    return {summary.at("table_hash"), summary.at("loss"),    summary.at("valid"),
+            summary.at("test"),       summary.at("samples"), summary.at("steps")};
+  }
+
+  test::TemporaryFolder folder_;
+
+ private:
+  static bool has(Settings const& settings, std::string const& beginning) {
+    for (std::string const& s : settings) {
+      if (s.starts_with(beginning)) return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace gpups::trainer

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// No setting is inert: each one changes what it says it changes.
+#include "tests/expect_error.hpp"
+#include "tests/train_fixture.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+TEST_F(TrainTest, SettingsOfLearningChangeTheTables) {
+  auto const hash = [&](std::string const& name, Settings settings) {
+    settings.push_back("train.steps=4");
+    return run(name, settings).at("table_hash").get<std::string>();
+  };
+  auto const base = hash("base", {});
+  EXPECT_EQ(hash("same", {}), base);
+  for (char const* setting : {"model.name=distmult",
+                              "model.dim=32",
+                              "model.loss=softmax",
+                              "model.negatives=5",
+                              "model.sampling=shared",
+                              "model.l2=0.01",
+                              "model.n3=0.01",
+                              "model.init=uniform",
+                              "model.init_scale=0.2",
+                              "optimizer.kind=sgd",
+                              "optimizer.kind=rowwise_adagrad",
+                              "optimizer.learning_rate=0.05",
+                              "optimizer.epsilon=0.1",
+                              "optimizer.initial_accumulator=0.1",
+                              "optimizer.clip_norm=0.01",
+                              "optimizer.schedule=linear",
+                              "optimizer.schedule=cosine",
+                              "optimizer.warmup_steps=3",
+                              "train.batch=32",
+                              "train.seed=2",
+                              "data.train=valid.txt"}) {
+    Settings settings{setting};
+    if (settings[0].starts_with("data.")) settings.insert(settings.end(), {"data.valid=", "data.test="});
+    EXPECT_NE(hash(setting, settings), base) << setting;
+  }
+  auto const linear = hash("linear", {"optimizer.schedule=linear"});
+  for (char const* setting : {"optimizer.total_steps=9", "optimizer.floor=0.5"}) {
+    EXPECT_NE(hash(setting, {"optimizer.schedule=linear", setting}), linear) << setting;
+  }
+}
+
+// Negatives shared by a microbatch depend on how batches are cut.
+TEST_F(TrainTest, MicrobatchesChangeSharedNegatives) {
+  Settings const shared{"model.sampling=shared", "train.steps=4"};
+  auto with = shared;
+  with.push_back("train.microbatches=4");
+  auto const summary = run("four", with);
+  EXPECT_EQ(summary.at("microbatches"), 4);
+  EXPECT_NE(summary.at("table_hash"), run("eight", shared).at("table_hash"));
+}
+
+TEST_F(TrainTest, MicrobatchesAreTheLargerOfEightAndTheRanks) {
+  EXPECT_EQ(run("one", {"train.microbatches=0", "train.steps=1"}).at("microbatches"), 8);
+  EXPECT_EQ(run("nine", {"train.microbatches=0", "train.steps=1", "run.ranks=9"}).at("microbatches"), 9);
+}
+
+TEST_F(TrainTest, SettingsOfEvaluationChangeTheMetrics) {
+  auto const summary = run("run", {"train.steps=1", "eval.samples_max=7", "eval.hits=[2, 5]"});
+  EXPECT_EQ(summary.at("test").at("ranked"), 14);
+  EXPECT_TRUE(summary.at("test").contains("hits@5"));
+  EXPECT_FALSE(summary.at("test").contains("hits@10"));
+  EXPECT_EQ(run("all", {"train.steps=1"}).at("test").at("ranked"), 60);
+}
+
+TEST_F(TrainTest, SettingsOfReportsChangeTheirNumber) {
+  run("often", {"train.epochs=4", "run.report_every=2", "train.valid_every=2"});
+  EXPECT_EQ(lines("often", "loss").size(), 4U * 7 / 2 + 2);  // and at the odd ends of epochs
+  EXPECT_EQ(lines("often", "valid").size(), 2U);
+  run("seldom", {"train.epochs=4", "run.report_every=1000", "train.valid_every=0"});
+  EXPECT_EQ(lines("seldom", "loss").size(), 4U);  // epochs
+  EXPECT_EQ(lines("seldom", "valid").size(), 1U);
+  run("without", {"train.epochs=2", "data.valid="});
+  EXPECT_EQ(lines("without", "valid").size(), 0U);
+}
+
+// A run that breaks off leaves the last checkpoint that was due.
+TEST_F(TrainTest, CheckpointsComeWhenTheyAreDue) {
+  Settings const diverging{"optimizer.kind=sgd", "optimizer.learning_rate=30", "train.epochs=1000"};
+  auto const breaks_off = [&](std::string const& name, std::string const& setting) {
+    Settings settings = diverging;
+    settings.push_back(setting);
+    EXPECT_THROW(run(name, settings), GradientError);
+    return std::filesystem::exists(folder_.path() / name / "checkpoint");
+  };
+  EXPECT_TRUE(breaks_off("each", "train.checkpoint_every=1"));
+  EXPECT_FALSE(breaks_off("never", "train.checkpoint_every=0"));
+}
+
+}  // namespace
+}  // namespace gpups::trainer

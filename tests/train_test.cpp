@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole runs: they learn, end with the same bits wherever they are made, and go on where they were.
+#include "trainer/train.hpp"
+
+#include <csignal>
+
+#include "tests/expect_error.hpp"
+#include "tests/train_fixture.hpp"
+#include "trainer/metrics.hpp"
+#include "trainer/saved_run.hpp"
+#include "trainer/stop_signals.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+using test::expect_error;
+
+TEST_F(TrainTest, Learns) {
+  auto const summary = run("run", {"train.epochs=60", "run.report_every=7", "train.valid_every=60"});
+  auto const reports = lines("run", "loss");
+  EXPECT_LT(summary.at("loss").get<double>(), reports.front().at("loss").get<double>() / 2);
+  EXPECT_GT(summary.at("valid").at("mrr").get<double>(), 0.15);  // by chance: 0.045
+  EXPECT_GT(summary.at("test").at("mrr").get<double>(), 0.15);
+  EXPECT_EQ(summary.at("steps"), 60 * 7);
+  EXPECT_EQ(summary.at("samples"), 60 * 420);
+  EXPECT_EQ(summary.at("finished"), true);
+}
+
+TEST_F(TrainTest, EndsWithTheSameBitsWhereverItRuns) {
+  auto const alone = result(run("alone", {}));
+  EXPECT_EQ(result(run("ranks2", {"run.ranks=2"})), alone);
+  EXPECT_EQ(result(run("ranks3", {"run.ranks=3"})), alone);
+  EXPECT_EQ(result(run("ranks8", {"run.ranks=8"})), alone);
+  EXPECT_EQ(result(run("threads", {"run.threads=2"})), alone);
+  EXPECT_EQ(result(run("ahead", {"train.lookahead=1"})), alone);
+  EXPECT_EQ(result(run("inline", {"train.prefetch_thread=false", "run.ranks=2"})), alone);
+}
+
+TEST_F(TrainTest, EndsWithTheSameBitsOnASimulatedNetwork) {
+  auto const alone = result(run("alone", {}));
+  for (std::uint64_t seed : {1, 2}) {
+    auto const group = Group::simulated(3, {.seed = seed});
+    EXPECT_EQ(result(run_on(group, "simulated" + std::to_string(seed), {"train.prefetch_thread=false"})), alone);
+  }
+}
+
+TEST_F(TrainTest, TheResolvedConfigurationReproducesTheRun) {
+  auto const once = result(run("once", {"train.microbatches=0", "optimizer.schedule=cosine", "train.seed=5"}));
+  Config const config = load_config(folder_.path() / "once" / "config.toml");
+  Dataset const data = read_dataset(config.data);
+  train(config, data, Group::alone(), {.folder = folder_.path() / "again"});
+  EXPECT_EQ(result(nlohmann::json::parse(std::ifstream(folder_.path() / "again" / "summary.json"))), once);
+}
+
+TEST_F(TrainTest, GoesOnWithTheBitsOfARunThatNeverStopped) {
+  // Ends within an epoch, and goes on with another number of ranks.
+  for (char const* schedule : {"optimizer.schedule=constant", "optimizer.schedule=linear"}) {
+    std::string const name = std::string(schedule).substr(19);
+    Settings const common{schedule, "optimizer.warmup_steps=5"};
+    auto const with = [&](Settings more) {
+      more.insert(more.end(), common.begin(), common.end());
+      if (name == "linear") more.push_back("optimizer.total_steps=30");
+      return more;
+    };
+    auto const whole = run(name + "-whole", with({"train.steps=25"}));
+    run(name, with({"train.steps=10"}));
+    auto const resumed = run(name, with({"train.steps=25", "run.ranks=2"}), true);
+    EXPECT_EQ(resumed.at("table_hash"), whole.at("table_hash"));
+    EXPECT_EQ(resumed.at("test"), whole.at("test"));
+    EXPECT_EQ(resumed.at("samples"), whole.at("samples"));
+  }
+}
+
+TEST_F(TrainTest, StopsOnASignalSavesAndGoesOn) {
+  auto const whole = run("whole", {"run.ranks=2"});
+  {
+    StopSignals const signals;
+    std::raise(SIGUSR1);
+    auto const stopped = run("stopped", {"run.ranks=2"});
+    EXPECT_EQ(stopped.at("finished"), false);
+    EXPECT_EQ(stopped.at("steps"), 1);
+    EXPECT_FALSE(stopped.contains("test"));
+  }
+  EXPECT_EQ(result(run("stopped", {"run.ranks=2"}, true)), result(whole));
+}
+
+TEST_F(TrainTest, PatienceEndsARunThatGetsNoBetter) {
+  auto const summary = run("run", {"train.epochs=50", "train.patience=2", "optimizer.learning_rate=0"});
+  EXPECT_EQ(summary.at("steps"), 3 * 7);
+  EXPECT_EQ(lines("run", "valid").size(), 3U);
+  EXPECT_EQ(summary.at("finished"), true);
+  // A run that has ended so stays ended.
+  EXPECT_EQ(run("run", {"train.epochs=50", "train.patience=2", "optimizer.learning_rate=0"}, true).at("steps"), 21);
+}
+
+TEST_F(TrainTest, RefusesAFolderThatHoldsAnotherRun) {
+  run("run", {"train.steps=2"});
+  expect_error([&] { run("run", {"train.steps=2"}); }, {"/run holds a checkpoint", "--resume"});
+  expect_error([&] { run("run", {"train.steps=2", "model.dim=8"}, true); }, {"model.dim = 16, and now it is 8"});
+  expect_error([&] { run("run", {"train.steps=2", "train.microbatches=9"}, true); }, {"train.microbatches = 8"});
+  folder_.write("train.txt", "a\tb\tc\n");
+  expect_error([&] { run("run", {"train.steps=2", "data.valid=", "data.test="}, true); }, {"other data"});
+}
+
+TEST_F(TrainTest, RefusesMoreRanksThanMicrobatches) {
+  expect_error([&] { run("run", {"run.ranks=9"}); }, {"9 ranks and 8 microbatches"});
+}
+
+TEST_F(TrainTest, RefusesAFolderThatCannotBeMade) {
+  folder_.write("file", "");
+  expect_error([&] { run("file/run", {}); }, {"file/run cannot be made"});
+}
+
+TEST_F(TrainTest, ASavedRunIsEvaluatedAndLookedAt) {
+  auto const summary = run("run", {});
+  for (char const* ranks : {"run.ranks=1", "run.ranks=3"}) {
+    SavedRun const saved = open_run(folder_.path() / "run", {ranks});
+    run_ranks(Group::threads(static_cast<int>(saved.saved.config.run.ranks)), [&](Group group) {
+      EXPECT_EQ(to_json(wait_evaluate_run(saved, group, "test")), summary.at("test"));
+      EXPECT_EQ(saved.data.valid.size(), 30U);
+    });
+  }
+  SavedRun const saved = open_run(folder_.path() / "run", {});
+  std::string const text = nearest_in_run(saved, {"e3", "e4"}, 2);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 6);
+  EXPECT_TRUE(text.starts_with("e3\n  0.")) << text;
+  expect_error([&] { open_run(folder_.path() / "none", {}); }, {"/none has no checkpoint"});
+  expect_error([&] { open_run(folder_.path() / "run", {"model.dim=8"}); }, {"model.dim"});
+  folder_.write("test.txt", "e1\tgoes_on_by_1\te2\n");
+  expect_error([&] { open_run(folder_.path() / "run", {}); }, {"other data"});
+}
+
+}  // namespace
+}  // namespace gpups::trainer
