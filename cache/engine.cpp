@@ -64,6 +64,7 @@ Engine::~Engine() {
 void Engine::start(Clock first) {
   round_ = Round(me_, ranks_, first);
   complete_ = number(first);
+  for (auto const& table : tables_) table->allocate(stream_.device());
   started_ = true;
   auto const wake = [this] { turner_.wake(); };
   transport_.on_arrival(wake);

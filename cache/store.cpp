@@ -67,7 +67,7 @@ TableId Store::add_table(TableOptions const& options) {
                   options.name);
   }
   auto const share = options.expected_rows / static_cast<std::size_t>(ranks()) + 1;
-  tables.push_back(std::make_unique<cache::TableShard>(impl_->options_.device, options, impl_->options_.seed, share));
+  tables.push_back(std::make_unique<cache::TableShard>(options, impl_->options_.seed, share));
   return TableId{static_cast<std::uint32_t>(tables.size() - 1)};
 }
 

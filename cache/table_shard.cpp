@@ -33,15 +33,19 @@ Array<std::uint32_t> no_fault(Stream& stream) {
 
 }  // namespace
 
-TableShard::TableShard(Device device, TableOptions const& options, std::uint64_t seed, std::size_t expected_rows)
+TableShard::TableShard(TableOptions const& options, std::uint64_t seed, std::size_t expected_rows)
     : options_(options),
       seed_(kernels::mix(seed ^ XXH3_64bits(options.name.data(), options.name.size()))),
-      state_columns_(kernels::state_columns(options.optimizer, options.dim)),
-      index_(device, expected_rows),
-      values_(device, row_stride(options.dim)),
-      state_(device, state_columns_),
-      life_(device, 1, kernels::NewRows::kZero),
-      mark_(device, 1, kernels::NewRows::kZero) {}
+      expected_rows_(expected_rows),
+      state_columns_(kernels::state_columns(options.optimizer, options.dim)) {}
+
+void TableShard::allocate(Device device) {
+  index_ = kernels::KeyIndex(device, expected_rows_);
+  values_ = {device, row_stride(options_.dim)};
+  state_ = {device, state_columns_};
+  life_ = {device, 1, kernels::NewRows::kZero};
+  mark_ = {device, 1, kernels::NewRows::kZero};
+}
 
 void TableShard::reserve(Stream& stream, std::size_t rows) {
   values_.reserve(stream, rows);

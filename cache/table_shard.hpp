@@ -27,8 +27,11 @@ struct RowSums {
 
 class TableShard {
  public:
-  // seed: of the store; expected_rows: on this rank.
-  TableShard(Device device, TableOptions const& options, std::uint64_t seed, std::size_t expected_rows);
+  // seed: of the store; expected_rows: on this rank. Allocates nothing.
+  TableShard(TableOptions const& options, std::uint64_t seed, std::size_t expected_rows);
+
+  // Makes room for the expected rows in the index. Once, before anything below.
+  void allocate(Device device);
 
   TableOptions const& options() const { return options_; }
   std::size_t dim() const { return options_.dim; }
@@ -87,6 +90,7 @@ class TableShard {
 
   TableOptions options_;
   std::uint64_t seed_;
+  std::size_t expected_rows_;
   std::size_t state_columns_;
   kernels::KeyIndex index_;
   kernels::RowStorage<float> values_;
