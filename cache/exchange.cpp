@@ -294,7 +294,7 @@ void Exchange::apply() {
     std::vector<RowSums> lists;
     if (current_ != nullptr) {
       for (auto& part : current_->parts) {
-        if (number(part.table) == t) lists.push_back({part.ids, part.sums_of(me_)});
+        if (number(part.table) == t && !part.applied) lists.push_back({part.ids, part.sums_of(me_)});
       }
     }
     for (auto& [id, use] : uses_) {

@@ -32,6 +32,7 @@ struct PreparedPart {
   // Made by push.
   Matrix<std::int64_t> sums;   // (rows, dim)
   Array<std::uint32_t> fault;  // (1) first row whose gradient is not finite, or kNoRow
+  bool applied = false;        // push has updated the rows at once, without sums; then the fault is of the update
 
   std::size_t owned_by(Rank owner) const { return owners[number(owner) + 1] - owners[number(owner)]; }
   View<Key const> keys_of(Rank owner) const { return keys.view().slice(owners[number(owner)], owned_by(owner)); }

@@ -21,6 +21,8 @@ class Store::Impl {
   // Throws Error for a table that is not there.
   cache::TableShard& shard(TableId table);
 
+  bool can_apply_at_once(Stream& stream, Prepared const& batch, std::size_t part, kernels::SumGradients const& sum);
+
   StoreOptions options_;
   Stream main_stream_;
   std::mutex mutex_;  // guards what follows up to the clock, and the start of the engine
@@ -29,6 +31,8 @@ class Store::Impl {
   std::set<Clock> prepared_;  // steps from clock_ on that have a batch
   cache::BatchPtr pushed_;    // the batch of this step, once pushed
   double wait_seconds_ = 0;
+  MatrixView<float const> checked_sources_;  // of this push, and the largest absolute value in them
+  float source_max_abs_ = 0;
   cache::Engine engine_;
 };
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A step, as the training thread sees it.
+#include <algorithm>
 #include <chrono>
 
 #include "cache/prepare.hpp"
 #include "cache/store_impl.hpp"
 #include "kernels/check.hpp"
 #include "kernels/gather_pooled.hpp"
-#include "kernels/sum_gradients.hpp"
+#include "kernels/sum_and_update.hpp"
 
 namespace gpups {
 namespace {
@@ -108,6 +109,28 @@ void Store::pull_pooled(Stream& stream, Prepared const& batch, std::size_t part,
                                   .out = out});
 }
 
+// Alone, a rank need not wait for others' gradients: rows are updated as they are summed. A step that must be refused
+// must change nothing, so only where no sum can be at fault, which a look at the largest values tells.
+bool Store::Impl::can_apply_at_once(Stream& stream, Prepared const& batch, std::size_t part,
+                                    kernels::SumGradients const& sum) {
+  auto const& parts = batch.impl()->parts;
+  auto const same_table = [&](auto const& other) { return other.table == parts[part].table; };
+  if (engine_.ranks() > 1 || !kernels::can_sum_and_update(stream.device(), sum.sums.columns())) return false;
+  if (std::count_if(parts.begin(), parts.end(), same_table) > 1) return false;
+  if (part == 0) checked_sources_ = {};
+  auto const& rows = sum.source_rows;
+  if (checked_sources_.data() != rows.data() || checked_sources_.rows() != rows.rows()) {
+    checked_sources_ = rows;
+    source_max_abs_ = kernels::wait_max_abs(stream, rows);
+  }
+  auto const& coefficients = sum.coefficients;
+  float const coefficient_max_abs =
+      coefficients.empty()
+          ? 1.0F
+          : kernels::wait_max_abs(stream, {coefficients.data(), 1, coefficients.size(), coefficients.size()});
+  return kernels::has_sums_within(parts[part].entries, coefficient_max_abs, source_max_abs_, sum.grid_log2);
+}
+
 void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients const> gradients) {
   auto& impl = *batch.impl();
   GPUPS_REQUIRE(batch.clock() == clock(),
@@ -120,6 +143,7 @@ void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients
                 "push was given gradients of {} parts for a batch of {} (each part "
                 "has its own): give one for each",
                 gradients.size(), batch.parts());
+  std::vector<kernels::SumGradients> sums;
   for (std::size_t p = 0; p < gradients.size(); ++p) {
     auto& part = impl.parts[p];
     auto const& [sources, numbers, coefficients] = gradients[p];
@@ -142,17 +166,34 @@ void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients
         "push was given {} sources for {} entries or bags of table '{}' (each has its own where numbers are not "
         "given): give as many",
         sources.rows(), least, options.name);
-    part.sums = Matrix<std::int64_t>(stream.device(), part.rows, options.dim);
     part.fault = Array<std::uint32_t>(stream.device(), 1);
     memory::fill_bytes(stream, part.fault.data(), 0xFF, part.fault.bytes());
-    kernels::sum_gradients(stream, {.offsets = part.offsets,
+    kernels::SumGradients const sum{.offsets = part.offsets,
                                     .order = part.order,
                                     .sources = numbers.empty() ? part.bag_of.view() : numbers,
                                     .source_rows = sources,
-                                    .coefficients = coefficients,
+                                    .coefficients = coefficients.slice(0, coefficients.empty() ? 0 : part.entries),
                                     .grid_log2 = options.grid_log2,
-                                    .sums = part.sums,
-                                    .fault = part.fault});
+                                    .sums = {nullptr, part.rows, options.dim, row_stride(options.dim), stream.device()},
+                                    .fault = part.fault};
+    sums.push_back(sum);
+  }
+
+  // All parts or none: a step that is refused changes nothing.
+  bool at_once = true;
+  for (std::size_t p = 0; at_once && p < sums.size(); ++p) {
+    at_once = impl_->can_apply_at_once(stream, batch, p, sums[p]);
+  }
+  for (std::size_t p = 0; p < sums.size(); ++p) {
+    auto& part = impl.parts[p];
+    part.applied = at_once;
+    if (at_once) {
+      impl_->shard(part.table).sum_and_apply(stream, part.ids, sums[p], batch.clock(), batch.samples(), part.fault);
+    } else {
+      part.sums = Matrix<std::int64_t>(stream.device(), part.rows, sums[p].sums.columns());
+      sums[p].sums = part.sums;
+      kernels::sum_gradients(stream, sums[p]);
+    }
   }
   impl.push_event = stream.record();
   impl.pushed = true;

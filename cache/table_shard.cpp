@@ -17,8 +17,7 @@
 #include "kernels/row_life.hpp"
 #include "kernels/scatter.hpp"
 #include "kernels/select_rows.hpp"
-#include "kernels/sum_gradients.hpp"
-#include "kernels/update_rows.hpp"
+#include "kernels/sum_and_update.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -138,21 +137,33 @@ void TableShard::wait_apply(Stream& stream, std::span<RowSums const> lists, Cloc
   Array<std::uint32_t> merged;
   Matrix<std::int64_t> merged_sums;
   RowSums const all = filled.size() == 1 ? filled[0] : wait_merge(stream, filled, merged, merged_sums);
-  auto const& optimizer = options_.optimizer;
   auto const fault = no_fault(stream);
-  kernels::update_rows(stream, {.ids = all.ids,
-                                .sums = all.sums,
-                                .values = values_.ref(),
-                                .state = state_.ref(),
-                                .life = life_.ref(),
-                                .dim = dim(),
-                                .grid_log2 = options_.grid_log2,
-                                .scale = 1.0 / static_cast<double>(std::max<std::size_t>(samples, 1)),
-                                .optimizer = optimizer,
-                                .rate = optimizer.learning_rate * learning_rate_factor(options_.schedule, clock),
-                                .fault = fault});
+  auto step = update(all.ids, clock, samples, fault);
+  step.sums = all.sums;
+  kernels::update_rows(stream, step);
   std::uint32_t const id = to_host(stream, fault.view())[0];  // of a row, here
   if (id != kernels::kNoRow) throw_fault(stream, id);
+}
+
+kernels::UpdateRows TableShard::update(View<std::uint32_t const> ids, Clock clock, std::size_t samples,
+                                       View<std::uint32_t> fault) const {
+  auto const& optimizer = options_.optimizer;
+  return {.ids = ids,
+          .sums = {},
+          .values = values_.ref(),
+          .state = state_.ref(),
+          .life = life_.ref(),
+          .dim = dim(),
+          .grid_log2 = options_.grid_log2,
+          .scale = 1.0 / static_cast<double>(std::max<std::size_t>(samples, 1)),
+          .optimizer = optimizer,
+          .rate = optimizer.learning_rate * learning_rate_factor(options_.schedule, clock),
+          .fault = fault};
+}
+
+void TableShard::sum_and_apply(Stream& stream, View<std::uint32_t const> ids, kernels::SumGradients const& gradients,
+                               Clock clock, std::size_t samples, View<std::uint32_t> fault) {
+  kernels::sum_and_update(stream, {.gradients = gradients, .update = update(ids, clock, samples, fault)});
 }
 
 void TableShard::wait_lookup(Stream& stream, View<Key const> keys, MatrixView<float> out,

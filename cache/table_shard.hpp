@@ -16,6 +16,8 @@
 #include "gpups/types.hpp"
 #include "kernels/key_index.hpp"
 #include "kernels/row_storage.hpp"
+#include "kernels/sum_gradients.hpp"
+#include "kernels/update_rows.hpp"
 
 namespace gpups::cache {
 
@@ -46,6 +48,14 @@ class TableShard {
   // Sums the lists' gradients of each row, and updates each row that is in any of them once. The first list's sums are
   // used up. Waits for `stream`. Throws GradientError, naming the row, where a sum leaves the range of 64 bits.
   void wait_apply(Stream& stream, std::span<RowSums const> lists, Clock clock, std::size_t samples);
+
+  // Sums the gradients of row gradients' r into row ids[r] and updates it, in one pass; only where no other rank adds
+  // to these rows. Queued on `stream`. fault: (1), kNoRow before; after it as UpdateRows has it, for throw_fault().
+  // REQUIRES: kernels::can_sum_and_update(), and sums that cannot leave their range.
+  void sum_and_apply(Stream& stream, View<std::uint32_t const> ids, kernels::SumGradients const& gradients, Clock clock,
+                     std::size_t samples, View<std::uint32_t> fault);
+  // Throws GradientError, naming the key of row `id`.
+  [[noreturn]] void throw_fault(Stream& stream, std::uint32_t id) const;
 
   // Values of keys wherever a row exists, initial values elsewhere; found[i] says which; `found` may be empty.
   void wait_lookup(Stream& stream, View<Key const> keys, MatrixView<float> out, View<std::uint8_t> found) const;
@@ -86,7 +96,9 @@ class TableShard {
   RowSums wait_merge(Stream& stream, std::span<RowSums const> lists, Array<std::uint32_t>& merged,
                      Matrix<std::int64_t>& merged_sums);
   Array<Key> wait_keys_of(Stream& stream, View<std::uint32_t const> ids) const;
-  [[noreturn]] void throw_fault(Stream& stream, std::uint32_t id) const;
+  // The optimizer's step of a clock, without its gradients.
+  kernels::UpdateRows update(View<std::uint32_t const> ids, Clock clock, std::size_t samples,
+                             View<std::uint32_t> fault) const;
 
   TableOptions options_;
   std::uint64_t seed_;

@@ -2,12 +2,7 @@
 #include "kernels/sum_gradients.hpp"
 
 #include "kernels/assert.hpp"
-#include "kernels/atomic.hpp"
-#include "kernels/contribution.hpp"
-#include "kernels/launch.hpp"
-#ifndef __CUDACC__
-#include "kernels/sum_row.hpp"
-#endif
+#include "kernels/sum_any_row.hpp"
 
 namespace gpups::kernels {
 
@@ -15,28 +10,6 @@ inline void check([[maybe_unused]] SumGradients const& s) {
   GPUPS_ASSERT(s.sources.empty() || s.sources.size() == s.order.size());
   GPUPS_ASSERT(s.coefficients.empty() || s.coefficients.size() == s.order.size());
   GPUPS_ASSERT(s.sums.rows() >= s.offsets.size() - 1 && s.source_rows.columns() >= s.sums.columns());
-}
-
-GPUPS_FN inline float const* source_row(SumGradients const& s, std::uint32_t entry) {
-  return s.source_rows.row(s.sources.empty() ? entry : s.sources[entry]);
-}
-GPUPS_FN inline float coefficient(SumGradients const& s, std::uint32_t entry) {
-  return s.coefficients.empty() ? 1.0F : s.coefficients[entry];
-}
-
-// The plain body: column by column, with sums that cannot overflow.
-GPUPS_FN inline void sum_row_wide(NativeLanes lanes, SumGradients const& s, double per_grid, std::uint32_t r) {
-  std::size_t const dim = s.sums.columns();
-  std::int64_t* const to = s.sums.row(r);
-  lanes.each(s.sums.stride(), [&](std::size_t j) {
-    WideSum sum{0, true};
-    for (std::uint32_t k = s.offsets[r]; j < dim && k < s.offsets[r + 1]; ++k) {
-      std::uint32_t const e = s.order[k];
-      sum.add(coefficient(s, e), source_row(s, e)[j], per_grid);
-    }
-    to[j] = static_cast<std::int64_t>(sum.units);
-    if (!sum.fits()) atomic_min(s.fault.data(), r);
-  });
 }
 
 #ifdef __CUDACC__
@@ -78,7 +51,7 @@ void run(Exec<S> ex, SumGradients const& s) {
   double const per_grid = std::ldexp(1.0, -s.grid_log2);
   each_row(ex, rows, [s, per_grid] GPUPS_FN(std::size_t i, NativeLanes lanes) {
     auto const r = static_cast<std::uint32_t>(i);
-    if (s.offsets[r + 1] - s.offsets[r] < kLongRow) sum_row_wide(lanes, s, per_grid, r);
+    if (s.offsets[r + 1] - s.offsets[r] < kLongRow) sum_row_wide(lanes, s, per_grid, r, s.sums.row(r));
   });
   std::size_t const chunks = (s.sums.stride() + kLanes - 1) / kLanes;
   each_block(ex, rows * chunks, [s, per_grid, chunks] GPUPS_FN(std::size_t i) {
@@ -91,13 +64,8 @@ void run(Exec<S> ex, SumGradients const& s) {
   if (s.offsets.size() < 2) return;
   check(s);
   double const per_grid = std::ldexp(1.0, -s.grid_log2);
-  each_row(ex, s.offsets.size() - 1, [s, per_grid](std::size_t i, NativeLanes lanes) {
-    auto const r = static_cast<std::uint32_t>(i);
-#ifdef GPUPS_DOWNWARD
-    std::uint32_t const* const order = s.order.data();
-    if (sum_row(s, {order + s.offsets[r], order + s.offsets[r + 1], s.order.end()}, s.sums.row(r))) return;
-#endif
-    sum_row_wide(lanes, s, per_grid, r);
+  each_row(ex, s.offsets.size() - 1, [s, per_grid](std::size_t i, NativeLanes) {
+    sum_any_row(s, per_grid, static_cast<std::uint32_t>(i), s.sums.row(i));
   });
 }
 #endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/sum_and_update.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+
+#include "kernels/assert.hpp"
+#include "kernels/sum_any_row.hpp"
+#include "kernels/update_row.hpp"
+
+namespace gpups::kernels {
+namespace {
+
+constexpr std::size_t kBufferColumns = 1024;  // 8 KiB of sums
+constexpr double kSumMax = 0x1p62;
+
+}  // namespace
+
+bool can_sum_and_update(Device device, std::size_t dim) {
+  return device.is_host() && row_stride(dim) <= kBufferColumns;
+}
+
+void sum_and_update(Stream& stream, SumAndUpdate const& arguments) {
+  GPUPS_ASSERT(can_sum_and_update(stream.device(), arguments.update.dim));
+  auto const& s = arguments.gradients;
+  auto const& u = arguments.update;
+  double const per_grid = std::ldexp(1.0, -s.grid_log2), unit = std::ldexp(u.scale, u.grid_log2);
+  each_row(host_exec(stream), u.ids.size(), [&](std::size_t i, HostLanes lanes) {
+    if (i + kRowsAhead < u.ids.size()) prefetch_row(lanes, u, u.ids[i + kRowsAhead]);
+    alignas(64) std::int64_t sums[kBufferColumns];
+    sum_any_row(s, per_grid, static_cast<std::uint32_t>(i), sums);
+    update_row(lanes, u, unit, u.ids[i], sums);
+  });
+}
+
+float wait_max_abs(Stream& stream, MatrixView<float const> rows) {
+  GPUPS_ASSERT(stream.device().is_host());
+  std::atomic<float> most = 0;
+  each_row(host_exec(stream), rows.rows(), [&](std::size_t i, HostLanes lanes) {
+    float const* const row = rows.row(i);
+    float const here = lanes.max(0.0F, rows.columns(), [=](std::size_t j) {
+      float const x = row[j] < 0 ? -row[j] : row[j];
+      return x <= std::numeric_limits<float>::max() ? x : std::numeric_limits<float>::infinity();
+    });
+    for (float before = most.load(std::memory_order_relaxed);
+         here > before && !most.compare_exchange_weak(before, here, std::memory_order_relaxed);) {
+    }
+  });
+  return most;
+}
+
+bool has_sums_within(std::size_t entries, float coefficient_max_abs, float source_max_abs, int grid_log2) {
+  double const largest = static_cast<double>(coefficient_max_abs) * static_cast<double>(source_max_abs);
+  // Each contribution is rounded to the grid: at most one unit more.
+  double const units = static_cast<double>(entries) * (std::ldexp(largest, -grid_log2) + 1);
+  return units <= kSumMax;  // false for what is not a number
+}
+
+}  // namespace gpups::kernels

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Summing and updating in one pass gives the bits of doing one after the other.
+#include "kernels/sum_and_update.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "kernels/row_storage.hpp"
+
+namespace gpups::kernels {
+namespace {
+
+struct Table {
+  Table(Stream& stream, std::size_t rows, std::size_t dim, Optimizer const& optimizer)
+      : values(Device::host(), row_stride(dim), NewRows::kZero),
+        state(Device::host(), state_columns(optimizer, dim), NewRows::kZero),
+        life(Device::host(), 1, NewRows::kZero),
+        fault(to_device(stream, std::vector{kNoRow})) {
+    values.reserve(stream, rows);
+    state.reserve(stream, rows);
+    life.reserve(stream, rows);
+  }
+  RowStorage<float> values, state;
+  RowStorage<std::uint32_t> life;
+  Array<std::uint32_t> fault;
+};
+
+void expect_same_bits(std::size_t dim, Optimizer const& optimizer, int threads) {
+  constexpr std::size_t kRows = 300, kEntries = 2000, kSources = 500;
+  Stream stream(Device::host(), threads);
+  std::mt19937_64 random(dim);
+  std::vector<std::uint32_t> ids, offsets{0}, order, numbers;
+  std::vector<float> coefficients;
+  for (std::uint32_t r = 0; r < kRows; ++r) ids.push_back(kRows - 1 - r);
+  for (std::uint32_t e = 0; e < kEntries; ++e) {
+    order.push_back(e);
+    numbers.push_back(static_cast<std::uint32_t>(random() % kSources));
+    coefficients.push_back(static_cast<float>(random() % 1000) / 500 - 1);
+  }
+  for (std::size_t r = 1; r < kRows; ++r) offsets.push_back(static_cast<std::uint32_t>(random() % (kEntries + 1)));
+  offsets.push_back(kEntries);
+  std::sort(offsets.begin(), offsets.end());
+  Matrix<float> sources(Device::host(), kSources, dim);
+  memory::fill_bytes(stream, sources.view().data(), 0, sources.view().flat().bytes());
+  for (std::size_t i = 0; i < kSources; ++i) {
+    for (float& x : sources.row(i)) x = static_cast<float>(random() % 1000) / 1000 - 0.5F;
+  }
+
+  Table apart(stream, kRows, dim, optimizer), at_once(stream, kRows, dim, optimizer);
+  Matrix<std::int64_t> sums(Device::host(), kRows, dim);
+  for (int step = 0; step < 3; ++step) {
+    auto const update = [&](Table& table) {
+      return UpdateRows{.ids = View<std::uint32_t const>(ids),
+                        .sums = sums,
+                        .values = table.values.ref(),
+                        .state = table.state.ref(),
+                        .life = table.life.ref(),
+                        .dim = dim,
+                        .grid_log2 = -30,
+                        .scale = 1.0 / 7,
+                        .optimizer = optimizer,
+                        .rate = 0.1F,
+                        .fault = table.fault};
+    };
+    SumGradients const gradients{.offsets = View<std::uint32_t const>(offsets),
+                                 .order = View<std::uint32_t const>(order),
+                                 .sources = View<std::uint32_t const>(numbers),
+                                 .source_rows = sources,
+                                 .coefficients = View<float const>(coefficients),
+                                 .grid_log2 = -30,
+                                 .sums = sums,
+                                 .fault = apart.fault};
+    sum_gradients(stream, gradients);
+    update_rows(stream, update(apart));
+    sum_and_update(stream, {.gradients = gradients, .update = update(at_once)});
+  }
+  EXPECT_EQ(apart.fault[0], kNoRow);
+  EXPECT_EQ(at_once.fault[0], kNoRow);
+  bool moved = false;
+  for (std::uint32_t id = 0; id < kRows; ++id) {
+    ASSERT_EQ(*apart.life.ref().row(id), *at_once.life.ref().row(id));
+    for (std::size_t j = 0; j < dim; ++j) {
+      ASSERT_EQ(apart.values.ref().row(id)[j], at_once.values.ref().row(id)[j]) << "row " << id << " column " << j;
+      moved = moved || apart.values.ref().row(id)[j] != 0;
+    }
+    for (std::size_t j = 0; j < state_columns(optimizer, dim); ++j) {
+      ASSERT_EQ(apart.state.ref().row(id)[j], at_once.state.ref().row(id)[j]);
+    }
+  }
+  EXPECT_TRUE(moved);
+}
+
+TEST(SumAndUpdate, HasTheBitsOfTwoPasses) {
+  for (std::size_t dim : {1, 3, 16, 100, 130}) {
+    for (auto kind : {Optimizer::Kind::kSgd, Optimizer::Kind::kAdagrad, Optimizer::Kind::kRowwiseAdagrad}) {
+      for (int threads : {1, 2}) expect_same_bits(dim, {.kind = kind}, threads);
+    }
+  }
+  expect_same_bits(100, {.kind = Optimizer::Kind::kAdagrad, .clip_norm = 0.01F}, 2);
+}
+
+TEST(SumAndUpdate, LooksForWhatIsNotFinite) {
+  Stream stream(Device::host(), 2);
+  Matrix<float> rows(Device::host(), 1000, 5);
+  for (std::size_t i = 0; i < rows.rows(); ++i) std::fill_n(rows.row(i).begin(), 5, -0.5F);
+  EXPECT_EQ(wait_max_abs(stream, rows), 0.5F);
+  rows.row(700)[4] = -3.0F;
+  EXPECT_EQ(wait_max_abs(stream, rows), 3.0F);
+  for (float bad : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    rows.row(999)[2] = bad;
+    EXPECT_TRUE(std::isinf(wait_max_abs(stream, rows)));
+  }
+  EXPECT_EQ(wait_max_abs(stream, MatrixView<float const>{}), 0.0F);
+}
+
+TEST(SumAndUpdate, BoundsSums) {
+  EXPECT_TRUE(has_sums_within(1000, 1.0F, 1.0F, -30));
+  EXPECT_TRUE(has_sums_within(0, 0.0F, 0.0F, -60));
+  EXPECT_FALSE(has_sums_within(1000, 1.0F, 1e20F, -30));
+  EXPECT_FALSE(has_sums_within(1000, 1.0F, std::numeric_limits<float>::infinity(), -30));
+  EXPECT_FALSE(has_sums_within(1000, 0.0F, std::numeric_limits<float>::infinity(), -30));  // not a number
+  EXPECT_FALSE(has_sums_within(std::size_t{1} << 33, 1.0F, 1.0F, -30));
+}
+
+}  // namespace
+}  // namespace gpups::kernels
