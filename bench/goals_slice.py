@@ -68,10 +68,12 @@ def speed(bench):
 
 
 def early_quality(bench):
-    settings = {**fb15k(bench), "train.epochs": 5, "train.valid_every": 0, "eval.samples_max": 2000,
+    """The configuration of the speed goal, on real data."""
+    settings = {**fb15k(bench), "data.train": "train.txt", "data.valid": "valid.txt", "data.test": "",
+                "train.epochs": 5, "train.checkpoint_every": 0, "eval.sample": "first", "eval.samples_max": 2000,
                 "run.threads": CORES}
     return {"valid MRR": [
-        bench.train("fb15k-237.toml", f"early/{seed}", {**settings, "train.seed": seed})["valid"]["mrr"]
+        bench.train("kge100k.toml", f"early/{seed}", {**settings, "train.seed": seed})["valid"]["mrr"]
         for seed in range(1, QUALITY_SEEDS + 1)]}
 
 
@@ -108,7 +110,8 @@ GOALS = [
          bits, {"table hash": all_equal()}),
     Goal("speed", "kge100k, ComplEx, dim 100: 700,000 triples/s on two cores", speed,
          {"triples/s": at_least(700_000)}),
-    Goal("early-quality", "FB15k-237, 5 epochs: filtered MRR of .175 on 2,000 validation triples, spread evenly",
+    Goal("early-quality", "the speed goal's configuration on FB15k-237, 5 epochs: filtered MRR of .175 on the first 2,000 "
+         "validation triples",
          early_quality, {"valid MRR": at_least(.175)}),
     Goal("simulation", f"{SIMULATION_SEEDS:,} seeds of the simulated network lose and invent no update", simulation,
          {"seeds": at_least(SIMULATION_SEEDS)}),
