@@ -22,13 +22,6 @@ constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
                   doing, path.string(), std::strerror(errno)));
 }
 
-void sync_folder(std::filesystem::path const& folder) {
-  int const file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY);
-  if (file < 0) fail("opening", folder);
-  ::fsync(file);
-  ::close(file);
-}
-
 }  // namespace
 
 FileWriter::FileWriter(std::filesystem::path path)
@@ -125,6 +118,14 @@ void verify(std::filesystem::path const& folder, FileSeal const& seal) {
   GPUPS_REQUIRE(digest == seal.xxh3,
                 "'{}' has a wrong checksum (it was changed after it was written): use another checkpoint",
                 path.string());
+}
+
+void sync_folder(std::filesystem::path const& folder) {
+  int const file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0) fail("opening", folder);
+  int const result = ::fsync(file);
+  ::close(file);
+  if (result != 0) fail("flushing", folder);
 }
 
 std::string read_whole(std::filesystem::path const& path) {

@@ -72,6 +72,9 @@ class FileReader {
 // Throws Error where the file is missing, has another size or other contents than its seal.
 void verify(std::filesystem::path const& folder, FileSeal const& seal);
 
+// Makes sure that the folder's entries are on the disk.
+void sync_folder(std::filesystem::path const& folder);
+
 std::string read_whole(std::filesystem::path const& path);
 // Writes beside it, flushes, and renames into place: the path holds the old or the new contents, never a part.
 void replace_whole(std::filesystem::path const& path, std::string const& contents);

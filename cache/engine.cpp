@@ -53,7 +53,7 @@ Engine::~Engine() {
     turner_.stop();
   }
   transport_.on_arrival({});
-  group_.impl().payload->on_arrival({});
+  group_.impl().payload.reset();  // withdraws what is offered, and ends copies from arrays that go now
   if (unwinding) reason = "it stopped with an error of its own";
   try {
     transport_.leave(reason);
@@ -177,25 +177,30 @@ void Engine::throw_if_refused() {
   if (!refusal.empty()) throw GradientError(refusal);
 }
 
-std::string Engine::whom_we_await() {
+Engine::Awaited Engine::awaited() {
   std::lock_guard turning(turning_);
-  std::vector<std::uint32_t> ranks;
-  for (Rank rank : round_.awaited()) ranks.push_back(number(rank));
-  if (ranks.empty())
-    return fmt::format("rank {} waits for other ranks at step {}", number(me_), number(round_.clock()));
-  return fmt::format("rank {} awaits {} from rank {}", number(me_), round_.awaiting(), fmt::join(ranks, ", "));
+  std::vector<Rank> ranks = round_.awaited();
+  std::string what = round_.awaiting();
+  if (ranks.empty()) {
+    ranks = requests_.awaited();
+    what = "an answer";
+  }
+  if (ranks.empty()) {
+    return {me_, fmt::format("rank {} waits at step {} for what nobody does", number(me_), number(round_.clock()))};
+  }
+  std::vector<std::uint32_t> numbers;
+  for (Rank rank : ranks) numbers.push_back(number(rank));
+  return {ranks.front(), fmt::format("rank {} awaits {} from rank {}", number(me_), what, fmt::join(numbers, ", "))};
 }
 
 void Engine::wait(std::function<bool()> const& done, double timeout_s) {
   bool const ended = turner_.wait([&] { return failed_.load() || done(); }, timeout_s);
   throw_if_failed();
   if (ended) return;
-  std::string const what = whom_we_await();
-  std::vector<Rank> const awaited = round_.awaited();
-  throw PeerError(awaited.empty() ? me_ : awaited.front(),
-                  fmt::format("{} and heard nothing for {} s (it may hang, or have ended early): look at that rank's "
-                              "output, or raise peer_timeout_s",
-                              what, timeout_s));
+  auto const [rank, text] = awaited();
+  throw PeerError(rank, fmt::format("{} and heard nothing for {} s (it may hang, or have ended early): look at that "
+                                    "rank's output, or raise StoreOptions::peer_timeout_s",
+                                    text, timeout_s));
 }
 
 void Engine::wait_run(std::function<void(Stream&)> const& task) {
@@ -224,12 +229,14 @@ void Engine::end_step(BatchPtr batch, std::uint32_t signal) {
   post([this, batch = std::move(batch), signal] { exchange_.step_ended(batch, signal); });
 }
 
-std::vector<std::string> Engine::wait_gather(std::string const& mine) {
+std::vector<std::string> Engine::wait_gather_patiently(std::string const& mine) { return gather(mine, kForever_s); }
+
+std::vector<std::string> Engine::gather(std::string const& mine, double timeout_s) {
   auto const request = std::make_shared<GatherRequest>();
   request->number = gathers_++;
   request->mine = mine;
   post([this, request] { requests_.begin(request); });
-  wait([request] { return request->done.load(); });
+  wait([request] { return request->done.load(); }, timeout_s);
   return std::move(request->all);
 }
 

@@ -48,7 +48,9 @@ class Engine {
   Clock complete() const { return Clock{complete_.load()}; }
   std::uint32_t signals() const { return signals_.load(); }
 
-  std::vector<std::string> wait_gather(std::string const& mine);
+  std::vector<std::string> wait_gather(std::string const& mine) { return gather(mine, peer_timeout_s_); }
+  // The same after work that may take the ranks very different times, such as writing files.
+  std::vector<std::string> wait_gather_patiently(std::string const& mine);
   void wait_rows(std::shared_ptr<RowRequest> const& request);
 
   // Any thread.
@@ -60,13 +62,18 @@ class Engine {
 
  private:
   void wait(std::function<bool()> const& done, double timeout_s);
+  std::vector<std::string> gather(std::string const& mine, double timeout_s);
   bool turn();
   bool take_posts();
   void dispatch(Mail::Received const& received);
   void fail(std::exception_ptr error) noexcept;
   void throw_if_failed();
   void publish();
-  std::string whom_we_await();
+  struct Awaited {
+    Rank rank;
+    std::string text;
+  };
+  Awaited awaited();
 
   Group group_;
   comm::Transport& transport_;

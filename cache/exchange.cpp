@@ -228,6 +228,7 @@ void Exchange::begin_round() {
   current_ = batch;
   Round::Report report{.samples = 0, .signal = signal, .refusal = {}};
   if (batch != nullptr) {
+    for (auto const& event : batch->read_events) stream_.after(event);
     stream_.after(batch->push_event);
     report.samples = batch->samples;
     report.refusal = fault_of(*batch);

@@ -2,7 +2,6 @@
 #include "cache/prepare.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "kernels/bag_sources.hpp"
 #include "kernels/check.hpp"
@@ -23,9 +22,9 @@ void check(TableBatch const& batch, Device device, std::size_t table_count) {
   std::size_t const entries = batch.keys.size();
   GPUPS_REQUIRE(number(batch.table) < table_count, "a batch names table {} (the store has {}): add the table first",
                 number(batch.table), table_count);
-  GPUPS_REQUIRE(entries < std::numeric_limits<std::int32_t>::max(),
-                "a batch has {} entries in table {} (entries are numbered with 31 bits): use smaller batches", entries,
-                number(batch.table));
+  GPUPS_REQUIRE(entries <= kernels::kUniqueKeysMax,
+                "a batch has {} entries in table {} (the most is {}): use smaller batches", entries,
+                number(batch.table), kernels::kUniqueKeysMax);
   GPUPS_REQUIRE(entries == 0 || batch.keys.device() == device,
                 "a batch's keys are on {} and the stream is on {} (they are read there): copy them first",
                 to_string(batch.keys.device()), to_string(device));
@@ -34,6 +33,9 @@ void check(TableBatch const& batch, Device device, std::size_t table_count) {
 // Offsets that do not cut the entries into bags would be read past their end.
 void wait_check_bags(Stream& stream, TableBatch const& batch) {
   if (batch.offsets.empty()) return;
+  GPUPS_REQUIRE(batch.offsets.device() == stream.device(),
+                "a batch's bag offsets are on {} and the stream is on {} (they are read there): copy them first",
+                to_string(batch.offsets.device()), to_string(stream.device()));
   auto const offsets = to_host(stream, batch.offsets);
   GPUPS_REQUIRE(
       offsets.front() == 0 && offsets.back() == batch.keys.size() && std::is_sorted(offsets.begin(), offsets.end()),

@@ -56,6 +56,8 @@ struct Prepared::Impl {
   std::vector<cache::PreparedPart> parts;
   std::atomic<bool> ready = false;  // every row can be read, after `ready_event`
   Event ready_event;
+  std::vector<Event> read_events;  // after reading rows: they may change, and arrays go, after these
+  Event pulled_event;              // PreparedPart::pulled is there
   bool pushed = false;
   Event push_event;
 };

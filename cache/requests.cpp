@@ -57,6 +57,7 @@ void Requests::begin(std::shared_ptr<RowRequest> const& request) {
     std::size_t const count = request->owners[number(owner) + 1] - first;
     if (count == 0 || owner == me_) continue;
     ++request->missing;
+    request->unanswered.push_back(owner);
     auto const keys = request->keys.view().slice(first, count);
     mail_.send(owner, {.kind = lookup ? MessageKind::kLookup : MessageKind::kAssign,
                        .id = id,
@@ -128,9 +129,10 @@ void Requests::serve(Rank reader, Message const& message) {
 void Requests::answered(Rank owner, Message const& message) {
   auto const found = rows_.find(message.id);
   if (found == rows_.end()) refuse(owner, "answered a request that nobody made");
+  auto& request = *found->second;
+  std::erase(request.unanswered, owner);
   if (message.kind == MessageKind::kAssignAnswer) return finish_one(message.id);
 
-  auto const& request = *found->second;
   std::size_t const first = request.owners[number(owner)];
   std::size_t const count = request.owners[number(owner) + 1] - first;
   auto const values = request.values.view().slice(first, count);
@@ -143,6 +145,19 @@ void Requests::answered(Rank owner, Message const& message) {
                   values.flat().bytes(), taken);
   mail_.take_data(stream_, owner, tag(Section::kRequestFound, message.id, part_of(me_)), exists.data(), exists.bytes(),
                   taken);
+}
+
+std::vector<Rank> Requests::awaited() const {
+  std::vector<Rank> ranks;
+  for (auto const& [number, gather] : gathers_) {
+    for (std::uint32_t q = 0; gather.request != nullptr && q < static_cast<std::uint32_t>(ranks_); ++q) {
+      if (!gather.pieces.contains(Rank{q})) ranks.push_back(Rank{q});
+    }
+  }
+  for (auto const& [id, request] : rows_) {
+    ranks.insert(ranks.end(), request->unanswered.begin(), request->unanswered.end());
+  }
+  return ranks;
 }
 
 void Requests::received(Rank from, Message const& message) {

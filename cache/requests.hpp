@@ -33,7 +33,8 @@ struct RowRequest {
   Array<Key> keys;
   Matrix<float> values;       // read into, or set from
   Array<std::uint8_t> found;  // kLookup
-  std::size_t missing = 0;    // owners that have not answered
+  std::size_t missing = 0;    // owners that have not answered, this rank included
+  std::vector<Rank> unanswered;
   std::atomic<bool> done = false;
 };
 
@@ -43,6 +44,8 @@ class Requests {
 
   void begin(std::shared_ptr<GatherRequest> const& request);
   void begin(std::shared_ptr<RowRequest> const& request);
+  // Ranks that have not yet answered what this one waits for.
+  std::vector<Rank> awaited() const;
   // kGather, kLookup, kLookupAnswer, kAssign, kAssignAnswer.
   void received(Rank from, Message const& message);
 

@@ -35,7 +35,7 @@ std::vector<std::string> wait_agree(Engine& engine, std::function<std::string()>
   }
   std::vector<std::string> results;
   std::string first_error;
-  for (auto const& piece : engine.wait_gather(encode(mine))) {
+  for (auto const& piece : engine.wait_gather_patiently(encode(mine))) {
     comm::Reader reader(piece);
     std::string const error(reader.get_text());
     if (first_error.empty()) first_error = error;
@@ -97,6 +97,7 @@ void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blo
       .clock = clock, .seed = seed, .folder = {}, .tables = describe_all(engine), .rows = {}, .blobs = {}};
   manifest.folder = wait_agree(engine, [&] { return first ? make_step_folder(folder, clock) : std::string(); })[0];
   auto const files = folder / manifest.folder;
+  bool placed = false;  // the manifest names the new files
   try {
     auto const seals = wait_agree(engine, [&] {
       FileSeal seal;
@@ -109,16 +110,20 @@ void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blo
         writer.write(blobs[b].bytes.data(), blobs[b].bytes.size());
         manifest.blobs.push_back({blobs[b].name, writer.finish()});
       }
+      sync_folder(files);
       return encode(seal);
     });
     for (auto const& seal : seals) manifest.rows.push_back(decode_seal(seal));
     wait_agree(engine, [&] {
-      if (first) write_manifest(folder, manifest);
+      if (!first) return std::string();
+      sync_folder(folder);  // the files' folder is there before what names it
+      write_manifest(folder, manifest);
+      placed = true;
       return std::string();
     });
   } catch (...) {
     std::error_code ignored;
-    if (first) fs::remove_all(files, ignored);
+    if (first && !placed) fs::remove_all(files, ignored);
     throw;
   }
   if (first) remove_other_steps(folder, manifest.folder);

@@ -3,6 +3,7 @@
 #include "gpups/store.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "cache/store_impl.hpp"
 #include "kernels/arena.hpp"
@@ -60,6 +61,22 @@ TableId Store::add_table(TableOptions const& options) {
   GPUPS_REQUIRE(options.grid_log2 >= -60 && options.grid_log2 <= 30,
                 "table '{}' has grid_log2 {} (sums of 63 bits need it in -60 .. 30): use -30", options.name,
                 options.grid_log2);
+  auto const& [kind, rate, epsilon, accumulator, clip] = options.optimizer;
+  for (float const value : {rate, epsilon, accumulator, clip, options.schedule.floor}) {
+    GPUPS_REQUIRE(std::isfinite(value) && value >= 0,
+                  "table '{}' has an optimizer or schedule setting of {} (rates, epsilons and norms are finite and not "
+                  "negative): correct it",
+                  options.name, value);
+  }
+  GPUPS_REQUIRE(std::isfinite(options.initializer.scale),
+                "table '{}' begins with values of scale {} (they must be finite): set initializer.scale", options.name,
+                options.initializer.scale);
+  GPUPS_REQUIRE(
+      options.schedule.kind == Schedule::Kind::kConstant ||
+          options.schedule.total_steps > options.schedule.warmup_steps,
+      "the schedule of table '{}' ends at step {} after a warm-up of {} (its rate would be the floor from the "
+      "start): set total_steps",
+      options.name, options.schedule.total_steps, options.schedule.warmup_steps);
   for (auto const& table : tables) {
     GPUPS_REQUIRE(table->options().name != options.name,
                   "two tables are named '{}' (checkpoints tell them apart by "

@@ -43,6 +43,12 @@ namespace {
 // Distinct keys by owner, and the place of each given key among them.
 std::shared_ptr<cache::RowRequest> make_request(Stream& stream, TableId table, View<Key const> keys, int ranks,
                                                 std::size_t dim, Array<std::uint32_t>& positions) {
+  GPUPS_REQUIRE(keys.size() <= kernels::kUniqueKeysMax,
+                "{} keys are read or set at once (the most is {}): do it in parts", keys.size(),
+                kernels::kUniqueKeysMax);
+  GPUPS_REQUIRE(keys.empty() || keys.device() == stream.device(),
+                "keys are on {} and the stream is on {} (they are read there): copy them first",
+                to_string(keys.device()), to_string(stream.device()));
   auto request = std::make_shared<cache::RowRequest>();
   request->table = table;
   request->owners.resize(static_cast<std::size_t>(ranks) + 1);
@@ -83,6 +89,16 @@ void Store::lookup(Stream& stream, TableId table, View<Key const> keys, MatrixVi
 void Store::assign(Stream& stream, TableId table, View<Key const> keys, MatrixView<float const> values) {
   auto& engine = impl_->engine();
   wait_flush();
+  bool announced = false;
+  {
+    std::lock_guard lock(impl_->mutex_);
+    announced = impl_->prepared_.contains(clock());
+  }
+  auto const all = wait_gather(announced ? "announced" : "");
+  GPUPS_REQUIRE(std::all_of(all.begin(), all.end(), [](auto const& one) { return one.empty(); }),
+                "assign was called when a rank had prepared a batch for step {} (its values may already be under way): "
+                "assign before the step's batch is prepared",
+                number(clock()));
   auto const& options = impl_->shard(table).options();
   GPUPS_REQUIRE(values.rows() >= keys.size() && (keys.empty() || values.columns() == options.dim),
                 "assign was given ({}, {}) values for {} keys of dim {} (each key gets a row): give as many",

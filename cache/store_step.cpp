@@ -14,6 +14,21 @@ namespace {
 
 constexpr std::size_t kPartsMax = 4096;  // of a batch: parts are numbered with 12 bits on the wire
 
+void require_ready(Prepared const& batch, char const* call) {
+  GPUPS_REQUIRE(batch.impl()->ready,
+                "{} was called before the rows of step {} had come (there is nothing to read yet): "
+                "call wait_ready first",
+                call, number(batch.clock()));
+}
+
+// Data is read and written by the stream's device.
+template <class V>
+void require_here(Stream const& stream, V const& data, char const* what) {
+  GPUPS_REQUIRE(data.data() == nullptr || data.device() == stream.device(),
+                "the {} are on {} and the stream is on {} (it cannot reach them): copy them first", what,
+                to_string(data.device()), to_string(stream.device()));
+}
+
 }  // namespace
 
 Prepared Store::prepare(Stream& stream, Clock clock, std::span<TableBatch const> tables, std::size_t samples) {
@@ -36,8 +51,8 @@ Prepared Store::prepare(Stream& stream, Clock clock, std::span<TableBatch const>
       impl_->distinct_keys_ += part.rows;
       impl_->remote_keys_ += part.rows - part.owned_by(rank());
     }
+    engine.announce(batch);  // under the lock: before the clock can pass it
   }
-  engine.announce(batch);
   return Prepared(std::move(batch));
 }
 
@@ -62,7 +77,7 @@ void Store::pull(Stream& stream, Prepared const& batch, std::span<MatrixView<flo
                 "pull was given {} matrices for a batch of {} parts (each part has its "
                 "own): give one for each",
                 rows.size(), batch.parts());
-  GPUPS_ASSERT(batch.impl()->ready);
+  require_ready(batch, "pull");
   stream.after(batch.impl()->ready_event);
   for (std::size_t p = 0; p < rows.size(); ++p) {
     auto const& part = batch.impl()->parts[p];
@@ -72,24 +87,30 @@ void Store::pull(Stream& stream, Prepared const& batch, std::span<MatrixView<flo
         "pull was given a ({}, {}) matrix for {} rows of dim {} (rows are copied whole, padding included): use "
         "gpups::Matrix of at least that size",
         rows[p].rows(), rows[p].columns(), part.rows, shard.dim());
+    require_here(stream, rows[p], "matrices for pulled rows");
     std::size_t const first = part.owners[number(rank())], own = part.owned_by(rank());
     shard.gather(stream, part.ids, rows[p].slice(first, own));
     copy<float>(stream, rows[p].slice(0, first).flat(), part.values.view().slice(0, first).flat());
     std::size_t const rest = part.rows - first - own;
     copy<float>(stream, rows[p].slice(first + own, rest).flat(), part.values.view().slice(first, rest).flat());
   }
+  batch.impl()->read_events.push_back(stream.record());
 }
 
 void Store::pull_pooled(Stream& stream, Prepared const& batch, std::size_t part, Pooling pooling,
                         MatrixView<float> out) {
+  require_ready(batch, "pull_pooled");
+  require_here(stream, out, "matrix for pooled rows");
   auto const& pooled = batch.impl()->parts.at(part);
   GPUPS_REQUIRE(!pooled.bags.empty(),
                 "part {} was prepared without offsets (they say what the bags are): prepare it "
                 "with TableBatch::offsets",
                 part);
-  GPUPS_REQUIRE(out.rows() + 1 >= pooled.bags.size() && out.columns() == impl_->shard(pooled.table).dim(),
-                "pull_pooled was given a ({}, {}) matrix for {} bags of dim {}: use one of that size", out.rows(),
-                out.columns(), pooled.bags.size() - 1, impl_->shard(pooled.table).dim());
+  GPUPS_REQUIRE(out.rows() + 1 >= pooled.bags.size() && out.columns() == impl_->shard(pooled.table).dim() &&
+                    out.stride() == row_stride(out.columns()),
+                "pull_pooled was given a ({}, {}) matrix for {} bags of dim {} (rows are written with their "
+                "padding): use gpups::Matrix of that size",
+                out.rows(), out.columns(), pooled.bags.size() - 1, impl_->shard(pooled.table).dim());
   auto& rows = batch.impl()->parts[part].pulled;
   if (rows.rows() == 0 && pooled.rows > 0) {
     rows = Matrix<float>(stream.device(), pooled.rows, out.columns());
@@ -101,12 +122,15 @@ void Store::pull_pooled(Stream& stream, Prepared const& batch, std::size_t part,
       all.push_back(each.pulled);
     }
     pull(stream, batch, all);
+    batch.impl()->pulled_event = stream.record();
   }
+  stream.after(batch.impl()->pulled_event);
   kernels::gather_pooled(stream, {.rows = rows,
                                   .positions = pooled.positions,
                                   .offsets = pooled.bags,
                                   .mean = pooling == Pooling::kMean,
                                   .out = out});
+  batch.impl()->read_events.push_back(stream.record());
 }
 
 // Alone, a rank need not wait for others' gradients: rows are updated as they are summed. A step that must be refused
@@ -148,6 +172,9 @@ void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients
     auto& part = impl.parts[p];
     auto const& [sources, numbers, coefficients] = gradients[p];
     auto const& options = impl_->shard(part.table).options();
+    require_here(stream, sources, "sources");
+    require_here(stream, numbers, "source numbers");
+    require_here(stream, coefficients, "coefficients");
     GPUPS_REQUIRE(part.entries == 0 || sources.columns() == options.dim,
                   "the sources of table '{}' have {} columns (its rows have {}): give gradients of the row's width",
                   options.name, sources.columns(), options.dim);
@@ -170,7 +197,7 @@ void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients
     memory::fill_bytes(stream, part.fault.data(), 0xFF, part.fault.bytes());
     kernels::SumGradients const sum{.offsets = part.offsets,
                                     .order = part.order,
-                                    .sources = numbers.empty() ? part.bag_of.view() : numbers,
+                                    .sources = numbers.empty() ? part.bag_of.view() : numbers.slice(0, part.entries),
                                     .source_rows = sources,
                                     .coefficients = coefficients.slice(0, coefficients.empty() ? 0 : part.entries),
                                     .grid_log2 = options.grid_log2,
@@ -205,11 +232,16 @@ void Store::advance_clock(std::uint32_t signal) {
   cache::BatchPtr batch;
   {
     std::lock_guard lock(impl_->mutex_);
+    GPUPS_REQUIRE(
+        impl_->pushed_ != nullptr || !impl_->prepared_.contains(impl_->clock_),
+        "the step {} ends without a push of the batch that was prepared for it (its owners wait for it): push "
+        "it, with empty gradients if need be",
+        number(impl_->clock_));
     batch.swap(impl_->pushed_);
     impl_->prepared_.erase(impl_->clock_);
     impl_->clock_ = impl_->clock_ + 1;
+    engine.end_step(std::move(batch), signal);
   }
-  engine.end_step(std::move(batch), signal);
 }
 
 void Store::wait_flush() {

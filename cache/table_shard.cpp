@@ -61,8 +61,9 @@ void TableShard::wait_resolve(Stream& stream, View<Key const> keys, View<std::ui
   std::vector<std::uint32_t> numbers(added);
   std::iota(numbers.begin(), numbers.end(), static_cast<std::uint32_t>(before));
   auto const new_ids = to_device(stream, numbers);
+  auto const new_keys = wait_keys_of(stream, new_ids);
   kernels::init_rows(stream, {.ids = new_ids,
-                              .keys = wait_keys_of(stream, new_ids),
+                              .keys = new_keys,
                               .values = values_.ref(),
                               .state = state_.ref(),
                               .dim = dim(),
@@ -120,10 +121,11 @@ RowSums TableShard::wait_merge(Stream& stream, std::span<RowSums const> lists, A
 void TableShard::throw_fault(Stream& stream, std::uint32_t id) const {
   auto const ids = to_device(stream, std::vector{id});
   auto const key = to_host(stream, wait_keys_of(stream, ids).view())[0];
-  throw GradientError(
+  throw Error(
       fmt::format("the update of key {} in table '{}' is not finite, or its gradient's sum over the ranks is too large "
                   "(other rows of "
-                  "the step have been updated): restore a checkpoint, and lower the learning rate or raise grid_log2",
+                  "the step have been updated, so training cannot go on): restore a checkpoint, and lower the learning "
+                  "rate or raise grid_log2",
                   number(key), options_.name));
 }
 

@@ -45,8 +45,8 @@ class TableShard {
   // out.row(i) = value of row ids[i]; queued on `stream`.
   void gather(Stream& stream, View<std::uint32_t const> ids, MatrixView<float> out) const;
 
-  // Sums the lists' gradients of each row, and updates each row that is in any of them once. The first list's sums are
-  // used up. Waits for `stream`. Throws GradientError, naming the row, where a sum leaves the range of 64 bits.
+  // Sums the lists' gradients of each row, and updates each row that is in any of them once. Waits for `stream`. Throws
+  // Error, naming the row, where a sum leaves the range of 64 bits or a new value is not finite.
   void wait_apply(Stream& stream, std::span<RowSums const> lists, Clock clock, std::size_t samples);
 
   // Sums the gradients of row gradients' r into row ids[r] and updates it, in one pass; only where no other rank adds
@@ -54,7 +54,7 @@ class TableShard {
   // REQUIRES: kernels::can_sum_and_update(), and sums that cannot leave their range.
   void sum_and_apply(Stream& stream, View<std::uint32_t const> ids, kernels::SumGradients const& gradients, Clock clock,
                      std::size_t samples, View<std::uint32_t> fault);
-  // Throws GradientError, naming the key of row `id`.
+  // Throws Error, naming the key of row `id`.
   [[noreturn]] void throw_fault(Stream& stream, std::uint32_t id) const;
 
   // Values of keys wherever a row exists, initial values elsewhere; found[i] says which; `found` may be empty.

@@ -77,7 +77,9 @@ void* record_event(int device, void* stream) {
   use_device(device);
   cudaEvent_t event = nullptr;
   check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event");
-  check_cuda(cudaEventRecord(event, static_cast<cudaStream_t>(stream)), "recording an event");
+  auto const result = cudaEventRecord(event, static_cast<cudaStream_t>(stream));
+  if (result != cudaSuccess) (void)cudaEventDestroy(event);
+  check_cuda(result, "recording an event");
   return event;
 }
 
@@ -89,7 +91,10 @@ void destroy_event(int device, void* event) noexcept {
 bool event_done(int device, void* event) {
   use_device(device);
   auto const result = cudaEventQuery(static_cast<cudaEvent_t>(event));
-  if (result == cudaErrorNotReady) return false;
+  if (result == cudaErrorNotReady) {
+    (void)cudaGetLastError();  // else the next launch would report it
+    return false;
+  }
   check_cuda(result, "asking for an event");
   return true;
 }

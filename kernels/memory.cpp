@@ -3,6 +3,7 @@
 // go every step, and fresh pages of the operating system cost more than the work done on them.
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <cstring>

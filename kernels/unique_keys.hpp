@@ -10,8 +10,10 @@
 
 namespace gpups::kernels {
 
+inline constexpr std::size_t kUniqueKeysMax = (std::size_t{1} << 28) - 1;
+
 struct UniqueKeys {
-  View<Key const> keys;              // (n), n < 2^28
+  View<Key const> keys;              // (n), n <= kUniqueKeysMax
   std::uint32_t homes;               // at least 1
   View<Key> unique;                  // (>= n), the first `home_offsets[homes]` are written
   View<std::uint32_t> positions;     // (n), unique[positions[i]] == keys[i]

@@ -55,6 +55,7 @@ GPUPS_FN inline void update_row(NativeLanes lanes, UpdateRows const& u, double u
     float const s = before + squares / static_cast<float>(dim);
     float const step = rate / (std::sqrt(s) + epsilon);
     faults = not_finite(s) + lanes.sum(dim, [=](std::size_t j) { return not_finite(value[j] -= step * gradient(j)); });
+    lanes.sync();  // all have read the state
     if (lanes.first()) *state = s;
   }
   if (!lanes.first()) return;

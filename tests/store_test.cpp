@@ -175,6 +175,8 @@ TEST(Store, MisuseIsExplained) {
   Store store(Group::alone(), {});
   EXPECT_THROW(store.add_table({.name = "", .dim = 3}), Error);
   EXPECT_THROW(store.add_table({.name = "x", .dim = 0}), Error);
+  EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .schedule = {.kind = Schedule::Kind::kLinear}}), Error);
+  EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .optimizer = {.learning_rate = -1}}), Error);
   store.add_table(plain_table(2));
   EXPECT_THROW(store.add_table(plain_table(2)), Error);
   auto stream = store.make_stream();
@@ -191,12 +193,41 @@ TEST(Store, MisuseIsExplained) {
   MatrixView<float> const out = narrow;
   EXPECT_THROW(store.pull(stream, batch, {&out, 1}), Error);
   EXPECT_THROW(store.add_table({.name = "late", .dim = 2}), Error);
+  EXPECT_THROW(store.advance_clock(), Error);  // its batch has not been pushed
+  Matrix<float> const values(Device::host(), 2, 2);
+  EXPECT_THROW(store.assign(stream, TableId{0}, View<Key const>(keys), values), Error);  // nor read
+  TableGradients const too_few{.sources = narrow};
+  EXPECT_THROW(store.push(stream, batch, {&too_few, 1}), Error);
+  Matrix<float> sources(Device::host(), 2, 2);
+  memory::fill_bytes(stream, sources.view().data(), 0, sources.view().flat().bytes());
+  TableGradients const gradients{.sources = sources};
+  EXPECT_THROW(store.push(stream, later, {&gradients, 1}), Error);
+  store.push(stream, batch, {&gradients, 1});
+  EXPECT_THROW(store.push(stream, batch, {&gradients, 1}), Error);
   store.advance_clock();
   EXPECT_THROW(store.prepare(stream, Clock{0}, {&part, 1}, 1), Error);  // the past
   std::vector<std::uint32_t> const wrong{0, 5};
   TableBatch const bags{
       .table = TableId{0}, .keys = View<Key const>(keys), .offsets = View<std::uint32_t const>(wrong)};
   EXPECT_THROW(store.prepare(stream, Clock{1}, {&bags, 1}, 1), Error);
+}
+
+TEST(Store, NothingIsReadOrPushedBeforeItHasCome) {
+  Store store(Group::alone(), {});
+  store.add_table(plain_table(2));
+  auto stream = store.make_stream();
+  auto const keys = keys_of({1, 2});
+  TableBatch const part{.table = TableId{0}, .keys = View<Key const>(keys)};
+  auto const batch = store.prepare(stream, Clock{1}, {&part, 1}, 1);  // the step after next cannot be ready
+  Matrix<float> rows(Device::host(), 2, 2);
+  MatrixView<float> const out = rows;
+  EXPECT_THROW(store.pull(stream, batch, {&out, 1}), Error);
+  store.advance_clock();
+  TableGradients const gradients{.sources = rows};
+  store.wait_ready(batch);
+  store.pull(stream, batch, {&out, 1});
+  store.push(stream, batch, {&gradients, 1});
+  store.advance_clock();
 }
 
 TEST(Store, SignalsReachAllRanks) {

@@ -87,8 +87,25 @@ Exchange::Moved Exchange::move(Rank rank) {
     }
   }
   lock.unlock();
-  for (Copy& copy : copies) queue(copy);
+  std::exception_ptr failure;
+  for (Copy& copy : copies) {
+    try {
+      if (failure == nullptr) queue(copy);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  }
   lock.lock();
+  if (failure != nullptr) {  // nobody may wait for what will not be copied, and what was queued is still waited for
+    std::erase_if(copies, [](Copy const& copy) {
+      bool const queued = copy.offer->state == State::kQueued;
+      if (!queued) copy.offer->state = State::kClosed;
+      return !queued;
+    });
+    std::move(copies.begin(), copies.end(), std::back_inserter(receiver.copying));
+    queued_.notify_all();
+    std::rethrow_exception(failure);
+  }
   std::move(copies.begin(), copies.end(), std::back_inserter(receiver.copying));
   // A copy on a GPU wakes nobody when it is over, so that the rank has to look again.
   moved.any = !receiver.copying.empty() || !moved.refused.empty();

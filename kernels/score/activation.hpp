@@ -57,9 +57,9 @@ GPUPS_FN inline Softplus softplus(float x) {
   return {(x > 0.0F ? x : 0.0F) + log1p_unit(e), x < 0.0F ? e * share : share};
 }
 
-// A loss in units of kLossUnit. What is not a number, or beyond 2^20, counts as 2^20: 2^13 such samples have a sum.
+// A loss in units of kLossUnit. What is not a number, or beyond 2^10, counts as 2^10: 2^22 such samples have a sum.
 GPUPS_FN inline std::int64_t loss_units(double loss) {
-  double const most = 0x1p20;
+  double const most = 0x1p10;
   return static_cast<std::int64_t>(floor((loss < most ? loss : most) * 0x1p30));
 }
 
