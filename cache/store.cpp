@@ -94,7 +94,7 @@ std::vector<MemoryLine> Store::memory_plan() const {
   std::vector<MemoryLine> plan;
   for (auto const& table : impl_->engine_.tables()) {
     auto const rows = table->options().expected_rows / static_cast<std::size_t>(ranks()) + 1;
-    for (auto& line : cache::TableShard::memory_plan(table->options(), rows)) plan.push_back(std::move(line));
+    for (auto& line : cache::TableShard::memory_plan(table->options(), rows, ranks())) plan.push_back(std::move(line));
   }
   return plan;
 }

@@ -22,8 +22,6 @@
 namespace gpups::cache {
 namespace {
 
-constexpr std::size_t kIndexBytesPerKey = 28;  // 8 + 4 bytes at a load of .75 at most, .375 after growing; and the key
-
 Array<std::uint32_t> no_fault(Stream& stream) {
   Array<std::uint32_t> fault(stream.device(), 1);
   memory::fill_bytes(stream, fault.data(), 0xFF, fault.bytes());  // kNoRow
@@ -235,14 +233,15 @@ void TableShard::wait_write(Stream& stream, Piece const& piece) {
   stream.wait();
 }
 
-std::vector<MemoryLine> TableShard::memory_plan(TableOptions const& options, std::size_t rows) {
+std::vector<MemoryLine> TableShard::memory_plan(TableOptions const& options, std::size_t rows, int ranks) {
   std::size_t const chunks = (rows + kernels::kChunkRows - 1) / kernels::kChunkRows * kernels::kChunkRows;
-  auto const line = [&](char const* what, std::size_t bytes) {
-    return MemoryLine{fmt::format("table '{}': {}", options.name, what), chunks * bytes};
-  };
-  return {line("values", row_stride(options.dim) * sizeof(float)),
-          line("optimizer state", kernels::state_columns(options.optimizer, options.dim) * sizeof(float)),
-          line("index and counters", kIndexBytesPerKey + sizeof(std::uint32_t))};
+  auto const name = [&](char const* what) { return fmt::format("table '{}': {}", options.name, what); };
+  std::size_t const state = kernels::state_columns(options.optimizer, options.dim);
+  std::size_t const counters = sizeof(std::uint32_t) + (ranks > 1 ? sizeof(std::uint64_t) : 0);
+  return {{name("values"), chunks * row_stride(options.dim) * sizeof(float)},
+          {name("optimizer state"), chunks * state * sizeof(float)},
+          {name("index"), kernels::KeyIndex::bytes_for(rows)},
+          {name("counters"), chunks * counters}};
 }
 
 }  // namespace gpups::cache

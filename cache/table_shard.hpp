@@ -88,7 +88,7 @@ class TableShard {
   std::size_t state_columns() const { return state_columns_; }
 
   // Bytes that a shard of `rows` rows takes, by what they are for.
-  static std::vector<MemoryLine> memory_plan(TableOptions const& options, std::size_t rows);
+  static std::vector<MemoryLine> memory_plan(TableOptions const& options, std::size_t rows, int ranks);
 
  private:
   void reserve(Stream& stream, std::size_t rows);

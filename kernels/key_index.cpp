@@ -38,6 +38,11 @@ KeyIndex::KeyIndex(Device device, std::size_t expected_keys) : keys_(device, 1) 
   stream.wait();
 }
 
+std::size_t KeyIndex::bytes_for(std::size_t keys) {
+  std::size_t const chunks = (keys + kChunkRows - 1) / kChunkRows;
+  return buckets_for(keys) * sizeof(Bucket) + chunks * kChunkRows * sizeof(std::uint64_t);
+}
+
 std::size_t KeyIndex::capacity() const { return capacity_of(buckets_.size() / kWords); }
 
 void KeyIndex::find(Stream& stream, View<Key const> keys, View<std::uint32_t> ids) const {

@@ -28,6 +28,8 @@ class KeyIndex {
   std::size_t size() const { return size_; }
   // Keys that fit before it grows.
   std::size_t capacity() const;
+  // What an index for so many keys takes, before it grows.
+  static std::size_t bytes_for(std::size_t keys);
   // How often it was doubled.
   std::size_t growths() const { return growths_; }
   std::size_t bytes() const { return buckets_.bytes() + keys_.bytes(); }

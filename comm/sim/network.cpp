@@ -59,7 +59,7 @@ std::vector<SimNetwork::Channel> SimNetwork::due() const {
 
 void SimNetwork::deliver(Channel const& channel) {
   std::lock_guard lock(mutex_);
-  note(Event::kDeliver, mix(number(channel.from)) ^ (number(channel.to) + (channel.alone << 16)));
+  note(Event::kDeliver, kernels::mix(number(channel.from)) ^ (number(channel.to) + (channel.alone << 16)));
   auto const found = channels_.find(channel);
   Parcel const parcel = std::move(found->second.front());
   found->second.pop_front();
@@ -77,7 +77,7 @@ std::optional<std::uint64_t> SimNetwork::next_us() const {
 }
 
 void SimNetwork::note(Event event, std::uint64_t what) {
-  digest_ = mix(digest_ + 0x9E3779B97F4A7C15U + mix(what + (static_cast<std::uint64_t>(event) << 56)));
+  digest_ = kernels::mix(digest_ + 0x9E3779B97F4A7C15U + kernels::mix(what + (static_cast<std::uint64_t>(event) << 56)));
 }
 
 }  // namespace gpups::comm

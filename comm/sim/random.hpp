@@ -4,19 +4,15 @@
 
 #include <cstdint>
 
-namespace gpups::comm {
+#include "kernels/hash.hpp"
 
-constexpr std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31);
-}
+namespace gpups::comm {
 
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
 
-  std::uint64_t next() { return mix(state_ += 0x9E3779B97F4A7C15U); }
+  std::uint64_t next() { return kernels::mix(state_ += 0x9E3779B97F4A7C15U); }
   // Below `n`, which is not 0. Not exactly even, which nothing here needs.
   std::uint64_t below(std::uint64_t n) { return next() % n; }
   bool chance(double probability) { return static_cast<double>(next() >> 11) < probability * 0x1p53; }

@@ -2,7 +2,8 @@
 // The order of work on a device. Every operation takes a Stream first; there is no default one.
 //
 // A host stream runs its work at once, in the calling thread and its share of the cores, and returns when it is done.
-// A CUDA stream queues its work. Only calls with `wait` in their name block on a device.
+// A CUDA stream queues its work. A call that blocks until a device is done has `wait` in its name, or says so in its
+// comment.
 #pragma once
 
 #include <memory>
