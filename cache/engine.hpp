@@ -26,7 +26,7 @@ class Engine {
   Rank rank() const { return me_; }
   int ranks() const { return ranks_; }
 
-  // REQUIRES: no turning yet, or inside wait_run().
+  // The list is complete before turning starts; what changes in a table afterwards belongs to the turning thread.
   std::vector<std::unique_ptr<TableShard>>& tables() { return tables_; }
   // Begins to turn, at this step. Once.
   void start(Clock first);
