@@ -40,13 +40,13 @@ struct Intent {
 struct Message {
   MessageKind kind{};
   Clock clock{};                // kIn, kOut, kUrgent, kUrgentAnswer: of the step
-  std::uint64_t id = 0;         // kGather: its number; kLookup, kLookupAnswer, kAssign: of the request
+  std::uint64_t id = 0;         // kGather: its number; of a request, and of its answer
   std::uint64_t samples = 0;    // kIn: of the sender in the step
   std::uint32_t signal = 0;     // kIn: bits that the application raised
   std::string error;            // kIn: why the step must be refused; empty where it is fine
   std::uint64_t parts = 0;      // kIn: gradient sections, kOut: value sections; one for each part announced
   std::vector<Intent> intents;  // kIn: new ones, kUrgent: the one that is late
-  TableId table{};              // kLookup, kLookupAnswer, kAssign
+  TableId table{};              // kLookup, kAssign
   std::uint64_t keys = 0;       // likewise
   std::string bytes;            // kGather
   bool operator==(Message const&) const = default;

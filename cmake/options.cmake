@@ -31,8 +31,10 @@ if(GPUPS_SANITIZE)
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${GPUPS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>)
   target_link_options(gpups_flags INTERFACE -fsanitize=${GPUPS_SANITIZE})
 endif()
+# What one clone has compiled, another need not: paths below the project are cached as relative ones.
 find_program(GPUPS_CCACHE ccache)
 if(GPUPS_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${GPUPS_CCACHE})
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${GPUPS_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    ${GPUPS_CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
