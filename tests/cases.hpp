@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <ostream>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,6 +33,9 @@ struct KernelCase {
   char const* name;
   Problem (*make)(Stream& stream, CaseSize size, std::uint64_t seed);
 };
+
+// For messages of GoogleTest.
+inline void PrintTo(KernelCase const& kernel, std::ostream* out) { *out << kernel.name; }
 
 // All cases.
 std::span<KernelCase const> kernel_cases();

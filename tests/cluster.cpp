@@ -32,7 +32,6 @@ int owner_of_microbatch(int ranks, int microbatch) {
 
 // What a rank does at a step.
 struct Batch {
-  std::vector<Key> keys;
   Matrix<float> sources;  // one for each entry: (amount, -amount)
   Prepared prepared;
 };
@@ -41,48 +40,66 @@ std::shared_ptr<Batch> prepare(Store& store, Stream& stream, Workload const& wor
   int const rank = static_cast<int>(number(store.rank()));
   if (!takes_part(workload, store.ranks(), step, rank)) return nullptr;
   auto batch = std::make_shared<Batch>();
+  std::vector<Key> keys;
   std::vector<int> amounts;
   std::size_t samples = 0;
   for (int m = 0; m < kMicrobatches; ++m) {
     if (owner_of_microbatch(store.ranks(), m) != rank) continue;
     ++samples;
     for (auto const& use : uses(workload, step, m)) {
-      batch->keys.push_back(use.key);
+      keys.push_back(use.key);
       amounts.push_back(use.amount);
     }
   }
-  batch->sources = Matrix<float>(Device::host(), amounts.size(), 2);
-  memory::fill_bytes(stream, batch->sources.view().data(), 0, batch->sources.view().flat().bytes());
+  std::vector<float> sources(amounts.size() * row_stride(2), 0.0F);
   for (std::size_t i = 0; i < amounts.size(); ++i) {
-    batch->sources.row(i)[0] = static_cast<float>(amounts[i]);
-    batch->sources.row(i)[1] = static_cast<float>(-amounts[i]);
+    sources[i * row_stride(2)] = static_cast<float>(amounts[i]);
+    sources[i * row_stride(2) + 1] = static_cast<float>(-amounts[i]);
   }
-  TableBatch const part{.table = TableId{0}, .keys = View<Key const>(batch->keys)};
+  batch->sources = Matrix<float>(stream.device(), amounts.size(), 2);
+  copy<float>(stream, batch->sources.view().flat(), View<float const>(sources));
+  auto const keys_there = to_device(stream, keys);
+  TableBatch const part{.table = TableId{0}, .keys = keys_there};
   batch->prepared = store.prepare(stream, Clock{step}, {&part, 1}, samples);
   return batch;
 }
 
-void check_read(Store const& store, Batch const& batch, Matrix<float> const& rows, Expected const& expected) {
-  for (std::size_t i = 0; i < batch.prepared.rows(0); ++i) {
-    Key const key = batch.prepared.keys(0)[i];
-    double const value = expected.value(key);
-    if (rows.row(i)[0] == value && rows.row(i)[1] == -value) continue;
+void check_read(Store const& store, Stream& stream, Batch const& batch, Matrix<float> const& rows,
+                Expected const& expected) {
+  auto const keys = to_host(stream, batch.prepared.keys(0));
+  auto const values = to_host(stream, rows.view().slice(0, keys.size()).flat());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    float const* const row = values.data() + i * row_stride(2);
+    double const value = expected.value(keys[i]);
+    if (row[0] == value && row[1] == -value) continue;
     throw std::logic_error(fmt::format("rank {} read ({}, {}) for key {} at step {}, not {}", number(store.rank()),
-                                       rows.row(i)[0], rows.row(i)[1], number(key), number(store.clock()), value));
+                                       row[0], row[1], number(keys[i]), number(store.clock()), value));
   }
+}
+
+// The first column of what look-ups find.
+std::vector<float> look_up(Store& store, Stream& stream, std::vector<Key> const& keys,
+                           std::vector<std::uint8_t>* found = nullptr) {
+  auto const keys_there = to_device(stream, keys);
+  Matrix<float> const rows(stream.device(), keys.size(), 2);
+  Array<std::uint8_t> const marks(stream.device(), keys.size());
+  store.lookup(stream, TableId{0}, keys_there, rows, marks);
+  if (found != nullptr) *found = to_host(stream, marks.view());
+  auto const flat = to_host(stream, rows.view().flat());
+  std::vector<float> values;
+  for (std::size_t i = 0; i < keys.size(); ++i) values.push_back(flat[i * row_stride(2)]);
+  return values;
 }
 
 // Between steps a row is what all steps so far have made of it.
 void check_lookup(Store& store, Stream& stream, Workload const& workload, Expected const& expected) {
   std::vector<Key> keys;
   for (auto const& use : uses(workload, number(store.clock()), 0)) keys.push_back(use.key);
-  Matrix<float> values(Device::host(), keys.size(), 2);
-  store.lookup(stream, TableId{0}, View<Key const>(keys), values, {});
+  auto const values = look_up(store, stream, keys);
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (values.row(i)[0] == expected.value(keys[i])) continue;
+    if (values[i] == expected.value(keys[i])) continue;
     throw std::logic_error(fmt::format("rank {} looked up {} for key {} before step {}, not {}", number(store.rank()),
-                                       values.row(i)[0], number(keys[i]), number(store.clock()),
-                                       expected.value(keys[i])));
+                                       values[i], number(keys[i]), number(store.clock()), expected.value(keys[i])));
   }
 }
 
@@ -93,6 +110,12 @@ bool chosen(Workload const& workload, double share, std::int64_t step, std::uint
 }
 
 }  // namespace
+
+std::vector<Device> devices() {
+  std::vector<Device> all{Device::host()};
+  if (cuda_device_count() > 0) all.push_back(Device::cuda(0));
+  return all;
+}
 
 std::vector<Use> uses(Workload const& workload, std::int64_t step, int microbatch) {
   auto random = generator(workload.seed, static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(microbatch));
@@ -127,7 +150,7 @@ double Expected::value(Key key) const {
 }
 
 Outcome train(Group const& group, Workload const& workload) {
-  Store store(group, {.threads = workload.threads});
+  Store store(group, {.device = workload.device, .threads = workload.threads});
   store.add_table({.name = "rows",
                    .dim = 2,
                    .initializer = {Initializer::Kind::kConstant, 0.0F},
@@ -136,7 +159,7 @@ Outcome train(Group const& group, Workload const& workload) {
   Expected expected(workload, store.ranks());
   std::deque<std::shared_ptr<Batch>> ahead;
   std::int64_t prepared = 0;
-  Matrix<float> rows(Device::host(), workload.keys, 2);
+  Matrix<float> const rows(workload.device, workload.keys, 2);
 
   for (std::int64_t step = 0; step < workload.steps; ++step) {
     for (; prepared <= step + workload.lookahead; ++prepared) {
@@ -148,7 +171,8 @@ Outcome train(Group const& group, Workload const& workload) {
       store.wait_ready(batch->prepared);
       MatrixView<float> const out = rows;
       store.pull(stream, batch->prepared, {&out, 1});
-      if (workload.check_every > 0 && step % workload.check_every == 0) check_read(store, *batch, rows, expected);
+      if (workload.check_every > 0 && step % workload.check_every == 0)
+        check_read(store, stream, *batch, rows, expected);
       TableGradients const gradients{.sources = batch->sources};
       store.push(stream, batch->prepared, {&gradients, 1});
     }
@@ -168,13 +192,12 @@ Outcome train(Group const& group, Workload const& workload) {
   }
   std::vector<Key> keys;
   for (auto const& [key, value] : expected.values()) keys.push_back(key);
-  Matrix<float> values(Device::host(), keys.size(), 2);
-  std::vector<std::uint8_t> found(keys.size());
-  store.lookup(stream, TableId{0}, View<Key const>(keys), values, View<std::uint8_t>(found));
+  std::vector<std::uint8_t> found;
+  auto const values = look_up(store, stream, keys, &found);
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (found[i] != 1 || values.row(i)[0] != expected.value(keys[i])) {
+    if (found[i] != 1 || values[i] != expected.value(keys[i])) {
       throw std::logic_error(
-          fmt::format("key {} ends as {}, not {}", number(keys[i]), values.row(i)[0], expected.value(keys[i])));
+          fmt::format("key {} ends as {}, not {}", number(keys[i]), values[i], expected.value(keys[i])));
     }
   }
   auto const stats = store.stats();

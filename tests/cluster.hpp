@@ -20,11 +20,15 @@ struct Workload {
   std::uint64_t keys = 40;  // distinct ones there are, some of them hot
   int lookahead = 4;        // batches prepared ahead; 0: just before they are read
   int threads = 1;
+  Device device{};
   double idle_share = 0.1;     // of (rank, step) pairs that have no batch
   double lookup_share = 0.0;   // of (rank, step) pairs that look rows up between steps
   double barrier_share = 0.0;  // of steps with a barrier while the round is still going on
   int check_every = 1;         // steps between checks of what was read; 0: never
 };
+
+// The host, and the first CUDA device where there is one.
+std::vector<Device> devices();
 
 // A use of a row in a global batch, and what it adds to its gradient. A table of dim 2; columns differ in sign.
 struct Use {

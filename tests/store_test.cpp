@@ -294,10 +294,13 @@ class StoreRanks : public testing::TestWithParam<int> {};
 
 TEST_P(StoreRanks, EndWithTheBitsOfOne) {
   for (int lookahead : {0, 1, 4, 16}) {
-    Workload const workload{.steps = 40, .seed = 3, .keys = 200, .lookahead = lookahead};
-    auto const alone = train_all({Group::alone()}, workload);
-    auto const all = train_all(Group::threads(GetParam()), workload);
-    EXPECT_EQ(all.hash, alone.hash) << "lookahead " << lookahead;
+    for (Device const device : devices()) {
+      Workload workload{.steps = 40, .seed = 3, .keys = 200, .lookahead = lookahead};
+      auto const alone = train_all({Group::alone()}, workload);
+      workload.device = device;
+      auto const all = train_all(Group::threads(GetParam()), workload);
+      EXPECT_EQ(all.hash, alone.hash) << "lookahead " << lookahead << " on " << to_string(device);
+    }
   }
 }
 INSTANTIATE_TEST_SUITE_P(Threads, StoreRanks, testing::Values(1, 2, 3, 4, 8));
