@@ -18,7 +18,7 @@ namespace {
 
 using test::expect_error;
 
-Config parse(std::string const& text, std::vector<std::string> const& overrides = {}) {
+Config parse(std::string const& text, std::vector<Override> const& overrides = {}) {
   return parse_config(text, "run.toml", "/data", overrides);
 }
 
@@ -53,7 +53,8 @@ TEST(Config, RefusesAValueOfAnotherType) {
   expect_error([] { parse("[optimizer]\nlearning_rate = true\n"); }, {"is true or false", "give a number"});
   expect_error([] { parse("[train]\nprefetch_thread = 1\n"); }, {"give true or false"});
   expect_error([] { parse("[eval]\nhits = 10\n"); }, {"give an array of integers"});
-  expect_error([] { parse("[eval]\nhits = [1, 'x']\n"); }, {"give an array of integers"});
+  expect_error([] { parse("[eval]\nhits = [1, 'x']\n"); },
+               {"eval.hits has a string in it", "give an array of integers"});
 }
 
 TEST(Config, RefusesWhatIsOutOfRangeOrUnknown) {
@@ -62,6 +63,7 @@ TEST(Config, RefusesWhatIsOutOfRangeOrUnknown) {
   expect_error([] { parse("[optimizer]\nlearning_rate = nan\n"); }, {"optimizer.learning_rate", "out of range"});
   expect_error([] { parse("[eval]\nhits = [0]\n"); }, {"eval.hits is 0"});
   expect_error([] { parse("[eval]\nhits = []\n"); }, {"eval.hits is empty"});
+  expect_error([] { parse("[eval]\nhits = [3, 1, 3]\n"); }, {"run.toml:2: eval.hits has 3 twice"});
   expect_error([] { parse("[optimizer]\nkind = 'adagrat'\n"); }, {"\"adagrat\"", "did you mean \"adagrad\"?"});
 }
 
@@ -71,6 +73,7 @@ TEST(Config, RefusesWhatHasNoEffect) {
   expect_error([] { parse("[data]\nreader = 'wordnet'\ntrain = 'a'\n"); }, {"data.train", "triples"});
   expect_error([] { parse("[optimizer]\nkind = 'sgd'\nepsilon = 1e-3\n"); }, {"optimizer.epsilon", "sgd"});
   expect_error([] { parse("[optimizer]\nfloor = 0.5\n"); }, {"optimizer.floor", "constant"});
+  expect_error([] { parse("[eval]\nsample = 'first'\n"); }, {"eval.sample", "all are ranked"});
   expect_error([] { parse("[train]\nvalid_every = 0\npatience = 1\n"); }, {"train.patience", "valid_every is 0"});
 }
 
@@ -90,12 +93,29 @@ TEST(Config, OverridesWin) {
   EXPECT_EQ(c.run.device, "host");
 }
 
+TEST(Config, OverridesMayHaveSpaces) {
+  EXPECT_EQ(parse("", {" model . dim = 8 "}).model.dim, 8);
+  EXPECT_EQ(parse("", {"model.name = distmult"}).model.name, "distmult");
+  EXPECT_EQ(parse("", {"run.device = ' x'"}).run.device, " x");
+}
+
+TEST(Config, HitsAreSorted) {
+  EXPECT_EQ(parse("[eval]\nhits = [10, 1, 3]\n").eval.hits, (std::vector<std::int64_t>{1, 3, 10}));
+}
+
 TEST(Config, RefusesBadOverrides) {
   expect_error([] { parse("", {"model.dim"}); }, {"--set model.dim", "section.key=value"});
   expect_error([] { parse("", {"dim=3"}); }, {"section.key=value"});
   expect_error([] { parse("", {"model.dimm=3"}); }, {"--set", "did you mean 'dim'?"});
   expect_error([] { parse("", {"modle.dim=3"}); }, {"did you mean [model]?"});
-  expect_error([] { parse("", {"model.dim=three"}); }, {"--set model.dim=three", "an integer"});
+  expect_error([] { parse("", {"model.dim=three"}); },
+               {"--set model.dim=three: model.dim is 'three' (it holds an integer): give an integer"});
+  expect_error([] { parse("", {"model.dim="}); }, {"model.dim is empty", "an integer"});
+  expect_error([] { parse("", {"model.dim=3\n[train]"}); }, {"--set model.dim=3: ", "line break"});
+  expect_error([] { parse("", {"model.name=a\nb"}); }, {"line break"});
+  expect_error([] { parse("", {{"run.ranks=two", "--ranks two"}}); }, {"--ranks two: run.ranks is 'two'"});
+  expect_error([] { parse("", {"run.folder=" + std::string(5000, 'x')}); },
+               {"run.folder", "File name too long", "xx...: "});
   expect_error([] { parse("[train]\nsteps = 4\n", {"train.epochs=3"}); }, {"--set", "train.steps is set"});
 }
 
@@ -109,8 +129,12 @@ TEST(Config, RelativePathsBeginWhereTheyStand) {
 }
 
 TEST(Config, NamesAMissingFile) {
-  expect_error([] { load_config("/no/such.toml"); }, {"/no/such.toml cannot be read"});
-  expect_error([] { load_config("/tmp"); }, {"/tmp cannot be read"});
+  expect_error([] { load_config("/no/such.toml"); }, {"/no/such.toml cannot be read", "No such file"});
+  expect_error([] { load_config("/tmp"); }, {"/tmp is a folder"});
+  test::TemporaryFolder const folder;
+  expect_error([&] { load_config(folder.write("empty.toml", "")); }, {"empty.toml is empty"});
+  expect_error([&] { load_config(folder.write("blank.toml", " \n\n")); }, {"blank.toml is empty"});
+  expect_error([] { load_config(std::string(5000, 'x')); }, {"cannot be read", "File name too long"});
 }
 
 TEST(Config, ResolvedGivesTheSameAgain) {
@@ -140,7 +164,8 @@ std::string other_value(Field const& f, Config& config) {
 TEST(Config, EveryKeyIsReadWrittenAndDescribed) {
   for (Field const& f : fields()) {
     bool seen = false;
-    for (std::string const before : {"", "[data]\nreader = 'wordnet'\n", "[optimizer]\nschedule = 'linear'\n"}) {
+    for (std::string const before :
+         {"", "[data]\nreader = 'wordnet'\n", "[optimizer]\nschedule = 'linear'\n", "[eval]\nsamples_max = 7\n"}) {
       Config config = parse(before);
       if (!f.use.in(config) || before.find(fmt::format("[{}]\n{} ", f.section, f.key)) != std::string::npos) continue;
       Config const changed = parse(before, {fmt::format("{}={}", f.name(), other_value(f, config))});

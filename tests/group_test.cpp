@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups of threads: who they are, how they wait for each other, and what run_ranks makes of failures.
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "comm/group_impl.hpp"
 #include "gpups/error.hpp"
 #include "gpups/group.hpp"
+#include "tests/expect_error.hpp"
 
 namespace gpups {
 namespace {
@@ -123,6 +126,47 @@ TEST(RunRanks, WhatIsNoExceptionIsPassedOnToo) {
                            exchange(group, 1000000);
                          }),
                int);
+}
+
+// Stacks of threads that no machine has room for, while the object lives.
+class HugeStacks {
+ public:
+  HugeStacks() {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t huge;
+    pthread_attr_init(&huge);
+    pthread_attr_setstacksize(&huge, std::size_t{1} << 47);
+    pthread_setattr_default_np(&huge);
+    pthread_attr_destroy(&huge);
+  }
+  ~HugeStacks() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+
+ private:
+  pthread_attr_t before_;
+};
+
+TEST(RunRanks, ThreadsThatCannotStartAreRefused) {
+  auto const group = Group::threads(3);
+  std::atomic<int> begun = 0;
+  {
+    HugeStacks const huge;
+    test::expect_error([&] { run_ranks(group, [&](Group) { ++begun; }); }, {"3 ranks cannot have their threads"});
+  }
+  EXPECT_EQ(begun, 0);
+  run_ranks(group, [&](Group) { ++begun; });
+  EXPECT_EQ(begun, 3);
+}
+
+TEST(RunRanks, ThreadsThatARankCannotStartAreRefused) {
+  auto const body = [](Group group) {
+    if (group.rank() == Rank{1})
+      throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+    exchange(group, 1000000);
+  };
+  test::expect_error([&] { run_ranks(Group::threads(2), body); }, {"2 ranks cannot have their threads"});
 }
 
 TEST(Turner, WaitGivesUpWhenNothingHappens) {

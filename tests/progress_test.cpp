@@ -36,6 +36,22 @@ TEST(Progress, ShowsWhereTheRunIs) {
   EXPECT_EQ(progress_bar(at).substr(0, 32), "[========================] 100 %");
 }
 
+TEST(Progress, CountsHaveTheirPlural) {
+  EXPECT_EQ(counted(1, "triple"), "1 triple");
+  EXPECT_EQ(counted(0, "triple"), "0 triples");
+  EXPECT_EQ(counted(2, "entity", "entities"), "2 entities");
+  EXPECT_EQ(counted(1, "entity", "entities"), "1 entity");
+}
+
+TEST(Progress, WhatCannotBeWrittenStopsNothing) {
+  std::FILE* const full = std::fopen("/dev/full", "w");
+  ASSERT_NE(full, nullptr);
+  Progress progress(full, false);
+  for (int i = 0; i <= 2; ++i) EXPECT_NO_THROW(progress.update({.step = i, .steps = 2}, i * 20));
+  EXPECT_NO_THROW(progress.say("done"));
+  std::fclose(full);
+}
+
 class Log {
  public:
   Log() : file_(std::tmpfile()) {}
@@ -73,7 +89,7 @@ TEST(Progress, OtherRanksAreSilent) {
 }
 
 TEST(StopSignals, AreRememberedWhileTheObjectLives) {
-  for (int signal : {SIGTERM, SIGUSR1, SIGINT}) {
+  for (int signal : {SIGTERM, SIGUSR1, SIGINT, SIGHUP}) {
     StopSignals const signals;
     EXPECT_FALSE(StopSignals::came());
     std::raise(signal);
@@ -83,6 +99,16 @@ TEST(StopSignals, AreRememberedWhileTheObjectLives) {
   struct sigaction now {};
   sigaction(SIGTERM, nullptr, &now);
   EXPECT_EQ(now.sa_handler, SIG_DFL);
+}
+
+TEST(StopSignals, LeaveAHangUpToNohup) {
+  std::signal(SIGHUP, SIG_IGN);
+  {
+    StopSignals const signals;
+    std::raise(SIGHUP);
+    EXPECT_FALSE(StopSignals::came());
+  }
+  std::signal(SIGHUP, SIG_DFL);
 }
 
 }  // namespace

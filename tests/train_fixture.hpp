@@ -30,7 +30,7 @@ class TrainTest : public testing::Test {
       if (std::string(base) == "train.epochs=3" && has(settings, "train.steps=")) continue;
       settings.insert(settings.begin(), base);
     }
-    return parse_config("", "test", folder_.path(), settings);
+    return parse_config("", "test", folder_.path(), {settings.begin(), settings.end()});
   }
 
   // Runs it in a folder of its name, or goes on there. Returns the summary.

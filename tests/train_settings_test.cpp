@@ -65,6 +65,13 @@ TEST_F(TrainTest, SettingsOfEvaluationChangeTheMetrics) {
   EXPECT_TRUE(summary.at("test").contains("hits@5"));
   EXPECT_FALSE(summary.at("test").contains("hits@10"));
   EXPECT_EQ(run("all", {"train.steps=1"}).at("test").at("ranked"), 60);
+  auto const sampled = [&](std::string const& name, std::string const& most, std::string const& how) {
+    return run(name, {"train.steps=1", "eval.samples_max=" + most, "eval.sample=" + how}).at("test");
+  };
+  auto const first = sampled("first", "7", "first"), spread = sampled("spread", "7", "spread");
+  EXPECT_EQ(first.at("ranked"), 14);
+  EXPECT_NE(first, spread);
+  EXPECT_EQ(sampled("first-all", "30", "first"), sampled("spread-all", "30", "spread"));
 }
 
 TEST_F(TrainTest, SettingsOfReportsChangeTheirNumber) {

@@ -2,10 +2,13 @@
 // Whole runs: they learn, end with the same bits wherever they are made, and go on where they were.
 #include "trainer/train.hpp"
 
+#include <gmock/gmock.h>
+
 #include <csignal>
 
 #include "tests/expect_error.hpp"
 #include "tests/train_fixture.hpp"
+#include "trainer/key_names.hpp"
 #include "trainer/metrics.hpp"
 #include "trainer/saved_run.hpp"
 #include "trainer/stop_signals.hpp"
@@ -104,6 +107,46 @@ TEST_F(TrainTest, RefusesAFolderThatHoldsAnotherRun) {
 
 TEST_F(TrainTest, RefusesMoreRanksThanMicrobatches) {
   expect_error([&] { run("run", {"run.ranks=9"}); }, {"9 ranks and 8 microbatches"});
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "run"));
+}
+
+TEST_F(TrainTest, NamesTheRowOfABadGradient) {
+  Settings const diverging{"optimizer.kind=sgd", "optimizer.learning_rate=30", "train.epochs=1000"};
+  try {
+    run("run", diverging);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (GradientError const& error) {
+    EXPECT_THAT(error.what(), testing::ContainsRegex("key [0-9]+ \\('(e|goes_on_by_)[0-9]+'\\) in table"));
+  }
+}
+
+TEST(KeyNames, StandBehindTheirKeys) {
+  Dataset data;
+  data.add_train("a", "r", "b");
+  auto const message = [](Key key, char const* table) {
+    return fmt::format("key {} in table '{}' x", number(key), table);
+  };
+  Key const b = data.entities.keys()[1], r = data.relations.keys()[0];
+  EXPECT_EQ(with_names(message(b, "entities"), data), fmt::format("key {} ('b') in table 'entities' x", number(b)));
+  EXPECT_EQ(with_names(message(r, "relations"), data), fmt::format("key {} ('r') in table 'relations' x", number(r)));
+  EXPECT_EQ(with_names(message(r, "entities"), data), message(r, "entities"));
+  EXPECT_EQ(with_names("the disk is full", data), "the disk is full");
+}
+
+TEST_F(TrainTest, SaysWhatItDoes) {
+  testing::internal::CaptureStderr();
+  run("run", {"train.steps=1", "train.microbatches=0", "run.ranks=9"});
+  std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(text, testing::HasSubstr("120 entities, 4 relations; 420 triples to learn from, 30 for validation"));
+  EXPECT_THAT(text, testing::HasSubstr("9 ranks on host, 1 step of 64 triples\n"));
+  EXPECT_THAT(text,
+              testing::HasSubstr("microbatches: 9, since there are 9 ranks: tables will differ from runs with 8\n"));
+  testing::internal::CaptureStderr();
+  run("run", {"train.steps=1", "train.microbatches=0", "run.ranks=3"}, true);
+  text = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(text, testing::HasSubstr("nothing is left to train: step 1 of 1\n"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("going on")));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("microbatches")));
 }
 
 TEST_F(TrainTest, RefusesAFolderThatCannotBeMade) {

@@ -40,8 +40,9 @@ TEST(TriplesReader, TakesEitherLineEndAMarkAndNoLastEnd) {
 
 TEST(TriplesReader, RefusesBadLinesNamingTheFirst) {
   TemporaryFolder const folder;
-  expect_error([&] { read_triples(only_train(folder, "a\tr\tb\na r b\na\tr\n\ta\tr\tb\tc\n\tr\tb\na\tr\tc\n")); },
-               {"4 of 6 lines", "train.txt:2 has 1 field", "train.txt:3 has 2 fields", "train.txt:4 has more", "..."});
+  expect_error(
+      [&] { read_triples(only_train(folder, "a\tr\tb\na r b\na\tr\n\ta\tr\tb\tc\n\tr\tb\na\tr\tc\n")); },
+      {"4 bad lines of 6", "train.txt:2 has 1 field", "train.txt:3 has 2 fields", "train.txt:4 has more", "..."});
   expect_error([&] { read_triples(only_train(folder, "a\tr\tb\na\t\tb\n")); }, {"train.txt:2 has an empty field"});
 }
 
@@ -52,7 +53,7 @@ TEST(TriplesReader, LeavesOutBadLinesUpToTheLimit) {
   Dataset const d = read_triples(config);
   EXPECT_EQ(d.train.size(), 2U);
   ASSERT_EQ(d.notices.size(), 1U);
-  EXPECT_NE(d.notices[0].find("2 of 4 lines"), std::string::npos) << d.notices[0];
+  EXPECT_NE(d.notices[0].find("2 bad lines of 4"), std::string::npos) << d.notices[0];
   config.bad_share_max = 0.49;
   expect_error([&] { read_triples(config); }, {"data.bad_share_max"});
 }

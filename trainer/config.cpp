@@ -5,7 +5,10 @@
 
 #include <toml++/toml.h>
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -82,6 +85,12 @@ Field const& find_field(std::string const& section, std::string const& key, Orig
                           type_of(place), type_of(place)));
 }
 
+// For a list with an element that does not belong there.
+[[noreturn]] void refuse_element(Field const& field, Place place, toml::node const& element, Origin const& origin) {
+  throw Error(fmt::format("{}: {} has {} in it (it holds {}): give {}", origin.text, field.name(), type_of(element),
+                          type_of(place), type_of(place)));
+}
+
 template <class Number>
 Number checked(Field const& field, Number value, Origin const& origin) {
   auto const as_double = static_cast<double>(value);
@@ -96,8 +105,20 @@ std::string checked(Field const& field, std::string value, Origin const& origin)
     throw Error(fmt::format("{}: {} is \"{}\" (unknown): use one of {}; did you mean \"{}\"?", origin.text,
                             field.name(), value, fmt::join(field.choices, ", "), nearest_word(value, field.choices)));
   }
-  if (field.path && !value.empty()) value = fs::weakly_canonical(origin.folder / value).string();
-  return value;
+  if (!field.path || value.empty()) return value;
+  std::error_code error;
+  fs::path const path = fs::weakly_canonical(origin.folder / value, error);
+  GPUPS_REQUIRE(!error, "{}: {} is no path that can be used ({}): choose another", origin.text, field.name(),
+                error.message());
+  return path.string();
+}
+
+// Lists are sets: what is in them has no order.
+void require_distinct(Field const& field, std::vector<std::int64_t>& values, Origin const& origin) {
+  std::sort(values.begin(), values.end());
+  auto const twice = std::adjacent_find(values.begin(), values.end());
+  GPUPS_REQUIRE(twice == values.end(), "{}: {} has {} twice (the second has no effect): name it once", origin.text,
+                field.name(), *twice);
 }
 
 // Checks a value and puts it in its place.
@@ -127,9 +148,12 @@ void set(Config& config, Field const& field, toml::node const& value, Origin con
                                             if (!value.is_array()) return false;
                                             to->clear();
                                             for (toml::node const& element : *value.as_array()) {
-                                              if (!element.is_integer()) return false;
+                                              if (!element.is_integer()) {
+                                                refuse_element(field, place, element, origin);
+                                              }
                                               to->push_back(checked(field, element.ref<std::int64_t>(), origin));
                                             }
+                                            require_distinct(field, *to, origin);
                                             return true;
                                           }},
                                place);
@@ -173,16 +197,27 @@ void read_file(Config& config, std::string const& text, std::string const& name,
   refuse_unused(config, given);
 }
 
+std::string trimmed(std::string const& text) {
+  std::size_t const first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t");
+  return first == std::string::npos ? "" : text.substr(first, last + 1 - first);
+}
+
+constexpr std::size_t kTypedMost = 200;  // characters of an override in a message
+
 // The value's text is TOML; strings need no quotes.
-void read_overrides(Config& config, std::vector<std::string> const& overrides) {
+void read_overrides(Config& config, std::vector<Override> const& overrides) {
   Given given;
-  for (std::string const& text : overrides) {
-    Origin const origin{"--set " + text, fs::current_path()};
+  for (auto const& [text, typed] : overrides) {
+    Origin const origin{typed.size() <= kTypedMost ? typed : typed.substr(0, kTypedMost) + "...", fs::current_path()};
+    GPUPS_REQUIRE(text.find_first_of("\r\n") == std::string::npos,
+                  "{}: a setting has a line break (it is one key and one value): write section.key=value",
+                  trimmed(typed.substr(0, typed.find_first_of("\r\n"))));
     std::size_t const equals = text.find('='), dot = text.find('.');
     GPUPS_REQUIRE(equals != std::string::npos && dot < equals,
                   "{}: this is no setting (a key and a value are needed): write section.key=value", origin.text);
-    Field const& field = find_field(text.substr(0, dot), text.substr(dot + 1, equals - dot - 1), origin);
-    std::string const value = text.substr(equals + 1);
+    Field const& field =
+        find_field(trimmed(text.substr(0, dot)), trimmed(text.substr(dot + 1, equals - dot - 1)), origin);
+    std::string const value = trimmed(text.substr(equals + 1));
     bool const quoted = !value.empty() && (value[0] == '"' || value[0] == '\'');
     if (std::holds_alternative<std::string*>(field.place(config)) && !quoted) {
       set(config, field, toml::value<std::string>(value), origin);
@@ -190,9 +225,10 @@ void read_overrides(Config& config, std::vector<std::string> const& overrides) {
       toml::table parsed;
       try {
         parsed = toml::parse("value = " + value);
-      } catch (toml::parse_error const& error) {
-        throw Error(fmt::format("{}: {} ({} holds {}): correct the value", origin.text, error.description(),
-                                field.name(), type_of(field.place(config))));
+      } catch (toml::parse_error const&) {
+        std::string const needed = type_of(field.place(config));
+        throw Error(fmt::format("{}: {} is {} (it holds {}): give {}", origin.text, field.name(),
+                                value.empty() ? "empty" : fmt::format("'{}'", value), needed, needed));
       }
       set(config, field, *parsed.get("value"), origin);
     }
@@ -222,7 +258,7 @@ std::string toml_text(Place place) {
 }  // namespace
 
 Config parse_config(std::string const& text, std::string const& name, fs::path const& folder,
-                    std::vector<std::string> const& overrides) {
+                    std::vector<Override> const& overrides) {
   Config config;
   read_file(config, text, name, folder);
   read_overrides(config, overrides);
@@ -234,13 +270,18 @@ Config parse_config(std::string const& text, std::string const& name, fs::path c
   return config;
 }
 
-Config load_config(fs::path const& file, std::vector<std::string> const& overrides) {
+Config load_config(fs::path const& file, std::vector<Override> const& overrides) {
+  std::error_code ignored;  // what cannot be asked cannot be opened, either
+  GPUPS_REQUIRE(!fs::is_directory(file, ignored), "{} is a folder (a run needs a configuration): name a file in it",
+                file.string());
+  errno = 0;
   std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  GPUPS_REQUIRE(in.good() && text.good() && !fs::is_directory(file),
-                "{} cannot be read (a run needs its configuration): check the path", file.string());
-  return parse_config(text.str(), file.string(), fs::absolute(file).parent_path(), overrides);
+  GPUPS_REQUIRE(in.good(), "{} cannot be read ({}; a run needs its configuration): check the path", file.string(),
+                std::strerror(errno));
+  std::string const text{std::istreambuf_iterator<char>(in), {}};
+  GPUPS_REQUIRE(text.find_first_not_of(" \t\r\n") != std::string::npos,
+                "{} is empty (a run needs its configuration): examples/configs has examples", file.string());
+  return parse_config(text, file.string(), fs::absolute(file).parent_path(), overrides);
 }
 
 std::string resolved(Config const& config) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gpups::trainer {
@@ -62,6 +63,7 @@ struct TrainConfig {
 
 struct EvalConfig {
   std::int64_t samples_max = 0;
+  std::string sample = "spread";
   std::vector<std::int64_t> hits{1, 3, 10};
 };
 
@@ -82,13 +84,23 @@ struct Config {
   RunConfig run;
 };
 
-// Reads a file, then overrides "section.key=value", which win. Relative paths in the file begin at its folder, those of
+// A setting "section.key=value" from outside of the file, and what was typed for it, for messages.
+struct Override {
+  std::string setting, typed;
+
+  Override(std::string section_key_value) : setting(std::move(section_key_value)), typed("--set " + setting) {}
+  Override(char const* section_key_value) : Override(std::string(section_key_value)) {}
+  Override(std::string section_key_value, std::string what_was_typed)
+      : setting(std::move(section_key_value)), typed(std::move(what_was_typed)) {}
+};
+
+// Reads a file, then overrides, which win. Relative paths in the file begin at its folder, those of
 // overrides at the working directory. Throws Error, with file and line, for what is unknown, mistyped, out of range, or
 // without effect in this configuration.
-Config load_config(std::filesystem::path const& file, std::vector<std::string> const& overrides = {});
+Config load_config(std::filesystem::path const& file, std::vector<Override> const& overrides = {});
 // The same for text; `name` stands for the file in messages, `folder` is where relative paths begin.
 Config parse_config(std::string const& text, std::string const& name, std::filesystem::path const& folder,
-                    std::vector<std::string> const& overrides = {});
+                    std::vector<Override> const& overrides = {});
 
 // The whole configuration as TOML: parsed again, it gives the same one.
 std::string resolved(Config const& config);

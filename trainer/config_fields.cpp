@@ -49,6 +49,7 @@ Use const kStateful{[](Config const& c) { return c.optimizer.kind != "sgd"; },
 Use const kDecaying{[](Config const& c) { return c.optimizer.schedule != "constant"; },
                     "optimizer.schedule is \"constant\""};
 Use const kByEpochs{[](Config const& c) { return c.train.steps == 0; }, "train.steps is set"};
+Use const kSampled{[](Config const& c) { return c.eval.samples_max > 0; }, "eval.samples_max is 0: all are ranked"};
 Use const kValidated{[](Config const& c) { return c.train.valid_every > 0; }, "train.valid_every is 0"};
 
 std::vector<Field> make_fields() {
@@ -141,8 +142,10 @@ std::vector<Field> make_fields() {
           .range(0, 1e6)
           .with(kValidated),
 
-      Make("eval", "samples_max", kEval<&EvalConfig::samples_max>, "triples to rank, evenly spread; 0: all")
-          .range(0, kMost32),
+      Make("eval", "samples_max", kEval<&EvalConfig::samples_max>, "triples to rank; 0: all").range(0, kMost32),
+      Make("eval", "sample", kEval<&EvalConfig::sample>, "spread: evenly over the split; first: its first triples")
+          .one_of({"spread", "first"})
+          .with(kSampled),
       Make("eval", "hits", kEval<&EvalConfig::hits>, "the k of Hits@k").range(1, kMost32),
 
       Make("run", "folder", kRun<&RunConfig::folder>, "for results; empty: runs/NAME-YYYYmmdd-HHMMSS").a_path(),

@@ -16,15 +16,21 @@ std::size_t block_queries(std::size_t entities) {
   return std::clamp<std::size_t>((std::size_t{16} << 20) / std::max<std::size_t>(entities, 1), 16, 1024);
 }
 
-// At most `most` triples (0: all), evenly spread.
-std::vector<Triple> spread(std::span<Triple const> triples, std::size_t most) {
+std::vector<Triple> sample(std::span<Triple const> triples, EvaluateOptions const& options) {
+  std::size_t const most = options.samples_max;
   std::size_t const count = most == 0 ? triples.size() : std::min(most, triples.size());
   std::vector<Triple> chosen;
-  for (std::size_t i = 0; i < count; ++i) chosen.push_back(triples[i * triples.size() / count]);
+  for (std::size_t i = 0; i < count; ++i) chosen.push_back(triples[options.spread ? i * triples.size() / count : i]);
   return chosen;
 }
 
 }  // namespace
+
+EvaluateOptions evaluate_options(EvalConfig const& config) {
+  return {.samples_max = static_cast<std::size_t>(config.samples_max),
+          .spread = config.sample == "spread",
+          .hits = config.hits};
+}
 
 Evaluator::Evaluator(Dataset const& data, Model const& model, EvaluateOptions const& options)
     : data_(data),
@@ -38,7 +44,7 @@ RankingMetrics Evaluator::wait_evaluate(Stream& stream, Store& store, std::span<
   Matrix<float> const entities = read_rows(stream, store, TableId{0}, data_.entities.keys());
   Matrix<float> const relations = read_rows(stream, store, TableId{1}, data_.relations.keys());
 
-  std::vector<Triple> const triples = spread(split, options_.samples_max);
+  std::vector<Triple> const triples = sample(split, options_);
   RankingSums sums(options_.hits);
   std::size_t const block = block_queries(entities.rows());
   auto const ranks = static_cast<std::size_t>(store.ranks());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
+#include "trainer/config.hpp"
 #include "trainer/dataset.hpp"
 #include "trainer/known_answers.hpp"
 #include "trainer/model.hpp"
@@ -17,9 +18,11 @@
 namespace gpups::trainer {
 
 struct EvaluateOptions {
-  std::size_t samples_max = 0;  // triples to rank, evenly spread; 0: all
+  std::size_t samples_max = 0;  // triples to rank; 0: all
+  bool spread = true;           // evenly over the split; false: its first ones
   std::vector<std::int64_t> hits{1, 3, 10};
 };
+EvaluateOptions evaluate_options(EvalConfig const& config);
 
 class Evaluator {
  public:

@@ -17,6 +17,12 @@ double share_done(Position const& at) {
   return at.steps > 0 ? static_cast<double>(at.step) / static_cast<double>(at.steps) : 1;
 }
 
+void write(std::FILE* out, std::string const& text) {
+  std::fwrite(text.data(), 1, text.size(), out);
+  std::fflush(out);
+  std::clearerr(out);
+}
+
 std::string loss_text(Position const& at, char const* before) {
   return at.loss ? fmt::format("{}loss {:.4f}", before, *at.loss) : "";
 }
@@ -43,6 +49,13 @@ std::string short_bytes(std::uint64_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
 }
 
+std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
+  if (count == 1) return fmt::format("1 {}", one);
+  return many.empty() ? fmt::format("{} {}s", count, one) : fmt::format("{} {}", count, many);
+}
+
+void print_line(std::FILE* out, std::string const& text) { write(out, text + "\n"); }
+
 std::string progress_bar(Position const& at) {
   auto const full = static_cast<std::size_t>(share_done(at) * kBarWidth);
   std::string bar(full, '=');
@@ -66,23 +79,21 @@ void Progress::update(Position const& at, double now) {
   if (silent_ || (last_ && now - *last_ < (terminal_ ? kBarEvery_s : kLineEvery_s))) return;
   last_ = now;
   if (terminal_) {
-    fmt::print(out_, "\r{}\x1B[K", progress_bar(at));
+    write(out_, fmt::format("\r{}\x1B[K", progress_bar(at)));
     bar_shown_ = true;
   } else {
-    fmt::print(out_, "{}\n", progress_line(at));
+    print_line(out_, progress_line(at));
   }
-  std::fflush(out_);
 }
 
 void Progress::say(std::string const& text) {
   if (silent_) return;
   clear_bar();
-  fmt::print(out_, "{}\n", text);
-  std::fflush(out_);
+  print_line(out_, text);
 }
 
 void Progress::clear_bar() {
-  if (bar_shown_) fmt::print(out_, "\r\x1B[K");
+  if (bar_shown_) write(out_, "\r\x1B[K");
   bar_shown_ = false;
 }
 

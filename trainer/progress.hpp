@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace gpups::trainer {
 
@@ -26,6 +27,10 @@ std::string progress_line(Position const& at);
 std::string short_count(double count);
 std::string short_time(double seconds);
 std::string short_bytes(std::uint64_t bytes);
+// "1 triple", "2 triples"; `many` for words whose plural is another.
+std::string counted(std::uint64_t count, std::string_view one, std::string_view many = "");
+// Writes a line to `out` and lets it be seen. A line that cannot be written is lost: nothing else fails for it.
+void print_line(std::FILE* out, std::string const& text);
 
 class Progress {
  public:

@@ -3,23 +3,14 @@
 
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <utility>
 
 #include "kernels/check.hpp"
+#include "trainer/folder_claim.hpp"
 
 namespace gpups::trainer {
 
 namespace fs = std::filesystem;
-
-fs::path default_run_folder(std::string const& name) {
-  std::time_t const now = std::time(nullptr);
-  std::tm parts{};
-  localtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &parts);
-  return fs::path("runs") / (name + "-" + text);
-}
 
 RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
   std::error_code error;
@@ -33,7 +24,7 @@ RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
 
 bool RunFolder::has_checkpoint() const { return fs::exists(checkpoint()); }
 
-void RunFolder::write_config(std::string const& resolved) { write_whole("config.toml", resolved); }
+void RunFolder::write_config(std::string const& resolved) { write_whole("config.toml", kConfigMark + resolved); }
 
 void RunFolder::add_metrics(nlohmann::json const& line) {
   metrics_ << line.dump() << std::endl;

@@ -9,9 +9,6 @@
 
 namespace gpups::trainer {
 
-// "NAME-YYYYmmdd-HHMMSS" below runs/ in the working directory, by the local time.
-std::filesystem::path default_run_folder(std::string const& name);
-
 class RunFolder {
  public:
   // Makes the folder if need be, and tries to write in it. Throws Error where that fails.

@@ -14,7 +14,7 @@
 
 namespace gpups::trainer {
 
-SavedRun open_run(std::filesystem::path const& folder, std::vector<std::string> const& overrides) {
+SavedRun open_run(std::filesystem::path const& folder, std::vector<Override> const& overrides) {
   auto const checkpoint = folder / "checkpoint";
   GPUPS_REQUIRE(std::filesystem::exists(checkpoint),
                 "{} has no checkpoint (there is nothing to load): name the folder of a run", folder.string());
@@ -34,8 +34,7 @@ RankingMetrics wait_evaluate_run(SavedRun const& run, Group const& group, std::s
   session.store.restore(run.checkpoint());
   wait_require_agreement(session.store, config, run.saved.cursor.data_digest);
   Stream stream = session.store.make_stream();
-  Evaluator const evaluator(run.data, *session.model,
-                            {static_cast<std::size_t>(config.eval.samples_max), config.eval.hits});
+  Evaluator const evaluator(run.data, *session.model, evaluate_options(config.eval));
   return evaluator.wait_evaluate(stream, session.store, triples);
 }
 

@@ -23,9 +23,9 @@ struct SavedRun {
   std::filesystem::path checkpoint() const { return folder / "checkpoint"; }
 };
 
-// Reads the configuration from the checkpoint, with overrides "section.key=value", and the data from where it was.
+// Reads the configuration from the checkpoint, with overrides, and the data from where it was.
 // Throws Error where the data has changed since.
-SavedRun open_run(std::filesystem::path const& folder, std::vector<std::string> const& overrides);
+SavedRun open_run(std::filesystem::path const& folder, std::vector<Override> const& overrides);
 
 // Ranks a split, "valid" or "test", with the rows of the checkpoint. Collective.
 RankingMetrics wait_evaluate_run(SavedRun const& run, Group const& group, std::string const& split);

@@ -6,7 +6,9 @@
 namespace gpups::trainer {
 namespace {
 
-constexpr int kSignals[] = {SIGTERM, SIGUSR1, SIGINT};
+constexpr int kSignals[] = {SIGTERM, SIGUSR1, SIGINT, SIGHUP};
+constexpr int kCount = 4;
+static_assert(sizeof kSignals == kCount * sizeof(int));
 
 // A handler has no argument to carry it.
 std::atomic<bool> stop_came{false};
@@ -24,11 +26,15 @@ StopSignals::StopSignals() {
   struct sigaction action {};
   action.sa_handler = remember;
   action.sa_flags = SA_RESTART;
-  for (int i = 0; i < 3; ++i) sigaction(kSignals[i], &action, &before_[i]);
+  for (int i = 0; i < kCount; ++i) {
+    sigaction(kSignals[i], nullptr, &before_[i]);
+    bool const kept_off = kSignals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN;  // by nohup
+    if (!kept_off) sigaction(kSignals[i], &action, nullptr);
+  }
 }
 
 StopSignals::~StopSignals() {
-  for (int i = 0; i < 3; ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  for (int i = 0; i < kCount; ++i) sigaction(kSignals[i], &before_[i], nullptr);
   stop_came = false;
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns SIGTERM, SIGUSR1 and SIGINT into a question that the training loop asks: should we stop and save?
+// Turns SIGTERM, SIGUSR1, SIGINT and SIGHUP into a question that the training loop asks: should we stop and save?
 #pragma once
 
 #include <csignal>
 
 namespace gpups::trainer {
 
-// Handlers are in place while the object lives. A second SIGINT ends the program as it would without us.
+// Handlers are in place while the object lives. A second SIGINT ends the program as it would without us; a SIGHUP that
+// was ignored before, as by nohup, stays so.
 class StopSignals {
  public:
   StopSignals();
@@ -18,7 +19,7 @@ class StopSignals {
   static bool came();
 
  private:
-  struct sigaction before_[3];
+  struct sigaction before_[4];
 };
 
 }  // namespace gpups::trainer

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "kernels/check.hpp"
+#include "trainer/key_names.hpp"
 #include "trainer/pipeline.hpp"
 #include "trainer/step.hpp"
 #include "trainer/stop_signals.hpp"
@@ -15,6 +16,7 @@ namespace gpups::trainer {
 namespace {
 
 constexpr std::uint32_t kStop = 1;  // a bit of Store::signals()
+constexpr int kMicrobatches = 8;    // for any number of ranks up to it
 
 std::int64_t steps_in_epoch(Dataset const& data, Config const& config) {
   auto const triples = static_cast<std::int64_t>(data.train.size());
@@ -31,10 +33,8 @@ Training::Training(Config const& config, Dataset const& data, Group const& group
       data_digest_(data.digest()),
       steps_per_epoch_(steps_in_epoch(data, config)),
       end_(config.train.steps > 0 ? config.train.steps : config.train.epochs * steps_per_epoch_) {
-  if (number(group.rank()) == 0) folder_.emplace(options.folder);
   restore_or_begin(options, group);
-  evaluator_.emplace(data_, *session_->model,
-                     EvaluateOptions{static_cast<std::size_t>(config_.eval.samples_max), config_.eval.hits});
+  evaluator_.emplace(data_, *session_->model, evaluate_options(config_.eval));
   stream_.emplace(store().make_stream());
 }
 
@@ -43,8 +43,9 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
   GPUPS_REQUIRE(options.resume || !exists,
                 "{} holds a checkpoint (a new run would replace it): go on with --resume, or choose another folder",
                 options.folder.string());
-  cursor_ = {.microbatches = static_cast<std::uint32_t>(config_.train.microbatches > 0 ? config_.train.microbatches
-                                                                                       : std::max(8, group.size())),
+  bool const chosen = config_.train.microbatches == 0;  // by us
+  cursor_ = {.microbatches = static_cast<std::uint32_t>(
+                 config_.train.microbatches > 0 ? config_.train.microbatches : std::max(kMicrobatches, group.size())),
              .schedule_steps = end_,
              .data_digest = data_digest_};
   if (exists) {
@@ -57,33 +58,42 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
   patience_over_ = config_.train.patience > 0 && cursor_.validations_since_best >= config_.train.patience;
 
   session_.emplace(open_session(config_, data_, group, cursor_.schedule_steps));
+  batches_.emplace(data_.train, BatchOptions{.batch = static_cast<std::uint32_t>(config_.train.batch),
+                                             .microbatches = cursor_.microbatches,
+                                             .seed = static_cast<std::uint64_t>(config_.train.seed),
+                                             .rank = store().rank(),
+                                             .ranks = static_cast<std::uint32_t>(store().ranks())});
   for (std::string const& notice : data_.notices) progress_.say(notice);
-  progress_.say(fmt::format("{} entities, {} relations; {} triples to learn from, {} for validation, {} for the test",
-                            data_.entities.size(), data_.relations.size(), data_.train.size(), data_.valid.size(),
-                            data_.test.size()));
-  progress_.say(fmt::format("{} on {}, {} steps of {} triples",
-                            store().ranks() == 1 ? "1 rank" : fmt::format("{} ranks", store().ranks()),
-                            to_string(store().options().device), end_, config_.train.batch));
+  progress_.say(fmt::format("{}, {}; {} to learn from, {} for validation, {} for the test",
+                            counted(data_.entities.size(), "entity", "entities"),
+                            counted(data_.relations.size(), "relation"), counted(data_.train.size(), "triple"),
+                            data_.valid.size(), data_.test.size()));
+  progress_.say(fmt::format("{} on {}, {} of {}", counted(static_cast<std::uint64_t>(store().ranks()), "rank"),
+                            to_string(store().options().device), counted(static_cast<std::uint64_t>(end_), "step"),
+                            counted(static_cast<std::uint64_t>(config_.train.batch), "triple")));
+  if (!exists && chosen && cursor_.microbatches > std::uint32_t{kMicrobatches}) {
+    progress_.say(fmt::format("microbatches: {}, since there are {} ranks: tables will differ from runs with {}",
+                              cursor_.microbatches, store().ranks(), kMicrobatches));
+  }
   for (MemoryLine const& line : store().memory_plan()) {
     progress_.say(fmt::format("memory: {:>10}  {}", short_bytes(line.bytes), line.what));
   }
-  if (folder_) folder_->write_config(resolved(config_));
   if (exists) store().restore(checkpoint_);  // before the ranks talk to each other
   wait_require_agreement(store(), config_, data_digest_);
-  if (!exists) return;
-  GPUPS_REQUIRE(number(store().clock()) == cursor_.clock,
+  GPUPS_REQUIRE(!exists || number(store().clock()) == cursor_.clock,
                 "the checkpoint in {} is of step {}, and its cursor says {} (they must be of one time): use another",
                 checkpoint_.string(), number(store().clock()), cursor_.clock);
-  progress_.say(fmt::format("going on from step {}", cursor_.clock));
+  if (leads()) {  // the last thing: a start that is refused leaves nothing behind
+    folder_.emplace(options.folder);
+    folder_->write_config(resolved(config_));
+  }
+  if (!exists) return;
+  progress_.say(cursor_.clock < end_ ? fmt::format("going on from step {}", cursor_.clock)
+                                     : fmt::format("nothing is left to train: step {} of {}", cursor_.clock, end_));
 }
 
 void Training::wait_train() {
-  Batches batches(data_.train, {.batch = static_cast<std::uint32_t>(config_.train.batch),
-                                .microbatches = cursor_.microbatches,
-                                .seed = static_cast<std::uint64_t>(config_.train.seed),
-                                .rank = store().rank(),
-                                .ranks = static_cast<std::uint32_t>(store().ranks())});
-  Pipeline pipeline(store(), *session_->model, std::move(batches),
+  Pipeline pipeline(store(), *session_->model, std::move(*batches_),
                     {.begin = store().clock(),
                      .end = Clock{end_},
                      .lookahead = static_cast<std::size_t>(config_.train.lookahead),
@@ -173,9 +183,7 @@ bool Training::wait_finish() {
   if (cursor_.clock != step_reported_) wait_report();
   if (!stopped_ && !patience_over_ && !data_.valid.empty()) wait_validate();
   wait_save();
-  if (stopped_) {
-    progress_.say(fmt::format("stopped by a signal after step {}: saved, go on with --resume", cursor_.clock));
-  } else if (!data_.test.empty()) {
+  if (!stopped_ && !data_.test.empty()) {
     test_ = evaluator_->wait_evaluate(*stream_, store(), data_.test);
     progress_.say("test " + to_text(*test_));
   }
@@ -185,6 +193,10 @@ bool Training::wait_finish() {
     progress_.say(fmt::format("{} samples/s, {} in all; results in {}",
                               short_count(summary.at("samples_per_s").get<double>()),
                               short_time(summary.at("train_seconds").get<double>()), folder_->path().string()));
+  }
+  if (stopped_) {
+    progress_.say(fmt::format("stopped at step {} by a signal; go on with --resume --run {}", cursor_.clock,
+                              checkpoint_.parent_path().string()));
   }
   return !stopped_;
 }
@@ -224,9 +236,13 @@ nlohmann::json Training::wait_summary() {
 }
 
 bool train(Config const& config, Dataset const& data, Group const& group, TrainOptions const& options) {
-  Training training(config, data, group, options);
-  training.wait_train();
-  return training.wait_finish();
+  try {
+    Training training(config, data, group, options);
+    training.wait_train();
+    return training.wait_finish();
+  } catch (GradientError const& error) {
+    throw GradientError(with_names(error.what(), data));
+  }
 }
 
 }  // namespace gpups::trainer

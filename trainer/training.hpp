@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "trainer/batches.hpp"
 #include "trainer/cursor.hpp"
 #include "trainer/evaluate.hpp"
 #include "trainer/metrics.hpp"
@@ -48,6 +49,7 @@ class Training {
   std::int64_t steps_per_epoch_, end_;
   Cursor cursor_;
   std::optional<Session> session_;
+  std::optional<Batches> batches_;  // until the training takes them
   std::optional<Evaluator> evaluator_;
   std::optional<Stream> stream_;  // for evaluation
   Stopwatch watch_;               // of training, without what comes between steps

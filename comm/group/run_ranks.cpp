@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <exception>
+#include <future>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "comm/group_impl.hpp"
@@ -28,19 +30,30 @@ class Failures {
   std::exception_ptr first_, first_of_peer_;
 };
 
+// What is to be said where threads run out.
+Error no_thread(std::size_t ranks, std::system_error const& error) {
+  return Error(fmt::format("{} ranks cannot have their threads ({}): use fewer ranks, or allow more threads and memory",
+                           ranks, error.code().message()));
+}
+
 void run_rank(Group const& member, std::function<void(Group)> const& body, Failures& failures) {
-  auto const failed = [&](std::string const& what, bool of_peer) {
-    failures.add(std::current_exception(), of_peer);
+  auto const failed = [&](std::exception_ptr failure, std::string const& what, bool of_peer) {
+    failures.add(std::move(failure), of_peer);
     member.impl().transport->leave(fmt::format("rank {} failed: {}", number(member.rank()), what));
   };
   try {
     body(member);
   } catch (PeerError const& error) {
-    failed(error.what(), true);
+    failed(std::current_exception(), error.what(), true);
+  } catch (std::system_error const& error) {
+    bool const of_threads = error.code() == std::errc::resource_unavailable_try_again;
+    failed(of_threads ? std::make_exception_ptr(no_thread(static_cast<std::size_t>(member.size()), error))
+                      : std::current_exception(),
+           error.what(), false);
   } catch (std::exception const& error) {
-    failed(error.what(), false);
+    failed(std::current_exception(), error.what(), false);
   } catch (...) {
-    failed("it threw something that is no std::exception", false);
+    failed(std::current_exception(), "it threw something that is no std::exception", false);
   }
 }
 
@@ -51,11 +64,25 @@ void run_ranks(std::vector<Group> const& group, std::function<void(Group)> const
                 "{} memberships were given to run_ranks (the ranks wait for all of their group): give the whole group",
                 group.size());
   Failures failures;
+  std::promise<bool> begin;  // no rank begins before all threads are there
+  std::shared_future<bool> const may_begin = begin.get_future().share();
   std::vector<std::thread> threads;
-  for (Group const& member : group) {
-    threads.emplace_back([&] { member.impl().run([&] { run_rank(member, body, failures); }); });
+  threads.reserve(group.size());
+  std::exception_ptr refusal;
+  try {
+    for (Group const& member : group) {
+      threads.emplace_back([&, may_begin] {
+        if (may_begin.get()) member.impl().run([&] { run_rank(member, body, failures); });
+      });
+    }
+  } catch (std::system_error const& error) {
+    refusal = std::make_exception_ptr(no_thread(group.size(), error));
+  } catch (...) {
+    refusal = std::current_exception();
   }
+  begin.set_value(refusal == nullptr);
   for (std::thread& thread : threads) thread.join();
+  if (refusal != nullptr) std::rethrow_exception(refusal);
   failures.rethrow();
 }
 

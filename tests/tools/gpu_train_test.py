@@ -5,7 +5,9 @@
 usage: gpu_train_test.py PROGRAM
 """
 import json
+import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -38,15 +40,28 @@ class GpuTrain(unittest.TestCase):
     def tearDown(self):
         self.held.cleanup()
 
-    def run_it(self, *arguments):
-        return subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True)
+    def run_it(self, *arguments, **options):
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        return subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.folder, text=True, **options)
 
-    def expect_error(self, words, *arguments):
-        done = self.run_it(*arguments)
+    def expect_error(self, words, *arguments, **options):
+        done = self.run_it(*arguments, **options)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn(words, done.stderr)
-        if done.stderr.startswith("gpu_train: error: "):
-            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        last = done.stderr.splitlines()[-1]
+        self.assertRegex(last, r"^gpu_train: error: .* \(.*\): ", done.stderr)
+        return done.stderr
+
+    def expect_one_line_error(self, words, *arguments):
+        self.assertEqual(self.expect_error(words, *arguments).count("\n"), 1)
+
+    def train(self, *arguments, **options):
+        done = self.run_it("train", self.config, *arguments, **options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def names(self):
+        return sorted(path.name for path in self.folder.iterdir())
 
     def test_says_what_it_is(self):
         done = self.run_it("--version")
@@ -55,8 +70,14 @@ class GpuTrain(unittest.TestCase):
             self.assertIn(word, done.stdout)
         done = self.run_it("--help")
         self.assertEqual(done.returncode, 0)
-        for word in ("train", "eval", "nearest", "Example:"):
+        for word in ("train", "eval", "nearest", "Examples:", "Exits with 0", "training data again"):
             self.assertIn(word, done.stdout)
+        for command, words in (("train", ("default: run.ranks, else 1", "default: run.device, else auto")),
+                               ("eval", ("default: test",)), ("nearest", ("default: 10",))):
+            done = self.run_it(command, "--help")
+            self.assertEqual(done.returncode, 0)
+            for word in words:
+                self.assertIn(word, " ".join(done.stdout.split()))
 
     def test_trains_evaluates_and_finds_neighbours(self):
         done = self.run_it("train", self.config, "--run", "out", "--ranks", 2, "--set", "train.seed=3")
@@ -80,28 +101,115 @@ class GpuTrain(unittest.TestCase):
         self.assertRegex(made[0].name, r"^small-\d{8}-\d{6}$")
 
     def test_mistakes_are_one_line_and_exit_2(self):
-        self.expect_error("none.toml cannot be read", "train", "none.toml")
-        self.expect_error("did you mean 'dim'?", "train", self.config, "--set", "model.dimm=3")
-        self.expect_error("device 'tpu' is unknown", "train", self.config, "--device", "tpu")
-        self.expect_error("an integer", "train", self.config, "--ranks", "two")
-        self.expect_error("cannot be made", "train", self.config, "--run", "train.txt/out")
-        self.expect_error("has no checkpoint", "eval", "nowhere")
-        self.expect_error("--unknown", "train", self.config, "--unknown")
-        self.expect_error("subcommand", "--set", "a.b=c")
+        expect = self.expect_one_line_error
+        before = self.names()
+        expect("none.toml cannot be read", "train", "none.toml")
+        expect("did you mean 'dim'?", "train", self.config, "--set", "model.dimm=3")
+        expect("device 'tpu' is unknown", "train", self.config, "--device", "tpu")
+        expect("error: --ranks two: run.ranks is 'two' (it holds an integer)", "train", self.config, "--ranks", "two")
+        expect("error: --threads -1: ", "train", self.config, "--threads", "-1")
+        expect("cannot be made", "train", self.config, "--run", "train.txt/out")
+        expect("--resume has no folder", "train", self.config, "--resume")
+        expect("has no checkpoint", "eval", "nowhere")
+        expect("File name too long", "eval", "x" * 300)
         (self.folder / "train.txt").write_text("one field\n")
-        self.expect_error("train.txt:1 has 1 field", "train", self.config)
+        expect("train.txt:1 has 1 field", "train", self.config)
+        self.assertEqual(self.names(), before)
+
+    def test_a_refused_start_leaves_no_folder(self):
+        before = self.names()
+        self.expect_error("9 ranks and 8 microbatches", "train", self.config, "--ranks", 9, "--set",
+                          "train.microbatches=8")
+        self.expect_error("device 'tpu' is unknown", "train", self.config, "--run", "a/b", "--device", "tpu")
+        self.assertEqual(self.names(), before)
+
+    def test_commands_that_cannot_be_understood(self):
+        expect = self.expect_one_line_error
+        expect("no command was given", "--set", "a.b=c")
+        expect("no command was given")
+        expect("did you mean 'train'?", "trian", self.config)
+        expect("train has no option --unknown (it would have no effect): see ", "train", self.config, "--unknown")
+        expect("has no option --rank (it would have no effect): did you mean --ranks?",
+               "train", self.config, "--rank=2")
+        expect("no option --resum ", "train", "--resum")
+        expect("CONFIG is missing", "train")
+        expect("RUN_FOLDER is missing", "eval")
+        expect("NAME is missing", "nearest", "out")
+        expect("'more' is a word too many", "train", self.config, "more")
+        expect("--ranks has no value", "train", self.config, "--ranks")
+        expect("--run is given 2 times", "train", self.config, "--run", "a", "--run", "b")
+        expect("--split is 'tset'", "eval", "out", "--split", "tset")
+        for count in ("0", "-1", "1000001", "ten", "1.5", ""):
+            expect(f"--count is '{count}'", "nearest", "out", "e1", "--count", count)
+
+    def test_overwrites_nothing_of_the_user(self):
+        text = "# mine\n" + CONFIG + '[data]\nfolder = ".."\n'
+        mine = self.folder / "mine" / "config.toml"
+        mine.parent.mkdir()
+        mine.write_text(text)
+        self.expect_error("choose another folder", "train", mine, "--run", "mine")
+        self.expect_error("not written by gpu_train", "train", self.config, "--run", "mine")
+        self.assertEqual([path.name for path in mine.parent.iterdir()], ["config.toml"])
+        self.assertEqual(mine.read_text(), text)
+        (self.folder / "metrics.jsonl").write_text("{}\n")
+        self.expect_error("is not of a run", "train", self.config, "--run", ".")
+        self.assertEqual((self.folder / "metrics.jsonl").read_text(), "{}\n")
+
+    def test_what_cannot_be_shown_stops_nothing(self):
+        with open("/dev/full", "w") as full:
+            self.train("--run", "full", stderr=full)
+            self.assertEqual(self.run_it("train", self.config, "--run", "full", stderr=full).returncode, 2)
+        for streams in ((2,), (0, 1, 2)):
+            name = f"closed{len(streams)}"
+            self.train("--run", name, stdin=None, stdout=None, stderr=None, close_fds=False,
+                       preexec_fn=lambda: [os.close(stream) for stream in streams])
+            lines = (self.folder / name / "metrics.jsonl").read_text().splitlines()
+            self.assertTrue(all(json.loads(line) for line in lines))
+        reader, writer = os.pipe()
+        os.close(reader)
+        self.train("--run", "gone", stderr=writer)
+        os.close(writer)
+
+    def test_results_that_cannot_be_written_are_an_error(self):
+        self.train("--run", "out")
+        for command in (("eval", "out"), ("nearest", "out", "e1"), ("--help",)):
+            with open("/dev/full", "w") as full:
+                done = self.run_it(*command, stdout=full)
+            self.assertEqual(done.returncode, 1, command)
+            self.assertIn("cannot be written", done.stderr)
+        done = self.run_it("eval", "out", stdout=None, preexec_fn=lambda: os.close(1))
+        self.assertEqual(done.returncode, 1)
+
+    def test_a_file_that_may_not_grow_is_an_error(self):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+        self.expect_error("File too large", "train", self.config, "--run", "out", preexec_fn=limit)
+
+    def test_one_run_in_a_folder_at_a_time(self):
+        command = [PROGRAM, "train", str(self.config), "--run", "out", "--set", "train.epochs=100000"]
+        with subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE, text=True) as running:
+            self.wait_for(running, "epoch 1:")
+            self.expect_error("in use by another gpu_train", "train", self.config, "--run", "out", "--resume")
+            running.send_signal(signal.SIGHUP)
+            rest = running.stderr.read()
+        self.assertEqual(running.returncode, 0, rest)
+        self.assertRegex(rest.splitlines()[-1], r"^stopped at step \d+ by a signal; go on with --resume --run .*/out$")
+        self.assertNotIn("lock", [path.name for path in (self.folder / "out").iterdir()])
+
+    def wait_for(self, running, beginning):
+        for line in running.stderr:
+            if line.startswith(beginning):
+                return
+        self.fail(f"no line begins with '{beginning}'")
 
     def test_a_signal_saves_and_the_run_goes_on(self):
         long_run = ["train", str(self.config), "--run", "out", "--set", "train.epochs=100000"]
         running = subprocess.Popen([PROGRAM, *long_run], cwd=self.folder, stderr=subprocess.PIPE, text=True)
-        for line in running.stderr:
-            if line.startswith("epoch 1:"):
-                break
+        self.wait_for(running, "epoch 1:")
         running.send_signal(signal.SIGTERM)
         rest = running.stderr.read()
         running.stderr.close()
         self.assertEqual(running.wait(), 0, rest)
-        self.assertIn("stopped by a signal", rest)
+        self.assertIn("by a signal; go on with --resume", rest)
         steps = json.loads((self.folder / "out" / "summary.json").read_text())["steps"]
         self.expect_error("holds a checkpoint", *long_run)
         more = ["train", self.config, "--run", "out", "--resume", "--set", f"train.steps={steps + 5}"]
@@ -110,6 +218,8 @@ class GpuTrain(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(f"going on from step {steps}", done.stderr)
         self.assertEqual(json.loads((self.folder / "out" / "summary.json").read_text())["steps"], steps + 5)
+        done = self.run_it(*more)
+        self.assertIn(f"nothing is left to train: step {steps + 5} of {steps + 5}", done.stderr)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 
 #include "kernels/check.hpp"
 #include "trainer/line_reader.hpp"
+#include "trainer/progress.hpp"
 #include "trainer/reader.hpp"
 
 namespace gpups::trainer {
@@ -54,14 +55,15 @@ void read_file(std::filesystem::path const& path, double bad_share_max, std::vec
     }
   }
   if (lines.bad == 0) return;
-  std::string const what = fmt::format("{} of {} lines of {} are bad: {}{}", lines.bad, lines.lines, path.string(),
-                                       fmt::join(lines.first, ", "), lines.bad > lines.first.size() ? ", ..." : "");
+  std::string const what =
+      fmt::format("{} of {} in {}: {}{}", counted(lines.bad, "bad line"), lines.lines, path.string(),
+                  fmt::join(lines.first, ", "), lines.bad > lines.first.size() ? ", ..." : "");
   GPUPS_REQUIRE(
       static_cast<double>(lines.bad) <= bad_share_max * static_cast<double>(lines.lines),
       "{} (a line is subject, relation and object with tabs between them): correct them, or allow their share "
       "with data.bad_share_max",
       what);
-  notices.push_back(what + "; they were left out");
+  notices.push_back("left out: " + what);
 }
 
 }  // namespace
@@ -82,9 +84,8 @@ Dataset read_triples(DataConfig const& config) {
       if (!data.add_held_out(split, n[0], n[1], n[2])) ++unknown;
     });
     if (unknown > 0) {
-      data.notices.push_back(
-          fmt::format("{} triples of {} have names that are not in the training data; they were left out", unknown,
-                      (folder / file).string()));
+      data.notices.push_back(fmt::format("left out: {} of {} with names that are not in the training data",
+                                         counted(unknown, "triple"), (folder / file).string()));
     }
     GPUPS_REQUIRE(!split.empty(),
                   "{} has no triples to rank (metrics would mean nothing): correct it, or set it to \"\"",

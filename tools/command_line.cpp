@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <iostream>
+
+#include "gpups/gpups.hpp"
+#include "kernels/check.hpp"
+#include "trainer/edit_distance.hpp"
+#include "trainer/versions.hpp"
+
+namespace gpups::tools {
+namespace {
+
+using Text = std::optional<std::string>;
+
+constexpr std::size_t kCountMost = 1000000;
+constexpr char kFooter[] =
+    "\nExamples:\n"
+    "  gpu_train train examples/configs/wordnet.toml --ranks 2 --run runs/wordnet\n"
+    "  gpu_train eval runs/wordnet --split test\n"
+    "  gpu_train nearest runs/wordnet dog.n.01\n"
+    "eval and nearest read the training data again: it must be where it was.\n"
+    "Exits with 0 when done, or saved and stopped by a signal; with 2 for what you can mend: the command, the\n"
+    "configuration, data, folders, devices; with 1 for output that cannot be written, and for errors of the program.\n";
+
+std::string version_text() {
+  auto const v = trainer::versions();
+  auto const text = [&v](char const* name) { return v.at(name).get<std::string>(); };
+  std::string const cuda = text("cuda_architectures");
+  return fmt::format("gpu_train {}\nhost code for: {}\nCUDA: {}\nCUDA devices: {}\ncompiler: {}", text("gpups"),
+                     text("host_arch"), cuda.empty() ? "no" : "yes, for " + cuda, cuda_device_count(),
+                     text("compiler"));
+}
+
+// Options that are settings of the configuration.
+struct Settings {
+  std::vector<std::string> set;
+  Text device, threads, ranks, run;
+
+  void add_to(CLI::App& command) {
+    command.add_option("--set", set, "A setting that wins over the configuration's, as section.key=value")
+        ->take_all()
+        ->allow_extra_args(false);
+    command.add_option("--device", device, "auto, host, cuda or cuda:0; default: run.device, else auto");
+    command.add_option("--threads", threads, "Cores of a rank on the host; default: run.threads, else an even share");
+    command.add_option("--ranks", ranks, "Ranks, as threads of this program; default: run.ranks, else 1");
+  }
+  std::vector<trainer::Override> overrides() const {
+    std::vector<trainer::Override> all(set.begin(), set.end());
+    auto const add = [&all](char const* option, Text const& value) {
+      if (value) all.emplace_back(fmt::format("run.{}={}", option, *value), fmt::format("--{} {}", option, *value));
+    };
+    add("device", device);
+    add("threads", threads);
+    add("ranks", ranks);
+    if (run) all.emplace_back("run.folder=" + *run, "--run " + *run);
+    return all;
+  }
+};
+
+// The option or word that nobody knows, in words; nothing where all are known.
+void refuse_unknown(CLI::App const& app) {
+  for (CLI::App const* command : app.get_subcommands()) {
+    std::vector<std::string> known;
+    for (CLI::Option const* option : command->get_options()) {
+      for (std::string const& name : option->get_lnames()) known.push_back("--" + name);
+    }
+    for (std::string const& word : command->remaining()) {
+      if (word.size() < 2 || word[0] != '-') continue;
+      std::string const option = word.substr(0, word.find('='));
+      std::string const nearest = trainer::nearest_word(option, known);
+      bool const near = trainer::edit_distance(option, nearest) <= 3;
+      throw Error(fmt::format("{} has no option {} (it would have no effect): {}", command->get_name(), option,
+                              near ? fmt::format("did you mean {}?", nearest)
+                                   : fmt::format("see gpu_train {} --help", command->get_name())));
+    }
+    for (std::string const& word : command->remaining()) {
+      throw Error(fmt::format("'{}' is a word too many ({} has no place for it): see gpu_train {} --help", word,
+                              command->get_name(), command->get_name()));
+    }
+  }
+}
+
+[[noreturn]] void refuse(CLI::App const& app, CLI::ParseError const& error) {
+  refuse_unknown(app);
+  auto const chosen = app.get_subcommands();
+  std::string const where = chosen.empty() ? "gpu_train" : "gpu_train " + chosen.front()->get_name();
+  std::string const what = error.what(), first_word = what.substr(0, what.find_first_of(": "));
+  if (error.get_name() == "RequiredError" && !chosen.empty()) {
+    throw Error(fmt::format("{} is missing (nothing can be done without it): see {} --help", first_word, where));
+  }
+  CLI::Option const* const option = chosen.empty() ? nullptr : chosen.front()->get_option_no_throw(first_word);
+  GPUPS_REQUIRE(option == nullptr || option->count() <= 1,
+                "{} is given {} times (one value has an effect): give it once", first_word, option->count());
+  if (error.get_name() == "ArgumentMismatch") {
+    throw Error(fmt::format("{} has no value (it needs one): see {} --help", first_word, where));
+  }
+  throw Error(
+      fmt::format("the command cannot be understood ({}): see {} --help", what.substr(0, what.find('\n')), where));
+}
+
+void require_command(int argc, char** argv, std::vector<std::string> const& commands) {
+  std::string const first = argc > 1 ? argv[1] : "";
+  if (first == "-h" || first == "--help" || first == "--version") return;
+  GPUPS_REQUIRE(!first.empty() && first[0] != '-', "no command was given ({}): write one of {} first, or --help",
+                first.empty() ? "there is nothing to do" : first + " is an option", fmt::join(commands, ", "));
+  if (std::find(commands.begin(), commands.end(), first) == commands.end()) {
+    throw Error(fmt::format("there is no command '{}' (they are {}): did you mean '{}'?", first,
+                            fmt::join(commands, ", "), trainer::nearest_word(first, commands)));
+  }
+}
+
+std::size_t checked_count(std::string const& text) {
+  std::size_t count = 0;
+  char const* const end = text.data() + text.size();
+  auto const [stop, error] = std::from_chars(text.data(), end, count);
+  GPUPS_REQUIRE(error == std::errc() && stop == end && count >= 1 && count <= kCountMost,
+                "--count is '{}' (it is a number of neighbours): use a whole number from 1 to {}", text, kCountMost);
+  return count;
+}
+
+}  // namespace
+
+std::optional<CommandLine> parse_command_line(int argc, char** argv) {
+  CLI::App app("Trains knowledge graph embeddings on one or many GPUs, or on the host.", "gpu_train");
+  app.footer(kFooter);
+  app.set_version_flag("--version", version_text);
+  app.require_subcommand(1);
+  CommandLine line;
+  Settings settings;
+  std::string count = fmt::to_string(line.count);
+
+  CLI::App* const train = app.add_subcommand("train", "Train as a configuration says");
+  train->add_option("CONFIG", line.config, "Configuration, in TOML")->required();
+  train->add_option("--run", settings.run, "Folder for results and checkpoints; default: a new one below runs/");
+  train->add_flag("--resume", line.resume, "Go on from the folder's checkpoint, where there is one");
+  CLI::App* const eval = app.add_subcommand("eval", "Print the metrics of a run's checkpoint as JSON");
+  eval->add_option("RUN_FOLDER", line.run_folder, "Folder of a run")->required();
+  eval->add_option("--split", line.split, "valid or test; default: test");
+  CLI::App* const nearest = app.add_subcommand("nearest", "Print the nearest neighbours of entities");
+  nearest->add_option("RUN_FOLDER", line.run_folder, "Folder of a run")->required();
+  nearest->add_option("NAME", line.names, "Entities")->required();
+  nearest->add_option("--count", count, fmt::format("Neighbours of each, from 1 to {}; default: 10", kCountMost));
+  for (CLI::App* command : {train, eval, nearest}) settings.add_to(*command);
+
+  require_command(argc, argv, {"train", "eval", "nearest"});
+  try {
+    app.parse(argc, argv);
+  } catch (CLI::ParseError const& error) {
+    if (error.get_exit_code() != 0) refuse(app, error);
+    app.exit(error);
+    if (!std::cout.flush())
+      throw std::runtime_error("standard output cannot be written: make room, or send it elsewhere");
+    return std::nullopt;
+  }
+  line.command = app.get_subcommands().front()->get_name();
+  line.count = checked_count(count);
+  line.overrides = settings.overrides();
+  GPUPS_REQUIRE(line.split == "valid" || line.split == "test",
+                "--split is '{}' (that part of the data is not ranked): use valid or test; did you mean '{}'?",
+                line.split, trainer::nearest_word(line.split, {"valid", "test"}));
+  return line;
+}
+
+}  // namespace gpups::tools

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a user typed for gpu_train.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trainer/config.hpp"
+
+namespace gpups::tools {
+
+struct CommandLine {
+  std::string command;  // "train", "eval" or "nearest"
+  std::string config;   // of train
+  bool resume = false;
+  std::string run_folder;  // of eval and nearest
+  std::string split = "test";
+  std::vector<std::string> names;
+  std::size_t count = 10;
+  std::vector<trainer::Override> overrides;
+};
+
+// Nothing where help or the version was asked for, and has been printed. Throws Error for what cannot be understood.
+std::optional<CommandLine> parse_command_line(int argc, char** argv);
+
+}  // namespace gpups::tools

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/standard_streams.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+
+#include "trainer/progress.hpp"
+
+namespace gpups::tools {
+
+void open_standard_streams() {
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
+    // The lowest free number is this one.
+    if (::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream) std::_Exit(1);
+  }
+}
+
+void print_result(std::string const& text) {
+  errno = 0;
+  bool const written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (written) return;
+  throw std::runtime_error(
+      fmt::format("the result cannot be written to standard output ({}): make room, or send it "
+                  "elsewhere",
+                  std::strerror(errno)));
+}
+
+void print_error(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  trainer::print_line(stderr, "gpu_train: error: " + text);
+}
+
+}  // namespace gpups::tools
