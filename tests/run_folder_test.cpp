@@ -34,7 +34,8 @@ TEST(RunFolder, IsMadeAndWritten) {
   EXPECT_EQ(text_of(folder.path() / "config.toml"), std::string(kConfigMark) + "x = 1\n");
   EXPECT_EQ(text_of(folder.path() / "metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n");
   EXPECT_EQ(nlohmann::json::parse(text_of(folder.path() / "summary.json")), nlohmann::json({{"steps", 2}}));
-  EXPECT_FALSE(folder.has_checkpoint());
+  std::filesystem::create_directories(folder.path() / "checkpoint" / "step-1");  // a save that did not end
+  EXPECT_FALSE(has_checkpoint(folder.path()));
   RunFolder again(folder.path());
   again.add_metrics({{"step", 3}});
   EXPECT_EQ(text_of(folder.path() / "metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");

@@ -2,10 +2,6 @@
 #include "trainer/entity_matrix.hpp"
 
 #include <algorithm>
-
-#include "kernels/check.hpp"
-#include "kernels/gather.hpp"
-
 namespace gpups::trainer {
 namespace {
 
@@ -22,19 +18,6 @@ Matrix<float> read_rows(Stream& stream, Store& store, TableId table, std::vector
     store.lookup(stream, table, View<Key const>(on_device).slice(first, count), rows.view().slice(first, count), {});
   }
   return rows;
-}
-
-MatrixRows::MatrixRows(Stream& stream, MatrixView<float const> matrix) : stride_(matrix.stride()) {
-  std::vector<float const*> chunks;
-  for (std::size_t first = 0; first < matrix.rows(); first += kernels::kChunkRows) chunks.push_back(matrix.row(first));
-  chunks_ = to_device(stream, chunks);
-}
-
-void MatrixRows::gather(Stream& stream, std::vector<std::uint32_t> const& numbers, MatrixView<float> out) const {
-  GPUPS_ASSERT(out.rows() >= numbers.size() && out.stride() == stride_);
-  Array<std::uint32_t> const ids = to_device(stream, numbers);
-  kernels::gather(stream, {.rows = {chunks_.data(), stride_}, .ids = ids, .out = out});
-  stream.wait();
 }
 
 }  // namespace gpups::trainer

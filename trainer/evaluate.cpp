@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/nvtx.hpp"
+#include "kernels/permute_rows.hpp"
 #include "kernels/rank_scores.hpp"
 #include "trainer/entity_matrix.hpp"
 
@@ -81,8 +82,12 @@ void Evaluator::rank_side(Stream& stream, MatrixView<float const> entities, Matr
 
   Matrix<float> const known_rows(stream.device(), queries, entities.columns());
   Matrix<float> const relation_rows(stream.device(), queries, relations.columns());
-  MatrixRows(stream, entities).gather(stream, known, known_rows);
-  MatrixRows(stream, relations).gather(stream, relation, relation_rows);
+  auto const known_there = to_device(stream, known), relation_there = to_device(stream, relation);
+  for (auto const& rows : {known_rows.view(), relation_rows.view()}) {
+    memory::fill_bytes(stream, rows.data(), 0, rows.flat().bytes());  // the padding
+  }
+  kernels::take_rows(stream, {.from = entities, .positions = known_there, .to = known_rows});
+  kernels::take_rows(stream, {.from = relations, .positions = relation_there, .to = relation_rows});
   Matrix<float> const scores(stream.device(), queries, entities.rows());
   model_.score_all(stream, objects, known_rows, relation_rows, entities, scores);
 

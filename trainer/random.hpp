@@ -5,15 +5,12 @@
 #include <concepts>
 #include <cstdint>
 
+#include "kernels/hash.hpp"
+
 namespace gpups::trainer {
 
-// A 64-bit mixing step: every bit of the result depends on every bit of the argument (constants of splitmix64).
-constexpr std::uint64_t mix(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15U;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
-  return x ^ (x >> 31);
-}
+// Mixing, so that 0 is no fixed point of it.
+constexpr std::uint64_t mix(std::uint64_t x) { return kernels::mix(x + 0x9E3779B97F4A7C15U); }
 
 // Random bits for a list of numbers: random_bits(seed, epoch, window, draw).
 template <std::integral... N>

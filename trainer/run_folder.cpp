@@ -22,8 +22,6 @@ RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
                 path_.string(), std::strerror(errno));
 }
 
-bool RunFolder::has_checkpoint() const { return fs::exists(checkpoint()); }
-
 void RunFolder::write_config(std::string const& resolved) { write_whole("config.toml", kConfigMark + resolved); }
 
 void RunFolder::add_metrics(nlohmann::json const& line) {
@@ -44,5 +42,7 @@ void RunFolder::write_whole(std::string const& name, std::string const& text) {
   GPUPS_REQUIRE(out.good() && !error, "{} cannot be written ({}): make room, or choose another run.folder",
                 file.string(), error ? error.message() : std::strerror(errno));
 }
+
+bool has_checkpoint(fs::path const& folder) { return fs::exists(folder / "checkpoint" / "manifest.json"); }
 
 }  // namespace gpups::trainer

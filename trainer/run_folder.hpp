@@ -16,7 +16,6 @@ class RunFolder {
 
   std::filesystem::path const& path() const { return path_; }
   std::filesystem::path checkpoint() const { return path_ / "checkpoint"; }
-  bool has_checkpoint() const;
 
   void write_config(std::string const& resolved);
   // Adds a line to metrics.jsonl; it can be read at once.
@@ -30,5 +29,8 @@ class RunFolder {
   std::filesystem::path path_;
   std::ofstream metrics_;
 };
+
+// Whether a run's folder has a checkpoint that is whole: a first save that did not end leaves none.
+bool has_checkpoint(std::filesystem::path const& folder);
 
 }  // namespace gpups::trainer

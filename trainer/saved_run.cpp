@@ -10,14 +10,15 @@
 #include "trainer/evaluate.hpp"
 #include "trainer/nearest.hpp"
 #include "trainer/reader.hpp"
+#include "trainer/run_folder.hpp"
 #include "trainer/session.hpp"
 
 namespace gpups::trainer {
 
 SavedRun open_run(std::filesystem::path const& folder, std::vector<Override> const& overrides) {
   auto const checkpoint = folder / "checkpoint";
-  GPUPS_REQUIRE(std::filesystem::exists(checkpoint),
-                "{} has no checkpoint (there is nothing to load): name the folder of a run", folder.string());
+  GPUPS_REQUIRE(has_checkpoint(folder), "{} has no checkpoint (there is nothing to load): name the folder of a run",
+                folder.string());
   Saved saved = from_blobs(read_blobs(checkpoint), checkpoint);
   Config const config = parse_config(resolved(saved.config), checkpoint.string(), folder, overrides);
   SavedRun run{.folder = folder, .saved = {config, saved.cursor}, .data = read_dataset(config.data)};

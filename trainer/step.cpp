@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/step.hpp"
 
+#include <utility>
+
 #include "kernels/nvtx.hpp"
 
 namespace gpups::trainer {
@@ -14,7 +16,9 @@ void Stepper::wait_ready(Step const& step) {
   step.samples > 0 ? store_.wait_ready(step.prepared) : store_.wait_flush();
 }
 
-std::int64_t Stepper::run(Step const& step, std::uint32_t signal) {
+std::int64_t Stepper::run(Step step_now, std::uint32_t signal) {
+  last_ = std::move(step_now);  // wait_ready has seen the end of the one before
+  Step const& step = last_;
   NvtxRange const range("step");
   std::int64_t loss = 0;
   if (step.samples > 0) {

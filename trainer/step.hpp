@@ -19,9 +19,9 @@ class Stepper {
 
   // Blocks until the step before is complete on every rank and the rows of this one are here.
   void wait_ready(Step const& step);
-  // Runs the step. Returns the sum of its samples' losses on this rank, in units of 2^-30. signal: as for
-  // Store::advance_clock. REQUIRES: wait_ready(step).
-  std::int64_t run(Step const& step, std::uint32_t signal);
+  // Runs the step, and keeps it until the next one: a GPU may still read its arrays. Returns the sum of its samples'
+  // losses on this rank, in units of 2^-30. signal: as for Store::advance_clock. REQUIRES: wait_ready(step).
+  std::int64_t run(Step step, std::uint32_t signal);
 
  private:
   // Room for the rows of the step's keys.
@@ -34,6 +34,7 @@ class Stepper {
   std::vector<MatrixView<float>> views_;  // of its first rows, as many as the step has
   std::vector<MatrixView<float const>> const_views_;
   Gradients gradients_;
+  Step last_;
 };
 
 }  // namespace gpups::trainer

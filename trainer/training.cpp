@@ -39,7 +39,7 @@ Training::Training(Config const& config, Dataset const& data, Group const& group
 }
 
 void Training::restore_or_begin(TrainOptions const& options, Group const& group) {
-  bool const exists = std::filesystem::exists(checkpoint_);
+  bool const exists = has_checkpoint(options.folder);
   GPUPS_REQUIRE(options.resume || !exists,
                 "{} holds a checkpoint (a new run would replace it): go on with --resume, or choose another folder",
                 options.folder.string());
@@ -105,8 +105,10 @@ void Training::wait_train() {
     stepper.wait_ready(*step);
     stopped_ = (store().signals() & kStop) != 0;  // the same on all ranks
     if (stopped_ || patience_over_) break;
-    std::int64_t const loss = stepper.run(*step, StopSignals::came() ? kStop : 0);
-    after_step(step->clock + 1, loss, step->samples);
+    Clock const clock = step->clock;
+    std::size_t const samples = step->samples;
+    std::int64_t const loss = stepper.run(std::move(*step), StopSignals::came() ? kStop : 0);
+    after_step(clock + 1, loss, samples);
   }
   store().wait_flush();
   watch_.stop();
