@@ -3,7 +3,9 @@
 """The programs that judge others: counting tests, and the verdicts of bench/goals."""
 import contextlib
 import io
+import json
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -79,6 +81,33 @@ echo "{\\"table_hash\\": \\"$*\\"}" > "$2/summary.json"
     def test_the_slice_is_consistent(self):
         names = [g.name for g in goals_slice.GOALS]
         self.assertEqual(len(names), len(set(names)))
+
+
+class Compare(unittest.TestCase):
+    def run_on(self, *files):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = []
+            for number, text in enumerate(files):
+                paths.append(pathlib.Path(folder) / f"{number}.jsonl")
+                paths[-1].write_text(text)
+            return subprocess.run([sys.executable, ROOT / "tools" / "compare", *paths], capture_output=True, text=True)
+
+    @staticmethod
+    def line(case, nanoseconds):
+        return json.dumps({"case": case, "device": "host", "threads": 2, "entries": 10, "dim": 3,
+                           "ns_per_entry": nanoseconds}) + "\n"
+
+    def test_ratios(self):
+        done = self.run_on(self.line("a", 9) + self.line("a", 4) + self.line("gone", 1), self.line("a", 2))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = {row.split()[0]: row.split() for row in done.stdout.splitlines()}
+        self.assertEqual(rows["a"][-3:], ["4.00", "2.00", "0.50"])
+        self.assertEqual(rows["gone"][-3:], ["1.00", "-", "-"])
+
+    def test_what_is_no_result(self):
+        done = self.run_on(self.line("a", 1), "nonsense\n")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("1.jsonl:1 is no result", done.stderr)
 
 
 if __name__ == "__main__":
