@@ -14,7 +14,8 @@ namespace gpups::kernels {
 GPUPS_FN inline float not_finite(float x) { return x - x == 0 ? 0.0F : 1.0F; }
 
 // Asks for what update_row() will read of a row. Always inlined: g++ drops calls of a function that only prefetches.
-__attribute__((always_inline)) GPUPS_FN inline void prefetch_row(NativeLanes lanes, UpdateRows const& u, std::uint32_t id) {
+__attribute__((always_inline)) GPUPS_FN inline void prefetch_row(NativeLanes lanes, UpdateRows const& u,
+                                                                 std::uint32_t id) {
   lanes.prefetch(u.values.row(id), u.dim * sizeof(float));
   if (u.optimizer.kind != Optimizer::Kind::kSgd) lanes.prefetch(u.state.row(id), u.state.stride * sizeof(float));
 }

@@ -77,7 +77,8 @@ std::optional<std::uint64_t> SimNetwork::next_us() const {
 }
 
 void SimNetwork::note(Event event, std::uint64_t what) {
-  digest_ = kernels::mix(digest_ + 0x9E3779B97F4A7C15U + kernels::mix(what + (static_cast<std::uint64_t>(event) << 56)));
+  digest_ =
+      kernels::mix(digest_ + 0x9E3779B97F4A7C15U + kernels::mix(what + (static_cast<std::uint64_t>(event) << 56)));
 }
 
 }  // namespace gpups::comm
