@@ -31,10 +31,14 @@ if(GPUPS_SANITIZE)
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${GPUPS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>)
   target_link_options(gpups_flags INTERFACE -fsanitize=${GPUPS_SANITIZE})
 endif()
-# What one clone has compiled, another need not: paths below the project are cached as relative ones.
+# What one clone has compiled, another need not: paths below the project are cached as relative ones. Code for the
+# machine at hand is cached apart for each kind of machine, since "native" alone does not tell them apart.
 find_program(GPUPS_CCACHE ccache)
 if(GPUPS_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -march=${GPUPS_HOST_ARCH} -Q --help=target
+    OUTPUT_VARIABLE machine ERROR_VARIABLE machine_unknown)
+  string(MD5 machine "${machine}")
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-    ${GPUPS_CCACHE})
+    CCACHE_NAMESPACE=gpups-${machine} ${GPUPS_CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
