@@ -40,7 +40,5 @@ constexpr Philox4 philox(PhiloxKey key, PhiloxCounter counter) {
 
 // In [0, 1), a multiple of 2^-24.
 constexpr float uniform01(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24F; }
-// In (0, 1), an odd multiple of 2^-24: safe below a logarithm.
-constexpr float uniform01_open(std::uint32_t word) { return static_cast<float>(word >> 9 << 1 | 1U) * 0x1p-24F; }
 
 }  // namespace gpups::kernels
