@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "gpups/types.hpp"
@@ -19,11 +21,37 @@ struct Simulation {
   double stall_ms_max = 50;
 };
 
+// How this process comes into a group with others.
+struct JoinOptions {
+  // What must be the same on all ranks, by name. Where it differs all ranks refuse, naming the rank and both values.
+  std::vector<std::pair<std::string, std::string>> agreement{};
+  std::string announcement{};   // what rank 0 has to say to all; see Group::announcement()
+  double join_timeout_s = 120;  // until all ranks have come
+  double peer_timeout_s = 30;   // how long a process may be silent before it is taken for lost
+};
+
+// Where a rank runs.
+struct Place {
+  std::string host{};        // name of its machine
+  std::string cores{};       // that it is bound to, as in "0-3,8"
+  int local_rank = 0;        // among the ranks of this machine
+  int local_ranks = 1;       // of this machine
+};
+
 // One rank's membership of a group. Copies are the same membership. A Store takes one, and one only.
 class Group {
  public:
   // A group of one.
   static Group alone();
+
+  // A group with the other processes of this job, as the launcher's environment says: PMIx (mpirun, srun --mpi=pmix), or
+  // RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT with a token in the file that GPUPS_TOKEN_FILE names (without one, on
+  // the loopback interface only); alone where neither is there. Blocks until all are there, and binds this process to
+  // its share of its machine's cores: call it before threads are started, once in a process. Throws Error where ranks do
+  // not belong together, with the rank at fault.
+  static Group join(JoinOptions const& options);
+  // Ranks that the launcher's environment speaks of; 1 without a launcher. Throws Error where it makes no sense.
+  static int launched_ranks();
 
   // `ranks` memberships for threads of this process, in rank order; each is for a thread of its own.
   static std::vector<Group> threads(int ranks);
@@ -33,6 +61,9 @@ class Group {
 
   Rank rank() const;
   int size() const;
+  Place place() const;
+  // What rank 0 passed to join(); empty for other groups.
+  std::string const& announcement() const;
 
   struct Impl;
   explicit Group(std::shared_ptr<Impl> impl);
@@ -42,7 +73,7 @@ class Group {
   std::shared_ptr<Impl> impl_;
 };
 
-// Runs `body` once for each of the memberships, each in a thread of its own, and waits for all of them. Ranks of a
+// Runs `body` once for each of the memberships of this process, each in a thread of its own, and waits for all of them. Ranks of a
 // simulated group take turns, one at a time, in an order that only the seed decides. Where bodies throw, the first
 // cause is thrown again: a rank that fails makes the others' next wait fail with PeerError, which is never preferred.
 void run_ranks(std::vector<Group> const& group, std::function<void(Group)> const& body);
