@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "comm/peer_lost.hpp"
 #include "gpups/error.hpp"
 
 namespace gpups::cache {
@@ -56,7 +57,7 @@ Engine::~Engine() {
   group_.impl().payload.reset();  // withdraws what is offered, and ends copies from arrays that go now
   if (unwinding) reason = "it stopped with an error of its own";
   try {
-    transport_.leave(reason);
+    reason.empty() ? transport_.leave() : transport_.fail(me_, reason);
   } catch (...) {  // NOLINT: nobody is left to tell
   }
 }
@@ -143,13 +144,22 @@ void Engine::publish() {
 }
 
 void Engine::fail(std::exception_ptr error) noexcept {
-  std::string reason = "it failed";
+  Rank at_fault = me_;
+  std::string why = "it failed for a reason that it does not know";
   try {
     std::rethrow_exception(error);
-  } catch (std::exception const& e) {
-    reason = e.what();
-  } catch (...) {
-    reason = "it failed for a reason that it does not know";
+  } catch (comm::PeerLost const& lost) {
+    at_fault = lost.peer();
+    why = lost.why().empty() ? "it has left" : lost.why();
+    error = std::make_exception_ptr(PeerError(
+        at_fault, fmt::format("rank {} is lost ({}; {}): look at that rank's output, then go on from the last checkpoint",
+                              number(at_fault), why, awaited().text)));
+  } catch (PeerError const& of_peer) {
+    at_fault = of_peer.peer();
+    why = of_peer.what();
+  } catch (std::exception const& own) {
+    why = fmt::format("it failed: {}", own.what());
+  } catch (...) {  // NOLINT: said above
   }
   {
     std::lock_guard lock(mutex_);
@@ -157,7 +167,7 @@ void Engine::fail(std::exception_ptr error) noexcept {
     failed_ = true;
   }
   try {
-    transport_.leave(reason);
+    transport_.fail(at_fault, why);
   } catch (...) {  // NOLINT: the first error is the one to report
   }
 }
@@ -178,7 +188,6 @@ void Engine::throw_if_refused() {
 }
 
 Engine::Awaited Engine::awaited() {
-  std::lock_guard turning(turning_);
   std::vector<Rank> ranks = round_.awaited();
   std::string what = round_.awaiting();
   if (ranks.empty()) {
@@ -186,21 +195,27 @@ Engine::Awaited Engine::awaited() {
     what = "an answer";
   }
   if (ranks.empty()) {
-    return {me_, fmt::format("rank {} waits at step {} for what nobody does", number(me_), number(round_.clock()))};
+    return {me_, fmt::format("rank {} was at step {}", number(me_), number(round_.clock()))};
   }
   std::vector<std::uint32_t> numbers;
   for (Rank rank : ranks) numbers.push_back(number(rank));
-  return {ranks.front(), fmt::format("rank {} awaits {} from rank {}", number(me_), what, fmt::join(numbers, ", "))};
+  return {ranks.front(), fmt::format("rank {} awaited {} from {} {}", number(me_), what,
+                                     numbers.size() == 1 ? "rank" : "ranks", fmt::join(numbers, ", "))};
 }
 
 void Engine::wait(std::function<bool()> const& done, double timeout_s) {
   bool const ended = turner_.wait([&] { return failed_.load() || done(); }, timeout_s);
   throw_if_failed();
   if (ended) return;
-  auto const [rank, text] = awaited();
-  throw PeerError(rank, fmt::format("{} and heard nothing for {} s (it may hang, or have ended early): look at that "
+  {
+    std::lock_guard turning(turning_);
+    auto const [rank, text] = awaited();
+    fail(std::make_exception_ptr(
+        PeerError(rank, fmt::format("{}, and nothing came for {} s (it may hang, or have ended early): look at that "
                                     "rank's output, or raise StoreOptions::peer_timeout_s",
-                                    text, timeout_s));
+                                    text, timeout_s))));
+  }
+  throw_if_failed();
 }
 
 void Engine::wait_run(std::function<void(Stream&)> const& task) {

@@ -66,6 +66,7 @@ class Engine {
   bool turn();
   bool take_posts();
   void dispatch(Mail::Received const& received);
+  // REQUIRES: turning_ is held.
   void fail(std::exception_ptr error) noexcept;
   void throw_if_failed();
   void publish();
@@ -73,7 +74,7 @@ class Engine {
     Rank rank;
     std::string text;
   };
-  Awaited awaited();
+  Awaited awaited();  // REQUIRES: turning_ is held
 
   Group group_;
   comm::Transport& transport_;

@@ -26,19 +26,22 @@ class Transport {
   virtual int size() const = 0;
 
   // Queues a message for `to`, which may be this rank. False: no room now, progress and try again; the queue holds
-  // a bounded number of messages. Throws PeerError when `to` has left. REQUIRES: to < size(), body <= kMessageBytesMax.
+  // a bounded number of messages. Throws PeerLost when `to` has left. REQUIRES: to < size(), body <= kMessageBytesMax.
   virtual bool send(Rank to, std::string const& body) = 0;
 
-  // The next message that has arrived, or nothing. Throws PeerError when a rank has left in error and all that it
-  // sent has been received.
+  // The next message that has arrived, or nothing. Throws PeerLost when a rank has failed and all that it sent has been
+  // received.
   virtual std::optional<Message> receive() = 0;
 
-  // `wake` is called, from any thread, when a message may have arrived or room may have come.
+  // `wake` is called, from any thread, when a message may have arrived or room may have come. What comes over a network
+  // may be noticed by receive() only: see Bell for how to sleep until there is something.
   virtual void on_arrival(std::function<void()> wake) = 0;
 
-  // Leaves the group; `error` is empty for a regular end, else what the others' PeerError should say of this rank. The
-  // first call counts, but an error after a regular end does too. Any thread.
-  virtual void leave(std::string const& error) = 0;
+  // Leaves the group. Any thread.
+  virtual void leave() = 0;
+  // Leaves the group because of `at_fault`, this rank or one that it has lost: what the others' PeerLost will say. The
+  // first call counts, but one after a regular end does too. Any thread.
+  virtual void fail(Rank at_fault, std::string const& why) = 0;
 };
 
 }  // namespace gpups::comm

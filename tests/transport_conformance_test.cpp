@@ -153,7 +153,7 @@ TEST_P(TransportConformance, AnArrivalWakes) {
 TEST_P(TransportConformance, ARegularEndIsNoError) {
   Ends const ends = make(3);
   EXPECT_TRUE(ends[1]->send(rank(0), "bye"));
-  ends[1]->leave("");
+  ends[1]->leave();
   EXPECT_EQ(await(*ends[0]).body, "bye");
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(ends[0]->receive());
   EXPECT_TRUE(ends[2]->send(rank(0), "still here"));
@@ -162,27 +162,27 @@ TEST_P(TransportConformance, ARegularEndIsNoError) {
 
 TEST_P(TransportConformance, NothingIsSentToWhoHasLeft) {
   Ends const ends = make(2);
-  ends[1]->leave("");
+  ends[1]->leave();
   EXPECT_NE(error_of([&] { ends[0]->send(rank(1), "x"); }, rank(1)).find("rank 1"), std::string::npos);
 }
 
 TEST_P(TransportConformance, AnErrorComesAfterWhatWasSentBefore) {
   Ends const ends = make(3);
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(ends[1]->send(rank(0), std::to_string(i)));
-  ends[1]->leave("rank 1 failed: no memory");
+  ends[1]->fail(rank(1), "no memory");
   for (int i = 0; i < 10; ++i) EXPECT_EQ(await(*ends[0]).body, std::to_string(i));
   for (std::size_t other : {0, 2}) {
     std::string const said = await_error(*ends[other], rank(1));
-    EXPECT_NE(said.find("rank 1 failed: no memory"), std::string::npos) << said;
+    EXPECT_NE(said.find("rank 1 is lost"), std::string::npos) << said;
     EXPECT_NE(error_of([&] { ends[other]->send(rank(1), "x"); }, rank(1)).find("no memory"), std::string::npos);
   }
 }
 
 TEST_P(TransportConformance, AnErrorMayFollowARegularEnd) {
   Ends const ends = make(2);
-  ends[1]->leave("");
-  ends[1]->leave("too late");
-  ends[1]->leave("");
+  ends[1]->leave();
+  ends[1]->fail(rank(1), "too late");
+  ends[1]->leave();
   EXPECT_NE(await_error(*ends[0], rank(1)).find("too late"), std::string::npos);
 }
 
@@ -198,7 +198,7 @@ TEST_P(TransportConformance, WhoWaitsForRoomLearnsThatThereIsNone) {
   }
   std::atomic<bool> woken = false;
   ends[0]->on_arrival([&] { woken = true; });
-  ends[1]->leave("");
+  ends[1]->leave();
   EXPECT_TRUE(woken);
   EXPECT_THROW(ends[0]->send(rank(1), "x"), PeerError);
 }
@@ -256,7 +256,7 @@ TEST_P(TransportConformance, AFailureReachesAllWhateverTheyDo) {
   auto const run = [&](Transport& end) {
     if (end.rank() == rank(2)) {
       for (int i = 0; i < 500; ++i) end.send(rank(static_cast<std::size_t>(i) % kRanks), "x");
-      return end.leave("rank 2 failed: by design");
+      return end.fail(rank(2), "by design");
     }
     try {
       for (std::size_t i = 0;; ++i) {

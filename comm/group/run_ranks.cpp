@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "comm/group_impl.hpp"
+#include "comm/peer_lost.hpp"
 #include "gpups/error.hpp"
 #include "kernels/check.hpp"
 
@@ -39,10 +40,13 @@ Error no_thread(std::size_t ranks, std::system_error const& error) {
 void run_rank(Group const& member, std::function<void(Group)> const& body, Failures& failures) {
   auto const failed = [&](std::exception_ptr failure, std::string const& what, bool of_peer) {
     failures.add(std::move(failure), of_peer);
-    member.impl().transport->leave(fmt::format("rank {} failed: {}", number(member.rank()), what));
+    member.impl().transport->fail(member.rank(), fmt::format("it failed: {}", what));
   };
   try {
     body(member);
+  } catch (comm::PeerLost const& error) {
+    failures.add(std::current_exception(), true);
+    member.impl().transport->fail(error.peer(), error.why().empty() ? "it has left" : error.why());
   } catch (PeerError const& error) {
     failed(std::current_exception(), error.what(), true);
   } catch (std::system_error const& error) {

@@ -19,7 +19,7 @@ class Local final : public Transport {
       : rank_(rank), boxes_(std::move(boxes)), network_(std::move(network)) {}
   ~Local() override {
     mine().wake.set(nullptr);
-    if (!mine().closed()) leave(fmt::format("rank {} ended without leaving the group", number(rank_)));
+    if (!mine().closed()) fail(rank_, "it ended without leaving the group");
   }
 
   Rank rank() const override { return rank_; }
@@ -44,19 +44,21 @@ class Local final : public Transport {
 
   void on_arrival(std::function<void()> wake) override { mine().wake.set(std::move(wake)); }
 
-  void leave(std::string const& error) override {
-    if (!mine().close(error)) return;
+  void leave() override { end(PeerLost(rank_, "")); }
+  void fail(Rank at_fault, std::string const& why) override { end(PeerLost(at_fault, why)); }
+
+ private:
+  void end(PeerLost const& how) {
+    if (!mine().close(how)) return;
     for (std::uint32_t to = 0; to < boxes_->size(); ++to) {
       if (Rank{to} == rank_) continue;
-      if (!error.empty()) {
-        carry(Rank{to}, error, [boxes = boxes_, to, from = rank_, error] { (*boxes)[to]->lost(from, error); });
+      if (!how.why().empty()) {
+        carry(Rank{to}, how.why(), [boxes = boxes_, to, from = rank_, how] { (*boxes)[to]->lost(from, how); });
       } else {
         box(Rank{to}).wake();  // who waits for room here has to see that there will be none
       }
     }
   }
-
- private:
   Mailbox& box(Rank rank) { return *(*boxes_)[number(rank)]; }
   Mailbox& mine() { return box(rank_); }
 

@@ -3,25 +3,13 @@
 
 #include <utility>
 
-#include "gpups/error.hpp"
-#include "kernels/check.hpp"
+#include "comm/peer_lost.hpp"
 
 namespace gpups::comm {
-namespace {
-
-PeerError left(Rank peer, std::string const& error) {
-  return PeerError(peer, error.empty()
-                             ? fmt::format("rank {} has left (it takes no more messages): end all ranks at "
-                                           "the same step",
-                                           number(peer))
-                             : fmt::format("rank {} is lost (no step can end without it): {}", number(peer), error));
-}
-
-}  // namespace
 
 bool Mailbox::reserve(Rank from, std::size_t bytes) {
   std::lock_guard lock(mutex_);
-  if (closed_) throw left(owner_, *closed_);
+  if (closed_) throw *closed_;
   Room& room = used_[number(from)];
   room.refused = room.messages == kQueuedMessagesMax || (room.messages > 0 && room.bytes + bytes > kMessageBytesMax);
   if (room.refused) return false;
@@ -43,7 +31,7 @@ void Mailbox::deliver(Message message) {
 std::optional<Message> Mailbox::receive(std::optional<Rank>& room_for) {
   std::lock_guard lock(mutex_);
   for (Loss const& loss : losses_) {
-    if (used_[number(loss.peer)].delivered == 0) throw left(loss.peer, loss.error);
+    if (used_[number(loss.teller)].delivered == 0) throw loss.error;
   }
   if (messages_.empty()) return std::nullopt;
   std::optional<Message> message(std::move(messages_.front()));
@@ -56,11 +44,11 @@ std::optional<Message> Mailbox::receive(std::optional<Rank>& room_for) {
   return message;
 }
 
-bool Mailbox::close(std::string const& error) {
+bool Mailbox::close(PeerLost const& error) {
   std::lock_guard lock(mutex_);
-  bool const known = closed_ && (error.empty() || !closed_->empty());
+  bool const known = closed_ && (error.why().empty() || !closed_->why().empty());
   if (known) return false;
-  closed_ = error;
+  closed_.emplace(error);
   messages_.clear();
   return true;
 }
@@ -70,11 +58,11 @@ bool Mailbox::closed() {
   return closed_.has_value();
 }
 
-void Mailbox::lost(Rank peer, std::string const& error) {
+void Mailbox::lost(Rank teller, PeerLost const& error) {
   {
     std::lock_guard lock(mutex_);
     if (closed_) return;
-    losses_.push_back({peer, error});
+    losses_.push_back({teller, error});
   }
   wake();
 }

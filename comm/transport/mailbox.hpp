@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/peer_lost.hpp"
 #include "comm/transport.hpp"
 #include "comm/waker.hpp"
 
@@ -22,7 +23,7 @@ class Mailbox {
   Mailbox(Rank owner, int ranks) : owner_(owner), used_(static_cast<std::size_t>(ranks)) {}
 
   // Takes room for a message of `from`, to be filled by deliver(). False: there is none now; `from` is told by the
-  // result of receive() when there is. Throws PeerError when the owner has left.
+  // result of receive() when there is. Throws PeerLost when the owner has left.
   bool reserve(Rank from, std::size_t bytes);
   void deliver(Message message);
 
@@ -30,10 +31,10 @@ class Mailbox {
   std::optional<Message> receive(std::optional<Rank>& room_for);
 
   // The owner leaves: what waits is dropped. False if this is known already; an error replaces a regular end.
-  bool close(std::string const& error);
+  bool close(PeerLost const& error);
   bool closed();
-  // Another rank has left in error: receive() says so once all that it sent has been received.
-  void lost(Rank peer, std::string const& error);
+  // Another rank has failed: receive() says so once all that it sent has been received.
+  void lost(Rank teller, PeerLost const& error);
 
   Waker wake;
 
@@ -44,15 +45,15 @@ class Mailbox {
     bool refused = false;
   };
   struct Loss {
-    Rank peer;
-    std::string error;
+    Rank teller;
+    PeerLost error;
   };
 
   Rank const owner_;
   std::mutex mutex_;
   std::deque<Message> messages_;
   std::vector<Room> used_;  // by sender
-  std::optional<std::string> closed_;
+  std::optional<PeerLost> closed_;
   std::vector<Loss> losses_;  // in the order in which they became known
 };
 
