@@ -17,7 +17,7 @@ constexpr std::size_t kDimMax = 65536;
 int own_threads(Group const& group, int asked) {
   if (asked > 0) return asked;
   int const all = kernels::Arena(0).threads();
-  return std::max(1, all / group.impl().local_ranks);
+  return std::max(1, all / group.impl().cores_shared_by);
 }
 
 }  // namespace

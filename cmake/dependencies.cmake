@@ -9,6 +9,10 @@ find_package(CLI11 REQUIRED)
 find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
 find_package(xxhash REQUIRED)
 
+# UCX: groups of processes.
+find_package(ucx QUIET)
+set(GPUPS_HAS_UCX ${ucx_FOUND})
+
 # CUDA: its compiler, and with it the toolkit's libraries.
 set(GPUPS_HAS_CUDA OFF)
 if(NOT GPUPS_CUDA STREQUAL "OFF")

@@ -13,11 +13,15 @@
 namespace gpups {
 
 struct Group::Impl {
+  virtual ~Impl() = default;
+
   std::unique_ptr<comm::Transport> transport;
   std::unique_ptr<comm::Payload> payload;
   std::unique_ptr<comm::Turner> turner;
-  int local_rank = 0;   // among the ranks of this machine
-  int local_ranks = 1;  // ranks that share this machine's cores
+  Place place;
+  int cores_shared_by = 1;   // ranks that run on the same cores
+  int ranks_of_process = 1;  // ranks that are threads of this process
+  std::string announcement;
   // Runs a rank's body so that it takes part in turns; plain call where there are none. For run_ranks().
   std::function<void(std::function<void()> const&)> run = [](auto const& body) { body(); };
 };

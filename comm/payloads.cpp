@@ -2,6 +2,10 @@
 #include "comm/payloads.hpp"
 
 #include "comm/payload/local.hpp"
+#ifdef GPUPS_HAS_UCX
+#include "comm/payload/ucx.hpp"
+#include "comm/ucx/links.hpp"
+#endif
 #include "comm/sim/network.hpp"
 
 namespace gpups::comm {
@@ -12,9 +16,20 @@ std::vector<std::unique_ptr<Payload>> make_sim(int ranks) {
   return make_local_payloads(ranks, std::make_shared<SimNetwork>(Simulation{}));
 }
 
+#ifdef GPUPS_HAS_UCX
+std::vector<std::unique_ptr<Payload>> make_ucx(int ranks) {
+  std::vector<std::unique_ptr<Payload>> ends;
+  for (auto const& link : make_ucx_links(ranks)) ends.push_back(make_ucx_payload(link));
+  return ends;
+}
+#endif
+
 constexpr PayloadEntry kAll[] = {
     {"local", make_local},
     {"sim", make_sim},
+#ifdef GPUPS_HAS_UCX
+    {"ucx", make_ucx},
+#endif
 };
 
 }  // namespace

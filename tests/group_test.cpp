@@ -77,8 +77,8 @@ TEST(Group, ThreadsAreRankedInOrder) {
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
     EXPECT_EQ(group[rank].rank(), Rank{rank});
     EXPECT_EQ(group[rank].size(), 3);
-    EXPECT_EQ(group[rank].impl().local_rank, static_cast<int>(rank));
-    EXPECT_EQ(group[rank].impl().local_ranks, 3);
+    EXPECT_EQ(group[rank].place().local_rank, static_cast<int>(rank));
+    EXPECT_EQ(group[rank].place().local_ranks, 3);
   }
 }
 

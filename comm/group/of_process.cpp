@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "comm/host_name.hpp"
 #include "comm/payload/local.hpp"
 #include "comm/transport/local.hpp"
 #include "kernels/check.hpp"
@@ -28,8 +29,8 @@ std::vector<std::shared_ptr<Group::Impl>> group_of_process(
     impl->transport = std::move(transports[i]);
     impl->payload = std::move(payloads[i]);
     impl->turner = make_turner(Rank{static_cast<std::uint32_t>(rank)});
-    impl->local_rank = rank;
-    impl->local_ranks = ranks;
+    impl->place = {.host = host_name(), .cores = {}, .local_rank = rank, .local_ranks = ranks};
+    impl->cores_shared_by = impl->ranks_of_process = ranks;
     impls.push_back(std::move(impl));
   }
   return impls;

@@ -64,8 +64,9 @@ void run_rank(Group const& member, std::function<void(Group)> const& body, Failu
 }  // namespace
 
 void run_ranks(std::vector<Group> const& group, std::function<void(Group)> const& body) {
-  GPUPS_REQUIRE(!group.empty() && group.size() == static_cast<std::size_t>(group.front().size()),
-                "{} memberships were given to run_ranks (the ranks wait for all of their group): give the whole group",
+  GPUPS_REQUIRE(!group.empty() && group.size() == static_cast<std::size_t>(group.front().impl().ranks_of_process),
+                "{} memberships were given to run_ranks (the ranks wait for all of their group): give all of this "
+                "process",
                 group.size());
   Failures failures;
   std::promise<bool> begin;  // no rank begins before all threads are there

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "comm/payload/sizes.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups::comm {
@@ -77,11 +78,7 @@ Exchange::Moved Exchange::move(Rank rank) {
     if (agreed) {
       copies.push_back(std::move(copy));
     } else {
-      copy.offer->refusal = fmt::format(
-          "rank {} sends {} bytes to rank {}, which expects {} (ranks that do not agree on sizes cannot go on): run "
-          "the "
-          "same build and configuration on all ranks",
-          number(copy.offer->from), copy.offer->bytes, number(rank), copy.want.bytes);
+      copy.offer->refusal = sizes_differ(copy.offer->from, copy.offer->bytes, rank, copy.want.bytes);
       receiver.error.emplace(copy.offer->from, copy.offer->refusal);
       moved.refused.push_back(copy.offer);
     }

@@ -14,8 +14,29 @@
 namespace gpups::comm {
 namespace {
 
+// Rings within the process.
+class Doorbell final : public Bell {
+ public:
+  void ring() override {
+    std::lock_guard lock(mutex_);
+    ringing_ = true;
+    rung_.notify_one();
+  }
+  void wait() override {
+    std::unique_lock lock(mutex_);
+    rung_.wait(lock, [this] { return ringing_; });
+    ringing_ = false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable rung_;
+  bool ringing_ = false;
+};
+
 class Threaded final : public Turner {
  public:
+  explicit Threaded(std::unique_ptr<Bell> bell) : bell_(std::move(bell)) {}
   ~Threaded() override { stop(); }
 
   void start(std::function<bool()> turn) override {
@@ -27,7 +48,7 @@ class Threaded final : public Turner {
   void wake() override {
     std::lock_guard lock(mutex_);
     woken_ = true;
-    if (sleeping_) awake_.notify_one();
+    if (sleeping_) bell_->ring();
     // The turn that follows ends with a look at what is awaited; only where there is none is it for us to ask for one.
     if (!turning_) look_again();
   }
@@ -62,7 +83,7 @@ class Threaded final : public Turner {
     {
       std::lock_guard lock(mutex_);
       stopping_ = true;
-      awake_.notify_one();
+      bell_->ring();
     }
     if (thread_.joinable()) thread_.join();
   }
@@ -78,8 +99,11 @@ class Threaded final : public Turner {
       lock.lock();
       if (useful) ++useful_turns_;
       look_again();
+      if (useful || woken_ || stopping_) continue;
       sleeping_ = true;
-      if (!useful) awake_.wait(lock, [this] { return woken_ || stopping_; });
+      lock.unlock();
+      bell_->wait();
+      lock.lock();
       sleeping_ = false;
     }
     turning_ = false;
@@ -92,8 +116,8 @@ class Threaded final : public Turner {
     if (waiting_ > 0) changed_.notify_all();
   }
 
+  std::unique_ptr<Bell> const bell_;  // wakes the communication thread
   std::mutex mutex_;
-  std::condition_variable awake_;    // the communication thread waits for woken_ or stopping_
   std::condition_variable changed_;  // the training thread waits for changes_
   bool woken_ = false, stopping_ = false;
   bool turning_ = false, sleeping_ = false;
@@ -104,6 +128,9 @@ class Threaded final : public Turner {
 
 }  // namespace
 
-std::unique_ptr<Turner> make_threaded_turner() { return std::make_unique<Threaded>(); }
+std::unique_ptr<Turner> make_threaded_turner() { return make_threaded_turner(std::make_unique<Doorbell>()); }
+std::unique_ptr<Turner> make_threaded_turner(std::unique_ptr<Bell> bell) {
+  return std::make_unique<Threaded>(std::move(bell));
+}
 
 }  // namespace gpups::comm

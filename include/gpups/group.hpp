@@ -32,10 +32,10 @@ struct JoinOptions {
 
 // Where a rank runs.
 struct Place {
-  std::string host{};        // name of its machine
-  std::string cores{};       // that it is bound to, as in "0-3,8"
-  int local_rank = 0;        // among the ranks of this machine
-  int local_ranks = 1;       // of this machine
+  std::string host{};   // name of its machine
+  std::string cores{};  // that it is bound to, as in "0-3,8"; empty for a thread, which is not bound
+  int local_rank = 0;   // among the ranks of this machine
+  int local_ranks = 1;  // of this machine
 };
 
 // One rank's membership of a group. Copies are the same membership. A Store takes one, and one only.
@@ -61,7 +61,7 @@ class Group {
 
   Rank rank() const;
   int size() const;
-  Place place() const;
+  Place const& place() const;
   // What rank 0 passed to join(); empty for other groups.
   std::string const& announcement() const;
 

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/payload/ucx.hpp"
+
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <set>
+#include <thread>
+#include <unordered_set>
+#include <utility>
+
+#include "comm/payload/sizes.hpp"
+#include "comm/waker.hpp"
+#include "gpups/array.hpp"
+#include "gpups/error.hpp"
+#include "kernels/check.hpp"
+
+namespace gpups::comm {
+namespace {
+
+class Ucx final : public Payload {
+ public:
+  explicit Ucx(std::shared_ptr<UcxLink> link) : link_(std::move(link)) {
+    link_->handle(UcxKind::kData, [this](UcxHeader const& header, UcxArrival const& arrival) { came(header, arrival); });
+    link_->handle(UcxKind::kDataRefused, [this](UcxHeader const& header, UcxArrival const& arrival) {
+      std::string const why(static_cast<char const*>(arrival.data), arrival.remote ? 0 : arrival.bytes);
+      link_->drop(arrival);
+      if (!error_) error_.emplace(header.from, why);
+    });
+    link_->handle(UcxKind::kDataWithdrawn, [this](UcxHeader const& header, UcxArrival const&) {
+      auto const arrival = arrived_.extract({header.from, header.number});
+      if (!arrival.empty()) link_->drop(arrival.mapped().where);
+    });
+  }
+
+  // Whoever copies from memory of this end is waited for, but no longer than a second.
+  ~Ucx() override {
+    wake_.set(nullptr);
+    withdraw();
+    auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    while (copying() && std::chrono::steady_clock::now() < end) {
+      if (!link_->progress()) std::this_thread::yield();
+    }
+    std::lock_guard lock(link_->mutex());
+    if (copying()) link_->abandon();
+    *alive_ = false;
+    link_->handle(UcxKind::kData, nullptr);
+    link_->handle(UcxKind::kDataRefused, nullptr);
+    link_->handle(UcxKind::kDataWithdrawn, nullptr);
+    for (auto const& [id, arrival] : arrived_) link_->drop(arrival.where);
+  }
+
+  Transfer send(Stream& stream, Rank to, std::uint64_t tag, void const* data, std::size_t bytes) override {
+    std::lock_guard lock(link_->mutex());
+    Transfer const number{++transfers_};
+    Send send{number, to, tag, data, bytes, {}, {}};
+    if (!stream.device().is_host()) {
+      send.staged = Array<std::byte>(Device::host(), bytes);
+      memory::copy(stream, send.staged.data(), Device::host(), data, stream.device(), bytes);
+      send.data = send.staged.data();
+    }
+    send.ready = stream.record();
+    if (send.ready.done()) {
+      begin(std::move(send));
+    } else {
+      waiting_.push_back(std::move(send));
+    }
+    return number;
+  }
+
+  Transfer receive(Stream& stream, Rank from, std::uint64_t tag, void* data, std::size_t bytes) override {
+    std::lock_guard lock(link_->mutex());
+    Transfer const number{++transfers_};
+    Id const id{from, tag};
+    [[maybe_unused]] bool const fresh = wants_.emplace(id, Want{stream, number, data, bytes}).second;
+    GPUPS_ASSERT(fresh && "one transfer of a tag at a time");
+    if (auto const found = arrived_.find(id); found != arrived_.end()) {
+      Arrived arrival = std::move(found->second);
+      arrived_.erase(found);
+      if (!arrival.where.remote) arrival.where.data = arrival.copy.data();
+      take(id, arrival.where);
+    }
+    return number;
+  }
+
+  bool progress() override {
+    bool const moved = link_->progress();
+    std::lock_guard lock(link_->mutex());
+    if (error_) throw *error_;
+    bool const copying = !waiting_.empty() || !unstaging_.empty();
+    for (auto& send : std::exchange(waiting_, {})) {
+      if (send.ready.done()) {
+        begin(std::move(send));
+      } else {
+        waiting_.push_back(std::move(send));
+      }
+    }
+    std::erase_if(unstaging_, [this](Unstaging const& copy) {
+      if (!copy.over.done()) return false;
+      done_.insert(copy.number);
+      return true;
+    });
+    return moved || copying;
+  }
+
+  bool done(Transfer transfer) override {
+    std::lock_guard lock(link_->mutex());
+    return done_.erase(transfer) != 0;
+  }
+  void on_arrival(std::function<void()> wake) override { wake_.set(std::move(wake)); }
+
+ private:
+  using Id = std::pair<Rank, std::uint64_t>;  // the other rank, and the tag
+  struct Send {
+    Transfer number;
+    Rank to;
+    std::uint64_t tag;
+    void const* data;
+    std::size_t bytes;
+    Event ready;
+    Array<std::byte> staged;
+  };
+  struct Want {
+    Stream stream;
+    Transfer number;
+    void* data;
+    std::size_t bytes;
+  };
+  // What has come before it was wanted: a copy of what is small, else where it is.
+  struct Arrived {
+    UcxArrival where;
+    std::string copy;
+  };
+  // On its way from staging memory to a GPU.
+  struct Unstaging {
+    Transfer number;
+    Array<std::byte> staged;
+    Event over;
+  };
+
+  // An operation's end is called back by the link, which may outlive this object.
+  template <class F>
+  auto guarded(F then) {
+    return [alive = alive_, then = std::move(then)] {
+      if (*alive) then();
+    };
+  }
+
+  void begin(Send send) {
+    ++open_;
+    auto const kept = std::make_shared<Send>(std::move(send));
+    offers_.emplace(kept->to, kept->tag);
+    link_->send(kept->to, UcxKind::kData, kept->tag, kept->bytes, kept->data, kept->bytes, guarded([this, kept] {
+                  --open_;
+                  offers_.erase({kept->to, kept->tag});
+                  done_.insert(kept->number);
+                  wake_();
+                }));
+  }
+
+  void came(UcxHeader const& header, UcxArrival const& arrival) {
+    Id const id{header.from, header.number};
+    if (wants_.contains(id)) return take(id, arrival);
+    Arrived kept{arrival, {}};
+    if (!arrival.remote) kept.copy.assign(static_cast<char const*>(arrival.data), arrival.bytes);
+    if (!arrived_.emplace(id, std::move(kept)).second) {
+      link_->drop(arrival);
+      error_.emplace(header.from,
+                     fmt::format("rank {} sent the same data twice (what it says cannot be right): run the same build "
+                                 "and configuration on all ranks",
+                                 number(header.from)));
+    }
+  }
+
+  void take(Id const& id, UcxArrival const& arrival) {
+    auto const want = wants_.extract(id);
+    auto const& [stream, number, data, bytes] = want.mapped();
+    if (arrival.bytes != bytes) {
+      std::string const why = sizes_differ(id.first, arrival.bytes, link_->rank(), bytes);
+      link_->drop(arrival);
+      link_->send(id.first, UcxKind::kDataRefused, id.second, 0, why);
+      if (!error_) error_.emplace(id.first, why);
+      return wake_();
+    }
+    bool const host = stream.device().is_host();
+    auto const staged = std::make_shared<Array<std::byte>>(Device::host(), host ? 0 : bytes);
+    void* const to = host ? data : staged->data();
+    auto const there = [this, want = std::make_shared<Want>(want.mapped()), staged] {
+      if (staged->empty()) {
+        done_.insert(want->number);
+      } else {
+        memory::copy(want->stream, want->data, want->stream.device(), staged->data(), Device::host(), want->bytes);
+        unstaging_.push_back({want->number, std::move(*staged), want->stream.record()});
+      }
+      wake_();
+    };
+    if (arrival.remote) {
+      ++open_;
+      link_->fetch(arrival, to, guarded([this, there] {
+                     --open_;
+                     there();
+                   }));
+    } else {
+      if (bytes > 0) std::memcpy(to, arrival.data, bytes);
+      there();
+    }
+  }
+
+  void withdraw() {
+    std::lock_guard lock(link_->mutex());
+    for (auto const& [to, tag] : offers_) link_->send(to, UcxKind::kDataWithdrawn, tag, 0, {});
+  }
+  bool copying() {
+    std::lock_guard lock(link_->mutex());
+    return open_ > 0 || !unstaging_.empty();
+  }
+
+  std::shared_ptr<UcxLink> const link_;
+  std::shared_ptr<bool> const alive_ = std::make_shared<bool>(true);
+  std::uint64_t transfers_ = 0;
+  std::set<Id> offers_;  // sent, and not yet taken
+  std::map<Id, Want> wants_;
+  std::map<Id, Arrived> arrived_;
+  std::vector<Send> waiting_;  // for work of their streams
+  std::vector<Unstaging> unstaging_;
+  std::unordered_set<Transfer> done_;
+  std::size_t open_ = 0;  // operations of UCX
+  std::optional<PeerError> error_;
+  Waker wake_;
+};
+
+}  // namespace
+
+std::unique_ptr<Payload> make_ucx_payload(std::shared_ptr<UcxLink> link) {
+  return std::make_unique<Ucx>(std::move(link));
+}
+
+}  // namespace gpups::comm

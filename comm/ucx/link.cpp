@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/ucx/link.hpp"
+
+#include <ucp/api/ucp.h>
+#include <ucs/config/global_opts.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <type_traits>
+#include <utility>
+
+#include "comm/payload.hpp"
+#include "comm/ucx/bell.hpp"
+#include "kernels/check.hpp"
+
+namespace gpups::comm {
+namespace {
+
+constexpr unsigned kActiveMessage = 1;
+
+static_assert(std::is_trivially_copyable_v<UcxHeader> && sizeof(UcxHeader) == 32);
+
+void check(ucs_status_t status, char const* what) {
+  GPUPS_REQUIRE(status == UCS_OK, "UCX cannot {} ({}): look at `gpu_train doctor`, or set UCX_TLS", what,
+                ucs_status_string(status));
+}
+
+}  // namespace
+
+struct UcxLink::Native {
+  ucp_context_h context = nullptr;
+  ucp_worker_h worker = nullptr;
+
+  static ucs_status_t arrived(void* link, void const* header, std::size_t header_bytes, void* data, std::size_t bytes,
+                              ucp_am_recv_param_t const* how);
+  static void failed(void* peer, ucp_ep_h endpoint, ucs_status_t status);
+  static void sent(void* request, ucs_status_t status, void* operation);
+  static void fetched(void* request, ucs_status_t status, std::size_t bytes, void* operation);
+  // Whom an endpoint's failure is of; lives as long as the process, since UCX may speak of it late.
+  struct Peer {
+    UcxLink* link;
+    Rank rank;
+  };
+  std::vector<std::unique_ptr<Peer>> peers;
+};
+
+// What happens when an operation is over. It lives until then.
+struct UcxLink::Operation {
+  UcxLink* link;
+  UcxHeader header;
+  std::function<void()> then;
+  std::string body{};
+
+  void end(ucs_status_t status) {
+    std::unique_ptr<Operation> const self(this);
+    --link->open_;
+    link->arrived_ = true;
+    if (status == UCS_OK && then) then();
+  }
+};
+
+UcxLink::UcxLink() : native_(std::make_unique<Native>()), handlers_(kUcxKinds) {
+  // Connections that fail are reported by us, with the rank.
+  if (std::getenv("UCX_LOG_LEVEL") == nullptr) ucs_global_opts.log_component.log_level = UCS_LOG_LEVEL_FATAL;
+  ucp_params_t wanted{};
+  wanted.field_mask = UCP_PARAM_FIELD_FEATURES;
+  wanted.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+  check(ucp_init(&wanted, nullptr, &native_->context), "start");
+  ucp_worker_params_t worker{};
+  worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+  check(ucp_worker_create(native_->context, &worker, &native_->worker), "make a worker");
+  ucp_am_handler_param_t handler{};
+  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  handler.id = kActiveMessage;
+  handler.cb = Native::arrived;
+  handler.arg = this;
+  check(ucp_worker_set_am_recv_handler(native_->worker, &handler), "receive");
+  ucp_address_t* address = nullptr;
+  std::size_t bytes = 0;
+  check(ucp_worker_get_address(native_->worker, &address, &bytes), "tell its address");
+  address_.assign(reinterpret_cast<char const*>(address), bytes);
+  ucp_worker_release_address(native_->worker, address);
+}
+
+void UcxLink::connect(Rank me, std::uint64_t session, std::vector<Peer> const& peers) {
+  std::lock_guard lock(mutex_);
+  me_ = me;
+  session_ = session;
+  for (Peer const& peer : peers) {
+    auto const rank = Rank{static_cast<std::uint32_t>(endpoints_.size())};
+    native_->peers.push_back(std::make_unique<Native::Peer>(Native::Peer{this, rank}));
+    ucp_ep_params_t wanted{};
+    wanted.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLER |
+                        UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
+    wanted.address = reinterpret_cast<ucp_address_t const*>(peer.address.data());
+    // UCX's shared memory does not know of peers that fail, and is left out where one asks for it.
+    wanted.err_mode = peer.same_machine ? UCP_ERR_HANDLING_MODE_NONE : UCP_ERR_HANDLING_MODE_PEER;
+    wanted.err_handler.cb = Native::failed;
+    wanted.err_handler.arg = native_->peers.back().get();
+    ucp_ep_h endpoint = nullptr;
+    ucs_status_t const status = ucp_ep_create(native_->worker, &wanted, &endpoint);
+    GPUPS_REQUIRE(status == UCS_OK,
+                  "rank {} has no way to rank {} (UCX: {}): let both have a network in common, see UCX_NET_DEVICES and "
+                  "UCX_TLS",
+                  number(me), number(rank), ucs_status_string(status));
+    endpoints_.push_back(endpoint);
+  }
+}
+
+void UcxLink::handle(UcxKind kind, Handler handler) {
+  std::lock_guard lock(mutex_);
+  handlers_[static_cast<std::size_t>(kind)] = std::move(handler);
+}
+
+ucs_status_t UcxLink::Native::arrived(void* argument, void const* header_data, std::size_t header_bytes, void* data,
+                                      std::size_t bytes, ucp_am_recv_param_t const* how) {
+  auto& link = *static_cast<UcxLink*>(argument);
+  link.arrived_ = true;
+  UcxHeader header;
+  if (header_bytes != sizeof header) return UCS_OK;
+  std::memcpy(&header, header_data, sizeof header);
+  if (header.session != link.session_ || number(header.from) >= link.endpoints_.size() ||
+      static_cast<std::size_t>(header.kind) >= kUcxKinds) {
+    return UCS_OK;
+  }
+  auto const& handler = link.handlers_[static_cast<std::size_t>(header.kind)];
+  bool const remote = (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+  if (!handler) {
+    if (remote) link.unclaimed_.push_back({data, bytes, true});
+    return remote ? UCS_INPROGRESS : UCS_OK;
+  }
+  link.handling_ = data;
+  handler(header, {data, bytes, remote});
+  bool const dropped = std::exchange(link.handling_, nullptr) == nullptr;
+  return remote && !dropped ? UCS_INPROGRESS : UCS_OK;
+}
+
+void UcxLink::Native::failed(void* argument, ucp_ep_h, ucs_status_t status) {
+  auto const& peer = *static_cast<Peer*>(argument);
+  peer.link->arrived_ = true;
+  if (peer.link->broken_) peer.link->broken_(peer.rank, ucs_status_string(status));
+}
+
+void UcxLink::Native::sent(void* request, ucs_status_t status, void* operation) {
+  static_cast<Operation*>(operation)->end(status);
+  ucp_request_free(request);
+}
+
+void UcxLink::Native::fetched(void* request, ucs_status_t status, std::size_t, void* operation) {
+  Native::sent(request, status, operation);
+}
+
+void UcxLink::send(Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, void const* data,
+                   std::size_t bytes, std::function<void()> sent) {
+  std::lock_guard lock(mutex_);
+  begin_send(to, new Operation{this, {session_, me_, kind, number, count}, std::move(sent)}, data, bytes);
+}
+
+void UcxLink::send(Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, std::string body) {
+  std::lock_guard lock(mutex_);
+  auto* const operation = new Operation{this, {session_, me_, kind, number, count}, {}, std::move(body)};
+  begin_send(to, operation, operation->body.data(), operation->body.size());
+}
+
+void UcxLink::begin_send(Rank to, Operation* operation, void const* data, std::size_t bytes) {
+  ucp_request_param_t how{};
+  how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+  how.cb.send = Native::sent;
+  how.user_data = operation;
+  how.flags = bytes > kEagerBytesMax ? UCP_AM_SEND_FLAG_RNDV : 0;
+  ++open_;
+  auto* const endpoint = static_cast<ucp_ep_h>(endpoints_[number(to)]);
+  auto* const request =
+      ucp_am_send_nbx(endpoint, kActiveMessage, &operation->header, sizeof(UcxHeader), data, bytes, &how);
+  if (!UCS_PTR_IS_PTR(request)) operation->end(UCS_PTR_STATUS(request));
+}
+
+void UcxLink::fetch(UcxArrival const& arrival, void* to, std::function<void()> fetched) {
+  std::lock_guard lock(mutex_);
+  GPUPS_ASSERT(arrival.remote);
+  auto* const operation = new Operation{this, {}, std::move(fetched)};
+  ucp_request_param_t how{};
+  how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  how.cb.recv_am = Native::fetched;
+  how.user_data = operation;
+  ++open_;
+  auto* const request = ucp_am_recv_data_nbx(native_->worker, arrival.data, to, arrival.bytes, &how);
+  if (!UCS_PTR_IS_PTR(request)) operation->end(UCS_PTR_STATUS(request));
+}
+
+void UcxLink::drop(UcxArrival const& arrival) {
+  std::lock_guard lock(mutex_);
+  if (!arrival.remote) return;
+  if (arrival.data == handling_) {
+    handling_ = nullptr;  // the handler's end drops it
+  } else {
+    ucp_am_data_release(native_->worker, arrival.data);
+  }
+}
+
+bool UcxLink::progress() {
+  std::lock_guard lock(mutex_);
+  while (ucp_worker_progress(native_->worker) != 0) {
+  }
+  return std::exchange(arrived_, false);
+}
+
+std::unique_ptr<Bell> UcxLink::make_bell() { return make_ucx_bell(*this, native_->worker); }
+
+// Says whether nothing is left over.
+bool UcxLink::close() {
+  if (abandoned_ || open_ > 0) return false;
+  auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  std::vector<ucs_status_ptr_t> closing;
+  for (void* endpoint : endpoints_) {
+    ucp_request_param_t const how{};
+    auto* const request = ucp_ep_close_nbx(static_cast<ucp_ep_h>(endpoint), &how);
+    if (UCS_PTR_IS_PTR(request)) closing.push_back(request);
+  }
+  while (!closing.empty() && std::chrono::steady_clock::now() < end) {
+    ucp_worker_progress(native_->worker);
+    std::erase_if(closing, [](ucs_status_ptr_t request) {
+      if (ucp_request_check_status(request) == UCS_INPROGRESS) return false;
+      ucp_request_free(request);
+      return true;
+    });
+  }
+  return closing.empty();
+}
+
+UcxLink::~UcxLink() {
+  std::lock_guard lock(mutex_);
+  broken_ = nullptr;
+  for (Handler& handler : handlers_) handler = nullptr;
+  for (UcxArrival const& arrival : std::exchange(unclaimed_, {})) drop(arrival);
+  if (close()) {
+    ucp_worker_destroy(native_->worker);
+    ucp_cleanup(native_->context);
+  } else {
+    // UCX stops the process where a worker is destroyed that still has something under way.
+    static std::vector<std::unique_ptr<Native>> left_over;
+    static std::mutex left_over_mutex;
+    std::lock_guard left_over_lock(left_over_mutex);
+    left_over.push_back(std::move(native_));
+  }
+}
+
+}  // namespace gpups::comm
+
+#ifdef __SANITIZE_ADDRESS__
+// UCX keeps some memory to the end of the process.
+extern "C" char const* __lsan_default_suppressions();
+extern "C" char const* __lsan_default_suppressions() { return "leak:libucs\nleak:libuct\nleak:libucp\nleak:libpmix\n"; }
+#endif
