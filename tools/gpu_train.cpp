@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "gpups/gpups.hpp"
 #include "kernels/check.hpp"
 #include "tools/command_line.hpp"
+#include "tools/ranks.hpp"
 #include "tools/standard_streams.hpp"
 #include "trainer/folder_claim.hpp"
 #include "trainer/metrics.hpp"
@@ -23,34 +25,53 @@ namespace {
 
 using namespace gpups;
 
-std::vector<Group> make_group(trainer::Config const& config) {
-  auto const ranks = static_cast<int>(config.run.ranks);
-  return ranks == 1 ? std::vector<Group>{Group::alone()} : Group::threads(ranks);
-}
+namespace fs = std::filesystem;
 
 void run_train(tools::CommandLine const& line) {
   trainer::StopSignals const signals;
   std::signal(SIGPIPE, SIG_IGN);  // whoever read the progress may go; the training stays
-  trainer::Config const config = trainer::load_config(line.config, line.overrides);
-  GPUPS_REQUIRE(!line.resume || !config.run.folder.empty(),
-                "--resume has no folder to go on in (a run without one makes a new folder): name it with --run");
-  trainer::FolderClaim const claim(config.run.folder, std::filesystem::path(line.config).stem().string(), line.config);
-  trainer::Dataset const data = trainer::read_dataset(config.data);
-  run_ranks(make_group(config),
-            [&](Group group) { trainer::train(config, data, group, {.folder = claim.path(), .resume = line.resume}); });
+  tools::Ranks ranks;
+  std::optional<trainer::Config> config;
+  std::optional<trainer::FolderClaim> claim;
+  ranks.prepare([&] {
+    config = trainer::load_config(line.config, line.overrides);
+    GPUPS_REQUIRE(!line.resume || !config->run.folder.empty(),
+                  "--resume has no folder to go on in (a run without one makes a new folder): name it with --run");
+    if (ranks.first()) claim.emplace(config->run.folder, fs::path(line.config).stem().string(), line.config);
+  });
+  std::optional<trainer::Dataset> data;
+  std::once_flag read;
+  ranks.run(config, claim ? fs::absolute(claim->path()).string() : "", [&](Group const& group) {
+    fs::path const folder = claim ? claim->path() : fs::path(group.announcement());
+    GPUPS_REQUIRE(claim || trainer::FolderClaim::claimed(folder),
+                  "rank {} does not see the run's folder {} of rank 0 (every rank writes its part of a checkpoint "
+                  "there): choose one that all machines share with --run",
+                  number(group.rank()), folder.string());
+    std::call_once(read, [&] { data = trainer::read_dataset(config->data); });
+    trainer::train(*config, *data, group, {.folder = folder, .resume = line.resume});
+  });
 }
 
 void run_eval(tools::CommandLine const& line) {
-  trainer::SavedRun const run = trainer::open_run(line.run_folder, line.overrides);
+  tools::Ranks ranks;
+  std::optional<trainer::SavedRun> saved;
+  std::optional<trainer::Config> config;
+  ranks.prepare([&] {
+    saved = trainer::open_run(line.run_folder, line.overrides);
+    config = saved->saved.config;
+  });
   std::string text;
-  run_ranks(make_group(run.saved.config), [&](Group group) {
-    trainer::RankingMetrics const metrics = trainer::wait_evaluate_run(run, group, line.split);
+  ranks.run(config, "", [&](Group const& group) {
+    trainer::RankingMetrics const metrics = trainer::wait_evaluate_run(*saved, group, line.split);
     if (number(group.rank()) == 0) text = trainer::to_json(metrics).dump() + "\n";
   });
   tools::print_result(text);
 }
 
 void run_nearest(tools::CommandLine const& line) {
+  GPUPS_REQUIRE(Group::launched().ranks == 1,
+                "nearest is started as {} processes (each would do the same): start it once, without a launcher",
+                Group::launched().ranks);
   trainer::SavedRun const run = trainer::open_run(line.run_folder, line.overrides);
   tools::print_result(trainer::nearest_in_run(run, line.names, line.count));
 }

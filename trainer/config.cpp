@@ -298,6 +298,16 @@ std::string resolved(Config const& config) {
   return text;
 }
 
+std::vector<std::pair<std::string, std::string>> settings_in_common(Config const& config) {
+  Config copy = config;
+  std::vector<std::pair<std::string, std::string>> settings;
+  for (Field const& f : fields()) {
+    bool const own = f.path || f.section == "run" || f.section == "cluster";
+    if (!own && f.use.in(config)) settings.emplace_back(f.name(), toml_text(f.place(copy)));
+  }
+  return settings;
+}
+
 std::vector<Difference> differences_that_matter(Config const& a, Config const& b) {
   Config left = a, right = b;
   std::vector<Difference> found;

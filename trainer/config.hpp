@@ -75,6 +75,13 @@ struct RunConfig {
   std::int64_t report_every = 100;
 };
 
+// Ranks that are processes.
+struct ClusterConfig {
+  double join_timeout_s = 120;
+  double peer_timeout_s = 30;
+  double wait_timeout_s = 300;
+};
+
 struct Config {
   DataConfig data;
   ModelConfig model;
@@ -82,6 +89,7 @@ struct Config {
   TrainConfig train;
   EvalConfig eval;
   RunConfig run;
+  ClusterConfig cluster;
 };
 
 // A setting "section.key=value" from outside of the file, and what was typed for it, for messages.
@@ -104,6 +112,9 @@ Config parse_config(std::string const& text, std::string const& name, std::files
 
 // The whole configuration as TOML: parsed again, it gives the same one.
 std::string resolved(Config const& config);
+
+// What all ranks of a run must have in common, as names and values: all but where files are, and how a rank runs.
+std::vector<std::pair<std::string, std::string>> settings_in_common(Config const& config);
 
 // A key of which two configurations have different values.
 struct Difference {

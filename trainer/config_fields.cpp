@@ -29,6 +29,8 @@ template <auto Member>
 constexpr Read kEval = at<&Config::eval, Member>;
 template <auto Member>
 constexpr Read kRun = at<&Config::run, Member>;
+template <auto Member>
+constexpr Read kCluster = at<&Config::cluster, Member>;
 
 // Builds a Field in words: Make("train", "batch", kTrain<...>, "...").range(1, 8).matters()
 struct Make : Field {
@@ -155,6 +157,15 @@ std::vector<Field> make_fields() {
       Make("run", "ranks", kRun<&RunConfig::ranks>, "ranks, as threads of the program").range(1, 1024),
       Make("run", "report_every", kRun<&RunConfig::report_every>, "steps between the lines of metrics.jsonl")
           .range(1, kMost53),
+
+      Make("cluster", "join_timeout_s", kCluster<&ClusterConfig::join_timeout_s>, "until all processes have come")
+          .range(0.1, 1e6),
+      Make("cluster", "peer_timeout_s", kCluster<&ClusterConfig::peer_timeout_s>,
+           "how long a process may be silent before it is taken for lost")
+          .range(0.1, 1e6),
+      Make("cluster", "wait_timeout_s", kCluster<&ClusterConfig::wait_timeout_s>,
+           "how long one that is there may let others wait")
+          .range(0.1, 1e6),
   };
 }
 

@@ -110,6 +110,11 @@ void FolderClaim::lock() {
       path_.string());
 }
 
+bool FolderClaim::claimed(fs::path const& folder) {
+  std::error_code ignored;
+  return fs::exists(folder / "lock", ignored);
+}
+
 void FolderClaim::release() {
   std::error_code ignored;
   if (ours_) fs::remove(path_ / "lock", ignored);

@@ -24,6 +24,8 @@ class FolderClaim {
   FolderClaim& operator=(FolderClaim const&) = delete;
 
   std::filesystem::path const& path() const { return path_; }
+  // Whether a process, perhaps on another machine, has claimed the folder, as far as can be seen from here.
+  static bool claimed(std::filesystem::path const& folder);
 
  private:
   void make(std::filesystem::path const& folder);

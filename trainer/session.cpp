@@ -59,23 +59,24 @@ ModelOptions model_options(Config const& config, std::int64_t schedule_steps) {
 
 Session open_session(Config const& config, Dataset const& data, Group const& group, std::int64_t schedule_steps) {
   auto model = make_model(model_options(config, schedule_steps), data.vocabulary());
-  Store store(group, {.device = device_from(config.run.device, static_cast<int>(number(group.rank()))),
+  Store store(group, {.device = device_from(config.run.device, group.place().local_rank),
                       .threads = static_cast<int>(config.run.threads),
-                      .seed = static_cast<std::uint64_t>(config.train.seed)});
+                      .seed = static_cast<std::uint64_t>(config.train.seed),
+                      .peer_timeout_s = config.cluster.wait_timeout_s});
   for (TableOptions const& table : model->tables()) store.add_table(table);
   return {std::move(model), std::move(store)};
 }
 
 void wait_require_agreement(Store& store, Config const& config, std::uint64_t data_digest) {
-  // Where a rank runs may differ.
-  Config copy = config;
-  copy.run = {};
-  auto const all = store.wait_gather(fmt::format("{:016x}\n{}", data_digest, resolved(copy)));
+  std::string mine = fmt::format("{:016x}", data_digest);
+  std::size_t const digest_length = mine.size();
+  for (auto const& [name, value] : settings_in_common(config)) mine += fmt::format("\n{} = {}", name, value);
+  auto const all = store.wait_gather(mine);
   for (std::size_t r = 1; r < all.size(); ++r) {
-    GPUPS_REQUIRE(all[r] == all[0],
-                  "rank {} has another configuration or other data than rank 0 (they could not train together): give "
-                  "every rank the same files and options",
-                  r);
+    bool const same_data = all[r].substr(0, digest_length) == all[0].substr(0, digest_length);
+    GPUPS_REQUIRE(same_data && all[r] == all[0],
+                  "rank {} has {} than rank 0 (they could not train together): give every rank the same {}", r,
+                  same_data ? "another configuration" : "other data", same_data ? "configuration" : "files");
   }
 }
 

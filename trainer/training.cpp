@@ -75,6 +75,7 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
     progress_.say(fmt::format("microbatches: {}, since there are {} ranks: tables will differ from runs with {}",
                               cursor_.microbatches, store().ranks(), kMicrobatches));
   }
+  if (!group.place().cores.empty()) wait_say_places(group);
   for (MemoryLine const& line : store().memory_plan()) {
     progress_.say(fmt::format("memory: {:>10}  {}", short_bytes(line.bytes), line.what));
   }
@@ -90,6 +91,16 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
   if (!exists) return;
   progress_.say(cursor_.clock < end_ ? fmt::format("going on from step {}", cursor_.clock)
                                      : fmt::format("nothing is left to train: step {} of {}", cursor_.clock, end_));
+}
+
+// Where each process runs, once for all.
+void Training::wait_say_places(Group const& group) {
+  gpups::Place const& mine = group.place();
+  auto const places = store().wait_gather(
+      fmt::format("{}, cores {}, {}", mine.host, mine.cores, to_string(store().options().device)));
+  for (std::size_t rank = 0; rank < places.size(); ++rank) {
+    progress_.say(fmt::format("rank {}: {}", rank, places[rank]));
+  }
 }
 
 void Training::wait_train() {

@@ -33,6 +33,7 @@ class Training {
   Store const& store() const { return session_->store; }
 
   void restore_or_begin(TrainOptions const& options, Group const& group);
+  void wait_say_places(Group const& group);
   void after_step(Clock done, std::int64_t loss, std::size_t samples);
   // The collective parts of a break between steps.
   void wait_report();

@@ -80,7 +80,10 @@ Group join_launched(comm::Launch const& launch, JoinOptions const&) {
 
 }  // namespace
 
-int Group::launched_ranks() { return comm::launch_of_process().size; }
+Launched Group::launched() {
+  auto const launch = comm::launch_of_process();
+  return {launch.rank, launch.size};
+}
 
 Group Group::join(JoinOptions const& options) {
   auto const launch = comm::launch_of_process();

@@ -30,6 +30,12 @@ struct JoinOptions {
   double peer_timeout_s = 30;   // how long a process may be silent before it is taken for lost
 };
 
+// A process as its launcher sees it.
+struct Launched {
+  Rank rank{};
+  int ranks = 1;
+};
+
 // Where a rank runs.
 struct Place {
   std::string host{};   // name of its machine
@@ -50,8 +56,9 @@ class Group {
   // its share of its machine's cores: call it before threads are started, once in a process. Throws Error where ranks do
   // not belong together, with the rank at fault.
   static Group join(JoinOptions const& options);
-  // Ranks that the launcher's environment speaks of; 1 without a launcher. Throws Error where it makes no sense.
-  static int launched_ranks();
+  // What join() will find: this process's rank, and how many there are; 0 of 1 without a launcher. Throws Error where the
+  // environment makes no sense.
+  static Launched launched();
 
   // `ranks` memberships for threads of this process, in rank order; each is for a thread of its own.
   static std::vector<Group> threads(int ranks);

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ranks of a command: this process as one of a launcher's, or threads of this process.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "gpups/group.hpp"
+#include "trainer/config.hpp"
+
+namespace gpups::tools {
+
+class Ranks {
+ public:
+  Ranks() : launched_(Group::launched()) {}
+
+  bool first() const { return number(launched_.rank) == 0; }
+  bool processes() const { return launched_.ranks > 1; }
+
+  // What comes before the group. Where there are other processes, what it throws is thrown by run() instead, when they
+  // can be told.
+  void prepare(std::function<void()> const& work);
+
+  // Runs `body` on every rank of this process. announcement: see JoinOptions. REQUIRES: the configuration is there,
+  // unless prepare() has failed.
+  void run(std::optional<trainer::Config> const& config, std::string const& announcement,
+           std::function<void(Group const&)> const& body);
+
+ private:
+  Launched launched_;
+  std::exception_ptr failure_;
+  std::string why_;  // of the failure
+};
+
+}  // namespace gpups::tools
