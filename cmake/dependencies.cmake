@@ -8,6 +8,18 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
 find_package(xxhash REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+
+# Launchers: without PMIx, groups of processes are told by RANK and WORLD_SIZE who they are.
+set(GPUPS_HAS_PMIX OFF)
+if(NOT GPUPS_PMIX STREQUAL "OFF")
+  find_package(pmix QUIET)
+  set(GPUPS_HAS_PMIX ${pmix_FOUND})
+  if(NOT pmix_FOUND AND GPUPS_PMIX STREQUAL "ON")
+    message(FATAL_ERROR "PMIx was not found (GPUPS_PMIX is ON): install libpmix-dev")
+  endif()
+endif()
+message(STATUS "gpups: PMIx ${GPUPS_HAS_PMIX}")
 
 # UCX: groups of processes.
 find_package(ucx QUIET)

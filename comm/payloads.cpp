@@ -2,7 +2,7 @@
 #include "comm/payloads.hpp"
 
 #include "comm/payload/local.hpp"
-#ifdef GPUPS_HAS_UCX
+#if GPUPS_HAS_UCX
 #include "comm/payload/ucx.hpp"
 #include "comm/ucx/links.hpp"
 #endif
@@ -16,7 +16,7 @@ std::vector<std::unique_ptr<Payload>> make_sim(int ranks) {
   return make_local_payloads(ranks, std::make_shared<SimNetwork>(Simulation{}));
 }
 
-#ifdef GPUPS_HAS_UCX
+#if GPUPS_HAS_UCX
 std::vector<std::unique_ptr<Payload>> make_ucx(int ranks) {
   std::vector<std::unique_ptr<Payload>> ends;
   for (auto const& link : make_ucx_links(ranks)) ends.push_back(make_ucx_payload(link));
@@ -27,7 +27,7 @@ std::vector<std::unique_ptr<Payload>> make_ucx(int ranks) {
 constexpr PayloadEntry kAll[] = {
     {"local", make_local},
     {"sim", make_sim},
-#ifdef GPUPS_HAS_UCX
+#if GPUPS_HAS_UCX
     {"ucx", make_ucx},
 #endif
 };

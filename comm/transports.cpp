@@ -3,7 +3,7 @@
 
 #include "comm/sim/network.hpp"
 #include "comm/transport/local.hpp"
-#ifdef GPUPS_HAS_UCX
+#if GPUPS_HAS_UCX
 #include "comm/transport/ucx.hpp"
 #include "comm/ucx/links.hpp"
 #endif
@@ -16,7 +16,7 @@ std::vector<std::unique_ptr<Transport>> make_sim(int ranks) {
   return make_local_transports(ranks, std::make_shared<SimNetwork>(Simulation{}));
 }
 
-#ifdef GPUPS_HAS_UCX
+#if GPUPS_HAS_UCX
 std::vector<std::unique_ptr<Transport>> make_ucx(int ranks) {
   std::vector<std::unique_ptr<Transport>> ends;
   for (auto const& link : make_ucx_links(ranks)) ends.push_back(make_ucx_transport(link, nullptr));
@@ -27,7 +27,7 @@ std::vector<std::unique_ptr<Transport>> make_ucx(int ranks) {
 constexpr TransportEntry kAll[] = {
     {"local", make_local},
     {"sim", make_sim},
-#ifdef GPUPS_HAS_UCX
+#if GPUPS_HAS_UCX
     {"ucx", make_ucx},
 #endif
 };

@@ -17,7 +17,7 @@ struct Launch {
 
   Kind kind = Kind::kAlone;
   Rank rank{};
-  int size = 1;
+  int size = 1;                     // 0: only the launcher knows, and says it in the join; of kPmix only
   std::optional<int> local_rank{};  // where the launcher says
   // Where rank 0 listens: hosts or addresses to try, best first. With kPmix both are empty or 0 until ranks have met,
   // and rank 0 takes any free port.
@@ -26,11 +26,15 @@ struct Launch {
   std::string token{};  // never shown. Empty: none, and ranks meet on the loopback interface only
 };
 
-// Reads the environment; starts nothing. Throws Error where it contradicts itself or has no sense, naming the variable:
-// RANK without WORLD_SIZE, a rank that is not below the size, a port that is no port, a token file that cannot be read.
+// RANK with WORLD_SIZE wins over PMIx, since torchrun and scripts that run inside of a step of srun set them. A job of
+// one is alone, whoever started it.
 //
-// GPUPS_TOKEN_FILE names a file with the token, GPUPS_TOKEN is the token itself; GPUPS_PORT wins over MASTER_PORT (where
-// the launcher itself listens there, as torchrun does).
+// Reads the environment; starts nothing. Throws Error where it contradicts itself or has no sense, naming the variable:
+// RANK without WORLD_SIZE, a rank that is not below the size, a port that is no port, a token file that cannot be read;
+// and where a launcher has started several processes without PMIx, which would all take themselves for alone.
+//
+// GPUPS_TOKEN_FILE names a file with the token, GPUPS_TOKEN is the token itself; GPUPS_PORT wins over MASTER_PORT
+// (where the launcher itself listens there, as torchrun does).
 Launch launch_of_process();
 
 }  // namespace gpups::comm

@@ -2,8 +2,8 @@
 // Looks, in a thread of its own, after who of the job is still there, whatever else the ranks are doing.
 //
 // Every rank keeps the connection to rank 0 by which it joined, and both ends say regularly that they are there. A
-// process that ends closes its connection at once; one that hangs, and one whose link is cut, falls silent. Rank 0 tells
-// all others. What is said is authenticated by a key that the join made.
+// process that ends closes its connection at once; one that hangs, and one whose link is cut, falls silent. Rank 0
+// tells all others. What is said is authenticated by a key that the join made.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,8 @@ struct WatchOptions {
 class Watch {
  public:
   struct Events {
-    // A rank is gone without having left regularly; why, in words without its number: "its process ended". Once for each
-    // rank. When rank 0 is gone nobody is told of others any more.
+    // A rank is gone without having left regularly; why, in words without its number: "its process ended". Once for
+    // each rank. When rank 0 is gone nobody is told of others any more.
     std::function<void(Rank rank, std::string const& why)> lost;
     // A rank has left regularly. Once for each rank.
     std::function<void(Rank rank)> left;
@@ -32,8 +32,9 @@ class Watch {
   // From now on these are called, one at a time, from the watch's thread; what has happened since the join too.
   virtual void listen(Events events) = 0;
 
-  // Tells all that this rank leaves: regularly where `why` is empty, else because of `at_fault`, which may be this rank or
-  // one that it has lost. The first call counts, but an error after a regular end does too. Any thread; does not block.
+  // Tells all that this rank leaves: regularly where `why` is empty, else because of `at_fault`, which may be this rank
+  // or one that it has lost. The first call counts, but an error after a regular end does too. Any thread; does not
+  // block.
   virtual void leave(Rank at_fault, std::string const& why) = 0;
 
   // Blocks until all others have left or are lost, or the time is over; says whether they have. A rank stays until then

@@ -10,14 +10,14 @@
 #include "comm/host_name.hpp"
 #include "kernels/build_config.hpp"
 #include "kernels/check.hpp"
-#ifdef GPUPS_HAS_UCX
+#if GPUPS_HAS_UCX
 #include "comm/group/processes.hpp"
 #endif
 
 namespace gpups {
 namespace {
 
-#ifdef GPUPS_HAS_UCX
+#if GPUPS_HAS_UCX
 
 // The cores that each rank of this rank's machine takes, in the order of their ranks.
 std::vector<std::vector<int>> cores_of_machine(std::vector<comm::Member> const& members, Place const& place,

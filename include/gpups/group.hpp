@@ -50,11 +50,11 @@ class Group {
   // A group of one.
   static Group alone();
 
-  // A group with the other processes of this job, as the launcher's environment says: PMIx (mpirun, srun --mpi=pmix), or
-  // RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT with a token in the file that GPUPS_TOKEN_FILE names (without one, on
-  // the loopback interface only); alone where neither is there. Blocks until all are there, and binds this process to
-  // its share of its machine's cores: call it before threads are started, once in a process. Throws Error where ranks do
-  // not belong together, with the rank at fault.
+  // A group with the other processes of this job, as the launcher's environment says: PMIx (mpirun, srun --mpi=pmix),
+  // or RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT with a token in the file that GPUPS_TOKEN_FILE names (without one,
+  // on the loopback interface only); alone where neither is there. Blocks until all are there, and binds this process
+  // to its share of its machine's cores: call it before threads are started, once in a process. Throws Error where
+  // ranks do not belong together, with the rank at fault.
   static Group join(JoinOptions const& options);
   // What join() will find: this process's rank, and how many there are; 0 of 1 without a launcher. Throws Error where the
   // environment makes no sense.
@@ -80,9 +80,10 @@ class Group {
   std::shared_ptr<Impl> impl_;
 };
 
-// Runs `body` once for each of the memberships of this process, each in a thread of its own, and waits for all of them. Ranks of a
-// simulated group take turns, one at a time, in an order that only the seed decides. Where bodies throw, the first
-// cause is thrown again: a rank that fails makes the others' next wait fail with PeerError, which is never preferred.
+// Runs `body` once for each of the memberships of this process, each in a thread of its own, and waits for all of them.
+// Ranks of a simulated group take turns, one at a time, in an order that only the seed decides. Where bodies throw, the
+// first cause is thrown again: a rank that fails makes the others' next wait fail with PeerError, which is never
+// preferred.
 void run_ranks(std::vector<Group> const& group, std::function<void(Group)> const& body);
 
 }  // namespace gpups

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first bytes on a connection, in clear: what this is, which protocol it speaks, and a number used once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace gpups::comm {
+
+inline constexpr std::uint32_t kJoinProtocol = 1;
+inline constexpr std::size_t kGreetingBytes = 8 + 4 + 32;
+
+std::string make_greeting(std::uint32_t protocol = kJoinProtocol);
+
+// What is wrong with the first bytes that came, in words that do not name the one who sent them; empty: nothing yet, or
+// nothing at all once kGreetingBytes are there.
+std::string wrong_greeting(std::string_view incoming);
+
+// Seals the frames of one connection. Only who knows the token can make it, and it is never the same twice.
+std::string session_key(std::string_view token, std::string_view joiner_greeting, std::string_view host_greeting);
+
+}  // namespace gpups::comm

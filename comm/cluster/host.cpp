@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/cluster/host.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <list>
+#include <set>
+#include <utility>
+
+#include "comm/cluster/callers.hpp"
+#include "comm/cluster/secret.hpp"
+#include "comm/cluster/star.hpp"
+#include "kernels/check.hpp"
+
+namespace gpups::comm {
+namespace {
+
+constexpr double kAliveEvery_s = 0.5;  // to those who wait
+constexpr double kLinger_s = 1;        // after a refusal, for those who come late
+
+class Host {
+ public:
+  Host(JoinRequest const& request, Listener listener)
+      : request_(request),
+        mine_(statement_of(request)),
+        deadline_(after(now(), request.timeout_s)),
+        places_(mine_.size, nullptr),
+        callers_(std::move(listener), request.launch.token, 64 + 2 * places_.size()) {}
+
+  Joined run() {
+    while (came_ + 1 < mine_.size || !refusal_.empty()) {
+      wait_for_something();
+      for (Guest& guest : callers_.progress()) admit(std::move(guest));
+      for (Guest& guest : guests_) listen_to(guest);
+      say_alive();
+      if (refusal_.empty() && now() >= deadline_) refuse_all(missing());
+      if (!refusal_.empty() && (now() >= refused_until_ || all_told())) throw Error(refusal_);
+    }
+    return start();
+  }
+
+ private:
+  void wait_for_something() {
+    std::vector<pollfd> waiting;
+    callers_.add_to(waiting);
+    for (Guest const& guest : guests_) {
+      if (!guest.link.is_open()) continue;
+      short const events = guest.link.has_outgoing() ? POLLIN | POLLOUT : POLLIN;
+      waiting.push_back({guest.link.fd(), events, 0});
+    }
+    Time until = std::min(after(said_alive_at_, kAliveEvery_s), refusal_.empty() ? deadline_ : refused_until_);
+    (void)poll(waiting.data(), waiting.size(), milliseconds_until(until));
+  }
+
+  void admit(Guest guest) {
+    guests_.push_back(std::move(guest));
+    Guest& added = guests_.back();
+    if (refusal_.empty()) {
+      std::string why = disagreement(mine_, added.said);
+      if (why.empty()) why = twice(added);
+      if (!why.empty()) return refuse_all(why);
+      places_[number(added.said.rank)] = &added;
+      ++came_;
+      added.link.put(FrameKind::kAlive, {});  // which proves to it that this is rank 0
+    } else {
+      added.link.put(FrameKind::kRefused, refusal_);
+    }
+    (void)added.link.exchange();
+  }
+
+  std::string twice(Guest const& guest) const {
+    Guest const* const before = places_[number(guest.said.rank)];
+    if (before == nullptr && guest.said.rank != mine_.rank) return {};
+    return fmt::format(
+        "two processes say that they are rank {}: {}, and {} (a rank is one process): give each process "
+        "its own RANK",
+        number(guest.said.rank), who(before == nullptr ? mine_.member : before->said.member), who(guest.said.member));
+  }
+
+  void listen_to(Guest& guest) {
+    if (!guest.link.is_open()) return;
+    std::string ended = guest.link.exchange();
+    try {
+      while (auto const frame = guest.link.next()) {
+        guest.heard_at = now();
+        if (frame->kind != FrameKind::kAlive) ended = "it sent what cannot be right";
+      }
+    } catch (FrameError const&) {
+      ended = "it sent what cannot be right";
+    }
+    if (ended.empty() && now() > after(guest.heard_at, std::max(request_.watch.peer_timeout_s, 5.0))) {
+      ended = "nothing is heard from it any more";
+    }
+    if (ended.empty()) return;
+    guest.link.close();
+    if (refusal_.empty()) {
+      refuse_all(
+          fmt::format("rank {} is lost, {}, before all ranks had come: {} (training needs all of them): look at "
+                      "its output",
+                      number(guest.said.rank), who(guest.said.member), ended));
+    }
+  }
+
+  void say_alive() {
+    if (now() < after(said_alive_at_, kAliveEvery_s)) return;
+    said_alive_at_ = now();
+    for (Guest& guest : guests_) {
+      if (refusal_.empty() && guest.link.is_open() && !guest.link.has_outgoing()) guest.link.put(FrameKind::kAlive, {});
+    }
+  }
+
+  void refuse_all(std::string const& why) {
+    refusal_ = why;
+    refused_until_ = after(now(), kLinger_s);
+    for (Guest& guest : guests_) {
+      if (!guest.link.is_open()) continue;
+      guest.link.put(FrameKind::kRefused, refusal_);
+      (void)guest.link.exchange();
+    }
+  }
+
+  // They close their connections when they have read why.
+  bool all_told() const {
+    std::set<Rank> told;
+    for (Guest const& guest : guests_) {
+      if (guest.link.is_open()) return false;
+      told.insert(guest.said.rank);
+    }
+    return told.size() + 1 >= mine_.size;
+  }
+
+  std::string missing() const {
+    std::vector<std::size_t> ranks;
+    for (std::size_t rank = 1; rank < places_.size(); ++rank) {
+      if (places_[rank] == nullptr) ranks.push_back(rank);
+    }
+    std::string why = "training needs all of them";
+    if (request_.launch.token.empty()) why += "; without a token only processes of rank 0's machine can come";
+    if (!callers_.refused().empty()) why += fmt::format("; refused were {}", fmt::join(callers_.refused(), ", "));
+    return fmt::format("{} {} of {} did not come within {} s ({}): start them, and look at their output",
+                       ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "), places_.size(), request_.timeout_s,
+                       why);
+  }
+
+  Joined start() {
+    Start start{.announcement = request_.announcement};
+    std::string const session = random_bytes(sizeof start.session);
+    std::memcpy(&start.session, session.data(), session.size());
+    start.members.push_back(request_.mine);
+    for (std::size_t rank = 1; rank < places_.size(); ++rank) start.members.push_back(places_[rank]->said.member);
+    std::string const body = encode(start);
+    std::vector<Link> links;
+    links.emplace_back(Socket(), Side::kRankZero);  // of rank 0 to itself
+    for (std::size_t rank = 1; rank < places_.size(); ++rank) {
+      places_[rank]->link.put(FrameKind::kStart, body);
+      links.push_back(std::move(places_[rank]->link));
+    }
+    return {.rank = mine_.rank,
+            .local_rank = request_.launch.local_rank,
+            .members = std::move(start.members),
+            .session = start.session,
+            .announcement = request_.announcement,
+            .watch = make_star(request_.launch.rank, mine_.size, std::move(links), request_.watch)};
+  }
+
+  JoinRequest const& request_;
+  Statement mine_;
+  Time deadline_;
+  std::vector<Guest*> places_;  // by rank; null: has not come
+  Callers callers_;
+  std::list<Guest> guests_;  // all who have proved, also those who have no place
+  std::size_t came_ = 0;
+  Time said_alive_at_ = now();
+  std::string refusal_;
+  Time refused_until_{};
+};
+
+}  // namespace
+
+Joined wait_host(JoinRequest const& request, Listener listener) { return Host(request, std::move(listener)).run(); }
+
+}  // namespace gpups::comm
