@@ -25,6 +25,11 @@ message(STATUS "gpups: PMIx ${GPUPS_HAS_PMIX}")
 find_package(ucx QUIET)
 set(GPUPS_HAS_UCX ${ucx_FOUND})
 
+# hwloc knows which cores are neighbours.
+find_package(hwloc QUIET)
+set(GPUPS_HAS_HWLOC ${hwloc_FOUND})
+message(STATUS "gpups: cores by hwloc ${GPUPS_HAS_HWLOC}")
+
 # CUDA: its compiler, and with it the toolkit's libraries.
 set(GPUPS_HAS_CUDA OFF)
 if(NOT GPUPS_CUDA STREQUAL "OFF")

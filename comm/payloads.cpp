@@ -2,6 +2,7 @@
 #include "comm/payloads.hpp"
 
 #include "comm/payload/local.hpp"
+#include "kernels/build_config.hpp"
 #if GPUPS_HAS_UCX
 #include "comm/payload/ucx.hpp"
 #include "comm/ucx/links.hpp"

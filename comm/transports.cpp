@@ -3,6 +3,7 @@
 
 #include "comm/sim/network.hpp"
 #include "comm/transport/local.hpp"
+#include "kernels/build_config.hpp"
 #if GPUPS_HAS_UCX
 #include "comm/transport/ucx.hpp"
 #include "comm/ucx/links.hpp"

@@ -1,20 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/arena.hpp"
 
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+#include <vector>
+
 #ifndef __SANITIZE_THREAD__
 #include <tbb/blocked_range.h>
-#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 #else
-#include <algorithm>
 #include <atomic>
 #include <semaphore>
-#include <thread>
-#include <vector>
 #endif
 
 namespace gpups::kernels {
+namespace {
+
+// Cores that the calling thread may run on now. Not TBB's number: that is what the process had when TBB was first used.
+int allowed_threads() {
+  // The call fails where the set has no room for all cores that the machine could have.
+  for (std::size_t sets = 1; sets <= 64; sets *= 2) {
+    std::vector<cpu_set_t> allowed(sets);
+    std::size_t const bytes = sets * sizeof(cpu_set_t);
+    if (sched_getaffinity(0, bytes, allowed.data()) == 0) return std::max(1, CPU_COUNT_S(bytes, allowed.data()));
+    if (errno != EINVAL) break;
+  }
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+}  // namespace
 
 #ifndef __SANITIZE_THREAD__
 
@@ -30,7 +48,6 @@ struct Arena::Impl {
           tbb::auto_partitioner{});
     });
   }
-  static int machine_threads() { return tbb::info::default_concurrency(); }
 
   tbb::task_arena arena;
   int threads;
@@ -53,7 +70,6 @@ struct Arena::Impl {
     for (std::thread& helper : helpers) helper.join();
     if (!helpers.empty()) idle.release(static_cast<std::ptrdiff_t>(helpers.size()));
   }
-  static int machine_threads() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
 
   int threads;
   std::counting_semaphore<> idle;
@@ -61,7 +77,7 @@ struct Arena::Impl {
 
 #endif
 
-Arena::Arena(int threads) : impl_(std::make_unique<Impl>(threads > 0 ? threads : Impl::machine_threads())) {}
+Arena::Arena(int threads) : impl_(std::make_unique<Impl>(threads > 0 ? threads : allowed_threads())) {}
 Arena::~Arena() = default;
 
 int Arena::threads() const { return impl_->threads; }

@@ -28,7 +28,8 @@ class FunctionRef<R(A...)> {
 
 class Arena {
  public:
-  // threads: at most this many run at once, callers included; 0 for all of the machine.
+  // threads: at most this many run at once, callers included; 0 for one on each core that
+  // the calling thread may run on.
   explicit Arena(int threads);
   ~Arena();
   int threads() const;

@@ -15,6 +15,7 @@ namespace {
 int device_count() { return 0; }
 void use_device(int) { absent(); }
 MemoryInfo memory_info(int) { absent(); }
+std::string pci_address(int) { return {}; }
 void* allocate(int, std::size_t) { absent(); }
 void release(int, void*) noexcept {}
 void copy(int, void*, void*, void const*, std::size_t) { absent(); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cuda_runtime.hpp"
 
+#include <cctype>
 #include <string>
 
 #include "gpups/error.hpp"
@@ -27,6 +28,15 @@ MemoryInfo memory_info(int device) {
   MemoryInfo info{};
   check_cuda(cudaMemGetInfo(&info.free, &info.total), "reading the size of the memory");
   return info;
+}
+
+std::string pci_address(int device) {
+  char text[32] = {};
+  check_cuda(cudaDeviceGetPCIBusId(text, sizeof text, device), "asking where a device is");
+  std::string address = text;
+  for (char& c : address)
+    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));  // files have small letters
+  return address;
 }
 
 void* allocate(int device, std::size_t bytes) {

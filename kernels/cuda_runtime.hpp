@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #ifdef __CUDACC__
 #include <cuda_runtime.h>
@@ -26,6 +27,8 @@ struct MemoryInfo {
   std::size_t free, total;
 };
 MemoryInfo memory_info(int device);
+// Where the device is on the machine's bus, in the kernel's spelling: "0000:17:00.0". Empty in a build without CUDA.
+std::string pci_address(int device);
 
 // Null where there is no memory.
 void* allocate(int device, std::size_t bytes);
