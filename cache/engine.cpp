@@ -191,6 +191,10 @@ Engine::Awaited Engine::awaited() {
   std::vector<Rank> ranks = round_.awaited();
   std::string what = round_.awaiting();
   if (ranks.empty()) {
+    ranks = exchange_.awaited();
+    what = fmt::format("the rows of step {}", number(round_.clock()));
+  }
+  if (ranks.empty()) {
     ranks = requests_.awaited();
     what = "an answer";
   }

@@ -52,6 +52,10 @@ class Engine {
   // The same after work that may take the ranks very different times, such as writing files.
   std::vector<std::string> wait_gather_patiently(std::string const& mine);
   void wait_rows(std::shared_ptr<RowRequest> const& request);
+  // From before this rank enters a collective that sets rows until it is over.
+  void allow_assign(bool allowed) {
+    post([this, allowed] { requests_.allow_assign(allowed); });
+  }
 
   // Any thread.
   Traffic sent() const { return mail_.sent(); }

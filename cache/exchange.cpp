@@ -73,22 +73,41 @@ void Exchange::send_keys(Rank owner, BatchPtr const& batch, Section section, Tra
   }
 }
 
-void Exchange::take_keys(Rank from, Intent const& intent, Section section, bool urgent, std::function<void()> then) {
-  UseId const id{from, intent.clock};
-  if (uses_.contains(id) || intent.clock < round_.clock()) refuse_peer(from, "announced a batch twice or too late");
-  auto& use = uses_[id];
-  use.urgent = urgent;
-  std::size_t sections = 0;
+// An urgent read is of the step that its reader is in or ends: at most two after what is applied here. Other batches
+// come with the round of a step before theirs.
+void Exchange::check_intent(Rank from, Intent const& intent, bool urgent) const {
+  Clock const first = urgent ? round_.applied() + 1 : round_.clock() + 1;
+  Clock const last = urgent ? round_.applied() + 2 : round_.clock() + kStepsAheadMax;
+  if (from == me_) refuse_peer(from, "announced a batch to itself");
+  if (uses_.contains({from, intent.clock})) refuse_peer(from, "announced a batch twice");
+  if (intent.clock < first || intent.clock > last) {
+    refuse_peer(from,
+                fmt::format("announced a batch of step {} at step {}", number(intent.clock), number(round_.clock())));
+  }
+  auto const ahead = parts_ahead_.find(from);
+  if ((ahead == parts_ahead_.end() ? 0 : ahead->second) + intent.parts.size() > kPartsAheadMax) {
+    refuse_peer(from, fmt::format("announced more than {} parts of batches ahead", kPartsAheadMax));
+  }
   for (auto const& part : intent.parts) {
     if (number(part.table) >= tables_.size()) refuse_peer(from, "named a table that is not there");
-    use.parts.push_back({.table = part.table,
-                         .keys = std::make_shared<Array<Key>>(stream_.device(), part.keys),
-                         .ids = {},
-                         .sums = {}});
+  }
+}
+
+void Exchange::take_keys(Rank from, Intent const& intent, Section section, bool urgent, std::function<void()> then) {
+  check_intent(from, intent, urgent);
+  UseId const id{from, intent.clock};
+  auto& use = uses_[id];
+  use.urgent = urgent;
+  parts_ahead_[from] += intent.parts.size();
+  std::size_t sections = 0;
+  for (auto const& part : intent.parts) {
+    use.parts.push_back({.table = part.table, .keys = std::make_shared<Array<Key>>(), .ids = {}, .sums = {}});
     if (part.keys > 0) ++sections;
   }
   auto const resolve = [this, id, then = std::move(then)] {
-    for (auto& part : uses_.at(id).parts) {
+    auto& named = uses_.at(id);
+    named.named = true;
+    for (auto& part : named.parts) {
       part.ids = Array<std::uint32_t>(stream_.device(), part.keys->size());
       tables_[number(part.table)]->wait_resolve(stream_, *part.keys, part.ids);
       part.keys.reset();
@@ -96,12 +115,15 @@ void Exchange::take_keys(Rank from, Intent const& intent, Section section, bool 
     then();
   };
   auto const taken = after_calls(sections, resolve);
-  for (std::size_t p = 0; p < use.parts.size(); ++p) {
-    auto const& keys = *use.parts[p].keys;
-    if (!keys.empty()) {
-      mail_.take_data(stream_, from, tag(section, static_cast<std::uint64_t>(number(intent.clock)), p), keys.data(),
-                      keys.bytes(), taken);
-    }
+  for (std::size_t p = 0; p < intent.parts.size(); ++p) {
+    std::size_t const count = intent.parts[p].keys;
+    if (count == 0) continue;
+    auto const where = [keys = use.parts[p].keys, device = stream_.device(), count] {
+      *keys = Array<Key>(device, count);
+      return keys->data();
+    };
+    mail_.take_data(stream_, from, tag(section, static_cast<std::uint64_t>(number(intent.clock)), p),
+                    count * sizeof(Key), where, taken);
   }
 }
 
@@ -132,8 +154,9 @@ void Exchange::take_values(Rank from, Clock clock, Section section, std::functio
     auto const& part = batch->parts[p];
     if (part.owned_by(from) == 0) continue;
     auto const values = part.values_of(from, me_);
-    mail_.take_data(stream_, from, tag(section, static_cast<std::uint64_t>(number(clock)), p), values.data(),
-                    values.flat().bytes(), taken);
+    auto const where = [batch, values] { return values.data(); };
+    mail_.take_data(stream_, from, tag(section, static_cast<std::uint64_t>(number(clock)), p), values.flat().bytes(),
+                    where, taken);
   }
 }
 
@@ -144,6 +167,18 @@ void Exchange::check_ready(Clock clock) {
   auto& batch = *found->second.batch;
   batch.ready_event = stream_.record();
   batch.ready = true;
+  begin_round();  // its step may have ended already
+}
+
+std::vector<Rank> Exchange::awaited() const {
+  std::vector<Rank> ranks;
+  auto const found = batches_.find(round_.clock());
+  if (found == batches_.end() || found->second.missing == 0) return ranks;
+  for (int q = 0; q < ranks_; ++q) {
+    Rank const owner{static_cast<std::uint32_t>(q)};
+    if (owner != me_ && !intent_for(owner, *found->second.batch).parts.empty()) ranks.push_back(owner);
+  }
+  return ranks;
 }
 
 // -- urgent reads --
@@ -154,6 +189,7 @@ void Exchange::tell_urgently(Announced& announced) {
     Rank const owner{static_cast<std::uint32_t>(q)};
     auto const intent = intent_for(owner, *announced.batch);
     if (owner == me_ || intent.parts.empty()) continue;
+    announced.unanswered.push_back(owner);
     for (auto const& part : intent.parts) urgent_keys_ += part.keys;
     mail_.send(owner, {.kind = MessageKind::kUrgent, .clock = intent.clock, .intents = {intent}});
     send_keys(owner, announced.batch, Section::kUrgentKeys, &Traffic::urgent);
@@ -167,8 +203,10 @@ void Exchange::answer_urgent(UseId const& use) {
 }
 
 void Exchange::received(Rank from, Message const& message) {
+  if (from == me_) refuse_peer(from, "sent a message to itself");
   if (message.kind == MessageKind::kUrgent) {
-    if (message.intents.size() != 1) refuse_peer(from, "sent an urgent read without its keys");
+    if (message.intents.size() != 1 || message.intents[0].clock != message.clock)
+      refuse_peer(from, "sent an urgent read without its keys");
     UseId const id{from, message.intents[0].clock};
     take_keys(from, message.intents[0], Section::kUrgentKeys, true, [this, id] {
       if (round_.applied() >= id.second - 1) {
@@ -179,7 +217,9 @@ void Exchange::received(Rank from, Message const& message) {
     });
   } else {
     auto const found = batches_.find(message.clock);
-    if (found == batches_.end() || !found->second.urgent) refuse_peer(from, "answered a read that nobody asked for");
+    if (found == batches_.end() || std::erase(found->second.unanswered, from) == 0) {
+      refuse_peer(from, "answered a read that nobody asked of it");
+    }
     take_values(from, message.clock, Section::kUrgentValues, [this, clock = message.clock] { check_ready(clock); });
   }
 }
@@ -223,6 +263,9 @@ void Exchange::step_ended(BatchPtr const& batch, std::uint32_t signal) {
 
 void Exchange::begin_round() {
   if (ended_.empty() || round_.phase() != Round::Phase::kTraining) return;
+  // A batch that was pushed without waiting for its rows: while owners send them, the step cannot end.
+  auto const place = batches_.find(round_.clock());
+  if (place != batches_.end() && place->second.missing > 0) return;
   auto const [batch, signal] = std::move(ended_.front());
   ended_.pop_front();
   current_ = batch;
@@ -273,6 +316,7 @@ void Exchange::take_in(Rank from, Message const& message) {
   if (gradients && (use == uses_.end() || use->second.parts.size() != message.parts)) {
     refuse_peer(from, "sent gradients that it did not announce");
   }
+  if (use != uses_.end() && !use->second.named) refuse_peer(from, "ended a step whose keys it has not sent yet");
   std::size_t sections = message.intents.size();
   for (std::size_t p = 0; p < message.parts; ++p) sections += use->second.parts[p].ids.empty() ? 0 : 1;
   auto const taken = after_calls(sections, [this, from] { round_.taken(from); });
@@ -280,10 +324,14 @@ void Exchange::take_in(Rank from, Message const& message) {
   for (std::size_t p = 0; p < message.parts; ++p) {
     auto& part = use->second.parts[p];
     if (part.ids.empty()) continue;
-    part.sums =
-        std::make_shared<Matrix<std::int64_t>>(stream_.device(), part.ids.size(), tables_[number(part.table)]->dim());
+    std::size_t const rows = part.ids.size(), dim = tables_[number(part.table)]->dim();
+    part.sums = std::make_shared<Matrix<std::int64_t>>();
+    auto const where = [sums = part.sums, device = stream_.device(), rows, dim] {
+      *sums = Matrix<std::int64_t>(device, rows, dim);
+      return sums->view().data();
+    };
     mail_.take_data(stream_, from, tag(Section::kGradients, static_cast<std::uint64_t>(number(round_.clock())), p),
-                    part.sums->view().data(), part.sums->view().flat().bytes(), taken);
+                    rows * row_stride(dim) * sizeof(std::int64_t), where, taken);
   }
   for (auto const& intent : message.intents) take_keys(from, intent, Section::kKeys, false, taken);
 }
@@ -291,6 +339,9 @@ void Exchange::take_in(Rank from, Message const& message) {
 void Exchange::apply() {
   kernels::NvtxRange const range("round: apply");
   Clock const step = round_.applied();
+  for (auto const& [id, use] : uses_) {
+    if (id.second <= step && !use.named) refuse_peer(id.first, "read rows for a step that it had ended");
+  }
   for (std::size_t t = 0; round_.all().refusal.empty() && t < tables_.size(); ++t) {
     std::vector<RowSums> lists;
     if (current_ != nullptr) {
@@ -305,6 +356,9 @@ void Exchange::apply() {
       }
     }
     tables_[t]->wait_apply(stream_, lists, step, round_.all().samples);
+  }
+  for (auto const& [id, use] : uses_) {
+    if (id.second <= step) parts_ahead_[id.first] -= use.parts.size();
   }
   std::erase_if(uses_, [step](auto const& use) { return use.first.second <= step; });
 

@@ -39,15 +39,19 @@ class Exchange {
   // Called when a step is complete on this rank.
   std::function<void(Clock step, Round::Report const& all)> on_complete;
 
+  // Owners of rows that this step reads and that have not all come.
+  std::vector<Rank> awaited() const;
+
   std::uint64_t urgent_keys() const { return urgent_keys_; }
 
  private:
   // A batch of this rank that is announced and not yet complete.
   struct Announced {
     BatchPtr batch;
-    bool told = false;    // its intents have gone out, with a round or urgently
-    bool urgent = false;  // the latter
-    std::size_t missing;  // parts of values that owners still have to send
+    bool told = false;               // its intents have gone out, with a round or urgently
+    bool urgent = false;             // the latter
+    std::size_t missing;             // parts of values that owners still have to send
+    std::vector<Rank> unanswered{};  // owners that have been told urgently
   };
   // What another rank reads of this shard at a clock: row numbers, in its order; then its gradients.
   struct UsePart {
@@ -59,6 +63,7 @@ class Exchange {
   struct Use {
     std::vector<UsePart> parts;
     bool urgent = false;
+    bool named = false;  // its keys have come
   };
   using UseId = std::pair<Rank, Clock>;
 
@@ -72,6 +77,7 @@ class Exchange {
 
   Intent intent_for(Rank owner, Prepared::Impl const& batch) const;
   void send_keys(Rank owner, BatchPtr const& batch, Section section, TrafficKind kind);
+  void check_intent(Rank from, Intent const& intent, bool urgent) const;
   void take_keys(Rank from, Intent const& intent, Section section, bool urgent, std::function<void()> then);
   void send_values(Rank to, Clock clock, Section section, TrafficKind kind);
   void take_values(Rank from, Clock clock, Section section, std::function<void()> then);
@@ -89,7 +95,8 @@ class Exchange {
   std::vector<std::unique_ptr<TableShard>>& tables_;
   std::map<Clock, Announced> batches_;
   std::map<UseId, Use> uses_;
-  std::vector<UseId> unanswered_;  // urgent reads of a step that is not applied here yet
+  std::map<Rank, std::size_t> parts_ahead_;  // of uses
+  std::vector<UseId> unanswered_;            // urgent reads of a step that is not applied here yet
   struct Ended {
     BatchPtr batch;
     std::uint32_t signal;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "comm/peer_text.hpp"
 #include "comm/wire.hpp"
 #include "gpups/error.hpp"
 
@@ -33,12 +34,12 @@ void Mail::send_data(Stream& stream, Rank to, std::uint64_t tag, void const* dat
   pending_.push_back({payload_.send(stream, to, tag, data, bytes), std::move(keep), [] {}});
 }
 
-void Mail::take_data(Stream& stream, Rank from, std::uint64_t tag, void* data, std::size_t bytes,
+void Mail::take_data(Stream& stream, Rank from, std::uint64_t tag, std::size_t bytes, comm::Payload::Where where,
                      std::function<void()> then) {
   if (bytes == 0) {
     then();
   } else {
-    pending_.push_back({payload_.receive(stream, from, tag, data, bytes), nullptr, std::move(then)});
+    pending_.push_back({payload_.receive(stream, from, tag, bytes, std::move(where)), nullptr, std::move(then)});
   }
 }
 
@@ -46,7 +47,10 @@ std::optional<Mail::Received> Mail::receive() {
   auto const received = transport_.receive();
   if (!received) return std::nullopt;
   try {
-    return Received{received->from, decode(received->body)};
+    auto message = decode(received->body);
+    check_fields(message);
+    message.error = comm::peer_text(message.error);
+    return Received{received->from, std::move(message)};
   } catch (comm::WireError const& error) {
     throw PeerError(received->from, fmt::format("rank {} sent what is not a message: {} (nothing it says can be "
                                                 "trusted): check that all ranks run the same version",

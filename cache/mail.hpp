@@ -29,8 +29,9 @@ class Mail {
   // `keep` stays alive until the data has been taken. Sends nothing where there are no bytes.
   void send_data(Stream& stream, Rank to, std::uint64_t tag, void const* data, std::size_t bytes, TrafficKind kind,
                  std::shared_ptr<void const> keep);
-  // `then` runs in progress() when the data is there; at once where there are no bytes.
-  void take_data(Stream& stream, Rank from, std::uint64_t tag, void* data, std::size_t bytes,
+  // `where` gives the memory, when the sender's data of just this size is at hand; `then` runs in progress() when the
+  // data is there; at once where there are no bytes.
+  void take_data(Stream& stream, Rank from, std::uint64_t tag, std::size_t bytes, comm::Payload::Where where,
                  std::function<void()> then);
 
   struct Received {

@@ -2,6 +2,7 @@
 #include "cache/message.hpp"
 
 #include "comm/wire.hpp"
+#include "kernels/unique_keys.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -65,6 +66,26 @@ Message decode(std::string const& bytes) {
   message.bytes = std::string(reader.get_text());
   reader.end();
   return message;
+}
+
+void check_fields(Message const& message) {
+  auto const kind = message.kind;
+  bool const in = kind == MessageKind::kIn;
+  auto const require = [](bool fine, char const* what) {
+    if (!fine) throw comm::WireError(what);
+  };
+  require(in || message.error.empty(), "a message without a step to refuse says why it must be refused");
+  require(in || kind == MessageKind::kUrgent || message.intents.empty(), "a message of another kind announces batches");
+  require(kind == MessageKind::kGather || message.bytes.empty(), "a message of another kind has a piece to gather");
+  require(message.parts <= kPartsMax, "a message names more sections than a batch has parts");
+  require(message.id < kIdEnd, "a request has a number that no tag can hold");
+  require(message.keys <= kernels::kUniqueKeysMax, "a request names more keys than one may");
+  for (auto const& intent : message.intents) {
+    require(intent.parts.size() <= kPartsMax, "a batch has too many parts");
+    for (auto const& part : intent.parts) {
+      require(part.keys <= kernels::kUniqueKeysMax, "a part of a batch has more keys than one may");
+    }
+  }
 }
 
 std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part) {

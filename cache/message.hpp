@@ -55,6 +55,17 @@ struct Message {
 std::string encode(Message const& message);
 // Throws comm::WireError for bytes that are not a message.
 Message decode(std::string const& bytes);
+// Throws comm::WireError where a message of its kind has no such field, or where a number cannot be what it stands for.
+void check_fields(Message const& message);
+
+// How many steps ahead of the owner's own a batch may be announced (a rank announces half as many, since its owners may
+// be behind), and how many parts a rank may have announced to
+// an owner that are not used yet; parts of one batch, which tags number with 12 bits.
+inline constexpr std::int64_t kStepsAheadMax = std::int64_t{1} << 20;
+inline constexpr std::size_t kPartsAheadMax = std::size_t{1} << 20;
+inline constexpr std::size_t kPartsMax = 4096;
+// Numbers of requests and gathers, and steps, are below this: tags have 48 bits for them.
+inline constexpr std::uint64_t kIdEnd = std::uint64_t{1} << 48;
 
 // What a bulk transfer is for: the tag that both sides give it.
 enum class Section : std::uint8_t {

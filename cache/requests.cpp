@@ -3,22 +3,15 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "gpups/error.hpp"
 
 namespace gpups::cache {
 namespace {
 
-// What a rank takes to serve a request, kept until it has been served.
-struct Served {
-  Array<Key> keys;
-  Matrix<float> values;
-  Array<std::uint8_t> found;
-};
-
-[[noreturn]] void refuse(Rank peer, char const* what) {
-  throw PeerError(peer, fmt::format("rank {} {} (its answer would be lost): check that all ranks run the same program",
-                                    number(peer), what));
-}
+// Requests of one rank that are served at a time. A rank waits for each before it makes the next.
+constexpr std::size_t kServedMax = 16;
 
 // Both ranks of a pair number their requests; the asking rank's bit keeps the tags of the two apart.
 std::uint64_t part_of(Rank asking) { return number(asking) & 0xFFF; }
@@ -26,7 +19,18 @@ std::uint64_t part_of(Rank asking) { return number(asking) & 0xFFF; }
 }  // namespace
 
 Requests::Requests(Rank me, int ranks, Stream& stream, Mail& mail, std::vector<std::unique_ptr<TableShard>>& tables)
-    : me_(me), ranks_(ranks), stream_(stream), mail_(mail), tables_(tables) {}
+    : me_(me),
+      ranks_(ranks),
+      stream_(stream),
+      mail_(mail),
+      tables_(tables),
+      gathers_of_(static_cast<std::size_t>(ranks)) {}
+
+void Requests::refuse(Rank peer, std::string const& what) const {
+  throw PeerError(peer, fmt::format("rank {} {} (rank {} cannot go on with it): check that all ranks run the same "
+                                    "program and configuration",
+                                    number(peer), what, number(me_)));
+}
 
 void Requests::begin(std::shared_ptr<GatherRequest> const& request) {
   gathers_[request->number].request = request;
@@ -34,10 +38,21 @@ void Requests::begin(std::shared_ptr<GatherRequest> const& request) {
     Rank const to{static_cast<std::uint32_t>(q)};
     if (to != me_) mail_.send(to, {.kind = MessageKind::kGather, .id = request->number, .bytes = request->mine});
   }
-  gathered(request->number, me_, request->mine);
+  ++gathers_of_[number(me_)];
+  keep_piece(request->number, me_, request->mine);
 }
 
-void Requests::gathered(std::uint64_t number, Rank from, std::string const& bytes) {
+// A rank begins a gather when it has every piece of the one before, this rank's too: so it can be one ahead.
+void Requests::gathered(Rank from, Message const& message) {
+  auto& next = gathers_of_[number(from)];
+  if (message.id != next || message.id > gathers_of_[number(me_)]) {
+    refuse(from, fmt::format("sent its piece of gather {} where {} is next", message.id, next));
+  }
+  ++next;
+  keep_piece(message.id, from, message.bytes);
+}
+
+void Requests::keep_piece(std::uint64_t number, Rank from, std::string const& bytes) {
   auto& gather = gathers_[number];
   gather.pieces[from] = bytes;
   if (gather.request == nullptr || gather.pieces.size() < static_cast<std::size_t>(ranks_)) return;
@@ -92,47 +107,72 @@ void Requests::finish_one(std::uint64_t id) {
   request->done = true;
 }
 
-void Requests::serve(Rank reader, Message const& message) {
+void Requests::check_request(Rank reader, Message const& message) {
   if (number(message.table) >= tables_.size()) refuse(reader, "asked for a table that is not there");
+  if (message.keys == 0) refuse(reader, "asked for no rows");
+  if (message.kind == MessageKind::kAssign && !assign_allowed_) refuse(reader, "set rows while this rank does not");
+  std::erase_if(serving_, [](auto const& entry) { return entry.second.expired(); });
+  if (serving_.contains({reader, message.id})) refuse(reader, "made a request twice");
+  auto const mine = std::count_if(serving_.begin(), serving_.end(),
+                                  [reader](auto const& entry) { return entry.first.first == reader; });
+  if (static_cast<std::size_t>(mine) >= kServedMax) refuse(reader, "makes requests without taking their answers");
+}
+
+void Requests::answer_lookup(Rank reader, std::uint64_t id, TableShard const& shard,
+                             std::shared_ptr<Served> const& served) {
+  std::size_t const rows = served->keys.size();
+  served->values = Matrix<float>(stream_.device(), rows, shard.dim());
+  served->found = Array<std::uint8_t>(stream_.device(), rows);
+  shard.wait_lookup(stream_, served->keys, served->values, served->found);
+  mail_.send(reader, {.kind = MessageKind::kLookupAnswer, .id = id});
+  auto const values = served->values.view().flat();
+  mail_.send_data(stream_, reader, tag(Section::kRequestValues, id, part_of(reader)), values.data(), values.bytes(),
+                  &Traffic::lookups, served);
+  mail_.send_data(stream_, reader, tag(Section::kRequestFound, id, part_of(reader)), served->found.data(),
+                  served->found.bytes(), &Traffic::lookups, served);
+}
+
+void Requests::serve(Rank reader, Message const& message) {
+  check_request(reader, message);
   auto& shard = *tables_[number(message.table)];
-  Device const device = stream_.device();
   bool const lookup = message.kind == MessageKind::kLookup;
-  auto const served = std::make_shared<Served>(Served{
-      .keys = Array<Key>(device, message.keys),
-      .values = Matrix<float>(device, message.keys, shard.dim()),
-      .found = Array<std::uint8_t>(device, lookup ? message.keys : 0),
-  });
+  auto const served = std::make_shared<Served>();
+  serving_[{reader, message.id}] = served;
   auto const left = std::make_shared<int>(lookup ? 1 : 2);
   auto const taken = [this, reader, id = message.id, lookup, served, left, &shard] {
     if (--*left > 0) return;
-    if (!lookup) {
-      shard.wait_assign(stream_, served->keys, served->values);
-      mail_.send(reader, {.kind = MessageKind::kAssignAnswer, .id = id});
-      return;
-    }
-    shard.wait_lookup(stream_, served->keys, served->values, served->found);
-    mail_.send(reader, {.kind = MessageKind::kLookupAnswer, .id = id});
-    auto const values = served->values.view().flat();
-    mail_.send_data(stream_, reader, tag(Section::kRequestValues, id, part_of(reader)), values.data(), values.bytes(),
-                    &Traffic::lookups, served);
-    mail_.send_data(stream_, reader, tag(Section::kRequestFound, id, part_of(reader)), served->found.data(),
-                    served->found.bytes(), &Traffic::lookups, served);
+    if (lookup) return answer_lookup(reader, id, shard, served);
+    shard.wait_assign(stream_, served->keys, served->values);
+    mail_.send(reader, {.kind = MessageKind::kAssignAnswer, .id = id});
   };
-  mail_.take_data(stream_, reader, tag(Section::kRequestKeys, message.id, part_of(reader)), served->keys.data(),
-                  served->keys.bytes(), taken);
-  if (!lookup) {
-    mail_.take_data(stream_, reader, tag(Section::kRequestValues, message.id, part_of(reader)),
-                    served->values.view().data(), served->values.view().flat().bytes(), taken);
-  }
+  Device const device = stream_.device();
+  std::size_t const rows = message.keys, dim = shard.dim();
+  auto const keys = [served, device, rows] {
+    served->keys = Array<Key>(device, rows);
+    return served->keys.data();
+  };
+  mail_.take_data(stream_, reader, tag(Section::kRequestKeys, message.id, part_of(reader)), rows * sizeof(Key), keys,
+                  taken);
+  if (lookup) return;
+  auto const values = [served, device, rows, dim] {
+    served->values = Matrix<float>(device, rows, dim);
+    return served->values.view().data();
+  };
+  mail_.take_data(stream_, reader, tag(Section::kRequestValues, message.id, part_of(reader)),
+                  rows * row_stride(dim) * sizeof(float), values, taken);
 }
 
 void Requests::answered(Rank owner, Message const& message) {
-  auto const found = rows_.find(message.id);
-  if (found == rows_.end()) refuse(owner, "answered a request that nobody made");
-  auto& request = *found->second;
-  std::erase(request.unanswered, owner);
-  if (message.kind == MessageKind::kAssignAnswer) return finish_one(message.id);
+  auto const place = rows_.find(message.id);
+  bool const lookup = message.kind == MessageKind::kLookupAnswer;
+  if (place == rows_.end() || (place->second->kind == RowRequest::Kind::kLookup) != lookup ||
+      std::erase(place->second->unanswered, owner) == 0) {
+    refuse(owner, "answered a request that nobody made of it");
+  }
+  if (!lookup) return finish_one(message.id);
 
+  auto const kept = place->second;
+  auto& request = *kept;
   std::size_t const first = request.owners[number(owner)];
   std::size_t const count = request.owners[number(owner) + 1] - first;
   auto const values = request.values.view().slice(first, count);
@@ -141,10 +181,12 @@ void Requests::answered(Rank owner, Message const& message) {
   auto const taken = [this, id = message.id, left] {
     if (--*left == 0) finish_one(id);
   };
-  mail_.take_data(stream_, owner, tag(Section::kRequestValues, message.id, part_of(me_)), values.data(),
-                  values.flat().bytes(), taken);
-  mail_.take_data(stream_, owner, tag(Section::kRequestFound, message.id, part_of(me_)), exists.data(), exists.bytes(),
-                  taken);
+  mail_.take_data(
+      stream_, owner, tag(Section::kRequestValues, message.id, part_of(me_)), values.flat().bytes(),
+      [kept, values] { return values.data(); }, taken);
+  mail_.take_data(
+      stream_, owner, tag(Section::kRequestFound, message.id, part_of(me_)), exists.bytes(),
+      [kept, exists] { return exists.data(); }, taken);
 }
 
 std::vector<Rank> Requests::awaited() const {
@@ -161,9 +203,10 @@ std::vector<Rank> Requests::awaited() const {
 }
 
 void Requests::received(Rank from, Message const& message) {
+  if (from == me_) refuse(from, "sent a message to itself");
   switch (message.kind) {
     case MessageKind::kGather:
-      return gathered(message.id, from, message.bytes);
+      return gathered(from, message);
     case MessageKind::kLookup:
     case MessageKind::kAssign:
       return serve(from, message);

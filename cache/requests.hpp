@@ -44,14 +44,26 @@ class Requests {
 
   void begin(std::shared_ptr<GatherRequest> const& request);
   void begin(std::shared_ptr<RowRequest> const& request);
+  // Whether this rank is in a collective in which rows are set: at other times nobody may set any.
+  void allow_assign(bool allowed) { assign_allowed_ = allowed; }
   // Ranks that have not yet answered what this one waits for.
   std::vector<Rank> awaited() const;
   // kGather, kLookup, kLookupAnswer, kAssign, kAssignAnswer.
   void received(Rank from, Message const& message);
 
  private:
-  void gathered(std::uint64_t number, Rank from, std::string const& bytes);
+  // What a rank takes to serve a request, kept until its answer has been taken.
+  struct Served {
+    Array<Key> keys;
+    Matrix<float> values;
+    Array<std::uint8_t> found;
+  };
+  [[noreturn]] void refuse(Rank peer, std::string const& what) const;
+  void gathered(Rank from, Message const& message);
+  void keep_piece(std::uint64_t number, Rank from, std::string const& bytes);
+  void check_request(Rank reader, Message const& message);
   void serve(Rank reader, Message const& message);
+  void answer_lookup(Rank reader, std::uint64_t id, TableShard const& shard, std::shared_ptr<Served> const& served);
   void answered(Rank owner, Message const& message);
   void finish_one(std::uint64_t id);
 
@@ -66,6 +78,9 @@ class Requests {
     std::map<Rank, std::string> pieces;
   };
   std::map<std::uint64_t, Gather> gathers_;
+  std::vector<std::uint64_t> gathers_of_;  // by rank: how many it has begun
+  std::map<std::pair<Rank, std::uint64_t>, std::weak_ptr<Served>> serving_;
+  bool assign_allowed_ = false;
   std::map<std::uint64_t, std::shared_ptr<RowRequest>> rows_;
   std::uint64_t next_id_ = 0;
 };

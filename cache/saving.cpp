@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cache/checkpoint.hpp"
+#include "comm/peer_text.hpp"
 #include "comm/wire.hpp"
 #include "kernels/check.hpp"
 
@@ -25,6 +26,32 @@ std::string encode(Said const& said) {
   return writer.take();
 }
 
+Said decode_said(std::string const& bytes) {
+  comm::Reader reader(bytes);
+  Said said;
+  said.error = reader.get_text();
+  said.result = reader.get_text();
+  reader.end();
+  return said;
+}
+
+[[noreturn]] void refuse(std::size_t rank, std::string const& what) {
+  throw PeerError(Rank{static_cast<std::uint32_t>(rank)},
+                  fmt::format("rank {} sent what cannot be part of a checkpoint: {} (files would be lost or mixed): "
+                              "check that all ranks run the same program",
+                              rank, what));
+}
+
+// What `read` makes of a piece of a rank; PeerError where it cannot.
+template <class Read>
+auto read_piece(std::size_t rank, Read const& read) {
+  try {
+    return read();
+  } catch (comm::WireError const& error) {
+    refuse(rank, error.what());
+  }
+}
+
 // Does `share` on every rank and gathers the results; throws the first error of any rank on all of them.
 std::vector<std::string> wait_agree(Engine& engine, std::function<std::string()> const& share) {
   Said mine;
@@ -35,11 +62,11 @@ std::vector<std::string> wait_agree(Engine& engine, std::function<std::string()>
   }
   std::vector<std::string> results;
   std::string first_error;
-  for (auto const& piece : engine.wait_gather_patiently(encode(mine))) {
-    comm::Reader reader(piece);
-    std::string const error(reader.get_text());
-    if (first_error.empty()) first_error = error;
-    results.emplace_back(reader.get_text());
+  auto const pieces = engine.wait_gather_patiently(encode(mine));
+  for (std::size_t rank = 0; rank < pieces.size(); ++rank) {
+    Said const said = read_piece(rank, [&] { return decode_said(pieces[rank]); });
+    if (first_error.empty()) first_error = comm::peer_text(said.error);
+    results.push_back(said.result);
   }
   if (!first_error.empty()) throw Error(first_error);
   return results;
@@ -59,10 +86,14 @@ FileSeal decode_seal(std::string const& bytes) {
   seal.name = reader.get_text();
   seal.bytes = reader.get<std::uint64_t>();
   seal.xxh3 = reader.get<std::uint64_t>();
+  reader.end();
   return seal;
 }
 
 bool is_step_folder(fs::path const& path) { return path.filename().string().starts_with("step-"); }
+
+// The file of a rank's rows.
+std::string rows_name(std::size_t rank, int ranks) { return fmt::format("rows-{}-of-{}.bin", rank, ranks); }
 
 // A new folder for the files of a checkpoint; its name.
 std::string make_step_folder(fs::path const& folder, Clock clock) {
@@ -96,13 +127,17 @@ void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blo
   Manifest manifest{
       .clock = clock, .seed = seed, .folder = {}, .tables = describe_all(engine), .rows = {}, .blobs = {}};
   manifest.folder = wait_agree(engine, [&] { return first ? make_step_folder(folder, clock) : std::string(); })[0];
+  // What others say becomes paths here: it may be a name of ours and nothing else.
+  if (!is_step_folder(manifest.folder) || manifest.folder.find('/') != std::string::npos) {
+    refuse(0, fmt::format("the folder '{}'", comm::peer_text(manifest.folder)));
+  }
   auto const files = folder / manifest.folder;
   bool placed = false;  // the manifest names the new files
   try {
     auto const seals = wait_agree(engine, [&] {
       FileSeal seal;
       engine.wait_run([&](Stream& stream) {
-        auto const name = fmt::format("rows-{}-of-{}.bin", number(engine.rank()), engine.ranks());
+        auto const name = rows_name(number(engine.rank()), engine.ranks());
         seal = write_rows(stream, engine.tables(), files / name);
       });
       for (std::size_t b = 0; first && b < blobs.size(); ++b) {
@@ -113,7 +148,13 @@ void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blo
       sync_folder(files);
       return encode(seal);
     });
-    for (auto const& seal : seals) manifest.rows.push_back(decode_seal(seal));
+    for (std::size_t rank = 0; rank < seals.size(); ++rank) {
+      auto const seal = read_piece(rank, [&] { return decode_seal(seals[rank]); });
+      if (seal.name != rows_name(rank, engine.ranks())) {
+        refuse(rank, fmt::format("the file '{}'", comm::peer_text(seal.name)));
+      }
+      manifest.rows.push_back(seal);
+    }
     wait_agree(engine, [&] {
       if (!first) return std::string();
       sync_folder(folder);  // the files' folder is there before what names it

@@ -94,8 +94,11 @@ void Store::assign(Stream& stream, TableId table, View<Key const> keys, MatrixVi
     std::lock_guard lock(impl_->mutex_);
     announced = impl_->prepared_.contains(clock());
   }
+  engine.allow_assign(true);
   auto const all = wait_gather(announced ? "announced" : "");
-  GPUPS_REQUIRE(std::all_of(all.begin(), all.end(), [](auto const& one) { return one.empty(); }),
+  bool const allowed = std::all_of(all.begin(), all.end(), [](auto const& one) { return one.empty(); });
+  if (!allowed) engine.allow_assign(false);
+  GPUPS_REQUIRE(allowed,
                 "assign was called when a rank had prepared a batch for step {} (its values may already be under way): "
                 "assign before the step's batch is prepared",
                 number(clock()));
@@ -114,6 +117,7 @@ void Store::assign(Stream& stream, TableId table, View<Key const> keys, MatrixVi
   stream.wait();
   engine.wait_rows(request);
   wait_barrier();
+  engine.allow_assign(false);
 }
 
 void Store::scan(Stream& stream, TableId table,

@@ -12,8 +12,6 @@
 namespace gpups {
 namespace {
 
-constexpr std::size_t kPartsMax = 4096;  // of a batch: parts are numbered with 12 bits on the wire
-
 void require_ready(Prepared const& batch, char const* call) {
   GPUPS_REQUIRE(batch.impl()->ready,
                 "{} was called before the rows of step {} had come (there is nothing to read yet): "
@@ -33,8 +31,8 @@ void require_here(Stream const& stream, V const& data, char const* what) {
 
 Prepared Store::prepare(Stream& stream, Clock clock, std::span<TableBatch const> tables, std::size_t samples) {
   auto& engine = impl_->engine();
-  GPUPS_REQUIRE(tables.size() <= kPartsMax, "a batch has {} parts (the most is {}): put tables together", tables.size(),
-                kPartsMax);
+  GPUPS_REQUIRE(tables.size() <= cache::kPartsMax, "a batch has {} parts (the most is {}): put tables together",
+                tables.size(), cache::kPartsMax);
   auto batch = cache::wait_prepare(stream, clock, tables, samples, ranks(), engine.tables().size());
   {
     std::lock_guard lock(impl_->mutex_);
@@ -42,6 +40,9 @@ Prepared Store::prepare(Stream& stream, Clock clock, std::span<TableBatch const>
                   "a batch is prepared for step {} (step {} is next: it would never be read): "
                   "prepare batches in advance",
                   number(clock), number(impl_->clock_));
+    GPUPS_REQUIRE(clock - impl_->clock_ <= cache::kStepsAheadMax / 2,
+                  "a batch is prepared for step {} at step {} (at most {} steps ahead are announced): prepare it later",
+                  number(clock), number(impl_->clock_), cache::kStepsAheadMax / 2);
     GPUPS_REQUIRE(impl_->prepared_.insert(clock).second,
                   "a second batch is prepared for step {} (a step reads one): put "
                   "both in one batch",

@@ -26,9 +26,15 @@ class Payload {
   // a tag for one transfer at a time. bytes may be 0.
   virtual Transfer send(Stream& stream, Rank to, std::uint64_t tag, void const* data, std::size_t bytes) = 0;
 
-  // Takes what `from` sends under `tag` to `data`; the sizes must agree, else progress() throws PeerError. Work queued
-  // on `stream` after done() sees the data.
-  virtual Transfer receive(Stream& stream, Rank from, std::uint64_t tag, void* data, std::size_t bytes) = 0;
+  // Takes what `from` sends under `tag`; the sizes must agree, else progress() throws PeerError. `where` says where the
+  // data goes: progress() calls it, once, when the sender has offered just these bytes, so that a header which claims
+  // too much costs no memory. What it throws, progress() throws. Work queued on `stream` after done() sees the data.
+  using Where = std::function<void*()>;
+  virtual Transfer receive(Stream& stream, Rank from, std::uint64_t tag, std::size_t bytes, Where where) = 0;
+  // The same for memory that is there already.
+  Transfer receive_at(Stream& stream, Rank from, std::uint64_t tag, void* data, std::size_t bytes) {
+    return receive(stream, from, tag, bytes, [data] { return data; });
+  }
 
   // Moves what can be moved now; true if anything was, or is being copied by a GPU, which wakes nobody when it is over.
   // Call it until what is awaited is done.

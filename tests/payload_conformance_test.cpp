@@ -56,7 +56,7 @@ TEST_P(PayloadConformance, AnySizeArrivesWholeBetweenAnyDevices) {
         Array<std::uint8_t> const source = to_device(sending, bytes(size, tag));
         Array<std::uint8_t> const target(to, size);
         Transfer const sent = ends[0]->send(sending, rank(1), tag, source.data(), size);
-        Transfer const received = ends[1]->receive(receiving, rank(0), tag, target.data(), size);
+        Transfer const received = ends[1]->receive_at(receiving, rank(0), tag, target.data(), size);
         await(ends, *ends[1], received);
         await(ends, *ends[0], sent);
         EXPECT_TRUE(to_host<std::uint8_t>(receiving, target) == bytes(size, tag++))
@@ -71,7 +71,7 @@ TEST_P(PayloadConformance, EitherSideMayComeFirst) {
   Stream stream(Device::host(), 1);
   auto const source = bytes(1000, 1);
   std::vector<std::uint8_t> target(1000);
-  Transfer const received = ends[1]->receive(stream, rank(0), 5, target.data(), 1000);
+  Transfer const received = ends[1]->receive_at(stream, rank(0), 5, target.data(), 1000);
   for (int i = 0; i < 10; ++i) ends[1]->progress();
   EXPECT_FALSE(ends[1]->done(received));
   Transfer const sent = ends[0]->send(stream, rank(1), 5, source.data(), 1000);
@@ -95,7 +95,7 @@ TEST_P(PayloadConformance, DoneIsSaidOnce) {
   Ends const ends = make(1);
   Stream stream(Device::host(), 1);
   Transfer const sent = ends[0]->send(stream, rank(0), 0, nullptr, 0);
-  Transfer const received = ends[0]->receive(stream, rank(0), 0, nullptr, 0);
+  Transfer const received = ends[0]->receive_at(stream, rank(0), 0, nullptr, 0);
   EXPECT_NE(sent, received);
   await(ends, *ends[0], received);
   await(ends, *ends[0], sent);
@@ -115,7 +115,7 @@ TEST_P(PayloadConformance, TransfersAreToldApartByPairAndTag) {
     open.emplace_back(ends[from].get(), ends[from]->send(stream, rank(to), tag, sources[i].data(), 100));
     std::size_t const j = targets.size() - 1 - i, from_j = j % kRanks, to_j = j / kRanks % kRanks;
     open.emplace_back(ends[to_j].get(),
-                      ends[to_j]->receive(stream, rank(from_j), j / kRanks / kRanks, targets[j].data(), 100));
+                      ends[to_j]->receive_at(stream, rank(from_j), j / kRanks / kRanks, targets[j].data(), 100));
   }
   for (auto const& [end, transfer] : open) await(ends, *end, transfer);
   EXPECT_EQ(targets, sources);
@@ -128,7 +128,7 @@ TEST_P(PayloadConformance, ATagMayBeUsedAgain) {
     auto const source = bytes(64, i);
     std::vector<std::uint8_t> target(64);
     Transfer const sent = ends[0]->send(stream, rank(1), 9, source.data(), 64);
-    Transfer const received = ends[1]->receive(stream, rank(0), 9, target.data(), 64);
+    Transfer const received = ends[1]->receive_at(stream, rank(0), 9, target.data(), 64);
     await(ends, *ends[0], sent);
     await(ends, *ends[1], received);
     EXPECT_EQ(target, source);
@@ -141,7 +141,7 @@ TEST_P(PayloadConformance, AWrongSizeIsAnErrorOnBothSides) {
   std::vector<std::uint8_t> const source(100);
   std::vector<std::uint8_t> target(200, 1);
   ends[0]->send(stream, rank(1), 0, source.data(), 100);
-  ends[1]->receive(stream, rank(0), 0, target.data(), 64);
+  ends[1]->receive_at(stream, rank(0), 0, target.data(), 64);
   for (std::size_t const i : {1, 0}) {
     try {
       for (;;) ends[i]->progress();
@@ -154,6 +154,56 @@ TEST_P(PayloadConformance, AWrongSizeIsAnErrorOnBothSides) {
   EXPECT_EQ(target, std::vector<std::uint8_t>(200, 1));
 }
 
+TEST_P(PayloadConformance, MemoryIsAskedForWhenDataOfThatSizeIsThere) {
+  Ends const ends = make(2);
+  Stream stream(Device::host(), 1);
+  std::vector<std::uint8_t> target;
+  int asked = 0;
+  Transfer const received = ends[1]->receive(stream, rank(0), 0, 100, [&] {
+    ++asked;
+    target.resize(100);
+    return target.data();
+  });
+  for (int i = 0; i < 10; ++i) ends[1]->progress();
+  EXPECT_EQ(asked, 0);
+  auto const source = bytes(100, 1);
+  Transfer const sent = ends[0]->send(stream, rank(1), 0, source.data(), 100);
+  await(ends, *ends[1], received);
+  await(ends, *ends[0], sent);
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(target, source);
+}
+
+TEST_P(PayloadConformance, AClaimThatTheDataDoesNotBearOutCostsNoMemory) {
+  Ends const ends = make(2);
+  Stream stream(Device::host(), 1);
+  std::vector<std::uint8_t> const source(100);
+  bool asked = false;
+  ends[1]->receive(stream, rank(0), 0, std::size_t{1} << 60, [&]() -> void* {
+    asked = true;
+    return nullptr;
+  });
+  ends[0]->send(stream, rank(1), 0, source.data(), 100);
+  EXPECT_THROW(
+      {
+        for (;;) ends[1]->progress();
+      },
+      PeerError);
+  EXPECT_FALSE(asked);
+}
+
+TEST_P(PayloadConformance, ASecondTransferUnderATagIsAnErrorOfItsSender) {
+  Ends const ends = make(2);
+  Stream stream(Device::host(), 1);
+  std::vector<std::uint8_t> const source(100);
+  for (int i = 0; i < 2; ++i) ends[0]->send(stream, rank(1), 7, source.data(), 100);
+  try {
+    for (;;) ends[1]->progress();
+  } catch (PeerError const& error) {
+    EXPECT_EQ(error.peer(), rank(0));
+  }
+}
+
 TEST_P(PayloadConformance, ProgressIsWokenUp) {
   Ends const ends = make(2);
   Stream stream(Device::host(), 1);
@@ -161,7 +211,7 @@ TEST_P(PayloadConformance, ProgressIsWokenUp) {
   for (std::size_t i : {0, 1}) ends[i]->on_arrival([&woken, i] { woken[i] = true; });
   auto const source = bytes(10, 1);
   std::vector<std::uint8_t> target(10);
-  Transfer const received = ends[1]->receive(stream, rank(0), 0, target.data(), 10);
+  Transfer const received = ends[1]->receive_at(stream, rank(0), 0, target.data(), 10);
   woken[1] = false;
   Transfer const sent = ends[0]->send(stream, rank(1), 0, source.data(), 10);
   while (!woken[1]) ends[0]->progress();
@@ -179,7 +229,7 @@ TEST_P(PayloadConformance, WhatAnEndOffersGoesWithIt) {
   std::vector<std::uint8_t> target(source.size());
   ends[0]->send(stream, rank(1), 0, source.data(), source.size());
   ends[0].reset();
-  Transfer const received = ends[1]->receive(stream, rank(0), 0, target.data(), target.size());
+  Transfer const received = ends[1]->receive_at(stream, rank(0), 0, target.data(), target.size());
   for (int i = 0; i < 100; ++i) ends[1]->progress();
   EXPECT_FALSE(ends[1]->done(received));
 }
@@ -189,7 +239,7 @@ TEST_P(PayloadConformance, WhatAnEndWantsGoesWithIt) {
   Stream stream(Device::host(), 1);
   auto const source = bytes(1 << 20, 1);
   std::vector<std::uint8_t> target(source.size());
-  ends[1]->receive(stream, rank(0), 0, target.data(), target.size());
+  ends[1]->receive_at(stream, rank(0), 0, target.data(), target.size());
   ends[1].reset();
   Transfer const sent = ends[0]->send(stream, rank(1), 0, source.data(), source.size());
   for (int i = 0; i < 100; ++i) ends[0]->progress();
@@ -205,7 +255,7 @@ TEST_P(PayloadConformance, AnEndMayGoFirst) {
     auto source = std::make_unique<std::vector<std::uint8_t>>(bytes(1 << 20, 1));
     auto target = std::make_unique<std::vector<std::uint8_t>>(source->size());
     ends[0]->send(stream, rank(1), 0, source->data(), source->size());
-    ends[1]->receive(stream, rank(0), 0, target->data(), target->size());
+    ends[1]->receive_at(stream, rank(0), 0, target->data(), target->size());
     ends[gone].reset();
     gone == 0 ? source.reset() : target.reset();
     for (int i = 0; i < 100; ++i) ends[1 - gone]->progress();
@@ -219,7 +269,7 @@ TEST_P(PayloadConformance, AnEndWaitsForCopiesFromIt) {
     Stream stream(Device::host(), 1);
     constexpr std::size_t kSize = 1 << 20;
     std::vector<std::uint8_t> target(kSize);
-    Transfer const received = ends[1]->receive(stream, rank(0), 0, target.data(), kSize);
+    Transfer const received = ends[1]->receive_at(stream, rank(0), 0, target.data(), kSize);
     std::atomic<bool> gone = false;
     std::thread receiver([&] {
       while (!gone) ends[1]->progress();
@@ -251,7 +301,7 @@ TEST_P(PayloadConformance, AllAtOnce) {
       for (std::size_t other = 0; other < kRanks; ++other) sources.push_back(bytes(size, 16 * me + other));
       for (std::size_t other = 0; other < kRanks; ++other) {
         open.push_back(end.send(stream, rank(other), step, sources[other].data(), size));
-        open.push_back(end.receive(stream, rank(other), step, targets[other].data(), size));
+        open.push_back(end.receive_at(stream, rank(other), step, targets[other].data(), size));
       }
       while (!open.empty()) {
         if (!end.progress()) std::this_thread::yield();

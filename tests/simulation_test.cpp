@@ -156,8 +156,8 @@ TEST(Simulation, PayloadsTravelToo) {
       auto& payload = *node.impl.payload;
       auto const a = payload.send(stream, other, 1, mine.data(), 4000);
       auto const b = payload.send(stream, other, 2, mine.data(), 4);
-      auto const c = payload.receive(stream, other, 2, second.data(), 4);
-      auto const d = payload.receive(stream, other, 1, first.data(), 4000);
+      auto const c = payload.receive_at(stream, other, 2, second.data(), 4);
+      auto const d = payload.receive_at(stream, other, 1, first.data(), 4000);
       std::set<comm::Transfer> open{a, b, c, d};
       node.wait([&] {
         std::erase_if(open, [&](comm::Transfer transfer) { return payload.done(transfer); });

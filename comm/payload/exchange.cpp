@@ -20,9 +20,14 @@ void Exchange::arrive(std::shared_ptr<Offer> const& offer) {
   {
     std::lock_guard lock(mutex_);
     if (offer->state != State::kOpen) return;
-    [[maybe_unused]] bool const fresh = receiver.arrived.emplace(std::pair(offer->from, offer->tag), offer).second;
-    GPUPS_ASSERT(fresh && "one transfer of a tag at a time");
-    match(receiver, offer->from, offer->tag);
+    if (receiver.arrived.emplace(std::pair(offer->from, offer->tag), offer).second) {
+      match(receiver, offer->from, offer->tag);
+    } else {
+      receiver.error.emplace(
+          offer->from, fmt::format("rank {} sends rank {} two transfers under one tag, {:#x} (they cannot be told "
+                                   "apart): run the same build and configuration on all ranks",
+                                   number(offer->from), number(offer->to), offer->tag));
+    }
   }
   receiver.wake();
 }
@@ -58,7 +63,7 @@ void Exchange::queue(Copy& copy) {
   };
   try {
     want.stream.after(offer.ready);
-    memory::copy(want.stream, want.data, want.stream.device(), offer.data, offer.device, offer.bytes);
+    memory::copy(want.stream, want.where(), want.stream.device(), offer.data, offer.device, offer.bytes);
     set(State::kQueued, want.stream.record());
   } catch (...) {
     set(State::kClosed, {});

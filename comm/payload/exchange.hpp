@@ -43,8 +43,8 @@ struct Offer {
 struct Want {
   Stream stream;
   Transfer number;  // the receiver's
-  void* data;
   std::size_t bytes;
+  Payload::Where where;
 };
 
 // The meeting point. Each method is for the thread of the rank it names.

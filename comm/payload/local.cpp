@@ -28,9 +28,9 @@ class Local final : public Payload {
     return offer->number;
   }
 
-  Transfer receive(Stream& stream, Rank from, std::uint64_t tag, void* data, std::size_t bytes) override {
+  Transfer receive(Stream& stream, Rank from, std::uint64_t tag, std::size_t bytes, Where where) override {
     Transfer const number = next();
-    exchange_->want(rank_, from, tag, {stream, number, data, bytes});
+    exchange_->want(rank_, from, tag, {stream, number, bytes, std::move(where)});
     return number;
   }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <optional>
 #include <set>
@@ -69,11 +70,11 @@ class Ucx final : public Payload {
     return number;
   }
 
-  Transfer receive(Stream& stream, Rank from, std::uint64_t tag, void* data, std::size_t bytes) override {
+  Transfer receive(Stream& stream, Rank from, std::uint64_t tag, std::size_t bytes, Where where) override {
     std::lock_guard lock(link_->mutex());
     Transfer const number{++transfers_};
     Id const id{from, tag};
-    [[maybe_unused]] bool const fresh = wants_.emplace(id, Want{stream, number, data, bytes}).second;
+    [[maybe_unused]] bool const fresh = wants_.emplace(id, Want{stream, number, bytes, std::move(where)}).second;
     GPUPS_ASSERT(fresh && "one transfer of a tag at a time");
     if (auto const found = arrived_.find(id); found != arrived_.end()) {
       Arrived arrival = std::move(found->second);
@@ -87,6 +88,7 @@ class Ucx final : public Payload {
   bool progress() override {
     bool const moved = link_->progress();
     std::lock_guard lock(link_->mutex());
+    if (failure_) std::rethrow_exception(failure_);
     if (error_) throw *error_;
     bool const copying = !waiting_.empty() || !unstaging_.empty();
     for (auto& send : std::exchange(waiting_, {})) {
@@ -124,8 +126,16 @@ class Ucx final : public Payload {
   struct Want {
     Stream stream;
     Transfer number;
-    void* data;
     std::size_t bytes;
+    Where where;
+  };
+  // What is being brought.
+  struct Taken {
+    Stream stream;
+    Transfer number;
+    std::size_t bytes;
+    void* data;
+    Array<std::byte> staged;  // for a GPU
   };
   // What has come before it was wanted: a copy of what is small, else where it is.
   struct Arrived {
@@ -175,7 +185,7 @@ class Ucx final : public Payload {
 
   void take(Id const& id, UcxArrival const& arrival) {
     auto const want = wants_.extract(id);
-    auto const& [stream, number, data, bytes] = want.mapped();
+    auto const& [stream, number, bytes, where] = want.mapped();
     if (arrival.bytes != bytes) {
       std::string const why = sizes_differ(id.first, arrival.bytes, link_->rank(), bytes);
       link_->drop(arrival);
@@ -183,28 +193,37 @@ class Ucx final : public Payload {
       if (!error_) error_.emplace(id.first, why);
       return wake_();
     }
-    bool const host = stream.device().is_host();
-    auto const staged = std::make_shared<Array<std::byte>>(Device::host(), host ? 0 : bytes);
-    void* const to = host ? data : staged->data();
-    auto const there = [this, want = std::make_shared<Want>(want.mapped()), staged] {
-      if (staged->empty()) {
-        done_.insert(want->number);
-      } else {
-        memory::copy(want->stream, want->data, want->stream.device(), staged->data(), Device::host(), want->bytes);
-        unstaging_.push_back({want->number, std::move(*staged), want->stream.record()});
-      }
-      wake_();
-    };
+    Taken taken{stream, number, bytes, nullptr, {}};
+    try {
+      taken.data = where();
+      if (!stream.device().is_host()) taken.staged = Array<std::byte>(Device::host(), bytes);
+    } catch (...) {  // UCX is between this and progress()
+      failure_ = std::current_exception();
+      link_->drop(arrival);
+      return wake_();
+    }
+    void* const to = taken.staged.empty() ? taken.data : taken.staged.data();
+    auto const kept = std::make_shared<Taken>(std::move(taken));
     if (arrival.remote) {
       ++open_;
-      link_->fetch(arrival, to, guarded([this, there] {
+      link_->fetch(arrival, to, guarded([this, kept] {
                      --open_;
-                     there();
+                     end(*kept);
                    }));
     } else {
       if (bytes > 0) std::memcpy(to, arrival.data, bytes);
-      there();
+      end(*kept);
     }
+  }
+
+  void end(Taken& taken) {
+    if (taken.staged.empty()) {
+      done_.insert(taken.number);
+    } else {
+      memory::copy(taken.stream, taken.data, taken.stream.device(), taken.staged.data(), Device::host(), taken.bytes);
+      unstaging_.push_back({taken.number, std::move(taken.staged), taken.stream.record()});
+    }
+    wake_();
   }
 
   void withdraw() {
@@ -227,6 +246,7 @@ class Ucx final : public Payload {
   std::unordered_set<Transfer> done_;
   std::size_t open_ = 0;  // operations of UCX
   std::optional<PeerError> error_;
+  std::exception_ptr failure_;
   Waker wake_;
 };
 

@@ -32,18 +32,29 @@ inline Vector square_root(Vector x) {
   return x;
 }
 
+// Lane l is lane mask[l] of a and b, one after the other.
+inline Vector shuffle(Vector a, Vector b, VectorIndex mask) {
+#ifdef __clang__  // has no such function for a mask that is a variable
+  Vector shuffled;
+  for (int l = 0; l < 16; ++l) shuffled[l] = mask[l] < 16 ? a[mask[l]] : b[mask[l] - 16];
+  return shuffled;
+#else
+  return __builtin_shuffle(a, b, mask);
+#endif
+}
+
 // Of each pair of blocks of D lanes, the first ones (or second ones) of a and of b, side by side.
 template <int D>
 inline Vector first_blocks(Vector a, Vector b) {
   VectorIndex mask;
   for (int l = 0; l < 16; ++l) mask[l] = ((l & D) != 0 ? 16 : 0) | (l & ~D);
-  return __builtin_shuffle(a, b, mask);
+  return shuffle(a, b, mask);
 }
 template <int D>
 inline Vector second_blocks(Vector a, Vector b) {
   VectorIndex mask;
   for (int l = 0; l < 16; ++l) mask[l] = ((l & D) != 0 ? 16 : 0) | l | D;
-  return __builtin_shuffle(a, b, mask);
+  return shuffle(a, b, mask);
 }
 
 // Lane l of the result is the sum of the lanes of v[l], added in pairs of equal distance as HostLanes::sum does.

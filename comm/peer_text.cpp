@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/peer_text.hpp"
+
+#include <algorithm>
+
+namespace gpups::comm {
+
+std::string peer_text(std::string_view text) {
+  bool const cut = text.size() > kPeerTextBytesMax;
+  std::size_t length = std::min(text.size(), kPeerTextBytesMax);
+  // Not in the middle of a character of UTF-8: what follows its first byte begins with the bits 10.
+  while (cut && length > 0 && (static_cast<unsigned char>(text[length]) & 0xC0U) == 0x80U) --length;
+  std::string clean(text.substr(0, length));
+  std::replace_if(
+      clean.begin(), clean.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
+  return cut ? clean + " ..." : clean;
+}
+
+}  // namespace gpups::comm

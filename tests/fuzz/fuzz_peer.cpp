@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// A script drives a store and its only peer: whatever the peer does, each call of the store ends well or throws
+// gpups::Error, and takes no more memory than the peer's bytes justify.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "gpups/error.hpp"
+#include "gpups/store.hpp"
+#include "tests/fuzz/scripted_peer.hpp"
+
+namespace gpups::fuzz {
+namespace {
+
+constexpr std::uint8_t kStoreActions = 16;
+// What an idle store takes, and what each byte of the peer's may cost: a key of 8 bytes gets a row of 32 floats, and
+// its gradient as many numbers of 8 bytes, each in memory that is handed out in coarse sizes.
+constexpr std::size_t kBytesBase = std::size_t{64} << 20, kBytesEach = 256;
+
+class Drama {
+ public:
+  explicit Drama(Script& script)
+      : script_(script), peer_(wires_, script), store_(std::in_place, wires_.group(), StoreOptions{.threads = 1}) {
+    for (std::size_t t = 0; t < std::size(kDims); ++t) {
+      store_->add_table({.name = std::string(1, static_cast<char>('a' + t)), .dim = kDims[t]});
+    }
+    stream_.emplace(store_->make_stream());
+    wires_.on_idle = [this] { return peer_acts_alone(); };
+  }
+
+  void play() {
+    while (!script_.over()) {
+      auto const action = script_.byte() % (ScriptedPeer::kActions + kStoreActions);
+      attempt([&] { action < ScriptedPeer::kActions ? peer_.act(action) : act(action - ScriptedPeer::kActions); });
+    }
+    wires_.on_idle = [] { return false; };
+  }
+  std::size_t bytes_sent() const { return wires_.bytes_sent(); }
+
+ private:
+  // Errors are as good an end of a call as success.
+  template <class Call>
+  static bool attempt(Call const& call) {
+    try {
+      call();
+      return true;
+    } catch (Error const&) {
+      return false;
+    }
+  }
+
+  // While the store waits, the peer goes on; the wait is over when it is the store's turn in the script.
+  bool peer_acts_alone() {
+    bool did = false;
+    attempt([&] { did = peer_.dutiful() && peer_.do_duty(); });
+    if (did) return true;
+    if (script_.over() || script_.peek() % (ScriptedPeer::kActions + kStoreActions) >= ScriptedPeer::kActions) {
+      return false;
+    }
+    attempt([&] { peer_.act(script_.byte() % (ScriptedPeer::kActions + kStoreActions)); });
+    return true;
+  }
+
+  Array<Key> keys() {
+    std::vector<Key> keys(script_.byte() % 8);
+    for (auto& key : keys) key = Key{script_.byte()};
+    return to_device(*stream_, keys);
+  }
+  TableId table() { return TableId{static_cast<std::uint32_t>(script_.byte() % std::size(kDims))}; }
+  Matrix<float> matrix(std::size_t rows, TableId table) {
+    Matrix<float> values(Device::host(), rows, kDims[number(table)]);
+    memory::fill_bytes(*stream_, values.view().data(), script_.rarely(8) ? 0xFF : 0, values.view().flat().bytes());
+    return values;
+  }
+
+  void prepare() {
+    auto const clock = store_->clock() + script_.byte() % 4;
+    auto const first = keys(), second = keys();
+    TableBatch const parts[] = {{table(), View<Key const>(first)}, {table(), View<Key const>(second)}};
+    auto const count = std::size_t{1} + script_.byte() % 2;
+    batches_[clock] = store_->prepare(*stream_, clock, std::span(parts, count), 4);
+  }
+  void pull_and_push() {
+    auto& batch = batches_.at(store_->clock());
+    std::vector<Matrix<float>> rows, sources;
+    std::vector<MatrixView<float>> views;
+    std::vector<TableGradients> gradients;
+    for (std::size_t p = 0; p < batch.parts(); ++p) {
+      views.push_back(rows.emplace_back(matrix(batch.rows(p), batch.table(p))));
+      sources.push_back(matrix(batch.entries(p), batch.table(p)));
+      gradients.push_back({.sources = sources.back()});
+    }
+    attempt([&] { store_->pull(*stream_, batch, views); });
+    stream_->wait();
+    store_->push(*stream_, batch, gradients);
+    stream_->wait();
+  }
+  bool has_batch() const { return batches_.contains(store_->clock()); }
+  void end_step() {
+    store_->advance_clock(script_.byte());
+    std::erase_if(batches_, [&](auto const& entry) { return entry.first < store_->clock(); });
+  }
+
+  void act(std::uint8_t action) {
+    switch (action) {
+      case 0:
+      case 1:
+      case 2:
+        return prepare();
+      case 3:
+        if (has_batch()) store_->wait_ready(batches_[store_->clock()]);
+        return;
+      case 4:
+        if (has_batch()) pull_and_push();
+        return;
+      case 5:
+        return end_step();
+      case 6:
+      case 7:
+      case 8:  // a whole step
+        if (has_batch()) {
+          store_->wait_ready(batches_[store_->clock()]);
+          pull_and_push();
+        }
+        return end_step();
+      case 9:
+        return store_->wait_flush();
+      case 10: {
+        auto const asked = keys();
+        auto const of = table();
+        auto const values = matrix(asked.size(), of);
+        return store_->lookup(*stream_, of, asked, values, {});
+      }
+      case 11: {
+        auto const set = keys();
+        auto const of = table();
+        return store_->assign(*stream_, of, set, matrix(set.size(), of));
+      }
+      case 12:
+        store_->wait_gather(script_.text(16));
+        return;
+      case 13:
+        store_->size(table());
+        return;
+      case 14:
+        store_->table_hash();
+        return;
+      default:
+        return store_->scan(*stream_, table(), [](auto, auto) {});
+    }
+  }
+
+  Script& script_;
+  test::RawPeer wires_;
+  ScriptedPeer peer_;
+  std::optional<Store> store_;
+  std::optional<Stream> stream_;
+  std::map<Clock, Prepared> batches_;
+};
+
+}  // namespace
+}  // namespace gpups::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  using namespace gpups;
+  fuzz::Script script(data, size);
+  std::size_t sent = 0;
+  {
+    fuzz::Drama drama(script);
+    drama.play();
+    sent = drama.bytes_sent();
+  }
+  // The peak is of all runs so far: only a run that raises it can be at fault.
+  static std::size_t known = 0;
+  std::size_t const peak = memory::usage(Device::host()).bytes_peak;
+  if (peak > known && peak > fuzz::kBytesBase + sent * fuzz::kBytesEach) {
+    std::fprintf(stderr, "%zu bytes were taken for %zu that the peer sent\n", peak, sent);
+    std::abort();
+  }
+  known = peak;
+  return 0;
+}

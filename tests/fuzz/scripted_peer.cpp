@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fuzz/scripted_peer.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "gpups/array.hpp"
+
+namespace gpups::fuzz {
+namespace {
+
+using cache::Intent;
+using cache::Message;
+using cache::MessageKind;
+using cache::Section;
+using cache::tag;
+
+constexpr std::uint64_t kMyRank = 1;
+constexpr std::size_t kBytesMax = 1 << 16;  // of one transfer
+constexpr std::size_t kKeyBytes = 0;        // an element that is a key, not a row
+
+std::uint64_t word(Clock clock) { return static_cast<std::uint64_t>(number(clock)); }
+
+// Bytes of `rows` rows of elements of this size, or of keys.
+std::size_t bytes_of(TableId table, std::size_t rows, std::size_t element) {
+  if (element == kKeyBytes) return rows * sizeof(Key);
+  return rows * row_stride(kDims[number(table) % std::size(kDims)]) * element;
+}
+
+}  // namespace
+
+// -- what rank 0 says --
+
+void ScriptedPeer::listen() {
+  wires_.progress();
+  while (auto const message = wires_.receive()) note(*message);
+  wires_.progress();
+}
+
+void ScriptedPeer::take_parts(Intent const& intent, Section section, std::int64_t clock, std::size_t element) {
+  for (std::size_t p = 0; p < intent.parts.size(); ++p) {
+    auto const& [table, keys] = intent.parts[p];
+    if (keys > 0 && keys < kBytesMax) {
+      wires_.take_data(tag(section, static_cast<std::uint64_t>(clock), p), bytes_of(table, keys, element));
+    }
+  }
+}
+
+void ScriptedPeer::note_intent(Intent const& intent, Section keys) {
+  asked_[number(intent.clock)] = intent;
+  take_parts(intent, keys, number(intent.clock), kKeyBytes);
+}
+
+void ScriptedPeer::note(Message const& m) {
+  auto const clock = number(m.clock);
+  switch (m.kind) {
+    case MessageKind::kIn:
+      heard_in_ = clock;
+      if (m.parts > 0) take_parts(asked_[clock], Section::kGradients, clock, sizeof(std::int64_t));
+      for (auto const& intent : m.intents) note_intent(intent, Section::kKeys);
+      return;
+    case MessageKind::kOut:
+      heard_out_ = clock;
+      if (m.parts > 0) take_parts(mine_[clock + 1], Section::kValues, clock + 1, sizeof(float));
+      return;
+    case MessageKind::kUrgent:
+      for (auto const& intent : m.intents) note_intent(intent, Section::kUrgentKeys);
+      urgent_[clock] = true;
+      return unanswered_.push_back(m);
+    case MessageKind::kUrgentAnswer:
+      return take_parts(mine_[clock], Section::kUrgentValues, clock, sizeof(float));
+    case MessageKind::kGather:
+      ++gathers_heard_;
+      return;
+    case MessageKind::kLookup:
+    case MessageKind::kAssign:
+      wires_.take_data(tag(Section::kRequestKeys, m.id, 0), m.keys * sizeof(Key));
+      if (m.kind == MessageKind::kAssign) {
+        wires_.take_data(tag(Section::kRequestValues, m.id, 0), bytes_of(m.table, m.keys, sizeof(float)));
+      }
+      return unanswered_.push_back(m);
+    case MessageKind::kLookupAnswer: {
+      auto const& asked = requests_[m.id];
+      if (asked.keys == 0 || asked.keys >= kBytesMax) return;
+      wires_.take_data(tag(Section::kRequestValues, m.id, kMyRank), bytes_of(asked.table, asked.keys, sizeof(float)));
+      return wires_.take_data(tag(Section::kRequestFound, m.id, kMyRank), asked.keys);
+    }
+    case MessageKind::kAssignAnswer:
+      return;
+  }
+}
+
+// -- what it sends --
+
+void ScriptedPeer::spoil(Message& message) {
+  if (exact_ || !script_.rarely(40)) return;
+  auto const value = script_.number();
+  switch (script_.byte() % 12) {
+    case 0:
+      message.kind = static_cast<MessageKind>(value % 9);
+      break;
+    case 1:
+      message.clock = Clock{static_cast<std::int64_t>(value)};
+      break;
+    case 2:
+      message.id = value;
+      break;
+    case 3:
+      message.samples = value;
+      break;
+    case 4:
+      message.signal = static_cast<std::uint32_t>(value);
+      break;
+    case 5:
+      message.error = script_.text(40);
+      break;
+    case 6:
+      message.parts = value;
+      break;
+    case 7:
+      message.table = TableId{static_cast<std::uint32_t>(value)};
+      break;
+    case 8:
+      message.keys = value;
+      break;
+    case 9:
+      message.bytes = script_.text(40);
+      break;
+    case 10:
+      message.intents.push_back(make_intent(static_cast<std::int64_t>(value)));
+      break;
+    default:
+      if (!message.intents.empty()) message.intents.back().clock = Clock{static_cast<std::int64_t>(value)};
+      break;
+  }
+}
+
+void ScriptedPeer::send(Message message) {
+  spoil(message);
+  wires_.send(message);
+  last_ = std::move(message);
+}
+
+void ScriptedPeer::send_data(std::uint64_t tag, std::size_t bytes) {
+  if (exact_) return wires_.send_data(tag, std::min(bytes, kBytesMax));
+  if (script_.rarely(10)) return;
+  if (script_.rarely(10)) bytes = script_.number();
+  if (script_.rarely(10)) tag = script_.number() << 48 | script_.number();
+  wires_.send_data(tag, std::min(bytes, kBytesMax), script_.rarely(64) ? script_.byte() : std::uint8_t{0});
+}
+
+void ScriptedPeer::send_parts(Intent const& intent, Section section, std::int64_t clock, std::size_t element) {
+  for (std::size_t p = 0; p < intent.parts.size(); ++p) {
+    auto const& [table, keys] = intent.parts[p];
+    if (keys > 0) send_data(tag(section, static_cast<std::uint64_t>(clock), p), bytes_of(table, keys, element));
+  }
+}
+
+void ScriptedPeer::send_keys(Section section, std::uint64_t number, std::uint64_t part, std::size_t count) {
+  if (count == 0) return;
+  if (!exact_ && script_.rarely(20)) return send_data(tag(section, number, part), count * sizeof(Key));
+  std::vector<std::uint64_t> keys(std::min(count, kBytesMax / sizeof(Key)));
+  std::iota(keys.begin(), keys.end(), script_.byte());
+  wires_.send_words(tag(section, number, part), keys);
+}
+
+Intent ScriptedPeer::make_intent(std::int64_t clock) {
+  Intent intent{.clock = Clock{clock}, .parts = {}};
+  for (int parts = script_.byte() % 4; parts > 0; --parts) {
+    auto const table = script_.rarely(4) ? script_.number() : script_.byte() % std::size(kDims);
+    auto const keys = script_.rarely(8) ? script_.number() : script_.byte() % 8;
+    intent.parts.push_back({TableId{static_cast<std::uint32_t>(table)}, keys});
+  }
+  return intent;
+}
+
+Message ScriptedPeer::any_message() {
+  Message message{.kind = static_cast<MessageKind>(script_.byte() % 9)};
+  for (int changes = script_.byte() % 8; changes > 0; --changes) spoil(message);
+  return message;
+}
+
+void ScriptedPeer::send_in(bool with_intents) {
+  Message message{.kind = MessageKind::kIn, .clock = Clock{clock_}, .samples = 1};
+  auto const mine = mine_.find(clock_);
+  if (mine != mine_.end()) message.parts = mine->second.parts.size();
+  for (int i = with_intents ? script_.byte() % 4 : 0; i > 0; --i) {
+    auto const clock = clock_ + 1 + script_.byte() % 4;
+    if (mine_.contains(clock)) continue;
+    message.intents.push_back(mine_[clock] = make_intent(clock));
+  }
+  send(message);
+  sent_in_ = true;
+  if (mine != mine_.end()) send_parts(mine->second, Section::kGradients, clock_, sizeof(std::int64_t));
+  for (auto const& intent : message.intents) {
+    for (std::size_t p = 0; p < intent.parts.size(); ++p) {
+      send_keys(Section::kKeys, word(intent.clock), p, intent.parts[p].keys);
+    }
+  }
+}
+
+void ScriptedPeer::send_out() {
+  Clock const next{clock_ + 1};
+  auto const asked = asked_.find(clock_ + 1);
+  bool const values = asked != asked_.end() && !urgent_[clock_ + 1];
+  send({.kind = MessageKind::kOut, .clock = Clock{clock_}, .parts = values ? asked->second.parts.size() : 0});
+  if (values) send_parts(asked->second, Section::kValues, number(next), sizeof(float));
+  ++clock_;
+  sent_in_ = false;
+}
+
+void ScriptedPeer::read_urgently() {
+  auto const clock = clock_ + script_.byte() % 2;
+  auto const intent = make_intent(clock);
+  mine_[clock] = intent;
+  send({.kind = MessageKind::kUrgent, .clock = Clock{clock}, .intents = {intent}});
+  for (std::size_t p = 0; p < intent.parts.size(); ++p) {
+    send_keys(Section::kUrgentKeys, word(intent.clock), p, intent.parts[p].keys);
+  }
+}
+
+void ScriptedPeer::answer() {
+  if (unanswered_.empty()) return;
+  auto const asked = unanswered_.front();
+  unanswered_.pop_front();
+  if (asked.kind == MessageKind::kUrgent) {
+    send({.kind = MessageKind::kUrgentAnswer, .clock = asked.clock});
+    send_parts(asked.intents[0], Section::kUrgentValues, number(asked.clock), sizeof(float));
+  } else if (asked.kind == MessageKind::kLookup) {
+    send({.kind = MessageKind::kLookupAnswer, .id = asked.id});
+    send_data(tag(Section::kRequestValues, asked.id, 0), bytes_of(asked.table, asked.keys, sizeof(float)));
+    send_data(tag(Section::kRequestFound, asked.id, 0), asked.keys);
+  } else {
+    send({.kind = MessageKind::kAssignAnswer, .id = asked.id});
+  }
+}
+
+void ScriptedPeer::request() {
+  bool const assign = script_.byte() % 2 == 1;
+  Message message{.kind = assign ? MessageKind::kAssign : MessageKind::kLookup, .id = next_request_++};
+  message.table = TableId{static_cast<std::uint32_t>(script_.byte() % std::size(kDims))};
+  message.keys = script_.rarely(8) ? script_.number() : script_.byte() % 8;
+  requests_[message.id] = message;
+  send(message);
+  send_keys(Section::kRequestKeys, message.id, kMyRank, message.keys);
+  if (assign) {
+    send_data(tag(Section::kRequestValues, message.id, kMyRank), bytes_of(message.table, message.keys, sizeof(float)));
+  }
+}
+
+void ScriptedPeer::gather() {
+  send({.kind = MessageKind::kGather, .id = gathers_++, .bytes = script_.byte() % 2 == 1 ? std::string(8, '\1') : ""});
+}
+
+bool ScriptedPeer::do_duty() {
+  listen();
+  exact_ = true;
+  bool did = true;
+  if (!unanswered_.empty()) {
+    answer();
+  } else if (gathers_ < gathers_heard_) {
+    gather();
+  } else if (heard_in_ >= clock_ && !sent_in_) {
+    send_in(true);
+  } else if (heard_in_ >= clock_ && heard_out_ >= clock_ - 1 && sent_in_) {
+    send_out();
+  } else {
+    did = false;
+  }
+  exact_ = false;
+  return did;
+}
+
+void ScriptedPeer::act(std::uint8_t action) {
+  exact_ = false;  // an error may have ended its duty
+  switch (action % kActions) {
+    case 0:
+      do_duty();
+      return;
+    case 1:
+      dutiful_ = !dutiful_;
+      return;
+    case 2:
+      return send_in(true);
+    case 3:
+      return send_out();
+    case 4:
+      return read_urgently();
+    case 5:
+      return answer();
+    case 6:
+      return request();
+    case 7:
+      return gather();
+    case 8:
+      return listen();
+    case 9:
+      return send(last_);
+    case 10:
+      return send(any_message());
+    case 11:
+      return wires_.send_bytes(script_.text(255));
+    case 12:
+      return send_data(script_.number() << 48 | script_.number(), script_.number());
+    case 13:
+      return wires_.take_data(script_.number() << 48 | script_.number(), script_.number() % kBytesMax);
+    case 14:
+      return wires_.leave(script_.text(40));
+    default:
+      return send_keys(static_cast<Section>(script_.byte() % 8), script_.number(), script_.byte() % 4,
+                       script_.byte() % 8);
+  }
+}
+
+}  // namespace gpups::fuzz

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank whose actions a script chooses: it can take part in the protocol as it should, which leads deep into it, and
+// stray from it in every field and size.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+
+#include "tests/fuzz/script.hpp"
+#include "tests/raw_peer.hpp"
+
+namespace gpups::fuzz {
+
+inline constexpr std::size_t kDims[] = {2, 20};  // of the tables
+
+class ScriptedPeer {
+ public:
+  ScriptedPeer(test::RawPeer& wires, Script& script) : wires_(wires), script_(script) {}
+
+  static constexpr std::uint8_t kActions = 16;
+  void act(std::uint8_t action);
+  // Does what rank 0 waits for, as it should be done; false if there is nothing to do.
+  bool do_duty();
+  bool dutiful() const { return dutiful_; }
+
+ private:
+  void listen();
+  void note(cache::Message const& message);
+  void note_intent(cache::Intent const& intent, cache::Section keys);
+  void take_parts(cache::Intent const& intent, cache::Section section, std::int64_t clock, std::size_t element);
+
+  void send(cache::Message message);
+  void send_data(std::uint64_t tag, std::size_t bytes);
+  void send_parts(cache::Intent const& intent, cache::Section section, std::int64_t clock, std::size_t element);
+  void send_keys(cache::Section section, std::uint64_t number, std::uint64_t part, std::size_t count);
+  void spoil(cache::Message& message);
+  cache::Message any_message();
+  cache::Intent make_intent(std::int64_t clock);
+
+  void send_in(bool with_intents);
+  void send_out();
+  void read_urgently();
+  void answer();
+  void request();
+  void gather();
+
+  test::RawPeer& wires_;
+  Script& script_;
+  bool dutiful_ = false;  // does its duty whenever rank 0 waits
+  bool exact_ = false;    // spoils nothing
+  std::int64_t clock_ = 0, heard_in_ = -1, heard_out_ = -1;
+  bool sent_in_ = false;
+  std::map<std::int64_t, cache::Intent> asked_, mine_;  // by clock: what rank 0 reads here, what this one reads there
+  std::map<std::int64_t, bool> urgent_;
+  std::deque<cache::Message> unanswered_;
+  std::map<std::uint64_t, cache::Message> requests_;
+  std::uint64_t gathers_ = 0, gathers_heard_ = 0, next_request_ = 0;
+  cache::Message last_;
+};
+
+}  // namespace gpups::fuzz

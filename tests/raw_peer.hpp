@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A group of two in one thread: rank 0 is for a store, rank 1 is bare wires, over which a test sends what it likes.
+//
+// Nothing ever waits: where rank 0 would, `on_idle` lets rank 1 act, and if that does nothing, the wait is over and
+// rank 0 throws PeerError as it does when a peer has been silent for too long.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cache/message.hpp"
+#include "comm/group_impl.hpp"
+#include "gpups/stream.hpp"
+
+namespace gpups::test {
+
+class RawPeer {
+ public:
+  RawPeer();
+  ~RawPeer();
+
+  // For the store. It goes before the peer does.
+  Group group() { return std::exchange(group_, Group(nullptr)); }
+
+  void send(cache::Message const& message) { send_bytes(cache::encode(message)); }
+  void send_bytes(std::string const& body);
+  void send_words(std::uint64_t tag, std::vector<std::uint64_t> const& words) { offer(tag, words, words.size() * 8); }
+  void send_data(std::uint64_t tag, std::size_t bytes, unsigned char fill = 0);
+  // Takes what rank 0 sends under a tag, to nowhere; nothing new where it is wanted already.
+  void take_data(std::uint64_t tag, std::size_t bytes);
+  std::optional<cache::Message> receive();
+  bool progress() { return payload_->progress(); }
+  void leave(std::string const& error) { transport_->leave(error); }
+
+  std::function<bool()> on_idle = [] { return false; };
+  std::size_t bytes_sent() const { return bytes_sent_; }
+
+ private:
+  void offer(std::uint64_t tag, std::vector<std::uint64_t> words, std::size_t bytes);
+
+  Group group_{nullptr};
+  Stream stream_;
+  std::deque<std::vector<std::uint64_t>> data_;  // what is under way
+  std::unique_ptr<comm::Transport> transport_;
+  std::unique_ptr<comm::Payload> payload_;
+  std::set<std::uint64_t> wanted_;
+  std::size_t bytes_sent_ = 0;
+};
+
+}  // namespace gpups::test
