@@ -259,9 +259,12 @@ std::vector<std::string> Engine::gather(std::string const& mine, double timeout_
   return std::move(request->all);
 }
 
-void Engine::wait_rows(std::shared_ptr<RowRequest> const& request) {
+void Engine::begin_rows(std::shared_ptr<RowRequest> const& request) {
   post([this, request] { requests_.begin(request); });
-  wait([request] { return request->done.load(); });
+}
+
+void Engine::wait_rows(RowRequest const& request) {
+  wait([&request] { return request.done.load(); });
 }
 
 }  // namespace gpups::cache

@@ -51,7 +51,8 @@ class Engine {
   std::vector<std::string> wait_gather(std::string const& mine) { return gather(mine, peer_timeout_s_); }
   // The same after work that may take the ranks very different times, such as writing files.
   std::vector<std::string> wait_gather_patiently(std::string const& mine);
-  void wait_rows(std::shared_ptr<RowRequest> const& request);
+  void begin_rows(std::shared_ptr<RowRequest> const& request);
+  void wait_rows(RowRequest const& request);
   // From before this rank enters a collective that sets rows until it is over.
   void allow_assign(bool allowed) {
     post([this, allowed] { requests_.allow_assign(allowed); });

@@ -6,12 +6,14 @@
 #include <algorithm>
 
 #include "gpups/error.hpp"
+#include "gpups/store.hpp"
 
 namespace gpups::cache {
 namespace {
 
-// Requests of one rank that are served at a time. A rank waits for each before it makes the next.
-constexpr std::size_t kServedMax = 16;
+// Requests of one rank that are served at a time: look-ups, and one that sets rows. What has been answered may still be
+// on its way when the next one comes.
+constexpr std::size_t kServedMax = 4 * Store::kLookupsMax;
 
 // Both ranks of a pair number their requests; the asking rank's bit keeps the tags of the two apart.
 std::uint64_t part_of(Rank asking) { return number(asking) & 0xFFF; }

@@ -65,8 +65,20 @@ std::shared_ptr<cache::RowRequest> make_request(Stream& stream, TableId table, V
 
 }  // namespace
 
+struct Lookup::Impl {
+  std::shared_ptr<cache::RowRequest> request;
+  Array<std::uint32_t> positions;
+  MatrixView<float> out;
+  View<std::uint8_t> found;
+};
+
 void Store::lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out,
                    View<std::uint8_t> found) {
+  wait_lookup(stream, begin_lookup(stream, table, keys, out, found));
+}
+
+Lookup Store::begin_lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out,
+                           View<std::uint8_t> found) {
   auto& engine = impl_->engine();
   wait_flush();
   auto const dim = impl_->shard(table).dim();
@@ -75,14 +87,32 @@ void Store::lookup(Stream& stream, TableId table, View<Key const> keys, MatrixVi
       "lookup was given room for ({}, {}) values and {} marks for {} keys of dim {}: give as much as there are "
       "keys",
       out.rows(), out.columns(), found.size(), keys.size(), dim);
-  Array<std::uint32_t> positions;
-  auto const request = make_request(stream, table, keys, ranks(), dim, positions);
-  request->kind = cache::RowRequest::Kind::kLookup;
-  request->found = Array<std::uint8_t>(stream.device(), request->values.rows());
-  engine.wait_rows(request);
-  kernels::take_rows(
-      stream,
-      {.from = request->values, .positions = positions, .to = out, .flags_from = request->found, .flags_to = found});
+  GPUPS_REQUIRE(impl_->lookups_ < kLookupsMax,
+                "{} look-ups are under way (each takes memory on all ranks): wait for one before the next is begun",
+                kLookupsMax);
+  auto lookup = std::make_shared<Lookup::Impl>();
+  lookup->request = make_request(stream, table, keys, ranks(), dim, lookup->positions);
+  lookup->request->kind = cache::RowRequest::Kind::kLookup;
+  lookup->request->found = Array<std::uint8_t>(stream.device(), lookup->request->values.rows());
+  lookup->out = out;
+  lookup->found = found;
+  engine.begin_rows(lookup->request);
+  ++impl_->lookups_;
+  return Lookup(std::move(lookup));
+}
+
+void Store::wait_lookup(Stream& stream, Lookup const& lookup) {
+  auto const impl = lookup.impl();
+  GPUPS_REQUIRE(impl != nullptr && impl->request != nullptr,
+                "wait_lookup was given a look-up that is over (its rows have been written): begin another");
+  impl_->engine().wait_rows(*impl->request);
+  --impl_->lookups_;
+  auto const request = std::move(impl->request);
+  kernels::take_rows(stream, {.from = request->values,
+                              .positions = impl->positions,
+                              .to = impl->out,
+                              .flags_from = request->found,
+                              .flags_to = impl->found});
   stream.wait();
 }
 
@@ -115,7 +145,8 @@ void Store::assign(Stream& stream, TableId table, View<Key const> keys, MatrixVi
   request->kind = cache::RowRequest::Kind::kAssign;
   kernels::put_rows(stream, {.from = values, .positions = positions, .to = request->values});
   stream.wait();
-  engine.wait_rows(request);
+  engine.begin_rows(request);
+  engine.wait_rows(*request);
   wait_barrier();
   engine.allow_assign(false);
 }

@@ -77,6 +77,19 @@ class Prepared {
   std::shared_ptr<Impl> impl_;
 };
 
+// Rows that have been asked for. A copy is the same look-up.
+class Lookup {
+ public:
+  Lookup() = default;
+
+  struct Impl;
+  explicit Lookup(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<Impl> const& impl() const { return impl_; }
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
 // One table's gradients as a sparse matrix: the gradient of a key is the sum, over its entries e, of coefficients[e] *
 // sources.row(numbers[e]). So a row that many entries use with different weights is given once: the other factor in a
 // factorization, the query of negative samples, a bag's gradient.
@@ -162,6 +175,13 @@ class Store {
   // row gives its initial value and found[i] = 0. out is (keys, dim); arrays on the store's device. `found` may be
   // empty. Waits. Not collective, but every other rank must keep its store until all are done: end with wait_barrier().
   void lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out, View<std::uint8_t> found);
+  // The same in two calls: what other ranks own is under way in between, for up to kLookupsMax look-ups at a time. `out`
+  // and `found` stay until the second call has written them; `keys` may go. Look-ups end before the next
+  // advance_clock().
+  Lookup begin_lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out,
+                      View<std::uint8_t> found);
+  void wait_lookup(Stream& stream, Lookup const& lookup);
+  static constexpr std::size_t kLookupsMax = 64;
 
   // Sets values, wherever the rows are or will be; new rows get initial optimizer state. Keys must be distinct.
   // Collective; a rank may bring no keys. values is (keys, dim).
