@@ -17,7 +17,7 @@ class Ranks {
   Ranks() : launched_(Group::launched()) {}
 
   bool first() const { return number(launched_.rank) == 0; }
-  bool processes() const { return launched_.ranks > 1; }
+  bool processes() const { return launched_.ranks != 1; }
 
   // What comes before the group. Where there are other processes, what it throws is thrown by run() instead, when they
   // can be told.

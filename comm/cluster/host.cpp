@@ -18,7 +18,7 @@ namespace gpups::comm {
 namespace {
 
 constexpr double kAliveEvery_s = 0.5;  // to those who wait
-constexpr double kLinger_s = 1;        // after a refusal, for those who come late
+constexpr double kLinger_s = 2;        // after a refusal, for those who come late
 
 class Host {
  public:
@@ -32,6 +32,10 @@ class Host {
   Joined run() {
     while (came_ + 1 < mine_.size || !refusal_.empty()) {
       wait_for_something();
+      // Who was stopped itself for long has not listened.
+      if (now() > after(std::exchange(turned_at_, now()), 4 * kAliveEvery_s)) {
+        for (Guest& guest : guests_) guest.heard_at = now();
+      }
       for (Guest& guest : callers_.progress()) admit(std::move(guest));
       for (Guest& guest : guests_) listen_to(guest);
       say_alive();
@@ -155,6 +159,7 @@ class Host {
     links.emplace_back(Socket(), Side::kRankZero);  // of rank 0 to itself
     for (std::size_t rank = 1; rank < places_.size(); ++rank) {
       places_[rank]->link.put(FrameKind::kStart, body);
+      (void)places_[rank]->link.exchange();
       links.push_back(std::move(places_[rank]->link));
     }
     return {.rank = mine_.rank,
@@ -172,7 +177,7 @@ class Host {
   Callers callers_;
   std::list<Guest> guests_;  // all who have proved, also those who have no place
   std::size_t came_ = 0;
-  Time said_alive_at_ = now();
+  Time said_alive_at_ = now(), turned_at_ = now();
   std::string refusal_;
   Time refused_until_{};
 };

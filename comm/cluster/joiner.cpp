@@ -112,8 +112,10 @@ class Joiner {
 
   Joined wait_start(Link link) {
     link.set_body_bytes_max(kStartBytesMax);
-    Time heard_at = now(), said_alive_at = now();
+    Time heard_at = now(), said_alive_at = now(), turned_at = now();
     for (;;) {
+      // Who was stopped itself for long has not listened.
+      if (now() > after(std::exchange(turned_at, now()), 4 * kAliveEvery_s)) heard_at = now();
       if (first_) {
         heard_at = now();
         if (first_->kind == FrameKind::kRefused) throw Error(first_->body);

@@ -5,8 +5,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
-#include <string_view>
 #include <utility>
 
 #include "kernels/check.hpp"
@@ -39,9 +37,10 @@ std::optional<int> port_of(char const* name) { return number_of(name, 1, 65535, 
 
 std::string token_in(std::string const& file) {
   std::ifstream in(file, std::ios::binary);
-  std::string token{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  std::string token;
+  std::getline(in, token, '\0');
   GPUPS_REQUIRE(
-      in.good() || (in.eof() && in.is_open()),
+      in.is_open() && !in.bad(),
       "GPUPS_TOKEN_FILE names {}, which cannot be read (it should hold the token of the job): correct the name "
       "or its permissions",
       file);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <iterator>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -98,11 +99,11 @@ class Star final : public Watch {
 
   void run() {
     bool stopping = false;
-    for (Time woke_at = now(); !stopping;) {
+    while (!stopping) {
       wait_for_something();
-      Time const before = std::exchange(woke_at, now());
+      Time const before = std::exchange(woke_at_, now());
       // Who was stopped itself has heard nothing of others, who may have spoken all the time or been stopped with it.
-      if (woke_at > after(before, 3 * beat_s_)) forgive(woke_at);
+      if (woke_at_ > after(before, 3 * beat_s_)) forgive();
       for (Peer& peer : peers_) hear(peer);
       stopping = say_own();
       for (Peer& peer : peers_) judge(peer);
@@ -127,8 +128,10 @@ class Star final : public Watch {
     (void)!read(wake_.fd(), &count, sizeof count);
   }
 
-  void forgive(Time woke_at) {
-    Time const at_least = after(woke_at, beat_s_) - std::chrono::duration_cast<Time::duration>(Seconds(timeout_s_));
+  // One beat for the others to wake up and speak, one for it to arrive.
+  void forgive() {
+    Time const at_least =
+        after(woke_at_, 2 * beat_s_) - std::chrono::duration_cast<Time::duration>(Seconds(timeout_s_));
     for (Peer& peer : peers_) {
       peer.heard_at = std::max(peer.heard_at, at_least);
       peer.moved_at = std::max(peer.moved_at, at_least);
@@ -213,8 +216,10 @@ class Star final : public Watch {
     }
   }
 
+  // Measured when this turn began, since all that had come by then has been read; this thread may have been stopped
+  // since.
   bool is_silent(Peer const& peer, double for_s) const {
-    return now() > after(std::min(peer.heard_at, peer.moved_at), for_s);
+    return woke_at_ > after(std::min(peer.heard_at, peer.moved_at), for_s);
   }
 
   void judge(Peer& peer) {
@@ -286,7 +291,8 @@ class Star final : public Watch {
   double const timeout_s_, beat_s_;
   std::vector<Peer> peers_;  // rank 0: all others; others: rank 0
   Ledger ledger_;
-  Time beat_at_ = now();
+  Time woke_at_ = now();
+  Time beat_at_{};                  // long ago, so that the others hear at once
   bool suspects_own_link_ = false;  // nobody was heard for long
 
   Socket wake_;  // an event descriptor

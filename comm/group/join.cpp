@@ -62,9 +62,10 @@ Group join_launched(comm::Launch const& launch, JoinOptions const& options) {
                                  .announcement = options.announcement,
                                  .timeout_s = options.join_timeout_s,
                                  .watch = {.peer_timeout_s = options.peer_timeout_s}});
+  Rank const me = joined.rank;
   auto const members = joined.members;
-  auto impl = comm::group_of_processes(launch.rank, std::move(link), std::move(joined));
-  take_place(*impl, members, launch.rank);
+  auto impl = comm::group_of_processes(me, std::move(link), std::move(joined));
+  take_place(*impl, members, me);
   return Group(std::move(impl));
 }
 

@@ -23,7 +23,7 @@ struct Processes final : Group::Impl {
     payload.reset();
     if (ended_well()) {
       constexpr double kBetweenLooks_s = 0.001;
-      while (!watch->wait_all_gone(kBetweenLooks_s)) link->progress();
+      while (!watch->wait_all_gone(kBetweenLooks_s) && ended_well()) link->progress();
     } else {
       link->abandon();
     }

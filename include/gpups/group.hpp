@@ -33,7 +33,7 @@ struct JoinOptions {
 // A process as its launcher sees it.
 struct Launched {
   Rank rank{};
-  int ranks = 1;
+  int ranks = 1;  // 0: several, perhaps; the launcher says how many at the join only
 };
 
 // Where a rank runs.
