@@ -260,7 +260,11 @@ std::vector<std::string> Engine::gather(std::string const& mine, double timeout_
 }
 
 void Engine::begin_rows(std::shared_ptr<RowRequest> const& request) {
-  post([this, request] { requests_.begin(request); });
+  {
+    std::lock_guard lock(mutex_);
+    posts_.push_back([this, request] { requests_.begin(request); });
+  }
+  turner_.turn_soon();
 }
 
 void Engine::wait_rows(RowRequest const& request) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who turns a rank's protocol, and how its training thread waits for it.
 //
-// Over real transports a communication thread turns it. In a simulation, whichever rank has to wait turns the
+// Over real transports the thread that waits turns it, and a communication thread while none does. In a simulation, whichever rank has to wait turns the
 // protocols of all ranks, in an order that the seed decides, and then hands over to a rank whose wait has ended.
 #pragma once
 
@@ -14,11 +14,14 @@ class Turner {
   virtual ~Turner() = default;
 
   // Starts turning. `turn` does what can be done now and says whether it did anything; it never throws. It is never
-  // called by two threads at once.
+  // called by two threads at once, but not always by the same.
   virtual void start(std::function<bool()> turn) = 0;
 
   // Something has changed: turn again, and look again at what wait() waits for. Any thread.
   virtual void wake() = 0;
+
+  // The same for a thread that holds no lock: it may do the next turn itself.
+  virtual void turn_soon() { wake(); }
 
   // Blocks the training thread until done() is true. `done` may be called from any thread, often, and must be cheap.
   // Returns false if `timeout_s` has passed without any turn that did something (in a simulation: when nothing can

@@ -55,7 +55,7 @@ std::shared_ptr<Group::Impl> group_of_processes(Rank me, std::unique_ptr<UcxLink
   impl->link->connect(me, joined.session, peers);
   impl->transport = make_ucx_transport(impl->link, impl->watch);
   impl->payload = make_ucx_payload(impl->link);
-  impl->turner = make_threaded_turner(impl->link->make_bell());
+  impl->turner = make_threaded_turner([link = impl->link] { return link->make_bell(); });
   return impl;
 }
 

@@ -14,123 +14,209 @@
 namespace gpups::comm {
 namespace {
 
-// Rings within the process.
-class Doorbell final : public Bell {
- public:
-  void ring() override {
-    std::lock_guard lock(mutex_);
-    ringing_ = true;
-    rung_.notify_one();
-  }
-  void wait() override {
-    std::unique_lock lock(mutex_);
-    rung_.wait(lock, [this] { return ringing_; });
-    ringing_ = false;
-  }
+using Time = std::chrono::steady_clock::time_point;
+Time now() { return std::chrono::steady_clock::now(); }
 
- private:
-  std::mutex mutex_;
-  std::condition_variable rung_;
-  bool ringing_ = false;
-};
+// A thread that waits turns until there has been nothing to do for this long; then it sleeps.
+constexpr std::chrono::microseconds kBusy{50};
+// The communication thread leaves turning to a thread that waits, and for this long after it: that one will often wait
+// again.
+constexpr std::chrono::microseconds kStandBack{200};
 
+// Whoever waits turns the protocol itself, so that what it waits for costs no change of threads. Else the communication
+// thread does.
 class Threaded final : public Turner {
  public:
-  explicit Threaded(std::unique_ptr<Bell> bell) : bell_(std::move(bell)) {}
+  explicit Threaded(std::function<std::unique_ptr<Bell>()> const& make_bell)
+      : own_bell_(make_bell()), guest_bell_(make_bell()) {}
   ~Threaded() override { stop(); }
 
   void start(std::function<bool()> turn) override {
     GPUPS_ASSERT(!thread_.joinable());
+    std::lock_guard lock(mutex_);
     stopping_ = false;
-    thread_ = std::thread([this, turn = std::move(turn)] { loop(turn); });
+    turn_ = std::move(turn);
+    thread_ = std::thread([this] { loop(); });
   }
 
   void wake() override {
     std::lock_guard lock(mutex_);
-    woken_ = true;
-    if (sleeping_) bell_->ring();
+    ++wakes_;
+    if (guest_) {
+      guest_bell_->ring();
+    } else {
+      stand_back_until_ = {};
+      come_back_.notify_one();
+      own_bell_->ring();
+    }
     // The turn that follows ends with a look at what is awaited; only where there is none is it for us to ask for one.
     if (!turning_) look_again();
   }
 
+  void turn_soon() override {
+    std::unique_lock turning(turn_mutex_, std::try_to_lock);
+    if (!turning.owns_lock() || !may_turn()) return wake();
+    bool const useful = turn_();
+    std::lock_guard lock(mutex_);
+    stand_back_until_ = now() + kStandBack;
+    if (useful) ++useful_turns_;
+    look_again();
+  }
+
   bool wait(std::function<bool()> const& done, double timeout_s) override {
+    if (done()) return true;
     std::chrono::duration<double> const timeout(std::min(timeout_s, 1e9));  // the clock's type ends at some point
-    auto const deadline = [&] {
-      return std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(timeout);
-    };
-    std::unique_lock lock(mutex_);
-    auto end = deadline();
-    std::uint64_t useful = useful_turns_;
-    for (;;) {
-      // done() is called without the lock, since it may take one under which the protocol calls wake().
-      std::uint64_t const seen = changes_;
-      lock.unlock();
-      if (done()) return true;
-      lock.lock();
-      ++waiting_;
-      bool const changed = changed_.wait_until(lock, end, [&] { return changes_ != seen; });
-      --waiting_;
-      if (std::exchange(useful, useful_turns_) != useful_turns_) {
-        end = deadline();
-      } else if (!changed || std::chrono::steady_clock::now() >= end) {
-        lock.unlock();
-        return done();
-      }
-    }
+    Wait wait{done, std::chrono::duration_cast<std::chrono::nanoseconds>(timeout)};
+    return become_guest() ? turn_until(wait) : watch_until(wait);
   }
 
   void stop() override {
     {
       std::lock_guard lock(mutex_);
       stopping_ = true;
-      bell_->ring();
+      come_back_.notify_one();
+      own_bell_->ring();
     }
     if (thread_.joinable()) thread_.join();
   }
 
  private:
-  void loop(std::function<bool()> const& turn) {
-    std::unique_lock lock(mutex_);
-    turning_ = true;
-    while (!stopping_) {
-      woken_ = false;
-      lock.unlock();
-      bool const useful = turn();
-      lock.lock();
-      if (useful) ++useful_turns_;
-      look_again();
-      if (useful || woken_ || stopping_) continue;
-      sleeping_ = true;
-      lock.unlock();
-      bell_->wait();
-      lock.lock();
-      sleeping_ = false;
-    }
-    turning_ = false;
-    look_again();
+  // What is awaited, and until when: time begins anew with each useful turn.
+  struct Wait {
+    std::function<bool()> const& done;
+    std::chrono::nanoseconds timeout;
+    Time end = now() + timeout;
+  };
+
+  bool may_turn() {
+    std::lock_guard lock(mutex_);
+    return thread_.joinable() && !stopping_;
+  }
+  bool become_guest() {
+    std::lock_guard lock(mutex_);
+    if (!thread_.joinable() || stopping_ || guest_) return false;
+    return guest_ = true;
   }
 
+  // For the guest. done() is called without the lock, since it may take one under which the protocol calls wake().
+  bool turn_until(Wait& wait) {
+    bool done = false;
+    Time busy_until = now() + kBusy;
+    while (!done) {
+      std::uint64_t const seen = wakes();
+      bool const useful = turn_once();
+      done = wait.done();
+      Time const time = now();
+      if (useful) {
+        wait.end = time + wait.timeout;
+        busy_until = time + kBusy;
+      } else if (done || time >= wait.end) {
+        break;
+      } else if (time < busy_until) {
+        std::this_thread::yield();
+      } else if (wakes() == seen) {
+        guest_bell_->wait();
+      }
+    }
+    std::lock_guard lock(mutex_);
+    guest_ = false;
+    stand_back_until_ = now() + kStandBack;
+    if (away_) come_back_.notify_one();
+    return done || wait.done();
+  }
+
+  // For further threads that wait, and where nothing turns.
+  bool watch_until(Wait& wait) {
+    std::unique_lock lock(mutex_);
+    std::uint64_t useful = useful_turns_;
+    for (;;) {
+      std::uint64_t const seen = changes_;
+      lock.unlock();
+      if (wait.done()) return true;
+      lock.lock();
+      ++watching_;
+      bool const changed = changed_.wait_until(lock, wait.end, [&] { return changes_ != seen; });
+      --watching_;
+      if (std::exchange(useful, useful_turns_) != useful_turns_) {
+        wait.end = now() + wait.timeout;
+      } else if (!changed || now() >= wait.end) {
+        lock.unlock();
+        return wait.done();
+      }
+    }
+  }
+
+  // Says whether it was useful.
+  bool turn_once() {
+    bool useful;
+    {
+      std::lock_guard turning(turn_mutex_);
+      useful = turn_();
+    }
+    std::lock_guard lock(mutex_);
+    if (useful) ++useful_turns_;
+    look_again();
+    return useful;
+  }
+
+  void loop() {
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+      if (guest_ || now() < stand_back_until_) {
+        stand_back(lock);
+        continue;
+      }
+      turning_ = true;
+      std::uint64_t const seen = wakes_;
+      lock.unlock();
+      bool const useful = turn_once();
+      lock.lock();
+      turning_ = false;
+      if (useful || wakes_ != seen || stopping_) continue;
+      lock.unlock();
+      own_bell_->wait();
+      lock.lock();
+    }
+    look_again();
+  }
+  void stand_back(std::unique_lock<std::mutex>& lock) {
+    come_back_.wait_for(lock, kStandBack);
+    if (!guest_ || stopping_) return;
+    away_ = true;  // a long wait: the guest says when it is over
+    come_back_.wait(lock, [this] { return !guest_ || stopping_; });
+    away_ = false;
+  }
+
+  std::uint64_t wakes() {
+    std::lock_guard lock(mutex_);
+    return wakes_;
+  }
   // REQUIRES: the lock is held.
   void look_again() {
     ++changes_;
-    if (waiting_ > 0) changed_.notify_all();
+    if (watching_ > 0) changed_.notify_all();
   }
 
-  std::unique_ptr<Bell> const bell_;  // wakes the communication thread
-  std::mutex mutex_;
-  std::condition_variable changed_;  // the training thread waits for changes_
-  bool woken_ = false, stopping_ = false;
-  bool turning_ = false, sleeping_ = false;
-  int waiting_ = 0;  // threads in wait()
-  std::uint64_t changes_ = 0, useful_turns_ = 0;
+  std::unique_ptr<Bell> const own_bell_, guest_bell_;  // of the communication thread, and of a thread that waits
+  std::function<bool()> turn_;
+  std::mutex turn_mutex_;  // held while turning
+  std::mutex mutex_;       // of all below
+  std::condition_variable come_back_;  // the communication thread stands back
+  std::condition_variable changed_;    // threads watch for changes_
+  bool stopping_ = false;
+  bool turning_ = false;      // the communication thread does
+  bool guest_ = false;        // a thread that waits does
+  bool away_ = false;         // the communication thread waits for the guest to go
+  Time stand_back_until_{};
+  int watching_ = 0;  // threads in watch_until()
+  std::uint64_t wakes_ = 0, changes_ = 0, useful_turns_ = 0;
   std::thread thread_;
 };
 
 }  // namespace
 
-std::unique_ptr<Turner> make_threaded_turner() { return make_threaded_turner(std::make_unique<Doorbell>()); }
-std::unique_ptr<Turner> make_threaded_turner(std::unique_ptr<Bell> bell) {
-  return std::make_unique<Threaded>(std::move(bell));
+std::unique_ptr<Turner> make_threaded_turner(std::function<std::unique_ptr<Bell>()> const& make_bell) {
+  return std::make_unique<Threaded>(make_bell);
 }
 
 }  // namespace gpups::comm

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns a rank's protocol in a communication thread, which sleeps by a bell while there is nothing to do.
+// Turns a rank's protocol in a thread that waits for it, and in a communication thread while none does. Both sleep by a
+// bell while there is nothing to do.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "comm/bell.hpp"
@@ -9,9 +11,6 @@
 
 namespace gpups::comm {
 
-// For ranks that hear of everything by wake().
-std::unique_ptr<Turner> make_threaded_turner();
-// For ranks to which things come over a network.
-std::unique_ptr<Turner> make_threaded_turner(std::unique_ptr<Bell> bell);
+std::unique_ptr<Turner> make_threaded_turner(std::function<std::unique_ptr<Bell>()> const& make_bell);
 
 }  // namespace gpups::comm

@@ -34,10 +34,8 @@ class UcxBell final : public Bell {
   void wait() override {
     sleeping_ = true;
     if (!ringing_.exchange(false) && arm()) {
-      // The time limit is for what no event tells: a clock that must be looked at.
-      constexpr int kLongest_ms = 500;
       pollfd descriptors[2] = {{arrived_, POLLIN, 0}, {rung_, POLLIN, 0}};
-      ::poll(descriptors, 2, kLongest_ms);
+      ::poll(descriptors, 2, static_cast<int>(kBellLongest.count()));
     }
     sleeping_ = false;
     ringing_ = false;
