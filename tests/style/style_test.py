@@ -6,6 +6,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import containers  # noqa: E402
 import layers  # noqa: E402
 import words  # noqa: E402
 
@@ -60,6 +61,29 @@ class Words(unittest.TestCase):
                 ("a.cpp", self.SPDX + "/" * 121 + "\n"),
                 ("a.cpp", self.SPDX + "int x;\n" * 400)]:
             self.assertEqual(found(words, path, text), 1, text[:60])
+
+
+class Containers(unittest.TestCase):
+    def compose(self, **changes):
+        variables = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "a", "GPUPS_TOKEN_FILE": "/run/secrets/t"}
+        return {"services": {"a": {"environment": {**variables, **changes}, "secrets": ["t"]}}}
+
+    def problems(self, **changes):
+        return len(list(containers.problems_of_compose(self.compose(**changes), {"services": {"a": {}}})))
+
+    def test_compose(self):
+        self.assertEqual(self.problems(), 0)
+        for name, wrong in [("RANK", "1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "b"),
+                            ("GPUPS_TOKEN_FILE", "/run/secrets/u")]:
+            self.assertEqual(self.problems(**{name: wrong}), 1, name)
+
+    def test_dockerfile(self):
+        root = pathlib.Path(__file__).parent
+        for text, count in [("FROM a AS b\nFROM c\nCOPY --from=b x y\nCOPY . z\nUSER me\n", 0),
+                            ("FROM a AS b\nFROM c\nCOPY --from=d x y\nUSER me\n", 1),
+                            ("FROM a AS b\nFROM c\nCOPY not_there x\nUSER me\n", 1),
+                            ("FROM a AS b\nUSER me\nFROM c\n", 1)]:
+            self.assertEqual(len(list(containers.problems_of_dockerfile(text, root))), count, text)
 
 
 if __name__ == "__main__":

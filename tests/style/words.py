@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-SOURCES = {".hpp", ".cpp", ".cu", ".in", ".py", ".sh", ".cmake", ".toml"}
+SOURCES = {".hpp", ".cpp", ".cu", ".in", ".py", ".sh", ".cmake", ".toml", ".yaml", ".sbatch"}
 TEXTS = SOURCES | {".md", ".json", ".txt", ""}
 SKIPPED_FOLDERS = {".git", "build", "runs", "__pycache__"}
 # Written in parts, so that this file does not find itself.

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Temporary folders, of which those of a program that was killed are removed by a later one."""
+import fcntl
+import os
+import pathlib
+import shutil
+import tempfile
+import time
+
+PREFIX = "gpups-test-"
+OLD_S = 3600
+
+
+def sweep():
+    """Removes old folders whose owner is gone: he holds a lock while he lives."""
+    for path in pathlib.Path(tempfile.gettempdir()).glob(PREFIX + "*"):
+        try:
+            if time.time() - path.stat().st_mtime < OLD_S:
+                continue  # perhaps just made, and not yet locked
+            held = os.open(path, os.O_RDONLY)
+        except OSError:
+            continue  # somebody else was faster, or it is somebody else's
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+        except OSError:
+            pass  # in use
+        finally:
+            os.close(held)
+
+
+class Temporary:
+    """A folder that only we may read, until remove()."""
+
+    def __init__(self, name):
+        sweep()
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix=f"{PREFIX}{name}-"))
+        self._held = os.open(self.path, os.O_RDONLY)
+        fcntl.flock(self._held, fcntl.LOCK_EX)
+
+    def remove(self):
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._held)
