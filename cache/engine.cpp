@@ -140,7 +140,7 @@ void Engine::publish() {
   rows_reserved_ = rows;
   index_growths_ = growths;
   urgent_keys_ = exchange_.urgent_keys();
-  idle_ = mail_.idle() && round_.phase() == Round::Phase::kTraining;
+  idle_ = mail_.idle() && exchange_.idle() && round_.phase() == Round::Phase::kTraining;
 }
 
 void Engine::fail(std::exception_ptr error) noexcept {

@@ -170,60 +170,6 @@ void Exchange::check_ready(Clock clock) {
   begin_round();  // its step may have ended already
 }
 
-std::vector<Rank> Exchange::awaited() const {
-  std::vector<Rank> ranks;
-  auto const found = batches_.find(round_.clock());
-  if (found == batches_.end() || found->second.missing == 0) return ranks;
-  for (int q = 0; q < ranks_; ++q) {
-    Rank const owner{static_cast<std::uint32_t>(q)};
-    if (owner != me_ && !intent_for(owner, *found->second.batch).parts.empty()) ranks.push_back(owner);
-  }
-  return ranks;
-}
-
-// -- urgent reads --
-
-void Exchange::tell_urgently(Announced& announced) {
-  announced.told = announced.urgent = true;
-  for (int q = 0; q < ranks_; ++q) {
-    Rank const owner{static_cast<std::uint32_t>(q)};
-    auto const intent = intent_for(owner, *announced.batch);
-    if (owner == me_ || intent.parts.empty()) continue;
-    announced.unanswered.push_back(owner);
-    for (auto const& part : intent.parts) urgent_keys_ += part.keys;
-    mail_.send(owner, {.kind = MessageKind::kUrgent, .clock = intent.clock, .intents = {intent}});
-    send_keys(owner, announced.batch, Section::kUrgentKeys, &Traffic::urgent);
-  }
-}
-
-void Exchange::answer_urgent(UseId const& use) {
-  auto const& [reader, clock] = use;
-  mail_.send(reader, {.kind = MessageKind::kUrgentAnswer, .clock = clock});
-  send_values(reader, clock, Section::kUrgentValues, &Traffic::urgent);
-}
-
-void Exchange::received(Rank from, Message const& message) {
-  if (from == me_) refuse_peer(from, "sent a message to itself");
-  if (message.kind == MessageKind::kUrgent) {
-    if (message.intents.size() != 1 || message.intents[0].clock != message.clock)
-      refuse_peer(from, "sent an urgent read without its keys");
-    UseId const id{from, message.intents[0].clock};
-    take_keys(from, message.intents[0], Section::kUrgentKeys, true, [this, id] {
-      if (round_.applied() >= id.second - 1) {
-        answer_urgent(id);
-      } else {
-        unanswered_.push_back(id);
-      }
-    });
-  } else {
-    auto const found = batches_.find(message.clock);
-    if (found == batches_.end() || std::erase(found->second.unanswered, from) == 0) {
-      refuse_peer(from, "answered a read that nobody asked of it");
-    }
-    take_values(from, message.clock, Section::kUrgentValues, [this, clock = message.clock] { check_ready(clock); });
-  }
-}
-
 // -- the round --
 
 void Exchange::act(Round::Action const& action) {

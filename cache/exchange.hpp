@@ -39,6 +39,8 @@ class Exchange {
   // Called when a step is complete on this rank.
   std::function<void(Clock step, Round::Report const& all)> on_complete;
 
+  // No step that has ended here waits for its round.
+  bool idle() const { return ended_.empty(); }
   // Owners of rows that this step reads and that have not all come.
   std::vector<Rank> awaited() const;
 

@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cache/message.hpp"
@@ -37,7 +38,7 @@ class RawPeer {
   void take_data(std::uint64_t tag, std::size_t bytes);
   std::optional<cache::Message> receive();
   bool progress() { return payload_->progress(); }
-  void leave(std::string const& error) { transport_->leave(error); }
+  void leave(std::string const& error) { error.empty() ? transport_->leave() : transport_->fail(Rank{1}, error); }
 
   std::function<bool()> on_idle = [] { return false; };
   std::size_t bytes_sent() const { return bytes_sent_; }

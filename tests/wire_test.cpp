@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "comm/peer_text.hpp"
 #include "gpups/types.hpp"
 
 namespace gpups::comm {
@@ -75,6 +76,23 @@ TEST(Wire, ALengthIsNotBelieved) {
 }
 
 TEST(Wire, ErrorsAreErrorsOfTheLibrary) { EXPECT_THROW(Reader("").get<std::uint8_t>(), Error); }
+
+TEST(PeerText, KeepsWordsAndLosesControlCharacters) {
+  EXPECT_EQ(peer_text(""), "");
+  EXPECT_EQ(peer_text("key 7 of 'na\xC3\xAFve'"), "key 7 of 'na\xC3\xAFve'");
+  EXPECT_EQ(peer_text(std::string("a\0b\r\n\x7F\033[1m", 10)), "a?b????[1m");
+}
+
+TEST(PeerText, IsCutBetweenCharacters) {
+  for (std::size_t before = 0; before < 4; ++before) {
+    std::string text(before, 'x');
+    while (text.size() <= kPeerTextBytesMax) text += "\xC3\xAF";
+    std::string const cut = peer_text(text);
+    ASSERT_TRUE(cut.ends_with("\xC3\xAF ...") && text.starts_with(cut.substr(0, cut.size() - 4))) << cut;
+    EXPECT_LE(cut.size(), kPeerTextBytesMax + 4);
+  }
+  EXPECT_EQ(peer_text(std::string(kPeerTextBytesMax, 'x')), std::string(kPeerTextBytesMax, 'x'));
+}
 
 }  // namespace
 }  // namespace gpups::comm

@@ -3,10 +3,10 @@
 //
 // usage: <target> RUNS PATH...    RUNS: how many changed and random inputs; a PATH is a file or a folder of files
 #include <algorithm>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -88,10 +88,7 @@ void run(Bytes const& input) {
 
 int main(int count, char** arguments) {
   if (count < 2) return 2;
-  std::set_terminate([] {
-    keep_input();
-    std::abort();
-  });
+  std::signal(SIGABRT, [](int) { keep_input(); });  // assertions, and exceptions that nobody expected
   auto const runs = std::stoul(arguments[1]);
   auto const inputs = read_all({arguments + 2, arguments + count});
   for (auto const& input : inputs) run(input);
