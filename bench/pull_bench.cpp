@@ -48,8 +48,10 @@ void fill(Store& store, Stream& stream, TableId table, std::vector<Key> const& k
 void check(MatrixView<float const> rows, std::vector<Key> const& keys) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     for (std::size_t j = 0; j < rows.columns(); ++j) {
-      GPUPS_REQUIRE(rows.row(i)[j] == value_of(keys[i], j), "key {} has another value in column {} (a pull is wrong): "
-                    "report it", number(keys[i]), j);
+      GPUPS_REQUIRE(rows.row(i)[j] == value_of(keys[i], j),
+                    "key {} has another value in column {} (a pull is wrong): "
+                    "report it",
+                    number(keys[i]), j);
     }
   }
 }
@@ -97,8 +99,9 @@ void run(Options const& o) {
   fill(store, stream, table, keys, o.dim);
   if (number(store.rank()) == 0) {
     double const keys_per_s = pull(store, stream, table, keys, o);
-    fmt::print("{{\"keys_per_s\": {:.0f}, \"batch\": {}, \"row_bytes\": {}, \"open\": {}, \"rows\": {}, \"ranks\": {}}}\n",
-               keys_per_s, o.batch, o.dim * sizeof(float), o.open, o.rows, group.size());
+    fmt::print(
+        "{{\"keys_per_s\": {:.0f}, \"batch\": {}, \"row_bytes\": {}, \"open\": {}, \"rows\": {}, \"ranks\": {}}}\n",
+        keys_per_s, o.batch, o.dim * sizeof(float), o.open, o.rows, group.size());
   }
   store.wait_barrier();
 }

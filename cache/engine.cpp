@@ -152,8 +152,9 @@ void Engine::fail(std::exception_ptr error) noexcept {
     at_fault = lost.peer();
     why = lost.why().empty() ? "it has left" : lost.why();
     error = std::make_exception_ptr(PeerError(
-        at_fault, fmt::format("rank {} is lost ({}; {}): look at that rank's output, then go on from the last checkpoint",
-                              number(at_fault), why, awaited().text)));
+        at_fault,
+        fmt::format("rank {} is lost ({}; {}): look at that rank's output, then go on from the last checkpoint",
+                    number(at_fault), why, awaited().text)));
   } catch (PeerError const& of_peer) {
     at_fault = of_peer.peer();
     why = of_peer.what();

@@ -31,7 +31,7 @@ class Store::Impl {
   std::set<Clock> prepared_;  // steps from clock_ on that have a batch
   cache::BatchPtr pushed_;    // the batch of this step, once pushed
   double wait_seconds_ = 0;
-  std::size_t lookups_ = 0;  // that have begun
+  std::size_t lookups_ = 0;                  // that have begun
   MatrixView<float const> checked_sources_;  // of this push, and the largest absolute value in them
   float source_max_abs_ = 0;
   cache::Engine engine_;

@@ -24,6 +24,7 @@ message(STATUS "gpups: PMIx ${GPUPS_HAS_PMIX}")
 # UCX: groups of processes.
 find_package(ucx QUIET)
 set(GPUPS_HAS_UCX ${ucx_FOUND})
+message(STATUS "gpups: UCX ${GPUPS_HAS_UCX}")
 
 # hwloc knows which cores are neighbours.
 find_package(hwloc QUIET)

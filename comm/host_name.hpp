@@ -7,7 +7,8 @@
 namespace gpups::comm {
 
 std::string host_name();
-// Tells machines apart: ranks with the same one share memory and cores. It stays the same until the machine starts anew.
+// Tells machines apart: ranks with the same one share memory and cores. It stays the same until the machine starts
+// anew.
 std::string machine_name();
 
 }  // namespace gpups::comm

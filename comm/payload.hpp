@@ -22,8 +22,8 @@ class Payload {
   virtual ~Payload() = default;
 
   // Offers `bytes` at `data` to `to` under `tag`, once the work queued on `stream` so far is done. The data must stay
-  // as it is until done(); what has more than kEagerBytesMax bytes is not done before it is wanted. A pair of ranks uses
-  // a tag for one transfer at a time. bytes may be 0.
+  // as it is until done(); what has more than kEagerBytesMax bytes is not done before it is wanted. A pair of ranks
+  // uses a tag for one transfer at a time. bytes may be 0.
   virtual Transfer send(Stream& stream, Rank to, std::uint64_t tag, void const* data, std::size_t bytes) = 0;
 
   // Takes what `from` sends under `tag`; the sizes must agree, else progress() throws PeerError. `where` says where the

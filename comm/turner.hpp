@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who turns a rank's protocol, and how its training thread waits for it.
 //
-// Over real transports the thread that waits turns it, and a communication thread while none does. In a simulation, whichever rank has to wait turns the
-// protocols of all ranks, in an order that the seed decides, and then hands over to a rank whose wait has ended.
+// Over real transports the thread that waits turns it, and a communication thread while none does. In a simulation,
+// whichever rank has to wait turns the protocols of all ranks, in an order that the seed decides, and then hands over
+// to a rank whose wait has ended.
 #pragma once
 
 #include <functional>

@@ -16,6 +16,10 @@ int device_count() { return 0; }
 void use_device(int) { absent(); }
 MemoryInfo memory_info(int) { absent(); }
 std::string pci_address(int) { return {}; }
+int driver_version() { return 0; }
+int toolkit_version() { return 0; }
+int capability(int) { absent(); }
+bool can_reach(int, int) { absent(); }
 void* allocate(int, std::size_t) { absent(); }
 void release(int, void*) noexcept {}
 void copy(int, void*, void*, void const*, std::size_t) { absent(); }

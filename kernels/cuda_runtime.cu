@@ -39,6 +39,26 @@ std::string pci_address(int device) {
   return address;
 }
 
+int driver_version() {
+  int version = 0;
+  return cudaDriverGetVersion(&version) == cudaSuccess ? version : 0;
+}
+
+int toolkit_version() { return CUDART_VERSION; }
+
+int capability(int device) {
+  int major = 0, minor = 0;
+  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "asking what a device can");
+  check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "asking what a device can");
+  return 10 * major + minor;
+}
+
+bool can_reach(int device, int other) {
+  int can = 0;
+  check_cuda(cudaDeviceCanAccessPeer(&can, device, other), "asking which devices reach each other");
+  return can != 0;
+}
+
 void* allocate(int device, std::size_t bytes) {
   use_device(device);
   void* block = nullptr;

@@ -30,6 +30,12 @@ MemoryInfo memory_info(int device);
 // Where the device is on the machine's bus, in the kernel's spelling: "0000:17:00.0". Empty in a build without CUDA.
 std::string pci_address(int device);
 
+// Versions of CUDA, as in 12040: what the driver is for, and what this build was made with. 0: there is none.
+int driver_version();
+int toolkit_version();
+int capability(int device);             // 90 for 9.0
+bool can_reach(int device, int other);  // whether a device can read and write the other's memory
+
 // Null where there is no memory.
 void* allocate(int device, std::size_t bytes);
 void release(int device, void* block) noexcept;

@@ -191,7 +191,8 @@ void count_blocks_elsewhere() {
   bind_to_cores({core});
   std::atomic<int> elsewhere = 0;
   kernels::Arena(8).blocks(200, [&](std::size_t) {
-    for (int volatile i = 0; i < 100000; i = i + 1) {  // long enough for other threads to come, where there are any
+    std::atomic<int> spins = 0;
+    while (++spins < 20000) {  // long enough for other threads to come, where there are any
     }
     elsewhere += sched_getcpu() != core;
   });

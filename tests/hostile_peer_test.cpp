@@ -135,7 +135,7 @@ TEST_F(HostilePeer, AStepThatEndsBeforeItsKeysHaveCome) {
 TEST_F(HostilePeer, AReadForAStepThatItHadEnded) {
   peer_.send(in(0, {intent(1, 3)}));
   end_step();
-  EXPECT_NE(turn(), "");  // awaits the keys
+  peer_.let_turn();  // awaits the keys
   peer_.send(urgent(0, 3));
   peer_.send_words(tag(Section::kKeys, 1, 0), {1, 2, 3});
   expect_refused("a step that it had ended");

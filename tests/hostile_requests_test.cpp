@@ -60,9 +60,11 @@ TEST_F(HostilePeer, ARequestTwice) {
 }
 
 TEST_F(HostilePeer, RequestsWhoseAnswersAreNotTaken) {
-  for (std::uint64_t id = 0; id <= 16; ++id) {
+  EXPECT_EQ(turn(), "");
+  for (std::uint64_t id = 0; id <= 4 * Store::kLookupsMax; ++id) {
     peer_.send({.kind = MessageKind::kLookup, .id = id, .keys = 1});
     peer_.send_words(tag(Section::kRequestKeys, id, 1), {id});
+    peer_.let_turn();
   }
   expect_refused("without taking their answers");
 }
@@ -132,14 +134,14 @@ TEST_F(HostilePeer, APushThatDoesNotWaitForItsRowsEndsTheStepWhenTheyHaveCome) {
   auto const batch = read_from_peer(Clock{0});
   push_zeros(batch);
   end_step();
-  EXPECT_NE(turn(), "");
+  peer_.let_turn();
   auto const first = peer_.receive();
   ASSERT_TRUE(first && first->kind == MessageKind::kUrgent);
   EXPECT_FALSE(peer_.receive());  // nothing of the step before its rows have come
   peer_.send({.kind = MessageKind::kUrgentAnswer});
   peer_.send_data(tag(Section::kUrgentValues, 0, 0), 16);
   peer_.send(in(0));
-  EXPECT_NE(turn(), "");  // awaits the end of the step
+  peer_.let_turn();
   auto const second = peer_.receive();
   ASSERT_TRUE(second && second->kind == MessageKind::kIn);
   EXPECT_EQ(second->parts, 1U);
@@ -150,7 +152,7 @@ TEST_F(HostilePeer, APushThatDoesNotWaitForItsRowsEndsTheStepWhenTheyHaveCome) {
 TEST_F(HostilePeer, AStoreThatGoesStillEndsItsLastStep) {
   push_zeros(read_from_peer(Clock{0}));
   end_step();
-  EXPECT_NE(turn(), "");
+  peer_.let_turn();
   std::vector<MessageKind> heard;
   bool answered = false;
   peer_.on_idle = [&] {

@@ -10,7 +10,12 @@ namespace {
 
 class HandTurner final : public comm::Turner {
  public:
-  explicit HandTurner(std::function<bool()> const& on_idle) : on_idle_(on_idle) {}
+  HandTurner(std::function<bool()> const& on_idle, std::function<void()>& turn_all) : on_idle_(on_idle) {
+    turn_all = [this] {
+      while (turn_()) {
+      }
+    };
+  }
   void start(std::function<bool()> turn) override { turn_ = std::move(turn); }
   void wake() override {}
   void stop() override {
@@ -31,7 +36,10 @@ class HandTurner final : public comm::Turner {
 }  // namespace
 
 RawPeer::RawPeer() : stream_(Device::host(), 1) {
-  auto const impls = comm::group_of_process(2, nullptr, [&](Rank) { return std::make_unique<HandTurner>(on_idle); });
+  auto const impls = comm::group_of_process(2, nullptr, [&](Rank rank) {
+    std::function<void()> unused;
+    return std::make_unique<HandTurner>(on_idle, rank == Rank{0} ? turn_all_ : unused);
+  });
   group_ = Group(impls[0]);
   transport_ = std::move(impls[1]->transport);
   payload_ = std::move(impls[1]->payload);

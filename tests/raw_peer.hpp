@@ -40,6 +40,9 @@ class RawPeer {
   bool progress() { return payload_->progress(); }
   void leave(std::string const& error) { error.empty() ? transport_->leave() : transport_->fail(Rank{1}, error); }
 
+  // Rank 0 does all that it can do without hearing more.
+  void let_turn() { turn_all_(); }
+
   std::function<bool()> on_idle = [] { return false; };
   std::size_t bytes_sent() const { return bytes_sent_; }
 
@@ -53,6 +56,7 @@ class RawPeer {
   std::unique_ptr<comm::Payload> payload_;
   std::set<std::uint64_t> wanted_;
   std::size_t bytes_sent_ = 0;
+  std::function<void()> turn_all_;
 };
 
 }  // namespace gpups::test

@@ -23,6 +23,7 @@ constexpr char kFooter[] =
     "  gpu_train train examples/configs/wordnet.toml --ranks 2 --run runs/wordnet\n"
     "  gpu_train eval runs/wordnet --split test\n"
     "  gpu_train nearest runs/wordnet dog.n.01\n"
+    "  gpu_train doctor examples/configs/wordnet.toml\n"
     "eval and nearest read the training data again: it must be where it was.\n"
     "Exits with 0 when done, or saved and stopped by a signal; with 2 for what you can mend: the command, the\n"
     "configuration, data, folders, devices; with 1 for output that cannot be written, and for errors of the program.\n";
@@ -145,9 +146,12 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   nearest->add_option("RUN_FOLDER", line.run_folder, "Folder of a run")->required();
   nearest->add_option("NAME", line.names, "Entities")->required();
   nearest->add_option("--count", count, fmt::format("Neighbours of each, from 1 to {}; default: 10", kCountMost));
-  for (CLI::App* command : {train, eval, nearest}) settings.add_to(*command);
+  CLI::App* const doctor = app.add_subcommand("doctor", "Say before a run what would go wrong, and how to mend it");
+  doctor->add_option("CONFIG", line.config, "Configuration that is to be trained; default: look at the machine only");
+  doctor->add_option("--run", settings.run, "Folder that the run would have");
+  for (CLI::App* command : {train, eval, nearest, doctor}) settings.add_to(*command);
 
-  require_command(argc, argv, {"train", "eval", "nearest"});
+  require_command(argc, argv, {"train", "eval", "nearest", "doctor"});
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& error) {
@@ -163,6 +167,9 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   GPUPS_REQUIRE(line.split == "valid" || line.split == "test",
                 "--split is '{}' (that part of the data is not ranked): use valid or test; did you mean '{}'?",
                 line.split, trainer::nearest_word(line.split, {"valid", "test"}));
+  GPUPS_REQUIRE(line.command != "doctor" || !line.config.empty() || line.overrides.empty(),
+                "{} has no effect without a configuration (only the machine is looked at): name the configuration too",
+                line.overrides.front().typed);
   return line;
 }
 

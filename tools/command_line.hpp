@@ -12,8 +12,8 @@
 namespace gpups::tools {
 
 struct CommandLine {
-  std::string command;  // "train", "eval" or "nearest"
-  std::string config;   // of train
+  std::string command;  // "train", "eval", "nearest" or "doctor"
+  std::string config;   // of train and doctor; empty: none was given to doctor
   bool resume = false;
   std::string run_folder;  // of eval and nearest
   std::string split = "test";

@@ -12,6 +12,7 @@
 #include "gpups/gpups.hpp"
 #include "kernels/check.hpp"
 #include "tools/command_line.hpp"
+#include "tools/doctor/doctor.hpp"
 #include "tools/ranks.hpp"
 #include "tools/standard_streams.hpp"
 #include "trainer/folder_claim.hpp"
@@ -76,12 +77,15 @@ void run_nearest(tools::CommandLine const& line) {
   tools::print_result(trainer::nearest_in_run(run, line.names, line.count));
 }
 
-void run(int argc, char** argv) {
+// Returns the status to exit with.
+int run(int argc, char** argv) {
   std::optional<tools::CommandLine> const line = tools::parse_command_line(argc, argv);
-  if (!line) return;
+  if (!line) return 0;
   if (line->command == "train") run_train(*line);
   if (line->command == "eval") run_eval(*line);
   if (line->command == "nearest") run_nearest(*line);
+  if (line->command == "doctor") return tools::wait_doctor(*line);
+  return 0;
 }
 
 }  // namespace
@@ -91,8 +95,7 @@ int main(int argc, char** argv) {
   tools::open_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error like others
   try {
-    run(argc, argv);
-    return 0;
+    return run(argc, argv);
   } catch (Error const& error) {
     tools::print_error(error.what());
     return 2;

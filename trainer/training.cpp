@@ -96,8 +96,8 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
 // Where each process runs, once for all.
 void Training::wait_say_places(Group const& group) {
   gpups::Place const& mine = group.place();
-  auto const places = store().wait_gather(
-      fmt::format("{}, cores {}, {}", mine.host, mine.cores, to_string(store().options().device)));
+  auto const places =
+      store().wait_gather(fmt::format("{}, cores {}, {}", mine.host, mine.cores, to_string(store().options().device)));
   for (std::size_t rank = 0; rank < places.size(); ++rank) {
     progress_.say(fmt::format("rank {}: {}", rank, places[rank]));
   }

@@ -72,9 +72,10 @@ Group join_launched(comm::Launch const& launch, JoinOptions const& options) {
 #else
 
 Group join_launched(comm::Launch const& launch, JoinOptions const&) {
-  throw Error(fmt::format("{} ranks were started as processes (this build has no UCX to join them by): install libucx "
-                          "and build again, or use threads (--ranks)",
-                          launch.size));
+  throw Error(
+      fmt::format("{} ranks were started as processes (this build has no UCX to join them by): install libucx "
+                  "and build again, or use threads (--ranks)",
+                  launch.size));
 }
 
 #endif

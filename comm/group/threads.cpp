@@ -6,7 +6,9 @@
 namespace gpups {
 
 std::vector<Group> Group::threads(int ranks) {
-  return comm::as_groups(comm::group_of_process(ranks, nullptr, [](Rank) { return comm::make_threaded_turner([] { return std::make_unique<comm::Doorbell>(); }); }));
+  return comm::as_groups(comm::group_of_process(ranks, nullptr, [](Rank) {
+    return comm::make_threaded_turner([] { return std::make_unique<comm::Doorbell>(); });
+  }));
 }
 
 }  // namespace gpups

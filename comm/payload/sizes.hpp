@@ -12,9 +12,10 @@
 namespace gpups::comm {
 
 inline std::string sizes_differ(Rank from, std::size_t sent, Rank to, std::size_t expected) {
-  return fmt::format("rank {} sends {} bytes to rank {}, which expects {} (ranks that do not agree on sizes cannot go "
-                     "on): run the same build and configuration on all ranks",
-                     number(from), sent, number(to), expected);
+  return fmt::format(
+      "rank {} sends {} bytes to rank {}, which expects {} (ranks that do not agree on sizes cannot go "
+      "on): run the same build and configuration on all ranks",
+      number(from), sent, number(to), expected);
 }
 
 }  // namespace gpups::comm

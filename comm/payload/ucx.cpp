@@ -23,7 +23,8 @@ namespace {
 class Ucx final : public Payload {
  public:
   explicit Ucx(std::shared_ptr<UcxLink> link) : link_(std::move(link)) {
-    link_->handle(UcxKind::kData, [this](UcxHeader const& header, UcxArrival const& arrival) { came(header, arrival); });
+    link_->handle(UcxKind::kData,
+                  [this](UcxHeader const& header, UcxArrival const& arrival) { came(header, arrival); });
     link_->handle(UcxKind::kDataRefused, [this](UcxHeader const& header, UcxArrival const& arrival) {
       std::string const why(static_cast<char const*>(arrival.data), arrival.remote ? 0 : arrival.bytes);
       link_->drop(arrival);

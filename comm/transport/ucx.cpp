@@ -99,10 +99,10 @@ class Ucx final : public Transport {
     bool ready;
   };
   struct Peer {
-    std::deque<std::shared_ptr<Slot>> inbox;            // in the order in which they were sent
-    std::size_t under_way = 0, bytes_under_way = 0;     // sent, and not yet taken as far as we know
-    bool refused = false;                               // send() has said so since
-    std::size_t taken = 0, bytes_taken = 0;             // not yet told
+    std::deque<std::shared_ptr<Slot>> inbox;         // in the order in which they were sent
+    std::size_t under_way = 0, bytes_under_way = 0;  // sent, and not yet taken as far as we know
+    bool refused = false;                            // send() has said so since
+    std::size_t taken = 0, bytes_taken = 0;          // not yet told
     bool wants_credit = false;
     std::optional<PeerLost> ended;
   };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between processes. A receiver says how many it has taken, so that no more than a bounded number is under way.
+// Messages between processes. A receiver says how many it has taken, so that no more than a bounded number is under
+// way.
 #pragma once
 
 #include <memory>

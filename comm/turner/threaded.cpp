@@ -199,14 +199,14 @@ class Threaded final : public Turner {
 
   std::unique_ptr<Bell> const own_bell_, guest_bell_;  // of the communication thread, and of a thread that waits
   std::function<bool()> turn_;
-  std::mutex turn_mutex_;  // held while turning
-  std::mutex mutex_;       // of all below
+  std::mutex turn_mutex_;              // held while turning
+  std::mutex mutex_;                   // of all below
   std::condition_variable come_back_;  // the communication thread stands back
   std::condition_variable changed_;    // threads watch for changes_
   bool stopping_ = false;
-  bool turning_ = false;      // the communication thread does
-  bool guest_ = false;        // a thread that waits does
-  bool away_ = false;         // the communication thread waits for the guest to go
+  bool turning_ = false;  // the communication thread does
+  bool guest_ = false;    // a thread that waits does
+  bool away_ = false;     // the communication thread waits for the guest to go
   Time stand_back_until_{};
   int watching_ = 0;  // threads in watch_until()
   std::uint64_t wakes_ = 0, changes_ = 0, useful_turns_ = 0;

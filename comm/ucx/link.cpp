@@ -91,8 +91,8 @@ void UcxLink::connect(Rank me, std::uint64_t session, std::vector<Peer> const& p
     auto const rank = Rank{static_cast<std::uint32_t>(endpoints_.size())};
     native_->peers.push_back(std::make_unique<Native::Peer>(Native::Peer{this, rank}));
     ucp_ep_params_t wanted{};
-    wanted.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLER |
-                        UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
+    wanted.field_mask =
+        UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLER | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
     wanted.address = reinterpret_cast<ucp_address_t const*>(peer.address.data());
     // UCX's shared memory does not know of peers that fail, and is left out where one asks for it.
     wanted.err_mode = peer.same_machine ? UCP_ERR_HANDLING_MODE_NONE : UCP_ERR_HANDLING_MODE_PEER;

@@ -56,8 +56,8 @@ class Group {
   // to its share of its machine's cores: call it before threads are started, once in a process. Throws Error where
   // ranks do not belong together, with the rank at fault.
   static Group join(JoinOptions const& options);
-  // What join() will find: this process's rank, and how many there are; 0 of 1 without a launcher. Throws Error where the
-  // environment makes no sense.
+  // What join() will find: this process's rank, and how many there are; 0 of 1 without a launcher. Throws Error where
+  // the environment makes no sense.
   static Launched launched();
 
   // `ranks` memberships for threads of this process, in rank order; each is for a thread of its own.

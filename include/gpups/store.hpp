@@ -175,8 +175,8 @@ class Store {
   // row gives its initial value and found[i] = 0. out is (keys, dim); arrays on the store's device. `found` may be
   // empty. Waits. Not collective, but every other rank must keep its store until all are done: end with wait_barrier().
   void lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out, View<std::uint8_t> found);
-  // The same in two calls: what other ranks own is under way in between, for up to kLookupsMax look-ups at a time. `out`
-  // and `found` stay until the second call has written them; `keys` may go. Look-ups end before the next
+  // The same in two calls: what other ranks own is under way in between, for up to kLookupsMax look-ups at a time.
+  // `out` and `found` stay until the second call has written them; `keys` may go. Look-ups end before the next
   // advance_clock().
   Lookup begin_lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out,
                       View<std::uint8_t> found);

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the doctor says of machines that are made up.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <initializer_list>
+#include <string>
+
+#include "trainer/doctor/checks.hpp"
+#include "trainer/doctor/report.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+using Level = Finding::Level;
+using Kind = TransportFacts::Way::Kind;
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+
+// Nothing is wrong with it.
+Facts healthy() {
+  Facts facts;
+  facts.program = {.version = "0.1.0", .cuda_architectures = "80;90", .ucx_header = "1.13", .ucx_library = "1.13"};
+  facts.machine = {.host = "node7",
+                   .allowed_cores = "0-15",
+                   .cores = 16,
+                   .machine_cores = 16,
+                   .shared_memory_bytes = 64 * kGiB,
+                   .shared_memory_free_bytes = 63 * kGiB,
+                   .open_files = 65536,
+                   .ptrace_scope = 0};
+  GpuFacts::Gpu const gpu{
+      .address = "0000:17:00.0", .capability = 90, .free_bytes = 80 * kGiB, .bytes = 80 * kGiB, .near_cores = "0-7"};
+  facts.gpu = {.kernel_driver = "NVRM", .driver_version = 13000, .toolkit_version = 13000, .gpus = {gpu, gpu}};
+  facts.meeting = {.launcher = "a launcher",
+                   .rank = 0,
+                   .size = 4,
+                   .hosts = {{.name = "node7"}},
+                   .port = 29500,
+                   .token = MeetingFacts::Token{.file = "token", .mode = 0600, .bytes = 44}};
+  facts.transport.ways = {{"tcp", "lo", Kind::kNetwork},
+                          {"tcp", "eth0", Kind::kNetwork},
+                          {"rc_mlx5", "mlx5_0:1", Kind::kNetwork},
+                          {"posix", "memory", Kind::kSharedMemory},
+                          {"cma", "memory", Kind::kSharedMemory}};
+  facts.run = RunFacts{.config = "run.toml",
+                       .data = "the data has 7 entities",
+                       .folder = "runs/1",
+                       .folder_free_bytes = 100 * kGiB,
+                       .table_bytes = kGiB,
+                       .device = "cuda:0"};
+  return facts;
+}
+
+// Expects that the facts give one finding that is not ok, with this level and these words, in the form of the house.
+void expect_only(Facts const& facts, Level level, std::initializer_list<char const*> words) {
+  int count = 0;
+  for (Finding const& finding : examine(facts)) {
+    if (finding.level == Level::kOk) continue;
+    ++count;
+    EXPECT_EQ(finding.level, level) << finding.text;
+    for (char const* word : words)
+      EXPECT_NE(finding.text.find(word), std::string::npos) << word << ": " << finding.text;
+    std::size_t const why = finding.text.find('('), what_to_do = finding.text.rfind(": ");
+    EXPECT_LT(why, what_to_do) << finding.text;
+    EXPECT_NE(what_to_do, std::string::npos) << finding.text;
+  }
+  EXPECT_EQ(count, 1) << *words.begin();
+}
+
+TEST(Doctor, HasNothingToSayOfAHealthyMachine) {
+  Findings const findings = examine(healthy());
+  EXPECT_GE(findings.size(), checks().size() / 2);
+  for (Finding const& finding : findings) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
+  EXPECT_TRUE(can_meet(healthy()));
+}
+
+TEST(Doctor, HasNothingToSayOfAPlainHost) {
+  Facts facts = healthy();
+  facts.program = {.version = "0.1.0"};
+  facts.gpu = {};
+  facts.meeting = {};
+  facts.transport = {};
+  facts.run.reset();
+  for (Finding const& finding : examine(facts)) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
+}
+
+TEST(DoctorProgram, ComparesUcxWithWhatItWasBuiltFor) {
+  Facts facts = healthy();
+  facts.program.ucx_library = "1.9";
+  expect_only(facts, Level::kWarning, {"UCX library is 1.9", "built for 1.13", "LD_LIBRARY_PATH"});
+}
+
+TEST(DoctorMachine, WantsSharedMemory) {
+  Facts facts = healthy();
+  facts.machine.shared_memory_bytes = facts.machine.shared_memory_free_bytes = 64 * kMiB;  // Docker's default
+  expect_only(facts, Level::kWarning, {"/dev/shm has 64.0 MiB", "--shm-size"});
+  facts.machine.shared_memory_bytes = 8 * kGiB;
+  expect_only(facts, Level::kWarning, {"64.0 MiB left of 8.0 GiB", "remove files"});
+  facts.machine.shared_memory_bytes.reset();
+  expect_only(facts, Level::kWarning, {"no /dev/shm", "mount a tmpfs"});
+}
+
+TEST(DoctorMachine, WantsLockedMemoryForRdma) {
+  Facts facts = healthy();
+  facts.machine.locked_bytes = 64 << 10;
+  expect_only(facts, Level::kWarning, {"may lock 64.0 KiB", "--ulimit memlock=-1"});
+  std::erase_if(facts.transport.ways, [](auto const& way) { return way.name == "rc_mlx5"; });
+  for (Finding const& finding : examine(facts)) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
+}
+
+TEST(DoctorMachine, SaysWhyMemoryCannotBeRead) {
+  Facts facts = healthy();
+  facts.machine.memory_readable = false;
+  facts.machine.ptrace_scope = 2;
+  expect_only(facts, Level::kWarning, {"ptrace_scope is 2", "copied twice", "sysctl", "SYS_PTRACE"});
+  facts.machine.ptrace_scope.reset();
+  expect_only(facts, Level::kWarning, {"the container forbids it", "start the container with --cap-add=SYS_PTRACE"});
+}
+
+TEST(DoctorMachine, WantsDescriptorsForAllRanks) {
+  Facts facts = healthy();
+  facts.machine.open_files = 256;
+  expect_only(facts, Level::kWarning, {"256 files can be open", "ulimit -n 4096"});
+  facts.machine.open_files = 4096;
+  facts.meeting.size = 1000;
+  expect_only(facts, Level::kWarning, {"4096 files can be open", "ulimit -n 8256"});
+}
+
+TEST(DoctorMachine, KnowsLimitsOfContainers) {
+  Facts facts = healthy();
+  facts.machine.cpu_limit = 2.5;
+  expect_only(facts, Level::kWarning, {"2.5 of its 16 cores", "--cpuset-cpus"});
+  facts.machine.cpu_limit = 16;
+  EXPECT_FALSE(has_problem(examine(facts)));
+}
+
+TEST(DoctorGpus, ComparesTheDriverWithTheToolkit) {
+  Facts facts = healthy();
+  facts.gpu.gpus.clear();
+  facts.gpu.driver_version = 12040;
+  expect_only(facts, Level::kWarning, {"driver is for CUDA 12.4", "built with 13.0", "update the driver"});
+  facts.gpu.driver_version = 0;
+  expect_only(facts, Level::kWarning, {"libcuda.so is not here", "--gpus all"});
+}
+
+TEST(DoctorGpus, KnowsDevicesThatTheBuildIsNotFor) {
+  Facts facts = healthy();
+  facts.gpu.gpus[1].capability = 75;
+  expect_only(facts, Level::kProblem, {"cuda:1 has compute capability 7.5", "code for 80 and later"});
+  facts = healthy();
+  facts.gpu.gpus[1].capability = 120;  // later ones are fine
+  EXPECT_FALSE(has_problem(examine(facts)));
+}
+
+TEST(DoctorGpus, KnowsABuildWithoutDeviceCode) {
+  Facts facts = healthy();
+  facts.program.cuda_architectures.clear();
+  facts.gpu = {.kernel_driver = "NVRM"};
+  expect_only(facts, Level::kWarning, {"no device code", "build with nvcc"});
+}
+
+TEST(DoctorGpus, NamesDevicesThatCannotReachEachOther) {
+  Facts facts = healthy();
+  facts.gpu.cannot_reach = {{0, 1}};
+  expect_only(facts, Level::kWarning, {"cuda:0 and cuda:1", "through the host"});
+}
+
+TEST(DoctorGpus, PassesOnWhatADeviceSays) {
+  Facts facts = healthy();
+  facts.gpu.gpus[0].error = "CUDA says 'busy' (while reading): check nvidia-smi";
+  expect_only(facts, Level::kProblem, {"cuda:0 does not answer", "'busy'"});
+}
+
+TEST(DoctorTransports, WantsANetwork) {
+  Facts facts = healthy();
+  facts.transport.ways.erase(facts.transport.ways.begin() + 1, facts.transport.ways.begin() + 3);
+  expect_only(facts, Level::kWarning, {"no network but the loopback", "--network=host"});
+}
+
+TEST(DoctorTransports, WantsUcxForProcesses) {
+  Facts facts = healthy();
+  facts.program.ucx_header = facts.program.ucx_library = "";
+  expect_only(facts, Level::kProblem, {"no UCX", "libucx-dev"});
+  EXPECT_FALSE(can_meet(facts));
+}
+
+TEST(DoctorTransports, KnowsDevicesThatAreNotThere) {
+  Facts facts = healthy();
+  for (char const* fine : {"all", "eth0", "mlx5_0:1,lo", "^eth0"}) {
+    facts.transport.wanted_devices = fine;
+    for (Finding const& finding : examine(facts)) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
+  }
+  facts.transport.wanted_devices = "eth0,ib7";
+  expect_only(facts, Level::kWarning, {"names ib7", "lo, eth0, mlx5_0:1"});
+}
+
+TEST(DoctorMeeting, PassesOnWhatTheEnvironmentLacks) {
+  Facts facts = healthy();
+  facts.meeting.error = "RANK is not set (it is one of WORLD_SIZE ranks): set it";
+  expect_only(facts, Level::kProblem, {"RANK is not set"});
+  EXPECT_FALSE(can_meet(facts));
+}
+
+TEST(DoctorMeeting, WantsAnAddressOfRank0) {
+  Facts facts = healthy();
+  facts.meeting.hosts[0].error = "Name or service not known";
+  expect_only(facts, Level::kProblem, {"node7 has no address", "MASTER_ADDR", "DNS"});
+  EXPECT_FALSE(can_meet(facts));
+  facts.meeting.hosts.push_back({.name = "10.0.0.7"});  // there is another way
+  expect_only(facts, Level::kWarning, {"node7 has no address"});
+}
+
+TEST(DoctorMeeting, WantsANameForTheMachine) {
+  Facts facts = healthy();
+  facts.machine.host_resolves = false;
+  expect_only(facts, Level::kWarning, {"node7, has no address", "/etc/hosts"});
+}
+
+TEST(DoctorMeeting, WantsAFreePort) {
+  Facts facts = healthy();
+  facts.meeting.port_error = EADDRINUSE;
+  expect_only(facts, Level::kProblem, {"port 29500 is occupied", "MASTER_PORT"});
+  EXPECT_FALSE(can_meet(facts));
+  facts.meeting.port = 80;
+  facts.meeting.port_error = EACCES;
+  expect_only(facts, Level::kProblem, {"port 80 is for root only", "from 1024"});
+  facts.meeting.port_error = EMFILE;
+  expect_only(facts, Level::kProblem, {"port 80 cannot be used", "Too many open files"});
+}
+
+TEST(DoctorMeeting, WantsATokenOnANetwork) {
+  Facts facts = healthy();
+  facts.meeting.token.reset();
+  expect_only(facts, Level::kProblem, {"no token", "GPUPS_TOKEN_FILE"});
+  facts.meeting.hosts[0].loopback = true;
+  EXPECT_FALSE(has_problem(examine(facts)));
+}
+
+TEST(DoctorMeeting, WantsAGoodToken) {
+  Facts facts = healthy();
+  facts.meeting.token->mode = 0644;
+  expect_only(facts, Level::kWarning, {"token has mode 644", "chmod 600 token"});
+  facts.meeting.token->file.clear();  // in the environment
+  EXPECT_TRUE(can_meet(facts));
+  facts.meeting.token = MeetingFacts::Token{.file = "token", .mode = 0600, .bytes = 5};
+  expect_only(facts, Level::kWarning, {"has 5 bytes", "guessed"});
+  facts.meeting.token->bytes = 0;
+  expect_only(facts, Level::kProblem, {"token is empty"});
+  facts.meeting.token->error = "Permission denied";
+  expect_only(facts, Level::kProblem, {"cannot be read (Permission denied"});
+}
+
+TEST(DoctorPlace, WantsSomethingForEachRank) {
+  Facts facts = healthy();
+  facts.place = PlaceFacts{.host = "node7", .bound_cores = "0-7", .local_rank = 0, .local_ranks = 2};
+  for (Finding const& finding : examine(facts)) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
+  facts.place->local_ranks = 3;
+  expect_only(facts, Level::kWarning, {"3 ranks on node7 share 2 GPUs", "one for each GPU"});
+  facts.run->device = "host";
+  EXPECT_EQ(examine(facts).size(), examine(healthy()).size() + 1);
+  facts.place->local_ranks = 17;
+  expect_only(facts, Level::kWarning, {"17 ranks on node7 have 16 cores"});
+}
+
+TEST(DoctorRun, RefusesRanksAsThreadsOfAProcess) {
+  Facts facts = healthy();
+  facts.run->ranks = 2;
+  expect_only(facts, Level::kProblem, {"run.ranks is 2", "leave it out"});
+}
+
+TEST(DoctorRun, WantsRoomForCheckpoints) {
+  Facts facts = healthy();
+  facts.run->folder_free_bytes = 3 * kGiB / 2;
+  expect_only(facts, Level::kWarning, {"1.5 GiB left", "the one before stays", "--run"});
+  facts.run->folder_free_bytes = kGiB / 2;
+  expect_only(facts, Level::kProblem, {"512.0 MiB left", "a checkpoint has 1.0 GiB"});
+}
+
+TEST(DoctorRun, WantsRoomForRowsOnTheDevice) {
+  Facts facts = healthy();
+  facts.run->table_bytes = 8 * kGiB;
+  facts.gpu.gpus[0].free_bytes = kGiB;  // 4 ranks: 2 GiB each
+  expect_only(facts, Level::kProblem, {"cuda:0 has 1.0 GiB left", "2.0 GiB"});
+  facts.run->device = "cuda:1";
+  EXPECT_FALSE(has_problem(examine(facts)));
+}
+
+TEST(DoctorRun, PassesOnWhatStopsTheRun) {
+  Facts facts = healthy();
+  facts.run->errors = {"train.txt cannot be read (it is not there): check data.train"};
+  expect_only(facts, Level::kProblem, {"train.txt cannot be read"});
+}
+
+}  // namespace
+}  // namespace gpups::trainer

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs gpu_train doctor as a user does: what it finds on this machine, alone and as a rank of a job.
+
+usage: doctor_test.py PROGRAM
+"""
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = None
+CONFIG = """[model]
+dim = 16
+[run]
+device = "host"
+threads = 1
+"""
+TOKEN = "0123456789abcdef0123456789abcdef\n"
+# What a launcher around these tests has set is not for the programs that they start.
+LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_", "GPUPS_", "UCX_", "PMI", "OMPI_", "SLURM_", "PRTE_")
+
+
+class DoctorTest(unittest.TestCase):
+    def setUp(self):
+        self.held = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.held.name)
+        facts = [f"e{s}\tby{r}\te{(s + r) % 60}\n" for s in range(60) for r in (1, 7, 20)]
+        (self.folder / "train.txt").write_text("".join(facts[10:]))
+        (self.folder / "valid.txt").write_text("".join(facts[:5]))
+        (self.folder / "test.txt").write_text("".join(facts[5:10]))
+        self.config = self.folder / "small.toml"
+        self.config.write_text(CONFIG)
+
+    def tearDown(self):
+        self.held.cleanup()
+
+    def environment(self, variables):
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(LAUNCHERS)}
+        return {**kept, **{name: str(value) for name, value in variables.items()}}
+
+    def start(self, *arguments, **variables):
+        return subprocess.Popen([PROGRAM, "doctor", *map(str, arguments)], cwd=self.folder, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment(variables))
+
+    def end(self, process, status):
+        out, err = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, status, out + err)
+        return out
+
+    def doctor(self, status, *arguments, **variables):
+        out = self.end(self.start(*arguments, **variables), status)
+        for line in out.splitlines():
+            self.assertRegex(line, "^(ok|warning|problem): ")
+            if not line.startswith("ok"):
+                self.assertRegex(line, r"^[a-z]+: .* \(.*\): ", "not in the form of errors")
+        self.assertEqual(status != 0, "problem: " in out, out)
+        return out
+
+    def token(self, text=TOKEN, mode=0o600):
+        path = self.folder / "token"
+        path.write_text(text)
+        path.chmod(mode)
+        return path
+
+
+class Alone(DoctorTest):
+    def test_finds_no_problem_here(self):
+        out = self.doctor(0)
+        for word in ("ok: gpups 0.", "cores may be used", "files can be open", "it is alone"):
+            self.assertIn(word, out.replace("core may", "cores may"))
+
+    def test_tries_a_run_and_leaves_nothing(self):
+        before = sorted(self.folder.iterdir())
+        out = self.doctor(0, self.config)
+        self.assertIn("60 entities", out)
+        self.assertIn("trains on host", out)
+        self.assertIn("a checkpoint has", out)
+        self.assertEqual(sorted(self.folder.iterdir()), before)
+
+    def test_says_what_would_stop_a_run(self):
+        self.assertIn("none.toml cannot be read", self.doctor(2, "none.toml"))
+        self.assertIn("there is no key", self.doctor(2, self.config, "--set", "model.dims=3"))
+        (self.folder / "train.txt").unlink()
+        (self.folder / "file").write_text("in the way")
+        out = self.doctor(2, self.config, "--run", "file", "--device", "cuda:99")
+        for word in ("train.txt", "the run's folder", "cuda:99"):
+            self.assertRegex(out, f"(?m)^problem: .*{word}")
+
+    def test_refuses_options_without_effect(self):
+        done = subprocess.run([PROGRAM, "doctor", "--run", "x"], cwd=self.folder, text=True, capture_output=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--run x has no effect without a configuration", done.stderr)
+
+    def test_looks_at_the_token(self):
+        self.assertIn("has 32 bytes", self.doctor(0, GPUPS_TOKEN_FILE=self.token()))
+        self.assertIn("warning: the token file", self.doctor(0, GPUPS_TOKEN_FILE=self.token(mode=0o644)))
+        self.assertIn("it can be guessed", self.doctor(0, GPUPS_TOKEN_FILE=self.token("abc\n")))
+
+    def test_knows_devices_that_are_not_there(self):
+        out = self.doctor(0, UCX_NET_DEVICES="no_such_device")
+        if "no UCX" not in out:
+            self.assertRegex(out, "(?m)^warning: UCX_NET_DEVICES names no_such_device")
+
+
+class OfAJob(DoctorTest):
+    """As a rank of a job that the environment describes."""
+
+    def job(self, rank, size, port, address="127.0.0.1", **more):
+        return {"RANK": rank, "WORLD_SIZE": size, "MASTER_ADDR": address, "MASTER_PORT": port, **more}
+
+    def free_port(self):
+        with socket.socket() as one:
+            one.bind(("127.0.0.1", 0))
+            return one.getsockname()[1]
+
+    def test_knows_an_occupied_port(self):
+        with socket.socket() as listener:
+            listener.bind(("", 0))
+            listener.listen()
+            port = listener.getsockname()[1]
+            out = self.doctor(2, **self.job(0, 2, port))
+        self.assertIn(f"problem: rank 0: port {port} is occupied", out)
+
+    def test_knows_an_environment_without_sense(self):
+        self.doctor(2, RANK=0)
+        self.doctor(2, **self.job(3, 2, 29500))
+
+    def test_knows_an_address_that_is_none(self):
+        out = self.doctor(2, **self.job(1, 2, 29500, "no.such.host.invalid", GPUPS_TOKEN_FILE=self.token()))
+        self.assertIn("problem: rank 1: no.such.host.invalid has no address", out)
+
+    def test_wants_a_token_on_a_network(self):
+        out = self.doctor(2, **self.job(1, 2, 29500, "192.0.2.1"))
+        self.assertIn("GPUPS_TOKEN_FILE", out)
+
+    def ranks(self, *arguments, size=3, configs=None):
+        """What each of the ranks prints, and the statuses."""
+        if "no UCX" in self.doctor(0):
+            self.skipTest("this build has no UCX: processes cannot join")
+        job = {"size": size, "port": self.free_port(), "GPUPS_TOKEN_FILE": self.token()}
+        started = [self.start(*(arguments if configs is None else (configs[rank],)), **self.job(rank, **job))
+                   for rank in range(size)]
+        outs = [process.communicate(timeout=300) for process in started]
+        return [out for out, _ in outs], [process.returncode for process in started], outs
+
+    def test_looks_together(self):
+        outs, statuses, all_of_it = self.ranks(self.config, "--run", "out")
+        self.assertEqual(statuses, [0, 0, 0], all_of_it)
+        self.assertEqual(outs[1:], ["", ""])  # rank 0 prints for all
+        for word in ("ok: ranks 0-2: gpups 0.", "ok: rank 2: it is rank 2 of the 3", "all ranks see the run's folder",
+                     "from rank 0 to rank 1: ", "from rank 0 to rank 2: "):
+            self.assertIn(word, outs[0])
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_names_a_setting_that_differs(self):
+        other = self.folder / "other.toml"
+        other.write_text(CONFIG.replace("16", "32"))
+        outs, statuses, all_of_it = self.ranks(configs=[self.config, other, self.config])
+        self.assertEqual(statuses, [2, 2, 2], all_of_it)
+        self.assertIn("problem: rank 0: rank 1 has model.dim = 32 where rank 0 has model.dim = 16", outs[0])
+
+    def test_tells_what_stops_one_rank(self):
+        outs, statuses, all_of_it = self.ranks(configs=[self.config, self.config, "none.toml"])
+        self.assertEqual(statuses, [2, 2, 2], all_of_it)
+        self.assertIn("problem: rank 2: none.toml cannot be read", outs[0])
+
+    def test_knows_ranks_with_other_data(self):
+        other = self.folder / "other"
+        other.mkdir()
+        for name in ("train.txt", "valid.txt", "test.txt", "small.toml"):
+            (other / name).write_text((self.folder / name).read_text())
+        with (other / "train.txt").open("a") as train:
+            train.write("e1\tby2\te3\n")
+        outs, statuses, all_of_it = self.ranks(configs=[self.config, self.config, other / "small.toml"])
+        self.assertEqual(statuses, [2, 2, 2], all_of_it)
+        self.assertIn("problem: rank 0: rank 2 has other data than rank 0", outs[0])
+
+
+if __name__ == "__main__":
+    PROGRAM = os.path.abspath(sys.argv.pop(1))
+    unittest.main()

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/doctor/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include "comm/cluster/cores.hpp"
+
+namespace gpups::tools {
+namespace {
+
+namespace fs = std::filesystem;
+using trainer::Findings;
+
+// Ranks whose word is another than rank 0's.
+std::vector<int> others_than_first(std::vector<std::string> const& words) {
+  std::vector<int> ranks;
+  for (std::size_t rank = 1; rank < words.size(); ++rank) {
+    if (words[rank] != words[0]) ranks.push_back(static_cast<int>(rank));
+  }
+  return ranks;
+}
+
+// A file of rank 0's, gone with it.
+class Mark {
+ public:
+  explicit Mark(fs::path const& folder)
+      : text_(fmt::format("{:08x}{:08x}", std::random_device{}(), std::random_device{}())),
+        path_(folder / (".doctor-" + text_)) {
+    std::ofstream(path_) << text_;
+  }
+  ~Mark() {
+    std::error_code ignored;
+    fs::remove(path_, ignored);
+  }
+  Mark(Mark const&) = delete;
+  Mark& operator=(Mark const&) = delete;
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::string text_;
+  fs::path path_;
+};
+
+// Network file systems show a new file late: it is waited for.
+bool wait_seen(std::string const& path) {
+  for (int i = 0; i < 50; ++i) {
+    std::ifstream in(path);
+    std::string const text{std::istreambuf_iterator<char>(in), {}};
+    if (!text.empty() && path.ends_with(text)) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  return false;
+}
+
+// "model.dim = 16" in lines; nothing where the configuration is not usable.
+std::string settings_text(std::optional<trainer::RunFacts> const& run) {
+  std::string text;
+  if (run) {
+    for (auto const& [key, value] : run->settings) text += fmt::format("{} = {}\n", key, value);
+  }
+  return text;
+}
+
+// The first line that two texts do not share.
+std::pair<std::string, std::string> first_difference(std::string const& a, std::string const& b) {
+  std::istringstream in_a(a), in_b(b);
+  std::string line_a, line_b;
+  while (line_a == line_b && (in_a || in_b)) {
+    if (!std::getline(in_a, line_a)) line_a = "nothing";
+    if (!std::getline(in_b, line_b)) line_b = "nothing";
+    if (!in_a && !in_b) break;
+  }
+  return {line_a, line_b};
+}
+
+}  // namespace
+
+void wait_compare_settings(comm::Talk& talk, std::optional<trainer::RunFacts> const& run, Findings& mine) {
+  auto const settings = talk.wait_gather(settings_text(run));
+  if (talk.rank() != 0) return;
+  for (int const rank : others_than_first(settings)) {
+    std::string const& other = settings[static_cast<std::size_t>(rank)];
+    if (other.empty() || settings[0].empty()) continue;  // who has no usable configuration says so itself
+    auto const [here, there] = first_difference(settings[0], other);
+    mine.push_back(
+        trainer::problem(fmt::format("rank {} has {} where rank 0 has {} (they could not train together): "
+                                     "give every rank the same configuration",
+                                     rank, there, here)));
+  }
+}
+
+void wait_compare_data(comm::Talk& talk, std::optional<trainer::RunFacts> const& run, Findings& mine) {
+  auto const digests = talk.wait_gather(run && !run->data.empty() ? fmt::format("{:016x}", run->data_digest) : "");
+  if (talk.rank() != 0 || digests[0].empty()) return;
+  std::vector<int> others = others_than_first(digests);
+  // A rank that has read nothing says so itself.
+  std::erase_if(others, [&](int rank) { return digests[static_cast<std::size_t>(rank)].empty(); });
+  if (others.empty()) return;
+  mine.push_back(
+      trainer::problem(fmt::format("{} {} other data than rank 0 (they could not train together): give every "
+                                   "rank the same files",
+                                   ranks_text(others), others.size() == 1 ? "has" : "have")));
+}
+
+void wait_compare_folder(comm::Talk& talk, std::string const& folder, Findings& mine) {
+  std::optional<Mark> mark;
+  if (talk.rank() == 0 && !folder.empty()) mark.emplace(folder);
+  std::string const path = talk.wait_tell(mark ? mark->path() : "");
+  if (path.empty()) return;
+  auto const seen = talk.wait_gather(wait_seen(path) ? "yes" : "no");
+  if (talk.rank() != 0) return;
+  if (seen[0] != "yes") {
+    mine.push_back(
+        trainer::problem(fmt::format("the run's folder {} does not keep what is written to it (checkpoints go "
+                                     "there): choose another with --run",
+                                     folder)));
+    return;
+  }
+  auto const blind = others_than_first(seen);
+  mine.push_back(blind.empty()
+                     ? trainer::ok(fmt::format("all ranks see the run's folder {}", folder))
+                     : trainer::problem(fmt::format("{} cannot see the run's folder {} of rank 0 (all ranks write into "
+                                                    "it): choose a folder that all machines share with --run",
+                                                    ranks_text(blind), folder)));
+}
+
+// "rank 2", "ranks 0-3,7"
+std::string ranks_text(std::vector<int> const& ranks) {
+  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", comm::cores_text(ranks));
+}
+
+}  // namespace gpups::tools

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/doctor/doctor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+
+#include "gpups/device.hpp"
+#include "gpups/error.hpp"
+#include "tools/doctor/facts.hpp"
+#include "tools/doctor/together.hpp"
+#include "tools/standard_streams.hpp"
+#include "trainer/doctor/checks.hpp"
+#include "trainer/doctor/report.hpp"
+#include "trainer/doctor/run_probe.hpp"
+
+namespace gpups::tools {
+namespace {
+
+using trainer::Finding;
+
+// The number in "cuda:1"; for other text, the device that `auto` would choose.
+int device_index(std::string const& device, int local_rank) {
+  int index = 0;
+  if (device.starts_with("cuda:")) {
+    std::from_chars(device.data() + 5, device.data() + device.size(), index);
+    return index;
+  }
+  return local_rank % std::max(1, cuda_device_count());
+}
+
+// Of one rank that could not talk to the others, or is alone.
+int print_own(trainer::Findings const& findings, trainer::MeetingFacts const& meeting) {
+  std::string text, whose = meeting.launcher.empty() ? "" : fmt::format("rank {}", meeting.rank);
+  for (Finding const& finding : findings) text += trainer::line_of(finding, whose) + "\n";
+  print_result(text);
+  return trainer::has_problem(findings) ? 2 : 0;
+}
+
+}  // namespace
+
+int wait_doctor(CommandLine const& line) {
+  trainer::Facts facts{.program = read_program(), .machine = read_machine()};
+  facts.meeting = read_meeting();
+  facts.transport = read_transports();
+  int const local_rank = facts.meeting.local_rank.value_or(facts.meeting.rank);
+  trainer::RunProbe run;
+  if (!line.config.empty()) {
+    run = trainer::probe_run(line.config, line.overrides, facts.meeting.rank, local_rank);
+    facts.run = run.facts;
+  }
+  facts.gpu = read_gpus(device_index(run.facts.device, local_rank));
+
+  trainer::Findings findings = trainer::examine(facts);
+  if (facts.meeting.launcher.empty() || !trainer::can_meet(facts)) return print_own(findings, facts.meeting);
+  try {
+    return wait_examine_together(facts, findings);
+  } catch (Error const& error) {
+    findings.push_back(trainer::problem(error.what()));
+    return print_own(findings, facts.meeting);
+  }
+}
+
+}  // namespace gpups::tools

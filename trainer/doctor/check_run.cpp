@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Can this configuration be trained here?
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trainer/doctor/checks.hpp"
+#include "trainer/progress.hpp"
+
+namespace gpups::trainer {
+
+Findings check_run(Facts const& facts) {
+  Findings found;
+  if (!facts.run) return found;
+  RunFacts const& run = *facts.run;
+  for (std::string const& error : run.errors) found.push_back(problem(error));
+  for (std::string const& notice : run.notices) found.push_back(ok(notice));
+  if (!run.data.empty()) found.push_back(ok(run.data));
+  if (!run.device.empty()) found.push_back(ok(fmt::format("{} trains on {}", run.config, run.device)));
+  if (!facts.meeting.launcher.empty() && run.ranks > 1) {
+    found.push_back(
+        problem(fmt::format("run.ranks is {} where a launcher has started processes (each of them is one "
+                            "rank): leave it out",
+                            run.ranks)));
+  }
+  return found;
+}
+
+Findings check_room(Facts const& facts) {
+  if (!facts.run || facts.run->folder.empty() || facts.run->table_bytes == 0) return {};
+  RunFacts const& run = *facts.run;
+  std::string const rows = short_bytes(run.table_bytes), free = short_bytes(run.folder_free_bytes);
+  // A checkpoint replaces the one before when it is whole.
+  std::uint64_t const needed = 2 * run.table_bytes;
+  if (run.folder_free_bytes < run.table_bytes) {
+    return {problem(fmt::format("{} has {} left (a checkpoint has {}): make room, or choose another folder with --run",
+                                run.folder, free, rows))};
+  }
+  if (run.folder_free_bytes < needed) {
+    return {
+        warning(fmt::format("{} has {} left (a checkpoint has {}, and the one before stays until it is whole): make "
+                            "room, or choose another folder with --run",
+                            run.folder, free, rows))};
+  }
+  Findings found{ok(fmt::format("{} can be written to and has {} left, a checkpoint has {}", run.folder, free, rows))};
+  std::uint64_t const share =
+      run.table_bytes / static_cast<std::uint64_t>(std::max({facts.meeting.size, run.ranks, 1}));
+  for (std::size_t i = 0; i < facts.gpu.gpus.size(); ++i) {
+    GpuFacts::Gpu const& gpu = facts.gpu.gpus[i];
+    if (run.device != fmt::format("cuda:{}", i) || gpu.bytes == 0 || share <= gpu.free_bytes) continue;
+    found.push_back(
+        problem(fmt::format("cuda:{} has {} left (the rows of a rank have {}): use more ranks, or smaller rows", i,
+                            short_bytes(gpu.free_bytes), short_bytes(share))));
+  }
+  return found;
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the doctor looks at. A new check is a function from facts to findings, and a line in checks.cpp.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "trainer/doctor/facts.hpp"
+#include "trainer/doctor/finding.hpp"
+
+namespace gpups::trainer {
+
+struct Check {
+  std::string_view name;
+  Findings (*look)(Facts const& facts);
+};
+
+std::span<Check const> checks();
+// The findings of all checks, in their order.
+Findings examine(Facts const& facts);
+// Whether nothing that a check has found keeps this rank from joining the others.
+bool can_meet(Facts const& facts);
+
+// check_program.cpp
+Findings check_versions(Facts const& facts);
+
+// check_machine.cpp
+Findings check_cores(Facts const& facts);
+Findings check_shared_memory(Facts const& facts);
+Findings check_locked_memory(Facts const& facts);
+Findings check_memory_access(Facts const& facts);
+Findings check_open_files(Facts const& facts);
+
+// check_gpus.cpp
+Findings check_gpus(Facts const& facts);
+Findings check_gpu_driver(Facts const& facts);
+Findings check_gpu_access(Facts const& facts);
+
+// check_transports.cpp
+Findings check_transports(Facts const& facts);
+Findings check_wanted_devices(Facts const& facts);
+
+// check_meeting.cpp
+Findings check_launcher(Facts const& facts);
+Findings check_host_names(Facts const& facts);
+Findings check_port(Facts const& facts);
+Findings check_token(Facts const& facts);
+
+// check_place.cpp
+Findings check_place(Facts const& facts);
+
+// check_run.cpp
+Findings check_run(Facts const& facts);
+Findings check_room(Facts const& facts);
+
+}  // namespace gpups::trainer

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the doctor found.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gpups::trainer {
+
+struct Finding {
+  // kProblem: a run fails. kWarning: it is slow, or fails in some cases. kOk: good to know.
+  enum class Level { kOk, kWarning, kProblem };
+
+  Level level = Level::kOk;
+  std::string text{};  // kOk: a fact; else: what is wrong (why that is a problem): what to do
+  bool operator==(Finding const&) const = default;
+};
+
+using Findings = std::vector<Finding>;
+
+inline Finding ok(std::string text) { return {Finding::Level::kOk, std::move(text)}; }
+inline Finding warning(std::string text) { return {Finding::Level::kWarning, std::move(text)}; }
+inline Finding problem(std::string text) { return {Finding::Level::kProblem, std::move(text)}; }
+
+}  // namespace gpups::trainer

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/doctor/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "kernels/check.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+constexpr char const* kLevels[] = {"ok", "warning", "problem"};  // by Finding::Level
+
+}  // namespace
+
+std::string line_of(Finding const& finding, std::string const& whose) {
+  std::string line = fmt::format("{}: {}{}{}", kLevels[static_cast<std::size_t>(finding.level)], whose,
+                                 whose.empty() ? "" : ": ", finding.text);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line;
+}
+
+std::vector<Shared> merged(std::vector<Findings> const& findings) {
+  std::vector<Shared> all;
+  for (std::size_t rank = 0; rank < findings.size(); ++rank) {
+    for (Finding const& finding : findings[rank]) {
+      auto found = std::find_if(all.begin(), all.end(), [&](Shared const& one) { return one.finding == finding; });
+      if (found == all.end()) found = all.insert(all.end(), {finding, {}});
+      auto const number = static_cast<int>(rank);
+      if (found->ranks.empty() || found->ranks.back() != number) found->ranks.push_back(number);
+    }
+  }
+  return all;
+}
+
+bool has_problem(Findings const& findings) {
+  return std::any_of(findings.begin(), findings.end(),
+                     [](Finding const& finding) { return finding.level == Finding::Level::kProblem; });
+}
+
+std::string packed(Findings const& findings) {
+  auto list = nlohmann::json::array();
+  for (Finding const& finding : findings) list.push_back({static_cast<int>(finding.level), finding.text});
+  // Names of files may be no UTF-8.
+  return list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Findings unpacked(std::string const& text) {
+  Findings findings;
+  try {
+    for (auto const& [level, words] : nlohmann::json::parse(text).get<std::vector<std::pair<int, std::string>>>()) {
+      findings.push_back({static_cast<Finding::Level>(std::clamp(level, 0, 2)), words});
+    }
+  } catch (nlohmann::json::exception const& error) {
+    throw Error(fmt::format("what another rank has found cannot be read ({}): start the same program everywhere",
+                            error.what()));
+  }
+  return findings;
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/doctor/run_probe.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "gpups/gpups.hpp"
+#include "trainer/progress.hpp"
+#include "trainer/reader.hpp"
+#include "trainer/session.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Does it, and keeps what it throws.
+template <class Deed>
+void attempt(RunFacts& facts, Deed deed) {
+  try {
+    deed();
+  } catch (std::exception const& error) {
+    facts.errors.emplace_back(error.what());
+  }
+}
+
+std::size_t state_floats(TableOptions const& table) {
+  switch (table.optimizer.kind) {
+    case Optimizer::Kind::kSgd:
+      return 0;
+    case Optimizer::Kind::kAdagrad:
+      return table.dim;
+    case Optimizer::Kind::kRowwiseAdagrad:
+      return 1;
+  }
+  return 0;
+}
+
+std::uint64_t table_bytes(std::vector<TableOptions> const& tables) {
+  std::uint64_t bytes = 0;
+  for (TableOptions const& table : tables) {
+    bytes += table.expected_rows * (sizeof(Key) + sizeof(float) * (table.dim + state_floats(table)));
+  }
+  return bytes;
+}
+
+void look_at_data(RunFacts& facts, Config const& config) {
+  Dataset const data = read_dataset(config.data);
+  facts.notices = data.notices;
+  facts.data_digest = data.digest();
+  facts.data =
+      fmt::format("the data has {}, {} and {} to train on, {} and {} to rank",
+                  counted(data.entities.size(), "entity", "entities"), counted(data.relations.size(), "relation"),
+                  counted(data.train.size(), "triple"), data.valid.size(), data.test.size());
+  facts.table_bytes = table_bytes(make_model(model_options(config, 1), data.vocabulary())->tables());
+}
+
+}  // namespace
+
+RunProbe probe_run(fs::path const& file, std::vector<Override> const& overrides, int rank, int local_rank) {
+  RunProbe probe;
+  RunFacts& facts = probe.facts;
+  facts.config = file.string();
+  std::optional<Config> config;
+  attempt(facts, [&] { config = load_config(file, overrides); });
+  if (!config) return probe;
+  facts.settings = settings_in_common(*config);
+  facts.join_timeout_s = config->cluster.join_timeout_s;
+  facts.peer_timeout_s = config->cluster.peer_timeout_s;
+  facts.ranks = static_cast<int>(config->run.ranks);
+  attempt(facts, [&] { facts.device = to_string(device_from(config->run.device, local_rank)); });
+  attempt(facts, [&] { look_at_data(facts, *config); });
+  if (rank != 0) return probe;
+  attempt(facts, [&] {
+    probe.claim = std::make_unique<FolderClaim>(config->run.folder, file.stem().string(), file);
+    facts.folder = fs::absolute(probe.claim->path()).string();
+    facts.folder_free_bytes = fs::space(facts.folder).available;
+  });
+  return probe;
+}
+
+}  // namespace gpups::trainer
