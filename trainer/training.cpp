@@ -75,12 +75,12 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
     progress_.say(fmt::format("microbatches: {}, since there are {} ranks: tables will differ from runs with {}",
                               cursor_.microbatches, store().ranks(), kMicrobatches));
   }
-  if (!group.place().cores.empty()) wait_say_places(group);
   for (MemoryLine const& line : store().memory_plan()) {
     progress_.say(fmt::format("memory: {:>10}  {}", short_bytes(line.bytes), line.what));
   }
   if (exists) store().restore(checkpoint_);  // before the ranks talk to each other
   wait_require_agreement(store(), config_, data_digest_);
+  if (!group.place().cores.empty()) wait_say_places(group);
   GPUPS_REQUIRE(!exists || number(store().clock()) == cursor_.clock,
                 "the checkpoint in {} is of step {}, and its cursor says {} (they must be of one time): use another",
                 checkpoint_.string(), number(store().clock()), cursor_.clock);
