@@ -40,9 +40,25 @@ void Store::wait_sum(std::span<std::int64_t> values) {
 
 namespace {
 
-// Distinct keys by owner, and the place of each given key among them.
+// Below this, to find keys that repeat takes longer than to read their rows twice.
+constexpr std::size_t kFewKeys = 2048;
+
+// Groups keys by owner without looking for those that repeat. On the host.
+void group_by_owner(View<Key const> keys, View<std::uint32_t> positions, cache::RowRequest& request) {
+  auto const ranks = static_cast<std::uint32_t>(request.owners.size() - 1);
+  auto& first = request.owners;
+  for (Key const key : keys) ++first[kernels::home_of(key, ranks) + 1];
+  for (std::uint32_t q = 0; q < ranks; ++q) first[q + 1] += first[q];
+  std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    positions[i] = next[kernels::home_of(keys[i], ranks)]++;
+    request.keys[positions[i]] = keys[i];
+  }
+}
+
+// Keys by owner, and the place of each given key among them. distinct: each is there once; else some may repeat.
 std::shared_ptr<cache::RowRequest> make_request(Stream& stream, TableId table, View<Key const> keys, int ranks,
-                                                std::size_t dim, Array<std::uint32_t>& positions) {
+                                                std::size_t dim, bool distinct, Array<std::uint32_t>& positions) {
   GPUPS_REQUIRE(keys.size() <= kernels::kUniqueKeysMax,
                 "{} keys are read or set at once (the most is {}): do it in parts", keys.size(),
                 kernels::kUniqueKeysMax);
@@ -54,11 +70,15 @@ std::shared_ptr<cache::RowRequest> make_request(Stream& stream, TableId table, V
   request->owners.resize(static_cast<std::size_t>(ranks) + 1);
   request->keys = Array<Key>(stream.device(), keys.size());
   positions = Array<std::uint32_t>(stream.device(), keys.size());
-  kernels::wait_unique_keys(stream, {.keys = keys,
-                                     .homes = static_cast<std::uint32_t>(ranks),
-                                     .unique = request->keys,
-                                     .positions = positions,
-                                     .home_offsets = request->owners});
+  if (!distinct && stream.device().is_host() && keys.size() <= kFewKeys) {
+    group_by_owner(keys, positions, *request);
+  } else {
+    kernels::wait_unique_keys(stream, {.keys = keys,
+                                       .homes = static_cast<std::uint32_t>(ranks),
+                                       .unique = request->keys,
+                                       .positions = positions,
+                                       .home_offsets = request->owners});
+  }
   request->values = Matrix<float>(stream.device(), request->owners.back(), dim);
   return request;
 }
@@ -91,7 +111,7 @@ Lookup Store::begin_lookup(Stream& stream, TableId table, View<Key const> keys, 
                 "{} look-ups are under way (each takes memory on all ranks): wait for one before the next is begun",
                 kLookupsMax);
   auto lookup = std::make_shared<Lookup::Impl>();
-  lookup->request = make_request(stream, table, keys, ranks(), dim, lookup->positions);
+  lookup->request = make_request(stream, table, keys, ranks(), dim, false, lookup->positions);
   lookup->request->kind = cache::RowRequest::Kind::kLookup;
   lookup->request->found = Array<std::uint8_t>(stream.device(), lookup->request->values.rows());
   lookup->out = out;
@@ -137,7 +157,7 @@ void Store::assign(Stream& stream, TableId table, View<Key const> keys, MatrixVi
                 "assign was given ({}, {}) values for {} keys of dim {} (each key gets a row): give as many",
                 values.rows(), values.columns(), keys.size(), options.dim);
   Array<std::uint32_t> positions;
-  auto const request = make_request(stream, table, keys, ranks(), options.dim, positions);
+  auto const request = make_request(stream, table, keys, ranks(), options.dim, true, positions);
   GPUPS_REQUIRE(request->values.rows() == keys.size(),
                 "assign was given {} keys of which {} are distinct (a row has one "
                 "value): give each key once",

@@ -22,6 +22,10 @@ template <Space S>
 void run(Exec<S> ex, GatherFound const& g) {
   GPUPS_ASSERT(g.out.rows() >= g.ids.size() && g.out.stride() == g.rows.stride);
   each_row(ex, g.ids.size(), [g] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    std::size_t const ahead = i + kRowsAhead;
+    if (ahead < g.ids.size() && g.ids[ahead] != kNoRow) {
+      lanes.prefetch(g.rows.row(g.ids[ahead]), g.out.stride() * sizeof(float));
+    }
     if (g.ids[i] == kNoRow) return;
     float const* const from = g.rows.row(g.ids[i]);
     float* const to = g.out.row(i);
