@@ -55,7 +55,7 @@ Engine::~Engine() {
   }
   transport_.on_arrival({});
   group_.impl().payload.reset();  // withdraws what is offered, and ends copies from arrays that go now
-  if (unwinding) return;  // whoever catches the exception tells the others what it was
+  if (unwinding) return;          // whoever catches the exception tells the others what it was
   try {
     reason.empty() ? transport_.leave() : transport_.fail(me_, reason);
   } catch (...) {  // NOLINT: nobody is left to tell

@@ -39,6 +39,8 @@ class Engine {
   // Blocks until done() is true; throws what went wrong meanwhile, and PeerError when nothing happens for as long as a
   // peer may stay silent. `done` must be cheap.
   void wait(std::function<bool()> const& done) { wait(done, peer_timeout_s_); }
+  // Throws what has gone wrong in the thread that turns.
+  void throw_if_failed();
   // Throws GradientError, once, if a step has been refused.
   void throw_if_refused();
 
@@ -73,7 +75,6 @@ class Engine {
   void dispatch(Mail::Received const& received);
   // REQUIRES: turning_ is held.
   void fail(std::exception_ptr error) noexcept;
-  void throw_if_failed();
   void publish();
   struct Awaited {
     Rank rank;

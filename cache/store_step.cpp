@@ -257,6 +257,8 @@ void Store::wait_flush() {
   engine.throw_if_refused();
 }
 
+void Store::throw_if_failed() { impl_->engine().throw_if_failed(); }
+
 std::uint32_t Store::signals() const { return impl_->engine_.signals(); }
 
 }  // namespace gpups

@@ -14,6 +14,8 @@ namespace gpups {
 
 struct Group::Impl {
   virtual ~Impl() = default;
+  // `lost` is called once, from any thread, when the first process of the group is lost; never where ranks are threads.
+  virtual void on_lost(std::function<void(Rank rank, std::string const& why)>) {}
 
   std::unique_ptr<comm::Transport> transport;
   std::unique_ptr<comm::Payload> payload;

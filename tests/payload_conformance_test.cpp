@@ -175,9 +175,9 @@ TEST_P(PayloadConformance, MemoryIsAskedForWhenDataOfThatSizeIsThere) {
 }
 
 TEST_P(PayloadConformance, AClaimThatTheDataDoesNotBearOutCostsNoMemory) {
+  std::vector<std::uint8_t> const source(100);
   Ends const ends = make(2);
   Stream stream(Device::host(), 1);
-  std::vector<std::uint8_t> const source(100);
   bool asked = false;
   ends[1]->receive(stream, rank(0), 0, std::size_t{1} << 60, [&]() -> void* {
     asked = true;
@@ -193,9 +193,9 @@ TEST_P(PayloadConformance, AClaimThatTheDataDoesNotBearOutCostsNoMemory) {
 }
 
 TEST_P(PayloadConformance, ASecondTransferUnderATagIsAnErrorOfItsSender) {
+  std::vector<std::uint8_t> const source(100);
   Ends const ends = make(2);
   Stream stream(Device::host(), 1);
-  std::vector<std::uint8_t> const source(100);
   for (int i = 0; i < 2; ++i) ends[0]->send(stream, rank(1), 7, source.data(), 100);
   try {
     for (;;) ends[1]->progress();

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/ranks.hpp"
 
+#include <cstdlib>
+
 #include "kernels/check.hpp"
+#include "tools/last_resort.hpp"
+#include "tools/standard_streams.hpp"
 
 namespace gpups::tools {
 namespace {
@@ -47,6 +51,10 @@ void Ranks::run(std::optional<trainer::Config> const& config, std::string const&
     if (failure_ != nullptr) std::rethrow_exception(failure_);
     throw;
   }
+  LastResort const last_resort(*group, [](std::string const& text) {
+    print_error(text);
+    std::_Exit(2);
+  });
   run_ranks({*group}, [&](Group const& member) {
     if (failure_ != nullptr) std::rethrow_exception(failure_);
     body(member);

@@ -50,6 +50,7 @@ RankingMetrics Evaluator::wait_evaluate(Stream& stream, Store& store, std::span<
   std::size_t const block = block_queries(entities.rows());
   auto const ranks = static_cast<std::size_t>(store.ranks());
   for (std::size_t b = number(store.rank()); b * block < triples.size(); b += ranks) {
+    store.throw_if_failed();  // a block takes a while
     std::size_t const count = std::min(block, triples.size() - b * block);
     rank(stream, entities, relations, std::span(triples).subspan(b * block, count), sums);
   }

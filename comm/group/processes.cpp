@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "comm/cluster/overheard.hpp"
 #include "comm/payload/ucx.hpp"
 #include "comm/transport/ucx.hpp"
 #include "comm/turner/threaded.hpp"
@@ -13,7 +14,9 @@ namespace {
 
 struct Processes final : Group::Impl {
   std::shared_ptr<UcxLink> link;
-  std::shared_ptr<Watch> watch;
+  std::shared_ptr<Overheard> watch;
+
+  void on_lost(std::function<void(Rank, std::string const&)> lost) override { watch->on_lost(std::move(lost)); }
 
   // What this rank has sent last has to arrive, so it stays until the others have left too, or are lost.
   ~Processes() override {
@@ -46,7 +49,7 @@ struct Processes final : Group::Impl {
 std::shared_ptr<Group::Impl> group_of_processes(Rank me, std::unique_ptr<UcxLink> link, Joined joined) {
   auto impl = std::make_shared<Processes>();
   impl->link = std::move(link);
-  impl->watch = std::move(joined.watch);
+  impl->watch = std::make_shared<Overheard>(std::move(joined.watch));
   impl->announcement = std::move(joined.announcement);
   std::vector<UcxLink::Peer> peers;
   for (Member const& member : joined.members) {

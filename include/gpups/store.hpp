@@ -162,6 +162,10 @@ class Store {
   // The bits that any rank passed to the last advance_clock(). REQUIRES: wait_flush() or wait_ready() since.
   std::uint32_t signals() const;
 
+  // Throws what has gone wrong in the background, such as the loss of a rank; does not wait. For long work of the
+  // application's own, which no other call interrupts.
+  void throw_if_failed();
+
   // -- between steps --
 
   // Blocks until every rank has come here. Collective.

@@ -4,6 +4,7 @@
 
 usage: clusters_test.py PROGRAM [unittest's arguments]    PROGRAM: gpu_train
 """
+import os
 import pathlib
 import signal
 import sys
@@ -123,6 +124,18 @@ class Loss(Clusters):
 
     def test_rank_0_killed(self):
         self.check_killed(0)
+
+    def test_killed_while_another_reads(self):
+        """Rank 1 reads a file that never ends, so that nothing but the loss can end it."""
+        as_ctest.need(self, environment)
+        never = self.graph.folder / "never"
+        never.mkdir()
+        os.mkfifo(never / "train.txt")
+        own = 'if [ "$RANK" = 1 ]; then exec "$@" --set data.folder=never; else exec "$@"; fi'
+        with environment.job(["bash", "-c", own, "bash", *self.command()], 3, cwd=self.graph.folder) as job:
+            job.wait_for(0, "memory:")
+            job.signal(2, signal.SIGKILL)
+            self.expect_named(job, 2, {0, 1})
 
     def check_stopped(self, victim):
         as_ctest.need(self, environment)
