@@ -37,6 +37,19 @@ def all_equal():
     return Limit("all equal", lambda values: len(values) > 1 and len(set(values)) == 1)
 
 
+def each_at_most(bound):
+    return Limit(f"each <= {bound:,}", lambda values: max(values) <= bound)
+
+
+def none():
+    return Limit("none", lambda values: values == [0])
+
+
+def reported():
+    """A number that is promised nowhere, and of interest beside others."""
+    return Limit("no promise", lambda values: True)
+
+
 @dataclasses.dataclass
 class Goal:
     name: str
@@ -48,7 +61,8 @@ class Goal:
 class Bench:
     """Where things are, and what was run."""
 
-    def __init__(self, build, data, kge_generator):
+    def __init__(self, build, data, kge_generator, losses, seed):
+        self.losses, self.seed = losses, seed
         self.build = pathlib.Path(build).resolve()
         self.data = data and pathlib.Path(data).resolve()
         self.kge_generator = kge_generator

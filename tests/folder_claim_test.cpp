@@ -50,7 +50,7 @@ TEST_F(FolderClaimTest, HoldsItsFolderWhileItLives) {
   fs::path const folder = outer_.path() / "run";
   {
     FolderClaim const claim(folder, "x", config_);
-    expect_error([&] { FolderClaim(folder, "x", config_); }, {"run is in use by another gpu_train"});
+    expect_error([&] { FolderClaim(folder, "x", config_); }, {"run is in use by another gpu_train", "rank 0"});
     outer_.write("run/summary.json", "{}");
     outer_.write("run/config.toml", kConfigMark);
   }

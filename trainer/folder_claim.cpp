@@ -105,8 +105,8 @@ void FolderClaim::lock() {
   ours_ = !taken && !removed && now.st_size == 0;
   GPUPS_REQUIRE(
       !taken && !removed,
-      "the folder {} is in use by another gpu_train (two runs would mix there): wait for it, or choose another "
-      "folder with --run",
+      "the folder {} is in use by another gpu_train (two runs, or two processes that are rank 0 of one, would mix "
+      "there): wait for it, choose another folder with --run, or give each process its own RANK",
       path_.string());
 }
 

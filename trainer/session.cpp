@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "kernels/check.hpp"
@@ -72,12 +73,16 @@ void wait_require_agreement(Store& store, Config const& config, std::uint64_t da
   std::size_t const digest_length = mine.size();
   for (auto const& [name, value] : settings_in_common(config)) mine += fmt::format("\n{} = {}", name, value);
   auto const all = store.wait_gather(mine);
-  for (std::size_t r = 1; r < all.size(); ++r) {
-    bool const same_data = all[r].substr(0, digest_length) == all[0].substr(0, digest_length);
-    GPUPS_REQUIRE(same_data && all[r] == all[0],
-                  "rank {} has {} than rank 0 (they could not train together): give every rank the same {}", r,
-                  same_data ? "another configuration" : "other data", same_data ? "configuration" : "files");
+  auto const differs = std::find_if(all.begin(), all.end(), [&](auto const& other) { return other != all[0]; });
+  if (differs == all.end()) return;
+  try {
+    store.wait_barrier();  // till all know: who left before would be taken for the cause
+  } catch (Error const&) {
   }
+  bool const same_data = differs->substr(0, digest_length) == all[0].substr(0, digest_length);
+  throw Error(fmt::format("rank {} has {} than rank 0 (they could not train together): give every rank the same {}",
+                          differs - all.begin(), same_data ? "another configuration" : "other data",
+                          same_data ? "configuration" : "files"));
 }
 
 }  // namespace gpups::trainer

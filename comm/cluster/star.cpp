@@ -65,6 +65,7 @@ class Star final : public Watch {
   }
 
   void listen(Events events) override {
+    std::lock_guard not_meanwhile(delivering_);
     {
       std::lock_guard lock(mutex_);
       listener_ = std::move(events);
@@ -243,6 +244,7 @@ class Star final : public Watch {
   }
 
   void deliver() {
+    std::lock_guard delivering(delivering_);
     std::vector<Ledger::Event> events = ledger_.take_events();
     Events listener;
     {
@@ -297,6 +299,7 @@ class Star final : public Watch {
 
   Socket wake_;  // an event descriptor
 
+  std::mutex delivering_;  // held while the listener is called, so that listen() ends when the former one is done
   std::mutex mutex_;
   std::condition_variable gone_;
   Events listener_;

@@ -30,6 +30,7 @@ class Watch {
   virtual ~Watch() = default;  // ends the thread and closes the connections; never blocks for long
 
   // From now on these are called, one at a time, from the watch's thread; what has happened since the join too.
+  // What was listening before is called no more. REQUIRES: not called by it.
   virtual void listen(Events events) = 0;
 
   // Tells all that this rank leaves: regularly where `why` is empty, else because of `at_fault`, which may be this rank

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/processes.hpp"
 
+#include <chrono>
 #include <exception>
+#include <future>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "comm/cluster/overheard.hpp"
 #include "comm/payload/ucx.hpp"
+#include "comm/peer_lost.hpp"
 #include "comm/transport/ucx.hpp"
 #include "comm/turner/threaded.hpp"
 
@@ -29,6 +34,9 @@ struct Processes final : Group::Impl {
       while (!watch->wait_all_gone(kBetweenLooks_s) && ended_well()) link->progress();
     } else {
       link->abandon();
+      // What goes with this rank, such as a run's empty folder, is there until the others know why.
+      constexpr double kTell_s = 0.5;
+      (void)watch->wait_all_gone(kTell_s);
     }
     transport.reset();
   }
@@ -44,18 +52,46 @@ struct Processes final : Group::Impl {
   }
 };
 
-}  // namespace
+// The first rank that the watch takes for lost, if it does so soon.
+std::optional<PeerLost> wait_loss(Watch& watch) {
+  constexpr std::chrono::seconds kSoon(1);
+  std::promise<PeerLost> told;
+  std::once_flag once;
+  watch.listen(
+      {.lost = [&](Rank rank,
+                   std::string const& why) { std::call_once(once, [&] { told.set_value(PeerLost(rank, why)); }); },
+       .left = {}});
+  auto loss = told.get_future();
+  bool const is_told = loss.wait_for(kSoon) == std::future_status::ready;
+  watch.listen({});
+  return is_told ? std::optional(loss.get()) : std::nullopt;
+}
 
-std::shared_ptr<Group::Impl> group_of_processes(Rank me, std::unique_ptr<UcxLink> link, Joined joined) {
-  auto impl = std::make_shared<Processes>();
-  impl->link = std::move(link);
-  impl->watch = std::make_shared<Overheard>(std::move(joined.watch));
-  impl->announcement = std::move(joined.announcement);
+// Nobody can be reached who ends meanwhile: then that is the error which is told, and this rank is not at fault.
+void wait_connect(UcxLink& link, Rank me, Joined const& joined) {
   std::vector<UcxLink::Peer> peers;
   for (Member const& member : joined.members) {
     peers.push_back({member.address, member.machine == joined.members[number(me)].machine});
   }
-  impl->link->connect(me, joined.session, peers);
+  try {
+    link.connect(me, joined.session, peers);
+  } catch (Error const& error) {
+    link.abandon();
+    auto const loss = wait_loss(*joined.watch);
+    joined.watch->leave(loss ? loss->peer() : me, loss ? loss->why() : error.what());
+    if (loss) throw *loss;
+    throw;
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Group::Impl> group_of_processes(Rank me, std::unique_ptr<UcxLink> link, Joined joined) {
+  wait_connect(*link, me, joined);
+  auto impl = std::make_shared<Processes>();
+  impl->link = std::move(link);
+  impl->watch = std::make_shared<Overheard>(std::move(joined.watch));
+  impl->announcement = std::move(joined.announcement);
   impl->transport = make_ucx_transport(impl->link, impl->watch);
   impl->payload = make_ucx_payload(impl->link);
   impl->turner = make_threaded_turner([link = impl->link] { return link->make_bell(); });

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The goal that ranks which do not belong together do not train together: they end soon, and say which rank and why."""
+import contextlib
+import dataclasses
+import re
+import socket
+import subprocess
+import time
+
+from cluster_jobs import environment, last_error, need, note, processes, small_graph, wait_ends
+from goal import CannotMeasure, Goal, each_at_most, none, reported
+
+RANKS, BOUND_S, GIVE_UP_S = 3, 5, 20
+ALL = frozenset(range(RANKS))
+
+
+@dataclasses.dataclass
+class Refusal:
+    what: str
+    at_fault: int
+    ending: frozenset  # processes that are at fault, or that can know
+    error: str  # pattern of the last line of each of them
+    zero_says: tuple = ()  # patterns of what rank 0 says besides
+    first_listens: bool = False  # the first process does before the others start
+
+
+def refusals():
+    for at in range(RANKS):
+        # A stranger must not end a job: rank 0 says whom it refused, and waits.
+        strangers = [at] if at else [1, 2]
+        yield Refusal("token", at, frozenset(strangers), "its token is another one",
+                      tuple(rf"gpups: refused .* rank {rank} \(its token is another one\)" for rank in strangers))
+        one = rf"\brank {at}\b" if at else r"\brank [12]\b"
+        yield Refusal("version", at, ALL, one + r" runs version \S+ where rank 0 runs \S+")
+        yield Refusal("configuration", at, ALL, one + r" has .*seed.* where rank 0 has")
+        yield Refusal("data", at, ALL, one + " has other data than rank 0")
+        yield Refusal("world size", at, ALL, one + r" belongs to a job of \d ranks where rank 0 belongs to one of \d")
+        yield Refusal("same rank", at, ALL, rf"two processes say that they are rank {at}") if at else \
+            Refusal("same rank", 0, frozenset([1]), "in use by another gpu_train .*rank 0", first_listens=True)
+    yield Refusal("port", 0, ALL, r"\brank 0\b")
+
+
+class Ground:
+    """What ranks may differ in: programs, graphs."""
+
+    def __init__(self, program):
+        self.graph, self.other_graph = small_graph.SmallGraph(program), small_graph.SmallGraph(program)
+        with open(self.other_graph.folder / "train.txt", "a") as file:
+            file.write("e1\tby1\te3\n")
+        self.other_program = self.graph.folder / "other_version"
+        self._make_other_version(program)
+        self.runs = 0
+
+    def _make_other_version(self, program):
+        """The version is in the program's instructions, in pieces: the first of them becomes another."""
+        version = output_of([program, "--version"]).split()[1].encode()
+        self.other_program.write_bytes(program.read_bytes().replace(version[:4], b"9" + version[1:4]))
+        self.other_program.chmod(0o755)
+        if output_of([self.other_program, "--version"]).split()[1].encode() != b"9" + version[1:]:
+            raise CannotMeasure("a copy of gpu_train with another version could not be made")
+
+    def remove(self):
+        self.graph.remove()
+        self.other_graph.remove()
+
+    def commands(self, refusal):
+        """(command, folder) of each process."""
+        self.runs += 1
+        run = self.graph.folder / f"run-{self.runs}"
+        made = [(self.graph.command(run, small_graph.LONG), self.graph.folder)] * RANKS
+        other, folder = made[refusal.at_fault]
+        if refusal.what == "version":
+            other = [self.other_program, *other[1:]]
+        elif refusal.what == "configuration":
+            other = [*other, "--set", "train.seed=77"]
+        elif refusal.what == "data":
+            folder = self.other_graph.folder
+        made[refusal.at_fault] = (other, folder)
+        return made
+
+
+def output_of(command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def listens(port):
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            other.bind(("127.0.0.1", port))
+            return False
+        except OSError:
+            return True
+
+
+def start(job, ground, refusal, port):
+    token, other_folder = environment.write_token(job.folder), job.folder / "other"
+    other_folder.mkdir()
+    other_token = environment.write_token(other_folder)
+    numbers = {"same rank": ([0, 0, 2], [0, 1, 1], [0, 2, 2])[refusal.at_fault]}.get(refusal.what, range(RANKS))
+    for index, (command, folder) in enumerate(ground.commands(refusal)):
+        at_fault = index == refusal.at_fault
+        size = RANKS + 1 if at_fault and refusal.what == "world size" else RANKS
+        env = environment.variables(numbers[index], size, "127.0.0.1", port,
+                                    other_token if at_fault and refusal.what == "token" else token)
+        job.start_rank(index, command, processes.clean_environment(**env), folder)
+        if refusal.first_listens and index == 0:
+            processes.wait_until(lambda: listens(port), 60, "rank 0 listens")
+
+
+def refuse(ground, refusal):
+    """Returns the seconds that it took, and what went wrong."""
+    with contextlib.ExitStack() as held:
+        port = processes.free_port()
+        if refusal.what == "port":
+            taken = held.enter_context(socket.socket())
+            taken.bind(("", port))
+            taken.listen()
+        job = held.enter_context(processes.Job(RANKS))
+        start(job, ground, refusal, port)
+        ends = wait_ends(job, refusal.ending, GIVE_UP_S, time.monotonic())
+        problems, codes = [], job.codes()
+        for index in sorted(refusal.ending):
+            if codes[index] is None or codes[index] <= 0:
+                problems.append(f"the exit status of process {index} is {codes[index]}")
+            if not re.search(refusal.error, last_error(job.output(index))):
+                problems.append(f"process {index} says '{last_error(job.output(index))}'")
+        problems += [f"rank 0 does not say {said}" for said in refusal.zero_says if not re.search(said, job.output(0))]
+        seconds = max(ends.values()) if len(ends) == len(refusal.ending) else GIVE_UP_S
+        if seconds > BOUND_S:
+            problems.append(f"it took {seconds:.1f} s")
+        if problems:
+            what = f"{refusal.what}, {refusal.at_fault}"
+            print(f"failed    {what}: {'; '.join(problems)}\n{job.all_output()}", flush=True)
+        return seconds, problems
+
+
+def measure(bench):
+    need(environment)
+    ground, seconds, failed = Ground(bench.program("gpu_train")), {}, 0
+    try:
+        note(bench, "RANK=0..2 WORLD_SIZE=3", ground.graph.command("RUN", small_graph.LONG))
+        for refusal in refusals():
+            took_s, problems = refuse(ground, refusal)
+            seconds.setdefault(f"seconds, {refusal.what}", []).append(took_s)
+            failed += bool(problems)
+    finally:
+        ground.remove()
+    return {"refusals": [sum(map(len, seconds.values()))], "that failed": [failed], **seconds}
+
+
+KINDS = dict.fromkeys(refusal.what for refusal in refusals())
+GOALS = [
+    Goal("refusals", "another token, version, configuration, data, number of ranks, a rank twice, a port in use: who "
+         f"is at fault or can know ends within {BOUND_S} s, and a line says which rank and why", measure,
+         {"refusals": reported(), "that failed": none(),
+          **{f"seconds, {what}": each_at_most(BOUND_S) for what in KINDS}}),
+]
