@@ -36,6 +36,12 @@ TEST(CoresText, ReadsAndWritesTheSame) {
     EXPECT_EQ(cores_text(cores_from(text)), text);
 }
 
+TEST(CoresText, NamesEachCoreOnceHoweverOftenItIsNamed) {
+  std::string text = "5";
+  for (int i = 0; i < 100000; ++i) text += ",0-65535";
+  EXPECT_EQ(cores_from(text).size(), 65536U);
+}
+
 TEST(CoresText, BringsIntoOrder) {
   EXPECT_EQ(cores_from("8,0-3"), (Cores{0, 1, 2, 3, 8}));
   EXPECT_EQ(cores_from("1,0-2"), (Cores{0, 1, 2}));

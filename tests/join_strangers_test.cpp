@@ -10,6 +10,7 @@
 #include "comm/cluster/greeting.hpp"
 #include "comm/cluster/link.hpp"
 #include "comm/cluster/secret.hpp"
+#include "comm/cluster/statement.hpp"
 #include "tests/joining.hpp"
 
 namespace gpups::test {
@@ -187,6 +188,18 @@ TEST(Frames, ALengthIsNotBelieved) {
   auto [zero, one] = linked();
   give(zero, one, std::string("\xff\xff\xff\x7f\x06", 5));
   EXPECT_THROW(one.next(), FrameError);
+}
+
+TEST(Starts, MustConcernWhoReadsThem) {
+  Statement const mine = statement_of(request_of(1, 2, 1));
+  Start const start{.members = {request_of(0, 2, 1).mine, mine.member}};
+  EXPECT_TRUE(concerns(start, mine));
+  Start fewer = start;
+  fewer.members.pop_back();
+  EXPECT_FALSE(concerns(fewer, mine));
+  Start altered = start;
+  altered.members[1].cores = "";
+  EXPECT_FALSE(concerns(altered, mine));
 }
 
 }  // namespace

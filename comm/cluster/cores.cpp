@@ -13,7 +13,9 @@
 #include <iterator>
 #include <memory>
 #include <string_view>
+#include <utility>
 
+#include "comm/peer_text.hpp"
 #include "kernels/check.hpp"
 #include "kernels/cuda_runtime.hpp"
 
@@ -37,7 +39,8 @@ struct CpuSet {
 };
 
 [[noreturn]] void refuse(std::string const& text) {
-  throw Error(fmt::format("'{}' is no set of cores (the cores of a rank cannot be known): write it as in 0-3,8", text));
+  throw Error(fmt::format("'{}' is no set of cores (the cores of a rank cannot be known): write it as in 0-3,8",
+                          peer_text(text)));
 }
 
 int core_from(std::string_view digits, std::string const& text) {
@@ -52,7 +55,7 @@ int core_from(std::string_view digits, std::string const& text) {
 std::vector<int> cores_from(std::string const& text) {
   std::string_view rest = text;
   while (!rest.empty() && (rest.back() == '\n' || rest.back() == ' ')) rest.remove_suffix(1);  // as files of Linux have
-  std::vector<int> cores;
+  std::vector<std::pair<int, int>> ranges;
   for (bool more = !rest.empty(); more;) {
     std::size_t const comma = rest.find(',');
     std::string_view const range = rest.substr(0, comma);
@@ -62,10 +65,16 @@ std::vector<int> cores_from(std::string const& text) {
     int const first = core_from(range.substr(0, dash), text);
     int const last = dash == std::string_view::npos ? first : core_from(range.substr(dash + 1), text);
     if (last < first) refuse(text);
-    for (int core = first; core <= last; ++core) cores.push_back(core);
+    ranges.emplace_back(first, last);
   }
-  std::sort(cores.begin(), cores.end());
-  cores.erase(std::unique(cores.begin(), cores.end()), cores.end());
+  // The text may be another rank's and name all cores many times over; each is written down once.
+  std::sort(ranges.begin(), ranges.end());
+  std::vector<int> cores;
+  for (auto const& [first, last] : ranges) {
+    for (int core = cores.empty() ? first : std::max(first, cores.back() + 1); core <= last; ++core) {
+      cores.push_back(core);
+    }
+  }
   return cores;
 }
 

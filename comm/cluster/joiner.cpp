@@ -14,6 +14,7 @@
 #include "comm/cluster/meeting.hpp"
 #include "comm/cluster/star.hpp"
 #include "comm/cluster/statement.hpp"
+#include "comm/peer_text.hpp"
 #include "comm/wire.hpp"
 #include "kernels/check.hpp"
 
@@ -25,6 +26,7 @@ constexpr double kGreeting_s = 3;
 constexpr double kAnswer_s = 10;
 constexpr double kAliveEvery_s = 0.5;
 constexpr std::size_t kStartBytesMax = std::size_t{1} << 28;
+constexpr std::size_t kRefusalBytesMax = std::size_t{1} << 16;  // that are shown; it may list many ranks
 
 // Waits until something comes, or until then.
 void wait_for(Link const& link, Time until) {
@@ -118,7 +120,7 @@ class Joiner {
       if (now() > after(std::exchange(turned_at, now()), 4 * kAliveEvery_s)) heard_at = now();
       if (first_) {
         heard_at = now();
-        if (first_->kind == FrameKind::kRefused) throw Error(first_->body);
+        if (first_->kind == FrameKind::kRefused) throw Error(peer_text(first_->body, kRefusalBytesMax));
         if (first_->kind == FrameKind::kStart) return start(first_->body, std::move(link));
       }
       std::string const ended = link.exchange();
@@ -158,6 +160,7 @@ class Joiner {
     } catch (WireError const&) {
       lost("it sent what cannot be right");
     }
+    if (!concerns(start, statement_of(request_))) lost("it sent what cannot be right");
     std::vector<Link> links;
     links.push_back(std::move(link));
     auto const size = static_cast<std::uint32_t>(request_.launch.size);

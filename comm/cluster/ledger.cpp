@@ -24,8 +24,13 @@ Notice decode_notice(std::string_view body) {
   return notice;
 }
 
+bool Ledger::can_be(Notice const& notice) const {
+  return number(notice.by) < fates_.size() && number(notice.rank) < fates_.size() && notice.by != mine_ &&
+         (!notice.why.empty() || notice.by == notice.rank);
+}
+
 void Ledger::apply(Notice const& notice) {
-  GPUPS_ASSERT(notice.by != mine_);
+  GPUPS_ASSERT(can_be(notice));
   Fate& fate = fates_[number(notice.by)];
   if (notice.why.empty()) {
     if (fate != Fate::kThere) return;

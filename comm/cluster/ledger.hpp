@@ -32,7 +32,9 @@ class Ledger {
     std::string why{};
   };
 
-  // REQUIRES: the ranks are below the size, and by is not this one.
+  // Whether anybody but this rank can have said this.
+  bool can_be(Notice const& notice) const;
+  // REQUIRES: can_be(notice)
   void apply(Notice const& notice);
   std::vector<Event> take_events() { return std::exchange(events_, {}); }
 

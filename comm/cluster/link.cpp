@@ -64,7 +64,9 @@ std::string Link::exchange() {
   if (ended_.empty()) send();
   // Read even where nothing can be sent any more: what the other end said last may be there.
   std::vector<char> some(kReadBytes);
-  for (int read = 0; read < kReadsMax; ++read) {
+  // What is there already is read first by who uses it: the other end cannot fill this one's memory.
+  std::size_t const enough = kHeadBytes + body_bytes_max_ + kProofBytes;
+  for (int read = 0; read < kReadsMax && incoming_.size() < enough + kReadBytes; ++read) {
     ssize_t const got = recv(socket_.fd(), some.data(), some.size(), 0);
     if (got > 0) {
       incoming_.append(some.data(), static_cast<std::size_t>(got));

@@ -15,6 +15,7 @@
 
 #include "comm/cluster/ledger.hpp"
 #include "comm/cluster/socket.hpp"
+#include "comm/peer_text.hpp"
 #include "comm/wire.hpp"
 #include "kernels/check.hpp"
 
@@ -165,11 +166,9 @@ class Star final : public Watch {
     if (ledger_.is_there(peer.rank)) lose(peer, ended);
   }
 
-  void take(Peer& peer, Notice const& notice) {
-    bool const is_possible = number(notice.by) < size_ && number(notice.rank) < size_ && notice.by != mine_ &&
-                             (!notice.why.empty() || notice.by == notice.rank) &&
-                             (!is_middle() || notice.by == peer.rank);
-    if (!is_possible) throw FrameError(kWrong);
+  void take(Peer& peer, Notice notice) {
+    notice.why = peer_text(notice.why, kWhyBytesMax);
+    if (!ledger_.can_be(notice) || (is_middle() && notice.by != peer.rank)) throw FrameError(kWrong);
     if (ledger_.is_lost(peer.rank)) return;  // all have been told otherwise
     ledger_.apply(notice);
     relay(notice);

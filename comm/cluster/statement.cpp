@@ -39,7 +39,7 @@ std::string other_value(std::string const& rank, std::string const& name, std::o
                         std::optional<std::string_view> other) {
   std::string const why = "(all ranks of a job must train the same): give all ranks the same configuration and data";
   if (!other) return fmt::format("{} has no {}, where rank 0 has one {}", rank, name, why);
-  if (!first) return fmt::format("{} has {}, where rank 0 has none {}", rank, name, why);
+  if (!first) return fmt::format("{} has {}, where rank 0 has none {}", rank, excerpt(name, 0), why);
   auto const at = std::mismatch(first->begin(), first->end(), other->begin(), other->end()).first - first->begin();
   auto const differs_at = static_cast<std::size_t>(at);
   return fmt::format("{} has {} = {} where rank 0 has {} {}", rank, name, excerpt(*other, differs_at),
@@ -85,7 +85,9 @@ Statement decode_statement(std::string_view body) {
   return statement;
 }
 
-std::string who(Member const& member) { return fmt::format("process {} on host {}", member.pid, member.host); }
+std::string who(Member const& member) {
+  return fmt::format("process {} on host {}", member.pid, excerpt(member.host, 0));
+}
 
 std::string disagreement(Statement const& first, Statement const& other) {
   std::string const rank = fmt::format("rank {}", number(other.rank));
@@ -136,6 +138,11 @@ Start decode_start(std::string_view body) {
   for (auto left = reader.get<std::uint32_t>(); left > 0; --left) start.members.push_back(get_member(reader));
   reader.end();
   return start;
+}
+
+bool concerns(Start const& start, Statement const& mine) {
+  return start.members.size() == mine.size && number(mine.rank) < mine.size &&
+         start.members[number(mine.rank)] == mine.member;
 }
 
 }  // namespace gpups::comm

@@ -38,5 +38,7 @@ struct Start {
 };
 std::string encode(Start const& start);
 Start decode_start(std::string_view body);  // throws WireError
+// Whether it can be the answer to `mine`: as many ranks, and this one among them as it has said.
+bool concerns(Start const& start, Statement const& mine);
 
 }  // namespace gpups::comm

@@ -10,8 +10,10 @@
 #include <thread>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "comm/payload/sizes.hpp"
+#include "comm/peer_text.hpp"
 #include "comm/waker.hpp"
 #include "gpups/array.hpp"
 #include "gpups/error.hpp"
@@ -20,19 +22,26 @@
 namespace gpups::comm {
 namespace {
 
+// What may wait here of one rank before it is wanted. Data and the messages that announce it overtake each other by no
+// more than what is sent ahead; who sends more does not keep to the protocol.
+constexpr std::size_t kEarlyMax = std::size_t{1} << 16;
+constexpr std::size_t kEarlyBytesMax = std::size_t{256} << 20;
+
 class Ucx final : public Payload {
  public:
-  explicit Ucx(std::shared_ptr<UcxLink> link) : link_(std::move(link)) {
+  explicit Ucx(std::shared_ptr<UcxCarrier> link)
+      : link_(std::move(link)), early_(static_cast<std::size_t>(link_->size())) {
     link_->handle(UcxKind::kData,
                   [this](UcxHeader const& header, UcxArrival const& arrival) { came(header, arrival); });
     link_->handle(UcxKind::kDataRefused, [this](UcxHeader const& header, UcxArrival const& arrival) {
-      std::string const why(static_cast<char const*>(arrival.data), arrival.remote ? 0 : arrival.bytes);
+      std::string const why = peer_text({static_cast<char const*>(arrival.data), arrival.remote ? 0 : arrival.bytes});
       link_->drop(arrival);
-      if (!error_) error_.emplace(header.from, why);
+      why.empty() ? refuse(header.from, "it refused data without a reason") : fail(header.from, why);
     });
-    link_->handle(UcxKind::kDataWithdrawn, [this](UcxHeader const& header, UcxArrival const&) {
-      auto const arrival = arrived_.extract({header.from, header.number});
-      if (!arrival.empty()) link_->drop(arrival.mapped().where);
+    link_->handle(UcxKind::kDataWithdrawn, [this](UcxHeader const& header, UcxArrival const& arrival) {
+      link_->drop(arrival);
+      auto const found = arrived_.find({header.from, header.number});
+      if (found != arrived_.end()) link_->drop(claim(found).where);
     });
   }
 
@@ -78,8 +87,7 @@ class Ucx final : public Payload {
     [[maybe_unused]] bool const fresh = wants_.emplace(id, Want{stream, number, bytes, std::move(where)}).second;
     GPUPS_ASSERT(fresh && "one transfer of a tag at a time");
     if (auto const found = arrived_.find(id); found != arrived_.end()) {
-      Arrived arrival = std::move(found->second);
-      arrived_.erase(found);
+      Arrived arrival = claim(found);
       if (!arrival.where.remote) arrival.where.data = arrival.copy.data();
       take(id, arrival.where);
     }
@@ -143,6 +151,10 @@ class Ucx final : public Payload {
     UcxArrival where;
     std::string copy;
   };
+  // How much of that there is of one rank.
+  struct Early {
+    std::size_t arrivals = 0, bytes = 0;
+  };
   // On its way from staging memory to a GPU.
   struct Unstaging {
     Transfer number;
@@ -173,15 +185,39 @@ class Ucx final : public Payload {
   void came(UcxHeader const& header, UcxArrival const& arrival) {
     Id const id{header.from, header.number};
     if (wants_.contains(id)) return take(id, arrival);
-    Arrived kept{arrival, {}};
-    if (!arrival.remote) kept.copy.assign(static_cast<char const*>(arrival.data), arrival.bytes);
-    if (!arrived_.emplace(id, std::move(kept)).second) {
+    Early& early = early_[number(header.from)];
+    std::size_t const copied = arrival.remote ? 0 : arrival.bytes;
+    char const* wrong = nullptr;
+    if (arrived_.contains(id)) wrong = "it sent the same data twice";
+    if (early.arrivals == kEarlyMax || early.bytes + copied > kEarlyBytesMax) wrong = "it sent too much unasked";
+    if (wrong != nullptr) {
       link_->drop(arrival);
-      error_.emplace(header.from,
-                     fmt::format("rank {} sent the same data twice (what it says cannot be right): run the same build "
-                                 "and configuration on all ranks",
-                                 number(header.from)));
+      return refuse(header.from, wrong);
     }
+    ++early.arrivals;
+    early.bytes += copied;
+    std::string copy;
+    if (copied > 0) copy.assign(static_cast<char const*>(arrival.data), copied);
+    arrived_.emplace(id, Arrived{arrival, std::move(copy)});
+  }
+
+  Arrived claim(std::map<Id, Arrived>::iterator found) {
+    Early& early = early_[number(found->first.first)];
+    --early.arrivals;
+    early.bytes -= found->second.copy.size();
+    Arrived arrival = std::move(found->second);
+    arrived_.erase(found);
+    return arrival;
+  }
+
+  void refuse(Rank peer, char const* wrong) {
+    fail(peer, fmt::format("rank {} cannot be gone on with ({}): run the same build and configuration on all ranks",
+                           number(peer), wrong));
+  }
+  // The first error is what progress() throws.
+  void fail(Rank peer, std::string const& why) {
+    if (!error_) error_.emplace(peer, why);
+    wake_();
   }
 
   void take(Id const& id, UcxArrival const& arrival) {
@@ -191,8 +227,7 @@ class Ucx final : public Payload {
       std::string const why = sizes_differ(id.first, arrival.bytes, link_->rank(), bytes);
       link_->drop(arrival);
       link_->send(id.first, UcxKind::kDataRefused, id.second, 0, why);
-      if (!error_) error_.emplace(id.first, why);
-      return wake_();
+      return fail(id.first, why);
     }
     Taken taken{stream, number, bytes, nullptr, {}};
     try {
@@ -236,12 +271,13 @@ class Ucx final : public Payload {
     return open_ > 0 || !unstaging_.empty();
   }
 
-  std::shared_ptr<UcxLink> const link_;
+  std::shared_ptr<UcxCarrier> const link_;
   std::shared_ptr<bool> const alive_ = std::make_shared<bool>(true);
   std::uint64_t transfers_ = 0;
   std::set<Id> offers_;  // sent, and not yet taken
   std::map<Id, Want> wants_;
   std::map<Id, Arrived> arrived_;
+  std::vector<Early> early_;   // by rank
   std::vector<Send> waiting_;  // for work of their streams
   std::vector<Unstaging> unstaging_;
   std::unordered_set<Transfer> done_;
@@ -253,7 +289,7 @@ class Ucx final : public Payload {
 
 }  // namespace
 
-std::unique_ptr<Payload> make_ucx_payload(std::shared_ptr<UcxLink> link) {
+std::unique_ptr<Payload> make_ucx_payload(std::shared_ptr<UcxCarrier> link) {
   return std::make_unique<Ucx>(std::move(link));
 }
 

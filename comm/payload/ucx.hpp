@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "comm/payload.hpp"
-#include "comm/ucx/link.hpp"
+#include "comm/ucx/carrier.hpp"
 
 namespace gpups::comm {
 
-std::unique_ptr<Payload> make_ucx_payload(std::shared_ptr<UcxLink> link);
+std::unique_ptr<Payload> make_ucx_payload(std::shared_ptr<UcxCarrier> link);
 
 }  // namespace gpups::comm

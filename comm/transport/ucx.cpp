@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/transport/ucx.hpp"
 
+#include <cstring>
 #include <deque>
-#include <map>
 #include <utility>
 
 #include "comm/peer_lost.hpp"
+#include "comm/peer_text.hpp"
 #include "comm/transport/mailbox.hpp"
 #include "comm/waker.hpp"
 #include "kernels/check.hpp"
@@ -15,14 +16,19 @@ namespace {
 
 // A receiver tells what it has taken this often, and whenever a sender wants to know.
 constexpr std::size_t kMessagesPerCredit = kQueuedMessagesMax / 4;
+constexpr char const* kWrong = "it sent what cannot be right";
 
 class Ucx final : public Transport {
  public:
-  Ucx(std::shared_ptr<UcxLink> link, std::shared_ptr<Watch> watch)
+  Ucx(std::shared_ptr<UcxCarrier> link, std::shared_ptr<Watch> watch)
       : link_(std::move(link)), watch_(std::move(watch)), peers_(static_cast<std::size_t>(link_->size())) {
     auto const on = [this](UcxKind kind, void (Ucx::*handler)(UcxHeader const&, UcxArrival const&)) {
       link_->handle(kind, [this, handler](UcxHeader const& header, UcxArrival const& arrival) {
-        (this->*handler)(header, arrival);
+        // Only messages may be large; this rank reaches itself without the link.
+        bool const is_possible = header.from != rank() && (!arrival.remote || header.kind == UcxKind::kMessage);
+        if (is_possible) return (this->*handler)(header, arrival);
+        link_->drop(arrival);
+        if (header.from != rank()) gone(header.from, PeerLost(header.from, kWrong));
       });
     };
     on(UcxKind::kMessage, &Ucx::message_came);
@@ -39,6 +45,7 @@ class Ucx final : public Transport {
     if (!ended_) fail(rank(), "it ended without leaving the group");
     if (watch_) watch_->listen({});
     std::lock_guard lock(link_->mutex());
+    *alive_ = false;
     for (auto const kind : {UcxKind::kMessage, UcxKind::kCredit, UcxKind::kCreditWanted, UcxKind::kEnd}) {
       link_->handle(kind, nullptr);
     }
@@ -62,6 +69,7 @@ class Ucx final : public Transport {
     peer.bytes_under_way += body.size();
     if (to == rank()) {
       peer.inbox.push_back(std::make_shared<Slot>(Slot{body, true}));
+      peer.inbox_bytes += body.size();
       ++ready_;
       wake_();
     } else {
@@ -81,6 +89,7 @@ class Ucx final : public Transport {
       if (peer.inbox.empty() || !peer.inbox.front()->ready) continue;
       Message message{Rank{static_cast<std::uint32_t>(from)}, std::move(peer.inbox.front()->body)};
       peer.inbox.pop_front();
+      peer.inbox_bytes -= message.body.size();
       --ready_;
       taken(message.from, message.body.size());
       last_ = from;
@@ -100,31 +109,34 @@ class Ucx final : public Transport {
   };
   struct Peer {
     std::deque<std::shared_ptr<Slot>> inbox;         // in the order in which they were sent
+    std::size_t inbox_bytes = 0;                     // of them, as their sender says
     std::size_t under_way = 0, bytes_under_way = 0;  // sent, and not yet taken as far as we know
     bool refused = false;                            // send() has said so since
     std::size_t taken = 0, bytes_taken = 0;          // not yet told
-    bool wants_credit = false;
+    bool wants_credit = false, telling = false;
     std::optional<PeerLost> ended;
   };
 
   void message_came(UcxHeader const& header, UcxArrival const& arrival) {
     Peer& peer = peers_[number(header.from)];
-    // Twice what a sender may have under way: it does not keep to the rules.
-    bool const too_much = arrival.bytes > kMessageBytesMax || peer.inbox.size() >= 2 * kQueuedMessagesMax;
+    // Twice what a sender may have under way: it does not keep to the rules. Memory is taken on its word.
+    bool const too_much = arrival.bytes > kMessageBytesMax || peer.inbox_bytes + arrival.bytes > 2 * kMessageBytesMax ||
+                          peer.inbox.size() >= 2 * kQueuedMessagesMax;
     if (too_much) {
       link_->drop(arrival);
       return gone(header.from, PeerLost(header.from, "it sent more than there is room for"));
     }
     auto const slot = std::make_shared<Slot>(Slot{std::string(arrival.bytes, '\0'), !arrival.remote});
     peer.inbox.push_back(slot);
+    peer.inbox_bytes += arrival.bytes;
     if (arrival.remote) {
-      link_->fetch(arrival, slot->body.data(), [this, slot] {
-        slot->ready = true;
-        ++ready_;
-        wake_();
-      });
+      link_->fetch(arrival, slot->body.data(), guarded([this, slot] {
+                     slot->ready = true;
+                     ++ready_;
+                     wake_();
+                   }));
     } else {
-      std::memcpy(slot->body.data(), arrival.data, arrival.bytes);
+      if (arrival.bytes > 0) std::memcpy(slot->body.data(), arrival.data, arrival.bytes);
       ++ready_;
       wake_();
     }
@@ -140,15 +152,23 @@ class Ucx final : public Transport {
     }
     ++peer.taken;
     peer.bytes_taken += bytes;
-    if (peer.wants_credit || peer.taken >= kMessagesPerCredit || peer.bytes_taken > kMessageBytesMax / 4) {
-      give_credit(from);
-    }
+    if (is_worth_telling(peer)) give_credit(from);
   }
   void give_credit(Rank to) {
     Peer& peer = peers_[number(to)];
-    if (peer.taken == 0 || peer.ended) return;
+    // One at a time: whoever does not read them gets no pile of them.
+    if (peer.taken == 0 || peer.ended || peer.telling) return;
     peer.wants_credit = false;
-    link_->send(to, UcxKind::kCredit, std::exchange(peer.taken, 0), std::exchange(peer.bytes_taken, 0), {});
+    peer.telling = true;
+    link_->send(to, UcxKind::kCredit, std::exchange(peer.taken, 0), std::exchange(peer.bytes_taken, 0), nullptr, 0,
+                guarded([this, to] {
+                  Peer& told = peers_[number(to)];
+                  told.telling = false;
+                  if (is_worth_telling(told)) give_credit(to);
+                }));
+  }
+  static bool is_worth_telling(Peer const& peer) {
+    return peer.wants_credit || peer.taken >= kMessagesPerCredit || peer.bytes_taken > kMessageBytesMax / 4;
   }
   void credit_wanted(UcxHeader const& header, UcxArrival const&) {
     peers_[number(header.from)].wants_credit = true;
@@ -165,12 +185,19 @@ class Ucx final : public Transport {
   }
 
   void end_came(UcxHeader const& header, UcxArrival const& arrival) {
-    if (arrival.remote || header.number >= peers_.size()) {
-      link_->drop(arrival);
-      return gone(header.from, PeerLost(header.from, "it sent what cannot be right"));
+    std::string const why = peer_text({static_cast<char const*>(arrival.data), arrival.bytes});
+    // A regular end is nobody else's.
+    if (header.number >= peers_.size() || (why.empty() && header.number != number(header.from))) {
+      return gone(header.from, PeerLost(header.from, kWrong));
     }
-    gone(header.from, PeerLost(Rank{static_cast<std::uint32_t>(header.number)},
-                               std::string(static_cast<char const*>(arrival.data), arrival.bytes)));
+    gone(header.from, PeerLost(Rank{static_cast<std::uint32_t>(header.number)}, why));
+  }
+
+  // An operation's end is called back by the link, which may outlive this object.
+  std::function<void()> guarded(std::function<void()> then) {
+    return [alive = alive_, then = std::move(then)] {
+      if (*alive) then();
+    };
   }
 
   // A rank takes and sends no more; an error replaces a regular end.
@@ -194,14 +221,16 @@ class Ucx final : public Transport {
     if (ended_ && (why.empty() || !ended_->empty())) return;
     ended_ = why;
     for (std::uint32_t to = 0; to < peers_.size(); ++to) {
-      if (Rank{to} != rank() && !peers_[to].ended) link_->send(Rank{to}, UcxKind::kEnd, number(at_fault), 0, why);
+      if (Rank{to} != rank() && !peers_[to].ended)
+        link_->send(Rank{to}, UcxKind::kEnd, number(at_fault), 0, peer_text(why));
     }
     if (watch_) watch_->leave(at_fault, why);
     link_->progress();
   }
 
-  std::shared_ptr<UcxLink> const link_;
+  std::shared_ptr<UcxCarrier> const link_;
   std::shared_ptr<Watch> const watch_;
+  std::shared_ptr<bool> const alive_ = std::make_shared<bool>(true);
   std::vector<Peer> peers_;
   std::size_t ready_ = 0, last_ = 0;
   std::vector<std::pair<Rank, PeerLost>> losses_;  // who said it, or is it; in the order in which they became known
@@ -211,7 +240,7 @@ class Ucx final : public Transport {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_ucx_transport(std::shared_ptr<UcxLink> link, std::shared_ptr<Watch> watch) {
+std::unique_ptr<Transport> make_ucx_transport(std::shared_ptr<UcxCarrier> link, std::shared_ptr<Watch> watch) {
   return std::make_unique<Ucx>(std::move(link), std::move(watch));
 }
 

@@ -7,11 +7,11 @@
 
 #include "comm/cluster/watch.hpp"
 #include "comm/transport.hpp"
-#include "comm/ucx/link.hpp"
+#include "comm/ucx/carrier.hpp"
 
 namespace gpups::comm {
 
 // watch: says who is lost; null: only what ranks say themselves when they leave.
-std::unique_ptr<Transport> make_ucx_transport(std::shared_ptr<UcxLink> link, std::shared_ptr<Watch> watch);
+std::unique_ptr<Transport> make_ucx_transport(std::shared_ptr<UcxCarrier> link, std::shared_ptr<Watch> watch);
 
 }  // namespace gpups::comm

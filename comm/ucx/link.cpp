@@ -17,6 +17,7 @@ namespace gpups::comm {
 namespace {
 
 constexpr unsigned kActiveMessage = 1;
+constexpr std::size_t kUnclaimedMax = std::size_t{1} << 16;
 
 static_assert(std::is_trivially_copyable_v<UcxHeader> && sizeof(UcxHeader) == 32);
 
@@ -127,8 +128,9 @@ ucs_status_t UcxLink::Native::arrived(void* argument, void const* header_data, s
   auto const& handler = link.handlers_[static_cast<std::size_t>(header.kind)];
   bool const remote = (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
   if (!handler) {
-    if (remote) link.unclaimed_.push_back({data, bytes, true});
-    return remote ? UCS_INPROGRESS : UCS_OK;
+    bool const kept = remote && link.unclaimed_.size() < kUnclaimedMax;
+    if (kept) link.unclaimed_.push_back({data, bytes, true});
+    return kept ? UCS_INPROGRESS : UCS_OK;
   }
   link.handling_ = data;
   handler(header, {data, bytes, remote});

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank's transport and payload send by, and are told by what arrives. Over a network it is a UcxLink.
+//
+// A peer may send anything at any time: whoever handles it bounds what it keeps, and believes nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "gpups/types.hpp"
+
+namespace gpups::comm {
+
+enum class UcxKind : std::uint32_t {
+  kMessage,        // a message of the transport
+  kCredit,         // number messages of bytes have been received: there is room again
+  kCreditWanted,   // there is no room: say soon what has been received
+  kEnd,            // the sender has left, because of rank number, and why
+  kData,           // a transfer of the payload, number being its tag
+  kDataRefused,    // the transfer has not the size that the receiver expects
+  kDataWithdrawn,  // a transfer that has not been taken goes with its sender
+};
+inline constexpr std::size_t kUcxKinds = 7;
+
+// What lies before everything that is sent, as it lies in memory.
+struct UcxHeader {
+  std::uint64_t session;  // of the job; what has another one is a stranger's, and dropped
+  Rank from;
+  UcxKind kind;
+  std::uint64_t number;
+  std::uint64_t bytes;
+};
+
+// What has arrived. The bytes are here until the handler returns, or still with the sender: then handle says which they
+// are, and the receiver has to fetch() or drop() them.
+struct UcxArrival {
+  void* data;
+  std::size_t bytes;
+  bool remote;
+};
+
+class UcxCarrier {
+ public:
+  virtual ~UcxCarrier() = default;
+
+  virtual Rank rank() const = 0;
+  virtual int size() const = 0;
+
+  // Who takes what arrives. Handlers are called with the lock held and must not call progress(). What they are given
+  // has a known kind, and comes from a rank below size(); which one, its sender says.
+  using Handler = std::function<void(UcxHeader const& header, UcxArrival const& arrival)>;
+  virtual void handle(UcxKind kind, Handler handler) = 0;
+
+  // Sends; the bytes stay as they are until `sent` has been called, here or by progress(). It is not called where the
+  // connection has failed.
+  virtual void send(Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, void const* data,
+                    std::size_t bytes, std::function<void()> sent) = 0;
+  // The same for bytes that are kept alive here.
+  virtual void send(Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, std::string body) = 0;
+  // Brings the bytes of a remote arrival. `fetched` is called, here or by progress(), when they are there.
+  virtual void fetch(UcxArrival const& arrival, void* to, std::function<void()> fetched) = 0;
+  virtual void drop(UcxArrival const& arrival) = 0;
+
+  // Moves what can be moved now; true if anything was.
+  virtual bool progress() = 0;
+  // There is no point in ending connections in order.
+  virtual void abandon() = 0;
+
+  virtual std::recursive_mutex& mutex() = 0;
+};
+
+}  // namespace gpups::comm

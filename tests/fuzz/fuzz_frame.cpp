@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// What comes over the connection between a rank and rank 0, from a stranger or from a process that knows the token: it
+// is refused, or is written as just these bytes again; nothing that is derived from it crashes or takes much memory.
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "comm/cluster/cores.hpp"
+#include "comm/cluster/greeting.hpp"
+#include "comm/cluster/ledger.hpp"
+#include "comm/cluster/link.hpp"
+#include "comm/cluster/statement.hpp"
+#include "comm/wire.hpp"
+#include "gpups/error.hpp"
+#include "tests/fuzz/script.hpp"
+
+namespace gpups::fuzz {
+namespace {
+
+using namespace gpups::comm;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+// Throwing Error is as good as an answer.
+template <class Call>
+void attempt(Call const& call) {
+  try {
+    call();
+  } catch (Error const&) {
+  }
+}
+
+struct Ends {
+  Socket mine, other;
+};
+Ends connected() {
+  int ends[2];
+  require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+  return {Socket(ends[0]), Socket(ends[1])};
+}
+
+// -- frames --
+
+void greet(std::string_view bytes) {
+  for (std::size_t size = 0; size <= bytes.size(); ++size) {
+    bool const wrong = !wrong_greeting(bytes.substr(0, size)).empty();
+    require(!wrong || !wrong_greeting(bytes).empty());  // more does not put it right
+  }
+}
+
+// Nobody without the key makes a frame, however it arrives.
+void hear_stranger(Script& script) {
+  Ends ends = connected();
+  Link link(std::move(ends.mine), script.byte() % 2 == 0 ? Side::kRankZero : Side::kOther);
+  link.set_key("a key");
+  link.set_body_bytes_max(64);
+  attempt([&] {
+    while (!script.over()) {
+      std::string const some = script.text(80);
+      require(send(ends.other.fd(), some.data(), some.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(some.size()));
+      link.exchange();
+      link.unproved();
+      require(!link.next());
+    }
+  });
+}
+
+// What was put comes out, in order, unless something was changed on its way.
+void hear_member(Script& script) {
+  Ends ends = connected();
+  Link link(std::move(ends.mine), Side::kRankZero), peer(std::move(ends.other), Side::kOther);
+  link.set_key("a key");
+  peer.set_key("a key");
+  while (!script.over()) {
+    auto const kind = static_cast<FrameKind>(script.byte());
+    std::string const body = script.text(255);
+    require(peer.put(kind, body));
+    peer.exchange();
+    link.exchange();
+    auto const frame = link.next();
+    require(frame && frame->kind == kind && frame->body == body);
+  }
+}
+
+// -- what is in them --
+
+std::vector<int> check_cores(std::string const& text) {
+  auto const cores = cores_from(text);
+  require(cores.size() <= 65536 && (cores.empty() || cores.back() < 65536));
+  require(std::is_sorted(cores.begin(), cores.end()) && cores_from(cores_text(cores)) == cores);
+  return cores;
+}
+
+Statement const& of_rank_zero() {
+  static Statement const statement{.rank = Rank{0},
+                                   .size = 4,
+                                   .version = "1",
+                                   .agreement = {{"a", "b"}, {"c", "d"}},
+                                   .member = {.host = "h", .machine = "m", .pid = 1, .address = "x", .cores = "0-1"}};
+  return statement;
+}
+
+void hear_statement(std::string_view body) {
+  auto const said = decode_statement(body);
+  require(encode(said) == body);
+  bool const agrees = disagreement(of_rank_zero(), said).empty();
+  require(!agrees || number(said.rank) < of_rank_zero().size);
+  require(who(said.member).size() < 200);
+  check_cores(said.member.cores);
+}
+
+void hear_start(std::string_view body) {
+  auto const start = decode_start(body);
+  require(encode(start) == body);
+  (void)concerns(start, of_rank_zero());
+  constexpr std::size_t kMembersMax = 16;  // each may have as many cores as there are
+  std::vector<std::vector<int>> allowed;
+  for (auto const& member : start.members) {
+    if (allowed.size() < kMembersMax) allowed.push_back(check_cores(member.cores));
+  }
+  std::vector<std::vector<int>> near(allowed.size());
+  for (std::size_t i = 0; i < near.size(); i += 2) near[i] = {0, 3, static_cast<int>(i)};
+  require(share_cores(allowed, near).size() == allowed.size());
+}
+
+void hear_notices(Script& script) {
+  constexpr std::uint32_t kSize = 4;
+  Ledger ledger(Rank{script.byte() % kSize}, kSize);
+  std::size_t events = 0;
+  while (!script.over()) {
+    attempt([&] {
+      std::string const body = script.text(80);
+      auto const notice = decode_notice(body);
+      require(encode(notice) == body);
+      if (ledger.can_be(notice)) ledger.apply(notice);
+      events += ledger.take_events().size();
+    });
+  }
+  require(events <= 2 * (kSize - 1));  // of each, that it has left, and that it is lost
+}
+
+}  // namespace
+}  // namespace gpups::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  using namespace gpups::fuzz;
+  if (size == 0) return 0;
+  Script script(data + 1, size - 1);
+  std::string_view const rest(reinterpret_cast<char const*>(data) + 1, size - 1);
+  switch (data[0] % 7) {
+    case 0:
+      greet(rest);
+      break;
+    case 1:
+      hear_stranger(script);
+      break;
+    case 2:
+      hear_member(script);
+      break;
+    case 3:
+      attempt([&] { hear_statement(rest); });
+      break;
+    case 4:
+      attempt([&] { hear_start(rest); });
+      break;
+    case 5:
+      hear_notices(script);
+      break;
+    default:
+      attempt([&] { check_cores(std::string(rest)); });
+  }
+  return 0;
+}

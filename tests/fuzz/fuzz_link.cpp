@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// A script says what arrives over a link, and what its transport and payload are asked meanwhile: each call ends well
+// or throws gpups::Error, nothing that arrived is forgotten, and what a peer claims takes no more memory than is
+// allowed.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "comm/payload.hpp"
+#include "comm/payload/ucx.hpp"
+#include "comm/transport.hpp"
+#include "comm/transport/ucx.hpp"
+#include "gpups/error.hpp"
+#include "tests/fake_carrier.hpp"
+#include "tests/fuzz/script.hpp"
+
+namespace gpups::fuzz {
+namespace {
+
+using comm::UcxKind;
+
+constexpr std::uint32_t kRanks = 3;
+
+class Drama {
+ public:
+  explicit Drama(Script& script)
+      : script_(script),
+        carrier_(std::make_shared<test::FakeCarrier>(static_cast<int>(kRanks))),
+        transport_(comm::make_ucx_transport(carrier_, nullptr)),
+        payload_(comm::make_ucx_payload(carrier_)) {}
+  // Operations end after the transport has gone, and while the payload waits for them.
+  ~Drama() {
+    transport_.reset();
+    carrier_->ends_itself = true;
+    payload_.reset();
+  }
+
+  void play() {
+    while (!script_.over()) {
+      try {
+        act(script_.byte() % 16);
+      } catch (Error const&) {  // as good an end of a call as success
+      }
+      if (carrier_->sent.size() > kSentMax) carrier_->sent.clear();
+    }
+  }
+
+ private:
+  static constexpr std::size_t kSentMax = 4096, kWantBytesMax = std::size_t{1} << 17;
+  using Id = std::pair<Rank, std::uint64_t>;
+  struct Open {
+    comm::Transfer transfer;
+    Id id;
+    bool sends;
+    std::unique_ptr<std::vector<std::byte>> data;
+  };
+
+  Rank rank() { return Rank{script_.byte() % kRanks}; }
+  std::uint64_t tag() { return script_.rarely(16) ? script_.number() : script_.byte() % 4; }
+  std::size_t bytes() { return script_.rarely(32) ? script_.number() : script_.byte() % 8; }
+
+  void act(int action) {
+    switch (action) {
+      case 0:
+      case 1:
+        return deliver(static_cast<UcxKind>(script_.byte() % comm::kUcxKinds));
+      case 2:
+      case 3:
+        return deliver_remote(static_cast<UcxKind>(script_.byte() % comm::kUcxKinds));
+      case 4:
+        return deliver(UcxKind::kMessage);
+      case 5: {  // many, as somebody does who ignores that there is no room
+        auto const from = rank();
+        for (int left = 2 * script_.byte(); left > 0; --left) carrier_->deliver(from, UcxKind::kMessage, 0, 0, "x");
+        return;
+      }
+      case 6: {
+        auto const to = rank();
+        for (int left = 1 + script_.byte() % 64; left > 0; --left) transport_->send(to, "y");
+        return;
+      }
+      case 7:
+      case 8:
+        while (transport_->receive()) {
+        }
+        return;
+      case 9:
+        carrier_->end_one();
+        return;
+      case 10:
+        return send();
+      case 11:
+      case 12:
+        return receive();
+      case 13:
+        return progress();
+      case 14:
+        script_.byte() % 2 == 0 ? transport_->leave() : transport_->fail(rank(), script_.text(40));
+        return;
+      default:
+        carrier_->end_all();
+        return;
+    }
+  }
+
+  void deliver(UcxKind kind) {
+    auto const from = rank();
+    auto const number = tag();
+    auto const count = bytes();
+    auto body = script_.text(40);
+    if (script_.rarely(16)) body.resize(std::min<std::size_t>(script_.number(), comm::kEagerBytesMax));
+    carrier_->deliver(from, kind, number, count, std::move(body));
+  }
+  void deliver_remote(UcxKind kind) {
+    auto const from = rank();
+    auto const number = tag();
+    auto const count = bytes();
+    carrier_->deliver_remote(from, kind, number, count, bytes());
+  }
+
+  bool is_open(Id const& id, bool sends) const {
+    return std::any_of(open_.begin(), open_.end(),
+                       [&](Open const& open) { return open.id == id && open.sends == sends; });
+  }
+  void send() {
+    Id const id{rank(), tag()};
+    if (is_open(id, true)) return;
+    auto data = std::make_unique<std::vector<std::byte>>(std::min(bytes(), kWantBytesMax));
+    auto const transfer = payload_->send(stream_, id.first, id.second, data->data(), data->size());
+    open_.push_back({transfer, id, true, std::move(data)});
+  }
+  void receive() {
+    Id const id{rank(), tag()};
+    if (is_open(id, false)) return;
+    auto const size = bytes();
+    auto data = std::make_unique<std::vector<std::byte>>();
+    auto const where = [into = data.get(), size]() -> void* {
+      if (size > kWantBytesMax) throw Error("there is no room for this (the test says so): ask for less");
+      into->resize(size);
+      return into->data();
+    };
+    auto const transfer = payload_->receive(stream_, id.first, id.second, size, where);
+    open_.push_back({transfer, id, false, std::move(data)});
+  }
+  void progress() {
+    payload_->progress();
+    std::erase_if(open_, [this](Open const& open) { return payload_->done(open.transfer); });
+  }
+
+  Script& script_;
+  Stream stream_{Device::host(), 1};
+  std::vector<Open> open_;  // outlives the payload
+  std::shared_ptr<test::FakeCarrier> carrier_;
+  std::unique_ptr<comm::Transport> transport_;
+  std::unique_ptr<comm::Payload> payload_;
+};
+
+}  // namespace
+}  // namespace gpups::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  gpups::fuzz::Script script(data, size);
+  gpups::fuzz::Drama(script).play();
+  return 0;
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// A peer that sends over a link what no rank sends: one wrong thing at a time, each a PeerError that names the rank,
+// and none takes memory without bound.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "comm/payload.hpp"
+#include "comm/payload/ucx.hpp"
+#include "comm/peer_text.hpp"
+#include "comm/transport.hpp"
+#include "comm/transport/ucx.hpp"
+#include "gpups/error.hpp"
+#include "tests/fake_carrier.hpp"
+
+namespace gpups::comm {
+namespace {
+
+constexpr Rank kPeer{1}, kOther{2};
+
+void expect_fault(std::function<void()> const& call, char const* words) {
+  try {
+    call();
+    ADD_FAILURE() << "no PeerError; expected one with: " << words;
+  } catch (PeerError const& error) {
+    EXPECT_EQ(error.peer(), kPeer);
+    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+  }
+}
+
+class HostileLink : public testing::Test {
+ protected:
+  void expect_lost(char const* words) {
+    expect_fault(
+        [this] {
+          while (transport->receive()) {
+          }
+        },
+        words);
+  }
+  void expect_wrong(char const* words) {
+    expect_fault([this] { payload->progress(); }, words);
+  }
+  std::shared_ptr<test::FakeCarrier> const carrier = std::make_shared<test::FakeCarrier>(3);
+  std::unique_ptr<Transport> transport = make_ucx_transport(carrier, nullptr);
+  std::unique_ptr<Payload> payload = make_ucx_payload(carrier);
+};
+
+TEST_F(HostileLink, MessagesAreNotTakenOnWordWithoutBound) {
+  for (int i = 0; i < 2; ++i) carrier->deliver_remote(kPeer, UcxKind::kMessage, 0, 0, kMessageBytesMax);
+  EXPECT_EQ(carrier->bytes_wanted(), 2 * kMessageBytesMax);
+  carrier->deliver_remote(kPeer, UcxKind::kMessage, 0, 0, 1);
+  EXPECT_EQ(carrier->bytes_wanted(), 2 * kMessageBytesMax);
+  carrier->end_all();
+  expect_lost("more than there is room for");
+}
+
+TEST_F(HostileLink, ATooLongMessageIsNotTaken) {
+  carrier->deliver_remote(kPeer, UcxKind::kMessage, 0, 0, ~std::size_t{0});
+  EXPECT_EQ(carrier->bytes_wanted(), 0U);
+  expect_lost("more than there is room for");
+}
+
+TEST_F(HostileLink, TheBoundIsOfEachRank) {
+  for (int i = 0; i < 2; ++i) carrier->deliver_remote(kPeer, UcxKind::kMessage, 0, 0, kMessageBytesMax);
+  carrier->deliver(kOther, UcxKind::kMessage, 0, 0, "x");
+  EXPECT_EQ(transport->receive()->body, "x");
+}
+
+TEST_F(HostileLink, WhatCannotBeLargeIsNotFetched) {
+  for (auto const kind : {UcxKind::kCredit, UcxKind::kCreditWanted, UcxKind::kEnd}) {
+    carrier->deliver_remote(kPeer, kind, 1, 0, 100);
+  }
+  EXPECT_EQ(carrier->bytes_wanted(), 0U);
+  expect_lost("cannot be right");
+}
+
+TEST_F(HostileLink, NobodyPosesAsThisRank) {
+  carrier->deliver(Rank{0}, UcxKind::kMessage, 0, 0, "x");
+  carrier->deliver(Rank{0}, UcxKind::kEnd, 0, 0, "");
+  EXPECT_FALSE(transport->receive());
+  EXPECT_TRUE(transport->send(Rank{0}, "y"));
+  EXPECT_EQ(transport->receive()->body, "y");
+}
+
+TEST_F(HostileLink, CreditsAreOfWhatWasSent) {
+  transport->send(kPeer, "abc");
+  carrier->deliver(kPeer, UcxKind::kCredit, 1, 4);
+  expect_lost("has taken more than was sent");
+}
+
+TEST_F(HostileLink, ARegularEndIsNobodyElses) {
+  carrier->deliver(kPeer, UcxKind::kEnd, number(kOther), 0, "");
+  expect_lost("cannot be right");
+}
+
+TEST_F(HostileLink, AnEndBecauseOfNobodyIsWrong) {
+  carrier->deliver(kPeer, UcxKind::kEnd, 3, 0, "why");
+  expect_lost("cannot be right");
+}
+
+TEST_F(HostileLink, ReasonsAreFitForATerminal) {
+  carrier->deliver(kPeer, UcxKind::kEnd, number(kPeer), 0, "\033[2J" + std::string(60000, 'x'));
+  try {
+    transport->receive();
+    ADD_FAILURE();
+  } catch (PeerError const& error) {
+    EXPECT_LT(std::string(error.what()).size(), kPeerTextBytesMax + 200);
+    EXPECT_EQ(std::string(error.what()).find('\033'), std::string::npos);
+  }
+}
+
+TEST_F(HostileLink, CreditsDoNotPileUp) {
+  for (int i = 0; i < 1000; ++i) {
+    carrier->deliver(kPeer, UcxKind::kMessage, 0, 0, "x");
+    ASSERT_TRUE(transport->receive());
+    carrier->deliver(kPeer, UcxKind::kCreditWanted, 0, 0);
+  }
+  EXPECT_EQ(carrier->under_way(), 1U);
+  carrier->end_all();  // tells all that has come meanwhile
+  ASSERT_EQ(carrier->sent.size(), 2U);
+  EXPECT_EQ(carrier->sent[0].number + carrier->sent[1].number, 1000U);
+}
+
+TEST_F(HostileLink, WhatIsFetchedMayOutliveTheTransport) {
+  carrier->deliver_remote(kPeer, UcxKind::kMessage, 0, 0, 10);
+  transport.reset();
+  carrier->end_all();
+}
+
+TEST_F(HostileLink, DataUnderManyTagsIsBounded) {
+  std::uint64_t tag = 0;
+  for (; tag < 1U << 16; ++tag) carrier->deliver_remote(kPeer, UcxKind::kData, tag, 0, 100000);
+  EXPECT_NO_THROW(payload->progress());
+  carrier->deliver_remote(kPeer, UcxKind::kData, tag, 0, 100000);
+  expect_wrong("too much unasked");
+}
+
+TEST_F(HostileLink, BytesThatNobodyWantsAreBounded) {
+  std::string const body(kEagerBytesMax, 'x');
+  std::uint64_t const fit = (std::uint64_t{256} << 20) / kEagerBytesMax;
+  for (std::uint64_t tag = 0; tag < fit; ++tag) carrier->deliver(kPeer, UcxKind::kData, tag, 0, body);
+  EXPECT_NO_THROW(payload->progress());
+  carrier->deliver(kPeer, UcxKind::kData, fit, 0, body);
+  expect_wrong("too much unasked");
+}
+
+TEST_F(HostileLink, WhatIsTakenOrWithdrawnMakesRoom) {
+  Stream stream(Device::host(), 1);
+  std::string into(100, ' ');
+  for (std::uint64_t tag = 0; tag < 1U << 17; ++tag) {
+    carrier->deliver(kPeer, UcxKind::kData, tag, 0, std::string(100, 'x'));
+    if (tag % 2 == 0) {
+      carrier->deliver(kPeer, UcxKind::kDataWithdrawn, tag, 0);
+    } else {
+      ASSERT_TRUE(payload->done(payload->receive_at(stream, kPeer, tag, into.data(), into.size())));
+    }
+  }
+  EXPECT_NO_THROW(payload->progress());
+}
+
+TEST_F(HostileLink, DataThatComesTwiceIsWrong) {
+  for (int i = 0; i < 2; ++i) carrier->deliver_remote(kPeer, UcxKind::kData, 7, 0, 100000);
+  expect_wrong("the same data twice");
+}
+
+TEST_F(HostileLink, RefusalsAreNotFetched) {
+  carrier->deliver_remote(kPeer, UcxKind::kDataRefused, 7, 0, ~std::size_t{0});
+  carrier->deliver_remote(kPeer, UcxKind::kDataWithdrawn, 7, 0, ~std::size_t{0});
+  EXPECT_EQ(carrier->bytes_wanted(), 0U);
+  expect_wrong("rank 1");
+}
+
+}  // namespace
+}  // namespace gpups::comm
