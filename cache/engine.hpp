@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank's side of the protocol: takes what the application's threads post, turns the round and its exchange, and
-// lets the training thread wait. Everything here but wait_... and post() happens in the thread that turns.
+// lets threads wait. What is posted happens in a turn; whichever thread does that (see comm/turner.hpp), turns exclude
+// each other.
 #pragma once
 
 #include <atomic>
@@ -26,15 +27,15 @@ class Engine {
   Rank rank() const { return me_; }
   int ranks() const { return ranks_; }
 
-  // The list is complete before turning starts; what changes in a table afterwards belongs to the turning thread.
+  // The list is complete before turning starts; what changes in a table afterwards changes in turns only.
   std::vector<std::unique_ptr<TableShard>>& tables() { return tables_; }
   // Begins to turn, at this step. Once.
   void start(Clock first);
   bool started() const { return started_; }
 
-  // Does `task` in the turning thread, some time. Any thread.
+  // Does `task` in a turn, some time. Any thread.
   void post(std::function<void()> task);
-  // Does `task` in the turning thread and waits for it; what it throws is thrown here, and harms nothing else.
+  // Does `task` in a turn and waits for it; what it throws is thrown here, and harms nothing else.
   void wait_run(std::function<void(Stream&)> const& task);
   // Blocks until done() is true; throws what went wrong meanwhile, and PeerError when nothing happens for as long as a
   // peer may stay silent. `done` must be cheap.

@@ -1,28 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+// What is announced to owners, and the values that they send.
 #include "cache/exchange.hpp"
 
 #include <fmt/core.h>
 
+#include "cache/after_calls.hpp"
 #include "gpups/error.hpp"
 #include "kernels/check.hpp"
-#include "kernels/key_index.hpp"
-#include "kernels/nvtx.hpp"
 
 namespace gpups::cache {
-namespace {
-
-// Calls `then` when it has been called itself `count` times; at once for none.
-std::function<void()> after_calls(std::size_t count, std::function<void()> then) {
-  if (count == 0) {
-    then();
-    return [] {};
-  }
-  return [left = std::make_shared<std::size_t>(count), then = std::move(then)] {
-    if (--*left == 0) then();
-  };
-}
-
-}  // namespace
 
 Exchange::Exchange(Rank me, int ranks, Stream& stream, Mail& mail, Round& round,
                    std::vector<std::unique_ptr<TableShard>>& tables)
@@ -170,180 +156,15 @@ void Exchange::check_ready(Clock clock) {
   begin_round();  // its step may have ended already
 }
 
-// -- the round --
-
-void Exchange::act(Round::Action const& action) {
-  switch (action.step) {
-    case Round::Step::kSendIn:
-      return send_in();
-    case Round::Step::kTakeIn:
-      return take_in(action.from, action.message);
-    case Round::Step::kApply:
-      return apply();
-    case Round::Step::kSendOut:
-      return send_out();
-    case Round::Step::kTakeOut:
-      return take_out(action.from, action.message);
-    case Round::Step::kComplete:
-      return complete();
-  }
-}
-
-std::string Exchange::fault_of(Prepared::Impl const& batch) {
-  for (auto const& part : batch.parts) {
-    auto const row = to_host(stream_, part.fault.view())[0];
-    if (row == kernels::kNoRow) continue;
-    return fmt::format(
-        "the gradient of key {} in table '{}' is not finite or too large on rank {} at step {} (the step "
-        "was refused on all ranks): check the data and lower the learning rate",
-        number(to_host(stream_, part.keys.view().slice(row, 1))[0]), tables_[number(part.table)]->options().name,
-        number(me_), number(batch.clock));
-  }
-  return {};
-}
-
-void Exchange::step_ended(BatchPtr const& batch, std::uint32_t signal) {
-  ended_.push_back({batch, signal});
-  begin_round();
-}
-
-void Exchange::begin_round() {
-  if (ended_.empty() || round_.phase() != Round::Phase::kTraining) return;
-  // A batch that was pushed without waiting for its rows: while owners send them, the step cannot end.
-  auto const place = batches_.find(round_.clock());
-  if (place != batches_.end() && place->second.missing > 0) return;
-  auto const [batch, signal] = std::move(ended_.front());
-  ended_.pop_front();
-  current_ = batch;
-  Round::Report report{.samples = 0, .signal = signal, .refusal = {}};
-  if (batch != nullptr) {
-    for (auto const& event : batch->read_events) stream_.after(event);
-    stream_.after(batch->push_event);
-    report.samples = batch->samples;
-    report.refusal = fault_of(*batch);
-  }
-  round_.step_ended(report);
-}
-
-void Exchange::send_in() {
-  kernels::NvtxRange const range("round: in");
+std::vector<Rank> Exchange::awaited() const {
+  std::vector<Rank> ranks;
+  auto const found = batches_.find(round_.clock());
+  if (found == batches_.end() || found->second.missing == 0) return ranks;
   for (int q = 0; q < ranks_; ++q) {
     Rank const owner{static_cast<std::uint32_t>(q)};
-    if (owner == me_) continue;
-    Message message{.kind = MessageKind::kIn,
-                    .clock = round_.clock(),
-                    .samples = round_.own().samples,
-                    .signal = round_.own().signal,
-                    .error = round_.own().refusal};
-    bool const gradients = current_ != nullptr && message.error.empty() && !intent_for(owner, *current_).parts.empty();
-    if (gradients) message.parts = current_->parts.size();
-    for (auto const& [clock, announced] : batches_) {
-      auto const intent = intent_for(owner, *announced.batch);
-      if (!announced.told && !intent.parts.empty()) message.intents.push_back(intent);
-    }
-    mail_.send(owner, message);
-
-    for (std::size_t p = 0; gradients && p < current_->parts.size(); ++p) {
-      auto const sums = current_->parts[p].sums_of(owner);
-      mail_.send_data(stream_, owner, tag(Section::kGradients, static_cast<std::uint64_t>(number(round_.clock())), p),
-                      sums.data(), sums.flat().bytes(), &Traffic::gradients, current_);
-    }
-    for (auto const& [clock, announced] : batches_) {
-      if (!announced.told) send_keys(owner, announced.batch, Section::kKeys, &Traffic::intents);
-    }
+    if (owner != me_ && !intent_for(owner, *found->second.batch).parts.empty()) ranks.push_back(owner);
   }
-  for (auto& [clock, announced] : batches_) announced.told = true;
-}
-
-void Exchange::take_in(Rank from, Message const& message) {
-  UseId const id{from, round_.clock()};
-  auto const use = uses_.find(id);
-  bool const gradients = message.parts > 0;
-  if (gradients && (use == uses_.end() || use->second.parts.size() != message.parts)) {
-    refuse_peer(from, "sent gradients that it did not announce");
-  }
-  if (use != uses_.end() && !use->second.named) refuse_peer(from, "ended a step whose keys it has not sent yet");
-  std::size_t sections = message.intents.size();
-  for (std::size_t p = 0; p < message.parts; ++p) sections += use->second.parts[p].ids.empty() ? 0 : 1;
-  auto const taken = after_calls(sections, [this, from] { round_.taken(from); });
-
-  for (std::size_t p = 0; p < message.parts; ++p) {
-    auto& part = use->second.parts[p];
-    if (part.ids.empty()) continue;
-    std::size_t const rows = part.ids.size(), dim = tables_[number(part.table)]->dim();
-    part.sums = std::make_shared<Matrix<std::int64_t>>();
-    auto const where = [sums = part.sums, device = stream_.device(), rows, dim] {
-      *sums = Matrix<std::int64_t>(device, rows, dim);
-      return sums->view().data();
-    };
-    mail_.take_data(stream_, from, tag(Section::kGradients, static_cast<std::uint64_t>(number(round_.clock())), p),
-                    rows * row_stride(dim) * sizeof(std::int64_t), where, taken);
-  }
-  for (auto const& intent : message.intents) take_keys(from, intent, Section::kKeys, false, taken);
-}
-
-void Exchange::apply() {
-  kernels::NvtxRange const range("round: apply");
-  Clock const step = round_.applied();
-  for (auto const& [id, use] : uses_) {
-    if (id.second <= step && !use.named) refuse_peer(id.first, "read rows for a step that it had ended");
-  }
-  for (std::size_t t = 0; round_.all().refusal.empty() && t < tables_.size(); ++t) {
-    std::vector<RowSums> lists;
-    if (current_ != nullptr) {
-      for (auto& part : current_->parts) {
-        if (number(part.table) == t && !part.applied) lists.push_back({part.ids, part.sums_of(me_)});
-      }
-    }
-    for (auto& [id, use] : uses_) {
-      if (id.second != step) continue;
-      for (auto& part : use.parts) {
-        if (number(part.table) == t && part.sums != nullptr) lists.push_back({part.ids, *part.sums});
-      }
-    }
-    tables_[t]->wait_apply(stream_, lists, step, round_.all().samples);
-  }
-  for (auto const& [id, use] : uses_) {
-    if (id.second <= step) parts_ahead_[id.first] -= use.parts.size();
-  }
-  std::erase_if(uses_, [step](auto const& use) { return use.first.second <= step; });
-
-  auto const waiting = std::move(unanswered_);
-  unanswered_.clear();
-  for (auto const& use : waiting) answer_urgent(use);
-}
-
-void Exchange::send_out() {
-  kernels::NvtxRange const range("round: out");
-  Clock const next = round_.clock() + 1;
-  for (int q = 0; q < ranks_; ++q) {
-    Rank const reader{static_cast<std::uint32_t>(q)};
-    if (reader == me_) continue;
-    auto const use = uses_.find({reader, next});
-    bool const values = use != uses_.end() && !use->second.urgent;
-    mail_.send(reader,
-               {.kind = MessageKind::kOut, .clock = round_.clock(), .parts = values ? use->second.parts.size() : 0});
-    if (values) send_values(reader, next, Section::kValues, &Traffic::refreshes);
-  }
-}
-
-void Exchange::take_out(Rank from, Message const& message) {
-  auto const taken = [this, from] { round_.taken(from); };
-  Clock const next = round_.clock() + 1;
-  auto const found = batches_.find(next);
-  bool const expected = found != batches_.end() && found->second.told && !found->second.urgent &&
-                        !intent_for(from, *found->second.batch).parts.empty();
-  if (expected != (message.parts > 0)) refuse_peer(from, "sent other values than were announced");
-  expected ? take_values(from, next, Section::kValues, taken) : taken();
-}
-
-void Exchange::complete() {
-  Clock const step = round_.clock() - 1;
-  batches_.erase(step);
-  current_ = nullptr;
-  on_complete(step, round_.all());
-  check_ready(round_.clock());
-  begin_round();
+  return ranks;
 }
 
 }  // namespace gpups::cache

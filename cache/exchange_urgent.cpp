@@ -4,17 +4,6 @@
 
 namespace gpups::cache {
 
-std::vector<Rank> Exchange::awaited() const {
-  std::vector<Rank> ranks;
-  auto const found = batches_.find(round_.clock());
-  if (found == batches_.end() || found->second.missing == 0) return ranks;
-  for (int q = 0; q < ranks_; ++q) {
-    Rank const owner{static_cast<std::uint32_t>(q)};
-    if (owner != me_ && !intent_for(owner, *found->second.batch).parts.empty()) ranks.push_back(owner);
-  }
-  return ranks;
-}
-
 void Exchange::tell_urgently(Announced& announced) {
   announced.told = announced.urgent = true;
   for (int q = 0; q < ranks_; ++q) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cache/after_calls.hpp"
 #include "gpups/error.hpp"
 #include "gpups/store.hpp"
 
@@ -140,13 +141,11 @@ void Requests::serve(Rank reader, Message const& message) {
   bool const lookup = message.kind == MessageKind::kLookup;
   auto const served = std::make_shared<Served>();
   serving_[{reader, message.id}] = served;
-  auto const left = std::make_shared<int>(lookup ? 1 : 2);
-  auto const taken = [this, reader, id = message.id, lookup, served, left, &shard] {
-    if (--*left > 0) return;
+  auto const taken = after_calls(lookup ? 1 : 2, [this, reader, id = message.id, lookup, served, &shard] {
     if (lookup) return answer_lookup(reader, id, shard, served);
     shard.wait_assign(stream_, served->keys, served->values);
     mail_.send(reader, {.kind = MessageKind::kAssignAnswer, .id = id});
-  };
+  });
   Device const device = stream_.device();
   std::size_t const rows = message.keys, dim = shard.dim();
   auto const keys = [served, device, rows] {
@@ -179,10 +178,7 @@ void Requests::answered(Rank owner, Message const& message) {
   std::size_t const count = request.owners[number(owner) + 1] - first;
   auto const values = request.values.view().slice(first, count);
   auto const exists = request.found.view().slice(first, count);
-  auto const left = std::make_shared<int>(2);
-  auto const taken = [this, id = message.id, left] {
-    if (--*left == 0) finish_one(id);
-  };
+  auto const taken = after_calls(2, [this, id = message.id] { finish_one(id); });
   mail_.take_data(
       stream_, owner, tag(Section::kRequestValues, message.id, part_of(me_)), values.flat().bytes(),
       [kept, values] { return values.data(); }, taken);

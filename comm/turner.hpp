@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who turns a rank's protocol, and how its training thread waits for it.
+// Who turns a rank's protocol, and how a thread waits for it.
 //
 // Over real transports the thread that waits turns it, and a communication thread while none does. In a simulation,
 // whichever rank has to wait turns the protocols of all ranks, in an order that the seed decides, and then hands over
@@ -21,12 +21,12 @@ class Turner {
   // Something has changed: turn again, and look again at what wait() waits for. Any thread.
   virtual void wake() = 0;
 
-  // The same for a thread that holds no lock: it may do the next turn itself.
+  // The same for a thread that holds no lock which turning takes: it may do the next turn itself.
   virtual void turn_soon() { wake(); }
 
-  // Blocks the training thread until done() is true. `done` may be called from any thread, often, and must be cheap.
-  // Returns false if `timeout_s` has passed without any turn that did something (in a simulation: when nothing can
-  // happen any more, whatever the time).
+  // Blocks until done() is true; meanwhile the thread that waits may do the turns. `done` may be called from any
+  // thread, often, and must be cheap. Returns false if `timeout_s` has passed without any turn that did something (in a
+  // simulation: when nothing can happen any more, whatever the time).
   virtual bool wait(std::function<bool()> const& done, double timeout_s) = 0;
 
   // Ends turning: when it returns, `turn` is not running and will not run.

@@ -19,8 +19,8 @@ std::vector<int> allowed_cores();
 std::vector<int> by_neighbourhood(std::vector<int> cores);
 
 // What each of the ranks of one machine takes. allowed: for each rank, ordered as above. near: for each rank, the cores
-// that are near its device; empty where there is none or nobody knows. A rank whose set is disjoint from those of the
-// others was bound by its launcher, and keeps it. Ranks with the same set share it, each from what is near its device,
+// that are near its device; empty where there is none or nobody knows. A rank whose set no other rank has was bound
+// by its launcher, and keeps it. Ranks with the same set share it, each from what is near its device,
 // contiguously and evenly; where there are fewer cores than ranks, each keeps all of them. Pure.
 std::vector<std::vector<int>> share_cores(std::vector<std::vector<int>> const& allowed,
                                           std::vector<std::vector<int>> const& near);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/cluster/join.hpp"
 
-#include <algorithm>
-
 #include "comm/cluster/host.hpp"
 #include "comm/cluster/joiner.hpp"
 #include "comm/cluster/meeting.hpp"

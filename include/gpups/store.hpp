@@ -37,7 +37,7 @@ namespace gpups {
 
 struct StoreOptions {
   Device device{};
-  int threads = 0;              // cores of this rank on the host; 0: its even share of the machine
+  int threads = 0;              // cores of this rank on the host; 0: its even share of those that the process may use
   std::uint64_t seed = 1;       // of initial values
   double peer_timeout_s = 300;  // how long a rank may stay silent while it is awaited
 };
@@ -77,7 +77,8 @@ class Prepared {
   std::shared_ptr<Impl> impl_;
 };
 
-// Rows that have been asked for. A copy is the same look-up.
+// Rows that begin_lookup() has asked for. Cheap to copy; a copy is the same look-up. Each is waited for once: one that
+// is not stays under way, and counts, as long as its store lives.
 class Lookup {
  public:
   Lookup() = default;
@@ -179,13 +180,16 @@ class Store {
   // row gives its initial value and found[i] = 0. out is (keys, dim); arrays on the store's device. `found` may be
   // empty. Waits. Not collective, but every other rank must keep its store until all are done: end with wait_barrier().
   void lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out, View<std::uint8_t> found);
-  // The same in two calls: what other ranks own is under way in between, for up to kLookupsMax look-ups at a time.
-  // `out` and `found` stay until the second call has written them; `keys` may go. Look-ups end before the next
-  // advance_clock().
+  // The same in two calls, so that what other ranks own is under way in between. Waits for `stream`, and for the
+  // round of the step before where it is still under way, then asks the owners of keys, (n). `keys` may go; `out`, (n,
+  // dim), and `found`, (n) or empty, must stay until wait_lookup(). Throws Error where their sizes do not fit, or when
+  // kLookupsMax look-ups are under way.
   Lookup begin_lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out,
                       View<std::uint8_t> found);
+  // Blocks until the rows are here, and writes them to the arrays that begin_lookup() was given. Wait for all look-ups,
+  // in any order, before the next advance_clock(). Throws Error for one that is over, PeerError where an owner is lost.
   void wait_lookup(Stream& stream, Lookup const& lookup);
-  static constexpr std::size_t kLookupsMax = 64;
+  static constexpr std::size_t kLookupsMax = 64;  // under way at a time, on a rank
 
   // Sets values, wherever the rows are or will be; new rows get initial optimizer state. Keys must be distinct.
   // Collective; a rank may bring no keys. values is (keys, dim).

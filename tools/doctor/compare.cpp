@@ -133,7 +133,6 @@ void wait_compare_folder(comm::Talk& talk, std::string const& folder, Findings& 
                                                     ranks_text(blind), folder)));
 }
 
-// "rank 2", "ranks 0-3,7"
 std::string ranks_text(std::vector<int> const& ranks) {
   return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", comm::cores_text(ranks));
 }

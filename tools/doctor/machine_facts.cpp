@@ -12,6 +12,7 @@
 #include <string>
 
 #include "comm/cluster/cores.hpp"
+#include "comm/host_name.hpp"
 #include "gpups/error.hpp"
 #include "tools/doctor/facts.hpp"
 
@@ -65,8 +66,7 @@ bool resolves(std::string const& host) {
 
 trainer::MachineFacts read_machine() {
   trainer::MachineFacts facts;
-  char host[256] = {};
-  if (gethostname(host, sizeof host - 1) == 0) facts.host = host;
+  facts.host = comm::host_name();
   facts.host_resolves = resolves(facts.host);
   try {
     auto const cores = comm::allowed_cores();

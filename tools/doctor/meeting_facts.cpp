@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +14,7 @@
 #include <string>
 
 #include "comm/cluster/launch.hpp"
+#include "comm/cluster/socket.hpp"
 #include "gpups/error.hpp"
 #include "tools/doctor/facts.hpp"
 
@@ -22,28 +23,11 @@ namespace {
 
 using trainer::MeetingFacts;
 
-bool is_loopback(sockaddr const* address) {
-  if (address->sa_family == AF_INET) {
-    return ntohl(reinterpret_cast<sockaddr_in const*>(address)->sin_addr.s_addr) >> 24 == 127;
-  }
-  return address->sa_family == AF_INET6 &&
-         IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<sockaddr_in6 const*>(address)->sin6_addr);
-}
-
 MeetingFacts::Host look_up(std::string const& name) {
-  MeetingFacts::Host host{name};
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  if (int const error = getaddrinfo(name.c_str(), nullptr, &hints, &found); error != 0) {
-    host.error = gai_strerror(error);
-    return host;
-  }
-  host.loopback = true;
-  for (addrinfo const* one = found; one != nullptr; one = one->ai_next) {
-    host.loopback = host.loopback && is_loopback(one->ai_addr);
-  }
-  freeaddrinfo(found);
-  return host;
+  comm::Resolved const found = comm::wait_resolve(name, 0);
+  bool const loopback = std::all_of(found.endpoints.begin(), found.endpoints.end(),
+                                    [](comm::Endpoint const& endpoint) { return endpoint.is_loopback(); });
+  return {.name = name, .error = found.error, .loopback = found.error.empty() && loopback};
 }
 
 // errno of listening there, 0 where that can be done.

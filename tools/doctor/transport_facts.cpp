@@ -102,9 +102,7 @@ trainer::ProgramFacts read_program() {
   facts.ucx_header = fmt::format("{}.{}", UCP_API_MAJOR, UCP_API_MINOR);
   facts.ucx_library = fmt::format("{}.{}", major, minor);
 #endif
-#if defined(GPUPS_HAS_PMIX) && GPUPS_HAS_PMIX
-  facts.pmix = true;
-#endif
+  facts.pmix = GPUPS_HAS_PMIX;
   facts.hwloc = GPUPS_HAS_HWLOC;
   return facts;
 }
