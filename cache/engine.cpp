@@ -14,13 +14,13 @@ constexpr double kForever_s = 1e9;  // for work of this rank's own, which no pee
 
 }  // namespace
 
-Engine::Engine(Group const& group, Stream const& stream, double peer_timeout_s)
+Engine::Engine(Group const& group, Stream const& stream, double wait_timeout_s)
     : group_(group),
       transport_(*group.impl().transport),
       turner_(*group.impl().turner),
       me_(transport_.rank()),
       ranks_(transport_.size()),
-      peer_timeout_s_(peer_timeout_s),
+      wait_timeout_s_(wait_timeout_s),
       stream_(stream),
       mail_(transport_, *group.impl().payload),
       round_(me_, ranks_, Clock{0}),
@@ -215,10 +215,10 @@ void Engine::wait(std::function<bool()> const& done, double timeout_s) {
   {
     std::lock_guard turning(turning_);
     auto const [rank, text] = awaited();
-    fail(std::make_exception_ptr(
-        PeerError(rank, fmt::format("{}, and nothing came for {} s (it may hang, or have ended early): look at that "
-                                    "rank's output, or raise StoreOptions::peer_timeout_s",
-                                    text, timeout_s))));
+    fail(std::make_exception_ptr(PeerError(
+        rank, fmt::format("{}, and nothing came for {} s (it may hang, or have ended early): look at that "
+                          "rank's output, or allow more time (StoreOptions::wait_timeout_s, cluster.wait_timeout_s)",
+                          text, timeout_s))));
   }
   throw_if_failed();
 }

@@ -21,7 +21,7 @@ namespace gpups::cache {
 
 class Engine {
  public:
-  Engine(Group const& group, Stream const& stream, double peer_timeout_s);
+  Engine(Group const& group, Stream const& stream, double wait_timeout_s);
   ~Engine();
 
   Rank rank() const { return me_; }
@@ -39,7 +39,7 @@ class Engine {
   void wait_run(std::function<void(Stream&)> const& task);
   // Blocks until done() is true; throws what went wrong meanwhile, and PeerError when nothing happens for as long as a
   // peer may stay silent. `done` must be cheap.
-  void wait(std::function<bool()> const& done) { wait(done, peer_timeout_s_); }
+  void wait(std::function<bool()> const& done) { wait(done, wait_timeout_s_); }
   // Throws what has gone wrong in the thread that turns.
   void throw_if_failed();
   // Throws GradientError, once, if a step has been refused.
@@ -51,7 +51,7 @@ class Engine {
   Clock complete() const { return Clock{complete_.load()}; }
   std::uint32_t signals() const { return signals_.load(); }
 
-  std::vector<std::string> wait_gather(std::string const& mine) { return gather(mine, peer_timeout_s_); }
+  std::vector<std::string> wait_gather(std::string const& mine) { return gather(mine, wait_timeout_s_); }
   // The same after work that may take the ranks very different times, such as writing files.
   std::vector<std::string> wait_gather_patiently(std::string const& mine);
   void begin_rows(std::shared_ptr<RowRequest> const& request);
@@ -88,7 +88,7 @@ class Engine {
   comm::Turner& turner_;
   Rank me_;
   int ranks_;
-  double peer_timeout_s_;
+  double wait_timeout_s_;
   Stream stream_;
   Mail mail_;
   Round round_;

@@ -25,7 +25,7 @@ int own_threads(Group const& group, int asked) {
 Store::Impl::Impl(Group const& group, StoreOptions const& options)
     : options_(options),
       main_stream_(options.device, own_threads(group, options.threads)),
-      engine_(group, main_stream_.sibling(), options.peer_timeout_s) {}
+      engine_(group, main_stream_.sibling(), options.wait_timeout_s) {}
 
 cache::Engine& Store::Impl::engine() {
   std::lock_guard lock(mutex_);

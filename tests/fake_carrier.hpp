@@ -88,7 +88,9 @@ class FakeCarrier final : public comm::UcxCarrier {
     if (arrival.remote && here_.erase(arrival.data) != 1) die("an arrival was dropped or fetched twice");
   }
   bool progress() override { return ends_itself && end_one(); }
+  void on_broken(std::function<void(Rank, std::string const&)> broken) override { broken_ = std::move(broken); }
   void abandon() override {}
+  void break_connection(Rank peer) { broken_(peer, "it broke"); }
   std::recursive_mutex& mutex() override { return mutex_; }
 
  private:
@@ -114,6 +116,7 @@ class FakeCarrier final : public comm::UcxCarrier {
   std::uintptr_t handles_ = 0;
   std::deque<Operation> open_;
   std::size_t bytes_wanted_ = 0;
+  std::function<void(Rank, std::string const&)> broken_;
 };
 
 }  // namespace gpups::test

@@ -63,7 +63,7 @@ Session open_session(Config const& config, Dataset const& data, Group const& gro
   Store store(group, {.device = device_from(config.run.device, group.place().local_rank),
                       .threads = static_cast<int>(config.run.threads),
                       .seed = static_cast<std::uint64_t>(config.train.seed),
-                      .peer_timeout_s = config.cluster.wait_timeout_s});
+                      .wait_timeout_s = config.cluster.wait_timeout_s});
   for (TableOptions const& table : model->tables()) store.add_table(table);
   return {std::move(model), std::move(store)};
 }

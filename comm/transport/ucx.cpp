@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/transport/ucx.hpp"
 
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <utility>
@@ -16,6 +17,7 @@ namespace {
 
 // A receiver tells what it has taken this often, and whenever a sender wants to know.
 constexpr std::size_t kMessagesPerCredit = kQueuedMessagesMax / 4;
+constexpr std::chrono::seconds kBenefitOfDoubt(5);
 constexpr char const* kWrong = "it sent what cannot be right";
 
 class Ucx final : public Transport {
@@ -35,6 +37,9 @@ class Ucx final : public Transport {
     on(UcxKind::kCredit, &Ucx::credit_came);
     on(UcxKind::kCreditWanted, &Ucx::credit_wanted);
     on(UcxKind::kEnd, &Ucx::end_came);
+    link_->on_broken([this](Rank peer, std::string const& what) {
+      broken_.push_back({peer, fmt::format("its data connection failed: {}", what), std::chrono::steady_clock::now()});
+    });
     if (watch_) {
       watch_->listen({.lost = [this](Rank rank, std::string const& why) { gone(rank, PeerLost(rank, why)); },
                       .left = [this](Rank rank) { gone(rank, PeerLost(rank, "")); }});
@@ -46,6 +51,7 @@ class Ucx final : public Transport {
     if (watch_) watch_->listen({});
     std::lock_guard lock(link_->mutex());
     *alive_ = false;
+    link_->on_broken(nullptr);
     for (auto const kind : {UcxKind::kMessage, UcxKind::kCredit, UcxKind::kCreditWanted, UcxKind::kEnd}) {
       link_->handle(kind, nullptr);
     }
@@ -81,6 +87,7 @@ class Ucx final : public Transport {
   std::optional<Message> receive() override {
     std::lock_guard lock(link_->mutex());
     if (ready_ == 0) link_->progress();
+    judge_broken();
     throw_if_lost();
     if (ready_ == 0) return std::nullopt;
     for (std::size_t i = 0; i < peers_.size(); ++i) {
@@ -209,6 +216,14 @@ class Ucx final : public Transport {
     if (!how.why().empty()) losses_.emplace_back(peer, how);
     wake_();
   }
+  // Most connections fail because their other end is lost, perhaps for another's sake: who knows better has some time
+  // to say so.
+  void judge_broken() {
+    if (broken_.empty() || broken_.front().since + kBenefitOfDoubt > std::chrono::steady_clock::now()) return;
+    Broken const broken = std::move(broken_.front());
+    broken_.pop_front();
+    if (!peers_[number(broken.peer)].ended) gone(broken.peer, PeerLost(broken.peer, broken.why));
+  }
   void throw_if_lost() const {
     for (auto const& [teller, how] : losses_) {
       auto const& inbox = peers_[number(teller)].inbox;
@@ -233,6 +248,12 @@ class Ucx final : public Transport {
   std::shared_ptr<bool> const alive_ = std::make_shared<bool>(true);
   std::vector<Peer> peers_;
   std::size_t ready_ = 0, last_ = 0;
+  struct Broken {
+    Rank peer;
+    std::string why;
+    std::chrono::steady_clock::time_point since;
+  };
+  std::deque<Broken> broken_;                      // connections, the first to fail first
   std::vector<std::pair<Rank, PeerLost>> losses_;  // who said it, or is it; in the order in which they became known
   std::optional<std::string> ended_;               // this rank has left, and why
   Waker wake_;

@@ -2,6 +2,7 @@
 #include "comm/turner/threaded.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -50,6 +51,7 @@ class Threaded final : public Turner {
   }
 
   void wake() override {
+    if (turner_ == std::this_thread::get_id()) return;  // a turn that does something is followed by another
     std::lock_guard lock(mutex_);
     ++wakes_;
     if (guest_) {
@@ -66,7 +68,7 @@ class Threaded final : public Turner {
   void turn_soon() override {
     std::unique_lock turning(turn_mutex_, std::try_to_lock);
     if (!turning.owns_lock() || !may_turn()) return wake();
-    bool const useful = turn_();
+    bool const useful = turn();
     std::lock_guard lock(mutex_);
     stand_back_until_ = now() + kStandBack;
     if (useful) ++useful_turns_;
@@ -111,9 +113,10 @@ class Threaded final : public Turner {
   // For the guest. done() is called without the lock, since it may take one under which the protocol calls wake().
   bool turn_until(Wait& wait) {
     bool done = false;
+    std::uint64_t seen = 0;
     Time busy_until = now() + kBusy;
     while (!done) {
-      std::uint64_t const seen = wakes();
+      seen = wakes();
       bool const useful = turn_once();
       done = wait.done();
       Time const time = now();
@@ -132,6 +135,7 @@ class Threaded final : public Turner {
     guest_ = false;
     stand_back_until_ = now() + kStandBack;
     if (away_) come_back_.notify_one();
+    if (wakes_ != seen) own_bell_->ring();
     return done || wait.done();
   }
 
@@ -156,12 +160,19 @@ class Threaded final : public Turner {
     }
   }
 
+  // REQUIRES: turn_mutex_ is held.
+  bool turn() {
+    turner_ = std::this_thread::get_id();
+    bool const useful = turn_();
+    turner_ = std::thread::id();
+    return useful;
+  }
   // Says whether it was useful.
   bool turn_once() {
     bool useful;
     {
       std::lock_guard turning(turn_mutex_);
-      useful = turn_();
+      useful = turn();
     }
     std::lock_guard lock(mutex_);
     if (useful) ++useful_turns_;
@@ -209,10 +220,11 @@ class Threaded final : public Turner {
 
   std::unique_ptr<Bell> const own_bell_, guest_bell_;  // of the communication thread, and of a thread that waits
   std::function<bool()> turn_;
-  std::mutex turn_mutex_;              // held while turning
-  std::mutex mutex_;                   // of all below
-  std::condition_variable come_back_;  // the communication thread stands back
-  std::condition_variable changed_;    // threads watch for changes_
+  std::atomic<std::thread::id> turner_{};  // the thread that is turning
+  std::mutex turn_mutex_;                  // held while turning
+  std::mutex mutex_;                       // of all below
+  std::condition_variable come_back_;      // the communication thread stands back
+  std::condition_variable changed_;        // threads watch for changes_
   bool stopping_ = false;
   bool turning_ = false;  // the communication thread does
   bool guest_ = false;    // a thread that waits does

@@ -64,6 +64,10 @@ class UcxCarrier {
   virtual void fetch(UcxArrival const& arrival, void* to, std::function<void()> fetched) = 0;
   virtual void drop(UcxArrival const& arrival) = 0;
 
+  // Called, from progress() or send(), when the connection to a peer has failed, with what the network says of it. A
+  // peer of the same machine may be gone without it.
+  virtual void on_broken(std::function<void(Rank peer, std::string const& what)> broken) = 0;
+
   // Moves what can be moved now; true if anything was.
   virtual bool progress() = 0;
   // There is no point in ending connections in order.

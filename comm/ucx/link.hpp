@@ -49,8 +49,10 @@ class UcxLink final : public UcxCarrier {
   bool progress() override;
   // Operations that are not over.
   std::size_t open() const { return open_; }
-  // Called once for each rank whose connection has failed, with what UCX says of it.
-  void on_broken(std::function<void(Rank peer, std::string const& what)> broken) { broken_ = std::move(broken); }
+  void on_broken(std::function<void(Rank peer, std::string const& what)> broken) override {
+    std::lock_guard lock(mutex_);
+    broken_ = std::move(broken);
+  }
   void abandon() override { abandoned_ = true; }
 
   // For the thread that calls progress(): sleeps until there is something to do.

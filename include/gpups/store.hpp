@@ -39,7 +39,7 @@ struct StoreOptions {
   Device device{};
   int threads = 0;              // cores of this rank on the host; 0: its even share of those that the process may use
   std::uint64_t seed = 1;       // of initial values
-  double peer_timeout_s = 300;  // how long a rank may stay silent while it is awaited
+  double wait_timeout_s = 300;  // how long a rank may let others wait for what it owes them
 };
 
 // One table's part of a batch: an entry for each use of a row. Arrays are on the device of the store and may go once
