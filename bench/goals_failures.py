@@ -12,8 +12,8 @@ from cluster_jobs import environment, last_error, namespaces, need, note, small_
 from goal import CannotMeasure, Goal, each_at_most, none, reported
 
 RANKS, PEER_TIMEOUT_S, SLACK_S, JOIN_TIMEOUT_S = 4, 2, 2, 5
-# During the join a rank may be silent for 5 s, or be late for as long, and who has been refused has 2 s to hear why.
-JOIN_BOUND_S = JOIN_TIMEOUT_S + 2 + SLACK_S
+# During the join rank 0 may owe a rank an answer for 10 s, and who has been refused has 2 s to hear why.
+JOIN_BOUND_S = 10 + 2 + SLACK_S
 GIVE_UP_S = 30
 RESTARTS = 5
 # Every epoch, of a few milliseconds, ends with a validation and a checkpoint.
@@ -71,7 +71,7 @@ def judge(loss, job, joined, ends):
         elif judged and ends[rank] > bound_s:
             problems.append(f"rank {rank} ended after {ends[rank]:.2f} s")
         if codes[rank] is not None and codes[rank] <= 0 and not (rank == loss.victim and loss.kind == "kill"):
-            problems.append(f"rank {rank} ended with status {codes[rank]}")
+            problems.append(f"rank {rank} ended with status {codes[rank]} and says first '{job.output(rank)[:500]}'")
         if rank != loss.victim and (wrong := wrong_name(last_error(job.output(rank)), loss.victim, joined)):
             problems.append(f"rank {rank} {wrong}")
     return problems

@@ -54,8 +54,7 @@ def pull(bench):
 def two_processes(bench):
     """Beside one process, in turn, so that a change of the machine's speed touches both."""
     need(mpirun)
-    settings = {**kge100k(bench), "data.valid": "", "data.test": "", "train.epochs": 20, "train.checkpoint_every": 0,
-                "store.placement": "static"}
+    settings = {**kge100k(bench), "data.valid": "", "data.test": "", "train.epochs": 20, "train.checkpoint_every": 0}
     one, two = [], []
     for i in range(SPEED_RUNS):
         alone = {**settings, "run.threads": CORES}
