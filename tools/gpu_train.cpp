@@ -29,9 +29,11 @@ using namespace gpups;
 namespace fs = std::filesystem;
 
 void run_train(tools::CommandLine const& line) {
-  trainer::StopSignals const signals;
   std::signal(SIGPIPE, SIG_IGN);  // whoever read the progress may go; the training stays
   tools::Ranks ranks;
+  // A signal at the join ends this process, and the others with it: there is nothing to save.
+  std::optional<trainer::StopSignals> signals;
+  if (!ranks.processes()) signals.emplace();
   std::optional<trainer::Config> config;
   std::optional<trainer::FolderClaim> claim;
   ranks.prepare([&] {
@@ -42,7 +44,9 @@ void run_train(tools::CommandLine const& line) {
   });
   std::optional<trainer::Dataset> data;
   std::once_flag read;
-  ranks.run(config, claim ? fs::absolute(claim->path()).string() : "", [&](Group const& group) {
+  std::string const command = line.resume ? "train --resume" : "train";
+  ranks.run(command, config, claim ? fs::absolute(claim->path()).string() : "", [&](Group const& group) {
+    if (ranks.processes()) signals.emplace();
     fs::path const folder = claim ? claim->path() : fs::path(group.announcement());
     GPUPS_REQUIRE(claim || trainer::FolderClaim::claimed(folder),
                   "rank {} does not see the run's folder {} of rank 0 (every rank writes its part of a checkpoint "
@@ -62,7 +66,7 @@ void run_eval(tools::CommandLine const& line) {
     config = saved->saved.config;
   });
   std::string text;
-  ranks.run(config, "", [&](Group const& group) {
+  ranks.run("eval --split " + line.split, config, "", [&](Group const& group) {
     trainer::RankingMetrics const metrics = trainer::wait_evaluate_run(*saved, group, line.split);
     if (number(group.rank()) == 0) text = trainer::to_json(metrics).dump() + "\n";
   });

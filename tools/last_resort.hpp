@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends this process when a rank is lost and it does not end by itself: its own work may take long, or wait for a disk.
+// Ends this process, with an error that names the rank, when a rank is lost and the process does not end by itself: its
+// own work may take long, or wait for a disk. Also where a library aborts because the other end of a connection is
+// gone.
 #pragma once
 
 #include <condition_variable>
-#include <functional>
+#include <csignal>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -12,22 +14,21 @@
 
 namespace gpups::tools {
 
+// One at a time in a process.
 class LastResort {
  public:
-  // While the object lives: a while after a rank of the group is lost, `end` is called with what to say of it. It does
-  // not return.
-  LastResort(Group const& group, std::function<void(std::string const& text)> end);
+  explicit LastResort(Group const& group);
   ~LastResort();
 
  private:
   void wait_and_end(std::string const& text);
 
   Group const group_;
-  std::function<void(std::string const&)> const end_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool over_ = false;
   std::thread thread_;
+  struct sigaction before_ {};  // of SIGABRT
 };
 
 }  // namespace gpups::tools

@@ -1,29 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/ranks.hpp"
 
+#include <sys/prctl.h>
+
+#include <csignal>
 #include <cstdlib>
 
 #include "kernels/check.hpp"
 #include "tools/last_resort.hpp"
-#include "tools/standard_streams.hpp"
 
 namespace gpups::tools {
 namespace {
 
-Group join(std::optional<trainer::Config> const& config, std::string const& announcement, std::string const& why) {
+// Before what rank 0 announces: it is not a folder or the like but why rank 0 cannot begin.
+constexpr char kCannotBegin = '\1';
+
+// mpirun and srun that are killed leave their processes behind. So they are asked to end, as by a signal of the user.
+void end_with_launcher() {
+  if (std::getenv("PMIX_RANK") != nullptr) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
+
+}  // namespace
+
+Group Ranks::join(std::string const& command, std::optional<trainer::Config> const& config,
+                  std::string const& announcement) const {
   JoinOptions options;
+  options.agreement.emplace_back("command", command);
   // A rank without a configuration could not agree with the others on anything else.
-  options.agreement.emplace_back("configuration", config ? "usable" : why);
+  options.agreement.emplace_back("configuration", config ? "usable" : why_);
   if (config) {
     for (auto& setting : trainer::settings_in_common(*config)) options.agreement.push_back(std::move(setting));
     options.join_timeout_s = config->cluster.join_timeout_s;
     options.peer_timeout_s = config->cluster.peer_timeout_s;
   }
-  options.announcement = announcement;
+  options.announcement = failure_ == nullptr ? announcement : kCannotBegin + why_;
   return Group::join(options);
 }
 
-}  // namespace
+void Ranks::throw_if_not_ready(Group const& group) const {
+  if (failure_ != nullptr) std::rethrow_exception(failure_);
+  std::string const& said = group.announcement();
+  GPUPS_REQUIRE(said.empty() || said.front() != kCannotBegin,
+                "rank 0 cannot begin (no rank can without it): mend what it says: {}", said.substr(1));
+}
 
 void Ranks::prepare(std::function<void()> const& work) {
   try {
@@ -35,8 +54,8 @@ void Ranks::prepare(std::function<void()> const& work) {
   }
 }
 
-void Ranks::run(std::optional<trainer::Config> const& config, std::string const& announcement,
-                std::function<void(Group const&)> const& body) {
+void Ranks::run(std::string const& command, std::optional<trainer::Config> const& config,
+                std::string const& announcement, std::function<void(Group const&)> const& body) {
   if (!processes()) {
     auto const ranks = static_cast<int>(config->run.ranks);
     return run_ranks(ranks == 1 ? std::vector<Group>{Group::alone()} : Group::threads(ranks), body);
@@ -44,19 +63,17 @@ void Ranks::run(std::optional<trainer::Config> const& config, std::string const&
   GPUPS_REQUIRE(!config || config->run.ranks == 1,
                 "run.ranks is {} where {} processes were started (each of them is one rank): leave it out",
                 config->run.ranks, launched_.ranks);
+  end_with_launcher();
   std::optional<Group> group;
   try {
-    group = join(config, announcement, why_);
+    group = join(command, config, announcement);
   } catch (Error const&) {
     if (failure_ != nullptr) std::rethrow_exception(failure_);
     throw;
   }
-  LastResort const last_resort(*group, [](std::string const& text) {
-    print_error(text);
-    std::_Exit(2);
-  });
+  LastResort const last_resort(*group);
   run_ranks({*group}, [&](Group const& member) {
-    if (failure_ != nullptr) std::rethrow_exception(failure_);
+    throw_if_not_ready(member);
     body(member);
   });
 }

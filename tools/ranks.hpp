@@ -23,12 +23,16 @@ class Ranks {
   // can be told.
   void prepare(std::function<void()> const& work);
 
-  // Runs `body` on every rank of this process. announcement: see JoinOptions. REQUIRES: the configuration is there,
-  // unless prepare() has failed.
-  void run(std::optional<trainer::Config> const& config, std::string const& announcement,
+  // Runs `body` on every rank of this process. command: what the ranks do, the same for all. announcement: see
+  // JoinOptions. REQUIRES: the configuration is there, unless prepare() has failed.
+  void run(std::string const& command, std::optional<trainer::Config> const& config, std::string const& announcement,
            std::function<void(Group const&)> const& body);
 
  private:
+  Group join(std::string const& command, std::optional<trainer::Config> const& config,
+             std::string const& announcement) const;
+  void throw_if_not_ready(Group const& group) const;
+
   Launched launched_;
   std::exception_ptr failure_;
   std::string why_;  // of the failure

@@ -33,9 +33,11 @@ void print_result(std::string const& text) {
                   std::strerror(errno)));
 }
 
-void print_error(std::string text) {
+std::string error_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
-  trainer::print_line(stderr, "gpu_train: error: " + text);
+  return "gpu_train: error: " + text;
 }
+
+void print_error(std::string const& text) { trainer::print_line(stderr, error_line(text)); }
 
 }  // namespace gpups::tools

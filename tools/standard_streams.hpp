@@ -13,7 +13,9 @@ void open_standard_streams();
 // Writes to standard output. Throws std::runtime_error where that fails.
 void print_result(std::string const& text);
 
-// "gpu_train: error: ..." on one line of standard error, where that can be written.
-void print_error(std::string text);
+// "gpu_train: error: ..." on one line.
+std::string error_line(std::string text);
+// The same on standard error, where that can be written.
+void print_error(std::string const& text);
 
 }  // namespace gpups::tools

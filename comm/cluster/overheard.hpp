@@ -28,8 +28,8 @@ class Overheard final : public Watch {
     if (!events.lost) return watch_->listen(std::move(events));
     watch_->listen({.lost =
                         [this, lost = std::move(events.lost)](Rank rank, std::string const& why) {
+                          overhear(rank, why);  // first: the other may never come back
                           lost(rank, why);
-                          overhear(rank, why);
                         },
                     .left = std::move(events.left)});
   }

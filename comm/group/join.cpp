@@ -49,19 +49,36 @@ void take_place(Group::Impl& impl, std::vector<comm::Member> const& members, Ran
   impl.cores_shared_by = static_cast<int>(std::count(shares.begin(), shares.end(), cores));
 }
 
+// Joins. A rank without a network can still say so: then no rank waits for it.
+comm::Joined wait_join(comm::Launch const& launch, JoinOptions const& options, std::string const& address,
+                       std::string const& trouble) {
+  auto agreement = options.agreement;
+  agreement.emplace_back("the state of its network", trouble.empty() ? "usable" : trouble);
+  return comm::wait_join({.launch = launch,
+                          .mine = {.host = comm::host_name(),
+                                   .machine = comm::machine_name(),
+                                   .pid = ::getpid(),
+                                   .address = address,
+                                   .cores = comm::cores_text(comm::allowed_cores())},
+                          .version = GPUPS_VERSION,
+                          .agreement = std::move(agreement),
+                          .announcement = options.announcement,
+                          .timeout_s = options.join_timeout_s,
+                          .watch = {.peer_timeout_s = options.peer_timeout_s}});
+}
+
 Group join_launched(comm::Launch const& launch, JoinOptions const& options) {
-  auto link = std::make_unique<comm::UcxLink>();
-  auto joined = comm::wait_join({.launch = launch,
-                                 .mine = {.host = comm::host_name(),
-                                          .machine = comm::machine_name(),
-                                          .pid = ::getpid(),
-                                          .address = link->address(),
-                                          .cores = comm::cores_text(comm::allowed_cores())},
-                                 .version = GPUPS_VERSION,
-                                 .agreement = options.agreement,
-                                 .announcement = options.announcement,
-                                 .timeout_s = options.join_timeout_s,
-                                 .watch = {.peer_timeout_s = options.peer_timeout_s}});
+  std::unique_ptr<comm::UcxLink> link;
+  try {
+    link = std::make_unique<comm::UcxLink>();
+  } catch (Error const& error) {
+    try {
+      wait_join(launch, options, {}, error.what());
+    } catch (Error const&) {  // the others have been told; here the cause is thrown
+    }
+    throw;
+  }
+  auto joined = wait_join(launch, options, link->address(), {});
   Rank const me = joined.rank;
   auto const members = joined.members;
   auto impl = comm::group_of_processes(me, std::move(link), std::move(joined));

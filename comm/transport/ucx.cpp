@@ -38,6 +38,7 @@ class Ucx final : public Transport {
     on(UcxKind::kCreditWanted, &Ucx::credit_wanted);
     on(UcxKind::kEnd, &Ucx::end_came);
     link_->on_broken([this](Rank peer, std::string const& what) {
+      if (broken_.size() >= peers_.size()) return;  // more than one for each would say nothing new
       broken_.push_back({peer, fmt::format("its data connection failed: {}", what), std::chrono::steady_clock::now()});
     });
     if (watch_) {

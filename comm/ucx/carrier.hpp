@@ -40,6 +40,7 @@ struct UcxArrival {
   void* data;
   std::size_t bytes;
   bool remote;
+  Rank from{};
 };
 
 class UcxCarrier {
@@ -64,8 +65,8 @@ class UcxCarrier {
   virtual void fetch(UcxArrival const& arrival, void* to, std::function<void()> fetched) = 0;
   virtual void drop(UcxArrival const& arrival) = 0;
 
-  // Called, from progress() or send(), when the connection to a peer has failed, with what the network says of it. A
-  // peer of the same machine may be gone without it.
+  // Called when the connection to a peer, or a transfer over it, has failed, with what the network says of it, perhaps
+  // often. A peer of the same machine may be gone without it.
   virtual void on_broken(std::function<void(Rank peer, std::string const& what)> broken) = 0;
 
   // Moves what can be moved now; true if anything was.

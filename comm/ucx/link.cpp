@@ -49,6 +49,7 @@ struct UcxLink::Native {
 // What happens when an operation is over. It lives until then.
 struct UcxLink::Operation {
   UcxLink* link;
+  Rank peer;
   UcxHeader header;
   std::function<void()> then;
   std::string body{};
@@ -57,7 +58,8 @@ struct UcxLink::Operation {
     std::unique_ptr<Operation> const self(this);
     --link->open_;
     link->arrived_ = true;
-    if (status == UCS_OK && then) then();
+    if (status != UCS_OK) return link->failed(peer, status);
+    if (then) then();
   }
 };
 
@@ -137,15 +139,19 @@ ucs_status_t UcxLink::Native::arrived(void* argument, void const* header_data, s
     return kept ? UCS_INPROGRESS : UCS_OK;
   }
   link.handling_ = data;
-  handler(header, {data, bytes, remote});
+  handler(header, {data, bytes, remote, header.from});
   bool const dropped = std::exchange(link.handling_, nullptr) == nullptr;
   return remote && !dropped ? UCS_INPROGRESS : UCS_OK;
 }
 
 void UcxLink::Native::failed(void* argument, ucp_ep_h, ucs_status_t status) {
   auto const& peer = *static_cast<Peer*>(argument);
-  peer.link->arrived_ = true;
-  if (peer.link->broken_) peer.link->broken_(peer.rank, ucs_status_string(status));
+  peer.link->failed(peer.rank, status);
+}
+
+void UcxLink::failed(Rank peer, int status) {
+  arrived_ = true;
+  if (broken_) broken_(peer, ucs_status_string(static_cast<ucs_status_t>(status)));
 }
 
 void UcxLink::Native::sent(void* request, ucs_status_t status, void* operation) {
@@ -160,12 +166,12 @@ void UcxLink::Native::fetched(void* request, ucs_status_t status, std::size_t, v
 void UcxLink::send(Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, void const* data,
                    std::size_t bytes, std::function<void()> sent) {
   std::lock_guard lock(mutex_);
-  begin_send(to, new Operation{this, {session_, me_, kind, number, count}, std::move(sent)}, data, bytes);
+  begin_send(to, new Operation{this, to, {session_, me_, kind, number, count}, std::move(sent)}, data, bytes);
 }
 
 void UcxLink::send(Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, std::string body) {
   std::lock_guard lock(mutex_);
-  auto* const operation = new Operation{this, {session_, me_, kind, number, count}, {}, std::move(body)};
+  auto* const operation = new Operation{this, to, {session_, me_, kind, number, count}, {}, std::move(body)};
   begin_send(to, operation, operation->body.data(), operation->body.size());
 }
 
@@ -185,7 +191,7 @@ void UcxLink::begin_send(Rank to, Operation* operation, void const* data, std::s
 void UcxLink::fetch(UcxArrival const& arrival, void* to, std::function<void()> fetched) {
   std::lock_guard lock(mutex_);
   GPUPS_ASSERT(arrival.remote);
-  auto* const operation = new Operation{this, {}, std::move(fetched)};
+  auto* const operation = new Operation{this, arrival.from, {}, std::move(fetched)};
   ucp_request_param_t how{};
   how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   how.cb.recv_am = Native::fetched;

@@ -65,6 +65,7 @@ class UcxLink final : public UcxCarrier {
   struct Operation;
   friend struct Native;
   void begin_send(Rank to, Operation* operation, void const* data, std::size_t bytes);
+  void failed(Rank peer, int status);  // status: ucs_status_t
   bool close();
 
   std::recursive_mutex mutex_;
