@@ -8,6 +8,7 @@
 #include "comm/peer_text.hpp"
 #include "comm/wire.hpp"
 #include "gpups/error.hpp"
+#include "kernels/check.hpp"
 
 namespace gpups::cache {
 
@@ -31,7 +32,7 @@ void Mail::send_data(Stream& stream, Rank to, std::uint64_t tag, void const* dat
                      std::shared_ptr<void const> keep) {
   if (bytes == 0) return;
   count(kind, bytes, 1);
-  pending_.push_back({payload_.send(stream, to, tag, data, bytes), std::move(keep), [] {}});
+  pending_.emplace(payload_.send(stream, to, tag, data, bytes), Pending{std::move(keep), [] {}});
 }
 
 void Mail::take_data(Stream& stream, Rank from, std::uint64_t tag, std::size_t bytes, comm::Payload::Where where,
@@ -39,7 +40,7 @@ void Mail::take_data(Stream& stream, Rank from, std::uint64_t tag, std::size_t b
   if (bytes == 0) {
     then();
   } else {
-    pending_.push_back({payload_.receive(stream, from, tag, bytes, std::move(where)), nullptr, std::move(then)});
+    pending_.emplace(payload_.receive(stream, from, tag, bytes, std::move(where)), Pending{nullptr, std::move(then)});
   }
 }
 
@@ -67,13 +68,12 @@ bool Mail::progress() {
       moved = true;
     }
   }
-  std::vector<std::function<void()>> ended;
-  std::erase_if(pending_, [&](Pending& pending) {
-    if (!payload_.done(pending.transfer)) return false;
-    ended.push_back(std::move(pending.then));
-    return true;
-  });
-  for (auto const& then : ended) then();  // may send and take more
+  auto const ended = payload_.take_done();
+  for (comm::Transfer const transfer : ended) {
+    auto const pending = pending_.extract(transfer);
+    GPUPS_ASSERT(!pending.empty());
+    pending.mapped().then();  // may send and take more
+  }
   return moved || !ended.empty();
 }
 

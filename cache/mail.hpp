@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "cache/message.hpp"
@@ -49,7 +50,6 @@ class Mail {
 
  private:
   struct Pending {
-    comm::Transfer transfer;
     std::shared_ptr<void const> keep;
     std::function<void()> then;
   };
@@ -58,7 +58,7 @@ class Mail {
   comm::Transport& transport_;
   comm::Payload& payload_;
   std::vector<std::deque<std::string>> outbox_;  // by rank: what the transport had no room for
-  std::vector<Pending> pending_;
+  std::unordered_map<comm::Transfer, Pending> pending_;
   mutable std::mutex mutex_;  // guards sent_
   Traffic sent_;
 };

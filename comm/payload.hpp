@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "gpups/stream.hpp"
 #include "gpups/types.hpp"
@@ -41,6 +42,8 @@ class Payload {
   virtual bool progress() = 0;
   // True once for each transfer when it has ended; the number is then forgotten.
   virtual bool done(Transfer transfer) = 0;
+  // All that have ended and are not forgotten, in the order of their numbers; they then are.
+  virtual std::vector<Transfer> take_done() = 0;
 
   // `wake` is called, from any thread, when progress may be possible.
   virtual void on_arrival(std::function<void()> wake) = 0;

@@ -2,6 +2,7 @@
 // What every payload has to do, on the host and between all devices that are there.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <ostream>
@@ -101,6 +102,26 @@ TEST_P(PayloadConformance, DoneIsSaidOnce) {
   await(ends, *ends[0], sent);
   EXPECT_FALSE(ends[0]->done(sent));
   EXPECT_FALSE(ends[0]->done(received));
+}
+
+TEST_P(PayloadConformance, WhatHasEndedIsTakenTogether) {
+  constexpr std::size_t kTransfers = 3;
+  std::vector<std::uint8_t> const source(10);
+  std::vector<std::uint8_t> target(10);
+  Ends const ends = make(2);
+  Stream stream(Device::host(), 1);
+  std::vector<Transfer> sent, ended;
+  for (std::size_t tag = 0; tag < kTransfers; ++tag) {
+    sent.push_back(ends[0]->send(stream, rank(1), tag, source.data(), 10));
+    ends[1]->receive_at(stream, rank(0), tag, target.data(), 10);
+  }
+  while (ended.size() < kTransfers) {
+    for (auto const& end : ends) end->progress();
+    for (Transfer const transfer : ends[0]->take_done()) ended.push_back(transfer);
+  }
+  std::sort(ended.begin(), ended.end());
+  EXPECT_EQ(ended, sent);
+  for (Transfer const transfer : sent) EXPECT_FALSE(ends[0]->done(transfer));
 }
 
 TEST_P(PayloadConformance, TransfersAreToldApartByPairAndTag) {

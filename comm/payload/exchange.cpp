@@ -145,6 +145,12 @@ void Exchange::check(Rank rank) {
   if (end(rank).error) throw *end(rank).error;
 }
 
+std::vector<Transfer> Exchange::take_done(Rank rank) {
+  std::lock_guard lock(mutex_);
+  auto const done = std::exchange(end(rank).done, {});
+  return {done.begin(), done.end()};
+}
+
 bool Exchange::done(Rank rank, Transfer transfer) {
   std::lock_guard lock(mutex_);
   return end(rank).done.erase(transfer) != 0;

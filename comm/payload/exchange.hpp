@@ -67,6 +67,7 @@ class Exchange {
   // Throws what has gone wrong for the rank.
   void check(Rank rank);
   bool done(Rank rank, Transfer transfer);
+  std::vector<Transfer> take_done(Rank rank);
   // Withdraws what the rank offers and wants, and waits for the copies that it is part of.
   void close(Rank rank);
   void on_arrival(Rank rank, std::function<void()> wake) { end(rank).wake.set(std::move(wake)); }

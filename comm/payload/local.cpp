@@ -49,6 +49,7 @@ class Local final : public Payload {
   }
 
   bool done(Transfer transfer) override { return exchange_->done(rank_, transfer); }
+  std::vector<Transfer> take_done() override { return exchange_->take_done(rank_); }
   void on_arrival(std::function<void()> wake) override { exchange_->on_arrival(rank_, std::move(wake)); }
 
  private:

@@ -8,7 +8,6 @@
 #include <optional>
 #include <set>
 #include <thread>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -118,6 +117,12 @@ class Ucx final : public Payload {
   bool done(Transfer transfer) override {
     std::lock_guard lock(link_->mutex());
     return done_.erase(transfer) != 0;
+  }
+  std::vector<Transfer> take_done() override {
+    std::lock_guard lock(link_->mutex());
+    if (done_.empty()) return {};
+    auto const done = std::exchange(done_, {});
+    return {done.begin(), done.end()};
   }
   void on_arrival(std::function<void()> wake) override { wake_.set(std::move(wake)); }
 
@@ -280,7 +285,7 @@ class Ucx final : public Payload {
   std::vector<Early> early_;   // by rank
   std::vector<Send> waiting_;  // for work of their streams
   std::vector<Unstaging> unstaging_;
-  std::unordered_set<Transfer> done_;
+  std::set<Transfer> done_;
   std::size_t open_ = 0;  // operations of UCX
   std::optional<PeerError> error_;
   std::exception_ptr failure_;
