@@ -61,7 +61,7 @@ class Goal:
 class Bench:
     """Where things are, and what was run."""
 
-    def __init__(self, build, data, kge_generator, losses, seed):
+    def __init__(self, build, data, kge_generator, losses=100, seed=1):
         self.losses, self.seed = losses, seed
         self.build = pathlib.Path(build).resolve()
         self.data = data and pathlib.Path(data).resolve()

@@ -250,6 +250,9 @@ TEST(DoctorMeeting, WantsAGoodToken) {
   expect_only(facts, Level::kProblem, {"token is empty"});
   facts.meeting.token->error = "Permission denied";
   expect_only(facts, Level::kProblem, {"cannot be read (Permission denied"});
+  facts.meeting.error = "GPUPS_TOKEN_FILE names token, which cannot be read (...): correct the name";
+  expect_only(facts, Level::kProblem, {"GPUPS_TOKEN_FILE names token"});
+  EXPECT_FALSE(can_meet(facts));
 }
 
 TEST(DoctorPlace, WantsSomethingForEachRank) {
@@ -257,11 +260,15 @@ TEST(DoctorPlace, WantsSomethingForEachRank) {
   facts.place = PlaceFacts{.host = "node7", .bound_cores = "0-7", .local_rank = 0, .local_ranks = 2};
   for (Finding const& finding : examine(facts)) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
   facts.place->local_ranks = 3;
-  expect_only(facts, Level::kWarning, {"3 ranks on node7 share 2 GPUs", "one for each GPU"});
+  expect_only(facts, Level::kWarning, {"3 ranks share this machine's 2 GPUs", "one for each GPU"});
   facts.run->device = "host";
   EXPECT_EQ(examine(facts).size(), examine(healthy()).size() + 1);
-  facts.place->local_ranks = 17;
-  expect_only(facts, Level::kWarning, {"17 ranks on node7 have 16 cores"});
+  facts.place->local_ranks = facts.place->cores_shared_by = 17;
+  expect_only(facts, Level::kWarning, {"17 ranks share this machine's 16 cores"});
+  facts.machine.machine_cores = 64;
+  expect_only(facts, Level::kWarning, {"17 ranks share 16 of this machine's 64 cores"});
+  facts.place->cores_shared_by = 1;  // each is bound to a core of its own
+  EXPECT_EQ(examine(facts).size(), examine(healthy()).size() + 1);
 }
 
 TEST(DoctorRun, RefusesRanksAsThreadsOfAProcess) {

@@ -99,8 +99,19 @@ TEST(Join, ALongValueIsShownWhereItDiffers) {
     request.agreement[1].second += std::string(5000, 'y');
   };
   auto const outcomes = join_all(2, other);
-  expect_refused(outcomes, {"rank 1 has data = ...", "seed = 8 more", "seed = 7 more"});
+  expect_refused(outcomes, {"rank 1 has data = \"...", "seed = 8 more", "seed = 7 more"});
   EXPECT_LT(outcomes[0].error.size(), 500U);
+}
+
+TEST(Join, ALongTextIsCutAtAWord) {
+  auto const other = [](int rank, JoinRequest& request) {
+    request.agreement[0] = {"state of the configuration", "usable"};
+    if (rank != 1) return;
+    request.agreement[0].second = "not usable:";
+    for (int i = 0; i < 40; ++i) request.agreement[0].second += " a_word";
+  };
+  expect_refused(join_all(2, other), {"rank 1 has state of the configuration = \"not usable: a_word",
+                                      " a_word...\" where rank 0 has usable ("});
 }
 
 TEST(Join, AMissingValueIsRefusedEitherWay) {
@@ -148,7 +159,16 @@ TEST(Join, MissingRanksAreListedForThoseWhoCame) {
   std::vector<Outcome> outcomes(2);
   outcomes[0] = zero.get();
   outcomes[1] = two.get();
-  expect_refused(outcomes, {"ranks 1, 3 of 4 did not come within 0.5 s"});
+  std::string const place = "rank 0 listens at 127.0.0.1:" + std::to_string(port);
+  expect_refused(outcomes, {"ranks 1, 3 of 4 did not come within 0.5 s", place.c_str()});
+}
+
+TEST(Join, ManyMissingRanksAreCounted) {
+  auto request = request_of(0, 70'000, free_port());
+  request.timeout_s = 0.1;
+  std::string const error = start_join(request).get().error;
+  EXPECT_THAT(error, HasSubstr("ranks 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 69989 others of 70000 did not come"));
+  EXPECT_LT(error.size(), 500U);
 }
 
 // Proves that it is a rank, waits for the proof of rank 0, and ends.
@@ -206,7 +226,7 @@ TEST(Join, AnOccupiedPortIsNamed) {
   auto request = request_of(0, 2, before.port());
   request.launch.token = "";
   expect_error([&] { wait_join(request); },
-               {"127.0.0.1", std::to_string(before.port()).c_str(), "in use", "GPUPS_PORT"});
+               {"127.0.0.1", std::to_string(before.port()).c_str(), "in use", "RANK=0", "GPUPS_PORT"});
   request.launch.token = "with one it listens everywhere";
   expect_error([&] { wait_join(request); }, {std::to_string(before.port()).c_str(), "in use", "GPUPS_PORT"});
 }
@@ -222,6 +242,17 @@ TEST(Join, AnUnknownHostIsNamed) {
   request.launch.hosts = {"no-such-host.invalid"};
   request.timeout_s = 0.1;
   expect_error([&] { wait_join(request); }, {"no-such-host.invalid", "MASTER_ADDR"});
+}
+
+TEST(Join, AnyAddressIsNoPlaceToMeet) {
+  for (char const* const any : {"0.0.0.0", "::"}) {
+    for (int const rank : {0, 1}) {
+      auto request = request_of(rank, 2, 1);
+      request.launch.hosts = {any};
+      request.launch.token = "";
+      expect_error([&] { wait_join(request); }, {"MASTER_ADDR", any, "no address of a machine", "127.0.0.1"});
+    }
+  }
 }
 
 TEST(Join, AnotherMachineNeedsAToken) {

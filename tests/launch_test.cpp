@@ -19,10 +19,10 @@ using comm::Launch;
 using Variables = std::map<std::string, std::string>;
 
 constexpr char const* kKnown[] = {
-    "RANK",         "WORLD_SIZE",       "LOCAL_RANK",   "MASTER_ADDR",          "MASTER_PORT",
-    "GPUPS_PORT",   "GPUPS_TOKEN",      "PMIX_RANK",    "PMIX_NAMESPACE",       "OMPI_COMM_WORLD_SIZE",
-    "SLURM_PROCID", "GPUPS_TOKEN_FILE", "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_LOCAL_RANK",
-    "SLURM_LOCALID"};
+    "RANK",          "WORLD_SIZE",         "LOCAL_RANK",   "MASTER_ADDR",          "MASTER_PORT",
+    "GPUPS_PORT",    "GPUPS_TOKEN",        "PMIX_RANK",    "PMIX_NAMESPACE",       "OMPI_COMM_WORLD_SIZE",
+    "SLURM_PROCID",  "GPUPS_TOKEN_FILE",   "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_LOCAL_RANK",
+    "SLURM_LOCALID", "TORCHELASTIC_RUN_ID"};
 
 // With these of the known variables and no others.
 Launch launch(Variables const& variables) {
@@ -77,10 +77,26 @@ TEST(Launch, ByPmix) {
             Launch::Kind::kAlone);
 }
 
-TEST(Launch, TheEnvironmentWinsOverPmix) {
-  Launch const found = launch(environment({{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "job"}}));
+TEST(Launch, TorchrunWinsOverPmix) {
+  Launch const found =
+      launch(environment({{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "job"}, {"TORCHELASTIC_RUN_ID", "run"}}));
   EXPECT_EQ(found.kind, Launch::Kind::kEnvironment);
   EXPECT_EQ(found.rank, Rank{2});
+}
+
+TEST(Launch, RankUnderPmixMustSayTheSame) {
+  Variables const pmix{{"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "job"}, {"OMPI_COMM_WORLD_SIZE", "2"}};
+  auto const with = [&](Variables other) {
+    other.insert(pmix.begin(), pmix.end());
+    return other;
+  };
+  EXPECT_EQ(launch(with({{"RANK", "1"}, {"WORLD_SIZE", "2"}})).kind, Launch::Kind::kPmix);
+  EXPECT_EQ(launch(with({{"WORLD_SIZE", "7"}})).kind, Launch::Kind::kPmix);
+  expect_refused(with({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), {"RANK is 0", "PMIx", "rank 1 of 2", "unset RANK"});
+  expect_refused(with({{"RANK", "1"}, {"WORLD_SIZE", "4"}}), {"WORLD_SIZE is 4", "rank 1 of 2"});
+  expect_refused(with({{"RANK", "0"}, {"WORLD_SIZE", "1"}}), {"WORLD_SIZE is 1", "rank 1 of 2"});
+  Launch const found = launch({{"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "job"}, {"RANK", "1"}, {"WORLD_SIZE", "4"}});
+  EXPECT_EQ(found.kind, Launch::Kind::kPmix) << "where the size is not known, the rank decides";
 }
 
 TEST(Launch, ContradictionsAreRefused) {

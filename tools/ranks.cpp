@@ -27,7 +27,7 @@ Group Ranks::join(std::string const& command, std::optional<trainer::Config> con
   JoinOptions options;
   options.agreement.emplace_back("command", command);
   // A rank without a configuration could not agree with the others on anything else.
-  options.agreement.emplace_back("configuration", config ? "usable" : why_);
+  options.agreement.emplace_back("state of the configuration", config ? "usable" : "not usable: " + why_);
   if (config) {
     for (auto& setting : trainer::settings_in_common(*config)) options.agreement.push_back(std::move(setting));
     options.join_timeout_s = config->cluster.join_timeout_s;

@@ -19,6 +19,15 @@ namespace {
 
 constexpr double kAliveEvery_s = 0.5;  // to those who wait
 constexpr double kLinger_s = 2;        // after a refusal, for those who come late
+constexpr std::size_t kNamedMax = 10;  // of the ranks that are missing
+
+// Where other ranks should look for rank 0.
+std::string meeting_point(JoinRequest const& request, int port) {
+  Launch const& launch = request.launch;
+  std::string host = launch.hosts.empty() ? request.mine.host : launch.hosts.front();
+  if (launch.token.empty()) host = "127.0.0.1";
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
+}
 
 class Host {
  public:
@@ -26,6 +35,7 @@ class Host {
       : request_(request),
         mine_(statement_of(request)),
         deadline_(after(now(), request.timeout_s)),
+        listens_at_(meeting_point(request, listener.port())),
         places_(mine_.size, nullptr),
         callers_(std::move(listener), request.launch.token, 64 + 2 * places_.size()) {}
 
@@ -140,12 +150,16 @@ class Host {
     for (std::size_t rank = 1; rank < places_.size(); ++rank) {
       if (places_[rank] == nullptr) ranks.push_back(rank);
     }
-    std::string why = "training needs all of them";
+    std::size_t const named = std::min(ranks.size(), kNamedMax);
+    std::string text = fmt::format("{}", fmt::join(ranks.begin(), ranks.begin() + static_cast<long>(named), ", "));
+    if (named < ranks.size()) text += fmt::format(" and {} others", ranks.size() - named);
+    std::string why = fmt::format("training needs all of them, and rank 0 listens at {}", listens_at_);
     if (request_.launch.token.empty()) why += "; without a token only processes of rank 0's machine can come";
     if (!callers_.refused().empty()) why += fmt::format("; refused were {}", fmt::join(callers_.refused(), ", "));
-    return fmt::format("{} {} of {} did not come within {} s ({}): start them, and look at their output",
-                       ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "), places_.size(), request_.timeout_s,
-                       why);
+    return fmt::format(
+        "{} {} of {} did not come within {} s ({}): start them, look at their output, and give all ranks the same "
+        "address and port",
+        ranks.size() == 1 ? "rank" : "ranks", text, places_.size(), request_.timeout_s, why);
   }
 
   Joined start() {
@@ -173,6 +187,7 @@ class Host {
   JoinRequest const& request_;
   Statement mine_;
   Time deadline_;
+  std::string listens_at_;
   std::vector<Guest*> places_;  // by rank; null: has not come
   Callers callers_;
   std::list<Guest> guests_;  // all who have proved, also those who have no place

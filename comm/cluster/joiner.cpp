@@ -26,7 +26,7 @@ constexpr double kGreeting_s = 3;
 constexpr double kAnswer_s = 10;
 constexpr double kAliveEvery_s = 0.5;
 constexpr std::size_t kStartBytesMax = std::size_t{1} << 28;
-constexpr std::size_t kRefusalBytesMax = std::size_t{1} << 16;  // that are shown; it may list many ranks
+constexpr std::size_t kRefusalBytesMax = std::size_t{1} << 16;  // that are shown; it may quote many callers
 
 // Waits until something comes, or until then.
 void wait_for(Link const& link, Time until) {

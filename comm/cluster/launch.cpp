@@ -127,14 +127,29 @@ Launch of_pmix(Launcher const& started) {
           .local_rank = local_rank};
 }
 
+// RANK and WORLD_SIZE under PMIx may be left over from a shell, which would make all processes the same rank; or mean
+// another job than PMIx does. One of them alone may be there for any reason.
+void require_same(Launcher const& started) {
+  if (text_of("RANK").empty() || text_of("WORLD_SIZE").empty() || text_of("PMIX_RANK").empty()) return;
+  auto const rank = rank_of("RANK"), size = size_of("WORLD_SIZE"), pmix_rank = rank_of("PMIX_RANK");
+  bool const is_same = rank == pmix_rank && (started.size == 0 || started.size == *size);
+  GPUPS_REQUIRE(is_same,
+                "RANK is {} and WORLD_SIZE is {}, and by PMIx this process is rank {} of {} (it can be one of them "
+                "only): unset RANK and WORLD_SIZE, or PMIX_NAMESPACE where they are what is meant",
+                *rank, *size, *pmix_rank, started.size > 0 ? std::to_string(started.size) : "an unknown number");
+}
+
 }  // namespace
 
 Launch launch_of_process() {
   Launcher const started = launcher();
-  // RANK and WORLD_SIZE win over PMIx: who sets them, as torchrun does inside of a step of srun, is nearer to this
-  // process. RANK alone may be there for any reason under mpirun.
+  // torchrun inside of a step of srun is nearer to this process than srun is.
+  bool const by_torchrun = !text_of("TORCHELASTIC_RUN_ID").empty() && !text_of("WORLD_SIZE").empty();
+  if (!by_torchrun && !text_of("PMIX_NAMESPACE").empty()) {
+    require_same(started);
+    return of_pmix(started);
+  }
   if (!text_of("WORLD_SIZE").empty()) return of_environment(started);
-  if (!text_of("PMIX_NAMESPACE").empty()) return of_pmix(started);
   GPUPS_REQUIRE(started.size <= 1,
                 "{} has started {} processes that cannot find each other (without PMIx each would train alone): {}",
                 started.name, started.size,

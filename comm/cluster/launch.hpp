@@ -26,12 +26,13 @@ struct Launch {
   std::string token{};  // never shown. Empty: none, and ranks meet on the loopback interface only
 };
 
-// RANK with WORLD_SIZE wins over PMIx, since torchrun and scripts that run inside of a step of srun set them. A job of
-// one is alone, whoever started it.
+// Under torchrun (TORCHELASTIC_RUN_ID), which may run inside of a step of srun, RANK and WORLD_SIZE win over PMIx. Else
+// PMIx counts, and where both are there they must say the same. A job of one is alone, whoever started it.
 //
 // Reads the environment; starts nothing. Throws Error where it contradicts itself or has no sense, naming the variable:
-// RANK without WORLD_SIZE, a rank that is not below the size, a port that is no port, a token file that cannot be read;
-// and where a launcher has started several processes without PMIx, which would all take themselves for alone.
+// RANK without WORLD_SIZE, RANK that PMIx contradicts, a rank that is not below the size, a port that is no port, a
+// token file that cannot be read; and where a launcher has started several processes without PMIx, which would all take
+// themselves for alone.
 //
 // GPUPS_TOKEN_FILE names a file with the token, GPUPS_TOKEN is the token itself; GPUPS_PORT wins over MASTER_PORT
 // (where the launcher itself listens there, as torchrun does).

@@ -38,6 +38,13 @@ std::vector<Endpoint> wait_names(Launch const& launch, Time deadline) {
 std::vector<Endpoint> wait_meeting_points(Launch const& launch, Time deadline) {
   std::vector<Endpoint> endpoints = wait_names(launch, deadline);
   if (!launch.token.empty()) return endpoints;
+  for (Endpoint const& endpoint : endpoints) {
+    GPUPS_REQUIRE(
+        !endpoint.is_any(),
+        "MASTER_ADDR is {} (which stands for all addresses and is no address of a machine, where rank 0 could "
+        "be found): set it to the host of rank 0, 127.0.0.1 where all ranks are on one machine",
+        endpoint.address());
+  }
   // Rank 0 listens on the loopback interface only, by whatever name this machine is called.
   std::vector<std::string> const own = addresses_of_host();
   bool const is_here = std::any_of(endpoints.begin(), endpoints.end(), [&](Endpoint const& endpoint) {

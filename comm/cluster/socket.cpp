@@ -79,6 +79,11 @@ bool Endpoint::is_loopback() const {
   return host.starts_with("127.") || host == "::1";
 }
 
+bool Endpoint::is_any() const {
+  std::string const host = address();
+  return host == "0.0.0.0" || host == "::";
+}
+
 Resolved wait_resolve(std::string const& host, int port) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
@@ -169,11 +174,11 @@ Listener::Listener(bool loopback_only, int port) : port_(port) {
     sockets_.push_back(std::move(socket));
     if (!loopback_only) break;  // the first one serves both kinds
   }
-  GPUPS_REQUIRE(
-      error == 0 && !sockets_.empty(),
-      "rank 0 cannot listen at {} (the other ranks would not find it; the system says: {}): give another port, "
-      "the same to all ranks, in GPUPS_PORT",
-      error == 0 ? fmt::format("port {}", port) : failed.text(), words_of(error == 0 ? EAFNOSUPPORT : error));
+  GPUPS_REQUIRE(error == 0 && !sockets_.empty(),
+                "rank 0 cannot listen at {} (the other ranks would not find it; the system says: {}): {}give another "
+                "port, the same to all ranks, in GPUPS_PORT",
+                error == 0 ? fmt::format("port {}", port) : failed.text(), words_of(error == 0 ? EAFNOSUPPORT : error),
+                error == EADDRINUSE ? "see whether another process has RANK=0 too, else " : "");
 }
 
 std::optional<std::pair<Socket, Endpoint>> Listener::accept(Socket const& from) {

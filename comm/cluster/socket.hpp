@@ -50,6 +50,7 @@ struct Endpoint {
   std::string address() const;
   int port() const;
   bool is_loopback() const;
+  bool is_any() const;  // 0.0.0.0 or ::, which mean every address of a machine
 };
 
 // What a name stands for, best first. error: what the resolver says, where it says nothing else.

@@ -24,26 +24,37 @@ Member get_member(Reader& reader) {
   return member;
 }
 
-// The part of a value that shows where it differs from another one: values may be whole configurations.
+// The part of a value that shows where it differs from another one, in whole words: values may be whole configurations,
+// or what is wrong with one.
 std::string excerpt(std::string_view value, std::size_t differs_at) {
-  constexpr std::size_t kShown = 60, kBefore = 20;
-  std::size_t const from = value.size() > kShown && differs_at > kBefore ? differs_at - kBefore : 0;
-  std::string shown(value.substr(std::min(from, value.size()), kShown));
+  constexpr std::size_t kShown = 120, kBefore = 30, kWord = 20;
+  std::size_t const from =
+      value.size() > kShown && differs_at > kBefore ? std::min(differs_at - kBefore, value.size()) : 0;
+  std::string shown(value.substr(from, kShown));
   std::replace_if(
       shown.begin(), shown.end(), [](unsigned char c) { return c < ' ' || c == 127; }, ' ');
   if (shown.empty()) shown = "(nothing)";
-  return (from > 0 ? "..." : "") + shown + (from + kShown < value.size() ? "..." : "");
+  bool const is_cut = from + kShown < value.size();
+  if (auto const end = shown.rfind(' '); is_cut && end != std::string::npos && end + kWord >= shown.size()) {
+    shown.resize(end);
+  }
+  if (auto const word = shown.find(' '); from > 0 && word < kBefore / 3) shown.erase(0, word + 1);
+  return (from > 0 ? "..." : "") + shown + (is_cut ? "..." : "");
+}
+
+std::string quoted(std::string const& text) {
+  return text.find(' ') == std::string::npos ? text : fmt::format("\"{}\"", text);
 }
 
 std::string other_value(std::string const& rank, std::string const& name, std::optional<std::string_view> first,
                         std::optional<std::string_view> other) {
-  std::string const why = "(all ranks of a job must train the same): give all ranks the same configuration and data";
+  std::string const why = "(the ranks of a job must agree in it): make it the same on all of them";
   if (!other) return fmt::format("{} has no {}, where rank 0 has one {}", rank, name, why);
   if (!first) return fmt::format("{} has {}, where rank 0 has none {}", rank, excerpt(name, 0), why);
   auto const at = std::mismatch(first->begin(), first->end(), other->begin(), other->end()).first - first->begin();
   auto const differs_at = static_cast<std::size_t>(at);
-  return fmt::format("{} has {} = {} where rank 0 has {} {}", rank, name, excerpt(*other, differs_at),
-                     excerpt(*first, differs_at), why);
+  return fmt::format("{} has {} = {} where rank 0 has {} {}", rank, name, quoted(excerpt(*other, differs_at)),
+                     quoted(excerpt(*first, differs_at)), why);
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ void take_place(Group::Impl& impl, std::vector<comm::Member> const& members, Ran
 comm::Joined wait_join(comm::Launch const& launch, JoinOptions const& options, std::string const& address,
                        std::string const& trouble) {
   auto agreement = options.agreement;
-  agreement.emplace_back("the state of its network", trouble.empty() ? "usable" : trouble);
+  agreement.emplace_back("state of the network", trouble.empty() ? "usable" : "not usable: " + trouble);
   return comm::wait_join({.launch = launch,
                           .mine = {.host = comm::host_name(),
                                    .machine = comm::machine_name(),

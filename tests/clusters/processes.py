@@ -15,7 +15,8 @@ import time
 import folders
 
 LAUNCHERS_VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-LAUNCHERS_PREFIXES = ("GPUPS_", "PMIX_", "PMI_", "OMPI_", "ORTE_", "PRTE_", "SLURM_", "SBATCH_", "SRUN_")
+LAUNCHERS_PREFIXES = ("GPUPS_", "PMIX_", "PMI_", "OMPI_", "ORTE_", "PRTE_", "SLURM_", "SBATCH_", "SRUN_",
+                      "TORCHELASTIC_")
 
 
 def missing(*programs):

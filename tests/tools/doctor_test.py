@@ -21,7 +21,8 @@ threads = 1
 """
 TOKEN = "0123456789abcdef0123456789abcdef\n"
 # What a launcher around these tests has set is not for the programs that they start.
-LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_", "GPUPS_", "UCX_", "PMI", "OMPI_", "SLURM_", "PRTE_")
+LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_", "GPUPS_", "UCX_", "PMI", "OMPI_", "SLURM_", "PRTE_",
+             "TORCHELASTIC_")
 
 
 class DoctorTest(unittest.TestCase):
@@ -151,7 +152,8 @@ class OfAJob(DoctorTest):
         outs, statuses, all_of_it = self.ranks(self.config, "--run", "out")
         self.assertEqual(statuses, [0, 0, 0], all_of_it)
         self.assertEqual(outs[1:], ["", ""])  # rank 0 prints for all
-        for word in ("ok: ranks 0-2: gpups 0.", "ok: rank 2: it is rank 2 of the 3", "all ranks see the run's folder",
+        for word in ("ok: rank 0: gpups 0.", "ok: ranks 1-2: gpups 0.", "ok: rank 2: it is rank 2 of the 3",
+                     "all ranks see the run's folder",
                      "from rank 0 to rank 1: ", "from rank 0 to rank 2: "):
             self.assertIn(word, outs[0])
         self.assertFalse((self.folder / "out").exists())
@@ -162,6 +164,15 @@ class OfAJob(DoctorTest):
         outs, statuses, all_of_it = self.ranks(configs=[self.config, other, self.config])
         self.assertEqual(statuses, [2, 2, 2], all_of_it)
         self.assertIn("problem: rank 0: rank 1 has model.dim = 32 where rank 0 has model.dim = 16", outs[0])
+
+    def test_rank_0_does_not_wait_with_its_own(self):
+        if "no UCX" in self.doctor(0):
+            self.skipTest("this build has no UCX: processes cannot join")
+        job = self.job(0, 2, self.free_port(), GPUPS_TOKEN_FILE=self.token())
+        process = self.start(self.config, "--set", "cluster.join_timeout_s=1", **job)
+        out = self.end(process, 2)
+        self.assertRegex(out, "(?s)^ok: rank 0: gpups 0.*problem: rank 0: rank 1 of 2 did not come within 1 s")
+        self.assertEqual(out.count("rank 0: gpups 0."), 1, out)
 
     def test_tells_what_stops_one_rank(self):
         outs, statuses, all_of_it = self.ranks(configs=[self.config, self.config, "none.toml"])

@@ -31,7 +31,7 @@ int device_index(std::string const& device, int local_rank) {
   return local_rank % std::max(1, cuda_device_count());
 }
 
-// Of one rank that could not talk to the others, or is alone.
+// Of one rank that is alone, or does not talk to the others (yet, or any more).
 int print_own(trainer::Findings const& findings, trainer::MeetingFacts const& meeting) {
   std::string text, whose = meeting.launcher.empty() ? "" : fmt::format("rank {}", meeting.rank);
   for (Finding const& finding : findings) text += trainer::line_of(finding, whose) + "\n";
@@ -55,8 +55,14 @@ int wait_doctor(CommandLine const& line) {
 
   trainer::Findings findings = trainer::examine(facts);
   if (facts.meeting.launcher.empty() || !trainer::can_meet(facts)) return print_own(findings, facts.meeting);
+  bool const problem_before = facts.meeting.rank == 0 && trainer::has_problem(findings);
+  if (facts.meeting.rank == 0) {
+    // What is known already should not wait for others, who may not come.
+    print_own(findings, facts.meeting);
+    findings.clear();
+  }
   try {
-    return wait_examine_together(facts, findings);
+    return wait_examine_together(facts, findings, problem_before);
   } catch (Error const& error) {
     findings.push_back(trainer::problem(error.what()));
     return print_own(findings, facts.meeting);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ namespace {
 
 using trainer::Findings;
 
+constexpr double kTimeoutLeast_s = 10;  // a new file of rank 0's is waited for half as long
+
 void measure(comm::Talk& talk, Group const& group, std::string const& device, Findings& mine) {
   Stream stream(device_from(device.empty() ? "auto" : device, group.place().local_rank), 1);
   auto const speeds = comm::wait_probe(talk, *group.impl().payload, stream);
@@ -33,10 +36,11 @@ void measure(comm::Talk& talk, Group const& group, std::string const& device, Fi
   }
 }
 
-// Rank 0 prints what all have found; all learn whether there is a problem.
-int report(comm::Talk& talk, Findings const& mine) {
+// Rank 0 prints what all have found; all learn whether there is a problem. before: there was one that rank 0 has
+// printed.
+int report(comm::Talk& talk, Findings const& mine, bool before) {
   auto const packed = talk.wait_gather(trainer::packed(mine));
-  int status = 0;
+  int status = before ? 2 : 0;
   if (talk.rank() == 0) {
     std::vector<Findings> all;
     std::string text;
@@ -55,23 +59,25 @@ int report(comm::Talk& talk, Findings const& mine) {
 
 }  // namespace
 
-int wait_examine_together(trainer::Facts facts, Findings mine) {
+int wait_examine_together(trainer::Facts facts, Findings mine, bool problem_before) {
   JoinOptions options;
   if (facts.run) {
     options.join_timeout_s = facts.run->join_timeout_s;
     options.peer_timeout_s = facts.run->peer_timeout_s;
   }
   Group const group = Group::join(options);
-  // The slowest waits for its turn to be measured as long as all others take.
-  comm::Talk talk(*group.impl().transport, 60.0 + 5.0 * group.size());
+  double const timeout_s = std::max(options.peer_timeout_s, kTimeoutLeast_s);
+  comm::Talk talk(*group.impl().transport, timeout_s);
   Place const& place = group.place();
-  facts.place = {place.host, place.cores, place.local_rank, place.local_ranks};
+  facts.place = {place.host, place.cores, place.local_rank, place.local_ranks, group.impl().cores_shared_by};
   for (trainer::Finding& finding : trainer::check_place(facts)) mine.push_back(std::move(finding));
   wait_compare_settings(talk, facts.run, mine);
   wait_compare_data(talk, facts.run, mine);
   wait_compare_folder(talk, facts.run ? facts.run->folder : "", mine);
+  // The last rank waits for its turn to be measured as long as all others take.
+  if (talk.rank() != 0) talk.set_timeout(timeout_s + 5.0 * group.size());
   measure(talk, group, facts.run ? facts.run->device : "", mine);
-  int const status = report(talk, mine);
+  int const status = report(talk, mine, problem_before);
   group.impl().transport->leave();
   return status;
 }

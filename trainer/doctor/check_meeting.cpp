@@ -59,8 +59,9 @@ Findings check_port(Facts const& facts) {
       return {ok(fmt::format("ranks meet at port {}", m.port))};
     case EADDRINUSE:
       return {
-          problem(fmt::format("port {} is occupied by another program (rank 0 listens there): set MASTER_PORT to "
-                              "another on all ranks, or GPUPS_PORT where the launcher itself listens there",
+          problem(fmt::format("port {} is occupied by another program (rank 0 listens there): see whether "
+                              "another process has RANK=0 too, else set MASTER_PORT to another on all ranks, or "
+                              "GPUPS_PORT where the launcher itself listens there",
                               m.port))};
     case EACCES:
       return {
@@ -85,6 +86,8 @@ Findings check_token(Facts const& facts) {
                 "a file that only you can read, and name it by GPUPS_TOKEN_FILE on all ranks")};
   }
   MeetingFacts::Token const& token = *m.token;
+  // Where the launch has failed on it, check_launcher() says so.
+  if (!token.file.empty() && m.error.find(token.file) != std::string::npos) return {};
   std::string const what = token.file.empty() ? "GPUPS_TOKEN" : "the token file " + token.file;
   if (!token.error.empty()) {
     return {problem(

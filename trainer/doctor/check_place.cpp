@@ -10,20 +10,25 @@ namespace gpups::trainer {
 Findings check_place(Facts const& facts) {
   if (!facts.place) return {};
   PlaceFacts const& place = *facts.place;
-  Findings found{ok(fmt::format("it is rank {} of the {} on {}, and bound to cores {}", place.local_rank,
+  Findings found{ok(fmt::format("it is rank {} of the {} on this machine ({}), and bound to cores {}", place.local_rank,
                                 place.local_ranks, place.host, place.bound_cores))};
-  if (place.local_ranks > facts.machine.cores) {
-    found.push_back(warning(
-        fmt::format("{} ranks on {} have {} (each waits while others work): start fewer there, or let "
-                    "the launcher give them more",
-                    place.local_ranks, place.host, counted(static_cast<std::uint64_t>(facts.machine.cores), "core"))));
+  if (place.cores_shared_by > 1) {
+    std::string const of_all =
+        facts.machine.cores < facts.machine.machine_cores
+            ? fmt::format("{} of this machine's {}", facts.machine.cores,
+                          counted(static_cast<std::uint64_t>(facts.machine.machine_cores), "core"))
+            : "this machine's " + counted(static_cast<std::uint64_t>(facts.machine.cores), "core");
+    found.push_back(
+        warning(fmt::format("{} ranks share {} (each waits while others work): start fewer there, or let the launcher "
+                            "give them more",
+                            place.cores_shared_by, of_all)));
   }
   std::size_t const gpus = facts.gpu.gpus.size();
   bool const on_gpu = facts.run ? facts.run->device.starts_with("cuda") : true;
   if (on_gpu && gpus > 0 && static_cast<std::size_t>(place.local_ranks) > gpus) {
     found.push_back(
-        warning(fmt::format("{} ranks on {} share {} (each waits while others work): start one for each GPU",
-                            place.local_ranks, place.host, counted(gpus, "GPU"))));
+        warning(fmt::format("{} ranks share this machine's {} (each waits while others work): start one for each GPU",
+                            place.local_ranks, counted(gpus, "GPU"))));
   }
   return found;
 }

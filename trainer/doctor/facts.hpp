@@ -71,6 +71,7 @@ struct MeetingFacts {
 struct PlaceFacts {
   std::string host{}, bound_cores{};
   int local_rank = 0, local_ranks = 1;
+  int cores_shared_by = 1;  // ranks that are bound to the same cores
 };
 
 struct TransportFacts {
