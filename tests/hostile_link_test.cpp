@@ -57,6 +57,22 @@ TEST_F(HostileLink, MessagesAreNotTakenOnWordWithoutBound) {
   expect_lost("more than there is room for");
 }
 
+TEST_F(HostileLink, AFailedConnectionIsALossWhereNobodyKnowsBetter) {
+  carrier->break_connection(kPeer);
+  expect_fault(
+      [this] {
+        for (;;) transport->receive();
+      },
+      "its data connection failed: it broke");
+}
+
+TEST_F(HostileLink, WhoLeavesSaysWhyItsConnectionFailed) {
+  carrier->break_connection(kPeer);
+  EXPECT_FALSE(transport->receive());
+  carrier->deliver(kPeer, UcxKind::kEnd, number(kPeer), 0, "no memory");
+  expect_lost("no memory");
+}
+
 TEST_F(HostileLink, ATooLongMessageIsNotTaken) {
   carrier->deliver_remote(kPeer, UcxKind::kMessage, 0, 0, ~std::size_t{0});
   EXPECT_EQ(carrier->bytes_wanted(), 0U);
