@@ -26,6 +26,8 @@ Engine::Engine(Group const& group, Stream const& stream, double wait_timeout_s)
       round_(me_, ranks_, Clock{0}),
       exchange_(me_, ranks_, stream_, mail_, round_, tables_),
       requests_(me_, ranks_, stream_, mail_, tables_),
+      sum_mail_(stream_, mail_),
+      allreduce_(me_, ranks_, stream_, sum_mail_, Group::kAllreducesMax),
       exceptions_at_start_(std::uncaught_exceptions()) {
   exchange_.on_complete = [this](Clock step, Round::Report const& all) {
     signals_ = all.signal;
@@ -100,6 +102,8 @@ void Engine::dispatch(Mail::Received const& received) {
     case MessageKind::kUrgent:
     case MessageKind::kUrgentAnswer:
       return exchange_.received(from, message);
+    case MessageKind::kAllreduce:
+      return allreduce_.announced(from, message.id, message.elements);
     default:
       return requests_.received(from, message);
   }
@@ -140,7 +144,7 @@ void Engine::publish() {
   rows_reserved_ = rows;
   index_growths_ = growths;
   urgent_keys_ = exchange_.urgent_keys();
-  idle_ = mail_.idle() && exchange_.idle() && round_.phase() == Round::Phase::kTraining;
+  idle_ = mail_.idle() && exchange_.idle() && allreduce_.idle() && round_.phase() == Round::Phase::kTraining;
 }
 
 void Engine::fail(std::exception_ptr error) noexcept {
@@ -198,6 +202,11 @@ Engine::Awaited Engine::awaited() {
   if (ranks.empty()) {
     ranks = requests_.awaited();
     what = "an answer";
+  }
+  if (ranks.empty() && !allreduce_.idle()) {
+    auto const sums = allreduce_.awaited();
+    ranks = sums.ranks;
+    what = fmt::format("the sums of allreduce {}", sums.number);
   }
   if (ranks.empty()) {
     return {me_, fmt::format("rank {} was at step {}", number(me_), number(round_.clock()))};
@@ -260,12 +269,20 @@ std::vector<std::string> Engine::gather(std::string const& mine, double timeout_
   return std::move(request->all);
 }
 
-void Engine::begin_rows(std::shared_ptr<RowRequest> const& request) {
+void Engine::post_soon(std::function<void()> task) {
   {
     std::lock_guard lock(mutex_);
-    posts_.push_back([this, request] { requests_.begin(request); });
+    posts_.push_back(std::move(task));
   }
   turner_.turn_soon();
+}
+
+void Engine::begin_rows(std::shared_ptr<RowRequest> const& request) {
+  post_soon([this, request] { requests_.begin(request); });
+}
+
+void Engine::begin_sum(std::shared_ptr<comm::Sum> const& sum) {
+  post_soon([this, sum] { allreduce_.begin(sum); });
 }
 
 void Engine::wait_rows(RowRequest const& request) {

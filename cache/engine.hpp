@@ -14,6 +14,8 @@
 
 #include "cache/exchange.hpp"
 #include "cache/requests.hpp"
+#include "cache/sum_mail.hpp"
+#include "comm/allreduce.hpp"
 #include "comm/group_impl.hpp"
 #include "gpups/store.hpp"
 
@@ -56,6 +58,10 @@ class Engine {
   std::vector<std::string> wait_gather_patiently(std::string const& mine);
   void begin_rows(std::shared_ptr<RowRequest> const& request);
   void wait_rows(RowRequest const& request);
+  void begin_sum(std::shared_ptr<comm::Sum> const& sum);
+  void wait_sum(comm::Sum const& sum) {
+    wait([&sum] { return sum.done.load(); });
+  }
   // From before this rank enters a collective that sets rows until it is over.
   void allow_assign(bool allowed) {
     post([this, allowed] { requests_.allow_assign(allowed); });
@@ -72,6 +78,8 @@ class Engine {
   void wait(std::function<bool()> const& done, double timeout_s);
   std::vector<std::string> gather(std::string const& mine, double timeout_s);
   bool turn();
+  // The same as post(), for a thread that holds no lock which turning takes: it may do the turn itself.
+  void post_soon(std::function<void()> task);
   bool take_posts();
   void dispatch(Mail::Received const& received);
   // REQUIRES: turning_ is held.
@@ -95,6 +103,8 @@ class Engine {
   std::vector<std::unique_ptr<TableShard>> tables_;
   Exchange exchange_;
   Requests requests_;
+  SumMail sum_mail_;
+  comm::Allreduce allreduce_;
   bool started_ = false;
   std::uint64_t gathers_ = 0;
   int exceptions_at_start_;

@@ -29,10 +29,10 @@ void Mail::send(Rank to, Message const& message) {
 }
 
 void Mail::send_data(Stream& stream, Rank to, std::uint64_t tag, void const* data, std::size_t bytes, TrafficKind kind,
-                     std::shared_ptr<void const> keep) {
-  if (bytes == 0) return;
+                     std::shared_ptr<void const> keep, std::function<void()> then) {
+  if (bytes == 0) return then();
   count(kind, bytes, 1);
-  pending_.emplace(payload_.send(stream, to, tag, data, bytes), Pending{std::move(keep), [] {}});
+  pending_.emplace(payload_.send(stream, to, tag, data, bytes), Pending{std::move(keep), std::move(then)});
 }
 
 void Mail::take_data(Stream& stream, Rank from, std::uint64_t tag, std::size_t bytes, comm::Payload::Where where,

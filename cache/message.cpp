@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/message.hpp"
 
+#include "comm/allreduce.hpp"
 #include "comm/wire.hpp"
 #include "kernels/unique_keys.hpp"
 
@@ -38,6 +39,7 @@ std::string encode(Message const& message) {
   writer.put<std::uint32_t>(number(message.table));
   writer.put<std::uint64_t>(message.keys);
   writer.put_text(message.bytes);
+  writer.put<std::uint64_t>(message.elements);
   return writer.take();
 }
 
@@ -45,7 +47,7 @@ Message decode(std::string const& bytes) {
   comm::Reader reader(bytes);
   Message message;
   auto const kind = reader.get<std::uint8_t>();
-  if (kind > static_cast<std::uint8_t>(MessageKind::kAssignAnswer)) throw comm::WireError("a message of unknown kind");
+  if (kind > static_cast<std::uint8_t>(MessageKind::kAllreduce)) throw comm::WireError("a message of unknown kind");
   message.kind = static_cast<MessageKind>(kind);
   message.clock = Clock{reader.get<std::int64_t>()};
   message.id = reader.get<std::uint64_t>();
@@ -64,6 +66,7 @@ Message decode(std::string const& bytes) {
   message.table = TableId{reader.get<std::uint32_t>()};
   message.keys = reader.get<std::uint64_t>();
   message.bytes = std::string(reader.get_text());
+  message.elements = reader.get<std::uint64_t>();
   reader.end();
   return message;
 }
@@ -77,6 +80,8 @@ void check_fields(Message const& message) {
   require(in || message.error.empty(), "a message without a step to refuse says why it must be refused");
   require(in || kind == MessageKind::kUrgent || message.intents.empty(), "a message of another kind announces batches");
   require(kind == MessageKind::kGather || message.bytes.empty(), "a message of another kind has a piece to gather");
+  require(kind == MessageKind::kAllreduce || message.elements == 0, "a message of another kind has elements to sum");
+  require(message.elements <= comm::kSumElementsMax, "an array to sum has more elements than one may");
   require(message.parts <= kPartsMax, "a message names more sections than a batch has parts");
   require(message.id < kIdEnd, "a request has a number that no tag can hold");
   require(message.keys <= kernels::kUniqueKeysMax, "a request names more keys than one may");

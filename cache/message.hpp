@@ -20,6 +20,7 @@ enum class MessageKind : std::uint8_t {
   kLookupAnswer,  // their values, and whether they exist
   kAssign,        // keys and values to set
   kAssignAnswer,  // they are set
+  kAllreduce,     // an array that the sender sums with those of all ranks
 };
 
 // Keys of one part of a batch that the sender will read, and the receiver owns.
@@ -40,7 +41,7 @@ struct Intent {
 struct Message {
   MessageKind kind{};
   Clock clock{};                // kIn, kOut, kUrgent, kUrgentAnswer: of the step
-  std::uint64_t id = 0;         // kGather: its number; of a request, and of its answer
+  std::uint64_t id = 0;         // kGather, kAllreduce: its number; of a request, and of its answer
   std::uint64_t samples = 0;    // kIn: of the sender in the step
   std::uint32_t signal = 0;     // kIn: bits that the application raised
   std::string error;            // kIn: why the step must be refused; empty where it is fine
@@ -49,6 +50,7 @@ struct Message {
   TableId table{};              // kLookup, kAssign
   std::uint64_t keys = 0;       // likewise
   std::string bytes;            // kGather
+  std::uint64_t elements = 0;   // kAllreduce: of the array
   bool operator==(Message const&) const = default;
 };
 
@@ -76,7 +78,9 @@ enum class Section : std::uint8_t {
   kUrgentValues,
   kRequestKeys,
   kRequestValues,
-  kRequestFound
+  kRequestFound,
+  kTerms,
+  kSums
 };
 std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part);
 

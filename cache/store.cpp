@@ -23,9 +23,14 @@ int own_threads(Group const& group, int asked) {
 }  // namespace
 
 Store::Impl::Impl(Group const& group, StoreOptions const& options)
-    : options_(options),
+    : group_(group),
+      options_(options),
       main_stream_(options.device, own_threads(group, options.threads)),
-      engine_(group, main_stream_.sibling(), options.wait_timeout_s) {}
+      engine_(group, main_stream_.sibling(), options.wait_timeout_s) {
+  group_.impl().reducer = this;
+}
+
+Store::Impl::~Impl() { group_.impl().reducer = nullptr; }
 
 cache::Engine& Store::Impl::engine() {
   std::lock_guard lock(mutex_);

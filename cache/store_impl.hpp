@@ -11,9 +11,15 @@
 
 namespace gpups {
 
-class Store::Impl {
+class Store::Impl final : public comm::Reducer {
  public:
   Impl(Group const& group, StoreOptions const& options);
+  ~Impl() override;
+
+  // Sums over the ranks of the group, which may come before any other call.
+  Device device() const override { return options_.device; }
+  void begin_sum(std::shared_ptr<comm::Sum> const& sum) override { engine().begin_sum(sum); }
+  void wait_sum(comm::Sum const& sum) override { engine().wait_sum(sum); }
 
   // The engine starts to turn with the first call that needs it; by then the tables are known.
   cache::Engine& engine();
@@ -23,6 +29,7 @@ class Store::Impl {
 
   bool can_apply_at_once(Stream& stream, Prepared const& batch, std::size_t part, kernels::SumGradients const& sum);
 
+  Group group_;
   StoreOptions options_;
   Stream main_stream_;
   std::mutex mutex_;  // guards what follows up to the clock, and the start of the engine

@@ -2,6 +2,7 @@
 // What is inside a Group: how one rank reaches the others.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 
@@ -11,6 +12,10 @@
 #include "gpups/group.hpp"
 
 namespace gpups {
+
+namespace comm {
+class Reducer;
+}
 
 struct Group::Impl {
   virtual ~Impl() = default;
@@ -24,6 +29,8 @@ struct Group::Impl {
   int cores_shared_by = 1;   // ranks that run on the same cores
   int ranks_of_process = 1;  // ranks that are threads of this process
   std::string announcement;
+  comm::Reducer* reducer = nullptr;  // sums over the ranks; there while a Store lives on this membership
+  std::size_t allreduces = 0;        // that have begun, and are not waited for
   // Runs a rank's body so that it takes part in turns; plain call where there are none. For run_ranks().
   std::function<void(std::function<void()> const&)> run = [](auto const& body) { body(); };
 };

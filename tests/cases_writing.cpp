@@ -2,6 +2,7 @@
 // Cases of kernels that sum gradients and apply them.
 #include <memory>
 
+#include "kernels/add_words.hpp"
 #include "kernels/sum_gradients.hpp"
 #include "kernels/update_rows.hpp"
 #include "tests/cases.hpp"
@@ -117,6 +118,34 @@ Problem merge_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
+// All 64 bits, so that about half of the sums wrap.
+Problem add_words(Stream& stream, CaseSize size, std::uint64_t seed) {
+  struct State {
+    std::vector<std::int64_t> want;
+    Array<std::int64_t> into, words;
+  };
+  Random random(seed);
+  auto s = std::make_shared<State>();
+  std::vector<std::int64_t> into, words;
+  for (std::size_t i = 0; i < size.n; ++i) {
+    into.push_back(static_cast<std::int64_t>(random()));
+    words.push_back(static_cast<std::int64_t>(random()));
+    std::int64_t sum = 0;
+    (void)__builtin_add_overflow(into[i], words[i], &sum);  // wraps
+    s->want.push_back(sum);
+  }
+  s->into = to_device(stream, into);
+  s->words = to_device(stream, words);
+
+  Problem p;
+  p.entries = size.n;
+  p.bytes = size.n * 24;
+  p.run = [s](Stream& on) { kernels::add_words(on, {.into = s->into, .words = s->words}); };
+  p.wrong = [s](Stream& on) { return differ("into", to_host(on, s->into.view()), s->want); };
+  p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->into.view())); };
+  return p;
+}
+
 // Every other seed clips.
 Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer::Kind kind) {
   struct State {
@@ -199,8 +228,8 @@ Problem update_rowwise(Stream& stream, CaseSize size, std::uint64_t seed) {
 }
 
 constexpr KernelCase kCases[] = {
-    {"sum_gradients", sum_gradients},   {"merge_sums", merge_sums},         {"update_sgd", update_sgd},
-    {"update_adagrad", update_adagrad}, {"update_rowwise", update_rowwise},
+    {"sum_gradients", sum_gradients}, {"merge_sums", merge_sums},         {"add_words", add_words},
+    {"update_sgd", update_sgd},       {"update_adagrad", update_adagrad}, {"update_rowwise", update_rowwise},
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ struct Workload {
   double idle_share = 0.1;     // of (rank, step) pairs that have no batch
   double lookup_share = 0.0;   // of (rank, step) pairs that look rows up between steps
   double barrier_share = 0.0;  // of steps with a barrier while the round is still going on
+  double reduce_share = 0.0;   // of steps in which arrays are summed over the ranks, from some call to another
   int check_every = 1;         // steps between checks of what was read; 0: never
 };
 
@@ -65,6 +66,7 @@ struct Outcome {
   std::uint64_t urgent_keys = 0;
   std::uint64_t remote_keys = 0;
   std::size_t rows = 0;
+  std::uint64_t sums = 0;  // arrays summed over the ranks
 };
 
 // Trains on one rank of a group; throws std::logic_error where a value that was read is not the expected one.

@@ -29,7 +29,7 @@ inline constexpr auto kFirst = std::numeric_limits<std::int64_t>::min();
 
 class HostilePeer : public testing::Test {
  protected:
-  HostilePeer() : store_(std::in_place, peer_.group(), StoreOptions{.threads = 1}) {
+  HostilePeer() : group_(peer_.group()), store_(std::in_place, group_, StoreOptions{.threads = 1}) {
     table_ = store_->add_table({.name = "t", .dim = 4});
     stream_.emplace(store_->make_stream());
   }
@@ -97,6 +97,7 @@ class HostilePeer : public testing::Test {
   }
 
   RawPeer peer_;
+  Group group_;  // rank 0's
   std::optional<Store> store_;
   std::optional<Stream> stream_;
   TableId table_{};

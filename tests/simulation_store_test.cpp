@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The store over a simulated network that delays, reorders and stalls: for every seed, no update is lost or doubled,
-// every read is of the step that it should be, and the tables end with the bits of one rank.
+// every read is of the step that it should be, every array is summed over the ranks, and the tables end with the bits
+// of one rank.
 //
 // GPUPS_SIM_SEEDS sets the number of seeds; a seed that fails is named and fails again alone with GPUPS_SIM_FIRST.
 #include <gtest/gtest.h>
@@ -24,12 +25,13 @@ Workload workload_of(std::uint64_t seed) {
           .keys = 2 + seed * 7 % 90,
           .lookahead = static_cast<int>(seed / 4 % 6),
           .lookup_share = static_cast<double>(seed % 5) / 8,
-          .barrier_share = static_cast<double>(seed % 4) / 6};
+          .barrier_share = static_cast<double>(seed % 4) / 6,
+          .reduce_share = static_cast<double>(seed % 3) / 4};
 }
 
 TEST(StoreSimulation, EverySeedGivesTheBitsOfOneRank) {
   std::uint64_t const first = setting("GPUPS_SIM_FIRST", 0), count = setting("GPUPS_SIM_SEEDS", 200);
-  std::uint64_t urgent = 0, remote = 0;
+  std::uint64_t urgent = 0, remote = 0, sums = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     auto const workload = workload_of(seed);
@@ -40,10 +42,12 @@ TEST(StoreSimulation, EverySeedGivesTheBitsOfOneRank) {
     ASSERT_EQ(all.rows, alone.rows);
     urgent += all.urgent_keys;
     remote += all.remote_keys;
+    sums += all.sums;
   }
   // Both ways for a row to come must have been taken.
   EXPECT_GT(urgent, 0U);
   EXPECT_GT(remote, urgent);
+  EXPECT_GT(sums, count);
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ Totals wait_totals(Store& store, Progressed const& mine, Traffic const& sent) {
                          static_cast<std::int64_t>(sent.intents),
                          static_cast<std::int64_t>(sent.urgent),
                          static_cast<std::int64_t>(sent.lookups),
+                         static_cast<std::int64_t>(sent.reductions),
                          static_cast<std::int64_t>(sent.control),
                          static_cast<std::int64_t>(sent.messages)};
   store.wait_sum(sums);
@@ -32,13 +33,14 @@ Totals wait_totals(Store& store, Progressed const& mine, Traffic const& sent) {
                    .intents = unsigned_of(4),
                    .urgent = unsigned_of(5),
                    .lookups = unsigned_of(6),
-                   .control = unsigned_of(7),
-                   .messages = unsigned_of(8)}};
+                   .reductions = unsigned_of(7),
+                   .control = unsigned_of(8),
+                   .messages = unsigned_of(9)}};
 }
 
 nlohmann::json to_json(Traffic const& t) {
-  return {{"gradients", t.gradients}, {"refreshes", t.refreshes}, {"intents", t.intents},  {"urgent", t.urgent},
-          {"lookups", t.lookups},     {"control", t.control},     {"messages", t.messages}};
+  return {{"gradients", t.gradients}, {"refreshes", t.refreshes},   {"intents", t.intents}, {"urgent", t.urgent},
+          {"lookups", t.lookups},     {"reductions", t.reductions}, {"control", t.control}, {"messages", t.messages}};
 }
 
 nlohmann::json to_json(RankingMetrics const& m) {

@@ -2,6 +2,7 @@
 // The ranks of a job and how they reach each other.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "gpups/array.hpp"
+#include "gpups/stream.hpp"
 #include "gpups/types.hpp"
 
 namespace gpups {
@@ -44,6 +47,19 @@ struct Place {
   int local_ranks = 1;  // of this machine
 };
 
+// A sum over the ranks that begin_allreduce() has begun. Cheap to copy; a copy is the same sum.
+class Reduction {
+ public:
+  Reduction() = default;
+
+  struct Impl;
+  explicit Reduction(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<Impl> const& impl() const { return impl_; }
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
 // One rank's membership of a group. Copies are the same membership. A Store takes one, and one only.
 class Group {
  public:
@@ -71,6 +87,21 @@ class Group {
   Place const& place() const;
   // What rank 0 passed to join(); empty for other groups.
   std::string const& announcement() const;
+
+  // Begins to sum `values`, (n), element by element over the ranks, such as the gradients of dense layers: 64-bit
+  // integers, which wrap, so that the sum has no order. Queued after the work on `stream`; does not wait. `values`
+  // belong to the group until wait_allreduce(), and are on the store's device, as `stream` is. Collective: every rank
+  // makes the same calls in the same order, for arrays of the same size, before, within or between steps. Several may
+  // be under way together, with look-ups and with a round. A Store must live on this membership, since its protocol
+  // carries the sums: both calls are for its training thread. Throws Error where devices or sizes do not fit, or when
+  // kAllreducesMax are under way. Where the ranks' sizes differ, every rank's wait throws PeerError with a rank at
+  // fault.
+  Reduction begin_allreduce(Stream& stream, View<std::int64_t> values) const;
+  // Blocks until `values` are the sums over all ranks; they are the same on all of them. Wait for every sum, in any
+  // order, while the store lives. Throws Error for one that is over, PeerError where a rank is lost or nothing comes
+  // for StoreOptions::wait_timeout_s.
+  void wait_allreduce(Stream& stream, Reduction const& reduction) const;
+  static constexpr std::size_t kAllreducesMax = 64;  // under way at a time, on a rank
 
   struct Impl;
   explicit Group(std::shared_ptr<Impl> impl);

@@ -10,15 +10,16 @@ namespace gpups {
 
 // Bytes that this rank has sent to other ranks, by what they were for.
 struct Traffic {
-  std::uint64_t gradients = 0;  // sums for rows owned elsewhere
-  std::uint64_t refreshes = 0;  // values that the next step reads elsewhere
-  std::uint64_t intents = 0;    // keys that will be read, announced ahead
-  std::uint64_t urgent = 0;     // late keys, and the values that answer them
-  std::uint64_t lookups = 0;    // lookup and assign, and their answers
-  std::uint64_t control = 0;    // headers, barriers, sums
-  std::uint64_t messages = 0;   // count
+  std::uint64_t gradients = 0;   // sums for rows owned elsewhere
+  std::uint64_t refreshes = 0;   // values that the next step reads elsewhere
+  std::uint64_t intents = 0;     // keys that will be read, announced ahead
+  std::uint64_t urgent = 0;      // late keys, and the values that answer them
+  std::uint64_t lookups = 0;     // lookup and assign, and their answers
+  std::uint64_t reductions = 0;  // arrays of Group::begin_allreduce, and their sums
+  std::uint64_t control = 0;     // headers, barriers, sums of wait_sum
+  std::uint64_t messages = 0;    // count
 
-  std::uint64_t bytes() const { return gradients + refreshes + intents + urgent + lookups + control; }
+  std::uint64_t bytes() const { return gradients + refreshes + intents + urgent + lookups + reductions + control; }
 };
 
 struct Stats {

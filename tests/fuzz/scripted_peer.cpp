@@ -16,6 +16,7 @@ using cache::Section;
 using cache::tag;
 
 constexpr std::uint64_t kMyRank = 1;
+constexpr int kKinds = 10, kSections = 10;  // of messages, and of transfers
 constexpr std::size_t kBytesMax = 1 << 16;  // of one transfer
 constexpr std::size_t kKeyBytes = 0;        // an element that is a key, not a row
 
@@ -87,6 +88,8 @@ void ScriptedPeer::note(Message const& m) {
     }
     case MessageKind::kAssignAnswer:
       return;
+    case MessageKind::kAllreduce:
+      return sums_heard_.push_back(m.elements);
   }
 }
 
@@ -95,9 +98,9 @@ void ScriptedPeer::note(Message const& m) {
 void ScriptedPeer::spoil(Message& message) {
   if (exact_ || !script_.rarely(40)) return;
   auto const value = script_.number();
-  switch (script_.byte() % 12) {
+  switch (script_.byte() % 13) {
     case 0:
-      message.kind = static_cast<MessageKind>(value % 9);
+      message.kind = static_cast<MessageKind>(value % kKinds);
       break;
     case 1:
       message.clock = Clock{static_cast<std::int64_t>(value)};
@@ -128,6 +131,9 @@ void ScriptedPeer::spoil(Message& message) {
       break;
     case 10:
       message.intents.push_back(make_intent(static_cast<std::int64_t>(value)));
+      break;
+    case 11:
+      message.elements = value;
       break;
     default:
       if (!message.intents.empty()) message.intents.back().clock = Clock{static_cast<std::int64_t>(value)};
@@ -175,7 +181,7 @@ Intent ScriptedPeer::make_intent(std::int64_t clock) {
 }
 
 Message ScriptedPeer::any_message() {
-  Message message{.kind = static_cast<MessageKind>(script_.byte() % 9)};
+  Message message{.kind = static_cast<MessageKind>(script_.byte() % kKinds)};
   for (int changes = script_.byte() % 8; changes > 0; --changes) spoil(message);
   return message;
 }
@@ -252,6 +258,22 @@ void ScriptedPeer::gather() {
   send({.kind = MessageKind::kGather, .id = gathers_++, .bytes = script_.byte() % 2 == 1 ? std::string(8, '\1') : ""});
 }
 
+// The next array that the ranks sum, with as many elements as rank 0 has where it has begun.
+void ScriptedPeer::sum() {
+  auto const id = sums_++;
+  auto const elements = id < sums_heard_.size() ? sums_heard_[id] : script_.byte() % 8;
+  std::size_t const its = elements / 2, mine = elements - its;
+  send({.kind = MessageKind::kAllreduce, .id = id, .elements = elements});
+  if (its > 0) {
+    send_data(tag(Section::kTerms, id, 0), its * sizeof(std::int64_t));
+    wires_.take_data(tag(Section::kSums, id, 0), std::min(its * sizeof(std::int64_t), kBytesMax));
+  }
+  if (mine > 0) {
+    send_data(tag(Section::kSums, id, 0), mine * sizeof(std::int64_t));
+    wires_.take_data(tag(Section::kTerms, id, 0), std::min(mine * sizeof(std::int64_t), kBytesMax));
+  }
+}
+
 bool ScriptedPeer::do_duty() {
   listen();
   exact_ = true;
@@ -260,6 +282,8 @@ bool ScriptedPeer::do_duty() {
     answer();
   } else if (gathers_ < gathers_heard_) {
     gather();
+  } else if (sums_ < sums_heard_.size()) {
+    sum();
   } else if (heard_in_ >= clock_ && !sent_in_) {
     send_in(true);
   } else if (heard_in_ >= clock_ && heard_out_ >= clock_ - 1 && sent_in_) {
@@ -293,7 +317,7 @@ void ScriptedPeer::act(std::uint8_t action) {
     case 7:
       return gather();
     case 8:
-      return listen();
+      return sum();
     case 9:
       return send(last_);
     case 10:
@@ -307,7 +331,7 @@ void ScriptedPeer::act(std::uint8_t action) {
     case 14:
       return wires_.leave(script_.text(40));
     default:
-      return send_keys(static_cast<Section>(script_.byte() % 8), script_.number(), script_.byte() % 4,
+      return send_keys(static_cast<Section>(script_.byte() % kSections), script_.number(), script_.byte() % 4,
                        script_.byte() % 8);
   }
 }

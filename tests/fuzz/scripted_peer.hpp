@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <vector>
 
 #include "tests/fuzz/script.hpp"
 #include "tests/raw_peer.hpp"
@@ -44,6 +45,7 @@ class ScriptedPeer {
   void answer();
   void request();
   void gather();
+  void sum();
 
   test::RawPeer& wires_;
   Script& script_;
@@ -55,7 +57,8 @@ class ScriptedPeer {
   std::map<std::int64_t, bool> urgent_;
   std::deque<cache::Message> unanswered_;
   std::map<std::uint64_t, cache::Message> requests_;
-  std::uint64_t gathers_ = 0, gathers_heard_ = 0, next_request_ = 0;
+  std::uint64_t gathers_ = 0, gathers_heard_ = 0, next_request_ = 0, sums_ = 0;
+  std::vector<std::uint64_t> sums_heard_;  // elements of each
   cache::Message last_;
 };
 

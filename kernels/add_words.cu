@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/add_words.hpp"
+
+#include "kernels/assert.hpp"
+#include "kernels/launch.hpp"
+
+namespace gpups::kernels {
+
+template <Space S>
+void run(Exec<S> ex, AddWords const& a) {
+  GPUPS_ASSERT(a.into.size() == a.words.size());
+  each(ex, a.into.size(), [a] GPUPS_FN(std::size_t i) {
+    // Unsigned, since integers with a sign must not overflow.
+    auto const sum = static_cast<std::uint64_t>(a.into[i]) + static_cast<std::uint64_t>(a.words[i]);
+    a.into[i] = static_cast<std::int64_t>(sum);
+  });
+}
+
+GPUPS_KERNEL(add_words, AddWords)
+
+}  // namespace gpups::kernels
