@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,7 +24,10 @@ constexpr std::size_t kBytesBase = std::size_t{64} << 20, kBytesEach = 256;
 class Drama {
  public:
   explicit Drama(Script& script)
-      : script_(script), peer_(wires_, script), store_(std::in_place, wires_.group(), StoreOptions{.threads = 1}) {
+      : script_(script),
+        group_(wires_.group()),
+        peer_(wires_, script),
+        store_(std::in_place, group_, StoreOptions{.threads = 1}) {
     for (std::size_t t = 0; t < std::size(kDims); ++t) {
       store_->add_table({.name = std::string(1, static_cast<char>('a' + t)), .dim = kDims[t]});
     }
@@ -104,12 +108,25 @@ class Drama {
     std::erase_if(batches_, [&](auto const& entry) { return entry.first < store_->clock(); });
   }
 
+  void begin_sum() {
+    std::vector<std::int64_t> const words(script_.byte() % 8, 1);
+    Sum sum{to_device(*stream_, words), {}};
+    sum.reduction = group_.begin_allreduce(*stream_, sum.values);
+    sums_.push_back(std::move(sum));
+  }
+  void wait_sum() {
+    auto const sum = std::move(sums_.front());
+    sums_.pop_front();
+    group_.wait_allreduce(*stream_, sum.reduction);
+  }
+
   void act(std::uint8_t action) {
     switch (action) {
       case 0:
       case 1:
-      case 2:
         return prepare();
+      case 2:
+        return begin_sum();
       case 3:
         if (has_batch()) store_->wait_ready(batches_[store_->clock()]);
         return;
@@ -118,9 +135,11 @@ class Drama {
         return;
       case 5:
         return end_step();
+      case 8:
+        if (!sums_.empty()) return wait_sum();
+        [[fallthrough]];
       case 6:
-      case 7:
-      case 8:  // a whole step
+      case 7:  // a whole step
         if (has_batch()) {
           store_->wait_ready(batches_[store_->clock()]);
           pull_and_push();
@@ -155,10 +174,16 @@ class Drama {
 
   Script& script_;
   test::RawPeer wires_;
+  Group group_;  // the store's
   ScriptedPeer peer_;
   std::optional<Store> store_;
   std::optional<Stream> stream_;
   std::map<Clock, Prepared> batches_;
+  struct Sum {
+    Array<std::int64_t> values;
+    Reduction reduction;
+  };
+  std::deque<Sum> sums_;
 };
 
 }  // namespace

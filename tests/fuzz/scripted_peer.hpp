@@ -26,7 +26,7 @@ class ScriptedPeer {
   bool dutiful() const { return dutiful_; }
 
  private:
-  void listen();
+  bool listen();  // true if data has been taken
   void note(cache::Message const& message);
   void note_intent(cache::Intent const& intent, cache::Section keys);
   void take_parts(cache::Intent const& intent, cache::Section section, std::int64_t clock, std::size_t element);
