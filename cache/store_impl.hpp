@@ -7,6 +7,7 @@
 #include <set>
 
 #include "cache/engine.hpp"
+#include "comm/allreduce.hpp"
 #include "gpups/store.hpp"
 
 namespace gpups {
