@@ -30,7 +30,10 @@ void Mail::send(Rank to, Message const& message) {
 
 void Mail::send_data(Stream& stream, Rank to, std::uint64_t tag, void const* data, std::size_t bytes, TrafficKind kind,
                      std::shared_ptr<void const> keep, std::function<void()> then) {
-  if (bytes == 0) return then();
+  if (bytes == 0) {
+    if (then) then();
+    return;
+  }
   count(kind, bytes, 1);
   pending_.emplace(payload_.send(stream, to, tag, data, bytes), Pending{std::move(keep), std::move(then)});
 }
@@ -72,7 +75,7 @@ bool Mail::progress() {
   for (comm::Transfer const transfer : ended) {
     auto const pending = pending_.extract(transfer);
     GPUPS_ASSERT(!pending.empty());
-    pending.mapped().then();  // may send and take more
+    if (pending.mapped().then) pending.mapped().then();  // may send and take more
   }
   return moved || !ended.empty();
 }

@@ -29,9 +29,8 @@ class Mail {
   void send(Rank to, Message const& message);
   // `keep` stays alive until the data has been taken, and then `then` runs in progress(); at once where there are no
   // bytes, and nothing is sent.
-  void send_data(
-      Stream& stream, Rank to, std::uint64_t tag, void const* data, std::size_t bytes, TrafficKind kind,
-      std::shared_ptr<void const> keep, std::function<void()> then = [] {});
+  void send_data(Stream& stream, Rank to, std::uint64_t tag, void const* data, std::size_t bytes, TrafficKind kind,
+                 std::shared_ptr<void const> keep, std::function<void()> then = {});
   // `where` gives the memory, when the sender's data of just this size is at hand; `then` runs in progress() when the
   // data is there; at once where there are no bytes.
   void take_data(Stream& stream, Rank from, std::uint64_t tag, std::size_t bytes, comm::Payload::Where where,

@@ -9,6 +9,8 @@
 #include <random>
 #include <stdexcept>
 
+#include "tests/summing.hpp"
+
 namespace gpups::test {
 namespace {
 
@@ -109,67 +111,6 @@ bool chosen(Workload const& workload, double share, std::int64_t step, std::uint
   return static_cast<double>(random() % 1000) < 1000 * share;
 }
 
-// What rank `rank` adds to element i of array a in this step.
-std::int64_t term(Workload const& workload, std::int64_t step, std::uint64_t a, int rank, std::size_t i) {
-  auto const mixed = (workload.seed + static_cast<std::uint64_t>(step) * 31 + a * 7) * 0x9E3779B97F4A7C15U;
-  return static_cast<std::int64_t>(mixed >> 8) * (rank + 1) + static_cast<std::int64_t>(i);
-}
-
-// Arrays that ranks sum while they train. The seed decides at which calls a sum begins, the same on all ranks.
-class Sums {
- public:
-  Sums(Group const& group, Stream& stream, Workload const& workload)
-      : group_(group), stream_(stream), workload_(workload) {}
-
-  void maybe_begin(std::int64_t step) {
-    auto const call = calls_++;
-    if (!chosen(workload_, workload_.reduce_share, step, call)) return;
-    std::size_t const n = generator(workload_.seed ^ 0x5A, static_cast<std::uint64_t>(step), call)() % 9;
-    std::vector<std::int64_t> mine;
-    for (std::size_t i = 0; i < n; ++i) mine.push_back(term(workload_, step, call, rank(), i));
-    ++begun_;
-    auto& begun = under_way_.emplace_back();
-    begun = {step, call, to_device(stream_, mine), {}};
-    begun.reduction = group_.begin_allreduce(stream_, begun.values);
-  }
-  std::uint64_t begun() const { return begun_; }
-  // Until at most `keep` are under way; in an order that each rank has of its own.
-  void wait_all_but(std::size_t keep) {
-    while (under_way_.size() > keep) {
-      auto const at = (static_cast<std::size_t>(rank()) * 5 + under_way_.size() / 2) % under_way_.size();
-      auto const begun = std::move(under_way_[at]);
-      under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(at));
-      group_.wait_allreduce(stream_, begun.reduction);
-      check(begun);
-    }
-  }
-
- private:
-  struct Begun {
-    std::int64_t step;
-    std::uint64_t array;
-    Array<std::int64_t> values;
-    Reduction reduction;
-  };
-  int rank() const { return static_cast<int>(number(group_.rank())); }
-  void check(Begun const& begun) {
-    auto const sums = to_host(stream_, begun.values.view());
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-      std::int64_t want = 0;
-      for (int q = 0; q < group_.size(); ++q) want += term(workload_, begun.step, begun.array, q, i);
-      if (sums[i] == want) continue;
-      throw std::logic_error(fmt::format("rank {} has {} as sum {} of array {} in step {}, not {}", rank(), sums[i], i,
-                                         begun.array, begun.step, want));
-    }
-  }
-
-  Group group_;
-  Stream& stream_;
-  Workload workload_;
-  std::uint64_t calls_ = 0, begun_ = 0;
-  std::deque<Begun> under_way_;
-};
-
 }  // namespace
 
 std::vector<Device> devices() {
@@ -218,7 +159,7 @@ Outcome train(Group const& group, Workload const& workload) {
                    .optimizer = {.kind = Optimizer::Kind::kSgd, .learning_rate = 1.0F}});
   auto stream = store.make_stream();
   Expected expected(workload, store.ranks());
-  Sums sums(group, stream, workload);
+  Sums sums(group, stream, workload.seed, workload.reduce_share);
   std::deque<std::shared_ptr<Batch>> ahead;
   std::int64_t prepared = 0;
   Matrix<float> const rows(workload.device, workload.keys, 2);
@@ -229,7 +170,7 @@ Outcome train(Group const& group, Workload const& workload) {
     }
     auto const batch = ahead.front();
     ahead.pop_front();
-    sums.maybe_begin(step);
+    sums.maybe_begin();
     if (batch != nullptr) {
       store.wait_ready(batch->prepared);
       MatrixView<float> const out = rows;
@@ -239,9 +180,9 @@ Outcome train(Group const& group, Workload const& workload) {
       TableGradients const gradients{.sources = batch->sources};
       store.push(stream, batch->prepared, {&gradients, 1});
     }
-    sums.maybe_begin(step);
+    sums.maybe_begin();
     store.advance_clock();
-    sums.maybe_begin(step);
+    sums.maybe_begin();
     expected.advance();
     sums.wait_all_but(static_cast<std::size_t>(step % 4));
     if (chosen(workload, workload.barrier_share, step, ~0ULL)) store.wait_barrier();
