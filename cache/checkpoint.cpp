@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cache/without_padding.hpp"
 #include "kernels/check.hpp"
 #include "kernels/hash.hpp"
+#include "kernels/life.hpp"
 
 namespace gpups {
 namespace cache {
@@ -13,22 +15,14 @@ namespace {
 
 constexpr std::uint32_t kEnd = 0xFFFFFFFF;
 constexpr std::uint32_t kPieceRows = 16384;
+constexpr std::uint32_t kExisting = 0, kWaitingRows = 1;  // kinds of pieces
 
 // One piece on the host, without padding.
 struct HostPiece {
   std::vector<Key> keys;
   std::vector<float> values, state;
-  std::vector<std::uint32_t> life;
+  std::vector<std::uint32_t> life;  // (n, kLifeWords)
 };
-
-std::vector<float> without_padding(Stream& stream, MatrixView<float const> from) {
-  auto const padded = to_host(stream, from.flat());
-  std::vector<float> values(from.rows() * from.columns());
-  for (std::size_t i = 0; i < from.rows(); ++i) {
-    std::copy_n(padded.data() + i * from.stride(), from.columns(), values.data() + i * from.columns());
-  }
-  return values;
-}
 
 template <class T>
 void write_column(FileWriter& writer, std::vector<T> const& column) {
@@ -45,38 +39,68 @@ std::vector<T> read_column(FileReader& reader, std::size_t size) {
   return column;
 }
 
-// Keeps the rows whose home is `me`, in place.
-void keep_own(HostPiece& piece, std::size_t dim, std::size_t state_columns, Rank me, int ranks) {
+// Keeps the elements of rows whose home is `me`, in place; `width` of each row.
+template <class T>
+void keep_rows(std::vector<T>& column, std::vector<bool> const& own, std::size_t width) {
+  if (column.empty()) return;
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < piece.keys.size(); ++i) {
-    if (kernels::home_of(piece.keys[i], static_cast<std::uint32_t>(ranks)) != number(me)) continue;
-    piece.keys[kept] = piece.keys[i];
-    piece.life[kept] = piece.life[i];
-    std::copy_n(piece.values.begin() + static_cast<std::ptrdiff_t>(i * dim), dim,
-                piece.values.begin() + static_cast<std::ptrdiff_t>(kept * dim));
-    std::copy_n(piece.state.begin() + static_cast<std::ptrdiff_t>(i * state_columns), state_columns,
-                piece.state.begin() + static_cast<std::ptrdiff_t>(kept * state_columns));
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (!own[i]) continue;
+    std::copy_n(column.begin() + static_cast<std::ptrdiff_t>(i * width), width,
+                column.begin() + static_cast<std::ptrdiff_t>(kept * width));
     ++kept;
   }
-  piece.keys.resize(kept);
-  piece.life.resize(kept);
-  piece.values.resize(kept * dim);
-  piece.state.resize(kept * state_columns);
+  column.resize(kept * width);
+}
+
+void keep_own(HostPiece& piece, std::size_t dim, std::size_t state_columns, Rank me, int ranks) {
+  std::vector<bool> own;
+  for (Key const key : piece.keys) {
+    own.push_back(kernels::home_of(key, static_cast<std::uint32_t>(ranks)) == number(me));
+  }
+  keep_rows(piece.keys, own, 1);
+  keep_rows(piece.life, own, kernels::kLifeWords);
+  keep_rows(piece.values, own, dim);
+  keep_rows(piece.state, own, state_columns);
 }
 
 TableShard::Piece to_device_piece(Stream& stream, HostPiece const& host, std::size_t dim) {
-  Matrix<float> padded(Device::host(), host.keys.size(), dim);
+  std::size_t const rows = host.values.size() / dim;
+  Matrix<float> padded(Device::host(), rows, dim);
   memory::fill_bytes(stream, padded.view().data(), 0, padded.view().flat().bytes());
-  for (std::size_t i = 0; i < host.keys.size(); ++i) {
+  for (std::size_t i = 0; i < rows; ++i) {
     std::copy_n(host.values.begin() + static_cast<std::ptrdiff_t>(i * dim), dim, padded.row(i).begin());
   }
   TableShard::Piece piece;
   piece.keys = to_device(stream, host.keys);
-  piece.values = Matrix<float>(stream.device(), host.keys.size(), dim);
+  piece.values = Matrix<float>(stream.device(), rows, dim);
   copy<float>(stream, piece.values.view().flat(), padded.view().flat());
   piece.state = to_device(stream, host.state);
   piece.life = to_device(stream, host.life);
   stream.wait();
+  return piece;
+}
+
+void write_piece(Stream& stream, FileWriter& writer, std::uint32_t table, std::uint32_t kind,
+                 TableShard::Piece const& piece) {
+  if (piece.rows() == 0) return;
+  writer.put(table);
+  writer.put(kind);
+  writer.put(std::uint64_t{piece.rows()});
+  write_column(writer, to_host(stream, piece.keys.view()));
+  write_column(writer, to_host(stream, piece.life.view()));
+  if (kind != kExisting) return;
+  write_column(writer, wait_without_padding(stream, piece.values));
+  write_column(writer, to_host(stream, piece.state.view()));
+}
+
+HostPiece read_piece(FileReader& reader, std::uint32_t kind, std::size_t rows, TableShard const& table) {
+  HostPiece piece;
+  piece.keys = read_column<Key>(reader, rows);
+  piece.life = read_column<std::uint32_t>(reader, rows * kernels::kLifeWords);
+  if (kind != kExisting) return piece;
+  piece.values = read_column<float>(reader, rows * table.dim());
+  piece.state = read_column<float>(reader, rows * table.state_columns());
   return piece;
 }
 
@@ -88,15 +112,14 @@ FileSeal write_rows(Stream& stream, Tables const& tables, std::filesystem::path 
     auto const& table = *tables[t];
     for (std::size_t first = 0; first < table.rows_reserved(); first += kPieceRows) {
       auto const last = std::min<std::size_t>(first + kPieceRows, table.rows_reserved());
-      auto const piece =
-          table.wait_read(stream, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last), true);
-      if (piece.rows() == 0) continue;
-      writer.put(t);
-      writer.put(std::uint64_t{piece.rows()});
-      write_column(writer, to_host(stream, piece.keys.view()));
-      write_column(writer, without_padding(stream, piece.values));
-      write_column(writer, to_host(stream, piece.state.view()));
-      write_column(writer, to_host(stream, piece.life.view()));
+      auto const select = [&](kernels::RowsThat kind) {
+        return table.wait_select(stream, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last), kind);
+      };
+      write_piece(stream, writer, t, kExisting,
+                  table.wait_read(stream, select(kernels::RowsThat::kExist), TableShard::Columns::kAll));
+      if (!table.counts_sightings()) continue;
+      write_piece(stream, writer, t, kWaitingRows,
+                  table.wait_read(stream, select(kernels::RowsThat::kWait), TableShard::Columns::kKeysAndLife));
     }
   }
   writer.put(kEnd);
@@ -109,14 +132,14 @@ void read_rows(Stream& stream, Tables& tables, std::filesystem::path const& path
     GPUPS_REQUIRE(t < tables.size(), "'{}' names table {} (the store has {}): use another checkpoint", path.string(), t,
                   tables.size());
     auto& table = *tables[t];
+    auto const kind = reader.get<std::uint32_t>();
+    GPUPS_REQUIRE(kind <= kWaitingRows,
+                  "'{}' has a piece of unknown kind {} (it cannot be read): use another checkpoint", path.string(),
+                  kind);
     auto const rows = reader.get<std::uint64_t>();
     GPUPS_REQUIRE(rows <= kPieceRows, "'{}' has a piece of {} rows (the most is {}): use another checkpoint",
                   path.string(), rows, kPieceRows);
-    HostPiece piece;
-    piece.keys = read_column<Key>(reader, rows);
-    piece.values = read_column<float>(reader, rows * table.dim());
-    piece.state = read_column<float>(reader, rows * table.state_columns());
-    piece.life = read_column<std::uint32_t>(reader, rows);
+    auto piece = read_piece(reader, kind, rows, table);
     keep_own(piece, table.dim(), table.state_columns(), me, ranks);
     if (!piece.keys.empty()) table.wait_write(stream, to_device_piece(stream, piece, table.dim()));
   }

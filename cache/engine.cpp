@@ -25,7 +25,7 @@ Engine::Engine(Group const& group, Stream const& stream, double wait_timeout_s)
       mail_(transport_, *group.impl().payload),
       round_(me_, ranks_, Clock{0}),
       exchange_(me_, ranks_, stream_, mail_, round_, tables_),
-      requests_(me_, ranks_, stream_, mail_, tables_),
+      requests_(me_, ranks_, stream_, mail_, round_, tables_),
       sum_mail_(stream_, mail_),
       allreduce_(me_, ranks_, stream_, sum_mail_, Group::kAllreducesMax),
       exceptions_at_start_(std::uncaught_exceptions()) {

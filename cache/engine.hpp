@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,9 +63,9 @@ class Engine {
   void wait_sum(comm::Sum const& sum) {
     wait([&sum] { return sum.done.load(); });
   }
-  // From before this rank enters a collective that sets rows until it is over.
-  void allow_assign(bool allowed) {
-    post([this, allowed] { requests_.allow_assign(allowed); });
+  // From before this rank enters a collective that changes rows until it is over, then nothing.
+  void allow(std::optional<RowRequest::Kind> change) {
+    post([this, change] { requests_.allow(change); });
   }
 
   // Any thread.

@@ -87,7 +87,8 @@ void Exchange::take_keys(Rank from, Intent const& intent, Section section, bool 
   parts_ahead_[from] += intent.parts.size();
   std::size_t sections = 0;
   for (auto const& part : intent.parts) {
-    use.parts.push_back({.table = part.table, .keys = std::make_shared<Array<Key>>(), .ids = {}, .sums = {}});
+    use.parts.push_back(
+        {.table = part.table, .keys = std::make_shared<Array<Key>>(), .ids = {}, .sums = {}, .offsets = {}});
     if (part.keys > 0) ++sections;
   }
   auto const resolve = [this, id, then = std::move(then)] {

@@ -61,6 +61,7 @@ class Exchange {
     std::shared_ptr<Array<Key>> keys;
     Array<std::uint32_t> ids;
     std::shared_ptr<Matrix<std::int64_t>> sums;
+    std::shared_ptr<Array<std::uint32_t>> offsets;  // (ids + 1), where sightings count
   };
   struct Use {
     std::vector<UsePart> parts;
@@ -81,6 +82,8 @@ class Exchange {
   void send_keys(Rank owner, BatchPtr const& batch, Section section, TrafficKind kind);
   void check_intent(Rank from, Intent const& intent, bool urgent) const;
   void take_keys(Rank from, Intent const& intent, Section section, bool urgent, std::function<void()> then);
+  void send_gradients(Rank owner);
+  void take_gradients(Rank from, UsePart& part, std::size_t number_of_part, std::function<void()> const& taken);
   void send_values(Rank to, Clock clock, Section section, TrafficKind kind);
   void take_values(Rank from, Clock clock, Section section, std::function<void()> then);
   void tell_urgently(Announced& announced);

@@ -80,16 +80,49 @@ void Exchange::send_in() {
     }
     mail_.send(owner, message);
 
-    for (std::size_t p = 0; gradients && p < current_->parts.size(); ++p) {
-      auto const sums = current_->parts[p].sums_of(owner);
-      mail_.send_data(stream_, owner, tag(Section::kGradients, static_cast<std::uint64_t>(number(round_.clock())), p),
-                      sums.data(), sums.flat().bytes(), &Traffic::gradients, current_);
-    }
+    if (gradients) send_gradients(owner);
     for (auto const& [clock, announced] : batches_) {
       if (!announced.told) send_keys(owner, announced.batch, Section::kKeys, &Traffic::intents);
     }
   }
   for (auto& [clock, announced] : batches_) announced.told = true;
+}
+
+void Exchange::send_gradients(Rank owner) {
+  auto const step = static_cast<std::uint64_t>(number(round_.clock()));
+  for (std::size_t p = 0; p < current_->parts.size(); ++p) {
+    auto const& part = current_->parts[p];
+    if (part.owned_by(owner) == 0) continue;
+    auto const sums = part.sums_of(owner);
+    mail_.send_data(stream_, owner, tag(Section::kGradients, step, p), sums.data(), sums.flat().bytes(),
+                    &Traffic::gradients, current_);
+    if (!tables_[number(part.table)]->counts_sightings()) continue;
+    auto const offsets = part.offsets_of(owner);
+    mail_.send_data(stream_, owner, tag(Section::kSightings, step, p), offsets.data(), offsets.bytes(),
+                    &Traffic::gradients, current_);
+  }
+}
+
+void Exchange::take_gradients(Rank from, UsePart& part, std::size_t number_of_part,
+                              std::function<void()> const& taken) {
+  auto const& table = *tables_[number(part.table)];
+  auto const step = static_cast<std::uint64_t>(number(round_.clock()));
+  std::size_t const rows = part.ids.size(), dim = table.dim();
+  part.sums = std::make_shared<Matrix<std::int64_t>>();
+  auto const where = [sums = part.sums, device = stream_.device(), rows, dim] {
+    *sums = Matrix<std::int64_t>(device, rows, dim);
+    return sums->view().data();
+  };
+  mail_.take_data(stream_, from, tag(Section::kGradients, step, number_of_part),
+                  rows * row_stride(dim) * sizeof(std::int64_t), where, taken);
+  if (!table.counts_sightings()) return;
+  part.offsets = std::make_shared<Array<std::uint32_t>>();
+  auto const offsets_there = [offsets = part.offsets, device = stream_.device(), rows] {
+    *offsets = Array<std::uint32_t>(device, rows + 1);
+    return offsets->data();
+  };
+  mail_.take_data(stream_, from, tag(Section::kSightings, step, number_of_part), (rows + 1) * sizeof(std::uint32_t),
+                  offsets_there, taken);
 }
 
 void Exchange::take_in(Rank from, Message const& message) {
@@ -101,20 +134,16 @@ void Exchange::take_in(Rank from, Message const& message) {
   }
   if (use != uses_.end() && !use->second.named) refuse_peer(from, "ended a step whose keys it has not sent yet");
   std::size_t sections = message.intents.size();
-  for (std::size_t p = 0; p < message.parts; ++p) sections += use->second.parts[p].ids.empty() ? 0 : 1;
+  for (std::size_t p = 0; p < message.parts; ++p) {
+    auto const& part = use->second.parts[p];
+    bool const counts = tables_[number(part.table)]->counts_sightings();
+    sections += part.ids.empty() ? 0 : counts ? 2 : 1;
+  }
   auto const taken = after_calls(sections, [this, from] { round_.taken(from); });
 
   for (std::size_t p = 0; p < message.parts; ++p) {
     auto& part = use->second.parts[p];
-    if (part.ids.empty()) continue;
-    std::size_t const rows = part.ids.size(), dim = tables_[number(part.table)]->dim();
-    part.sums = std::make_shared<Matrix<std::int64_t>>();
-    auto const where = [sums = part.sums, device = stream_.device(), rows, dim] {
-      *sums = Matrix<std::int64_t>(device, rows, dim);
-      return sums->view().data();
-    };
-    mail_.take_data(stream_, from, tag(Section::kGradients, static_cast<std::uint64_t>(number(round_.clock())), p),
-                    rows * row_stride(dim) * sizeof(std::int64_t), where, taken);
+    if (!part.ids.empty()) take_gradients(from, part, p, taken);
   }
   for (auto const& intent : message.intents) take_keys(from, intent, Section::kKeys, false, taken);
 }
@@ -129,13 +158,16 @@ void Exchange::apply() {
     std::vector<RowSums> lists;
     if (current_ != nullptr) {
       for (auto& part : current_->parts) {
-        if (number(part.table) == t && !part.applied) lists.push_back({part.ids, part.sums_of(me_)});
+        if (number(part.table) == t && !part.applied)
+          lists.push_back({part.ids, part.sums_of(me_), part.offsets_of(me_)});
       }
     }
     for (auto& [id, use] : uses_) {
       if (id.second != step) continue;
       for (auto& part : use.parts) {
-        if (number(part.table) == t && part.sums != nullptr) lists.push_back({part.ids, *part.sums});
+        if (number(part.table) != t || part.sums == nullptr) continue;
+        lists.push_back(
+            {part.ids, *part.sums, part.offsets == nullptr ? View<std::uint32_t const>() : part.offsets->view()});
       }
     }
     tables_[t]->wait_apply(stream_, lists, step, round_.all().samples);

@@ -9,7 +9,7 @@
 namespace gpups::cache {
 namespace {
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 
 // A file's own name, below the checkpoint's folder: never a path that leads out of it.
 std::string safe_name(std::string const& name) {
@@ -38,7 +38,8 @@ Manifest::Table describe(TableOptions const& options) {
           .initial =
               fmt::format("{} {:a}", kInitial[static_cast<int>(options.initializer.kind)], options.initializer.scale),
           .optimizer = kOptimizer[static_cast<int>(options.optimizer.kind)],
-          .grid_log2 = options.grid_log2};
+          .grid_log2 = options.grid_log2,
+          .admit_at = options.admit_at};
 }
 
 void require_same(Manifest const& manifest, std::uint64_t seed, std::vector<Manifest::Table> const& tables) {
@@ -59,6 +60,7 @@ void require_same(Manifest const& manifest, std::uint64_t seed, std::vector<Mani
     same(fmt::format("the optimizer state of table '{}'", here.name), there.state_columns, here.state_columns);
     same(fmt::format("the initializer of table '{}'", here.name), there.initial, here.initial);
     same(fmt::format("grid_log2 of table '{}'", here.name), there.grid_log2, here.grid_log2);
+    same(fmt::format("admit_at of table '{}'", here.name), there.admit_at, here.admit_at);
   }
 }
 
@@ -84,7 +86,8 @@ Manifest read_manifest(std::filesystem::path const& folder) {
                                  .state_columns = table.at("state_columns").get<std::uint64_t>(),
                                  .initial = table.at("initial").get<std::string>(),
                                  .optimizer = table.at("optimizer").get<std::string>(),
-                                 .grid_log2 = table.at("grid_log2").get<int>()});
+                                 .grid_log2 = table.at("grid_log2").get<int>(),
+                                 .admit_at = table.at("admit_at").get<std::uint32_t>()});
     }
     for (auto const& file : json.at("rows")) manifest.rows.push_back(seal_of(file));
     for (auto const& blob : json.at("blobs")) {
@@ -107,7 +110,8 @@ void write_manifest(std::filesystem::path const& folder, Manifest const& manifes
                               {"state_columns", table.state_columns},
                               {"initial", table.initial},
                               {"optimizer", table.optimizer},
-                              {"grid_log2", table.grid_log2}});
+                              {"grid_log2", table.grid_log2},
+                              {"admit_at", table.admit_at}});
   }
   json["rows"] = nlohmann::json::array();
   for (auto const& file : manifest.rows) json["rows"].emplace_back(to_json(file));

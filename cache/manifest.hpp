@@ -21,6 +21,7 @@ struct Manifest {
     std::string initial;    // description of how rows begin
     std::string optimizer;  // its kind
     int grid_log2 = 0;
+    std::uint32_t admit_at = 1;
     bool operator==(Table const&) const = default;
   };
   struct NamedBlob {

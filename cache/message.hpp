@@ -20,6 +20,8 @@ enum class MessageKind : std::uint8_t {
   kLookupAnswer,  // their values, and whether they exist
   kAssign,        // keys and values to set
   kAssignAnswer,  // they are set
+  kErase,         // keys to forget
+  kEraseAnswer,   // they do not exist any more
   kAllreduce,     // an array that the sender sums with those of all ranks
 };
 
@@ -47,7 +49,7 @@ struct Message {
   std::string error;            // kIn: why the step must be refused; empty where it is fine
   std::uint64_t parts = 0;      // kIn: gradient sections, kOut: value sections; one for each part announced
   std::vector<Intent> intents;  // kIn: new ones, kUrgent: the one that is late
-  TableId table{};              // kLookup, kAssign
+  TableId table{};              // kLookup, kAssign, kErase
   std::uint64_t keys = 0;       // likewise
   std::string bytes;            // kGather
   std::uint64_t elements = 0;   // kAllreduce: of the array
@@ -80,7 +82,8 @@ enum class Section : std::uint8_t {
   kRequestValues,
   kRequestFound,
   kTerms,
-  kSums
+  kSums,
+  kSightings  // beside kGradients, of tables that admit rows later: offsets of the keys' entries, one more than keys
 };
 std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part);
 

@@ -36,6 +36,9 @@ struct PreparedPart {
 
   std::size_t owned_by(Rank owner) const { return owners[number(owner) + 1] - owners[number(owner)]; }
   View<Key const> keys_of(Rank owner) const { return keys.view().slice(owners[number(owner)], owned_by(owner)); }
+  View<std::uint32_t const> offsets_of(Rank owner) const {  // (owned_by(owner) + 1)
+    return offsets.view().slice(owners[number(owner)], owned_by(owner) + 1);
+  }
   MatrixView<std::int64_t> sums_of(Rank owner) const {
     return sums.view().slice(owners[number(owner)], owned_by(owner));
   }

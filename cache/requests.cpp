@@ -16,16 +16,35 @@ namespace {
 // on its way when the next one comes.
 constexpr std::size_t kServedMax = 4 * Store::kLookupsMax;
 
+using Kind = RowRequest::Kind;
+
+MessageKind question_of(Kind kind) {
+  static constexpr MessageKind kQuestions[] = {MessageKind::kLookup, MessageKind::kAssign, MessageKind::kErase};
+  return kQuestions[static_cast<int>(kind)];
+}
+MessageKind answer_of(Kind kind) {
+  static constexpr MessageKind kAnswers[] = {MessageKind::kLookupAnswer, MessageKind::kAssignAnswer,
+                                             MessageKind::kEraseAnswer};
+  return kAnswers[static_cast<int>(kind)];
+}
+// REQUIRES: the message is a question.
+Kind kind_of(Message const& message) {
+  if (message.kind == MessageKind::kLookup) return Kind::kLookup;
+  return message.kind == MessageKind::kAssign ? Kind::kAssign : Kind::kErase;
+}
+
 // Both ranks of a pair number their requests; the asking rank's bit keeps the tags of the two apart.
 std::uint64_t part_of(Rank asking) { return number(asking) & 0xFFF; }
 
 }  // namespace
 
-Requests::Requests(Rank me, int ranks, Stream& stream, Mail& mail, std::vector<std::unique_ptr<TableShard>>& tables)
+Requests::Requests(Rank me, int ranks, Stream& stream, Mail& mail, Round const& round,
+                   std::vector<std::unique_ptr<TableShard>>& tables)
     : me_(me),
       ranks_(ranks),
       stream_(stream),
       mail_(mail),
+      round_(round),
       tables_(tables),
       gathers_of_(static_cast<std::size_t>(ranks)) {}
 
@@ -68,38 +87,39 @@ void Requests::begin(std::shared_ptr<RowRequest> const& request) {
   auto const id = next_id_++;
   rows_[id] = request;
   request->missing = 1;  // this rank, last
-  bool const lookup = request->kind == RowRequest::Kind::kLookup;
   for (int q = 0; q < ranks_; ++q) {
     Rank const owner{static_cast<std::uint32_t>(q)};
-    std::size_t const first = request->owners[number(owner)];
-    std::size_t const count = request->owners[number(owner) + 1] - first;
-    if (count == 0 || owner == me_) continue;
-    ++request->missing;
-    request->unanswered.push_back(owner);
-    auto const keys = request->keys.view().slice(first, count);
-    mail_.send(owner, {.kind = lookup ? MessageKind::kLookup : MessageKind::kAssign,
-                       .id = id,
-                       .table = request->table,
-                       .keys = count});
-    mail_.send_data(stream_, owner, tag(Section::kRequestKeys, id, part_of(me_)), keys.data(), keys.bytes(),
-                    &Traffic::lookups, request);
-    if (!lookup) {
-      auto const values = request->values.view().slice(first, count);
-      mail_.send_data(stream_, owner, tag(Section::kRequestValues, id, part_of(me_)), values.data(),
-                      values.flat().bytes(), &Traffic::lookups, request);
-    }
+    if (owner != me_ && request->owned_by(owner) > 0) ask(owner, id, request);
   }
-  std::size_t const first = request->owners[number(me_)];
-  std::size_t const count = request->owners[number(me_) + 1] - first;
-  auto const keys = request->keys.view().slice(first, count);
-  auto const values = request->values.view().slice(first, count);
-  auto& shard = *tables_[number(request->table)];
-  if (lookup) {
-    shard.wait_lookup(stream_, keys, values, request->found.view().slice(first, count));
-  } else {
-    shard.wait_assign(stream_, keys, values);
-  }
+  do_own(*request);
   finish_one(id);
+}
+
+void Requests::ask(Rank owner, std::uint64_t id, std::shared_ptr<RowRequest> const& request) {
+  ++request->missing;
+  request->unanswered.push_back(owner);
+  auto const keys = request->keys_of(owner);
+  mail_.send(owner,
+             {.kind = question_of(request->kind), .id = id, .table = request->table, .keys = request->owned_by(owner)});
+  mail_.send_data(stream_, owner, tag(Section::kRequestKeys, id, part_of(me_)), keys.data(), keys.bytes(),
+                  &Traffic::lookups, request);
+  if (request->kind != Kind::kAssign) return;
+  auto const values = request->values_of(owner);
+  mail_.send_data(stream_, owner, tag(Section::kRequestValues, id, part_of(me_)), values.data(), values.flat().bytes(),
+                  &Traffic::lookups, request);
+}
+
+void Requests::do_own(RowRequest& request) {
+  auto& shard = *tables_[number(request.table)];
+  auto const keys = request.keys_of(me_);
+  switch (request.kind) {
+    case Kind::kLookup:
+      return shard.wait_lookup(stream_, keys, request.values_of(me_), request.found_of(me_));
+    case Kind::kAssign:
+      return shard.wait_assign(stream_, keys, request.values_of(me_), round_.applied());
+    case Kind::kErase:
+      return shard.wait_end(stream_, keys);
+  }
 }
 
 void Requests::finish_one(std::uint64_t id) {
@@ -113,7 +133,11 @@ void Requests::finish_one(std::uint64_t id) {
 void Requests::check_request(Rank reader, Message const& message) {
   if (number(message.table) >= tables_.size()) refuse(reader, "asked for a table that is not there");
   if (message.keys == 0) refuse(reader, "asked for no rows");
-  if (message.kind == MessageKind::kAssign && !assign_allowed_) refuse(reader, "set rows while this rank does not");
+  auto const kind = kind_of(message);
+  if (kind != Kind::kLookup && allowed_ != kind) {
+    refuse(reader,
+           kind == Kind::kAssign ? "set rows while this rank does not" : "erased rows while this rank does not");
+  }
   std::erase_if(serving_, [](auto const& entry) { return entry.second.expired(); });
   if (serving_.contains({reader, message.id})) refuse(reader, "made a request twice");
   auto const mine = std::count_if(serving_.begin(), serving_.end(),
@@ -135,16 +159,24 @@ void Requests::answer_lookup(Rank reader, std::uint64_t id, TableShard const& sh
                   served->found.bytes(), &Traffic::lookups, served);
 }
 
+void Requests::answer_change(Rank reader, std::uint64_t id, Kind kind, TableShard& shard, Served const& served) {
+  if (kind == Kind::kAssign) {
+    shard.wait_assign(stream_, served.keys, served.values, round_.applied());
+  } else {
+    shard.wait_end(stream_, served.keys);
+  }
+  mail_.send(reader, {.kind = answer_of(kind), .id = id});
+}
+
 void Requests::serve(Rank reader, Message const& message) {
   check_request(reader, message);
   auto& shard = *tables_[number(message.table)];
-  bool const lookup = message.kind == MessageKind::kLookup;
+  auto const kind = kind_of(message);
   auto const served = std::make_shared<Served>();
   serving_[{reader, message.id}] = served;
-  auto const taken = after_calls(lookup ? 1 : 2, [this, reader, id = message.id, lookup, served, &shard] {
-    if (lookup) return answer_lookup(reader, id, shard, served);
-    shard.wait_assign(stream_, served->keys, served->values);
-    mail_.send(reader, {.kind = MessageKind::kAssignAnswer, .id = id});
+  auto const taken = after_calls(kind == Kind::kAssign ? 2 : 1, [this, reader, id = message.id, kind, served, &shard] {
+    if (kind == Kind::kLookup) return answer_lookup(reader, id, shard, served);
+    answer_change(reader, id, kind, shard, *served);
   });
   Device const device = stream_.device();
   std::size_t const rows = message.keys, dim = shard.dim();
@@ -154,7 +186,7 @@ void Requests::serve(Rank reader, Message const& message) {
   };
   mail_.take_data(stream_, reader, tag(Section::kRequestKeys, message.id, part_of(reader)), rows * sizeof(Key), keys,
                   taken);
-  if (lookup) return;
+  if (kind != Kind::kAssign) return;
   auto const values = [served, device, rows, dim] {
     served->values = Matrix<float>(device, rows, dim);
     return served->values.view().data();
@@ -165,19 +197,15 @@ void Requests::serve(Rank reader, Message const& message) {
 
 void Requests::answered(Rank owner, Message const& message) {
   auto const place = rows_.find(message.id);
-  bool const lookup = message.kind == MessageKind::kLookupAnswer;
-  if (place == rows_.end() || (place->second->kind == RowRequest::Kind::kLookup) != lookup ||
+  if (place == rows_.end() || answer_of(place->second->kind) != message.kind ||
       std::erase(place->second->unanswered, owner) == 0) {
     refuse(owner, "answered a request that nobody made of it");
   }
-  if (!lookup) return finish_one(message.id);
+  if (message.kind != MessageKind::kLookupAnswer) return finish_one(message.id);
 
   auto const kept = place->second;
-  auto& request = *kept;
-  std::size_t const first = request.owners[number(owner)];
-  std::size_t const count = request.owners[number(owner) + 1] - first;
-  auto const values = request.values.view().slice(first, count);
-  auto const exists = request.found.view().slice(first, count);
+  auto const values = kept->values_of(owner);
+  auto const exists = kept->found_of(owner);
   auto const taken = after_calls(2, [this, id = message.id] { finish_one(id); });
   mail_.take_data(
       stream_, owner, tag(Section::kRequestValues, message.id, part_of(me_)), values.flat().bytes(),
@@ -207,6 +235,7 @@ void Requests::received(Rank from, Message const& message) {
       return gathered(from, message);
     case MessageKind::kLookup:
     case MessageKind::kAssign:
+    case MessageKind::kErase:
       return serve(from, message);
     default:
       return answered(from, message);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks ask of each other outside the round: gathering small data, reading and setting rows.
+// What ranks ask of each other outside the round: gathering small data, reading, setting and erasing rows.
 //
 // Only the thread that turns the round uses this object; what it fills belongs to the caller again when `done` is set.
 #pragma once
@@ -7,10 +7,13 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cache/mail.hpp"
+#include "cache/round.hpp"
+#include "cache/row_request.hpp"
 #include "cache/table_shard.hpp"
 
 namespace gpups::cache {
@@ -23,32 +26,18 @@ struct GatherRequest {
   std::atomic<bool> done = false;
 };
 
-// Rows of one table, wherever they are. Keys are distinct and grouped by owner.
-struct RowRequest {
-  enum class Kind { kLookup, kAssign };
-
-  Kind kind{};
-  TableId table{};
-  std::vector<std::uint32_t> owners;  // (ranks + 1): keys of owner q are owners[q] .. owners[q+1]
-  Array<Key> keys;
-  Matrix<float> values;       // read into, or set from
-  Array<std::uint8_t> found;  // kLookup
-  std::size_t missing = 0;    // owners that have not answered, this rank included
-  std::vector<Rank> unanswered;
-  std::atomic<bool> done = false;
-};
-
 class Requests {
  public:
-  Requests(Rank me, int ranks, Stream& stream, Mail& mail, std::vector<std::unique_ptr<TableShard>>& tables);
+  Requests(Rank me, int ranks, Stream& stream, Mail& mail, Round const& round,
+           std::vector<std::unique_ptr<TableShard>>& tables);
 
   void begin(std::shared_ptr<GatherRequest> const& request);
   void begin(std::shared_ptr<RowRequest> const& request);
-  // Whether this rank is in a collective in which rows are set: at other times nobody may set any.
-  void allow_assign(bool allowed) { assign_allowed_ = allowed; }
+  // How rows change in the collective that this rank is in: at other times nobody may change any.
+  void allow(std::optional<RowRequest::Kind> change) { allowed_ = change; }
   // Ranks that have not yet answered what this one waits for.
   std::vector<Rank> awaited() const;
-  // kGather, kLookup, kLookupAnswer, kAssign, kAssignAnswer.
+  // kGather; kLookup, kAssign, kErase and their answers.
   void received(Rank from, Message const& message);
 
  private:
@@ -61,8 +50,11 @@ class Requests {
   [[noreturn]] void refuse(Rank peer, std::string const& what) const;
   void gathered(Rank from, Message const& message);
   void keep_piece(std::uint64_t number, Rank from, std::string const& bytes);
+  void ask(Rank owner, std::uint64_t id, std::shared_ptr<RowRequest> const& request);
+  void do_own(RowRequest& request);
   void check_request(Rank reader, Message const& message);
   void serve(Rank reader, Message const& message);
+  void answer_change(Rank reader, std::uint64_t id, RowRequest::Kind kind, TableShard& shard, Served const& served);
   void answer_lookup(Rank reader, std::uint64_t id, TableShard const& shard, std::shared_ptr<Served> const& served);
   void answered(Rank owner, Message const& message);
   void finish_one(std::uint64_t id);
@@ -71,6 +63,7 @@ class Requests {
   int ranks_;
   Stream& stream_;
   Mail& mail_;
+  Round const& round_;
   std::vector<std::unique_ptr<TableShard>>& tables_;
 
   struct Gather {
@@ -80,7 +73,7 @@ class Requests {
   std::map<std::uint64_t, Gather> gathers_;
   std::vector<std::uint64_t> gathers_of_;  // by rank: how many it has begun
   std::map<std::pair<Rank, std::uint64_t>, std::weak_ptr<Served>> serving_;
-  bool assign_allowed_ = false;
+  std::optional<RowRequest::Kind> allowed_;
   std::map<std::uint64_t, std::shared_ptr<RowRequest>> rows_;
   std::uint64_t next_id_ = 0;
 };

@@ -3,74 +3,15 @@
 
 #include <algorithm>
 
+#include "cache/agree.hpp"
 #include "cache/checkpoint.hpp"
 #include "comm/peer_text.hpp"
-#include "comm/wire.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups::cache {
 namespace {
 
 namespace fs = std::filesystem;
-
-// What a rank says after its share: a result, or an error.
-struct Said {
-  std::string error;
-  std::string result;
-};
-
-std::string encode(Said const& said) {
-  comm::Writer writer;
-  writer.put_text(said.error);
-  writer.put_text(said.result);
-  return writer.take();
-}
-
-Said decode_said(std::string const& bytes) {
-  comm::Reader reader(bytes);
-  Said said;
-  said.error = reader.get_text();
-  said.result = reader.get_text();
-  reader.end();
-  return said;
-}
-
-[[noreturn]] void refuse(std::size_t rank, std::string const& what) {
-  throw PeerError(Rank{static_cast<std::uint32_t>(rank)},
-                  fmt::format("rank {} sent what cannot be part of a checkpoint: {} (files would be lost or mixed): "
-                              "check that all ranks run the same program",
-                              rank, what));
-}
-
-// What `read` makes of a piece of a rank; PeerError where it cannot.
-template <class Read>
-auto read_piece(std::size_t rank, Read const& read) {
-  try {
-    return read();
-  } catch (comm::WireError const& error) {
-    refuse(rank, error.what());
-  }
-}
-
-// Does `share` on every rank and gathers the results; throws the first error of any rank on all of them.
-std::vector<std::string> wait_agree(Engine& engine, std::function<std::string()> const& share) {
-  Said mine;
-  try {
-    mine.result = share();
-  } catch (std::exception const& error) {
-    mine.error = error.what();
-  }
-  std::vector<std::string> results;
-  std::string first_error;
-  auto const pieces = engine.wait_gather_patiently(encode(mine));
-  for (std::size_t rank = 0; rank < pieces.size(); ++rank) {
-    Said const said = read_piece(rank, [&] { return decode_said(pieces[rank]); });
-    if (first_error.empty()) first_error = comm::peer_text(said.error);
-    results.push_back(said.result);
-  }
-  if (!first_error.empty()) throw Error(first_error);
-  return results;
-}
 
 std::string encode(FileSeal const& seal) {
   comm::Writer writer;
@@ -126,15 +67,16 @@ void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blo
   bool const first = engine.rank() == Rank{0};
   Manifest manifest{
       .clock = clock, .seed = seed, .folder = {}, .tables = describe_all(engine), .rows = {}, .blobs = {}};
-  manifest.folder = wait_agree(engine, [&] { return first ? make_step_folder(folder, clock) : std::string(); })[0];
+  manifest.folder = wait_agree(engine, Patience::kEndless,
+                               [&] { return first ? make_step_folder(folder, clock) : std::string(); })[0];
   // What others say becomes paths here: it may be a name of ours and nothing else.
   if (!is_step_folder(manifest.folder) || manifest.folder.find('/') != std::string::npos) {
-    refuse(0, fmt::format("the folder '{}'", comm::peer_text(manifest.folder)));
+    refuse_share(0, fmt::format("the folder '{}'", comm::peer_text(manifest.folder)));
   }
   auto const files = folder / manifest.folder;
   bool placed = false;  // the manifest names the new files
   try {
-    auto const seals = wait_agree(engine, [&] {
+    auto const seals = wait_agree(engine, Patience::kEndless, [&] {
       FileSeal seal;
       engine.wait_run([&](Stream& stream) {
         auto const name = rows_name(number(engine.rank()), engine.ranks());
@@ -149,13 +91,13 @@ void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blo
       return encode(seal);
     });
     for (std::size_t rank = 0; rank < seals.size(); ++rank) {
-      auto const seal = read_piece(rank, [&] { return decode_seal(seals[rank]); });
+      auto const seal = read_share(rank, [&] { return decode_seal(seals[rank]); });
       if (seal.name != rows_name(rank, engine.ranks())) {
-        refuse(rank, fmt::format("the file '{}'", comm::peer_text(seal.name)));
+        refuse_share(rank, fmt::format("the file '{}'", comm::peer_text(seal.name)));
       }
       manifest.rows.push_back(seal);
     }
-    wait_agree(engine, [&] {
+    wait_agree(engine, Patience::kEndless, [&] {
       if (!first) return std::string();
       sync_folder(folder);  // the files' folder is there before what names it
       write_manifest(folder, manifest);
@@ -174,7 +116,7 @@ std::vector<Blob> wait_restore(Engine& engine, fs::path const& folder, std::uint
   auto const ranks = static_cast<std::size_t>(engine.ranks());
   Manifest manifest;
   std::vector<Blob> blobs;
-  wait_agree(engine, [&] {
+  wait_agree(engine, Patience::kEndless, [&] {
     manifest = read_manifest(folder);
     require_same(manifest, seed, describe_all(engine));
     for (std::size_t f = number(engine.rank()); f < manifest.rows.size(); f += ranks) {
@@ -183,7 +125,7 @@ std::vector<Blob> wait_restore(Engine& engine, fs::path const& folder, std::uint
     blobs = read_blobs_of(folder, manifest);
     return std::string();
   });
-  wait_agree(engine, [&] {
+  wait_agree(engine, Patience::kEndless, [&] {
     engine.wait_run([&](Stream& stream) {
       for (auto const& file : manifest.rows) {
         read_rows(stream, engine.tables(), folder / manifest.folder / file.name, engine.rank(), engine.ranks());

@@ -13,6 +13,7 @@ namespace gpups {
 namespace {
 
 constexpr std::size_t kDimMax = 65536;
+constexpr std::uint32_t kAdmitMax = 0x7FFFFFFF;
 
 int own_threads(Group const& group, int asked) {
   if (asked > 0) return asked;
@@ -66,6 +67,9 @@ TableId Store::add_table(TableOptions const& options) {
   GPUPS_REQUIRE(options.grid_log2 >= -60 && options.grid_log2 <= 30,
                 "table '{}' has grid_log2 {} (sums of 63 bits need it in -60 .. 30): use -30", options.name,
                 options.grid_log2);
+  GPUPS_REQUIRE(options.admit_at >= 1 && options.admit_at <= kAdmitMax,
+                "table '{}' admits rows at sighting {} (sightings are counted from 1 to {}): set admit_at",
+                options.name, options.admit_at, kAdmitMax);
   auto const& [kind, rate, epsilon, accumulator, clip] = options.optimizer;
   for (float const value : {rate, epsilon, accumulator, clip, options.schedule.floor}) {
     GPUPS_REQUIRE(std::isfinite(value) && value >= 0,

@@ -28,6 +28,11 @@ class Store::Impl final : public comm::Reducer {
   // Throws Error for a table that is not there.
   cache::TableShard& shard(TableId table);
 
+  // A collective in which rows end: calls `check` and then `change` on every rank, and frees the rows' places. check:
+  // says what the call is, which must be the same on all. What any rank throws, all throw. Returns the sum of what
+  // `change` returned.
+  std::uint64_t wait_forget(std::function<std::string()> const& check, std::function<std::uint64_t()> const& change);
+
   bool can_apply_at_once(Stream& stream, Prepared const& batch, std::size_t part, kernels::SumGradients const& sum);
 
   Group group_;
@@ -36,6 +41,7 @@ class Store::Impl final : public comm::Reducer {
   std::mutex mutex_;  // guards what follows up to the clock, and the start of the engine
   std::uint64_t entries_ = 0, distinct_keys_ = 0, remote_keys_ = 0;
   Clock clock_{};
+  bool forgetting_ = false;   // rows are going: no batch may name any
   std::set<Clock> prepared_;  // steps from clock_ on that have a batch
   cache::BatchPtr pushed_;    // the batch of this step, once pushed
   double wait_seconds_ = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks do between steps: collectives, scans, hashes, checkpoints.
+// What ranks do between steps: collectives, scans, hashes, checkpoints, exports.
 #include <algorithm>
 
+#include "cache/exporting.hpp"
 #include "cache/manifest.hpp"
 #include "cache/saving.hpp"
 #include "cache/store_impl.hpp"
@@ -46,8 +47,10 @@ void Store::scan(Stream& stream, TableId table,
   for (std::size_t first = 0; first < rows; first += kScanRows) {
     cache::TableShard::Piece piece;
     engine.wait_run([&](Stream& own) {
-      piece = shard.wait_read(own, static_cast<std::uint32_t>(first),
-                              static_cast<std::uint32_t>(std::min<std::size_t>(first + kScanRows, rows)), false);
+      auto const last = std::min<std::size_t>(first + kScanRows, rows);
+      auto const ids = shard.wait_select(own, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last),
+                                         kernels::RowsThat::kExist);
+      piece = shard.wait_read(own, ids, cache::TableShard::Columns::kKeysAndValues);
     });
     if (piece.rows() > 0) visit(piece.keys, piece.values);
     stream.wait();
@@ -83,6 +86,12 @@ void Store::save(std::filesystem::path const& folder, std::span<Blob const> blob
   auto& engine = impl_->engine();
   wait_flush();
   cache::wait_save(engine, folder, blobs, clock(), impl_->options_.seed);
+}
+
+void Store::export_rows(std::filesystem::path const& folder, ExportFormat format) {
+  auto& engine = impl_->engine();
+  wait_flush();
+  cache::wait_export(engine, folder, format);
 }
 
 std::vector<Blob> Store::restore(std::filesystem::path const& folder) {

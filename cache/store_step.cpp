@@ -40,6 +40,10 @@ Prepared Store::prepare(Stream& stream, Clock clock, std::span<TableBatch const>
                   "a batch is prepared for step {} (step {} is next: it would never be read): "
                   "prepare batches in advance",
                   number(clock), number(impl_->clock_));
+    GPUPS_REQUIRE(!impl_->forgetting_,
+                  "a batch is prepared for step {} while rows are forgotten (they could be its rows): prepare it when "
+                  "erase or expire has returned",
+                  number(clock));
     GPUPS_REQUIRE(clock - impl_->clock_ <= cache::kStepsAheadMax / 2,
                   "a batch is prepared for step {} at step {} (at most {} steps ahead are announced): prepare it later",
                   number(clock), number(impl_->clock_), cache::kStepsAheadMax / 2);

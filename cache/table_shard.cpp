@@ -4,7 +4,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "cache/schedule.hpp"
 #include "kernels/assign_slots.hpp"
@@ -14,9 +13,9 @@
 #include "kernels/hash.hpp"
 #include "kernels/hash_rows.hpp"
 #include "kernels/init_rows.hpp"
+#include "kernels/life.hpp"
 #include "kernels/row_life.hpp"
 #include "kernels/scatter.hpp"
-#include "kernels/select_rows.hpp"
 #include "kernels/sum_and_update.hpp"
 
 namespace gpups::cache {
@@ -27,6 +26,9 @@ Array<std::uint32_t> no_fault(Stream& stream) {
   memory::fill_bytes(stream, fault.data(), 0xFF, fault.bytes());  // kNoRow
   return fault;
 }
+
+// What a row's life keeps of a step's number.
+std::uint32_t low_half(Clock clock) { return static_cast<std::uint32_t>(number(clock)); }
 
 }  // namespace
 
@@ -40,7 +42,7 @@ void TableShard::allocate(Device device) {
   index_ = kernels::KeyIndex(device, expected_rows_);
   values_ = {device, row_stride(options_.dim)};
   state_ = {device, state_columns_};
-  life_ = {device, 1, kernels::NewRows::kZero};
+  life_ = {device, kernels::kLifeWords, kernels::NewRows::kZero};
   mark_ = {device, 1, kernels::NewRows::kZero};
 }
 
@@ -51,14 +53,10 @@ void TableShard::reserve(Stream& stream, std::size_t rows) {
 }
 
 void TableShard::wait_resolve(Stream& stream, View<Key const> keys, View<std::uint32_t> ids) {
-  std::size_t const before = index_.size();
-  std::size_t const added = index_.wait_find_or_insert(stream, keys, ids);
-  if (added == 0) return;
+  auto const new_ids = index_.wait_find_or_insert(stream, keys, ids);
+  if (new_ids.empty()) return;
 
-  reserve(stream, before + added);
-  std::vector<std::uint32_t> numbers(added);
-  std::iota(numbers.begin(), numbers.end(), static_cast<std::uint32_t>(before));
-  auto const new_ids = to_device(stream, numbers);
+  reserve(stream, index_.ids_end());
   auto const new_keys = wait_keys_of(stream, new_ids);
   kernels::init_rows(stream, {.ids = new_ids,
                               .keys = new_keys,
@@ -95,7 +93,7 @@ RowSums TableShard::wait_merge(Stream& stream, std::span<RowSums const> lists, A
   merged = Array<std::uint32_t>(device, total);
   merged_sums = Matrix<std::int64_t>(device, total, dim());
   memory::fill_bytes(stream, merged_sums.view().data(), 0, merged_sums.view().flat().bytes());
-  mark_.reserve(stream, index_.size());
+  mark_.reserve(stream, index_.ids_end());
   if (++epoch_ == 0) epoch_ = 1;  // marks of four billion steps ago cannot be told apart, nor do they matter
 
   Array<std::uint32_t> slots(device, longest);
@@ -133,6 +131,7 @@ void TableShard::wait_apply(Stream& stream, std::span<RowSums const> lists, Cloc
     if (!list.ids.empty()) filled.push_back(list);
   }
   if (filled.empty()) return;
+  for (auto const& list : filled) sight(stream, list.ids, list.offsets, clock);
 
   Array<std::uint32_t> merged;
   Matrix<std::int64_t> merged_sums;
@@ -143,6 +142,11 @@ void TableShard::wait_apply(Stream& stream, std::span<RowSums const> lists, Cloc
   kernels::update_rows(stream, step);
   std::uint32_t const id = to_host(stream, fault.view())[0];  // of a row, here
   if (id != kernels::kNoRow) throw_fault(stream, id);
+}
+
+void TableShard::sight(Stream& stream, View<std::uint32_t const> ids, View<std::uint32_t const> offsets, Clock clock) {
+  if (!counts_sightings()) return;
+  kernels::sight_rows(stream, {.life = life_.ref(), .ids = ids, .offsets = offsets, .step = low_half(clock)});
 }
 
 kernels::UpdateRows TableShard::update(View<std::uint32_t const> ids, Clock clock, std::size_t samples,
@@ -158,11 +162,14 @@ kernels::UpdateRows TableShard::update(View<std::uint32_t const> ids, Clock cloc
           .scale = 1.0 / static_cast<double>(std::max<std::size_t>(samples, 1)),
           .optimizer = optimizer,
           .rate = optimizer.learning_rate * learning_rate_factor(options_.schedule, clock),
+          .step = low_half(clock),
+          .admit_at = options_.admit_at,
           .fault = fault};
 }
 
 void TableShard::sum_and_apply(Stream& stream, View<std::uint32_t const> ids, kernels::SumGradients const& gradients,
                                Clock clock, std::size_t samples, View<std::uint32_t> fault) {
+  sight(stream, ids, gradients.offsets, clock);
   kernels::sum_and_update(stream, {.gradients = gradients, .update = update(ids, clock, samples, fault)});
 }
 
@@ -178,18 +185,39 @@ void TableShard::wait_lookup(Stream& stream, View<Key const> keys, MatrixView<fl
   stream.wait();
 }
 
-void TableShard::wait_assign(Stream& stream, View<Key const> keys, MatrixView<float const> values) {
+void TableShard::wait_assign(Stream& stream, View<Key const> keys, MatrixView<float const> values, Clock clock) {
   Array<std::uint32_t> ids(stream.device(), keys.size());
   wait_resolve(stream, keys, ids);
   kernels::scatter(stream, {.from = values, .ids = ids, .rows = values_.ref(), .dim = dim()});
-  kernels::begin_rows(stream, {.life = life_.ref(), .ids = ids});
+  kernels::begin_rows(stream, {.life = life_.ref(), .ids = ids, .step = low_half(clock)});
   stream.wait();
+}
+
+void TableShard::wait_end(Stream& stream, View<Key const> keys) {
+  Array<std::uint32_t> ids(stream.device(), keys.size());
+  index_.find(stream, keys, ids);
+  kernels::end_rows(stream, {.life = life_.ref(), .ids = ids});
+  stream.wait();
+}
+
+std::size_t TableShard::wait_expire(Stream& stream, Clock now, std::uint32_t age) {
+  auto const existing = to_device(stream, std::vector<std::uint64_t>{0});
+  kernels::expire_rows(
+      stream, {.life = life_.ref(), .rows = index_.ids_end(), .now = low_half(now), .age = age, .existing = existing});
+  return to_host(stream, existing.view())[0];
+}
+
+void TableShard::wait_forget(Stream& stream) {
+  auto const end = static_cast<std::uint32_t>(index_.ids_end());
+  auto const free = wait_select(stream, 0, end, kernels::RowsThat::kAreFree);
+  if (index_.size() + free.size() == index_.ids_end()) return;  // all of them were free before
+  index_.wait_forget(stream, life_.const_ref(), free);
 }
 
 TableShard::Digest TableShard::wait_digest(Stream& stream) const {
   Array<std::uint64_t> digest(stream.device(), 2);
   memory::fill_bytes(stream, digest.data(), 0, digest.bytes());
-  kernels::hash_rows(stream, {.rows = index_.size(),
+  kernels::hash_rows(stream, {.rows = index_.ids_end(),
                               .keys = index_.keys(),
                               .values = values_.const_ref(),
                               .state = state_.const_ref(),
@@ -202,23 +230,32 @@ TableShard::Digest TableShard::wait_digest(Stream& stream) const {
   return {host[0], host[1]};
 }
 
-TableShard::Piece TableShard::wait_read(Stream& stream, std::uint32_t first, std::uint32_t last,
-                                        bool with_state) const {
-  Device const device = stream.device();
-  Array<std::uint32_t> selected(device, last - first);
-  std::size_t const rows =
-      kernels::wait_select_rows(stream, {.life = life_.const_ref(), .first = first, .last = last, .ids = selected});
-  auto const ids = selected.view().slice(0, rows);
+Array<std::uint32_t> TableShard::wait_select(Stream& stream, std::uint32_t first, std::uint32_t last,
+                                             kernels::RowsThat kind) const {
+  Array<std::uint32_t> const among(stream.device(), last - first);
+  std::size_t const rows = kernels::wait_select_rows(
+      stream, {.life = life_.const_ref(), .first = first, .last = last, .ids = among, .kind = kind});
+  Array<std::uint32_t> ids(stream.device(), rows);
+  copy<std::uint32_t>(stream, ids, among.view().slice(0, rows));
+  stream.wait();
+  return ids;
+}
 
+TableShard::Piece TableShard::wait_read(Stream& stream, View<std::uint32_t const> ids, Columns columns) const {
+  Device const device = stream.device();
   Piece piece;
   piece.keys = wait_keys_of(stream, ids);
-  piece.values = Matrix<float>(device, rows, dim());
-  gather(stream, ids, piece.values);
-  if (with_state) {
-    piece.state = Array<float>(device, rows * state_columns_);
-    kernels::gather_column(stream, kernels::GatherColumn<float>{state_.const_ref(), ids, piece.state});
-    piece.life = Array<std::uint32_t>(device, rows);
+  if (columns != Columns::kKeysAndLife) {
+    piece.values = Matrix<float>(device, ids.size(), dim());
+    gather(stream, ids, piece.values);
+  }
+  if (columns != Columns::kKeysAndValues) {
+    piece.life = Array<std::uint32_t>(device, ids.size() * kernels::kLifeWords);
     kernels::gather_column(stream, kernels::GatherColumn<std::uint32_t>{life_.const_ref(), ids, piece.life});
+  }
+  if (columns == Columns::kAll) {
+    piece.state = Array<float>(device, ids.size() * state_columns_);
+    kernels::gather_column(stream, kernels::GatherColumn<float>{state_.const_ref(), ids, piece.state});
   }
   stream.wait();
   return piece;
@@ -227,8 +264,10 @@ TableShard::Piece TableShard::wait_read(Stream& stream, std::uint32_t first, std
 void TableShard::wait_write(Stream& stream, Piece const& piece) {
   Array<std::uint32_t> ids(stream.device(), piece.rows());
   wait_resolve(stream, piece.keys, ids);
-  kernels::scatter(stream, {.from = piece.values, .ids = ids, .rows = values_.ref(), .dim = dim()});
-  kernels::scatter_column(stream, kernels::ScatterColumn<float>{piece.state, ids, state_.ref()});
+  if (piece.values.rows() > 0) {
+    kernels::scatter(stream, {.from = piece.values, .ids = ids, .rows = values_.ref(), .dim = dim()});
+    kernels::scatter_column(stream, kernels::ScatterColumn<float>{piece.state, ids, state_.ref()});
+  }
   kernels::scatter_column(stream, kernels::ScatterColumn<std::uint32_t>{piece.life, ids, life_.ref()});
   stream.wait();
 }
@@ -237,7 +276,7 @@ std::vector<MemoryLine> TableShard::memory_plan(TableOptions const& options, std
   std::size_t const chunks = (rows + kernels::kChunkRows - 1) / kernels::kChunkRows * kernels::kChunkRows;
   auto const name = [&](char const* what) { return fmt::format("table '{}': {}", options.name, what); };
   std::size_t const state = kernels::state_columns(options.optimizer, options.dim);
-  std::size_t const counters = sizeof(std::uint32_t) + (ranks > 1 ? sizeof(std::uint64_t) : 0);
+  std::size_t const counters = kernels::kLifeWords * sizeof(std::uint32_t) + (ranks > 1 ? sizeof(std::uint64_t) : 0);
   return {{name("values"), chunks * row_stride(options.dim) * sizeof(float)},
           {name("optimizer state"), chunks * state * sizeof(float)},
           {name("index"), kernels::KeyIndex::bytes_for(rows)},

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of one table that this rank owns: the index from keys to row numbers, and the columns behind it.
 //
-// A row is reserved when a key is first announced and exists from the first step that updates it (or an assign);
-// until then its `life` is 0 and it is in no count, hash, scan or checkpoint. Only the thread that turns the round
-// calls anything here but gather(), which may run beside it for rows that stay as they are.
+// A row is reserved when a key is first announced and exists from the step of its n-th sighting (or an assign), which
+// is the first that updates it; until then it is in no count, hash or scan. Only the thread that turns the round calls
+// anything here but gather(), which may run beside it for rows that stay as they are.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,18 @@
 #include "gpups/types.hpp"
 #include "kernels/key_index.hpp"
 #include "kernels/row_storage.hpp"
+#include "kernels/select_rows.hpp"
 #include "kernels/sum_gradients.hpp"
 #include "kernels/update_rows.hpp"
 
 namespace gpups::cache {
 
-// Summed gradients of distinct rows of a shard: element i is for row ids[i]. sums is (ids, dim).
+// Summed gradients of distinct rows of a shard: element i is for row ids[i], and of offsets[i + 1] - offsets[i]
+// entries.
 struct RowSums {
-  View<std::uint32_t const> ids;
-  MatrixView<std::int64_t> sums;
+  View<std::uint32_t const> ids;      // (n)
+  MatrixView<std::int64_t> sums;      // (n, dim)
+  View<std::uint32_t const> offsets;  // (n + 1); not used where rows are admitted at their first sighting
 };
 
 class TableShard {
@@ -37,6 +40,8 @@ class TableShard {
 
   TableOptions const& options() const { return options_; }
   std::size_t dim() const { return options_.dim; }
+  // Whether owners must hear how many entries name a row.
+  bool counts_sightings() const { return options_.admit_at > 1; }
 
   // ids[i] becomes the row of keys[i], reserved with its initial value if it is new. Waits for `stream`.
   // REQUIRES: keys are distinct.
@@ -45,8 +50,9 @@ class TableShard {
   // out.row(i) = value of row ids[i]; queued on `stream`.
   void gather(Stream& stream, View<std::uint32_t const> ids, MatrixView<float> out) const;
 
-  // Sums the lists' gradients of each row, and updates each row that is in any of them once. Waits for `stream`. Throws
-  // Error, naming the row, where a sum leaves the range of 64 bits or a new value is not finite.
+  // Sums the lists' gradients of each row, and updates each row that is in any of them once, if it has been sighted
+  // often enough with this step. Waits for `stream`. Throws Error, naming the row, where a sum leaves the range of 64
+  // bits or a new value is not finite.
   void wait_apply(Stream& stream, std::span<RowSums const> lists, Clock clock, std::size_t samples);
 
   // Sums the gradients of row gradients' r into row ids[r] and updates it, in one pass; only where no other rank adds
@@ -60,8 +66,17 @@ class TableShard {
   // Values of keys wherever a row exists, initial values elsewhere; found[i] says which; `found` may be empty.
   void wait_lookup(Stream& stream, View<Key const> keys, MatrixView<float> out, View<std::uint8_t> found) const;
 
-  // Sets rows' values; rows that do not exist begin to, with initial optimizer state.
-  void wait_assign(Stream& stream, View<Key const> keys, MatrixView<float const> values);
+  // Sets rows' values, as of step `clock`; rows that do not exist begin to, with initial optimizer state.
+  void wait_assign(Stream& stream, View<Key const> keys, MatrixView<float const> values, Clock clock);
+
+  // Rows of these keys are as if nobody had ever named them. Waits for `stream`.
+  void wait_end(Stream& stream, View<Key const> keys);
+  // The same for rows that were last updated, or sighted, more than `age` steps before `now`. Returns how many of them
+  // existed. Waits for `stream`.
+  std::size_t wait_expire(Stream& stream, Clock now, std::uint32_t age);
+  // Takes the keys of rows that have ended, and of those that are only reserved, out of the index, and gives their
+  // numbers to the next new keys. Waits for `stream`. REQUIRES: no batch that is announced names rows by number.
+  void wait_forget(Stream& stream);
 
   // Order-free digest of the rows that exist, and their number. Waits for `stream`.
   struct Digest {
@@ -70,18 +85,24 @@ class TableShard {
   Digest wait_digest(Stream& stream) const;
 
   // Row numbers below this may exist.
-  std::size_t rows_reserved() const { return index_.size(); }
+  std::size_t rows_reserved() const { return index_.ids_end(); }
   std::size_t growths() const { return index_.growths(); }
 
-  // The rows that exist among [first, last), as dense arrays: a piece of a scan or a checkpoint. Waits for `stream`.
+  // Some rows as dense arrays: a piece of a scan, a checkpoint or an export.
   struct Piece {
     Array<Key> keys;            // (n)
-    Matrix<float> values;       // (n, dim)
-    Array<float> state;         // (n, state_columns())
-    Array<std::uint32_t> life;  // (n)
+    Matrix<float> values;       // (n, dim); none for rows that wait for admission, which have their initial values
+    Array<float> state;         // (n, state_columns()), likewise
+    Array<std::uint32_t> life;  // (n, kLifeWords)
     std::size_t rows() const { return keys.size(); }
   };
-  Piece wait_read(Stream& stream, std::uint32_t first, std::uint32_t last, bool with_state) const;
+  // The numbers of the rows of a kind among [first, last), ascending. Waits for `stream`.
+  Array<std::uint32_t> wait_select(Stream& stream, std::uint32_t first, std::uint32_t last,
+                                   kernels::RowsThat kind) const;
+  enum class Columns { kKeysAndValues, kKeysAndLife, kAll };
+  Array<Key> wait_keys_of(Stream& stream, View<std::uint32_t const> ids) const;
+  // Waits for `stream`.
+  Piece wait_read(Stream& stream, View<std::uint32_t const> ids, Columns columns) const;
   // Adds rows as a piece of a checkpoint has them. REQUIRES: none of the keys has a row yet.
   void wait_write(Stream& stream, Piece const& piece);
 
@@ -95,7 +116,8 @@ class TableShard {
   // Merges the lists into one, in `merged` and `merged_sums`, where there are several.
   RowSums wait_merge(Stream& stream, std::span<RowSums const> lists, Array<std::uint32_t>& merged,
                      Matrix<std::int64_t>& merged_sums);
-  Array<Key> wait_keys_of(Stream& stream, View<std::uint32_t const> ids) const;
+  // Counts the entries of rows that wait for admission.
+  void sight(Stream& stream, View<std::uint32_t const> ids, View<std::uint32_t const> offsets, Clock clock);
   // The optimizer's step of a clock, without its gradients.
   kernels::UpdateRows update(View<std::uint32_t const> ids, Clock clock, std::size_t samples,
                              View<std::uint32_t> fault) const;
@@ -107,7 +129,7 @@ class TableShard {
   kernels::KeyIndex index_;
   kernels::RowStorage<float> values_;
   kernels::RowStorage<float> state_;
-  kernels::RowStorage<std::uint32_t> life_;
+  kernels::RowStorage<std::uint32_t> life_;  // see kernels/life.hpp
   kernels::RowStorage<std::uint64_t> mark_;  // where a row is in the merged list of a step
   std::uint32_t epoch_ = 0;                  // of marks
 };

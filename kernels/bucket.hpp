@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bucket of a key index: five keys, their numbers and a count, in one cache line. Entries are never taken out, so
-// the first `count` places are full; a count above five says that later keys went on to the next bucket.
+// The bucket of a key index: five keys, their numbers and a count, in one cache line. Entries are never taken out
+// (keys are forgotten by filling other buckets with the rest), so the first `count` places are full; a count above five
+// says that later keys went on to the next bucket.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,8 @@ struct alignas(64) Bucket {
   std::uint64_t key[kBucketKeys];
   std::uint32_t id[kBucketKeys];
   std::uint32_t count;
+
+  GPUPS_FN std::uint32_t full() const { return count < kBucketKeys ? count : kBucketKeys; }
 };
 static_assert(sizeof(Bucket) == 64);
 
@@ -36,7 +39,7 @@ struct Buckets {
     for (;; at = (at + 1) & mask) {
       Bucket const& b = bucket[at];
       std::uint32_t const count = b.count;
-      std::uint32_t const full = count < kBucketKeys ? count : kBucketKeys;
+      std::uint32_t const full = b.full();
 #if defined(__AVX512F__) && !defined(__CUDACC__)
       unsigned const equal = _mm512_cmpeq_epi64_mask(_mm512_load_si512(&b), _mm512_set1_epi64(number(key)));
       unsigned const hit = equal & ((1U << full) - 1);

@@ -12,13 +12,13 @@
 namespace gpups::kernels {
 
 struct HashRows {
-  std::size_t rows;                // numbers 0 .. rows - 1; those whose life is 0 are left out
+  std::size_t rows;                // numbers 0 .. rows - 1; those that do not exist are left out
   Rows<std::uint64_t const> keys;  // stride 1
   Rows<float const> values;        // (dim)
   Rows<float const> state;         // (state_columns)
   std::size_t dim;
   std::size_t state_columns;
-  Rows<std::uint32_t const> life;  // stride 1
+  Rows<std::uint32_t const> life;  // stride kLifeWords
   std::uint64_t seed;              // of the table
   View<std::uint64_t> digest;      // (2): the rows' hashes are added to the first, wrapping, their number to the second
 };

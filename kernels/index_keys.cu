@@ -55,7 +55,7 @@ void run(Exec<S> ex, InsertKeys const& n) {
       __builtin_prefetch(n.buckets.bucket + n.buckets.place(n.keys[n.absent[r + 16]]), 1);
     }
 #endif
-    std::uint32_t const i = n.absent[r], id = n.first_id + static_cast<std::uint32_t>(r);
+    std::uint32_t const i = n.absent[r], id = n.new_ids[r];
     n.ids[i] = id;
     *n.key_of_id.row(id) = number(n.keys[i]);
     n.buckets.insert(n.keys[i], id);
@@ -63,22 +63,25 @@ void run(Exec<S> ex, InsertKeys const& n) {
 }
 
 template <Space S>
-void run(Exec<S> ex, RebuildIndex const& b) {
-  each(ex, b.count, [b] GPUPS_FN(std::size_t i) {
+void run(Exec<S> ex, MoveKeys const& m) {
+  each(ex, m.from.mask + 1, [m] GPUPS_FN(std::size_t i) {
 #ifndef __CUDACC__
-    if (i + 16 < b.count) {
-      Key const later{*b.key_of_id.row(static_cast<std::uint32_t>(i + 16))};
-      __builtin_prefetch(b.buckets.bucket + b.buckets.place(later), 1);
+    Bucket const& later = m.from.bucket[(i + 4) & m.from.mask];
+    for (std::uint32_t k = 0; k < later.full(); ++k) {
+      __builtin_prefetch(m.to.bucket + m.to.place(Key{later.key[k]}), 1);
     }
 #endif
-    auto const id = static_cast<std::uint32_t>(i);
-    b.buckets.insert(Key{*b.key_of_id.row(id)}, id);
+    Bucket const& bucket = m.from.bucket[i];
+    for (std::uint32_t k = 0; k < bucket.full(); ++k) {
+      bool const stays = m.keep.chunks == nullptr || *m.keep.row(bucket.id[k]) != 0;
+      if (stays) m.to.insert(Key{bucket.key[k]}, bucket.id[k]);
+    }
   });
 }
 
 GPUPS_KERNEL(find_keys, FindKeys)
 GPUPS_KERNEL(wait_list_absent, ListAbsent)
 GPUPS_KERNEL(insert_keys, InsertKeys)
-GPUPS_KERNEL(rebuild_index, RebuildIndex)
+GPUPS_KERNEL(move_keys, MoveKeys)
 
 }  // namespace gpups::kernels

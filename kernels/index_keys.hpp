@@ -28,23 +28,22 @@ struct ListAbsent {
 };
 void wait_list_absent(Stream& stream, ListAbsent const& arguments);
 
-// Gives keys[absent[r]] the number first_id + r, in `ids`, the index and the list of keys.
+// Gives keys[absent[r]] the number new_ids[r], in `ids`, the index and the list of keys.
 struct InsertKeys {
   Buckets buckets;
   View<Key const> keys;
-  View<std::uint32_t const> absent;  // (count)
-  std::uint32_t first_id;
+  View<std::uint32_t const> absent;   // (count)
+  View<std::uint32_t const> new_ids;  // (count), distinct
   View<std::uint32_t> ids;
   Rows<std::uint64_t> key_of_id;  // stride 1
 };
 void insert_keys(Stream& stream, InsertKeys const& arguments);
 
-// Puts the keys of numbers 0 .. count - 1 into empty buckets.
-struct RebuildIndex {
-  Buckets buckets;
-  Rows<std::uint64_t const> key_of_id;  // stride 1
-  std::size_t count;
+// Puts the keys of `from`, and their numbers, into `to`, which is empty before.
+struct MoveKeys {
+  Buckets from, to;
+  Rows<std::uint32_t const> keep;  // keys of numbers whose first word is 0 are left out; without chunks: none is
 };
-void rebuild_index(Stream& stream, RebuildIndex const& arguments);
+void move_keys(Stream& stream, MoveKeys const& arguments);
 
 }  // namespace gpups::kernels

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "kernels/check.hpp"
 #include "kernels/index_keys.hpp"
@@ -50,32 +51,47 @@ void KeyIndex::find(Stream& stream, View<Key const> keys, View<std::uint32_t> id
   if (!keys.empty()) find_keys(stream, {ref(buckets_), keys, ids});
 }
 
-std::size_t KeyIndex::wait_find_or_insert(Stream& stream, View<Key const> distinct_keys, View<std::uint32_t> ids) {
-  if (distinct_keys.empty()) return 0;
+std::vector<std::uint32_t> KeyIndex::take_ids(std::size_t count) {
+  std::size_t const reused = std::min(count, free_.size());
+  std::vector<std::uint32_t> ids(count);
+  std::copy_n(free_.rbegin(), reused, ids.begin());
+  std::iota(ids.begin() + static_cast<std::ptrdiff_t>(reused), ids.end(), static_cast<std::uint32_t>(ids_end_));
+  free_.resize(free_.size() - reused);
+  ids_end_ += count - reused;
+  return ids;
+}
+
+Array<std::uint32_t> KeyIndex::wait_find_or_insert(Stream& stream, View<Key const> distinct_keys,
+                                                   View<std::uint32_t> ids) {
+  if (distinct_keys.empty()) return {};
   find(stream, distinct_keys, ids);
   Array<std::uint32_t> absent(stream.device(), distinct_keys.size());
   std::size_t count = 0;
   wait_list_absent(stream, {ids.slice(0, distinct_keys.size()), absent, &count});
-  if (count == 0) return 0;
+  if (count == 0) return {};
 
-  GPUPS_REQUIRE(size_ + count < kNoRow >> 1, "a table would get {} rows (row numbers have 31 bits): use more ranks",
-                size_ + count);
-  keys_.reserve(stream, size_ + count);
-  if (size_ + count > capacity()) wait_grow(stream, size_ + count);
-  insert_keys(stream, {ref(buckets_), distinct_keys, absent.view().slice(0, count), static_cast<std::uint32_t>(size_),
-                       ids, keys_.ref()});
+  GPUPS_REQUIRE(size() + count < kNoRow >> 1, "a table would get {} rows (row numbers have 31 bits): use more ranks",
+                size() + count);
+  if (size() + count > capacity()) wait_move(stream, buckets_for(size() + count), {});
+  auto new_ids = to_device(stream, take_ids(count));
+  keys_.reserve(stream, ids_end_);
+  insert_keys(stream, {ref(buckets_), distinct_keys, absent.view().slice(0, count), new_ids, ids, keys_.ref()});
   stream.wait();
-  size_ += count;
-  return count;
+  return new_ids;
 }
 
-void KeyIndex::wait_grow(Stream& stream, std::size_t keys) {
-  std::size_t const before = buckets_.size();
-  auto larger = empty_buckets(stream, buckets_for(keys));
-  rebuild_index(stream, {ref(larger), keys_.const_ref(), size_});
+void KeyIndex::wait_move(Stream& stream, std::size_t buckets, Rows<std::uint32_t const> keep) {
+  std::size_t const before = buckets_.size() / kWords;
+  auto moved = empty_buckets(stream, buckets);
+  move_keys(stream, {ref(buckets_), ref(moved), keep});
   stream.wait();
-  buckets_ = std::move(larger);
-  growths_ += std::bit_width(buckets_.size() / before) - 1;
+  buckets_ = std::move(moved);
+  growths_ += std::bit_width(buckets / before) - 1;
+}
+
+void KeyIndex::wait_forget(Stream& stream, Rows<std::uint32_t const> keep, View<std::uint32_t const> free) {
+  free_ = to_host(stream, free);
+  wait_move(stream, buckets_.size() / kWords, keep);
 }
 
 }  // namespace gpups::kernels

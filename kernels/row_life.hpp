@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of a row: 0 while it is only reserved, else 1 + the number of its updates.
+// Begin and end of rows, outside of their updates. A row's life is two words (see life.hpp).
 #pragma once
+
+#include <cstddef>
+#include <cstdint>
 
 #include "gpups/array.hpp"
 #include "kernels/row_storage.hpp"
@@ -15,11 +18,38 @@ struct RowsExist {
 };
 void rows_exist(Stream& stream, RowsExist const& arguments);
 
-// Rows that were only reserved begin to exist, with no update.
+// Rows that do not exist begin to, with no update; all are of this step.
 struct BeginRows {
   Rows<std::uint32_t> life;
   View<std::uint32_t const> ids;  // (n), distinct
+  std::uint32_t step;             // low half
 };
 void begin_rows(Stream& stream, BeginRows const& arguments);
+
+// Rows that do not exist wait for admission, and have been sighted as often more as their entries in a batch say.
+struct SightRows {
+  Rows<std::uint32_t> life;
+  View<std::uint32_t const> ids;      // (n), distinct
+  View<std::uint32_t const> offsets;  // (n + 1): row ids[i] has offsets[i + 1] - offsets[i] entries
+  std::uint32_t step;                 // low half
+};
+void sight_rows(Stream& stream, SightRows const& arguments);
+
+// Rows are as if nobody had ever named them.
+struct EndRows {
+  Rows<std::uint32_t> life;
+  View<std::uint32_t const> ids;  // (n), may hold kNoRow
+};
+void end_rows(Stream& stream, EndRows const& arguments);
+
+// The same for the rows that were last updated, or sighted, more than `age` steps before `now`.
+struct ExpireRows {
+  Rows<std::uint32_t> life;
+  std::size_t rows;              // numbers 0 .. rows - 1
+  std::uint32_t now;             // low half of a step
+  std::uint32_t age;             // in steps
+  View<std::uint64_t> existing;  // (1): those among them that existed are counted in addition
+};
+void expire_rows(Stream& stream, ExpireRows const& arguments);
 
 }  // namespace gpups::kernels

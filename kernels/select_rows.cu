@@ -4,8 +4,14 @@
 #include "kernels/assert.hpp"
 #include "kernels/compact.hpp"
 #include "kernels/launch.hpp"
+#include "kernels/life.hpp"
 
 namespace gpups::kernels {
+
+GPUPS_FN inline bool is_of_kind(std::uint32_t word, RowsThat kind) {
+  if (kind == RowsThat::kExist) return exists(word);
+  return kind == RowsThat::kWait ? waits(word) : word == 0;
+}
 
 struct SelectRowsCounted {
   SelectRows select;
@@ -18,7 +24,7 @@ void run(Exec<S> ex, SelectRowsCounted const& counted) {
   GPUPS_ASSERT(s.first <= s.last && s.ids.size() >= s.last - s.first);
   *counted.count = wait_compact(
       ex, s.ids.device(), s.last - s.first,
-      [s] GPUPS_FN(std::size_t i) { return *s.life.row(s.first + static_cast<std::uint32_t>(i)) != 0; },
+      [s] GPUPS_FN(std::size_t i) { return is_of_kind(*s.life.row(s.first + static_cast<std::uint32_t>(i)), s.kind); },
       [s] GPUPS_FN(std::size_t i, std::uint32_t rank) { s.ids[rank] = s.first + static_cast<std::uint32_t>(i); });
 }
 

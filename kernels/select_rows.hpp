@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists the rows that exist. Reads 4 bytes per number, writes 4 per row.
+// Lists rows by what has become of them. Reads 8 bytes per number, writes 4 per row.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,13 @@
 
 namespace gpups::kernels {
 
+enum class RowsThat { kExist, kWait, kAreFree };
+
 struct SelectRows {
-  Rows<std::uint32_t const> life;  // stride 1
+  Rows<std::uint32_t const> life;  // stride kLifeWords
   std::uint32_t first, last;       // of the numbers first .. last - 1,
-  View<std::uint32_t> ids;         // (>= last - first) those whose life is not 0, ascending
+  View<std::uint32_t> ids;         // (>= last - first) those of this kind, ascending
+  RowsThat kind;
 };
 
 // Returns how many there are. Waits for `stream`.

@@ -6,6 +6,7 @@
 
 #include "kernels/atomic.hpp"
 #include "kernels/launch.hpp"
+#include "kernels/life.hpp"
 #include "kernels/update_rows.hpp"
 
 namespace gpups::kernels {
@@ -20,9 +21,11 @@ __attribute__((always_inline)) GPUPS_FN inline void prefetch_row(NativeLanes lan
   if (u.optimizer.kind != Optimizer::Kind::kSgd) lanes.prefetch(u.state.row(id), u.state.stride * sizeof(float));
 }
 
-// `sum` is the row's gradient in units of the grid; unit turns it into the mean's.
+// `sum` is the row's gradient in units of the grid; unit turns it into the mean's. Nothing for a row that waits.
 GPUPS_FN inline void update_row(NativeLanes lanes, UpdateRows const& u, double unit, std::uint32_t id,
                                 std::int64_t const* sum) {
+  std::uint32_t* const life = u.life.row(id);
+  if (u.admit_at > 1 && !is_admitted(life[0], u.admit_at)) return;
   std::size_t const dim = u.dim;
   float* const value = u.values.row(id);
   float const rate = u.rate, epsilon = u.optimizer.epsilon;
@@ -60,8 +63,8 @@ GPUPS_FN inline void update_row(NativeLanes lanes, UpdateRows const& u, double u
     if (lanes.first()) *state = s;
   }
   if (!lanes.first()) return;
-  std::uint32_t* const life = u.life.row(id);
-  *life += *life == 0 ? 2 : 1;
+  life[0] = after_update(life[0]);
+  life[1] = u.step;
   if (faults > 0) atomic_min(u.fault.data(), id);
 }
 

@@ -20,12 +20,14 @@ struct UpdateRows {
   MatrixView<std::int64_t const> sums;  // (>= n, dim), stride row_stride(dim)
   Rows<float> values;                   // stride row_stride(dim); padding is zero and stays zero
   Rows<float> state;                    // stride state_columns(optimizer, dim); unused where that is 0
-  Rows<std::uint32_t> life;             // stride 1: 0 = reserved, else 1 + number of updates
+  Rows<std::uint32_t> life;             // stride kLifeWords
   std::size_t dim;
   int grid_log2;
   double scale;  // gradient = float(sum * 2^grid_log2 * scale): 1 / samples of the step
   Optimizer optimizer;
   float rate;                 // the learning rate of this step
+  std::uint32_t step;         // low half of its number
+  std::uint32_t admit_at;     // rows that have been sighted less often stay as they are; 1: none does
   View<std::uint32_t> fault;  // (1), kNoRow before; after it the smallest id whose gradient or new value is
                               // not finite, if there is any: that row has been written all the same
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of kernels that find: distinct keys, their rows, their entries, their slots.
+#include <array>
 #include <map>
 #include <memory>
 #include <set>
@@ -7,6 +8,7 @@
 #include "kernels/assign_slots.hpp"
 #include "kernels/hash.hpp"
 #include "kernels/key_index.hpp"
+#include "kernels/life.hpp"
 #include "kernels/select_rows.hpp"
 #include "kernels/transpose.hpp"
 #include "kernels/unique_keys.hpp"
@@ -156,7 +158,7 @@ Problem find_or_insert(Stream& stream, CaseSize size, std::uint64_t seed) {
   p.run = [s](Stream& on) {
     s->index = kernels::KeyIndex(on.device(), s->old);
     s->index.wait_find_or_insert(on, s->before, s->ids);
-    s->added = s->index.wait_find_or_insert(on, s->in, s->ids);
+    s->added = s->index.wait_find_or_insert(on, s->in, s->ids).size();
   };
   p.wrong = [s](Stream& on) -> std::string {
     if (s->added != s->keys.size() - s->old) return "the number of new keys is wrong";
@@ -235,6 +237,7 @@ Problem select_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     Ids want;
     std::uint32_t first, last;
+    kernels::RowsThat kind;
     std::size_t count = 0;
     Array<std::uint32_t> ids;
     kernels::RowStorage<std::uint32_t> life;
@@ -243,19 +246,25 @@ Problem select_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
   auto s = std::make_shared<State>();
   s->first = static_cast<std::uint32_t>(size.n / 5);
   s->last = static_cast<std::uint32_t>(size.n - size.n / 7);
+  // Free, waiting with two counts, existing with two counts; the second word says nothing here.
+  Ids const words{0, 0x80000000, 0xFFFFFFFF, 1, 0x7FFFFFFF};
+  std::array const kinds{kernels::RowsThat::kAreFree, kernels::RowsThat::kWait, kernels::RowsThat::kExist};
+  s->kind = kinds[seed % 3];
   Ids life;
   for (std::uint32_t id = 0; id < size.n; ++id) {
-    life.push_back(static_cast<std::uint32_t>(below(random, 3)));
-    if (life.back() != 0 && id >= s->first && id < s->last) s->want.push_back(id);
+    std::size_t const which = below(random, words.size());
+    life.insert(life.end(), {words[which], id});
+    bool const wanted = s->kind == kinds[(which + 1) / 2];
+    if (wanted && id >= s->first && id < s->last) s->want.push_back(id);
   }
-  s->life = rows(stream, life, size.n, 1);
+  s->life = rows(stream, life, size.n, kernels::kLifeWords);
   s->ids = Array<std::uint32_t>(stream.device(), s->last - s->first);
 
   Problem p;
   p.entries = size.n;
-  p.bytes = size.n * 8;
+  p.bytes = size.n * 12;
   p.run = [s](Stream& on) {
-    s->count = kernels::wait_select_rows(on, {s->life.const_ref(), s->first, s->last, s->ids});
+    s->count = kernels::wait_select_rows(on, {s->life.const_ref(), s->first, s->last, s->ids, s->kind});
   };
   p.wrong = [s](Stream& on) { return differ("ids", to_host(on, s->ids.view().slice(0, s->count)), s->want); };
   p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->ids.view().slice(0, s->count))); };

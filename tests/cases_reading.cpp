@@ -9,6 +9,7 @@
 #include "kernels/gather_pooled.hpp"
 #include "kernels/hash_rows.hpp"
 #include "kernels/init_rows.hpp"
+#include "kernels/life.hpp"
 #include "kernels/scatter.hpp"
 #include "tests/cases.hpp"
 #include "tests/compare.hpp"
@@ -250,18 +251,19 @@ Problem hash_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
   auto const values = floats(random, size.n, size.dim), state = floats(random, size.n, size.dim);
   Ids life;
   for (std::size_t i = 0; i < size.n; ++i) {
-    life.push_back(static_cast<std::uint32_t>(below(random, 3)));
-    s->alive += life.back() != 0 ? 1 : 0;
+    life.push_back(below(random, 4) == 0 ? 0x80000000 + 5 : static_cast<std::uint32_t>(below(random, 3)));
+    s->alive += life.back() != 0 && life.back() < 0x80000000 ? 1 : 0;
   }
   Ids const shuffled = distinct_ids(random, size.n, size.n);
   for (int side = 0; side < 2; ++side) {
     std::vector<std::uint64_t> k(size.n);
     std::vector<float> v(size.n * stride), st(size.n * stride);
-    Ids l(size.n);
+    Ids l(size.n * kernels::kLifeWords);
     for (std::size_t i = 0; i < size.n; ++i) {
       std::size_t const to = side == 0 ? i : shuffled[i];
       k[to] = number(scrambled(i));
-      l[to] = life[i];
+      l[kernels::kLifeWords * to] = life[i];
+      l[kernels::kLifeWords * to + 1] = static_cast<std::uint32_t>(i);
       for (std::size_t j = 0; j < stride; ++j) {
         v[to * stride + j] = values[i * stride + j];
         st[to * stride + j] = state[i * stride + j];
@@ -270,7 +272,7 @@ Problem hash_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
     s->keys[side] = rows(stream, k, size.n, 1);
     s->values[side] = rows(stream, v, size.n, stride);
     s->state[side] = rows(stream, st, size.n, stride);
-    s->life[side] = rows(stream, l, size.n, 1);
+    s->life[side] = rows(stream, l, size.n, kernels::kLifeWords);
   }
   s->digest = to_device(stream, std::vector<std::uint64_t>(2, 0));
   auto const run = [s](Stream& on, int side, View<std::uint64_t> digest) {
@@ -281,7 +283,7 @@ Problem hash_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
 
   Problem p;
   p.entries = size.n;
-  p.bytes = size.n * (stride * 8 + 12);
+  p.bytes = size.n * (stride * 8 + 16);
   p.run = [s, run](Stream& on) { run(on, 0, s->digest); };
   p.wrong = [s, run](Stream& on) -> std::string {
     auto const digest = to_host(on, s->digest.view());

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "kernels/add_words.hpp"
+#include "kernels/life.hpp"
 #include "kernels/sum_gradients.hpp"
 #include "kernels/update_rows.hpp"
 #include "tests/cases.hpp"
@@ -146,7 +147,7 @@ Problem add_words(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-// Every other seed clips.
+// Every other seed clips. Every third has rows that wait for admission, and some of them keep waiting.
 Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer::Kind kind) {
   struct State {
     CaseSize size;
@@ -154,6 +155,8 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
     Optimizer optimizer;
     double const scale = 1.0 / 60;
     float const rate = 0.3F;
+    std::uint32_t const step = 41;
+    std::uint32_t admit_at;
     Ids ids, life;
     std::vector<float> values, state;
     std::vector<std::int64_t> sums;
@@ -171,7 +174,12 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
   s->columns = kernels::state_columns(s->optimizer, size.dim);
   s->ids = distinct_ids(random, size.n, s->count);
   s->values = floats(random, s->count, size.dim);
-  for (std::size_t i = 0; i < s->count; ++i) s->life.push_back(static_cast<std::uint32_t>(below(random, 4)));
+  s->admit_at = seed % 3 == 0 ? 3 : 1;
+  for (std::size_t i = 0; i < s->count; ++i) {
+    bool const waits = s->admit_at > 1 && below(random, 2) == 0;
+    auto const life = static_cast<std::uint32_t>(below(random, 4)) + (waits ? 0x80000001 : 0);
+    s->life.insert(s->life.end(), {life, 7});
+  }
   for (std::size_t i = 0; i < s->count * s->columns; ++i) s->state.push_back(static_cast<float>(uniform(random)));
   s->sums = sums(random, size.n, size.dim);
   s->ids_there = to_device(stream, s->ids);
@@ -179,14 +187,15 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
   s->sums_there = matrix(stream, s->sums, size.n, size.dim);
   s->values_there = rows(stream, s->values, s->count, row_stride(size.dim));
   s->state_there = rows(stream, s->state, s->count, s->columns);
-  s->life_there = rows(stream, s->life, s->count, 1);
+  s->life_there = rows(stream, s->life, s->count, kernels::kLifeWords);
 
   Problem p;
   p.entries = size.n;
   p.bytes = size.n * (row_stride(size.dim) * 16 + s->columns * 8);
   p.run = [s](Stream& on) {
-    kernels::update_rows(on, {s->ids_there, s->sums_there, s->values_there.ref(), s->state_there.ref(),
-                              s->life_there.ref(), s->size.dim, -30, s->scale, s->optimizer, s->rate, s->fault});
+    kernels::update_rows(
+        on, {s->ids_there, s->sums_there, s->values_there.ref(), s->state_there.ref(), s->life_there.ref(), s->size.dim,
+             -30, s->scale, s->optimizer, s->rate, s->step, s->admit_at, s->fault});
   };
   p.wrong = [s](Stream& on) {
     std::size_t const stride = row_stride(s->size.dim);
@@ -194,6 +203,12 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
     Ids life = s->life;
     for (std::size_t i = 0; i < s->ids.size(); ++i) {
       std::size_t const id = s->ids[i];
+      auto& words = life[2 * id];
+      bool const waits = words > 0x80000000;
+      bool const updated = s->admit_at == 1 || (waits ? words - 0x80000000 >= s->admit_at : words != 0);
+      if (!updated) continue;
+      words = waits || words == 0 ? 2 : words + 1;
+      life[2 * id + 1] = s->step;
       std::vector<double> gradient;
       for (std::size_t j = 0; j < s->size.dim; ++j) {
         gradient.push_back(static_cast<double>(s->sums[i * stride + j]) * 0x1p-30 * s->scale);
@@ -204,7 +219,6 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
       optimizer_step(s->optimizer, s->rate, gradient, row);
       std::copy(row.value.begin(), row.value.end(), values.begin() + static_cast<std::ptrdiff_t>(id * stride));
       std::copy(row.state.begin(), row.state.end(), state.begin() + static_cast<std::ptrdiff_t>(id * s->columns));
-      life[id] += life[id] == 0 ? 2 : 1;
     }
     return differ("values", to_host(on, s->values_there.ref(), s->count), values, 1e-5) +
            differ("state", to_host(on, s->state_there.ref(), s->count), state, 1e-5) +

@@ -130,6 +130,14 @@ std::vector<Use> uses(Workload const& workload, std::int64_t step, int microbatc
   return result;
 }
 
+std::vector<Key> erased(Workload const& workload, std::int64_t step, int microbatch) {
+  auto random =
+      generator(workload.seed ^ 0xE7A5E, static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(microbatch));
+  std::vector<Key> keys(random() % 4);
+  for (Key& key : keys) key = key_of(random() % (2 * workload.keys));  // half of them never had a row
+  return keys;
+}
+
 bool takes_part(Workload const& workload, int ranks, std::int64_t step, int rank) {
   auto random = generator(workload.seed ^ 0xABCD, static_cast<std::uint64_t>(step), 0);
   // Drawn for microbatches, so that it is the same work whatever the number of ranks: a rank sits out if all do.
@@ -138,12 +146,41 @@ bool takes_part(Workload const& workload, int ranks, std::int64_t step, int rank
 }
 
 void Expected::advance() {
-  if (takes_part(workload_, ranks_, step_, 0)) {
-    for (int m = 0; m < kMicrobatches; ++m) {
-      for (auto const& use : uses(workload_, step_, m)) values_[use.key] -= static_cast<double>(use.amount) / kSamples;
+  std::map<Key, std::vector<double>> changes;  // for each sighting of this step, one
+  for (int m = 0; m < kMicrobatches && takes_part(workload_, ranks_, step_, 0); ++m) {
+    for (auto const& use : uses(workload_, step_, m)) {
+      changes[use.key].push_back(static_cast<double>(use.amount) / kSamples);
     }
   }
+  for (auto const& [key, of_key] : changes) {
+    last_step_[key] = step_;
+    if (!values_.contains(key)) {
+      auto& sightings = sightings_[key];
+      sightings += static_cast<std::uint32_t>(of_key.size());
+      if (sightings < workload_.admit_at) continue;
+      sightings_.erase(key);
+    }
+    for (double change : of_key) values_[key] -= change;
+  }
   ++step_;
+}
+
+void Expected::erase(std::vector<Key> const& keys) {
+  for (Key const key : keys) {
+    values_.erase(key);
+    sightings_.erase(key);
+    last_step_.erase(key);
+  }
+}
+
+std::size_t Expected::expire() {
+  std::vector<Key> old;
+  for (auto const& [key, step] : last_step_) {
+    if (step < step_ - workload_.age) old.push_back(key);
+  }
+  std::size_t const before = values_.size();
+  erase(old);
+  return before - values_.size();
 }
 
 double Expected::value(Key key) const {
@@ -151,12 +188,42 @@ double Expected::value(Key key) const {
   return found == values_.end() ? 0.0 : found->second;
 }
 
+namespace {
+
+// Whether a batch of this step may be prepared while `step` is trained.
+bool may_prepare(Workload const& workload, std::int64_t batch, std::int64_t step) {
+  if (batch > step + workload.lookahead) return false;
+  return workload.forget_every == 0 || batch / workload.forget_every == step / workload.forget_every;
+}
+
+// Erases and expires rows before the next step, and compares what is left.
+void forget(Store& store, Stream& stream, Workload const& workload, Expected& expected) {
+  auto const step = number(store.clock());
+  std::vector<Key> mine;
+  for (int m = 0; m < kMicrobatches; ++m) {
+    auto const keys = erased(workload, step, m);
+    expected.erase(keys);
+    bool const is_mine = owner_of_microbatch(store.ranks(), m) == static_cast<int>(number(store.rank()));
+    if (is_mine) mine.insert(mine.end(), keys.begin(), keys.end());
+  }
+  store.erase(stream, TableId{0}, to_device(stream, mine));
+  auto const want = expected.expire(), got = store.expire(TableId{0}, workload.age);
+  auto const rows = store.size(TableId{0});
+  if (got != want || rows != expected.rows()) {
+    throw std::logic_error(fmt::format("{} rows expired before step {}, and {} are left; not {} and {}", got, step,
+                                       rows, want, expected.rows()));
+  }
+}
+
+}  // namespace
+
 Outcome train(Group const& group, Workload const& workload) {
   Store store(group, {.device = workload.device, .threads = workload.threads});
   store.add_table({.name = "rows",
                    .dim = 2,
                    .initializer = {Initializer::Kind::kConstant, 0.0F},
-                   .optimizer = {.kind = Optimizer::Kind::kSgd, .learning_rate = 1.0F}});
+                   .optimizer = {.kind = Optimizer::Kind::kSgd, .learning_rate = 1.0F},
+                   .admit_at = workload.admit_at});
   auto stream = store.make_stream();
   Expected expected(workload, store.ranks());
   Sums sums(group, stream, workload.seed, workload.reduce_share);
@@ -165,7 +232,7 @@ Outcome train(Group const& group, Workload const& workload) {
   Matrix<float> const rows(workload.device, workload.keys, 2);
 
   for (std::int64_t step = 0; step < workload.steps; ++step) {
-    for (; prepared <= step + workload.lookahead; ++prepared) {
+    for (; may_prepare(workload, prepared, step); ++prepared) {
       ahead.push_back(prepare(store, stream, workload, prepared));
     }
     auto const batch = ahead.front();
@@ -185,6 +252,7 @@ Outcome train(Group const& group, Workload const& workload) {
     sums.maybe_begin();
     expected.advance();
     sums.wait_all_but(static_cast<std::size_t>(step % 4));
+    if (workload.forget_every > 0 && (step + 1) % workload.forget_every == 0) forget(store, stream, workload, expected);
     if (chosen(workload, workload.barrier_share, step, ~0ULL)) store.wait_barrier();
     if (chosen(workload, workload.lookup_share, step, number(store.rank()))) {
       check_lookup(store, stream, workload, expected);

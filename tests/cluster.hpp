@@ -21,6 +21,9 @@ struct Workload {
   int lookahead = 4;        // batches prepared ahead; 0: just before they are read
   int threads = 1;
   Device device{};
+  std::uint32_t admit_at = 1;  // of the table
+  int forget_every = 0;        // steps between calls of erase and expire; 0: never. No batch is prepared across one
+  int age = 3;                 // what expire is given
   double idle_share = 0.1;     // of (rank, step) pairs that have no batch
   double lookup_share = 0.0;   // of (rank, step) pairs that look rows up between steps
   double barrier_share = 0.0;  // of steps with a barrier while the round is still going on
@@ -42,6 +45,8 @@ inline constexpr int kSamples = 8;  // of a global batch: gradients are multiple
 
 // A pure function: what microbatch m of step t uses.
 std::vector<Use> uses(Workload const& workload, std::int64_t step, int microbatch);
+// A pure function: what the rank that has microbatch m erases before step t. Others may erase the same.
+std::vector<Key> erased(Workload const& workload, std::int64_t step, int microbatch);
 // Whether a rank takes part in a step; microbatches of ranks that do not are nobody's.
 bool takes_part(Workload const& workload, int ranks, std::int64_t step, int rank);
 
@@ -50,15 +55,19 @@ class Expected {
  public:
   Expected(Workload const& workload, int ranks) : workload_(workload), ranks_(ranks) {}
   void advance();  // applies the next step
+  void erase(std::vector<Key> const& keys);
+  std::size_t expire();  // what Store::expire() should return
   double value(Key key) const;
   std::size_t rows() const { return values_.size(); }
-  std::map<Key, double> const& values() const { return values_; }
+  std::map<Key, double> const& values() const { return values_; }  // of rows that exist
 
  private:
   Workload workload_;
   int ranks_;
   std::int64_t step_ = 0;
   std::map<Key, double> values_;
+  std::map<Key, std::uint32_t> sightings_;  // of keys that wait for admission
+  std::map<Key, std::int64_t> last_step_;   // of both
 };
 
 struct Outcome {

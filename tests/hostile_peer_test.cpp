@@ -125,6 +125,33 @@ TEST_F(HostilePeer, GradientsThatWereNotAnnounced) {
   expect_refused("gradients that it did not announce");
 }
 
+// Offsets of entries may say anything: they are counted, and index nothing.
+TEST_F(HostilePeer, SightingsThatFall) {
+  RawPeer peer;
+  Store store(peer.group(), {.threads = 1});
+  store.add_table({.name = "t", .dim = 4, .admit_at = 100});
+  std::uint64_t key = 0;
+  while (kernels::home_of(Key{key}, 2) != 0) ++key;
+  peer.send(in(0, {intent(1, 1)}));
+  peer.send_words(tag(Section::kKeys, 1, 0), {key});
+  peer.take_data(tag(Section::kValues, 1, 0), 16);
+  peer.send({.kind = MessageKind::kOut, .clock = Clock{0}});
+  store.advance_clock();
+  EXPECT_EQ(turn(store), "");
+  auto message = in(1);
+  message.parts = 1;
+  message.samples = 1;
+  peer.send(message);
+  peer.send_data(tag(Section::kGradients, 1, 0), 32);
+  peer.send_words(tag(Section::kSightings, 1, 0), {std::uint64_t{3} << 32 | 5});  // from 5 to 3
+  peer.send({.kind = MessageKind::kOut, .clock = Clock{1}});
+  store.advance_clock();
+  EXPECT_EQ(turn(store), "");
+  std::size_t rows = 0;
+  store.scan(*stream_, table_, [&](View<Key const> keys, auto) { rows += keys.size(); });
+  EXPECT_EQ(rows, 1U);  // very many sightings
+}
+
 TEST_F(HostilePeer, AStepThatEndsBeforeItsKeysHaveCome) {
   end_step();
   peer_.send(urgent(0, 3));

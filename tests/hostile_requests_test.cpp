@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "comm/wire.hpp"
+#include "tests/expect_error.hpp"
 #include "tests/hostile_peer.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -52,6 +53,48 @@ TEST_F(HostilePeer, AnAnswerOfAnotherKindOrTwice) {
 TEST_F(HostilePeer, RowsSetOutsideOfTheCollective) {
   peer_.send({.kind = MessageKind::kAssign, .id = 0, .keys = 1});
   expect_refused("set rows while this rank does not");
+}
+
+TEST_F(HostilePeer, RowsErasedOutsideOfTheCollective) {
+  peer_.send({.kind = MessageKind::kErase, .id = 0, .keys = 1});
+  expect_refused("erased rows while this rank does not");
+}
+
+// A rank that waits in erase lets others erase, and nothing else.
+TEST_F(HostilePeer, RowsSetInTheCollectiveThatErases) {
+  peer_.on_idle = [this] {
+    peer_.send({.kind = MessageKind::kAssign, .id = 0, .keys = 1});
+    peer_.on_idle = [] { return false; };
+    return true;
+  };
+  auto const text = error_of([&] { store_->erase(*stream_, table_, {}); });
+  EXPECT_NE(text.find("set rows while this rank does not"), std::string::npos) << text;
+}
+
+// What another thread of this rank may try while one waits in erase.
+TEST_F(HostilePeer, NothingIsPreparedWhileRowsAreForgotten) {
+  bool tried = false;
+  peer_.on_idle = [&] {
+    tried = true;
+    expect_error([&] { read_from_peer(Clock{0}); }, {"while rows are forgotten", "has returned"});
+    return false;
+  };
+  EXPECT_NE(error_of([&] { store_->erase(*stream_, table_, {}); }), "");  // the peer never comes
+  EXPECT_TRUE(tried);
+}
+
+TEST_F(HostilePeer, ANumberOfForgottenRowsThatIsNone) {
+  std::uint64_t gathers = 0;
+  peer_.on_idle = [&] {
+    if (!peer_.receive()) return false;
+    comm::Writer said;
+    said.put_text("");
+    said.put_text(gathers == 0 ? "expire for table 't' and age 5" : "many");
+    peer_.send({.kind = MessageKind::kGather, .id = gathers++, .bytes = said.body()});
+    return true;
+  };
+  auto const text = error_of([&] { store_->expire(table_, 5); });
+  EXPECT_NE(text.find("of its share of a common work what cannot be"), std::string::npos) << text;
 }
 
 TEST_F(HostilePeer, ARequestTwice) {
@@ -123,8 +166,31 @@ TEST_F(HostilePeer, AFileNameThatLeadsElsewhere) {
       return true;
     };
     auto const text = error_of([&] { store.save(folder.path(), {}); });
-    EXPECT_NE(text.find("cannot be part of a checkpoint"), std::string::npos) << text;
+    EXPECT_NE(text.find("of its share of a common work what cannot be"), std::string::npos) << text;
     EXPECT_EQ(text.find('\033'), std::string::npos);
+  }
+}
+
+// What a rank says of its rows decides where others write theirs.
+TEST_F(HostilePeer, RowsThatNoTableHas) {
+  for (std::vector<std::uint64_t> const& counts : {std::vector{~std::uint64_t{0}}, {1, 1}, {}}) {
+    TemporaryFolder const folder;
+    RawPeer peer;
+    Store store(peer.group(), {.threads = 1});
+    store.add_table({.name = "t", .dim = 4});
+    std::uint64_t gathers = 0;
+    peer.on_idle = [&] {
+      if (!peer.receive()) return false;
+      comm::Writer list, said;
+      list.put_list<std::uint64_t>(counts);
+      said.put_text("");
+      said.put_text(list.body());
+      peer.send({.kind = MessageKind::kGather, .id = gathers++, .bytes = said.body()});
+      return true;
+    };
+    auto const text = error_of([&] { store.export_rows(folder.path() / "out", ExportFormat::kNpy); });
+    EXPECT_NE(text.find("of its share of a common work what cannot be"), std::string::npos) << text;
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   }
 }
 

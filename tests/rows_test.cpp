@@ -10,6 +10,7 @@
 #include "kernels/hash.hpp"
 #include "kernels/hash_rows.hpp"
 #include "kernels/init_rows.hpp"
+#include "kernels/life.hpp"
 #include "kernels/unique_keys.hpp"
 #include "kernels/update_rows.hpp"
 #include "tests/inputs.hpp"
@@ -30,7 +31,7 @@ struct Table {
   std::vector<std::uint64_t> keys{3, 4};
   std::array<float, 8> values{1, 2, 3, 0, 1, 2, 3, 0};  // two rows of three
   std::vector<float> state{5, 5};
-  Ids life{1, 2};
+  Ids life{1, 8, 2, 9};
   std::uint64_t seed = 1;
 
   std::vector<std::uint64_t> digest(Device device) const {
@@ -39,7 +40,7 @@ struct Table {
     auto const k = rows(stream, keys, 2, 1);
     auto const v = rows(stream, std::vector<float>(values.begin(), values.end()), 2, 4);
     auto const s = rows(stream, state, 2, 1);
-    auto const l = rows(stream, life, 2, 1);
+    auto const l = rows(stream, life, 2, kLifeWords);
     hash_rows(stream, {2, k.const_ref(), v.const_ref(), s.const_ref(), 3, 1, l.const_ref(), seed, digest});
     return to_host(stream, digest.view());
   }
@@ -61,12 +62,16 @@ TEST(HashRows, NoticesEveryPart) {
     add([](Table& t) { t.state[1] = 6; });
     add([](Table& t) { t.life[0] = 3; });
     add([](Table& t) { t.life[0] = 0; });
+    add([](Table& t) { t.life[1] = 7; });
     add([](Table& t) { t.seed = 2; });
-    EXPECT_EQ(digests.size(), 9U);
-    Table padded, swapped;
+    EXPECT_EQ(digests.size(), 10U);
+    Table padded, swapped, waiting, reserved;
+    waiting.life[0] = kWaiting + 3;
+    reserved.life[0] = 0;
+    EXPECT_EQ(waiting.digest(device), reserved.digest(device)) << "neither exists";
     padded.values[3] = 9;
     EXPECT_EQ(padded.digest(device), Table{}.digest(device)) << "padding is no part of a row";
-    std::swap(swapped.life[0], swapped.life[1]);
+    swapped.life = {2, 9, 1, 8};
     std::swap(swapped.keys[0], swapped.keys[1]);
     EXPECT_EQ(swapped.digest(device), Table{}.digest(device)) << "rows have no order";
   }
@@ -77,10 +82,10 @@ std::uint32_t fault_of_update(Device device, Optimizer optimizer, std::vector<fl
   Ids const ids{2, 0, 1};
   auto const v = rows(stream, values, 3, 4);
   auto const s = rows(stream, std::vector<float>(12, 0), 3, state_columns(optimizer, 1));
-  auto const l = rows(stream, Ids{1, 1, 1}, 3, 1);
+  auto const l = rows(stream, Ids{1, 0, 1, 0, 1, 0}, 3, kLifeWords);
   auto const sums = test::matrix<std::int64_t>(stream, {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}, 3, 1);
   auto const ids_there = to_device(stream, ids), fault = to_device(stream, Ids{kNoRow});
-  update_rows(stream, {ids_there, sums, v.ref(), s.ref(), l.ref(), 1, 0, scale, optimizer, 0.1F, fault});
+  update_rows(stream, {ids_there, sums, v.ref(), s.ref(), l.ref(), 1, 0, scale, optimizer, 0.1F, 1, 1, fault});
   return to_host(stream, fault.view())[0];
 }
 

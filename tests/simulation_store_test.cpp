@@ -24,6 +24,9 @@ Workload workload_of(std::uint64_t seed) {
           .seed = seed,
           .keys = 2 + seed * 7 % 90,
           .lookahead = static_cast<int>(seed / 4 % 6),
+          .admit_at = seed % 3 == 0 ? 1 : 1 + static_cast<std::uint32_t>(seed % 11),
+          .forget_every = seed % 4 == 1 ? 0 : 1 + static_cast<int>(seed % 3),
+          .age = 1 + static_cast<int>(seed % 2),
           .lookup_share = static_cast<double>(seed % 5) / 8,
           .barrier_share = static_cast<double>(seed % 4) / 6,
           .reduce_share = static_cast<double>(seed % 3) / 4};

@@ -9,6 +9,7 @@
 #include <limits>
 #include <random>
 
+#include "kernels/life.hpp"
 #include "kernels/row_storage.hpp"
 
 namespace gpups::kernels {
@@ -18,7 +19,7 @@ struct Table {
   Table(Stream& stream, std::size_t rows, std::size_t dim, Optimizer const& optimizer)
       : values(Device::host(), row_stride(dim), NewRows::kZero),
         state(Device::host(), state_columns(optimizer, dim), NewRows::kZero),
-        life(Device::host(), 1, NewRows::kZero),
+        life(Device::host(), kLifeWords, NewRows::kZero),
         fault(to_device(stream, std::vector{kNoRow})) {
     values.reserve(stream, rows);
     state.reserve(stream, rows);
@@ -64,6 +65,8 @@ void expect_same_bits(std::size_t dim, Optimizer const& optimizer, int threads) 
                         .scale = 1.0 / 7,
                         .optimizer = optimizer,
                         .rate = 0.1F,
+                        .step = 5,
+                        .admit_at = 1,
                         .fault = table.fault};
     };
     SumGradients const gradients{.offsets = View<std::uint32_t const>(offsets),

@@ -28,7 +28,8 @@ struct Stats {
   std::uint64_t distinct_keys = 0;  // of all prepared batches
   std::uint64_t remote_keys = 0;    // of those, owned by another rank
   std::uint64_t urgent_keys = 0;    // of those, announced too late to come with a round
-  std::uint64_t rows_reserved = 0;  // in this rank's shards, those that no step has updated yet included
+  std::uint64_t rows_reserved =
+      0;  // places in this rank's shards, of forgotten rows and those that no step has updated yet too
   std::uint64_t index_growths = 0;  // how often an index was doubled
   double wait_seconds = 0;          // that the training thread spent in wait_ready and wait_flush
   Traffic sent;

@@ -108,6 +108,10 @@ struct Blob {
   std::string bytes;
 };
 
+// How Store::export_rows() writes an array. kNpy: TABLE.keys.npy, as NumPy saves arrays. kFlat: TABLE.keys.bin, the
+// same without a header, and TABLE.json, which says types, shapes and byte order.
+enum class ExportFormat { kNpy, kFlat };
+
 class Store {
  public:
   // Joins the group's protocol. Ranks must agree on the seed. Throws Error when the device is not there.
@@ -195,6 +199,17 @@ class Store {
   // Collective; a rank may bring no keys. values is (keys, dim).
   void assign(Stream& stream, TableId table, View<Key const> keys, MatrixView<float const> values);
 
+  // Forgets rows, wherever they are, and sightings of their keys: as if nobody had ever named them. Keys need not
+  // exist, and ranks may bring the same. Collective; a rank may bring no keys. Throws Error on all ranks where a batch
+  // of any is prepared and its step not over; prepare() throws meanwhile.
+  void erase(Stream& stream, TableId table, View<Key const> keys);
+
+  // Forgets, likewise, all rows that were not updated in the last `age` steps, and keys that wait for admission and
+  // were not seen in them. An assign counts as an update in the step before it. Their places are taken by the next new
+  // keys: a stream of ever new keys needs no more memory than the keys between two calls. Returns how many rows there
+  // are less, over all ranks. Reads 8 bytes for each row, and builds the index anew. Collective; errors as for erase().
+  std::size_t expire(TableId table, std::int64_t age);
+
   // Calls `visit` with this rank's rows, a bounded number at a time, in no particular order. Arrays are on the store's
   // device and are reused for the next call.
   void scan(Stream& stream, TableId table,
@@ -216,6 +231,14 @@ class Store {
   // blobs. Throws Error, before any row has changed on any rank, where a file is missing, cut or altered (checksums)
   // or does not match the tables, naming what differs. Collective.
   std::vector<Blob> restore(std::filesystem::path const& folder);
+
+  // Writes the rows of all tables for other programs: for each TABLE its keys, uint64 (rows), and its values, float32
+  // (rows, dim). They are sorted by a hash of the key, so that the files have the same bytes for every number of ranks.
+  // All ranks write at once, below `folder`.unfinished, which becomes `folder` when it is whole: that must not be there
+  // yet, or be empty. Bytes of a table's name that are no letters, digits, '-' or '_' are written as %XX. Takes 20
+  // bytes of the host's memory for each row of a table. Needs a file system that all ranks see. What goes wrong on any
+  // rank is an Error on all of them, and no folder. Collective.
+  void export_rows(std::filesystem::path const& folder, ExportFormat format);
 
   // Counters of this rank. Any thread.
   Stats stats() const;

@@ -53,6 +53,9 @@ struct TableOptions {
   // the mean's 1/batch. -30 keeps nine decimals and overflows only beyond 8e9.
   int grid_log2 = -30;
   std::size_t expected_rows = 0;  // over all ranks; a hint that saves growing
+  // A row begins to exist in the step of its n-th sighting, 1 .. 2^31 - 1. Sightings are entries of global batches, so
+  // one step may bring several. Until then a key reads as its initial value and its gradients are dropped.
+  std::uint32_t admit_at = 1;
 };
 
 }  // namespace gpups

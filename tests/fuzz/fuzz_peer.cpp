@@ -29,7 +29,7 @@ class Drama {
         peer_(wires_, script),
         store_(std::in_place, group_, StoreOptions{.threads = 1}) {
     for (std::size_t t = 0; t < std::size(kDims); ++t) {
-      store_->add_table({.name = std::string(1, static_cast<char>('a' + t)), .dim = kDims[t]});
+      store_->add_table({.name = std::string(1, static_cast<char>('a' + t)), .dim = kDims[t], .admit_at = kAdmitAt[t]});
     }
     stream_.emplace(store_->make_stream());
     wires_.on_idle = [this] { return peer_acts_alone(); };
@@ -119,6 +119,20 @@ class Drama {
     sums_.pop_front();
     group_.wait_allreduce(*stream_, sum.reduction);
   }
+  void count_or_forget() {
+    switch (script_.byte() % 3) {
+      case 0: {
+        auto const asked = keys();
+        return store_->erase(*stream_, table(), asked);
+      }
+      case 1:
+        store_->expire(table(), script_.byte() % 4);
+        return;
+      default:
+        store_->size(table());
+        return;
+    }
+  }
 
   void act(std::uint8_t action) {
     switch (action) {
@@ -162,8 +176,7 @@ class Drama {
         store_->wait_gather(script_.text(16));
         return;
       case 13:
-        store_->size(table());
-        return;
+        return count_or_forget();
       case 14:
         store_->table_hash();
         return;

@@ -16,11 +16,17 @@ using cache::Section;
 using cache::tag;
 
 constexpr std::uint64_t kMyRank = 1;
-constexpr int kKinds = 10, kSections = 10;  // of messages, and of transfers
+constexpr int kKinds = 12, kSections = 11;  // of messages, and of transfers
 constexpr std::size_t kBytesMax = 1 << 16;  // of one transfer
 constexpr std::size_t kKeyBytes = 0;        // an element that is a key, not a row
 
 std::uint64_t word(Clock clock) { return static_cast<std::uint64_t>(number(clock)); }
+
+// The bytes of sightings beside gradients of so many rows: none where the table does not count them.
+std::size_t bytes_of_sightings(TableId table, std::size_t rows) {
+  bool const counts = kAdmitAt[number(table) % std::size(kAdmitAt)] > 1;
+  return counts ? (rows + 1) * sizeof(std::uint32_t) : 0;
+}
 
 // Bytes of `rows` rows of elements of this size, or of keys.
 std::size_t bytes_of(TableId table, std::size_t rows, std::size_t element) {
@@ -44,6 +50,8 @@ void ScriptedPeer::take_parts(Intent const& intent, Section section, std::int64_
     auto const& [table, keys] = intent.parts[p];
     if (keys > 0 && keys < kBytesMax) {
       wires_.take_data(tag(section, static_cast<std::uint64_t>(clock), p), bytes_of(table, keys, element));
+      auto const more = section == Section::kGradients ? bytes_of_sightings(table, keys) : 0;
+      if (more > 0) wires_.take_data(tag(Section::kSightings, static_cast<std::uint64_t>(clock), p), more);
     }
   }
 }
@@ -76,6 +84,7 @@ void ScriptedPeer::note(Message const& m) {
       return;
     case MessageKind::kLookup:
     case MessageKind::kAssign:
+    case MessageKind::kErase:
       wires_.take_data(tag(Section::kRequestKeys, m.id, 0), m.keys * sizeof(Key));
       if (m.kind == MessageKind::kAssign) {
         wires_.take_data(tag(Section::kRequestValues, m.id, 0), bytes_of(m.table, m.keys, sizeof(float)));
@@ -88,6 +97,7 @@ void ScriptedPeer::note(Message const& m) {
       return wires_.take_data(tag(Section::kRequestFound, m.id, kMyRank), asked.keys);
     }
     case MessageKind::kAssignAnswer:
+    case MessageKind::kEraseAnswer:
       return;
     case MessageKind::kAllreduce:
       return sums_heard_.push_back(m.elements);
@@ -159,7 +169,10 @@ void ScriptedPeer::send_data(std::uint64_t tag, std::size_t bytes) {
 void ScriptedPeer::send_parts(Intent const& intent, Section section, std::int64_t clock, std::size_t element) {
   for (std::size_t p = 0; p < intent.parts.size(); ++p) {
     auto const& [table, keys] = intent.parts[p];
-    if (keys > 0) send_data(tag(section, static_cast<std::uint64_t>(clock), p), bytes_of(table, keys, element));
+    if (keys == 0) continue;
+    send_data(tag(section, static_cast<std::uint64_t>(clock), p), bytes_of(table, keys, element));
+    auto const more = section == Section::kGradients ? bytes_of_sightings(table, keys) : 0;
+    if (more > 0) send_data(tag(Section::kSightings, static_cast<std::uint64_t>(clock), p), more);
   }
 }
 
@@ -238,19 +251,20 @@ void ScriptedPeer::answer() {
     send_data(tag(Section::kRequestValues, asked.id, 0), bytes_of(asked.table, asked.keys, sizeof(float)));
     send_data(tag(Section::kRequestFound, asked.id, 0), asked.keys);
   } else {
-    send({.kind = MessageKind::kAssignAnswer, .id = asked.id});
+    bool const assign = asked.kind == MessageKind::kAssign;
+    send({.kind = assign ? MessageKind::kAssignAnswer : MessageKind::kEraseAnswer, .id = asked.id});
   }
 }
 
 void ScriptedPeer::request() {
-  bool const assign = script_.byte() % 2 == 1;
-  Message message{.kind = assign ? MessageKind::kAssign : MessageKind::kLookup, .id = next_request_++};
+  static constexpr MessageKind kKinds[] = {MessageKind::kLookup, MessageKind::kAssign, MessageKind::kErase};
+  Message message{.kind = kKinds[script_.byte() % std::size(kKinds)], .id = next_request_++};
   message.table = TableId{static_cast<std::uint32_t>(script_.byte() % std::size(kDims))};
   message.keys = script_.rarely(8) ? script_.number() : script_.byte() % 8;
   requests_[message.id] = message;
   send(message);
   send_keys(Section::kRequestKeys, message.id, kMyRank, message.keys);
-  if (assign) {
+  if (message.kind == MessageKind::kAssign) {
     send_data(tag(Section::kRequestValues, message.id, kMyRank), bytes_of(message.table, message.keys, sizeof(float)));
   }
 }

@@ -14,6 +14,7 @@
 namespace gpups::fuzz {
 
 inline constexpr std::size_t kDims[] = {2, 20};  // of the tables
+inline constexpr std::uint32_t kAdmitAt[] = {1, 2};
 
 class ScriptedPeer {
  public:

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/row_request.hpp"
+
+#include "kernels/check.hpp"
+#include "kernels/hash.hpp"
+#include "kernels/unique_keys.hpp"
+
+namespace gpups::cache {
+namespace {
+
+// Below this, to find keys that repeat takes longer than to read their rows twice.
+constexpr std::size_t kFewKeys = 2048;
+
+// Groups keys by owner without looking for those that repeat. On the host.
+void group_by_owner(View<Key const> keys, View<std::uint32_t> positions, RowRequest& request) {
+  auto const ranks = static_cast<std::uint32_t>(request.owners.size() - 1);
+  auto& first = request.owners;
+  for (Key const key : keys) ++first[kernels::home_of(key, ranks) + 1];
+  for (std::uint32_t q = 0; q < ranks; ++q) first[q + 1] += first[q];
+  std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    positions[i] = next[kernels::home_of(keys[i], ranks)]++;
+    request.keys[positions[i]] = keys[i];
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<RowRequest> make_request(Stream& stream, RowRequest::Kind kind, TableId table, View<Key const> keys,
+                                         std::size_t dim, int ranks, Array<std::uint32_t>& positions) {
+  bool const lookup = kind == RowRequest::Kind::kLookup;
+  GPUPS_REQUIRE(keys.size() <= kernels::kUniqueKeysMax,
+                "{} keys are read, set or erased at once (the most is {}): do it in parts", keys.size(),
+                kernels::kUniqueKeysMax);
+  GPUPS_REQUIRE(keys.empty() || keys.device() == stream.device(),
+                "keys are on {} and the stream is on {} (they are read there): copy them first",
+                to_string(keys.device()), to_string(stream.device()));
+  auto request = std::make_shared<RowRequest>();
+  request->kind = kind;
+  request->table = table;
+  request->owners.resize(static_cast<std::size_t>(ranks) + 1);
+  request->keys = Array<Key>(stream.device(), keys.size());
+  positions = Array<std::uint32_t>(stream.device(), keys.size());
+  if (lookup && stream.device().is_host() && keys.size() <= kFewKeys) {
+    group_by_owner(keys, positions, *request);
+  } else {
+    kernels::wait_unique_keys(stream, {.keys = keys,
+                                       .homes = static_cast<std::uint32_t>(ranks),
+                                       .unique = request->keys,
+                                       .positions = positions,
+                                       .home_offsets = request->owners});
+  }
+  std::size_t const rows = request->owners.back();
+  if (kind != RowRequest::Kind::kErase) request->values = Matrix<float>(stream.device(), rows, dim);
+  if (lookup) request->found = Array<std::uint8_t>(stream.device(), rows);
+  return request;
+}
+
+}  // namespace gpups::cache
