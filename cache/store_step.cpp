@@ -102,10 +102,11 @@ void Store::pull(Stream& stream, Prepared const& batch, std::span<MatrixView<flo
   batch.impl()->read_events.push_back(stream.record());
 }
 
-void Store::pull_pooled(Stream& stream, Prepared const& batch, std::size_t part, Pooling pooling,
-                        MatrixView<float> out) {
+void Store::pull_pooled(Stream& stream, Prepared const& batch, std::size_t part, Pooling pooling, MatrixView<float> out,
+                        View<float const> coefficients) {
   require_ready(batch, "pull_pooled");
   require_here(stream, out, "matrix for pooled rows");
+  require_here(stream, coefficients, "coefficients for pooled rows");
   auto const& pooled = batch.impl()->parts.at(part);
   GPUPS_REQUIRE(!pooled.bags.empty(),
                 "part {} was prepared without offsets (they say what the bags are): prepare it "
@@ -116,6 +117,11 @@ void Store::pull_pooled(Stream& stream, Prepared const& batch, std::size_t part,
                 "pull_pooled was given a ({}, {}) matrix for {} bags of dim {} (rows are written with their "
                 "padding): use gpups::Matrix of that size",
                 out.rows(), out.columns(), pooled.bags.size() - 1, impl_->shard(pooled.table).dim());
+  GPUPS_REQUIRE(
+      coefficients.empty() || coefficients.size() == pooled.entries,
+      "pull_pooled was given {} coefficients for {} entries (each entry has a weight of its own): give one for "
+      "each entry, or none",
+      coefficients.size(), pooled.entries);
   auto& rows = batch.impl()->parts[part].pulled;
   if (rows.rows() == 0 && pooled.rows > 0) {
     rows = Matrix<float>(stream.device(), pooled.rows, out.columns());
@@ -134,7 +140,8 @@ void Store::pull_pooled(Stream& stream, Prepared const& batch, std::size_t part,
                                   .positions = pooled.positions,
                                   .offsets = pooled.bags,
                                   .mean = pooling == Pooling::kMean,
-                                  .out = out});
+                                  .out = out,
+                                  .coefficients = coefficients});
   batch.impl()->read_events.push_back(stream.record());
 }
 

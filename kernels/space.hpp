@@ -2,6 +2,8 @@
 // Where a kernel body runs, as a type: handing work for one space to the other does not compile.
 #pragma once
 
+#include <memory>
+
 #include "gpups/stream.hpp"
 #include "kernels/build_config.hpp"
 
@@ -20,7 +22,8 @@ struct Exec<Space::kHost> {
 };
 template <>
 struct Exec<Space::kDevice> {
-  void* stream;  // cudaStream_t
+  void* stream;                    // cudaStream_t
+  std::shared_ptr<void>* library;  // what a library keeps for the stream; null before its first use
 };
 using HostExec = Exec<Space::kHost>;
 using DeviceExec = Exec<Space::kDevice>;

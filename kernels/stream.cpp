@@ -8,6 +8,7 @@
 namespace gpups {
 
 Stream::Impl::~Impl() {
+  library.reset();  // waits for the stream
   if (owned) cuda::destroy_stream(device.index, cuda);
 }
 Event::Impl::~Impl() {
@@ -81,7 +82,7 @@ namespace kernels {
 HostExec host_exec(Stream const& stream) { return {stream.impl().arena.get()}; }
 DeviceExec device_exec(Stream const& stream) {
   cuda::use_device(stream.device().index);
-  return {stream.native()};
+  return {stream.native(), &stream.impl().library};
 }
 
 }  // namespace kernels

@@ -14,6 +14,7 @@ struct Stream::Impl {
   std::shared_ptr<kernels::Arena> arena;  // host
   void* cuda = nullptr;                   // cudaStream_t
   bool owned = false;
+  std::shared_ptr<void> library;  // what a library of a device object keeps for this stream
 
   ~Impl();
 };

@@ -44,5 +44,6 @@ std::span<KernelCase const> kernel_cases();
 std::span<KernelCase const> finding_cases();
 std::span<KernelCase const> reading_cases();
 std::span<KernelCase const> writing_cases();
+std::span<KernelCase const> dense_cases();
 
 }  // namespace gpups::test

@@ -96,47 +96,65 @@ Problem scatter(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-Problem pooled(Stream& stream, CaseSize size, std::uint64_t seed, bool mean) {
+// How bags are made of entries, beside their sum.
+struct Pooled {
+  bool mean = false, weighted = false;
+  bool targets = false;  // bags are written to rows in another order
+  bool singles = false;  // every entry is a bag
+};
+
+Problem pooled(Stream& stream, CaseSize size, std::uint64_t seed, Pooled how) {
   struct State {
     CaseSize size;
-    bool mean;
-    std::vector<float> rows;
-    Ids positions, offsets{0};
+    Pooled how;
+    std::vector<float> rows, coefficients;
+    Ids positions, offsets{0}, targets;
     Matrix<float> from, out;
-    Array<std::uint32_t> positions_there, offsets_there;
+    Array<std::uint32_t> positions_there, offsets_there, targets_there;
+    Array<float> coefficients_there;
   };
   Random random(seed);
   auto s = std::make_shared<State>();
   s->size = size;
-  s->mean = mean;
+  s->how = how;
   std::size_t const count = size.n / 3 + 1;
   s->rows = floats(random, count, size.dim);
   while (s->positions.size() < size.n) {
-    for (std::size_t k = below(random, 9); k > 0 && s->positions.size() < size.n; --k) {
+    for (std::size_t k = how.singles ? 1 : below(random, 9); k > 0 && s->positions.size() < size.n; --k) {
       s->positions.push_back(static_cast<std::uint32_t>(below(random, count)));
     }
     s->offsets.push_back(static_cast<std::uint32_t>(s->positions.size()));
   }
+  std::size_t const bags = s->offsets.size() - 1;
+  s->coefficients.assign(size.n, 1);
+  for (auto& x : s->coefficients) x = how.weighted ? static_cast<float>(uniform(random) * 4 - 2) : 1;
+  s->targets = how.targets ? distinct_ids(random, bags, bags) : Ids{};
   s->from = matrix(stream, s->rows, count, size.dim);
-  s->out = Matrix<float>(stream.device(), s->offsets.size() - 1, size.dim);
+  s->out = Matrix<float>(stream.device(), bags, size.dim);
   s->positions_there = to_device(stream, s->positions);
-  s->offsets_there = to_device(stream, s->offsets);
+  s->offsets_there = to_device(stream, how.singles ? Ids{} : s->offsets);
+  s->targets_there = to_device(stream, s->targets);
+  s->coefficients_there = to_device(stream, how.weighted ? s->coefficients : std::vector<float>{});
 
   Problem p;
   p.entries = size.n;
   p.bytes = (size.n + s->out.rows()) * s->out.stride() * 4;
   p.run = [s](Stream& on) {
-    kernels::gather_pooled(on, {s->from, s->positions_there, s->offsets_there, s->mean, s->out});
+    kernels::gather_pooled(on, {s->from, s->positions_there, s->offsets_there, s->how.mean, s->out,
+                                s->coefficients_there, s->targets_there});
   };
   p.wrong = [s](Stream& on) {
     std::size_t const stride = row_stride(s->size.dim);
     std::vector<double> want(s->out.rows() * stride, 0);
     for (std::size_t b = 0; b + 1 < s->offsets.size(); ++b) {
       double const entries = s->offsets[b + 1] - s->offsets[b];
+      std::size_t const to = s->how.targets ? s->targets[b] : b;
       for (std::size_t j = 0; j < stride; ++j) {
         double sum = 0;
-        for (auto e = s->offsets[b]; e < s->offsets[b + 1]; ++e) sum += s->rows[s->positions[e] * stride + j];
-        want[b * stride + j] = s->mean && entries > 0 ? sum / entries : sum;
+        for (auto e = s->offsets[b]; e < s->offsets[b + 1]; ++e) {
+          sum += static_cast<double>(s->coefficients[e]) * s->rows[s->positions[e] * stride + j];
+        }
+        want[to * stride + j] = s->how.mean && entries > 0 ? sum / entries : sum;
       }
     }
     return differ("out", to_host(on, s->out.view().flat()), want, 1e-5);
@@ -144,8 +162,16 @@ Problem pooled(Stream& stream, CaseSize size, std::uint64_t seed, bool mean) {
   p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->out.view().flat())); };
   return p;
 }
-Problem pooled_sum(Stream& stream, CaseSize size, std::uint64_t seed) { return pooled(stream, size, seed, false); }
-Problem pooled_mean(Stream& stream, CaseSize size, std::uint64_t seed) { return pooled(stream, size, seed, true); }
+Problem pooled_sum(Stream& stream, CaseSize size, std::uint64_t seed) { return pooled(stream, size, seed, {}); }
+Problem pooled_mean(Stream& stream, CaseSize size, std::uint64_t seed) {
+  return pooled(stream, size, seed, {.mean = true});
+}
+Problem pooled_weighted(Stream& stream, CaseSize size, std::uint64_t seed) {
+  return pooled(stream, size, seed, {.mean = seed % 2 == 0, .weighted = true, .targets = true});
+}
+Problem pooled_single(Stream& stream, CaseSize size, std::uint64_t seed) {
+  return pooled(stream, size, seed, {.weighted = seed % 2 == 1, .targets = seed % 3 != 0, .singles = true});
+}
 
 Initializer initializer(std::uint64_t seed) {
   constexpr Initializer::Kind kKinds[] = {Initializer::Kind::kUniform, Initializer::Kind::kNormal,
@@ -299,9 +325,16 @@ Problem hash_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
 }
 
 constexpr KernelCase kCases[] = {
-    {"gather", gather},           {"gather_found", gather_found}, {"scatter", scatter},
-    {"pooled_sum", pooled_sum},   {"pooled_mean", pooled_mean},   {"init_rows", init_rows},
-    {"init_matrix", init_matrix}, {"hash_rows", hash_rows},
+    {"gather", gather},
+    {"gather_found", gather_found},
+    {"scatter", scatter},
+    {"pooled_sum", pooled_sum},
+    {"pooled_mean", pooled_mean},
+    {"pooled_weighted", pooled_weighted},
+    {"pooled_single", pooled_single},
+    {"init_rows", init_rows},
+    {"init_matrix", init_matrix},
+    {"hash_rows", hash_rows},
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "tests/cluster.hpp"
+#include "tests/expect_error.hpp"
 
 namespace gpups::test {
 namespace {
@@ -98,6 +99,17 @@ TEST(Store, PullPooledSumsAndAverages) {
   store.pull_pooled(stream, batch, 0, Pooling::kMean, out);
   EXPECT_EQ(out.row(0)[0], 1.5F);
   EXPECT_EQ(out.row(1)[1], 0.0F);
+
+  std::vector<float> const weights{4, 0.5F, -1, 2};
+  store.pull_pooled(stream, batch, 0, Pooling::kSum, out, View<float const>(weights));
+  EXPECT_EQ(out.row(0)[0], 4.0F * 1 + 0.5F * 2);
+  EXPECT_EQ(out.row(2)[1], -1.0F * 3 + 2.0F * 3);
+  store.pull_pooled(stream, batch, 0, Pooling::kMean, out, View<float const>(weights));
+  EXPECT_EQ(out.row(0)[0], 5.0F / 2);
+  EXPECT_EQ(out.row(1)[0], 0.0F);
+  std::vector<float> const few{1, 2};
+  expect_error([&] { store.pull_pooled(stream, batch, 0, Pooling::kSum, out, View<float const>(few)); },
+               {"2 coefficients for 4 entries"});
 
   // The bag is the source of its entries.
   Matrix<float> bags(Device::host(), 3, 2);

@@ -147,11 +147,14 @@ class Store {
   void pull(Stream& stream, Prepared const& batch, std::span<MatrixView<float> const> rows);
 
   // Writes to out, (bags, dim), the sum or mean of the rows of each bag; an empty bag gives zeros. The part must have
-  // been prepared with offsets. Queued on `stream`.
-  void pull_pooled(Stream& stream, Prepared const& batch, std::size_t part, Pooling pooling, MatrixView<float> out);
+  // been prepared with offsets. With coefficients, (entries), each row is multiplied by its entry's first; the mean is
+  // then the sum of these products divided by the number of entries. Queued on `stream`.
+  void pull_pooled(Stream& stream, Prepared const& batch, std::size_t part, Pooling pooling, MatrixView<float> out,
+                   View<float const> coefficients = {});
 
   // Sums the gradients of a batch, one element for each part. Each batch is pushed once. Sources and coefficients may
-  // go when `stream` has done the work queued here. For mean pooling give coefficients of 1 / bag size.
+  // go when `stream` has done the work queued here. For mean pooling give coefficients of 1 / bag size;
+  // for a weighted bag, times the weights that pull_pooled() was given.
   void push(Stream& stream, Prepared const& batch, std::span<TableGradients const> gradients);
 
   // Ends the step: once every rank has done so, owners apply its gradients. Does not wait. `signal`: bits for all

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/dense/cublas_device.hpp"
+
+#include <memory>
+#include <string>
+
+#include "gpups/error.hpp"
+#include "kernels/assert.hpp"
+
+namespace gpups::kernels {
+namespace {
+
+void check_cublas(cublasStatus_t status, char const* doing) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw Error(std::string("cuBLASLt says '") + cublasLtGetStatusString(status) + "' (while " + doing +
+              "): check that the driver fits this version of CUDA, and that the device has memory left");
+}
+
+// Descriptors are C objects with a function to destroy each kind.
+template <class T, cublasStatus_t (*kDestroy)(T)>
+struct Destroy {
+  using pointer = T;
+  void operator()(T descriptor) const { (void)kDestroy(descriptor); }
+};
+template <class T, cublasStatus_t (*kDestroy)(T)>
+using Owned = std::unique_ptr<T, Destroy<T, kDestroy>>;
+using Layout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
+using Operation = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
+using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+
+// The library's matrices are columns: a matrix of rows is its transpose.
+Layout layout_of(MatrixView<float const> matrix) {
+  cublasLtMatrixLayout_t layout = nullptr;
+  check_cublas(cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, matrix.columns(), matrix.rows(),
+                                          static_cast<std::int64_t>(matrix.stride())),
+               "describing a matrix");
+  return Layout(layout);
+}
+
+template <class T>
+void set(Operation const& operation, cublasLtMatmulDescAttributes_t attribute, T value) {
+  check_cublas(cublasLtMatmulDescSetAttribute(operation.get(), attribute, &value, sizeof value),
+               "describing a product");
+}
+
+template <class T>
+void set(Preference const& preference, cublasLtMatmulPreferenceAttributes_t attribute, T value) {
+  check_cublas(cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof value),
+               "saying which algorithms will do");
+}
+
+Operation operation_of(Product const& p, cublasLtEpilogue_t epilogue) {
+  cublasLtMatmulDesc_t made = nullptr;
+  check_cublas(cublasLtMatmulDescCreate(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
+  Operation operation(made);
+  // out^T = b^T a^T, so the library's first factor is b.
+  set(operation, CUBLASLT_MATMUL_DESC_TRANSA, p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(operation, CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+  return operation;
+}
+
+// What the rows of a matrix are aligned to at least, in bytes.
+constexpr std::uint32_t kRowAlignment = 16;
+
+Preference preference_of(std::size_t workspace_bytes) {
+  cublasLtMatmulPreference_t made = nullptr;
+  check_cublas(cublasLtMatmulPreferenceCreate(&made), "saying which algorithms will do");
+  Preference preference(made);
+  set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
+  set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+      static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  for (auto const attribute :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    set(preference, attribute, kRowAlignment);
+  }
+  return preference;
+}
+
+// What NVIDIA recommends from Hopper on; older devices are content with less.
+constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
+
+}  // namespace
+
+struct Cublas::Plan {
+  Operation operation;
+  Layout a, b, out;
+  cublasLtMatmulAlgo_t algorithm;
+};
+
+Cublas::Cublas(Device device, cudaStream_t stream)
+    : device_(device), stream_(stream), workspace_(device, kWorkspaceBytes) {
+  check_cublas(cublasLtCreate(&handle_), "starting on a device");
+}
+
+Cublas::~Cublas() {
+  (void)cudaStreamSynchronize(stream_);  // the workspace may be in use
+  plans_.clear();
+  (void)cublasLtDestroy(handle_);
+}
+
+Cublas::Plan Cublas::make_plan(Product const& p, cublasLtEpilogue_t epilogue, float const* bias) const {
+  Plan plan{operation_of(p, epilogue), layout_of(p.a), layout_of(p.b), layout_of(p.out), {}};
+  if (bias != nullptr) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  Preference const preference = preference_of(workspace_.size());
+  cublasLtMatmulHeuristicResult_t best{};
+  int found = 0;
+  check_cublas(cublasLtMatmulAlgoGetHeuristic(handle_, plan.operation.get(), plan.b.get(), plan.a.get(), plan.out.get(),
+                                              plan.out.get(), preference.get(), 1, &best, &found),
+               "choosing an algorithm for a layer");
+  check_cublas(found > 0 ? best.state : CUBLAS_STATUS_NOT_SUPPORTED, "choosing an algorithm for a layer");
+  plan.algorithm = best.algo;
+  return plan;
+}
+
+void Cublas::multiply(Product const& p, cublasLtEpilogue_t epilogue, float const* bias) {
+  GPUPS_ASSERT(p.fits());
+  Shape const shape{p.out.rows(),
+                    p.out.columns(),
+                    p.inner(),
+                    p.a.stride(),
+                    p.b.stride(),
+                    p.out.stride(),
+                    std::size_t{p.transpose_a},
+                    std::size_t{p.transpose_b},
+                    static_cast<std::size_t>(epilogue),
+                    std::size_t{p.accumulate}};
+  auto found = plans_.find(shape);
+  if (found == plans_.end()) found = plans_.emplace(shape, make_plan(p, epilogue, bias)).first;
+  Plan const& plan = found->second;
+  if (bias != nullptr) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  float const one = 1, kept = p.accumulate ? 1 : 0;
+  check_cublas(cublasLtMatmul(handle_, plan.operation.get(), &one, p.b.data(), plan.b.get(), p.a.data(), plan.a.get(),
+                              &kept, p.out.data(), plan.out.get(), p.out.data(), plan.out.get(), &plan.algorithm,
+                              workspace_.data(), workspace_.size(), stream_),
+               "queueing the product of a layer");
+}
+
+Cublas& Cublas::of(DeviceExec ex) {
+  std::shared_ptr<void>& of_stream = *ex.library;
+  if (of_stream == nullptr) {
+    int device = 0;
+    check_cuda(cudaGetDevice(&device), "asking for the device in use");
+    of_stream = std::make_shared<Cublas>(Device::cuda(device), static_cast<cudaStream_t>(ex.stream));
+  }
+  return *static_cast<Cublas*>(of_stream.get());
+}
+
+}  // namespace gpups::kernels

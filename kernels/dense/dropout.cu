@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/dense/dropout.hpp"
+
+#include <cmath>
+
+#include "kernels/assert.hpp"
+#include "kernels/launch.hpp"
+#include "kernels/philox.hpp"
+
+namespace gpups::kernels {
+
+// Keeps these draws apart from what else is drawn with the same seed, and from those of other layers.
+inline std::uint64_t dropout_key(Dropout const& g) {
+  return (g.seed ^ 0x64726f706f757421U) + g.layer * 0x9E3779B97F4A7C15U;
+}
+
+// What is the same for all values.
+struct Mask {
+  PhiloxKey key;
+  std::uint32_t clock[2];
+  std::uint32_t least;  // of 16 random bits, for a value to be kept
+  float kept;           // what it is multiplied with
+
+  GPUPS_FN Philox4 random(std::uint32_t sample, std::size_t call) const {
+    return philox(key, {{static_cast<std::uint32_t>(call), sample, clock[0], clock[1]}});
+  }
+};
+
+inline Mask mask_of(Dropout const& g) {
+  auto const clock = static_cast<std::uint64_t>(number(g.clock));
+  auto const least = static_cast<std::uint32_t>(std::lround(g.rate * 0x1p16F));
+  return {.key = philox_key(dropout_key(g)),
+          .clock = {static_cast<std::uint32_t>(clock), static_cast<std::uint32_t>(clock >> 32)},
+          .least = least,
+          .kept = 1.0F / (1.0F - static_cast<float>(least) * 0x1p-16F)};
+}
+
+// Columns of a call of the generator: call c is for columns 8 * c .. 8 * c + 7, low halves of words first.
+inline constexpr std::size_t kCallColumns = 8;
+
+GPUPS_FN inline void drop_columns(Mask const& mask, std::uint32_t sample, std::size_t call, std::size_t columns,
+                                  float* row) {
+  Philox4 const random = mask.random(sample, call);
+  std::size_t const first = kCallColumns * call;
+  for (std::size_t k = 0; k < kCallColumns && first + k < columns; ++k) {
+    std::uint32_t const bits = random.word[k / 2] >> k % 2 * 16 & 0xFFFFU;
+    row[first + k] = bits < mask.least ? 0.0F : row[first + k] * mask.kept;
+  }
+}
+
+// The calls from the first on that fill whole vectors of the host, and their number.
+GPUPS_FN inline std::size_t drop_vectors([[maybe_unused]] Mask mask, [[maybe_unused]] std::uint32_t sample,
+                                         [[maybe_unused]] std::size_t columns, [[maybe_unused]] float* row) {
+  std::size_t call = 0;
+#ifndef __CUDACC__
+  for (; kCallColumns * (call + kLanes) <= columns; call += kLanes) {
+    std::uint32_t words[4 * kLanes];
+#pragma GCC ivdep
+    for (std::size_t l = 0; l < kLanes; ++l) {
+      Philox4 const random = mask.random(sample, call + l);
+      words[4 * l] = random.word[0];
+      words[4 * l + 1] = random.word[1];
+      words[4 * l + 2] = random.word[2];
+      words[4 * l + 3] = random.word[3];
+    }
+    float* const to = row + kCallColumns * call;
+#pragma GCC ivdep
+    for (std::size_t k = 0; k < 4 * kLanes; ++k) {
+      float const low = to[2 * k] * mask.kept, high = to[2 * k + 1] * mask.kept;
+      to[2 * k] = (words[k] & 0xFFFFU) < mask.least ? 0.0F : low;
+      to[2 * k + 1] = words[k] >> 16 < mask.least ? 0.0F : high;
+    }
+  }
+#endif
+  return call;
+}
+
+template <Space S>
+void run(Exec<S> ex, Dropout const& g) {
+  GPUPS_ASSERT(g.rate >= 0.0F && g.rate < 1.0F && g.sample_numbers.size() == g.values.rows());
+  if (g.rate == 0.0F) return;
+  each_row(ex, g.values.rows(), [g, mask = mask_of(g)] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    float* const row = g.values.row(i);
+    std::size_t const columns = g.values.columns();
+    std::uint32_t const sample = g.sample_numbers[i];
+    std::size_t const done = drop_vectors(mask, sample, columns, row);
+    lanes.each((columns + kCallColumns - 1) / kCallColumns - done,
+               [=](std::size_t call) { drop_columns(mask, sample, done + call, columns, row); });
+  });
+}
+
+GPUPS_KERNEL(dropout, Dropout)
+
+}  // namespace gpups::kernels

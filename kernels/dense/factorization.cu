@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/dense/factorization.hpp"
+
+#include "kernels/assert.hpp"
+#include "kernels/launch.hpp"
+
+namespace gpups::kernels {
+
+// The sums over vectors of `kWide` columns from `column` on, and of their squares, in registers.
+template <std::size_t kWide>
+struct ColumnSums {
+  float sum[kWide] = {};
+  float squares[kWide] = {};
+
+  template <class Factorization>
+  GPUPS_FN ColumnSums(Factorization const& g, std::size_t i, std::size_t column) {
+    std::size_t const stride = row_stride(g.dim);
+    float const* const vectors = g.rows.row(i) + column;
+    for (std::size_t f = g.first_slot; f < g.slots; ++f) {
+      for (std::size_t k = 0; k < kWide; ++k) {
+        float const x = vectors[f * stride + k];
+        sum[k] += x;
+        squares[k] += x * x;
+      }
+    }
+  }
+};
+
+// Calls act(columns, first) with ColumnSums for all columns of a vector, its padding included.
+template <class Factorization, class Act>
+GPUPS_FN inline void each_column(NativeLanes lanes, Factorization const& g, std::size_t i, Act act) {
+  std::size_t const stride = row_stride(g.dim);
+#ifdef __CUDACC__
+  lanes.each(stride, [&](std::size_t k) { act(ColumnSums<1>(g, i, k), k); });
+#else
+  (void)lanes;
+  std::size_t k = 0;
+  for (; k + kLanes <= stride; k += kLanes) act(ColumnSums<kLanes>(g, i, k), k);
+  for (; k < stride; k += 4) act(ColumnSums<4>(g, i, k), k);
+#endif
+}
+
+template <Space S>
+void run(Exec<S> ex, FactorizationForward const& g) {
+  GPUPS_ASSERT(g.dim > 0 && g.rows.rows() >= g.out.size() && g.rows.stride() >= g.slots * row_stride(g.dim));
+  each_row(ex, g.out.size(), [g] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+#ifdef __CUDACC__
+    float const sum = lanes.sum(row_stride(g.dim), [&](std::size_t k) {
+      ColumnSums<1> const of(g, i, k);
+      return of.sum[0] * of.sum[0] - of.squares[0];
+    });
+#else
+    float part[kLanes] = {};
+    each_column(lanes, g, i, [&](auto const& of, std::size_t first) {
+      for (std::size_t k = 0; k < std::size(of.sum); ++k) {
+        part[(first + k) % kLanes] += of.sum[k] * of.sum[k] - of.squares[k];
+      }
+    });
+    float const sum = lanes.sum(kLanes, [&](std::size_t k) { return part[k]; });
+#endif
+    if (lanes.first()) g.out[i] = 0.5F * sum;
+  });
+}
+
+template <Space S>
+void run(Exec<S> ex, FactorizationBackward const& g) {
+  GPUPS_ASSERT(g.dim > 0 && g.rows.rows() >= g.out_gradient.size());
+  GPUPS_ASSERT(g.rows.stride() >= g.slots * row_stride(g.dim));
+  GPUPS_ASSERT(g.rows_gradient.stride() >= g.slots * row_stride(g.dim));
+  each_row(ex, g.out_gradient.size(), [g] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    float const gradient = g.out_gradient[i];
+    each_column(lanes, g, i, [&](auto const& of, std::size_t first) {
+      std::size_t const stride = row_stride(g.dim);
+      float const* const vectors = g.rows.row(i) + first;
+      float* const to = g.rows_gradient.row(i) + first;
+      for (std::size_t f = g.first_slot; f < g.slots; ++f) {
+        for (std::size_t k = 0; k < sizeof(of.sum) / sizeof(float); ++k) {
+          to[f * stride + k] += gradient * (of.sum[k] - vectors[f * stride + k]);
+        }
+      }
+    });
+  });
+}
+
+GPUPS_KERNEL(factorization_forward, FactorizationForward)
+GPUPS_KERNEL(factorization_backward, FactorizationBackward)
+
+}  // namespace gpups::kernels

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The second order of a factorization machine (Rendle: "Factorization machines", ICDM 2010): the sum over all pairs of
+// a sample's vectors of their dot products, as 1/2 sum_j ((sum_f e_fj)^2 - sum_f e_fj^2).
+//
+// Reads each vector once forward; reads it twice and writes its gradient once backward.
+#pragma once
+
+#include <cstddef>
+
+#include "gpups/array.hpp"
+
+namespace gpups::kernels {
+
+struct FactorizationForward {
+  MatrixView<float const> rows;  // (m, slots * row_stride(dim)): `slots` vectors one after the other
+  std::size_t first_slot;        // vectors first_slot .. slots - 1 take part
+  std::size_t slots;
+  std::size_t dim;
+  View<float> out;  // (m)
+};
+void factorization_forward(Stream& stream, FactorizationForward const& arguments);
+
+struct FactorizationBackward {
+  MatrixView<float const> rows;  // as above
+  std::size_t first_slot;
+  std::size_t slots;
+  std::size_t dim;
+  View<float const> out_gradient;   // (m)
+  MatrixView<float> rows_gradient;  // shaped as rows; added to
+};
+void factorization_backward(Stream& stream, FactorizationBackward const& arguments);
+
+}  // namespace gpups::kernels

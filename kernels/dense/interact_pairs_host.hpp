@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's path of interact_pairs: a sample's vectors stay in the first cache, and products are sums of vectors in
+// registers, eight rows at a time. Only for interact_pairs.cu.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/dense/interact_pairs.hpp"
+#include "kernels/score/vector.hpp"
+
+namespace gpups::kernels {
+
+using ShortVector = float __attribute__((vector_size(16)));
+
+// Rows of out are sums over k of factors[row][k] * terms[k]. The rows of each are `stride` apart.
+struct TileProduct {
+  float const* factors;  // (rows, count)
+  std::size_t factors_stride;
+  float const* terms;  // (count, one vector)
+  std::size_t terms_stride;
+  std::size_t count;
+  float* out;  // (rows, one vector)
+  std::size_t out_stride;
+};
+
+template <class V, std::size_t kRows>
+void multiply_tile(TileProduct const& p) {
+  V sum[kRows] = {};
+  for (std::size_t k = 0; k < p.count; ++k) {
+    V const term = load<V>(p.terms + k * p.terms_stride);
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < kRows; ++r) sum[r] += p.factors[r * p.factors_stride + k] * term;
+  }
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < kRows; ++r) store(p.out + r * p.out_stride, sum[r]);
+}
+
+// All rows: eight at a time, then what is left.
+template <class V>
+void multiply_tiles(TileProduct p, std::size_t rows) {
+  for (; rows >= 8; rows -= 8) {
+    multiply_tile<V, 8>(p);
+    p.factors += 8 * p.factors_stride;
+    p.out += 8 * p.out_stride;
+  }
+  switch (rows) {
+    case 7:
+      return multiply_tile<V, 7>(p);
+    case 6:
+      return multiply_tile<V, 6>(p);
+    case 5:
+      return multiply_tile<V, 5>(p);
+    case 4:
+      return multiply_tile<V, 4>(p);
+    case 3:
+      return multiply_tile<V, 3>(p);
+    case 2:
+      return multiply_tile<V, 2>(p);
+    case 1:
+      return multiply_tile<V, 1>(p);
+    default:
+      return;
+  }
+}
+
+// What a thread needs for a sample: a square matrix of pairs with room for whole vectors, and the vectors transposed.
+struct PairScratch {
+  PairScratch(std::size_t slots, std::size_t dim)
+      : width((slots + kVector - 1) / kVector * kVector),
+        memory(Device::host(), slots * width + width * dim),
+        pairs(memory.data()),
+        panels(pairs + slots * width) {}
+
+  std::size_t width;  // slots, rounded up
+  Array<float> memory;
+  float* pairs;   // (slots, width)
+  float* panels;  // (width / 16, dim, 16): panel[k][l] is number k of vector 16 * panel + l
+};
+
+inline void transpose_vectors(float const* vectors, std::size_t slots, std::size_t dim, PairScratch const& scratch) {
+  std::size_t const stride = row_stride(dim);
+  for (std::size_t first = 0; first < slots; first += kVector) {
+    float* const panel = scratch.panels + first * dim;
+    std::size_t const count = std::min(kVector, slots - first);
+    if (dim < kVector) {
+      std::fill(panel, panel + dim * kVector, 0.0F);
+      for (std::size_t l = 0; l < count; ++l) {
+        for (std::size_t k = 0; k < dim; ++k) panel[k * kVector + l] = vectors[(first + l) * stride + k];
+      }
+      continue;
+    }
+    for (std::size_t column = 0; column < dim; column += kVector) {
+      Vector v[kVector] = {};
+      for (std::size_t l = 0; l < count; ++l) v[l] = load<Vector>(vectors + (first + l) * stride + column);
+      transpose(v);
+      std::size_t const columns = std::min(kVector, dim - column);
+      for (std::size_t k = 0; k < columns; ++k) store(panel + (column + k) * kVector, v[k]);
+    }
+  }
+}
+
+// Copies `count` numbers by whole vectors where `room` allows, which overwrites what comes after them.
+inline void copy_vectors(float* to, float const* from, std::size_t count, std::size_t room) {
+  if ((count + kVector - 1) / kVector * kVector > room) {
+    std::memcpy(to, from, count * sizeof(float));
+  } else {
+    for (std::size_t k = 0; k < count; k += kVector) store(to + k, load<Vector>(from + k));
+  }
+}
+
+inline void interact_sample(InteractPairsForward const& g, std::size_t i, PairScratch const& scratch) {
+  std::size_t const stride = row_stride(g.dim), pairs = g.slots * (g.slots - 1) / 2;
+  float const* const vectors = g.rows.row(i);
+  transpose_vectors(vectors, g.slots, g.dim, scratch);
+  for (std::size_t column = 0; column + 1 < g.slots; column += kVector) {
+    std::size_t const row = column + 1;  // the first that has pairs in these columns
+    multiply_tiles<Vector>({.factors = vectors + row * stride,
+                            .factors_stride = stride,
+                            .terms = scratch.panels + column * g.dim,
+                            .terms_stride = kVector,
+                            .count = g.dim,
+                            .out = scratch.pairs + row * scratch.width + column,
+                            .out_stride = scratch.width},
+                           g.slots - row);
+  }
+  float* const out = g.out.row(i);
+  std::memcpy(out, vectors, g.dim * sizeof(float));
+  std::fill(out + g.dim, out + stride, 0.0F);
+  std::size_t at = 0;
+  for (std::size_t row = 1; row < g.slots; at += row++) {
+    copy_vectors(out + stride + at, scratch.pairs + row * scratch.width, row, pairs - at);
+  }
+  std::fill(out + stride + pairs, out + g.out.stride(), 0.0F);
+}
+
+// The symmetric matrix of the pairs' gradients, its diagonal zero.
+inline void unpack_pairs(float const* packed, std::size_t slots, PairScratch const& scratch) {
+  for (std::size_t row = 0; row < slots; packed += row++) {
+    float* const to = scratch.pairs + row * scratch.width;
+    for (std::size_t column = 0; column < row; ++column) {
+      to[column] = packed[column];
+      scratch.pairs[column * scratch.width + row] = packed[column];
+    }
+    to[row] = 0.0F;
+  }
+}
+
+inline void interact_sample(InteractPairsBackward const& g, std::size_t i, PairScratch const& scratch) {
+  std::size_t const stride = row_stride(g.dim);
+  float const* const gradient = g.out_gradient.row(i);
+  float* const out = g.rows_gradient.row(i);
+  unpack_pairs(gradient + stride, g.slots, scratch);
+  auto const multiply_columns = [&]<class V>(V) {
+    for (std::size_t column = 0; column < stride; column += sizeof(V) / sizeof(float)) {
+      multiply_tiles<V>({.factors = scratch.pairs,
+                         .factors_stride = scratch.width,
+                         .terms = g.rows.row(i) + column,
+                         .terms_stride = stride,
+                         .count = g.slots,
+                         .out = out + column,
+                         .out_stride = stride},
+                        g.slots);
+    }
+  };
+  stride % kVector == 0 ? multiply_columns(Vector{}) : multiply_columns(ShortVector{});
+  for (std::size_t k = 0; k < g.dim; ++k) out[k] += gradient[k];
+  for (std::size_t f = 0; g.dim < stride && f < g.slots; ++f) {
+    std::fill(out + f * stride + g.dim, out + (f + 1) * stride, 0.0F);
+  }
+}
+
+template <class Interact>
+void interact(HostExec ex, Interact const& g) {
+  std::size_t const m = g.rows.rows();
+  ex.arena->blocks((m + kBlockRows - 1) / kBlockRows, [&](std::size_t block) {
+    PairScratch const scratch(g.slots, g.dim);
+    std::size_t const last = std::min(m, (block + 1) * kBlockRows);
+    for (std::size_t i = block * kBlockRows; i < last; ++i) interact_sample(g, i, scratch);
+  });
+}
+
+}  // namespace gpups::kernels

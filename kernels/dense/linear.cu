@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/dense/linear.hpp"
+
+#include "kernels/assert.hpp"
+#include "kernels/launch.hpp"
+#ifdef __CUDACC__
+#include "kernels/dense/linear_device.hpp"
+#else
+#include "kernels/dense/linear_host.hpp"
+#endif
+
+namespace gpups::kernels {
+
+template <Space S>
+void run(Exec<S> ex, LinearForward const& g) {
+  GPUPS_ASSERT(g.in.rows() == g.out.rows() && g.in.columns() == g.weights.columns());
+  GPUPS_ASSERT(g.weights.rows() == g.out.columns() && g.in.columns() > 0 && g.out.columns() > 0);
+  GPUPS_ASSERT(g.bias.empty() || g.bias.size() == g.out.columns());
+  forward(ex, g);
+}
+
+template <Space S>
+void run(Exec<S> ex, LinearBackward const& g) {
+  GPUPS_ASSERT(g.in.rows() == g.out_gradient.rows() && g.in.columns() == g.weights.columns());
+  GPUPS_ASSERT(g.weights.rows() == g.out_gradient.columns() && g.in.columns() > 0 && g.weights.rows() > 0);
+  GPUPS_ASSERT(g.weights_gradient.rows() == g.weights.rows() && g.weights_gradient.columns() == g.weights.columns());
+  GPUPS_ASSERT(g.bias_gradient.empty() || g.bias_gradient.size() == g.weights.rows());
+  GPUPS_ASSERT(!g.relu || g.out.rows() == g.in.rows());
+  backward(ex, g);
+}
+
+GPUPS_KERNEL(linear_forward, LinearForward)
+GPUPS_KERNEL(linear_backward, LinearBackward)
+
+}  // namespace gpups::kernels

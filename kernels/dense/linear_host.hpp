@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linear layers on the host: products by oneDNN, and our own passes over their results. All of a call is done by the
+// thread that makes it. Only for linear.cu.
+#pragma once
+
+#include <dnnl.h>
+
+#include <cstring>
+
+#include "kernels/check.hpp"
+#include "kernels/dense/linear.hpp"
+#include "kernels/dense/product.hpp"
+#include "kernels/launch.hpp"
+
+#if DNNL_CPU_THREADING_RUNTIME != DNNL_RUNTIME_OMP
+#error "this oneDNN was not made with OpenMP, so it cannot be told to use one thread: install libdnnl-dev"
+#endif
+
+// Of libgomp, whose header clang does not find.
+extern "C" int omp_get_max_threads(void) noexcept;
+extern "C" void omp_set_num_threads(int threads) noexcept;
+
+namespace gpups::kernels {
+
+// While this lives, OpenMP uses no other thread for what the calling one does. More threads would take the cores that
+// compute other microbatches, and the order of sums would depend on their number.
+class OneThread {
+ public:
+  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(before_); }
+  OneThread(OneThread const&) = delete;
+  OneThread& operator=(OneThread const&) = delete;
+
+ private:
+  int before_;
+};
+
+inline void multiply(Product const& p) {
+  GPUPS_ASSERT(p.fits());
+  OneThread const one;
+  auto const size = [](std::size_t n) { return static_cast<dnnl_dim_t>(n); };
+  dnnl_status_t const status =
+      dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', size(p.out.rows()), size(p.out.columns()),
+                 size(p.inner()), 1.0F, p.a.data(), size(p.a.stride()), p.b.data(), size(p.b.stride()),
+                 p.accumulate ? 1.0F : 0.0F, p.out.data(), size(p.out.stride()));
+  GPUPS_REQUIRE(
+      status == dnnl_success,
+      "oneDNN refused a product of ({}, {}) and ({}, {}) with status {} (a layer cannot be computed): if it is "
+      "2, give the process more memory; else use the release that tools/install_dependencies installs",
+      p.out.rows(), p.inner(), p.inner(), p.out.columns(), static_cast<int>(status));
+}
+
+// Adds the bias and cuts off what is negative. What is not a number stays so.
+template <bool kBias, bool kRelu>
+void finish_rows(MatrixView<float> out, float const* __restrict bias) {
+  for (std::size_t i = 0; i < out.rows(); ++i) {
+    float* const __restrict row = out.row(i);
+    for (std::size_t j = 0; j < out.columns(); ++j) {
+      float const x = kBias ? row[j] + bias[j] : row[j];
+      row[j] = kRelu && x < 0.0F ? 0.0F : x;
+    }
+  }
+}
+
+inline void forward(HostExec, LinearForward const& g) {
+  if (g.out.rows() == 0) return;
+  multiply({.a = g.in, .transpose_a = false, .b = g.weights, .transpose_b = true, .out = g.out});
+  if (!g.bias.empty()) {
+    g.relu ? finish_rows<true, true>(g.out, g.bias.data()) : finish_rows<true, false>(g.out, g.bias.data());
+  } else if (g.relu) {
+    finish_rows<false, true>(g.out, nullptr);
+  }
+}
+
+// Sets gradients to zero where the ReLU did so with values, and adds up the columns, in one pass.
+template <bool kMask, bool kSum>
+void mask_and_sum(MatrixView<float const> out, MatrixView<float> gradient, float* __restrict sums) {
+  for (std::size_t i = 0; i < gradient.rows(); ++i) {
+    float const* const __restrict value = kMask ? out.row(i) : nullptr;
+    float* const __restrict row = gradient.row(i);
+    for (std::size_t j = 0; j < gradient.columns(); ++j) {
+      float x = row[j];
+      if (kMask) row[j] = x = value[j] > 0.0F ? x : 0.0F;
+      if (kSum) sums[j] += x;
+    }
+  }
+}
+
+inline void mask_and_sum(LinearBackward const& g) {
+  float* const sums = g.bias_gradient.data();
+  if (!g.bias_gradient.empty()) std::memset(sums, 0, g.bias_gradient.bytes());
+  if (g.relu) {
+    g.bias_gradient.empty() ? mask_and_sum<true, false>(g.out, g.out_gradient, nullptr)
+                            : mask_and_sum<true, true>(g.out, g.out_gradient, sums);
+  } else if (!g.bias_gradient.empty()) {
+    mask_and_sum<false, true>({}, g.out_gradient, sums);
+  }
+}
+
+inline void backward(HostExec, LinearBackward const& g) {
+  mask_and_sum(g);
+  if (g.out_gradient.rows() == 0) {
+    for (std::size_t k = 0; k < g.weights_gradient.rows(); ++k) {
+      std::memset(g.weights_gradient.row(k), 0, g.weights_gradient.columns() * sizeof(float));
+    }
+    return;
+  }
+  multiply({.a = g.out_gradient, .transpose_a = true, .b = g.in, .transpose_b = false, .out = g.weights_gradient});
+  if (g.in_gradient.data() == nullptr) return;
+  multiply({.a = g.out_gradient,
+            .transpose_a = false,
+            .b = g.weights,
+            .transpose_b = false,
+            .out = g.in_gradient,
+            .accumulate = g.accumulate});
+}
+
+}  // namespace gpups::kernels

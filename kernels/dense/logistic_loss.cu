@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/dense/logistic_loss.hpp"
+
+#include "kernels/assert.hpp"
+#include "kernels/score/activation.hpp"
+
+namespace gpups::kernels {
+
+GPUPS_FN inline float logit_of(MatrixView<float const> terms, std::size_t i) {
+  float logit = 0;
+  for (std::size_t j = 0; j < terms.columns(); ++j) logit += terms.row(i)[j];
+  return logit;
+}
+
+// What follows from a logit. The shares of 1 that the two answers get are each exact where they are small.
+struct Logistic {
+  float yes, no;   // sigmoid(logit), sigmoid(-logit)
+  float log_term;  // log(1 + exp(-|logit|))
+};
+GPUPS_FN inline Logistic logistic(float logit) {
+  float const e = exp_negative(logit < 0.0F ? logit : -logit);
+  float const more = 1.0F / (1.0F + e), less = e * more;
+  bool const negative = logit < 0.0F;
+  return {negative ? less : more, negative ? more : less, log1p_unit(e)};
+}
+
+template <Space S>
+void run(Exec<S> ex, LogisticLoss const& g) {
+  std::size_t const m = g.gradient.size();
+  GPUPS_ASSERT(g.terms.rows() >= m && g.labels.size() >= m && g.losses.size() >= m);
+  GPUPS_ASSERT(g.probabilities.empty() || g.probabilities.size() >= m);
+  each(ex, m, [g] GPUPS_FN(std::size_t i) {
+    float const logit = logit_of(g.terms, i), label = g.labels[i];
+    Logistic const at = logistic(logit);
+    // Neither the gradient nor the loss is a difference of large numbers where label is 0 or 1.
+    g.gradient[i] = (1.0F - label) * at.yes - label * at.no;
+    g.losses[i] = loss_units(at.log_term + (logit < 0.0F ? -label : 1.0F - label) * logit);
+    if (!g.probabilities.empty()) g.probabilities[i] = at.yes;
+  });
+}
+
+template <Space S>
+void run(Exec<S> ex, LogisticPredict const& g) {
+  GPUPS_ASSERT(g.terms.rows() >= g.probabilities.size());
+  each(ex, g.probabilities.size(),
+       [g] GPUPS_FN(std::size_t i) { g.probabilities[i] = logistic(logit_of(g.terms, i)).yes; });
+}
+
+GPUPS_KERNEL(logistic_loss, LogisticLoss)
+GPUPS_KERNEL(logistic_predict, LogisticPredict)
+
+}  // namespace gpups::kernels

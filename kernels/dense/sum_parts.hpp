@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exact sums of dense gradients: each microbatch's gradient is rounded down to a grid once, and summed as integers, so
+// the sum has no order. Reads 4 bytes per parameter and part, writes 8 per parameter.
+#pragma once
+
+#include <cstdint>
+
+#include "gpups/array.hpp"
+
+namespace gpups::kernels {
+
+// sums[j] = sum over the rows i of parts of floor(parts[i][j] / 2^grid_log2).
+struct SumParts {
+  MatrixView<float const> parts;  // (p, n), n < 2^32 - 1
+  int grid_log2;                  // -200 .. 200
+  View<std::int64_t> sums;        // (n)
+  // (1), kNoRow before the call; after it the smallest j with a part that is not finite or outside int64, or a sum
+  // outside int64, if there is any. The sum of such a parameter is undefined.
+  View<std::uint32_t> fault;
+};
+void sum_parts(Stream& stream, SumParts const& arguments);
+
+}  // namespace gpups::kernels
