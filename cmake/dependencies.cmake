@@ -9,6 +9,7 @@ find_package(CLI11 REQUIRED)
 find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
 find_package(xxhash REQUIRED)
 find_package(oneDNN REQUIRED)
+find_package(zstd REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 
 # Launchers: without PMIx, groups of processes are told by RANK and WORLD_SIZE who they are.

@@ -24,6 +24,7 @@ constexpr char kFooter[] =
     "  gpu_train eval runs/wordnet --split test\n"
     "  gpu_train nearest runs/wordnet dog.n.01\n"
     "  gpu_train doctor examples/configs/wordnet.toml\n"
+    "  gpu_train convert clicks.tsv.zst clicks.bin\n"
     "eval and nearest read the training data again: it must be where it was.\n"
     "Exits with 0 when done, or saved and stopped by a signal; with 2 for what you can mend: the command, the\n"
     "configuration, data, folders, devices; with 1 for output that cannot be written, and for errors of the program.\n";
@@ -133,6 +134,7 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   app.require_subcommand(1);
   CommandLine line;
   Settings settings;
+  ConvertOptions conversion;
   std::string count = fmt::to_string(line.count);
 
   CLI::App* const train = app.add_subcommand("train", "Train as a configuration says");
@@ -150,8 +152,10 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   doctor->add_option("CONFIG", line.config, "Configuration that is to be trained; default: look at the machine only");
   doctor->add_option("--run", settings.run, "Folder that the run would have");
   for (CLI::App* command : {train, eval, nearest, doctor}) settings.add_to(*command);
+  conversion.add_to(
+      *app.add_subcommand("convert", "Turn text of click data into the binary file that is trained from"));
 
-  require_command(argc, argv, {"train", "eval", "nearest", "doctor"});
+  require_command(argc, argv, {"train", "eval", "nearest", "doctor", "convert"});
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& error) {
@@ -163,6 +167,7 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   }
   line.command = app.get_subcommands().front()->get_name();
   line.count = checked_count(count);
+  if (line.command == "convert") line.conversion = conversion.checked();
   line.overrides = settings.overrides();
   GPUPS_REQUIRE(line.split == "valid" || line.split == "test",
                 "--split is '{}' (that part of the data is not ranked): use valid or test; did you mean '{}'?",

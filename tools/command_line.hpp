@@ -7,18 +7,20 @@
 #include <string>
 #include <vector>
 
+#include "tools/convert_options.hpp"
 #include "trainer/config.hpp"
 
 namespace gpups::tools {
 
 struct CommandLine {
-  std::string command;  // "train", "eval", "nearest" or "doctor"
+  std::string command;  // "train", "eval", "nearest", "convert" or "doctor"
   std::string config;   // of train and doctor; empty: none was given to doctor
   bool resume = false;
   std::string run_folder;  // of eval and nearest
   std::string split = "test";
   std::vector<std::string> names;
   std::size_t count = 10;
+  std::optional<Conversion> conversion;  // of convert
   std::vector<trainer::Override> overrides;
 };
 

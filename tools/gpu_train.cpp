@@ -5,6 +5,7 @@
 #include <csignal>
 #include <filesystem>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,8 +16,10 @@
 #include "tools/doctor/doctor.hpp"
 #include "tools/ranks.hpp"
 #include "tools/standard_streams.hpp"
+#include "trainer/click/convert.hpp"
 #include "trainer/folder_claim.hpp"
 #include "trainer/metrics.hpp"
+#include "trainer/progress.hpp"
 #include "trainer/reader.hpp"
 #include "trainer/saved_run.hpp"
 #include "trainer/stop_signals.hpp"
@@ -81,6 +84,14 @@ void run_nearest(tools::CommandLine const& line) {
   tools::print_result(trainer::nearest_in_run(run, line.names, line.count));
 }
 
+void run_convert(tools::Conversion const& what) {
+  trainer::Converted const done = trainer::convert_samples(what.text, what.binary, what.layout, what.options);
+  for (std::string const& notice : done.notices) trainer::print_line(stderr, notice);
+  nlohmann::json const json = {
+      {"samples", done.samples}, {"bad", done.bad}, {"bytes", done.bytes}, {"seconds", done.seconds}};
+  tools::print_result(json.dump() + "\n");
+}
+
 // Returns the status to exit with.
 int run(int argc, char** argv) {
   std::optional<tools::CommandLine> const line = tools::parse_command_line(argc, argv);
@@ -88,6 +99,7 @@ int run(int argc, char** argv) {
   if (line->command == "train") run_train(*line);
   if (line->command == "eval") run_eval(*line);
   if (line->command == "nearest") run_nearest(*line);
+  if (line->command == "convert") run_convert(*line->conversion);
   if (line->command == "doctor") return tools::wait_doctor(*line);
   return 0;
 }

@@ -94,6 +94,30 @@ class GpuTrain(unittest.TestCase):
         done = self.run_it("nearest", "out", "e1", "e2", "--count", 3)
         self.assertEqual(len(done.stdout.splitlines()), 8, done.stderr)
 
+    def test_converts_click_data(self):
+        (self.folder / "clicks.tsv").write_text("1\t5\t\ta|b\tx\nbad\n0\t-1\t2\t\ty\n")
+        shape = ("--numbers", 2, "--categories", 2, "--many", "C1")
+        done = self.run_it("convert", "clicks.tsv", "clicks.bin", *shape, "--bad-share-max", 0.5)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = json.loads(done.stdout)
+        self.assertEqual((said["samples"], said["bad"]), (2, 1))
+        self.assertEqual(said["bytes"], (self.folder / "clicks.bin").stat().st_size)
+        self.assertGreater(said["seconds"], 0)
+        self.assertIn("left out: 1 bad line of 3 in clicks.tsv: clicks.tsv:2 has 1 field", done.stderr)
+
+        convert = ("convert", "clicks.tsv", "new.bin")
+        self.expect_one_line_error("allow their share with --bad-share-max", *convert, *shape)
+        self.expect_one_line_error("3 bad lines of 3", *convert)  # Criteo's columns
+        self.expect_one_line_error("'C9' is no category", *convert, "--categories", 2, "--weighted", "C9")
+        self.expect_one_line_error("--numbers is '-1'", *convert, "--numbers=-1")
+        self.expect_one_line_error("--bad-share-max is 'nan'", *convert, "--bad-share-max", "nan")
+        self.expect_one_line_error("--threads is 'all'", *convert, "--threads", "all")
+        self.expect_one_line_error("no option --many-of", *convert, "--many-of", "C1")
+        self.expect_one_line_error("BINARY is missing", "convert", "clicks.tsv")
+        self.expect_one_line_error("exists and is no binary file", "convert", "clicks.bin", "clicks.tsv")
+        self.assertNotIn("new.bin", self.names())
+        self.assertNotIn("new.bin.new", self.names())
+
     def test_without_a_folder_makes_one(self):
         self.assertEqual(self.run_it("train", self.config).returncode, 0)
         made = list((self.folder / "runs").iterdir())

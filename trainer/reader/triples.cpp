@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "kernels/check.hpp"
+#include "trainer/bad_lines.hpp"
 #include "trainer/line_reader.hpp"
 #include "trainer/progress.hpp"
 #include "trainer/reader.hpp"
@@ -14,16 +15,6 @@ namespace gpups::trainer {
 namespace {
 
 using Names = std::array<std::string_view, 3>;
-
-// What is wrong with the lines of a file: how many are, and the first few.
-struct BadLines {
-  std::uint64_t bad = 0, lines = 0;
-  std::vector<std::string> first;
-
-  void add(std::string position, std::string_view why) {
-    if (++bad <= 3) first.push_back(fmt::format("{} {}", position, why));
-  }
-};
 
 // The three names, or what is wrong with the line.
 std::string_view split_line(std::string_view line, Names& names) {
@@ -54,16 +45,7 @@ void read_file(std::filesystem::path const& path, double bad_share_max, std::vec
       lines.add(reader.position(), wrong);
     }
   }
-  if (lines.bad == 0) return;
-  std::string const what =
-      fmt::format("{} of {} in {}: {}{}", counted(lines.bad, "bad line"), lines.lines, path.string(),
-                  fmt::join(lines.first, ", "), lines.bad > lines.first.size() ? ", ..." : "");
-  GPUPS_REQUIRE(
-      static_cast<double>(lines.bad) <= bad_share_max * static_cast<double>(lines.lines),
-      "{} (a line is subject, relation and object with tabs between them): correct them, or allow their share "
-      "with data.bad_share_max",
-      what);
-  notices.push_back("left out: " + what);
+  lines.report(path, bad_share_max, "subject, relation and object", "data.bad_share_max", notices);
 }
 
 }  // namespace

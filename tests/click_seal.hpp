@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the checksums of a changed binary file of samples right again, as one who means harm would.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+
+#include "trainer/click/binary_format.hpp"
+#include "trainer/click/digest.hpp"
+
+namespace gpups::test {
+
+inline trainer::FileHeader header_of(std::string const& bytes) {
+  trainer::FileHeader header;
+  std::memcpy(&header, bytes.data(), std::min(sizeof header, bytes.size()));
+  return header;
+}
+
+// Of every block that lies in the file, the index and the header, as far as they do.
+inline void seal(std::string& bytes) {
+  using namespace trainer;
+  FileHeader header = header_of(bytes);
+  auto const digest = [&](std::size_t begin, std::size_t size, std::uint64_t seed = 0) {
+    return digest_of(std::as_bytes(std::span(bytes)).subspan(begin, size), seed);
+  };
+  if (bytes.size() < sizeof header) return;
+  for (std::size_t at = header.index_begin; at < bytes.size() && bytes.size() - at >= sizeof(BlockEntry);
+       at += sizeof(BlockEntry)) {
+    BlockEntry entry;
+    std::memcpy(&entry, bytes.data() + at, sizeof entry);
+    if (entry.begin > bytes.size() || entry.bytes > bytes.size() - entry.begin) continue;
+    entry.xxh3 = digest(entry.begin, entry.bytes);
+    std::memcpy(bytes.data() + at, &entry, sizeof entry);
+  }
+  if (header.index_begin <= bytes.size()) {
+    header.index_xxh3 = digest(header.index_begin, bytes.size() - header.index_begin);
+  }
+  std::memcpy(bytes.data(), &header, sizeof header);
+  if (header.layout_bytes <= bytes.size() - sizeof header) {
+    header.xxh3 = digest(sizeof header, header.layout_bytes, digest(0, offsetof(FileHeader, xxh3)));
+  }
+  std::memcpy(bytes.data(), &header, sizeof header);
+}
+
+}  // namespace gpups::test

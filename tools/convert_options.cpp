@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/convert_options.hpp"
+
+#include <charconv>
+
+#include "kernels/check.hpp"
+
+namespace gpups::tools {
+namespace {
+
+template <class T>
+T checked_number(char const* option, std::string const& text, T most, char const* what) {
+  T number{};
+  char const* const end = text.data() + text.size();
+  auto const [stop, error] = std::from_chars(text.data(), end, number);
+  GPUPS_REQUIRE(error == std::errc() && stop == end && number >= 0 && number <= most,
+                "{} is '{}' (it is {}): use a number from 0 to {}", option, text, what, most);
+  return number;
+}
+
+}  // namespace
+
+void ConvertOptions::add_to(CLI::App& command) {
+  command.add_option("TEXT", text_, "Lines of a label, numbers and categories with tabs between; plain or zstd")
+      ->required();
+  command.add_option("BINARY", binary_, "File to write")->required();
+  command.add_option("--numbers", numbers_, "Columns that are numbers, I1 and so on; default: 13, as in Criteo's data");
+  command.add_option("--categories", categories_, "Columns that are categories, C1 and so on; default: 26");
+  command.add_option("--many", many_, "Categories with values a|b|c, as C3,C7")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command.add_option("--weighted", weighted_, "Categories with values a:0.5|b:2, as C9")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command.add_option("--bad-share-max", bad_share_max_, "Share of bad lines that are left out; default: 0");
+  command.add_option("--threads", threads_, "Threads that parse; default: one on each core");
+}
+
+Conversion ConvertOptions::checked() const {
+  constexpr std::size_t kColumnsMost = 4095;
+  auto const numbers = checked_number("--numbers", numbers_, kColumnsMost, "a number of columns");
+  auto const categories = checked_number("--categories", categories_, kColumnsMost, "a number of columns");
+  Conversion what;
+  what.text = text_;
+  what.binary = binary_;
+  what.layout = trainer::make_layout(numbers, categories, many_, weighted_);
+  what.options.bad_share_max = checked_number("--bad-share-max", bad_share_max_, 1.0, "a share of all lines");
+  what.options.threads = checked_number("--threads", threads_, 1024, "a number of threads; 0: as many as cores");
+  what.options.bad_share_setting = "--bad-share-max";
+  return what;
+}
+
+}  // namespace gpups::tools

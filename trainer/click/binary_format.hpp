@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The binary file of click data: header and layout, blocks of kSampleBlock samples, and an index of the blocks.
+//
+//   FileHeader | layout_text() | 0 .. 63 zeros | block | zeros | block | ... | zeros | BlockEntry of each block
+//
+// Numbers are little-endian. Blocks and the index begin at multiples of 64 bytes. What a block holds is in block.hpp.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace gpups::trainer {
+
+static_assert(std::endian::native == std::endian::little, "files are mapped and used as they are");
+
+constexpr char kMagic[8] = {'g', 'p', 'u', 'c', 'l', 'i', 'c', 'k'};
+constexpr std::uint32_t kFormatVersion = 1;
+constexpr std::uint64_t kAlignment = 64;
+
+struct FileHeader {
+  char magic[8] = {};
+  std::uint32_t version = 0;
+  std::uint32_t layout_bytes = 0;
+  std::uint32_t block_samples = 0;  // kSampleBlock
+  std::uint32_t reserved = 0;       // 0
+  std::uint64_t samples = 0;        // all blocks but the last are full
+  std::uint64_t index_begin = 0;    // the index ends where the file does
+  std::uint64_t index_xxh3 = 0;
+  std::uint64_t xxh3 = 0;  // of the header before this, and the layout
+};
+static_assert(sizeof(FileHeader) == 56);
+
+struct BlockEntry {
+  std::uint64_t begin = 0;  // in the file
+  std::uint64_t bytes = 0;
+  std::uint64_t xxh3 = 0;
+};
+static_assert(sizeof(BlockEntry) == 24);
+
+constexpr std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+}  // namespace gpups::trainer

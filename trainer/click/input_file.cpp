@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/click/input_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "kernels/check.hpp"
+
+namespace gpups::trainer {
+
+InputFile::InputFile(std::filesystem::path const& path)
+    : path_(path.string()), file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
+  GPUPS_REQUIRE(file_ >= 0, "{} cannot be opened ({}): check the path", path_, std::strerror(errno));
+  struct stat facts {};
+  if (::fstat(file_, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+    ::close(file_);
+    throw Error(fmt::format("{} is a folder (data is read from a file): name a file in it", path_));
+  }
+}
+
+InputFile::~InputFile() { ::close(file_); }
+
+std::size_t InputFile::read(void* to, std::size_t bytes) {
+  std::size_t done = 0;
+  while (done < bytes) {
+    ssize_t const got = ::read(file_, static_cast<char*>(to) + done, bytes - done);
+    if (got < 0 && errno == EINTR) continue;
+    GPUPS_REQUIRE(got >= 0, "{} cannot be read ({}): check the file", path_, std::strerror(errno));
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A text file to blocks of samples: several threads parse, another reads and decompresses.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "kernels/arena.hpp"
+#include "trainer/click/layout.hpp"
+#include "trainer/click/samples.hpp"
+
+namespace gpups::trainer {
+
+struct TextCounts {
+  std::uint64_t samples = 0, bad = 0;
+};
+
+// What becomes of a block; xxh3 is its digest.
+using TakeBlock = kernels::FunctionRef<void(std::vector<std::byte> block, std::uint64_t xxh3)>;
+
+// Calls `take` with the blocks of the file's samples, in order. Memory is that of a few MiB of text for each thread.
+// Errors and notices are those of read_samples_text().
+TextCounts make_blocks_of_text(std::filesystem::path const& path, Layout const& layout, TextOptions const& options,
+                               std::vector<std::string>& notices, TakeBlock take);
+
+}  // namespace gpups::trainer
