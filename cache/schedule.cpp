@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cache/schedule.hpp"
+// The learning rate of a step.
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-namespace gpups::cache {
+#include "gpups/table.hpp"
+
+namespace gpups {
 
 float learning_rate_factor(Schedule const& schedule, Clock clock) {
   auto const step = static_cast<double>(number(clock));
@@ -20,4 +22,4 @@ float learning_rate_factor(Schedule const& schedule, Clock clock) {
   return static_cast<float>(schedule.floor + (1.0 - schedule.floor) * left);
 }
 
-}  // namespace gpups::cache
+}  // namespace gpups

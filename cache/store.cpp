@@ -70,8 +70,8 @@ TableId Store::add_table(TableOptions const& options) {
   GPUPS_REQUIRE(options.admit_at >= 1 && options.admit_at <= kAdmitMax,
                 "table '{}' admits rows at sighting {} (sightings are counted from 1 to {}): set admit_at",
                 options.name, options.admit_at, kAdmitMax);
-  auto const& [kind, rate, epsilon, accumulator, clip] = options.optimizer;
-  for (float const value : {rate, epsilon, accumulator, clip, options.schedule.floor}) {
+  auto const& [kind, rate, epsilon, accumulator, l2, clip] = options.optimizer;
+  for (float const value : {rate, epsilon, accumulator, l2, clip, options.schedule.floor}) {
     GPUPS_REQUIRE(std::isfinite(value) && value >= 0,
                   "table '{}' has an optimizer or schedule setting of {} (rates, epsilons and norms are finite and not "
                   "negative): correct it",

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "cache/schedule.hpp"
 #include "kernels/assign_slots.hpp"
 #include "kernels/check.hpp"
 #include "kernels/columns.hpp"

@@ -15,6 +15,25 @@ namespace {
 constexpr std::size_t kBufferColumns = 1024;  // 8 KiB of sums
 constexpr double kSumMax = 0x1p62;
 
+// The largest absolute value, or infinity where one is not finite.
+float max_abs(View<float const> values) {
+  float const* const x = values.data();
+  return HostLanes{}.max(0.0F, values.size(), [x](std::size_t j) {
+    float const a = x[j] < 0 ? -x[j] : x[j];
+    return a <= std::numeric_limits<float>::max() ? a : std::numeric_limits<float>::infinity();
+  });
+}
+
+// The same of a matrix; rows without padding between them are as fast as one long row.
+float max_abs(MatrixView<float const> rows) {
+  if (rows.stride() == rows.columns()) return max_abs(rows.flat());
+  float most = 0;
+  for (std::size_t i = 0; i < rows.rows(); ++i) {
+    most = std::max(most, max_abs(View<float const>{rows.row(i), rows.columns(), rows.device()}));
+  }
+  return most;
+}
+
 }  // namespace
 
 bool can_sum_and_update(Device device, std::size_t dim) {
@@ -37,12 +56,9 @@ void sum_and_update(Stream& stream, SumAndUpdate const& arguments) {
 float wait_max_abs(Stream& stream, MatrixView<float const> rows) {
   GPUPS_ASSERT(stream.device().is_host());
   std::atomic<float> most = 0;
-  each_row(host_exec(stream), rows.rows(), [&](std::size_t i, HostLanes lanes) {
-    float const* const row = rows.row(i);
-    float const here = lanes.max(0.0F, rows.columns(), [=](std::size_t j) {
-      float const x = row[j] < 0 ? -row[j] : row[j];
-      return x <= std::numeric_limits<float>::max() ? x : std::numeric_limits<float>::infinity();
-    });
+  host_exec(stream).arena->blocks((rows.rows() + kBlockRows - 1) / kBlockRows, [&](std::size_t block) {
+    std::size_t const first = block * kBlockRows;
+    float const here = max_abs(rows.slice(first, std::min(kBlockRows, rows.rows() - first)));
     for (float before = most.load(std::memory_order_relaxed);
          here > before && !most.compare_exchange_weak(before, here, std::memory_order_relaxed);) {
     }

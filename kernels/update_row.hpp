@@ -38,7 +38,10 @@ GPUPS_FN inline void update_row(NativeLanes lanes, UpdateRows const& u, double u
     }));
     if (norm > u.optimizer.clip_norm) clip = u.optimizer.clip_norm / norm;
   }
-  auto const gradient = [=](std::size_t j) { return static_cast<float>(static_cast<double>(sum[j]) * unit) * clip; };
+  float const l2 = u.optimizer.l2;
+  auto const gradient = [=](std::size_t j) {
+    return static_cast<float>(static_cast<double>(sum[j]) * unit) * clip + l2 * value[j];
+  };
 
   float faults = 0;
   if (u.optimizer.kind == Optimizer::Kind::kSgd) {

@@ -69,8 +69,8 @@ TEST(Config, RefusesWhatIsOutOfRangeOrUnknown) {
 
 TEST(Config, RefusesWhatHasNoEffect) {
   expect_error([] { parse("[train]\nsteps = 5\nepochs = 2\n"); }, {"run.toml:3", "train.epochs", "train.steps is set"});
-  expect_error([] { parse("[data]\nvalid_share = 0.1\n"); }, {"data.valid_share", "wordnet"});
-  expect_error([] { parse("[data]\nreader = 'wordnet'\ntrain = 'a'\n"); }, {"data.train", "triples"});
+  expect_error([] { parse("[data]\nvalid_share = 0.1\n"); }, {"data.valid_share", "those of data.valid"});
+  expect_error([] { parse("[data]\nreader = 'wordnet'\ntrain = 'a'\n"); }, {"data.train", "wordnet"});
   expect_error([] { parse("[optimizer]\nkind = 'sgd'\nepsilon = 1e-3\n"); }, {"optimizer.epsilon", "sgd"});
   expect_error([] { parse("[optimizer]\nfloor = 0.5\n"); }, {"optimizer.floor", "constant"});
   expect_error([] { parse("[eval]\nsample = 'first'\n"); }, {"eval.sample", "all are ranked"});
@@ -158,6 +158,7 @@ std::string other_value(Field const& f, Config& config) {
   if (auto const* i = std::get_if<std::int64_t*>(&place)) return std::to_string(**i + 1);
   if (auto const* d = std::get_if<double*>(&place)) return fmt::format("{}", **d == 0.25 ? 0.5 : 0.25);
   if (auto const* b = std::get_if<bool*>(&place)) return **b ? "false" : "true";
+  if (std::holds_alternative<std::vector<std::string>*>(place)) return "['C2,C7']";
   return "[7]";
 }
 
@@ -165,7 +166,11 @@ TEST(Config, EveryKeyIsReadWrittenAndDescribed) {
   for (Field const& f : fields()) {
     bool seen = false;
     for (std::string const before :
-         {"", "[data]\nreader = 'wordnet'\n", "[optimizer]\nschedule = 'linear'\n", "[eval]\nsamples_max = 7\n"}) {
+         {"", "[data]\nreader = 'wordnet'\n", "[optimizer]\nschedule = 'linear'\n", "[eval]\nsamples_max = 7\n",
+          "[data]\nreader = 'clicks'\ntrain = 'x'\nmany = ['C1']\n[model]\nwide = true\n",
+          "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'dcnv2'\nnumbers = 'both'\n",
+          "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'sgd'\n",
+          "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'adagrad'\n"}) {
       Config config = parse(before);
       if (!f.use.in(config) || before.find(fmt::format("[{}]\n{} ", f.section, f.key)) != std::string::npos) continue;
       Config const changed = parse(before, {fmt::format("{}={}", f.name(), other_value(f, config))});

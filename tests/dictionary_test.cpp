@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names get numbers in order of arrival, and keys that depend on kind and name alone.
-#include "trainer/dictionary.hpp"
+#include "trainer/graph/dictionary.hpp"
 
 #include <gtest/gtest.h>
 

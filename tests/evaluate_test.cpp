@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ranking of an evaluation against ranking by hand, with a model that is easy to do by hand.
-#include "trainer/evaluate.hpp"
+#include "trainer/graph/evaluate.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 class LineModel final : public Model {
  public:
   std::vector<TableOptions> tables() const override { return {}; }
-  Work prepare(Stream&, Batch const&) const override { return {}; }
+  Work prepare(Stream&, TripleBatch const&) const override { return {}; }
   std::int64_t forward_backward(Stream&, Work const&, Prepared const&, std::span<MatrixView<float const> const>,
                                 Gradients&) const override {
     return 0;

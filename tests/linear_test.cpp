@@ -65,7 +65,7 @@ class Linear : public testing::TestWithParam<std::tuple<std::size_t, std::size_t
   Stream stream{Device::host(), 1};
 };
 INSTANTIATE_TEST_SUITE_P(Sizes, Linear,
-                         testing::Combine(testing::Values(0, 1, 3, 511), testing::Values(1, 3, 16, 17, 130),
+                         testing::Combine(testing::Values(0, 1, 3, 511), testing::Values(0, 1, 3, 16, 17, 130),
                                           testing::Values(1, 3, 16, 17)));
 
 TEST_P(Linear, ForwardIsTheProductAndItsBias) {
@@ -96,9 +96,11 @@ TEST_P(Linear, GradientsAreThoseOfTheForwardPass) {
         ASSERT_NEAR(got, want, 1e-4 * std::max(1.0, std::abs(want))) << of;
       };
       for (int k = 0; k < 12; ++k) {
-        std::size_t const i = below(l.random, weights.rows), j = below(l.random, weights.columns);
-        near(l.weights_gradient.row(i)[j], weights.at(i, j), 0, "weights");
+        std::size_t const i = below(l.random, weights.rows);
         near(l.bias_gradient[i], bias.at(0, i), 0, "bias");
+        if (weights.columns == 0) continue;
+        std::size_t const j = below(l.random, weights.columns);
+        near(l.weights_gradient.row(i)[j], weights.at(i, j), 0, "weights");
         if (in.rows == 0) continue;
         std::size_t const s = below(l.random, in.rows);
         near(l.in_gradient.row(s)[j], in.at(s, j), accumulate ? before.at(s, j) : 0, "in");
@@ -158,7 +160,7 @@ struct Shifted {
   Shifted(Matrix<float> const& from, std::size_t shift)
       : memory(Device::host(), from.view().flat().size() + 4 * shift) {
     view = {memory.data() + 4 * shift, from.rows(), from.columns(), from.stride()};
-    if (from.rows() > 0) std::memcpy(view.data(), from.view().data(), view.flat().bytes());
+    if (!view.flat().empty()) std::memcpy(view.data(), from.view().data(), view.flat().bytes());
   }
   Array<float> memory;
   MatrixView<float> view;
@@ -180,7 +182,8 @@ TEST_P(Linear, BitsDoNotDependOnAddresses) {
          {std::pair(&out, &l.out), std::pair(&by_out, &l.out_gradient), std::pair(&by_in, &l.in_gradient),
           std::pair(&by_weights, &l.weights_gradient)}) {
       for (std::size_t i = 0; i < plain->rows(); ++i) {
-        ASSERT_EQ(std::memcmp(moved->view.row(i), plain->row(i).data(), plain->row(i).size_bytes()), 0) << shift;
+        auto const row = plain->row(i);
+        ASSERT_TRUE(row.empty() || std::memcmp(moved->view.row(i), row.data(), row.size_bytes()) == 0) << shift;
       }
     }
     ASSERT_EQ(std::memcmp(by_bias.data(), l.bias_gradient.data(), by_bias.bytes()), 0);

@@ -5,11 +5,11 @@
 #include <random>
 
 #include "tests/model_oracle.hpp"
-#include "trainer/model/bilinear.hpp"
+#include "trainer/graph/model/bilinear.hpp"
 
 namespace gpups::test {
 
-using trainer::Batch;
+using Batch = trainer::TripleBatch;
 using trainer::Bilinear;
 using trainer::Gradients;
 using trainer::ModelOptions;

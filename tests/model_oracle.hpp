@@ -8,7 +8,7 @@
 #include <map>
 #include <vector>
 
-#include "trainer/model.hpp"
+#include "trainer/graph/model.hpp"
 
 namespace gpups::test {
 

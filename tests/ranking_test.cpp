@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Known answers are found, ties count as the middle, and sums over parts are those of the whole.
-#include "trainer/ranking.hpp"
+#include "trainer/graph/ranking.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <cmath>
 
 #include "tests/expect_error.hpp"
-#include "trainer/known_answers.hpp"
-#include "trainer/nearest.hpp"
+#include "trainer/graph/known_answers.hpp"
+#include "trainer/graph/nearest.hpp"
 
 namespace gpups::trainer {
 namespace {

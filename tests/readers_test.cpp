@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every reader must do, for each one in the array.
-#include "trainer/reader.hpp"
+#include "trainer/graph/reader.hpp"
 
 #include <gtest/gtest.h>
 

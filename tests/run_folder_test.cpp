@@ -10,6 +10,7 @@
 #include "tests/temporary_folder.hpp"
 #include "trainer/cursor.hpp"
 #include "trainer/folder_claim.hpp"
+#include "trainer/graph/ranking.hpp"
 #include "trainer/metrics.hpp"
 
 namespace gpups::trainer {
@@ -54,7 +55,7 @@ Cursor some_cursor() {
           .microbatches = 8,
           .schedule_steps = 70,
           .data_digest = 0xFEDCBA9876543210U,
-          .best_mrr = 0.1234567890123,
+          .best_valid = 0.1234567890123,
           .validations_since_best = 2,
           .train_seconds = 3.5,
           .samples = 7168};

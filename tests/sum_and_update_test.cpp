@@ -108,14 +108,17 @@ TEST(SumAndUpdate, HasTheBitsOfTwoPasses) {
 
 TEST(SumAndUpdate, LooksForWhatIsNotFinite) {
   Stream stream(Device::host(), 2);
-  Matrix<float> rows(Device::host(), 1000, 5);
-  for (std::size_t i = 0; i < rows.rows(); ++i) std::fill_n(rows.row(i).begin(), 5, -0.5F);
-  EXPECT_EQ(wait_max_abs(stream, rows), 0.5F);
-  rows.row(700)[4] = -3.0F;
-  EXPECT_EQ(wait_max_abs(stream, rows), 3.0F);
-  for (float bad : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
-    rows.row(999)[2] = bad;
-    EXPECT_TRUE(std::isinf(wait_max_abs(stream, rows)));
+  for (std::size_t columns : {5, 16}) {  // with padding, which may hold anything, and without
+    Matrix<float> rows(Device::host(), 1000, columns);
+    for (float& x : rows.view().flat()) x = 100;
+    for (std::size_t i = 0; i < rows.rows(); ++i) std::fill_n(rows.row(i).begin(), columns, -0.5F);
+    EXPECT_EQ(wait_max_abs(stream, rows), 0.5F);
+    rows.row(700)[4] = -3.0F;
+    EXPECT_EQ(wait_max_abs(stream, rows), 3.0F);
+    for (float bad : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+      rows.row(999)[2] = bad;
+      EXPECT_TRUE(std::isinf(wait_max_abs(stream, rows)));
+    }
   }
   EXPECT_EQ(wait_max_abs(stream, MatrixView<float const>{}), 0.0F);
 }

@@ -8,8 +8,7 @@
 
 #include "tests/expect_error.hpp"
 #include "tests/train_fixture.hpp"
-#include "trainer/key_names.hpp"
-#include "trainer/metrics.hpp"
+#include "trainer/graph/key_names.hpp"
 #include "trainer/saved_run.hpp"
 #include "trainer/stop_signals.hpp"
 
@@ -50,8 +49,8 @@ TEST_F(TrainTest, EndsWithTheSameBitsOnASimulatedNetwork) {
 TEST_F(TrainTest, TheResolvedConfigurationReproducesTheRun) {
   auto const once = result(run("once", {"train.microbatches=0", "optimizer.schedule=cosine", "train.seed=5"}));
   Config const config = load_config(folder_.path() / "once" / "config.toml");
-  Dataset const data = read_dataset(config.data);
-  train(config, data, Group::alone(), {.folder = folder_.path() / "again"});
+  auto const data = read_data(config);
+  train(config, *data, Group::alone(), {.folder = folder_.path() / "again"});
   EXPECT_EQ(result(nlohmann::json::parse(std::ifstream(folder_.path() / "again" / "summary.json"))), once);
 }
 
@@ -133,6 +132,18 @@ TEST(KeyNames, StandBehindTheirKeys) {
   EXPECT_EQ(with_names("the disk is full", data), "the disk is full");
 }
 
+TEST_F(TrainTest, SaysWhereItsTimeWent) {
+  auto const seconds = run("run", {"train.steps=3"}).at("stage_seconds");
+  double all = 0;
+  for (char const* stage : {"prepare", "wait_ready", "pull", "forward_backward", "push", "advance_clock"}) {
+    EXPECT_GT(seconds.at(stage), 0) << stage;
+    all += seconds.at(stage).get<double>();
+  }
+  EXPECT_EQ(seconds.at("begin_sum"), 0);  // no dense layers
+  EXPECT_EQ(seconds.at("wait_apply"), 0);
+  EXPECT_LT(all, 600);  // seconds, and no smaller unit
+}
+
 TEST_F(TrainTest, SaysWhatItDoes) {
   testing::internal::CaptureStderr();
   run("run", {"train.steps=1", "train.microbatches=0", "run.ranks=9"});
@@ -159,8 +170,8 @@ TEST_F(TrainTest, ASavedRunIsEvaluatedAndLookedAt) {
   for (char const* ranks : {"run.ranks=1", "run.ranks=3"}) {
     SavedRun const saved = open_run(folder_.path() / "run", {ranks});
     run_ranks(Group::threads(static_cast<int>(saved.saved.config.run.ranks)), [&](Group group) {
-      EXPECT_EQ(to_json(wait_evaluate_run(saved, group, "test")), summary.at("test"));
-      EXPECT_EQ(saved.data.valid.size(), 30U);
+      EXPECT_EQ(wait_evaluate_run(saved, group, "test").json, summary.at("test"));
+      EXPECT_TRUE(saved.data->has("valid"));
     });
   }
   SavedRun const saved = open_run(folder_.path() / "run", {});

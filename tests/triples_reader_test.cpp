@@ -4,8 +4,8 @@
 
 #include "tests/expect_error.hpp"
 #include "tests/temporary_folder.hpp"
+#include "trainer/graph/reader.hpp"
 #include "trainer/line_reader.hpp"
-#include "trainer/reader.hpp"
 
 namespace gpups::trainer {
 namespace {

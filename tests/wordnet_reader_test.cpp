@@ -10,7 +10,7 @@
 
 #include "tests/expect_error.hpp"
 #include "tests/temporary_folder.hpp"
-#include "trainer/reader.hpp"
+#include "trainer/graph/reader.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -21,10 +21,10 @@ constexpr std::array<std::uint32_t, kClickCategories> kSizes = {10,   12,   16, 
                                                                 1000, 2000, 3000, 5000, 10000, 20000, 50000, 100000};
 constexpr double kZipfExponent = 1.1;
 // A value seen this often in a million samples says half of what it would if it were frequent.
-constexpr double kHalfSaid = 3000;
+constexpr double kHalfSaid = 10000;
 constexpr std::uint32_t kInteractingSizeMax = 200;
 // Standard deviations of the parts of the logit (weights, interactions, numbers), and the share of clicks.
-constexpr std::array<double, 3> kDeviations = {1.05, 0.6, 0.75};
+constexpr std::array<double, 3> kDeviations = {1.05, 0.5, 0.75};
 constexpr double kClicks = 0.25;
 constexpr std::uint64_t kCalibrationSamples = 50000, kCalibrationSeed = 77;
 

@@ -23,9 +23,11 @@ constexpr char kFooter[] =
     "  gpu_train train examples/configs/wordnet.toml --ranks 2 --run runs/wordnet\n"
     "  gpu_train eval runs/wordnet --split test\n"
     "  gpu_train nearest runs/wordnet dog.n.01\n"
+    "  gpu_train predict runs/clicks today.tsv --out probabilities\n"
+    "  gpu_train export runs/wordnet vectors --format npy\n"
     "  gpu_train doctor examples/configs/wordnet.toml\n"
     "  gpu_train convert clicks.tsv.zst clicks.bin\n"
-    "eval and nearest read the training data again: it must be where it was.\n"
+    "eval, nearest, and export of a graph read the training data again: it must be where it was.\n"
     "Exits with 0 when done, or saved and stopped by a signal; with 2 for what you can mend: the command, the\n"
     "configuration, data, folders, devices; with 1 for output that cannot be written, and for errors of the program.\n";
 
@@ -128,7 +130,8 @@ std::size_t checked_count(std::string const& text) {
 }  // namespace
 
 std::optional<CommandLine> parse_command_line(int argc, char** argv) {
-  CLI::App app("Trains knowledge graph embeddings on one or many GPUs, or on the host.", "gpu_train");
+  CLI::App app("Trains embeddings of knowledge graphs and click-through models on one or many GPUs, or on the host.",
+               "gpu_train");
   app.footer(kFooter);
   app.set_version_flag("--version", version_text);
   app.require_subcommand(1);
@@ -148,14 +151,22 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   nearest->add_option("RUN_FOLDER", line.run_folder, "Folder of a run")->required();
   nearest->add_option("NAME", line.names, "Entities")->required();
   nearest->add_option("--count", count, fmt::format("Neighbours of each, from 1 to {}; default: 10", kCountMost));
+  CLI::App* const predict = app.add_subcommand("predict", "Print the probability of a click for each sample of a file");
+  predict->add_option("RUN_FOLDER", line.run_folder, "Folder of a run on click data")->required();
+  predict->add_option("FILE", line.file, "Samples, text or binary, of the run's layout")->required();
+  predict->add_option("--out", line.out, "File to write to; default: standard output");
+  CLI::App* const export_ = app.add_subcommand("export", "Write a run's rows and layers for other programs");
+  export_->add_option("RUN_FOLDER", line.run_folder, "Folder of a run")->required();
+  export_->add_option("FOLDER", line.out, "New folder to write to")->required();
+  export_->add_option("--format", line.format, "npy (NumPy's) or flat (bare numbers, described in JSON); default: npy");
   CLI::App* const doctor = app.add_subcommand("doctor", "Say before a run what would go wrong, and how to mend it");
   doctor->add_option("CONFIG", line.config, "Configuration that is to be trained; default: look at the machine only");
   doctor->add_option("--run", settings.run, "Folder that the run would have");
-  for (CLI::App* command : {train, eval, nearest, doctor}) settings.add_to(*command);
+  for (CLI::App* command : {train, eval, nearest, predict, export_, doctor}) settings.add_to(*command);
   conversion.add_to(
       *app.add_subcommand("convert", "Turn text of click data into the binary file that is trained from"));
 
-  require_command(argc, argv, {"train", "eval", "nearest", "doctor", "convert"});
+  require_command(argc, argv, {"train", "eval", "nearest", "predict", "export", "convert", "doctor"});
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& error) {
@@ -172,6 +183,9 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   GPUPS_REQUIRE(line.split == "valid" || line.split == "test",
                 "--split is '{}' (that part of the data is not ranked): use valid or test; did you mean '{}'?",
                 line.split, trainer::nearest_word(line.split, {"valid", "test"}));
+  GPUPS_REQUIRE(line.format == "npy" || line.format == "flat",
+                "--format is '{}' (arrays are not written so): use npy or flat; did you mean '{}'?", line.format,
+                trainer::nearest_word(line.format, {"npy", "flat"}));
   GPUPS_REQUIRE(line.command != "doctor" || !line.config.empty() || line.overrides.empty(),
                 "{} has no effect without a configuration (only the machine is looked at): name the configuration too",
                 line.overrides.front().typed);

@@ -13,10 +13,13 @@
 namespace gpups::tools {
 
 struct CommandLine {
-  std::string command;  // "train", "eval", "nearest", "convert" or "doctor"
+  std::string command;  // "train", "eval", "nearest", "predict", "export", "convert" or "doctor"
   std::string config;   // of train and doctor; empty: none was given to doctor
   bool resume = false;
-  std::string run_folder;  // of eval and nearest
+  std::string run_folder;  // of eval, nearest, predict and export
+  std::string file;        // of predict
+  std::string out;         // of predict and export; empty: standard output
+  std::string format = "npy";
   std::string split = "test";
   std::vector<std::string> names;
   std::size_t count = 10;

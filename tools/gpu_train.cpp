@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains knowledge graph embeddings with gpups, and looks at what was learnt.
+// Trains models of embeddings with gpups, and looks at what was learnt.
 #include <fmt/format.h>
 
 #include <csignal>
 #include <filesystem>
+#include <iterator>
+#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,14 +18,16 @@
 #include "tools/command_line.hpp"
 #include "tools/doctor/doctor.hpp"
 #include "tools/ranks.hpp"
+#include "tools/result_file.hpp"
 #include "tools/standard_streams.hpp"
 #include "trainer/click/convert.hpp"
+#include "trainer/click/saved_clicks.hpp"
+#include "trainer/export_run.hpp"
 #include "trainer/folder_claim.hpp"
-#include "trainer/metrics.hpp"
 #include "trainer/progress.hpp"
-#include "trainer/reader.hpp"
 #include "trainer/saved_run.hpp"
 #include "trainer/stop_signals.hpp"
+#include "trainer/task.hpp"
 #include "trainer/train.hpp"
 
 namespace {
@@ -45,7 +50,7 @@ void run_train(tools::CommandLine const& line) {
                   "--resume has no folder to go on in (a run without one makes a new folder): name it with --run");
     if (ranks.first()) claim.emplace(config->run.folder, fs::path(line.config).stem().string(), line.config);
   });
-  std::optional<trainer::Dataset> data;
+  std::unique_ptr<trainer::Data const> data;
   std::once_flag read;
   std::string const command = line.resume ? "train --resume" : "train";
   ranks.run(command, config, claim ? fs::absolute(claim->path()).string() : "", [&](Group const& group) {
@@ -55,7 +60,7 @@ void run_train(tools::CommandLine const& line) {
                   "rank {} does not see the run's folder {} of rank 0 (every rank writes its part of a checkpoint "
                   "there): choose one that all machines share with --run",
                   number(group.rank()), folder.string());
-    std::call_once(read, [&] { data = trainer::read_dataset(config->data); });
+    std::call_once(read, [&] { data = trainer::read_data(*config); });
     trainer::train(*config, *data, group, {.folder = folder, .resume = line.resume});
   });
 }
@@ -70,18 +75,43 @@ void run_eval(tools::CommandLine const& line) {
   });
   std::string text;
   ranks.run("eval --split " + line.split, config, "", [&](Group const& group) {
-    trainer::RankingMetrics const metrics = trainer::wait_evaluate_run(*saved, group, line.split);
-    if (number(group.rank()) == 0) text = trainer::to_json(metrics).dump() + "\n";
+    trainer::Metrics const metrics = trainer::wait_evaluate_run(*saved, group, line.split);
+    if (number(group.rank()) == 0) text = metrics.json.dump() + "\n";
   });
   tools::print_result(text);
 }
 
-void run_nearest(tools::CommandLine const& line) {
+void require_one_process(tools::CommandLine const& line) {
   GPUPS_REQUIRE(Group::launched().ranks == 1,
-                "nearest is started as {} processes (each would do the same): start it once, without a launcher",
-                Group::launched().ranks);
+                "{} is started as {} processes (each would do the same): start it once, without a launcher",
+                line.command, Group::launched().ranks);
+}
+
+void run_nearest(tools::CommandLine const& line) {
+  require_one_process(line);
   trainer::SavedRun const run = trainer::open_run(line.run_folder, line.overrides);
   tools::print_result(trainer::nearest_in_run(run, line.names, line.count));
+}
+
+void run_predict(tools::CommandLine const& line) {
+  require_one_process(line);
+  trainer::SavedClicks run(line.run_folder, line.overrides);
+  tools::ResultFile out(line.out);
+  std::vector<std::string> notices;
+  std::string text;
+  run.predict(line.file, notices, [&](std::span<float const> probabilities) {
+    text.clear();
+    for (float p : probabilities) fmt::format_to(std::back_inserter(text), "{}\n", p);
+    out.write(text);
+  });
+  out.finish();
+  for (std::string const& notice : notices) trainer::print_line(stderr, notice);
+}
+
+void run_export(tools::CommandLine const& line) {
+  require_one_process(line);
+  auto const format = line.format == "npy" ? ExportFormat::kNpy : ExportFormat::kFlat;
+  trainer::export_run(line.run_folder, line.overrides, line.out, format);
 }
 
 void run_convert(tools::Conversion const& what) {
@@ -99,6 +129,8 @@ int run(int argc, char** argv) {
   if (line->command == "train") run_train(*line);
   if (line->command == "eval") run_eval(*line);
   if (line->command == "nearest") run_nearest(*line);
+  if (line->command == "predict") run_predict(*line);
+  if (line->command == "export") run_export(*line);
   if (line->command == "convert") run_convert(*line->conversion);
   if (line->command == "doctor") return tools::wait_doctor(*line);
   return 0;

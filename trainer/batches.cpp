@@ -2,6 +2,7 @@
 #include "trainer/batches.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "kernels/check.hpp"
 
@@ -15,12 +16,12 @@ std::uint32_t first_sample(std::uint64_t m, std::uint64_t samples, std::uint64_t
 
 }  // namespace
 
-Batches::Batches(std::span<Triple const> triples, BatchOptions const& options)
-    : triples_(triples),
+Batches::Batches(std::uint64_t samples, BatchOptions const& options)
+    : samples_(samples),
       options_(options),
-      steps_per_epoch_(static_cast<std::int64_t>((triples.size() + options.batch - 1) / options.batch)),
-      order_({.samples = triples.size(), .seed = options.seed}) {
-  GPUPS_ASSERT(!triples.empty() && options.batch > 0 && number(options.rank) < options.ranks);
+      steps_per_epoch_(static_cast<std::int64_t>((samples + options.batch - 1) / options.batch)),
+      order_({.samples = samples, .seed = options.seed, .block_samples = options.block_samples}) {
+  GPUPS_ASSERT(samples > 0 && options.batch > 0 && number(options.rank) < options.ranks);
   GPUPS_REQUIRE(
       options.ranks <= options.microbatches,
       "there are {} ranks and {} microbatches (a rank computes whole microbatches, and some would have none): "
@@ -30,7 +31,7 @@ Batches::Batches(std::span<Triple const> triples, BatchOptions const& options)
 
 std::uint32_t Batches::samples(Clock clock) const {
   std::uint64_t const first = static_cast<std::uint64_t>(number(clock) % steps_per_epoch_) * options_.batch;
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.batch, triples_.size() - first));
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.batch, samples_ - first));
 }
 
 Batch Batches::make(Clock clock) {
@@ -43,15 +44,11 @@ Batch Batches::make(Clock clock) {
   Batch batch;
   batch.clock = clock;
   batch.epoch = number(clock) / steps_per_epoch_;
-  indices_.resize(last - first);
+  batch.samples.resize(last - first);
   order_.fill(static_cast<std::uint64_t>(batch.epoch),
-              static_cast<std::uint64_t>(number(clock) % steps_per_epoch_) * options_.batch + first, indices_);
-  batch.triples.reserve(indices_.size());
-  batch.sample_numbers.reserve(indices_.size());
-  for (std::uint32_t i = 0; i < indices_.size(); ++i) {
-    batch.triples.push_back(triples_[indices_[i]]);
-    batch.sample_numbers.push_back(first + i);
-  }
+              static_cast<std::uint64_t>(number(clock) % steps_per_epoch_) * options_.batch + first, batch.samples);
+  batch.sample_numbers.resize(last - first);
+  std::iota(batch.sample_numbers.begin(), batch.sample_numbers.end(), first);
   for (std::uint32_t m = begin; m < end; ++m) {
     std::uint32_t const from = first_sample(m, batch_samples, cuts), to = first_sample(m + 1, batch_samples, cuts);
     if (from < to) batch.microbatches.push_back({m, from - first, to - from});

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "trainer/batch.hpp"
@@ -17,14 +16,15 @@ struct BatchOptions {
   std::uint32_t batch = 1024;      // samples of a global batch; the last one of an epoch may have fewer
   std::uint32_t microbatches = 8;  // V: sample i of a batch of B is in microbatch floor(i * V / B)
   std::uint64_t seed = 1;
+  std::uint64_t block_samples = 256;  // of the order of samples, see EpochOrder
   Rank rank{};
   std::uint32_t ranks = 1;  // rank r of N computes microbatches floor(r * V / N) .. floor((r + 1) * V / N) - 1
 };
 
 class Batches {
  public:
-  // `triples` must stay. Throws Error where a rank would have no microbatch.
-  Batches(std::span<Triple const> triples, BatchOptions const& options);
+  // Throws Error where a rank would have no microbatch. REQUIRES: samples > 0.
+  Batches(std::uint64_t samples, BatchOptions const& options);
 
   std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
   // Samples of the global batch.
@@ -33,11 +33,10 @@ class Batches {
   Batch make(Clock clock);
 
  private:
-  std::span<Triple const> triples_;
+  std::uint64_t samples_;
   BatchOptions options_;
   std::int64_t steps_per_epoch_;
   EpochOrder order_;
-  std::vector<std::uint64_t> indices_;  // reused
 };
 
 }  // namespace gpups::trainer

@@ -16,6 +16,7 @@
 #include "kernels/check.hpp"
 #include "trainer/config_fields.hpp"
 #include "trainer/edit_distance.hpp"
+#include "trainer/tasks.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -28,6 +29,17 @@ struct Origin {
   fs::path folder;
 };
 
+Config usual_for_clicks() {
+  Config usual;
+  usual.data.train = usual.data.valid = usual.data.test = "";
+  usual.data.valid_share = 0;
+  usual.data.test_share = 0.1;
+  usual.model.name = "dlrm";
+  usual.model.dim = 16;
+  usual.model.init_scale = 0.01;
+  return usual;
+}
+
 template <class... F>
 struct Overloaded : F... {
   using F::operator()...;
@@ -36,7 +48,8 @@ struct Overloaded : F... {
 std::string type_of(Place place) {
   return std::visit(Overloaded{[](std::string*) { return "a string"; }, [](std::int64_t*) { return "an integer"; },
                                [](double*) { return "a number"; }, [](bool*) { return "true or false"; },
-                               [](std::vector<std::int64_t>*) { return "an array of integers"; }},
+                               [](std::vector<std::int64_t>*) { return "an array of integers"; },
+                               [](std::vector<std::string>*) { return "an array of strings"; }},
                     place);
 }
 
@@ -113,50 +126,57 @@ std::string checked(Field const& field, std::string value, Origin const& origin)
   return path.string();
 }
 
-// Lists are sets: what is in them has no order.
-void require_distinct(Field const& field, std::vector<std::int64_t>& values, Origin const& origin) {
+// Most lists are sets: what is in them has no order.
+template <class Element>
+void require_distinct(Field const& field, std::vector<Element>& values, Origin const& origin) {
   std::sort(values.begin(), values.end());
   auto const twice = std::adjacent_find(values.begin(), values.end());
   GPUPS_REQUIRE(twice == values.end(), "{}: {} has {} twice (the second has no effect): name it once", origin.text,
                 field.name(), *twice);
 }
 
+// False: the value is no list.
+template <class Element>
+bool set_list(std::vector<Element>& to, Field const& field, Place place, toml::node const& value,
+              Origin const& origin) {
+  if (!value.is_array()) return false;
+  to.clear();
+  for (toml::node const& element : *value.as_array()) {
+    if (!element.is<Element>()) refuse_element(field, place, element, origin);
+    to.push_back(checked(field, element.ref<Element>(), origin));
+  }
+  if (!field.ordered) require_distinct(field, to, origin);
+  return true;
+}
+
 // Checks a value and puts it in its place.
 void set(Config& config, Field const& field, toml::node const& value, Origin const& origin) {
   Place const place = field.place(config);
-  bool const fits = std::visit(Overloaded{[&](std::string* to) {
-                                            if (!value.is_string()) return false;
-                                            *to = checked(field, value.ref<std::string>(), origin);
-                                            return true;
-                                          },
-                                          [&](std::int64_t* to) {
-                                            if (!value.is_integer()) return false;
-                                            *to = checked(field, value.ref<std::int64_t>(), origin);
-                                            return true;
-                                          },
-                                          [&](double* to) {
-                                            if (!value.is_number()) return false;
-                                            *to = checked(field, *value.value<double>(), origin);
-                                            return true;
-                                          },
-                                          [&](bool* to) {
-                                            if (!value.is_boolean()) return false;
-                                            *to = value.ref<bool>();
-                                            return true;
-                                          },
-                                          [&](std::vector<std::int64_t>* to) {
-                                            if (!value.is_array()) return false;
-                                            to->clear();
-                                            for (toml::node const& element : *value.as_array()) {
-                                              if (!element.is_integer()) {
-                                                refuse_element(field, place, element, origin);
-                                              }
-                                              to->push_back(checked(field, element.ref<std::int64_t>(), origin));
-                                            }
-                                            require_distinct(field, *to, origin);
-                                            return true;
-                                          }},
-                               place);
+  bool const fits = std::visit(
+      Overloaded{
+          [&](std::string* to) {
+            if (!value.is_string()) return false;
+            *to = checked(field, value.ref<std::string>(), origin);
+            return true;
+          },
+          [&](std::int64_t* to) {
+            if (!value.is_integer()) return false;
+            *to = checked(field, value.ref<std::int64_t>(), origin);
+            return true;
+          },
+          [&](double* to) {
+            if (!value.is_number()) return false;
+            *to = checked(field, *value.value<double>(), origin);
+            return true;
+          },
+          [&](bool* to) {
+            if (!value.is_boolean()) return false;
+            *to = value.ref<bool>();
+            return true;
+          },
+          [&](std::vector<std::int64_t>* to) { return set_list<std::int64_t>(*to, field, place, value, origin); },
+          [&](std::vector<std::string>* to) { return set_list<std::string>(*to, field, place, value, origin); }},
+      place);
   if (!fits) refuse_type(field, place, value, origin);
 }
 
@@ -169,7 +189,27 @@ void refuse_unused(Config const& config, Given const& given) {
   }
 }
 
-void read_file(Config& config, std::string const& text, std::string const& name, fs::path const& folder) {
+bool is_given(Given const& given, std::string_view name) {
+  return std::any_of(given.begin(), given.end(), [name](auto const& one) { return one.first->name() == name; });
+}
+
+// What is usual depends on what the data is.
+void set_defaults(Config& config, Given const& given) {
+  Config const usual = config.data.reader == "clicks" ? usual_for_clicks() : Config{};
+  auto const set_default = [&given](std::string_view name, auto& value, auto const& by_default) {
+    if (!is_given(given, name)) value = by_default;
+  };
+  set_default("data.train", config.data.train, usual.data.train);
+  set_default("data.valid", config.data.valid, usual.data.valid);
+  set_default("data.test", config.data.test, usual.data.test);
+  set_default("data.valid_share", config.data.valid_share, usual.data.valid_share);
+  set_default("data.test_share", config.data.test_share, usual.data.test_share);
+  set_default("model.name", config.model.name, usual.model.name);
+  set_default("model.dim", config.model.dim, usual.model.dim);
+  set_default("model.init_scale", config.model.init_scale, usual.model.init_scale);
+}
+
+Given read_file(Config& config, std::string const& text, std::string const& name, fs::path const& folder) {
   toml::table table;
   try {
     table = toml::parse(text, name);
@@ -194,7 +234,9 @@ void read_file(Config& config, std::string const& text, std::string const& name,
       given.emplace_back(&field, origin);
     }
   }
+  set_defaults(config, given);
   refuse_unused(config, given);
+  return given;
 }
 
 std::string trimmed(std::string const& text) {
@@ -205,7 +247,7 @@ std::string trimmed(std::string const& text) {
 constexpr std::size_t kTypedMost = 200;  // characters of an override in a message
 
 // The value's text is TOML; strings need no quotes.
-void read_overrides(Config& config, std::vector<Override> const& overrides) {
+void read_overrides(Config& config, Given given_before, std::vector<Override> const& overrides) {
   Given given;
   for (auto const& [text, typed] : overrides) {
     Origin const origin{typed.size() <= kTypedMost ? typed : typed.substr(0, kTypedMost) + "...", fs::current_path()};
@@ -234,6 +276,8 @@ void read_overrides(Config& config, std::vector<Override> const& overrides) {
     }
     given.emplace_back(&field, origin);
   }
+  given_before.insert(given_before.end(), given.begin(), given.end());
+  set_defaults(config, given_before);
   refuse_unused(config, given);
 }
 
@@ -251,7 +295,12 @@ std::string toml_text(Place place) {
                    return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
                  },
                  [](bool* b) { return fmt::format("{}", *b); },
-                 [](std::vector<std::int64_t>* v) { return fmt::format("[{}]", fmt::join(*v, ", ")); }},
+                 [](std::vector<std::int64_t>* v) { return fmt::format("[{}]", fmt::join(*v, ", ")); },
+                 [](std::vector<std::string>* v) {
+                   std::vector<std::string> quoted;
+                   for (std::string const& text : *v) quoted.push_back(toml_string(text));
+                   return fmt::format("[{}]", fmt::join(quoted, ", "));
+                 }},
       place);
 }
 
@@ -260,11 +309,19 @@ std::string toml_text(Place place) {
 Config parse_config(std::string const& text, std::string const& name, fs::path const& folder,
                     std::vector<Override> const& overrides) {
   Config config;
-  read_file(config, text, name, folder);
-  read_overrides(config, overrides);
+  Given const given = read_file(config, text, name, folder);
+  read_overrides(config, given, overrides);
   if (config.data.folder.empty()) {
     config.data.folder = config.data.reader == "wordnet" ? "/usr/share/wordnet" : fs::weakly_canonical(folder).string();
   }
+  auto const known = model_names_for(config.data.reader);
+  GPUPS_REQUIRE(
+      std::find(known.begin(), known.end(), config.model.name) != known.end(),
+      "{}: model.name is \"{}\" and data.reader is \"{}\" (that model does not learn from such data): use one of "
+      "{}",
+      name, config.model.name, config.data.reader, fmt::join(known, ", "));
+  GPUPS_REQUIRE(config.data.reader != "clicks" || !config.data.train.empty(),
+                "{}: data.train is empty (there is nothing to learn from): name a file", name);
   GPUPS_REQUIRE(!config.eval.hits.empty(), "{}: eval.hits is empty (there is nothing to report): name a k, such as 10",
                 name);
   return config;

@@ -14,14 +14,18 @@ namespace gpups::trainer {
 
 struct DataConfig {
   std::string reader = "triples";
-  std::string folder{};  // triples: of the files below; wordnet: of the database
+  std::string folder{};  // triples, clicks: of the files below; wordnet: of the database
   std::string train = "train.txt";
-  std::string valid = "valid.txt";  // empty: none
-  std::string test = "test.txt";    // empty: none
+  std::string valid = "valid.txt";  // empty: none, or the last samples of `train`
+  std::string test = "test.txt";    // likewise
   double valid_share = 0.02;
   double test_share = 0.02;
   std::int64_t split_seed = 1;
   double bad_share_max = 0;
+  std::int64_t numbers = 13;
+  std::int64_t categories = 26;
+  std::vector<std::string> many{};
+  std::vector<std::string> weighted{};
 };
 
 struct ModelConfig {
@@ -34,6 +38,20 @@ struct ModelConfig {
   double n3 = 0;
   std::string init = "normal";
   double init_scale = 0.1;
+  // Of click-through models.
+  std::string numbers = "log";
+  std::int64_t buckets = 1;
+  std::string pooling = "sum";
+  std::vector<std::string> dims{};
+  std::vector<std::string> shared{};
+  std::int64_t admit_at = 1;
+  std::int64_t rare_below = 0;
+  std::vector<std::int64_t> bottom{512, 256, 64};
+  std::vector<std::int64_t> top{512, 256};
+  std::int64_t cross_layers = 3;
+  bool wide = false;
+  double row_dropout = 0;
+  double dropout = 0;
 };
 
 struct OptimizerConfig {
@@ -41,11 +59,33 @@ struct OptimizerConfig {
   double learning_rate = 0.1;
   double epsilon = 1e-8;
   double initial_accumulator = 0;
+  double l2 = 0;
   double clip_norm = 0;
   std::string schedule = "constant";
   std::int64_t warmup_steps = 0;
   std::int64_t total_steps = 0;  // 0: the run's length
   double floor = 0;
+};
+
+// Rows of one number, of click-through models.
+struct WeightsConfig {
+  std::string kind = "adagrad";
+  double learning_rate = 0.05;
+  double initial_accumulator = 1e-5;
+  double l2 = 0;
+  std::int64_t admit_at = 1;
+};
+
+// Dense layers.
+struct DenseConfig {
+  std::string optimizer = "adam";
+  double learning_rate = 0.001;
+  double momentum = 0.9;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double initial_accumulator = 0;
+  double weight_decay = 0;
 };
 
 struct TrainConfig {
@@ -59,12 +99,14 @@ struct TrainConfig {
   std::int64_t valid_every = 1;
   std::int64_t checkpoint_every = 1;
   std::int64_t patience = 0;
+  std::int64_t expire_after = 0;  // 0: never
 };
 
 struct EvalConfig {
   std::int64_t samples_max = 0;
   std::string sample = "spread";
   std::vector<std::int64_t> hits{1, 3, 10};
+  bool progressive = false;
 };
 
 struct RunConfig {
@@ -73,6 +115,7 @@ struct RunConfig {
   std::int64_t threads = 0;
   std::int64_t ranks = 1;
   std::int64_t report_every = 100;
+  std::int64_t reader_threads = 0;  // 0: one on each core
 };
 
 // Ranks that are processes.
@@ -86,6 +129,8 @@ struct Config {
   DataConfig data;
   ModelConfig model;
   OptimizerConfig optimizer;
+  WeightsConfig weights;
+  DenseConfig dense;
   TrainConfig train;
   EvalConfig eval;
   RunConfig run;

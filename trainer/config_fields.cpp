@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/config_fields.hpp"
 
+#include <algorithm>
+#include <initializer_list>
 #include <utility>
 
-#include "trainer/model.hpp"
-#include "trainer/reader.hpp"
+#include "trainer/tasks.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -24,6 +25,10 @@ constexpr Read kModel = at<&Config::model, Member>;
 template <auto Member>
 constexpr Read kOptimizer = at<&Config::optimizer, Member>;
 template <auto Member>
+constexpr Read kWeights = at<&Config::weights, Member>;
+template <auto Member>
+constexpr Read kDense = at<&Config::dense, Member>;
+template <auto Member>
 constexpr Read kTrain = at<&Config::train, Member>;
 template <auto Member>
 constexpr Read kEval = at<&Config::eval, Member>;
@@ -40,14 +45,62 @@ struct Make : Field {
   Make& range(double from, double to) { return least = from, most = to, *this; }
   Make& one_of(std::vector<std::string> words) { return choices = std::move(words), *this; }
   Make& a_path() { return path = true, *this; }
+  Make& in_order() { return ordered = true, *this; }
   Make& kept() { return matters = true, *this; }
   Make& with(Use when) { return use = when, *this; }
 };
 
-Use const kTriples{[](Config const& c) { return c.data.reader == "triples"; }, "it is for data.reader = \"triples\""};
+bool is(std::string const& word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+bool has_rows(Config const& c) { return c.model.name != "logistic"; }
+bool has_deep(Config const& c) { return is(c.model.name, {"deepfm", "dlrm", "dcnv2"}); }
+bool is_wide(ModelConfig const& m) { return m.wide || is(m.name, {"logistic", "fm", "deepfm"}); }
+bool has_dense(Config const& c) { return c.data.reader == "clicks"; }
+
+Use const kFiles{[](Config const& c) { return c.data.reader != "wordnet"; }, "data.reader is \"wordnet\""};
+Use const kValidShare{
+    [](Config const& c) { return c.data.reader != "triples" && (c.data.reader != "clicks" || c.data.valid.empty()); },
+    "the samples are those of data.valid"};
+Use const kTestShare{
+    [](Config const& c) { return c.data.reader != "triples" && (c.data.reader != "clicks" || c.data.test.empty()); },
+    "the samples are those of data.test"};
 Use const kWordnet{[](Config const& c) { return c.data.reader == "wordnet"; }, "it is for data.reader = \"wordnet\""};
-Use const kStateful{[](Config const& c) { return c.optimizer.kind != "sgd"; },
-                    "optimizer.kind = \"sgd\" keeps no state"};
+Use const kClicks{[](Config const& c) { return c.data.reader == "clicks"; }, "it is for data.reader = \"clicks\""};
+Use const kGraphs{[](Config const& c) { return c.data.reader != "clicks"; }, "data.reader is \"clicks\""};
+Use const kRows{has_rows, "model.name = \"logistic\" has rows of one number only"};
+Use const kBuckets{[](Config const& c) {
+                     return c.data.reader == "clicks" && is(c.model.numbers, {"buckets", "both"});
+                   },
+                   "it is for click models with model.numbers = \"buckets\" or \"both\""};
+Use const kMayBeWide{[](Config const& c) {
+                       return is(c.model.name, {"dlrm", "dcnv2"});
+                     },
+                     "it is for model.name = \"dlrm\" or \"dcnv2\": the others have it, or no other part"};
+Use const kWide{[](Config const& c) { return c.data.reader == "clicks" && is_wide(c.model); },
+                "the model has no rows of one number: set model.wide"};
+Use const kClickRows{[](Config const& c) { return c.data.reader == "clicks" && has_rows(c); },
+                     "the model has no rows of many numbers"};
+Use const kBottom{[](Config const& c) { return c.model.name == "dlrm"; }, "it is for model.name = \"dlrm\""};
+Use const kCross{[](Config const& c) { return c.model.name == "dcnv2"; }, "it is for model.name = \"dcnv2\""};
+Use const kDeep{has_deep, "it is for model.name = \"deepfm\", \"dlrm\" or \"dcnv2\""};
+Use const kMomentum{[](Config const& c) { return has_dense(c) && c.dense.optimizer == "sgd"; },
+                    "it is for dense.optimizer = \"sgd\""};
+Use const kAdam{[](Config const& c) { return has_dense(c) && c.dense.optimizer == "adam"; },
+                "it is for dense.optimizer = \"adam\""};
+Use const kDenseAdagrad{[](Config const& c) { return has_dense(c) && c.dense.optimizer == "adagrad"; },
+                        "it is for dense.optimizer = \"adagrad\""};
+Use const kDenseStateful{[](Config const& c) { return has_dense(c) && c.dense.optimizer != "sgd"; },
+                         "dense.optimizer = \"sgd\" has none"};
+Use const kStateful{
+    [](Config const& c) { return has_rows(c) && c.optimizer.kind != "sgd"; },
+    "optimizer.kind = \"sgd\" keeps no state, and model.name = \"logistic\" has rows of one number only"};
+Use const kWideStateful{
+    [](Config const& c) { return c.data.reader == "clicks" && is_wide(c.model) && c.weights.kind != "sgd"; },
+    "weights.kind = \"sgd\" keeps no state, or the model has no rows of one number"};
+Use const kPooled{
+    [](Config const& c) { return c.data.reader == "clicks" && (!c.data.many.empty() || !c.data.weighted.empty()); },
+    "no category has many values: see data.many and data.weighted"};
 Use const kDecaying{[](Config const& c) { return c.optimizer.schedule != "constant"; },
                     "optimizer.schedule is \"constant\""};
 Use const kByEpochs{[](Config const& c) { return c.train.steps == 0; }, "train.steps is set"};
@@ -60,55 +113,134 @@ std::vector<Field> make_fields() {
   using O = OptimizerConfig;
   using T = TrainConfig;
   return {
-      Make("data", "reader", kData<&D::reader>, "what the data is").one_of(reader_names()).kept(),
+      Make("data", "reader", kData<&D::reader>, "what the data is").one_of(all_reader_names()).kept(),
       Make("data", "folder", kData<&D::folder>, "where its files are").a_path(),
-      Make("data", "train", kData<&D::train>, "file to learn from").with(kTriples),
-      Make("data", "valid", kData<&D::valid>, "file to watch progress by; empty: none").with(kTriples),
-      Make("data", "test", kData<&D::test>, "file for the final metrics; empty: none").with(kTriples),
+      Make("data", "train", kData<&D::train>, "file to learn from").with(kFiles),
+      Make("data", "valid", kData<&D::valid>, "file to watch progress by; empty: none").with(kFiles),
+      Make("data", "test", kData<&D::test>, "file for the final metrics; empty: none").with(kFiles),
       Make("data", "bad_share_max", kData<&D::bad_share_max>, "share of bad lines above which the run stops")
           .range(0, 1)
-          .with(kTriples),
-      Make("data", "valid_share", kData<&D::valid_share>, "share of triples kept to watch progress by")
+          .with(kFiles),
+      Make("data", "valid_share", kData<&D::valid_share>, "share of samples kept to watch progress by")
           .range(0, 0.45)
-          .with(kWordnet),
-      Make("data", "test_share", kData<&D::test_share>, "share of triples kept for the final metrics")
+          .with(kValidShare),
+      Make("data", "test_share", kData<&D::test_share>, "share of samples kept for the final metrics")
           .range(0, 0.45)
-          .with(kWordnet),
+          .with(kTestShare),
       Make("data", "split_seed", kData<&D::split_seed>, "decides which triples are kept")
           .range(0, kMost53)
           .with(kWordnet),
+      Make("data", "numbers", kData<&D::numbers>, "columns of numbers, which come after the label")
+          .range(0, 4095)
+          .with(kClicks)
+          .kept(),
+      Make("data", "categories", kData<&D::categories>, "columns of categories, which come last")
+          .range(0, 4095)
+          .with(kClicks)
+          .kept(),
+      Make("data", "many", kData<&D::many>, "categories with many values, '|' between them").with(kClicks).kept(),
+      Make("data", "weighted", kData<&D::weighted>, "the same, where a value may end in ':' and a weight")
+          .with(kClicks)
+          .kept(),
 
-      Make("model", "name", kModel<&M::name>, "how a triple is scored").one_of(model_names()).kept(),
-      Make("model", "dim", kModel<&M::dim>, "numbers in a row").range(1, 65536).kept(),
+      Make("model", "name", kModel<&M::name>, "how a sample is scored").one_of(all_model_names()).kept(),
+      Make("model", "dim", kModel<&M::dim>, "numbers in a row").range(1, 65536).with(kRows).kept(),
       Make("model", "loss", kModel<&M::loss>, "of a positive against its negatives")
           .one_of({"logistic", "softmax"})
+          .with(kGraphs)
           .kept(),
       Make("model", "negatives", kModel<&M::negatives>, "drawn for the subject, and as many for the object")
           .range(1, 1 << 20)
+          .with(kGraphs)
           .kept(),
       Make("model", "sampling", kModel<&M::sampling>, "triple: negatives of its own for each; shared: by a microbatch")
           .one_of({"triple", "shared"})
+          .with(kGraphs)
           .kept(),
-      Make("model", "l2", kModel<&M::l2>, "weight of the squared norm of a positive's rows").range(0, 1e6).kept(),
-      Make("model", "n3", kModel<&M::n3>, "weight of the cubed moduli of a positive's rows").range(0, 1e6).kept(),
+      Make("model", "l2", kModel<&M::l2>, "weight of the squared norm of a positive's rows")
+          .range(0, 1e6)
+          .with(kGraphs)
+          .kept(),
+      Make("model", "n3", kModel<&M::n3>, "weight of the cubed moduli of a positive's rows")
+          .range(0, 1e6)
+          .with(kGraphs)
+          .kept(),
       Make("model", "init", kModel<&M::init>, "distribution of initial values")
           .one_of({"normal", "uniform", "constant"})
+          .with(kRows)
           .kept(),
       Make("model", "init_scale", kModel<&M::init_scale>, "its deviation, its half width, or its value")
           .range(0, 1e6)
+          .with(kRows)
+          .kept(),
+
+      Make("model", "numbers", kModel<&M::numbers>, "how they are learnt from")
+          .one_of({"log", "buckets", "both", "none"})
+          .with(kClicks)
+          .kept(),
+      Make("model", "buckets", kModel<&M::buckets>, "of a number, from each to its double")
+          .range(1, 64)
+          .with(kBuckets)
+          .kept(),
+      Make("model", "pooling", kModel<&M::pooling>, "of the rows of many values")
+          .one_of({"sum", "mean"})
+          .with(kPooled)
+          .kept(),
+      Make("model", "dims", kModel<&M::dims>, "categories whose rows have another dim, as in \"C3:32\"")
+          .with(kCross)
+          .kept(),
+      Make("model", "shared", kModel<&M::shared>, "categories whose equal values have one row, as in \"C1,C2\"")
+          .with(kClicks)
+          .kept(),
+      Make("model", "admit_at", kModel<&M::admit_at>, "occurrences of a value before its row is learnt")
+          .range(1, 1 << 30)
+          .with(kClickRows)
+          .kept(),
+      Make("model", "rare_below", kModel<&M::rare_below>,
+           "values that the training data has less often share a row with the unknown; 0: each has its own")
+          .range(0, 255)
+          .with(kClicks)
+          .kept(),
+      Make("model", "bottom", kModel<&M::bottom>, "widths of the layers below the interaction")
+          .range(1, 65536)
+          .in_order()
+          .with(kBottom)
+          .kept(),
+      Make("model", "top", kModel<&M::top>, "widths of the layers before the last one")
+          .range(1, 65536)
+          .in_order()
+          .with(kDeep)
+          .kept(),
+      Make("model", "wide", kModel<&M::wide>, "a weight for each value and number too, summed as in a regression")
+          .with(kMayBeWide)
+          .kept(),
+      Make("model", "row_dropout", kModel<&M::row_dropout>, "share of a sample's categories that a step leaves out")
+          .range(0, 0.99)
+          .with(kClickRows)
+          .kept(),
+      Make("model", "cross_layers", kModel<&M::cross_layers>, "layers of crosses").range(1, 64).with(kCross).kept(),
+      Make("model", "dropout", kModel<&M::dropout>, "share of the hidden units that a step leaves out")
+          .range(0, 0.99)
+          .with(kDeep)
           .kept(),
 
       Make("optimizer", "kind", kOptimizer<&O::kind>, "how a gradient changes a row")
           .one_of({"sgd", "adagrad", "rowwise_adagrad"})
+          .with(kRows)
           .kept(),
-      Make("optimizer", "learning_rate", kOptimizer<&O::learning_rate>, "").range(0, 1e6).kept(),
+      Make("optimizer", "learning_rate", kOptimizer<&O::learning_rate>, "").range(0, 1e6).with(kRows).kept(),
       Make("optimizer", "epsilon", kOptimizer<&O::epsilon>, "").range(0, 1e6).with(kStateful).kept(),
       Make("optimizer", "initial_accumulator", kOptimizer<&O::initial_accumulator>, "of new rows")
           .range(0, 1e6)
           .with(kStateful)
           .kept(),
+      Make("optimizer", "l2", kOptimizer<&O::l2>, "share of its values that is added to a row's gradient")
+          .range(0, 1e6)
+          .with(kRows)
+          .kept(),
       Make("optimizer", "clip_norm", kOptimizer<&O::clip_norm>, "largest norm of a row's gradient; 0: any")
           .range(0, 1e6)
+          .with(kRows)
           .kept(),
       Make("optimizer", "schedule", kOptimizer<&O::schedule>, "of the learning rate")
           .one_of({"constant", "linear", "cosine"})
@@ -125,9 +257,43 @@ std::vector<Field> make_fields() {
           .with(kDecaying)
           .kept(),
 
+      Make("weights", "kind", kWeights<&WeightsConfig::kind>, "how a gradient changes a row of one number")
+          .one_of({"sgd", "adagrad", "rowwise_adagrad"})
+          .with(kWide)
+          .kept(),
+      Make("weights", "learning_rate", kWeights<&WeightsConfig::learning_rate>, "").range(0, 1e6).with(kWide).kept(),
+      Make("weights", "initial_accumulator", kWeights<&WeightsConfig::initial_accumulator>, "of new ones")
+          .range(0, 1e6)
+          .with(kWideStateful)
+          .kept(),
+      Make("weights", "l2", kWeights<&WeightsConfig::l2>, "as optimizer.l2").range(0, 1e6).with(kWide).kept(),
+      Make("weights", "admit_at", kWeights<&WeightsConfig::admit_at>, "as model.admit_at")
+          .range(1, 1 << 30)
+          .with(kWide)
+          .kept(),
+
+      Make("dense", "optimizer", kDense<&DenseConfig::optimizer>, "how a gradient changes dense layers")
+          .one_of({"adam", "adagrad", "sgd"})
+          .with(kClicks)
+          .kept(),
+      Make("dense", "learning_rate", kDense<&DenseConfig::learning_rate>, "").range(0, 1e6).with(kClicks).kept(),
+      Make("dense", "momentum", kDense<&DenseConfig::momentum>, "").range(0, 0.9999).with(kMomentum).kept(),
+      Make("dense", "beta1", kDense<&DenseConfig::beta1>, "of the first moment").range(0, 0.9999).with(kAdam).kept(),
+      Make("dense", "beta2", kDense<&DenseConfig::beta2>, "of the second").range(0, 0.999999).with(kAdam).kept(),
+      Make("dense", "epsilon", kDense<&DenseConfig::epsilon>, "").range(1e-30, 1e6).with(kDenseStateful).kept(),
+      Make("dense", "initial_accumulator", kDense<&DenseConfig::initial_accumulator>, "")
+          .range(0, 1e6)
+          .with(kDenseAdagrad)
+          .kept(),
+      Make("dense", "weight_decay", kDense<&DenseConfig::weight_decay>,
+           "share of a weight that a step takes, by its rate")
+          .range(0, 1e6)
+          .with(kClicks)
+          .kept(),
+
       Make("train", "epochs", kTrain<&T::epochs>, "passes over the training data").range(1, 1e6).with(kByEpochs),
       Make("train", "steps", kTrain<&T::steps>, "length of the run in steps; 0: by epochs").range(0, kMost53),
-      Make("train", "batch", kTrain<&T::batch>, "triples in a step, over all ranks").range(1, 1 << 24).kept(),
+      Make("train", "batch", kTrain<&T::batch>, "samples in a step, over all ranks").range(1, 1 << 24).kept(),
       Make("train", "microbatches", kTrain<&T::microbatches>,
            "parts of a batch, whatever the ranks; 0: the larger of 8 and the ranks")
           .range(0, 65536),
@@ -140,15 +306,24 @@ std::vector<Field> make_fields() {
           .range(0, 1e6),
       Make("train", "checkpoint_every", kTrain<&T::checkpoint_every>, "epochs between checkpoints; 0: at the end only")
           .range(0, 1e6),
-      Make("train", "patience", kTrain<&T::patience>, "validations without a better MRR that end the run; 0: any")
+      Make("train", "patience", kTrain<&T::patience>, "validations without a better one that end the run; 0: any")
           .range(0, 1e6)
           .with(kValidated),
+      Make("train", "expire_after", kTrain<&T::expire_after>,
+           "steps without a sighting after which a row is forgotten, looked for after each epoch; 0: never")
+          .range(0, 4e9)
+          .with(kClicks)
+          .kept(),
 
-      Make("eval", "samples_max", kEval<&EvalConfig::samples_max>, "triples to rank; 0: all").range(0, kMost32),
+      Make("eval", "samples_max", kEval<&EvalConfig::samples_max>, "triples to rank; 0: all")
+          .range(0, kMost32)
+          .with(kGraphs),
       Make("eval", "sample", kEval<&EvalConfig::sample>, "spread: evenly over the split; first: its first triples")
           .one_of({"spread", "first"})
           .with(kSampled),
-      Make("eval", "hits", kEval<&EvalConfig::hits>, "the k of Hits@k").range(1, kMost32),
+      Make("eval", "hits", kEval<&EvalConfig::hits>, "the k of Hits@k").range(1, kMost32).with(kGraphs),
+      Make("eval", "progressive", kEval<&EvalConfig::progressive>, "metrics of samples before they are learnt from")
+          .with(kClicks),
 
       Make("run", "folder", kRun<&RunConfig::folder>, "for results; empty: runs/NAME-YYYYmmdd-HHMMSS").a_path(),
       Make("run", "device", kRun<&RunConfig::device>, "auto, host, cuda or cuda:0"),
@@ -157,6 +332,9 @@ std::vector<Field> make_fields() {
       Make("run", "ranks", kRun<&RunConfig::ranks>, "ranks, as threads of the program").range(1, 1024),
       Make("run", "report_every", kRun<&RunConfig::report_every>, "steps between the lines of metrics.jsonl")
           .range(1, kMost53),
+      Make("run", "reader_threads", kRun<&RunConfig::reader_threads>, "cores that parse text; 0: all of them")
+          .range(0, 1024)
+          .with(kClicks),
 
       Make("cluster", "join_timeout_s", kCluster<&ClusterConfig::join_timeout_s>, "until all processes have come")
           .range(0.1, 1e6),

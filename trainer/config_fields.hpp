@@ -14,7 +14,8 @@
 
 namespace gpups::trainer {
 
-using Place = std::variant<std::string*, std::int64_t*, double*, bool*, std::vector<std::int64_t>*>;
+using Place =
+    std::variant<std::string*, std::int64_t*, double*, bool*, std::vector<std::int64_t>*, std::vector<std::string>*>;
 
 // When a key has an effect, and in which words to say that it has none.
 struct Use {
@@ -30,6 +31,7 @@ struct Field {
   std::vector<std::string> choices{};  // of strings; empty: any
   bool path = false;                   // relative to where the key was given
   bool matters = false;                // for a checkpoint
+  bool ordered = false;                // of lists: the order has a meaning, and what is in them may come twice
   Use use{};
 
   std::string name() const { return std::string(section) + "." + std::string(key); }

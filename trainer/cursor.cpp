@@ -28,7 +28,7 @@ std::vector<Blob> to_blobs(Config const& config, Cursor const& c) {
                             {"microbatches", c.microbatches},
                             {"schedule_steps", c.schedule_steps},
                             {"data_digest", fmt::format("{:016x}", c.data_digest)},
-                            {"best_mrr", c.best_mrr},
+                            {"best_valid", c.best_valid},
                             {"validations_since_best", c.validations_since_best},
                             {"train_seconds", c.train_seconds},
                             {"samples", c.samples}};
@@ -43,7 +43,7 @@ Saved from_blobs(std::span<Blob const> blobs, std::filesystem::path const& folde
                     .microbatches = json.at("microbatches"),
                     .schedule_steps = json.at("schedule_steps"),
                     .data_digest = std::stoull(json.at("data_digest").get<std::string>(), nullptr, 16),
-                    .best_mrr = json.at("best_mrr"),
+                    .best_valid = json.at("best_valid"),
                     .validations_since_best = json.at("validations_since_best"),
                     .train_seconds = json.at("train_seconds"),
                     .samples = json.at("samples")};

@@ -19,7 +19,7 @@ struct Cursor {
   std::uint32_t microbatches = 0;   // V
   std::int64_t schedule_steps = 0;  // where the learning rate's schedule ends
   std::uint64_t data_digest = 0;
-  double best_mrr = 0;
+  double best_valid = 0;  // the best quality of a validation
   std::int64_t validations_since_best = 0;
   double train_seconds = 0;
   std::int64_t samples = 0;

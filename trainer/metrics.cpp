@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/metrics.hpp"
 
-#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -43,9 +42,9 @@ nlohmann::json to_json(Traffic const& t) {
           {"lookups", t.lookups},     {"reductions", t.reductions}, {"control", t.control}, {"messages", t.messages}};
 }
 
-nlohmann::json to_json(RankingMetrics const& m) {
-  nlohmann::json json{{"ranked", m.ranked}, {"mrr", m.mrr}, {"mean_rank", m.mean_rank}};
-  for (auto const& [k, share] : m.hits) json[fmt::format("hits@{}", k)] = share;
+nlohmann::json to_json(StageTimes const& times) {
+  nlohmann::json json = nlohmann::json::object();
+  for (std::size_t s = 0; s < kStageNames.size(); ++s) json[kStageNames[s]] = times.seconds(Stage{s});
   return json;
 }
 
@@ -56,12 +55,6 @@ nlohmann::json peak_memory(Device device) {
                       {"host", memory::usage(Device::host()).bytes_peak}};
   if (!device.is_host()) json["device"] = memory::usage(device).bytes_peak;
   return json;
-}
-
-std::string to_text(RankingMetrics const& m) {
-  std::string text = fmt::format("mrr {:.4f}", m.mrr);
-  for (auto const& [k, share] : m.hits) text += fmt::format("  hits@{} {:.4f}", k, share);
-  return text;
 }
 
 }  // namespace gpups::trainer

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gpups/gpups.hpp"
-#include "trainer/ranking.hpp"
+#include "trainer/stage_times.hpp"
 
 namespace gpups::trainer {
 
@@ -29,11 +29,9 @@ Totals wait_totals(Store& store, Progressed const& mine, Traffic const& sent);
 
 // {"gradients": bytes, ..., "messages": count}
 nlohmann::json to_json(Traffic const& traffic);
-// {"ranked": 2, "mrr": 0.5, "mean_rank": 2.0, "hits@1": 0.5}
-nlohmann::json to_json(RankingMetrics const& metrics);
+// {"prepare": seconds, ...}
+nlohmann::json to_json(StageTimes const& times);
 // {"process": bytes, "host": bytes, "device": bytes}: the most memory so far of this process, and of the library in it.
 nlohmann::json peak_memory(Device device);
-// "mrr 0.3456  hits@1 0.2501  hits@10 0.5012"
-std::string to_text(RankingMetrics const& metrics);
 
 }  // namespace gpups::trainer

@@ -3,14 +3,13 @@
 
 #include <utility>
 
-#include "kernels/nvtx.hpp"
-
 namespace gpups::trainer {
 
-Pipeline::Pipeline(Store& store, Model const& model, Batches batches, PipelineOptions const& options)
+Pipeline::Pipeline(Store& store, Task& task, Batches batches, StageTimes& times, PipelineOptions const& options)
     : store_(store),
-      model_(model),
+      task_(task),
       batches_(std::move(batches)),
+      times_(times),
       options_(options),
       stream_(store.make_stream()),
       coming_(options.begin) {
@@ -42,17 +41,18 @@ std::optional<Step> Pipeline::next() {
 }
 
 Step Pipeline::prepare(Clock clock) {
-  kernels::NvtxRange const range("prepare");
+  StageTimes::Range const range(times_, Stage::kPrepare);
   Batch const batch = batches_.make(clock);
   Step step{.clock = clock,
             .epoch = batch.epoch,
-            .samples = batch.triples.size(),
+            .samples = batch.samples.size(),
             .batch_samples = batches_.samples(clock),
-            .work = {},
+            .microbatches = batch.microbatches.size(),
+            .work = nullptr,
             .prepared = {}};
   if (step.samples == 0) return step;
-  step.work = model_.prepare(stream_, batch);
-  step.prepared = store_.prepare(stream_, clock, step.work.tables(), step.samples);
+  step.work = task_.prepare(stream_, batch);
+  step.prepared = store_.prepare(stream_, clock, step.work->tables(), step.samples);
   return step;
 }
 

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the coming steps ready ahead of their time: batch, entries, distinct keys. Preparing a step announces it to the
-// other ranks, so that its rows are there when it comes.
+// Makes the coming steps ready ahead of their time: samples, entries, distinct keys. Preparing a step announces it to
+// the other ranks, so that its rows are there when it comes.
 #pragma once
 
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
 
 #include "gpups/gpups.hpp"
 #include "trainer/batches.hpp"
-#include "trainer/model.hpp"
+#include "trainer/stage_times.hpp"
+#include "trainer/task.hpp"
 
 namespace gpups::trainer {
 
@@ -22,7 +24,8 @@ struct Step {
   std::int64_t epoch = 0;
   std::size_t samples = 0;          // of this rank
   std::uint32_t batch_samples = 0;  // of all ranks
-  Work work;
+  std::size_t microbatches = 0;     // of this rank
+  std::unique_ptr<TaskStep> work;
   Prepared prepared;
 };
 
@@ -35,8 +38,8 @@ struct PipelineOptions {
 
 class Pipeline {
  public:
-  // `store` and `model` must stay.
-  Pipeline(Store& store, Model const& model, Batches batches, PipelineOptions const& options);
+  // `store`, `task` and `times` must stay.
+  Pipeline(Store& store, Task& task, Batches batches, StageTimes& times, PipelineOptions const& options);
   ~Pipeline();
   Pipeline(Pipeline const&) = delete;
   Pipeline& operator=(Pipeline const&) = delete;
@@ -50,8 +53,9 @@ class Pipeline {
   void fill();  // without a thread
 
   Store& store_;
-  Model const& model_;
+  Task& task_;
   Batches batches_;
+  StageTimes& times_;
   PipelineOptions const options_;
   Stream stream_;
   Clock coming_;  // the next to be prepared

@@ -1,27 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a configuration asks for, made: a model, and a store with the model's tables.
+// What a configuration asks for, made: a rank's task, and a store with the task's tables.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 
 #include "gpups/gpups.hpp"
 #include "trainer/config.hpp"
-#include "trainer/dataset.hpp"
-#include "trainer/model.hpp"
+#include "trainer/task.hpp"
 
 namespace gpups::trainer {
 
-// schedule_steps: where the schedule of the learning rate ends, unless the configuration says.
-ModelOptions model_options(Config const& config, std::int64_t schedule_steps);
-
 struct Session {
-  std::unique_ptr<Model> model;
+  std::unique_ptr<Task> task;
   Store store;
 };
 
-// Throws Error for options that do not fit each other, and for a device that is not there. Allocates no rows.
-Session open_session(Config const& config, Dataset const& data, Group const& group, std::int64_t schedule_steps);
+// What a run settles when it begins, and keeps.
+struct RunPlan {
+  std::uint32_t microbatches;
+  std::int64_t schedule_steps;
+};
+
+// Throws Error for options that do not fit each other, and for a device that is not there. Allocates no rows. `data`
+// must stay.
+Session open_session(Config const& config, Data const& data, Group const& group, RunPlan const& plan);
+
+// Loads the tables and the dense layers of a checkpoint. Collective.
+void wait_restore(Session& session, std::filesystem::path const& checkpoint);
 
 // Throws Error where a rank has another configuration, cut or data than rank 0, naming it. Collective.
 void wait_require_agreement(Store& store, Config const& config, std::uint64_t data_digest);

@@ -3,41 +3,49 @@
 
 #include <utility>
 
-#include "kernels/nvtx.hpp"
-
 namespace gpups::trainer {
 
-using kernels::NvtxRange;
-
-Stepper::Stepper(Store& store, Model const& model) : store_(store), model_(model), stream_(store.make_stream()) {}
+Stepper::Stepper(Store& store, Task& task, StageTimes& times)
+    : store_(store), task_(task), times_(times), stream_(store.make_stream()) {}
 
 void Stepper::wait_ready(Step const& step) {
-  NvtxRange const range("wait_ready");
+  StageTimes::Range const range(times_, Stage::kWaitReady);
   step.samples > 0 ? store_.wait_ready(step.prepared) : store_.wait_flush();
 }
 
 std::int64_t Stepper::run(Step step_now, std::uint32_t signal) {
   last_ = std::move(step_now);  // wait_ready has seen the end of the one before
   Step const& step = last_;
-  NvtxRange const range("step");
+  kernels::NvtxRange const range("step");
   std::int64_t loss = 0;
   if (step.samples > 0) {
     reserve(step);
     {
-      NvtxRange const part("pull");
+      StageTimes::Range const part(times_, Stage::kPull);
       store_.pull(stream_, step.prepared, views_);
     }
     {
-      NvtxRange const part("forward_backward");
-      loss = model_.forward_backward(stream_, step.work, step.prepared, const_views_, gradients_);
+      StageTimes::Range const part(times_, Stage::kForwardBackward);
+      loss = step.work->forward_backward(stream_, step.prepared, const_views_);
     }
     {
-      NvtxRange const part("push");
-      store_.push(stream_, step.prepared, gradients_.tables(step.work));
+      StageTimes::Range const part(times_, Stage::kPush);
+      store_.push(stream_, step.prepared, step.work->gradients());
     }
   }
-  NvtxRange const part("advance_clock");
-  store_.advance_clock(signal);
+  DenseLayers* const dense = task_.dense();
+  if (dense != nullptr) {
+    StageTimes::Range const part(times_, Stage::kBeginSum);
+    dense->begin_sum(stream_, step.microbatches);
+  }
+  {
+    StageTimes::Range const part(times_, Stage::kAdvanceClock);
+    store_.advance_clock(signal);
+  }
+  if (dense != nullptr) {
+    StageTimes::Range const part(times_, Stage::kWaitApply);
+    dense->wait_apply(stream_, step.clock, step.batch_samples);
+  }
   return loss;
 }
 

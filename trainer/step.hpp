@@ -6,16 +6,17 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
-#include "trainer/model.hpp"
 #include "trainer/pipeline.hpp"
+#include "trainer/stage_times.hpp"
+#include "trainer/task.hpp"
 
 namespace gpups::trainer {
 
 // Owns what a step computes, from step to step.
 class Stepper {
  public:
-  // `store` and `model` must stay.
-  Stepper(Store& store, Model const& model);
+  // All must stay. times: get what steps take.
+  Stepper(Store& store, Task& task, StageTimes& times);
 
   // Blocks until the step before is complete on every rank and the rows of this one are here.
   void wait_ready(Step const& step);
@@ -28,12 +29,12 @@ class Stepper {
   void reserve(Step const& step);
 
   Store& store_;
-  Model const& model_;
+  Task& task_;
+  StageTimes& times_;
   Stream stream_;
   std::vector<Matrix<float>> rows_;       // for each part
   std::vector<MatrixView<float>> views_;  // of its first rows, as many as the step has
   std::vector<MatrixView<float const>> const_views_;
-  Gradients gradients_;
   Step last_;
 };
 

@@ -6,7 +6,7 @@
 
 #include "gpups/gpups.hpp"
 #include "trainer/config.hpp"
-#include "trainer/dataset.hpp"
+#include "trainer/task.hpp"
 
 namespace gpups::trainer {
 
@@ -17,6 +17,6 @@ struct TrainOptions {
 
 // Trains one rank of a group; every rank calls it with the same arguments. Rank 0 writes the run's folder and tells
 // about progress on stderr. Returns false where a signal ended the run early; it is saved, and can be resumed.
-bool train(Config const& config, Dataset const& data, Group const& group, TrainOptions const& options);
+bool train(Config const& config, Data const& data, Group const& group, TrainOptions const& options);
 
 }  // namespace gpups::trainer

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "kernels/check.hpp"
-#include "trainer/key_names.hpp"
 #include "trainer/pipeline.hpp"
 #include "trainer/step.hpp"
 #include "trainer/stop_signals.hpp"
@@ -18,14 +17,14 @@ namespace {
 constexpr std::uint32_t kStop = 1;  // a bit of Store::signals()
 constexpr int kMicrobatches = 8;    // for any number of ranks up to it
 
-std::int64_t steps_in_epoch(Dataset const& data, Config const& config) {
-  auto const triples = static_cast<std::int64_t>(data.train.size());
-  return (triples + config.train.batch - 1) / config.train.batch;
+std::int64_t steps_in_epoch(Data const& data, Config const& config) {
+  auto const samples = static_cast<std::int64_t>(data.samples());
+  return (samples + config.train.batch - 1) / config.train.batch;
 }
 
 }  // namespace
 
-Training::Training(Config const& config, Dataset const& data, Group const& group, TrainOptions const& options)
+Training::Training(Config const& config, Data const& data, Group const& group, TrainOptions const& options)
     : config_(config),
       data_(data),
       checkpoint_(options.folder / "checkpoint"),
@@ -34,7 +33,6 @@ Training::Training(Config const& config, Dataset const& data, Group const& group
       steps_per_epoch_(steps_in_epoch(data, config)),
       end_(config.train.steps > 0 ? config.train.steps : config.train.epochs * steps_per_epoch_) {
   restore_or_begin(options, group);
-  evaluator_.emplace(data_, *session_->model, evaluate_options(config_.eval));
   stream_.emplace(store().make_stream());
 }
 
@@ -57,28 +55,27 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
   seconds_before_ = cursor_.train_seconds;
   patience_over_ = config_.train.patience > 0 && cursor_.validations_since_best >= config_.train.patience;
 
-  session_.emplace(open_session(config_, data_, group, cursor_.schedule_steps));
-  batches_.emplace(data_.train, BatchOptions{.batch = static_cast<std::uint32_t>(config_.train.batch),
-                                             .microbatches = cursor_.microbatches,
-                                             .seed = static_cast<std::uint64_t>(config_.train.seed),
-                                             .rank = store().rank(),
-                                             .ranks = static_cast<std::uint32_t>(store().ranks())});
-  for (std::string const& notice : data_.notices) progress_.say(notice);
-  progress_.say(fmt::format("{}, {}; {} to learn from, {} for validation, {} for the test",
-                            counted(data_.entities.size(), "entity", "entities"),
-                            counted(data_.relations.size(), "relation"), counted(data_.train.size(), "triple"),
-                            data_.valid.size(), data_.test.size()));
+  session_.emplace(open_session(config_, data_, group,
+                                {.microbatches = cursor_.microbatches, .schedule_steps = cursor_.schedule_steps}));
+  batches_.emplace(data_.samples(), BatchOptions{.batch = static_cast<std::uint32_t>(config_.train.batch),
+                                                 .microbatches = cursor_.microbatches,
+                                                 .seed = static_cast<std::uint64_t>(config_.train.seed),
+                                                 .block_samples = data_.block(),
+                                                 .rank = store().rank(),
+                                                 .ranks = static_cast<std::uint32_t>(store().ranks())});
+  for (std::string const& notice : data_.notices()) progress_.say(notice);
+  progress_.say(data_.summary());
   progress_.say(fmt::format("{} on {}, {} of {}", counted(static_cast<std::uint64_t>(store().ranks()), "rank"),
                             to_string(store().options().device), counted(static_cast<std::uint64_t>(end_), "step"),
-                            counted(static_cast<std::uint64_t>(config_.train.batch), "triple")));
+                            counted(static_cast<std::uint64_t>(config_.train.batch), data_.noun())));
   if (!exists && chosen && cursor_.microbatches > std::uint32_t{kMicrobatches}) {
     progress_.say(fmt::format("microbatches: {}, since there are {} ranks: tables will differ from runs with {}",
                               cursor_.microbatches, store().ranks(), kMicrobatches));
   }
-  for (MemoryLine const& line : store().memory_plan()) {
+  for (MemoryLine const& line : memory_plan()) {
     progress_.say(fmt::format("memory: {:>10}  {}", short_bytes(line.bytes), line.what));
   }
-  if (exists) store().restore(checkpoint_);  // before the ranks talk to each other
+  if (exists) trainer::wait_restore(*session_, checkpoint_);  // before the ranks talk to each other
   wait_require_agreement(store(), config_, data_digest_);
   if (!group.place().cores.empty()) wait_say_places(group);
   GPUPS_REQUIRE(!exists || number(store().clock()) == cursor_.clock,
@@ -93,6 +90,14 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
                                      : fmt::format("nothing is left to train: step {} of {}", cursor_.clock, end_));
 }
 
+std::vector<MemoryLine> Training::memory_plan() {
+  std::vector<MemoryLine> plan = store().memory_plan();
+  if (task().dense() == nullptr) return plan;
+  std::vector<MemoryLine> const dense = task().dense()->memory_plan();
+  plan.insert(plan.end(), dense.begin(), dense.end());
+  return plan;
+}
+
 // Where each process runs, once for all.
 void Training::wait_say_places(Group const& group) {
   gpups::Place const& mine = group.place();
@@ -104,25 +109,37 @@ void Training::wait_say_places(Group const& group) {
 }
 
 void Training::wait_train() {
-  Pipeline pipeline(store(), *session_->model, std::move(*batches_),
-                    {.begin = store().clock(),
-                     .end = Clock{end_},
-                     .lookahead = static_cast<std::size_t>(config_.train.lookahead),
-                     .prefetch_thread = config_.train.prefetch_thread});
-  Stepper stepper(store(), *session_->model);
+  Stepper stepper(store(), task(), stages_);
   first_step_ = step_reported_ = number(store().clock());
   watch_.start();
+  for (bool on = true; on && number(store().clock()) < end_;) on = wait_train_until(stepper, next_break());
+  store().wait_flush();
+  watch_.stop();
+}
+
+// Where nothing may be prepared ahead: rows are forgotten there.
+Clock Training::next_break() const {
+  if (config_.train.expire_after == 0) return Clock{end_};
+  std::int64_t const epoch = number(store().clock()) / steps_per_epoch_;
+  return Clock{std::min(end_, (epoch + 1) * steps_per_epoch_)};
+}
+
+bool Training::wait_train_until(Stepper& stepper, Clock end) {
+  Pipeline pipeline(store(), task(), *batches_, stages_,
+                    {.begin = store().clock(),
+                     .end = end,
+                     .lookahead = static_cast<std::size_t>(config_.train.lookahead),
+                     .prefetch_thread = config_.train.prefetch_thread});
   while (auto step = pipeline.next()) {
     stepper.wait_ready(*step);
     stopped_ = (store().signals() & kStop) != 0;  // the same on all ranks
-    if (stopped_ || patience_over_) break;
+    if (stopped_ || patience_over_) return false;
     Clock const clock = step->clock;
     std::size_t const samples = step->samples;
     std::int64_t const loss = stepper.run(std::move(*step), StopSignals::came() ? kStop : 0);
     after_step(clock + 1, loss, samples);
   }
-  store().wait_flush();
-  watch_.stop();
+  return true;
 }
 
 void Training::after_step(Clock done, std::int64_t loss, std::size_t samples) {
@@ -140,15 +157,17 @@ void Training::after_step(Clock done, std::int64_t loss, std::size_t samples) {
                     .loss = loss_,
                     .seconds_left = pace * static_cast<double>(end_ - steps)},
                    watch_.seconds());
+  if (epoch_ended) wait_expire();
   if (!epoch_ended || last) return;
 
   std::int64_t const epoch = steps / steps_per_epoch_;
   auto const due = [epoch](std::int64_t every) { return every > 0 && epoch % every == 0; };
-  bool const validate = due(config_.train.valid_every) && !data_.valid.empty(),
+  bool const validate = due(config_.train.valid_every) && data_.has("valid"),
              save = due(config_.train.checkpoint_every);
-  if (!validate && !save) return;
+  if (!validate && !save && !config_.eval.progressive) return;
   store().wait_flush();
   watch_.stop();
+  wait_progressive();
   if (validate) wait_validate();
   if (save) wait_save();
   watch_.start();
@@ -172,33 +191,56 @@ void Training::wait_report() {
                         {"peak_memory", peak_memory(store().options().device)}});
 }
 
+void Training::wait_expire() {
+  if (config_.train.expire_after == 0) return;
+  store().wait_flush();
+  std::size_t forgotten = 0;
+  for (std::uint32_t t = 0; t < task().tables().size(); ++t) {
+    forgotten += store().expire(TableId{t}, config_.train.expire_after);
+  }
+  if (folder_) folder_->add_metrics({{"step", cursor_.clock}, {"rows_forgotten", forgotten}});
+}
+
 void Training::wait_validate() {
-  valid_ = evaluator_->wait_evaluate(*stream_, store(), data_.valid);
-  if (valid_->mrr > cursor_.best_mrr) {
-    cursor_.best_mrr = valid_->mrr;
+  valid_ = task().wait_evaluate(*stream_, store(), "valid");
+  if (valid_->quality > cursor_.best_valid) {
+    cursor_.best_valid = valid_->quality;
     cursor_.validations_since_best = 0;
   } else {
     ++cursor_.validations_since_best;
   }
   patience_over_ = config_.train.patience > 0 && cursor_.validations_since_best >= config_.train.patience;
-  progress_.say(fmt::format("epoch {}: valid {}{}", cursor_.clock / steps_per_epoch_, to_text(*valid_),
+  progress_.say(fmt::format("epoch {}: valid {}{}", cursor_.clock / steps_per_epoch_, valid_->text,
                             loss_ ? fmt::format(", loss {:.4f}", *loss_) : ""));
   if (patience_over_) progress_.say(fmt::format("no better for {} validations: done", config_.train.patience));
-  if (folder_) folder_->add_metrics({{"step", cursor_.clock}, {"valid", to_json(*valid_)}});
+  if (folder_) folder_->add_metrics({{"step", cursor_.clock}, {"valid", valid_->json}});
+}
+
+// Metrics of an epoch's samples, or of those since a resume, each before the step that learnt from it.
+void Training::wait_progressive() {
+  auto const metrics = task().wait_progressive(store());
+  if (!metrics) return;
+  progressive_ = metrics;
+  std::int64_t const epoch = (cursor_.clock + steps_per_epoch_ - 1) / steps_per_epoch_;
+  progress_.say(fmt::format("epoch {}: progressive {}", epoch, metrics->text));
+  if (folder_) folder_->add_metrics({{"step", cursor_.clock}, {"progressive", metrics->json}});
 }
 
 void Training::wait_save() {
   cursor_.train_seconds = seconds_before_ + watch_.seconds();
-  store().save(checkpoint_, to_blobs(config_, cursor_));
+  std::vector<Blob> blobs = to_blobs(config_, cursor_);
+  for (Blob& blob : task().wait_save(*stream_)) blobs.push_back(std::move(blob));
+  store().save(checkpoint_, blobs);
 }
 
 bool Training::wait_finish() {
   if (cursor_.clock != step_reported_) wait_report();
-  if (!stopped_ && !patience_over_ && !data_.valid.empty()) wait_validate();
+  wait_progressive();
+  if (!stopped_ && !patience_over_ && data_.has("valid")) wait_validate();
   wait_save();
-  if (!stopped_ && !data_.test.empty()) {
-    test_ = evaluator_->wait_evaluate(*stream_, store(), data_.test);
-    progress_.say("test " + to_text(*test_));
+  if (!stopped_ && data_.has("test")) {
+    test_ = task().wait_evaluate(*stream_, store(), "test");
+    progress_.say("test " + test_->text);
   }
   nlohmann::json const summary = wait_summary();
   if (folder_) {
@@ -228,10 +270,9 @@ nlohmann::json Training::wait_summary() {
                          {"samples", cursor_.samples},
                          {"train_seconds", seconds},
                          {"samples_per_s", seconds > 0 ? static_cast<double>(cursor_.samples) / seconds : 0},
+                         {"stage_seconds", to_json(stages_)},
                          {"table_hash", fmt::format("{:016x}", hash)},
                          {"data_digest", fmt::format("{:016x}", data_digest_)},
-                         {"entities", data_.entities.size()},
-                         {"relations", data_.relations.size()},
                          {"ranks", store().ranks()},
                          {"device", to_string(store().options().device)},
                          {"microbatches", cursor_.microbatches},
@@ -242,20 +283,26 @@ nlohmann::json Training::wait_summary() {
                          {"sent", to_json(sent)},
                          {"peak_memory", peak_memory(store().options().device)},
                          {"versions", versions()}};
+  summary.update(data_.counts());
+  if (task().dense() != nullptr) {
+    summary["dense_hash"] = fmt::format("{:016x}", task().dense()->wait_hash(*stream_));
+    summary["dense_parameters"] = task().dense()->parameters().count();
+  }
   if (loss_) summary["loss"] = *loss_;
-  if (valid_) summary["valid"] = to_json(*valid_);
-  if (test_) summary["test"] = to_json(*test_);
+  if (progressive_) summary["progressive"] = progressive_->json;
+  if (valid_) summary["valid"] = valid_->json;
+  if (test_) summary["test"] = test_->json;
   return summary;
 }
 
-bool train(Config const& config, Dataset const& data, Group const& group, TrainOptions const& options) {
+bool train(Config const& config, Data const& data, Group const& group, TrainOptions const& options) {
+  Training training(config, data, group, options);
   try {
-    Training training(config, data, group, options);
     training.wait_train();
-    return training.wait_finish();
   } catch (GradientError const& error) {
-    throw GradientError(with_names(error.what(), data));
+    throw GradientError(training.explain(error.what()));
   }
+  return training.wait_finish();
 }
 
 }  // namespace gpups::trainer

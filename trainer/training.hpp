@@ -7,11 +7,12 @@
 
 #include "trainer/batches.hpp"
 #include "trainer/cursor.hpp"
-#include "trainer/evaluate.hpp"
 #include "trainer/metrics.hpp"
 #include "trainer/progress.hpp"
 #include "trainer/run_folder.hpp"
 #include "trainer/session.hpp"
+#include "trainer/stage_times.hpp"
+#include "trainer/step.hpp"
 #include "trainer/stopwatch.hpp"
 #include "trainer/train.hpp"
 
@@ -20,14 +21,17 @@ namespace gpups::trainer {
 class Training {
  public:
   // Restores the checkpoint where that was asked for. Collective.
-  Training(Config const& config, Dataset const& data, Group const& group, TrainOptions const& options);
+  Training(Config const& config, Data const& data, Group const& group, TrainOptions const& options);
 
+  // The names behind the keys of an error.
+  std::string explain(std::string const& message) { return task().explain(message); }
   // Steps until the run is done, or all ranks have agreed to stop. Collective.
   void wait_train();
   // Saves, evaluates, and writes the summary. Returns false where the run stopped early. Collective.
   bool wait_finish();
 
  private:
+  Task& task() { return *session_->task; }
   bool leads() const { return number(store().rank()) == 0; }
   Store& store() { return session_->store; }
   Store const& store() const { return session_->store; }
@@ -35,14 +39,20 @@ class Training {
   void restore_or_begin(TrainOptions const& options, Group const& group);
   void wait_say_places(Group const& group);
   void after_step(Clock done, std::int64_t loss, std::size_t samples);
+  Clock next_break() const;
+  // Steps until this one. False: the run is to stop.
+  bool wait_train_until(Stepper& stepper, Clock end);
   // The collective parts of a break between steps.
   void wait_report();
+  std::vector<MemoryLine> memory_plan();
+  void wait_progressive();
+  void wait_expire();
   void wait_validate();
   void wait_save();
   nlohmann::json wait_summary();
 
   Config config_;
-  Dataset const& data_;
+  Data const& data_;
   std::optional<RunFolder> folder_;  // of rank 0
   std::filesystem::path checkpoint_;
   Progress progress_;
@@ -50,17 +60,17 @@ class Training {
   std::int64_t steps_per_epoch_, end_;
   Cursor cursor_;
   std::optional<Session> session_;
-  std::optional<Batches> batches_;  // until the training takes them
-  std::optional<Evaluator> evaluator_;
+  std::optional<Batches> batches_;
   std::optional<Stream> stream_;  // for evaluation
   Stopwatch watch_;               // of training, without what comes between steps
+  StageTimes stages_;
 
   Progressed since_report_;
   std::optional<double> loss_;   // of the last report
   double seconds_before_ = 0;    // of training before a resume
   double seconds_reported_ = 0;  // of training, at the last report
   std::int64_t first_step_ = 0, step_reported_ = 0;
-  std::optional<RankingMetrics> valid_, test_;
+  std::optional<Metrics> progressive_, valid_, test_;
   bool patience_over_ = false, stopped_ = false;
 };
 

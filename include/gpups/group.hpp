@@ -94,8 +94,8 @@ class Group {
   // makes the same calls in the same order, for arrays of the same size, before, within or between steps. Several may
   // be under way together, with look-ups and with a round. A Store must live on this membership, since its protocol
   // carries the sums: both calls are for its training thread. Throws Error where devices or sizes do not fit, or when
-  // kAllreducesMax are under way. Where sizes differ, every rank's wait throws PeerError, which names two ranks
-  // and their sizes.
+  // kAllreducesMax are under way. Where sizes differ, every rank's wait throws PeerError, which names two ranks and
+  // their sizes.
   Reduction begin_allreduce(Stream& stream, View<std::int64_t> values) const;
   // Blocks until `values` are the sums over all ranks; they are the same on all of them. Wait for every sum, in any
   // order, while the store lives. Throws Error for one that is over, PeerError where a rank is lost or nothing comes

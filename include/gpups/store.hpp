@@ -254,4 +254,9 @@ class Store {
 // The blobs of a checkpoint, without a store: for reading a configuration before there are tables. Throws Error.
 std::vector<Blob> read_blobs(std::filesystem::path const& folder);
 
+// Writes an array of an application's own, such as a dense layer, as Store::export_rows() writes its files: PATH.npy,
+// or PATH.bin and PATH.json. shape: the sizes of its axes, the last of which is contiguous. Throws Error.
+void export_array(std::filesystem::path const& path, ExportFormat format, std::span<std::uint64_t const> shape,
+                  std::span<float const> values);
+
 }  // namespace gpups

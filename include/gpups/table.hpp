@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "gpups/types.hpp"
+
 namespace gpups {
 
 // The value of a row that no batch has named yet. It depends on the store's seed, the table's name, the key and the
@@ -30,6 +32,7 @@ struct Optimizer {
   float learning_rate = 0.1F;
   float epsilon = 1e-8F;
   float initial_accumulator = 0.0F;  // what s is in a new row
+  float l2 = 0.0F;                   // l2 * value is added to the gradient g, after clipping
   float clip_norm = 0.0F;            // 0: off; else gradients of a row are scaled down to this Euclidean norm
 };
 
@@ -42,6 +45,9 @@ struct Schedule {
   std::int64_t total_steps = 0;   // kLinear, kCosine: where the factor reaches `floor`
   float floor = 0.0F;
 };
+
+// The factor at a step; in [0, 1].
+float learning_rate_factor(Schedule const& schedule, Clock clock);
 
 struct TableOptions {
   std::string name;     // unique in the store; part of the rows' seeds and of checkpoints

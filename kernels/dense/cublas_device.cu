@@ -63,17 +63,18 @@ Operation operation_of(Product const& p, cublasLtEpilogue_t epilogue) {
 // What the rows of a matrix are aligned to at least, in bytes.
 constexpr std::uint32_t kRowAlignment = 16;
 
-Preference preference_of(std::size_t workspace_bytes) {
+Preference preference_of(std::size_t workspace_bytes, std::uint32_t out_alignment) {
   cublasLtMatmulPreference_t made = nullptr;
   check_cublas(cublasLtMatmulPreferenceCreate(&made), "saying which algorithms will do");
   Preference preference(made);
   set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
   set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
-  for (auto const attribute :
-       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
-    set(preference, attribute, kRowAlignment);
+  for (auto const in : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES}) {
+    set(preference, in, kRowAlignment);
+  }
+  for (auto const out : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    set(preference, out, out_alignment);
   }
   return preference;
 }
@@ -103,7 +104,8 @@ Cublas::~Cublas() {
 Cublas::Plan Cublas::make_plan(Product const& p, cublasLtEpilogue_t epilogue, float const* bias) const {
   Plan plan{operation_of(p, epilogue), layout_of(p.a), layout_of(p.b), layout_of(p.out), {}};
   if (bias != nullptr) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-  Preference const preference = preference_of(workspace_.size());
+  Preference const preference =
+      preference_of(workspace_.size(), p.out.columns() == 1 ? std::uint32_t{sizeof(float)} : kRowAlignment);
   cublasLtMatmulHeuristicResult_t best{};
   int found = 0;
   check_cublas(cublasLtMatmulAlgoGetHeuristic(handle_, plan.operation.get(), plan.b.get(), plan.a.get(), plan.out.get(),

@@ -11,18 +11,28 @@
 
 namespace gpups::kernels {
 
+// Without inputs: the libraries refuse products of nothing.
+template <Space S>
+void forward_bias(Exec<S> ex, LinearForward const& g) {
+  std::size_t const outputs = g.out.columns();
+  each(ex, g.out.rows() * outputs, [g, outputs] GPUPS_FN(std::size_t e) {
+    float const x = g.bias.empty() ? 0.0F : g.bias[e % outputs];
+    g.out.row(e / outputs)[e % outputs] = g.relu && x < 0.0F ? 0.0F : x;
+  });
+}
+
 template <Space S>
 void run(Exec<S> ex, LinearForward const& g) {
   GPUPS_ASSERT(g.in.rows() == g.out.rows() && g.in.columns() == g.weights.columns());
-  GPUPS_ASSERT(g.weights.rows() == g.out.columns() && g.in.columns() > 0 && g.out.columns() > 0);
+  GPUPS_ASSERT(g.weights.rows() == g.out.columns() && g.out.columns() > 0);
   GPUPS_ASSERT(g.bias.empty() || g.bias.size() == g.out.columns());
-  forward(ex, g);
+  g.in.columns() == 0 ? forward_bias(ex, g) : forward(ex, g);
 }
 
 template <Space S>
 void run(Exec<S> ex, LinearBackward const& g) {
   GPUPS_ASSERT(g.in.rows() == g.out_gradient.rows() && g.in.columns() == g.weights.columns());
-  GPUPS_ASSERT(g.weights.rows() == g.out_gradient.columns() && g.in.columns() > 0 && g.weights.rows() > 0);
+  GPUPS_ASSERT(g.weights.rows() == g.out_gradient.columns() && g.weights.rows() > 0);
   GPUPS_ASSERT(g.weights_gradient.rows() == g.weights.rows() && g.weights_gradient.columns() == g.weights.columns());
   GPUPS_ASSERT(g.bias_gradient.empty() || g.bias_gradient.size() == g.weights.rows());
   GPUPS_ASSERT(!g.relu || g.out.rows() == g.in.rows());

@@ -49,6 +49,7 @@ inline void backward(DeviceExec ex, LinearBackward const& g) {
     each_block(ex, (outputs + kLanes - 1) / kLanes,
                [g] GPUPS_FN(std::size_t chunk) { mask_and_sum(g, chunk * kLanes); });
   }
+  if (inputs == 0) return;
   if (g.out_gradient.rows() == 0) {
     each(ex, outputs * inputs,
          [g, inputs] GPUPS_FN(std::size_t e) { g.weights_gradient.row(e / inputs)[e % inputs] = 0.0F; });

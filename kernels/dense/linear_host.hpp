@@ -99,6 +99,7 @@ inline void mask_and_sum(LinearBackward const& g) {
 
 inline void backward(HostExec, LinearBackward const& g) {
   mask_and_sum(g);
+  if (g.in.columns() == 0) return;
   if (g.out_gradient.rows() == 0) {
     for (std::size_t k = 0; k < g.weights_gradient.rows(); ++k) {
       std::memset(g.weights_gradient.row(k), 0, g.weights_gradient.columns() * sizeof(float));

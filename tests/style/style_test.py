@@ -21,7 +21,7 @@ class Layers(unittest.TestCase):
                 ("include/gpups/a.hpp", '#include <vector>\n#include "gpups/b.hpp"\n// a cudaStream_t\n'),
                 ("kernels/a.cu", '#include <cub/cub.cuh>\n#include "kernels/launch.hpp"\n__device__ int x;\n'),
                 ("kernels/launch.hpp", "body<<<1, 2>>>(n);\n"),
-                ("trainer/model/a.cpp", '#include "trainer/model.hpp"\n#include "kernels/gather.hpp"\n'),
+                ("trainer/graph/model/a.cpp", '#include "trainer/graph/model.hpp"\n#include "kernels/gather.hpp"\n'),
                 ("comm/a.cpp", 'auto text = "a <<< b";\n')]:
             self.assertEqual(found(layers, path, text), 0, path)
 

@@ -84,7 +84,7 @@ class Alone(DoctorTest):
 
     def test_says_what_would_stop_a_run(self):
         self.assertIn("none.toml cannot be read", self.doctor(2, "none.toml"))
-        self.assertIn("there is no key", self.doctor(2, self.config, "--set", "model.dims=3"))
+        self.assertIn("there is no key", self.doctor(2, self.config, "--set", "model.dimension=3"))
         (self.folder / "train.txt").unlink()
         (self.folder / "file").write_text("in the way")
         out = self.doctor(2, self.config, "--run", "file", "--device", "cuda:99")

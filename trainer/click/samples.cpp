@@ -12,6 +12,9 @@
 namespace gpups::trainer {
 namespace {
 
+// How many runs ahead memory is asked for.
+constexpr std::size_t kRunsAhead = 4;
+
 // Samples that lie one after the other in a block, and in the batch.
 struct Run {
   BlockView block;
@@ -131,13 +134,20 @@ std::uint64_t Samples::bytes() const {
 }
 
 void Samples::gather(std::span<std::uint64_t const> indices, SampleBatch& out) const {
+  std::vector<Run> runs;
+  runs.reserve(indices.size());
+  for (std::size_t at = 0, count = 0; at < indices.size(); at += count) {
+    std::uint64_t const first = indices[at], row = first % kSampleBlock;
+    GPUPS_ASSERT(first < size());
+    count = 1;
+    while (at + count < indices.size() && row + count < kSampleBlock && indices[at + count] == first + count) ++count;
+    runs.push_back({storage_->block(first / kSampleBlock), row, count, at});
+  }
   auto const each_run = [&](auto const& use) {
-    for (std::size_t at = 0, count = 0; at < indices.size(); at += count) {
-      std::uint64_t const first = indices[at], row = first % kSampleBlock;
-      GPUPS_ASSERT(first < size());
-      count = 1;
-      while (at + count < indices.size() && row + count < kSampleBlock && indices[at + count] == first + count) ++count;
-      use(Run{storage_->block(first / kSampleBlock), row, count, at});
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+      // Samples in any order are a cache line for each of their columns.
+      if (r + kRunsAhead < runs.size()) runs[r + kRunsAhead].block.prefetch(runs[r + kRunsAhead].row);
+      use(runs[r]);
     }
   };
   fill(storage_->shape(), indices.size(), each_run, out);

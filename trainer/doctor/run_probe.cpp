@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/doctor/run_probe.hpp"
 
-#include <fmt/format.h>
-
 #include <optional>
 
 #include "gpups/gpups.hpp"
 #include "trainer/progress.hpp"
-#include "trainer/reader.hpp"
 #include "trainer/session.hpp"
+#include "trainer/task.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -46,14 +44,12 @@ std::uint64_t table_bytes(std::vector<TableOptions> const& tables) {
 }
 
 void look_at_data(RunFacts& facts, Config const& config) {
-  Dataset const data = read_dataset(config.data);
-  facts.notices = data.notices;
-  facts.data_digest = data.digest();
-  facts.data =
-      fmt::format("the data has {}, {} and {} to train on, {} and {} to rank",
-                  counted(data.entities.size(), "entity", "entities"), counted(data.relations.size(), "relation"),
-                  counted(data.train.size(), "triple"), data.valid.size(), data.test.size());
-  facts.table_bytes = table_bytes(make_model(model_options(config, 1), data.vocabulary())->tables());
+  auto const data = read_data(config);
+  facts.notices = data->notices();
+  facts.data_digest = data->digest();
+  facts.data = "the data has " + data->summary();
+  TaskPlace const place{.group = Group::alone(), .device = Device::host(), .microbatches = 1, .schedule_steps = 1};
+  facts.table_bytes = table_bytes(data->make_task(config, place)->tables());
 }
 
 }  // namespace

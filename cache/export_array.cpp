@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// An application's own array, as Store::export_rows() writes its files.
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "cache/checkpoint_file.hpp"
+#include "cache/export_file.hpp"
+#include "gpups/store.hpp"
+#include "kernels/check.hpp"
+
+namespace gpups {
+
+void export_array(std::filesystem::path const& path, ExportFormat format, std::span<std::uint64_t const> shape,
+                  std::span<float const> values) {
+  std::vector<std::uint64_t> const sizes(shape.begin(), shape.end());
+  std::uint64_t const count = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{1}, std::multiplies<>());
+  GPUPS_REQUIRE(count == values.size(),
+                "an array of {} numbers is written as one of {} ('{}' would lie about it): give "
+                "the sizes of its axes",
+                values.size(), count, path.string());
+  bool const npy = format == ExportFormat::kNpy;
+  auto const file = std::filesystem::path(path).concat(npy ? ".npy" : ".bin");
+  std::string const header = npy ? cache::npy_header("<f4", sizes) : "";
+  cache::create_array(file, header, values.size_bytes());
+  cache::PartWriter writer(file, header.size());
+  writer.write(values.data(), values.size_bytes());
+  writer.finish();
+  if (npy) return;
+  nlohmann::ordered_json const json{{"byte_order", "little"},
+                                    {"values", {{"file", file.filename()}, {"dtype", "float32"}, {"shape", sizes}}}};
+  std::string const text = json.dump(1) + "\n";
+  cache::replace_whole(std::filesystem::path(path).concat(".json"), text);
+}
+
+}  // namespace gpups

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metrics of predicted probabilities: against counts of all pairs, by hand, and over ranks.
+#include "trainer/click/click_metrics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <mutex>
+#include <optional>
+#include <random>
+
+#include "gpups/gpups.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+// Of all pairs of a click and another: the share whose click is ranked above. Labels between are both, in shares.
+double auc_oracle(std::vector<Predicted> const& all) {
+  auto const rank = [](Predicted const& p) { return std::isnan(p.probability) ? -1.0 : p.probability; };
+  double above = 0, pairs = 0;
+  for (Predicted const& click : all) {
+    for (Predicted const& other : all) {
+      double const weight = static_cast<double>(click.label) * (1 - static_cast<double>(other.label));
+      pairs += weight;
+      above += weight * (rank(click) > rank(other) ? 1 : rank(click) == rank(other) ? 0.5 : 0);
+    }
+  }
+  return pairs > 0 ? above / pairs : 0.5;
+}
+
+// Few different probabilities, so that many are tied.
+std::vector<Predicted> random_predictions(std::size_t count, unsigned seed, bool fractions, bool bad) {
+  std::mt19937 random(seed);
+  std::vector<Predicted> all;
+  for (std::size_t i = 0; i < count; ++i) {
+    float probability = static_cast<float>(random() % 20) / 19;
+    if (bad && random() % 7 == 0) probability = NAN;
+    float const label = fractions ? static_cast<float>(random() % 5) / 4 : static_cast<float>(random() % 2);
+    all.push_back({probability, label});
+  }
+  return all;
+}
+
+double auc(std::vector<Predicted> all) { return area_under_curve(all); }
+
+TEST(AreaUnderCurve, IsTheShareOfPairsInOrder) {
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    for (bool fractions : {false, true}) {
+      for (bool bad : {false, true}) {
+        auto const all = random_predictions(seed * 5, seed, fractions, bad);
+        EXPECT_NEAR(auc(all), auc_oracle(all), 1e-12) << seed;
+      }
+    }
+  }
+}
+
+TEST(AreaUnderCurve, OfFewSamples) {
+  EXPECT_EQ(auc({{0.9F, 1}, {0.1F, 0}}), 1);
+  EXPECT_EQ(auc({{0.1F, 1}, {0.9F, 0}}), 0);
+  EXPECT_EQ(auc({{0.5F, 1}, {0.5F, 0}}), 0.5);
+  EXPECT_EQ(auc({{0.1F, 0}, {0.4F, 0}, {0.35F, 1}, {0.8F, 1}}), 0.75);
+  EXPECT_EQ(auc({{NAN, 1}, {0.0F, 0}}), 0);  // what is not a number is below all
+  EXPECT_EQ(auc({{NAN, 0}, {0.0F, 1}}), 1);
+  EXPECT_EQ(auc({{NAN, 0}, {NAN, 1}}), 0.5);
+}
+
+TEST(AreaUnderCurve, IsAHalfWhereThereAreNoPairs) {
+  EXPECT_EQ(auc({}), 0.5);
+  EXPECT_EQ(auc({{0.1F, 1}, {0.9F, 1}}), 0.5);
+  EXPECT_EQ(auc({{0.1F, 0}, {0.9F, 0}}), 0.5);
+}
+
+std::int64_t units(double loss) { return std::llround(loss * 0x1p30); }
+
+std::vector<Group> ranks_of(int ranks) { return ranks == 1 ? std::vector{Group::alone()} : Group::threads(ranks); }
+
+TEST(ClickMetrics, AreWhatTheyAreByHand) {
+  Store store(Group::alone(), {.threads = 1});
+  ClickCounts counts;
+  EXPECT_TRUE(counts.empty());
+  std::vector<float> const probabilities{0.5F, 0.25F, 0.75F, 0.25F}, labels{1, 0, 1, 0};
+  double const loss = std::log(2.0) + std::log(4 / 3.0) * 3;
+  counts.add(
+      probabilities, labels,
+      std::vector{units(std::log(2.0)), units(std::log(4 / 3.0)), units(std::log(4 / 3.0)), units(std::log(4 / 3.0))});
+  EXPECT_FALSE(counts.empty());
+  ClickMetrics const m = counts.wait_metrics(store);
+  EXPECT_TRUE(counts.empty());
+  EXPECT_EQ(m.samples, 4);
+  EXPECT_EQ(m.clicks, 2);
+  EXPECT_EQ(m.auc, 1);
+  EXPECT_NEAR(m.log_loss, loss / 4, 1e-9);
+  EXPECT_NEAR(m.calibration, 1.75 / 2, 1e-12);
+  EXPECT_NEAR(m.normalized_entropy, loss / 4 / std::log(2.0), 1e-9);
+
+  // They are forgotten.
+  EXPECT_EQ(counts.wait_metrics(store).samples, 0);
+  EXPECT_EQ(counts.wait_metrics(store).auc, 0.5);
+
+  counts.add(std::vector{0.25F, 0.25F, 0.25F}, std::vector{1.0F, 0.0F, 0.0F},
+             std::vector{units(1), units(2), units(3)});
+  ClickMetrics const third = counts.wait_metrics(store);
+  EXPECT_NEAR(third.log_loss, 2, 1e-12);
+  EXPECT_NEAR(third.calibration, 0.75, 1e-12);
+  EXPECT_NEAR(third.normalized_entropy, 2 / (std::log(3.0) / 3 + std::log(1.5) * 2 / 3), 1e-9);
+}
+
+TEST(ClickMetrics, SayWhatTheyAre) {
+  Metrics const m = to_metrics(
+      {.samples = 9, .clicks = 2.5, .auc = 0.75, .log_loss = 0.5, .calibration = 1.25, .normalized_entropy = 0.875});
+  EXPECT_EQ(m.text, "auc 0.7500  log-loss 0.5000  calibration 1.250  normalized entropy 0.8750");
+  EXPECT_EQ(m.quality, 0.75);
+  EXPECT_EQ(m.json, nlohmann::json::parse(R"({"samples": 9, "clicks": 2.5, "auc": 0.75, "log_loss": 0.5,
+                                              "calibration": 1.25, "normalized_entropy": 0.875})"));
+}
+
+TEST(ClickMetrics, OfOneClassAreThoseOfNothingKnown) {
+  Store store(Group::alone(), {.threads = 1});
+  ClickCounts counts;
+  for (float label : {0.0F, 1.0F}) {
+    counts.add(std::vector{0.5F, 0.25F}, std::vector{label, label}, std::vector{units(0.5), units(0.25)});
+    ClickMetrics const m = counts.wait_metrics(store);
+    EXPECT_EQ(m.auc, 0.5);
+    EXPECT_EQ(m.normalized_entropy, 1);
+    EXPECT_EQ(m.calibration, label == 1 ? 0.375 : 1);
+    EXPECT_EQ(m.log_loss, 0.375);
+  }
+}
+
+// Ranks with all, many, few and no predictions, told in pieces that end within and with them: the same bits.
+TEST(ClickMetrics, AreTheSameForAllRanks) {
+  auto const all = random_predictions(240, 3, true, false);
+  std::optional<nlohmann::json> alone;
+  std::vector<std::vector<std::size_t>> const shares{{240}, {120, 120}, {0, 240}, {200, 0, 40}, {1, 100, 39, 100}};
+  for (std::size_t piece : {7U, 40U, 240U, 1U << 20}) {
+    for (auto const& share : shares) {
+      run_ranks(ranks_of(static_cast<int>(share.size())), [&](Group group) {
+        Store store(group, {.threads = 1});
+        std::size_t const rank = number(group.rank());
+        std::size_t first = 0;
+        for (std::size_t r = 0; r < rank; ++r) first += share[r];
+        ClickCounts counts(piece);
+        for (std::size_t i = first + share[rank]; i > first; --i) {  // in another order, too
+          Predicted const& p = all[i - 1];
+          counts.add(std::span(&p.probability, 1), std::span(&p.label, 1),
+                     std::vector{units(0.001) * static_cast<std::int64_t>(i)});
+        }
+        nlohmann::json const got = to_metrics(counts.wait_metrics(store)).json;
+        static std::mutex mutex;
+        std::lock_guard const lock(mutex);
+        if (!alone) alone = got;
+        EXPECT_EQ(got, *alone) << share.size() << " ranks in pieces of " << piece;
+        EXPECT_TRUE(counts.empty());
+      });
+    }
+  }
+  EXPECT_NEAR(alone->at("auc").get<double>(), auc_oracle(all), 1e-12);
+  EXPECT_EQ(alone->at("samples"), 240);
+}
+
+}  // namespace
+}  // namespace gpups::trainer

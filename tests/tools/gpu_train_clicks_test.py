@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs gpu_train on click data as a user does, on good files and on bad ones.
+
+usage: gpu_train_clicks_test.py GPU_TRAIN
+"""
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = None
+CONFIG = """[data]
+reader = "clicks"
+train = "clicks.tsv"
+numbers = 2
+categories = 3
+[model]
+name = "deepfm"
+dim = 4
+top = [8]
+[train]
+epochs = 2
+batch = 32
+[run]
+device = "host"
+threads = 1
+"""
+
+
+def line(draw):
+    first = draw.randrange(4)
+    label = int(draw.random() < (0.8 if first < 2 else 0.2))
+    return f"{label}\t{draw.randrange(9)}\t\tv{first}\t{draw.randrange(5)}\t{draw.randrange(7)}\n"
+
+
+class Clicks(unittest.TestCase):
+    def setUp(self):
+        self.held = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.held.name)
+        draw = random.Random(1)
+        self.lines = [line(draw) for _ in range(300)]
+        self.write("clicks.tsv", self.lines)
+        (self.folder / "run.toml").write_text(CONFIG)
+
+    def tearDown(self):
+        self.held.cleanup()
+
+    def write(self, name, lines):
+        (self.folder / name).write_text("".join(lines))
+
+    def run_it(self, *arguments):
+        return subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.folder, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=120)
+
+    def train(self, *settings, name="out"):
+        done = self.run_it("train", "run.toml", "--run", name, *[word for s in settings for word in ("--set", s)])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads((self.folder / name / "summary.json").read_text()), done.stderr
+
+    def expect_error(self, words, *settings):
+        """One line that says what is wrong, and nothing left behind."""
+        before = sorted(path.name for path in self.folder.iterdir())
+        done = self.run_it("train", "run.toml", "--run", "bad", *[word for s in settings for word in ("--set", s)])
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(words, done.stderr)
+        self.assertRegex(done.stderr.splitlines()[-1], r"^gpu_train: error: .* \(.*\): ")
+        self.assertLess(len(done.stderr), 2000)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), before)
+
+    def test_trains_evaluates_and_goes_on(self):
+        summary, said = self.train("eval.progressive=true")
+        self.assertIn("2 numbers and 3 categories; 270 samples to learn from, 0 for validation, 30 for the test", said)
+        self.assertEqual(said.count("progressive auc"), 2)
+        self.assertEqual(summary["test"]["samples"], 30)
+        self.assertEqual(summary["progressive"]["samples"], 270)
+        self.assertRegex(summary["dense_hash"], "^[0-9a-f]{16}$")
+        done = self.run_it("eval", "out")
+        self.assertEqual(json.loads(done.stdout), summary["test"], done.stderr)
+        done = self.run_it("train", "run.toml", "--run", "out", "--resume", "--ranks", 2, "--set", "train.epochs=3",
+                           "--set", "eval.progressive=true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("going on from step 18", done.stderr)
+        done = self.run_it("nearest", "out", "v1")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("has no entities", done.stderr)
+
+    def test_files_that_are_not_there_or_no_data(self):
+        self.expect_error("none.tsv cannot be", "data.train=none.tsv")
+        self.expect_error("is a folder", "data.train=.")
+        self.expect_error("none.tsv cannot be", "data.test=none.tsv")
+        self.expect_error("clicks.tsv:1 has 6 fields", "data.numbers=3")
+        self.write("empty.tsv", [])
+        self.expect_error("empty.tsv has no samples", "data.train=empty.tsv")
+        self.write("bad.tsv", ["no sample\n"] * 50)
+        self.expect_error("50 bad lines of 50", "data.train=bad.tsv")
+        self.expect_error("bad.tsv has no samples", "data.train=bad.tsv", "data.bad_share_max=1")
+        (self.folder / "noise.tsv").write_bytes(random.Random(2).randbytes(5000))
+        self.expect_error("noise.tsv", "data.train=noise.tsv")
+
+    def test_a_share_of_bad_lines_may_be_allowed(self):
+        lines = self.lines[:]
+        for at in range(0, 300, 10):
+            lines[at] = "2\t1\t1\ta\tb\tc\n"
+        self.write("some.tsv", lines)
+        self.expect_error("30 bad lines of 300", "data.train=some.tsv")
+        self.expect_error("30 bad lines of 300", "data.train=some.tsv", "data.bad_share_max=0.09")
+        summary, said = self.train("data.train=some.tsv", "data.bad_share_max=0.1")
+        self.assertIn("left out: 30 bad lines of 300", said)
+        self.assertEqual(summary["samples"], 2 * 243)
+
+    def test_binary_files_are_of_the_layout_that_is_configured(self):
+        done = self.run_it("convert", "clicks.tsv", "clicks.bin", "--numbers", 2, "--categories", 3)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text, _ = self.train(name="text")
+        binary, _ = self.train("data.train=clicks.bin", name="binary")
+        for key in ("table_hash", "dense_hash", "data_digest", "test"):
+            self.assertEqual(binary[key], text[key])
+        train = "data.train=clicks.bin"
+        self.expect_error("clicks.bin has 2 numbers and 3 categories (the configuration has 2 numbers and 4 categories",
+                          train, "data.categories=4")
+        self.expect_error("or other kinds of them", train, 'data.many=["C1"]')
+        bits = (self.folder / "clicks.bin").read_bytes()
+        (self.folder / "cut.bin").write_bytes(bits[:-100])
+        self.expect_error("cut.bin", "data.train=cut.bin")
+        middle = bytearray(bits)
+        middle[len(bits) // 3] ^= 1
+        (self.folder / "changed.bin").write_bytes(middle)
+        done = self.run_it("train", "run.toml", "--run", "changed", "--set", "data.train=changed.bin")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("changed.bin", done.stderr)
+
+    def test_a_value_may_have_any_length(self):
+        lines = self.lines[:]
+        lines[7] = "1\t1\t1\t" + "x" * 10_000_000 + "\tb\tc\n"
+        self.write("long.tsv", lines)
+        summary, said = self.train("data.train=long.tsv")
+        self.assertEqual(summary["samples"], 2 * 270)
+        self.assertLess(len(said), 5000)
+        lines[7] = lines[7].replace("1\t1\t1\t", "1\t1\t")  # a column less: the error does not repeat it
+        self.write("long.tsv", lines)
+        self.expect_error("long.tsv:8 has 5 fields", "data.train=long.tsv")
+
+    def test_shares_that_leave_too_little(self):
+        self.write("one.tsv", self.lines[:1])
+        summary, _ = self.train("data.train=one.tsv", name="one")  # a tenth of one is none
+        self.assertNotIn("test", summary)
+        self.write("two.tsv", self.lines[:2])
+        self.expect_error("has no samples to learn from (all of them are held out)", "data.train=two.tsv",
+                          "data.test_share=0.45", "data.valid_share=0.45")
+
+    def test_settings_that_do_not_fit_the_data(self):
+        self.expect_error("model.shared names 'C4'", 'model.shared=["C1,C4"]')
+        self.expect_error("model.dims has 'C1'", "model.name=dcnv2", 'model.dims=["C1"]')
+        self.expect_error("'C9' is no category", 'data.many=["C9"]')
+
+
+if __name__ == "__main__":
+    PROGRAM = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    unittest.main()

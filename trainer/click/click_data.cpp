@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/click/click_data.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "kernels/check.hpp"
+#include "trainer/click/binary_format.hpp"
+#include "trainer/click/click_task.hpp"
+#include "trainer/click/input_file.hpp"
+#include "trainer/progress.hpp"
+#include "trainer/random.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+namespace fs = std::filesystem;
+
+// By its first bytes, whatever its name.
+bool is_binary(fs::path const& path) {
+  char first[sizeof kMagic];
+  return InputFile(path).read(first, sizeof first) == sizeof first && std::memcmp(first, kMagic, sizeof first) == 0;
+}
+
+// The last `share` of what is left of a split, which has that much less then; nothing where that is not one sample.
+std::optional<Split> cut_off(Split& from, double share, std::uint64_t all) {
+  auto const count = static_cast<std::uint64_t>(std::llround(share * static_cast<double>(all)));
+  if (count == 0) return std::nullopt;
+  from.count -= count;
+  return Split{from.samples, from.first + from.count, count};
+}
+
+}  // namespace
+
+Layout layout_of(DataConfig const& config) {
+  return make_layout(static_cast<std::size_t>(config.numbers), static_cast<std::size_t>(config.categories), config.many,
+                     config.weighted);
+}
+
+Samples open_click_file(fs::path const& path, Config const& config, std::vector<std::string>& notices) {
+  Layout const layout = layout_of(config.data);
+  if (!is_binary(path)) {
+    TextOptions const options{.bad_share_max = config.data.bad_share_max,
+                              .threads = static_cast<int>(config.run.reader_threads)};
+    return read_samples_text(path, layout, options, notices);
+  }
+  Samples samples = open_samples(path);
+  GPUPS_REQUIRE(samples.layout() == layout,
+                "{} has {} and {} (the configuration has {} and {}, or other kinds of them): set data.numbers, "
+                "data.categories, data.many and data.weighted to what it was converted with",
+                path.string(), counted(samples.layout().numbers.size(), "number"),
+                counted(samples.layout().categories.size(), "category", "categories"),
+                counted(layout.numbers.size(), "number"), counted(layout.categories.size(), "category", "categories"));
+  return samples;
+}
+
+ClickData::ClickData(Config const& config)
+    : train_{open_click_file(fs::path(config.data.folder) / config.data.train, config, notices_)} {
+  std::uint64_t const all = train_.count = train_.samples.size();
+  auto const held_out = [&](std::string const& file, double share) -> std::optional<Split> {
+    if (file.empty()) return cut_off(train_, share, all);
+    Split split{open_click_file(fs::path(config.data.folder) / file, config, notices_)};
+    split.count = split.samples.size();
+    return split;
+  };
+  test_ = held_out(config.data.test, config.data.test_share);  // the last ones
+  valid_ = held_out(config.data.valid, config.data.valid_share);
+  GPUPS_REQUIRE(
+      train_.count > 0,
+      "{} has no samples to learn from (all of them are held out): lower data.valid_share and data.test_share",
+      config.data.train);
+  statistics_ = measure_samples(train_.samples, train_.first, train_.count);
+}
+
+FrequentValues const& ClickData::frequent_values(Features const& features, std::uint32_t rare_below) const {
+  std::call_once(measured_,
+                 [&] { frequent_ = features.measure(train_.samples, train_.first, train_.count, rare_below); });
+  return frequent_;
+}
+
+std::uint64_t ClickData::digest() const {
+  std::uint64_t digest = 0;
+  auto const add = [&digest](Split const& split) {
+    digest = random_bits(digest, split.samples.digest(), split.first, split.count);
+  };
+  add(train_);
+  if (valid_) add(*valid_);
+  if (test_) add(*test_);
+  return digest;
+}
+
+std::string ClickData::summary() const {
+  Layout const& layout = train_.samples.layout();
+  return fmt::format("{} and {}; {} to learn from, {} for validation, {} for the test",
+                     counted(layout.numbers.size(), "number"),
+                     counted(layout.categories.size(), "category", "categories"), counted(train_.count, "sample"),
+                     valid_ ? valid_->count : 0, test_ ? test_->count : 0);
+}
+
+nlohmann::json ClickData::counts() const {
+  Layout const& layout = train_.samples.layout();
+  return {{"numbers", layout.numbers.size()}, {"categories", layout.categories.size()}};
+}
+
+std::unique_ptr<Data const> read_clicks(Config const& config) { return std::make_unique<ClickData>(config); }
+
+std::unique_ptr<Task> ClickData::make_task(Config const& config, TaskPlace const& place) const {
+  return std::make_unique<ClickTask>(*this, config, place);
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The click-through models by name: which terms each has, and what it takes of samples. A new one is a line in
+// click_models.cpp, and a term where it needs one that is not there yet.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trainer/click/click_model.hpp"
+
+namespace gpups::trainer {
+
+using MakeTerm = std::unique_ptr<ClickTerm> (*)(ClickModelParts const& parts);
+
+struct ClickModelEntry {
+  char const* name;
+  FeatureNeeds needs;
+  std::vector<MakeTerm> terms;
+  bool even;  // its terms take pairs of rows, which must be of one dim
+};
+
+std::vector<std::string> click_model_names();
+// REQUIRES: one of click_model_names().
+ClickModelEntry const& click_model(std::string const& name);
+
+// The terms.
+std::unique_ptr<ClickTerm> make_wide_term(ClickModelParts const& parts);           // weights of categories
+std::unique_ptr<ClickTerm> make_numbers_term(ClickModelParts const& parts);        // weights of numbers, and a bias
+std::unique_ptr<ClickTerm> make_factorization_term(ClickModelParts const& parts);  // all pairs of rows
+std::unique_ptr<ClickTerm> make_deep_term(ClickModelParts const& parts);           // layers on the block
+std::unique_ptr<ClickTerm> make_interaction_term(ClickModelParts const& parts);    // DLRM
+std::unique_ptr<ClickTerm> make_cross_term(ClickModelParts const& parts);          // DCN-v2
+
+}  // namespace gpups::trainer

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A click-through model on one rank: its steps, and how well it predicts.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "trainer/click/click_computation.hpp"
+#include "trainer/click/click_data.hpp"
+#include "trainer/click/click_metrics.hpp"
+#include "trainer/click/click_model.hpp"
+#include "trainer/click/click_predictor.hpp"
+#include "trainer/task.hpp"
+
+namespace gpups::trainer {
+
+class ClickTask : public Task {
+ public:
+  // `data` must stay.
+  ClickTask(ClickData const& data, Config const& config, TaskPlace const& place);
+
+  std::vector<TableOptions> tables() const override;
+  DenseLayers* dense() override { return &dense_; }
+  std::unique_ptr<TaskStep> prepare(Stream& stream, Batch const& batch) override;
+  Metrics wait_evaluate(Stream& stream, Store& store, std::string_view split) override;
+  std::optional<Metrics> wait_progressive(Store& store) override;
+  std::vector<Blob> wait_save(Stream& stream) const override;
+  void wait_restore(Stream& stream, std::span<Blob const> blobs) override;
+
+ private:
+  RowDropout row_dropout(Batch const& batch) const;
+
+  ClickData const& data_;
+  Config const config_;
+  TaskPlace const place_;
+  ClickModel model_;
+  DenseLayers dense_;
+  SampleBatch samples_;  // of prepare(), reused
+  ClickComputation training_{model_};
+  ClickPredictor predictor_{model_, dense_};
+  ClickCounts progressive_;
+};
+
+}  // namespace gpups::trainer

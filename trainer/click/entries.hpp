@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entries of one table's part of a batch: which keys, and where the rows behind them go.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gpups/types.hpp"
+#include "trainer/click/frequent_values.hpp"
+#include "trainer/click/samples.hpp"
+
+namespace gpups::trainer {
+
+// Leaves categories out of samples at random, with their rows: a function of seed, step, sample and category. The rows
+// of those that stay count 1 / (1 - rate) times. Rows of one number are not left out.
+struct RowDropout {
+  double rate = 0;  // 0: off
+  std::uint64_t seed = 0;
+  Clock clock{};
+  std::span<std::uint32_t const> sample_numbers{};  // (n) in the global batch
+};
+
+// A category, or a number's bucket, as a part has it.
+struct EntryField {
+  std::uint64_t salt;      // of its keys
+  std::size_t column;      // of the category, or of the number
+  bool bucket;             // it is a number's bucket
+  std::size_t number;      // among all fields
+  std::uint32_t slot = 0;  // its place in a sample's block, in rows of the table's width
+};
+
+// How a part is made of a batch.
+struct EntryPlan {
+  std::vector<EntryField> fields;
+  std::size_t numbers, categories;           // columns of the batch
+  std::uint32_t slots = 1;                   // of a block, in rows of the table's width
+  std::uint32_t buckets = 1;                 // of numbers, from each to its double
+  bool by_sample = false;                    // a bag for each sample; else one for each sample and field
+  bool mean = false;                         // of a bag's rows; else their sum
+  FrequentValues const* frequent = nullptr;  // null: all values are told apart
+};
+
+// Arrays as ClickInput::Part has them.
+struct Entries {
+  std::vector<Key> keys;
+  std::vector<std::uint32_t> offsets, targets, sources;
+  std::vector<float> coefficients;
+};
+
+Key salted_key(std::uint64_t salt, std::uint64_t value_id);
+// That of all rare values of a category.
+Key rare_key(std::uint64_t salt);
+
+Entries make_entries(EntryPlan const& plan, SampleBatch const& samples, RowDropout const& dropout);
+
+}  // namespace gpups::trainer

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/click/features.hpp"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "kernels/check.hpp"
+#include "trainer/click/number_features.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+constexpr std::size_t kWidthMax = std::size_t{1} << 17;
+
+std::uint64_t salt_of(std::string_view space) { return XXH3_64bits(space.data(), space.size()); }
+
+// The category of this name. Throws Error for what is none, saying which setting names it.
+std::size_t find_category(Layout const& layout, std::string_view name, std::string_view setting) {
+  auto const& all = layout.categories;
+  auto const found =
+      std::find_if(all.begin(), all.end(), [name](CategoryField const& field) { return field.name == name; });
+  GPUPS_REQUIRE(found != all.end(), "{} names '{}' (there is no such category): use one of {} to {}", setting, name,
+                all.empty() ? "none" : all.front().name, all.empty() ? "none" : all.back().name);
+  return static_cast<std::size_t>(found - all.begin());
+}
+
+// The name that each category's values are salted with: "C1,C2" gives both that of C1.
+std::vector<std::string> spaces_of(Layout const& layout, std::vector<std::string> const& shared,
+                                   std::vector<std::size_t> const& dims) {
+  std::vector<std::string> spaces;
+  for (CategoryField const& field : layout.categories) spaces.push_back(field.name);
+  std::vector<bool> named(spaces.size());
+  for (std::string const& set : shared) {
+    GPUPS_REQUIRE(set.find(',') != std::string::npos,
+                  "model.shared has '{}' (one category alone shares nothing): name two or more, as in \"C1,C2\"", set);
+    std::size_t first = spaces.size();
+    for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+      end = set.find(',', begin);
+      std::size_t const category = find_category(layout, set.substr(begin, end - begin), "model.shared");
+      GPUPS_REQUIRE(!named[category], "model.shared names '{}' twice (a category has one table): name it once",
+                    layout.categories[category].name);
+      named[category] = true;
+      if (first == spaces.size()) first = category;
+      GPUPS_REQUIRE(dims[category] == dims[first],
+                    "{} and {} share rows and have the dims {} and {} (a row has one): give them one dim in model.dims",
+                    layout.categories[first].name, layout.categories[category].name, dims[first], dims[category]);
+      spaces[category] = layout.categories[first].name;
+    }
+  }
+  return spaces;
+}
+
+std::vector<std::size_t> dims_of(Layout const& layout, ModelConfig const& config) {
+  std::vector<std::size_t> dims(layout.categories.size(), static_cast<std::size_t>(config.dim));
+  std::vector<bool> named(dims.size());
+  for (std::string const& setting : config.dims) {
+    std::size_t const colon = setting.find(':');
+    std::size_t const category = find_category(layout, setting.substr(0, colon), "model.dims");
+    std::size_t dim = 0;
+    char const* const end = setting.data() + setting.size();
+    auto const [stop, error] = colon == std::string::npos ? std::from_chars_result{end, std::errc::invalid_argument}
+                                                          : std::from_chars(setting.data() + colon + 1, end, dim);
+    GPUPS_REQUIRE(error == std::errc() && stop == end && dim >= 1 && dim <= 65536,
+                  "model.dims has '{}' (it is a category and the dim of its rows): write it as in \"C3:32\"", setting);
+    GPUPS_REQUIRE(!named[category], "model.dims names '{}' twice (its rows have one dim): name it once",
+                  layout.categories[category].name);
+    named[category] = true;
+    dims[category] = dim;
+  }
+  return dims;
+}
+
+}  // namespace
+
+Key click_key(std::string_view space, std::uint64_t value_id) { return salted_key(salt_of(space), value_id); }
+
+Features::Features(Layout const& layout, ModelConfig const& config, FeatureNeeds const& needs,
+                   SampleStatistics const& statistics)
+    : needs_(needs),
+      mean_(config.pooling == "mean"),
+      buckets_(static_cast<std::uint32_t>(config.buckets)),
+      layout_numbers_(layout.numbers.size()),
+      layout_categories_(layout.categories.size()),
+      statistics_(statistics) {
+  statistics_.mean.resize(layout_numbers_, 0);
+  statistics_.deviation.resize(layout_numbers_, 1);
+  bool const floats = config.numbers == "log" || config.numbers == "both";
+  bool const buckets = config.numbers == "buckets" || config.numbers == "both";
+  numbers_ = needs.numbers && floats ? layout.numbers.size() : 0;
+
+  std::vector<std::size_t> dims = dims_of(layout, config);
+  auto const spaces = spaces_of(layout, config.shared, dims);
+  for (std::size_t c = 0; c < layout.categories.size(); ++c) {
+    fields_.push_back({.salt = salt_of(spaces[c]), .column = 0, .number = c, .name = layout.categories[c].name});
+  }
+  for (std::size_t i = 0; buckets && i < layout.numbers.size(); ++i) {
+    fields_.push_back(
+        {.salt = salt_of(layout.numbers[i]), .column = 0, .number = i, .bucket = true, .name = layout.numbers[i]});
+    dims.push_back(static_cast<std::size_t>(config.dim));
+  }
+  GPUPS_REQUIRE(!fields_.empty() || numbers_ > 0,
+                "the data has no columns that model.numbers = \"{}\" leaves (there is nothing to learn from): set "
+                "data.categories, or model.numbers",
+                config.numbers);
+
+  std::map<std::size_t, std::vector<std::size_t>> by_dim;
+  for (std::size_t f = 0; f < fields_.size(); ++f) by_dim[dims[f]].push_back(f);
+  if (needs.rows) {
+    for (auto& [dim, fields] : by_dim) groups_.push_back({dim, std::move(fields)});
+    place_groups(config);
+  }
+  for (Group const& group : groups_) tables_.push_back({fmt::format("rows_{}", group.dim), group.dim, false});
+  if (needs.weights && !fields_.empty()) tables_.push_back({"weights", 1, true});
+  for (std::size_t part = 0; part < tables_.size(); ++part) plans_.push_back(make_plan(part));
+}
+
+EntryPlan Features::make_plan(std::size_t part) const {
+  std::size_t const stride = row_stride(tables_[part].dim);
+  bool const weights = tables_[part].weights;
+  EntryPlan plan{.fields = {}, .numbers = layout_numbers_, .categories = layout_categories_};
+  plan.slots = weights ? 1 : static_cast<std::uint32_t>(width_ / stride);
+  plan.by_sample = weights;
+  plan.mean = mean_;
+  plan.buckets = buckets_;
+  for (std::size_t f = 0; f < fields_.size(); ++f) {
+    FieldPlace const& field = fields_[f];
+    if (!weights && !groups_[part].has(f)) continue;
+    auto const slot = weights ? 0 : static_cast<std::uint32_t>(field.column / stride);
+    plan.fields.push_back({field.salt, field.number, field.bucket, f, slot});
+  }
+  return plan;
+}
+
+void Features::tell_apart(FrequentValues const& values) {
+  for (EntryPlan& plan : plans_) plan.frequent = &values;
+}
+
+void Features::place_groups(ModelConfig const& config) {
+  std::size_t column = row_stride(needs_.head_of_rows ? static_cast<std::size_t>(config.dim) : numbers_), step = 16;
+  for (Group const& group : groups_) {
+    std::size_t const stride = row_stride(group.dim);
+    step = std::lcm(step, stride);
+    column = (column + stride - 1) / stride * stride;
+    for (std::size_t field : group.fields) {
+      fields_[field].column = column;
+      column += stride;
+    }
+  }
+  width_ = (column + step - 1) / step * step;
+  GPUPS_REQUIRE(
+      width_ <= kWidthMax,
+      "model.dims makes blocks of {} numbers for each sample (a block is a multiple of every dim): use dims that "
+      "divide each other",
+      width_);
+}
+
+std::vector<std::pair<std::string, std::size_t>> Features::columns() const {
+  std::vector<std::pair<std::string, std::size_t>> columns;
+  for (FieldPlace const& field : fields_) columns.emplace_back(field.name, field.column);
+  std::sort(columns.begin(), columns.end(), [](auto const& a, auto const& b) { return a.second < b.second; });
+  return columns;
+}
+
+void Features::add_numbers(std::vector<float>& numbers, SampleBatch const& samples) const {
+  std::size_t const stride = row_stride(numbers_);
+  for (std::size_t i = 0; i < samples.samples; ++i) {
+    for (std::size_t j = 0; j < numbers_; ++j) {
+      float const log = log_of_number(samples.numbers[i * layout_numbers_ + j]);
+      numbers[i * stride + j] = (log - statistics_.mean[j]) / statistics_.deviation[j];
+    }
+  }
+}
+
+ClickInput Features::make(Stream& stream, SampleBatch const& samples, RowDropout const& dropout) const {
+  ClickInput input;
+  input.samples = samples.samples;
+  input.labels = to_device(stream, samples.labels);
+  if (numbers_ > 0) {
+    std::vector<float> numbers(samples.samples * row_stride(numbers_));
+    add_numbers(numbers, samples);
+    input.numbers = Matrix<float>(stream.device(), samples.samples, numbers_);
+    copy<float>(stream, input.numbers.view().flat(), View<float const>(numbers));
+    stream.wait();  // the vector goes
+  }
+  for (std::size_t part = 0; part < tables_.size(); ++part) {
+    input.parts.push_back(make_part(stream, samples, part, dropout));
+  }
+  return input;
+}
+
+ClickInput::Part Features::make_part(Stream& stream, SampleBatch const& samples, std::size_t part,
+                                     RowDropout const& dropout) const {
+  bool const weights = tables_[part].weights;
+  GPUPS_REQUIRE(samples.samples * plans_[part].slots <= std::numeric_limits<std::uint32_t>::max(),
+                "a rank has {} samples in a step, with room for {} rows each (rows are numbered with 32 bits): lower "
+                "train.batch",
+                samples.samples, plans_[part].slots);
+  Entries const entries = make_entries(plans_[part], samples, weights ? RowDropout{} : dropout);
+  return {.table = TableId{static_cast<std::uint32_t>(part)},
+          .keys = to_device(stream, entries.keys),
+          .offsets = to_device(stream, entries.offsets),
+          .coefficients = to_device(stream, entries.coefficients),
+          .targets = to_device(stream, entries.targets),
+          .sources = to_device(stream, entries.sources),
+          .weights = weights};
+}
+
+FrequentValues Features::measure(Samples const& samples, std::uint64_t first, std::uint64_t count,
+                                 std::uint32_t rare_below) const {
+  KeyCounts counts;
+  each_measured(samples, first, count, [&](SampleBatch const& batch) {
+    std::size_t const cells = batch.samples * layout_categories_;
+    for (std::size_t cell = 0; cell < cells; ++cell) {
+      std::uint64_t const salt = fields_[cell % layout_categories_].salt;
+      std::size_t const from = batch.offsets.empty() ? cell : batch.offsets[cell];
+      std::size_t const to = batch.offsets.empty() ? cell + 1 : batch.offsets[cell + 1];
+      for (std::size_t v = from; v < to; ++v) counts.add(salted_key(salt, batch.values[v]));
+    }
+  });
+  return counts.at_least(rare_below);
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// DLRM: layers make a vector of the numbers as wide as rows; the dot products of all pairs of it and the categories'
+// rows, beside the vector itself, go through more layers.
+#include "kernels/assert.hpp"
+#include "kernels/dense/interact_pairs.hpp"
+#include "trainer/click/click_models.hpp"
+#include "trainer/click/mlp.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+Mlp bottom_layers(ClickModelParts const& parts, std::size_t dim) {
+  return Mlp({.name = "bottom",
+              .inputs = parts.features.numbers(),
+              .widths = parts.config.bottom,
+              .outputs = dim,
+              .relu_last = true},
+             parts.parameters, parts.scratch);
+}
+
+Mlp top_layers(ClickModelParts const& parts, std::size_t inputs) {
+  return Mlp({.name = "top",
+              .inputs = inputs,
+              .widths = parts.config.top,
+              .outputs = 1,
+              .last_bias = parts.take_base_logit(),
+              .dropout = static_cast<float>(parts.config.dropout),
+              .seed = parts.seed},
+             parts.parameters, parts.scratch);
+}
+
+class InteractionTerm : public ClickTerm {
+ public:
+  explicit InteractionTerm(ClickModelParts const& parts)
+      : dim_(parts.features.tables().front().dim),
+        slots_(1 + parts.features.categories()),
+        columns_(kernels::interact_pairs_columns(slots_, dim_)),
+        bottom_(bottom_layers(parts, dim_)),
+        top_(top_layers(parts, columns_)),
+        pairs_(parts.scratch.add(columns_)),
+        pairs_gradient_(parts.scratch.add(columns_)) {}
+
+  void forward(Stream& stream, ClickMicrobatch const& batch, View<float const> values, Scratch const& scratch,
+               MatrixView<float> out) const override {
+    auto const pairs = scratch.matrix(pairs_, batch.blocks.rows());
+    bottom_.forward(stream, batch, values, scratch, batch.numbers, head(batch.blocks));
+    kernels::interact_pairs_forward(stream, {.rows = slots(batch.blocks), .slots = slots_, .dim = dim_, .out = pairs});
+    top_.forward(stream, batch, values, scratch, pairs, out);
+  }
+
+  void backward(Stream& stream, ClickMicrobatch const& batch, View<float const> values, Scratch const& scratch,
+                MatrixView<float> logit_gradient, View<float> gradients, MatrixView<float> block_gradients,
+                [[maybe_unused]] bool accumulate) const override {
+    GPUPS_ASSERT(!accumulate);  // the only one of its model that reads blocks
+    auto const pairs = scratch.matrix(pairs_, batch.blocks.rows());
+    auto const pairs_gradient = scratch.matrix(pairs_gradient_, batch.blocks.rows());
+    top_.backward(stream, batch, values, scratch, pairs, {}, logit_gradient, gradients, pairs_gradient, false);
+    kernels::interact_pairs_backward(stream, {.rows = slots(batch.blocks),
+                                              .slots = slots_,
+                                              .dim = dim_,
+                                              .out_gradient = pairs_gradient,
+                                              .rows_gradient = slots(block_gradients)});
+    bottom_.backward(stream, batch, values, scratch, batch.numbers, head(batch.blocks), head(block_gradients),
+                     gradients, {}, false);
+  }
+  bool reads_blocks() const override { return true; }
+
+ private:
+  template <class T>
+  MatrixView<T> head(MatrixView<T> blocks) const {
+    return {blocks.data(), blocks.rows(), dim_, blocks.stride(), blocks.device()};
+  }
+  template <class T>
+  MatrixView<T> slots(MatrixView<T> blocks) const {
+    return {blocks.data(), blocks.rows(), slots_ * row_stride(dim_), blocks.stride(), blocks.device()};
+  }
+
+  std::size_t dim_, slots_, columns_;
+  Mlp bottom_, top_;
+  Buffer pairs_, pairs_gradient_;
+};
+
+}  // namespace
+
+std::unique_ptr<ClickTerm> make_interaction_term(ClickModelParts const& parts) {
+  return std::make_unique<InteractionTerm>(parts);
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Terms that are linear in what a sample has: a weight for each category's value, and one for each number.
+#include <utility>
+
+#include "kernels/dense/copy_columns.hpp"
+#include "kernels/dense/linear.hpp"
+#include "trainer/click/click_models.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+// The store's rows of one number, summed over a sample. Their gradient is the logit's, which needs no help.
+class WideTerm : public ClickTerm {
+ public:
+  void forward(Stream& stream, ClickMicrobatch const& batch, View<float const>, Scratch const&,
+               MatrixView<float> out) const override {
+    kernels::copy_columns(stream, {.from = batch.weights, .to = out});
+  }
+  void backward(Stream&, ClickMicrobatch const&, View<float const>, Scratch const&, MatrixView<float>, View<float>,
+                MatrixView<float>, bool) const override {}
+  bool reads_blocks() const override { return false; }
+};
+
+class NumbersTerm : public ClickTerm {
+ public:
+  explicit NumbersTerm(ClickModelParts const& parts)
+      : weights_(parts.parameters.add("numbers.weights", 1, parts.features.numbers(), 0)),
+        bias_(parts.parameters.add("numbers.bias", 1, 1, 0, parts.take_base_logit())) {}
+
+  void forward(Stream& stream, ClickMicrobatch const& batch, View<float const> values, Scratch const&,
+               MatrixView<float> out) const override {
+    kernels::linear_forward(stream, {.in = batch.numbers,
+                                     .weights = weights_.matrix(values),
+                                     .bias = bias_.vector(values),
+                                     .relu = false,
+                                     .out = out});
+  }
+  void backward(Stream& stream, ClickMicrobatch const& batch, View<float const> values, Scratch const&,
+                MatrixView<float> logit_gradient, View<float> gradients, MatrixView<float>, bool) const override {
+    kernels::linear_backward(stream, {.in = batch.numbers,
+                                      .weights = weights_.matrix(values),
+                                      .out = {},
+                                      .relu = false,
+                                      .out_gradient = logit_gradient,
+                                      .in_gradient = {},
+                                      .accumulate = false,
+                                      .weights_gradient = weights_.matrix(gradients),
+                                      .bias_gradient = bias_.vector(gradients)});
+  }
+  bool reads_blocks() const override { return false; }
+
+ private:
+  Parameter weights_, bias_;
+};
+
+}  // namespace
+
+std::unique_ptr<ClickTerm> make_wide_term(ClickModelParts const& parts) {
+  return parts.features.categories() > 0 ? std::make_unique<WideTerm>() : nullptr;
+}
+
+std::unique_ptr<ClickTerm> make_numbers_term(ClickModelParts const& parts) {
+  return std::make_unique<NumbersTerm>(parts);
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/graph/dataset.hpp"
+
+#include <xxhash.h>
+
+#include "kernels/check.hpp"
+
+namespace gpups::trainer {
+
+void Dataset::add_train(std::string_view subject, std::string_view relation, std::string_view object) {
+  std::uint32_t const s = entities.add(subject);
+  train.push_back({s, relations.add(relation), entities.add(object)});
+}
+
+bool Dataset::add_held_out(std::vector<Triple>& split, std::string_view subject, std::string_view relation,
+                           std::string_view object) {
+  auto const s = entities.find(subject), r = relations.find(relation), o = entities.find(object);
+  if (!s || !r || !o) return false;
+  split.push_back({*s, *r, *o});
+  return true;
+}
+
+std::vector<Triple> const& Dataset::split(std::string_view name) const {
+  GPUPS_ASSERT(name == "train" || name == "valid" || name == "test");
+  return name == "train" ? train : name == "valid" ? valid : test;
+}
+
+std::uint64_t Dataset::digest() const {
+  static_assert(sizeof(Triple) == 12);
+  std::uint64_t hash = 0;
+  auto const add = [&hash](auto const& v) { hash = XXH3_64bits_withSeed(v.data(), v.size() * sizeof(v[0]), hash); };
+  add(entities.keys());
+  add(relations.keys());
+  add(train);
+  add(valid);
+  add(test);
+  return hash;
+}
+
+}  // namespace gpups::trainer

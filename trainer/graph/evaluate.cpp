@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/graph/evaluate.hpp"
+
+#include <algorithm>
+
+#include "kernels/nvtx.hpp"
+#include "kernels/permute_rows.hpp"
+#include "kernels/rank_scores.hpp"
+#include "trainer/graph/entity_matrix.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+// Queries of a block: as many as give 64 MiB of scores. A function of the data alone, so that a block is the same
+// matrix product for every number of ranks.
+std::size_t block_queries(std::size_t entities) {
+  return std::clamp<std::size_t>((std::size_t{16} << 20) / std::max<std::size_t>(entities, 1), 16, 1024);
+}
+
+std::vector<Triple> sample(std::span<Triple const> triples, EvaluateOptions const& options) {
+  std::size_t const most = options.samples_max;
+  std::size_t const count = most == 0 ? triples.size() : std::min(most, triples.size());
+  std::vector<Triple> chosen;
+  for (std::size_t i = 0; i < count; ++i) chosen.push_back(triples[options.spread ? i * triples.size() / count : i]);
+  return chosen;
+}
+
+}  // namespace
+
+EvaluateOptions evaluate_options(EvalConfig const& config) {
+  return {.samples_max = static_cast<std::size_t>(config.samples_max),
+          .spread = config.sample == "spread",
+          .hits = config.hits};
+}
+
+Evaluator::Evaluator(Dataset const& data, Model const& model, EvaluateOptions const& options)
+    : data_(data),
+      model_(model),
+      options_(options),
+      objects_({data.train, data.valid, data.test}, true),
+      subjects_({data.train, data.valid, data.test}, false) {}
+
+RankingMetrics Evaluator::wait_evaluate(Stream& stream, Store& store, std::span<Triple const> split) const {
+  kernels::NvtxRange const range("evaluate");
+  Matrix<float> const entities = read_rows(stream, store, TableId{0}, data_.entities.keys());
+  Matrix<float> const relations = read_rows(stream, store, TableId{1}, data_.relations.keys());
+
+  std::vector<Triple> const triples = sample(split, options_);
+  RankingSums sums(options_.hits);
+  std::size_t const block = block_queries(entities.rows());
+  auto const ranks = static_cast<std::size_t>(store.ranks());
+  for (std::size_t b = number(store.rank()); b * block < triples.size(); b += ranks) {
+    store.throw_if_failed();  // a block takes a while
+    std::size_t const count = std::min(block, triples.size() - b * block);
+    rank(stream, entities, relations, std::span(triples).subspan(b * block, count), sums);
+  }
+  store.wait_sum(sums.values());
+  return sums.metrics();
+}
+
+void Evaluator::rank(Stream& stream, MatrixView<float const> entities, MatrixView<float const> relations,
+                     std::span<Triple const> triples, RankingSums& sums) const {
+  std::size_t const block = block_queries(entities.rows());
+  for (std::size_t first = 0; first < triples.size(); first += block) {
+    auto const some = triples.subspan(first, std::min(block, triples.size() - first));
+    rank_side(stream, entities, relations, some, true, sums);
+    rank_side(stream, entities, relations, some, false, sums);
+  }
+}
+
+void Evaluator::rank_side(Stream& stream, MatrixView<float const> entities, MatrixView<float const> relations,
+                          std::span<Triple const> triples, bool objects, RankingSums& sums) const {
+  std::size_t const queries = triples.size();
+  std::vector<std::uint32_t> known, relation, targets, left_out, offsets{0};
+  for (Triple const& t : triples) {
+    known.push_back(objects ? t.subject : t.object);
+    relation.push_back(t.relation);
+    targets.push_back(objects ? t.object : t.subject);
+    auto const answers = (objects ? objects_ : subjects_).of(known.back(), t.relation);
+    left_out.insert(left_out.end(), answers.begin(), answers.end());
+    offsets.push_back(static_cast<std::uint32_t>(left_out.size()));
+  }
+
+  Matrix<float> const known_rows(stream.device(), queries, entities.columns());
+  Matrix<float> const relation_rows(stream.device(), queries, relations.columns());
+  auto const known_there = to_device(stream, known), relation_there = to_device(stream, relation);
+  for (auto const& rows : {known_rows.view(), relation_rows.view()}) {
+    memory::fill_bytes(stream, rows.data(), 0, rows.flat().bytes());  // the padding
+  }
+  kernels::take_rows(stream, {.from = entities, .positions = known_there, .to = known_rows});
+  kernels::take_rows(stream, {.from = relations, .positions = relation_there, .to = relation_rows});
+  Matrix<float> const scores(stream.device(), queries, entities.rows());
+  model_.score_all(stream, objects, known_rows, relation_rows, entities, scores);
+
+  std::size_t const tiles = kernels::rank_tiles(entities.rows());
+  Array<std::uint32_t> const better(stream.device(), queries * tiles), equal(stream.device(), queries * tiles);
+  Array<std::uint32_t> const on_device[] = {to_device(stream, targets), to_device(stream, offsets),
+                                            to_device(stream, left_out)};
+  kernels::rank_scores(stream, {.scores = scores,
+                                .targets = on_device[0],
+                                .known_offsets = on_device[1],
+                                .known = on_device[2],
+                                .better = better,
+                                .equal = equal});
+  std::vector<std::uint32_t> const b = to_host(stream, better.view()), e = to_host(stream, equal.view());
+  auto const total = [tiles](std::vector<std::uint32_t> const& counts, std::size_t query) {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i + 1 < tiles; ++i) sum += counts[query * tiles + i];
+    return sum - counts[query * tiles + tiles - 1];
+  };
+  for (std::size_t q = 0; q < queries; ++q) sums.add(total(b, q), total(e, q));
+}
+
+}  // namespace gpups::trainer

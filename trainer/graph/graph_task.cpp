@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/graph/graph_task.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+#include "trainer/graph/evaluate.hpp"
+#include "trainer/graph/key_names.hpp"
+#include "trainer/progress.hpp"
+#include "trainer/table_settings.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+Metrics to_metrics(RankingMetrics const& metrics) {
+  return {.json = to_json(metrics), .text = to_text(metrics), .quality = metrics.mrr};
+}
+
+class GraphStep : public TaskStep {
+ public:
+  // `gradients` is reused from step to step.
+  GraphStep(Model const& model, Work work, Gradients& gradients)
+      : model_(model), work_(std::move(work)), gradients_(gradients) {}
+
+  std::vector<TableBatch> tables() const override { return work_.tables(); }
+  std::int64_t forward_backward(Stream& stream, Prepared const& prepared,
+                                std::span<MatrixView<float const> const> rows) override {
+    return model_.forward_backward(stream, work_, prepared, rows, gradients_);
+  }
+  std::vector<TableGradients> gradients() const override { return gradients_.tables(work_); }
+
+ private:
+  Model const& model_;
+  Work work_;
+  Gradients& gradients_;
+};
+
+class GraphTask : public Task {
+ public:
+  GraphTask(GraphData const& data, Config const& config, std::int64_t schedule_steps)
+      : data_(data.dataset()),
+        model_(make_model(model_options(config, schedule_steps), data_.vocabulary())),
+        options_(evaluate_options(config.eval)) {}
+
+  std::vector<TableOptions> tables() const override { return model_->tables(); }
+
+  std::unique_ptr<TaskStep> prepare(Stream& stream, Batch const& batch) override {
+    TripleBatch triples{.clock = batch.clock,
+                        .epoch = batch.epoch,
+                        .triples = {},
+                        .sample_numbers = batch.sample_numbers,
+                        .microbatches = batch.microbatches};
+    triples.triples.reserve(batch.samples.size());
+    for (std::uint64_t sample : batch.samples) triples.triples.push_back(data_.train[sample]);
+    return std::make_unique<GraphStep>(*model_, model_->prepare(stream, triples), gradients_);
+  }
+
+  Metrics wait_evaluate(Stream& stream, Store& store, std::string_view split) override {
+    if (!evaluator_) evaluator_.emplace(data_, *model_, options_);
+    return to_metrics(evaluator_->wait_evaluate(stream, store, data_.split(split)));
+  }
+
+  std::string explain(std::string message) const override { return with_names(std::move(message), data_); }
+
+ private:
+  Dataset const& data_;
+  std::unique_ptr<Model> model_;
+  EvaluateOptions options_;
+  std::optional<Evaluator> evaluator_;  // made when it is first needed: it knows all answers
+  Gradients gradients_;
+};
+
+}  // namespace
+
+GraphData::GraphData(Dataset dataset) : dataset_(std::move(dataset)), digest_(dataset_.digest()) {}
+
+std::string GraphData::summary() const {
+  return fmt::format("{}, {}; {} to learn from, {} for validation, {} for the test",
+                     counted(dataset_.entities.size(), "entity", "entities"),
+                     counted(dataset_.relations.size(), "relation"), counted(dataset_.train.size(), "triple"),
+                     dataset_.valid.size(), dataset_.test.size());
+}
+
+nlohmann::json GraphData::counts() const {
+  return {{"entities", dataset_.entities.size()}, {"relations", dataset_.relations.size()}};
+}
+
+std::unique_ptr<Task> GraphData::make_task(Config const& config, TaskPlace const& place) const {
+  return std::make_unique<GraphTask>(*this, config, place.schedule_steps);
+}
+
+ModelOptions model_options(Config const& config, std::int64_t schedule_steps) {
+  auto const& m = config.model;
+  ModelOptions options;
+  options.name = m.name;
+  options.dim = static_cast<std::size_t>(m.dim);
+  options.loss = m.loss;
+  options.negatives = static_cast<std::uint32_t>(m.negatives);
+  options.sampling = m.sampling;
+  options.l2 = static_cast<float>(m.l2);
+  options.n3 = static_cast<float>(m.n3);
+  options.seed = static_cast<std::uint64_t>(config.train.seed);
+  options.initializer = initializer(m);
+  options.optimizer = row_optimizer(config.optimizer);
+  options.schedule = schedule(config.optimizer, schedule_steps);
+  return options;
+}
+
+}  // namespace gpups::trainer

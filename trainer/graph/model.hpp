@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model of a knowledge graph: what rows a batch needs, and what their gradients are.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gpups/gpups.hpp"
+#include "trainer/batch.hpp"
+#include "trainer/graph/triple.hpp"
+
+namespace gpups::trainer {
+
+// The things a knowledge graph is about, as keys: number -> key, on the host.
+struct Vocabulary {
+  std::vector<Key> entities;
+  std::vector<Key> relations;
+};
+
+struct ModelOptions {
+  std::string name = "complex";     // one of model_names()
+  std::size_t dim = 100;            // values in a row (real numbers: a complex model has dim / 2 complex ones)
+  std::string loss = "logistic";    // logistic, or softmax (cross entropy of the positive against its negatives)
+  std::uint32_t negatives = 6;      // drawn for the subject, and as many for the object
+  std::string sampling = "triple";  // triple: drawn for each triple; shared: for each microbatch, by all its triples
+  float l2 = 0;                     // weight of the squared norm of the rows of a positive triple
+  float n3 = 0;                     // weight of the sum of cubed moduli of the rows of a positive triple
+  std::uint64_t seed = 1;           // of negatives
+  Initializer initializer{Initializer::Kind::kNormal, 0.1F};
+  Optimizer optimizer{Optimizer::Kind::kAdagrad, 0.1F};
+  Schedule schedule{};
+};
+
+// A batch of triples.
+struct TripleBatch {
+  Clock clock{};
+  std::int64_t epoch = 0;
+  std::vector<Triple> triples;
+  // For each triple, its number in the global batch: what its negatives are drawn by.
+  std::vector<std::uint32_t> sample_numbers;
+  std::vector<Microbatch> microbatches;
+};
+
+// What a model made of a batch ahead of its step: the entries of its tables, on the device. Plain data.
+struct Work {
+  Clock clock{};
+  std::size_t samples = 0;
+  struct Part {
+    TableId table{};
+    Array<Key> keys;
+    Array<std::uint32_t> sources;
+  };
+  std::vector<Part> parts;  // 0: entities, 1: relations
+  std::vector<Microbatch> microbatches;
+  std::vector<TableBatch> tables() const;  // refers to `parts`
+};
+
+// What a step computes, reused from step to step; arrays only grow.
+struct Gradients {
+  Matrix<float> sources;                   // of both tables
+  std::vector<Array<float>> coefficients;  // one per part
+  std::vector<std::size_t> entries;        // of each part that has coefficients; 0: they are all 1
+  Array<std::int64_t> losses;              // of each sample
+  Array<float> scratch;
+  // Refers to what is here and in `work`, whose gradients these are.
+  std::vector<TableGradients> tables(Work const& work) const;
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  // Entities first, then relations. REQUIRES: add these to the store in this order, before anything else.
+  virtual std::vector<TableOptions> tables() const = 0;
+
+  // Draws negatives and lists the entries. Any thread; a function of seed, vocabulary and batch alone.
+  virtual Work prepare(Stream& stream, TripleBatch const& batch) const = 0;
+
+  // rows[part] is what Store::pull gave. Returns the sum over the samples of their loss, in units of 2^-30: an
+  // integer, so that it has no order. Waits for `stream`, for that number.
+  virtual std::int64_t forward_backward(Stream& stream, Work const& work, Prepared const& prepared,
+                                        std::span<MatrixView<float const> const> rows, Gradients& gradients) const = 0;
+
+  // For evaluation: scores[i][e] of query i with entity e in the place of its object (or its subject).
+  // subjects_or_objects: (queries, dim) rows of the known entity; relations: (queries, dim); entities: (E, dim);
+  // scores: (queries, E).
+  virtual void score_all(Stream& stream, bool objects, MatrixView<float const> known, MatrixView<float const> relations,
+                         MatrixView<float const> entities, MatrixView<float> scores) const = 0;
+};
+
+std::vector<std::string> model_names();
+// Throws Error for options that do not fit each other, naming the option.
+std::unique_ptr<Model> make_model(ModelOptions const& options, Vocabulary const& vocabulary);
+
+}  // namespace gpups::trainer

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/graph/model/bilinear.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/check.hpp"
+#include "kernels/score/combine_rows.hpp"
+#include "kernels/score/dot_rows.hpp"
+#include "kernels/score/draw_negatives.hpp"
+#include "kernels/score/expand_triples.hpp"
+#include "kernels/score/step_triples.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+// Grows an array for what is about to be computed, not before what is queued has used it.
+template <class Owner, class... Size>
+void grow(Stream& stream, Owner& owner, bool large_enough, Size... size) {
+  if (large_enough) return;
+  stream.wait();
+  owner = Owner(stream.device(), size...);
+}
+
+}  // namespace
+
+Bilinear::Bilinear(kernels::Algebra algebra, ModelOptions const& options, Vocabulary const& vocabulary)
+    : algebra_(algebra),
+      options_(options),
+      loss_(options.loss == "softmax" ? kernels::Loss::kSoftmax : kernels::Loss::kLogistic),
+      shared_(options.sampling == "shared"),
+      vocabulary_(vocabulary) {}
+
+std::vector<TableOptions> Bilinear::tables() const {
+  auto const table = [&](char const* name, std::size_t rows) {
+    return TableOptions{.name = name,
+                        .dim = options_.dim,
+                        .initializer = options_.initializer,
+                        .optimizer = options_.optimizer,
+                        .schedule = options_.schedule,
+                        .expected_rows = rows};
+  };
+  return {table("entities", vocabulary_.host().entities.size()),
+          table("relations", vocabulary_.host().relations.size())};
+}
+
+Bilinear::Sizes Bilinear::sizes(std::size_t samples, std::size_t microbatches) const {
+  std::size_t const drawn = 2 * options_.negatives * (shared_ ? microbatches : samples);
+  return {2 * samples + drawn, kernels::kSourcesPerTriple * samples + (shared_ ? drawn : 0)};
+}
+
+Work Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
+  GPUPS_ASSERT(batch.sample_numbers.size() == batch.triples.size());
+  auto const [entities, relations] = vocabulary_.keys(stream);
+  std::size_t const samples = batch.triples.size();
+  std::size_t const entries = sizes(samples, batch.microbatches.size()).entries;
+  Work work{.clock = batch.clock, .samples = samples, .parts = {}, .microbatches = batch.microbatches};
+  work.parts.push_back(
+      {TableId{0}, Array<Key>(stream.device(), entries), Array<std::uint32_t>(stream.device(), entries)});
+  work.parts.push_back(
+      {TableId{1}, Array<Key>(stream.device(), samples), Array<std::uint32_t>(stream.device(), samples)});
+
+  static_assert(sizeof(Triple) == 3 * sizeof(std::uint32_t));
+  Array<Triple> const triples = to_device(stream, batch.triples);
+  std::vector<std::uint32_t> groups = batch.sample_numbers;
+  if (shared_) {
+    groups.clear();
+    for (Microbatch const& microbatch : batch.microbatches) groups.push_back(microbatch.number);
+  }
+  Array<std::uint32_t> const device_groups = to_device(stream, groups);
+  std::size_t const per_triple = shared_ ? 2 : 2 + 2 * std::size_t{options_.negatives};
+  kernels::expand_triples(
+      stream, {.triples = {reinterpret_cast<std::uint32_t const*>(triples.data()), 3 * samples, triples.device()},
+               .entities = entities,
+               .relations = relations,
+               .entries_per_triple = per_triple,
+               .entity_keys = work.parts[0].keys,
+               .entity_sources = work.parts[0].sources,
+               .relation_keys = work.parts[1].keys,
+               .relation_sources = work.parts[1].sources});
+  kernels::draw_negatives(stream, {.seed = options_.seed,
+                                   .clock = batch.clock,
+                                   .groups = device_groups,
+                                   .negatives = options_.negatives,
+                                   .entities = entities,
+                                   .first = shared_ ? 2 * samples : 2,
+                                   .step = shared_ ? 2 * std::size_t{options_.negatives} : per_triple,
+                                   .shared = shared_,
+                                   .first_source = static_cast<std::uint32_t>(kernels::kSourcesPerTriple * samples),
+                                   .keys = work.parts[0].keys,
+                                   .sources = work.parts[0].sources});
+  stream.wait();  // `triples` and the groups go
+  return work;
+}
+
+std::int64_t Bilinear::forward_backward(Stream& stream, Work const& work, Prepared const& prepared,
+                                        std::span<MatrixView<float const> const> rows, Gradients& gradients) const {
+  return compute(stream, work, {prepared.positions(0), prepared.positions(1)}, rows, gradients);
+}
+
+void Bilinear::reserve(Stream& stream, Work const& work, Gradients& gradients) const {
+  auto const [entries, sources] = sizes(work.samples, work.microbatches.size());
+  gradients.coefficients.resize(2);
+  gradients.entries = {shared_ ? 0 : entries, 0};
+  bool const same_dim = gradients.sources.columns() == options_.dim;
+  grow(stream, gradients.sources, same_dim && gradients.sources.rows() >= sources, sources, options_.dim);
+  auto& coefficients = gradients.coefficients[0];
+  grow(stream, coefficients, coefficients.size() >= gradients.entries[0], gradients.entries[0]);
+  grow(stream, gradients.losses, gradients.losses.size() >= work.samples, work.samples);
+  std::size_t const scratch = shared_ ? work.samples * (1 + 2 * score_stride()) : 0;
+  grow(stream, gradients.scratch, gradients.scratch.size() >= scratch, scratch);
+}
+
+std::int64_t Bilinear::compute(Stream& stream, Work const& work, Positions positions,
+                               std::span<MatrixView<float const> const> rows, Gradients& gradients) const {
+  GPUPS_ASSERT(positions.entities.size() == work.parts[0].keys.size());
+  GPUPS_ASSERT(positions.relations.size() == work.samples);
+  GPUPS_ASSERT(rows[0].columns() == options_.dim && rows[0].stride() == row_stride(options_.dim));
+  reserve(stream, work, gradients);
+  View<std::int64_t> const losses = gradients.losses.view().slice(0, work.samples);
+  if (shared_) {
+    compute_shared(stream, work, positions, rows, gradients);
+  } else {
+    kernels::step_triples(stream, {.algebra = algebra_,
+                                   .loss = loss_,
+                                   .regulariser = {options_.l2, options_.n3},
+                                   .negatives = options_.negatives,
+                                   .entities = rows[0],
+                                   .relations = rows[1],
+                                   .entity_rows = positions.entities,
+                                   .relation_rows = positions.relations,
+                                   .sources = gradients.sources,
+                                   .coefficients = gradients.coefficients[0],
+                                   .losses = losses});
+  }
+  std::vector<std::int64_t> const all = to_host(stream, View<std::int64_t const>(losses));
+  return std::accumulate(all.begin(), all.end(), std::int64_t{0});
+}
+
+void Bilinear::score_all(Stream& stream, bool objects, MatrixView<float const> known, MatrixView<float const> relations,
+                         MatrixView<float const> entities, MatrixView<float> scores) const {
+  Matrix<float> const queries(stream.device(), known.rows(), known.columns());
+  kernels::combine_rows(
+      stream, {.algebra = algebra_, .conjugate = !objects, .left = {known}, .right = {relations}, .out = queries});
+  kernels::dot_rows(stream, {.left = queries, .right = {entities}, .out = scores});
+  stream.wait();  // the queries go
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// ComplEx (Trouillon et al., ICML 2016) and DistMult (Yang et al., ICLR 2015): scores that are linear in each of a
+// triple's three rows.
+#pragma once
+
+#include "kernels/score/types.hpp"
+#include "trainer/graph/model/device_vocabulary.hpp"
+
+namespace gpups::trainer {
+
+class Bilinear : public Model {
+ public:
+  // REQUIRES: options that make_model accepts.
+  Bilinear(kernels::Algebra algebra, ModelOptions const& options, Vocabulary const& vocabulary);
+
+  std::vector<TableOptions> tables() const override;
+  Work prepare(Stream& stream, TripleBatch const& batch) const override;
+  std::int64_t forward_backward(Stream& stream, Work const& work, Prepared const& prepared,
+                                std::span<MatrixView<float const> const> rows, Gradients& gradients) const override;
+  void score_all(Stream& stream, bool objects, MatrixView<float const> known, MatrixView<float const> relations,
+                 MatrixView<float const> entities, MatrixView<float> scores) const override;
+
+  // forward_backward, given the row of each entry.
+  struct Positions {
+    View<std::uint32_t const> entities, relations;
+  };
+  std::int64_t compute(Stream& stream, Work const& work, Positions positions,
+                       std::span<MatrixView<float const> const> rows, Gradients& gradients) const;
+
+ private:
+  // Entries of the entity table and rows of sources that a batch takes.
+  struct Sizes {
+    std::size_t entries, sources;
+  };
+  Sizes sizes(std::size_t samples, std::size_t microbatches) const;
+  // Scratch of shared negatives: a derivative for each triple's positive, then, for each side and triple, one for each
+  // negative. Rows are not powers of two apart, which would put the same column of all of them in one set of a cache.
+  std::size_t score_stride() const { return row_stride(options_.negatives) + 16; }
+  void reserve(Stream& stream, Work const& work, Gradients& gradients) const;
+  void compute_shared(Stream& stream, Work const& work, Positions positions,
+                      std::span<MatrixView<float const> const> rows, Gradients& gradients) const;
+
+  kernels::Algebra algebra_;
+  ModelOptions options_;
+  kernels::Loss loss_;
+  bool shared_;
+  DeviceVocabulary vocabulary_;
+};
+
+}  // namespace gpups::trainer

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A vocabulary's keys on whatever device asks for them.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "trainer/graph/model.hpp"
+
+namespace gpups::trainer {
+
+class DeviceVocabulary {
+ public:
+  explicit DeviceVocabulary(Vocabulary vocabulary) : host_(std::move(vocabulary)) {}
+
+  struct Keys {
+    View<Key const> entities, relations;
+  };
+  // On the stream's device; copied there by the first call, which waits. Any thread.
+  Keys keys(Stream& stream) const;
+  Vocabulary const& host() const { return host_; }
+
+ private:
+  struct Copy {
+    Array<Key> entities, relations;
+  };
+  Vocabulary host_;
+  mutable std::mutex mutex_;
+  mutable std::map<int, Copy> copies_;  // by CUDA device
+};
+
+}  // namespace gpups::trainer

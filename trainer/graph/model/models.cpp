@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// All models: a new one is a line here and a file beside it.
+#include <cmath>
+#include <string_view>
+
+#include "kernels/check.hpp"
+#include "trainer/graph/model/bilinear.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+std::unique_ptr<Model> make_complex(ModelOptions const& options, Vocabulary const& vocabulary) {
+  GPUPS_REQUIRE(options.dim % 2 == 0,
+                "dim is {} (a row of complex is the real parts, then the imaginary parts): "
+                "use an even number",
+                options.dim);
+  return std::make_unique<Bilinear>(kernels::Algebra::kComplex, options, vocabulary);
+}
+
+std::unique_ptr<Model> make_distmult(ModelOptions const& options, Vocabulary const& vocabulary) {
+  return std::make_unique<Bilinear>(kernels::Algebra::kReal, options, vocabulary);
+}
+
+struct ModelEntry {
+  char const* name;
+  std::unique_ptr<Model> (*make)(ModelOptions const&, Vocabulary const&);
+};
+constexpr ModelEntry kModels[] = {{"complex", make_complex}, {"distmult", make_distmult}};
+
+// "a, b or c"
+std::string any_of(std::span<std::string const> names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+  }
+  return text;
+}
+
+void require_known(char const* option, std::string const& value, std::vector<std::string> const& known) {
+  for (std::string const& name : known) {
+    if (name == value) return;
+  }
+  GPUPS_REQUIRE(false, "{} '{}' is unknown (a run needs one that is there): use {}", option, value, any_of(known));
+}
+
+void require_weight(char const* option, float weight) {
+  GPUPS_REQUIRE(std::isfinite(weight) && weight >= 0,
+                "{} is {} (it is the weight of a penalty in the loss): "
+                "use 0 or a small positive number",
+                option, weight);
+}
+
+}  // namespace
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (ModelEntry const& entry : kModels) names.emplace_back(entry.name);
+  return names;
+}
+
+std::unique_ptr<Model> make_model(ModelOptions const& options, Vocabulary const& vocabulary) {
+  require_known("model", options.name, model_names());
+  require_known("loss", options.loss, {"logistic", "softmax"});
+  require_known("sampling", options.sampling, {"triple", "shared"});
+  GPUPS_REQUIRE(options.dim >= 1 && options.dim <= 65536,
+                "dim is {} (a row has 1 to 65536 values): use 50 to 1000 for most graphs", options.dim);
+  GPUPS_REQUIRE(options.negatives >= 1 && options.negatives <= 1U << 20,
+                "negatives is {} (a positive is learned against 1 to 1048576 on each side): use 6 of its own for "
+                "each triple, or 500 shared ones",
+                options.negatives);
+  require_weight("l2", options.l2);
+  require_weight("n3", options.n3);
+  GPUPS_REQUIRE(!vocabulary.entities.empty() && !vocabulary.relations.empty(),
+                "the vocabulary has {} entities and {} relations (negatives are drawn from the entities): read it "
+                "from data with at least one triple",
+                vocabulary.entities.size(), vocabulary.relations.size());
+  for (ModelEntry const& entry : kModels) {
+    if (entry.name == options.name) return entry.make(options, vocabulary);
+  }
+  throw Error("model '" + options.name + "' has no maker");
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// How what models make looks to the store.
+#include "trainer/graph/model.hpp"
+
+namespace gpups::trainer {
+
+std::vector<TableBatch> Work::tables() const {
+  std::vector<TableBatch> tables;
+  for (Part const& part : parts) tables.push_back({.table = part.table, .keys = part.keys});
+  return tables;
+}
+
+std::vector<TableGradients> Gradients::tables(Work const& work) const {
+  std::vector<TableGradients> tables;
+  for (std::size_t part = 0; part < coefficients.size(); ++part) {
+    tables.push_back({.sources = sources,
+                      .numbers = work.parts[part].sources,
+                      .coefficients = coefficients[part].view().slice(0, entries[part])});
+  }
+  return tables;
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/table_settings.hpp"
+
+#include <string>
+#include <utility>
+
+#include "kernels/check.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+// The enumerator that stands beside a word. REQUIRES: it is there; the configuration was checked.
+template <class Kind, std::size_t N>
+Kind kind_of(std::string const& word, std::pair<char const*, Kind> const (&all)[N]) {
+  for (auto const& [name, kind] : all) {
+    if (word == name) return kind;
+  }
+  GPUPS_ASSERT(false);
+  return all[0].second;
+}
+
+constexpr std::pair<char const*, Initializer::Kind> kInitializers[] = {{"normal", Initializer::Kind::kNormal},
+                                                                       {"uniform", Initializer::Kind::kUniform},
+                                                                       {"constant", Initializer::Kind::kConstant}};
+constexpr std::pair<char const*, Optimizer::Kind> kOptimizers[] = {
+    {"sgd", Optimizer::Kind::kSgd},
+    {"adagrad", Optimizer::Kind::kAdagrad},
+    {"rowwise_adagrad", Optimizer::Kind::kRowwiseAdagrad}};
+constexpr std::pair<char const*, kernels::DenseOptimizer::Kind> kDenseOptimizers[] = {
+    {"sgd", kernels::DenseOptimizer::Kind::kSgd},
+    {"adagrad", kernels::DenseOptimizer::Kind::kAdagrad},
+    {"adam", kernels::DenseOptimizer::Kind::kAdam}};
+constexpr std::pair<char const*, Schedule::Kind> kSchedules[] = {
+    {"constant", Schedule::Kind::kConstant}, {"linear", Schedule::Kind::kLinear}, {"cosine", Schedule::Kind::kCosine}};
+
+}  // namespace
+
+Initializer initializer(ModelConfig const& model) {
+  return {kind_of(model.init, kInitializers), static_cast<float>(model.init_scale)};
+}
+
+Optimizer row_optimizer(OptimizerConfig const& o) {
+  return {.kind = kind_of(o.kind, kOptimizers),
+          .learning_rate = static_cast<float>(o.learning_rate),
+          .epsilon = static_cast<float>(o.epsilon),
+          .initial_accumulator = static_cast<float>(o.initial_accumulator),
+          .l2 = static_cast<float>(o.l2),
+          .clip_norm = static_cast<float>(o.clip_norm)};
+}
+
+Optimizer weights_optimizer(WeightsConfig const& w) {
+  return {.kind = kind_of(w.kind, kOptimizers),
+          .learning_rate = static_cast<float>(w.learning_rate),
+          .initial_accumulator = static_cast<float>(w.initial_accumulator),
+          .l2 = static_cast<float>(w.l2)};
+}
+
+kernels::DenseOptimizer dense_optimizer(DenseConfig const& d) {
+  return {.kind = kind_of(d.optimizer, kDenseOptimizers),
+          .learning_rate = static_cast<float>(d.learning_rate),
+          .momentum = static_cast<float>(d.momentum),
+          .beta1 = static_cast<float>(d.beta1),
+          .beta2 = static_cast<float>(d.beta2),
+          .epsilon = static_cast<float>(d.epsilon),
+          .initial_accumulator = static_cast<float>(d.initial_accumulator),
+          .weight_decay = static_cast<float>(d.weight_decay)};
+}
+
+Schedule schedule(OptimizerConfig const& o, std::int64_t run_steps) {
+  return {.kind = kind_of(o.schedule, kSchedules),
+          .warmup_steps = o.warmup_steps,
+          .total_steps = o.total_steps > 0 ? o.total_steps : run_steps,
+          .floor = static_cast<float>(o.floor)};
+}
+
+}  // namespace gpups::trainer

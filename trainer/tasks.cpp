@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/tasks.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "kernels/assert.hpp"
+#include "trainer/click/click_data.hpp"
+#include "trainer/click/click_models.hpp"
+#include "trainer/graph/graph_task.hpp"
+#include "trainer/graph/reader.hpp"
+#include "trainer/task.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+struct TaskKind {
+  std::vector<std::string> readers, models;
+  std::unique_ptr<Data const> (*read)(Config const& config);
+};
+
+std::vector<TaskKind> const& kinds() {
+  static std::vector<TaskKind> const all{
+      {reader_names(), model_names(),
+       [](Config const& config) -> std::unique_ptr<Data const> {
+         return std::make_unique<GraphData>(read_dataset(config.data));
+       }},
+      {{"clicks"}, click_model_names(), read_clicks},
+  };
+  return all;
+}
+
+std::vector<std::string> joined(std::vector<std::string> TaskKind::*names) {
+  std::vector<std::string> all;
+  for (TaskKind const& kind : kinds()) all.insert(all.end(), (kind.*names).begin(), (kind.*names).end());
+  return all;
+}
+
+TaskKind const& kind_of(std::string_view reader) {
+  auto const reads = [reader](TaskKind const& kind) {
+    return std::find(kind.readers.begin(), kind.readers.end(), reader) != kind.readers.end();
+  };
+  auto const kind = std::find_if(kinds().begin(), kinds().end(), reads);
+  GPUPS_ASSERT(kind != kinds().end());  // the configuration was checked
+  return *kind;
+}
+
+}  // namespace
+
+std::vector<std::string> all_reader_names() { return joined(&TaskKind::readers); }
+std::vector<std::string> all_model_names() { return joined(&TaskKind::models); }
+std::vector<std::string> model_names_for(std::string_view reader) { return kind_of(reader).models; }
+
+std::unique_ptr<Data const> read_data(Config const& config) { return kind_of(config.data.reader).read(config); }
+
+}  // namespace gpups::trainer
