@@ -78,6 +78,14 @@ class Bench:
 
     def run(self, command, timeout_s=1800, env=None):
         """Runs a command on CORES cores; returns its seconds."""
+        return self.run_for_output(command, timeout_s, env)[0]
+
+    def output(self, command, timeout_s=1800):
+        """Runs a command in the same way; returns the JSON of the last line that it printed."""
+        return json.loads(self.run_for_output(command, timeout_s)[1].splitlines()[-1])
+
+    def run_for_output(self, command, timeout_s, env=None):
+        """Its seconds, and what it printed."""
         command = [str(word) for word in command]
         shown = [f"{name}={value}" for name, value in (env or {}).items()] + [shlex.quote(word) for word in command]
         self.commands.append(" ".join(shown))
@@ -91,7 +99,7 @@ class Bench:
         if done.returncode != 0:
             tail = "\n".join(done.stdout.splitlines()[-5:])
             raise CannotMeasure(f"status {done.returncode} from {self.commands[-1]}\n{tail}")
-        return time.monotonic() - begin
+        return time.monotonic() - begin, done.stdout
 
     def fresh_folder(self, name):
         folder = self.work / name

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Seconds of cores that were used, which other work on the machine touches less than the time that passed.
+#pragma once
+
+#include <ctime>
+
+namespace gpups::bench {
+
+// clock: CLOCK_THREAD_CPUTIME_ID, or CLOCK_PROCESS_CPUTIME_ID for all threads.
+inline double core_seconds_of(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+}  // namespace gpups::bench
