@@ -7,6 +7,7 @@
 #include <utility>
 
 namespace gpups::trainer {
+
 Session open_session(Config const& config, Data const& data, Group const& group, RunPlan const& plan) {
   Device const device = device_from(config.run.device, group.place().local_rank);
   auto task = data.make_task(

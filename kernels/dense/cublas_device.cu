@@ -90,8 +90,7 @@ struct Cublas::Plan {
   cublasLtMatmulAlgo_t algorithm;
 };
 
-Cublas::Cublas(Device device, cudaStream_t stream)
-    : device_(device), stream_(stream), workspace_(device, kWorkspaceBytes) {
+Cublas::Cublas(Device device, cudaStream_t stream) : stream_(stream), workspace_(device, kWorkspaceBytes) {
   check_cublas(cublasLtCreate(&handle_), "starting on a device");
 }
 

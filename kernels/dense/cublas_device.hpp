@@ -38,7 +38,6 @@ class Cublas {
   using Shape = std::array<std::size_t, 10>;
   Plan make_plan(Product const& product, cublasLtEpilogue_t epilogue, float const* bias) const;
 
-  Device device_;
   cudaStream_t stream_;
   cublasLtHandle_t handle_ = nullptr;
   Array<std::byte> workspace_;

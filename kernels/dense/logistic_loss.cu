@@ -39,14 +39,6 @@ void run(Exec<S> ex, LogisticLoss const& g) {
   });
 }
 
-template <Space S>
-void run(Exec<S> ex, LogisticPredict const& g) {
-  GPUPS_ASSERT(g.terms.rows() >= g.probabilities.size());
-  each(ex, g.probabilities.size(),
-       [g] GPUPS_FN(std::size_t i) { g.probabilities[i] = logistic(logit_of(g.terms, i)).yes; });
-}
-
 GPUPS_KERNEL(logistic_loss, LogisticLoss)
-GPUPS_KERNEL(logistic_predict, LogisticPredict)
 
 }  // namespace gpups::kernels

@@ -19,10 +19,4 @@ struct LogisticLoss {
 };
 void logistic_loss(Stream& stream, LogisticLoss const& arguments);
 
-struct LogisticPredict {
-  MatrixView<float const> terms;  // (m, t), of any stride
-  View<float> probabilities;      // (m)
-};
-void logistic_predict(Stream& stream, LogisticPredict const& arguments);
-
 }  // namespace gpups::kernels
