@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// The races, each in the file of its name.
+#pragma once
+
+#include "bench/against/race.hpp"
+
+namespace gpups::bench {
+
+Race gather_race(Stream& stream);
+
+}  // namespace gpups::bench
