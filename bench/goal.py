@@ -61,11 +61,12 @@ class Goal:
 class Bench:
     """Where things are, and what was run."""
 
-    def __init__(self, build, data, kge_generator, losses=100, seed=1):
+    def __init__(self, build, data, kge_generator, losses=100, seed=1, mf_generator=None):
         self.losses, self.seed = losses, seed
         self.build = pathlib.Path(build).resolve()
         self.data = data and pathlib.Path(data).resolve()
         self.kge_generator = kge_generator
+        self.mf_generator = mf_generator
         self.work = ROOT / "build" / "goals"
         self.commands = []
         self.cores = set(sorted(os.sched_getaffinity(0))[:CORES])

@@ -25,6 +25,10 @@ void in_parts(Stream& stream, F part) {
 
 struct Buffers {
   explicit Buffers(Stream& stream) : from(stream.device(), kBytes), to(stream.device(), kBytes) {
+    if (!stream.device().is_host()) {
+      memory::fill_bytes(stream, from.data(), 1, kBytes);
+      return;
+    }
     in_parts(stream, [this](std::size_t first, std::size_t count) {
       std::memset(from.data() + first, 1, count);
       std::memset(to.data() + first, 2, count);
@@ -39,6 +43,10 @@ struct Buffers {
 Side copy_side(Stream& stream) {
   auto const buffers = std::make_shared<Buffers>(stream);
   return {"memcpy of 1 GiB", 2.0 * kBytes, [buffers, &stream] {
+            if (!stream.device().is_host()) {
+              copy<std::uint8_t>(stream, buffers->to, buffers->from.view());
+              return stream.wait();
+            }
             in_parts(stream, [&](std::size_t first, std::size_t count) {
               std::memcpy(buffers->to.data() + first, buffers->from.data() + first, count);
             });

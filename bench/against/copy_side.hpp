@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bandwidth is measured against: the C library's copy of a gibibyte, in equal parts by the stream's threads.
+// What bandwidth is measured against: copies of a gibibyte, by the C library in equal parts by the stream's threads, or
+// on a GPU by its copy engine.
 #pragma once
 
 #include "bench/against/race.hpp"
@@ -9,7 +10,7 @@ namespace gpups::bench {
 // Its amount is the bytes read and written.
 Side copy_side(Stream& stream);
 
-// The same by reading alone: its amount is the bytes read.
+// The same by reading alone: its amount is the bytes read. REQUIRES: a host stream.
 Side read_side(Stream& stream);
 
 }  // namespace gpups::bench
