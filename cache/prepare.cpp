@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/prepare.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "kernels/bag_sources.hpp"
 #include "kernels/check.hpp"
-#include "kernels/transpose.hpp"
+#include "kernels/check_bags.hpp"
+#include "kernels/row_storage.hpp"
 #include "kernels/unique_keys.hpp"
 
 namespace gpups {
@@ -18,74 +22,106 @@ Array<std::uint32_t> copy_of(Stream& stream, View<std::uint32_t const> from) {
   return to;
 }
 
-void check(TableBatch const& batch, Device device, std::size_t table_count) {
-  std::size_t const entries = batch.keys.size();
-  GPUPS_REQUIRE(number(batch.table) < table_count, "a batch names table {} (the store has {}): add the table first",
-                number(batch.table), table_count);
-  GPUPS_REQUIRE(entries <= kernels::kUniqueKeysMax,
-                "a batch has {} entries in table {} (the most is {}): use smaller batches", entries,
-                number(batch.table), kernels::kUniqueKeysMax);
-  GPUPS_REQUIRE(entries == 0 || batch.keys.device() == device,
-                "a batch's keys are on {} and the stream is on {} (they are read there): copy them first",
-                to_string(batch.keys.device()), to_string(device));
+void check(std::span<TableBatch const> tables, Device device, std::size_t table_count) {
+  std::size_t entries = 0;
+  for (TableBatch const& batch : tables) {
+    entries += batch.keys.size();
+    GPUPS_REQUIRE(number(batch.table) < table_count, "a batch names table {} (the store has {}): add the table first",
+                  number(batch.table), table_count);
+    GPUPS_REQUIRE(batch.keys.empty() || batch.keys.device() == device,
+                  "a batch's keys are on {} and the stream is on {} (they are read there): copy them first",
+                  to_string(batch.keys.device()), to_string(device));
+    GPUPS_REQUIRE(batch.offsets.empty() || batch.offsets.device() == device,
+                  "a batch's bag offsets are on {} and the stream is on {} (they are read there): copy them first",
+                  to_string(batch.offsets.device()), to_string(device));
+  }
+  GPUPS_REQUIRE(entries <= kernels::kUniqueKeysMax, "a batch has {} entries (the most is {}): use smaller batches",
+                entries, kernels::kUniqueKeysMax);
 }
 
 // Offsets that do not cut the entries into bags would be read past their end.
-void wait_check_bags(Stream& stream, TableBatch const& batch) {
-  if (batch.offsets.empty()) return;
-  GPUPS_REQUIRE(batch.offsets.device() == stream.device(),
-                "a batch's bag offsets are on {} and the stream is on {} (they are read there): copy them first",
-                to_string(batch.offsets.device()), to_string(stream.device()));
-  auto const offsets = to_host(stream, batch.offsets);
-  GPUPS_REQUIRE(
-      offsets.front() == 0 && offsets.back() == batch.keys.size() && std::is_sorted(offsets.begin(), offsets.end()),
-      "the bag offsets of table {} go from {} to {} for {} entries, or fall in between (they cut the entries into "
-      "bags): start at 0, end at the number of entries, never fall",
-      number(batch.table), offsets.front(), offsets.back(), batch.keys.size());
+void wait_check_bags(Stream& stream, std::span<TableBatch const> tables) {
+  if (std::all_of(tables.begin(), tables.end(), [](TableBatch const& batch) { return batch.offsets.empty(); })) return;
+  Array<std::uint32_t> const faults(stream.device(), tables.size());
+  memory::fill_bytes(stream, faults.data(), 0xFF, faults.bytes());
+  for (std::size_t p = 0; p < tables.size(); ++p) {
+    if (tables[p].offsets.empty()) continue;
+    kernels::check_bags(stream, {tables[p].offsets, tables[p].keys.size(), faults.data() + p});
+  }
+  auto const found = to_host(stream, faults.view());
+  for (std::size_t p = 0; p < tables.size(); ++p) {
+    if (found[p] == kernels::kNoRow) continue;
+    auto const offsets = to_host(stream, tables[p].offsets);
+    throw Error(fmt::format(
+        "the bag offsets of table {} go from {} to {} for {} entries, or fall in between (they cut the entries into "
+        "bags): start at 0, end at the number of entries, never fall",
+        number(tables[p].table), offsets.front(), offsets.back(), tables[p].keys.size()));
+  }
 }
 
-PreparedPart make_part(Stream& stream, TableBatch const& batch, int ranks) {
-  Device const device = stream.device();
-  PreparedPart part;
-  part.table = batch.table;
-  part.entries = batch.keys.size();
-  part.owners.resize(static_cast<std::size_t>(ranks) + 1);
-  part.positions = Array<std::uint32_t>(device, part.entries);
-
-  Array<Key> distinct(device, part.entries);
-  kernels::wait_unique_keys(stream, {.keys = batch.keys,
-                                     .homes = static_cast<std::uint32_t>(ranks),
-                                     .unique = distinct,
-                                     .positions = part.positions,
-                                     .home_offsets = part.owners});
-  part.rows = part.owners.back();
-  part.keys = Array<Key>(device, part.rows);
-  copy<Key>(stream, part.keys, distinct.view().slice(0, part.rows));
-
-  part.offsets = Array<std::uint32_t>(device, part.rows + 1);
-  part.order = Array<std::uint32_t>(device, part.entries);
-  kernels::wait_transpose(stream, {.positions = part.positions, .offsets = part.offsets, .order = part.order});
-  if (!batch.offsets.empty()) {
-    part.bags = copy_of(stream, batch.offsets);
-    part.bag_of = Array<std::uint32_t>(device, part.entries);
-    kernels::bag_sources(stream, {.offsets = part.bags, .sources = part.bag_of});
+// Memory for the arrays of all parts, with room for as many rows as entries.
+void allocate(Prepared::Impl& prepared, std::span<TableBatch const> tables, Device device, int ranks) {
+  std::size_t entries = 0;
+  for (TableBatch const& batch : tables) entries += batch.keys.size();
+  prepared.keys = Array<Key>(device, entries);
+  prepared.words = Array<std::uint32_t>(device, 3 * entries + tables.size());
+  std::size_t first = 0, at = 0;
+  auto const words = [&](std::size_t count) {
+    return prepared.words.view().slice(std::exchange(at, at + count), count);
+  };
+  for (TableBatch const& batch : tables) {
+    std::size_t const n = batch.keys.size();
+    PreparedPart& part = prepared.parts.emplace_back();
+    part.table = batch.table;
+    part.entries = n;
+    part.owners.resize(static_cast<std::size_t>(ranks) + 1);
+    part.keys = prepared.keys.view().slice(std::exchange(first, first + n), n);
+    part.positions = words(n);
+    part.offsets = words(n + 1);
+    part.order = words(n);
   }
-  stream.wait();
-  return part;
+}
+
+// Finds the parts' distinct keys and the entries of each, and gives the arrays their sizes.
+void wait_find_keys(Stream& stream, Prepared::Impl& prepared, std::span<TableBatch const> tables, int ranks) {
+  std::vector<kernels::KeyPart> parts;
+  for (std::size_t p = 0; p < tables.size(); ++p) {
+    PreparedPart& part = prepared.parts[p];
+    parts.push_back({.keys = tables[p].keys,
+                     .unique = part.keys,
+                     .positions = part.positions,
+                     .home_offsets = part.owners,
+                     .offsets = part.offsets,
+                     .order = part.order});
+  }
+  kernels::wait_unique_keys(stream, {.parts = parts, .homes = static_cast<std::uint32_t>(ranks)});
+  for (PreparedPart& part : prepared.parts) {
+    part.rows = part.owners.back();
+    part.keys = part.keys.slice(0, part.rows);
+    part.offsets = part.offsets.slice(0, part.rows + 1);
+  }
+}
+
+void find_bags(Stream& stream, PreparedPart& part, TableBatch const& batch) {
+  if (batch.offsets.empty()) return;
+  part.bags = copy_of(stream, batch.offsets);
+  part.bag_of = Array<std::uint32_t>(stream.device(), part.entries);
+  kernels::bag_sources(stream, {.offsets = part.bags, .sources = part.bag_of});
 }
 
 }  // namespace
 
 std::shared_ptr<Prepared::Impl> wait_prepare(Stream& stream, Clock clock, std::span<TableBatch const> tables,
                                              std::size_t samples, int ranks, std::size_t table_count) {
+  check(tables, stream.device(), table_count);
+  wait_check_bags(stream, tables);
   auto prepared = std::make_shared<Prepared::Impl>();
   prepared->clock = clock;
   prepared->samples = samples;
-  for (auto const& batch : tables) {
-    check(batch, stream.device(), table_count);
-    wait_check_bags(stream, batch);
-    prepared->parts.push_back(make_part(stream, batch, ranks));
-  }
+  allocate(*prepared, tables, stream.device(), ranks);
+  for (std::size_t p = 0; p < tables.size(); ++p) find_bags(stream, prepared->parts[p], tables[p]);
+  wait_find_keys(stream, *prepared, tables, ranks);
+  stream.wait();
   return prepared;
 }
 

@@ -16,10 +16,10 @@ struct PreparedPart {
   std::size_t entries = 0;
   std::size_t rows = 0;
   std::vector<std::uint32_t> owners;  // (ranks + 1): keys of owner q are owners[q] .. owners[q+1]
-  Array<Key> keys;                    // (rows)
-  Array<std::uint32_t> positions;     // (entries) row of an entry
-  Array<std::uint32_t> offsets;       // (rows + 1) into `order`
-  Array<std::uint32_t> order;         // (entries) entries by row
+  View<Key> keys;                     // (rows)
+  View<std::uint32_t> positions;      // (entries) row of an entry
+  View<std::uint32_t> offsets;        // (rows + 1) into `order`
+  View<std::uint32_t> order;          // (entries) entries by row
   Array<std::uint32_t> bags;          // (bags + 1), for pooled parts only, and
   Array<std::uint32_t> bag_of;        // (entries), likewise
 
@@ -35,9 +35,9 @@ struct PreparedPart {
   bool applied = false;        // push has updated the rows at once, without sums; then the fault is of the update
 
   std::size_t owned_by(Rank owner) const { return owners[number(owner) + 1] - owners[number(owner)]; }
-  View<Key const> keys_of(Rank owner) const { return keys.view().slice(owners[number(owner)], owned_by(owner)); }
+  View<Key const> keys_of(Rank owner) const { return keys.slice(owners[number(owner)], owned_by(owner)); }
   View<std::uint32_t const> offsets_of(Rank owner) const {  // (owned_by(owner) + 1)
-    return offsets.view().slice(owners[number(owner)], owned_by(owner) + 1);
+    return offsets.slice(owners[number(owner)], owned_by(owner) + 1);
   }
   MatrixView<std::int64_t> sums_of(Rank owner) const {
     return sums.view().slice(owners[number(owner)], owned_by(owner));
@@ -57,6 +57,8 @@ struct Prepared::Impl {
   Clock clock{};
   std::size_t samples = 0;
   std::vector<cache::PreparedPart> parts;
+  Array<Key> keys;                  // of all parts, which refer to these two
+  Array<std::uint32_t> words;       // positions, offsets and order
   std::atomic<bool> ready = false;  // every row can be read, after `ready_event`
   Event ready_event;
   std::vector<Event> read_events;  // after reading rows: they may change, and arrays go, after these

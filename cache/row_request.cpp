@@ -44,11 +44,9 @@ std::shared_ptr<RowRequest> make_request(Stream& stream, RowRequest::Kind kind, 
   if (lookup && stream.device().is_host() && keys.size() <= kFewKeys) {
     group_by_owner(keys, positions, *request);
   } else {
-    kernels::wait_unique_keys(stream, {.keys = keys,
-                                       .homes = static_cast<std::uint32_t>(ranks),
-                                       .unique = request->keys,
-                                       .positions = positions,
-                                       .home_offsets = request->owners});
+    kernels::KeyPart const part{
+        .keys = keys, .unique = request->keys, .positions = positions, .home_offsets = request->owners};
+    kernels::wait_unique_keys(stream, {.parts = {&part, 1}, .homes = static_cast<std::uint32_t>(ranks)});
   }
   std::size_t const rows = request->owners.back();
   if (kind != RowRequest::Kind::kErase) request->values = Matrix<float>(stream.device(), rows, dim);

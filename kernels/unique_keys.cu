@@ -13,9 +13,15 @@ namespace gpups::kernels {
 
 template <Space S>
 void run(Exec<S> ex, UniqueKeys const& u) {
-  GPUPS_ASSERT(u.keys.size() < std::size_t{1} << 28 && u.homes > 0);
-  GPUPS_ASSERT(u.unique.size() >= u.keys.size() && u.positions.size() >= u.keys.size());
-  GPUPS_ASSERT(u.home_offsets.size() == u.homes + std::size_t{1} && u.home_offsets.device().is_host());
+  [[maybe_unused]] std::size_t entries = 0;
+  for (KeyPart const& part : u.parts) {
+    [[maybe_unused]] std::size_t const n = part.keys.size();
+    GPUPS_ASSERT(part.unique.size() >= n && part.positions.size() >= n);
+    GPUPS_ASSERT(part.home_offsets.size() == u.homes + std::size_t{1} && part.home_offsets.device().is_host());
+    GPUPS_ASSERT(part.offsets.empty() ? part.order.empty() : part.offsets.size() > n && part.order.size() >= n);
+    entries += n;
+  }
+  GPUPS_ASSERT(entries <= kUniqueKeysMax && u.homes > 0);
   unique_keys(ex, u);
 }
 

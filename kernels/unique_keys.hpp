@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The distinct keys of a batch, grouped by home, and the place of each entry's key among them.
-// Moves 12 bytes per entry and 8 per distinct key, and about 24 bytes of scratch per entry.
+// The distinct keys of each part of a batch, grouped by home; the place of each entry's key among them; and, where
+// asked for, the entries of each key. All parts in one pass, however many there are.
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "gpups/array.hpp"
 #include "gpups/types.hpp"
@@ -12,16 +13,25 @@ namespace gpups::kernels {
 
 inline constexpr std::size_t kUniqueKeysMax = (std::size_t{1} << 28) - 1;
 
-struct UniqueKeys {
-  View<Key const> keys;              // (n), n <= kUniqueKeysMax
-  std::uint32_t homes;               // at least 1
+// A key of one part and the same key of another are two keys.
+struct KeyPart {
+  View<Key const> keys;              // (n)
   View<Key> unique;                  // (>= n), the first `home_offsets[homes]` are written
   View<std::uint32_t> positions;     // (n), unique[positions[i]] == keys[i]
   View<std::uint32_t> home_offsets;  // (homes + 1), on the host: home h has unique[home_offsets[h] .. [h + 1])
+
+  // Both or none. Key r has the entries order[offsets[r] .. offsets[r + 1]), ascending.
+  View<std::uint32_t> offsets = {};  // (>= n + 1), the first `home_offsets[homes] + 1` are written
+  View<std::uint32_t> order = {};    // (n)
 };
 
-// Within a home the order is fixed by the keys alone: the same for any number of threads, though not the same on host
-// and device. Waits for `stream`.
+struct UniqueKeys {
+  std::span<KeyPart const> parts;  // with at most kUniqueKeysMax entries together
+  std::uint32_t homes;             // at least 1
+};
+
+// Within a home the order depends on the part's keys and their number alone: it is the same for any number of threads
+// and whatever the other parts are, though not the same on host and device. Waits for `stream`.
 void wait_unique_keys(Stream& stream, UniqueKeys const& arguments);
 
 }  // namespace gpups::kernels

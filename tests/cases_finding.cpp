@@ -45,7 +45,8 @@ Problem unique_keys(Stream& stream, CaseSize size, std::uint64_t seed) {
   p.entries = size.n;
   p.bytes = size.n * 12;
   p.run = [s](Stream& on) {
-    kernels::wait_unique_keys(on, {s->in, s->homes, s->unique, s->positions, View<std::uint32_t>(s->offsets)});
+    kernels::KeyPart const part{s->in, s->unique, s->positions, View<std::uint32_t>(s->offsets)};
+    kernels::wait_unique_keys(on, {{&part, 1}, s->homes});
   };
   p.wrong = [s](Stream& on) -> std::string {
     auto const unique = to_host(on, s->unique.view().slice(0, s->count()));

@@ -137,7 +137,8 @@ TEST(UniqueKeys, HardLists) {
       Array<Key> const unique(device, keys.size());
       Array<std::uint32_t> const positions(device, keys.size());
       Ids offsets(4);
-      wait_unique_keys(stream, {in, 3, unique, positions, View<std::uint32_t>(offsets)});
+      KeyPart const part{in, unique, positions, View<std::uint32_t>(offsets)};
+      wait_unique_keys(stream, {{&part, 1}, 3});
       auto const got = to_host(stream, unique.view());
       auto const places = to_host(stream, positions.view());
       EXPECT_EQ(offsets[3], (std::set<Key>(keys.begin(), keys.end()).size()));

@@ -6,6 +6,10 @@ namespace gpups::bench {
 std::span<RaceEntry const> races() {
   static constexpr RaceEntry kAll[] = {
       {"gather", gather_race},
+      {"unique_keys_sort", unique_keys_sort_race},
+#ifdef GPUPS_HAS_ABSL
+      {"unique_keys_absl", unique_keys_absl_race},
+#endif
   };
   return kAll;
 }

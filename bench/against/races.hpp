@@ -7,5 +7,7 @@
 namespace gpups::bench {
 
 Race gather_race(Stream& stream);
+Race unique_keys_sort_race(Stream& stream);
+Race unique_keys_absl_race(Stream& stream);
 
 }  // namespace gpups::bench

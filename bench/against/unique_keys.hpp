@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A million draws by Zipf's law of exponent 1.05 out of ten million scrambled keys, and our side of their races.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "bench/against/race.hpp"
+#include "gpups/array.hpp"
+#include "gpups/types.hpp"
+
+namespace gpups::bench {
+
+struct KeyDraws {
+  std::vector<Key> keys;
+  Array<Key> unique;
+  Array<std::uint32_t> positions;
+};
+std::shared_ptr<KeyDraws> draw_keys();
+
+Side unique_keys_side(Stream& stream, std::shared_ptr<KeyDraws> draws);
+
+}  // namespace gpups::bench

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches prepared as a store does, on the cores that training uses too: those of graphs, of matrix factorization and
+// of recommenders.
+//   prepare_bench --benchmark_filter=graph
+#include <benchmark/benchmark.h>
+
+#include <memory>
+#include <vector>
+
+#include "cache/prepare.hpp"
+#include "tests/inputs.hpp"
+
+namespace gpups {
+namespace {
+
+struct PartSize {
+  std::size_t entries, keys, bags = 0;
+};
+
+void prepare(benchmark::State& state, std::vector<PartSize> const& sizes, int threads) {
+  Stream stream(Device::host(), threads);
+  test::Random random(1);
+  std::vector<std::vector<Key>> keys;
+  std::vector<std::vector<std::uint32_t>> offsets;
+  std::vector<TableBatch> batch;
+  std::size_t entries = 0;
+  for (PartSize const& size : sizes) {
+    keys.push_back(test::zipf_keys(random, size.entries, size.keys));
+    offsets.emplace_back();
+    for (std::size_t b = 0; size.bags > 0 && b <= size.bags; ++b) {
+      offsets.back().push_back(static_cast<std::uint32_t>(size.entries * b / size.bags));
+    }
+    entries += size.entries;
+  }
+  for (std::size_t p = 0; p < sizes.size(); ++p) {
+    batch.push_back({TableId{static_cast<std::uint32_t>(p)}, keys[p], offsets[p]});
+  }
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(cache::wait_prepare(stream, Clock{0}, batch, 1, 1, batch.size()));
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(entries));
+}
+
+// 4,096 triples with 6 + 6 negatives; 200 relations.
+std::vector<PartSize> const kGraph{{57344, 15000}, {4096, 200}};
+std::vector<PartSize> const kFactors{{4096, 20000}, {4096, 2000}};
+std::vector<PartSize> const kManyFactors{{16384, 20000}, {16384, 2000}};
+std::vector<PartSize> const kTables(26, {4096, 3000});
+std::vector<PartSize> const kPooledTables(26, {4096, 3000, 1024});
+std::vector<PartSize> const kLarge{{1000000, 10000000}};
+
+BENCHMARK_CAPTURE(prepare, graph, kGraph, 2)->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK_CAPTURE(prepare, graph_1_thread, kGraph, 1)->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK_CAPTURE(prepare, factors_4096, kFactors, 2)->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK_CAPTURE(prepare, factors_4096_1_thread, kFactors, 1)->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK_CAPTURE(prepare, factors_16384, kManyFactors, 2)->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK_CAPTURE(prepare, tables, kTables, 2)->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK_CAPTURE(prepare, pooled_tables, kPooledTables, 2)->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK_CAPTURE(prepare, million, kLarge, 2)->MeasureProcessCPUTime()->UseRealTime();
+
+}  // namespace
+}  // namespace gpups
+
+BENCHMARK_MAIN();
