@@ -40,6 +40,22 @@ Config usual_for_clicks() {
   return usual;
 }
 
+Config usual_for_ratings() {
+  Config usual;
+  usual.data.train = usual.data.valid = usual.data.test = "";
+  usual.data.valid_share = 0;
+  usual.data.test_share = 0.1;
+  usual.model.name = "factorization";
+  usual.model.dim = 32;
+  return usual;
+}
+
+Config usual_for(std::string const& reader) {
+  if (reader == "clicks") return usual_for_clicks();
+  if (reader == "ratings") return usual_for_ratings();
+  return {};
+}
+
 template <class... F>
 struct Overloaded : F... {
   using F::operator()...;
@@ -195,7 +211,7 @@ bool is_given(Given const& given, std::string_view name) {
 
 // What is usual depends on what the data is.
 void set_defaults(Config& config, Given const& given) {
-  Config const usual = config.data.reader == "clicks" ? usual_for_clicks() : Config{};
+  Config const usual = usual_for(config.data.reader);
   auto const set_default = [&given](std::string_view name, auto& value, auto const& by_default) {
     if (!is_given(given, name)) value = by_default;
   };
@@ -320,7 +336,8 @@ Config parse_config(std::string const& text, std::string const& name, fs::path c
       "{}: model.name is \"{}\" and data.reader is \"{}\" (that model does not learn from such data): use one of "
       "{}",
       name, config.model.name, config.data.reader, fmt::join(known, ", "));
-  GPUPS_REQUIRE(config.data.reader != "clicks" || !config.data.train.empty(),
+  bool const named = config.data.reader == "clicks" || config.data.reader == "ratings";
+  GPUPS_REQUIRE(!named || !config.data.train.empty(),
                 "{}: data.train is empty (there is nothing to learn from): name a file", name);
   GPUPS_REQUIRE(!config.eval.hits.empty(), "{}: eval.hits is empty (there is nothing to report): name a k, such as 10",
                 name);

@@ -56,18 +56,23 @@ bool is(std::string const& word, std::initializer_list<std::string_view> words) 
 bool has_rows(Config const& c) { return c.model.name != "logistic"; }
 bool has_deep(Config const& c) { return is(c.model.name, {"deepfm", "dlrm", "dcnv2"}); }
 bool is_wide(ModelConfig const& m) { return m.wide || is(m.name, {"logistic", "fm", "deepfm"}); }
+// Samples are held out from one file where there is no other.
+bool is_cut(Config const& c) { return is(c.data.reader, {"clicks", "ratings"}); }
+bool is_graph(Config const& c) { return is(c.data.reader, {"triples", "wordnet"}); }
 bool has_dense(Config const& c) { return c.data.reader == "clicks"; }
 
 Use const kFiles{[](Config const& c) { return c.data.reader != "wordnet"; }, "data.reader is \"wordnet\""};
-Use const kValidShare{
-    [](Config const& c) { return c.data.reader != "triples" && (c.data.reader != "clicks" || c.data.valid.empty()); },
-    "the samples are those of data.valid"};
-Use const kTestShare{
-    [](Config const& c) { return c.data.reader != "triples" && (c.data.reader != "clicks" || c.data.test.empty()); },
-    "the samples are those of data.test"};
-Use const kWordnet{[](Config const& c) { return c.data.reader == "wordnet"; }, "it is for data.reader = \"wordnet\""};
+Use const kValidShare{[](Config const& c) { return c.data.reader == "wordnet" || (is_cut(c) && c.data.valid.empty()); },
+                      "the samples are those of data.valid"};
+Use const kTestShare{[](Config const& c) { return c.data.reader == "wordnet" || (is_cut(c) && c.data.test.empty()); },
+                     "the samples are those of data.test"};
+Use const kDrawn{[](Config const& c) {
+                   bool const cut = c.data.valid.empty() || c.data.test.empty();
+                   return c.data.reader == "wordnet" || (c.data.reader == "ratings" && cut);
+                 },
+                 "no samples are held out at random"};
 Use const kClicks{[](Config const& c) { return c.data.reader == "clicks"; }, "it is for data.reader = \"clicks\""};
-Use const kGraphs{[](Config const& c) { return c.data.reader != "clicks"; }, "data.reader is \"clicks\""};
+Use const kGraphs{is_graph, "it is for knowledge graphs: data.reader = \"triples\" or \"wordnet\""};
 Use const kRows{has_rows, "model.name = \"logistic\" has rows of one number only"};
 Use const kBuckets{[](Config const& c) {
                      return c.data.reader == "clicks" && is(c.model.numbers, {"buckets", "both"});
@@ -127,9 +132,9 @@ std::vector<Field> make_fields() {
       Make("data", "test_share", kData<&D::test_share>, "share of samples kept for the final metrics")
           .range(0, 0.45)
           .with(kTestShare),
-      Make("data", "split_seed", kData<&D::split_seed>, "decides which triples are kept")
+      Make("data", "split_seed", kData<&D::split_seed>, "decides which samples are kept")
           .range(0, kMost53)
-          .with(kWordnet),
+          .with(kDrawn),
       Make("data", "numbers", kData<&D::numbers>, "columns of numbers, which come after the label")
           .range(0, 4095)
           .with(kClicks)

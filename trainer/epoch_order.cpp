@@ -80,8 +80,9 @@ void EpochOrder::load_window(std::uint64_t window) {
     std::uint64_t const end = std::min(begin + options_.block_samples, options_.samples);
     for (std::uint64_t i = begin; i < end; ++i) window_order_.push_back(i);
   }
+  RandomBits const bits(options_.seed, kSamples, epoch_, window);
   for (std::uint64_t i = window_order_.size(); i > 1; --i) {
-    std::uint64_t const other = below(i, random_bits(options_.seed, kSamples, epoch_, window, i));
+    std::uint64_t const other = below(i, bits(i));
     std::swap(window_order_[i - 1], window_order_[other]);
   }
 }

@@ -30,14 +30,16 @@ std::string lines_of(Dictionary const& names) {
   return text;
 }
 
-void export_graph(SavedRun const& run, fs::path const& folder, ExportFormat format) {
-  auto const& graph = dynamic_cast<GraphData const&>(*run.data).dataset();
+// The rows of all tables; of a graph also what their keys are the names of. Keys of ratings are the ids themselves.
+void export_tables(SavedRun const& run, fs::path const& folder, ExportFormat format) {
+  auto const* const graph = dynamic_cast<GraphData const*>(run.data.get());
   Session session = open_session(run.saved.config, *run.data, Group::alone(), run.plan());
   wait_restore(session, run.checkpoint());
   write_folder(folder, [&](fs::path const& beside) {
     session.store.export_rows(beside / "rows", format);
-    write_file(beside / "entities.tsv", lines_of(graph.entities));
-    write_file(beside / "relations.tsv", lines_of(graph.relations));
+    if (graph == nullptr) return;
+    write_file(beside / "entities.tsv", lines_of(graph->dataset().entities));
+    write_file(beside / "relations.tsv", lines_of(graph->dataset().relations));
   });
 }
 
@@ -46,7 +48,7 @@ void export_graph(SavedRun const& run, fs::path const& folder, ExportFormat form
 void export_run(fs::path const& run, std::vector<Override> const& overrides, fs::path const& folder,
                 ExportFormat format) {
   if (is_click_model(run)) return SavedClicks(run, overrides).write(folder, format);
-  export_graph(open_run(run, overrides), folder, format);
+  export_tables(open_run(run, overrides), folder, format);
 }
 
 }  // namespace gpups::trainer

@@ -20,6 +20,18 @@ constexpr std::uint64_t random_bits(std::uint64_t first, N... rest) {
   return state;
 }
 
+// The same for many lists with a common beginning, whose mixing is done once: RandomBits(seed, epoch)(draw) is
+// random_bits(seed, epoch, draw).
+class RandomBits {
+ public:
+  template <std::integral... N>
+  constexpr explicit RandomBits(std::uint64_t first, N... rest) : state_(random_bits(first, rest...)) {}
+  constexpr std::uint64_t operator()(std::uint64_t last) const { return mix(state_ ^ last); }
+
+ private:
+  std::uint64_t state_;
+};
+
 // From random bits, a number below `end`; its bias is below end / 2^64.
 constexpr std::uint64_t below(std::uint64_t end, std::uint64_t bits) {
   __extension__ using Wide = unsigned __int128;

@@ -9,6 +9,7 @@
 #include "trainer/click/click_models.hpp"
 #include "trainer/graph/graph_task.hpp"
 #include "trainer/graph/reader.hpp"
+#include "trainer/ratings/rating_data.hpp"
 #include "trainer/task.hpp"
 
 namespace gpups::trainer {
@@ -26,6 +27,7 @@ std::vector<TaskKind> const& kinds() {
          return std::make_unique<GraphData>(read_dataset(config.data));
        }},
       {{"clicks"}, click_model_names(), read_clicks},
+      {{"ratings"}, rating_model_names(), read_rating_data},
   };
   return all;
 }

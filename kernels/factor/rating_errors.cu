@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/factor/rating_errors.hpp"
+
+#include "kernels/assert.hpp"
+#include "kernels/factor/rating_errors_host.hpp"
+#include "kernels/score/activation.hpp"
+
+namespace gpups::kernels {
+
+// The slope of rating i, as one lane.
+GPUPS_FN inline float rating_slope(float product, float rating) { return 2.0F * (product - rating); }
+GPUPS_FN inline std::int64_t squared_error_units(float slope) {
+  double const error = 0.5 * static_cast<double>(slope);
+  return loss_units(error * error);
+}
+
+template <Space S>
+void run(Exec<S> ex, RatingErrors const& g) {
+  std::size_t const n = g.ratings.size();
+  GPUPS_ASSERT(g.rows_of.size() == n && g.columns_of.size() == n && g.slopes.size() >= n);
+  GPUPS_ASSERT(g.losses.size() >= rating_losses(n) && g.rows.columns() == g.columns.columns());
+#ifndef __CUDACC__
+  if (g.rows.columns() >= kVector) return rating_errors_on_host(ex, g);
+#endif
+  each_row(ex, rating_losses(n), [g, n] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    std::size_t const first = i * kRatingsTogether;
+    std::size_t const count = n - first < kRatingsTogether ? n - first : kRatingsTogether;
+    for (std::size_t k = 0; k < count; ++k) {
+      float const* const row = g.rows.row(g.rows_of[first + k]);
+      float const* const column = g.columns.row(g.columns_of[first + k]);
+      float const product = lanes.sum(g.rows.columns(), [=](std::size_t j) { return row[j] * column[j]; });
+      if (lanes.first()) g.slopes[first + k] = rating_slope(product, g.ratings[first + k]);
+    }
+    lanes.sync();
+    std::uint64_t const loss = lanes.sum_words(
+        count, [&](std::size_t k) { return static_cast<std::uint64_t>(squared_error_units(g.slopes[first + k])); });
+    if (lanes.first()) g.losses[i] = static_cast<std::int64_t>(loss);
+  });
+}
+
+GPUPS_KERNEL(rating_errors, RatingErrors)
+
+}  // namespace gpups::kernels

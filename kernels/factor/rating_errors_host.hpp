@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's fast path of rating_errors: 16 dot products at a time, whose lanes are added together, and the factors of
+// the next 16 ratings on their way. Only for rating_errors.cu.
+#pragma once
+
+#ifndef __CUDACC__
+
+#include <algorithm>
+
+#include "kernels/factor/rating_errors.hpp"
+#include "kernels/score/types.hpp"
+#include "kernels/score/vector.hpp"
+
+namespace gpups::kernels {
+
+static_assert(kRatingsTogether == kVector);
+
+class HostRatingErrors {
+ public:
+  explicit HostRatingErrors(RatingErrors const& g) : g_(g), dim_(g.rows.columns()), stride_(g.rows.stride()) {}
+
+  [[gnu::always_inline]] void prefetch(std::size_t rating) const {
+    float const* const row = g_.rows.row(g_.rows_of[rating]);
+    float const* const column = g_.columns.row(g_.columns_of[rating]);
+    for (std::size_t j = 0; j < dim_; j += kVector) {
+      __builtin_prefetch(row + j);
+      __builtin_prefetch(column + j);
+    }
+  }
+
+  // Ratings first .. first + 15.
+  void sixteen(std::size_t first, std::int64_t& loss) const {
+    Vector sums[kVector];
+    for (std::size_t k = 0; k < kVector; ++k) sums[k] = products(first + k);
+    Vector const slopes = 2.0F * (sums_of(sums) - load<Vector>(g_.ratings.data() + first));
+    store(g_.slopes.data() + first, slopes);
+    loss = squared_errors(slopes, kVector);
+  }
+  // The same for `count` < 16 of them.
+  void some(std::size_t first, std::size_t count, std::int64_t& loss) const {
+    Vector sums[kVector] = {}, ratings = {};
+    for (std::size_t k = 0; k < count; ++k) sums[k] = products(first + k);
+    for (std::size_t k = 0; k < count; ++k) ratings[k] = g_.ratings[first + k];
+    Vector const slopes = 2.0F * (sums_of(sums) - ratings);
+    for (std::size_t k = 0; k < count; ++k) g_.slopes[first + k] = slopes[k];
+    loss = squared_errors(slopes, count);
+  }
+
+ private:
+  // Lane l is the sum of the products of columns l, l + 16, ..; the padding adds zeros.
+  Vector products(std::size_t rating) const {
+    float const* const row = g_.rows.row(g_.rows_of[rating]);
+    float const* const column = g_.columns.row(g_.columns_of[rating]);
+    Vector sum = {};
+    for (std::size_t j = 0; j < stride_; j += kVector) sum += load<Vector>(row + j) * load<Vector>(column + j);
+    return sum;
+  }
+  // As squared_error_units().
+  static std::int64_t squared_errors(Vector slopes, std::size_t count) {
+    std::int64_t loss = 0;
+    for (std::size_t k = 0; k < count; ++k) {
+      double const error = 0.5 * static_cast<double>(slopes[k]), square = error * error;
+      loss += static_cast<std::int64_t>((square < 0x1p10 ? square : 0x1p10) * 0x1p30);
+    }
+    return loss;
+  }
+
+  RatingErrors const& g_;
+  std::size_t dim_, stride_;
+};
+
+inline void rating_errors_on_host(HostExec ex, RatingErrors const& g) {
+  std::size_t const n = g.ratings.size();
+  constexpr std::size_t kBlock = kBlockRows * kRatingsTogether;
+  ex.arena->blocks((n + kBlock - 1) / kBlock, [&](std::size_t block) {
+    HostRatingErrors const errors(g);
+    std::size_t const first = block * kBlock, last = std::min(first + kBlock, n);
+    std::size_t i = first;
+    for (; i + kVector <= last; i += kVector) {
+      for (std::size_t k = i + kVector; k < std::min(i + 2 * kVector, last); ++k) errors.prefetch(k);
+      errors.sixteen(i, g.losses[i / kRatingsTogether]);
+    }
+    if (i < last) errors.some(i, last - i, g.losses[i / kRatingsTogether]);
+  });
+}
+
+}  // namespace gpups::kernels
+
+#endif

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ratings as a task: a sparse matrix that is factorized.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer/ratings/rating_set.hpp"
+#include "trainer/task.hpp"
+
+namespace gpups::trainer {
+
+// Names of what learns from ratings.
+std::vector<std::string> rating_model_names();
+std::unique_ptr<Data const> read_rating_data(Config const& config);
+
+class RatingData : public Data {
+ public:
+  explicit RatingData(RatingSet set) : set_(std::move(set)), digest_(set_.digest()) {}
+
+  RatingSet const& set() const { return set_; }
+
+  std::uint64_t samples() const override { return set_.train.size(); }
+  std::string_view noun() const override { return "rating"; }
+  bool has(std::string_view split) const override { return !set_.split(split).empty(); }
+  std::uint64_t digest() const override { return digest_; }
+  std::vector<std::string> notices() const override { return set_.notices; }
+  std::string summary() const override;
+  nlohmann::json counts() const override;
+  std::unique_ptr<Task> make_task(Config const& config, TaskPlace const& place) const override;
+
+ private:
+  RatingSet set_;
+  std::uint64_t digest_;
+};
+
+}  // namespace gpups::trainer

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/ratings/rating_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+
+#include "kernels/check.hpp"
+#include "trainer/bad_lines.hpp"
+#include "trainer/line_reader.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kMatrixMarket = "%%MatrixMarket", kBetween = " \t,:;";
+
+// Takes the next field from the front of a line; empty: there is none.
+std::string_view take_field(std::string_view& line) {
+  line.remove_prefix(std::min(line.find_first_not_of(kBetween), line.size()));
+  std::string_view const field = line.substr(0, line.find_first_of(kBetween));
+  line.remove_prefix(field.size());
+  return field;
+}
+
+template <class Number>
+bool is_number(std::string_view field, Number& value) {
+  auto const [stop, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+  return error == std::errc{} && stop == field.data() + field.size();
+}
+
+// The sizes of a Matrix Market file: those of the matrix, and how many entries follow.
+struct Sizes {
+  std::uint64_t rows = 0, columns = 0, entries = 0;
+};
+
+// Reads from the file's first line up to that with the sizes.
+Sizes read_matrix_head(std::string_view first, LineReader& reader, fs::path const& path) {
+  GPUPS_REQUIRE(
+      first.find(" matrix coordinate ") != std::string_view::npos &&
+          (first.find(" real ") != std::string_view::npos || first.find(" integer ") != std::string_view::npos),
+      "{} is '{}' (ratings are the numbers of a sparse matrix): write it as 'matrix coordinate real general'",
+      path.string(), first);
+  GPUPS_REQUIRE(first.find(" general") != std::string_view::npos,
+                "{} is '{}' (half of a symmetric matrix is not in the file): write it as 'general'", path.string(),
+                first);
+  std::string_view line;
+  while (reader.next(line)) {
+    if (line.empty() || line.front() == '%') continue;
+    Sizes sizes;
+    GPUPS_REQUIRE(is_number(take_field(line), sizes.rows) && is_number(take_field(line), sizes.columns) &&
+                      is_number(take_field(line), sizes.entries),
+                  "{} has no sizes (rows, columns and entries follow the comments): correct the line",
+                  reader.position());
+    return sizes;
+  }
+  throw Error(fmt::format("{} ends before its sizes (the file was cut): take a whole one", path.string()));
+}
+
+}  // namespace
+
+std::string_view parse_rating(std::string_view line, RatingLine& rating) {
+  if (!is_number(take_field(line), rating.row)) return "has no row id (a number from 0 to 2^64 - 1)";
+  if (!is_number(take_field(line), rating.column)) return "has no column id (a number from 0 to 2^64 - 1)";
+  if (!is_number(take_field(line), rating.value) || !std::isfinite(rating.value)) return "has no rating (a number)";
+  return {};
+}
+
+std::vector<RatingLine> read_rating_file(fs::path const& path, double bad_share_max,
+                                         std::vector<std::string>& notices) {
+  LineReader reader(path);
+  BadLines lines;
+  std::vector<RatingLine> ratings;
+  std::uint64_t promised = 0;
+  bool matrix = false;
+  std::string_view line;
+  while (reader.next(line)) {
+    if (reader.line_number() == 1 && line.starts_with(kMatrixMarket)) {
+      matrix = true;
+      promised = read_matrix_head(std::string(line), reader, path).entries;
+      ratings.reserve(promised);
+      continue;
+    }
+    if (reader.line_number() == 1 && !line.empty() && std::isalpha(static_cast<unsigned char>(line.front())) != 0) {
+      notices.push_back(fmt::format("left out: the heading of {}", path.string()));
+      continue;
+    }
+    ++lines.lines;
+    RatingLine rating;
+    std::string_view const wrong = parse_rating(line, rating);
+    wrong.empty() ? ratings.push_back(rating) : lines.add(reader.position(), wrong);
+  }
+  GPUPS_REQUIRE(!matrix || lines.lines == promised,
+                "{} has {} entries and says that it has {} (it was cut, or its head is wrong): take a whole one",
+                path.string(), lines.lines, promised);
+  lines.report(path, bad_share_max, "a row's id, a column's id and a rating", "data.bad_share_max", notices);
+  GPUPS_REQUIRE(!ratings.empty(), "{} has no ratings (there is nothing to learn from or to predict): check the file",
+                path.string());
+  return ratings;
+}
+
+}  // namespace gpups::trainer
