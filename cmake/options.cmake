@@ -6,6 +6,7 @@ set(GPUPS_CUDA AUTO CACHE STRING "Device code: AUTO (where nvcc is found), ON or
 set(GPUPS_PMIX AUTO CACHE STRING "Ranks started by mpirun or srun --mpi=pmix: AUTO (where PMIx is found), ON or OFF")
 set(GPUPS_CUDA_ARCHITECTURES "80;90;100" CACHE STRING "Compute capabilities of the device code")
 set(GPUPS_HOST_ARCH native CACHE STRING "Machine that host code is made for: native, x86-64-v3, x86-64-v4 or empty")
+option(GPUPS_RESOURCE_USE "Keep what the device compiler says of each kernel, for tools/resource_use" OFF)
 option(GPUPS_FUZZ "Link the fuzz targets with libFuzzer (clang only; else they replay their corpus)" OFF)
 set(GPUPS_SANITIZE "" CACHE STRING "Sanitizers for host code, as in -fsanitize=")
 
@@ -43,4 +44,9 @@ if(GPUPS_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
     CCACHE_NAMESPACE=gpups-${machine} ${GPUPS_CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+endif()
+# ptxas tells registers and spills of each kernel; the launcher keeps that beside the object.
+if(GPUPS_RESOURCE_USE)
+  add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=-v>)
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${PROJECT_SOURCE_DIR}/tools/resource_use --compile ${CMAKE_CUDA_COMPILER_LAUNCHER})
 endif()

@@ -5,11 +5,13 @@
 // A row is handled by a team of lanes: 16 threads of a GPU, or the vector unit of one host thread.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
 #include "kernels/arena.hpp"
 #include "kernels/space.hpp"
+#include "kernels/warp.hpp"
 
 #ifdef __CUDACC__
 #include "kernels/cuda_runtime.hpp"
@@ -111,42 +113,45 @@ void each_row(HostExec ex, std::size_t n, F f) {
   });
 }
 
-#ifdef __CUDACC__
-struct DeviceLanes {
+// The same team as 16 threads of a warp, which is DeviceWarp, or what emulates it in tests.
+template <class Warp>
+struct WarpLanes {
   unsigned lane;  // 0 .. 15
   unsigned mask;  // of the team in its warp
+  [[no_unique_address]] Warp warp{};
 
   template <class F>
-  __device__ void each(std::size_t n, F f) const {
+  GPUPS_FN void each(std::size_t n, F f) const {
     for (std::size_t j = lane; j < n; j += kLanes) f(j);
-    __syncwarp(mask);
+    warp.sync(mask);
   }
   template <class F>
-  __device__ float sum(std::size_t n, F f) const {
+  GPUPS_FN float sum(std::size_t n, F f) const {
     float part = 0;
     for (std::size_t j = lane; j < n; j += kLanes) part += f(j);
-    for (unsigned half = kLanes / 2; half > 0; half /= 2) part += __shfl_xor_sync(mask, part, half, kLanes);
+    for (unsigned half = kLanes / 2; half > 0; half /= 2) part += warp.shuffle_xor(mask, part, half);
     return part;
   }
   template <class F>
-  __device__ std::uint64_t sum_words(std::size_t n, F f) const {
+  GPUPS_FN std::uint64_t sum_words(std::size_t n, F f) const {
     unsigned long long part = 0;
     for (std::size_t j = lane; j < n; j += kLanes) part += f(j);
-    for (unsigned half = kLanes / 2; half > 0; half /= 2) part += __shfl_xor_sync(mask, part, half, kLanes);
+    for (unsigned half = kLanes / 2; half > 0; half /= 2) part += warp.shuffle_xor(mask, part, half);
     return part;
   }
-  __device__ void prefetch(void const*, std::size_t) const {}
+  GPUPS_FN void prefetch(void const*, std::size_t) const {}
   template <class F>
-  __device__ float max(float least, std::size_t n, F f) const {
+  GPUPS_FN float max(float least, std::size_t n, F f) const {
     for (std::size_t j = lane; j < n; j += kLanes) least = fmaxf(least, f(j));
-    for (unsigned half = kLanes / 2; half > 0; half /= 2) {
-      least = fmaxf(least, __shfl_xor_sync(mask, least, half, kLanes));
-    }
+    for (unsigned half = kLanes / 2; half > 0; half /= 2) least = fmaxf(least, warp.shuffle_xor(mask, least, half));
     return least;
   }
-  __device__ bool first() const { return lane == 0; }
-  __device__ void sync() const { __syncwarp(mask); }
+  GPUPS_FN bool first() const { return lane == 0; }
+  GPUPS_FN void sync() const { warp.sync(mask); }
 };
+
+#ifdef __CUDACC__
+using DeviceLanes = WarpLanes<DeviceWarp>;
 
 inline constexpr unsigned kBlockThreads = 256;
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that judge others: counting tests, and the verdicts of bench/goals."""
+"""The programs that judge others: counting tests, verdicts of bench/goals, and what kernels take of a GPU."""
 import contextlib
 import io
 import json
@@ -108,6 +108,67 @@ class Compare(unittest.TestCase):
         done = self.run_on(self.line("a", 1), "nonsense\n")
         self.assertEqual(done.returncode, 1)
         self.assertIn("1.jsonl:1 is no result", done.stderr)
+
+
+class ResourceUse(unittest.TestCase):
+    OURS = ("_ZN5gpups7kernels15each_row_kernelIZNS0_15combine_rows_ofINS0_10RealNumberIfEELNS0_5SpaceE1EEEvNS0_4ExecI"
+            "XT0_EEERKNS0_11CombineRowsEEUlmNS0_11DeviceLanesEE_EEvmT_")
+    NAME = "combine_rows_of<RealNumber<float>>(CombineRows) each_row 1"
+    CUB = "_ZN3cub17CUB_300001_SM_9006detail4scan20DeviceScanInitKernelINS0_13ScanTileStateIjLb1EEEEEvT_i"
+
+    @staticmethod
+    def report(name, stores=0):
+        return f"""ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function '{name}' for 'sm_90'
+ptxas info    : Function properties for {name}
+    8 bytes stack frame, {stores} bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 40 registers, used 1 barriers, 1024 bytes smem
+"""
+
+    def table(self, *reports):
+        """What the tool does with a build of these reports, each of one object; the last may be None: it has none."""
+        with tempfile.TemporaryDirectory() as build:
+            commands = []
+            for number, report in enumerate(reports):
+                built = pathlib.Path(build, f"{number}.o")
+                built.touch()
+                if report is not None:
+                    pathlib.Path(f"{built}.ptxas").write_text(report)
+                commands.append({"directory": build, "file": f"/x/kernels/score/k{number}.cu",
+                                 "command": f"nvcc -c k.cu -o {number}.o"})
+            pathlib.Path(build, "compile_commands.json").write_text(json.dumps(commands))
+            return subprocess.run([ROOT / "tools" / "resource_use", build], capture_output=True, text=True)
+
+    def test_a_line_for_each_kernel(self):
+        done = self.table(self.report(self.OURS), self.report(self.CUB, stores=4))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([line.split("\t") for line in done.stdout.splitlines()[1:]],
+                         [["sm_90", "score/k0", self.NAME, "40", "1024", "8", "0", "0"],
+                          ["sm_90", "cub", "DeviceScanInitKernel", "40", "1024", "8", "4", "0"]])
+
+    def test_a_kernel_of_ours_that_spills(self):
+        done = self.table(self.report(self.OURS, stores=12))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"score/k0: {self.NAME} spills 12 bytes on sm_90", done.stderr)
+
+    def test_a_build_that_keeps_no_reports(self):
+        self.assertIn("GPUPS_RESOURCE_USE=ON", self.table(None).stderr)
+        self.assertIn("no device objects", self.table().stderr)
+
+    def test_the_launcher_keeps_reports_and_passes_on_the_rest(self):
+        with tempfile.TemporaryDirectory() as folder:
+            compiler, built = pathlib.Path(folder, "nvcc"), pathlib.Path(folder, "a.o")
+            compiler.write_text(f"#!/usr/bin/env bash\necho a warning >&2\ncat >&2 <<'END'\n{self.report('f')}END\n"
+                                "exit $1\n")
+            compiler.chmod(0o755)
+            for status in (3, 0):
+                command = [compiler, str(status), "-o", built]
+                done = subprocess.run([ROOT / "tools" / "resource_use", "--compile", *command],
+                                      capture_output=True, text=True)
+                self.assertEqual(done.returncode, status)
+                self.assertEqual(done.stderr, "a warning\n")
+                self.assertEqual(pathlib.Path(f"{built}.ptxas").exists(), status == 0)
+            self.assertEqual(pathlib.Path(f"{built}.ptxas").read_text(), self.report("f"))
 
 
 if __name__ == "__main__":
