@@ -38,12 +38,13 @@ inline Batch make_batch(std::size_t samples, std::size_t microbatches, std::size
     batch.microbatches.push_back(
         {static_cast<std::uint32_t>(m), static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last - first)});
   }
+  batch.batch_triples = static_cast<std::uint32_t>(samples);
   return batch;
 }
 
 // The batch of a rank that computes microbatches first .. first+count-1 only.
 inline Batch part_of(Batch const& whole, std::size_t first, std::size_t count) {
-  Batch part{.clock = whole.clock, .epoch = whole.epoch, .triples = {}, .sample_numbers = {}, .microbatches = {}};
+  Batch part{.clock = whole.clock, .epoch = whole.epoch, .triples = {}, .sample_numbers = {}, .microbatches = {}, .batch_triples = whole.batch_triples};
   for (std::size_t m = first; m < first + count; ++m) {
     auto microbatch = whole.microbatches[m];
     for (std::uint32_t i = microbatch.first; i < microbatch.first + microbatch.count; ++i) {

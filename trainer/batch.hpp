@@ -22,6 +22,7 @@ struct Batch {
   // For each sample, its number in the global batch: what is random about it is drawn by that.
   std::vector<std::uint32_t> sample_numbers;
   std::vector<Microbatch> microbatches;
+  std::uint32_t batch_samples = 0;  // of the global batch, over all ranks
 };
 
 }  // namespace gpups::trainer

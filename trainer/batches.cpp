@@ -43,6 +43,7 @@ Batch Batches::make(Clock clock) {
 
   Batch batch;
   batch.clock = clock;
+  batch.batch_samples = batch_samples;
   batch.epoch = number(clock) / steps_per_epoch_;
   batch.samples.resize(last - first);
   order_.fill(static_cast<std::uint64_t>(batch.epoch),

@@ -21,11 +21,9 @@ void run(Exec<S> ex, DrawNegatives const& g) {
                                     static_cast<std::uint32_t>(clock), static_cast<std::uint32_t>(clock >> 32)}});
     for (std::size_t k = 0; k < 4 && 4 * call + k < draws; ++k) {
       std::size_t const draw = 4 * call + k;
-      std::size_t const entry = g.first + group * g.step + draw;
+      std::size_t const entry = g.first + group * draws + draw;
       g.keys[entry] = g.entities[random.word[k] * std::uint64_t{g.entities.size()} >> 32];
-      g.sources[entry] = static_cast<std::uint32_t>(g.shared ? g.first_source + group * draws + draw
-                                                             : kSourcesPerTriple * group +
-                                                                   (draw < g.negatives ? kObjectQuery : kSubjectQuery));
+      g.sources[entry] = static_cast<std::uint32_t>(g.first_source + group * draws + draw);
     }
   });
 }

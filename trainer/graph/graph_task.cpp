@@ -51,7 +51,8 @@ class GraphTask : public Task {
                         .epoch = batch.epoch,
                         .triples = {},
                         .sample_numbers = batch.sample_numbers,
-                        .microbatches = batch.microbatches};
+                        .microbatches = batch.microbatches,
+                        .batch_triples = batch.batch_samples};
     triples.triples.reserve(batch.samples.size());
     for (std::uint64_t sample : batch.samples) triples.triples.push_back(data_.train[sample]);
     return std::make_unique<GraphStep>(*model_, model_->prepare(stream, triples), gradients_);

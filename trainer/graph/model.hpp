@@ -42,6 +42,7 @@ struct TripleBatch {
   // For each triple, its number in the global batch: what its negatives are drawn by.
   std::vector<std::uint32_t> sample_numbers;
   std::vector<Microbatch> microbatches;
+  std::uint32_t batch_triples = 0;  // of the global batch, over all ranks
 };
 
 // What a model made of a batch ahead of its step: the entries of its tables, on the device. Plain data.

@@ -6,6 +6,7 @@
 
 #include "kernels/check.hpp"
 #include "kernels/score/combine_rows.hpp"
+#include "kernels/score/deal_negatives.hpp"
 #include "kernels/score/dot_rows.hpp"
 #include "kernels/score/draw_negatives.hpp"
 #include "kernels/score/expand_triples.hpp"
@@ -29,7 +30,7 @@ Bilinear::Bilinear(kernels::Algebra algebra, ModelOptions const& options, Vocabu
       options_(options),
       loss_(options.loss == "softmax" ? kernels::Loss::kSoftmax : kernels::Loss::kLogistic),
       shared_(options.sampling == "shared"),
-      vocabulary_(vocabulary) {}
+      vocabulary_(vocabulary, options.seed) {}
 
 std::vector<TableOptions> Bilinear::tables() const {
   auto const table = [&](char const* name, std::size_t rows) {
@@ -51,7 +52,7 @@ Bilinear::Sizes Bilinear::sizes(std::size_t samples, std::size_t microbatches) c
 
 Work Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
   GPUPS_ASSERT(batch.sample_numbers.size() == batch.triples.size());
-  auto const [entities, relations] = vocabulary_.keys(stream);
+  auto const [entities, relations, shuffled] = vocabulary_.keys(stream);
   std::size_t const samples = batch.triples.size();
   std::size_t const entries = sizes(samples, batch.microbatches.size()).entries;
   Work work{.clock = batch.clock, .samples = samples, .parts = {}, .microbatches = batch.microbatches};
@@ -62,12 +63,12 @@ Work Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
 
   static_assert(sizeof(Triple) == 3 * sizeof(std::uint32_t));
   Array<Triple> const triples = to_device(stream, batch.triples);
-  std::vector<std::uint32_t> groups = batch.sample_numbers;
+  std::vector<std::uint32_t> drawing = batch.sample_numbers;  // what draws negatives: triples, or microbatches
   if (shared_) {
-    groups.clear();
-    for (Microbatch const& microbatch : batch.microbatches) groups.push_back(microbatch.number);
+    drawing.clear();
+    for (Microbatch const& microbatch : batch.microbatches) drawing.push_back(microbatch.number);
   }
-  Array<std::uint32_t> const device_groups = to_device(stream, groups);
+  Array<std::uint32_t> const numbers = to_device(stream, drawing);
   std::size_t const per_triple = shared_ ? 2 : 2 + 2 * std::size_t{options_.negatives};
   kernels::expand_triples(
       stream, {.triples = {reinterpret_cast<std::uint32_t const*>(triples.data()), 3 * samples, triples.device()},
@@ -78,18 +79,27 @@ Work Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
                .entity_sources = work.parts[0].sources,
                .relation_keys = work.parts[1].keys,
                .relation_sources = work.parts[1].sources});
-  kernels::draw_negatives(stream, {.seed = options_.seed,
-                                   .clock = batch.clock,
-                                   .groups = device_groups,
-                                   .negatives = options_.negatives,
-                                   .entities = entities,
-                                   .first = shared_ ? 2 * samples : 2,
-                                   .step = shared_ ? 2 * std::size_t{options_.negatives} : per_triple,
-                                   .shared = shared_,
-                                   .first_source = static_cast<std::uint32_t>(kernels::kSourcesPerTriple * samples),
-                                   .keys = work.parts[0].keys,
-                                   .sources = work.parts[0].sources});
-  stream.wait();  // `triples` and the groups go
+  shared_ ? kernels::draw_negatives(stream,
+                                    {.seed = options_.seed,
+                                     .clock = batch.clock,
+                                     .groups = numbers,
+                                     .negatives = options_.negatives,
+                                     .entities = entities,
+                                     .first = 2 * samples,
+                                     .first_source = static_cast<std::uint32_t>(kernels::kSourcesPerTriple * samples),
+                                     .keys = work.parts[0].keys,
+                                     .sources = work.parts[0].sources})
+          : kernels::deal_negatives(stream, {.seed = options_.seed,
+                                             .clock = batch.clock,
+                                             .numbers = numbers,
+                                             .batch_triples = batch.batch_triples,
+                                             .negatives = options_.negatives,
+                                             .entities = shuffled,
+                                             .first = 2,
+                                             .step = per_triple,
+                                             .keys = work.parts[0].keys,
+                                             .sources = work.parts[0].sources});
+  stream.wait();  // `triples` and the numbers go
   return work;
 }
 

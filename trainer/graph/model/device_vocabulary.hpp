@@ -12,10 +12,12 @@ namespace gpups::trainer {
 
 class DeviceVocabulary {
  public:
-  explicit DeviceVocabulary(Vocabulary vocabulary) : host_(std::move(vocabulary)) {}
+  // seed: of the shuffle.
+  DeviceVocabulary(Vocabulary vocabulary, std::uint64_t seed);
 
   struct Keys {
     View<Key const> entities, relations;
+    View<Key const> shuffled;  // the entities, in an order that has nothing to do with what they are
   };
   // On the stream's device; copied there by the first call, which waits. Any thread.
   Keys keys(Stream& stream) const;
@@ -23,9 +25,10 @@ class DeviceVocabulary {
 
  private:
   struct Copy {
-    Array<Key> entities, relations;
+    Array<Key> entities, relations, shuffled;
   };
   Vocabulary host_;
+  std::vector<Key> shuffled_;
   mutable std::mutex mutex_;
   mutable std::map<int, Copy> copies_;  // by CUDA device
 };

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/score/deal_negatives.hpp"
+
+#include <numeric>
+
+#include "kernels/launch.hpp"
+#include "kernels/philox.hpp"
+
+namespace gpups::kernels {
+
+// Keeps these draws apart from what else is drawn with the same seed.
+inline constexpr std::uint64_t kDealKey = 0x6465616c;  // "deal"
+
+// A step's shuffle: place x goes to entity (factor * x + shift) mod size, which is one to one.
+struct Shuffle {
+  std::uint64_t factor, shift, size;
+
+  GPUPS_FN std::uint64_t operator()(std::uint64_t place) const { return (factor * (place % size) + shift) % size; }
+};
+
+inline Shuffle shuffle_of(std::uint64_t seed, Clock clock, std::uint64_t size) {
+  auto const step = static_cast<std::uint64_t>(number(clock));
+  Philox4 const random =
+      philox(philox_key(seed ^ kDealKey), {{static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(step >> 32)}});
+  std::uint64_t factor = random.word[0] * size >> 32;
+  while (std::gcd(factor, size) != 1) factor = (factor + 1) % size;
+  return {factor, random.word[1] * size >> 32, size};
+}
+
+template <Space S>
+void run(Exec<S> ex, DealNegatives const& g) {
+  std::uint64_t const draws = 2 * std::uint64_t{g.negatives};
+  std::uint64_t const hand = hand_size(g.entities.size(), g.batch_triples, draws);
+  Shuffle const shuffle = shuffle_of(g.seed, g.clock, g.entities.size());
+  each(ex, g.numbers.size() * draws, [g, shuffle, draws, hand] GPUPS_FN(std::size_t i) {
+    std::size_t const triple = i / draws, draw = i % draws;
+    std::uint32_t const number = g.numbers[triple];
+    std::uint64_t const within = (number % kHandTriples * draws + draw) % hand;
+    std::size_t const entry = g.first + triple * g.step + draw;
+    g.keys[entry] = g.entities[shuffle(number / kHandTriples * hand + within)];
+    g.sources[entry] =
+        static_cast<std::uint32_t>(kSourcesPerTriple * triple + (draw < g.negatives ? kObjectQuery : kSubjectQuery));
+  });
+}
+
+GPUPS_KERNEL(deal_negatives, DealNegatives)
+
+}  // namespace gpups::kernels

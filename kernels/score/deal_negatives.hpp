@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Negatives of their own for each triple, dealt like cards: entities are shuffled anew for each step and cut into
+// hands; 16 triples that lie beside each other in the batch are dealt theirs from one hand, going around it. For a
+// triple these are distinct entities, each as likely as any other, as if it had drawn alone. But rows of a hand stay in
+// a cache while its triples read them, and so do the triples' sources while the hand's rows are updated. Over a step
+// each entity is drawn about equally often. Writes 12 bytes per negative.
+#pragma once
+
+#include "gpups/types.hpp"
+#include "kernels/score/types.hpp"
+
+namespace gpups::kernels {
+
+inline constexpr std::uint32_t kHandTriples = 16;
+
+// Entities of a hand where a batch has this many triples: hands share no entity if there are enough of them, and are as
+// large as 16 triples can use at most, or as one needs at least.
+constexpr std::uint64_t hand_size(std::uint64_t entities, std::uint64_t batch_triples, std::uint64_t draws) {
+  std::uint64_t const hands = (batch_triples + kHandTriples - 1) / kHandTriples;
+  std::uint64_t const share = entities / hands;
+  return share < draws ? draws : share > draws * kHandTriples ? draws * kHandTriples : share;
+}
+
+struct DealNegatives {
+  std::uint64_t seed;
+  Clock clock;
+  View<std::uint32_t const> numbers;  // (n), of triples in the global batch
+  std::uint32_t batch_triples;        // in the global batch
+  std::uint32_t negatives;            // for the object, and as many for the subject
+  View<Key const> entities;           // (any), in any order that has nothing to do with what they are
+  std::size_t first, step;            // triple i's negatives are keys[first + i * step ..], for the object first
+  View<Key> keys;
+  View<std::uint32_t> sources;  // of these entries: the triple's query for objects, or for subjects
+};
+void deal_negatives(Stream& stream, DealNegatives const& arguments);
+
+}  // namespace gpups::kernels
