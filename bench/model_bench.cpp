@@ -31,7 +31,7 @@ void step(benchmark::State& state, ModelOptions const& options, std::size_t samp
   Work const work = model->prepare(stream, make_batch(samples, microbatches, kEntities, kRelations));
   Distinct const e = distinct(work.parts[0]), r = distinct(work.parts[1]);
   Matrix<float> const entities = random_matrix(e.keys.size(), options.dim);
-  Matrix<float> const relations = random_matrix(r.keys.size(), options.dim);
+  Matrix<float> const relations = random_matrix(r.keys.size(), relation_dim(options));
   MatrixView<float const> const rows[] = {entities, relations};
   Gradients gradients;
   for (auto _ : state) bilinear.compute(stream, work, {e.positions, r.positions}, rows, gradients);

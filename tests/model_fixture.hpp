@@ -5,6 +5,7 @@
 #include <random>
 
 #include "tests/model_oracle.hpp"
+#include "tests/on_devices.hpp"
 #include "trainer/graph/model/bilinear.hpp"
 
 namespace gpups::test {
@@ -57,6 +58,11 @@ inline Batch part_of(Batch const& whole, std::size_t first, std::size_t count) {
   return part;
 }
 
+// Values in a row of a relation.
+inline std::size_t relation_dim(ModelOptions const& options) {
+  return options.name == "rescal" ? options.dim * options.dim : options.dim;
+}
+
 // Floats, so that the library and the oracle start from the same numbers.
 inline Rows random_rows(std::vector<Key> const& keys, std::size_t dim, unsigned seed) {
   std::mt19937 random(seed);
@@ -99,25 +105,48 @@ struct Step {
   double loss;
   std::int64_t loss_units;
 };
-// value: what every number of every row is, if it is not 0.
+inline Work on_host(Stream& stream, Work const& work) {
+  Work copy{.clock = work.clock, .samples = work.samples, .parts = {}, .microbatches = work.microbatches};
+  for (Work::Part const& part : work.parts) {
+    copy.parts.push_back({part.table, moved(stream, Device::host(), part.keys.view()),
+                          moved(stream, Device::host(), part.sources.view())});
+  }
+  return copy;
+}
+inline Gradients on_host(Stream& stream, Gradients gradients) {
+  for (auto* sources : {&gradients.sources, &gradients.relation_sources}) {
+    *sources = moved(stream, Device::host(), sources->view());
+  }
+  for (auto& c : gradients.coefficients) c = moved(stream, Device::host(), c.view());
+  return gradients;
+}
+
+// value: what every number of every row is, if it is not 0. What the step made is on the host in the end.
 inline Step run_step(ModelOptions const& options, Vocabulary const& vocabulary, Batch const& batch, int threads,
-                     Gradients gradients = {}, double value = 0) {
+                     Gradients gradients = {}, double value = 0, Device device = Device::host()) {
   auto const model = trainer::make_model(options, vocabulary);
   auto const& bilinear = dynamic_cast<Bilinear const&>(*model);
-  Stream stream(Device::host(), threads);
-  Step step{.work = model->prepare(stream, batch), .gradients = std::move(gradients), .loss = 0, .loss_units = 0};
+  Stream stream(device, threads);
+  Work const work = model->prepare(stream, batch);
+  Step step{.work = on_host(stream, work), .gradients = {}, .loss = 0, .loss_units = 0};
   Distinct const e = distinct(step.work.parts[0]), r = distinct(step.work.parts[1]);
-  auto const rows_of = [&](std::vector<Key> const& keys, unsigned seed) {
-    Rows table = random_rows(keys, options.dim, seed);
+  auto const rows_of = [&](std::vector<Key> const& keys, std::size_t dim, unsigned seed) {
+    Rows table = random_rows(keys, dim, seed);
     for (auto& [key, row] : table) {
-      if (value != 0) row.assign(options.dim, value);
+      if (value != 0) row.assign(dim, value);
     }
     return table;
   };
-  Matrix<float> const entities = to_matrix(rows_of(vocabulary.entities, 1), e.keys, options.dim);
-  Matrix<float> const relations = to_matrix(rows_of(vocabulary.relations, 2), r.keys, options.dim);
+  std::size_t const dims[] = {options.dim, relation_dim(options)};
+  auto const there = [&](Rows const& rows, std::vector<std::uint64_t> const& keys, std::size_t dim) {
+    return moved(stream, device, to_matrix(rows, keys, dim).view());
+  };
+  Matrix<float> const entities = there(rows_of(vocabulary.entities, dims[0], 1), e.keys, dims[0]);
+  Matrix<float> const relations = there(rows_of(vocabulary.relations, dims[1], 2), r.keys, dims[1]);
   MatrixView<float const> const rows[] = {entities, relations};
-  step.loss_units = bilinear.compute(stream, step.work, {e.positions, r.positions}, rows, step.gradients);
+  Array<std::uint32_t> const positions[] = {to_device(stream, e.positions), to_device(stream, r.positions)};
+  step.loss_units = bilinear.compute(stream, work, {positions[0], positions[1]}, rows, gradients);
+  step.gradients = device.is_host() ? std::move(gradients) : on_host(stream, std::move(gradients));
   step.loss = static_cast<double>(step.loss_units) * 0x1p-30;
   return step;
 }

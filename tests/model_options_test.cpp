@@ -30,11 +30,13 @@ TEST(ModelOptions, ErrorsNameTheOption) {
     return error_of(options);
   };
   EXPECT_THAT(with([](auto& o) { o.name = "transe"; }), HasSubstr("model 'transe' is unknown"));
-  EXPECT_THAT(with([](auto& o) { o.name = "transe"; }), HasSubstr("use complex or distmult"));
+  EXPECT_THAT(with([](auto& o) { o.name = "transe"; }), HasSubstr("use complex, distmult or rescal"));
   EXPECT_THAT(with([](auto& o) { o.loss = "hinge"; }), HasSubstr("loss 'hinge' is unknown"));
   EXPECT_THAT(with([](auto& o) { o.sampling = "all"; }), HasSubstr("sampling 'all' is unknown"));
   EXPECT_THAT(with([](auto& o) { o.dim = 7; }), HasSubstr("dim is 7"));
   EXPECT_EQ(with([](auto& o) { o.dim = 7, o.name = "distmult"; }), "");
+  EXPECT_THAT(with([](auto& o) { o.dim = 257, o.name = "rescal"; }), HasSubstr("dim is 257"));
+  EXPECT_EQ(with([](auto& o) { o.dim = 256, o.name = "rescal"; }), "");
   EXPECT_THAT(with([](auto& o) { o.dim = 0; }), HasSubstr("dim is 0"));
   EXPECT_THAT(with([](auto& o) { o.dim = 65538; }), HasSubstr("dim is 65538"));
   EXPECT_THAT(with([](auto& o) { o.negatives = 0; }), HasSubstr("negatives is 0"));
@@ -58,6 +60,14 @@ TEST(ModelOptions, TablesAreEntitiesThenRelations) {
     EXPECT_EQ(table.dim, 20U);
     EXPECT_EQ(table.optimizer.learning_rate, 0.25F);
   }
+}
+
+TEST(ModelOptions, RelationsOfRescalAreMatrices) {
+  ModelOptions options;
+  options.name = "rescal", options.dim = 20;
+  auto const tables = trainer::make_model(options, make_vocabulary(5, 2))->tables();
+  EXPECT_EQ(tables[0].dim, 20U);
+  EXPECT_EQ(tables[1].dim, 400U);
 }
 
 // Keys of all entries of the entity table.

@@ -21,13 +21,20 @@ struct OracleTriple {
 };
 
 // The complex numbers of a row, of which the imaginary part is 0 in a real model.
-inline bool is_real(trainer::ModelOptions const& options) { return options.name == "distmult"; }
+inline bool is_real(trainer::ModelOptions const& options) { return options.name != "complex"; }
 inline std::size_t numbers_in(bool real, Row const& row) { return real ? row.size() : row.size() / 2; }
 inline std::complex<double> number_at(bool real, Row const& row, std::size_t k) {
   return real ? row[k] : std::complex<double>(row[k], row[row.size() / 2 + k]);
 }
 
 inline double oracle_score(trainer::ModelOptions const& options, Row const& s, Row const& r, Row const& o) {
+  if (options.name == "rescal") {
+    double sum = 0;
+    for (std::size_t i = 0; i < s.size(); ++i) {
+      for (std::size_t j = 0; j < o.size(); ++j) sum += s[i] * r[i * o.size() + j] * o[j];
+    }
+    return sum;
+  }
   bool const real = is_real(options);
   std::complex<double> sum = 0;
   for (std::size_t k = 0, n = numbers_in(real, s); k < n; ++k) {

@@ -19,12 +19,15 @@ Rows rows_of(Store& store, TableId table, std::vector<Key> const& keys, std::siz
   return rows;
 }
 
-class ModelStep : public testing::TestWithParam<char const*> {};
-INSTANTIATE_TEST_SUITE_P(All, ModelStep, testing::Values("triple", "shared"));
+// Model and sampling.
+class ModelStep : public testing::TestWithParam<std::tuple<char const*, char const*>> {};
+INSTANTIATE_TEST_SUITE_P(All, ModelStep,
+                         testing::Combine(testing::Values("complex", "rescal"), testing::Values("triple", "shared")));
 
 TEST_P(ModelStep, MovesRowsAgainstTheGradient) {
   ModelOptions options;
-  options.dim = 40, options.sampling = GetParam(), options.loss = "softmax";
+  options.name = std::get<0>(GetParam()), options.sampling = std::get<1>(GetParam()), options.loss = "softmax";
+  options.dim = options.name == "rescal" ? 20 : 40;
   options.initializer.scale = 0.5F;
   options.optimizer = {.kind = Optimizer::Kind::kSgd, .learning_rate = 0.5F};
   std::size_t const samples = 6;
@@ -34,7 +37,7 @@ TEST_P(ModelStep, MovesRowsAgainstTheGradient) {
   for (TableOptions const& table : model->tables()) store.add_table(table);
   Stream stream = store.make_stream();
   Rows const entities = rows_of(store, TableId{0}, vocabulary.entities, options.dim);
-  Rows const relations = rows_of(store, TableId{1}, vocabulary.relations, options.dim);
+  Rows const relations = rows_of(store, TableId{1}, vocabulary.relations, relation_dim(options));
 
   Batch batch = make_batch(samples, 2, 9, 3);
   batch.clock = Clock{0};
@@ -42,7 +45,7 @@ TEST_P(ModelStep, MovesRowsAgainstTheGradient) {
   Prepared const prepared = store.prepare(stream, batch.clock, work.tables(), samples);
   store.wait_ready(prepared);
   Matrix<float> const pulled[] = {{Device::host(), prepared.rows(0), options.dim},
-                                  {Device::host(), prepared.rows(1), options.dim}};
+                                  {Device::host(), prepared.rows(1), relation_dim(options)}};
   MatrixView<float> const rows[] = {pulled[0], pulled[1]};
   MatrixView<float const> const read[] = {pulled[0], pulled[1]};
   store.pull(stream, prepared, rows);
@@ -57,8 +60,9 @@ TEST_P(ModelStep, MovesRowsAgainstTheGradient) {
   for (bool of_relations : {false, true}) {
     Rows const gradient = oracle_gradients(options, entities, relations, triples, of_relations);
     Rows const& before = of_relations ? relations : entities;
-    Rows const after = rows_of(store, TableId{of_relations ? 1U : 0U},
-                               of_relations ? vocabulary.relations : vocabulary.entities, options.dim);
+    Rows const after =
+        rows_of(store, TableId{of_relations ? 1U : 0U}, of_relations ? vocabulary.relations : vocabulary.entities,
+                of_relations ? relation_dim(options) : options.dim);
     for (auto const& [key, row] : after) {
       for (std::size_t k = 0; k < row.size(); ++k) {
         ASSERT_NEAR(row[k], before.at(key)[k] - 0.5 * gradient.at(key)[k] / samples, 1e-5) << key << ", " << k;

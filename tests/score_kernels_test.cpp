@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The matrix products of scoring, at sizes that end within tiles, against loops in double.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <random>
-#include <tuple>
+#include <vector>
 
 #include "kernels/score/dot_rows.hpp"
 #include "kernels/score/mix_rows.hpp"
+#include "tests/on_devices.hpp"
 
 namespace gpups::test {
 namespace {
@@ -32,63 +33,94 @@ std::vector<std::uint32_t> random_index(std::size_t count, std::size_t rows) {
   return index;
 }
 
-// n, m, dim
-class Products : public testing::TestWithParam<std::tuple<std::size_t, std::size_t, std::size_t>> {};
-INSTANTIATE_TEST_SUITE_P(Sizes, Products,
-                         testing::Combine(testing::Values(0, 1, 7, 8, 61), testing::Values(1, 15, 33, 300),
-                                          testing::Values(1, 5, 16, 18, 64, 100)));
+struct Size {
+  std::size_t n, m, dim;
+};
+// Ends within tiles of the host and of GPUs, in each of the three.
+std::vector<Size> sizes() {
+  std::vector<Size> all;
+  for (std::size_t n : {0, 1, 7, 8, 61, 130}) {
+    for (std::size_t m : {1, 15, 33, 300}) {
+      for (std::size_t dim : {1, 5, 16, 18, 64, 100}) all.push_back({n, m, dim});
+    }
+  }
+  return all;
+}
+
+class Products : public OnDevice {};
+INSTANTIATE_TEST_SUITE_P(All, Products, kDevices, device_name);
 
 TEST_P(Products, DotRowsAreAllDotProducts) {
-  auto const [n, m, dim] = GetParam();
-  Matrix<float> const left = random_matrix(n, dim, 1), right = random_matrix(50, dim, 2), out(Device::host(), n, m);
-  auto const index = random_index(2 * m, 50);
-  Stream stream(Device::host(), 2);
-  dot_rows(stream, {.left = left, .right = {right, index.data(), 2}, .out = out});
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j < m; ++j) {
-      double sum = 0;
-      for (std::size_t k = 0; k < dim; ++k) sum += double{left.row(i)[k]} * right.row(index[2 * j])[k];
-      ASSERT_NEAR(out.row(i)[j], sum, 1e-5) << i << ", " << j;
+  Stream stream(GetParam(), 2);
+  for (auto const [n, m, dim] : sizes()) {
+    SCOPED_TRACE(fmt::format("n = {}, m = {}, dim = {}", n, m, dim));
+    Matrix<float> const left = random_matrix(n, dim, 1), right = random_matrix(50, dim, 2);
+    auto const index = random_index(2 * m, 50);
+    Matrix<float> const out(stream.device(), n, m);
+    auto const left_there = moved(stream, stream.device(), left.view());
+    auto const right_there = moved(stream, stream.device(), right.view());
+    auto const index_there = to_device(stream, index);
+    dot_rows(stream, {.left = left_there, .right = {right_there, index_there.data(), 2}, .out = out});
+    auto const got = moved(stream, Device::host(), out.view());
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t j = 0; j < m; ++j) {
+        double sum = 0;
+        for (std::size_t k = 0; k < dim; ++k) sum += double{left.row(i)[k]} * right.row(index[2 * j])[k];
+        ASSERT_NEAR(got.row(i)[j], sum, 1e-5) << i << ", " << j;
+      }
     }
   }
 }
 
 // A product's bits are the same alone, as a part of a larger one.
 TEST_P(Products, DotRowsDependOnTheirTwoRowsAlone) {
-  auto const [n, m, dim] = GetParam();
-  Matrix<float> const left = random_matrix(n, dim, 1), right = random_matrix(m, dim, 2);
-  Matrix<float> const out(Device::host(), n, m), one(Device::host(), 1, 1);
-  Stream stream(Device::host(), 2);
-  dot_rows(stream, {.left = left, .right = {right}, .out = out});
-  for (std::size_t i = 0; i < n; i += 3) {
-    for (std::size_t j = 0; j < m; j += 5) {
-      dot_rows(stream, {.left = left.view().slice(i, 1), .right = {right.view().slice(j, 1)}, .out = one});
-      ASSERT_EQ(one.row(0)[0], out.row(i)[j]) << i << ", " << j;
+  Stream stream(GetParam(), 2);
+  for (auto const [n, m, dim] : sizes()) {
+    SCOPED_TRACE(fmt::format("n = {}, m = {}, dim = {}", n, m, dim));
+    auto const left = moved(stream, stream.device(), random_matrix(n, dim, 1).view());
+    auto const right = moved(stream, stream.device(), random_matrix(m, dim, 2).view());
+    Matrix<float> const out(stream.device(), n, m), row(stream.device(), 1, m), column(stream.device(), n, 1);
+    dot_rows(stream, {.left = left, .right = {right}, .out = out});
+    auto const all = moved(stream, Device::host(), out.view());
+    for (std::size_t i = 0; i < n; i += 3) {
+      dot_rows(stream, {.left = left.view().slice(i, 1), .right = {right}, .out = row});
+      auto const one = moved(stream, Device::host(), row.view());
+      for (std::size_t j = 0; j < m; ++j) ASSERT_EQ(one.row(0)[j], all.row(i)[j]) << i << ", " << j;
+    }
+    for (std::size_t j = 0; j < m; j += 25) {
+      dot_rows(stream, {.left = left, .right = {right.view().slice(j, 1)}, .out = column});
+      auto const one = moved(stream, Device::host(), column.view());
+      for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(one.row(i)[0], all.row(i)[j]) << i << ", " << j;
     }
   }
 }
 
 TEST_P(Products, MixRowsAreWeightedSumsForBothOrdersOfWeights) {
-  auto const [n, m, dim] = GetParam();
-  Matrix<float> const rows = random_matrix(40, dim, 1), out(Device::host(), n, dim);
-  Matrix<float> const weights = random_matrix(n, m, 2), transposed = random_matrix(m, n, 2);
-  auto const index = random_index(m, 40);
-  Stream stream(Device::host(), 2);
-  for (bool by_row : {true, false}) {
-    Matrix<float> const& w = by_row ? weights : transposed;
-    mix_rows(stream, {.weights = w.view().data(),
-                      .row_step = by_row ? w.stride() : 1,
-                      .column_step = by_row ? 1 : w.stride(),
-                      .rows = {rows, index.data()},
-                      .count = m,
-                      .out = out});
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t k = 0; k < out.stride(); ++k) {
-        double sum = 0;
-        for (std::size_t j = 0; j < m && k < dim; ++j) {
-          sum += double{by_row ? w.row(i)[j] : w.row(j)[i]} * rows.row(index[j])[k];
+  Stream stream(GetParam(), 2);
+  for (auto const [n, m, dim] : sizes()) {
+    SCOPED_TRACE(fmt::format("n = {}, m = {}, dim = {}", n, m, dim));
+    Matrix<float> const rows = random_matrix(40, dim, 1), out(stream.device(), n, dim);
+    auto const index = random_index(m, 40);
+    auto const rows_there = moved(stream, stream.device(), rows.view());
+    auto const index_there = to_device(stream, index);
+    for (bool by_row : {true, false}) {
+      Matrix<float> const w = by_row ? random_matrix(n, m, 2) : random_matrix(m, n, 2);
+      auto const w_there = moved(stream, stream.device(), w.view());
+      mix_rows(stream, {.weights = w_there.view().data(),
+                        .row_step = by_row ? w.stride() : 1,
+                        .column_step = by_row ? 1 : w.stride(),
+                        .rows = {rows_there, index_there.data()},
+                        .count = m,
+                        .out = out});
+      auto const got = moved(stream, Device::host(), out.view());
+      for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t k = 0; k < out.stride(); ++k) {
+          double sum = 0;
+          for (std::size_t j = 0; j < m && k < dim; ++j) {
+            sum += double{by_row ? w.row(i)[j] : w.row(j)[i]} * rows.row(index[j])[k];
+          }
+          ASSERT_NEAR(got.view().row(i)[k], sum, 4e-5) << i << ", " << k;
         }
-        ASSERT_NEAR(out.view().row(i)[k], sum, 2e-5) << i << ", " << k;
       }
     }
   }

@@ -38,6 +38,16 @@ TEST_F(TrainTest, EndsWithTheSameBitsWhereverItRuns) {
   EXPECT_EQ(result(run("inline", {"train.prefetch_thread=false", "run.ranks=2"})), alone);
 }
 
+TEST_F(TrainTest, LearnsRelationsThatAreMatrices) {
+  Settings settings{"model.name=rescal", "model.dim=8",     "model.loss=softmax",
+                    "model.n3=0.05",     "train.epochs=60", "train.valid_every=60"};
+  auto const alone = run("alone", settings);
+  EXPECT_GT(alone.at("valid").at("mrr").get<double>(), 0.3);
+  EXPECT_GT(alone.at("test").at("mrr").get<double>(), 0.3);
+  settings.emplace_back("run.ranks=3");
+  EXPECT_EQ(result(run("ranks3", settings)), result(alone));
+}
+
 TEST_F(TrainTest, EndsWithTheSameBitsOnASimulatedNetwork) {
   auto const alone = result(run("alone", {}));
   for (std::uint64_t seed : {1, 2}) {

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "kernels/score/triple_math.hpp"
+#include "kernels/score/matrix_triple.hpp"
 #include "tests/warp_emulator.hpp"
 
 namespace gpups::test {
@@ -95,6 +95,43 @@ TEST(WarpLanes, LossOfASideHasTheBitsOfTheHost) {
       EXPECT_EQ(bits(device[n]), bits(host[n])) << n;
       EXPECT_EQ(bits({got[n].loss, got[n].slope}), bits({want[n].loss, want[n].slope})) << n;
     }
+  }
+}
+
+// Queries and gradients of one triple, by an emulated team and by the host.
+template <class Triple>
+void expect_same_triple(std::size_t dim, std::size_t relation_dim) {
+  auto const make = [&](auto lanes, Matrix<float> const& sources, Matrix<float> const& relation) {
+    std::vector<float> const s = random_floats(dim, 1), r = random_floats(relation_dim, 2), o = random_floats(dim, 3);
+    auto const rows = kernels::triple_rows(s.data(), r.data(), o.data(), sources, relation, 0);
+    Triple::write_queries(lanes, rows);
+    lanes.sync();
+    return Triple::finish(lanes, {.l2 = 0.25F, .n3 = 0.125F}, -0.5F, rows);
+  };
+  Matrix<float> sources[2], relation[2];
+  float loss[2];
+  for (int i = 0; i < 2; ++i) {
+    sources[i] = Matrix<float>(Device::host(), kernels::kSourcesPerTriple, dim);
+    relation[i] = Matrix<float>(Device::host(), 1, relation_dim);
+    std::vector<float> const before = random_floats(sources[i].view().flat().size(), 4);
+    std::copy(before.begin(), before.end(), sources[i].view().data());
+  }
+  loss[0] = make(HostLanes{}, sources[0], relation[0]);
+  emulate_rows(dim, 1, [&](std::size_t, EmulatedLanes lanes) { loss[1] = make(lanes, sources[1], relation[1]); });
+  EXPECT_NEAR(loss[1], loss[0], 1e-5 * loss[0]);
+  auto const expect_near = [&](View<float> got, View<float> want) {
+    for (std::size_t k = 0; k < want.size(); ++k) ASSERT_NEAR(got[k], want[k], 1e-4 * (1 + std::abs(want[k]))) << k;
+  };
+  expect_near(sources[1].view().flat(), sources[0].view().flat());
+  expect_near(relation[1].view().flat(), relation[0].view().flat());
+}
+
+TEST(WarpLanes, TriplesAreThoseOfTheHost) {
+  for (std::size_t dim : {2, 6, 16, 34, 50}) {
+    SCOPED_TRACE(dim);
+    expect_same_triple<kernels::NumberTriple<kernels::RealNumber<float>>>(dim, dim);
+    expect_same_triple<kernels::NumberTriple<kernels::ComplexNumber<float>>>(dim, dim);
+    expect_same_triple<kernels::MatrixTriple>(dim, dim * dim);
   }
 }
 

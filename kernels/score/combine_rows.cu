@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/score/combine_rows.hpp"
 
-#include "kernels/score/number.hpp"
+#include "kernels/score/matrix_triple.hpp"
 
 namespace gpups::kernels {
 
@@ -21,7 +21,22 @@ void combine_rows_of(Exec<S> ex, CombineRows const& g) {
 }
 
 template <Space S>
+void multiply_matrices(Exec<S> ex, CombineRows const& g) {
+  each_row(ex, g.out.rows(), [g] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    std::size_t const dim = g.out.columns();
+    float* const out = g.out.row(i);
+    if (g.conjugate) {
+      matrix_times_column(lanes, g.right.row(i), g.left.row(i), dim, out);
+    } else {
+      row_times_matrix(lanes, g.left.row(i), g.right.row(i), dim, out);
+    }
+    lanes.each(row_stride(dim) - dim, [=](std::size_t k) { out[dim + k] = 0.0F; });
+  });
+}
+
+template <Space S>
 void run(Exec<S> ex, CombineRows const& g) {
+  if (g.algebra == Algebra::kMatrix) return multiply_matrices(ex, g);
   g.algebra == Algebra::kComplex ? combine_rows_of<ComplexNumber<float>>(ex, g)
                                  : combine_rows_of<RealNumber<float>>(ex, g);
 }

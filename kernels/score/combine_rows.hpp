@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries: out.row(i) = left.row(i) * right.row(i), number by number, or * its conjugate. 12 * dim bytes per row.
+// Queries: out.row(i) = left.row(i) * right.row(i), number by number, or * its conjugate: 12 * dim bytes per row. Where
+// the right row is a matrix, left * right, or right * left: 4 * dim^2 bytes.
 #pragma once
 
 #include "kernels/score/types.hpp"
@@ -8,9 +9,10 @@ namespace gpups::kernels {
 
 struct CombineRows {
   Algebra algebra;
-  bool conjugate;          // of the right row
-  PickedRows left, right;  // rows of (any, dim)
-  MatrixView<float> out;   // (n, dim); padding becomes zero
+  bool conjugate;         // for subjects: the conjugate of the right row, or right * left
+  PickedRows left;        // rows of (any, dim)
+  PickedRows right;       // rows of (any, relation_dim(algebra, dim))
+  MatrixView<float> out;  // (n, dim); padding becomes zero
 };
 void combine_rows(Stream& stream, CombineRows const& arguments);
 

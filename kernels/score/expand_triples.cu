@@ -15,7 +15,7 @@ void run(Exec<S> ex, ExpandTriples const& g) {
     g.entity_keys[first + 1] = g.entities[g.triples[3 * i + 2]];
     g.entity_sources[first + 1] = source + kObjectGradient;
     g.relation_keys[i] = g.relations[g.triples[3 * i + 1]];
-    g.relation_sources[i] = source + kRelationGradient;
+    g.relation_sources[i] = g.own_relation_sources ? static_cast<std::uint32_t>(i) : source + kRelationGradient;
   });
 }
 

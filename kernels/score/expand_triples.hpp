@@ -16,6 +16,7 @@ struct ExpandTriples {
   View<std::uint32_t> entity_sources;
   View<Key> relation_keys;  // (n)
   View<std::uint32_t> relation_sources;
+  bool own_relation_sources;  // triple i has source i of a list of the relations' own; else kRelationGradient
 };
 void expand_triples(Stream& stream, ExpandTriples const& arguments);
 

@@ -1,27 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/score/step_triples.hpp"
 
+#include "kernels/score/matrix_triple.hpp"
 #include "kernels/score/step_triples_host.hpp"
-#include "kernels/score/triple_math.hpp"
 
 namespace gpups::kernels {
 
-template <class N, Space S>
+template <class Triple, Space S>
 void step_triples_of(Exec<S> ex, StepTriples const& g) {
   each_row(ex, g.relation_rows.size(), [g] GPUPS_FN(std::size_t i, NativeLanes lanes) {
-    std::size_t const n = g.negatives, dim = g.entities.columns(), stride = g.entities.stride();
+    std::size_t const n = g.negatives, stride = g.entities.stride();
     std::uint32_t const* const rows = g.entity_rows.data() + i * (2 + 2 * n);
     float* const coefficients = g.coefficients.data() + i * (2 + 2 * n);
-    float const* const s = g.entities.row(rows[0]);
-    float const* const o = g.entities.row(rows[1]);
-    float const* const r = g.relations.row(g.relation_rows[i]);
-    float* const sources = g.sources.row(kSourcesPerTriple * i);
-    float* const q = sources + kObjectQuery * stride;
-    float* const p = sources + kSubjectQuery * stride;
-    float* const gs = sources + kSubjectGradient * stride;
-    float* const go = sources + kObjectGradient * stride;
+    TripleRows const t = triple_rows(g.entities.row(rows[0]), g.relations.row(g.relation_rows[i]),
+                                     g.entities.row(rows[1]), g.sources, g.relation_sources, i);
+    float const *const o = t.object, *const q = t.object_query, *const p = t.subject_query;
+    float *const gs = t.subject_gradient, *const go = t.object_gradient;
 
-    write_queries<N>(lanes, s, r, o, q, p, dim, stride);
+    Triple::write_queries(lanes, t);
     lanes.sync();
     float const positive = lanes.sum(stride, [=](std::size_t k) { return q[k] * o[k]; });
     for (std::size_t j = 0; j < 2 * n; ++j) {
@@ -45,8 +41,7 @@ void step_triples_of(Exec<S> ex, StepTriples const& g) {
       go[k] = dp;
     });
     lanes.sync();
-    float const regular = finish_gradients<N>(lanes, g.regulariser, at.slope, s, r, o, q, gs, go,
-                                              sources + kRelationGradient * stride, dim, stride);
+    float const regular = Triple::finish(lanes, g.regulariser, at.slope, t);
     if (lanes.first()) g.losses[i] = loss_units(at.loss) + loss_units(regular);
   });
 }
@@ -54,13 +49,15 @@ void step_triples_of(Exec<S> ex, StepTriples const& g) {
 template <Space S>
 void run(Exec<S> ex, StepTriples const& g) {
   bool const complex = g.algebra == Algebra::kComplex;
+  if (g.algebra == Algebra::kMatrix) return step_triples_of<MatrixTriple>(ex, g);
 #ifndef __CUDACC__
   if (g.entities.columns() / (complex ? 2 : 1) >= kVector) {
     return complex ? step_triples_on_host<ComplexNumber<Vector>>(ex, g)
                    : step_triples_on_host<RealNumber<Vector>>(ex, g);
   }
 #endif
-  complex ? step_triples_of<ComplexNumber<float>>(ex, g) : step_triples_of<RealNumber<float>>(ex, g);
+  complex ? step_triples_of<NumberTriple<ComplexNumber<float>>>(ex, g)
+          : step_triples_of<NumberTriple<RealNumber<float>>>(ex, g);
 }
 
 GPUPS_KERNEL(step_triples, StepTriples)

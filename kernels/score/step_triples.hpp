@@ -13,11 +13,12 @@ struct StepTriples {
   Regulariser regulariser;
   std::size_t negatives;              // of each side
   MatrixView<float const> entities;   // (any, dim)
-  MatrixView<float const> relations;  // (any, dim)
+  MatrixView<float const> relations;  // (any, relation_dim)
   // (n, 2 + 2 * negatives): rows of `entities`: subject, object, negatives for the object, negatives for the subject
   View<std::uint32_t const> entity_rows;
   View<std::uint32_t const> relation_rows;  // (n)
   MatrixView<float> sources;                // (n * kSourcesPerTriple, dim), all written
+  MatrixView<float> relation_sources;       // (n, relation_dim), all written; may be the rows for it in `sources`
   View<float> coefficients;                 // as entity_rows: the factor of each entry's source
   View<std::int64_t> losses;                // (n), in units of kLossUnit
 };

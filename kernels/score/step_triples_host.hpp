@@ -66,7 +66,7 @@ class HostTripleStep {
     float* const dp = dq + stride_;
     mix(scores + 1, rows + 2, dq);
     mix(scores + 1 + n_, rows + 2 + n_, dp);
-    float const regular = finish(at.slope, s, r, o, q, dq, dp, sources);
+    float const regular = finish(at.slope, s, r, o, q, dq, dp, sources, g_.relation_sources.row(i));
     g_.losses[i] = loss_units(at.loss) + loss_units(regular);
   }
 
@@ -170,12 +170,11 @@ class HostTripleStep {
     }
   }
 
-  // As finish_gradients, from dq and dp.
+  // As NumberTriple::finish, from dq and dp.
   float finish(float slope, float const* s, float const* r, float const* o, float const* q, float const* dq,
-               float const* dp, float* sources) const {
+               float const* dp, float* sources, float* gr) const {
     float* const gs = sources + kSubjectGradient * stride_;
     float* const go = sources + kObjectGradient * stride_;
-    float* const gr = sources + kRelationGradient * stride_;
     std::size_t const count = N::count(dim_);
     bool const regular = g_.regulariser.l2 != 0.0F || g_.regulariser.n3 != 0.0F;
     each_vector(count, [&](std::size_t k) {

@@ -91,41 +91,72 @@ GPUPS_FN inline SideLoss triple_loss(Lanes lanes, Loss loss, float positive, flo
   return {own.value + (a.loss + b.loss), -own.slope};
 }
 
-// Writes the queries' rows q and p, padding included.
-template <class N, class Lanes>
-GPUPS_FN inline void write_queries(Lanes lanes, float const* s, float const* r, float const* o, float* q, float* p,
-                                   std::size_t dim, std::size_t stride) {
-  std::size_t const count = N::count(dim);
-  lanes.each(count, [=](std::size_t k) {
-    QueryPair<N> const pair = query_pair(N::at(s, k, count), N::at(r, k, count), N::at(o, k, count));
-    pair.object.put(q, k, count);
-    pair.subject.put(p, k, count);
-  });
-  lanes.each(stride - dim, [=](std::size_t k) { q[dim + k] = p[dim + k] = 0.0F; });
+// The rows of a triple, on the way to its queries and back to its gradients.
+struct TripleRows {
+  float const *subject, *relation, *object;
+  float *object_query, *subject_query;
+  float *subject_gradient, *object_gradient, *relation_gradient;
+  float* scratch;                            // a row
+  std::size_t dim, stride, relation_stride;  // rows are `stride` long, but for the relation's two
+};
+GPUPS_FN inline TripleRows triple_rows(float const* s, float const* r, float const* o, MatrixView<float> sources,
+                                       MatrixView<float> relation_sources, std::size_t i) {
+  std::size_t const stride = sources.stride();
+  float* const own = sources.row(kSourcesPerTriple * i);
+  return {.subject = s,
+          .relation = r,
+          .object = o,
+          .object_query = own + kObjectQuery * stride,
+          .subject_query = own + kSubjectQuery * stride,
+          .subject_gradient = own + kSubjectGradient * stride,
+          .object_gradient = own + kObjectGradient * stride,
+          .relation_gradient = relation_sources.row(i),
+          .scratch = own + kRelationGradient * stride,
+          .dim = sources.columns(),
+          .stride = stride,
+          .relation_stride = row_stride(relation_sources.columns())};
 }
 
-// Turns the queries' gradients, which lie in rows gs (of q) and go (of p), into the gradients of s and o there and of r
-// in gr. Returns the loss of the regulariser.
-template <class N, class Lanes>
-GPUPS_FN inline float finish_gradients(Lanes lanes, Regulariser g, float slope, float const* s, float const* r,
-                                       float const* o, float const* q, float* gs, float* go, float* gr, std::size_t dim,
-                                       std::size_t stride) {
-  std::size_t const count = N::count(dim);
-  bool const regular = g.l2 != 0.0F || g.n3 != 0.0F;
-  lanes.each(count, [=](std::size_t k) {
-    N const sk = N::at(s, k, count), rk = N::at(r, k, count), ok = N::at(o, k, count);
-    RowGradients<N> d = row_gradients(sk, rk, ok, N::at(q, k, count), N::at(gs, k, count), N::at(go, k, count), slope);
-    if (regular) d = regularised(g, d, sk, rk, ok);
-    d.subject.put(gs, k, count);
-    d.object.put(go, k, count);
-    d.relation.put(gr, k, count);
-  });
-  lanes.each(stride - dim, [=](std::size_t k) { gs[dim + k] = go[dim + k] = gr[dim + k] = 0.0F; });
-  if (!regular) return 0.0F;
-  return lanes.sum(count, [=](std::size_t k) {
-    return regulariser_loss(g, N::at(s, k, count).squared()) + regulariser_loss(g, N::at(r, k, count).squared()) +
-           regulariser_loss(g, N::at(o, k, count).squared());
-  });
-}
+// What queries and gradients are where all three rows are numbers N.
+template <class N>
+struct NumberTriple {
+  // Writes the queries' rows, padding included.
+  template <class Lanes>
+  GPUPS_FN static void write_queries(Lanes lanes, TripleRows const& t) {
+    std::size_t const count = N::count(t.dim);
+    lanes.each(count, [=](std::size_t k) {
+      QueryPair<N> const pair =
+          query_pair(N::at(t.subject, k, count), N::at(t.relation, k, count), N::at(t.object, k, count));
+      pair.object.put(t.object_query, k, count);
+      pair.subject.put(t.subject_query, k, count);
+    });
+    lanes.each(t.stride - t.dim, [=](std::size_t k) { t.object_query[t.dim + k] = t.subject_query[t.dim + k] = 0.0F; });
+  }
+
+  // Turns the queries' gradients, which lie where those of subject and object go (the positive's share left out), into
+  // the gradients of the three rows. Returns the loss of the regulariser.
+  template <class Lanes>
+  GPUPS_FN static float finish(Lanes lanes, Regulariser g, float slope, TripleRows const& t) {
+    std::size_t const count = N::count(t.dim);
+    bool const regular = g.l2 != 0.0F || g.n3 != 0.0F;
+    float const *const s = t.subject, *const r = t.relation, *const o = t.object;
+    float *const gs = t.subject_gradient, *const go = t.object_gradient, *const gr = t.relation_gradient;
+    lanes.each(count, [=](std::size_t k) {
+      N const sk = N::at(s, k, count), rk = N::at(r, k, count), ok = N::at(o, k, count);
+      RowGradients<N> d =
+          row_gradients(sk, rk, ok, N::at(t.object_query, k, count), N::at(gs, k, count), N::at(go, k, count), slope);
+      if (regular) d = regularised(g, d, sk, rk, ok);
+      d.subject.put(gs, k, count);
+      d.object.put(go, k, count);
+      d.relation.put(gr, k, count);
+    });
+    lanes.each(t.stride - t.dim, [=](std::size_t k) { gs[t.dim + k] = go[t.dim + k] = gr[t.dim + k] = 0.0F; });
+    if (!regular) return 0.0F;
+    return lanes.sum(count, [=](std::size_t k) {
+      return regulariser_loss(g, N::at(s, k, count).squared()) + regulariser_loss(g, N::at(r, k, count).squared()) +
+             regulariser_loss(g, N::at(o, k, count).squared());
+    });
+  }
+};
 
 }  // namespace gpups::kernels

@@ -2,8 +2,9 @@
 // What the kernels of scoring have in common: the algebra of a score, the loss, and rows picked by number.
 //
 // The score of a triple is Re(sum of s_k r_k conj(o_k)). Rows are complex, [re | im] in two halves (ComplEx), or real
-// (DistMult). It is linear in each row, so a triple scores any object with the query q = s r and any subject with the
-// query p = o conj(r), as plain dot products of their numbers.
+// (DistMult). Or the relation is a matrix R, row after row without gaps, and the score is s R o (RESCAL). Each is
+// linear in each row, so a triple scores any object with the query q = s r (the row s R) and any subject with the query
+// p = o conj(r) (the column R o), as plain dot products of their numbers.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,12 @@
 
 namespace gpups::kernels {
 
-enum class Algebra : std::uint8_t { kReal, kComplex };
+enum class Algebra : std::uint8_t { kReal, kComplex, kMatrix };
+
+// Values in a relation's row, for entities' rows of `dim`.
+constexpr std::size_t relation_dim(Algebra algebra, std::size_t dim) {
+  return algebra == Algebra::kMatrix ? dim * dim : dim;
+}
 
 // kLogistic: softplus(-positive) + the sum of softplus(negative) over the negatives of both sides.
 // kSoftmax: for each side, minus the logarithm of the positive's share among itself and the side's negatives; a
@@ -38,7 +44,8 @@ struct PickedRows {
 // Losses are integers in units of 2^-30, so that their sums have no order.
 inline constexpr double kLossUnit = 0x1p-30;
 
-// Rows of `sources` that belong to triple i: kSourcesPerTriple * i + one of these.
+// Rows of `sources` that belong to triple i: kSourcesPerTriple * i + one of these. The gradient of a matrix does not
+// fit and lies elsewhere; its row is scratch.
 inline constexpr std::uint32_t kSourcesPerTriple = 5;
 enum SourceRow : std::uint32_t { kObjectQuery, kSubjectQuery, kSubjectGradient, kObjectGradient, kRelationGradient };
 

@@ -62,6 +62,7 @@ struct Work {
 // What a step computes, reused from step to step; arrays only grow.
 struct Gradients {
   Matrix<float> sources;                   // of both tables
+  Matrix<float> relation_sources;          // of the relations, where their rows are wider; else without columns
   std::vector<Array<float>> coefficients;  // one per part
   std::vector<std::size_t> entries;        // of each part that has coefficients; 0: they are all 1
   Array<std::int64_t> losses;              // of each sample

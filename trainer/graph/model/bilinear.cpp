@@ -33,16 +33,16 @@ Bilinear::Bilinear(kernels::Algebra algebra, ModelOptions const& options, Vocabu
       vocabulary_(vocabulary, options.seed) {}
 
 std::vector<TableOptions> Bilinear::tables() const {
-  auto const table = [&](char const* name, std::size_t rows) {
+  auto const table = [&](char const* name, std::size_t dim, std::size_t rows) {
     return TableOptions{.name = name,
-                        .dim = options_.dim,
+                        .dim = dim,
                         .initializer = options_.initializer,
                         .optimizer = options_.optimizer,
                         .schedule = options_.schedule,
                         .expected_rows = rows};
   };
-  return {table("entities", vocabulary_.host().entities.size()),
-          table("relations", vocabulary_.host().relations.size())};
+  return {table("entities", options_.dim, vocabulary_.host().entities.size()),
+          table("relations", relation_dim(algebra_, options_.dim), vocabulary_.host().relations.size())};
 }
 
 Bilinear::Sizes Bilinear::sizes(std::size_t samples, std::size_t microbatches) const {
@@ -78,7 +78,8 @@ Work Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
                .entity_keys = work.parts[0].keys,
                .entity_sources = work.parts[0].sources,
                .relation_keys = work.parts[1].keys,
-               .relation_sources = work.parts[1].sources});
+               .relation_sources = work.parts[1].sources,
+               .own_relation_sources = own_relation_sources()});
   shared_ ? kernels::draw_negatives(stream,
                                     {.seed = options_.seed,
                                      .clock = batch.clock,
@@ -114,11 +115,21 @@ void Bilinear::reserve(Stream& stream, Work const& work, Gradients& gradients) c
   gradients.entries = {shared_ ? 0 : entries, 0};
   bool const same_dim = gradients.sources.columns() == options_.dim;
   grow(stream, gradients.sources, same_dim && gradients.sources.rows() >= sources, sources, options_.dim);
+  if (own_relation_sources()) {
+    std::size_t const dim = relation_dim(algebra_, options_.dim);
+    auto& relations = gradients.relation_sources;
+    grow(stream, relations, relations.columns() == dim && relations.rows() >= work.samples, work.samples, dim);
+  }
   auto& coefficients = gradients.coefficients[0];
   grow(stream, coefficients, coefficients.size() >= gradients.entries[0], gradients.entries[0]);
   grow(stream, gradients.losses, gradients.losses.size() >= work.samples, work.samples);
   std::size_t const scratch = shared_ ? work.samples * (1 + 2 * score_stride()) : 0;
   grow(stream, gradients.scratch, gradients.scratch.size() >= scratch, scratch);
+}
+
+MatrixView<float> Bilinear::relation_sources(Gradients const& gradients, std::size_t samples) const {
+  if (own_relation_sources()) return gradients.relation_sources.view().slice(0, samples);
+  return source_rows(gradients.sources, kernels::kRelationGradient, 0, samples);
 }
 
 std::int64_t Bilinear::compute(Stream& stream, Work const& work, Positions positions,
@@ -140,6 +151,7 @@ std::int64_t Bilinear::compute(Stream& stream, Work const& work, Positions posit
                                    .entity_rows = positions.entities,
                                    .relation_rows = positions.relations,
                                    .sources = gradients.sources,
+                                   .relation_sources = relation_sources(gradients, work.samples),
                                    .coefficients = gradients.coefficients[0],
                                    .losses = losses});
   }

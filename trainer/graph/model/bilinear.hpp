@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// ComplEx (Trouillon et al., ICML 2016) and DistMult (Yang et al., ICLR 2015): scores that are linear in each of a
-// triple's three rows.
+// ComplEx (Trouillon et al., ICML 2016), DistMult (Yang et al., ICLR 2015) and RESCAL (Nickel et al., ICML 2011):
+// scores that are linear in each of a triple's three rows.
 #pragma once
 
 #include "kernels/score/types.hpp"
 #include "trainer/graph/model/device_vocabulary.hpp"
 
 namespace gpups::trainer {
+
+// Row `which` of the sources of `count` triples from `first` on.
+inline MatrixView<float> source_rows(MatrixView<float> sources, kernels::SourceRow which, std::size_t first,
+                                     std::size_t count) {
+  std::size_t const per_triple = kernels::kSourcesPerTriple;
+  return {sources.row(per_triple * first + which), count, sources.columns(), per_triple * sources.stride(),
+          sources.device()};
+}
 
 class Bilinear : public Model {
  public:
@@ -36,7 +44,10 @@ class Bilinear : public Model {
   // Scratch of shared negatives: a derivative for each triple's positive, then, for each side and triple, one for each
   // negative. Rows are not powers of two apart, which would put the same column of all of them in one set of a cache.
   std::size_t score_stride() const { return row_stride(options_.negatives) + 16; }
+  bool own_relation_sources() const { return algebra_ == kernels::Algebra::kMatrix; }
   void reserve(Stream& stream, Work const& work, Gradients& gradients) const;
+  // The gradient of each sample's relation.
+  MatrixView<float> relation_sources(Gradients const& gradients, std::size_t samples) const;
   void compute_shared(Stream& stream, Work const& work, Positions positions,
                       std::span<MatrixView<float const> const> rows, Gradients& gradients) const;
 

@@ -8,17 +8,8 @@
 #include "trainer/graph/model/bilinear.hpp"
 
 namespace gpups::trainer {
-namespace {
 
 using namespace kernels;
-
-// Row `which` of the sources of each triple.
-MatrixView<float> source_rows(MatrixView<float> sources, SourceRow which, std::size_t first, std::size_t count) {
-  return {sources.row(kSourcesPerTriple * first + which), count, sources.columns(),
-          kSourcesPerTriple * sources.stride(), sources.device()};
-}
-
-}  // namespace
 
 void Bilinear::compute_shared(Stream& stream, Work const& work, Positions positions,
                               std::span<MatrixView<float const> const> rows, Gradients& gradients) const {
@@ -83,6 +74,7 @@ void Bilinear::compute_shared(Stream& stream, Work const& work, Positions positi
                           .objects = objects,
                           .slopes = slopes,
                           .sources = sources,
+                          .relation_sources = relation_sources(gradients, samples),
                           .losses = gradients.losses.view().slice(0, samples)});
 }
 

@@ -21,11 +21,19 @@ std::unique_ptr<Model> make_distmult(ModelOptions const& options, Vocabulary con
   return std::make_unique<Bilinear>(kernels::Algebra::kReal, options, vocabulary);
 }
 
+std::unique_ptr<Model> make_rescal(ModelOptions const& options, Vocabulary const& vocabulary) {
+  GPUPS_REQUIRE(options.dim <= 256,
+                "dim is {} (a relation of rescal is a matrix of dim * dim values, and a row has at most 65536): "
+                "use 256 or less",
+                options.dim);
+  return std::make_unique<Bilinear>(kernels::Algebra::kMatrix, options, vocabulary);
+}
+
 struct ModelEntry {
   char const* name;
   std::unique_ptr<Model> (*make)(ModelOptions const&, Vocabulary const&);
 };
-constexpr ModelEntry kModels[] = {{"complex", make_complex}, {"distmult", make_distmult}};
+constexpr ModelEntry kModels[] = {{"complex", make_complex}, {"distmult", make_distmult}, {"rescal", make_rescal}};
 
 // "a, b or c"
 std::string any_of(std::span<std::string const> names) {

@@ -13,7 +13,8 @@ std::vector<TableBatch> Work::tables() const {
 std::vector<TableGradients> Gradients::tables(Work const& work) const {
   std::vector<TableGradients> tables;
   for (std::size_t part = 0; part < coefficients.size(); ++part) {
-    tables.push_back({.sources = sources,
+    bool const own = part == 1 && relation_sources.columns() > 0;
+    tables.push_back({.sources = own ? relation_sources.view() : sources.view(),
                       .numbers = work.parts[part].sources,
                       .coefficients = coefficients[part].view().slice(0, entries[part])});
   }

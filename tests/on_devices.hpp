@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests of what runs on the host and on GPUs: a suite with both as its parameter, and moving matrices between them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "gpups/array.hpp"
+#include "gpups/device.hpp"
+
+namespace gpups::test {
+
+// A suite of its own derives from this and is instantiated with kDevices. Skips where there is no such device.
+class OnDevice : public testing::TestWithParam<Device> {
+ protected:
+  void SetUp() override {
+    if (!GetParam().is_host() && cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
+  }
+};
+inline auto const kDevices = testing::Values(Device::host(), Device::cuda(0));
+inline std::string device_name(testing::TestParamInfo<Device> const& info) {
+  return info.param.is_host() ? "Host" : "Cuda";
+}
+
+// A copy with the same padding; waits for `stream`, which is of one of the two devices.
+template <class T>
+Matrix<std::remove_const_t<T>> moved(Stream& stream, Device to, MatrixView<T> from) {
+  using Element = std::remove_const_t<T>;
+  Matrix<Element> there(to, from.rows(), from.columns());
+  if (from.rows() > 0) copy<Element>(stream, there.view().flat(), from.flat());
+  stream.wait();
+  return there;
+}
+template <class T>
+Array<std::remove_const_t<T>> moved(Stream& stream, Device to, View<T> from) {
+  using Element = std::remove_const_t<T>;
+  Array<Element> there(to, from.size());
+  copy<Element>(stream, there, from);
+  stream.wait();
+  return there;
+}
+
+}  // namespace gpups::test
