@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vectors of doubles that multiply and add with one rounding, downward. GPUPS_DOWNWARD is defined where this machine
-// has the instructions.
+// has the instructions, and GPUPS_ROUNDS_APART where each says for itself how it rounds, so that others round to
+// nearest beside it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#if !defined(__CUDACC__) && defined(__AVX512F__) && defined(__AVX512VL__)
+#if !defined(__CUDACC__) && defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
 #define GPUPS_DOWNWARD 1
+#define GPUPS_ROUNDS_APART 1
 #include <immintrin.h>
 
 namespace gpups::kernels {
@@ -23,6 +25,7 @@ struct DoubleVector {
 
   __m512d value;
   static DoubleVector all(double x) { return {_mm512_set1_pd(x)}; }
+  static DoubleVector load(float const* from) { return {_mm512_maskz_cvtps_pd(0xFF, _mm256_loadu_ps(from))}; }
   static DoubleVector load(float const* from, Mask mask) {
     return {_mm512_maskz_cvtps_pd(0xFF, _mm256_maskz_loadu_ps(mask, from))};
   }
@@ -45,6 +48,12 @@ struct DoubleVector {
   // The difference of the bits of two vectors, as integers.
   static void store_difference(DoubleVector a, DoubleVector b, std::int64_t* to, Mask mask) {
     _mm512_mask_storeu_epi64(to, mask, _mm512_sub_epi64(_mm512_castpd_si512(a.value), _mm512_castpd_si512(b.value)));
+  }
+  // (low - b) * scale and behind it (high - b) * scale, as floats.
+  static void store_scaled(DoubleVector low, DoubleVector high, DoubleVector b, DoubleVector scale, float* to) {
+    __m256 const first = _mm512_maskz_cvtpd_ps(0xFF, _mm512_mul_pd(_mm512_sub_pd(low.value, b.value), scale.value));
+    __m256 const second = _mm512_maskz_cvtpd_ps(0xFF, _mm512_mul_pd(_mm512_sub_pd(high.value, b.value), scale.value));
+    _mm512_storeu_ps(to, _mm512_insertf32x8(_mm512_castps256_ps512(first), second, 1));
   }
 };
 
@@ -73,6 +82,7 @@ struct DoubleVector {
 
   __m256d value;
   static DoubleVector all(double x) { return {_mm256_set1_pd(x)}; }
+  static DoubleVector load(float const* from) { return {_mm256_cvtps_pd(_mm_loadu_ps(from))}; }
   static DoubleVector load(float const* from, Mask mask) { return {_mm256_cvtps_pd(_mm_maskload_ps(from, mask))}; }
   void add_product(DoubleVector c, DoubleVector x) { value = _mm256_fmadd_pd(c.value, x.value, value); }
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "kernels/assert.hpp"
-#include "kernels/sum_any_row.hpp"
+#include "kernels/sum_rows_host.hpp"
 #include "kernels/update_row.hpp"
 
 namespace gpups::kernels {
@@ -44,13 +44,29 @@ void sum_and_update(Stream& stream, SumAndUpdate const& arguments) {
   GPUPS_ASSERT(can_sum_and_update(stream.device(), arguments.update.dim));
   auto const& s = arguments.gradients;
   auto const& u = arguments.update;
+  if (u.ids.empty()) return;
+  auto const ex = host_exec(stream);
   double const per_grid = std::ldexp(1.0, -s.grid_log2), unit = std::ldexp(u.scale, u.grid_log2);
-  each_row(host_exec(stream), u.ids.size(), [&](std::size_t i, HostLanes lanes) {
-    if (i + kRowsAhead < u.ids.size()) prefetch_row(lanes, u, u.ids[i + kRowsAhead]);
+  auto const update = [&](std::uint32_t r, std::int64_t const* sums, bool fits) {
+    if (!fits) atomic_min(u.fault.data(), u.ids[r]);
+    update_row(HostLanes{}, u, u.ids[r], MeanOfUnits{sums, unit});
+  };
+  auto const short_row = [&](std::uint32_t r, Entries entries) {
+    if (r + kRowsAhead < u.ids.size()) prefetch_row(u, u.ids[r + kRowsAhead]);
+#ifdef GPUPS_ROUNDS_APART
+    alignas(64) float means[kBufferColumns];
+    if (sum_row(s, entries, ToFloats{means, u.scale})) return update_row(HostLanes{}, u, u.ids[r], Mean{means});
+#endif
     alignas(64) std::int64_t sums[kBufferColumns];
-    sum_any_row(s, per_grid, static_cast<std::uint32_t>(i), sums);
-    update_row(lanes, u, unit, u.ids[i], sums);
-  });
+    bool const fits = sum_any_row(s, per_grid, entries, sums);
+    update(r, sums, fits);
+  };
+  auto const long_row = [&](std::uint32_t r) {
+    alignas(64) std::int64_t sums[kBufferColumns];
+    bool const fits = sum_long_row(ex, s, per_grid, r, sums);
+    update(r, sums, fits);
+  };
+  each_row_to_sum(ex, s, short_row, long_row);
 }
 
 float wait_max_abs(Stream& stream, MatrixView<float const> rows) {

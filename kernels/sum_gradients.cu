@@ -2,7 +2,10 @@
 #include "kernels/sum_gradients.hpp"
 
 #include "kernels/assert.hpp"
-#include "kernels/sum_any_row.hpp"
+#include "kernels/atomic.hpp"
+#include "kernels/contribution.hpp"
+#include "kernels/launch.hpp"
+#include "kernels/sum_rows_host.hpp"
 
 namespace gpups::kernels {
 
@@ -14,6 +17,23 @@ inline void check([[maybe_unused]] SumGradients const& s) {
 
 #ifdef __CUDACC__
 inline constexpr std::uint32_t kLongRow = 64;  // entries from which a row is a whole block's work
+
+GPUPS_FN inline float const* source_row(SumGradients const& s, std::uint32_t entry) {
+  return s.source_rows.row(s.sources.empty() ? entry : s.sources[entry]);
+}
+GPUPS_FN inline float coefficient(SumGradients const& s, std::uint32_t entry) {
+  return s.coefficients.empty() ? 1.0F : s.coefficients[entry];
+}
+
+__device__ inline void sum_row_wide(NativeLanes lanes, SumGradients const& s, double per_grid, std::uint32_t r,
+                                    std::int64_t* to) {
+  lanes.each(s.sums.stride(), [&](std::size_t j) {
+    WideSum sum{0, true};
+    if (j < s.sums.columns()) sum = wide_sum(s, per_grid, s.offsets[r], s.offsets[r + 1], j);
+    to[j] = static_cast<std::int64_t>(sum.units);
+    if (!sum.fits()) atomic_min(s.fault.data(), r);
+  });
+}
 
 // 16 columns of a long row: each team of the block sums its share of the entries, then the shares are added.
 __device__ inline void sum_long_row(SumGradients const& s, double per_grid, std::uint32_t r, std::size_t column) {
@@ -64,9 +84,12 @@ void run(Exec<S> ex, SumGradients const& s) {
   if (s.offsets.size() < 2) return;
   check(s);
   double const per_grid = std::ldexp(1.0, -s.grid_log2);
-  each_row(ex, s.offsets.size() - 1, [s, per_grid](std::size_t i, NativeLanes) {
-    sum_any_row(s, per_grid, static_cast<std::uint32_t>(i), s.sums.row(i));
-  });
+  auto const take = [&s](std::uint32_t r, bool fits) {
+    if (!fits) atomic_min(s.fault.data(), r);
+  };
+  each_row_to_sum(
+      ex, s, [&](std::uint32_t r, Entries entries) { take(r, sum_any_row(s, per_grid, entries, s.sums.row(r))); },
+      [&](std::uint32_t r) { take(r, sum_long_row(ex, s, per_grid, r, s.sums.row(r))); });
 }
 #endif
 

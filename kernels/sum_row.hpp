@@ -10,62 +10,90 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <utility>
 
-#include "kernels/sum_gradients.hpp"
+#include "kernels/staged_entries.hpp"
 
 namespace gpups::kernels {
 
-// A row's entries, and where the list of all rows' entries ends: what follows is prefetched.
-struct Entries {
-  std::uint32_t const *first, *last, *end;
-};
-
-inline constexpr int kEntriesAhead = 8;
 inline constexpr std::size_t kVectorLanes = DoubleVector::kLanes;
 inline constexpr std::size_t kPassColumns = kVectorLanes * DoubleVector::kRegisters;
+// Units that an accumulator may be away from its start.
+inline constexpr double kFastUnits = 0x1p51;
+
+// ldexp(1.0, n) for -1022 <= n <= 1023, without a call.
+inline double power_of_two(int n) { return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + n) << 52); }
+
+// Where a row's sums go: in units of the grid ...
+struct ToUnits {
+  std::int64_t* to;
+  template <int kVectors>
+  [[gnu::always_inline]] void put(DoubleVector const* sum, DoubleVector base, std::size_t column,
+                                  DoubleVector::Mask tail) const {
+#pragma GCC unroll 16
+    for (int k = 0; k < kVectors; ++k) {
+      auto const lanes = k + 1 == kVectors ? tail : DoubleVector::first_lanes(kVectorLanes);
+      DoubleVector::store_difference(sum[k], base, to + column + kVectorLanes * k, lanes);
+    }
+  }
+};
+#ifdef GPUPS_ROUNDS_APART
+// ... or as floats, times a scale; writes up to a multiple of 16 columns.
+struct ToFloats {
+  float* to;
+  double scale;
+  template <int kVectors>
+  [[gnu::always_inline]] void put(DoubleVector const* sum, DoubleVector base, std::size_t column,
+                                  DoubleVector::Mask) const {
+    auto const factor = DoubleVector::all(scale);
+#pragma GCC unroll 8
+    for (int k = 0; k < kVectors; k += 2) {
+      DoubleVector const next = k + 1 < kVectors ? sum[k + 1] : base;
+      DoubleVector::store_scaled(sum[k], next, base, factor, to + column + kVectorLanes * k);
+    }
+  }
+};
+#endif
 
 // Sums kVectors vectors of columns of a row, of which the last has `tail` lanes. False: an accumulator left its range,
-// or something was not finite; `to` is then undefined. Not inlined: a caller may have turned the rounding mode.
-template <int kVectors>
+// or something was not finite; what was put out is then undefined. Accumulators that cannot leave it need no watch.
+// Not inlined: a caller may have turned the rounding mode.
+template <int kVectors, bool kWatch, class Out>
 [[gnu::noinline]] bool sum_columns(SumGradients const& s, Entries entries, std::size_t column, std::size_t tail,
-                                   std::int64_t* to) {
-  auto const base = DoubleVector::all(0x1.8p52 * std::ldexp(1.0, s.grid_log2));
-  auto const all_lanes = DoubleVector::first_lanes(kVectorLanes), tail_lanes = DoubleVector::first_lanes(tail);
+                                   Out out) {
+  auto const base = DoubleVector::all(0x1.8p52 * power_of_two(s.grid_log2));
+  auto const tail_lanes = DoubleVector::first_lanes(tail);
   DoubleVector sum[kVectors];
   DoubleVector::Bits changed[2];
-  for (auto& x : sum) x = base;
+#pragma GCC unroll 16
+  for (int k = 0; k < kVectors; ++k) sum[k] = base;
 
-  std::uint32_t const* const sources = s.sources.empty() ? nullptr : s.sources.data();
-  float const* const coefficients = s.coefficients.empty() ? nullptr : s.coefficients.data();
-  auto const source = [=](std::uint32_t e) { return s.source_rows.row(sources == nullptr ? e : sources[e]) + column; };
-  for (std::uint32_t const* entry = entries.first; entry < entries.last; ++entry) {
-    if (entry + kEntriesAhead < entries.end) {
-      float const* const later = source(entry[kEntriesAhead]);
-      for (std::size_t j = 0; j < kVectors * kVectorLanes; j += 16) __builtin_prefetch(later + j);
-    }
-    float const* const row = source(*entry);
-    auto const c = DoubleVector::all(coefficients == nullptr ? 1.0 : static_cast<double>(coefficients[*entry]));
+  auto const source = [&, from = s.source_rows](std::size_t e) { return from.row(entries.sources[e]) + column; };
+  std::size_t const last_ahead = entries.count + std::min(entries.later, kEntriesAhead) - 1;
+  for (std::size_t e = 0; e < entries.count; ++e) {
+    float const* const row = source(e);
+    float const* const later = source(std::min(e + kEntriesAhead, last_ahead));
+    auto const c = DoubleVector::all(static_cast<double>(entries.coefficients[e]));
+#pragma GCC unroll 16
     for (int k = 0; k < kVectors; ++k) {
-      sum[k].add_product(c, DoubleVector::load(row + kVectorLanes * k, k + 1 == kVectors ? tail_lanes : all_lanes));
-      changed[k % 2].note(sum[k], base);
+      float const* const from = row + kVectorLanes * k;
+      if (kVectorLanes * k % 16 == 0) __builtin_prefetch(later + kVectorLanes * k);
+      sum[k].add_product(c, k + 1 == kVectors ? DoubleVector::load(from, tail_lanes) : DoubleVector::load(from));
+      if (kWatch) changed[k % 2].note(sum[k], base);
     }
   }
   constexpr std::uint64_t kSignAndExponent = 0xFFF0000000000000U;
-  if (changed[0].any(kSignAndExponent) || changed[1].any(kSignAndExponent)) return false;
-  for (int k = 0; k < kVectors; ++k) {
-    DoubleVector::store_difference(sum[k], base, to + column + kVectorLanes * k,
-                                   k + 1 == kVectors ? tail_lanes : all_lanes);
-  }
+  if (kWatch && (changed[0].any(kSignAndExponent) || changed[1].any(kSignAndExponent))) return false;
+  out.template put<kVectors>(sum, base, column, tail_lanes);
   return true;
 }
 
 // All columns of a row. False: as above.
-inline bool sum_row(SumGradients const& s, Entries entries, std::int64_t* to) {
-  using Sum = bool (*)(SumGradients const&, Entries, std::size_t, std::size_t, std::int64_t*);
+template <bool kWatch, class Out>
+bool sum_all_columns(SumGradients const& s, Entries entries, Out out) {
+  using Sum = bool (*)(SumGradients const&, Entries, std::size_t, std::size_t, Out);
   static constexpr auto kSums = []<int... k>(std::integer_sequence<int, k...>) {
-    return std::array<Sum, sizeof...(k)>{sum_columns<k + 1>...};
+    return std::array<Sum, sizeof...(k)>{sum_columns<k + 1, kWatch, Out>...};
   }
   (std::make_integer_sequence<int, DoubleVector::kRegisters>{});
 
@@ -75,10 +103,15 @@ inline bool sum_row(SumGradients const& s, Entries entries, std::int64_t* to) {
     std::size_t const columns = std::min(dim - column, kPassColumns);
     std::size_t const vectors = (columns + kVectorLanes - 1) / kVectorLanes;
     std::size_t const tail = columns - (vectors - 1) * kVectorLanes;
-    if (!kSums[vectors - 1](s, entries, column, tail, to)) return false;
+    if (!kSums[vectors - 1](s, entries, column, tail, out)) return false;
   }
-  for (std::size_t j = dim; j < s.sums.stride(); ++j) to[j] = 0;
   return true;
+}
+
+template <class Out>
+bool sum_row(SumGradients const& s, Entries entries, Out out) {
+  bool const surely_fits = static_cast<double>(entries.count) * s.contribution_max < kFastUnits;
+  return surely_fits ? sum_all_columns<false>(s, entries, out) : sum_all_columns<true>(s, entries, out);
 }
 
 }  // namespace gpups::kernels

@@ -25,8 +25,8 @@ void run(Exec<S> ex, UpdateRows const& u) {
   GPUPS_ASSERT(u.sums.rows() >= u.ids.size() && u.sums.columns() >= u.dim && u.values.stride >= u.dim);
   double const unit = std::ldexp(u.scale, u.grid_log2);
   each_row(ex, u.ids.size(), [u, unit] GPUPS_FN(std::size_t i, NativeLanes lanes) {
-    if (i + kRowsAhead < u.ids.size()) prefetch_row(lanes, u, u.ids[i + kRowsAhead]);
-    update_row(lanes, u, unit, u.ids[i], u.sums.row(i));
+    if (i + kRowsAhead < u.ids.size()) prefetch_row(u, u.ids[i + kRowsAhead]);
+    update_row(lanes, u, u.ids[i], MeanOfUnits{u.sums.row(i), unit});
   });
 }
 

@@ -5,6 +5,7 @@ namespace gpups::bench {
 
 std::span<RaceEntry const> races() {
   static constexpr RaceEntry kAll[] = {
+      {"exact_sums", exact_sums_race},
       {"gather", gather_race},
       {"unique_keys_sort", unique_keys_sort_race},
 #ifdef GPUPS_HAS_ABSL

@@ -6,6 +6,7 @@
 
 namespace gpups::bench {
 
+Race exact_sums_race(Stream& stream);
 Race gather_race(Stream& stream);
 Race unique_keys_sort_race(Stream& stream);
 Race unique_keys_absl_race(Stream& stream);

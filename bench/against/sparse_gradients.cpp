@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/against/sparse_gradients.hpp"
+
+#include <algorithm>
+
+#include "kernels/life.hpp"
+#include "tests/inputs.hpp"
+
+namespace gpups::bench {
+
+namespace {
+
+template <class T>
+kernels::RowStorage<T> column(Stream& stream, std::size_t rows, std::size_t stride) {
+  kernels::RowStorage<T> storage(stream.device(), stride, kernels::NewRows::kZero);
+  storage.reserve(stream, rows);
+  return storage;
+}
+
+}  // namespace
+
+SparseGradients sparse_gradients(Stream& stream, std::vector<std::uint32_t> const& rows,
+                                 std::vector<std::uint32_t> const& sources, std::size_t table_rows, std::size_t dim,
+                                 Optimizer const& optimizer) {
+  std::size_t const entries = rows.size(), source_rows = 1 + *std::max_element(sources.begin(), sources.end());
+  std::vector<std::uint32_t> first(table_rows + 1), order(entries), ids, offsets;
+  for (std::uint32_t const r : rows) ++first[r + 1];
+  for (std::size_t r = 0; r < table_rows; ++r) {
+    if (first[r + 1] > 0) {
+      ids.push_back(static_cast<std::uint32_t>(r));
+      offsets.push_back(first[r]);
+    }
+    first[r + 1] += first[r];
+  }
+  offsets.push_back(static_cast<std::uint32_t>(entries));
+  for (std::uint32_t e = 0; e < entries; ++e) order[first[rows[e]]++] = e;
+
+  test::Random random(7);
+  std::vector<float> coefficients(entries);
+  for (float& c : coefficients) c = static_cast<float>(test::uniform(random) - 0.5);
+  SparseGradients g{.dim = dim,
+                    .offsets = to_device(stream, offsets),
+                    .order = to_device(stream, order),
+                    .sources = to_device(stream, sources),
+                    .ids = to_device(stream, ids),
+                    .fault = to_device(stream, std::vector{kernels::kNoRow}),
+                    .coefficients = to_device(stream, coefficients),
+                    .source_rows = Matrix<float>(stream.device(), source_rows, dim),
+                    .optimizer = optimizer,
+                    .values = column<float>(stream, table_rows, row_stride(dim)),
+                    .state = column<float>(stream, table_rows, kernels::state_columns(optimizer, dim)),
+                    .life = column<std::uint32_t>(stream, table_rows, kernels::kLifeWords)};
+  auto const fill = [&](float* row) {
+    std::fill_n(row, row_stride(dim), 0.0F);
+    for (std::size_t j = 0; j < dim; ++j) row[j] = static_cast<float>(test::uniform(random) - 0.5) / 8;
+  };
+  for (std::size_t i = 0; i < source_rows; ++i) fill(g.source_rows.view().row(i));
+  for (std::uint32_t const id : ids) fill(g.values.ref().row(id));
+  return g;
+}
+
+kernels::SumAndUpdate SparseGradients::arguments() const {
+  MatrixView<std::int64_t> const no_sums{nullptr, rows(), dim, row_stride(dim), Device::host()};
+  return {.gradients = {.offsets = offsets,
+                        .order = order,
+                        .sources = sources,
+                        .source_rows = source_rows,
+                        .coefficients = coefficients,
+                        .grid_log2 = -30,
+                        .sums = no_sums,
+                        .fault = fault,
+                        .contribution_max = 0x1p30},
+          .update = {.ids = ids,
+                     .sums = no_sums,
+                     .values = values.ref(),
+                     .state = state.ref(),
+                     .life = life.ref(),
+                     .dim = dim,
+                     .grid_log2 = -30,
+                     .scale = 1.0 / static_cast<double>(entries()),
+                     .optimizer = optimizer,
+                     .rate = 0.1F,
+                     .step = 1,
+                     .admit_at = 1,
+                     .fault = fault}};
+}
+
+}  // namespace gpups::bench

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A made-up batch of sparse gradients, and the table that it updates.
+#pragma once
+
+#include <vector>
+
+#include "gpups/array.hpp"
+#include "gpups/table.hpp"
+#include "kernels/sum_and_update.hpp"
+
+namespace gpups::bench {
+
+struct SparseGradients {
+  std::size_t dim;
+  Array<std::uint32_t> offsets, order, sources, ids, fault;
+  Array<float> coefficients;
+  Matrix<float> source_rows;
+  Optimizer optimizer;
+  kernels::RowStorage<float> values, state;
+  kernels::RowStorage<std::uint32_t> life;
+
+  std::size_t entries() const { return order.size(); }
+  std::size_t rows() const { return ids.size(); }
+  kernels::SumAndUpdate arguments() const;
+};
+
+// rows[e] and sources[e] are the table's row, below table_rows, and the source of entry e.
+SparseGradients sparse_gradients(Stream& stream, std::vector<std::uint32_t> const& rows,
+                                 std::vector<std::uint32_t> const& sources, std::size_t table_rows, std::size_t dim,
+                                 Optimizer const& optimizer);
+
+}  // namespace gpups::bench

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a team takes the columns of one row: a vector at a time on the host, four in each lane of a GPU. A formula is
+// written once, for a Value of several columns. REQUIRES: rows of row_stride() columns, which is a multiple of four.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "kernels/launch.hpp"
+#include "kernels/score/vector.hpp"
+#if !defined(__CUDACC__) && defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+namespace gpups::kernels {
+
+// Partial sums of a reduction over a row, on any machine: column j goes to number j % 64, and these are added in pairs
+// of equal distance.
+inline constexpr std::size_t kRowPartials = 64;
+
+#ifdef __CUDACC__
+struct Quad {
+  float4 of;
+
+  __device__ Quad() : of{0, 0, 0, 0} {}
+  __device__ Quad(float a) : of{a, a, a, a} {}  // NOLINT: a number is the same in all columns
+  __device__ Quad(float a, float b, float c, float d) : of{a, b, c, d} {}
+  friend __device__ Quad operator+(Quad a, Quad b) {
+    return {a.of.x + b.of.x, a.of.y + b.of.y, a.of.z + b.of.z, a.of.w + b.of.w};
+  }
+  friend __device__ Quad operator-(Quad a, Quad b) {
+    return {a.of.x - b.of.x, a.of.y - b.of.y, a.of.z - b.of.z, a.of.w - b.of.w};
+  }
+  friend __device__ Quad operator*(Quad a, Quad b) {
+    return {a.of.x * b.of.x, a.of.y * b.of.y, a.of.z * b.of.z, a.of.w * b.of.w};
+  }
+};
+template <class F>
+__device__ Quad apply(F f, Quad a, Quad b) {
+  return {f(a.of.x, b.of.x), f(a.of.y, b.of.y), f(a.of.z, b.of.z), f(a.of.w, b.of.w)};
+}
+__device__ inline Quad root(Quad a) { return {sqrtf(a.of.x), sqrtf(a.of.y), sqrtf(a.of.z), sqrtf(a.of.w)}; }
+// a / b; 0 where b is, as it may be where all gradients so far were 0.
+__device__ inline float quotient(float a, float b) { return b > 0 ? a / b : 0.0F; }
+__device__ inline Quad quotient(Quad a, Quad b) {
+  return apply([](float x, float y) { return quotient(x, y); }, a, b);
+}
+
+// sum * unit, of exact sums.
+template <class V>
+__device__ V scaled(std::int64_t const* sum, double unit) {
+  auto const* const pairs = reinterpret_cast<longlong2 const*>(sum);
+  longlong2 const low = pairs[0], high = pairs[1];
+  auto const one = [unit](long long x) { return static_cast<float>(static_cast<double>(x) * unit); };
+  return {one(low.x), one(low.y), one(high.x), one(high.y)};
+}
+
+struct DeviceColumns {
+  using Value = Quad;
+  DeviceLanes lanes;
+
+  __device__ static Quad get(float const* from) {
+    Quad value;
+    value.of = *reinterpret_cast<float4 const*>(from);
+    return value;
+  }
+  __device__ static void put(float* to, Quad value) { *reinterpret_cast<float4*>(to) = value.of; }
+  template <class F>
+  __device__ float sum(std::size_t n, F f) const {
+    Quad part;
+    for (std::size_t j = 4 * lanes.lane; j < n; j += kRowPartials) part = part + f(j);
+    for (unsigned half = kLanes / 2; half > 0; half /= 2) {
+      part = part + Quad{__shfl_xor_sync(lanes.mask, part.of.x, half, kLanes),
+                         __shfl_xor_sync(lanes.mask, part.of.y, half, kLanes),
+                         __shfl_xor_sync(lanes.mask, part.of.z, half, kLanes),
+                         __shfl_xor_sync(lanes.mask, part.of.w, half, kLanes)};
+    }
+    return (part.of.x + part.of.z) + (part.of.y + part.of.w);
+  }
+  __device__ bool first() const { return lanes.first(); }
+  __device__ void sync() const { lanes.sync(); }
+};
+#else
+using Quad = float __attribute__((vector_size(16)));
+
+inline float quotient(float a, float b) { return b > 0 ? a / b : 0.0F; }
+template <class V>
+V quotient(V a, V b) {
+  return b > 0.0F ? a / b : V{};
+}
+template <class V>
+V root(V x) {
+#ifdef __AVX512F__
+  if constexpr (sizeof(V) == sizeof(__m512))
+    return reinterpret_cast<V>(_mm512_maskz_sqrt_ps(0xFFFF, reinterpret_cast<__m512>(x)));
+#endif
+  for (std::size_t k = 0; k < sizeof(V) / sizeof(float); ++k) x[k] = __builtin_sqrtf(x[k]);
+  return x;
+}
+
+// sum * unit, of exact sums.
+template <class V>
+V scaled(std::int64_t const* sum, double unit) {
+  V value;
+  for (std::size_t k = 0; k < sizeof(V) / sizeof(float); ++k) {
+    value[k] = static_cast<float>(static_cast<double>(sum[k]) * unit);
+  }
+  return value;
+}
+
+template <class V>
+struct HostColumns {
+  using Value = V;
+  static constexpr std::size_t kWidth = sizeof(V) / sizeof(float);
+
+  static V get(float const* from) { return load<V>(from); }
+  static void put(float* to, V value) { store(to, value); }
+  template <class F>
+  float sum(std::size_t n, F f) const {
+    return sum_parts(n, f, std::make_index_sequence<kRowPartials / kWidth>{});
+  }
+  bool first() const { return true; }
+  void sync() const {}
+
+ private:
+  // Numbers of parts are constants, so that parts stay in registers.
+  template <class F, std::size_t... k>
+  static float sum_parts(std::size_t n, F f, std::index_sequence<k...>) {
+    V part[sizeof...(k)] = {};
+    std::size_t j = 0;
+    for (; j + kRowPartials <= n; j += kRowPartials) ((part[k] += f(j + kWidth * k)), ...);
+    ((j + kWidth * k < n ? void(part[k] += f(j + kWidth * k)) : void()), ...);
+    return pairwise(total(part, std::make_index_sequence<sizeof...(k) / 2>{}));
+  }
+  template <std::size_t... k>
+  static V total(V* part, std::index_sequence<k...>) {
+    ((part[k] += part[k + sizeof...(k)]), ...);
+    if constexpr (sizeof...(k) == 1)
+      return part[0];
+    else
+      return total(part, std::make_index_sequence<sizeof...(k) / 2>{});
+  }
+  static float pairwise(V of) {
+    float one[kWidth];
+    store(one, of);
+    for (std::size_t half = kWidth / 2; half > 0; half /= 2) {
+#pragma GCC ivdep
+      for (std::size_t k = 0; k < half; ++k) one[k] += one[k + half];
+    }
+    return one[0];
+  }
+};
+#endif
+
+}  // namespace gpups::kernels
