@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <numeric>
 #include <vector>
 
 #include "gpups/array.hpp"
@@ -46,6 +47,21 @@ inline bool sum_long_row(HostExec ex, SumGradients const& s, double per_grid, st
   return fits;
 }
 
+// Blocks of rows by their first entries: distinct keys are listed by parts of their hashes, and what lies beside each
+// other in the batch, keys that occur together and their sources, is then in a cache together.
+inline std::vector<std::uint32_t> blocks_by_entry(SumGradients const& s) {
+  std::size_t const rows = s.offsets.size() - 1;
+  std::vector<std::uint32_t> blocks((rows + kBlockRows - 1) / kBlockRows);
+  std::iota(blocks.begin(), blocks.end(), 0U);
+  auto const first_entry = [&](std::uint32_t block) {
+    std::uint32_t const at = s.offsets[block * kBlockRows];
+    return at < s.order.size() ? s.order[at] : 0;
+  };
+  std::stable_sort(blocks.begin(), blocks.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return first_entry(a) < first_entry(b); });
+  return blocks;
+}
+
 // Calls short_row(r, entries) for rows of few entries, and long_row(r) for the others, whose work is to be shared by
 // all threads.
 template <class ShortRow, class LongRow>
@@ -53,9 +69,10 @@ void each_row_to_sum(HostExec ex, SumGradients const& s, ShortRow short_row, Lon
   std::mutex mutex;
   std::vector<std::uint32_t> long_rows;
   std::size_t const rows = s.offsets.size() - 1;
-  ex.arena->blocks((rows + kBlockRows - 1) / kBlockRows, [&](std::size_t block) {
+  auto const blocks = blocks_by_entry(s);
+  ex.arena->blocks(blocks.size(), [&](std::size_t b) {
     StagedEntries staged(s);
-    auto r = static_cast<std::uint32_t>(block * kBlockRows);
+    auto r = static_cast<std::uint32_t>(blocks[b] * kBlockRows);
     auto const end = static_cast<std::uint32_t>(std::min<std::size_t>(rows, r + kBlockRows));
     while (r < end) {
       std::uint32_t const first = r, *const offsets = s.offsets.data();

@@ -16,6 +16,11 @@ struct Shuffle {
   std::uint64_t factor, shift, size;
 
   GPUPS_FN std::uint64_t operator()(std::uint64_t place) const { return (factor * (place % size) + shift) % size; }
+  // The entity of the next place.
+  GPUPS_FN std::uint64_t after(std::uint64_t entity) const {
+    std::uint64_t const next = entity + factor;
+    return next < size ? next : next - size;
+  }
 };
 
 inline Shuffle shuffle_of(std::uint64_t seed, Clock clock, std::uint64_t size) {
@@ -32,14 +37,23 @@ void run(Exec<S> ex, DealNegatives const& g) {
   std::uint64_t const draws = 2 * std::uint64_t{g.negatives};
   std::uint64_t const hand = hand_size(g.entities.size(), g.batch_triples, draws);
   Shuffle const shuffle = shuffle_of(g.seed, g.clock, g.entities.size());
-  each(ex, g.numbers.size() * draws, [g, shuffle, draws, hand] GPUPS_FN(std::size_t i) {
-    std::size_t const triple = i / draws, draw = i % draws;
-    std::uint32_t const number = g.numbers[triple];
-    std::uint64_t const within = (number % kHandTriples * draws + draw) % hand;
-    std::size_t const entry = g.first + triple * g.step + draw;
-    g.keys[entry] = g.entities[shuffle(number / kHandTriples * hand + within)];
-    g.sources[entry] =
-        static_cast<std::uint32_t>(kSourcesPerTriple * triple + (draw < g.negatives ? kObjectQuery : kSubjectQuery));
+  each(ex, g.numbers.size(), [g, shuffle, draws, hand] GPUPS_FN(std::size_t i) {
+    std::uint32_t const number = g.numbers[i];
+    std::uint64_t const first = number / kHandTriples * hand;
+    std::uint64_t within = number % kHandTriples * draws % hand, at = shuffle(first + within);
+    Key* const keys = g.keys.data() + g.first + i * g.step;
+    std::uint32_t* const sources = g.sources.data() + g.first + i * g.step;
+    for (std::size_t draw = 0; draw < draws; ++draw) {
+      keys[draw] = g.entities[at];
+      sources[draw] =
+          static_cast<std::uint32_t>(kSourcesPerTriple * i + (draw < g.negatives ? kObjectQuery : kSubjectQuery));
+      if (++within == hand) {
+        within = 0;
+        at = shuffle(first);
+      } else {
+        at = shuffle.after(at);
+      }
+    }
   });
 }
 

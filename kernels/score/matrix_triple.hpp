@@ -66,7 +66,7 @@ struct MatrixTriple {
     row_times_matrix(lanes, go, r, dim, gs);
     lanes.each(dim, [=](std::size_t k) {
       RowGradients<N> d{{t.scratch[k]}, {gs[k] + slope * q[k]}, {0.0F}};
-      if (regular) d = regularised(g, d, N{s[k]}, N{0.0F}, N{o[k]});
+      if (regular) regularise(g, d, N{s[k]}, N{0.0F}, N{o[k]});
       gs[k] = d.subject.re;
       go[k] = d.object.re;
     });

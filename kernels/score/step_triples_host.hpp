@@ -177,33 +177,26 @@ class HostTripleStep {
     float* const go = sources + kObjectGradient * stride_;
     std::size_t const count = N::count(dim_);
     bool const regular = g_.regulariser.l2 != 0.0F || g_.regulariser.n3 != 0.0F;
+    Vector loss = {};
     each_vector(count, [&](std::size_t k) {
       N const sk = N::at(s, k, count), rk = N::at(r, k, count), ok = N::at(o, k, count);
       RowGradients<N> d =
           row_gradients(sk, rk, ok, N::at(q, k, count), N::at(dq, k, count), N::at(dp, k, count), slope);
-      if (regular) d = regularised(g_.regulariser, d, sk, rk, ok);
+      if (regular)
+        loss +=
+            without_first(k % kVector == 0 ? 0 : kVector - count % kVector, regularise(g_.regulariser, d, sk, rk, ok));
       d.subject.put(gs, k, count);
       d.object.put(go, k, count);
       d.relation.put(gr, k, count);
     });
     for (std::size_t k = dim_; k < stride_; ++k) gs[k] = go[k] = gr[k] = 0.0F;
-    return regular ? penalty(s, r, o, count) : 0.0F;
+    return regular ? HostLanes{}.sum(kVector, [&](std::size_t lane) { return loss[lane]; }) : 0.0F;
   }
 
-  // The regulariser's loss; numbers after the last whole vector are added one by one.
-  float penalty(float const* s, float const* r, float const* o, std::size_t count) const {
-    Vector sum = {};
-    std::size_t k = 0;
-    for (; k + kVector <= count; k += kVector) sum += penalty_at<N>(s, r, o, k, count);
-    float total = HostLanes{}.sum(kVector, [&](std::size_t lane) { return sum[lane]; });
-    for (; k < count; ++k) total += penalty_at<typename N::One>(s, r, o, k, count);
-    return total;
-  }
-  template <class Number>
-  auto penalty_at(float const* s, float const* r, float const* o, std::size_t k, std::size_t count) const {
-    return regulariser_loss(g_.regulariser, Number::at(s, k, count).squared()) +
-           regulariser_loss(g_.regulariser, Number::at(r, k, count).squared()) +
-           regulariser_loss(g_.regulariser, Number::at(o, k, count).squared());
+  // 0 in the first lanes, which the vector before has counted.
+  static Vector without_first(std::size_t lanes, Vector x) {
+    constexpr VectorIndex kLane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    return kLane >= static_cast<int>(lanes) ? x : Vector{};
   }
 
   StepTriples const& g_;

@@ -32,21 +32,31 @@ GPUPS_FN inline RowGradients<N> row_gradients(N s, N r, N o, N q, N d_object, N 
           plus(product_conj(dq, s), 1.0F, product_conj(o, d_subject))};
 }
 
-// Factor of x in the gradient of l2 |x|^2 + n3 |x|^3.
+// l2 |x|^2 + n3 |x|^3, and the factor of x in its gradient.
+template <class T>
+struct Penalty {
+  T loss, slope;
+};
+template <class T>
+GPUPS_FN inline Penalty<T> penalty(Regulariser g, T squared) {
+  if (g.n3 == 0.0F) return {squared * g.l2, T{} + 2.0F * g.l2};
+  T const cubic = g.n3 * square_root(squared);
+  return {squared * (g.l2 + cubic), 2.0F * g.l2 + 3.0F * cubic};
+}
 template <class T>
 GPUPS_FN inline T regulariser_slope(Regulariser g, T squared) {
-  if (g.n3 == 0.0F) return T{} + 2.0F * g.l2;
-  return 2.0F * g.l2 + (3.0F * g.n3) * square_root(squared);
+  return penalty(g, squared).slope;
 }
 template <class T>
 GPUPS_FN inline T regulariser_loss(Regulariser g, T squared) {
-  if (g.n3 == 0.0F) return squared * g.l2;
-  return squared * (g.l2 + g.n3 * square_root(squared));
+  return penalty(g, squared).loss;
 }
+// Adds the penalties' gradients; returns their loss.
 template <class N>
-GPUPS_FN inline RowGradients<N> regularised(Regulariser g, RowGradients<N> d, N s, N r, N o) {
-  return {plus(d.subject, regulariser_slope(g, s.squared()), s), plus(d.object, regulariser_slope(g, o.squared()), o),
-          plus(d.relation, regulariser_slope(g, r.squared()), r)};
+GPUPS_FN inline auto regularise(Regulariser g, RowGradients<N>& d, N s, N r, N o) {
+  auto const of_s = penalty(g, s.squared()), of_o = penalty(g, o.squared()), of_r = penalty(g, r.squared());
+  d = {plus(d.subject, of_s.slope, s), plus(d.object, of_o.slope, o), plus(d.relation, of_r.slope, r)};
+  return of_s.loss + of_r.loss + of_o.loss;
 }
 
 // One side of a triple: what the loss makes of the scores of its n negatives. Scores become the derivatives of the
@@ -141,21 +151,18 @@ struct NumberTriple {
     bool const regular = g.l2 != 0.0F || g.n3 != 0.0F;
     float const *const s = t.subject, *const r = t.relation, *const o = t.object;
     float *const gs = t.subject_gradient, *const go = t.object_gradient, *const gr = t.relation_gradient;
-    lanes.each(count, [=](std::size_t k) {
+    float const loss = lanes.sum(count, [=](std::size_t k) {
       N const sk = N::at(s, k, count), rk = N::at(r, k, count), ok = N::at(o, k, count);
       RowGradients<N> d =
           row_gradients(sk, rk, ok, N::at(t.object_query, k, count), N::at(gs, k, count), N::at(go, k, count), slope);
-      if (regular) d = regularised(g, d, sk, rk, ok);
+      float const here = regular ? regularise(g, d, sk, rk, ok) : 0.0F;
       d.subject.put(gs, k, count);
       d.object.put(go, k, count);
       d.relation.put(gr, k, count);
+      return here;
     });
     lanes.each(t.stride - t.dim, [=](std::size_t k) { gs[t.dim + k] = go[t.dim + k] = gr[t.dim + k] = 0.0F; });
-    if (!regular) return 0.0F;
-    return lanes.sum(count, [=](std::size_t k) {
-      return regulariser_loss(g, N::at(s, k, count).squared()) + regulariser_loss(g, N::at(r, k, count).squared()) +
-             regulariser_loss(g, N::at(o, k, count).squared());
-    });
+    return loss;
   }
 };
 
