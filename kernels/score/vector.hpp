@@ -6,6 +6,9 @@
 #include <cstddef>
 
 #include "kernels/launch.hpp"
+#if defined(__AVX512F__) && !defined(__CUDACC__)
+#include <immintrin.h>
+#endif
 
 namespace gpups::kernels {
 
@@ -28,6 +31,9 @@ using Vector = float __attribute__((vector_size(64)));
 using VectorIndex = int __attribute__((vector_size(64)));
 
 inline Vector square_root(Vector x) {
+#ifdef __AVX512F__  // g++ takes the vector apart
+  return reinterpret_cast<Vector>(_mm512_maskz_sqrt_ps(0xFFFF, reinterpret_cast<__m512>(x)));
+#endif
   for (std::size_t k = 0; k < kVector; ++k) x[k] = __builtin_sqrtf(x[k]);
   return x;
 }
