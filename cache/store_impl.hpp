@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <set>
 
 #include "cache/engine.hpp"
@@ -33,7 +34,8 @@ class Store::Impl final : public comm::Reducer {
   // `change` returned.
   std::uint64_t wait_forget(std::function<std::string()> const& check, std::function<std::uint64_t()> const& change);
 
-  bool can_apply_at_once(Stream& stream, Prepared const& batch, std::size_t part, kernels::SumGradients const& sum);
+  bool can_apply_at_once(Stream& stream, Prepared const& batch, std::size_t part, std::optional<float> source_max_abs,
+                         kernels::SumGradients const& sum);
 
   Group group_;
   StoreOptions options_;

@@ -146,25 +146,28 @@ void Store::pull_pooled(Stream& stream, Prepared const& batch, std::size_t part,
 }
 
 // Alone, a rank need not wait for others' gradients: rows are updated as they are summed. A step that must be refused
-// must change nothing, so only where no sum can be at fault, which a look at the largest values tells.
+// must change nothing, so only where no sum can be at fault, which the largest values tell.
 bool Store::Impl::can_apply_at_once(Stream& stream, Prepared const& batch, std::size_t part,
-                                    kernels::SumGradients const& sum) {
+                                    std::optional<float> source_max_abs, kernels::SumGradients const& sum) {
   auto const& parts = batch.impl()->parts;
   auto const same_table = [&](auto const& other) { return other.table == parts[part].table; };
   if (engine_.ranks() > 1 || !kernels::can_sum_and_update(stream.device(), sum.sums.columns())) return false;
   if (std::count_if(parts.begin(), parts.end(), same_table) > 1) return false;
   if (part == 0) checked_sources_ = {};
-  auto const& rows = sum.source_rows;
-  if (checked_sources_.data() != rows.data() || checked_sources_.rows() != rows.rows()) {
-    checked_sources_ = rows;
-    source_max_abs_ = kernels::wait_max_abs(stream, rows);
+  if (!source_max_abs) {
+    auto const& rows = sum.source_rows;
+    if (checked_sources_.data() != rows.data() || checked_sources_.rows() != rows.rows()) {
+      checked_sources_ = rows;
+      source_max_abs_ = kernels::wait_max_abs(stream, rows);
+    }
+    source_max_abs = source_max_abs_;
   }
   auto const& coefficients = sum.coefficients;
   float const coefficient_max_abs =
       coefficients.empty()
           ? 1.0F
           : kernels::wait_max_abs(stream, {coefficients.data(), 1, coefficients.size(), coefficients.size()});
-  return kernels::has_sums_within(parts[part].entries, coefficient_max_abs, source_max_abs_, sum.grid_log2);
+  return kernels::has_sums_within(parts[part].entries, coefficient_max_abs, *source_max_abs, sum.grid_log2);
 }
 
 void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients const> gradients) {
@@ -182,7 +185,7 @@ void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients
   std::vector<kernels::SumGradients> sums;
   for (std::size_t p = 0; p < gradients.size(); ++p) {
     auto& part = impl.parts[p];
-    auto const& [sources, numbers, coefficients] = gradients[p];
+    auto const& [sources, numbers, coefficients, source_max_abs] = gradients[p];
     auto const& options = impl_->shard(part.table).options();
     require_here(stream, sources, "sources");
     require_here(stream, numbers, "source numbers");
@@ -221,7 +224,7 @@ void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients
   // All parts or none: a step that is refused changes nothing.
   bool at_once = true;
   for (std::size_t p = 0; at_once && p < sums.size(); ++p) {
-    at_once = impl_->can_apply_at_once(stream, batch, p, sums[p]);
+    at_once = impl_->can_apply_at_once(stream, batch, p, gradients[p].source_max_abs, sums[p]);
   }
   for (std::size_t p = 0; p < sums.size(); ++p) {
     auto& part = impl.parts[p];

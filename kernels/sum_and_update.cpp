@@ -2,10 +2,9 @@
 #include "kernels/sum_and_update.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <limits>
 
 #include "kernels/assert.hpp"
+#include "kernels/max_abs.hpp"
 #include "kernels/sum_rows_host.hpp"
 #include "kernels/update_row.hpp"
 
@@ -14,25 +13,6 @@ namespace {
 
 constexpr std::size_t kBufferColumns = 1024;  // 8 KiB of sums
 constexpr double kSumMax = 0x1p62;
-
-// The largest absolute value, or infinity where one is not finite.
-float max_abs(View<float const> values) {
-  float const* const x = values.data();
-  return HostLanes{}.max(0.0F, values.size(), [x](std::size_t j) {
-    float const a = x[j] < 0 ? -x[j] : x[j];
-    return a <= std::numeric_limits<float>::max() ? a : std::numeric_limits<float>::infinity();
-  });
-}
-
-// The same of a matrix; rows without padding between them are as fast as one long row.
-float max_abs(MatrixView<float const> rows) {
-  if (rows.stride() == rows.columns()) return max_abs(rows.flat());
-  float most = 0;
-  for (std::size_t i = 0; i < rows.rows(); ++i) {
-    most = std::max(most, max_abs(View<float const>{rows.row(i), rows.columns(), rows.device()}));
-  }
-  return most;
-}
 
 }  // namespace
 
@@ -71,13 +51,18 @@ void sum_and_update(Stream& stream, SumAndUpdate const& arguments) {
 
 float wait_max_abs(Stream& stream, MatrixView<float const> rows) {
   GPUPS_ASSERT(stream.device().is_host());
-  std::atomic<float> most = 0;
+  float most = 0;
   host_exec(stream).arena->blocks((rows.rows() + kBlockRows - 1) / kBlockRows, [&](std::size_t block) {
-    std::size_t const first = block * kBlockRows;
-    float const here = max_abs(rows.slice(first, std::min(kBlockRows, rows.rows() - first)));
-    for (float before = most.load(std::memory_order_relaxed);
-         here > before && !most.compare_exchange_weak(before, here, std::memory_order_relaxed);) {
+    std::size_t const first = block * kBlockRows, count = std::min(kBlockRows, rows.rows() - first);
+    float here = 0;
+    if (rows.stride() == rows.columns()) {  // as fast as one long row
+      here = max_abs(HostLanes{}, rows.row(first), count * rows.columns());
+    } else {
+      for (std::size_t i = first; i < first + count; ++i) {
+        here = std::max(here, max_abs(HostLanes{}, rows.row(i), rows.columns()));
+      }
     }
+    atomic_max(&most, here);
   });
   return most;
 }

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 
 #include "gpups/array.hpp"
 
@@ -23,8 +22,6 @@ struct SumGradients {
   // (1), kNoRow before the call; after it the smallest r that has a contribution that is not finite or outside int64,
   // or a sum outside int64, if there is any. The sums of such a row are undefined.
   View<std::uint32_t> fault;
-  // No contribution is of more units than this, of either sign: what is known to be small need not be watched.
-  double contribution_max = std::numeric_limits<double>::infinity();
 };
 void sum_gradients(Stream& stream, SumGradients const& arguments);
 

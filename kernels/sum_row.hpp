@@ -18,8 +18,6 @@ namespace gpups::kernels {
 
 inline constexpr std::size_t kVectorLanes = DoubleVector::kLanes;
 inline constexpr std::size_t kPassColumns = kVectorLanes * DoubleVector::kRegisters;
-// Units that an accumulator may be away from its start.
-inline constexpr double kFastUnits = 0x1p51;
 
 // ldexp(1.0, n) for -1022 <= n <= 1023, without a call.
 inline double power_of_two(int n) { return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + n) << 52); }
@@ -56,9 +54,9 @@ struct ToFloats {
 #endif
 
 // Sums kVectors vectors of columns of a row, of which the last has `tail` lanes. False: an accumulator left its range,
-// or something was not finite; what was put out is then undefined. Accumulators that cannot leave it need no watch.
-// Not inlined: a caller may have turned the rounding mode.
-template <int kVectors, bool kWatch, class Out>
+// or something was not finite; what was put out is then undefined. Not inlined: a
+// caller may have turned the rounding mode.
+template <int kVectors, class Out>
 [[gnu::noinline]] bool sum_columns(SumGradients const& s, Entries entries, std::size_t column, std::size_t tail,
                                    Out out) {
   auto const base = DoubleVector::all(0x1.8p52 * power_of_two(s.grid_log2));
@@ -79,21 +77,21 @@ template <int kVectors, bool kWatch, class Out>
       float const* const from = row + kVectorLanes * k;
       if (kVectorLanes * k % 16 == 0) __builtin_prefetch(later + kVectorLanes * k);
       sum[k].add_product(c, k + 1 == kVectors ? DoubleVector::load(from, tail_lanes) : DoubleVector::load(from));
-      if (kWatch) changed[k % 2].note(sum[k], base);
+      changed[k % 2].note(sum[k], base);
     }
   }
   constexpr std::uint64_t kSignAndExponent = 0xFFF0000000000000U;
-  if (kWatch && (changed[0].any(kSignAndExponent) || changed[1].any(kSignAndExponent))) return false;
+  if (changed[0].any(kSignAndExponent) || changed[1].any(kSignAndExponent)) return false;
   out.template put<kVectors>(sum, base, column, tail_lanes);
   return true;
 }
 
 // All columns of a row. False: as above.
-template <bool kWatch, class Out>
-bool sum_all_columns(SumGradients const& s, Entries entries, Out out) {
+template <class Out>
+bool sum_row(SumGradients const& s, Entries entries, Out out) {
   using Sum = bool (*)(SumGradients const&, Entries, std::size_t, std::size_t, Out);
   static constexpr auto kSums = []<int... k>(std::integer_sequence<int, k...>) {
-    return std::array<Sum, sizeof...(k)>{sum_columns<k + 1, kWatch, Out>...};
+    return std::array<Sum, sizeof...(k)>{sum_columns<k + 1, Out>...};
   }
   (std::make_integer_sequence<int, DoubleVector::kRegisters>{});
 
@@ -106,12 +104,6 @@ bool sum_all_columns(SumGradients const& s, Entries entries, Out out) {
     if (!kSums[vectors - 1](s, entries, column, tail, out)) return false;
   }
   return true;
-}
-
-template <class Out>
-bool sum_row(SumGradients const& s, Entries entries, Out out) {
-  bool const surely_fits = static_cast<double>(entries.count) * s.contribution_max < kFastUnits;
-  return surely_fits ? sum_all_columns<false>(s, entries, out) : sum_all_columns<true>(s, entries, out);
 }
 
 }  // namespace gpups::kernels

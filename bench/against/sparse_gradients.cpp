@@ -22,20 +22,17 @@ kernels::RowStorage<T> column(Stream& stream, std::size_t rows, std::size_t stri
 SparseGradients sparse_gradients(Stream& stream, std::vector<std::uint32_t> const& rows,
                                  std::vector<std::uint32_t> const& sources, std::size_t table_rows, std::size_t dim,
                                  Optimizer const& optimizer) {
-  std::size_t const entries = rows.size(), source_rows = 1 + *std::max_element(sources.begin(), sources.end());
-  std::vector<std::uint32_t> first(table_rows + 1), order(entries), ids, offsets;
-  for (std::uint32_t const r : rows) ++first[r + 1];
-  for (std::size_t r = 0; r < table_rows; ++r) {
-    if (first[r + 1] > 0) {
-      ids.push_back(static_cast<std::uint32_t>(r));
-      offsets.push_back(first[r]);
-    }
-    first[r + 1] += first[r];
-  }
-  offsets.push_back(static_cast<std::uint32_t>(entries));
-  for (std::uint32_t e = 0; e < entries; ++e) order[first[rows[e]]++] = e;
-
   test::Random random(7);
+  std::size_t const entries = rows.size(), source_rows = 1 + *std::max_element(sources.begin(), sources.end());
+  std::vector<std::vector<std::uint32_t>> entries_of(table_rows);
+  for (std::uint32_t e = 0; e < entries; ++e) entries_of[rows[e]].push_back(e);
+  std::vector<std::uint32_t> ids, offsets{0}, order;
+  for (std::uint32_t const id : test::distinct_ids(random, table_rows, table_rows)) {
+    if (entries_of[id].empty()) continue;
+    ids.push_back(id);
+    order.insert(order.end(), entries_of[id].begin(), entries_of[id].end());
+    offsets.push_back(static_cast<std::uint32_t>(order.size()));
+  }
   std::vector<float> coefficients(entries);
   for (float& c : coefficients) c = static_cast<float>(test::uniform(random) - 0.5);
   SparseGradients g{.dim = dim,
@@ -68,8 +65,7 @@ kernels::SumAndUpdate SparseGradients::arguments() const {
                         .coefficients = coefficients,
                         .grid_log2 = -30,
                         .sums = no_sums,
-                        .fault = fault,
-                        .contribution_max = 0x1p30},
+                        .fault = fault},
           .update = {.ids = ids,
                      .sums = no_sums,
                      .values = values.ref(),

@@ -21,6 +21,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -98,6 +99,9 @@ struct TableGradients {
   MatrixView<float const> sources{};    // (number of sources, dim)
   View<std::uint32_t const> numbers{};  // (entries); empty: entry e has source e, or its bag where there are bags
   View<float const> coefficients{};     // (entries); empty: all 1
+  // No element of the sources is larger than this, and all are finite: for callers that know it, so that push() need
+  // not look. Where it is wrong, training ends with an error once the step has changed rows.
+  std::optional<float> source_max_abs{};
 };
 
 enum class Pooling { kSum, kMean };

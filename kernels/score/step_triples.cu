@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/score/step_triples.hpp"
 
+#include "kernels/score/largest_source.hpp"
 #include "kernels/score/matrix_triple.hpp"
 #include "kernels/score/step_triples_host.hpp"
 
@@ -43,6 +44,7 @@ void step_triples_of(Exec<S> ex, StepTriples const& g) {
     lanes.sync();
     float const regular = Triple::finish(lanes, g.regulariser, at.slope, t);
     if (lanes.first()) g.losses[i] = loss_units(at.loss) + loss_units(regular);
+    note_largest_source(lanes, g, i);
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "kernels/score/largest_source.hpp"
 #include "kernels/score/step_triples.hpp"
 #include "kernels/score/triple_math.hpp"
 #include "kernels/score/vector.hpp"
@@ -68,6 +69,7 @@ class HostTripleStep {
     mix(scores + 1 + n_, rows + 2 + n_, dp);
     float const regular = finish(at.slope, s, r, o, q, dq, dp, sources, g_.relation_sources.row(i));
     g_.losses[i] = loss_units(at.loss) + loss_units(regular);
+    note_largest_source(HostLanes{}, g_, i);
   }
 
  private:

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -67,6 +68,7 @@ struct Gradients {
   std::vector<std::size_t> entries;        // of each part that has coefficients; 0: they are all 1
   Array<std::int64_t> losses;              // of each sample
   Array<float> scratch;
+  std::optional<float> source_max_abs;  // where it is known: the largest absolute value in the sources
   // Refers to what is here and in `work`, whose gradients these are.
   std::vector<TableGradients> tables(Work const& work) const;
 };

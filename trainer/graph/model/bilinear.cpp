@@ -142,6 +142,8 @@ std::int64_t Bilinear::compute(Stream& stream, Work const& work, Positions posit
   if (shared_) {
     compute_shared(stream, work, positions, rows, gradients);
   } else {
+    View<float> most;
+    if (stream.device().is_host()) most = {&gradients.source_max_abs.emplace(0.0F), 1, stream.device()};
     kernels::step_triples(stream, {.algebra = algebra_,
                                    .loss = loss_,
                                    .regulariser = {options_.l2, options_.n3},
@@ -153,7 +155,8 @@ std::int64_t Bilinear::compute(Stream& stream, Work const& work, Positions posit
                                    .sources = gradients.sources,
                                    .relation_sources = relation_sources(gradients, work.samples),
                                    .coefficients = gradients.coefficients[0],
-                                   .losses = losses});
+                                   .losses = losses,
+                                   .source_max_abs = most});
   }
   std::vector<std::int64_t> const all = to_host(stream, View<std::int64_t const>(losses));
   return std::accumulate(all.begin(), all.end(), std::int64_t{0});

@@ -16,7 +16,8 @@ std::vector<TableGradients> Gradients::tables(Work const& work) const {
     bool const own = part == 1 && relation_sources.columns() > 0;
     tables.push_back({.sources = own ? relation_sources.view() : sources.view(),
                       .numbers = work.parts[part].sources,
-                      .coefficients = coefficients[part].view().slice(0, entries[part])});
+                      .coefficients = coefficients[part].view().slice(0, entries[part]),
+                      .source_max_abs = source_max_abs});
   }
   return tables;
 }

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tells the largest element of the sources that a triple has just written, which are still in the first cache.
+#pragma once
+
+#include "kernels/max_abs.hpp"
+#include "kernels/score/step_triples.hpp"
+
+namespace gpups::kernels {
+
+GPUPS_FN inline void note_largest_source(NativeLanes lanes, StepTriples const& g, std::size_t triple) {
+  if (g.source_max_abs.empty()) return;
+  float const* const sources = g.sources.row(kSourcesPerTriple * triple);
+  float const most = max_abs(lanes, sources, kSourcesPerTriple * g.sources.stride());
+  if (lanes.first()) atomic_max(g.source_max_abs.data(), most);
+}
+
+}  // namespace gpups::kernels
