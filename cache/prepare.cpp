@@ -60,22 +60,22 @@ void wait_check_bags(Stream& stream, std::span<TableBatch const> tables) {
 }
 
 // Memory for the arrays of all parts, with room for as many rows as entries.
-void allocate(Prepared::Impl& prepared, std::span<TableBatch const> tables, Device device, int ranks) {
+void allocate(BatchPattern::Impl& pattern, std::span<TableBatch const> tables, Device device, int ranks) {
   std::size_t entries = 0;
   for (TableBatch const& batch : tables) entries += batch.keys.size();
-  prepared.keys = Array<Key>(device, entries);
-  prepared.words = Array<std::uint32_t>(device, 3 * entries + tables.size());
+  pattern.keys = Array<Key>(device, entries);
+  pattern.words = Array<std::uint32_t>(device, 3 * entries + tables.size());
   std::size_t first = 0, at = 0;
   auto const words = [&](std::size_t count) {
-    return prepared.words.view().slice(std::exchange(at, at + count), count);
+    return pattern.words.view().slice(std::exchange(at, at + count), count);
   };
   for (TableBatch const& batch : tables) {
     std::size_t const n = batch.keys.size();
-    PreparedPart& part = prepared.parts.emplace_back();
+    PatternPart& part = pattern.parts.emplace_back();
     part.table = batch.table;
     part.entries = n;
     part.owners.resize(static_cast<std::size_t>(ranks) + 1);
-    part.keys = prepared.keys.view().slice(std::exchange(first, first + n), n);
+    part.keys = pattern.keys.view().slice(std::exchange(first, first + n), n);
     part.positions = words(n);
     part.offsets = words(n + 1);
     part.order = words(n);
@@ -83,10 +83,10 @@ void allocate(Prepared::Impl& prepared, std::span<TableBatch const> tables, Devi
 }
 
 // Finds the parts' distinct keys and the entries of each, and gives the arrays their sizes.
-void wait_find_keys(Stream& stream, Prepared::Impl& prepared, std::span<TableBatch const> tables, int ranks) {
+void wait_find_keys(Stream& stream, BatchPattern::Impl& pattern, std::span<TableBatch const> tables, int ranks) {
   std::vector<kernels::KeyPart> parts;
   for (std::size_t p = 0; p < tables.size(); ++p) {
-    PreparedPart& part = prepared.parts[p];
+    PatternPart& part = pattern.parts[p];
     parts.push_back({.keys = tables[p].keys,
                      .unique = part.keys,
                      .positions = part.positions,
@@ -95,14 +95,14 @@ void wait_find_keys(Stream& stream, Prepared::Impl& prepared, std::span<TableBat
                      .order = part.order});
   }
   kernels::wait_unique_keys(stream, {.parts = parts, .homes = static_cast<std::uint32_t>(ranks)});
-  for (PreparedPart& part : prepared.parts) {
+  for (PatternPart& part : pattern.parts) {
     part.rows = part.owners.back();
     part.keys = part.keys.slice(0, part.rows);
     part.offsets = part.offsets.slice(0, part.rows + 1);
   }
 }
 
-void find_bags(Stream& stream, PreparedPart& part, TableBatch const& batch) {
+void find_bags(Stream& stream, PatternPart& part, TableBatch const& batch) {
   if (batch.offsets.empty()) return;
   part.bags = copy_of(stream, batch.offsets);
   part.bag_of = Array<std::uint32_t>(stream.device(), part.entries);
@@ -111,22 +111,22 @@ void find_bags(Stream& stream, PreparedPart& part, TableBatch const& batch) {
 
 }  // namespace
 
-std::shared_ptr<Prepared::Impl> wait_prepare(Stream& stream, Clock clock, std::span<TableBatch const> tables,
-                                             std::size_t samples, int ranks, std::size_t table_count) {
+std::shared_ptr<BatchPattern::Impl const> wait_make_pattern(Stream& stream, std::span<TableBatch const> tables,
+                                                            std::size_t samples, int ranks, std::size_t table_count) {
   check(tables, stream.device(), table_count);
   wait_check_bags(stream, tables);
-  auto prepared = std::make_shared<Prepared::Impl>();
-  prepared->clock = clock;
-  prepared->samples = samples;
-  allocate(*prepared, tables, stream.device(), ranks);
-  for (std::size_t p = 0; p < tables.size(); ++p) find_bags(stream, prepared->parts[p], tables[p]);
-  wait_find_keys(stream, *prepared, tables, ranks);
+  auto pattern = std::make_shared<BatchPattern::Impl>();
+  pattern->samples = samples;
+  allocate(*pattern, tables, stream.device(), ranks);
+  for (std::size_t p = 0; p < tables.size(); ++p) find_bags(stream, pattern->parts[p], tables[p]);
+  wait_find_keys(stream, *pattern, tables, ranks);
   stream.wait();
-  return prepared;
+  return pattern;
 }
 
 }  // namespace cache
 
+BatchPattern Prepared::pattern() const { return BatchPattern(impl_->pattern); }
 Clock Prepared::clock() const { return impl_->clock; }
 std::size_t Prepared::samples() const { return impl_->samples; }
 std::size_t Prepared::parts() const { return impl_->parts.size(); }

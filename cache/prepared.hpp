@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is inside a prepared batch: for each part the distinct keys, grouped by owner, and the entries as a sparse
-// matrix; then what the round brings (row numbers, values of rows owned elsewhere) and what push leaves (sums).
+// matrix, which batches of several steps may share; then what the round brings (row numbers, values of rows owned
+// elsewhere) and what push leaves (sums).
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "gpups/store.hpp"
 
 namespace gpups::cache {
 
-struct PreparedPart {
+struct PatternPart {
   TableId table{};
   std::size_t entries = 0;
   std::size_t rows = 0;
@@ -22,6 +25,28 @@ struct PreparedPart {
   View<std::uint32_t> order;          // (entries) entries by row
   Array<std::uint32_t> bags;          // (bags + 1), for pooled parts only, and
   Array<std::uint32_t> bag_of;        // (entries), likewise
+};
+
+struct PreparedPart {
+  // `pattern` must stay.
+  explicit PreparedPart(PatternPart const& pattern)
+      : table(pattern.table),
+        entries(pattern.entries),
+        rows(pattern.rows),
+        owners(pattern.owners),
+        keys(pattern.keys),
+        positions(pattern.positions),
+        offsets(pattern.offsets),
+        order(pattern.order),
+        bags(pattern.bags),
+        bag_of(pattern.bag_of) {}
+
+  // Of the pattern.
+  TableId table;
+  std::size_t entries, rows;
+  std::span<std::uint32_t const> owners;
+  View<Key const> keys;
+  View<std::uint32_t const> positions, offsets, order, bags, bag_of;
 
   // Made when the batch is announced, by the thread that turns the round.
   Array<std::uint32_t> ids;  // row numbers in this rank's shard of the keys that it owns
@@ -53,12 +78,24 @@ struct PreparedPart {
 
 namespace gpups {
 
-struct Prepared::Impl {
-  Clock clock{};
+struct BatchPattern::Impl {
   std::size_t samples = 0;
+  std::vector<cache::PatternPart> parts;
+  Array<Key> keys;             // of all parts, which refer to these two
+  Array<std::uint32_t> words;  // positions, offsets and order
+};
+
+struct Prepared::Impl {
+  Impl(std::shared_ptr<BatchPattern::Impl const> of, Clock at)
+      : pattern(std::move(of)),
+        clock(at),
+        samples(pattern->samples),
+        parts(pattern->parts.begin(), pattern->parts.end()) {}
+
+  std::shared_ptr<BatchPattern::Impl const> pattern;
+  Clock clock;
+  std::size_t samples;
   std::vector<cache::PreparedPart> parts;
-  Array<Key> keys;                  // of all parts, which refer to these two
-  Array<std::uint32_t> words;       // positions, offsets and order
   std::atomic<bool> ready = false;  // every row can be read, after `ready_event`
   Event ready_event;
   std::vector<Event> read_events;  // after reading rows: they may change, and arrays go, after these

@@ -30,10 +30,26 @@ void require_here(Stream const& stream, V const& data, char const* what) {
 }  // namespace
 
 Prepared Store::prepare(Stream& stream, Clock clock, std::span<TableBatch const> tables, std::size_t samples) {
-  auto& engine = impl_->engine();
   GPUPS_REQUIRE(tables.size() <= cache::kPartsMax, "a batch has {} parts (the most is {}): put tables together",
                 tables.size(), cache::kPartsMax);
-  auto batch = cache::wait_prepare(stream, clock, tables, samples, ranks(), engine.tables().size());
+  std::size_t const table_count = impl_->engine().tables().size();
+  return prepare(BatchPattern(cache::wait_make_pattern(stream, tables, samples, ranks(), table_count)), clock);
+}
+
+Prepared Store::prepare(BatchPattern const& pattern, Clock clock) {
+  GPUPS_REQUIRE(pattern.impl() != nullptr,
+                "a batch is prepared for step {} from no pattern (nothing says what it reads): take that of a batch "
+                "which was prepared by this store",
+                number(clock));
+  auto& engine = impl_->engine();
+  for (auto const& part : pattern.impl()->parts) {
+    GPUPS_REQUIRE(
+        part.owners.size() == static_cast<std::size_t>(ranks()) + 1 && number(part.table) < engine.tables().size(),
+        "a batch is prepared for step {} from the pattern of another store (its keys have other owners or "
+        "tables): take that of a batch which was prepared by this store",
+        number(clock));
+  }
+  auto batch = std::make_shared<Prepared::Impl>(pattern.impl(), clock);
   {
     std::lock_guard lock(impl_->mutex_);
     GPUPS_REQUIRE(clock >= impl_->clock_,
@@ -212,7 +228,7 @@ void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients
     memory::fill_bytes(stream, part.fault.data(), 0xFF, part.fault.bytes());
     kernels::SumGradients const sum{.offsets = part.offsets,
                                     .order = part.order,
-                                    .sources = numbers.empty() ? part.bag_of.view() : numbers.slice(0, part.entries),
+                                    .sources = numbers.empty() ? part.bag_of : numbers.slice(0, part.entries),
                                     .source_rows = sources,
                                     .coefficients = coefficients.slice(0, coefficients.empty() ? 0 : part.entries),
                                     .grid_log2 = options.grid_log2,

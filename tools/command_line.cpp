@@ -130,8 +130,9 @@ std::size_t checked_count(std::string const& text) {
 }  // namespace
 
 std::optional<CommandLine> parse_command_line(int argc, char** argv) {
-  CLI::App app("Trains embeddings of knowledge graphs and click-through models on one or many GPUs, or on the host.",
-               "gpu_train");
+  CLI::App app(
+      "Trains embeddings for knowledge graphs, ratings and click-through rates, on one or many GPUs, or on the host.",
+      "gpu_train");
   app.footer(kFooter);
   app.set_version_flag("--version", version_text);
   app.require_subcommand(1);

@@ -5,9 +5,12 @@
 #include <numeric>
 
 #include "kernels/check.hpp"
+#include "trainer/random.hpp"
 
 namespace gpups::trainer {
 namespace {
+
+constexpr std::uint64_t kBatches = 1;  // what random bits are for
 
 // The first sample of microbatch m where `samples` are cut into `microbatches`: the least i with i * V / B >= m.
 std::uint32_t first_sample(std::uint64_t m, std::uint64_t samples, std::uint64_t microbatches) {
@@ -20,7 +23,10 @@ Batches::Batches(std::uint64_t samples, BatchOptions const& options)
     : samples_(samples),
       options_(options),
       steps_per_epoch_(static_cast<std::int64_t>((samples + options.batch - 1) / options.batch)),
-      order_({.samples = samples, .seed = options.seed, .block_samples = options.block_samples}) {
+      order_({.samples = samples, .seed = options.seed, .block_samples = options.block_samples}),
+      order_of_batches_({.samples = static_cast<std::uint64_t>(steps_per_epoch_),
+                         .seed = random_bits(options.seed, kBatches),
+                         .block_samples = 1}) {
   GPUPS_ASSERT(samples > 0 && options.batch > 0 && number(options.rank) < options.ranks);
   GPUPS_REQUIRE(
       options.ranks <= options.microbatches,
@@ -29,8 +35,17 @@ Batches::Batches(std::uint64_t samples, BatchOptions const& options)
       options.ranks, options.microbatches, options.microbatches, options.ranks);
 }
 
-std::uint32_t Batches::samples(Clock clock) const {
-  std::uint64_t const first = static_cast<std::uint64_t>(number(clock) % steps_per_epoch_) * options_.batch;
+std::int64_t Batches::batch_number(Clock clock) {
+  std::int64_t const epoch = number(clock) / steps_per_epoch_, place = number(clock) % steps_per_epoch_;
+  // The first epoch has them as they are cut, so that it reads the data as fast as without same_batches.
+  if (!options_.same_batches || epoch == 0) return place;
+  std::uint64_t batch = 0;
+  order_of_batches_.fill(static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(place), {&batch, 1});
+  return static_cast<std::int64_t>(batch);
+}
+
+std::uint32_t Batches::samples(Clock clock) {
+  std::uint64_t const first = static_cast<std::uint64_t>(batch_number(clock)) * options_.batch;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.batch, samples_ - first));
 }
 
@@ -46,8 +61,8 @@ Batch Batches::make(Clock clock) {
   batch.batch_samples = batch_samples;
   batch.epoch = number(clock) / steps_per_epoch_;
   batch.samples.resize(last - first);
-  order_.fill(static_cast<std::uint64_t>(batch.epoch),
-              static_cast<std::uint64_t>(number(clock) % steps_per_epoch_) * options_.batch + first, batch.samples);
+  order_.fill(options_.same_batches ? 0 : static_cast<std::uint64_t>(batch.epoch),
+              static_cast<std::uint64_t>(batch_number(clock)) * options_.batch + first, batch.samples);
   batch.sample_numbers.resize(last - first);
   std::iota(batch.sample_numbers.begin(), batch.sample_numbers.end(), first);
   for (std::uint32_t m = begin; m < end; ++m) {

@@ -95,6 +95,7 @@ struct TrainConfig {
   std::int64_t microbatches = 0;  // 0: the larger of 8 and the ranks
   std::int64_t lookahead = 4;
   bool prefetch_thread = true;
+  bool keep_batches = false;
   std::int64_t seed = 1;
   std::int64_t valid_every = 1;
   std::int64_t checkpoint_every = 1;

@@ -73,6 +73,7 @@ Use const kDrawn{[](Config const& c) {
                  "no samples are held out at random"};
 Use const kClicks{[](Config const& c) { return c.data.reader == "clicks"; }, "it is for data.reader = \"clicks\""};
 Use const kGraphs{is_graph, "it is for knowledge graphs: data.reader = \"triples\" or \"wordnet\""};
+Use const kRatings{[](Config const& c) { return c.data.reader == "ratings"; }, "it is for data.reader = \"ratings\""};
 Use const kRows{has_rows, "model.name = \"logistic\" has rows of one number only"};
 Use const kBuckets{[](Config const& c) {
                      return c.data.reader == "clicks" && is(c.model.numbers, {"buckets", "both"});
@@ -304,6 +305,10 @@ std::vector<Field> make_fields() {
           .range(0, 65536),
       Make("train", "lookahead", kTrain<&T::lookahead>, "steps that are prepared ahead").range(1, 1024),
       Make("train", "prefetch_thread", kTrain<&T::prefetch_thread>, "false: the training thread prepares them itself"),
+      Make("train", "keep_batches", kTrain<&T::keep_batches>,
+           "true: epochs have the same batches, each prepared once; takes some 50 bytes for each sample")
+          .with(kRatings)
+          .kept(),
       Make("train", "seed", kTrain<&T::seed>, "of initial values, negatives and the order of samples")
           .range(0, kMost53)
           .kept(),

@@ -42,6 +42,27 @@ std::optional<Step> Pipeline::next() {
 
 Step Pipeline::prepare(Clock clock) {
   StageTimes::Range const range(times_, Stage::kPrepare);
+  if (!options_.keep_batches) return prepare_anew(clock);
+  std::int64_t const batch = batches_.batch_number(clock);
+  auto const kept = kept_.find(batch);
+  if (kept != kept_.end()) {
+    auto const& [samples, microbatches, work, pattern] = kept->second;
+    return {.clock = clock,
+            .epoch = number(clock) / batches_.steps_per_epoch(),
+            .samples = samples,
+            .batch_samples = batches_.samples(clock),
+            .microbatches = microbatches,
+            .work = work,
+            .prepared = store_.prepare(pattern, clock)};
+  }
+  Step step = prepare_anew(clock);
+  if (step.samples > 0) {
+    kept_.emplace(batch, Kept{step.samples, step.microbatches, step.work, step.prepared.pattern()});
+  }
+  return step;
+}
+
+Step Pipeline::prepare_anew(Clock clock) {
   Batch const batch = batches_.make(clock);
   Step step{.clock = clock,
             .epoch = batch.epoch,

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes the coming steps ready ahead of their time: samples, entries, distinct keys. Preparing a step announces it to
-// the other ranks, so that its rows are there when it comes.
+// the other ranks, so that its rows are there when it comes. Where epochs have the same batches, what was made of each
+// is kept for the epochs after.
 #pragma once
 
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -25,7 +27,7 @@ struct Step {
   std::size_t samples = 0;          // of this rank
   std::uint32_t batch_samples = 0;  // of all ranks
   std::size_t microbatches = 0;     // of this rank
-  std::unique_ptr<TaskStep> work;
+  std::shared_ptr<TaskStep> work;
   Prepared prepared;
 };
 
@@ -34,6 +36,7 @@ struct PipelineOptions {
   std::size_t lookahead = 4;  // steps that are prepared before they are asked for
   // false: next() prepares them itself, in the calling thread; for ranks that take turns.
   bool prefetch_thread = true;
+  bool keep_batches = false;  // REQUIRES: BatchOptions::same_batches, and steps of the task that may be run again
 };
 
 class Pipeline {
@@ -48,7 +51,15 @@ class Pipeline {
   std::optional<Step> next();
 
  private:
+  // What was made of a batch.
+  struct Kept {
+    std::size_t samples, microbatches;
+    std::shared_ptr<TaskStep> work;
+    BatchPattern pattern;
+  };
+
   Step prepare(Clock clock);
+  Step prepare_anew(Clock clock);
   void run();   // the thread
   void fill();  // without a thread
 
@@ -58,7 +69,8 @@ class Pipeline {
   StageTimes& times_;
   PipelineOptions const options_;
   Stream stream_;
-  Clock coming_;  // the next to be prepared
+  Clock coming_;                       // the next to be prepared
+  std::map<std::int64_t, Kept> kept_;  // by number of the batch
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -28,7 +28,7 @@ struct Metrics {
   double quality = 0;  // the larger, the better: what patience watches
 };
 
-// A batch on its way through a step: made ahead of it, run in it.
+// A batch on its way through a step: made ahead of it, run in it; with train.keep_batches again in each later epoch.
 class TaskStep {
  public:
   virtual ~TaskStep() = default;

@@ -61,6 +61,7 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
                                                  .microbatches = cursor_.microbatches,
                                                  .seed = static_cast<std::uint64_t>(config_.train.seed),
                                                  .block_samples = data_.block(),
+                                                 .same_batches = config_.train.keep_batches,
                                                  .rank = store().rank(),
                                                  .ranks = static_cast<std::uint32_t>(store().ranks())});
   for (std::string const& notice : data_.notices()) progress_.say(notice);
@@ -129,7 +130,8 @@ bool Training::wait_train_until(Stepper& stepper, Clock end) {
                     {.begin = store().clock(),
                      .end = end,
                      .lookahead = static_cast<std::size_t>(config_.train.lookahead),
-                     .prefetch_thread = config_.train.prefetch_thread});
+                     .prefetch_thread = config_.train.prefetch_thread,
+                     .keep_batches = config_.train.keep_batches});
   while (auto step = pipeline.next()) {
     stepper.wait_ready(*step);
     stopped_ = (store().signals() & kStop) != 0;  // the same on all ranks

@@ -53,6 +53,20 @@ struct TableBatch {
   View<std::uint32_t const> offsets{};
 };
 
+// What a batch uses, without its step: its entries by distinct key, as sparse matrices have a pattern without numbers.
+// Cheap to copy; its arrays stay as long as a copy, or a batch prepared from it.
+class BatchPattern {
+ public:
+  BatchPattern() = default;
+
+  struct Impl;
+  explicit BatchPattern(std::shared_ptr<Impl const> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<Impl const> const& impl() const { return impl_; }
+
+ private:
+  std::shared_ptr<Impl const> impl_;
+};
+
 // A batch whose distinct keys are known and announced. Cheap to move; a copy is the same batch. Its arrays stay until
 // the batch has been pushed, the clock advanced and the last copy is gone.
 class Prepared {
@@ -69,6 +83,8 @@ class Prepared {
   std::size_t rows(std::size_t part) const;
   View<Key const> keys(std::size_t part) const;                 // (rows)
   View<std::uint32_t const> positions(std::size_t part) const;  // (entries), the row of each entry, < rows
+  // For batches of later steps with the same entries. It keeps nothing else of this batch.
+  BatchPattern pattern() const;
 
   struct Impl;
   explicit Prepared(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -142,6 +158,11 @@ class Store {
   // matters. samples: of this rank in the batch; gradients are divided by their sum over the ranks. Waits for
   // `stream`, touches no table, inserts nothing.
   Prepared prepare(Stream& stream, Clock clock, std::span<TableBatch const> tables, std::size_t samples);
+
+  // The same for the entries of a batch that this store has prepared before: announces them, and finds nothing again.
+  // For data that comes in the same batches every epoch. The step of the batch that the pattern is of may be over, or
+  // not.
+  Prepared prepare(BatchPattern const& pattern, Clock clock);
 
   // Blocks until all rows of the batch can be read. REQUIRES: batch.clock() == clock().
   void wait_ready(Prepared const& batch);

@@ -7,7 +7,9 @@
 
 namespace gpups::kernels {
 
-// The slope of rating i, as one lane.
+// Ratings whose factors a team asks for before it waits for the first of them.
+inline constexpr std::size_t kInFlight = 4;
+
 GPUPS_FN inline float rating_slope(float product, float rating) { return 2.0F * (product - rating); }
 GPUPS_FN inline std::int64_t squared_error_units(float slope) {
   double const error = 0.5 * static_cast<double>(slope);
@@ -25,11 +27,17 @@ void run(Exec<S> ex, RatingErrors const& g) {
   each_row(ex, rating_losses(n), [g, n] GPUPS_FN(std::size_t i, NativeLanes lanes) {
     std::size_t const first = i * kRatingsTogether;
     std::size_t const count = n - first < kRatingsTogether ? n - first : kRatingsTogether;
-    for (std::size_t k = 0; k < count; ++k) {
-      float const* const row = g.rows.row(g.rows_of[first + k]);
-      float const* const column = g.columns.row(g.columns_of[first + k]);
-      float const product = lanes.sum(g.rows.columns(), [=](std::size_t j) { return row[j] * column[j]; });
-      if (lanes.first()) g.slopes[first + k] = rating_slope(product, g.ratings[first + k]);
+    for (std::size_t k = 0; k < count; k += kInFlight) {
+      float products[kInFlight];
+      for (std::size_t r = 0; r < kInFlight; ++r) {
+        std::size_t const rating = first + (k + r < count ? k + r : k);
+        float const* const row = g.rows.row(g.rows_of[rating]);
+        float const* const column = g.columns.row(g.columns_of[rating]);
+        products[r] = lanes.sum(g.rows.columns(), [=](std::size_t j) { return row[j] * column[j]; });
+      }
+      for (std::size_t r = 0; r < kInFlight && k + r < count; ++r) {
+        if (lanes.first()) g.slopes[first + k + r] = rating_slope(products[r], g.ratings[first + k + r]);
+      }
     }
     lanes.sync();
     std::uint64_t const loss = lanes.sum_words(

@@ -25,7 +25,7 @@ Metrics RatingSums::wait_metrics(Store& store) const {
   auto const ratings = static_cast<double>(sums[0]);
   double const mse = ErrorSum{sums[1], sums[2]}.total() / ratings, mae = ErrorSum{sums[3], sums[4]}.total() / ratings;
   return {.json = {{"ratings", sums[0]}, {"mse", mse}, {"rmse", std::sqrt(mse)}, {"mae", mae}},
-          .text = fmt::format("mse {:.4f}  rmse {:.4f}  mae {:.4f}", mse, std::sqrt(mse), mae),
+          .text = fmt::format("mse {:.4g}  rmse {:.4g}  mae {:.4g}", mse, std::sqrt(mse), mae),
           .quality = 1 / (1 + mse)};  // a quality is positive, and grows as errors fall
 }
 
