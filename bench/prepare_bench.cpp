@@ -17,40 +17,52 @@ struct PartSize {
   std::size_t entries, keys, bags = 0;
 };
 
-void prepare(benchmark::State& state, std::vector<PartSize> const& sizes, int threads) {
-  Stream stream(Device::host(), threads);
-  test::Random random(1);
+struct Batch {
   std::vector<std::vector<Key>> keys;
   std::vector<std::vector<std::uint32_t>> offsets;
-  std::vector<TableBatch> batch;
-  std::size_t entries = 0;
-  for (PartSize const& size : sizes) {
-    keys.push_back(test::zipf_keys(random, size.entries, size.keys));
-    offsets.emplace_back();
-    for (std::size_t b = 0; size.bags > 0 && b <= size.bags; ++b) {
-      offsets.back().push_back(static_cast<std::uint32_t>(size.entries * b / size.bags));
+  std::vector<TableBatch> tables;
+
+  Batch(test::Random& random, std::vector<PartSize> const& sizes) : offsets(sizes.size()) {
+    for (PartSize const& size : sizes) keys.push_back(test::zipf_keys(random, size.entries, size.keys));
+    for (std::size_t p = 0; p < sizes.size(); ++p) {
+      for (std::size_t b = 0; sizes[p].bags > 0 && b <= sizes[p].bags; ++b) {
+        offsets[p].push_back(static_cast<std::uint32_t>(sizes[p].entries * b / sizes[p].bags));
+      }
+      tables.push_back({TableId{static_cast<std::uint32_t>(p)}, keys[p], offsets[p]});
     }
-    entries += size.entries;
   }
-  for (std::size_t p = 0; p < sizes.size(); ++p) {
-    batch.push_back({TableId{static_cast<std::uint32_t>(p)}, keys[p], offsets[p]});
-  }
+};
+
+void prepare(benchmark::State& state, std::vector<PartSize> const& sizes, int threads, int ranks = 1) {
+  constexpr std::size_t kBatches = 16;  // others each time: processors learn what they see again
+  Stream stream(Device::host(), threads);
+  test::Random random(1);
+  std::vector<std::unique_ptr<Batch>> batches;
+  for (std::size_t b = 0; b < kBatches; ++b) batches.push_back(std::make_unique<Batch>(random, sizes));
+  std::size_t entries = 0, next = 0;
+  for (PartSize const& size : sizes) entries += size.entries;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(cache::wait_prepare(stream, Clock{0}, batch, 1, 1, batch.size()));
+    auto const& tables = batches[next++ % kBatches]->tables;
+    benchmark::DoNotOptimize(cache::wait_prepare(stream, Clock{0}, tables, 1, ranks, tables.size()));
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(entries));
 }
 
 // 4,096 triples with 6 + 6 negatives; 200 relations.
 std::vector<PartSize> const kGraph{{57344, 15000}, {4096, 200}};
+std::vector<PartSize> const kTiny{{64, 100}, {64, 100}};
+std::vector<PartSize> const kRelations{{4096, 200}};
 std::vector<PartSize> const kFactors{{4096, 20000}, {4096, 2000}};
 std::vector<PartSize> const kManyFactors{{16384, 20000}, {16384, 2000}};
 std::vector<PartSize> const kTables(26, {4096, 3000});
 std::vector<PartSize> const kPooledTables(26, {4096, 3000, 1024});
 std::vector<PartSize> const kLarge{{1000000, 10000000}};
 
+BENCHMARK_CAPTURE(prepare, tiny, kTiny, 2)->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK_CAPTURE(prepare, relations, kRelations, 2)->MeasureProcessCPUTime()->UseRealTime();
 BENCHMARK_CAPTURE(prepare, graph, kGraph, 2)->MeasureProcessCPUTime()->UseRealTime();
 BENCHMARK_CAPTURE(prepare, graph_1_thread, kGraph, 1)->MeasureProcessCPUTime()->UseRealTime();
+BENCHMARK_CAPTURE(prepare, graph_4_ranks, kGraph, 2, 4)->MeasureProcessCPUTime()->UseRealTime();
 BENCHMARK_CAPTURE(prepare, factors_4096, kFactors, 2)->MeasureProcessCPUTime()->UseRealTime();
 BENCHMARK_CAPTURE(prepare, factors_4096_1_thread, kFactors, 1)->MeasureProcessCPUTime()->UseRealTime();
 BENCHMARK_CAPTURE(prepare, factors_16384, kManyFactors, 2)->MeasureProcessCPUTime()->UseRealTime();

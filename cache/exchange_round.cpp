@@ -33,8 +33,8 @@ std::string Exchange::fault_of(Prepared::Impl const& batch) {
     return fmt::format(
         "the gradient of key {} in table '{}' is not finite or too large on rank {} at step {} (the step "
         "was refused on all ranks): check the data and lower the learning rate",
-        number(to_host(stream_, part.keys.slice(row, 1))[0]), tables_[number(part.table)]->options().name,
-        number(me_), number(batch.clock));
+        number(to_host(stream_, part.keys.slice(row, 1))[0]), tables_[number(part.table)]->options().name, number(me_),
+        number(batch.clock));
   }
   return {};
 }

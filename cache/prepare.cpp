@@ -6,21 +6,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/bag_sources.hpp"
 #include "kernels/check.hpp"
-#include "kernels/check_bags.hpp"
+#include "kernels/cut_bags.hpp"
 #include "kernels/row_storage.hpp"
 #include "kernels/unique_keys.hpp"
 
 namespace gpups {
 namespace cache {
 namespace {
-
-Array<std::uint32_t> copy_of(Stream& stream, View<std::uint32_t const> from) {
-  Array<std::uint32_t> to(stream.device(), from.size());
-  copy<std::uint32_t>(stream, to, from);
-  return to;
-}
 
 void check(std::span<TableBatch const> tables, Device device, std::size_t table_count) {
   std::size_t entries = 0;
@@ -39,46 +32,42 @@ void check(std::span<TableBatch const> tables, Device device, std::size_t table_
                 entries, kernels::kUniqueKeysMax);
 }
 
-// Offsets that do not cut the entries into bags would be read past their end.
-void wait_check_bags(Stream& stream, std::span<TableBatch const> tables) {
-  if (std::all_of(tables.begin(), tables.end(), [](TableBatch const& batch) { return batch.offsets.empty(); })) return;
-  Array<std::uint32_t> const faults(stream.device(), tables.size());
-  memory::fill_bytes(stream, faults.data(), 0xFF, faults.bytes());
-  for (std::size_t p = 0; p < tables.size(); ++p) {
-    if (tables[p].offsets.empty()) continue;
-    kernels::check_bags(stream, {tables[p].offsets, tables[p].keys.size(), faults.data() + p});
-  }
-  auto const found = to_host(stream, faults.view());
-  for (std::size_t p = 0; p < tables.size(); ++p) {
-    if (found[p] == kernels::kNoRow) continue;
-    auto const offsets = to_host(stream, tables[p].offsets);
-    throw Error(fmt::format(
-        "the bag offsets of table {} go from {} to {} for {} entries, or fall in between (they cut the entries into "
-        "bags): start at 0, end at the number of entries, never fall",
-        number(tables[p].table), offsets.front(), offsets.back(), tables[p].keys.size()));
-  }
-}
+// Hands out the elements of an array in slices that begin on cache lines.
+template <class T>
+class Slices {
+ public:
+  static std::size_t room_for(std::size_t count) { return (count + 15) / 16 * 16; }
+
+  explicit Slices(View<T> all) : all_(all) {}
+  View<T> next(std::size_t count) { return all_.slice(std::exchange(at_, at_ + room_for(count)), count); }
+
+ private:
+  View<T> all_;
+  std::size_t at_ = 0;
+};
 
 // Memory for the arrays of all parts, with room for as many rows as entries.
 void allocate(BatchPattern::Impl& pattern, std::span<TableBatch const> tables, Device device, int ranks) {
-  std::size_t entries = 0;
-  for (TableBatch const& batch : tables) entries += batch.keys.size();
-  pattern.keys = Array<Key>(device, entries);
-  pattern.words = Array<std::uint32_t>(device, 3 * entries + tables.size());
-  std::size_t first = 0, at = 0;
-  auto const words = [&](std::size_t count) {
-    return pattern.words.view().slice(std::exchange(at, at + count), count);
-  };
+  std::size_t key_room = 0, word_room = 0;
+  for (TableBatch const& batch : tables) {
+    std::size_t const n = batch.keys.size();
+    key_room += Slices<Key>::room_for(n);
+    word_room += 2 * Slices<std::uint32_t>::room_for(n) + Slices<std::uint32_t>::room_for(n + 1);
+  }
+  pattern.keys = Array<Key>(device, key_room);
+  pattern.words = Array<std::uint32_t>(device, word_room);
+  Slices<Key> keys(pattern.keys);
+  Slices<std::uint32_t> words(pattern.words);
   for (TableBatch const& batch : tables) {
     std::size_t const n = batch.keys.size();
     PatternPart& part = pattern.parts.emplace_back();
     part.table = batch.table;
     part.entries = n;
     part.owners.resize(static_cast<std::size_t>(ranks) + 1);
-    part.keys = pattern.keys.view().slice(std::exchange(first, first + n), n);
-    part.positions = words(n);
-    part.offsets = words(n + 1);
-    part.order = words(n);
+    part.keys = keys.next(n);
+    part.positions = words.next(n);
+    part.offsets = words.next(n + 1);
+    part.order = words.next(n);
   }
 }
 
@@ -102,11 +91,30 @@ void wait_find_keys(Stream& stream, BatchPattern::Impl& pattern, std::span<Table
   }
 }
 
-void find_bags(Stream& stream, PatternPart& part, TableBatch const& batch) {
-  if (batch.offsets.empty()) return;
-  part.bags = copy_of(stream, batch.offsets);
-  part.bag_of = Array<std::uint32_t>(stream.device(), part.entries);
-  kernels::bag_sources(stream, {.offsets = part.bags, .sources = part.bag_of});
+// The bags of the parts that have some. Offsets that do not cut the entries into bags would be read past their end.
+void wait_find_bags(Stream& stream, BatchPattern::Impl& pattern, std::span<TableBatch const> tables) {
+  std::vector<kernels::BagPart> bags;
+  std::vector<TableBatch const*> batches;
+  for (std::size_t p = 0; p < tables.size(); ++p) {
+    if (tables[p].offsets.empty()) continue;
+    PatternPart& part = pattern.parts[p];
+    part.bags = Array<std::uint32_t>(stream.device(), tables[p].offsets.size());
+    part.bag_of = Array<std::uint32_t>(stream.device(), part.entries);
+    bags.push_back({.offsets = tables[p].offsets, .kept = part.bags, .bag_of = part.bag_of});
+    batches.push_back(&tables[p]);
+  }
+  if (bags.empty()) return;
+  Array<std::uint32_t> const faults(stream.device(), bags.size());
+  kernels::cut_bags(stream, {.parts = bags, .faults = faults});
+  auto const found = to_host(stream, faults.view());
+  for (std::size_t p = 0; p < found.size(); ++p) {
+    if (found[p] == kernels::kNoRow) continue;
+    auto const offsets = to_host(stream, batches[p]->offsets);
+    throw Error(fmt::format(
+        "the bag offsets of table {} go from {} to {} for {} entries, or fall in between (they cut the entries into "
+        "bags): start at 0, end at the number of entries, never fall",
+        number(batches[p]->table), offsets.front(), offsets.back(), batches[p]->keys.size()));
+  }
 }
 
 }  // namespace
@@ -114,13 +122,11 @@ void find_bags(Stream& stream, PatternPart& part, TableBatch const& batch) {
 std::shared_ptr<BatchPattern::Impl const> wait_make_pattern(Stream& stream, std::span<TableBatch const> tables,
                                                             std::size_t samples, int ranks, std::size_t table_count) {
   check(tables, stream.device(), table_count);
-  wait_check_bags(stream, tables);
   auto pattern = std::make_shared<BatchPattern::Impl>();
   pattern->samples = samples;
   allocate(*pattern, tables, stream.device(), ranks);
-  for (std::size_t p = 0; p < tables.size(); ++p) find_bags(stream, pattern->parts[p], tables[p]);
+  wait_find_bags(stream, *pattern, tables);
   wait_find_keys(stream, *pattern, tables, ranks);
-  stream.wait();
   return pattern;
 }
 

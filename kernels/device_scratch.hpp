@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "gpups/array.hpp"
 #include "kernels/launch.hpp"
@@ -19,5 +20,25 @@ Array<std::byte> run_with_scratch(Device device, Call call) {
   check_cuda(call(static_cast<void*>(scratch.data()), bytes), "queueing an algorithm of CUB");
   return scratch;
 }
+
+// Memory for work that is queued. To be kept until the stream has done it.
+class QueuedScratch {
+ public:
+  explicit QueuedScratch(Device device) : device_(device) {}
+
+  template <class T>
+  T* array(std::size_t size) {
+    return reinterpret_cast<T*>(blocks_.emplace_back(device_, size * sizeof(T)).data());
+  }
+  // Queues an algorithm of CUB, as run_with_scratch().
+  template <class Call>
+  void run(Call call) {
+    blocks_.push_back(run_with_scratch(device_, call));
+  }
+
+ private:
+  Device device_;
+  std::vector<Array<std::byte>> blocks_;
+};
 
 }  // namespace gpups::kernels

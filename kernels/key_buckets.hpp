@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "gpups/array.hpp"
+#include "kernels/assert.hpp"
 #include "kernels/hash.hpp"
 
 namespace gpups::kernels {
@@ -26,7 +27,9 @@ class KeyBuckets {
         keys_(Device::host(), keys.size()),
         places_(Device::host(), keys.size()),
         numbers_(Device::host(), keys.size()),
-        starts_(Device::host(), blocks_ * (buckets + 1)) {}
+        starts_(Device::host(), blocks_ * (buckets + 1)) {
+    GPUPS_ASSERT(buckets <= 1U << 16);
+  }
 
   std::size_t blocks() const { return blocks_; }
   std::uint32_t buckets() const { return buckets_; }

@@ -1,57 +1,138 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distinct keys on a GPU: sorted by their hash, which is one-to-one and which homes do not decrease with.
+// Distinct keys on a GPU. A hash table finds the first entry of each key; then entries are sorted by it, which takes
+// fewer bits than to sort them by key, and runs of the sorted entries are the keys. The order is by home and first use.
+//
+// Entries of all parts are numbered through, part after part, so the number of launches is that of one part.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
+#include <vector>
 
 #include "kernels/device_scratch.hpp"
+#include "kernels/first_entries_device.hpp"
 #include "kernels/hash.hpp"
 #include "kernels/launch.hpp"
 #include "kernels/unique_keys.hpp"
 
 namespace gpups::kernels {
 
-inline void unique_keys(DeviceExec ex, UniqueKeys const& u) {
-  auto const stream = static_cast<cudaStream_t>(ex.stream);
-  std::size_t const n = u.keys.size();
-  for (std::uint32_t h = 0; n == 0 && h <= u.homes; ++h) u.home_offsets[h] = 0;
-  if (n == 0) return;
+// How entries are sorted: by part and home, where there are several homes, and then by the first entry of their key.
+struct EntryOrder {
+  std::uint32_t homes;
+  int entry_bits, bits;
 
-  Device const device = u.keys.device();
-  Array<std::uint64_t> hashes(device, n), sorted(device, n);
-  Array<std::uint32_t> entries(device, n), order(device, n), ranks(device, n), offsets(device, u.homes + 1);
-  std::uint64_t *const hash = hashes.data(), *const by_hash = sorted.data();
-  std::uint32_t *const entry = entries.data(), *const from = order.data(), *const rank = ranks.data();
+  EntryOrder(std::size_t entries, std::size_t parts, std::uint32_t homes)
+      : homes(homes),
+        entry_bits(std::max(1, static_cast<int>(std::bit_width(entries - 1)))),
+        bits(entry_bits + (homes > 1 ? static_cast<int>(std::bit_width(parts * homes - 1)) : 0)) {}
+
+  GPUPS_FN std::uint64_t key(std::uint32_t part, std::uint32_t home, std::uint32_t first) const {
+    return homes > 1 ? (std::uint64_t{part} * homes + home) << entry_bits | first : first;
+  }
+  GPUPS_FN std::uint32_t home(std::uint64_t key, std::uint32_t part) const {
+    return homes > 1 ? static_cast<std::uint32_t>((key >> entry_bits) - std::uint64_t{part} * homes) : 0;
+  }
+};
+
+// Writes what the parts ask for, and to `home_offsets` those of all parts. Queued on the stream.
+template <class SortKey>
+void sort_entries(DeviceExec ex, DeviceParts parts, EntryOrder order, FirstEntries first_entry,
+                  std::uint32_t* home_offsets, QueuedScratch& scratch) {
+  auto const stream = static_cast<cudaStream_t>(ex.stream);
+  std::size_t const n = parts.entries;
+  auto *const key = scratch.array<SortKey>(n), *const sorted = scratch.array<SortKey>(n);
+  auto *const entry = scratch.array<std::uint32_t>(n), *const from = scratch.array<std::uint32_t>(n);
+  auto* const rank = scratch.array<std::uint32_t>(n);
   each(ex, n, [=] GPUPS_FN(std::size_t i) {
-    hash[i] = hash_of(u.keys[i]);
+    std::uint32_t const p = parts.part_of(i);
+    key[i] = static_cast<SortKey>(order.key(p, home_of(parts.key(p, i), order.homes), first_entry[i]));
     entry[i] = static_cast<std::uint32_t>(i);
   });
-  auto const count = static_cast<std::int64_t>(n);
-  auto const sort_scratch = run_with_scratch(device, [&](void* memory, std::size_t& bytes) {
-    return cub::DeviceRadixSort::SortPairs(memory, bytes, hash, by_hash, entry, from, count, 0, 64, stream);
+  auto const count = static_cast<std::int32_t>(n);
+  scratch.run([&](void* memory, std::size_t& bytes) {
+    return cub::DeviceRadixSort::SortPairs(memory, bytes, key, sorted, entry, from, count, 0, order.bits, stream);
   });
-  // rank[k] = number of distinct hashes up to place k, so the first has rank 1.
-  each(ex, n, [=] GPUPS_FN(std::size_t k) { rank[k] = k == 0 || by_hash[k] != by_hash[k - 1] ? 1 : 0; });
-  auto const scan_scratch = run_with_scratch(device, [&](void* memory, std::size_t& bytes) {
+  // rank[k] = number of distinct keys up to place k, so the first has rank 1.
+  each(ex, n, [=] GPUPS_FN(std::size_t k) { rank[k] = k == 0 || sorted[k] != sorted[k - 1] ? 1 : 0; });
+  scratch.run([&](void* memory, std::size_t& bytes) {
     return cub::DeviceScan::InclusiveSum(memory, bytes, rank, rank, count, stream);
   });
   each(ex, n, [=] GPUPS_FN(std::size_t k) {
-    u.positions[from[k]] = rank[k] - 1;
-    if (k == 0 || rank[k] != rank[k - 1]) u.unique[rank[k] - 1] = u.keys[from[k]];
+    std::uint32_t const i = from[k], p = parts.part_of(i);  // places of a part are its entries' numbers
+    DevicePart const& part = parts.list[p];
+    std::uint32_t const row = rank[k] - rank[part.first];
+    part.positions[i - part.first] = row;
+    bool const is_new = k == part.first || rank[k] != rank[k - 1];
+    if (is_new) part.unique[row] = parts.key(p, i);
+    if (part.order == nullptr) return;
+    part.order[k - part.first] = i - part.first;
+    if (is_new) part.offsets[row] = static_cast<std::uint32_t>(k - part.first);
+    if (k + 1 == part.last) part.offsets[row + 1] = part.last - part.first;
   });
-  std::uint32_t* const offset = offsets.data();
-  each(ex, u.homes + 1, [=] GPUPS_FN(std::size_t h) {
-    std::size_t low = 0, high = n;
+  each(ex, parts.count * (order.homes + std::size_t{1}), [=] GPUPS_FN(std::size_t at) {
+    auto const p = static_cast<std::uint32_t>(at / (order.homes + 1));
+    auto const home = static_cast<std::uint32_t>(at % (order.homes + 1));
+    std::uint32_t const first = parts.list[p].first, last = parts.list[p].last;
+    std::uint32_t low = first, high = last;
     while (low < high) {
-      std::size_t const middle = (low + high) / 2;
-      home_of_hash(by_hash[middle], u.homes) < h ? low = middle + 1 : high = middle;
+      std::uint32_t const middle = low + (high - low) / 2;
+      order.home(sorted[middle], p) < home ? low = middle + 1 : high = middle;
     }
-    offset[h] = low == 0 ? 0 : rank[low - 1];
+    home_offsets[at] = low == first ? 0 : rank[low - 1] - rank[first] + 1;
   });
-  check_cuda(cudaMemcpyAsync(u.home_offsets.data(), offset, offsets.bytes(), cudaMemcpyDeviceToHost, stream),
-             "reading counts");
+}
+
+// The parts with entries. Those without have no keys, which is written at once.
+inline std::vector<DevicePart> list_parts(UniqueKeys const& u, cudaStream_t stream) {
+  std::vector<DevicePart> list;
+  std::uint32_t entries = 0;
+  for (KeyPart const& part : u.parts) {
+    std::uint32_t const first = entries;
+    entries += static_cast<std::uint32_t>(part.keys.size());
+    if (entries > first) {
+      list.push_back({part.keys.data(), part.unique.data(), part.positions.data(), part.offsets.data(),
+                      part.order.data(), first, entries});
+      continue;
+    }
+    for (std::uint32_t& offset : part.home_offsets) offset = 0;
+    if (part.offsets.empty()) continue;
+    check_cuda(cudaMemsetAsync(part.offsets.data(), 0, sizeof(std::uint32_t), stream), "clearing an offset");
+  }
+  return list;
+}
+
+inline void unique_keys(DeviceExec ex, UniqueKeys const& u) {
+  auto const stream = static_cast<cudaStream_t>(ex.stream);
+  std::vector<DevicePart> const list = list_parts(u, stream);
+  if (list.empty()) return check_cuda(cudaStreamSynchronize(stream), "waiting for offsets");
+
+  std::size_t const entries = list.back().last;
+  EntryOrder const order(entries, list.size(), u.homes);
+  std::size_t const home_count = u.homes + std::size_t{1};
+  std::vector<std::uint32_t> found(list.size() * home_count);
+  QueuedScratch scratch(u.parts.front().unique.device());
+  auto* const there = scratch.array<DevicePart>(list.size());
+  auto* const home_offsets = scratch.array<std::uint32_t>(found.size());
+  check_cuda(cudaMemcpyAsync(there, list.data(), list.size() * sizeof(DevicePart), cudaMemcpyHostToDevice, stream),
+             "copying a list of parts");
+  DeviceParts const parts{there, static_cast<std::uint32_t>(list.size()), entries};
+  FirstEntries const first_entry = find_first_entries(ex, parts, scratch);
+  order.bits <= 32 ? sort_entries<std::uint32_t>(ex, parts, order, first_entry, home_offsets, scratch)
+                   : sort_entries<std::uint64_t>(ex, parts, order, first_entry, home_offsets, scratch);
+
+  check_cuda(
+      cudaMemcpyAsync(found.data(), home_offsets, found.size() * sizeof(std::uint32_t), cudaMemcpyDeviceToHost, stream),
+      "reading counts");
   check_cuda(cudaStreamSynchronize(stream), "waiting for distinct keys");
+  auto next = found.begin();
+  for (KeyPart const& part : u.parts) {
+    if (part.keys.empty()) continue;
+    std::copy_n(next, home_count, part.home_offsets.begin());
+    next += static_cast<std::ptrdiff_t>(home_count);
+  }
 }
 
 }  // namespace gpups::kernels

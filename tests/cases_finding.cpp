@@ -10,7 +10,6 @@
 #include "kernels/key_index.hpp"
 #include "kernels/life.hpp"
 #include "kernels/select_rows.hpp"
-#include "kernels/transpose.hpp"
 #include "kernels/unique_keys.hpp"
 #include "tests/cases.hpp"
 #include "tests/compare.hpp"
@@ -23,84 +22,89 @@ namespace {
 using kernels::kNoRow;
 using Ids = std::vector<std::uint32_t>;
 
-Problem unique_keys(Stream& stream, CaseSize size, std::uint64_t seed) {
-  struct State {
-    std::vector<Key> keys;
-    std::uint32_t homes;
-    Array<Key> in, unique;
-    Array<std::uint32_t> positions;
-    Ids offsets;
-    std::size_t count() const { return offsets.back(); }
-  };
-  Random random(seed);
-  auto s = std::make_shared<State>();
-  s->keys = zipf_keys(random, size.n, size.n / 3 + 1);
-  s->homes = static_cast<std::uint32_t>(1 + seed % 5);
-  s->in = to_device(stream, s->keys);
-  s->unique = Array<Key>(stream.device(), size.n);
-  s->positions = Array<std::uint32_t>(stream.device(), size.n);
-  s->offsets.resize(s->homes + 1);
+// Keys of one part of a batch, and what is found of them.
+struct KeyPartState {
+  std::vector<Key> keys;
+  Array<Key> in, unique;
+  Array<std::uint32_t> positions, offsets, order;
+  Ids home_offsets;
 
-  Problem p;
-  p.entries = size.n;
-  p.bytes = size.n * 12;
-  p.run = [s](Stream& on) {
-    kernels::KeyPart const part{s->in, s->unique, s->positions, View<std::uint32_t>(s->offsets)};
-    kernels::wait_unique_keys(on, {{&part, 1}, s->homes});
-  };
-  p.wrong = [s](Stream& on) -> std::string {
-    auto const unique = to_host(on, s->unique.view().slice(0, s->count()));
-    auto const positions = to_host(on, s->positions.view());
-    if (std::set<Key>(unique.begin(), unique.end()).size() != unique.size()) return "a key is listed twice";
-    if (std::set<Key>(s->keys.begin(), s->keys.end()).size() != unique.size()) return "wrong number of keys";
-    for (std::size_t i = 0; i < s->keys.size(); ++i) {
-      if (positions[i] >= unique.size() || unique[positions[i]] != s->keys[i]) return fmt::format("positions[{}]", i);
+  KeyPartState(Stream& stream, std::vector<Key> these, std::uint32_t homes)
+      : keys(std::move(these)),
+        in(to_device(stream, keys)),
+        unique(stream.device(), keys.size()),
+        positions(stream.device(), keys.size()),
+        offsets(stream.device(), keys.size() + 1),
+        order(stream.device(), keys.size()),
+        home_offsets(homes + 1) {}
+
+  kernels::KeyPart arguments() { return {in, unique, positions, View<std::uint32_t>(home_offsets), offsets, order}; }
+  std::size_t rows() const { return home_offsets.back(); }
+
+  std::string wrong(Stream& on) const {
+    auto const found = to_host(on, unique.view().slice(0, rows()));
+    auto const places = to_host(on, positions.view());
+    if (std::set<Key>(found.begin(), found.end()).size() != rows()) return "a key is listed twice";
+    if (std::set<Key>(keys.begin(), keys.end()).size() != rows()) return "wrong number of keys";
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (places[i] >= rows() || found[places[i]] != keys[i]) return fmt::format("positions[{}]", i);
     }
-    if (s->offsets.front() != 0) return "offsets do not begin with 0";
-    for (std::uint32_t h = 0; h < s->homes; ++h) {
-      if (s->offsets[h] > s->offsets[h + 1]) return "offsets decrease";
-      for (auto k = s->offsets[h]; k < s->offsets[h + 1]; ++k) {
-        if (kernels::home_of(unique[k], s->homes) != h) return fmt::format("unique[{}] is not of home {}", k, h);
+    if (home_offsets.front() != 0) return "home offsets do not begin with 0";
+    for (std::uint32_t h = 0; h + 1 < home_offsets.size(); ++h) {
+      if (home_offsets[h] > home_offsets[h + 1]) return "home offsets decrease";
+      for (auto k = home_offsets[h]; k < home_offsets[h + 1]; ++k) {
+        auto const homes = static_cast<std::uint32_t>(home_offsets.size() - 1);
+        if (kernels::home_of(found[k], homes) != h) return fmt::format("unique[{}] is not of home {}", k, h);
       }
     }
-    return {};
-  };
-  p.bits = [s](Stream& on) {
-    return bytes_of(to_host(on, s->unique.view().slice(0, s->count()))) + bytes_of(to_host(on, s->positions.view()));
-  };
-  return p;
-}
+    Ids want_offsets{0}, want_order;
+    for (auto const& entries : entries_of_rows(places, rows())) {
+      want_order.insert(want_order.end(), entries.begin(), entries.end());
+      want_offsets.push_back(static_cast<std::uint32_t>(want_order.size()));
+    }
+    return differ("offsets", to_host(on, offsets.view().slice(0, rows() + 1)), want_offsets) +
+           differ("order", to_host(on, order.view()), want_order);
+  }
+  std::string bits(Stream& on) const {
+    return bytes_of(to_host(on, unique.view().slice(0, rows()))) + bytes_of(to_host(on, positions.view())) +
+           bytes_of(to_host(on, order.view()));
+  }
+};
 
-Problem transpose(Stream& stream, CaseSize size, std::uint64_t seed) {
+// One part, or several of them that have keys in common; the first of several is empty.
+Problem unique_keys(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
-    Ids positions;
-    std::size_t rows;
-    Array<std::uint32_t> in, offsets, order;
+    std::vector<KeyPartState> parts;
+    std::uint32_t homes;
   };
   Random random(seed);
   auto s = std::make_shared<State>();
-  s->rows = size.n / 4 + 1;
-  for (Key key : zipf_keys(random, size.n, s->rows)) {
-    s->positions.push_back(static_cast<std::uint32_t>(kernels::mix(number(key)) % s->rows));
+  s->homes = static_cast<std::uint32_t>(1 + seed % 5);
+  std::size_t const parts = 1 + seed % 4;
+  for (std::size_t p = 0, first = 0; p < parts; ++p) {
+    std::size_t const last = p + 1 == parts ? size.n : p * size.n / parts;
+    s->parts.emplace_back(stream, zipf_keys(random, last - first, size.n / 3 + 1), s->homes);
+    first = last;
   }
-  s->in = to_device(stream, s->positions);
-  s->offsets = Array<std::uint32_t>(stream.device(), s->rows + 1);
-  s->order = Array<std::uint32_t>(stream.device(), size.n);
 
   Problem p;
   p.entries = size.n;
-  p.bytes = size.n * 12;
-  p.run = [s](Stream& on) { kernels::wait_transpose(on, {s->in, s->offsets, s->order}); };
-  p.wrong = [s](Stream& on) {
-    Ids offsets{0}, order;
-    for (auto const& entries : entries_of_rows(s->positions, s->rows)) {
-      order.insert(order.end(), entries.begin(), entries.end());
-      offsets.push_back(static_cast<std::uint32_t>(order.size()));
-    }
-    return differ("offsets", to_host(on, s->offsets.view()), offsets) +
-           differ("order", to_host(on, s->order.view()), order);
+  p.bytes = size.n * 16;
+  p.run = [s](Stream& on) {
+    std::vector<kernels::KeyPart> arguments;
+    for (auto& part : s->parts) arguments.push_back(part.arguments());
+    kernels::wait_unique_keys(on, {arguments, s->homes});
   };
-  p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->order.view())); };
+  p.wrong = [s](Stream& on) {
+    std::string all;
+    for (auto const& part : s->parts) all += part.wrong(on);
+    return all;
+  };
+  p.bits = [s](Stream& on) {
+    std::string all;
+    for (auto const& part : s->parts) all += part.bits(on);
+    return all;
+  };
   return p;
 }
 
@@ -273,8 +277,8 @@ Problem select_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
 }
 
 constexpr KernelCase kCases[] = {
-    {"unique_keys", unique_keys},       {"transpose", transpose},       {"find_keys", find_keys},
-    {"find_or_insert", find_or_insert}, {"assign_slots", assign_slots}, {"select_rows", select_rows},
+    {"unique_keys", unique_keys},   {"find_keys", find_keys},     {"find_or_insert", find_or_insert},
+    {"assign_slots", assign_slots}, {"select_rows", select_rows},
 };
 
 }  // namespace

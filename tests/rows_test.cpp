@@ -11,7 +11,6 @@
 #include "kernels/hash_rows.hpp"
 #include "kernels/init_rows.hpp"
 #include "kernels/life.hpp"
-#include "kernels/unique_keys.hpp"
 #include "kernels/update_rows.hpp"
 #include "tests/inputs.hpp"
 
@@ -121,29 +120,6 @@ TEST(InitRows, DrawsHaveTheRightMoments) {
     EXPECT_NEAR(sum / draws, 0, 0.02);
     EXPECT_NEAR(squares / draws, variance, 0.05);
     EXPECT_NEAR(neighbours / draws, 0, 0.03);
-  }
-}
-
-// All keys in one class and one home, so one thread's table has to hold all; and one key many times.
-TEST(UniqueKeys, HardLists) {
-  std::vector<Key> same_class, once(50000, Key{7});
-  for (std::uint64_t k = 0; same_class.size() < 40000; ++k) {
-    if ((hash_of(Key{k}) >> 28 & 15) == 5) same_class.push_back(Key{k});
-  }
-  for (Device const device : devices()) {
-    for (auto const& keys : {same_class, once}) {
-      Stream stream(device, 2);
-      auto const in = to_device(stream, keys);
-      Array<Key> const unique(device, keys.size());
-      Array<std::uint32_t> const positions(device, keys.size());
-      Ids offsets(4);
-      KeyPart const part{in, unique, positions, View<std::uint32_t>(offsets)};
-      wait_unique_keys(stream, {{&part, 1}, 3});
-      auto const got = to_host(stream, unique.view());
-      auto const places = to_host(stream, positions.view());
-      EXPECT_EQ(offsets[3], (std::set<Key>(keys.begin(), keys.end()).size()));
-      for (std::size_t i = 0; i < keys.size(); ++i) ASSERT_EQ(got[places[i]], keys[i]);
-    }
   }
 }
 
