@@ -6,6 +6,7 @@
 #include "cache/prepare.hpp"
 #include "cache/store_impl.hpp"
 #include "kernels/check.hpp"
+#include "kernels/find_pooled.hpp"
 #include "kernels/gather_pooled.hpp"
 #include "kernels/sum_and_update.hpp"
 
@@ -138,6 +139,19 @@ void Store::pull_pooled(Stream& stream, Prepared const& batch, std::size_t part,
       "pull_pooled was given {} coefficients for {} entries (each entry has a weight of its own): give one for "
       "each entry, or none",
       coefficients.size(), pooled.entries);
+  if (pooled.owned_by(rank()) == pooled.rows) {  // rows are read where they are
+    stream.after(batch.impl()->ready_event);
+    kernels::PooledTable const table{.rows = impl_->shard(pooled.table).values(),
+                                     .ids = pooled.ids,
+                                     .positions = pooled.positions,
+                                     .offsets = pooled.bags,
+                                     .weights = coefficients,
+                                     .mean = pooling == Pooling::kMean,
+                                     .out = out};
+    kernels::find_pooled(stream, {{&table, 1}});
+    batch.impl()->read_events.push_back(stream.record());
+    return;
+  }
   auto& rows = batch.impl()->parts[part].pulled;
   if (rows.rows() == 0 && pooled.rows > 0) {
     rows = Matrix<float>(stream.device(), pooled.rows, out.columns());

@@ -50,6 +50,9 @@ class TableShard {
   // out.row(i) = value of row ids[i]; queued on `stream`.
   void gather(Stream& stream, View<std::uint32_t const> ids, MatrixView<float> out) const;
 
+  // The values of rows by number, for kernels that read them where they are; as long as gather() might.
+  kernels::Rows<float const> values() const { return values_.const_ref(); }
+
   // Sums the lists' gradients of each row, and updates each row that is in any of them once, if it has been sighted
   // often enough with this step. Waits for `stream`. Throws Error, naming the row, where a sum leaves the range of 64
   // bits or a new value is not finite.

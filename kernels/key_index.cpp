@@ -51,6 +51,8 @@ void KeyIndex::find(Stream& stream, View<Key const> keys, View<std::uint32_t> id
   if (!keys.empty()) find_keys(stream, {ref(buckets_), keys, ids});
 }
 
+Buckets KeyIndex::buckets() const { return ref(buckets_); }
+
 std::vector<std::uint32_t> KeyIndex::take_ids(std::size_t count) {
   std::size_t const reused = std::min(count, free_.size());
   std::vector<std::uint32_t> ids(count);

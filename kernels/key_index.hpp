@@ -10,6 +10,7 @@
 
 #include "gpups/array.hpp"
 #include "gpups/types.hpp"
+#include "kernels/bucket.hpp"
 #include "kernels/row_storage.hpp"
 
 namespace gpups::kernels {
@@ -30,6 +31,9 @@ class KeyIndex {
   // Forgets the keys of all numbers but those whose first word in `keep` is not 0. free: (n), the others, ascending;
   // they are given to new keys. Takes memory for a second index meanwhile. Waits for `stream`.
   void wait_forget(Stream& stream, Rows<std::uint32_t const> keep, View<std::uint32_t const> free);
+
+  // What kernels that search need; until the index changes.
+  Buckets buckets() const;
 
   // Keys that have a number.
   std::size_t size() const { return ids_end_ - free_.size(); }

@@ -155,8 +155,9 @@ using DeviceLanes = WarpLanes<DeviceWarp>;
 
 inline constexpr unsigned kBlockThreads = 256;
 
+// __grid_constant__: a body may refer to what it captured, and index it, without a copy for each thread.
 template <class F>
-__global__ void each_kernel(std::size_t n, F f) {
+__global__ void each_kernel(std::size_t n, __grid_constant__ F const f) {
   std::size_t const step = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step) f(i);
 }

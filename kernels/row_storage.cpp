@@ -2,6 +2,7 @@
 #include "kernels/row_storage.hpp"
 
 #include "kernels/check.hpp"
+#include "kernels/half.hpp"
 
 namespace gpups::kernels {
 
@@ -27,6 +28,8 @@ void RowStorage<T>::reserve(Stream& stream, std::size_t rows) {
 }
 
 template class RowStorage<float>;
+template class RowStorage<Half>;
+template class RowStorage<BFloat16>;
 template class RowStorage<std::uint32_t>;
 template class RowStorage<std::uint64_t>;
 template class RowStorage<std::int64_t>;

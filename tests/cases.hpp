@@ -43,6 +43,7 @@ std::span<KernelCase const> kernel_cases();
 // The cases by what they do; kernel_cases() is made of these.
 std::span<KernelCase const> finding_cases();
 std::span<KernelCase const> reading_cases();
+std::span<KernelCase const> pooling_cases();
 std::span<KernelCase const> writing_cases();
 std::span<KernelCase const> dense_cases();
 

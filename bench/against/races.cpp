@@ -11,6 +11,8 @@ std::span<RaceEntry const> races() {
 #ifdef GPUPS_HAS_ABSL
       {"unique_keys_absl", unique_keys_absl_race},
 #endif
+      {"find_gather_pooled", find_gather_pooled_race},
+      {"find_gather_pooled_uniform", find_gather_pooled_uniform_race},
   };
   return kAll;
 }

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/find_pooled.hpp"
+
+#include <algorithm>
+
+#include "kernels/assert.hpp"
+#include "kernels/bags.hpp"
+#include "kernels/launch.hpp"
+#include "kernels/table_entries.hpp"
+#ifdef __CUDACC__
+#include "kernels/pool_device.hpp"
+#else
+#include "kernels/pool_host.hpp"
+#endif
+
+namespace gpups::kernels {
+
+inline std::size_t entries_of(PooledTable const& t) {
+  if (!t.keys.empty()) return t.keys.size();
+  return t.positions.empty() ? t.ids.size() : t.positions.size();
+}
+
+inline Bags bags_of(PooledTable const& t) {
+  std::size_t const count = t.offsets.empty() ? entries_of(t) : t.offsets.size() - 1;
+  return {count, t.offsets, t.weights, {}, t.mean, t.out};
+}
+
+inline void check(PooledTable const& t) {
+  [[maybe_unused]] std::size_t const entries = entries_of(t);
+  GPUPS_ASSERT(t.weights.empty() || t.weights.size() >= entries);
+  GPUPS_ASSERT(t.found.empty() || t.found.size() >= entries);
+  GPUPS_ASSERT(t.out.rows() >= bags_of(t).count && t.out.stride() % 4 == 0);
+  GPUPS_ASSERT(t.rows.stride >= t.out.columns() && t.rows.stride % (t.rows.type == NumberType::kFloat ? 4 : 8) == 0);
+}
+
+#ifdef __CUDACC__
+// What the parameters of a kernel have room for.
+inline constexpr std::size_t kTablesAtOnce = CUDART_VERSION >= 12010 ? 32 : 12;
+
+// Tables of a launch: table t has the warps first_warp[t] .. first_warp[t + 1] - 1.
+struct TablesAtOnce {
+  PooledTable table[kTablesAtOnce];
+  Bags bags[kTablesAtOnce];
+  WarpTasks tasks[kTablesAtOnce];
+  std::size_t first_warp[kTablesAtOnce + 1];
+  std::uint32_t count;
+
+  __device__ std::uint32_t table_of(std::size_t warp) const {
+    std::uint32_t low = 0;
+    for (std::uint32_t high = count; high - low > 1;) {
+      std::uint32_t const middle = (low + high) / 2;
+      (first_warp[middle] <= warp ? low : high) = middle;
+    }
+    return low;
+  }
+};
+
+struct PoolWarp {
+  Bags const& bags;
+  WarpTasks const& tasks;
+  std::size_t warp;
+  template <class Source>
+  __device__ void operator()(Source const& source) const {
+    pool_warp(source, bags, tasks, warp);
+  }
+};
+
+void pool_at_once(DeviceExec ex, TablesAtOnce const& all) {
+  each(ex, all.first_warp[all.count] * kWarpLanes, [all] GPUPS_FN(std::size_t thread) {
+    std::size_t const warp = thread / kWarpLanes;
+    std::uint32_t const t = all.table_of(warp);
+    with_source(all.table[t], PoolWarp{all.bags[t], all.tasks[t], warp - all.first_warp[t]});
+  });
+}
+
+template <Space S>
+void run(Exec<S> ex, FindPooled const& f) {
+  for (std::size_t first = 0; first < f.tables.size(); first += kTablesAtOnce) {
+    TablesAtOnce all{};
+    for (auto const& t : f.tables.subspan(first, std::min(kTablesAtOnce, f.tables.size() - first))) {
+      check(t);
+      all.table[all.count] = t;
+      all.bags[all.count] = bags_of(t);
+      all.tasks[all.count] = warp_tasks(all.bags[all.count], t.rows.type == NumberType::kFloat ? 4 : 2);
+      all.first_warp[all.count + 1] = all.first_warp[all.count] + all.tasks[all.count].warps;
+      ++all.count;
+    }
+    pool_at_once(ex, all);
+  }
+}
+
+#else
+// Bags [first, last) of a table.
+struct PooledBlock {
+  std::uint32_t table;
+  std::size_t first, last;
+};
+
+template <Space S>
+void run(Exec<S> ex, FindPooled const& f) {
+  std::vector<Bags> bags;
+  std::vector<PooledBlock> blocks;
+  std::vector<bool> stream;
+  std::size_t bytes = 0;
+  for (auto const& t : f.tables) {
+    check(t);
+    bags.push_back(bags_of(t));
+    std::size_t const count = bags.back().count, at_once = count == 0 ? 1 : bags_at_once(bags.back());
+    for (std::size_t first = 0; first < count; first += at_once) {
+      blocks.push_back({static_cast<std::uint32_t>(bags.size() - 1), first, std::min(first + at_once, count)});
+    }
+    bytes += count * t.out.stride() * sizeof(float);
+  }
+  bool const large = outgrows_caches(*ex.arena, bytes);
+  ex.arena->blocks(blocks.size(), [&](std::size_t b) {
+    auto const [table, first, last] = blocks[b];
+    Bags const& of_table = bags[table];
+    with_source(f.tables[table], [&](auto const& source) {
+      pool_bags(source, of_table, first, last,
+                large && are_lines(of_table.out.data(), of_table.out.stride() * sizeof(float)));
+    });
+  });
+}
+#endif
+
+GPUPS_KERNEL(find_pooled, FindPooled)
+
+}  // namespace gpups::kernels

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools bags on the host. A thread goes over its entries in strips: while it adds up the rows of one, those of the next
+// are on their way from memory, and before that the buckets of the index which say where they are.
+//
+// A bag is summed in the order of its entries, in float, whatever strips it is in.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/bags.hpp"
+#include "kernels/copy_row.hpp"
+#include "kernels/float_vector.hpp"
+
+namespace gpups::kernels {
+
+inline constexpr std::uint32_t kStripMax = 64;
+
+// Some entries, and their rows.
+template <class T>
+struct Strip {
+  std::uint32_t first = 0, last = 0;
+  T const* row[kStripMax];
+  std::vector<T> absent;  // rows of keys that have none
+};
+
+// The strip's share of a bag.
+template <class T>
+struct BagShare {
+  T const* const* rows;  // (count)
+  float const* weights;  // (count) or null
+  std::uint32_t count;
+  float const* before;  // the sum of earlier entries, or null
+  float* to;
+  float scale;
+};
+
+// Sums columns column .. column + kVectors * kLanes - 1 in registers.
+template <std::size_t kLanes, int kVectors, bool kWeighted, bool kStream, class T>
+inline void sum_columns(BagShare<T> const& share, std::size_t column) {
+  FloatVector<kLanes> sum[kVectors];
+  for (int k = 0; k < kVectors; ++k) {
+    sum[k].value = typename FloatVector<kLanes>::Native{};
+    if (share.before != nullptr) sum[k].load(share.before + column + k * kLanes);
+  }
+  for (std::uint32_t i = 0; i < share.count; ++i) {
+    T const* const row = share.rows[i] + column;
+    for (int k = 0; k < kVectors; ++k) {
+      FloatVector<kLanes> x;
+      x.load(row + k * kLanes);
+      if constexpr (kWeighted) {
+        sum[k].value += share.weights[i] * x.value;
+      } else {
+        sum[k].value += x.value;
+      }
+    }
+  }
+  for (int k = 0; k < kVectors; ++k) {
+    sum[k].value *= share.scale;
+    store<kStream>(sum[k], share.to + column + k * kLanes);
+  }
+}
+
+template <bool kWeighted, bool kStream, class T>
+inline void sum_share(BagShare<T> const& share, std::size_t width, std::size_t stride) {
+  std::size_t j = 0;
+  for (; j + 64 <= width; j += 64) sum_columns<16, 4, kWeighted, kStream>(share, j);
+  for (; j + 16 <= width; j += 16) sum_columns<16, 1, kWeighted, kStream>(share, j);
+  for (; j < width; j += 4) sum_columns<4, 1, kWeighted, false>(share, j);
+  for (; j < stride; ++j) share.to[j] = 0;
+}
+
+// A bag of one entry.
+template <bool kWeighted, bool kStream, class T>
+inline void copy_entry(T const* from, float weight, float* to, std::size_t width, std::size_t stride) {
+  auto const copy = [=]<std::size_t kLanes>(FloatVector<kLanes> x, std::size_t column) {
+    x.load(from + column);
+    if constexpr (kWeighted) x.value *= weight;
+    store<kStream>(x, to + column);
+  };
+  std::size_t j = 0;
+  for (; j + 16 <= width; j += 16) copy(FloatVector<16>{}, j);
+  for (; j < width; j += 4) copy(FloatVector<4>{}, j);
+  for (; j < stride; ++j) to[j] = 0;
+}
+
+// Pools the bags [first_bag, last_bag) of a source.
+template <bool kWeighted, bool kStream, class Source>
+class BagPooler {
+  using T = typename Source::Number;
+
+ public:
+  BagPooler(Source const& source, Bags const& bags)
+      : source_(source), bags_(bags), width_(std::min(source.stride(), bags.out.stride())) {
+    std::size_t const bytes = source.stride() * sizeof(T);
+    size_ = static_cast<std::uint32_t>(std::clamp<std::size_t>(kBytesAhead / bytes, 8, kStripMax));
+  }
+
+  void run(std::size_t first_bag, std::size_t last_bag) {
+    std::uint32_t const first = bags_.begin(first_bag);
+    last_ = bags_.begin(last_bag);
+    bag_ = first_bag;
+    last_bag_ = last_bag;
+    at_ = bag_begin_ = first;
+    seek(first, 0);
+    seek(first + size_, 1);
+    find(first, 0);
+    std::uint32_t turn = 0;
+    for (std::uint32_t e = first; e < last_; e += size_, turn ^= 1U) {
+      seek(e + 2 * size_, turn);
+      find(e + size_, turn ^ 1U);
+      pool(strip_[turn]);
+    }
+    if (first == last_) pool(strip_[0]);  // empty bags only
+    if (kStream) end_streaming();
+  }
+
+ private:
+  void seek(std::uint32_t first, std::uint32_t turn) {
+    std::uint32_t const last = std::min(first + size_, last_);
+    for (std::uint32_t e = first; e < last; ++e) sought_[turn][e - first] = source_.seek(e);
+  }
+
+  void find(std::uint32_t first, std::uint32_t turn) {
+    auto& strip = strip_[turn];
+    strip.first = std::min(first, last_);
+    strip.last = std::min(first + size_, last_);
+    std::size_t const bytes = source_.stride() * sizeof(T);
+    bool all = true;
+    for (std::uint32_t e = strip.first; e < strip.last; ++e) {
+      T const* const row = source_.row(e, sought_[turn][e - first]);
+      prefetch_row<kStream ? Ahead::kToL2 : Ahead::kToL1>(row, bytes);
+      strip.row[e - first] = row;
+      all = all && row != nullptr;
+    }
+    if (!all) make_absent(strip);
+  }
+
+  // Gives entries without a row one that is made for them.
+  void make_absent(Strip<T>& strip) {
+    strip.absent.resize(size_ * width_);
+    for (std::uint32_t e = strip.first; e < strip.last; ++e) {
+      T const*& row = strip.row[e - strip.first];
+      if (row != nullptr) continue;
+      T* const made = strip.absent.data() + (e - strip.first) * width_;
+      row = made;
+      for (std::size_t quad = 0; quad < width_ / 4; ++quad) {
+        Quad const q = source_.absent(e, quad);
+        for (std::size_t k = 0; k < 4; ++k) made[4 * quad + k] = round_to<T>(q.value[k]);
+      }
+    }
+  }
+
+  void pool(Strip<T> const& strip) {
+    if (bags_.offsets.empty()) return copy(strip);
+    while (bag_ < last_bag_) {
+      std::uint32_t const end = bags_.begin(bag_ + 1), to = std::min(end, strip.last);
+      bool const ends = end <= strip.last;
+      if (ends || to > at_) add(strip, to, ends);
+      at_ = to;
+      if (!ends) return;
+      ++bag_;
+      bag_begin_ = end;
+    }
+  }
+
+  void copy(Strip<T> const& strip) {
+    for (std::uint32_t e = strip.first; e < strip.last; ++e) {
+      copy_entry<kWeighted, kStream>(strip.row[e - strip.first], bags_.weight(e), bags_.row(e), width_,
+                                     bags_.out.stride());
+    }
+  }
+
+  // Adds the entries at_ .. to - 1 of the bag.
+  void add(Strip<T> const& strip, std::uint32_t to, bool ends) {
+    if (!ends) carried_.resize(bags_.out.stride());
+    BagShare<T> const share{strip.row + (at_ - strip.first),
+                            kWeighted ? bags_.weights.data() + at_ : nullptr,
+                            to - at_,
+                            at_ > bag_begin_ ? carried_.data() : nullptr,
+                            ends ? bags_.row(bag_) : carried_.data(),
+                            ends ? bags_.scale(to - bag_begin_) : 1.0F};
+    if (ends) {
+      sum_share<kWeighted, kStream>(share, width_, bags_.out.stride());
+    } else {
+      sum_share<kWeighted, false>(share, width_, bags_.out.stride());
+    }
+  }
+
+  Source const& source_;
+  Bags const& bags_;
+  std::size_t width_;   // columns that are summed
+  std::uint32_t size_;  // entries of a strip
+  std::uint32_t last_ = 0;
+  std::uint64_t sought_[2][kStripMax];
+  Strip<T> strip_[2];
+  std::size_t bag_ = 0, last_bag_ = 0;    // the bag that is summed, and the end
+  std::uint32_t bag_begin_ = 0, at_ = 0;  // its first entry, and the next one
+  std::vector<float> carried_;            // the sum so far of a bag that goes on in the next strip
+};
+
+// Bags that a thread does at a time: their entries fill some strips, however long bags are.
+inline std::size_t bags_at_once(Bags const& bags) {
+  constexpr std::size_t kEntries = 2048;
+  std::size_t const entries = bags.count == 0 ? 0 : bags.begin(bags.count) - bags.begin(0);
+  return std::clamp<std::size_t>(entries == 0 ? kEntries : kEntries * bags.count / entries, 1, kEntries);
+}
+
+// Pools the bags [first, last).
+template <class Source>
+void pool_bags(Source const& source, Bags const& bags, std::size_t first, std::size_t last, bool stream) {
+  bool const weighted = !bags.weights.empty();
+  if (weighted && stream) return BagPooler<true, true, Source>(source, bags).run(first, last);
+  if (weighted) return BagPooler<true, false, Source>(source, bags).run(first, last);
+  if (stream) return BagPooler<false, true, Source>(source, bags).run(first, last);
+  BagPooler<false, false, Source>(source, bags).run(first, last);
+}
+
+// Whether what bags are pooled to is better written around the caches.
+inline bool should_stream(Arena const& arena, Bags const& bags) {
+  std::size_t const row_bytes = bags.out.stride() * sizeof(float);
+  return are_lines(bags.out.data(), row_bytes) && outgrows_caches(arena, bags.count * row_bytes);
+}
+
+}  // namespace gpups::kernels

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the rows of a table's entries are: sources for bodies that pool (bags.hpp). They refer to the table's
+// description and copy nothing of it, which on a GPU leaves registers for rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/bags.hpp"
+#include "kernels/find_pooled.hpp"
+
+namespace gpups::kernels {
+
+// Entries name rows by number.
+template <class T>
+struct NumberedEntries {
+  using Number = T;
+  static constexpr bool kMakesAbsent = false;
+  PooledTable const* table;
+
+  GPUPS_ANY_FN std::size_t stride() const { return table->rows.stride; }
+  GPUPS_ANY_FN std::uint64_t seek(std::uint32_t) const { return 0; }
+  GPUPS_ANY_FN T const* row(std::uint32_t entry, std::uint64_t) const {
+    std::uint32_t const id = table->ids[table->positions.empty() ? entry : table->positions[entry]];
+    return id == kNoRow ? nullptr : table->rows.as<T>().row(id);
+  }
+  GPUPS_FN Quad absent(std::uint32_t, std::size_t) const { return {}; }
+};
+
+// Entries name rows by key; keys without a row read as the initial value that the row would have.
+template <class T>
+struct KeyedEntries {
+  using Number = T;
+  static constexpr bool kMakesAbsent = true;
+  PooledTable const* table;
+
+  GPUPS_ANY_FN std::size_t stride() const { return table->rows.stride; }
+  GPUPS_FN std::uint64_t seek(std::uint32_t entry) const {
+    std::uint64_t const place = table->index.place(table->keys[entry]);
+#ifndef __CUDACC__
+    __builtin_prefetch(table->index.bucket + place);
+#endif
+    return place;
+  }
+  GPUPS_FN T const* row(std::uint32_t entry, std::uint64_t place) const {
+    std::uint32_t const id = table->index.find(table->keys[entry], place);
+    if (!table->found.empty()) table->found[entry] = id;
+    return id == kNoRow ? nullptr : table->rows.as<T>().row(id);
+  }
+  // Columns 4 * quad .. 4 * quad + 3, as a row of this type would keep them.
+  GPUPS_FN Quad absent(std::uint32_t entry, std::size_t quad) const {
+    Quad q = initial_values(table->initializer, table->seed, table->keys[entry], quad);
+    for (std::size_t k = 0; k < 4; ++k) {
+      q.value[k] = 4 * quad + k < table->out.columns() ? to_float(round_to<T>(q.value[k])) : 0;
+    }
+    return q;
+  }
+};
+
+// Calls f(source) with the source that fits the table.
+template <class T, class F>
+GPUPS_FN inline void with_entries(PooledTable const& table, F f) {
+  if (table.keys.empty()) {
+    f(NumberedEntries<T>{&table});
+  } else {
+    f(KeyedEntries<T>{&table});
+  }
+}
+
+template <class F>
+GPUPS_FN inline void with_source(PooledTable const& table, F f) {
+  switch (table.rows.type) {
+    case NumberType::kFloat:
+      return with_entries<float>(table, f);
+    case NumberType::kHalf:
+      return with_entries<Half>(table, f);
+    case NumberType::kBFloat16:
+      return with_entries<BFloat16>(table, f);
+  }
+}
+
+}  // namespace gpups::kernels
