@@ -190,20 +190,20 @@ void each_row(DeviceExec ex, std::size_t n, F f) {
   check_cuda(cudaGetLastError(), "launching a kernel");
 }
 
-// Threads of the blocks of each_block().
+// Threads of the blocks of each_block(), if it does not say.
 inline constexpr unsigned kCrewThreads = 1024;
 
-template <class F>
-__global__ void __launch_bounds__(kCrewThreads) each_block_kernel(std::size_t n, F f) {
+template <unsigned Threads, class F>
+__global__ void __launch_bounds__(Threads) each_block_kernel(std::size_t n, F f) {
   for (std::size_t i = blockIdx.x; i < n; i += gridDim.x) f(i);
 }
 
 // For work too large for a team: f(i) is called by all threads of a block at once, and may use __syncthreads().
-template <class F>
+template <unsigned Threads = kCrewThreads, class F>
 void each_block(DeviceExec ex, std::size_t n, F f) {
   if (n == 0) return;
   auto const blocks = static_cast<unsigned>(n < 2048 ? n : 2048);
-  each_block_kernel<<<blocks, kCrewThreads, 0, static_cast<cudaStream_t>(ex.stream)>>>(n, f);
+  each_block_kernel<Threads><<<blocks, Threads, 0, static_cast<cudaStream_t>(ex.stream)>>>(n, f);
   check_cuda(cudaGetLastError(), "launching a kernel");
 }
 using NativeLanes = DeviceLanes;

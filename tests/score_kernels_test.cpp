@@ -3,10 +3,14 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "kernels/score/dot_rows.hpp"
+#include "kernels/score/dot_tile.hpp"
 #include "kernels/score/mix_rows.hpp"
 #include "tests/on_devices.hpp"
 
@@ -91,6 +95,41 @@ TEST_P(Products, DotRowsDependOnTheirTwoRowsAlone) {
       dot_rows(stream, {.left = left, .right = {right.view().slice(j, 1)}, .out = column});
       auto const one = moved(stream, Device::host(), column.view());
       for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(one.row(i)[0], all.row(i)[j]) << i << ", " << j;
+    }
+  }
+}
+
+// What the threads of a GPU's block do, in turns between its barriers.
+void dot_tile_in_turns(DotRows const& g, std::size_t first_left, std::size_t first_right) {
+  std::size_t const n = g.out.rows(), m = g.out.columns(), dim = g.left.columns();
+  std::size_t const left_rows = std::min(n - first_left, kDotTile), right_rows = std::min(m - first_right, kDotTile);
+  std::vector<DotTileThread> threads;
+  for (unsigned t = 0; t < kDotThreads; ++t) threads.emplace_back(t, dim);
+  DotStage stage;
+  for (std::size_t k = 0; k < dim; k += kDotDepth) {
+    for (float& x : std::span(&stage.left[0][0], sizeof stage / sizeof(float))) x = std::nanf("");
+    for (auto& thread : threads) thread.load({g.left}, first_left, left_rows, g.right, first_right, right_rows, k);
+    for (auto& thread : threads) thread.put(stage);
+    for (auto& thread : threads) thread.multiply(stage, std::min(dim - k, kDotDepth));
+  }
+  for (auto& thread : threads) thread.write(g.out, first_left, first_right);
+}
+
+TEST(DotTiles, AreTheProductsOfTheHost) {
+  Stream stream(Device::host(), 1);
+  for (auto const [n, m, dim] : sizes()) {
+    Matrix<float> const left = random_matrix(n, dim, 1), right = random_matrix(50, dim, 2);
+    auto const index = random_index(2 * m, 50);
+    // Rows that begin anywhere, with room behind them that is left alone.
+    std::vector<float> wanted(n * (m + 3) + 1, 7.0F), got = wanted;
+    DotRows g{.left = left, .right = {right, index.data(), 2}, .out = {wanted.data() + 1, n, m, m + 3}};
+    dot_rows(stream, g);
+    g.out = {got.data() + 1, n, m, m + 3};
+    for (std::size_t i = 0; i < n; i += kDotTile) {
+      for (std::size_t j = 0; j < m; j += kDotTile) dot_tile_in_turns(g, i, j);
+    }
+    for (std::size_t e = 0; e < got.size(); ++e) {
+      ASSERT_NEAR(got[e], wanted[e], 1e-5) << "n = " << n << ", m = " << m << ", dim = " << dim << ", at " << e;
     }
   }
 }

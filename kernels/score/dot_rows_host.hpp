@@ -6,6 +6,7 @@
 #ifndef __CUDACC__
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/score/dot_rows.hpp"
 #include "kernels/score/vector.hpp"
@@ -72,7 +73,19 @@ inline void dot_tile(std::size_t rows, float const* left, std::size_t stride, fl
   }
 }
 
-inline void dot_rows_on_host(HostExec ex, DotRows const& g) {
+// Rows shorter than a vector.
+inline void dot_narrow_rows(HostExec ex, DotRows const& g) {
+  std::size_t const m = g.out.columns(), dim = g.left.columns();
+  each(ex, g.out.rows() * m, [&](std::size_t e) {
+    float const *const left = g.left.row(e / m), *const right = g.right.row(e % m);
+    float sum = 0.0F;
+    for (std::size_t k = 0; k < dim; ++k) sum = fmaf(left[k], right[k], sum);
+    g.out.row(e / m)[e % m] = sum;
+  });
+}
+
+inline void dot_rows_on(HostExec ex, DotRows const& g) {
+  if (g.left.columns() < kVector) return dot_narrow_rows(ex, g);
   std::size_t const n = g.out.rows(), m = g.out.columns(), dim = g.left.columns();
   ex.arena->blocks((m + kPanel - 1) / kPanel, [&](std::size_t block) {
     Array<float> const panel(Device::host(), dim * kPanel);

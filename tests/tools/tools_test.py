@@ -93,8 +93,8 @@ class Compare(unittest.TestCase):
             return subprocess.run([sys.executable, ROOT / "tools" / "compare", *paths], capture_output=True, text=True)
 
     @staticmethod
-    def line(case, nanoseconds):
-        return json.dumps({"case": case, "device": "host", "threads": 2, "entries": 10, "dim": 3,
+    def line(case, nanoseconds, **other):
+        return json.dumps({"case": case, **other, "device": "host", "threads": 2, "entries": 10, "dim": 3,
                            "ns_per_entry": nanoseconds}) + "\n"
 
     def test_ratios(self):
@@ -103,6 +103,12 @@ class Compare(unittest.TestCase):
         rows = {row.split()[0]: row.split() for row in done.stdout.splitlines()}
         self.assertEqual(rows["a"][-3:], ["4.00", "2.00", "0.50"])
         self.assertEqual(rows["gone"][-3:], ["1.00", "-", "-"])
+
+    def test_peers_stand_apart(self):
+        done = self.run_on(self.line("a", 4) + self.line("a", 8, peer="torch"), self.line("a", 2))
+        rows = {row.split()[0]: row.split() for row in done.stdout.splitlines()}
+        self.assertEqual(rows["a"][-3:], ["4.00", "2.00", "0.50"])
+        self.assertEqual(rows["a:torch"][-3:], ["8.00", "-", "-"])
 
     def test_what_is_no_result(self):
         done = self.run_on(self.line("a", 1), "nonsense\n")

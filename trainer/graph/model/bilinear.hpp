@@ -42,8 +42,10 @@ class Bilinear : public Model {
   };
   Sizes sizes(std::size_t samples, std::size_t microbatches) const;
   // Scratch of shared negatives: a derivative for each triple's positive, then, for each side and triple, one for each
-  // negative. Rows are not powers of two apart, which would put the same column of all of them in one set of a cache.
-  std::size_t score_stride() const { return row_stride(options_.negatives) + 16; }
+  // negative, in rows on vector boundaries. Rows are not powers of two apart, which would put the same column of all of
+  // them in one set of a cache.
+  std::size_t score_stride() const { return row_stride(options_.negatives + 16); }
+  static std::size_t first_score(std::size_t samples) { return (samples + 15) / 16 * 16; }
   bool own_relation_sources() const { return algebra_ == kernels::Algebra::kMatrix; }
   void reserve(Stream& stream, Work const& work, Gradients& gradients) const;
   // The gradient of each sample's relation.

@@ -17,8 +17,8 @@ void Bilinear::compute_shared(Stream& stream, Work const& work, Positions positi
   MatrixView<float> const sources = gradients.sources;
   View<float> const slopes = gradients.scratch.view().slice(0, samples);
   // Scores, then derivatives by them: one row for each triple and side.
-  MatrixView<float> const scores(gradients.scratch.data() + samples, 2 * samples, negatives, score_stride(),
-                                 stream.device());
+  MatrixView<float> const scores(gradients.scratch.data() + first_score(samples), 2 * samples, negatives,
+                                 score_stride(), stream.device());
   PickedRows const subjects{rows[0], positions.entities.data(), 2};
   PickedRows const objects{rows[0], positions.entities.data() + 1, 2};
   PickedRows const relations{rows[1], positions.relations.data(), 1};
