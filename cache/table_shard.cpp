@@ -208,9 +208,7 @@ std::size_t TableShard::wait_expire(Stream& stream, Clock now, std::uint32_t age
 
 void TableShard::wait_forget(Stream& stream) {
   auto const end = static_cast<std::uint32_t>(index_.ids_end());
-  auto const free = wait_select(stream, 0, end, kernels::RowsThat::kAreFree);
-  if (index_.size() + free.size() == index_.ids_end()) return;  // all of them were free before
-  index_.wait_forget(stream, life_.const_ref(), free);
+  index_.wait_erase_ids(stream, wait_select(stream, 0, end, kernels::RowsThat::kAreFree));
 }
 
 TableShard::Digest TableShard::wait_digest(Stream& stream) const {

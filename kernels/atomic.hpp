@@ -26,6 +26,40 @@ GPUPS_FN inline void atomic_add(std::uint64_t* to, std::uint64_t value) {
 #endif
 }
 
+GPUPS_FN inline std::uint32_t atomic_load(std::uint32_t const* from) {
+#ifdef __CUDACC__
+  return *static_cast<std::uint32_t const volatile*>(from);
+#else
+  return std::atomic_ref(*const_cast<std::uint32_t*>(from)).load(std::memory_order_relaxed);
+#endif
+}
+
+// Writes `value` if `expected` is there. Returns what was there.
+GPUPS_FN inline std::uint32_t atomic_exchange_if(std::uint32_t* at, std::uint32_t expected, std::uint32_t value) {
+#ifdef __CUDACC__
+  return atomicCAS(at, expected, value);
+#else
+  std::atomic_ref(*at).compare_exchange_strong(expected, value, std::memory_order_relaxed);
+  return expected;
+#endif
+}
+
+// Both return what was there before.
+GPUPS_FN inline std::uint32_t atomic_or(std::uint32_t* to, std::uint32_t bits) {
+#ifdef __CUDACC__
+  return atomicOr(to, bits);
+#else
+  return std::atomic_ref(*to).fetch_or(bits, std::memory_order_relaxed);
+#endif
+}
+GPUPS_FN inline std::uint32_t atomic_and(std::uint32_t* to, std::uint32_t bits) {
+#ifdef __CUDACC__
+  return atomicAnd(to, bits);
+#else
+  return std::atomic_ref(*to).fetch_and(bits, std::memory_order_relaxed);
+#endif
+}
+
 GPUPS_FN inline void atomic_min(std::uint32_t* to, std::uint32_t value) {
 #ifdef __CUDACC__
   atomicMin(to, value);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bucket of a key index: five keys, their numbers and a count, in one cache line. Entries are never taken out
-// (keys are forgotten by filling other buckets with the rest), so the first `count` places are full; a count above five
-// says that later keys went on to the next bucket.
+// The buckets of a key index: five keys, their numbers and marks, in one cache line each.
+//
+// Keys lie over an array of buckets in the order of the low half of their hashes, so an array of any size will do, and
+// growing copies from one end of an array to the same end of a larger one. A key whose bucket is full goes on to the
+// next, and marks each bucket that it passes with its tag, one of 27: a search ends at a bucket where no key of its tag
+// went on. That is the first one for nearly every key that is not there.
 #pragma once
 
 #include <cstdint>
@@ -17,52 +20,114 @@
 namespace gpups::kernels {
 
 inline constexpr std::uint32_t kBucketKeys = 5;
+inline constexpr std::uint32_t kAllPlaces = (1U << kBucketKeys) - 1;
+
+// The bit of `marks` that says that a key with this hash went on to the next bucket. It comes from bits of the hash
+// that name neither a place nor, on fewer than 2^16 ranks, a home.
+GPUPS_ANY_FN constexpr std::uint32_t went_on(std::uint64_t hash) {
+  return 1U << (kBucketKeys + ((hash >> 32 & 0xFFFF) * (32 - kBucketKeys) >> 16));
+}
+
+// REQUIRES: bits != 0.
+GPUPS_FN inline unsigned lowest_bit(std::uint32_t bits) {
+#ifdef __CUDACC__
+  return static_cast<unsigned>(__ffs(static_cast<int>(bits))) - 1;
+#else
+  return static_cast<unsigned>(__builtin_ctz(bits));
+#endif
+}
 
 struct alignas(64) Bucket {
   std::uint64_t key[kBucketKeys];
   std::uint32_t id[kBucketKeys];
-  std::uint32_t count;
+  std::uint32_t marks;  // bits 0 to 4: which places are taken; the others: see went_on()
 
-  GPUPS_FN std::uint32_t full() const { return count < kBucketKeys ? count : kBucketKeys; }
+  // One bit, that of the place where `key` is; or 0. Without a branch.
+  GPUPS_FN std::uint32_t place_of(Key of) const {
+#if defined(__AVX512F__) && !defined(__CUDACC__)
+    auto const all = static_cast<std::int64_t>(number(of));
+    return _mm512_cmpeq_epi64_mask(_mm512_load_si512(this), _mm512_set1_epi64(all)) & marks & kAllPlaces;
+#else
+    std::uint32_t equal = 0;
+    for (std::uint32_t k = 0; k < kBucketKeys; ++k) equal |= (key[k] == number(of) ? 1U : 0U) << k;
+    return equal & marks;
+#endif
+  }
 };
 static_assert(sizeof(Bucket) == 64);
 
-// What kernels may do with the buckets of an index. Their number is a power of two.
-struct Buckets {
+// What kernels may do with an array of buckets. Many may insert, or erase, at once, and nobody searches meanwhile.
+struct BucketArray {
   Bucket* bucket;
-  std::uint64_t mask;
+  std::uint32_t size;
 
-  // Where the search for a key starts.
-  GPUPS_FN std::uint64_t place(Key key) const { return hash_of(key) & mask; }
+  // Where the search for a key with this hash starts. Non-decreasing in the low half of the hash.
+  GPUPS_FN std::uint32_t place(std::uint64_t hash) const {
+    return static_cast<std::uint32_t>((hash & 0xFFFFFFFF) * size >> 32);
+  }
+  GPUPS_FN std::uint32_t next(std::uint32_t at) const { return at + 1 == size ? 0 : at + 1; }
 
-  GPUPS_FN std::uint32_t find(Key key, std::uint64_t at) const {
-    for (;; at = (at + 1) & mask) {
-      Bucket const& b = bucket[at];
-      std::uint32_t const count = b.count;
-      std::uint32_t const full = b.full();
-#if defined(__AVX512F__) && !defined(__CUDACC__)
-      unsigned const equal = _mm512_cmpeq_epi64_mask(_mm512_load_si512(&b), _mm512_set1_epi64(number(key)));
-      unsigned const hit = equal & ((1U << full) - 1);
-      if (hit != 0) return b.id[__builtin_ctz(hit)];
-#else
-      for (std::uint32_t k = 0; k < full; ++k) {
-        if (b.key[k] == number(key)) return b.id[k];
+  // REQUIRES: the key is not in yet, and fewer than 5 * size keys are.
+  // Returns where its number is.
+  GPUPS_FN std::uint32_t* insert(Key key, std::uint64_t hash, std::uint32_t id) const {
+    for (std::uint32_t at = place(hash);; at = next(at)) {
+      Bucket& b = bucket[at];
+      std::uint32_t marks = atomic_load(&b.marks);
+      while ((marks & kAllPlaces) != kAllPlaces) {
+        std::uint32_t const taken = (marks + 1) & ~marks & kAllPlaces;  // the lowest that is free
+        std::uint32_t const seen = atomic_exchange_if(&b.marks, marks, marks | taken);
+        if (seen == marks) {
+          unsigned const k = lowest_bit(taken);
+          b.key[k] = number(key);
+          b.id[k] = id;
+          return b.id + k;
+        }
+        marks = seen;
       }
-#endif
-      if (count <= kBucketKeys) return kNoRow;
+      if ((marks & went_on(hash)) == 0) atomic_or(&b.marks, went_on(hash));
     }
   }
 
-  // REQUIRES: the key is not in yet; nobody searches meanwhile. Many may insert at once.
-  GPUPS_FN void insert(Key key, std::uint32_t id) const {
-    for (std::uint64_t at = place(key);; at = (at + 1) & mask) {
+  // Takes a key out if it has the number `id`. The marks of keys that went on stay. Returns whether it was there.
+  GPUPS_FN bool erase(Key key, std::uint64_t hash, std::uint32_t id) const {
+    std::uint32_t at = place(hash);
+    for (std::uint32_t steps = 0; steps < size; ++steps, at = next(at)) {
       Bucket& b = bucket[at];
-      std::uint32_t const k = atomic_add(&b.count, 1);
-      if (k >= kBucketKeys) continue;
-      b.key[k] = number(key);
-      b.id[k] = id;
-      return;
+      std::uint32_t const marks = atomic_load(&b.marks);
+      for (std::uint32_t k = 0; k < kBucketKeys; ++k) {
+        bool const here = (marks >> k & 1) != 0 && b.key[k] == number(key) && b.id[k] == id;
+        if (here) return (atomic_and(&b.marks, ~(1U << k)) >> k & 1) != 0;
+      }
+      if ((marks & went_on(hash)) == 0) return false;
     }
+    return false;
+  }
+};
+
+// What kernels may do with the buckets of an index: an array, and the larger one that keys are moving to, in the order
+// of their places. Those with places below `moved` are there.
+struct Buckets {
+  BucketArray old, grown;
+  std::uint32_t moved;
+
+  GPUPS_FN BucketArray const& of(std::uint64_t hash) const { return old.place(hash) < moved ? grown : old; }
+  // The first bucket of the search for a key with this hash.
+  GPUPS_FN Bucket* first(std::uint64_t hash) const {
+    Bucket* const here = old.bucket + old.place(hash);
+    Bucket* const there = grown.bucket + grown.place(hash);
+    return old.place(hash) < moved ? there : here;
+  }
+  // The number of a key with this hash, or kNoRow; by one thread.
+  GPUPS_FN std::uint32_t find(Key key, std::uint64_t hash) const {
+    BucketArray const array = of(hash);
+    std::uint32_t at = array.place(hash);
+    for (std::uint32_t steps = 0; steps < array.size; ++steps, at = array.next(at)) {
+      Bucket const& b = array.bucket[at];
+      std::uint32_t const place = b.place_of(key);
+      if (place != 0) return b.id[lowest_bit(place)];
+      if ((b.marks & went_on(hash)) == 0) break;
+    }
+    return kNoRow;
   }
 };
 

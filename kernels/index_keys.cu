@@ -1,87 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/index_keys.hpp"
 
-#include "kernels/compact.hpp"
+#include "kernels/assert.hpp"
 #include "kernels/launch.hpp"
-
-namespace gpups::kernels {
-
 #ifdef __CUDACC__
-template <Space S>
-void run(Exec<S> ex, FindKeys const& f) {
-  each(ex, f.keys.size(),
-       [f] GPUPS_FN(std::size_t i) { f.ids[i] = f.buckets.find(f.keys[i], f.buckets.place(f.keys[i])); });
-}
+#include "kernels/find_keys_device.hpp"
+#include "kernels/insert_keys_device.hpp"
 #else
-// Groups of keys are hashed and their buckets prefetched one group ahead of the search.
-template <Space S>
-void run(Exec<S> ex, FindKeys const& f) {
-  constexpr std::size_t kGroup = 32;
-  constexpr std::size_t kBlock = kGroup * 128;
-  std::size_t const n = f.keys.size();
-  ex.arena->blocks((n + kBlock - 1) / kBlock, [&](std::size_t block) {
-    std::size_t const last = (block + 1) * kBlock < n ? (block + 1) * kBlock : n;
-    std::uint64_t place[2][kGroup];
-    auto const prefetch = [&](std::size_t first, std::uint64_t* to) {
-      std::size_t const count = first < last ? std::min(kGroup, last - first) : 0;
-      for (std::size_t k = 0; k < count; ++k) to[k] = f.buckets.place(f.keys[first + k]);
-      for (std::size_t k = 0; k < count; ++k) __builtin_prefetch(f.buckets.bucket + to[k]);
-    };
-    std::size_t first = block * kBlock;
-    prefetch(first, place[0]);
-    for (unsigned turn = 0; first < last; first += kGroup, turn ^= 1U) {
-      prefetch(first + kGroup, place[turn ^ 1U]);
-      std::size_t const count = std::min(kGroup, last - first);
-      for (std::size_t k = 0; k < count; ++k) f.ids[first + k] = f.buckets.find(f.keys[first + k], place[turn][k]);
-    }
-  });
-}
+#include "kernels/find_keys_host.hpp"
+#include "kernels/insert_keys_host.hpp"
 #endif
 
+namespace gpups::kernels {
+namespace {
+
+// How far ahead a host thread asks for buckets. A GPU hides their latency by other threads.
+constexpr std::size_t kBucketsAhead = 16;
+
+}  // namespace
+
 template <Space S>
-void run(Exec<S> ex, ListAbsent const& l) {
-  View<std::uint32_t const> const ids = l.ids;
-  View<std::uint32_t> const absent = l.absent;
-  *l.count = wait_compact(
-      ex, ids.device(), ids.size(), [ids] GPUPS_FN(std::size_t i) { return ids[i] == kNoRow; },
-      [absent] GPUPS_FN(std::size_t i, std::uint32_t rank) { absent[rank] = static_cast<std::uint32_t>(i); });
+void run(Exec<S> ex, FindKeys const& f) {
+  find_keys(ex, f);
 }
 
 template <Space S>
 void run(Exec<S> ex, InsertKeys const& n) {
-  each(ex, n.absent.size(), [n] GPUPS_FN(std::size_t r) {
+  GPUPS_ASSERT(n.new_places.size() > n.index.keys.size() && n.number_of.size() >= n.index.keys.size());
+  insert_keys(ex, n);
+}
+
+template <Space S>
+void run(Exec<S> ex, NumberKeys const& n) {
+  each(ex, n.new_places.size(), [n] GPUPS_FN(std::size_t r) {
 #ifndef __CUDACC__
-    if (r + 16 < n.absent.size()) {
-      __builtin_prefetch(n.buckets.bucket + n.buckets.place(n.keys[n.absent[r + 16]]), 1);
+    if (r + kBucketsAhead < n.new_places.size()) {
+      __builtin_prefetch(n.number_of[n.new_places[r + kBucketsAhead]], 1);
     }
 #endif
-    std::uint32_t const i = n.absent[r], id = n.new_ids[r];
-    n.ids[i] = id;
+    std::size_t const reused = n.free.size();
+    std::uint32_t const id = r < reused ? n.free[r] : n.next_id + static_cast<std::uint32_t>(r - reused);
+    std::uint32_t const i = n.new_places[r];
+    n.ids[i] = n.new_ids[r] = *n.number_of[i] = id;
     *n.key_of_id.row(id) = number(n.keys[i]);
-    n.buckets.insert(n.keys[i], id);
+  });
+  each(ex, n.ids.size(), [n] GPUPS_FN(std::size_t i) {
+    if ((n.ids[i] & kNewKey) != 0) n.ids[i] = n.ids[n.ids[i] & ~kNewKey];
   });
 }
 
 template <Space S>
-void run(Exec<S> ex, MoveKeys const& m) {
-  each(ex, m.from.mask + 1, [m] GPUPS_FN(std::size_t i) {
+void run(Exec<S> ex, EraseKeys const& e) {
+  each(ex, e.ids.size(), [e] GPUPS_FN(std::size_t i) {
 #ifndef __CUDACC__
-    Bucket const& later = m.from.bucket[(i + 4) & m.from.mask];
-    for (std::uint32_t k = 0; k < later.full(); ++k) {
-      __builtin_prefetch(m.to.bucket + m.to.place(Key{later.key[k]}), 1);
+    if (i + kBucketsAhead < e.ids.size()) {
+      __builtin_prefetch(e.buckets.first(hash_of(Key{*e.key_of_id.row(e.ids[i + kBucketsAhead])})), 1);
     }
 #endif
-    Bucket const& bucket = m.from.bucket[i];
-    for (std::uint32_t k = 0; k < bucket.full(); ++k) {
-      bool const stays = m.keep.chunks == nullptr || *m.keep.row(bucket.id[k]) != 0;
-      if (stays) m.to.insert(Key{bucket.key[k]}, bucket.id[k]);
+    Key const key{*e.key_of_id.row(e.ids[i])};
+    std::uint64_t const hash = hash_of(key);
+    e.was[i] = e.buckets.of(hash).erase(key, hash, e.ids[i]) ? e.ids[i] : kNoRow;
+  });
+}
+
+template <Space S>
+void run(Exec<S> ex, ClearBuckets const& c) {
+  each(ex, c.last - c.first, [c] GPUPS_FN(std::size_t i) { c.buckets.bucket[c.first + i].marks = 0; });
+}
+
+template <Space S>
+void run(Exec<S> ex, MoveKeys const& m) {
+  each(ex, m.last - m.first, [m] GPUPS_FN(std::size_t i) {
+    std::uint32_t const home = m.first + static_cast<std::uint32_t>(i);
+    std::uint32_t at = home;
+    for (std::uint32_t steps = 0; steps < m.from.size; ++steps, at = m.from.next(at)) {
+      Bucket const& b = m.from.bucket[at];
+      std::uint32_t const marks = b.marks;
+      for (std::uint32_t left = marks & kAllPlaces; left != 0; left &= left - 1) {
+        unsigned const k = lowest_bit(left);
+        std::uint64_t const hash = hash_of(Key{b.key[k]});
+        if (m.from.place(hash) == home) m.to.insert(Key{b.key[k]}, hash, b.id[k]);
+      }
+      if (marks >> kBucketKeys == 0) break;  // no key went on
     }
   });
 }
 
 GPUPS_KERNEL(find_keys, FindKeys)
-GPUPS_KERNEL(wait_list_absent, ListAbsent)
-GPUPS_KERNEL(insert_keys, InsertKeys)
+GPUPS_KERNEL(wait_insert_keys, InsertKeys)
+GPUPS_KERNEL(number_keys, NumberKeys)
+GPUPS_KERNEL(erase_keys, EraseKeys)
+GPUPS_KERNEL(clear_buckets, ClearBuckets)
 GPUPS_KERNEL(move_keys, MoveKeys)
 
 }  // namespace gpups::kernels

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of a key index. Searching reads one or two cache lines per key, inserting writes as many.
+// The kernels of a key index. A search reads one cache line for nearly every key, there or not.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "gpups/array.hpp"
 #include "gpups/types.hpp"
@@ -13,36 +14,64 @@
 namespace gpups::kernels {
 
 // ids[i] = the number of keys[i], or kNoRow.
-struct FindKeys {
+struct KeysOfIndex {
   Buckets buckets;
   View<Key const> keys;     // (n)
   View<std::uint32_t> ids;  // (>= n)
 };
+// Any number of indices: on a GPU one launch for 32 of them.
+struct FindKeys {
+  std::span<KeysOfIndex const> indices;  // on the host
+};
 void find_keys(Stream& stream, FindKeys const& arguments);
 
-// Writes the i of each ids[i] == kNoRow to absent, in order, and their number to *count. Waits for `stream`.
-struct ListAbsent {
-  View<std::uint32_t const> ids;  // (n)
-  View<std::uint32_t> absent;     // (>= n)
-  std::size_t* count;             // on the host
-};
-void wait_list_absent(Stream& stream, ListAbsent const& arguments);
-
-// Gives keys[absent[r]] the number new_ids[r], in `ids`, the index and the list of keys.
+// The same for one index, and keys that are not there are put in, without numbers yet. ids[i] = the number of keys[i];
+// or kNewKey + the first place of an equal key in the batch. For such a first place number_of[i] is where its number
+// belongs; new_places are these places, in order; *count: how many. Waits for `stream`.
+// REQUIRES: room for them all.
 struct InsertKeys {
-  Buckets buckets;
-  View<Key const> keys;
-  View<std::uint32_t const> absent;   // (count)
-  View<std::uint32_t const> new_ids;  // (count), distinct
-  View<std::uint32_t> ids;
+  KeysOfIndex index;               // n < 2^31
+  View<std::uint32_t*> number_of;  // (n)
+  View<std::uint32_t> new_places;  // (>= n + 1)
+  std::size_t* count;              // on the host
+};
+inline constexpr std::uint32_t kNewKey = 0x80000000;
+void wait_insert_keys(Stream& stream, InsertKeys const& arguments);
+
+// Gives numbers to the keys that were put in: to that of new_places[r] the r-th that is free, then those from next_id
+// on. They are written to new_ids[r], the index, the list of keys, and the `ids` of all places.
+struct NumberKeys {
+  View<Key const> keys;                  // (n)
+  View<std::uint32_t> ids;               // (n)
+  View<std::uint32_t* const> number_of;  // (n)
+  View<std::uint32_t const> new_places;  // (count)
+  View<std::uint32_t const> free;        // (<= count)
+  std::uint32_t next_id;
+  View<std::uint32_t> new_ids;    // (count)
   Rows<std::uint64_t> key_of_id;  // stride 1
 };
-void insert_keys(Stream& stream, InsertKeys const& arguments);
+void number_keys(Stream& stream, NumberKeys const& arguments);
 
-// Puts the keys of `from`, and their numbers, into `to`, which is empty before.
+// Takes out the keys that have these numbers. was[i] = ids[i], or kNoRow where no key had it.
+struct EraseKeys {
+  Buckets buckets;
+  View<std::uint32_t const> ids;        // (n), distinct
+  Rows<std::uint64_t const> key_of_id;  // stride 1; of a number without a key: any that it had
+  View<std::uint32_t> was;              // (n)
+};
+void erase_keys(Stream& stream, EraseKeys const& arguments);
+
+// Makes buckets first .. last - 1 empty.
+struct ClearBuckets {
+  BucketArray buckets;
+  std::uint32_t first, last;
+};
+void clear_buckets(Stream& stream, ClearBuckets const& arguments);
+
+// Copies the keys whose places in `from` are first .. last - 1, with their numbers, to `to`.
 struct MoveKeys {
-  Buckets from, to;
-  Rows<std::uint32_t const> keep;  // keys of numbers whose first word is 0 are left out; without chunks: none is
+  BucketArray from, to;
+  std::uint32_t first, last;
 };
 void move_keys(Stream& stream, MoveKeys const& arguments);
 

@@ -2,8 +2,6 @@
 #include "kernels/key_index.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <numeric>
 
 #include "kernels/check.hpp"
 #include "kernels/index_keys.hpp"
@@ -11,89 +9,118 @@
 namespace gpups::kernels {
 namespace {
 
-constexpr std::size_t kWords = sizeof(Bucket) / sizeof(std::uint64_t);
-
-std::size_t capacity_of(std::size_t buckets) { return buckets * kBucketKeys * 3 / 4; }
-
-std::size_t buckets_for(std::size_t keys) {
-  std::size_t buckets = std::bit_ceil(std::max<std::size_t>(keys / kBucketKeys, 16));
-  while (capacity_of(buckets) < keys) buckets *= 2;
-  return buckets;
-}
-
-Buckets ref(Array<std::uint64_t> const& words) {
-  return {reinterpret_cast<Bucket*>(words.data()), words.size() / kWords - 1};
-}
-
-Array<std::uint64_t> empty_buckets(Stream& stream, std::size_t buckets) {
-  Array<std::uint64_t> words(stream.device(), buckets * kWords);
-  memory::fill_bytes(stream, words.data(), 0, words.bytes());
-  return words;
-}
+// Keys of a batch that are found and inserted before the next: on the host their buckets stay in the caches between the
+// two. Part of what decides when an index grows, so it is the same for any number of threads.
+std::size_t keys_at_once(Device device) { return std::size_t{1} << (device.is_host() ? 15 : 20); }
 
 }  // namespace
 
-KeyIndex::KeyIndex(Device device, std::size_t expected_keys) : keys_(device, 1) {
-  Stream stream(device, 1);
-  buckets_ = empty_buckets(stream, buckets_for(expected_keys));
-  stream.wait();
-}
+KeyIndex::KeyIndex(Device device, std::size_t expected_keys) : buckets_(device, expected_keys), keys_(device, 1) {}
 
 std::size_t KeyIndex::bytes_for(std::size_t keys) {
   std::size_t const chunks = (keys + kChunkRows - 1) / kChunkRows;
-  return buckets_for(keys) * sizeof(Bucket) + chunks * kChunkRows * sizeof(std::uint64_t);
+  return BucketStorage::bytes_for(keys) + chunks * kChunkRows * sizeof(std::uint64_t);
 }
-
-std::size_t KeyIndex::capacity() const { return capacity_of(buckets_.size() / kWords); }
 
 void KeyIndex::find(Stream& stream, View<Key const> keys, View<std::uint32_t> ids) const {
-  GPUPS_ASSERT(!buckets_.empty() && ids.size() >= keys.size());
-  if (!keys.empty()) find_keys(stream, {ref(buckets_), keys, ids});
+  Search const search{this, keys, ids};
+  find(stream, {&search, 1});
 }
 
-Buckets KeyIndex::buckets() const { return ref(buckets_); }
+Buckets KeyIndex::buckets() const { return buckets_.ref(); }
 
-std::vector<std::uint32_t> KeyIndex::take_ids(std::size_t count) {
+void KeyIndex::find(Stream& stream, std::span<Search const> searches) {
+  std::vector<KeysOfIndex> indices;
+  for (auto const& search : searches) {
+    GPUPS_ASSERT(search.ids.size() >= search.keys.size());
+    if (!search.keys.empty()) indices.push_back({search.index->buckets_.ref(), search.keys, search.ids});
+  }
+  if (!indices.empty()) find_keys(stream, {indices});
+}
+
+Array<std::uint32_t> KeyIndex::wait_find_or_insert(Stream& stream, View<Key const> keys, View<std::uint32_t> ids) {
+  GPUPS_ASSERT(ids.size() >= keys.size());
+  Array<std::uint32_t> const new_ids(stream.device(), keys.size());
+  std::size_t const step = keys_at_once(stream.device());
+  std::size_t inserted = 0;
+  for (std::size_t first = 0; first < keys.size(); first += step) {
+    std::size_t const count = std::min(step, keys.size() - first);
+    wait_insert(stream, keys.slice(first, count), ids.slice(first, count), new_ids, inserted);
+  }
+  Array<std::uint32_t> result(stream.device(), inserted);
+  copy<std::uint32_t>(stream, result, new_ids.view().slice(0, inserted));
+  stream.wait();
+  return result;
+}
+
+void KeyIndex::wait_insert(Stream& stream, View<Key const> keys, View<std::uint32_t> ids, View<std::uint32_t> new_ids,
+                           std::size_t& inserted) {
+  std::size_t const n = keys.size();
+  GPUPS_REQUIRE(size() + n < kNewKey, "a table would get {} rows (row numbers have 31 bits): use more ranks",
+                size() + n);
+  std::size_t most = n;  // keys that may be new
+  if (size() + n > capacity()) {
+    find(stream, keys, ids);
+    auto const found = to_host(stream, View<std::uint32_t const>(ids).slice(0, n));
+    most = static_cast<std::size_t>(std::count(found.begin(), found.end(), kNoRow));
+    if (most == 0) return;
+  }
+  buckets_.wait_make_room(stream, size(), most);
+  Array<std::uint32_t*> const number_of(stream.device(), n);
+  Array<std::uint32_t> const new_places(stream.device(), n + 1);
+  std::size_t count = 0;
+  wait_insert_keys(stream, {{buckets_.ref(), keys, ids}, number_of, new_places, &count});
+  if (count == 0) return;
+
   std::size_t const reused = std::min(count, free_.size());
-  std::vector<std::uint32_t> ids(count);
-  std::copy_n(free_.rbegin(), reused, ids.begin());
-  std::iota(ids.begin() + static_cast<std::ptrdiff_t>(reused), ids.end(), static_cast<std::uint32_t>(ids_end_));
+  auto const free =
+      to_device(stream, std::vector(free_.rbegin(), free_.rbegin() + static_cast<std::ptrdiff_t>(reused)));
+  keys_.reserve(stream, ids_end_ + count - reused);
+  number_keys(stream, {.keys = keys,
+                       .ids = ids.slice(0, n),
+                       .number_of = number_of,
+                       .new_places = new_places.view().slice(0, count),
+                       .free = free,
+                       .next_id = static_cast<std::uint32_t>(ids_end_),
+                       .new_ids = new_ids.slice(inserted, count),
+                       .key_of_id = keys_.ref()});
+  stream.wait();
   free_.resize(free_.size() - reused);
   ids_end_ += count - reused;
-  return ids;
+  inserted += count;
 }
 
-Array<std::uint32_t> KeyIndex::wait_find_or_insert(Stream& stream, View<Key const> distinct_keys,
-                                                   View<std::uint32_t> ids) {
-  if (distinct_keys.empty()) return {};
-  find(stream, distinct_keys, ids);
-  Array<std::uint32_t> absent(stream.device(), distinct_keys.size());
-  std::size_t count = 0;
-  wait_list_absent(stream, {ids.slice(0, distinct_keys.size()), absent, &count});
-  if (count == 0) return {};
-
-  GPUPS_REQUIRE(size() + count < kNoRow >> 1, "a table would get {} rows (row numbers have 31 bits): use more ranks",
-                size() + count);
-  if (size() + count > capacity()) wait_move(stream, buckets_for(size() + count), {});
-  auto new_ids = to_device(stream, take_ids(count));
-  keys_.reserve(stream, ids_end_);
-  insert_keys(stream, {ref(buckets_), distinct_keys, absent.view().slice(0, count), new_ids, ids, keys_.ref()});
-  stream.wait();
-  return new_ids;
+void KeyIndex::wait_erase(Stream& stream, View<Key const> keys) {
+  Array<std::uint32_t> const found(stream.device(), keys.size());
+  find(stream, keys, found);
+  auto ids = to_host(stream, found.view());
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  if (!ids.empty() && ids.back() == kNoRow) ids.pop_back();
+  wait_erase_ids(stream, to_device(stream, ids));
 }
 
-void KeyIndex::wait_move(Stream& stream, std::size_t buckets, Rows<std::uint32_t const> keep) {
-  std::size_t const before = buckets_.size() / kWords;
-  auto moved = empty_buckets(stream, buckets);
-  move_keys(stream, {ref(buckets_), ref(moved), keep});
-  stream.wait();
-  buckets_ = std::move(moved);
-  growths_ += std::bit_width(buckets / before) - 1;
+void KeyIndex::wait_erase_ids(Stream& stream, View<std::uint32_t const> ids) {
+  if (ids.empty()) return;
+  Array<std::uint32_t> const was(stream.device(), ids.size());
+  erase_keys(stream, {buckets_.ref(), ids, keys_.const_ref(), was});
+  auto erased = to_host(stream, was.view());
+  std::erase(erased, kNoRow);
+  std::sort(erased.begin(), erased.end());
+  auto const before = static_cast<std::ptrdiff_t>(free_.size());
+  free_.insert(free_.end(), erased.begin(), erased.end());
+  std::inplace_merge(free_.begin(), free_.begin() + before, free_.end());
+  buckets_.count_erased(erased.size());
 }
 
-void KeyIndex::wait_forget(Stream& stream, Rows<std::uint32_t const> keep, View<std::uint32_t const> free) {
-  free_ = to_host(stream, free);
-  wait_move(stream, buckets_.size() / kWords, keep);
+Array<std::uint32_t> KeyIndex::wait_ids(Stream& stream) const {
+  std::vector<std::uint32_t> ids;
+  ids.reserve(size());
+  auto free = free_.begin();
+  for (std::uint32_t id = 0; id < ids_end_; ++id) {
+    free != free_.end() && *free == id ? void(++free) : ids.push_back(id);
+  }
+  return to_device(stream, ids);
 }
 
 }  // namespace gpups::kernels

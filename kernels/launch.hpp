@@ -58,6 +58,16 @@ struct HostLanes {
     for (std::size_t j = 0; j < n; ++j) sum += f(j);
     return sum;
   }
+  // The largest of the words f(j) for j < n, 0 where there are none; the same for all lanes.
+  template <class F>
+  std::uint32_t max_word(std::size_t n, F f) const {
+    std::uint32_t most = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+      std::uint32_t const word = f(j);
+      most = word > most ? word : most;
+    }
+    return most;
+  }
   // Asks for memory that a later row will read. A GPU hides its latency by other teams instead.
   // Always inlined: g++ drops calls of a function that only prefetches.
   [[gnu::always_inline]] void prefetch(void const* from, std::size_t bytes) const {
@@ -138,6 +148,16 @@ struct WarpLanes {
     for (std::size_t j = lane; j < n; j += kLanes) part += f(j);
     for (unsigned half = kLanes / 2; half > 0; half /= 2) part += warp.shuffle_xor(mask, part, half);
     return part;
+  }
+  template <class F>
+  GPUPS_FN std::uint32_t max_word(std::size_t n, F f) const {
+    std::uint32_t most = 0;
+    for (std::size_t j = lane; j < n; j += kLanes) most = f(j) > most ? f(j) : most;
+    for (unsigned half = kLanes / 2; half > 0; half /= 2) {
+      std::uint32_t const other = warp.shuffle_xor(mask, most, half);
+      most = other > most ? other : most;
+    }
+    return most;
   }
   GPUPS_FN void prefetch(void const*, std::size_t) const {}
   template <class F>

@@ -36,14 +36,14 @@ struct KeyedEntries {
 
   GPUPS_ANY_FN std::size_t stride() const { return table->rows.stride; }
   GPUPS_FN std::uint64_t seek(std::uint32_t entry) const {
-    std::uint64_t const place = table->index.place(table->keys[entry]);
+    std::uint64_t const hash = hash_of(table->keys[entry]);
 #ifndef __CUDACC__
-    __builtin_prefetch(table->index.bucket + place);
+    __builtin_prefetch(table->index.first(hash));
 #endif
-    return place;
+    return hash;
   }
-  GPUPS_FN T const* row(std::uint32_t entry, std::uint64_t place) const {
-    std::uint32_t const id = table->index.find(table->keys[entry], place);
+  GPUPS_FN T const* row(std::uint32_t entry, std::uint64_t hash) const {
+    std::uint32_t const id = table->index.find(table->keys[entry], hash);
     if (!table->found.empty()) table->found[entry] = id;
     return id == kNoRow ? nullptr : table->rows.as<T>().row(id);
   }

@@ -46,5 +46,7 @@ std::span<KernelCase const> reading_cases();
 std::span<KernelCase const> pooling_cases();
 std::span<KernelCase const> writing_cases();
 std::span<KernelCase const> dense_cases();
+std::span<KernelCase const> wire_cases();
+std::span<KernelCase const> sparse_cases();
 
 }  // namespace gpups::test

@@ -5,14 +5,19 @@ namespace gpups::bench {
 
 std::span<RaceEntry const> races() {
   static constexpr RaceEntry kAll[] = {
-      {"exact_sums", exact_sums_race},
-      {"gather", gather_race},
-      {"unique_keys_sort", unique_keys_sort_race},
 #ifdef GPUPS_HAS_ABSL
+      {"find_hits", find_hits_race},
+      {"find_half_missing", find_half_missing_race},
+      {"find_or_insert", find_or_insert_race},
       {"unique_keys_absl", unique_keys_absl_race},
 #endif
+      {"unique_keys_sort", unique_keys_sort_race},
+      {"gather", gather_race},
       {"find_gather_pooled", find_gather_pooled_race},
       {"find_gather_pooled_uniform", find_gather_pooled_uniform_race},
+      {"exact_sums", exact_sums_race},
+      {"quantize_int8", quantize_int8_race},
+      {"top_k", top_k_race},
   };
   return kAll;
 }

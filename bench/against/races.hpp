@@ -6,11 +6,18 @@
 
 namespace gpups::bench {
 
-Race exact_sums_race(Stream& stream);
-Race gather_race(Stream& stream);
-Race unique_keys_sort_race(Stream& stream);
+// Beside absl::flat_hash_map, where it is installed.
+Race find_hits_race(Stream& stream);
+Race find_half_missing_race(Stream& stream);
+Race find_or_insert_race(Stream& stream);
 Race unique_keys_absl_race(Stream& stream);
+
+Race unique_keys_sort_race(Stream& stream);
+Race gather_race(Stream& stream);
 Race find_gather_pooled_race(Stream& stream);
 Race find_gather_pooled_uniform_race(Stream& stream);
+Race exact_sums_race(Stream& stream);
+Race quantize_int8_race(Stream& stream);
+Race top_k_race(Stream& stream);
 
 }  // namespace gpups::bench

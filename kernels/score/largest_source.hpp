@@ -10,7 +10,12 @@ namespace gpups::kernels {
 GPUPS_FN inline void note_largest_source(NativeLanes lanes, StepTriples const& g, std::size_t triple) {
   if (g.source_max_abs.empty()) return;
   float const* const sources = g.sources.row(kSourcesPerTriple * triple);
-  float const most = max_abs(lanes, sources, kSourcesPerTriple * g.sources.stride());
+  float most = max_abs(lanes, sources, kSourcesPerTriple * g.sources.stride());
+  float const* const relation = g.relation_sources.row(triple);
+  if (relation != sources + kRelationGradient * g.sources.stride()) {  // has rows of its own
+    float const other = max_abs(lanes, relation, row_stride(g.relation_sources.columns()));
+    most = other > most ? other : most;
+  }
   if (lanes.first()) atomic_max(g.source_max_abs.data(), most);
 }
 

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an index of keys is measured against: absl::flat_hash_map from keys to row numbers, in one shard for each
+// thread.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "gpups/stream.hpp"
+#include "gpups/types.hpp"
+#include "kernels/arena.hpp"
+#include "kernels/hash.hpp"
+#include "kernels/space.hpp"
+
+namespace gpups::bench {
+
+using AbslMap = absl::flat_hash_map<std::uint64_t, std::uint32_t>;
+
+// Key number n, with no order in it.
+inline Key random_key(std::uint64_t n) { return Key{kernels::mix(n ^ 0x5DEECE66D1234567U)}; }
+
+// Which of `shards` owns a key: by bits that the map does not look at.
+inline std::size_t shard_of(Key key, std::size_t shards) { return (number(key) >> 16) % shards; }
+
+// Calls part(p) for each p < threads of the stream, side by side.
+template <class F>
+void on_each_thread(Stream& stream, F part) {
+  kernels::host_exec(stream).arena->blocks(static_cast<std::size_t>(stream.threads()), part);
+}
+
+// Keys 0 .. count - 1, each with its number, and room for `room`.
+inline std::vector<AbslMap> absl_shards(Stream& stream, std::size_t shards, std::size_t count, std::size_t room) {
+  std::vector<AbslMap> maps(shards);
+  on_each_thread(stream, [&](std::size_t s) {
+    if (s >= shards) return;
+    maps[s].reserve(room / shards);
+    for (std::size_t n = 0; n < count; ++n) {
+      Key const key = random_key(n);
+      if (shard_of(key, shards) == s) maps[s].emplace(number(key), static_cast<std::uint32_t>(n));
+    }
+  });
+  return maps;
+}
+
+}  // namespace gpups::bench

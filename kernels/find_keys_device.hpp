@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search on a GPU, by teams of four threads, for up to 32 indices in one launch.
+#pragma once
+
+#include "kernels/index_keys.hpp"
+#include "kernels/launch.hpp"
+#include "kernels/probe.hpp"
+
+namespace gpups::kernels {
+
+inline constexpr unsigned kIndicesOfLaunch = 32;
+
+// What a launch searches. Each index has whole warps, so that the keys of a team are of one index.
+struct FindLaunch {
+  KeysOfIndex index[kIndicesOfLaunch];
+  std::size_t first[kIndicesOfLaunch + 1];  // threads
+  unsigned count;
+};
+
+inline void find_keys(DeviceExec ex, FindLaunch const& launch) {
+  each(ex, launch.first[launch.count], [launch] GPUPS_FN(std::size_t thread) {
+    unsigned low = 0;
+    for (unsigned high = launch.count; high - low > 1;) {
+      unsigned const middle = (low + high) / 2;
+      (thread < launch.first[middle] ? high : low) = middle;
+    }
+    KeysOfIndex const& index = launch.index[low];
+    std::size_t const i = thread - launch.first[low];
+    bool const has = i < index.keys.size();
+    std::uint32_t const id = probe(FourThreads{}, index.buckets, has ? index.keys[i] : Key{}, has);
+    if (has) index.ids[i] = id;
+  });
+}
+
+inline void find_keys(DeviceExec ex, FindKeys const& f) {
+  FindLaunch launch{};
+  for (std::size_t k = 0; k < f.indices.size(); ++k) {
+    std::size_t const threads = (f.indices[k].keys.size() + 31) / 32 * 32;
+    launch.index[launch.count] = f.indices[k];
+    launch.first[launch.count + 1] = launch.first[launch.count] + threads;
+    if (++launch.count < kIndicesOfLaunch && k + 1 < f.indices.size()) continue;
+    find_keys(ex, launch);
+    launch.count = 0;
+  }
+}
+
+}  // namespace gpups::kernels

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding and inserting on a GPU. Absent keys are looked for among each other first, in a hash table of their places: a
+// batch's keys do not change, so two that are equal find each other without a lock, and the smallest place wins.
+// Whatever the order of threads, ids are the same.
+#pragma once
+
+#include <bit>
+
+#include "kernels/compact.hpp"
+#include "kernels/find_keys_device.hpp"
+#include "kernels/index_keys.hpp"
+#include "kernels/launch.hpp"
+
+namespace gpups::kernels {
+
+// Those that are absent become kNewKey + a slot.
+inline void claim_slots(DeviceExec ex, KeysOfIndex const& f, std::uint32_t* slots, std::uint64_t mask) {
+  each(ex, f.keys.size(), [f, slots, mask] GPUPS_FN(std::size_t i) {
+    if (f.ids[i] != kNoRow) return;
+    auto const place = static_cast<std::uint32_t>(i);
+    std::uint64_t at = hash_of(f.keys[i]) >> 32 & mask;
+    for (;; at = (at + 1) & mask) {
+      std::uint32_t seen = atomic_load(slots + at);
+      if (seen == kNoRow) seen = atomic_exchange_if(slots + at, kNoRow, place);
+      if (seen == kNoRow) break;
+      if (f.keys[seen] != f.keys[i]) continue;
+      if (place < seen) atomic_min(slots + at, place);
+      break;
+    }
+    f.ids[i] = kNewKey | static_cast<std::uint32_t>(at);
+  });
+}
+
+inline void insert_keys(DeviceExec ex, InsertKeys const& f) {
+  find_keys(ex, FindKeys{{&f.index, 1}});
+  auto const keys = f.index.keys;
+  auto const ids = f.index.ids;
+  Array<std::uint32_t> const table(keys.device(), std::bit_ceil(2 * keys.size()));
+  std::uint32_t* const slots = table.data();
+  each(ex, table.size(), [slots] GPUPS_FN(std::size_t s) { slots[s] = kNoRow; });
+  claim_slots(ex, f.index, slots, table.size() - 1);
+  each(ex, keys.size(), [ids, slots] GPUPS_FN(std::size_t i) {
+    if ((ids[i] & kNewKey) != 0) ids[i] = kNewKey | slots[ids[i] & ~kNewKey];
+  });
+  *f.count = wait_compact(
+      ex, keys.device(), keys.size(), [ids] GPUPS_FN(std::size_t i) { return ids[i] == (kNewKey | i); },
+      [f] GPUPS_FN(std::size_t i, std::uint32_t rank) { f.new_places[rank] = static_cast<std::uint32_t>(i); });
+  each(ex, *f.count, [f] GPUPS_FN(std::size_t r) {
+    std::uint32_t const i = f.new_places[r];
+    Key const key = f.index.keys[i];
+    std::uint64_t const hash = hash_of(key);
+    f.number_of[i] = f.index.buckets.of(hash).insert(key, hash, kNewKey);
+  });
+}
+
+}  // namespace gpups::kernels

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pack: the columns that a lane handles at a time. They are as many as make vector code on the host, and 16 bytes of
+// floats on a GPU. Loads and stores know where a row ends.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/launch.hpp"
+#include "kernels/philox_blocks.hpp"
+#include "kernels/wire/draws.hpp"
+
+namespace gpups::kernels {
+
+#ifdef __CUDACC__
+inline constexpr std::size_t kPack = 4;
+#else
+inline constexpr std::size_t kPack = 64;
+#endif
+
+// Columns of a row's codes, those included that fill its last word up.
+GPUPS_ANY_FN inline std::size_t coded_columns(std::size_t row_bytes, std::size_t bits) { return row_bytes * 8 / bits; }
+GPUPS_ANY_FN inline std::size_t packs_of(std::size_t columns) { return (columns + kPack - 1) / kPack; }
+
+// Columns first .. of a row of `dim`; zeros behind its end.
+template <class T>
+GPUPS_FN inline void load_pack(T const* row, std::size_t first, std::size_t dim, T (&to)[kPack]) {
+  T const* const from = row + first;
+  if (first + kPack <= dim) {
+#ifdef __CUDACC__
+    if (sizeof(T) == 4 && reinterpret_cast<std::uintptr_t>(from) % 16 == 0) {
+      float4 const quad = *reinterpret_cast<float4 const*>(from);
+      memcpy(to, &quad, sizeof quad);
+      return;
+    }
+#endif
+    for (std::size_t k = 0; k < kPack; ++k) to[k] = from[k];
+  } else {
+    for (std::size_t k = 0; k < kPack; ++k) to[k] = first + k < dim ? from[k] : T{};
+  }
+}
+
+template <class T>
+GPUPS_FN inline void store_pack(T const (&from)[kPack], T* row, std::size_t first, std::size_t dim) {
+  T* const to = row + first;
+  if (first + kPack <= dim) {
+#ifdef __CUDACC__
+    if (sizeof(T) == 4 && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
+      float4 quad;
+      memcpy(&quad, from, sizeof quad);
+      *reinterpret_cast<float4*>(to) = quad;
+      return;
+    }
+#endif
+    for (std::size_t k = 0; k < kPack; ++k) to[k] = from[k];
+  } else {
+    for (std::size_t k = 0; k < kPack; ++k) {
+      if (first + k < dim) to[k] = from[k];
+    }
+  }
+}
+
+// A number in [0, 1) for each column of a pack, first a multiple of 4: column j of row i has word j % 4 of block j / 4.
+GPUPS_FN inline void roll(Draws const& draws, std::size_t row, std::size_t first, float (&dice)[kPack]) {
+  std::uint64_t const number = draws.first_row + row;
+  PhiloxBlocks<kPack / 4> blocks;
+  for (std::size_t b = 0; b < kPack / 4; ++b) {
+    blocks.word[0][b] = static_cast<std::uint32_t>(first / 4 + b);
+    blocks.word[1][b] = static_cast<std::uint32_t>(number);
+    blocks.word[2][b] = static_cast<std::uint32_t>(number >> 32);
+    blocks.word[3][b] = draws.use;
+  }
+  blocks.run(philox_key(draws.seed));
+  for (std::size_t k = 0; k < kPack; ++k) dice[k] = uniform01(blocks.word[k % 4][k / 4]);
+}
+
+// Codes of a pack as they lie on the wire, kBits each.
+template <std::size_t kBits>
+struct PackedCodes {
+  static constexpr std::size_t kBytes = kPack * kBits / 8;
+  alignas(16) std::uint8_t byte[kBytes];
+
+  GPUPS_FN static PackedCodes of(std::uint32_t const (&code)[kPack]) {
+    PackedCodes p;
+    if constexpr (kBits >= 8) {
+      for (std::size_t k = 0; k < kPack; ++k) memcpy(p.byte + k * (kBits / 8), &code[k], kBits / 8);
+    } else {
+      constexpr std::size_t kPerByte = 8 / kBits;
+      for (std::size_t b = 0; b < kBytes; ++b) {
+        std::uint32_t all = 0;
+        for (std::size_t k = 0; k < kPerByte; ++k) all |= code[b * kPerByte + k] << (k * kBits);
+        p.byte[b] = static_cast<std::uint8_t>(all);
+      }
+    }
+    return p;
+  }
+  GPUPS_FN void codes(std::uint32_t (&code)[kPack]) const {
+    if constexpr (kBits >= 8) {
+      for (std::size_t k = 0; k < kPack; ++k) {
+        code[k] = 0;
+        memcpy(&code[k], byte + k * (kBits / 8), kBits / 8);
+      }
+    } else {
+      constexpr std::size_t kPerByte = 8 / kBits;
+      for (std::size_t k = 0; k < kPack; ++k) code[k] = byte[k / kPerByte] >> (k % kPerByte * kBits);
+    }
+  }
+
+  // The codes of columns first .. in a row of row_bytes; what is behind its end is neither read nor written.
+  GPUPS_FN void load(std::uint8_t const* row, std::size_t first, std::size_t row_bytes) {
+    std::size_t const at = first * kBits / 8;
+    if (row_bytes - at < kBytes) *this = {};
+    move(row + at, byte, row_bytes - at);
+  }
+  GPUPS_FN void store(std::uint8_t* row, std::size_t first, std::size_t row_bytes) const {
+    std::size_t const at = first * kBits / 8;
+    move(byte, row + at, row_bytes - at);
+  }
+
+ private:
+  // Rows begin and end at multiples of 4 bytes.
+  GPUPS_FN static void move(std::uint8_t const* from, std::uint8_t* to, std::size_t bytes_left) {
+#ifdef __CUDACC__
+    using Unit =
+        std::conditional_t<kBytes == 1, std::uint8_t, std::conditional_t<kBytes == 2, std::uint16_t, std::uint32_t>>;
+    if constexpr (kBytes == 16) {
+      if (bytes_left >= 16 &&
+          (reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to)) % 16 == 0) {
+        *reinterpret_cast<uint4*>(to) = *reinterpret_cast<uint4 const*>(from);
+        return;
+      }
+    }
+    for (std::size_t b = 0; b < kBytes; b += sizeof(Unit)) {
+      if (b < bytes_left) *reinterpret_cast<Unit*>(to + b) = *reinterpret_cast<Unit const*>(from + b);
+    }
+#else
+    std::memcpy(to, from, bytes_left < kBytes ? bytes_left : kBytes);
+#endif
+  }
+};
+
+}  // namespace gpups::kernels

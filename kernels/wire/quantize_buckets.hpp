@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A long vector in a format of the wire, with a scale for each bucket of it (QSGD: Alistarh, Grubic, Li, Tomioka,
+// Vojnovic, NIPS 2017, with the largest magnitude as the norm), and back.
+#pragma once
+
+#include "gpups/array.hpp"
+#include "kernels/wire/draws.hpp"
+#include "kernels/wire/format.hpp"
+
+namespace gpups::kernels {
+
+// As quantize_rows() does it. Its error feedback is for rounding to nearest: stochastic rounding has no bias to feed
+// back, and a residual would do no harm.
+struct QuantizeBuckets {
+  View<float const> values;   // (n)
+  View<float> residual = {};  // (n), or empty
+  Format format;
+  std::size_t bucket;       // columns of a bucket, such as 512; a multiple of 16
+  View<std::uint8_t> wire;  // (bucket_bytes(format, n, bucket)), begins at a multiple of 16 bytes
+  Rounding rounding = Rounding::kNearest;
+  Draws draws = {};  // whose rows are the buckets
+};
+void quantize_buckets(Stream& stream, QuantizeBuckets const& arguments);
+
+// out = the vector, or with `add`, out += the vector.
+struct UnpackBuckets {
+  View<std::uint8_t const> wire;
+  Format format;
+  std::size_t bucket;
+  View<float> out;  // (n)
+  bool add = false;
+};
+void unpack_buckets(Stream& stream, UnpackBuckets const& arguments);
+
+}  // namespace gpups::kernels

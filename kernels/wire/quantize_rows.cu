@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/wire/quantize_rows.hpp"
+
+#include "kernels/assert.hpp"
+#include "kernels/launch.hpp"
+#include "kernels/wire/code.hpp"
+#include "kernels/wire/pack.hpp"
+#include "kernels/wire/quantize_int8_host.hpp"
+#include "kernels/wire/with_format.hpp"
+
+namespace gpups::kernels {
+
+// What is to be sent of a row: its values and what is left of former ones.
+struct RowToSend {
+  float const* values;
+  float const* residual;  // may be null
+  std::size_t dim;
+  std::size_t ahead;  // floats from here to a row that will be needed soon
+
+  GPUPS_FN void prefetch(NativeLanes lanes, std::size_t first) const {
+    lanes.prefetch(values + first + ahead, kPack * sizeof(float));
+    if (residual != nullptr) lanes.prefetch(residual + first + ahead, kPack * sizeof(float));
+  }
+  GPUPS_FN void load(std::size_t first, float (&sum)[kPack]) const {
+    load_pack(values, first, dim, sum);
+    if (residual == nullptr) return;
+    float rest[kPack];
+    load_pack(residual, first, dim, rest);
+    for (std::size_t k = 0; k < kPack; ++k) sum[k] += rest[k];
+  }
+  // Of the largest magnitude.
+  GPUPS_FN std::uint32_t most_bits(std::size_t first) const {
+    float sum[kPack];
+    load(first, sum);
+    std::uint32_t most = 0;
+    for (std::size_t k = 0; k < kPack; ++k) {
+      std::uint32_t const bits = magnitude_bits(sum[k]);
+      most = bits > most ? bits : most;
+    }
+    return most;
+  }
+};
+
+template <Format F, Rounding R>
+struct QuantizeRow {
+  QuantizeRows q;
+
+  GPUPS_FN void operator()(std::size_t i, NativeLanes lanes) const {
+    std::size_t const dim = q.wire.dim, row_bytes = code_bytes(F, dim);
+    float* const residual = q.residual.rows() == 0 ? nullptr : q.residual.row(i);
+    std::size_t const ahead = i + kRowsAhead < q.values.rows() ? kRowsAhead * q.values.stride() : 0;
+    RowToSend const row{q.values.row(i), residual, dim, ahead};
+    std::uint8_t* const codes = q.wire.codes.data() + i * row_bytes;
+#ifdef GPUPS_QUANTIZE_INT8
+    if (F == Format::kInt8 && R == Rounding::kNearest && dim - 1 < kInt8ColumnsMost) {
+      q.wire.scales[i] = quantize_int8_row(row.values, residual, codes, dim, ahead);
+      return;
+    }
+#endif
+    RowScale scale{1, 1};
+    if constexpr (has_scale(F)) {
+      scale = scale_of<F>(lanes.max_word(packs_of(dim), [&](std::size_t pack) {
+        row.prefetch(lanes, pack * kPack);
+        return row.most_bits(pack * kPack);
+      }));
+      if (lanes.first()) q.wire.scales[i] = scale.scale;
+    }
+    lanes.each(packs_of(coded_columns(row_bytes, bits_of(F))), [&](std::size_t pack) {
+      std::size_t const first = pack * kPack;
+      float sum[kPack];
+      std::uint32_t code[kPack];
+      if constexpr (!has_scale(F)) row.prefetch(lanes, first);
+      row.load(first, sum);
+      encode(i, first, sum, scale, code);
+      PackedCodes<bits_of(F)>::of(code).store(codes, first, row_bytes);
+      if (residual != nullptr && scale.scale == scale.scale) leave(sum, code, scale, residual, first);
+    });
+  }
+
+ private:
+  GPUPS_FN void encode(std::size_t i, std::size_t first, float const (&sum)[kPack], RowScale scale,
+                       std::uint32_t (&code)[kPack]) const {
+    if constexpr (R == Rounding::kStochastic) {
+      float dice[kPack];
+      roll(q.draws, i, first, dice);
+      for (std::size_t k = 0; k < kPack; ++k) code[k] = Code<F>::encode(sum[k], scale.inverse, dice[k]);
+    } else {
+      for (std::size_t k = 0; k < kPack; ++k) code[k] = Code<F>::encode(sum[k] * scale.inverse);
+    }
+  }
+
+  GPUPS_FN void leave(float (&sum)[kPack], std::uint32_t const (&code)[kPack], RowScale scale, float* residual,
+                      std::size_t first) const {
+    float before[kPack];
+    if constexpr (!has_scale(F)) load_pack<float>(residual, first, q.wire.dim, before);
+    for (std::size_t k = 0; k < kPack; ++k) {
+      float const left = sum[k] - Code<F>::decode(code[k]) * scale.scale;
+      if constexpr (has_scale(F)) {
+        sum[k] = left;
+      } else {
+        sum[k] = magnitude_bits(sum[k]) < kFloatInfinity ? left : before[k];
+      }
+    }
+    store_pack(sum, residual, first, q.wire.dim);
+  }
+};
+
+struct RunQuantizeRows {
+  QuantizeRows const& q;
+
+  template <Format F, class Ex>
+  void as(Ex ex) const {
+    if constexpr (is_integer(F)) {
+      if (q.rounding == Rounding::kStochastic) {
+        each_row(ex, q.values.rows(), QuantizeRow<F, Rounding::kStochastic>{q});
+        return;
+      }
+    }
+    each_row(ex, q.values.rows(), QuantizeRow<F, Rounding::kNearest>{q});
+  }
+};
+
+template <Space S>
+void run(Exec<S> ex, QuantizeRows const& q) {
+  GPUPS_ASSERT(q.residual.rows() == 0 ||
+               (q.residual.rows() == q.values.rows() && q.residual.stride() == q.values.stride()));
+  GPUPS_ASSERT(q.rounding == Rounding::kNearest || is_integer(q.wire.format));
+  assert_room(q.wire, q.values.rows(), q.values.columns());
+  with_format(ex, q.wire.format, RunQuantizeRows{q});
+}
+
+GPUPS_KERNEL(quantize_rows, QuantizeRows)
+
+}  // namespace gpups::kernels

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/wire/quantize_sums.hpp"
+
+#include "kernels/assert.hpp"
+#include "kernels/atomic.hpp"
+#include "kernels/launch.hpp"
+#include "kernels/wire/pack.hpp"
+#include "kernels/wire/units.hpp"
+#include "kernels/wire/with_format.hpp"
+
+namespace gpups::kernels {
+
+// Magnitudes up to this can be encoded.
+inline constexpr std::int64_t kUnitsMost = std::int64_t{1} << 62;
+inline constexpr std::uint32_t kOverflown = 0xFFFFFFFF;
+
+// The sum of two int64; true where it is within kUnitsMost of 0.
+GPUPS_FN inline bool add_units(std::int64_t a, std::int64_t b, std::int64_t& sum) {
+  auto const x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b), s = x + y;
+  sum = static_cast<std::int64_t>(s);
+  return ((s ^ x) & (s ^ y)) >> 63 == 0 && sum >= -kUnitsMost && sum <= kUnitsMost;
+}
+
+// Bits of a float that is at least |units|, and at most 2^-22 of it larger.
+GPUPS_FN inline std::uint32_t bits_above(std::int64_t units) {
+  auto const x = static_cast<float>(units < 0 ? -units : units);
+  return std::bit_cast<std::uint32_t>(x) + (x < 0x1p24F ? 0 : 1);
+}
+
+template <Format F, Rounding R>
+struct QuantizeSumsRow {
+  QuantizeSums q;
+
+  GPUPS_FN void operator()(std::size_t i, NativeLanes lanes) const {
+    std::size_t const dim = q.wire.dim, row_bytes = code_bytes(F, dim);
+    std::uint32_t const most =
+        lanes.max_word(packs_of(dim), [&](std::size_t pack) { return most_bits(i, pack * kPack); });
+    if (most == kOverflown) {
+      if (lanes.first()) atomic_min(q.fault.data(), static_cast<std::uint32_t>(i));
+      return;
+    }
+    UnitScale<F> const scale = UnitScale<F>::of(most, q.grid_log2);
+    if (has_scale(F) && lanes.first()) q.wire.scales[i] = scale.sent();
+    std::uint8_t* const codes = q.wire.codes.data() + i * row_bytes;
+    lanes.each(packs_of(coded_columns(row_bytes, bits_of(F))), [&](std::size_t pack) {
+      std::size_t const first = pack * kPack;
+      std::int64_t total[kPack];
+      std::uint32_t code[kPack];
+      load(i, first, total);
+      if constexpr (R == Rounding::kStochastic) {
+        float dice[kPack];
+        roll(q.draws, i, first, dice);
+        for (std::size_t k = 0; k < kPack; ++k) code[k] = Code<F>::encode(scale.scaled(total[k]), 1, dice[k]);
+      } else {
+        for (std::size_t k = 0; k < kPack; ++k) code[k] = Code<F>::encode(scale.scaled(total[k]));
+      }
+      PackedCodes<bits_of(F)>::of(code).store(codes, first, row_bytes);
+      for (std::size_t k = 0; k < kPack; ++k) total[k] -= scale.units(code[k]);
+      store_pack(total, q.residual.row(i), first, dim);
+    });
+  }
+
+ private:
+  // True where all is well.
+  GPUPS_FN bool load(std::size_t i, std::size_t first, std::int64_t (&total)[kPack]) const {
+    std::int64_t rest[kPack];
+    load_pack(q.sums.row(i), first, q.wire.dim, total);
+    load_pack<std::int64_t>(q.residual.row(i), first, q.wire.dim, rest);
+    bool good = true;
+    for (std::size_t k = 0; k < kPack; ++k) good &= add_units(total[k], rest[k], total[k]);
+    return good;
+  }
+  GPUPS_FN std::uint32_t most_bits(std::size_t i, std::size_t first) const {
+    std::int64_t total[kPack];
+    if (!load(i, first, total)) return kOverflown;
+    std::uint32_t most = 0;
+    for (std::size_t k = 0; k < kPack; ++k) {
+      std::uint32_t const bits = bits_above(total[k]);
+      most = bits > most ? bits : most;
+    }
+    return most;
+  }
+};
+
+struct RunQuantizeSums {
+  QuantizeSums const& q;
+
+  template <Format F, class Ex>
+  void as(Ex ex) const {
+    if constexpr (is_integer(F)) {
+      if (q.rounding == Rounding::kStochastic) {
+        each_row(ex, q.sums.rows(), QuantizeSumsRow<F, Rounding::kStochastic>{q});
+        return;
+      }
+    }
+    each_row(ex, q.sums.rows(), QuantizeSumsRow<F, Rounding::kNearest>{q});
+  }
+};
+
+template <Space S>
+void run(Exec<S> ex, QuantizeSums const& q) {
+  GPUPS_ASSERT(q.residual.rows() == q.sums.rows() && q.residual.stride() == q.sums.stride() && q.grid_log2 <= 0);
+  GPUPS_ASSERT(q.rounding == Rounding::kNearest || is_integer(q.wire.format));
+  assert_room(q.wire, q.sums.rows(), q.sums.columns());
+  with_format(ex, q.wire.format, RunQuantizeSums{q});
+}
+
+GPUPS_KERNEL(quantize_sums, QuantizeSums)
+
+}  // namespace gpups::kernels
