@@ -139,7 +139,8 @@ TEST(Config, NamesAMissingFile) {
 
 TEST(Config, ResolvedGivesTheSameAgain) {
   for (std::string const text :
-       {"", "[data]\nreader = 'wordnet'\n[optimizer]\nschedule = 'cosine'\nlearning_rate = 0.1234567890123\n",
+       {"", "[data]\nreader = 'ratings'\ntrain = 'x'\n[train]\nkeep_batches = true\n",
+        "[data]\nreader = 'wordnet'\n[optimizer]\nschedule = 'cosine'\nlearning_rate = 0.1234567890123\n",
         "[train]\nsteps = 12\n[optimizer]\nkind = 'sgd'\n[run]\nfolder = 'a \"b\" \\c'\n[eval]\nhits = [1, 3]\n"}) {
     Config const once = parse(text);
     Config const twice = parse_config(resolved(once), "again.toml", "/elsewhere");
@@ -170,7 +171,8 @@ TEST(Config, EveryKeyIsReadWrittenAndDescribed) {
           "[data]\nreader = 'clicks'\ntrain = 'x'\nmany = ['C1']\n[model]\nwide = true\n",
           "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'dcnv2'\nnumbers = 'both'\n",
           "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'sgd'\n",
-          "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'adagrad'\n"}) {
+          "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'adagrad'\n",
+          "[data]\nreader = 'ratings'\ntrain = 'x'\n"}) {
       Config config = parse(before);
       if (!f.use.in(config) || before.find(fmt::format("[{}]\n{} ", f.section, f.key)) != std::string::npos) continue;
       Config const changed = parse(before, {fmt::format("{}={}", f.name(), other_value(f, config))});

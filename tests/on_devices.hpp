@@ -4,8 +4,19 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
+#include <string>
+#include <type_traits>
+
 #include "gpups/array.hpp"
 #include "gpups/device.hpp"
+
+namespace gpups {
+
+// For messages of GoogleTest.
+inline void PrintTo(Device device, std::ostream* out) { *out << to_string(device); }
+
+}  // namespace gpups
 
 namespace gpups::test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix products of scoring, at sizes that end within tiles, against loops in double.
+// The dot products of scoring, at sizes that end within tiles, against loops in double.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,6 @@
 
 #include "kernels/score/dot_rows.hpp"
 #include "kernels/score/dot_tile.hpp"
-#include "kernels/score/mix_rows.hpp"
 #include "tests/on_devices.hpp"
 
 namespace gpups::test {
@@ -130,37 +129,6 @@ TEST(DotTiles, AreTheProductsOfTheHost) {
     }
     for (std::size_t e = 0; e < got.size(); ++e) {
       ASSERT_NEAR(got[e], wanted[e], 1e-5) << "n = " << n << ", m = " << m << ", dim = " << dim << ", at " << e;
-    }
-  }
-}
-
-TEST_P(Products, MixRowsAreWeightedSumsForBothOrdersOfWeights) {
-  Stream stream(GetParam(), 2);
-  for (auto const [n, m, dim] : sizes()) {
-    SCOPED_TRACE(fmt::format("n = {}, m = {}, dim = {}", n, m, dim));
-    Matrix<float> const rows = random_matrix(40, dim, 1), out(stream.device(), n, dim);
-    auto const index = random_index(m, 40);
-    auto const rows_there = moved(stream, stream.device(), rows.view());
-    auto const index_there = to_device(stream, index);
-    for (bool by_row : {true, false}) {
-      Matrix<float> const w = by_row ? random_matrix(n, m, 2) : random_matrix(m, n, 2);
-      auto const w_there = moved(stream, stream.device(), w.view());
-      mix_rows(stream, {.weights = w_there.view().data(),
-                        .row_step = by_row ? w.stride() : 1,
-                        .column_step = by_row ? 1 : w.stride(),
-                        .rows = {rows_there, index_there.data()},
-                        .count = m,
-                        .out = out});
-      auto const got = moved(stream, Device::host(), out.view());
-      for (std::size_t i = 0; i < n; ++i) {
-        for (std::size_t k = 0; k < out.stride(); ++k) {
-          double sum = 0;
-          for (std::size_t j = 0; j < m && k < dim; ++j) {
-            sum += double{by_row ? w.row(i)[j] : w.row(j)[i]} * rows.row(index[j])[k];
-          }
-          ASSERT_NEAR(got.view().row(i)[k], sum, 4e-5) << i << ", " << k;
-        }
-      }
     }
   }
 }

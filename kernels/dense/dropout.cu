@@ -42,7 +42,9 @@ GPUPS_FN inline void drop_columns(Mask const& mask, std::uint32_t sample, std::s
                                   float* row) {
   Philox4 const random = mask.random(sample, call);
   std::size_t const first = kCallColumns * call;
-  for (std::size_t k = 0; k < kCallColumns && first + k < columns; ++k) {
+#pragma unroll  // so that words stay in registers
+  for (std::size_t k = 0; k < kCallColumns; ++k) {
+    if (first + k >= columns) return;
     std::uint32_t const bits = random.word[k / 2] >> k % 2 * 16 & 0xFFFFU;
     row[first + k] = bits < mask.least ? 0.0F : row[first + k] * mask.kept;
   }

@@ -123,7 +123,7 @@ void Bilinear::reserve(Stream& stream, Work const& work, Gradients& gradients) c
   auto& coefficients = gradients.coefficients[0];
   grow(stream, coefficients, coefficients.size() >= gradients.entries[0], gradients.entries[0]);
   grow(stream, gradients.losses, gradients.losses.size() >= work.samples, work.samples);
-  std::size_t const scratch = shared_ ? first_score(work.samples) + 2 * work.samples * score_stride() : 0;
+  std::size_t const scratch = shared_ ? shared_scratch_size(work) : 0;
   grow(stream, gradients.scratch, gradients.scratch.size() >= scratch, scratch);
 }
 

@@ -41,17 +41,22 @@ class Bilinear : public Model {
     std::size_t entries, sources;
   };
   Sizes sizes(std::size_t samples, std::size_t microbatches) const;
-  // Scratch of shared negatives: a derivative for each triple's positive, then, for each side and triple, one for each
-  // negative, in rows on vector boundaries. Rows are not powers of two apart, which would put the same column of all of
-  // them in one set of a cache.
-  std::size_t score_stride() const { return row_stride(options_.negatives + 16); }
-  static std::size_t first_score(std::size_t samples) { return (samples + 15) / 16 * 16; }
+  // What shared negatives take beside gradients, out of one array.
+  struct SharedScratch {
+    View<float> slopes;        // of each triple: the derivative by its positive's score
+    MatrixView<float> scores;  // (2 * triples, negatives), for objects first; then derivatives by them
+    MatrixView<float> drawn;   // (microbatches * 2 * negatives, dim): the negatives' rows, one after the other
+  };
+  std::size_t shared_scratch_size(Work const& work) const;
+  SharedScratch shared_scratch(Work const& work, Gradients const& gradients) const;
   bool own_relation_sources() const { return algebra_ == kernels::Algebra::kMatrix; }
   void reserve(Stream& stream, Work const& work, Gradients& gradients) const;
   // The gradient of each sample's relation.
   MatrixView<float> relation_sources(Gradients const& gradients, std::size_t samples) const;
   void compute_shared(Stream& stream, Work const& work, Positions positions,
                       std::span<MatrixView<float const> const> rows, Gradients& gradients) const;
+  void compute_microbatch(Stream& stream, Work const& work, std::size_t m, Positions positions,
+                          MatrixView<float const> entities, Gradients& gradients) const;
 
   kernels::Algebra algebra_;
   ModelOptions options_;

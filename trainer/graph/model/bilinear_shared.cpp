@@ -1,24 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// The step with negatives that all triples of a microbatch share: matrix products of queries and negatives.
+// The step with negatives that all triples of a microbatch share: matrix products of queries and negatives, by the
+// libraries that dense layers use. Scores are the queries' layer, with the negatives as its weights.
+#include "kernels/dense/linear.hpp"
+#include "kernels/permute_rows.hpp"
 #include "kernels/score/combine_rows.hpp"
-#include "kernels/score/dot_rows.hpp"
 #include "kernels/score/finish_triples.hpp"
-#include "kernels/score/mix_rows.hpp"
 #include "kernels/score/shared_loss.hpp"
+#include "kernels/side_by_side.hpp"
 #include "trainer/graph/model/bilinear.hpp"
 
 namespace gpups::trainer {
 
 using namespace kernels;
 
+namespace {
+
+// With its padding, so that products write zeros there.
+template <class T>
+MatrixView<T> whole_rows(MatrixView<T> rows) {
+  return {rows.data(), rows.rows(), row_stride(rows.columns()), rows.stride(), rows.device()};
+}
+
+}  // namespace
+
+// Rows of scores are not powers of two apart, which would put the same column of all of them in one set of a cache.
+std::size_t Bilinear::shared_scratch_size(Work const& work) const {
+  std::size_t const drawn = 2 * work.microbatches.size() * options_.negatives;
+  return row_stride(work.samples + 16) + 2 * work.samples * row_stride(options_.negatives + 16) +
+         drawn * row_stride(options_.dim);
+}
+
+Bilinear::SharedScratch Bilinear::shared_scratch(Work const& work, Gradients const& gradients) const {
+  std::size_t const n = options_.negatives, stride = row_stride(n + 16);
+  View<float> const all = gradients.scratch;
+  float* const scores = all.data() + row_stride(work.samples + 16);
+  return {.slopes = all.slice(0, work.samples),
+          .scores = {scores, 2 * work.samples, n, stride, all.device()},
+          .drawn = {scores + 2 * work.samples * stride, 2 * work.microbatches.size() * n, options_.dim,
+                    row_stride(options_.dim), all.device()}};
+}
+
 void Bilinear::compute_shared(Stream& stream, Work const& work, Positions positions,
                               std::span<MatrixView<float const> const> rows, Gradients& gradients) const {
-  std::size_t const samples = work.samples, negatives = options_.negatives;
+  std::size_t const samples = work.samples;
   MatrixView<float> const sources = gradients.sources;
-  View<float> const slopes = gradients.scratch.view().slice(0, samples);
-  // Scores, then derivatives by them: one row for each triple and side.
-  MatrixView<float> const scores(gradients.scratch.data() + first_score(samples), 2 * samples, negatives,
-                                 score_stride(), stream.device());
   PickedRows const subjects{rows[0], positions.entities.data(), 2};
   PickedRows const objects{rows[0], positions.entities.data() + 1, 2};
   PickedRows const relations{rows[1], positions.relations.data(), 1};
@@ -33,49 +58,62 @@ void Bilinear::compute_shared(Stream& stream, Work const& work, Positions positi
                         .left = objects,
                         .right = relations,
                         .out = source_rows(sources, kSubjectQuery, 0, samples)});
-  for (std::size_t m = 0; m < work.microbatches.size(); ++m) {
-    std::size_t const first = work.microbatches[m].first, count = work.microbatches[m].count;
-    View<std::uint32_t const> const drawn = positions.entities.slice(2 * (samples + m * negatives), 2 * negatives);
-    for (std::size_t side = 0; side < 2; ++side) {
-      dot_rows(stream, {.left = source_rows(sources, side == 0 ? kObjectQuery : kSubjectQuery, first, count),
-                        .right = {rows[0], drawn.data() + side * negatives},
-                        .out = scores.slice(side * samples + first, count)});
-    }
-    shared_loss(stream, {.loss = loss_,
-                         .negatives = negatives,
-                         .queries = {source_rows(sources, kObjectQuery, first, count)},
-                         .objects = {rows[0], objects.index + 2 * first, 2},
-                         .positive_rows = positions.entities.slice(2 * first, 2 * count),
-                         .negative_rows = drawn,
-                         .of_objects = scores.slice(first, count),
-                         .of_subjects = scores.slice(samples + first, count),
-                         .slopes = slopes.slice(first, count),
-                         .losses = gradients.losses.view().slice(first, count)});
-    for (std::size_t side = 0; side < 2; ++side) {
-      MatrixView<float> const weights = scores.slice(side * samples + first, count);
-      mix_rows(stream, {.weights = weights.data(),  // gradients of the queries
-                        .row_step = weights.stride(),
-                        .column_step = 1,
-                        .rows = {rows[0], drawn.data() + side * negatives},
-                        .count = negatives,
-                        .out = source_rows(sources, side == 0 ? kSubjectGradient : kObjectGradient, first, count)});
-      mix_rows(stream, {.weights = weights.data(),  // gradients of the negatives
-                        .row_step = 1,
-                        .column_step = weights.stride(),
-                        .rows = {source_rows(sources, side == 0 ? kObjectQuery : kSubjectQuery, first, count)},
-                        .count = count,
-                        .out = sources.slice(kSourcesPerTriple * samples + (2 * m + side) * negatives, negatives)});
-    }
-  }
+  side_by_side(stream, work.microbatches.size(),
+               [&](Stream& part, std::size_t m) { compute_microbatch(part, work, m, positions, rows[0], gradients); });
   finish_triples(stream, {.algebra = algebra_,
                           .regulariser = {options_.l2, options_.n3},
                           .subjects = subjects,
                           .relations = relations,
                           .objects = objects,
-                          .slopes = slopes,
+                          .slopes = shared_scratch(work, gradients).slopes,
                           .sources = sources,
                           .relation_sources = relation_sources(gradients, samples),
                           .losses = gradients.losses.view().slice(0, samples)});
+}
+
+void Bilinear::compute_microbatch(Stream& stream, Work const& work, std::size_t m, Positions positions,
+                                  MatrixView<float const> entities, Gradients& gradients) const {
+  std::size_t const samples = work.samples, negatives = options_.negatives;
+  std::size_t const first = work.microbatches[m].first, count = work.microbatches[m].count;
+  SharedScratch const scratch = shared_scratch(work, gradients);
+  View<std::uint32_t const> const drawn = positions.entities.slice(2 * (samples + m * negatives), 2 * negatives);
+  MatrixView<float> const drawn_rows = scratch.drawn.slice(2 * m * negatives, 2 * negatives);
+  take_rows(stream, {.from = whole_rows(entities), .positions = drawn, .to = whole_rows(drawn_rows)});
+
+  auto const queries = [&](SourceRow which) { return whole_rows(source_rows(gradients.sources, which, first, count)); };
+  MatrixView<float> const of_side[] = {queries(kObjectQuery), queries(kSubjectQuery)};
+  MatrixView<float> const gradients_of_side[] = {queries(kSubjectGradient), queries(kObjectGradient)};
+  MatrixView<float> const scores[] = {scratch.scores.slice(first, count), scratch.scores.slice(samples + first, count)};
+  for (std::size_t side = 0; side < 2; ++side) {
+    linear_forward(stream, {.in = of_side[side],
+                            .weights = whole_rows(drawn_rows.slice(side * negatives, negatives)),
+                            .bias = {},
+                            .relu = false,
+                            .out = scores[side]});
+  }
+  shared_loss(stream, {.loss = loss_,
+                       .negatives = negatives,
+                       .queries = {of_side[0]},
+                       .objects = {entities, positions.entities.data() + 2 * first + 1, 2},
+                       .positive_rows = positions.entities.slice(2 * first, 2 * count),
+                       .negative_rows = drawn,
+                       .of_objects = scores[0],
+                       .of_subjects = scores[1],
+                       .slopes = scratch.slopes.slice(first, count),
+                       .losses = gradients.losses.view().slice(first, count)});
+  std::size_t const first_source = kSourcesPerTriple * samples + 2 * m * negatives;
+  for (std::size_t side = 0; side < 2; ++side) {
+    linear_backward(stream, {.in = of_side[side],
+                             .weights = whole_rows(drawn_rows.slice(side * negatives, negatives)),
+                             .out = {},
+                             .relu = false,
+                             .out_gradient = scores[side],
+                             .in_gradient = gradients_of_side[side],
+                             .accumulate = false,
+                             .weights_gradient =
+                                 whole_rows(gradients.sources.view().slice(first_source + side * negatives, negatives)),
+                             .bias_gradient = {}});
+  }
 }
 
 }  // namespace gpups::trainer
