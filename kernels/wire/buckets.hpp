@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A long vector as rows: buckets of equal length, each with its own scale or its own top-k, and a shorter last one.
-// Kernels of rows are called for both parts.
+// Kernels of rows, such as top_k_rows(), are called for both parts.
 #pragma once
 
 #include "gpups/array.hpp"

@@ -72,9 +72,13 @@ struct CodeOfFloat8 {
     return bits >> 31 << 7 | (magnitude < kLeastNormal ? small : normal);
   }
   GPUPS_ANY_FN static float decode(std::uint32_t code) {
-    constexpr float kRebias = std::bit_cast<float>((254U - kBias) << 23);
-    float const magnitude = std::bit_cast<float>((code & 0x7FU) << (23 - kMantissa)) * kRebias;
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | code >> 7 << 31);
+    // Not by a product of subnormal floats, which are slow.
+    constexpr float kStep = std::bit_cast<float>((128U - kBias - kMantissa) << 23);
+    std::uint32_t const magnitude = code & 0x7FU;
+    float const small = static_cast<float>(static_cast<std::int32_t>(magnitude)) * kStep;
+    std::uint32_t const normal = (magnitude << (23 - kMantissa)) + ((127U - kBias) << 23);
+    std::uint32_t const bits = magnitude < (1U << kMantissa) ? std::bit_cast<std::uint32_t>(small) : normal;
+    return std::bit_cast<float>(bits | code >> 7 << 31);
   }
 };
 template <>

@@ -9,8 +9,7 @@
 
 namespace gpups::kernels {
 
-// As quantize_rows() does it. Its error feedback is for rounding to nearest: stochastic rounding has no bias to feed
-// back, and a residual would do no harm.
+// As quantize_rows() does it, for each bucket as a row.
 struct QuantizeBuckets {
   View<float const> values;   // (n)
   View<float> residual = {};  // (n), or empty

@@ -24,7 +24,7 @@ struct TopK {
 struct TopKept {
   std::size_t count;  // k, or the number of elements that are not 0 if there are fewer
   float threshold;    // the least magnitude kept; infinite where none is. Later vectors of about the same
-                      // distribution have about k elements of this magnitude: see threshold.hpp
+                      // distribution have about k elements of this magnitude: see keep_above.hpp
 };
 
 // Waits for `stream`.

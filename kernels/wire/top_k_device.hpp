@@ -10,8 +10,9 @@
 
 namespace gpups::kernels {
 
-// Bits of a digit: 11, 10 and 10 make up a magnitude.
-inline constexpr unsigned kDigitShift[] = {20, 10, 0}, kDigitBits[] = {11, 10, 10};
+// Digits of 11, 10 and 10 bits make up a magnitude.
+constexpr unsigned digit_shift(int level) { return 20 - 10 * static_cast<unsigned>(level); }
+constexpr unsigned digit_bits(int level) { return level == 0 ? 11 : 10; }
 inline constexpr std::uint32_t kDigits = 2048;
 // Tiles for each block of the histogram.
 inline constexpr std::size_t kTilesTogether = 16;
@@ -34,7 +35,7 @@ struct CountDigits {
     __shared__ std::uint32_t count[2][kDigits];
     for (std::uint32_t d = threadIdx.x; d < 2 * kDigits; d += kCrewThreads) count[d / kDigits][d % kDigits] = 0;
     __syncthreads();
-    unsigned const shift = kDigitShift[level], above = shift + kDigitBits[level];
+    unsigned const shift = digit_shift(level), above = shift + digit_bits(level);
     std::uint32_t const prefix = search->prefix;
     std::uint32_t* const own = count[threadIdx.x / 32 % 2];
     std::size_t const tiles = (x.size() + kTile - 1) / kTile;
@@ -96,7 +97,7 @@ struct FindDigit {
     __syncthreads();
     if (rank == 0 || rank <= before || rank > before + own) return;
     bool const is_high = rank <= before + in_high;
-    std::uint32_t const prefix = search->prefix << kDigitBits[level] | (is_high ? high : low);
+    std::uint32_t const prefix = search->prefix << digit_bits(level) | (is_high ? high : low);
     std::uint32_t const left = rank - before - (is_high ? 0 : in_high);
     search->prefix = prefix;
     search->rank = left;

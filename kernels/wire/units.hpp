@@ -35,7 +35,7 @@ struct UnitScale {
   // A product of 31 bits at most. What no sender means, such as codes that are not numbers, counts nothing.
   GPUPS_FN std::int64_t units(std::uint32_t code) const {
     double const whole = static_cast<double>(Code<F>::decode(code)) * unit;
-    return whole > -0x1p63 && whole < 0x1p63 ? static_cast<std::int64_t>(whole) : 0;
+    return __builtin_fabs(whole) < 0x1p63 ? static_cast<std::int64_t>(whole) : 0;
   }
 };
 
