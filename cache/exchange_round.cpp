@@ -30,6 +30,7 @@ std::string Exchange::fault_of(Prepared::Impl const& batch) {
   for (auto const& part : batch.parts) {
     auto const row = to_host(stream_, part.fault.view())[0];
     if (row == kernels::kNoRow) continue;
+    if (part.applied) tables_[number(part.table)]->throw_fault(stream_, row);  // rows have changed
     return fmt::format(
         "the gradient of key {} in table '{}' is not finite or too large on rank {} at step {} (the step "
         "was refused on all ranks): check the data and lower the learning rate",

@@ -31,7 +31,7 @@ FileSeal seal_of(nlohmann::json const& json) {
 
 Manifest::Table describe(TableOptions const& options) {
   static constexpr char const* kInitial[] = {"constant", "uniform", "normal"};
-  static constexpr char const* kOptimizer[] = {"sgd", "adagrad", "rowwise_adagrad"};
+  static constexpr char const* kOptimizer[] = {"sgd", "adagrad", "rowwise_adagrad", "adam", "lamb", "ftrl"};
   return {.name = options.name,
           .dim = options.dim,
           .state_columns = kernels::state_columns(options.optimizer, options.dim),

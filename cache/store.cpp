@@ -70,12 +70,19 @@ TableId Store::add_table(TableOptions const& options) {
   GPUPS_REQUIRE(options.admit_at >= 1 && options.admit_at <= kAdmitMax,
                 "table '{}' admits rows at sighting {} (sightings are counted from 1 to {}): set admit_at",
                 options.name, options.admit_at, kAdmitMax);
-  auto const& [kind, rate, epsilon, accumulator, l2, clip] = options.optimizer;
-  for (float const value : {rate, epsilon, accumulator, l2, clip, options.schedule.floor}) {
+  auto const& o = options.optimizer;
+  for (float const value :
+       {o.learning_rate, o.epsilon, o.initial_accumulator, o.l2, o.clip_norm, o.l1, o.beta, options.schedule.floor}) {
     GPUPS_REQUIRE(std::isfinite(value) && value >= 0,
                   "table '{}' has an optimizer or schedule setting of {} (rates, epsilons and norms are finite and not "
                   "negative): correct it",
                   options.name, value);
+  }
+  for (float const beta : {o.beta1, o.beta2}) {
+    GPUPS_REQUIRE(beta >= 0 && beta < 1,
+                  "table '{}' has an optimizer whose moments keep a share of {} (below 1, or they would never learn): "
+                  "correct beta1 or beta2",
+                  options.name, beta);
   }
   GPUPS_REQUIRE(std::isfinite(options.initializer.scale),
                 "table '{}' begins with values of scale {} (they must be finite): set initializer.scale", options.name,

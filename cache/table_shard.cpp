@@ -64,6 +64,7 @@ void TableShard::wait_resolve(Stream& stream, View<Key const> keys, View<std::ui
                               .dim = dim(),
                               .state_columns = state_columns_,
                               .initializer = options_.initializer,
+                              .accumulators = kernels::accumulator_columns(options_.optimizer, dim()),
                               .initial_accumulator = options_.optimizer.initial_accumulator,
                               .seed = seed_});
   stream.wait();  // new_ids goes

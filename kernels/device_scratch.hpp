@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB's algorithms with memory of ours. For device objects only.
+// Memory for the time of a kernel, and CUB's algorithms with memory of ours. For device objects only.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "gpups/array.hpp"
@@ -39,6 +40,33 @@ class QueuedScratch {
  private:
   Device device_;
   std::vector<Array<std::byte>> blocks_;
+};
+
+// Memory in the order of a stream: it is freed when what was queued before that has been done, so nothing need wait.
+class StreamScratch {
+ public:
+  StreamScratch(DeviceExec ex, std::size_t bytes) : stream_(static_cast<cudaStream_t>(ex.stream)) {
+    keep_memory();
+    check_cuda(cudaMallocAsync(&data_, bytes == 0 ? 1 : bytes, stream_), "allocating scratch memory");
+  }
+  ~StreamScratch() { cudaFreeAsync(data_, stream_); }
+  StreamScratch(StreamScratch const&) = delete;
+  StreamScratch& operator=(StreamScratch const&) = delete;
+  void* data() const { return data_; }
+
+ private:
+  // Or what is freed would go back to the driver at the next wait, which costs more than the kernel.
+  static void keep_memory() {
+    int device = 0;
+    cudaMemPool_t pool{};
+    std::uint64_t most = ~std::uint64_t{0};
+    check_cuda(cudaGetDevice(&device), "asking for the device");
+    check_cuda(cudaDeviceGetDefaultMemPool(&pool, device), "asking for scratch memory");
+    check_cuda(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most), "keeping scratch memory");
+  }
+
+  cudaStream_t stream_;
+  void* data_ = nullptr;
 };
 
 }  // namespace gpups::kernels

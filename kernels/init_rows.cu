@@ -23,8 +23,7 @@ void run(Exec<S> ex, InitRows const& r) {
     init_row(lanes, r.initializer, r.seed, r.keys[i], r.values.row(id), r.dim, r.values.stride);
     if (r.state_columns == 0) return;
     float* const state = r.state.row(id);
-    std::size_t const used = r.state_columns < r.dim ? r.state_columns : r.dim;
-    lanes.each(r.state_columns, [=](std::size_t j) { state[j] = j < used ? r.initial_accumulator : 0; });
+    lanes.each(r.state_columns, [=](std::size_t j) { state[j] = j < r.accumulators ? r.initial_accumulator : 0; });
   });
 }
 

@@ -21,8 +21,9 @@ struct InitRows {
   std::size_t dim;
   std::size_t state_columns;
   Initializer initializer;
-  float initial_accumulator;  // of state
-  std::uint64_t seed;         // of the table
+  std::size_t accumulators;  // the first columns of state, which begin with initial_accumulator; the others with 0
+  float initial_accumulator;
+  std::uint64_t seed;  // of the table
 };
 void init_rows(Stream& stream, InitRows const& arguments);
 

@@ -48,6 +48,12 @@ __device__ inline Quad quotient(Quad a, Quad b) {
   return apply([](float x, float y) { return quotient(x, y); }, a, b);
 }
 
+// How far z is outside [-l1, l1].
+__device__ inline float beyond(float z, float l1) { return z > l1 ? z - l1 : (z < -l1 ? z + l1 : 0.0F); }
+__device__ inline Quad beyond(Quad z, float l1) {
+  return apply([](float x, float y) { return beyond(x, y); }, z, l1);
+}
+
 // sum * unit, of exact sums.
 template <class V>
 __device__ V scaled(std::int64_t const* sum, double unit) {
@@ -89,6 +95,11 @@ inline float quotient(float a, float b) { return b > 0 ? a / b : 0.0F; }
 template <class V>
 V quotient(V a, V b) {
   return b > 0.0F ? a / b : V{};
+}
+// How far z is outside [-l1, l1].
+template <class V>
+V beyond(V z, float l1) {
+  return z > l1 ? z - l1 : (z < -l1 ? z + l1 : V{});
 }
 template <class V>
 V root(V x) {

@@ -20,7 +20,9 @@ struct Entries {
   std::size_t count, later;
 };
 
-inline constexpr std::size_t kEntriesAhead = 8;    // whose sources are prefetched
+// Entries whose sources are prefetched; where all sources are larger than caches are, into the second cache first.
+inline constexpr std::size_t kEntriesAhead = 8, kNearEntriesAhead = 3, kFarEntriesAhead = 24;
+inline constexpr std::size_t kNearBytes = std::size_t{32} << 20;
 inline constexpr std::uint32_t kStagedMax = 2048;  // of a run
 
 class StagedEntries {

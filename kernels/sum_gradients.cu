@@ -5,6 +5,9 @@
 #include "kernels/atomic.hpp"
 #include "kernels/contribution.hpp"
 #include "kernels/launch.hpp"
+#ifdef __CUDACC__
+#include "kernels/device_scratch.hpp"
+#endif
 #include "kernels/sum_rows_host.hpp"
 
 namespace gpups::kernels {
@@ -16,66 +19,131 @@ inline void check([[maybe_unused]] SumGradients const& s) {
 }
 
 #ifdef __CUDACC__
-inline constexpr std::uint32_t kLongRow = 64;  // entries from which a row is a whole block's work
+// A team sums a row of up to this many entries; longer rows are cut into pieces of as many, which any teams sum.
+inline constexpr std::uint32_t kPieceEntries = 256;
 
-GPUPS_FN inline float const* source_row(SumGradients const& s, std::uint32_t entry) {
+inline constexpr Int128 kHighUnit = Int128{1} << 32;
+
+// Long rows and their pieces, listed in the order in which teams meet them. A sum of pieces is two words that no number
+// of pieces can overflow: low + 2^32 * high.
+struct LongRows {
+  std::size_t rows_max, stride;
+  std::uint64_t *low = nullptr, *high = nullptr;    // (rows_max, stride)
+  std::uint32_t *counts = nullptr, *bad = nullptr;  // (2): rows, pieces; (rows_max): is a contribution at fault
+  std::uint32_t* rows = nullptr;                    // (rows_max)
+  uint2* pieces = nullptr;                          // (pieces_max): which of the rows, and which piece of it
+
+  GPUPS_ANY_FN std::size_t pieces_max() const { return 2 * rows_max; }
+  // What lies up to `rows` begins as zero.
+  std::size_t bytes_zeroed() const { return 16 * rows_max * stride + 4 * (2 + rows_max); }
+  std::size_t bytes() const { return bytes_zeroed() + 4 * rows_max + sizeof(uint2) * pieces_max(); }
+  void place(void* memory) {
+    low = static_cast<std::uint64_t*>(memory);
+    high = low + rows_max * stride;
+    counts = reinterpret_cast<std::uint32_t*>(high + rows_max * stride);
+    bad = counts + 2;
+    rows = bad + rows_max;
+    pieces = reinterpret_cast<uint2*>(rows + rows_max);  // after an even number of words
+  }
+};
+
+__device__ inline float const* source_row(SumGradients const& s, std::uint32_t entry) {
   return s.source_rows.row(s.sources.empty() ? entry : s.sources[entry]);
 }
-GPUPS_FN inline float coefficient(SumGradients const& s, std::uint32_t entry) {
+__device__ inline float coefficient(SumGradients const& s, std::uint32_t entry) {
   return s.coefficients.empty() ? 1.0F : s.coefficients[entry];
 }
 
-__device__ inline void sum_row_wide(NativeLanes lanes, SumGradients const& s, double per_grid, std::uint32_t r,
-                                    std::int64_t* to) {
-  lanes.each(s.sums.stride(), [&](std::size_t j) {
-    WideSum sum{0, true};
-    if (j < s.sums.columns()) sum = wide_sum(s, per_grid, s.offsets[r], s.offsets[r + 1], j);
-    to[j] = static_cast<std::int64_t>(sum.units);
-    if (!sum.fits()) atomic_min(s.fault.data(), r);
-  });
+// Four columns of a source, of which `count` are there.
+__device__ inline float4 quad_at(float const* from, std::size_t count, bool aligned) {
+  if (aligned) return *reinterpret_cast<float4 const*>(from);
+  return {from[0], count > 1 ? from[1] : 0, count > 2 ? from[2] : 0, count > 3 ? from[3] : 0};
 }
 
-// 16 columns of a long row: each team of the block sums its share of the entries, then the shares are added.
-__device__ inline void sum_long_row(SumGradients const& s, double per_grid, std::uint32_t r, std::size_t column) {
-  __shared__ WideSum share[kCrewThreads];
-  std::uint32_t const first = s.offsets[r], last = s.offsets[r + 1];
-  if (last - first < kLongRow) return;
-  std::size_t const j = column + threadIdx.x % kLanes;
-  WideSum sum{0, true};
-  if (j < s.sums.columns()) {
-    for (std::uint32_t k = first + threadIdx.x / kLanes; k < last; k += kCrewThreads / kLanes) {
+// Calls take(j, sum) for each column of the sum of what the order has at [first, last). A lane has four columns.
+template <class Take>
+__device__ void sum_entries(NativeLanes lanes, SumGradients const& s, double per_grid, std::uint32_t first,
+                            std::uint32_t last, Take take) {
+  std::size_t const dim = s.sums.columns();
+  bool const aligned =
+      s.source_rows.stride() % 4 == 0 && reinterpret_cast<std::uintptr_t>(s.source_rows.data()) % sizeof(float4) == 0;
+  for (std::size_t j = 4 * lanes.lane; j < s.sums.stride(); j += 4 * kLanes) {
+    WideSum sum[4] = {{0, true}, {0, true}, {0, true}, {0, true}};
+    std::size_t const count = j < dim ? dim - j : 0;
+#pragma unroll 4
+    for (std::uint32_t k = first; count > 0 && k < last; ++k) {
       std::uint32_t const e = s.order[k];
-      sum.add(coefficient(s, e), source_row(s, e)[j], per_grid);
+      float const c = coefficient(s, e);
+      float4 const x = quad_at(source_row(s, e) + j, count, aligned);
+      sum[0].add(c, x.x, per_grid);
+      if (count > 1) sum[1].add(c, x.y, per_grid);
+      if (count > 2) sum[2].add(c, x.z, per_grid);
+      if (count > 3) sum[3].add(c, x.w, per_grid);
     }
+    for (std::size_t k = 0; k < 4; ++k) take(j + k, sum[k]);
   }
-  share[threadIdx.x] = sum;
-  for (unsigned half = kCrewThreads / 2; half >= kLanes; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x < half) {
-      share[threadIdx.x].units += share[threadIdx.x + half].units;
-      share[threadIdx.x].good = share[threadIdx.x].good && share[threadIdx.x + half].good;
-    }
+}
+
+__device__ inline void put_sum(SumGradients const& s, std::uint32_t r, std::size_t j, WideSum const& sum) {
+  s.sums.row(r)[j] = static_cast<std::int64_t>(sum.units);
+  if (!sum.fits()) atomic_min(s.fault.data(), r);
+}
+
+// Lists the pieces of a long row.
+__device__ inline void cut(NativeLanes lanes, LongRows const& all, std::uint32_t r, std::uint32_t entries) {
+  std::uint32_t const count = (entries + kPieceEntries - 1) / kPieceEntries;
+  std::uint32_t row = 0, piece = 0;
+  if (lanes.first()) {
+    row = atomic_add(all.counts, 1);
+    piece = atomic_add(all.counts + 1, count);
+    all.rows[row] = r;
   }
-  if (threadIdx.x < kLanes && j < s.sums.stride()) {
-    s.sums.row(r)[j] = static_cast<std::int64_t>(share[threadIdx.x].units);
-    if (!share[threadIdx.x].fits()) atomic_min(s.fault.data(), r);
-  }
-  __syncthreads();
+  row = __shfl_sync(lanes.mask, row, 0, kLanes);
+  piece = __shfl_sync(lanes.mask, piece, 0, kLanes);
+  for (std::uint32_t p = lanes.lane; p < count; p += kLanes) all.pieces[piece + p] = {row, p};
+}
+
+__device__ inline void sum_piece(NativeLanes lanes, SumGradients const& s, double per_grid, LongRows const& all,
+                                 uint2 piece) {
+  std::uint32_t const r = all.rows[piece.x], end = s.offsets[r + 1], first = s.offsets[r] + piece.y * kPieceEntries;
+  std::uint32_t const last = end - first < kPieceEntries ? end : first + kPieceEntries;
+  sum_entries(lanes, s, per_grid, first, last, [&](std::size_t j, WideSum sum) {
+    auto const at = piece.x * all.stride + j;
+    atomic_add(all.low + at, static_cast<std::uint64_t>(sum.units) & 0xFFFFFFFFU);
+    atomic_add(all.high + at, static_cast<std::uint64_t>(static_cast<std::int64_t>(sum.units >> 32)));
+    if (!sum.good) atomic_add(all.bad + piece.x, 1);
+  });
 }
 
 template <Space S>
 void run(Exec<S> ex, SumGradients const& s) {
   if (s.offsets.size() < 2) return;
   check(s);
-  std::size_t const rows = s.offsets.size() - 1;
   double const per_grid = std::ldexp(1.0, -s.grid_log2);
-  each_row(ex, rows, [s, per_grid] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+  std::size_t const rows = s.offsets.size() - 1;
+  LongRows all{.rows_max = s.order.size() / kPieceEntries, .stride = s.sums.stride()};
+  StreamScratch const scratch(ex, all.bytes());
+  all.place(scratch.data());
+  if (all.rows_max > 0) {
+    check_cuda(cudaMemsetAsync(scratch.data(), 0, all.bytes_zeroed(), static_cast<cudaStream_t>(ex.stream)),
+               "clearing sums");
+  }
+  each_row(ex, rows, [s, per_grid, all] GPUPS_FN(std::size_t i, NativeLanes lanes) {
     auto const r = static_cast<std::uint32_t>(i);
-    if (s.offsets[r + 1] - s.offsets[r] < kLongRow) sum_row_wide(lanes, s, per_grid, r, s.sums.row(r));
+    std::uint32_t const first = s.offsets[r], last = s.offsets[r + 1];
+    if (last - first > kPieceEntries) return cut(lanes, all, r, last - first);
+    sum_entries(lanes, s, per_grid, first, last, [&](std::size_t j, WideSum sum) { put_sum(s, r, j, sum); });
   });
-  std::size_t const chunks = (s.sums.stride() + kLanes - 1) / kLanes;
-  each_block(ex, rows * chunks, [s, per_grid, chunks] GPUPS_FN(std::size_t i) {
-    sum_long_row(s, per_grid, static_cast<std::uint32_t>(i / chunks), i % chunks * kLanes);
+  each_row(ex, all.pieces_max(), [s, per_grid, all] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    if (i < all.counts[1]) sum_piece(lanes, s, per_grid, all, all.pieces[i]);
+  });
+  each_row(ex, all.rows_max, [s, all] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    if (i >= all.counts[0]) return;
+    lanes.each(all.stride, [&](std::size_t j) {
+      auto const low = static_cast<Int128>(all.low[i * all.stride + j]);
+      auto const high = static_cast<Int128>(static_cast<std::int64_t>(all.high[i * all.stride + j]));
+      put_sum(s, all.rows[i], j, {low + high * kHighUnit, all.bad[i] == 0});
+    });
   });
 }
 #else

@@ -56,7 +56,7 @@ struct ToFloats {
 // Sums kVectors vectors of columns of a row, of which the last has `tail` lanes. False: an accumulator left its range,
 // or something was not finite; what was put out is then undefined. Not inlined: a
 // caller may have turned the rounding mode.
-template <int kVectors, class Out>
+template <int kVectors, bool kFar, class Out>
 [[gnu::noinline]] bool sum_columns(SumGradients const& s, Entries entries, std::size_t column, std::size_t tail,
                                    Out out) {
   auto const base = DoubleVector::all(0x1.8p52 * power_of_two(s.grid_log2));
@@ -67,15 +67,20 @@ template <int kVectors, class Out>
   for (int k = 0; k < kVectors; ++k) sum[k] = base;
 
   auto const source = [&, from = s.source_rows](std::size_t e) { return from.row(entries.sources[e]) + column; };
-  std::size_t const last_ahead = entries.count + std::min(entries.later, kEntriesAhead) - 1;
+  constexpr std::size_t kNear = kFar ? kNearEntriesAhead : kEntriesAhead;
+  std::size_t const last_ahead = entries.count + entries.later - 1;
   for (std::size_t e = 0; e < entries.count; ++e) {
     float const* const row = source(e);
-    float const* const later = source(std::min(e + kEntriesAhead, last_ahead));
+    float const* const later = source(std::min(e + kNear, last_ahead));
+    float const* const far = kFar ? source(std::min(e + kFarEntriesAhead, last_ahead)) : nullptr;
     auto const c = DoubleVector::all(static_cast<double>(entries.coefficients[e]));
 #pragma GCC unroll 16
     for (int k = 0; k < kVectors; ++k) {
       float const* const from = row + kVectorLanes * k;
-      if (kVectorLanes * k % 16 == 0) __builtin_prefetch(later + kVectorLanes * k);
+      if (kVectorLanes * k % 16 == 0) {
+        __builtin_prefetch(later + kVectorLanes * k);
+        if (kFar) __builtin_prefetch(far + kVectorLanes * k, 0, 2);
+      }
       sum[k].add_product(c, k + 1 == kVectors ? DoubleVector::load(from, tail_lanes) : DoubleVector::load(from));
       changed[k % 2].note(sum[k], base);
     }
@@ -87,11 +92,11 @@ template <int kVectors, class Out>
 }
 
 // All columns of a row. False: as above.
-template <class Out>
-bool sum_row(SumGradients const& s, Entries entries, Out out) {
+template <bool kFar, class Out>
+bool sum_all_columns(SumGradients const& s, Entries entries, Out out) {
   using Sum = bool (*)(SumGradients const&, Entries, std::size_t, std::size_t, Out);
   static constexpr auto kSums = []<int... k>(std::integer_sequence<int, k...>) {
-    return std::array<Sum, sizeof...(k)>{sum_columns<k + 1, Out>...};
+    return std::array<Sum, sizeof...(k)>{sum_columns<k + 1, kFar, Out>...};
   }
   (std::make_integer_sequence<int, DoubleVector::kRegisters>{});
 
@@ -104,6 +109,12 @@ bool sum_row(SumGradients const& s, Entries entries, Out out) {
     if (!kSums[vectors - 1](s, entries, column, tail, out)) return false;
   }
   return true;
+}
+
+template <class Out>
+bool sum_row(SumGradients const& s, Entries entries, Out out) {
+  bool const far = s.source_rows.rows() * s.source_rows.stride() * sizeof(float) > kNearBytes;
+  return far ? sum_all_columns<true>(s, entries, out) : sum_all_columns<false>(s, entries, out);
 }
 
 }  // namespace gpups::kernels

@@ -7,6 +7,7 @@
 #include "kernels/atomic.hpp"
 #include "kernels/launch.hpp"
 #include "kernels/life.hpp"
+#include "kernels/optimizer_steps.hpp"
 #include "kernels/row_columns.hpp"
 #include "kernels/update_rows.hpp"
 
@@ -44,77 +45,41 @@ struct Mean {
   }
 };
 
-// Steps return 0, or what is not a number where the row's new value or state is not finite.
-template <class Columns, class GradientAt>
-GPUPS_FN inline float sgd_step(Columns columns, UpdateRows const& u, float* value, GradientAt gradient) {
-  using V = typename Columns::Value;
-  return columns.sum(u.values.stride, [=, rate = u.rate](std::size_t j) {
-    V const x = columns.get(value + j) - rate * gradient(j);
-    columns.put(value + j, x);
-    return 0.0F * x;
-  });
-}
-
-template <class Columns, class GradientAt>
-GPUPS_FN inline float adagrad_step(Columns columns, UpdateRows const& u, float* value, float* state,
-                                   GradientAt gradient) {
-  using V = typename Columns::Value;
-  return columns.sum(u.values.stride, [=, rate = u.rate, epsilon = u.optimizer.epsilon](std::size_t j) {
-    V const g = gradient(j), s = columns.get(state + j) + g * g;
-    columns.put(state + j, s);
-    V const x = columns.get(value + j) - quotient(rate * g, root(s) + epsilon);
-    columns.put(value + j, x);
-    return 0.0F * s + 0.0F * x;
-  });
-}
-
-template <class Columns, class GradientAt>
-GPUPS_FN inline float rowwise_adagrad_step(Columns columns, UpdateRows const& u, float* value, float* state,
-                                           GradientAt gradient) {
-  using V = typename Columns::Value;
-  float const squares = columns.sum(u.values.stride, [=](std::size_t j) { return gradient(j) * gradient(j); });
-  float const s = *state + squares / static_cast<float>(u.dim);
-  float const step = quotient(u.rate, std::sqrt(s) + u.optimizer.epsilon);
-  columns.sync();  // all have read the state
-  if (columns.first()) *state = s;
-  return 0.0F * s + columns.sum(u.values.stride, [=](std::size_t j) {
-    V const x = columns.get(value + j) - step * gradient(j);
-    columns.put(value + j, x);
-    return 0.0F * x;
-  });
-}
-
-template <class Columns, class MeanAt>
-GPUPS_FN inline void update_columns(Columns columns, UpdateRows const& u, std::uint32_t id, MeanAt mean) {
+template <class C, class MeanAt>
+GPUPS_FN inline void update_columns(C columns, UpdateRows const& u, std::uint32_t id, MeanAt mean) {
+  using Kind = Optimizer::Kind;
   std::uint32_t* const life = u.life.row(id);
   if (u.admit_at > 1 && !is_admitted(life[0], u.admit_at)) return;
-  float* const value = u.values.row(id);
-  float* const state = u.state.stride > 0 ? u.state.row(id) : nullptr;
+  std::uint32_t const after = after_update(life[0]);
+  RowStep<C> const row{.columns = columns,
+                       .width = u.values.stride,
+                       .dim = u.dim,
+                       .value = u.values.row(id),
+                       .state = u.state.stride > 0 ? u.state.row(id) : nullptr,
+                       .rate = u.rate,
+                       .updates = after - 1,
+                       .optimizer = u.optimizer};
 
   float clip = 1;
   if (u.optimizer.clip_norm > 0) {
-    float const norm = std::sqrt(
-        columns.sum(u.values.stride, [=](std::size_t j) { return mean.at(columns, j) * mean.at(columns, j); }));
+    float const norm =
+        std::sqrt(columns.sum(row.width, [=](std::size_t j) { return mean.at(columns, j) * mean.at(columns, j); }));
     if (norm > u.optimizer.clip_norm) clip = u.optimizer.clip_norm / norm;
   }
-  auto const gradient = [=, l2 = u.optimizer.l2](std::size_t j) {
+  auto const clipped = [=](std::size_t j) { return clip * mean.at(columns, j); };
+  auto const regularised = [=, l2 = u.optimizer.l2, value = row.value](std::size_t j) {
     return clip * mean.at(columns, j) + l2 * columns.get(value + j);
   };
 
-  float faults = 0;
-  switch (u.optimizer.kind) {
-    case Optimizer::Kind::kSgd:
-      faults = sgd_step(columns, u, value, gradient);
-      break;
-    case Optimizer::Kind::kAdagrad:
-      faults = adagrad_step(columns, u, value, state, gradient);
-      break;
-    case Optimizer::Kind::kRowwiseAdagrad:
-      faults = rowwise_adagrad_step(columns, u, value, state, gradient);
-      break;
-  }
+  float const faults = u.optimizer.kind == Kind::kSgd              ? sgd_step(row, regularised)
+                       : u.optimizer.kind == Kind::kAdagrad        ? adagrad_step(row, regularised)
+                       : u.optimizer.kind == Kind::kRowwiseAdagrad ? rowwise_adagrad_step(row, regularised)
+                       : u.optimizer.kind == Kind::kAdam           ? adam_step(row, regularised)
+                       : u.optimizer.kind == Kind::kLamb           ? lamb_step(row, clipped)
+                                                                   : ftrl_step(row, clipped);
+  columns.sync();  // all have read the row's life
   if (!columns.first()) return;
-  life[0] = after_update(life[0]);
+  life[0] = after;
   life[1] = u.step;
   if (!(faults == 0)) atomic_min(u.fault.data(), id);
 }

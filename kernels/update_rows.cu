@@ -15,8 +15,17 @@ std::size_t state_columns(Optimizer const& optimizer, std::size_t dim) {
       return row_stride(dim);
     case Optimizer::Kind::kRowwiseAdagrad:
       return 1;
+    case Optimizer::Kind::kAdam:
+    case Optimizer::Kind::kLamb:
+    case Optimizer::Kind::kFtrl:
+      return 2 * row_stride(dim);
   }
   return 0;
+}
+
+std::size_t accumulator_columns(Optimizer const& optimizer, std::size_t dim) {
+  bool const all = optimizer.kind == Optimizer::Kind::kAdagrad || optimizer.kind == Optimizer::Kind::kFtrl;
+  return all ? dim : optimizer.kind == Optimizer::Kind::kRowwiseAdagrad ? 1 : 0;
 }
 #endif
 

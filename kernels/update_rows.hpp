@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One step of the optimizer on rows that a batch names (see Optimizer for the formulas). The exact sum becomes a float
-// once. Moves 16 * dim bytes per row, and 8 * dim more for Adagrad's state.
+// once. Moves 16 * dim bytes per row, and 8 bytes more per float of state.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,8 @@ namespace gpups::kernels {
 
 // Floats of optimizer state in a row: the stride of its column.
 std::size_t state_columns(Optimizer const& optimizer, std::size_t dim);
+// How many of them, the first, begin with initial_accumulator; the others begin with 0.
+std::size_t accumulator_columns(Optimizer const& optimizer, std::size_t dim);
 
 struct UpdateRows {
   View<std::uint32_t const> ids;        // (n), distinct

@@ -213,8 +213,9 @@ Problem init_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
   p.entries = size.n;
   p.bytes = size.n * stride * 8;
   p.run = [s, stride](Stream& on) {
-    kernels::init_rows(on, {s->ids_there, s->keys, s->values.ref(), s->state.ref(), s->size.dim, stride, s->init, 0.5F,
-                            /*seed=*/11});
+    kernels::init_rows(
+        on, {s->ids_there, s->keys, s->values.ref(), s->state.ref(), s->size.dim, stride, s->init, s->size.dim, 0.5F,
+             /*seed=*/11});
   };
   p.wrong = [s, stride](Stream& on) {
     auto const got = to_host(on, s->values.ref(), s->size.n);

@@ -171,6 +171,8 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
   s->count = size.n + size.n / 2;
   s->optimizer.kind = kind;
   s->optimizer.clip_norm = seed % 2 == 0 ? 0.1F : 0.0F;
+  s->optimizer.l2 = seed % 5 == 0 ? 0.03F : 0.0F;
+  s->optimizer.l1 = 0.01F;
   s->columns = kernels::state_columns(s->optimizer, size.dim);
   s->ids = distinct_ids(random, size.n, s->count);
   s->values = floats(random, s->count, size.dim);
@@ -180,7 +182,10 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
     auto const life = static_cast<std::uint32_t>(below(random, 4)) + (waits ? 0x80000001 : 0);
     s->life.insert(s->life.end(), {life, 7});
   }
-  for (std::size_t i = 0; i < s->count * s->columns; ++i) s->state.push_back(static_cast<float>(uniform(random)));
+  for (std::size_t i = 0; i < s->count * s->columns; ++i) {
+    bool const padding = s->columns > 1 && i % row_stride(size.dim) >= size.dim;
+    s->state.push_back(padding ? 0.0F : static_cast<float>(uniform(random)));
+  }
   s->sums = sums(random, size.n, size.dim);
   s->ids_there = to_device(stream, s->ids);
   s->fault = to_device(stream, Ids{kNoRow});
@@ -213,7 +218,7 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
       for (std::size_t j = 0; j < s->size.dim; ++j) {
         gradient.push_back(static_cast<double>(s->sums[i * stride + j]) * 0x1p-30 * s->scale);
       }
-      RowState row{{&values[id * stride], &values[id * stride] + s->size.dim}, {}};
+      RowState row{{&values[id * stride], &values[id * stride] + s->size.dim}, {}, static_cast<int>(words) - 2};
       row.state.assign(state.begin() + static_cast<std::ptrdiff_t>(id * s->columns),
                        state.begin() + static_cast<std::ptrdiff_t>((id + 1) * s->columns));
       optimizer_step(s->optimizer, s->rate, gradient, row);
@@ -240,10 +245,20 @@ Problem update_adagrad(Stream& stream, CaseSize size, std::uint64_t seed) {
 Problem update_rowwise(Stream& stream, CaseSize size, std::uint64_t seed) {
   return update_rows(stream, size, seed, Optimizer::Kind::kRowwiseAdagrad);
 }
+Problem update_adam(Stream& stream, CaseSize size, std::uint64_t seed) {
+  return update_rows(stream, size, seed, Optimizer::Kind::kAdam);
+}
+Problem update_lamb(Stream& stream, CaseSize size, std::uint64_t seed) {
+  return update_rows(stream, size, seed, Optimizer::Kind::kLamb);
+}
+Problem update_ftrl(Stream& stream, CaseSize size, std::uint64_t seed) {
+  return update_rows(stream, size, seed, Optimizer::Kind::kFtrl);
+}
 
 constexpr KernelCase kCases[] = {
     {"sum_gradients", sum_gradients}, {"merge_sums", merge_sums},         {"add_words", add_words},
     {"update_sgd", update_sgd},       {"update_adagrad", update_adagrad}, {"update_rowwise", update_rowwise},
+    {"update_adam", update_adam},     {"update_lamb", update_lamb},       {"update_ftrl", update_ftrl},
 };
 
 }  // namespace

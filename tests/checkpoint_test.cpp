@@ -31,24 +31,29 @@ TableOptions table(std::string name, Optimizer::Kind kind, std::size_t dim = 5) 
           .optimizer = {.kind = kind, .learning_rate = 0.1F}};
 }
 
-void add_tables(Store& store) {
-  store.add_table(table("a", Optimizer::Kind::kAdagrad));
+constexpr std::size_t kTables = 6;
+
+void add_tables(Store& store, TableOptions const& first = table("a", Optimizer::Kind::kAdagrad)) {
+  store.add_table(first);
   store.add_table(table("b", Optimizer::Kind::kRowwiseAdagrad, 3));
   store.add_table(table("c", Optimizer::Kind::kSgd, 1));
+  store.add_table(table("d", Optimizer::Kind::kAdam));
+  store.add_table(table("e", Optimizer::Kind::kLamb, 4));
+  store.add_table(table("f", Optimizer::Kind::kFtrl, 20));
 }
 
 // Trains until `last`: gradients depend on the values read, so any wrong bit spreads.
 void train(Store& store, std::int64_t last) {
   auto stream = store.make_stream();
   while (number(store.clock()) < last) {
-    std::vector<std::vector<Key>> keys(3);
+    std::vector<std::vector<Key>> keys(kTables);
     std::size_t samples = 0;  // one for each microbatch of this rank
     std::vector<TableBatch> parts;
-    for (std::uint32_t t = 0; t < 3; ++t) {
+    for (std::uint32_t t = 0; t < kTables; ++t) {
       for (std::uint64_t m = 0; m < 8; ++m) {
         if (m * static_cast<std::uint64_t>(store.ranks()) / 8 != number(store.rank())) continue;
         if (t == 0) ++samples;
-        std::mt19937_64 random(static_cast<std::uint64_t>(number(store.clock())) * 100 + m * 3 + t);
+        std::mt19937_64 random(static_cast<std::uint64_t>(number(store.clock())) * 100 + m * kTables + t);
         for (int i = 0; i < 20; ++i) keys[t].push_back(Key{random() % 300});
       }
       parts.push_back({.table = TableId{t}, .keys = View<Key const>(keys[t])});
@@ -57,13 +62,13 @@ void train(Store& store, std::int64_t last) {
     store.wait_ready(batch);
     std::vector<Matrix<float>> rows, sources;
     std::vector<MatrixView<float>> views;
-    for (std::size_t t = 0; t < 3; ++t) {
+    for (std::size_t t = 0; t < kTables; ++t) {
       rows.emplace_back(Device::host(), batch.rows(t), store.table(TableId{static_cast<std::uint32_t>(t)}).dim);
       views.push_back(rows.back());
     }
     store.pull(stream, batch, views);
     std::vector<TableGradients> gradients;
-    for (std::size_t t = 0; t < 3; ++t) {
+    for (std::size_t t = 0; t < kTables; ++t) {
       sources.emplace_back(Device::host(), batch.entries(t), rows[t].columns());
       for (std::size_t e = 0; e < batch.entries(t); ++e) {
         for (std::size_t j = 0; j < rows[t].columns(); ++j) {
@@ -190,9 +195,7 @@ TEST_F(Checkpoint, AnotherConfigurationIsRefusedByName) {
   }
   auto const expect = [&](StoreOptions const& options, TableOptions first, std::string const& word) {
     Store store(Group::alone(), options);
-    store.add_table(first);
-    store.add_table(table("b", Optimizer::Kind::kRowwiseAdagrad, 3));
-    store.add_table(table("c", Optimizer::Kind::kSgd, 1));
+    add_tables(store, first);
     try {
       store.restore(folder_);
       ADD_FAILURE() << word;

@@ -167,7 +167,8 @@ TEST(Config, EveryKeyIsReadWrittenAndDescribed) {
   for (Field const& f : fields()) {
     bool seen = false;
     for (std::string const before :
-         {"", "[data]\nreader = 'wordnet'\n", "[optimizer]\nschedule = 'linear'\n", "[eval]\nsamples_max = 7\n",
+         {"", "[data]\nreader = 'wordnet'\n", "[optimizer]\nschedule = 'linear'\n", "[optimizer]\nkind = 'adam'\n",
+          "[optimizer]\nkind = 'ftrl'\n", "[eval]\nsamples_max = 7\n",
           "[data]\nreader = 'clicks'\ntrain = 'x'\nmany = ['C1']\n[model]\nwide = true\n",
           "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'dcnv2'\nnumbers = 'both'\n",
           "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'sgd'\n",

@@ -111,6 +111,22 @@ TEST(ExactSums, OverflowOfTheFinalSumIsAFault) {
   expect_like_oracle({{{1, 1}}, back_and_forth}, -30);
 }
 
+// Rows that are summed piece by piece, where pieces may leave a range that the row stays in.
+TEST(ExactSums, VeryLongRowsAreExact) {
+  Random random(3);
+  std::vector<Product> plain, there_and_back, too_much;
+  for (int k = 0; k < 7001; ++k) {
+    plain.push_back({static_cast<float>(uniform(random) - 0.5), static_cast<float>(uniform(random))});
+    there_and_back.push_back({k < 3000 ? 1.0F : k < 6000 ? -1.0F : 0.1F, 0x1.8p32F});
+    too_much.push_back({k % 2 == 0 ? 1.0F : -0.5F, 0x1.8p32F});
+  }
+  for (int k = 6000; k < 7001; ++k) there_and_back[static_cast<std::size_t>(k)].source = 0.3F;
+  expect_like_oracle({plain, {{1, 1}}, there_and_back, {}, plain}, -30);
+  expect_like_oracle({{{1, 1}}, too_much, plain}, -30);
+  plain[6500].source = kNan;
+  expect_like_oracle({there_and_back, plain}, -30);
+}
+
 TEST(ExactSums, TheFirstRowThatIsNotFiniteIsNamed) {
   for (float bad : {kInf, -kInf, kNan}) {
     expect_like_oracle({{{1, 1}}, {{1, 2}, {1, bad}}, {{bad, 1}}}, -30);

@@ -212,6 +212,22 @@ TEST_P(Models, GradientsAreReusedForLargerAndSmallerBatches) {
   }
 }
 
+// What the store is told of the sources, where it is told.
+TEST_P(Models, TheLargestSourceIsKnown) {
+  ModelOptions const& options = GetParam();
+  Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
+  Batch const batch = make_batch(7, 1, kEntities, kRelations);
+  Step const step = run_step(options, vocabulary, batch, 2);
+  EXPECT_EQ(step.gradients.source_max_abs.has_value(), options.sampling != "shared");
+  if (options.sampling == "shared") return;
+  float most = 0;
+  for (float x : step.gradients.sources.view().flat()) most = std::max(most, std::abs(x));
+  EXPECT_GT(most, 0.0F);
+  EXPECT_EQ(step.gradients.source_max_abs, most);
+  Step const bad = run_step(options, vocabulary, batch, 2, {}, std::nan(""));
+  EXPECT_EQ(bad.gradients.source_max_abs, std::numeric_limits<float>::infinity());
+}
+
 TEST_P(Models, LargeScoresGiveFiniteLossesAndNotANumberIsPassedOn) {
   ModelOptions const& options = GetParam();
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);

@@ -52,26 +52,62 @@ std::optional<std::int64_t> exact_sum(std::vector<Product> const& products, int 
   return static_cast<std::int64_t>(sum);
 }
 
-void optimizer_step(Optimizer const& optimizer, double rate, std::vector<double> gradient, RowState& row) {
-  double squares = 0;
-  for (double g : gradient) squares += g * g;
-  if (optimizer.clip_norm > 0 && std::sqrt(squares) > optimizer.clip_norm) {
-    double const factor = optimizer.clip_norm / std::sqrt(squares);
+void optimizer_step(Optimizer const& o, double rate, std::vector<double> gradient, RowState& row) {
+  using Kind = Optimizer::Kind;
+  auto const norm = [](std::vector<double> const& all) {
+    double squares = 0;
+    for (double x : all) squares += x * x;
+    return std::sqrt(squares);
+  };
+  std::size_t const dim = gradient.size(), half = row.state.size() / 2;
+  if (o.clip_norm > 0 && norm(gradient) > o.clip_norm) {
+    double const factor = o.clip_norm / norm(gradient);
     for (double& g : gradient) g *= factor;
-    squares *= factor * factor;
   }
-  auto const dim = static_cast<double>(gradient.size());
-  if (optimizer.kind == Optimizer::Kind::kRowwiseAdagrad) row.state[0] += squares / dim;
-  for (std::size_t j = 0; j < gradient.size(); ++j) {
-    double divisor = 1;
-    if (optimizer.kind == Optimizer::Kind::kAdagrad) {
-      row.state[j] += gradient[j] * gradient[j];
-      divisor = std::sqrt(row.state[j]) + optimizer.epsilon;
-    } else if (optimizer.kind == Optimizer::Kind::kRowwiseAdagrad) {
-      divisor = std::sqrt(row.state[0]) + optimizer.epsilon;
+  bool const adds_decay = o.kind != Kind::kLamb && o.kind != Kind::kFtrl;
+  for (std::size_t j = 0; adds_decay && j < dim; ++j) gradient[j] += o.l2 * row.value[j];
+
+  double const squares = norm(gradient) * norm(gradient);
+  if (o.kind == Kind::kRowwiseAdagrad) row.state[0] += squares / static_cast<double>(dim);
+  std::vector<double> update(dim);
+  ++row.updates;
+  for (std::size_t j = 0; j < dim; ++j) {
+    double const g = gradient[j];
+    double& value = row.value[j];
+    switch (o.kind) {
+      case Kind::kSgd:
+        update[j] = g;
+        break;
+      case Kind::kAdagrad:
+        row.state[j] += g * g;
+        update[j] = g / (std::sqrt(row.state[j]) + o.epsilon);
+        break;
+      case Kind::kRowwiseAdagrad:
+        update[j] = g / (std::sqrt(row.state[0]) + o.epsilon);
+        break;
+      case Kind::kAdam:
+      case Kind::kLamb: {
+        double &m = row.state[j], &v = row.state[half + j];
+        m = o.beta1 * m + (1 - o.beta1) * g;
+        v = o.beta2 * v + (1 - o.beta2) * g * g;
+        double const mean = m / (1 - std::pow(o.beta1, row.updates)), square = v / (1 - std::pow(o.beta2, row.updates));
+        update[j] = mean / (std::sqrt(square) + o.epsilon);
+        if (o.kind == Kind::kLamb) update[j] += o.l2 * value;
+        break;
+      }
+      case Kind::kFtrl: {
+        double &n = row.state[j], &z = row.state[half + j];
+        z += g - (std::sqrt(n + g * g) - std::sqrt(n)) / rate * value;
+        n += g * g;
+        double const excess = std::abs(z) <= o.l1 ? 0 : z - std::copysign(static_cast<double>(o.l1), z);
+        update[j] = (value + excess / ((o.beta + std::sqrt(n)) / rate + o.l2)) / rate;
+        break;
+      }
     }
-    row.value[j] -= rate * gradient[j] / divisor;
   }
+  double const trust =
+      o.kind == Kind::kLamb && norm(row.value) > 0 && norm(update) > 0 ? norm(row.value) / norm(update) : 1;
+  for (std::size_t j = 0; j < dim; ++j) row.value[j] -= rate * trust * update[j];
 }
 
 double initial_value(Initializer const& initializer, std::uint64_t seed, Key key, std::size_t column) {

@@ -30,6 +30,7 @@ std::optional<std::int64_t> exact_sum(std::vector<Product> const& products, int 
 // One step of an optimizer on a row, in double.
 struct RowState {
   std::vector<double> value, state;
+  int updates = 0;  // before this one
 };
 void optimizer_step(Optimizer const& optimizer, double rate, std::vector<double> gradient, RowState& row);
 

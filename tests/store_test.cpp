@@ -183,6 +183,44 @@ TEST(Store, RefusesAStepWithAGradientThatIsNotFinite) {
   }
 }
 
+TEST(Store, SourcesWhoseLargestIsKnownAreNotLookedAt) {
+  auto const push = [](Store& store, float amount, std::optional<float> most) {
+    auto stream = store.make_stream();
+    auto const keys = keys_of({1, 2});
+    TableBatch const part{.table = TableId{0}, .keys = View<Key const>(keys)};
+    auto const batch = store.prepare(stream, store.clock(), {&part, 1}, 1);
+    store.wait_ready(batch);
+    Matrix<float> sources(Device::host(), keys.size(), 2);
+    std::fill_n(sources.view().data(), sources.view().flat().size(), amount);
+    TableGradients const gradients{.sources = sources, .source_max_abs = most};
+    store.push(stream, batch, {&gradients, 1});
+    store.advance_clock();
+    store.wait_flush();
+  };
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInf = std::numeric_limits<float>::infinity();
+  Store looked(Group::alone(), {}), told(Group::alone(), {});
+  looked.add_table(plain_table(2)), told.add_table(plain_table(2));
+  push(looked, 0.25F, {}), push(told, 0.25F, 0.25F);
+  EXPECT_EQ(looked.table_hash(), told.table_hash());
+  EXPECT_THROW(push(told, kNan, kInf), GradientError);  // nothing has changed
+  EXPECT_EQ(looked.table_hash(), told.table_hash());
+  try {
+    push(told, kNan, 1.0F);
+    ADD_FAILURE() << "a wrong promise was believed";
+  } catch (GradientError const&) {
+    ADD_FAILURE() << "rows have changed";
+  } catch (Error const& error) {
+    EXPECT_NE(std::string(error.what()).find("table 'plain'"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Store, OptimizersThatCannotLearnAreRefused) {
+  Store store(Group::alone(), {});
+  EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .optimizer = {.beta2 = 1}}), Error);
+  EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .optimizer = {.beta1 = -0.1F}}), Error);
+  EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .optimizer = {.l1 = -1}}), Error);
+}
+
 TEST(Store, MisuseIsExplained) {
   Store store(Group::alone(), {});
   EXPECT_THROW(store.add_table({.name = "", .dim = 3}), Error);

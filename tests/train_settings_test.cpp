@@ -24,6 +24,9 @@ TEST_F(TrainTest, SettingsOfLearningChangeTheTables) {
                               "model.init_scale=0.2",
                               "optimizer.kind=sgd",
                               "optimizer.kind=rowwise_adagrad",
+                              "optimizer.kind=adam",
+                              "optimizer.kind=lamb",
+                              "optimizer.kind=ftrl",
                               "optimizer.learning_rate=0.05",
                               "optimizer.epsilon=0.1",
                               "optimizer.initial_accumulator=0.1",
@@ -38,6 +41,11 @@ TEST_F(TrainTest, SettingsOfLearningChangeTheTables) {
     if (settings[0].starts_with("data.")) settings.insert(settings.end(), {"data.valid=", "data.test="});
     EXPECT_NE(hash(setting, settings), base) << setting;
   }
+  auto const adam = hash("adam", {"optimizer.kind=adam"}), ftrl = hash("ftrl", {"optimizer.kind=ftrl"});
+  EXPECT_NE(hash("beta1", {"optimizer.kind=adam", "optimizer.beta1=0.5"}), adam);
+  EXPECT_NE(hash("beta2", {"optimizer.kind=adam", "optimizer.beta2=0.5"}), adam);
+  EXPECT_NE(hash("l1", {"optimizer.kind=ftrl", "optimizer.l1=0.01"}), ftrl);
+  EXPECT_NE(hash("beta", {"optimizer.kind=ftrl", "optimizer.beta=0.5"}), ftrl);
   auto const linear = hash("linear", {"optimizer.schedule=linear"});
   for (char const* setting : {"optimizer.total_steps=9", "optimizer.floor=0.5"}) {
     EXPECT_NE(hash(setting, {"optimizer.schedule=linear", setting}), linear) << setting;

@@ -61,6 +61,10 @@ struct OptimizerConfig {
   double initial_accumulator = 0;
   double l2 = 0;
   double clip_norm = 0;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double l1 = 0;
+  double beta = 1;
   std::string schedule = "constant";
   std::int64_t warmup_steps = 0;
   std::int64_t total_steps = 0;  // 0: the run's length

@@ -98,9 +98,24 @@ Use const kDenseAdagrad{[](Config const& c) { return has_dense(c) && c.dense.opt
                         "it is for dense.optimizer = \"adagrad\""};
 Use const kDenseStateful{[](Config const& c) { return has_dense(c) && c.dense.optimizer != "sgd"; },
                          "dense.optimizer = \"sgd\" has none"};
-Use const kStateful{
-    [](Config const& c) { return has_rows(c) && c.optimizer.kind != "sgd"; },
-    "optimizer.kind = \"sgd\" keeps no state, and model.name = \"logistic\" has rows of one number only"};
+// Settings of some kinds of optimizer.
+Use const kAccumulates{[](Config const& c) {
+                         return has_rows(c) && is(c.optimizer.kind, {"adagrad", "rowwise_adagrad", "ftrl"});
+                       },
+                       "it is for optimizer.kind = \"adagrad\", \"rowwise_adagrad\" or \"ftrl\"; model.name = "
+                       "\"logistic\" has rows of one "
+                       "number only"};
+Use const kDivides{[](Config const& c) {
+                     return has_rows(c) && !is(c.optimizer.kind, {"sgd", "ftrl"});
+                   },
+                   "optimizer.kind = \"sgd\" and \"ftrl\" have none, and model.name = \"logistic\" has rows of one "
+                   "number only"};
+Use const kMoments{[](Config const& c) {
+                     return has_rows(c) && is(c.optimizer.kind, {"adam", "lamb"});
+                   },
+                   "it is for optimizer.kind = \"adam\" or \"lamb\""};
+Use const kProximal{[](Config const& c) { return has_rows(c) && c.optimizer.kind == "ftrl"; },
+                    "it is for optimizer.kind = \"ftrl\""};
 Use const kWideStateful{
     [](Config const& c) { return c.data.reader == "clicks" && is_wide(c.model) && c.weights.kind != "sgd"; },
     "weights.kind = \"sgd\" keeps no state, or the model has no rows of one number"};
@@ -231,14 +246,14 @@ std::vector<Field> make_fields() {
           .kept(),
 
       Make("optimizer", "kind", kOptimizer<&O::kind>, "how a gradient changes a row")
-          .one_of({"sgd", "adagrad", "rowwise_adagrad"})
+          .one_of({"sgd", "adagrad", "rowwise_adagrad", "adam", "lamb", "ftrl"})
           .with(kRows)
           .kept(),
       Make("optimizer", "learning_rate", kOptimizer<&O::learning_rate>, "").range(0, 1e6).with(kRows).kept(),
-      Make("optimizer", "epsilon", kOptimizer<&O::epsilon>, "").range(0, 1e6).with(kStateful).kept(),
+      Make("optimizer", "epsilon", kOptimizer<&O::epsilon>, "").range(0, 1e6).with(kDivides).kept(),
       Make("optimizer", "initial_accumulator", kOptimizer<&O::initial_accumulator>, "of new rows")
           .range(0, 1e6)
-          .with(kStateful)
+          .with(kAccumulates)
           .kept(),
       Make("optimizer", "l2", kOptimizer<&O::l2>, "share of its values that is added to a row's gradient")
           .range(0, 1e6)
@@ -248,6 +263,19 @@ std::vector<Field> make_fields() {
           .range(0, 1e6)
           .with(kRows)
           .kept(),
+      Make("optimizer", "beta1", kOptimizer<&O::beta1>, "share of the mean gradient that stays")
+          .range(0, 0.999999)
+          .with(kMoments)
+          .kept(),
+      Make("optimizer", "beta2", kOptimizer<&O::beta2>, "share of the mean square that stays")
+          .range(0, 0.999999)
+          .with(kMoments)
+          .kept(),
+      Make("optimizer", "l1", kOptimizer<&O::l1>, "sums of gradients up to this leave a value at 0")
+          .range(0, 1e6)
+          .with(kProximal)
+          .kept(),
+      Make("optimizer", "beta", kOptimizer<&O::beta>, "makes first steps smaller").range(0, 1e6).with(kProximal).kept(),
       Make("optimizer", "schedule", kOptimizer<&O::schedule>, "of the learning rate")
           .one_of({"constant", "linear", "cosine"})
           .kept(),

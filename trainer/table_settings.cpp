@@ -25,7 +25,10 @@ constexpr std::pair<char const*, Initializer::Kind> kInitializers[] = {{"normal"
 constexpr std::pair<char const*, Optimizer::Kind> kOptimizers[] = {
     {"sgd", Optimizer::Kind::kSgd},
     {"adagrad", Optimizer::Kind::kAdagrad},
-    {"rowwise_adagrad", Optimizer::Kind::kRowwiseAdagrad}};
+    {"rowwise_adagrad", Optimizer::Kind::kRowwiseAdagrad},
+    {"adam", Optimizer::Kind::kAdam},
+    {"lamb", Optimizer::Kind::kLamb},
+    {"ftrl", Optimizer::Kind::kFtrl}};
 constexpr std::pair<char const*, kernels::DenseOptimizer::Kind> kDenseOptimizers[] = {
     {"sgd", kernels::DenseOptimizer::Kind::kSgd},
     {"adagrad", kernels::DenseOptimizer::Kind::kAdagrad},
@@ -45,7 +48,11 @@ Optimizer row_optimizer(OptimizerConfig const& o) {
           .epsilon = static_cast<float>(o.epsilon),
           .initial_accumulator = static_cast<float>(o.initial_accumulator),
           .l2 = static_cast<float>(o.l2),
-          .clip_norm = static_cast<float>(o.clip_norm)};
+          .clip_norm = static_cast<float>(o.clip_norm),
+          .beta1 = static_cast<float>(o.beta1),
+          .beta2 = static_cast<float>(o.beta2),
+          .l1 = static_cast<float>(o.l1),
+          .beta = static_cast<float>(o.beta)};
 }
 
 Optimizer weights_optimizer(WeightsConfig const& w) {

@@ -24,16 +24,27 @@ struct Initializer {
 struct Optimizer {
   enum class Kind {
     kSgd,             // value -= rate * g
-    kAdagrad,         // s += g * g, value -= rate * g / (sqrt(s) + epsilon); s has one float per column
+    kAdagrad,         // s += g * g, value -= rate * g / (sqrt(s) + epsilon), 0 / 0 being 0; s is one float per column
     kRowwiseAdagrad,  // s += mean of g * g over the columns, then as above; s is one float per row
+    // Lazy Adam: m = beta1 * m + (1 - beta1) * g, v = beta2 * v + (1 - beta2) * g * g, both per column, value -=
+    // rate * m' / (sqrt(v') + epsilon), where m' = m / (1 - beta1^t), v' = v / (1 - beta2^t) at the row's t-th update
+    kAdam,
+    // Row-wise LAMB: u = m' / (sqrt(v') + epsilon) + l2 * value, value -= rate * (|value| / |u|) * u, norms of the row;
+    // their quotient is 1 where one of them is 0
+    kLamb,
+    // FTRL-proximal: z += g - (sqrt(n + g * g) - sqrt(n)) / rate * value, n += g * g, both per column, value = 0 where
+    // |z| <= l1, else -(z - sign(z) * l1) / ((beta + sqrt(n)) / rate + l2)
+    kFtrl,
   };
 
   Kind kind = Kind::kRowwiseAdagrad;
   float learning_rate = 0.1F;
   float epsilon = 1e-8F;
-  float initial_accumulator = 0.0F;  // what s is in a new row
-  float l2 = 0.0F;                   // l2 * value is added to the gradient g, after clipping
-  float clip_norm = 0.0F;            // 0: off; else gradients of a row are scaled down to this Euclidean norm
+  float initial_accumulator = 0.0F;  // what s or n is in a new row
+  float l2 = 0.0F;         // l2 * value is added to the gradient g, after clipping; kLamb, kFtrl: as their formulas say
+  float clip_norm = 0.0F;  // 0: off; else gradients of a row are scaled down to this Euclidean norm
+  float beta1 = 0.9F, beta2 = 0.999F;  // kAdam, kLamb
+  float l1 = 0.0F, beta = 1.0F;        // kFtrl
 };
 
 // The learning rate as a pure function of the clock: what the optimizer's rate is multiplied with.

@@ -31,6 +31,10 @@ std::size_t state_floats(TableOptions const& table) {
       return table.dim;
     case Optimizer::Kind::kRowwiseAdagrad:
       return 1;
+    case Optimizer::Kind::kAdam:
+    case Optimizer::Kind::kLamb:
+    case Optimizer::Kind::kFtrl:
+      return 2 * table.dim;
   }
   return 0;
 }
