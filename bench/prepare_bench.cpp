@@ -43,7 +43,7 @@ void prepare(benchmark::State& state, std::vector<PartSize> const& sizes, int th
   for (PartSize const& size : sizes) entries += size.entries;
   for (auto _ : state) {
     auto const& tables = batches[next++ % kBatches]->tables;
-    benchmark::DoNotOptimize(cache::wait_prepare(stream, Clock{0}, tables, 1, ranks, tables.size()));
+    benchmark::DoNotOptimize(cache::wait_make_pattern(stream, tables, 1, ranks, tables.size()));
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(entries));
 }

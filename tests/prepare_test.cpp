@@ -33,15 +33,16 @@ struct Batch {
   }
 };
 
-std::shared_ptr<Prepared::Impl> prepare(Stream& stream, std::vector<TableBatch> const& tables, int ranks = 3) {
-  return wait_prepare(stream, Clock{4}, tables, 7, ranks, 3);
+std::shared_ptr<BatchPattern::Impl const> prepare(Stream& stream, std::vector<TableBatch> const& tables,
+                                                  int ranks = 3) {
+  return wait_make_pattern(stream, tables, 7, ranks, 3);
 }
 
-bool same_bits(Prepared::Impl const& a, Prepared::Impl const& b) {
+bool same_bits(BatchPattern::Impl const& a, BatchPattern::Impl const& b) {
   auto const same = [](auto x, auto y) { return std::equal(x.begin(), x.end(), y.begin(), y.end()); };
   bool all = a.parts.size() == b.parts.size();
   for (std::size_t p = 0; all && p < a.parts.size(); ++p) {
-    PreparedPart const &x = a.parts[p], &y = b.parts[p];
+    PatternPart const &x = a.parts[p], &y = b.parts[p];
     all = same(x.keys, y.keys) && same(x.positions, y.positions) && same(x.offsets, y.offsets) &&
           same(x.order, y.order) && x.owners == y.owners && same(x.bags.view(), y.bags.view()) &&
           same(x.bag_of.view(), y.bag_of.view());
@@ -55,13 +56,15 @@ TEST(Prepare, EachPartHasItsKeysByOwnerAndItsEntriesByKey) {
   auto const prepared = prepare(stream, batch.tables);
   ASSERT_EQ(prepared->parts.size(), batch.tables.size());
   for (std::size_t p = 0; p < batch.tables.size(); ++p) {
-    PreparedPart const& part = prepared->parts[p];
+    PatternPart const& part = prepared->parts[p];
     EXPECT_EQ(part.table, batch.tables[p].table);
     EXPECT_EQ(part.entries, batch.keys[p].size());
     ASSERT_EQ(part.keys.size(), part.rows);
     ASSERT_EQ(part.offsets.size(), part.rows + 1);
     for (std::uint32_t owner = 0; owner < 3; ++owner) {
-      for (Key const key : part.keys_of(Rank{owner})) ASSERT_EQ(kernels::home_of(key, 3), owner);
+      for (auto r = part.owners[owner]; r < part.owners[owner + 1]; ++r) {
+        ASSERT_EQ(kernels::home_of(part.keys[r], 3), owner);
+      }
     }
     std::size_t entries = 0;
     for (std::uint32_t r = 0; r < part.rows; ++r) {
@@ -118,7 +121,7 @@ TEST(Prepare, NoPartsAndPartsWithoutEntries) {
   EXPECT_TRUE(prepare(stream, {})->parts.empty());
   Ids const no_bags{0};
   auto const prepared = prepare(stream, {{TableId{0}, {}, no_bags}, {TableId{1}, {}}});
-  for (PreparedPart const& part : prepared->parts) {
+  for (PatternPart const& part : prepared->parts) {
     EXPECT_EQ(part.rows, 0U);
     EXPECT_EQ(to_host(stream, part.offsets), Ids{0});
   }
