@@ -43,8 +43,8 @@ class TableShard {
   // Whether owners must hear how many entries name a row.
   bool counts_sightings() const { return options_.admit_at > 1; }
 
-  // ids[i] becomes the row of keys[i], reserved with its initial value if it is new. Waits for `stream`.
-  // REQUIRES: keys are distinct.
+  // ids[i] becomes the row of keys[i], reserved with its initial value if it is new. A key may be named many times.
+  // Waits for `stream`.
   void wait_resolve(Stream& stream, View<Key const> keys, View<std::uint32_t> ids);
 
   // out.row(i) = value of row ids[i]; queued on `stream`.

@@ -110,7 +110,10 @@ struct Buckets {
   BucketArray old, grown;
   std::uint32_t moved;
 
-  GPUPS_FN BucketArray const& of(std::uint64_t hash) const { return old.place(hash) < moved ? grown : old; }
+  GPUPS_FN BucketArray of(std::uint64_t hash) const {
+    bool const there = old.place(hash) < moved;
+    return {there ? grown.bucket : old.bucket, there ? grown.size : old.size};
+  }
   // The first bucket of the search for a key with this hash.
   GPUPS_FN Bucket* first(std::uint64_t hash) const {
     Bucket* const here = old.bucket + old.place(hash);

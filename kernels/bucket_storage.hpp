@@ -8,9 +8,10 @@
 #include <cstdint>
 
 #include "gpups/array.hpp"
-#include "kernels/bucket.hpp"
 
 namespace gpups::kernels {
+
+struct Buckets;
 
 class BucketStorage {
  public:

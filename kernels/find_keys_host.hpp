@@ -17,7 +17,7 @@ inline constexpr std::size_t kFindBlock = 4096;
 // The rest of the search for a key that is not in its first bucket.
 inline std::uint32_t find_beyond_first(Buckets const& buckets, Key key) {
   std::uint64_t const hash = hash_of(key);
-  BucketArray const& array = buckets.of(hash);
+  BucketArray const array = buckets.of(hash);
   std::uint32_t at = array.place(hash);
   for (std::uint32_t steps = 1; steps < array.size; ++steps) {
     at = array.next(at);
@@ -84,7 +84,7 @@ class BlockSearch {
   }
   [[gnu::always_inline]] void prefetch_second(std::size_t i) const {
     std::uint64_t const hash = hash_of(f_.keys[i]);
-    BucketArray const& array = f_.buckets.of(hash);
+    BucketArray const array = f_.buckets.of(hash);
     __builtin_prefetch(array.bucket + array.next(array.place(hash)));
   }
 

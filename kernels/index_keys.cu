@@ -12,12 +12,10 @@
 #endif
 
 namespace gpups::kernels {
-namespace {
-
+#ifndef __CUDACC__
 // How far ahead a host thread asks for buckets. A GPU hides their latency by other threads.
-constexpr std::size_t kBucketsAhead = 16;
-
-}  // namespace
+static constexpr std::size_t kBucketsAhead = 16;
+#endif
 
 template <Space S>
 void run(Exec<S> ex, FindKeys const& f) {

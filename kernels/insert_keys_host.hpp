@@ -14,15 +14,18 @@ namespace gpups::kernels {
 
 inline constexpr std::uint32_t kSharesMax = 32;
 
-// Some of the hashes.
+// Some of the hashes: a stretch of their low halves.
 struct Share {
   std::uint32_t number, count;
 
-  bool has(std::uint64_t hash) const { return ((hash & 0xFFFFFFFF) * count >> 32) == number; }
+  std::uint64_t begin() const { return ((std::uint64_t{number} << 32) + count - 1) / count; }
+  std::uint64_t end() const { return Share{number + 1, count}.begin(); }
   // The buckets of an array that no later share has keys in.
-  std::uint32_t limit(BucketArray const& array) const {
-    std::uint64_t const next_hash = (((std::uint64_t{number} + 1) << 32) + count - 1) / count;
-    return number + 1 == count ? array.size : array.place(next_hash);
+  std::uint32_t limit(BucketArray const& array) const { return number + 1 == count ? array.size : array.place(end()); }
+  // The first low half whose place in the array is not below the limit.
+  std::uint64_t edge(BucketArray const& array) const {
+    if (number + 1 == count || array.size == 0) return end();
+    return ((std::uint64_t{limit(array)} << 32) + array.size - 1) / array.size;
   }
 };
 
@@ -35,7 +38,8 @@ class ShareInsertion {
         buckets_(insert.index.buckets),
         share_(share),
         old_limit_(share.limit(buckets_.old)),
-        grown_limit_(share.limit(buckets_.grown)) {}
+        grown_limit_(share.limit(buckets_.grown)),
+        edge_(std::min(share.edge(buckets_.old), share.edge(buckets_.grown))) {}
 
   void run() {
     for (std::size_t i = 0; i < f_.index.keys.size();) {
@@ -43,7 +47,7 @@ class ShareInsertion {
       insert_picked();
     }
   }
-  // Those that did not fit below the share's limit. REQUIRES: all shares have run.
+  // Those whose buckets are not, or not all, below the share's limit. REQUIRES: all shares have run.
   void insert_beyond_limit() {
     old_limit_ = buckets_.old.size;
     grown_limit_ = buckets_.grown.size;
@@ -58,7 +62,8 @@ class ShareInsertion {
   std::size_t pick(std::size_t i) {
     std::size_t const n = f_.index.keys.size();
     Key const* const keys = f_.index.keys.data();
-    Share const share = share_;
+    std::uint64_t const begin = share_.begin(), own = share_.end() - begin,
+                        inner = std::min(edge_, share_.end()) - begin;
     count_ = 0;
     while (i < n && count_ + kGroup <= kBlock) {
       std::size_t const size = std::min(kGroup, n - i);
@@ -69,7 +74,10 @@ class ShareInsertion {
         key_[count_] = keys[i + k];
         bucket_[count_] = buckets_.first(hash[k]);
         tag_[count_] = went_on(hash[k]);
-        count_ += share.has(hash[k]) ? 1 : 0;
+        std::uint64_t const from_begin = (hash[k] & 0xFFFFFFFF) - begin;
+        count_ += from_begin < inner ? 1 : 0;
+        // A bucket that the next share has keys in, too.
+        if (from_begin >= inner && from_begin < own) beyond_limit_.push_back(static_cast<std::uint32_t>(i + k));
       }
       i += size;
     }
@@ -150,6 +158,7 @@ class ShareInsertion {
   Buckets buckets_{};
   Share share_{};
   std::uint32_t old_limit_ = 0, grown_limit_ = 0;
+  std::uint64_t edge_ = 0;                   // see Share
   std::vector<std::uint32_t> beyond_limit_;  // places
 
   // The keys of a block that are the share's.

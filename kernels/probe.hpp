@@ -74,13 +74,13 @@ GPUPS_FN std::uint32_t probe(Team team, Buckets const& buckets, Key key, bool ha
   std::uint32_t const my_tag = has ? went_on(hash) : 0;
 
   Share shares[Team::kSize];
-#pragma GCC unroll 4
+#pragma unroll
   for (unsigned k = 0; k < Team::kSize; ++k) {
     shares[k] = Share::load(team, reinterpret_cast<Bucket const*>(team.shuffle(mine, k)));
   }
   std::uint32_t id = kNoRow;
   bool undecided = false;
-#pragma GCC unroll 4
+#pragma unroll
   for (unsigned k = 0; k < Team::kSize; ++k) {
     unsigned long long const wanted = team.shuffle(static_cast<unsigned long long>(number(key)), k);
     std::uint32_t const marks = shares[k].half_word(team, kMarks);
@@ -95,7 +95,7 @@ GPUPS_FN std::uint32_t probe(Team team, Buckets const& buckets, Key key, bool ha
     unsigned const k = lowest_bit(left);
     unsigned long long const wanted = team.shuffle(static_cast<unsigned long long>(number(key)), k);
     std::uint64_t const its_hash = hash_of(Key{wanted});
-    BucketArray const& array = buckets.of(its_hash);
+    BucketArray const array = buckets.of(its_hash);
     std::uint32_t at = array.place(its_hash);
     for (std::uint32_t steps = 1; steps < array.size; ++steps) {
       at = array.next(at);

@@ -30,7 +30,7 @@ struct Stats {
   std::uint64_t urgent_keys = 0;    // of those, announced too late to come with a round
   std::uint64_t rows_reserved =
       0;  // places in this rank's shards, of forgotten rows and those that no step has updated yet too
-  std::uint64_t index_growths = 0;  // how often an index was doubled
+  std::uint64_t index_growths = 0;  // how often an index began to grow
   double wait_seconds = 0;          // that the training thread spent in wait_ready and wait_flush
   Traffic sent;
 };
