@@ -36,7 +36,7 @@ struct Bags {
 // Rows of a matrix by position.
 struct MatrixEntries {
   using Number = float;
-  static constexpr bool kMakesAbsent = false;
+  static constexpr bool kByKey = false;
   MatrixView<float const> rows;
   View<std::uint32_t const> positions;
 

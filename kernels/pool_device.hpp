@@ -165,7 +165,7 @@ __device__ void pool_warp(Source const& source, Bags const& bags, WarpTasks cons
   TilePooler<Source> const pooler{
       source, bags, tasks.lanes, lane % tasks.lanes, mask, task.first_word + lane % tasks.lanes};
   bool const all = pooler.template run<kRowsAtOnce, false>(first, last);
-  if (Source::kMakesAbsent && !all) pool_with_absent(pooler, first, last);
+  if (Source::kByKey && !all) pool_with_absent(pooler, first, last);
 }
 
 }  // namespace gpups::kernels

@@ -17,6 +17,8 @@
 namespace gpups::kernels {
 
 inline constexpr std::uint32_t kStripMax = 64;
+// How many entries ahead of the search buckets are asked for.
+inline constexpr std::uint32_t kSoughtAhead = 64;
 
 // Some entries, and their rows.
 template <class T>
@@ -103,14 +105,11 @@ class BagPooler {
     last_ = bags_.begin(last_bag);
     bag_ = first_bag;
     last_bag_ = last_bag;
-    at_ = bag_begin_ = first;
-    seek(first, 0);
-    seek(first + size_, 1);
-    find(first, 0);
+    at_ = bag_begin_ = sought_end_ = first;
+    find(first, strip_[0]);
     std::uint32_t turn = 0;
     for (std::uint32_t e = first; e < last_; e += size_, turn ^= 1U) {
-      seek(e + 2 * size_, turn);
-      find(e + size_, turn ^ 1U);
+      find(e + size_, strip_[turn ^ 1U]);
       pool(strip_[turn]);
     }
     if (first == last_) pool(strip_[0]);  // empty bags only
@@ -118,21 +117,23 @@ class BagPooler {
   }
 
  private:
-  void seek(std::uint32_t first, std::uint32_t turn) {
-    std::uint32_t const last = std::min(first + size_, last_);
-    for (std::uint32_t e = first; e < last; ++e) sought_[turn][e - first] = source_.seek(e);
+  // Begins the search for the entries before `end`.
+  void seek(std::uint32_t end) {
+    for (end = std::min(end, last_); sought_end_ < end; ++sought_end_) {
+      sought_[sought_end_ % kSought] = source_.seek(sought_end_);
+    }
   }
 
-  void find(std::uint32_t first, std::uint32_t turn) {
-    auto& strip = strip_[turn];
+  void find(std::uint32_t first, Strip<T>& strip) {
     strip.first = std::min(first, last_);
     strip.last = std::min(first + size_, last_);
+    if constexpr (Source::kByKey) seek(strip.last + kSoughtAhead);
     std::size_t const bytes = source_.stride() * sizeof(T);
     bool all = true;
     for (std::uint32_t e = strip.first; e < strip.last; ++e) {
-      T const* const row = source_.row(e, sought_[turn][e - first]);
+      T const* const row = source_.row(e, sought_[e % kSought]);
       prefetch_row<kStream ? Ahead::kToL2 : Ahead::kToL1>(row, bytes);
-      strip.row[e - first] = row;
+      strip.row[e - strip.first] = row;
       all = all && row != nullptr;
     }
     if (!all) make_absent(strip);
@@ -194,7 +195,9 @@ class BagPooler {
   std::size_t width_;   // columns that are summed
   std::uint32_t size_;  // entries of a strip
   std::uint32_t last_ = 0;
-  std::uint64_t sought_[2][kStripMax];
+  static constexpr std::uint32_t kSought = kStripMax + kSoughtAhead;
+  std::uint64_t sought_[kSought] = {};  // what seek() answered, by entry
+  std::uint32_t sought_end_ = 0;
   Strip<T> strip_[2];
   std::size_t bag_ = 0, last_bag_ = 0;    // the bag that is summed, and the end
   std::uint32_t bag_begin_ = 0, at_ = 0;  // its first entry, and the next one

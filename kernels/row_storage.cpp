@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/row_storage.hpp"
 
+#include <algorithm>
+
 #include "kernels/check.hpp"
 #include "kernels/half.hpp"
 
 namespace gpups::kernels {
+namespace {
+
+// Rows that are read at random are found twice as fast in huge pages, of which the operating system has one for each
+// so many bytes.
+constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+
+}  // namespace
 
 template <class T>
 RowStorage<T>::RowStorage(Device device, std::size_t stride, NewRows new_rows, std::size_t capacity_rows)
@@ -16,14 +25,19 @@ RowStorage<T>::RowStorage(Device device, std::size_t stride, NewRows new_rows, s
 template <class T>
 void RowStorage<T>::reserve(Stream& stream, std::size_t rows) {
   if (stride_ == 0) return;
+  std::size_t const chunk = kChunkRows * stride_;
   while (rows_reserved() < rows) {
-    GPUPS_REQUIRE(chunks_.size() < table_.size(), "a table has {} rows (its row numbers have 31 bits): use more ranks",
-                  rows);
-    chunks_.emplace_back(device_, kChunkRows * stride_);
-    T* const address = chunks_.back().data();
-    if (new_rows_ == NewRows::kZero) memory::fill_bytes(stream, address, 0, chunks_.back().bytes());
-    memory::copy(stream, table_.data() + chunks_.size() - 1, device_, &address, Device::host(), sizeof address);
-    stream.wait();  // `address` is on this function's stack
+    GPUPS_REQUIRE(chunks_ < table_.size(), "a table has {} rows (its row numbers have 31 bits): use more ranks", rows);
+    // Small chunks share a huge page, but a small table does not take a whole one.
+    std::size_t const in_page = std::max<std::size_t>(kHugePageBytes / (chunk * sizeof(T)), 1);
+    std::size_t const count = std::min({in_page, std::max<std::size_t>(chunks_, 1), table_.size() - chunks_});
+    auto const& block = blocks_.emplace_back(device_, count * chunk);
+    if (new_rows_ == NewRows::kZero) memory::fill_bytes(stream, block.data(), 0, block.bytes());
+    std::vector<T*> addresses(count);
+    for (std::size_t c = 0; c < count; ++c) addresses[c] = block.data() + c * chunk;
+    memory::copy(stream, table_.data() + chunks_, device_, addresses.data(), Device::host(), count * sizeof(T*));
+    stream.wait();  // `addresses` go
+    chunks_ += count;
   }
 }
 

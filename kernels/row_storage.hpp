@@ -41,14 +41,15 @@ class RowStorage {
   void reserve(Stream& stream, std::size_t rows);
   Rows<T> ref() const { return {table_.data(), stride_}; }
   Rows<T const> const_ref() const { return {const_cast<T const* const*>(table_.data()), stride_}; }
-  std::size_t rows_reserved() const { return chunks_.size() * kChunkRows; }
+  std::size_t rows_reserved() const { return chunks_ * kChunkRows; }
   std::size_t bytes() const { return rows_reserved() * stride_ * sizeof(T); }
 
  private:
   Device device_{};
   std::size_t stride_ = 0;
   NewRows new_rows_ = NewRows::kUndefined;
-  std::vector<Array<T>> chunks_;
+  std::vector<Array<T>> blocks_;  // of one chunk or several
+  std::size_t chunks_ = 0;
   Array<T*> table_;  // chunk addresses, on the device
 };
 

@@ -15,7 +15,7 @@ namespace gpups::kernels {
 template <class T>
 struct NumberedEntries {
   using Number = T;
-  static constexpr bool kMakesAbsent = false;
+  static constexpr bool kByKey = false;
   PooledTable const* table;
 
   GPUPS_ANY_FN std::size_t stride() const { return table->rows.stride; }
@@ -31,21 +31,26 @@ struct NumberedEntries {
 template <class T>
 struct KeyedEntries {
   using Number = T;
-  static constexpr bool kMakesAbsent = true;
+  static constexpr bool kByKey = true;
   PooledTable const* table;
 
   GPUPS_ANY_FN std::size_t stride() const { return table->rows.stride; }
+  // The address of the first bucket of the search.
   GPUPS_FN std::uint64_t seek(std::uint32_t entry) const {
-    std::uint64_t const hash = hash_of(table->keys[entry]);
+    Bucket const* const first = table->index.first(hash_of(table->keys[entry]));
 #ifndef __CUDACC__
-    __builtin_prefetch(table->index.first(hash));
+    __builtin_prefetch(first);
 #endif
-    return hash;
+    return reinterpret_cast<std::uintptr_t>(first);
   }
-  GPUPS_FN T const* row(std::uint32_t entry, std::uint64_t hash) const {
-    std::uint32_t const id = table->index.find(table->keys[entry], hash);
+  GPUPS_FN T const* row(std::uint32_t entry, std::uint64_t first) const {
+    Key const key = table->keys[entry];
+    auto const& bucket = *reinterpret_cast<Bucket const*>(first);
+    std::uint32_t const place = bucket.place_of(key);
+    // Most keys are in their first bucket.
+    std::uint32_t const id = place != 0 ? bucket.id[lowest_bit(place)] : table->index.find(key, hash_of(key));
     if (!table->found.empty()) table->found[entry] = id;
-    return id == kNoRow ? nullptr : table->rows.as<T>().row(id);
+    return id == kNoRow ? nullptr : table->rows.template as<T>().row(id);
   }
   // Columns 4 * quad .. 4 * quad + 3, as a row of this type would keep them.
   GPUPS_FN Quad absent(std::uint32_t entry, std::size_t quad) const {
