@@ -271,14 +271,14 @@ void TableShard::wait_write(Stream& stream, Piece const& piece) {
 }
 
 std::vector<MemoryLine> TableShard::memory_plan(TableOptions const& options, std::size_t rows, int ranks) {
-  std::size_t const chunks = (rows + kernels::kChunkRows - 1) / kernels::kChunkRows * kernels::kChunkRows;
+  using kernels::RowStorage;
   auto const name = [&](char const* what) { return fmt::format("table '{}': {}", options.name, what); };
   std::size_t const state = kernels::state_columns(options.optimizer, options.dim);
-  std::size_t const counters = kernels::kLifeWords * sizeof(std::uint32_t) + (ranks > 1 ? sizeof(std::uint64_t) : 0);
-  return {{name("values"), chunks * row_stride(options.dim) * sizeof(float)},
-          {name("optimizer state"), chunks * state * sizeof(float)},
+  std::size_t const marks = ranks > 1 ? RowStorage<std::uint64_t>::bytes_for(rows, 1) : 0;
+  return {{name("values"), RowStorage<float>::bytes_for(rows, row_stride(options.dim))},
+          {name("optimizer state"), RowStorage<float>::bytes_for(rows, state)},
           {name("index"), kernels::KeyIndex::bytes_for(rows)},
-          {name("counters"), chunks * counters}};
+          {name("counters"), RowStorage<std::uint32_t>::bytes_for(rows, kernels::kLifeWords) + marks}};
 }
 
 }  // namespace gpups::cache

@@ -18,8 +18,7 @@ std::size_t keys_at_once(Device device) { return std::size_t{1} << (device.is_ho
 KeyIndex::KeyIndex(Device device, std::size_t expected_keys) : buckets_(device, expected_keys), keys_(device, 1) {}
 
 std::size_t KeyIndex::bytes_for(std::size_t keys) {
-  std::size_t const chunks = (keys + kChunkRows - 1) / kChunkRows;
-  return BucketStorage::bytes_for(keys) + chunks * kChunkRows * sizeof(std::uint64_t);
+  return BucketStorage::bytes_for(keys) + RowStorage<std::uint64_t>::bytes_for(keys, 1);
 }
 
 void KeyIndex::find(Stream& stream, View<Key const> keys, View<std::uint32_t> ids) const {

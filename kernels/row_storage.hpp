@@ -43,6 +43,8 @@ class RowStorage {
   Rows<T const> const_ref() const { return {const_cast<T const* const*>(table_.data()), stride_}; }
   std::size_t rows_reserved() const { return chunks_ * kChunkRows; }
   std::size_t bytes() const { return rows_reserved() * stride_ * sizeof(T); }
+  // What room for so many rows takes.
+  static std::size_t bytes_for(std::size_t rows, std::size_t stride);
 
  private:
   Device device_{};

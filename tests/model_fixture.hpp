@@ -45,7 +45,12 @@ inline Batch make_batch(std::size_t samples, std::size_t microbatches, std::size
 
 // The batch of a rank that computes microbatches first .. first+count-1 only.
 inline Batch part_of(Batch const& whole, std::size_t first, std::size_t count) {
-  Batch part{.clock = whole.clock, .epoch = whole.epoch, .triples = {}, .sample_numbers = {}, .microbatches = {}, .batch_triples = whole.batch_triples};
+  Batch part{.clock = whole.clock,
+             .epoch = whole.epoch,
+             .triples = {},
+             .sample_numbers = {},
+             .microbatches = {},
+             .batch_triples = whole.batch_triples};
   for (std::size_t m = first; m < first + count; ++m) {
     auto microbatch = whole.microbatches[m];
     for (std::uint32_t i = microbatch.first; i < microbatch.first + microbatch.count; ++i) {

@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <set>
 
 #include "tests/model_fixture.hpp"
 
@@ -104,9 +106,9 @@ TEST_P(Negatives, DependOnSeedClockAndNumberAlone) {
   EXPECT_EQ(keys, drawn(options, changed));
 }
 
-TEST_P(Negatives, AreEvenOverTheEntitiesAndEachSideHasItsOwn) {
+TEST(SharedNegatives, AreEvenOverTheEntitiesAndEachSideHasItsOwn) {
   ModelOptions options;
-  options.sampling = GetParam();
+  options.sampling = "shared";
   options.negatives = 999;
   std::size_t const entities = 10;
   Batch batch = make_batch(1, 1, entities, 4);
@@ -124,6 +126,54 @@ TEST_P(Negatives, AreEvenOverTheEntitiesAndEachSideHasItsOwn) {
     for (auto const& [key, count] : side) EXPECT_NEAR(count, 99.9, 50) << key;  // five standard deviations
   }
   EXPECT_NEAR(equal, 99.9, 50);
+}
+
+// The negatives of each triple of a batch.
+std::vector<std::vector<std::uint64_t>> dealt(ModelOptions const& options, Batch const& batch, std::size_t entities) {
+  auto const keys = drawn(options, batch, entities);
+  std::size_t const draws = 2 * options.negatives;
+  std::vector<std::vector<std::uint64_t>> triples;
+  for (auto first = keys.begin(); first != keys.end(); first += static_cast<std::ptrdiff_t>(2 + draws)) {
+    triples.emplace_back(first + 2, first + 2 + static_cast<std::ptrdiff_t>(draws));
+  }
+  return triples;
+}
+
+TEST(DealtNegatives, OfATripleAreDistinctAndABatchDrawsEachEntityAboutEquallyOften) {
+  ModelOptions options;
+  options.negatives = 3;
+  for (std::size_t const entities : {6, 7, 50, 96, 1000, 100000}) {
+    SCOPED_TRACE(entities);
+    std::size_t const samples = 400;
+    std::map<std::uint64_t, std::size_t> count;
+    for (auto const& triple : dealt(options, make_batch(samples, 4, entities, 4), entities)) {
+      EXPECT_EQ(std::set<std::uint64_t>(triple.begin(), triple.end()).size(), 6U);
+      for (std::uint64_t const key : triple) ++count[key];
+    }
+    double const even = 6.0 * samples / static_cast<double>(entities);
+    for (auto const& [key, times] : count) EXPECT_LE(static_cast<double>(times), 2 * even + 2) << key;
+    EXPECT_GE(count.size(), std::min<std::size_t>(entities, 6 * samples) * 9 / 10);
+  }
+}
+
+TEST(DealtNegatives, AreAnyEntityInAnyPlaceAsOften) {
+  ModelOptions options;
+  options.negatives = 2;
+  std::size_t const entities = 11, steps = 4000;
+  std::map<std::uint64_t, int> in_place[4], in_pair;
+  Batch batch = make_batch(40, 4, entities, 4);
+  for (std::size_t step = 0; step < steps; ++step) {
+    batch.clock = Clock{static_cast<std::int64_t>(step)};
+    auto const triple = dealt(options, batch, entities)[17];
+    for (std::size_t place = 0; place < 4; ++place) ++in_place[place][triple[place]];
+    ++in_pair[std::min(triple[0], triple[2]) * 1000 + std::max(triple[0], triple[2])];
+  }
+  for (auto const& place : in_place) {
+    for (auto const& [key, times] : place) EXPECT_NEAR(times, 363.6, 91) << key;  // five standard deviations
+    EXPECT_EQ(place.size(), entities);
+  }
+  EXPECT_EQ(in_pair.size(), 55U);
+  for (auto const& [pair, times] : in_pair) EXPECT_NEAR(times, 72.7, 42) << pair;
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ inline Shuffle shuffle_of(std::uint64_t seed, Clock clock, std::uint64_t size) {
   auto const step = static_cast<std::uint64_t>(number(clock));
   Philox4 const random =
       philox(philox_key(seed ^ kDealKey), {{static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(step >> 32)}});
-  std::uint64_t factor = random.word[0] * size >> 32;
-  while (std::gcd(factor, size) != 1) factor = (factor + 1) % size;
+  std::uint64_t factor = 1 + (random.word[0] * (size - 1) >> 32);
+  while (std::gcd(factor, size) != 1) factor = factor + 1 < size ? factor + 1 : 1;
   return {factor, random.word[1] * size >> 32, size};
 }
 

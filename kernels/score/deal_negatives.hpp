@@ -17,7 +17,7 @@ inline constexpr std::uint32_t kHandTriples = 16;
 // large as 16 triples can use at most, or as one needs at least.
 constexpr std::uint64_t hand_size(std::uint64_t entities, std::uint64_t batch_triples, std::uint64_t draws) {
   std::uint64_t const hands = (batch_triples + kHandTriples - 1) / kHandTriples;
-  std::uint64_t const share = entities / hands;
+  std::uint64_t const share = entities / (hands == 0 ? 1 : hands);
   return share < draws ? draws : share > draws * kHandTriples ? draws * kHandTriples : share;
 }
 
