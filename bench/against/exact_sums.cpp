@@ -65,6 +65,9 @@ Matrix<float> random_rows(Stream& stream, test::Random& random, std::size_t rows
 
 void pull_and_step(Stream& stream, Triples const& t, SparseGradients const& g) {
   kernels::gather(stream, {.rows = g.values.const_ref(), .ids = g.ids, .out = t.entities.view().slice(0, g.rows())});
+  MatrixView<float> const sources = g.source_rows;
+  MatrixView<float> const relation_sources(sources.row(kernels::kRelationGradient), kTriples, kDim,
+                                           kernels::kSourcesPerTriple * sources.stride(), sources.device());
   kernels::step_triples(stream, {.algebra = kernels::Algebra::kComplex,
                                  .loss = kernels::Loss::kLogistic,
                                  .regulariser = {0, 0},
@@ -73,7 +76,8 @@ void pull_and_step(Stream& stream, Triples const& t, SparseGradients const& g) {
                                  .relations = t.relations,
                                  .entity_rows = t.entity_rows,
                                  .relation_rows = t.relation_rows,
-                                 .sources = g.source_rows,
+                                 .sources = sources,
+                                 .relation_sources = relation_sources,
                                  .coefficients = g.coefficients,
                                  .losses = t.losses});
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels/life.hpp"
+#include "kernels/unique_keys.hpp"
 #include "tests/inputs.hpp"
 
 namespace gpups::bench {
@@ -17,6 +18,23 @@ kernels::RowStorage<T> column(Stream& stream, std::size_t rows, std::size_t stri
   return storage;
 }
 
+// Entries as a prepared batch has them, for which each row has a key.
+struct EntriesByKey {
+  std::vector<std::uint32_t> offsets, order;
+};
+EntriesByKey entries_by_key(Stream& stream, std::vector<std::uint32_t> const& rows) {
+  std::size_t const n = rows.size();
+  std::vector<Key> keys;
+  for (std::uint32_t const row : rows) keys.push_back(test::scrambled(row));
+  auto const in = to_device(stream, keys);
+  Array<Key> const unique(stream.device(), n);
+  Array<std::uint32_t> const positions(stream.device(), n), offsets(stream.device(), n + 1), order(stream.device(), n);
+  std::vector<std::uint32_t> home_offsets(2);
+  kernels::KeyPart const part{in, unique, positions, View<std::uint32_t>(home_offsets), offsets, order};
+  kernels::wait_unique_keys(stream, {.parts = {&part, 1}, .homes = 1});
+  return {to_host(stream, offsets.view().slice(0, home_offsets[1] + 1)), to_host(stream, order.view())};
+}
+
 }  // namespace
 
 SparseGradients sparse_gradients(Stream& stream, std::vector<std::uint32_t> const& rows,
@@ -24,15 +42,9 @@ SparseGradients sparse_gradients(Stream& stream, std::vector<std::uint32_t> cons
                                  Optimizer const& optimizer) {
   test::Random random(7);
   std::size_t const entries = rows.size(), source_rows = 1 + *std::max_element(sources.begin(), sources.end());
-  std::vector<std::vector<std::uint32_t>> entries_of(table_rows);
-  for (std::uint32_t e = 0; e < entries; ++e) entries_of[rows[e]].push_back(e);
-  std::vector<std::uint32_t> ids, offsets{0}, order;
-  for (std::uint32_t const id : test::distinct_ids(random, table_rows, table_rows)) {
-    if (entries_of[id].empty()) continue;
-    ids.push_back(id);
-    order.insert(order.end(), entries_of[id].begin(), entries_of[id].end());
-    offsets.push_back(static_cast<std::uint32_t>(order.size()));
-  }
+  auto const [offsets, order] = entries_by_key(stream, rows);
+  std::vector<std::uint32_t> ids;
+  for (std::size_t r = 0; r + 1 < offsets.size(); ++r) ids.push_back(rows[order[offsets[r]]]);
   std::vector<float> coefficients(entries);
   for (float& c : coefficients) c = static_cast<float>(test::uniform(random) - 0.5);
   SparseGradients g{.dim = dim,
