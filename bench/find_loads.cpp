@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "kernels/hash.hpp"
+#include "bench/against/random_key.hpp"
 #include "kernels/key_index.hpp"
 #include "tests/inputs.hpp"
 
@@ -15,11 +15,10 @@ namespace {
 
 using gpups::Key;
 using gpups::Stream;
+using gpups::bench::random_key;
 using gpups::kernels::KeyIndex;
 
 constexpr std::size_t kBatch = std::size_t{1} << 20;
-
-Key random_key(std::uint64_t n) { return Key{gpups::kernels::mix(n ^ 0x5DEECE66D1234567U)}; }
 
 // An index of `keys` keys that are so large a share of its places.
 KeyIndex index_at(Stream& stream, std::size_t keys, double load) {

@@ -42,7 +42,7 @@ def gather(n, dim, device):
 def pooled_sum(n, dim, device):
     table = torch.rand(n // 3 + 1, dim, device=device)
     rows = torch.randint(n // 3 + 1, (n,)).to(device)
-    ends = torch.cumsum(torch.randint(0, 9, (n // 4 + 1,)), 0)
+    ends = torch.cumsum(torch.randint(0, 9, (n // 2 + 9,)), 0)
     offsets = torch.cat([torch.zeros(1, dtype=torch.int64), ends[ends < n]]).to(device)
     return lambda: torch.nn.functional.embedding_bag(rows, table, offsets, mode="sum")
 

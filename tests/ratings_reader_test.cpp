@@ -46,6 +46,10 @@ TEST_F(RatingFile, ReadsMatrixMarket) {
   EXPECT_EQ(read("%%MatrixMarket matrix coordinate real general\n% by hand\n\n9 9 2\n3 7 4.5\n1 1 2\n"),
             (Lines{{3, 7, 4.5F}, {1, 1, 2}}));
   EXPECT_EQ(read("%%MatrixMarket matrix coordinate integer general\n9 9 1\n3 7 4\n"), (Lines{{3, 7, 4}}));
+  EXPECT_EQ(read("%%MatrixMarket matrix coordinate real general\n9 9 2\n3 7 4.5\n\n% by hand\n1 1 2\n\n"),
+            (Lines{{3, 7, 4.5F}, {1, 1, 2}}));
+  expect_error([&] { read("%%MatrixMarket matrix coordinate real general\n1 1 18446744073709551615\n3 7 4.5\n"); },
+               {"has 1 entries and says that it has 18446744073709551615"});
   expect_error([&] { read("%%MatrixMarket matrix coordinate real general\n9 9 3\n3 7 4.5\n"); },
                {"has 1 entries and says that it has 3", "cut"});
   expect_error([&] { read("%%MatrixMarket matrix coordinate real general\n9 nine 3\n3 7 4.5\n"); },
@@ -61,6 +65,10 @@ TEST_F(RatingFile, RefusesBadLinesNamingTheFirst) {
   expect_error([&] { read("1 1 1\n-1 2 3\n1 2.5 3\n1 2 x\n1 2\n\n1 2 nan\n1 2 inf\n"); },
                {"7 bad lines of 8", "ratings:2 has no row id", "ratings:3 has no column id", "ratings:4 has no rating",
                 "...", "data.bad_share_max"});
+  for (char const* line : {"1,,3,978300760\n", "1::::3\n", "1;;3;4\n"}) {
+    expect_error([&] { read(line); }, {"ratings:1 has no column id"});
+  }
+  expect_error([&] { read("1,2,,3\n"); }, {"ratings:1 has no rating"});
   expect_error([&] { read("18446744073709551616 1 1\n"); }, {"has no row id (a number from 0 to 2^64 - 1)"});
   EXPECT_EQ(read("1 1 1\nbad\n2 2 2\n", 0.5), (Lines{{1, 1, 1}, {2, 2, 2}}));
   ASSERT_EQ(notices_.size(), 1U);

@@ -85,7 +85,7 @@ inline double error_max(kernels::Format format, double x, double most) {
     case Format::kHalf:
       return x > 65504 ? x - 65504 : std::max(0x1p-11 * x, 0x1p-25);
     case Format::kBFloat:
-      return 0x1p-8 * x;
+      return std::max(0x1p-8 * x, 0x1p-134);
     case Format::kE4M3:
       return std::max(0x1p-4 * x, 0x1p-17 * most);
     case Format::kE5M2:

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "bench/against/random_key.hpp"
 #include "gpups/stream.hpp"
 #include "gpups/types.hpp"
 #include "kernels/arena.hpp"
@@ -17,9 +18,6 @@
 namespace gpups::bench {
 
 using AbslMap = absl::flat_hash_map<std::uint64_t, std::uint32_t>;
-
-// Key number n, with no order in it.
-inline Key random_key(std::uint64_t n) { return Key{kernels::mix(n ^ 0x5DEECE66D1234567U)}; }
 
 // Which of `shards` owns a key: by bits that the map does not look at.
 inline std::size_t shard_of(Key key, std::size_t shards) { return (number(key) >> 16) % shards; }

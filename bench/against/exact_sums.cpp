@@ -59,6 +59,14 @@ Array<std::uint32_t> numbers(Stream& stream, std::size_t count, RowOf row) {
   return to_device(stream, all);
 }
 
+// Where each row is among those of the batch.
+std::vector<std::uint32_t> places_of(std::vector<std::uint32_t> rows, View<std::uint32_t const> ids) {
+  std::vector<std::uint32_t> place(kEntities);
+  for (std::uint32_t i = 0; i < ids.size(); ++i) place[ids[i]] = i;
+  for (auto& row : rows) row = place[row];
+  return rows;
+}
+
 Matrix<float> random_rows(Stream& stream, test::Random& random, std::size_t rows) {
   return test::matrix(stream, test::floats(random, rows, kDim), rows, kDim);
 }
@@ -107,7 +115,7 @@ Race exact_sums_race(Stream& stream) {
   auto const t = std::make_shared<Triples>(
       Triples{.entities = random_rows(stream, random, kEntities),
               .relations = random_rows(stream, random, kRelations),
-              .entity_rows = to_device(stream, rows),
+              .entity_rows = to_device(stream, places_of(rows, g->ids)),
               .relation_rows = numbers(stream, kTriples, [&] { return test::below(random, kRelations); }),
               .losses = Array<std::int64_t>(stream.device(), kTriples)});
   return {"triples",

@@ -22,7 +22,8 @@ struct RatingErrors {
   View<std::uint32_t const> columns_of;  // (n)
   View<float const> ratings;             // (n)
   View<float> slopes;                    // (n): 2 (p - rating), what the squared error's slope by p is
-  View<std::int64_t> losses;             // (rating_losses(n)): sums of squared errors, in units of kLossUnit
+  // (rating_losses(n)): sums of squared errors, in units of kLossUnit, each error's square counted as 1024 at most
+  View<std::int64_t> losses;
 };
 void rating_errors(Stream& stream, RatingErrors const& arguments);
 

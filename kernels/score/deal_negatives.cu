@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "kernels/assert.hpp"
 #include "kernels/launch.hpp"
 #include "kernels/philox.hpp"
 
@@ -34,6 +35,7 @@ inline Shuffle shuffle_of(std::uint64_t seed, Clock clock, std::uint64_t size) {
 
 template <Space S>
 void run(Exec<S> ex, DealNegatives const& g) {
+  GPUPS_ASSERT(g.negatives > 0 && !g.entities.empty() && g.entities.size() <= std::size_t{1} << 32);
   std::uint64_t const draws = 2 * std::uint64_t{g.negatives};
   std::uint64_t const hand = hand_size(g.entities.size(), g.batch_triples, draws);
   Shuffle const shuffle = shuffle_of(g.seed, g.clock, g.entities.size());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Negatives of their own for each triple, dealt like cards: entities are shuffled anew for each step and cut into
 // hands; 16 triples that lie beside each other in the batch are dealt theirs from one hand, going around it. For a
-// triple these are distinct entities, each as likely as any other, as if it had drawn alone. But rows of a hand stay in
-// a cache while its triples read them, and so do the triples' sources while the hand's rows are updated. Over a step
-// each entity is drawn about equally often. Writes 12 bytes per negative.
+// triple these are entities as likely as any other, and distinct if there are enough, as if it had drawn alone. But
+// rows of a hand stay in a cache while its triples read them, and so do the triples' sources while the hand's rows are
+// updated. Over a step each entity is drawn about equally often. Writes 12 bytes per negative.
 #pragma once
 
 #include "gpups/types.hpp"
@@ -26,8 +26,8 @@ struct DealNegatives {
   Clock clock;
   View<std::uint32_t const> numbers;  // (n), of triples in the global batch
   std::uint32_t batch_triples;        // in the global batch
-  std::uint32_t negatives;            // for the object, and as many for the subject
-  View<Key const> entities;           // (any), in any order that has nothing to do with what they are
+  std::uint32_t negatives;            // for the object, and as many for the subject; at least 1
+  View<Key const> entities;           // (1 .. 2^32), in any order that has nothing to do with what they are
   std::size_t first, step;            // triple i's negatives are keys[first + i * step ..], for the object first
   View<Key> keys;
   View<std::uint32_t> sources;  // of these entries: the triple's query for objects, or for subjects

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells the largest element of the sources that a triple has just written, which are still in the first cache.
+// Tells the largest element of what a triple has just written, its sources and scratch, which is still in the first
+// cache: no source is larger.
 #pragma once
 
 #include "kernels/max_abs.hpp"

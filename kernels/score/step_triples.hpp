@@ -21,7 +21,8 @@ struct StepTriples {
   MatrixView<float> relation_sources;       // (n, relation_dim), all written; may be the rows for it in `sources`
   View<float> coefficients;                 // as entity_rows: the factor of each entry's source
   View<std::int64_t> losses;                // (n), in units of kLossUnit
-  // (1) or empty: raised to the largest absolute value in the sources, infinity where one is not finite
+  // (1) or empty: raised to the largest absolute value in what is written to sources and relation_sources, infinity
+  // where one is not finite
   View<float> source_max_abs;
 };
 void step_triples(Stream& stream, StepTriples const& arguments);

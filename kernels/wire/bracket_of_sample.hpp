@@ -10,7 +10,8 @@
 
 namespace gpups::kernels {
 
-// Bounds from lines of 16 floats, one at random out of each of 2048 equal parts of the vector. REQUIRES: as many.
+// Bounds from lines of 16 floats, one at random out of each of 4096 equal parts of the vector. REQUIRES: 65,536
+// elements or more.
 inline Bracket bracket_of_sample(HostExec ex, Summed const& x, std::size_t k) {
   constexpr std::size_t kLines = 4096, kLine = 16, kSample = kLines * kLine;
   constexpr unsigned kShift = 16;

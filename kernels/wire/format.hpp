@@ -8,7 +8,7 @@
 // Largest errors, M being the largest magnitude in the row and |x| that of the value:
 //   kFloat    none                                        32 bits
 //   kHalf     2^-11 |x|, or 2^-25; cut off at 65504       16
-//   kBFloat   2^-8 |x|                                    16
+//   kBFloat   2^-8 |x|, or 2^-134                         16
 //   kE4M3     2^-4 |x|, or 2^-17 M                         8, and a scale that is a power of two
 //   kE5M2     2^-3 |x|, or 2^-31 M                         8, likewise
 //   kInt8     M / 254  (1 + 2^-14)                         8, and a scale of M / 127
@@ -53,6 +53,7 @@ struct EncodedRows {
   View<Byte> codes;    // (n, code_bytes(format, dim)), begins at a multiple of 4 bytes
   View<Scale> scales;  // (n), or empty where the format has none
 
+  // REQUIRES: dim > 0.
   constexpr std::size_t rows() const { return codes.size() / code_bytes(format, dim); }
 };
 using WireRows = EncodedRows<std::uint8_t, float>;

@@ -17,13 +17,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMatrixMarket = "%%MatrixMarket", kBetween = " \t,:;";
+constexpr std::string_view kMatrixMarket = "%%MatrixMarket", kBlanks = " \t", kBetween = " \t,:;";
+constexpr std::size_t kLineBytesMin = 6;  // "1 1 1" and its end
 
-// Takes the next field from the front of a line; empty: there is none.
+void skip_blanks(std::string_view& line) { line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size())); }
+
+// Takes the next field from the front of a line, and what is between it and the one after: blanks, and one of , ; : or
+// ::. Empty: there is none.
 std::string_view take_field(std::string_view& line) {
-  line.remove_prefix(std::min(line.find_first_not_of(kBetween), line.size()));
+  skip_blanks(line);
   std::string_view const field = line.substr(0, line.find_first_of(kBetween));
   line.remove_prefix(field.size());
+  skip_blanks(line);
+  if (!line.empty() && kBetween.find(line.front()) != std::string_view::npos) {
+    line.remove_prefix(line.starts_with("::") ? 2 : 1);
+  }
   return field;
 }
 
@@ -33,13 +41,8 @@ bool is_number(std::string_view field, Number& value) {
   return error == std::errc{} && stop == field.data() + field.size();
 }
 
-// The sizes of a Matrix Market file: those of the matrix, and how many entries follow.
-struct Sizes {
-  std::uint64_t rows = 0, columns = 0, entries = 0;
-};
-
-// Reads from the file's first line up to that with the sizes.
-Sizes read_matrix_head(std::string_view first, LineReader& reader, fs::path const& path) {
+// Reads from a Matrix Market file's first line up to that with the sizes. Returns how many entries follow.
+std::uint64_t read_matrix_head(std::string_view first, LineReader& reader, fs::path const& path) {
   GPUPS_REQUIRE(
       first.find(" matrix coordinate ") != std::string_view::npos &&
           (first.find(" real ") != std::string_view::npos || first.find(" integer ") != std::string_view::npos),
@@ -51,12 +54,12 @@ Sizes read_matrix_head(std::string_view first, LineReader& reader, fs::path cons
   std::string_view line;
   while (reader.next(line)) {
     if (line.empty() || line.front() == '%') continue;
-    Sizes sizes;
-    GPUPS_REQUIRE(is_number(take_field(line), sizes.rows) && is_number(take_field(line), sizes.columns) &&
-                      is_number(take_field(line), sizes.entries),
+    std::uint64_t rows = 0, columns = 0, entries = 0;
+    GPUPS_REQUIRE(is_number(take_field(line), rows) && is_number(take_field(line), columns) &&
+                      is_number(take_field(line), entries),
                   "{} has no sizes (rows, columns and entries follow the comments): correct the line",
                   reader.position());
-    return sizes;
+    return entries;
   }
   throw Error(fmt::format("{} ends before its sizes (the file was cut): take a whole one", path.string()));
 }
@@ -81,10 +84,11 @@ std::vector<RatingLine> read_rating_file(fs::path const& path, double bad_share_
   while (reader.next(line)) {
     if (reader.line_number() == 1 && line.starts_with(kMatrixMarket)) {
       matrix = true;
-      promised = read_matrix_head(std::string(line), reader, path).entries;
-      ratings.reserve(promised);
+      promised = read_matrix_head(std::string(line), reader, path);
+      ratings.reserve(std::min<std::uint64_t>(promised, fs::file_size(path) / kLineBytesMin));
       continue;
     }
+    if (matrix && (line.empty() || line.front() == '%')) continue;
     if (reader.line_number() == 1 && !line.empty() && std::isalpha(static_cast<unsigned char>(line.front())) != 0) {
       notices.push_back(fmt::format("left out: the heading of {}", path.string()));
       continue;
