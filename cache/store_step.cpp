@@ -13,10 +13,14 @@
 namespace gpups {
 namespace {
 
-void require_ready(Prepared const& batch, char const* call) {
+// Rows are those of the batch's step from wait_ready() to push().
+void require_readable(Prepared const& batch, Clock now, char const* call) {
   GPUPS_REQUIRE(batch.impl()->ready,
                 "{} was called before the rows of step {} had come (there is nothing to read yet): "
                 "call wait_ready first",
+                call, number(batch.clock()));
+  GPUPS_REQUIRE(batch.clock() == now && !batch.impl()->pushed,
+                "{} was called after the batch of step {} had been pushed (its rows change then): read rows before",
                 call, number(batch.clock()));
 }
 
@@ -45,9 +49,10 @@ Prepared Store::prepare(BatchPattern const& pattern, Clock clock) {
   auto& engine = impl_->engine();
   for (auto const& part : pattern.impl()->parts) {
     GPUPS_REQUIRE(
-        part.owners.size() == static_cast<std::size_t>(ranks()) + 1 && number(part.table) < engine.tables().size(),
-        "a batch is prepared for step {} from the pattern of another store (its keys have other owners or "
-        "tables): take that of a batch which was prepared by this store",
+        part.owners.size() == static_cast<std::size_t>(ranks()) + 1 && number(part.table) < engine.tables().size() &&
+            part.keys.device() == options().device,
+        "a batch is prepared for step {} from the pattern of another store (its keys have other owners, tables or "
+        "devices): take that of a batch which was prepared by this store",
         number(clock));
   }
   auto batch = std::make_shared<Prepared::Impl>(pattern.impl(), clock);
@@ -99,7 +104,7 @@ void Store::pull(Stream& stream, Prepared const& batch, std::span<MatrixView<flo
                 "pull was given {} matrices for a batch of {} parts (each part has its "
                 "own): give one for each",
                 rows.size(), batch.parts());
-  require_ready(batch, "pull");
+  require_readable(batch, clock(), "pull");
   stream.after(batch.impl()->ready_event);
   for (std::size_t p = 0; p < rows.size(); ++p) {
     auto const& part = batch.impl()->parts[p];
@@ -121,7 +126,7 @@ void Store::pull(Stream& stream, Prepared const& batch, std::span<MatrixView<flo
 
 void Store::pull_pooled(Stream& stream, Prepared const& batch, std::size_t part, Pooling pooling, MatrixView<float> out,
                         View<float const> coefficients) {
-  require_ready(batch, "pull_pooled");
+  require_readable(batch, clock(), "pull_pooled");
   require_here(stream, out, "matrix for pooled rows");
   require_here(stream, coefficients, "coefficients for pooled rows");
   auto const& pooled = batch.impl()->parts.at(part);
@@ -186,7 +191,8 @@ bool Store::Impl::can_apply_at_once(Stream& stream, Prepared const& batch, std::
   if (part == 0) checked_sources_ = {};
   if (!source_max_abs) {
     auto const& rows = sum.source_rows;
-    if (checked_sources_.data() != rows.data() || checked_sources_.rows() != rows.rows()) {
+    if (checked_sources_.data() != rows.data() || checked_sources_.rows() != rows.rows() ||
+        checked_sources_.columns() != rows.columns() || checked_sources_.stride() != rows.stride()) {
       checked_sources_ = rows;
       source_max_abs_ = kernels::wait_max_abs(stream, rows);
     }

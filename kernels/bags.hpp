@@ -43,7 +43,7 @@ struct MatrixEntries {
   GPUPS_ANY_FN std::size_t stride() const { return rows.stride(); }
   GPUPS_ANY_FN std::uint64_t seek(std::uint32_t) const { return 0; }
   GPUPS_ANY_FN float const* row(std::uint32_t entry, std::uint64_t) const { return rows.row(positions[entry]); }
-  GPUPS_FN Quad absent(std::uint32_t, std::size_t) const { return {}; }
+  GPUPS_FN FourValues absent(std::uint32_t, std::size_t) const { return {}; }
 };
 
 }  // namespace gpups::kernels

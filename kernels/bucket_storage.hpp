@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owns the buckets of a key index, and grows them in bounded parts: with each key that comes in, two and a half buckets
-// are made empty and moved to an array half as large again, until the old one can go. Full to between 57 and 85 % - the
+// Owns the buckets of a key index, and grows them in bounded parts: with each key that comes in, five buckets are made
+// empty or moved to an array half as large again, until the old one can go. Full to between 57 and 85 % - the
 // rest of an array that is being left up to 95 % - that is 15 to 23 bytes per key, and both arrays meanwhile.
 #pragma once
 

@@ -18,6 +18,11 @@
 
 namespace gpups::kernels {
 
+// Whether rows of so many bytes, the first of them here, can be moved by words of 16 bytes.
+inline bool are_words_of_16(void const* first, std::size_t row_bytes) {
+  return reinterpret_cast<std::uintptr_t>(first) % 16 == 0 && row_bytes % 16 == 0;
+}
+
 // Row i of a matrix.
 template <class T>
 struct MatrixRows {
@@ -26,6 +31,7 @@ struct MatrixRows {
 
   GPUPS_ANY_FN T* operator()(std::size_t i) const { return rows.row(i); }
   bool are_whole_lines() const { return are_lines(rows.data(), rows.stride() * sizeof(T)); }
+  bool are_words() const { return are_words_of_16(rows.data(), rows.stride() * sizeof(T)); }
 };
 
 // Row positions[i] of a matrix.
@@ -37,6 +43,7 @@ struct MatrixRowsAt {
 
   GPUPS_ANY_FN T* operator()(std::size_t i) const { return rows.row(positions[i]); }
   bool are_whole_lines() const { return are_lines(rows.data(), rows.stride() * sizeof(T)); }
+  bool are_words() const { return are_words_of_16(rows.data(), rows.stride() * sizeof(T)); }
 };
 
 // Row ids[i] of a table; null where that is kNoRow.
@@ -47,7 +54,9 @@ struct TableRows {
   View<std::uint32_t const> ids;
 
   GPUPS_ANY_FN T* operator()(std::size_t i) const { return ids[i] == kNoRow ? nullptr : rows.row(ids[i]); }
-  bool are_whole_lines() const { return are_lines(nullptr, rows.stride * sizeof(T)); }  // chunks begin with a line
+  // Chunks begin with a line.
+  bool are_whole_lines() const { return are_lines(nullptr, rows.stride * sizeof(T)); }
+  bool are_words() const { return are_words_of_16(nullptr, rows.stride * sizeof(T)); }
 };
 
 // Floats of a row: how many are copied, and up to where zeros follow.
@@ -88,7 +97,8 @@ void copy_words(DeviceExec ex, std::size_t n, std::size_t words, From from, To t
 
 template <class From, class To>
 void copy_rows(DeviceExec ex, std::size_t n, CopiedRow row, From from, To to) {
-  if (row.dim == row.stride && row.stride % 4 == 0) return copy_words(ex, n, row.stride / 4, from, to);
+  bool const words = row.dim == row.stride && row.stride % 4 == 0 && from.are_words() && to.are_words();
+  if (words) return copy_words(ex, n, row.stride / 4, from, to);
   each_row(ex, n, [=] GPUPS_FN(std::size_t i, NativeLanes lanes) {
     float const* const source = from(i);
     float* const target = to(i);

@@ -35,7 +35,7 @@ inline void check(PooledTable const& t) {
 
 #ifdef __CUDACC__
 // What the parameters of a kernel have room for.
-inline constexpr std::size_t kTablesAtOnce = CUDART_VERSION >= 12010 ? 32 : 12;
+inline constexpr std::size_t kTablesAtOnce = CUDART_VERSION >= 12010 ? 32 : 8;
 
 // Tables of a launch: table t has the warps first_warp[t] .. first_warp[t + 1] - 1.
 struct TablesAtOnce {
@@ -100,7 +100,6 @@ template <Space S>
 void run(Exec<S> ex, FindPooled const& f) {
   std::vector<Bags> bags;
   std::vector<PooledBlock> blocks;
-  std::vector<bool> stream;
   std::size_t bytes = 0;
   for (auto const& t : f.tables) {
     check(t);

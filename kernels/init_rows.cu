@@ -10,7 +10,7 @@ namespace gpups::kernels {
 GPUPS_FN inline void init_row(NativeLanes lanes, Initializer init, std::uint64_t seed, Key key, float* to,
                               std::size_t dim, std::size_t stride) {
   lanes.each((stride + 3) / 4, [=](std::size_t quad) {
-    Quad const q = initial_values(init, seed, key, quad);
+    FourValues const q = initial_values(init, seed, key, quad);
     for (std::size_t i = 0; i < 4 && 4 * quad + i < stride; ++i) to[4 * quad + i] = 4 * quad + i < dim ? q.value[i] : 0;
   });
 }

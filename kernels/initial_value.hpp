@@ -12,18 +12,18 @@
 
 namespace gpups::kernels {
 
-struct Quad {
+struct FourValues {
   float value[4];
 };
 
 // The initial values of columns 4 * quad .. 4 * quad + 3.
-GPUPS_FN inline Quad initial_values(Initializer init, std::uint64_t seed, Key key, std::size_t quad) {
+GPUPS_FN inline FourValues initial_values(Initializer init, std::uint64_t seed, Key key, std::size_t quad) {
   float const scale = init.scale;
   if (init.kind == Initializer::Kind::kConstant) return {{scale, scale, scale, scale}};
   std::uint64_t const k = number(key);
   Philox4 const r = philox(philox_key(seed), {{static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32),
                                                static_cast<std::uint32_t>(quad), 0}});
-  Quad q;
+  FourValues q;
   if (init.kind == Initializer::Kind::kNormal) {
     NormalPair const left = normal_pair(r.word[0], r.word[1]), right = normal_pair(r.word[2], r.word[3]);
     q = {{left.first * scale, left.second * scale, right.first * scale, right.second * scale}};

@@ -63,7 +63,7 @@ class ShareInsertion {
     std::size_t const n = f_.index.keys.size();
     Key const* const keys = f_.index.keys.data();
     std::uint64_t const begin = share_.begin(), own = share_.end() - begin,
-                        inner = std::min(edge_, share_.end()) - begin;
+                        inner = std::max(std::min(edge_, share_.end()), begin) - begin;
     count_ = 0;
     while (i < n && count_ + kGroup <= kBlock) {
       std::size_t const size = std::min(kGroup, n - i);

@@ -24,7 +24,7 @@ class KeyIndex {
 
   // ids[i] = the number of keys[i], or kNoRow. Queued on `stream`.
   void find(Stream& stream, View<Key const> keys, View<std::uint32_t> ids) const;
-  // The same for several indices at once: on a GPU in one launch. Queued on `stream`.
+  // The same for several indices at once: on a GPU in one launch for up to 32. Queued on `stream`.
   struct Search {
     KeyIndex const* index;
     View<Key const> keys;     // (n)

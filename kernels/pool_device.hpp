@@ -74,7 +74,7 @@ struct TilePooler {
   __device__ void add_absent(float (&sum)[kNumbers], std::uint32_t entry, float weight) const {
 #pragma unroll
     for (unsigned quad = 0; quad < kNumbers / 4; ++quad) {
-      Quad const q = source.absent(entry, word * (kNumbers / 4) + quad);
+      FourValues const q = source.absent(entry, word * (kNumbers / 4) + quad);
 #pragma unroll
       for (unsigned k = 0; k < 4; ++k) sum[4 * quad + k] += weight * q.value[k];
     }

@@ -148,7 +148,7 @@ class BagPooler {
       T* const made = strip.absent.data() + (e - strip.first) * width_;
       row = made;
       for (std::size_t quad = 0; quad < width_ / 4; ++quad) {
-        Quad const q = source_.absent(e, quad);
+        FourValues const q = source_.absent(e, quad);
         for (std::size_t k = 0; k < 4; ++k) made[4 * quad + k] = round_to<T>(q.value[k]);
       }
     }

@@ -24,7 +24,7 @@ struct NumberedEntries {
     std::uint32_t const id = table->ids[table->positions.empty() ? entry : table->positions[entry]];
     return id == kNoRow ? nullptr : table->rows.as<T>().row(id);
   }
-  GPUPS_FN Quad absent(std::uint32_t, std::size_t) const { return {}; }
+  GPUPS_FN FourValues absent(std::uint32_t, std::size_t) const { return {}; }
 };
 
 // Entries name rows by key; keys without a row read as the initial value that the row would have.
@@ -53,8 +53,8 @@ struct KeyedEntries {
     return id == kNoRow ? nullptr : table->rows.template as<T>().row(id);
   }
   // Columns 4 * quad .. 4 * quad + 3, as a row of this type would keep them.
-  GPUPS_FN Quad absent(std::uint32_t entry, std::size_t quad) const {
-    Quad q = initial_values(table->initializer, table->seed, table->keys[entry], quad);
+  GPUPS_FN FourValues absent(std::uint32_t entry, std::size_t quad) const {
+    FourValues q = initial_values(table->initializer, table->seed, table->keys[entry], quad);
     for (std::size_t k = 0; k < 4; ++k) {
       q.value[k] = 4 * quad + k < table->out.columns() ? to_float(round_to<T>(q.value[k])) : 0;
     }

@@ -251,6 +251,20 @@ TEST(KeyIndex, NumbersFollowTheBatch) {
 }
 
 // At the highest load, just before it grows, and with every key looked for.
+// Some threads then have a range of hashes within one bucket.
+TEST(KeyIndex, MoreThreadsThanBucketsInsertRepeatedKeysOnce) {
+  for (int const threads : {19, 28, 32}) {
+    for (std::size_t const expected : {1, 64, 90}) {
+      Model model{Stream(Device::host(), threads), KeyIndex(Device::host(), expected)};
+      auto const known = test::distinct_keys(50);
+      model.insert(known);
+      std::vector<Key> batch;
+      for (std::size_t i = 0; i < 32768; ++i) batch.push_back(i % 7 == 3 ? Key{77} : known[i % 50]);
+      model.insert(batch);
+    }
+  }
+}
+
 TEST(KeyIndex, FindsAtTheHighestLoad) {
   for (Device const device : devices()) {
     Model model{Stream(device, 2), KeyIndex(device, 40'000)};

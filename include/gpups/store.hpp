@@ -160,15 +160,15 @@ class Store {
   Prepared prepare(Stream& stream, Clock clock, std::span<TableBatch const> tables, std::size_t samples);
 
   // The same for the entries of a batch that this store has prepared before: announces them, and finds nothing again.
-  // For data that comes in the same batches every epoch. The step of the batch that the pattern is of may be over, or
-  // not.
+  // For data that comes in the same batches every epoch: also the number of samples is that of the pattern's batch,
+  // whose step may be over, or not. Throws Error for the pattern of another store, and as above for the clock.
   Prepared prepare(BatchPattern const& pattern, Clock clock);
 
   // Blocks until all rows of the batch can be read. REQUIRES: batch.clock() == clock().
   void wait_ready(Prepared const& batch);
 
   // Writes the values of the batch's distinct keys to rows[part], of at least (batch.rows(part), dim), in the order of
-  // batch.keys(part). Queued on `stream`.
+  // batch.keys(part). Between wait_ready() and push(), else throws Error. Queued on `stream`.
   void pull(Stream& stream, Prepared const& batch, std::span<MatrixView<float> const> rows);
 
   // Writes to out, (bags, dim), the sum or mean of the rows of each bag; an empty bag gives zeros. The part must have
@@ -235,7 +235,8 @@ class Store {
   // Forgets, likewise, all rows that were not updated in the last `age` steps, and keys that wait for admission and
   // were not seen in them. An assign counts as an update in the step before it. Their places are taken by the next new
   // keys: a stream of ever new keys needs no more memory than the keys between two calls. Returns how many rows there
-  // are less, over all ranks. Reads 8 bytes for each row, and builds the index anew. Collective; errors as for erase().
+  // are less, over all ranks. Reads 8 bytes for each row, and takes their keys out of the index. Collective; errors as
+  // for erase().
   std::size_t expire(TableId table, std::int64_t age);
 
   // Calls `visit` with this rank's rows, a bounded number at a time, in no particular order. Arrays are on the store's

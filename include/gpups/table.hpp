@@ -33,7 +33,7 @@ struct Optimizer {
     // their quotient is 1 where one of them is 0
     kLamb,
     // FTRL-proximal: z += g - (sqrt(n + g * g) - sqrt(n)) / rate * value, n += g * g, both per column, value = 0 where
-    // |z| <= l1, else -(z - sign(z) * l1) / ((beta + sqrt(n)) / rate + l2)
+    // |z| <= l1, else -(z - sign(z) * l1) / ((beta + sqrt(n)) / rate + l2). A step whose rate is 0 changes nothing.
     kFtrl,
   };
 
