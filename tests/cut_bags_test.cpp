@@ -7,15 +7,12 @@
 
 #include "kernels/row_storage.hpp"
 #include "tests/inputs.hpp"
+#include "tests/on_devices.hpp"
 
 namespace gpups::kernels {
 namespace {
 
 using Ids = std::vector<std::uint32_t>;
-
-std::vector<Device> devices() {
-  return cuda_device_count() > 0 ? std::vector{Device::host(), Device::cuda(0)} : std::vector{Device::host()};
-}
 
 struct Bags {
   Ids offsets;
@@ -60,7 +57,7 @@ TEST(CutBags, EachEntryGetsItsBag) {
   test::Random random(1);
   std::vector<Bags> parts{{{0}, 0}, {{0, 0, 0}, 0}, {{0, 9}, 9}};
   for (std::size_t const bags : {100, 20'000, 7}) parts.push_back(random_bags(random, bags));
-  for (Device const device : devices()) {
+  for (Device const device : test::devices()) {
     for (int threads = 1; threads <= 3; ++threads) {
       Stream stream(device, threads);
       auto const all = cut(stream, parts);
@@ -81,7 +78,7 @@ TEST(CutBags, EachEntryGetsItsBag) {
 TEST(CutBags, FindsTheFirstWrongOffset) {
   std::vector<Bags> const parts{{{1, 2}, 2},      {{0, 2, 1, 3}, 3},          {{0, 1, 2}, 3}, {{0, 1, 4}, 3},
                                 {{0, 900, 3}, 3}, {{0, 0xFFFFFFFF, 0, 1}, 1}, {{5}, 5},       {{0, 2, 3}, 3}};
-  for (Device const device : devices()) {
+  for (Device const device : test::devices()) {
     Stream stream(device, 2);
     Ids faults;
     for (auto const& part : cut(stream, parts)) faults.push_back(part.fault);

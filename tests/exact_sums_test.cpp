@@ -6,6 +6,7 @@
 
 #include "kernels/sum_gradients.hpp"
 #include "tests/inputs.hpp"
+#include "tests/on_devices.hpp"
 #include "tests/oracle.hpp"
 
 namespace gpups::test {
@@ -13,12 +14,6 @@ namespace {
 
 using kernels::kNoRow;
 using Ids = std::vector<std::uint32_t>;
-
-std::vector<Device> devices() {
-  std::vector<Device> all{Device::host()};
-  if (cuda_device_count() > 0) all.push_back(Device::cuda(0));
-  return all;
-}
 
 struct Sums {
   std::vector<std::int64_t> values;  // (rows, 1), of stride 4

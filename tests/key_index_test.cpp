@@ -8,18 +8,13 @@
 
 #include "kernels/hash.hpp"
 #include "tests/inputs.hpp"
+#include "tests/on_devices.hpp"
 
 namespace gpups::kernels {
 namespace {
 
 using test::Random;
 using Ids = std::vector<std::uint32_t>;
-
-std::vector<Device> devices() {
-  std::vector<Device> all{Device::host()};
-  if (cuda_device_count() > 0) all.push_back(Device::cuda(0));
-  return all;
-}
 
 // An index, and what it should hold.
 struct Model {
@@ -106,7 +101,7 @@ std::vector<Key> draw(Random& random, std::size_t count, std::size_t range) {
 }
 
 TEST(KeyIndex, BehavesLikeAMapOverRandomBatches) {
-  for (Device const device : devices()) {
+  for (Device const device : test::devices()) {
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
       Random random(seed);
       Model model{Stream(device, static_cast<int>(1 + seed % 3)), KeyIndex(device, 10 * seed)};
@@ -126,7 +121,7 @@ TEST(KeyIndex, BehavesLikeAMapOverRandomBatches) {
 
 // Growth in parts: much is found, inserted and erased while keys lie in two arrays of buckets.
 TEST(KeyIndex, GrowsWhileItIsUsed) {
-  for (Device const device : devices()) {
+  for (Device const device : test::devices()) {
     for (int const threads : {1, 2, 5}) {
       constexpr std::size_t kExpected = 300'000;
       Random random(static_cast<std::uint64_t>(threads));
@@ -167,7 +162,7 @@ TEST(KeyIndex, ErasingBoundsAStreamOfNewKeys) {
 }
 
 TEST(KeyIndex, EveryKeyIsLegal) {
-  for (Device const device : devices()) {
+  for (Device const device : test::devices()) {
     Model model{Stream(device, 1), KeyIndex(device, 0)};
     std::vector<Key> const keys{Key{0}, Key{~std::uint64_t{0}}, Key{1}, Key{std::uint64_t{1} << 63}, Key{0xFFFFFFFF}};
     model.find(keys);
@@ -199,7 +194,7 @@ Key key_with_hash(std::uint64_t hash) { return Key{unmix(hash) - 0x9E3779B97F4A7
 // or with all.
 TEST(KeyIndex, KeysOfOneBucketMakeAChain) {
   ASSERT_EQ(hash_of(key_with_hash(12345)), 12345U);
-  for (Device const device : devices()) {
+  for (Device const device : test::devices()) {
     for (unsigned const shift : {32U, 48U}) {
       Model model{Stream(device, 2), KeyIndex(device, 3000)};
       std::vector<Key> keys;
@@ -237,7 +232,7 @@ TEST(KeyIndex, ExpectedKeysFitWithoutGrowing) {
 
 // Numbers go by the first place in the batch, for any number of threads, however large the batch.
 TEST(KeyIndex, NumbersFollowTheBatch) {
-  for (Device const device : devices()) {
+  for (Device const device : test::devices()) {
     for (int const threads : {1, 2, 3}) {
       Random random(7);
       Model model{Stream(device, threads), KeyIndex(device, 100)};
@@ -266,7 +261,7 @@ TEST(KeyIndex, MoreThreadsThanBucketsInsertRepeatedKeysOnce) {
 }
 
 TEST(KeyIndex, FindsAtTheHighestLoad) {
-  for (Device const device : devices()) {
+  for (Device const device : test::devices()) {
     Model model{Stream(device, 2), KeyIndex(device, 40'000)};
     std::size_t const full = model.index.capacity();
     model.insert(test::distinct_keys(full));
@@ -277,7 +272,7 @@ TEST(KeyIndex, FindsAtTheHighestLoad) {
 }
 
 TEST(KeyIndex, SearchesManyAtOnce) {
-  for (Device const device : devices()) {
+  for (Device const device : test::devices()) {
     Random random(5);
     std::vector<Model> models;
     for (std::size_t k = 0; k < 70; ++k) {

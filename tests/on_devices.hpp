@@ -7,6 +7,7 @@
 #include <ostream>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "gpups/array.hpp"
 #include "gpups/device.hpp"
@@ -30,6 +31,13 @@ class OnDevice : public testing::TestWithParam<Device> {
 inline auto const kDevices = testing::Values(Device::host(), Device::cuda(0));
 inline std::string device_name(testing::TestParamInfo<Device> const& info) {
   return info.param.is_host() ? "Host" : "Cuda";
+}
+
+// The host, and a GPU where there is one: for tests that go over both themselves.
+inline std::vector<Device> devices() {
+  std::vector<Device> all{Device::host()};
+  if (cuda_device_count() > 0) all.push_back(Device::cuda(0));
+  return all;
 }
 
 // A copy with the same padding; waits for `stream`, which is of one of the two devices.

@@ -12,6 +12,7 @@
 #include "kernels/wire/unpack_rows.hpp"
 #include "tests/compare.hpp"
 #include "tests/inputs.hpp"
+#include "tests/on_devices.hpp"
 #include "tests/wire_oracle.hpp"
 
 namespace gpups::test {
@@ -22,12 +23,6 @@ using kernels::Rounding;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-std::vector<Device> devices() {
-  std::vector<Device> all{Device::host()};
-  if (cuda_device_count() > 0) all.push_back(Device::cuda(0));
-  return all;
-}
 
 struct Sent {
   std::vector<float> decoded, residual;

@@ -9,18 +9,13 @@
 #include "kernels/wire/top_k.hpp"
 #include "tests/compare.hpp"
 #include "tests/inputs.hpp"
+#include "tests/on_devices.hpp"
 
 namespace gpups::test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-std::vector<Device> devices() {
-  std::vector<Device> all{Device::host()};
-  if (cuda_device_count() > 0) all.push_back(Device::cuda(0));
-  return all;
-}
 
 struct Kept {
   std::vector<std::uint32_t> indices;

@@ -13,6 +13,7 @@
 
 #include "kernels/hash.hpp"
 #include "tests/inputs.hpp"
+#include "tests/on_devices.hpp"
 
 namespace gpups::kernels {
 namespace {
@@ -79,10 +80,6 @@ void expect_right(Found const& found, std::vector<Key> const& keys, std::uint32_
   EXPECT_TRUE(found.order.empty() || found.order == order);
 }
 
-std::vector<Device> devices() {
-  return cuda_device_count() > 0 ? std::vector{Device::host(), Device::cuda(0)} : std::vector{Device::host()};
-}
-
 // Lists that a table or a bucket could be too small for.
 std::map<std::string, std::vector<Key>> hard_lists() {
   std::map<std::string, std::vector<Key>> lists;
@@ -104,7 +101,7 @@ std::map<std::string, std::vector<Key>> hard_lists() {
 }
 
 TEST(UniqueKeys, HardLists) {
-  for (Device const device : devices()) {
+  for (Device const device : test::devices()) {
     Stream stream(device, 2);
     for (auto const& [name, keys] : hard_lists()) {
       for (std::uint32_t const homes : {1U, 2U, 5U, 300U}) {
@@ -135,7 +132,7 @@ TEST(UniqueKeys, ManyPartsAreFoundAsOne) {
   for (std::size_t const n : {0, 4096, 4096, 1, 90'000, 0, 4096, 20'000, 3, 0}) {
     lists.push_back(test::zipf_keys(random, n, 5000));
   }
-  for (Device const device : devices()) {
+  for (Device const device : test::devices()) {
     for (std::uint32_t homes = 1; homes <= 5; ++homes) {
       Stream stream(device, 3);
       auto const together = find(stream, lists, homes);
@@ -152,7 +149,7 @@ TEST(UniqueKeys, EntriesOfKeysOnlyWhereAskedFor) {
   Random random(7);
   for (std::size_t const n : {500, 50'000}) {
     auto const keys = test::zipf_keys(random, n, 1000);
-    for (Device const device : devices()) {
+    for (Device const device : test::devices()) {
       Stream stream(device, 2);
       auto const found = find(stream, {keys}, 2, false)[0], ordered = find(stream, {keys}, 2)[0];
       expect_right(found, keys, 2);
@@ -163,7 +160,7 @@ TEST(UniqueKeys, EntriesOfKeysOnlyWhereAskedFor) {
 }
 
 TEST(UniqueKeys, NoParts) {
-  for (Device const device : devices()) {
+  for (Device const device : test::devices()) {
     Stream stream(device, 2);
     EXPECT_TRUE(find(stream, {}, 3).empty());
   }
