@@ -178,7 +178,7 @@ void TableShard::wait_lookup(Stream& stream, View<Key const> keys, MatrixView<fl
   Array<std::uint32_t> ids(stream.device(), keys.size());
   index_.find(stream, keys, ids);
   kernels::rows_exist(stream, {.life = life_.const_ref(), .ids = ids, .found = found});
-  kernels::gather_found(stream, {.rows = values_.const_ref(), .ids = ids, .out = out});
+  kernels::gather(stream, {.rows = values_.const_ref(), .ids = ids, .out = out});
   if (ids.empty()) return;
   kernels::init_matrix(
       stream, {.keys = keys, .only_where_no_row = ids, .out = out, .initializer = options_.initializer, .seed = seed_});

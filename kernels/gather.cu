@@ -13,12 +13,6 @@ void run(Exec<S> ex, Gather const& g) {
             MatrixRows<float>{g.out});
 }
 
-template <Space S>
-void run(Exec<S> ex, GatherFound const& g) {
-  run(ex, Gather{g.rows, g.ids, g.out});  // rows that are not there are passed over
-}
-
 GPUPS_KERNEL(gather, Gather)
-GPUPS_KERNEL(gather_found, GatherFound)
 
 }  // namespace gpups::kernels

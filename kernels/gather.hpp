@@ -9,17 +9,9 @@ namespace gpups::kernels {
 
 struct Gather {
   Rows<float const> rows;         // chunks of (kChunkRows, stride)
-  View<std::uint32_t const> ids;  // (n), numbers of existing rows
+  View<std::uint32_t const> ids;  // (n), numbers of existing rows; where kNoRow, a row of `out` is left as it is
   MatrixView<float> out;          // (>= n, dim), same stride; padding is copied too
 };
 void gather(Stream& stream, Gather const& arguments);
-
-// The same for look-ups: row i of `out` is left as it is where ids[i] is kNoRow.
-struct GatherFound {
-  Rows<float const> rows;
-  View<std::uint32_t const> ids;  // (n)
-  MatrixView<float> out;          // (>= n, dim), same stride
-};
-void gather_found(Stream& stream, GatherFound const& arguments);
 
 }  // namespace gpups::kernels

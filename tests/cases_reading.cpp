@@ -74,9 +74,7 @@ Problem gather(Stream& stream, CaseSize size, std::uint64_t seed) {
 
 Problem gather_found(Stream& stream, CaseSize size, std::uint64_t seed) {
   auto const s = copied(stream, size, seed, true);
-  return gathering(s, [s](Stream& on) {
-    kernels::gather_found(on, {s->storage.const_ref(), s->ids_there, s->matrix});
-  });
+  return gathering(s, [s](Stream& on) { kernels::gather(on, {s->storage.const_ref(), s->ids_there, s->matrix}); });
 }
 
 Problem scatter(Stream& stream, CaseSize size, std::uint64_t seed) {

@@ -6,6 +6,9 @@
 
 #include "bench/against/copy_side.hpp"
 #include "bench/against/races.hpp"
+#include "kernels/arena.hpp"
+#include "kernels/space.hpp"
+#include "kernels/streaming.hpp"
 #include "tests/inputs.hpp"
 
 namespace gpups::bench {
@@ -36,6 +39,33 @@ Race gather_race(Stream& stream) {
              stream.wait();
            }},
           copy_side(stream)};
+}
+
+// A loop with nothing around it, over rows in one piece: what a gather can reach on this machine.
+Race gather_bare_race(Stream& stream) {
+  constexpr std::size_t kAhead = 32, kBlock = 4096;
+  test::Random random(1);
+  auto const rows = std::make_shared<Matrix<float>>(stream.device(), kRows, kDim);
+  auto const out = std::make_shared<Matrix<float>>(stream.device(), kRows, kDim);
+  memory::fill_bytes(stream, rows->view().data(), 0, rows->view().flat().bytes());
+  auto const ids = std::make_shared<std::vector<std::uint32_t>>(test::distinct_ids(random, kRows, kRows));
+  ids->resize(kRows + kAhead);
+  double const bytes = static_cast<double>(kRows) * (2 * kDim * sizeof(float) + sizeof(std::uint32_t));
+  auto const run = [=, &stream] {
+    kernels::host_exec(stream).arena->blocks(kRows / kBlock, [&](std::size_t block) {
+      std::uint32_t const* const id = ids->data();
+      float const* const from = rows->view().data();
+      float* const to = out->view().data();
+      for (std::size_t i = block * kBlock; i < (block + 1) * kBlock; ++i) {
+        kernels::prefetch_row<kernels::Ahead::kToL2>(from + kDim * id[i + kAhead], kDim * sizeof(float));
+        for (std::size_t j = 0; j < kDim; j += kernels::kLineFloats) {
+          kernels::stream_line(to + kDim * i + j, from + kDim * id[i] + j);
+        }
+      }
+      kernels::end_streaming();
+    });
+  };
+  return {"bytes", {"a bare loop", bytes, run}, copy_side(stream)};
 }
 
 }  // namespace gpups::bench

@@ -13,6 +13,7 @@ std::span<RaceEntry const> races() {
 #endif
       {"unique_keys_sort", unique_keys_sort_race},
       {"gather", gather_race},
+      {"gather_bare", gather_bare_race},
       {"find_gather_pooled", find_gather_pooled_race},
       {"find_gather_pooled_uniform", find_gather_pooled_uniform_race},
       {"push", push_race},

@@ -14,6 +14,7 @@ Race unique_keys_absl_race(Stream& stream);
 
 Race unique_keys_sort_race(Stream& stream);
 Race gather_race(Stream& stream);
+Race gather_bare_race(Stream& stream);
 Race find_gather_pooled_race(Stream& stream);
 Race find_gather_pooled_uniform_race(Stream& stream);
 Race push_race(Stream& stream);
