@@ -132,17 +132,24 @@ template <bool kStream, class From, class To>
 void copy_rows(HostExec ex, std::size_t n, CopiedRow row, From from, To to) {
   std::size_t const bytes = row.stride * sizeof(float), fit = kBytesAhead / bytes;
   std::size_t const ahead = fit < 4 ? 4 : fit > 64 ? 64 : fit;
-  ex.arena->blocks((n + kBlockRows - 1) / kBlockRows, [=](std::size_t block) {
-    std::size_t const first = block * kBlockRows;
-    std::size_t const last = first + kBlockRows < n ? first + kBlockRows : n;
+  // At the end of a stream a thread waits until memory has all of it.
+  constexpr std::size_t kRows = kStream ? 16 * kBlockRows : kBlockRows;
+  ex.arena->blocks((n + kRows - 1) / kRows, [=](std::size_t block) {
+    std::size_t const first = block * kRows, last = first + kRows < n ? first + kRows : n;
+    // Copies of their own, which no store of a vector can change: what is captured would be read again after each.
+    From const from_row = from;
+    To const to_row = to;
+    CopiedRow const copied = row;
+    std::size_t const rows = n, distance = ahead, row_bytes = bytes;
     for (std::size_t i = first; i < last; ++i) {
-      if (i + ahead < n) {
-        if constexpr (From::kScattered) prefetch_row<kStream ? Ahead::kToL2 : Ahead::kToL1>(from(i + ahead), bytes);
-        if constexpr (To::kScattered && !kStream) prefetch_row<Ahead::kToWrite>(to(i + ahead), bytes);
+      if (i + distance < rows) {
+        constexpr Ahead kAhead = kStream ? Ahead::kToL2 : Ahead::kToL1;
+        if constexpr (From::kScattered) prefetch_row<kAhead>(from_row(i + distance), row_bytes);
+        if constexpr (To::kScattered && !kStream) prefetch_row<Ahead::kToWrite>(to_row(i + distance), row_bytes);
       }
-      float const* const source = from(i);
-      float* const target = to(i);
-      if (source != nullptr && target != nullptr) copy_row<kStream>(target, source, row);
+      float const* const source = from_row(i);
+      float* const target = to_row(i);
+      if (source != nullptr && target != nullptr) copy_row<kStream>(target, source, copied);
     }
     if (kStream) end_streaming();
   });
