@@ -42,6 +42,8 @@ TEST(ModelOptions, ErrorsNameTheOption) {
   EXPECT_THAT(with([](auto& o) { o.dim = 0; }), HasSubstr("dim is 0"));
   EXPECT_THAT(with([](auto& o) { o.dim = 65538; }), HasSubstr("dim is 65538"));
   EXPECT_THAT(with([](auto& o) { o.negatives = 0; }), HasSubstr("negatives is 0"));
+  EXPECT_THAT(with([](auto& o) { o.negative_reuse = 0; }), HasSubstr("negative_reuse is 0"));
+  EXPECT_THAT(with([](auto& o) { o.negative_reuse = 17; }), HasSubstr("negative_reuse is 17"));
   EXPECT_THAT(with([](auto& o) { o.l2 = -1; }), HasSubstr("l2 is -1"));
   EXPECT_THAT(with([](auto& o) { o.n3 = std::numeric_limits<float>::infinity(); }), HasSubstr("n3 is inf"));
   EXPECT_THAT(with([](auto& o) { o.n3 = std::nanf(""); }), HasSubstr("n3 is nan"));
@@ -142,6 +144,7 @@ std::vector<std::vector<std::uint64_t>> dealt(ModelOptions const& options, Batch
 TEST(DealtNegatives, OfATripleAreDistinctAndABatchDrawsEachEntityAboutEquallyOften) {
   ModelOptions options;
   options.negatives = 3;
+  options.negative_reuse = 1;
   for (std::size_t const entities : {6, 7, 50, 96, 1000, 100000}) {
     SCOPED_TRACE(entities);
     std::size_t const samples = 400;
@@ -153,6 +156,32 @@ TEST(DealtNegatives, OfATripleAreDistinctAndABatchDrawsEachEntityAboutEquallyOft
     double const even = 6.0 * samples / static_cast<double>(entities);
     for (auto const& [key, times] : count) EXPECT_LE(static_cast<double>(times), 2 * even + 2) << key;
     EXPECT_GE(count.size(), std::min<std::size_t>(entities, 6 * samples) * 9 / 10);
+  }
+}
+
+TEST(DealtNegatives, AreUsedByAsManyNeighboursAsAskedFor) {
+  for (std::uint32_t const reuse : {1, 2, 3, 7, 8, 16}) {
+    SCOPED_TRACE(reuse);
+    ModelOptions options;
+    options.negatives = 3;
+    options.negative_reuse = reuse;
+    auto const triples = dealt(options, make_batch(160, 4, 1000, 4), 1000);
+    std::set<std::uint64_t> all;
+    std::set<std::vector<std::uint64_t>> different;
+    for (std::size_t hand = 0; hand < 10; ++hand) {
+      std::map<std::uint64_t, std::uint32_t> count;
+      for (std::size_t i = 16 * hand; i < 16 * (hand + 1); ++i) {
+        EXPECT_EQ(std::set<std::uint64_t>(triples[i].begin(), triples[i].end()).size(), 6U);
+        different.insert(triples[i]);
+        for (std::uint64_t const key : triples[i]) ++count[key];
+      }
+      for (auto const& [key, times] : count) {
+        EXPECT_LE(times, reuse + 1) << key;
+        EXPECT_GE(times + 1, reuse) << key;
+        EXPECT_TRUE(all.insert(key).second) << key;  // in one hand only
+      }
+    }
+    EXPECT_GE(different.size(), 10 * std::min<std::size_t>(16, (6 * 16 + reuse - 1) / reuse));
   }
 }
 

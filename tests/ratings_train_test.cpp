@@ -129,10 +129,10 @@ TEST_F(RatingsTrainTest, EndsWhereAnErrorIsNotFinite) {
 
 TEST_F(RatingsTrainTest, RefusesWhatHasNoEffect) {
   for (char const* setting :
-       {"model.l2=0.1", "model.n3=0.1", "model.negatives=3", "model.loss=softmax", "model.sampling=shared",
-        "model.wide=true", "model.admit_at=2", "model.top=[8]", "eval.hits=[1]", "eval.samples_max=5",
-        "eval.progressive=true", "weights.kind=sgd", "dense.optimizer=sgd", "data.numbers=3", "data.categories=2",
-        "train.expire_after=9", "run.reader_threads=1"}) {
+       {"model.l2=0.1", "model.n3=0.1", "model.negatives=3", "model.negative_reuse=3", "model.loss=softmax",
+        "model.sampling=shared", "model.wide=true", "model.admit_at=2", "model.top=[8]", "eval.hits=[1]",
+        "eval.samples_max=5", "eval.progressive=true", "weights.kind=sgd", "dense.optimizer=sgd", "data.numbers=3",
+        "data.categories=2", "train.expire_after=9", "run.reader_threads=1"}) {
     expect_error([&] { config({setting}); }, {setting, "has no effect here"});
   }
   expect_error([&] { config({"data.valid=ratings.txt", "data.valid_share=0.2"}); }, {"data.valid_share"});

@@ -18,6 +18,7 @@ TEST_F(TrainTest, SettingsOfLearningChangeTheTables) {
                               "model.loss=softmax",
                               "model.negatives=5",
                               "model.sampling=shared",
+                              "model.negative_reuse=1",
                               "model.l2=0.01",
                               "model.n3=0.01",
                               "model.init=uniform",

@@ -34,6 +34,7 @@ struct ModelConfig {
   std::string loss = "logistic";
   std::int64_t negatives = 6;
   std::string sampling = "triple";
+  std::int64_t negative_reuse = 8;
   double l2 = 0;
   double n3 = 0;
   std::string init = "normal";

@@ -73,6 +73,8 @@ Use const kDrawn{[](Config const& c) {
                  "no samples are held out at random"};
 Use const kClicks{[](Config const& c) { return c.data.reader == "clicks"; }, "it is for data.reader = \"clicks\""};
 Use const kGraphs{is_graph, "it is for knowledge graphs: data.reader = \"triples\" or \"wordnet\""};
+Use const kOwnNegatives{[](Config const& c) { return is_graph(c) && c.model.sampling == "triple"; },
+                        "it is for knowledge graphs with model.sampling = \"triple\""};
 Use const kRatings{[](Config const& c) { return c.data.reader == "ratings"; }, "it is for data.reader = \"ratings\""};
 Use const kRows{has_rows, "model.name = \"logistic\" has rows of one number only"};
 Use const kBuckets{[](Config const& c) {
@@ -177,6 +179,11 @@ std::vector<Field> make_fields() {
       Make("model", "sampling", kModel<&M::sampling>, "triple: negatives of its own for each; shared: by a microbatch")
           .one_of({"triple", "shared"})
           .with(kGraphs)
+          .kept(),
+      Make("model", "negative_reuse", kModel<&M::negative_reuse>,
+           "of 16 triples side by side, those that use a negative")
+          .range(1, 16)
+          .with(kOwnNegatives)
           .kept(),
       Make("model", "l2", kModel<&M::l2>, "weight of the squared norm of a positive's rows")
           .range(0, 1e6)

@@ -35,14 +35,15 @@ inline Shuffle shuffle_of(std::uint64_t seed, Clock clock, std::uint64_t size) {
 
 template <Space S>
 void run(Exec<S> ex, DealNegatives const& g) {
+  GPUPS_ASSERT(g.reuse > 0 && g.reuse <= kHandTriples);
   GPUPS_ASSERT(g.negatives > 0 && !g.entities.empty() && g.entities.size() <= std::size_t{1} << 32);
   std::uint64_t const draws = 2 * std::uint64_t{g.negatives};
-  std::uint64_t const hand = hand_size(g.entities.size(), g.batch_triples, draws);
+  std::uint64_t const hand = hand_size(g.entities.size(), g.batch_triples, draws, g.reuse);
   Shuffle const shuffle = shuffle_of(g.seed, g.clock, g.entities.size());
   each(ex, g.numbers.size(), [g, shuffle, draws, hand] GPUPS_FN(std::size_t i) {
     std::uint32_t const number = g.numbers[i];
     std::uint64_t const first = number / kHandTriples * hand;
-    std::uint64_t within = number % kHandTriples * draws % hand, at = shuffle(first + within);
+    std::uint64_t within = number % kHandTriples * hand / kHandTriples, at = shuffle(first + within);
     Key* const keys = g.keys.data() + g.first + i * g.step;
     std::uint32_t* const sources = g.sources.data() + g.first + i * g.step;
     for (std::size_t draw = 0; draw < draws; ++draw) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Negatives of their own for each triple, dealt like cards: entities are shuffled anew for each step and cut into
-// hands; 16 triples that lie beside each other in the batch are dealt theirs from one hand, going around it. For a
-// triple these are entities as likely as any other, and distinct if there are enough, as if it had drawn alone. But
-// rows of a hand stay in a cache while its triples read them, and so do the triples' sources while the hand's rows are
-// updated. Over a step each entity is drawn about equally often. Writes 12 bytes per negative.
+// hands; 16 triples that lie beside each other in the batch are dealt theirs from one hand, each from a place of its
+// own on, going around it. For a triple these are entities as likely as any other, and distinct if there are enough, as
+// if it had drawn alone. But a step reads and updates fewer rows, and those of a hand stay in a cache while its triples
+// read them, as do the triples' sources while the hand's rows are updated. Each entity of a hand is used about equally
+// often. Writes 12 bytes per negative.
 #pragma once
 
 #include "gpups/types.hpp"
@@ -13,12 +14,13 @@ namespace gpups::kernels {
 
 inline constexpr std::uint32_t kHandTriples = 16;
 
-// Entities of a hand where a batch has this many triples: hands share no entity if there are enough of them, and are as
-// large as 16 triples can use at most, or as one needs at least.
-constexpr std::uint64_t hand_size(std::uint64_t entities, std::uint64_t batch_triples, std::uint64_t draws) {
+// Entities of a hand where a batch has this many triples, of which each draws `draws`: so many that `reuse` of the 16
+// triples use each; fewer where hands would have to share entities, but never fewer than a triple draws.
+constexpr std::uint64_t hand_size(std::uint64_t entities, std::uint64_t batch_triples, std::uint64_t draws,
+                                  std::uint64_t reuse) {
   std::uint64_t const hands = (batch_triples + kHandTriples - 1) / kHandTriples;
-  std::uint64_t const share = entities / (hands == 0 ? 1 : hands);
-  return share < draws ? draws : share > draws * kHandTriples ? draws * kHandTriples : share;
+  std::uint64_t const share = entities / (hands == 0 ? 1 : hands), wanted = (draws * kHandTriples + reuse - 1) / reuse;
+  return share < draws ? draws : share < wanted ? share : wanted;
 }
 
 struct DealNegatives {
@@ -27,6 +29,7 @@ struct DealNegatives {
   View<std::uint32_t const> numbers;  // (n), of triples in the global batch
   std::uint32_t batch_triples;        // in the global batch
   std::uint32_t negatives;            // for the object, and as many for the subject; at least 1
+  std::uint32_t reuse;                // 1 .. kHandTriples, see hand_size()
   View<Key const> entities;           // (1 .. 2^32), in any order that has nothing to do with what they are
   std::size_t first, step;            // triple i's negatives are keys[first + i * step ..], for the object first
   View<Key> keys;

@@ -100,6 +100,7 @@ ModelOptions model_options(Config const& config, std::int64_t schedule_steps) {
   options.loss = m.loss;
   options.negatives = static_cast<std::uint32_t>(m.negatives);
   options.sampling = m.sampling;
+  options.negative_reuse = static_cast<std::uint32_t>(m.negative_reuse);
   options.l2 = static_cast<float>(m.l2);
   options.n3 = static_cast<float>(m.n3);
   options.seed = static_cast<std::uint64_t>(config.train.seed);

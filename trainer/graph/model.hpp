@@ -27,6 +27,9 @@ struct ModelOptions {
   std::string loss = "logistic";    // logistic, or softmax (cross entropy of the positive against its negatives)
   std::uint32_t negatives = 6;      // drawn for the subject, and as many for the object
   std::string sampling = "triple";  // triple: drawn for each triple; shared: for each microbatch, by all its triples
+  // Triples that use an entity which was drawn, of 16 that are neighbours in the batch: 1 .. 16. More, where a batch
+  // draws more than there are entities. For sampling "triple".
+  std::uint32_t negative_reuse = 8;
   float l2 = 0;                     // weight of the squared norm of the rows of a positive triple
   float n3 = 0;                     // weight of the sum of cubed moduli of the rows of a positive triple
   std::uint64_t seed = 1;           // of negatives

@@ -95,6 +95,7 @@ Work Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
                                              .numbers = numbers,
                                              .batch_triples = batch.batch_triples,
                                              .negatives = options_.negatives,
+                                             .reuse = options_.negative_reuse,
                                              .entities = shuffled,
                                              .first = 2,
                                              .step = per_triple,

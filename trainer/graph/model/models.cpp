@@ -76,6 +76,10 @@ std::unique_ptr<Model> make_model(ModelOptions const& options, Vocabulary const&
                 "negatives is {} (a positive is learned against 1 to 1048576 on each side): use 6 of its own for "
                 "each triple, or 500 shared ones",
                 options.negatives);
+  GPUPS_REQUIRE(options.negative_reuse >= 1 && options.negative_reuse <= 16,
+                "negative_reuse is {} (16 neighbouring triples draw together, and this many use each negative): use 8, "
+                "or 1 for the most entities in a batch",
+                options.negative_reuse);
   require_weight("l2", options.l2);
   require_weight("n3", options.n3);
   GPUPS_REQUIRE(!vocabulary.entities.empty() && !vocabulary.relations.empty(),
