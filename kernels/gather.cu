@@ -2,7 +2,7 @@
 #include "kernels/gather.hpp"
 
 #include "kernels/assert.hpp"
-#include "kernels/copy_row.hpp"
+#include "kernels/copy_rows.hpp"
 
 namespace gpups::kernels {
 

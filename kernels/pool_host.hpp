@@ -11,12 +11,13 @@
 #include <vector>
 
 #include "kernels/bags.hpp"
-#include "kernels/copy_row.hpp"
 #include "kernels/float_vector.hpp"
+#include "kernels/streaming.hpp"
 
 namespace gpups::kernels {
 
 inline constexpr std::uint32_t kStripMax = 64;
+inline constexpr std::size_t kStripBytes = 8192;
 // How many entries ahead of the search buckets are asked for.
 inline constexpr std::uint32_t kSoughtAhead = 64;
 
@@ -97,7 +98,7 @@ class BagPooler {
   BagPooler(Source const& source, Bags const& bags)
       : source_(source), bags_(bags), width_(std::min(source.stride(), bags.out.stride())) {
     std::size_t const bytes = source.stride() * sizeof(T);
-    size_ = static_cast<std::uint32_t>(std::clamp<std::size_t>(kBytesAhead / bytes, 8, kStripMax));
+    size_ = static_cast<std::uint32_t>(std::clamp<std::size_t>(kStripBytes / bytes, 8, kStripMax));
   }
 
   void run(std::size_t first_bag, std::size_t last_bag) {

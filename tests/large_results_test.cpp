@@ -141,8 +141,9 @@ TEST_P(Results, OfBags) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Results,
-                         testing::Values(Shape{3, false}, Shape{16, false}, Shape{100, false}, Shape{3, true},
-                                         Shape{16, true}, Shape{100, true}),
+                         testing::Values(Shape{3, false}, Shape{16, false}, Shape{32, false}, Shape{64, false},
+                                         Shape{100, false}, Shape{128, false}, Shape{3, true}, Shape{16, true},
+                                         Shape{32, true}, Shape{64, true}, Shape{100, true}, Shape{128, true}),
                          [](auto const& chosen) {
                            return std::to_string(chosen.param.dim) + (chosen.param.large ? "Large" : "Small");
                          });

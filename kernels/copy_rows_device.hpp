@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies rows on a GPU: each thread moves four words of 16 bytes, and asks for all of them before it writes the first.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/copied_rows.hpp"
+#include "kernels/launch.hpp"
+
+namespace gpups::kernels {
+
+inline constexpr std::size_t kWordsAtOnce = 4;
+
+// Rows of whole words of 16 bytes: word w of all is word w % words of row w / words.
+template <class From, class To>
+void copy_words(DeviceExec ex, std::size_t n, std::size_t words, From from, To to) {
+  std::size_t const total = n * words, step = (total + kWordsAtOnce - 1) / kWordsAtOnce;
+  auto const row_words = static_cast<std::uint32_t>(words);
+  each(ex, step, [=] GPUPS_FN(std::size_t first) {
+    uint4 value[kWordsAtOnce];
+    uint4* place[kWordsAtOnce];
+#pragma unroll
+    for (std::size_t k = 0; k < kWordsAtOnce; ++k) {
+      std::size_t const w = first + k * step;
+      place[k] = nullptr;
+      if (w >= total) continue;
+      // A division of 64 bits takes as long as the rest.
+      std::size_t const row = total >> 32 == 0 ? static_cast<std::uint32_t>(w) / row_words : w / row_words;
+      auto const* const source = reinterpret_cast<uint4 const*>(from(row));
+      auto* const target = reinterpret_cast<uint4*>(to(row));
+      if (source == nullptr || target == nullptr) continue;
+      value[k] = source[w - row * words];
+      place[k] = target + (w - row * words);
+    }
+#pragma unroll
+    for (std::size_t k = 0; k < kWordsAtOnce; ++k) {
+      if (place[k] != nullptr) *place[k] = value[k];
+    }
+  });
+}
+
+// to(i) = from(i) for i < n where neither is null, and zeros behind the dim floats. REQUIRES: rows to(i) are distinct.
+template <class From, class To>
+void copy_rows(DeviceExec ex, std::size_t n, CopiedRow row, From from, To to) {
+  bool const words = row.dim == row.stride && row.stride % 4 == 0 && from.are_words() && to.are_words();
+  if (words) return copy_words(ex, n, row.stride / 4, from, to);
+  each_row(ex, n, [=] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    float const* const source = from(i);
+    float* const target = to(i);
+    if (source == nullptr || target == nullptr) return;
+    lanes.each(row.stride, [=](std::size_t j) { target[j] = j < row.dim ? source[j] : 0; });
+  });
+}
+
+}  // namespace gpups::kernels

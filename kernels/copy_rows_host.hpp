@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies rows on the host. Scattered rows are asked for some rows ahead of their copy. Results larger than the caches
+// are written around them: an ordinary store reads the line that it is about to overwrite, which is half as much
+// traffic again.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "kernels/assert.hpp"
+#include "kernels/copied_rows.hpp"
+#include "kernels/launch.hpp"
+#include "kernels/streaming.hpp"
+
+namespace gpups::kernels {
+
+// Where rows are: each is looked up once, when it is asked for, and that is kept until it is copied. Nothing is kept
+// for rows that lie one behind the other.
+template <class Rows, bool kScattered = Rows::kScattered>
+class RowAddresses {
+ public:
+  explicit RowAddresses(Rows rows) : rows_(rows) {}
+  auto* look_up(std::size_t i) { return row_[i % kKept] = rows_(i); }
+  // REQUIRES: row i is one of the last kKept that were looked up.
+  auto* operator[](std::size_t i) const { return row_[i % kKept]; }
+
+ private:
+  static constexpr std::size_t kKept = 128;
+  Rows rows_;
+  decltype(rows_(0)) row_[kKept];
+};
+template <class Rows>
+class RowAddresses<Rows, false> {
+ public:
+  explicit RowAddresses(Rows rows) : rows_(rows) {}
+  auto* operator[](std::size_t i) const { return rows_(i); }
+
+ private:
+  Rows rows_;
+};
+
+// kLines: the whole lines that a row is, so that its copy is a few instructions and a core has more rows in hand; or 0,
+// for any row.
+template <bool kStream, std::size_t kLines>
+inline void copy_row(float* to, float const* from, CopiedRow row) {
+  std::size_t const whole = kLines != 0 ? kLines * kLineFloats : row.dim / kLineFloats * kLineFloats;
+  for (std::size_t j = 0; j < whole; j += kLineFloats) {
+    if constexpr (kStream) {
+      stream_line(to + j, from + j);
+    } else {
+      std::memcpy(to + j, from + j, kLineFloats * sizeof(float));
+    }
+  }
+  if (kLines != 0 || whole == row.stride) return;
+  float last[kLineFloats] = {};
+  std::memcpy(last, from + whole, (row.dim - whole) * sizeof(float));
+  if (kStream && row.stride - whole == kLineFloats) return stream_line(to + whole, last);
+  std::memcpy(to + whole, last, (row.stride - whole) * sizeof(float));
+}
+
+// How many rows ahead of the copy the first line of a row is asked for, and the rest of it. In between, the page is
+// found; otherwise each line would look for it.
+struct RowsAhead {
+  std::size_t first_line, rest;
+
+  static RowsAhead of(std::size_t row_bytes) {
+    std::size_t const rows = std::clamp<std::size_t>(16384 / row_bytes, 4, 64);
+    return {rows, rows / 2};
+  }
+};
+
+template <bool kStream, std::size_t kLines, class From, class To>
+class RowCopy {
+ public:
+  RowCopy(From from, To to, CopiedRow row) : from_(from), to_(to), row_(row) {}
+
+  // Rows first .. last - 1.
+  void run(std::size_t first, std::size_t last) {
+    CopiedRow const row = row_;
+    RowsAhead const ahead = RowsAhead::of(row.stride * sizeof(float));
+    for (std::size_t i = first; i < std::min(first + ahead.first_line, last); ++i) ask_first_line(i);
+    for (std::size_t i = first; i < std::min(first + ahead.rest, last); ++i) ask_rest(i);
+    for (std::size_t i = first; i < last; ++i) {
+      if (i + ahead.first_line < last) ask_first_line(i + ahead.first_line);
+      if (i + ahead.rest < last) ask_rest(i + ahead.rest);
+      float const* const source = from_[i];
+      float* const target = to_[i];
+      if (source != nullptr && target != nullptr) copy_row<kStream, kLines>(target, source, row);
+    }
+    if (kStream) end_streaming();
+  }
+
+ private:
+  // To the second-level cache, which can wait for more lines at once than the first. Rows that are written come there
+  // too, unless they are written around it.
+  [[gnu::always_inline]] void ask_first_line(std::size_t i) {
+    if constexpr (From::kScattered) prefetch_row<Ahead::kToL2>(from_.look_up(i), 1);
+    if constexpr (To::kScattered) {
+      auto* const row = to_.look_up(i);
+      if (!kStream) prefetch_row<Ahead::kToL2>(row, 1);
+    }
+  }
+  [[gnu::always_inline]] void ask_rest(std::size_t i) const {
+    std::size_t const bytes = kLines != 0 ? kLines * kLineBytes : row_.stride * sizeof(float);
+    if (bytes <= kLineBytes) return;
+    if constexpr (From::kScattered) prefetch_row<Ahead::kToL2>(from_[i] + kLineFloats, bytes - kLineBytes);
+    if constexpr (To::kScattered && !kStream) prefetch_row<Ahead::kToL2>(to_[i] + kLineFloats, bytes - kLineBytes);
+  }
+
+  RowAddresses<From> from_;
+  RowAddresses<To> to_;
+  CopiedRow row_;
+};
+
+template <bool kStream, std::size_t kLines, class From, class To>
+void copy_rows(HostExec ex, std::size_t n, CopiedRow row, From from, To to) {
+  // At the end of a stream a thread waits until memory has all of it.
+  constexpr std::size_t kRows = kStream ? 16 * kBlockRows : 4 * kBlockRows;
+  ex.arena->blocks((n + kRows - 1) / kRows, [=](std::size_t block) {
+    RowCopy<kStream, kLines, From, To>(from, to, row).run(block * kRows, std::min((block + 1) * kRows, n));
+  });
+}
+
+template <bool kStream, class From, class To>
+void copy_rows(HostExec ex, std::size_t n, CopiedRow row, From from, To to) {
+  bool const lines = row.dim == row.stride && row.stride % kLineFloats == 0;
+  switch (lines ? row.stride / kLineFloats : 0) {
+    case 1:
+      return copy_rows<kStream, 1>(ex, n, row, from, to);
+    case 2:
+      return copy_rows<kStream, 2>(ex, n, row, from, to);
+    case 4:
+      return copy_rows<kStream, 4>(ex, n, row, from, to);
+    case 8:
+      return copy_rows<kStream, 8>(ex, n, row, from, to);
+    default:
+      return copy_rows<kStream, 0>(ex, n, row, from, to);
+  }
+}
+
+// to(i) = from(i) for i < n where neither is null, and zeros behind the dim floats. REQUIRES: rows to(i) are distinct.
+template <class From, class To>
+void copy_rows(HostExec ex, std::size_t n, CopiedRow row, From from, To to) {
+  GPUPS_ASSERT(row.stride >= row.dim && row.stride - row.dim < kLineFloats);
+  bool const stream = to.are_whole_lines() && outgrows_caches(*ex.arena, n * row.stride * sizeof(float));
+  stream ? copy_rows<true>(ex, n, row, from, to) : copy_rows<false>(ex, n, row, from, to);
+}
+
+}  // namespace gpups::kernels
