@@ -34,8 +34,9 @@ class Store::Impl final : public comm::Reducer {
   // `change` returned.
   std::uint64_t wait_forget(std::function<std::string()> const& check, std::function<std::uint64_t()> const& change);
 
+  // Where it can, sum.contribution_max is known after it.
   bool can_apply_at_once(Stream& stream, Prepared const& batch, std::size_t part, std::optional<float> source_max_abs,
-                         kernels::SumGradients const& sum);
+                         kernels::SumGradients& sum);
 
   Group group_;
   StoreOptions options_;

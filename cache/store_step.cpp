@@ -183,7 +183,7 @@ void Store::pull_pooled(Stream& stream, Prepared const& batch, std::size_t part,
 // Alone, a rank need not wait for others' gradients: rows are updated as they are summed. A step that must be refused
 // must change nothing, so only where no sum can be at fault, which the largest values tell.
 bool Store::Impl::can_apply_at_once(Stream& stream, Prepared const& batch, std::size_t part,
-                                    std::optional<float> source_max_abs, kernels::SumGradients const& sum) {
+                                    std::optional<float> source_max_abs, kernels::SumGradients& sum) {
   auto const& parts = batch.impl()->parts;
   auto const same_table = [&](auto const& other) { return other.table == parts[part].table; };
   if (engine_.ranks() > 1 || !kernels::can_sum_and_update(stream.device(), sum.sums.columns())) return false;
@@ -203,7 +203,8 @@ bool Store::Impl::can_apply_at_once(Stream& stream, Prepared const& batch, std::
       coefficients.empty()
           ? 1.0F
           : kernels::wait_max_abs(stream, {coefficients.data(), 1, coefficients.size(), coefficients.size()});
-  return kernels::has_sums_within(parts[part].entries, coefficient_max_abs, *source_max_abs, sum.grid_log2);
+  sum.contribution_max = kernels::contribution_max(coefficient_max_abs, *source_max_abs, sum.grid_log2);
+  return kernels::has_sums_within(parts[part].entries, sum.contribution_max);
 }
 
 void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients const> gradients) {

@@ -31,7 +31,7 @@ void sum_and_update(Stream& stream, SumAndUpdate const& arguments) {
     if (!fits) atomic_min(u.fault.data(), u.ids[r]);
     update_row(HostLanes{}, u, u.ids[r], MeanOfUnits{sums, unit});
   };
-  auto const short_row = [&](std::uint32_t r, Entries entries) {
+  auto const short_row = [&](std::uint32_t r, Entries const& entries) {
     if (r + kRowsAhead < u.ids.size()) prefetch_row(u, u.ids[r + kRowsAhead]);
 #ifdef GPUPS_ROUNDS_APART
     alignas(64) float means[kBufferColumns];
@@ -67,11 +67,13 @@ float wait_max_abs(Stream& stream, MatrixView<float const> rows) {
   return most;
 }
 
-bool has_sums_within(std::size_t entries, float coefficient_max_abs, float source_max_abs, int grid_log2) {
+double contribution_max(float coefficient_max_abs, float source_max_abs, int grid_log2) {
   double const largest = static_cast<double>(coefficient_max_abs) * static_cast<double>(source_max_abs);
-  // Each contribution is rounded to the grid: at most one unit more.
-  double const units = static_cast<double>(entries) * (std::ldexp(largest, -grid_log2) + 1);
-  return units <= kSumMax;  // false for what is not a number
+  return std::ldexp(largest, -grid_log2) + 1;  // rounding adds one unit at most
+}
+
+bool has_sums_within(std::size_t entries, double contribution_max) {
+  return static_cast<double>(entries) * contribution_max <= kSumMax;  // false for what is not a number
 }
 
 }  // namespace gpups::kernels

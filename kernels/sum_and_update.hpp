@@ -22,8 +22,10 @@ void sum_and_update(Stream& stream, SumAndUpdate const& arguments);
 // The largest absolute value among the elements, or infinity where one is not finite. Waits for `stream`.
 float wait_max_abs(Stream& stream, MatrixView<float const> rows);
 
-// True if sums of `entries` products of a coefficient and a source cannot leave int64: what can be said without looking
-// at each sum. max_abs as above.
-bool has_sums_within(std::size_t entries, float coefficient_max_abs, float source_max_abs, int grid_log2);
+// How far from 0 a contribution can be, a coefficient times a source, in units of the grid. max_abs as above.
+double contribution_max(float coefficient_max_abs, float source_max_abs, int grid_log2);
+
+// True if sums of `entries` such contributions cannot leave int64: what can be said without looking at each sum.
+bool has_sums_within(std::size_t entries, double contribution_max);
 
 }  // namespace gpups::kernels

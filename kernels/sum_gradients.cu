@@ -156,7 +156,8 @@ void run(Exec<S> ex, SumGradients const& s) {
     if (!fits) atomic_min(s.fault.data(), r);
   };
   each_row_to_sum(
-      ex, s, [&](std::uint32_t r, Entries entries) { take(r, sum_any_row(s, per_grid, entries, s.sums.row(r))); },
+      ex, s,
+      [&](std::uint32_t r, Entries const& entries) { take(r, sum_any_row(s, per_grid, entries, s.sums.row(r))); },
       [&](std::uint32_t r) { take(r, sum_long_row(ex, s, per_grid, r, s.sums.row(r))); });
 }
 #endif

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "gpups/array.hpp"
 
@@ -22,6 +23,9 @@ struct SumGradients {
   // (1), kNoRow before the call; after it the smallest r that has a contribution that is not finite or outside int64,
   // or a sum outside int64, if there is any. The sums of such a row are undefined.
   View<std::uint32_t> fault;
+  // No contribution is further from 0 than so many units of the grid; infinity: nobody has looked. Where it tells that
+  // a row's sums stay small, the host need not watch each addition.
+  double contribution_max = std::numeric_limits<double>::infinity();
 };
 void sum_gradients(Stream& stream, SumGradients const& arguments);
 

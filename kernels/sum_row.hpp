@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exact sums as fast as sums of doubles: an accumulator that starts at 1.5 * 2^52 grid steps has the grid as the unit
 // of its last place, so a fused multiply-add that rounds down *is* floor to the grid and an integer addition. It stays
-// so while the accumulator's exponent does; one that changed, if only for a moment, is reported.
+// so while the accumulator's exponent does; one that changed, if only for a moment, is reported. Where no sum of so
+// many entries can change it, it is looked at once, at the end: that finds what should not have been there.
 #pragma once
 
 #include "kernels/double_vector.hpp"
@@ -18,6 +19,9 @@ namespace gpups::kernels {
 
 inline constexpr std::size_t kVectorLanes = DoubleVector::kLanes;
 inline constexpr std::size_t kPassColumns = kVectorLanes * DoubleVector::kRegisters;
+
+// How far from its start an accumulator may go, in units of the grid.
+inline constexpr double kFastUnits = 0x1p51;
 
 // ldexp(1.0, n) for -1022 <= n <= 1023, without a call.
 inline double power_of_two(int n) { return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + n) << 52); }
@@ -56,8 +60,8 @@ struct ToFloats {
 // Sums kVectors vectors of columns of a row, of which the last has `tail` lanes. False: an accumulator left its range,
 // or something was not finite; what was put out is then undefined. Not inlined: a
 // caller may have turned the rounding mode.
-template <int kVectors, bool kFar, class Out>
-[[gnu::noinline]] bool sum_columns(SumGradients const& s, Entries entries, std::size_t column, std::size_t tail,
+template <int kVectors, bool kFar, bool kWatch, class Out>
+[[gnu::noinline]] bool sum_columns(SumGradients const& s, Entries const& entries, std::size_t column, std::size_t tail,
                                    Out out) {
   auto const base = DoubleVector::all(0x1.8p52 * power_of_two(s.grid_log2));
   auto const tail_lanes = DoubleVector::first_lanes(tail);
@@ -82,9 +86,10 @@ template <int kVectors, bool kFar, class Out>
         if (kFar) __builtin_prefetch(far + kVectorLanes * k, 0, 2);
       }
       sum[k].add_product(c, k + 1 == kVectors ? DoubleVector::load(from, tail_lanes) : DoubleVector::load(from));
-      changed[k % 2].note(sum[k], base);
+      if (kWatch) changed[k % 2].note(sum[k], base);
     }
   }
+  for (int k = 0; !kWatch && k < kVectors; ++k) changed[k % 2].note(sum[k], base);
   constexpr std::uint64_t kSignAndExponent = 0xFFF0000000000000U;
   if (changed[0].any(kSignAndExponent) || changed[1].any(kSignAndExponent)) return false;
   out.template put<kVectors>(sum, base, column, tail_lanes);
@@ -92,11 +97,11 @@ template <int kVectors, bool kFar, class Out>
 }
 
 // All columns of a row. False: as above.
-template <bool kFar, class Out>
-bool sum_all_columns(SumGradients const& s, Entries entries, Out out) {
-  using Sum = bool (*)(SumGradients const&, Entries, std::size_t, std::size_t, Out);
+template <bool kFar, bool kWatch, class Out>
+bool sum_all_columns(SumGradients const& s, Entries const& entries, Out out) {
+  using Sum = bool (*)(SumGradients const&, Entries const&, std::size_t, std::size_t, Out);
   static constexpr auto kSums = []<int... k>(std::integer_sequence<int, k...>) {
-    return std::array<Sum, sizeof...(k)>{sum_columns<k + 1, kFar, Out>...};
+    return std::array<Sum, sizeof...(k)>{sum_columns<k + 1, kFar, kWatch, Out>...};
   }
   (std::make_integer_sequence<int, DoubleVector::kRegisters>{});
 
@@ -112,9 +117,11 @@ bool sum_all_columns(SumGradients const& s, Entries entries, Out out) {
 }
 
 template <class Out>
-bool sum_row(SumGradients const& s, Entries entries, Out out) {
+bool sum_row(SumGradients const& s, Entries const& entries, Out out) {
   bool const far = s.source_rows.rows() * s.source_rows.stride() * sizeof(float) > kNearBytes;
-  return far ? sum_all_columns<true>(s, entries, out) : sum_all_columns<false>(s, entries, out);
+  bool const watch = !(static_cast<double>(entries.count) * s.contribution_max < kFastUnits);
+  if (far) return watch ? sum_all_columns<true, true>(s, entries, out) : sum_all_columns<true, false>(s, entries, out);
+  return watch ? sum_all_columns<false, true>(s, entries, out) : sum_all_columns<false, false>(s, entries, out);
 }
 
 }  // namespace gpups::kernels

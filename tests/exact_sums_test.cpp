@@ -21,7 +21,7 @@ struct Sums {
 };
 
 // One column; row r is made of rows[r].
-Sums sum(Device device, std::vector<std::vector<Product>> const& rows, int grid_log2) {
+Sums sum(Device device, std::vector<std::vector<Product>> const& rows, int grid_log2, double contribution_max) {
   Stream stream(device, 2);
   Ids offsets{0}, order;
   std::vector<float> sources, coefficients;
@@ -38,14 +38,16 @@ Sums sum(Device device, std::vector<std::vector<Product>> const& rows, int grid_
              fault = to_device(stream, Ids{kNoRow});
   auto const coefficients_there = to_device(stream, coefficients);
   Matrix<std::int64_t> const sums(device, rows.size(), 1);
-  kernels::sum_gradients(stream,
-                         {offsets_there, order_there, {}, source_rows, coefficients_there, grid_log2, sums, fault});
+  kernels::sum_gradients(
+      stream,
+      {offsets_there, order_there, {}, source_rows, coefficients_there, grid_log2, sums, fault, contribution_max});
   return {to_host(stream, sums.view().flat()), to_host(stream, fault.view())[0]};
 }
 
-void expect_like_oracle(std::vector<std::vector<Product>> const& rows, int grid_log2) {
+void expect_like_oracle(std::vector<std::vector<Product>> const& rows, int grid_log2,
+                        double contribution_max = std::numeric_limits<double>::infinity()) {
   for (Device const device : devices()) {
-    auto const got = sum(device, rows, grid_log2);
+    auto const got = sum(device, rows, grid_log2, contribution_max);
     std::uint32_t fault = kNoRow;
     for (std::uint32_t r = 0; r < rows.size(); ++r) {
       auto const want = exact_sum(rows[r], grid_log2);
@@ -91,6 +93,23 @@ TEST(ExactSums, LeavingTheFastRangeIsExact) {
                       {{-1, edge}, {-1, 0x1.8p-30F}, {1, edge}},
                       {{1, 0x1p30F}, {0.7F, 0.9F}, {-1, 0x1p30F}, {1, 0x1.234p-20F}}},
                      -30);
+}
+
+// Where the largest contribution is known, additions are not watched: up to the edge, and not beyond it.
+TEST(ExactSums, KnowingTheLargestContributionChangesNothing) {
+  float const half = 0x1p20F, below = 0x1.fffffep19F;  // 2^50 units
+  expect_like_oracle({{{1, below}, {1, below}},
+                      {{-1, below}, {-1, below}},
+                      {{1, half}, {1, half}, {-1, half}, {1, 0x1p-30F}},
+                      {{-1, half}, {-1, half}, {-1, 0x1p-30F}, {1, half}},
+                      {{0.3F, 0.7F}}},
+                     -30, 0x1p50 + 1);
+}
+
+TEST(ExactSums, WhatWasNotPromisedIsFound) {
+  expect_like_oracle({{{1, 1}}, {{1, 0.5F}, {1, kNan}}}, -30, 0x1p30);
+  expect_like_oracle({{{1, -kInf}}, {{1, 1}}}, -30, 0x1p30);
+  expect_like_oracle({{{1, 0x1p34F}}, {{1, 1}}}, -30, 0x1p30);
 }
 
 TEST(ExactSums, OverflowOfTheFinalSumIsAFault) {

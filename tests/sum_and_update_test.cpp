@@ -72,16 +72,17 @@ void expect_same_bits(std::size_t dim, Optimizer const& optimizer, int threads) 
                         .admit_at = 1,
                         .fault = table.fault};
     };
-    SumGradients const gradients{.offsets = View<std::uint32_t const>(offsets),
-                                 .order = View<std::uint32_t const>(order),
-                                 .sources = View<std::uint32_t const>(numbers),
-                                 .source_rows = sources,
-                                 .coefficients = View<float const>(coefficients),
-                                 .grid_log2 = -30,
-                                 .sums = sums,
-                                 .fault = apart.fault};
+    SumGradients gradients{.offsets = View<std::uint32_t const>(offsets),
+                           .order = View<std::uint32_t const>(order),
+                           .sources = View<std::uint32_t const>(numbers),
+                           .source_rows = sources,
+                           .coefficients = View<float const>(coefficients),
+                           .grid_log2 = -30,
+                           .sums = sums,
+                           .fault = apart.fault};
     sum_gradients(stream, gradients);
     update_rows(stream, update(apart));
+    gradients.contribution_max = contribution_max(1.0F, 0.5F, gradients.grid_log2);
     sum_and_update(stream, {.gradients = gradients, .update = update(at_once)});
   }
   EXPECT_EQ(apart.fault[0], kNoRow);
@@ -128,12 +129,14 @@ TEST(SumAndUpdate, LooksForWhatIsNotFinite) {
 }
 
 TEST(SumAndUpdate, BoundsSums) {
-  EXPECT_TRUE(has_sums_within(1000, 1.0F, 1.0F, -30));
-  EXPECT_TRUE(has_sums_within(0, 0.0F, 0.0F, -60));
-  EXPECT_FALSE(has_sums_within(1000, 1.0F, 1e20F, -30));
-  EXPECT_FALSE(has_sums_within(1000, 1.0F, std::numeric_limits<float>::infinity(), -30));
-  EXPECT_FALSE(has_sums_within(1000, 0.0F, std::numeric_limits<float>::infinity(), -30));  // not a number
-  EXPECT_FALSE(has_sums_within(std::size_t{1} << 33, 1.0F, 1.0F, -30));
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(contribution_max(0.5F, 3.0F, -30), 0x1.8p30 + 1);
+  EXPECT_TRUE(has_sums_within(1000, contribution_max(1.0F, 1.0F, -30)));
+  EXPECT_TRUE(has_sums_within(0, contribution_max(0.0F, 0.0F, -60)));
+  EXPECT_FALSE(has_sums_within(1000, contribution_max(1.0F, 1e20F, -30)));
+  EXPECT_FALSE(has_sums_within(1000, contribution_max(1.0F, kInf, -30)));
+  EXPECT_FALSE(has_sums_within(1000, contribution_max(0.0F, kInf, -30)));  // not a number
+  EXPECT_FALSE(has_sums_within(std::size_t{1} << 33, contribution_max(1.0F, 1.0F, -30)));
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ Matrix<float> random_rows(Stream& stream, test::Random& random, std::size_t rows
   return test::matrix(stream, test::floats(random, rows, kDim), rows, kDim);
 }
 
-void pull_and_step(Stream& stream, Triples const& t, SparseGradients const& g) {
+void pull_and_step(Stream& stream, Triples const& t, SparseGradients const& g, View<float> source_max_abs) {
   kernels::gather(stream, {.rows = g.values.const_ref(), .ids = g.ids, .out = t.entities.view().slice(0, g.rows())});
   MatrixView<float> const sources = g.source_rows;
   MatrixView<float> const relation_sources(sources.row(kernels::kRelationGradient), kTriples, kDim,
@@ -87,7 +87,8 @@ void pull_and_step(Stream& stream, Triples const& t, SparseGradients const& g) {
                                  .sources = sources,
                                  .relation_sources = relation_sources,
                                  .coefficients = g.coefficients,
-                                 .losses = t.losses});
+                                 .losses = t.losses,
+                                 .source_max_abs = source_max_abs});
 }
 
 }  // namespace
@@ -121,11 +122,15 @@ Race exact_sums_race(Stream& stream) {
   return {"triples",
           {"exact", kTriples,
            [=, &stream] {
-             pull_and_step(stream, *t, *g);
-             kernels::sum_and_update(stream, g->arguments());
+             float most = 0;
+             pull_and_step(stream, *t, *g, {&most, 1, stream.device()});
+             auto step = g->arguments();
+             step.gradients.contribution_max =
+                 kernels::contribution_max(kernels::wait_max_abs(stream, g->coefficients_as_row()), most, kGridLog2);
+             kernels::sum_and_update(stream, step);
            }},
           {"sums in float", kTriples, [=, &stream] {
-             pull_and_step(stream, *t, *g);
+             pull_and_step(stream, *t, *g, {});
              float_sum_and_update(stream, g->arguments());
            }}};
 }

@@ -65,6 +65,8 @@ SparseGradients sparse_gradients(Stream& stream, std::vector<std::uint32_t> cons
   };
   for (std::size_t i = 0; i < source_rows; ++i) fill(g.source_rows.view().row(i));
   for (std::uint32_t const id : ids) fill(g.values.ref().row(id));
+  g.contribution_max = kernels::contribution_max(kernels::wait_max_abs(stream, g.coefficients_as_row()),
+                                                 kernels::wait_max_abs(stream, g.source_rows), kGridLog2);
   return g;
 }
 
@@ -75,16 +77,17 @@ kernels::SumAndUpdate SparseGradients::arguments() const {
                         .sources = sources,
                         .source_rows = source_rows,
                         .coefficients = coefficients,
-                        .grid_log2 = -30,
+                        .grid_log2 = kGridLog2,
                         .sums = no_sums,
-                        .fault = fault},
+                        .fault = fault,
+                        .contribution_max = contribution_max},
           .update = {.ids = ids,
                      .sums = no_sums,
                      .values = values.ref(),
                      .state = state.ref(),
                      .life = life.ref(),
                      .dim = dim,
-                     .grid_log2 = -30,
+                     .grid_log2 = kGridLog2,
                      .scale = 1.0 / static_cast<double>(entries()),
                      .optimizer = optimizer,
                      .rate = 0.1F,

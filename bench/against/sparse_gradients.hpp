@@ -10,17 +10,23 @@
 
 namespace gpups::bench {
 
+inline constexpr int kGridLog2 = -30;
+
 struct SparseGradients {
   std::size_t dim;
   Array<std::uint32_t> offsets, order, sources, ids, fault;
   Array<float> coefficients;
   Matrix<float> source_rows;
+  double contribution_max;  // of what is in the two above
   Optimizer optimizer;
   kernels::RowStorage<float> values, state;
   kernels::RowStorage<std::uint32_t> life;
 
   std::size_t entries() const { return order.size(); }
   std::size_t rows() const { return ids.size(); }
+  MatrixView<float const> coefficients_as_row() const {
+    return {coefficients.data(), 1, coefficients.size(), coefficients.size()};
+  }
   kernels::SumAndUpdate arguments() const;
 };
 

@@ -116,7 +116,7 @@ struct TableGradients {
   View<std::uint32_t const> numbers{};  // (entries); empty: entry e has source e, or its bag where there are bags
   View<float const> coefficients{};     // (entries); empty: all 1
   // No element of the sources is larger than this, and all are finite: for callers that know it, so that push() need
-  // not look. Where it is wrong, training ends with an error once the step has changed rows.
+  // not look. Where it is wrong, sums may be, and what is not finite ends training once the step has changed rows.
   std::optional<float> source_max_abs{};
 };
 
