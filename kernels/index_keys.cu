@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/index_keys.hpp"
 
-#include "kernels/assert.hpp"
 #include "kernels/launch.hpp"
 #ifdef __CUDACC__
 #include "kernels/find_keys_device.hpp"
@@ -24,27 +23,7 @@ void run(Exec<S> ex, FindKeys const& f) {
 
 template <Space S>
 void run(Exec<S> ex, InsertKeys const& n) {
-  GPUPS_ASSERT(n.new_places.size() > n.index.keys.size() && n.number_of.size() >= n.index.keys.size());
   insert_keys(ex, n);
-}
-
-template <Space S>
-void run(Exec<S> ex, NumberKeys const& n) {
-  each(ex, n.new_places.size(), [n] GPUPS_FN(std::size_t r) {
-#ifndef __CUDACC__
-    if (r + kBucketsAhead < n.new_places.size()) {
-      __builtin_prefetch(n.number_of[n.new_places[r + kBucketsAhead]], 1);
-    }
-#endif
-    std::size_t const reused = n.free.size();
-    std::uint32_t const id = r < reused ? n.free[r] : n.next_id + static_cast<std::uint32_t>(r - reused);
-    std::uint32_t const i = n.new_places[r];
-    n.ids[i] = n.new_ids[r] = *n.number_of[i] = id;
-    *n.key_of_id.row(id) = number(n.keys[i]);
-  });
-  each(ex, n.ids.size(), [n] GPUPS_FN(std::size_t i) {
-    if ((n.ids[i] & kNewKey) != 0) n.ids[i] = n.ids[n.ids[i] & ~kNewKey];
-  });
 }
 
 template <Space S>
@@ -86,7 +65,6 @@ void run(Exec<S> ex, MoveKeys const& m) {
 
 GPUPS_KERNEL(find_keys, FindKeys)
 GPUPS_KERNEL(wait_insert_keys, InsertKeys)
-GPUPS_KERNEL(number_keys, NumberKeys)
 GPUPS_KERNEL(erase_keys, EraseKeys)
 GPUPS_KERNEL(clear_buckets, ClearBuckets)
 GPUPS_KERNEL(move_keys, MoveKeys)

@@ -25,32 +25,24 @@ struct FindKeys {
 };
 void find_keys(Stream& stream, FindKeys const& arguments);
 
-// The same for one index, and keys that are not there are put in, without numbers yet. ids[i] = the number of keys[i];
-// or kNewKey + the first place of an equal key in the batch. For such a first place number_of[i] is where its number
-// belongs; new_places are these places, in order; *count: how many. Waits for `stream`.
+// The same for one index, and keys that are not there are put in. The r-th of them, in the order in which the batch has
+// them first, gets number free[r], or past these the next one from next_id on. *count: how many. Waits for `stream`.
 // REQUIRES: room for them all.
 struct InsertKeys {
   KeysOfIndex index;               // n < 2^31
-  View<std::uint32_t*> number_of;  // (n)
-  View<std::uint32_t> new_places;  // (>= n + 1)
-  std::size_t* count;              // on the host
+  View<std::uint32_t const> free;  // distinct
+  std::uint32_t next_id;
+  View<std::uint32_t> new_ids;    // (>= *count): their numbers, in this order
+  Rows<std::uint64_t> key_of_id;  // stride 1; written for new numbers
+  std::size_t* count;             // on the host
+
+  GPUPS_FN std::uint32_t number_of_new(std::size_t r) const {
+    return r < free.size() ? free[r] : next_id + static_cast<std::uint32_t>(r - free.size());
+  }
 };
+// No number has this bit. Meanwhile a new key has it and the first place of an equal key in the batch.
 inline constexpr std::uint32_t kNewKey = 0x80000000;
 void wait_insert_keys(Stream& stream, InsertKeys const& arguments);
-
-// Gives numbers to the keys that were put in: to that of new_places[r] the r-th that is free, then those from next_id
-// on. They are written to new_ids[r], the index, the list of keys, and the `ids` of all places.
-struct NumberKeys {
-  View<Key const> keys;                  // (n)
-  View<std::uint32_t> ids;               // (n)
-  View<std::uint32_t* const> number_of;  // (n)
-  View<std::uint32_t const> new_places;  // (count)
-  View<std::uint32_t const> free;        // (<= count)
-  std::uint32_t next_id;
-  View<std::uint32_t> new_ids;    // (count)
-  Rows<std::uint64_t> key_of_id;  // stride 1
-};
-void number_keys(Stream& stream, NumberKeys const& arguments);
 
 // Takes out the keys that have these numbers. was[i] = ids[i], or kNoRow where no key had it.
 struct EraseKeys {

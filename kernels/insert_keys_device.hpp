@@ -42,15 +42,24 @@ inline void insert_keys(DeviceExec ex, InsertKeys const& f) {
   each(ex, keys.size(), [ids, slots] GPUPS_FN(std::size_t i) {
     if ((ids[i] & kNewKey) != 0) ids[i] = kNewKey | slots[ids[i] & ~kNewKey];
   });
+  Array<std::uint32_t> const first_places(keys.device(), keys.size());
+  std::uint32_t* const places = first_places.data();
   *f.count = wait_compact(
       ex, keys.device(), keys.size(), [ids] GPUPS_FN(std::size_t i) { return ids[i] == (kNewKey | i); },
-      [f] GPUPS_FN(std::size_t i, std::uint32_t rank) { f.new_places[rank] = static_cast<std::uint32_t>(i); });
-  each(ex, *f.count, [f] GPUPS_FN(std::size_t r) {
-    std::uint32_t const i = f.new_places[r];
-    Key const key = f.index.keys[i];
+      [places] GPUPS_FN(std::size_t i, std::uint32_t rank) { places[rank] = static_cast<std::uint32_t>(i); });
+  if (*f.count == 0) return;
+  each(ex, *f.count, [f, places] GPUPS_FN(std::size_t r) {
+    std::uint32_t const id = f.number_of_new(r);
+    Key const key = f.index.keys[places[r]];
     std::uint64_t const hash = hash_of(key);
-    f.number_of[i] = f.index.buckets.of(hash).insert(key, hash, kNewKey);
+    f.index.buckets.of(hash).insert(key, hash, id);
+    f.index.ids[places[r]] = f.new_ids[r] = id;
+    *f.key_of_id.row(id) = number(key);
   });
+  each(ex, keys.size(), [ids] GPUPS_FN(std::size_t i) {
+    if ((ids[i] & kNewKey) != 0) ids[i] = ids[ids[i] & ~kNewKey];
+  });
+  check_cuda(cudaStreamSynchronize(static_cast<cudaStream_t>(ex.stream)), "waiting for new keys");  // `places` go
 }
 
 }  // namespace gpups::kernels

@@ -11,7 +11,7 @@ namespace {
 
 // Keys of a batch that are found and inserted before the next: on the host their buckets stay in the caches between the
 // two. Part of what decides when an index grows, so it is the same for any number of threads.
-std::size_t keys_at_once(Device device) { return std::size_t{1} << (device.is_host() ? 15 : 20); }
+std::size_t keys_at_once(Device device) { return std::size_t{1} << (device.is_host() ? 17 : 20); }
 
 }  // namespace
 
@@ -65,25 +65,18 @@ void KeyIndex::wait_insert(Stream& stream, View<Key const> keys, View<std::uint3
     if (most == 0) return;
   }
   buckets_.wait_make_room(stream, size(), most);
-  Array<std::uint32_t*> const number_of(stream.device(), n);
-  Array<std::uint32_t> const new_places(stream.device(), n + 1);
-  std::size_t count = 0;
-  wait_insert_keys(stream, {{buckets_.ref(), keys, ids}, number_of, new_places, &count});
-  if (count == 0) return;
-
-  std::size_t const reused = std::min(count, free_.size());
+  std::size_t const reusable = std::min(most, free_.size());
   auto const free =
-      to_device(stream, std::vector(free_.rbegin(), free_.rbegin() + static_cast<std::ptrdiff_t>(reused)));
-  keys_.reserve(stream, ids_end_ + count - reused);
-  number_keys(stream, {.keys = keys,
-                       .ids = ids.slice(0, n),
-                       .number_of = number_of,
-                       .new_places = new_places.view().slice(0, count),
-                       .free = free,
-                       .next_id = static_cast<std::uint32_t>(ids_end_),
-                       .new_ids = new_ids.slice(inserted, count),
-                       .key_of_id = keys_.ref()});
-  stream.wait();
+      to_device(stream, std::vector(free_.rbegin(), free_.rbegin() + static_cast<std::ptrdiff_t>(reusable)));
+  keys_.reserve(stream, ids_end_ + most - reusable);
+  std::size_t count = 0;
+  wait_insert_keys(stream, {.index = {buckets_.ref(), keys, ids},
+                            .free = free,
+                            .next_id = static_cast<std::uint32_t>(ids_end_),
+                            .new_ids = new_ids.slice(inserted, n),
+                            .key_of_id = keys_.ref(),
+                            .count = &count});
+  std::size_t const reused = std::min(count, reusable);
   free_.resize(free_.size() - reused);
   ids_end_ += count - reused;
   inserted += count;

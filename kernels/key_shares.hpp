@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The keys of a batch, cut by share: threads that change an index at once each have a share of the hashes, which is a
+// range of buckets. The batch is cut in chunks, each by one thread, and a share is a list of each chunk's places. So a
+// thread looks at a chunk and at its share, however many others there are.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+
+#include "gpups/array.hpp"
+#include "kernels/bucket.hpp"
+
+namespace gpups::kernels {
+
+inline constexpr std::uint32_t kSharesMax = 32;
+
+// Some of the hashes: a stretch of their low halves.
+struct Share {
+  std::uint32_t number, count;
+
+  // The share, of `count`, that has a hash.
+  static std::uint32_t of(std::uint64_t hash, std::uint32_t count) {
+    return static_cast<std::uint32_t>((hash & 0xFFFFFFFF) * count >> 32);
+  }
+  std::uint64_t end() const { return ((std::uint64_t{number + 1} << 32) + count - 1) / count; }
+  // The buckets of an array that no later share has keys in.
+  std::uint32_t limit(BucketArray const& array) const { return number + 1 == count ? array.size : array.place(end()); }
+  // The first low half whose place in the array is not below the limit.
+  std::uint64_t edge(BucketArray const& array) const {
+    if (number + 1 == count || array.size == 0) return end();
+    return ((std::uint64_t{limit(array)} << 32) + array.size - 1) / array.size;
+  }
+};
+
+class KeyShares {
+ public:
+  // As many chunks as shares.
+  KeyShares(View<Key const> keys, std::uint32_t shares)
+      : keys_(keys),
+        shares_(shares),
+        // A cache line of the batch's numbers is of one chunk.
+        chunk_size_((keys.size() + kGroup * shares - 1) / (kGroup * shares) * kGroup),
+        lists_(Device::host(), std::size_t{shares} * shares * chunk_size_) {}
+
+  View<Key const> keys() const { return keys_; }
+  std::uint32_t shares() const { return shares_; }
+  std::uint32_t chunks() const { return shares_; }
+  std::size_t begin(std::uint32_t chunk) const { return std::min(chunk * chunk_size_, keys_.size()); }
+  std::size_t end(std::uint32_t chunk) const { return begin(chunk + 1); }
+
+  // To be called once for each chunk, in any order.
+  void cut(std::uint32_t chunk) {
+    if (shares_ == 1) return;
+    std::uint32_t* next[kSharesMax];
+    for (std::uint32_t s = 0; s < shares_; ++s) next[s] = list(chunk, s);
+    for (std::size_t first = begin(chunk), last = end(chunk); first < last; first += kGroup) {
+      std::size_t const count = std::min(kGroup, last - first);
+      std::uint32_t share[kGroup];
+      for (std::size_t k = 0; k < count; ++k) share[k] = Share::of(hash_of(keys_[first + k]), shares_);
+      for (std::size_t k = 0; k < count; ++k) *next[share[k]]++ = static_cast<std::uint32_t>(first + k);
+    }
+    for (std::uint32_t s = 0; s < shares_; ++s) counts_[chunk][s] = static_cast<std::size_t>(next[s] - list(chunk, s));
+  }
+
+  // The rest is known when all chunks are cut.
+  // How many keys of a share are in the chunks before this one.
+  std::size_t start(std::uint32_t share, std::uint32_t chunk) const {
+    if (shares_ == 1) return chunk * keys_.size();
+    std::size_t start = 0;
+    for (std::uint32_t c = 0; c < chunk; ++c) start += counts_[c][share];
+    return start;
+  }
+  std::size_t size(std::uint32_t share) const { return start(share, shares_); }
+  // The places of a share's keys, ascending.
+  void copy_places(std::uint32_t share, std::uint32_t* to) const {
+    if (shares_ == 1) return std::iota(to, to + keys_.size(), 0U);
+    for (std::uint32_t c = 0; c < shares_; ++c) to = std::copy_n(list(c, share), counts_[c][share], to);
+  }
+
+ private:
+  static constexpr std::size_t kGroup = 64;
+
+  std::uint32_t* list(std::uint32_t chunk, std::uint32_t share) const {
+    return lists_.data() + (std::size_t{chunk} * shares_ + share) * chunk_size_;
+  }
+
+  View<Key const> keys_;
+  std::uint32_t shares_;
+  std::size_t chunk_size_;
+  Array<std::uint32_t> lists_;  // (chunks, shares, chunk_size_): places
+  std::size_t counts_[kSharesMax][kSharesMax] = {};
+};
+
+}  // namespace gpups::kernels
