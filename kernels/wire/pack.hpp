@@ -73,39 +73,44 @@ GPUPS_FN inline void roll(Draws const& draws, std::size_t row, std::size_t first
     blocks.word[3][b] = draws.use;
   }
   blocks.run(philox_key(draws.seed));
-  for (std::size_t k = 0; k < kPack; ++k) dice[k] = uniform01(blocks.word[k % 4][k / 4]);
+  for (std::size_t b = 0; b < kPack / 4; ++b) {
+    for (std::size_t w = 0; w < 4; ++w) dice[4 * b + w] = uniform01(blocks.word[w][b]);
+  }
 }
 
 // Codes of a pack as they lie on the wire, kBits each.
 template <std::size_t kBits>
 struct PackedCodes {
   static constexpr std::size_t kBytes = kPack * kBits / 8;
+  // A code in whole bytes, and those that share a byte side by side.
+  using Unit =
+      std::conditional_t<kBits == 32, std::uint32_t, std::conditional_t<kBits == 16, std::uint16_t, std::uint8_t>>;
+  using Group = std::conditional_t<kBits == 2, std::uint32_t, std::uint16_t>;
   alignas(16) std::uint8_t byte[kBytes];
 
   GPUPS_FN static PackedCodes of(std::uint32_t const (&code)[kPack]) {
     PackedCodes p;
+    Unit unit[kPack];
+    for (std::size_t k = 0; k < kPack; ++k) unit[k] = static_cast<Unit>(code[k]);
     if constexpr (kBits >= 8) {
-      for (std::size_t k = 0; k < kPack; ++k) memcpy(p.byte + k * (kBits / 8), &code[k], kBits / 8);
+      memcpy(p.byte, unit, kBytes);
     } else {
-      constexpr std::size_t kPerByte = 8 / kBits;
-      for (std::size_t b = 0; b < kBytes; ++b) {
-        std::uint32_t all = 0;
-        for (std::size_t k = 0; k < kPerByte; ++k) all |= code[b * kPerByte + k] << (k * kBits);
-        p.byte[b] = static_cast<std::uint8_t>(all);
-      }
+      Group group[kBytes];
+      memcpy(group, unit, sizeof unit);
+      for (std::size_t b = 0; b < kBytes; ++b) p.byte[b] = static_cast<std::uint8_t>(gathered(group[b]));
     }
     return p;
   }
   GPUPS_FN void codes(std::uint32_t (&code)[kPack]) const {
+    Unit unit[kPack];
     if constexpr (kBits >= 8) {
-      for (std::size_t k = 0; k < kPack; ++k) {
-        code[k] = 0;
-        memcpy(&code[k], byte + k * (kBits / 8), kBits / 8);
-      }
+      memcpy(unit, byte, kBytes);
     } else {
-      constexpr std::size_t kPerByte = 8 / kBits;
-      for (std::size_t k = 0; k < kPack; ++k) code[k] = byte[k / kPerByte] >> (k % kPerByte * kBits);
+      Group group[kBytes];
+      for (std::size_t b = 0; b < kBytes; ++b) group[b] = static_cast<Group>(spread(byte[b]));
+      memcpy(unit, group, sizeof unit);
     }
+    for (std::size_t k = 0; k < kPack; ++k) code[k] = unit[k];
   }
 
   // The codes of columns first .. in a row of row_bytes; what is behind its end is neither read nor written.
@@ -120,10 +125,18 @@ struct PackedCodes {
   }
 
  private:
+  // The low kBits of each byte of a group, side by side in its lowest byte; and back.
+  GPUPS_FN static std::uint32_t gathered(std::uint32_t group) {
+    return kBits == 4 ? group | group >> 4 : group | group >> 6 | group >> 12 | group >> 18;
+  }
+  GPUPS_FN static std::uint32_t spread(std::uint32_t byte) {
+    return kBits == 4 ? (byte | byte << 4) & 0x0F0FU : (byte | byte << 6 | byte << 12 | byte << 18) & 0x03030303U;
+  }
+
   // Rows begin and end at multiples of 4 bytes.
   GPUPS_FN static void move(std::uint8_t const* from, std::uint8_t* to, std::size_t bytes_left) {
 #ifdef __CUDACC__
-    using Unit =
+    using Word =
         std::conditional_t<kBytes == 1, std::uint8_t, std::conditional_t<kBytes == 2, std::uint16_t, std::uint32_t>>;
     if constexpr (kBytes == 16) {
       if (bytes_left >= 16 &&
@@ -132,8 +145,8 @@ struct PackedCodes {
         return;
       }
     }
-    for (std::size_t b = 0; b < kBytes; b += sizeof(Unit)) {
-      if (b < bytes_left) *reinterpret_cast<Unit*>(to + b) = *reinterpret_cast<Unit const*>(from + b);
+    for (std::size_t b = 0; b < kBytes; b += sizeof(Word)) {
+      if (b < bytes_left) *reinterpret_cast<Word*>(to + b) = *reinterpret_cast<Word const*>(from + b);
     }
 #else
     std::memcpy(to, from, bytes_left < kBytes ? bytes_left : kBytes);

@@ -3,8 +3,7 @@
 
 #include "kernels/assert.hpp"
 #include "kernels/launch.hpp"
-#include "kernels/wire/code.hpp"
-#include "kernels/wire/pack.hpp"
+#include "kernels/wire/code_pack.hpp"
 #include "kernels/wire/quantize_int8_host.hpp"
 #include "kernels/wire/with_format.hpp"
 
@@ -85,16 +84,19 @@ struct QuantizeRow {
       roll(q.draws, i, first, dice);
       for (std::size_t k = 0; k < kPack; ++k) code[k] = Code<F>::encode(sum[k], scale.inverse, dice[k]);
     } else {
-      for (std::size_t k = 0; k < kPack; ++k) code[k] = Code<F>::encode(sum[k] * scale.inverse);
+      float scaled[kPack];
+      for (std::size_t k = 0; k < kPack; ++k) scaled[k] = sum[k] * scale.inverse;
+      encode_pack<F>(scaled, code);
     }
   }
 
   GPUPS_FN void leave(float (&sum)[kPack], std::uint32_t const (&code)[kPack], RowScale scale, float* residual,
                       std::size_t first) const {
-    float before[kPack];
+    float before[kPack], sent[kPack];
     if constexpr (!has_scale(F)) load_pack<float>(residual, first, q.wire.dim, before);
+    decode_pack<F>(code, sent);
     for (std::size_t k = 0; k < kPack; ++k) {
-      float const left = sum[k] - Code<F>::decode(code[k]) * scale.scale;
+      float const left = sum[k] - sent[k] * scale.scale;
       if constexpr (has_scale(F)) {
         sum[k] = left;
       } else {

@@ -4,7 +4,7 @@
 #include "kernels/assert.hpp"
 #include "kernels/atomic.hpp"
 #include "kernels/launch.hpp"
-#include "kernels/wire/pack.hpp"
+#include "kernels/wire/code_pack.hpp"
 #include "kernels/wire/units.hpp"
 #include "kernels/wire/with_format.hpp"
 
@@ -14,11 +14,12 @@ namespace gpups::kernels {
 inline constexpr std::int64_t kUnitsMost = std::int64_t{1} << 62;
 inline constexpr std::uint32_t kOverflown = 0xFFFFFFFF;
 
-// The sum of two int64; true where it is within kUnitsMost of 0.
-GPUPS_FN inline bool add_units(std::int64_t a, std::int64_t b, std::int64_t& sum) {
-  auto const x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b), s = x + y;
-  sum = static_cast<std::int64_t>(s);
-  return ((s ^ x) & (s ^ y)) >> 63 == 0 && sum >= -kUnitsMost && sum <= kUnitsMost;
+// The sum of two int64. Sets bit 63 of `bad` where it is not within kUnitsMost of 0: words only, which become vectors.
+GPUPS_FN inline std::int64_t add_units(std::int64_t a, std::int64_t b, std::uint64_t& bad) {
+  auto const x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b), sum = x + y;
+  std::uint64_t const magnitude = sum >> 63 != 0 ? 0 - sum : sum;
+  bad |= ((sum ^ x) & (sum ^ y)) | (static_cast<std::uint64_t>(kUnitsMost) - magnitude);
+  return static_cast<std::int64_t>(sum);
 }
 
 // Bits of a float that is at least |units|, and at most 2^-22 of it larger.
@@ -52,10 +53,14 @@ struct QuantizeSumsRow {
         roll(q.draws, i, first, dice);
         for (std::size_t k = 0; k < kPack; ++k) code[k] = Code<F>::encode(scale.scaled(total[k]), 1, dice[k]);
       } else {
-        for (std::size_t k = 0; k < kPack; ++k) code[k] = Code<F>::encode(scale.scaled(total[k]));
+        float scaled[kPack];
+        for (std::size_t k = 0; k < kPack; ++k) scaled[k] = scale.scaled(total[k]);
+        encode_pack<F>(scaled, code);
       }
       PackedCodes<bits_of(F)>::of(code).store(codes, first, row_bytes);
-      for (std::size_t k = 0; k < kPack; ++k) total[k] -= scale.units(code[k]);
+      float sent[kPack];
+      decode_pack<F>(code, sent);
+      for (std::size_t k = 0; k < kPack; ++k) total[k] -= scale.units(sent[k]);
       store_pack(total, q.residual.row(i), first, dim);
     });
   }
@@ -66,9 +71,9 @@ struct QuantizeSumsRow {
     std::int64_t rest[kPack];
     load_pack(q.sums.row(i), first, q.wire.dim, total);
     load_pack<std::int64_t>(q.residual.row(i), first, q.wire.dim, rest);
-    bool good = true;
-    for (std::size_t k = 0; k < kPack; ++k) good &= add_units(total[k], rest[k], total[k]);
-    return good;
+    std::uint64_t bad = 0;
+    for (std::size_t k = 0; k < kPack; ++k) total[k] = add_units(total[k], rest[k], bad);
+    return bad >> 63 == 0;
   }
   GPUPS_FN std::uint32_t most_bits(std::size_t i, std::size_t first) const {
     std::int64_t total[kPack];

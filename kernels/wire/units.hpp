@@ -33,9 +33,10 @@ struct UnitScale {
 
   GPUPS_FN float scaled(std::int64_t units) const { return static_cast<float>(static_cast<double>(units) * inverse); }
   // A product of 31 bits at most. What no sender means, such as codes that are not numbers, counts nothing.
-  GPUPS_FN std::int64_t units(std::uint32_t code) const {
-    double const whole = static_cast<double>(Code<F>::decode(code)) * unit;
-    return __builtin_fabs(whole) < 0x1p63 ? static_cast<std::int64_t>(whole) : 0;
+  GPUPS_FN std::int64_t units(float decoded) const {
+    double const whole = static_cast<double>(decoded) * unit;
+    double const meant = __builtin_fabs(whole) < 0x1p63 ? whole : 0;
+    return static_cast<std::int64_t>(meant);
   }
 };
 

@@ -2,7 +2,7 @@
 #include "kernels/wire/unpack_rows.hpp"
 
 #include "kernels/launch.hpp"
-#include "kernels/wire/pack.hpp"
+#include "kernels/wire/code_pack.hpp"
 #include "kernels/wire/units.hpp"
 #include "kernels/wire/with_format.hpp"
 
@@ -43,12 +43,10 @@ struct UnpackRow {
       lanes.prefetch(out.row(target(slots, i + kRowsAhead)), wire.dim * sizeof(float));
     }
     each_coded_pack<F>(wire, i, lanes, [&](std::size_t first, std::uint32_t const(&code)[kPack]) {
-      float sum[kPack] = {};
+      float sum[kPack] = {}, value[kPack];
       if constexpr (kAdd) load_pack<float>(to, first, wire.dim, sum);
-      for (std::size_t k = 0; k < kPack; ++k) {
-        float const value = Code<F>::decode(code[k]) * scale;
-        sum[k] = kAdd ? sum[k] + value : value;
-      }
+      decode_pack<F>(code, value);
+      for (std::size_t k = 0; k < kPack; ++k) sum[k] = kAdd ? sum[k] + value[k] * scale : value[k] * scale;
       store_pack(sum, to, first, wire.dim);
     });
   }
@@ -63,9 +61,11 @@ struct AddUnits {
     std::int64_t* const to = a.into.row(target(a.slots, i));
     each_coded_pack<F>(a.wire, i, lanes, [&](std::size_t first, std::uint32_t const(&code)[kPack]) {
       std::int64_t sum[kPack];
+      float value[kPack];
       load_pack<std::int64_t>(to, first, a.wire.dim, sum);
+      decode_pack<F>(code, value);
       for (std::size_t k = 0; k < kPack; ++k) {
-        auto const units = static_cast<std::uint64_t>(scale.units(code[k]));
+        auto const units = static_cast<std::uint64_t>(scale.units(value[k]));
         sum[k] = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum[k]) + units);
       }
       store_pack(sum, to, first, a.wire.dim);
