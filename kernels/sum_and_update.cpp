@@ -41,12 +41,12 @@ void sum_and_update(Stream& stream, SumAndUpdate const& arguments) {
     bool const fits = sum_any_row(s, per_grid, entries, sums);
     update(r, sums, fits);
   };
-  auto const long_row = [&](std::uint32_t r) {
+  auto const long_row = [&](std::uint32_t r, auto add_pieces) {
     alignas(64) std::int64_t sums[kBufferColumns];
-    bool const fits = sum_long_row(ex, s, per_grid, r, sums);
+    bool const fits = add_pieces(sums);
     update(r, sums, fits);
   };
-  each_row_to_sum(ex, s, short_row, long_row);
+  each_row_to_sum(ex, s, per_grid, short_row, long_row);
 }
 
 float wait_max_abs(Stream& stream, MatrixView<float const> rows) {

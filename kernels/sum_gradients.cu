@@ -155,10 +155,11 @@ void run(Exec<S> ex, SumGradients const& s) {
   auto const take = [&s](std::uint32_t r, bool fits) {
     if (!fits) atomic_min(s.fault.data(), r);
   };
-  each_row_to_sum(
-      ex, s,
-      [&](std::uint32_t r, Entries const& entries) { take(r, sum_any_row(s, per_grid, entries, s.sums.row(r))); },
-      [&](std::uint32_t r) { take(r, sum_long_row(ex, s, per_grid, r, s.sums.row(r))); });
+  auto const short_row = [&](std::uint32_t r, Entries const& entries) {
+    take(r, sum_any_row(s, per_grid, entries, s.sums.row(r)));
+  };
+  auto const long_row = [&](std::uint32_t r, auto add_pieces) { take(r, add_pieces(s.sums.row(r))); };
+  each_row_to_sum(ex, s, per_grid, short_row, long_row);
 }
 #endif
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the host's threads share the rows whose gradients are summed: blocks of rows, and rows of very many entries piece
-// by piece, so that one popular key does not keep the others waiting.
+// How the host's threads share the rows whose gradients are summed: blocks of rows, and pieces of long ones.
 #pragma once
 
 #ifndef __CUDACC__
@@ -10,42 +9,10 @@
 #include <numeric>
 #include <vector>
 
-#include "gpups/array.hpp"
 #include "kernels/launch.hpp"
-#include "kernels/sum_any_row.hpp"
+#include "kernels/long_rows_host.hpp"
 
 namespace gpups::kernels {
-
-// A row with more entries than are staged at a time: pieces are summed side by side, then added. False: a sum does not
-// fit, and all are undefined.
-inline bool sum_long_row(HostExec ex, SumGradients const& s, double per_grid, std::uint32_t r, std::int64_t* to) {
-  std::uint32_t const first = s.offsets[r], last = s.offsets[r + 1];
-  std::size_t const pieces = (last - first + kStagedMax - 1) / kStagedMax, stride = s.sums.stride();
-  Array<Int128> const partial(Device::host(), pieces * stride);
-  std::vector<std::uint8_t> good(pieces);
-  ex.arena->blocks(pieces, [&](std::size_t p) {
-    auto const from = first + static_cast<std::uint32_t>(p) * kStagedMax, end = std::min(last, from + kStagedMax);
-    StagedEntries staged(s);
-    staged.stage(from, end);
-    Array<std::int64_t> const sums(Device::host(), stride);
-    bool const narrow = sum_any_row(s, per_grid, staged.entries(from, end), sums.data());
-    good[p] = 1;
-    for (std::size_t j = 0; j < stride; ++j) {
-      WideSum sum{narrow || j >= s.sums.columns() ? sums[j] : 0, true};
-      if (!narrow && j < s.sums.columns()) sum = wide_sum(s, per_grid, staged.entries(from, end), j);
-      partial[p * stride + j] = sum.units;
-      good[p] = good[p] != 0 && sum.good;
-    }
-  });
-  bool fits = std::find(good.begin(), good.end(), 0) == good.end();
-  for (std::size_t j = 0; j < stride; ++j) {
-    WideSum sum{0, true};
-    for (std::size_t p = 0; p < pieces; ++p) sum.units += partial[p * stride + j];
-    to[j] = static_cast<std::int64_t>(sum.units);
-    fits = fits && sum.fits();
-  }
-  return fits;
-}
 
 // Blocks of rows by their first entries: distinct keys are listed by parts of their hashes, and what lies beside each
 // other in the batch, keys that occur together and their sources, is then in a cache together.
@@ -62,10 +29,10 @@ inline std::vector<std::uint32_t> blocks_by_entry(SumGradients const& s) {
   return blocks;
 }
 
-// Calls short_row(r, entries) for rows of few entries, and long_row(r) for the others, whose work is to be shared by
-// all threads.
+// Calls short_row(r, entries) for rows of few entries, and long_row(r, add), with a function that is like
+// LongRows::add_pieces for that row, for the others.
 template <class ShortRow, class LongRow>
-void each_row_to_sum(HostExec ex, SumGradients const& s, ShortRow short_row, LongRow long_row) {
+void each_row_to_sum(HostExec ex, SumGradients const& s, double per_grid, ShortRow short_row, LongRow long_row) {
   std::mutex mutex;
   std::vector<std::uint32_t> long_rows;
   std::size_t const rows = s.offsets.size() - 1;
@@ -86,7 +53,11 @@ void each_row_to_sum(HostExec ex, SumGradients const& s, ShortRow short_row, Lon
       for (std::uint32_t k = first; k < r; ++k) short_row(k, staged.entries(offsets[k], offsets[k + 1]));
     }
   });
-  for (std::uint32_t const r : long_rows) long_row(r);
+  LongRows sums(s, per_grid, std::move(long_rows));
+  sums.sum_pieces(*ex.arena);
+  ex.arena->blocks(sums.rows(), [&](std::size_t i) {
+    long_row(sums.row(i), [&](std::int64_t* to) { return sums.add_pieces(i, to); });
+  });
 }
 
 }  // namespace gpups::kernels
