@@ -8,6 +8,7 @@
 #include "kernels/check.hpp"
 #include "kernels/hash.hpp"
 #include "kernels/life.hpp"
+#include "kernels/number_type.hpp"
 
 namespace gpups {
 namespace cache {
@@ -37,6 +38,23 @@ std::vector<T> read_column(FileReader& reader, std::size_t size) {
   std::vector<T> column(size);
   reader.read(column.data(), size * sizeof(T));
   return column;
+}
+
+// Values are numbers of their table's type in files, and floats elsewhere.
+void write_values(FileWriter& writer, std::vector<float> const& values, NumberType type) {
+  kernels::with_number(type, [&]<class T>() {
+    std::vector<T> column(values.size());
+    std::transform(values.begin(), values.end(), column.begin(), kernels::round_to<T>);
+    write_column(writer, column);
+  });
+}
+
+std::vector<float> read_values(FileReader& reader, std::size_t size, NumberType type) {
+  std::vector<float> values;
+  kernels::with_number(type, [&]<class T>() {
+    for (T const x : read_column<T>(reader, size)) values.push_back(kernels::to_float(x));
+  });
+  return values;
 }
 
 // Keeps the elements of rows whose home is `me`, in place; `width` of each row.
@@ -81,7 +99,7 @@ TableShard::Piece to_device_piece(Stream& stream, HostPiece const& host, std::si
   return piece;
 }
 
-void write_piece(Stream& stream, FileWriter& writer, std::uint32_t table, std::uint32_t kind,
+void write_piece(Stream& stream, FileWriter& writer, std::uint32_t table, std::uint32_t kind, NumberType type,
                  TableShard::Piece const& piece) {
   if (piece.rows() == 0) return;
   writer.put(table);
@@ -90,7 +108,7 @@ void write_piece(Stream& stream, FileWriter& writer, std::uint32_t table, std::u
   write_column(writer, to_host(stream, piece.keys.view()));
   write_column(writer, to_host(stream, piece.life.view()));
   if (kind != kExisting) return;
-  write_column(writer, wait_without_padding(stream, piece.values));
+  write_values(writer, wait_without_padding(stream, piece.values), type);
   write_column(writer, to_host(stream, piece.state.view()));
 }
 
@@ -99,7 +117,7 @@ HostPiece read_piece(FileReader& reader, std::uint32_t kind, std::size_t rows, T
   piece.keys = read_column<Key>(reader, rows);
   piece.life = read_column<std::uint32_t>(reader, rows * kernels::kLifeWords);
   if (kind != kExisting) return piece;
-  piece.values = read_column<float>(reader, rows * table.dim());
+  piece.values = read_values(reader, rows * table.dim(), table.options().values);
   piece.state = read_column<float>(reader, rows * table.state_columns());
   return piece;
 }
@@ -115,10 +133,10 @@ FileSeal write_rows(Stream& stream, Tables const& tables, std::filesystem::path 
       auto const select = [&](kernels::RowsThat kind) {
         return table.wait_select(stream, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last), kind);
       };
-      write_piece(stream, writer, t, kExisting,
+      write_piece(stream, writer, t, kExisting, table.options().values,
                   table.wait_read(stream, select(kernels::RowsThat::kExist), TableShard::Columns::kAll));
       if (!table.counts_sightings()) continue;
-      write_piece(stream, writer, t, kWaitingRows,
+      write_piece(stream, writer, t, kWaitingRows, table.options().values,
                   table.wait_read(stream, select(kernels::RowsThat::kWait), TableShard::Columns::kKeysAndLife));
     }
   }

@@ -2,8 +2,8 @@
 // The rows of a checkpoint: each rank writes its own to one file, and reads all files to keep what is its own.
 //
 // A file is a list of pieces: table (u32), kind (u32), rows (u64), then the columns keys, life (2 each) and, for rows
-// that exist (kind 0), values (dim each) and state, each without padding, in the machine's byte order. Kind 1 are rows
-// that wait for admission. A table number of 2^32 - 1 ends the file.
+// that exist (kind 0), values (dim each, of the table's type) and state, each without padding, in the machine's byte
+// order. Kind 1 are rows that wait for admission. A table number of 2^32 - 1 ends the file.
 #pragma once
 
 #include <filesystem>

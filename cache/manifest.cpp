@@ -9,7 +9,9 @@
 namespace gpups::cache {
 namespace {
 
-constexpr int kFormat = 2;
+constexpr int kFormat = 3;
+constexpr int kFormatOfFloats = 2;  // says no type: values are floats. Otherwise the same.
+constexpr char const* kFloats = "float32";
 
 // A file's own name, below the checkpoint's folder: never a path that leads out of it.
 std::string safe_name(std::string const& name) {
@@ -31,6 +33,7 @@ FileSeal seal_of(nlohmann::json const& json) {
 
 Manifest::Table describe(TableOptions const& options) {
   static constexpr char const* kInitial[] = {"constant", "uniform", "normal"};
+  static constexpr char const* kValues[] = {kFloats, "float16", "bfloat16"};
   static constexpr char const* kOptimizer[] = {"sgd", "adagrad", "rowwise_adagrad", "adam", "lamb", "ftrl"};
   return {.name = options.name,
           .dim = options.dim,
@@ -39,7 +42,8 @@ Manifest::Table describe(TableOptions const& options) {
               fmt::format("{} {:a}", kInitial[static_cast<int>(options.initializer.kind)], options.initializer.scale),
           .optimizer = kOptimizer[static_cast<int>(options.optimizer.kind)],
           .grid_log2 = options.grid_log2,
-          .admit_at = options.admit_at};
+          .admit_at = options.admit_at,
+          .values = kValues[static_cast<int>(options.values)]};
 }
 
 void require_same(Manifest const& manifest, std::uint64_t seed, std::vector<Manifest::Table> const& tables) {
@@ -61,6 +65,7 @@ void require_same(Manifest const& manifest, std::uint64_t seed, std::vector<Mani
     same(fmt::format("the initializer of table '{}'", here.name), there.initial, here.initial);
     same(fmt::format("grid_log2 of table '{}'", here.name), there.grid_log2, here.grid_log2);
     same(fmt::format("admit_at of table '{}'", here.name), there.admit_at, here.admit_at);
+    same(fmt::format("the type of the values of table '{}'", here.name), there.values, here.values);
   }
 }
 
@@ -71,9 +76,10 @@ Manifest read_manifest(std::filesystem::path const& folder) {
                 folder.string());
   try {
     auto const json = nlohmann::json::parse(read_whole(path));
-    GPUPS_REQUIRE(json.at("format").get<int>() == kFormat,
-                  "'{}' has format {} (this program reads {}): use the version that wrote it", path.string(),
-                  json.at("format").get<int>(), kFormat);
+    auto const format = json.at("format").get<int>();
+    GPUPS_REQUIRE(format == kFormat || format == kFormatOfFloats,
+                  "'{}' has format {} (this program reads {} and {}): use the version that wrote it", path.string(),
+                  format, kFormatOfFloats, kFormat);
     Manifest manifest{.clock = Clock{json.at("clock").get<std::int64_t>()},
                       .seed = json.at("seed").get<std::uint64_t>(),
                       .folder = safe_name(json.at("folder").get<std::string>()),
@@ -87,7 +93,8 @@ Manifest read_manifest(std::filesystem::path const& folder) {
                                  .initial = table.at("initial").get<std::string>(),
                                  .optimizer = table.at("optimizer").get<std::string>(),
                                  .grid_log2 = table.at("grid_log2").get<int>(),
-                                 .admit_at = table.at("admit_at").get<std::uint32_t>()});
+                                 .admit_at = table.at("admit_at").get<std::uint32_t>(),
+                                 .values = format == kFormat ? table.at("values").get<std::string>() : kFloats});
     }
     for (auto const& file : json.at("rows")) manifest.rows.push_back(seal_of(file));
     for (auto const& blob : json.at("blobs")) {
@@ -111,7 +118,8 @@ void write_manifest(std::filesystem::path const& folder, Manifest const& manifes
                               {"initial", table.initial},
                               {"optimizer", table.optimizer},
                               {"grid_log2", table.grid_log2},
-                              {"admit_at", table.admit_at}});
+                              {"admit_at", table.admit_at},
+                              {"values", table.values}});
   }
   json["rows"] = nlohmann::json::array();
   for (auto const& file : manifest.rows) json["rows"].emplace_back(to_json(file));

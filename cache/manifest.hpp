@@ -22,6 +22,7 @@ struct Manifest {
     std::string optimizer;  // its kind
     int grid_log2 = 0;
     std::uint32_t admit_at = 1;
+    std::string values;  // their type
     bool operator==(Table const&) const = default;
   };
   struct NamedBlob {

@@ -8,12 +8,21 @@
 #include "cache/store_impl.hpp"
 #include "kernels/arena.hpp"
 #include "kernels/check.hpp"
+#include "kernels/half.hpp"
 
 namespace gpups {
 namespace {
 
 constexpr std::size_t kDimMax = 65536;
 constexpr std::uint32_t kAdmitMax = 0x7FFFFFFF;
+
+// Whether initial values are in the range of their type; normal ones are less than 8 standard deviations.
+bool can_begin(TableOptions const& options) {
+  auto const& [kind, scale] = options.initializer;
+  float const largest = kind == Initializer::Kind::kNormal ? 8 * scale : scale;
+  return options.values != NumberType::kHalf ||
+         std::isfinite(kernels::to_float(kernels::round_to<kernels::Half>(largest)));
+}
 
 int own_threads(Group const& group, int asked) {
   if (asked > 0) return asked;
@@ -70,6 +79,9 @@ TableId Store::add_table(TableOptions const& options) {
   GPUPS_REQUIRE(options.admit_at >= 1 && options.admit_at <= kAdmitMax,
                 "table '{}' admits rows at sighting {} (sightings are counted from 1 to {}): set admit_at",
                 options.name, options.admit_at, kAdmitMax);
+  GPUPS_REQUIRE(options.values <= NumberType::kBFloat16,
+                "table '{}' has values of type {} (no such type is known): set values to an enumerator of NumberType",
+                options.name, static_cast<int>(options.values));
   auto const& o = options.optimizer;
   for (float const value :
        {o.learning_rate, o.epsilon, o.initial_accumulator, o.l2, o.clip_norm, o.l1, o.beta, options.schedule.floor}) {
@@ -87,6 +99,10 @@ TableId Store::add_table(TableOptions const& options) {
   GPUPS_REQUIRE(std::isfinite(options.initializer.scale),
                 "table '{}' begins with values of scale {} (they must be finite): set initializer.scale", options.name,
                 options.initializer.scale);
+  GPUPS_REQUIRE(can_begin(options),
+                "table '{}' begins with values of scale {} (its type kHalf ends at 65,504, so some would be infinite): "
+                "lower initializer.scale, or use kBFloat16",
+                options.name, options.initializer.scale);
   GPUPS_REQUIRE(
       options.schedule.kind == Schedule::Kind::kConstant ||
           options.schedule.total_steps > options.schedule.warmup_steps,

@@ -8,6 +8,7 @@
 #include "kernels/assign_slots.hpp"
 #include "kernels/check.hpp"
 #include "kernels/columns.hpp"
+#include "kernels/find_pooled.hpp"
 #include "kernels/gather.hpp"
 #include "kernels/hash.hpp"
 #include "kernels/hash_rows.hpp"
@@ -26,6 +27,9 @@ Array<std::uint32_t> no_fault(Stream& stream) {
   return fault;
 }
 
+// Tells what values are rounded by from what they begin with.
+constexpr std::uint64_t kRounding = 0x726F756E64;
+
 // What a row's life keeps of a step's number.
 std::uint32_t low_half(Clock clock) { return static_cast<std::uint32_t>(number(clock)); }
 
@@ -39,7 +43,7 @@ TableShard::TableShard(TableOptions const& options, std::uint64_t seed, std::siz
 
 void TableShard::allocate(Device device) {
   index_ = kernels::KeyIndex(device, expected_rows_);
-  values_ = {device, row_stride(options_.dim)};
+  values_ = {device, options_.dim, options_.values};
   state_ = {device, state_columns_};
   life_ = {device, kernels::kLifeWords, kernels::NewRows::kZero};
   mark_ = {device, 1, kernels::NewRows::kZero};
@@ -79,7 +83,13 @@ Array<Key> TableShard::wait_keys_of(Stream& stream, View<std::uint32_t const> id
 }
 
 void TableShard::gather(Stream& stream, View<std::uint32_t const> ids, MatrixView<float> out) const {
-  kernels::gather(stream, {.rows = values_.const_ref(), .ids = ids, .out = out});
+  auto const rows = values_.const_ref();
+  if (rows.type == NumberType::kFloat) {
+    kernels::gather(stream, {.rows = rows.as<float>(), .ids = ids, .out = out});
+  } else {
+    kernels::PooledTable const table{.rows = rows, .ids = ids, .out = out};  // bags of one row
+    kernels::find_pooled(stream, {{&table, 1}});
+  }
 }
 
 RowSums TableShard::wait_merge(Stream& stream, std::span<RowSums const> lists, Array<std::uint32_t>& merged,
@@ -117,12 +127,13 @@ RowSums TableShard::wait_merge(Stream& stream, std::span<RowSums const> lists, A
 void TableShard::throw_fault(Stream& stream, std::uint32_t id) const {
   auto const ids = to_device(stream, std::vector{id});
   auto const key = to_host(stream, wait_keys_of(stream, ids).view())[0];
-  throw Error(
-      fmt::format("the update of key {} in table '{}' is not finite, or its gradient's sum over the ranks is too large "
-                  "(other rows of "
-                  "the step have been updated, so training cannot go on): restore a checkpoint, and lower the learning "
-                  "rate or raise grid_log2",
-                  number(key), options_.name));
+  throw Error(fmt::format(
+      "the update of key {} in table '{}' is not finite{}, or its gradient's sum over the ranks is too large "
+      "(other rows of "
+      "the step have been updated, so training cannot go on): restore a checkpoint, and lower the learning "
+      "rate or raise grid_log2",
+      number(key), options_.name,
+      options_.values == NumberType::kHalf ? ", or beyond 65,504, which values of type kHalf end at" : ""));
 }
 
 void TableShard::wait_apply(Stream& stream, std::span<RowSums const> lists, Clock clock, std::size_t samples) {
@@ -164,7 +175,9 @@ kernels::UpdateRows TableShard::update(View<std::uint32_t const> ids, Clock cloc
           .rate = optimizer.learning_rate * learning_rate_factor(options_.schedule, clock),
           .step = low_half(clock),
           .admit_at = options_.admit_at,
-          .fault = fault};
+          .fault = fault,
+          .keys = index_.keys(),
+          .rounding_seed = kernels::mix(seed_ ^ kRounding)};
 }
 
 void TableShard::sum_and_apply(Stream& stream, View<std::uint32_t const> ids, kernels::SumGradients const& gradients,
@@ -178,10 +191,14 @@ void TableShard::wait_lookup(Stream& stream, View<Key const> keys, MatrixView<fl
   Array<std::uint32_t> ids(stream.device(), keys.size());
   index_.find(stream, keys, ids);
   kernels::rows_exist(stream, {.life = life_.const_ref(), .ids = ids, .found = found});
-  kernels::gather(stream, {.rows = values_.const_ref(), .ids = ids, .out = out});
+  gather(stream, ids, out);
   if (ids.empty()) return;
-  kernels::init_matrix(
-      stream, {.keys = keys, .only_where_no_row = ids, .out = out, .initializer = options_.initializer, .seed = seed_});
+  kernels::init_matrix(stream, {.keys = keys,
+                                .only_where_no_row = ids,
+                                .out = out,
+                                .initializer = options_.initializer,
+                                .seed = seed_,
+                                .type = options_.values});
   stream.wait();
 }
 
@@ -275,7 +292,7 @@ std::vector<MemoryLine> TableShard::memory_plan(TableOptions const& options, std
   auto const name = [&](char const* what) { return fmt::format("table '{}': {}", options.name, what); };
   std::size_t const state = kernels::state_columns(options.optimizer, options.dim);
   std::size_t const marks = ranks > 1 ? RowStorage<std::uint64_t>::bytes_for(rows, 1) : 0;
-  return {{name("values"), RowStorage<float>::bytes_for(rows, row_stride(options.dim))},
+  return {{name("values"), kernels::ValueStorage::bytes_for(rows, options.dim, options.values)},
           {name("optimizer state"), RowStorage<float>::bytes_for(rows, state)},
           {name("index"), kernels::KeyIndex::bytes_for(rows)},
           {name("counters"), RowStorage<std::uint32_t>::bytes_for(rows, kernels::kLifeWords) + marks}};

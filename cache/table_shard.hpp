@@ -19,6 +19,7 @@
 #include "kernels/select_rows.hpp"
 #include "kernels/sum_gradients.hpp"
 #include "kernels/update_rows.hpp"
+#include "kernels/value_storage.hpp"
 
 namespace gpups::cache {
 
@@ -47,11 +48,11 @@ class TableShard {
   // Waits for `stream`.
   void wait_resolve(Stream& stream, View<Key const> keys, View<std::uint32_t> ids);
 
-  // out.row(i) = value of row ids[i]; queued on `stream`.
+  // out.row(i) = value of row ids[i]; undefined where that is kNoRow. Queued on `stream`.
   void gather(Stream& stream, View<std::uint32_t const> ids, MatrixView<float> out) const;
 
   // The values of rows by number, for kernels that read them where they are; as long as gather() might.
-  kernels::Rows<float const> values() const { return values_.const_ref(); }
+  kernels::TypedRows values() const { return values_.const_ref(); }
 
   // Sums the lists' gradients of each row, and updates each row that is in any of them once, if it has been sighted
   // often enough with this step. Waits for `stream`. Throws Error, naming the row, where a sum leaves the range of 64
@@ -69,7 +70,8 @@ class TableShard {
   // Values of keys wherever a row exists, initial values elsewhere; found[i] says which; `found` may be empty.
   void wait_lookup(Stream& stream, View<Key const> keys, MatrixView<float> out, View<std::uint8_t> found) const;
 
-  // Sets rows' values, as of step `clock`; rows that do not exist begin to, with initial optimizer state.
+  // Sets rows' values, as of step `clock`; rows that do not exist begin to, with initial optimizer state. Numbers of 16
+  // bits become the nearest.
   void wait_assign(Stream& stream, View<Key const> keys, MatrixView<float const> values, Clock clock);
 
   // Rows of these keys are as if nobody had ever named them. Waits for `stream`.
@@ -93,9 +95,10 @@ class TableShard {
 
   // Some rows as dense arrays: a piece of a scan, a checkpoint or an export.
   struct Piece {
-    Array<Key> keys;            // (n)
-    Matrix<float> values;       // (n, dim); none for rows that wait for admission, which have their initial values
-    Array<float> state;         // (n, state_columns()), likewise
+    Array<Key> keys;  // (n)
+    Matrix<float>
+        values;          // (n, dim), of any type; none for rows that wait for admission, which have their initial ones
+    Array<float> state;  // (n, state_columns()), likewise
     Array<std::uint32_t> life;  // (n, kLifeWords)
     std::size_t rows() const { return keys.size(); }
   };
@@ -130,7 +133,7 @@ class TableShard {
   std::size_t expected_rows_;
   std::size_t state_columns_;
   kernels::KeyIndex index_;
-  kernels::RowStorage<float> values_;
+  kernels::ValueStorage values_;
   kernels::RowStorage<float> state_;
   kernels::RowStorage<std::uint32_t> life_;  // see kernels/life.hpp
   kernels::RowStorage<std::uint64_t> mark_;  // where a row is in the merged list of a step

@@ -3,13 +3,30 @@
 // from numbers of any type.
 #pragma once
 
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #include "kernels/half.hpp"
 #include "kernels/streaming.hpp"
 
 namespace gpups::kernels {
+
+// Vectors of as many bits.
+template <std::size_t kLanes>
+struct BitVectors {
+  typedef std::uint32_t Words __attribute__((vector_size(kLanes * sizeof(std::uint32_t))));
+  typedef std::uint16_t Halves __attribute__((vector_size(kLanes * sizeof(std::uint16_t))));
+};
+// Numbers of 16 bits, wherever they lie, as words.
+template <std::size_t kLanes>
+inline typename BitVectors<kLanes>::Words words_of(void const* from) {
+  using Words = typename BitVectors<kLanes>::Words;
+  typename BitVectors<kLanes>::Halves halves;
+  std::memcpy(&halves, from, sizeof halves);
+  return __builtin_convertvector(halves, Words);
+}
 
 template <std::size_t kLanes>
 struct FloatVector {
@@ -18,6 +35,8 @@ struct FloatVector {
   Native value;
 
   void load(float const* from) { std::memcpy(&value, from, sizeof value); }
+  // In registers: parts that were stored apart are slow to load as one.
+  void load(BFloat16 const* from) { value = std::bit_cast<Native>(words_of<kLanes>(from) << 16); }
   template <class T>
   void load(T const* from) {
     float numbers[kLanes];

@@ -16,27 +16,33 @@ GPUPS_FN inline std::uint64_t bits_of(float value) {
   return word;
 }
 
-// The hash of `n` floats: each is mixed with its place and the row's salt, so equal words at other places, or in other
-// rows, count differently.
-GPUPS_FN inline std::uint64_t hash_floats(NativeLanes lanes, float const* from, std::size_t n, std::uint64_t salt) {
-  return mix(
-      lanes.sum_words(n, [=](std::size_t j) { return mix(salt ^ (std::uint64_t{j} << 32 | bits_of(from[j]))); }));
+// The hash of `n` numbers, as floats: each is mixed with its place and the row's salt, so equal words at other places,
+// or in other rows, count differently.
+template <class T>
+GPUPS_FN inline std::uint64_t hash_numbers(NativeLanes lanes, T const* from, std::size_t n, std::uint64_t salt) {
+  return mix(lanes.sum_words(
+      n, [=](std::size_t j) { return mix(salt ^ (std::uint64_t{j} << 32 | bits_of(to_float(from[j])))); }));
 }
 
-template <Space S>
-void run(Exec<S> ex, HashRows const& h) {
+template <class T, Space S>
+void hash(Exec<S> ex, HashRows const& h) {
   each_row(ex, h.rows, [h] GPUPS_FN(std::size_t i, NativeLanes lanes) {
     auto const id = static_cast<std::uint32_t>(i);
     std::uint32_t const* const life = h.life.row(id);
     if (!exists(life[0])) return;
     std::uint64_t hash = mix(mix(h.seed + 1) ^ *h.keys.row(id));
     hash = mix(hash + (std::uint64_t{life[1]} << 32 | life[0]));
-    hash ^= hash_floats(lanes, h.values.row(id), h.dim, mix(hash + 1));
-    if (h.state_columns > 0) hash = mix(hash) ^ hash_floats(lanes, h.state.row(id), h.state_columns, mix(hash + 2));
+    hash ^= hash_numbers(lanes, h.values.as<T>().row(id), h.dim, mix(hash + 1));
+    if (h.state_columns > 0) hash = mix(hash) ^ hash_numbers(lanes, h.state.row(id), h.state_columns, mix(hash + 2));
     if (!lanes.first()) return;
     atomic_add(&h.digest[0], mix(hash));
     atomic_add(&h.digest[1], 1);
   });
+}
+
+template <Space S>
+void run(Exec<S> ex, HashRows const& h) {
+  with_number(h.values.type, [&]<class T>() { hash<T>(ex, h); });
 }
 
 GPUPS_KERNEL(hash_rows, HashRows)

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "gpups/array.hpp"
+#include "kernels/number_type.hpp"
 #include "kernels/row_storage.hpp"
 
 namespace gpups::kernels {
@@ -14,7 +15,7 @@ namespace gpups::kernels {
 struct HashRows {
   std::size_t rows;                // numbers 0 .. rows - 1; those that do not exist are left out
   Rows<std::uint64_t const> keys;  // stride 1
-  Rows<float const> values;        // (dim)
+  TypedRows values;                // (dim); numbers of 16 bits count as the floats that they are
   Rows<float const> state;         // (state_columns)
   std::size_t dim;
   std::size_t state_columns;

@@ -7,20 +7,23 @@
 
 namespace gpups::kernels {
 
-GPUPS_FN inline void init_row(NativeLanes lanes, Initializer init, std::uint64_t seed, Key key, float* to,
+// Writes a row of `Written` as the nearest numbers of type T are.
+template <class T, class Written>
+GPUPS_FN inline void init_row(NativeLanes lanes, Initializer init, std::uint64_t seed, Key key, Written* to,
                               std::size_t dim, std::size_t stride) {
   lanes.each((stride + 3) / 4, [=](std::size_t quad) {
     FourValues const q = initial_values(init, seed, key, quad);
-    for (std::size_t i = 0; i < 4 && 4 * quad + i < stride; ++i) to[4 * quad + i] = 4 * quad + i < dim ? q.value[i] : 0;
+    for (std::size_t i = 0; i < 4 && 4 * quad + i < stride; ++i) {
+      to[4 * quad + i] = round_to<Written>(4 * quad + i < dim ? to_float(round_to<T>(q.value[i])) : 0);
+    }
   });
 }
 
-template <Space S>
-void run(Exec<S> ex, InitRows const& r) {
-  GPUPS_ASSERT(r.keys.size() == r.ids.size() && r.values.stride >= r.dim);
+template <class T, Space S>
+void init(Exec<S> ex, InitRows const& r) {
   each_row(ex, r.ids.size(), [r] GPUPS_FN(std::size_t i, NativeLanes lanes) {
     std::uint32_t const id = r.ids[i];
-    init_row(lanes, r.initializer, r.seed, r.keys[i], r.values.row(id), r.dim, r.values.stride);
+    init_row<T>(lanes, r.initializer, r.seed, r.keys[i], r.values.as<T>().row(id), r.dim, r.values.stride);
     if (r.state_columns == 0) return;
     float* const state = r.state.row(id);
     lanes.each(r.state_columns, [=](std::size_t j) { state[j] = j < r.accumulators ? r.initial_accumulator : 0; });
@@ -28,13 +31,24 @@ void run(Exec<S> ex, InitRows const& r) {
 }
 
 template <Space S>
+void run(Exec<S> ex, InitRows const& r) {
+  GPUPS_ASSERT(r.keys.size() == r.ids.size() && r.values.stride >= r.dim);
+  with_number(r.values.type, [&]<class T>() { init<T>(ex, r); });
+}
+
+template <class T, Space S>
+void init(Exec<S> ex, InitMatrix const& m) {
+  each_row(ex, m.keys.size(), [m] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    if (!m.only_where_no_row.empty() && m.only_where_no_row[i] != kNoRow) return;
+    init_row<T>(lanes, m.initializer, m.seed, m.keys[i], m.out.row(i), m.out.columns(), m.out.stride());
+  });
+}
+
+template <Space S>
 void run(Exec<S> ex, InitMatrix const& m) {
   GPUPS_ASSERT(m.out.rows() >= m.keys.size());
   GPUPS_ASSERT(m.only_where_no_row.empty() || m.only_where_no_row.size() == m.keys.size());
-  each_row(ex, m.keys.size(), [m] GPUPS_FN(std::size_t i, NativeLanes lanes) {
-    if (!m.only_where_no_row.empty() && m.only_where_no_row[i] != kNoRow) return;
-    init_row(lanes, m.initializer, m.seed, m.keys[i], m.out.row(i), m.out.columns(), m.out.stride());
-  });
+  with_number(m.type, [&]<class T>() { init<T>(ex, m); });
 }
 
 GPUPS_KERNEL(init_rows, InitRows)

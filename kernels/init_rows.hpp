@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of rows that no batch has named yet: a pure function of (seed, key, column). Writes 4 * stride bytes per row.
+// Values of rows that no batch has named yet: a pure function of (seed, key, column), as the nearest number of their
+// type. Writes the bytes of a row for each.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include "gpups/array.hpp"
 #include "gpups/table.hpp"
 #include "gpups/types.hpp"
+#include "kernels/number_type.hpp"
 #include "kernels/row_storage.hpp"
 
 namespace gpups::kernels {
@@ -16,7 +18,7 @@ namespace gpups::kernels {
 struct InitRows {
   View<std::uint32_t const> ids;  // (n), distinct
   View<Key const> keys;           // (n)
-  Rows<float> values;             // stride >= dim
+  WritableRows values;            // stride >= dim
   Rows<float> state;              // stride state_columns; unused where that is 0
   std::size_t dim;
   std::size_t state_columns;
@@ -27,13 +29,14 @@ struct InitRows {
 };
 void init_rows(Stream& stream, InitRows const& arguments);
 
-// The same values to a matrix: what a look-up answers for keys without a row.
+// The same values to a matrix, as floats: what a look-up answers for keys without a row.
 struct InitMatrix {
   View<Key const> keys;                         // (n)
   View<std::uint32_t const> only_where_no_row;  // (n), writes row i only where this is kNoRow; empty: all
   MatrixView<float> out;                        // (>= n, dim); padding is set to zero
   Initializer initializer;
-  std::uint64_t seed;  // of the table
+  std::uint64_t seed;                    // of the table
+  NumberType type = NumberType::kFloat;  // of its values
 };
 void init_matrix(Stream& stream, InitMatrix const& arguments);
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The type of a table's numbers, where it is known when the program runs: rows of floats, or of 16 bits (half.hpp).
+// Rows of numbers whose type is known when the program runs: floats, or 16 bits (half.hpp).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "gpups/array.hpp"
+#include "gpups/table.hpp"
 #include "kernels/half.hpp"
 #include "kernels/row_storage.hpp"
 
 namespace gpups::kernels {
 
-enum class NumberType : std::uint8_t { kFloat, kHalf, kBFloat16 };
+using gpups::NumberType;
 
 template <class T>
 inline constexpr NumberType kNumberType = NumberType::kFloat;
@@ -20,19 +21,50 @@ inline constexpr NumberType kNumberType<Half> = NumberType::kHalf;
 template <>
 inline constexpr NumberType kNumberType<BFloat16> = NumberType::kBFloat16;
 
+// Calls f.template operator()<T>() with a type's T.
+template <class F>
+void with_number(NumberType type, F f) {
+  switch (type) {
+    case NumberType::kFloat:
+      return f.template operator()<float>();
+    case NumberType::kHalf:
+      return f.template operator()<Half>();
+    case NumberType::kBFloat16:
+      return f.template operator()<BFloat16>();
+  }
+}
+
 using gpups::row_stride;
-// Numbers from one row to the next: multiples of 64 bytes where a row has as many, of 16 bytes below. For floats the
-// same as row_stride(columns).
+// Numbers from one row to the next: multiples of 64 bytes where a row has more than half as many, of 16 bytes below.
+// At least row_stride(columns), which it is for floats.
 constexpr std::size_t row_stride(std::size_t columns, NumberType type) {
-  std::size_t const bytes = type == NumberType::kFloat ? 4 : 2;
-  std::size_t const step = (columns * bytes >= 64 ? 64 : 16) / bytes;
+  if (type == NumberType::kFloat) return row_stride(columns);
+  std::size_t const step = columns > 16 ? 32 : 8;
   return (columns + step - 1) / step * step;
 }
 
-// Refers to rows of any type. Padding is zero.
+// Refers to rows of any type, for writing. Padding is zero.
+struct WritableRows {
+  void* const* chunks = nullptr;  // of kChunkRows rows, each beginning with a line
+  std::size_t stride = 0;         // numbers of a row; row_stride(dim, type)
+  NumberType type = NumberType::kFloat;
+
+  WritableRows() = default;
+  template <class T>
+  WritableRows(Rows<T> rows)  // NOLINT: implicit on purpose
+      : chunks(reinterpret_cast<void* const*>(rows.chunks)), stride(rows.stride), type(kNumberType<T>) {}
+
+  // REQUIRES: T is their type.
+  template <class T>
+  GPUPS_ANY_FN Rows<T> as() const {
+    return {reinterpret_cast<T* const*>(chunks), stride};
+  }
+};
+
+// The same for reading.
 struct TypedRows {
-  void const* const* chunks = nullptr;  // of kChunkRows rows, each beginning with a line
-  std::size_t stride = 0;               // numbers of a row; row_stride(dim, type)
+  void const* const* chunks = nullptr;
+  std::size_t stride = 0;
   NumberType type = NumberType::kFloat;
 
   TypedRows() = default;

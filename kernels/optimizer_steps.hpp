@@ -8,17 +8,18 @@
 #include <cstdint>
 
 #include "kernels/row_columns.hpp"
+#include "kernels/row_values.hpp"
 #include "kernels/update_rows.hpp"
 
 namespace gpups::kernels {
 
 // A row as a team of lanes takes it, and how to step. gradient(j) below is the mean's in columns from j on, clipped;
 // it is 0 in the padding, and so is what is written there.
-template <class C>
+template <class C, class Values>
 struct RowStep {
   C columns;
   std::size_t width, dim;
-  float* value;
+  Values value;
   float* state;
   float rate;
   std::uint32_t updates;  // of the row, with this one
@@ -32,36 +33,33 @@ GPUPS_FN inline double power(double base, std::uint32_t n) {
   return result;
 }
 
-template <class C, class GradientAt>
-GPUPS_FN inline float sgd_step(RowStep<C> const& r, GradientAt gradient) {
-  return r.columns.sum(r.width, [=, columns = r.columns, value = r.value, rate = r.rate](std::size_t j) {
-    auto const x = columns.get(value + j) - rate * gradient(j);
-    columns.put(value + j, x);
-    return 0.0F * x;
+template <class C, class Values, class GradientAt>
+GPUPS_FN inline float sgd_step(RowStep<C, Values> const& r, GradientAt gradient) {
+  return r.columns.sum(r.width, [=, value = r.value, rate = r.rate](std::size_t j) {
+    return value.put(j, value.get(j) - rate * gradient(j));
   });
 }
 
 // state: the sums s
-template <class C, class GradientAt>
-GPUPS_FN inline float adagrad_step(RowStep<C> const& r, GradientAt gradient) {
+template <class C, class Values, class GradientAt>
+GPUPS_FN inline float adagrad_step(RowStep<C, Values> const& r, GradientAt gradient) {
   return r.columns.sum(r.width, [=, columns = r.columns, value = r.value, sums = r.state, rate = r.rate,
                                  epsilon = r.optimizer.epsilon](std::size_t j) {
     auto const g = gradient(j), s = columns.get(sums + j) + g * g;
-    auto const x = columns.get(value + j) - quotient(rate * g, root(s) + epsilon);
+    auto const x = value.get(j) - quotient(rate * g, root(s) + epsilon);
     columns.put(sums + j, s);
-    columns.put(value + j, x);
-    return 0.0F * s + 0.0F * x;
+    return 0.0F * s + value.put(j, x);
   });
 }
 
 // state: one s
-template <class C, class GradientAt>
-GPUPS_FN inline float rowwise_adagrad_step(RowStep<C> const& r, GradientAt gradient) {
+template <class C, class Values, class GradientAt>
+GPUPS_FN inline float rowwise_adagrad_step(RowStep<C, Values> const& r, GradientAt gradient) {
   float const squares = r.columns.sum(r.width, [=](std::size_t j) { return gradient(j) * gradient(j); });
   float const s = *r.state + squares / static_cast<float>(r.dim);
   r.columns.sync();  // all have read the state
   if (r.columns.first()) *r.state = s;
-  RowStep<C> step = r;
+  RowStep<C, Values> step = r;
   step.rate = quotient(r.rate, std::sqrt(s) + r.optimizer.epsilon);
   return 0.0F * s + sgd_step(step, gradient);
 }
@@ -74,7 +72,8 @@ struct AdamMoments {
   float beta1, beta2, epsilon;
   float first_scale, second_scale;  // correct the moments' bias
 
-  GPUPS_FN explicit AdamMoments(RowStep<C> const& r)
+  template <class Values>
+  GPUPS_FN explicit AdamMoments(RowStep<C, Values> const& r)
       : columns(r.columns),
         first(r.state),
         second(r.state + r.width),
@@ -98,46 +97,42 @@ struct AdamMoments {
   }
 };
 
-template <class C, class GradientAt>
-GPUPS_FN inline float adam_step(RowStep<C> const& r, GradientAt gradient) {
+template <class C, class Values, class GradientAt>
+GPUPS_FN inline float adam_step(RowStep<C, Values> const& r, GradientAt gradient) {
   AdamMoments<C> const moments(r);
   return r.columns.sum(r.width, [=, value = r.value, rate = r.rate](std::size_t j) {
     auto const faults = moments.add(j, gradient(j));
-    auto const x = moments.columns.get(value + j) - rate * moments.direction(j);
-    moments.columns.put(value + j, x);
-    return faults + 0.0F * x;
+    return faults + value.put(j, value.get(j) - rate * moments.direction(j));
   });
 }
 
-template <class C, class GradientAt>
-GPUPS_FN inline float lamb_step(RowStep<C> const& r, GradientAt gradient) {
+template <class C, class Values, class GradientAt>
+GPUPS_FN inline float lamb_step(RowStep<C, Values> const& r, GradientAt gradient) {
   AdamMoments<C> const moments(r);
-  auto const update = [=, columns = r.columns, value = r.value, decay = r.optimizer.l2](std::size_t j) {
-    return moments.direction(j) + decay * columns.get(value + j);
+  auto const update = [=, value = r.value, decay = r.optimizer.l2](std::size_t j) {
+    return moments.direction(j) + decay * value.get(j);
   };
   float const faults = r.columns.sum(r.width, [=](std::size_t j) { return moments.add(j, gradient(j)); });
   float const updates = std::sqrt(r.columns.sum(r.width, [=](std::size_t j) { return update(j) * update(j); }));
-  float const values = std::sqrt(r.columns.sum(r.width, [=, columns = r.columns, value = r.value](std::size_t j) {
-    return columns.get(value + j) * columns.get(value + j);
-  }));
-  RowStep<C> step = r;
+  float const values =
+      std::sqrt(r.columns.sum(r.width, [=, value = r.value](std::size_t j) { return value.get(j) * value.get(j); }));
+  RowStep<C, Values> step = r;
   if (values > 0 && updates > 0) step.rate *= values / updates;
   return faults + sgd_step(step, update);
 }
 
 // state: the sums n, and behind them z
-template <class C, class GradientAt>
-GPUPS_FN inline float ftrl_step(RowStep<C> const& r, GradientAt gradient) {
+template <class C, class Values, class GradientAt>
+GPUPS_FN inline float ftrl_step(RowStep<C, Values> const& r, GradientAt gradient) {
   if (!(r.rate > 0)) return 0;  // in a warm-up that begins at 0, where z has no scale
   return r.columns.sum(r.width, [=, columns = r.columns, value = r.value, sums = r.state, z_at = r.state + r.width,
                                  rate = r.rate, o = r.optimizer](std::size_t j) {
     auto const g = gradient(j), before = columns.get(sums + j), n = before + g * g;
-    auto const z = columns.get(z_at + j) + g - (root(n) - root(before)) * (1 / rate) * columns.get(value + j);
+    auto const z = columns.get(z_at + j) + g - (root(n) - root(before)) * (1 / rate) * value.get(j);
     auto const x = 0.0F - quotient(rate * beyond(z, o.l1), root(n) + (o.beta + rate * o.l2));
     columns.put(sums + j, n);
     columns.put(z_at + j, z);
-    columns.put(value + j, x);
-    return 0.0F * n + 0.0F * z + 0.0F * x;
+    return 0.0F * n + 0.0F * z + value.put(j, x);
   });
 }
 

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 
 #include "kernels/atomic.hpp"
 #include "kernels/launch.hpp"
 #include "kernels/life.hpp"
 #include "kernels/optimizer_steps.hpp"
 #include "kernels/row_columns.hpp"
+#include "kernels/row_values.hpp"
 #include "kernels/update_rows.hpp"
 
 namespace gpups::kernels {
@@ -18,8 +20,14 @@ namespace gpups::kernels {
 __attribute__((always_inline)) GPUPS_FN inline void prefetch_row([[maybe_unused]] UpdateRows const& u,
                                                                  [[maybe_unused]] std::uint32_t id) {
 #ifndef __CUDACC__
-  float const* const value = u.values.row(id);
-  for (std::size_t j = 0; j < u.values.stride; j += 16) __builtin_prefetch(value + j, 0, 2);
+  if (u.values.type == NumberType::kFloat) {
+    float const* const value = u.values.as<float>().row(id);
+    for (std::size_t j = 0; j < u.values.stride; j += 16) __builtin_prefetch(value + j, 0, 2);
+  } else {
+    Half const* const value = u.values.as<Half>().row(id);  // BFloat16 is as large
+    for (std::size_t j = 0; j < u.values.stride; j += 32) __builtin_prefetch(value + j, 0, 2);
+    __builtin_prefetch(u.keys.row(id), 0, 2);
+  }
   if (u.state.stride > 0) {
     float const* const state = u.state.row(id);
     for (std::size_t j = 0; j < u.state.stride; j += 16) __builtin_prefetch(state + j, 0, 2);
@@ -45,20 +53,20 @@ struct Mean {
   }
 };
 
-template <class C, class MeanAt>
-GPUPS_FN inline void update_columns(C columns, UpdateRows const& u, std::uint32_t id, MeanAt mean) {
+template <class C, class Values, class MeanAt>
+GPUPS_FN inline void update_columns(C columns, UpdateRows const& u, std::uint32_t id, Values values, MeanAt mean) {
   using Kind = Optimizer::Kind;
   std::uint32_t* const life = u.life.row(id);
   if (u.admit_at > 1 && !is_admitted(life[0], u.admit_at)) return;
   std::uint32_t const after = after_update(life[0]);
-  RowStep<C> const row{.columns = columns,
-                       .width = u.values.stride,
-                       .dim = u.dim,
-                       .value = u.values.row(id),
-                       .state = u.state.stride > 0 ? u.state.row(id) : nullptr,
-                       .rate = u.rate,
-                       .updates = after - 1,
-                       .optimizer = u.optimizer};
+  RowStep<C, Values> const row{.columns = columns,
+                               .width = u.values.type == NumberType::kFloat ? u.values.stride : row_stride(u.dim),
+                               .dim = u.dim,
+                               .value = values,
+                               .state = u.state.stride > 0 ? u.state.row(id) : nullptr,
+                               .rate = u.rate,
+                               .updates = after - 1,
+                               .optimizer = u.optimizer};
 
   float clip = 1;
   if (u.optimizer.clip_norm > 0) {
@@ -68,7 +76,7 @@ GPUPS_FN inline void update_columns(C columns, UpdateRows const& u, std::uint32_
   }
   auto const clipped = [=](std::size_t j) { return clip * mean.at(columns, j); };
   auto const regularised = [=, l2 = u.optimizer.l2, value = row.value](std::size_t j) {
-    return clip * mean.at(columns, j) + l2 * columns.get(value + j);
+    return clip * mean.at(columns, j) + l2 * value.get(j);
   };
 
   float const faults = u.optimizer.kind == Kind::kSgd              ? sgd_step(row, regularised)
@@ -84,16 +92,49 @@ GPUPS_FN inline void update_columns(C columns, UpdateRows const& u, std::uint32_
   if (!(faults == 0)) atomic_min(u.fault.data(), id);
 }
 
-// Nothing for a row that waits. Columns go as far as the padding does.
-template <class MeanAt>
-GPUPS_FN inline void update_row(NativeLanes lanes, UpdateRows const& u, std::uint32_t id, MeanAt mean) {
+// Values of type T.
+template <class T, class C, class MeanAt>
+GPUPS_FN inline void update_values(C columns, UpdateRows const& u, std::uint32_t id, MeanAt mean) {
+  T* const row = u.values.as<T>().row(id);
+  if constexpr (std::is_same_v<T, float>) {
+    update_columns(columns, u, id, FloatValues<C>{columns, row}, mean);
+  } else {
+    RoundingDraw const draw{philox_key(u.rounding_seed), *u.keys.row(id), u.step};
 #ifdef __CUDACC__
-  update_columns(DeviceColumns{lanes}, u, id, mean);
+    update_columns(columns, u, id, RoundedValues<C, T>{row, draw}, mean);
+#else
+    RoundingBits bits(draw);
+    update_columns(columns, u, id, RoundedValues<C, T>{row, &bits}, mean);
+#endif
+  }
+}
+
+// Updates a row of T, which is the type of the values. Nothing for a row that waits. Columns go as far as the padding
+// of floats does.
+template <class T, class MeanAt>
+GPUPS_FN inline void update_row_of(NativeLanes lanes, UpdateRows const& u, std::uint32_t id, MeanAt mean) {
+#ifdef __CUDACC__
+  update_values<T>(DeviceColumns{lanes}, u, id, mean);
 #else
   static_cast<void>(lanes);
-  u.values.stride < kVector ? update_columns(HostColumns<Quad>{}, u, id, mean)
-                            : update_columns(HostColumns<Vector>{}, u, id, mean);
+  row_stride(u.dim) < kVector ? update_values<T>(HostColumns<Quad>{}, u, id, mean)
+                              : update_values<T>(HostColumns<Vector>{}, u, id, mean);
 #endif
 }
+
+#ifndef __CUDACC__
+// Not inlined, so that code for floats is what it would be without.
+template <class T, class MeanAt>
+[[gnu::noinline]] void update_short_row(UpdateRows const& u, std::uint32_t id, MeanAt mean) {
+  update_row_of<T>(HostLanes{}, u, id, mean);
+}
+
+// Updates a row of any type.
+template <class MeanAt>
+inline void update_row(HostLanes lanes, UpdateRows const& u, std::uint32_t id, MeanAt mean) {
+  if (u.values.type == NumberType::kFloat) return update_row_of<float>(lanes, u, id, mean);
+  u.values.type == NumberType::kHalf ? update_short_row<Half>(u, id, mean) : update_short_row<BFloat16>(u, id, mean);
+}
+#endif
 
 }  // namespace gpups::kernels

@@ -29,14 +29,20 @@ std::size_t accumulator_columns(Optimizer const& optimizer, std::size_t dim) {
 }
 #endif
 
-template <Space S>
-void run(Exec<S> ex, UpdateRows const& u) {
-  GPUPS_ASSERT(u.sums.rows() >= u.ids.size() && u.sums.columns() >= u.dim && u.values.stride >= u.dim);
+template <class T, Space S>
+void update(Exec<S> ex, UpdateRows const& u) {
   double const unit = std::ldexp(u.scale, u.grid_log2);
   each_row(ex, u.ids.size(), [u, unit] GPUPS_FN(std::size_t i, NativeLanes lanes) {
     if (i + kRowsAhead < u.ids.size()) prefetch_row(u, u.ids[i + kRowsAhead]);
-    update_row(lanes, u, u.ids[i], MeanOfUnits{u.sums.row(i), unit});
+    update_row_of<T>(lanes, u, u.ids[i], MeanOfUnits{u.sums.row(i), unit});
   });
+}
+
+template <Space S>
+void run(Exec<S> ex, UpdateRows const& u) {
+  GPUPS_ASSERT(u.sums.rows() >= u.ids.size() && u.sums.columns() >= u.dim);
+  GPUPS_ASSERT(u.values.stride >= row_stride(u.dim) && (u.values.type == NumberType::kFloat || u.keys.stride == 1));
+  with_number(u.values.type, [&]<class T>() { update<T>(ex, u); });
 }
 
 GPUPS_KERNEL(update_rows, UpdateRows)

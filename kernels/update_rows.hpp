@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One step of the optimizer on rows that a batch names (see Optimizer for the formulas). The exact sum becomes a float
-// once. Moves 16 * dim bytes per row, and 8 bytes more per float of state.
+// once. Moves 16 * dim bytes per row, or 12 * dim for values of 16 bits, and 8 bytes more per float of state.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 
 #include "gpups/array.hpp"
 #include "gpups/table.hpp"
+#include "kernels/number_type.hpp"
 #include "kernels/row_storage.hpp"
 
 namespace gpups::kernels {
@@ -20,7 +21,7 @@ std::size_t accumulator_columns(Optimizer const& optimizer, std::size_t dim);
 struct UpdateRows {
   View<std::uint32_t const> ids;        // (n), distinct
   MatrixView<std::int64_t const> sums;  // (>= n, dim), stride row_stride(dim)
-  Rows<float> values;                   // stride row_stride(dim); padding is zero and stays zero
+  WritableRows values;                  // stride row_stride(dim, type); padding is zero and stays zero
   Rows<float> state;                    // stride state_columns(optimizer, dim); unused where that is 0
   Rows<std::uint32_t> life;             // stride kLifeWords
   std::size_t dim;
@@ -32,6 +33,9 @@ struct UpdateRows {
   std::uint32_t admit_at;     // rows that have been sighted less often stay as they are; 1: none does
   View<std::uint32_t> fault;  // (1), kNoRow before; after it the smallest id whose gradient or new value is
                               // not finite, if there is any: that row has been written all the same
+  // What new values of 16 bits are rounded by; unused for floats.
+  Rows<std::uint64_t const> keys{};  // stride 1
+  std::uint64_t rounding_seed = 0;   // of the table
 };
 void update_rows(Stream& stream, UpdateRows const& arguments);
 

@@ -39,6 +39,7 @@ struct ModelConfig {
   double n3 = 0;
   std::string init = "normal";
   double init_scale = 0.1;
+  std::string values = "float32";
   // Of click-through models.
   std::string numbers = "log";
   std::int64_t buckets = 1;

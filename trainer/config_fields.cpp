@@ -201,6 +201,10 @@ std::vector<Field> make_fields() {
           .range(0, 1e6)
           .with(kRows)
           .kept(),
+      Make("model", "values", kModel<&M::values>, "what numbers of rows are kept as (graphs: of entities)")
+          .one_of({"float32", "bfloat16", "float16"})
+          .with(kRows)
+          .kept(),
 
       Make("model", "numbers", kModel<&M::numbers>, "how they are learnt from")
           .one_of({"log", "buckets", "both", "none"})

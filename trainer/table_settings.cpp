@@ -22,6 +22,8 @@ Kind kind_of(std::string const& word, std::pair<char const*, Kind> const (&all)[
 constexpr std::pair<char const*, Initializer::Kind> kInitializers[] = {{"normal", Initializer::Kind::kNormal},
                                                                        {"uniform", Initializer::Kind::kUniform},
                                                                        {"constant", Initializer::Kind::kConstant}};
+constexpr std::pair<char const*, NumberType> kValues[] = {
+    {"float32", NumberType::kFloat}, {"bfloat16", NumberType::kBFloat16}, {"float16", NumberType::kHalf}};
 constexpr std::pair<char const*, Optimizer::Kind> kOptimizers[] = {
     {"sgd", Optimizer::Kind::kSgd},
     {"adagrad", Optimizer::Kind::kAdagrad},
@@ -41,6 +43,8 @@ constexpr std::pair<char const*, Schedule::Kind> kSchedules[] = {
 Initializer initializer(ModelConfig const& model) {
   return {kind_of(model.init, kInitializers), static_cast<float>(model.init_scale)};
 }
+
+NumberType row_values(ModelConfig const& model) { return kind_of(model.values, kValues); }
 
 Optimizer row_optimizer(OptimizerConfig const& o) {
   return {.kind = kind_of(o.kind, kOptimizers),

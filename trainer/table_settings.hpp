@@ -9,6 +9,7 @@
 namespace gpups::trainer {
 
 Initializer initializer(ModelConfig const& model);
+NumberType row_values(ModelConfig const& model);
 Optimizer row_optimizer(OptimizerConfig const& optimizer);
 Optimizer weights_optimizer(WeightsConfig const& weights);
 kernels::DenseOptimizer dense_optimizer(DenseConfig const& dense);

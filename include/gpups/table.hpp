@@ -60,6 +60,18 @@ struct Schedule {
 // The factor at a step; in [0, 1].
 float learning_rate_factor(Schedule const& schedule, Clock clock);
 
+// What a table keeps its values as. Rows are read as floats, and gradients and optimizer state are numbers of their own
+// type, whatever this is.
+//
+// Numbers of 16 bits take half the memory. An update computes in float, and rounds each new value at random to one of
+// its two neighbours, to the nearer one more often, so that the mean is right and many small updates are not lost. The
+// draw is a function of seed, table, key, column and step, so bits agree over ranks and threads as they do for floats.
+enum class NumberType : std::uint8_t {
+  kFloat,
+  kHalf,      // IEEE binary16: 11 bits of precision, up to 65,504; an update that goes beyond ends training
+  kBFloat16,  // 8 bits of precision, the range of a float
+};
+
 struct TableOptions {
   std::string name;     // unique in the store; part of the rows' seeds and of checkpoints
   std::size_t dim = 0;  // values in a row, 1 .. 65,536
@@ -73,6 +85,7 @@ struct TableOptions {
   // A row begins to exist in the step of its n-th sighting, 1 .. 2^31 - 1. Sightings are entries of global batches, so
   // one step may bring several. Until then a key reads as its initial value and its gradients are dropped.
   std::uint32_t admit_at = 1;
+  NumberType values = NumberType::kFloat;
 };
 
 }  // namespace gpups

@@ -17,6 +17,7 @@ std::vector<TableOptions> click_tables(ClickModel const& model, Config const& co
       options.initializer = initializer(config.model);
       options.optimizer = row_optimizer(config.optimizer);
       options.admit_at = static_cast<std::uint32_t>(config.model.admit_at);
+      options.values = row_values(config.model);
     }
     tables.push_back(options);
   }

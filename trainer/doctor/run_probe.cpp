@@ -42,7 +42,8 @@ std::size_t state_floats(TableOptions const& table) {
 std::uint64_t table_bytes(std::vector<TableOptions> const& tables) {
   std::uint64_t bytes = 0;
   for (TableOptions const& table : tables) {
-    bytes += table.expected_rows * (sizeof(Key) + sizeof(float) * (table.dim + state_floats(table)));
+    std::size_t const value = table.values == NumberType::kFloat ? sizeof(float) : 2;
+    bytes += table.expected_rows * (sizeof(Key) + value * table.dim + sizeof(float) * state_floats(table));
   }
   return bytes;
 }

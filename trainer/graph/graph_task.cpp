@@ -105,6 +105,7 @@ ModelOptions model_options(Config const& config, std::int64_t schedule_steps) {
   options.n3 = static_cast<float>(m.n3);
   options.seed = static_cast<std::uint64_t>(config.train.seed);
   options.initializer = initializer(m);
+  options.values = row_values(m);
   options.optimizer = row_optimizer(config.optimizer);
   options.schedule = schedule(config.optimizer, schedule_steps);
   return options;

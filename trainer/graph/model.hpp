@@ -34,6 +34,7 @@ struct ModelOptions {
   float n3 = 0;                     // weight of the sum of cubed moduli of the rows of a positive triple
   std::uint64_t seed = 1;           // of negatives
   Initializer initializer{Initializer::Kind::kNormal, 0.1F};
+  NumberType values = NumberType::kFloat;  // of entities; relations are few, and learnt from in every step
   Optimizer optimizer{Optimizer::Kind::kAdagrad, 0.1F};
   Schedule schedule{};
 };

@@ -75,7 +75,8 @@ std::vector<TableOptions> RatingTask::tables() const {
                         .initializer = initializer(config_.model),
                         .optimizer = row_optimizer(config_.optimizer),
                         .schedule = schedule(config_.optimizer, schedule_steps_),
-                        .expected_rows = rows};
+                        .expected_rows = rows,
+                        .values = row_values(config_.model)};
   };
   return {table("rows", set_.known_rows), table("columns", set_.known_columns)};
 }

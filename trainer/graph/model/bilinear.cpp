@@ -33,16 +33,18 @@ Bilinear::Bilinear(kernels::Algebra algebra, ModelOptions const& options, Vocabu
       vocabulary_(vocabulary, options.seed) {}
 
 std::vector<TableOptions> Bilinear::tables() const {
-  auto const table = [&](char const* name, std::size_t dim, std::size_t rows) {
+  auto const table = [&](char const* name, std::size_t dim, std::size_t rows, NumberType values) {
     return TableOptions{.name = name,
                         .dim = dim,
                         .initializer = options_.initializer,
                         .optimizer = options_.optimizer,
                         .schedule = options_.schedule,
-                        .expected_rows = rows};
+                        .expected_rows = rows,
+                        .values = values};
   };
-  return {table("entities", options_.dim, vocabulary_.host().entities.size()),
-          table("relations", relation_dim(algebra_, options_.dim), vocabulary_.host().relations.size())};
+  return {table("entities", options_.dim, vocabulary_.host().entities.size(), options_.values),
+          table("relations", relation_dim(algebra_, options_.dim), vocabulary_.host().relations.size(),
+                NumberType::kFloat)};
 }
 
 Bilinear::Sizes Bilinear::sizes(std::size_t samples, std::size_t microbatches) const {
