@@ -2,6 +2,7 @@
 // A model's step without a store: tables are maps, and the distinct keys of a batch are found by a map.
 #pragma once
 
+#include <optional>
 #include <random>
 
 #include "tests/model_oracle.hpp"
@@ -65,6 +66,7 @@ inline Batch part_of(Batch const& whole, std::size_t first, std::size_t count) {
 
 // Values in a row of a relation.
 inline std::size_t relation_dim(ModelOptions const& options) {
+  if (options.name == "rotate") return options.dim / 2;
   return options.name == "rescal" ? options.dim * options.dim : options.dim;
 }
 
@@ -126,9 +128,9 @@ inline Gradients on_host(Stream& stream, Gradients gradients) {
   return gradients;
 }
 
-// value: what every number of every row is, if it is not 0. What the step made is on the host in the end.
+// value: what every number of every row is, else they are random. What the step made is on the host in the end.
 inline Step run_step(ModelOptions const& options, Vocabulary const& vocabulary, Batch const& batch, int threads,
-                     Gradients gradients = {}, double value = 0, Device device = Device::host()) {
+                     Gradients gradients = {}, std::optional<double> value = {}, Device device = Device::host()) {
   auto const model = trainer::make_model(options, vocabulary);
   auto const& bilinear = dynamic_cast<Bilinear const&>(*model);
   Stream stream(device, threads);
@@ -138,7 +140,7 @@ inline Step run_step(ModelOptions const& options, Vocabulary const& vocabulary, 
   auto const rows_of = [&](std::vector<Key> const& keys, std::size_t dim, unsigned seed) {
     Rows table = random_rows(keys, dim, seed);
     for (auto& [key, row] : table) {
-      if (value != 0) row.assign(dim, value);
+      if (value) row.assign(dim, *value);
     }
     return table;
   };
@@ -156,6 +158,13 @@ inline Step run_step(ModelOptions const& options, Vocabulary const& vocabulary, 
   return step;
 }
 
+// What entry i contributes to its key's gradient, without its coefficient.
+inline float const* source_of(Step const& step, std::size_t part, std::size_t i) {
+  auto const tables = step.gradients.tables(step.work);
+  auto const& sources = step.work.parts[part].sources;
+  return tables[part].sources.row(sources.empty() ? i : sources[i]);
+}
+
 // The gradient of each key: the sum over its entries of coefficient * source.
 inline Rows summed(Step const& step, std::size_t part, std::size_t dim) {
   Rows sums;
@@ -164,7 +173,7 @@ inline Rows summed(Step const& step, std::size_t part, std::size_t dim) {
   for (std::size_t i = 0; i < entries.keys.size(); ++i) {
     Row& sum = sums.try_emplace(number(entries.keys[i]), Row(dim)).first->second;
     double const factor = tables[part].coefficients.empty() ? 1.0 : tables[part].coefficients[i];
-    for (std::size_t k = 0; k < dim; ++k) sum[k] += factor * tables[part].sources.row(entries.sources[i])[k];
+    for (std::size_t k = 0; k < dim; ++k) sum[k] += factor * source_of(step, part, i)[k];
   }
   return sums;
 }

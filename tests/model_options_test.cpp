@@ -31,8 +31,8 @@ TEST(ModelOptions, ErrorsNameTheOption) {
     change(options);
     return error_of(options);
   };
-  EXPECT_THAT(with([](auto& o) { o.name = "transe"; }), HasSubstr("model 'transe' is unknown"));
-  EXPECT_THAT(with([](auto& o) { o.name = "transe"; }), HasSubstr("use complex, distmult or rescal"));
+  EXPECT_THAT(with([](auto& o) { o.name = "transh"; }), HasSubstr("model 'transh' is unknown"));
+  EXPECT_THAT(with([](auto& o) { o.name = "transh"; }), HasSubstr("use complex, distmult, rescal, transe or rotate"));
   EXPECT_THAT(with([](auto& o) { o.loss = "hinge"; }), HasSubstr("loss 'hinge' is unknown"));
   EXPECT_THAT(with([](auto& o) { o.sampling = "all"; }), HasSubstr("sampling 'all' is unknown"));
   EXPECT_THAT(with([](auto& o) { o.dim = 7; }), HasSubstr("dim is 7"));
@@ -64,6 +64,33 @@ TEST(ModelOptions, TablesAreEntitiesThenRelations) {
     EXPECT_EQ(table.dim, 20U);
     EXPECT_EQ(table.optimizer.learning_rate, 0.25F);
   }
+}
+
+TEST(ModelOptions, ErrorsOfDistancesNameTheOption) {
+  using testing::HasSubstr;
+  auto const with = [](char const* name, auto change) {
+    ModelOptions options;
+    options.name = name;
+    change(options);
+    return error_of(options);
+  };
+  EXPECT_EQ(with("transe", [](auto& o) { o.dim = 7, o.norm = 2, o.margin = 0; }), "");
+  EXPECT_THAT(with("transe", [](auto& o) { o.norm = 0; }), HasSubstr("norm is 0"));
+  EXPECT_THAT(with("transe", [](auto& o) { o.norm = 3; }), HasSubstr("norm is 3"));
+  EXPECT_THAT(with("transe", [](auto& o) { o.margin = -1; }), HasSubstr("margin is -1"));
+  EXPECT_THAT(with("rotate", [](auto& o) { o.margin = std::nanf(""); }), HasSubstr("margin is nan"));
+  EXPECT_THAT(with("rotate", [](auto& o) { o.dim = 7; }), HasSubstr("dim is 7"));
+}
+
+TEST(ModelOptions, RelationsOfRotateAreAnglesOfAllDirections) {
+  ModelOptions options;
+  options.name = "rotate", options.dim = 20;
+  auto const tables = trainer::make_model(options, make_vocabulary(5, 2))->tables();
+  EXPECT_EQ(tables[0].dim, 20U);
+  EXPECT_EQ(tables[0].initializer.scale, options.initializer.scale);
+  EXPECT_EQ(tables[1].dim, 10U);
+  EXPECT_EQ(tables[1].initializer.kind, Initializer::Kind::kUniform);
+  EXPECT_FLOAT_EQ(tables[1].initializer.scale, 3.14159265F);
 }
 
 TEST(ModelOptions, RelationsOfRescalAreMatrices) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bilinear models should compute, written naively: complex numbers in double, one triple after the other.
+// What models of graphs should compute, written naively: complex numbers in double, one triple after the other.
 #pragma once
 
 #include <cmath>
@@ -21,7 +21,9 @@ struct OracleTriple {
 };
 
 // The complex numbers of a row, of which the imaginary part is 0 in a real model.
-inline bool is_real(trainer::ModelOptions const& options) { return options.name != "complex"; }
+inline bool is_real(trainer::ModelOptions const& options) {
+  return options.name != "complex" && options.name != "rotate";
+}
 inline std::size_t numbers_in(bool real, Row const& row) { return real ? row.size() : row.size() / 2; }
 inline std::complex<double> number_at(bool real, Row const& row, std::size_t k) {
   return real ? row[k] : std::complex<double>(row[k], row[row.size() / 2 + k]);
@@ -34,6 +36,18 @@ inline double oracle_score(trainer::ModelOptions const& options, Row const& s, R
       for (std::size_t j = 0; j < o.size(); ++j) sum += s[i] * r[i * o.size() + j] * o[j];
     }
     return sum;
+  }
+  if (options.name == "transe") {
+    double sum = 0;
+    for (std::size_t k = 0; k < s.size(); ++k) sum += std::pow(std::abs(s[k] + r[k] - o[k]), options.norm);
+    return options.margin - std::pow(sum, 1.0 / options.norm);
+  }
+  if (options.name == "rotate") {
+    double sum = 0;
+    for (std::size_t k = 0; k < r.size(); ++k) {
+      sum += std::abs(number_at(false, s, k) * std::polar(1.0, r[k]) - number_at(false, o, k));
+    }
+    return options.margin - sum;
   }
   bool const real = is_real(options);
   std::complex<double> sum = 0;
@@ -75,7 +89,8 @@ inline double oracle_loss(trainer::ModelOptions const& options, Rows const& enti
     if (options.loss == "softmax") {
       loss -= std::log(std::exp(positive) / of_objects) + std::log(std::exp(positive) / of_subjects);
     }
-    loss += oracle_penalty(options, s) + oracle_penalty(options, r) + oracle_penalty(options, o);
+    loss += oracle_penalty(options, s) + oracle_penalty(options, o);
+    if (options.name != "rotate") loss += oracle_penalty(options, r);  // angles
   }
   return loss;
 }
@@ -83,7 +98,7 @@ inline double oracle_loss(trainer::ModelOptions const& options, Rows const& enti
 // Derivatives of the loss by every number of `table`, which is one of the two tables, by central differences.
 inline Rows oracle_gradients(trainer::ModelOptions const& options, Rows entities, Rows relations,
                              std::vector<OracleTriple> const& triples, bool of_relations) {
-  double const step = 1e-4;
+  double const step = 1e-6;  // few differences of TransE change their sign within it
   Rows gradients;
   Rows& table = of_relations ? relations : entities;
   for (auto& [key, row] : table) {

@@ -22,7 +22,8 @@ Rows rows_of(Store& store, TableId table, std::vector<Key> const& keys, std::siz
 // Model and sampling.
 class ModelStep : public testing::TestWithParam<std::tuple<char const*, char const*>> {};
 INSTANTIATE_TEST_SUITE_P(All, ModelStep,
-                         testing::Combine(testing::Values("complex", "rescal"), testing::Values("triple", "shared")));
+                         testing::Combine(testing::Values("complex", "rescal", "transe", "rotate"),
+                                          testing::Values("triple", "shared")));
 
 TEST_P(ModelStep, MovesRowsAgainstTheGradient) {
   ModelOptions options;

@@ -26,10 +26,16 @@ std::vector<ModelOptions> all_options() {
                                    {100, 0.01F, 0.0F}}) {
           ModelOptions options;
           options.name = name, options.loss = loss, options.sampling = sampling;
-          options.dim = static_cast<std::size_t>(name == "complex" ? dim + dim % 2 : dim);
+          options.dim = static_cast<std::size_t>(name == "complex" || name == "rotate" ? dim + dim % 2 : dim);
           if (name == "rescal" && dim > 30) options.dim /= 4;  // the oracle takes dim^4 steps
           options.negatives = dim == 64 ? 9 : 3;
           options.l2 = l2, options.n3 = n3;
+          bool const is_distance = name == "transe" || name == "rotate";
+          if (is_distance && options.sampling == "shared") continue;
+          options.margin = is_distance ? 0.4F * static_cast<float>(options.dim) : 0;
+          all.push_back(options);
+          if (name != "transe") continue;
+          options.norm = 2, options.margin = 3;
           all.push_back(options);
         }
       }
@@ -40,8 +46,9 @@ std::vector<ModelOptions> all_options() {
 
 std::string name_of(testing::TestParamInfo<ModelOptions> const& info) {
   auto const& o = info.param;
-  return fmt::format("{}_{}_{}_dim{}_{}_{}", o.name, o.loss, o.sampling, o.dim,
-                     o.l2 > 0 ? (o.n3 > 0 ? "l2_n3" : "l2") : (o.n3 > 0 ? "n3" : "plain"), info.index);
+  return fmt::format("{}{}_{}_{}_dim{}_{}_{}", o.name, o.name == "transe" ? std::to_string(o.norm) : "", o.loss,
+                     o.sampling, o.dim, o.l2 > 0 ? (o.n3 > 0 ? "l2_n3" : "l2") : (o.n3 > 0 ? "n3" : "plain"),
+                     info.index);
 }
 
 constexpr std::size_t kEntities = 9, kRelations = 3;
@@ -64,7 +71,7 @@ void expect_near(Rows const& got, Rows const& wanted) {
 void expect_definition(ModelOptions const& options, Device device) {
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
   Batch const batch = make_batch(7, 2, kEntities, kRelations);
-  Step const step = run_step(options, vocabulary, batch, 2, {}, 0, device);
+  Step const step = run_step(options, vocabulary, batch, 2, {}, {}, device);
 
   Rows const entities = random_rows(vocabulary.entities, options.dim, 1);
   Rows const relations = random_rows(vocabulary.relations, relation_dim(options), 2);
@@ -84,7 +91,7 @@ std::vector<std::uint64_t> bits_of(Step const& step, std::size_t m, ModelOptions
   auto const entry = [&](std::size_t part, std::size_t i) {
     bits.push_back(number(step.work.parts[part].keys[i]));
     if (!tables[part].coefficients.empty()) bits.push_back(std::bit_cast<std::uint32_t>(tables[part].coefficients[i]));
-    float const* const source = tables[part].sources.row(step.work.parts[part].sources[i]);
+    float const* const source = source_of(step, part, i);
     for (std::size_t k = 0; k < row_stride(tables[part].sources.columns()); ++k) {
       bits.push_back(std::bit_cast<std::uint32_t>(source[k]));
     }
@@ -104,7 +111,7 @@ void expect_bits_of_the_batch_alone(ModelOptions const& options, Device device) 
   Vocabulary const vocabulary = make_vocabulary(40, 4);
   Batch const batch = make_batch(301, 3, 40, 4);
   auto const run = [&](Batch const& part, int threads) {
-    return run_step(options, vocabulary, part, threads, {}, 0, device);
+    return run_step(options, vocabulary, part, threads, {}, {}, device);
   };
   Step const one = run(batch, 1), two = run(batch, 2);
   Step const first = run(part_of(batch, 0, 1), 2), rest = run(part_of(batch, 1, 2), 2);
@@ -144,10 +151,10 @@ TEST_P(Models, PaddingOfSourcesIsZero) {
       run_step(options, make_vocabulary(kEntities, kRelations), make_batch(5, 1, kEntities, kRelations), 1);
   auto const tables = step.gradients.tables(step.work);
   for (std::size_t part = 0; part < 2; ++part) {
-    for (std::uint32_t source : step.work.parts[part].sources.view()) {
-      auto const& sources = tables[part].sources;
-      for (std::size_t k = part == 0 ? options.dim : relation_dim(options); k < row_stride(sources.columns()); ++k) {
-        ASSERT_EQ(sources.row(source)[k], 0.0F);
+    for (std::size_t i = 0; i < step.work.parts[part].keys.size(); ++i) {
+      std::size_t const dim = part == 0 ? options.dim : relation_dim(options);
+      for (std::size_t k = dim; k < row_stride(tables[part].sources.columns()); ++k) {
+        ASSERT_EQ(source_of(step, part, i)[k], 0.0F);
       }
     }
   }
@@ -192,6 +199,8 @@ TEST_P(ModelScores, OfAllEntitiesAreThoseOfTheDefinition) {
       ModelOptions options;
       options.name = name, options.dim = dim;
       expect_scores(options, GetParam());
+      options.norm = 2;
+      if (name == "transe") expect_scores(options, GetParam());
     }
   }
 }
@@ -221,11 +230,37 @@ TEST_P(Models, TheLargestSourceIsKnown) {
   EXPECT_EQ(step.gradients.source_max_abs.has_value(), options.sampling != "shared");
   if (options.sampling == "shared") return;
   float most = 0;
-  for (float x : step.gradients.sources.view().flat()) most = std::max(most, std::abs(x));
+  for (auto const* sources : {&step.gradients.sources, &step.gradients.relation_sources}) {
+    for (float x : sources->view().flat()) most = std::max(most, std::abs(x));
+  }
   EXPECT_GT(most, 0.0F);
   EXPECT_EQ(step.gradients.source_max_abs, most);
   Step const bad = run_step(options, vocabulary, batch, 2, {}, std::nan(""));
   EXPECT_EQ(bad.gradients.source_max_abs, std::numeric_limits<float>::infinity());
+}
+
+// A distance has no derivative at 0, which is where training moves positives to.
+TEST(DistanceModels, GradientsAreFiniteAndNoneAtDistanceZero) {
+  Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
+  for (auto const& [name, norm] : {std::pair{"transe", 1}, {"transe", 2}, {"rotate", 1}}) {
+    for (std::size_t dim : {6, 64}) {
+      ModelOptions options;
+      options.name = name, options.norm = norm, options.dim = dim;
+      for (double value : {0.0, 1e-30, 1e-20}) {
+        SCOPED_TRACE(fmt::format("{}{}, dim {}, values {}", name, norm, dim, value));
+        // All rows are equal, and numbers so small that a relation moves nothing or hardly anything.
+        Step const step = run_step(options, vocabulary, make_batch(5, 1, kEntities, kRelations), 1, {}, value);
+        for (std::size_t part : {0, 1}) {
+          for (auto const& [key, row] : summed(step, part, part == 0 ? dim : relation_dim(options))) {
+            for (double x : row) {
+              EXPECT_TRUE(std::isfinite(x));
+              EXPECT_LE(std::abs(x), value == 0 ? 0 : 100);
+            }
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST_P(Models, LargeScoresGiveFiniteLossesAndNotANumberIsPassedOn) {

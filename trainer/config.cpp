@@ -6,6 +6,7 @@
 #include <toml++/toml.h>
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -209,9 +210,19 @@ bool is_given(Given const& given, std::string_view name) {
   return std::any_of(given.begin(), given.end(), [name](auto const& one) { return one.first->name() == name; });
 }
 
-// What is usual depends on what the data is.
+// Entities begin where distances of untrained triples are about the margin: for much nearer or further ones, the loss
+// has no slope left for positives or for negatives. (Sun et al. 2019 take the same range.)
+void set_usual_range(ModelConfig const& model, ModelConfig& usual) {
+  if (model.name != "transe" && model.name != "rotate") return;
+  auto const dim = static_cast<double>(model.dim);
+  double const summands = model.name == "rotate" ? dim / 2 : model.norm == 2 ? std::sqrt(dim) : dim;
+  usual.init = "uniform";
+  usual.init_scale = (model.margin + 2) / summands;
+}
+
+// What is usual depends on what the data is, and on the model.
 void set_defaults(Config& config, Given const& given) {
-  Config const usual = usual_for(config.data.reader);
+  Config usual = usual_for(config.data.reader);
   auto const set_default = [&given](std::string_view name, auto& value, auto const& by_default) {
     if (!is_given(given, name)) value = by_default;
   };
@@ -222,6 +233,8 @@ void set_defaults(Config& config, Given const& given) {
   set_default("data.test_share", config.data.test_share, usual.data.test_share);
   set_default("model.name", config.model.name, usual.model.name);
   set_default("model.dim", config.model.dim, usual.model.dim);
+  set_usual_range(config.model, usual.model);
+  set_default("model.init", config.model.init, usual.model.init);
   set_default("model.init_scale", config.model.init_scale, usual.model.init_scale);
 }
 

@@ -37,6 +37,8 @@ struct ModelConfig {
   std::int64_t negative_reuse = 8;
   double l2 = 0;
   double n3 = 0;
+  std::int64_t norm = 1;
+  double margin = 9;
   std::string init = "normal";
   double init_scale = 0.1;
   std::string values = "float32";

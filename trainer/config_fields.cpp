@@ -75,6 +75,13 @@ Use const kClicks{[](Config const& c) { return c.data.reader == "clicks"; }, "it
 Use const kGraphs{is_graph, "it is for knowledge graphs: data.reader = \"triples\" or \"wordnet\""};
 Use const kOwnNegatives{[](Config const& c) { return is_graph(c) && c.model.sampling == "triple"; },
                         "it is for knowledge graphs with model.sampling = \"triple\""};
+Use const kTranslations{[](Config const& c) { return c.model.name == "transe"; }, "it is for model.name = \"transe\""};
+Use const kMargins{
+    [](Config const& c) {
+      return is(c.model.name, {"transe", "rotate"}) && c.model.loss == "logistic";
+    },
+    "it is for model.name = \"transe\" or \"rotate\" with model.loss = \"logistic\": a softmax is the same "
+    "for any"};
 Use const kRatings{[](Config const& c) { return c.data.reader == "ratings"; }, "it is for data.reader = \"ratings\""};
 Use const kRows{has_rows, "model.name = \"logistic\" has rows of one number only"};
 Use const kBuckets{[](Config const& c) {
@@ -193,6 +200,11 @@ std::vector<Field> make_fields() {
           .range(0, 1e6)
           .with(kGraphs)
           .kept(),
+      Make("model", "norm", kModel<&M::norm>, "of the distance: 1, or 2 for the Euclidean")
+          .range(1, 2)
+          .with(kTranslations)
+          .kept(),
+      Make("model", "margin", kModel<&M::margin>, "score of distance 0").range(0, 1e6).with(kMargins).kept(),
       Make("model", "init", kModel<&M::init>, "distribution of initial values")
           .one_of({"normal", "uniform", "constant"})
           .with(kRows)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/score/combine_rows.hpp"
 
+#include "kernels/score/distance_math.hpp"
 #include "kernels/score/matrix_triple.hpp"
 
 namespace gpups::kernels {
@@ -34,8 +35,26 @@ void multiply_matrices(Exec<S> ex, CombineRows const& g) {
   });
 }
 
+template <class Relation, Space S>
+void move_rows(Exec<S> ex, CombineRows const& g) {
+  each_row(ex, g.out.rows(), [g] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    using N = typename Relation::Number;
+    std::size_t const dim = g.out.columns(), count = N::count(dim);
+    float const *const left = g.left.row(i), *const right = g.right.row(i);
+    float* const out = g.out.row(i);
+    lanes.each(count, [=, back = g.conjugate](std::size_t k) {
+      Relation const r = Relation::at(right, k);
+      N const x = N::at(left, k, count);
+      (back ? r.moved_back(x) : r.moved(x)).put(out, k, count);
+    });
+    lanes.each(row_stride(dim) - dim, [=](std::size_t k) { out[dim + k] = 0.0F; });
+  });
+}
+
 template <Space S>
 void run(Exec<S> ex, CombineRows const& g) {
+  if (g.algebra == Algebra::kRotation) return move_rows<Rotation<float>>(ex, g);
+  if (is_distance(g.algebra)) return move_rows<Translation<float>>(ex, g);
   if (g.algebra == Algebra::kMatrix) return multiply_matrices(ex, g);
   g.algebra == Algebra::kComplex ? combine_rows_of<ComplexNumber<float>>(ex, g)
                                  : combine_rows_of<RealNumber<float>>(ex, g);

@@ -45,11 +45,13 @@ void run(Exec<S> ex, DealNegatives const& g) {
     std::uint64_t const first = number / kHandTriples * hand;
     std::uint64_t within = number % kHandTriples * hand / kHandTriples, at = shuffle(first + within);
     Key* const keys = g.keys.data() + g.first + i * g.step;
-    std::uint32_t* const sources = g.sources.data() + g.first + i * g.step;
+    std::uint32_t* const sources = g.sources.empty() ? nullptr : g.sources.data() + g.first + i * g.step;
     for (std::size_t draw = 0; draw < draws; ++draw) {
       keys[draw] = g.entities[at];
-      sources[draw] =
-          static_cast<std::uint32_t>(kSourcesPerTriple * i + (draw < g.negatives ? kObjectQuery : kSubjectQuery));
+      if (sources != nullptr) {
+        sources[draw] =
+            static_cast<std::uint32_t>(kSourcesPerTriple * i + (draw < g.negatives ? kObjectQuery : kSubjectQuery));
+      }
       if (++within == hand) {
         within = 0;
         at = shuffle(first);

@@ -33,7 +33,7 @@ struct DealNegatives {
   View<Key const> entities;           // (1 .. 2^32), in any order that has nothing to do with what they are
   std::size_t first, step;            // triple i's negatives are keys[first + i * step ..], for the object first
   View<Key> keys;
-  View<std::uint32_t> sources;  // of these entries: the triple's query for objects, or for subjects
+  View<std::uint32_t> sources;  // of these entries: the triple's query for objects, or for subjects; or empty
 };
 void deal_negatives(Stream& stream, DealNegatives const& arguments);
 

@@ -2,16 +2,16 @@
 #include "kernels/score/dot_rows.hpp"
 
 #ifdef __CUDACC__
-#include "kernels/score/dot_rows_device.hpp"
+#include "kernels/score/pair_rows_device.hpp"
 #else
-#include "kernels/score/dot_rows_host.hpp"
+#include "kernels/score/pair_rows_host.hpp"
 #endif
 
 namespace gpups::kernels {
 
 template <Space S>
 void run(Exec<S> ex, DotRows const& g) {
-  dot_rows_on(ex, g);
+  pair_rows(ex, DotPair{}, g.left, g.right, g.out);
 }
 
 GPUPS_KERNEL(dot_rows, DotRows)

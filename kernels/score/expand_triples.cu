@@ -11,9 +11,11 @@ void run(Exec<S> ex, ExpandTriples const& g) {
     std::size_t const first = i * g.entries_per_triple;
     auto const source = static_cast<std::uint32_t>(kSourcesPerTriple * i);
     g.entity_keys[first] = g.entities[g.triples[3 * i]];
-    g.entity_sources[first] = source + kSubjectGradient;
     g.entity_keys[first + 1] = g.entities[g.triples[3 * i + 2]];
-    g.entity_sources[first + 1] = source + kObjectGradient;
+    if (!g.entity_sources.empty()) {
+      g.entity_sources[first] = source + kSubjectGradient;
+      g.entity_sources[first + 1] = source + kObjectGradient;
+    }
     g.relation_keys[i] = g.relations[g.triples[3 * i + 1]];
     g.relation_sources[i] = g.own_relation_sources ? static_cast<std::uint32_t>(i) : source + kRelationGradient;
   });

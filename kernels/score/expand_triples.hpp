@@ -11,10 +11,10 @@ struct ExpandTriples {
   View<std::uint32_t const> triples;  // (n, 3): numbers of subject, relation, object
   View<Key const> entities;           // key of each entity
   View<Key const> relations;
-  std::size_t entries_per_triple;  // of the entity table; the first two are the subject's and the object's
-  View<Key> entity_keys;           // (>= n * entries_per_triple)
-  View<std::uint32_t> entity_sources;
-  View<Key> relation_keys;  // (n)
+  std::size_t entries_per_triple;      // of the entity table; the first two are the subject's and the object's
+  View<Key> entity_keys;               // (>= n * entries_per_triple)
+  View<std::uint32_t> entity_sources;  // or empty: each entry has a source of its own, of its number
+  View<Key> relation_keys;             // (n)
   View<std::uint32_t> relation_sources;
   bool own_relation_sources;  // triple i has source i of a list of the relations' own; else kRelationGradient
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/score/finish_triples.hpp"
 
+#include "kernels/score/distance_triple.hpp"
 #include "kernels/score/matrix_triple.hpp"
 
 namespace gpups::kernels {
@@ -15,6 +16,22 @@ void finish_triples_of(Exec<S> ex, FinishTriples const& g) {
   });
 }
 
+// What there is of the gradients of the queries lies where those of subject and object go.
+template <class Score, Space S>
+void finish_distances_of(Exec<S> ex, FinishTriples const& g) {
+  each_row(ex, g.slopes.size(), [g] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    using Triple = DistanceTriple<Score, float>;
+    using N = typename Triple::N;
+    TripleRows const t =
+        triple_rows(g.subjects.row(i), g.relations.row(i), g.objects.row(i), g.sources, g.relation_sources, i);
+    float const regular = Triple::finish(lanes, g.regulariser, g.slopes[i], t, [=](std::size_t k) {
+      std::size_t const count = N::count(t.dim);
+      return QueryPair<N>{N::at(t.subject_gradient, k, count), N::at(t.object_gradient, k, count)};
+    });
+    if (lanes.first()) g.losses[i] += loss_units(regular);
+  });
+}
+
 template <Space S>
 void run(Exec<S> ex, FinishTriples const& g) {
   switch (g.algebra) {
@@ -24,6 +41,10 @@ void run(Exec<S> ex, FinishTriples const& g) {
       return finish_triples_of<NumberTriple<ComplexNumber<float>>>(ex, g);
     case Algebra::kMatrix:
       return finish_triples_of<MatrixTriple>(ex, g);
+    case Algebra::kTranslationL1:
+    case Algebra::kTranslationL2:
+    case Algebra::kRotation:
+      with_distance(g.algebra, [&](auto score) { finish_distances_of<decltype(score)>(ex, g); });
   }
 }
 

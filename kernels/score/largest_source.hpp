@@ -10,8 +10,9 @@ namespace gpups::kernels {
 
 GPUPS_FN inline void note_largest_source(NativeLanes lanes, StepTriples const& g, std::size_t triple) {
   if (g.source_max_abs.empty()) return;
-  float const* const sources = g.sources.row(kSourcesPerTriple * triple);
-  float most = max_abs(lanes, sources, kSourcesPerTriple * g.sources.stride());
+  std::size_t const rows = step_sources(g.algebra, g.negatives);
+  float const* const sources = g.sources.row(rows * triple);
+  float most = max_abs(lanes, sources, rows * g.sources.stride());
   float const* const relation = g.relation_sources.row(triple);
   if (relation != sources + kRelationGradient * g.sources.stride()) {  // has rows of its own
     float const other = max_abs(lanes, relation, row_stride(g.relation_sources.columns()));

@@ -64,4 +64,14 @@ GPUPS_FN inline ComplexNumber<T> plus(ComplexNumber<T> a, Factor factor, Complex
   return {a.re + factor * b.re, a.im + factor * b.im};
 }
 
+// a - b, of numbers or of one and a vector.
+template <class A, class B>
+GPUPS_FN inline auto minus(RealNumber<A> a, RealNumber<B> b) {
+  return RealNumber<decltype(a.re - b.re)>{a.re - b.re};
+}
+template <class A, class B>
+GPUPS_FN inline auto minus(ComplexNumber<A> a, ComplexNumber<B> b) {
+  return ComplexNumber<decltype(a.re - b.re)>{a.re - b.re, a.im - b.im};
+}
+
 }  // namespace gpups::kernels

@@ -3,6 +3,7 @@
 
 #include "kernels/score/largest_source.hpp"
 #include "kernels/score/matrix_triple.hpp"
+#include "kernels/score/step_distances.hpp"
 #include "kernels/score/step_triples_host.hpp"
 
 namespace gpups::kernels {
@@ -50,6 +51,7 @@ void step_triples_of(Exec<S> ex, StepTriples const& g) {
 
 template <Space S>
 void run(Exec<S> ex, StepTriples const& g) {
+  if (is_distance(g.algebra)) return step_distances(ex, g);
   bool const complex = g.algebra == Algebra::kComplex;
   if (g.algebra == Algebra::kMatrix) return step_triples_of<MatrixTriple>(ex, g);
 #ifndef __CUDACC__

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "kernels/score/host_loss.hpp"
 #include "kernels/score/largest_source.hpp"
 #include "kernels/score/step_triples.hpp"
 #include "kernels/score/triple_math.hpp"
@@ -24,7 +25,7 @@ class HostTripleStep {
         n_(g.negatives),
         dim_(g.entities.columns()),
         stride_(g.entities.stride()),
-        padded_((1 + 2 * n_ + kVector - 1) / kVector * kVector),
+        padded_(whole_vectors(1 + 2 * n_)),
         scratch_(Device::host(), padded_ + 2 * stride_) {}
 
   // Always inlined: g++ drops calls of a function that only prefetches.
@@ -57,7 +58,7 @@ class HostTripleStep {
     float* const scores = scratch_.data();
     dot_products(q, p, rows + 1, scores);
     SideLoss const at = g_.loss == Loss::kLogistic
-                            ? logistic(scores)
+                            ? logistic_loss(scores, 1 + 2 * n_)
                             : triple_loss(HostLanes{}, g_.loss, scores[0], scores + 1, scores + 1 + n_, n_, rows + 2,
                                           rows + 2 + n_, rows[1], rows[0]);
     coefficients[0] = coefficients[1] = 1.0F;
@@ -125,21 +126,6 @@ class HostTripleStep {
     }
   }
 
-  // Scores of candidates become slopes.
-  SideLoss logistic(float* scores) const {
-    float loss[kVector] = {};
-    scores[0] = -scores[0];
-    for (std::size_t first = 0; first < padded_; first += kVector) {
-#pragma GCC ivdep
-      for (std::size_t k = 0; k < kVector; ++k) {
-        Softplus const at = softplus(scores[first + k]);
-        scores[first + k] = at.slope;
-        loss[k] += first + k < 1 + 2 * n_ ? at.value : 0.0F;
-      }
-    }
-    return {HostLanes{}.sum(kVector, [&](std::size_t k) { return loss[k]; }), -scores[0]};
-  }
-
   // C vectors of the sum of weights[j] * row j over one side's negatives.
   template <std::size_t C>
   void mix(float const* weights, std::uint32_t const* rows, std::size_t k, float* out) const {
@@ -179,26 +165,19 @@ class HostTripleStep {
     float* const go = sources + kObjectGradient * stride_;
     std::size_t const count = N::count(dim_);
     bool const regular = g_.regulariser.l2 != 0.0F || g_.regulariser.n3 != 0.0F;
-    Vector loss = {};
-    each_vector(count, [&](std::size_t k) {
+    auto const finish_at = [&](std::size_t k) {
       N const sk = N::at(s, k, count), rk = N::at(r, k, count), ok = N::at(o, k, count);
       RowGradients<N> d =
           row_gradients(sk, rk, ok, N::at(q, k, count), N::at(dq, k, count), N::at(dp, k, count), slope);
-      if (regular)
-        loss +=
-            without_first(k % kVector == 0 ? 0 : kVector - count % kVector, regularise(g_.regulariser, d, sk, rk, ok));
+      Vector const loss = regular ? regularise(g_.regulariser, d, sk, rk, ok) : Vector{};
       d.subject.put(gs, k, count);
       d.object.put(go, k, count);
       d.relation.put(gr, k, count);
-    });
+      return loss;
+    };
+    float const loss = sum_vectors(count, finish_at);
     for (std::size_t k = dim_; k < stride_; ++k) gs[k] = go[k] = gr[k] = 0.0F;
-    return regular ? HostLanes{}.sum(kVector, [&](std::size_t lane) { return loss[lane]; }) : 0.0F;
-  }
-
-  // 0 in the first lanes, which the vector before has counted.
-  static Vector without_first(std::size_t lanes, Vector x) {
-    constexpr VectorIndex kLane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    return kLane >= static_cast<int>(lanes) ? x : Vector{};
+    return loss;
   }
 
   StepTriples const& g_;

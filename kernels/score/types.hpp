@@ -5,6 +5,10 @@
 // (DistMult). Or the relation is a matrix R, row after row without gaps, and the score is s R o (RESCAL). Each is
 // linear in each row, so a triple scores any object with the query q = s r (the row s R) and any subject with the query
 // p = o conj(r) (the column R o), as plain dot products of their numbers.
+//
+// Or the score is a margin less a distance: of q = s + r from o (TransE), or of s turned by the angles r from o
+// (RotatE). Such a triple scores any object with its distance from q, and any subject with its distance from p = o - r,
+// or o turned back.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +18,16 @@
 
 namespace gpups::kernels {
 
-enum class Algebra : std::uint8_t { kReal, kComplex, kMatrix };
+// kTranslationL1, kTranslationL2: the distance is the sum of absolute differences, or Euclidean.
+// kRotation: entities' rows are complex, relations' are angles in radians, and the distance is the sum of the moduli of
+// differences.
+enum class Algebra : std::uint8_t { kReal, kComplex, kMatrix, kTranslationL1, kTranslationL2, kRotation };
+
+constexpr bool is_distance(Algebra algebra) { return algebra >= Algebra::kTranslationL1; }
 
 // Values in a relation's row, for entities' rows of `dim`.
 constexpr std::size_t relation_dim(Algebra algebra, std::size_t dim) {
-  return algebra == Algebra::kMatrix ? dim * dim : dim;
+  return algebra == Algebra::kMatrix ? dim * dim : algebra == Algebra::kRotation ? dim / 2 : dim;
 }
 
 // kLogistic: softplus(-positive) + the sum of softplus(negative) over the negatives of both sides.
@@ -45,7 +54,7 @@ struct PickedRows {
 inline constexpr double kLossUnit = 0x1p-30;
 
 // Rows of `sources` that belong to triple i: kSourcesPerTriple * i + one of these. The gradient of a matrix does not
-// fit and lies elsewhere; its row is scratch.
+// fit and lies elsewhere; its row is scratch. Distances to negatives of a triple's own: see step_triples.hpp.
 inline constexpr std::uint32_t kSourcesPerTriple = 5;
 enum SourceRow : std::uint32_t { kObjectQuery, kSubjectQuery, kSubjectGradient, kObjectGradient, kRelationGradient };
 

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <type_traits>
 
 #include "kernels/launch.hpp"
 #if defined(__AVX512F__) && !defined(__CUDACC__)
@@ -24,11 +26,27 @@ GPUPS_FN inline void store(float* to, T value) {
 }
 GPUPS_FN inline float square_root(float x) { return sqrtf(x); }
 
+GPUPS_FN inline std::uint32_t bits_of(float x) {
+  std::uint32_t bits;
+  __builtin_memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+template <class T, class Bits>
+GPUPS_FN inline T from_bits(Bits bits) {
+  T x;
+  static_assert(sizeof bits == sizeof x);
+  __builtin_memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
 #ifndef __CUDACC__
 
 inline constexpr std::size_t kVector = 16;
 using Vector = float __attribute__((vector_size(64)));
 using VectorIndex = int __attribute__((vector_size(64)));
+using VectorBits = std::uint32_t __attribute__((vector_size(64)));
+
+inline VectorBits bits_of(Vector x) { return reinterpret_cast<VectorBits>(x); }
 
 inline Vector square_root(Vector x) {
 #ifdef __AVX512F__  // g++ takes the vector apart
@@ -97,6 +115,42 @@ inline void each_vector(std::size_t n, F f) {
   if (n % kVector != 0) f(n - kVector);
 }
 
+// 0 in the first lanes.
+inline Vector without_first(std::size_t lanes, Vector x) {
+  constexpr VectorIndex kLane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return kLane >= static_cast<int>(lanes) ? x : Vector{};
+}
+
+// The sum of f(k), as each_vector calls it, with each number counted once.
+template <class F>
+inline float sum_vectors(std::size_t n, F f) {
+  Vector sum = {};
+  std::size_t k = 0;
+  for (; k + kVector <= n; k += kVector) sum += f(k);
+  if (k < n) sum += without_first(kVector - n % kVector, f(n - kVector));
+  return HostLanes{}.sum(kVector, [&](std::size_t lane) { return sum[lane]; });
+}
+
 #endif
+
+// Calls f(k) for the numbers of a row, T at a time: a float by each of the lanes, or vectors by one host thread. As for
+// each_vector, f gives the same when called again. REQUIRES: n >= 16 where T is a vector.
+template <class T, class Lanes, class F>
+GPUPS_FN inline void each_number(Lanes lanes, std::size_t n, F f) {
+  if constexpr (std::is_same_v<T, float>) {
+    lanes.each(n, f);
+  } else {
+    each_vector(n, f);
+  }
+}
+// The sum of f(k).
+template <class T, class Lanes, class F>
+GPUPS_FN inline float sum_numbers(Lanes lanes, std::size_t n, F f) {
+  if constexpr (std::is_same_v<T, float>) {
+    return lanes.sum(n, f);
+  } else {
+    return sum_vectors(n, f);
+  }
+}
 
 }  // namespace gpups::kernels

@@ -103,6 +103,8 @@ ModelOptions model_options(Config const& config, std::int64_t schedule_steps) {
   options.negative_reuse = static_cast<std::uint32_t>(m.negative_reuse);
   options.l2 = static_cast<float>(m.l2);
   options.n3 = static_cast<float>(m.n3);
+  options.norm = static_cast<int>(m.norm);
+  options.margin = static_cast<float>(m.margin);
   options.seed = static_cast<std::uint64_t>(config.train.seed);
   options.initializer = initializer(m);
   options.values = row_values(m);

@@ -2,11 +2,13 @@
 #include "trainer/graph/model/bilinear.hpp"
 
 #include <algorithm>
+#include <numbers>
 #include <numeric>
 
 #include "kernels/check.hpp"
 #include "kernels/score/combine_rows.hpp"
 #include "kernels/score/deal_negatives.hpp"
+#include "kernels/score/distance_rows.hpp"
 #include "kernels/score/dot_rows.hpp"
 #include "kernels/score/draw_negatives.hpp"
 #include "kernels/score/expand_triples.hpp"
@@ -33,23 +35,28 @@ Bilinear::Bilinear(kernels::Algebra algebra, ModelOptions const& options, Vocabu
       vocabulary_(vocabulary, options.seed) {}
 
 std::vector<TableOptions> Bilinear::tables() const {
-  auto const table = [&](char const* name, std::size_t dim, std::size_t rows, NumberType values) {
+  auto const table = [&](char const* name, std::size_t dim, Initializer initializer, std::size_t rows,
+                         NumberType values) {
     return TableOptions{.name = name,
                         .dim = dim,
-                        .initializer = options_.initializer,
+                        .initializer = initializer,
                         .optimizer = options_.optimizer,
                         .schedule = options_.schedule,
                         .expected_rows = rows,
                         .values = values};
   };
-  return {table("entities", options_.dim, vocabulary_.host().entities.size(), options_.values),
-          table("relations", relation_dim(algebra_, options_.dim), vocabulary_.host().relations.size(),
-                NumberType::kFloat)};
+  auto const& [entities, relations] = vocabulary_.host();
+  Initializer const of_angles{Initializer::Kind::kUniform, std::numbers::pi_v<float>};
+  Initializer const of_relations = algebra_ == kernels::Algebra::kRotation ? of_angles : options_.initializer;
+  return {table("entities", options_.dim, options_.initializer, entities.size(), options_.values),
+          table("relations", relation_dim(algebra_, options_.dim), of_relations, relations.size(), NumberType::kFloat)};
 }
 
 Bilinear::Sizes Bilinear::sizes(std::size_t samples, std::size_t microbatches) const {
   std::size_t const drawn = 2 * options_.negatives * (shared_ ? microbatches : samples);
-  return {2 * samples + drawn, kernels::kSourcesPerTriple * samples + (shared_ ? drawn : 0)};
+  std::size_t const of_triple =
+      shared_ ? kernels::kSourcesPerTriple : kernels::step_sources(algebra_, options_.negatives);
+  return {2 * samples + drawn, of_triple * samples + (shared_ ? drawn : 0)};
 }
 
 Work Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
@@ -58,8 +65,8 @@ Work Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
   std::size_t const samples = batch.triples.size();
   std::size_t const entries = sizes(samples, batch.microbatches.size()).entries;
   Work work{.clock = batch.clock, .samples = samples, .parts = {}, .microbatches = batch.microbatches};
-  work.parts.push_back(
-      {TableId{0}, Array<Key>(stream.device(), entries), Array<std::uint32_t>(stream.device(), entries)});
+  work.parts.push_back({TableId{0}, Array<Key>(stream.device(), entries),
+                        Array<std::uint32_t>(stream.device(), own_entity_sources() ? 0 : entries)});
   work.parts.push_back(
       {TableId{1}, Array<Key>(stream.device(), samples), Array<std::uint32_t>(stream.device(), samples)});
 
@@ -148,6 +155,7 @@ std::int64_t Bilinear::compute(Stream& stream, Work const& work, Positions posit
     View<float> most;
     if (stream.device().is_host()) most = {&gradients.source_max_abs.emplace(0.0F), 1, stream.device()};
     kernels::step_triples(stream, {.algebra = algebra_,
+                                   .margin = options_.margin,
                                    .loss = loss_,
                                    .regulariser = {options_.l2, options_.n3},
                                    .negatives = options_.negatives,
@@ -170,7 +178,12 @@ void Bilinear::score_all(Stream& stream, bool objects, MatrixView<float const> k
   Matrix<float> const queries(stream.device(), known.rows(), known.columns());
   kernels::combine_rows(
       stream, {.algebra = algebra_, .conjugate = !objects, .left = {known}, .right = {relations}, .out = queries});
-  kernels::dot_rows(stream, {.left = queries, .right = {entities}, .out = scores});
+  if (is_distance(algebra_)) {
+    kernels::distance_rows(
+        stream, {.algebra = algebra_, .margin = options_.margin, .left = queries, .right = {entities}, .out = scores});
+  } else {
+    kernels::dot_rows(stream, {.left = queries, .right = {entities}, .out = scores});
+  }
   stream.wait();  // the queries go
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ComplEx (Trouillon et al., ICML 2016), DistMult (Yang et al., ICLR 2015) and RESCAL (Nickel et al., ICML 2011):
-// scores that are linear in each of a triple's three rows.
+// ComplEx (Trouillon et al., ICML 2016), DistMult (Yang et al., ICLR 2015) and RESCAL (Nickel et al., ICML 2011), whose
+// scores are linear in each of a triple's three rows; TransE (Bordes et al., NIPS 2013) and RotatE (Sun et al., ICLR
+// 2019), whose scores are distances. All score many candidates with one query.
 #pragma once
 
 #include "kernels/score/types.hpp"
@@ -49,7 +50,11 @@ class Bilinear : public Model {
   };
   std::size_t shared_scratch_size(Work const& work) const;
   SharedScratch shared_scratch(Work const& work, Gradients const& gradients) const;
-  bool own_relation_sources() const { return algebra_ == kernels::Algebra::kMatrix; }
+  // Each entry of the entity table has a source of its own number.
+  bool own_entity_sources() const { return is_distance(algebra_) && !shared_; }
+  bool own_relation_sources() const {
+    return own_entity_sources() || algebra_ == kernels::Algebra::kMatrix || algebra_ == kernels::Algebra::kRotation;
+  }
   void reserve(Stream& stream, Work const& work, Gradients& gradients) const;
   // The gradient of each sample's relation.
   MatrixView<float> relation_sources(Gradients const& gradients, std::size_t samples) const;

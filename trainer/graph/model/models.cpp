@@ -29,11 +29,40 @@ std::unique_ptr<Model> make_rescal(ModelOptions const& options, Vocabulary const
   return std::make_unique<Bilinear>(kernels::Algebra::kMatrix, options, vocabulary);
 }
 
+void require_margin(ModelOptions const& options) {
+  GPUPS_REQUIRE(std::isfinite(options.margin) && options.margin >= 0,
+                "margin is {} (it is the score of distance 0): use a positive number, such as 9", options.margin);
+  GPUPS_REQUIRE(options.sampling == "triple",
+                "sampling is shared (its scores are products, and {} has distances): use triple", options.name);
+}
+
+std::unique_ptr<Model> make_transe(ModelOptions const& options, Vocabulary const& vocabulary) {
+  GPUPS_REQUIRE(options.norm == 1 || options.norm == 2,
+                "norm is {} (the distance of transe is a sum of absolute differences, or Euclidean): use 1 or 2",
+                options.norm);
+  require_margin(options);
+  return std::make_unique<Bilinear>(
+      options.norm == 1 ? kernels::Algebra::kTranslationL1 : kernels::Algebra::kTranslationL2, options, vocabulary);
+}
+
+std::unique_ptr<Model> make_rotate(ModelOptions const& options, Vocabulary const& vocabulary) {
+  GPUPS_REQUIRE(options.dim % 2 == 0,
+                "dim is {} (an entity's row of rotate is the real parts, then the imaginary parts): "
+                "use an even number",
+                options.dim);
+  require_margin(options);
+  return std::make_unique<Bilinear>(kernels::Algebra::kRotation, options, vocabulary);
+}
+
 struct ModelEntry {
   char const* name;
   std::unique_ptr<Model> (*make)(ModelOptions const&, Vocabulary const&);
 };
-constexpr ModelEntry kModels[] = {{"complex", make_complex}, {"distmult", make_distmult}, {"rescal", make_rescal}};
+constexpr ModelEntry kModels[] = {{"complex", make_complex},
+                                  {"distmult", make_distmult},
+                                  {"rescal", make_rescal},
+                                  {"transe", make_transe},
+                                  {"rotate", make_rotate}};
 
 // "a, b or c"
 std::string any_of(std::span<std::string const> names) {

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GPU's path of a number for each pair of rows: a block of threads for each tile. Only for dot_rows.cu and
+// distance_rows.cu.
+#pragma once
+
+#include "kernels/score/pair_tile.hpp"
+
+namespace gpups::kernels {
+
+template <class Pair>
+__device__ void pair_tile(Pair pair, MatrixView<float const> left, PickedRows const& right, MatrixView<float> out,
+                          std::size_t first_left, std::size_t first_right) {
+  using Thread = PairTileThread<Pair>;
+  __shared__ PairStage stages[2];
+  std::size_t const n = out.rows(), m = out.columns(), count = Thread::count(left.columns());
+  std::size_t const left_rows = n - first_left < kPairTile ? n - first_left : kPairTile;
+  std::size_t const right_rows = m - first_right < kPairTile ? m - first_right : kPairTile;
+  Thread thread(pair, threadIdx.x, left.columns());
+  __syncthreads();  // the tile before has read its last stage
+  thread.load({left}, first_left, left_rows, right, first_right, right_rows, 0);
+  for (std::size_t k = 0; k < count; k += Thread::kDepth) {
+    PairStage& stage = stages[k / Thread::kDepth % 2];
+    thread.put(stage);
+    __syncthreads();
+    if (k + Thread::kDepth < count)
+      thread.load({left}, first_left, left_rows, right, first_right, right_rows, k + Thread::kDepth);
+    thread.add(stage, count - k < Thread::kDepth ? count - k : Thread::kDepth);
+  }
+  thread.write(out, first_left, first_right);
+}
+
+template <class Pair>
+void pair_rows(DeviceExec ex, Pair pair, MatrixView<float const> left, PickedRows right, MatrixView<float> out) {
+  std::size_t const down = (out.rows() + kPairTile - 1) / kPairTile;
+  std::size_t const across = (out.columns() + kPairTile - 1) / kPairTile;
+  // Blocks at work together share right rows: there are more of them, and they are read from memory once.
+  each_block<kPairThreads>(ex, down * across, [=] GPUPS_FN(std::size_t i) {
+    pair_tile(pair, left, right, out, i % down * kPairTile, i / down * kPairTile);
+  });
+}
+
+}  // namespace gpups::kernels

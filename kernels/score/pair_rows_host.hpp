@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host's path of a number for each pair of rows: panels of 32 right rows, transposed so that 32 pairs with one left
+// row are two vectors; eight left rows at a time. Only for dot_rows.cu and distance_rows.cu.
+#pragma once
+
+#ifndef __CUDACC__
+
+#include <algorithm>
+
+#include "kernels/score/pairs.hpp"
+
+namespace gpups::kernels {
+
+inline constexpr std::size_t kPanel = 2 * kVector;
+inline constexpr std::size_t kTileRows = 8;
+
+// Writes columns first .. first+15 of right rows to a panel: panel[k * kPanel + row]. Missing rows are zero; columns
+// of the padding are read and left out.
+inline void pack_columns(PickedRows const& right, std::size_t first_row, std::size_t rows, std::size_t first,
+                         float* panel) {
+  Vector v[kVector] = {};
+  std::size_t const columns = std::min(kVector, right.rows.columns() - first);
+  for (std::size_t row = 0; row < rows; ++row) v[row] = load<Vector>(right.row(first_row + row) + first);
+  transpose(v);
+  for (std::size_t k = 0; k < columns; ++k) store(panel + (first + k) * kPanel, v[k]);
+}
+
+// R left rows, each `stride` after the last, by a panel.
+template <std::size_t R, class Pair>
+void pair_tile(Pair pair, float const* left, std::size_t stride, float const* panel, std::size_t dim,
+               Vector (*results)[2]) {
+  using One = typename Pair::template Number<float>;
+  using Many = typename Pair::template Number<Vector>;
+  Vector sum[R][2];
+  float const* row[R];
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < R; ++r) {
+    row[r] = left + r * stride;
+    sum[r][0] = sum[r][1] = Vector{};
+  }
+  std::size_t const count = One::count(dim);
+  for (std::size_t k = 0; k < count; ++k) {
+    Many const a = Many::at(panel, k * kPanel, count * kPanel);
+    Many const b = Many::at(panel + kVector, k * kPanel, count * kPanel);
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < R; ++r) {
+      One const x = One::at(row[r], k, count);
+      sum[r][0] = pair.add(sum[r][0], x, a);
+      sum[r][1] = pair.add(sum[r][1], x, b);
+    }
+  }
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < R; ++r) {
+    results[r][0] = pair.result(sum[r][0]);
+    results[r][1] = pair.result(sum[r][1]);
+  }
+}
+
+template <class Pair>
+void pair_tile(Pair pair, std::size_t rows, float const* left, std::size_t stride, float const* panel, std::size_t dim,
+               Vector (*results)[2]) {
+  switch (rows) {
+    case 1:
+      return pair_tile<1>(pair, left, stride, panel, dim, results);
+    case 2:
+      return pair_tile<2>(pair, left, stride, panel, dim, results);
+    case 3:
+      return pair_tile<3>(pair, left, stride, panel, dim, results);
+    case 4:
+      return pair_tile<4>(pair, left, stride, panel, dim, results);
+    case 5:
+      return pair_tile<5>(pair, left, stride, panel, dim, results);
+    case 6:
+      return pair_tile<6>(pair, left, stride, panel, dim, results);
+    case 7:
+      return pair_tile<7>(pair, left, stride, panel, dim, results);
+    default:
+      return pair_tile<8>(pair, left, stride, panel, dim, results);
+  }
+}
+
+// Rows shorter than a vector.
+template <class Pair>
+void pair_narrow_rows(HostExec ex, Pair pair, MatrixView<float const> left, PickedRows right, MatrixView<float> out) {
+  using N = typename Pair::template Number<float>;
+  std::size_t const m = out.columns(), count = N::count(left.columns());
+  each(ex, out.rows() * m, [&](std::size_t e) {
+    float const *const a = left.row(e / m), *const b = right.row(e % m);
+    float sum = 0.0F;
+    for (std::size_t k = 0; k < count; ++k) sum = pair.add(sum, N::at(a, k, count), N::at(b, k, count));
+    out.row(e / m)[e % m] = pair.result(sum);
+  });
+}
+
+template <class Pair>
+void pair_rows(HostExec ex, Pair pair, MatrixView<float const> left, PickedRows right, MatrixView<float> out) {
+  if (left.columns() < kVector) return pair_narrow_rows(ex, pair, left, right, out);
+  std::size_t const n = out.rows(), m = out.columns(), dim = left.columns();
+  ex.arena->blocks((m + kPanel - 1) / kPanel, [&](std::size_t block) {
+    Array<float> const panel(Device::host(), dim * kPanel);
+    std::size_t const first = block * kPanel, count = std::min(kPanel, m - first);
+    for (std::size_t k = 0; k < dim; k += kVector) {
+      pack_columns(right, first, std::min(kVector, count), k, panel.data());
+      pack_columns(right, first + kVector, count - std::min(kVector, count), k, panel.data() + kVector);
+    }
+    for (std::size_t i = 0; i < n; i += kTileRows) {
+      Vector results[kTileRows][2];
+      std::size_t const rows = std::min(kTileRows, n - i);
+      pair_tile(pair, rows, left.row(i), left.stride(), panel.data(), dim, results);
+      for (std::size_t r = 0; r < rows; ++r)
+        __builtin_memcpy(out.row(i + r) + first, results[r], count * sizeof(float));
+    }
+  });
+}
+
+}  // namespace gpups::kernels
+
+#endif

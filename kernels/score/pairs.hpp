@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be computed of each pair of two sets of rows: a sum over their numbers. Of a left number, one float, and a
+// right one, a float or a vector of those of several rows.
+#pragma once
+
+#include "kernels/score/distance_math.hpp"
+
+namespace gpups::kernels {
+
+struct DotPair {
+  template <class T>
+  using Number = RealNumber<T>;
+  static constexpr std::size_t kParts = 1;  // floats of a number
+
+  GPUPS_FN static float add(float sum, RealNumber<float> a, RealNumber<float> b) { return fmaf(a.re, b.re, sum); }
+#ifndef __CUDACC__
+  static Vector add(Vector sum, RealNumber<float> a, RealNumber<Vector> b) { return sum + a.re * b.re; }
+#endif
+  template <class T>
+  GPUPS_FN T result(T sum) const {
+    return sum;
+  }
+};
+
+// The score of the right row where the left one is a query.
+template <class Score>
+struct DistancePair {
+  template <class T>
+  using Number = typename Score::template Relation<T>::Number;
+  static constexpr std::size_t kParts = sizeof(Number<float>) / sizeof(float);
+  float margin;
+
+  template <class T>
+  GPUPS_FN static T add(T sum, Number<float> a, Number<T> b) {
+    auto const d = minus(a, b);
+    return Score::kEuclidean ? sum + d.squared() : sum + apart(d).length;
+  }
+  template <class T>
+  GPUPS_FN T result(T sum) const {
+    return margin - (Score::kEuclidean ? square_root(sum) : sum);
+  }
+};
+
+}  // namespace gpups::kernels
