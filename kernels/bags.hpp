@@ -30,8 +30,8 @@ struct Bags {
   }
 };
 
-// A source says where an entry's row is. seek() begins to look for it and row() ends that, so that a host thread can
-// do something else between; row() is null where there is no row, whose numbers are then those of absent().
+// A source says where an entry's row is: row() is null where there is none, and its numbers are then those of absent().
+// On the host a source by key finds the numbers of some entries at a time, from which row() goes on.
 
 // Rows of a matrix by position.
 struct MatrixEntries {
@@ -41,8 +41,7 @@ struct MatrixEntries {
   View<std::uint32_t const> positions;
 
   GPUPS_ANY_FN std::size_t stride() const { return rows.stride(); }
-  GPUPS_ANY_FN std::uint64_t seek(std::uint32_t) const { return 0; }
-  GPUPS_ANY_FN float const* row(std::uint32_t entry, std::uint64_t) const { return rows.row(positions[entry]); }
+  GPUPS_ANY_FN float const* row(std::uint32_t entry) const { return rows.row(positions[entry]); }
   GPUPS_FN FourValues absent(std::uint32_t, std::size_t) const { return {}; }
 };
 

@@ -22,10 +22,18 @@ namespace gpups::kernels {
 inline constexpr std::uint32_t kBucketKeys = 5;
 inline constexpr std::uint32_t kAllPlaces = (1U << kBucketKeys) - 1;
 
-// The bit of `marks` that says that a key with this hash went on to the next bucket. It comes from bits of the hash
-// that name neither a place nor, on fewer than 2^16 ranks, a home.
-GPUPS_ANY_FN constexpr std::uint32_t went_on(std::uint64_t hash) {
-  return 1U << (kBucketKeys + ((hash >> 32 & 0xFFFF) * (32 - kBucketKeys) >> 16));
+// Which bit of `marks` says that a key with this hash went on to the next bucket. It comes from bits of the hash that
+// name neither a place nor, on fewer than 2^16 ranks, a home. Hashes: one, or a vector of them.
+template <class Hashes>
+GPUPS_ANY_FN constexpr Hashes went_on_bit(Hashes hash) {
+  return kBucketKeys + ((hash >> 32 & 0xFFFF) * (32 - kBucketKeys) >> 16);
+}
+GPUPS_ANY_FN constexpr std::uint32_t went_on(std::uint64_t hash) { return 1U << went_on_bit(hash); }
+
+// The place, of `size`, where the search for a key with this hash starts. Non-decreasing in the low half of the hash.
+template <class Hashes>
+GPUPS_ANY_FN constexpr Hashes first_place(Hashes hash, std::uint64_t size) {
+  return (hash & 0xFFFFFFFF) * size >> 32;
 }
 
 // REQUIRES: bits != 0.
@@ -61,10 +69,7 @@ struct BucketArray {
   Bucket* bucket;
   std::uint32_t size;
 
-  // Where the search for a key with this hash starts. Non-decreasing in the low half of the hash.
-  GPUPS_FN std::uint32_t place(std::uint64_t hash) const {
-    return static_cast<std::uint32_t>((hash & 0xFFFFFFFF) * size >> 32);
-  }
+  GPUPS_FN std::uint32_t place(std::uint64_t hash) const { return static_cast<std::uint32_t>(first_place(hash, size)); }
   GPUPS_FN std::uint32_t next(std::uint32_t at) const { return at + 1 == size ? 0 : at + 1; }
 
   // REQUIRES: the key is not in yet, and fewer than 5 * size keys are.

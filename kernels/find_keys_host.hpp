@@ -1,110 +1,137 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search on the host. First buckets are asked for 48 keys ahead, in the second-level cache, which can wait for more
-// lines at once than the first, and are looked at without a branch. Keys that may be in a later bucket wait until the
-// block's end, when their second buckets are prefetched in turn. So no branch is guessed wrong, and the memory always
-// has work.
+// The search on the host. Keys are hashed by vectors. First buckets are asked for some keys ahead, in the second-level
+// cache, which can wait for more lines at once than the first, and are looked at without a branch. Keys that may be in
+// a later bucket wait until the end, when their next buckets are looked at in the same way. So no branch is guessed
+// wrong, and the memory always has work.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 
 #include "kernels/index_keys.hpp"
 #include "kernels/launch.hpp"
 
 namespace gpups::kernels {
 
-inline constexpr std::size_t kFindBlock = 4096;
-
-// The rest of the search for a key that is not in its first bucket.
-inline std::uint32_t find_beyond_first(Buckets const& buckets, Key key) {
-  std::uint64_t const hash = hash_of(key);
-  BucketArray const array = buckets.of(hash);
-  std::uint32_t at = array.place(hash);
-  for (std::uint32_t steps = 1; steps < array.size; ++steps) {
-    at = array.next(at);
-    Bucket const& b = array.bucket[at];
-    std::uint32_t const place = b.place_of(key);
-    if (place != 0) return b.id[lowest_bit(place)];
-    if ((b.marks & went_on(hash)) == 0) return kNoRow;
-  }
-  return kNoRow;
-}
-
+// Finds up to kKeys keys, some at a time. What the caller does between ask() and find() overlaps with the reading of
+// buckets.
 class BlockSearch {
  public:
-  explicit BlockSearch(KeysOfIndex const& index) : f_(index) {}
+  static constexpr std::size_t kKeys = 2048;
 
-  // Keys first .. last - 1. REQUIRES: at most kFindBlock.
-  void run(std::size_t first, std::size_t last) {
-    waiting_ = 0;
-    for (std::size_t k = 0; k < kFar + kGroup; k += kGroup) place(first + k, last);
-    for (std::size_t k = 0; k < kFar; ++k) __builtin_prefetch(bucket_[(first + k) % kRing], 0, kSecondLevel);
-    // Past the last key, buckets of earlier ones are asked for again.
-    for (std::size_t group = first; group < last; group += kGroup) {
-      for (std::size_t i = group; i < std::min(group + kGroup, last); ++i) {
-        __builtin_prefetch(bucket_[(i + kFar) % kRing], 0, kSecondLevel);
-        __builtin_prefetch(bucket_[(i + kNear) % kRing]);
-        look(i);
-      }
-      place(group + kFar + kGroup, last);
+  void begin(Buckets const& buckets, View<Key const> keys) {
+    buckets_ = buckets;
+    keys_ = keys;
+    asked_ = 0;
+  }
+  // Asks for the first buckets of the keys before `end`. REQUIRES: there are keys.
+  [[gnu::always_inline]] void ask(std::size_t end) {
+    for (end = std::min(end, keys_.size() + kFar); asked_ < end; asked_ += kGroup) {
+      place(asked_);
+      for (std::size_t k = 0; k < kGroup; ++k) __builtin_prefetch(bucket_[asked_ + k], 0, kSecondLevel);
     }
-    for (std::size_t k = 0; k < waiting_; ++k) {
-      if (k + kAhead < waiting_) prefetch_second(waiting_keys_[k + kAhead]);
-      std::uint32_t const i = waiting_keys_[k];
-      f_.ids[i] = find_beyond_first(f_.buckets, f_.keys[i]);
+  }
+  // ids[k] = the number of key first + k, or kNoRow, up to key `last`.
+  void find(std::size_t first, std::size_t last, std::uint32_t* ids) {
+    std::size_t waiting = 0;
+    for (std::size_t group = first; group < last; group += kGroup) {
+      ask(group + kGroup + kFar);
+      for (std::size_t i = group; i < std::min(group + kGroup, last); ++i) {
+        __builtin_prefetch(bucket_[i + kNear]);
+        waiting = look(i, ids[i - first], waiting);
+      }
+    }
+    std::uint32_t const most = std::max(buckets_.old.size, buckets_.grown.size);
+    for (std::uint32_t steps = 1; waiting != 0 && steps < most; ++steps) {
+      waiting = go_on(first, ids, waiting);
     }
   }
 
  private:
-  static constexpr std::size_t kGroup = 16, kFar = 48, kNear = 8, kRing = 128, kAhead = 12;
+  static constexpr std::size_t kGroup = 16, kFar = 48, kNear = 8, kAhead = 16;
   static constexpr int kSecondLevel = 2;
 
-  // Hashes the group that begins with key `first`, if there is one.
-  void place(std::size_t first, std::size_t last) {
-    std::size_t const count = first < last ? std::min(kGroup, last - first) : 0;
-    // Copies, which no store below can change, so that the loop is vectorised.
-    Buckets const buckets = f_.buckets;
-    Key const* const keys = f_.keys.data() + first;
-    Bucket const** const bucket = bucket_ + first % kRing;
-    std::uint32_t* const tag = tag_ + first % kRing;
-    for (std::size_t k = 0; k < count; ++k) {
-      std::uint64_t const hash = hash_of(keys[k]);
-      bucket[k] = buckets.first(hash);
-      tag[k] = went_on(hash);
+  static constexpr std::size_t kVector = 8;
+  typedef std::uint64_t Words __attribute__((vector_size(kVector * sizeof(std::uint64_t))));
+  typedef std::uint8_t Bytes __attribute__((vector_size(kVector)));
+
+  // Hashes the keys first .. first + kGroup - 1; past the last one, the last ones again.
+  [[gnu::always_inline]] void place(std::size_t first) {
+    std::size_t const n = keys_.size();
+    if (first + kGroup <= n) return place(keys_.data() + first, first);
+    Key last[kGroup];
+    for (std::size_t k = 0; k < kGroup; ++k) last[k] = keys_[std::min(first + k, n - 1)];
+    place(last, first);
+  }
+  [[gnu::always_inline]] void place(Key const* keys, std::size_t first) {
+    Buckets const buckets = buckets_;
+    for (std::size_t k = 0; k < kGroup; k += kVector) {
+      Words of;
+      std::memcpy(&of, keys + k, sizeof of);
+      Words const hash = hash_each(of), at = first_place(hash, buckets.old.size);
+      Words address = reinterpret_cast<std::uintptr_t>(buckets.old.bucket) + at * sizeof(Bucket);
+      if (buckets.moved != 0) {
+        Words const there = first_place(hash, buckets.grown.size) * sizeof(Bucket);
+        address = at < buckets.moved ? reinterpret_cast<std::uintptr_t>(buckets.grown.bucket) + there : address;
+      }
+      auto const tag = __builtin_convertvector(went_on_bit(hash), Bytes);
+      std::memcpy(bucket_ + first + k, &address, sizeof address);
+      std::memcpy(tag_ + first + k, &tag, sizeof tag);
     }
   }
-  [[gnu::always_inline]] void look(std::size_t i) {
-    Bucket const* const bucket = bucket_[i % kRing];
-    std::uint32_t const place = bucket->place_of(f_.keys[i]);
+  // Looks at bucket_[i] for key i, and lets it wait if it may be in a later one. Returns how many wait.
+  [[gnu::always_inline]] std::size_t look(std::size_t i, std::uint32_t& id, std::size_t waiting) {
+    Bucket const* const bucket = bucket_[i];
+    std::uint32_t const place = bucket->place_of(keys_[i]);
+    std::uint32_t const none = (place - 1) >> 31;  // 1 or 0; of a comparison the compiler makes a branch
     // Where no place is found this reads the marks, which follow the numbers.
-    auto const* const ids = reinterpret_cast<std::uint32_t const*>(bucket) + 2 * kBucketKeys;
-    std::uint32_t const id = ids[__builtin_ctz(place | 1U << kBucketKeys)];
-    f_.ids[i] = place != 0 ? id : kNoRow;
-    waiting_keys_[waiting_] = static_cast<std::uint32_t>(i);
-    waiting_ += (place == 0 ? 1U : 0U) & ((bucket->marks & tag_[i % kRing]) != 0 ? 1U : 0U);
-  }
-  [[gnu::always_inline]] void prefetch_second(std::size_t i) const {
-    std::uint64_t const hash = hash_of(f_.keys[i]);
-    BucketArray const array = f_.buckets.of(hash);
-    __builtin_prefetch(array.bucket + array.next(array.place(hash)));
+    auto const* const numbers = reinterpret_cast<std::uint32_t const*>(bucket) + 2 * kBucketKeys;
+    static_assert(kNoRow == 0U - 1);
+    id = numbers[__builtin_ctz(place | 1U << kBucketKeys)] | (0U - none);
+    waiting_[waiting] = static_cast<std::uint32_t>(i);
+    return waiting + (none & bucket->marks >> tag_[i]);
   }
 
-  KeysOfIndex const& f_;
-  // Of the keys from the one that is looked at on: key i's at i % kRing.
-  Bucket const* bucket_[kRing] = {};
-  std::uint32_t tag_[kRing] = {};
-  std::size_t waiting_ = 0;
-  std::uint32_t waiting_keys_[kFindBlock + 1];
+  // Looks at the next bucket of each key that waits. ids: of the keys from `first` on.
+  std::size_t go_on(std::size_t first, std::uint32_t* ids, std::size_t count) {
+    std::size_t waiting = 0;
+    for (std::size_t k = 0; k < count; ++k) {
+      if (k + kAhead < count) __builtin_prefetch(bucket_[waiting_[k + kAhead]] + 1);
+      std::uint32_t const i = waiting_[k];
+      bucket_[i] = next(bucket_[i]);
+      waiting = look(i, ids[i - first], waiting);
+    }
+    return waiting;
+  }
+  Bucket const* next(Bucket const* bucket) const {
+    ++bucket;
+    bucket = bucket == buckets_.old.bucket + buckets_.old.size ? buckets_.old.bucket : bucket;
+    return bucket == buckets_.grown.bucket + buckets_.grown.size ? buckets_.grown.bucket : bucket;
+  }
+
+  Buckets buckets_;
+  View<Key const> keys_;
+  std::size_t asked_ = 0;
+  // By key: the bucket that is looked at, and the bit of its marks that says whether such a key went on.
+  Bucket const* bucket_[kKeys + kFar + kGroup];
+  std::uint8_t tag_[kKeys + kFar + kGroup];
+  std::uint32_t waiting_[kKeys + 1];  // keys
 };
 
 inline void find_keys(HostExec ex, FindKeys const& f) {
-  auto const blocks_of = [](KeysOfIndex const& index) { return (index.keys.size() + kFindBlock - 1) / kFindBlock; };
+  constexpr std::size_t kBlock = BlockSearch::kKeys;
+  auto const blocks_of = [](KeysOfIndex const& index) { return (index.keys.size() + kBlock - 1) / kBlock; };
   std::size_t blocks = 0;
   for (auto const& index : f.indices) blocks += blocks_of(index);
   ex.arena->blocks(blocks, [&](std::size_t block) {
     auto const* index = f.indices.data();
     for (; block >= blocks_of(*index); ++index) block -= blocks_of(*index);
-    std::size_t const first = block * kFindBlock;
-    BlockSearch(*index).run(first, std::min(first + kFindBlock, index->keys.size()));
+    std::size_t const first = block * kBlock, count = std::min(kBlock, index->keys.size() - first);
+    BlockSearch search;
+    search.begin(index->buckets, index->keys.slice(first, count));
+    search.find(0, count, index->ids.data() + first);
   });
 }
 

@@ -10,14 +10,21 @@ namespace gpups::kernels {
 
 // A one-to-one map of 64-bit words in which every input bit changes every output bit with probability one half: the
 // finalizer of SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
-constexpr std::uint64_t mix(std::uint64_t x) {
+// Words: one, or a vector of them.
+template <class Words>
+constexpr Words mix_each(Words x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
   return x ^ (x >> 31);
 }
+constexpr std::uint64_t mix(std::uint64_t x) { return mix_each(x); }
 
 // The hash that tables of keys use. Its high half names the home, its low half the place in an index.
-constexpr std::uint64_t hash_of(Key key) { return mix(number(key) + 0x9E3779B97F4A7C15U); }
+template <class Words>
+constexpr Words hash_each(Words keys) {
+  return mix_each(keys + 0x9E3779B97F4A7C15U);
+}
+constexpr std::uint64_t hash_of(Key key) { return hash_each(number(key)); }
 
 // The home, < homes, that owns keys with this hash until they are relocated. Non-decreasing in the hash.
 constexpr std::uint32_t home_of_hash(std::uint64_t hash, std::uint32_t homes) {

@@ -108,7 +108,7 @@ struct TilePooler {
       T const* mine = nullptr;
       float my_weight = 0;
       if (entry < last) {
-        mine = source.row(entry, source.seek(entry));
+        mine = source.row(entry);
         my_weight = bags.weight(entry);
       }
       std::uint32_t const count = last - first < lanes ? last - first : lanes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools bags on the host. A thread goes over its entries in strips: while it adds up the rows of one, those of the next
-// are on their way from memory, and before that the buckets of the index which say where they are.
+// are on their way from memory. Keys are found a piece of some strips at a time, by a search that never guesses.
 //
 // A bag is summed in the order of its entries, in float, whatever strips it is in.
 #pragma once
@@ -18,8 +18,6 @@ namespace gpups::kernels {
 
 inline constexpr std::uint32_t kStripMax = 64;
 inline constexpr std::size_t kStripBytes = 8192;
-// How many entries ahead of the search buckets are asked for.
-inline constexpr std::uint32_t kSoughtAhead = 64;
 
 // Some entries, and their rows.
 template <class T>
@@ -27,6 +25,56 @@ struct Strip {
   std::uint32_t first = 0, last = 0;
   T const* row[kStripMax];
   std::vector<T> absent;  // rows of keys that have none
+};
+
+// The rows of entries, in their order.
+template <class Source>
+class EntryRows {
+ public:
+  explicit EntryRows(Source const& source) : source_(source) {}
+  void begin(std::uint32_t, std::uint32_t) {}
+  void reach(std::uint32_t) {}
+  auto* row(std::uint32_t entry) const { return source_.row(entry); }
+
+ private:
+  Source const& source_;
+};
+
+// The same where entries are named by key. These are found a few strips' at a time, while the memory is busy with rows
+// of earlier ones; buckets are asked for long before, some for each strip.
+template <class Source>
+requires(Source::kByKey) class EntryRows<Source> {
+ public:
+  explicit EntryRows(Source const& source) : source_(source) {}
+  // Entries first .. last - 1 follow.
+  void begin(std::uint32_t first, std::uint32_t last) {
+    first_ = found_end_ = first;
+    last_ = last;
+  }
+  // Finds the rows of entries before `end`. Those of kPiece entries before it stay known.
+  void reach(std::uint32_t end) {
+    if (end == first_) return;
+    for (; found_end_ < end; found_end_ += kPiece) {
+      std::uint32_t const at = place(found_end_), left = last_ - found_end_, count = std::min(kPiece, left);
+      if (at == 0) source_.begin(search_, found_end_, std::min(kSearch, left));
+      std::uint32_t* const ids = ids_ + (found_end_ - first_) % kKept;
+      search_.find(at, at + count, ids);
+      source_.keep_found(found_end_, count, ids);
+    }
+    search_.ask(place(end - 1) + kAskAhead);
+  }
+  auto* row(std::uint32_t entry) const { return source_.of_number(ids_[(entry - first_) % kKept]); }
+
+ private:
+  static constexpr std::uint32_t kSearch = Source::Search::kKeys, kPiece = 256, kKept = 2 * kPiece, kAskAhead = 320;
+  static_assert(kSearch % kPiece == 0 && kPiece >= kStripMax);
+  // Of an entry among those of a search.
+  std::uint32_t place(std::uint32_t entry) const { return (entry - first_) % kSearch; }
+
+  Source const& source_;
+  std::uint32_t first_ = 0, last_ = 0, found_end_ = 0;
+  typename Source::Search search_;
+  std::uint32_t ids_[kKept];
 };
 
 // The strip's share of a bag.
@@ -96,7 +144,7 @@ class BagPooler {
 
  public:
   BagPooler(Source const& source, Bags const& bags)
-      : source_(source), bags_(bags), width_(std::min(source.stride(), bags.out.stride())) {
+      : source_(source), rows_(source), bags_(bags), width_(std::min(source.stride(), bags.out.stride())) {
     std::size_t const bytes = source.stride() * sizeof(T);
     size_ = static_cast<std::uint32_t>(std::clamp<std::size_t>(kStripBytes / bytes, 8, kStripMax));
   }
@@ -106,7 +154,8 @@ class BagPooler {
     last_ = bags_.begin(last_bag);
     bag_ = first_bag;
     last_bag_ = last_bag;
-    at_ = bag_begin_ = sought_end_ = first;
+    at_ = bag_begin_ = first;
+    rows_.begin(first, last_);
     find(first, strip_[0]);
     std::uint32_t turn = 0;
     for (std::uint32_t e = first; e < last_; e += size_, turn ^= 1U) {
@@ -118,21 +167,14 @@ class BagPooler {
   }
 
  private:
-  // Begins the search for the entries before `end`.
-  void seek(std::uint32_t end) {
-    for (end = std::min(end, last_); sought_end_ < end; ++sought_end_) {
-      sought_[sought_end_ % kSought] = source_.seek(sought_end_);
-    }
-  }
-
   void find(std::uint32_t first, Strip<T>& strip) {
     strip.first = std::min(first, last_);
     strip.last = std::min(first + size_, last_);
-    if constexpr (Source::kByKey) seek(strip.last + kSoughtAhead);
+    rows_.reach(strip.last);
     std::size_t const bytes = source_.stride() * sizeof(T);
     bool all = true;
     for (std::uint32_t e = strip.first; e < strip.last; ++e) {
-      T const* const row = source_.row(e, sought_[e % kSought]);
+      T const* const row = rows_.row(e);
       prefetch_row<kStream ? Ahead::kToL2 : Ahead::kToL1>(row, bytes);
       strip.row[e - strip.first] = row;
       all = all && row != nullptr;
@@ -192,13 +234,11 @@ class BagPooler {
   }
 
   Source const& source_;
+  EntryRows<Source> rows_;
   Bags const& bags_;
   std::size_t width_;   // columns that are summed
   std::uint32_t size_;  // entries of a strip
   std::uint32_t last_ = 0;
-  static constexpr std::uint32_t kSought = kStripMax + kSoughtAhead;
-  std::uint64_t sought_[kSought] = {};  // what seek() answered, by entry
-  std::uint32_t sought_end_ = 0;
   Strip<T> strip_[2];
   std::size_t bag_ = 0, last_bag_ = 0;    // the bag that is summed, and the end
   std::uint32_t bag_begin_ = 0, at_ = 0;  // its first entry, and the next one

@@ -8,6 +8,11 @@
 
 #include "kernels/bags.hpp"
 #include "kernels/find_pooled.hpp"
+#ifndef __CUDACC__
+#include <algorithm>
+
+#include "kernels/find_keys_host.hpp"
+#endif
 
 namespace gpups::kernels {
 
@@ -19,8 +24,7 @@ struct NumberedEntries {
   PooledTable const* table;
 
   GPUPS_ANY_FN std::size_t stride() const { return table->rows.stride; }
-  GPUPS_ANY_FN std::uint64_t seek(std::uint32_t) const { return 0; }
-  GPUPS_ANY_FN T const* row(std::uint32_t entry, std::uint64_t) const {
+  GPUPS_ANY_FN T const* row(std::uint32_t entry) const {
     std::uint32_t const id = table->ids[table->positions.empty() ? entry : table->positions[entry]];
     return id == kNoRow ? nullptr : table->rows.as<T>().row(id);
   }
@@ -35,21 +39,29 @@ struct KeyedEntries {
   PooledTable const* table;
 
   GPUPS_ANY_FN std::size_t stride() const { return table->rows.stride; }
-  // The address of the first bucket of the search.
-  GPUPS_FN std::uint64_t seek(std::uint32_t entry) const {
-    Bucket const* const first = table->index.first(hash_of(table->keys[entry]));
-#ifndef __CUDACC__
-    __builtin_prefetch(first);
-#endif
-    return reinterpret_cast<std::uintptr_t>(first);
-  }
-  GPUPS_FN T const* row(std::uint32_t entry, std::uint64_t first) const {
+#ifdef __CUDACC__
+  __device__ T const* row(std::uint32_t entry) const {
     Key const key = table->keys[entry];
-    auto const& bucket = *reinterpret_cast<Bucket const*>(first);
+    std::uint64_t const hash = hash_of(key);
+    Bucket const& bucket = *table->index.first(hash);
     std::uint32_t const place = bucket.place_of(key);
     // Most keys are in their first bucket.
-    std::uint32_t const id = place != 0 ? bucket.id[lowest_bit(place)] : table->index.find(key, hash_of(key));
+    std::uint32_t const id = place != 0 ? bucket.id[lowest_bit(place)] : table->index.find(key, hash);
     if (!table->found.empty()) table->found[entry] = id;
+    return of_number(id);
+  }
+#else
+  using Search = BlockSearch;
+  // Begins the search for the keys of `count` entries from `first` on. REQUIRES: count <= Search::kKeys.
+  void begin(Search& search, std::uint32_t first, std::uint32_t count) const {
+    search.begin(table->index, table->keys.slice(first, count));
+  }
+  // Keeps the numbers that it found, if they are wanted.
+  void keep_found(std::uint32_t first, std::uint32_t count, std::uint32_t const* ids) const {
+    if (!table->found.empty()) std::copy_n(ids, count, table->found.data() + first);
+  }
+#endif
+  GPUPS_FN T const* of_number(std::uint32_t id) const {
     return id == kNoRow ? nullptr : table->rows.template as<T>().row(id);
   }
   // Columns 4 * quad .. 4 * quad + 3, as a row of this type would keep them.
