@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finding and inserting the keys of one share, by one thread. Nearly every key is found, or put in, at its first bucket
-// and without a branch; the others wait as in a search. A key that would leave the share's buckets waits until all
-// shares are done.
+// and without a branch; the others are listed until their second bucket, or in the end a third, is there. A key that
+// would leave the share's buckets waits until all shares are done.
+//
+// Keys are put in out of order, but equal ones in order: what makes one wait does not end before it is in, so those
+// behind it wait as well.
 #pragma once
 
 #include <algorithm>
@@ -41,34 +44,50 @@ class ShareInsertion {
         share_(share),
         old_limit_(range.limit(buckets_.old)),
         grown_limit_(range.limit(buckets_.grown)),
-        edge_(std::min(range.edge(buckets_.old), range.edge(buckets_.grown))) {}
+        edge_(std::min(range.edge(buckets_.old), range.edge(buckets_.grown))),
+        new_keys_{share.new_places.data(), share.new_numbers.data(), share.new_count} {}
 
   void run() {
     std::size_t const n = share_.places.size();
     for (std::size_t k = 0; k < kFar + kGroup; k += kGroup) place(k);
     for (std::size_t k = 0; k < kFar; ++k) __builtin_prefetch(bucket_[k], 0, kSecondLevel);
-    std::size_t waiting = 0;
     for (std::size_t group = 0; group < n; group += kGroup) {
-      // Those of the group before: their second buckets are on the way since.
-      std::size_t const waited = waiting;
-      waiting = look(group, std::min(group + kGroup, n), waiting);
-      for (std::size_t w = 0; w < waited; ++w) find_or_insert(waiting_[w], false);
-      std::copy(waiting_ + waited, waiting_ + waiting, waiting_);
-      waiting -= waited;
+      look(group, std::min(group + kGroup, n));
+      look_again(group);
       place(group + kFar + kGroup);
     }
-    for (std::size_t w = 0; w < waiting; ++w) find_or_insert(waiting_[w], false);
+    look_again(n + 2 * kFar);
+    share_.new_count = new_keys_.count;
   }
   // REQUIRES: all shares have run.
   void insert_beyond_limit() {
     old_limit_ = buckets_.old.size;
     grown_limit_ = buckets_.grown.size;
     for (std::size_t const k : share_.beyond_limit) find_or_insert(k, true);
+    share_.new_count = new_keys_.count;
   }
 
  private:
-  static constexpr std::size_t kGroup = 16, kFar = 48, kNear = 8, kRing = 128;
+  static constexpr std::size_t kGroup = 16, kFar = 48, kNear = 8, kRing = 256;
   static constexpr int kSecondLevel = 2;
+
+  // Keys for which a bucket is on its way.
+  struct Waiting {
+    std::size_t key[kRing];
+    std::size_t listed = 0, taken = 0;
+
+    void add(std::size_t k) { key[listed++ % kRing] = k; }
+    std::size_t take() { return key[taken++ % kRing]; }
+    bool any_before(std::size_t now, std::size_t distance) const {
+      return taken < listed && key[taken % kRing] + distance < now;
+    }
+  };
+  // Lists with room for one that is written and not kept.
+  struct NewKeys {
+    std::uint32_t* places;
+    std::uint32_t** numbers;
+    std::size_t count;
+  };
 
   // Where the search for each key of a group begins. Past the last group it is where earlier ones began.
   void place(std::size_t first) {
@@ -92,47 +111,85 @@ class ShareInsertion {
   }
 
   // Keys first .. last - 1, at their first buckets. A key that is absent goes in at once if there is room and no key of
-  // its tag went on; what is written for the others goes nowhere. Those for whom this is not all are listed behind
-  // `waiting` others; returns how many there are then. Without a branch.
-  std::size_t look(std::size_t first, std::size_t last, std::size_t waiting) {
+  // its tag went on. Those for whom this is not all are listed. Without a branch.
+  void look(std::size_t first, std::size_t last) {
     // Copies, which no store below can change.
     std::uint32_t const* const places = share_.places.data();
-    std::uint32_t *const found_numbers = share_.found.data(), *const new_places = share_.new_places.data();
-    std::uint32_t** const new_numbers = share_.new_numbers.data();
-    std::size_t new_count = share_.new_count;
+    std::uint32_t* const found_numbers = share_.found.data();
+    NewKeys new_keys = new_keys_;
+    std::size_t waiting = for_second_.listed;
     for (std::size_t k = first; k < last; ++k) {
       __builtin_prefetch(bucket_[(k + kFar) % kRing], 0, kSecondLevel);
       __builtin_prefetch(bucket_[(k + kNear) % kRing]);
       Bucket* const bucket = bucket_[k % kRing];
       Key const key = key_[k % kRing];
-      std::uint32_t const marks = bucket->marks, found = bucket->place_of(key), free = ~marks & kAllPlaces;
+      std::uint32_t const marks = bucket->marks, found = bucket->place_of(key);
       unsigned const absent = found == 0 ? 1 : 0;
-      unsigned const ends_here = ((marks & tag_[k % kRing]) == 0 ? 1U : 0U) & (free != 0 ? 1U : 0U);
-      unsigned const goes_in = absent & ends_here, waits = absent & ~ends_here;
-
-      auto const* const numbers = reinterpret_cast<std::uint32_t const*>(bucket) + 2 * kBucketKeys;
-      std::uint32_t const id = numbers[__builtin_ctz(found | 1U << kBucketKeys)];  // of none: the marks
-      std::uint32_t const as_new = kNewKey | places[k];
-      found_numbers[k] = as_new ^ ((as_new ^ id) & (absent - 1));
-
-      unsigned const at = static_cast<unsigned>(__builtin_ctz(free | 1U << (kBucketKeys - 1)));
-      Bucket* const choices[2] = {&nowhere_, bucket};
-      Bucket* const to = choices[goes_in];
-      to->key[at] = number(key);
-      to->id[at] = as_new;
-      to->marks = marks | 1U << at;
-      new_places[new_count] = places[k];
-      new_numbers[new_count] = to->id + at;
-      new_count += goes_in;
-      waiting_[waiting] = k;
+      unsigned const ends_here = ((marks & tag_[k % kRing]) == 0 ? 1U : 0U) & has_room(marks);
+      found_numbers[k] = number_in(bucket, found, places[k]);
+      put(new_keys, absent & ends_here, bucket, marks, key, places[k]);
+      unsigned const waits = absent & ~ends_here;
+      for_second_.key[waiting % kRing] = k;
       waiting += waits;
       Bucket* const next[2] = {&nowhere_, bucket + 1};
       __builtin_prefetch(next[waits], 0, kSecondLevel);
     }
-    share_.new_count = new_count;
-    return waiting;
+    new_keys_ = new_keys;
+    for_second_.listed = waiting;
   }
 
+  // Those whose next bucket has been on its way while kFar others were looked at, when key `now` is next.
+  void look_again(std::size_t now) {
+    while (for_second_.any_before(now, kFar)) look_further(for_second_.take());
+    while (for_third_.any_before(now, 2 * kFar)) find_or_insert(for_third_.take(), false);
+  }
+
+  // A key at its first two buckets.
+  void look_further(std::size_t k) {
+    Bucket *const first = bucket_[k % kRing], *const next = first + 1;
+    if (first == &elsewhere_) return find_or_insert(k, false);
+    Key const key = key_[k % kRing];
+    std::uint32_t const tag = tag_[k % kRing], marks = first->marks, next_marks = next->marks;
+    std::uint32_t const in_first = first->place_of(key), found = in_first | next->place_of(key);
+    unsigned const absent = ((marks & tag) == 0 ? 1U : 0U) | ((next_marks & tag) == 0 ? 1U : 0U);
+    unsigned const decided = (found != 0 ? 1U : 0U) | (absent & (has_room(marks) | has_room(next_marks)));
+    if (decided == 0) {
+      __builtin_prefetch(next + 1, 0, kSecondLevel);
+      return for_third_.add(k);
+    }
+    Bucket* const both[2] = {first, next};
+    share_.found.data()[k] = number_in(both[in_first == 0 ? 1 : 0], found, share_.places.data()[k]);
+    unsigned const goes_in = found == 0 ? 1 : 0, to_next = 1 - has_room(marks);
+    first->marks = marks | ((0 - (goes_in & to_next)) & tag);
+    put(new_keys_, goes_in, both[to_next], to_next != 0 ? next_marks : marks, key, share_.places.data()[k]);
+  }
+
+  static unsigned has_room(std::uint32_t marks) { return (~marks & kAllPlaces) != 0 ? 1 : 0; }
+
+  // The number that is at place `found` of a bucket; of a key that is at none, what it has as a new one.
+  [[gnu::always_inline]] static std::uint32_t number_in(Bucket const* bucket, std::uint32_t found,
+                                                        std::uint32_t place) {
+    auto const* const numbers = reinterpret_cast<std::uint32_t const*>(bucket) + 2 * kBucketKeys;
+    std::uint32_t const id = numbers[__builtin_ctz(found | 1U << kBucketKeys)];  // of none: the marks
+    std::uint32_t const as_new = kNewKey | place;
+    return as_new ^ ((as_new ^ id) & ((found == 0 ? 1U : 0U) - 1));
+  }
+
+  // Puts a key into a bucket that has these marks, and room, if goes_in is 1. If it is 0 what is written goes nowhere.
+  [[gnu::always_inline]] void put(NewKeys& list, unsigned goes_in, Bucket* bucket, std::uint32_t marks, Key key,
+                                  std::uint32_t place) {
+    auto const at = static_cast<unsigned>(__builtin_ctz((~marks & kAllPlaces) | 1U << (kBucketKeys - 1)));
+    Bucket* const choices[2] = {&nowhere_, bucket};
+    Bucket* const to = choices[goes_in];
+    to->key[at] = number(key);
+    to->id[at] = kNewKey | place;
+    to->marks = marks | 1U << at;
+    list.places[list.count] = place;
+    list.numbers[list.count] = to->id + at;
+    list.count += goes_in;
+  }
+
+  // The search for a key that may be anywhere in the share's buckets.
   void find_or_insert(std::size_t k, bool may_wrap) {
     std::uint32_t const i = share_.places[k];
     Key const key = keys_[i];
@@ -160,12 +217,8 @@ class ShareInsertion {
       share_.beyond_limit.push_back(k);
       return;
     }
-    unsigned const at = lowest_bit(~room->marks & kAllPlaces);
-    room->key[at] = number(key);
-    room->id[at] = share_.found[k] = kNewKey | i;
-    room->marks |= 1U << at;
-    share_.new_places[share_.new_count] = i;
-    share_.new_numbers[share_.new_count++] = room->id + at;
+    share_.found[k] = kNewKey | i;
+    put(new_keys_, 1, room, room->marks, key, i);
   }
 
   Buckets buckets_;
@@ -173,12 +226,13 @@ class ShareInsertion {
   InsertedShare& share_;
   std::uint32_t old_limit_, grown_limit_;
   std::uint64_t edge_;  // see Share
+  NewKeys new_keys_;
 
   // Of the keys from the one that is looked at on: key k's at k % kRing.
   Key key_[kRing];
   std::uint32_t tag_[kRing];
   Bucket* bucket_[kRing] = {};
-  std::size_t waiting_[2 * kGroup + 1];
+  Waiting for_second_, for_third_;
   // What is seen and changed in place of a bucket: of one that other shares have keys in, and where nothing is to be
   // put in.
   Bucket elsewhere_{{}, {}, ~kAllPlaces}, nowhere_{};

@@ -9,13 +9,21 @@
 namespace gpups::kernels {
 namespace {
 
-// Keys of a batch that are found and inserted before the next: on the host their buckets stay in the caches between the
-// two. Part of what decides when an index grows, so it is the same for any number of threads.
+// Keys of a batch that come in before it is asked again whether the index must grow. This decides when it does, so it
+// is the same for any number of threads.
 std::size_t keys_at_once(Device device) { return std::size_t{1} << (device.is_host() ? 17 : 20); }
 
 }  // namespace
 
-KeyIndex::KeyIndex(Device device, std::size_t expected_keys) : buckets_(device, expected_keys), keys_(device, 1) {}
+KeyIndex::KeyIndex(Device device, std::size_t expected_keys) : buckets_(device, expected_keys), keys_(device, 1) {
+  Stream stream(device, 1);
+  keys_.reserve(stream, expected_keys);
+  if (!device.is_host()) return;
+  // The operating system gives memory when it is first written: not while training waits for it.
+  for (std::size_t row = 0; row < keys_.rows_reserved(); row += kChunkRows) {
+    memory::fill_bytes(stream, keys_.ref().row(static_cast<std::uint32_t>(row)), 0, kChunkRows * sizeof(Key));
+  }
+}
 
 std::size_t KeyIndex::bytes_for(std::size_t keys) {
   return BucketStorage::bytes_for(keys) + RowStorage<std::uint64_t>::bytes_for(keys, 1);

@@ -27,10 +27,11 @@ struct Share {
   std::uint64_t end() const { return ((std::uint64_t{number + 1} << 32) + count - 1) / count; }
   // The buckets of an array that no later share has keys in.
   std::uint32_t limit(BucketArray const& array) const { return number + 1 == count ? array.size : array.place(end()); }
-  // The first low half whose place in the array is not below the limit.
+  // The first low half whose place in the array, or the one behind it, is not below the limit.
   std::uint64_t edge(BucketArray const& array) const {
-    if (number + 1 == count || array.size == 0) return end();
-    return ((std::uint64_t{limit(array)} << 32) + array.size - 1) / array.size;
+    if (array.size == 0) return end();
+    std::uint64_t const last = std::max(limit(array), 1U) - 1;
+    return ((last << 32) + array.size - 1) / array.size;
   }
 };
 

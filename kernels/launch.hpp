@@ -21,6 +21,20 @@
 #define GPUPS_FN
 #define GPUPS_ANY_FN
 #endif
+// For functions that are given closures, or that only prefetch, which g++ drops. A function that is not inlined gets
+// its closure in memory: one that was just put together must first reach the cache, behind rows that are on their way
+// there. And for the closures themselves: whether a product that one returns is rounded before it goes into a sum must
+// not depend on who calls. Not with sanitizers, where it takes the compiler minutes.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define GPUPS_INLINED_FN GPUPS_FN inline
+#define GPUPS_INLINED_BODY
+#elif defined(__CUDACC__)
+#define GPUPS_INLINED_FN __attribute__((always_inline)) GPUPS_FN inline
+#define GPUPS_INLINED_BODY
+#else
+#define GPUPS_INLINED_FN __attribute__((always_inline)) GPUPS_FN inline
+#define GPUPS_INLINED_BODY __attribute__((always_inline))
+#endif
 
 namespace gpups::kernels {
 

@@ -33,18 +33,23 @@ GPUPS_FN inline double power(double base, std::uint32_t n) {
   return result;
 }
 
+// value -= rate * gradient
 template <class C, class Values, class GradientAt>
-GPUPS_FN inline float sgd_step(RowStep<C, Values> const& r, GradientAt gradient) {
-  return r.columns.sum(r.width, [=, value = r.value, rate = r.rate](std::size_t j) {
-    return value.put(j, value.get(j) - rate * gradient(j));
-  });
+GPUPS_INLINED_FN float descend(RowStep<C, Values> const& r, float rate, GradientAt gradient) {
+  return r.columns.sum(r.width, [=, value = r.value](std::size_t j)
+                                    GPUPS_INLINED_BODY { return value.put(j, value.get(j) - rate * gradient(j)); });
+}
+
+template <class C, class Values, class GradientAt>
+GPUPS_INLINED_FN float sgd_step(RowStep<C, Values> const& r, GradientAt gradient) {
+  return descend(r, r.rate, gradient);
 }
 
 // state: the sums s
 template <class C, class Values, class GradientAt>
-GPUPS_FN inline float adagrad_step(RowStep<C, Values> const& r, GradientAt gradient) {
+GPUPS_INLINED_FN float adagrad_step(RowStep<C, Values> const& r, GradientAt gradient) {
   return r.columns.sum(r.width, [=, columns = r.columns, value = r.value, sums = r.state, rate = r.rate,
-                                 epsilon = r.optimizer.epsilon](std::size_t j) {
+                                 epsilon = r.optimizer.epsilon](std::size_t j) GPUPS_INLINED_BODY {
     auto const g = gradient(j), s = columns.get(sums + j) + g * g;
     auto const x = value.get(j) - quotient(rate * g, root(s) + epsilon);
     columns.put(sums + j, s);
@@ -54,14 +59,13 @@ GPUPS_FN inline float adagrad_step(RowStep<C, Values> const& r, GradientAt gradi
 
 // state: one s
 template <class C, class Values, class GradientAt>
-GPUPS_FN inline float rowwise_adagrad_step(RowStep<C, Values> const& r, GradientAt gradient) {
-  float const squares = r.columns.sum(r.width, [=](std::size_t j) { return gradient(j) * gradient(j); });
+GPUPS_INLINED_FN float rowwise_adagrad_step(RowStep<C, Values> const& r, GradientAt gradient) {
+  float const squares =
+      r.columns.sum(r.width, [=](std::size_t j) GPUPS_INLINED_BODY { return gradient(j) * gradient(j); });
   float const s = *r.state + squares / static_cast<float>(r.dim);
   r.columns.sync();  // all have read the state
   if (r.columns.first()) *r.state = s;
-  RowStep<C, Values> step = r;
-  step.rate = quotient(r.rate, std::sqrt(s) + r.optimizer.epsilon);
-  return 0.0F * s + sgd_step(step, gradient);
+  return 0.0F * s + descend(r, quotient(r.rate, std::sqrt(s) + r.optimizer.epsilon), gradient);
 }
 
 // The moments of Adam, which lie behind one another in the state, and the direction that they point in.
@@ -98,35 +102,35 @@ struct AdamMoments {
 };
 
 template <class C, class Values, class GradientAt>
-GPUPS_FN inline float adam_step(RowStep<C, Values> const& r, GradientAt gradient) {
+GPUPS_INLINED_FN float adam_step(RowStep<C, Values> const& r, GradientAt gradient) {
   AdamMoments<C> const moments(r);
-  return r.columns.sum(r.width, [=, value = r.value, rate = r.rate](std::size_t j) {
+  return r.columns.sum(r.width, [=, value = r.value, rate = r.rate](std::size_t j) GPUPS_INLINED_BODY {
     auto const faults = moments.add(j, gradient(j));
     return faults + value.put(j, value.get(j) - rate * moments.direction(j));
   });
 }
 
 template <class C, class Values, class GradientAt>
-GPUPS_FN inline float lamb_step(RowStep<C, Values> const& r, GradientAt gradient) {
+GPUPS_INLINED_FN float lamb_step(RowStep<C, Values> const& r, GradientAt gradient) {
   AdamMoments<C> const moments(r);
-  auto const update = [=, value = r.value, decay = r.optimizer.l2](std::size_t j) {
-    return moments.direction(j) + decay * value.get(j);
-  };
-  float const faults = r.columns.sum(r.width, [=](std::size_t j) { return moments.add(j, gradient(j)); });
-  float const updates = std::sqrt(r.columns.sum(r.width, [=](std::size_t j) { return update(j) * update(j); }));
-  float const values =
-      std::sqrt(r.columns.sum(r.width, [=, value = r.value](std::size_t j) { return value.get(j) * value.get(j); }));
-  RowStep<C, Values> step = r;
-  if (values > 0 && updates > 0) step.rate *= values / updates;
-  return faults + sgd_step(step, update);
+  auto const update = [=, value = r.value, decay = r.optimizer.l2](std::size_t j)
+                          GPUPS_INLINED_BODY { return moments.direction(j) + decay * value.get(j); };
+  float const faults =
+      r.columns.sum(r.width, [=](std::size_t j) GPUPS_INLINED_BODY { return moments.add(j, gradient(j)); });
+  float const updates =
+      std::sqrt(r.columns.sum(r.width, [=](std::size_t j) GPUPS_INLINED_BODY { return update(j) * update(j); }));
+  float const values = std::sqrt(r.columns.sum(
+      r.width, [=, value = r.value](std::size_t j) GPUPS_INLINED_BODY { return value.get(j) * value.get(j); }));
+  float const trust = values > 0 && updates > 0 ? values / updates : 1.0F;
+  return faults + descend(r, r.rate * trust, update);
 }
 
 // state: the sums n, and behind them z
 template <class C, class Values, class GradientAt>
-GPUPS_FN inline float ftrl_step(RowStep<C, Values> const& r, GradientAt gradient) {
+GPUPS_INLINED_FN float ftrl_step(RowStep<C, Values> const& r, GradientAt gradient) {
   if (!(r.rate > 0)) return 0;  // in a warm-up that begins at 0, where z has no scale
   return r.columns.sum(r.width, [=, columns = r.columns, value = r.value, sums = r.state, z_at = r.state + r.width,
-                                 rate = r.rate, o = r.optimizer](std::size_t j) {
+                                 rate = r.rate, o = r.optimizer](std::size_t j) GPUPS_INLINED_BODY {
     auto const g = gradient(j), before = columns.get(sums + j), n = before + g * g;
     auto const z = columns.get(z_at + j) + g - (root(n) - root(before)) * (1 / rate) * value.get(j);
     auto const x = 0.0F - quotient(rate * beyond(z, o.l1), root(n) + (o.beta + rate * o.l2));

@@ -129,7 +129,7 @@ struct HostColumns {
   static V get(float const* from) { return load<V>(from); }
   static void put(float* to, V value) { store(to, value); }
   template <class F>
-  float sum(std::size_t n, F f) const {
+  GPUPS_INLINED_FN float sum(std::size_t n, F f) const {
     return sum_parts(n, f, std::make_index_sequence<kRowPartials / kWidth>{});
   }
   bool first() const { return true; }
@@ -138,7 +138,7 @@ struct HostColumns {
  private:
   // Numbers of parts are constants, so that parts stay in registers.
   template <class F, std::size_t... k>
-  static float sum_parts(std::size_t n, F f, std::index_sequence<k...>) {
+  GPUPS_INLINED_FN static float sum_parts(std::size_t n, F f, std::index_sequence<k...>) {
     V part[sizeof...(k)] = {};
     std::size_t j = 0;
     for (; j + kRowPartials <= n; j += kRowPartials) ((part[k] += f(j + kWidth * k)), ...);

@@ -11,12 +11,14 @@
 #include <limits>
 #include <type_traits>
 
-#include "kernels/float_vector.hpp"
 #include "kernels/half.hpp"
 #include "kernels/launch.hpp"
 #include "kernels/round_randomly.hpp"
 #include "kernels/rounding_bits.hpp"
 #include "kernels/row_columns.hpp"
+#ifndef __CUDACC__
+#include "kernels/float_vector.hpp"
+#endif
 
 namespace gpups::kernels {
 

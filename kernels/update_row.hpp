@@ -15,10 +15,8 @@
 
 namespace gpups::kernels {
 
-// Asks for what update_row() will read of a row, into the second cache: the first is busy with sources. Always inlined:
-// g++ drops calls of a function that only prefetches.
-__attribute__((always_inline)) GPUPS_FN inline void prefetch_row([[maybe_unused]] UpdateRows const& u,
-                                                                 [[maybe_unused]] std::uint32_t id) {
+// Asks for what update_row() will read of a row, into the second cache: the first is busy with sources.
+GPUPS_INLINED_FN void prefetch_row([[maybe_unused]] UpdateRows const& u, [[maybe_unused]] std::uint32_t id) {
 #ifndef __CUDACC__
   if (u.values.type == NumberType::kFloat) {
     float const* const value = u.values.as<float>().row(id);
@@ -54,7 +52,7 @@ struct Mean {
 };
 
 template <class C, class Values, class MeanAt>
-GPUPS_FN inline void update_columns(C columns, UpdateRows const& u, std::uint32_t id, Values values, MeanAt mean) {
+GPUPS_INLINED_FN void update_columns(C columns, UpdateRows const& u, std::uint32_t id, Values values, MeanAt mean) {
   using Kind = Optimizer::Kind;
   std::uint32_t* const life = u.life.row(id);
   if (u.admit_at > 1 && !is_admitted(life[0], u.admit_at)) return;
@@ -70,14 +68,13 @@ GPUPS_FN inline void update_columns(C columns, UpdateRows const& u, std::uint32_
 
   float clip = 1;
   if (u.optimizer.clip_norm > 0) {
-    float const norm =
-        std::sqrt(columns.sum(row.width, [=](std::size_t j) { return mean.at(columns, j) * mean.at(columns, j); }));
+    float const norm = std::sqrt(columns.sum(
+        row.width, [=](std::size_t j) GPUPS_INLINED_BODY { return mean.at(columns, j) * mean.at(columns, j); }));
     if (norm > u.optimizer.clip_norm) clip = u.optimizer.clip_norm / norm;
   }
-  auto const clipped = [=](std::size_t j) { return clip * mean.at(columns, j); };
-  auto const regularised = [=, l2 = u.optimizer.l2, value = row.value](std::size_t j) {
-    return clip * mean.at(columns, j) + l2 * value.get(j);
-  };
+  auto const clipped = [=](std::size_t j) GPUPS_INLINED_BODY { return clip * mean.at(columns, j); };
+  auto const regularised = [=, l2 = u.optimizer.l2, value = row.value](std::size_t j)
+                               GPUPS_INLINED_BODY { return clip * mean.at(columns, j) + l2 * value.get(j); };
 
   float const faults = u.optimizer.kind == Kind::kSgd              ? sgd_step(row, regularised)
                        : u.optimizer.kind == Kind::kAdagrad        ? adagrad_step(row, regularised)
@@ -94,7 +91,7 @@ GPUPS_FN inline void update_columns(C columns, UpdateRows const& u, std::uint32_
 
 // Values of type T.
 template <class T, class C, class MeanAt>
-GPUPS_FN inline void update_values(C columns, UpdateRows const& u, std::uint32_t id, MeanAt mean) {
+GPUPS_INLINED_FN void update_values(C columns, UpdateRows const& u, std::uint32_t id, MeanAt mean) {
   T* const row = u.values.as<T>().row(id);
   if constexpr (std::is_same_v<T, float>) {
     update_columns(columns, u, id, FloatValues<C>{columns, row}, mean);
@@ -112,7 +109,7 @@ GPUPS_FN inline void update_values(C columns, UpdateRows const& u, std::uint32_t
 // Updates a row of T, which is the type of the values. Nothing for a row that waits. Columns go as far as the padding
 // of floats does.
 template <class T, class MeanAt>
-GPUPS_FN inline void update_row_of(NativeLanes lanes, UpdateRows const& u, std::uint32_t id, MeanAt mean) {
+GPUPS_INLINED_FN void update_row_of(NativeLanes lanes, UpdateRows const& u, std::uint32_t id, MeanAt mean) {
 #ifdef __CUDACC__
   update_values<T>(DeviceColumns{lanes}, u, id, mean);
 #else

@@ -49,5 +49,6 @@ std::span<KernelCase const> rounding_cases();
 std::span<KernelCase const> dense_cases();
 std::span<KernelCase const> wire_cases();
 std::span<KernelCase const> sparse_cases();
+std::span<KernelCase const> scoring_cases();
 
 }  // namespace gpups::test

@@ -184,6 +184,7 @@ TEST_F(ClickTrainTest, SettingsOfLearningChangeTheResult) {
                               "model.numbers=log",
                               "model.numbers=buckets",
                               "model.init_scale=0.5",
+                              "model.values=bfloat16",
                               "model.init=uniform",
                               "weights.kind=sgd",
                               "weights.learning_rate=0.01",

@@ -64,6 +64,7 @@ TEST(Config, RefusesWhatIsOutOfRangeOrUnknown) {
   expect_error([] { parse("[eval]\nhits = [0]\n"); }, {"eval.hits is 0"});
   expect_error([] { parse("[eval]\nhits = []\n"); }, {"eval.hits is empty"});
   expect_error([] { parse("[eval]\nhits = [3, 1, 3]\n"); }, {"run.toml:2: eval.hits has 3 twice"});
+  expect_error([] { parse("[model]\nname = 'transe'\nnorm = 3\n"); }, {"model.norm is 3", "from 1 to 2"});
   expect_error([] { parse("[optimizer]\nkind = 'adagrat'\n"); }, {"\"adagrat\"", "did you mean \"adagrad\"?"});
 }
 
@@ -73,8 +74,27 @@ TEST(Config, RefusesWhatHasNoEffect) {
   expect_error([] { parse("[data]\nreader = 'wordnet'\ntrain = 'a'\n"); }, {"data.train", "wordnet"});
   expect_error([] { parse("[optimizer]\nkind = 'sgd'\nepsilon = 1e-3\n"); }, {"optimizer.epsilon", "sgd"});
   expect_error([] { parse("[optimizer]\nfloor = 0.5\n"); }, {"optimizer.floor", "constant"});
+  expect_error([] { parse("[model]\nmargin = 3\n"); }, {"model.margin", "transe"});
+  expect_error([] { parse("[model]\nname = 'rotate'\nloss = 'softmax'\nmargin = 3\n"); }, {"model.margin", "same"});
+  expect_error([] { parse("[model]\nname = 'rotate'\nnorm = 2\n"); }, {"model.norm", "transe"});
+  expect_error([] { parse("[model]\ntemperature = 2\n"); }, {"model.temperature", "self_adversarial"});
   expect_error([] { parse("[eval]\nsample = 'first'\n"); }, {"eval.sample", "all are ranked"});
   expect_error([] { parse("[train]\nvalid_every = 0\npatience = 1\n"); }, {"train.patience", "valid_every is 0"});
+}
+
+TEST(Config, EntitiesOfDistancesBeginAboutTheMarginApart) {
+  EXPECT_EQ(parse("").model.init, "normal");
+  auto const transe = parse("[model]\nname = 'transe'\ndim = 50\nmargin = 8\n").model;
+  EXPECT_EQ(transe.init, "uniform");
+  EXPECT_EQ(transe.init_scale, 0.2);
+  EXPECT_EQ(parse("[model]\nname = 'transe'\ndim = 100\nnorm = 2\nmargin = 8\n").model.init_scale, 1);
+  EXPECT_EQ(parse("[model]\nname = 'rotate'\ndim = 100\nmargin = 8\n").model.init_scale, 0.2);
+  EXPECT_EQ(parse("[model]\nname = 'rotate'\nloss = 'softmax'\n").model.init, "normal");
+  // Settings that come later change what is usual, but not what is given.
+  EXPECT_EQ(parse("[model]\nname = 'rotate'\n", {"model.dim=220"}).model.init_scale, 0.1);
+  auto const given = parse("[model]\nname = 'rotate'\ninit = 'normal'\ninit_scale = 0.3\n").model;
+  EXPECT_EQ(given.init, "normal");
+  EXPECT_EQ(given.init_scale, 0.3);
 }
 
 TEST(Config, NamesTheLineOfBrokenToml) {
@@ -168,7 +188,8 @@ TEST(Config, EveryKeyIsReadWrittenAndDescribed) {
     bool seen = false;
     for (std::string const before :
          {"", "[data]\nreader = 'wordnet'\n", "[optimizer]\nschedule = 'linear'\n", "[optimizer]\nkind = 'adam'\n",
-          "[optimizer]\nkind = 'ftrl'\n", "[eval]\nsamples_max = 7\n",
+          "[optimizer]\nkind = 'ftrl'\n", "[eval]\nsamples_max = 7\n", "[model]\nname = 'transe'\n",
+          "[model]\nloss = 'self_adversarial'\n",
           "[data]\nreader = 'clicks'\ntrain = 'x'\nmany = ['C1']\n[model]\nwide = true\n",
           "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'dcnv2'\nnumbers = 'both'\n",
           "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'sgd'\n",

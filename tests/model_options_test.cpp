@@ -44,6 +44,7 @@ TEST(ModelOptions, ErrorsNameTheOption) {
   EXPECT_THAT(with([](auto& o) { o.negatives = 0; }), HasSubstr("negatives is 0"));
   EXPECT_THAT(with([](auto& o) { o.negative_reuse = 0; }), HasSubstr("negative_reuse is 0"));
   EXPECT_THAT(with([](auto& o) { o.negative_reuse = 17; }), HasSubstr("negative_reuse is 17"));
+  EXPECT_THAT(with([](auto& o) { o.temperature = -1; }), HasSubstr("temperature is -1"));
   EXPECT_THAT(with([](auto& o) { o.l2 = -1; }), HasSubstr("l2 is -1"));
   EXPECT_THAT(with([](auto& o) { o.n3 = std::numeric_limits<float>::infinity(); }), HasSubstr("n3 is inf"));
   EXPECT_THAT(with([](auto& o) { o.n3 = std::nanf(""); }), HasSubstr("n3 is nan"));
@@ -91,6 +92,14 @@ TEST(ModelOptions, RelationsOfRotateAreAnglesOfAllDirections) {
   EXPECT_EQ(tables[1].dim, 10U);
   EXPECT_EQ(tables[1].initializer.kind, Initializer::Kind::kUniform);
   EXPECT_FLOAT_EQ(tables[1].initializer.scale, 3.14159265F);
+}
+
+TEST(ModelOptions, EntitiesMayBeOf16Bits) {
+  ModelOptions options;
+  options.values = NumberType::kBFloat16;
+  auto const tables = trainer::make_model(options, make_vocabulary(5, 2))->tables();
+  EXPECT_EQ(tables[0].values, NumberType::kBFloat16);
+  EXPECT_EQ(tables[1].values, NumberType::kFloat);
 }
 
 TEST(ModelOptions, RelationsOfRescalAreMatrices) {

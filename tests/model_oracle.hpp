@@ -67,9 +67,37 @@ inline double oracle_penalty(trainer::ModelOptions const& options, Row const& ro
   return sum;
 }
 
-// The loss of all triples at these tables.
-inline double oracle_loss(trainer::ModelOptions const& options, Rows const& entities, Rows const& relations,
+// Two tables.
+struct Tables {
+  Rows const &entities, &relations;
+};
+inline double oracle_score(trainer::ModelOptions const& options, Tables const& at, std::uint64_t subject,
+                           std::uint64_t relation, std::uint64_t object) {
+  return oracle_score(options, at.entities.at(subject), at.relations.at(relation), at.entities.at(object));
+}
+
+// One side of a triple as self_adversarial has it, with the weights that its negatives have at `weighing`.
+inline double oracle_self_adversarial(trainer::ModelOptions const& options, Tables const& now, Tables const& weighing,
+                                      OracleTriple const& t, bool of_objects) {
+  auto const score = [&](Tables const& at, std::uint64_t negative) {
+    return of_objects ? oracle_score(options, at, t.subject, t.relation, negative)
+                      : oracle_score(options, at, negative, t.relation, t.object);
+  };
+  double weighted = 0, weights = 0;
+  for (std::uint64_t negative : of_objects ? t.objects : t.subjects) {
+    if (negative == (of_objects ? t.object : t.subject)) continue;
+    double const weight = std::exp(options.temperature * score(weighing, negative));
+    weighted += weight * std::log1p(std::exp(score(now, negative)));
+    weights += weight;
+  }
+  double const positive = oracle_score(options, now, t.subject, t.relation, t.object);
+  return std::log1p(std::exp(-positive)) + (weights > 0 ? weighted / weights : 0);
+}
+
+// The loss of all triples at these tables; where it weighs negatives, with the weights that they have at `weighing`.
+inline double oracle_loss(trainer::ModelOptions const& options, Tables const& now, Tables const& weighing,
                           std::vector<OracleTriple> const& triples) {
+  auto const& [entities, relations] = now;
   double loss = 0;
   for (OracleTriple const& t : triples) {
     Row const &s = entities.at(t.subject), &r = relations.at(t.relation), &o = entities.at(t.object);
@@ -89,15 +117,26 @@ inline double oracle_loss(trainer::ModelOptions const& options, Rows const& enti
     if (options.loss == "softmax") {
       loss -= std::log(std::exp(positive) / of_objects) + std::log(std::exp(positive) / of_subjects);
     }
+    if (options.loss == "self_adversarial") {
+      loss += oracle_self_adversarial(options, now, weighing, t, true) +
+              oracle_self_adversarial(options, now, weighing, t, false);
+    }
     loss += oracle_penalty(options, s) + oracle_penalty(options, o);
     if (options.name != "rotate") loss += oracle_penalty(options, r);  // angles
   }
   return loss;
 }
 
+inline double oracle_loss(trainer::ModelOptions const& options, Rows const& entities, Rows const& relations,
+                          std::vector<OracleTriple> const& triples) {
+  return oracle_loss(options, Tables{entities, relations}, Tables{entities, relations}, triples);
+}
+
 // Derivatives of the loss by every number of `table`, which is one of the two tables, by central differences.
-inline Rows oracle_gradients(trainer::ModelOptions const& options, Rows entities, Rows relations,
+inline Rows oracle_gradients(trainer::ModelOptions const& options, Rows const& entities_at, Rows const& relations_at,
                              std::vector<OracleTriple> const& triples, bool of_relations) {
+  Rows entities = entities_at, relations = relations_at;
+  Tables const now{entities, relations}, start{entities_at, relations_at};
   double const step = 1e-6;  // few differences of TransE change their sign within it
   Rows gradients;
   Rows& table = of_relations ? relations : entities;
@@ -105,9 +144,9 @@ inline Rows oracle_gradients(trainer::ModelOptions const& options, Rows entities
     for (double& x : row) {
       double const before = x;
       x = before + step;
-      double const above = oracle_loss(options, entities, relations, triples);
+      double const above = oracle_loss(options, now, start, triples);
       x = before - step;
-      double const below = oracle_loss(options, entities, relations, triples);
+      double const below = oracle_loss(options, now, start, triples);
       x = before;
       gradients[key].push_back((above - below) / (2 * step));
     }

@@ -14,7 +14,7 @@ namespace {
 std::vector<ModelOptions> all_options() {
   std::vector<ModelOptions> all;
   for (std::string const& name : trainer::model_names()) {
-    for (char const* loss : {"logistic", "softmax"}) {
+    for (char const* loss : {"logistic", "softmax", "self_adversarial"}) {
       for (char const* sampling : {"triple", "shared"}) {
         for (auto [dim, l2, n3] : {std::tuple{1, 0.0F, 0.0F},
                                    {6, 0.0F, 0.0F},
@@ -30,8 +30,8 @@ std::vector<ModelOptions> all_options() {
           if (name == "rescal" && dim > 30) options.dim /= 4;  // the oracle takes dim^4 steps
           options.negatives = dim == 64 ? 9 : 3;
           options.l2 = l2, options.n3 = n3;
+          options.temperature = dim == 7 ? 0 : 0.5F;
           bool const is_distance = name == "transe" || name == "rotate";
-          if (is_distance && options.sampling == "shared") continue;
           options.margin = is_distance ? 0.4F * static_cast<float>(options.dim) : 0;
           all.push_back(options);
           if (name != "transe") continue;

@@ -15,22 +15,30 @@
 namespace gpups::kernels {
 namespace {
 
+template <class T>
 struct Table {
   Table(Stream& stream, std::size_t rows, std::size_t dim, Optimizer const& optimizer)
-      : values(Device::host(), row_stride(dim), NewRows::kZero),
+      : values(Device::host(), row_stride(dim, kNumberType<T>), NewRows::kZero),
         state(Device::host(), state_columns(optimizer, dim), NewRows::kZero),
         life(Device::host(), kLifeWords, NewRows::kZero),
+        keys(Device::host(), 1),
         fault(to_device(stream, std::vector{kNoRow})) {
     values.reserve(stream, rows);
     state.reserve(stream, rows);
     life.reserve(stream, rows);
+    keys.reserve(stream, rows);
+    for (std::uint32_t id = 0; id < rows; ++id) *keys.ref().row(id) = id * 7919;
   }
-  RowStorage<float> values, state;
+  RowStorage<T> values;
+  RowStorage<float> state;
   RowStorage<std::uint32_t> life;
+  RowStorage<std::uint64_t> keys;
   Array<std::uint32_t> fault;
 };
 
+template <class T = float>
 void expect_same_bits(std::size_t dim, Optimizer const& optimizer, int threads) {
+  SCOPED_TRACE(testing::Message() << "optimizer " << static_cast<int>(optimizer.kind) << ", dim " << dim);
   constexpr std::size_t kRows = 300, kEntries = 9000, kFewest = 7000, kSources = 500;
   Stream stream(Device::host(), threads);
   std::mt19937_64 random(dim);
@@ -54,10 +62,10 @@ void expect_same_bits(std::size_t dim, Optimizer const& optimizer, int threads) 
     for (float& x : sources.row(i)) x = static_cast<float>(random() % 1000) / 1000 - 0.5F;
   }
 
-  Table apart(stream, kRows, dim, optimizer), at_once(stream, kRows, dim, optimizer);
+  Table<T> apart(stream, kRows, dim, optimizer), at_once(stream, kRows, dim, optimizer);
   Matrix<std::int64_t> sums(Device::host(), kRows, dim);
   for (int step = 0; step < 3; ++step) {
-    auto const update = [&](Table& table) {
+    auto const update = [&](Table<T>& table) {
       return UpdateRows{.ids = View<std::uint32_t const>(ids),
                         .sums = sums,
                         .values = table.values.ref(),
@@ -70,7 +78,9 @@ void expect_same_bits(std::size_t dim, Optimizer const& optimizer, int threads) 
                         .rate = 0.1F,
                         .step = 5,
                         .admit_at = 1,
-                        .fault = table.fault};
+                        .fault = table.fault,
+                        .keys = table.keys.const_ref(),
+                        .rounding_seed = 3};
     };
     SumGradients gradients{.offsets = View<std::uint32_t const>(offsets),
                            .order = View<std::uint32_t const>(order),
@@ -91,8 +101,9 @@ void expect_same_bits(std::size_t dim, Optimizer const& optimizer, int threads) 
   for (std::uint32_t id = 0; id < kRows; ++id) {
     ASSERT_EQ(*apart.life.ref().row(id), *at_once.life.ref().row(id));
     for (std::size_t j = 0; j < dim; ++j) {
-      ASSERT_EQ(apart.values.ref().row(id)[j], at_once.values.ref().row(id)[j]) << "row " << id << " column " << j;
-      moved = moved || apart.values.ref().row(id)[j] != 0;
+      float const value = to_float(apart.values.ref().row(id)[j]);
+      ASSERT_EQ(value, to_float(at_once.values.ref().row(id)[j])) << "row " << id << " column " << j;
+      moved = moved || value != 0;
     }
     for (std::size_t j = 0; j < state_columns(optimizer, dim); ++j) {
       ASSERT_EQ(apart.state.ref().row(id)[j], at_once.state.ref().row(id)[j]);
@@ -106,9 +117,13 @@ TEST(SumAndUpdate, HasTheBitsOfTwoPasses) {
     for (auto kind : {Optimizer::Kind::kSgd, Optimizer::Kind::kAdagrad, Optimizer::Kind::kRowwiseAdagrad,
                       Optimizer::Kind::kAdam, Optimizer::Kind::kLamb, Optimizer::Kind::kFtrl}) {
       for (int threads : {1, 2}) expect_same_bits(dim, {.kind = kind}, threads);
+      expect_same_bits<Half>(dim, {.kind = kind}, 2);
+      expect_same_bits<BFloat16>(dim, {.kind = kind}, 2);
     }
   }
-  expect_same_bits(100, {.kind = Optimizer::Kind::kAdagrad, .clip_norm = 0.01F}, 2);
+  Optimizer const clipping{.kind = Optimizer::Kind::kAdagrad, .l2 = 0.1F, .clip_norm = 0.01F};
+  expect_same_bits(100, clipping, 2);
+  expect_same_bits<BFloat16>(100, clipping, 2);
 }
 
 TEST(SumAndUpdate, LooksForWhatIsNotFinite) {

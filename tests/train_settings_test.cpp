@@ -23,6 +23,8 @@ TEST_F(TrainTest, SettingsOfLearningChangeTheTables) {
                               "model.n3=0.01",
                               "model.init=uniform",
                               "model.init_scale=0.2",
+                              "model.values=bfloat16",
+                              "model.values=float16",
                               "optimizer.kind=sgd",
                               "optimizer.kind=rowwise_adagrad",
                               "optimizer.kind=adam",
@@ -42,6 +44,18 @@ TEST_F(TrainTest, SettingsOfLearningChangeTheTables) {
     if (settings[0].starts_with("data.")) settings.insert(settings.end(), {"data.valid=", "data.test="});
     EXPECT_NE(hash(setting, settings), base) << setting;
   }
+  auto const with_transe = [&](char const* setting) { return hash(setting, {"model.name=transe", setting}); };
+  auto const of_transe = hash("transe", {"model.name=transe"});
+  EXPECT_NE(of_transe, base);
+  EXPECT_NE(hash("rotate", {"model.name=rotate"}), of_transe);
+  EXPECT_NE(with_transe("model.norm=2"), of_transe);
+  EXPECT_NE(with_transe("model.init_scale=0.1"), of_transe);
+  // The range of entities follows the margin, but the loss does too.
+  EXPECT_NE(hash("margin", {"model.name=transe", "model.init_scale=0.1", "model.margin=2"}),
+            hash("range", {"model.name=transe", "model.init_scale=0.1"}));
+  auto const adversarial = hash("adversarial", {"model.loss=self_adversarial"});
+  EXPECT_NE(adversarial, base);
+  EXPECT_NE(hash("temperature", {"model.loss=self_adversarial", "model.temperature=0"}), adversarial);
   auto const adam = hash("adam", {"optimizer.kind=adam"}), ftrl = hash("ftrl", {"optimizer.kind=ftrl"});
   EXPECT_NE(hash("beta1", {"optimizer.kind=adam", "optimizer.beta1=0.5"}), adam);
   EXPECT_NE(hash("beta2", {"optimizer.kind=adam", "optimizer.beta2=0.5"}), adam);

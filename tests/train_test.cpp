@@ -48,6 +48,23 @@ TEST_F(TrainTest, LearnsRelationsThatAreMatrices) {
   EXPECT_EQ(result(run("ranks3", settings)), result(alone));
 }
 
+// The circle's relations are rotations; translations cannot go around it, but do better than chance, which is 0.045.
+TEST_F(TrainTest, LearnsDistances) {
+  Settings const usual{"model.loss=softmax", "train.epochs=60", "train.valid_every=60"};
+  for (auto const& [settings, least] : {std::pair{Settings{"model.name=rotate"}, 0.9},
+                                        {Settings{"model.name=rotate", "model.sampling=shared"}, 0.3},
+                                        {Settings{"model.name=transe", "model.init_scale=0.03"}, 0.07}}) {
+    std::string const name = std::to_string(least);
+    Settings all = usual;
+    all.insert(all.end(), settings.begin(), settings.end());
+    auto const alone = run(name, all);
+    EXPECT_GT(alone.at("valid").at("mrr").get<double>(), least);
+    EXPECT_GT(alone.at("test").at("mrr").get<double>(), least);
+    all.insert(all.end(), {"run.ranks=3", "run.threads=2"});
+    EXPECT_EQ(result(run(name + "of3", all)), result(alone));
+  }
+}
+
 TEST_F(TrainTest, EndsWithTheSameBitsOnASimulatedNetwork) {
   auto const alone = result(run("alone", {}));
   for (std::uint64_t seed : {1, 2}) {

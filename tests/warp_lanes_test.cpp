@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "kernels/score/distance_triple.hpp"
 #include "kernels/score/matrix_triple.hpp"
 #include "tests/warp_emulator.hpp"
 
@@ -80,7 +81,8 @@ TEST(WarpLanes, EachVisitsEveryElementOnce) {
 TEST(WarpLanes, LossOfASideHasTheBitsOfTheHost) {
   std::vector<std::uint32_t> rows(kMost);
   for (std::size_t j = 0; j < kMost; ++j) rows[j] = static_cast<std::uint32_t>(j % 11);
-  for (kernels::Loss loss : {kernels::Loss::kLogistic, kernels::Loss::kSoftmax}) {
+  using Kind = kernels::Loss::Kind;
+  for (kernels::Loss const loss : {kernels::Loss{Kind::kLogistic}, {Kind::kSoftmax}, {Kind::kSelfAdversarial, 2.0F}}) {
     std::vector<std::vector<float>> host(kMost), device(kMost);
     std::vector<kernels::SideLoss> want(kMost), got(kMost);
     for (std::size_t n = 0; n < kMost; ++n) {
@@ -124,6 +126,31 @@ void expect_same_triple(std::size_t dim, std::size_t relation_dim) {
   };
   expect_near(sources[1].view().flat(), sources[0].view().flat());
   expect_near(relation[1].view().flat(), relation[0].view().flat());
+}
+
+// The same of a distance, with what a team writes of one candidate.
+template <class Score>
+struct OneNegative : kernels::DistanceTriple<Score, float> {
+  using Triple = kernels::DistanceTriple<Score, float>;
+  template <class Lanes>
+  static float finish(Lanes lanes, kernels::Regulariser g, float slope, kernels::TripleRows const& t) {
+    float* const direction = t.scratch;
+    float const length = Triple::distance(lanes, t.object_query, t.subject, t.dim, direction);
+    lanes.sync();
+    return Triple::finish(lanes, g, slope, t, [=, dim = t.dim](std::size_t k) {
+      auto const at = Triple::N::at(direction, k, Triple::N::count(dim));
+      return kernels::QueryPair<typename Triple::N>{kernels::plus(at, length, at), at};
+    });
+  }
+};
+
+TEST(WarpLanes, DistancesAreThoseOfTheHost) {
+  for (std::size_t dim : {2, 6, 16, 34, 50}) {
+    SCOPED_TRACE(dim);
+    expect_same_triple<OneNegative<kernels::TranslationL1>>(dim, dim);
+    expect_same_triple<OneNegative<kernels::TranslationL2>>(dim, dim);
+    expect_same_triple<OneNegative<kernels::RotationModuli>>(dim, dim / 2);
+  }
 }
 
 TEST(WarpLanes, TriplesAreThoseOfTheHost) {

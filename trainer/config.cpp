@@ -6,7 +6,6 @@
 #include <toml++/toml.h>
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -16,6 +15,7 @@
 
 #include "kernels/check.hpp"
 #include "trainer/config_fields.hpp"
+#include "trainer/config_usual.hpp"
 #include "trainer/edit_distance.hpp"
 #include "trainer/tasks.hpp"
 
@@ -29,33 +29,6 @@ struct Origin {
   std::string text;  // "run.toml:3" or "--set model.dim=x"
   fs::path folder;
 };
-
-Config usual_for_clicks() {
-  Config usual;
-  usual.data.train = usual.data.valid = usual.data.test = "";
-  usual.data.valid_share = 0;
-  usual.data.test_share = 0.1;
-  usual.model.name = "dlrm";
-  usual.model.dim = 16;
-  usual.model.init_scale = 0.01;
-  return usual;
-}
-
-Config usual_for_ratings() {
-  Config usual;
-  usual.data.train = usual.data.valid = usual.data.test = "";
-  usual.data.valid_share = 0;
-  usual.data.test_share = 0.1;
-  usual.model.name = "factorization";
-  usual.model.dim = 32;
-  return usual;
-}
-
-Config usual_for(std::string const& reader) {
-  if (reader == "clicks") return usual_for_clicks();
-  if (reader == "ratings") return usual_for_ratings();
-  return {};
-}
 
 template <class... F>
 struct Overloaded : F... {
@@ -208,16 +181,6 @@ void refuse_unused(Config const& config, Given const& given) {
 
 bool is_given(Given const& given, std::string_view name) {
   return std::any_of(given.begin(), given.end(), [name](auto const& one) { return one.first->name() == name; });
-}
-
-// Entities begin where distances of untrained triples are about the margin: for much nearer or further ones, the loss
-// has no slope left for positives or for negatives. (Sun et al. 2019 take the same range.)
-void set_usual_range(ModelConfig const& model, ModelConfig& usual) {
-  if (model.name != "transe" && model.name != "rotate") return;
-  auto const dim = static_cast<double>(model.dim);
-  double const summands = model.name == "rotate" ? dim / 2 : model.norm == 2 ? std::sqrt(dim) : dim;
-  usual.init = "uniform";
-  usual.init_scale = (model.margin + 2) / summands;
 }
 
 // What is usual depends on what the data is, and on the model.

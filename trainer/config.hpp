@@ -32,6 +32,7 @@ struct ModelConfig {
   std::string name = "complex";
   std::int64_t dim = 100;
   std::string loss = "logistic";
+  double temperature = 1;
   std::int64_t negatives = 6;
   std::string sampling = "triple";
   std::int64_t negative_reuse = 8;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/config_fields.hpp"
 
-#include <algorithm>
-#include <initializer_list>
 #include <utility>
 
+#include "trainer/config_uses.hpp"
 #include "trainer/tasks.hpp"
 
 namespace gpups::trainer {
 namespace {
+
+using namespace uses;
 
 constexpr double kMost32 = 4294967295.0;
 constexpr double kMost53 = 9007199254740992.0;  // what readers of TOML and JSON in any language keep exactly
@@ -50,93 +51,6 @@ struct Make : Field {
   Make& with(Use when) { return use = when, *this; }
 };
 
-bool is(std::string const& word, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-bool has_rows(Config const& c) { return c.model.name != "logistic"; }
-bool has_deep(Config const& c) { return is(c.model.name, {"deepfm", "dlrm", "dcnv2"}); }
-bool is_wide(ModelConfig const& m) { return m.wide || is(m.name, {"logistic", "fm", "deepfm"}); }
-// Samples are held out from one file where there is no other.
-bool is_cut(Config const& c) { return is(c.data.reader, {"clicks", "ratings"}); }
-bool is_graph(Config const& c) { return is(c.data.reader, {"triples", "wordnet"}); }
-bool has_dense(Config const& c) { return c.data.reader == "clicks"; }
-
-Use const kFiles{[](Config const& c) { return c.data.reader != "wordnet"; }, "data.reader is \"wordnet\""};
-Use const kValidShare{[](Config const& c) { return c.data.reader == "wordnet" || (is_cut(c) && c.data.valid.empty()); },
-                      "the samples are those of data.valid"};
-Use const kTestShare{[](Config const& c) { return c.data.reader == "wordnet" || (is_cut(c) && c.data.test.empty()); },
-                     "the samples are those of data.test"};
-Use const kDrawn{[](Config const& c) {
-                   bool const cut = c.data.valid.empty() || c.data.test.empty();
-                   return c.data.reader == "wordnet" || (c.data.reader == "ratings" && cut);
-                 },
-                 "no samples are held out at random"};
-Use const kClicks{[](Config const& c) { return c.data.reader == "clicks"; }, "it is for data.reader = \"clicks\""};
-Use const kGraphs{is_graph, "it is for knowledge graphs: data.reader = \"triples\" or \"wordnet\""};
-Use const kOwnNegatives{[](Config const& c) { return is_graph(c) && c.model.sampling == "triple"; },
-                        "it is for knowledge graphs with model.sampling = \"triple\""};
-Use const kTranslations{[](Config const& c) { return c.model.name == "transe"; }, "it is for model.name = \"transe\""};
-Use const kMargins{
-    [](Config const& c) {
-      return is(c.model.name, {"transe", "rotate"}) && c.model.loss == "logistic";
-    },
-    "it is for model.name = \"transe\" or \"rotate\" with model.loss = \"logistic\": a softmax is the same "
-    "for any"};
-Use const kRatings{[](Config const& c) { return c.data.reader == "ratings"; }, "it is for data.reader = \"ratings\""};
-Use const kRows{has_rows, "model.name = \"logistic\" has rows of one number only"};
-Use const kBuckets{[](Config const& c) {
-                     return c.data.reader == "clicks" && is(c.model.numbers, {"buckets", "both"});
-                   },
-                   "it is for click models with model.numbers = \"buckets\" or \"both\""};
-Use const kMayBeWide{[](Config const& c) {
-                       return is(c.model.name, {"dlrm", "dcnv2"});
-                     },
-                     "it is for model.name = \"dlrm\" or \"dcnv2\": the others have it, or no other part"};
-Use const kWide{[](Config const& c) { return c.data.reader == "clicks" && is_wide(c.model); },
-                "the model has no rows of one number: set model.wide"};
-Use const kClickRows{[](Config const& c) { return c.data.reader == "clicks" && has_rows(c); },
-                     "the model has no rows of many numbers"};
-Use const kBottom{[](Config const& c) { return c.model.name == "dlrm"; }, "it is for model.name = \"dlrm\""};
-Use const kCross{[](Config const& c) { return c.model.name == "dcnv2"; }, "it is for model.name = \"dcnv2\""};
-Use const kDeep{has_deep, "it is for model.name = \"deepfm\", \"dlrm\" or \"dcnv2\""};
-Use const kMomentum{[](Config const& c) { return has_dense(c) && c.dense.optimizer == "sgd"; },
-                    "it is for dense.optimizer = \"sgd\""};
-Use const kAdam{[](Config const& c) { return has_dense(c) && c.dense.optimizer == "adam"; },
-                "it is for dense.optimizer = \"adam\""};
-Use const kDenseAdagrad{[](Config const& c) { return has_dense(c) && c.dense.optimizer == "adagrad"; },
-                        "it is for dense.optimizer = \"adagrad\""};
-Use const kDenseStateful{[](Config const& c) { return has_dense(c) && c.dense.optimizer != "sgd"; },
-                         "dense.optimizer = \"sgd\" has none"};
-// Settings of some kinds of optimizer.
-Use const kAccumulates{[](Config const& c) {
-                         return has_rows(c) && is(c.optimizer.kind, {"adagrad", "rowwise_adagrad", "ftrl"});
-                       },
-                       "it is for optimizer.kind = \"adagrad\", \"rowwise_adagrad\" or \"ftrl\"; model.name = "
-                       "\"logistic\" has rows of one "
-                       "number only"};
-Use const kDivides{[](Config const& c) {
-                     return has_rows(c) && !is(c.optimizer.kind, {"sgd", "ftrl"});
-                   },
-                   "optimizer.kind = \"sgd\" and \"ftrl\" have none, and model.name = \"logistic\" has rows of one "
-                   "number only"};
-Use const kMoments{[](Config const& c) {
-                     return has_rows(c) && is(c.optimizer.kind, {"adam", "lamb"});
-                   },
-                   "it is for optimizer.kind = \"adam\" or \"lamb\""};
-Use const kProximal{[](Config const& c) { return has_rows(c) && c.optimizer.kind == "ftrl"; },
-                    "it is for optimizer.kind = \"ftrl\""};
-Use const kWideStateful{
-    [](Config const& c) { return c.data.reader == "clicks" && is_wide(c.model) && c.weights.kind != "sgd"; },
-    "weights.kind = \"sgd\" keeps no state, or the model has no rows of one number"};
-Use const kPooled{
-    [](Config const& c) { return c.data.reader == "clicks" && (!c.data.many.empty() || !c.data.weighted.empty()); },
-    "no category has many values: see data.many and data.weighted"};
-Use const kDecaying{[](Config const& c) { return c.optimizer.schedule != "constant"; },
-                    "optimizer.schedule is \"constant\""};
-Use const kByEpochs{[](Config const& c) { return c.train.steps == 0; }, "train.steps is set"};
-Use const kSampled{[](Config const& c) { return c.eval.samples_max > 0; }, "eval.samples_max is 0: all are ranked"};
-Use const kValidated{[](Config const& c) { return c.train.valid_every > 0; }, "train.valid_every is 0"};
-
 std::vector<Field> make_fields() {
   using D = DataConfig;
   using M = ModelConfig;
@@ -176,8 +90,13 @@ std::vector<Field> make_fields() {
       Make("model", "name", kModel<&M::name>, "how a sample is scored").one_of(all_model_names()).kept(),
       Make("model", "dim", kModel<&M::dim>, "numbers in a row").range(1, 65536).with(kRows).kept(),
       Make("model", "loss", kModel<&M::loss>, "of a positive against its negatives")
-          .one_of({"logistic", "softmax"})
+          .one_of({"logistic", "softmax", "self_adversarial"})
           .with(kGraphs)
+          .kept(),
+      Make("model", "temperature", kModel<&M::temperature>,
+           "weights negatives by the softmax of so many times their scores; 0: alike")
+          .range(0, 1e6)
+          .with(kWeighted)
           .kept(),
       Make("model", "negatives", kModel<&M::negatives>, "drawn for the subject, and as many for the object")
           .range(1, 1 << 20)

@@ -77,7 +77,7 @@ void pull_and_step(Stream& stream, Triples const& t, SparseGradients const& g, V
   MatrixView<float> const relation_sources(sources.row(kernels::kRelationGradient), kTriples, kDim,
                                            kernels::kSourcesPerTriple * sources.stride(), sources.device());
   kernels::step_triples(stream, {.algebra = kernels::Algebra::kComplex,
-                                 .loss = kernels::Loss::kLogistic,
+                                 .loss = {},
                                  .regulariser = {0, 0},
                                  .negatives = kNegatives,
                                  .entities = t.entities,

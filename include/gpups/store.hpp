@@ -223,8 +223,9 @@ class Store {
   void wait_lookup(Stream& stream, Lookup const& lookup);
   static constexpr std::size_t kLookupsMax = 64;  // under way at a time, on a rank
 
-  // Sets values, wherever the rows are or will be; new rows get initial optimizer state. Keys must be distinct.
-  // Collective; a rank may bring no keys. values is (keys, dim).
+  // Sets values, wherever the rows are or will be; new rows get initial optimizer state. Keys must be distinct. Numbers
+  // of 16 bits become the nearest, which is infinite for what is beyond their range. Collective; a rank may bring no
+  // keys. values is (keys, dim).
   void assign(Stream& stream, TableId table, View<Key const> keys, MatrixView<float const> values);
 
   // Forgets rows, wherever they are, and sightings of their keys: as if nobody had ever named them. Keys need not
@@ -262,11 +263,11 @@ class Store {
   std::vector<Blob> restore(std::filesystem::path const& folder);
 
   // Writes the rows of all tables for other programs: for each TABLE its keys, uint64 (rows), and its values, float32
-  // (rows, dim). They are sorted by a hash of the key, so that the files have the same bytes for every number of ranks.
-  // All ranks write at once, below `folder`.unfinished, which becomes `folder` when it is whole: that must not be there
-  // yet, or be empty. Bytes of a table's name that are no letters, digits, '-' or '_' are written as %XX. Takes 20
-  // bytes of the host's memory for each row of a table. Needs a file system that all ranks see. What goes wrong on any
-  // rank is an Error on all of them, and no folder. Collective.
+  // (rows, dim), whatever NumberType they are kept as. They are sorted by a hash of the key, so that the files have the
+  // same bytes for every number of ranks. All ranks write at once, below `folder`.unfinished, which becomes `folder`
+  // when it is whole: that must not be there yet, or be empty. Bytes of a table's name that are no letters, digits, '-'
+  // or '_' are written as %XX. Takes 20 bytes of the host's memory for each row of a table. Needs a file system that
+  // all ranks see. What goes wrong on any rank is an Error on all of them, and no folder. Collective.
   void export_rows(std::filesystem::path const& folder, ExportFormat format);
 
   // Counters of this rank. Any thread.

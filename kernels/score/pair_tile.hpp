@@ -53,7 +53,7 @@ class PairTileThread {
 
   // Adds the first `depth` numbers of a stage.
   GPUPS_FN void add(PairStage const& stage, std::size_t depth) {
-#pragma unroll 4
+#pragma unroll(4 / Pair::kParts)
     for (std::size_t k = 0; k < depth; ++k) {
       N a[4], b[8];
       four(stage.left, 4 * row_group(), k, a);

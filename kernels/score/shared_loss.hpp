@@ -7,6 +7,8 @@
 namespace gpups::kernels {
 
 struct SharedLoss {
+  Algebra algebra;
+  float margin = 0;  // of a distance
   Loss loss;
   std::size_t negatives;                      // of each side
   PickedRows queries;                         // (n): the query for objects of each triple

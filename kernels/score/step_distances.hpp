@@ -120,7 +120,7 @@ class HostDistanceStep {
       scores[1 + j] = g_.margin - Triple::distance(HostLanes{}, query, row, dim, sources + j * stride_);
     }
     std::fill(scores + 1 + 2 * n_, scores + padded_, 0.0F);
-    SideLoss const at = g_.loss == Loss::kLogistic
+    SideLoss const at = g_.loss.kind == Loss::Kind::kLogistic
                             ? logistic_loss(scores, 1 + 2 * n_)
                             : triple_loss(HostLanes{}, g_.loss, scores[0], scores + 1, scores + 1 + n_, n_, rows + 2,
                                           rows + 2 + n_, rows[1], rows[0]);

@@ -57,7 +57,7 @@ class HostTripleStep {
 
     float* const scores = scratch_.data();
     dot_products(q, p, rows + 1, scores);
-    SideLoss const at = g_.loss == Loss::kLogistic
+    SideLoss const at = g_.loss.kind == Loss::Kind::kLogistic
                             ? logistic_loss(scores, 1 + 2 * n_)
                             : triple_loss(HostLanes{}, g_.loss, scores[0], scores + 1, scores + 1 + n_, n_, rows + 2,
                                           rows + 2 + n_, rows[1], rows[0]);

@@ -62,12 +62,30 @@ GPUPS_FN inline auto regularise(Regulariser g, RowGradients<N>& d, N s, N r, N o
 // One side of a triple: what the loss makes of the scores of its n negatives. Scores become the derivatives of the
 // loss by them; `rows` and `answer` tell a negative that is the true answer.
 struct SideLoss {
-  float loss, slope;  // slope: by the positive's score; for kLogistic the positive is counted apart
+  float loss, slope;  // slope: by the positive's score; but for kSoftmax the positive is counted apart
 };
+template <class Lanes>
+GPUPS_FN inline SideLoss self_adversarial(Lanes lanes, float temperature, float* scores, std::size_t n,
+                                          std::uint32_t const* rows, std::uint32_t answer) {
+  float const most = lanes.max(-3e38F, n, [=](std::size_t j) { return temperature * scores[j]; });
+  auto const weight = [=](std::size_t j) {
+    return rows[j] == answer ? 0.0F : exp_negative(temperature * scores[j] - most);
+  };
+  float const total = lanes.sum(n, weight);
+  float const scale = total == 0.0F ? 0.0F : 1.0F / total;
+  float const sum = lanes.sum(n, [=](std::size_t j) {
+    Softplus const at = softplus(scores[j]);
+    float const share = scale * weight(j);
+    scores[j] = share * at.slope;
+    return share * at.value;
+  });
+  lanes.sync();
+  return {sum, 0.0F};
+}
 template <class Lanes>
 GPUPS_FN inline SideLoss side_loss(Lanes lanes, Loss loss, float positive, float* scores, std::size_t n,
                                    std::uint32_t const* rows, std::uint32_t answer) {
-  if (loss == Loss::kLogistic) {
+  if (loss.kind == Loss::Kind::kLogistic) {
     float const sum = lanes.sum(n, [=](std::size_t j) {
       Softplus const at = softplus(scores[j]);
       scores[j] = at.slope;
@@ -76,6 +94,8 @@ GPUPS_FN inline SideLoss side_loss(Lanes lanes, Loss loss, float positive, float
     lanes.sync();
     return {sum, 0.0F};
   }
+  if (loss.kind == Loss::Kind::kSelfAdversarial)
+    return self_adversarial(lanes, loss.temperature, scores, n, rows, answer);
   float const most = lanes.max(positive, n, [=](std::size_t j) { return rows[j] == answer ? positive : scores[j]; });
   float const own = exp_negative(positive - most);
   float const total = own + lanes.sum(n, [=](std::size_t j) {
@@ -96,9 +116,10 @@ GPUPS_FN inline SideLoss triple_loss(Lanes lanes, Loss loss, float positive, flo
                                      std::uint32_t object, std::uint32_t subject) {
   SideLoss const a = side_loss(lanes, loss, positive, of_objects, n, objects, object);
   SideLoss const b = side_loss(lanes, loss, positive, of_subjects, n, subjects, subject);
-  if (loss == Loss::kSoftmax) return {a.loss + b.loss, a.slope + b.slope};
+  if (loss.kind == Loss::Kind::kSoftmax) return {a.loss + b.loss, a.slope + b.slope};
   Softplus const own = softplus(-positive);
-  return {own.value + (a.loss + b.loss), -own.slope};
+  float const times = loss.kind == Loss::Kind::kSelfAdversarial ? 2.0F : 1.0F;  // once for each side
+  return {times * own.value + (a.loss + b.loss), -times * own.slope};
 }
 
 // The rows of a triple, on the way to its queries and back to its gradients.

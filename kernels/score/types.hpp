@@ -33,7 +33,13 @@ constexpr std::size_t relation_dim(Algebra algebra, std::size_t dim) {
 // kLogistic: softplus(-positive) + the sum of softplus(negative) over the negatives of both sides.
 // kSoftmax: for each side, minus the logarithm of the positive's share among itself and the side's negatives; a
 // negative that is the true answer has no share.
-enum class Loss : std::uint8_t { kLogistic, kSoftmax };
+// kSelfAdversarial (Sun et al. 2019): for each side, softplus(-positive) + a mean of softplus(negative), with weights
+// in proportion to exp(temperature * negative), which count as constants; 0 for a negative that is the true answer.
+struct Loss {
+  enum class Kind : std::uint8_t { kLogistic, kSoftmax, kSelfAdversarial };
+  Kind kind = Kind::kLogistic;
+  float temperature = 1;
+};
 
 // Weights of the rows of positive triples in the loss: l2 * sum |x|^2 + n3 * sum |x|^3 over their numbers x.
 struct Regulariser {

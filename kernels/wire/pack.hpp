@@ -3,6 +3,7 @@
 // floats on a GPU. Loads and stores know where a row ends.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -10,6 +11,7 @@
 
 #include "kernels/launch.hpp"
 #include "kernels/philox_blocks.hpp"
+#include "kernels/wire/copy_part.hpp"
 #include "kernels/wire/draws.hpp"
 
 namespace gpups::kernels {
@@ -38,7 +40,11 @@ GPUPS_FN inline void load_pack(T const* row, std::size_t first, std::size_t dim,
 #endif
     for (std::size_t k = 0; k < kPack; ++k) to[k] = from[k];
   } else {
+#ifdef __CUDACC__
     for (std::size_t k = 0; k < kPack; ++k) to[k] = first + k < dim ? from[k] : T{};
+#else
+    load_part<sizeof to>(from, to, first < dim ? (dim - first) * sizeof(T) : 0);
+#endif
   }
 }
 
@@ -56,9 +62,13 @@ GPUPS_FN inline void store_pack(T const (&from)[kPack], T* row, std::size_t firs
 #endif
     for (std::size_t k = 0; k < kPack; ++k) to[k] = from[k];
   } else {
+#ifdef __CUDACC__
     for (std::size_t k = 0; k < kPack; ++k) {
       if (first + k < dim) to[k] = from[k];
     }
+#else
+    store_part<sizeof from>(from, to, first < dim ? (dim - first) * sizeof(T) : 0);
+#endif
   }
 }
 
@@ -73,9 +83,11 @@ GPUPS_FN inline void roll(Draws const& draws, std::size_t row, std::size_t first
     blocks.word[3][b] = draws.use;
   }
   blocks.run(philox_key(draws.seed));
+  std::uint32_t word[kPack];
   for (std::size_t b = 0; b < kPack / 4; ++b) {
-    for (std::size_t w = 0; w < 4; ++w) dice[4 * b + w] = uniform01(blocks.word[w][b]);
+    for (std::size_t j = 0; j < 4; ++j) word[4 * b + j] = blocks.word[j][b];
   }
+  for (std::size_t k = 0; k < kPack; ++k) dice[k] = uniform01(word[k]);
 }
 
 // Codes of a pack as they lie on the wire, kBits each.
@@ -116,12 +128,20 @@ struct PackedCodes {
   // The codes of columns first .. in a row of row_bytes; what is behind its end is neither read nor written.
   GPUPS_FN void load(std::uint8_t const* row, std::size_t first, std::size_t row_bytes) {
     std::size_t const at = first * kBits / 8;
+#ifdef __CUDACC__
     if (row_bytes - at < kBytes) *this = {};
     move(row + at, byte, row_bytes - at);
+#else
+    load_part<kBytes>(row + at, byte, std::min(row_bytes - at, kBytes));
+#endif
   }
   GPUPS_FN void store(std::uint8_t* row, std::size_t first, std::size_t row_bytes) const {
     std::size_t const at = first * kBits / 8;
+#ifdef __CUDACC__
     move(byte, row + at, row_bytes - at);
+#else
+    store_part<kBytes>(byte, row + at, std::min(row_bytes - at, kBytes));
+#endif
   }
 
  private:
@@ -133,9 +153,9 @@ struct PackedCodes {
     return kBits == 4 ? (byte | byte << 4) & 0x0F0FU : (byte | byte << 6 | byte << 12 | byte << 18) & 0x03030303U;
   }
 
+#ifdef __CUDACC__
   // Rows begin and end at multiples of 4 bytes.
   GPUPS_FN static void move(std::uint8_t const* from, std::uint8_t* to, std::size_t bytes_left) {
-#ifdef __CUDACC__
     using Word =
         std::conditional_t<kBytes == 1, std::uint8_t, std::conditional_t<kBytes == 2, std::uint16_t, std::uint32_t>>;
     if constexpr (kBytes == 16) {
@@ -148,10 +168,8 @@ struct PackedCodes {
     for (std::size_t b = 0; b < kBytes; b += sizeof(Word)) {
       if (b < bytes_left) *reinterpret_cast<Word*>(to + b) = *reinterpret_cast<Word const*>(from + b);
     }
-#else
-    std::memcpy(to, from, bytes_left < kBytes ? bytes_left : kBytes);
-#endif
   }
+#endif
 };
 
 }  // namespace gpups::kernels

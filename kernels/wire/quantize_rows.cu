@@ -92,11 +92,11 @@ struct QuantizeRow {
 
   GPUPS_FN void leave(float (&sum)[kPack], std::uint32_t const (&code)[kPack], RowScale scale, float* residual,
                       std::size_t first) const {
-    float before[kPack], sent[kPack];
+    float before[kPack], decoded[kPack];
     if constexpr (!has_scale(F)) load_pack<float>(residual, first, q.wire.dim, before);
-    decode_pack<F>(code, sent);
+    decode_pack<F>(code, decoded);
     for (std::size_t k = 0; k < kPack; ++k) {
-      float const left = sum[k] - sent[k] * scale.scale;
+      float const left = sum[k] - decoded[k] * scale.scale;
       if constexpr (has_scale(F)) {
         sum[k] = left;
       } else {

@@ -43,10 +43,13 @@ struct UnpackRow {
       lanes.prefetch(out.row(target(slots, i + kRowsAhead)), wire.dim * sizeof(float));
     }
     each_coded_pack<F>(wire, i, lanes, [&](std::size_t first, std::uint32_t const(&code)[kPack]) {
-      float sum[kPack] = {}, value[kPack];
+      float sum[kPack] = {}, decoded[kPack];
+      decode_pack<F>(code, decoded);
       if constexpr (kAdd) load_pack<float>(to, first, wire.dim, sum);
-      decode_pack<F>(code, value);
-      for (std::size_t k = 0; k < kPack; ++k) sum[k] = kAdd ? sum[k] + value[k] * scale : value[k] * scale;
+      for (std::size_t k = 0; k < kPack; ++k) {
+        float const value = decoded[k] * scale;
+        sum[k] = kAdd ? sum[k] + value : value;
+      }
       store_pack(sum, to, first, wire.dim);
     });
   }
@@ -59,13 +62,16 @@ struct AddUnits {
   GPUPS_FN void operator()(std::size_t i, NativeLanes lanes) const {
     auto const scale = UnitScale<F>::received(row_scale<F>(a.wire, i), a.grid_log2);
     std::int64_t* const to = a.into.row(target(a.slots, i));
+    if (i + kRowsAhead < a.wire.rows()) {
+      lanes.prefetch(a.into.row(target(a.slots, i + kRowsAhead)), a.wire.dim * sizeof(std::int64_t));
+    }
     each_coded_pack<F>(a.wire, i, lanes, [&](std::size_t first, std::uint32_t const(&code)[kPack]) {
       std::int64_t sum[kPack];
-      float value[kPack];
+      float decoded[kPack];
       load_pack<std::int64_t>(to, first, a.wire.dim, sum);
-      decode_pack<F>(code, value);
+      decode_pack<F>(code, decoded);
       for (std::size_t k = 0; k < kPack; ++k) {
-        auto const units = static_cast<std::uint64_t>(scale.units(value[k]));
+        auto const units = static_cast<std::uint64_t>(scale.units(decoded[k]));
         sum[k] = static_cast<std::int64_t>(static_cast<std::uint64_t>(sum[k]) + units);
       }
       store_pack(sum, to, first, a.wire.dim);

@@ -98,6 +98,7 @@ ModelOptions model_options(Config const& config, std::int64_t schedule_steps) {
   options.name = m.name;
   options.dim = static_cast<std::size_t>(m.dim);
   options.loss = m.loss;
+  options.temperature = static_cast<float>(m.temperature);
   options.negatives = static_cast<std::uint32_t>(m.negatives);
   options.sampling = m.sampling;
   options.negative_reuse = static_cast<std::uint32_t>(m.negative_reuse);

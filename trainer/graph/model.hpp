@@ -22,9 +22,12 @@ struct Vocabulary {
 };
 
 struct ModelOptions {
-  std::string name = "complex";     // one of model_names()
-  std::size_t dim = 100;            // values in a row (real numbers: a complex model has dim / 2 complex ones)
-  std::string loss = "logistic";    // logistic, or softmax (cross entropy of the positive against its negatives)
+  std::string name = "complex";  // one of model_names()
+  std::size_t dim = 100;         // values in a row (real numbers: a complex model has dim / 2 complex ones)
+  // logistic, softmax (cross entropy of the positive against its negatives) or self_adversarial (logistic, with the
+  // negatives weighted by their scores)
+  std::string loss = "logistic";
+  float temperature = 1;            // of self_adversarial: 0 weights all alike, more the higher scores
   std::uint32_t negatives = 6;      // drawn for the subject, and as many for the object
   std::string sampling = "triple";  // triple: drawn for each triple; shared: for each microbatch, by all its triples
   // Triples that use an entity which was drawn, of 16 that are neighbours in the batch: 1 .. 16. More, where a batch

@@ -17,6 +17,14 @@
 namespace gpups::trainer {
 namespace {
 
+kernels::Loss loss_of(ModelOptions const& options) {
+  using Kind = kernels::Loss::Kind;
+  Kind const kind = options.loss == "softmax"            ? Kind::kSoftmax
+                    : options.loss == "self_adversarial" ? Kind::kSelfAdversarial
+                                                         : Kind::kLogistic;
+  return {kind, options.temperature};
+}
+
 // Grows an array for what is about to be computed, not before what is queued has used it.
 template <class Owner, class... Size>
 void grow(Stream& stream, Owner& owner, bool large_enough, Size... size) {
@@ -30,7 +38,7 @@ void grow(Stream& stream, Owner& owner, bool large_enough, Size... size) {
 Bilinear::Bilinear(kernels::Algebra algebra, ModelOptions const& options, Vocabulary const& vocabulary)
     : algebra_(algebra),
       options_(options),
-      loss_(options.loss == "softmax" ? kernels::Loss::kSoftmax : kernels::Loss::kLogistic),
+      loss_(loss_of(options)),
       shared_(options.sampling == "shared"),
       vocabulary_(vocabulary, options.seed) {}
 

@@ -62,6 +62,13 @@ class Bilinear : public Model {
                       std::span<MatrixView<float const> const> rows, Gradients& gradients) const;
   void compute_microbatch(Stream& stream, Work const& work, std::size_t m, Positions positions,
                           MatrixView<float const> entities, Gradients& gradients) const;
+  // Scores of all pairs of queries and negatives; and the gradients of both, from the derivatives of the loss by
+  // scores.
+  void score_shared(Stream& stream, MatrixView<float const> queries, MatrixView<float const> negatives,
+                    MatrixView<float> scores) const;
+  void score_shared_backward(Stream& stream, MatrixView<float const> queries, MatrixView<float const> negatives,
+                             MatrixView<float> slopes, MatrixView<float> query_gradients,
+                             MatrixView<float> negative_gradients) const;
 
   kernels::Algebra algebra_;
   ModelOptions options_;

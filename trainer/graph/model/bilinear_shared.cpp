@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The step with negatives that all triples of a microbatch share: matrix products of queries and negatives, by the
-// libraries that dense layers use. Scores are the queries' layer, with the negatives as its weights.
+// libraries that dense layers use. Scores are the queries' layer, with the negatives as its weights. Or distances of
+// all queries from all negatives.
 #include "kernels/dense/linear.hpp"
 #include "kernels/permute_rows.hpp"
 #include "kernels/score/combine_rows.hpp"
+#include "kernels/score/distance_rows.hpp"
 #include "kernels/score/finish_triples.hpp"
 #include "kernels/score/shared_loss.hpp"
+#include "kernels/score/sum_directions.hpp"
 #include "kernels/side_by_side.hpp"
 #include "trainer/graph/model/bilinear.hpp"
 
@@ -80,18 +83,16 @@ void Bilinear::compute_microbatch(Stream& stream, Work const& work, std::size_t 
   MatrixView<float> const drawn_rows = scratch.drawn.slice(2 * m * negatives, 2 * negatives);
   take_rows(stream, {.from = whole_rows(entities), .positions = drawn, .to = whole_rows(drawn_rows)});
 
-  auto const queries = [&](SourceRow which) { return whole_rows(source_rows(gradients.sources, which, first, count)); };
+  auto const queries = [&](SourceRow which) { return source_rows(gradients.sources, which, first, count); };
   MatrixView<float> const of_side[] = {queries(kObjectQuery), queries(kSubjectQuery)};
   MatrixView<float> const gradients_of_side[] = {queries(kSubjectGradient), queries(kObjectGradient)};
   MatrixView<float> const scores[] = {scratch.scores.slice(first, count), scratch.scores.slice(samples + first, count)};
   for (std::size_t side = 0; side < 2; ++side) {
-    linear_forward(stream, {.in = of_side[side],
-                            .weights = whole_rows(drawn_rows.slice(side * negatives, negatives)),
-                            .bias = {},
-                            .relu = false,
-                            .out = scores[side]});
+    score_shared(stream, of_side[side], drawn_rows.slice(side * negatives, negatives), scores[side]);
   }
-  shared_loss(stream, {.loss = loss_,
+  shared_loss(stream, {.algebra = algebra_,
+                       .margin = options_.margin,
+                       .loss = loss_,
                        .negatives = negatives,
                        .queries = {of_side[0]},
                        .objects = {entities, positions.entities.data() + 2 * first + 1, 2},
@@ -103,17 +104,48 @@ void Bilinear::compute_microbatch(Stream& stream, Work const& work, std::size_t 
                        .losses = gradients.losses.view().slice(first, count)});
   std::size_t const first_source = kSourcesPerTriple * samples + 2 * m * negatives;
   for (std::size_t side = 0; side < 2; ++side) {
-    linear_backward(stream, {.in = of_side[side],
-                             .weights = whole_rows(drawn_rows.slice(side * negatives, negatives)),
-                             .out = {},
-                             .relu = false,
-                             .out_gradient = scores[side],
-                             .in_gradient = gradients_of_side[side],
-                             .accumulate = false,
-                             .weights_gradient =
-                                 whole_rows(gradients.sources.view().slice(first_source + side * negatives, negatives)),
-                             .bias_gradient = {}});
+    score_shared_backward(stream, of_side[side], drawn_rows.slice(side * negatives, negatives), scores[side],
+                          gradients_of_side[side],
+                          gradients.sources.view().slice(first_source + side * negatives, negatives));
   }
+}
+
+void Bilinear::score_shared(Stream& stream, MatrixView<float const> queries, MatrixView<float const> negatives,
+                            MatrixView<float> scores) const {
+  if (is_distance(algebra_)) {
+    return distance_rows(
+        stream, {.algebra = algebra_, .margin = options_.margin, .left = queries, .right = {negatives}, .out = scores});
+  }
+  linear_forward(
+      stream, {.in = whole_rows(queries), .weights = whole_rows(negatives), .bias = {}, .relu = false, .out = scores});
+}
+
+void Bilinear::score_shared_backward(Stream& stream, MatrixView<float const> queries, MatrixView<float const> negatives,
+                                     MatrixView<float> slopes, MatrixView<float> query_gradients,
+                                     MatrixView<float> negative_gradients) const {
+  if (is_distance(algebra_)) {
+    sum_directions(stream, {.algebra = algebra_,
+                            .left = queries,
+                            .right = negatives,
+                            .weights = slopes,
+                            .transposed = false,
+                            .out = query_gradients});
+    return sum_directions(stream, {.algebra = algebra_,
+                                   .left = negatives,
+                                   .right = queries,
+                                   .weights = slopes,
+                                   .transposed = true,
+                                   .out = negative_gradients});
+  }
+  linear_backward(stream, {.in = whole_rows(queries),
+                           .weights = whole_rows(negatives),
+                           .out = {},
+                           .relu = false,
+                           .out_gradient = slopes,
+                           .in_gradient = whole_rows(query_gradients),
+                           .accumulate = false,
+                           .weights_gradient = whole_rows(negative_gradients),
+                           .bias_gradient = {}});
 }
 
 }  // namespace gpups::trainer

@@ -32,8 +32,6 @@ std::unique_ptr<Model> make_rescal(ModelOptions const& options, Vocabulary const
 void require_margin(ModelOptions const& options) {
   GPUPS_REQUIRE(std::isfinite(options.margin) && options.margin >= 0,
                 "margin is {} (it is the score of distance 0): use a positive number, such as 9", options.margin);
-  GPUPS_REQUIRE(options.sampling == "triple",
-                "sampling is shared (its scores are products, and {} has distances): use triple", options.name);
 }
 
 std::unique_ptr<Model> make_transe(ModelOptions const& options, Vocabulary const& vocabulary) {
@@ -97,7 +95,7 @@ std::vector<std::string> model_names() {
 
 std::unique_ptr<Model> make_model(ModelOptions const& options, Vocabulary const& vocabulary) {
   require_known("model", options.name, model_names());
-  require_known("loss", options.loss, {"logistic", "softmax"});
+  require_known("loss", options.loss, {"logistic", "softmax", "self_adversarial"});
   require_known("sampling", options.sampling, {"triple", "shared"});
   GPUPS_REQUIRE(options.dim >= 1 && options.dim <= 65536,
                 "dim is {} (a row has 1 to 65536 values): use 50 to 1000 for most graphs", options.dim);
@@ -109,6 +107,10 @@ std::unique_ptr<Model> make_model(ModelOptions const& options, Vocabulary const&
                 "negative_reuse is {} (16 neighbouring triples draw together, and this many use each negative): use 8, "
                 "or 1 for the most entities in a batch",
                 options.negative_reuse);
+  GPUPS_REQUIRE(std::isfinite(options.temperature) && options.temperature >= 0,
+                "temperature is {} (it multiplies scores whose softmax weights negatives): use 0 to weight them alike, "
+                "or a number around 1",
+                options.temperature);
   require_weight("l2", options.l2);
   require_weight("n3", options.n3);
   GPUPS_REQUIRE(!vocabulary.entities.empty() && !vocabulary.relations.empty(),

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of queries and candidates that were all scored against each other by distance_rows: the way back of it.
+// out.row(i) = the sum over j of weight(i, j) * the gradient of the score margin - |left.row(i) - right.row(j)| by
+// left.row(i). Summed in the order of j. n * m * dim differences.
+#pragma once
+
+#include "kernels/score/types.hpp"
+
+namespace gpups::kernels {
+
+struct SumDirections {
+  Algebra algebra;                  // a distance
+  MatrixView<float const> left;     // (n, dim); padding is 0
+  MatrixView<float const> right;    // (m, dim); padding is 0
+  MatrixView<float const> weights;  // (n, m): derivatives of the loss by scores
+  bool transposed;                  // weights are (m, n)
+  MatrixView<float> out;            // (n, dim); padding becomes 0
+};
+void sum_directions(Stream& stream, SumDirections const& arguments);
+
+}  // namespace gpups::kernels
