@@ -42,6 +42,7 @@ std::vector<T> read_column(FileReader& reader, std::size_t size) {
 
 // Values are numbers of their table's type in files, and floats elsewhere.
 void write_values(FileWriter& writer, std::vector<float> const& values, NumberType type) {
+  if (type == NumberType::kFloat) return write_column(writer, values);
   kernels::with_number(type, [&]<class T>() {
     std::vector<T> column(values.size());
     std::transform(values.begin(), values.end(), column.begin(), kernels::round_to<T>);
@@ -50,9 +51,11 @@ void write_values(FileWriter& writer, std::vector<float> const& values, NumberTy
 }
 
 std::vector<float> read_values(FileReader& reader, std::size_t size, NumberType type) {
-  std::vector<float> values;
+  if (type == NumberType::kFloat) return read_column<float>(reader, size);
+  std::vector<float> values(size);
   kernels::with_number(type, [&]<class T>() {
-    for (T const x : read_column<T>(reader, size)) values.push_back(kernels::to_float(x));
+    auto const column = read_column<T>(reader, size);
+    std::transform(column.begin(), column.end(), values.begin(), [](T x) { return kernels::to_float(x); });
   });
   return values;
 }

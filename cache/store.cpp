@@ -9,6 +9,7 @@
 #include "kernels/arena.hpp"
 #include "kernels/check.hpp"
 #include "kernels/half.hpp"
+#include "kernels/number_type.hpp"
 
 namespace gpups {
 namespace {
@@ -20,8 +21,11 @@ constexpr std::uint32_t kAdmitMax = 0x7FFFFFFF;
 bool can_begin(TableOptions const& options) {
   auto const& [kind, scale] = options.initializer;
   float const largest = kind == Initializer::Kind::kNormal ? 8 * scale : scale;
-  return options.values != NumberType::kHalf ||
-         std::isfinite(kernels::to_float(kernels::round_to<kernels::Half>(largest)));
+  bool fits = true;
+  if (options.values == NumberType::kFloat) return fits;
+  kernels::with_number(options.values,
+                       [&]<class T>() { fits = std::isfinite(kernels::to_float(kernels::round_to<T>(largest))); });
+  return fits;
 }
 
 int own_threads(Group const& group, int asked) {
@@ -99,10 +103,12 @@ TableId Store::add_table(TableOptions const& options) {
   GPUPS_REQUIRE(std::isfinite(options.initializer.scale),
                 "table '{}' begins with values of scale {} (they must be finite): set initializer.scale", options.name,
                 options.initializer.scale);
+  bool const half = options.values == NumberType::kHalf;
   GPUPS_REQUIRE(can_begin(options),
-                "table '{}' begins with values of scale {} (its type kHalf ends at 65,504, so some would be infinite): "
-                "lower initializer.scale, or use kBFloat16",
-                options.name, options.initializer.scale);
+                "table '{}' begins with values of scale {} (its type ends at {}, so some would be infinite): lower the "
+                "scale of initial values{}",
+                options.name, options.initializer.scale, half ? "65,504" : "3.39e38",
+                half ? ", or use kBFloat16 (\"bfloat16\" in configurations)" : "");
   GPUPS_REQUIRE(
       options.schedule.kind == Schedule::Kind::kConstant ||
           options.schedule.total_steps > options.schedule.warmup_steps,

@@ -127,13 +127,13 @@ RowSums TableShard::wait_merge(Stream& stream, std::span<RowSums const> lists, A
 void TableShard::throw_fault(Stream& stream, std::uint32_t id) const {
   auto const ids = to_device(stream, std::vector{id});
   auto const key = to_host(stream, wait_keys_of(stream, ids).view())[0];
+  bool const half = options_.values == NumberType::kHalf;
   throw Error(fmt::format(
-      "the update of key {} in table '{}' is not finite{}, or its gradient's sum over the ranks is too large "
-      "(other rows of "
-      "the step have been updated, so training cannot go on): restore a checkpoint, and lower the learning "
-      "rate or raise grid_log2",
-      number(key), options_.name,
-      options_.values == NumberType::kHalf ? ", or beyond 65,504, which values of type kHalf end at" : ""));
+      "the update of key {} in table '{}' is not finite{}, or its gradient's sum over the ranks is too large (other "
+      "rows of the step have been updated, so training cannot go on): restore a checkpoint, and lower the learning "
+      "rate{} or raise grid_log2",
+      number(key), options_.name, half ? ", or beyond 65,504, where fp16 ends" : "",
+      half ? ", keep values as bfloat16" : ""));
 }
 
 void TableShard::wait_apply(Stream& stream, std::span<RowSums const> lists, Clock clock, std::size_t samples) {

@@ -96,9 +96,9 @@ class TableShard {
   // Some rows as dense arrays: a piece of a scan, a checkpoint or an export.
   struct Piece {
     Array<Key> keys;  // (n)
-    Matrix<float>
-        values;          // (n, dim), of any type; none for rows that wait for admission, which have their initial ones
-    Array<float> state;  // (n, state_columns()), likewise
+    // (n, dim), as floats whatever their type; none for rows that wait for admission, which have their initial ones.
+    Matrix<float> values;
+    Array<float> state;         // (n, state_columns()), likewise
     Array<std::uint32_t> life;  // (n, kLifeWords)
     std::size_t rows() const { return keys.size(); }
   };

@@ -73,8 +73,7 @@ struct BucketArray {
   GPUPS_FN std::uint32_t next(std::uint32_t at) const { return at + 1 == size ? 0 : at + 1; }
 
   // REQUIRES: the key is not in yet, and fewer than 5 * size keys are.
-  // Returns where its number is.
-  GPUPS_FN std::uint32_t* insert(Key key, std::uint64_t hash, std::uint32_t id) const {
+  GPUPS_FN void insert(Key key, std::uint64_t hash, std::uint32_t id) const {
     for (std::uint32_t at = place(hash);; at = next(at)) {
       Bucket& b = bucket[at];
       std::uint32_t marks = atomic_load(&b.marks);
@@ -85,7 +84,7 @@ struct BucketArray {
           unsigned const k = lowest_bit(taken);
           b.key[k] = number(key);
           b.id[k] = id;
-          return b.id + k;
+          return;
         }
         marks = seen;
       }

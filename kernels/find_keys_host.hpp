@@ -106,9 +106,11 @@ class BlockSearch {
     return waiting;
   }
   Bucket const* next(Bucket const* bucket) const {
-    ++bucket;
-    bucket = bucket == buckets_.old.bucket + buckets_.old.size ? buckets_.old.bucket : bucket;
-    return bucket == buckets_.grown.bucket + buckets_.grown.size ? buckets_.grown.bucket : bucket;
+    // By the array that it is in: one may end where the other begins.
+    auto const from_grown =
+        reinterpret_cast<std::uintptr_t>(bucket) - reinterpret_cast<std::uintptr_t>(buckets_.grown.bucket);
+    BucketArray const& array = from_grown < buckets_.grown.size * sizeof(Bucket) ? buckets_.grown : buckets_.old;
+    return bucket + 1 == array.bucket + array.size ? array.bucket : bucket + 1;
   }
 
   Buckets buckets_;

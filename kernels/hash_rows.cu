@@ -10,7 +10,7 @@
 
 namespace gpups::kernels {
 
-GPUPS_FN inline std::uint64_t bits_of(float value) {
+GPUPS_FN inline std::uint64_t word_of(float value) {
   std::uint32_t word;
   memcpy(&word, &value, sizeof word);
   return word;
@@ -21,7 +21,7 @@ GPUPS_FN inline std::uint64_t bits_of(float value) {
 template <class T>
 GPUPS_FN inline std::uint64_t hash_numbers(NativeLanes lanes, T const* from, std::size_t n, std::uint64_t salt) {
   return mix(lanes.sum_words(
-      n, [=](std::size_t j) { return mix(salt ^ (std::uint64_t{j} << 32 | bits_of(to_float(from[j])))); }));
+      n, [=](std::size_t j) { return mix(salt ^ (std::uint64_t{j} << 32 | word_of(to_float(from[j])))); }));
 }
 
 template <class T, Space S>

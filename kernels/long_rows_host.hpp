@@ -16,9 +16,9 @@
 namespace gpups::kernels {
 
 // Rows with more entries than are staged at a time. First sum_pieces(), then add_pieces() for each row.
-class LongRows {
+class HostLongRows {
  public:
-  LongRows(SumGradients const& s, double per_grid, std::vector<std::uint32_t> rows)
+  HostLongRows(SumGradients const& s, double per_grid, std::vector<std::uint32_t> rows)
       : s_(s), per_grid_(per_grid), rows_(std::move(rows)), first_piece_{0} {
     for (std::uint32_t const r : rows_) {
       first_piece_.push_back(first_piece_.back() + (s.offsets[r + 1] - s.offsets[r] + kStagedMax - 1) / kStagedMax);

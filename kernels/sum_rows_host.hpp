@@ -30,7 +30,7 @@ inline std::vector<std::uint32_t> blocks_by_entry(SumGradients const& s) {
 }
 
 // Calls short_row(r, entries) for rows of few entries, and long_row(r, add), with a function that is like
-// LongRows::add_pieces for that row, for the others.
+// HostLongRows::add_pieces for that row, for the others.
 template <class ShortRow, class LongRow>
 void each_row_to_sum(HostExec ex, SumGradients const& s, double per_grid, ShortRow short_row, LongRow long_row) {
   std::mutex mutex;
@@ -53,7 +53,7 @@ void each_row_to_sum(HostExec ex, SumGradients const& s, double per_grid, ShortR
       for (std::uint32_t k = first; k < r; ++k) short_row(k, staged.entries(offsets[k], offsets[k + 1]));
     }
   });
-  LongRows sums(s, per_grid, std::move(long_rows));
+  HostLongRows sums(s, per_grid, std::move(long_rows));
   sums.sum_pieces(*ex.arena);
   ex.arena->blocks(sums.rows(), [&](std::size_t i) {
     long_row(sums.row(i), [&](std::int64_t* to) { return sums.add_pieces(i, to); });

@@ -15,15 +15,22 @@
 
 namespace gpups::kernels {
 
+#ifndef __CUDACC__
+template <class T>
+[[gnu::always_inline]] inline void prefetch_value(Rows<T> const& values, std::uint32_t id) {
+  T const* const value = values.row(id);
+  for (std::size_t j = 0; j < values.stride; j += 64 / sizeof(T)) __builtin_prefetch(value + j, 0, 2);
+}
+#endif
+
 // Asks for what update_row() will read of a row, into the second cache: the first is busy with sources.
 GPUPS_INLINED_FN void prefetch_row([[maybe_unused]] UpdateRows const& u, [[maybe_unused]] std::uint32_t id) {
 #ifndef __CUDACC__
   if (u.values.type == NumberType::kFloat) {
-    float const* const value = u.values.as<float>().row(id);
-    for (std::size_t j = 0; j < u.values.stride; j += 16) __builtin_prefetch(value + j, 0, 2);
+    prefetch_value(u.values.as<float>(), id);
   } else {
-    Half const* const value = u.values.as<Half>().row(id);  // BFloat16 is as large
-    for (std::size_t j = 0; j < u.values.stride; j += 32) __builtin_prefetch(value + j, 0, 2);
+    u.values.type == NumberType::kHalf ? prefetch_value(u.values.as<Half>(), id)
+                                       : prefetch_value(u.values.as<BFloat16>(), id);
     __builtin_prefetch(u.keys.row(id), 0, 2);
   }
   if (u.state.stride > 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dot products and distances of scoring, at sizes that end within tiles, against loops in double.
+// The dot products and distances of scoring, at sizes that end within tiles, against loops in double; and a loss.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +12,7 @@
 #include "kernels/score/distance_rows.hpp"
 #include "kernels/score/dot_rows.hpp"
 #include "kernels/score/pair_tile.hpp"
+#include "kernels/score/triple_math.hpp"
 #include "tests/on_devices.hpp"
 
 namespace gpups::test {
@@ -194,6 +195,25 @@ TEST(PairTiles, AreTheDistancesOfTheHost) {
                distance_rows);
   expect_tiles(DistanceRows{.algebra = Algebra::kRotation, .margin = 2}, DistancePair<RotationModuli>{2},
                distance_rows);
+}
+
+// However far ahead of the others the true answer is.
+TEST(SelfAdversarialLoss, WeightsNegativesAsIfTheTrueAnswerWereNotThere) {
+  std::uint32_t const rows[] = {7, 1, 2}, answer = 7;
+  float scores[] = {30, 10, 0}, alone[] = {10, 0};
+  float const loss = self_adversarial(HostLanes{}, 5, scores, 3, rows, answer).loss;
+  EXPECT_EQ(loss, self_adversarial(HostLanes{}, 5, alone, 2, rows + 1, answer).loss);
+  EXPECT_NEAR(loss, 10, 1e-3);  // of 10, which has all the weight
+  EXPECT_EQ(scores[0], 0);
+  EXPECT_EQ(scores[1], alone[0]);
+  EXPECT_EQ(scores[2], alone[1]);
+}
+
+TEST(SelfAdversarialLoss, IsNothingWhereAllNegativesAreTheTrueAnswer) {
+  std::uint32_t const rows[] = {7, 7};
+  float scores[] = {3, 3};
+  EXPECT_EQ(self_adversarial(HostLanes{}, 1, scores, 2, rows, 7).loss, 0);
+  EXPECT_EQ(scores[0], 0);
 }
 
 }  // namespace

@@ -338,6 +338,13 @@ TEST(ShortValues, SetAndForgottenRowsAreAsOfFloats) {
   store.advance_clock();
   EXPECT_EQ(store.expire(TableId{3}, 1), 10U);
   EXPECT_EQ(look_up(store, TableId{3}, keys), initial);
+
+  // Other keys take their places, with nothing of what was there.
+  std::vector<Key> const others{Key{1001}, Key{1002}};
+  for (std::size_t i = 0; i < 2; ++i) std::fill(values.row(i).begin(), values.row(i).end(), 3.0F);
+  store.assign(stream, TableId{3}, View<Key const>(others), values.view().slice(0, 2));
+  for (float const x : look_up(store, TableId{3}, others)) EXPECT_EQ(x, 3.0F);
+  EXPECT_EQ(look_up(store, TableId{3}, keys), initial);
 }
 
 TEST(ShortValues, ExportsAreOfFloats) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/config_usual.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace gpups::trainer {
@@ -43,7 +44,7 @@ void set_usual_range(ModelConfig const& model, ModelConfig& usual) {
   auto const dim = static_cast<double>(model.dim);
   double const summands = model.name == "rotate" ? dim / 2 : model.norm == 2 ? std::sqrt(dim) : dim;
   usual.init = "uniform";
-  usual.init_scale = (model.margin + 2) / summands;
+  usual.init_scale = std::min((model.margin + 2) / summands, 1e6);  // the most that may be set
 }
 
 }  // namespace gpups::trainer

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Negatives of their own for each triple, dealt like cards: entities are shuffled anew for each step and cut into
-// hands; 16 triples that lie beside each other in the batch are dealt theirs from one hand, each from a place of its
-// own on, going around it. For a triple these are entities as likely as any other, and distinct if there are enough, as
-// if it had drawn alone. But a step reads and updates fewer rows, and those of a hand stay in a cache while its triples
-// read them, as do the triples' sources while the hand's rows are updated. Each entity of a hand is used about equally
-// often. Writes 12 bytes per negative.
+// hands; 16 triples that lie beside each other in the batch are dealt theirs from one hand, each from another
+// place on if there are enough, going around it. For a triple these are entities as likely as any other, and distinct
+// if there are enough, as if it had drawn alone. But a step reads and updates fewer rows, and those of a hand stay in a
+// cache while its triples read them, as do the triples' sources while the hand's rows are updated. Each entity of a
+// hand is used about equally often. Writes 12 bytes per negative.
 #pragma once
 
 #include "gpups/types.hpp"

@@ -67,10 +67,10 @@ struct SideLoss {
 template <class Lanes>
 GPUPS_FN inline SideLoss self_adversarial(Lanes lanes, float temperature, float* scores, std::size_t n,
                                           std::uint32_t const* rows, std::uint32_t answer) {
-  float const most = lanes.max(-3e38F, n, [=](std::size_t j) { return temperature * scores[j]; });
-  auto const weight = [=](std::size_t j) {
-    return rows[j] == answer ? 0.0F : exp_negative(temperature * scores[j] - most);
-  };
+  constexpr float kNone = -3e38F;  // of the true answer, which has no weight, however high its score
+  auto const weighed = [=](std::size_t j) { return rows[j] == answer ? kNone : temperature * scores[j]; };
+  float const most = lanes.max(kNone, n, weighed);
+  auto const weight = [=](std::size_t j) { return rows[j] == answer ? 0.0F : exp_negative(weighed(j) - most); };
   float const total = lanes.sum(n, weight);
   float const scale = total == 0.0F ? 0.0F : 1.0F / total;
   float const sum = lanes.sum(n, [=](std::size_t j) {

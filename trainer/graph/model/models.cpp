@@ -31,7 +31,10 @@ std::unique_ptr<Model> make_rescal(ModelOptions const& options, Vocabulary const
 
 void require_margin(ModelOptions const& options) {
   GPUPS_REQUIRE(std::isfinite(options.margin) && options.margin >= 0,
-                "margin is {} (it is the score of distance 0): use a positive number, such as 9", options.margin);
+                "margin is {} (the score is the margin less a distance, so nothing could score above 0): use 9, or any "
+                "number that "
+                "is not negative",
+                options.margin);
 }
 
 std::unique_ptr<Model> make_transe(ModelOptions const& options, Vocabulary const& vocabulary) {
