@@ -33,13 +33,15 @@ class BlockSearch {
       for (std::size_t k = 0; k < kGroup; ++k) __builtin_prefetch(bucket_[asked_ + k], 0, kSecondLevel);
     }
   }
-  // ids[k] = the number of key first + k, or kNoRow, up to key `last`.
+  // ids[k] = the number of key first + k, or kNoRow, up to key `last`. kClose: first buckets are brought closer, from
+  // the second-level cache, before they are looked at; not worth it where they were asked for long ago.
+  template <bool kClose = true>
   void find(std::size_t first, std::size_t last, std::uint32_t* ids) {
     std::size_t waiting = 0;
     for (std::size_t group = first; group < last; group += kGroup) {
       ask(group + kGroup + kFar);
       for (std::size_t i = group; i < std::min(group + kGroup, last); ++i) {
-        __builtin_prefetch(bucket_[i + kNear]);
+        if (kClose) __builtin_prefetch(bucket_[i + kNear]);
         waiting = look(i, ids[i - first], waiting);
       }
     }

@@ -58,7 +58,7 @@ requires(Source::kByKey) class EntryRows<Source> {
       std::uint32_t const at = place(found_end_), left = last_ - found_end_, count = std::min(kPiece, left);
       if (at == 0) source_.begin(search_, found_end_, std::min(kSearch, left));
       std::uint32_t* const ids = ids_ + (found_end_ - first_) % kKept;
-      search_.find(at, at + count, ids);
+      search_.template find<false>(at, at + count, ids);
       source_.keep_found(found_end_, count, ids);
     }
     search_.ask(place(end - 1) + kAskAhead);
