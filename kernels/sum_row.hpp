@@ -58,8 +58,8 @@ struct ToFloats {
 #endif
 
 // Sums kVectors vectors of columns of a row, of which the last has `tail` lanes. False: an accumulator left its range,
-// or something was not finite; what was put out is then undefined. Not inlined: a
-// caller may have turned the rounding mode.
+// or something was not finite; what was put out is then undefined. Not inlined: a caller may have turned the rounding
+// mode.
 template <int kVectors, bool kFar, bool kWatch, class Out>
 [[gnu::noinline]] bool sum_columns(SumGradients const& s, Entries const& entries, std::size_t column, std::size_t tail,
                                    Out out) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The paths of step_triples for distances. Only for step_triples.cu.
 //
-// Each entry has a source of its own, of its number: the derivative of the score by a negative's row, with the loss's
-// by the score as its coefficient, and the gradients of subject and object.
+// Each entry has a source of its own, with the entry's number. That of a negative is the derivative of its score by its
+// row, and its coefficient that of the loss by the score; those of subject and object are whole gradients.
 #pragma once
 
 #include <algorithm>
 
 #include "kernels/score/distance_triple.hpp"
+#include "kernels/score/each_triple_host.hpp"
 #include "kernels/score/host_loss.hpp"
 #include "kernels/score/largest_source.hpp"
 #include "kernels/score/step_triples.hpp"
@@ -139,19 +140,6 @@ class HostDistanceStep {
   Array<float> scratch_;  // scores, the queries
 };
 
-template <class Score>
-void step_distances_of_vectors(HostExec ex, StepTriples const& g) {
-  std::size_t const n = g.relation_rows.size();
-  ex.arena->blocks((n + kBlockRows - 1) / kBlockRows, [&](std::size_t block) {
-    HostDistanceStep<Score> const step(g);
-    std::size_t const first = block * kBlockRows, last = std::min(first + kBlockRows, n);
-    for (std::size_t i = first; i < last; ++i) {
-      if (i + 2 < last) step.prefetch(i + 2);
-      step(i);
-    }
-  });
-}
-
 #endif
 
 template <Space S>
@@ -160,7 +148,7 @@ void step_distances(Exec<S> ex, StepTriples const& g) {
     using Score = decltype(score);
 #ifndef __CUDACC__
     using N = typename DistanceTriple<Score, Vector>::N;
-    if (N::count(g.entities.columns()) >= kVector) return step_distances_of_vectors<Score>(ex, g);
+    if (N::count(g.entities.columns()) >= kVector) return each_triple<HostDistanceStep<Score>>(ex, g);
 #endif
     step_distances_of<Score>(ex, g);
   });

@@ -56,8 +56,8 @@ void run(Exec<S> ex, StepTriples const& g) {
   if (g.algebra == Algebra::kMatrix) return step_triples_of<MatrixTriple>(ex, g);
 #ifndef __CUDACC__
   if (g.entities.columns() / (complex ? 2 : 1) >= kVector) {
-    return complex ? step_triples_on_host<ComplexNumber<Vector>>(ex, g)
-                   : step_triples_on_host<RealNumber<Vector>>(ex, g);
+    return complex ? each_triple<HostTripleStep<ComplexNumber<Vector>>>(ex, g)
+                   : each_triple<HostTripleStep<RealNumber<Vector>>>(ex, g);
   }
 #endif
   complex ? step_triples_of<NumberTriple<ComplexNumber<float>>>(ex, g)

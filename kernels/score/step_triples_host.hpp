@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "kernels/score/each_triple_host.hpp"
 #include "kernels/score/host_loss.hpp"
 #include "kernels/score/largest_source.hpp"
 #include "kernels/score/step_triples.hpp"
@@ -184,19 +185,6 @@ class HostTripleStep {
   std::size_t n_, dim_, stride_, padded_;
   Array<float> scratch_;  // scores, dq, dp
 };
-
-template <class N>
-void step_triples_on_host(HostExec ex, StepTriples const& g) {
-  std::size_t const n = g.relation_rows.size();
-  ex.arena->blocks((n + kBlockRows - 1) / kBlockRows, [&](std::size_t block) {
-    HostTripleStep<N> const step(g);
-    std::size_t const first = block * kBlockRows, last = std::min(first + kBlockRows, n);
-    for (std::size_t i = first; i < last; ++i) {
-      if (i + 2 < last) step.prefetch(i + 2);
-      step(i);
-    }
-  });
-}
 
 }  // namespace gpups::kernels
 
