@@ -39,8 +39,8 @@ TEST_F(TrainTest, EndsWithTheSameBitsWhereverItRuns) {
 }
 
 TEST_F(TrainTest, LearnsRelationsThatAreMatrices) {
-  Settings settings{"model.name=rescal", "model.dim=8",      "model.loss=softmax",
-                    "model.n3=0.05",     "train.epochs=100", "train.valid_every=100"};
+  Settings settings{"model.name=rescal", "model.dim=8",           "model.loss=softmax",    "model.n3=0.05",
+                    "train.epochs=100",  "train.valid_every=100", "model.negative_reuse=1"};
   auto const alone = run("alone", settings);
   EXPECT_GT(alone.at("valid").at("mrr").get<double>(), 0.3);
   EXPECT_GT(alone.at("test").at("mrr").get<double>(), 0.3);

@@ -33,11 +33,11 @@ struct ModelOptions {
   // Triples that use an entity which was drawn, of 16 that are neighbours in the batch: 1 .. 16. More, where a batch
   // draws more than there are entities. For sampling "triple".
   std::uint32_t negative_reuse = 8;
-  float l2 = 0;                     // weight of the squared norm of the rows of a positive triple
-  float n3 = 0;                     // weight of the sum of cubed moduli of the rows of a positive triple
-  int norm = 1;                     // of transe's distance: 1 or 2
-  float margin = 9;                 // of transe and rotate: the score of distance 0
-  std::uint64_t seed = 1;           // of negatives
+  float l2 = 0;            // weight of the squared norm of the rows of a positive triple
+  float n3 = 0;            // weight of the sum of cubed moduli of the rows of a positive triple
+  int norm = 1;            // of transe's distance: 1 or 2
+  float margin = 9;        // of transe and rotate: the score of distance 0
+  std::uint64_t seed = 1;  // of negatives
   Initializer initializer{Initializer::Kind::kNormal, 0.1F};
   NumberType values = NumberType::kFloat;  // of entities; relations are few, and learnt from in every step
   Optimizer optimizer{Optimizer::Kind::kAdagrad, 0.1F};
