@@ -15,13 +15,16 @@
 
 namespace gpups::kernels {
 
-// Rows with more entries than are staged at a time. First sum_pieces(), then add_pieces() for each row.
+inline constexpr std::uint32_t kPieceEntries = 2048;
+
+// Rows of more entries than a piece has. First sum_pieces(), then add_pieces() for each row.
 class HostLongRows {
  public:
   HostLongRows(SumGradients const& s, double per_grid, std::vector<std::uint32_t> rows)
       : s_(s), per_grid_(per_grid), rows_(std::move(rows)), first_piece_{0} {
     for (std::uint32_t const r : rows_) {
-      first_piece_.push_back(first_piece_.back() + (s.offsets[r + 1] - s.offsets[r] + kStagedMax - 1) / kStagedMax);
+      first_piece_.push_back(first_piece_.back() +
+                             (s.offsets[r + 1] - s.offsets[r] + kPieceEntries - 1) / kPieceEntries);
     }
     partial_ = Array<Int128>(Device::host(), first_piece_.back() * s.sums.stride());
     good_.resize(first_piece_.back());
@@ -51,11 +54,9 @@ class HostLongRows {
   void sum_piece(std::size_t p) {
     std::size_t const i = static_cast<std::size_t>(std::upper_bound(first_piece_.begin(), first_piece_.end(), p) -
                                                    first_piece_.begin() - 1);
-    std::uint32_t const from = s_.offsets[rows_[i]] + static_cast<std::uint32_t>(p - first_piece_[i]) * kStagedMax;
-    std::uint32_t const end = std::min(s_.offsets[rows_[i] + 1], from + kStagedMax);
-    StagedEntries staged(s_);
-    staged.stage(from, end);
-    Entries const entries = staged.entries(from, end);
+    std::uint32_t const from = s_.offsets[rows_[i]] + static_cast<std::uint32_t>(p - first_piece_[i]) * kPieceEntries;
+    std::uint32_t const end = std::min(s_.offsets[rows_[i] + 1], from + kPieceEntries);
+    Entries const entries{s_.order.data() + from, end - from, s_.offsets[rows_[i] + 1] - end};
     std::size_t const stride = s_.sums.stride();
     Array<std::int64_t> const sums(Device::host(), stride);
     bool const narrow = sum_any_row(s_, per_grid_, entries, sums.data());

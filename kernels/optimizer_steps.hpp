@@ -36,8 +36,8 @@ GPUPS_FN inline double power(double base, std::uint32_t n) {
 // value -= rate * gradient
 template <class C, class Values, class GradientAt>
 GPUPS_INLINED_FN float descend(RowStep<C, Values> const& r, float rate, GradientAt gradient) {
-  return r.columns.sum(r.width, [=, value = r.value](std::size_t j)
-                                    GPUPS_INLINED_BODY { return value.put(j, value.get(j) - rate * gradient(j)); });
+  return r.columns.faults(r.width, [=, value = r.value](std::size_t j)
+                                       GPUPS_INLINED_BODY { return value.put(j, value.get(j) - rate * gradient(j)); });
 }
 
 template <class C, class Values, class GradientAt>
@@ -48,8 +48,8 @@ GPUPS_INLINED_FN float sgd_step(RowStep<C, Values> const& r, GradientAt gradient
 // state: the sums s
 template <class C, class Values, class GradientAt>
 GPUPS_INLINED_FN float adagrad_step(RowStep<C, Values> const& r, GradientAt gradient) {
-  return r.columns.sum(r.width, [=, columns = r.columns, value = r.value, sums = r.state, rate = r.rate,
-                                 epsilon = r.optimizer.epsilon](std::size_t j) GPUPS_INLINED_BODY {
+  return r.columns.faults(r.width, [=, columns = r.columns, value = r.value, sums = r.state, rate = r.rate,
+                                    epsilon = r.optimizer.epsilon](std::size_t j) GPUPS_INLINED_BODY {
     auto const g = gradient(j), s = columns.get(sums + j) + g * g;
     auto const x = value.get(j) - quotient(rate * g, root(s) + epsilon);
     columns.put(sums + j, s);
@@ -104,7 +104,7 @@ struct AdamMoments {
 template <class C, class Values, class GradientAt>
 GPUPS_INLINED_FN float adam_step(RowStep<C, Values> const& r, GradientAt gradient) {
   AdamMoments<C> const moments(r);
-  return r.columns.sum(r.width, [=, value = r.value, rate = r.rate](std::size_t j) GPUPS_INLINED_BODY {
+  return r.columns.faults(r.width, [=, value = r.value, rate = r.rate](std::size_t j) GPUPS_INLINED_BODY {
     auto const faults = moments.add(j, gradient(j));
     return faults + value.put(j, value.get(j) - rate * moments.direction(j));
   });
@@ -116,7 +116,7 @@ GPUPS_INLINED_FN float lamb_step(RowStep<C, Values> const& r, GradientAt gradien
   auto const update = [=, value = r.value, decay = r.optimizer.l2](std::size_t j)
                           GPUPS_INLINED_BODY { return moments.direction(j) + decay * value.get(j); };
   float const faults =
-      r.columns.sum(r.width, [=](std::size_t j) GPUPS_INLINED_BODY { return moments.add(j, gradient(j)); });
+      r.columns.faults(r.width, [=](std::size_t j) GPUPS_INLINED_BODY { return moments.add(j, gradient(j)); });
   float const updates =
       std::sqrt(r.columns.sum(r.width, [=](std::size_t j) GPUPS_INLINED_BODY { return update(j) * update(j); }));
   float const values = std::sqrt(r.columns.sum(
@@ -129,8 +129,8 @@ GPUPS_INLINED_FN float lamb_step(RowStep<C, Values> const& r, GradientAt gradien
 template <class C, class Values, class GradientAt>
 GPUPS_INLINED_FN float ftrl_step(RowStep<C, Values> const& r, GradientAt gradient) {
   if (!(r.rate > 0)) return 0;  // in a warm-up that begins at 0, where z has no scale
-  return r.columns.sum(r.width, [=, columns = r.columns, value = r.value, sums = r.state, z_at = r.state + r.width,
-                                 rate = r.rate, o = r.optimizer](std::size_t j) GPUPS_INLINED_BODY {
+  return r.columns.faults(r.width, [=, columns = r.columns, value = r.value, sums = r.state, z_at = r.state + r.width,
+                                    rate = r.rate, o = r.optimizer](std::size_t j) GPUPS_INLINED_BODY {
     auto const g = gradient(j), before = columns.get(sums + j), n = before + g * g;
     auto const z = columns.get(z_at + j) + g - (root(n) - root(before)) * (1 / rate) * value.get(j);
     auto const x = 0.0F - quotient(rate * beyond(z, o.l1), root(n) + (o.beta + rate * o.l2));

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a team takes the columns of one row: a vector at a time on the host, four in each lane of a GPU. A formula is
-// written once, for a Value of several columns. REQUIRES: rows of row_stride() columns, which is a multiple of four.
+// written once, for a Value of several columns: sum(n, f) adds f(j) up for all columns below n, and faults(n, f) is 0
+// if each f(j) is, and otherwise not a number. REQUIRES: rows of row_stride() columns, which is a multiple of four.
 #pragma once
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "kernels/launch.hpp"
@@ -85,6 +87,13 @@ struct DeviceColumns {
     }
     return (part.of.x + part.of.z) + (part.of.y + part.of.w);
   }
+  template <class F>
+  __device__ float faults(std::size_t n, F f) const {
+    Quad bad;
+    for (std::size_t j = 4 * lanes.lane; j < n; j += kRowPartials) bad = bad + f(j);
+    float const any = (bad.of.x + bad.of.z) + (bad.of.y + bad.of.w);
+    return __any_sync(lanes.mask, !(any == 0)) != 0 ? nanf("") : 0.0F;
+  }
   __device__ bool first() const { return lanes.first(); }
   __device__ void sync() const { lanes.sync(); }
 };
@@ -132,10 +141,26 @@ struct HostColumns {
   GPUPS_INLINED_FN float sum(std::size_t n, F f) const {
     return sum_parts(n, f, std::make_index_sequence<kRowPartials / kWidth>{});
   }
+  template <class F>
+  GPUPS_INLINED_FN float faults(std::size_t n, F f) const {
+    V bad = {};
+    for (std::size_t j = 0; j < n; j += kWidth) bad += f(j);
+    return are_zero(bad) ? 0.0F : std::numeric_limits<float>::quiet_NaN();
+  }
   bool first() const { return true; }
   void sync() const {}
 
  private:
+  static bool are_zero(V const& x) {
+#ifdef __AVX512F__
+    if constexpr (sizeof(V) == sizeof(__m512)) {
+      return _mm512_cmp_ps_mask(reinterpret_cast<__m512>(x), _mm512_setzero_ps(), _CMP_NEQ_UQ) == 0;
+    }
+#endif
+    float any = 0;
+    for (std::size_t k = 0; k < kWidth; ++k) any += x[k];
+    return any == 0;
+  }
   // Numbers of parts are constants, so that parts stay in registers.
   template <class F, std::size_t... k>
   GPUPS_INLINED_FN static float sum_parts(std::size_t n, F f, std::index_sequence<k...>) {
@@ -146,14 +171,14 @@ struct HostColumns {
     return pairwise(total(part, std::make_index_sequence<sizeof...(k) / 2>{}));
   }
   template <std::size_t... k>
-  static V total(V* part, std::index_sequence<k...>) {
+  GPUPS_INLINED_FN static V total(V* part, std::index_sequence<k...>) {
     ((part[k] += part[k + sizeof...(k)]), ...);
     if constexpr (sizeof...(k) == 1)
       return part[0];
     else
       return total(part, std::make_index_sequence<sizeof...(k) / 2>{});
   }
-  static float pairwise(V of) {
+  GPUPS_INLINED_FN static float pairwise(V of) {
     float one[kWidth];
     store(one, of);
     for (std::size_t half = kWidth / 2; half > 0; half /= 2) {

@@ -31,8 +31,8 @@ void sum_and_update(Stream& stream, SumAndUpdate const& arguments) {
     if (!fits) atomic_min(u.fault.data(), u.ids[r]);
     update_row(HostLanes{}, u, u.ids[r], MeanOfUnits{sums, unit});
   };
+  auto const ahead = [&](std::size_t r) GPUPS_INLINED_BODY { prefetch_row(u, u.ids[r]); };
   auto const short_row = [&](std::uint32_t r, Entries const& entries) {
-    if (r + kRowsAhead < u.ids.size()) prefetch_row(u, u.ids[r + kRowsAhead]);
 #ifdef GPUPS_ROUNDS_APART
     alignas(64) float means[kBufferColumns];
     if (sum_row(s, entries, ToFloats{means, u.scale})) return update_row(HostLanes{}, u, u.ids[r], Mean{means});
@@ -46,7 +46,7 @@ void sum_and_update(Stream& stream, SumAndUpdate const& arguments) {
     bool const fits = add_pieces(sums);
     update(r, sums, fits);
   };
-  each_row_to_sum(ex, s, per_grid, short_row, long_row);
+  each_row_to_sum(ex, s, per_grid, ahead, short_row, long_row);
 }
 
 float wait_max_abs(Stream& stream, MatrixView<float const> rows) {

@@ -5,7 +5,7 @@
 #ifndef __CUDACC__
 
 #include "kernels/contribution.hpp"
-#include "kernels/staged_entries.hpp"
+#include "kernels/entries_host.hpp"
 #include "kernels/sum_row.hpp"
 
 namespace gpups::kernels {
@@ -14,7 +14,8 @@ namespace gpups::kernels {
 inline WideSum wide_sum(SumGradients const& s, double per_grid, Entries const& entries, std::size_t j) {
   WideSum sum{0, true};
   for (std::size_t k = 0; k < entries.count; ++k) {
-    sum.add(entries.coefficients[k], s.source_rows.row(entries.sources[k])[j], per_grid);
+    std::uint32_t const e = entries.order[k];
+    sum.add(coefficient(s, e), source_row(s, e)[j], per_grid);
   }
   return sum;
 }

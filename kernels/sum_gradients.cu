@@ -159,7 +159,8 @@ void run(Exec<S> ex, SumGradients const& s) {
     take(r, sum_any_row(s, per_grid, entries, s.sums.row(r)));
   };
   auto const long_row = [&](std::uint32_t r, auto add_pieces) { take(r, add_pieces(s.sums.row(r))); };
-  each_row_to_sum(ex, s, per_grid, short_row, long_row);
+  each_row_to_sum(
+      ex, s, per_grid, [](std::size_t) {}, short_row, long_row);
 }
 #endif
 

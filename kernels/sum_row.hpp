@@ -8,12 +8,11 @@
 #include "kernels/double_vector.hpp"
 
 #ifdef GPUPS_DOWNWARD
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <utility>
 
-#include "kernels/staged_entries.hpp"
+#include "kernels/entries_host.hpp"
 
 namespace gpups::kernels {
 
@@ -70,14 +69,13 @@ template <int kVectors, bool kFar, bool kWatch, class Out>
 #pragma GCC unroll 16
   for (int k = 0; k < kVectors; ++k) sum[k] = base;
 
-  auto const source = [&, from = s.source_rows](std::size_t e) { return from.row(entries.sources[e]) + column; };
-  constexpr std::size_t kNear = kFar ? kNearEntriesAhead : kEntriesAhead;
-  std::size_t const last_ahead = entries.count + entries.later - 1;
+  constexpr std::size_t kAhead = kFar ? kFarEntriesAhead : kNearEntriesAhead;
   for (std::size_t e = 0; e < entries.count; ++e) {
-    float const* const row = source(e);
-    float const* const later = source(std::min(e + kNear, last_ahead));
-    float const* const far = kFar ? source(std::min(e + kFarEntriesAhead, last_ahead)) : nullptr;
-    auto const c = DoubleVector::all(static_cast<double>(entries.coefficients[e]));
+    float const* const row = source_row(s, entries.order[e]) + column;
+    float const* const later = source_row(s, entries.after(e, kNearEntriesAhead)) + column;
+    float const* const far = kFar ? source_row(s, entries.after(e, kFarEntriesAhead)) + column : nullptr;
+    prefetch_entry(s, entries.after(e, kAhead + kNamedAhead));
+    auto const c = DoubleVector::all(static_cast<double>(coefficient(s, entries.order[e])));
 #pragma GCC unroll 16
     for (int k = 0; k < kVectors; ++k) {
       float const* const from = row + kVectorLanes * k;

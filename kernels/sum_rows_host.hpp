@@ -14,43 +14,53 @@
 
 namespace gpups::kernels {
 
-// Blocks of rows by their first entries: distinct keys are listed by parts of their hashes, and what lies beside each
-// other in the batch, keys that occur together and their sources, is then in a cache together.
-inline std::vector<std::uint32_t> blocks_by_entry(SumGradients const& s) {
-  std::size_t const rows = s.offsets.size() - 1;
-  std::vector<std::uint32_t> blocks((rows + kBlockRows - 1) / kBlockRows);
-  std::iota(blocks.begin(), blocks.end(), 0U);
-  auto const first_entry = [&](std::uint32_t block) {
-    std::uint32_t const at = s.offsets[block * kBlockRows];
-    return at < s.order.size() ? s.order[at] : 0;
-  };
-  std::stable_sort(blocks.begin(), blocks.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return first_entry(a) < first_entry(b); });
-  return blocks;
-}
+// Rows that a thread takes at a time, one after the other, while what the next ones need is on its way.
+struct RowRuns {
+  std::size_t rows, run_rows;
+  std::vector<std::uint32_t> order;  // of the runs
+
+  // Runs go by their first entries: distinct keys are listed by parts of their hashes, and what lies beside each other
+  // in the batch, keys that occur together and their sources, is then in a cache together.
+  RowRuns(SumGradients const& s, int threads) : rows(s.offsets.size() - 1) {
+    std::size_t const blocks = (rows + kBlockRows - 1) / kBlockRows;
+    std::size_t const parts = static_cast<std::size_t>(threads) * kRunsPerThread;
+    run_rows = kBlockRows * std::clamp<std::size_t>(blocks / parts, 1, kBlocksMax);
+    order.resize((rows + run_rows - 1) / run_rows);
+    std::iota(order.begin(), order.end(), 0U);
+    auto const first_entry = [&](std::uint32_t run) {
+      std::uint32_t const at = s.offsets[run * run_rows];
+      return at < s.order.size() ? s.order[at] : 0;
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return first_entry(a) < first_entry(b); });
+  }
+
+ private:
+  static constexpr std::size_t kBlocksMax = 16, kRunsPerThread = 32;
+};
 
 // Calls short_row(r, entries) for rows of few entries, and long_row(r, add), with a function that is like
-// HostLongRows::add_pieces for that row, for the others.
-template <class ShortRow, class LongRow>
-void each_row_to_sum(HostExec ex, SumGradients const& s, double per_grid, ShortRow short_row, LongRow long_row) {
+// HostLongRows::add_pieces for that row, for the others. ahead(r) is called a little before short_row(r, ..).
+template <class Ahead, class ShortRow, class LongRow>
+void each_row_to_sum(HostExec ex, SumGradients const& s, double per_grid, Ahead ahead, ShortRow short_row,
+                     LongRow long_row) {
   std::mutex mutex;
   std::vector<std::uint32_t> long_rows;
-  std::size_t const rows = s.offsets.size() - 1;
-  auto const blocks = blocks_by_entry(s);
-  ex.arena->blocks(blocks.size(), [&](std::size_t b) {
-    StagedEntries staged(s);
-    auto r = static_cast<std::uint32_t>(blocks[b] * kBlockRows);
-    auto const end = static_cast<std::uint32_t>(std::min<std::size_t>(rows, r + kBlockRows));
-    while (r < end) {
-      std::uint32_t const first = r, *const offsets = s.offsets.data();
-      while (r < end && offsets[r + 1] - offsets[first] <= kStagedMax) ++r;
-      if (r == first) {
+  RowRuns const runs(s, ex.arena->threads());
+  ex.arena->blocks(runs.order.size(), [&](std::size_t b) {
+    std::size_t const first = runs.order[b] * runs.run_rows, last = std::min(runs.rows, first + runs.run_rows);
+    std::uint32_t const* const offsets = s.offsets.data();
+    for (std::size_t r = first; r < std::min(first + kRowsAhead, last); ++r) ahead(r);
+    for (std::size_t r = first; r < last; ++r) {
+      if (r + kRowsAhead < last) ahead(r + kRowsAhead);
+      std::size_t const count = offsets[r + 1] - offsets[r];
+      if (count > kPieceEntries) {
         std::lock_guard lock(mutex);
-        long_rows.push_back(r++);
-        continue;
+        long_rows.push_back(static_cast<std::uint32_t>(r));
+      } else {
+        short_row(static_cast<std::uint32_t>(r),
+                  Entries{s.order.data() + offsets[r], count, offsets[last] - offsets[r + 1]});
       }
-      staged.stage(offsets[first], offsets[r]);
-      for (std::uint32_t k = first; k < r; ++k) short_row(k, staged.entries(offsets[k], offsets[k + 1]));
     }
   });
   HostLongRows sums(s, per_grid, std::move(long_rows));

@@ -34,8 +34,8 @@ std::vector<std::uint32_t> zipf_rows(test::Random& random) {
 // Each source belongs to `per_source` entries, one after the other.
 Race push_of(Stream& stream, std::size_t per_source) {
   test::Random random(1);
-  std::vector<std::uint32_t> sources(kEntries);
-  for (std::uint32_t e = 0; e < kEntries; ++e) sources[e] = e / static_cast<std::uint32_t>(per_source);
+  std::vector<std::uint32_t> sources(per_source > 1 ? kEntries : 0);
+  for (std::uint32_t e = 0; e < sources.size(); ++e) sources[e] = e / static_cast<std::uint32_t>(per_source);
   auto const g = std::make_shared<SparseGradients>(
       sparse_gradients(stream, zipf_rows(random), sources, kRows, kDim, {.kind = Optimizer::Kind::kRowwiseAdagrad}));
   // Each entry's source is read once; each row's value, state and life are read and written.

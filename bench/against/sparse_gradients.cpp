@@ -41,7 +41,8 @@ SparseGradients sparse_gradients(Stream& stream, std::vector<std::uint32_t> cons
                                  std::vector<std::uint32_t> const& sources, std::size_t table_rows, std::size_t dim,
                                  Optimizer const& optimizer) {
   test::Random random(7);
-  std::size_t const entries = rows.size(), source_rows = 1 + *std::max_element(sources.begin(), sources.end());
+  std::size_t const entries = rows.size();
+  std::size_t const source_rows = sources.empty() ? entries : 1 + *std::max_element(sources.begin(), sources.end());
   auto const [offsets, order] = entries_by_key(stream, rows);
   std::vector<std::uint32_t> ids;
   for (std::size_t r = 0; r + 1 < offsets.size(); ++r) ids.push_back(rows[order[offsets[r]]]);

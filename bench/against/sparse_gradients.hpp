@@ -30,7 +30,8 @@ struct SparseGradients {
   kernels::SumAndUpdate arguments() const;
 };
 
-// rows[e] and sources[e] are the table's row, below table_rows, and the source of entry e.
+// rows[e] and sources[e] are the table's row, below table_rows, and the source of entry e; no sources: each has its
+// own.
 SparseGradients sparse_gradients(Stream& stream, std::vector<std::uint32_t> const& rows,
                                  std::vector<std::uint32_t> const& sources, std::size_t table_rows, std::size_t dim,
                                  Optimizer const& optimizer);
