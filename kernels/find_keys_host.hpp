@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/first_buckets_host.hpp"
 #include "kernels/index_keys.hpp"
 #include "kernels/launch.hpp"
 
@@ -38,9 +39,11 @@ class BlockSearch {
   template <bool kClose = true>
   void find(std::size_t first, std::size_t last, std::uint32_t* ids) {
     std::size_t waiting = 0;
+    if (kClose) ask(first + kFar), place(first + kFar);
     for (std::size_t group = first; group < last; group += kGroup) {
-      ask(group + kGroup + kFar);
+      kClose ? place(group + kFar + kGroup) : ask(group + kGroup + kFar);
       for (std::size_t i = group; i < std::min(group + kGroup, last); ++i) {
+        if (kClose) __builtin_prefetch(bucket_[i + kFar], 0, kSecondLevel);
         if (kClose) __builtin_prefetch(bucket_[i + kNear]);
         waiting = look(i, ids[i - first], waiting);
       }
@@ -53,11 +56,6 @@ class BlockSearch {
 
  private:
   static constexpr std::size_t kGroup = 16, kFar = 48, kNear = 8, kAhead = 16;
-  static constexpr int kSecondLevel = 2;
-
-  static constexpr std::size_t kVector = 8;
-  typedef std::uint64_t Words __attribute__((vector_size(kVector * sizeof(std::uint64_t))));
-  typedef std::uint8_t Bytes __attribute__((vector_size(kVector)));
 
   // Hashes the keys first .. first + kGroup - 1; past the last one, the last ones again.
   [[gnu::always_inline]] void place(std::size_t first) {
@@ -69,18 +67,10 @@ class BlockSearch {
   }
   [[gnu::always_inline]] void place(Key const* keys, std::size_t first) {
     Buckets const buckets = buckets_;
-    for (std::size_t k = 0; k < kGroup; k += kVector) {
-      Words of;
-      std::memcpy(&of, keys + k, sizeof of);
-      Words const hash = hash_each(of), at = first_place(hash, buckets.old.size);
-      Words address = reinterpret_cast<std::uintptr_t>(buckets.old.bucket) + at * sizeof(Bucket);
-      if (buckets.moved != 0) {
-        Words const there = first_place(hash, buckets.grown.size) * sizeof(Bucket);
-        address = at < buckets.moved ? reinterpret_cast<std::uintptr_t>(buckets.grown.bucket) + there : address;
-      }
-      auto const tag = __builtin_convertvector(went_on_bit(hash), Bytes);
+    for (std::size_t k = 0; k < kGroup; k += kKeysOfVector) {
+      KeyWords const hash = hashes_of(keys + k), address = first_buckets(buckets, hash);
       std::memcpy(bucket_ + first + k, &address, sizeof address);
-      std::memcpy(tag_ + first + k, &tag, sizeof tag);
+      store_tags(hash, tag_ + first + k);
     }
   }
   // Looks at bucket_[i] for key i, and lets it wait if it may be in a later one. Returns how many wait.
@@ -119,8 +109,8 @@ class BlockSearch {
   View<Key const> keys_;
   std::size_t asked_ = 0;
   // By key: the bucket that is looked at, and the bit of its marks that says whether such a key went on.
-  Bucket const* bucket_[kKeys + kFar + kGroup];
-  std::uint8_t tag_[kKeys + kFar + kGroup];
+  Bucket const* bucket_[kKeys + kFar + 2 * kGroup];
+  std::uint8_t tag_[kKeys + kFar + 2 * kGroup];
   std::uint32_t waiting_[kKeys + 1];  // keys
 };
 

@@ -5,49 +5,54 @@
 #pragma once
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
+#include "kernels/in_steps.hpp"
 #include "kernels/index_keys.hpp"
 #include "kernels/insert_share_host.hpp"
 #include "kernels/launch.hpp"
 
 namespace gpups::kernels {
 
-// Some keys of a batch. Each function but count_new() is called once for each share or chunk, side by side with the
-// others, and when the one before it has been called for all.
+// Some keys of a batch. Its functions are called in the order in which they stand here: once for each share or chunk,
+// side by side, or once where it says so.
 class PartInsertion {
  public:
-  PartInsertion(Buckets const& buckets, View<Key const> keys, View<std::uint32_t> ids, std::uint32_t shares)
-      : buckets_(buckets), ids_(ids.data()), cut_(keys, shares), shares_(shares) {}
+  PartInsertion(Buckets const& buckets, View<Key const> keys, View<std::uint32_t> ids,
+                std::vector<InsertedShare>& shares)
+      : buckets_(buckets),
+        ids_(ids.data()),
+        cut_(keys, static_cast<std::uint32_t>(shares.size())),
+        shares_(shares.data()) {}
 
   void cut(std::uint32_t chunk) { cut_.cut(chunk); }
 
   void insert(std::uint32_t s) {
-    shares_[s].reserve(cut_.size(s));
+    shares_[s].begin(cut_.size(s));
     cut_.copy_places(s, shares_[s].places.data());
     insertion(s).run();
-    for (std::uint32_t c = 0; c < cut_.chunks(); ++c) shares_[s].new_in_chunk[c] = count_new(s, c);
+    count_new(s);
   }
-  // New keys of the whole part, each counted once.
-  std::size_t count_new() {
+  // To be called once.
+  void count_new() {
     for (std::uint32_t s = 0; s < cut_.shares(); ++s) {
-      if (!shares_[s].beyond_limit.empty()) insertion(s).insert_beyond_limit();
-      for (std::uint32_t c = 0; c < cut_.chunks(); ++c) {
-        if (!shares_[s].beyond_limit.empty()) shares_[s].new_in_chunk[c] = count_new(s, c);
-        before_[c + 1] += shares_[s].new_in_chunk[c];
+      if (!shares_[s].beyond_limit.empty()) {
+        shares_are_mixed_ = true;
+        insertion(s).insert_beyond_limit();
+        count_new(s);
       }
+      repeats_new_keys_ |= shares_[s].repeats_new_keys;
+      for (std::uint32_t c = 0; c < cut_.chunks(); ++c) before_[c + 1] += shares_[s].new_in_chunk[c];
     }
     for (std::uint32_t c = 0; c < cut_.chunks(); ++c) before_[c + 1] += before_[c];
-    return before_[cut_.chunks()];
   }
   // Writes what was found of a chunk's keys, and numbers its new ones, where the part's new keys are those from
   // `first` on.
   void number(InsertKeys const& f, std::size_t first, std::uint32_t chunk) {
     for (std::uint32_t s = 0; s < cut_.shares(); ++s) {
-      std::uint32_t const *const places = shares_[s].places.data(), *const found = shares_[s].found.data();
-      std::size_t const last = cut_.start(s, chunk + 1);
-      for (std::size_t k = cut_.start(s, chunk); k < last; ++k) ids_[places[k]] = found[k];
+      std::uint32_t const *const places = cut_.places(chunk, s), *const found =
+                                                                     shares_[s].found.data() + cut_.start(s, chunk);
+      for (std::size_t k = 0, count = cut_.count(chunk, s); k < count; ++k) ids_[places[k]] = found[k];
     }
     std::size_t r = first + before_[chunk];
     for (std::size_t begin = cut_.begin(chunk), end; begin < cut_.end(chunk); begin = end) {
@@ -55,15 +60,24 @@ class PartInsertion {
       r = number_block(f, r, begin, end);
     }
   }
+  // To be called once. Adds the part's new keys to `count`.
+  void end_numbering(std::size_t& count) {
+    count += before_[cut_.chunks()];
+    if (!shares_are_mixed_) return;
+    // The next part must not use another share's bucket before all numbers are there.
+    for (std::uint32_t s = 0; s < cut_.shares(); ++s) write_numbers(s);
+    for (std::uint32_t s = 0; s < cut_.shares(); ++s) shares_[s].new_count = 0;
+  }
   // To the index, and to repeated keys.
   void write_numbers(std::uint32_t s) {
     constexpr std::size_t kAhead = 16;
-    auto const& share = shares_[s];
-    for (std::size_t k = 0; k < share.new_count; ++k) {
-      if (k + kAhead < share.new_count) __builtin_prefetch(share.new_numbers.data()[k + kAhead], 1);
-      *share.new_numbers.data()[k] = ids_[share.new_places.data()[k]];
+    std::uint32_t* const* const numbers = shares_[s].new_numbers.data();
+    std::size_t const count = shares_[s].new_count;
+    for (std::size_t k = 0; k < count; ++k) {
+      if (k + kAhead < count) __builtin_prefetch(numbers[k + kAhead], 1);
+      *numbers[k] = ids_[*numbers[k] & ~kNewKey];
     }
-    if (before_[cut_.chunks()] == 0) return;
+    if (!repeats_new_keys_) return;
     for (std::size_t i = cut_.begin(s); i < cut_.end(s); ++i) {
       if ((ids_[i] & kNewKey) != 0) ids_[i] = ids_[ids_[i] & ~kNewKey];
     }
@@ -75,12 +89,22 @@ class PartInsertion {
   ShareInsertion insertion(std::uint32_t s) {
     return ShareInsertion(buckets_, {s, cut_.shares()}, cut_.keys(), shares_[s]);
   }
-  std::size_t count_new(std::uint32_t s, std::uint32_t chunk) const {
-    std::uint32_t const *const places = shares_[s].places.data(), *const found = shares_[s].found.data();
-    std::size_t const last = cut_.start(s, chunk + 1);
-    std::uint32_t count = 0;
-    for (std::size_t k = cut_.start(s, chunk); k < last; ++k) count += found[k] == (kNewKey | places[k]) ? 1 : 0;
-    return count;
+  void count_new(std::uint32_t s) {
+    InsertedShare& share = shares_[s];
+    std::uint32_t const *const places = share.places.data(), *const found = share.found.data();
+    share.repeats_new_keys = false;
+    std::size_t first = 0;
+    for (std::uint32_t c = 0; c < cut_.chunks(); ++c) {
+      std::size_t const last = first + cut_.count(c, s);
+      std::uint32_t count = 0, with_repeated = 0;
+      for (std::size_t k = first; k < last; ++k) {
+        count += found[k] == (kNewKey | places[k]) ? 1 : 0;
+        with_repeated += (found[k] & kNewKey) != 0 ? 1 : 0;
+      }
+      share.new_in_chunk[c] = count;
+      share.repeats_new_keys |= with_repeated != count;
+      first = last;
+    }
   }
   // Numbers the new keys among first .. last - 1, with free number r and those behind it; returns the next r.
   std::size_t number_block(InsertKeys const& f, std::size_t r, std::size_t first, std::size_t last) {
@@ -102,34 +126,42 @@ class PartInsertion {
   Buckets buckets_;
   std::uint32_t* ids_;
   KeyShares cut_;
-  std::vector<InsertedShare> shares_;
+  InsertedShare* shares_;                    // of the part that is being inserted
   std::size_t before_[kSharesMax + 1] = {};  // new keys of the chunks before
+  bool repeats_new_keys_ = false;            // a new key is in the part more than once
+  bool shares_are_mixed_ = false;            // one has put keys into another's buckets
 };
 
 inline void insert_keys(HostExec ex, InsertKeys const& f) {
-  constexpr std::size_t kKeysOfThread = std::size_t{1} << 14;
+  constexpr std::size_t kKeysOfThread = std::size_t{1} << 11;
   std::size_t const n = f.index.keys.size();
   std::size_t const threads = std::min<std::size_t>(static_cast<std::size_t>(ex.arena->threads()), kSharesMax);
   auto const shares = static_cast<std::uint32_t>(std::clamp<std::size_t>(n / 1024, 1, threads));
-  auto const each_share = [&](auto const& task) {
-    ex.arena->blocks(shares, [&](std::size_t s) { task(static_cast<std::uint32_t>(s)); });
-  };
-  std::size_t done = 0;  // new keys
-  std::optional<PartInsertion> part;
+  std::vector<InsertedShare> inserted(shares);
+  std::vector<PartInsertion> parts;
+  parts.reserve((n + kKeysOfThread * shares - 1) / (kKeysOfThread * shares));
   for (std::size_t first = 0; first < n; first += kKeysOfThread * shares) {
     std::size_t const count = std::min(kKeysOfThread * shares, n - first);
-    PartInsertion next(f.index.buckets, f.index.keys.slice(first, count), f.index.ids.slice(first, count), shares);
-    each_share([&](std::uint32_t s) {
-      if (part) part->write_numbers(s);
-      next.cut(s);
-    });
-    part.emplace(std::move(next));
-    each_share([&](std::uint32_t s) { part->insert(s); });
-    std::size_t const count_new = part->count_new();
-    each_share([&](std::uint32_t c) { part->number(f, done, c); });
-    done += count_new;
+    parts.emplace_back(f.index.buckets, f.index.keys.slice(first, count), f.index.ids.slice(first, count), inserted);
   }
-  if (part) each_share([&](std::uint32_t s) { part->write_numbers(s); });
+  ex.arena->blocks(shares, [&](std::size_t s) {
+    for (auto& part : parts) part.cut(static_cast<std::uint32_t>(s));
+  });
+  // Three steps for each part, but for most the third is one with the first of the next part.
+  std::size_t done = 0;  // new keys
+  in_steps(
+      *ex.arena, 2 * parts.size() + 1, shares,
+      [&](std::size_t step, std::size_t block) {
+        auto const s = static_cast<std::uint32_t>(block);
+        std::size_t const p = step / 2;
+        if (step % 2 != 0) return parts[p].number(f, done, s);
+        if (p > 0) parts[p - 1].write_numbers(s);
+        if (p < parts.size()) parts[p].insert(s);
+      },
+      [&](std::size_t step) {
+        if (step == 2 * parts.size()) return;
+        step % 2 == 0 ? parts[step / 2].count_new() : parts[step / 2].end_numbering(done);
+      });
   *f.count = done;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finding and inserting the keys of one share, by one thread. Nearly every key is found, or put in, at its first bucket
-// and without a branch; the others are listed until their second bucket, or in the end a third, is there. A key that
-// would leave the share's buckets waits until all shares are done.
+// and without a branch. The others wait until all have been looked at, for their second bucket, and in the end for
+// those behind it. A key that would leave the share's buckets waits until all shares are done.
 //
 // Keys are put in out of order, but equal ones in order: what makes one wait does not end before it is in, so those
 // behind it wait as well.
@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels/first_buckets_host.hpp"
 #include "kernels/index_keys.hpp"
 #include "kernels/key_shares.hpp"
 
@@ -17,21 +18,28 @@ namespace gpups::kernels {
 
 // A share's keys, and what is known of them afterwards.
 struct InsertedShare {
-  Array<std::uint32_t> places;  // of the batch, ascending
-  Array<std::uint32_t> found;   // their numbers; of a new key: kNewKey + the first place of an equal one
-  // Of the new keys: their first places, and where their numbers belong.
+  std::size_t size = 0;
+  Array<std::uint32_t> places;  // (size) of the batch, ascending
+  Array<std::uint32_t> found;   // (size) their numbers; of a new key: kNewKey + the first place of an equal one
+  // Where the numbers of new keys belong. Until they have one there is kNewKey + their first place.
   std::size_t new_count = 0;
-  Array<std::uint32_t> new_places;
   Array<std::uint32_t*> new_numbers;
   std::size_t new_in_chunk[kSharesMax] = {};
+  bool repeats_new_keys = false;
+  Array<std::uint32_t> waiting;           // which keys are not done with their first bucket
   std::vector<std::size_t> beyond_limit;  // which keys are neither found nor in yet
 
-  void reserve(std::size_t keys) {
-    // Room for what is written and not kept.
-    places = Array<std::uint32_t>(Device::host(), keys);
-    found = Array<std::uint32_t>(Device::host(), keys);
-    new_places = Array<std::uint32_t>(Device::host(), keys + 1);
-    new_numbers = Array<std::uint32_t*>(Device::host(), keys + 1);
+  void begin(std::size_t keys) {
+    size = keys;
+    new_count = 0;
+    beyond_limit.clear();
+    if (keys < found.size()) return;
+    // Room for what is written and not kept, and for a part that has some more keys of this share.
+    std::size_t const room = keys + keys / 4 + 1;
+    places = Array<std::uint32_t>(Device::host(), room);
+    found = Array<std::uint32_t>(Device::host(), room);
+    new_numbers = Array<std::uint32_t*>(Device::host(), room);
+    waiting = Array<std::uint32_t>(Device::host(), room);
   }
 };
 
@@ -45,147 +53,157 @@ class ShareInsertion {
         old_limit_(range.limit(buckets_.old)),
         grown_limit_(range.limit(buckets_.grown)),
         edge_(std::min(range.edge(buckets_.old), range.edge(buckets_.grown))),
-        new_keys_{share.new_places.data(), share.new_numbers.data(), share.new_count} {}
+        new_numbers_{share.new_numbers.data(), share.new_count} {}
 
   void run() {
-    std::size_t const n = share_.places.size();
-    for (std::size_t k = 0; k < kFar + kGroup; k += kGroup) place(k);
+    std::size_t const n = share_.size;
+    for (std::size_t k = 0; k < kFar + 2 * kGroup; k += kGroup) place(k);
     for (std::size_t k = 0; k < kFar; ++k) __builtin_prefetch(bucket_[k], 0, kSecondLevel);
+    std::size_t waiting = 0;
     for (std::size_t group = 0; group < n; group += kGroup) {
-      look(group, std::min(group + kGroup, n));
-      look_again(group);
-      place(group + kFar + kGroup);
+      waiting = look(group, waiting);
+      place(group + kFar + 2 * kGroup);
     }
-    look_again(n + 2 * kFar);
-    share_.new_count = new_keys_.count;
+    waiting = look_further(waiting);
+    ahead_of_each(
+        waiting, [&](Bucket const* bucket) { __builtin_prefetch(bucket + 2); },
+        [&](std::size_t k, Bucket*) { find_or_insert(k, false); });
+    share_.new_count = new_numbers_.count;
   }
   // REQUIRES: all shares have run.
   void insert_beyond_limit() {
     old_limit_ = buckets_.old.size;
     grown_limit_ = buckets_.grown.size;
     for (std::size_t const k : share_.beyond_limit) find_or_insert(k, true);
-    share_.new_count = new_keys_.count;
+    share_.new_count = new_numbers_.count;
   }
 
  private:
-  static constexpr std::size_t kGroup = 16, kFar = 48, kNear = 8, kRing = 256;
-  static constexpr int kSecondLevel = 2;
+  static constexpr std::size_t kGroup = 16, kFar = 48, kNear = 16, kRing = 128, kAhead = 16;
 
-  // Keys for which a bucket is on its way.
-  struct Waiting {
-    std::size_t key[kRing];
-    std::size_t listed = 0, taken = 0;
-
-    void add(std::size_t k) { key[listed++ % kRing] = k; }
-    std::size_t take() { return key[taken++ % kRing]; }
-    bool any_before(std::size_t now, std::size_t distance) const {
-      return taken < listed && key[taken % kRing] + distance < now;
-    }
-  };
-  // Lists with room for one that is written and not kept.
-  struct NewKeys {
-    std::uint32_t* places;
-    std::uint32_t** numbers;
+  // A list with room for one that is written and not kept.
+  struct NewNumbers {
+    std::uint32_t** number;
     std::size_t count;
   };
 
-  // Where the search for each key of a group begins. Past the last group it is where earlier ones began.
+  // Where the search for each key of a group begins; past the last key, that of the last. Past the last group it is
+  // where earlier ones began.
   void place(std::size_t first) {
-    std::size_t const n = share_.places.size();
+    std::size_t const n = share_.size;
     if (first >= n) return;
-    std::size_t const count = std::min(kGroup, n - first);
-    // Copies, which no store below can change, so that the loop is vectorised.
-    Buckets const buckets = buckets_;
-    std::uint64_t const edge = edge_;
-    std::uint32_t const* const places = share_.places.data() + first;
-    Bucket** const bucket = bucket_ + first % kRing;
-    std::uint32_t* const tag = tag_ + first % kRing;
-    Key* const key = key_ + first % kRing;
-    for (std::size_t k = 0; k < count; ++k) key[k] = keys_[places[k]];
-    for (std::size_t k = 0; k < count; ++k) {
-      std::uint64_t const hash = hash_of(key[k]);
-      tag[k] = went_on(hash);
-      Bucket* const its_own = buckets.first(hash);
-      bucket[k] = (hash & 0xFFFFFFFF) < edge ? its_own : &elsewhere_;
-    }
-  }
-
-  // Keys first .. last - 1, at their first buckets. A key that is absent goes in at once if there is room and no key of
-  // its tag went on. Those for whom this is not all are listed. Without a branch.
-  void look(std::size_t first, std::size_t last) {
-    // Copies, which no store below can change.
     std::uint32_t const* const places = share_.places.data();
-    std::uint32_t* const found_numbers = share_.found.data();
-    NewKeys new_keys = new_keys_;
-    std::size_t waiting = for_second_.listed;
-    for (std::size_t k = first; k < last; ++k) {
-      __builtin_prefetch(bucket_[(k + kFar) % kRing], 0, kSecondLevel);
-      __builtin_prefetch(bucket_[(k + kNear) % kRing]);
-      Bucket* const bucket = bucket_[k % kRing];
-      Key const key = key_[k % kRing];
-      std::uint32_t const marks = bucket->marks, found = bucket->place_of(key);
-      unsigned const absent = found == 0 ? 1 : 0;
-      unsigned const ends_here = ((marks & tag_[k % kRing]) == 0 ? 1U : 0U) & has_room(marks);
-      found_numbers[k] = number_in(bucket, found, places[k]);
-      put(new_keys, absent & ends_here, bucket, marks, key, places[k]);
-      unsigned const waits = absent & ~ends_here;
-      for_second_.key[waiting % kRing] = k;
-      waiting += waits;
-      Bucket* const next[2] = {&nowhere_, bucket + 1};
-      __builtin_prefetch(next[waits], 0, kSecondLevel);
+    Key* const key = key_ + first % kRing;
+    if (first + kGroup <= n) {
+      for (std::size_t k = 0; k < kGroup; ++k) key[k] = keys_[places[first + k]];
+    } else {
+      for (std::size_t k = 0; k < kGroup; ++k) key[k] = keys_[places[std::min(first + k, n - 1)]];
     }
-    new_keys_ = new_keys;
-    for_second_.listed = waiting;
+    Buckets const buckets = buckets_;  // a copy, which no store below can change
+    for (std::size_t k = 0; k < kGroup; k += kKeysOfVector) {
+      KeyWords const hash = hashes_of(key + k), its_own = first_buckets(buckets, hash);
+      KeyWords const elsewhere = reinterpret_cast<std::uintptr_t>(elsewhere_) - KeyWords{};
+      KeyWords const address = (hash & 0xFFFFFFFF) < edge_ ? its_own : elsewhere;
+      std::memcpy(bucket_ + first % kRing + k, &address, sizeof address);
+      store_tags(hash, tag_ + first % kRing + k);
+    }
   }
 
-  // Those whose next bucket has been on its way while kFar others were looked at, when key `now` is next.
-  void look_again(std::size_t now) {
-    while (for_second_.any_before(now, kFar)) look_further(for_second_.take());
-    while (for_third_.any_before(now, 2 * kFar)) find_or_insert(for_third_.take(), false);
+  // The group of keys from `first` on, at their first buckets. A key that is absent goes in at once if there is room
+  // and no key of its tag went on. Those for whom this is not all are listed. Without a branch, and in few
+  // instructions: the more keys a core has in flight, the less it waits. Returns how many wait.
+  std::size_t look(std::size_t first, std::size_t waiting) {
+    // Copies, which no store below can change.
+    std::size_t const count = std::min(kGroup, share_.size - first);
+    std::uint32_t const* const places = share_.places.data() + first;
+    std::uint32_t *const found_numbers = share_.found.data() + first, *const list = share_.waiting.data();
+    Key const* const keys = key_ + first % kRing;
+    std::uint8_t const* const tags = tag_ + first % kRing;
+    Bucket *const *const buckets = bucket_ + first % kRing, *const *const near = bucket_ + (first + kNear) % kRing,
+                         *const *const far = bucket_ + (first + kFar) % kRing;
+    NewNumbers new_numbers = new_numbers_;
+    for (std::size_t k = 0; k < count; ++k) {
+      __builtin_prefetch(far[k], 0, kSecondLevel);
+      __builtin_prefetch(near[k]);
+      Bucket* const bucket = buckets[k];
+      std::uint32_t const marks = bucket->marks, found = bucket->place_of(keys[k]), as_new = kNewKey | places[k];
+      unsigned const absent = (found - 1) >> 31;  // 1 or 0; of a comparison the compiler makes a branch
+      unsigned const ends_here = ~(marks >> tags[k]) & has_room(marks);
+      found_numbers[k] = number_in(bucket, found, as_new);
+      put(new_numbers, absent & ends_here, bucket, marks, keys[k], as_new);
+      list[waiting] = static_cast<std::uint32_t>(first + k);
+      waiting += absent & ~ends_here;
+    }
+    new_numbers_ = new_numbers;
+    return waiting;
   }
 
-  // A key at its first two buckets.
-  void look_further(std::size_t k) {
-    Bucket *const first = bucket_[k % kRing], *const next = first + 1;
-    if (first == &elsewhere_) return find_or_insert(k, false);
-    Key const key = key_[k % kRing];
-    std::uint32_t const tag = tag_[k % kRing], marks = first->marks, next_marks = next->marks;
+  // The first `count` waiting keys at their first two buckets. Returns how many wait for others, and are the first now.
+  std::size_t look_further(std::size_t count) {
+    std::size_t waiting = 0;
+    ahead_of_each(
+        count, [&](Bucket const* bucket) { __builtin_prefetch(bucket + 1); },
+        [&](std::size_t k, Bucket* first) {
+          share_.waiting[waiting] = static_cast<std::uint32_t>(k);
+          waiting += look_at_two(k, first) ? 0 : 1;
+        });
+    return waiting;
+  }
+  // Calls look(key, its first bucket) for the first `count` waiting keys, and ask(its first bucket) some keys before.
+  template <class Ask, class Look>
+  void ahead_of_each(std::size_t count, Ask ask, Look look) {
+    Bucket* first[kAhead];
+    for (std::size_t w = 0; w < count + kAhead; ++w) {
+      Bucket*& bucket = first[w % kAhead];
+      if (w >= kAhead) look(share_.waiting[w - kAhead], bucket);
+      if (w >= count) continue;
+      std::uint64_t const hash = hash_of(keys_[share_.places[share_.waiting[w]]]);
+      bucket = (hash & 0xFFFFFFFF) < edge_ ? buckets_.first(hash) : elsewhere_;
+      ask(bucket);
+    }
+  }
+  // Returns whether nothing else is to be done for key k.
+  bool look_at_two(std::size_t k, Bucket* first) {
+    if (first == elsewhere_) return false;
+    Bucket* const next = first + 1;
+    std::uint32_t const as_new = kNewKey | share_.places[k];
+    Key const key = keys_[share_.places[k]];
+    std::uint32_t const tag = went_on(hash_of(key)), marks = first->marks, next_marks = next->marks;
     std::uint32_t const in_first = first->place_of(key), found = in_first | next->place_of(key);
     unsigned const absent = ((marks & tag) == 0 ? 1U : 0U) | ((next_marks & tag) == 0 ? 1U : 0U);
-    unsigned const decided = (found != 0 ? 1U : 0U) | (absent & (has_room(marks) | has_room(next_marks)));
-    if (decided == 0) {
+    if (found == 0 && (absent & (has_room(marks) | has_room(next_marks))) == 0) {
       __builtin_prefetch(next + 1, 0, kSecondLevel);
-      return for_third_.add(k);
+      return false;
     }
     Bucket* const both[2] = {first, next};
-    share_.found.data()[k] = number_in(both[in_first == 0 ? 1 : 0], found, share_.places.data()[k]);
+    share_.found[k] = number_in(both[in_first == 0 ? 1 : 0], found, as_new);
     unsigned const goes_in = found == 0 ? 1 : 0, to_next = 1 - has_room(marks);
     first->marks = marks | ((0 - (goes_in & to_next)) & tag);
-    put(new_keys_, goes_in, both[to_next], to_next != 0 ? next_marks : marks, key, share_.places.data()[k]);
+    put(new_numbers_, goes_in, both[to_next], to_next != 0 ? next_marks : marks, key, as_new);
+    return true;
   }
 
   static unsigned has_room(std::uint32_t marks) { return (~marks & kAllPlaces) != 0 ? 1 : 0; }
 
-  // The number that is at place `found` of a bucket; of a key that is at none, what it has as a new one.
+  // The number that is at place `found` of a bucket; of a key that is at none: `as_new`.
   [[gnu::always_inline]] static std::uint32_t number_in(Bucket const* bucket, std::uint32_t found,
-                                                        std::uint32_t place) {
+                                                        std::uint32_t as_new) {
     auto const* const numbers = reinterpret_cast<std::uint32_t const*>(bucket) + 2 * kBucketKeys;
     std::uint32_t const id = numbers[__builtin_ctz(found | 1U << kBucketKeys)];  // of none: the marks
-    std::uint32_t const as_new = kNewKey | place;
-    return as_new ^ ((as_new ^ id) & ((found == 0 ? 1U : 0U) - 1));
+    return as_new ^ ((as_new ^ id) & (((found - 1) >> 31) - 1));
   }
 
   // Puts a key into a bucket that has these marks, and room, if goes_in is 1. If it is 0 what is written goes nowhere.
-  [[gnu::always_inline]] void put(NewKeys& list, unsigned goes_in, Bucket* bucket, std::uint32_t marks, Key key,
-                                  std::uint32_t place) {
+  [[gnu::always_inline]] void put(NewNumbers& list, unsigned goes_in, Bucket* bucket, std::uint32_t marks, Key key,
+                                  std::uint32_t as_new) {
     auto const at = static_cast<unsigned>(__builtin_ctz((~marks & kAllPlaces) | 1U << (kBucketKeys - 1)));
-    Bucket* const choices[2] = {&nowhere_, bucket};
-    Bucket* const to = choices[goes_in];
+    auto const nowhere = reinterpret_cast<std::uintptr_t>(&nowhere_);
+    auto* const to = reinterpret_cast<Bucket*>(
+        nowhere ^ ((nowhere ^ reinterpret_cast<std::uintptr_t>(bucket)) & -std::uintptr_t{goes_in}));
     to->key[at] = number(key);
-    to->id[at] = kNewKey | place;
+    to->id[at] = as_new;
     to->marks = marks | 1U << at;
-    list.places[list.count] = place;
-    list.numbers[list.count] = to->id + at;
+    list.number[list.count] = to->id + at;
     list.count += goes_in;
   }
 
@@ -218,7 +236,7 @@ class ShareInsertion {
       return;
     }
     share_.found[k] = kNewKey | i;
-    put(new_keys_, 1, room, room->marks, key, i);
+    put(new_numbers_, 1, room, room->marks, key, kNewKey | i);
   }
 
   Buckets buckets_;
@@ -226,16 +244,15 @@ class ShareInsertion {
   InsertedShare& share_;
   std::uint32_t old_limit_, grown_limit_;
   std::uint64_t edge_;  // see Share
-  NewKeys new_keys_;
+  NewNumbers new_numbers_;
 
   // Of the keys from the one that is looked at on: key k's at k % kRing.
   Key key_[kRing];
-  std::uint32_t tag_[kRing];
+  std::uint8_t tag_[kRing];
   Bucket* bucket_[kRing] = {};
-  Waiting for_second_, for_third_;
   // What is seen and changed in place of a bucket: of one that other shares have keys in, and where nothing is to be
   // put in.
-  Bucket elsewhere_{{}, {}, ~kAllPlaces}, nowhere_{};
+  Bucket elsewhere_[2] = {{{}, {}, ~kAllPlaces}}, nowhere_{};
 };
 
 }  // namespace gpups::kernels

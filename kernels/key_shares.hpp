@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <vector>
 
 #include "gpups/array.hpp"
 #include "kernels/bucket.hpp"
@@ -43,7 +44,8 @@ class KeyShares {
         shares_(shares),
         // A cache line of the batch's numbers is of one chunk.
         chunk_size_((keys.size() + kGroup * shares - 1) / (kGroup * shares) * kGroup),
-        lists_(Device::host(), std::size_t{shares} * shares * chunk_size_) {}
+        lists_(Device::host(), std::size_t{shares} * shares * chunk_size_),
+        counts_(std::size_t{shares} * shares, shares == 1 ? keys.size() : 0) {}
 
   View<Key const> keys() const { return keys_; }
   std::uint32_t shares() const { return shares_; }
@@ -53,7 +55,7 @@ class KeyShares {
 
   // To be called once for each chunk, in any order.
   void cut(std::uint32_t chunk) {
-    if (shares_ == 1) return;
+    if (shares_ == 1) return std::iota(list(0, 0), list(0, 0) + keys_.size(), 0U);
     std::uint32_t* next[kSharesMax];
     for (std::uint32_t s = 0; s < shares_; ++s) next[s] = list(chunk, s);
     for (std::size_t first = begin(chunk), last = end(chunk); first < last; first += kGroup) {
@@ -62,23 +64,26 @@ class KeyShares {
       for (std::size_t k = 0; k < count; ++k) share[k] = Share::of(hash_of(keys_[first + k]), shares_);
       for (std::size_t k = 0; k < count; ++k) *next[share[k]]++ = static_cast<std::uint32_t>(first + k);
     }
-    for (std::uint32_t s = 0; s < shares_; ++s) counts_[chunk][s] = static_cast<std::size_t>(next[s] - list(chunk, s));
+    for (std::uint32_t s = 0; s < shares_; ++s) {
+      counts_[chunk * shares_ + s] = static_cast<std::size_t>(next[s] - list(chunk, s));
+    }
   }
 
   // The rest is known when all chunks are cut.
   // How many keys of a share are in the chunks before this one.
   std::size_t start(std::uint32_t share, std::uint32_t chunk) const {
-    if (shares_ == 1) return chunk * keys_.size();
     std::size_t start = 0;
-    for (std::uint32_t c = 0; c < chunk; ++c) start += counts_[c][share];
+    for (std::uint32_t c = 0; c < chunk; ++c) start += count(c, share);
     return start;
   }
   std::size_t size(std::uint32_t share) const { return start(share, shares_); }
   // The places of a share's keys, ascending.
   void copy_places(std::uint32_t share, std::uint32_t* to) const {
-    if (shares_ == 1) return std::iota(to, to + keys_.size(), 0U);
-    for (std::uint32_t c = 0; c < shares_; ++c) to = std::copy_n(list(c, share), counts_[c][share], to);
+    for (std::uint32_t c = 0; c < shares_; ++c) to = std::copy_n(list(c, share), count(c, share), to);
   }
+  // A chunk's places of a share, ascending: count() of them.
+  std::uint32_t const* places(std::uint32_t chunk, std::uint32_t share) const { return list(chunk, share); }
+  std::size_t count(std::uint32_t chunk, std::uint32_t share) const { return counts_[chunk * shares_ + share]; }
 
  private:
   static constexpr std::size_t kGroup = 64;
@@ -90,8 +95,8 @@ class KeyShares {
   View<Key const> keys_;
   std::uint32_t shares_;
   std::size_t chunk_size_;
-  Array<std::uint32_t> lists_;  // (chunks, shares, chunk_size_): places
-  std::size_t counts_[kSharesMax][kSharesMax] = {};
+  Array<std::uint32_t> lists_;       // (chunks, shares, chunk_size_): places
+  std::vector<std::size_t> counts_;  // (chunks, shares): the lists' lengths
 };
 
 }  // namespace gpups::kernels

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work in steps on the cores of an arena. Threads that wait for a step do not sleep, so that a step costs a small part
+// of a microsecond and may be short.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+#include "kernels/arena.hpp"
+
+namespace gpups::kernels {
+
+// Calls body(step, block) for each block < blocks, side by side, and then after(step) once, for each step < steps in
+// turn. A thread does the same blocks in all steps, if it can: what they use is in its caches.
+template <class Body, class After>
+void in_steps(Arena& arena, std::size_t steps, std::size_t blocks, Body const& body, After const& after) {
+  struct alignas(64) Block {
+    std::atomic<std::size_t> steps_taken = 0;
+  };
+  std::vector<Block> taken(blocks);
+  alignas(64) std::atomic<std::size_t> now = 0;
+  alignas(64) std::atomic<std::size_t> done = 0, joined = 0;
+  // Whoever waits, waits for threads that are at work: one that has not come has taken nothing.
+  auto const work = [&] {
+    std::size_t const its_own = joined++;
+    for (std::size_t step; (step = now.load(std::memory_order_acquire)) < steps;) {
+      for (std::size_t k = 0; k < blocks; ++k) {
+        std::size_t const block = (its_own + k) % blocks;
+        std::size_t before = step;
+        if (!taken[block].steps_taken.compare_exchange_strong(before, step + 1)) continue;
+        body(step, block);
+        if (++done != (step + 1) * blocks) continue;
+        after(step);
+        now.store(step + 1, std::memory_order_release);
+      }
+      constexpr int kSpins = 4096;  // then another thread may need the core
+      for (int spins = 0; now.load(std::memory_order_acquire) == step; ++spins) {
+        if (spins >= kSpins) std::this_thread::yield();
+#ifdef __x86_64__
+        __builtin_ia32_pause();
+#endif
+      }
+    }
+  };
+  arena.blocks(blocks, [&](std::size_t) {
+    try {
+      work();
+    } catch (...) {
+      now = steps;  // nobody waits for it
+      throw;
+    }
+  });
+}
+
+}  // namespace gpups::kernels
