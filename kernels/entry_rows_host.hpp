@@ -22,39 +22,40 @@ class EntryRows {
   Source const& source_;
 };
 
-// The same where entries are named by key. These are found a few strips' at a time, while the memory is busy with rows
-// of earlier ones; buckets are asked for long before, some for each strip.
+// The same where entries are named by key. While the memory is busy with rows of earlier entries, the keys of later
+// ones are looked for: buckets are asked for some at each strip, and keys found a piece of some strips at a time.
 template <class Source>
 requires(Source::kByKey) class EntryRows<Source> {
  public:
   explicit EntryRows(Source const& source) : source_(source) {}
   // Entries first .. last - 1 follow.
   void begin(std::uint32_t first, std::uint32_t last) {
-    first_ = found_end_ = first;
-    last_ = last;
+    first_ = first;
+    count_ = last - first;
+    found_ = 0;
+    source_.begin(search_, first, count_, ids_, kKept - 1);
   }
-  // Finds the rows of entries before `end`. Those of kPiece entries before it stay known.
+  // Finds the rows of entries before `end`. Those of kStripMax entries before it stay known.
   void reach(std::uint32_t end) {
     if (end == first_) return;
-    for (; found_end_ < end; found_end_ += kPiece) {
-      std::uint32_t const at = place(found_end_), left = last_ - found_end_, count = std::min(kPiece, left);
-      if (at == 0) source_.begin(search_, found_end_, std::min(kSearch, left));
-      std::uint32_t* const ids = ids_ + (found_end_ - first_) % kKept;
-      search_.template find<false>(at, at + count, ids);
-      source_.keep_found(found_end_, count, ids);
+    end -= first_;
+    for (; found_ < end; found_ += kPiece) {
+      std::uint32_t const count = std::min(kPiece, count_ - found_);
+      search_.template look<false>(found_ + kPiece + kLookAhead);
+      search_.finish(found_ + count);
+      source_.keep_found(first_ + found_, count, ids_ + found_ % kKept);
     }
-    search_.ask(place(end - 1) + kAskAhead);
+    search_.ask(end + kAskAhead);
   }
   auto* row(std::uint32_t entry) const { return source_.of_number(ids_[(entry - first_) % kKept]); }
 
  private:
-  static constexpr std::uint32_t kSearch = Source::Search::kKeys, kPiece = 256, kKept = 2 * kPiece, kAskAhead = 320;
-  static_assert(kSearch % kPiece == 0 && kPiece >= kStripMax);
-  // Of an entry among those of a search.
-  std::uint32_t place(std::uint32_t entry) const { return (entry - first_) % kSearch; }
+  // Keys that are not in their first bucket have those kLookAhead entries to look at their next ones.
+  static constexpr std::uint32_t kPiece = 64, kLookAhead = 256, kAskAhead = 448, kKept = 512;
+  static_assert(kKept % kPiece == 0 && kStripMax + 2 * kPiece + kLookAhead <= kKept);
 
   Source const& source_;
-  std::uint32_t first_ = 0, last_ = 0, found_end_ = 0;
+  std::uint32_t first_ = 0, count_ = 0, found_ = 0;  // entries; the latter two from the first one on
   typename Source::Search search_;
   std::uint32_t ids_[kKept];
 };

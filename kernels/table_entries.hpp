@@ -11,7 +11,7 @@
 #ifndef __CUDACC__
 #include <algorithm>
 
-#include "kernels/find_keys_host.hpp"
+#include "kernels/key_search_host.hpp"
 #endif
 
 namespace gpups::kernels {
@@ -51,10 +51,10 @@ struct KeyedEntries {
     return of_number(id);
   }
 #else
-  using Search = BlockSearch;
-  // Begins the search for the keys of `count` entries from `first` on. REQUIRES: count <= Search::kKeys.
-  void begin(Search& search, std::uint32_t first, std::uint32_t count) const {
-    search.begin(table->index, table->keys.slice(first, count));
+  using Search = KeySearch;
+  // Begins the search for the keys of `count` entries from `first` on, whose numbers go to ids[0 .. mask], in a ring.
+  void begin(Search& search, std::uint32_t first, std::uint32_t count, std::uint32_t* ids, std::size_t mask) const {
+    search.begin(table->index, table->keys.slice(first, count), ids, mask);
   }
   // Keeps the numbers that it found, if they are wanted.
   void keep_found(std::uint32_t first, std::uint32_t count, std::uint32_t const* ids) const {

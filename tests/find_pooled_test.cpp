@@ -61,5 +61,25 @@ INSTANTIATE_TEST_SUITE_P(All, Bags,
                                          std::vector<std::uint32_t>(2000, 5),
                                          std::vector<std::uint32_t>{4096, 256, 4097, 64, 1}));
 
+// Some keys are then many buckets away from their first one.
+TEST(FindPooled, FindsAtTheHighestLoad) {
+  Stream stream(Device::host(), 2);
+  KeyIndex index(Device::host(), kRows);
+  auto const count = static_cast<std::uint32_t>(index.capacity());
+  Array<std::uint32_t> const numbers(stream.device(), count), found(stream.device(), 2 * count);
+  index.wait_find_or_insert(stream, to_device(stream, test::distinct_keys(count)), numbers);
+  auto const keys = to_device(stream, test::distinct_keys(2 * count));
+  RowStorage<float> const rows = test::rows(stream, std::vector<float>(count * 16, 1), count, 16);
+  Matrix<float> const out(stream.device(), 2 * count, 16);
+  PooledTable const table{.rows = rows.const_ref(), .index = index.buckets(), .keys = keys, .out = out, .found = found};
+  find_pooled(stream, {{&table, 1}});
+  auto const ids = to_host(stream, found.view());
+  auto const values = to_host(stream, out.view().flat());
+  for (std::uint32_t k = 0; k < 2 * count; ++k) {
+    EXPECT_EQ(ids[k], k < count ? k : kNoRow);
+    EXPECT_EQ(values[k * 16], k < count ? 1 : 0);
+  }
+}
+
 }  // namespace
 }  // namespace gpups::kernels
