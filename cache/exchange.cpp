@@ -24,16 +24,18 @@ void Exchange::refuse_peer(Rank peer, std::string const& what) const {
 
 void Exchange::announce(BatchPtr const& batch) {
   std::size_t missing = 0;
+  std::vector<TableShard::KeysOfShard> mine;
   for (auto& part : batch->parts) {
     auto& shard = *tables_[number(part.table)];
     part.ids = Array<std::uint32_t>(stream_.device(), part.owned_by(me_));
-    shard.wait_resolve(stream_, part.keys_of(me_), part.ids);
+    mine.push_back({&shard, part.keys_of(me_), part.ids});
     part.values = Matrix<float>(stream_.device(), part.rows - part.owned_by(me_), shard.dim());
     for (int q = 0; q < ranks_; ++q) {
       Rank const owner{static_cast<std::uint32_t>(q)};
       if (owner != me_ && part.owned_by(owner) > 0) ++missing;
     }
   }
+  TableShard::wait_resolve(stream_, mine);
   auto [place, added] = batches_.emplace(batch->clock, Announced{.batch = batch, .missing = missing});
   GPUPS_ASSERT(added);
   if (missing > 0 && batch->clock <= round_.next_in()) tell_urgently(place->second);
@@ -94,11 +96,13 @@ void Exchange::take_keys(Rank from, Intent const& intent, Section section, bool 
   auto const resolve = [this, id, then = std::move(then)] {
     auto& named = uses_.at(id);
     named.named = true;
+    std::vector<TableShard::KeysOfShard> read;
     for (auto& part : named.parts) {
       part.ids = Array<std::uint32_t>(stream_.device(), part.keys->size());
-      tables_[number(part.table)]->wait_resolve(stream_, *part.keys, part.ids);
-      part.keys.reset();
+      read.push_back({tables_[number(part.table)].get(), *part.keys, part.ids});
     }
+    TableShard::wait_resolve(stream_, read);
+    for (auto& part : named.parts) part.keys.reset();
     then();
   };
   auto const taken = after_calls(sections, resolve);

@@ -27,8 +27,10 @@ void Exchange::act(Round::Action const& action) {
 }
 
 std::string Exchange::fault_of(Prepared::Impl const& batch) {
-  for (auto const& part : batch.parts) {
-    auto const row = to_host(stream_, part.fault.view())[0];
+  auto const rows = to_host(stream_, batch.faults.view());
+  for (std::size_t p = 0; p < rows.size(); ++p) {
+    auto const& part = batch.parts[p];
+    auto const row = rows[p];
     if (row == kernels::kNoRow) continue;
     if (part.applied) tables_[number(part.table)]->throw_fault(stream_, row);  // rows have changed
     return fmt::format(

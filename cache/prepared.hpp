@@ -55,9 +55,8 @@ struct PreparedPart {
   Matrix<float> pulled;  // (rows, dim), made by pull_pooled
 
   // Made by push.
-  Matrix<std::int64_t> sums;   // (rows, dim)
-  Array<std::uint32_t> fault;  // (1) first row whose gradient is not finite, or kNoRow
-  bool applied = false;        // push has updated the rows at once, without sums; then the fault is of the update
+  Matrix<std::int64_t> sums;  // (rows, dim)
+  bool applied = false;       // push has updated the rows at once, without sums; then its fault is of the update
 
   std::size_t owned_by(Rank owner) const { return owners[number(owner) + 1] - owners[number(owner)]; }
   View<Key const> keys_of(Rank owner) const { return keys.slice(owners[number(owner)], owned_by(owner)); }
@@ -100,7 +99,10 @@ struct Prepared::Impl {
   Event ready_event;
   std::vector<Event> read_events;  // after reading rows: they may change, and arrays go, after these
   Event pulled_event;              // PreparedPart::pulled is there
+
+  // Made by push.
   bool pushed = false;
+  Array<std::uint32_t> faults;  // (parts) the first row of each whose gradient is not finite, or kNoRow
   Event push_event;
 };
 

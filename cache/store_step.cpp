@@ -219,6 +219,8 @@ void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients
                 "push was given gradients of {} parts for a batch of {} (each part "
                 "has its own): give one for each",
                 gradients.size(), batch.parts());
+  impl.faults = Array<std::uint32_t>(stream.device(), gradients.size());
+  memory::fill_bytes(stream, impl.faults.data(), 0xFF, impl.faults.bytes());  // kNoRow
   std::vector<kernels::SumGradients> sums;
   for (std::size_t p = 0; p < gradients.size(); ++p) {
     auto& part = impl.parts[p];
@@ -245,8 +247,6 @@ void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients
         "push was given {} sources for {} entries or bags of table '{}' (each has its own where numbers are not "
         "given): give as many",
         sources.rows(), least, options.name);
-    part.fault = Array<std::uint32_t>(stream.device(), 1);
-    memory::fill_bytes(stream, part.fault.data(), 0xFF, part.fault.bytes());
     kernels::SumGradients const sum{.offsets = part.offsets,
                                     .order = part.order,
                                     .sources = numbers.empty() ? part.bag_of : numbers.slice(0, part.entries),
@@ -254,7 +254,7 @@ void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients
                                     .coefficients = coefficients.slice(0, coefficients.empty() ? 0 : part.entries),
                                     .grid_log2 = options.grid_log2,
                                     .sums = {nullptr, part.rows, options.dim, row_stride(options.dim), stream.device()},
-                                    .fault = part.fault};
+                                    .fault = impl.faults.view().slice(p, 1)};
     sums.push_back(sum);
   }
 
@@ -267,7 +267,7 @@ void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients
     auto& part = impl.parts[p];
     part.applied = at_once;
     if (at_once) {
-      impl_->shard(part.table).sum_and_apply(stream, part.ids, sums[p], batch.clock(), batch.samples(), part.fault);
+      impl_->shard(part.table).sum_and_apply(stream, part.ids, sums[p], batch.clock(), batch.samples(), sums[p].fault);
     } else {
       part.sums = Matrix<std::int64_t>(stream.device(), part.rows, sums[p].sums.columns());
       sums[p].sums = part.sums;

@@ -49,35 +49,15 @@ void TableShard::allocate(Device device) {
   mark_ = {device, 1, kernels::NewRows::kZero};
 }
 
-void TableShard::reserve(Stream& stream, std::size_t rows) {
-  values_.reserve(stream, rows);
-  state_.reserve(stream, rows);
-  life_.reserve(stream, rows);
-}
-
-void TableShard::wait_resolve(Stream& stream, View<Key const> keys, View<std::uint32_t> ids) {
-  auto const new_ids = index_.wait_find_or_insert(stream, keys, ids);
-  if (new_ids.empty()) return;
-
-  reserve(stream, index_.ids_end());
-  auto const new_keys = wait_keys_of(stream, new_ids);
-  kernels::init_rows(stream, {.ids = new_ids,
-                              .keys = new_keys,
-                              .values = values_.ref(),
-                              .state = state_.ref(),
-                              .dim = dim(),
-                              .state_columns = state_columns_,
-                              .initializer = options_.initializer,
-                              .accumulators = kernels::accumulator_columns(options_.optimizer, dim()),
-                              .initial_accumulator = options_.optimizer.initial_accumulator,
-                              .seed = seed_});
-  stream.wait();  // new_ids goes
-}
-
-Array<Key> TableShard::wait_keys_of(Stream& stream, View<std::uint32_t const> ids) const {
+Array<Key> TableShard::keys_of(Stream& stream, View<std::uint32_t const> ids) const {
   Array<Key> keys(stream.device(), ids.size());
   View<std::uint64_t> const numbers(reinterpret_cast<std::uint64_t*>(keys.data()), keys.size(), keys.device());
   kernels::gather_column(stream, kernels::GatherColumn<std::uint64_t>{index_.keys(), ids, numbers});
+  return keys;
+}
+
+Array<Key> TableShard::wait_keys_of(Stream& stream, View<std::uint32_t const> ids) const {
+  auto keys = keys_of(stream, ids);
   stream.wait();
   return keys;
 }

@@ -47,6 +47,14 @@ class TableShard {
   // ids[i] becomes the row of keys[i], reserved with its initial value if it is new. A key may be named many times.
   // Waits for `stream`.
   void wait_resolve(Stream& stream, View<Key const> keys, View<std::uint32_t> ids);
+  // The same for one after the other of these, which may be of several tables or one. They are searched together: on a
+  // GPU with one launch for 32 of them and one wait; only tables that lack keys take more.
+  struct KeysOfShard {
+    TableShard* shard;
+    View<Key const> keys;     // (n)
+    View<std::uint32_t> ids;  // (n)
+  };
+  static void wait_resolve(Stream& stream, std::span<KeysOfShard const> parts);
 
   // out.row(i) = value of row ids[i]; undefined where that is kNoRow. Queued on `stream`.
   void gather(Stream& stream, View<std::uint32_t const> ids, MatrixView<float> out) const;
@@ -118,7 +126,16 @@ class TableShard {
   static std::vector<MemoryLine> memory_plan(TableOptions const& options, std::size_t rows, int ranks);
 
  private:
-  void reserve(Stream& stream, std::size_t rows);
+  // Keys, so many of which have no row, as their ids say.
+  struct Missing {
+    KeysOfShard of;
+    std::size_t count;
+  };
+  // Reserves their rows. tables: of distinct shards.
+  static void wait_reserve(Stream& stream, std::span<Missing const> tables);
+  void wait_reserve(Stream& stream, Missing const& missing);
+  // Queued on `stream`.
+  Array<Key> keys_of(Stream& stream, View<std::uint32_t const> ids) const;
   // Merges the lists into one, in `merged` and `merged_sums`, where there are several.
   RowSums wait_merge(Stream& stream, std::span<RowSums const> lists, Array<std::uint32_t>& merged,
                      Matrix<std::int64_t>& merged_sums);

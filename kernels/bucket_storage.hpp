@@ -22,6 +22,8 @@ class BucketStorage {
   Buckets ref() const;
   // Keys that fit before it grows.
   std::size_t capacity() const;
+  // Whether keys move to a new array, which goes on with each call of wait_make_room().
+  bool is_moving() const { return !grown_.empty(); }
   // Makes sure that `more` keys fit beside the `keys` that are in. Waits for `stream` at times.
   void wait_make_room(Stream& stream, std::size_t keys, std::size_t more);
   // Erased keys leave marks, so the rest moves to a new array when many have gone.

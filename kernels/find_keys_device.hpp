@@ -2,6 +2,8 @@
 // The search on a GPU, by teams of four threads, for up to 32 indices in one launch.
 #pragma once
 
+#include "kernels/assert.hpp"
+#include "kernels/atomic.hpp"
 #include "kernels/index_keys.hpp"
 #include "kernels/launch.hpp"
 #include "kernels/probe.hpp"
@@ -15,6 +17,7 @@ struct FindLaunch {
   KeysOfIndex index[kIndicesOfLaunch];
   std::size_t first[kIndicesOfLaunch + 1];  // threads
   unsigned count;
+  std::uint32_t* missing;  // of each index; or null
 };
 
 inline void find_keys(DeviceExec ex, FindLaunch const& launch) {
@@ -29,13 +32,18 @@ inline void find_keys(DeviceExec ex, FindLaunch const& launch) {
     bool const has = i < index.keys.size();
     std::uint32_t const id = probe(FourThreads{}, index.buckets, has ? index.keys[i] : Key{}, has);
     if (has) index.ids[i] = id;
+    if (launch.missing == nullptr) return;
+    unsigned const missing = __ballot_sync(0xFFFFFFFF, has && id == kNoRow);  // a warp is of one index
+    if (missing != 0 && threadIdx.x % 32 == 0) atomic_add(launch.missing + low, __popc(missing));
   });
 }
 
 inline void find_keys(DeviceExec ex, FindKeys const& f) {
+  GPUPS_ASSERT(f.missing.empty() || f.missing.size() == f.indices.size());
   FindLaunch launch{};
   for (std::size_t k = 0; k < f.indices.size(); ++k) {
     std::size_t const threads = (f.indices[k].keys.size() + 31) / 32 * 32;
+    if (launch.count == 0 && !f.missing.empty()) launch.missing = f.missing.data() + k;
     launch.index[launch.count] = f.indices[k];
     launch.first[launch.count + 1] = launch.first[launch.count] + threads;
     if (++launch.count < kIndicesOfLaunch && k + 1 < f.indices.size()) continue;

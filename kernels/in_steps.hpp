@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -13,7 +14,8 @@
 namespace gpups::kernels {
 
 // Calls body(step, block) for each block < blocks, side by side, and then after(step) once, for each step < steps in
-// turn. A thread does the same blocks in all steps, if it can: what they use is in its caches.
+// turn. A thread does the same blocks in all steps, if it can: what they use is in its caches. Where one throws, no
+// step begins behind its own, and an exception is thrown.
 template <class Body, class After>
 void in_steps(Arena& arena, std::size_t steps, std::size_t blocks, Body const& body, After const& after) {
   struct alignas(64) Block {
@@ -44,14 +46,17 @@ void in_steps(Arena& arena, std::size_t steps, std::size_t blocks, Body const& b
       }
     }
   };
+  std::atomic<bool> failed = false;
+  std::exception_ptr failure;
   arena.blocks(blocks, [&](std::size_t) {
     try {
       work();
     } catch (...) {
+      if (!failed.exchange(true)) failure = std::current_exception();
       now = steps;  // nobody waits for it
-      throw;
     }
   });
+  if (failed) std::rethrow_exception(failure);
 }
 
 }  // namespace gpups::kernels

@@ -22,12 +22,14 @@ struct KeysOfIndex {
 // Any number of indices: on a GPU one launch for 32 of them.
 struct FindKeys {
   std::span<KeysOfIndex const> indices;  // on the host
+  View<std::uint32_t> missing{};         // (indices), each grows by the keys that it has not; empty: not wanted
 };
 void find_keys(Stream& stream, FindKeys const& arguments);
 
-// The same for one index, and keys that are not there are put in. The r-th of them, in the order in which the batch has
-// them first, gets number free[r], or past these the next one from next_id on. *count: how many. Waits for `stream`.
-// REQUIRES: room for them all.
+// Puts the keys in that are not there, whose ids are kNoRow, and writes their numbers. The r-th of them, in the order
+// in which the batch has them first, gets number free[r], or past these the next one from next_id on. *count: how many.
+// Waits for `stream`. REQUIRES: ids are what find_keys() writes now, but on the host kNoRow may stand for any key; room
+// for them all.
 struct InsertKeys {
   KeysOfIndex index;               // n < 2^31
   View<std::uint32_t const> free;  // distinct

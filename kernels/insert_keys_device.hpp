@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding and inserting on a GPU. Absent keys are looked for among each other first, in a hash table of their places: a
-// batch's keys do not change, so two that are equal find each other without a lock, and the smallest place wins.
-// Whatever the order of threads, ids are the same.
+// Inserting on a GPU. Absent keys are looked for among each other first, in a hash table of their places: a batch's
+// keys do not change, so two that are equal find each other without a lock, and the smallest place wins. Whatever the
+// order of threads, ids are the same.
 #pragma once
 
 #include <bit>
 
 #include "kernels/compact.hpp"
-#include "kernels/find_keys_device.hpp"
 #include "kernels/index_keys.hpp"
 #include "kernels/launch.hpp"
 
@@ -32,7 +31,6 @@ inline void claim_slots(DeviceExec ex, KeysOfIndex const& f, std::uint32_t* slot
 }
 
 inline void insert_keys(DeviceExec ex, InsertKeys const& f) {
-  find_keys(ex, FindKeys{{&f.index, 1}});
   auto const keys = f.index.keys;
   auto const ids = f.index.ids;
   Array<std::uint32_t> const table(keys.device(), std::bit_ceil(2 * keys.size()));

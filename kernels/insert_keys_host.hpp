@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding and inserting on the host, without atomic operations: threads cut the batch by share, each puts in the keys
-// of its share, and numbers the new ones of its chunk. A large batch is taken in parts, whose buckets stay in the
+// Inserting on the host, without atomic operations: threads cut the keys that are not there by share, each puts in
+// those of its share, and numbers the new ones of its chunk. A large batch is taken in parts, whose buckets stay in the
 // second-level caches until they have numbers.
 #pragma once
 
@@ -22,7 +22,7 @@ class PartInsertion {
                 std::vector<InsertedShare>& shares)
       : buckets_(buckets),
         ids_(ids.data()),
-        cut_(keys, static_cast<std::uint32_t>(shares.size())),
+        cut_(keys, ids, static_cast<std::uint32_t>(shares.size())),
         shares_(shares.data()) {}
 
   void cut(std::uint32_t chunk) { cut_.cut(chunk); }
@@ -54,6 +54,7 @@ class PartInsertion {
                                                                      shares_[s].found.data() + cut_.start(s, chunk);
       for (std::size_t k = 0, count = cut_.count(chunk, s); k < count; ++k) ids_[places[k]] = found[k];
     }
+    if (before_[chunk] == before_[chunk + 1]) return;
     std::size_t r = first + before_[chunk];
     for (std::size_t begin = cut_.begin(chunk), end; begin < cut_.end(chunk); begin = end) {
       end = std::min(begin + kNumberAtOnce, cut_.end(chunk));

@@ -13,6 +13,18 @@ namespace {
 // is the same for any number of threads.
 std::size_t keys_at_once(Device device) { return std::size_t{1} << (device.is_host() ? 17 : 20); }
 
+// New keys are few in a batch that has so many times as many keys.
+constexpr std::size_t kFewOf = 8;
+
+std::vector<KeysOfIndex> indices_of(std::span<KeyIndex::Search const> searches) {
+  std::vector<KeysOfIndex> indices;
+  for (auto const& search : searches) {
+    GPUPS_ASSERT(search.ids.size() >= search.keys.size());
+    indices.push_back({search.index->buckets(), search.keys, search.ids});
+  }
+  return indices;
+}
+
 }  // namespace
 
 KeyIndex::KeyIndex(Device device, std::size_t expected_keys) : buckets_(device, expected_keys), keys_(device, 1) {
@@ -36,58 +48,80 @@ void KeyIndex::find(Stream& stream, View<Key const> keys, View<std::uint32_t> id
 
 Buckets KeyIndex::buckets() const { return buckets_.ref(); }
 
-void KeyIndex::find(Stream& stream, std::span<Search const> searches) {
-  std::vector<KeysOfIndex> indices;
-  for (auto const& search : searches) {
-    GPUPS_ASSERT(search.ids.size() >= search.keys.size());
-    if (!search.keys.empty()) indices.push_back({search.index->buckets_.ref(), search.keys, search.ids});
+void KeyIndex::find(Stream& stream, std::span<Search const> searches) { find_keys(stream, {indices_of(searches)}); }
+
+std::vector<std::uint32_t> KeyIndex::wait_find_missing(Stream& stream, std::span<Search const> searches) {
+  auto indices = indices_of(searches);
+  for (std::size_t s = 0; s < searches.size() && stream.device().is_host(); ++s) {
+    if (searches[s].index->many_new_) indices[s].keys = {};
   }
-  if (!indices.empty()) find_keys(stream, {indices});
+  Array<std::uint32_t> const counts(stream.device(), searches.size());
+  memory::fill_bytes(stream, counts.data(), 0, counts.bytes());
+  find_keys(stream, {indices, counts});
+  auto missing = to_host(stream, counts.view());
+  for (std::size_t s = 0; s < searches.size(); ++s) {
+    auto const& [index, keys, ids] = searches[s];
+    if (indices[s].keys.size() == keys.size()) continue;
+    memory::fill_bytes(stream, ids.data(), 0xFF, keys.size() * sizeof(std::uint32_t));  // kNoRow
+    missing[s] = static_cast<std::uint32_t>(keys.size());
+  }
+  return missing;
 }
 
 Array<std::uint32_t> KeyIndex::wait_find_or_insert(Stream& stream, View<Key const> keys, View<std::uint32_t> ids) {
-  GPUPS_ASSERT(ids.size() >= keys.size());
-  Array<std::uint32_t> const new_ids(stream.device(), keys.size());
+  return wait_insert(stream, keys, ids, std::nullopt);
+}
+
+Array<std::uint32_t> KeyIndex::wait_insert(Stream& stream, View<Key const> keys, View<std::uint32_t> ids,
+                                           std::optional<std::size_t> missing) {
+  Array<std::uint32_t> new_ids(stream.device(), missing.value_or(keys.size()));
   std::size_t const step = keys_at_once(stream.device());
   std::size_t inserted = 0;
   for (std::size_t first = 0; first < keys.size(); first += step) {
     std::size_t const count = std::min(step, keys.size() - first);
-    wait_insert(stream, keys.slice(first, count), ids.slice(first, count), new_ids, inserted);
+    Search const part{this, keys.slice(first, count), ids.slice(first, count)};
+    bool const known = missing.has_value() && count == keys.size();
+    std::size_t const of_part = known ? *missing : wait_find_missing(stream, {&part, 1})[0];
+    if (of_part > 0) inserted += wait_insert_part(stream, part, of_part, new_ids.view().slice(inserted, of_part));
   }
+  many_new_ = inserted * kFewOf > keys.size();
+  if (inserted == new_ids.size()) return new_ids;
   Array<std::uint32_t> result(stream.device(), inserted);
   copy<std::uint32_t>(stream, result, new_ids.view().slice(0, inserted));
   stream.wait();
   return result;
 }
 
-void KeyIndex::wait_insert(Stream& stream, View<Key const> keys, View<std::uint32_t> ids, View<std::uint32_t> new_ids,
-                           std::size_t& inserted) {
-  std::size_t const n = keys.size();
-  GPUPS_REQUIRE(size() + n < kNewKey, "a table would get {} rows (row numbers have 31 bits): use more ranks",
-                size() + n);
-  std::size_t most = n;  // keys that may be new
-  if (size() + n > capacity()) {
-    find(stream, keys, ids);
-    auto const found = to_host(stream, View<std::uint32_t const>(ids).slice(0, n));
-    most = static_cast<std::size_t>(std::count(found.begin(), found.end(), kNoRow));
-    if (most == 0) return;
+std::size_t KeyIndex::wait_insert_part(Stream& stream, Search const& part, std::size_t missing,
+                                       View<std::uint32_t> new_ids) {
+  if (size() + missing > capacity()) {  // whether it grows must not depend on what has been looked for
+    find(stream, part.keys, part.ids);
+    auto const found = to_host(stream, View<std::uint32_t const>(part.ids).slice(0, part.keys.size()));
+    missing = static_cast<std::size_t>(std::count(found.begin(), found.end(), kNoRow));
+    if (missing == 0) return 0;
   }
-  buckets_.wait_make_room(stream, size(), most);
-  std::size_t const reusable = std::min(most, free_.size());
+  GPUPS_REQUIRE(size() + missing < kNewKey, "a table would get {} rows (row numbers have 31 bits): use more ranks",
+                size() + missing);
+  buckets_.wait_make_room(stream, size(), missing);
+  std::size_t const reusable = std::min(missing, free_.size());
   auto const free =
       to_device(stream, std::vector(free_.rbegin(), free_.rbegin() + static_cast<std::ptrdiff_t>(reusable)));
-  keys_.reserve(stream, ids_end_ + most - reusable);
+  keys_.reserve(stream, ids_end_ + missing - reusable);
   std::size_t count = 0;
-  wait_insert_keys(stream, {.index = {buckets_.ref(), keys, ids},
+  wait_insert_keys(stream, {.index = {buckets_.ref(), part.keys, part.ids},
                             .free = free,
                             .next_id = static_cast<std::uint32_t>(ids_end_),
-                            .new_ids = new_ids.slice(inserted, n),
+                            .new_ids = new_ids,
                             .key_of_id = keys_.ref(),
                             .count = &count});
   std::size_t const reused = std::min(count, reusable);
   free_.resize(free_.size() - reused);
   ids_end_ += count - reused;
-  inserted += count;
+  return count;
+}
+
+void KeyIndex::wait_go_on_growing(Stream& stream) {
+  if (buckets_.is_moving()) buckets_.wait_make_room(stream, size(), 0);
 }
 
 void KeyIndex::wait_erase(Stream& stream, View<Key const> keys) {

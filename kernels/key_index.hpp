@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,11 +32,21 @@ class KeyIndex {
     View<std::uint32_t> ids;  // (>= n)
   };
   static void find(Stream& stream, std::span<Search const> searches);
+  // The same before wait_insert(): returns how many keys of each search may lack a number, whose ids are kNoRow. These
+  // are the keys that do; on the host they are all keys, where the last batch had so many new ones that looking for
+  // them before they are put in costs more than it saves. Waits for `stream`, once.
+  static std::vector<std::uint32_t> wait_find_missing(Stream& stream, std::span<Search const> searches);
 
-  // The same, and keys without a number get one, in the order in which the batch has them first: a free one, the
-  // highest first, else the next. A key may be in a batch many times. Returns the new numbers in this order. Waits for
-  // `stream`. REQUIRES: nothing else uses the index meanwhile.
+  // Keys without a number get one, in the order in which the batch has them first: a free one, the highest first, else
+  // the next. A key may be in a batch many times. Returns the new numbers in this order. Waits for `stream`.
+  // REQUIRES: nothing else uses the index meanwhile.
   Array<std::uint32_t> wait_find_or_insert(Stream& stream, View<Key const> keys, View<std::uint32_t> ids);
+  // The same, where wait_find_missing() has just written `ids` and said how many are missing. Nothing is said: it has
+  // not.
+  Array<std::uint32_t> wait_insert(Stream& stream, View<Key const> keys, View<std::uint32_t> ids,
+                                   std::optional<std::size_t> missing);
+  // Goes on with growing, if that is under way, as inserting does. Waits for `stream` at times.
+  void wait_go_on_growing(Stream& stream);
 
   // Takes keys out; their numbers are free for new ones. Keys that are not there do no harm. Waits for `stream`.
   // REQUIRES: nothing else uses the index meanwhile.
@@ -64,14 +75,14 @@ class KeyIndex {
   std::size_t bytes() const { return buckets_.bytes() + keys_.bytes(); }
 
  private:
-  // Inserts the absent keys of a part of a batch, and adds their numbers to `new_ids`.
-  void wait_insert(Stream& stream, View<Key const> keys, View<std::uint32_t> ids, View<std::uint32_t> new_ids,
-                   std::size_t& inserted);
+  // Inserts the missing keys of a part of a batch, the first of which get the numbers new_ids. Returns how many.
+  std::size_t wait_insert_part(Stream& stream, Search const& part, std::size_t missing, View<std::uint32_t> new_ids);
 
   BucketStorage buckets_;
   RowStorage<std::uint64_t> keys_;
   std::vector<std::uint32_t> free_;  // numbers without a key, ascending
   std::size_t ids_end_ = 0;
+  bool many_new_ = true;  // in the last batch
 };
 
 }  // namespace gpups::kernels

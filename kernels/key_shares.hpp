@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of a batch, cut by share: threads that change an index at once each have a share of the hashes, which is a
-// range of buckets. The batch is cut in chunks, each by one thread, and a share is a list of each chunk's places. So a
-// thread looks at a chunk and at its share, however many others there are.
+// The keys of a batch that have no number, cut by share: threads that change an index at once each have a share of the
+// hashes, which is a range of buckets. The batch is cut in chunks, each by one thread, and a share is a list of each
+// chunk's places. So a thread looks at a chunk and at its share, however many others there are.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <vector>
 
 #include "gpups/array.hpp"
 #include "kernels/bucket.hpp"
+#include "kernels/row_storage.hpp"
 
 namespace gpups::kernels {
 
@@ -38,14 +38,15 @@ struct Share {
 
 class KeyShares {
  public:
-  // As many chunks as shares.
-  KeyShares(View<Key const> keys, std::uint32_t shares)
+  // As many chunks as shares. ids: (keys), kNoRow for those that are to be cut.
+  KeyShares(View<Key const> keys, View<std::uint32_t const> ids, std::uint32_t shares)
       : keys_(keys),
+        ids_(ids),
         shares_(shares),
         // A cache line of the batch's numbers is of one chunk.
         chunk_size_((keys.size() + kGroup * shares - 1) / (kGroup * shares) * kGroup),
         lists_(Device::host(), std::size_t{shares} * shares * chunk_size_),
-        counts_(std::size_t{shares} * shares, shares == 1 ? keys.size() : 0) {}
+        counts_(std::size_t{shares} * shares) {}
 
   View<Key const> keys() const { return keys_; }
   std::uint32_t shares() const { return shares_; }
@@ -55,14 +56,18 @@ class KeyShares {
 
   // To be called once for each chunk, in any order.
   void cut(std::uint32_t chunk) {
-    if (shares_ == 1) return std::iota(list(0, 0), list(0, 0) + keys_.size(), 0U);
     std::uint32_t* next[kSharesMax];
     for (std::uint32_t s = 0; s < shares_; ++s) next[s] = list(chunk, s);
     for (std::size_t first = begin(chunk), last = end(chunk); first < last; first += kGroup) {
-      std::size_t const count = std::min(kGroup, last - first);
-      std::uint32_t share[kGroup];
-      for (std::size_t k = 0; k < count; ++k) share[k] = Share::of(hash_of(keys_[first + k]), shares_);
-      for (std::size_t k = 0; k < count; ++k) *next[share[k]]++ = static_cast<std::uint32_t>(first + k);
+      // Without a branch; the list has room for what is written and not kept.
+      std::uint32_t places[kGroup + 1], share[kGroup];
+      std::size_t count = 0;
+      for (std::size_t i = first; i < std::min(first + kGroup, last); ++i) {
+        places[count] = static_cast<std::uint32_t>(i);
+        count += ids_[i] == kNoRow ? 1 : 0;
+      }
+      for (std::size_t k = 0; k < count; ++k) share[k] = Share::of(hash_of(keys_[places[k]]), shares_);
+      for (std::size_t k = 0; k < count; ++k) *next[share[k]]++ = places[k];
     }
     for (std::uint32_t s = 0; s < shares_; ++s) {
       counts_[chunk * shares_ + s] = static_cast<std::size_t>(next[s] - list(chunk, s));
@@ -70,14 +75,14 @@ class KeyShares {
   }
 
   // The rest is known when all chunks are cut.
-  // How many keys of a share are in the chunks before this one.
+  // How many of a share are in the chunks before this one.
   std::size_t start(std::uint32_t share, std::uint32_t chunk) const {
     std::size_t start = 0;
     for (std::uint32_t c = 0; c < chunk; ++c) start += count(c, share);
     return start;
   }
   std::size_t size(std::uint32_t share) const { return start(share, shares_); }
-  // The places of a share's keys, ascending.
+  // Their places, ascending.
   void copy_places(std::uint32_t share, std::uint32_t* to) const {
     for (std::uint32_t c = 0; c < shares_; ++c) to = std::copy_n(list(c, share), count(c, share), to);
   }
@@ -93,6 +98,7 @@ class KeyShares {
   }
 
   View<Key const> keys_;
+  View<std::uint32_t const> ids_;
   std::uint32_t shares_;
   std::size_t chunk_size_;
   Array<std::uint32_t> lists_;       // (chunks, shares, chunk_size_): places

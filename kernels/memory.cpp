@@ -30,13 +30,31 @@ std::size_t class_bytes(std::size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
+// Held so shortly that to wait for it by sleeping would take far longer than it is held.
+class ShortLock {
+ public:
+  explicit ShortLock(std::mutex& mutex) : lock_(mutex, std::try_to_lock) {
+    for (int tries = 0; !lock_ && tries < kTries; ++tries) {
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+      lock_.try_lock();
+    }
+    if (!lock_) lock_.lock();
+  }
+
+ private:
+  static constexpr int kTries = 100;
+  std::unique_lock<std::mutex> lock_;
+};
+
 class Pool {
  public:
   explicit Pool(Device device) : device_(device) {}
 
   void* allocate(std::size_t bytes) {
     std::size_t const size = class_bytes(bytes);
-    std::lock_guard lock(mutex_);
+    ShortLock const lock(mutex_);
     auto& blocks = free_[size];
     void* block = nullptr;
     if (!blocks.empty()) {
@@ -59,7 +77,7 @@ class Pool {
 
   void release(void* block, std::size_t bytes) noexcept {
     std::size_t const size = class_bytes(bytes);
-    std::lock_guard lock(mutex_);
+    ShortLock const lock(mutex_);
     usage_.bytes -= size;
     try {
       free_[size].push_back(block);
@@ -70,7 +88,7 @@ class Pool {
   }
 
   Usage usage() {
-    std::lock_guard lock(mutex_);
+    ShortLock const lock(mutex_);
     return usage_;
   }
 

@@ -18,6 +18,8 @@ std::span<RaceEntry const> races() {
       {"find_gather_pooled_uniform", find_gather_pooled_uniform_race},
       {"push", push_race},
       {"push_bags", push_bags_race},
+      {"resolve_known", resolve_known_race},
+      {"resolve_few_new", resolve_few_new_race},
       {"exact_sums", exact_sums_race},
       {"quantize_int8", quantize_int8_race},
       {"top_k", top_k_race},

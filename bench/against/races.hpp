@@ -19,6 +19,8 @@ Race find_gather_pooled_race(Stream& stream);
 Race find_gather_pooled_uniform_race(Stream& stream);
 Race push_race(Stream& stream);
 Race push_bags_race(Stream& stream);
+Race resolve_known_race(Stream& stream);
+Race resolve_few_new_race(Stream& stream);
 Race exact_sums_race(Stream& stream);
 Race quantize_int8_race(Stream& stream);
 Race top_k_race(Stream& stream);

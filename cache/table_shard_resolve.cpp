@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding the rows of keys, of many tables together, and reserving those that are missing.
+#include <fmt/core.h>
+
+#include <set>
+#include <vector>
+
+#include "cache/table_shard.hpp"
+#include "gpups/error.hpp"
+#include "kernels/columns.hpp"
+#include "kernels/init_rows.hpp"
+#include "kernels/side_by_side.hpp"
+
+namespace gpups::cache {
+
+void TableShard::wait_resolve(Stream& stream, View<Key const> keys, View<std::uint32_t> ids) {
+  KeysOfShard const part{this, keys, ids};
+  wait_resolve(stream, {&part, 1});
+}
+
+void TableShard::wait_resolve(Stream& stream, std::span<KeysOfShard const> parts) {
+  for (std::vector<KeysOfShard> left(parts.begin(), parts.end()); !left.empty();) {
+    std::vector<kernels::KeyIndex::Search> searches;
+    for (auto const& part : left) searches.push_back({&part.shard->index_, part.keys, part.ids});
+    auto const missing = kernels::KeyIndex::wait_find_missing(stream, searches);
+
+    std::vector<Missing> now;
+    std::vector<KeysOfShard> later;  // parts that may lack what another of their table brings now
+    std::set<TableShard const*> changed;
+    for (std::size_t p = 0; p < left.size(); ++p) {
+      auto const& part = left[p];
+      if (missing[p] == 0) {
+        part.shard->index_.wait_go_on_growing(stream);
+      } else if (changed.insert(part.shard).second) {
+        now.push_back({part, missing[p]});
+      } else {
+        later.push_back(part);
+      }
+    }
+    wait_reserve(stream, now);
+    left = std::move(later);
+  }
+}
+
+// Threads of the host share the work of a table that is large, or has more than a thread's share of all. Other tables
+// have a thread each.
+void TableShard::wait_reserve(Stream& stream, std::span<Missing const> tables) {
+  constexpr std::size_t kLarge = 8192;
+  std::size_t total = 0;
+  for (auto const& table : tables) total += table.count;
+  std::vector<Missing const*> small;
+  for (auto const& table : tables) {
+    if (table.count >= kLarge || table.count * static_cast<std::size_t>(stream.threads()) > total) {
+      table.of.shard->wait_reserve(stream, table);
+    } else {
+      small.push_back(&table);
+    }
+  }
+  kernels::side_by_side(stream, small.size(),
+                        [&](Stream& part, std::size_t i) { small[i]->of.shard->wait_reserve(part, *small[i]); });
+}
+
+void TableShard::wait_reserve(Stream& stream, Missing const& missing) try {
+  auto const& [shard, keys, ids] = missing.of;
+  auto const new_ids = index_.wait_insert(stream, keys, ids, missing.count);
+  if (new_ids.empty()) return;
+  std::size_t const rows = index_.ids_end();
+  values_.reserve(stream, rows);
+  state_.reserve(stream, rows);
+  life_.reserve(stream, rows);
+  auto const new_keys = keys_of(stream, new_ids);
+  kernels::init_rows(stream, {.ids = new_ids,
+                              .keys = new_keys,
+                              .values = values_.ref(),
+                              .state = state_.ref(),
+                              .dim = dim(),
+                              .state_columns = state_columns_,
+                              .initializer = options_.initializer,
+                              .accumulators = kernels::accumulator_columns(options_.optimizer, dim()),
+                              .initial_accumulator = options_.optimizer.initial_accumulator,
+                              .seed = seed_});
+  stream.wait();  // new_ids go
+} catch (Error const& error) {
+  throw Error(fmt::format("table '{}' cannot take its new rows: {}", options_.name, error.what()));
+}
+
+}  // namespace gpups::cache
