@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each optimizer does to a row (see Optimizer for the formulas). A step returns 0, or what is not a number where a
-// new value or state is not finite.
+// What each optimizer does to a row, or to a part of dense layers (see Optimizer and DenseOptimizer for the formulas).
+// A step returns 0, or what is not a number where a new value or state is not finite.
 #pragma once
 
 #include <cmath>
@@ -21,13 +21,13 @@ struct RowStep {
   std::size_t width, dim;
   Values value;
   float* state;
+  float* more_state;  // of optimizers that keep two numbers of a value
   float rate;
-  std::uint32_t updates;  // of the row, with this one
   Optimizer optimizer;
 };
 
 // base^n, the same on every machine.
-GPUPS_FN inline double power(double base, std::uint32_t n) {
+GPUPS_ANY_FN inline double power(double base, std::uint64_t n) {
   double result = 1;
   for (; n > 0; n /= 2, base *= base) result *= n % 2 == 1 ? base : 1;
   return result;
@@ -68,24 +68,32 @@ GPUPS_INLINED_FN float rowwise_adagrad_step(RowStep<C, Values> const& r, Gradien
   return 0.0F * s + descend(r, quotient(r.rate, std::sqrt(s) + r.optimizer.epsilon), gradient);
 }
 
-// The moments of Adam, which lie behind one another in the state, and the direction that they point in.
+// What corrects the bias of Adam's moments after so many updates.
+struct BiasCorrection {
+  float first, second;
+};
+GPUPS_ANY_FN inline BiasCorrection bias_correction(Optimizer const& o, std::uint64_t updates) {
+  return {static_cast<float>(1 / (1 - power(static_cast<double>(o.beta1), updates))),
+          static_cast<float>(1 / (1 - power(static_cast<double>(o.beta2), updates)))};
+}
+
+// state: the first moments of Adam; more_state: the second ones.
 template <class C>
 struct AdamMoments {
   C columns;
   float *first, *second;
   float beta1, beta2, epsilon;
-  float first_scale, second_scale;  // correct the moments' bias
+  BiasCorrection correction;
 
   template <class Values>
-  GPUPS_FN explicit AdamMoments(RowStep<C, Values> const& r)
+  GPUPS_FN AdamMoments(RowStep<C, Values> const& r, BiasCorrection corrected_by)
       : columns(r.columns),
         first(r.state),
-        second(r.state + r.width),
+        second(r.more_state),
         beta1(r.optimizer.beta1),
         beta2(r.optimizer.beta2),
         epsilon(r.optimizer.epsilon),
-        first_scale(static_cast<float>(1 / (1 - power(static_cast<double>(beta1), r.updates)))),
-        second_scale(static_cast<float>(1 / (1 - power(static_cast<double>(beta2), r.updates)))) {}
+        correction(corrected_by) {}
 
   // Returns what is not a number where a moment is not finite, else 0.
   template <class V>
@@ -97,42 +105,69 @@ struct AdamMoments {
     return 0.0F * m + 0.0F * v;
   }
   GPUPS_FN auto direction(std::size_t j) const {
-    return quotient(first_scale * columns.get(first + j), root(second_scale * columns.get(second + j)) + epsilon);
+    return quotient(correction.first * columns.get(first + j),
+                    root(correction.second * columns.get(second + j)) + epsilon);
   }
 };
 
 template <class C, class Values, class GradientAt>
-GPUPS_INLINED_FN float adam_step(RowStep<C, Values> const& r, GradientAt gradient) {
-  AdamMoments<C> const moments(r);
+GPUPS_INLINED_FN float adam_step(RowStep<C, Values> const& r, BiasCorrection correction, GradientAt gradient) {
+  AdamMoments<C> const moments(r, correction);
   return r.columns.faults(r.width, [=, value = r.value, rate = r.rate](std::size_t j) GPUPS_INLINED_BODY {
     auto const faults = moments.add(j, gradient(j));
     return faults + value.put(j, value.get(j) - rate * moments.direction(j));
   });
 }
 
+// LAMB adds to the moments, then takes the direction and the norms that follow from them, and steps when the norms are
+// whole: those of a layer come from many parts.
+template <class C, class Values>
+struct LambUpdate {
+  AdamMoments<C> moments;
+  Values value;
+  float decay;
+
+  GPUPS_FN LambUpdate(RowStep<C, Values> const& r, BiasCorrection correction)
+      : moments(r, correction), value(r.value), decay(r.optimizer.l2) {}
+  GPUPS_INLINED_FN auto operator()(std::size_t j) const { return moments.direction(j) + decay * value.get(j); }
+};
+struct LambSums {
+  float faults;
+  float update_squares, value_squares;
+};
+
 template <class C, class Values, class GradientAt>
-GPUPS_INLINED_FN float lamb_step(RowStep<C, Values> const& r, GradientAt gradient) {
-  AdamMoments<C> const moments(r);
-  auto const update = [=, value = r.value, decay = r.optimizer.l2](std::size_t j)
-                          GPUPS_INLINED_BODY { return moments.direction(j) + decay * value.get(j); };
-  float const faults =
-      r.columns.faults(r.width, [=](std::size_t j) GPUPS_INLINED_BODY { return moments.add(j, gradient(j)); });
-  float const updates =
-      std::sqrt(r.columns.sum(r.width, [=](std::size_t j) GPUPS_INLINED_BODY { return update(j) * update(j); }));
-  float const values = std::sqrt(r.columns.sum(
-      r.width, [=, value = r.value](std::size_t j) GPUPS_INLINED_BODY { return value.get(j) * value.get(j); }));
-  float const trust = values > 0 && updates > 0 ? values / updates : 1.0F;
-  return faults + descend(r, r.rate * trust, update);
+GPUPS_INLINED_FN LambSums lamb_sums(RowStep<C, Values> const& r, LambUpdate<C, Values> const& update,
+                                    GradientAt gradient) {
+  float const faults = r.columns.faults(
+      r.width, [=, moments = update.moments](std::size_t j) GPUPS_INLINED_BODY { return moments.add(j, gradient(j)); });
+  float const updates = r.columns.sum(r.width, [=](std::size_t j) GPUPS_INLINED_BODY { return update(j) * update(j); });
+  float const values = r.columns.sum(
+      r.width, [=, value = r.value](std::size_t j) GPUPS_INLINED_BODY { return value.get(j) * value.get(j); });
+  return {faults, updates, values};
+}
+GPUPS_FN inline float trust_ratio(float update_squares, float value_squares) {
+  float const updates = std::sqrt(update_squares), values = std::sqrt(value_squares);
+  return values > 0 && updates > 0 ? values / updates : 1.0F;
 }
 
-// state: the sums n, and behind them z
 template <class C, class Values, class GradientAt>
-GPUPS_INLINED_FN float ftrl_step(RowStep<C, Values> const& r, GradientAt gradient) {
+GPUPS_INLINED_FN float lamb_step(RowStep<C, Values> const& r, BiasCorrection correction, GradientAt gradient) {
+  LambUpdate<C, Values> const update(r, correction);
+  LambSums const sums = lamb_sums(r, update, gradient);
+  return sums.faults + descend(r, r.rate * trust_ratio(sums.update_squares, sums.value_squares), update);
+}
+
+// state: the sums n; more_state: z. inverse_change: by how much 1 / rate has grown since the step before; z is then as
+// if all steps had had this rate, so that values stay where they are.
+template <class C, class Values, class GradientAt>
+GPUPS_INLINED_FN float ftrl_step(RowStep<C, Values> const& r, float inverse_change, GradientAt gradient) {
   if (!(r.rate > 0)) return 0;  // in a warm-up that begins at 0, where z has no scale
-  return r.columns.faults(r.width, [=, columns = r.columns, value = r.value, sums = r.state, z_at = r.state + r.width,
+  return r.columns.faults(r.width, [=, columns = r.columns, value = r.value, sums = r.state, z_at = r.more_state,
                                     rate = r.rate, o = r.optimizer](std::size_t j) GPUPS_INLINED_BODY {
     auto const g = gradient(j), before = columns.get(sums + j), n = before + g * g;
-    auto const z = columns.get(z_at + j) + g - (root(n) - root(before)) * (1 / rate) * value.get(j);
+    auto const growth = (root(n) - root(before)) * (1 / rate) + (root(before) + o.beta) * inverse_change;
+    auto const z = columns.get(z_at + j) + g - growth * value.get(j);
     auto const x = 0.0F - quotient(rate * beyond(z, o.l1), root(n) + (o.beta + rate * o.l2));
     columns.put(sums + j, n);
     columns.put(z_at + j, z);

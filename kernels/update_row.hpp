@@ -64,13 +64,16 @@ GPUPS_INLINED_FN void update_columns(C columns, UpdateRows const& u, std::uint32
   std::uint32_t* const life = u.life.row(id);
   if (u.admit_at > 1 && !is_admitted(life[0], u.admit_at)) return;
   std::uint32_t const after = after_update(life[0]);
+  std::uint32_t const updates = after - 1;
+  std::size_t const width = u.values.type == NumberType::kFloat ? u.values.stride : row_stride(u.dim);
+  float* const state = u.state.stride > 0 ? u.state.row(id) : nullptr;
   RowStep<C, Values> const row{.columns = columns,
-                               .width = u.values.type == NumberType::kFloat ? u.values.stride : row_stride(u.dim),
+                               .width = width,
                                .dim = u.dim,
                                .value = values,
-                               .state = u.state.stride > 0 ? u.state.row(id) : nullptr,
+                               .state = state,
+                               .more_state = u.state.stride > width ? state + width : nullptr,
                                .rate = u.rate,
-                               .updates = after - 1,
                                .optimizer = u.optimizer};
 
   float clip = 1;
@@ -83,12 +86,13 @@ GPUPS_INLINED_FN void update_columns(C columns, UpdateRows const& u, std::uint32
   auto const regularised = [=, l2 = u.optimizer.l2, value = row.value](std::size_t j)
                                GPUPS_INLINED_BODY { return clip * mean.at(columns, j) + l2 * value.get(j); };
 
-  float const faults = u.optimizer.kind == Kind::kSgd              ? sgd_step(row, regularised)
-                       : u.optimizer.kind == Kind::kAdagrad        ? adagrad_step(row, regularised)
-                       : u.optimizer.kind == Kind::kRowwiseAdagrad ? rowwise_adagrad_step(row, regularised)
-                       : u.optimizer.kind == Kind::kAdam           ? adam_step(row, regularised)
-                       : u.optimizer.kind == Kind::kLamb           ? lamb_step(row, clipped)
-                                                                   : ftrl_step(row, clipped);
+  float const faults =
+      u.optimizer.kind == Kind::kSgd              ? sgd_step(row, regularised)
+      : u.optimizer.kind == Kind::kAdagrad        ? adagrad_step(row, regularised)
+      : u.optimizer.kind == Kind::kRowwiseAdagrad ? rowwise_adagrad_step(row, regularised)
+      : u.optimizer.kind == Kind::kAdam           ? adam_step(row, bias_correction(u.optimizer, updates), regularised)
+      : u.optimizer.kind == Kind::kLamb           ? lamb_step(row, bias_correction(u.optimizer, updates), clipped)
+                                                  : ftrl_step(row, 0.0F, clipped);
   columns.sync();  // all have read the row's life
   if (!columns.first()) return;
   life[0] = after;

@@ -6,7 +6,6 @@
 #include "kernels/dense/interact_pairs.hpp"
 #include "kernels/dense/linear.hpp"
 #include "kernels/dense/sum_parts.hpp"
-#include "kernels/dense/update_dense.hpp"
 #include "tests/cases.hpp"
 #include "tests/compare.hpp"
 #include "tests/dense_oracle.hpp"
@@ -245,52 +244,6 @@ Problem sum_parts(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-// The first step of Adam, whose moments cancel.
-Problem update_dense(Stream& stream, CaseSize size, std::uint64_t seed) {
-  struct State {
-    std::vector<std::int64_t> sums;
-    Array<std::int64_t> sums_there;
-    Array<float> values, first, second;
-    Array<std::uint32_t> fault;
-  };
-  Random random(seed);
-  auto s = std::make_shared<State>();
-  std::size_t const n = size.n * size.dim;
-  for (std::size_t j = 0; j < n; ++j) s->sums.push_back(static_cast<std::int64_t>((uniform(random) - 0.5) * 0x1p31));
-  s->sums_there = to_device(stream, s->sums);
-  s->values = to_device(stream, std::vector<float>(n, 1));
-  s->first = Array<float>(stream.device(), n);
-  s->second = Array<float>(stream.device(), n);
-  s->fault = to_device(stream, std::vector<std::uint32_t>{kNoRow});
-  kernels::init_dense_state(stream, {{}, s->first, s->second});
-  Problem p;
-  p.entries = size.n;
-  p.bytes = n * 32;
-  p.run = [s](Stream& on) {
-    kernels::update_dense(on, {.sums = s->sums_there,
-                               .grid_log2 = -30,
-                               .scale = 1,
-                               .optimizer = {},
-                               .rate = 0.25F,
-                               .step = 1,
-                               .values = s->values,
-                               .first = s->first,
-                               .second = s->second,
-                               .fault = s->fault});
-  };
-  p.wrong = [s](Stream& on) {
-    std::vector<double> want;
-    for (std::int64_t sum : s->sums) {
-      double const g = static_cast<double>(sum) * 0x1p-30;
-      want.push_back(1 - 0.25 * g / (std::abs(g) + 1e-8));
-    }
-    return differ("values", to_host(on, s->values.view()), want, 1e-5) +
-           differ("fault", to_host(on, s->fault.view()), std::vector<std::uint32_t>{kNoRow});
-  };
-  p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->values.view())); };
-  return p;
-}
-
 constexpr KernelCase kCases[] = {
     {"linear_forward", linear_forward},
     {"linear_backward", linear_backward},
@@ -298,7 +251,6 @@ constexpr KernelCase kCases[] = {
     {"interact_pairs_backward", interact_pairs_backward},
     {"dropout", dropout},
     {"sum_parts", sum_parts},
-    {"update_dense", update_dense},
 };
 
 }  // namespace

@@ -64,41 +64,46 @@ TEST(ClickConfig, RefusesWhatAModelDoesNotHave) {
   struct Case {
     char const *model, *setting, *why;
   };
-  for (auto const& [model, setting, why] :
-       std::initializer_list<Case>{{"logistic", "model.dim=4", "rows of one number only"},
-                                   {"logistic", "model.init=uniform", "rows of one number only"},
-                                   {"logistic", "model.init_scale=1", "rows of one number only"},
-                                   {"logistic", "model.values=bfloat16", "rows of one number only"},
-                                   {"logistic", "model.admit_at=2", "no rows of many numbers"},
-                                   {"logistic", "model.row_dropout=0.1", "no rows of many numbers"},
-                                   {"logistic", "model.dropout=0.1", "\"deepfm\", \"dlrm\" or \"dcnv2\""},
-                                   {"logistic", "optimizer.kind=sgd", "rows of one number only"},
-                                   {"logistic", "optimizer.learning_rate=1", "rows of one number only"},
-                                   {"logistic", "optimizer.epsilon=1", "rows of one number only"},
-                                   {"logistic", "optimizer.initial_accumulator=1", "rows of one number only"},
-                                   {"logistic", "optimizer.l2=1", "rows of one number only"},
-                                   {"logistic", "optimizer.clip_norm=1", "rows of one number only"},
-                                   {"logistic", "model.wide=true", "\"dlrm\" or \"dcnv2\""},
-                                   {"fm", "model.wide=true", "\"dlrm\" or \"dcnv2\""},
-                                   {"fm", "model.top=[8]", "\"deepfm\", \"dlrm\" or \"dcnv2\""},
-                                   {"fm", "model.dims=[\"C1:8\"]", "model.name = \"dcnv2\""},
-                                   {"deepfm", "model.bottom=[8]", "model.name = \"dlrm\""},
-                                   {"dlrm", "model.cross_layers=1", "model.name = \"dcnv2\""},
-                                   {"dlrm", "model.dims=[\"C1:8\"]", "model.name = \"dcnv2\""},
-                                   {"dlrm", "weights.learning_rate=1", "set model.wide"},
-                                   {"dcnv2", "weights.admit_at=2", "set model.wide"},
-                                   {"dcnv2", "weights.initial_accumulator=1", "no rows of one number"},
-                                   {"dcnv2", "model.bottom=[8]", "model.name = \"dlrm\""},
-                                   {"dlrm", "model.pooling=mean", "no category has many values"},
-                                   {"dlrm", "model.l2=0.1", "it is for knowledge graphs"},
-                                   {"dlrm", "model.loss=softmax", "it is for knowledge graphs"},
-                                   {"dlrm", "model.negatives=3", "it is for knowledge graphs"},
-                                   {"dlrm", "model.n3=0.1", "it is for knowledge graphs"},
-                                   {"dlrm", "eval.hits=[1]", "it is for knowledge graphs"},
-                                   {"dlrm", "eval.samples_max=3", "it is for knowledge graphs"},
-                                   {"dlrm", "data.split_seed=3", "no samples are held out at random"},
-                                   {"dlrm", "dense.momentum=0.5", "dense.optimizer = \"sgd\""},
-                                   {"dlrm", "dense.initial_accumulator=0.5", "dense.optimizer = \"adagrad\""}}) {
+  for (auto const& [model, setting, why] : std::initializer_list<Case>{
+           {"logistic", "model.dim=4", "rows of one number only"},
+           {"logistic", "model.init=uniform", "rows of one number only"},
+           {"logistic", "model.init_scale=1", "rows of one number only"},
+           {"logistic", "model.values=bfloat16", "rows of one number only"},
+           {"logistic", "model.admit_at=2", "no rows of many numbers"},
+           {"logistic", "model.row_dropout=0.1", "no rows of many numbers"},
+           {"logistic", "model.dropout=0.1", "\"deepfm\", \"dlrm\" or \"dcnv2\""},
+           {"logistic", "optimizer.kind=sgd", "rows of one number only"},
+           {"logistic", "optimizer.learning_rate=1", "rows of one number only"},
+           {"logistic", "optimizer.epsilon=1", "rows of one number only"},
+           {"logistic", "optimizer.initial_accumulator=1", "rows of one number only"},
+           {"logistic", "optimizer.l2=1", "rows of one number only"},
+           {"logistic", "optimizer.clip_norm=1", "rows of one number only"},
+           {"logistic", "model.wide=true", "\"dlrm\" or \"dcnv2\""},
+           {"fm", "model.wide=true", "\"dlrm\" or \"dcnv2\""},
+           {"fm", "model.top=[8]", "\"deepfm\", \"dlrm\" or \"dcnv2\""},
+           {"fm", "model.dims=[\"C1:8\"]", "model.name = \"dcnv2\""},
+           {"deepfm", "model.bottom=[8]", "model.name = \"dlrm\""},
+           {"dlrm", "model.cross_layers=1", "model.name = \"dcnv2\""},
+           {"dlrm", "model.dims=[\"C1:8\"]", "model.name = \"dcnv2\""},
+           {"dlrm", "weights.learning_rate=1", "set model.wide"},
+           {"dcnv2", "weights.admit_at=2", "set model.wide"},
+           {"dcnv2", "weights.initial_accumulator=1", "no rows of one number"},
+           {"dcnv2", "model.bottom=[8]", "model.name = \"dlrm\""},
+           {"dlrm", "model.pooling=mean", "no category has many values"},
+           {"dlrm", "model.l2=0.1", "it is for knowledge graphs"},
+           {"dlrm", "model.loss=softmax", "it is for knowledge graphs"},
+           {"dlrm", "model.negatives=3", "it is for knowledge graphs"},
+           {"dlrm", "model.n3=0.1", "it is for knowledge graphs"},
+           {"dlrm", "eval.hits=[1]", "it is for knowledge graphs"},
+           {"dlrm", "eval.samples_max=3", "it is for knowledge graphs"},
+           {"dlrm", "data.split_seed=3", "no samples are held out at random"},
+           {"dlrm", "dense.momentum=0.5", "dense.optimizer = \"sgd\""},
+           {"dlrm", "dense.initial_accumulator=0.5", "dense.optimizer = \"adagrad\" or \"ftrl\""},
+           {"dlrm", "dense.l1=0.5", "dense.optimizer = \"ftrl\""},
+           {"dlrm", "dense.l2=0.5", "dense.optimizer = \"ftrl\""},
+           {"dlrm", "dense.beta=0.5", "dense.optimizer = \"ftrl\""},
+           {"fm", "weights.l1=0.5", "weights.kind = \"ftrl\""},
+           {"fm", "weights.beta=0.5", "weights.kind = \"ftrl\""}}) {
     expect_error(
         [&] {
           parse("", {std::string("model.name=") + model, setting});
@@ -112,13 +117,22 @@ TEST(ClickConfig, RefusesWhatOtherSettingsLeaveWithoutEffect) {
     expect_error([&] { parse("", settings); }, {"has no effect here", why});
   };
   refuse({"dense.optimizer=sgd", "dense.beta1=0.5"}, "dense.optimizer = \"adam\"");
-  refuse({"dense.optimizer=sgd", "dense.epsilon=0.5"}, "dense.optimizer = \"sgd\" has none");
-  refuse({"dense.optimizer=adagrad", "dense.beta2=0.5"}, "dense.optimizer = \"adam\"");
+  refuse({"dense.optimizer=sgd", "dense.epsilon=0.5"}, "dense.optimizer = \"sgd\" and \"ftrl\" have none");
+  refuse({"dense.optimizer=adagrad", "dense.beta2=0.5"}, "dense.optimizer = \"adam\" or \"lamb\"");
+  refuse({"dense.optimizer=ftrl", "dense.beta1=0.5"}, "dense.optimizer = \"adam\" or \"lamb\"");
+  refuse({"dense.optimizer=ftrl", "dense.epsilon=0.5"}, "\"ftrl\" have none");
+  refuse({"dense.optimizer=ftrl", "dense.weight_decay=0.5"}, "makes weights anew in each step: set dense.l2");
+  refuse({"dense.optimizer=lamb", "dense.momentum=0.5"}, "dense.optimizer = \"sgd\"");
+  refuse({"dense.optimizer=lamb", "dense.initial_accumulator=1"}, "dense.optimizer = \"adagrad\" or \"ftrl\"");
+  refuse({"weights.l1=0.5"}, "models that have rows of one number");
   refuse({"model.wide=true", "weights.kind=sgd", "weights.initial_accumulator=1"}, "keeps no state");
   refuse({"data.test=b.tsv", "data.test_share=0.1"}, "the samples are those of data.test");
   refuse({"data.valid=b.tsv", "data.valid_share=0.1"}, "the samples are those of data.valid");
   EXPECT_NO_THROW(parse("", {"data.many=[\"C1\"]", "model.pooling=mean"}));
   EXPECT_NO_THROW(parse("", {"model.wide=true", "weights.kind=rowwise_adagrad", "weights.initial_accumulator=1"}));
+  EXPECT_NO_THROW(parse("", {"dense.optimizer=lamb", "dense.beta1=0.5", "dense.epsilon=1", "dense.weight_decay=1"}));
+  EXPECT_NO_THROW(parse("", {"dense.optimizer=ftrl", "dense.initial_accumulator=1", "dense.l1=1", "dense.l2=1"}));
+  EXPECT_NO_THROW(parse("", {"model.wide=true", "weights.kind=ftrl", "weights.initial_accumulator=1"}));
 }
 
 TEST(ClickConfig, KeysOfClicksHaveNoEffectOnGraphs) {
@@ -151,6 +165,9 @@ TEST(ClickConfig, RefusesOtherTypesAndWhatIsOutOfRange) {
   expect_error([] { parse("", {"dense.beta1=1"}); }, {"dense.beta1 is 1"});
   expect_error([] { parse("", {"dense.epsilon=0"}); }, {"dense.epsilon is 0"});
   expect_error([] { parse("", {"dense.optimizer=adamw"}); }, {"\"adamw\" (unknown)", "did you mean \"adam\"?"});
+  expect_error([] { parse("", {"dense.optimizer=rowwise_adagrad"}); }, {"\"rowwise_adagrad\" (unknown)"});
+  expect_error([] { parse("", {"model.wide=true", "weights.kind=lamb"}); }, {"\"lamb\" (unknown)"});
+  expect_error([] { parse("", {"dense.optimizer=ftrl", "dense.l1=-1"}); }, {"dense.l1 is -1"});
 }
 
 TEST(ClickConfig, LayersHaveAnOrderAndMayBeNone) {
@@ -243,12 +260,19 @@ TEST(ClickConfig, CheckpointsDependOnWhatModelsAreMadeOf) {
                               "dense.beta2=0",
                               "dense.epsilon=1",
                               "dense.weight_decay=1",
+                              "dense.optimizer=lamb",
                               "train.expire_after=4"}) {
     auto with = base;
     with.emplace_back(setting);
     auto const found = differences_that_matter(c, parse("", with));
     std::string const key = std::string(setting).substr(0, std::string(setting).find('='));
     EXPECT_TRUE(std::any_of(found.begin(), found.end(), [&](Difference const& d) { return d.key == key; })) << key;
+  }
+  std::vector<Override> const proximal{"model.name=fm", "weights.kind=ftrl", "dense.optimizer=ftrl"};
+  for (char const* setting : {"weights.l1=1", "weights.beta=2", "dense.l1=1", "dense.l2=1", "dense.beta=2"}) {
+    auto with = proximal;
+    with.emplace_back(setting);
+    EXPECT_EQ(differences_that_matter(parse("", proximal), parse("", with)).size(), 1U) << setting;
   }
   auto with = base;
   with.emplace_back("eval.progressive=true");
@@ -270,6 +294,16 @@ TEST(TableSettings, AreTheLibrarysWords) {
   EXPECT_EQ(dense.momentum, 0.75F);
   EXPECT_EQ(dense.weight_decay, 0.0625F);
   EXPECT_EQ(dense.learning_rate, 2);
+  Config const f = parse("", {"model.wide=true", "weights.kind=ftrl", "weights.l1=0.75", "weights.beta=0.375",
+                              "dense.optimizer=ftrl", "dense.l1=0.5", "dense.l2=0.25", "dense.beta=3"});
+  EXPECT_EQ(weights_optimizer(f.weights).kind, Optimizer::Kind::kFtrl);
+  EXPECT_EQ(weights_optimizer(f.weights).l1, 0.75F);
+  EXPECT_EQ(weights_optimizer(f.weights).beta, 0.375F);
+  EXPECT_EQ(dense_optimizer(f.dense).kind, kernels::DenseOptimizer::Kind::kFtrl);
+  EXPECT_EQ(dense_optimizer(f.dense).l1, 0.5F);
+  EXPECT_EQ(dense_optimizer(f.dense).l2, 0.25F);
+  EXPECT_EQ(dense_optimizer(f.dense).beta, 3);
+  EXPECT_EQ(dense_optimizer(parse("", {"dense.optimizer=lamb"}).dense).kind, kernels::DenseOptimizer::Kind::kLamb);
   Schedule const by_run = schedule(c.optimizer, 70);
   EXPECT_EQ(by_run.kind, Schedule::Kind::kCosine);
   EXPECT_EQ(by_run.warmup_steps, 3);

@@ -50,6 +50,19 @@ TEST_F(ClickTrainTest, EveryModelLearns) {
   }
 }
 
+TEST_F(ClickTrainTest, LearnsWithEveryOptimizerOfDenseLayers) {
+  for (std::string const& optimizer : std::vector<std::string>{"dense.optimizer=sgd", "dense.optimizer=adagrad",
+                                                               "dense.optimizer=lamb", "dense.optimizer=ftrl"}) {
+    SCOPED_TRACE(optimizer);
+    auto const summary =
+        run(optimizer,
+            small("dlrm",
+                  {"train.epochs=4", "train.batch=60", "run.report_every=5", "optimizer.learning_rate=0.03", optimizer,
+                   optimizer == "dense.optimizer=ftrl" ? "dense.learning_rate=0.5" : "dense.learning_rate=0.03"}));
+    expect_learnt(summary, lines(optimizer, "loss"));
+  }
+}
+
 TEST_F(LogisticTrainTest, Learns) {
   auto const summary = run("run", {"data.train=" + clicks_.string(), "data.test_share=0.1428571", "train.epochs=12",
                                    "dense.learning_rate=0.05", "weights.learning_rate=0.1", "run.report_every=5"});
@@ -118,7 +131,8 @@ TEST_F(ClickTrainTest, TheResolvedConfigurationReproducesTheRun) {
 }
 
 TEST_F(ClickTrainTest, GoesOnWithTheBitsOfARunThatNeverStopped) {
-  for (char const* optimizer : {"dense.optimizer=adam", "dense.optimizer=sgd"}) {
+  for (char const* optimizer :
+       {"dense.optimizer=adam", "dense.optimizer=sgd", "dense.optimizer=lamb", "dense.optimizer=ftrl"}) {
     auto const with = [&](Settings more) {
       more.insert(more.end(),
                   {optimizer, "optimizer.schedule=linear", "optimizer.total_steps=30", "optimizer.warmup_steps=5"});
@@ -187,6 +201,7 @@ TEST_F(ClickTrainTest, SettingsOfLearningChangeTheResult) {
                               "model.values=bfloat16",
                               "model.init=uniform",
                               "weights.kind=sgd",
+                              "weights.kind=ftrl",
                               "weights.learning_rate=0.01",
                               "weights.initial_accumulator=0.1",
                               "weights.l2=0.01",
@@ -195,6 +210,8 @@ TEST_F(ClickTrainTest, SettingsOfLearningChangeTheResult) {
                               "optimizer.clip_norm=1e-4",
                               "dense.optimizer=sgd",
                               "dense.optimizer=adagrad",
+                              "dense.optimizer=lamb",
+                              "dense.optimizer=ftrl",
                               "dense.learning_rate=0.1",
                               "dense.beta1=0.5",
                               "dense.beta2=0.5",
@@ -208,6 +225,13 @@ TEST_F(ClickTrainTest, SettingsOfLearningChangeTheResult) {
   EXPECT_NE(hash("momentum", with({"dense.optimizer=sgd", "dense.momentum=0"})), sgd);
   auto const adagrad = hash("adagrad", with({"dense.optimizer=adagrad"}));
   EXPECT_NE(hash("accumulator", with({"dense.optimizer=adagrad", "dense.initial_accumulator=0.1"})), adagrad);
+  auto const decay = with({"dense.optimizer=lamb", "dense.weight_decay=0.1"});
+  EXPECT_NE(hash("decay", decay), hash("lamb", with({"dense.optimizer=lamb"})));
+  auto const ftrl = hash("ftrl", with({"dense.optimizer=ftrl", "weights.kind=ftrl"}));
+  for (char const* setting : {"dense.l1=1e-3", "dense.l2=0.1", "dense.beta=0.5", "dense.initial_accumulator=0.1",
+                              "weights.l1=1e-3", "weights.beta=0.5"}) {
+    EXPECT_NE(hash(setting, with({"dense.optimizer=ftrl", "weights.kind=ftrl", setting})), ftrl) << setting;
+  }
 }
 
 TEST_F(ClickTrainTest, PoolingChangesTheResult) {

@@ -194,6 +194,8 @@ TEST(Config, EveryKeyIsReadWrittenAndDescribed) {
           "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'dcnv2'\nnumbers = 'both'\n",
           "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'sgd'\n",
           "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'adagrad'\n",
+          "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'ftrl'\n",
+          "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'fm'\n[weights]\nkind = 'ftrl'\n",
           "[data]\nreader = 'ratings'\ntrain = 'x'\n"}) {
       Config config = parse(before);
       if (!f.use.in(config) || before.find(fmt::format("[{}]\n{} ", f.section, f.key)) != std::string::npos) continue;

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <numbers>
 
+#include "tests/dense_optimizer_oracle.hpp"
 #include "tests/expect_error.hpp"
 #include "tests/inputs.hpp"
 
@@ -77,27 +78,6 @@ void on_ranks(int ranks, std::function<void(Group)> const& body) {
   run_ranks(ranks == 1 ? std::vector{Group::alone()} : Group::threads(ranks), body);
 }
 
-TEST(DenseLayers, EndWithTheSameBitsHoweverMicrobatchesAreShared) {
-  // What each rank has of the six microbatches; some have none.
-  std::vector<std::vector<std::size_t>> const shares{{6}, {3, 3}, {1, 5}, {2, 2, 2}, {0, 6}, {1, 0, 4, 1}};
-  std::optional<std::uint64_t> hash;
-  for (auto const& share : shares) {
-    on_ranks(static_cast<int>(share.size()), [&](Group group) {
-      Member member(group);
-      std::size_t first = 0;
-      for (std::size_t r = 0; r < number(group.rank()); ++r) first += share[r];
-      for (std::int64_t clock = 0; clock < 3; ++clock) {
-        member.step(clock, first, first + share[number(group.rank())]);
-      }
-      std::uint64_t const mine = member.layers.wait_hash(member.stream);
-      static std::mutex mutex;
-      std::lock_guard const lock(mutex);
-      if (!hash) hash = mine;
-      EXPECT_EQ(mine, *hash) << share.size() << " ranks, rank " << number(group.rank());
-    });
-  }
-}
-
 struct Case {
   char const* name;
   Optimizer optimizer;
@@ -113,7 +93,14 @@ std::vector<Case> cases() {
           {"sgd", {.kind = Kind::kSgd, .learning_rate = 0.1F, .weight_decay = 0.1F}},
           {"momentum",
            {.kind = Kind::kSgd, .learning_rate = 0.1F, .momentum = 0.9F},
-           {.kind = Schedule::Kind::kCosine, .total_steps = 8}}};
+           {.kind = Schedule::Kind::kCosine, .total_steps = 8}},
+          {"lamb",
+           {.kind = Kind::kLamb, .learning_rate = 0.05F, .beta2 = 0.95F, .weight_decay = 0.3F},
+           {.kind = Schedule::Kind::kLinear, .total_steps = 6}},
+          {"ftrl", {.kind = Kind::kFtrl, .learning_rate = 0.1F, .initial_accumulator = 0.5F, .l1 = 0.2F, .l2 = 0.1F}},
+          {"ftrl_decay",
+           {.kind = Kind::kFtrl, .learning_rate = 0.1F, .beta = 2.0F},
+           {.kind = Schedule::Kind::kLinear, .warmup_steps = 2, .total_steps = 5}}};
 }
 
 // The rate of step `clock`, counted from 0, as a share of the learning rate.
@@ -132,49 +119,54 @@ class DenseOptimizers : public testing::TestWithParam<Case> {};
 TEST_P(DenseOptimizers, DoWhatTheyAreInDouble) {
   auto const& [name, o, schedule] = GetParam();
   Member member(Group::alone(), {.optimizer = o, .schedule = schedule});
-  struct State {
-    double value, first = 0, second = 0;
-  };
-  std::map<std::string, std::vector<State>> all;
+  std::map<std::string, std::vector<test::DenseNumber>> all;
   for (Parameter const& p : member.layers.parameters().all()) {
-    for (float value : member.values(p.name)) {
-      all[p.name].push_back(
-          {value, 0, o.kind == Optimizer::Kind::kAdagrad ? static_cast<double>(o.initial_accumulator) : 0});
-    }
+    for (float value : member.values(p.name)) all[p.name].emplace_back(o, static_cast<double>(value));
   }
+  test::DenseRates rates{};
   for (std::int64_t clock = 0; clock < 6; ++clock) {
     member.step(clock, 0, kMicrobatches);
-    double const rate = static_cast<double>(o.learning_rate) * factor(schedule, clock);
-    auto const steps = static_cast<double>(clock + 1);
+    rates = {static_cast<double>(o.learning_rate) * factor(schedule, clock), rates.now, rates.step + 1};
     for (Parameter const& p : member.layers.parameters().all()) {
-      std::vector<float> const got = member.values(p.name);
-      for (std::size_t i = 0; i < p.rows * p.columns; ++i) {
-        double g = 0;
+      std::vector<double> gradient(p.rows * p.columns);
+      for (std::size_t i = 0; i < gradient.size(); ++i) {
         for (std::size_t m = 0; m < kMicrobatches; ++m) {
-          g += static_cast<double>(p.matrix(member.layers.gradient(m)).row(i / p.columns)[i % p.columns]);
+          gradient[i] += static_cast<double>(p.matrix(member.layers.gradient(m)).row(i / p.columns)[i % p.columns]);
         }
-        g /= kSamples;
-        State& s = all[p.name][i];
-        s.value -= rate * static_cast<double>(o.weight_decay) * s.value;
-        if (o.kind == Optimizer::Kind::kSgd) {
-          s.first = static_cast<double>(o.momentum) * s.first + g;
-          s.value -= rate * s.first;
-        } else if (o.kind == Optimizer::Kind::kAdagrad) {
-          s.second += g * g;
-          s.value -= rate * g / (std::sqrt(s.second) + static_cast<double>(o.epsilon));
-        } else {
-          double const beta1 = o.beta1, beta2 = o.beta2;
-          s.first = beta1 * s.first + (1 - beta1) * g;
-          s.second = beta2 * s.second + (1 - beta2) * g * g;
-          s.value -= rate * (s.first / (1 - std::pow(beta1, steps))) /
-                     (std::sqrt(s.second / (1 - std::pow(beta2, steps))) + static_cast<double>(o.epsilon));
-        }
-        ASSERT_NEAR(got[i], s.value, 1e-5 * std::max(1.0, std::abs(s.value)))
+        gradient[i] /= kSamples;
+      }
+      auto& want = all[p.name];
+      test::dense_step(o, rates, gradient, want);
+      std::vector<float> const got = member.values(p.name);
+      for (std::size_t i = 0; i < gradient.size(); ++i) {
+        ASSERT_NEAR(got[i], want[i].value, 1e-5 * std::max(1.0, std::abs(want[i].value)))
             << p.name << "[" << i << "], step " << clock;
       }
     }
   }
 }
+TEST_P(DenseOptimizers, EndWithTheSameBitsHoweverMicrobatchesAreShared) {
+  // What each rank has of the six microbatches; some have none.
+  std::vector<std::vector<std::size_t>> const shares{{6}, {3, 3}, {1, 5}, {2, 2, 2}, {0, 6}, {1, 0, 4, 1}};
+  auto const& [name, o, schedule] = GetParam();
+  std::optional<std::uint64_t> hash;
+  for (auto const& share : shares) {
+    on_ranks(static_cast<int>(share.size()), [&](Group group) {
+      Member member(group, {.optimizer = o, .schedule = schedule});
+      std::size_t first = 0;
+      for (std::size_t r = 0; r < number(group.rank()); ++r) first += share[r];
+      for (std::int64_t clock = 0; clock < 3; ++clock) {
+        member.step(clock, first, first + share[number(group.rank())]);
+      }
+      std::uint64_t const mine = member.layers.wait_hash(member.stream);
+      static std::mutex mutex;
+      std::lock_guard const lock(mutex);
+      if (!hash) hash = mine;
+      EXPECT_EQ(mine, *hash) << share.size() << " ranks, rank " << number(group.rank());
+    });
+  }
+}
+
 std::string name_of(testing::TestParamInfo<Case> const& one) { return one.param.name; }
 INSTANTIATE_TEST_SUITE_P(All, DenseOptimizers, testing::ValuesIn(cases()), name_of);
 
@@ -279,6 +271,9 @@ TEST(DenseLayers, PlanTheMemoryThatTheyTake) {
   EXPECT_GE(plan[1].bytes, floats * (4 * kMicrobatches + 8));
   EXPECT_EQ(plan[2].bytes, floats * 8);
   EXPECT_EQ(member.layers.parameters().count(), 15U + 3 + 34);
+  Member lamb(Group::alone(), {.optimizer = {.kind = Optimizer::Kind::kLamb}});
+  EXPECT_GE(lamb.layers.memory_plan()[2].bytes, floats * 8 + 3 * 12);  // three parts
+  EXPECT_LE(lamb.layers.memory_plan()[2].bytes, floats * 8 + 100);
 }
 
 }  // namespace

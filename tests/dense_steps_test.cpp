@@ -6,8 +6,10 @@
 #include <limits>
 
 #include "kernels/contribution.hpp"
+#include "kernels/dense/dense_units.hpp"
 #include "kernels/dense/sum_parts.hpp"
 #include "kernels/dense/update_dense.hpp"
+#include "tests/dense_optimizer_oracle.hpp"
 #include "tests/inputs.hpp"
 
 namespace gpups::test {
@@ -81,89 +83,93 @@ TEST(SumParts, FindsTheFirstParameterWithoutASum) {
   }
 }
 
-// A parameter in double.
-struct Parameter {
-  double value, first, second;
-
-  void step(DenseOptimizer const& o, double rate, double g, int t) {
-    value -= rate * static_cast<double>(o.weight_decay) * value;
-    switch (o.kind) {
-      case Kind::kSgd:
-        first = static_cast<double>(o.momentum) * first + g;
-        value -= rate * first;
-        break;
-      case Kind::kAdagrad:
-        second += g * g;
-        value -= rate * g / (std::sqrt(second) + static_cast<double>(o.epsilon));
-        break;
-      case Kind::kAdam: {
-        double const beta1 = o.beta1, beta2 = o.beta2;
-        first = beta1 * first + (1 - beta1) * g;
-        second = beta2 * second + (1 - beta2) * g * g;
-        double const unbiased_first = first / (1 - std::pow(beta1, t)), unbiased = second / (1 - std::pow(beta2, t));
-        value -= rate * unbiased_first / (std::sqrt(unbiased) + static_cast<double>(o.epsilon));
-      }
-    }
-  }
-};
-
-// Parameters that are trained, with their state.
+// Parameters that are trained, with their state. LAMB takes them as units that end at these places.
 struct Trained {
-  Trained(DenseOptimizer const& o, std::vector<float> initial, int threads)
+  Trained(DenseOptimizer const& o, std::vector<float> initial, int threads, std::vector<std::size_t> const& ends = {})
       : optimizer(o),
         values(std::move(initial)),
         first(has_first(o) ? values.size() : 0, 7.0F),
         second(has_second(o) ? values.size() : 0, 7.0F),
         stream(Device::host(), threads) {
     init_dense_state(stream, {optimizer, first, second});
+    std::vector<std::size_t> begins{0};
+    begins.insert(begins.end(), ends.begin(), ends.end());
+    if (begins.back() < values.size()) begins.push_back(values.size());
+    units = DenseUnits(stream, begins);
   }
-  std::uint32_t step(std::vector<std::int64_t> const& sums, float rate, int t) {
+  std::uint32_t step(std::vector<std::int64_t> const& sums, float rate, int t, float rate_before = 0) {
     std::uint32_t fault = kNoRow;
     update_dense(stream, {.sums = sums,
                           .grid_log2 = -30,
                           .scale = 1.0 / 64,
                           .optimizer = optimizer,
                           .rate = rate,
+                          .rate_before = rate_before,
                           .step = t,
                           .values = values,
                           .first = first,
                           .second = second,
-                          .fault = {&fault, 1}});
+                          .fault = {&fault, 1},
+                          .units = units.ref()});
     return fault;
   }
   DenseOptimizer optimizer;
   std::vector<float> values, first, second;
   Stream stream;
+  DenseUnits units;
 };
+
+std::vector<float> random_values(Random& random, std::size_t n) {
+  std::vector<float> values(n);
+  for (float& x : values) x = static_cast<float>(uniform(random) * 2 - 1);
+  return values;
+}
+// Of up to 2 a sample.
+std::vector<std::int64_t> random_sums(Random& random, std::size_t n) {
+  std::vector<std::int64_t> sums(n);
+  for (auto& sum : sums) sum = static_cast<std::int64_t>((uniform(random) - 0.4) * 0x1p37);
+  return sums;
+}
 
 class UpdateDenseOf : public testing::TestWithParam<DenseOptimizer> {};
 INSTANTIATE_TEST_SUITE_P(
     Optimizers, UpdateDenseOf,
-    testing::Values(DenseOptimizer{.kind = Kind::kSgd}, DenseOptimizer{.kind = Kind::kSgd, .momentum = 0.9F},
-                    DenseOptimizer{.kind = Kind::kSgd, .momentum = 0.5F, .weight_decay = 0.3F},
-                    DenseOptimizer{.kind = Kind::kAdagrad, .initial_accumulator = 0.1F},
-                    DenseOptimizer{.kind = Kind::kAdagrad, .epsilon = 1e-2F, .weight_decay = 0.3F},
-                    DenseOptimizer{.kind = Kind::kAdam},
-                    DenseOptimizer{
-                        .kind = Kind::kAdam, .beta1 = 0.5F, .beta2 = 0.9F, .epsilon = 1e-3F, .weight_decay = 0.3F}));
+    testing::Values(
+        DenseOptimizer{.kind = Kind::kSgd}, DenseOptimizer{.kind = Kind::kSgd, .momentum = 0.9F},
+        DenseOptimizer{.kind = Kind::kSgd, .momentum = 0.5F, .weight_decay = 0.3F},
+        DenseOptimizer{.kind = Kind::kAdagrad, .initial_accumulator = 0.1F},
+        DenseOptimizer{.kind = Kind::kAdagrad, .epsilon = 1e-2F, .weight_decay = 0.3F},
+        DenseOptimizer{.kind = Kind::kAdam},
+        DenseOptimizer{.kind = Kind::kAdam, .beta1 = 0.5F, .beta2 = 0.9F, .epsilon = 1e-3F, .weight_decay = 0.3F},
+        DenseOptimizer{.kind = Kind::kLamb},
+        DenseOptimizer{.kind = Kind::kLamb, .beta1 = 0.5F, .beta2 = 0.9F, .epsilon = 1e-3F, .weight_decay = 0.3F},
+        DenseOptimizer{.kind = Kind::kFtrl}, DenseOptimizer{.kind = Kind::kFtrl, .beta = 0.0F},
+        DenseOptimizer{.kind = Kind::kFtrl, .initial_accumulator = 0.2F, .l1 = 1.5F, .l2 = 2.0F, .beta = 0.5F}));
 
 TEST_P(UpdateDenseOf, StepsAreThoseOfTheFormulas) {
-  for (std::size_t n : {0, 1, 3, 255, 256, 257, 5000}) {
+  // Where units end, in arrays of parameters; parts of units are of 256.
+  for (std::vector<std::size_t> const& ends : std::initializer_list<std::vector<std::size_t>>{
+           {}, {16}, {48}, {16, 256}, {272}, {16, 32, 288}, {4752, 4768, 5024}, {16, 33040}}) {
+    std::size_t const n = ends.empty() ? 0 : ends.back();
     Random random(n + 1);
-    std::vector<float> initial(n);
-    for (float& x : initial) x = static_cast<float>(uniform(random) * 2 - 1);
-    Trained one(GetParam(), initial, 1), two(GetParam(), initial, 2);
-    std::vector<Parameter> want;
-    double const accumulator = GetParam().kind == Kind::kAdagrad ? GetParam().initial_accumulator : 0;
-    for (float x : initial) want.push_back({x, 0, accumulator});
+    std::vector<float> const initial = random_values(random, n);
+    Trained one(GetParam(), initial, 1, ends), two(GetParam(), initial, 2, ends);
+    std::vector<DenseNumber> want;
+    for (float x : initial) want.emplace_back(GetParam(), static_cast<double>(x));
+    float before = 0;
     for (int t = 1; t <= 6; ++t) {
-      std::vector<std::int64_t> sums(n);
-      for (auto& sum : sums) sum = static_cast<std::int64_t>((uniform(random) - 0.4) * 0x1p37);  // up to 2 a sample
+      auto const sums = random_sums(random, n);
       float const rate = 0.05F / static_cast<float>(t);
-      EXPECT_EQ(one.step(sums, rate, t), kNoRow);
-      EXPECT_EQ(two.step(sums, rate, t), kNoRow);
+      EXPECT_EQ(one.step(sums, rate, t, before), kNoRow);
+      EXPECT_EQ(two.step(sums, rate, t, before), kNoRow);
+      std::vector<double> gradient;
+      for (std::int64_t sum : sums) gradient.push_back(static_cast<double>(sum) * 0x1p-30 / 64);
+      for (std::size_t unit = 0, begin = 0; unit < ends.size(); begin = ends[unit++]) {
+        std::size_t const size = ends[unit] - begin;
+        dense_step(GetParam(), {rate, before, t}, std::span(gradient).subspan(begin, size),
+                   std::span(want).subspan(begin, size));
+      }
       for (std::size_t j = 0; j < n; ++j) {
-        want[j].step(GetParam(), rate, static_cast<double>(sums[j]) * 0x1p-30 / 64, t);
         ASSERT_NEAR(one.values[j], want[j].value, 2e-5) << "parameter " << j << ", step " << t;
         if (!one.second.empty()) {
           ASSERT_NEAR(one.second[j], want[j].second, 1e-5 * (1 + want[j].second));
@@ -172,23 +178,80 @@ TEST_P(UpdateDenseOf, StepsAreThoseOfTheFormulas) {
           ASSERT_NEAR(one.first[j], want[j].first, 1e-5 * (1 + std::abs(want[j].first)));
         }
       }
+      before = rate;
     }
     EXPECT_EQ(one.values == two.values && one.first == two.first && one.second == two.second, true);
   }
 }
 
 TEST_P(UpdateDenseOf, NamesTheFirstParameterThatIsNotFinite) {
-  std::vector<float> initial(1000, 0.5F);
-  for (std::size_t j : {901, 700, 333}) initial[j] = std::numeric_limits<float>::infinity();
-  Trained trained(GetParam(), initial, 2);
-  EXPECT_EQ(trained.step(std::vector<std::int64_t>(1000, 1 << 30), 0.1F, 1), 333U);
+  for (float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    std::vector<float> initial(1008, 0.5F);
+    for (std::size_t j : {901, 700, 333}) initial[j] = bad;
+    Trained trained(GetParam(), initial, 2, {320, 720});
+    EXPECT_EQ(trained.step(std::vector<std::int64_t>(1008, 1 << 30), 0.1F, 1), 333U);
+  }
 }
 
 // Padding of weights has no gradient, and stays zero.
 TEST_P(UpdateDenseOf, ZerosWithoutAGradientStayZero) {
-  Trained trained(GetParam(), std::vector<float>(40, 0.0F), 1);
-  for (int t = 1; t <= 3; ++t) EXPECT_EQ(trained.step(std::vector<std::int64_t>(40, 0), 0.1F, t), kNoRow);
-  EXPECT_EQ(trained.values, std::vector<float>(40, 0.0F));
+  Trained trained(GetParam(), std::vector<float>(48, 0.0F), 1);
+  for (int t = 1; t <= 3; ++t) EXPECT_EQ(trained.step(std::vector<std::int64_t>(48, 0), 0.1F, t, 0.1F), kNoRow);
+  EXPECT_EQ(trained.values, std::vector<float>(48, 0.0F));
+}
+
+// A second moment that is beyond a float leaves the value as it is.
+TEST(UpdateDense, LambNamesAStateThatIsNotFinite) {
+  Trained trained({.kind = Kind::kLamb}, std::vector<float>(640, 0.5F), 2);
+  trained.second[600] = trained.second[577] = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(trained.step(std::vector<std::int64_t>(640, 1 << 30), 0.1F, 1), 577U);
+}
+
+// All numbers are finite, but their norm is not.
+TEST(UpdateDense, LambDoesNotStepByANormThatIsNotFinite) {
+  Trained trained({.kind = Kind::kLamb}, std::vector<float>(640, 1e30F), 2, {320});
+  EXPECT_EQ(trained.step(std::vector<std::int64_t>(640, 1 << 30), 0.1F, 1), 0U);
+}
+
+// A unit's step is as long as its rate's share of its norm, however long the gradient.
+TEST(UpdateDense, LambStepsByTheNormOfEachUnit) {
+  Random random(3);
+  std::vector<std::size_t> const ends{1600, 1616, 4000};
+  std::vector<float> initial = random_values(random, 4000);
+  for (std::size_t j = 1600; j < 4000; ++j) initial[j] *= j < 1616 ? 100.0F : 0.01F;
+  Trained trained({.kind = Kind::kLamb}, initial, 2, ends);
+  EXPECT_EQ(trained.step(random_sums(random, 4000), 0.125F, 1), kNoRow);
+  for (std::size_t unit = 0, begin = 0; unit < ends.size(); begin = ends[unit++]) {
+    double values = 0, moved = 0;
+    for (std::size_t j = begin; j < ends[unit]; ++j) {
+      double const value = initial[j], step = value - static_cast<double>(trained.values[j]);
+      values += value * value;
+      moved += step * step;
+    }
+    EXPECT_NEAR(std::sqrt(moved / values), 0.125, 1e-5) << "unit " << unit;
+  }
+}
+
+TEST(UpdateDense, FtrlBeginsAtTheInitialValuesAndStaysWhereTheRateChanges) {
+  Random random(4);
+  std::vector<float> const initial = random_values(random, 512);
+  std::vector<std::int64_t> const none(512, 0);
+  Trained trained({.kind = Kind::kFtrl, .initial_accumulator = 0.5F}, initial, 1);
+  float before = 0;
+  for (int t = 1; float rate : {0.01F, 0.05F, 0.002F, 0.0F}) {
+    EXPECT_EQ(trained.step(none, rate, t++, before), kNoRow);
+    for (std::size_t j = 0; j < 512; ++j) ASSERT_NEAR(trained.values[j], initial[j], 1e-6) << "rate " << rate;
+    before = rate;
+  }
+}
+
+TEST(UpdateDense, FtrlSetsParametersOfSmallGradientsToZero) {
+  Random random(5);
+  Trained trained({.kind = Kind::kFtrl, .l1 = 50.0F}, std::vector<float>(512, 0.01F), 1);
+  std::vector<std::int64_t> sums(512);
+  for (std::size_t j = 0; j < 512; ++j) sums[j] = (j % 4 == 0 ? std::int64_t{1} << 40 : 1 << 20);  // 16, 1.5e-5
+  for (int t = 1; t <= 8; ++t) EXPECT_EQ(trained.step(sums, 0.05F, t, 0.05F), kNoRow);
+  for (std::size_t j = 0; j < 512; ++j) EXPECT_EQ(trained.values[j] == 0, j % 4 != 0) << j;
 }
 
 }  // namespace

@@ -82,6 +82,8 @@ struct WeightsConfig {
   double learning_rate = 0.05;
   double initial_accumulator = 1e-5;
   double l2 = 0;
+  double l1 = 0;
+  double beta = 1;
   std::int64_t admit_at = 1;
 };
 
@@ -95,6 +97,9 @@ struct DenseConfig {
   double epsilon = 1e-8;
   double initial_accumulator = 0;
   double weight_decay = 0;
+  double l1 = 0;
+  double l2 = 0;
+  double beta = 1;
 };
 
 struct TrainConfig {

@@ -234,7 +234,7 @@ std::vector<Field> make_fields() {
           .kept(),
 
       Make("weights", "kind", kWeights<&WeightsConfig::kind>, "how a gradient changes a row of one number")
-          .one_of({"sgd", "adagrad", "rowwise_adagrad"})
+          .one_of({"sgd", "adagrad", "rowwise_adagrad", "ftrl"})
           .with(kWide)
           .kept(),
       Make("weights", "learning_rate", kWeights<&WeightsConfig::learning_rate>, "").range(0, 1e6).with(kWide).kept(),
@@ -243,29 +243,46 @@ std::vector<Field> make_fields() {
           .with(kWideStateful)
           .kept(),
       Make("weights", "l2", kWeights<&WeightsConfig::l2>, "as optimizer.l2").range(0, 1e6).with(kWide).kept(),
+      Make("weights", "l1", kWeights<&WeightsConfig::l1>, "as optimizer.l1").range(0, 1e6).with(kWideProximal).kept(),
+      Make("weights", "beta", kWeights<&WeightsConfig::beta>, "as optimizer.beta")
+          .range(0, 1e6)
+          .with(kWideProximal)
+          .kept(),
       Make("weights", "admit_at", kWeights<&WeightsConfig::admit_at>, "as model.admit_at")
           .range(1, 1 << 30)
           .with(kWide)
           .kept(),
 
       Make("dense", "optimizer", kDense<&DenseConfig::optimizer>, "how a gradient changes dense layers")
-          .one_of({"adam", "adagrad", "sgd"})
+          .one_of({"adam", "adagrad", "sgd", "lamb", "ftrl"})
           .with(kClicks)
           .kept(),
       Make("dense", "learning_rate", kDense<&DenseConfig::learning_rate>, "").range(0, 1e6).with(kClicks).kept(),
       Make("dense", "momentum", kDense<&DenseConfig::momentum>, "").range(0, 0.9999).with(kMomentum).kept(),
-      Make("dense", "beta1", kDense<&DenseConfig::beta1>, "of the first moment").range(0, 0.9999).with(kAdam).kept(),
-      Make("dense", "beta2", kDense<&DenseConfig::beta2>, "of the second").range(0, 0.999999).with(kAdam).kept(),
-      Make("dense", "epsilon", kDense<&DenseConfig::epsilon>, "").range(1e-30, 1e6).with(kDenseStateful).kept(),
+      Make("dense", "beta1", kDense<&DenseConfig::beta1>, "of the first moment")
+          .range(0, 0.9999)
+          .with(kDenseMoments)
+          .kept(),
+      Make("dense", "beta2", kDense<&DenseConfig::beta2>, "of the second")
+          .range(0, 0.999999)
+          .with(kDenseMoments)
+          .kept(),
+      Make("dense", "epsilon", kDense<&DenseConfig::epsilon>, "").range(1e-30, 1e6).with(kDenseDivides).kept(),
       Make("dense", "initial_accumulator", kDense<&DenseConfig::initial_accumulator>, "")
           .range(0, 1e6)
-          .with(kDenseAdagrad)
+          .with(kDenseAccumulates)
           .kept(),
       Make("dense", "weight_decay", kDense<&DenseConfig::weight_decay>,
            "share of a weight that a step takes, by its rate")
           .range(0, 1e6)
-          .with(kClicks)
+          .with(kDenseDecays)
           .kept(),
+      Make("dense", "l1", kDense<&DenseConfig::l1>, "as optimizer.l1").range(0, 1e6).with(kDenseProximal).kept(),
+      Make("dense", "l2", kDense<&DenseConfig::l2>, "pulls weights towards 0")
+          .range(0, 1e6)
+          .with(kDenseProximal)
+          .kept(),
+      Make("dense", "beta", kDense<&DenseConfig::beta>, "as optimizer.beta").range(0, 1e6).with(kDenseProximal).kept(),
 
       Make("train", "epochs", kTrain<&T::epochs>, "passes over the training data").range(1, 1e6).with(kByEpochs),
       Make("train", "steps", kTrain<&T::steps>, "length of the run in steps; 0: by epochs").range(0, kMost53),

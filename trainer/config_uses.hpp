@@ -68,12 +68,22 @@ inline Use const kCross{[](Config const& c) { return c.model.name == "dcnv2"; },
 inline Use const kDeep{has_deep, "it is for model.name = \"deepfm\", \"dlrm\" or \"dcnv2\""};
 inline Use const kMomentum{[](Config const& c) { return has_dense(c) && c.dense.optimizer == "sgd"; },
                            "it is for dense.optimizer = \"sgd\""};
-inline Use const kAdam{[](Config const& c) { return has_dense(c) && c.dense.optimizer == "adam"; },
-                       "it is for dense.optimizer = \"adam\""};
-inline Use const kDenseAdagrad{[](Config const& c) { return has_dense(c) && c.dense.optimizer == "adagrad"; },
-                               "it is for dense.optimizer = \"adagrad\""};
-inline Use const kDenseStateful{[](Config const& c) { return has_dense(c) && c.dense.optimizer != "sgd"; },
-                                "dense.optimizer = \"sgd\" has none"};
+inline Use const kDenseMoments{[](Config const& c) {
+                                 return has_dense(c) && is(c.dense.optimizer, {"adam", "lamb"});
+                               },
+                               "it is for dense.optimizer = \"adam\" or \"lamb\""};
+inline Use const kDenseAccumulates{[](Config const& c) {
+                                     return has_dense(c) && is(c.dense.optimizer, {"adagrad", "ftrl"});
+                                   },
+                                   "it is for dense.optimizer = \"adagrad\" or \"ftrl\""};
+inline Use const kDenseDivides{[](Config const& c) {
+                                 return has_dense(c) && !is(c.dense.optimizer, {"sgd", "ftrl"});
+                               },
+                               "dense.optimizer = \"sgd\" and \"ftrl\" have none"};
+inline Use const kDenseDecays{[](Config const& c) { return has_dense(c) && c.dense.optimizer != "ftrl"; },
+                              "dense.optimizer = \"ftrl\" makes weights anew in each step: set dense.l2"};
+inline Use const kDenseProximal{[](Config const& c) { return has_dense(c) && c.dense.optimizer == "ftrl"; },
+                                "it is for dense.optimizer = \"ftrl\""};
 // Settings of some kinds of optimizer.
 inline Use const kAccumulates{[](Config const& c) {
                                 return has_rows(c) && is(c.optimizer.kind, {"adagrad", "rowwise_adagrad", "ftrl"});
@@ -96,6 +106,9 @@ inline Use const kProximal{[](Config const& c) { return has_rows(c) && c.optimiz
 inline Use const kWideStateful{
     [](Config const& c) { return c.data.reader == "clicks" && is_wide(c.model) && c.weights.kind != "sgd"; },
     "weights.kind = \"sgd\" keeps no state, or the model has no rows of one number"};
+inline Use const kWideProximal{
+    [](Config const& c) { return c.data.reader == "clicks" && is_wide(c.model) && c.weights.kind == "ftrl"; },
+    "it is for weights.kind = \"ftrl\", and models that have rows of one number"};
 inline Use const kPooled{
     [](Config const& c) { return c.data.reader == "clicks" && (!c.data.many.empty() || !c.data.weighted.empty()); },
     "no category has many values: see data.many and data.weighted"};

@@ -26,6 +26,14 @@ Array<float> zeros(Stream& stream, std::size_t size) {
 
 std::uint32_t wait_first_fault(Stream& stream, View<std::uint32_t const> fault) { return to_host(stream, fault)[0]; }
 
+// Where parameters begin, and where the last one ends.
+std::vector<std::size_t> begins_of(Parameters const& parameters) {
+  std::vector<std::size_t> begins;
+  for (Parameter const& p : parameters.all()) begins.push_back(p.offset);
+  begins.push_back(parameters.size());
+  return begins;
+}
+
 Array<std::uint32_t> no_fault(Stream& stream) {
   Array<std::uint32_t> fault(stream.device(), 1);
   memory::fill_bytes(stream, fault.data(), 0xFF, fault.bytes());  // kNoRow
@@ -55,6 +63,9 @@ DenseLayers::DenseLayers(Group const& group, Device device, Parameters parameter
   second_ = zeros(stream, has_second(options.optimizer) ? size : 0);
   gradients_ = zeros(stream, microbatches * stride());
   sums_ = Array<std::int64_t>(device, size + 1);
+  if (options.optimizer.kind == kernels::DenseOptimizer::Kind::kLamb) {
+    units_ = kernels::DenseUnits(stream, begins_of(parameters_));
+  }
   kernels::init_dense_state(stream, {.optimizer = options.optimizer, .first = first_, .second = second_});
   initialize(stream);
   stream.wait();
@@ -92,6 +103,10 @@ void DenseLayers::begin_sum(Stream& stream, std::size_t microbatches) {
   reduction_ = group_.begin_allreduce(stream, sums_);
 }
 
+float DenseLayers::rate(Clock clock) const {
+  return options_.optimizer.learning_rate * learning_rate_factor(options_.schedule, clock);
+}
+
 void DenseLayers::wait_apply(Stream& stream, Clock clock, std::size_t samples) {
   group_.wait_allreduce(stream, reduction_);
   std::size_t const size = parameters_.size();
@@ -102,17 +117,18 @@ void DenseLayers::wait_apply(Stream& stream, Clock clock, std::size_t samples) {
       "changed, so training cannot go on): restore a checkpoint, check the data and lower the learning rates",
       fault_ == kernels::kNoRow ? std::string("a dense layer on another rank") : name_of(fault_), number(clock));
   auto const fault = no_fault(stream);
-  kernels::update_dense(stream,
-                        {.sums = sums_.view().slice(0, size),
-                         .grid_log2 = options_.grid_log2,
-                         .scale = 1.0 / static_cast<double>(std::max<std::size_t>(samples, 1)),
-                         .optimizer = options_.optimizer,
-                         .rate = options_.optimizer.learning_rate * learning_rate_factor(options_.schedule, clock),
-                         .step = number(clock) + 1,
-                         .values = values_,
-                         .first = first_,
-                         .second = second_,
-                         .fault = fault});
+  kernels::update_dense(stream, {.sums = sums_.view().slice(0, size),
+                                 .grid_log2 = options_.grid_log2,
+                                 .scale = 1.0 / static_cast<double>(std::max<std::size_t>(samples, 1)),
+                                 .optimizer = options_.optimizer,
+                                 .rate = rate(clock),
+                                 .rate_before = number(clock) > 0 ? rate(Clock{number(clock) - 1}) : 0.0F,
+                                 .step = number(clock) + 1,
+                                 .values = values_,
+                                 .first = first_,
+                                 .second = second_,
+                                 .fault = fault,
+                                 .units = units_.ref()});
   std::uint32_t const at = wait_first_fault(stream, fault.view());
   GPUPS_REQUIRE(at == kernels::kNoRow,
                 "the update of {} at step {} is not finite (training cannot go on): restore a checkpoint, and lower "
@@ -182,7 +198,7 @@ std::vector<float> DenseLayers::wait_numbers(Stream& stream, Parameter const& pa
 std::vector<MemoryLine> DenseLayers::memory_plan() const {
   return {{"dense layers: values", values_.bytes()},
           {"dense layers: gradients", gradients_.bytes() + sums_.bytes()},
-          {"dense layers: optimizer state", first_.bytes() + second_.bytes()}};
+          {"dense layers: optimizer state", first_.bytes() + second_.bytes() + units_.bytes()}};
 }
 
 }  // namespace gpups::trainer

@@ -65,6 +65,7 @@ class DenseLayers {
   std::vector<Part> parts() const;
   std::size_t stride() const { return row_stride(parameters_.size()); }
   void initialize(Stream& stream);
+  float rate(Clock clock) const;
   // "number 7 of top.0.weights", for errors.
   std::string name_of(std::uint32_t number) const;
 
@@ -72,9 +73,10 @@ class DenseLayers {
   Parameters parameters_;
   DenseOptions options_;
   Array<float> values_, first_, second_;
-  Array<float> gradients_;    // (microbatches, stride())
-  Array<std::int64_t> sums_;  // (size + 1); the last counts ranks with a gradient that cannot be summed
-  std::uint32_t fault_ = 0;   // of the step: the first parameter whose gradient cannot be summed here, or kNoRow
+  kernels::DenseUnits units_;  // LAMB: a unit for each parameter
+  Array<float> gradients_;     // (microbatches, stride())
+  Array<std::int64_t> sums_;   // (size + 1); the last counts ranks with a gradient that cannot be summed
+  std::uint32_t fault_ = 0;    // of the step: the first parameter whose gradient cannot be summed here, or kNoRow
   Reduction reduction_;
 };
 

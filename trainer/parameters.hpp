@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gpups/array.hpp"
+#include "kernels/dense/dense_units.hpp"
 
 namespace gpups::trainer {
 
@@ -34,10 +35,13 @@ struct Parameter {
 
 class Parameters {
  public:
+  // Parameters begin at multiples of this.
+  static constexpr std::size_t kAlignment = kernels::kDenseAlignment;
+
   // Returns the parameter's place. Names are distinct.
   Parameter add(std::string name, std::size_t rows, std::size_t columns, float scale, float begin = 0) {
     Parameter const added{std::move(name), size_, rows, columns, scale, begin};
-    size_ += row_stride(added.size());  // each begins on a vector boundary
+    size_ += (added.size() + kAlignment - 1) / kAlignment * kAlignment;
     all_.push_back(added);
     return added;
   }
@@ -48,7 +52,7 @@ class Parameters {
     for (Parameter const& p : all_) count += p.rows * p.columns;
     return count;
   }
-  // Of the array: the numbers and their padding.
+  // Of the array: the numbers and their padding. A multiple of kAlignment.
   std::size_t size() const { return size_; }
 
  private:

@@ -34,7 +34,9 @@ constexpr std::pair<char const*, Optimizer::Kind> kOptimizers[] = {
 constexpr std::pair<char const*, kernels::DenseOptimizer::Kind> kDenseOptimizers[] = {
     {"sgd", kernels::DenseOptimizer::Kind::kSgd},
     {"adagrad", kernels::DenseOptimizer::Kind::kAdagrad},
-    {"adam", kernels::DenseOptimizer::Kind::kAdam}};
+    {"adam", kernels::DenseOptimizer::Kind::kAdam},
+    {"lamb", kernels::DenseOptimizer::Kind::kLamb},
+    {"ftrl", kernels::DenseOptimizer::Kind::kFtrl}};
 constexpr std::pair<char const*, Schedule::Kind> kSchedules[] = {
     {"constant", Schedule::Kind::kConstant}, {"linear", Schedule::Kind::kLinear}, {"cosine", Schedule::Kind::kCosine}};
 
@@ -63,7 +65,9 @@ Optimizer weights_optimizer(WeightsConfig const& w) {
   return {.kind = kind_of(w.kind, kOptimizers),
           .learning_rate = static_cast<float>(w.learning_rate),
           .initial_accumulator = static_cast<float>(w.initial_accumulator),
-          .l2 = static_cast<float>(w.l2)};
+          .l2 = static_cast<float>(w.l2),
+          .l1 = static_cast<float>(w.l1),
+          .beta = static_cast<float>(w.beta)};
 }
 
 kernels::DenseOptimizer dense_optimizer(DenseConfig const& d) {
@@ -74,7 +78,10 @@ kernels::DenseOptimizer dense_optimizer(DenseConfig const& d) {
           .beta2 = static_cast<float>(d.beta2),
           .epsilon = static_cast<float>(d.epsilon),
           .initial_accumulator = static_cast<float>(d.initial_accumulator),
-          .weight_decay = static_cast<float>(d.weight_decay)};
+          .weight_decay = static_cast<float>(d.weight_decay),
+          .l1 = static_cast<float>(d.l1),
+          .l2 = static_cast<float>(d.l2),
+          .beta = static_cast<float>(d.beta)};
 }
 
 Schedule schedule(OptimizerConfig const& o, std::int64_t run_steps) {

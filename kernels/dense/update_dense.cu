@@ -5,113 +5,132 @@
 
 #include "kernels/assert.hpp"
 #include "kernels/atomic.hpp"
+#include "kernels/dense/dense_part.hpp"
 #include "kernels/launch.hpp"
+#include "kernels/optimizer_steps.hpp"
 
 namespace gpups::kernels {
 
-// Parameters of a team of lanes.
-inline constexpr std::size_t kTeamParameters = 256;
-
-// What is the same for all parameters of a step.
-struct StepFactors {
-  double unit;                        // of a sum: the gradient in these
-  float decay;                        // of the value, before the step
-  float rate;                         // Adam: with the first moment's bias corrected
-  float first_weight, second_weight;  // Adam: 1 - beta
-  float second_scale;                 // Adam: corrects the second moment's bias
-};
-
-inline StepFactors factors_of(UpdateDense const& u) {
-  DenseOptimizer const& o = u.optimizer;
-  StepFactors f{.unit = std::ldexp(u.scale, u.grid_log2), .decay = 1.0F - u.rate * o.weight_decay, .rate = u.rate};
-  if (o.kind != DenseOptimizer::Kind::kAdam) return f;
-  auto const step = static_cast<double>(u.step);
-  f.rate = static_cast<float>(u.rate / (1 - std::pow(static_cast<double>(o.beta1), step)));
-  f.second_scale = static_cast<float>(1 / (1 - std::pow(static_cast<double>(o.beta2), step)));
-  f.first_weight = static_cast<float>(1 - static_cast<double>(o.beta1));
-  f.second_weight = static_cast<float>(1 - static_cast<double>(o.beta2));
-  return f;
-}
-
-// 1 where x is not finite, else 0: for counting in sums.
-GPUPS_FN inline float not_finite(float x) { return x - x == 0 ? 0.0F : 1.0F; }
-
 struct SgdStep {
-  GPUPS_FN static float apply(UpdateDense const& u, StepFactors const& f, std::size_t j, float g) {
-    return not_finite(u.values[j] = u.values[j] * f.decay - f.rate * g);
+  template <class Row, class GradientAt>
+  GPUPS_INLINED_FN static float apply(Row const& r, DenseStep const&, GradientAt gradient) {
+    return sgd_step(r, gradient);
   }
 };
+// state: v
 struct MomentumStep {
-  GPUPS_FN static float apply(UpdateDense const& u, StepFactors const& f, std::size_t j, float g) {
-    float const v = u.optimizer.momentum * u.first[j] + g;
-    u.first[j] = v;
-    return not_finite(u.values[j] = u.values[j] * f.decay - f.rate * v);
+  template <class Row, class GradientAt>
+  GPUPS_INLINED_FN static float apply(Row const& r, DenseStep const& step, GradientAt gradient) {
+    return descend(r, r.rate,
+                   [=, momentum = step.momentum, columns = r.columns, state = r.state](std::size_t j)
+                       GPUPS_INLINED_BODY {
+                         auto const v = momentum * columns.get(state + j) + gradient(j);
+                         columns.put(state + j, v);
+                         return v;
+                       });
   }
 };
 struct AdagradStep {
-  GPUPS_FN static float apply(UpdateDense const& u, StepFactors const& f, std::size_t j, float g) {
-    float const s = u.second[j] + g * g;
-    u.second[j] = s;
-    u.values[j] = u.values[j] * f.decay - f.rate * g / (std::sqrt(s) + u.optimizer.epsilon);
-    return not_finite(s) + not_finite(u.values[j]);
+  template <class Row, class GradientAt>
+  GPUPS_INLINED_FN static float apply(Row const& r, DenseStep const&, GradientAt gradient) {
+    return adagrad_step(r, gradient);
   }
 };
 struct AdamStep {
-  GPUPS_FN static float apply(UpdateDense const& u, StepFactors const& f, std::size_t j, float g) {
-    float const first = u.optimizer.beta1 * u.first[j] + f.first_weight * g;
-    float const second = u.optimizer.beta2 * u.second[j] + f.second_weight * (g * g);
-    u.first[j] = first;
-    u.second[j] = second;
-    u.values[j] = u.values[j] * f.decay - f.rate * first / (std::sqrt(second * f.second_scale) + u.optimizer.epsilon);
-    return not_finite(second) + not_finite(u.values[j]);
+  template <class Row, class GradientAt>
+  GPUPS_INLINED_FN static float apply(Row const& r, DenseStep const& step, GradientAt gradient) {
+    return adam_step(r, step.correction, gradient);
+  }
+};
+struct FtrlStep {
+  template <class Row, class GradientAt>
+  GPUPS_INLINED_FN static float apply(Row const& r, DenseStep const& step, GradientAt gradient) {
+    return ftrl_step(r, step.inverse_change, gradient);
   }
 };
 
-GPUPS_FN inline bool is_fault(UpdateDense const& u, std::size_t j) {
-  return not_finite(u.values[j]) + (u.first.empty() ? 0.0F : not_finite(u.first[j])) +
-             (u.second.empty() ? 0.0F : not_finite(u.second[j])) >
-         0;
-}
-
 template <class Step, Space S>
 void update(Exec<S> ex, UpdateDense const& u) {
-  StepFactors const factors = factors_of(u);
+  DenseStep const step = dense_step(u);
   std::size_t const n = u.values.size();
-  each_row(ex, (n + kTeamParameters - 1) / kTeamParameters,
-           [u, factors, n] GPUPS_FN(std::size_t team, NativeLanes lanes) {
-             std::size_t const first = team * kTeamParameters;
-             std::size_t const count = n - first < kTeamParameters ? n - first : kTeamParameters;
-             float const faults = lanes.sum(count, [&](std::size_t k) {
-               auto const g = static_cast<float>(static_cast<double>(u.sums[first + k]) * factors.unit);
-               return Step::apply(u, factors, first + k, g);
-             });
-             if (faults == 0) return;
-             lanes.sync();
-             for (std::size_t j = first; lanes.first() && j < first + count; ++j) {
-               if (is_fault(u, j)) atomic_min(u.fault.data(), static_cast<std::uint32_t>(j));
-             }
-           });
+  each_row(ex, (n + kDensePart - 1) / kDensePart, [u, step, n] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    DensePart const part = part_of(i * kDensePart, n);
+    name_faults(lanes, u, part, Step::apply(dense_row(lanes, u, step, part), step, dense_gradient(u, step, part)));
+  });
+}
+
+// Adds to the moments, and leaves the squares of each part.
+template <Space S>
+void add_moments(Exec<S> ex, UpdateDense const& u, DenseStep const& step) {
+  each_row(ex, u.units.unit_of.size(), [u, step] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    DensePart const part = part_of_unit(u.units, i);
+    auto const row = dense_row(lanes, u, step, part);
+    LambSums const sums = lamb_sums(row, LambUpdate(row, step.correction), dense_gradient(u, step, part));
+    if (lanes.first()) {
+      u.units.squares[2 * i] = sums.update_squares;
+      u.units.squares[2 * i + 1] = sums.value_squares;
+    }
+    name_faults(lanes, u, part, sums.faults + 0.0F * sums.value_squares);
+  });
+}
+
+// A step that has failed goes no further, so that no other number of a unit is named.
+template <Space S>
+void find_trust(Exec<S> ex, UpdateDense const& u) {
+  each_row(ex, u.units.trust.size(), [u] GPUPS_FN(std::size_t unit, NativeLanes lanes) {
+    std::size_t const first = u.units.first_parts[unit], count = u.units.first_parts[unit + 1] - first;
+    float const* const squares = u.units.squares.data() + 2 * first;
+    float const updates = lanes.sum(count, [squares](std::size_t k) { return squares[2 * k]; });
+    float const values = lanes.sum(count, [squares](std::size_t k) { return squares[2 * k + 1]; });
+    if (lanes.first()) u.units.trust[unit] = u.fault[0] == kNoRow ? trust_ratio(updates, values) : 0.0F;
+  });
+}
+
+template <Space S>
+void step_with_trust(Exec<S> ex, UpdateDense const& u, DenseStep const& step) {
+  each_row(ex, u.units.unit_of.size(), [u, step] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    DensePart const part = part_of_unit(u.units, i);
+    auto const row = dense_row(lanes, u, step, part);
+    float const rate = row.rate * u.units.trust[u.units.unit_of[i]];
+    name_faults(lanes, u, part, descend(row, rate, LambUpdate(row, step.correction)));
+  });
+}
+
+template <Space S>
+void update_lamb(Exec<S> ex, UpdateDense const& u) {
+  DenseStep const step = dense_step(u);
+  add_moments(ex, u, step);
+  find_trust(ex, u);
+  step_with_trust(ex, u, step);
 }
 
 template <Space S>
 void run(Exec<S> ex, UpdateDense const& u) {
+  using Kind = DenseOptimizer::Kind;
   [[maybe_unused]] std::size_t const n = u.values.size();
-  GPUPS_ASSERT(u.sums.size() == n && u.fault.size() == 1 && u.step >= 1);
+  GPUPS_ASSERT(u.sums.size() == n && n % kDenseAlignment == 0 && u.fault.size() == 1 && u.step >= 1);
   GPUPS_ASSERT(u.first.size() == (has_first(u.optimizer) ? n : 0));
   GPUPS_ASSERT(u.second.size() == (has_second(u.optimizer) ? n : 0));
+  GPUPS_ASSERT(u.optimizer.kind != Kind::kFtrl || u.optimizer.weight_decay == 0);
   switch (u.optimizer.kind) {
-    case DenseOptimizer::Kind::kSgd:
+    case Kind::kSgd:
       return has_first(u.optimizer) ? update<MomentumStep>(ex, u) : update<SgdStep>(ex, u);
-    case DenseOptimizer::Kind::kAdagrad:
+    case Kind::kAdagrad:
       return update<AdagradStep>(ex, u);
-    case DenseOptimizer::Kind::kAdam:
+    case Kind::kAdam:
       return update<AdamStep>(ex, u);
+    case Kind::kLamb:
+      return update_lamb(ex, u);
+    case Kind::kFtrl:
+      return update<FtrlStep>(ex, u);
   }
 }
 
 template <Space S>
 void run(Exec<S> ex, InitDenseState const& u) {
-  float const accumulator = u.optimizer.kind == DenseOptimizer::Kind::kAdagrad ? u.optimizer.initial_accumulator : 0.0F;
+  using Kind = DenseOptimizer::Kind;
+  bool const accumulates = u.optimizer.kind == Kind::kAdagrad || u.optimizer.kind == Kind::kFtrl;
+  float const accumulator = accumulates ? u.optimizer.initial_accumulator : 0.0F;
   each(ex, u.first.size(), [u] GPUPS_FN(std::size_t j) { u.first[j] = 0.0F; });
   each(ex, u.second.size(), [u, accumulator] GPUPS_FN(std::size_t j) { u.second[j] = accumulator; });
 }
