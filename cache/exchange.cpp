@@ -29,7 +29,7 @@ void Exchange::announce(BatchPtr const& batch) {
     auto& shard = *tables_[number(part.table)];
     part.ids = Array<std::uint32_t>(stream_.device(), part.owned_by(me_));
     mine.push_back({&shard, part.keys_of(me_), part.ids});
-    part.values = Matrix<float>(stream_.device(), part.rows - part.owned_by(me_), shard.dim());
+    part.values = shard.numbers(stream_.device(), part.rows - part.owned_by(me_));
     for (int q = 0; q < ranks_; ++q) {
       Rank const owner{static_cast<std::uint32_t>(q)};
       if (owner != me_ && part.owned_by(owner) > 0) ++missing;
@@ -125,10 +125,10 @@ void Exchange::send_values(Rank to, Clock clock, Section section, TrafficKind ki
   for (std::size_t p = 0; p < use.parts.size(); ++p) {
     auto& part = use.parts[p];
     auto& shard = *tables_[number(part.table)];
-    auto const values = std::make_shared<Matrix<float>>(stream_.device(), part.ids.size(), shard.dim());
-    shard.gather(stream_, part.ids, *values);
-    mail_.send_data(stream_, to, tag(section, static_cast<std::uint64_t>(number(clock)), p), values->view().data(),
-                    values->view().flat().bytes(), kind, values);
+    auto const values = std::make_shared<kernels::NumberMatrix>(shard.numbers(stream_.device(), part.ids.size()));
+    shard.gather_numbers(stream_, part.ids, values->view());
+    mail_.send_data(stream_, to, tag(section, static_cast<std::uint64_t>(number(clock)), p), values->view().data,
+                    values->view().bytes(), kind, values);
   }
 }
 
@@ -145,9 +145,9 @@ void Exchange::take_values(Rank from, Clock clock, Section section, std::functio
     auto const& part = batch->parts[p];
     if (part.owned_by(from) == 0) continue;
     auto const values = part.values_of(from, me_);
-    auto const where = [batch, values] { return values.data(); };
-    mail_.take_data(stream_, from, tag(section, static_cast<std::uint64_t>(number(clock)), p), values.flat().bytes(),
-                    where, taken);
+    auto const where = [batch, values] { return values.data; };
+    mail_.take_data(stream_, from, tag(section, static_cast<std::uint64_t>(number(clock)), p), values.bytes(), where,
+                    taken);
   }
 }
 

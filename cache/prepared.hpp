@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gpups/store.hpp"
+#include "kernels/number_matrix.hpp"
 
 namespace gpups::cache {
 
@@ -50,7 +51,8 @@ struct PreparedPart {
 
   // Made when the batch is announced, by the thread that turns the round.
   Array<std::uint32_t> ids;  // row numbers in this rank's shard of the keys that it owns
-  Matrix<float> values;      // (rows owned elsewhere, dim), in order of `keys`; filled by their owners
+  // (rows owned elsewhere, dim), in order of `keys`; filled by their owners, with numbers as they are kept there.
+  kernels::NumberMatrix values;
 
   Matrix<float> pulled;  // (rows, dim), made by pull_pooled
 
@@ -67,7 +69,7 @@ struct PreparedPart {
     return sums.view().slice(owners[number(owner)], owned_by(owner));
   }
   // The rows of `values` that come from `owner`, on rank `me`. REQUIRES: owner != me.
-  MatrixView<float> values_of(Rank owner, Rank me) const {
+  kernels::NumberView values_of(Rank owner, Rank me) const {
     std::size_t const skipped = number(owner) > number(me) ? owned_by(me) : 0;
     return values.view().slice(owners[number(owner)] - skipped, owned_by(owner));
   }

@@ -10,6 +10,7 @@
 #include "kernels/columns.hpp"
 #include "kernels/find_pooled.hpp"
 #include "kernels/gather.hpp"
+#include "kernels/gather_numbers.hpp"
 #include "kernels/hash.hpp"
 #include "kernels/hash_rows.hpp"
 #include "kernels/init_rows.hpp"
@@ -70,6 +71,10 @@ void TableShard::gather(Stream& stream, View<std::uint32_t const> ids, MatrixVie
     kernels::PooledTable const table{.rows = rows, .ids = ids, .out = out};  // bags of one row
     kernels::find_pooled(stream, {{&table, 1}});
   }
+}
+
+void TableShard::gather_numbers(Stream& stream, View<std::uint32_t const> ids, kernels::NumberView out) const {
+  kernels::gather_numbers(stream, {.rows = values_.const_ref(), .ids = ids, .out = out});
 }
 
 RowSums TableShard::wait_merge(Stream& stream, std::span<RowSums const> lists, Array<std::uint32_t>& merged,

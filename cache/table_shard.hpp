@@ -15,6 +15,7 @@
 #include "gpups/table.hpp"
 #include "gpups/types.hpp"
 #include "kernels/key_index.hpp"
+#include "kernels/number_matrix.hpp"
 #include "kernels/row_storage.hpp"
 #include "kernels/select_rows.hpp"
 #include "kernels/sum_gradients.hpp"
@@ -58,6 +59,13 @@ class TableShard {
 
   // out.row(i) = value of row ids[i]; undefined where that is kNoRow. Queued on `stream`.
   void gather(Stream& stream, View<std::uint32_t const> ids, MatrixView<float> out) const;
+
+  // Room for so many rows as they are kept, and sent.
+  kernels::NumberMatrix numbers(Device device, std::size_t rows) const {
+    return {device, rows, options_.dim, options_.values};
+  }
+  // out.row(i) = row ids[i] as it is kept; it exists. Queued on `stream`.
+  void gather_numbers(Stream& stream, View<std::uint32_t const> ids, kernels::NumberView out) const;
 
   // The values of rows by number, for kernels that read them where they are; as long as gather() might.
   kernels::TypedRows values() const { return values_.const_ref(); }

@@ -10,7 +10,7 @@ namespace gpups::kernels {
 struct Gather {
   Rows<float const> rows;         // chunks of (kChunkRows, stride)
   View<std::uint32_t const> ids;  // (n), numbers of existing rows; where kNoRow, a row of `out` is left as it is
-  MatrixView<float> out;          // (>= n, dim), same stride; padding is copied too
+  MatrixView<float> out;          // (>= n, dim); padding is copied too, as far as its stride, which is at most theirs
 };
 void gather(Stream& stream, Gather const& arguments);
 

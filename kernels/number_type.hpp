@@ -21,6 +21,8 @@ inline constexpr NumberType kNumberType<Half> = NumberType::kHalf;
 template <>
 inline constexpr NumberType kNumberType<BFloat16> = NumberType::kBFloat16;
 
+constexpr std::size_t bytes_of_number(NumberType type) { return type == NumberType::kFloat ? 4 : 2; }
+
 // Calls f.template operator()<T>() with a type's T.
 template <class F>
 void with_number(NumberType type, F f) {

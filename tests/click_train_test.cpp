@@ -88,6 +88,13 @@ TEST_F(ClickTrainTest, EveryModelEndsWithTheSameBitsOnThreeRanks) {
   }
 }
 
+TEST_F(ClickTrainTest, RowsOfShortNumbersEndWithTheSameBitsOnThreeRanks) {
+  for (std::string const& values : std::vector<std::string>{"model.values=bfloat16", "model.values=float16"}) {
+    auto const alone = result(run(values + "1", rich({values})));
+    EXPECT_EQ(result(run(values + "3", rich({values, "run.ranks=3"}))), alone) << values;
+  }
+}
+
 TEST_F(ClickTrainTest, EndsWithTheSameBitsOnASimulatedNetwork) {
   auto const alone = result(run("alone", rich({"train.steps=13"})));
   for (std::uint64_t seed : {1, 2}) {

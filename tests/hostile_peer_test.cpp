@@ -2,6 +2,8 @@
 // What a peer claims in headers, and says in the round.
 #include "tests/hostile_peer.hpp"
 
+#include <fmt/core.h>
+
 #include "comm/peer_text.hpp"
 
 namespace gpups::test {
@@ -166,6 +168,22 @@ TEST_F(HostilePeer, AReadForAStepThatItHadEnded) {
   peer_.send(urgent(0, 3));
   peer_.send_words(tag(Section::kKeys, 1, 0), {1, 2, 3});
   expect_refused("a step that it had ended");
+}
+
+// The row of four numbers of 16 bits that was asked for takes 8 bytes.
+TEST_F(HostilePeer, ValuesAsTheTableDoesNotKeepThem) {
+  for (std::size_t const bytes : {4, 16}) {
+    RawPeer peer;
+    group_ = peer.group();
+    store_.emplace(group_, StoreOptions{.threads = 1});
+    store_->add_table({.name = "t", .dim = 4, .values = NumberType::kHalf});
+    stream_.emplace(store_->make_stream());
+    auto const batch = read_from_peer(Clock{0});
+    peer.send({.kind = MessageKind::kUrgentAnswer, .clock = Clock{0}});
+    peer.send_data(tag(Section::kUrgentValues, 0, 0), bytes);
+    expect_refused(fmt::format("sends {} bytes", bytes).c_str());
+    store_.reset();
+  }
 }
 
 TEST_F(HostilePeer, TwoTransfersUnderOneTag) {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "gpups/array.hpp"
+#include "kernels/number_type.hpp"
 
 namespace gpups::fuzz {
 namespace {
@@ -19,6 +20,7 @@ constexpr std::uint64_t kMyRank = 1;
 constexpr int kKinds = 12, kSections = 11;  // of messages, and of transfers
 constexpr std::size_t kBytesMax = 1 << 16;  // of one transfer
 constexpr std::size_t kKeyBytes = 0;        // an element that is a key, not a row
+constexpr std::size_t kKeptBytes = 1;       // a number as its table keeps it
 
 std::uint64_t word(Clock clock) { return static_cast<std::uint64_t>(number(clock)); }
 
@@ -31,6 +33,7 @@ std::size_t bytes_of_sightings(TableId table, std::size_t rows) {
 // Bytes of `rows` rows of elements of this size, or of keys.
 std::size_t bytes_of(TableId table, std::size_t rows, std::size_t element) {
   if (element == kKeyBytes) return rows * sizeof(Key);
+  if (element == kKeptBytes) element = kernels::bytes_of_number(kValues[number(table) % std::size(kValues)]);
   return rows * row_stride(kDims[number(table) % std::size(kDims)]) * element;
 }
 
@@ -71,14 +74,14 @@ void ScriptedPeer::note(Message const& m) {
       return;
     case MessageKind::kOut:
       heard_out_ = clock;
-      if (m.parts > 0) take_parts(mine_[clock + 1], Section::kValues, clock + 1, sizeof(float));
+      if (m.parts > 0) take_parts(mine_[clock + 1], Section::kValues, clock + 1, kKeptBytes);
       return;
     case MessageKind::kUrgent:
       for (auto const& intent : m.intents) note_intent(intent, Section::kUrgentKeys);
       urgent_[clock] = true;
       return unanswered_.push_back(m);
     case MessageKind::kUrgentAnswer:
-      return take_parts(mine_[clock], Section::kUrgentValues, clock, sizeof(float));
+      return take_parts(mine_[clock], Section::kUrgentValues, clock, kKeptBytes);
     case MessageKind::kGather:
       ++gathers_heard_;
       return;
@@ -224,7 +227,7 @@ void ScriptedPeer::send_out() {
   auto const asked = asked_.find(clock_ + 1);
   bool const values = asked != asked_.end() && !urgent_[clock_ + 1];
   send({.kind = MessageKind::kOut, .clock = Clock{clock_}, .parts = values ? asked->second.parts.size() : 0});
-  if (values) send_parts(asked->second, Section::kValues, number(next), sizeof(float));
+  if (values) send_parts(asked->second, Section::kValues, number(next), kKeptBytes);
   ++clock_;
   sent_in_ = false;
 }
@@ -245,7 +248,7 @@ void ScriptedPeer::answer() {
   unanswered_.pop_front();
   if (asked.kind == MessageKind::kUrgent) {
     send({.kind = MessageKind::kUrgentAnswer, .clock = asked.clock});
-    send_parts(asked.intents[0], Section::kUrgentValues, number(asked.clock), sizeof(float));
+    send_parts(asked.intents[0], Section::kUrgentValues, number(asked.clock), kKeptBytes);
   } else if (asked.kind == MessageKind::kLookup) {
     send({.kind = MessageKind::kLookupAnswer, .id = asked.id});
     send_data(tag(Section::kRequestValues, asked.id, 0), bytes_of(asked.table, asked.keys, sizeof(float)));

@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "gpups/table.hpp"
 #include "tests/fuzz/script.hpp"
 #include "tests/raw_peer.hpp"
 
@@ -15,6 +16,7 @@ namespace gpups::fuzz {
 
 inline constexpr std::size_t kDims[] = {2, 20};  // of the tables
 inline constexpr std::uint32_t kAdmitAt[] = {1, 2};
+inline constexpr NumberType kValues[] = {NumberType::kFloat, NumberType::kBFloat16};
 
 class ScriptedPeer {
  public:

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of numbers of any type in one piece of memory, as they are sent to other ranks: a row of 16-bit numbers has as
+// many as one of floats, padding included, in half the bytes.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/number_type.hpp"
+
+namespace gpups::kernels {
+
+// Refers to `rows` rows of `columns` numbers.
+struct NumberView {
+  std::byte* data = nullptr;
+  std::size_t rows = 0, columns = 0;
+  NumberType type = NumberType::kFloat;
+  Device device{};
+
+  // In numbers.
+  std::size_t stride() const { return row_stride(columns); }
+  std::size_t bytes() const { return rows * row_bytes(); }
+  // REQUIRES: first + count <= rows.
+  NumberView slice(std::size_t first, std::size_t count) const {
+    return {data + first * row_bytes(), count, columns, type, device};
+  }
+  // All numbers, padding included. REQUIRES: T is their type.
+  template <class T>
+  View<T> flat() const {
+    return {reinterpret_cast<T*>(data), rows * stride(), device};
+  }
+
+ private:
+  std::size_t row_bytes() const { return stride() * bytes_of_number(type); }
+};
+
+// Owns them.
+class NumberMatrix {
+ public:
+  NumberMatrix() = default;
+  NumberMatrix(Device device, std::size_t rows, std::size_t columns, NumberType type)
+      : bytes_(device, NumberView{nullptr, rows, columns, type, device}.bytes()),
+        rows_(rows),
+        columns_(columns),
+        type_(type) {}
+
+  NumberView view() const { return {bytes_.data(), rows_, columns_, type_, bytes_.device()}; }
+
+ private:
+  Array<std::byte> bytes_;
+  std::size_t rows_ = 0, columns_ = 0;
+  NumberType type_ = NumberType::kFloat;
+};
+
+}  // namespace gpups::kernels
