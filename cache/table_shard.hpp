@@ -48,8 +48,9 @@ class TableShard {
   // ids[i] becomes the row of keys[i], reserved with its initial value if it is new. A key may be named many times.
   // Waits for `stream`.
   void wait_resolve(Stream& stream, View<Key const> keys, View<std::uint32_t> ids);
-  // The same for one after the other of these, which may be of several tables or one. They are searched together: on a
-  // GPU with one launch for 32 of them and one wait; only tables that lack keys take more.
+  // The same for several lists of keys, as if one after the other; tables may repeat. They are searched together: on a
+  // GPU with one launch for 32 of them and one wait; only tables that lack keys take more. Throws Error that names the
+  // table whose rows find no room.
   struct KeysOfShard {
     TableShard* shard;
     View<Key const> keys;     // (n)

@@ -28,9 +28,9 @@ inline float coefficient(SumGradients const& s, std::uint32_t entry) {
   return s.coefficients.empty() ? 1.0F : s.coefficients[entry];
 }
 
-// Entries whose sources are prefetched; where all sources are larger than caches are, into the second cache first. What
-// says where a source is comes before that.
-inline constexpr std::size_t kNearEntriesAhead = 8, kFarEntriesAhead = 64, kNamedAhead = 32;
+// How many entries ahead sources are prefetched: into the first-level cache, and where all sources are larger than
+// caches, before that into the second. Their numbers and coefficients are asked for kNumbersAhead entries earlier.
+inline constexpr std::size_t kNearEntriesAhead = 8, kFarEntriesAhead = 64, kNumbersAhead = 32;
 inline constexpr std::size_t kNearBytes = std::size_t{32} << 20;
 
 // Asks for what tells of an entry. Always inlined: g++ drops calls of a function that only prefetches.

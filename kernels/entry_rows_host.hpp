@@ -23,7 +23,7 @@ class EntryRows {
 };
 
 // The same where entries are named by key. While the memory is busy with rows of earlier entries, the keys of later
-// ones are looked for: buckets are asked for some at each strip, and keys found a piece of some strips at a time.
+// ones are looked for: each strip asks for some buckets, and kPiece keys are finished at a time.
 template <class Source>
 requires(Source::kByKey) class EntryRows<Source> {
  public:

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/arena.hpp"
+#include "kernels/pause.hpp"
 
 namespace gpups::kernels {
 
@@ -26,10 +27,10 @@ void in_steps(Arena& arena, std::size_t steps, std::size_t blocks, Body const& b
   alignas(64) std::atomic<std::size_t> done = 0, joined = 0;
   // Whoever waits, waits for threads that are at work: one that has not come has taken nothing.
   auto const work = [&] {
-    std::size_t const its_own = joined++;
+    std::size_t const first_block = joined++;
     for (std::size_t step; (step = now.load(std::memory_order_acquire)) < steps;) {
       for (std::size_t k = 0; k < blocks; ++k) {
-        std::size_t const block = (its_own + k) % blocks;
+        std::size_t const block = (first_block + k) % blocks;
         std::size_t before = step;
         if (!taken[block].steps_taken.compare_exchange_strong(before, step + 1)) continue;
         body(step, block);
@@ -40,9 +41,7 @@ void in_steps(Arena& arena, std::size_t steps, std::size_t blocks, Body const& b
       constexpr int kSpins = 4096;  // then another thread may need the core
       for (int spins = 0; now.load(std::memory_order_acquire) == step; ++spins) {
         if (spins >= kSpins) std::this_thread::yield();
-#ifdef __x86_64__
-        __builtin_ia32_pause();
-#endif
+        pause();
       }
     }
   };

@@ -22,14 +22,14 @@ struct KeysOfIndex {
 // Any number of indices: on a GPU one launch for 32 of them.
 struct FindKeys {
   std::span<KeysOfIndex const> indices;  // on the host
-  View<std::uint32_t> missing{};         // (indices), each grows by the keys that it has not; empty: not wanted
+  View<std::uint32_t> missing{};         // (indices), to each is added how many keys are absent; empty: not wanted
 };
 void find_keys(Stream& stream, FindKeys const& arguments);
 
 // Puts the keys in that are not there, whose ids are kNoRow, and writes their numbers. The r-th of them, in the order
 // in which the batch has them first, gets number free[r], or past these the next one from next_id on. *count: how many.
-// Waits for `stream`. REQUIRES: ids are what find_keys() writes now, but on the host kNoRow may stand for any key; room
-// for them all.
+// Waits for `stream`. REQUIRES: ids are as find_keys() would write them now, but on the host kNoRow may also stand for
+// keys that are there; room for all.
 struct InsertKeys {
   KeysOfIndex index;               // n < 2^31
   View<std::uint32_t const> free;  // distinct

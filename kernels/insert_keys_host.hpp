@@ -31,7 +31,7 @@ class PartInsertion {
     shares_[s].begin(cut_.size(s));
     cut_.copy_places(s, shares_[s].places.data());
     insertion(s).run();
-    count_new(s);
+    count_new_of_share(s);
   }
   // To be called once.
   void count_new() {
@@ -39,7 +39,7 @@ class PartInsertion {
       if (!shares_[s].beyond_limit.empty()) {
         shares_are_mixed_ = true;
         insertion(s).insert_beyond_limit();
-        count_new(s);
+        count_new_of_share(s);
       }
       repeats_new_keys_ |= shares_[s].repeats_new_keys;
       for (std::uint32_t c = 0; c < cut_.chunks(); ++c) before_[c + 1] += shares_[s].new_in_chunk[c];
@@ -90,7 +90,7 @@ class PartInsertion {
   ShareInsertion insertion(std::uint32_t s) {
     return ShareInsertion(buckets_, {s, cut_.shares()}, cut_.keys(), shares_[s]);
   }
-  void count_new(std::uint32_t s) {
+  void count_new_of_share(std::uint32_t s) {
     InsertedShare& share = shares_[s];
     std::uint32_t const *const places = share.places.data(), *const found = share.found.data();
     share.repeats_new_keys = false;

@@ -8,40 +8,13 @@
 #pragma once
 
 #include <algorithm>
-#include <vector>
 
-#include "kernels/first_buckets_host.hpp"
+#include "kernels/bucket_host.hpp"
 #include "kernels/index_keys.hpp"
+#include "kernels/inserted_share.hpp"
 #include "kernels/key_shares.hpp"
 
 namespace gpups::kernels {
-
-// A share's keys, and what is known of them afterwards.
-struct InsertedShare {
-  std::size_t size = 0;
-  Array<std::uint32_t> places;  // (size) of the batch, ascending
-  Array<std::uint32_t> found;   // (size) their numbers; of a new key: kNewKey + the first place of an equal one
-  // Where the numbers of new keys belong. Until they have one there is kNewKey + their first place.
-  std::size_t new_count = 0;
-  Array<std::uint32_t*> new_numbers;
-  std::size_t new_in_chunk[kSharesMax] = {};
-  bool repeats_new_keys = false;
-  Array<std::uint32_t> waiting;           // which keys are not done with their first bucket
-  std::vector<std::size_t> beyond_limit;  // which keys are neither found nor in yet
-
-  void begin(std::size_t keys) {
-    size = keys;
-    new_count = 0;
-    beyond_limit.clear();
-    if (keys < found.size()) return;
-    // Room for what is written and not kept, and for a part that has some more keys of this share.
-    std::size_t const room = keys + keys / 4 + 1;
-    places = Array<std::uint32_t>(Device::host(), room);
-    found = Array<std::uint32_t>(Device::host(), room);
-    new_numbers = Array<std::uint32_t*>(Device::host(), room);
-    waiting = Array<std::uint32_t>(Device::host(), room);
-  }
-};
 
 class ShareInsertion {
  public:
@@ -127,7 +100,7 @@ class ShareInsertion {
       __builtin_prefetch(near[k]);
       Bucket* const bucket = buckets[k];
       std::uint32_t const marks = bucket->marks, found = bucket->place_of(keys[k]), as_new = kNewKey | places[k];
-      unsigned const absent = (found - 1) >> 31;  // 1 or 0; of a comparison the compiler makes a branch
+      unsigned const absent = is_none(found);
       unsigned const ends_here = ~(marks >> tags[k]) & has_room(marks);
       found_numbers[k] = number_in(bucket, found, as_new);
       put(new_numbers, absent & ends_here, bucket, marks, keys[k], as_new);
@@ -188,9 +161,7 @@ class ShareInsertion {
   // The number that is at place `found` of a bucket; of a key that is at none: `as_new`.
   [[gnu::always_inline]] static std::uint32_t number_in(Bucket const* bucket, std::uint32_t found,
                                                         std::uint32_t as_new) {
-    auto const* const numbers = reinterpret_cast<std::uint32_t const*>(bucket) + 2 * kBucketKeys;
-    std::uint32_t const id = numbers[__builtin_ctz(found | 1U << kBucketKeys)];  // of none: the marks
-    return as_new ^ ((as_new ^ id) & (((found - 1) >> 31) - 1));
+    return as_new ^ ((as_new ^ number_at(*bucket, found)) & (is_none(found) - 1));
   }
 
   // Puts a key into a bucket that has these marks, and room, if goes_in is 1. If it is 0 what is written goes nowhere.

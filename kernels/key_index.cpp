@@ -13,8 +13,8 @@ namespace {
 // is the same for any number of threads.
 std::size_t keys_at_once(Device device) { return std::size_t{1} << (device.is_host() ? 17 : 20); }
 
-// New keys are few in a batch that has so many times as many keys.
-constexpr std::size_t kFewOf = 8;
+// New keys are few where at most one key in so many is new.
+constexpr std::size_t kKeysPerFewNew = 8;
 
 std::vector<KeysOfIndex> indices_of(std::span<KeyIndex::Search const> searches) {
   std::vector<KeysOfIndex> indices;
@@ -84,7 +84,7 @@ Array<std::uint32_t> KeyIndex::wait_insert(Stream& stream, View<Key const> keys,
     std::size_t const of_part = known ? *missing : wait_find_missing(stream, {&part, 1})[0];
     if (of_part > 0) inserted += wait_insert_part(stream, part, of_part, new_ids.view().slice(inserted, of_part));
   }
-  many_new_ = inserted * kFewOf > keys.size();
+  many_new_ = inserted * kKeysPerFewNew > keys.size();
   if (inserted == new_ids.size()) return new_ids;
   Array<std::uint32_t> result(stream.device(), inserted);
   copy<std::uint32_t>(stream, result, new_ids.view().slice(0, inserted));

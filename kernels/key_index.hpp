@@ -32,17 +32,17 @@ class KeyIndex {
     View<std::uint32_t> ids;  // (>= n)
   };
   static void find(Stream& stream, std::span<Search const> searches);
-  // The same before wait_insert(): returns how many keys of each search may lack a number, whose ids are kNoRow. These
-  // are the keys that do; on the host they are all keys, where the last batch had so many new ones that looking for
-  // them before they are put in costs more than it saves. Waits for `stream`, once.
+  // Begins wait_insert(): writes `ids`, and returns how many of each search's are kNoRow. On the host, after a batch
+  // with many new keys, that is all of them, unsearched: searching would cost more than it saves. Waits for `stream`,
+  // once.
   static std::vector<std::uint32_t> wait_find_missing(Stream& stream, std::span<Search const> searches);
 
   // Keys without a number get one, in the order in which the batch has them first: a free one, the highest first, else
   // the next. A key may be in a batch many times. Returns the new numbers in this order. Waits for `stream`.
   // REQUIRES: nothing else uses the index meanwhile.
   Array<std::uint32_t> wait_find_or_insert(Stream& stream, View<Key const> keys, View<std::uint32_t> ids);
-  // The same, where wait_find_missing() has just written `ids` and said how many are missing. Nothing is said: it has
-  // not.
+  // The same. missing: what wait_find_missing() has just returned for these keys, having written `ids`; nullopt: it was
+  // not called.
   Array<std::uint32_t> wait_insert(Stream& stream, View<Key const> keys, View<std::uint32_t> ids,
                                    std::optional<std::size_t> missing);
   // Goes on with growing, if that is under way, as inserting does. Waits for `stream` at times.

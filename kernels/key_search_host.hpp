@@ -13,14 +13,14 @@
 #include <cstring>
 
 #include "gpups/array.hpp"
-#include "kernels/first_buckets_host.hpp"
+#include "kernels/bucket_host.hpp"
 #include "kernels/streaming.hpp"
 
 namespace gpups::kernels {
 
 class KeySearch {
  public:
-  // Keys that may have been looked for and not be finished.
+  // Keys that may be looked at and not finished, at most.
   static constexpr std::size_t kPending = 2048;
 
   // The number of key k, or kNoRow, is written to ids[k & mask].
@@ -136,15 +136,6 @@ class KeySearch {
     waiting_ = 0;
     ask_for_next(waiting);
   }
-
-  // The number at a place; where that is none, the marks, which follow the numbers.
-  static std::uint32_t number_at(Bucket const& bucket, std::uint32_t place) {
-    auto const* const numbers = reinterpret_cast<std::uint32_t const*>(&bucket) + 2 * kBucketKeys;
-    return numbers[lowest_bit(place | 1U << kBucketKeys)];
-  }
-  // 1 or 0; of a comparison the compiler makes a branch.
-  static std::uint32_t is_none(std::uint32_t place) { return (place - 1) >> 31; }
-  static_assert(kNoRow == 0U - 1);
 
   // Lets a key wait behind `waiting` others if it is `absent` and may be in a later bucket. Returns how many wait.
   [[gnu::always_inline]] std::size_t wait_for_next(Waiting one, std::uint32_t absent, std::size_t waiting) {

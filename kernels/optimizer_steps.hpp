@@ -162,7 +162,7 @@ GPUPS_INLINED_FN float lamb_step(RowStep<C, Values> const& r, BiasCorrection cor
 // if all steps had had this rate, so that values stay where they are.
 template <class C, class Values, class GradientAt>
 GPUPS_INLINED_FN float ftrl_step(RowStep<C, Values> const& r, float inverse_change, GradientAt gradient) {
-  if (!(r.rate > 0)) return 0;  // in a warm-up that begins at 0, where z has no scale
+  if (!(r.rate > 0)) return 0;  // where a schedule has fallen to 0, and z has no scale
   return r.columns.faults(r.width, [=, columns = r.columns, value = r.value, sums = r.state, z_at = r.more_state,
                                     rate = r.rate, o = r.optimizer](std::size_t j) GPUPS_INLINED_BODY {
     auto const g = gradient(j), before = columns.get(sums + j), n = before + g * g;

@@ -74,7 +74,7 @@ template <int kVectors, bool kFar, bool kWatch, class Out>
     float const* const row = source_row(s, entries.order[e]) + column;
     float const* const later = source_row(s, entries.after(e, kNearEntriesAhead)) + column;
     float const* const far = kFar ? source_row(s, entries.after(e, kFarEntriesAhead)) + column : nullptr;
-    prefetch_entry(s, entries.after(e, kAhead + kNamedAhead));
+    prefetch_entry(s, entries.after(e, kAhead + kNumbersAhead));
     auto const c = DoubleVector::all(static_cast<double>(coefficient(s, entries.order[e])));
 #pragma GCC unroll 16
     for (int k = 0; k < kVectors; ++k) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cases of kernels for rows of 16 bits that are sent as they are kept.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <type_traits>
 
 #include "kernels/gather_numbers.hpp"
 #include "kernels/widen.hpp"

@@ -10,6 +10,7 @@
 #include "kernels/dense/sum_parts.hpp"
 #include "kernels/dense/update_dense.hpp"
 #include "tests/dense_optimizer_oracle.hpp"
+#include "tests/expect_error.hpp"
 #include "tests/inputs.hpp"
 
 namespace gpups::test {
@@ -252,6 +253,15 @@ TEST(UpdateDense, FtrlSetsParametersOfSmallGradientsToZero) {
   for (std::size_t j = 0; j < 512; ++j) sums[j] = (j % 4 == 0 ? std::int64_t{1} << 40 : 1 << 20);  // 16, 1.5e-5
   for (int t = 1; t <= 8; ++t) EXPECT_EQ(trained.step(sums, 0.05F, t, 0.05F), kNoRow);
   for (std::size_t j = 0; j < 512; ++j) EXPECT_EQ(trained.values[j] == 0, j % 4 != 0) << j;
+}
+
+TEST(UpdateDense, LambRefusesMoreParametersThanItCanNumber) {
+  Stream stream(Device::host(), 1);
+  expect_error(
+      [&] {
+        kernels::DenseUnits(stream, std::vector<std::size_t>{0, std::size_t{1} << 32});
+      },
+      {"4294967296 parameters", "use another optimizer"});
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "kernels/check.hpp"
+#include "kernels/pause.hpp"
 
 namespace gpups::comm {
 namespace {
@@ -23,16 +24,6 @@ constexpr std::chrono::microseconds kBusy{50};
 // The communication thread leaves turning to a thread that waits, and for this long after it: that one will often wait
 // again.
 constexpr std::chrono::microseconds kStandBack{200};
-
-// Lets a core's other thread have it for a moment. To give it up would be to lose it for milliseconds where there is
-// other work.
-void pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 // Whoever waits turns the protocol itself, so that what it waits for costs no change of threads. Else the communication
 // thread does.
@@ -126,7 +117,7 @@ class Threaded final : public Turner {
       } else if (done || time >= wait.end) {
         break;
       } else if (time < busy_until) {
-        pause();
+        kernels::pause();
       } else if (wakes() == seen) {
         guest_bell_->wait();
       }

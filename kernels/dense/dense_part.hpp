@@ -85,7 +85,7 @@ struct DecayedValues {
   }
 };
 
-// FTRL has the sums first, as rows do.
+// The sums of Adagrad and FTRL come first in a row's state, but are the second array of layers.
 GPUPS_INLINED_FN RowStep<DenseColumns, DecayedValues> dense_row(NativeLanes lanes, UpdateDense const& u,
                                                                 DenseStep const& step, DensePart part) {
   using Kind = DenseOptimizer::Kind;

@@ -67,7 +67,7 @@ struct UpdateDense {
   double scale;  // g = float(sum * 2^grid_log2 * scale): 1 / samples of the step
   DenseOptimizer optimizer;
   float rate;          // the learning rate of this step: learning_rate times a schedule's factor
-  float rate_before;   // that of the step before; unused in the first step, and but for kFtrl
+  float rate_before;   // that of the step before; only kFtrl reads it, and not in the first step
   std::int64_t step;   // 1 for the first
   View<float> values;  // (n)
   View<float> first;   // (n); empty where there is none

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the searches for a vector of keys begin, on the host.
+// How the host reads buckets: where the searches for a vector of keys begin, and what is at a place, without a branch.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace gpups::kernels {
 
-// What asks for a bucket in the second-level cache, which can wait for more lines at once than the first.
+// The locality of a prefetch into the second-level cache, which can wait for more lines at once than the first.
 inline constexpr int kSecondLevel = 2;
 
 // As many keys as fill a vector, and something about each.
@@ -37,6 +37,17 @@ typedef std::uint8_t KeyBytes __attribute__((vector_size(kKeysOfVector)));
 [[gnu::always_inline]] inline void store_tags(KeyWords hash, std::uint8_t* tags) {
   auto const bytes = __builtin_convertvector(went_on_bit(hash), KeyBytes);
   std::memcpy(tags, &bytes, sizeof bytes);
+}
+
+// What Bucket::place_of() returns, as a number: 1 where there is no place, else 0. Of a comparison the compiler makes a
+// branch.
+inline std::uint32_t is_none(std::uint32_t place) { return (place - 1) >> 31; }
+static_assert(kNoRow == 0U - 1);
+
+// The number at a place; where that is none, the marks, which follow the numbers.
+[[gnu::always_inline]] inline std::uint32_t number_at(Bucket const& bucket, std::uint32_t place) {
+  auto const* const numbers = reinterpret_cast<std::uint32_t const*>(&bucket) + 2 * kBucketKeys;
+  return numbers[lowest_bit(place | 1U << kBucketKeys)];
 }
 
 }  // namespace gpups::kernels
