@@ -19,27 +19,25 @@ void TableShard::wait_resolve(Stream& stream, View<Key const> keys, View<std::ui
 }
 
 void TableShard::wait_resolve(Stream& stream, std::span<KeysOfShard const> parts) {
-  for (std::vector<KeysOfShard> left(parts.begin(), parts.end()); !left.empty();) {
-    std::vector<kernels::KeyIndex::Search> searches;
-    for (auto const& part : left) searches.push_back({&part.shard->index_, part.keys, part.ids});
-    auto const missing = kernels::KeyIndex::wait_find_missing(stream, searches);
+  std::vector<kernels::KeyIndex::Search> searches;
+  for (auto const& part : parts) searches.push_back({&part.shard->index_, part.keys, part.ids});
+  auto const missing = kernels::KeyIndex::wait_find_missing(stream, searches);
 
-    std::vector<Missing> now;
-    std::vector<KeysOfShard> later;  // parts that may lack what another of their table brings now
-    std::set<TableShard const*> changed;
-    for (std::size_t p = 0; p < left.size(); ++p) {
-      auto const& part = left[p];
-      if (missing[p] == 0) {
-        part.shard->index_.wait_go_on_growing(stream);
-      } else if (changed.insert(part.shard).second) {
-        now.push_back({part, missing[p]});
-      } else {
-        later.push_back(part);
-      }
+  std::vector<Missing> now;
+  std::vector<KeysOfShard> later;  // parts that may lack what another of their table brings now
+  std::set<TableShard const*> changed;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    auto const& part = parts[p];
+    if (missing[p] == 0) {
+      part.shard->index_.wait_go_on_growing(stream);
+    } else if (changed.insert(part.shard).second) {
+      now.push_back({part, missing[p]});
+    } else {
+      later.push_back(part);
     }
-    wait_reserve(stream, now);
-    left = std::move(later);
   }
+  wait_reserve(stream, now);
+  for (auto const& part : later) wait_resolve(stream, {&part, 1});
 }
 
 // Threads of the host share the work of a table that is large, or has more than a thread's share of all. Other tables

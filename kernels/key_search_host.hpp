@@ -75,16 +75,17 @@ class KeySearch {
     placed_ += kGroup;
     // The processor reads ahead to the end of a page, which is 512 keys.
     prefetch_row<Ahead::kToL2>(keys_.data() + std::min(first + kKeysAhead, n), kGroup * sizeof(Key));
-    if (first + kGroup <= n) return place(keys_.data() + first, bucket_ + first % kRing);
+    if (first + kGroup <= n) return place(keys_.data() + first, first % kRing);
     Key last[kGroup];
     for (std::size_t k = 0; k < kGroup; ++k) last[k] = keys_[std::min(first + k, n - 1)];
-    place(last, bucket_ + first % kRing);
+    place(last, first % kRing);
   }
-  [[gnu::always_inline]] void place(Key const* keys, Bucket const** to) const {
+  [[gnu::always_inline]] void place(Key const* keys, std::size_t at) {
     Buckets const buckets = buckets_;
     for (std::size_t k = 0; k < kGroup; k += kKeysOfVector) {
-      KeyWords const address = first_buckets(buckets, hashes_of(keys + k));
-      std::memcpy(to + k, &address, sizeof address);
+      KeyWords const hash = hashes_of(keys + k), address = first_buckets(buckets, hash);
+      std::memcpy(bucket_ + at + k, &address, sizeof address);
+      store_tags(hash, tag_ + at + k);
     }
   }
 
@@ -95,7 +96,7 @@ class KeySearch {
     Key const* const keys = keys_.data();
     std::uint32_t* const ids = ids_;
     std::size_t const mask = mask_;
-    std::uint32_t absent[kPiece + 1];
+    std::uint32_t elsewhere[kPiece + 1];  // keys that may be
     std::size_t count = 0;
     for (std::size_t group = looked_; group < end; group += kGroup) {
       if (kClose) {
@@ -109,18 +110,16 @@ class KeySearch {
           __builtin_prefetch(bucket_[(k + kNear) % kRing]);
         }
         Bucket const& bucket = *bucket_[k % kRing];
-        std::uint32_t const place = bucket.place_of(keys[k]);
-        ids[k & mask] = number_at(bucket, place);
-        absent[count] = static_cast<std::uint32_t>(k);
-        count += is_none(place);
+        std::uint32_t const place = bucket.place_of(keys[k]), none = is_none(place);
+        ids[k & mask] = number_at(bucket, place) | (0U - none);
+        elsewhere[count] = static_cast<std::uint32_t>(k);
+        count += none & bucket.marks >> tag_[k % kRing];
       }
     }
     std::size_t waiting = waiting_;
     for (std::size_t a = 0; a < count; ++a) {
-      std::uint32_t const k = absent[a];
-      ids[k & mask] = kNoRow;
-      auto const tag = static_cast<std::uint32_t>(went_on_bit(hash_of(keys[k])));
-      waiting = wait_for_next({bucket_[k % kRing], k, tag}, 1, waiting);
+      std::uint32_t const k = elsewhere[a];
+      list_[waiting++] = {next(bucket_[k % kRing]), k, tag_[k % kRing]};
     }
     ask_for_next(waiting);
   }
@@ -158,8 +157,10 @@ class KeySearch {
   View<Key const> keys_;
   std::uint32_t* ids_;
   std::size_t mask_;
-  std::size_t placed_ = 0, looked_ = 0;      // keys
-  alignas(64) Bucket const* bucket_[kRing];  // the first one of key k, at k % kRing
+  std::size_t placed_ = 0, looked_ = 0;  // keys
+  // Of key k, at k % kRing: its first bucket, and its tag, see Waiting.
+  alignas(64) Bucket const* bucket_[kRing];
+  std::uint8_t tag_[kRing];
   std::size_t waiting_ = 0;
   Waiting list_[kPending + 1];  // of waiting_ keys, in their order
 };

@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(
         DenseOptimizer{.kind = Kind::kAdam, .beta1 = 0.5F, .beta2 = 0.9F, .epsilon = 1e-3F, .weight_decay = 0.3F},
         DenseOptimizer{.kind = Kind::kLamb},
         DenseOptimizer{.kind = Kind::kLamb, .beta1 = 0.5F, .beta2 = 0.9F, .epsilon = 1e-3F, .weight_decay = 0.3F},
-        DenseOptimizer{.kind = Kind::kFtrl}, DenseOptimizer{.kind = Kind::kFtrl, .beta = 0.0F},
+        DenseOptimizer{.kind = Kind::kFtrl}, DenseOptimizer{.kind = Kind::kFtrl, .beta = 1e-4F},
         DenseOptimizer{.kind = Kind::kFtrl, .initial_accumulator = 0.2F, .l1 = 1.5F, .l2 = 2.0F, .beta = 0.5F}));
 
 TEST_P(UpdateDenseOf, StepsAreThoseOfTheFormulas) {

@@ -282,7 +282,10 @@ std::vector<Field> make_fields() {
           .range(0, 1e6)
           .with(kDenseProximal)
           .kept(),
-      Make("dense", "beta", kDense<&DenseConfig::beta>, "as optimizer.beta").range(0, 1e6).with(kDenseProximal).kept(),
+      Make("dense", "beta", kDense<&DenseConfig::beta>, "as optimizer.beta")
+          .range(1e-30, 1e6)
+          .with(kDenseProximal)
+          .kept(),
 
       Make("train", "epochs", kTrain<&T::epochs>, "passes over the training data").range(1, 1e6).with(kByEpochs),
       Make("train", "steps", kTrain<&T::steps>, "length of the run in steps; 0: by epochs").range(0, kMost53),

@@ -111,7 +111,7 @@ void run(Exec<S> ex, UpdateDense const& u) {
   GPUPS_ASSERT(u.sums.size() == n && n % kDenseAlignment == 0 && u.fault.size() == 1 && u.step >= 1);
   GPUPS_ASSERT(u.first.size() == (has_first(u.optimizer) ? n : 0));
   GPUPS_ASSERT(u.second.size() == (has_second(u.optimizer) ? n : 0));
-  GPUPS_ASSERT(u.optimizer.kind != Kind::kFtrl || u.optimizer.weight_decay == 0);
+  GPUPS_ASSERT(u.optimizer.kind != Kind::kFtrl || (u.optimizer.weight_decay == 0 && u.optimizer.beta > 0));
   switch (u.optimizer.kind) {
     case Kind::kSgd:
       return has_first(u.optimizer) ? update<MomentumStep>(ex, u) : update<SgdStep>(ex, u);

@@ -42,7 +42,7 @@ struct DenseOptimizer {
   float weight_decay = 0.0F;         // 0: off, as it must be for kFtrl
   float l1 = 0.0F;                   // kFtrl
   float l2 = 0.0F;                   // kFtrl
-  float beta = 1.0F;                 // kFtrl
+  float beta = 1.0F;                 // kFtrl; more than 0, or values without gradients would begin at 0
 };
 
 // Which arrays of state an optimizer has: `first` is v of SGD, z of FTRL or a first moment, `second` is s of Adagrad, n
