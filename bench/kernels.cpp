@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -108,7 +109,7 @@ void run(Stream& stream, gpups::test::KernelCase const& kernel, Settings const& 
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   benchmark::Initialize(&argc, argv);
   CLI::App app("Times the kernels");
   std::string device = "auto";
@@ -116,9 +117,13 @@ int main(int argc, char** argv) {
   Settings settings;
   std::vector<std::string> names;
   app.add_option("--device", device, "auto, host or cuda:0")->capture_default_str();
-  app.add_option("--threads", threads, "cores of a host stream; 0: all")->capture_default_str();
-  app.add_option("--entries", settings.size.n, "entries of a batch")->capture_default_str();
-  app.add_option("--dim", settings.size.dim, "columns of a row")->capture_default_str();
+  app.add_option("--threads", threads, "cores of a host stream; 0: all")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 4096));
+  app.add_option("--entries", settings.size.n, "entries of a batch")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 26));
+  app.add_option("--dim", settings.size.dim, "columns of a row")->capture_default_str()->check(CLI::Range(1, 1 << 16));
   app.add_option("--jsonl", settings.jsonl, "file to add a line for each case to");
   app.add_option("--commit", settings.commit, "what the lines say of the code that was measured");
   app.add_option("case", names, "which cases; none: all");
@@ -127,8 +132,14 @@ int main(int argc, char** argv) {
   auto const cases = gpups::test::kernel_cases();
   for (auto const& name : names) {
     if (std::any_of(cases.begin(), cases.end(), [&](auto const& kernel) { return kernel.name == name; })) continue;
-    fmt::print(stderr, "bench_kernels: there is no case \"{}\" (nothing would be measured): see tests/cases.cpp\n",
-               name);
+    fmt::print(stderr, "bench_kernels: there is no case \"{}\" (nothing would be measured): take some of", name);
+    for (auto const& kernel : cases) fmt::print(stderr, " {}", kernel.name);
+    fmt::print(stderr, "\n");
+    return 2;
+  }
+  if (!settings.jsonl.empty() && !std::ofstream(settings.jsonl, std::ios::app)) {
+    fmt::print(stderr, "bench_kernels: {} cannot be written (results would be lost): name a file that can\n",
+               settings.jsonl);
     return 2;
   }
   Stream stream(gpups::device_from(device), threads);
@@ -138,4 +149,7 @@ int main(int argc, char** argv) {
       run(stream, kernel, settings, reporter);
     }
   }
+} catch (std::exception const& error) {
+  fmt::print(stderr, "bench_kernels: {}\n", error.what());
+  return 1;
 }

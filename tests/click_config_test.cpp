@@ -133,6 +133,13 @@ TEST(ClickConfig, RefusesWhatOtherSettingsLeaveWithoutEffect) {
   EXPECT_NO_THROW(parse("", {"dense.optimizer=lamb", "dense.beta1=0.5", "dense.epsilon=1", "dense.weight_decay=1"}));
   EXPECT_NO_THROW(parse("", {"dense.optimizer=ftrl", "dense.initial_accumulator=1", "dense.l1=1", "dense.l2=1"}));
   EXPECT_NO_THROW(parse("", {"model.wide=true", "weights.kind=ftrl", "weights.initial_accumulator=1"}));
+  expect_error(
+      [] {
+        parse("", {"model.wide=true", "weights.kind=ftrl", "optimizer.schedule=cosine"});
+      },
+      {"rows learn by \"ftrl\"", "would shrink", "set optimizer.schedule = \"constant\""});
+  expect_error([] { parse("", {"optimizer.kind=ftrl", "optimizer.schedule=linear"}); }, {"schedule is \"linear\""});
+  EXPECT_NO_THROW(parse("", {"dense.optimizer=ftrl", "optimizer.schedule=linear"}));
 }
 
 TEST(ClickConfig, KeysOfClicksHaveNoEffectOnGraphs) {

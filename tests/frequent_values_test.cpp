@@ -87,7 +87,9 @@ TEST(Entries, AreTheSameForValuesAndForListsOfOne) {
       EXPECT_EQ(single.sources, listed.sources);
       EXPECT_EQ(single.targets, listed.targets);
       EXPECT_EQ(single.coefficients, listed.coefficients);
-      if (by_sample) EXPECT_EQ(single.offsets, listed.offsets);
+      if (by_sample) {
+        EXPECT_EQ(single.offsets, listed.offsets);
+      }
     }
   }
 }

@@ -15,6 +15,7 @@
 
 #include "kernels/check.hpp"
 #include "trainer/config_fields.hpp"
+#include "trainer/config_uses.hpp"
 #include "trainer/config_usual.hpp"
 #include "trainer/edit_distance.hpp"
 #include "trainer/tasks.hpp"
@@ -315,6 +316,13 @@ Config parse_config(std::string const& text, std::string const& name, fs::path c
   bool const named = config.data.reader == "clicks" || config.data.reader == "ratings";
   GPUPS_REQUIRE(!named || !config.data.train.empty(),
                 "{}: data.train is empty (there is nothing to learn from): name a file", name);
+  bool const rows_by_ftrl =
+      (uses::has_rows(config) && config.optimizer.kind == "ftrl") || uses::kWideProximal.in(config);
+  GPUPS_REQUIRE(
+      !rows_by_ftrl || config.optimizer.schedule == "constant",
+      "{}: rows learn by \"ftrl\" and optimizer.schedule is \"{}\" (each update makes a row anew, in proportion "
+      "to the rate, and rows would shrink with it): set optimizer.schedule = \"constant\"",
+      name, config.optimizer.schedule);
   GPUPS_REQUIRE(!config.eval.hits.empty(), "{}: eval.hits is empty (there is nothing to report): name a k, such as 10",
                 name);
   return config;

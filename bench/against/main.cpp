@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   int threads = 0;
   bool json = false;
   std::vector<std::string> names;
-  app.add_option("--threads", threads, "cores; 0: all")->capture_default_str();
+  app.add_option("--threads", threads, "cores; 0: all")->capture_default_str()->check(CLI::Range(0, 4096));
   app.add_flag("--json", json, "a JSON object a line, instead of a table");
   app.add_option("race", names, "which races; none: all");
   CLI11_PARSE(app, argc, argv);
@@ -62,8 +62,9 @@ int main(int argc, char** argv) {
   for (auto const& name : names) {
     auto const all = gpups::bench::races();
     if (std::none_of(all.begin(), all.end(), [&](auto const& entry) { return entry.name == name; })) {
-      fmt::print(stderr, "bench_against: there is no race \"{}\" (nothing would be measured): see bench/against\n",
-                 name);
+      fmt::print(stderr, "bench_against: there is no race \"{}\" (nothing would be measured): take some of", name);
+      for (auto const& entry : all) fmt::print(stderr, " {}", entry.name);
+      fmt::print(stderr, "\n");
       return 2;
     }
   }
