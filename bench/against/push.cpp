@@ -8,7 +8,10 @@
 #include "bench/against/copy_side.hpp"
 #include "bench/against/races.hpp"
 #include "bench/against/sparse_gradients.hpp"
+#include "kernels/arena.hpp"
 #include "kernels/life.hpp"
+#include "kernels/space.hpp"
+#include "kernels/streaming.hpp"
 #include "tests/inputs.hpp"
 
 namespace gpups::bench {
@@ -32,23 +35,68 @@ std::vector<std::uint32_t> zipf_rows(test::Random& random) {
 }
 
 // Each source belongs to `per_source` entries, one after the other.
-Race push_of(Stream& stream, std::size_t per_source) {
+std::shared_ptr<SparseGradients> gradients(Stream& stream, std::size_t per_source) {
   test::Random random(1);
   std::vector<std::uint32_t> sources(per_source > 1 ? kEntries : 0);
   for (std::uint32_t e = 0; e < sources.size(); ++e) sources[e] = e / static_cast<std::uint32_t>(per_source);
-  auto const g = std::make_shared<SparseGradients>(
+  return std::make_shared<SparseGradients>(
       sparse_gradients(stream, zipf_rows(random), sources, kRows, kDim, {.kind = Optimizer::Kind::kRowwiseAdagrad}));
-  // Each entry's source is read once; each row's value, state and life are read and written.
+}
+
+// Each entry's source is read once; each row's value, state and life are read and written.
+double bytes_moved(SparseGradients const& g) {
   double const row_bytes = kDim * sizeof(float) + sizeof(float) + kernels::kLifeWords * sizeof(std::uint32_t);
-  double const bytes =
-      static_cast<double>(g->entries()) * kDim * sizeof(float) + static_cast<double>(g->rows()) * 2 * row_bytes;
-  return {
-      "bytes", {"push", bytes, [=, &stream] { kernels::sum_and_update(stream, g->arguments()); }}, copy_side(stream)};
+  return static_cast<double>(g.entries()) * kDim * sizeof(float) + static_cast<double>(g.rows()) * 2 * row_bytes;
+}
+
+Race push_of(Stream& stream, std::size_t per_source) {
+  auto const g = gradients(stream, per_source);
+  return {"bytes",
+          {"push", bytes_moved(*g), [=, &stream] { kernels::sum_and_update(stream, g->arguments()); }},
+          copy_side(stream)};
 }
 
 }  // namespace
 
 Race push_race(Stream& stream) { return push_of(stream, 1); }
+
+// A loop with nothing around it, that adds up the sources of each row and adds that to the row: what the memory takes
+// of a push on this machine.
+Race push_bare_race(Stream& stream) {
+  constexpr std::size_t kBlock = 2048, kRowsAhead = 16, kFar = 64, kNear = 8;
+  auto const g = gradients(stream, 1);
+  auto const run = [=, &stream] {
+    std::size_t const blocks = (g->rows() + kBlock - 1) / kBlock;
+    kernels::host_exec(stream).arena->blocks(blocks, [&](std::size_t block) {
+      std::size_t const end = std::min(g->rows(), (block + 1) * kBlock), last = g->entries() - 1;
+      std::uint32_t const *const offsets = g->offsets.data(), *const order = g->order.data(),
+                                 *const ids = g->ids.data();
+      auto const values = g->values.ref(), state = g->state.ref();
+      auto const life = g->life.ref();
+      MatrixView<float const> const sources = g->source_rows;
+      for (std::size_t r = block * kBlock; r < end; ++r) {
+        std::uint32_t const later = ids[std::min(r + kRowsAhead, end - 1)], id = ids[r];
+        kernels::prefetch_row<kernels::Ahead::kToL2>(values.row(later), kDim * sizeof(float));
+        kernels::prefetch_row<kernels::Ahead::kToL2>(state.row(later), 1);
+        kernels::prefetch_row<kernels::Ahead::kToL2>(life.row(later), 1);
+        float sum[kDim] = {};
+        for (std::size_t e = offsets[r]; e < offsets[r + 1]; ++e) {
+          kernels::prefetch_row<kernels::Ahead::kToL2>(sources.row(order[std::min(e + kFar, last)]),
+                                                       kDim * sizeof(float));
+          kernels::prefetch_row<kernels::Ahead::kToL1>(sources.row(order[std::min(e + kNear, last)]),
+                                                       kDim * sizeof(float));
+          float const* const source = sources.row(order[e]);
+          for (std::size_t j = 0; j < kDim; ++j) sum[j] += source[j];
+        }
+        float* const value = values.row(id);
+        for (std::size_t j = 0; j < kDim; ++j) value[j] += sum[j];
+        *state.row(id) += sum[0] * sum[0];
+        ++life.row(id)[0];
+      }
+    });
+  };
+  return {"bytes", {"a bare loop", bytes_moved(*g), run}, copy_side(stream)};
+}
 
 // Bags of 16 keys that share their gradient.
 Race push_bags_race(Stream& stream) { return push_of(stream, 16); }

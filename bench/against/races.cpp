@@ -17,6 +17,7 @@ std::span<RaceEntry const> races() {
       {"find_gather_pooled", find_gather_pooled_race},
       {"find_gather_pooled_uniform", find_gather_pooled_uniform_race},
       {"push", push_race},
+      {"push_bare", push_bare_race},
       {"push_bags", push_bags_race},
       {"resolve_known", resolve_known_race},
       {"resolve_few_new", resolve_few_new_race},

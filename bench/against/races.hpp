@@ -18,6 +18,7 @@ Race gather_bare_race(Stream& stream);
 Race find_gather_pooled_race(Stream& stream);
 Race find_gather_pooled_uniform_race(Stream& stream);
 Race push_race(Stream& stream);
+Race push_bare_race(Stream& stream);
 Race push_bags_race(Stream& stream);
 Race resolve_known_race(Stream& stream);
 Race resolve_few_new_race(Stream& stream);
