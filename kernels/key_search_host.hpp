@@ -2,9 +2,9 @@
 // The search on the host, for keys in their order. Each goes through three stages, and what the caller does between
 // them overlaps with the reading of buckets. Keys are hashed by vectors, and their first buckets asked for, in the
 // second-level cache, which can wait for more lines at once than the first. Some time later these are looked at without
-// a branch. Keys that are not there wait for their next buckets, one key in ten for the second one, some for several:
-// all that wait look at one more each time that others look at their first. So no branch is guessed wrong, and the
-// memory always has work.
+// a branch. Keys that may be in a later bucket wait for it, one key in ten for the second one, some for several: all
+// that wait look at one more each time that others look at their first. So no branch is guessed wrong, and the memory
+// always has work.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the host's threads share the rows whose gradients are summed: blocks of rows, and pieces of long ones.
+// How the host's threads share the rows whose gradients are summed: runs of rows, and pieces of long ones.
 #pragma once
 
 #ifndef __CUDACC__
