@@ -157,7 +157,7 @@ TEST(Admission, CostsBytesOnlyWhereItIsAsked) {
       std::vector<Key> entries;
       for (std::uint64_t k = 0; k < 100; ++k) entries.push_back(Key{k});
       step(store, entries);
-      store.wait_barrier();
+      store.wait_flush();  // or the step's sums may not be under way yet
       if (number(store.rank()) == 0) sent[admit_at - 1] = store.stats().sent.gradients;
       store.wait_barrier();
     });
