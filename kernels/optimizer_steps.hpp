@@ -159,15 +159,18 @@ GPUPS_INLINED_FN float lamb_step(RowStep<C, Values> const& r, BiasCorrection cor
 }
 
 // state: the sums n; more_state: z. inverse_change: by how much 1 / rate has grown since the step before; z is then as
-// if all steps had had this rate, so that values stay where they are.
+// if all steps had had this rate, so that values stay where they are. Where z is 0 there was no step, or the value is
+// 0: then z becomes what the value follows from.
 template <class C, class Values, class GradientAt>
 GPUPS_INLINED_FN float ftrl_step(RowStep<C, Values> const& r, float inverse_change, GradientAt gradient) {
   if (!(r.rate > 0)) return 0;  // where a schedule has fallen to 0, and z has no scale
   return r.columns.faults(r.width, [=, columns = r.columns, value = r.value, sums = r.state, z_at = r.more_state,
                                     rate = r.rate, o = r.optimizer](std::size_t j) GPUPS_INLINED_BODY {
     auto const g = gradient(j), before = columns.get(sums + j), n = before + g * g;
-    auto const growth = (root(n) - root(before)) * (1 / rate) + (root(before) + o.beta) * inverse_change;
-    auto const z = columns.get(z_at + j) + g - growth * value.get(j);
+    auto const z_before = columns.get(z_at + j);
+    auto const change = where_zero(z_before, 1 / rate, inverse_change);
+    auto const growth = (root(n) - root(before)) * (1 / rate) + (root(before) + o.beta) * change;
+    auto const z = z_before + g - growth * value.get(j);
     auto const x = 0.0F - quotient(rate * beyond(z, o.l1), root(n) + (o.beta + rate * o.l2));
     columns.put(sums + j, n);
     columns.put(z_at + j, z);

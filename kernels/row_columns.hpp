@@ -55,6 +55,11 @@ __device__ inline float beyond(float z, float l1) { return z > l1 ? z - l1 : (z 
 __device__ inline Quad beyond(Quad z, float l1) {
   return apply([](float x, float y) { return beyond(x, y); }, z, l1);
 }
+// a where z is 0, else b.
+__device__ inline float where_zero(float z, float a, float b) { return z == 0 ? a : b; }
+__device__ inline Quad where_zero(Quad z, float a, float b) {
+  return {where_zero(z.of.x, a, b), where_zero(z.of.y, a, b), where_zero(z.of.z, a, b), where_zero(z.of.w, a, b)};
+}
 
 // sum * unit, of exact sums.
 template <class V>
@@ -109,6 +114,11 @@ V quotient(V a, V b) {
 template <class V>
 V beyond(V z, float l1) {
   return z > l1 ? z - l1 : (z < -l1 ? z + l1 : V{});
+}
+// a where z is 0, else b.
+template <class V>
+V where_zero(V z, float a, float b) {
+  return z == 0.0F ? V{} + a : V{} + b;
 }
 template <class V>
 V root(V x) {

@@ -97,6 +97,7 @@ void optimizer_step(Optimizer const& o, double rate, std::vector<double> gradien
       }
       case Kind::kFtrl: {
         double &n = row.state[j], &z = row.state[half + j];
+        if (z == 0) z = -(o.beta + std::sqrt(n)) / rate * value;
         z += g - (std::sqrt(n + g * g) - std::sqrt(n)) / rate * value;
         n += g * g;
         double const excess = std::abs(z) <= o.l1 ? 0 : z - std::copysign(static_cast<double>(o.l1), z);

@@ -64,6 +64,20 @@ TEST(Store, RowsExistFromTheFirstStepThatNamesThem) {
   EXPECT_EQ(value_of(store, stream, Key{8}, 3), 1.0F);
 }
 
+// A factor that forgot where it began would stay at 0, as would the gradients of what it is multiplied with.
+TEST(Store, FtrlMovesOnFromTheInitialValue) {
+  Store store(Group::alone(), {});
+  auto table = plain_table(3);
+  table.optimizer = {.kind = Optimizer::Kind::kFtrl, .learning_rate = 0.5F};
+  store.add_table(table);
+  auto stream = store.make_stream();
+  step(store, stream, keys_of({7, 8}), 3, 3);
+  EXPECT_FLOAT_EQ(value_of(store, stream, Key{7}, 3), 1 - 0.5F * 3 / (3 + 1));
+  step(store, stream, keys_of({7}), 4, 3);
+  EXPECT_FLOAT_EQ(value_of(store, stream, Key{7}, 3), 0.625F - 0.5F * 4 / (5 + 1));
+  EXPECT_FLOAT_EQ(value_of(store, stream, Key{8}, 3), 0.625F);
+}
+
 TEST(Store, BatchesPreparedAheadMakeNoRows) {
   Store store(Group::alone(), {});
   store.add_table(plain_table(2));

@@ -33,9 +33,8 @@ struct Optimizer {
     // their quotient is 1 where one of them is 0
     kLamb,
     // FTRL-proximal: z += g - (sqrt(n + g * g) - sqrt(n)) / rate * value, n += g * g, both per column, value = 0 where
-    // |z| <= l1, else -(z - sign(z) * l1) / ((beta + sqrt(n)) / rate + l2). A step whose rate is 0 changes nothing. The
-    // first update makes a row without its initial value, near 0: for weights that are added up, not for factors of
-    // products, whose gradients are 0 there.
+    // |z| <= l1, else -(z - sign(z) * l1) / ((beta + sqrt(n)) / rate + l2). A step whose rate is 0 changes nothing. In
+    // a row's first update z begins as what its value follows from, so that it moves on from there.
     kFtrl,
   };
 
