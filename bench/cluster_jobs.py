@@ -10,6 +10,7 @@ from goal import ROOT, CannotMeasure
 
 sys.path.insert(0, str(ROOT / "tests" / "clusters"))
 import environment  # noqa: E402,F401  (goals take it from here)
+import folders  # noqa: E402,F401
 import mpirun  # noqa: E402,F401
 import namespaces  # noqa: E402,F401
 import processes  # noqa: E402,F401

@@ -26,8 +26,8 @@ Engine::Engine(Group const& group, Stream const& stream, double wait_timeout_s)
       round_(me_, ranks_, Clock{0}),
       exchange_(me_, ranks_, stream_, mail_, round_, tables_),
       requests_(me_, ranks_, stream_, mail_, round_, tables_),
-      sum_mail_(stream_, mail_),
-      allreduce_(me_, ranks_, stream_, sum_mail_, Group::kAllreducesMax),
+      collective_mail_(mail_),
+      collectives_(me_, ranks_, stream_, collective_mail_, Group::kAllreducesMax),
       exceptions_at_start_(std::uncaught_exceptions()) {
   exchange_.on_complete = [this](Clock step, Round::Report const& all) {
     signals_ = all.signal;
@@ -102,8 +102,8 @@ void Engine::dispatch(Mail::Received const& received) {
     case MessageKind::kUrgent:
     case MessageKind::kUrgentAnswer:
       return exchange_.received(from, message);
-    case MessageKind::kAllreduce:
-      return allreduce_.announced(from, message.id, message.elements);
+    case MessageKind::kCollective:
+      return collectives_.heard(from, message.id, message.bytes);
     default:
       return requests_.received(from, message);
   }
@@ -117,14 +117,17 @@ bool Engine::turn() {
       std::lock_guard lock(mutex_);
       if (failure_) return false;
     }
+    times_.turn_begins(round_.phase());
     did |= take_posts();
     while (auto received = mail_.receive()) {
       dispatch(*received);
       did = true;
     }
     did |= mail_.progress();
+    if (did) times_.moved(round_.phase());
     while (auto const action = round_.next()) {
       exchange_.act(*action);
+      times_.acted(action->step);
       did = true;
     }
     if (did) publish();
@@ -133,6 +136,15 @@ bool Engine::turn() {
     return true;
   }
   return did;
+}
+
+void Engine::write_stats(Stats& stats) const {
+  stats.steps = steps_.load();
+  stats.urgent_keys = urgent_keys_.load();
+  stats.rows_reserved = rows_reserved_.load();
+  stats.index_growths = index_growths_.load();
+  stats.round = times_.seconds();
+  mail_.counters().write(stats);
 }
 
 void Engine::publish() {
@@ -144,7 +156,7 @@ void Engine::publish() {
   rows_reserved_ = rows;
   index_growths_ = growths;
   urgent_keys_ = exchange_.urgent_keys();
-  idle_ = mail_.idle() && exchange_.idle() && allreduce_.idle() && round_.phase() == Round::Phase::kTraining;
+  idle_ = mail_.idle() && exchange_.idle() && collectives_.idle() && round_.phase() == Round::Phase::kTraining;
 }
 
 void Engine::fail(std::exception_ptr error) noexcept {
@@ -203,10 +215,10 @@ Engine::Awaited Engine::awaited() {
     ranks = requests_.awaited();
     what = "an answer";
   }
-  if (ranks.empty() && !allreduce_.idle()) {
-    auto const sums = allreduce_.awaited();
-    ranks = sums.ranks;
-    what = fmt::format("the sums of allreduce {}", sums.number);
+  if (ranks.empty() && !collectives_.idle()) {
+    auto const collective = collectives_.awaited();
+    ranks = collective.ranks;
+    what = collective.what;
   }
   if (ranks.empty()) {
     return {me_, fmt::format("rank {} was at step {}", number(me_), number(round_.clock()))};
@@ -281,8 +293,8 @@ void Engine::begin_rows(std::shared_ptr<RowRequest> const& request) {
   post_soon([this, request] { requests_.begin(request); });
 }
 
-void Engine::begin_sum(std::shared_ptr<comm::Sum> const& sum) {
-  post_soon([this, sum] { allreduce_.begin(sum); });
+void Engine::begin_collective(std::shared_ptr<comm::Collective> const& collective) {
+  post_soon([this, collective] { collectives_.begin(collective); });
 }
 
 void Engine::wait_rows(RowRequest const& request) {

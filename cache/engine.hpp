@@ -13,10 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "cache/collective_mail.hpp"
 #include "cache/exchange.hpp"
 #include "cache/requests.hpp"
-#include "cache/sum_mail.hpp"
-#include "comm/allreduce.hpp"
+#include "cache/round_times.hpp"
+#include "comm/collective/collectives.hpp"
 #include "comm/group_impl.hpp"
 #include "gpups/store.hpp"
 
@@ -59,9 +60,9 @@ class Engine {
   std::vector<std::string> wait_gather_patiently(std::string const& mine);
   void begin_rows(std::shared_ptr<RowRequest> const& request);
   void wait_rows(RowRequest const& request);
-  void begin_sum(std::shared_ptr<comm::Sum> const& sum);
-  void wait_sum(comm::Sum const& sum) {
-    wait([&sum] { return sum.done.load(); });
+  void begin_collective(std::shared_ptr<comm::Collective> const& collective);
+  void wait_collective(comm::Collective const& collective) {
+    wait([&collective] { return collective.done.load(); });
   }
   // From before this rank enters a collective that changes rows until it is over, then nothing.
   void allow(std::optional<RowRequest::Kind> change) {
@@ -69,11 +70,7 @@ class Engine {
   }
 
   // Any thread.
-  Traffic sent() const { return mail_.sent(); }
-  std::uint64_t urgent_keys() const { return urgent_keys_.load(); }
-  std::uint64_t steps() const { return steps_.load(); }
-  std::uint64_t rows_reserved() const { return rows_reserved_.load(); }
-  std::uint64_t index_growths() const { return index_growths_.load(); }
+  void write_stats(Stats& stats) const;
 
  private:
   void wait(std::function<bool()> const& done, double timeout_s);
@@ -101,11 +98,12 @@ class Engine {
   Stream stream_;
   Mail mail_;
   Round round_;
+  RoundTimes times_;
   std::vector<std::unique_ptr<TableShard>> tables_;
   Exchange exchange_;
   Requests requests_;
-  SumMail sum_mail_;
-  comm::Allreduce allreduce_;
+  CollectiveMail collective_mail_;
+  comm::Collectives collectives_;
   bool started_ = false;
   std::uint64_t gathers_ = 0;
   int exceptions_at_start_;

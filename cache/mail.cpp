@@ -11,19 +11,42 @@
 #include "kernels/check.hpp"
 
 namespace gpups::cache {
+namespace {
+
+// What bulk data of a section counts as.
+TrafficKind kind_of(Section section) {
+  switch (section) {
+    case Section::kGradients:
+    case Section::kSightings:
+      return &ByKind::gradients;
+    case Section::kValues:
+      return &ByKind::refreshes;
+    case Section::kKeys:
+      return &ByKind::intents;
+    case Section::kUrgentKeys:
+    case Section::kUrgentValues:
+      return &ByKind::urgent;
+    case Section::kRequestKeys:
+    case Section::kRequestValues:
+    case Section::kRequestFound:
+      return &ByKind::lookups;
+    case Section::kCollective:
+      return &ByKind::reductions;
+  }
+  return &ByKind::control;
+}
+
+}  // namespace
 
 Mail::Mail(comm::Transport& transport, comm::Payload& payload)
-    : transport_(transport), payload_(payload), outbox_(static_cast<std::size_t>(transport.size())) {}
-
-void Mail::count(TrafficKind kind, std::uint64_t bytes, std::uint64_t messages) {
-  std::lock_guard lock(mutex_);
-  sent_.*kind += bytes;
-  sent_.messages += messages;
-}
+    : transport_(transport),
+      payload_(payload),
+      outbox_(static_cast<std::size_t>(transport.size())),
+      counters_(transport.size()) {}
 
 void Mail::send(Rank to, Message const& message) {
   auto body = encode(message);
-  count(&Traffic::control, body.size(), 1);
+  counters_.sent(to, &ByKind::control, body.size());
   auto& waiting = outbox_[number(to)];
   if (!waiting.empty() || !transport_.send(to, body)) waiting.push_back(std::move(body));
 }
@@ -34,7 +57,7 @@ void Mail::send_data(Stream& stream, Rank to, std::uint64_t tag, void const* dat
     if (then) then();
     return;
   }
-  count(kind, bytes, 1);
+  counters_.sent(to, kind, bytes);
   pending_.emplace(payload_.send(stream, to, tag, data, bytes), Pending{std::move(keep), std::move(then)});
 }
 
@@ -43,7 +66,11 @@ void Mail::take_data(Stream& stream, Rank from, std::uint64_t tag, std::size_t b
   if (bytes == 0) {
     then();
   } else {
-    pending_.emplace(payload_.receive(stream, from, tag, bytes, std::move(where)), Pending{nullptr, std::move(then)});
+    auto const count_then = [this, from, tag, bytes, then = std::move(then)] {
+      counters_.received(from, kind_of(section_of(tag)), bytes);
+      then();
+    };
+    pending_.emplace(payload_.receive(stream, from, tag, bytes, std::move(where)), Pending{nullptr, count_then});
   }
 }
 
@@ -53,6 +80,7 @@ std::optional<Mail::Received> Mail::receive() {
   try {
     auto message = decode(received->body);
     check_fields(message);
+    counters_.received(received->from, &ByKind::control, received->body.size());
     message.error = comm::peer_text(message.error);
     return Received{received->from, std::move(message)};
   } catch (comm::WireError const& error) {
@@ -82,11 +110,6 @@ bool Mail::progress() {
 
 bool Mail::idle() const {
   return pending_.empty() && std::all_of(outbox_.begin(), outbox_.end(), [](auto const& w) { return w.empty(); });
-}
-
-Traffic Mail::sent() const {
-  std::lock_guard lock(mutex_);
-  return sent_;
 }
 
 }  // namespace gpups::cache

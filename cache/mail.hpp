@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends and takes messages and bulk data for the thread that turns the round: waits for room, keeps what is under way
-// alive, and counts every byte.
+// alive, and counts every byte that goes or comes.
 #pragma once
 
-#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
+#include "cache/counters.hpp"
 #include "cache/message.hpp"
 #include "comm/payload.hpp"
 #include "comm/transport.hpp"
-#include "gpups/stats.hpp"
 
 namespace gpups::cache {
-
-// Which counter of Traffic some bytes belong to.
-using TrafficKind = std::uint64_t Traffic::*;
 
 class Mail {
  public:
@@ -46,22 +41,22 @@ class Mail {
   // Nothing is waiting to be sent or taken.
   bool idle() const;
 
+  // Coding made this many bytes less of what was sent.
+  void spared(TrafficKind kind, std::uint64_t bytes) { counters_.spared(kind, bytes); }
   // Any thread.
-  Traffic sent() const;
+  Counters const& counters() const { return counters_; }
 
  private:
   struct Pending {
     std::shared_ptr<void const> keep;
     std::function<void()> then;
   };
-  void count(TrafficKind kind, std::uint64_t bytes, std::uint64_t messages);
 
   comm::Transport& transport_;
   comm::Payload& payload_;
   std::vector<std::deque<std::string>> outbox_;  // by rank: what the transport had no room for
   std::unordered_map<comm::Transfer, Pending> pending_;
-  mutable std::mutex mutex_;  // guards sent_
-  Traffic sent_;
+  Counters counters_;
 };
 
 }  // namespace gpups::cache

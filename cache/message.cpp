@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/message.hpp"
 
-#include "comm/allreduce.hpp"
 #include "comm/wire.hpp"
 #include "kernels/unique_keys.hpp"
 
@@ -39,7 +38,6 @@ std::string encode(Message const& message) {
   writer.put<std::uint32_t>(number(message.table));
   writer.put<std::uint64_t>(message.keys);
   writer.put_text(message.bytes);
-  writer.put<std::uint64_t>(message.elements);
   return writer.take();
 }
 
@@ -47,7 +45,7 @@ Message decode(std::string const& bytes) {
   comm::Reader reader(bytes);
   Message message;
   auto const kind = reader.get<std::uint8_t>();
-  if (kind > static_cast<std::uint8_t>(MessageKind::kAllreduce)) throw comm::WireError("a message of unknown kind");
+  if (kind > static_cast<std::uint8_t>(MessageKind::kCollective)) throw comm::WireError("a message of unknown kind");
   message.kind = static_cast<MessageKind>(kind);
   message.clock = Clock{reader.get<std::int64_t>()};
   message.id = reader.get<std::uint64_t>();
@@ -66,7 +64,6 @@ Message decode(std::string const& bytes) {
   message.table = TableId{reader.get<std::uint32_t>()};
   message.keys = reader.get<std::uint64_t>();
   message.bytes = std::string(reader.get_text());
-  message.elements = reader.get<std::uint64_t>();
   reader.end();
   return message;
 }
@@ -79,9 +76,8 @@ void check_fields(Message const& message) {
   };
   require(in || message.error.empty(), "a message without a step to refuse says why it must be refused");
   require(in || kind == MessageKind::kUrgent || message.intents.empty(), "a message of another kind announces batches");
-  require(kind == MessageKind::kGather || message.bytes.empty(), "a message of another kind has a piece to gather");
-  require(kind == MessageKind::kAllreduce || message.elements == 0, "a message of another kind has elements to sum");
-  require(message.elements <= comm::kSumElementsMax, "an array to sum has more elements than one may");
+  require(kind == MessageKind::kGather || kind == MessageKind::kCollective || message.bytes.empty(),
+          "a message of another kind has a piece to gather");
   require(message.parts <= kPartsMax, "a message names more sections than a batch has parts");
   require(message.id < kIdEnd, "a request has a number that no tag can hold");
   require(message.keys <= kernels::kUniqueKeysMax, "a request names more keys than one may");
@@ -95,6 +91,12 @@ void check_fields(Message const& message) {
 
 std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part) {
   return static_cast<std::uint64_t>(section) << 60 | (part & 0xFFF) << 48 | (number & 0xFFFFFFFFFFFF);
+}
+
+Section section_of(std::uint64_t tag) { return static_cast<Section>(tag >> 60); }
+
+std::uint64_t tag_of_run(std::uint64_t run, std::uint64_t index) {
+  return static_cast<std::uint64_t>(Section::kCollective) << 60 | (run & 0xFFFFF) << 40 | (index & 0xFFFFFFFFFF);
 }
 
 }  // namespace gpups::cache

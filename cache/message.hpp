@@ -22,7 +22,7 @@ enum class MessageKind : std::uint8_t {
   kAssignAnswer,  // they are set
   kErase,         // keys to forget
   kEraseAnswer,   // they do not exist any more
-  kAllreduce,     // an array that the sender sums with those of all ranks
+  kCollective,    // a header of a collective, such as a sum over all ranks
 };
 
 // Keys of one part of a batch that the sender will read, and the receiver owns.
@@ -43,7 +43,7 @@ struct Intent {
 struct Message {
   MessageKind kind{};
   Clock clock{};                // kIn, kOut, kUrgent, kUrgentAnswer: of the step
-  std::uint64_t id = 0;         // kGather, kAllreduce: its number; of a request, and of its answer
+  std::uint64_t id = 0;         // kGather, kCollective: its number; of a request, and of its answer
   std::uint64_t samples = 0;    // kIn: of the sender in the step
   std::uint32_t signal = 0;     // kIn: bits that the application raised
   std::string error;            // kIn: why the step must be refused; empty where it is fine
@@ -51,8 +51,7 @@ struct Message {
   std::vector<Intent> intents;  // kIn: new ones, kUrgent: the one that is late
   TableId table{};              // kLookup, kAssign, kErase
   std::uint64_t keys = 0;       // likewise
-  std::string bytes;            // kGather
-  std::uint64_t elements = 0;   // kAllreduce: of the array
+  std::string bytes;            // kGather: the piece, kCollective: the header
   bool operator==(Message const&) const = default;
 };
 
@@ -81,10 +80,12 @@ enum class Section : std::uint8_t {
   kRequestKeys,
   kRequestValues,
   kRequestFound,
-  kTerms,
-  kSums,
-  kSightings  // beside kGradients, of tables that admit rows later: offsets of the keys' entries, one more than keys
+  kCollective,  // see tag_of_run()
+  kSightings    // beside kGradients, of tables that admit rows later: offsets of the keys' entries, one more than keys
 };
 std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part);
+Section section_of(std::uint64_t tag);
+// The same for a message of a collective: the runs that are under way together have close numbers.
+std::uint64_t tag_of_run(std::uint64_t run, std::uint64_t index);
 
 }  // namespace gpups::cache

@@ -139,7 +139,6 @@ std::vector<MemoryLine> Store::memory_plan() const {
 
 Stats Store::stats() const {
   Stats stats;
-  auto const& engine = impl_->engine_;
   {
     std::lock_guard lock(impl_->mutex_);
     stats.entries = impl_->entries_;
@@ -147,11 +146,7 @@ Stats Store::stats() const {
     stats.remote_keys = impl_->remote_keys_;
     stats.wait_seconds = impl_->wait_seconds_;
   }
-  stats.steps = engine.steps();
-  stats.urgent_keys = engine.urgent_keys();
-  stats.rows_reserved = engine.rows_reserved();
-  stats.index_growths = engine.index_growths();
-  stats.sent = engine.sent();
+  impl_->engine_.write_stats(stats);
   return stats;
 }
 

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "cache/engine.hpp"
-#include "comm/allreduce.hpp"
+#include "comm/collective/collectives.hpp"
 #include "gpups/store.hpp"
 
 namespace gpups {
@@ -18,10 +18,12 @@ class Store::Impl final : public comm::Reducer {
   Impl(Group const& group, StoreOptions const& options);
   ~Impl() override;
 
-  // Sums over the ranks of the group, which may come before any other call.
+  // Collectives of the group, which may come before any other call.
   Device device() const override { return options_.device; }
-  void begin_sum(std::shared_ptr<comm::Sum> const& sum) override { engine().begin_sum(sum); }
-  void wait_sum(comm::Sum const& sum) override { engine().wait_sum(sum); }
+  void begin_collective(std::shared_ptr<comm::Collective> const& collective) override {
+    engine().begin_collective(collective);
+  }
+  void wait_collective(comm::Collective const& collective) override { engine().wait_collective(collective); }
 
   // The engine starts to turn with the first call that needs it; by then the tables are known.
   cache::Engine& engine();

@@ -106,7 +106,9 @@ TEST(Metrics, AreWrittenByName) {
   RankingMetrics const m{.ranked = 4, .mrr = 0.5, .mean_rank = 3, .hits = {{1, 0.25}, {10, 1}}};
   EXPECT_EQ(to_json(m).dump(), R"({"hits@1":0.25,"hits@10":1.0,"mean_rank":3.0,"mrr":0.5,"ranked":4})");
   EXPECT_EQ(to_text(m), "mrr 0.5000  hits@1 0.2500  hits@10 1.0000");
-  EXPECT_EQ(to_json(Traffic{.gradients = 7}).at("gradients"), 7);
+  Traffic traffic;
+  traffic.gradients = 7;
+  EXPECT_EQ(to_json(traffic).at("gradients"), 7);
   EXPECT_GT(peak_memory(Device::host()).at("process").get<std::int64_t>(), 1 << 20);
 }
 

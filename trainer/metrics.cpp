@@ -13,33 +13,13 @@ double Progressed::loss_mean() const {
 
 double Progressed::samples_per_s() const { return seconds > 0 ? static_cast<double>(samples) / seconds : 0; }
 
-Totals wait_totals(Store& store, Progressed const& mine, Traffic const& sent) {
-  std::int64_t sums[] = {mine.loss,
-                         mine.samples,
-                         static_cast<std::int64_t>(sent.gradients),
-                         static_cast<std::int64_t>(sent.refreshes),
-                         static_cast<std::int64_t>(sent.intents),
-                         static_cast<std::int64_t>(sent.urgent),
-                         static_cast<std::int64_t>(sent.lookups),
-                         static_cast<std::int64_t>(sent.reductions),
-                         static_cast<std::int64_t>(sent.control),
-                         static_cast<std::int64_t>(sent.messages)};
+Totals wait_totals(Store& store, Progressed const& mine, Stats const& stats) {
+  std::vector<std::int64_t> sums = to_terms(stats, store.rank(), store.ranks());
+  sums.insert(sums.end(), {mine.loss, mine.samples});
   store.wait_sum(sums);
-  auto const unsigned_of = [&sums](std::size_t i) { return static_cast<std::uint64_t>(sums[i]); };
-  return {.progressed = {.loss = sums[0], .samples = sums[1], .seconds = mine.seconds},
-          .sent = {.gradients = unsigned_of(2),
-                   .refreshes = unsigned_of(3),
-                   .intents = unsigned_of(4),
-                   .urgent = unsigned_of(5),
-                   .lookups = unsigned_of(6),
-                   .reductions = unsigned_of(7),
-                   .control = unsigned_of(8),
-                   .messages = unsigned_of(9)}};
-}
-
-nlohmann::json to_json(Traffic const& t) {
-  return {{"gradients", t.gradients}, {"refreshes", t.refreshes},   {"intents", t.intents}, {"urgent", t.urgent},
-          {"lookups", t.lookups},     {"reductions", t.reductions}, {"control", t.control}, {"messages", t.messages}};
+  std::size_t const counters = sums.size() - 2;
+  return {.progressed = {.loss = sums[counters], .samples = sums[counters + 1], .seconds = mine.seconds},
+          .exchanged = from_sums(std::span(sums).first(counters))};
 }
 
 nlohmann::json to_json(StageTimes const& times) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gpups/gpups.hpp"
+#include "trainer/exchanged.hpp"
 #include "trainer/stage_times.hpp"
 
 namespace gpups::trainer {
@@ -23,12 +24,10 @@ struct Progressed {
 // Sums `mine` and the traffic over the ranks. Collective.
 struct Totals {
   Progressed progressed;
-  Traffic sent;
+  Exchanged exchanged;
 };
-Totals wait_totals(Store& store, Progressed const& mine, Traffic const& sent);
+Totals wait_totals(Store& store, Progressed const& mine, Stats const& stats);
 
-// {"gradients": bytes, ..., "messages": count}
-nlohmann::json to_json(Traffic const& traffic);
 // {"prepare": seconds, ...}
 nlohmann::json to_json(StageTimes const& times);
 // {"process": bytes, "host": bytes, "device": bytes}: the most memory so far of this process, and of the library in it.

@@ -179,18 +179,21 @@ void Training::wait_report() {
   since_report_.seconds = watch_.seconds() - seconds_reported_;
   seconds_reported_ = watch_.seconds();
   step_reported_ = cursor_.clock;
-  Totals const totals = wait_totals(store(), since_report_, store().stats().sent);
+  Stats const stats = store().stats();
+  Totals const totals = wait_totals(store(), since_report_, stats);
   since_report_ = {};
   loss_ = totals.progressed.loss_mean();
   cursor_.samples += totals.progressed.samples;
   if (!folder_) return;
-  folder_->add_metrics({{"step", cursor_.clock},
-                        {"epoch", static_cast<double>(cursor_.clock) / static_cast<double>(steps_per_epoch_)},
-                        {"loss", *loss_},
-                        {"samples_per_s", totals.progressed.samples_per_s()},
-                        {"train_seconds", seconds_before_ + watch_.seconds()},
-                        {"sent", to_json(totals.sent)},
-                        {"peak_memory", peak_memory(store().options().device)}});
+  nlohmann::json line{{"step", cursor_.clock},
+                      {"epoch", static_cast<double>(cursor_.clock) / static_cast<double>(steps_per_epoch_)},
+                      {"loss", *loss_},
+                      {"samples_per_s", totals.progressed.samples_per_s()},
+                      {"train_seconds", seconds_before_ + watch_.seconds()},
+                      {"round_seconds", to_json(stats.round)},
+                      {"peak_memory", peak_memory(store().options().device)}};
+  line.update(to_json(totals.exchanged));
+  folder_->add_metrics(line);
 }
 
 void Training::wait_expire() {
@@ -260,7 +263,8 @@ bool Training::wait_finish() {
 
 nlohmann::json Training::wait_summary() {
   Stats const mine = store().stats();
-  Traffic const sent = wait_totals(store(), {}, mine.sent).sent;
+  Exchanged const exchanged = wait_totals(store(), {}, mine).exchanged;
+  nlohmann::json const pairs = wait_pairs(store(), mine);
   std::int64_t counts[] = {static_cast<std::int64_t>(mine.entries), static_cast<std::int64_t>(mine.distinct_keys),
                            static_cast<std::int64_t>(mine.remote_keys), static_cast<std::int64_t>(mine.urgent_keys)};
   store().wait_sum(counts);
@@ -282,9 +286,11 @@ nlohmann::json Training::wait_summary() {
                          {"distinct_keys", counts[1]},
                          {"remote_keys", counts[2]},
                          {"urgent_keys", counts[3]},
-                         {"sent", to_json(sent)},
+                         {"round_seconds", to_json(mine.round)},
+                         {"pairs", pairs},
                          {"peak_memory", peak_memory(store().options().device)},
                          {"versions", versions()}};
+  summary.update(to_json(exchanged));
   summary.update(data_.counts());
   if (task().dense() != nullptr) {
     summary["dense_hash"] = fmt::format("{:016x}", task().dense()->wait_hash(*stream_));

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums over the ranks of a group, as the training thread sees them.
-#include "comm/allreduce.hpp"
-
 #include <utility>
 
+#include "comm/collective/sum_integers.hpp"
 #include "comm/group_impl.hpp"
 #include "kernels/check.hpp"
 
@@ -22,7 +21,7 @@ comm::Reducer& reducer_of(Group::Impl const& group, char const* call) {
 
 // The group sums a copy: where an exception ends the step, the caller's array may go while sums are still under way.
 struct Reduction::Impl {
-  std::shared_ptr<comm::Sum> sum;  // null: it is over; without values where the rank is alone
+  std::shared_ptr<comm::SumIntegers> sum;  // null: it is over; without values where the rank is alone
   View<std::int64_t> values;
 };
 
@@ -42,13 +41,13 @@ Reduction Group::begin_allreduce(Stream& stream, View<std::int64_t> values) cons
                 "{} sums are under way (each takes memory on all ranks): wait for one before the next is begun",
                 kAllreducesMax);
   auto reduction = std::make_shared<Reduction::Impl>();
-  reduction->sum = std::make_shared<comm::Sum>();
+  Array<std::int64_t> sums(stream.device(), size() > 1 ? values.size() : 0);
+  if (size() > 1) copy<std::int64_t>(stream, sums, values);
+  reduction->sum = std::make_shared<comm::SumIntegers>(std::move(sums));
   reduction->values = values;
   if (size() > 1) {
-    reduction->sum->values = Array<std::int64_t>(stream.device(), values.size());
-    copy<std::int64_t>(stream, reduction->sum->values, values);
     reduction->sum->given = stream.record();
-    reducer.begin_sum(reduction->sum);
+    reducer.begin_collective(reduction->sum);
   }
   ++impl_->allreduces;
   return Reduction(std::move(reduction));
@@ -60,9 +59,9 @@ void Group::wait_allreduce(Stream& stream, Reduction const& reduction) const {
                 "wait_allreduce was given a sum that is over (it has been written): begin another");
   auto& reducer = reducer_of(*impl_, "wait_allreduce");
   if (size() > 1) {
-    reducer.wait_sum(*impl->sum);
-    stream.after(impl->sum->summed);
-    copy<std::int64_t>(stream, impl->values, impl->sum->values);
+    reducer.wait_collective(*impl->sum);
+    stream.after(impl->sum->ended);
+    copy<std::int64_t>(stream, impl->values, impl->sum->values());
     stream.wait();
   }
   impl->sum.reset();

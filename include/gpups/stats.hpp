@@ -8,8 +8,8 @@
 
 namespace gpups {
 
-// Bytes that this rank has sent to other ranks, by what they were for.
-struct Traffic {
+// A number for each thing that ranks send each other.
+struct ByKind {
   std::uint64_t gradients = 0;   // sums for rows owned elsewhere
   std::uint64_t refreshes = 0;   // values that the next step reads elsewhere
   std::uint64_t intents = 0;     // keys that will be read, announced ahead
@@ -17,9 +17,31 @@ struct Traffic {
   std::uint64_t lookups = 0;     // lookup and assign, and their answers
   std::uint64_t reductions = 0;  // arrays of Group::begin_allreduce, and their sums
   std::uint64_t control = 0;     // headers, barriers, sums of wait_sum
-  std::uint64_t messages = 0;    // count
 
-  std::uint64_t bytes() const { return gradients + refreshes + intents + urgent + lookups + reductions + control; }
+  std::uint64_t total() const { return gradients + refreshes + intents + urgent + lookups + reductions + control; }
+  ByKind& operator+=(ByKind const& other);
+};
+
+// What went one way between this rank and another, or all others: bytes, and how many messages they were.
+struct Traffic : ByKind {
+  ByKind messages;
+
+  std::uint64_t bytes() const { return total(); }
+  Traffic& operator+=(Traffic const& other);
+};
+
+// Between this rank and one other.
+struct PeerTraffic {
+  Traffic sent, received;
+};
+
+// How long the rounds that end steps took, on the thread that turns the protocol. The four add up to all of it. Where a
+// device does the work, this is the time to queue it, and what it is waited for.
+struct RoundSeconds {
+  double in = 0;       // gradients and intents: gathering, sending, taking
+  double apply = 0;    // the update of the rows
+  double out = 0;      // refreshes: likewise
+  double waiting = 0;  // for other ranks, or for bytes to arrive
 };
 
 struct Stats {
@@ -32,7 +54,13 @@ struct Stats {
       0;  // places in this rank's shards, of forgotten rows and those that no step has updated yet too
   std::uint64_t index_growths = 0;  // how often an index began to grow
   double wait_seconds = 0;          // that the training thread spent in wait_ready and wait_flush
-  Traffic sent;
+  RoundSeconds round;
+  Traffic sent, received;          // over all peers
+  ByKind spared;                   // bytes that coding has spared: without it, as many more would have been sent
+  std::vector<PeerTraffic> peers;  // by rank; nothing for this rank itself
+
+  // Bytes before coding for each that was sent; 1 where nothing was.
+  double compression() const;
 };
 
 // One line of the memory plan: what it is for, and its bytes on this rank.

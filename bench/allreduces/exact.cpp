@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Group::begin_allreduce of integers: the sum has the same bits in any order, at twice the bytes.
+#include <cstdint>
+
+#include "bench/allreduces/way.hpp"
+
+namespace gpups::bench {
+namespace {
+
+constexpr float kUnits = 1073741824.0F;  // in 1
+
+class Exact final : public Way {
+ public:
+  Exact(Job const& job, Input const& input, View<float> sums)
+      : job_(job), input_(input), sums_(sums), integers_(Device::host(), sums.size()) {}
+
+  void wait_sum() override {
+    std::int64_t* const integers = integers_.data();
+    float const* const values = input_.dense.data();
+    for (std::size_t i = 0; i < sums_.size(); ++i) integers[i] = static_cast<std::int64_t>(values[i] * kUnits);
+    job_.group.wait_allreduce(job_.stream, job_.group.begin_allreduce(job_.stream, integers_));
+    float* const sums = sums_.data();
+    for (std::size_t i = 0; i < sums_.size(); ++i) sums[i] = static_cast<float>(integers[i]) / kUnits;
+  }
+  View<float const> result() override { return sums_; }
+
+ private:
+  Job job_;
+  Input const& input_;
+  View<float> sums_;
+  Array<std::int64_t> integers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Way> make_exact(Job const& job, Input const& input, View<float> sums) {
+  return std::make_unique<Exact>(job, input, sums);
+}
+
+}  // namespace gpups::bench

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/allreduces/input.hpp"
+
+#include <cmath>
+
+namespace gpups::bench {
+namespace {
+
+// Finalizer of splitmix64: neighbouring inputs have nothing in common.
+std::uint64_t mixed(std::uint64_t x) {
+  x ^= x >> 30;
+  x *= 0xBF58476D1CE4E5B9;
+  x ^= x >> 27;
+  x *= 0x94D049BB133111EB;
+  return x ^ (x >> 31);
+}
+
+// Its upper half says whether the element is there, its lower half the value.
+struct Draw {
+  std::uint64_t stream;
+  std::uint64_t threshold;  // of 2^32
+
+  Draw(InputOptions const& options, int rank)
+      : stream(mixed(options.seed * 1024 + static_cast<std::uint64_t>(rank) + 1)),
+        threshold(static_cast<std::uint64_t>(std::llround(options.density * 4294967296.0))) {}
+
+  float operator()(std::size_t index) const {
+    std::uint64_t const bits = mixed(stream + index * 0x9E3779B97F4A7C15);
+    float const magnitude = (static_cast<float>((bits >> 8) & 0xFFFFFF) + 1) * (1.0F / 16777217.0F);
+    float const value = (bits & 1) != 0 ? magnitude : -magnitude;
+    return (bits >> 32) < threshold ? value : 0.0F;
+  }
+};
+
+}  // namespace
+
+float element_of(InputOptions const& options, int rank, std::size_t index) { return Draw(options, rank)(index); }
+
+Input::Input(InputOptions const& options, int rank) : dense(Device::host(), options.elements) {
+  Draw const draw(options, rank);
+  auto const expected = static_cast<std::size_t>(static_cast<double>(options.elements) * options.density * 1.01) + 1000;
+  indices.reserve(expected);
+  values.reserve(expected);
+  float* const out = dense.data();
+  for (std::size_t i = 0; i < options.elements; ++i) {
+    float const value = draw(i);
+    out[i] = value;
+    if (value == 0) continue;
+    indices.push_back(static_cast<std::uint32_t>(i));
+    values.push_back(value);
+  }
+}
+
+Array<float> sum_of(InputOptions const& options, int ranks) {
+  std::vector<Draw> draws;
+  for (int rank = 0; rank < ranks; ++rank) draws.emplace_back(options, rank);
+  Array<float> sums(Device::host(), options.elements);
+  float* const out = sums.data();
+  for (std::size_t i = 0; i < options.elements; ++i) {
+    double sum = 0;
+    for (Draw const& draw : draws) sum += static_cast<double>(draw(i));
+    out[i] = static_cast<float>(sum);
+  }
+  return sums;
+}
+
+}  // namespace gpups::bench

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums vectors of some lengths and densities over the processes of an mpirun in every way that there is, beside
+// MPI_Allreduce, and prints a line of JSON for each. bench/exchange makes the links between the processes.
+//   mpirun -n 2 --bind-to none bench_exchange --elements 1048576 --density 0.01
+#include <fmt/core.h>
+#include <mpi.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "bench/allreduces/race.hpp"
+#include "kernels/check.hpp"
+
+namespace gpups::bench {
+namespace {
+
+struct Options {
+  std::vector<std::size_t> elements{std::size_t{1} << 20};
+  std::vector<double> densities{0.01};
+  std::vector<std::string> names;
+  std::string link = "any";
+  RaceOptions race;
+};
+
+std::vector<WayEntry> chosen_ways(std::vector<std::string> const& names) {
+  if (names.empty()) return ways();
+  std::vector<WayEntry> chosen;
+  for (auto const& name : names) {
+    auto const found = std::find_if(ways().begin(), ways().end(), [&](auto const& way) { return way.name == name; });
+    std::string all;
+    for (auto const& way : ways()) all += " " + way.name;
+    GPUPS_REQUIRE(found != ways().end(), "there is no way \"{}\" (nothing would be measured): take some of{}", name,
+                  all);
+    chosen.push_back(*found);
+  }
+  return chosen;
+}
+
+void print(Options const& o, int ranks, InputOptions const& input, Measured const& m) {
+  nlohmann::ordered_json const line{{"link", o.link},
+                                    {"ranks", ranks},
+                                    {"elements", input.elements},
+                                    {"density", input.density},
+                                    {"way", m.name},
+                                    {"ms", m.median_s() * 1e3},
+                                    {"ms_least", *std::min_element(m.seconds.begin(), m.seconds.end()) * 1e3},
+                                    {"runs", m.seconds.size()},
+                                    {"wire_bytes", m.wire_bytes},
+                                    {"sent_bytes", m.sent_bytes},
+                                    {"error_max", m.error_max}};
+  fmt::print("{}\n", line.dump());
+  std::fflush(stdout);
+}
+
+void run(Options const& o) {
+  auto const entries = chosen_ways(o.names);
+  Group const group = Group::join({});
+  Store store(group, {.device = Device::host(), .threads = 1});
+  store.add_table({.name = "none", .dim = 4, .expected_rows = 1});
+  Stream stream = store.make_stream();
+  store.wait_barrier();
+  for (std::size_t const elements : o.elements) {
+    std::vector<Measured> known;  // of those that density is nothing to
+    for (double const density : o.densities) {
+      InputOptions const input{.elements = elements, .density = density};
+      auto const measured = wait_race({group, store, stream}, input, entries, o.race, known);
+      known.clear();
+      for (std::size_t i = 0; i < entries.size(); ++i) {
+        if (entries[i].is_dense) known.push_back(measured[i]);
+        if (number(group.rank()) == 0) print(o, group.size(), input, measured[i]);
+      }
+    }
+  }
+  store.wait_barrier();
+}
+
+}  // namespace
+}  // namespace gpups::bench
+
+int main(int argc, char** argv) {
+  gpups::bench::Options o;
+  CLI::App app("Sums vectors over processes, beside MPI_Allreduce");
+  app.add_option("--elements", o.elements, "of the vectors")->delimiter(',')->capture_default_str();
+  app.add_option("--density", o.densities, "shares of the elements that a rank has")
+      ->delimiter(',')
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--way", o.names, "which ones; none: all")->delimiter(',');
+  app.add_option("--link", o.link, "what the lines say of the link between the processes");
+  app.add_option("--seconds", o.race.seconds, "that a way is run for")->capture_default_str();
+  app.add_option("--runs-max", o.race.runs_max, "of a way")->capture_default_str()->check(CLI::Range(1, 1000));
+  CLI11_PARSE(app, argc, argv);
+  MPI_Init(&argc, &argv);
+  int code = 0;
+  try {
+    gpups::bench::run(o);
+  } catch (std::exception const& error) {
+    fmt::print(stderr, "bench_exchange: error: {}\n", error.what());
+    MPI_Abort(MPI_COMM_WORLD, code = 2);
+  }
+  MPI_Finalize();
+  return code;
+}

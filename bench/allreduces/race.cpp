@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/allreduces/race.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "bench/allreduces/wire.hpp"
+#include "kernels/check.hpp"
+
+namespace gpups::bench {
+namespace {
+
+// What is still in a shaped link's queue, acknowledgements for one, is none of the next run's.
+constexpr std::chrono::milliseconds kSettle{2};
+
+double max_over_ranks(double value) {
+  MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return value;
+}
+
+std::uint64_t sum_over_ranks(std::uint64_t value) {
+  MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  return value;
+}
+
+double wait_one_run(Way& way) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  auto const start = std::chrono::steady_clock::now();
+  way.wait_sum();
+  return max_over_ranks(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+}
+
+// The bytes of one run; MPI's own around it are few.
+double wait_counted_run(Job const& job, Way& way, Measured& measured) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  std::this_thread::sleep_for(kSettle);
+  MPI_Barrier(MPI_COMM_WORLD);
+  std::uint64_t const wire = wire_bytes_sent(), sent = job.store.stats().sent.bytes();
+  double const seconds = wait_one_run(way);
+  std::this_thread::sleep_for(kSettle);
+  MPI_Barrier(MPI_COMM_WORLD);
+  measured.wire_bytes = wire_bytes_sent() - wire;
+  measured.sent_bytes = sum_over_ranks(job.store.stats().sent.bytes() - sent);
+  return seconds;
+}
+
+void check(WayEntry const& entry, Way& way, View<float const> expected, Measured& measured) {
+  auto const result = way.result();
+  double worst = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    worst = std::max(worst, std::abs(static_cast<double>(result[i]) - static_cast<double>(expected[i])));
+  }
+  measured.error_max = max_over_ranks(worst);
+  GPUPS_REQUIRE(measured.error_max <= entry.error_max,
+                "{} is wrong by {} in some element (its sums must be right to {}): its time says nothing", entry.name,
+                measured.error_max, entry.error_max);
+}
+
+struct Racer {
+  WayEntry const* entry;
+  std::unique_ptr<Way> way;
+  Measured measured;
+  double total_s = 0;
+};
+
+Measured const* find(std::vector<Measured> const& known, std::string const& name) {
+  auto const found = std::find_if(known.begin(), known.end(), [&](Measured const& m) { return m.name == name; });
+  return found == known.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+double Measured::median_s() const {
+  auto sorted = seconds;
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[sorted.size() / 2];
+}
+
+std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::vector<WayEntry> const& entries,
+                                RaceOptions const& options, std::vector<Measured> const& known) {
+  Input const mine(input, static_cast<int>(number(job.group.rank())));
+  Array<float> sums(Device::host(), input.elements);
+  Array<float> const expected = sum_of(input, job.group.size());
+  std::vector<Racer> racers;
+  for (WayEntry const& entry : entries) {
+    Measured const* const before = find(known, entry.name);
+    Racer racer{&entry, nullptr, before != nullptr ? *before : Measured{.name = entry.name}};
+    if (before == nullptr || before->median_s() <= options.seconds) {
+      racer.measured = {.name = entry.name};
+      racer.way = entry.make(job, mine, sums);
+      double const warmup_s = wait_counted_run(job, *racer.way, racer.measured);
+      check(entry, *racer.way, expected, racer.measured);
+      // What is slow enough gains nothing by being warm.
+      if (warmup_s > 2 * options.seconds) racer.measured.seconds.push_back(racer.total_s = warmup_s);
+    }
+    racers.push_back(std::move(racer));
+  }
+  for (int run = 0; run < options.runs_max; ++run) {
+    for (Racer& racer : racers) {
+      if (racer.way == nullptr || (run > 0 && racer.total_s >= options.seconds)) continue;
+      racer.measured.seconds.push_back(wait_one_run(*racer.way));
+      racer.total_s += racer.measured.seconds.back();
+    }
+  }
+  std::vector<Measured> all;
+  for (Racer& racer : racers) all.push_back(std::move(racer.measured));
+  return all;
+}
+
+}  // namespace gpups::bench

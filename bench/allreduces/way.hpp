@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A way of summing a vector over the ranks, and those that there are.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/allreduces/input.hpp"
+#include "gpups/gpups.hpp"
+
+namespace gpups::bench {
+
+// What ways are given. The same ranks are an MPI job and a group.
+struct Job {
+  Group const& group;
+  Store& store;
+  Stream& stream;  // of the host
+};
+
+// One sum, again and again; a rank's side of it.
+class Way {
+ public:
+  virtual ~Way() = default;
+  // Sums the input over the ranks: what is timed. Collective.
+  virtual void wait_sum() = 0;
+  // What the last one came to: (elements)
+  virtual View<float const> result() = 0;
+};
+
+struct WayEntry {
+  std::string name;
+  bool is_dense;     // its time does not depend on the density
+  double error_max;  // of an element that is the sum of a few numbers in (-1, 1)
+  // `sums`, (elements), is memory for what comes of it; another way may use it meanwhile. All outlive the way.
+  std::function<std::unique_ptr<Way>(Job const&, Input const&, View<float> sums)> make;
+};
+
+// The first is the one that all others are compared with.
+std::vector<WayEntry> const& ways();
+
+std::unique_ptr<Way> make_mpi_dense(Job const&, Input const&, View<float> sums);
+std::unique_ptr<Way> make_exact(Job const&, Input const&, View<float> sums);
+
+}  // namespace gpups::bench

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/allreduces/way.hpp"
+
+namespace gpups::bench {
+
+std::vector<WayEntry> const& ways() {
+  static std::vector<WayEntry> const all = {
+      {"mpi_dense", true, 1e-6, make_mpi_dense},
+      {"exact", true, 1e-6, make_exact},
+  };
+  return all;
+}
+
+}  // namespace gpups::bench

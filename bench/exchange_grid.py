@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The grid that bench/exchange goes through, and running a part of it."""
+import dataclasses
+import json
+
+import links
+from cluster_jobs import mpirun, wait_well
+
+RANKS = (2, 4)
+MILLIONS = (1, 4, 16, 64)  # of 2^20 elements
+DENSITIES = (.001, .01, .05, .1, .3, .6)
+MILLIONS_MAX = {"1gbit": 16}  # what is longer takes too long
+REFERENCE = "mpi_dense"
+AUTOMATIC = "auto"
+
+
+@dataclasses.dataclass
+class Part:
+    """What one mpirun measures."""
+    link: links.Link
+    ranks: int
+    millions: list
+    densities: list
+    ways: list  # names; none: all
+    seconds: float  # for a way and a cell
+
+    def command(self, program):
+        def listed(values):
+            return ",".join(map(str, values))
+        ways = ["--way", listed(self.ways)] if self.ways else []
+        return [program, "--link", self.link.name, "--elements", listed(m << 20 for m in self.millions),
+                "--density", listed(self.densities), "--seconds", self.seconds, *ways]
+
+
+def parts(link_names, ranks, millions, densities, ways, seconds):
+    """The parts of these cells that the grid has."""
+    found = []
+    for link in links.LINKS:
+        for count in ranks:
+            lengths = [m for m in millions if m <= MILLIONS_MAX.get(link.name, m)]
+            if link.name in link_names and lengths:
+                found.append(Part(link, count, lengths, densities, ways, seconds))
+    return found
+
+
+def run(part, program, timeout_s):
+    """Its lines, each a dict."""
+    with links.inside(part.link) as where:
+        output = wait_well(mpirun.job(part.command(program), part.ranks, **where), timeout_s)[0]
+    return [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+
+
+def cells(lines):
+    """{(link, ranks, elements, density): {way: line}}, in the order of the lines."""
+    found = {}
+    for line in lines:
+        found.setdefault((line["link"], line["ranks"], line["elements"], line["density"]), {})[line["way"]] = line
+    return found
+
+
+def best(ways):
+    """The fastest of the fixed ways."""
+    return min((line for name, line in ways.items() if name != AUTOMATIC), key=lambda line: line["ms"])
+
+
+def ratio(ways):
+    """How much longer the automatic choice takes than the best fixed way; none where it was not measured."""
+    return ways[AUTOMATIC]["ms"] / best(ways)["ms"] if AUTOMATIC in ways else None

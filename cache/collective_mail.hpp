@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carries the collectives of a group by the mail of its store.
+#pragma once
+
+#include <utility>
+
+#include "cache/mail.hpp"
+#include "comm/collective/carrier.hpp"
+
+namespace gpups::cache {
+
+class CollectiveMail final : public comm::CollectiveCarrier {
+ public:
+  explicit CollectiveMail(Mail& mail) : mail_(mail) {}
+
+  void tell(Rank to, std::uint64_t run, std::string const& header) override {
+    mail_.send(to, {.kind = MessageKind::kCollective, .id = run, .bytes = header});
+  }
+  void send(Stream& stream, Rank to, Id id, View<std::uint8_t const> data, std::shared_ptr<void const> keep,
+            std::function<void()> then) override {
+    mail_.send_data(stream, to, tag_of_run(id.run, id.index), data.data(), data.bytes(), &Traffic::reductions,
+                    std::move(keep), std::move(then));
+  }
+  void take(Stream& stream, Rank from, Id id, std::size_t bytes, comm::Payload::Where where,
+            std::function<void()> then) override {
+    mail_.take_data(stream, from, tag_of_run(id.run, id.index), bytes, std::move(where), std::move(then));
+  }
+
+ private:
+  Mail& mail_;
+};
+
+}  // namespace gpups::cache

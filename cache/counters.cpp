@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/counters.hpp"
+
+#include <atomic>
+
+namespace gpups::cache {
+namespace {
+
+constexpr TrafficKind kKinds[] = {&ByKind::gradients, &ByKind::refreshes,  &ByKind::intents, &ByKind::urgent,
+                                  &ByKind::lookups,   &ByKind::reductions, &ByKind::control};
+
+// Only one thread at a time adds, so that this need not be one operation.
+void add(std::uint64_t& counter, std::uint64_t more) {
+  std::atomic_ref<std::uint64_t> const shared(counter);
+  shared.store(shared.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+}
+
+void count(Traffic& traffic, TrafficKind kind, std::uint64_t bytes) {
+  add(traffic.*kind, bytes);
+  add(traffic.messages.*kind, 1);
+}
+
+ByKind read(ByKind const& counted) {
+  ByKind copy;
+  for (auto const kind : kKinds) {
+    // Nothing is written; atomic_ref has no form for constants.
+    copy.*kind =
+        std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(counted.*kind)).load(std::memory_order_relaxed);
+  }
+  return copy;
+}
+
+Traffic read(Traffic const& counted) { return {read(static_cast<ByKind const&>(counted)), read(counted.messages)}; }
+
+}  // namespace
+
+void Counters::sent(Rank to, TrafficKind kind, std::uint64_t bytes) { count(peers_[number(to)].sent, kind, bytes); }
+
+void Counters::received(Rank from, TrafficKind kind, std::uint64_t bytes) {
+  count(peers_[number(from)].received, kind, bytes);
+}
+
+void Counters::spared(TrafficKind kind, std::uint64_t bytes) { add(spared_.*kind, bytes); }
+
+void Counters::write(Stats& stats) const {
+  stats.spared = read(spared_);
+  stats.sent = stats.received = {};
+  stats.peers.clear();
+  for (PeerTraffic const& peer : peers_) {
+    stats.peers.push_back({read(peer.sent), read(peer.received)});
+    stats.sent += stats.peers.back().sent;
+    stats.received += stats.peers.back().received;
+  }
+}
+
+}  // namespace gpups::cache

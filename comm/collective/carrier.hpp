@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What carries the messages of collectives: headers, and bulk data.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "comm/payload.hpp"
+#include "gpups/array.hpp"
+
+namespace gpups::comm {
+
+class CollectiveCarrier {
+ public:
+  virtual ~CollectiveCarrier() = default;
+
+  // Which message of which run: `index` counts those from one rank to another.
+  struct Id {
+    std::uint64_t run, index;
+  };
+
+  // The other rank's Collectives::heard() is called with it.
+  virtual void tell(Rank to, std::uint64_t run, std::string const& header) = 0;
+  // `keep` stays alive, and the data must stay as it is, until `then` is called; at once where there is none.
+  virtual void send(Stream& stream, Rank to, Id id, View<std::uint8_t const> data, std::shared_ptr<void const> keep,
+                    std::function<void()> then) = 0;
+  // `where` gives memory for `bytes`, when just as many are at hand; `then` is called when they are there; at once for
+  // none.
+  virtual void take(Stream& stream, Rank from, Id id, std::size_t bytes, Payload::Where where,
+                    std::function<void()> then) = 0;
+};
+
+}  // namespace gpups::comm

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/collective/collectives.hpp"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "comm/wire.hpp"
+#include "gpups/error.hpp"
+
+namespace gpups::comm {
+
+Collectives::Collectives(Rank me, int ranks, Stream& stream, CollectiveCarrier& carrier, std::uint64_t ahead_max)
+    : me_(me),
+      ranks_(ranks),
+      stream_(stream),
+      carrier_(carrier),
+      ahead_max_(ahead_max),
+      announced_(static_cast<std::size_t>(ranks)) {}
+
+Collectives::Entry& Collectives::entry_of(std::uint64_t number_of_run) {
+  Entry& entry = runs_[number_of_run];
+  if (entry.run == nullptr) {
+    entry.run =
+        std::make_shared<Run>(me_, ranks_, stream_, carrier_, number_of_run, [this](Run& run) { end_if_over(run); });
+  }
+  return entry;
+}
+
+void Collectives::begin(std::shared_ptr<Collective> const& collective) {
+  Entry& entry = entry_of(begun_++);
+  entry.collective = collective;
+  ++begun_runs_;
+  stream_.after(collective->given);
+  entry.run->begin(collective->signature(), [collective](Mesh& mesh) { return collective->run(mesh, collective); });
+}
+
+void Collectives::heard(Rank from, std::uint64_t number_of_run, std::string const& text) {
+  Header header;
+  try {
+    header = decode_header(text);
+  } catch (WireError const& error) {
+    throw PeerError(from, fmt::format("rank {} sent what is not a part of a collective: {} (nothing it says can be "
+                                      "trusted): check that all ranks run the same version",
+                                      number(from), error.what()));
+  }
+  auto& next = announced_[number(from)];
+  bool const new_run = header.signature.has_value();
+  bool const possible = from != me_ && (new_run ? number_of_run == next && next < begun_ + ahead_max_
+                                                : number_of_run < next && runs_.contains(number_of_run));
+  if (!possible) {
+    throw PeerError(
+        from, fmt::format("rank {} {} allreduce {} where {} is its next and {} is that of rank {} (every "
+                          "rank sums the same arrays in the same order): check that all ranks run the "
+                          "same program and configuration",
+                          number(from), new_run ? "began" : "goes on with", number_of_run, next, begun_, number(me_)));
+  }
+  if (new_run) ++next;
+  auto const run = entry_of(number_of_run).run;
+  run->heard(from, std::move(header));
+}
+
+void Collectives::end_if_over(Run& run) {
+  if (!run.over()) return;
+  auto const found = runs_.find(run.number());
+  if (found == runs_.end()) return;  // somebody further down has seen to it
+  auto const entry = std::move(found->second);
+  runs_.erase(found);
+  --begun_runs_;
+  entry.collective->ended = stream_.record();
+  entry.collective->done = true;
+}
+
+Collectives::Awaited Collectives::awaited() const {
+  for (auto const& [number_of_run, entry] : runs_) {
+    if (entry.collective == nullptr) continue;
+    return {fmt::format("the sums of {} {}", name_of(entry.run->operation()), number_of_run), entry.run->awaited()};
+  }
+  return {};
+}
+
+}  // namespace gpups::comm

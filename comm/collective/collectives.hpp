@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// All runs of collectives that a rank has to do with: its k-th is the k-th of all ranks, and several go on together.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/collective/carrier.hpp"
+#include "comm/collective/run.hpp"
+
+namespace gpups::comm {
+
+// A collective as the thread that begins it sees it.
+struct Collective {
+  virtual ~Collective() = default;
+  virtual Signature signature() const = 0;
+  // What a rank does. `self` is this object: who sends from its memory, or receives into it, keeps it.
+  virtual Task<> run(Mesh& mesh, std::shared_ptr<void const> self) = 0;
+
+  Event given{};  // what it reads is there
+  Event ended{};  // what it has written is there; once `done`
+  std::atomic<bool> done = false;
+};
+
+// Who carries the collectives of a group: a store, while it lives.
+class Reducer {
+ public:
+  virtual ~Reducer() = default;
+  virtual Device device() const = 0;
+  virtual void begin_collective(std::shared_ptr<Collective> const& collective) = 0;
+  // Blocks until collective.done. Throws what has gone wrong meanwhile.
+  virtual void wait_collective(Collective const& collective) = 0;
+};
+
+// Only the thread that turns uses this object. `stream` is its own.
+class Collectives {
+ public:
+  // How many runs a rank may have begun that another has not.
+  Collectives(Rank me, int ranks, Stream& stream, CollectiveCarrier& carrier, std::uint64_t ahead_max);
+
+  // REQUIRES: at least two ranks.
+  void begin(std::shared_ptr<Collective> const& collective);
+  // A header has come. Throws PeerError where it cannot be right.
+  void heard(Rank from, std::uint64_t number, std::string const& header);
+
+  // No run that has begun here is under way.
+  bool idle() const { return begun_runs_ == 0; }
+  // The run that has been under way for longest here, and the ranks that it waits for; none where it is idle.
+  struct Awaited {
+    std::string what{};
+    std::vector<Rank> ranks{};
+  };
+  Awaited awaited() const;
+
+ private:
+  struct Entry {
+    std::shared_ptr<Run> run{};
+    std::shared_ptr<Collective> collective{};  // null until it has begun here
+  };
+  Entry& entry_of(std::uint64_t number);
+  void end_if_over(Run& run);
+
+  Rank me_;
+  int ranks_;
+  Stream& stream_;
+  CollectiveCarrier& carrier_;
+  std::uint64_t ahead_max_;
+  std::uint64_t begun_ = 0;
+  std::size_t begun_runs_ = 0;            // that are under way
+  std::vector<std::uint64_t> announced_;  // by rank: how many it has begun
+  std::map<std::uint64_t, Entry> runs_;   // by number; erased when they are over
+};
+
+}  // namespace gpups::comm

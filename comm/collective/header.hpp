@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank tells another of a run: what it is, the first time, and of a message how large it is, or all of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "comm/collective/signature.hpp"
+
+namespace gpups::comm {
+
+// A message with no more bytes than these is sent within its header.
+inline constexpr std::size_t kInlineBytesMax = std::size_t{4} << 10;
+
+struct Header {
+  // A message of the sender's. Bulk data with the run's tag for it follows unless the bytes are here.
+  struct Item {
+    std::uint64_t index = 0;  // among all that it sends this receiver in the run
+    std::uint64_t size = 0;   // bytes
+    std::string bytes{};      // all of them, where there are at most kInlineBytesMax and they were on the host
+    bool inside() const { return bytes.size() == size; }
+  };
+  std::optional<Signature> signature{};  // in the first header of a run
+  std::optional<Item> item{};
+};
+
+std::string encode(Header const& header);
+// Throws WireError for what is none.
+Header decode_header(std::string const& bytes);
+
+}  // namespace gpups::comm

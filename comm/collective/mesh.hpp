@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one run of a collective talks through: every rank to every other, messages in the order in which they were sent.
+//
+// A collective is a coroutine over a mesh, the same on all ranks:
+//   for (distance = 1; ...) {
+//     mesh.send(partner, encode(mine));
+//     mine = sum(mine, decode(co_await mesh.receive(partner, bytes_max)));
+//   }
+// Receiving begins at the call, not where it is awaited, so that several messages can be on their way at a time: the
+// i-th that a rank receives from another is the i-th which that one sends to it. All of a mesh is used by the thread
+// that turns the protocol, and all calls return at once.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "comm/collective/delivery.hpp"
+#include "gpups/stream.hpp"
+#include "gpups/types.hpp"
+
+namespace gpups::comm {
+
+class Mesh {
+ public:
+  Mesh(Rank me, int ranks, Stream& stream) : me_(me), ranks_(ranks), stream_(stream) {}
+  virtual ~Mesh() = default;
+
+  Rank me() const { return me_; }
+  int ranks() const { return ranks_; }
+  // The collective's work is queued on it: what is sent is what it then has written, what has come can be read on it.
+  Stream& stream() const { return stream_; }
+
+  // Sends a message whose size the receiver learns from it, for receive(). `keep` stays alive until it has gone, and
+  // the bytes must stay as they are until the result, if awaited, says so. Few bytes of the host travel in the header
+  // and cost one message. There may be none.
+  Sending send(Rank to, View<std::uint8_t const> bytes, std::shared_ptr<void const> keep) {
+    return offer(to, bytes, std::move(keep), Size::kTold);
+  }
+  Sending send(Rank to, Bytes bytes) {
+    auto const kept = std::make_shared<Bytes>(std::move(bytes));
+    return send(to, kept->view(), kept);
+  }
+  // The next message of another rank, in memory of a device: the stream's, or the host for what only decides how to go
+  // on. More than `bytes_max` bytes are a PeerError; they take memory only once the sender has offered just as many.
+  [[nodiscard]] Receiving receive(Rank from, std::size_t bytes_max) {
+    return receive(from, bytes_max, stream_.device());
+  }
+  [[nodiscard]] Receiving receive(Rank from, std::size_t bytes_max, Device device) {
+    return Receiving(want(from, bytes_max, device));
+  }
+
+  // The same for a message whose size both sides know: one that is large costs no header. For receive_exactly().
+  Sending send_exactly(Rank to, View<std::uint8_t const> bytes, std::shared_ptr<void const> keep) {
+    return offer(to, bytes, std::move(keep), Size::kKnown);
+  }
+  // `keep` owns `to`, and stays alive while anything may write there, even where the run is given up.
+  [[nodiscard]] Arriving receive_exactly(Rank from, View<std::uint8_t> to, std::shared_ptr<void const> keep) {
+    return Arriving(want_exactly(from, to, std::move(keep)));
+  }
+
+  // What another rank sent cannot be: throws PeerError. `what` goes on after "rank 3", as in "sent 5 rows, not 4".
+  [[noreturn]] virtual void refuse(Rank peer, std::string const& what) const = 0;
+
+ protected:
+  enum class Size { kTold, kKnown };
+
+  // REQUIRES of all three: the other rank is not this one.
+  virtual Sending offer(Rank to, View<std::uint8_t const> bytes, std::shared_ptr<void const> keep, Size size) = 0;
+  virtual std::shared_ptr<Delivery> want(Rank from, std::size_t bytes_max, Device device) = 0;
+  virtual std::shared_ptr<Delivery> want_exactly(Rank from, View<std::uint8_t> to,
+                                                 std::shared_ptr<void const> keep) = 0;
+
+ private:
+  Rank me_;
+  int ranks_;
+  Stream& stream_;
+};
+
+}  // namespace gpups::comm

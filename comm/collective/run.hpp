@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run of a collective on this rank: its coroutine, and the mesh that it talks through. A run may hear of others
+// before it has begun here.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/collective/carrier.hpp"
+#include "comm/collective/header.hpp"
+#include "comm/collective/mesh.hpp"
+#include "comm/collective/task.hpp"
+
+namespace gpups::comm {
+
+// Messages that a rank may be sent before it wants them, by one rank in one run.
+inline constexpr std::size_t kUnwantedMax = 1024;
+
+class Run final : public Mesh, public std::enable_shared_from_this<Run> {
+ public:
+  // `moved` is called whenever the coroutine may have come to its end.
+  Run(Rank me, int ranks, Stream& stream, CollectiveCarrier& carrier, std::uint64_t number,
+      std::function<void(Run&)> moved);
+
+  // `body` is kept until the run ends.
+  void begin(Signature const& signature, std::function<Task<>(Mesh&)> body);
+  void heard(Rank from, Header header);
+
+  std::uint64_t number() const { return number_; }
+  bool begun() const { return signature_.has_value(); }
+  Operation operation() const { return signature_->operation; }
+  // The coroutine has returned, and all ranks are in the same run. Throws what it has thrown, and PeerError where a
+  // rank has sent what nobody wants.
+  bool over();
+  // Ranks that it waits for. REQUIRES: begun().
+  std::vector<Rank> awaited() const;
+
+  [[noreturn]] void refuse(Rank peer, std::string const& what) const override;
+
+ protected:
+  Sending offer(Rank to, View<std::uint8_t const> bytes, std::shared_ptr<void const> keep, Size size) override;
+  std::shared_ptr<Delivery> want(Rank from, std::size_t bytes_max, Device device) override;
+  std::shared_ptr<Delivery> want_exactly(Rank from, View<std::uint8_t> to, std::shared_ptr<void const> keep) override;
+
+ private:
+  struct Want {
+    std::uint64_t index = 0;
+    std::shared_ptr<Delivery> delivery{};
+    std::size_t bytes_max = 0;
+    Device device{};
+    std::optional<View<std::uint8_t>> to{};  // where the size is known
+    std::shared_ptr<void const> keep{};
+  };
+  struct Peer {
+    bool told = false;                   // it has this rank's signature
+    std::optional<Signature> signature;  // its
+    std::uint64_t sent = 0, wanted = 0;  // messages so far
+    std::deque<Header::Item> unwanted;   // come, and not wanted yet
+    std::uint64_t next = 0;              // least index that its next message may have
+    std::deque<Want> wants;              // not come, or the ranks have not agreed yet
+    std::size_t arriving = 0;            // bulk data on its way
+  };
+
+  Peer& peer(Rank rank);
+  template <class F>
+  void each_other(F f) const;
+  void agree(Rank rank);
+  void tell(Rank to, std::optional<Header::Item> item);
+  void match(Rank from);
+  bool match_one(Rank from, Peer& of);
+  void take(Rank from, Want want, std::size_t bytes);
+  void put(Want const& want, std::string const& bytes);
+  Stream& stream_for(Device device) { return device.is_host() ? host_stream_ : stream(); }
+
+  CollectiveCarrier& carrier_;
+  std::uint64_t const number_;
+  std::function<void(Run&)> const moved_;
+  Stream host_stream_;
+  std::vector<Peer> peers_;  // by rank
+  std::size_t unheard_;      // ranks whose signature has not come
+  std::optional<Signature> signature_;
+  std::function<Task<>(Mesh&)> body_;
+  Task<> task_;
+  bool harvested_ = false;  // what the task threw has been thrown
+};
+
+}  // namespace gpups::comm

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums arrays of integers over the ranks: each rank adds up one slice of all ranks' arrays, and then gives its sums to
+// all of them. A rank takes memory for as much again.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "comm/collective/collectives.hpp"
+
+namespace gpups::comm {
+
+class SumIntegers final : public Collective {
+ public:
+  // values: (n), this rank's, and then the sums.
+  explicit SumIntegers(Array<std::int64_t> values) : values_(std::move(values)) {}
+
+  View<std::int64_t> values() const { return values_; }
+  Signature signature() const override { return {.operation = Operation::kSumIntegers, .elements = values_.size()}; }
+  Task<> run(Mesh& mesh, std::shared_ptr<void const> self) override;
+
+ private:
+  Array<std::int64_t> values_;
+};
+
+}  // namespace gpups::comm

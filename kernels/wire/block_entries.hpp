@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The elements of a block that are not zero, as lists, and how they are found in an array of the block. On the host.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+#include "gpups/array.hpp"
+#include "kernels/wire/block_places.hpp"
+
+namespace gpups::kernels {
+
+// Elements of a block in order of their places. T is float, or std::int64_t for units.
+template <class T>
+struct BlockEntries {
+  std::size_t count;
+  std::uint16_t const* places;  // (count), 64 more may be read; null where there are more than every eighth
+  std::uint64_t const* bits;    // the places as a bitmap of (kBlockWords); null where there are places alone
+  T const* values;              // (count)
+};
+
+// Calls f(i, place) for each entry, in order.
+template <class T, class F>
+void each_place(BlockEntries<T> const& entries, F f) {
+  if (entries.places != nullptr) {
+    for (std::size_t i = 0; i < entries.count; ++i) f(i, std::uint32_t{entries.places[i]});
+    return;
+  }
+  std::size_t i = 0;
+  for (std::uint32_t w = 0; i < entries.count; ++w) {
+    for (std::uint64_t word = entries.bits[w]; word != 0; word &= word - 1, ++i) {
+      f(i, 64 * w + static_cast<std::uint32_t>(std::countr_zero(word)));
+    }
+  }
+}
+
+// More than every eighth: a bitmap takes less than a list, and less time.
+constexpr bool are_many(std::size_t count, std::uint32_t width) { return count * 8 > width; }
+
+// Which of x are not zero. REQUIRES: bits of (width + 63) / 64 words.
+template <class T>
+void mark_nonzero(T const* x, std::uint32_t width, std::uint64_t* bits) {
+  std::uint32_t i = 0;
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == sizeof(float)) {
+    for (; i + 64 <= width; i += 64) {
+      std::uint64_t word = 0;
+      for (unsigned k = 0; k < 4; ++k) {
+        __mmask16 const set = _mm512_cmp_ps_mask(_mm512_loadu_ps(x + i + 16 * k), _mm512_setzero_ps(), _CMP_NEQ_UQ);
+        word |= std::uint64_t{set} << 16 * k;
+      }
+      bits[i / 64] = word;
+    }
+  }
+#endif
+  for (; i < width; i += 64) {
+    std::uint32_t const last = std::min(i + 64, width);
+    std::uint64_t word = 0;
+    for (std::uint32_t j = i; j < last; ++j) word |= std::uint64_t{x[j] != 0} << (j - i);
+    bits[i / 64] = word;
+  }
+}
+
+// The marked ones of x, side by side. `to` has room for 16 more.
+template <class T>
+void compress(T const* x, std::uint64_t const* bits, std::size_t words, T* to) {
+  for (std::size_t w = 0; w < words; ++w) {
+    std::uint64_t word = bits[w];
+#if defined(__AVX512F__)
+    if constexpr (sizeof(T) == sizeof(float)) {
+      for (float const* from = x + 64 * w; word != 0; word >>= 16, from += 16) {
+        auto const set = static_cast<__mmask16>(word);
+        _mm512_storeu_ps(to, _mm512_maskz_compress_ps(set, _mm512_maskz_loadu_ps(set, from)));
+        to += std::popcount(static_cast<unsigned>(set));
+      }
+      continue;
+    }
+#endif
+    for (; word != 0; word &= word - 1) *to++ = x[64 * w + static_cast<unsigned>(std::countr_zero(word))];
+  }
+}
+
+// The opposite: `from` at the marked places, 0 at all others. `from` has room for 16 more.
+template <class T>
+void expand(T const* from, std::uint64_t const* bits, std::size_t words, T* to) {
+  for (std::size_t w = 0; w < words; ++w, to += 64) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(T) == sizeof(float)) {
+      for (unsigned k = 0; k < 64; k += 16) {
+        auto const set = static_cast<__mmask16>(bits[w] >> k);
+        _mm512_storeu_ps(to + k, _mm512_maskz_expandloadu_ps(set, from));
+        from += std::popcount(static_cast<unsigned>(set));
+      }
+      continue;
+    }
+#endif
+    std::memset(to, 0, 64 * sizeof(T));
+    for (std::uint64_t word = bits[w]; word != 0; word &= word - 1) {
+      to[static_cast<unsigned>(std::countr_zero(word))] = *from++;
+    }
+  }
+}
+
+// Memory for one block's entries.
+template <class T>
+struct EntryMemory {
+  Array<std::uint64_t> bits{Device::host(), kBlockWords};
+  Array<std::uint16_t> places{Device::host(), kPlaceRoom};
+  Array<T> values{Device::host(), kStreamBlock + 64};
+
+  // The marked elements of x; `bits` marks them and is all zeros behind them.
+  BlockEntries<T> marked(T const* x, std::uint32_t width) {
+    std::size_t const words = (width + 63) / 64;
+    std::size_t const count = bits_set(bits.data(), words);
+    if (are_many(count, width)) {
+      compress(x, bits.data(), words, values.data());
+      return {count, nullptr, bits.data(), values.data()};
+    }
+    places_of(bits.data(), words, places.data());
+    std::uint16_t const* const from = places.data();
+    T* const to = values.data();
+#pragma GCC ivdep
+    for (std::size_t i = 0; i < count; ++i) to[i] = x[from[i]];
+    return {count, places.data(), bits.data(), values.data()};
+  }
+
+  // The same for sums, which may have become 0: what is 0 is left out, and all of x is 0 then.
+  BlockEntries<T> take_marked(T* x, std::uint32_t width) {
+    BlockEntries<T> found = marked(x, width);
+    std::size_t nonzero = 0;
+    for (std::size_t i = 0; i < found.count; ++i) nonzero += values[i] != 0 ? 1 : 0;
+    if (found.places == nullptr) {
+      if (nonzero < found.count) {
+        mark_nonzero(x, width, bits.data());
+        found = marked(x, width);
+      }
+      std::memset(x, 0, width * sizeof(T));
+      return found;
+    }
+    for (std::size_t i = 0; i < found.count; ++i) x[places[i]] = 0;
+    return nonzero < found.count ? without_zeros(found.count) : found;
+  }
+
+ private:
+  BlockEntries<T> without_zeros(std::size_t count) {
+    std::size_t nonzero = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      places[nonzero] = places[i];
+      values[nonzero] = values[i];
+      nonzero += values[i] != 0 ? 1 : 0;
+    }
+    return {nonzero, places.data(), nullptr, values.data()};
+  }
+};
+
+}  // namespace gpups::kernels

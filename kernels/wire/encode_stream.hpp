@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A vector, or a part of it, as a sparse stream. T is float, or std::int64_t for whole units of a grid.
+#pragma once
+
+#include "gpups/array.hpp"
+#include "kernels/wire/stream_format.hpp"
+
+namespace gpups::kernels {
+
+// From a list of elements: those of the range [first, first + size). With a range for each rank, a list is split at no
+// cost.
+template <class T>
+struct EncodeEntries {
+  View<std::uint32_t const> indices;  // (n) in the vector, ascending
+  View<T const> values;               // (n)
+  std::uint64_t first, size;
+  ValueForm form;
+  View<T> residual = {};  // (size), or empty: takes up, at their places, what the values lose by their form
+};
+
+// From all elements of the range: those that are not 0. They are read twice.
+template <class T>
+struct EncodeDense {
+  View<T const> values;  // (size), of the range
+  std::uint64_t first;
+  ValueForm form;
+  View<T> residual = {};  // (size), or empty
+};
+
+// All is on the host; the stream's threads share the work.
+template <class T>
+Array<std::uint8_t> encode(Stream& stream, EncodeEntries<T> const& arguments);
+template <class T>
+Array<std::uint8_t> encode(Stream& stream, EncodeDense<T> const& arguments);
+
+}  // namespace gpups::kernels

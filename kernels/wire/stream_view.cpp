@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/wire/stream_view.hpp"
+
+#include <cstring>
+
+namespace gpups::kernels {
+namespace {
+
+std::string_view fault_of(StreamHeader const& h, std::size_t bytes) {
+  if (h.version != kStreamVersion) return "its version is unknown";
+  if (h.values > StreamValues::kUnits) return "its values have an unknown format";
+  if (h.zero != 0) return "its reserved bytes are not 0";
+  if (h.grid_log2 < -200 || h.grid_log2 > 200) return "its grid is out of range";
+  if (h.size > kStreamElements || h.first > kStreamElements - h.size) return "its range is too long";
+  std::size_t const head = stream_head_bytes(stream_blocks(h.size));
+  if (bytes < head || h.value_bytes > bytes - head || h.place_bytes != bytes - head - h.value_bytes) {
+    return "its length is not what its header says";
+  }
+  return {};
+}
+
+std::string_view fault_of(BlockWord word, std::uint32_t width) {
+  if (word.count == 0 && word.bits() != 0) return "an empty block's word is not 0";
+  if (word.count > width) return "a block has more elements than places";
+  if (word.skips > width / 255 || (word.skips != 0 && word.kind != PlaceKind::kGaps))
+    return "a block's skips are wrong";
+  if (word.kind == PlaceKind::kDense && word.count != width) return "a dense block is not full";
+  return {};
+}
+
+}  // namespace
+
+StreamView::StreamView(View<std::uint8_t const> bytes) : bytes_(bytes.size()) {
+  if (bytes.size() < sizeof header_) {
+    fault_ = "it is shorter than a header";
+    return;
+  }
+  std::memcpy(&header_, bytes.data(), sizeof header_);
+  fault_ = fault_of(header_, bytes.size());
+  if (fault_.empty()) fault_ = find_blocks(bytes);
+}
+
+std::string_view StreamView::find_blocks(View<std::uint8_t const> bytes) {
+  std::size_t const blocks = stream_blocks(header_.size);
+  std::size_t value_at = stream_head_bytes(blocks), place_at = value_at + header_.value_bytes;
+  std::size_t const place_begin = place_at;
+  std::uint64_t count = 0;
+  blocks_.reserve(blocks);
+  for (std::size_t b = 0; b < blocks; ++b) {
+    std::uint32_t bits;
+    std::memcpy(&bits, bytes.data() + sizeof header_ + b * sizeof bits, sizeof bits);
+    BlockWord const word = BlockWord::of(bits);
+    std::uint32_t const width = block_width(header_.size, b);
+    if (word.bits() != bits) return "a block's word has unknown bits";
+    if (word.width_log2 != 0 && header_.values != StreamValues::kUnits) return "a block's width is of no use";
+    if (auto const fault = fault_of(word, width); !fault.empty()) return fault;
+    blocks_.push_back({word, width, bytes.data() + value_at, bytes.data() + place_at});
+    value_at += value_bytes(header_.values, word.count, word.width_log2);
+    place_at += word.count == 0 ? 0 : place_bytes(word, width);
+    count += word.count;
+    if (value_at > place_begin || place_at > bytes.size()) return "its blocks are longer than it is";
+  }
+  if (value_at != place_begin || place_at != bytes.size()) return "its blocks are shorter than it is";
+  return count == header_.count ? std::string_view{} : "its blocks have another number of elements than it says";
+}
+
+}  // namespace gpups::kernels

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Meshes between ranks of one thread, for tests of collectives: messages arrive in an order that a seed decides, and
+// every one is counted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "comm/collective/mesh.hpp"
+#include "comm/collective/task.hpp"
+
+namespace gpups::test {
+
+class MemoryMeshes {
+ public:
+  explicit MemoryMeshes(int ranks, std::uint64_t seed = 1, Device device = Device::host());
+  ~MemoryMeshes();
+
+  // Runs `body` as all ranks until all have returned. Throws what the first of them throws, and where all of them wait.
+  void run(std::function<comm::Task<>(comm::Mesh&)> const& body);
+
+  // What a rank has sent.
+  struct Sent {
+    std::size_t messages = 0, bytes = 0;
+  };
+  Sent sent(int rank) const { return sent_[static_cast<std::size_t>(rank)]; }
+  Sent sent() const;  // all ranks together
+
+ private:
+  class End;
+  struct Message {
+    View<std::uint8_t const> bytes;
+    std::shared_ptr<void const> keep;
+    std::shared_ptr<comm::Delivery> sending;
+    bool size_is_known;
+  };
+  struct Want {
+    std::size_t bytes_max;
+    View<std::uint8_t> to;
+    Device device;
+    bool size_is_known;
+    std::shared_ptr<void const> keep;
+    std::shared_ptr<comm::Delivery> receiving;
+  };
+  // What is on its way from one rank to another, and wanted there.
+  struct Pair {
+    std::deque<Message> messages;
+    std::deque<Want> wants;
+  };
+
+  bool deliver_one();
+  void deliver(Rank from, Pair& pair);
+
+  Stream stream_;
+  std::mt19937_64 random_;
+  std::vector<std::unique_ptr<End>> ends_;
+  std::vector<Sent> sent_;
+  std::map<std::pair<Rank, Rank>, Pair> pairs_;  // by sender and receiver
+};
+
+}  // namespace gpups::test

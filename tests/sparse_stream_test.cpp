@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sparse streams: every form of values and places against maps of doubles, and their sizes.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "kernels/wire/encode_stream.hpp"
+#include "kernels/wire/sum_streams.hpp"
+#include "tests/inputs.hpp"
+
+namespace gpups::test {
+namespace {
+
+using kernels::kStreamBlock;
+using kernels::PlaceKind;
+using kernels::StreamValues;
+using kernels::StreamView;
+using kernels::ValueForm;
+
+constexpr int kGrid = -30;
+constexpr ValueForm kForms[] = {{StreamValues::kFloat, kGrid},
+                                {StreamValues::kHalf, kGrid},
+                                {StreamValues::kBFloat, kGrid},
+                                {StreamValues::kInt8, kGrid},
+                                {StreamValues::kUnits, kGrid}};
+constexpr double kDensities[] = {0, 1e-5, .001, .01, .04, .12, .2, .6, .97, 1};
+
+// Elements of a vector in order of their indices.
+template <class T>
+struct Elements {
+  std::vector<std::uint32_t> indices;
+  std::vector<T> values;
+  std::uint64_t first, size;
+
+  std::vector<T> dense() const {
+    std::vector<T> all(size, 0);
+    for (std::size_t i = 0; i < indices.size(); ++i) all[indices[i] - first] = values[i];
+    return all;
+  }
+};
+
+// A multiple of 2^-20 in [-1, 1) that is not 0.
+template <class T>
+T value_of(Random& random) {
+  auto const units = static_cast<std::int64_t>(below(random, 1 << 21)) - (1 << 20);
+  std::int64_t const some = units == 0 ? 1 : units;
+  if constexpr (std::is_same_v<T, float>) return static_cast<float>(some) * 0x1p-20F;
+  return some * 1024;
+}
+
+template <class T>
+Elements<T> elements(Random& random, std::uint64_t first, std::uint64_t size, double density) {
+  Elements<T> e{{}, {}, first, size};
+  for (std::uint64_t i = 0; i < size; ++i) {
+    if (uniform(random) >= density) continue;
+    e.indices.push_back(static_cast<std::uint32_t>(first + i));
+    e.values.push_back(value_of<T>(random));
+  }
+  return e;
+}
+
+template <class T>
+Array<std::uint8_t> encoded(Stream& stream, Elements<T> const& e, ValueForm form, View<T> residual = {}) {
+  return kernels::encode<T>(stream, {e.indices, e.values, e.first, e.size, form, residual});
+}
+
+StreamView view(Array<std::uint8_t> const& bytes) {
+  StreamView const stream((View<std::uint8_t const>(bytes)));
+  EXPECT_EQ(stream.fault(), "");
+  return stream;
+}
+
+template <class T>
+std::vector<T> dense(Stream& stream, std::span<StreamView const> streams) {
+  std::vector<T> all(streams[0].header().size, T{7});
+  EXPECT_FALSE(kernels::sum<T>(stream, {streams, all}));
+  return all;
+}
+
+// The most that a form may be off, `most` being the largest magnitude of a block.
+double error_max(ValueForm form, double most) {
+  switch (form.values) {
+    case StreamValues::kHalf:
+      return 0x1p-11 * most;
+    case StreamValues::kBFloat:
+      return 0x1p-8 * most;
+    case StreamValues::kInt8:
+      return most / 254 * (1 + 0x1p-13);
+    default:
+      return 0;
+  }
+}
+
+template <class T>
+double number(T x) {
+  return std::is_same_v<T, float> ? static_cast<double>(x) : static_cast<double>(x) * 0x1p-30;
+}
+
+template <class T>
+void expect_decoded(std::vector<T> const& got, std::vector<T> const& want, ValueForm form) {
+  ASSERT_EQ(got.size(), want.size());
+  double const allowed = error_max(form, 1);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    ASSERT_LE(std::abs(number(got[i]) - number(want[i])), allowed) << "at " << i;
+    ASSERT_TRUE(want[i] != 0 || got[i] == 0) << "at " << i;
+  }
+}
+
+template <class T>
+class SparseStream : public testing::Test {};
+using Types = testing::Types<float, std::int64_t>;
+TYPED_TEST_SUITE(SparseStream, Types);
+
+TYPED_TEST(SparseStream, SaysWhatItWasGiven) {
+  Random random(1);
+  Stream stream(Device::host(), 2);
+  std::uint64_t const sizes[] = {0, 1, 63, 65, kStreamBlock - 1, kStreamBlock, kStreamBlock + 1, 3 * kStreamBlock + 7};
+  for (std::uint64_t const size : sizes) {
+    for (double const density : kDensities) {
+      auto const e = elements<TypeParam>(random, 1000, size, density);
+      for (ValueForm const form : kForms) {
+        SCOPED_TRACE(testing::Message() << size << " at " << density << ", form " << static_cast<int>(form.values));
+        auto const bytes = encoded(stream, e, form);
+        auto const all = e.dense();
+        auto const same = kernels::encode<TypeParam>(stream, {all, e.first, form});
+        ASSERT_EQ(to_host(stream, bytes.view()), to_host(stream, same.view())) << "of a list and of an array";
+        StreamView const streams[] = {view(bytes)};
+        EXPECT_EQ(streams[0].header().first, e.first);
+        EXPECT_GE(streams[0].header().count, e.indices.size());
+        expect_decoded(dense<TypeParam>(stream, streams), all, form);
+      }
+    }
+  }
+}
+
+TYPED_TEST(SparseStream, TakesItsPartOfAList) {
+  Random random(2);
+  Stream stream(Device::host(), 2);
+  auto const e = elements<TypeParam>(random, 0, 3 * kStreamBlock + 100, .03);
+  auto const all = e.dense();
+  for (auto const& [first, size] :
+       {std::pair<std::size_t, std::size_t>{0, 17}, {17, 70000}, {70017, 0}, {70017, 126691}}) {
+    auto const bytes =
+        kernels::encode<TypeParam>(stream, {e.indices, e.values, first, size, {StreamValues::kUnits, kGrid}});
+    StreamView const streams[] = {view(bytes)};
+    auto const part = all.begin() + static_cast<std::ptrdiff_t>(first);
+    EXPECT_EQ(dense<TypeParam>(stream, streams), std::vector(part, part + static_cast<std::ptrdiff_t>(size)));
+  }
+}
+
+TYPED_TEST(SparseStream, KeepsWhatValuesLose) {
+  Random random(3);
+  Stream stream(Device::host(), 2);
+  for (double const density : {.01, .3}) {
+    auto const e = elements<TypeParam>(random, 5, 2 * kStreamBlock, density);
+    for (ValueForm const form : kForms) {
+      std::vector<TypeParam> residual(e.size, TypeParam{0});
+      auto const bytes = encoded<TypeParam>(stream, e, form, residual);
+      StreamView const streams[] = {view(bytes)};
+      auto const got = dense<TypeParam>(stream, streams), want = e.dense();
+      for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i] + residual[i], want[i]) << "at " << i;
+      bool const is_lossless = form.values == StreamValues::kFloat || form.values == StreamValues::kUnits;
+      bool const is_zero = residual == std::vector<TypeParam>(e.size, TypeParam{0});
+      EXPECT_EQ(is_zero, is_lossless) << static_cast<int>(form.values);
+    }
+  }
+}
+
+TYPED_TEST(SparseStream, SumsAsAMapDoes) {
+  Random random(4);
+  for (double const density : {.0005, .02, .1, .5, .99}) {
+    for (std::size_t ranks = 1; ranks <= 8; ++ranks) {
+      Stream stream(Device::host(), ranks % 2 == 0 ? 1 : 2);
+      std::vector<Array<std::uint8_t>> bytes;
+      std::vector<StreamView> streams;
+      std::map<std::uint32_t, double> want;
+      for (std::size_t r = 0; r < ranks; ++r) {
+        auto const e = elements<TypeParam>(random, 77, kStreamBlock + 999, density * (r == 2 ? 20 : 1));
+        bytes.push_back(encoded(stream, e, {StreamValues::kUnits, kGrid}));
+        for (std::size_t i = 0; i < e.indices.size(); ++i) want[e.indices[i]] += number(e.values[i]);
+        if (r == 0 && ranks > 1) {  // the next takes every second element away again
+          auto other = e;
+          for (std::size_t i = 0; i < e.indices.size(); ++i) {
+            other.values[i] = i % 2 == 0 ? -e.values[i] : e.values[i];
+            want[e.indices[i]] += number(other.values[i]);
+          }
+          bytes.push_back(encoded(stream, other, {StreamValues::kUnits, kGrid}));
+        }
+      }
+      for (auto const& b : bytes) streams.push_back(view(b));
+      std::erase_if(want, [](auto const& entry) { return entry.second == 0; });
+
+      auto const entries = kernels::sum<TypeParam>(stream, kernels::SumToEntries<TypeParam>{streams});
+      ASSERT_FALSE(entries.bad);
+      ASSERT_EQ(entries.indices.size(), want.size());
+      std::size_t i = 0;
+      for (auto const& [index, value] : want) {
+        ASSERT_EQ(entries.indices[i], index);
+        ASSERT_EQ(number(entries.values[i++]), value);
+      }
+      auto const all = dense<TypeParam>(stream, streams);
+      for (std::size_t k = 0; k < all.size(); ++k) {
+        auto const at = want.find(static_cast<std::uint32_t>(77 + k));
+        ASSERT_EQ(number(all[k]), at == want.end() ? 0 : at->second);
+      }
+      auto const summed =
+          kernels::sum<TypeParam>(stream, kernels::SumToStream<TypeParam>{streams, {StreamValues::kUnits, kGrid}});
+      ASSERT_FALSE(summed.bad);
+      StreamView const again[] = {view(summed.bytes)};
+      ASSERT_EQ(dense<TypeParam>(stream, again), all);
+      Elements<TypeParam> const list{to_host(stream, entries.indices.view()), to_host(stream, entries.values.view()),
+                                     77, all.size()};
+      ASSERT_EQ(to_host(stream, summed.bytes.view()),
+                to_host(stream, encoded(stream, list, {StreamValues::kUnits, kGrid}).view()));
+    }
+  }
+}
+
+TYPED_TEST(SparseStream, AddsToWhatIsThere) {
+  Random random(5);
+  Stream stream(Device::host(), 1);
+  auto const e = elements<TypeParam>(random, 0, 70000, .05);
+  auto const bytes = encoded(stream, e, {StreamValues::kFloat, kGrid});
+  StreamView const streams[] = {view(bytes), view(bytes)};
+  std::vector<TypeParam> into(e.size, TypeParam{1024});
+  EXPECT_FALSE(kernels::sum<TypeParam>(stream, {streams, into, true}));
+  auto const all = e.dense();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    ASSERT_EQ(into[i], 1024 + all[i] + all[i]) << "at " << i;
+  }
+}
+
+PlaceKind kind_at(double density, ValueForm form, std::size_t* place_bytes, std::size_t* count) {
+  Random random(6);
+  Stream stream(Device::host(), 2);
+  auto const e = elements<float>(random, 0, 256 * kStreamBlock, density);
+  auto const bytes = encoded(stream, e, form);
+  StreamView const all = view(bytes);
+  *count = e.indices.size();
+  *place_bytes = bytes.size() - *count * (form.values == StreamValues::kHalf ? 2 : 4);
+  return all.blocks()[0].word.kind;
+}
+
+TEST(SparseStreamBytes, AreFewForPlaces) {
+  struct Case {
+    double density, most;  // bytes for each element, all headers included
+    PlaceKind kind;
+  };
+  for (Case const c : {Case{.0005, 2.13, PlaceKind::kOffsets},
+                       {.01, 1.093, PlaceKind::kGaps},
+                       {.02, 1.01, PlaceKind::kGaps},
+                       {.04, 1.002, PlaceKind::kGaps},
+                       {.2, .626, PlaceKind::kBitmap},
+                       {.6, .2085, PlaceKind::kBitmap},
+                       {.98, .13, PlaceKind::kDense},
+                       {1, .0001, PlaceKind::kDense}}) {
+    std::size_t bytes, count;
+    EXPECT_EQ(kind_at(c.density, {StreamValues::kHalf, kGrid}, &bytes, &count), c.kind) << c.density;
+    EXPECT_LE(static_cast<double>(bytes), c.most * static_cast<double>(count)) << c.density;
+  }
+}
+
+TEST(SparseStreamBytes, UnitsTakeTheWidthTheirBlockNeeds) {
+  Stream stream(Device::host(), 1);
+  std::vector<std::uint32_t> const indices{5, 6, 70000, 140000, 200000};
+  std::vector<std::int64_t> const values{-128, 127, 128, -40000, std::int64_t{1} << 40};
+  auto const bytes =
+      kernels::encode<std::int64_t>(stream, {indices, values, 0, 4 * kStreamBlock, {StreamValues::kUnits, kGrid}});
+  StreamView const all = view(bytes);
+  for (unsigned b = 0; b < 4; ++b) EXPECT_EQ(all.blocks()[b].word.width_log2, b);
+  StreamView const streams[] = {all};
+  auto const got = dense<std::int64_t>(stream, streams);
+  for (std::size_t i = 0; i < indices.size(); ++i) EXPECT_EQ(got[indices[i]], values[i]);
+}
+
+TEST(SparseStreamBytes, ReachTheLastIndexThereIs) {
+  Stream stream(Device::host(), 1);
+  std::vector<std::uint32_t> const indices{0xFFFF0000, 0xFFFFFFFE};
+  std::vector<float> const values{1, 2};
+  auto const bytes =
+      kernels::encode<float>(stream, {indices, values, 0xFFFE0001, 0x1FFFE, {StreamValues::kHalf, kGrid}});
+  StreamView const streams[] = {view(bytes)};
+  auto const got = kernels::sum<float>(stream, kernels::SumToEntries<float>{streams});
+  EXPECT_EQ(to_host(stream, got.indices.view()), indices);
+  EXPECT_EQ(to_host(stream, got.values.view()), values);
+  // All of the largest vector: its words alone are 256 KiB.
+  auto const largest = kernels::encode<float>(stream, {indices, values, 0, 0xFFFFFFFF, {StreamValues::kHalf, kGrid}});
+  StreamView const whole[] = {view(largest)};
+  EXPECT_EQ(to_host(stream, kernels::sum<float>(stream, kernels::SumToEntries<float>{whole}).indices.view()), indices);
+}
+
+std::string fault_of(std::vector<std::uint8_t> const& bytes) {
+  return std::string(StreamView(View<std::uint8_t const>(bytes)).fault());
+}
+
+// A stream of two blocks, one of which is empty.
+std::vector<std::uint8_t> small_stream(double density, StreamValues values) {
+  Random random(7);
+  Stream stream(Device::host(), 1);
+  auto e = elements<float>(random, 10, 900, density);
+  e.size = kStreamBlock + 50;
+  return to_host(stream, encoded(stream, e, {values, kGrid}).view());
+}
+
+TEST(HostileStream, IsRefused) {
+  auto const good = small_stream(.02, StreamValues::kHalf);
+  EXPECT_EQ(fault_of(good), "");
+  EXPECT_EQ(fault_of({}), "it is shorter than a header");
+  struct Case {
+    std::size_t at;
+    std::uint8_t byte;
+    char const* fault;
+  };
+  for (Case const c : {Case{0, 2, "its version is unknown"},
+                       {1, 5, "its values have an unknown format"},
+                       {3, 0x7F, "its grid is out of range"},
+                       {4, 1, "its reserved bytes are not 0"},
+                       {15, 1, "its range is too long"},
+                       {20, 1, "its range is too long"},
+                       {18, 7, "its length is not what its header says"},
+                       {24, 1, "its blocks have another number of elements than it says"},
+                       {33, 1, "its length is not what its header says"},
+                       {47, 0xFF, "its length is not what its header says"},
+                       {51, 0x03, "a block's skips are wrong"},
+                       {51, 0x80, "a block's word has unknown bits"},
+                       {51, 0x10, "a block's width is of no use"},
+                       {51, 0x0C, "a dense block is not full"},
+                       {51, 0x04, "its blocks are longer than it is"},
+                       {52, 99, "a block has more elements than places"},
+                       {55, 8, "an empty block's word is not 0"}}) {
+    auto bytes = good;
+    bytes[c.at] = c.byte;
+    EXPECT_EQ(fault_of(bytes), c.fault) << "byte " << c.at;
+  }
+  auto longer = good;
+  longer.push_back(0);
+  EXPECT_EQ(fault_of(longer), "its length is not what its header says");
+}
+
+// Each bit is turned over: no read leaves the bytes, and what is read lies in the range.
+TEST(HostileStream, IsNeverBelieved) {
+  Stream stream(Device::host(), 1);
+  std::size_t refused = 0, bad = 0, read = 0;
+  for (double const density : {.004, .03, .4, 1.}) {
+    for (auto const values : {StreamValues::kHalf, StreamValues::kInt8, StreamValues::kUnits}) {
+      auto const good = small_stream(density, values);
+      for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
+        std::vector<std::uint8_t> bytes(good);
+        bytes[bit / 8] ^= static_cast<std::uint8_t>(1U << bit % 8);
+        StreamView const streams[] = {StreamView(View<std::uint8_t const>(bytes))};
+        if (!streams[0].fault().empty()) {
+          ++refused;
+          continue;
+        }
+        auto const list = kernels::sum<float>(stream, kernels::SumToEntries<float>{streams});
+        ++(list.bad ? bad : read);
+        for (std::size_t i = 1; i < list.indices.size(); ++i) ASSERT_LT(list.indices[i - 1], list.indices[i]);
+        if (list.indices.size() > 0) {
+          ASSERT_LT(list.indices[list.indices.size() - 1] - streams[0].header().first, streams[0].header().size);
+        }
+      }
+    }
+  }
+  EXPECT_GT(refused, 1000U);
+  EXPECT_GT(bad, 10U);
+  EXPECT_GT(read, 1000U);
+}
+
+TEST(HostileStream, IsNamed) {
+  Stream stream(Device::host(), 1);
+  auto const good = small_stream(.02, StreamValues::kHalf);
+  auto wrong = good;
+  wrong.back() = 255;  // the last gap leads nowhere
+  StreamView const streams[] = {StreamView(View<std::uint8_t const>(good)),
+                                StreamView(View<std::uint8_t const>(wrong))};
+  std::vector<float> all(kStreamBlock + 50);
+  EXPECT_EQ(kernels::sum<float>(stream, kernels::SumToDense<float>{streams, all}), 1U);
+  EXPECT_EQ(kernels::sum<float>(stream, kernels::SumToStream<float>{streams, {}}).bad, 1U);
+  EXPECT_EQ(kernels::sum<float>(stream, kernels::SumToEntries<float>{streams}).bad, 1U);
+}
+
+}  // namespace
+}  // namespace gpups::test

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a store says of the bytes and the time of its rounds: both ends of a pair count the same.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <vector>
+
+#include "cache/counters.hpp"
+#include "cache/round_times.hpp"
+#include "gpups/gpups.hpp"
+#include "trainer/exchanged.hpp"
+
+namespace gpups::test {
+namespace {
+
+constexpr std::uint64_t ByKind::*kKinds[] = {&ByKind::gradients, &ByKind::refreshes,  &ByKind::intents, &ByKind::urgent,
+                                             &ByKind::lookups,   &ByKind::reductions, &ByKind::control};
+
+// Each rank trains some steps on rows of all ranks, looks rows up and sums an array; then what all have counted.
+std::vector<Stats> stats_of_training(int ranks, int steps) {
+  std::vector<Stats> all(static_cast<std::size_t>(ranks));
+  run_ranks(Group::threads(ranks), [&](Group group) {
+    Store store(group, {.threads = 1});
+    auto const id = store.add_table({.name = "t", .dim = 4});
+    auto stream = store.make_stream();
+    std::vector<Key> keys;
+    for (std::uint64_t k = 0; k < 50; ++k) keys.push_back(Key{k});
+    Matrix<float> values(Device::host(), keys.size(), 4);
+    memory::fill_bytes(stream, values.view().data(), 0, values.view().flat().bytes());
+    for (std::int64_t t = 0; t < steps; ++t) {
+      TableBatch const part{.table = id, .keys = View<Key const>(keys)};
+      auto batch = store.prepare(stream, Clock{t}, {&part, 1}, 1);
+      store.wait_ready(batch);
+      TableGradients const gradients{.sources = values};
+      store.push(stream, batch, {&gradients, 1});
+      store.advance_clock();
+    }
+    store.wait_flush();
+    store.lookup(stream, id, View<Key const>(keys), values, {});
+    Array<std::int64_t> sums(Device::host(), 12);
+    memory::fill_bytes(stream, sums.data(), 0, sums.bytes());
+    group.wait_allreduce(stream, group.begin_allreduce(stream, sums));
+    store.wait_barrier();
+    store.wait_barrier();  // the first one's last messages have been received
+    all[number(group.rank())] = store.stats();
+    store.wait_barrier();
+  });
+  return all;
+}
+
+TEST(Traffic, BothEndsOfAPairCountTheSame) {
+  auto const all = stats_of_training(3, 4);
+  for (std::size_t from = 0; from < all.size(); ++from) {
+    for (std::size_t to = 0; to < all.size(); ++to) {
+      Traffic const sent = all[from].peers[to].sent, received = all[to].peers[from].received;
+      EXPECT_EQ(sent.bytes() > 0, from != to);
+      for (auto const kind : kKinds) {
+        if (kind == &ByKind::control) continue;  // of the barrier after which they were read
+        EXPECT_EQ(sent.*kind, received.*kind) << from << " to " << to;
+        EXPECT_EQ(sent.messages.*kind, received.messages.*kind) << from << " to " << to;
+      }
+    }
+  }
+}
+
+TEST(Traffic, IsThatOfAllPeers) {
+  auto const all = stats_of_training(3, 4);
+  for (Stats const& stats : all) {
+    Traffic sent;
+    for (PeerTraffic const& peer : stats.peers) sent += peer.sent;
+    EXPECT_EQ(stats.sent.bytes(), sent.bytes());
+    EXPECT_EQ(stats.sent.messages.total(), sent.messages.total());
+    EXPECT_GT(stats.sent.gradients, 0U);
+    EXPECT_GT(stats.received.lookups, 0U);
+    EXPECT_EQ(stats.sent.reductions, 16U * 12 * 2 / 3);
+    EXPECT_EQ(stats.compression(), 1);
+  }
+}
+
+TEST(Traffic, SaysWhatCodingSpares) {
+  cache::Counters counters(2);
+  counters.sent(Rank{1}, &ByKind::gradients, 100);
+  counters.sent(Rank{1}, &ByKind::control, 100);
+  counters.spared(&ByKind::gradients, 300);
+  Stats stats;
+  counters.write(stats);
+  EXPECT_EQ(stats.spared.gradients, 300U);
+  EXPECT_EQ(stats.compression(), 2.5);
+  EXPECT_EQ(stats.sent.messages.gradients, 1U);
+  EXPECT_EQ(Stats{}.compression(), 1);
+}
+
+TEST(Traffic, RoundsTakeSomeTimeAndNoMoreThanThereIs) {
+  auto const start = std::chrono::steady_clock::now();
+  auto const all = stats_of_training(2, 20);
+  double const passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  for (Stats const& stats : all) {
+    RoundSeconds const& s = stats.round;
+    for (double const part : {s.in, s.apply, s.out}) EXPECT_GT(part, 0);
+    EXPECT_GE(s.waiting, 0);
+    EXPECT_LE(s.in + s.apply + s.out + s.waiting, passed);
+  }
+}
+
+TEST(RoundTimes, WaitingIsWhatLiesBetweenUsefulTurns) {
+  cache::RoundTimes times;
+  times.turn_begins(cache::Round::Phase::kTraining);
+  times.acted(cache::Round::Step::kSendIn);
+  RoundSeconds const before = times.seconds();
+  EXPECT_EQ(before.waiting, 0);
+  for (int turn = 0; turn < 3; ++turn) times.turn_begins(cache::Round::Phase::kIn);
+  EXPECT_GT(times.seconds().waiting, 0);
+  EXPECT_EQ(times.seconds().in, before.in);
+  times.moved(cache::Round::Phase::kOut);
+  EXPECT_GT(times.seconds().out, 0);
+  RoundSeconds const then = times.seconds();
+  times.turn_begins(cache::Round::Phase::kTraining);  // a round is over, and none goes on
+  times.moved(cache::Round::Phase::kTraining);
+  EXPECT_EQ(times.seconds().waiting, then.waiting);
+  EXPECT_EQ(times.seconds().out, then.out);
+}
+
+TEST(Exchanged, IsSummedOverRanks) {
+  auto const all = stats_of_training(3, 4);
+  std::vector<std::int64_t> sums;
+  std::uint64_t sent = 0, messages = 0;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    auto const terms = trainer::to_terms(all[rank], Rank{static_cast<std::uint32_t>(rank)}, 3);
+    sums.resize(terms.size());
+    for (std::size_t i = 0; i < terms.size(); ++i) sums[i] += terms[i];
+    sent += all[rank].sent.bytes();
+    messages += all[rank].sent.messages.total();
+  }
+  auto const exchanged = trainer::from_sums(sums);
+  EXPECT_EQ(exchanged.sent.bytes(), sent);
+  EXPECT_EQ(exchanged.sent.messages.total(), messages);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    EXPECT_EQ(exchanged.received[rank], all[rank].received.bytes());
+  }
+}
+
+TEST(Exchanged, TellsWhoReceivesTooMuch) {
+  EXPECT_EQ((trainer::Exchanged{.received = {10, 10, 40, 0}}.received_max_over_mean()), 40.0 / 15);
+  EXPECT_EQ((trainer::Exchanged{.received = {7, 7}}.received_max_over_mean()), 1);
+  EXPECT_EQ((trainer::Exchanged{.received = {0, 0}}.received_max_over_mean()), 1);
+  EXPECT_EQ(trainer::to_json(trainer::Exchanged{.received = {1, 3}}).dump(),
+            R"({"compression":1.0,"received":[1,3],"received_max_over_mean":1.5,"sent":{"control":0,"gradients":0,)"
+            R"("intents":0,"lookups":0,"messages":0,"reductions":0,"refreshes":0,"urgent":0}})");
+}
+
+}  // namespace
+}  // namespace gpups::test

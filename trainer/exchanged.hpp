@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranks of a run have sent each other, and how it is written.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "gpups/gpups.hpp"
+
+namespace gpups::trainer {
+
+// Over all ranks.
+struct Exchanged {
+  Traffic sent;
+  ByKind spared;
+  std::vector<std::uint64_t> received;  // bytes, by rank
+
+  // Bytes before coding for each that was sent; 1 where nothing was.
+  double compression() const;
+  // The most that a rank has received, over the mean; 1 where nothing was. Owners that have more than their share of
+  // the work delay all.
+  double received_max_over_mean() const;
+};
+
+// Those of a rank, as numbers of which the sum over the ranks is that of all, and back.
+std::vector<std::int64_t> to_terms(Stats const& mine, Rank me, int ranks);
+Exchanged from_sums(std::span<std::int64_t const> sums);
+
+// {"gradients": bytes, ..., "messages": count}
+nlohmann::json to_json(Traffic const& traffic);
+// {"in": seconds, "apply": ...}
+nlohmann::json to_json(RoundSeconds const& seconds);
+// {"sent": ..., "received": [...], "received_max_over_mean": ..., "compression": ...}
+nlohmann::json to_json(Exchanged const& exchanged);
+
+// [{"from": 0, "to": 1, "bytes": {"gradients": ...}, "messages": {...}}, ...]: what each rank sent to each other one,
+// of kinds that were sent at all. Collective.
+nlohmann::json wait_pairs(Store& store, Stats const& mine);
+
+}  // namespace gpups::trainer
