@@ -38,13 +38,20 @@ class FakeCarrier final : public comm::UcxCarrier {
     std::size_t bytes;
   };
   void deliver(Rank from, comm::UcxKind kind, std::uint64_t number, std::uint64_t count, std::string body = {}) {
-    give({1, from, kind, number, count}, {body.data(), body.size(), false});
+    give({from, kind, number, count}, {body.data(), body.size(), false});
+  }
+  // The sender's next message.
+  void deliver_message(Rank from, std::string body) {
+    deliver(from, comm::UcxKind::kMessage, messages_[from]++, 0, std::move(body));
+  }
+  void deliver_remote_message(Rank from, std::size_t bytes) {
+    deliver_remote(from, comm::UcxKind::kMessage, messages_[from]++, 0, bytes);
   }
   // Bytes that stay with their sender, who claims that there are so many.
   void deliver_remote(Rank from, comm::UcxKind kind, std::uint64_t number, std::uint64_t count, std::size_t bytes) {
     void* const handle = reinterpret_cast<void*>(++handles_);  // NOLINT: it is only ever compared
     here_[handle] = bytes;
-    give({1, from, kind, number, count}, {handle, bytes, true});
+    give({from, kind, number, count}, {handle, bytes, true});
   }
   // Ends the oldest operation; false: there is none.
   bool end_one() {
@@ -89,7 +96,15 @@ class FakeCarrier final : public comm::UcxCarrier {
   }
   bool progress() override { return ends_itself && end_one(); }
   void on_broken(std::function<void(Rank, std::string const&)> broken) override { broken_ = std::move(broken); }
+  void on_wrong(void const* listener, OnWrong wrong) override {
+    on_wrong_.erase(listener);
+    if (wrong) on_wrong_.emplace(listener, std::move(wrong));
+  }
   void abandon() override {}
+  // Something of `peer` arrives changed.
+  void change(Rank peer) {
+    for (auto const& [listener, tell] : on_wrong_) tell(peer, "it was changed");
+  }
   void break_connection(Rank peer) { broken_(peer, "it broke"); }
   std::recursive_mutex& mutex() override { return mutex_; }
 
@@ -114,9 +129,11 @@ class FakeCarrier final : public comm::UcxCarrier {
   std::vector<Handler> handlers_;
   std::map<void*, std::size_t> here_;  // remote arrivals that are neither fetched nor dropped
   std::uintptr_t handles_ = 0;
+  std::map<Rank, std::uint64_t> messages_;  // by sender: its next one's number
   std::deque<Operation> open_;
   std::size_t bytes_wanted_ = 0;
   std::function<void(Rank, std::string const&)> broken_;
+  std::map<void const*, OnWrong> on_wrong_;
 };
 
 }  // namespace gpups::test

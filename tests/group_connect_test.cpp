@@ -36,6 +36,7 @@ void connect(Told& told) {
   auto link = std::make_unique<UcxLink>();
   std::string const address = UcxLink().address();
   Joined joined{.members = {{.address = link->address()}, {.address = address}},
+                .keys = std::vector<HashKey>(2),
                 .watch = std::make_unique<FakeWatch>(told)};
   (void)group_of_processes(Rank{0}, std::move(link), std::move(joined));
 }

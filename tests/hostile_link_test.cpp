@@ -49,9 +49,9 @@ class HostileLink : public testing::Test {
 };
 
 TEST_F(HostileLink, MessagesAreNotTakenOnWordWithoutBound) {
-  for (int i = 0; i < 2; ++i) carrier->deliver_remote(kPeer, UcxKind::kMessage, 0, 0, kMessageBytesMax);
+  for (int i = 0; i < 2; ++i) carrier->deliver_remote_message(kPeer, kMessageBytesMax);
   EXPECT_EQ(carrier->bytes_wanted(), 2 * kMessageBytesMax);
-  carrier->deliver_remote(kPeer, UcxKind::kMessage, 0, 0, 1);
+  carrier->deliver_remote_message(kPeer, 1);
   EXPECT_EQ(carrier->bytes_wanted(), 2 * kMessageBytesMax);
   carrier->end_all();
   expect_lost("more than there is room for");
@@ -74,14 +74,14 @@ TEST_F(HostileLink, WhoLeavesSaysWhyItsConnectionFailed) {
 }
 
 TEST_F(HostileLink, ATooLongMessageIsNotTaken) {
-  carrier->deliver_remote(kPeer, UcxKind::kMessage, 0, 0, ~std::size_t{0});
+  carrier->deliver_remote_message(kPeer, ~std::size_t{0});
   EXPECT_EQ(carrier->bytes_wanted(), 0U);
   expect_lost("more than there is room for");
 }
 
 TEST_F(HostileLink, TheBoundIsOfEachRank) {
-  for (int i = 0; i < 2; ++i) carrier->deliver_remote(kPeer, UcxKind::kMessage, 0, 0, kMessageBytesMax);
-  carrier->deliver(kOther, UcxKind::kMessage, 0, 0, "x");
+  for (int i = 0; i < 2; ++i) carrier->deliver_remote_message(kPeer, kMessageBytesMax);
+  carrier->deliver_message(kOther, "x");
   EXPECT_EQ(transport->receive()->body, "x");
 }
 
@@ -94,7 +94,7 @@ TEST_F(HostileLink, WhatCannotBeLargeIsNotFetched) {
 }
 
 TEST_F(HostileLink, NobodyPosesAsThisRank) {
-  carrier->deliver(Rank{0}, UcxKind::kMessage, 0, 0, "x");
+  carrier->deliver_message(Rank{0}, "x");
   carrier->deliver(Rank{0}, UcxKind::kEnd, 0, 0, "");
   EXPECT_FALSE(transport->receive());
   EXPECT_TRUE(transport->send(Rank{0}, "y"));
@@ -130,7 +130,7 @@ TEST_F(HostileLink, ReasonsAreFitForATerminal) {
 
 TEST_F(HostileLink, CreditsDoNotPileUp) {
   for (int i = 0; i < 1000; ++i) {
-    carrier->deliver(kPeer, UcxKind::kMessage, 0, 0, "x");
+    carrier->deliver_message(kPeer, "x");
     ASSERT_TRUE(transport->receive());
     carrier->deliver(kPeer, UcxKind::kCreditWanted, 0, 0);
   }
@@ -140,8 +140,39 @@ TEST_F(HostileLink, CreditsDoNotPileUp) {
   EXPECT_EQ(carrier->sent[0].number + carrier->sent[1].number, 1000U);
 }
 
+TEST_F(HostileLink, MessagesMayOvertakeEachOther) {
+  carrier->deliver(kPeer, UcxKind::kMessage, 2, 0, "c");
+  carrier->deliver(kPeer, UcxKind::kMessage, 1, 0, "b");
+  EXPECT_FALSE(transport->receive());
+  carrier->deliver(kPeer, UcxKind::kMessage, 0, 0, "a");
+  for (char const* const body : {"a", "b", "c"}) EXPECT_EQ(transport->receive()->body, body);
+}
+
+TEST_F(HostileLink, AMessageThatComesTwiceIsWrong) {
+  carrier->deliver(kPeer, UcxKind::kMessage, 0, 0, "a");
+  ASSERT_TRUE(transport->receive());
+  carrier->deliver(kPeer, UcxKind::kMessage, 0, 0, "a");
+  expect_lost("came twice");
+}
+
+TEST_F(HostileLink, AMessageThatComesTwiceBeforeItIsReceivedIsWrong) {
+  for (int i = 0; i < 2; ++i) carrier->deliver(kPeer, UcxKind::kMessage, 1, 0, "b");
+  expect_lost("came twice");
+}
+
+TEST_F(HostileLink, NumbersOfMessagesCostNoMemory) {
+  carrier->deliver(kPeer, UcxKind::kMessage, std::uint64_t{1} << 60, 0, "a");
+  expect_lost("more than there is room for");
+}
+
+TEST_F(HostileLink, WhatWasChangedOnTheWayEndsBoth) {
+  carrier->change(kPeer);
+  expect_lost("it was changed");
+  expect_wrong("it was changed");
+}
+
 TEST_F(HostileLink, WhatIsFetchedMayOutliveTheTransport) {
-  carrier->deliver_remote(kPeer, UcxKind::kMessage, 0, 0, 10);
+  carrier->deliver_remote_message(kPeer, 10);
   transport.reset();
   carrier->end_all();
 }

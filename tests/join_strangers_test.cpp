@@ -37,8 +37,9 @@ TEST(Strangers, DoNotDisturbTheJob) {
   auto zero = start_join(request_of(0, 2, port));
   std::vector<Socket> strangers;
   for (std::string const& said :
-       {std::string("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), std::string(1000, '\xff'), std::string(), make_greeting(2),
-        make_greeting() + std::string(1000, '\xff'), make_greeting() + std::string(37, '\0'), make_greeting()}) {
+       {std::string("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), std::string(1000, '\xff'), std::string(),
+        make_greeting(kJoinProtocol + 1), make_greeting() + std::string(1000, '\xff'),
+        make_greeting() + std::string(37, '\0'), make_greeting()}) {
     strangers.push_back(connect_to(port));
     say(strangers.back(), said);
   }
@@ -92,8 +93,8 @@ std::string join_to(std::function<void(Socket const&)> const& answer) {
 TEST(Strangers, InThePlaceOfRankZeroAreKnown) {
   EXPECT_THAT(join_to([](Socket const&) {}), HasSubstr("it closed the connection"));
   EXPECT_THAT(join_to([](Socket const& to) { say(to, "SSH-2.0-OpenSSH_9\r\n"); }), HasSubstr("it is no gpups process"));
-  EXPECT_THAT(join_to([](Socket const& to) { say(to, make_greeting(2)); }),
-              HasSubstr("its join protocol is 2 and not 1"));
+  EXPECT_THAT(join_to([](Socket const& to) { say(to, make_greeting(3)); }),
+              HasSubstr("its join protocol is 3 and not 2"));
   auto const silent = [](Socket const&) { std::this_thread::sleep_for(std::chrono::milliseconds(3500)); };
   EXPECT_THAT(join_to(silent), HasSubstr("it is silent"));
 }

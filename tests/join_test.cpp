@@ -9,12 +9,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <thread>
 
 #include "comm/cluster/greeting.hpp"
 #include "comm/cluster/link.hpp"
+#include "comm/cluster/pair_keys.hpp"
 #include "comm/cluster/socket.hpp"
 #include "comm/cluster/statement.hpp"
+#include "comm/wire.hpp"
 #include "tests/expect_error.hpp"
 #include "tests/joining.hpp"
 
@@ -23,6 +26,7 @@ namespace {
 
 using namespace gpups::comm;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(Join, AllRanksHaveTheSamePicture) {
   constexpr int kRanks = 5;
@@ -39,6 +43,32 @@ TEST(Join, AllRanksHaveTheSamePicture) {
     }
   }
   EXPECT_NE(outcomes[0].joined.session, join_all(2)[0].joined.session);
+}
+
+TEST(Join, GivesEachPairOfRanksAKeyOfItsOwn) {
+  constexpr std::size_t kRanks = 4;
+  auto const outcomes = join_all(kRanks);
+  std::set<HashKey> different;
+  for (std::size_t a = 0; a < kRanks; ++a) {
+    ASSERT_EQ(outcomes[a].joined.keys.size(), kRanks);
+    for (std::size_t b = 0; b <= a; ++b) {
+      EXPECT_EQ(outcomes[a].joined.keys[b], outcomes[b].joined.keys[a]);
+      EXPECT_TRUE(different.insert(outcomes[a].joined.keys[b]).second);
+    }
+  }
+  EXPECT_FALSE(different.contains(join_all(2)[0].joined.keys[1]));
+}
+
+TEST(PairKeys, AreHiddenByTheSessionKey) {
+  auto const keys = pair_keys(random_key(), Rank{1}, 5);
+  std::string const hidden = hide("session", keys);
+  EXPECT_EQ(reveal("session", hidden), keys);
+  EXPECT_NE(reveal("another", hidden), keys);
+  for (HashKey const& key : keys) {
+    EXPECT_THAT(hidden, Not(HasSubstr(std::string(reinterpret_cast<char const*>(key.data()), sizeof key))));
+  }
+  EXPECT_THROW(reveal("session", hidden.substr(1)), WireError);
+  EXPECT_THROW(reveal("session", ""), WireError);
 }
 
 TEST(Join, NeedsNoTokenOnTheLoopbackInterface) {

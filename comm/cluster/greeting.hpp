@@ -9,7 +9,7 @@
 
 namespace gpups::comm {
 
-inline constexpr std::uint32_t kJoinProtocol = 1;
+inline constexpr std::uint32_t kJoinProtocol = 2;
 inline constexpr std::size_t kGreetingBytes = 8 + 4 + 32;
 
 std::string make_greeting(std::uint32_t protocol = kJoinProtocol);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "comm/cluster/callers.hpp"
+#include "comm/cluster/pair_keys.hpp"
 #include "comm/cluster/secret.hpp"
 #include "comm/cluster/star.hpp"
 #include "kernels/check.hpp"
@@ -168,18 +169,21 @@ class Host {
     std::memcpy(&start.session, session.data(), session.size());
     start.members.push_back(request_.mine);
     for (std::size_t rank = 1; rank < places_.size(); ++rank) start.members.push_back(places_[rank]->said.member);
-    std::string const body = encode(start);
+    HashKey const keys = random_key();
     std::vector<Link> links;
     links.emplace_back(Socket(), Side::kRankZero);  // of rank 0 to itself
     for (std::size_t rank = 1; rank < places_.size(); ++rank) {
-      places_[rank]->link.put(FrameKind::kStart, body);
-      (void)places_[rank]->link.exchange();
-      links.push_back(std::move(places_[rank]->link));
+      Link& link = places_[rank]->link;
+      start.keys = hide(link.key(), pair_keys(keys, places_[rank]->said.rank, places_.size()));
+      link.put(FrameKind::kStart, encode(start));
+      (void)link.exchange();
+      links.push_back(std::move(link));
     }
     return {.rank = mine_.rank,
             .local_rank = request_.launch.local_rank,
             .members = std::move(start.members),
             .session = start.session,
+            .keys = pair_keys(keys, mine_.rank, places_.size()),
             .announcement = request_.announcement,
             .watch = make_star(request_.launch.rank, mine_.size, std::move(links), request_.watch)};
   }

@@ -15,6 +15,7 @@
 
 #include "comm/cluster/launch.hpp"
 #include "comm/cluster/watch.hpp"
+#include "comm/keyed_hash.hpp"
 
 namespace gpups::comm {
 
@@ -44,6 +45,7 @@ struct Joined {
   std::optional<int> local_rank{};  // where it does
   std::vector<Member> members{};    // in rank order
   std::uint64_t session = 0;        // the same number on all ranks of this job, and on no other
+  std::vector<HashKey> keys{};      // by other rank: what only the two of them, and rank 0, know
   std::string announcement{};       // rank 0's
   std::unique_ptr<Watch> watch{};
 };

@@ -12,6 +12,7 @@
 #include "comm/cluster/greeting.hpp"
 #include "comm/cluster/link.hpp"
 #include "comm/cluster/meeting.hpp"
+#include "comm/cluster/pair_keys.hpp"
 #include "comm/cluster/star.hpp"
 #include "comm/cluster/statement.hpp"
 #include "comm/peer_text.hpp"
@@ -155,12 +156,15 @@ class Joiner {
 
   Joined start(std::string const& body, Link link) {
     Start start;
+    std::vector<HashKey> keys;
     try {
       start = decode_start(body);
+      keys = reveal(link.key(), start.keys);
     } catch (WireError const&) {
       lost("it sent what cannot be right");
     }
-    if (!concerns(start, statement_of(request_))) lost("it sent what cannot be right");
+    if (!concerns(start, statement_of(request_)) || keys.size() != start.members.size())
+      lost("it sent what cannot be right");
     std::vector<Link> links;
     links.push_back(std::move(link));
     auto const size = static_cast<std::uint32_t>(request_.launch.size);
@@ -168,6 +172,7 @@ class Joiner {
             .local_rank = request_.launch.local_rank,
             .members = std::move(start.members),
             .session = start.session,
+            .keys = std::move(keys),
             .announcement = std::move(start.announcement),
             .watch = make_star(request_.launch.rank, size, std::move(links), request_.watch)};
   }

@@ -51,6 +51,7 @@ class Link {
   void end_sending();
 
   void set_key(std::string key) { key_ = std::move(key); }
+  std::string const& key() const { return key_; }
   // The longest body that is taken from the other end, which may not have proved anything yet.
   void set_body_bytes_max(std::size_t bytes) { body_bytes_max_ = bytes; }
 

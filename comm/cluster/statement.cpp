@@ -135,6 +135,7 @@ std::string disagreement(Statement const& first, Statement const& other) {
 std::string encode(Start const& start) {
   Writer writer;
   writer.put<std::uint64_t>(start.session);
+  writer.put_text(start.keys);
   writer.put_text(start.announcement);
   writer.put<std::uint32_t>(static_cast<std::uint32_t>(start.members.size()));
   for (Member const& member : start.members) put(writer, member);
@@ -145,6 +146,7 @@ Start decode_start(std::string_view body) {
   Reader reader(body);
   Start start;
   start.session = reader.get<std::uint64_t>();
+  start.keys = reader.get_text();
   start.announcement = reader.get_text();
   for (auto left = reader.get<std::uint32_t>(); left > 0; --left) start.members.push_back(get_member(reader));
   reader.end();

@@ -34,6 +34,7 @@ std::string disagreement(Statement const& first, Statement const& other);
 struct Start {
   std::vector<Member> members{};
   std::uint64_t session = 0;
+  std::string keys{};  // of its pairs, hidden
   std::string announcement{};
 };
 std::string encode(Start const& start);

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <string>
 
 #include "comm/cluster/cores.hpp"
 #include "comm/cluster/join.hpp"
@@ -12,6 +13,7 @@
 #include "kernels/check.hpp"
 #if GPUPS_HAS_UCX
 #include "comm/group/processes.hpp"
+#include "comm/ucx/seal.hpp"
 #endif
 
 namespace gpups {
@@ -53,6 +55,7 @@ void take_place(Group::Impl& impl, std::vector<comm::Member> const& members, Ran
 comm::Joined wait_join(comm::Launch const& launch, JoinOptions const& options, std::string const& address,
                        std::string const& trouble) {
   auto agreement = options.agreement;
+  agreement.emplace_back("version of the data protocol", std::to_string(comm::kUcxProtocol));
   agreement.emplace_back("state of the network", trouble.empty() ? "usable" : "not usable: " + trouble);
   return comm::wait_join({.launch = launch,
                           .mine = {.host = comm::host_name(),

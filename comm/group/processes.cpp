@@ -70,8 +70,11 @@ std::optional<PeerLost> wait_loss(Watch& watch) {
 // Nobody can be reached who ends meanwhile: then that is the error which is told, and this rank is not at fault.
 void wait_connect(UcxLink& link, Rank me, Joined const& joined) {
   std::vector<UcxLink::Peer> peers;
-  for (Member const& member : joined.members) {
-    peers.push_back({member.address, member.machine == joined.members[number(me)].machine});
+  for (std::size_t rank = 0; rank < joined.members.size(); ++rank) {
+    Member const& member = joined.members[rank];
+    peers.push_back({.address = member.address,
+                     .same_machine = member.machine == joined.members[number(me)].machine,
+                     .key = joined.keys[rank]});
   }
   try {
     link.connect(me, joined.session, peers);

@@ -32,6 +32,9 @@ class Ucx final : public Payload {
       : link_(std::move(link)), early_(static_cast<std::size_t>(link_->size())) {
     link_->handle(UcxKind::kData,
                   [this](UcxHeader const& header, UcxArrival const& arrival) { came(header, arrival); });
+    link_->on_wrong(this, [this](Rank peer, std::string const& what) {
+      fail(peer, fmt::format("rank {} cannot be gone on with: {}", number(peer), what));
+    });
     link_->handle(UcxKind::kDataRefused, [this](UcxHeader const& header, UcxArrival const& arrival) {
       std::string const why = peer_text({static_cast<char const*>(arrival.data), arrival.remote ? 0 : arrival.bytes});
       link_->drop(arrival);
@@ -55,6 +58,7 @@ class Ucx final : public Payload {
     std::lock_guard lock(link_->mutex());
     if (copying()) link_->abandon();
     *alive_ = false;
+    link_->on_wrong(this, nullptr);
     link_->handle(UcxKind::kData, nullptr);
     link_->handle(UcxKind::kDataRefused, nullptr);
     link_->handle(UcxKind::kDataWithdrawn, nullptr);

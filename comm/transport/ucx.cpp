@@ -37,6 +37,7 @@ class Ucx final : public Transport {
     on(UcxKind::kCredit, &Ucx::credit_came);
     on(UcxKind::kCreditWanted, &Ucx::credit_wanted);
     on(UcxKind::kEnd, &Ucx::end_came);
+    link_->on_wrong(this, [this](Rank peer, std::string const& what) { gone(peer, PeerLost(peer, what)); });
     link_->on_broken([this](Rank peer, std::string const& what) {
       if (broken_.size() >= peers_.size()) return;  // more than one for each would say nothing new
       broken_.push_back({peer, fmt::format("its data connection failed: {}", what), std::chrono::steady_clock::now()});
@@ -53,6 +54,7 @@ class Ucx final : public Transport {
     std::lock_guard lock(link_->mutex());
     *alive_ = false;
     link_->on_broken(nullptr);
+    link_->on_wrong(this, nullptr);
     for (auto const kind : {UcxKind::kMessage, UcxKind::kCredit, UcxKind::kCreditWanted, UcxKind::kEnd}) {
       link_->handle(kind, nullptr);
     }
@@ -80,7 +82,7 @@ class Ucx final : public Transport {
       ++ready_;
       wake_();
     } else {
-      link_->send(to, UcxKind::kMessage, 0, 0, body);
+      link_->send(to, UcxKind::kMessage, peer.sent++, 0, body);
     }
     return true;
   }
@@ -94,10 +96,11 @@ class Ucx final : public Transport {
     for (std::size_t i = 0; i < peers_.size(); ++i) {
       std::size_t const from = (last_ + 1 + i) % peers_.size();
       Peer& peer = peers_[from];
-      if (peer.inbox.empty() || !peer.inbox.front()->ready) continue;
+      if (!is_ready(peer)) continue;
       Message message{Rank{static_cast<std::uint32_t>(from)}, std::move(peer.inbox.front()->body)};
       peer.inbox.pop_front();
       peer.inbox_bytes -= message.body.size();
+      ++peer.received;
       --ready_;
       taken(message.from, message.body.size());
       last_ = from;
@@ -116,7 +119,8 @@ class Ucx final : public Transport {
     bool ready;
   };
   struct Peer {
-    std::deque<std::shared_ptr<Slot>> inbox;         // in the order in which they were sent
+    std::uint64_t sent = 0, received = 0;            // messages; each bears its number
+    std::deque<std::shared_ptr<Slot>> inbox;         // in the order in which they were sent; null: has not come
     std::size_t inbox_bytes = 0;                     // of them, as their sender says
     std::size_t under_way = 0, bytes_under_way = 0;  // sent, and not yet taken as far as we know
     bool refused = false;                            // send() has said so since
@@ -125,17 +129,27 @@ class Ucx final : public Transport {
     std::optional<PeerLost> ended;
   };
 
+  // Its next message is here.
+  static bool is_ready(Peer const& peer) {
+    return !peer.inbox.empty() && peer.inbox.front() != nullptr && peer.inbox.front()->ready;
+  }
+
   void message_came(UcxHeader const& header, UcxArrival const& arrival) {
     Peer& peer = peers_[number(header.from)];
+    // A network of several ways may let them overtake each other.
+    std::uint64_t const place = header.number - peer.received;
     // Twice what a sender may have under way: it does not keep to the rules. Memory is taken on its word.
     bool const too_much = arrival.bytes > kMessageBytesMax || peer.inbox_bytes + arrival.bytes > 2 * kMessageBytesMax ||
-                          peer.inbox.size() >= 2 * kQueuedMessagesMax;
-    if (too_much) {
+                          place >= 2 * kQueuedMessagesMax;
+    bool const twice = header.number < peer.received || (place < peer.inbox.size() && peer.inbox[place] != nullptr);
+    if (too_much || twice) {
       link_->drop(arrival);
-      return gone(header.from, PeerLost(header.from, "it sent more than there is room for"));
+      return gone(header.from,
+                  PeerLost(header.from, twice ? "a message of it came twice" : "it sent more than there is room for"));
     }
     auto const slot = std::make_shared<Slot>(Slot{std::string(arrival.bytes, '\0'), !arrival.remote});
-    peer.inbox.push_back(slot);
+    if (place >= peer.inbox.size()) peer.inbox.resize(place + 1);
+    peer.inbox[place] = slot;
     peer.inbox_bytes += arrival.bytes;
     if (arrival.remote) {
       link_->fetch(arrival, slot->body.data(), guarded([this, slot] {
@@ -227,8 +241,7 @@ class Ucx final : public Transport {
   }
   void throw_if_lost() const {
     for (auto const& [teller, how] : losses_) {
-      auto const& inbox = peers_[number(teller)].inbox;
-      if (inbox.empty() || !inbox.front()->ready) throw how;
+      if (!is_ready(peers_[number(teller)])) throw how;
     }
   }
 

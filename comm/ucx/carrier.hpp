@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a rank's transport and payload send by, and are told by what arrives. Over a network it is a UcxLink.
 //
-// A peer may send anything at any time: whoever handles it bounds what it keeps, and believes nothing.
+// A peer may send anything at any time: whoever handles it bounds what it keeps, and believes nothing but who it is.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "gpups/types.hpp"
@@ -25,9 +26,8 @@ enum class UcxKind : std::uint32_t {
 };
 inline constexpr std::size_t kUcxKinds = 7;
 
-// What lies before everything that is sent, as it lies in memory.
+// What is said of everything that is sent.
 struct UcxHeader {
-  std::uint64_t session;  // of the job; what has another one is a stranger's, and dropped
   Rank from;
   UcxKind kind;
   std::uint64_t number;
@@ -40,7 +40,8 @@ struct UcxArrival {
   void* data;
   std::size_t bytes;
   bool remote;
-  Rank from{};
+  UcxHeader header{};
+  std::optional<std::uint64_t> check{};  // of the bytes, where they have one
 };
 
 class UcxCarrier {
@@ -51,7 +52,8 @@ class UcxCarrier {
   virtual int size() const = 0;
 
   // Who takes what arrives. Handlers are called with the lock held and must not call progress(). What they are given
-  // has a known kind, and comes from a rank below size(); which one, its sender says.
+  // has a known kind, is as it was sent, and comes from the rank that it names; what is still remote is looked at when
+  // it has been fetched.
   using Handler = std::function<void(UcxHeader const& header, UcxArrival const& arrival)>;
   virtual void handle(UcxKind kind, Handler handler) = 0;
 
@@ -61,13 +63,19 @@ class UcxCarrier {
                     std::size_t bytes, std::function<void()> sent) = 0;
   // The same for bytes that are kept alive here.
   virtual void send(Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, std::string body) = 0;
-  // Brings the bytes of a remote arrival. `fetched` is called, here or by progress(), when they are there.
+  // Brings the bytes of a remote arrival. `fetched` is called, here or by progress(), when they are there, and are what
+  // was sent.
   virtual void fetch(UcxArrival const& arrival, void* to, std::function<void()> fetched) = 0;
   virtual void drop(UcxArrival const& arrival) = 0;
 
   // Called when the connection to a peer, or a transfer over it, has failed, with what the network says of it, perhaps
   // often. A peer of the same machine may be gone without it.
   virtual void on_broken(std::function<void(Rank peer, std::string const& what)> broken) = 0;
+
+  // Each listener is called when something that a peer has sent arrived otherwise than it was sent, or is of another
+  // version. What it was is dropped, and what was to be fetched never is. A null function ends it.
+  using OnWrong = std::function<void(Rank peer, std::string const& what)>;
+  virtual void on_wrong(void const* listener, OnWrong wrong) = 0;
 
   // Moves what can be moved now; true if anything was.
   virtual bool progress() = 0;

@@ -7,9 +7,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <type_traits>
 #include <utility>
 
+#include "comm/checksum.hpp"
 #include "comm/payload.hpp"
 #include "comm/ucx/bell.hpp"
 #include "kernels/check.hpp"
@@ -20,11 +20,14 @@ namespace {
 constexpr unsigned kActiveMessage = 1;
 constexpr std::size_t kUnclaimedMax = std::size_t{1} << 16;
 
-static_assert(std::is_trivially_copyable_v<UcxHeader> && sizeof(UcxHeader) == 32);
-
 void check(ucs_status_t status, char const* what) {
   GPUPS_REQUIRE(status == UCS_OK, "UCX cannot {} ({}): look at `gpu_train doctor`, or set UCX_TLS", what,
                 ucs_status_string(status));
+}
+
+std::string changed(UcxKind kind, std::size_t bytes) {
+  return fmt::format("{} from it was changed on the way: look for broken memory or a broken network",
+                     name_of(kind, bytes));
 }
 
 }  // namespace
@@ -50,15 +53,20 @@ struct UcxLink::Native {
 struct UcxLink::Operation {
   UcxLink* link;
   Rank peer;
-  UcxHeader header;
+  UcxWireHeader header;  // of what is sent
   std::function<void()> then;
   std::string body{};
+  UcxArrival fetching{};  // what is fetched, and where to
+  void* to = nullptr;
 
   void end(ucs_status_t status) {
     std::unique_ptr<Operation> const self(this);
     --link->open_;
     link->arrived_ = true;
     if (status != UCS_OK) return link->failed(peer, status);
+    if (fetching.check && checksum(to, fetching.bytes) != *fetching.check) {
+      return link->wrong(peer, changed(fetching.header.kind, fetching.bytes));
+    }
     if (then) then();
   }
 };
@@ -93,8 +101,11 @@ UcxLink::UcxLink() : native_(std::make_unique<Native>()), handlers_(kUcxKinds) {
 void UcxLink::connect(Rank me, std::uint64_t session, std::vector<Peer> const& peers) {
   std::lock_guard lock(mutex_);
   me_ = me;
-  session_ = session;
+  std::vector<HashKey> keys;
+  for (Peer const& peer : peers) keys.push_back(peer.key);
+  seals_.emplace(me, session, std::move(keys));
   for (Peer const& peer : peers) {
+    same_machine_.push_back(peer.same_machine);
     auto const rank = Rank{static_cast<std::uint32_t>(endpoints_.size())};
     native_->peers.push_back(std::make_unique<Native::Peer>(Native::Peer{this, rank}));
     ucp_ep_params_t wanted{};
@@ -123,23 +134,25 @@ void UcxLink::handle(UcxKind kind, Handler handler) {
 ucs_status_t UcxLink::Native::arrived(void* argument, void const* header_data, std::size_t header_bytes, void* data,
                                       std::size_t bytes, ucp_am_recv_param_t const* how) {
   auto& link = *static_cast<UcxLink*>(argument);
+  if (!link.seals_) return UCS_OK;
   link.arrived_ = true;
-  UcxHeader header;
-  if (header_bytes != sizeof header) return UCS_OK;
-  std::memcpy(&header, header_data, sizeof header);
-  if (header.session != link.session_ || number(header.from) >= link.endpoints_.size() ||
-      static_cast<std::size_t>(header.kind) >= kUcxKinds) {
+  auto const opened = link.seals_->open(header_data, header_bytes, bytes);
+  if (opened.verdict == UcxSeals::Opened::Verdict::kStrangers) return UCS_OK;
+  UcxHeader const& header = opened.header;
+  bool const remote = (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+  bool const intact = remote || !opened.check || checksum(data, bytes) == *opened.check;
+  if (opened.verdict == UcxSeals::Opened::Verdict::kWrong || !intact) {
+    link.wrong(header.from, intact ? opened.wrong : changed(header.kind, bytes));
     return UCS_OK;
   }
   auto const& handler = link.handlers_[static_cast<std::size_t>(header.kind)];
-  bool const remote = (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
   if (!handler) {
     bool const kept = remote && link.unclaimed_.size() < kUnclaimedMax;
-    if (kept) link.unclaimed_.push_back({data, bytes, true});
+    if (kept) link.unclaimed_.push_back({data, bytes, true, header});
     return kept ? UCS_INPROGRESS : UCS_OK;
   }
   link.handling_ = data;
-  handler(header, {data, bytes, remote, header.from});
+  handler(header, {data, bytes, remote, header, opened.check});
   bool const dropped = std::exchange(link.handling_, nullptr) == nullptr;
   return remote && !dropped ? UCS_INPROGRESS : UCS_OK;
 }
@@ -154,6 +167,17 @@ void UcxLink::failed(Rank peer, int status) {
   if (broken_) broken_(peer, ucs_status_string(static_cast<ucs_status_t>(status)));
 }
 
+void UcxLink::on_wrong(void const* listener, OnWrong wrong) {
+  std::lock_guard lock(mutex_);
+  on_wrong_.erase(listener);
+  if (wrong) on_wrong_.emplace(listener, std::move(wrong));
+}
+
+void UcxLink::wrong(Rank peer, std::string const& what) {
+  arrived_ = true;
+  for (auto const& [listener, tell] : on_wrong_) tell(peer, what);
+}
+
 void UcxLink::Native::sent(void* request, ucs_status_t status, void* operation) {
   static_cast<Operation*>(operation)->end(status);
   ucp_request_free(request);
@@ -165,14 +189,24 @@ void UcxLink::Native::fetched(void* request, ucs_status_t status, std::size_t, v
 
 void UcxLink::send(Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, void const* data,
                    std::size_t bytes, std::function<void()> sent) {
+  auto const header = seals_->seal(to, {me_, kind, number, count}, bytes, check_of(to, kind, data, bytes));
   std::lock_guard lock(mutex_);
-  begin_send(to, new Operation{this, to, {session_, me_, kind, number, count}, std::move(sent)}, data, bytes);
+  begin_send(to, new Operation{this, to, header, std::move(sent)}, data, bytes);
 }
 
 void UcxLink::send(Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, std::string body) {
+  auto const check = check_of(to, kind, body.data(), body.size());
+  auto const header = seals_->seal(to, {me_, kind, number, count}, body.size(), check);
   std::lock_guard lock(mutex_);
-  auto* const operation = new Operation{this, to, {session_, me_, kind, number, count}, {}, std::move(body)};
+  auto* const operation = new Operation{this, to, header, {}, std::move(body)};
   begin_send(to, operation, operation->body.data(), operation->body.size());
+}
+
+// Large bulk data have none within a machine: there they are only copied from memory to memory, and reading them twice
+// more costs a third of the speed (12.4 GiB/s, 8.5 with checksums, where a core reads 20).
+std::optional<std::uint64_t> UcxLink::check_of(Rank to, UcxKind kind, void const* data, std::size_t bytes) const {
+  if (kind == UcxKind::kData && bytes > kEagerBytesMax && same_machine_[number(to)]) return std::nullopt;
+  return checksum(data, bytes);
 }
 
 void UcxLink::begin_send(Rank to, Operation* operation, void const* data, std::size_t bytes) {
@@ -184,14 +218,14 @@ void UcxLink::begin_send(Rank to, Operation* operation, void const* data, std::s
   ++open_;
   auto* const endpoint = static_cast<ucp_ep_h>(endpoints_[number(to)]);
   auto* const request =
-      ucp_am_send_nbx(endpoint, kActiveMessage, &operation->header, sizeof(UcxHeader), data, bytes, &how);
+      ucp_am_send_nbx(endpoint, kActiveMessage, &operation->header, sizeof operation->header, data, bytes, &how);
   if (!UCS_PTR_IS_PTR(request)) operation->end(UCS_PTR_STATUS(request));
 }
 
 void UcxLink::fetch(UcxArrival const& arrival, void* to, std::function<void()> fetched) {
   std::lock_guard lock(mutex_);
   GPUPS_ASSERT(arrival.remote);
-  auto* const operation = new Operation{this, arrival.from, {}, std::move(fetched)};
+  auto* const operation = new Operation{this, arrival.header.from, {}, std::move(fetched), {}, arrival, to};
   ucp_request_param_t how{};
   how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   how.cb.recv_am = Native::fetched;

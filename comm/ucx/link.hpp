@@ -9,13 +9,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "comm/bell.hpp"
 #include "comm/ucx/carrier.hpp"
+#include "comm/ucx/seal.hpp"
 #include "gpups/types.hpp"
 
 namespace gpups::comm {
@@ -25,6 +28,7 @@ class UcxLink final : public UcxCarrier {
   struct Peer {
     std::string address;
     bool same_machine;
+    HashKey key;  // that only it and this rank have
   };
   // Throws Error where UCX cannot start.
   UcxLink();
@@ -53,6 +57,7 @@ class UcxLink final : public UcxCarrier {
     std::lock_guard lock(mutex_);
     broken_ = std::move(broken);
   }
+  void on_wrong(void const* listener, OnWrong wrong) override;
   void abandon() override { abandoned_ = true; }
 
   // For the thread that calls progress(): sleeps until there is something to do.
@@ -65,17 +70,21 @@ class UcxLink final : public UcxCarrier {
   struct Operation;
   friend struct Native;
   void begin_send(Rank to, Operation* operation, void const* data, std::size_t bytes);
+  std::optional<std::uint64_t> check_of(Rank to, UcxKind kind, void const* data, std::size_t bytes) const;
   void failed(Rank peer, int status);  // status: ucs_status_t
+  void wrong(Rank peer, std::string const& what);
   bool close();
 
   std::recursive_mutex mutex_;
   std::unique_ptr<Native> native_;
   std::string address_;
   Rank me_{};
-  std::uint64_t session_ = 0;
+  std::optional<UcxSeals> seals_;
+  std::vector<bool> same_machine_;  // by rank
   std::vector<void*> endpoints_;
   std::vector<Handler> handlers_;
   std::function<void(Rank, std::string const&)> broken_;
+  std::map<void const*, OnWrong> on_wrong_;
   std::vector<UcxArrival> unclaimed_;  // of a kind that nobody takes any more; their senders wait
   std::size_t open_ = 0;
   void* handling_ = nullptr;  // what a handler has been given

@@ -14,9 +14,12 @@ class Links {
     std::vector<UcxLink::Peer> peers;
     for (int rank = 0; rank < ranks; ++rank) {
       links_.push_back(std::make_unique<UcxLink>());
-      peers.push_back({links_.back()->address(), true});
+      peers.push_back({links_.back()->address(), true, {}});
     }
-    for (std::uint32_t rank = 0; rank < links_.size(); ++rank) links_[rank]->connect(Rank{rank}, kSession, peers);
+    for (std::uint32_t rank = 0; rank < links_.size(); ++rank) {
+      for (std::uint32_t other = 0; other < links_.size(); ++other) peers[other].key = {rank + other, rank * other};
+      links_[rank]->connect(Rank{rank}, kSession, peers);
+    }
     thread_ = std::thread([this] { drive(); });
   }
   ~Links() {

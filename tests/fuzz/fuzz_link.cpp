@@ -72,10 +72,11 @@ class Drama {
       case 3:
         return deliver_remote(static_cast<UcxKind>(script_.byte() % comm::kUcxKinds));
       case 4:
-        return deliver(UcxKind::kMessage);
+        return script_.byte() % 2 == 0 ? carrier_->deliver_message(rank(), script_.text(40))
+                                       : carrier_->deliver_remote_message(rank(), bytes());
       case 5: {  // many, as somebody does who ignores that there is no room
         auto const from = rank();
-        for (int left = 2 * script_.byte(); left > 0; --left) carrier_->deliver(from, UcxKind::kMessage, 0, 0, "x");
+        for (int left = 2 * script_.byte(); left > 0; --left) carrier_->deliver_message(from, "x");
         return;
       }
       case 6: {
@@ -99,6 +100,7 @@ class Drama {
       case 13:
         return progress();
       case 14:
+        if (script_.rarely(4)) return carrier_->change(rank());
         script_.byte() % 2 == 0 ? transport_->leave() : transport_->fail(rank(), script_.text(40));
         return;
       default:

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/checksum.hpp"
+
+// Compiled here, for the instructions that the rest of this library uses. g++ 12 takes what its own header says of wide
+// vectors for a mistake.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace gpups::comm {
+
+std::uint64_t checksum(void const* data, std::size_t bytes) { return XXH3_64bits(data, bytes); }
+
+}  // namespace gpups::comm
+#pragma GCC diagnostic pop
