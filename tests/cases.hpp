@@ -50,6 +50,7 @@ std::span<KernelCase const> sending_cases();
 std::span<KernelCase const> dense_cases();
 std::span<KernelCase const> dense_optimizer_cases();
 std::span<KernelCase const> wire_cases();
+std::span<KernelCase const> narrow_cases();
 std::span<KernelCase const> sparse_cases();
 std::span<KernelCase const> scoring_cases();
 

@@ -24,6 +24,8 @@ std::span<RaceEntry const> races() {
       {"exact_sums", exact_sums_race},
       {"quantize_int8", quantize_int8_race},
       {"top_k", top_k_race},
+      {"narrow_sums", narrow_sums_race},
+      {"add_narrow_sums", add_narrow_sums_race},
   };
   return kAll;
 }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// A million rows of 64 sums in as few bytes as hold them, and back, beside a copy of as many bytes.
+#include "kernels/wire/narrow_sums.hpp"
+
+#include <memory>
+
+#include "bench/against/copy_side.hpp"
+#include "bench/against/races.hpp"
+#include "tests/inputs.hpp"
+
+namespace gpups::bench {
+namespace {
+
+constexpr std::size_t kRows = std::size_t{1} << 20, kDim = 64;
+
+struct State {
+  Matrix<std::int64_t> sums;
+  Array<std::uint32_t> order, fault;
+  Array<std::uint64_t> starts;
+  kernels::NarrowBytes bytes;
+  kernels::NarrowRows rows() const { return {bytes.memory.view().slice(0, bytes.size), kRows, kDim}; }
+};
+
+// Sums of 26 to 32 bits, as those of gradients usually are.
+std::shared_ptr<State> make_state(Stream& stream) {
+  auto const state = std::make_shared<State>();
+  test::Random random(1);
+  state->sums = Matrix<std::int64_t>(stream.device(), kRows, kDim);
+  std::vector<std::int64_t> some(1024 * kDim);
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    some[i] = static_cast<std::int64_t>(random()) >> (32 + i / kDim % 7);
+  }
+  for (std::size_t first = 0; first < kRows; first += 1024) {
+    copy<std::int64_t>(stream, state->sums.view().slice(first, 1024).flat(), View<std::int64_t const>(some));
+  }
+  state->order = to_device(stream, test::distinct_ids(random, kRows, kRows));
+  state->starts = Array<std::uint64_t>(stream.device(), kernels::narrow_blocks(kRows) + 1);
+  state->fault = to_device(stream, std::vector{kernels::kNoRow});
+  state->bytes = kernels::wait_narrow_sums(stream, {state->sums, state->order});
+  return state;
+}
+
+}  // namespace
+
+Race narrow_sums_race(Stream& stream) {
+  auto const state = make_state(stream);
+  double const bytes = static_cast<double>(kRows * (8 * kDim + 4) + state->bytes.size);
+  return {"bytes",
+          {"narrow_sums", bytes,
+           [state, &stream] {
+             state->bytes = kernels::wait_narrow_sums(stream, {state->sums, state->order});
+           }},
+          copy_side(stream)};
+}
+
+Race add_narrow_sums_race(Stream& stream) {
+  auto const state = make_state(stream);
+  double const bytes = static_cast<double>(kRows * (16 * kDim + 4) + state->bytes.size);
+  return {"bytes",
+          {"add_narrow_sums", bytes,
+           [state, &stream] {
+             kernels::wait_find_narrow(stream, state->rows(), state->starts);
+             kernels::add_narrow_sums(stream, {state->rows(), state->starts, state->order, state->sums, state->fault});
+             stream.wait();
+           }},
+          copy_side(stream)};
+}
+
+}  // namespace gpups::bench

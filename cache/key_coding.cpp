@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/key_coding.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <span>
+
+namespace gpups::cache {
+namespace {
+
+// How new keys lie on the wire.
+enum class Coding : std::uint8_t { kPlain, kGaps };
+
+// In front of a list: how many keys are known, in 4 bytes, and the coding of the others.
+constexpr std::size_t kHeadBytes = 5, kGapBytesMax = 5;
+// Keys within a range of 32 bits have gaps that are shorter than they are.
+constexpr std::uint64_t kRangeMax = 0xFFFFFFFF;
+
+std::uint8_t* write_gap(std::uint8_t* to, std::uint64_t gap) {
+  for (; gap >= 128; gap >>= 7) *to++ = static_cast<std::uint8_t>(gap | 128);
+  *to++ = static_cast<std::uint8_t>(gap);
+  return to;
+}
+
+// Writes ascending values of [first, 2^32 + first).
+std::uint8_t* write_gaps(std::uint8_t* to, std::span<KeyPlace const> places, std::uint64_t first) {
+  std::uint64_t next = first;
+  for (auto const& [value, place] : places) {
+    to = write_gap(to, value - next);
+    next = value + 1;
+  }
+  return to;
+}
+
+// Calls take(offset) with the offset of each of `count` ascending values from the first possible one.
+template <class Take>
+void read_gaps(std::string_view& wire, std::size_t count, Take take) {
+  auto const* at = reinterpret_cast<std::uint8_t const*>(wire.data());
+  auto const* const end = at + wire.size();
+  std::uint64_t next = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t gap = 0;
+    std::uint8_t byte = 128;
+    for (unsigned shift = 0; byte >= 128; shift += 7) {
+      if (at == end || shift >= 7 * kGapBytesMax) throw comm::WireError("gaps between keys that have no end");
+      byte = *at++;
+      gap |= std::uint64_t{byte & 127U} << shift;
+    }
+    if (next + gap > kRangeMax) throw comm::WireError("gaps between keys that lead beyond the last one");
+    take(next + gap);
+    next += gap + 1;
+  }
+  wire.remove_prefix(wire.size() - static_cast<std::size_t>(end - at));
+}
+
+template <class T>
+T take(std::string_view& wire) {
+  if (wire.size() < sizeof(T)) throw comm::WireError("a list of keys that is cut");
+  T value;
+  std::memcpy(&value, wire.data(), sizeof value);
+  wire.remove_prefix(sizeof value);
+  return value;
+}
+
+bool have_short_gaps(std::span<KeyPlace const> keys) {
+  if (keys.size() < 2) return false;
+  std::uint64_t least = ~std::uint64_t{0}, most = 0;
+  for (auto const& [value, place] : keys) least = std::min(least, value), most = std::max(most, value);
+  return most - least < kRangeMax;
+}
+
+// Sorts by the difference to `least`, of so many bits.
+void sort_by_digits(std::vector<KeyPlace>& places, std::uint64_t least, int bits) {
+  constexpr int kDigitBits = 11;
+  constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;
+  std::vector<KeyPlace> sorted(places.size());
+  for (int shift = 0; shift < bits; shift += kDigitBits) {
+    auto const digit = [&](KeyPlace const& of) { return (of.value - least) >> shift & (kDigits - 1); };
+    std::array<std::uint32_t, kDigits + 1> begin{};
+    for (auto const& of : places) ++begin[digit(of) + 1];
+    for (std::size_t d = 1; d < kDigits; ++d) begin[d] += begin[d - 1];
+    for (auto const& of : places) sorted[begin[digit(of)]++] = of;
+    places.swap(sorted);
+  }
+}
+
+}  // namespace
+
+void sort_places(std::vector<KeyPlace>& places) {
+  constexpr std::size_t kFew = 512;  // digits do not pay below
+  auto const less = [](KeyPlace const& a, KeyPlace const& b) { return a.value < b.value; };
+  if (places.size() < kFew) return std::sort(places.begin(), places.end(), less);
+  auto const [least, most] = std::minmax_element(places.begin(), places.end(), less);
+  std::uint64_t const from = least->value;
+  sort_by_digits(places, from, static_cast<int>(std::bit_width(most->value - from)));
+}
+
+std::uint64_t key_bytes_max(std::uint64_t keys) {
+  return keys == 0 ? 0 : kHeadBytes + sizeof(Key) + sizeof(Key) * keys;
+}
+
+void encode_keys(std::vector<KeyPlace>& known, std::vector<KeyPlace>& fresh, std::vector<std::uint8_t>& wire) {
+  std::size_t const before = wire.size();
+  if (known.empty() && fresh.empty()) return;
+  sort_places(known);
+  bool const gaps = have_short_gaps(fresh);
+  wire.resize(before + key_bytes_max(known.size() + fresh.size()));
+  std::uint8_t* to = wire.data() + before;
+  auto const put = [&to](auto value) {
+    std::memcpy(to, &value, sizeof value);
+    to += sizeof value;
+  };
+  put(static_cast<std::uint32_t>(known.size()));
+  put(gaps ? Coding::kGaps : Coding::kPlain);
+  to = write_gaps(to, known, 0);
+  if (gaps) {
+    sort_places(fresh);
+    put(fresh.front().value);
+    to = write_gaps(to, fresh, fresh.front().value);
+  } else {
+    for (auto const& [value, place] : fresh) put(value);
+  }
+  wire.resize(static_cast<std::size_t>(to - wire.data()));
+}
+
+CodedKeys decode_keys(std::string_view& wire, std::uint64_t count, std::size_t slots) {
+  if (count == 0) return {};
+  auto const known = take<std::uint32_t>(wire);
+  auto const coding = take<std::uint8_t>(wire);
+  if (coding > static_cast<std::uint8_t>(Coding::kGaps)) throw comm::WireError("a list of keys of unknown coding");
+  if (known > count) throw comm::WireError("more numbers of keys than it has keys");
+  bool const gaps = coding == static_cast<std::uint8_t>(Coding::kGaps);
+  std::uint64_t const fresh = count - known;
+  // Each takes a byte at least.
+  if (known > wire.size() || fresh > (wire.size() - known) / (gaps ? 1 : sizeof(Key))) {
+    throw comm::WireError("fewer bytes than its keys take");
+  }
+  CodedKeys keys;
+  keys.known.reserve(known);
+  read_gaps(wire, known, [&](std::uint64_t slot) {
+    if (slot >= slots) throw comm::WireError("the number of a key that it has never named");
+    keys.known.push_back(static_cast<std::uint32_t>(slot));
+  });
+  keys.fresh.reserve(fresh);
+  if (gaps && fresh > 0) {
+    auto const first = take<std::uint64_t>(wire);
+    read_gaps(wire, fresh, [&](std::uint64_t offset) {
+      if (first + offset < first) throw comm::WireError("gaps between keys that lead beyond the last one");
+      keys.fresh.push_back(Key{first + offset});
+    });
+  }
+  for (std::uint64_t i = 0; !gaps && i < fresh; ++i) keys.fresh.push_back(take<Key>(wire));
+  return keys;
+}
+
+}  // namespace gpups::cache
