@@ -124,6 +124,7 @@ bool Engine::turn() {
       did = true;
     }
     did |= mail_.progress();
+    did |= collectives_.progress();
     if (did) times_.moved(round_.phase());
     while (auto const action = round_.next()) {
       exchange_.act(*action);

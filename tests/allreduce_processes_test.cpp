@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
+#include "tests/float_sums.hpp"
 #include "tests/free_port.hpp"
 
 namespace gpups::test {
@@ -48,6 +49,14 @@ void add_up(Group const& group) {
       }
     }
   }
+  store.wait_barrier();
+}
+
+// Floats likewise, by all algorithms.
+void add_up_floats(Group const& group) {
+  Store store(group, {.threads = 1});
+  auto stream = store.make_stream();
+  for (std::size_t const size : {0, 1, 20000, 1500000}) FloatSums(group, stream, size).check_all();
   store.wait_barrier();
 }
 
@@ -96,6 +105,7 @@ int failures(int ranks, std::function<void(Group const&)> const& body) {
 
 TEST(AllreduceProcesses, LeaveTheSumsOnEveryRank) {
   for (int const ranks : {2, 3}) EXPECT_EQ(failures(ranks, add_up), 0) << ranks;
+  for (int const ranks : {2, 3}) EXPECT_EQ(failures(ranks, add_up_floats), 0) << ranks;
 }
 
 TEST(AllreduceProcesses, RefuseArraysOfDifferentSizes) { EXPECT_EQ(failures(3, add_up_unlike), 0); }

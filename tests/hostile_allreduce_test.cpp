@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a peer says of sums over the ranks, and sends for them.
-#include "comm/allreduce.hpp"
+#include "comm/collective/header.hpp"
 #include "tests/hostile_peer.hpp"
 
 namespace gpups::test {
 namespace {
 
-Message sum_of(std::uint64_t id, std::uint64_t elements) {
-  return {.kind = MessageKind::kAllreduce, .id = id, .elements = elements};
+Message header_of(std::uint64_t id, comm::Header const& header) {
+  return {.kind = MessageKind::kCollective, .id = id, .bytes = encode(header)};
 }
+comm::Signature sum_of(std::uint64_t elements) {
+  return {.operation = comm::Operation::kSumIntegers, .elements = elements};
+}
+Message sum_of(std::uint64_t id, std::uint64_t elements) { return header_of(id, {.signature = sum_of(elements)}); }
 
 class HostileSums : public HostilePeer {
  protected:
@@ -25,10 +29,10 @@ class HostileSums : public HostilePeer {
 
 TEST_F(HostileSums, APeerThatDoesItsPartIsHeard) {
   peer_.send(sum_of(0, 3));
-  peer_.send_words(tag(Section::kTerms, 0, 0), {10});
-  peer_.send_words(tag(Section::kSums, 0, 0), {22, 33});
-  peer_.take_data(tag(Section::kTerms, 0, 0), 16);
-  peer_.take_data(tag(Section::kSums, 0, 0), 8);
+  peer_.send_words(tag_of_run(0, 0), {10});
+  peer_.send_words(tag_of_run(0, 1), {22, 33});
+  peer_.take_data(tag_of_run(0, 0), 16);
+  peer_.take_data(tag_of_run(0, 1), 8);
   peer_.on_idle = [this] { return peer_.progress(); };
   std::vector<std::int64_t> values{1, 2, 3};
   group_.wait_allreduce(*stream_, group_.begin_allreduce(*stream_, values));
@@ -76,27 +80,27 @@ TEST_F(HostileSums, MoreElementsThanThereCanBe) {
   expect_refused("more elements than one may");
 }
 
-TEST_F(HostileSums, ElementsInAMessageOfAnotherKind) {
-  peer_.send({.kind = MessageKind::kGather, .elements = 1});
-  expect_refused("has elements to sum");
+TEST_F(HostileSums, AHeaderInAMessageOfAnotherKind) {
+  peer_.send({.kind = MessageKind::kLookup, .bytes = sum_of(0, 3).bytes});
+  expect_refused("has a piece to gather");
 }
 
 TEST_F(HostileSums, NumbersOfAnotherSizeThanAnnounced) {
   peer_.send(sum_of(0, 3));
-  peer_.send_data(tag(Section::kTerms, 0, 0), 800);
+  peer_.send_data(tag_of_run(0, 0), 800);
   expect_sum_refused("sends 800 bytes");
 }
 
 TEST_F(HostileSums, SumsOfAnotherSizeThanAnnounced) {
   peer_.send(sum_of(0, 3));
-  peer_.send_data(tag(Section::kSums, 0, 0), 800);
-  peer_.take_data(tag(Section::kTerms, 0, 0), 16);
+  peer_.send_data(tag_of_run(0, 1), 800);
+  peer_.take_data(tag_of_run(0, 0), 16);
   peer_.on_idle = [this] { return peer_.progress(); };
   expect_sum_refused("sends 800 bytes");
 }
 
 TEST_F(HostileSums, NumbersTwice) {
-  for (int i = 0; i < 2; ++i) peer_.send_words(tag(Section::kTerms, 0, 0), {10});
+  for (int i = 0; i < 2; ++i) peer_.send_words(tag_of_run(0, 0), {10});
   expect_sum_refused("two transfers under one tag");
 }
 
@@ -106,7 +110,7 @@ TEST_F(HostileSums, APeerThatSaysNothingIsNamed) {
 
 TEST_F(HostileSums, APeerThatTakesNothingIsNamed) {
   peer_.send(sum_of(0, 3));
-  peer_.send_words(tag(Section::kTerms, 0, 0), {10});
+  peer_.send_words(tag_of_run(0, 0), {10});
   expect_sum_refused("rank 0 awaited the sums of allreduce 0 from rank 1");
 }
 

@@ -21,8 +21,7 @@ Message full() {
           .intents = {{Clock{81}, {{TableId{0}, 10}, {TableId{1}, 0}}}, {Clock{82}, {}}},
           .table = TableId{1},
           .keys = 12,
-          .bytes = std::string("a\0b", 3),
-          .elements = 7};
+          .bytes = std::string("a\0b", 3)};
 }
 
 TEST(MessageCoding, GivesBackWhatWasWritten) {

@@ -71,6 +71,15 @@ void Collectives::end_if_over(Run& run) {
   entry.collective->done = true;
 }
 
+bool Collectives::progress() {
+  if (begun_runs_ == 0 || stream_.device().is_host()) return false;
+  std::vector<std::shared_ptr<Run>> runs;
+  for (auto const& [number_of_run, entry] : runs_) runs.push_back(entry.run);
+  bool awaits = false;
+  for (auto const& run : runs) awaits |= run->progress();
+  return awaits;
+}
+
 Collectives::Awaited Collectives::awaited() const {
   for (auto const& [number_of_run, entry] : runs_) {
     if (entry.collective == nullptr) continue;

@@ -48,6 +48,9 @@ class Collectives {
   // A header has come. Throws PeerError where it cannot be right.
   void heard(Rank from, std::uint64_t number, std::string const& header);
 
+  // Goes on with what awaits work of the stream; true while there is any.
+  bool progress();
+
   // No run that has begun here is under way.
   bool idle() const { return begun_runs_ == 0; }
   // The run that has been under way for longest here, and the ranks that it waits for; none where it is idle.

@@ -60,6 +60,9 @@ class Mesh {
     return Arriving(want_exactly(from, to, std::move(keep)));
   }
 
+  // Until the work queued on the stream so far is done: the host may then read what it has written to host memory.
+  [[nodiscard]] Arriving caught_up() { return Arriving(await_stream()); }
+
   // What another rank sent cannot be: throws PeerError. `what` goes on after "rank 3", as in "sent 5 rows, not 4".
   [[noreturn]] virtual void refuse(Rank peer, std::string const& what) const = 0;
 
@@ -71,6 +74,7 @@ class Mesh {
   virtual std::shared_ptr<Delivery> want(Rank from, std::size_t bytes_max, Device device) = 0;
   virtual std::shared_ptr<Delivery> want_exactly(Rank from, View<std::uint8_t> to,
                                                  std::shared_ptr<void const> keep) = 0;
+  virtual std::shared_ptr<Delivery> await_stream() = 0;
 
  private:
   Rank me_;

@@ -186,6 +186,28 @@ void Run::take(Rank from, Want want, std::size_t bytes) {
                 });
 }
 
+std::shared_ptr<Delivery> Run::await_stream() {
+  auto delivery = std::make_shared<Delivery>();
+  auto event = stream().record();
+  delivery->over = event.done();
+  if (!delivery->over) awaited_work_.emplace_back(std::move(event), delivery);
+  return delivery;
+}
+
+bool Run::progress() {
+  if (awaited_work_.empty()) return false;
+  auto const self = shared_from_this();
+  for (auto& [event, delivery] : std::exchange(awaited_work_, {})) {
+    if (event.done()) {
+      delivery->end();
+    } else {
+      awaited_work_.emplace_back(std::move(event), std::move(delivery));
+    }
+  }
+  moved_(*this);
+  return true;
+}
+
 bool Run::over() {
   if (!begun() || !task_.done()) return false;
   if (!std::exchange(harvested_, true)) task_.result();

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/collective/carrier.hpp"
@@ -40,12 +41,16 @@ class Run final : public Mesh, public std::enable_shared_from_this<Run> {
   // Ranks that it waits for. REQUIRES: begun().
   std::vector<Rank> awaited() const;
 
+  // Goes on with what awaits work of the stream; true while there is any, since a GPU wakes nobody.
+  bool progress();
+
   [[noreturn]] void refuse(Rank peer, std::string const& what) const override;
 
  protected:
   Sending offer(Rank to, View<std::uint8_t const> bytes, std::shared_ptr<void const> keep, Size size) override;
   std::shared_ptr<Delivery> want(Rank from, std::size_t bytes_max, Device device) override;
   std::shared_ptr<Delivery> want_exactly(Rank from, View<std::uint8_t> to, std::shared_ptr<void const> keep) override;
+  std::shared_ptr<Delivery> await_stream() override;
 
  private:
   struct Want {
@@ -83,6 +88,7 @@ class Run final : public Mesh, public std::enable_shared_from_this<Run> {
   Stream host_stream_;
   std::vector<Peer> peers_;  // by rank
   std::size_t unheard_;      // ranks whose signature has not come
+  std::vector<std::pair<Event, std::shared_ptr<Delivery>>> awaited_work_;
   std::optional<Signature> signature_;
   std::function<Task<>(Mesh&)> body_;
   Task<> task_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an array is cut into one slice for each rank: by its size alone. With fewer elements than ranks some are empty.
+// How an array is cut into one slice for each rank: by its size alone. Short arrays leave some ranks without any.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "gpups/array.hpp"
@@ -13,16 +14,23 @@ struct Slice {
   std::uint64_t first, size;
 };
 
-// REQUIRES: size <= 2^48 elements, fewer than 2^16 ranks.
-constexpr Slice slice_of(std::uint64_t size, int ranks, Rank rank) {
+// Slices begin at multiples of `unit` elements. REQUIRES: size <= 2^48 elements, fewer than 2^16 ranks.
+constexpr Slice slice_of(std::uint64_t size, int ranks, Rank rank, std::uint64_t unit = 1) {
   auto const count = static_cast<std::uint64_t>(ranks);
-  std::uint64_t const first = size * number(rank) / count;
-  return {first, size * (number(rank) + 1) / count - first};
+  std::uint64_t const units = (size + unit - 1) / unit;
+  std::uint64_t const first = std::min(size, units * number(rank) / count * unit);
+  return {first, std::min(size, units * (number(rank) + 1) / count * unit) - first};
 }
 template <class T>
-View<T> slice_of(View<T> values, int ranks, Rank rank) {
-  Slice const slice = slice_of(values.size(), ranks, rank);
+View<T> slice_of(View<T> values, int ranks, Rank rank, std::uint64_t unit = 1) {
+  Slice const slice = slice_of(values.size(), ranks, rank, unit);
   return values.slice(slice.first, slice.size);
+}
+
+// No slice is larger.
+constexpr std::uint64_t slice_size_max(std::uint64_t size, int ranks, std::uint64_t unit = 1) {
+  auto const count = static_cast<std::uint64_t>(ranks);
+  return ((size + unit - 1) / unit + count - 1) / count * unit;
 }
 
 }  // namespace gpups::comm

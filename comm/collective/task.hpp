@@ -4,6 +4,9 @@
 //
 // A task runs when it is awaited, or as soon as start() is called, so that several go on beside each other. What it
 // throws, awaiting it throws. A task that is destroyed before its end takes those along that it awaits.
+//
+// What braces make gets a name before a co_await: g++ 12 destroys twice what is made within such an expression, as in
+// co_await f({.keep = keep}).
 #pragma once
 
 #include <coroutine>

@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums over the ranks of a group, as the training thread sees them.
+#include <functional>
 #include <utility>
 
+#include "comm/collective/sum_floats.hpp"
 #include "comm/collective/sum_integers.hpp"
 #include "comm/group_impl.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups {
+
+struct Reduction::Impl {
+  std::shared_ptr<comm::Collective> collective{};  // null: it is over
+  std::function<void(Stream&)> write{};            // gives the sums to who began with a View
+  std::function<SumVector()> take{};               // or else to who waits
+};
+
 namespace {
 
 comm::Reducer& reducer_of(Group::Impl const& group, char const* call) {
@@ -17,55 +26,117 @@ comm::Reducer& reducer_of(Group::Impl const& group, char const* call) {
   return *group.reducer;
 }
 
-}  // namespace
-
-// The group sums a copy: where an exception ends the step, the caller's array may go while sums are still under way.
-struct Reduction::Impl {
-  std::shared_ptr<comm::SumIntegers> sum;  // null: it is over; without values where the rank is alone
-  View<std::int64_t> values;
-};
-
-Reduction Group::begin_allreduce(Stream& stream, View<std::int64_t> values) const {
-  auto& reducer = reducer_of(*impl_, "begin_allreduce");
-  for (Device const device : {stream.device(), values.empty() ? stream.device() : values.device()}) {
+// What all sums need: a store, its device, and room.
+void check(Group::Impl const& group, std::initializer_list<Device> devices, std::uint64_t elements, char const* what) {
+  auto const& reducer = reducer_of(group, "begin_allreduce");
+  for (Device const device : devices) {
     GPUPS_REQUIRE(
         device == reducer.device(),
         "begin_allreduce was given an array or a stream on {} and the store is on {} (they are summed there): "
         "use an array and a stream of the store's device",
         to_string(device), to_string(reducer.device()));
   }
-  GPUPS_REQUIRE(values.size() <= comm::kSumElementsMax,
-                "{} integers are summed at once (the most is {}): do it in parts", values.size(),
-                comm::kSumElementsMax);
-  GPUPS_REQUIRE(impl_->allreduces < kAllreducesMax,
+  GPUPS_REQUIRE(elements <= comm::kSumElementsMax, "{} {} are summed at once (the most is {}): do it in parts",
+                elements, what, comm::kSumElementsMax);
+  GPUPS_REQUIRE(group.allreduces < Group::kAllreducesMax,
                 "{} sums are under way (each takes memory on all ranks): wait for one before the next is begun",
-                kAllreducesMax);
-  auto reduction = std::make_shared<Reduction::Impl>();
-  Array<std::int64_t> sums(stream.device(), size() > 1 ? values.size() : 0);
-  if (size() > 1) copy<std::int64_t>(stream, sums, values);
-  reduction->sum = std::make_shared<comm::SumIntegers>(std::move(sums));
-  reduction->values = values;
-  if (size() > 1) {
-    reduction->sum->given = stream.record();
-    reducer.begin_collective(reduction->sum);
+                Group::kAllreducesMax);
+}
+template <class T>
+Device device_of(Stream& stream, View<T> values) {
+  return values.empty() ? stream.device() : values.device();
+}
+
+// The group sums a copy: where an exception ends the step, the caller's array may go while sums are still under way.
+template <class T>
+Array<std::remove_const_t<T>> copy_of(Stream& stream, View<T> values) {
+  Array<std::remove_const_t<T>> copied(stream.device(), values.size());
+  copy<std::remove_const_t<T>>(stream, copied, values);
+  return copied;
+}
+
+Reduction begin(Group::Impl& group, Stream& stream, Reduction::Impl reduction) {
+  reduction.collective->given = stream.record();
+  if (group.transport->size() > 1) reducer_of(group, "begin_allreduce").begin_collective(reduction.collective);
+  ++group.allreduces;
+  return Reduction(std::make_shared<Reduction::Impl>(std::move(reduction)));
+}
+
+template <class Sum, class T>
+Reduction begin_writing(Group::Impl& group, Stream& stream, std::shared_ptr<Sum> const& sum, View<T> values) {
+  auto const write = [sum, values](Stream& on) {
+    copy<T>(on, values, sum->values());
+    on.wait();
+  };
+  return begin(group, stream, {.collective = sum, .write = write});
+}
+template <class Sum>
+Reduction begin_giving(Group::Impl& group, Stream& stream, std::shared_ptr<Sum> const& sum) {
+  return begin(group, stream, {.collective = sum, .take = [sum] { return sum->take(); }});
+}
+
+Reduction begin_vectors(Group::Impl& group, Stream& stream, comm::Operation operation, SparseView const& vector,
+                        AllreduceOptions const& options) {
+  auto const& [size, indices, values] = vector;
+  check(group, {stream.device(), device_of(stream, indices), device_of(stream, values)}, size, "floats");
+  GPUPS_REQUIRE(indices.size() == values.size() && indices.size() <= size,
+                "a sparse vector of {} elements has {} indices and {} values (each element that is named has one): "
+                "give as many of both",
+                size, indices.size(), values.size());
+  comm::SparseVector owned{size, copy_of(stream, indices), copy_of(stream, values)};
+  return begin_giving(group, stream, std::make_shared<comm::SumVectors>(operation, std::move(owned), options));
+}
+
+// Waits until the collective has ended, and gives what is inside.
+Reduction::Impl wait_end(Group::Impl& group, Stream& stream, Reduction const& reduction, char const* call) {
+  auto const& impl = reduction.impl();
+  bool const writes = call == std::string_view("wait_allreduce");
+  GPUPS_REQUIRE(impl != nullptr && impl->collective != nullptr,
+                "{} was given a sum that is over (it has been written): begin another", call);
+  GPUPS_REQUIRE(writes == (impl->write != nullptr),
+                "{} was given a sum that was begun {} a View (there the sums are written, else they are handed out): "
+                "call {}",
+                call, writes ? "without" : "with", writes ? "wait_sum" : "wait_allreduce");
+  auto& reducer = reducer_of(group, call);
+  if (group.transport->size() > 1) {
+    reducer.wait_collective(*impl->collective);
+    stream.after(impl->collective->ended);
   }
-  ++impl_->allreduces;
-  return Reduction(std::move(reduction));
+  --group.allreduces;
+  return std::exchange(*impl, {});
+}
+
+}  // namespace
+
+Reduction Group::begin_allreduce(Stream& stream, View<std::int64_t> values) const {
+  check(*impl_, {stream.device(), device_of(stream, values)}, values.size(), "integers");
+  return begin_writing(*impl_, stream, std::make_shared<comm::SumIntegers>(copy_of(stream, values)), values);
+}
+
+Reduction Group::begin_allreduce(Stream& stream, View<float> values, AllreduceOptions const& options) const {
+  check(*impl_, {stream.device(), device_of(stream, values)}, values.size(), "floats");
+  return begin_writing(*impl_, stream, std::make_shared<comm::SumFloats>(copy_of(stream, values), options), values);
+}
+
+Reduction Group::begin_allreduce(Stream& stream, Array<float>&& values, AllreduceOptions const& options) const {
+  check(*impl_, {stream.device(), device_of(stream, values.view())}, values.size(), "floats");
+  return begin_giving(*impl_, stream, std::make_shared<comm::SumFloats>(std::move(values), options));
+}
+
+Reduction Group::begin_allreduce(Stream& stream, SparseView const& vector, AllreduceOptions const& options) const {
+  return begin_vectors(*impl_, stream, comm::Operation::kSumSparse, vector, options);
+}
+
+Reduction Group::begin_reduce_scatter(Stream& stream, SparseView const& vector, AllreduceOptions const& options) const {
+  return begin_vectors(*impl_, stream, comm::Operation::kScatterSparse, vector, options);
 }
 
 void Group::wait_allreduce(Stream& stream, Reduction const& reduction) const {
-  auto const& impl = reduction.impl();
-  GPUPS_REQUIRE(impl != nullptr && impl->sum != nullptr,
-                "wait_allreduce was given a sum that is over (it has been written): begin another");
-  auto& reducer = reducer_of(*impl_, "wait_allreduce");
-  if (size() > 1) {
-    reducer.wait_collective(*impl->sum);
-    stream.after(impl->sum->ended);
-    copy<std::int64_t>(stream, impl->values, impl->sum->values());
-    stream.wait();
-  }
-  impl->sum.reset();
-  --impl_->allreduces;
+  wait_end(*impl_, stream, reduction, "wait_allreduce").write(stream);
+}
+
+SumVector Group::wait_sum(Stream& stream, Reduction const& reduction) const {
+  return wait_end(*impl_, stream, reduction, "wait_sum").take();
 }
 
 }  // namespace gpups

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "kernels/check.hpp"
-#include "kernels/pause.hpp"
 
 namespace gpups::comm {
 namespace {
@@ -117,7 +116,7 @@ class Threaded final : public Turner {
       } else if (done || time >= wait.end) {
         break;
       } else if (time < busy_until) {
-        kernels::pause();
+        std::this_thread::yield();  // what is awaited may be done by a rank that shares this core
       } else if (wakes() == seen) {
         guest_bell_->wait();
       }

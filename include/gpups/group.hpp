@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpups/allreduce.hpp"
 #include "gpups/array.hpp"
 #include "gpups/stream.hpp"
 #include "gpups/types.hpp"
@@ -47,19 +48,6 @@ struct Place {
   int local_ranks = 1;  // of this machine
 };
 
-// A sum over the ranks that begin_allreduce() has begun. Cheap to copy; a copy is the same sum.
-class Reduction {
- public:
-  Reduction() = default;
-
-  struct Impl;
-  explicit Reduction(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-  std::shared_ptr<Impl> const& impl() const { return impl_; }
-
- private:
-  std::shared_ptr<Impl> impl_;
-};
-
 // One rank's membership of a group. Copies are the same membership. A Store takes one, and one only.
 class Group {
  public:
@@ -93,14 +81,29 @@ class Group {
   // belong to the group until wait_allreduce(), and are on the store's device, as `stream` is. Collective: every rank
   // makes the same calls in the same order, for arrays of the same size, before, within or between steps. Several may
   // be under way together, with look-ups and with a round. A Store must live on this membership, since its protocol
-  // carries the sums: both calls are for its training thread. Throws Error where devices or sizes do not fit, or when
-  // kAllreducesMax are under way. Where sizes differ, every rank's wait throws PeerError, which names two ranks and
-  // their sizes.
+  // carries the sums: all these calls are for its training thread. Throws Error where devices or sizes do not fit, or
+  // when kAllreducesMax are under way. Where sizes differ, every rank's wait throws PeerError, which names two ranks
+  // and their sizes.
   Reduction begin_allreduce(Stream& stream, View<std::int64_t> values) const;
+  // The same for floats: all ranks get the same bits, which are the same in every run. Throws Error also for an
+  // algorithm or a format that there is not.
+  Reduction begin_allreduce(Stream& stream, View<float> values, AllreduceOptions const& options = {}) const;
+  // The same without a copy: the array goes, and wait_sum() gives it back.
+  Reduction begin_allreduce(Stream& stream, Array<float>&& values, AllreduceOptions const& options = {}) const;
+  // The same for sparse vectors of one size, each with elements of its own; for wait_sum(). The vector may change when
+  // the work queued on `stream` is done.
+  Reduction begin_allreduce(Stream& stream, SparseView const& vector, AllreduceOptions const& options = {}) const;
+  // Sums sparse vectors likewise, and leaves to each rank the sum of one slice, of rank r the r-th: for wait_sum().
+  // Slices are of equal size, but for what does not divide.
+  Reduction begin_reduce_scatter(Stream& stream, SparseView const& vector, AllreduceOptions const& options = {}) const;
+
   // Blocks until `values` are the sums over all ranks; they are the same on all of them. Wait for every sum, in any
   // order, while the store lives. Throws Error for one that is over, PeerError where a rank is lost or nothing comes
   // for StoreOptions::wait_timeout_s.
   void wait_allreduce(Stream& stream, Reduction const& reduction) const;
+  // The same for sums that were not begun with a View. They are in memory of the store's device, ready for `stream`. A
+  // sum of sparse vectors is sparse or not, as it came to be on its way, the same on all ranks.
+  SumVector wait_sum(Stream& stream, Reduction const& reduction) const;
   static constexpr std::size_t kAllreducesMax = 64;  // under way at a time, on a rank
 
   struct Impl;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "comm/collective/header.hpp"
 #include "gpups/array.hpp"
 #include "kernels/number_type.hpp"
 
@@ -15,9 +16,10 @@ using cache::Message;
 using cache::MessageKind;
 using cache::Section;
 using cache::tag;
+using cache::tag_of_run;
 
 constexpr std::uint64_t kMyRank = 1;
-constexpr int kKinds = 12, kSections = 11;  // of messages, and of transfers
+constexpr int kKinds = 12, kSections = 10;  // of messages, and of transfers
 constexpr std::size_t kBytesMax = 1 << 16;  // of one transfer
 constexpr std::size_t kKeyBytes = 0;        // an element that is a key, not a row
 constexpr std::size_t kKeptBytes = 1;       // a number as its table keeps it
@@ -102,8 +104,11 @@ void ScriptedPeer::note(Message const& m) {
     case MessageKind::kAssignAnswer:
     case MessageKind::kEraseAnswer:
       return;
-    case MessageKind::kAllreduce:
-      return sums_heard_.push_back(m.elements);
+    case MessageKind::kCollective:
+      if (auto const header = comm::decode_header(m.bytes); header.signature) {
+        sums_heard_.push_back(header.signature->elements);
+      }
+      return;
   }
 }
 
@@ -147,7 +152,7 @@ void ScriptedPeer::spoil(Message& message) {
       message.intents.push_back(make_intent(static_cast<std::int64_t>(value)));
       break;
     case 11:
-      message.elements = value;
+      if (!message.bytes.empty()) message.bytes[value % message.bytes.size()] = static_cast<char>(script_.byte());
       break;
     default:
       if (!message.intents.empty()) message.intents.back().clock = Clock{static_cast<std::int64_t>(value)};
@@ -281,14 +286,15 @@ void ScriptedPeer::sum() {
   auto const id = sums_++;
   auto const elements = id < sums_heard_.size() ? sums_heard_[id] : script_.byte() % 8;
   std::size_t const its = elements / 2, mine = elements - its;
-  send({.kind = MessageKind::kAllreduce, .id = id, .elements = elements});
+  comm::Header const header{.signature = comm::Signature{comm::Operation::kSumIntegers, elements, {}}};
+  send({.kind = MessageKind::kCollective, .id = id, .bytes = encode(header)});
   if (its > 0) {
-    send_data(tag(Section::kTerms, id, 0), its * sizeof(std::int64_t));
-    wires_.take_data(tag(Section::kSums, id, 0), std::min(its * sizeof(std::int64_t), kBytesMax));
+    send_data(tag_of_run(id, 0), its * sizeof(std::int64_t));
+    wires_.take_data(tag_of_run(id, 1), std::min(its * sizeof(std::int64_t), kBytesMax));
   }
   if (mine > 0) {
-    send_data(tag(Section::kSums, id, 0), mine * sizeof(std::int64_t));
-    wires_.take_data(tag(Section::kTerms, id, 0), std::min(mine * sizeof(std::int64_t), kBytesMax));
+    send_data(tag_of_run(id, 1), mine * sizeof(std::int64_t));
+    wires_.take_data(tag_of_run(id, 0), std::min(mine * sizeof(std::int64_t), kBytesMax));
   }
 }
 

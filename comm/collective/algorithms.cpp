@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/collective/algorithms.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/check.hpp"
+
+namespace gpups {
+namespace comm {
+namespace {
+
+constexpr std::uint32_t formats(std::initializer_list<NumberFormat> list) {
+  std::uint32_t bits = 0;
+  for (NumberFormat const format : list) bits |= 1U << static_cast<int>(format);
+  return bits;
+}
+constexpr std::uint32_t kExact = formats({NumberFormat::kFloat});
+
+constexpr Algorithm kAlgorithms[] = {
+    {.about = {"direct", "each rank adds up one slice, in pieces, and sends its sums to all", true, true},
+     .formats = kExact,
+     .dense = sum_directly,
+     .sparse = sum_as_dense<sum_directly>},
+    {.about = {"doubling", "pairs of ranks exchange all that they have, at growing distances", true, true},
+     .formats = kExact,
+     .dense = sum_by_doubling,
+     .sparse = sum_as_dense<sum_by_doubling>},
+};
+constexpr Algorithm const& kDirect = kAlgorithms[0];
+constexpr Algorithm const& kDoubling = kAlgorithms[1];
+
+// Arrays with no more elements are summed by exchanging all of them: what counts is the number of messages.
+constexpr std::uint64_t kSmallElements = std::uint64_t{1} << 13;
+
+}  // namespace
+
+std::span<Algorithm const> algorithms() { return kAlgorithms; }
+
+Algorithm const& choose(SumShape const& shape) { return shape.elements <= kSmallElements ? kDoubling : kDirect; }
+
+Algorithm const* algorithm_of(AllreduceOptions const& options, bool sparse) {
+  bool const automatic = options.algorithm == "auto";
+  for (auto const& algorithm : algorithms()) {
+    bool const can = (sparse ? algorithm.about.sparse : algorithm.about.dense) && algorithm.has(options.format);
+    if (can && (automatic || options.algorithm == algorithm.about.name)) return automatic ? nullptr : &algorithm;
+  }
+  std::string known;
+  for (auto const& algorithm : algorithms()) known += std::string(known.empty() ? "" : ", ") + algorithm.about.name;
+  throw Error(
+      fmt::format("no allreduce algorithm \"{}\" sums {} of floats in the format {} (there are {}, which have "
+                  "not all formats): use \"auto\" and float, or see allreduce_algorithms()",
+                  options.algorithm, sparse ? "sparse vectors" : "arrays", name_of(options.format), known));
+}
+
+}  // namespace comm
+
+std::span<AllreduceAlgorithm const> allreduce_algorithms() {
+  static std::vector<AllreduceAlgorithm> const all = [] {
+    std::vector<AllreduceAlgorithm> about;
+    for (auto const& algorithm : comm::algorithms()) about.push_back(algorithm.about);
+    return about;
+  }();
+  return all;
+}
+
+char const* name_of(NumberFormat format) {
+  static constexpr char const* kNames[] = {"float", "half", "bfloat", "e4m3", "e5m2", "int8", "int4", "int2"};
+  return kNames[static_cast<std::size_t>(format)];
+}
+
+}  // namespace gpups

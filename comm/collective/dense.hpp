@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Algorithms that sum arrays of floats with all their elements. Each adds in an order that ranks and sizes decide
+// alone, so that every rank gets the same bits in every run. When one has ended, nobody reads the array any more.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "comm/collective/mesh.hpp"
+#include "comm/collective/task.hpp"
+
+namespace gpups::comm {
+
+// Elements of the pieces that go on their way one by one: a message costs little beside its data, and while one piece
+// is added others travel. (Measured on two cores with shared memory and TCP; smaller ones cost half as much again over
+// TCP.)
+inline constexpr std::size_t kPieceElements = std::size_t{1} << 19;
+
+struct DenseSum {
+  View<float> values;                  // (n), this rank's, and then the sums
+  std::shared_ptr<void const> keep;    // owns them
+  std::size_t piece = kPieceElements;  // the same on all ranks
+};
+
+// Each rank adds up one slice and sends its sums to all, piece by piece: what is added and what is sent of both goes on
+// at the same time. A rank sends 8 * (ranks - 1) / ranks bytes for each element in 2 messages per piece and rank, and
+// keeps a few pieces of each rank. Adds in the order of the ranks, from the slice's own on and around.
+Task<> sum_directly(Mesh& mesh, DenseSum sum);
+
+// Pairs of ranks at distances 1, 2, 4, ... exchange all that they have. A rank sends 4 log2(ranks) bytes for each
+// element in log2(ranks) messages; with a number of ranks that is no power of two some do so for others, which takes
+// two more. For arrays so small that only the number of messages counts.
+Task<> sum_by_doubling(Mesh& mesh, DenseSum sum);
+
+}  // namespace gpups::comm

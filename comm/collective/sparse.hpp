@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Algorithms that sum sparse vectors.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "comm/collective/dense.hpp"
+#include "comm/collective/mesh.hpp"
+#include "comm/collective/task.hpp"
+#include "gpups/allreduce.hpp"
+
+namespace gpups::comm {
+
+// A rank's vector, and how numbers go.
+struct SparseSum {
+  SparseView vector;                 // on the mesh's device
+  std::shared_ptr<void const> keep;  // owns it
+  NumberFormat format = NumberFormat::kFloat;
+};
+
+// Makes an array of the vector, and sums it as one.
+Task<SumVector> sum_made_dense(Mesh& mesh, SparseSum sum, Task<> (*sum_dense)(Mesh&, DenseSum));
+template <Task<> (*SumDense)(Mesh&, DenseSum)>
+Task<SumVector> sum_as_dense(Mesh& mesh, SparseSum sum) {
+  return sum_made_dense(mesh, std::move(sum), SumDense);
+}
+
+// Each rank sends every other the elements of that one's slice, as they are, and adds up those of its own. The result
+// is dense.
+Task<SumVector> scatter_to_owners(Mesh& mesh, SparseSum sum);
+
+}  // namespace gpups::comm

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be summed over the ranks of a group, and how: see Group::begin_allreduce().
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "gpups/array.hpp"
+
+namespace gpups {
+
+// How floats go over the wire. The codes of 8 bits and fewer have a scale for each block of values.
+enum class NumberFormat : std::uint8_t { kFloat, kHalf, kBFloat, kE4M3, kE5M2, kInt8, kInt4, kInt2 };
+// As in "float", "half" and "int8".
+char const* name_of(NumberFormat format);
+
+// How arrays of floats are summed. The same on all ranks.
+struct AllreduceOptions {
+  std::string algorithm = "auto";  // one of allreduce_algorithms(), or "auto": the fastest, as the library reckons
+  NumberFormat format = NumberFormat::kFloat;  // one that the algorithm has; "auto" takes one that has it
+};
+
+// A way to sum arrays over ranks.
+struct AllreduceAlgorithm {
+  char const* name;
+  char const* what;  // it does, in a few words
+  bool dense;        // sums arrays with all their elements
+  bool sparse;       // sums sparse vectors
+};
+std::span<AllreduceAlgorithm const> allreduce_algorithms();
+
+// A vector of `size` floats that are zero but where it says what they are.
+struct SparseView {
+  std::uint64_t size = 0;               // at most 2^32
+  View<std::uint32_t const> indices{};  // (count), ascending, each once
+  View<float const> values{};           // (count)
+};
+
+// Elements first .. first + size - 1 of a sum of vectors.
+struct SumVector {
+  std::uint64_t first = 0, size = 0;
+  bool sparse = false;             // the elements that are not named are zero
+  Array<std::uint32_t> indices{};  // (count), ascending, of the whole vector; empty where it is not sparse
+  Array<float> values{};           // (count), or (size)
+};
+
+// A sum over the ranks that has been begun. Cheap to copy; a copy is the same sum.
+class Reduction {
+ public:
+  Reduction() = default;
+
+  struct Impl;
+  explicit Reduction(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<Impl> const& impl() const { return impl_; }
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace gpups

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adds a sparse vector to an array. Moves 16 bytes per element that is named.
+#pragma once
+
+#include <cstdint>
+
+#include "gpups/array.hpp"
+
+namespace gpups::kernels {
+
+// into[indices[i] - first] += values[i]
+struct AddElements {
+  View<std::uint32_t const> indices;  // (n), distinct; first .. first + into.size() - 1: others are left out
+  View<float const> values;           // (n)
+  std::uint64_t first = 0;
+  View<float> into;  // (size)
+};
+void add_elements(Stream& stream, AddElements const& arguments);
+
+// ends[k] = how many of the ascending indices are below bounds[k]
+struct CountBelow {
+  View<std::uint32_t const> indices;  // (n), ascending
+  View<std::uint64_t const> bounds;   // (k)
+  View<std::uint64_t> counts;         // (k)
+};
+void count_below(Stream& stream, CountBelow const& arguments);
+
+}  // namespace gpups::kernels

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums of floats over the ranks of a group: their values over threads and a simulated network, and what is refused.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "gpups/gpups.hpp"
+#include "tests/expect_error.hpp"
+#include "tests/float_sums.hpp"
+
+namespace gpups::test {
+namespace {
+
+void sum_sizes(Group const& group, Device device, std::vector<std::size_t> const& sizes) {
+  Store store(group, {.device = device, .threads = 1});
+  auto stream = store.make_stream();
+  for (std::size_t const size : sizes) FloatSums(group, stream, size).check_all();
+  store.wait_barrier();
+}
+
+TEST(FloatAllreduce, SumsOverThreads) {
+  std::vector<Device> devices{Device::host()};
+  if (cuda_device_count() > 0) devices.push_back(Device::cuda(0));
+  for (Device const device : devices) {
+    for (int const ranks : {1, 2, 3, 4, 5, 8}) {
+      auto const group = ranks == 1 ? std::vector{Group::alone()} : Group::threads(ranks);
+      std::vector<std::size_t> const sizes{0, 1, static_cast<std::size_t>(ranks) - 1, 5000, 600000};
+      run_ranks(group, [&](Group const& of) { sum_sizes(of, device, sizes); });
+    }
+  }
+}
+
+TEST(FloatAllreduce, SumsOverANetworkThatDelaysAndReorders) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    int const ranks = 2 + static_cast<int>(seed % 4);
+    run_ranks(Group::simulated(ranks, {.seed = seed}), [&](Group const& group) {
+      sum_sizes(group, Device::host(), {seed % 3, 40, 3000 + seed * 977});
+    });
+  }
+}
+
+// What the ranks' bodies throw.
+std::vector<std::string> errors_of(int ranks, std::function<void(Group const&, Stream&)> const& body) {
+  std::vector<std::string> errors(static_cast<std::size_t>(ranks));
+  EXPECT_ANY_THROW(run_ranks(Group::threads(ranks), [&](Group const& group) {
+    Store store(group, {.threads = 1});
+    auto stream = store.make_stream();
+    try {
+      body(group, stream);
+      store.wait_barrier();
+    } catch (std::exception const& error) {
+      errors[number(group.rank())] = error.what();
+      throw;
+    }
+  }));
+  return errors;
+}
+
+TEST(FloatAllreduceErrors, RanksThatDifferInSizeOrWayAreRefusedByAll) {
+  for (std::string const way : {"size", "algorithm", "kind"}) {
+    auto const errors = errors_of(3, [&](Group const& group, Stream& stream) {
+      bool const other = group.rank() == Rank{1};
+      std::vector<float> values(other && way == "size" ? 1000 : 3);
+      std::vector<std::uint32_t> indices{0, 1, 2};
+      AllreduceOptions const options{.algorithm = other && way == "algorithm" ? "doubling" : "direct"};
+      if (other && way == "kind") {
+        (void)group.wait_sum(stream, group.begin_allreduce(stream, SparseView{3, indices, values}, options));
+      } else {
+        group.wait_allreduce(stream, group.begin_allreduce(stream, values, options));
+      }
+    });
+    std::string const words = way == "size" ? "floats by direct in float in allreduce 0" : "floats by";
+    for (auto const& error : errors) {
+      EXPECT_NE(error.find(words), std::string::npos) << way << ": " << error;
+      EXPECT_NE(error.find("every rank sums the same arrays"), std::string::npos) << way << ": " << error;
+    }
+  }
+}
+
+TEST(FloatAllreduceErrors, ARankThatFailsInTheMiddleIsNamed) {
+  auto const errors = errors_of(3, [](Group const& group, Stream& stream) {
+    std::vector<float> values(1 << 20);
+    auto const first = group.begin_allreduce(stream, values);
+    if (group.rank() == Rank{1}) throw std::runtime_error("the disk is on fire");
+    std::vector<float> more(1 << 20);
+    auto const second = group.begin_allreduce(stream, more);
+    group.wait_allreduce(stream, first);
+    group.wait_allreduce(stream, second);
+  });
+  for (std::size_t const rank : {0, 2}) {
+    EXPECT_NE(errors[rank].find("rank 1 is lost"), std::string::npos) << errors[rank];
+    EXPECT_NE(errors[rank].find("the disk is on fire"), std::string::npos) << errors[rank];
+  }
+}
+
+TEST(FloatAllreduceErrors, MisuseIsExplained) {
+  auto const group = Group::alone();
+  Store const store(group, {.threads = 1});
+  auto stream = store.make_stream();
+  std::vector<float> values(3);
+  std::vector<std::uint32_t> indices(2);
+  expect_error([&] { group.begin_allreduce(stream, values, {.algorithm = "magic"}); },
+               {"no allreduce algorithm \"magic\" sums arrays", "direct, doubling"});
+  expect_error([&] { group.begin_allreduce(stream, values, {.format = NumberFormat::kInt2}); }, {"in the format int2"});
+  expect_error(
+      [&] {
+        group.begin_allreduce(stream, SparseView{5, indices, values});
+      },
+      {"5 elements has 2 indices and 3 values"});
+  expect_error(
+      [&] {
+        group.begin_allreduce(stream, SparseView{(1ULL << 32) + 1, indices, values});
+      },
+      {"4294967297 floats are summed at once"});
+  auto const writes = group.begin_allreduce(stream, values);
+  expect_error([&] { group.wait_sum(stream, writes); }, {"begun with a View", "call wait_allreduce"});
+  group.wait_allreduce(stream, writes);
+  auto const gives = group.begin_allreduce(stream, Array<float>(Device::host(), 3));
+  expect_error([&] { group.wait_allreduce(stream, gives); }, {"begun without a View", "call wait_sum"});
+  EXPECT_EQ(group.wait_sum(stream, gives).size, 3U);
+  expect_error([&] { group.wait_sum(stream, gives); }, {"a sum that is over"});
+}
+
+}  // namespace
+}  // namespace gpups::test

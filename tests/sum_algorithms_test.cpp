@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// All algorithms that sum floats over ranks, over meshes in memory: the same sums on all ranks, in every run.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/collective/algorithms.hpp"
+#include "comm/collective/slices.hpp"
+#include "tests/compare.hpp"
+#include "tests/inputs.hpp"
+#include "tests/memory_mesh.hpp"
+
+namespace gpups::test {
+namespace {
+
+using comm::Algorithm;
+using comm::Mesh;
+using comm::Task;
+using Floats = std::vector<float>;
+
+Floats floats_of(std::uint32_t rank, std::size_t n) {
+  Random random(rank + 1);
+  Floats values(n);
+  for (auto& value : values) value = std::ldexp(static_cast<float>(below(random, 1 << 20)) - 500000.F, -15);
+  return values;
+}
+
+constexpr std::size_t kPiece = 1000;
+
+// What each rank has after an algorithm's run.
+std::vector<Floats> run(Algorithm const& algorithm, int ranks, std::size_t n, std::uint64_t seed) {
+  std::vector<Floats> results(static_cast<std::size_t>(ranks));
+  MemoryMeshes meshes(ranks, seed);
+  meshes.run([&](Mesh& mesh) -> Task<> {
+    auto const values = std::make_shared<Array<float>>(to_device(mesh.stream(), floats_of(number(mesh.me()), n)));
+    comm::DenseSum const of{.values = *values, .keep = values, .piece = kPiece};
+    co_await algorithm.dense(mesh, of);
+    results[number(mesh.me())] = to_host(mesh.stream(), values->view());
+  });
+  return results;
+}
+
+class SumAlgorithms : public testing::TestWithParam<Algorithm> {};
+
+TEST_P(SumAlgorithms, GiveAllRanksTheSameSums) {
+  if (!GetParam().about.dense) GTEST_SKIP();
+  for (int ranks = 1; ranks <= 9; ++ranks) {
+    // With the last, slices have more pieces than are on their way at a time.
+    auto const some = static_cast<std::size_t>(ranks);
+    for (std::size_t const n : {std::size_t{0}, std::size_t{1}, some - 1, std::size_t{1000}, some * kPiece * 6 + 5}) {
+      auto const results = run(GetParam(), ranks, n, 7);
+      for (auto const& result : results) EXPECT_EQ(result, results[0]) << ranks << " ranks, " << n;
+      std::vector<double> sums(n);
+      for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(ranks); ++rank) {
+        auto const terms = floats_of(rank, n);
+        for (std::size_t i = 0; i < n; ++i) sums[i] += static_cast<double>(terms[i]);
+      }
+      for (std::size_t i = 0; i < n; ++i) {
+        ASSERT_NEAR(static_cast<double>(results[0][i]), sums[i], 1e-4) << ranks << " ranks, element " << i;
+      }
+    }
+  }
+}
+
+TEST_P(SumAlgorithms, AddInAnOrderThatDoesNotDependOnArrivals) {
+  if (!GetParam().about.dense) GTEST_SKIP();
+  auto const first = run(GetParam(), 5, 70001, 1)[0];
+  for (std::uint64_t seed = 2; seed < 12; ++seed) EXPECT_EQ(run(GetParam(), 5, 70001, seed)[3], first);
+}
+
+// A rank's sparse vector: element i is there where some bits of a hash say so.
+struct Sparse {
+  std::vector<std::uint32_t> indices;
+  Floats values;
+};
+Sparse sparse_of(std::uint32_t rank, std::size_t size, std::uint64_t one_of) {
+  Random random(rank + 77);
+  Sparse vector;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (random() % one_of != 0) continue;
+    vector.indices.push_back(static_cast<std::uint32_t>(i));
+    vector.values.push_back(static_cast<float>(below(random, 1000)) - 500.F);  // sums are exact
+  }
+  return vector;
+}
+Floats sum_of(int ranks, std::size_t size, std::uint64_t one_of) {
+  Floats sums(size);
+  for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(ranks); ++rank) {
+    auto const vector = sparse_of(rank, size, one_of);
+    for (std::size_t i = 0; i < vector.indices.size(); ++i) sums[vector.indices[i]] += vector.values[i];
+  }
+  return sums;
+}
+// The elements first .. first + size - 1 of the sum, all of them.
+Floats dense(Stream& stream, SumVector const& sum) {
+  auto const values = to_host(stream, sum.values.view());
+  if (!sum.sparse) return values;
+  auto const indices = to_host(stream, sum.indices.view());
+  Floats all(sum.size);
+  for (std::size_t i = 0; i < indices.size(); ++i) all.at(indices[i] - sum.first) = values.at(i);
+  return all;
+}
+
+// Calls sum(mesh, vector) on all ranks and checks what it gives each: all of it, or the rank's slice.
+template <class Sum>
+void expect_sparse_sums(Sum sum, bool slices) {
+  for (int ranks = 1; ranks <= 8; ++ranks) {
+    for (std::size_t const size : {std::size_t{0}, std::size_t{1}, static_cast<std::size_t>(ranks) - 1,
+                                   std::size_t{1000}, std::size_t{100003}}) {
+      for (std::uint64_t const one_of : {1, 3, 200, 1000000}) {
+        auto const want = sum_of(ranks, size, one_of);
+        MemoryMeshes meshes(ranks, size + one_of);
+        meshes.run([&](Mesh& mesh) -> Task<> {
+          auto const mine = std::make_shared<Sparse>(sparse_of(number(mesh.me()), size, one_of));
+          SparseView const vector{size, mine->indices, mine->values};
+          comm::SparseSum const of{.vector = vector, .keep = mine};
+          auto const result = co_await sum(mesh, of);
+          auto const slice = slices ? comm::slice_of(size, mesh.ranks(), mesh.me()) : comm::Slice{0, size};
+          EXPECT_EQ(result.first, slice.first);
+          EXPECT_EQ(result.size, slice.size);
+          auto const begin = want.begin() + static_cast<std::ptrdiff_t>(slice.first);
+          EXPECT_EQ(dense(mesh.stream(), result), Floats(begin, begin + static_cast<std::ptrdiff_t>(slice.size)))
+              << ranks << " ranks, " << size << " elements, one of " << one_of;
+        });
+      }
+    }
+  }
+}
+
+TEST_P(SumAlgorithms, SumSparseVectors) {
+  if (!GetParam().about.sparse) GTEST_SKIP();
+  expect_sparse_sums(GetParam().sparse, false);
+}
+
+TEST(ScatterToOwners, LeavesEachRankTheSumOfItsSlice) { expect_sparse_sums(comm::scatter_to_owners, true); }
+
+INSTANTIATE_TEST_SUITE_P(All, SumAlgorithms, testing::ValuesIn(comm::algorithms().begin(), comm::algorithms().end()),
+                         [](auto const& of) { return std::string(of.param.about.name); });
+
+}  // namespace
+}  // namespace gpups::test
