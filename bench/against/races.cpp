@@ -23,6 +23,7 @@ std::span<RaceEntry const> races() {
       {"resolve_few_new", resolve_few_new_race},
       {"exact_sums", exact_sums_race},
       {"quantize_int8", quantize_int8_race},
+      {"sum_streams", sum_streams_race},
       {"top_k", top_k_race},
       {"narrow_sums", narrow_sums_race},
       {"add_narrow_sums", add_narrow_sums_race},

@@ -24,6 +24,7 @@ Race resolve_known_race(Stream& stream);
 Race resolve_few_new_race(Stream& stream);
 Race exact_sums_race(Stream& stream);
 Race quantize_int8_race(Stream& stream);
+Race sum_streams_race(Stream& stream);
 Race top_k_race(Stream& stream);
 Race narrow_sums_race(Stream& stream);
 Race add_narrow_sums_race(Stream& stream);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "comm/collective/sparse_streamed.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups {
@@ -16,6 +17,9 @@ constexpr std::uint32_t formats(std::initializer_list<NumberFormat> list) {
   return bits;
 }
 constexpr std::uint32_t kExact = formats({NumberFormat::kFloat});
+constexpr std::uint32_t kOfStreams =
+    formats({NumberFormat::kFloat, NumberFormat::kHalf, NumberFormat::kBFloat, NumberFormat::kInt8});
+constexpr std::uint32_t kAll = 0xFF;
 
 constexpr Algorithm kAlgorithms[] = {
     {.about = {"direct", "each rank adds up one slice, in pieces, and sends its sums to all", true, true},
@@ -26,6 +30,23 @@ constexpr Algorithm kAlgorithms[] = {
      .formats = kExact,
      .dense = sum_by_doubling,
      .sparse = sum_as_dense<sum_by_doubling>},
+    {.about = {"sparse_gather", "every rank gets the elements of all, and adds them up", false, true},
+     .formats = kOfStreams,
+     .dense = nullptr,
+     .sparse = sum_as_streams<sum_by_gathering<float>>},
+    {.about = {"sparse_doubling", "pairs of ranks exchange the sums of their elements, at growing distances", false,
+               true},
+     .formats = kOfStreams,
+     .dense = nullptr,
+     .sparse = sum_as_streams<sum_by_doubling_sparse<float>>},
+    {.about = {"sparse_owners", "each rank adds up the elements of one slice, and sends its sums to all", false, true},
+     .formats = kOfStreams,
+     .dense = nullptr,
+     .sparse = sum_as_streams<sum_by_owners<float>>},
+    {.about = {"sparse_dense", "each rank adds up the elements of one slice, and sends all of it to all", false, true},
+     .formats = kAll,
+     .dense = nullptr,
+     .sparse = sum_streams_densely},
 };
 constexpr Algorithm const& kDirect = kAlgorithms[0];
 constexpr Algorithm const& kDoubling = kAlgorithms[1];

@@ -114,46 +114,60 @@ struct EntryMemory {
 
   // The marked elements of x; `bits` marks them and is all zeros behind them.
   BlockEntries<T> marked(T const* x, std::uint32_t width) {
-    std::size_t const words = (width + 63) / 64;
-    std::size_t const count = bits_set(bits.data(), words);
-    if (are_many(count, width)) {
-      compress(x, bits.data(), words, values.data());
-      return {count, nullptr, bits.data(), values.data()};
-    }
-    places_of(bits.data(), words, places.data());
-    std::uint16_t const* const from = places.data();
-    T* const to = values.data();
-#pragma GCC ivdep
-    for (std::size_t i = 0; i < count; ++i) to[i] = x[from[i]];
+    std::size_t const count = bits_set(bits.data(), kBlockWords);
+    if (are_many(count, width)) return many(x, count);
+    places_of(bits.data(), kBlockWords, places.data());
+    copy_at(x, 0, count);
     return {count, places.data(), bits.data(), values.data()};
   }
 
   // The same for sums, which may have become 0: what is 0 is left out, and all of x is 0 then.
   BlockEntries<T> take_marked(T* x, std::uint32_t width) {
-    BlockEntries<T> found = marked(x, width);
-    std::size_t nonzero = 0;
-    for (std::size_t i = 0; i < found.count; ++i) nonzero += values[i] != 0 ? 1 : 0;
-    if (found.places == nullptr) {
-      if (nonzero < found.count) {
-        mark_nonzero(x, width, bits.data());
-        found = marked(x, width);
-      }
-      std::memset(x, 0, width * sizeof(T));
-      return found;
+    std::size_t const count = bits_set(bits.data(), kBlockWords);
+    if (!are_many(count, width)) return take_few(x, count);
+    BlockEntries<T> found = many(x, count);
+    if (nonzero(count) < count) {
+      mark_nonzero(x, width, bits.data());
+      found = many(x, bits_set(bits.data(), kBlockWords));
     }
-    for (std::size_t i = 0; i < found.count; ++i) x[places[i]] = 0;
-    return nonzero < found.count ? without_zeros(found.count) : found;
+    std::memset(x, 0, width * sizeof(T));
+    return found;
   }
 
  private:
-  BlockEntries<T> without_zeros(std::size_t count) {
-    std::size_t nonzero = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      places[nonzero] = places[i];
-      values[nonzero] = values[i];
-      nonzero += values[i] != 0 ? 1 : 0;
+  BlockEntries<T> many(T const* x, std::size_t count) {
+    compress(x, bits.data(), kBlockWords, values.data());
+    return {count, nullptr, bits.data(), values.data()};
+  }
+
+  BlockEntries<T> take_few(T* x, std::size_t count) {
+    constexpr std::size_t kTogether = 256;  // elements, each in another line: so few are still in the first cache
+    places_of(bits.data(), kBlockWords, places.data());
+    for (std::size_t first = 0; first < count; first += kTogether) {
+      std::size_t const last = std::min(first + kTogether, count);
+      copy_at(x, first, last);
+      for (std::size_t i = first; i < last; ++i) x[places[i]] = 0;
     }
-    return {nonzero, places.data(), nullptr, values.data()};
+    if (nonzero(count) == count) return {count, places.data(), bits.data(), values.data()};
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      places[left] = places[i];
+      values[left] = values[i];
+      left += values[i] != 0 ? 1 : 0;
+    }
+    return {left, places.data(), nullptr, values.data()};
+  }
+
+  void copy_at(T const* x, std::size_t first, std::size_t last) {
+    std::uint16_t const* const from = places.data();
+    T* const to = values.data();
+#pragma GCC ivdep
+    for (std::size_t i = first; i < last; ++i) to[i] = x[from[i]];
+  }
+  std::size_t nonzero(std::size_t count) const {
+    std::size_t nonzero = 0;
+    for (std::size_t i = 0; i < count; ++i) nonzero += values[i] != 0 ? 1 : 0;
+    return nonzero;
   }
 };
 

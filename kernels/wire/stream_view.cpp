@@ -30,7 +30,7 @@ std::string_view fault_of(BlockWord word, std::uint32_t width) {
 
 }  // namespace
 
-StreamView::StreamView(View<std::uint8_t const> bytes) : bytes_(bytes.size()) {
+StreamView::StreamView(View<std::uint8_t const> bytes) : data_(bytes.data()), bytes_(bytes.size()) {
   if (bytes.size() < sizeof header_) {
     fault_ = "it is shorter than a header";
     return;
@@ -62,6 +62,15 @@ std::string_view StreamView::find_blocks(View<std::uint8_t const> bytes) {
   }
   if (value_at != place_begin || place_at != bytes.size()) return "its blocks are shorter than it is";
   return count == header_.count ? std::string_view{} : "its blocks have another number of elements than it says";
+}
+
+std::size_t stream_bytes(View<std::uint8_t const> bytes) {
+  constexpr std::uint64_t kTooMany = std::uint64_t{1} << 48;
+  StreamHeader header;
+  if (bytes.size() < sizeof header) return 0;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.size > kStreamElements || header.value_bytes > kTooMany || header.place_bytes > kTooMany) return 0;
+  return stream_head_bytes(stream_blocks(header.size)) + header.value_bytes + header.place_bytes;
 }
 
 }  // namespace gpups::kernels

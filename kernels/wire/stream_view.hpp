@@ -29,6 +29,7 @@ class StreamView {
   std::string_view fault() const { return fault_; }
   StreamHeader const& header() const { return header_; }
   ValueForm form() const { return {header_.values, header_.grid_log2}; }
+  std::uint8_t const* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
   std::span<StreamBlock const> blocks() const { return blocks_; }
 
@@ -37,8 +38,13 @@ class StreamView {
 
   std::string_view fault_;
   StreamHeader header_{};
-  std::size_t bytes_ = 0;
+  std::uint8_t const* data_;
+  std::size_t bytes_;
   std::vector<StreamBlock> blocks_;
 };
+
+// How long the stream says it is that these bytes begin with; 0 where they are too few to say so, or it is longer than
+// any memory.
+std::size_t stream_bytes(View<std::uint8_t const> bytes);
 
 }  // namespace gpups::kernels

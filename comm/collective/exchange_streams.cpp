@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/collective/exchange_streams.hpp"
+
+#include "comm/collective/others.hpp"
+
+namespace gpups::comm {
+namespace {
+
+// `mine`, and what comes from the others, in order of the ranks.
+Task<Streams> with_incoming(Mesh& mesh, Streams mine, std::vector<Slice> ranges) {
+  std::vector<Task<Streams>> incoming(ranges.size());
+  for (Rank const q : others(mesh)) {
+    std::vector<Slice> const range{ranges[number(q)]};
+    incoming[number(q)] = receive_streams(mesh, q, range);
+    incoming[number(q)].start();
+  }
+  Streams all;
+  for (std::uint32_t r = 0; r < ranges.size(); ++r) {
+    if (Rank{r} == mesh.me()) {
+      all.add(mine);
+    } else {
+      auto& task = incoming[r];
+      Streams const its = co_await task;
+      all.add(its);
+    }
+  }
+  co_return all;
+}
+
+}  // namespace
+
+Task<Streams> gather_streams(Mesh& mesh, Bytes bytes, std::vector<Slice> ranges) {
+  Streams mine;
+  mine.add(mesh, std::move(bytes));
+  for (Rank const q : others(mesh)) send(mesh, q, mine, 0);
+  return with_incoming(mesh, std::move(mine), std::move(ranges));
+}
+
+template <class T>
+Task<Streams> scatter_streams(Mesh& mesh, StreamTerms<T> terms) {
+  auto const slice = [&](Rank rank) { return slice_of(terms.size, mesh.ranks(), rank); };
+  for (Rank const q : others(mesh)) mesh.send(q, encode_part(terms, slice(q)));
+  Streams mine;
+  mine.add(mesh, encode_part(terms, slice(mesh.me())));
+  std::vector<Slice> const ranges(static_cast<std::size_t>(mesh.ranks()), slice(mesh.me()));
+  return with_incoming(mesh, std::move(mine), ranges);
+}
+
+template <class T>
+Bytes sum_streams(Mesh const& mesh, Streams const& streams, StreamTerms<T>& terms, View<T> residual) {
+  auto sum = kernels::sum<T>(terms.stream, kernels::SumToStream<T>{streams.views(), terms.form, residual});
+  check(mesh, streams, sum.bad);
+  return std::move(sum.bytes);
+}
+
+template Task<Streams> scatter_streams(Mesh&, StreamTerms<float>);
+template Task<Streams> scatter_streams(Mesh&, StreamTerms<std::int64_t>);
+template Bytes sum_streams(Mesh const&, Streams const&, StreamTerms<float>&, View<float>);
+template Bytes sum_streams(Mesh const&, Streams const&, StreamTerms<std::int64_t>&, View<std::int64_t>);
+
+}  // namespace gpups::comm

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Algorithms that sum vectors with few elements that are not zero over the ranks, as sparse streams. All work with any
+// number of ranks, and every rank gets the same bits. T is float, or std::int64_t for whole units of a grid.
+//
+// Where values lose something by their form on the wire, or elements are dropped, the rank that does it adds what is
+// lost to its residual: the sum and the residuals of all ranks are what was given, exactly so for units.
+//
+// k elements on each of P ranks, K in the sum, w = bytes of a value and its place; bytes that each rank sends:
+//   sum_by_gathering       (P - 1) k w, and P - 1 messages
+//   sum_by_doubling_sparse log2 P messages of growing streams: (k + ... + K) w
+//   sum_by_owners          (P - 1)/P (k + K) w, and 2 (P - 1) messages
+//   sum_by_dense_owners    (P - 1)/P (k w + N b), with b bytes for a number of the sum
+//   sum_resparsified       2 (P - 1)/P k w whatever P, by keeping only k elements of the sum
+#pragma once
+
+#include <memory>
+
+#include "comm/collective/streams.hpp"
+#include "kernels/wire/draws.hpp"
+#include "kernels/wire/format.hpp"
+
+namespace gpups::comm {
+
+// A rank's part.
+template <class T>
+struct StreamTerms {
+  Stream stream;                      // of the host: where all is, and whose threads do the work
+  View<std::uint32_t const> indices;  // (n), ascending
+  View<T const> values;               // (n)
+  std::uint64_t size;                 // of the vector
+  kernels::ValueForm form;
+  View<T> residual = {};             // (size), or empty: nobody needs what is lost
+  std::shared_ptr<void const> keep;  // owns all
+};
+
+// The sum, the same on all ranks: streams whose ranges follow each other; those of one range are its terms.
+template <class T>
+class StreamTotal {
+ public:
+  StreamTotal(Stream stream, Streams streams) : stream_(std::move(stream)), streams_(std::move(streams)) {}
+  Streams const& streams() const { return streams_; }
+
+  // Both throw PeerError where a stream that another rank sent turns out to be wrong.
+  void write(Mesh const& mesh, View<T> into, bool add = false);  // (size): into = the sum, or +=
+  struct Entries {
+    Array<std::uint32_t> indices;
+    Array<T> values;
+  };
+  Entries entries(Mesh const& mesh);
+
+ private:
+  Stream stream_;
+  Streams streams_;
+};
+
+// Every rank gets the streams of all, and adds them up.
+template <class T>
+Task<StreamTotal<T>> sum_by_gathering(Mesh& mesh, StreamTerms<T> terms);
+
+// SparCML's SSAR_Recursive_double (Renggli et al., SC 2019).
+template <class T>
+Task<StreamTotal<T>> sum_by_doubling_sparse(Mesh& mesh, StreamTerms<T> terms);
+
+// SparCML's SSAR_Split_allgather: each rank sums one slice, and gives it to all.
+template <class T>
+Task<StreamTotal<T>> sum_by_owners(Mesh& mesh, StreamTerms<T> terms);
+
+// The first half of it: the terms of this rank's slice, in order of the ranks.
+template <class T>
+Task<StreamTotal<T>> send_to_owners(Mesh& mesh, StreamTerms<T> terms);
+
+// SparCML's DSAR_Split_allgather: sums that are to be dense. They go in a format of the wire with a scale for each 512,
+// rounded so that their mean error is zero where the format allows for it; what a slice's sums lose, its owner keeps.
+struct DenseOwners {
+  View<float> into;  // (size): the sum
+  kernels::Format format = kernels::Format::kFloat;
+  kernels::Draws draws = {};
+};
+Task<> sum_by_dense_owners(Mesh& mesh, StreamTerms<float> terms, DenseOwners owners);
+
+// SparDL's reduce-scatter that makes sparse again (Zhao et al., ICDE 2024), with global residuals, and a gather: a rank
+// sends the most / ranks largest elements of each slice and forgets none of the others.
+template <class T>
+Task<StreamTotal<T>> sum_resparsified(Mesh& mesh, StreamTerms<T> terms, std::size_t most);
+
+}  // namespace gpups::comm

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sparse streams between ranks: sent in one message or several to a message, and checked when they come.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "comm/collective/mesh.hpp"
+#include "comm/collective/slices.hpp"
+#include "comm/collective/task.hpp"
+#include "kernels/wire/sum_streams.hpp"
+
+namespace gpups::comm {
+
+// Streams, the memory that they lie in, and whom they have come from.
+class Streams {
+ public:
+  std::size_t size() const { return views_.size(); }
+  kernels::StreamView const& operator[](std::size_t i) const { return views_[i]; }
+  std::span<kernels::StreamView const> views() const { return views_; }
+  View<std::uint8_t const> bytes(std::size_t i) const { return {views_[i].data(), views_[i].bytes()}; }
+  // What owns stream i's bytes, and maybe more.
+  std::shared_ptr<Bytes const> const& memory(std::size_t i) const { return held_[i].memory; }
+  Rank from(std::size_t i) const { return held_[i].from; }
+
+  // REQUIRES: a stream without a fault, whose bytes are within `memory`.
+  void add(Rank from, std::shared_ptr<Bytes const> memory, kernels::StreamView view) {
+    held_.push_back({from, std::move(memory)});
+    views_.push_back(std::move(view));
+  }
+  // One that this rank has made.
+  void add(Mesh const& mesh, Bytes bytes) {
+    auto memory = std::make_shared<Bytes const>(std::move(bytes));
+    kernels::StreamView view(*memory);
+    add(mesh.me(), std::move(memory), std::move(view));
+  }
+  void add(Streams const& other, std::size_t i) { add(other.from(i), other.memory(i), other[i]); }
+  void add(Streams const& others) {
+    for (std::size_t i = 0; i < others.size(); ++i) add(others, i);
+  }
+
+ private:
+  struct Held {
+    Rank from;
+    std::shared_ptr<Bytes const> memory;
+  };
+  std::vector<Held> held_;
+  std::vector<kernels::StreamView> views_;
+};
+
+// Bytes of the largest stream of a range.
+std::size_t stream_bytes_max(std::uint64_t size);
+
+inline Sending send(Mesh& mesh, Rank to, Streams const& streams, std::size_t i) {
+  return mesh.send(to, streams.bytes(i), streams.memory(i));
+}
+// All of them in one message.
+Sending send_together(Mesh& mesh, Rank to, Streams const& streams);
+
+// The next message of another rank, of just the streams of these ranges, in order. Anything else is a PeerError.
+Task<Streams> receive_streams(Mesh& mesh, Rank from, std::vector<Slice> ranges);
+
+// Throws PeerError where one of the streams of a sum turned out to be wrong.
+void check(Mesh const& mesh, Streams const& streams, kernels::BadStream bad);
+
+}  // namespace gpups::comm

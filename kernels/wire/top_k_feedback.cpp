@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/wire/top_k_feedback.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "gpups/stream.hpp"
+#include "kernels/assert.hpp"
+#include "kernels/check.hpp"
+#include "kernels/launch.hpp"
+#include "kernels/wire/top_k.hpp"
+
+namespace gpups::kernels {
+namespace {
+
+constexpr std::size_t kBlock = 8192;  // elements: they stay in a core's caches
+// Gradients are below this many units, so that no sum of 100,000 steps leaves 64 bits.
+constexpr double kUnitsMost = 0x1p46;
+
+std::size_t blocks_of(std::size_t n) { return (n + kBlock - 1) / kBlock; }
+
+// The places of the magnitudes from `bound` on; `to` has room for all.
+std::size_t find(std::int64_t const* units, std::size_t n, std::int64_t bound, std::uint32_t* to) {
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    to[found] = static_cast<std::uint32_t>(i);
+    found += std::abs(units[i]) >= bound ? 1 : 0;
+  }
+  return found;
+}
+
+// Adds a block's gradient; false where it cannot be said in units, and nothing has been added.
+bool add_block(float const* gradient, float* velocity, float momentum, double per_unit, std::int64_t* residual,
+               std::size_t n) {
+  float sent[kBlock];
+  for (std::size_t i = 0; i < n; ++i)
+    sent[i] = velocity == nullptr ? gradient[i] : momentum * velocity[i] + gradient[i];
+  int wrong = 0;
+  for (std::size_t i = 0; i < n; ++i) wrong |= std::abs(static_cast<double>(sent[i]) * per_unit) < kUnitsMost ? 0 : 1;
+  if (wrong != 0) return false;
+  if (velocity != nullptr) std::memcpy(velocity, sent, n * sizeof *sent);
+  for (std::size_t i = 0; i < n; ++i) {
+    residual[i] += static_cast<std::int64_t>(std::nearbyint(static_cast<double>(sent[i]) * per_unit));
+  }
+  return true;
+}
+
+}  // namespace
+
+// Places above the bound, in pieces of the vector's blocks.
+struct TopKFeedback::Found {
+  Found(std::size_t n, std::size_t most) : list(Device::host(), most), pieces(blocks_of(n)) {}
+  struct Piece {
+    std::size_t first = 0, count = 0;
+  };
+  Array<std::uint32_t> list;
+  std::vector<Piece> pieces;
+  std::atomic<std::size_t> count = 0;  // more than the list's size: it did not fit
+
+  void add(std::size_t block, std::uint32_t const* places, std::size_t some) {
+    std::size_t const at = count.fetch_add(some, std::memory_order_relaxed);
+    if (at + some > list.size()) return;
+    auto const base = static_cast<std::uint32_t>(block * kBlock);
+    for (std::size_t i = 0; i < some; ++i) list[at + i] = base + places[i];
+    pieces[block] = {at, some};
+  }
+  Array<std::uint32_t> in_order() const {
+    Array<std::uint32_t> all(Device::host(), count);
+    std::size_t at = 0;
+    for (Piece const piece : pieces) {
+      std::copy_n(list.data() + piece.first, piece.count, all.data() + at);
+      at += piece.count;
+    }
+    return all;
+  }
+};
+
+TopKFeedback::TopKFeedback(std::uint64_t size, TopKFeedbackOptions const& options)
+    : options_(options), residual_(Device::host(), size), velocity_(Device::host(), options.momentum != 0 ? size : 0) {
+  GPUPS_ASSERT(size < 0xFFFFFFFF);
+  GPUPS_REQUIRE(options.density > 0 && options.density <= 1 && options.density_first >= options.density &&
+                    options.density_first <= 1,
+                "the density is {} and begins with {} (a share of the gradient's elements that falls while training "
+                "warms up): use 0 < density <= density_first <= 1",
+                options.density, options.density_first);
+  GPUPS_REQUIRE(options.momentum >= 0 && options.momentum < 1,
+                "the momentum is {} (velocities would grow without end): use a number from 0 to below 1",
+                options.momentum);
+  GPUPS_REQUIRE(options.exact_every > 0, "exact_every is 0 (it counts steps): use 1 to select exactly in each step");
+  if (size > 0) std::memset(residual_.data(), 0, residual_.bytes());
+  if (!velocity_.empty()) std::memset(velocity_.data(), 0, velocity_.bytes());
+}
+
+double TopKFeedback::density() const {
+  if (steps_ >= options_.warm_up_steps) return options_.density;
+  double const share = static_cast<double>(steps_) / static_cast<double>(options_.warm_up_steps);
+  return options_.density_first * std::pow(options_.density / options_.density_first, share);
+}
+std::size_t TopKFeedback::k() const {
+  return static_cast<std::size_t>(std::ceil(density() * static_cast<double>(residual_.size())));
+}
+
+TopKFeedback::Chosen TopKFeedback::step(Stream& stream, View<float const> gradient) {
+  GPUPS_ASSERT(stream.device().is_host() && gradient.size() == residual_.size());
+  std::size_t const most = k();
+  if (steps_ % options_.exact_every == 0) bound_ = 0;
+  Found found(residual_.size(), bound_ == 0 ? 0 : 2 * most);
+  GPUPS_REQUIRE(add(stream, gradient, found),
+                "a gradient is not finite or {} units of 2^{} or more (sums of such would leave 64 bits): lower the "
+                "learning rate, or take a coarser grid",
+                kUnitsMost, options_.grid_log2);
+  ++steps_;
+  std::size_t const count = found.count;
+  if (bound_ == 0 || count > 2 * most || 2 * count < most) return largest(stream, most);
+  follow(static_cast<double>(count) / static_cast<double>(most));
+  return take(found.in_order(), count);
+}
+
+// What waits grows while training begins, so the threshold has a trend as well. With residuals of normal gradients,
+// larger factors swing, and smaller ones take longer to find the threshold.
+void TopKFeedback::follow(double too_many) {
+  double const error = std::log(too_many);
+  trend_ = .8 * trend_ + .02 * error;
+  bound_ = std::max<std::int64_t>(1, std::llround(static_cast<double>(bound_) * std::exp(.05 * error + trend_)));
+}
+
+bool TopKFeedback::add(Stream& stream, View<float const> gradient, Found& found) {
+  std::size_t const n = residual_.size();
+  double const per_unit = std::ldexp(1.0, -options_.grid_log2);
+  std::atomic<bool> fine = true;
+  host_exec(stream).arena->blocks(blocks_of(n), [&](std::size_t b) {
+    std::size_t const first = b * kBlock, count = std::min(kBlock, n - first);
+    float* const velocity = velocity_.empty() ? nullptr : velocity_.data() + first;
+    std::int64_t* const residual = residual_.data() + first;
+    if (!add_block(gradient.data() + first, velocity, options_.momentum, per_unit, residual, count)) fine = false;
+    if (bound_ == 0) return;
+    std::uint32_t places[kBlock + 1];
+    found.add(b, places, find(residual, count, bound_, places));
+  });
+  return fine;
+}
+
+TopKFeedback::Chosen TopKFeedback::largest(Stream& stream, std::size_t most) {
+  std::size_t const n = residual_.size();
+  Array<float> const magnitudes(Device::host(), n), kept(Device::host(), most);
+  host_exec(stream).arena->blocks(blocks_of(n), [&](std::size_t b) {
+    for (std::size_t i = b * kBlock; i < std::min(n, (b + 1) * kBlock); ++i) {
+      magnitudes[i] = static_cast<float>(std::abs(residual_[i]));
+    }
+  });
+  Array<std::uint32_t> indices(Device::host(), most);
+  TopKept const top = wait_top_k(stream, {.values = magnitudes, .k = most, .indices = indices, .kept = kept});
+  bound_ = top.count == 0 ? 0 : std::max<std::int64_t>(1, static_cast<std::int64_t>(top.threshold));
+  return take(std::move(indices), top.count);
+}
+
+TopKFeedback::Chosen TopKFeedback::take(Array<std::uint32_t> indices, std::size_t count) {
+  Chosen chosen{std::move(indices), Array<std::int64_t>(Device::host(), count)};
+  if (chosen.indices.size() != count) {
+    Array<std::uint32_t> fewer(Device::host(), count);
+    std::copy_n(chosen.indices.data(), count, fewer.data());
+    chosen.indices = std::move(fewer);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint32_t const at = chosen.indices[i];
+    chosen.units[i] = std::exchange(residual_[at], 0);
+    if (!velocity_.empty()) velocity_[at] = 0;
+  }
+  return chosen;
+}
+
+}  // namespace gpups::kernels

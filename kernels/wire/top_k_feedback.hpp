@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Top-k SGD with error feedback for a dense gradient: each step sends the elements that have become largest, and all
+// others wait in a residual. Whole units of a grid, so that what has been sent and the residual are the sum of the
+// gradients to the last bit (Alistarh et al., NeurIPS 2018; with momentum as in Deep Gradient Compression, Lin et al.,
+// ICLR 2018). On the host.
+#pragma once
+
+#include <cstdint>
+
+#include "gpups/array.hpp"
+
+namespace gpups::kernels {
+
+struct TopKFeedbackOptions {
+  int grid_log2 = -30;         // a unit is 2^grid_log2
+  double density = .001;       // share of the elements to send
+  double density_first = .25;  // in the first of the steps of warming up, and less from step to step
+  std::uint64_t warm_up_steps = 0;
+  float momentum = 0;               // a velocity is accumulated instead of the gradient, and forgotten where it is sent
+  std::uint64_t exact_every = 128;  // steps from one exact selection to the next
+};
+
+class TopKFeedback {
+ public:
+  TopKFeedback(std::uint64_t size, TopKFeedbackOptions const& options);
+
+  // Elements of a vector, ascending.
+  struct Chosen {
+    Array<std::uint32_t> indices;
+    Array<std::int64_t> units;
+  };
+  // Adds a step's gradient, and takes out what is to be sent: about k elements. They are those above the threshold of
+  // the steps before; the k largest where there is none yet, or it lets through less than half or more than twice as
+  // many. Throws Error where the gradient is not finite or leaves the grid's range; the
+  // residual is of no use then.
+  Chosen step(Stream& stream, View<float const> gradient);
+
+  // The share that the next step sends, and k for it.
+  double density() const;
+  std::size_t k() const;
+  // (size): what waits. What is lost later, by those who were given what was taken out, is added to it.
+  View<std::int64_t> residual() const { return residual_; }
+  // (size), or empty without momentum. Whoever saves the residual saves this too.
+  View<float> velocity() const { return velocity_; }
+
+ private:
+  struct Found;
+  void follow(double too_many);
+  bool add(Stream& stream, View<float const> gradient, Found& found);
+  Chosen largest(Stream& stream, std::size_t most);
+  Chosen take(Array<std::uint32_t> indices, std::size_t count);
+
+  TopKFeedbackOptions options_;
+  Array<std::int64_t> residual_;
+  Array<float> velocity_;
+  std::int64_t bound_ = 0;  // the least magnitude to send; 0: not known
+  double trend_ = 0;        // of its logarithm, for each step
+  std::uint64_t steps_ = 0;
+};
+
+}  // namespace gpups::kernels
