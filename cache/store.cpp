@@ -34,12 +34,22 @@ int own_threads(Group const& group, int asked) {
   return std::max(1, all / group.impl().cores_shared_by);
 }
 
+// What a simulation takes links for.
+constexpr comm::LinkModel kSimulatedLinks{
+    .round_s = 2e-5, .byte_s = 1e-9, .fresh_s = 1e-10, .add_s = 5e-10, .entry_s = 5e-9, .element_s = 5e-10};
+
+comm::Selector make_selector(Group const& group) {
+  if (group.impl().simulated) return comm::Selector(comm::LinkCache({}), kSimulatedLinks);
+  return comm::Selector(comm::LinkCache(comm::user_cache_folder()), std::nullopt);
+}
+
 }  // namespace
 
 Store::Impl::Impl(Group const& group, StoreOptions const& options)
     : group_(group),
       options_(options),
       main_stream_(options.device, own_threads(group, options.threads)),
+      selector_(make_selector(group)),
       engine_(group, main_stream_.sibling(), options.wait_timeout_s) {
   group_.impl().reducer = this;
 }

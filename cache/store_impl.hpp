@@ -9,6 +9,7 @@
 
 #include "cache/engine.hpp"
 #include "comm/collective/collectives.hpp"
+#include "comm/collective/selector.hpp"
 #include "gpups/store.hpp"
 
 namespace gpups {
@@ -20,6 +21,7 @@ class Store::Impl final : public comm::Reducer {
 
   // Collectives of the group, which may come before any other call.
   Device device() const override { return options_.device; }
+  comm::Selector& selector() override { return selector_; }
   void begin_collective(std::shared_ptr<comm::Collective> const& collective) override {
     engine().begin_collective(collective);
   }
@@ -53,6 +55,7 @@ class Store::Impl final : public comm::Reducer {
   std::size_t lookups_ = 0;                  // that have begun
   MatrixView<float const> checked_sources_;  // of this push, and the largest absolute value in them
   float source_max_abs_ = 0;
+  comm::Selector selector_;
   cache::Engine engine_;
 };
 

@@ -28,6 +28,7 @@ struct Group::Impl {
   Place place;
   int cores_shared_by = 1;   // ranks that run on the same cores
   int ranks_of_process = 1;  // ranks that are threads of this process
+  bool simulated = false;    // its time is made up: what takes how long says nothing, and must decide nothing
   std::string announcement;
   comm::Reducer* reducer = nullptr;  // sums over the ranks; there while a Store lives on this membership
   std::size_t allreduces = 0;        // that have begun, and are not waited for

@@ -42,5 +42,7 @@ std::vector<WayEntry> const& ways();
 
 std::unique_ptr<Way> make_mpi_dense(Job const&, Input const&, View<float> sums);
 std::unique_ptr<Way> make_exact(Job const&, Input const&, View<float> sums);
+// Of each algorithm, for dense arrays and for sparse vectors; "auto" is what the library takes for the latter.
+std::vector<WayEntry> ways_of_group();
 
 }  // namespace gpups::bench

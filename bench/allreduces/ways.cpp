@@ -4,10 +4,11 @@
 namespace gpups::bench {
 
 std::vector<WayEntry> const& ways() {
-  static std::vector<WayEntry> const all = {
-      {"mpi_dense", true, 1e-6, make_mpi_dense},
-      {"exact", true, 1e-6, make_exact},
-  };
+  static std::vector<WayEntry> const all = [] {
+    std::vector<WayEntry> list{{"mpi_dense", true, 1e-6, make_mpi_dense}, {"exact", true, 1e-6, make_exact}};
+    for (auto& way : ways_of_group()) list.push_back(std::move(way));
+    return list;
+  }();
   return all;
 }
 

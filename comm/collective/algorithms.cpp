@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "comm/collective/sparse_streamed.hpp"
+#include "comm/collective/work_of.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups {
@@ -25,40 +26,39 @@ constexpr Algorithm kAlgorithms[] = {
     {.about = {"direct", "each rank adds up one slice, in pieces, and sends its sums to all", true, true},
      .formats = kExact,
      .dense = sum_directly,
-     .sparse = sum_as_dense<sum_directly>},
+     .sparse = sum_as_dense<sum_directly>,
+     .work = work_of_direct},
     {.about = {"doubling", "pairs of ranks exchange all that they have, at growing distances", true, true},
      .formats = kExact,
      .dense = sum_by_doubling,
-     .sparse = sum_as_dense<sum_by_doubling>},
+     .sparse = sum_as_dense<sum_by_doubling>,
+     .work = work_of_doubling},
     {.about = {"sparse_gather", "every rank gets the elements of all, and adds them up", false, true},
      .formats = kOfStreams,
      .dense = nullptr,
-     .sparse = sum_as_streams<sum_by_gathering<float>>},
+     .sparse = sum_as_streams<sum_by_gathering<float>>,
+     .work = work_of_gathering},
     {.about = {"sparse_doubling", "pairs of ranks exchange the sums of their elements, at growing distances", false,
                true},
      .formats = kOfStreams,
      .dense = nullptr,
-     .sparse = sum_as_streams<sum_by_doubling_sparse<float>>},
+     .sparse = sum_as_streams<sum_by_doubling_sparse<float>>,
+     .work = work_of_sparse_doubling},
     {.about = {"sparse_owners", "each rank adds up the elements of one slice, and sends its sums to all", false, true},
      .formats = kOfStreams,
      .dense = nullptr,
-     .sparse = sum_as_streams<sum_by_owners<float>>},
+     .sparse = sum_as_streams<sum_by_owners<float>>,
+     .work = work_of_owners},
     {.about = {"sparse_dense", "each rank adds up the elements of one slice, and sends all of it to all", false, true},
      .formats = kAll,
      .dense = nullptr,
-     .sparse = sum_streams_densely},
+     .sparse = sum_streams_densely,
+     .work = work_of_dense_owners},
 };
-constexpr Algorithm const& kDirect = kAlgorithms[0];
-constexpr Algorithm const& kDoubling = kAlgorithms[1];
-
-// Arrays with no more elements are summed by exchanging all of them: what counts is the number of messages.
-constexpr std::uint64_t kSmallElements = std::uint64_t{1} << 13;
 
 }  // namespace
 
 std::span<Algorithm const> algorithms() { return kAlgorithms; }
-
-Algorithm const& choose(SumShape const& shape) { return shape.elements <= kSmallElements ? kDoubling : kDirect; }
 
 Algorithm const* algorithm_of(AllreduceOptions const& options, bool sparse) {
   bool const automatic = options.algorithm == "auto";

@@ -27,11 +27,15 @@ struct Collective {
   std::atomic<bool> done = false;
 };
 
+class Selector;
+
 // Who carries the collectives of a group: a store, while it lives.
 class Reducer {
  public:
   virtual ~Reducer() = default;
   virtual Device device() const = 0;
+  // Which algorithms it takes; for the collectives that it carries.
+  virtual Selector& selector() = 0;
   virtual void begin_collective(std::shared_ptr<Collective> const& collective) = 0;
   // Blocks until collective.done. Throws what has gone wrong meanwhile.
   virtual void wait_collective(Collective const& collective) = 0;

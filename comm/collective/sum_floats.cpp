@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/collective/sum_floats.hpp"
 
-#include <algorithm>
-#include <numeric>
-
-#include "comm/collective/gather_number.hpp"
+#include <optional>
 
 namespace gpups::comm {
 namespace {
@@ -13,18 +10,23 @@ std::string how(AllreduceOptions const& options) { return options.algorithm + " 
 
 }  // namespace
 
-SumFloats::SumFloats(Array<float> values, AllreduceOptions const& options)
-    : values_(std::move(values)), options_(options), algorithm_(algorithm_of(options, false)) {}
+SumFloats::SumFloats(Selector& selector, Array<float> values, AllreduceOptions const& options)
+    : selector_(selector), values_(std::move(values)), options_(options), algorithm_(algorithm_of(options, false)) {}
 
 Signature SumFloats::signature() const {
   return {.operation = Operation::kSumFloats, .elements = values_.size(), .how = how(options_)};
 }
 
 Task<> SumFloats::run(Mesh& mesh, std::shared_ptr<void const> self) {
-  SumShape const shape{.ranks = mesh.ranks(), .elements = values_.size(), .format = options_.format};
-  Algorithm const& algorithm = algorithm_ != nullptr ? *algorithm_ : choose(shape);
   DenseSum const of{.values = values_, .keep = self};
-  co_await algorithm.dense(mesh, of);
+  if (algorithm_ != nullptr) {
+    co_await algorithm_->dense(mesh, of);
+    co_return;
+  }
+  Selection selection(selector_, mesh, {.ranks = mesh.ranks(), .elements = values_.size(), .format = options_.format});
+  Algorithm const* const algorithm = co_await selection.algorithm();
+  co_await algorithm->dense(mesh, of);
+  co_await selection.end(std::nullopt);
 }
 
 SumVector SumFloats::take() {
@@ -32,8 +34,12 @@ SumVector SumFloats::take() {
   return {.first = 0, .size = size, .values = std::move(values_)};
 }
 
-SumVectors::SumVectors(Operation operation, SparseVector vector, AllreduceOptions const& options)
-    : operation_(operation), vector_(std::move(vector)), options_(options), algorithm_(algorithm_of(options, true)) {}
+SumVectors::SumVectors(Selector& selector, Operation operation, SparseVector vector, AllreduceOptions const& options)
+    : selector_(selector),
+      operation_(operation),
+      vector_(std::move(vector)),
+      options_(options),
+      algorithm_(algorithm_of(options, true)) {}
 
 SumVector SumVectors::take() {
   if (done) return std::move(sum_);
@@ -57,17 +63,20 @@ Task<> SumVectors::run(Mesh& mesh, std::shared_ptr<void const> self) {
   }
 }
 
-// Ranks choose alike, by how many elements they all have.
 Task<SumVector> SumVectors::sum(Mesh& mesh, SparseSum of) {
   if (algorithm_ != nullptr) co_return co_await algorithm_->sparse(mesh, of);
-  auto const counts = co_await gather_number(mesh, of.vector.indices.size());
-  SumShape const shape{.ranks = mesh.ranks(),
+  Selection selection(selector_, mesh,
+                      {.ranks = mesh.ranks(),
                        .elements = of.vector.size,
                        .sparse = true,
-                       .given = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}),
-                       .given_most = *std::max_element(counts.begin(), counts.end()),
-                       .format = options_.format};
-  co_return co_await choose(shape).sparse(mesh, of);
+                       .given_most = of.vector.indices.size(),
+                       .format = options_.format});
+  Algorithm const* const algorithm = co_await selection.algorithm();
+  SumVector sum = co_await algorithm->sparse(mesh, of);
+  std::optional<std::uint64_t> entries;
+  if (sum.sparse) entries = sum.indices.size();
+  co_await selection.end(entries);
+  co_return sum;
 }
 
 }  // namespace gpups::comm

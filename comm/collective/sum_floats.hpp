@@ -7,13 +7,14 @@
 
 #include "comm/collective/algorithms.hpp"
 #include "comm/collective/collectives.hpp"
+#include "comm/collective/selector.hpp"
 
 namespace gpups::comm {
 
 class SumFloats final : public Collective {
  public:
   // values: (n), this rank's, and then the sums.
-  SumFloats(Array<float> values, AllreduceOptions const& options);
+  SumFloats(Selector& selector, Array<float> values, AllreduceOptions const& options);
 
   View<float> values() const { return values_; }
   SumVector take();
@@ -21,6 +22,7 @@ class SumFloats final : public Collective {
   Task<> run(Mesh& mesh, std::shared_ptr<void const> self) override;
 
  private:
+  Selector& selector_;
   Array<float> values_;
   AllreduceOptions options_;
   Algorithm const* algorithm_;  // null: it is chosen
@@ -37,7 +39,7 @@ struct SparseVector {
 class SumVectors final : public Collective {
  public:
   // operation: kSumSparse or kScatterSparse.
-  SumVectors(Operation operation, SparseVector vector, AllreduceOptions const& options);
+  SumVectors(Selector& selector, Operation operation, SparseVector vector, AllreduceOptions const& options);
 
   // The vector itself where the rank is alone.
   SumVector take();
@@ -47,6 +49,7 @@ class SumVectors final : public Collective {
  private:
   Task<SumVector> sum(Mesh& mesh, SparseSum of);
 
+  Selector& selector_;
   Operation operation_;
   SparseVector vector_;
   AllreduceOptions options_;

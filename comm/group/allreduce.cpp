@@ -26,6 +26,8 @@ comm::Reducer& reducer_of(Group::Impl const& group, char const* call) {
   return *group.reducer;
 }
 
+comm::Selector& selector_of(Group::Impl const& group) { return reducer_of(group, "begin_allreduce").selector(); }
+
 // What all sums need: a store, its device, and room.
 void check(Group::Impl const& group, std::initializer_list<Device> devices, std::uint64_t elements, char const* what) {
   auto const& reducer = reducer_of(group, "begin_allreduce");
@@ -84,7 +86,8 @@ Reduction begin_vectors(Group::Impl& group, Stream& stream, comm::Operation oper
                 "give as many of both",
                 size, indices.size(), values.size());
   comm::SparseVector owned{size, copy_of(stream, indices), copy_of(stream, values)};
-  return begin_giving(group, stream, std::make_shared<comm::SumVectors>(operation, std::move(owned), options));
+  return begin_giving(group, stream,
+                      std::make_shared<comm::SumVectors>(selector_of(group), operation, std::move(owned), options));
 }
 
 // Waits until the collective has ended, and gives what is inside.
@@ -115,12 +118,14 @@ Reduction Group::begin_allreduce(Stream& stream, View<std::int64_t> values) cons
 
 Reduction Group::begin_allreduce(Stream& stream, View<float> values, AllreduceOptions const& options) const {
   check(*impl_, {stream.device(), device_of(stream, values)}, values.size(), "floats");
-  return begin_writing(*impl_, stream, std::make_shared<comm::SumFloats>(copy_of(stream, values), options), values);
+  return begin_writing(
+      *impl_, stream, std::make_shared<comm::SumFloats>(selector_of(*impl_), copy_of(stream, values), options), values);
 }
 
 Reduction Group::begin_allreduce(Stream& stream, Array<float>&& values, AllreduceOptions const& options) const {
   check(*impl_, {stream.device(), device_of(stream, values.view())}, values.size(), "floats");
-  return begin_giving(*impl_, stream, std::make_shared<comm::SumFloats>(std::move(values), options));
+  return begin_giving(*impl_, stream,
+                      std::make_shared<comm::SumFloats>(selector_of(*impl_), std::move(values), options));
 }
 
 Reduction Group::begin_allreduce(Stream& stream, SparseView const& vector, AllreduceOptions const& options) const {

@@ -13,6 +13,7 @@ std::vector<Group> Group::simulated(int ranks, Simulation const& options) {
                                             [&](Rank rank) { return std::make_unique<comm::SimTurner>(rank, world); });
   for (auto const& impl : impls) {
     Rank const rank = impl->transport->rank();
+    impl->simulated = true;
     impl->run = [world, rank](std::function<void()> const& body) { world->run(rank, body); };
   }
   return comm::as_groups(impls);

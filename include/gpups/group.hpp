@@ -85,8 +85,9 @@ class Group {
   // when kAllreducesMax are under way. Where sizes differ, every rank's wait throws PeerError, which names two ranks
   // and their sizes.
   Reduction begin_allreduce(Stream& stream, View<std::int64_t> values) const;
-  // The same for floats: all ranks get the same bits, which are the same in every run. Throws Error also for an
-  // algorithm or a format that there is not.
+  // The same for floats: all ranks get the same bits, which are the same in every run that sums by the same algorithm;
+  // which one "auto" takes depends on what the links turn out to cost (Store::explain_allreduces()). Throws Error also
+  // for an algorithm or a format that there is not.
   Reduction begin_allreduce(Stream& stream, View<float> values, AllreduceOptions const& options = {}) const;
   // The same without a copy: the array goes, and wait_sum() gives it back.
   Reduction begin_allreduce(Stream& stream, Array<float>&& values, AllreduceOptions const& options = {}) const;

@@ -205,6 +205,10 @@ class Store {
   void wait_barrier();
   // Every rank's bytes, in rank order; for small things. Collective.
   std::vector<std::string> wait_gather(std::string const& mine);
+  // How sums of Group::begin_allreduce() that left the algorithm open were done, and why: a line of what the links
+  // cost, and one for each kind of sum, with the times that are expected of all algorithms. On rank 0; empty elsewhere,
+  // and where there was no such sum.
+  std::vector<std::string> explain_allreduces();
   // Sums over the ranks; the sum of integers has no order. Collective.
   void wait_sum(std::span<std::int64_t> values);
 

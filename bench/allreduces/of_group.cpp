@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Group::begin_allreduce of floats, of the whole vector or of its elements that are there, by each algorithm.
+#include <cstring>
+
+#include "bench/allreduces/way.hpp"
+
+namespace gpups::bench {
+namespace {
+
+// The array goes to the group and comes back, so that no other copy is made than that of the input.
+class DenseSum final : public Way {
+ public:
+  DenseSum(Job const& job, Input const& input, AllreduceOptions options)
+      : job_(job), input_(input), options_(std::move(options)), sums_(Device::host(), input.dense.size()) {}
+
+  void wait_sum() override {
+    std::memcpy(sums_.data(), input_.dense.data(), sums_.bytes());
+    auto const sum = job_.group.begin_allreduce(job_.stream, std::move(sums_), options_);
+    sums_ = job_.group.wait_sum(job_.stream, sum).values;
+  }
+  View<float const> result() override { return sums_; }
+
+ private:
+  Job job_;
+  Input const& input_;
+  AllreduceOptions options_;
+  Array<float> sums_;
+};
+
+class SparseSum final : public Way {
+ public:
+  SparseSum(Job const& job, Input const& input, View<float> sums, AllreduceOptions options)
+      : job_(job), input_(input), sums_(sums), options_(std::move(options)) {}
+
+  void wait_sum() override {
+    SparseView const vector{sums_.size(), View<std::uint32_t const>(input_.indices), View<float const>(input_.values)};
+    sum_ = job_.group.wait_sum(job_.stream, job_.group.begin_allreduce(job_.stream, vector, options_));
+  }
+  View<float const> result() override {
+    if (!sum_.sparse) return sum_.values;
+    std::memset(sums_.data(), 0, sums_.bytes());
+    for (std::size_t i = 0; i < sum_.indices.size(); ++i) sums_[sum_.indices.data()[i]] = sum_.values.data()[i];
+    return sums_;
+  }
+
+ private:
+  Job job_;
+  Input const& input_;
+  View<float> sums_;
+  AllreduceOptions options_;
+  SumVector sum_;
+};
+
+constexpr double kRounding = 1e-6;
+
+WayEntry dense_entry(std::string const& algorithm) {
+  AllreduceOptions const options{.algorithm = algorithm};
+  return {"dense " + algorithm, true, kRounding, [options](Job const& job, Input const& input, View<float>) {
+            return std::make_unique<DenseSum>(job, input, options);
+          }};
+}
+
+WayEntry sparse_entry(std::string const& algorithm) {
+  AllreduceOptions const options{.algorithm = algorithm};
+  return {algorithm, false, kRounding, [options](Job const& job, Input const& input, View<float> sums) {
+            return std::make_unique<SparseSum>(job, input, sums, options);
+          }};
+}
+
+}  // namespace
+
+std::vector<WayEntry> ways_of_group() {
+  std::vector<WayEntry> ways;
+  for (auto const& algorithm : allreduce_algorithms()) {
+    if (algorithm.dense) ways.push_back(dense_entry(algorithm.name));
+  }
+  for (auto const& algorithm : allreduce_algorithms()) {
+    if (algorithm.sparse) ways.push_back(sparse_entry(algorithm.name));
+  }
+  ways.push_back(sparse_entry("auto"));
+  return ways;
+}
+
+}  // namespace gpups::bench

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which algorithm sums fastest: by the costs of the links at first, and by what sums of the same kind have taken since.
+// One rank reckons, for all of them.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "comm/collective/algorithms.hpp"
+#include "comm/collective/link_model.hpp"
+
+namespace gpups::comm {
+
+class Reckoning {
+ public:
+  explicit Reckoning(LinkModel const& model) : model_(model) {}
+
+  struct Estimate {
+    Algorithm const* algorithm = nullptr;
+    double modelled_s = 0;
+    double measured_s = 0;  // 0: not known
+    double expected_s = 0;  // by which they are compared
+  };
+  // Of each algorithm that can do it, fastest first. One at least: the caller has seen to it.
+  std::vector<Estimate> estimates(SumShape const& shape) const;
+  Algorithm const& choose(SumShape const& shape) const { return *estimates(shape).front().algorithm; }
+
+  // A sum has ended. entries: that are not zero in it, where that is known.
+  void learn(SumShape const& shape, Algorithm const& algorithm, double seconds, std::uint64_t const* entries);
+
+  // A line for each kind of sum so far: what is chosen, and why.
+  std::vector<std::string> explain() const;
+
+ private:
+  // Sums that are alike: their density differs by less than half.
+  struct Kind {
+    std::uint64_t elements;
+    bool sparse;
+    NumberFormat format;
+    int density;
+    auto operator<=>(Kind const&) const = default;
+  };
+  struct Times {
+    std::uint64_t runs = 0;
+    double recent_s[4] = {};  // of the last ones, but the first: it had to get its memory
+    double least_s() const;
+  };
+  struct Seen {
+    SumShape shape;  // the last one
+    std::uint64_t sums = 0;
+    double fill = 0;  // entries of a sum for each that a rank gave: a moving mean; 0 where it is not known
+    std::map<Algorithm const*, Times> times;
+  };
+
+  static Kind kind_of(SumShape const& shape);
+  Seen const* find(SumShape const& shape) const;
+
+  LinkModel model_;
+  std::map<Kind, Seen> seen_;
+};
+
+}  // namespace gpups::comm

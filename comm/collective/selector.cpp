@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/collective/selector.hpp"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <utility>
+
+#include "comm/collective/gather_number.hpp"
+#include "comm/collective/measure_links.hpp"
+#include "comm/collective/others.hpp"
+#include "comm/host_name.hpp"
+
+namespace gpups::comm {
+namespace {
+
+double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// Tells this rank's end of its links from that of others: its machine, and how UCX is told to go.
+std::uint64_t place_of_rank(Mesh const& mesh) {
+  std::string text = host_name() + " " + to_string(mesh.stream().device());
+  for (char const* name : {"UCX_TLS", "UCX_NET_DEVICES"}) {
+    char const* const value = std::getenv(name);
+    text += fmt::format(" {}={}", name, value == nullptr ? "" : value);
+  }
+  return XXH3_64bits(text.data(), text.size());
+}
+
+std::string key_of(std::vector<std::uint64_t> const& places) {
+  std::string key = "ranks at";
+  for (std::uint64_t const place : places) key += fmt::format(" {:016x}", place);
+  return key;
+}
+
+// One byte from rank 0 to all, which all return.
+Task<std::uint8_t> tell_byte(Mesh& mesh, std::uint8_t byte) {
+  if (mesh.me() == Rank{0}) {
+    for (Rank const q : others(mesh)) {
+      Bytes bytes(Device::host(), 1);
+      *bytes.data() = byte;
+      mesh.send(q, std::move(bytes));
+    }
+    co_return byte;
+  }
+  Bytes const bytes = co_await mesh.receive(Rank{0}, 1, Device::host());
+  if (bytes.size() != 1) mesh.refuse(Rank{0}, "sent nothing where it should say what to do");
+  co_return *bytes.data();
+}
+
+}  // namespace
+
+std::vector<std::string> Selector::explain() const {
+  std::vector<std::string> lines;
+  if (!reckoning_) return lines;
+  lines.push_back(links_);
+  for (auto& line : reckoning_->explain()) lines.push_back(std::move(line));
+  return lines;
+}
+
+// All ranks take part: in the first sum of all.
+Task<> Selector::learn_links(Mesh& mesh) {
+  auto const places = co_await gather_number(mesh, place_of_rank(mesh));
+  std::string const key = key_of(places);
+  std::optional<LinkModel> model;
+  if (mesh.me() == Rank{0}) model = cache_.find(key);
+  bool const known = co_await tell_byte(mesh, model ? 1 : 0) != 0;
+  double const start = now_s();
+  if (!known) model = co_await measure_links(mesh);
+  if (mesh.me() != Rank{0}) co_return;
+  if (known) {
+    links_ = fmt::format("links: {} (from {})", describe(*model), cache_.file_of(key).string());
+  } else {
+    links_ = fmt::format("links: {} (measured in {:.0f} ms)", describe(*model), (now_s() - start) * 1e3);
+    cache_.put(key, *model);
+  }
+  reckoning_.emplace(*model);
+}
+
+// Until rank 0 can reckon.
+Task<> Selector::reckon(Mesh& mesh, bool first) {
+  if (assumed_) {
+    if (!reckoning_) reckoning_.emplace(*assumed_);
+    links_ = fmt::format("links: {} (assumed)", describe(*assumed_));
+  } else if (first) {
+    co_await learn_links(mesh);
+    for (auto const& waiting : std::exchange(reckoners_, {})) waiting->end();
+  } else if (mesh.me() == Rank{0} && !reckoning_) {
+    reckoners_.push_back(std::make_shared<Delivery>());
+    co_await Sending(reckoners_.back());
+  }
+}
+
+Selection::Selection(Selector& selector, Mesh& mesh, SumShape const& mine)
+    : selector_(selector),
+      mesh_(mesh),
+      shape_(mine),
+      first_(!std::exchange(selector.begun_, true)),
+      line_(selector.lines_[{mine.elements, mine.sparse, mine.format}]),
+      sum_(line_.begun++),
+      news_(mesh.me() == Rank{0} ? tell() : hear()) {
+  line_.places[sum_];
+}
+
+void Selection::set(std::uint64_t sum, Algorithm const* algorithm) {
+  auto& place = line_.places[sum];
+  place.algorithm = algorithm;
+  if (auto const waiting = std::exchange(place.waiting, nullptr)) waiting->end();
+}
+
+// Rank 0: what this sum takes, if it is the first of its size, and what the next one will.
+Task<> Selection::tell() {
+  co_await selector_.reckon(mesh_, first_);
+  Algorithm const* const next = &selector_.reckoning_->choose(shape_);
+  auto const byte = static_cast<std::uint8_t>(next - algorithms().data());
+  if (sum_ == 0) set(0, next);
+  set(sum_ + 1, next);
+  co_await tell_byte(mesh_, byte);
+}
+
+Task<> Selection::hear() {
+  if (first_) co_await selector_.reckon(mesh_, true);
+  std::size_t const said = co_await tell_byte(mesh_, 0);
+  auto const known = algorithms();
+  bool const can = said < known.size() && known[said].has(shape_.format) &&
+                   (shape_.sparse ? known[said].about.sparse : known[said].about.dense);
+  if (!can) mesh_.refuse(Rank{0}, "chose an algorithm that there is not");
+  if (sum_ == 0) set(0, &known[said]);
+  set(sum_ + 1, &known[said]);
+}
+
+Task<Algorithm const*> Selection::algorithm() {
+  news_.start();
+  auto& place = line_.places[sum_];
+  if (sum_ == 0) {
+    co_await news_;
+  } else if (place.algorithm == nullptr) {
+    place.waiting = std::make_shared<Delivery>();
+    co_await Sending(place.waiting);
+  }
+  algorithm_ = place.algorithm;
+  line_.places.erase(sum_);
+  began_ = now_s();
+  co_return algorithm_;
+}
+
+Task<> Selection::end(std::optional<std::uint64_t> entries) {
+  if (mesh_.me() == Rank{0} && !selector_.assumed_) {
+    selector_.reckoning_->learn(shape_, *algorithm_, now_s() - began_, entries ? &*entries : nullptr);
+  }
+  if (sum_ > 0) co_await news_;
+}
+
+}  // namespace gpups::comm

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which algorithm is chosen: by modelled time, by what sums have taken, and alike on all ranks.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "comm/collective/measure_links.hpp"
+#include "comm/collective/selector.hpp"
+#include "tests/expect_error.hpp"
+#include "tests/memory_mesh.hpp"
+
+namespace gpups::comm {
+namespace {
+
+// A network on which nothing but what `cost` says takes long.
+LinkModel only(double LinkModel::*cost) {
+  LinkModel model;
+  for (auto const each : kLinkCosts) model.*each = 1e-15;
+  model.*cost = 1e-6;
+  return model;
+}
+
+SumShape dense(std::uint64_t elements, int ranks = 4) { return {.ranks = ranks, .elements = elements}; }
+SumShape sparse(std::uint64_t elements, std::uint64_t given, int ranks = 4) {
+  return {.ranks = ranks, .elements = elements, .sparse = true, .given_most = given};
+}
+
+TEST(LinkModel, TimeIsTheSumOfItsParts) {
+  LinkModel const model{
+      .round_s = 1, .byte_s = 10, .fresh_s = 100, .add_s = 1000, .entry_s = 10000, .element_s = 100000};
+  EXPECT_EQ(seconds(model, {.rounds = 1, .bytes = 2, .fresh = 3, .added = 4, .entries = 5, .elements = 6}), 654321);
+  Work work{.rounds = 1, .bytes = 2};
+  work += {.rounds = 1, .added = 7};
+  EXPECT_EQ(seconds(model, work), 7022);
+}
+
+TEST(Reckoning, TakesWhatIsModelledFastest) {
+  // Of few messages, or of few bytes.
+  EXPECT_STREQ(Reckoning(only(&LinkModel::byte_s)).choose(dense(1000)).about.name, "direct");
+  auto const rounds = Reckoning(only(&LinkModel::round_s)).estimates(dense(1000, 2));
+  EXPECT_STREQ(rounds.front().algorithm->about.name, "doubling");
+}
+
+TEST(Reckoning, GivesEachAlgorithmThatCanDoItOnce) {
+  Reckoning const reckoning(only(&LinkModel::byte_s));
+  for (SumShape const& shape : {dense(1 << 20), sparse(1 << 20, 1000)}) {
+    auto const estimates = reckoning.estimates(shape);
+    std::set<Algorithm const*> distinct;
+    for (auto const& estimate : estimates) {
+      distinct.insert(estimate.algorithm);
+      EXPECT_TRUE(shape.sparse ? estimate.algorithm->about.sparse : estimate.algorithm->about.dense);
+      EXPECT_TRUE(estimate.algorithm->has(shape.format));
+      EXPECT_GT(estimate.modelled_s, 0);
+    }
+    EXPECT_EQ(distinct.size(), estimates.size());
+    EXPECT_TRUE(std::is_sorted(estimates.begin(), estimates.end(),
+                               [](auto const& a, auto const& b) { return a.expected_s < b.expected_s; }));
+  }
+}
+
+TEST(Reckoning, CostsGrowWithWhatThereIsToDo) {
+  for (Algorithm const& algorithm : algorithms()) {
+    if (algorithm.about.dense) {
+      Work const small = algorithm.work(dense(1000), 1000), large = algorithm.work(dense(2000), 2000);
+      EXPECT_LT(small.bytes, large.bytes) << algorithm.about.name;
+    }
+    if (algorithm.about.sparse) {
+      Work const few = algorithm.work(sparse(100000, 100), 400), many = algorithm.work(sparse(100000, 200), 800);
+      EXPECT_LE(few.bytes, many.bytes) << algorithm.about.name;
+      EXPECT_LT(few.entries, many.entries) << algorithm.about.name;
+    }
+  }
+}
+
+TEST(Reckoning, WhatWasSlowIsNotTakenAgain) {
+  Reckoning reckoning(only(&LinkModel::byte_s));
+  SumShape const shape = dense(1 << 20);
+  Algorithm const& modelled = reckoning.choose(shape);
+  reckoning.learn(shape, modelled, 1e6, nullptr);
+  EXPECT_EQ(&reckoning.choose(shape), &modelled);  // the first had to get its memory
+  reckoning.learn(shape, modelled, 1e6, nullptr);
+  Algorithm const& other = reckoning.choose(shape);
+  EXPECT_NE(&other, &modelled);
+  for (int i = 0; i < 2; ++i) reckoning.learn(shape, other, 2e6, nullptr);  // that was no better
+  EXPECT_EQ(&reckoning.choose(shape), &modelled);
+  EXPECT_EQ(&reckoning.choose(dense(1 << 10)), &modelled);  // nothing is known of other sizes
+}
+
+TEST(Reckoning, TheLastTimesCount) {
+  Reckoning reckoning(only(&LinkModel::byte_s));
+  SumShape const shape = dense(1 << 20);
+  Algorithm const& first = reckoning.choose(shape);
+  for (int i = 0; i < 5; ++i) reckoning.learn(shape, first, 1e-9, nullptr);
+  EXPECT_EQ(&reckoning.choose(shape), &first);
+  for (int i = 0; i < 5; ++i) reckoning.learn(shape, first, 1e6, nullptr);  // the link is not what it was
+  EXPECT_NE(&reckoning.choose(shape), &first);
+}
+
+TEST(Reckoning, SaysWhy) {
+  Reckoning reckoning(only(&LinkModel::byte_s));
+  std::uint64_t const entries = 3000;
+  for (int i = 0; i < 2; ++i) reckoning.learn(sparse(100000, 1000), algorithms()[0], 0.5, &entries);
+  auto const lines = reckoning.explain();
+  ASSERT_EQ(lines.size(), 1U);
+  for (char const* part :
+       {"2 sums of 100000 floats", "1 % of them on a rank", "3 % in the sum", "as float", "direct", "(measured 500)"}) {
+    EXPECT_NE(lines[0].find(part), std::string::npos) << part << " in " << lines[0];
+  }
+}
+
+// Each rank makes `sums` selections, one after the other; returns what each rank took.
+std::vector<std::vector<Algorithm const*>> select(std::vector<Selector>& selectors, std::vector<SumShape> const& shapes,
+                                                  int sums, std::uint64_t seed) {
+  std::vector<std::vector<Algorithm const*>> taken(selectors.size());
+  test::MemoryMeshes meshes(static_cast<int>(selectors.size()), seed);
+  meshes.run([&](Mesh& mesh) -> Task<> {
+    auto const me = number(mesh.me());
+    for (int i = 0; i < sums; ++i) {
+      Selection selection(selectors[me], mesh, shapes[me]);
+      taken[me].push_back(co_await selection.algorithm());
+      co_await selection.end(std::nullopt);
+    }
+  });
+  return taken;
+}
+
+std::vector<Selector> selectors_of(int ranks, std::optional<LinkModel> const& assumed) {
+  std::vector<Selector> selectors;
+  selectors.reserve(static_cast<std::size_t>(ranks));
+  for (int r = 0; r < ranks; ++r) selectors.emplace_back(LinkCache({}), assumed);
+  return selectors;
+}
+
+TEST(Selector, AllRanksTakeTheSame) {
+  for (int ranks : {2, 3, 4, 7}) {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      auto selectors = selectors_of(ranks, std::nullopt);
+      std::vector<SumShape> shapes;  // ranks have differently many
+      for (int r = 0; r < ranks; ++r)
+        shapes.push_back(sparse(100000, 100 + 20000 * static_cast<std::uint64_t>(r), ranks));
+      auto const taken = select(selectors, shapes, 6, seed);
+      for (auto const& of_rank : taken) EXPECT_EQ(of_rank, taken[0]);
+      EXPECT_EQ(taken[0].size(), 6U);
+    }
+  }
+}
+
+TEST(Selector, AssumedLinksAreNotMeasured) {
+  auto selectors = selectors_of(2, only(&LinkModel::byte_s));
+  auto const taken = select(selectors, {dense(1 << 20, 2), dense(1 << 20, 2)}, 3, 1);
+  for (auto const* algorithm : taken[1]) EXPECT_EQ(algorithm, taken[0][0]);
+  EXPECT_NE(selectors[0].explain().at(0).find("(assumed)"), std::string::npos);
+}
+
+TEST(Selector, SaysWhatTheLinksCostAndWhatWasTaken) {
+  auto selectors = selectors_of(2, std::nullopt);
+  EXPECT_TRUE(selectors[0].explain().empty());
+  select(selectors, {dense(5000, 2), dense(5000, 2)}, 2, 1);
+  auto const lines = selectors[0].explain();
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_NE(lines[0].find("measured in"), std::string::npos) << lines[0];
+  EXPECT_NE(lines[1].find("2 sums of 5000 floats"), std::string::npos) << lines[1];
+  EXPECT_TRUE(selectors[1].explain().empty());
+}
+
+TEST(Selector, RankZeroCannotChooseWhatThereIsNot) {
+  auto selectors = selectors_of(2, only(&LinkModel::byte_s));
+  test::MemoryMeshes meshes(2);
+  auto const body = [&](Mesh& mesh) -> Task<> {
+    if (mesh.me() == Rank{0}) {
+      Bytes bytes(Device::host(), 1);
+      *bytes.data() = 255;
+      mesh.send(Rank{1}, std::move(bytes));
+      co_return;
+    }
+    Selection selection(selectors[1], mesh, dense(100, 2));
+    co_await selection.algorithm();
+  };
+  test::expect_error([&] { meshes.run(body); }, {"chose an algorithm that there is not"});
+}
+
+TEST(MeasureLinks, AllCostsArePositiveAndTheSameOnAllRanks) {
+  std::vector<LinkModel> models(3);
+  test::MemoryMeshes meshes(3);
+  meshes.run([&](Mesh& mesh) -> Task<> { models[number(mesh.me())] = co_await measure_links(mesh); });
+  for (auto const cost : kLinkCosts) EXPECT_GT(models[0].*cost, 0);
+  EXPECT_EQ(models[0], models[1]);
+  EXPECT_EQ(models[0], models[2]);
+}
+
+}  // namespace
+}  // namespace gpups::comm
