@@ -24,7 +24,8 @@ class Payload {
 
   // Offers `bytes` at `data` to `to` under `tag`, once the work queued on `stream` so far is done. The data must stay
   // as it is until done(); what has more than kEagerBytesMax bytes is not done before it is wanted. A pair of ranks
-  // uses a tag for one transfer at a time. bytes may be 0.
+  // uses a tag for one transfer at a time. bytes may be 0. A receiver that is slow bounds what lies in its own memory,
+  // not how much is sent; but it is offered the next some thousands of transfers only, in the order of these calls.
   virtual Transfer send(Stream& stream, Rank to, std::uint64_t tag, void const* data, std::size_t bytes) = 0;
 
   // Takes what `from` sends under `tag`; the sizes must agree, else progress() throws PeerError. `where` says where the

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include "comm/patience.hpp"
+#include "comm/wire.hpp"
 #include "gpups/error.hpp"
 
 namespace gpups::comm {
@@ -63,6 +64,17 @@ std::string Talk::wait_tell(std::string const& body) {
   if (rank() != 0) return wait_receive(0);
   for (int to = 1; to < size(); ++to) wait_send(to, body);
   return body;
+}
+
+std::vector<std::string> Talk::wait_say_to_all(std::string const& mine) {
+  Writer all;
+  for (std::string const& one : wait_gather(mine)) all.put_text(one);
+  std::string const told = wait_tell(all.take());
+  Reader reader(told);
+  std::vector<std::string> said;
+  for (int from = 0; from < size(); ++from) said.emplace_back(reader.get_text());
+  reader.end();
+  return said;
 }
 
 }  // namespace gpups::comm

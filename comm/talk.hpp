@@ -26,6 +26,8 @@ class Talk {
   std::vector<std::string> wait_gather(std::string const& mine);
   // What rank 0 has to say, at all ranks.
   std::string wait_tell(std::string const& body);
+  // What each has to say, in rank order, at all ranks.
+  std::vector<std::string> wait_say_to_all(std::string const& mine);
 
  private:
   bool take();  // what has arrived

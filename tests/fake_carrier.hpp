@@ -36,9 +36,10 @@ class FakeCarrier final : public comm::UcxCarrier {
     std::uint64_t number;
     std::uint64_t count;
     std::size_t bytes;
+    comm::UcxWay way = comm::UcxWay::kAtOnce;
   };
   void deliver(Rank from, comm::UcxKind kind, std::uint64_t number, std::uint64_t count, std::string body = {}) {
-    give({from, kind, number, count}, {body.data(), body.size(), false});
+    give({body.data(), body.size(), false, {from, kind, number, count}});
   }
   // The sender's next message.
   void deliver_message(Rank from, std::string body) {
@@ -51,7 +52,7 @@ class FakeCarrier final : public comm::UcxCarrier {
   void deliver_remote(Rank from, comm::UcxKind kind, std::uint64_t number, std::uint64_t count, std::size_t bytes) {
     void* const handle = reinterpret_cast<void*>(++handles_);  // NOLINT: it is only ever compared
     here_[handle] = bytes;
-    give({from, kind, number, count}, {handle, bytes, true});
+    give({handle, bytes, true, {from, kind, number, count}});
   }
   // Ends the oldest operation; false: there is none.
   bool end_one() {
@@ -78,13 +79,13 @@ class FakeCarrier final : public comm::UcxCarrier {
   void handle(comm::UcxKind kind, Handler handler) override {
     handlers_[static_cast<std::size_t>(kind)] = std::move(handler);
   }
-  void send(Rank to, comm::UcxKind kind, std::uint64_t number, std::uint64_t count, void const*, std::size_t bytes,
-            std::function<void()> then) override {
-    sent.push_back({to, kind, number, count, bytes});
+  void send(comm::UcxWay way, Rank to, comm::UcxKind kind, std::uint64_t number, std::uint64_t count, void const*,
+            std::size_t bytes, std::function<void()> then) override {
+    sent.push_back({to, kind, number, count, bytes, way});
     open_.push_back({nullptr, 0, std::move(then)});
   }
   void send(Rank to, comm::UcxKind kind, std::uint64_t number, std::uint64_t count, std::string body) override {
-    sent.push_back({to, kind, number, count, body.size()});
+    sent.push_back({to, kind, number, count, body.size(), comm::UcxWay::kAtOnce});
   }
   void fetch(comm::UcxArrival const& arrival, void* to, std::function<void()> fetched) override {
     drop(arrival);
@@ -114,8 +115,9 @@ class FakeCarrier final : public comm::UcxCarrier {
     std::size_t bytes;
     std::function<void()> then;
   };
-  void give(comm::UcxHeader const& header, comm::UcxArrival const& arrival) {
+  void give(comm::UcxArrival const& arrival) {
     std::lock_guard lock(mutex_);
+    comm::UcxHeader const& header = arrival.header;
     auto const& handler = handlers_[static_cast<std::size_t>(header.kind)];
     handler ? handler(header, arrival) : drop(arrival);
   }

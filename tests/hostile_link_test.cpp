@@ -8,6 +8,7 @@
 #include <string>
 
 #include "comm/payload.hpp"
+#include "comm/payload/ahead.hpp"
 #include "comm/payload/ucx.hpp"
 #include "comm/peer_text.hpp"
 #include "comm/transport.hpp"
@@ -179,7 +180,7 @@ TEST_F(HostileLink, WhatIsFetchedMayOutliveTheTransport) {
 
 TEST_F(HostileLink, DataUnderManyTagsIsBounded) {
   std::uint64_t tag = 0;
-  for (; tag < 1U << 16; ++tag) carrier->deliver_remote(kPeer, UcxKind::kData, tag, 0, 100000);
+  for (; tag < 2 * kOffersMax; ++tag) carrier->deliver_remote(kPeer, UcxKind::kData, tag, 0, 100000);
   EXPECT_NO_THROW(payload->progress());
   carrier->deliver_remote(kPeer, UcxKind::kData, tag, 0, 100000);
   expect_wrong("too much unasked");
@@ -187,7 +188,7 @@ TEST_F(HostileLink, DataUnderManyTagsIsBounded) {
 
 TEST_F(HostileLink, BytesThatNobodyWantsAreBounded) {
   std::string const body(kEagerBytesMax, 'x');
-  std::uint64_t const fit = (std::uint64_t{256} << 20) / kEagerBytesMax;
+  std::uint64_t const fit = 2 * kAheadBytesMax / kEagerBytesMax;
   for (std::uint64_t tag = 0; tag < fit; ++tag) carrier->deliver(kPeer, UcxKind::kData, tag, 0, body);
   EXPECT_NO_THROW(payload->progress());
   carrier->deliver(kPeer, UcxKind::kData, fit, 0, body);
@@ -206,6 +207,50 @@ TEST_F(HostileLink, WhatIsTakenOrWithdrawnMakesRoom) {
     }
   }
   EXPECT_NO_THROW(payload->progress());
+}
+
+// What a payload sends to a receiver that is slow: first at once, then to be fetched, and then nothing more.
+TEST_F(HostileLink, ASlowReceiverIsSentNoMoreThanItHasRoomFor) {
+  Stream stream(Device::host(), 1);
+  std::string const small(1000, 'x'), large(kEagerBytesMax, 'x');
+  std::uint64_t tag = 0;
+  std::size_t at_once = 0, sends = 0;
+  auto const send = [&](std::string const& data) {
+    payload->send(stream, kPeer, tag++, data.data(), data.size());
+    ++sends;
+  };
+  for (std::size_t i = 0; i < 2 * kAheadBytesMax / large.size(); ++i) send(large);
+  for (auto const& sent : carrier->sent) at_once += sent.way == UcxWay::kAtOnce ? sent.bytes : 0;
+  EXPECT_EQ(at_once, kAheadBytesMax);
+  while (carrier->sent.size() == sends) send(small);
+  EXPECT_EQ(carrier->sent.size(), kOffersMax);
+
+  // It takes some of those that went at once, and there is room for as many.
+  carrier->deliver(kPeer, UcxKind::kDataTaken, 10, 10 * large.size());
+  EXPECT_EQ(carrier->sent.size(), kOffersMax + 1);
+  for (int i = 0; i < 20; ++i) send(small);
+  EXPECT_EQ(carrier->sent.size(), kOffersMax + 10);
+  EXPECT_EQ(carrier->sent.back().way, UcxWay::kAtOnce);
+}
+
+TEST_F(HostileLink, WhatWasTakenIsOfWhatWasSent) {
+  carrier->deliver(kPeer, UcxKind::kDataTaken, 1, 0);
+  expect_wrong("taken more than was sent");
+}
+
+TEST_F(HostileLink, ASenderIsToldWhatWasTaken) {
+  Stream stream(Device::host(), 1);
+  std::string into(kEagerBytesMax, ' ');
+  std::size_t const worth = kAheadBytesMax / 4 / into.size();
+  for (std::uint64_t tag = 0; tag < worth; ++tag) {
+    EXPECT_TRUE(carrier->sent.empty());
+    carrier->deliver(kPeer, UcxKind::kData, tag, 1, std::string(into.size(), 'x'));
+    payload->receive_at(stream, kPeer, tag, into.data(), into.size());
+  }
+  ASSERT_EQ(carrier->sent.size(), 1U);
+  EXPECT_EQ(carrier->sent[0].kind, UcxKind::kDataTaken);
+  EXPECT_EQ(carrier->sent[0].number, worth);
+  EXPECT_EQ(carrier->sent[0].count, worth * into.size());
 }
 
 TEST_F(HostileLink, DataThatComesTwiceIsWrong) {

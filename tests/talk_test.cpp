@@ -23,6 +23,8 @@ TEST(Talk, GathersInRankOrder) {
       EXPECT_TRUE(all.empty());
     }
     EXPECT_EQ(talk.wait_tell(talk.rank() == 0 ? "good" : "not heard"), "good");
+    EXPECT_EQ(talk.wait_say_to_all(std::string(static_cast<std::size_t>(talk.rank()), 'x')),
+              (std::vector<std::string>{"", "x", "xx"}));
   });
 }
 

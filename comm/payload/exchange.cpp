@@ -12,7 +12,7 @@ using State = Offer::State;
 
 void Exchange::offer(std::shared_ptr<Offer> const& offer) {
   std::lock_guard lock(mutex_);
-  end(offer->from).offers.push_back(offer);
+  end(offer->from).offers.emplace(offer->number, offer);
 }
 
 void Exchange::arrive(std::shared_ptr<Offer> const& offer) {
@@ -126,7 +126,7 @@ void Exchange::sent(Offer const& offer) {
   {
     std::lock_guard lock(mutex_);
     sender.done.insert(offer.number);
-    std::erase_if(sender.offers, [&](auto const& other) { return other.get() == &offer; });
+    sender.offers.erase(offer.number);
   }
   sender.wake();
 }
@@ -164,7 +164,7 @@ void Exchange::close(Rank rank) {
   mine.wants.clear();
   mine.matched.clear();
   for (Copy const& copy : mine.copying) copy.offer->copied.wait();
-  for (auto const& offer : std::exchange(mine.offers, {})) {
+  for (auto const& [number, offer] : std::exchange(mine.offers, {})) {
     queued_.wait(lock, [&] { return offer->state != State::kQueueing; });
     if (offer->state == State::kQueued) offer->copied.wait();
     if (offer->state == State::kOpen) offer->state = State::kClosed;

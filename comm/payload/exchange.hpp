@@ -79,7 +79,7 @@ class Exchange {
   };
   // One rank's side of its transfers.
   struct End {
-    std::vector<std::shared_ptr<Offer>> offers;                                // as a sender
+    std::map<Transfer, std::shared_ptr<Offer>> offers;                         // as a sender
     std::map<std::pair<Rank, std::uint64_t>, std::shared_ptr<Offer>> arrived;  // as a receiver, by sender and tag
     std::map<std::pair<Rank, std::uint64_t>, Want> wants;
     std::vector<Copy> matched, copying;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <map>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/payload/ahead.hpp"
 #include "comm/payload/sizes.hpp"
 #include "comm/peer_text.hpp"
 #include "comm/waker.hpp"
@@ -21,15 +23,15 @@
 namespace gpups::comm {
 namespace {
 
-// What may wait here of one rank before it is wanted. Data and the messages that announce it overtake each other by no
-// more than what is sent ahead; who sends more does not keep to the protocol.
-constexpr std::size_t kEarlyMax = std::size_t{1} << 16;
-constexpr std::size_t kEarlyBytesMax = std::size_t{256} << 20;
+// What may wait here of one rank before it is wanted: twice what it may be ahead. Who sends more does not keep to the
+// rules.
+constexpr std::size_t kEarlyMax = 2 * kOffersMax;
+constexpr std::size_t kEarlyBytesMax = 2 * kAheadBytesMax;
 
 class Ucx final : public Payload {
  public:
   explicit Ucx(std::shared_ptr<UcxCarrier> link)
-      : link_(std::move(link)), early_(static_cast<std::size_t>(link_->size())) {
+      : link_(std::move(link)), peers_(static_cast<std::size_t>(link_->size())) {
     link_->handle(UcxKind::kData,
                   [this](UcxHeader const& header, UcxArrival const& arrival) { came(header, arrival); });
     link_->on_wrong(this, [this](Rank peer, std::string const& what) {
@@ -44,6 +46,11 @@ class Ucx final : public Payload {
       link_->drop(arrival);
       auto const found = arrived_.find({header.from, header.number});
       if (found != arrived_.end()) link_->drop(claim(found).where);
+    });
+    link_->handle(UcxKind::kDataTaken, [this](UcxHeader const& header, UcxArrival const& arrival) {
+      link_->drop(arrival);
+      bool const is_possible = peers_[number(header.from)].ahead.taken({header.number, header.bytes});
+      is_possible ? begin_more(header.from) : refuse(header.from, "it has taken more than was sent");
     });
   }
 
@@ -62,6 +69,7 @@ class Ucx final : public Payload {
     link_->handle(UcxKind::kData, nullptr);
     link_->handle(UcxKind::kDataRefused, nullptr);
     link_->handle(UcxKind::kDataWithdrawn, nullptr);
+    link_->handle(UcxKind::kDataTaken, nullptr);
     for (auto const& [id, arrival] : arrived_) link_->drop(arrival.where);
   }
 
@@ -76,7 +84,7 @@ class Ucx final : public Payload {
     }
     send.ready = stream.record();
     if (send.ready.done()) {
-      begin(std::move(send));
+      offer(std::move(send));
     } else {
       waiting_.push_back(std::move(send));
     }
@@ -105,7 +113,7 @@ class Ucx final : public Payload {
     bool const copying = !waiting_.empty() || !unstaging_.empty();
     for (auto& send : std::exchange(waiting_, {})) {
       if (send.ready.done()) {
-        begin(std::move(send));
+        offer(std::move(send));
       } else {
         waiting_.push_back(std::move(send));
       }
@@ -160,9 +168,12 @@ class Ucx final : public Payload {
     UcxArrival where;
     std::string copy;
   };
-  // How much of that there is of one rank.
-  struct Early {
-    std::size_t arrivals = 0, bytes = 0;
+  struct Peer {
+    Ahead ahead;                 // as a sender
+    std::deque<Send> unoffered;  // there are too many
+    Amount early;                // as a receiver: what has come before it was wanted
+    Untold untold;
+    bool telling = false;
   };
   // On its way from staging memory to a GPU.
   struct Unstaging {
@@ -179,40 +190,73 @@ class Ucx final : public Payload {
     };
   }
 
-  void begin(Send send) {
+  void offer(Send send) {
+    Rank const to = send.to;
+    peers_[number(to)].unoffered.push_back(std::move(send));
+    begin_more(to);
+  }
+  void begin_more(Rank to) {
+    Peer& peer = peers_[number(to)];
+    while (!peer.unoffered.empty() && peer.ahead.may_offer()) {
+      auto const send = std::make_shared<Send>(std::move(peer.unoffered.front()));
+      peer.unoffered.pop_front();
+      begin(peer.ahead, send);
+    }
+  }
+  void begin(Ahead& ahead, std::shared_ptr<Send> const& send) {
+    bool const at_once = send->bytes == 0 || (send->bytes <= kEagerBytesMax && ahead.may_go_at_once(send->bytes));
+    at_once ? ahead.goes_at_once(send->bytes) : ahead.waits();
     ++open_;
-    auto const kept = std::make_shared<Send>(std::move(send));
-    offers_.emplace(kept->to, kept->tag);
-    link_->send(kept->to, UcxKind::kData, kept->tag, kept->bytes, kept->data, kept->bytes, guarded([this, kept] {
+    offers_.emplace(send->to, send->tag);
+    link_->send(at_once ? UcxWay::kAtOnce : UcxWay::kOnDemand, send->to, UcxKind::kData, send->tag, at_once, send->data,
+                send->bytes, guarded([this, send, at_once] {
                   --open_;
-                  offers_.erase({kept->to, kept->tag});
-                  done_.insert(kept->number);
+                  offers_.erase({send->to, send->tag});
+                  done_.insert(send->number);
                   wake_();
+                  if (at_once) return;
+                  peers_[number(send->to)].ahead.waits_no_more();
+                  begin_more(send->to);
+                }));
+  }
+
+  // What went at once has been taken. One note at a time: whoever does not read them gets no pile of them.
+  void count_taken(Rank from, std::size_t bytes) {
+    peers_[number(from)].untold.taken(bytes);
+    tell_taken(from);
+  }
+  void tell_taken(Rank from) {
+    Peer& peer = peers_[number(from)];
+    if (peer.telling || !peer.untold.is_worth_telling()) return;
+    peer.telling = true;
+    Amount const taken = peer.untold.tell();
+    link_->send(UcxWay::kAtOnce, from, UcxKind::kDataTaken, taken.count, taken.bytes, nullptr, 0, guarded([this, from] {
+                  peers_[number(from)].telling = false;
+                  tell_taken(from);
                 }));
   }
 
   void came(UcxHeader const& header, UcxArrival const& arrival) {
     Id const id{header.from, header.number};
     if (wants_.contains(id)) return take(id, arrival);
-    Early& early = early_[number(header.from)];
+    Amount& early = peers_[number(header.from)].early;
     std::size_t const copied = arrival.remote ? 0 : arrival.bytes;
     char const* wrong = nullptr;
     if (arrived_.contains(id)) wrong = "it sent the same data twice";
-    if (early.arrivals == kEarlyMax || early.bytes + copied > kEarlyBytesMax) wrong = "it sent too much unasked";
+    if (early.count == kEarlyMax || early.bytes + copied > kEarlyBytesMax) wrong = "it sent too much unasked";
     if (wrong != nullptr) {
       link_->drop(arrival);
       return refuse(header.from, wrong);
     }
-    ++early.arrivals;
-    early.bytes += copied;
+    early.add(copied);
     std::string copy;
     if (copied > 0) copy.assign(static_cast<char const*>(arrival.data), copied);
     arrived_.emplace(id, Arrived{arrival, std::move(copy)});
   }
 
   Arrived claim(std::map<Id, Arrived>::iterator found) {
-    Early& early = early_[number(found->first.first)];
-    --early.arrivals;
+    Amount& early = peers_[number(found->first.first)].early;
+    --early.count;
     early.bytes -= found->second.copy.size();
     Arrived arrival = std::move(found->second);
     arrived_.erase(found);
@@ -249,15 +293,18 @@ class Ucx final : public Payload {
     }
     void* const to = taken.staged.empty() ? taken.data : taken.staged.data();
     auto const kept = std::make_shared<Taken>(std::move(taken));
+    bool const was_at_once = arrival.header.bytes != 0;
     if (arrival.remote) {
       ++open_;
-      link_->fetch(arrival, to, guarded([this, kept] {
+      link_->fetch(arrival, to, guarded([this, kept, was_at_once, from = id.first] {
                      --open_;
                      end(*kept);
+                     if (was_at_once) count_taken(from, kept->bytes);
                    }));
     } else {
       if (bytes > 0) std::memcpy(to, arrival.data, bytes);
       end(*kept);
+      if (was_at_once) count_taken(id.first, bytes);
     }
   }
 
@@ -286,7 +333,7 @@ class Ucx final : public Payload {
   std::set<Id> offers_;  // sent, and not yet taken
   std::map<Id, Want> wants_;
   std::map<Id, Arrived> arrived_;
-  std::vector<Early> early_;   // by rank
+  std::vector<Peer> peers_;    // by rank
   std::vector<Send> waiting_;  // for work of their streams
   std::vector<Unstaging> unstaging_;
   std::set<Transfer> done_;

@@ -182,8 +182,8 @@ class Ucx final : public Transport {
     if (peer.taken == 0 || peer.ended || peer.telling) return;
     peer.wants_credit = false;
     peer.telling = true;
-    link_->send(to, UcxKind::kCredit, std::exchange(peer.taken, 0), std::exchange(peer.bytes_taken, 0), nullptr, 0,
-                guarded([this, to] {
+    link_->send(UcxWay::kAtOnce, to, UcxKind::kCredit, std::exchange(peer.taken, 0), std::exchange(peer.bytes_taken, 0),
+                nullptr, 0, guarded([this, to] {
                   Peer& told = peers_[number(to)];
                   told.telling = false;
                   if (is_worth_telling(told)) give_credit(to);

@@ -20,11 +20,16 @@ enum class UcxKind : std::uint32_t {
   kCredit,         // number messages of bytes have been received: there is room again
   kCreditWanted,   // there is no room: say soon what has been received
   kEnd,            // the sender has left, because of rank number, and why
-  kData,           // a transfer of the payload, number being its tag
+  kData,           // a transfer of the payload, number being its tag; bytes is 1 where it may go at once, else 0
   kDataRefused,    // the transfer has not the size that the receiver expects
   kDataWithdrawn,  // a transfer that has not been taken goes with its sender
+  kDataTaken,      // number transfers of bytes that went at once have been taken
 };
-inline constexpr std::size_t kUcxKinds = 7;
+inline constexpr std::size_t kUcxKinds = 8;
+
+// Whether what is sent goes at once, or waits with its sender until the receiver fetches it. UCX may let wait what may
+// go at once.
+enum class UcxWay { kAtOnce, kOnDemand };
 
 // What is said of everything that is sent.
 struct UcxHeader {
@@ -59,9 +64,9 @@ class UcxCarrier {
 
   // Sends; the bytes stay as they are until `sent` has been called, here or by progress(). It is not called where the
   // connection has failed.
-  virtual void send(Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, void const* data,
+  virtual void send(UcxWay way, Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, void const* data,
                     std::size_t bytes, std::function<void()> sent) = 0;
-  // The same for bytes that are kept alive here.
+  // The same for bytes that are kept alive here; more than kEagerBytesMax go on demand.
   virtual void send(Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, std::string body) = 0;
   // Brings the bytes of a remote arrival. `fetched` is called, here or by progress(), when they are there, and are what
   // was sent.

@@ -187,11 +187,11 @@ void UcxLink::Native::fetched(void* request, ucs_status_t status, std::size_t, v
   Native::sent(request, status, operation);
 }
 
-void UcxLink::send(Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, void const* data,
+void UcxLink::send(UcxWay way, Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, void const* data,
                    std::size_t bytes, std::function<void()> sent) {
   auto const header = seals_->seal(to, {me_, kind, number, count}, bytes, check_of(to, kind, data, bytes));
   std::lock_guard lock(mutex_);
-  begin_send(to, new Operation{this, to, header, std::move(sent)}, data, bytes);
+  begin_send(way, to, new Operation{this, to, header, std::move(sent)}, data, bytes);
 }
 
 void UcxLink::send(Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, std::string body) {
@@ -199,7 +199,8 @@ void UcxLink::send(Rank to, UcxKind kind, std::uint64_t number, std::uint64_t co
   auto const header = seals_->seal(to, {me_, kind, number, count}, body.size(), check);
   std::lock_guard lock(mutex_);
   auto* const operation = new Operation{this, to, header, {}, std::move(body)};
-  begin_send(to, operation, operation->body.data(), operation->body.size());
+  auto const way = operation->body.size() > kEagerBytesMax ? UcxWay::kOnDemand : UcxWay::kAtOnce;
+  begin_send(way, to, operation, operation->body.data(), operation->body.size());
 }
 
 // Large bulk data have none within a machine: there they are only copied from memory to memory, and reading them twice
@@ -209,12 +210,12 @@ std::optional<std::uint64_t> UcxLink::check_of(Rank to, UcxKind kind, void const
   return checksum(data, bytes);
 }
 
-void UcxLink::begin_send(Rank to, Operation* operation, void const* data, std::size_t bytes) {
+void UcxLink::begin_send(UcxWay way, Rank to, Operation* operation, void const* data, std::size_t bytes) {
   ucp_request_param_t how{};
   how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
   how.cb.send = Native::sent;
   how.user_data = operation;
-  how.flags = bytes > kEagerBytesMax ? UCP_AM_SEND_FLAG_RNDV : 0;
+  how.flags = way == UcxWay::kOnDemand ? UCP_AM_SEND_FLAG_RNDV : 0;
   ++open_;
   auto* const endpoint = static_cast<ucp_ep_h>(endpoints_[number(to)]);
   auto* const request =

@@ -45,8 +45,8 @@ class UcxLink final : public UcxCarrier {
   int size() const override { return static_cast<int>(endpoints_.size()); }
 
   void handle(UcxKind kind, Handler handler) override;
-  void send(Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, void const* data, std::size_t bytes,
-            std::function<void()> sent) override;
+  void send(UcxWay way, Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, void const* data,
+            std::size_t bytes, std::function<void()> sent) override;
   void send(Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, std::string body) override;
   void fetch(UcxArrival const& arrival, void* to, std::function<void()> fetched) override;
   void drop(UcxArrival const& arrival) override;
@@ -69,7 +69,7 @@ class UcxLink final : public UcxCarrier {
   struct Native;
   struct Operation;
   friend struct Native;
-  void begin_send(Rank to, Operation* operation, void const* data, std::size_t bytes);
+  void begin_send(UcxWay way, Rank to, Operation* operation, void const* data, std::size_t bytes);
   std::optional<std::uint64_t> check_of(Rank to, UcxKind kind, void const* data, std::size_t bytes) const;
   void failed(Rank peer, int status);  // status: ucs_status_t
   void wrong(Rank peer, std::string const& what);

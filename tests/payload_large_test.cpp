@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transfers of a gibibyte, and of more bytes than a signed 32-bit number can count, through every payload. They run
+// alone: each takes twice its size of memory.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "comm/payloads.hpp"
+#include "gpups/array.hpp"
+
+namespace gpups::comm {
+
+void PrintTo(PayloadEntry const& entry, std::ostream* out) { *out << entry.name; }
+
+namespace {
+
+class PayloadLarge : public testing::TestWithParam<PayloadEntry> {};
+
+std::size_t bytes_available() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    std::size_t kib = 0;
+    if (std::sscanf(line.c_str(), "MemAvailable: %zu kB", &kib) == 1) return kib * 1024;
+  }
+  return 0;
+}
+
+TEST_P(PayloadLarge, ArrivesWhole) {
+  std::size_t const most = (std::size_t{1} << 31) + 5;
+  if (bytes_available() < 2 * most + (std::size_t{2} << 30)) GTEST_SKIP() << "less than 6 GiB of memory are available";
+  auto const ends = GetParam().make(2);
+  Stream stream(Device::host(), 2);
+  Array<std::uint64_t> const source(Device::host(), most / 8 + 1), target(Device::host(), most / 8 + 1);
+  for (std::size_t i = 0; i < source.size(); ++i) source.data()[i] = i * 0x9e3779b97f4a7c15;
+  std::uint64_t tag = 0;
+  for (std::size_t const bytes : {std::size_t{1} << 30, most}) {
+    Transfer const sent = ends[0]->send(stream, Rank{1}, tag, source.data(), bytes);
+    Transfer const received = ends[1]->receive_at(stream, Rank{0}, tag++, target.data(), bytes);
+    for (int open = 2; open > 0;) {
+      for (auto const& end : ends) end->progress();
+      open -= (ends[0]->done(sent) ? 1 : 0) + (ends[1]->done(received) ? 1 : 0);
+    }
+    EXPECT_EQ(std::memcmp(source.data(), target.data(), bytes), 0) << bytes;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PayloadLarge, testing::ValuesIn(payloads().begin(), payloads().end()),
+                         [](auto const& entry) { return std::string(entry.param.name); });
+
+}  // namespace
+}  // namespace gpups::comm
