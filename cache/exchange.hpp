@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The round's data on one rank: whose batches name which rows, and the executor of the round's actions.
 //
-// A reader's intent names the keys of a batch once. Its order is then the order in which the owner sends their values
-// and receives their gradients, so neither carries keys.
+// A reader's intent names the keys of a batch once. The order in which they travel is then that in which the owner
+// sends their values and receives their gradients, so neither carries keys.
 #pragma once
 
 #include <deque>
@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "cache/key_dictionary.hpp"
 #include "cache/mail.hpp"
 #include "cache/prepared.hpp"
 #include "cache/round.hpp"
@@ -58,10 +59,10 @@ class Exchange {
   // What another rank reads of this shard at a clock: row numbers, in its order; then its gradients.
   struct UsePart {
     TableId table{};
-    std::shared_ptr<Array<Key>> keys;
-    Array<std::uint32_t> ids;
-    std::shared_ptr<Matrix<std::int64_t>> sums;
-    std::shared_ptr<Array<std::uint32_t>> offsets;  // (ids + 1), where sightings count
+    std::uint64_t keys = 0;
+    Array<std::uint32_t> ids{};
+    std::shared_ptr<ReceivedSums> sums{}, sightings{};
+    Matrix<std::int64_t> counts{};  // of sightings
   };
   struct Use {
     std::vector<UsePart> parts;
@@ -78,12 +79,27 @@ class Exchange {
   void take_out(Rank from, Message const& message);
   void complete();
 
+  // Keys that are on their way to an owner, or wait for the next round.
+  struct Outgoing {
+    std::vector<Intent> intents;
+    std::shared_ptr<std::vector<std::uint8_t>> bytes;  // as key_coding.hpp has them
+  };
+  // Other ranks that own rows of the batch.
+  std::vector<Rank> owners_of(Prepared::Impl const& batch) const;
   Intent intent_for(Rank owner, Prepared::Impl const& batch) const;
-  void send_keys(Rank owner, BatchPtr const& batch, Section section, TrafficKind kind);
+  // Adds the batch's keys of this owner; they have numbers unless they are read urgently.
+  void name_keys(Rank owner, Prepared::Impl& batch, bool urgent, Outgoing& outgoing);
+  void send_keys(Rank owner, Outgoing const& outgoing, std::uint64_t tag, TrafficKind kind);
   void check_intent(Rank from, Intent const& intent, bool urgent) const;
-  void take_keys(Rank from, Intent const& intent, Section section, bool urgent, std::function<void()> then);
-  void send_gradients(Rank owner);
-  void take_gradients(Rank from, UsePart& part, std::size_t number_of_part, std::function<void()> const& taken);
+  void take_keys(Rank from, Message const& message, bool urgent, std::function<void()> then);
+  void wait_resolve(Rank from, Message const& message, bool urgent, std::string_view bytes);
+  std::size_t dictionary_capacity(TableId table) const;
+  std::vector<GradientBytes> send_gradients(Rank owner, std::vector<std::function<void()>>& sends);
+  void check_gradients(Rank from, Use const& use, std::vector<GradientBytes> const& sizes) const;
+  void take_gradients(Rank from, UseId const& use, std::size_t part, GradientBytes const& sizes,
+                      std::function<void()> const& taken);
+  void take_sums(Rank from, std::uint64_t tag, std::shared_ptr<ReceivedSums> const& sums, std::uint64_t bytes,
+                 std::function<void()> then);
   void send_values(Rank to, Clock clock, Section section, TrafficKind kind);
   void take_values(Rank from, Clock clock, Section section, std::function<void()> then);
   void tell_urgently(Announced& announced);
@@ -95,11 +111,15 @@ class Exchange {
   Rank me_;
   int ranks_;
   Stream& stream_;
+  Stream on_host_;  // for keys on their way
   Mail& mail_;
   Round& round_;
   std::vector<std::unique_ptr<TableShard>>& tables_;
   std::map<Clock, Announced> batches_;
   std::map<UseId, Use> uses_;
+  std::map<Rank, Outgoing> outgoing_;  // with the next kIn
+  std::map<std::pair<Rank, TableId>, NamedKeys> named_;
+  std::map<std::pair<Rank, TableId>, HeardKeys> heard_;
   std::map<Rank, std::size_t> parts_ahead_;  // of uses
   std::vector<UseId> unanswered_;            // urgent reads of a step that is not applied here yet
   struct Ended {

@@ -75,80 +75,18 @@ void Exchange::send_in() {
                     .samples = round_.own().samples,
                     .signal = round_.own().signal,
                     .error = round_.own().refusal};
-    bool const gradients = current_ != nullptr && message.error.empty() && !intent_for(owner, *current_).parts.empty();
-    if (gradients) message.parts = current_->parts.size();
-    for (auto const& [clock, announced] : batches_) {
-      auto const intent = intent_for(owner, *announced.batch);
-      if (!announced.told && !intent.parts.empty()) message.intents.push_back(intent);
-    }
+    std::vector<std::function<void()>> sends;
+    if (current_ != nullptr && message.error.empty()) message.gradients = send_gradients(owner, sends);
+    auto const keys = std::exchange(outgoing_[owner], {});
+    message.intents = keys.intents;
+    if (keys.bytes != nullptr) message.key_bytes = keys.bytes->size();
     mail_.send(owner, message);
-
-    if (gradients) send_gradients(owner);
-    for (auto const& [clock, announced] : batches_) {
-      if (!announced.told) send_keys(owner, announced.batch, Section::kKeys, &Traffic::intents);
-    }
+    for (auto const& send : sends) send();
+    if (keys.bytes == nullptr) continue;
+    send_keys(owner, keys, tag(Section::kKeys, static_cast<std::uint64_t>(number(round_.clock())), 0),
+              &Traffic::intents);
   }
   for (auto& [clock, announced] : batches_) announced.told = true;
-}
-
-void Exchange::send_gradients(Rank owner) {
-  auto const step = static_cast<std::uint64_t>(number(round_.clock()));
-  for (std::size_t p = 0; p < current_->parts.size(); ++p) {
-    auto const& part = current_->parts[p];
-    if (part.owned_by(owner) == 0) continue;
-    auto const sums = part.sums_of(owner);
-    mail_.send_data(stream_, owner, tag(Section::kGradients, step, p), sums.data(), sums.flat().bytes(),
-                    &Traffic::gradients, current_);
-    if (!tables_[number(part.table)]->counts_sightings()) continue;
-    auto const offsets = part.offsets_of(owner);
-    mail_.send_data(stream_, owner, tag(Section::kSightings, step, p), offsets.data(), offsets.bytes(),
-                    &Traffic::gradients, current_);
-  }
-}
-
-void Exchange::take_gradients(Rank from, UsePart& part, std::size_t number_of_part,
-                              std::function<void()> const& taken) {
-  auto const& table = *tables_[number(part.table)];
-  auto const step = static_cast<std::uint64_t>(number(round_.clock()));
-  std::size_t const rows = part.ids.size(), dim = table.dim();
-  part.sums = std::make_shared<Matrix<std::int64_t>>();
-  auto const where = [sums = part.sums, device = stream_.device(), rows, dim] {
-    *sums = Matrix<std::int64_t>(device, rows, dim);
-    return sums->view().data();
-  };
-  mail_.take_data(stream_, from, tag(Section::kGradients, step, number_of_part),
-                  rows * row_stride(dim) * sizeof(std::int64_t), where, taken);
-  if (!table.counts_sightings()) return;
-  part.offsets = std::make_shared<Array<std::uint32_t>>();
-  auto const offsets_there = [offsets = part.offsets, device = stream_.device(), rows] {
-    *offsets = Array<std::uint32_t>(device, rows + 1);
-    return offsets->data();
-  };
-  mail_.take_data(stream_, from, tag(Section::kSightings, step, number_of_part), (rows + 1) * sizeof(std::uint32_t),
-                  offsets_there, taken);
-}
-
-void Exchange::take_in(Rank from, Message const& message) {
-  UseId const id{from, round_.clock()};
-  auto const use = uses_.find(id);
-  bool const gradients = message.parts > 0;
-  if (gradients && (use == uses_.end() || use->second.parts.size() != message.parts)) {
-    refuse_peer(from, "sent gradients that it did not announce");
-  }
-  if (use != uses_.end() && !use->second.named) refuse_peer(from, "ended a step whose keys it has not sent yet");
-  std::size_t sections = message.intents.size();
-  for (std::size_t p = 0; p < message.parts; ++p) {
-    auto const& part = use->second.parts[p];
-    bool const counts = tables_[number(part.table)]->counts_sightings();
-    sections += part.ids.empty() ? 0 : counts ? 2 : 1;
-  }
-  auto const taken = after_calls(sections, [this, from] { round_.taken(from); });
-
-  for (std::size_t p = 0; p < message.parts; ++p) {
-    auto& part = use->second.parts[p];
-    if (!part.ids.empty()) take_gradients(from, part, p, taken);
-  }
-  for (auto const& intent : message.intents) take_keys(from, intent, Section::kKeys, false, taken);
 }
 
 void Exchange::apply() {
@@ -162,7 +100,7 @@ void Exchange::apply() {
     if (current_ != nullptr) {
       for (auto& part : current_->parts) {
         if (number(part.table) == t && !part.applied)
-          lists.push_back({part.ids, part.sums_of(me_), part.offsets_of(me_)});
+          lists.push_back({.ids = part.ids, .sums = part.sums_of(me_), .offsets = part.offsets_of(me_)});
       }
     }
     for (auto& [id, use] : uses_) {
@@ -170,7 +108,7 @@ void Exchange::apply() {
       for (auto& part : use.parts) {
         if (number(part.table) != t || part.sums == nullptr) continue;
         lists.push_back(
-            {part.ids, *part.sums, part.offsets == nullptr ? View<std::uint32_t const>() : part.offsets->view()});
+            {.ids = part.ids, .sums = {}, .received = part.sums.get(), .counts = part.counts.view().flat()});
       }
     }
     tables_[t]->wait_apply(stream_, lists, step, round_.all().samples);

@@ -6,14 +6,18 @@ namespace gpups::cache {
 
 void Exchange::tell_urgently(Announced& announced) {
   announced.told = announced.urgent = true;
-  for (int q = 0; q < ranks_; ++q) {
-    Rank const owner{static_cast<std::uint32_t>(q)};
-    auto const intent = intent_for(owner, *announced.batch);
-    if (owner == me_ || intent.parts.empty()) continue;
+  for (Rank const owner : owners_of(*announced.batch)) {
     announced.unanswered.push_back(owner);
-    for (auto const& part : intent.parts) urgent_keys_ += part.keys;
-    mail_.send(owner, {.kind = MessageKind::kUrgent, .clock = intent.clock, .intents = {intent}});
-    send_keys(owner, announced.batch, Section::kUrgentKeys, &Traffic::urgent);
+    Outgoing outgoing;
+    name_keys(owner, *announced.batch, true, outgoing);
+    for (auto const& part : outgoing.intents[0].parts) urgent_keys_ += part.keys;
+    Clock const clock = announced.batch->clock;
+    mail_.send(owner, {.kind = MessageKind::kUrgent,
+                       .clock = clock,
+                       .intents = outgoing.intents,
+                       .key_bytes = outgoing.bytes->size()});
+    send_keys(owner, outgoing, tag(Section::kUrgentKeys, static_cast<std::uint64_t>(number(clock)), 0),
+              &Traffic::urgent);
   }
 }
 
@@ -29,7 +33,7 @@ void Exchange::received(Rank from, Message const& message) {
     if (message.intents.size() != 1 || message.intents[0].clock != message.clock)
       refuse_peer(from, "sent an urgent read without its keys");
     UseId const id{from, message.intents[0].clock};
-    take_keys(from, message.intents[0], Section::kUrgentKeys, true, [this, id] {
+    take_keys(from, message, true, [this, id] {
       if (round_.applied() >= id.second - 1) {
         answer_urgent(id);
       } else {

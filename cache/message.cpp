@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/message.hpp"
 
+#include "cache/key_coding.hpp"
 #include "comm/wire.hpp"
 #include "kernels/unique_keys.hpp"
 
@@ -26,6 +27,11 @@ std::string encode(Message const& message) {
   writer.put<std::uint32_t>(message.signal);
   writer.put_text(message.error);
   writer.put<std::uint64_t>(message.parts);
+  writer.put<std::uint32_t>(static_cast<std::uint32_t>(message.gradients.size()));
+  for (auto const& part : message.gradients) {
+    writer.put<std::uint64_t>(part.sums);
+    writer.put<std::uint64_t>(part.sightings);
+  }
   writer.put<std::uint32_t>(static_cast<std::uint32_t>(message.intents.size()));
   for (auto const& intent : message.intents) {
     writer.put<std::int64_t>(number(intent.clock));
@@ -35,6 +41,7 @@ std::string encode(Message const& message) {
       writer.put<std::uint64_t>(part.keys);
     }
   }
+  writer.put<std::uint64_t>(message.key_bytes);
   writer.put<std::uint32_t>(number(message.table));
   writer.put<std::uint64_t>(message.keys);
   writer.put_text(message.bytes);
@@ -53,6 +60,10 @@ Message decode(std::string const& bytes) {
   message.signal = reader.get<std::uint32_t>();
   message.error = std::string(reader.get_text());
   message.parts = reader.get<std::uint64_t>();
+  for (auto parts = count(reader, "parts"); parts > 0; --parts) {
+    auto const sums = reader.get<std::uint64_t>();
+    message.gradients.push_back({sums, reader.get<std::uint64_t>()});
+  }
   for (auto intents = count(reader, "intents"); intents > 0; --intents) {
     Intent intent{.clock = Clock{reader.get<std::int64_t>()}, .parts = {}};
     for (auto parts = count(reader, "parts"); parts > 0; --parts) {
@@ -61,6 +72,7 @@ Message decode(std::string const& bytes) {
     }
     message.intents.push_back(std::move(intent));
   }
+  message.key_bytes = reader.get<std::uint64_t>();
   message.table = TableId{reader.get<std::uint32_t>()};
   message.keys = reader.get<std::uint64_t>();
   message.bytes = std::string(reader.get_text());
@@ -78,15 +90,20 @@ void check_fields(Message const& message) {
   require(in || kind == MessageKind::kUrgent || message.intents.empty(), "a message of another kind announces batches");
   require(kind == MessageKind::kGather || kind == MessageKind::kCollective || message.bytes.empty(),
           "a message of another kind has a piece to gather");
-  require(message.parts <= kPartsMax, "a message names more sections than a batch has parts");
+  require(in || message.gradients.empty(), "a message of another kind has gradients");
+  require(message.parts <= kPartsMax && message.gradients.size() <= kPartsMax,
+          "a message names more sections than a batch has parts");
   require(message.id < kIdEnd, "a request has a number that no tag can hold");
   require(message.keys <= kernels::kUniqueKeysMax, "a request names more keys than one may");
+  std::uint64_t key_bytes = 0;
   for (auto const& intent : message.intents) {
     require(intent.parts.size() <= kPartsMax, "a batch has too many parts");
     for (auto const& part : intent.parts) {
       require(part.keys <= kernels::kUniqueKeysMax, "a part of a batch has more keys than one may");
+      key_bytes += key_bytes_max(part.keys);
     }
   }
+  require(message.key_bytes <= key_bytes, "a message has more bytes of keys than its batches can take");
 }
 
 std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part) {

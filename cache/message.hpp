@@ -32,26 +32,34 @@ struct IntentPart {
   bool operator==(IntentPart const&) const = default;
 };
 
-// A batch that the sender announces to an owner. The order of its keys is the order in which the owner will send their
-// values, and in which it will receive their gradients: neither names a key again.
+// A batch that the sender announces to an owner. The order in which its keys travel is the order in which the owner
+// will send their values, and in which it will receive their gradients: neither names a key again.
 struct Intent {
   Clock clock{};
   std::vector<IntentPart> parts;
   bool operator==(Intent const&) const = default;
 };
 
+// Bytes of the sums of a part of a batch, and of the counts of its sightings, which only some tables send.
+struct GradientBytes {
+  std::uint64_t sums = 0, sightings = 0;
+  bool operator==(GradientBytes const&) const = default;
+};
+
 struct Message {
   MessageKind kind{};
-  Clock clock{};                // kIn, kOut, kUrgent, kUrgentAnswer: of the step
-  std::uint64_t id = 0;         // kGather, kCollective: its number; of a request, and of its answer
-  std::uint64_t samples = 0;    // kIn: of the sender in the step
-  std::uint32_t signal = 0;     // kIn: bits that the application raised
-  std::string error;            // kIn: why the step must be refused; empty where it is fine
-  std::uint64_t parts = 0;      // kIn: gradient sections, kOut: value sections; one for each part announced
-  std::vector<Intent> intents;  // kIn: new ones, kUrgent: the one that is late
-  TableId table{};              // kLookup, kAssign, kErase
-  std::uint64_t keys = 0;       // likewise
-  std::string bytes;            // kGather: the piece, kCollective: the header
+  Clock clock{};                         // kIn, kOut, kUrgent, kUrgentAnswer: of the step
+  std::uint64_t id = 0;                  // kGather, kCollective: its number; of a request, and of its answer
+  std::uint64_t samples = 0;             // kIn: of the sender in the step
+  std::uint32_t signal = 0;              // kIn: bits that the application raised
+  std::string error;                     // kIn: why the step must be refused; empty where it is fine
+  std::uint64_t parts = 0;               // kOut: value sections; one for each part announced
+  std::vector<GradientBytes> gradients;  // kIn: likewise
+  std::vector<Intent> intents;           // kIn: new ones, kUrgent: the one that is late
+  std::uint64_t key_bytes = 0;           // of all their keys, as cache/key_coding.hpp has them
+  TableId table{};                       // kLookup, kAssign, kErase
+  std::uint64_t keys = 0;                // likewise
+  std::string bytes;                     // kGather: the piece, kCollective: the header
   bool operator==(Message const&) const = default;
 };
 
@@ -81,7 +89,7 @@ enum class Section : std::uint8_t {
   kRequestValues,
   kRequestFound,
   kCollective,  // see tag_of_run()
-  kSightings    // beside kGradients, of tables that admit rows later: offsets of the keys' entries, one more than keys
+  kSightings    // beside kGradients, of tables that admit rows later: how many entries each key has
 };
 std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part);
 Section section_of(std::uint64_t tag);

@@ -51,8 +51,9 @@ struct PreparedPart {
 
   // Made when the batch is announced, by the thread that turns the round.
   Array<std::uint32_t> ids;  // row numbers in this rank's shard of the keys that it owns
-  // (rows owned elsewhere, dim), in order of `keys`; filled by their owners, with numbers as they are kept there.
-  kernels::NumberMatrix values;
+  // Rows owned elsewhere, by owner as `keys`, but each owner's in the order in which their keys travelled.
+  Array<std::uint32_t> places;   // (rows owned elsewhere), their numbers in this batch
+  kernels::NumberMatrix values;  // (rows owned elsewhere, dim), filled by their owners, with numbers as they are kept
 
   Matrix<float> pulled;  // (rows, dim), made by pull_pooled
 
@@ -62,6 +63,10 @@ struct PreparedPart {
 
   std::size_t owned_by(Rank owner) const { return owners[number(owner) + 1] - owners[number(owner)]; }
   View<Key const> keys_of(Rank owner) const { return keys.slice(owners[number(owner)], owned_by(owner)); }
+  // REQUIRES: owner != me.
+  View<std::uint32_t const> places_of(Rank owner, Rank me) const {
+    return places.view().slice(first_of(owner, me), owned_by(owner));
+  }
   View<std::uint32_t const> offsets_of(Rank owner) const {  // (owned_by(owner) + 1)
     return offsets.slice(owners[number(owner)], owned_by(owner) + 1);
   }
@@ -70,8 +75,11 @@ struct PreparedPart {
   }
   // The rows of `values` that come from `owner`, on rank `me`. REQUIRES: owner != me.
   kernels::NumberView values_of(Rank owner, Rank me) const {
-    std::size_t const skipped = number(owner) > number(me) ? owned_by(me) : 0;
-    return values.view().slice(owners[number(owner)] - skipped, owned_by(owner));
+    return values.view().slice(first_of(owner, me), owned_by(owner));
+  }
+  // Where the rows of `owner` begin among those owned elsewhere.
+  std::size_t first_of(Rank owner, Rank me) const {
+    return owners[number(owner)] - (number(owner) > number(me) ? owned_by(me) : 0);
   }
 };
 

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kDimMax = 65536;
 constexpr std::uint32_t kAdmitMax = 0x7FFFFFFF;
+constexpr std::size_t kDictionaryMax = std::size_t{1} << 30;
 
 // Whether initial values are in the range of their type; normal ones are less than 8 standard deviations.
 bool can_begin(TableOptions const& options) {
@@ -96,6 +97,9 @@ TableId Store::add_table(TableOptions const& options) {
   GPUPS_REQUIRE(options.values <= NumberType::kBFloat16,
                 "table '{}' has values of type {} (no such type is known): set values to an enumerator of NumberType",
                 options.name, static_cast<int>(options.values));
+  GPUPS_REQUIRE(options.dictionary_keys <= kDictionaryMax,
+                "table '{}' remembers {} keys (the most is {}): lower dictionary_keys", options.name,
+                options.dictionary_keys, kDictionaryMax);
   auto const& o = options.optimizer;
   for (float const value :
        {o.learning_rate, o.epsilon, o.initial_accumulator, o.l2, o.clip_norm, o.l1, o.beta, options.schedule.floor}) {

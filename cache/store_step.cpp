@@ -8,8 +8,8 @@
 #include "kernels/check.hpp"
 #include "kernels/find_pooled.hpp"
 #include "kernels/gather_pooled.hpp"
+#include "kernels/place_numbers.hpp"
 #include "kernels/sum_and_update.hpp"
-#include "kernels/widen.hpp"
 
 namespace gpups {
 namespace {
@@ -31,12 +31,6 @@ void require_here(Stream const& stream, V const& data, char const* what) {
   GPUPS_REQUIRE(data.data() == nullptr || data.device() == stream.device(),
                 "the {} are on {} and the stream is on {} (it cannot reach them): copy them first", what,
                 to_string(data.device()), to_string(stream.device()));
-}
-
-// Rows that their owners have sent, as floats.
-void read_received(Stream& stream, kernels::NumberView from, MatrixView<float> out) {
-  if (from.type == NumberType::kFloat) return copy<float>(stream, out.flat(), from.flat<float const>());
-  kernels::widen(stream, {.from = from, .out = out});
 }
 
 }  // namespace
@@ -124,9 +118,7 @@ void Store::pull(Stream& stream, Prepared const& batch, std::span<MatrixView<flo
     require_here(stream, rows[p], "matrices for pulled rows");
     std::size_t const first = part.owners[number(rank())], own = part.owned_by(rank());
     shard.gather(stream, part.ids, rows[p].slice(first, own));
-    read_received(stream, part.values.view().slice(0, first), rows[p].slice(0, first));
-    std::size_t const rest = part.rows - first - own;
-    read_received(stream, part.values.view().slice(first, rest), rows[p].slice(first + own, rest));
+    kernels::place_numbers(stream, {.from = part.values.view(), .places = part.places, .out = rows[p]});
   }
   batch.impl()->read_events.push_back(stream.record());
 }

@@ -15,6 +15,7 @@
 #include "kernels/hash_rows.hpp"
 #include "kernels/init_rows.hpp"
 #include "kernels/life.hpp"
+#include "kernels/repeated_ids.hpp"
 #include "kernels/row_life.hpp"
 #include "kernels/scatter.hpp"
 #include "kernels/sum_and_update.hpp"
@@ -77,6 +78,20 @@ void TableShard::gather_numbers(Stream& stream, View<std::uint32_t const> ids, k
   kernels::gather_numbers(stream, {.rows = values_.const_ref(), .ids = ids, .out = out});
 }
 
+std::uint32_t TableShard::next_epoch(Stream& stream) {
+  mark_.reserve(stream, index_.ids_end());
+  if (++epoch_ == 0) epoch_ = 1;  // marks of four billion lists ago cannot be told apart, nor do they matter
+  return epoch_;
+}
+
+std::optional<Key> TableShard::wait_repeated(Stream& stream, View<std::uint32_t const> ids) {
+  auto const repeated = no_fault(stream);
+  auto const epoch = next_epoch(stream);
+  kernels::repeated_ids(stream, {.ids = ids, .mark = mark_.ref(), .epoch = epoch, .repeated = repeated});
+  if (to_host(stream, repeated.view())[0] == kernels::kNoRow) return std::nullopt;
+  return to_host(stream, wait_keys_of(stream, repeated).view())[0];
+}
+
 RowSums TableShard::wait_merge(Stream& stream, std::span<RowSums const> lists, Array<std::uint32_t>& merged,
                                Matrix<std::int64_t>& merged_sums) {
   Device const device = stream.device();
@@ -88,9 +103,7 @@ RowSums TableShard::wait_merge(Stream& stream, std::span<RowSums const> lists, A
   merged = Array<std::uint32_t>(device, total);
   merged_sums = Matrix<std::int64_t>(device, total, dim());
   memory::fill_bytes(stream, merged_sums.view().data(), 0, merged_sums.view().flat().bytes());
-  mark_.reserve(stream, index_.ids_end());
-  if (++epoch_ == 0) epoch_ = 1;  // marks of four billion steps ago cannot be told apart, nor do they matter
-
+  next_epoch(stream);
   Array<std::uint32_t> slots(device, longest);
   auto const fault = no_fault(stream);
   std::size_t rows = 0;
@@ -102,11 +115,19 @@ RowSums TableShard::wait_merge(Stream& stream, std::span<RowSums const> lists, A
                                                 .first_new = static_cast<std::uint32_t>(rows),
                                                 .slots = here,
                                                 .new_ids = merged.view().slice(rows, total - rows)});
-    kernels::merge_sums(stream, {.into = merged_sums, .slots = here, .sums = list.sums, .fault = fault});
+    if (list.received == nullptr) {
+      kernels::merge_sums(stream, {.into = merged_sums, .slots = here, .sums = list.sums, .fault = fault});
+    } else {
+      kernels::add_narrow_sums(stream, {.rows = list.received->rows(),
+                                        .starts = list.received->starts,
+                                        .slots = here,
+                                        .into = merged_sums,
+                                        .fault = fault});
+    }
   }
   std::uint32_t const slot = to_host(stream, fault.view())[0];
   if (slot != kernels::kNoRow) throw_fault(stream, to_host(stream, merged.view().slice(slot, 1))[0]);
-  return {merged.view().slice(0, rows), merged_sums.view().slice(0, rows)};
+  return {.ids = merged.view().slice(0, rows), .sums = merged_sums.view().slice(0, rows)};
 }
 
 void TableShard::throw_fault(Stream& stream, std::uint32_t id) const {
@@ -127,11 +148,12 @@ void TableShard::wait_apply(Stream& stream, std::span<RowSums const> lists, Cloc
     if (!list.ids.empty()) filled.push_back(list);
   }
   if (filled.empty()) return;
-  for (auto const& list : filled) sight(stream, list.ids, list.offsets, clock);
+  for (auto const& list : filled) sight(stream, list, clock);
 
   Array<std::uint32_t> merged;
   Matrix<std::int64_t> merged_sums;
-  RowSums const all = filled.size() == 1 ? filled[0] : wait_merge(stream, filled, merged, merged_sums);
+  bool const merge = filled.size() > 1 || filled[0].received != nullptr;
+  RowSums const all = !merge ? filled[0] : wait_merge(stream, filled, merged, merged_sums);
   auto const fault = no_fault(stream);
   auto step = update(all.ids, clock, samples, fault);
   step.sums = all.sums;
@@ -140,9 +162,11 @@ void TableShard::wait_apply(Stream& stream, std::span<RowSums const> lists, Cloc
   if (id != kernels::kNoRow) throw_fault(stream, id);
 }
 
-void TableShard::sight(Stream& stream, View<std::uint32_t const> ids, View<std::uint32_t const> offsets, Clock clock) {
+void TableShard::sight(Stream& stream, RowSums const& rows, Clock clock) {
   if (!counts_sightings()) return;
-  kernels::sight_rows(stream, {.life = life_.ref(), .ids = ids, .offsets = offsets, .step = low_half(clock)});
+  kernels::sight_rows(
+      stream,
+      {.life = life_.ref(), .ids = rows.ids, .offsets = rows.offsets, .counts = rows.counts, .step = low_half(clock)});
 }
 
 kernels::UpdateRows TableShard::update(View<std::uint32_t const> ids, Clock clock, std::size_t samples,
@@ -167,7 +191,7 @@ kernels::UpdateRows TableShard::update(View<std::uint32_t const> ids, Clock cloc
 
 void TableShard::sum_and_apply(Stream& stream, View<std::uint32_t const> ids, kernels::SumGradients const& gradients,
                                Clock clock, std::size_t samples, View<std::uint32_t> fault) {
-  sight(stream, ids, gradients.offsets, clock);
+  sight(stream, {.ids = ids, .sums = {}, .offsets = gradients.offsets}, clock);
   kernels::sum_and_update(stream, {.gradients = gradients, .update = update(ids, clock, samples, fault)});
 }
 

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "cache/received_sums.hpp"
 #include "gpups/array.hpp"
 #include "gpups/stats.hpp"
 #include "gpups/table.hpp"
@@ -25,11 +27,13 @@
 namespace gpups::cache {
 
 // Summed gradients of distinct rows of a shard: element i is for row ids[i], and of offsets[i + 1] - offsets[i]
-// entries.
+// entries, or counts[i]. Neither is used where rows are admitted at their first sighting.
 struct RowSums {
-  View<std::uint32_t const> ids;      // (n)
-  MatrixView<std::int64_t> sums;      // (n, dim)
-  View<std::uint32_t const> offsets;  // (n + 1); not used where rows are admitted at their first sighting
+  View<std::uint32_t const> ids;           // (n)
+  MatrixView<std::int64_t> sums;           // (n, dim), or
+  ReceivedSums const* received = nullptr;  // what came from another rank
+  View<std::uint32_t const> offsets{};     // (n + 1), or
+  View<std::int64_t const> counts{};       // (n)
 };
 
 class TableShard {
@@ -57,6 +61,8 @@ class TableShard {
     View<std::uint32_t> ids;  // (n)
   };
   static void wait_resolve(Stream& stream, std::span<KeysOfShard const> parts);
+  // The key of a row that is named twice, if there is any. Waits for `stream`.
+  std::optional<Key> wait_repeated(Stream& stream, View<std::uint32_t const> ids);
 
   // out.row(i) = value of row ids[i]; undefined where that is kNoRow. Queued on `stream`.
   void gather(Stream& stream, View<std::uint32_t const> ids, MatrixView<float> out) const;
@@ -65,7 +71,7 @@ class TableShard {
   kernels::NumberMatrix numbers(Device device, std::size_t rows) const {
     return {device, rows, options_.dim, options_.values};
   }
-  // out.row(i) = row ids[i] as it is kept; it exists. Queued on `stream`.
+  // out.row(i) = row ids[i] as it is kept, without padding; it exists. Queued on `stream`.
   void gather_numbers(Stream& stream, View<std::uint32_t const> ids, kernels::NumberView out) const;
 
   // The values of rows by number, for kernels that read them where they are; as long as gather() might.
@@ -149,7 +155,9 @@ class TableShard {
   RowSums wait_merge(Stream& stream, std::span<RowSums const> lists, Array<std::uint32_t>& merged,
                      Matrix<std::int64_t>& merged_sums);
   // Counts the entries of rows that wait for admission.
-  void sight(Stream& stream, View<std::uint32_t const> ids, View<std::uint32_t const> offsets, Clock clock);
+  void sight(Stream& stream, RowSums const& rows, Clock clock);
+  // A number that no mark has.
+  std::uint32_t next_epoch(Stream& stream);
   // The optimizer's step of a clock, without its gradients.
   kernels::UpdateRows update(View<std::uint32_t const> ids, Clock clock, std::size_t samples,
                              View<std::uint32_t> fault) const;
@@ -162,7 +170,7 @@ class TableShard {
   kernels::ValueStorage values_;
   kernels::RowStorage<float> state_;
   kernels::RowStorage<std::uint32_t> life_;  // see kernels/life.hpp
-  kernels::RowStorage<std::uint64_t> mark_;  // where a row is in the merged list of a step
+  kernels::RowStorage<std::uint64_t> mark_;  // where a row is in the merged list of a step; or that a list has it
   std::uint32_t epoch_ = 0;                  // of marks
 };
 

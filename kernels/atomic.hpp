@@ -26,6 +26,15 @@ GPUPS_FN inline void atomic_add(std::uint64_t* to, std::uint64_t value) {
 #endif
 }
 
+// Writes, and returns what was there before.
+GPUPS_FN inline std::uint64_t atomic_exchange(std::uint64_t* at, std::uint64_t value) {
+#ifdef __CUDACC__
+  return atomicExch(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(value));
+#else
+  return std::atomic_ref(*at).exchange(value, std::memory_order_relaxed);
+#endif
+}
+
 GPUPS_FN inline std::uint32_t atomic_load(std::uint32_t const* from) {
 #ifdef __CUDACC__
   return *static_cast<std::uint32_t const volatile*>(from);

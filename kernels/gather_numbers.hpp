@@ -13,7 +13,7 @@ namespace gpups::kernels {
 struct GatherNumbers {
   TypedRows rows;                 // stride row_stride(dim, type)
   View<std::uint32_t const> ids;  // (n), numbers of existing rows
-  NumberView out;                 // (n, dim), of the same type; padding is copied too
+  NumberView out;                 // (n, dim), of the same type
 };
 
 // Two numbers of 16 bits are copied as a float.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of numbers of any type in one piece of memory, as they are sent to other ranks: a row of 16-bit numbers has as
-// many as one of floats, padding included, in half the bytes.
+// Rows of numbers of any type in one piece of memory, as they are sent to other ranks: one behind the other. A row of an
+// odd number of 16-bit numbers has one more, so that rows are made of whole words.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@ struct NumberView {
   Device device{};
 
   // In numbers.
-  std::size_t stride() const { return row_stride(columns); }
+  std::size_t stride() const { return type == NumberType::kFloat ? columns : (columns + 1) / 2 * 2; }
   std::size_t bytes() const { return rows * row_bytes(); }
   // REQUIRES: first + count <= rows.
   NumberView slice(std::size_t first, std::size_t count) const {
     return {data + first * row_bytes(), count, columns, type, device};
   }
-  // All numbers, padding included. REQUIRES: T is their type.
+  // All numbers. REQUIRES: T is their type.
   template <class T>
   View<T> flat() const {
     return {reinterpret_cast<T*>(data), rows * stride(), device};

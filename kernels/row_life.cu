@@ -28,11 +28,12 @@ void run(Exec<S> ex, BeginRows const& b) {
 
 template <Space S>
 void run(Exec<S> ex, SightRows const& s) {
-  GPUPS_ASSERT(s.offsets.size() == s.ids.size() + 1);
+  GPUPS_ASSERT(s.counts.empty() ? s.offsets.size() == s.ids.size() + 1 : s.counts.size() >= s.ids.size());
   each(ex, s.ids.size(), [s] GPUPS_FN(std::size_t i) {
     std::uint32_t* const life = s.life.row(s.ids[i]);
     if (exists(life[0])) return;
-    life[0] = after_sightings(life[0], s.offsets[i + 1] - s.offsets[i]);
+    auto const more = s.counts.empty() ? s.offsets[i + 1] - s.offsets[i] : static_cast<std::uint32_t>(s.counts[i]);
+    life[0] = after_sightings(life[0], more);
     life[1] = s.step;
   });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of kernels for rows of 16 bits that are sent as they are kept.
+// Cases of kernels for rows that are sent as they are kept, without padding.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "kernels/gather_numbers.hpp"
-#include "kernels/widen.hpp"
+#include "kernels/place_numbers.hpp"
 #include "tests/cases.hpp"
 #include "tests/compare.hpp"
 #include "tests/inputs.hpp"
@@ -63,7 +63,7 @@ Problem gather_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
   auto s = std::make_shared<State>();
   std::size_t const count = 2 * size.n + 1;
   s->kept_stride = kernels::row_stride(size.dim, kernels::kNumberType<T>);
-  s->sent_stride = row_stride(size.dim);
+  s->sent_stride = (size.dim + 1) / 2 * 2;  // rows are made of whole words
   s->bits = random_numbers<T>(random, count, size.dim, s->kept_stride);
   s->ids = distinct_ids(random, size.n, count);
   std::vector<T> numbers;
@@ -87,26 +87,59 @@ Problem gather_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
+// Bits of a number of any type, as they are and as the float that they mean.
+struct Received {
+  Bits bits;
+  std::vector<float> floats;
+};
+
 template <class T>
-Problem widen(Stream& stream, CaseSize size, std::uint64_t seed) {
+Received numbers_of(Random& random, std::size_t rows, std::size_t dim) {
+  Received r{random_numbers<T>(random, rows, dim, (dim + 1) / 2 * 2), {}};
+  for (std::uint16_t bits : r.bits) r.floats.push_back(static_cast<float>(number_of<T>(bits)));
+  return r;
+}
+template <>
+Received numbers_of<float>(Random& random, std::size_t rows, std::size_t dim) {
+  Received r;
+  for (std::size_t i = 0; i < rows * dim; ++i) r.floats.push_back(static_cast<float>(uniform(random)));
+  r.bits.resize(2 * r.floats.size());
+  if (!r.bits.empty()) std::memcpy(r.bits.data(), r.floats.data(), 4 * r.floats.size());
+  return r;
+}
+
+template <class T>
+Problem place_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
-    Bits bits;
+    Received numbers;
     kernels::NumberMatrix from;
+    std::vector<std::uint32_t> places;
+    Array<std::uint32_t> places_there;
+    std::vector<float> before;
     Matrix<float> out;
   };
   Random random(seed);
   auto s = std::make_shared<State>();
-  s->bits = random_numbers<T>(random, size.n, size.dim, row_stride(size.dim));
-  s->from = received<T>(stream, s->bits, size.n, size.dim);
-  s->out = matrix(stream, std::vector<float>(s->bits.size(), 9), size.n, size.dim);
+  std::size_t const rows = size.n + 7, stride = row_stride(size.dim);
+  s->numbers = numbers_of<T>(random, size.n, size.dim);
+  s->from = received<T>(stream, s->numbers.bits, size.n, size.dim);
+  s->places = distinct_ids(random, size.n, rows);
+  s->places_there = to_device(stream, s->places);
+  s->before = std::vector<float>(rows * stride, 9);
+  s->out = matrix(stream, s->before, rows, size.dim);
 
   Problem p;
   p.entries = size.n;
-  p.bytes = s->bits.size() * 6;
-  p.run = [s](Stream& on) { kernels::widen(on, {s->from.view(), s->out}); };
-  p.wrong = [s](Stream& on) {
-    std::vector<float> want;
-    for (std::uint16_t bits : s->bits) want.push_back(static_cast<float>(number_of<T>(bits)));
+  p.bytes = s->numbers.bits.size() * 2 + size.n * (stride * 4 + 4);
+  p.run = [s](Stream& on) { kernels::place_numbers(on, {s->from.view(), s->places_there, s->out}); };
+  p.wrong = [s, size, stride](Stream& on) {
+    auto want = s->before;
+    std::size_t const sent = std::is_same_v<T, float> ? size.dim : (size.dim + 1) / 2 * 2;
+    for (std::size_t i = 0; i < size.n; ++i) {
+      for (std::size_t j = 0; j < stride; ++j) {
+        want[s->places[i] * stride + j] = j < size.dim ? s->numbers.floats[i * sent + j] : 0;
+      }
+    }
     return differ("out", to_host(on, s->out.view().flat()), want);
   };
   p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->out.view().flat())); };
@@ -114,10 +147,9 @@ Problem widen(Stream& stream, CaseSize size, std::uint64_t seed) {
 }
 
 constexpr KernelCase kCases[] = {
-    {"gather_numbers_bfloat16", gather_numbers<BFloat16>},
-    {"gather_numbers_half", gather_numbers<Half>},
-    {"widen_bfloat16", widen<BFloat16>},
-    {"widen_half", widen<Half>},
+    {"gather_numbers_bfloat16", gather_numbers<BFloat16>}, {"gather_numbers_half", gather_numbers<Half>},
+    {"place_numbers_bfloat16", place_numbers<BFloat16>},   {"place_numbers_half", place_numbers<Half>},
+    {"place_numbers_float", place_numbers<float>},
 };
 
 }  // namespace

@@ -223,7 +223,8 @@ Outcome train(Group const& group, Workload const& workload) {
                    .dim = 2,
                    .initializer = {Initializer::Kind::kConstant, 0.0F},
                    .optimizer = {.kind = Optimizer::Kind::kSgd, .learning_rate = 1.0F},
-                   .admit_at = workload.admit_at});
+                   .admit_at = workload.admit_at,
+                   .dictionary_keys = workload.dictionary_keys});
   auto stream = store.make_stream();
   Expected expected(workload, store.ranks());
   Sums sums(group, stream, workload.seed, workload.reduce_share);

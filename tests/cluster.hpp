@@ -21,7 +21,8 @@ struct Workload {
   int lookahead = 4;        // batches prepared ahead; 0: just before they are read
   int threads = 1;
   Device device{};
-  std::uint32_t admit_at = 1;  // of the table
+  std::uint32_t admit_at = 1;                          // of the table
+  std::size_t dictionary_keys = std::size_t{1} << 20;  // likewise
   int forget_every = 0;        // steps between calls of erase and expire; 0: never. No batch is prepared across one
   int age = 3;                 // what expire is given
   double idle_share = 0.1;     // of (rank, step) pairs that have no batch

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cache/key_coding.hpp"
 #include "gpups/error.hpp"
 #include "gpups/store.hpp"
 #include "kernels/hash.hpp"
@@ -67,15 +68,24 @@ class HostilePeer : public testing::Test {
   static Intent intent(std::int64_t clock, std::uint64_t keys, TableId table = TableId{0}) {
     return {Clock{clock}, {{table, keys}}};
   }
-  static Message in(std::int64_t clock, std::vector<Intent> intents = {}) {
+  static Message in(std::int64_t clock, std::vector<Intent> intents = {}, std::uint64_t key_bytes = 0) {
     Message message;
     message.kind = MessageKind::kIn;
     message.clock = Clock{clock};
     message.intents = std::move(intents);
+    message.key_bytes = key_bytes;
     return message;
   }
-  static Message urgent(std::int64_t clock, std::uint64_t keys) {
-    Message message = in(clock, {intent(clock, keys)});
+  // Keys as they travel; they must be new.
+  static std::vector<std::uint8_t> new_keys(std::vector<std::uint64_t> const& keys) {
+    std::vector<cache::KeyPlace> known, fresh;
+    for (std::uint64_t const key : keys) fresh.push_back({key, 0});
+    std::vector<std::uint8_t> bytes;
+    cache::encode_keys(known, fresh, bytes);
+    return bytes;
+  }
+  static Message urgent(std::int64_t clock, std::uint64_t keys, std::uint64_t key_bytes = 0) {
+    Message message = in(clock, {intent(clock, keys)}, key_bytes);
     message.kind = MessageKind::kUrgent;
     return message;
   }

@@ -12,14 +12,14 @@ namespace {
 // -- claims --
 
 TEST_F(HostilePeer, KeysThatAreNamedAndNeverComeCostNothing) {
-  peer_.send(urgent(0, kHuge));
+  peer_.send(urgent(0, kHuge, 8 * kHuge));
   EXPECT_EQ(turn(), "");
   peer_.send({.kind = MessageKind::kLookup, .id = 1, .keys = kHuge});
   EXPECT_EQ(turn(), "");
 }
 
 TEST_F(HostilePeer, KeysOfAnotherNumberThanNamed) {
-  peer_.send(urgent(0, kHuge));
+  peer_.send(urgent(0, kHuge, 8 * kHuge));
   peer_.send_data(tag(Section::kUrgentKeys, 0, 0), 80);
   expect_refused("sends 80 bytes");
 }
@@ -122,51 +122,53 @@ TEST_F(HostilePeer, MorePartsAheadThanOneMay) {
 TEST_F(HostilePeer, GradientsThatWereNotAnnounced) {
   end_step();
   auto message = in(0);
-  message.parts = 1;
+  message.gradients = {{5, 0}};
   peer_.send(message);
   expect_refused("gradients that it did not announce");
 }
 
-// Offsets of entries may say anything: they are counted, and index nothing.
+// Counts of entries may say anything: they are added up, and index nothing.
 TEST_F(HostilePeer, SightingsThatFall) {
   RawPeer peer;
   Store store(peer.group(), {.threads = 1});
   store.add_table({.name = "t", .dim = 4, .admit_at = 100});
   std::uint64_t key = 0;
   while (kernels::home_of(Key{key}, 2) != 0) ++key;
-  peer.send(in(0, {intent(1, 1)}));
-  peer.send_words(tag(Section::kKeys, 1, 0), {key});
+  auto const keys = new_keys({key});
+  peer.send(in(0, {intent(1, 1)}, keys.size()));
+  peer.send_data(tag(Section::kKeys, 0, 0), keys);
   peer.take_data(tag(Section::kValues, 1, 0), 16);
   peer.send({.kind = MessageKind::kOut, .clock = Clock{0}});
   store.advance_clock();
   EXPECT_EQ(turn(store), "");
   auto message = in(1);
-  message.parts = 1;
+  message.gradients = {{1 + 32, 1 + 128}};
   message.samples = 1;
   peer.send(message);
-  peer.send_data(tag(Section::kGradients, 1, 0), 32);
-  peer.send_words(tag(Section::kSightings, 1, 0), {std::uint64_t{3} << 32 | 5});  // from 5 to 3
+  peer.send_data(tag(Section::kGradients, 1, 0), 33, 8);
+  peer.send_data(tag(Section::kSightings, 1, 0), 129, 0xF8);  // negative numbers of 8 bytes
   peer.send({.kind = MessageKind::kOut, .clock = Clock{1}});
   store.advance_clock();
   EXPECT_EQ(turn(store), "");
   std::size_t rows = 0;
-  store.scan(*stream_, table_, [&](View<Key const> keys, auto) { rows += keys.size(); });
+  store.scan(*stream_, table_, [&](View<Key const> some, auto) { rows += some.size(); });
   EXPECT_EQ(rows, 1U);  // very many sightings
 }
 
 TEST_F(HostilePeer, AStepThatEndsBeforeItsKeysHaveCome) {
   end_step();
-  peer_.send(urgent(0, 3));
+  peer_.send(urgent(0, 3, 9));
   peer_.send(in(0));
   expect_refused("keys it has not sent");
 }
 
 TEST_F(HostilePeer, AReadForAStepThatItHadEnded) {
-  peer_.send(in(0, {intent(1, 3)}));
+  auto const keys = new_keys({1, 2, 3});
+  peer_.send(in(0, {intent(1, 3)}, keys.size()));
   end_step();
   peer_.let_turn();  // awaits the keys
-  peer_.send(urgent(0, 3));
-  peer_.send_words(tag(Section::kKeys, 1, 0), {1, 2, 3});
+  peer_.send(urgent(0, 3, keys.size()));
+  peer_.send_data(tag(Section::kKeys, 0, 0), keys);
   expect_refused("a step that it had ended");
 }
 

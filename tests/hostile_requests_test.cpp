@@ -210,7 +210,7 @@ TEST_F(HostilePeer, APushThatDoesNotWaitForItsRowsEndsTheStepWhenTheyHaveCome) {
   peer_.let_turn();
   auto const second = peer_.receive();
   ASSERT_TRUE(second && second->kind == MessageKind::kIn);
-  EXPECT_EQ(second->parts, 1U);
+  EXPECT_EQ(second->gradients.size(), 1U);
   peer_.send({.kind = MessageKind::kOut});
   EXPECT_EQ(turn(), "");
 }
@@ -226,7 +226,7 @@ TEST_F(HostilePeer, AStoreThatGoesStillEndsItsLastStep) {
     if (std::exchange(answered, true)) return false;
     peer_.send({.kind = MessageKind::kUrgentAnswer});
     peer_.send_data(tag(Section::kUrgentValues, 0, 0), 16);
-    peer_.take_data(tag(Section::kUrgentKeys, 0, 0), 8);
+    peer_.take_data(tag(Section::kUrgentKeys, 0, 0), new_keys({0}).size());
     peer_.progress();
     return true;
   };

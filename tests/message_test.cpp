@@ -18,7 +18,9 @@ Message full() {
           .signal = 3,
           .error = "why",
           .parts = 2,
+          .gradients = {{1000, 0}, {77, 3}},
           .intents = {{Clock{81}, {{TableId{0}, 10}, {TableId{1}, 0}}}, {Clock{82}, {}}},
+          .key_bytes = 60,
           .table = TableId{1},
           .keys = 12,
           .bytes = std::string("a\0b", 3)};

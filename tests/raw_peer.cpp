@@ -66,6 +66,12 @@ void RawPeer::send_data(std::uint64_t tag, std::size_t bytes, unsigned char fill
   offer(tag, std::move(words), bytes);
 }
 
+void RawPeer::send_data(std::uint64_t tag, std::vector<std::uint8_t> const& bytes) {
+  std::vector<std::uint64_t> words(bytes.size() / 8 + 1);
+  if (!bytes.empty()) std::memcpy(words.data(), bytes.data(), bytes.size());
+  offer(tag, std::move(words), bytes.size());
+}
+
 void RawPeer::take_data(std::uint64_t tag, std::size_t bytes) {
   if (!wanted_.insert(tag).second) return;
   payload_->receive(stream_, Rank{0}, tag, bytes, [this, tag, bytes] {

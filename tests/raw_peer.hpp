@@ -34,6 +34,7 @@ class RawPeer {
   void send_bytes(std::string const& body);
   void send_words(std::uint64_t tag, std::vector<std::uint64_t> const& words) { offer(tag, words, words.size() * 8); }
   void send_data(std::uint64_t tag, std::size_t bytes, unsigned char fill = 0);
+  void send_data(std::uint64_t tag, std::vector<std::uint8_t> const& bytes);
   // Takes what rank 0 sends under a tag, to nowhere; nothing new where it is wanted already.
   void take_data(std::uint64_t tag, std::size_t bytes);
   std::optional<cache::Message> receive();

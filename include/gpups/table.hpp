@@ -87,6 +87,10 @@ struct TableOptions {
   // one step may bring several. Until then a key reads as its initial value and its gradients are dropped.
   std::uint32_t admit_at = 1;
   NumberType values = NumberType::kFloat;
+  // Keys of other ranks' rows that a rank remembers having announced, so that they travel as numbers of a byte or two
+  // from then on; and its rows that others have announced. Shared evenly by the other ranks; the least recently used
+  // go. Up to 50 bytes of the host's memory each, taken as keys are announced. 0: keys always travel whole.
+  std::size_t dictionary_keys = std::size_t{1} << 20;
 };
 
 }  // namespace gpups

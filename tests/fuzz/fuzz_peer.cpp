@@ -32,7 +32,8 @@ class Drama {
       store_->add_table({.name = std::string(1, static_cast<char>('a' + t)),
                          .dim = kDims[t],
                          .admit_at = kAdmitAt[t],
-                         .values = kValues[t]});
+                         .values = kValues[t],
+                         .dictionary_keys = kDictionaryKeys});
     }
     stream_.emplace(store_->make_stream());
     wires_.on_idle = [this] { return peer_acts_alone(); };

@@ -6,7 +6,7 @@
 
 #include "comm/collective/header.hpp"
 #include "gpups/array.hpp"
-#include "kernels/number_type.hpp"
+#include "kernels/number_matrix.hpp"
 
 namespace gpups::fuzz {
 namespace {
@@ -19,24 +19,20 @@ using cache::tag;
 using cache::tag_of_run;
 
 constexpr std::uint64_t kMyRank = 1;
-constexpr int kKinds = 12, kSections = 10;  // of messages, and of transfers
-constexpr std::size_t kBytesMax = 1 << 16;  // of one transfer
-constexpr std::size_t kKeyBytes = 0;        // an element that is a key, not a row
-constexpr std::size_t kKeptBytes = 1;       // a number as its table keeps it
+constexpr int kKinds = 12, kSections = 10;    // of messages, and of transfers
+constexpr std::uint64_t kBytesMax = 1 << 16;  // of one transfer
+constexpr std::size_t kKeptBytes = 1;         // a number as its table keeps it
 
 std::uint64_t word(Clock clock) { return static_cast<std::uint64_t>(number(clock)); }
 
-// The bytes of sightings beside gradients of so many rows: none where the table does not count them.
-std::size_t bytes_of_sightings(TableId table, std::size_t rows) {
-  bool const counts = kAdmitAt[number(table) % std::size(kAdmitAt)] > 1;
-  return counts ? (rows + 1) * sizeof(std::uint32_t) : 0;
-}
+std::size_t dim_of(TableId table) { return kDims[number(table) % std::size(kDims)]; }
+bool counts_sightings(TableId table) { return kAdmitAt[number(table) % std::size(kAdmitAt)] > 1; }
 
-// Bytes of `rows` rows of elements of this size, or of keys.
+// Bytes of `rows` rows as their table keeps them, or of floats with their padding.
 std::size_t bytes_of(TableId table, std::size_t rows, std::size_t element) {
-  if (element == kKeyBytes) return rows * sizeof(Key);
-  if (element == kKeptBytes) element = kernels::bytes_of_number(kValues[number(table) % std::size(kValues)]);
-  return rows * row_stride(kDims[number(table) % std::size(kDims)]) * element;
+  if (element != kKeptBytes) return rows * row_stride(dim_of(table)) * element;
+  auto const type = kValues[number(table) % std::size(kValues)];
+  return kernels::NumberView{nullptr, rows, dim_of(table), type, {}}.bytes();
 }
 
 }  // namespace
@@ -55,15 +51,22 @@ void ScriptedPeer::take_parts(Intent const& intent, Section section, std::int64_
     auto const& [table, keys] = intent.parts[p];
     if (keys > 0 && keys < kBytesMax) {
       wires_.take_data(tag(section, static_cast<std::uint64_t>(clock), p), bytes_of(table, keys, element));
-      auto const more = section == Section::kGradients ? bytes_of_sightings(table, keys) : 0;
-      if (more > 0) wires_.take_data(tag(Section::kSightings, static_cast<std::uint64_t>(clock), p), more);
     }
   }
 }
 
-void ScriptedPeer::note_intent(Intent const& intent, Section keys) {
-  asked_[number(intent.clock)] = intent;
-  take_parts(intent, keys, number(intent.clock), kKeyBytes);
+void ScriptedPeer::take_gradients(Message const& message) {
+  auto const step = static_cast<std::uint64_t>(number(message.clock));
+  for (std::size_t p = 0; p < message.gradients.size(); ++p) {
+    auto const& [sums, sightings] = message.gradients[p];
+    if (sums > 0) wires_.take_data(tag(Section::kGradients, step, p), std::min(sums, kBytesMax));
+    if (sightings > 0) wires_.take_data(tag(Section::kSightings, step, p), std::min(sightings, kBytesMax));
+  }
+}
+
+void ScriptedPeer::note_intents(Message const& message, Section keys) {
+  for (auto const& intent : message.intents) asked_[number(intent.clock)] = intent;
+  if (message.key_bytes > 0) wires_.take_data(tag(keys, word(message.clock), 0), message.key_bytes);
 }
 
 void ScriptedPeer::note(Message const& m) {
@@ -71,15 +74,14 @@ void ScriptedPeer::note(Message const& m) {
   switch (m.kind) {
     case MessageKind::kIn:
       heard_in_ = clock;
-      if (m.parts > 0) take_parts(asked_[clock], Section::kGradients, clock, sizeof(std::int64_t));
-      for (auto const& intent : m.intents) note_intent(intent, Section::kKeys);
-      return;
+      take_gradients(m);
+      return note_intents(m, Section::kKeys);
     case MessageKind::kOut:
       heard_out_ = clock;
       if (m.parts > 0) take_parts(mine_[clock + 1], Section::kValues, clock + 1, kKeptBytes);
       return;
     case MessageKind::kUrgent:
-      for (auto const& intent : m.intents) note_intent(intent, Section::kUrgentKeys);
+      note_intents(m, Section::kUrgentKeys);
       urgent_[clock] = true;
       return unanswered_.push_back(m);
     case MessageKind::kUrgentAnswer:
@@ -117,7 +119,7 @@ void ScriptedPeer::note(Message const& m) {
 void ScriptedPeer::spoil(Message& message) {
   if (exact_ || !script_.rarely(40)) return;
   auto const value = script_.number();
-  switch (script_.byte() % 13) {
+  switch (script_.byte() % 15) {
     case 0:
       message.kind = static_cast<MessageKind>(value % kKinds);
       break;
@@ -154,6 +156,12 @@ void ScriptedPeer::spoil(Message& message) {
     case 11:
       if (!message.bytes.empty()) message.bytes[value % message.bytes.size()] = static_cast<char>(script_.byte());
       break;
+    case 12:
+      message.key_bytes = value;
+      break;
+    case 13:
+      message.gradients.push_back({value, script_.number()});
+      break;
     default:
       if (!message.intents.empty()) message.intents.back().clock = Clock{static_cast<std::int64_t>(value)};
       break;
@@ -174,13 +182,48 @@ void ScriptedPeer::send_data(std::uint64_t tag, std::size_t bytes) {
   wires_.send_data(tag, std::min(bytes, kBytesMax), script_.rarely(64) ? script_.byte() : std::uint8_t{0});
 }
 
+void ScriptedPeer::send_bytes(std::uint64_t tag, std::vector<std::uint8_t> bytes) {
+  if (!exact_) {
+    if (script_.rarely(10)) return;
+    if (script_.rarely(10)) bytes.resize(std::min(script_.number(), kBytesMax));
+    if (script_.rarely(10)) tag = script_.number() << 48 | script_.number();
+    for (int i = script_.rarely(64) ? script_.byte() % 4 : 0; i > 0 && !bytes.empty(); --i) {
+      bytes[script_.number() % bytes.size()] = script_.byte();
+    }
+  }
+  wires_.send_data(tag, bytes);
+}
+
+// Rows of sums that are all as wide, of any bytes.
+std::vector<std::uint8_t> ScriptedPeer::narrow_rows(std::size_t rows, std::size_t dim) {
+  std::size_t const width = script_.byte() % 9, head = (rows + 1) / 2;
+  std::vector<std::uint8_t> bytes(std::min<std::size_t>(head + rows * dim * width, kBytesMax), script_.byte());
+  std::fill_n(bytes.begin(), std::min(head, bytes.size()), static_cast<std::uint8_t>(width * 17));
+  return bytes;
+}
+
+// The keys of the batches that a message announces, as they travel.
+std::vector<std::uint8_t> ScriptedPeer::name_keys(Message const& message) {
+  bool const urgent = message.kind == MessageKind::kUrgent;
+  std::vector<std::uint8_t> bytes;
+  for (auto const& intent : message.intents) {
+    for (auto const& [table, count] : intent.parts) {
+      std::vector<Key> keys(std::min<std::size_t>(count, kBytesMax / sizeof(Key)));
+      std::uint64_t const first = script_.byte();
+      for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = Key{(first + i) << (first % 2 * 40)};
+      cache::NamedKeys none(0);
+      auto& named = urgent ? none : named_.try_emplace(table, kDictionaryKeys).first->second;
+      named.wait_name(stream_, View<Key const>(keys), intent.clock, message.clock, bytes);
+    }
+  }
+  return bytes;
+}
+
 void ScriptedPeer::send_parts(Intent const& intent, Section section, std::int64_t clock, std::size_t element) {
   for (std::size_t p = 0; p < intent.parts.size(); ++p) {
     auto const& [table, keys] = intent.parts[p];
     if (keys == 0) continue;
     send_data(tag(section, static_cast<std::uint64_t>(clock), p), bytes_of(table, keys, element));
-    auto const more = section == Section::kGradients ? bytes_of_sightings(table, keys) : 0;
-    if (more > 0) send_data(tag(Section::kSightings, static_cast<std::uint64_t>(clock), p), more);
   }
 }
 
@@ -210,21 +253,33 @@ Message ScriptedPeer::any_message() {
 
 void ScriptedPeer::send_in(bool with_intents) {
   Message message{.kind = MessageKind::kIn, .clock = Clock{clock_}, .samples = 1};
+  struct Part {
+    std::vector<std::uint8_t> sums, sightings;
+  };
+  std::vector<Part> parts;
   auto const mine = mine_.find(clock_);
-  if (mine != mine_.end()) message.parts = mine->second.parts.size();
+  if (mine != mine_.end()) {
+    for (auto const& [table, keys] : mine->second.parts) {
+      auto& part = parts.emplace_back();
+      if (keys > 0) part.sums = narrow_rows(std::min(keys, kBytesMax), dim_of(table));
+      if (keys > 0 && counts_sightings(table)) part.sightings = narrow_rows((std::min(keys, kBytesMax) + 15) / 16, 16);
+      message.gradients.push_back({part.sums.size(), part.sightings.size()});
+    }
+  }
   for (int i = with_intents ? script_.byte() % 4 : 0; i > 0; --i) {
     auto const clock = clock_ + 1 + script_.byte() % 4;
     if (mine_.contains(clock)) continue;
     message.intents.push_back(mine_[clock] = make_intent(clock));
   }
+  auto const keys = name_keys(message);
+  message.key_bytes = keys.size();
   send(message);
   sent_in_ = true;
-  if (mine != mine_.end()) send_parts(mine->second, Section::kGradients, clock_, sizeof(std::int64_t));
-  for (auto const& intent : message.intents) {
-    for (std::size_t p = 0; p < intent.parts.size(); ++p) {
-      send_keys(Section::kKeys, word(intent.clock), p, intent.parts[p].keys);
-    }
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    if (!parts[p].sums.empty()) send_bytes(tag(Section::kGradients, word(message.clock), p), parts[p].sums);
+    if (!parts[p].sightings.empty()) send_bytes(tag(Section::kSightings, word(message.clock), p), parts[p].sightings);
   }
+  if (!keys.empty()) send_bytes(tag(Section::kKeys, word(message.clock), 0), keys);
 }
 
 void ScriptedPeer::send_out() {
@@ -241,10 +296,11 @@ void ScriptedPeer::read_urgently() {
   auto const clock = clock_ + script_.byte() % 2;
   auto const intent = make_intent(clock);
   mine_[clock] = intent;
-  send({.kind = MessageKind::kUrgent, .clock = Clock{clock}, .intents = {intent}});
-  for (std::size_t p = 0; p < intent.parts.size(); ++p) {
-    send_keys(Section::kUrgentKeys, word(intent.clock), p, intent.parts[p].keys);
-  }
+  Message message{.kind = MessageKind::kUrgent, .clock = Clock{clock}, .intents = {intent}};
+  auto const keys = name_keys(message);
+  message.key_bytes = keys.size();
+  send(message);
+  if (!keys.empty()) send_bytes(tag(Section::kUrgentKeys, word(message.clock), 0), keys);
 }
 
 void ScriptedPeer::answer() {

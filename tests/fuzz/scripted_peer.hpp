@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "cache/key_dictionary.hpp"
 #include "gpups/table.hpp"
 #include "tests/fuzz/script.hpp"
 #include "tests/raw_peer.hpp"
@@ -16,6 +17,7 @@ namespace gpups::fuzz {
 
 inline constexpr std::size_t kDims[] = {2, 20};  // of the tables
 inline constexpr std::uint32_t kAdmitAt[] = {1, 2};
+inline constexpr std::size_t kDictionaryKeys = 6;
 inline constexpr NumberType kValues[] = {NumberType::kFloat, NumberType::kBFloat16};
 
 class ScriptedPeer {
@@ -31,13 +33,17 @@ class ScriptedPeer {
  private:
   bool listen();  // true if data has been taken
   void note(cache::Message const& message);
-  void note_intent(cache::Intent const& intent, cache::Section keys);
+  void note_intents(cache::Message const& message, cache::Section keys);
+  void take_gradients(cache::Message const& message);
   void take_parts(cache::Intent const& intent, cache::Section section, std::int64_t clock, std::size_t element);
 
   void send(cache::Message message);
   void send_data(std::uint64_t tag, std::size_t bytes);
+  void send_bytes(std::uint64_t tag, std::vector<std::uint8_t> bytes);
   void send_parts(cache::Intent const& intent, cache::Section section, std::int64_t clock, std::size_t element);
   void send_keys(cache::Section section, std::uint64_t number, std::uint64_t part, std::size_t count);
+  std::vector<std::uint8_t> name_keys(cache::Message const& message);
+  std::vector<std::uint8_t> narrow_rows(std::size_t rows, std::size_t dim);
   void spoil(cache::Message& message);
   cache::Message any_message();
   cache::Intent make_intent(std::int64_t clock);
@@ -58,6 +64,8 @@ class ScriptedPeer {
   bool sent_in_ = false;
   std::map<std::int64_t, cache::Intent> asked_, mine_;  // by clock: what rank 0 reads here, what this one reads there
   std::map<std::int64_t, bool> urgent_;
+  std::map<TableId, cache::NamedKeys> named_;
+  Stream stream_{Device::host(), 1};
   std::deque<cache::Message> unanswered_;
   std::map<std::uint64_t, cache::Message> requests_;
   std::uint64_t gathers_ = 0, gathers_heard_ = 0, next_request_ = 0, sums_ = 0;

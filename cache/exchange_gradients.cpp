@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients on their way to the owners of rows: a batch's sums, in as few bytes as hold them.
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "cache/after_calls.hpp"
+#include "cache/exchange.hpp"
+#include "kernels/count_entries.hpp"
+
+namespace gpups::cache {
+namespace {
+
+kernels::NarrowBytes wait_narrow_counts(Stream& stream, View<std::uint32_t const> offsets,
+                                        View<std::uint32_t const> order) {
+  Matrix<std::int64_t> const counts(stream.device(), rows_of_counts(order.size()), kCountsPerRow);
+  kernels::count_entries(stream, {.offsets = offsets, .rows = order, .counts = counts.view().flat()});
+  std::vector<std::uint32_t> rows(counts.rows());
+  for (std::uint32_t i = 0; i < rows.size(); ++i) rows[i] = i;
+  auto const there = to_device(stream, rows);
+  return kernels::wait_narrow_sums(stream, {.sums = counts, .order = there});
+}
+
+}  // namespace
+
+// Makes the sections of a batch's gradients for an owner, and says how large they are; `sends` send them, once the
+// header has gone.
+std::vector<GradientBytes> Exchange::send_gradients(Rank owner, std::vector<std::function<void()>>& sends) {
+  if (intent_for(owner, *current_).parts.empty()) return {};
+  std::vector<GradientBytes> sizes(current_->parts.size());
+  auto const send = [&](Section section, std::size_t part, kernels::NarrowBytes bytes) {
+    auto const kept = std::make_shared<kernels::NarrowBytes>(std::move(bytes));
+    auto const step = static_cast<std::uint64_t>(number(round_.clock()));
+    sends.push_back([=, this] {
+      mail_.send_data(stream_, owner, tag(section, step, part), kept->memory.data(), kept->size, &Traffic::gradients,
+                      kept);
+    });
+    return kept->size;
+  };
+  for (std::size_t p = 0; p < sizes.size(); ++p) {
+    auto const& part = current_->parts[p];
+    if (part.owned_by(owner) == 0) continue;
+    auto const order = part.places_of(owner, me_);
+    sizes[p].sums =
+        send(Section::kGradients, p, kernels::wait_narrow_sums(stream_, {.sums = part.sums, .order = order}));
+    if (!tables_[number(part.table)]->counts_sightings()) continue;
+    sizes[p].sightings = send(Section::kSightings, p, wait_narrow_counts(stream_, part.offsets, order));
+  }
+  return sizes;
+}
+
+// Announced sizes must be possible for the rows that the batch names, before any memory is taken.
+void Exchange::check_gradients(Rank from, Use const& use, std::vector<GradientBytes> const& sizes) const {
+  if (use.parts.size() != sizes.size()) refuse_peer(from, "sent gradients that it did not announce");
+  for (std::size_t p = 0; p < sizes.size(); ++p) {
+    auto const& part = use.parts[p];
+    auto const& table = *tables_[number(part.table)];
+    std::size_t const counted = table.counts_sightings() ? part.keys : 0;
+    ReceivedSums const sums{.count = part.keys, .dim = table.dim()};
+    ReceivedSums const sightings{.count = rows_of_counts(counted), .dim = kCountsPerRow};
+    if (!sums.may_have(sizes[p].sums) || !sightings.may_have(sizes[p].sightings)) {
+      refuse_peer(from, "sent gradients of another size than the rows of its batch can have");
+    }
+  }
+}
+
+void Exchange::take_sums(Rank from, std::uint64_t tag, std::shared_ptr<ReceivedSums> const& sums, std::uint64_t bytes,
+                         std::function<void()> then) {
+  auto const where = [sums, device = stream_.device(), bytes] {
+    sums->bytes = Array<std::uint8_t>(device, bytes);
+    return sums->bytes.data();
+  };
+  mail_.take_data(stream_, from, tag, bytes, where, [this, from, sums, then = std::move(then)] {
+    if (!sums->wait_look(stream_)) refuse_peer(from, "sent gradients whose rows are not as long as they say");
+    then();
+  });
+}
+
+void Exchange::take_gradients(Rank from, UseId const& use, std::size_t number_of_part, GradientBytes const& sizes,
+                              std::function<void()> const& taken) {
+  auto& part = uses_.at(use).parts[number_of_part];
+  auto const step = static_cast<std::uint64_t>(number(round_.clock()));
+  part.sums =
+      std::make_shared<ReceivedSums>(ReceivedSums{.count = part.keys, .dim = tables_[number(part.table)]->dim()});
+  take_sums(from, tag(Section::kGradients, step, number_of_part), part.sums, sizes.sums, taken);
+  if (sizes.sightings == 0) return taken();
+  part.sightings =
+      std::make_shared<ReceivedSums>(ReceivedSums{.count = rows_of_counts(part.keys), .dim = kCountsPerRow});
+  take_sums(
+      from, tag(Section::kSightings, step, number_of_part), part.sightings, sizes.sightings,
+      [this, use, number_of_part, taken] {
+        auto& counted = uses_.at(use).parts[number_of_part];
+        auto& counts = counted.counts = Matrix<std::int64_t>(stream_.device(), counted.sightings->count, kCountsPerRow);
+        memory::fill_bytes(stream_, counts.view().data(), 0, counts.view().flat().bytes());
+        Array<std::uint32_t> const fault(stream_.device(), 1);  // nothing is added to zeros that leaves their range
+        kernels::add_narrow_sums(stream_, {.rows = counted.sightings->rows(),
+                                           .starts = counted.sightings->starts,
+                                           .slots = {},
+                                           .into = counts,
+                                           .fault = fault});
+        stream_.wait();
+        taken();
+      });
+}
+
+void Exchange::take_in(Rank from, Message const& message) {
+  UseId const id{from, round_.clock()};
+  auto const use = uses_.find(id);
+  bool const gradients = !message.gradients.empty();
+  if (gradients && use == uses_.end()) refuse_peer(from, "sent gradients that it did not announce");
+  if (use != uses_.end() && !use->second.named) refuse_peer(from, "ended a step whose keys it has not sent yet");
+  if (gradients) check_gradients(from, use->second, message.gradients);
+  std::size_t filled = 0;
+  for (std::size_t p = 0; p < message.gradients.size(); ++p) filled += use->second.parts[p].keys > 0 ? 1 : 0;
+  // Of each part with keys, its sums and its sightings; and the keys of later batches.
+  auto const taken = after_calls(2 * filled + 1, [this, from] { round_.taken(from); });
+  for (std::size_t p = 0; p < message.gradients.size(); ++p) {
+    if (use->second.parts[p].keys > 0) take_gradients(from, id, p, message.gradients[p], taken);
+  }
+  take_keys(from, message, false, taken);
+}
+
+}  // namespace gpups::cache
