@@ -46,7 +46,8 @@ def inside(link):
         host = namespaces.Host("link", hosts_file, False)
         if link.shape:
             host.run(link.shape.split())
-        yield {"env": link.env, "options": link.mpi, "within": host.command}
+        # Links are measured each time: what is kept of another would have the same name.
+        yield {"env": {**link.env, "GPUPS_CACHE_DIR": ""}, "options": link.mpi, "within": host.command}
     finally:
         if host:
             host.end()

@@ -20,6 +20,11 @@ void count(Traffic& traffic, TrafficKind kind, std::uint64_t bytes) {
   add(traffic.messages.*kind, 1);
 }
 
+void move_from_control(Traffic& traffic, TrafficKind kind, std::uint64_t bytes) {
+  add(traffic.control, -bytes);  // wraps
+  add(traffic.*kind, bytes);
+}
+
 ByKind read(ByKind const& counted) {
   ByKind copy;
   for (auto const kind : kKinds) {
@@ -38,6 +43,14 @@ void Counters::sent(Rank to, TrafficKind kind, std::uint64_t bytes) { count(peer
 
 void Counters::received(Rank from, TrafficKind kind, std::uint64_t bytes) {
   count(peers_[number(from)].received, kind, bytes);
+}
+
+void Counters::sent_within(Rank to, TrafficKind kind, std::uint64_t bytes) {
+  move_from_control(peers_[number(to)].sent, kind, bytes);
+}
+
+void Counters::received_within(Rank from, TrafficKind kind, std::uint64_t bytes) {
+  move_from_control(peers_[number(from)].received, kind, bytes);
 }
 
 void Counters::spared(TrafficKind kind, std::uint64_t bytes) { add(spared_.*kind, bytes); }

@@ -20,6 +20,9 @@ class Counters {
 
   void sent(Rank to, TrafficKind kind, std::uint64_t bytes);
   void received(Rank from, TrafficKind kind, std::uint64_t bytes);
+  // So many bytes of what was counted as control are data of that kind.
+  void sent_within(Rank to, TrafficKind kind, std::uint64_t bytes);
+  void received_within(Rank from, TrafficKind kind, std::uint64_t bytes);
   // Coding has made this many bytes of what was sent.
   void spared(TrafficKind kind, std::uint64_t bytes);
 

@@ -103,7 +103,7 @@ void Engine::dispatch(Mail::Received const& received) {
     case MessageKind::kUrgentAnswer:
       return exchange_.received(from, message);
     case MessageKind::kCollective:
-      return collectives_.heard(from, message.id, message.bytes);
+      return mail_.received_within(from, &ByKind::reductions, collectives_.heard(from, message.id, message.bytes));
     default:
       return requests_.received(from, message);
   }

@@ -15,7 +15,7 @@ Exchange::Exchange(Rank me, int ranks, Stream& stream, Mail& mail, Round& round,
     : me_(me),
       ranks_(ranks),
       stream_(stream),
-      on_host_(Device::host(), stream.device().is_host() ? stream.threads() : 1),
+      on_host_(stream.device().is_host() ? stream.sibling() : Stream(Device::host(), 1)),
       mail_(mail),
       round_(round),
       tables_(tables) {}

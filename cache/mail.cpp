@@ -44,9 +44,10 @@ Mail::Mail(comm::Transport& transport, comm::Payload& payload)
       outbox_(static_cast<std::size_t>(transport.size())),
       counters_(transport.size()) {}
 
-void Mail::send(Rank to, Message const& message) {
+void Mail::send(Rank to, Message const& message, TrafficKind kind, std::size_t bytes_of_kind) {
   auto body = encode(message);
   counters_.sent(to, &ByKind::control, body.size());
+  if (bytes_of_kind > 0) counters_.sent_within(to, kind, bytes_of_kind);
   auto& waiting = outbox_[number(to)];
   if (!waiting.empty() || !transport_.send(to, body)) waiting.push_back(std::move(body));
 }

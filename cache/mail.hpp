@@ -21,7 +21,9 @@ class Mail {
  public:
   Mail(comm::Transport& transport, comm::Payload& payload);
 
-  void send(Rank to, Message const& message);
+  void send(Rank to, Message const& message) { send(to, message, &Traffic::control, 0); }
+  // The same where so many of its bytes are data of that kind.
+  void send(Rank to, Message const& message, TrafficKind kind, std::size_t bytes_of_kind);
   // `keep` stays alive until the data has been taken, and then `then` runs in progress(); at once where there are no
   // bytes, and nothing is sent.
   void send_data(Stream& stream, Rank to, std::uint64_t tag, void const* data, std::size_t bytes, TrafficKind kind,
@@ -36,6 +38,8 @@ class Mail {
     Message message;
   };
   std::optional<Received> receive();
+  // So many bytes of the message that has come last from there were data of that kind.
+  void received_within(Rank from, TrafficKind kind, std::size_t bytes) { counters_.received_within(from, kind, bytes); }
   // Sends what waits for room and ends transfers; true if anything moved.
   bool progress();
   // Nothing is waiting to be sent or taken.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cache/key_dictionary.hpp"
 #include "kernels/assign_slots.hpp"
 #include "kernels/check.hpp"
 #include "kernels/columns.hpp"
@@ -166,7 +167,7 @@ void TableShard::sight(Stream& stream, RowSums const& rows, Clock clock) {
   if (!counts_sightings()) return;
   kernels::sight_rows(
       stream,
-      {.life = life_.ref(), .ids = rows.ids, .offsets = rows.offsets, .counts = rows.counts, .step = low_half(clock)});
+      {.life = life_.ref(), .ids = rows.ids, .offsets = rows.offsets, .step = low_half(clock), .counts = rows.counts});
 }
 
 kernels::UpdateRows TableShard::update(View<std::uint32_t const> ids, Clock clock, std::size_t samples,
@@ -301,10 +302,18 @@ std::vector<MemoryLine> TableShard::memory_plan(TableOptions const& options, std
   auto const name = [&](char const* what) { return fmt::format("table '{}': {}", options.name, what); };
   std::size_t const state = kernels::state_columns(options.optimizer, options.dim);
   std::size_t const marks = ranks > 1 ? RowStorage<std::uint64_t>::bytes_for(rows, 1) : 0;
-  return {{name("values"), kernels::ValueStorage::bytes_for(rows, options.dim, options.values)},
-          {name("optimizer state"), RowStorage<float>::bytes_for(rows, state)},
-          {name("index"), kernels::KeyIndex::bytes_for(rows)},
-          {name("counters"), RowStorage<std::uint32_t>::bytes_for(rows, kernels::kLifeWords) + marks}};
+  std::vector<MemoryLine> plan{
+      {name("values"), kernels::ValueStorage::bytes_for(rows, options.dim, options.values)},
+      {name("optimizer state"), RowStorage<float>::bytes_for(rows, state)},
+      {name("index"), kernels::KeyIndex::bytes_for(rows)},
+      {name("counters"), RowStorage<std::uint32_t>::bytes_for(rows, kernels::kLifeWords) + marks}};
+  auto const others = static_cast<std::size_t>(ranks - 1);
+  std::size_t const known = others == 0 ? 0 : std::min(rows, options.dictionary_keys / others);  // of each
+  if (known > 0) {
+    plan.push_back({name("dictionaries of keys, on the host"),
+                    others * (NamedKeys::bytes_for(known) + HeardKeys::bytes_for(known))});
+  }
+  return plan;
 }
 
 }  // namespace gpups::cache

@@ -15,24 +15,6 @@ void run(Exec<S> ex, AddElements const& a) {
   });
 }
 
-template <Space S>
-void run(Exec<S> ex, CountBelow const& c) {
-  GPUPS_ASSERT(c.bounds.size() == c.counts.size());
-  each(ex, c.bounds.size(), [c] GPUPS_FN(std::size_t k) {
-    std::size_t low = 0, high = c.indices.size();
-    while (low < high) {
-      std::size_t const middle = (low + high) / 2;
-      if (c.indices[middle] < c.bounds[k]) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    c.counts[k] = low;
-  });
-}
-
 GPUPS_KERNEL(add_elements, AddElements)
-GPUPS_KERNEL(count_below, CountBelow)
 
 }  // namespace gpups::kernels

@@ -17,12 +17,4 @@ struct AddElements {
 };
 void add_elements(Stream& stream, AddElements const& arguments);
 
-// ends[k] = how many of the ascending indices are below bounds[k]
-struct CountBelow {
-  View<std::uint32_t const> indices;  // (n), ascending
-  View<std::uint64_t const> bounds;   // (k)
-  View<std::uint64_t> counts;         // (k)
-};
-void count_below(Stream& stream, CountBelow const& arguments);
-
 }  // namespace gpups::kernels

@@ -31,8 +31,8 @@ struct SightRows {
   Rows<std::uint32_t> life;
   View<std::uint32_t const> ids;         // (n), distinct
   View<std::uint32_t const> offsets;     // (n + 1): row ids[i] has offsets[i + 1] - offsets[i] entries, or
-  View<std::int64_t const> counts = {};  // (n): as many as this says; then `offsets` are not used
   std::uint32_t step;                    // low half
+  View<std::int64_t const> counts = {};  // (n): as many as this says; then `offsets` are not used
 };
 void sight_rows(Stream& stream, SightRows const& arguments);
 

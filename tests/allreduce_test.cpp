@@ -126,18 +126,31 @@ TEST_P(Allreduce, GoesOnWithinAStep) {
   });
 }
 
+// Each block of 512 in the fewest bytes that hold its integers: this rank's of the others' slices, and the sums of its
+// own.
 TEST_P(Allreduce, SendsWhatItSaysAndCountsIt) {
-  std::size_t const n = 840;  // slices of the same size for 1 to 4 ranks
-  run_ranks(ranks_of_threads(GetParam()), [&](Group group) {
-    Member me(group);
-    auto const values = me.words(n, 1);
-    me.group.wait_allreduce(me.stream, me.group.begin_allreduce(me.stream, values));
-    auto const ranks = static_cast<std::size_t>(group.size());
-    auto const sent = me.store.stats().sent;
-    EXPECT_EQ(sent.reductions, 16 * n * (ranks - 1) / ranks);
-    EXPECT_EQ(sent.bytes(), sent.reductions + sent.control);
-    me.store.wait_barrier();
-  });
+  std::size_t const ranks = static_cast<std::size_t>(GetParam());
+  for (std::size_t const slice : {100, 84000}) {
+    std::size_t const n = slice * ranks, blocks = (slice + 511) / 512, front = (blocks + 7) / 8 * 8;
+    for (std::size_t const bits : {0, 6, 13, 21, 60}) {
+      // The sums of as many as four ranks need two more bits.
+      std::size_t const bytes = bits == 0 ? 0 : (bits + 1 + 7) / 8, bytes_of_sums = bits == 0                ? 0
+                                                                                    : bits == 6 && ranks > 2 ? 2
+                                                                                                             : bytes;
+      run_ranks(ranks_of_threads(GetParam()), [&](Group group) {
+        Member me(group);
+        Words const mine(n, bits == 0 ? 0 : -(std::int64_t{1} << bits) + 1);
+        auto values = to_device(me.stream, mine);
+        me.group.wait_allreduce(me.stream, me.group.begin_allreduce(me.stream, values));
+        auto const sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(mine[0]) * ranks);
+        EXPECT_EQ(to_host(me.stream, values.view()), Words(n, sum)) << bits;
+        auto const sent = me.store.stats().sent;
+        EXPECT_EQ(sent.reductions, (ranks - 1) * (2 * front + slice * (bytes + bytes_of_sums))) << bits << " bits";
+        EXPECT_EQ(sent.bytes(), sent.reductions + sent.control);
+        me.store.wait_barrier();
+      });
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, Allreduce, testing::Values(1, 2, 3, 4));

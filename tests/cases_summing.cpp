@@ -85,38 +85,6 @@ Problem add_elements(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-Problem count_below(Stream& stream, CaseSize size, std::uint64_t seed) {
-  struct State {
-    std::vector<std::uint32_t> indices;
-    std::vector<std::uint64_t> bounds;
-    Array<std::uint32_t> indices_there;
-    Array<std::uint64_t> bounds_there, counts;
-  };
-  Random random(seed);
-  auto s = std::make_shared<State>();
-  for (std::size_t i = 0; i < size.n; ++i) s->indices.push_back(static_cast<std::uint32_t>(random()));
-  std::sort(s->indices.begin(), s->indices.end());
-  for (std::size_t k = 0; k < 9; ++k) s->bounds.push_back(k * (std::uint64_t{1} << 32) / 8);
-  s->indices_there = to_device(stream, s->indices);
-  s->bounds_there = to_device(stream, s->bounds);
-  s->counts = Array<std::uint64_t>(stream.device(), s->bounds.size());
-
-  Problem p;
-  p.entries = s->bounds.size();
-  p.bytes = s->bounds.size() * 16;
-  p.run = [s](Stream& on) { kernels::count_below(on, {s->indices_there, s->bounds_there, s->counts}); };
-  p.wrong = [s](Stream& on) {
-    std::vector<std::uint64_t> want;
-    for (std::uint64_t const bound : s->bounds) {
-      want.push_back(static_cast<std::uint64_t>(
-          std::count_if(s->indices.begin(), s->indices.end(), [bound](std::uint32_t index) { return index < bound; })));
-    }
-    return differ("counts", to_host(on, s->counts.view()), want);
-  };
-  p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->counts.view())); };
-  return p;
-}
-
 // Blocks of all widths: a block's words have up to so many bits, and its first has just as many.
 std::vector<std::int64_t> words_of_all_widths(Random& random, std::size_t n) {
   std::vector<std::int64_t> words(n);
@@ -192,7 +160,6 @@ Problem narrow_and_widen(Stream& stream, CaseSize size, std::uint64_t seed) {
 constexpr KernelCase kCases[] = {
     {"sum_arrays", sum_arrays},
     {"add_elements", add_elements},
-    {"count_below", count_below},
     {"narrow_and_widen_words", narrow_and_widen<false>},
     {"narrow_and_add_words", narrow_and_widen<true>},
 };

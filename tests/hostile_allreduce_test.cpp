@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a peer says of sums over the ranks, and sends for them.
 #include "comm/collective/header.hpp"
+#include "comm/collective/run.hpp"
 #include "tests/hostile_peer.hpp"
 
 namespace gpups::test {
@@ -13,6 +14,20 @@ comm::Signature sum_of(std::uint64_t elements) {
   return {.operation = comm::Operation::kSumIntegers, .elements = elements};
 }
 Message sum_of(std::uint64_t id, std::uint64_t elements) { return header_of(id, {.signature = sum_of(elements)}); }
+
+// A message of run 0 in its header, and one that follows it.
+Message message_of(std::uint64_t index, std::string const& bytes) {
+  return header_of(0, {.item = comm::Header::Item{.index = index, .size = bytes.size(), .bytes = bytes}});
+}
+Message bulk_of(std::uint64_t index, std::uint64_t size) {
+  return header_of(0, {.item = comm::Header::Item{.index = index, .size = size}});
+}
+// Integers of one byte each.
+std::string narrow(std::initializer_list<char> words) {
+  std::string bytes(8, '\0');
+  bytes[0] = 1;
+  return bytes + std::string(words);
+}
 
 class HostileSums : public HostilePeer {
  protected:
@@ -29,11 +44,8 @@ class HostileSums : public HostilePeer {
 
 TEST_F(HostileSums, APeerThatDoesItsPartIsHeard) {
   peer_.send(sum_of(0, 3));
-  peer_.send_words(tag_of_run(0, 0), {10});
-  peer_.send_words(tag_of_run(0, 1), {22, 33});
-  peer_.take_data(tag_of_run(0, 0), 16);
-  peer_.take_data(tag_of_run(0, 1), 8);
-  peer_.on_idle = [this] { return peer_.progress(); };
+  peer_.send(message_of(0, narrow({10})));
+  peer_.send(message_of(1, narrow({22, 33})));
   std::vector<std::int64_t> values{1, 2, 3};
   group_.wait_allreduce(*stream_, group_.begin_allreduce(*stream_, values));
   EXPECT_EQ(values, (std::vector<std::int64_t>{11, 22, 33}));
@@ -85,32 +97,109 @@ TEST_F(HostileSums, AHeaderInAMessageOfAnotherKind) {
   expect_refused("has a piece to gather");
 }
 
-TEST_F(HostileSums, NumbersOfAnotherSizeThanAnnounced) {
+TEST_F(HostileSums, MessagesBeforeTheSumIsAnnounced) {
+  peer_.send(message_of(0, narrow({10})));
+  expect_refused("goes on with allreduce 0 where 0 is its next");
+}
+
+TEST_F(HostileSums, MessagesAfterTheSumIsOver) {
   peer_.send(sum_of(0, 3));
+  peer_.send(message_of(0, narrow({10})));
+  peer_.send(message_of(1, narrow({22, 33})));
+  EXPECT_EQ(sum(), "");
+  peer_.send(message_of(2, narrow({1})));
+  expect_refused("goes on with allreduce 0 where 1 is its next");
+}
+
+TEST_F(HostileSums, MoreMessagesThanTheSumHas) {
+  peer_.send(sum_of(0, 3));
+  peer_.send(message_of(0, narrow({10})));
+  peer_.send(message_of(1, narrow({22, 33})));
+  peer_.send(message_of(2, narrow({1})));
+  EXPECT_EQ(turn(), "");
+  expect_sum_refused("sent more messages of allreduce 0 than there are");
+}
+
+TEST_F(HostileSums, MoreMessagesThanMayWait) {
+  peer_.send(sum_of(0, 3));
+  EXPECT_EQ(turn(), "");
+  for (std::uint64_t i = 0; i <= comm::kUnwantedMax; ++i) {
+    peer_.send(message_of(i, "x"));
+    peer_.let_turn();
+  }
+  expect_refused("where 1024 is its next and 1024 wait");
+}
+
+TEST_F(HostileSums, AMessageTwice) {
+  peer_.send(sum_of(0, 3));
+  for (int i = 0; i < 2; ++i) peer_.send(message_of(0, narrow({10})));
+  expect_refused("sent message 0 of allreduce 0 where 1 is its next");
+}
+
+TEST_F(HostileSums, AnotherMessageThanIsAwaited) {
+  peer_.send(sum_of(0, 3));
+  peer_.send(message_of(1, narrow({10})));
+  expect_sum_refused("sent message 1 of allreduce 0 with 9 bytes, where 0 with at most 16 is awaited");
+}
+
+TEST_F(HostileSums, MoreBytesThanAreAwaited) {
+  peer_.send(sum_of(0, 3));
+  peer_.send(bulk_of(0, std::uint64_t{1} << 60));
+  expect_sum_refused("with 1152921504606846976 bytes, where 0 with at most 16 is awaited");
+}
+
+TEST_F(HostileSums, BulkDataOfAnotherSizeThanItsHeaderSays) {
+  peer_.send(sum_of(0, 3));
+  peer_.send(bulk_of(0, 16));
   peer_.send_data(tag_of_run(0, 0), 800);
   expect_sum_refused("sends 800 bytes");
 }
 
-TEST_F(HostileSums, SumsOfAnotherSizeThanAnnounced) {
-  peer_.send(sum_of(0, 3));
-  peer_.send_data(tag_of_run(0, 1), 800);
-  peer_.take_data(tag_of_run(0, 0), 16);
-  peer_.on_idle = [this] { return peer_.progress(); };
-  expect_sum_refused("sends 800 bytes");
-}
-
-TEST_F(HostileSums, NumbersTwice) {
+TEST_F(HostileSums, BulkDataTwice) {
   for (int i = 0; i < 2; ++i) peer_.send_words(tag_of_run(0, 0), {10});
   expect_sum_refused("two transfers under one tag");
+}
+
+TEST_F(HostileSums, IntegersWithoutWidths) {
+  peer_.send(sum_of(0, 3));
+  peer_.send(message_of(0, "1234567"));
+  expect_sum_refused("sent integers without their widths");
+}
+
+TEST_F(HostileSums, IntegersOfImpossibleWidths) {
+  for (char const width : {0, 2, 9, -1}) {
+    auto text = narrow({10});
+    text[0] = width;
+    RawPeer peer;
+    auto const group = peer.group();
+    Store store(group, {.threads = 1});
+    auto stream = store.make_stream();
+    peer.send(sum_of(0, 3));
+    peer.send(message_of(0, text));
+    std::vector<std::int64_t> values{1, 2, 3};
+    auto const error = error_of([&] { group.wait_allreduce(stream, group.begin_allreduce(stream, values)); });
+    EXPECT_NE(error.find("sent integers of impossible widths"), std::string::npos) << error;
+  }
+}
+
+TEST_F(HostileSums, HeadersThatMakeNoSense) {
+  auto const good = encode(comm::Header{.signature = sum_of(3), .item = comm::Header::Item{.size = 2, .bytes = "ab"}});
+  for (std::size_t length = 0; length < good.size(); ++length) {
+    RawPeer peer;
+    Store store(peer.group(), {.threads = 1});
+    table_ = store.add_table({.name = "t", .dim = 4});
+    peer.send({.kind = MessageKind::kCollective, .id = 0, .bytes = good.substr(0, length)});
+    EXPECT_NE(turn(store).find("sent what is not a part of a collective"), std::string::npos) << length;
+  }
 }
 
 TEST_F(HostileSums, APeerThatSaysNothingIsNamed) {
   expect_sum_refused("rank 0 awaited the sums of allreduce 0 from rank 1");
 }
 
-TEST_F(HostileSums, APeerThatTakesNothingIsNamed) {
+TEST_F(HostileSums, APeerThatStopsIsNamed) {
   peer_.send(sum_of(0, 3));
-  peer_.send_words(tag_of_run(0, 0), {10});
+  peer_.send(message_of(0, narrow({10})));
   expect_sum_refused("rank 0 awaited the sums of allreduce 0 from rank 1");
 }
 

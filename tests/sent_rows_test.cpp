@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
+#include "tests/expect_error.hpp"
 
 namespace gpups::test {
 namespace {
@@ -91,6 +92,30 @@ TEST(SentRows, KeysTravelWholeWithoutADictionary) {
   EXPECT_GT(few.bytes, with.bytes);
   EXPECT_EQ(with.hash, without.hash);
   EXPECT_EQ(with.hash, few.hash);
+}
+
+TEST(SentRows, DictionariesAreInTheMemoryPlan) {
+  auto const planned = [](int ranks, std::size_t keys) {
+    std::uint64_t bytes = 0;
+    Store store(ranks == 1 ? Group::alone() : Group::threads(ranks)[0], {});
+    store.add_table({.name = "t", .dim = 4, .expected_rows = 1 << 20, .dictionary_keys = keys});
+    for (auto const& line : store.memory_plan()) {
+      if (line.what == "table 't': dictionaries of keys, on the host") bytes = line.bytes;
+    }
+    return bytes;
+  };
+  EXPECT_EQ(planned(1, 1 << 20), 0U);
+  EXPECT_EQ(planned(2, 0), 0U);
+  EXPECT_GT(planned(2, 100000), 100000U * 40);
+  EXPECT_LT(planned(2, 100000), 100000U * 70);
+  EXPECT_EQ(planned(2, 1 << 20), planned(2, 1 << 21));  // no more keys than the other rank has rows
+  EXPECT_NEAR(static_cast<double>(planned(4, 90000)), static_cast<double>(planned(2, 90000)), 90000 * 10);
+}
+
+TEST(SentRows, TooManyKeysToRememberAreRefused) {
+  Store store(Group::alone(), {});
+  expect_error([&] { store.add_table({.name = "t", .dim = 4, .dictionary_keys = std::size_t{1} << 31}); },
+               {"table 't' remembers 2147483648 keys", "lower dictionary_keys"});
 }
 
 }  // namespace

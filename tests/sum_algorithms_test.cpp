@@ -10,6 +10,7 @@
 
 #include "comm/collective/algorithms.hpp"
 #include "comm/collective/slices.hpp"
+#include "comm/collective/sparse_streamed.hpp"
 #include "tests/compare.hpp"
 #include "tests/inputs.hpp"
 #include "tests/memory_mesh.hpp"
@@ -136,7 +137,7 @@ TEST_P(SumAlgorithms, SumSparseVectors) {
   expect_sparse_sums(GetParam().sparse, false);
 }
 
-TEST(ScatterToOwners, LeavesEachRankTheSumOfItsSlice) { expect_sparse_sums(comm::scatter_to_owners, true); }
+TEST(ScatterStreamed, LeavesEachRankTheSumOfItsSlice) { expect_sparse_sums(comm::scatter_streamed, true); }
 
 INSTANTIATE_TEST_SUITE_P(All, SumAlgorithms, testing::ValuesIn(comm::algorithms().begin(), comm::algorithms().end()),
                          [](auto const& of) { return std::string(of.param.about.name); });

@@ -248,6 +248,7 @@ bool Training::wait_finish() {
     progress_.say("test " + test_->text);
   }
   nlohmann::json const summary = wait_summary();
+  for (auto const& line : store().explain_allreduces()) progress_.say("allreduce: " + line);
   if (folder_) {
     folder_->write_summary(summary);
     progress_.say(fmt::format("{} samples/s, {} in all; results in {}",
@@ -296,6 +297,8 @@ nlohmann::json Training::wait_summary() {
     summary["dense_hash"] = fmt::format("{:016x}", task().dense()->wait_hash(*stream_));
     summary["dense_parameters"] = task().dense()->parameters().count();
   }
+  auto const sums = store().explain_allreduces();
+  if (!sums.empty()) summary["allreduces"] = sums;
   if (loss_) summary["loss"] = *loss_;
   if (progressive_) summary["progressive"] = progressive_->json;
   if (valid_) summary["valid"] = valid_->json;

@@ -22,7 +22,7 @@ class Exact final : public Way {
     float* const sums = sums_.data();
     for (std::size_t i = 0; i < sums_.size(); ++i) sums[i] = static_cast<float>(integers[i]) / kUnits;
   }
-  View<float const> result() override { return sums_; }
+  Result result() override { return {sums_}; }
 
  private:
   Job job_;

@@ -15,7 +15,7 @@ class MpiDense final : public Way {
     MPI_Allreduce(input_.dense.data(), sums_.data(), static_cast<int>(sums_.size()), MPI_FLOAT, MPI_SUM,
                   MPI_COMM_WORLD);
   }
-  View<float const> result() override { return sums_; }
+  Result result() override { return {sums_}; }
 
  private:
   Input const& input_;

@@ -18,7 +18,7 @@ class DenseSum final : public Way {
     auto const sum = job_.group.begin_allreduce(job_.stream, std::move(sums_), options_);
     sums_ = job_.group.wait_sum(job_.stream, sum).values;
   }
-  View<float const> result() override { return sums_; }
+  Result result() override { return {sums_}; }
 
  private:
   Job job_;
@@ -27,23 +27,26 @@ class DenseSum final : public Way {
   Array<float> sums_;
 };
 
-class SparseSum final : public Way {
+class SparseSum : public Way {
  public:
   SparseSum(Job const& job, Input const& input, View<float> sums, AllreduceOptions options)
       : job_(job), input_(input), sums_(sums), options_(std::move(options)) {}
 
   void wait_sum() override {
-    SparseView const vector{sums_.size(), View<std::uint32_t const>(input_.indices), View<float const>(input_.values)};
-    sum_ = job_.group.wait_sum(job_.stream, job_.group.begin_allreduce(job_.stream, vector, options_));
+    sum_ = job_.group.wait_sum(job_.stream, job_.group.begin_allreduce(job_.stream, vector(), options_));
   }
-  View<float const> result() override {
-    if (!sum_.sparse) return sum_.values;
+  Result result() override {
+    if (!sum_.sparse) return {sum_.values, sum_.first};
     std::memset(sums_.data(), 0, sums_.bytes());
     for (std::size_t i = 0; i < sum_.indices.size(); ++i) sums_[sum_.indices.data()[i]] = sum_.values.data()[i];
-    return sums_;
+    return {sums_};
   }
 
- private:
+ protected:
+  SparseView vector() const {
+    return {sums_.size(), View<std::uint32_t const>(input_.indices), View<float const>(input_.values)};
+  }
+
   Job job_;
   Input const& input_;
   View<float> sums_;
@@ -51,19 +54,31 @@ class SparseSum final : public Way {
   SumVector sum_;
 };
 
-constexpr double kRounding = 1e-6;
+// Each rank gets the sum of its slice.
+class Push final : public SparseSum {
+ public:
+  using SparseSum::SparseSum;
+
+  void wait_sum() override {
+    sum_ = job_.group.wait_sum(job_.stream, job_.group.begin_reduce_scatter(job_.stream, vector(), options_.format));
+  }
+};
+
+constexpr double kRounding = 1e-6, kHalfRounding = 4e-3;
 
 WayEntry dense_entry(std::string const& algorithm) {
   AllreduceOptions const options{.algorithm = algorithm};
-  return {"dense " + algorithm, true, kRounding, [options](Job const& job, Input const& input, View<float>) {
+  return {"dense_" + algorithm, true, true, kRounding, [options](Job const& job, Input const& input, View<float>) {
             return std::make_unique<DenseSum>(job, input, options);
           }};
 }
 
-WayEntry sparse_entry(std::string const& algorithm) {
-  AllreduceOptions const options{.algorithm = algorithm};
-  return {algorithm, false, kRounding, [options](Job const& job, Input const& input, View<float> sums) {
-            return std::make_unique<SparseSum>(job, input, sums, options);
+template <class Kind>
+WayEntry sparse_entry(std::string const& name, AllreduceOptions const& options) {
+  bool const lossless = options.format == NumberFormat::kFloat;
+  return {lossless ? name : name + "_half", false, lossless, lossless ? kRounding : kHalfRounding,
+          [options](Job const& job, Input const& input, View<float> sums) {
+            return std::make_unique<Kind>(job, input, sums, options);
           }};
 }
 
@@ -74,10 +89,14 @@ std::vector<WayEntry> ways_of_group() {
   for (auto const& algorithm : allreduce_algorithms()) {
     if (algorithm.dense) ways.push_back(dense_entry(algorithm.name));
   }
-  for (auto const& algorithm : allreduce_algorithms()) {
-    if (algorithm.sparse) ways.push_back(sparse_entry(algorithm.name));
+  for (auto const format : {NumberFormat::kFloat, NumberFormat::kHalf}) {
+    for (auto const& algorithm : allreduce_algorithms()) {
+      bool const has = algorithm.sparse && (format == NumberFormat::kFloat || !algorithm.dense);
+      if (has) ways.push_back(sparse_entry<SparseSum>(algorithm.name, {algorithm.name, format}));
+    }
+    ways.push_back(sparse_entry<SparseSum>("auto", {"auto", format}));
+    ways.push_back(sparse_entry<Push>("push", {"auto", format}));
   }
-  ways.push_back(sparse_entry("auto"));
   return ways;
 }
 

@@ -25,13 +25,18 @@ class Way {
   virtual ~Way() = default;
   // Sums the input over the ranks: what is timed. Collective.
   virtual void wait_sum() = 0;
-  // What the last one came to: (elements)
-  virtual View<float const> result() = 0;
+  // What the last one came to: the whole sum, or a part of it.
+  struct Result {
+    View<float const> sums;  // (any)
+    std::size_t first = 0;   // of all elements
+  };
+  virtual Result result() = 0;
 };
 
 struct WayEntry {
   std::string name;
   bool is_dense;     // its time does not depend on the density
+  bool is_lossless;  // but for the rounding of floats; the others are measured only where they are asked for
   double error_max;  // of an element that is the sum of a few numbers in (-1, 1)
   // `sums`, (elements), is memory for what comes of it; another way may use it meanwhile. All outlive the way.
   std::function<std::unique_ptr<Way>(Job const&, Input const&, View<float> sums)> make;
@@ -42,7 +47,8 @@ std::vector<WayEntry> const& ways();
 
 std::unique_ptr<Way> make_mpi_dense(Job const&, Input const&, View<float> sums);
 std::unique_ptr<Way> make_exact(Job const&, Input const&, View<float> sums);
-// Of each algorithm, for dense arrays and for sparse vectors; "auto" is what the library takes for the latter.
+// Of each algorithm, for dense arrays and for sparse vectors; "auto" is what the library takes for the latter. "push"
+// sums each slice on one rank only. Names that end with "_half" send numbers of 16 bits.
 std::vector<WayEntry> ways_of_group();
 
 }  // namespace gpups::bench

@@ -35,7 +35,7 @@ void Collectives::begin(std::shared_ptr<Collective> const& collective) {
   entry.run->begin(collective->signature(), [collective](Mesh& mesh) { return collective->run(mesh, collective); });
 }
 
-void Collectives::heard(Rank from, std::uint64_t number_of_run, std::string const& text) {
+std::size_t Collectives::heard(Rank from, std::uint64_t number_of_run, std::string const& text) {
   Header header;
   try {
     header = decode_header(text);
@@ -57,7 +57,9 @@ void Collectives::heard(Rank from, std::uint64_t number_of_run, std::string cons
   }
   if (new_run) ++next;
   auto const run = entry_of(number_of_run).run;
+  std::size_t const inside = header.item ? header.item->bytes.size() : 0;
   run->heard(from, std::move(header));
+  return inside;
 }
 
 void Collectives::end_if_over(Run& run) {

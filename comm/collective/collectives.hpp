@@ -49,8 +49,8 @@ class Collectives {
 
   // REQUIRES: at least two ranks.
   void begin(std::shared_ptr<Collective> const& collective);
-  // A header has come. Throws PeerError where it cannot be right.
-  void heard(Rank from, std::uint64_t number, std::string const& header);
+  // A header has come; returns how many bytes of it are a message. Throws PeerError where it cannot be right.
+  std::size_t heard(Rank from, std::uint64_t number, std::string const& header);
 
   // Goes on with what awaits work of the stream; true while there is any.
   bool progress();

@@ -23,8 +23,8 @@ constexpr int kWarmRounds = 4;  // the first connect the ranks
 constexpr int kRounds = 16;
 // Messages grow until an exchange of them takes this long: then neither latency nor what a link lets through at first
 // counts for much.
-constexpr double kExchange_s = 0.01;
-constexpr std::size_t kBytesFirst = std::size_t{128} << 10, kBytesLast = std::size_t{8} << 20;
+constexpr double kExchange_s = 0.006;
+constexpr std::size_t kBytesFirst = std::size_t{128} << 10, kBytesLast = std::size_t{4} << 20;
 constexpr std::size_t kAddedElements = std::size_t{1} << 20;  // more than a core's caches hold
 constexpr std::size_t kRange = 4 * kernels::kStreamBlock;     // elements
 constexpr std::size_t kSparse = 100, kFull = 4;               // one of so many elements of the range is there

@@ -10,8 +10,8 @@
 namespace gpups::comm {
 namespace {
 
-// What has not been tried is taken for a little faster than it is modelled, so that it will be.
-constexpr double kHope = 0.85;
+// What has not been tried is taken for a little faster than it seems, so that it will be.
+constexpr double kHope = 0.9;
 constexpr double kNewFill = 0.25;  // weight of the last sum in the mean
 
 // Elements that some rank has, if each has its own at random places.
@@ -53,9 +53,15 @@ std::vector<Reckoning::Estimate> Reckoning::estimates(SumShape const& shape) con
       auto const times = seen->times.find(&algorithm);
       if (times != seen->times.end()) e.measured_s = times->second.least_s();
     }
-    e.expected_s = e.measured_s > 0 ? e.measured_s : kHope * e.modelled_s;
     estimates.push_back(e);
   }
+  // Where the model is too hopeful of what was tried, it is so of the rest.
+  double log_sum = 0, tried = 0;
+  for (Estimate const& e : estimates) {
+    if (e.measured_s > 0) log_sum += std::log(e.measured_s / e.modelled_s), ++tried;
+  }
+  double const slower = tried == 0 ? 1 : std::exp(log_sum / tried);
+  for (Estimate& e : estimates) e.expected_s = e.measured_s > 0 ? e.measured_s : kHope * slower * e.modelled_s;
   std::stable_sort(estimates.begin(), estimates.end(),
                    [](Estimate const& a, Estimate const& b) { return a.expected_s < b.expected_s; });
   return estimates;

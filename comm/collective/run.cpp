@@ -21,6 +21,10 @@ Run::Run(Rank me, int ranks, Stream& stream, CollectiveCarrier& carrier, std::ui
       peers_(static_cast<std::size_t>(ranks)),
       unheard_(static_cast<std::size_t>(ranks) - 1) {}
 
+Run::~Run() {
+  for (auto const& [event, delivery] : awaited_work_) event.wait();
+}
+
 Run::Peer& Run::peer(Rank rank) {
   GPUPS_ASSERT(rank != me());
   return peers_[gpups::number(rank)];
@@ -89,7 +93,7 @@ void Run::tell(Rank to, std::optional<Header::Item> item) {
   Peer& its = peer(to);
   Header header{.signature = std::nullopt, .item = std::move(item)};
   if (!std::exchange(its.told, true)) header.signature = signature_;
-  carrier_.tell(to, number_, encode(header));
+  carrier_.tell(to, number_, encode(header), header.item ? header.item->bytes.size() : 0);
 }
 
 Sending Run::offer(Rank to, View<std::uint8_t const> bytes, std::shared_ptr<void const> keep, Size size) {

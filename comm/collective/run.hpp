@@ -28,6 +28,8 @@ class Run final : public Mesh, public std::enable_shared_from_this<Run> {
   Run(Rank me, int ranks, Stream& stream, CollectiveCarrier& carrier, std::uint64_t number,
       std::function<void(Run&)> moved);
 
+  ~Run() override;  // a coroutine that is given up may have copies to its memory under way
+
   // `body` is kept until the run ends.
   void begin(Signature const& signature, std::function<Task<>(Mesh&)> body);
   void heard(Rank from, Header header);

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "comm/collective/gather_number.hpp"
@@ -99,7 +101,7 @@ Selection::Selection(Selector& selector, Mesh& mesh, SumShape const& mine)
       first_(!std::exchange(selector.begun_, true)),
       line_(selector.lines_[{mine.elements, mine.sparse, mine.format}]),
       sum_(line_.begun++),
-      news_(mesh.me() == Rank{0} ? tell() : hear()) {
+      news_(news()) {
   line_.places[sum_];
 }
 
@@ -107,6 +109,48 @@ void Selection::set(std::uint64_t sum, Algorithm const* algorithm) {
   auto& place = line_.places[sum];
   place.algorithm = algorithm;
   if (auto const waiting = std::exchange(place.waiting, nullptr)) waiting->end();
+}
+
+Task<> Selection::news() {
+  bool const reckons = mesh_.me() == Rank{0};
+  if (sum_ > 0 && !selector_.assumed_) {
+    auto times = reckons ? hear_times() : tell_time();
+    times.start();  // what is sent first is received first, and nobody waits for it before the end
+    auto choice = reckons ? tell() : hear();
+    co_await choice;
+    co_await times;
+  } else {
+    auto choice = reckons ? tell() : hear();
+    co_await choice;
+  }
+}
+
+// How long the sum before this one took here; 0 if it is not over.
+Task<> Selection::tell_time() {
+  bool const over = line_.ended && line_.ended->sum + 1 == sum_;
+  double const seconds = over ? line_.ended->seconds : 0;
+  Bytes bytes(Device::host(), sizeof seconds);
+  std::memcpy(bytes.data(), &seconds, sizeof seconds);
+  mesh_.send(Rank{0}, std::move(bytes));
+  co_return;
+}
+
+Task<> Selection::hear_times() {
+  bool known = line_.ended && line_.ended->sum + 1 == sum_;
+  auto const before = line_.ended;
+  double slowest = known ? before->seconds : 0;
+  std::vector<Receiving> coming;
+  for (Rank const q : others(mesh_)) coming.push_back(mesh_.receive(q, sizeof slowest, Device::host()));
+  for (auto& one : coming) {
+    Bytes const bytes = co_await one;
+    double seconds = 0;
+    if (bytes.size() == sizeof seconds) std::memcpy(&seconds, bytes.data(), sizeof seconds);
+    known &= seconds > 0;
+    slowest = std::max(slowest, seconds);
+  }
+  if (!known) co_return;
+  selector_.reckoning_->learn(before->shape, *before->algorithm, slowest,
+                              before->entries ? &*before->entries : nullptr);
 }
 
 // Rank 0: what this sum takes, if it is the first of its size, and what the next one will.
@@ -146,9 +190,7 @@ Task<Algorithm const*> Selection::algorithm() {
 }
 
 Task<> Selection::end(std::optional<std::uint64_t> entries) {
-  if (mesh_.me() == Rank{0} && !selector_.assumed_) {
-    selector_.reckoning_->learn(shape_, *algorithm_, now_s() - began_, entries ? &*entries : nullptr);
-  }
+  line_.ended = {sum_, shape_, algorithm_, now_s() - began_, entries};
   if (sum_ > 0) co_await news_;
 }
 

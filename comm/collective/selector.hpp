@@ -33,6 +33,15 @@ class Selector {
   // Sums for which choices follow each other.
   struct Line {
     std::uint64_t begun = 0;
+    // The sum that ended last.
+    struct Ended {
+      std::uint64_t sum = 0;
+      SumShape shape{};
+      Algorithm const* algorithm = nullptr;
+      double seconds = 0;
+      std::optional<std::uint64_t> entries{};
+    };
+    std::optional<Ended> ended{};
     struct Place {
       Algorithm const* algorithm = nullptr;  // null: rank 0 has not said it yet
       std::shared_ptr<Delivery> waiting{};
@@ -69,8 +78,11 @@ class Selection {
   Task<> end(std::optional<std::uint64_t> entries);
 
  private:
+  Task<> news();
   Task<> tell();
   Task<> hear();
+  Task<> tell_time();
+  Task<> hear_times();
   void set(std::uint64_t sum, Algorithm const* algorithm);
 
   Selector& selector_;

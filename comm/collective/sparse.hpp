@@ -26,8 +26,4 @@ Task<SumVector> sum_as_dense(Mesh& mesh, SparseSum sum) {
   return sum_made_dense(mesh, std::move(sum), SumDense);
 }
 
-// Each rank sends every other the elements of that one's slice, as they are, and adds up those of its own. The result
-// is dense.
-Task<SumVector> scatter_to_owners(Mesh& mesh, SparseSum sum);
-
 }  // namespace gpups::comm

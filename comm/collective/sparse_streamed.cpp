@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/collective/sparse_streamed.hpp"
 
+#include "kernels/check.hpp"
+
 namespace gpups::comm {
 namespace {
 
@@ -14,9 +16,21 @@ struct OnHost {
   std::shared_ptr<void const> keep;
 };
 
+void check_size(SparseView const& vector) {
+  std::size_t const count = vector.indices.size();
+  if (count == 0) return;
+  GPUPS_REQUIRE(vector.indices[count - 1] < vector.size,
+                "a sparse vector of {} elements names element {} (indices are ascending, and below the size): give "
+                "indices of this vector",
+                vector.size, vector.indices[count - 1]);
+}
+
 Task<OnHost> on_host(Mesh& mesh, SparseSum sum) {
   Stream& stream = mesh.stream();
-  if (stream.device().is_host()) co_return OnHost{stream, sum.vector, sum.keep};
+  if (stream.device().is_host()) {
+    check_size(sum.vector);
+    co_return OnHost{stream, sum.vector, sum.keep};
+  }
   struct Lists {
     Array<std::uint32_t> indices;
     Array<float> values;
@@ -27,17 +41,23 @@ Task<OnHost> on_host(Mesh& mesh, SparseSum sum) {
   copy<std::uint32_t>(stream, lists->indices, sum.vector.indices);
   copy<float>(stream, lists->values, sum.vector.values);
   co_await mesh.caught_up();
+  check_size({sum.vector.size, lists->indices, lists->values});
   co_return OnHost{Stream(Device::host()), {sum.vector.size, lists->indices, lists->values}, lists};
 }
 
-template <class T>
-Array<T> moved(Mesh& mesh, Array<T> from) {
+// The result where the caller has its vectors.
+Task<SumVector> where_given(Mesh& mesh, SumVector sum) {
   Stream& stream = mesh.stream();
-  if (stream.device().is_host()) return from;
-  Array<T> there(stream.device(), from.size());
-  copy<T>(stream, there, from);
-  stream.wait();  // before `from` goes
-  return there;
+  if (stream.device().is_host()) co_return sum;
+  SumVector there{.first = sum.first,
+                  .size = sum.size,
+                  .sparse = sum.sparse,
+                  .indices = Array<std::uint32_t>(stream.device(), sum.indices.size()),
+                  .values = Array<float>(stream.device(), sum.values.size())};
+  copy<std::uint32_t>(stream, there.indices, sum.indices);
+  copy<float>(stream, there.values, sum.values);
+  co_await mesh.caught_up();
+  co_return there;
 }
 
 kernels::ValueForm form_of(NumberFormat format) {
@@ -73,35 +93,35 @@ bool are_few(Streams const& streams, std::uint64_t size) {
 Task<SumVector> sum_streamed(Mesh& mesh, SparseSum sum, SumStreams algorithm) {
   OnHost const given = co_await on_host(mesh, sum);
   auto total = co_await algorithm(mesh, terms_of(given, sum.format));
-  std::uint64_t const size = given.vector.size;
-  if (are_few(total.streams(), size)) {
+  SumVector result{.first = 0, .size = given.vector.size, .sparse = are_few(total.streams(), given.vector.size)};
+  if (result.sparse) {
     auto entries = total.entries(mesh);
-    co_return SumVector{.first = 0,
-                        .size = size,
-                        .sparse = true,
-                        .indices = moved(mesh, std::move(entries.indices)),
-                        .values = moved(mesh, std::move(entries.values))};
+    result.indices = std::move(entries.indices);
+    result.values = std::move(entries.values);
+  } else {
+    result.values = Array<float>(Device::host(), result.size);
+    total.write(mesh, result.values);
   }
-  Array<float> values(Device::host(), size);
-  total.write(mesh, values);
-  co_return SumVector{.first = 0, .size = size, .values = moved(mesh, std::move(values))};
+  co_return co_await where_given(mesh, std::move(result));
 }
 
 Task<SumVector> sum_streams_densely(Mesh& mesh, SparseSum sum) {
   OnHost const given = co_await on_host(mesh, sum);
-  Array<float> values(Device::host(), given.vector.size);
-  DenseOwners const owners{.into = values, .format = static_cast<kernels::Format>(sum.format)};
+  SumVector result{.first = 0, .size = given.vector.size};
+  result.values = Array<float>(Device::host(), result.size);
+  DenseOwners const owners{.into = result.values, .format = static_cast<kernels::Format>(sum.format)};
   co_await sum_by_dense_owners(mesh, terms_of(given, NumberFormat::kFloat), owners);
-  co_return SumVector{.first = 0, .size = given.vector.size, .values = moved(mesh, std::move(values))};
+  co_return co_await where_given(mesh, std::move(result));
 }
 
 Task<SumVector> scatter_streamed(Mesh& mesh, SparseSum sum) {
   OnHost const given = co_await on_host(mesh, sum);
   auto total = co_await send_to_owners<float>(mesh, terms_of(given, sum.format));
   auto const& header = total.streams()[0].header();
-  Array<float> values(Device::host(), header.size);
-  total.write(mesh, values);
-  co_return SumVector{.first = header.first, .size = header.size, .values = moved(mesh, std::move(values))};
+  SumVector result{.first = header.first, .size = header.size};
+  result.values = Array<float>(Device::host(), header.size);
+  total.write(mesh, result.values);
+  co_return co_await where_given(mesh, std::move(result));
 }
 
 }  // namespace gpups::comm

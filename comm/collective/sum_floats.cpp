@@ -3,6 +3,8 @@
 
 #include <optional>
 
+#include "comm/collective/sparse_streamed.hpp"
+
 namespace gpups::comm {
 namespace {
 
@@ -57,7 +59,7 @@ Signature SumVectors::signature() const {
 Task<> SumVectors::run(Mesh& mesh, std::shared_ptr<void const> self) {
   SparseSum const of{.vector = vector_.view(), .keep = self, .format = options_.format};
   if (operation_ == Operation::kScatterSparse) {
-    sum_ = co_await scatter_to_owners(mesh, of);
+    sum_ = co_await scatter_streamed(mesh, of);
   } else {
     sum_ = co_await sum(mesh, of);
   }

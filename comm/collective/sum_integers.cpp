@@ -1,45 +1,91 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/collective/sum_integers.hpp"
 
+#include <algorithm>
+#include <deque>
 #include <vector>
 
+#include "comm/collective/narrow.hpp"
 #include "comm/collective/others.hpp"
 #include "comm/collective/slices.hpp"
-#include "kernels/add_words.hpp"
 
 namespace gpups::comm {
 namespace {
 
-using Words = View<std::int64_t>;
+// Words of the pieces that go on their way one by one, and how many of each rank do so at a time.
+constexpr std::size_t kPiece = std::size_t{1} << 18;
+constexpr std::size_t kAhead = 2;
 
-// Another rank's numbers of this rank's slice. Sums wrap, so that whoever comes first is added first.
-Task<> add_terms(Mesh& mesh, Rank from, Words mine) {
-  auto const terms = std::make_shared<Array<std::int64_t>>(mine.device(), mine.size());
-  co_await mesh.receive_exactly(from, bytes_of(terms->view()), terms);
-  if (!mine.empty()) kernels::add_words(mesh.stream(), {.into = mine, .words = *terms});
-}
+class IntegerSum {
+ public:
+  IntegerSum(Mesh& mesh, Words values)
+      : mesh_(mesh),
+        values_(values),
+        others_(others(mesh)),
+        pieces_((slice_size_max(values.size(), mesh.ranks()) + kPiece - 1) / kPiece) {}
 
-// The sums of another rank's slice take the place of what was sent of it, once that has been taken.
-Task<> take_sums(Mesh& mesh, Rank from, Sending terms, Words sums, std::shared_ptr<void const> keep) {
-  co_await terms;
-  co_await mesh.receive_exactly(from, bytes_of(sums), keep);
-}
+  Task<> run() {
+    for (std::size_t k = 0; k < std::min(kAhead, pieces_); ++k) co_await give_terms(k);
+    for (std::size_t k = 0; k < pieces_; ++k) {
+      co_await add_terms(k);
+      co_await give_sums(k);
+      if (k + kAhead < pieces_) co_await give_terms(k + kAhead);
+      co_await take_sums(k);
+    }
+  }
+
+ private:
+  Words piece(Rank rank, std::size_t k) const {
+    auto const slice = slice_of(values_, mesh_.ranks(), rank);
+    std::size_t const first = std::min(k * kPiece, slice.size());
+    return slice.slice(first, std::min(kPiece, slice.size() - first));
+  }
+  Receiving receive(Rank from, std::size_t words) { return mesh_.receive(from, narrow_bytes_max(words)); }
+
+  static Receiving first_of(std::deque<Receiving>& arriving) {
+    Receiving first = std::move(arriving.front());
+    arriving.pop_front();
+    return first;
+  }
+
+  Task<> give_terms(std::size_t k) {
+    for (Rank const q : others_) {
+      auto terms = co_await narrow(mesh_, piece(q, k));
+      mesh_.send(q, std::move(terms));
+    }
+    for (Rank const q : others_) terms_.push_back(receive(q, piece(mesh_.me(), k).size()));
+  }
+  Task<> add_terms(std::size_t k) {
+    for (Rank const q : others_) {
+      auto const terms = co_await first_of(terms_);
+      co_await widen(mesh_, q, terms, piece(mesh_.me(), k), Widen::kAdd);
+    }
+  }
+  Task<> give_sums(std::size_t k) {
+    auto narrowed = co_await narrow(mesh_, piece(mesh_.me(), k));
+    auto const sums = std::make_shared<Bytes>(std::move(narrowed));
+    for (Rank const q : others_) mesh_.send(q, sums->view(), sums);
+    for (Rank const q : others_) sums_.push_back(receive(q, piece(q, k).size()));
+  }
+  Task<> take_sums(std::size_t k) {
+    for (Rank const q : others_) {
+      auto const sums = co_await first_of(sums_);
+      co_await widen(mesh_, q, sums, piece(q, k), Widen::kReplace);
+    }
+  }
+
+  Mesh& mesh_;
+  Words const values_;
+  std::vector<Rank> const others_;
+  std::size_t const pieces_;            // of the largest slice
+  std::deque<Receiving> terms_, sums_;  // that are on their way: for each piece, one of each rank
+};
 
 }  // namespace
 
-Task<> SumIntegers::run(Mesh& mesh, std::shared_ptr<void const> self) {
-  auto const slice = [&](Rank rank) { return slice_of(values_.view(), mesh.ranks(), rank); };
-  Words const mine = slice(mesh.me());
-  std::vector<Task<>> terms, sums;
-  for (Rank const q : others(mesh)) {
-    sums.push_back(take_sums(mesh, q, mesh.send_exactly(q, bytes_of(slice(q)), self), slice(q), self));
-    terms.push_back(add_terms(mesh, q, mine));
-  }
-  for (auto& task : terms) task.start();  // receives what comes first from each rank
-  for (auto& task : sums) task.start();
-  co_await all(std::move(terms));
-  for (Rank const q : others(mesh)) mesh.send_exactly(q, bytes_of(mine), self);
-  co_await all(std::move(sums));
+Task<> SumIntegers::run(Mesh& mesh, std::shared_ptr<void const>) {
+  IntegerSum sum(mesh, values_);
+  co_await sum.run();
 }
 
 }  // namespace gpups::comm

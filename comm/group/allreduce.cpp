@@ -132,8 +132,10 @@ Reduction Group::begin_allreduce(Stream& stream, SparseView const& vector, Allre
   return begin_vectors(*impl_, stream, comm::Operation::kSumSparse, vector, options);
 }
 
-Reduction Group::begin_reduce_scatter(Stream& stream, SparseView const& vector, AllreduceOptions const& options) const {
-  return begin_vectors(*impl_, stream, comm::Operation::kScatterSparse, vector, options);
+Reduction Group::begin_reduce_scatter(Stream& stream, SparseView const& vector, NumberFormat format) const {
+  // The first half of that algorithm.
+  return begin_vectors(*impl_, stream, comm::Operation::kScatterSparse, vector,
+                       {.algorithm = "sparse_owners", .format = format});
 }
 
 void Group::wait_allreduce(Stream& stream, Reduction const& reduction) const {

@@ -148,7 +148,8 @@ class Store {
   // Adds a table, before anything is prepared, in the same order with the same options on every rank.
   TableId add_table(TableOptions const& options);
   TableOptions const& table(TableId table) const;
-  // What the tables will take on this rank's device with their `expected_rows`, before anything is allocated.
+  // What the tables will take on this rank's device with their `expected_rows`, before anything is allocated; and what
+  // the lines that say so take on the host.
   std::vector<MemoryLine> memory_plan() const;
 
   // -- a step --

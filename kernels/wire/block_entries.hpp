@@ -10,7 +10,8 @@
 #endif
 
 #include "gpups/array.hpp"
-#include "kernels/wire/block_places.hpp"
+#include "kernels/wire/bitmap_places.hpp"
+#include "kernels/wire/listed_places.hpp"
 
 namespace gpups::kernels {
 
@@ -105,50 +106,33 @@ void expand(T const* from, std::uint64_t const* bits, std::size_t words, T* to) 
   }
 }
 
-// Memory for one block's entries.
+// Memory for one block's entries, which are collected piece by piece: pieces begin at multiples of 64 places.
 template <class T>
 struct EntryMemory {
   Array<std::uint64_t> bits{Device::host(), kBlockWords};
   Array<std::uint16_t> places{Device::host(), kPlaceRoom};
   Array<T> values{Device::host(), kStreamBlock + 64};
+  std::size_t count = 0, zeros = 0;  // of values so far, and of those among them that are 0
 
-  // The marked elements of x; `bits` marks them and is all zeros behind them.
-  BlockEntries<T> marked(T const* x, std::uint32_t width) {
-    std::size_t const count = bits_set(bits.data(), kBlockWords);
-    if (are_many(count, width)) return many(x, count);
-    places_of(bits.data(), kBlockWords, places.data());
-    copy_at(x, 0, count);
-    return {count, places.data(), bits.data(), values.data()};
+  void begin() {
+    std::memset(bits.data(), 0, bits.bytes());
+    count = zeros = 0;
   }
 
-  // The same for sums, which may have become 0: what is 0 is left out, and all of x is 0 then.
-  BlockEntries<T> take_marked(T* x, std::uint32_t width) {
-    std::size_t const count = bits_set(bits.data(), kBlockWords);
-    if (!are_many(count, width)) return take_few(x, count);
-    BlockEntries<T> found = many(x, count);
-    if (nonzero(count) < count) {
-      mark_nonzero(x, width, bits.data());
-      found = many(x, bits_set(bits.data(), kBlockWords));
-    }
-    std::memset(x, 0, width * sizeof(T));
-    return found;
+  // For pieces in which elements are few: those of x that `bits` marks, which become 0.
+  void take_few(T* x, std::uint32_t first, std::uint32_t last) {
+    std::size_t const begin = count;
+    count += places_of(bits.data(), first / 64, (last + 63) / 64, places.data() + begin);
+    std::uint16_t const* const from = places.data();
+    T* const to = values.data();
+#pragma GCC ivdep
+    for (std::size_t i = begin; i < count; ++i) to[i] = x[from[i]];
+    for (std::size_t i = begin; i < count; ++i) zeros += to[i] == 0 ? 1 : 0;
+    for (std::size_t i = begin; i < count; ++i) x[from[i]] = 0;
   }
-
- private:
-  BlockEntries<T> many(T const* x, std::size_t count) {
-    compress(x, bits.data(), kBlockWords, values.data());
-    return {count, nullptr, bits.data(), values.data()};
-  }
-
-  BlockEntries<T> take_few(T* x, std::size_t count) {
-    constexpr std::size_t kTogether = 256;  // elements, each in another line: so few are still in the first cache
-    places_of(bits.data(), kBlockWords, places.data());
-    for (std::size_t first = 0; first < count; first += kTogether) {
-      std::size_t const last = std::min(first + kTogether, count);
-      copy_at(x, first, last);
-      for (std::size_t i = first; i < last; ++i) x[places[i]] = 0;
-    }
-    if (nonzero(count) == count) return {count, places.data(), bits.data(), values.data()};
+  // All that take_few() found, but what is 0.
+  BlockEntries<T> few() {
+    if (zeros == 0) return {count, places.data(), bits.data(), values.data()};
     std::size_t left = 0;
     for (std::size_t i = 0; i < count; ++i) {
       places[left] = places[i];
@@ -158,16 +142,23 @@ struct EntryMemory {
     return {left, places.data(), nullptr, values.data()};
   }
 
-  void copy_at(T const* x, std::size_t first, std::size_t last) {
-    std::uint16_t const* const from = places.data();
-    T* const to = values.data();
-#pragma GCC ivdep
-    for (std::size_t i = first; i < last; ++i) to[i] = x[from[i]];
+  // For pieces in which they may be many: those of x that are not 0.
+  void find_many(T const* x, std::uint32_t first, std::uint32_t last) {
+    std::uint64_t* const marks = bits.data() + first / 64;
+    std::size_t const words = (last - first + 63) / 64;
+    mark_nonzero(x + first, last - first, marks);
+    compress(x + first, marks, words, values.data() + count);
+    count += bits_set(marks, words);
   }
-  std::size_t nonzero(std::size_t count) const {
-    std::size_t nonzero = 0;
-    for (std::size_t i = 0; i < count; ++i) nonzero += values[i] != 0 ? 1 : 0;
-    return nonzero;
+  void take_many(T* x, std::uint32_t first, std::uint32_t last) {
+    find_many(x, first, last);
+    std::memset(x + first, 0, (last - first) * sizeof(T));
+  }
+  // All that was found so.
+  BlockEntries<T> many(std::uint32_t width) {
+    if (are_many(count, width)) return {count, nullptr, bits.data(), values.data()};
+    places_of(bits.data(), 0, kBlockWords, places.data());
+    return {count, places.data(), bits.data(), values.data()};
   }
 };
 

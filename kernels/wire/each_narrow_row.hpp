@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "kernels/wire/narrow_rows.hpp"
@@ -90,8 +91,8 @@ NarrowBytes write_narrow(DeviceExec ex, Device device, std::size_t n, std::size_
 
 #else
 
-// Rows of a task, and its blocks.
-inline constexpr std::size_t kNarrowTaskRows = 4 * kBlockRows, kNarrowTask = kNarrowTaskRows / kNarrowBlock;
+// Rows of a task.
+inline constexpr std::size_t kNarrowTaskRows = 4 * kBlockRows;
 
 inline std::uint64_t wait_find_starts(HostExec, NarrowRows const& rows, View<std::uint64_t> starts) {
   std::uint64_t total = 0;
@@ -103,63 +104,65 @@ inline std::uint64_t wait_find_starts(HostExec, NarrowRows const& rows, View<std
   return total;
 }
 
-// Calls row(i, width, start, lanes) for the rows of blocks first .. last - 1, some of which may be behind the end.
-template <class Row>
-void each_narrow_row_of(NarrowRows const& rows, std::uint64_t const* starts, std::size_t first, std::size_t last,
-                        Row row) {
-  if (first >= last) return;
-  std::uint64_t start = starts[first];
-  std::size_t const end = std::min(last * kNarrowBlock, rows.rows);
-  for (std::size_t i = first * kNarrowBlock; i < end; ++i) {
-    std::uint32_t const width = narrow_width(rows.bytes.data(), i);
-    row(i, width, start, HostLanes{});
-    start += width * rows.dim;
-  }
-}
-
+// Calls row(i, width, start, lanes) for each row.
 template <class Row>
 void each_narrow_row(HostExec ex, NarrowRows const& rows, View<std::uint64_t const> starts, Row row) {
-  std::size_t const blocks = narrow_blocks(rows.rows);
-  ex.arena->blocks((blocks + kNarrowTask - 1) / kNarrowTask, [&](std::size_t task) {
-    each_narrow_row_of(rows, starts.data(), task * kNarrowTask, std::min((task + 1) * kNarrowTask, blocks), row);
+  ex.arena->blocks((rows.rows + kNarrowTaskRows - 1) / kNarrowTaskRows, [&](std::size_t task) {
+    std::size_t const first = task * kNarrowTaskRows;
+    std::uint64_t start = starts[first / kNarrowBlock];
+    for (std::size_t i = first; i < std::min(first + kNarrowTaskRows, rows.rows); ++i) {
+      std::uint32_t const width = narrow_width(rows.bytes.data(), i);
+      row(i, width, start, HostLanes{});
+      start += width * rows.dim;
+    }
   });
 }
 
-// Looks at some rows for their widths and then writes them, while they are in a cache; then at the next.
+// Writes rows first .. last - 1 one behind the other, and their widths to `head`; returns where the next would lie.
+template <class Writer>
+std::uint8_t* write_narrow_rows(Writer const& writer, std::size_t first, std::size_t last, std::size_t dim,
+                                std::uint8_t* head, std::uint8_t* to) {
+  for (std::size_t i = first; i < last; ++i) {
+    std::uint32_t const width = writer.width(i, HostLanes{});
+    head[i / 2] = static_cast<std::uint8_t>(i % 2 == 0 ? width : head[i / 2] | width << 4);
+    if (width > 0) writer.write(i, width, to, HostLanes{});
+    to += width * dim;
+  }
+  return to;
+}
+
+// One thread knows where a row goes when it is there. Of several, each writes some rows somewhere in its cache, and
+// copies them when all know how many bytes the others have.
 template <class Writer>
 NarrowBytes write_narrow(HostExec ex, Device device, std::size_t n, std::size_t dim, Writer writer) {
   constexpr std::size_t kCachedBytes = std::size_t{1} << 20;  // of each thread
-  std::size_t const blocks = narrow_blocks(n), head = narrow_head(n);
-  std::size_t const task_bytes = kNarrowTaskRows * row_stride(dim) * sizeof(std::int64_t);
-  std::size_t const tasks =
-      std::max<std::size_t>(1, kCachedBytes / task_bytes) * static_cast<std::size_t>(ex.arena->threads());
-  NarrowBytes bytes{Array<std::uint8_t>(device, narrow_bytes_max(n, dim)), head};
-  NarrowRows const rows{bytes.memory, n, dim};
-  std::vector<std::uint64_t> starts(blocks + 1, 0);
-  for (std::size_t from = 0; from < blocks; from += tasks * kNarrowTask) {
-    std::size_t const to = std::min(from + tasks * kNarrowTask, blocks),
-                      some = (to - from + kNarrowTask - 1) / kNarrowTask;
-    auto const first = [=](std::size_t task) { return from + task * kNarrowTask; };
-    auto const last = [=](std::size_t task) { return std::min(from + (task + 1) * kNarrowTask, to); };
-    ex.arena->blocks(some, [&](std::size_t task) {
-      for (std::size_t b = first(task); b < last(task); ++b) {
-        for (std::size_t i = b * kNarrowBlock; i < std::min((b + 1) * kNarrowBlock, n); i += 2) {
-          std::uint32_t const low = writer.width(i, HostLanes{}),
-                              high = i + 1 < n ? writer.width(i + 1, HostLanes{}) : 0;
-          bytes.memory[i / 2] = static_cast<std::uint8_t>(low | high << 4);
-          starts[b + 1] += (low + high) * dim;
-        }
-      }
-    });
-    for (std::size_t b = from; b < to; ++b) starts[b + 1] += starts[b];
-    ex.arena->blocks(some, [&](std::size_t task) {
-      each_narrow_row_of(rows, starts.data(), first(task), last(task),
-                         [&](std::size_t i, std::uint32_t width, std::size_t start, HostLanes lanes) {
-                           if (width > 0) writer.write(i, width, bytes.memory.data() + head + start, lanes);
-                         });
-    });
+  std::size_t const head = narrow_head(n), task_bytes = kNarrowTaskRows * dim * sizeof(std::int64_t);
+  NarrowBytes bytes{Array<std::uint8_t>(device, narrow_bytes_max(n, dim)), 0};
+  std::uint8_t *const widths = bytes.memory.data(), *to = widths + head;
+  if (ex.arena->threads() == 1 || n <= kNarrowTaskRows) {
+    bytes.size = static_cast<std::size_t>(write_narrow_rows(writer, 0, n, dim, widths, to) - widths);
+    return bytes;
   }
-  bytes.size = head + starts[blocks];
+  std::size_t const at_once =
+      std::max<std::size_t>(1, kCachedBytes / task_bytes) * static_cast<std::size_t>(ex.arena->threads());
+  Array<std::uint8_t> const written(device, at_once * task_bytes);
+  std::vector<std::uint8_t*> target(at_once + 1);
+  for (std::size_t from = 0; from < n; from += at_once * kNarrowTaskRows) {
+    std::size_t const tasks = std::min(at_once, (n - from + kNarrowTaskRows - 1) / kNarrowTaskRows);
+    std::vector<std::size_t> size(tasks);
+    ex.arena->blocks(tasks, [&](std::size_t task) {
+      std::size_t const first = from + task * kNarrowTaskRows;
+      std::uint8_t* const begin = written.data() + task * task_bytes;
+      size[task] = static_cast<std::size_t>(
+          write_narrow_rows(writer, first, std::min(first + kNarrowTaskRows, n), dim, widths, begin) - begin);
+    });
+    target[0] = to;
+    for (std::size_t task = 0; task < tasks; ++task) target[task + 1] = target[task] + size[task];
+    ex.arena->blocks(
+        tasks, [&](std::size_t task) { std::memcpy(target[task], written.data() + task * task_bytes, size[task]); });
+    to = target[tasks];
+  }
+  bytes.size = static_cast<std::size_t>(to - widths);
   return bytes;
 }
 

@@ -27,7 +27,7 @@ struct EncodeDense {
   View<T> residual = {};  // (size), or empty
 };
 
-// All is on the host; the stream's threads share the work.
+// All is on the host; the stream's threads share the work. Throw Error where indices are not ascending, each once.
 template <class T>
 Array<std::uint8_t> encode(Stream& stream, EncodeEntries<T> const& arguments);
 template <class T>

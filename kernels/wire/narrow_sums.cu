@@ -119,18 +119,21 @@ struct AddRow {
 // What the loops of narrow_rows.hpp's format call.
 struct NarrowWriter {
   NarrowSums n;
+  std::size_t ahead;  // rows
 
   GPUPS_FN std::int64_t const* row(std::size_t i) const { return n.sums.row(n.order[i]); }
   GPUPS_FN std::uint32_t width(std::size_t i, NativeLanes lanes) const {
     ask_ahead(i);
     return width_of(row(i), n.sums.columns(), lanes);
   }
-  // A GPU hides the latency by other teams.
+  // The first line of a row before the rest of it, as in copy_rows_host.hpp. A GPU hides the latency by other teams.
   GPUPS_INLINED_FN void ask_ahead([[maybe_unused]] std::size_t i) const {
 #ifndef __CUDACC__
-    constexpr std::size_t kRows = 24;
-    if (i + kRows < n.order.size()) {
-      prefetch_row<Ahead::kToL2>(row(i + kRows), n.sums.columns() * sizeof(std::int64_t));
+    std::size_t const row_bytes = n.sums.columns() * sizeof(std::int64_t);
+    std::size_t const rest = ahead / 2;
+    if (i + ahead < n.order.size()) prefetch_row<Ahead::kToL2>(row(i + ahead), 1);
+    if (i + rest < n.order.size() && row_bytes > kLineBytes) {
+      prefetch_row<Ahead::kToL2>(row(i + rest) + kLineBytes / sizeof(std::int64_t), row_bytes - kLineBytes);
     }
 #endif
   }
@@ -143,6 +146,8 @@ struct NarrowWriter {
   }
 };
 
+inline std::size_t rows_ahead(std::size_t row_bytes) { return std::clamp<std::size_t>(16384 / row_bytes, 4, 64); }
+
 struct NarrowSumsTo {
   NarrowSums sums;
   NarrowBytes* bytes;  // on the host
@@ -150,8 +155,8 @@ struct NarrowSumsTo {
 
 template <Space S>
 void run(Exec<S> ex, NarrowSumsTo const& to) {
-  *to.bytes =
-      write_narrow(ex, to.sums.sums.device(), to.sums.order.size(), to.sums.sums.columns(), NarrowWriter{to.sums});
+  *to.bytes = write_narrow(ex, to.sums.sums.device(), to.sums.order.size(), to.sums.sums.columns(),
+                           NarrowWriter{to.sums, rows_ahead(to.sums.sums.columns() * sizeof(std::int64_t))});
 }
 GPUPS_KERNEL(narrow_sums_to, NarrowSumsTo)
 

@@ -20,7 +20,7 @@
 namespace gpups::kernels {
 
 inline constexpr std::uint8_t kStreamVersion = 1;
-inline constexpr std::size_t kStreamBlock = 65536;            // elements
+inline constexpr std::size_t kStreamBlock = 65536;                        // elements
 inline constexpr std::uint64_t kStreamElements = std::uint64_t{1} << 32;  // of a vector, at most
 
 // Values are as in kernels/wire/format.hpp, an int8 with a scale for its block; kUnits are whole units of a grid, in

@@ -48,14 +48,6 @@ std::vector<std::uint32_t> counts_at_most(Streams streams) {
   return most;
 }
 
-template <class T>
-BlockEntries<T> sum_block(Streams streams, std::size_t block, BlockSum<T>& sums, FirstBad& bad) {
-  for (std::size_t s = 0; s < streams.size(); ++s) {
-    if (!sums.add(streams[s].form(), streams[s].blocks()[block])) bad.add(s);
-  }
-  return sums.take(streams[0].blocks()[block].width);
-}
-
 // Entries in the order of the blocks, out of places that lie apart.
 template <class T>
 void put_together(HostExec ex, std::vector<std::size_t> const& room, std::vector<std::uint32_t> const& counts,
@@ -88,8 +80,8 @@ StreamOfSum sum(Stream& stream, SumToStream<T> const& s) {
   over_blocks<Memory>(ex, most.size(), [&](Memory& memory, std::size_t b) {
     if (most[b] == 0) return;
     T* const residual = s.residual.empty() ? nullptr : s.residual.data() + b * kStreamBlock;
-    writer.write(b, sum_block(s.streams, b, memory.sums, bad), memory.part, residual);
-    memory.sums.clear();
+    memory.sums.read(s.streams, b, [&](std::size_t i) { bad.add(i); });
+    writer.write(b, memory.sums.sum(s.streams[0].blocks()[b].width), memory.part, residual);
   });
   if (bad.get()) return {bad.get(), {}};
   return {{}, writer.finish(ex)};
@@ -108,13 +100,12 @@ EntriesOfSum<T> sum(Stream& stream, SumToEntries<T> const& s) {
   FirstBad bad;
   over_blocks<BlockSum<T>>(ex, most.size(), [&](BlockSum<T>& sums, std::size_t b) {
     if (most[b] == 0) return;
-    BlockEntries<T> const found = sum_block(s.streams, b, sums, bad);
+    sums.read(s.streams, b, [&](std::size_t i) { bad.add(i); });
+    BlockEntries<T> const found = sums.sum(s.streams[0].blocks()[b].width);
     auto const base = static_cast<std::uint32_t>(s.streams[0].header().first + b * kStreamBlock);
-    std::size_t const count = std::min<std::size_t>(found.count, most[b]);
-    counts[b] = static_cast<std::uint32_t>(count);
-    std::copy_n(found.values, count, values.data() + room[b]);
+    counts[b] = static_cast<std::uint32_t>(found.count);
+    std::copy_n(found.values, found.count, values.data() + room[b]);
     each_place(found, [&, to = indices.data() + room[b]](std::size_t i, std::uint32_t place) { to[i] = base + place; });
-    sums.clear();
   });
   EntriesOfSum<T> result{bad.get(), {}, {}};
   if (!result.bad) put_together<T>(ex, room, counts, indices, values, result);
@@ -128,12 +119,9 @@ BadStream sum(Stream& stream, SumToDense<T> const& s) {
   HostExec const ex = host_exec(stream);
   std::size_t const size = s.into.size();
   FirstBad bad;
-  over_blocks<BlockAdder<T>>(ex, stream_blocks(size), [&](BlockAdder<T>& adder, std::size_t b) {
-    T* const sums = s.into.data() + b * kStreamBlock;
-    if (!s.add) std::memset(sums, 0, block_width(size, b) * sizeof(T));
-    for (std::size_t i = 0; i < s.streams.size(); ++i) {
-      if (!adder.add(s.streams[i].form(), s.streams[i].blocks()[b], sums, nullptr)) bad.add(i);
-    }
+  over_blocks<BlockSum<T>>(ex, stream_blocks(size), [&](BlockSum<T>& sums, std::size_t b) {
+    sums.read(s.streams, b, [&](std::size_t i) { bad.add(i); });
+    sums.add_to(s.into.data() + b * kStreamBlock, block_width(size, b), !s.add);
   });
   return bad.get();
 }

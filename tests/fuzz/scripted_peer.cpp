@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "comm/collective/header.hpp"
 #include "gpups/array.hpp"
 #include "kernels/number_matrix.hpp"
 
@@ -16,7 +15,6 @@ using cache::Message;
 using cache::MessageKind;
 using cache::Section;
 using cache::tag;
-using cache::tag_of_run;
 
 constexpr std::uint64_t kMyRank = 1;
 constexpr int kKinds = 12, kSections = 10;    // of messages, and of transfers
@@ -341,17 +339,15 @@ void ScriptedPeer::gather() {
 void ScriptedPeer::sum() {
   auto const id = sums_++;
   auto const elements = id < sums_heard_.size() ? sums_heard_[id] : script_.byte() % 8;
-  std::size_t const its = elements / 2, mine = elements - its;
-  comm::Header const header{.signature = comm::Signature{comm::Operation::kSumIntegers, elements, {}}};
+  send_header(id, {.signature = comm::Signature{comm::Operation::kSumIntegers, elements, {}}});
+  if (elements == 0) return;
+  // Zeros need no bytes but those that say so: of rank 0's slice, and of the peer's.
+  std::string const none, zeros(8, '\0');
+  send_header(id, {.item = comm::Header::Item{0, elements < 2 ? 0U : 8U, elements < 2 ? none : zeros}});
+  send_header(id, {.item = comm::Header::Item{1, 8, zeros}});
+}
+void ScriptedPeer::send_header(std::uint64_t id, comm::Header const& header) {
   send({.kind = MessageKind::kCollective, .id = id, .bytes = encode(header)});
-  if (its > 0) {
-    send_data(tag_of_run(id, 0), its * sizeof(std::int64_t));
-    wires_.take_data(tag_of_run(id, 1), std::min(its * sizeof(std::int64_t), kBytesMax));
-  }
-  if (mine > 0) {
-    send_data(tag_of_run(id, 1), mine * sizeof(std::int64_t));
-    wires_.take_data(tag_of_run(id, 0), std::min(mine * sizeof(std::int64_t), kBytesMax));
-  }
 }
 
 bool ScriptedPeer::do_duty() {

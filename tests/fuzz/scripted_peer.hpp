@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cache/key_dictionary.hpp"
+#include "comm/collective/header.hpp"
 #include "gpups/table.hpp"
 #include "tests/fuzz/script.hpp"
 #include "tests/raw_peer.hpp"
@@ -55,6 +56,7 @@ class ScriptedPeer {
   void request();
   void gather();
   void sum();
+  void send_header(std::uint64_t id, comm::Header const& header);
 
   test::RawPeer& wires_;
   Script& script_;

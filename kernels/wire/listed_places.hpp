@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The places of a stream's block in each form, to a list of 16-bit places and back, on the host. What is read may be
-// any bytes: what no writer writes is found, and no more is written than there is room for.
+// The places of a stream's block as gaps or offsets, to a list of 16-bit places and back, on the host. What is read may
+// be any bytes: what no writer writes is found, and no more is written than there is room for.
 #pragma once
 
 #include <algorithm>
@@ -12,64 +12,10 @@
 #endif
 
 #include "kernels/wire/stream_format.hpp"
-#include "kernels/wire/stream_view.hpp"
 
 namespace gpups::kernels {
 
-inline constexpr std::size_t kBlockWords = kStreamBlock / 64;       // of a bitmap
 inline constexpr std::size_t kPlaceRoom = kStreamBlock + 512 + 64;  // of a list: what vectors write beyond is included
-
-inline std::size_t bits_set(std::uint64_t const* bits, std::size_t words) {
-  std::size_t count = 0;
-  for (std::size_t w = 0; w < words; ++w) count += static_cast<std::size_t>(std::popcount(bits[w]));
-  return count;
-}
-
-// The numbers of words that are not 0. No branch depends on one: in sparse blocks none could be foretold.
-inline std::size_t words_set(std::uint64_t const* bits, std::size_t words, std::uint16_t (&to)[kBlockWords + 1]) {
-  std::size_t count = 0;
-  for (std::size_t w = 0; w < words; ++w) {
-    to[count] = static_cast<std::uint16_t>(w);
-    count += bits[w] != 0 ? 1 : 0;
-  }
-  return count;
-}
-
-// The set bits of a bitmap in order; returns how many. `to` has room for 64 more than that.
-inline std::size_t places_of(std::uint64_t const* bits, std::size_t words, std::uint16_t* to) {
-  std::uint16_t set[kBlockWords + 1];
-  std::size_t const count = words_set(bits, words, set);
-  std::size_t found = 0;
-#if defined(__AVX512VBMI2__)
-  alignas(64) static constexpr auto kBytes = [] {
-    struct {
-      std::uint8_t at[64];
-    } all{};
-    for (unsigned i = 0; i < 64; ++i) all.at[i] = static_cast<std::uint8_t>(i);
-    return all;
-  }();
-  __m512i const all = _mm512_load_si512(kBytes.at);
-  for (std::size_t s = 0; s < count; ++s) {
-    std::uint64_t const word = bits[set[s]];
-    __m512i const in_word = _mm512_maskz_compress_epi8(word, all);
-    __m512i const base = _mm512_set1_epi16(static_cast<short>(set[s] * 64));
-    auto const store = [&](std::size_t at, __m256i bytes) {
-      _mm512_storeu_si512(to + at, _mm512_add_epi16(_mm512_maskz_cvtepu8_epi16(~__mmask32{0}, bytes), base));
-    };
-    store(found, _mm512_maskz_extracti64x4_epi64(0xF, in_word, 0));
-    auto const more = static_cast<std::size_t>(std::popcount(word));
-    if (more > 32) store(found + 32, _mm512_maskz_extracti64x4_epi64(0xF, in_word, 1));
-    found += more;
-  }
-#else
-  for (std::size_t s = 0; s < count; ++s) {
-    for (std::uint64_t word = bits[set[s]]; word != 0; word &= word - 1) {
-      to[found++] = static_cast<std::uint16_t>(set[s] * 64U + static_cast<unsigned>(std::countr_zero(word)));
-    }
-  }
-#endif
-  return found;
-}
 
 // False where the bytes are not the gaps of `count` places below `width`.
 inline bool read_gaps(std::uint8_t const* gaps, std::size_t bytes, std::size_t count, std::uint32_t width,
@@ -108,15 +54,6 @@ inline bool read_offsets(std::uint8_t const* from, std::size_t count, std::uint3
   std::uint32_t wrong = 0;
   for (std::size_t i = 1; i < count; ++i) wrong |= to[i] <= to[i - 1] ? 1U : 0U;
   return wrong == 0 && to[count - 1] < width;
-}
-
-// A bitmap as words, the last filled up with zeros; false where it has not `count` bits, all below `width`.
-inline bool read_bitmap(std::uint8_t const* from, std::size_t count, std::uint32_t width, std::uint64_t* bits) {
-  std::size_t const words = (width + 63) / 64;
-  bits[words - 1] = 0;
-  std::memcpy(bits, from, (width + 7) / 8);
-  if (width % 64 != 0 && bits[words - 1] >> width % 64 != 0) return false;
-  return bits_set(bits, words) == count;
 }
 
 // How many skips the gaps of these places have.
@@ -164,19 +101,6 @@ inline std::size_t write_gaps(std::uint16_t const* places, std::size_t count, st
 #endif
   write(count);
   return static_cast<std::size_t>(to - begin);
-}
-
-// By bytes of 0 and 1, eight of which make one of the bitmap: a bit at a time would wait for the one before.
-inline void write_bitmap(std::uint16_t const* places, std::size_t count, std::uint32_t width, std::uint8_t* to) {
-  alignas(64) std::uint8_t is_set[kStreamBlock];
-  std::size_t const bytes = (width + 7) / 8;
-  std::memset(is_set, 0, 8 * bytes);
-  for (std::size_t i = 0; i < count; ++i) is_set[places[i]] = 1;
-  for (std::size_t b = 0; b < bytes; ++b) {
-    std::uint64_t eight;
-    std::memcpy(&eight, is_set + 8 * b, 8);
-    to[b] = static_cast<std::uint8_t>(eight * 0x0102040810204080U >> 56);
-  }
 }
 
 }  // namespace gpups::kernels

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block of a stream, read and checked, that is added to an array of the block piece by piece. On the host.
+#pragma once
+
+#include "kernels/wire/block_entries.hpp"
+#include "kernels/wire/block_values.hpp"
+#include "kernels/wire/stream_view.hpp"
+
+namespace gpups::kernels {
+
+template <class T>
+class DecodedBlock {
+ public:
+  // Takes another block. False, and the block has no elements, where the bytes are not what a writer writes.
+  bool read(ValueForm form, StreamBlock const& block) {
+    kind_ = block.word.kind;
+    count_ = block.word.count;
+    next_ = 0;
+    if (count_ == 0) return true;
+    if (!read_places(block)) {
+      count_ = 0;
+      return false;
+    }
+    values_.read(form, block.values, count_, block.word.width_log2, read_.data());
+    return true;
+  }
+
+  // sums[place] += value for the places in [first, last), multiples of 64 but for the block's end. Marks them in
+  // `marks`, a bitmap of the block, unless that is null. REQUIRES: calls go through the block in order.
+  void add(T* sums, std::uint64_t* marks, std::uint32_t first, std::uint32_t last) {
+    if (next_ == count_) return;
+    switch (kind_) {
+      case PlaceKind::kDense:
+        return add_dense(sums, marks, first, last);
+      case PlaceKind::kBitmap:
+        return add_marked(sums, marks, first / 64, (last + 63) / 64);
+      case PlaceKind::kOffsets:
+      case PlaceKind::kGaps:
+        add_listed(sums, marks, last);
+    }
+  }
+
+ private:
+  bool read_places(StreamBlock const& block) {
+    BlockWord const word = block.word;
+    switch (word.kind) {
+      case PlaceKind::kDense:
+        return true;
+      case PlaceKind::kBitmap:
+        return read_bitmap(block.places, word.count, block.width, bits_.data());
+      case PlaceKind::kOffsets:
+        return read_offsets(block.places, word.count, block.width, places_.data());
+      case PlaceKind::kGaps:
+        break;
+    }
+    return read_gaps(block.places, place_bytes(word, block.width), word.count, block.width, places_.data());
+  }
+
+  void add_dense(T* sums, std::uint64_t* marks, std::uint32_t first, std::uint32_t last) {
+    T const* const from = read_.data();
+    for (std::uint32_t i = first; i < last; ++i) sums[i] += from[i];
+    for (std::uint32_t i = first; marks != nullptr && i < last; i += 64) {
+      marks[i / 64] |= last - i < 64 ? (std::uint64_t{1} << (last - i)) - 1 : ~std::uint64_t{0};
+    }
+    next_ = last;
+  }
+
+  void add_marked(T* sums, std::uint64_t* marks, std::size_t first, std::size_t last) {
+    T const* from = read_.data() + next_;
+    for (std::size_t w = first; w < last; ++w) {
+      std::uint64_t word = bits_[w];
+      if (marks != nullptr) marks[w] |= word;
+#if defined(__AVX512F__)
+      if constexpr (sizeof(T) == sizeof(float)) {
+        for (T* to = sums + 64 * w; word != 0; word >>= 16, to += 16) {
+          auto const set = static_cast<__mmask16>(word);
+          __m512 const sum = _mm512_add_ps(_mm512_maskz_loadu_ps(set, to), _mm512_maskz_expandloadu_ps(set, from));
+          _mm512_mask_storeu_ps(to, set, sum);
+          from += std::popcount(static_cast<unsigned>(set));
+        }
+        continue;
+      }
+#endif
+      for (; word != 0; word &= word - 1) sums[64 * w + static_cast<unsigned>(std::countr_zero(word))] += *from++;
+    }
+    next_ = static_cast<std::uint32_t>(from - read_.data());
+  }
+
+  void add_listed(T* sums, std::uint64_t* marks, std::uint32_t last) {
+    std::uint16_t const* const places = places_.data();
+    T const* const values = read_.data();
+    auto const* const end = std::lower_bound(places + next_, places + count_, last);
+    auto const stop = static_cast<std::uint32_t>(end - places);
+    if (marks == nullptr) {
+      for (std::uint32_t i = next_; i < stop; ++i) sums[places[i]] += values[i];
+    } else {
+      for (std::uint32_t i = next_; i < stop; ++i) {
+        std::uint32_t const place = places[i];
+        sums[place] += values[i];
+        marks[place / 64] |= std::uint64_t{1} << place % 64;
+      }
+    }
+    next_ = stop;
+  }
+
+  PlaceKind kind_{};
+  std::uint32_t count_ = 0, next_ = 0;  // of elements, and how many have been added
+  BlockValues<T> values_;
+  Array<std::uint64_t> bits_{Device::host(), kBlockWords};
+  Array<std::uint16_t> places_{Device::host(), kPlaceRoom};
+  Array<T> read_{Device::host(), kStreamBlock};
+};
+
+}  // namespace gpups::kernels

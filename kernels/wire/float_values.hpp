@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Floats of a stream's block to bytes and back, on the host. Any bytes can be read.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/wire/code_pack.hpp"
+#include "kernels/wire/stream_format.hpp"
+
+namespace gpups::kernels {
+
+template <Format F>
+void write_codes(float const* x, std::size_t n, float inverse, std::uint8_t* to, std::size_t bytes) {
+  for (std::size_t i = 0; i < n; i += kPack) {
+    float part[kPack];
+    std::uint32_t code[kPack];
+    load_pack(x, i, n, part);
+    for (float& one : part) one *= inverse;
+    encode_pack<F>(part, code);
+    PackedCodes<bits_of(F)>::of(code).store(to, i, bytes);
+  }
+}
+
+template <Format F>
+void read_codes(std::uint8_t const* from, std::size_t bytes, std::size_t n, float scale, float* to) {
+  for (std::size_t i = 0; i < n; i += kPack) {
+    PackedCodes<bits_of(F)> packed;
+    packed.load(from, i, bytes);
+    std::uint32_t code[kPack];
+    packed.codes(code);
+    float part[kPack];
+    decode_pack<F>(code, part);
+    for (float& one : part) one *= scale;
+    store_pack(part, to, i, n);
+  }
+}
+
+// Halves or bfloats.
+template <class Short>
+void read_shorts(std::uint8_t const* from, std::size_t n, float* to) {
+  for (std::size_t i = 0; i < n; i += kPack) {
+    std::size_t const count = std::min(kPack, n - i);
+    Short part[kPack];
+    float wide[kPack];
+    load_part<sizeof part>(from + 2 * i, part, 2 * count);
+    kernels::read_floats(part, wide);
+    store_part<sizeof wide>(wide, to + i, 4 * count);
+  }
+}
+
+inline void write_floats(StreamValues values, float const* x, std::size_t n, std::uint8_t* to) {
+  switch (values) {
+    case StreamValues::kFloat:
+      std::memcpy(to, x, 4 * n);
+      return;
+    case StreamValues::kHalf:
+      write_codes<Format::kHalf>(x, n, 1, to, 2 * n);
+      return;
+    case StreamValues::kBFloat:
+      write_codes<Format::kBFloat>(x, n, 1, to, 2 * n);
+      return;
+    default:
+      break;
+  }
+  std::uint32_t most = 0;
+  for (std::size_t i = 0; i < n; ++i) most = std::max(most, magnitude_bits(x[i]));
+  RowScale const scale = scale_of<Format::kInt8>(most);
+  std::memcpy(to, &scale.scale, 4);
+  write_codes<Format::kInt8>(x, n, scale.inverse, to + 4, (n + 3) / 4 * 4);
+}
+
+inline void read_floats(StreamValues values, std::uint8_t const* from, std::size_t n, float* to) {
+  switch (values) {
+    case StreamValues::kFloat:
+      std::memcpy(to, from, 4 * n);
+      return;
+    case StreamValues::kHalf:
+      read_shorts<Half>(from, n, to);
+      return;
+    case StreamValues::kBFloat:
+      read_shorts<BFloat16>(from, n, to);
+      return;
+    default:
+      break;
+  }
+  float scale;
+  std::memcpy(&scale, from, 4);
+  read_codes<Format::kInt8>(from + 4, (n + 3) / 4 * 4, n, scale, to);
+}
+
+}  // namespace gpups::kernels

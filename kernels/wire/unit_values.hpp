@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole units of a grid in a stream's block to bytes and back, in the fewest bytes that hold all of them; and between
+// units and floats. On the host. Any bytes can be read.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/wire/stream_format.hpp"
+
+namespace gpups::kernels {
+
+// Log2 of the bytes of the narrowest signed integer that holds them all.
+inline std::uint8_t width_log2_of(std::int64_t const* units, std::size_t n) {
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < n; ++i) all |= static_cast<std::uint64_t>(units[i] ^ units[i] >> 63);
+  int const bits = std::bit_width(all) + 1;
+  return bits <= 8 ? 0 : bits <= 16 ? 1 : bits <= 32 ? 2 : 3;
+}
+
+// Calls f with a zero of the signed integer of 2^width_log2 bytes.
+template <class F>
+void with_width(unsigned width_log2, F f) {
+  switch (width_log2) {
+    case 0:
+      return f(std::int8_t{});
+    case 1:
+      return f(std::int16_t{});
+    case 2:
+      return f(std::int32_t{});
+    default:
+      return f(std::int64_t{});
+  }
+}
+
+inline void write_units(std::int64_t const* units, std::size_t n, unsigned width_log2, std::uint8_t* to) {
+  std::memset(to + value_bytes(StreamValues::kUnits, n, width_log2) - 8, 0, 8);
+  with_width(width_log2, [&]<class Integer>(Integer) {
+    for (std::size_t i = 0; i < n; ++i) {
+      auto const narrow = static_cast<Integer>(units[i]);
+      std::memcpy(to + i * sizeof narrow, &narrow, sizeof narrow);
+    }
+  });
+}
+
+inline void read_units(std::uint8_t const* from, std::size_t n, unsigned width_log2, std::int64_t* to) {
+  with_width(width_log2, [&]<class Integer>(Integer narrow) {
+    for (std::size_t i = 0; i < n; ++i) {
+      std::memcpy(&narrow, from + i * sizeof narrow, sizeof narrow);
+      to[i] = narrow;
+    }
+  });
+}
+
+// Whole units nearest to x, or 0 for what they cannot say.
+inline std::int64_t nearest_units(float x, double per_unit) {
+  double const units = std::rint(static_cast<double>(x) * per_unit);
+  return std::abs(units) < 0x1p63 ? static_cast<std::int64_t>(units) : 0;
+}
+// Units that a float stands for, of which it never says more than its sender had.
+inline std::int64_t whole_units(float x, double per_unit) {
+  double const units = static_cast<double>(x) * per_unit;
+  return std::abs(units) < 0x1p63 ? static_cast<std::int64_t>(units) : 0;
+}
+
+}  // namespace gpups::kernels

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes are refused, or are lists of keys that a dictionary takes, or narrow rows; with no more of either than the
+// bytes justify.
+#include <cstdint>
+#include <cstdlib>
+#include <set>
+#include <string_view>
+
+#include "cache/key_dictionary.hpp"
+#include "kernels/wire/narrow_sums.hpp"
+#include "tests/fuzz/script.hpp"
+
+namespace gpups::fuzz {
+namespace {
+
+void require(bool fine) {
+  if (!fine) std::abort();
+}
+
+void hear_keys(Script& script, std::string_view bytes) {
+  std::size_t const capacity = script.byte() % 9, size = bytes.size();
+  cache::HeardKeys heard(capacity);
+  try {
+    for (std::int64_t now = 0; now < 20; ++now) {
+      std::uint64_t const count = script.number();
+      auto const list = heard.hear(bytes, count, Clock{now + 1 + script.byte() % 3}, Clock{now});
+      require(list.keys.size() == count && list.slots.size() == count && count <= size);
+      std::set<std::uint32_t> slots;
+      for (std::uint32_t const slot : list.slots) {
+        require(slot == cache::kNoSlot || (slot < capacity && slots.insert(slot).second));
+      }
+    }
+  } catch (comm::WireError const&) {  // refused
+  }
+}
+
+void add_rows(Script& script, View<std::uint8_t const> bytes) {
+  Stream stream(Device::host(), 1);
+  std::size_t const rows = script.byte(), dim = 1 + script.byte() % 40;
+  kernels::NarrowRows const narrow{bytes, rows, dim};
+  Array<std::uint64_t> const starts(Device::host(), kernels::narrow_blocks(rows) + 1);
+  if (!kernels::wait_find_narrow(stream, narrow, starts)) return;
+  require(starts[kernels::narrow_blocks(rows)] + kernels::narrow_head(rows) == bytes.size());
+  Matrix<std::int64_t> const into(Device::host(), rows, dim);
+  memory::fill_bytes(stream, into.view().data(), 0x7F, into.view().flat().bytes());
+  Array<std::uint32_t> const fault(Device::host(), 1);
+  kernels::add_narrow_sums(stream, {.rows = narrow, .starts = starts, .slots = {}, .into = into, .fault = fault});
+}
+
+}  // namespace
+}  // namespace gpups::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  using namespace gpups;
+  std::size_t const choices = size < 32 ? size : 32;
+  fuzz::Script script(data, choices);
+  std::vector<std::uint8_t> const bytes(data + choices, data + size);  // of their own, so that sanitizers see their end
+  std::string_view const text(reinterpret_cast<char const*>(bytes.data()), bytes.size());
+  script.byte() % 2 == 0 ? fuzz::hear_keys(script, text) : fuzz::add_rows(script, View<std::uint8_t const>(bytes));
+  return 0;
+}
