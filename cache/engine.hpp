@@ -51,6 +51,11 @@ class Engine {
 
   void announce(BatchPtr batch);
   void end_step(BatchPtr batch, std::uint32_t signal);
+  // In turns only.
+  Exchange& exchange() { return exchange_; }
+  void send_held_back() {
+    post([this] { exchange_.send_all_held(); });
+  }
   // All steps before this one are complete here.
   Clock complete() const { return Clock{complete_.load()}; }
   std::uint32_t signals() const { return signals_.load(); }

@@ -51,39 +51,6 @@ void Exchange::announce(BatchPtr const& batch) {
   check_ready(batch->clock);
 }
 
-// -- values --
-
-void Exchange::send_values(Rank to, Clock clock, Section section, TrafficKind kind) {
-  auto& use = uses_.at({to, clock});
-  for (std::size_t p = 0; p < use.parts.size(); ++p) {
-    auto& part = use.parts[p];
-    auto& shard = *tables_[number(part.table)];
-    auto const values = std::make_shared<kernels::NumberMatrix>(shard.numbers(stream_.device(), part.ids.size()));
-    shard.gather_numbers(stream_, part.ids, values->view());
-    mail_.send_data(stream_, to, tag(section, static_cast<std::uint64_t>(number(clock)), p), values->view().data,
-                    values->view().bytes(), kind, values);
-  }
-}
-
-void Exchange::take_values(Rank from, Clock clock, Section section, std::function<void()> then) {
-  auto& announced = batches_.at(clock);
-  auto const& batch = announced.batch;
-  std::size_t sections = 0;
-  for (auto const& part : batch->parts) sections += part.owned_by(from) > 0 ? 1 : 0;
-  auto const taken = after_calls(sections, [this, clock, sections, then = std::move(then)] {
-    batches_.at(clock).missing -= sections;
-    then();
-  });
-  for (std::size_t p = 0; p < batch->parts.size(); ++p) {
-    auto const& part = batch->parts[p];
-    if (part.owned_by(from) == 0) continue;
-    auto const values = part.values_of(from, me_);
-    auto const where = [batch, values] { return values.data; };
-    mail_.take_data(stream_, from, tag(section, static_cast<std::uint64_t>(number(clock)), p), values.bytes(), where,
-                    taken);
-  }
-}
-
 void Exchange::check_ready(Clock clock) {
   auto const found = batches_.find(clock);
   if (found == batches_.end() || found->second.missing > 0) return;

@@ -9,12 +9,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "cache/held_gradients.hpp"
 #include "cache/key_dictionary.hpp"
 #include "cache/mail.hpp"
 #include "cache/prepared.hpp"
 #include "cache/round.hpp"
+#include "cache/row_copies.hpp"
 #include "cache/table_shard.hpp"
 
 namespace gpups::cache {
@@ -40,6 +43,15 @@ class Exchange {
   // Called when a step is complete on this rank.
   std::function<void(Clock step, Round::Report const& all)> on_complete;
 
+  // With the next step all that gradients have been held back of goes to the owners.
+  void send_all_held() { held_.send_all(); }
+
+  // What is held back, between steps, for a checkpoint.
+  HeldFile wait_save_held() const;
+  // Takes what ranks have saved: on as many ranks each what was its own; on others owners take it for their rows, and
+  // the next step applies it. REQUIRES: nothing is held back yet.
+  void wait_load_held(HeldFile const& file);
+
   // No step that has ended here waits for its round.
   bool idle() const { return ended_.empty(); }
   // Owners of rows that this step reads and that have not all come.
@@ -63,6 +75,23 @@ class Exchange {
     Array<std::uint32_t> ids{};
     std::shared_ptr<ReceivedSums> sums{}, sightings{};
     Matrix<std::int64_t> counts{};  // of sightings
+    // Of tables that hold gradients back: a section, and how many rows it has. Of those that send changes: the keys.
+    std::shared_ptr<Array<std::uint8_t>> held{};
+    std::size_t sent = 0;
+    Matrix<std::int64_t> held_sums{};
+    std::shared_ptr<Array<Key>> key_list{};
+  };
+  // Gradients of this shard's rows that their sender has held back.
+  struct LatePart {
+    Rank from;
+    LateRows rows;
+    std::shared_ptr<Array<Key>> keys;
+    std::shared_ptr<Array<std::uint8_t>> bytes;
+  };
+  struct LateSums {
+    Array<std::uint32_t> ids;
+    Matrix<std::int64_t> sums;
+    Array<std::int64_t> counts;
   };
   struct Use {
     std::vector<UsePart> parts;
@@ -100,8 +129,23 @@ class Exchange {
                       std::function<void()> const& taken);
   void take_sums(Rank from, std::uint64_t tag, std::shared_ptr<ReceivedSums> const& sums, std::uint64_t bytes,
                  std::function<void()> then);
-  void send_values(Rank to, Clock clock, Section section, TrafficKind kind);
-  void take_values(Rank from, Clock clock, Section section, std::function<void()> then);
+  Array<Key> wait_keys_on_wire(PreparedPart const& part, Rank owner);
+  std::vector<LateRows> send_late(Rank owner, std::vector<std::function<void()>>& sends);
+  void take_held(Rank from, UsePart& part, std::size_t number_of_part, GradientBytes const& sizes,
+                 std::function<void()> const& taken);
+  void check_late(Rank from, std::vector<LateRows> const& late) const;
+  void take_late(Rank from, std::vector<LateRows> const& late, std::function<void()> const& taken);
+  RowSums wait_read_held(Rank from, UsePart& part);
+  RowSums wait_read_restored(HeldPiece const& piece, LateSums& room);
+  RowSums wait_read_late(LatePart const& part, LateSums& room);
+  void send_values(Rank to, Message message, Section section, TrafficKind kind);
+  void take_values(Rank from, Clock clock, Section section, std::vector<std::uint64_t> const& sent,
+                   std::function<void()> then);
+  using Copies = std::map<std::pair<Rank, TableId>, std::unique_ptr<RowCopies>>;
+  RowCopies& copies_of(Copies& all, Rank peer, TableId table);
+  RowCopies::Part wait_take_changes(Rank reader, Clock clock, UsePart& part);
+  void wait_read_changes(Rank owner, Clock clock, PreparedPart& part, View<std::uint8_t const> section,
+                         std::size_t sent);
   void tell_urgently(Announced& announced);
   void answer_urgent(UseId const& use);
   void check_ready(Clock clock);
@@ -115,6 +159,11 @@ class Exchange {
   Mail& mail_;
   Round& round_;
   std::vector<std::unique_ptr<TableShard>>& tables_;
+  HeldGradients held_;
+  std::vector<LatePart> late_;        // of this step, from all ranks
+  std::vector<HeldPiece> restored_;   // for this rank's own rows, with the next step that is applied
+  std::size_t samples_ = 0;           // over all ranks, of the last step that had some
+  Copies sent_copies_, read_copies_;  // of this rank's rows, by who has them; of other ranks' rows here
   std::map<Clock, Announced> batches_;
   std::map<UseId, Use> uses_;
   std::map<Rank, Outgoing> outgoing_;  // with the next kIn

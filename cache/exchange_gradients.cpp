@@ -41,8 +41,16 @@ std::vector<GradientBytes> Exchange::send_gradients(Rank owner, std::vector<std:
     auto const& part = current_->parts[p];
     if (part.owned_by(owner) == 0) continue;
     auto const order = part.places_of(owner, me_);
-    sizes[p].sums =
-        send(Section::kGradients, p, kernels::wait_narrow_sums(stream_, {.sums = part.sums, .order = order}));
+    auto const& options = tables_[number(part.table)]->options();
+    if (options.gradients.holds_back()) {
+      auto const taken = held_.of(owner, part.table, stream_.device(), options)
+                             .wait_take(stream_, round_.clock(), wait_keys_on_wire(part, owner), part.sums, order);
+      sizes[p].sent = taken.sent;
+      sizes[p].sums = send(Section::kGradients, p, std::move(*taken.bytes));
+    } else {
+      sizes[p].sums =
+          send(Section::kGradients, p, kernels::wait_narrow_sums(stream_, {.sums = part.sums, .order = order}));
+    }
     if (!tables_[number(part.table)]->counts_sightings()) continue;
     sizes[p].sightings = send(Section::kSightings, p, wait_narrow_counts(stream_, part.offsets, order));
   }
@@ -58,7 +66,10 @@ void Exchange::check_gradients(Rank from, Use const& use, std::vector<GradientBy
     std::size_t const counted = table.counts_sightings() ? part.keys : 0;
     ReceivedSums const sums{.count = part.keys, .dim = table.dim()};
     ReceivedSums const sightings{.count = rows_of_counts(counted), .dim = kCountsPerRow};
-    if (!sums.may_have(sizes[p].sums) || !sightings.may_have(sizes[p].sightings)) {
+    bool const holds_back = table.options().gradients.holds_back() && part.keys > 0;
+    bool const may_be = holds_back ? GradientSection(table.options()).may_have(sizes[p].sums, sizes[p].sent, part.keys)
+                                   : sums.may_have(sizes[p].sums);
+    if (!may_be || !sightings.may_have(sizes[p].sightings)) {
       refuse_peer(from, "sent gradients of another size than the rows of its batch can have");
     }
   }
@@ -80,9 +91,13 @@ void Exchange::take_gradients(Rank from, UseId const& use, std::size_t number_of
                               std::function<void()> const& taken) {
   auto& part = uses_.at(use).parts[number_of_part];
   auto const step = static_cast<std::uint64_t>(number(round_.clock()));
-  part.sums =
-      std::make_shared<ReceivedSums>(ReceivedSums{.count = part.keys, .dim = tables_[number(part.table)]->dim()});
-  take_sums(from, tag(Section::kGradients, step, number_of_part), part.sums, sizes.sums, taken);
+  auto const& options = tables_[number(part.table)]->options();
+  if (options.gradients.holds_back()) {
+    take_held(from, part, number_of_part, sizes, taken);
+  } else {
+    part.sums = std::make_shared<ReceivedSums>(ReceivedSums{.count = part.keys, .dim = options.dim});
+    take_sums(from, tag(Section::kGradients, step, number_of_part), part.sums, sizes.sums, taken);
+  }
   if (sizes.sightings == 0) return taken();
   part.sightings =
       std::make_shared<ReceivedSums>(ReceivedSums{.count = rows_of_counts(part.keys), .dim = kCountsPerRow});
@@ -110,13 +125,15 @@ void Exchange::take_in(Rank from, Message const& message) {
   if (gradients && use == uses_.end()) refuse_peer(from, "sent gradients that it did not announce");
   if (use != uses_.end() && !use->second.named) refuse_peer(from, "ended a step whose keys it has not sent yet");
   if (gradients) check_gradients(from, use->second, message.gradients);
+  check_late(from, message.late);
   std::size_t filled = 0;
   for (std::size_t p = 0; p < message.gradients.size(); ++p) filled += use->second.parts[p].keys > 0 ? 1 : 0;
-  // Of each part with keys, its sums and its sightings; and the keys of later batches.
-  auto const taken = after_calls(2 * filled + 1, [this, from] { round_.taken(from); });
+  // Of each part with keys, its sums and its sightings; keys and sums of late rows; and the keys of later batches.
+  auto const taken = after_calls(2 * (filled + message.late.size()) + 1, [this, from] { round_.taken(from); });
   for (std::size_t p = 0; p < message.gradients.size(); ++p) {
     if (use->second.parts[p].keys > 0) take_gradients(from, id, p, message.gradients[p], taken);
   }
+  take_late(from, message.late, taken);
   take_keys(from, message, false, taken);
 }
 

@@ -116,6 +116,8 @@ void Exchange::wait_resolve(Rank from, Message const& message, bool urgent, std:
       part.ids = Array<std::uint32_t>(stream_.device(), heard.keys.size());
       keys.push_back(to_device(stream_, heard.keys));
       read.push_back({tables_[number(part.table)].get(), keys.back(), part.ids});
+      if (!tables_[number(part.table)]->sends_changes()) continue;
+      part.key_list = std::make_shared<Array<Key>>(to_device(stream_, heard.keys));
     }
   }
   if (!bytes.empty()) throw comm::WireError("more bytes of keys than its batches have");

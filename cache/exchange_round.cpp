@@ -77,6 +77,7 @@ void Exchange::send_in() {
                     .error = round_.own().refusal};
     std::vector<std::function<void()>> sends;
     if (current_ != nullptr && message.error.empty()) message.gradients = send_gradients(owner, sends);
+    if (message.error.empty()) message.late = send_late(owner, sends);
     auto const keys = std::exchange(outgoing_[owner], {});
     message.intents = keys.intents;
     if (keys.bytes != nullptr) message.key_bytes = keys.bytes->size();
@@ -95,6 +96,8 @@ void Exchange::apply() {
   for (auto const& [id, use] : uses_) {
     if (id.second <= step && !use.named) refuse_peer(id.first, "read rows for a step that it had ended");
   }
+  if (round_.all().samples > 0) samples_ = round_.all().samples;
+  held_.wait_end_step(stream_, !round_.all().refusal.empty());
   for (std::size_t t = 0; round_.all().refusal.empty() && t < tables_.size(); ++t) {
     std::vector<RowSums> lists;
     if (current_ != nullptr) {
@@ -106,13 +109,26 @@ void Exchange::apply() {
     for (auto& [id, use] : uses_) {
       if (id.second != step) continue;
       for (auto& part : use.parts) {
-        if (number(part.table) != t || part.sums == nullptr) continue;
+        if (number(part.table) != t) continue;
+        if (part.held != nullptr) lists.push_back(wait_read_held(id.first, part));
+        if (part.sums == nullptr) continue;
         lists.push_back(
             {.ids = part.ids, .sums = {}, .received = part.sums.get(), .counts = part.counts.view().flat()});
       }
     }
-    tables_[t]->wait_apply(stream_, lists, step, round_.all().samples);
+    std::deque<LateSums> late;
+    for (auto const& part : late_) {
+      if (number(part.rows.table) == t) lists.push_back(wait_read_late(part, late.emplace_back()));
+    }
+    for (auto const& piece : restored_) {
+      if (number(piece.table) == t) lists.push_back(wait_read_restored(piece, late.emplace_back()));
+    }
+    // What comes late counts as of this step; if it has no samples, as of the last one that had.
+    bool const all_late = round_.all().samples == 0 && !late.empty();
+    tables_[t]->wait_apply(stream_, lists, step, all_late ? samples_ : round_.all().samples);
   }
+  late_.clear();
+  if (round_.all().refusal.empty()) restored_.clear();
   for (auto const& [id, use] : uses_) {
     if (id.second <= step) parts_ahead_[id.first] -= use.parts.size();
   }
@@ -131,9 +147,9 @@ void Exchange::send_out() {
     if (reader == me_) continue;
     auto const use = uses_.find({reader, next});
     bool const values = use != uses_.end() && !use->second.urgent;
-    mail_.send(reader,
-               {.kind = MessageKind::kOut, .clock = round_.clock(), .parts = values ? use->second.parts.size() : 0});
-    if (values) send_values(reader, next, Section::kValues, &Traffic::refreshes);
+    Message const message{
+        .kind = MessageKind::kOut, .clock = round_.clock(), .parts = values ? use->second.parts.size() : 0};
+    values ? send_values(reader, message, Section::kValues, &Traffic::refreshes) : mail_.send(reader, message);
   }
 }
 
@@ -144,7 +160,7 @@ void Exchange::take_out(Rank from, Message const& message) {
   bool const expected = found != batches_.end() && found->second.told && !found->second.urgent &&
                         !intent_for(from, *found->second.batch).parts.empty();
   if (expected != (message.parts > 0)) refuse_peer(from, "sent other values than were announced");
-  expected ? take_values(from, next, Section::kValues, taken) : taken();
+  expected ? take_values(from, next, Section::kValues, message.sent, taken) : taken();
 }
 
 void Exchange::complete() {

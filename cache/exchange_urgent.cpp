@@ -23,8 +23,7 @@ void Exchange::tell_urgently(Announced& announced) {
 
 void Exchange::answer_urgent(UseId const& use) {
   auto const& [reader, clock] = use;
-  mail_.send(reader, {.kind = MessageKind::kUrgentAnswer, .clock = clock});
-  send_values(reader, clock, Section::kUrgentValues, &Traffic::urgent);
+  send_values(reader, {.kind = MessageKind::kUrgentAnswer, .clock = clock}, Section::kUrgentValues, &Traffic::urgent);
 }
 
 void Exchange::received(Rank from, Message const& message) {
@@ -45,7 +44,8 @@ void Exchange::received(Rank from, Message const& message) {
     if (found == batches_.end() || std::erase(found->second.unanswered, from) == 0) {
       refuse_peer(from, "answered a read that nobody asked of it");
     }
-    take_values(from, message.clock, Section::kUrgentValues, [this, clock = message.clock] { check_ready(clock); });
+    take_values(from, message.clock, Section::kUrgentValues, message.sent,
+                [this, clock = message.clock] { check_ready(clock); });
   }
 }
 

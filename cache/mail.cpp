@@ -17,6 +17,8 @@ namespace {
 TrafficKind kind_of(Section section) {
   switch (section) {
     case Section::kGradients:
+    case Section::kLateKeys:
+    case Section::kLateSums:
     case Section::kSightings:
       return &ByKind::gradients;
     case Section::kValues:

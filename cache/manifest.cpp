@@ -10,6 +10,7 @@ namespace gpups::cache {
 namespace {
 
 constexpr int kFormat = 3;
+constexpr int kFormatWithHeld = 4;  // has held gradients, which who does not know of them would lose
 constexpr int kFormatOfFloats = 2;  // says no type: values are floats. Otherwise the same.
 constexpr char const* kFloats = "float32";
 
@@ -77,14 +78,15 @@ Manifest read_manifest(std::filesystem::path const& folder) {
   try {
     auto const json = nlohmann::json::parse(read_whole(path));
     auto const format = json.at("format").get<int>();
-    GPUPS_REQUIRE(format == kFormat || format == kFormatOfFloats,
-                  "'{}' has format {} (this program reads {} and {}): use the version that wrote it", path.string(),
-                  format, kFormatOfFloats, kFormat);
+    GPUPS_REQUIRE(format >= kFormatOfFloats && format <= kFormatWithHeld,
+                  "'{}' has format {} (this program reads {} to {}): use the version that wrote it", path.string(),
+                  format, kFormatOfFloats, kFormatWithHeld);
     Manifest manifest{.clock = Clock{json.at("clock").get<std::int64_t>()},
                       .seed = json.at("seed").get<std::uint64_t>(),
                       .folder = safe_name(json.at("folder").get<std::string>()),
                       .tables = {},
                       .rows = {},
+                      .held = {},
                       .blobs = {}};
     for (auto const& table : json.at("tables")) {
       manifest.tables.push_back({.name = table.at("name").get<std::string>(),
@@ -94,9 +96,10 @@ Manifest read_manifest(std::filesystem::path const& folder) {
                                  .optimizer = table.at("optimizer").get<std::string>(),
                                  .grid_log2 = table.at("grid_log2").get<int>(),
                                  .admit_at = table.at("admit_at").get<std::uint32_t>(),
-                                 .values = format == kFormat ? table.at("values").get<std::string>() : kFloats});
+                                 .values = format >= kFormat ? table.at("values").get<std::string>() : kFloats});
     }
     for (auto const& file : json.at("rows")) manifest.rows.push_back(seal_of(file));
+    for (auto const& file : json.value("held", nlohmann::json::array())) manifest.held.push_back(seal_of(file));
     for (auto const& blob : json.at("blobs")) {
       manifest.blobs.push_back({blob.at("name").get<std::string>(), seal_of(blob.at("file"))});
     }
@@ -108,8 +111,10 @@ Manifest read_manifest(std::filesystem::path const& folder) {
 }
 
 void write_manifest(std::filesystem::path const& folder, Manifest const& manifest) {
-  nlohmann::ordered_json json{
-      {"format", kFormat}, {"clock", number(manifest.clock)}, {"seed", manifest.seed}, {"folder", manifest.folder}};
+  nlohmann::ordered_json json{{"format", manifest.held.empty() ? kFormat : kFormatWithHeld},
+                              {"clock", number(manifest.clock)},
+                              {"seed", manifest.seed},
+                              {"folder", manifest.folder}};
   json["tables"] = nlohmann::json::array();
   for (auto const& table : manifest.tables) {
     json["tables"].push_back({{"name", table.name},
@@ -123,6 +128,7 @@ void write_manifest(std::filesystem::path const& folder, Manifest const& manifes
   }
   json["rows"] = nlohmann::json::array();
   for (auto const& file : manifest.rows) json["rows"].emplace_back(to_json(file));
+  for (auto const& file : manifest.held) json["held"].emplace_back(to_json(file));
   json["blobs"] = nlohmann::json::array();
   for (auto const& blob : manifest.blobs) json["blobs"].push_back({{"name", blob.name}, {"file", to_json(blob.file)}});
   replace_whole(folder / "manifest.json", json.dump(1) + "\n");

@@ -35,6 +35,7 @@ struct Manifest {
   std::string folder;  // of the files, below the checkpoint's folder
   std::vector<Table> tables;
   std::vector<FileSeal> rows;
+  std::vector<FileSeal> held;  // of ranks that hold gradients back
   std::vector<NamedBlob> blobs;
 };
 

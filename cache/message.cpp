@@ -31,7 +31,17 @@ std::string encode(Message const& message) {
   for (auto const& part : message.gradients) {
     writer.put<std::uint64_t>(part.sums);
     writer.put<std::uint64_t>(part.sightings);
+    writer.put<std::uint64_t>(part.sent);
   }
+  writer.put<std::uint32_t>(static_cast<std::uint32_t>(message.late.size()));
+  for (auto const& late : message.late) {
+    writer.put<std::uint32_t>(number(late.table));
+    writer.put<std::uint64_t>(late.rows);
+    writer.put<std::uint64_t>(late.bytes);
+    writer.put<std::uint8_t>(late.exact ? 1 : 0);
+  }
+  writer.put<std::uint32_t>(static_cast<std::uint32_t>(message.sent.size()));
+  for (auto const rows : message.sent) writer.put<std::uint64_t>(rows);
   writer.put<std::uint32_t>(static_cast<std::uint32_t>(message.intents.size()));
   for (auto const& intent : message.intents) {
     writer.put<std::int64_t>(number(intent.clock));
@@ -61,9 +71,15 @@ Message decode(std::string const& bytes) {
   message.error = std::string(reader.get_text());
   message.parts = reader.get<std::uint64_t>();
   for (auto parts = count(reader, "parts"); parts > 0; --parts) {
-    auto const sums = reader.get<std::uint64_t>();
-    message.gradients.push_back({sums, reader.get<std::uint64_t>()});
+    auto const sums = reader.get<std::uint64_t>(), sightings = reader.get<std::uint64_t>();
+    message.gradients.push_back({sums, sightings, reader.get<std::uint64_t>()});
   }
+  for (auto lists = count(reader, "late rows"); lists > 0; --lists) {
+    auto const table = TableId{reader.get<std::uint32_t>()};
+    auto const rows = reader.get<std::uint64_t>(), bytes_of_sums = reader.get<std::uint64_t>();
+    message.late.push_back({table, rows, bytes_of_sums, reader.get<std::uint8_t>() != 0});
+  }
+  for (auto parts = count(reader, "parts"); parts > 0; --parts) message.sent.push_back(reader.get<std::uint64_t>());
   for (auto intents = count(reader, "intents"); intents > 0; --intents) {
     Intent intent{.clock = Clock{reader.get<std::int64_t>()}, .parts = {}};
     for (auto parts = count(reader, "parts"); parts > 0; --parts) {
@@ -93,6 +109,14 @@ void check_fields(Message const& message) {
   require(in || message.gradients.empty(), "a message of another kind has gradients");
   require(message.parts <= kPartsMax && message.gradients.size() <= kPartsMax,
           "a message names more sections than a batch has parts");
+  bool const values = kind == MessageKind::kOut || kind == MessageKind::kUrgentAnswer;
+  require(values || message.sent.empty(), "a message of another kind has values");
+  require(message.sent.size() <= kPartsMax, "a message counts rows of more sections than a batch has parts");
+  require(in || message.late.empty(), "a message of another kind has gradients");
+  require(message.late.size() <= kPartsMax, "a message has more lists of late rows than tags can tell");
+  for (auto const& late : message.late) {
+    require(late.rows >= 1 && late.rows <= kernels::kUniqueKeysMax, "a list of late rows has a size that cannot be");
+  }
   require(message.id < kIdEnd, "a request has a number that no tag can hold");
   require(message.keys <= kernels::kUniqueKeysMax, "a request names more keys than one may");
   std::uint64_t key_bytes = 0;

@@ -40,10 +40,20 @@ struct Intent {
   bool operator==(Intent const&) const = default;
 };
 
-// Bytes of the sums of a part of a batch, and of the counts of its sightings, which only some tables send.
+// Bytes of the sums of a part of a batch, and of the counts of its sightings, which only some tables send. Where a
+// table holds gradients back, the rows that the former are of; else 0.
 struct GradientBytes {
-  std::uint64_t sums = 0, sightings = 0;
+  std::uint64_t sums = 0, sightings = 0, sent = 0;
   bool operator==(GradientBytes const&) const = default;
+};
+
+// Rows of a table whose gradients come beside those of a batch: the sender has held them back.
+struct LateRows {
+  TableId table{};
+  std::uint64_t rows = 0;
+  std::uint64_t bytes = 0;  // of their sums
+  bool exact = false;       // as whole sums, whatever the table's codec is
+  bool operator==(LateRows const&) const = default;
 };
 
 struct Message {
@@ -55,11 +65,14 @@ struct Message {
   std::string error;                     // kIn: why the step must be refused; empty where it is fine
   std::uint64_t parts = 0;               // kOut: value sections; one for each part announced
   std::vector<GradientBytes> gradients;  // kIn: likewise
-  std::vector<Intent> intents;           // kIn: new ones, kUrgent: the one that is late
-  std::uint64_t key_bytes = 0;           // of all their keys, as cache/key_coding.hpp has them
-  TableId table{};                       // kLookup, kAssign, kErase
-  std::uint64_t keys = 0;                // likewise
-  std::string bytes;                     // kGather: the piece, kCollective: the header
+  std::vector<LateRows> late;            // kIn: two sections for each, keys and sums
+  // kOut, kUrgentAnswer: rows in each value section; none where all have all rows.
+  std::vector<std::uint64_t> sent;
+  std::vector<Intent> intents;  // kIn: new ones, kUrgent: the one that is late
+  std::uint64_t key_bytes = 0;  // of all their keys, as cache/key_coding.hpp has them
+  TableId table{};              // kLookup, kAssign, kErase
+  std::uint64_t keys = 0;       // likewise
+  std::string bytes;            // kGather: the piece, kCollective: the header
   bool operator==(Message const&) const = default;
 };
 
@@ -89,7 +102,9 @@ enum class Section : std::uint8_t {
   kRequestValues,
   kRequestFound,
   kCollective,  // see tag_of_run()
-  kSightings    // beside kGradients, of tables that admit rows later: how many entries each key has
+  kLateKeys,
+  kLateSums,
+  kSightings  // beside kGradients, of tables that admit rows later: how many entries each key has
 };
 std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part);
 Section section_of(std::uint64_t tag);

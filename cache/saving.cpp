@@ -5,6 +5,7 @@
 
 #include "cache/agree.hpp"
 #include "cache/checkpoint.hpp"
+#include "cache/held_file.hpp"
 #include "comm/peer_text.hpp"
 #include "kernels/check.hpp"
 
@@ -13,21 +14,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string encode(FileSeal const& seal) {
-  comm::Writer writer;
+void encode(comm::Writer& writer, FileSeal const& seal) {
   writer.put_text(seal.name);
   writer.put<std::uint64_t>(seal.bytes);
   writer.put<std::uint64_t>(seal.xxh3);
-  return writer.take();
 }
 
-FileSeal decode_seal(std::string const& bytes) {
-  comm::Reader reader(bytes);
+FileSeal decode_seal(comm::Reader& reader) {
   FileSeal seal;
   seal.name = reader.get_text();
   seal.bytes = reader.get<std::uint64_t>();
   seal.xxh3 = reader.get<std::uint64_t>();
-  reader.end();
   return seal;
 }
 
@@ -35,6 +32,21 @@ bool is_step_folder(fs::path const& path) { return path.filename().string().star
 
 // The file of a rank's rows.
 std::string rows_name(std::size_t rank, int ranks) { return fmt::format("rows-{}-of-{}.bin", rank, ranks); }
+
+// Likewise, of the gradients that it holds back.
+std::string held_name(std::size_t rank, int ranks) { return fmt::format("held-{}-of-{}.bin", rank, ranks); }
+
+// The files that a rank has written: the second only if it holds gradients back; else its name is empty.
+struct Seals {
+  FileSeal rows, held;
+};
+Seals decode_seals(std::string const& bytes) {
+  comm::Reader reader(bytes);
+  auto const rows = decode_seal(reader);
+  Seals const seals{rows, decode_seal(reader)};
+  reader.end();
+  return seals;
+}
 
 // A new folder for the files of a checkpoint; its name.
 std::string make_step_folder(fs::path const& folder, Clock clock) {
@@ -66,7 +78,7 @@ std::vector<Manifest::Table> describe_all(Engine& engine) {
 void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blobs, Clock clock, std::uint64_t seed) {
   bool const first = engine.rank() == Rank{0};
   Manifest manifest{
-      .clock = clock, .seed = seed, .folder = {}, .tables = describe_all(engine), .rows = {}, .blobs = {}};
+      .clock = clock, .seed = seed, .folder = {}, .tables = describe_all(engine), .rows = {}, .held = {}, .blobs = {}};
   manifest.folder = wait_agree(engine, Patience::kEndless,
                                [&] { return first ? make_step_folder(folder, clock) : std::string(); })[0];
   // What others say becomes paths here: it may be a name of ours and nothing else.
@@ -77,10 +89,14 @@ void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blo
   bool placed = false;  // the manifest names the new files
   try {
     auto const seals = wait_agree(engine, Patience::kEndless, [&] {
-      FileSeal seal;
+      Seals mine;
       engine.wait_run([&](Stream& stream) {
         auto const name = rows_name(number(engine.rank()), engine.ranks());
-        seal = write_rows(stream, engine.tables(), files / name);
+        mine.rows = write_rows(stream, engine.tables(), files / name);
+        auto const held = engine.exchange().wait_save_held();
+        if (!held.pieces.empty()) {
+          mine.held = write_held(held, files / held_name(number(engine.rank()), engine.ranks()));
+        }
       });
       for (std::size_t b = 0; first && b < blobs.size(); ++b) {
         FileWriter writer(files / fmt::format("blob-{}.bin", b));
@@ -88,14 +104,22 @@ void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blo
         manifest.blobs.push_back({blobs[b].name, writer.finish()});
       }
       sync_folder(files);
-      return encode(seal);
+      comm::Writer writer;
+      encode(writer, mine.rows);
+      encode(writer, mine.held);
+      return writer.take();
     });
     for (std::size_t rank = 0; rank < seals.size(); ++rank) {
-      auto const seal = read_share(rank, [&] { return decode_seal(seals[rank]); });
-      if (seal.name != rows_name(rank, engine.ranks())) {
-        refuse_share(rank, fmt::format("the file '{}'", comm::peer_text(seal.name)));
+      auto const [rows, held] = read_share(rank, [&] { return decode_seals(seals[rank]); });
+      if (rows.name != rows_name(rank, engine.ranks())) {
+        refuse_share(rank, fmt::format("the file '{}'", comm::peer_text(rows.name)));
       }
-      manifest.rows.push_back(seal);
+      manifest.rows.push_back(rows);
+      if (held.name.empty()) continue;
+      if (held.name != held_name(rank, engine.ranks())) {
+        refuse_share(rank, fmt::format("the file '{}'", comm::peer_text(held.name)));
+      }
+      manifest.held.push_back(held);
     }
     wait_agree(engine, Patience::kEndless, [&] {
       if (!first) return std::string();
@@ -122,6 +146,9 @@ std::vector<Blob> wait_restore(Engine& engine, fs::path const& folder, std::uint
     for (std::size_t f = number(engine.rank()); f < manifest.rows.size(); f += ranks) {
       verify(folder / manifest.folder, manifest.rows[f]);
     }
+    for (std::size_t f = number(engine.rank()); f < manifest.held.size(); f += ranks) {
+      verify(folder / manifest.folder, manifest.held[f]);
+    }
     blobs = read_blobs_of(folder, manifest);
     return std::string();
   });
@@ -129,6 +156,11 @@ std::vector<Blob> wait_restore(Engine& engine, fs::path const& folder, std::uint
     engine.wait_run([&](Stream& stream) {
       for (auto const& file : manifest.rows) {
         read_rows(stream, engine.tables(), folder / manifest.folder / file.name, engine.rank(), engine.ranks());
+      }
+      std::vector<std::size_t> dims;
+      for (auto const& table : engine.tables()) dims.push_back(table->dim());
+      for (auto const& file : manifest.held) {
+        engine.exchange().wait_load_held(read_held(folder / manifest.folder / file.name, dims));
       }
     });
     return std::string();

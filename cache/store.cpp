@@ -16,6 +16,34 @@ namespace {
 
 constexpr std::size_t kDimMax = 65536;
 constexpr std::uint32_t kAdmitMax = 0x7FFFFFFF;
+constexpr std::uint32_t kAgeMax = 0x7FFFFFFF;
+constexpr std::size_t kHeldRowsMax = std::size_t{1} << 30;
+
+// Throws Error where a table's rows cannot travel in this way.
+void check_transfer(TableOptions const& table, RowTransfer const& transfer, char const* which) {
+  auto const& filter = transfer.filter;
+  GPUPS_REQUIRE(transfer.codec <= RowCodec::kInt4,
+                "table '{}' has a codec of type {} for its {} (no such type is known): set codec to an enumerator of "
+                "RowCodec",
+                table.name, static_cast<int>(transfer.codec), which);
+  GPUPS_REQUIRE(transfer.top_k <= table.dim,
+                "table '{}' sends the {} largest columns of its {} (its rows have {}): lower top_k, or set 0 to send "
+                "all",
+                table.name, transfer.top_k, which, table.dim);
+  GPUPS_REQUIRE(filter.share >= 0 && filter.share <= 1,
+                "table '{}' is to send a share of {} of its {} (shares are 0 to 1): correct filter.share", table.name,
+                filter.share, which);
+  GPUPS_REQUIRE(std::isfinite(filter.bound) && filter.bound >= 0,
+                "table '{}' holds its {} back below a bound of {} (bounds are finite and not negative): correct "
+                "filter.bound",
+                table.name, which, filter.bound);
+  GPUPS_REQUIRE(filter.age_max <= kAgeMax,
+                "table '{}' holds its {} back for {} steps (the most is {}): lower filter.age_max", table.name, which,
+                filter.age_max, kAgeMax);
+  GPUPS_REQUIRE(transfer.rows_max >= 1 && transfer.rows_max <= kHeldRowsMax,
+                "table '{}' remembers what it holds back of {} rows of {} (1 to {} can be): correct rows_max",
+                table.name, transfer.rows_max, which, kHeldRowsMax);
+}
 constexpr std::size_t kDictionaryMax = std::size_t{1} << 30;
 
 // Whether initial values are in the range of their type; normal ones are less than 8 standard deviations.
@@ -97,6 +125,11 @@ TableId Store::add_table(TableOptions const& options) {
   GPUPS_REQUIRE(options.values <= NumberType::kBFloat16,
                 "table '{}' has values of type {} (no such type is known): set values to an enumerator of NumberType",
                 options.name, static_cast<int>(options.values));
+  check_transfer(options, options.gradients, "gradients");
+  check_transfer(options, options.refreshes, "refreshes");
+  GPUPS_REQUIRE(options.refreshes.top_k == 0,
+                "table '{}' sends the {} largest columns of its refreshes (that is for gradients): set top_k to 0",
+                options.name, options.refreshes.top_k);
   GPUPS_REQUIRE(options.dictionary_keys <= kDictionaryMax,
                 "table '{}' remembers {} keys (the most is {}): lower dictionary_keys", options.name,
                 options.dictionary_keys, kDictionaryMax);

@@ -307,6 +307,8 @@ void Store::wait_flush() {
   engine.throw_if_refused();
 }
 
+void Store::send_held_back() { impl_->engine().send_held_back(); }
+
 void Store::throw_if_failed() { impl_->engine().throw_if_failed(); }
 
 std::uint32_t Store::signals() const { return impl_->engine_.signals(); }

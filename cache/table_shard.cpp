@@ -212,6 +212,15 @@ void TableShard::wait_lookup(Stream& stream, View<Key const> keys, MatrixView<fl
   stream.wait();
 }
 
+void TableShard::initial_values(Stream& stream, View<Key const> keys, MatrixView<float> out) const {
+  kernels::init_matrix(stream, {.keys = keys,
+                                .only_where_no_row = {},
+                                .out = out,
+                                .initializer = options_.initializer,
+                                .seed = seed_,
+                                .type = options_.values});
+}
+
 void TableShard::wait_assign(Stream& stream, View<Key const> keys, MatrixView<float const> values, Clock clock) {
   Array<std::uint32_t> ids(stream.device(), keys.size());
   wait_resolve(stream, keys, ids);

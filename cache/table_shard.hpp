@@ -49,6 +49,9 @@ class TableShard {
   // Whether owners must hear how many entries name a row.
   bool counts_sightings() const { return options_.admit_at > 1; }
 
+  // Whether readers are sent changes of what they have, which makes floats of numbers of any type.
+  bool sends_changes() const { return options_.refreshes.holds_back(); }
+
   // ids[i] becomes the row of keys[i], reserved with its initial value if it is new. A key may be named many times.
   // Waits for `stream`.
   void wait_resolve(Stream& stream, View<Key const> keys, View<std::uint32_t> ids);
@@ -69,7 +72,7 @@ class TableShard {
 
   // Room for so many rows as they are kept, and sent.
   kernels::NumberMatrix numbers(Device device, std::size_t rows) const {
-    return {device, rows, options_.dim, options_.values};
+    return {device, rows, options_.dim, sends_changes() ? NumberType::kFloat : options_.values};
   }
   // out.row(i) = row ids[i] as it is kept, without padding; it exists. Queued on `stream`.
   void gather_numbers(Stream& stream, View<std::uint32_t const> ids, kernels::NumberView out) const;
@@ -92,6 +95,9 @@ class TableShard {
 
   // Values of keys wherever a row exists, initial values elsewhere; found[i] says which; `found` may be empty.
   void wait_lookup(Stream& stream, View<Key const> keys, MatrixView<float> out, View<std::uint8_t> found) const;
+
+  // Initial values of keys, as numbers of the table's type are. Queued on `stream`.
+  void initial_values(Stream& stream, View<Key const> keys, MatrixView<float> out) const;
 
   // Sets rows' values, as of step `clock`; rows that do not exist begin to, with initial optimizer state. Numbers of 16
   // bits become the nearest.

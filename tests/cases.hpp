@@ -47,6 +47,7 @@ std::span<KernelCase const> pooling_cases();
 std::span<KernelCase const> writing_cases();
 std::span<KernelCase const> rounding_cases();
 std::span<KernelCase const> sending_cases();
+std::span<KernelCase const> holding_cases();
 std::span<KernelCase const> summing_cases();
 std::span<KernelCase const> dense_cases();
 std::span<KernelCase const> dense_optimizer_cases();

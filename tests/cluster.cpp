@@ -224,6 +224,7 @@ Outcome train(Group const& group, Workload const& workload) {
                    .initializer = {Initializer::Kind::kConstant, 0.0F},
                    .optimizer = {.kind = Optimizer::Kind::kSgd, .learning_rate = 1.0F},
                    .admit_at = workload.admit_at,
+                   .refreshes = workload.refreshes,
                    .dictionary_keys = workload.dictionary_keys});
   auto stream = store.make_stream();
   Expected expected(workload, store.ranks());

@@ -22,6 +22,7 @@ struct Workload {
   int threads = 1;
   Device device{};
   std::uint32_t admit_at = 1;                          // of the table
+  RowTransfer refreshes{};                             // likewise; only such as leave values as they are
   std::size_t dictionary_keys = std::size_t{1} << 20;  // likewise
   int forget_every = 0;        // steps between calls of erase and expire; 0: never. No batch is prepared across one
   int age = 3;                 // what expire is given

@@ -20,17 +20,19 @@ std::uint64_t setting(char const* name, std::uint64_t otherwise) {
 }
 
 Workload workload_of(std::uint64_t seed) {
-  return {.steps = 6 + static_cast<int>(seed % 7),
-          .seed = seed,
-          .keys = 2 + seed * 7 % 90,
-          .lookahead = static_cast<int>(seed / 4 % 6),
-          .admit_at = seed % 3 == 0 ? 1 : 1 + static_cast<std::uint32_t>(seed % 11),
-          .dictionary_keys = seed % 5 == 4 ? 1000 : seed * 11 % 40,  // slots change their keys all the time
-          .forget_every = seed % 4 == 1 ? 0 : 1 + static_cast<int>(seed % 3),
-          .age = 1 + static_cast<int>(seed % 2),
-          .lookup_share = static_cast<double>(seed % 5) / 8,
-          .barrier_share = static_cast<double>(seed % 4) / 6,
-          .reduce_share = static_cast<double>(seed % 3) / 4};
+  return {
+      .steps = 6 + static_cast<int>(seed % 7),
+      .seed = seed,
+      .keys = 2 + seed * 7 % 90,
+      .lookahead = static_cast<int>(seed / 4 % 6),
+      .admit_at = seed % 3 == 0 ? 1 : 1 + static_cast<std::uint32_t>(seed % 11),
+      .refreshes = {.filter = {.age_max = static_cast<std::uint32_t>(seed % 2), .bound = 0}, .rows_max = 1 + seed % 13},
+      .dictionary_keys = seed % 5 == 4 ? 1000 : seed * 11 % 40,  // slots change their keys all the time
+      .forget_every = seed % 4 == 1 ? 0 : 1 + static_cast<int>(seed % 3),
+      .age = 1 + static_cast<int>(seed % 2),
+      .lookup_share = static_cast<double>(seed % 5) / 8,
+      .barrier_share = static_cast<double>(seed % 4) / 6,
+      .reduce_share = static_cast<double>(seed % 3) / 4};
 }
 
 TEST(StoreSimulation, EverySeedGivesTheBitsOfOneRank) {

@@ -102,6 +102,16 @@ struct DenseConfig {
   double beta = 1;
 };
 
+// What rows of all tables are between ranks, in one direction.
+struct TransferConfig {
+  std::string codec = "lossless";
+  std::int64_t top_k = 0;
+  std::int64_t age_max = 0;
+  double share = 0.1;
+  double bound = 1e30;
+  std::int64_t rows_max = 1 << 18;
+};
+
 struct TrainConfig {
   std::int64_t epochs = 20;
   std::int64_t steps = 0;  // 0: by epochs
@@ -146,6 +156,8 @@ struct Config {
   OptimizerConfig optimizer;
   WeightsConfig weights;
   DenseConfig dense;
+  TransferConfig gradients;
+  TransferConfig refreshes;
   TrainConfig train;
   EvalConfig eval;
   RunConfig run;

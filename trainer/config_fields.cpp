@@ -30,6 +30,10 @@ constexpr Read kWeights = at<&Config::weights, Member>;
 template <auto Member>
 constexpr Read kDense = at<&Config::dense, Member>;
 template <auto Member>
+constexpr Read kGradients = at<&Config::gradients, Member>;
+template <auto Member>
+constexpr Read kRefreshes = at<&Config::refreshes, Member>;
+template <auto Member>
 constexpr Read kTrain = at<&Config::train, Member>;
 template <auto Member>
 constexpr Read kEval = at<&Config::eval, Member>;
@@ -56,6 +60,7 @@ std::vector<Field> make_fields() {
   using M = ModelConfig;
   using O = OptimizerConfig;
   using T = TrainConfig;
+  using X = TransferConfig;
   return {
       Make("data", "reader", kData<&D::reader>, "what the data is").one_of(all_reader_names()).kept(),
       Make("data", "folder", kData<&D::folder>, "where its files are").a_path(),
@@ -285,6 +290,49 @@ std::vector<Field> make_fields() {
       Make("dense", "beta", kDense<&DenseConfig::beta>, "as optimizer.beta")
           .range(1e-30, 1e6)
           .with(kDenseProximal)
+          .kept(),
+
+      Make("gradients", "codec", kGradients<&X::codec>, "of rows' gradients between ranks")
+          .one_of({"lossless", "float16", "bfloat16", "int8", "int4"})
+          .kept(),
+      Make("gradients", "top_k", kGradients<&X::top_k>, "columns of a row that are sent, the largest; 0: all")
+          .range(0, 65536)
+          .kept(),
+      Make("gradients", "age_max", kGradients<&X::age_max>, "steps that a row may be held back for; 0: none")
+          .range(0, 1e9)
+          .kept(),
+      Make("gradients", "share", kGradients<&X::share>, "of rows that ought to be sent")
+          .range(0, 1)
+          .with(kGradientsFiltered)
+          .kept(),
+      Make("gradients", "bound", kGradients<&X::bound>,
+           "by the square root of the step, no larger gradient is held back; 0: none is")
+          .range(0, 1e30)
+          .with(kGradientsFiltered)
+          .kept(),
+      Make("gradients", "rows_max", kGradients<&X::rows_max>, "held back for each other rank")
+          .range(1, 1 << 30)
+          .with(kGradientsHeld)
+          .kept(),
+
+      Make("refreshes", "codec", kRefreshes<&X::codec>, "of changes of rows that other ranks read")
+          .one_of({"lossless", "float16", "bfloat16", "int8", "int4"})
+          .kept(),
+      Make("refreshes", "age_max", kRefreshes<&X::age_max>, "steps that a change may be held back for; 0: none")
+          .range(0, 1e9)
+          .kept(),
+      Make("refreshes", "share", kRefreshes<&X::share>, "of rows that ought to be sent")
+          .range(0, 1)
+          .with(kRefreshesFiltered)
+          .kept(),
+      Make("refreshes", "bound", kRefreshes<&X::bound>,
+           "by the square root of the step, no larger change is held back; 0: none is")
+          .range(0, 1e30)
+          .with(kRefreshesFiltered)
+          .kept(),
+      Make("refreshes", "rows_max", kRefreshes<&X::rows_max>, "of which each other rank has a copy")
+          .range(1, 1 << 30)
+          .with(kRefreshesHeld)
           .kept(),
 
       Make("train", "epochs", kTrain<&T::epochs>, "passes over the training data").range(1, 1e6).with(kByEpochs),

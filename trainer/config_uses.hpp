@@ -50,6 +50,15 @@ inline Use const kWeighted{[](Config const& c) { return is_graph(c) && c.model.l
                            "it is for model.loss = \"self_adversarial\""};
 inline Use const kRatings{[](Config const& c) { return c.data.reader == "ratings"; },
                           "it is for data.reader = \"ratings\""};
+inline Use const kGradientsFiltered{[](Config const& c) { return c.gradients.age_max > 0; },
+                                    "nothing is held back: set gradients.age_max"};
+inline Use const kRefreshesFiltered{[](Config const& c) { return c.refreshes.age_max > 0; },
+                                    "nothing is held back: set refreshes.age_max"};
+inline bool holds_back(TransferConfig const& t) { return t.codec != "lossless" || t.top_k > 0 || t.age_max > 0; }
+inline Use const kGradientsHeld{[](Config const& c) { return holds_back(c.gradients); },
+                                "gradients are sent whole: set gradients.codec, top_k or age_max"};
+inline Use const kRefreshesHeld{[](Config const& c) { return holds_back(c.refreshes); },
+                                "rows are sent whole: set refreshes.codec or age_max"};
 inline Use const kRows{has_rows, "model.name = \"logistic\" has rows of one number only"};
 inline Use const kBuckets{[](Config const& c) {
                             return c.data.reader == "clicks" && is(c.model.numbers, {"buckets", "both"});

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "trainer/table_settings.hpp"
+
 namespace gpups::trainer {
 
 Session open_session(Config const& config, Data const& data, Group const& group, RunPlan const& plan) {
@@ -17,7 +19,11 @@ Session open_session(Config const& config, Data const& data, Group const& group,
                       .threads = static_cast<int>(config.run.threads),
                       .seed = static_cast<std::uint64_t>(config.train.seed),
                       .wait_timeout_s = config.cluster.wait_timeout_s});
-  for (TableOptions const& table : task->tables()) store.add_table(table);
+  for (TableOptions table : task->tables()) {
+    table.gradients = row_transfer(config.gradients, table.dim);
+    table.refreshes = row_transfer(config.refreshes, table.dim);
+    store.add_table(table);
+  }
   return {std::move(task), std::move(store)};
 }
 

@@ -37,6 +37,11 @@ constexpr std::pair<char const*, kernels::DenseOptimizer::Kind> kDenseOptimizers
     {"adam", kernels::DenseOptimizer::Kind::kAdam},
     {"lamb", kernels::DenseOptimizer::Kind::kLamb},
     {"ftrl", kernels::DenseOptimizer::Kind::kFtrl}};
+constexpr std::pair<char const*, RowCodec> kCodecs[] = {{"lossless", RowCodec::kLossless},
+                                                        {"float16", RowCodec::kHalf},
+                                                        {"bfloat16", RowCodec::kBFloat16},
+                                                        {"int8", RowCodec::kInt8},
+                                                        {"int4", RowCodec::kInt4}};
 constexpr std::pair<char const*, Schedule::Kind> kSchedules[] = {
     {"constant", Schedule::Kind::kConstant}, {"linear", Schedule::Kind::kLinear}, {"cosine", Schedule::Kind::kCosine}};
 
@@ -68,6 +73,16 @@ Optimizer weights_optimizer(WeightsConfig const& w) {
           .l2 = static_cast<float>(w.l2),
           .l1 = static_cast<float>(w.l1),
           .beta = static_cast<float>(w.beta)};
+}
+
+RowTransfer row_transfer(TransferConfig const& t, std::size_t dim) {
+  auto const top_k = static_cast<std::size_t>(t.top_k);
+  return {.codec = kind_of(t.codec, kCodecs),
+          .top_k = top_k < dim ? top_k : 0,
+          .filter = {.age_max = static_cast<std::uint32_t>(t.age_max),
+                     .share = static_cast<float>(t.share),
+                     .bound = static_cast<float>(t.bound)},
+          .rows_max = static_cast<std::size_t>(t.rows_max)};
 }
 
 kernels::DenseOptimizer dense_optimizer(DenseConfig const& d) {

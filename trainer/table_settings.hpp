@@ -12,6 +12,8 @@ Initializer initializer(ModelConfig const& model);
 NumberType row_values(ModelConfig const& model);
 Optimizer row_optimizer(OptimizerConfig const& optimizer);
 Optimizer weights_optimizer(WeightsConfig const& weights);
+// For a table with rows of this dim.
+RowTransfer row_transfer(TransferConfig const& transfer, std::size_t dim);
 kernels::DenseOptimizer dense_optimizer(DenseConfig const& dense);
 
 // run_steps: where a schedule ends that the configuration gives no end.

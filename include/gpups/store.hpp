@@ -193,6 +193,11 @@ class Store {
   // Blocks until the step before clock() is applied on every owner. Throws GradientError where it was refused.
   void wait_flush();
 
+  // With the next step this rank sends the owners all that its tables' codecs and filters hold back of its gradients
+  // (TableOptions::gradients), exactly: once that step is applied nothing of it is missing. A rank that has no batch
+  // for the step just ends it. Evaluation and checkpoints need no such call, and change nothing.
+  void send_held_back();
+
   // The bits that any rank passed to the last advance_clock(). REQUIRES: wait_flush() or wait_ready() since.
   std::uint32_t signals() const;
 

@@ -73,6 +73,34 @@ enum class NumberType : std::uint8_t {
   kBFloat16,  // 8 bits of precision, the range of a float
 };
 
+// What a row's numbers become on their way to another rank. kInt8 and kInt4 have one scale for each row.
+enum class RowCodec : std::uint8_t { kLossless, kHalf, kBFloat16, kInt8, kInt4 };
+
+// Holds changes of rows back until they are worth a message. A row is sent when the largest magnitude in its change
+// reaches the bound of its step, or when it has waited for age_max steps. The bound follows the share of rows that
+// ought to be sent, and stays below `bound` / sqrt(t) at the t-th step that sends rows to a rank.
+struct RowFilter {
+  std::uint32_t age_max = 0;  // 0: no filter, nothing waits
+  float share = 0.1F;         // 0 .. 1
+  float bound = 1e30F;        // 0: nothing is held back
+};
+
+// How rows of a table travel between ranks in one direction. Whatever a codec rounds off or a filter holds back stays
+// with the sender and is added to the row's next change: it is late, and never lost. With any of this results depend on
+// the number of ranks; on one rank nothing travels.
+struct RowTransfer {
+  RowCodec codec = RowCodec::kLossless;
+  std::size_t top_k = 0;  // sends so many columns of a row, the largest; 0: all. Of gradients only
+  RowFilter filter{};
+  // Gradients: rows, for each other rank, of which a rank remembers what it has held back, 8 bytes for each number in
+  // them; the longest unused are sent exactly to make room. Refreshes: rows of which a rank keeps a copy for each other
+  // rank, and that rank has the same copy, 4 bytes for each number; the longest unused are forgotten.
+  std::size_t rows_max = std::size_t{1} << 18;
+
+  // Whether rows travel in another way than whole and at once.
+  bool holds_back() const { return codec != RowCodec::kLossless || top_k > 0 || filter.age_max > 0; }
+};
+
 struct TableOptions {
   std::string name;     // unique in the store; part of the rows' seeds and of checkpoints
   std::size_t dim = 0;  // values in a row, 1 .. 65,536
@@ -87,6 +115,11 @@ struct TableOptions {
   // one step may bring several. Until then a key reads as its initial value and its gradients are dropped.
   std::uint32_t admit_at = 1;
   NumberType values = NumberType::kFloat;
+  RowTransfer gradients{};  // to the ranks that own the rows
+  // Values, from their owners to ranks that read them. With a codec or a filter both keep a copy of what was sent, and
+  // what is sent is the change since then. A row whose copy is as it should be is not sent; so with kLossless, a
+  // filter's age_max of 1 and its bound of 0 the bits are those of sending all rows.
+  RowTransfer refreshes{};
   // Keys of other ranks' rows that a rank remembers having announced, so that they travel as numbers of a byte or two
   // from then on; and its rows that others have announced. Shared evenly by the other ranks; the least recently used
   // go. Up to 50 bytes of the host's memory each, taken as keys are announced. 0: keys always travel whole.

@@ -10,24 +10,6 @@
 
 namespace gpups::kernels {
 
-// Magnitudes up to this can be encoded.
-inline constexpr std::int64_t kUnitsMost = std::int64_t{1} << 62;
-inline constexpr std::uint32_t kOverflown = 0xFFFFFFFF;
-
-// The sum of two int64. Sets bit 63 of `bad` where it is not within kUnitsMost of 0: words only, which become vectors.
-GPUPS_FN inline std::int64_t add_units(std::int64_t a, std::int64_t b, std::uint64_t& bad) {
-  auto const x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b), sum = x + y;
-  std::uint64_t const magnitude = sum >> 63 != 0 ? 0 - sum : sum;
-  bad |= ((sum ^ x) & (sum ^ y)) | (static_cast<std::uint64_t>(kUnitsMost) - magnitude);
-  return static_cast<std::int64_t>(sum);
-}
-
-// Bits of a float that is at least |units|, and at most 2^-22 of it larger.
-GPUPS_FN inline std::uint32_t bits_above(std::int64_t units) {
-  auto const x = static_cast<float>(units < 0 ? -units : units);
-  return std::bit_cast<std::uint32_t>(x) + (x < 0x1p24F ? 0 : 1);
-}
-
 template <Format F, Rounding R>
 struct QuantizeSumsRow {
   QuantizeSums q;
@@ -68,11 +50,11 @@ struct QuantizeSumsRow {
  private:
   // True where all is well.
   GPUPS_FN bool load(std::size_t i, std::size_t first, std::int64_t (&total)[kPack]) const {
-    std::int64_t rest[kPack];
-    load_pack(q.sums.row(i), first, q.wire.dim, total);
-    load_pack<std::int64_t>(q.residual.row(i), first, q.wire.dim, rest);
+    std::int64_t more[kPack] = {};
+    load_pack<std::int64_t>(q.residual.row(i), first, q.wire.dim, total);
+    if (q.sums.rows() > 0) load_pack(q.sums.row(i), first, q.wire.dim, more);
     std::uint64_t bad = 0;
-    for (std::size_t k = 0; k < kPack; ++k) total[k] = add_units(total[k], rest[k], bad);
+    for (std::size_t k = 0; k < kPack; ++k) total[k] = add_units(total[k], more[k], bad);
     return bad >> 63 == 0;
   }
   GPUPS_FN std::uint32_t most_bits(std::size_t i, std::size_t first) const {
@@ -94,19 +76,20 @@ struct RunQuantizeSums {
   void as(Ex ex) const {
     if constexpr (is_integer(F)) {
       if (q.rounding == Rounding::kStochastic) {
-        each_row(ex, q.sums.rows(), QuantizeSumsRow<F, Rounding::kStochastic>{q});
+        each_row(ex, q.residual.rows(), QuantizeSumsRow<F, Rounding::kStochastic>{q});
         return;
       }
     }
-    each_row(ex, q.sums.rows(), QuantizeSumsRow<F, Rounding::kNearest>{q});
+    each_row(ex, q.residual.rows(), QuantizeSumsRow<F, Rounding::kNearest>{q});
   }
 };
 
 template <Space S>
 void run(Exec<S> ex, QuantizeSums const& q) {
-  GPUPS_ASSERT(q.residual.rows() == q.sums.rows() && q.residual.stride() == q.sums.stride() && q.grid_log2 <= 0);
+  GPUPS_ASSERT(q.grid_log2 <= 0);
+  GPUPS_ASSERT(q.sums.rows() == 0 || (q.residual.rows() == q.sums.rows() && q.residual.stride() == q.sums.stride()));
   GPUPS_ASSERT(q.rounding == Rounding::kNearest || is_integer(q.wire.format));
-  assert_room(q.wire, q.sums.rows(), q.sums.columns());
+  assert_room(q.wire, q.residual.rows(), q.residual.columns());
   with_format(ex, q.wire.format, RunQuantizeSums{q});
 }
 

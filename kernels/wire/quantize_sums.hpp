@@ -17,7 +17,7 @@ namespace gpups::kernels {
 // within 2^-12 of themselves, and half a unit (one where rounding is stochastic); formats of integers have none where
 // all of a row's magnitudes are at most the format's largest integer.
 struct QuantizeSums {
-  MatrixView<std::int64_t const> sums;  // (n, dim)
+  MatrixView<std::int64_t const> sums;  // (n, dim), or without rows: t = residual
   MatrixView<std::int64_t> residual;    // (n, dim), the same stride
   WireRows wire;                        // n rows of the same dim
   int grid_log2;                        // at most 0

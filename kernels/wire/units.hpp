@@ -8,6 +8,24 @@
 
 namespace gpups::kernels {
 
+// Magnitudes up to this can be encoded.
+inline constexpr std::int64_t kUnitsMost = std::int64_t{1} << 62;
+inline constexpr std::uint32_t kOverflown = 0xFFFFFFFF;
+
+// The sum of two int64. Sets bit 63 of `bad` where it is not within kUnitsMost of 0: words only, which become vectors.
+GPUPS_FN inline std::int64_t add_units(std::int64_t a, std::int64_t b, std::uint64_t& bad) {
+  auto const x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b), sum = x + y;
+  std::uint64_t const magnitude = sum >> 63 != 0 ? 0 - sum : sum;
+  bad |= ((sum ^ x) & (sum ^ y)) | (static_cast<std::uint64_t>(kUnitsMost) - magnitude);
+  return static_cast<std::int64_t>(sum);
+}
+
+// Bits of a float that is at least |units|, and at most 2^-22 of it larger.
+GPUPS_FN inline std::uint32_t bits_above(std::int64_t units) {
+  auto const x = static_cast<float>(units < 0 ? -units : units);
+  return std::bit_cast<std::uint32_t>(x) + (x < 0x1p24F ? 0 : 1);
+}
+
 // What a row's codes are multiplied by: units, or for formats without a scale 2^-grid_log2, the units of 1.
 template <Format F>
 struct UnitScale {

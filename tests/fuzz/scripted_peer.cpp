@@ -17,7 +17,7 @@ using cache::Section;
 using cache::tag;
 
 constexpr std::uint64_t kMyRank = 1;
-constexpr int kKinds = 12, kSections = 10;    // of messages, and of transfers
+constexpr int kKinds = 12, kSections = 12;    // of messages, and of transfers
 constexpr std::uint64_t kBytesMax = 1 << 16;  // of one transfer
 constexpr std::size_t kKeptBytes = 1;         // a number as its table keeps it
 

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of tables that hold some of them back: those that come late, and reading both.
+#include "cache/after_calls.hpp"
+#include "cache/exchange.hpp"
+#include "kernels/hash.hpp"
+#include "kernels/wire/take_keys.hpp"
+
+namespace gpups::cache {
+namespace {
+
+// The rows of a piece that this rank owns.
+HeldPiece piece_of_home(HeldPiece const& piece, std::size_t dim, Rank me, int ranks) {
+  HeldPiece own{.table = piece.table, .keys = {}, .marks = {}, .sums = {}};
+  for (std::size_t i = 0; i < piece.keys.size(); ++i) {
+    if (kernels::home_of(piece.keys[i], static_cast<std::uint32_t>(ranks)) != number(me)) continue;
+    own.keys.push_back(piece.keys[i]);
+    auto const marks = piece.marks.begin() + static_cast<std::ptrdiff_t>(i * kernels::kHeldMarks);
+    own.marks.insert(own.marks.end(), marks, marks + kernels::kHeldMarks);
+    auto const sums = piece.sums.begin() + static_cast<std::ptrdiff_t>(i * dim);
+    own.sums.insert(own.sums.end(), sums, sums + static_cast<std::ptrdiff_t>(dim));
+  }
+  return own;
+}
+
+}  // namespace
+
+// An owner's keys in the order in which they travelled.
+Array<Key> Exchange::wait_keys_on_wire(PreparedPart const& part, Rank owner) {
+  Array<Key> keys(stream_.device(), part.owned_by(owner));
+  kernels::take_keys(stream_, {.from = part.keys, .numbers = part.places_of(owner, me_), .to = keys});
+  stream_.wait();
+  return keys;
+}
+
+std::vector<LateRows> Exchange::send_late(Rank owner, std::vector<std::function<void()>>& sends) {
+  std::vector<LateRows> all;
+  auto const step = static_cast<std::uint64_t>(number(round_.clock()));
+  for (auto const& [table, late] : held_.wait_take_late(stream_, owner, round_.clock())) {
+    std::size_t const list = all.size();
+    all.push_back({table, late.keys->size(), late.bytes->size, late.exact});
+    sends.push_back([=, this, keys = late.keys, sums = late.bytes] {
+      mail_.send_data(stream_, owner, tag(Section::kLateKeys, step, list), keys->data(), keys->view().bytes(),
+                      &Traffic::gradients, keys);
+      mail_.send_data(stream_, owner, tag(Section::kLateSums, step, list), sums->memory.data(), sums->size,
+                      &Traffic::gradients, sums);
+    });
+  }
+  return all;
+}
+
+void Exchange::take_held(Rank from, UsePart& part, std::size_t number_of_part, GradientBytes const& sizes,
+                         std::function<void()> const& taken) {
+  auto const step = static_cast<std::uint64_t>(number(round_.clock()));
+  part.held = std::make_shared<Array<std::uint8_t>>();
+  part.sent = sizes.sent;
+  auto const where = [held = part.held, device = stream_.device(), bytes = sizes.sums] {
+    *held = Array<std::uint8_t>(device, bytes);
+    return held->data();
+  };
+  mail_.take_data(stream_, from, tag(Section::kGradients, step, number_of_part), sizes.sums, where, taken);
+}
+
+// Rows come late only of tables that hold some back, and in as many bytes as they may have.
+void Exchange::check_late(Rank from, std::vector<LateRows> const& late) const {
+  for (auto const& rows : late) {
+    if (number(rows.table) >= tables_.size() || !tables_[number(rows.table)]->options().gradients.holds_back()) {
+      refuse_peer(from, "sent gradients late for a table that holds none back");
+    }
+    auto const& options = tables_[number(rows.table)]->options();
+    if (!RowCoder(options, options.gradients, rows.exact).may_have(rows.bytes, rows.rows)) {
+      refuse_peer(from, "sent gradients late whose size is not that of their rows");
+    }
+  }
+}
+
+void Exchange::take_late(Rank from, std::vector<LateRows> const& late, std::function<void()> const& taken) {
+  auto const step = static_cast<std::uint64_t>(number(round_.clock()));
+  for (std::size_t list = 0; list < late.size(); ++list) {
+    auto const& rows = late[list];
+    auto const& part = late_.emplace_back(
+        LatePart{from, rows, std::make_shared<Array<Key>>(), std::make_shared<Array<std::uint8_t>>()});
+    auto const keys_there = [keys = part.keys, device = stream_.device(), n = rows.rows] {
+      *keys = Array<Key>(device, n);
+      return keys->data();
+    };
+    mail_.take_data(stream_, from, tag(Section::kLateKeys, step, list), rows.rows * sizeof(Key), keys_there, taken);
+    auto const sums_there = [bytes = part.bytes, device = stream_.device(), size = rows.bytes] {
+      *bytes = Array<std::uint8_t>(device, size);
+      return bytes->data();
+    };
+    mail_.take_data(stream_, from, tag(Section::kLateSums, step, list), rows.bytes, sums_there, taken);
+  }
+}
+
+RowSums Exchange::wait_read_held(Rank from, UsePart& part) {
+  auto const& options = tables_[number(part.table)]->options();
+  part.held_sums = GradientSection(options).wait_read(stream_, *part.held, part.sent, part.ids.size());
+  if (part.held_sums.rows() != part.ids.size()) refuse_peer(from, "sent gradients of other rows than it counted");
+  part.held.reset();
+  return {.ids = part.ids, .sums = part.held_sums, .counts = part.counts.view().flat()};
+}
+
+RowSums Exchange::wait_read_late(LatePart const& part, LateSums& room) {
+  auto& shard = *tables_[number(part.rows.table)];
+  auto const n = static_cast<std::size_t>(part.rows.rows);
+  room.ids = Array<std::uint32_t>(stream_.device(), n);
+  shard.wait_resolve(stream_, *part.keys, room.ids);
+  if (shard.wait_repeated(stream_, room.ids)) refuse_peer(part.from, "sent gradients late of a key twice");
+  room.sums = Matrix<std::int64_t>(stream_.device(), n, shard.dim());
+  memory::fill_bytes(stream_, room.sums.view().data(), 0, room.sums.view().flat().bytes());
+  RowCoder const coder(shard.options(), shard.options().gradients, part.rows.exact);
+  if (!coder.wait_add(stream_, *part.bytes, n, {}, room.sums)) {
+    refuse_peer(part.from, "sent gradients late that are not of their rows");
+  }
+  room.counts = Array<std::int64_t>(stream_.device(), n);  // no sightings
+  memory::fill_bytes(stream_, room.counts.data(), 0, room.counts.bytes());
+  return {.ids = room.ids, .sums = room.sums, .counts = room.counts};
+}
+
+// -- checkpoints --
+
+HeldFile Exchange::wait_save_held() const {
+  HeldFile file{.writer = me_,
+                .writers = static_cast<std::uint32_t>(ranks_),
+                .samples = samples_,
+                .pieces = held_.wait_save(stream_)};
+  for (auto const& piece : restored_) file.pieces.push_back(piece);
+  return file;
+}
+
+void Exchange::wait_load_held(HeldFile const& file) {
+  samples_ = file.samples;
+  for (auto const& piece : file.pieces) {
+    auto const& options = tables_[number(piece.table)]->options();
+    if (file.writers == static_cast<std::uint32_t>(ranks_) && options.gradients.holds_back() &&
+        piece.peer != file.writer) {
+      if (file.writer == me_) {
+        held_.of(piece.peer, piece.table, stream_.device(), options).wait_load(stream_, piece);
+      }
+      continue;
+    }
+    auto own = piece_of_home(piece, options.dim, me_, ranks_);
+    own.peer = me_;
+    if (!own.keys.empty()) restored_.push_back(std::move(own));
+  }
+}
+
+RowSums Exchange::wait_read_restored(HeldPiece const& piece, LateSums& room) {
+  auto& shard = *tables_[number(piece.table)];
+  auto const keys = to_device(stream_, piece.keys);
+  room.ids = Array<std::uint32_t>(stream_.device(), keys.size());
+  shard.wait_resolve(stream_, keys, room.ids);
+  room.sums = padded_sums(stream_, piece, shard.dim());
+  room.counts = Array<std::int64_t>(stream_.device(), keys.size());
+  memory::fill_bytes(stream_, room.counts.data(), 0, room.counts.bytes());
+  return {.ids = room.ids, .sums = room.sums, .counts = room.counts};
+}
+
+}  // namespace gpups::cache

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients of a part of a batch in a message, where rows may be missing: where a filter may hold some back, a bit for
+// each row of the part; then the bytes of the rows that are sent, in the part's order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cache/row_coder.hpp"
+
+namespace gpups::cache {
+
+class GradientSection {
+ public:
+  explicit GradientSection(TableOptions const& table)
+      : coder_(table, table.gradients, false), filters_(table.gradients.filter.age_max > 0), dim_(table.dim) {}
+
+  // Whether a section of so many of n rows can have this size.
+  bool may_have(std::uint64_t bytes, std::uint64_t sent, std::size_t n) const;
+
+  // Writes those of n rows whose numbers are `sent`, ascending. rows: (sent, dim); afterwards what the codec has left.
+  // Waits for `stream`.
+  kernels::NarrowBytes wait_write(Stream& stream, View<std::uint32_t const> sent, std::size_t n,
+                                  MatrixView<std::int64_t> rows) const;
+  // All n rows, zeros where none was sent. Empty where the bytes are no such section. REQUIRES: may_have(). Waits for
+  // `stream`.
+  Matrix<std::int64_t> wait_read(Stream& stream, View<std::uint8_t const> bytes, std::size_t sent, std::size_t n) const;
+
+ private:
+  std::size_t head(std::size_t n) const;
+
+  RowCoder coder_;
+  bool filters_;
+  std::size_t dim_;
+};
+
+}  // namespace gpups::cache

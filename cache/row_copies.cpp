@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/row_copies.hpp"
+
+#include "cache/row_format.hpp"
+#include "kernels/gather.hpp"
+#include "kernels/permute_rows.hpp"
+#include "kernels/wire/changed_rows.hpp"
+#include "kernels/wire/keep_above.hpp"
+#include "kernels/wire/marked_rows.hpp"
+#include "kernels/wire/quantize_rows.hpp"
+#include "kernels/wire/unpack_rows.hpp"
+
+namespace gpups::cache {
+namespace {
+
+bool is_lossless(TableOptions const& table) { return table.refreshes.codec == RowCodec::kLossless; }
+
+// Whole values are sent as what they are kept as.
+kernels::Format format_for(TableOptions const& table) {
+  if (!is_lossless(table)) return format_of(table.refreshes.codec);
+  constexpr kernels::Format kOfValues[] = {kernels::Format::kFloat, kernels::Format::kHalf, kernels::Format::kBFloat};
+  return kOfValues[static_cast<int>(table.values)];
+}
+
+std::size_t code_bytes(TableOptions const& table, std::size_t n) {
+  CodedShape const coded = coded_shape(n, table.dim);
+  return kernels::wire_bytes(format_for(table), coded.rows, coded.columns);
+}
+
+// Rows without padding, in the shape in which they are coded; zeros.
+struct FoldedRows {
+  FoldedRows(Stream& stream, std::size_t n, std::size_t dim)
+      : shape(coded_shape(n, dim)), numbers(stream.device(), shape.rows * shape.columns), n_(n), dim_(dim) {
+    memory::fill_bytes(stream, numbers.data(), 0, numbers.bytes());
+  }
+  MatrixView<float> coded() const {
+    return {numbers.data(), shape.rows, shape.columns, shape.columns, numbers.device()};
+  }
+  MatrixView<float> rows() const { return {numbers.data(), n_, dim_, dim_, numbers.device()}; }
+
+  CodedShape shape;
+  Array<float> numbers;
+
+ private:
+  std::size_t n_, dim_;
+};
+
+}  // namespace
+
+RowCopies::RowCopies(Device device, TableShard const& shard)
+    : shard_(shard),
+      bound_(shard.options().refreshes.filter),
+      keys_(device),
+      copies_(device, row_stride(shard.dim()), kernels::NewRows::kZero) {}
+
+std::size_t RowCopies::bytes(TableOptions const& table, std::size_t sent, std::size_t n) {
+  return code_bytes(table, sent) + kernels::bitmap_words(n) * sizeof(std::uint32_t);
+}
+
+Array<std::uint32_t> RowCopies::wait_slots(Stream& stream, View<Key const> keys) {
+  Array<std::uint32_t> slots(stream.device(), keys.size());
+  auto const given = keys_.wait_find_or_insert(stream, keys, slots);
+  copies_.reserve(stream, keys_.slots_end());
+  Matrix<float> const initial(stream.device(), given.size(), shard_.dim());
+  auto const new_keys = keys_.wait_keys(stream, given);
+  shard_.initial_values(stream, new_keys, initial);
+  kernels::change_copies(stream, {.rows = initial, .slots = given, .copies = copies_.ref(), .add = false});
+  stream.wait();
+  return slots;
+}
+
+RowCopies::Part RowCopies::wait_send(Stream& stream, Clock step, View<Key const> keys, MatrixView<float const> values) {
+  Device const device = stream.device();
+  auto const& table = shard_.options();
+  std::size_t const n = keys.size();
+  auto const slots = wait_slots(stream, keys);
+  Matrix<float> const changes(device, n, table.dim);
+  Array<float> const largest(device, n);
+  Array<std::uint8_t> const send(device, n);
+  kernels::changed_rows(stream, {.values = values,
+                                 .slots = slots,
+                                 .copies = copies_.const_ref(),
+                                 .marks = keys_.marks(),
+                                 .now = mark_of(step),
+                                 .age = table.refreshes.filter.age_max,
+                                 .bound = bound_.next(),
+                                 .by_bits = is_lossless(table),
+                                 .changes = changes,
+                                 .largest = largest,
+                                 .send = send});
+  Array<std::uint32_t> const numbers(device, n), slots_of(device, n);
+  std::size_t const sent =
+      kernels::wait_list_flagged(stream, {.flags = send, .rows = numbers, .from = slots, .taken = slots_of});
+  auto const sent_rows = numbers.view().slice(0, sent), sent_slots = slots_of.view().slice(0, sent);
+
+  Part part{.sent = sent, .bytes = std::make_shared<Array<std::uint8_t>>(device, bytes(table, sent, n))};
+  FoldedRows const rows(stream, sent, table.dim);
+  kernels::take_rows(stream, {.from = is_lossless(table) ? values : MatrixView<float const>(changes.view()),
+                              .positions = sent_rows,
+                              .to = rows.rows()});
+  if (sent > 0) {
+    auto const wire = kernels::wire_rows(part.bytes->view(), format_for(table), rows.shape.rows, rows.shape.columns);
+    kernels::quantize_rows(stream, {.values = rows.coded(), .residual = {}, .wire = wire});
+    wait_change(stream, *part.bytes, sent_slots);
+  }
+  auto* const words = reinterpret_cast<std::uint32_t*>(part.bytes->data() + code_bytes(table, sent));
+  kernels::mark_kept(stream, {.indices = sent_rows, .bitmap = {words, kernels::bitmap_words(n), device}});
+  if (bound_.is_new()) bound_.begin(to_host(stream, largest.view()));
+  bound_.count(sent, n);
+  wait_forget_oldest(stream, step);
+  return part;
+}
+
+void RowCopies::wait_change(Stream& stream, View<std::uint8_t const> codes, View<std::uint32_t const> slots) {
+  auto const& table = shard_.options();
+  if (slots.empty()) return;
+  FoldedRows const rows(stream, slots.size(), table.dim);
+  auto const wire = kernels::wire_rows(codes, format_for(table), rows.shape.rows, rows.shape.columns);
+  kernels::unpack_rows(stream, {.wire = wire, .out = rows.coded()});
+  kernels::change_copies(stream,
+                         {.rows = rows.rows(), .slots = slots, .copies = copies_.ref(), .add = !is_lossless(table)});
+  stream.wait();
+}
+
+bool RowCopies::wait_read(Stream& stream, Clock step, View<Key const> keys, View<std::uint8_t const> section,
+                          std::size_t sent, MatrixView<float> out) {
+  Device const device = stream.device();
+  auto const& table = shard_.options();
+  std::size_t const n = keys.size();
+  auto const slots = wait_slots(stream, keys);
+  kernels::mark_held(stream, {.marks = keys_.marks(), .slots = slots, .since = {}, .named = mark_of(step)});
+  auto const* const words = reinterpret_cast<std::uint32_t const*>(section.data() + code_bytes(table, sent));
+  Array<std::uint32_t> const slots_of(device, n);
+  std::size_t const marked = kernels::wait_list_marked(
+      stream, {.bitmap = {words, kernels::bitmap_words(n), device}, .n = n, .from = slots, .taken = slots_of});
+  if (marked != sent) return false;
+  wait_change(stream, section, slots_of.view().slice(0, sent));
+  kernels::gather(stream, {.rows = copies_.const_ref(), .ids = slots, .out = out});
+  stream.wait();
+  wait_forget_oldest(stream, step);
+  return true;
+}
+
+void RowCopies::wait_forget_oldest(Stream& stream, Clock step) {
+  std::uint32_t const age = keys_.wait_age_to_forget(stream, step, shard_.options().refreshes.rows_max);
+  if (age > 0) keys_.wait_erase(stream, keys_.wait_list_old(stream, kernels::kNamed, step, age));
+}
+
+}  // namespace gpups::cache

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies that one rank has of another's rows of a table, as both of them know it: the owner sends what has changed, and
+// both change their copies alike. Batches come in the order of their steps at both ends, so both forget the same rows.
+//
+// A section is a list of coded rows, those that are sent, in the batch's order, and a bit for each row of the batch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "cache/marked_keys.hpp"
+#include "cache/send_bound.hpp"
+#include "cache/table_shard.hpp"
+#include "gpups/types.hpp"
+#include "kernels/row_storage.hpp"
+
+namespace gpups::cache {
+
+class RowCopies {
+ public:
+  // shard: this rank's of the table, for its options and initial values, which copies begin with.
+  RowCopies(Device device, TableShard const& shard);
+
+  // Of a section.
+  static std::size_t bytes(TableOptions const& table, std::size_t sent, std::size_t n);
+
+  // The owner's end: what to send of these rows, which the reader has announced for this step.
+  struct Part {
+    std::size_t sent = 0;
+    std::shared_ptr<Array<std::uint8_t>> bytes;
+  };
+  Part wait_send(Stream& stream, Clock step, View<Key const> keys, MatrixView<float const> values);
+
+  // The reader's end: out becomes the rows as far as the section tells. False where it has other rows than were said
+  // to be sent.
+  bool wait_read(Stream& stream, Clock step, View<Key const> keys, View<std::uint8_t const> section, std::size_t sent,
+                 MatrixView<float> out);
+
+ private:
+  // The keys' slots; new ones have the initial values.
+  Array<std::uint32_t> wait_slots(Stream& stream, View<Key const> keys);
+  // Decodes rows and changes the copies in these slots.
+  void wait_change(Stream& stream, View<std::uint8_t const> codes, View<std::uint32_t const> slots);
+  void wait_forget_oldest(Stream& stream, Clock step);
+
+  TableShard const& shard_;
+  SendBound bound_;  // the owner's
+  MarkedKeys keys_;
+  kernels::RowStorage<float> copies_;
+};
+
+}  // namespace gpups::cache

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/wire/changed_rows.hpp"
+
+#include <bit>
+
+#include "kernels/assert.hpp"
+#include "kernels/launch.hpp"
+
+namespace gpups::kernels {
+
+struct ChangedRow {
+  ChangedRows c;
+
+  GPUPS_FN void operator()(std::size_t i, NativeLanes lanes) const {
+    std::size_t const dim = c.values.columns();
+    if (i + kRowsAhead < c.slots.size()) {
+      lanes.prefetch(c.copies.row(c.slots[i + kRowsAhead]), dim * sizeof(float));
+    }
+    float const* const value = c.values.row(i);
+    float const* const copy = c.copies.row(c.slots[i]);
+    float* const change = c.changes.row(i);
+    std::uint32_t* const marks = c.marks.row(c.slots[i]);
+    std::uint32_t const since = marks[kSince];
+    lanes.each(dim, [=](std::size_t j) { change[j] = value[j] - copy[j]; });
+    float const largest = lanes.max(0, dim, [=](std::size_t j) { return __builtin_fabsf(change[j]); });
+    bool const by_bits = c.by_bits;
+    std::uint32_t const differs = lanes.max_word(dim, [=](std::size_t j) {
+      bool const same =
+          by_bits ? std::bit_cast<std::uint32_t>(value[j]) == std::bit_cast<std::uint32_t>(copy[j]) : change[j] == 0;
+      return same ? 0U : 1U;
+    });
+    if (!lanes.first()) return;
+    bool const waits = since != 0 && c.now - since < c.age;
+    bool const send = differs != 0 && (c.age == 0 || largest >= c.bound || (since != 0 && !waits));
+    c.largest[i] = largest;
+    c.send[i] = send ? 1 : 0;
+    marks[kSince] = send || differs == 0 ? 0 : waits ? since : c.now;
+    marks[kNamed] = c.now;
+  }
+};
+
+template <Space S>
+void run(Exec<S> ex, ChangedRows const& c) {
+  std::size_t const n = c.slots.size();
+  GPUPS_ASSERT(c.values.rows() >= n && c.changes.rows() >= n && c.largest.size() >= n && c.send.size() >= n);
+  GPUPS_ASSERT(c.changes.columns() == c.values.columns() && c.copies.stride >= c.values.columns());
+  GPUPS_ASSERT(c.marks.stride == kHeldMarks);
+  each_row(ex, n, ChangedRow{c});
+}
+
+template <Space S>
+void run(Exec<S> ex, ChangeCopies const& c) {
+  GPUPS_ASSERT(c.rows.rows() >= c.slots.size() && c.copies.stride >= c.rows.columns());
+  each_row(ex, c.slots.size(), [c] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    float const* const from = c.rows.row(i);
+    float* const to = c.copies.row(c.slots[i]);
+    bool const add = c.add;
+    lanes.each(c.rows.columns(), [=](std::size_t j) { to[j] = add ? to[j] + from[j] : from[j]; });
+  });
+}
+
+GPUPS_KERNEL(changed_rows, ChangedRows)
+GPUPS_KERNEL(change_copies, ChangeCopies)
+
+}  // namespace gpups::kernels

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of values of which somebody has copies: which of them have changed enough to be sent, and how copies follow.
+// Reads 8 bytes per element and writes 4.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gpups/array.hpp"
+#include "kernels/row_storage.hpp"
+#include "kernels/wire/hold_rows.hpp"
+
+namespace gpups::kernels {
+
+// changes.row(i) = values.row(i) less the copy in slot slots[i]. A row that has changed is to be sent if the largest
+// magnitude of its change is at least the bound, or if it has differed from its copy for `age` steps.
+struct ChangedRows {
+  MatrixView<float const> values;   // (n, dim)
+  View<std::uint32_t const> slots;  // (n), distinct
+  Rows<float const> copies;         // stride >= dim
+  Rows<std::uint32_t> marks;        // as HoldRows has them
+  std::uint32_t now;
+  std::uint32_t age;  // 0: all rows that have changed are sent
+  float bound;
+  bool by_bits;               // rows have changed if any bit has, such as the sign of a zero
+  MatrixView<float> changes;  // (n, dim)
+  View<float> largest;        // (n), magnitudes of changes
+  View<std::uint8_t> send;    // (n), 1 or 0
+};
+void changed_rows(Stream& stream, ChangedRows const& arguments);
+
+// The copy in slot slots[i] becomes row i, or grows by it.
+struct ChangeCopies {
+  MatrixView<float const> rows;     // (n, dim)
+  View<std::uint32_t const> slots;  // (n), distinct
+  Rows<float> copies;
+  bool add;
+};
+void change_copies(Stream& stream, ChangeCopies const& arguments);
+
+}  // namespace gpups::kernels

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/wire/hold_rows.hpp"
+
+#include "kernels/assert.hpp"
+#include "kernels/atomic.hpp"
+#include "kernels/compact.hpp"
+#include "kernels/launch.hpp"
+#include "kernels/wire/pack.hpp"
+#include "kernels/wire/units.hpp"
+
+namespace gpups::kernels {
+
+struct HoldRow {
+  HoldRows h;
+
+  GPUPS_FN void operator()(std::size_t i, NativeLanes lanes) const {
+    std::uint32_t const slot = h.slots[i];
+    std::size_t const width = h.sums.stride();
+    if (i + kRowsAhead < h.slots.size()) {
+      lanes.prefetch(h.held.row(h.slots[i + kRowsAhead]), width * sizeof(std::int64_t));
+    }
+    std::int64_t* const held = h.held.row(slot);
+    std::uint32_t* const marks = h.marks.row(slot);
+    std::uint32_t const since = marks[kSince];
+    std::uint32_t const most = lanes.max_word(packs_of(width), [&](std::size_t pack) {
+      std::int64_t total[kPack];
+      std::uint64_t bad = 0;
+      load_total(i, held, pack * kPack, total, bad);
+      if (bad >> 63 != 0) return kOverflown;
+      std::uint32_t bits = 0;
+      for (std::size_t k = 0; k < kPack; ++k) bits = bits_above(total[k]) > bits ? bits_above(total[k]) : bits;
+      return bits;
+    });
+    lanes.each(packs_of(width), [&](std::size_t pack) {
+      std::int64_t total[kPack], old[kPack];
+      std::uint64_t bad = 0;
+      load_pack<std::int64_t>(held, pack * kPack, width, old);
+      load_total(i, held, pack * kPack, total, bad);
+      store_pack(old, h.before.row(i), pack * kPack, width);
+      store_pack(total, held, pack * kPack, width);
+    });
+    if (!lanes.first()) return;
+    if (most == kOverflown) atomic_min(h.fault.data(), static_cast<std::uint32_t>(i));
+    float const largest = std::bit_cast<float>(most);
+    bool const waits = since != 0 && h.now - since < h.age;
+    bool const send = h.age == 0 || largest >= h.bound || (since != 0 && !waits);
+    h.largest[i] = largest;
+    h.send[i] = send ? 1 : 0;
+    marks[kSince] = send || most == 0 ? 0 : waits ? since : h.now;
+    marks[kNamed] = h.now;
+  }
+
+ private:
+  GPUPS_FN void load_total(std::size_t i, std::int64_t const* held, std::size_t first, std::int64_t (&total)[kPack],
+                           std::uint64_t& bad) const {
+    std::int64_t more[kPack];
+    load_pack<std::int64_t>(held, first, h.sums.stride(), total);
+    load_pack(h.sums.row(h.order[i]), first, h.sums.stride(), more);
+    for (std::size_t k = 0; k < kPack; ++k) total[k] = add_units(total[k], more[k], bad);
+  }
+};
+
+template <Space S>
+void run(Exec<S> ex, HoldRows const& h) {
+  std::size_t const n = h.slots.size();
+  GPUPS_ASSERT(h.order.size() == n && h.before.rows() >= n);
+  GPUPS_ASSERT(h.largest.size() >= n && h.send.size() >= n && h.fault.size() == 1);
+  GPUPS_ASSERT(h.before.stride() == h.sums.stride() && h.held.stride == h.sums.stride() &&
+               h.marks.stride == kHeldMarks);
+  each_row(ex, n, HoldRow{h});
+}
+
+template <Space S>
+void run(Exec<S> ex, TakeHeld const& t) {
+  GPUPS_ASSERT(t.out.rows() >= t.slots.size() && t.out.stride() == t.held.stride);
+  each_row(ex, t.slots.size(), [t] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    if (i + kRowsAhead < t.slots.size()) {
+      lanes.prefetch(t.held.row(t.slots[i + kRowsAhead]), t.held.stride * sizeof(std::int64_t));
+    }
+    std::int64_t const* const from = t.held.row(t.slots[i]);
+    std::int64_t* const to = t.out.row(i);
+    lanes.each(t.held.stride, [=](std::size_t j) { to[j] = from[j]; });
+  });
+}
+
+template <Space S>
+void run(Exec<S> ex, PutHeld const& p) {
+  GPUPS_ASSERT(p.from.rows() >= p.slots.size() && p.from.stride() == p.held.stride);
+  each_row(ex, p.slots.size(), [p] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    std::int64_t const* const from = p.from.row(i);
+    std::int64_t* const to = p.held.row(p.slots[i]);
+    lanes.each(p.held.stride, [=](std::size_t j) { to[j] = from[j]; });
+  });
+}
+
+template <Space S>
+void run(Exec<S> ex, FlagNonzero const& f) {
+  GPUPS_ASSERT(f.flags.size() >= f.rows.rows());
+  each_row(ex, f.rows.rows(), [f] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    std::int64_t const* const row = f.rows.row(i);
+    std::uint32_t const any =
+        lanes.max_word(f.rows.columns(), [=](std::size_t j) { return std::uint32_t{row[j] != 0 ? 1U : 0U}; });
+    if (lanes.first()) f.flags[i] = static_cast<std::uint8_t>(any);
+  });
+}
+
+template <Space S>
+void run(Exec<S> ex, MarkHeld const& m) {
+  GPUPS_ASSERT(m.since.empty() || m.since.size() >= m.slots.size());
+  each(ex, m.slots.size(), [m] GPUPS_FN(std::size_t i) {
+    std::uint32_t* const marks = m.marks.row(m.slots[i]);
+    marks[kSince] = m.since.empty() ? 0 : m.since[i];
+    if (m.named != kKeepNamed) marks[kNamed] = m.named;
+  });
+}
+
+struct ListOldCounted {
+  ListOld list;
+  std::size_t* count;  // on the host
+};
+
+template <Space S>
+void run(Exec<S> ex, ListOldCounted const& counted) {
+  ListOld const l = counted.list;
+  GPUPS_ASSERT(l.slots.size() >= l.end && l.marks.stride == kHeldMarks);
+  *counted.count = wait_compact(
+      ex, l.slots.device(), l.end,
+      [l] GPUPS_FN(std::size_t i) {
+        std::uint32_t const mark = l.marks.row(static_cast<std::uint32_t>(i))[l.mark];
+        return mark != 0 && l.now - mark >= l.age;
+      },
+      [l] GPUPS_FN(std::size_t i, std::uint32_t rank) { l.slots[rank] = static_cast<std::uint32_t>(i); });
+}
+
+GPUPS_KERNEL(hold_rows, HoldRows)
+GPUPS_KERNEL(take_held, TakeHeld)
+GPUPS_KERNEL(put_held, PutHeld)
+GPUPS_KERNEL(flag_nonzero, FlagNonzero)
+GPUPS_KERNEL(mark_held, MarkHeld)
+GPUPS_KERNEL(list_old_counted, ListOldCounted)
+
+#ifndef __CUDACC__
+std::size_t wait_list_old(Stream& stream, ListOld const& arguments) {
+  std::size_t count = 0;
+  list_old_counted(stream, {arguments, &count});
+  return count;
+}
+#endif
+
+}  // namespace gpups::kernels

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases of kernels that hold rows back until they are worth sending.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+#include "kernels/wire/changed_rows.hpp"
+#include "kernels/wire/hold_rows.hpp"
+#include "tests/cases.hpp"
+#include "tests/compare.hpp"
+#include "tests/inputs.hpp"
+
+namespace gpups::test {
+namespace {
+
+using Words = std::vector<std::uint32_t>;
+constexpr std::uint32_t kNow = 20, kAge = 5;
+
+// What a slot's mark becomes, and whether its row is sent.
+struct Decision {
+  bool send;
+  std::uint32_t since;
+};
+Decision decide(bool differs, double largest, double bound, std::uint32_t since) {
+  bool const old = since != 0 && kNow - since >= kAge;
+  if (!differs) return {false, 0};
+  if (largest >= bound || old) return {true, 0};
+  return {false, since != 0 ? since : kNow};
+}
+
+Words random_marks(Random& random, std::size_t slots) {
+  Words marks(slots * kernels::kHeldMarks);
+  for (auto& mark : marks) mark = below(random, 2) == 0 ? 0 : 12 + static_cast<std::uint32_t>(below(random, 8));
+  return marks;
+}
+
+Problem hold_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
+  struct State {
+    std::vector<std::int64_t> sums, held;
+    Words order, slots, marks;
+    Matrix<std::int64_t> sums_there, before;
+    kernels::RowStorage<std::int64_t> held_there;
+    kernels::RowStorage<std::uint32_t> marks_there;
+    Array<std::uint32_t> order_there, slots_there, fault;
+    Array<float> largest;
+    Array<std::uint8_t> send;
+  };
+  constexpr float kBound = 1e6F;
+  Random random(seed);
+  auto s = std::make_shared<State>();
+  std::size_t const stride = row_stride(size.dim), slots = 2 * size.n + 1;
+  auto const numbers = [&](std::size_t rows) {
+    std::vector<std::int64_t> all(rows * stride, 0);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      bool const small = i / stride % 2 == 0;
+      if (i % stride < size.dim) all[i] = static_cast<std::int64_t>(random()) >> (small ? 46 : 30);
+    }
+    return all;
+  };
+  s->sums = numbers(size.n);
+  s->held = numbers(slots);
+  s->marks = random_marks(random, slots);
+  s->order = distinct_ids(random, size.n, size.n);
+  s->slots = distinct_ids(random, size.n, slots);
+  s->sums_there = matrix(stream, s->sums, size.n, size.dim);
+  s->before = Matrix<std::int64_t>(stream.device(), size.n, size.dim);
+  s->held_there = rows(stream, s->held, slots, stride);
+  s->marks_there = rows(stream, s->marks, slots, kernels::kHeldMarks);
+  s->order_there = to_device(stream, s->order);
+  s->slots_there = to_device(stream, s->slots);
+  s->fault = to_device(stream, Words{kernels::kNoRow});
+  s->largest = Array<float>(stream.device(), size.n);
+  s->send = Array<std::uint8_t>(stream.device(), size.n);
+
+  Problem p;
+  p.entries = size.n;
+  p.bytes = size.n * (stride * 32 + 24);
+  p.run = [s](Stream& on) {
+    kernels::hold_rows(on, {.sums = s->sums_there,
+                            .order = s->order_there,
+                            .slots = s->slots_there,
+                            .held = s->held_there.ref(),
+                            .marks = s->marks_there.ref(),
+                            .now = kNow,
+                            .age = kAge,
+                            .bound = kBound,
+                            .before = s->before,
+                            .largest = s->largest,
+                            .send = s->send,
+                            .fault = s->fault});
+  };
+  p.wrong = [s, size, stride, slots](Stream& on) -> std::string {
+    if (to_host(on, s->fault.view())[0] != kernels::kNoRow) return "a fault";
+    auto const held = to_host(on, s->held_there.ref(), slots);
+    auto const marks = to_host(on, s->marks_there.ref(), slots);
+    auto const before = to_host(on, s->before.view().flat());
+    auto const send = to_host(on, s->send.view());
+    auto const largest = to_host(on, s->largest.view());
+    auto want_held = s->held;
+    auto want_marks = s->marks;
+    for (std::size_t i = 0; i < size.n; ++i) {
+      double most = 0;
+      for (std::size_t j = 0; j < size.dim; ++j) {
+        auto& number = want_held[s->slots[i] * stride + j];
+        if (before[i * stride + j] != number) return fmt::format("row {}: before {}", i, before[i * stride + j]);
+        number += s->sums[s->order[i] * stride + j];
+        most = std::max(most, std::abs(static_cast<double>(number)));
+      }
+      double const got = static_cast<double>(largest[i]);
+      if (got < most || got > most * (1 + 0x1p-22) + 1) return fmt::format("row {}: largest {} not {}", i, got, most);
+      auto* const mark = want_marks.data() + s->slots[i] * kernels::kHeldMarks;
+      auto const decision = decide(most > 0, got, static_cast<double>(kBound), mark[kernels::kSince]);
+      if ((send[i] != 0) != decision.send) return fmt::format("row {}: sent {}", i, send[i]);
+      mark[kernels::kSince] = decision.since;
+      mark[kernels::kNamed] = kNow;
+    }
+    auto const wrong = differ("held", held, want_held);
+    return wrong.empty() ? differ("marks", marks, want_marks) : wrong;
+  };
+  p.bits = [s, slots](Stream& on) {
+    return bytes_of(to_host(on, s->held_there.ref(), slots)) + bytes_of(to_host(on, s->send.view()));
+  };
+  return p;
+}
+
+Problem changed_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
+  struct State {
+    std::vector<float> values, copies;
+    Words slots, marks;
+    Matrix<float> values_there, changes;
+    kernels::RowStorage<float> copies_there;
+    kernels::RowStorage<std::uint32_t> marks_there;
+    Array<std::uint32_t> slots_there;
+    Array<float> largest;
+    Array<std::uint8_t> send;
+  };
+  constexpr float kBound = 0.5F;
+  Random random(seed);
+  auto s = std::make_shared<State>();
+  std::size_t const stride = row_stride(size.dim), slots = 2 * size.n + 1;
+  s->values = floats(random, size.n, size.dim);
+  s->copies = floats(random, slots, size.dim);
+  s->marks = random_marks(random, slots);
+  s->slots = distinct_ids(random, size.n, slots);
+  for (std::size_t i = 0; i < size.n; ++i) {  // small changes, none, and large ones
+    float const share = i % 3 == 0 ? 0.01F : i % 3 == 1 ? 0 : 1;
+    for (std::size_t j = 0; j < size.dim; ++j) {
+      float const copy = s->copies[s->slots[i] * stride + j];
+      s->values[i * stride + j] = copy + share * s->values[i * stride + j];
+    }
+  }
+  s->values_there = matrix(stream, s->values, size.n, size.dim);
+  s->changes = Matrix<float>(stream.device(), size.n, size.dim);
+  s->copies_there = rows(stream, s->copies, slots, stride);
+  s->marks_there = rows(stream, s->marks, slots, kernels::kHeldMarks);
+  s->slots_there = to_device(stream, s->slots);
+  s->largest = Array<float>(stream.device(), size.n);
+  s->send = Array<std::uint8_t>(stream.device(), size.n);
+
+  Problem p;
+  p.entries = size.n;
+  p.bytes = size.n * (size.dim * 12 + 21);
+  p.run = [s](Stream& on) {
+    kernels::changed_rows(on, {.values = s->values_there,
+                               .slots = s->slots_there,
+                               .copies = s->copies_there.const_ref(),
+                               .marks = s->marks_there.ref(),
+                               .now = kNow,
+                               .age = kAge,
+                               .bound = kBound,
+                               .by_bits = false,
+                               .changes = s->changes,
+                               .largest = s->largest,
+                               .send = s->send});
+  };
+  p.wrong = [s, size, stride, slots](Stream& on) -> std::string {
+    auto const marks = to_host(on, s->marks_there.ref(), slots);
+    auto const changes = to_host(on, s->changes.view().flat());
+    auto const send = to_host(on, s->send.view());
+    auto want_marks = s->marks;
+    for (std::size_t i = 0; i < size.n; ++i) {
+      double most = 0;
+      for (std::size_t j = 0; j < size.dim; ++j) {
+        float const want = s->values[i * stride + j] - s->copies[s->slots[i] * stride + j];
+        if (changes[i * stride + j] != want) return fmt::format("row {}: changes by {}", i, changes[i * stride + j]);
+        most = std::max(most, std::abs(static_cast<double>(want)));
+      }
+      auto* const mark = want_marks.data() + s->slots[i] * kernels::kHeldMarks;
+      auto const decision = decide(most > 0, most, static_cast<double>(kBound), mark[kernels::kSince]);
+      if ((send[i] != 0) != decision.send) return fmt::format("row {}: sent {}", i, send[i]);
+      mark[kernels::kSince] = decision.since;
+      mark[kernels::kNamed] = kNow;
+    }
+    return differ("marks", marks, want_marks);
+  };
+  p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->send.view())); };
+  return p;
+}
+
+constexpr KernelCase kCases[] = {{"hold_rows", hold_rows}, {"changed_rows", changed_rows}};
+
+}  // namespace
+
+std::span<KernelCase const> holding_cases() { return kCases; }
+
+}  // namespace gpups::test
