@@ -56,3 +56,11 @@ if(NOT GPUPS_CUDA STREQUAL "OFF")
   endif()
 endif()
 message(STATUS "gpups: device code ${GPUPS_HAS_CUDA}")
+
+# NCCL: bulk data and sums between the GPUs of several ranks.
+set(GPUPS_HAS_NCCL OFF)
+if(GPUPS_HAS_CUDA)
+  find_package(nccl QUIET)
+  set(GPUPS_HAS_NCCL ${nccl_FOUND})
+endif()
+message(STATUS "gpups: NCCL ${GPUPS_HAS_NCCL}")

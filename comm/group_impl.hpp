@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "comm/payload.hpp"
 #include "comm/transport.hpp"
@@ -21,6 +22,11 @@ struct Group::Impl {
   virtual ~Impl() = default;
   // `lost` is called once, from any thread, when the first process of the group is lost; never where ranks are threads.
   virtual void on_lost(std::function<void(Rank rank, std::string const& why)>) {}
+
+  // Connects this rank's device with those of the others by a way that is faster than the network, where there is one:
+  // NCCL between GPUs. All ranks call it at the same point, before they send anything else; blocks until they have.
+  // Says why there is none, in words for a log; empty: there is.
+  virtual std::string wait_connect_devices(Device) { return "ranks are threads, and reach each other's memory"; }
 
   std::unique_ptr<comm::Transport> transport;
   std::unique_ptr<comm::Payload> payload;

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/payloads.hpp"
 
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <thread>
+
 #include "comm/payload/local.hpp"
 #include "kernels/build_config.hpp"
 #if GPUPS_HAS_UCX
 #include "comm/payload/ucx.hpp"
 #include "comm/ucx/links.hpp"
+#endif
+#if GPUPS_HAS_NCCL
+#include "comm/nccl/communicator.hpp"
 #endif
 #include "comm/sim/network.hpp"
 
@@ -25,11 +33,39 @@ std::vector<std::unique_ptr<Payload>> make_ucx(int ranks) {
 }
 #endif
 
-constexpr PayloadEntry kAll[] = {
-    {"local", make_local},
-    {"sim", make_sim},
+std::string lacks_nothing(int) { return {}; }
+
 #if GPUPS_HAS_UCX
-    {"ucx", make_ucx},
+// As ucx, and between GPUs by NCCL.
+std::string lacks_for_nccl(int ranks) {
+  if (!GPUPS_HAS_NCCL) return "this build has no NCCL";
+  int const gpus = cuda_device_count();
+  return gpus >= ranks ? "" : fmt::format("there are {} GPUs for {} ranks", gpus, ranks);
+}
+std::vector<std::unique_ptr<Payload>> make_nccl(int ranks) {
+  std::vector<std::unique_ptr<Payload>> ends(static_cast<std::size_t>(ranks));
+#if GPUPS_HAS_NCCL
+  auto const links = make_ucx_links(ranks);
+  std::string const id = make_nccl_id();
+  std::vector<std::thread> threads;  // one each, since they wait for each other
+  for (std::uint32_t rank = 0; rank < ends.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      auto const device = Device::cuda(static_cast<int>(rank));
+      ends[rank] = make_ucx_payload(links[rank], make_nccl_lane(id, Rank{rank}, ranks, device));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+#endif
+  return ends;
+}
+#endif
+
+constexpr PayloadEntry kAll[] = {
+    {"local", lacks_nothing, make_local},
+    {"sim", lacks_nothing, make_sim},
+#if GPUPS_HAS_UCX
+    {"ucx", lacks_nothing, make_ucx},
+    {"nccl", lacks_for_nccl, make_nccl},
 #endif
 };
 

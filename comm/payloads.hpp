@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace gpups::comm {
 
 struct PayloadEntry {
   std::string_view name;
+  // Why there can be none between so many ranks here; empty: there can.
+  std::string (*lacks)(int ranks);
   // Connected ends, in rank order.
   std::vector<std::unique_ptr<Payload>> (*make)(int ranks);
 };

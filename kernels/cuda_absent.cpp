@@ -22,6 +22,8 @@ int capability(int) { absent(); }
 bool can_reach(int, int) { absent(); }
 void* allocate(int, std::size_t) { absent(); }
 void release(int, void*) noexcept {}
+void* allocate_pinned(std::size_t) { absent(); }
+void release_pinned(void*) noexcept {}
 void copy(int, void*, void*, void const*, std::size_t) { absent(); }
 void fill_bytes(int, void*, void*, unsigned char, std::size_t) { absent(); }
 void* create_stream(int) { absent(); }

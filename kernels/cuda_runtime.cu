@@ -76,6 +76,19 @@ void release(int device, void* block) noexcept {
   (void)cudaFree(block);
 }
 
+void* allocate_pinned(std::size_t bytes) {
+  void* block = nullptr;
+  auto const result = cudaHostAlloc(&block, bytes, cudaHostAllocPortable);
+  if (result == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();
+    return nullptr;
+  }
+  check_cuda(result, "allocating pinned memory");
+  return block;
+}
+
+void release_pinned(void* block) noexcept { (void)cudaFreeHost(block); }
+
 void copy(int device, void* stream, void* to, void const* from, std::size_t bytes) {
   use_device(device);
   check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, static_cast<cudaStream_t>(stream)), "copying");

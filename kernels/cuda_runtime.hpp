@@ -39,6 +39,9 @@ bool can_reach(int device, int other);  // whether a device can read and write t
 // Null where there is no memory.
 void* allocate(int device, std::size_t bytes);
 void release(int device, void* block) noexcept;
+// Memory of the host, for all devices. Null where there is none.
+void* allocate_pinned(std::size_t bytes);
+void release_pinned(void* block) noexcept;
 void copy(int device, void* stream, void* to, void const* from, std::size_t bytes);
 void fill_bytes(int device, void* stream, void* to, unsigned char byte, std::size_t bytes);
 

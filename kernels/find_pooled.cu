@@ -112,7 +112,8 @@ void run(Exec<S> ex, FindPooled const& f) {
   }
   bool const large = outgrows_caches(*ex.arena, bytes);
   ex.arena->blocks(blocks.size(), [&](std::size_t b) {
-    auto const [table, first, last] = blocks[b];
+    auto const& [table, first_bag, last_bag] = blocks[b];
+    std::size_t const first = first_bag, last = last_bag;  // clang lets no lambda use names of a binding
     Bags const& of_table = bags[table];
     with_source(f.tables[table], [&](auto const& source) {
       pool_bags(source, of_table, first, last,

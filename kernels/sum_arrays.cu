@@ -18,7 +18,6 @@ template <std::size_t Count, class Ex>
 void sum(Ex ex, Pointers p, float* sums, std::size_t n) {
   each(ex, n, [p, sums] GPUPS_FN(std::size_t i) {
     float total = p.arrays[0][i];
-#pragma GCC unroll 8
     for (std::size_t k = 1; k < Count; ++k) total += p.arrays[k][i];
     sums[i] = total;
   });

@@ -92,6 +92,7 @@ class FakeCarrier final : public comm::UcxCarrier {
     bytes_wanted_ += arrival.bytes;
     open_.push_back({to, arrival.bytes, std::move(fetched)});
   }
+  bool reaches(Device device) const override { return device.is_host(); }
   void drop(comm::UcxArrival const& arrival) override {
     if (arrival.remote && here_.erase(arrival.data) != 1) die("an arrival was dropped or fetched twice");
   }

@@ -258,6 +258,43 @@ TEST_F(HostileLink, DataThatComesTwiceIsWrong) {
   expect_wrong("the same data twice");
 }
 
+TEST_F(HostileLink, PiecesAreOfWhatIsWanted) {
+  carrier->deliver_remote(kPeer, UcxKind::kDataPiece, 7, 0, 100);
+  EXPECT_EQ(carrier->bytes_wanted(), 0U);
+  expect_wrong("a piece of what was not wanted");
+}
+
+TEST_F(HostileLink, PiecesLieWithinWhatIsWanted) {
+  constexpr std::uint64_t kSize = 200000;
+  for (auto const& [offset, bytes] : {std::pair{kSize - 1, 2UL}, {~0UL, 1UL}, {0UL, kSize + 1}, {kSize, 0UL}}) {
+    auto const other = std::make_shared<test::FakeCarrier>(3);
+    auto const end = make_ucx_payload(other);
+    Stream stream(Device::host(), 1);
+    std::string into(kSize, ' ');
+    end->receive_at(stream, kPeer, 7, into.data(), into.size());
+    other->deliver(kPeer, UcxKind::kDataOffer, 7, kSize);
+    ASSERT_EQ(other->sent.back().kind, UcxKind::kDataWanted);
+    other->deliver_remote(kPeer, UcxKind::kDataPiece, 7, offset, bytes);
+    EXPECT_EQ(other->bytes_wanted(), 0U);
+    expect_fault([&] { end->progress(); }, "a piece of what was not wanted");
+  }
+}
+
+TEST_F(HostileLink, WhatWasNotOfferedIsNotSent) {
+  carrier->deliver(kPeer, UcxKind::kDataWanted, 7, 0);
+  expect_wrong("wants what was not offered");
+}
+
+TEST_F(HostileLink, OnlyRankZeroTellsOfBatches) {
+  carrier->deliver(kPeer, UcxKind::kLaneGo, 0, 0, std::string("\1\0\0\0\1\0\0\0\1\0\0\0\0\0\0\0\0", 17));
+  expect_wrong("a batch that cannot be");
+}
+
+TEST_F(HostileLink, OnlyRanksOfTheJobAreReady) {
+  carrier->deliver(kPeer, UcxKind::kLaneReady, 7, 3);
+  expect_wrong("ready for what cannot be");
+}
+
 TEST_F(HostileLink, RefusalsAreNotFetched) {
   carrier->deliver_remote(kPeer, UcxKind::kDataRefused, 7, 0, ~std::size_t{0});
   carrier->deliver_remote(kPeer, UcxKind::kDataWithdrawn, 7, 0, ~std::size_t{0});

@@ -102,47 +102,78 @@ TEST(TopKFeedback, TakesNoGradientThatIsNone) {
   expect_error([] { TopKFeedback(2, {.exact_every = 0}); }, {"exact_every is 0"});
 }
 
-// What all ranks have been given in all steps is what has been applied and what waits.
-void expect_nothing_lost(int ranks, kernels::StreamValues values, bool cut) {
-  SCOPED_TRACE(testing::Message() << ranks << " ranks, form " << static_cast<int>(values) << (cut ? ", cut" : ""));
-  std::size_t const n = 30000;
-  std::vector<TopKFeedback> feedback;
-  for (int r = 0; r < ranks; ++r) feedback.emplace_back(n, TopKFeedbackOptions{.density = .01, .exact_every = 5});
-  Random random(4);
-  Units given(n, 0);
-  std::vector<Units> applied(feedback.size(), Units(n, 0));
-  for (int step = 0; step < 12; ++step) {
-    std::vector<std::vector<float>> gradients;
-    for (int r = 0; r < ranks; ++r) gradients.push_back(gradient(random, n));
-    for (auto const& g : gradients) {
-      for (std::size_t i = 0; i < n; ++i) given[i] += std::llround(static_cast<double>(g[i]) * 0x1p30);
+// Ranks that train, what they have been given in all steps, and what each has applied.
+struct Training {
+  static constexpr std::size_t kSize = 30000;
+
+  explicit Training(int ranks) : applied(static_cast<std::size_t>(ranks), Units(kSize, 0)) {
+    for (int r = 0; r < ranks; ++r) {
+      feedback.emplace_back(kSize, TopKFeedbackOptions{.density = .01, .exact_every = 5});
     }
-    MemoryMeshes(ranks, random()).run([&](comm::Mesh& mesh) -> comm::Task<> {
+  }
+
+  void step(kernels::StreamValues values, bool cut) {
+    std::vector<std::vector<float>> gradients;
+    for (std::size_t r = 0; r < feedback.size(); ++r) gradients.push_back(gradient(random, kSize));
+    for (auto const& g : gradients) {
+      for (std::size_t i = 0; i < kSize; ++i) given[i] += std::llround(static_cast<double>(g[i]) * 0x1p30);
+    }
+    MemoryMeshes(static_cast<int>(feedback.size()), random()).run([&](comm::Mesh& mesh) -> comm::Task<> {
       std::size_t const me = number(mesh.me());
       auto const chosen = feedback[me].step(mesh.stream(), gradients[me]);
-      comm::StreamTerms<std::int64_t> const terms{mesh.stream(), chosen.indices,          chosen.units, n,
+      comm::StreamTerms<std::int64_t> const terms{mesh.stream(), chosen.indices,          chosen.units, kSize,
                                                   {values, -30}, feedback[me].residual(), nullptr};
-      auto task = cut ? comm::sum_resparsified<std::int64_t>(mesh, terms, n / 100)
+      auto task = cut ? comm::sum_resparsified<std::int64_t>(mesh, terms, kSize / 100)
                       : comm::sum_by_doubling_sparse<std::int64_t>(mesh, terms);
       auto total = co_await task;
       total.write(mesh, applied[me], true);
     });
   }
-  for (auto const& other : applied) EXPECT_EQ(other, applied[0]);
-  for (std::size_t i = 0; i < n; ++i) {
-    std::int64_t sum = applied[0][i];
-    for (auto const& f : feedback) sum += f.residual()[i];
-    ASSERT_EQ(sum, given[i]) << "at " << i;
+
+  // What has been given is what has been applied and what waits.
+  void expect_nothing_lost() const {
+    for (auto const& other : applied) EXPECT_EQ(other, applied[0]);
+    for (std::size_t i = 0; i < kSize; ++i) {
+      std::int64_t sum = applied[0][i];
+      for (auto const& f : feedback) sum += f.residual()[i];
+      ASSERT_EQ(sum, given[i]) << "at " << i;
+    }
   }
-}
+
+  std::vector<TopKFeedback> feedback;  // of each rank
+  Units given = Units(kSize, 0);
+  std::vector<Units> applied;
+  Random random{4};
+};
 
 TEST(TopKFeedback, LosesNothing) {
   for (int ranks = 1; ranks <= 6; ++ranks) {
     for (auto const values : {kernels::StreamValues::kHalf, kernels::StreamValues::kInt8}) {
-      expect_nothing_lost(ranks, values, false);
-      expect_nothing_lost(ranks, values, true);
+      for (bool const cut : {false, true}) {
+        SCOPED_TRACE(testing::Message() << ranks << " ranks, form " << static_cast<int>(values)
+                                        << (cut ? ", cut" : ""));
+        Training training(ranks);
+        for (int step = 0; step < 12; ++step) training.step(values, cut);
+        training.expect_nothing_lost();
+      }
     }
   }
+}
+
+// What ranks kept that are no more is added to what others keep.
+TEST(TopKFeedback, LosesNothingWhereFewerRanksGoOn) {
+  Training first(4);
+  for (int step = 0; step < 6; ++step) first.step(kernels::StreamValues::kHalf, true);
+  Training second(3);
+  second.given = first.given;
+  second.applied.assign(3, first.applied[0]);
+  for (std::size_t r = 0; r < 4; ++r) {
+    for (std::size_t i = 0; i < Training::kSize; ++i) {
+      second.feedback[r % 3].residual()[i] += first.feedback[r].residual()[i];
+    }
+  }
+  for (int step = 0; step < 6; ++step) second.step(kernels::StreamValues::kHalf, true);
+  second.expect_nothing_lost();
 }
 
 }  // namespace

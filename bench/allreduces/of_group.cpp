@@ -37,9 +37,10 @@ class SparseSum : public Way {
   }
   Result result() override {
     if (!sum_.sparse) return {sum_.values, sum_.first};
-    std::memset(sums_.data(), 0, sums_.bytes());
+    auto const part = sums_.slice(sum_.first, sum_.size);
+    std::memset(part.data(), 0, part.bytes());
     for (std::size_t i = 0; i < sum_.indices.size(); ++i) sums_[sum_.indices.data()[i]] = sum_.values.data()[i];
-    return {sums_};
+    return {part, sum_.first};
   }
 
  protected:

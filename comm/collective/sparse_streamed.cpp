@@ -88,12 +88,9 @@ bool are_few(Streams const& streams, std::uint64_t size) {
   return count * kDenseFrom < size;
 }
 
-}  // namespace
-
-Task<SumVector> sum_streamed(Mesh& mesh, SparseSum sum, SumStreams algorithm) {
-  OnHost const given = co_await on_host(mesh, sum);
-  auto total = co_await algorithm(mesh, terms_of(given, sum.format));
-  SumVector result{.first = 0, .size = given.vector.size, .sparse = are_few(total.streams(), given.vector.size)};
+// What a caller gets of the sum: `result` says of which elements.
+SumVector with_elements(Mesh& mesh, StreamTotal<float>& total, SumVector result) {
+  result.sparse = are_few(total.streams(), result.size);
   if (result.sparse) {
     auto entries = total.entries(mesh);
     result.indices = std::move(entries.indices);
@@ -102,6 +99,15 @@ Task<SumVector> sum_streamed(Mesh& mesh, SparseSum sum, SumStreams algorithm) {
     result.values = Array<float>(Device::host(), result.size);
     total.write(mesh, result.values);
   }
+  return result;
+}
+
+}  // namespace
+
+Task<SumVector> sum_streamed(Mesh& mesh, SparseSum sum, SumStreams algorithm) {
+  OnHost const given = co_await on_host(mesh, sum);
+  auto total = co_await algorithm(mesh, terms_of(given, sum.format));
+  SumVector result = with_elements(mesh, total, {.first = 0, .size = given.vector.size});
   co_return co_await where_given(mesh, std::move(result));
 }
 
@@ -118,9 +124,7 @@ Task<SumVector> scatter_streamed(Mesh& mesh, SparseSum sum) {
   OnHost const given = co_await on_host(mesh, sum);
   auto total = co_await send_to_owners<float>(mesh, terms_of(given, sum.format));
   auto const& header = total.streams()[0].header();
-  SumVector result{.first = header.first, .size = header.size};
-  result.values = Array<float>(Device::host(), header.size);
-  total.write(mesh, result.values);
+  SumVector result = with_elements(mesh, total, {.first = header.first, .size = header.size});
   co_return co_await where_given(mesh, std::move(result));
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "comm/cluster/overheard.hpp"
+#include "comm/nccl/join.hpp"
 #include "comm/payload/ucx.hpp"
 #include "comm/peer_lost.hpp"
 #include "comm/transport/ucx.hpp"
@@ -21,7 +22,24 @@ struct Processes final : Group::Impl {
   std::shared_ptr<UcxLink> link;
   std::shared_ptr<Overheard> watch;
 
-  void on_lost(std::function<void(Rank, std::string const&)> lost) override { watch->on_lost(std::move(lost)); }
+  void on_lost(std::function<void(Rank, std::string const&)> lost) override {
+    on_lost_ = std::move(lost);
+    listen();
+  }
+
+  std::string wait_connect_devices(Device device) override {
+    constexpr double kTimeout_s = 300;
+    Talk talk(*transport, kTimeout_s);
+    auto joined = wait_nccl_lane(talk, device);
+    lane_ = std::move(joined.lane);
+    if (lane_ != nullptr) {
+      payload.reset();  // before the other takes what arrives
+      payload = make_ucx_payload(link, lane_);
+      listen();
+    }
+    talk.wait_say_to_all({});  // nobody sends before all have done so
+    return joined.why_not;
+  }
 
   // What this rank has sent last has to arrive, so it stays until the others have left too, or are lost.
   ~Processes() override {
@@ -41,6 +59,15 @@ struct Processes final : Group::Impl {
     transport.reset();
   }
 
+  // A rank that is lost never takes part in what NCCL waits for.
+  void listen() {
+    if (lane_ == nullptr) return watch->on_lost(on_lost_);
+    watch->on_lost([lane = lane_, lost = on_lost_](Rank rank, std::string const& why) {
+      lane->abort();
+      if (lost) lost(rank, why);
+    });
+  }
+
   bool ended_well() {
     try {
       while (transport->receive()) {
@@ -50,6 +77,10 @@ struct Processes final : Group::Impl {
       return false;
     }
   }
+
+ private:
+  std::function<void(Rank, std::string const&)> on_lost_;
+  std::shared_ptr<Lane> lane_;
 };
 
 // The first rank that the watch takes for lost, if it does so soon.

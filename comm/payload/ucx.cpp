@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "comm/payload/ahead.hpp"
+#include "comm/payload/offered.hpp"
 #include "comm/payload/sizes.hpp"
 #include "comm/peer_text.hpp"
 #include "comm/waker.hpp"
@@ -30,8 +31,16 @@ constexpr std::size_t kEarlyBytesMax = 2 * kAheadBytesMax;
 
 class Ucx final : public Payload {
  public:
-  explicit Ucx(std::shared_ptr<UcxCarrier> link)
-      : link_(std::move(link)), peers_(static_cast<std::size_t>(link_->size())) {
+  Ucx(std::shared_ptr<UcxCarrier> link, std::shared_ptr<Lane> lane)
+      : link_(std::move(link)),
+        peers_(static_cast<std::size_t>(link_->size())),
+        offered_(link_, std::move(lane), [this](Rank peer, char const* what) { refuse(peer, what); }) {
+    for (auto const kind : {UcxKind::kDataOffer, UcxKind::kLaneOffer}) {
+      link_->handle(kind, [this](UcxHeader const& header, UcxArrival const& arrival) {
+        link_->drop(arrival);
+        came(header, {nullptr, static_cast<std::size_t>(header.bytes), false, header});
+      });
+    }
     link_->handle(UcxKind::kData,
                   [this](UcxHeader const& header, UcxArrival const& arrival) { came(header, arrival); });
     link_->on_wrong(this, [this](Rank peer, std::string const& what) {
@@ -70,14 +79,16 @@ class Ucx final : public Payload {
     link_->handle(UcxKind::kDataRefused, nullptr);
     link_->handle(UcxKind::kDataWithdrawn, nullptr);
     link_->handle(UcxKind::kDataTaken, nullptr);
+    link_->handle(UcxKind::kDataOffer, nullptr);
+    link_->handle(UcxKind::kLaneOffer, nullptr);
     for (auto const& [id, arrival] : arrived_) link_->drop(arrival.where);
   }
 
   Transfer send(Stream& stream, Rank to, std::uint64_t tag, void const* data, std::size_t bytes) override {
     std::lock_guard lock(link_->mutex());
     Transfer const number{++transfers_};
-    Send send{number, to, tag, data, bytes, {}, {}};
-    if (!stream.device().is_host()) {
+    Send send{number, to, tag, data, bytes, stream, {}, {}};
+    if (!stream.device().is_host() && !offered_.takes(stream.device(), bytes)) {
       send.staged = Array<std::byte>(Device::host(), bytes);
       memory::copy(stream, send.staged.data(), Device::host(), data, stream.device(), bytes);
       send.data = send.staged.data();
@@ -99,7 +110,7 @@ class Ucx final : public Payload {
     GPUPS_ASSERT(fresh && "one transfer of a tag at a time");
     if (auto const found = arrived_.find(id); found != arrived_.end()) {
       Arrived arrival = claim(found);
-      if (!arrival.where.remote) arrival.where.data = arrival.copy.data();
+      if (!arrival.where.remote) arrival.where.data = arrival.copy.data();  // not used of what is only offered
       take(id, arrival.where);
     }
     return number;
@@ -110,7 +121,7 @@ class Ucx final : public Payload {
     std::lock_guard lock(link_->mutex());
     if (failure_) std::rethrow_exception(failure_);
     if (error_) throw *error_;
-    bool const copying = !waiting_.empty() || !unstaging_.empty();
+    bool const copying = offered_.progress() || !waiting_.empty() || !unstaging_.empty();
     for (auto& send : std::exchange(waiting_, {})) {
       if (send.ready.done()) {
         offer(std::move(send));
@@ -146,6 +157,7 @@ class Ucx final : public Payload {
     std::uint64_t tag;
     void const* data;
     std::size_t bytes;
+    Stream stream;
     Event ready;
     Array<std::byte> staged;
   };
@@ -204,6 +216,12 @@ class Ucx final : public Payload {
     }
   }
   void begin(Ahead& ahead, std::shared_ptr<Send> const& send) {
+    if (offered_.takes(send->stream.device(), send->bytes)) {
+      ahead.waits();
+      offers_.emplace(send->to, send->tag);
+      return offered_.send({send->to, send->tag}, send->data, send->bytes, send->stream,
+                           [this, send] { end_send(*send, false); });
+    }
     bool const at_once = send->bytes == 0 || (send->bytes <= kEagerBytesMax && ahead.may_go_at_once(send->bytes));
     at_once ? ahead.goes_at_once(send->bytes) : ahead.waits();
     ++open_;
@@ -211,13 +229,16 @@ class Ucx final : public Payload {
     link_->send(at_once ? UcxWay::kAtOnce : UcxWay::kOnDemand, send->to, UcxKind::kData, send->tag, at_once, send->data,
                 send->bytes, guarded([this, send, at_once] {
                   --open_;
-                  offers_.erase({send->to, send->tag});
-                  done_.insert(send->number);
-                  wake_();
-                  if (at_once) return;
-                  peers_[number(send->to)].ahead.waits_no_more();
-                  begin_more(send->to);
+                  end_send(*send, at_once);
                 }));
+  }
+  void end_send(Send const& send, bool was_at_once) {
+    offers_.erase({send.to, send.tag});
+    done_.insert(send.number);
+    wake_();
+    if (was_at_once) return;  // its receiver tells
+    peers_[number(send.to)].ahead.waits_no_more();
+    begin_more(send.to);
   }
 
   // What went at once has been taken. One note at a time: whoever does not read them gets no pile of them.
@@ -240,7 +261,8 @@ class Ucx final : public Payload {
     Id const id{header.from, header.number};
     if (wants_.contains(id)) return take(id, arrival);
     Amount& early = peers_[number(header.from)].early;
-    std::size_t const copied = arrival.remote ? 0 : arrival.bytes;
+    bool const is_copied = header.kind == UcxKind::kData && !arrival.remote;
+    std::size_t const copied = is_copied ? arrival.bytes : 0;
     char const* wrong = nullptr;
     if (arrived_.contains(id)) wrong = "it sent the same data twice";
     if (early.count == kEarlyMax || early.bytes + copied > kEarlyBytesMax) wrong = "it sent too much unasked";
@@ -285,6 +307,13 @@ class Ucx final : public Payload {
     Taken taken{stream, number, bytes, nullptr, {}};
     try {
       taken.data = where();
+      if (arrival.header.kind != UcxKind::kData) {
+        bool const may_go_by_lane = arrival.header.kind == UcxKind::kLaneOffer;
+        return offered_.receive(id, may_go_by_lane, taken.data, bytes, stream, [this, transfer = number] {
+          done_.insert(transfer);
+          wake_();
+        });
+      }
       if (!stream.device().is_host()) taken.staged = Array<std::byte>(Device::host(), bytes);
     } catch (...) {  // UCX is between this and progress()
       failure_ = std::current_exception();
@@ -324,7 +353,7 @@ class Ucx final : public Payload {
   }
   bool copying() {
     std::lock_guard lock(link_->mutex());
-    return open_ > 0 || !unstaging_.empty();
+    return open_ > 0 || !unstaging_.empty() || offered_.busy();
   }
 
   std::shared_ptr<UcxCarrier> const link_;
@@ -341,12 +370,13 @@ class Ucx final : public Payload {
   std::optional<PeerError> error_;
   std::exception_ptr failure_;
   Waker wake_;
+  Offered offered_;
 };
 
 }  // namespace
 
-std::unique_ptr<Payload> make_ucx_payload(std::shared_ptr<UcxCarrier> link) {
-  return std::make_unique<Ucx>(std::move(link));
+std::unique_ptr<Payload> make_ucx_payload(std::shared_ptr<UcxCarrier> link, std::shared_ptr<Lane> lane) {
+  return std::make_unique<Ucx>(std::move(link), std::move(lane));
 }
 
 }  // namespace gpups::comm

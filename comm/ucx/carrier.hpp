@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "gpups/device.hpp"
 #include "gpups/types.hpp"
 
 namespace gpups::comm {
@@ -24,12 +25,18 @@ enum class UcxKind : std::uint32_t {
   kDataRefused,    // the transfer has not the size that the receiver expects
   kDataWithdrawn,  // a transfer that has not been taken goes with its sender
   kDataTaken,      // number transfers of bytes that went at once have been taken
+  kDataOffer,      // a transfer with the tag number, of bytes, which may lie in memory of a device
+  kLaneOffer,      // the same, and it may go by a lane
+  kDataWanted,     // an offered transfer with the tag number: send it, in pieces
+  kDataPiece,      // of the transfer with the tag number, from bytes on
+  kLaneReady,      // to rank 0: the transfer with the tag number of the rank bytes may begin
+  kLaneGo,         // rank 0: batch number, and the receiver's parts of it
 };
-inline constexpr std::size_t kUcxKinds = 8;
+inline constexpr std::size_t kUcxKinds = 14;
 
 // Whether what is sent goes at once, or waits with its sender until the receiver fetches it. UCX may let wait what may
-// go at once.
-enum class UcxWay { kAtOnce, kOnDemand };
+// go at once. kFromDevice: on demand too, and from memory that the host cannot read, so that it gets no checksum.
+enum class UcxWay { kAtOnce, kOnDemand, kFromDevice };
 
 // What is said of everything that is sent.
 struct UcxHeader {
@@ -68,6 +75,8 @@ class UcxCarrier {
                     std::size_t bytes, std::function<void()> sent) = 0;
   // The same for bytes that are kept alive here; more than kEagerBytesMax go on demand.
   virtual void send(Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, std::string body) = 0;
+  // Whether what is sent, and fetched, may lie in memory of a device other than the host.
+  virtual bool reaches(Device device) const = 0;
   // Brings the bytes of a remote arrival. `fetched` is called, here or by progress(), when they are there, and are what
   // was sent.
   virtual void fetch(UcxArrival const& arrival, void* to, std::function<void()> fetched) = 0;

@@ -81,6 +81,10 @@ UcxLink::UcxLink() : native_(std::make_unique<Native>()), handlers_(kUcxKinds) {
   wanted.field_mask = UCP_PARAM_FIELD_FEATURES;
   wanted.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
   check(ucp_init(&wanted, nullptr, &native_->context), "start");
+  ucp_context_attr_t can{};
+  can.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
+  check(ucp_context_query(native_->context, &can), "tell which memory it reaches");
+  reaches_gpus_ = UCS_BIT(UCS_MEMORY_TYPE_CUDA) & can.memory_types;
   ucp_worker_params_t worker{};
   worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
@@ -189,7 +193,8 @@ void UcxLink::Native::fetched(void* request, ucs_status_t status, std::size_t, v
 
 void UcxLink::send(UcxWay way, Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, void const* data,
                    std::size_t bytes, std::function<void()> sent) {
-  auto const header = seals_->seal(to, {me_, kind, number, count}, bytes, check_of(to, kind, data, bytes));
+  auto const check = way == UcxWay::kFromDevice ? std::nullopt : check_of(to, kind, data, bytes);
+  auto const header = seals_->seal(to, {me_, kind, number, count}, bytes, check);
   std::lock_guard lock(mutex_);
   begin_send(way, to, new Operation{this, to, header, std::move(sent)}, data, bytes);
 }
@@ -206,7 +211,8 @@ void UcxLink::send(Rank to, UcxKind kind, std::uint64_t number, std::uint64_t co
 // Large bulk data have none within a machine: there they are only copied from memory to memory, and reading them twice
 // more costs a third of the speed (12.4 GiB/s, 8.5 with checksums, where a core reads 20).
 std::optional<std::uint64_t> UcxLink::check_of(Rank to, UcxKind kind, void const* data, std::size_t bytes) const {
-  if (kind == UcxKind::kData && bytes > kEagerBytesMax && same_machine_[number(to)]) return std::nullopt;
+  bool const is_bulk = kind == UcxKind::kData || kind == UcxKind::kDataPiece;
+  if (is_bulk && bytes > kEagerBytesMax && same_machine_[number(to)]) return std::nullopt;
   return checksum(data, bytes);
 }
 
@@ -215,7 +221,7 @@ void UcxLink::begin_send(UcxWay way, Rank to, Operation* operation, void const* 
   how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
   how.cb.send = Native::sent;
   how.user_data = operation;
-  how.flags = way == UcxWay::kOnDemand ? UCP_AM_SEND_FLAG_RNDV : 0;
+  how.flags = way == UcxWay::kAtOnce ? 0 : UCP_AM_SEND_FLAG_RNDV;
   ++open_;
   auto* const endpoint = static_cast<ucp_ep_h>(endpoints_[number(to)]);
   auto* const request =

@@ -50,6 +50,7 @@ class UcxLink final : public UcxCarrier {
   void send(Rank to, UcxKind kind, std::uint64_t number, std::uint64_t count, std::string body) override;
   void fetch(UcxArrival const& arrival, void* to, std::function<void()> fetched) override;
   void drop(UcxArrival const& arrival) override;
+  bool reaches(Device device) const override { return device.is_host() || reaches_gpus_; }
   bool progress() override;
   // Operations that are not over.
   std::size_t open() const { return open_; }
@@ -88,6 +89,7 @@ class UcxLink final : public UcxCarrier {
   std::vector<UcxArrival> unclaimed_;  // of a kind that nobody takes any more; their senders wait
   std::size_t open_ = 0;
   void* handling_ = nullptr;  // what a handler has been given
+  bool reaches_gpus_ = false;
   bool arrived_ = false;
   bool abandoned_ = false;
 };

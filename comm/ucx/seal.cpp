@@ -92,7 +92,9 @@ UcxSeals::Opened UcxSeals::open(void const* data, std::size_t bytes, std::size_t
 }
 
 std::string name_of(UcxKind kind, std::size_t body_bytes) {
-  char const* const name = kind == UcxKind::kMessage ? "a message" : kind == UcxKind::kData ? "bulk data" : "a notice";
+  char const* const name = kind == UcxKind::kMessage                               ? "a message"
+                           : kind == UcxKind::kData || kind == UcxKind::kDataPiece ? "bulk data"
+                                                                                   : "a notice";
   return fmt::format("{} of {} bytes", name, body_bytes);
 }
 

@@ -94,7 +94,7 @@ class Group {
   // The same for sparse vectors of one size, each with elements of its own; for wait_sum(). The vector may change when
   // the work queued on `stream` is done.
   Reduction begin_allreduce(Stream& stream, SparseView const& vector, AllreduceOptions const& options = {}) const;
-  // Sums sparse vectors likewise, and leaves to each rank the sum of one slice, to rank r the r-th, as an array: for
+  // Sums sparse vectors likewise, and leaves to each rank the sum of one slice, to rank r the r-th: for
   // wait_sum(). Every rank sends the others the elements of theirs. Slices are of equal size, but for what does not
   // divide.
   Reduction begin_reduce_scatter(Stream& stream, SparseView const& vector,

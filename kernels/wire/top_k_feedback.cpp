@@ -23,12 +23,22 @@ constexpr double kUnitsMost = 0x1p46;
 
 std::size_t blocks_of(std::size_t n) { return (n + kBlock - 1) / kBlock; }
 
-// The places of the magnitudes from `bound` on; `to` has room for all.
+std::int64_t times_exp(std::int64_t bound, double exponent) {
+  return std::max<std::int64_t>(1, std::llround(static_cast<double>(bound) * std::exp(exponent)));
+}
+
+// The places of the magnitudes from `bound` on; `to` has room for all. They are few, so 16 are looked at together.
 std::size_t find(std::int64_t const* units, std::size_t n, std::int64_t bound, std::uint32_t* to) {
+  constexpr std::size_t kTogether = 16;
   std::size_t found = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    to[found] = static_cast<std::uint32_t>(i);
-    found += std::abs(units[i]) >= bound ? 1 : 0;
+  for (std::size_t first = 0; first < n; first += kTogether) {
+    std::size_t const last = std::min(first + kTogether, n);
+    std::int64_t largest = 0;
+    for (std::size_t i = first; i < last; ++i) largest = std::max(largest, std::abs(units[i]));
+    for (std::size_t i = first; i < last && largest >= bound; ++i) {
+      to[found] = static_cast<std::uint32_t>(i);
+      found += std::abs(units[i]) >= bound ? 1 : 0;
+    }
   }
   return found;
 }
@@ -107,15 +117,15 @@ std::size_t TopKFeedback::k() const {
 TopKFeedback::Chosen TopKFeedback::step(Stream& stream, View<float const> gradient) {
   GPUPS_ASSERT(stream.device().is_host() && gradient.size() == residual_.size());
   std::size_t const most = k();
-  if (steps_ % options_.exact_every == 0) bound_ = 0;
-  Found found(residual_.size(), bound_ == 0 ? 0 : 2 * most);
-  GPUPS_REQUIRE(add(stream, gradient, found),
+  std::int64_t const bound = steps_ % options_.exact_every == 0 ? 0 : bound_;
+  Found found(residual_.size(), bound == 0 ? 0 : 2 * most);
+  GPUPS_REQUIRE(add(stream, gradient, bound, found),
                 "a gradient is not finite or {} units of 2^{} or more (sums of such would leave 64 bits): lower the "
                 "learning rate, or take a coarser grid",
                 kUnitsMost, options_.grid_log2);
   ++steps_;
   std::size_t const count = found.count;
-  if (bound_ == 0 || count > 2 * most || 2 * count < most) return largest(stream, most);
+  if (bound == 0 || count > 2 * most || 2 * count < most) return largest(stream, most, bound != 0);
   follow(static_cast<double>(count) / static_cast<double>(most));
   return take(found.in_order(), count);
 }
@@ -125,10 +135,11 @@ TopKFeedback::Chosen TopKFeedback::step(Stream& stream, View<float const> gradie
 void TopKFeedback::follow(double too_many) {
   double const error = std::log(too_many);
   trend_ = .8 * trend_ + .02 * error;
-  bound_ = std::max<std::int64_t>(1, std::llround(static_cast<double>(bound_) * std::exp(.05 * error + trend_)));
+  last_ = bound_;
+  bound_ = times_exp(bound_, .05 * error + trend_);
 }
 
-bool TopKFeedback::add(Stream& stream, View<float const> gradient, Found& found) {
+bool TopKFeedback::add(Stream& stream, View<float const> gradient, std::int64_t bound, Found& found) {
   std::size_t const n = residual_.size();
   double const per_unit = std::ldexp(1.0, -options_.grid_log2);
   std::atomic<bool> fine = true;
@@ -137,14 +148,14 @@ bool TopKFeedback::add(Stream& stream, View<float const> gradient, Found& found)
     float* const velocity = velocity_.empty() ? nullptr : velocity_.data() + first;
     std::int64_t* const residual = residual_.data() + first;
     if (!add_block(gradient.data() + first, velocity, options_.momentum, per_unit, residual, count)) fine = false;
-    if (bound_ == 0) return;
+    if (bound == 0) return;
     std::uint32_t places[kBlock + 1];
-    found.add(b, places, find(residual, count, bound_, places));
+    found.add(b, places, find(residual, count, bound, places));
   });
   return fine;
 }
 
-TopKFeedback::Chosen TopKFeedback::largest(Stream& stream, std::size_t most) {
+TopKFeedback::Chosen TopKFeedback::largest(Stream& stream, std::size_t most, bool bound_was_wrong) {
   std::size_t const n = residual_.size();
   Array<float> const magnitudes(Device::host(), n), kept(Device::host(), most);
   host_exec(stream).arena->blocks(blocks_of(n), [&](std::size_t b) {
@@ -154,7 +165,16 @@ TopKFeedback::Chosen TopKFeedback::largest(Stream& stream, std::size_t most) {
   });
   Array<std::uint32_t> indices(Device::host(), most);
   TopKept const top = wait_top_k(stream, {.values = magnitudes, .k = most, .indices = indices, .kept = kept});
-  bound_ = top.count == 0 ? 0 : std::max<std::int64_t>(1, static_cast<std::int64_t>(top.threshold));
+  if (top.count == 0) {
+    bound_ = 0;
+  } else {
+    auto const threshold = std::max<std::int64_t>(1, static_cast<std::int64_t>(top.threshold));
+    double const growth =
+        std::log(static_cast<double>(threshold) / static_cast<double>(std::max<std::int64_t>(1, last_)));
+    if (bound_was_wrong) trend_ = .5 * std::clamp(growth, -.5, .5);
+    last_ = threshold;
+    bound_ = times_exp(threshold, trend_);
+  }
   return take(std::move(indices), top.count);
 }
 

@@ -46,14 +46,15 @@ class TopKFeedback {
  private:
   struct Found;
   void follow(double too_many);
-  bool add(Stream& stream, View<float const> gradient, Found& found);
-  Chosen largest(Stream& stream, std::size_t most);
+  bool add(Stream& stream, View<float const> gradient, std::int64_t bound, Found& found);
+  Chosen largest(Stream& stream, std::size_t most, bool bound_was_wrong);
   Chosen take(Array<std::uint32_t> indices, std::size_t count);
 
   TopKFeedbackOptions options_;
   Array<std::int64_t> residual_;
   Array<float> velocity_;
-  std::int64_t bound_ = 0;  // the least magnitude to send; 0: not known
+  std::int64_t bound_ = 0;  // the least magnitude that the next step sends; 0: not known
+  std::int64_t last_ = 0;   // that the last one sent
   double trend_ = 0;        // of its logarithm, for each step
   std::uint64_t steps_ = 0;
 };

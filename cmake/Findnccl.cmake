@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# NCCL as nccl::nccl, in the CUDA toolkit's folders or the system's. Installed with the package too: the static library
+# needs it to link.
+find_path(NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
+mark_as_advanced(NCCL_INCLUDE NCCL_LIBRARY)
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(nccl REQUIRED_VARS NCCL_LIBRARY NCCL_INCLUDE)
+if(nccl_FOUND AND NOT TARGET nccl::nccl)
+  add_library(nccl::nccl UNKNOWN IMPORTED)
+  set_target_properties(nccl::nccl PROPERTIES IMPORTED_LOCATION ${NCCL_LIBRARY}
+    INTERFACE_INCLUDE_DIRECTORIES "${NCCL_INCLUDE};${CUDAToolkit_INCLUDE_DIRS}")
+endif()

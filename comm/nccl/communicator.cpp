@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/nccl/communicator.hpp"
+
+#include <nccl.h>
+
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "comm/patience.hpp"
+#include "kernels/check.hpp"
+#include "kernels/cuda_runtime.hpp"
+
+namespace gpups::comm {
+namespace {
+
+ncclComm_t comm_of(void* native) { return static_cast<ncclComm_t>(native); }
+CUstream_st* stream_of(Stream const& stream) { return static_cast<CUstream_st*>(stream.native()); }
+
+void check_nccl(ncclResult_t result, char const* doing, ncclComm_t comm = nullptr) {
+  if (result == ncclSuccess || result == ncclInProgress) return;
+  char const* const more = ncclGetLastError(comm);
+  throw Error(fmt::format("NCCL says '{}' while {} ({}): set NCCL_DEBUG=INFO, and look at `gpu_train doctor`",
+                          ncclGetErrorString(result), doing, more == nullptr ? "" : more));
+}
+
+}  // namespace
+
+std::string make_nccl_id() {
+  ncclUniqueId id;
+  check_nccl(ncclGetUniqueId(&id), "making an id");
+  return {id.internal, sizeof id.internal};
+}
+
+NcclCommunicator::NcclCommunicator(std::string const& id, Rank me, int ranks, Device device, double timeout_s)
+    : device_(device), timeout_s_(timeout_s) {
+  ncclUniqueId native_id;
+  GPUPS_REQUIRE(
+      id.size() == sizeof native_id.internal,
+      "an id of NCCL has {} bytes where {} are expected (ranks use different ones): use the same on all ranks",
+      id.size(), sizeof native_id.internal);
+  std::memcpy(native_id.internal, id.data(), id.size());
+  cuda::use_device(device_.index);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclComm_t comm = nullptr;
+  auto const result = ncclCommInitRankConfig(&comm, ranks, native_id, static_cast<int>(number(me)), &config);
+  native_ = comm;
+  try {
+    check_nccl(result, "connecting GPUs", comm);
+    wait_ready("connecting GPUs");
+  } catch (Error const&) {
+    abort();
+    throw;
+  }
+}
+
+NcclCommunicator::~NcclCommunicator() { abort(); }
+
+void NcclCommunicator::abort() noexcept {
+  aborted_ = true;  // before the lock, so that who waits with it goes on
+  std::lock_guard lock(mutex_);
+  if (native_ == nullptr) return;
+  (void)ncclCommAbort(comm_of(std::exchange(native_, nullptr)));
+}
+
+// A call has been begun, and may go on by itself.
+void NcclCommunicator::wait_ready(char const* doing) {
+  Patience patience(timeout_s_);
+  for (;;) {
+    ncclResult_t state = ncclSuccess;
+    check_nccl(ncclCommGetAsyncError(comm_of(native_), &state), doing, comm_of(native_));
+    check_nccl(state, doing, comm_of(native_));
+    if (state == ncclSuccess) return;
+    if (aborted_) throw Error(fmt::format("NCCL was given up while {} (a rank is lost): see the other errors", doing));
+    GPUPS_REQUIRE(
+        patience.wait(),
+        "NCCL has not ended {} within {} s (another rank does not take part): look at the output of all ranks", doing,
+        timeout_s_);
+  }
+}
+
+template <class Call>
+void NcclCommunicator::run(char const* doing, Call call) {
+  std::lock_guard lock(mutex_);
+  if (native_ == nullptr) {
+    throw Error(fmt::format("NCCL was given up before {} (a rank is lost): see the other errors", doing));
+  }
+  cuda::use_device(device_.index);
+  call(comm_of(native_));
+  wait_ready(doing);
+}
+
+void NcclCommunicator::move(Stream& on, std::span<Lane::Part const> parts) {
+  constexpr char const* kDoing = "sending and receiving";
+  run(kDoing, [&](ncclComm_t comm) {
+    check_nccl(ncclGroupStart(), kDoing, comm);
+    ncclResult_t first = ncclSuccess;
+    for (auto const& part : parts) {
+      int const peer = static_cast<int>(number(part.peer));
+      auto const result = part.sends ? ncclSend(part.data, part.bytes, ncclUint8, peer, comm, stream_of(on))
+                                     : ncclRecv(part.data, part.bytes, ncclUint8, peer, comm, stream_of(on));
+      bool const is_fine = result == ncclSuccess || result == ncclInProgress;
+      if (!is_fine && first == ncclSuccess) first = result;
+    }
+    auto const ended = ncclGroupEnd();  // also where a part was refused: else the group would stay open
+    check_nccl(first, kDoing, comm);
+    check_nccl(ended, kDoing, comm);
+  });
+}
+
+template <class T>
+void NcclCommunicator::sum_of(Stream& on, View<T> values, int type) {
+  constexpr char const* kDoing = "summing";
+  if (values.size() == 0) return;
+  run(kDoing, [&](ncclComm_t comm) {
+    check_nccl(ncclAllReduce(values.data(), values.data(), values.size(), static_cast<ncclDataType_t>(type), ncclSum,
+                             comm, stream_of(on)),
+               kDoing, comm);
+  });
+}
+
+void NcclCommunicator::sum(Stream& on, View<std::int64_t> values) { sum_of(on, values, ncclInt64); }
+void NcclCommunicator::sum(Stream& on, View<float> values) { sum_of(on, values, ncclFloat32); }
+
+void NcclCommunicator::check() {
+  std::lock_guard lock(mutex_);
+  if (native_ == nullptr) throw Error("NCCL was given up (a rank is lost): see the other errors");
+  ncclResult_t state = ncclSuccess;
+  check_nccl(ncclCommGetAsyncError(comm_of(native_), &state), "looking for errors", comm_of(native_));
+  check_nccl(state, "working on what was queued", comm_of(native_));
+}
+
+namespace {
+
+class NcclLane final : public Lane {
+ public:
+  NcclLane(std::string const& id, Rank me, int ranks, Device device)
+      : communicator_(id, me, ranks, device), stream_(device) {}
+  ~NcclLane() override {
+    communicator_.abort();
+    stream_.wait();
+  }
+
+  Device device() const override { return communicator_.device(); }
+  Stream& stream() override { return stream_; }
+  Over move(std::span<Part const> parts) override {
+    communicator_.move(stream_, parts);
+    return [queued = stream_.record()] { return queued.done(); };
+  }
+  void check() override { communicator_.check(); }
+  void abort() noexcept override { communicator_.abort(); }
+
+ private:
+  NcclCommunicator communicator_;
+  Stream stream_;
+};
+
+}  // namespace
+
+std::unique_ptr<Lane> make_nccl_lane(std::string const& id, Rank me, int ranks, Device device) {
+  return std::make_unique<NcclLane>(id, me, ranks, device);
+}
+
+}  // namespace gpups::comm

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/payload/offered.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "comm/payload.hpp"
+#include "gpups/array.hpp"
+#include "kernels/check.hpp"
+
+namespace gpups::comm {
+
+Offered::Offered(std::shared_ptr<UcxCarrier> link, std::shared_ptr<Lane> lane,
+                 std::function<void(Rank, char const*)> wrong)
+    : link_(std::move(link)), lane_(std::move(lane)), wrong_(std::move(wrong)) {
+  link_->handle(UcxKind::kDataWanted, [this](UcxHeader const& header, UcxArrival const& arrival) {
+    link_->drop(arrival);
+    wanted(header);
+  });
+  link_->handle(UcxKind::kDataPiece,
+                [this](UcxHeader const& header, UcxArrival const& arrival) { piece_came(header, arrival); });
+  convoy_ = std::make_unique<Convoy>(
+      link_, [this](Convoy::Batch const& batch) { go(batch); }, wrong_);
+}
+
+Offered::~Offered() {
+  std::lock_guard lock(link_->mutex());
+  *alive_ = false;
+  if (lane_ && busy()) lane_->abort();
+  for (MovedBatch const& batch : batches_) {
+    while (!batch.over()) std::this_thread::yield();
+  }
+  for (Copy const& copy : copies_) copy.over.wait();
+  link_->handle(UcxKind::kDataWanted, nullptr);
+  link_->handle(UcxKind::kDataPiece, nullptr);
+  for (Piece const& piece : waiting_) link_->drop(piece.arrival);
+}
+
+template <class F>
+Offered::Then Offered::guarded(F then) {
+  ++open_;
+  return [this, alive = alive_, then = std::move(then)] {
+    if (!*alive) return;
+    --open_;
+    then();
+  };
+}
+
+bool Offered::takes(Device device, std::size_t bytes) const {
+  return bytes > kEagerBytesMax &&
+         (!device.is_host() || !link_->reaches(device) || (lane_ && lane_->device() == device));
+}
+
+void Offered::send(Id const& id, void const* data, std::size_t bytes, Stream const& stream, Then gone) {
+  outgoing_.emplace(id, Outgoing{static_cast<char const*>(data), bytes, 0, 0, stream, std::move(gone)});
+  bool const may_go_by_lane = lane_ && lane_->device() == stream.device();
+  link_->send(id.first, may_go_by_lane ? UcxKind::kLaneOffer : UcxKind::kDataOffer, id.second, bytes, {});
+}
+
+void Offered::receive(Id const& id, bool may_go_by_lane, void* data, std::size_t bytes, Stream const& stream,
+                      Then there) {
+  auto const [found, fresh] =
+      incoming_.emplace(id, Incoming{static_cast<char*>(data), bytes, 0, 0, stream, std::move(there)});
+  GPUPS_ASSERT(fresh);
+  found->second.by_lane = may_go_by_lane && lane_ && lane_->device() == stream.device();
+  if (found->second.by_lane) {
+    convoy_->ready(id.first, id.second);
+  } else {
+    link_->send(id.first, UcxKind::kDataWanted, id.second, 0, {});
+  }
+}
+
+bool Offered::progress() {
+  if (lane_) lane_->check();
+  convoy_->progress();
+  auto const todo = std::exchange(todo_, {});
+  for (auto const& task : todo) task();
+  stage_some();
+  place_some();
+  for (Copy& copy : std::exchange(copies_, {})) {
+    if (!copy.over.done()) {
+      copies_.push_back(std::move(copy));
+    } else {
+      copy.then();
+    }
+  }
+  for (MovedBatch& batch : std::exchange(batches_, {})) {
+    if (!batch.over()) {
+      batches_.push_back(std::move(batch));
+    } else {
+      for (Then const& then : batch.then) then();
+    }
+  }
+  return !copies_.empty() || !batches_.empty() || !todo.empty();
+}
+
+// -- the sender --
+
+void Offered::wanted(UcxHeader const& header) {
+  Id const id{header.from, header.number};
+  auto const found = outgoing_.find(id);
+  if (found == outgoing_.end() || std::exchange(found->second.wanted, true)) {
+    return wrong_(header.from, "it wants what was not offered");
+  }
+  Outgoing& mine = found->second;
+  if (link_->reaches(mine.stream.device())) {
+    mine.next = mine.bytes;
+    UcxWay const way = mine.stream.device().is_host() ? UcxWay::kOnDemand : UcxWay::kFromDevice;
+    return send_piece(way, id, mine.data, 0, mine.bytes, [this, id, bytes = mine.bytes] { gone(id, bytes); });
+  }
+  unstaged_.push_back(id);
+}
+
+// The transfers that wait for staging memory take turns.
+void Offered::stage_some() {
+  while (!unstaged_.empty()) {
+    auto buffer = sending_.take();
+    if (buffer == nullptr) return;
+    Id const id = unstaged_.front();
+    unstaged_.pop_front();
+    Outgoing& mine = outgoing_.at(id);
+    std::size_t const offset = mine.next, bytes = std::min(kPieceBytes, mine.bytes - offset);
+    mine.next += bytes;
+    if (mine.next < mine.bytes) unstaged_.push_back(id);
+    memory::copy(mine.stream, buffer.get(), Device::host(), mine.data + offset, mine.stream.device(), bytes);
+    auto const kept = std::make_shared<kernels::PinnedPtr>(std::move(buffer));
+    copies_.push_back({mine.stream.record(), [this, id, kept, offset, bytes] {
+                         send_piece(UcxWay::kOnDemand, id, kept->get(), offset, bytes, [this, id, kept, bytes] {
+                           sending_.give_back(std::move(*kept));
+                           gone(id, bytes);
+                         });
+                       }});
+  }
+}
+
+void Offered::send_piece(UcxWay way, Id const& id, void const* data, std::size_t offset, std::size_t bytes, Then sent) {
+  link_->send(way, id.first, UcxKind::kDataPiece, id.second, offset, data, bytes, guarded(std::move(sent)));
+}
+
+void Offered::gone(Id const& id, std::size_t bytes) {
+  auto const found = outgoing_.find(id);
+  found->second.gone_bytes += bytes;
+  if (found->second.gone_bytes < found->second.bytes) return;
+  Then const then = std::move(found->second.gone);
+  outgoing_.erase(found);
+  then();
+}
+
+// -- the receiver --
+
+void Offered::piece_came(UcxHeader const& header, UcxArrival const& arrival) {
+  Id const id{header.from, header.number};
+  auto const found = incoming_.find(id);
+  std::size_t const offset = header.bytes;
+  bool const fits = found != incoming_.end() && !found->second.by_lane && arrival.bytes > 0 &&
+                    offset <= found->second.bytes && arrival.bytes <= found->second.bytes - offset &&
+                    arrival.bytes <= found->second.bytes - found->second.asked;
+  if (!fits || !arrival.remote) {
+    link_->drop(arrival);
+    return wrong_(header.from, "it sent a piece of what was not wanted");
+  }
+  found->second.asked += arrival.bytes;
+  if (goes_straight(found->second, arrival)) {
+    return link_->fetch(arrival, found->second.data + offset,
+                        guarded([this, id, bytes = arrival.bytes] { there(id, bytes); }));
+  }
+  if (arrival.bytes > kPieceBytes) {
+    link_->drop(arrival);
+    return wrong_(header.from, "it sent a piece that is too large");
+  }
+  waiting_.push_back({id, offset, arrival});
+}
+
+// What lies in a GPU's memory cannot be compared with its checksum.
+bool Offered::goes_straight(Incoming const& mine, UcxArrival const& arrival) const {
+  Device const device = mine.stream.device();
+  return link_->reaches(device) && (device.is_host() || !arrival.check);
+}
+
+void Offered::place_some() {
+  while (!waiting_.empty()) {
+    auto buffer = receiving_.take();
+    if (buffer == nullptr) return;
+    Piece const piece = waiting_.front();
+    waiting_.pop_front();
+    bring_staged(piece, std::move(buffer));
+  }
+}
+
+void Offered::bring_staged(Piece const& piece, kernels::PinnedPtr buffer) {
+  auto const kept = std::make_shared<kernels::PinnedPtr>(std::move(buffer));
+  auto const copy = [this, kept, id = piece.id, offset = piece.offset, bytes = piece.arrival.bytes] {
+    Incoming& mine = incoming_.at(id);
+    memory::copy(mine.stream, mine.data + offset, mine.stream.device(), kept->get(), Device::host(), bytes);
+    copies_.push_back({mine.stream.record(), [this, kept, id, bytes] {
+                         receiving_.give_back(std::move(*kept));
+                         there(id, bytes);
+                       }});
+  };
+  link_->fetch(piece.arrival, kept->get(), guarded([this, copy] { todo_.push_back(copy); }));
+}
+
+void Offered::there(Id const& id, std::size_t bytes) {
+  auto const found = incoming_.find(id);
+  found->second.there_bytes += bytes;
+  if (found->second.there_bytes < found->second.bytes) return;
+  Then const then = std::move(found->second.there);
+  incoming_.erase(found);
+  then();
+}
+
+// -- by lane --
+
+void Offered::go(Convoy::Batch const& batch) {
+  std::vector<Lane::Part> parts;
+  MovedBatch moved;
+  for (auto const& [peer, sends, tag] : batch) {
+    Id const id{peer, tag};
+    auto const outgoing = outgoing_.find(id);
+    auto const incoming = incoming_.find(id);
+    bool const is_mine = lane_ && (sends ? outgoing != outgoing_.end() && !outgoing->second.wanted &&
+                                               !std::exchange(outgoing->second.by_lane, true)
+                                         : incoming != incoming_.end() && incoming->second.by_lane);
+    if (!is_mine) return wrong_(Rank{0}, "it told of a transfer that was not offered or wanted");
+    if (sends) {
+      parts.push_back({peer, true, const_cast<char*>(outgoing->second.data), outgoing->second.bytes});
+      moved.then.push_back([this, id, bytes = outgoing->second.bytes] { gone(id, bytes); });
+    } else {
+      lane_->stream().after(incoming->second.stream.record());  // what used the memory before
+      parts.push_back({peer, false, incoming->second.data, incoming->second.bytes});
+      moved.then.push_back([this, id, bytes = incoming->second.bytes] { there(id, bytes); });
+    }
+  }
+  moved.over = lane_->move(parts);
+  batches_.push_back(std::move(moved));
+}
+
+}  // namespace gpups::comm

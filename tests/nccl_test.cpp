@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL between the GPUs of ranks. One GPU serves for all: each rank is a process that NCCL takes for a machine.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/group_impl.hpp"
+#include "comm/nccl/join.hpp"
+#include "gpups/gpups.hpp"
+#include "kernels/build_config.hpp"
+#include "tests/rank_processes.hpp"
+#if GPUPS_HAS_NCCL
+#include "comm/nccl/communicator.hpp"
+#endif
+
+namespace gpups::test {
+namespace {
+
+using comm::no_nccl_between;
+
+TEST(Nccl, IsForRanksWithAGpuEach) {
+  EXPECT_EQ(no_nccl_between({"a 1", "a 2", "b 1"}), "");
+  EXPECT_EQ(no_nccl_between({"a 1", "a 2", "a 1"}), "ranks 0 and 2 share a GPU, which NCCL refuses");
+  EXPECT_EQ(no_nccl_between({"a 1", "none"}), "rank 1 is on the host, or its build has no NCCL");
+  EXPECT_EQ(no_nccl_between({"a 1"}), "there is one rank");
+}
+
+TEST(Nccl, IsLeftOutWhereARankIsOnTheHost) {
+  run_ranks(Group::threads(2), [](Group const& group) {
+    comm::Talk talk(*group.impl().transport);
+    auto const joined = comm::wait_nccl_lane(talk, Device::host());
+    EXPECT_EQ(joined.lane, nullptr);
+    EXPECT_NE(joined.why_not.find("rank 0 is on the host"), std::string::npos);
+  });
+}
+
+// Processes ask each other, and go on by the network.
+TEST(Nccl, IsNotUsedByProcessesOnTheHost) {
+  auto const pids = start_ranks(2, {}, [](Group const& group) {
+    std::string const why = group.impl().wait_connect_devices(Device::host());
+    if (why.find("rank 0 is on the host") == std::string::npos) throw Error(why);
+    Store store(group, {.threads = 1});
+    store.wait_barrier();
+  });
+  for (pid_t const pid : pids) EXPECT_TRUE(wait_success(pid));
+}
+
+#if GPUPS_HAS_NCCL
+
+constexpr int kRanks = 2;
+constexpr int kNoGpu = 77;
+
+void require(bool ok, char const* what) {
+  if (!ok) throw Error(what);
+}
+
+// Each rank's body, with the GPU that all share. CUDA does not survive a fork, so that only the children look for one.
+void run_on_one_gpu(std::function<void(comm::Talk&, Device)> const& body) {
+  auto const pids = start_ranks(kRanks, {}, [&](Group const& group) {
+    if (cuda_device_count() == 0) _exit(kNoGpu);
+    std::string const host = "rank" + std::to_string(number(group.rank()));
+    for (auto const& [name, value] : {std::pair("NCCL_HOSTID", host.c_str()),
+                                      {"NCCL_SOCKET_IFNAME", "lo"},
+                                      {"NCCL_IB_DISABLE", "1"},
+                                      {"NCCL_NET", "Socket"},
+                                      {"NCCL_MAX_CTAS", "2"}}) {
+      ::setenv(name, value, 1);
+    }
+    comm::Talk talk(*group.impl().transport);
+    body(talk, Device::cuda(0));
+    talk.wait_say_to_all("over");
+  });
+  bool skipped = false;
+  for (pid_t const pid : pids) {
+    int status = 0;
+    ASSERT_EQ(waitpid(pid, &status, 0), pid);
+    skipped = skipped || (WIFEXITED(status) && WEXITSTATUS(status) == kNoGpu);
+    if (!skipped) {
+      EXPECT_EQ(status, 0);
+    }
+  }
+  if (skipped) GTEST_SKIP() << "there is no GPU";
+}
+
+std::string tell_id(comm::Talk& talk) {
+  return talk.wait_tell(talk.rank() == 0 ? comm::make_nccl_id() : std::string());
+}
+
+TEST(Nccl, SumsIntegersAndFloats) {
+  run_on_one_gpu([](comm::Talk& talk, Device device) {
+    comm::NcclCommunicator nccl(tell_id(talk), Rank{static_cast<std::uint32_t>(talk.rank())}, kRanks, device);
+    Stream stream(device);
+    constexpr std::size_t kSize = 100003;
+    std::vector<std::int64_t> integers(kSize);
+    for (std::size_t i = 0; i < kSize; ++i) {
+      integers[i] = (std::int64_t{1} << 55) * (talk.rank() + 1) + static_cast<std::int64_t>(i);
+    }
+    Array<std::int64_t> const sums = to_device(stream, integers);
+    nccl.sum(stream, sums.view());
+    auto const summed = to_host<std::int64_t>(stream, sums);
+    for (std::size_t i = 0; i < kSize; ++i) {
+      require(summed[i] == (std::int64_t{3} << 55) + 2 * static_cast<std::int64_t>(i), "a sum of integers is wrong");
+    }
+    Array<float> const floats = to_device(stream, std::vector<float>(kSize, 0.5F));
+    nccl.sum(stream, floats.view());
+    for (float const value : to_host<float>(stream, floats)) require(value == 1.0F, "a sum of floats is wrong");
+    nccl.check();
+  });
+}
+
+// Both directions at once, in one batch.
+TEST(Nccl, MovesWhatIsSentAndReceived) {
+  run_on_one_gpu([](comm::Talk& talk, Device device) {
+    auto const lane = comm::wait_nccl_lane(talk, device).lane;
+    require(lane != nullptr, "there is no lane");
+    constexpr std::size_t kSize = (std::size_t{5} << 20) + 3;
+    Rank const other{static_cast<std::uint32_t>(1 - talk.rank())};
+    auto const mine = static_cast<std::uint8_t>(talk.rank() + 1);
+    Array<std::uint8_t> const source = to_device(lane->stream(), std::vector<std::uint8_t>(kSize, mine));
+    Array<std::uint8_t> const target(device, kSize);
+    comm::Lane::Part const parts[] = {{other, true, source.data(), kSize}, {other, false, target.data(), kSize}};
+    auto const over = lane->move(parts);
+    while (!over()) lane->check();
+    auto const moved = to_host<std::uint8_t>(lane->stream(), target);
+    require(moved == std::vector<std::uint8_t>(kSize, static_cast<std::uint8_t>(3 - mine)), "the bytes are others");
+  });
+}
+
+// A rank waits for one that never sends: it is free again when NCCL is given up.
+TEST(Nccl, GivesUpWhenItIsTold) {
+  run_on_one_gpu([](comm::Talk& talk, Device device) {
+    comm::NcclCommunicator nccl(tell_id(talk), Rank{static_cast<std::uint32_t>(talk.rank())}, kRanks, device);
+    if (talk.rank() == 1) return;
+    Stream stream(device);
+    Array<std::uint8_t> const target(device, 1 << 20);
+    comm::Lane::Part const part{Rank{1}, false, target.data(), target.size()};
+    nccl.move(stream, {&part, 1});
+    std::thread other([&] { nccl.abort(); });
+    stream.wait();
+    other.join();
+    try {
+      nccl.move(stream, {&part, 1});
+    } catch (Error const& error) {
+      return require(std::string(error.what()).find("given up") != std::string::npos, error.what());
+    }
+    throw Error("NCCL went on after it was given up");
+  });
+}
+
+#else
+
+TEST(Nccl, MovesAndSums) { GTEST_SKIP() << "this build has no NCCL"; }
+
+#endif
+
+}  // namespace
+}  // namespace gpups::test

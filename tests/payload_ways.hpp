@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways of data between devices, with host memory in the place of devices: a lane within the process, and a link
+// that is told not to reach memory, so that all is staged.
+#pragma once
+
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/payload/lane.hpp"
+#include "comm/ucx/carrier.hpp"
+#include "gpups/stream.hpp"
+
+namespace gpups::test {
+
+// What the lanes of all ranks share. As with NCCL, the i-th send to a rank is for its i-th receive from this one.
+struct LaneHub {
+  struct Side {
+    void* data;
+    std::size_t bytes;
+    std::shared_ptr<std::atomic<int>> open;  // parts of its batch
+  };
+  struct Pair {
+    std::deque<Side> sends, receives;
+  };
+  std::mutex mutex;
+  std::map<std::pair<Rank, Rank>, Pair> pairs;
+  std::atomic<std::size_t> moved = 0;
+};
+
+class LocalLane final : public comm::Lane {
+ public:
+  LocalLane(Rank me, std::shared_ptr<LaneHub> hub) : me_(me), hub_(std::move(hub)) {}
+
+  Device device() const override { return Device::host(); }
+  Stream& stream() override { return stream_; }
+  Over move(std::span<Part const> parts) override {
+    std::lock_guard lock(hub_->mutex);
+    auto const open = std::make_shared<std::atomic<int>>(static_cast<int>(parts.size()));
+    for (Part const& part : parts) {
+      auto& pair = hub_->pairs[part.sends ? std::pair(me_, part.peer) : std::pair(part.peer, me_)];
+      (part.sends ? pair.sends : pair.receives).push_back({part.data, part.bytes, open});
+      if (!pair.sends.empty() && !pair.receives.empty()) meet(pair);
+    }
+    return [this, open] { return *open == 0 || aborted_; };
+  }
+  void check() override {}
+  void abort() noexcept override {
+    std::lock_guard lock(hub_->mutex);
+    aborted_ = true;
+    for (auto& [ranks, pair] : hub_->pairs) {
+      if (ranks.first == me_) pair.sends.clear();
+      if (ranks.second == me_) pair.receives.clear();
+    }
+  }
+
+ private:
+  void meet(LaneHub::Pair& pair) {
+    auto const send = pair.sends.front(), receive = pair.receives.front();
+    pair.sends.pop_front();
+    pair.receives.pop_front();
+    std::memcpy(receive.data, send.data, receive.bytes);
+    --*send.open;
+    --*receive.open;
+    ++hub_->moved;
+  }
+
+  Rank const me_;
+  std::shared_ptr<LaneHub> const hub_;
+  Stream stream_{Device::host(), 1};
+  std::atomic<bool> aborted_ = false;
+};
+
+// A link for memory that UCX does not reach.
+class StagingCarrier final : public comm::UcxCarrier {
+ public:
+  explicit StagingCarrier(std::shared_ptr<UcxCarrier> link) : link_(std::move(link)) {}
+
+  bool reaches(Device) const override { return false; }
+
+  Rank rank() const override { return link_->rank(); }
+  int size() const override { return link_->size(); }
+  void handle(comm::UcxKind kind, Handler handler) override { link_->handle(kind, std::move(handler)); }
+  void send(comm::UcxWay way, Rank to, comm::UcxKind kind, std::uint64_t number, std::uint64_t count, void const* data,
+            std::size_t bytes, std::function<void()> sent) override {
+    if (kind == comm::UcxKind::kDataPiece) ++pieces;
+    link_->send(way, to, kind, number, count, data, bytes, std::move(sent));
+  }
+  void send(Rank to, comm::UcxKind kind, std::uint64_t number, std::uint64_t count, std::string body) override {
+    link_->send(to, kind, number, count, std::move(body));
+  }
+  void fetch(comm::UcxArrival const& arrival, void* to, std::function<void()> fetched) override {
+    link_->fetch(arrival, to, std::move(fetched));
+  }
+  void drop(comm::UcxArrival const& arrival) override { link_->drop(arrival); }
+  void on_broken(std::function<void(Rank, std::string const&)> broken) override { link_->on_broken(std::move(broken)); }
+  void on_wrong(void const* listener, OnWrong wrong) override { link_->on_wrong(listener, std::move(wrong)); }
+  bool progress() override { return link_->progress(); }
+  void abandon() override { link_->abandon(); }
+  std::recursive_mutex& mutex() override { return link_->mutex(); }
+
+  std::size_t pieces = 0;  // sent
+
+ private:
+  std::shared_ptr<UcxCarrier> const link_;
+};
+
+}  // namespace gpups::test
