@@ -2,7 +2,7 @@
 """Links between the processes of an mpirun on this machine, each in a network namespace of its own.
 
 A namespace is held by a process that ends with us: nothing is left behind, whatever happens to us. All processes are in
-the same one, so that a shaped link has one token bucket for all of them, as a hub has, and its counters are theirs alone.
+the same one, so that a shaped link has one token bucket for all of them, as a hub has, and its counters are theirs.
 """
 import contextlib
 import dataclasses

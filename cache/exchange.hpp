@@ -46,6 +46,8 @@ class Exchange {
   // With the next step all that gradients have been held back of goes to the owners.
   void send_all_held() { held_.send_all(); }
 
+  // Nothing is held back or copied of these rows, of any owner, any more. Between steps.
+  void wait_drop(TableId table, View<Key const> keys);
   // What is held back, between steps, for a checkpoint.
   HeldFile wait_save_held() const;
   // Takes what ranks have saved: on as many ranks each what was its own; on others owners take it for their rows, and
@@ -136,6 +138,7 @@ class Exchange {
   void check_late(Rank from, std::vector<LateRows> const& late) const;
   void take_late(Rank from, std::vector<LateRows> const& late, std::function<void()> const& taken);
   RowSums wait_read_held(Rank from, UsePart& part);
+  RowSums resolved(std::vector<Key> const& keys, TableId table, LateSums& room);
   RowSums wait_read_restored(HeldPiece const& piece, LateSums& room);
   RowSums wait_read_late(LatePart const& part, LateSums& room);
   void send_values(Rank to, Message message, Section section, TrafficKind kind);

@@ -100,21 +100,50 @@ RowSums Exchange::wait_read_held(Rank from, UsePart& part) {
   return {.ids = part.ids, .sums = part.held_sums, .counts = part.counts.view().flat()};
 }
 
+// Rows that do not exist any more stay forgotten: what comes late for them is dropped.
 RowSums Exchange::wait_read_late(LatePart const& part, LateSums& room) {
   auto& shard = *tables_[number(part.rows.table)];
   auto const n = static_cast<std::size_t>(part.rows.rows);
-  room.ids = Array<std::uint32_t>(stream_.device(), n);
-  shard.wait_resolve(stream_, *part.keys, room.ids);
-  if (shard.wait_repeated(stream_, room.ids)) refuse_peer(part.from, "sent gradients late of a key twice");
+  auto const found = shard.wait_found(stream_, *part.keys);
+  std::vector<std::uint32_t> places(n);  // those that exist come first
+  std::uint32_t existing = 0, other = static_cast<std::uint32_t>(n);
+  std::vector<Key> keys;
+  auto const all_keys = to_host(stream_, part.keys->view());
+  for (std::size_t i = 0; i < n; ++i) {
+    places[i] = found[i] != 0 ? existing++ : --other;
+    if (found[i] != 0) keys.push_back(all_keys[i]);
+  }
   room.sums = Matrix<std::int64_t>(stream_.device(), n, shard.dim());
   memory::fill_bytes(stream_, room.sums.view().data(), 0, room.sums.view().flat().bytes());
   RowCoder const coder(shard.options(), shard.options().gradients, part.rows.exact);
-  if (!coder.wait_add(stream_, *part.bytes, n, {}, room.sums)) {
+  if (!coder.wait_add(stream_, *part.bytes, n, to_device(stream_, places), room.sums)) {
     refuse_peer(part.from, "sent gradients late that are not of their rows");
   }
-  room.counts = Array<std::int64_t>(stream_.device(), n);  // no sightings
+  auto const list = resolved(keys, part.rows.table, room);
+  TableShard::KeysOfShard const named{&shard, {}, room.ids};
+  if (TableShard::wait_find_repeated(stream_, {&named, 1})) {
+    refuse_peer(part.from, "sent gradients late of a key twice");
+  }
+  return list;
+}
+
+// The rows of keys, and the first sums of the room; they are no sightings.
+RowSums Exchange::resolved(std::vector<Key> const& keys, TableId table, LateSums& room) {
+  room.ids = Array<std::uint32_t>(stream_.device(), keys.size());
+  tables_[number(table)]->wait_resolve(stream_, to_device(stream_, keys), room.ids);
+  room.counts = Array<std::int64_t>(stream_.device(), keys.size());
   memory::fill_bytes(stream_, room.counts.data(), 0, room.counts.bytes());
-  return {.ids = room.ids, .sums = room.sums, .counts = room.counts};
+  return {.ids = room.ids, .sums = room.sums.view().slice(0, keys.size()), .counts = room.counts};
+}
+
+// Forgotten rows leave nothing behind.
+void Exchange::wait_drop(TableId table, View<Key const> keys) {
+  held_.wait_drop(stream_, table, keys);
+  for (auto* const copies : {&sent_copies_, &read_copies_}) {
+    for (auto& [of, rows] : *copies) {
+      if (of.second == table) rows->wait_drop(stream_, keys);
+    }
+  }
 }
 
 // -- checkpoints --
@@ -146,14 +175,8 @@ void Exchange::wait_load_held(HeldFile const& file) {
 }
 
 RowSums Exchange::wait_read_restored(HeldPiece const& piece, LateSums& room) {
-  auto& shard = *tables_[number(piece.table)];
-  auto const keys = to_device(stream_, piece.keys);
-  room.ids = Array<std::uint32_t>(stream_.device(), keys.size());
-  shard.wait_resolve(stream_, keys, room.ids);
-  room.sums = padded_sums(stream_, piece, shard.dim());
-  room.counts = Array<std::int64_t>(stream_.device(), keys.size());
-  memory::fill_bytes(stream_, room.counts.data(), 0, room.counts.bytes());
-  return {.ids = room.ids, .sums = room.sums, .counts = room.counts};
+  room.sums = padded_sums(stream_, piece, tables_[number(piece.table)]->dim());
+  return resolved(piece.keys, piece.table, room);
 }
 
 }  // namespace gpups::cache

@@ -122,11 +122,9 @@ void Exchange::wait_resolve(Rank from, Message const& message, bool urgent, std:
   }
   if (!bytes.empty()) throw comm::WireError("more bytes of keys than its batches have");
   TableShard::wait_resolve(stream_, read);
-  for (auto const& [shard, named, ids] : read) {
-    if (auto const key = shard->wait_repeated(stream_, ids)) {
-      refuse_peer(from,
-                  fmt::format("named key {} of table '{}' twice in a batch", number(*key), shard->options().name));
-    }
+  if (auto const repeated = TableShard::wait_find_repeated(stream_, read)) {
+    refuse_peer(from, fmt::format("named key {} of table '{}' twice in a batch", number(repeated->key),
+                                  read[repeated->part].shard->options().name));
   }
 } catch (comm::WireError const& error) {
   refuse_peer(from, fmt::format("announced {}", error.what()));

@@ -43,6 +43,12 @@ class HeldGradients {
     if (!refused) send_all_ = false;
   }
 
+  void wait_drop(Stream& stream, TableId table, View<Key const> keys) {
+    for (auto& [of, rows] : rows_) {
+      if (of.second == table) rows->wait_drop(stream, keys);
+    }
+  }
+
   // Everything that is held back, between steps.
   std::vector<HeldPiece> wait_save(Stream& stream) const {
     std::vector<HeldPiece> pieces;

@@ -162,6 +162,16 @@ void HeldRows::wait_end_step(Stream& stream, bool refused) {
   rows_named_ = rows_sent_ = 0;
 }
 
+void HeldRows::wait_drop(Stream& stream, View<Key const> keys) {
+  Array<std::uint32_t> const slots(stream.device(), keys.size());
+  keys_.wait_find_or_insert(stream, keys, slots);
+  held_.reserve(stream, keys_.slots_end());
+  Matrix<std::int64_t> const zeros(stream.device(), keys.size(), table_.dim);
+  memory::fill_bytes(stream, zeros.view().data(), 0, zeros.view().flat().bytes());
+  kernels::put_held(stream, {.from = zeros, .slots = slots, .held = held_.ref()});
+  keys_.wait_erase(stream, slots);
+}
+
 HeldPiece HeldRows::wait_save(Stream& stream) const {
   auto const slots = keys_.wait_slots(stream);
   auto const keys = keys_.wait_keys(stream, slots);

@@ -46,6 +46,8 @@ class HeldRows {
   // A step is over. refused: everything is to be as it was before. Waits for `stream`.
   void wait_end_step(Stream& stream, bool refused);
 
+  // Nothing is held back of these rows any more. Between steps. Waits for `stream`.
+  void wait_drop(Stream& stream, View<Key const> keys);
   // Between steps, for a checkpoint: everything but the table and the owner. Waits for `stream`.
   HeldPiece wait_save(Stream& stream) const;
   // REQUIRES: nothing is held back yet.

@@ -37,6 +37,13 @@ class RowCopies {
   bool wait_read(Stream& stream, Clock step, View<Key const> keys, View<std::uint8_t const> section, std::size_t sent,
                  MatrixView<float> out);
 
+  // Has no copy of these rows any more. At both ends, in the same order among batches. Waits for `stream`.
+  void wait_drop(Stream& stream, View<Key const> keys) {
+    Array<std::uint32_t> const slots(stream.device(), keys.size());
+    keys_.wait_find_or_insert(stream, keys, slots);
+    keys_.wait_erase(stream, slots);
+  }
+
  private:
   // The keys' slots; new ones have the initial values.
   Array<std::uint32_t> wait_slots(Stream& stream, View<Key const> keys);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that are forgotten, by key or by age.
+#include <cstring>
+#include <set>
+
 #include "cache/agree.hpp"
 #include "cache/row_request.hpp"
 #include "cache/store_impl.hpp"
@@ -32,6 +35,24 @@ std::uint64_t sum_of(std::vector<std::string> const& counts) {
     });
   }
   return sum;
+}
+
+// What ranks hold back or have copies of for rows that any rank has erased goes too.
+void wait_drop(cache::Engine& engine, Stream& stream, TableId table, View<Key const> keys) {
+  auto const mine = to_host(stream, keys);
+  std::string const bytes(reinterpret_cast<char const*>(mine.data()), mine.size() * sizeof(Key));
+  std::set<Key> all;
+  auto const of_ranks = engine.wait_gather(bytes);
+  for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
+    if (of_ranks[rank].size() % sizeof(Key) != 0) cache::refuse_share(rank, "keys that are no keys");
+    for (std::size_t at = 0; at < of_ranks[rank].size(); at += sizeof(Key)) {
+      Key key;
+      std::memcpy(&key, of_ranks[rank].data() + at, sizeof key);
+      all.insert(key);
+    }
+  }
+  std::vector<Key> const distinct(all.begin(), all.end());
+  engine.wait_run([&](Stream& own) { engine.exchange().wait_drop(table, to_device(own, distinct)); });
 }
 
 }  // namespace
@@ -89,6 +110,8 @@ void Store::erase(Stream& stream, TableId table, View<Key const> keys) {
   impl_->wait_forget(check, [&] {
     engine.begin_rows(request);
     engine.wait_rows(*request);
+    auto const& options = impl_->shard(table).options();
+    if (options.gradients.holds_back() || options.refreshes.holds_back()) wait_drop(engine, stream, table, keys);
     return 0;
   });
 }

@@ -16,7 +16,6 @@
 #include "kernels/hash_rows.hpp"
 #include "kernels/init_rows.hpp"
 #include "kernels/life.hpp"
-#include "kernels/repeated_ids.hpp"
 #include "kernels/row_life.hpp"
 #include "kernels/scatter.hpp"
 #include "kernels/sum_and_update.hpp"
@@ -85,14 +84,6 @@ std::uint32_t TableShard::next_epoch(Stream& stream) {
   return epoch_;
 }
 
-std::optional<Key> TableShard::wait_repeated(Stream& stream, View<std::uint32_t const> ids) {
-  auto const repeated = no_fault(stream);
-  auto const epoch = next_epoch(stream);
-  kernels::repeated_ids(stream, {.ids = ids, .mark = mark_.ref(), .epoch = epoch, .repeated = repeated});
-  if (to_host(stream, repeated.view())[0] == kernels::kNoRow) return std::nullopt;
-  return to_host(stream, wait_keys_of(stream, repeated).view())[0];
-}
-
 RowSums TableShard::wait_merge(Stream& stream, std::span<RowSums const> lists, Array<std::uint32_t>& merged,
                                Matrix<std::int64_t>& merged_sums) {
   Device const device = stream.device();
@@ -103,19 +94,26 @@ RowSums TableShard::wait_merge(Stream& stream, std::span<RowSums const> lists, A
   }
   merged = Array<std::uint32_t>(device, total);
   merged_sums = Matrix<std::int64_t>(device, total, dim());
-  memory::fill_bytes(stream, merged_sums.view().data(), 0, merged_sums.view().flat().bytes());
   next_epoch(stream);
   Array<std::uint32_t> slots(device, longest);
   auto const fault = no_fault(stream);
   std::size_t rows = 0;
   for (auto const& list : lists) {
     auto const here = slots.view().slice(0, list.ids.size());
-    rows += kernels::wait_assign_slots(stream, {.ids = list.ids,
-                                                .mark = mark_.ref(),
-                                                .epoch = epoch_,
-                                                .first_new = static_cast<std::uint32_t>(rows),
-                                                .slots = here,
-                                                .new_ids = merged.view().slice(rows, total - rows)});
+    std::size_t const fresh = kernels::wait_assign_slots(stream, {.ids = list.ids,
+                                                                  .mark = mark_.ref(),
+                                                                  .epoch = epoch_,
+                                                                  .first_new = static_cast<std::uint32_t>(rows),
+                                                                  .slots = here,
+                                                                  .new_ids = merged.view().slice(rows, total - rows)});
+    auto const begun = merged_sums.view().slice(rows, fresh).flat();
+    bool const first = rows == 0;  // then slots are 0, 1, 2 ...
+    rows += fresh;
+    if (first && list.received == nullptr) {
+      copy<std::int64_t>(stream, begun, list.sums.slice(0, fresh).flat());
+      continue;
+    }
+    memory::fill_bytes(stream, begun.data(), 0, begun.bytes());
     if (list.received == nullptr) {
       kernels::merge_sums(stream, {.into = merged_sums, .slots = here, .sums = list.sums, .fault = fault});
     } else {
@@ -194,6 +192,14 @@ void TableShard::sum_and_apply(Stream& stream, View<std::uint32_t const> ids, ke
                                Clock clock, std::size_t samples, View<std::uint32_t> fault) {
   sight(stream, {.ids = ids, .sums = {}, .offsets = gradients.offsets}, clock);
   kernels::sum_and_update(stream, {.gradients = gradients, .update = update(ids, clock, samples, fault)});
+}
+
+std::vector<std::uint8_t> TableShard::wait_found(Stream& stream, View<Key const> keys) const {
+  Array<std::uint32_t> const ids(stream.device(), keys.size());
+  Array<std::uint8_t> const found(stream.device(), keys.size());
+  index_.find(stream, keys, ids);
+  kernels::rows_exist(stream, {.life = life_.const_ref(), .ids = ids, .found = found});
+  return to_host(stream, found.view());
 }
 
 void TableShard::wait_lookup(Stream& stream, View<Key const> keys, MatrixView<float> out,

@@ -64,8 +64,12 @@ class TableShard {
     View<std::uint32_t> ids;  // (n)
   };
   static void wait_resolve(Stream& stream, std::span<KeysOfShard const> parts);
-  // The key of a row that is named twice, if there is any. Waits for `stream`.
-  std::optional<Key> wait_repeated(Stream& stream, View<std::uint32_t const> ids);
+  // A key that a list names twice, as the ids of its rows tell. Waits for `stream`, once.
+  struct Repeated {
+    std::size_t part;
+    Key key;
+  };
+  static std::optional<Repeated> wait_find_repeated(Stream& stream, std::span<KeysOfShard const> parts);
 
   // out.row(i) = value of row ids[i]; undefined where that is kNoRow. Queued on `stream`.
   void gather(Stream& stream, View<std::uint32_t const> ids, MatrixView<float> out) const;
@@ -92,6 +96,9 @@ class TableShard {
                      std::size_t samples, View<std::uint32_t> fault);
   // Throws Error, naming the key of row `id`.
   [[noreturn]] void throw_fault(Stream& stream, std::uint32_t id) const;
+
+  // Which of these keys have a row that exists. Waits for `stream`.
+  std::vector<std::uint8_t> wait_found(Stream& stream, View<Key const> keys) const;
 
   // Values of keys wherever a row exists, initial values elsewhere; found[i] says which; `found` may be empty.
   void wait_lookup(Stream& stream, View<Key const> keys, MatrixView<float> out, View<std::uint8_t> found) const;

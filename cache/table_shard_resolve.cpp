@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding the rows of keys, of many tables together, and reserving those that are missing.
+// Finding the rows of keys, of many tables together, reserving those that are missing, and finding keys that a list has
+// twice.
 #include <fmt/core.h>
 
 #include <set>
@@ -9,6 +10,7 @@
 #include "gpups/error.hpp"
 #include "kernels/columns.hpp"
 #include "kernels/init_rows.hpp"
+#include "kernels/repeated_ids.hpp"
 #include "kernels/side_by_side.hpp"
 
 namespace gpups::cache {
@@ -38,6 +40,26 @@ void TableShard::wait_resolve(Stream& stream, std::span<KeysOfShard const> parts
   }
   wait_reserve(stream, now);
   for (auto const& part : later) wait_resolve(stream, {&part, 1});
+}
+
+std::optional<TableShard::Repeated> TableShard::wait_find_repeated(Stream& stream, std::span<KeysOfShard const> parts) {
+  if (parts.empty()) return std::nullopt;
+  Array<std::uint32_t> const repeated(stream.device(), parts.size());
+  memory::fill_bytes(stream, repeated.data(), 0xFF, repeated.bytes());  // kNoRow
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    auto& shard = *parts[p].shard;
+    auto const epoch = shard.next_epoch(stream);
+    kernels::repeated_ids(
+        stream,
+        {.ids = parts[p].ids, .mark = shard.mark_.ref(), .epoch = epoch, .repeated = repeated.view().slice(p, 1)});
+  }
+  auto const found = to_host(stream, repeated.view());
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    if (found[p] == kernels::kNoRow) continue;
+    auto const key = parts[p].shard->wait_keys_of(stream, repeated.view().slice(p, 1));
+    return Repeated{p, to_host(stream, key.view())[0]};
+  }
+  return std::nullopt;
 }
 
 // Threads of the host share the work of a table that is large, or has more than a thread's share of all. Other tables

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of numbers of any type in one piece of memory, as they are sent to other ranks: one behind the other. A row of an
-// odd number of 16-bit numbers has one more, so that rows are made of whole words.
+// Rows of numbers of any type in one piece of memory, as they are sent to other ranks: one behind the other. A row of
+// an odd number of 16-bit numbers has one more, so that rows are made of whole words.
 #pragma once
 
 #include <cstddef>

@@ -43,6 +43,20 @@ inline void stream_line(float* to, float const* from) {
 #endif
 }
 
+// The same for any number of bytes, to any place: parts of lines are written as usual.
+inline void stream_bytes(std::uint8_t* to, std::uint8_t const* from, std::size_t bytes) {
+  std::size_t const before = (kLineBytes - reinterpret_cast<std::uintptr_t>(to) % kLineBytes) % kLineBytes;
+  std::size_t const first = before < bytes ? before : bytes;
+  std::memcpy(to, from, first);
+  std::size_t at = first;
+  for (; at + kLineBytes <= bytes; at += kLineBytes) {
+    float line[kLineFloats];
+    std::memcpy(line, from + at, kLineBytes);
+    stream_line(reinterpret_cast<float*>(to + at), line);
+  }
+  std::memcpy(to + at, from + at, bytes - at);
+}
+
 inline void end_streaming() {
 #ifdef __SSE__
   _mm_sfence();

@@ -193,8 +193,8 @@ TEST(KeyDictionary, RefusesWhatNoReaderSends) {
   expect_refused(list(1, 0, Bytes(20, 0x80)), 1, 9, "have no end");
   expect_refused(list(2, 0, {0xFF, 0xFF, 0xFF, 0xFF, 0x0F, 0}), 2, std::size_t{1} << 40, "beyond the last one");
   expect_refused(list(0, 1, Bytes(9, 0xFF)), 1, 9, "have no end");
-  Bytes at_the_end(8, 0xFF);
-  at_the_end.insert(at_the_end.end(), {0, 0});
+  Bytes at_the_end(10, 0xFF);
+  at_the_end[8] = at_the_end[9] = 0;
   expect_refused(list(0, 1, at_the_end), 2, 9, "beyond the last one");
 }
 

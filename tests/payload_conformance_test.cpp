@@ -16,8 +16,6 @@
 #include "gpups/error.hpp"
 #include "kernels/build_config.hpp"
 #if GPUPS_HAS_UCX
-#include "comm/payload/ucx.hpp"
-#include "comm/ucx/links.hpp"
 #include "tests/payload_ways.hpp"
 #endif
 
@@ -374,64 +372,10 @@ TEST_P(PayloadConformance, AllAtOnce) {
 }
 
 #if GPUPS_HAS_UCX
-Ends make_by_lane(int ranks) {
-  auto const hub = std::make_shared<test::LaneHub>();
-  Ends ends;
-  for (auto const& link : make_ucx_links(ranks)) {
-    ends.push_back(make_ucx_payload(link, std::make_shared<test::LocalLane>(link->rank(), hub)));
-  }
-  return ends;
-}
-Ends make_staged(int ranks) {
-  Ends ends;
-  for (auto const& link : make_ucx_links(ranks)) {
-    ends.push_back(make_ucx_payload(std::make_shared<test::StagingCarrier>(link)));
-  }
-  return ends;
-}
-std::string lacks_nothing(int) { return {}; }
-constexpr PayloadEntry kWays[] = {{"by_lane", lacks_nothing, make_by_lane}, {"staged", lacks_nothing, make_staged}};
+constexpr PayloadEntry kWays[] = {{"by_lane", test::lacks_nothing, test::make_by_lane},
+                                  {"staged", test::lacks_nothing, test::make_staged}};
 INSTANTIATE_TEST_SUITE_P(Ways, PayloadConformance, testing::ValuesIn(kWays),
                          [](auto const& entry) { return std::string(entry.param.name); });
-
-// Without a way of its own a transfer between devices would go as any other, and all tests above hold for it.
-TEST(PayloadWays, AreTaken) {
-  constexpr std::size_t kBytes = (std::size_t{9} << 20) + 1;
-  Stream stream(Device::host(), 1);
-  auto const source = bytes(kBytes, 1);
-  std::vector<std::uint8_t> target(kBytes);
-  auto const move = [&](Ends const& ends) {
-    Transfer const sent = ends[0]->send(stream, Rank{1}, 0, source.data(), kBytes);
-    Transfer const received = ends[1]->receive_at(stream, Rank{0}, 0, target.data(), kBytes);
-    await(ends, *ends[1], received);
-    await(ends, *ends[0], sent);
-    EXPECT_EQ(target, source);
-  };
-  auto links = make_ucx_links(2);
-  auto const hub = std::make_shared<test::LaneHub>();
-  auto const lane = [&](std::uint32_t rank) { return std::make_shared<test::LocalLane>(Rank{rank}, hub); };
-  {
-    Ends ends;
-    for (std::uint32_t rank : {0, 1}) ends.push_back(make_ucx_payload(links[rank], lane(rank)));
-    move(ends);
-    EXPECT_EQ(hub->moved, 1U);
-  }
-  {  // only one of them has a lane
-    Ends ends;
-    ends.push_back(make_ucx_payload(links[0], lane(0)));
-    ends.push_back(make_ucx_payload(links[1]));
-    move(ends);
-    EXPECT_EQ(hub->moved, 1U);
-  }
-  auto const blind = std::make_shared<test::StagingCarrier>(links[0]);
-  {
-    Ends ends;
-    ends.push_back(make_ucx_payload(blind));
-    ends.push_back(make_ucx_payload(links[1]));
-    move(ends);
-    EXPECT_EQ(blind->pieces, 3U);
-  }
-}
 #endif
 
 INSTANTIATE_TEST_SUITE_P(All, PayloadConformance, testing::ValuesIn(payloads().begin(), payloads().end()),

@@ -15,7 +15,9 @@
 #include <vector>
 
 #include "comm/payload/lane.hpp"
+#include "comm/payload/ucx.hpp"
 #include "comm/ucx/carrier.hpp"
+#include "comm/ucx/links.hpp"
 #include "gpups/stream.hpp"
 
 namespace gpups::test {
@@ -111,5 +113,23 @@ class StagingCarrier final : public comm::UcxCarrier {
  private:
   std::shared_ptr<UcxCarrier> const link_;
 };
+
+// Connected ends, in rank order.
+inline std::vector<std::unique_ptr<comm::Payload>> make_by_lane(int ranks) {
+  auto const hub = std::make_shared<LaneHub>();
+  std::vector<std::unique_ptr<comm::Payload>> ends;
+  for (auto const& link : comm::make_ucx_links(ranks)) {
+    ends.push_back(comm::make_ucx_payload(link, std::make_shared<LocalLane>(link->rank(), hub)));
+  }
+  return ends;
+}
+inline std::vector<std::unique_ptr<comm::Payload>> make_staged(int ranks) {
+  std::vector<std::unique_ptr<comm::Payload>> ends;
+  for (auto const& link : comm::make_ucx_links(ranks)) {
+    ends.push_back(comm::make_ucx_payload(std::make_shared<StagingCarrier>(link)));
+  }
+  return ends;
+}
+inline std::string lacks_nothing(int) { return {}; }
 
 }  // namespace gpups::test

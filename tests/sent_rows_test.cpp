@@ -22,7 +22,7 @@ struct Sent {
 Sent sent_for_pushes(int ranks, int pushes, std::size_t rows, TableOptions options, bool dense_keys) {
   std::mutex mutex;
   Sent sent{};
-  options.name = "t";
+  options.name = std::string("t");
   run_ranks(Group::threads(ranks), [&](Group group) {
     Store store(group, {.threads = 1});
     auto const id = store.add_table(options);

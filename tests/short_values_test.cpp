@@ -318,9 +318,9 @@ TEST(ShortValues, CheckpointsThatSayNoTypeAreOfFloats) {
   floats.restore(folder.path());
   EXPECT_EQ(floats.table_hash(), hash);
   expect_error([&] { halves.restore(folder.path()); }, {"float32 in the checkpoint and float16 here"});
-  json["format"] = 4;
+  json["format"] = 5;
   folder.write("manifest.json", json.dump());
-  expect_error([&] { fourth.restore(folder.path()); }, {"has format 4 (this program reads 2 and 3)"});
+  expect_error([&] { fourth.restore(folder.path()); }, {"has format 5 (this program reads 2 to 4)"});
 }
 
 TEST(ShortValues, SetAndForgottenRowsAreAsOfFloats) {

@@ -53,6 +53,7 @@ struct Make : Field {
   Make& in_order() { return ordered = true, *this; }
   Make& kept() { return matters = true, *this; }
   Make& with(Use when) { return use = when, *this; }
+  Make& a_codec() { return one_of({"lossless", "float16", "bfloat16", "int8", "int4"}).kept(); }
 };
 
 std::vector<Field> make_fields() {
@@ -292,9 +293,7 @@ std::vector<Field> make_fields() {
           .with(kDenseProximal)
           .kept(),
 
-      Make("gradients", "codec", kGradients<&X::codec>, "of rows' gradients between ranks")
-          .one_of({"lossless", "float16", "bfloat16", "int8", "int4"})
-          .kept(),
+      Make("gradients", "codec", kGradients<&X::codec>, "of rows' gradients between ranks").a_codec(),
       Make("gradients", "top_k", kGradients<&X::top_k>, "columns of a row that are sent, the largest; 0: all")
           .range(0, 65536)
           .kept(),
@@ -303,37 +302,33 @@ std::vector<Field> make_fields() {
           .kept(),
       Make("gradients", "share", kGradients<&X::share>, "of rows that ought to be sent")
           .range(0, 1)
-          .with(kGradientsFiltered)
-          .kept(),
-      Make("gradients", "bound", kGradients<&X::bound>,
-           "by the square root of the step, no larger gradient is held back; 0: none is")
+          .kept()
+          .with(kGradientsFiltered),
+      Make("gradients", "bound", kGradients<&X::bound>, "by the root of the step, the most that waits")
           .range(0, 1e30)
-          .with(kGradientsFiltered)
-          .kept(),
+          .kept()
+          .with(kGradientsFiltered),
       Make("gradients", "rows_max", kGradients<&X::rows_max>, "held back for each other rank")
           .range(1, 1 << 30)
-          .with(kGradientsHeld)
-          .kept(),
+          .kept()
+          .with(kGradientsHeld),
 
-      Make("refreshes", "codec", kRefreshes<&X::codec>, "of changes of rows that other ranks read")
-          .one_of({"lossless", "float16", "bfloat16", "int8", "int4"})
-          .kept(),
+      Make("refreshes", "codec", kRefreshes<&X::codec>, "of changes of rows that other ranks read").a_codec(),
       Make("refreshes", "age_max", kRefreshes<&X::age_max>, "steps that a change may be held back for; 0: none")
           .range(0, 1e9)
           .kept(),
       Make("refreshes", "share", kRefreshes<&X::share>, "of rows that ought to be sent")
           .range(0, 1)
-          .with(kRefreshesFiltered)
-          .kept(),
-      Make("refreshes", "bound", kRefreshes<&X::bound>,
-           "by the square root of the step, no larger change is held back; 0: none is")
+          .kept()
+          .with(kRefreshesFiltered),
+      Make("refreshes", "bound", kRefreshes<&X::bound>, "by the root of the step, the most that waits")
           .range(0, 1e30)
-          .with(kRefreshesFiltered)
-          .kept(),
+          .kept()
+          .with(kRefreshesFiltered),
       Make("refreshes", "rows_max", kRefreshes<&X::rows_max>, "of which each other rank has a copy")
           .range(1, 1 << 30)
-          .with(kRefreshesHeld)
-          .kept(),
+          .kept()
+          .with(kRefreshesHeld),
 
       Make("train", "epochs", kTrain<&T::epochs>, "passes over the training data").range(1, 1e6).with(kByEpochs),
       Make("train", "steps", kTrain<&T::steps>, "length of the run in steps; 0: by epochs").range(0, kMost53),

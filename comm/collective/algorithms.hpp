@@ -33,7 +33,7 @@ struct Algorithm {
   bool has(NumberFormat format) const { return (formats >> static_cast<int>(format) & 1) != 0; }
 };
 
-// At most 256.
+// At most 128.
 std::span<Algorithm const> algorithms();
 
 // Throws Error where there is none of that name that can do this; null for "auto".

@@ -22,7 +22,7 @@ Collectives::Entry& Collectives::entry_of(std::uint64_t number_of_run) {
   Entry& entry = runs_[number_of_run];
   if (entry.run == nullptr) {
     entry.run =
-        std::make_shared<Run>(me_, ranks_, stream_, carrier_, number_of_run, [this](Run& run) { end_if_over(run); });
+        std::make_shared<Run>(me_, ranks_, stream_, carrier_, number_of_run, [this](Run&) { end_those_over(); });
   }
   return entry;
 }
@@ -71,6 +71,14 @@ void Collectives::end_if_over(Run& run) {
   --begun_runs_;
   entry.collective->ended = stream_.record();
   entry.collective->done = true;
+}
+
+// A run may have gone on with another one's choice, and have ended by that.
+void Collectives::end_those_over() {
+  for (auto next = runs_.begin(); next != runs_.end();) {
+    Entry const entry = (next++)->second;  // the run's own place may go
+    if (entry.collective != nullptr) end_if_over(*entry.run);
+  }
 }
 
 bool Collectives::progress() {

@@ -71,6 +71,7 @@ class Collectives {
   };
   Entry& entry_of(std::uint64_t number);
   void end_if_over(Run& run);
+  void end_those_over();
 
   Rank me_;
   int ranks_;

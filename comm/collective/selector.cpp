@@ -18,6 +18,11 @@
 namespace gpups::comm {
 namespace {
 
+// A choice for sums that take less holds for more than one.
+constexpr double kShort_s = 3e-4;
+constexpr std::uint64_t kHeldSums = 8;
+constexpr std::uint8_t kHolds = 0x80;  // beside the algorithm's number
+
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // Tells this rank's end of its links from that of others: its machine, and how UCX is told to go.
@@ -105,10 +110,15 @@ Selection::Selection(Selector& selector, Mesh& mesh, SumShape const& mine)
   line_.places[sum_];
 }
 
-void Selection::set(std::uint64_t sum, Algorithm const* algorithm) {
-  auto& place = line_.places[sum];
-  place.algorithm = algorithm;
-  if (auto const waiting = std::exchange(place.waiting, nullptr)) waiting->end();
+// For the sums up to the next news, and for this one if it is the first.
+void Selection::set(Algorithm const* algorithm, bool holds) {
+  std::uint64_t const last = sum_ + (holds ? kHeldSums : 1);
+  line_.next_news = last;
+  for (std::uint64_t sum = sum_ == 0 ? 0 : sum_ + 1; sum <= last; ++sum) {
+    auto& place = line_.places[sum];
+    place.algorithm = algorithm;
+    if (auto const waiting = std::exchange(place.waiting, nullptr)) waiting->end();
+  }
 }
 
 Task<> Selection::news() {
@@ -156,33 +166,33 @@ Task<> Selection::hear_times() {
 // Rank 0: what this sum takes, if it is the first of its size, and what the next one will.
 Task<> Selection::tell() {
   co_await selector_.reckon(mesh_, first_);
-  Algorithm const* const next = &selector_.reckoning_->choose(shape_);
-  auto const byte = static_cast<std::uint8_t>(next - algorithms().data());
-  if (sum_ == 0) set(0, next);
-  set(sum_ + 1, next);
-  co_await tell_byte(mesh_, byte);
+  auto const best = selector_.reckoning_->estimates(shape_).front();
+  bool const holds = best.measured_s > 0 && best.measured_s < kShort_s;
+  auto const byte = static_cast<std::uint8_t>(best.algorithm - algorithms().data());
+  set(best.algorithm, holds);
+  co_await tell_byte(mesh_, holds ? byte | kHolds : byte);
 }
 
 Task<> Selection::hear() {
   if (first_) co_await selector_.reckon(mesh_, true);
-  std::size_t const said = co_await tell_byte(mesh_, 0);
+  std::uint8_t const byte = co_await tell_byte(mesh_, 0);
+  std::size_t const said = byte & ~kHolds;
   auto const known = algorithms();
   bool const can = said < known.size() && known[said].has(shape_.format) &&
                    (shape_.sparse ? known[said].about.sparse : known[said].about.dense);
   if (!can) mesh_.refuse(Rank{0}, "chose an algorithm that there is not");
-  if (sum_ == 0) set(0, &known[said]);
-  set(sum_ + 1, &known[said]);
+  set(&known[said], (byte & kHolds) != 0);
 }
 
 Task<Algorithm const*> Selection::algorithm() {
-  news_.start();
   auto& place = line_.places[sum_];
-  if (sum_ == 0) {
-    co_await news_;
-  } else if (place.algorithm == nullptr) {
+  if (sum_ > 0 && place.algorithm == nullptr) {
     place.waiting = std::make_shared<Delivery>();
     co_await Sending(place.waiting);
   }
+  has_news_ = line_.next_news == sum_;
+  if (has_news_) news_.start();
+  if (sum_ == 0) co_await news_;
   algorithm_ = place.algorithm;
   line_.places.erase(sum_);
   began_ = now_s();
@@ -191,7 +201,7 @@ Task<Algorithm const*> Selection::algorithm() {
 
 Task<> Selection::end(std::optional<std::uint64_t> entries) {
   line_.ended = {sum_, shape_, algorithm_, now_s() - began_, entries};
-  if (sum_ > 0) co_await news_;
+  if (has_news_ && sum_ > 0) co_await news_;
 }
 
 }  // namespace gpups::comm

@@ -33,6 +33,7 @@ class Selector {
   // Sums for which choices follow each other.
   struct Line {
     std::uint64_t begun = 0;
+    std::uint64_t next_news = 0;  // the sum with which rank 0 says more; known where that one's choice is
     // The sum that ended last.
     struct Ended {
       std::uint64_t sum = 0;
@@ -83,7 +84,7 @@ class Selection {
   Task<> hear();
   Task<> tell_time();
   Task<> hear_times();
-  void set(std::uint64_t sum, Algorithm const* algorithm);
+  void set(Algorithm const* algorithm, bool holds);
 
   Selector& selector_;
   Mesh& mesh_;
@@ -92,6 +93,7 @@ class Selection {
   Selector::Line& line_;
   std::uint64_t const sum_;
   Task<> news_;
+  bool has_news_ = false;
   Algorithm const* algorithm_ = nullptr;
   double began_ = 0;
 };

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/streaming.hpp"
 #include "kernels/wire/narrow_rows.hpp"
 #include "kernels/wire/narrow_sums.hpp"
 
@@ -132,19 +133,21 @@ std::uint8_t* write_narrow_rows(Writer const& writer, std::size_t first, std::si
 }
 
 // One thread knows where a row goes when it is there. Of several, each writes some rows somewhere in its cache, and
-// copies them when all know how many bytes the others have.
+// copies them when all know how many bytes the others have; so does one whose result would leave the caches, for it
+// is copied around them.
 template <class Writer>
 NarrowBytes write_narrow(HostExec ex, Device device, std::size_t n, std::size_t dim, Writer writer) {
   constexpr std::size_t kCachedBytes = std::size_t{1} << 20;  // of each thread
+  auto const threads = static_cast<std::size_t>(ex.arena->threads());
   std::size_t const head = narrow_head(n), task_bytes = kNarrowTaskRows * dim * sizeof(std::int64_t);
   NarrowBytes bytes{Array<std::uint8_t>(device, narrow_bytes_max(n, dim)), 0};
   std::uint8_t *const widths = bytes.memory.data(), *to = widths + head;
-  if (ex.arena->threads() == 1 || n <= kNarrowTaskRows) {
+  bool const stream = outgrows_caches(*ex.arena, bytes.memory.size() / 2);  // what is usual
+  if (n <= kNarrowTaskRows || (threads == 1 && !stream)) {
     bytes.size = static_cast<std::size_t>(write_narrow_rows(writer, 0, n, dim, widths, to) - widths);
     return bytes;
   }
-  std::size_t const at_once =
-      std::max<std::size_t>(1, kCachedBytes / task_bytes) * static_cast<std::size_t>(ex.arena->threads());
+  std::size_t const at_once = std::max<std::size_t>(1, kCachedBytes / task_bytes) * threads;
   Array<std::uint8_t> const written(device, at_once * task_bytes);
   std::vector<std::uint8_t*> target(at_once + 1);
   for (std::size_t from = 0; from < n; from += at_once * kNarrowTaskRows) {
@@ -158,8 +161,12 @@ NarrowBytes write_narrow(HostExec ex, Device device, std::size_t n, std::size_t 
     });
     target[0] = to;
     for (std::size_t task = 0; task < tasks; ++task) target[task + 1] = target[task] + size[task];
-    ex.arena->blocks(
-        tasks, [&](std::size_t task) { std::memcpy(target[task], written.data() + task * task_bytes, size[task]); });
+    ex.arena->blocks(tasks, [&](std::size_t task) {
+      std::uint8_t const* const begin = written.data() + task * task_bytes;
+      if (!stream) return void(std::memcpy(target[task], begin, size[task]));
+      stream_bytes(target[task], begin, size[task]);
+      end_streaming();
+    });
     to = target[tasks];
   }
   bytes.size = static_cast<std::size_t>(to - widths);

@@ -13,12 +13,22 @@ GPUPS_ANY_FN inline std::size_t block_words(std::size_t words, std::size_t b) {
   return left < kNarrowBlock ? left : kNarrowBlock;
 }
 
-// Bytes that hold a number and its sign: `top` is what is above its lowest bytes.
-GPUPS_ANY_FN inline std::uint8_t bytes_for(std::uint32_t top, unsigned bytes_below) {
-  unsigned bytes = bytes_below + 1;
-  for (; top >= 0x80U; top >>= 8) ++bytes;
-  return static_cast<std::uint8_t>(bytes);
+// All f(j) for j < n, united; the same for all lanes.
+template <class F>
+std::uint64_t unite(HostLanes, std::size_t n, F f) {
+  std::uint64_t all = 0;
+  for (std::size_t j = 0; j < n; ++j) all |= f(j);
+  return all;
 }
+#ifdef __CUDACC__
+template <class F>
+GPUPS_FN std::uint64_t unite(DeviceLanes lanes, std::size_t n, F f) {
+  unsigned long long all = 0;
+  for (std::size_t j = lanes.lane; j < n; j += kLanes) all |= f(j);
+  for (unsigned half = kLanes / 2; half > 0; half /= 2) all |= lanes.warp.shuffle_xor(lanes.mask, all, half);
+  return all;
+}
+#endif
 
 struct FindWidth {
   FindWidths f;
@@ -26,17 +36,13 @@ struct FindWidth {
   GPUPS_FN void operator()(std::size_t b, NativeLanes lanes) const {
     std::int64_t const* const words = f.words.data() + b * kNarrowBlock;
     std::size_t const n = block_words(f.words.size(), b);
-    // A number and its complement need as many bytes.
-    auto const folded = [words](std::size_t j) { return static_cast<std::uint64_t>(words[j] ^ (words[j] >> 63)); };
-    std::uint32_t const high =
-        lanes.max_word(n, [folded](std::size_t j) { return static_cast<std::uint32_t>(folded(j) >> 32); });
-    std::uint32_t const low =
-        lanes.max_word(n, [folded](std::size_t j) { return static_cast<std::uint32_t>(folded(j)); });
-    std::uint32_t const any =
-        lanes.max_word(n, [words](std::size_t j) { return static_cast<std::uint32_t>(words[j] != 0); });
-    if (!lanes.first()) return;
-    bool const fits_half = high == 0 && low < 0x80000000U;
-    f.widths[b] = any == 0 ? std::uint8_t{0} : fits_half ? bytes_for(low, 0) : bytes_for(high, 4);
+    // A number and its complement need as many bits, and one for the sign; only zero needs none.
+    std::uint64_t bits = unite(lanes, n, [words](std::size_t j) {
+      return static_cast<std::uint64_t>(words[j] ^ (words[j] >> 63)) << 1 | static_cast<std::uint64_t>(words[j] != 0);
+    });
+    std::uint8_t width = 0;
+    for (; bits != 0; bits >>= 8) ++width;
+    if (lanes.first()) f.widths[b] = width;
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes that may be a header of what comes over UCX: as they are, and laid over a right one. Only what is left as it
-// was made is believed.
+// was made is believed. (As they are they may be right: the fuzzer reads along what seals are compared with.)
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -18,29 +18,30 @@ using Verdict = UcxSeals::Opened::Verdict;
 
 constexpr std::uint64_t kSession = 0x0123456789abcdef;
 
-void open(void const* data, std::size_t bytes, bool is_right) {
+bool opens(void const* data, std::size_t bytes) {
   static UcxSeals const zero(Rank{0}, kSession, std::vector<comm::HashKey>{{1, 2}, {3, 4}, {5, 6}});
   auto const opened = zero.open(data, bytes, 5);
-  if ((opened.verdict == Verdict::kGood) != is_right) std::abort();
   if ((opened.verdict == Verdict::kWrong) == opened.wrong.empty()) std::abort();
   if (number(opened.header.from) >= 3) std::abort();
+  return opened.verdict == Verdict::kGood;
 }
 
 void lay_over(std::uint8_t const* data, std::size_t size) {
   static UcxSeals const one(Rank{1}, kSession, std::vector<comm::HashKey>{{3, 4}, {7, 8}, {9, 10}});
   auto const made = one.seal(Rank{0}, {Rank{1}, comm::UcxKind::kData, 7, 8}, 5, 9);
-  if (size < 2) return open(&made, sizeof made, true);
   auto altered = made;
-  std::size_t const at = data[0] % sizeof made, bytes = std::min(size - 1, sizeof made - at);
-  std::memcpy(reinterpret_cast<char*>(&altered) + at, data + 1, bytes);
-  open(&altered, sizeof altered, std::memcmp(&altered, &made, sizeof made) == 0);
+  std::size_t const at = size == 0 ? 0 : data[0] % (sizeof made - sizeof made.seal);
+  std::size_t const bytes = size == 0 ? 0 : std::min(size - 1, sizeof made - sizeof made.seal - at);
+  if (bytes > 0) std::memcpy(reinterpret_cast<char*>(&altered) + at, data + 1, bytes);
+  bool const is_same = std::memcmp(&altered, &made, sizeof made) == 0;
+  if (opens(&altered, sizeof altered) != is_same) std::abort();
 }
 
 }  // namespace
 }  // namespace gpups::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  gpups::fuzz::open(data, size, false);
+  gpups::fuzz::opens(data, size);
   gpups::fuzz::lay_over(data, size);
   return 0;
 }

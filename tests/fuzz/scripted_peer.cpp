@@ -17,9 +17,8 @@ using cache::Section;
 using cache::tag;
 
 constexpr std::uint64_t kMyRank = 1;
-constexpr int kKinds = 12, kSections = 12;    // of messages, and of transfers
-constexpr std::uint64_t kBytesMax = 1 << 16;  // of one transfer
-constexpr std::size_t kKeptBytes = 1;         // a number as its table keeps it
+constexpr int kKinds = 12, kSections = 12;  // of messages, and of transfers
+constexpr std::size_t kKeptBytes = 1;       // a number as its table keeps it
 
 std::uint64_t word(Clock clock) { return static_cast<std::uint64_t>(number(clock)); }
 
@@ -56,7 +55,7 @@ void ScriptedPeer::take_parts(Intent const& intent, Section section, std::int64_
 void ScriptedPeer::take_gradients(Message const& message) {
   auto const step = static_cast<std::uint64_t>(number(message.clock));
   for (std::size_t p = 0; p < message.gradients.size(); ++p) {
-    auto const& [sums, sightings] = message.gradients[p];
+    auto const& [sums, sightings, rows] = message.gradients[p];
     if (sums > 0) wires_.take_data(tag(Section::kGradients, step, p), std::min(sums, kBytesMax));
     if (sightings > 0) wires_.take_data(tag(Section::kSightings, step, p), std::min(sightings, kBytesMax));
   }
@@ -158,7 +157,7 @@ void ScriptedPeer::spoil(Message& message) {
       message.key_bytes = value;
       break;
     case 13:
-      message.gradients.push_back({value, script_.number()});
+      message.gradients.push_back({value, script_.number(), script_.number()});
       break;
     default:
       if (!message.intents.empty()) message.intents.back().clock = Clock{static_cast<std::int64_t>(value)};
@@ -178,43 +177,6 @@ void ScriptedPeer::send_data(std::uint64_t tag, std::size_t bytes) {
   if (script_.rarely(10)) bytes = script_.number();
   if (script_.rarely(10)) tag = script_.number() << 48 | script_.number();
   wires_.send_data(tag, std::min(bytes, kBytesMax), script_.rarely(64) ? script_.byte() : std::uint8_t{0});
-}
-
-void ScriptedPeer::send_bytes(std::uint64_t tag, std::vector<std::uint8_t> bytes) {
-  if (!exact_) {
-    if (script_.rarely(10)) return;
-    if (script_.rarely(10)) bytes.resize(std::min(script_.number(), kBytesMax));
-    if (script_.rarely(10)) tag = script_.number() << 48 | script_.number();
-    for (int i = script_.rarely(64) ? script_.byte() % 4 : 0; i > 0 && !bytes.empty(); --i) {
-      bytes[script_.number() % bytes.size()] = script_.byte();
-    }
-  }
-  wires_.send_data(tag, bytes);
-}
-
-// Rows of sums that are all as wide, of any bytes.
-std::vector<std::uint8_t> ScriptedPeer::narrow_rows(std::size_t rows, std::size_t dim) {
-  std::size_t const width = script_.byte() % 9, head = (rows + 1) / 2;
-  std::vector<std::uint8_t> bytes(std::min<std::size_t>(head + rows * dim * width, kBytesMax), script_.byte());
-  std::fill_n(bytes.begin(), std::min(head, bytes.size()), static_cast<std::uint8_t>(width * 17));
-  return bytes;
-}
-
-// The keys of the batches that a message announces, as they travel.
-std::vector<std::uint8_t> ScriptedPeer::name_keys(Message const& message) {
-  bool const urgent = message.kind == MessageKind::kUrgent;
-  std::vector<std::uint8_t> bytes;
-  for (auto const& intent : message.intents) {
-    for (auto const& [table, count] : intent.parts) {
-      std::vector<Key> keys(std::min<std::size_t>(count, kBytesMax / sizeof(Key)));
-      std::uint64_t const first = script_.byte();
-      for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = Key{(first + i) << (first % 2 * 40)};
-      cache::NamedKeys none(0);
-      auto& named = urgent ? none : named_.try_emplace(table, kDictionaryKeys).first->second;
-      named.wait_name(stream_, View<Key const>(keys), intent.clock, message.clock, bytes);
-    }
-  }
-  return bytes;
 }
 
 void ScriptedPeer::send_parts(Intent const& intent, Section section, std::int64_t clock, std::size_t element) {

@@ -19,6 +19,7 @@ namespace gpups::fuzz {
 inline constexpr std::size_t kDims[] = {2, 20};  // of the tables
 inline constexpr std::uint32_t kAdmitAt[] = {1, 2};
 inline constexpr std::size_t kDictionaryKeys = 6;
+inline constexpr std::uint64_t kBytesMax = 1 << 16;  // of one transfer
 inline constexpr NumberType kValues[] = {NumberType::kFloat, NumberType::kBFloat16};
 
 class ScriptedPeer {
