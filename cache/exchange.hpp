@@ -43,8 +43,8 @@ class Exchange {
   // Called when a step is complete on this rank.
   std::function<void(Clock step, Round::Report const& all)> on_complete;
 
-  // With the next step all that gradients have been held back of goes to the owners.
-  void send_all_held() { held_.send_all(); }
+  // With the step that ends next here all that gradients have been held back of goes to the owners.
+  void send_all_held() { send_all_held_ = true; }
 
   // Nothing is held back or copied of these rows, of any owner, any more. Between steps.
   void wait_drop(TableId table, View<Key const> keys);
@@ -177,9 +177,11 @@ class Exchange {
   struct Ended {
     BatchPtr batch;
     std::uint32_t signal;
+    bool send_all_held;
   };
-  std::deque<Ended> ended_;  // steps that wait for the round of an earlier one
-  BatchPtr current_;         // the batch whose step has ended, until it is complete
+  std::deque<Ended> ended_;     // steps that wait for the round of an earlier one
+  bool send_all_held_ = false;  // for the step that ends next
+  BatchPtr current_;            // the batch whose step has ended, until it is complete
   std::uint64_t urgent_keys_ = 0;
 };
 

@@ -100,18 +100,18 @@ RowSums Exchange::wait_read_held(Rank from, UsePart& part) {
   return {.ids = part.ids, .sums = part.held_sums, .counts = part.counts.view().flat()};
 }
 
-// Rows that do not exist any more stay forgotten: what comes late for them is dropped.
+// Forgotten rows stay forgotten: what comes late for them is dropped. Rows that this step begins are reserved.
 RowSums Exchange::wait_read_late(LatePart const& part, LateSums& room) {
   auto& shard = *tables_[number(part.rows.table)];
   auto const n = static_cast<std::size_t>(part.rows.rows);
-  auto const found = shard.wait_found(stream_, *part.keys);
-  std::vector<std::uint32_t> places(n);  // those that exist come first
-  std::uint32_t existing = 0, other = static_cast<std::uint32_t>(n);
+  auto const known = shard.wait_known(stream_, *part.keys);
+  std::vector<std::uint32_t> places(n);  // those that have rows come first
+  std::uint32_t taken = 0, other = static_cast<std::uint32_t>(n);
   std::vector<Key> keys;
   auto const all_keys = to_host(stream_, part.keys->view());
   for (std::size_t i = 0; i < n; ++i) {
-    places[i] = found[i] != 0 ? existing++ : --other;
-    if (found[i] != 0) keys.push_back(all_keys[i]);
+    places[i] = known[i] ? taken++ : --other;
+    if (known[i]) keys.push_back(all_keys[i]);
   }
   room.sums = Matrix<std::int64_t>(stream_.device(), n, shard.dim());
   memory::fill_bytes(stream_, room.sums.view().data(), 0, room.sums.view().flat().bytes());

@@ -43,7 +43,7 @@ std::string Exchange::fault_of(Prepared::Impl const& batch) {
 }
 
 void Exchange::step_ended(BatchPtr const& batch, std::uint32_t signal) {
-  ended_.push_back({batch, signal});
+  ended_.push_back({batch, signal, std::exchange(send_all_held_, false)});
   begin_round();
 }
 
@@ -52,8 +52,9 @@ void Exchange::begin_round() {
   // A batch that was pushed without waiting for its rows: while owners send them, the step cannot end.
   auto const place = batches_.find(round_.clock());
   if (place != batches_.end() && place->second.missing > 0) return;
-  auto const [batch, signal] = std::move(ended_.front());
+  auto const [batch, signal, send_all_held] = std::move(ended_.front());
   ended_.pop_front();
+  if (send_all_held) held_.send_all();
   current_ = batch;
   Round::Report report{.samples = 0, .signal = signal, .refusal = {}};
   if (batch != nullptr) {

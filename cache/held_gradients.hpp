@@ -34,7 +34,7 @@ class HeldGradients {
     }
     return all;
   }
-  // The next step that is not refused sends everything.
+  // Between steps: the next one that is not refused sends everything.
   void send_all() { send_all_ = true; }
 
   // A step is over in which this rank has taken rows for all owners. refused: it has changed nothing.

@@ -25,12 +25,17 @@ HeldRows::HeldRows(Device device, TableOptions const& table)
       keys_(device),
       held_(device, row_stride(table.dim), kernels::NewRows::kZero) {}
 
+std::size_t HeldRows::bytes_for(TableOptions const& table, std::size_t rows) {
+  return MarkedKeys::bytes_for(rows) + kernels::RowStorage<std::int64_t>::bytes_for(rows, row_stride(table.dim));
+}
+
 HeldRows::Before HeldRows::before(Stream& stream, View<std::uint32_t const> slots, View<Key const> keys) const {
   Before before{.keys = Array<Key>(stream.device(), keys.size()),
                 .held = Matrix<std::int64_t>(stream.device(), slots.size(), table_.dim),
                 .marks = Array<std::uint32_t>(stream.device(), slots.size() * kernels::kHeldMarks)};
   copy<Key>(stream, before.keys, keys);
   kernels::gather_column(stream, kernels::GatherColumn<std::uint32_t>{keys_.marks(), slots, before.marks});
+  stream.wait();  // the keys may be the caller's for this call alone
   return before;
 }
 
@@ -66,6 +71,7 @@ HeldRows::Part HeldRows::wait_take(Stream& stream, Clock step, View<Key const> k
                               .before = before_.back().held,
                               .largest = largest,
                               .send = send,
+                              .sent_wait_on = sends_rest(),
                               .fault = fault});
   throw_if_fault(stream, fault, keys);
 
@@ -78,6 +84,7 @@ HeldRows::Part HeldRows::wait_take(Stream& stream, Clock step, View<Key const> k
   auto bytes = section_.wait_write(stream, sent_rows, n, rows);
   Part part{.sent = sent, .bytes = std::make_shared<kernels::NarrowBytes>(std::move(bytes))};
   kernels::put_held(stream, {.from = rows, .slots = sent_slots, .held = held_.ref()});
+  stream.wait();  // all arrays here end
 
   rows_named_ += n;
   rows_sent_ += sent;
@@ -98,8 +105,8 @@ HeldRows::Late HeldRows::wait_send(Stream& stream, View<std::uint32_t const> slo
           .bytes = std::make_shared<kernels::NarrowBytes>(std::move(bytes))};
 }
 
-// Rows of which something is held back are sent, and none of them is remembered.
-void HeldRows::wait_forget(Stream& stream, View<std::uint32_t const> slots, std::vector<Late>& late) {
+// Those of the rows of which something is held back.
+void HeldRows::wait_send_filled(Stream& stream, View<std::uint32_t const> slots, bool exact, std::vector<Late>& late) {
   Device const device = stream.device();
   auto& old = before_.emplace_back(before(stream, slots, keys_.wait_keys(stream, slots))).held;
   kernels::take_held(stream, {.held = held_.const_ref(), .slots = slots, .out = old});
@@ -108,14 +115,17 @@ void HeldRows::wait_forget(Stream& stream, View<std::uint32_t const> slots, std:
   kernels::flag_nonzero(stream, {.rows = old, .flags = flags});
   std::size_t const count =
       kernels::wait_list_flagged(stream, {.flags = flags, .rows = numbers, .from = slots, .taken = filled});
-  if (count > 0) late.push_back(wait_send(stream, filled.view().slice(0, count), true));
+  if (count > 0) late.push_back(wait_send(stream, filled.view().slice(0, count), exact));
+}
+
+// None of the rows is remembered.
+void HeldRows::wait_forget(Stream& stream, View<std::uint32_t const> slots, std::vector<Late>& late) {
+  wait_send_filled(stream, slots, true, late);
   keys_.wait_erase(stream, slots);
 }
 
 void HeldRows::wait_send_aged(Stream& stream, View<std::uint32_t const> slots, std::vector<Late>& late) {
-  auto& old = before_.emplace_back(before(stream, slots, keys_.wait_keys(stream, slots))).held;
-  kernels::take_held(stream, {.held = held_.const_ref(), .slots = slots, .out = old});
-  late.push_back(wait_send(stream, slots, false));
+  wait_send_filled(stream, slots, sends_rest(), late);
   kernels::mark_held(stream, {.marks = keys_.marks(), .slots = slots, .since = {}, .named = kernels::kKeepNamed});
   stream.wait();
 }

@@ -53,6 +53,8 @@ class HeldRows {
   // REQUIRES: nothing is held back yet.
   void wait_load(Stream& stream, HeldPiece const& piece);
 
+  // Of so many rows that are remembered.
+  static std::size_t bytes_for(TableOptions const& table, std::size_t rows);
   // Rows that are remembered.
   std::size_t rows() const { return keys_.size(); }
 
@@ -65,10 +67,14 @@ class HeldRows {
   };
   Before before(Stream& stream, View<std::uint32_t const> slots, View<Key const> keys) const;
   Late wait_send(Stream& stream, View<std::uint32_t const> slots, bool exact);
+  void wait_send_filled(Stream& stream, View<std::uint32_t const> slots, bool exact, std::vector<Late>& late);
   void wait_forget(Stream& stream, View<std::uint32_t const> slots, std::vector<Late>& late);
   void wait_send_aged(Stream& stream, View<std::uint32_t const> slots, std::vector<Late>& late);
   void wait_undo(Stream& stream, Before const& before);
   void throw_if_fault(Stream& stream, View<std::uint32_t const> fault, View<Key const> keys) const;
+
+  // Whole columns that are never among the largest would wait forever: what has waited for its age goes exactly.
+  bool sends_rest() const { return table_.gradients.top_k > 0 && table_.gradients.filter.age_max > 0; }
 
   TableOptions table_;
   GradientSection section_;

@@ -41,6 +41,10 @@ class MarkedKeys {
   kernels::Rows<std::uint32_t> marks() { return marks_.ref(); }
   kernels::Rows<std::uint32_t const> marks() const { return marks_.const_ref(); }
   std::size_t size() const { return index_.size(); }
+  static std::size_t bytes_for(std::size_t keys) {
+    return kernels::KeyIndex::bytes_for(keys) +
+           kernels::RowStorage<std::uint32_t>::bytes_for(keys, kernels::kHeldMarks);
+  }
   // Slots are below this.
   std::size_t slots_end() const { return index_.ids_end(); }
 

@@ -85,11 +85,12 @@ kernels::NarrowBytes RowCoder::wait_quantize(Stream& stream, MatrixView<std::int
   auto const numbers = folded.view().flat().slice(0, folds ? n * width_ : 0);
   if (folds) kernels::take_sums(stream, {.rows = rows, .words = numbers});
   auto const codes = all.memory.view().slice(head, size - head);
+  auto const fault = no_fault(stream);  // there is none, see wait_encode()
   kernels::quantize_sums(stream, {.sums = {},
                                   .residual = folds ? folded.view() : rows,
                                   .wire = kernels::wire_rows(codes, format_, coded.rows, coded.columns),
                                   .grid_log2 = grid_log2_,
-                                  .fault = no_fault(stream)});
+                                  .fault = fault});
   if (folds) kernels::add_sums(stream, {.words = numbers, .slots = {}, .into = rows});
   stream.wait();
   return all;

@@ -105,6 +105,7 @@ RowCopies::Part RowCopies::wait_send(Stream& stream, Clock step, View<Key const>
   }
   auto* const words = reinterpret_cast<std::uint32_t*>(part.bytes->data() + code_bytes(table, sent));
   kernels::mark_kept(stream, {.indices = sent_rows, .bitmap = {words, kernels::bitmap_words(n), device}});
+  stream.wait();  // all arrays here end
   if (bound_.is_new()) bound_.begin(to_host(stream, largest.view()));
   bound_.count(sent, n);
   wait_forget_oldest(stream, step);

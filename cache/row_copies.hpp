@@ -22,6 +22,10 @@ class RowCopies {
   // shard: this rank's of the table, for its options and initial values, which copies begin with.
   RowCopies(Device device, TableShard const& shard);
 
+  // Of so many copies, at one end.
+  static std::size_t bytes_for(TableOptions const& table, std::size_t rows) {
+    return MarkedKeys::bytes_for(rows) + kernels::RowStorage<float>::bytes_for(rows, row_stride(table.dim));
+  }
   // Of a section.
   static std::size_t bytes(TableOptions const& table, std::size_t sent, std::size_t n);
 

@@ -16,7 +16,8 @@ class SendBound {
 
   // The bound of the next step. B_{t+1} = B_t exp(rate (sent share - share)), at most bound / sqrt(t).
   float next() const;
-  // A first step has no past: its bound is such that the share of its rows, by their largest magnitudes, is sent.
+  // A first step has no past: it sends all its rows, and the next bound is that which the share of them, by their
+  // largest magnitudes, reach.
   bool is_new() const { return bound_ == 0 && filter_.bound > 0; }
   void begin(std::vector<float> largest);
   // A step is over that has sent so many of its rows.

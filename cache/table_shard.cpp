@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "cache/held_rows.hpp"
 #include "cache/key_dictionary.hpp"
+#include "cache/row_copies.hpp"
 #include "kernels/assign_slots.hpp"
 #include "kernels/check.hpp"
 #include "kernels/columns.hpp"
@@ -194,12 +196,12 @@ void TableShard::sum_and_apply(Stream& stream, View<std::uint32_t const> ids, ke
   kernels::sum_and_update(stream, {.gradients = gradients, .update = update(ids, clock, samples, fault)});
 }
 
-std::vector<std::uint8_t> TableShard::wait_found(Stream& stream, View<Key const> keys) const {
+std::vector<bool> TableShard::wait_known(Stream& stream, View<Key const> keys) const {
   Array<std::uint32_t> const ids(stream.device(), keys.size());
-  Array<std::uint8_t> const found(stream.device(), keys.size());
   index_.find(stream, keys, ids);
-  kernels::rows_exist(stream, {.life = life_.const_ref(), .ids = ids, .found = found});
-  return to_host(stream, found.view());
+  std::vector<bool> known;
+  for (auto const id : to_host(stream, ids.view())) known.push_back(id != kernels::kNoRow);
+  return known;
 }
 
 void TableShard::wait_lookup(Stream& stream, View<Key const> keys, MatrixView<float> out,
@@ -327,6 +329,14 @@ std::vector<MemoryLine> TableShard::memory_plan(TableOptions const& options, std
   if (known > 0) {
     plan.push_back({name("dictionaries of keys, on the host"),
                     others * (NamedKeys::bytes_for(known) + HeardKeys::bytes_for(known))});
+  }
+  if (others > 0 && options.gradients.holds_back()) {
+    std::size_t const held = std::min(rows, options.gradients.rows_max);
+    plan.push_back({name("gradients held back"), others * HeldRows::bytes_for(options, held)});
+  }
+  if (others > 0 && options.refreshes.holds_back()) {
+    std::size_t const copied = std::min(rows, options.refreshes.rows_max);  // of each other rank's, and by each
+    plan.push_back({name("copies of sent values"), 2 * others * RowCopies::bytes_for(options, copied)});
   }
   return plan;
 }

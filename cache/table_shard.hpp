@@ -97,8 +97,8 @@ class TableShard {
   // Throws Error, naming the key of row `id`.
   [[noreturn]] void throw_fault(Stream& stream, std::uint32_t id) const;
 
-  // Which of these keys have a row that exists. Waits for `stream`.
-  std::vector<std::uint8_t> wait_found(Stream& stream, View<Key const> keys) const;
+  // Which of these keys have a row, one that is only reserved too; forgotten ones have none. Waits for `stream`.
+  std::vector<bool> wait_known(Stream& stream, View<Key const> keys) const;
 
   // Values of keys wherever a row exists, initial values elsewhere; found[i] says which; `found` may be empty.
   void wait_lookup(Stream& stream, View<Key const> keys, MatrixView<float> out, View<std::uint8_t> found) const;

@@ -22,9 +22,10 @@ struct Decision {
   bool send;
   std::uint32_t since;
 };
-Decision decide(bool differs, double largest, double bound, std::uint32_t since) {
+Decision decide(bool differs, double largest, double bound, std::uint32_t since, bool sent_wait_on = false) {
   bool const old = since != 0 && kNow - since >= kAge;
   if (!differs) return {false, 0};
+  if (sent_wait_on) return {largest >= bound, since != 0 ? since : kNow};
   if (largest >= bound || old) return {true, 0};
   return {false, since != 0 ? since : kNow};
 }
@@ -45,6 +46,7 @@ Problem hold_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
     Array<std::uint32_t> order_there, slots_there, fault;
     Array<float> largest;
     Array<std::uint8_t> send;
+    bool sent_wait_on;
   };
   constexpr float kBound = 1e6F;
   Random random(seed);
@@ -58,6 +60,7 @@ Problem hold_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
     }
     return all;
   };
+  s->sent_wait_on = seed % 2 == 1;
   s->sums = numbers(size.n);
   s->held = numbers(slots);
   s->marks = random_marks(random, slots);
@@ -88,6 +91,7 @@ Problem hold_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
                             .before = s->before,
                             .largest = s->largest,
                             .send = s->send,
+                            .sent_wait_on = s->sent_wait_on,
                             .fault = s->fault});
   };
   p.wrong = [s, size, stride, slots](Stream& on) -> std::string {
@@ -110,7 +114,7 @@ Problem hold_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
       double const got = static_cast<double>(largest[i]);
       if (got < most || got > most * (1 + 0x1p-22) + 1) return fmt::format("row {}: largest {} not {}", i, got, most);
       auto* const mark = want_marks.data() + s->slots[i] * kernels::kHeldMarks;
-      auto const decision = decide(most > 0, got, static_cast<double>(kBound), mark[kernels::kSince]);
+      auto const decision = decide(most > 0, got, static_cast<double>(kBound), mark[kernels::kSince], s->sent_wait_on);
       if ((send[i] != 0) != decision.send) return fmt::format("row {}: sent {}", i, send[i]);
       mark[kernels::kSince] = decision.since;
       mark[kernels::kNamed] = kNow;

@@ -42,6 +42,25 @@ TEST(FloatAllreduce, SumsOverANetworkThatDelaysAndReorders) {
   }
 }
 
+// They are under way together before rank 0 knows what the links cost: each goes on with its own choice.
+TEST(FloatAllreduce, ManySumsOfOneSizeMayBeginBeforeTheFirstChoice) {
+  for (int const ranks : {2, 3, 4}) {
+    for (std::size_t const size : {std::size_t{5}, std::size_t{3000}, std::size_t{200000}}) {
+      run_ranks(Group::threads(ranks), [&](Group const& group) {
+        Store store(group, {.threads = 1});
+        auto stream = store.make_stream();
+        std::vector<std::vector<float>> values(12, std::vector<float>(size, 1));
+        std::vector<float> other(size + 1);  // its choice comes first, and needs the links
+        std::vector<Reduction> sums{group.begin_allreduce(stream, other)};
+        for (auto& of : values) sums.push_back(group.begin_allreduce(stream, of));
+        for (auto const& sum : sums) group.wait_allreduce(stream, sum);
+        for (auto const& of : values) EXPECT_EQ(of, std::vector<float>(size, static_cast<float>(ranks)));
+        store.wait_barrier();
+      });
+    }
+  }
+}
+
 // What the ranks' bodies throw.
 std::vector<std::string> errors_of(int ranks, std::function<void(Group const&, Stream&)> const& body) {
   std::vector<std::string> errors(static_cast<std::size_t>(ranks));
@@ -115,6 +134,11 @@ TEST(FloatAllreduceErrors, MisuseIsExplained) {
         group.begin_allreduce(stream, SparseView{(1ULL << 32) + 1, indices, values});
       },
       {"4294967297 floats are summed at once"});
+  SparseView const vector{5, indices, View<float const>(values).slice(0, 2)};
+  expect_error([&] { group.begin_reduce_scatter(stream, vector, NumberFormat::kInt4); },
+               {"begin_reduce_scatter was given the format int4", "use float, half, bfloat or int8"});
+  expect_error([&] { Group::alone().begin_reduce_scatter(stream, vector); },
+               {"begin_reduce_scatter was called on a membership without a Store"});
   auto const writes = group.begin_allreduce(stream, values);
   expect_error([&] { group.wait_sum(stream, writes); }, {"begun with a View", "call wait_allreduce"});
   group.wait_allreduce(stream, writes);

@@ -87,8 +87,8 @@ inline void add(Sums& sums, std::vector<Part> const& parts) {
   }
 }
 
-// One step of this rank. Returns whether it was refused.
-inline bool step(Store& store, Workload const& work, int step, std::vector<Part> const& parts, bool poison) {
+// Brings this rank's part of a step, and ends the step.
+inline void bring(Store& store, Workload const& work, int step, std::vector<Part> const& parts, bool poison) {
   int const rank = static_cast<int>(number(store.rank()));
   if (is_idle(work, step, rank)) {
     store.advance_clock();
@@ -116,6 +116,11 @@ inline bool step(Store& store, Workload const& work, int step, std::vector<Part>
     store.push(stream, batch, gradients);
     store.advance_clock();
   }
+}
+
+// One step of this rank. Returns whether it was refused.
+inline bool step(Store& store, Workload const& work, int step, std::vector<Part> const& parts, bool poison) {
+  bring(store, work, step, parts, poison);
   try {
     store.wait_flush();
   } catch (GradientError const&) {

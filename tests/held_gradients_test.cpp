@@ -44,11 +44,53 @@ TEST(HeldGradients, NothingIsEverLost) {
   EXPECT_GT(refused, 100U);
 }
 
-// What rows are after each step, if rank 1 alone brings gradients: 1 for each of these keys, each time.
-TEST(HeldGradients, NoGradientIsLaterThanItMayBe) {
-  constexpr std::uint32_t kAge = 3;
+TEST(HeldGradients, AllIsSentWithTheStepThatEndsNext) {
+  RowTransfer const gradients{.codec = RowCodec::kInt4, .filter = {.age_max = 1000, .share = 0}};
+  Workload const work{.idle_share = 0, .gradients = gradients};
+  run_ranks(Group::simulated(work.ranks, {.seed = 3, .delay_ms_max = 4}), [&](Group mine) {
+    Store store(mine, {.threads = 1});
+    store.add_table(table(work.gradients));
+    int const rank = static_cast<int>(number(store.rank()));
+    Sums sums;
+    for (int s = 0; s < 12; s += 2) {
+      bring(store, work, s, parts_of(work, s, rank), false);
+      store.send_held_back();  // while that step is on its way
+      EXPECT_FALSE(step(store, work, s + 1, parts_of(work, s + 1, rank), false));
+      for (int q = 0; q < work.ranks; ++q) {
+        add(sums, parts_of(work, s, q));
+        add(sums, parts_of(work, s + 1, q));
+      }
+      EXPECT_EQ(wrong_numbers(store, sums), 0U);
+    }
+  });
+}
+
+TEST(HeldGradients, AllIsSentAlsoOfRowsThatTheStepBegins) {
+  Workload const work{.idle_share = 0, .gradients = {.codec = RowCodec::kInt4}};
+  run_ranks(Group::threads(work.ranks), [&](Group mine) {
+    Store store(mine, {.threads = 1});
+    store.add_table(table(work.gradients));
+    bool const brings = number(store.rank()) == 1;
+    Sums sums;
+    for (int s = 0; s < 4; ++s) {
+      std::vector<Part> parts(1);
+      for (int k = 0; k < 20; ++k) {
+        parts[0].push_back({Key{static_cast<std::uint64_t>(20 * s + k)}, {100 + k, 1, 3 * k, -17, 8}});
+      }
+      store.send_held_back();
+      EXPECT_FALSE(step(store, work, s, brings ? parts : std::vector<Part>(1), false));
+      add(sums, parts);
+      EXPECT_EQ(wrong_numbers(store, sums), 0U);
+    }
+  });
+}
+
+// What rows are after each step, if rank 1 alone brings gradients: 1 for each of these keys, each time. Returns how
+// often one was late.
+std::size_t late_with(RowTransfer const& gradients) {
+  std::uint32_t const age = gradients.filter.age_max;
   constexpr std::uint64_t kKeys = 30;
-  Workload const work{.gradients = {.filter = {.age_max = kAge, .share = 0}}};  // only age sends
+  Workload const work{.gradients = gradients};
   std::size_t late = 0;
   run_ranks(Group::threads(2), [&](Group mine) {
     Store store(mine, {.threads = 1});
@@ -69,18 +111,26 @@ TEST(HeldGradients, NoGradientIsLaterThanItMayBe) {
       auto stream = store.make_stream();
       Matrix<float> rows(Device::host(), kKeys, kDim);
       store.lookup(stream, TableId{0}, View<Key const>(keys), rows, {});
-      for (std::uint64_t k = 0; k < kKeys && brings; ++k) {
-        auto const applied = static_cast<std::int64_t>(-rows.row(k)[0] * kSamples);
+      for (std::size_t at = 0; at < kKeys * kDim && brings; ++at) {
+        std::uint64_t const k = at / kDim;
+        auto const applied = static_cast<std::int64_t>(-rows.row(k)[at % kDim] * kSamples);
         EXPECT_LE(applied, sums[static_cast<std::size_t>(s)][k]);
-        if (s >= static_cast<int>(kAge)) {
-          EXPECT_GE(applied, sums[static_cast<std::size_t>(s) - kAge][k]) << s << " " << k;
+        if (s >= static_cast<int>(age)) {
+          EXPECT_GE(applied, sums[static_cast<std::size_t>(s) - age][k]) << s << " " << k;
         }
         late += applied < sums[static_cast<std::size_t>(s)][k] ? 1 : 0;
       }
       store.wait_barrier();
     }
   });
-  EXPECT_GT(late, 100U);
+  return late;
+}
+
+TEST(HeldGradients, NoGradientIsLaterThanItMayBe) {
+  EXPECT_GT(late_with({.filter = {.age_max = 3, .share = 0}}), 500U);  // only age sends
+  // Columns that are not among the largest wait, also of rows that the bound sends.
+  EXPECT_GT(late_with({.top_k = 2, .filter = {.age_max = 3, .share = 0}}), 500U);
+  EXPECT_GT(late_with({.top_k = 2, .filter = {.age_max = 3, .bound = 0}}), 500U);
 }
 
 std::uint64_t hash_after(RowTransfer const& gradients) {

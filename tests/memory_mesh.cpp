@@ -16,6 +16,7 @@ class MemoryMeshes::End final : public comm::Mesh {
  public:
   End(MemoryMeshes& all, Rank me, int ranks) : Mesh(me, ranks, all.stream_), all_(all) {}
 
+  std::uint64_t number_of_run() const override { return all_.runs_; }
   [[noreturn]] void refuse(Rank peer, std::string const& what) const override {
     throw PeerError(peer, fmt::format("rank {} {}", number(peer), what));
   }
@@ -59,6 +60,7 @@ MemoryMeshes::MemoryMeshes(int ranks, std::uint64_t seed, Device device)
 MemoryMeshes::~MemoryMeshes() = default;
 
 void MemoryMeshes::run(std::function<comm::Task<>(comm::Mesh&)> const& body) {
+  ++runs_;
   std::vector<comm::Task<>> tasks;
   for (auto const& end : ends_) tasks.push_back(body(*end));
   for (auto& task : tasks) task.start();

@@ -62,6 +62,7 @@ class MemoryMeshes {
   std::mt19937_64 random_;
   std::vector<std::unique_ptr<End>> ends_;
   std::vector<Sent> sent_;
+  std::uint64_t runs_ = 0;                       // so far
   std::map<std::pair<Rank, Rank>, Pair> pairs_;  // by sender and receiver
 };
 

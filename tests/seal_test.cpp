@@ -83,6 +83,11 @@ TEST(Seals, OfStrangersAreTold) {
   Sealed const sealed{seals_of(1, 0xfedcba9876543210).seal(Rank{0}, kHeader, 5, 99)};
   EXPECT_EQ(sealed.open().verdict, Verdict::kStrangers);
   EXPECT_EQ(seals_of(0).open("hello", 5, 0).verdict, Verdict::kStrangers);
+  // By chance a session may be near this job's; one in which a few bits have changed is nearer.
+  Sealed const near{seals_of(1, kSession ^ 0xffff).seal(Rank{0}, kHeader, 5, 99)};
+  EXPECT_EQ(near.open().verdict, Verdict::kStrangers);
+  Sealed const changed{seals_of(1, kSession ^ 0xff).seal(Rank{0}, kHeader, 5, 99)};
+  EXPECT_EQ(changed.open().verdict, Verdict::kWrong);
   std::string const noise(64, '\xa5');
   EXPECT_EQ(seals_of(0).open(noise.data(), noise.size(), 0).verdict, Verdict::kStrangers);
 }

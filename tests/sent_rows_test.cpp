@@ -112,6 +112,31 @@ TEST(SentRows, DictionariesAreInTheMemoryPlan) {
   EXPECT_NEAR(static_cast<double>(planned(4, 90000)), static_cast<double>(planned(2, 90000)), 90000 * 10);
 }
 
+TEST(SentRows, WhatWaitsAndWhatIsCopiedIsInTheMemoryPlan) {
+  auto const planned = [](int ranks, RowTransfer const& gradients, RowTransfer const& refreshes) {
+    std::uint64_t bytes = 0;
+    Store store(ranks == 1 ? Group::alone() : Group::threads(ranks)[0], {});
+    store.add_table({.name = "t", .dim = 64, .expected_rows = 1 << 20, .gradients = gradients, .refreshes = refreshes});
+    for (auto const& line : store.memory_plan()) bytes += line.bytes;
+    return bytes;
+  };
+  RowTransfer const few{.codec = RowCodec::kInt8, .rows_max = 100000},
+      many{.codec = RowCodec::kInt8, .rows_max = 200000};
+  EXPECT_EQ(planned(1, few, few), planned(1, {}, {}));
+  for (int const ranks : {2, 4}) {
+    auto const others = static_cast<std::uint64_t>(ranks - 1);
+    auto const held = planned(ranks, few, {}) - planned(ranks, {}, {});
+    EXPECT_GE(held, others * 100000 * 64 * 8);
+    EXPECT_LT(held, others * 100000 * 64 * 8 * 3 / 2);
+    auto const copied = planned(ranks, {}, few) - planned(ranks, {}, {});
+    EXPECT_GE(copied, others * 100000 * 64 * 4 * 2);  // at both ends
+    EXPECT_LT(copied, others * 100000 * 64 * 4 * 3);
+    EXPECT_GT(planned(ranks, many, {}), planned(ranks, few, {}));
+  }
+  RowTransfer const all{.codec = RowCodec::kInt8, .rows_max = std::size_t{1} << 21};
+  EXPECT_LT(planned(2, all, {}), planned(2, {}, {}) + (std::uint64_t{1} << 20) * 64 * 8);  // of half the rows
+}
+
 TEST(SentRows, TooManyKeysToRememberAreRefused) {
   Store store(Group::alone(), {});
   expect_error([&] { store.add_table({.name = "t", .dim = 4, .dictionary_keys = std::size_t{1} << 31}); },

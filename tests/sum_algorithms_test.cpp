@@ -12,6 +12,7 @@
 #include "comm/collective/slices.hpp"
 #include "comm/collective/sparse_streamed.hpp"
 #include "tests/compare.hpp"
+#include "tests/expect_error.hpp"
 #include "tests/inputs.hpp"
 #include "tests/memory_mesh.hpp"
 
@@ -135,6 +136,39 @@ void expect_sparse_sums(Sum sum, bool slices) {
 TEST_P(SumAlgorithms, SumSparseVectors) {
   if (!GetParam().about.sparse) GTEST_SKIP();
   expect_sparse_sums(GetParam().sparse, false);
+}
+
+TEST_P(SumAlgorithms, RefuseListsThatAreNotAscendingOrLeaveTheVector) {
+  if (!GetParam().about.sparse) GTEST_SKIP();
+  auto const sum = [&](std::vector<std::uint32_t> const& indices) {
+    MemoryMeshes(2).run([&](Mesh& mesh) -> Task<> {
+      auto const mine = std::make_shared<Sparse>(Sparse{indices, Floats(indices.size(), 1)});
+      SparseView const vector{10, mine->indices, mine->values};
+      comm::SparseSum const of{.vector = vector, .keep = mine};
+      (void)co_await GetParam().sparse(mesh, of);
+    });
+  };
+  expect_error([&] { sum({1, 10}); }, {"a sparse vector of 10 elements names element 10"});
+  expect_error([&] { sum({1, 9999, 2}); }, {"a sparse vector of 10 elements names element 9999"});
+  expect_error([&] { sum({1, 3, 3}); }, {"are not ascending, each once"});
+  expect_error([&] { sum({1, 3, 2}); }, {"are not ascending, each once"});
+}
+
+// Or the mean of many sums would keep the error of one.
+TEST(SumStreamsDensely, RoundsEachRunWithDrawsOfItsOwn) {
+  constexpr std::size_t kSize = 1000;
+  std::vector<Floats> sums;
+  MemoryMeshes meshes(2);
+  for (int run = 0; run < 2; ++run) {
+    meshes.run([&](Mesh& mesh) -> Task<> {
+      auto const mine = std::make_shared<Sparse>(sparse_of(number(mesh.me()), kSize, 1));
+      SparseView const vector{kSize, mine->indices, mine->values};
+      comm::SparseSum const of{.vector = vector, .keep = mine, .format = NumberFormat::kInt4};
+      auto const result = co_await comm::sum_streams_densely(mesh, of);
+      if (mesh.me() == Rank{0}) sums.push_back(to_host(mesh.stream(), result.values.view()));
+    });
+  }
+  EXPECT_NE(sums.at(0), sums.at(1));
 }
 
 TEST(ScatterStreamed, LeavesEachRankTheSumOfItsSlice) { expect_sparse_sums(comm::scatter_streamed, true); }

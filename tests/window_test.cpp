@@ -77,12 +77,26 @@ TEST_P(WindowConformance, ManyPutsInARowAreAllThere) {
   for (std::size_t i = 0; i < kPuts * 8; ++i) ASSERT_EQ(there[i], i / 8 + 1);
 }
 
+TEST_P(WindowConformance, OnePutMayBeOfAllMemory) {
+  constexpr std::size_t kBytes = (std::size_t{9} << 20) + 8;
+  auto const ends = GetParam().make(2, kBytes);
+  Words words(kBytes / 8);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = i * 0x9E3779B97F4A7C15U;
+  constexpr int kTriesMax = 1 << 20;  // an empty window that has no room never will
+  int tries = 0;
+  while (!ends[0]->put(rank(1), 0, bytes_of(words)) && ++tries < kTriesMax) progress(ends);
+  ASSERT_LT(tries, kTriesMax);
+  while (!ends[0]->notify(rank(1), 1)) progress(ends);
+  while (ends[1]->notified(rank(0)) != 1) progress(ends);
+  EXPECT_EQ(std::memcmp(ends[1]->memory().data(), words.data(), kBytes), 0);
+}
+
 // Rank 0 writes rows of which each word tells its version; rank 1 reads them meanwhile.
 TEST_P(WindowConformance, NoTornRowIsReadWhileRowsAreWritten) {
   constexpr std::size_t kRows = 4, kWords = 64, kReads = 100000;
   auto const ends = GetParam().make(2, RowCells::bytes(kRows, kWords * 8));
   RowCells const rows(ends[1]->memory(), kRows, kWords * 8);
-  std::atomic<bool> over = false;
+  std::atomic<bool> over = false, ended = false;
   std::thread writer([&] {
     RowCells::Cell cell;
     for (std::uint64_t version = 1; !over; ++version) {
@@ -92,6 +106,7 @@ TEST_P(WindowConformance, NoTornRowIsReadWhileRowsAreWritten) {
       if (row > 0) continue;
       while (!ends[0]->notify(rank(1), version)) ends[0]->progress();
     }
+    ended = true;
   });
   RowCells::Cell scratch;
   Words row(kWords);
@@ -108,6 +123,7 @@ TEST_P(WindowConformance, NoTornRowIsReadWhileRowsAreWritten) {
     last[which] = *version;
   }
   over = true;
+  while (!ended) ends[1]->progress();  // its last writes may need it
   writer.join();
   while (!ends[0]->idle()) progress(ends);
 }

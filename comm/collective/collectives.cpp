@@ -64,7 +64,7 @@ std::size_t Collectives::heard(Rank from, std::uint64_t number_of_run, std::stri
 
 void Collectives::end_if_over(Run& run) {
   if (!run.over()) return;
-  auto const found = runs_.find(run.number());
+  auto const found = runs_.find(run.number_of_run());
   if (found == runs_.end()) return;  // somebody further down has seen to it
   auto const entry = std::move(found->second);
   runs_.erase(found);

@@ -84,6 +84,7 @@ class Direct {
       co_await terms;
       taken_.push_back(mesh_.receive_exactly(others_[i], bytes_of(piece(others_[i], k)), sum_.keep));
     }
+    co_await mesh_.caught_up();  // any stream may take the terms' memory from then on
     terms_.pop_front();
   }
 

@@ -22,12 +22,20 @@ Task<Values> receive(Mesh& mesh, Rank from, std::size_t n) {
 }
 
 // In an order that both ranks of a pair have; sums go to new memory, since what they were made of may be on its way.
-Values sum(Mesh& mesh, Rank partner, Values const& mine, Values const& its) {
+// Ends when they are made: any stream may take the memory of the terms from then on.
+Task<Values> sum(Mesh& mesh, Rank partner, Values mine, Values its) {
   auto sums = std::make_shared<Array<float>>(mesh.stream().device(), mine->size());
   bool const first = number(mesh.me()) < number(partner);
   View<float const> const arrays[] = {first ? mine->view() : its->view(), first ? its->view() : mine->view()};
   kernels::sum_arrays(mesh.stream(), {.arrays = arrays, .sums = *sums});
-  return sums;
+  co_await mesh.caught_up();
+  co_return sums;
+}
+
+Task<Values> exchange_sum(Mesh& mesh, Rank partner, Values mine) {
+  send(mesh, partner, mine);
+  auto const its = co_await receive(mesh, partner, mine->size());
+  co_return co_await sum(mesh, partner, mine, its);
 }
 
 }  // namespace
@@ -44,15 +52,17 @@ Task<> sum_by_doubling(Mesh& mesh, DenseSum of) {
     mine = co_await receive(mesh, Rank{me - core}, n);
   } else {
     bool const for_another = me + core < ranks;
-    if (for_another) mine = sum(mesh, Rank{me + core}, mine, co_await receive(mesh, Rank{me + core}, n));
+    if (for_another) {
+      auto const its = co_await receive(mesh, Rank{me + core}, n);
+      mine = co_await sum(mesh, Rank{me + core}, mine, its);
+    }
     for (std::uint32_t distance = 1; distance < core; distance *= 2) {
-      Rank const partner{me ^ distance};
-      send(mesh, partner, mine);
-      mine = sum(mesh, partner, mine, co_await receive(mesh, partner, n));
+      mine = co_await exchange_sum(mesh, Rank{me ^ distance}, mine);
     }
     if (for_another) send(mesh, Rank{me + core}, mine);
   }
   copy<float>(mesh.stream(), of.values, *mine);
+  co_await mesh.caught_up();
 }
 
 }  // namespace gpups::comm

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -31,6 +32,8 @@ class Mesh {
   int ranks() const { return ranks_; }
   // The collective's work is queued on it: what is sent is what it then has written, what has come can be read on it.
   Stream& stream() const { return stream_; }
+  // How many runs came before this one; the same on all ranks.
+  virtual std::uint64_t number_of_run() const = 0;
 
   // Sends a message whose size the receiver learns from it, for receive(). `keep` stays alive until it has gone, and
   // the bytes must stay as they are until the result, if awaited, says so. Few bytes of the host travel in the header

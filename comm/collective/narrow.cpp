@@ -11,11 +11,11 @@
 namespace gpups::comm {
 namespace {
 
-using kernels::kNarrowBlock;
-using kernels::narrow_blocks;
+using kernels::kNarrowWordBlock;
+using kernels::narrow_word_blocks;
 
 // Bytes in front of the blocks, which begin at a multiple of 8.
-std::size_t front_bytes(std::size_t words) { return (narrow_blocks(words) + 7) / 8 * 8; }
+std::size_t front_bytes(std::size_t words) { return (narrow_word_blocks(words) + 7) / 8 * 8; }
 
 // Where the blocks of these widths lie.
 struct Layout {
@@ -28,7 +28,7 @@ std::optional<Layout> layout_of(std::vector<std::uint8_t> const& widths, std::si
   for (std::size_t b = 0; b < widths.size(); ++b) {
     if (widths[b] > kernels::kWordBytesMax) return std::nullopt;
     layout.offsets.push_back(static_cast<std::uint32_t>(layout.bytes));
-    layout.bytes += widths[b] * std::min(kNarrowBlock, words - b * kNarrowBlock);
+    layout.bytes += widths[b] * std::min(kNarrowWordBlock, words - b * kNarrowWordBlock);
   }
   return layout;
 }
@@ -48,7 +48,7 @@ std::size_t narrow_bytes_max(std::size_t words) { return front_bytes(words) + wo
 Task<Bytes> narrow(Mesh& mesh, Words words) {
   GPUPS_ASSERT(words.size() <= kNarrowWordsMax);
   auto& stream = mesh.stream();
-  Array<std::uint8_t> const widths(stream.device(), narrow_blocks(words.size()));
+  Array<std::uint8_t> const widths(stream.device(), narrow_word_blocks(words.size()));
   std::vector<std::uint8_t> known(widths.size());
   kernels::find_widths(stream, {.words = words, .widths = widths});
   copy<std::uint8_t>(stream, View<std::uint8_t>(known), widths);
@@ -70,7 +70,7 @@ Task<> widen(Mesh& mesh, Rank from, Bytes const& message, Words into, Widen how)
   auto& stream = mesh.stream();
   std::size_t const front = front_bytes(into.size());
   if (message.size() < front) mesh.refuse(from, "sent integers without their widths");
-  auto const widths = message.view().slice(0, narrow_blocks(into.size()));
+  auto const widths = message.view().slice(0, narrow_word_blocks(into.size()));
   std::vector<std::uint8_t> known(widths.size());
   copy<std::uint8_t>(stream, View<std::uint8_t>(known), widths);
   co_await mesh.caught_up();

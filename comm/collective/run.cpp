@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "comm/peer_text.hpp"
 #include "gpups/error.hpp"
 #include "kernels/check.hpp"
 
@@ -14,6 +15,7 @@ namespace gpups::comm {
 Run::Run(Rank me, int ranks, Stream& stream, CollectiveCarrier& carrier, std::uint64_t number_of_run,
          std::function<void(Run&)> moved)
     : Mesh(me, ranks, stream),
+      work_(stream),
       carrier_(carrier),
       number_(number_of_run),
       moved_(std::move(moved)),
@@ -22,7 +24,7 @@ Run::Run(Rank me, int ranks, Stream& stream, CollectiveCarrier& carrier, std::ui
       unheard_(static_cast<std::size_t>(ranks) - 1) {}
 
 Run::~Run() {
-  for (auto const& [event, delivery] : awaited_work_) event.wait();
+  if (begun() && !task_.done()) work_.wait();
 }
 
 Run::Peer& Run::peer(Rank rank) {
@@ -84,7 +86,7 @@ void Run::agree(Rank rank) {
   Signature const& its = *peer(rank).signature;
   if (its == *signature_) return;
   bool const same_kind = its.operation == signature_->operation && its.how == signature_->how;
-  refuse(rank, fmt::format("{} in {} {} where rank {} {}", describe(its), name_of(its.operation), number_,
+  refuse(rank, fmt::format("{} in {} {} where rank {} {}", peer_text(describe(its)), name_of(its.operation), number_,
                            gpups::number(me()),
                            same_kind ? fmt::format("sums {}", signature_->elements) : describe(*signature_)));
 }

@@ -28,13 +28,13 @@ class Run final : public Mesh, public std::enable_shared_from_this<Run> {
   Run(Rank me, int ranks, Stream& stream, CollectiveCarrier& carrier, std::uint64_t number,
       std::function<void(Run&)> moved);
 
-  ~Run() override;  // a coroutine that is given up may have copies to its memory under way
+  ~Run() override;  // waits for the work of a coroutine that is given up: it may be on the coroutine's memory
 
   // `body` is kept until the run ends.
   void begin(Signature const& signature, std::function<Task<>(Mesh&)> body);
   void heard(Rank from, Header header);
 
-  std::uint64_t number() const { return number_; }
+  std::uint64_t number_of_run() const override { return number_; }
   bool begun() const { return signature_.has_value(); }
   Operation operation() const { return signature_->operation; }
   // The coroutine has returned, and all ranks are in the same run. Throws what it has thrown, and PeerError where a
@@ -84,6 +84,7 @@ class Run final : public Mesh, public std::enable_shared_from_this<Run> {
   void put(Want const& want, std::string const& bytes);
   Stream& stream_for(Device device) { return device.is_host() ? host_stream_ : stream(); }
 
+  Stream work_;  // the mesh's stream, which this may outlive
   CollectiveCarrier& carrier_;
   std::uint64_t const number_;
   std::function<void(Run&)> const moved_;

@@ -25,9 +25,11 @@ constexpr std::uint8_t kHolds = 0x80;  // beside the algorithm's number
 
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// Tells this rank's end of its links from that of others: its machine, and how UCX is told to go.
+// Tells this rank's end of its links from that of others: its machine, how many threads add up, and how UCX is told to
+// go.
 std::uint64_t place_of_rank(Mesh const& mesh) {
-  std::string text = host_name() + " " + to_string(mesh.stream().device());
+  std::string text =
+      fmt::format("{} {} {} threads", host_name(), to_string(mesh.stream().device()), mesh.stream().threads());
   for (char const* name : {"UCX_TLS", "UCX_NET_DEVICES"}) {
     char const* const value = std::getenv(name);
     text += fmt::format(" {}={}", name, value == nullptr ? "" : value);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/collective/sparse_streamed.hpp"
 
-#include "kernels/check.hpp"
+#include "comm/collective/check_elements.hpp"
 
 namespace gpups::comm {
 namespace {
@@ -16,19 +16,10 @@ struct OnHost {
   std::shared_ptr<void const> keep;
 };
 
-void check_size(SparseView const& vector) {
-  std::size_t const count = vector.indices.size();
-  if (count == 0) return;
-  GPUPS_REQUIRE(vector.indices[count - 1] < vector.size,
-                "a sparse vector of {} elements names element {} (indices are ascending, and below the size): give "
-                "indices of this vector",
-                vector.size, vector.indices[count - 1]);
-}
-
 Task<OnHost> on_host(Mesh& mesh, SparseSum sum) {
   Stream& stream = mesh.stream();
   if (stream.device().is_host()) {
-    check_size(sum.vector);
+    check_elements(sum.vector.size, sum.vector.indices);
     co_return OnHost{stream, sum.vector, sum.keep};
   }
   struct Lists {
@@ -41,8 +32,8 @@ Task<OnHost> on_host(Mesh& mesh, SparseSum sum) {
   copy<std::uint32_t>(stream, lists->indices, sum.vector.indices);
   copy<float>(stream, lists->values, sum.vector.values);
   co_await mesh.caught_up();
-  check_size({sum.vector.size, lists->indices, lists->values});
-  co_return OnHost{Stream(Device::host()), {sum.vector.size, lists->indices, lists->values}, lists};
+  check_elements(sum.vector.size, lists->indices);
+  co_return OnHost{Stream(Device::host(), stream.threads()), {sum.vector.size, lists->indices, lists->values}, lists};
 }
 
 // The result where the caller has its vectors.
@@ -115,7 +106,9 @@ Task<SumVector> sum_streams_densely(Mesh& mesh, SparseSum sum) {
   OnHost const given = co_await on_host(mesh, sum);
   SumVector result{.first = 0, .size = given.vector.size};
   result.values = Array<float>(Device::host(), result.size);
-  DenseOwners const owners{.into = result.values, .format = static_cast<kernels::Format>(sum.format)};
+  DenseOwners const owners{.into = result.values,
+                           .format = static_cast<kernels::Format>(sum.format),
+                           .draws = {.seed = mesh.number_of_run()}};  // of each sum its own
   co_await sum_by_dense_owners(mesh, terms_of(given, NumberFormat::kFloat), owners);
   co_return co_await where_given(mesh, std::move(result));
 }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <utility>
 
+#include "comm/collective/sparse_streamed.hpp"
 #include "comm/collective/sum_floats.hpp"
 #include "comm/collective/sum_integers.hpp"
 #include "comm/group_impl.hpp"
@@ -29,14 +30,14 @@ comm::Reducer& reducer_of(Group::Impl const& group, char const* call) {
 comm::Selector& selector_of(Group::Impl const& group) { return reducer_of(group, "begin_allreduce").selector(); }
 
 // What all sums need: a store, its device, and room.
-void check(Group::Impl const& group, std::initializer_list<Device> devices, std::uint64_t elements, char const* what) {
-  auto const& reducer = reducer_of(group, "begin_allreduce");
+void check(Group::Impl const& group, std::initializer_list<Device> devices, std::uint64_t elements, char const* what,
+           char const* call = "begin_allreduce") {
+  auto const& reducer = reducer_of(group, call);
   for (Device const device : devices) {
-    GPUPS_REQUIRE(
-        device == reducer.device(),
-        "begin_allreduce was given an array or a stream on {} and the store is on {} (they are summed there): "
-        "use an array and a stream of the store's device",
-        to_string(device), to_string(reducer.device()));
+    GPUPS_REQUIRE(device == reducer.device(),
+                  "{} was given an array or a stream on {} and the store is on {} (they are summed there): "
+                  "use an array and a stream of the store's device",
+                  call, to_string(device), to_string(reducer.device()));
   }
   GPUPS_REQUIRE(elements <= comm::kSumElementsMax, "{} {} are summed at once (the most is {}): do it in parts",
                 elements, what, comm::kSumElementsMax);
@@ -80,7 +81,14 @@ Reduction begin_giving(Group::Impl& group, Stream& stream, std::shared_ptr<Sum> 
 Reduction begin_vectors(Group::Impl& group, Stream& stream, comm::Operation operation, SparseView const& vector,
                         AllreduceOptions const& options) {
   auto const& [size, indices, values] = vector;
-  check(group, {stream.device(), device_of(stream, indices), device_of(stream, values)}, size, "floats");
+  bool const scatters = operation == comm::Operation::kScatterSparse;
+  check(group, {stream.device(), device_of(stream, indices), device_of(stream, values)}, size, "floats",
+        scatters ? "begin_reduce_scatter" : "begin_allreduce");
+  GPUPS_REQUIRE(
+      !scatters || comm::have_streams(options.format),
+      "begin_reduce_scatter was given the format {} (elements go as sparse streams, which do not have it): use "
+      "float, half, bfloat or int8",
+      name_of(options.format));
   GPUPS_REQUIRE(indices.size() == values.size() && indices.size() <= size,
                 "a sparse vector of {} elements has {} indices and {} values (each element that is named has one): "
                 "give as many of both",

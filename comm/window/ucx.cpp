@@ -158,7 +158,10 @@ class Ucx final : public Window {
     others_.push_back(other);
   }
 
-  bool is_full(std::size_t more) const { return puts_.size() >= kPutsMax || put_bytes_ + more > kPutBytesMax; }
+  // One put may be larger than all that there is room for, alone.
+  bool is_full(std::size_t more) const {
+    return puts_.size() >= kPutsMax || (!puts_.empty() && put_bytes_ + more > kPutBytesMax);
+  }
 
   bool write(Rank to, std::uint64_t address, std::span<std::byte const> data) {
     std::lock_guard lock(mutex_);

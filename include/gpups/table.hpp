@@ -73,12 +73,14 @@ enum class NumberType : std::uint8_t {
   kBFloat16,  // 8 bits of precision, the range of a float
 };
 
-// What a row's numbers become on their way to another rank. kInt8 and kInt4 have one scale for each row.
+// What a row's numbers become on their way to another rank. kInt8 and kInt4 have one scale for each row; rows of fewer
+// than 32 columns share one, so many that it has 64 numbers.
 enum class RowCodec : std::uint8_t { kLossless, kHalf, kBFloat16, kInt8, kInt4 };
 
 // Holds changes of rows back until they are worth a message. A row is sent when the largest magnitude in its change
-// reaches the bound of its step, or when it has waited for age_max steps. The bound follows the share of rows that
-// ought to be sent, and stays below `bound` / sqrt(t) at the t-th step that sends rows to a rank.
+// reaches the bound of its step, or when it has waited for age_max steps; columns that top_k leaves out wait no longer,
+// and go exactly. The bound follows the share of rows that ought to be sent, and stays below `bound` / sqrt(t) at the
+// t-th step that sends rows to a rank.
 struct RowFilter {
   std::uint32_t age_max = 0;  // 0: no filter, nothing waits
   float share = 0.1F;         // 0 .. 1
@@ -101,6 +103,7 @@ struct RowTransfer {
   bool holds_back() const { return codec != RowCodec::kLossless || top_k > 0 || filter.age_max > 0; }
 };
 
+// The same on all ranks: what rows and keys look like on their way follows from it, and is not said with each message.
 struct TableOptions {
   std::string name;     // unique in the store; part of the rows' seeds and of checkpoints
   std::size_t dim = 0;  // values in a row, 1 .. 65,536
@@ -112,7 +115,8 @@ struct TableOptions {
   int grid_log2 = -30;
   std::size_t expected_rows = 0;  // over all ranks; a hint that saves growing
   // A row begins to exist in the step of its n-th sighting, 1 .. 2^31 - 1. Sightings are entries of global batches, so
-  // one step may bring several. Until then a key reads as its initial value and its gradients are dropped.
+  // one step may bring several. Until then a key reads as its initial value and its gradients are dropped; what a
+  // codec or a filter has held back of them counts as of the step in which it comes, so it may come after that.
   std::uint32_t admit_at = 1;
   NumberType values = NumberType::kFloat;
   RowTransfer gradients{};  // to the ranks that own the rows

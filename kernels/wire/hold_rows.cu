@@ -43,10 +43,11 @@ struct HoldRow {
     if (most == kOverflown) atomic_min(h.fault.data(), static_cast<std::uint32_t>(i));
     float const largest = std::bit_cast<float>(most);
     bool const waits = since != 0 && h.now - since < h.age;
-    bool const send = h.age == 0 || largest >= h.bound || (since != 0 && !waits);
+    bool const send = h.age == 0 || largest >= h.bound || (since != 0 && !waits && !h.sent_wait_on);
     h.largest[i] = largest;
     h.send[i] = send ? 1 : 0;
-    marks[kSince] = send || most == 0 ? 0 : waits ? since : h.now;
+    bool const waits_on = waits || (since != 0 && h.sent_wait_on);
+    marks[kSince] = most == 0 || (send && !h.sent_wait_on) ? 0 : waits_on ? since : h.now;
     marks[kNamed] = h.now;
   }
 

@@ -33,6 +33,8 @@ struct HoldRows {
   MatrixView<std::int64_t> before;      // (n, dim), the same stride: what the slots held
   View<float> largest;                  // (n), magnitude after, rounded up by at most 2^-22 of itself
   View<std::uint8_t> send;              // (n), 1 or 0
+  // Rows that are sent wait as before, since something of them may stay; then none is sent for its age alone.
+  bool sent_wait_on;
   View<std::uint32_t> fault;  // (1), kNoRow before the call; after it the smallest i whose slot would hold more
                               // than 2^62, if there is any: what it holds is undefined
 };

@@ -9,8 +9,8 @@ namespace {
 
 // The words of block b.
 GPUPS_ANY_FN inline std::size_t block_words(std::size_t words, std::size_t b) {
-  std::size_t const left = words - b * kNarrowBlock;
-  return left < kNarrowBlock ? left : kNarrowBlock;
+  std::size_t const left = words - b * kNarrowWordBlock;
+  return left < kNarrowWordBlock ? left : kNarrowWordBlock;
 }
 
 // All f(j) for j < n, united; the same for all lanes.
@@ -34,7 +34,7 @@ struct FindWidth {
   FindWidths f;
 
   GPUPS_FN void operator()(std::size_t b, NativeLanes lanes) const {
-    std::int64_t const* const words = f.words.data() + b * kNarrowBlock;
+    std::int64_t const* const words = f.words.data() + b * kNarrowWordBlock;
     std::size_t const n = block_words(f.words.size(), b);
     // A number and its complement need as many bits, and one for the sign; only zero needs none.
     std::uint64_t bits = unite(lanes, n, [words](std::size_t j) {
@@ -66,7 +66,7 @@ struct NarrowBlock {
   NarrowWords w;
 
   GPUPS_FN void operator()(std::size_t b, NativeLanes lanes) const {
-    std::int64_t const* const words = w.words.data() + b * kNarrowBlock;
+    std::int64_t const* const words = w.words.data() + b * kNarrowWordBlock;
     std::size_t const n = block_words(w.words.size(), b);
     std::uint8_t* const block = w.bytes.data() + w.offsets[b];
     each_plane(w.widths[b], n, [&]<class T>(T, unsigned shift, std::size_t at) {
@@ -129,7 +129,7 @@ struct WidenBlock {
   // word(j) has its sign `spare` bits below the highest.
   template <class Word>
   GPUPS_FN void put(std::size_t b, std::size_t n, NativeLanes lanes, unsigned spare, Word word) const {
-    std::int64_t* const into = w.into.data() + b * kNarrowBlock;
+    std::int64_t* const into = w.into.data() + b * kNarrowWordBlock;
     lanes.each(n, [=](std::size_t j) {
       auto const value = static_cast<std::uint64_t>(static_cast<std::int64_t>(word(j) << spare) >> spare);
       into[j] = static_cast<std::int64_t>(kAdd ? static_cast<std::uint64_t>(into[j]) + value : value);
@@ -141,19 +141,19 @@ struct WidenBlock {
 
 template <Space S>
 void run(Exec<S> ex, FindWidths const& f) {
-  GPUPS_ASSERT(f.widths.size() == narrow_blocks(f.words.size()));
+  GPUPS_ASSERT(f.widths.size() == narrow_word_blocks(f.words.size()));
   each_row(ex, f.widths.size(), FindWidth{f});
 }
 
 template <Space S>
 void run(Exec<S> ex, NarrowWords const& w) {
-  GPUPS_ASSERT(w.widths.size() == narrow_blocks(w.words.size()) && w.offsets.size() == w.widths.size());
+  GPUPS_ASSERT(w.widths.size() == narrow_word_blocks(w.words.size()) && w.offsets.size() == w.widths.size());
   each_row(ex, w.widths.size(), NarrowBlock{w});
 }
 
 template <Space S>
 void run(Exec<S> ex, WidenWords const& w) {
-  GPUPS_ASSERT(w.widths.size() == narrow_blocks(w.into.size()) && w.offsets.size() == w.widths.size());
+  GPUPS_ASSERT(w.widths.size() == narrow_word_blocks(w.into.size()) && w.offsets.size() == w.widths.size());
   if (w.add) {
     each_row(ex, w.widths.size(), WidenBlock<true>{w});
   } else {

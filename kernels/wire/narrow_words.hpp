@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 64-bit integers in as few bytes as hold them: each block of kNarrowBlock has a width, of 0 to 8 bytes, that all its
-// words are cut to. Moves 8 bytes per word and its width.
+// 64-bit integers in as few bytes as hold them: each block of kNarrowWordBlock has a width, of 0 to 8 bytes, that all
+// its words are cut to. Moves 8 bytes per word and its width.
 //
 // A block of n words of w bytes is one plane of n 8-byte words, or a plane for each power of two in w: the words'
 // lowest 4 bytes, then their next 2, then their next 1, as far as w has them. So no word crosses an alignment boundary,
@@ -14,23 +14,25 @@
 
 namespace gpups::kernels {
 
-inline constexpr std::size_t kNarrowBlock = 512;  // words; the last block may have fewer
+inline constexpr std::size_t kNarrowWordBlock = 512;  // words; the last block may have fewer
 inline constexpr std::size_t kWordBytesMax = 8;
 
-constexpr std::size_t narrow_blocks(std::size_t words) { return (words + kNarrowBlock - 1) / kNarrowBlock; }
+constexpr std::size_t narrow_word_blocks(std::size_t words) {
+  return (words + kNarrowWordBlock - 1) / kNarrowWordBlock;
+}
 
 // widths[b] = the bytes that hold every word of block b and its sign; 0 where all are zero.
 struct FindWidths {
   View<std::int64_t const> words;  // (n)
-  View<std::uint8_t> widths;       // (narrow_blocks(n))
+  View<std::uint8_t> widths;       // (narrow_word_blocks(n))
 };
 void find_widths(Stream& stream, FindWidths const& arguments);
 
 // Writes block b at bytes[offsets[b]].
 struct NarrowWords {
   View<std::int64_t const> words;     // (n)
-  View<std::uint8_t const> widths;    // (narrow_blocks(n)), enough for the words
-  View<std::uint32_t const> offsets;  // (narrow_blocks(n)), multiples of 8
+  View<std::uint8_t const> widths;    // (narrow_word_blocks(n)), enough for the words
+  View<std::uint32_t const> offsets;  // (narrow_word_blocks(n)), multiples of 8
   View<std::uint8_t> bytes;           // begins at a multiple of 8
 };
 void narrow_words(Stream& stream, NarrowWords const& arguments);
@@ -38,8 +40,8 @@ void narrow_words(Stream& stream, NarrowWords const& arguments);
 // into[i] = the word i that was narrowed, or += where `add`, wrapping.
 struct WidenWords {
   View<std::uint8_t const> bytes;     // begins at a multiple of 8
-  View<std::uint8_t const> widths;    // (narrow_blocks(n)), at most 8
-  View<std::uint32_t const> offsets;  // (narrow_blocks(n)); blocks end within the bytes
+  View<std::uint8_t const> widths;    // (narrow_word_blocks(n)), at most 8
+  View<std::uint32_t const> offsets;  // (narrow_word_blocks(n)); blocks end within the bytes
   View<std::int64_t> into;            // (n)
   bool add;
 };

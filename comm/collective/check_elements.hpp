@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks the list of a sparse vector that a caller gives, before anything of it is sent or summed.
+#pragma once
+
+#include <cstdint>
+
+#include "gpups/array.hpp"
+
+namespace gpups::comm {
+
+// Throws Error unless the indices are ascending, each once, and below the size. REQUIRES: they are on the host.
+void check_elements(std::uint64_t size, View<std::uint32_t const> indices);
+
+}  // namespace gpups::comm
