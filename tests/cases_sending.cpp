@@ -44,7 +44,9 @@ double number_of(std::uint16_t bits) {
 template <class T>
 kernels::NumberMatrix received(Stream& stream, Bits const& bits, std::size_t rows, std::size_t dim) {
   kernels::NumberMatrix there(stream.device(), rows, dim, kernels::kNumberType<T>);
-  copy<std::uint16_t>(stream, there.view().template flat<std::uint16_t>(), View<std::uint16_t const>(bits));
+  auto const to = there.view();
+  View<std::uint16_t> const halves(reinterpret_cast<std::uint16_t*>(to.data), to.bytes() / 2, to.device);
+  copy<std::uint16_t>(stream, halves, View<std::uint16_t const>(bits));
   stream.wait();  // the vector may go
   return there;
 }

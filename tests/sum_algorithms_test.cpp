@@ -49,7 +49,7 @@ std::vector<Floats> run(Algorithm const& algorithm, int ranks, std::size_t n, st
 class SumAlgorithms : public testing::TestWithParam<Algorithm> {};
 
 TEST_P(SumAlgorithms, GiveAllRanksTheSameSums) {
-  if (!GetParam().about.dense) GTEST_SKIP();
+  if (!GetParam().about.dense) GTEST_SKIP() << "it does not sum arrays";
   for (int ranks = 1; ranks <= 9; ++ranks) {
     // With the last, slices have more pieces than are on their way at a time.
     auto const some = static_cast<std::size_t>(ranks);
@@ -69,7 +69,7 @@ TEST_P(SumAlgorithms, GiveAllRanksTheSameSums) {
 }
 
 TEST_P(SumAlgorithms, AddInAnOrderThatDoesNotDependOnArrivals) {
-  if (!GetParam().about.dense) GTEST_SKIP();
+  if (!GetParam().about.dense) GTEST_SKIP() << "it does not sum arrays";
   auto const first = run(GetParam(), 5, 70001, 1)[0];
   for (std::uint64_t seed = 2; seed < 12; ++seed) EXPECT_EQ(run(GetParam(), 5, 70001, seed)[3], first);
 }
@@ -134,7 +134,7 @@ void expect_sparse_sums(Sum sum, bool slices) {
 }
 
 TEST_P(SumAlgorithms, SumSparseVectors) {
-  if (!GetParam().about.sparse) GTEST_SKIP();
+  if (!GetParam().about.sparse) GTEST_SKIP() << "it does not sum sparse vectors";
   expect_sparse_sums(GetParam().sparse, false);
 }
 

@@ -74,8 +74,8 @@ void Offered::receive(Id const& id, bool may_go_by_lane, void* data, std::size_t
 bool Offered::progress() {
   if (lane_) lane_->check();
   convoy_->progress();
-  auto const todo = std::exchange(todo_, {});
-  for (auto const& task : todo) task();
+  auto const due = std::exchange(due_, {});
+  for (auto const& task : due) task();
   stage_some();
   place_some();
   for (Copy& copy : std::exchange(copies_, {})) {
@@ -92,7 +92,7 @@ bool Offered::progress() {
       for (Then const& then : batch.then) then();
     }
   }
-  return !copies_.empty() || !batches_.empty() || !todo.empty();
+  return !copies_.empty() || !batches_.empty() || !due.empty();
 }
 
 // -- the sender --
@@ -198,7 +198,7 @@ void Offered::bring_staged(Piece const& piece, kernels::PinnedPtr buffer) {
                          there(id, bytes);
                        }});
   };
-  link_->fetch(piece.arrival, kept->get(), guarded([this, copy] { todo_.push_back(copy); }));
+  link_->fetch(piece.arrival, kept->get(), guarded([this, copy] { due_.push_back(copy); }));
 }
 
 void Offered::there(Id const& id, std::size_t bytes) {

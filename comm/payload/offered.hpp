@@ -95,9 +95,9 @@ class Offered {
   std::map<Id, Outgoing> outgoing_;
   std::map<Id, Incoming> incoming_;
   Staging sending_, receiving_;
-  std::deque<Id> unstaged_;                  // have pieces to send, when there is memory to stage them
-  std::deque<Piece> waiting_;                // have come, the same
-  std::vector<std::function<void()>> todo_;  // what could fail, and is not for the link's calls
+  std::deque<Id> unstaged_;                 // have pieces to send, when there is memory to stage them
+  std::deque<Piece> waiting_;               // have come, the same
+  std::vector<std::function<void()>> due_;  // what could fail, and is not for the link's calls
   std::vector<Copy> copies_;
   std::vector<MovedBatch> batches_;
   std::size_t open_ = 0;  // operations of the link

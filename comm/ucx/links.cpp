@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/ucx/links.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 namespace gpups::comm {
@@ -22,13 +24,22 @@ class Links {
     }
     thread_ = std::thread([this] { drive(); });
   }
+  // UCX stays to the end of the process, its thread too, where something of a link is still under way.
   ~Links() {
+    auto const end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+    while (!idle() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
     over_ = true;
     thread_.join();
   }
   UcxLink* link(std::size_t rank) const { return links_[rank].get(); }
 
  private:
+  bool idle() const {
+    return std::all_of(links_.begin(), links_.end(), [](auto const& link) {
+      std::lock_guard lock(link->mutex());
+      return link->open() == 0;
+    });
+  }
   void drive() {
     while (!over_) {
       for (auto const& link : links_) link->progress();
