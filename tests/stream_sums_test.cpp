@@ -204,7 +204,7 @@ TEST(StreamSumsOfFloats, ByDenseOwnersAreNearAndLoseNothing) {
       std::vector<std::vector<float>> got(vectors.size(), std::vector<float>(size, 9));
       MemoryMeshes(ranks).run([&](Mesh& mesh) -> Task<> {
         std::size_t const me = number(mesh.me());
-        comm::DenseOwners const owners{got[me], format, {.seed = 5, .use = 1}};
+        comm::DenseOwners const owners{got[me], {}, format, {.seed = 5, .use = 1}};
         co_await comm::sum_by_dense_owners(mesh, terms(mesh, vectors[me], size, ValueForm{StreamValues::kHalf, 0}),
                                            owners);
       });

@@ -20,4 +20,8 @@ void check_elements(std::uint64_t size, View<std::uint32_t const> indices) {
                 "time): sort them, and add up the values of equal ones");
 }
 
+void check_end(std::uint64_t size, View<std::uint32_t const> indices) {
+  if (std::lower_bound(indices.begin(), indices.end(), size) != indices.end()) check_elements(size, indices);
+}
+
 }  // namespace gpups::comm

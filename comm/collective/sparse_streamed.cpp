@@ -19,7 +19,7 @@ struct OnHost {
 Task<OnHost> on_host(Mesh& mesh, SparseSum sum) {
   Stream& stream = mesh.stream();
   if (stream.device().is_host()) {
-    check_elements(sum.vector.size, sum.vector.indices);
+    check_end(sum.vector.size, sum.vector.indices);
     co_return OnHost{stream, sum.vector, sum.keep};
   }
   struct Lists {
@@ -32,7 +32,7 @@ Task<OnHost> on_host(Mesh& mesh, SparseSum sum) {
   copy<std::uint32_t>(stream, lists->indices, sum.vector.indices);
   copy<float>(stream, lists->values, sum.vector.values);
   co_await mesh.caught_up();
-  check_elements(sum.vector.size, lists->indices);
+  check_end(sum.vector.size, lists->indices);
   co_return OnHost{Stream(Device::host(), stream.threads()), {sum.vector.size, lists->indices, lists->values}, lists};
 }
 
@@ -105,11 +105,13 @@ Task<SumVector> sum_streamed(Mesh& mesh, SparseSum sum, SumStreams algorithm) {
 Task<SumVector> sum_streams_densely(Mesh& mesh, SparseSum sum) {
   OnHost const given = co_await on_host(mesh, sum);
   SumVector result{.first = 0, .size = given.vector.size};
-  result.values = Array<float>(Device::host(), result.size);
-  DenseOwners const owners{.into = result.values,
+  auto const sums = std::make_shared<Array<float>>(Device::host(), result.size);
+  DenseOwners const owners{.into = *sums,
+                           .keep = sums,
                            .format = static_cast<kernels::Format>(sum.format),
                            .draws = {.seed = mesh.number_of_run()}};  // of each sum its own
   co_await sum_by_dense_owners(mesh, terms_of(given, NumberFormat::kFloat), owners);
+  result.values = std::move(*sums);
   co_return co_await where_given(mesh, std::move(result));
 }
 

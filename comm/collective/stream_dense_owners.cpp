@@ -24,13 +24,26 @@ Task<> take_sums(Mesh& mesh, Stream stream, Rank from, DenseOwners owners, Slice
   unpack(stream, owners, slice, *wire);
 }
 
-}  // namespace
+// Sums as they are: from the slice of the result to the same place on all ranks.
+Task<> share_floats(Mesh& mesh, StreamTotal<float> parts, DenseOwners owners, std::vector<Slice> slices) {
+  auto const part = [&](Rank rank) {
+    Slice const slice = slices[number(rank)];
+    return owners.into.slice(slice.first, slice.size);
+  };
+  std::vector<Arriving> arriving;
+  std::vector<Sending> sent;
+  for (Rank const q : others(mesh)) arriving.push_back(mesh.receive_exactly(q, bytes_of(part(q)), owners.keep));
+  parts.write(mesh, part(mesh.me()));
+  for (Rank const q : others(mesh)) sent.push_back(mesh.send_exactly(q, bytes_of(part(mesh.me())), owners.keep));
+  for (auto& sums : arriving) co_await sums;
+  for (auto& sums : sent) co_await sums;
+}
 
-Task<> sum_by_dense_owners(Mesh& mesh, StreamTerms<float> terms, DenseOwners owners) {
-  std::vector<Slice> const slices = slices_of(terms.size, mesh.ranks());
-  std::vector<Task<>> incoming;
+// Sums in another format; what they lose by it stays here.
+Task<> share_coded(Mesh& mesh, StreamTerms<float> terms, StreamTotal<float> parts, DenseOwners owners,
+                   std::vector<Slice> slices) {
   Slice const mine = slices[number(mesh.me())];
-  StreamTotal<float> parts(terms.stream, co_await scatter_streams(mesh, terms));
+  std::vector<Task<>> incoming;
   for (Rank const q : others(mesh)) incoming.push_back(take_sums(mesh, terms.stream, q, owners, slices[number(q)]));
   for (auto& task : incoming) task.start();
 
@@ -51,6 +64,18 @@ Task<> sum_by_dense_owners(Mesh& mesh, StreamTerms<float> terms, DenseOwners own
   for (Rank const q : others(mesh)) mesh.send_exactly(q, *wire, wire);
   unpack(terms.stream, owners, mine, *wire);
   co_await all(std::move(incoming));
+}
+
+}  // namespace
+
+Task<> sum_by_dense_owners(Mesh& mesh, StreamTerms<float> terms, DenseOwners owners) {
+  std::vector<Slice> const slices = slices_of(terms.size, mesh.ranks());
+  StreamTotal<float> parts(terms.stream, co_await scatter_streams(mesh, terms));
+  if (owners.format == kernels::Format::kFloat && terms.residual.empty()) {
+    co_await share_floats(mesh, std::move(parts), owners, slices);
+  } else {
+    co_await share_coded(mesh, terms, std::move(parts), owners, slices);
+  }
 }
 
 }  // namespace gpups::comm

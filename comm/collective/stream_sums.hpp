@@ -72,7 +72,8 @@ Task<StreamTotal<T>> send_to_owners(Mesh& mesh, StreamTerms<T> terms);
 // SparCML's DSAR_Split_allgather: sums that are to be dense. They go in a format of the wire with a scale for each 512,
 // rounded so that their mean error is zero where the format allows for it; what a slice's sums lose, its owner keeps.
 struct DenseOwners {
-  View<float> into;  // (size): the sum
+  View<float> into;                  // (size): the sum
+  std::shared_ptr<void const> keep;  // owns it
   kernels::Format format = kernels::Format::kFloat;
   kernels::Draws draws = {};
 };

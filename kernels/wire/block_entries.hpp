@@ -15,18 +15,21 @@
 
 namespace gpups::kernels {
 
-// Elements of a block in order of their places. T is float, or std::int64_t for units.
-template <class T>
-struct BlockEntries {
+// Where a block has elements, in order.
+struct BlockPlaces {
   std::size_t count;
   std::uint16_t const* places;  // (count), 64 more may be read; null where there are more than every eighth
-  std::uint64_t const* bits;    // the places as a bitmap of (kBlockWords); null where there are places alone
-  T const* values;              // (count)
+  std::uint64_t const* bits;    // the places as a bitmap of the block; null where there are places alone
+};
+// The elements as well. T is float, or std::int64_t for units.
+template <class T>
+struct BlockEntries : BlockPlaces {
+  T const* values;  // (count)
 };
 
 // Calls f(i, place) for each entry, in order.
-template <class T, class F>
-void each_place(BlockEntries<T> const& entries, F f) {
+template <class F>
+void each_place(BlockPlaces const& entries, F f) {
   if (entries.places != nullptr) {
     for (std::size_t i = 0; i < entries.count; ++i) f(i, std::uint32_t{entries.places[i]});
     return;
@@ -85,27 +88,6 @@ void compress(T const* x, std::uint64_t const* bits, std::size_t words, T* to) {
   }
 }
 
-// The opposite: `from` at the marked places, 0 at all others. `from` has room for 16 more.
-template <class T>
-void expand(T const* from, std::uint64_t const* bits, std::size_t words, T* to) {
-  for (std::size_t w = 0; w < words; ++w, to += 64) {
-#if defined(__AVX512F__)
-    if constexpr (sizeof(T) == sizeof(float)) {
-      for (unsigned k = 0; k < 64; k += 16) {
-        auto const set = static_cast<__mmask16>(bits[w] >> k);
-        _mm512_storeu_ps(to + k, _mm512_maskz_expandloadu_ps(set, from));
-        from += std::popcount(static_cast<unsigned>(set));
-      }
-      continue;
-    }
-#endif
-    std::memset(to, 0, 64 * sizeof(T));
-    for (std::uint64_t word = bits[w]; word != 0; word &= word - 1) {
-      to[static_cast<unsigned>(std::countr_zero(word))] = *from++;
-    }
-  }
-}
-
 // Memory for one block's entries, which are collected piece by piece: pieces begin at multiples of 64 places.
 template <class T>
 struct EntryMemory {
@@ -132,14 +114,14 @@ struct EntryMemory {
   }
   // All that take_few() found, but what is 0.
   BlockEntries<T> few() {
-    if (zeros == 0) return {count, places.data(), bits.data(), values.data()};
+    if (zeros == 0) return {{count, places.data(), bits.data()}, values.data()};
     std::size_t left = 0;
     for (std::size_t i = 0; i < count; ++i) {
       places[left] = places[i];
       values[left] = values[i];
       left += values[i] != 0 ? 1 : 0;
     }
-    return {left, places.data(), nullptr, values.data()};
+    return {{left, places.data(), nullptr}, values.data()};
   }
 
   // For pieces in which they may be many: those of x that are not 0.
@@ -150,15 +132,11 @@ struct EntryMemory {
     compress(x + first, marks, words, values.data() + count);
     count += bits_set(marks, words);
   }
-  void take_many(T* x, std::uint32_t first, std::uint32_t last) {
-    find_many(x, first, last);
-    std::memset(x + first, 0, (last - first) * sizeof(T));
-  }
   // All that was found so.
   BlockEntries<T> many(std::uint32_t width) {
-    if (are_many(count, width)) return {count, nullptr, bits.data(), values.data()};
+    if (are_many(count, width)) return {{count, nullptr, bits.data()}, values.data()};
     places_of(bits.data(), 0, kBlockWords, places.data());
-    return {count, places.data(), bits.data(), values.data()};
+    return {{count, places.data(), bits.data()}, values.data()};
   }
 };
 

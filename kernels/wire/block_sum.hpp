@@ -14,8 +14,6 @@ namespace gpups::kernels {
 template <class T>
 class BlockSum {
  public:
-  BlockSum() { std::memset(sums_.data(), 0, sums_.bytes()); }
-
   // Reads block `block` of each stream. Calls bad(i) where that of stream i is wrong, which then counts nothing.
   template <class Bad>
   void read(std::span<StreamView const> streams, std::size_t block, Bad bad) {
@@ -29,31 +27,55 @@ class BlockSum {
     count_ = streams.size();
   }
 
-  // Adds what has been read to an array of the block; where `zero`, which is all zeros then.
-  void add_to(T* sums, std::uint32_t width, bool zero) {
-    if (zero) std::memset(sums, 0, width * sizeof(T));
+  // sums = what has been read, or with `add`, sums += it.
+  void write(T* sums, std::uint32_t width, bool add) {
     each_piece(width, [&](std::uint32_t first, std::uint32_t last) {
-      for (std::size_t s = 0; s < count_; ++s) terms_[s].add(sums, nullptr, first, last);
+      if (add) {
+        for (std::size_t s = 0; s < count_; ++s) terms_[s].add(sums, nullptr, first, last);
+      } else {
+        set(sums, first, last);
+      }
     });
   }
 
   // The sums that are not zero, until the next call.
   BlockEntries<T> sum(std::uint32_t width) {
     memory_.begin();
-    bool const many = are_many(given_, width);
-    each_piece(width, [&](std::uint32_t first, std::uint32_t last) {
-      std::uint64_t* const marks = many ? nullptr : memory_.bits.data();
-      for (std::size_t s = 0; s < count_; ++s) terms_[s].add(sums_.data(), marks, first, last);
-      if (many) {
-        memory_.take_many(sums_.data(), first, last);
-      } else {
-        memory_.take_few(sums_.data(), first, last);
-      }
-    });
-    return many ? memory_.many(width) : memory_.few();
+    return are_many(given_, width) ? many(width) : few(width);
   }
 
  private:
+  void set(T* sums, std::uint32_t first, std::uint32_t last) {
+    if (count_ == 0) {
+      std::memset(sums + first, 0, (last - first) * sizeof(T));
+    } else {
+      terms_[0].set(sums, first, last);
+    }
+    for (std::size_t s = 1; s < count_; ++s) terms_[s].add(sums, nullptr, first, last);
+  }
+
+  BlockEntries<T> many(std::uint32_t width) {
+    if (sums_.size() == 0) sums_ = Array<T>(Device::host(), kStreamBlock);
+    are_zero_ = false;
+    each_piece(width, [&](std::uint32_t first, std::uint32_t last) {
+      set(sums_.data(), first, last);
+      memory_.find_many(sums_.data(), first, last);
+    });
+    return memory_.many(width);
+  }
+
+  // Keeps the array zero: what is not touched is not read.
+  BlockEntries<T> few(std::uint32_t width) {
+    if (sums_.size() == 0) sums_ = Array<T>(Device::host(), kStreamBlock);
+    if (!are_zero_) std::memset(sums_.data(), 0, sums_.bytes());
+    are_zero_ = true;
+    each_piece(width, [&](std::uint32_t first, std::uint32_t last) {
+      for (std::size_t s = 0; s < count_; ++s) terms_[s].add(sums_.data(), memory_.bits.data(), first, last);
+      memory_.take_few(sums_.data(), first, last);
+    });
+    return memory_.few();
+  }
+
   // Calls f(first, last) for pieces of 32 KiB, or for the whole block where a piece would have hardly any elements.
   template <class F>
   void each_piece(std::uint32_t width, F f) const {
@@ -64,7 +86,8 @@ class BlockSum {
 
   std::vector<DecodedBlock<T>> terms_;  // a block of each stream
   std::size_t count_ = 0, given_ = 0;   // of streams, and of their elements
-  Array<T> sums_{Device::host(), kStreamBlock};
+  Array<T> sums_;
+  bool are_zero_ = false;
   EntryMemory<T> memory_;
 };
 

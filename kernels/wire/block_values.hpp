@@ -18,21 +18,24 @@ class BlockValues {
   using Other = std::conditional_t<std::is_same_v<T, float>, std::int64_t, float>;
 
  public:
-  // Returns the width of units, 0 for other forms. REQUIRES: n > 0; `to` has room for n values of 8 bytes.
-  std::uint8_t write(ValueForm form, T const* x, std::size_t n, std::uint8_t* to) {
+  // Of units, in bytes; 0 for other forms, which are not read.
+  std::uint8_t width_log2(ValueForm form, T const* x, std::size_t n) {
+    return form.values == StreamValues::kUnits ? width_log2_of(units_of(form, x, n), n) : std::uint8_t{0};
+  }
+
+  // REQUIRES: n > 0; `to` has room for their value_bytes().
+  void write(ValueForm form, T const* x, std::size_t n, std::uint8_t* to) {
+    if (form.values == StreamValues::kUnits) {
+      std::int64_t const* const units = units_of(form, x, n);
+      return write_units(units, n, width_log2_of(units, n), to);
+    }
     if constexpr (std::is_same_v<T, float>) {
-      if (form.values != StreamValues::kUnits) return write_floats(form.values, x, n, to), std::uint8_t{0};
-      std::int64_t* const units = other(n);
-      double const per_unit = std::ldexp(1.0, -form.grid_log2);
-      for (std::size_t i = 0; i < n; ++i) units[i] = nearest_units(x[i], per_unit);
-      return write_narrow(units, n, to);
+      write_floats(form.values, x, n, to);
     } else {
-      if (form.values == StreamValues::kUnits) return write_narrow(x, n, to);
       float* const floats = other(n);
       double const unit = std::ldexp(1.0, form.grid_log2);
       for (std::size_t i = 0; i < n; ++i) floats[i] = static_cast<float>(static_cast<double>(x[i]) * unit);
       write_floats(form.values, floats, n, to);
-      return 0;
     }
   }
 
@@ -53,10 +56,15 @@ class BlockValues {
   }
 
  private:
-  static std::uint8_t write_narrow(std::int64_t const* units, std::size_t n, std::uint8_t* to) {
-    std::uint8_t const width_log2 = width_log2_of(units, n);
-    write_units(units, n, width_log2, to);
-    return width_log2;
+  std::int64_t const* units_of(ValueForm form, T const* x, std::size_t n) {
+    if constexpr (std::is_same_v<T, float>) {
+      std::int64_t* const units = other(n);
+      double const per_unit = std::ldexp(1.0, -form.grid_log2);
+      for (std::size_t i = 0; i < n; ++i) units[i] = nearest_units(x[i], per_unit);
+      return units;
+    } else {
+      return x;
+    }
   }
   Other* other(std::size_t n) {
     if (memory_.size() < n) memory_ = Array<Other>(Device::host(), kStreamBlock);

@@ -2,6 +2,9 @@
 // A block of a stream, read and checked, that is added to an array of the block piece by piece. On the host.
 #pragma once
 
+#include <cstdint>
+#include <type_traits>
+
 #include "kernels/wire/block_entries.hpp"
 #include "kernels/wire/block_values.hpp"
 #include "kernels/wire/stream_view.hpp"
@@ -21,8 +24,16 @@ class DecodedBlock {
       count_ = 0;
       return false;
     }
-    values_.read(form, block.values, count_, block.word.width_log2, read_.data());
+    read_values(form, block);
     return true;
+  }
+
+  // sums[place] = value, and 0 at the other places; otherwise as add().
+  void set(T* sums, std::uint32_t first, std::uint32_t last) {
+    if (next_ < count_ && kind_ == PlaceKind::kBitmap) return set_marked(sums, first, last);
+    if (next_ < count_ && kind_ == PlaceKind::kDense) return set_dense(sums, first, last);
+    std::memset(sums + first, 0, (last - first) * sizeof(T));
+    add(sums, nullptr, first, last);
   }
 
   // sums[place] += value for the places in [first, last), multiples of 64 but for the block's end. Marks them in
@@ -56,9 +67,61 @@ class DecodedBlock {
     return read_gaps(block.places, place_bytes(word, block.width), word.count, block.width, places_.data());
   }
 
+  // Floats are left where they are.
+  void read_values(ValueForm form, StreamBlock const& block) {
+    bool const are_aligned = reinterpret_cast<std::uintptr_t>(block.values) % alignof(T) == 0;
+    if (std::is_same_v<T, float> && form.values == StreamValues::kFloat && are_aligned) {
+      values_ = reinterpret_cast<T const*>(block.values);
+      return;
+    }
+    if (read_.size() == 0) read_ = Array<T>(Device::host(), kStreamBlock);
+    reader_.read(form, block.values, count_, block.word.width_log2, read_.data());
+    values_ = read_.data();
+  }
+
+  // A zero is added, since -0 as a sum is 0.
+  void set_dense(T* sums, std::uint32_t first, std::uint32_t last) {
+    for (std::uint32_t i = first; i < last; ++i) sums[i] = T{0} + values_[i];
+    next_ = last;
+  }
+
+  void set_marked(T* sums, std::uint32_t first, std::uint32_t last) {
+    T const* from = values_ + next_;
+    std::uint32_t i = first;
+#if defined(__AVX512F__)
+    if constexpr (sizeof(T) == sizeof(float)) {
+      for (; i + 64 <= last; i += 64) from = expand_word(bits_[i / 64], from, sums + i);
+    }
+#endif
+    std::memset(sums + i, 0, (last - i) * sizeof(T));
+    next_ = static_cast<std::uint32_t>(from - values_);
+    add_marked(sums, nullptr, i / 64, (last + 63) / 64);
+  }
+
+#if defined(__AVX512F__)
+  static float const* expand_word(std::uint64_t word, float const* from, float* to) {
+    for (unsigned k = 0; k < 64; k += 16) {
+      std::uint64_t const before = word & ((std::uint64_t{1} << k) - 1);
+      float const* const some = from + std::popcount(before);
+      __m512 const x = _mm512_maskz_expandloadu_ps(static_cast<__mmask16>(word >> k), some);
+      _mm512_storeu_ps(to + k, _mm512_add_ps(x, _mm512_setzero_ps()));
+    }
+    return from + std::popcount(word);
+  }
+  static float const* add_word(std::uint64_t word, float const* from, float* to) {
+    for (unsigned k = 0; k < 64; k += 16) {
+      std::uint64_t const before = word & ((std::uint64_t{1} << k) - 1);
+      float const* const some = from + std::popcount(before);
+      auto const set = static_cast<__mmask16>(word >> k);
+      __m512 const sum = _mm512_add_ps(_mm512_maskz_loadu_ps(set, to + k), _mm512_maskz_expandloadu_ps(set, some));
+      _mm512_mask_storeu_ps(to + k, set, sum);
+    }
+    return from + std::popcount(word);
+  }
+#endif
+
   void add_dense(T* sums, std::uint64_t* marks, std::uint32_t first, std::uint32_t last) {
-    T const* const from = read_.data();
-    for (std::uint32_t i = first; i < last; ++i) sums[i] += from[i];
+    for (std::uint32_t i = first; i < last; ++i) sums[i] += values_[i];
     for (std::uint32_t i = first; marks != nullptr && i < last; i += 64) {
       marks[i / 64] |= last - i < 64 ? (std::uint64_t{1} << (last - i)) - 1 : ~std::uint64_t{0};
     }
@@ -66,29 +129,24 @@ class DecodedBlock {
   }
 
   void add_marked(T* sums, std::uint64_t* marks, std::size_t first, std::size_t last) {
-    T const* from = read_.data() + next_;
+    T const* from = values_ + next_;
     for (std::size_t w = first; w < last; ++w) {
       std::uint64_t word = bits_[w];
       if (marks != nullptr) marks[w] |= word;
 #if defined(__AVX512F__)
       if constexpr (sizeof(T) == sizeof(float)) {
-        for (T* to = sums + 64 * w; word != 0; word >>= 16, to += 16) {
-          auto const set = static_cast<__mmask16>(word);
-          __m512 const sum = _mm512_add_ps(_mm512_maskz_loadu_ps(set, to), _mm512_maskz_expandloadu_ps(set, from));
-          _mm512_mask_storeu_ps(to, set, sum);
-          from += std::popcount(static_cast<unsigned>(set));
-        }
+        from = add_word(word, from, sums + 64 * w);
         continue;
       }
 #endif
       for (; word != 0; word &= word - 1) sums[64 * w + static_cast<unsigned>(std::countr_zero(word))] += *from++;
     }
-    next_ = static_cast<std::uint32_t>(from - read_.data());
+    next_ = static_cast<std::uint32_t>(from - values_);
   }
 
   void add_listed(T* sums, std::uint64_t* marks, std::uint32_t last) {
     std::uint16_t const* const places = places_.data();
-    T const* const values = read_.data();
+    T const* const values = values_;
     auto const* const end = std::lower_bound(places + next_, places + count_, last);
     auto const stop = static_cast<std::uint32_t>(end - places);
     if (marks == nullptr) {
@@ -105,10 +163,11 @@ class DecodedBlock {
 
   PlaceKind kind_{};
   std::uint32_t count_ = 0, next_ = 0;  // of elements, and how many have been added
-  BlockValues<T> values_;
+  T const* values_ = nullptr;
+  BlockValues<T> reader_;
   Array<std::uint64_t> bits_{Device::host(), kBlockWords};
   Array<std::uint16_t> places_{Device::host(), kPlaceRoom};
-  Array<T> read_{Device::host(), kStreamBlock};
+  Array<T> read_;  // values that are not as they came
 };
 
 }  // namespace gpups::kernels

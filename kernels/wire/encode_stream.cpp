@@ -6,17 +6,13 @@
 
 #include "kernels/assert.hpp"
 #include "kernels/check.hpp"
+#include "kernels/wire/indexed_places.hpp"
 #include "kernels/wire/over_blocks.hpp"
-#include "kernels/wire/stream_writer.hpp"
+#include "kernels/wire/stream_places.hpp"
+#include "kernels/wire/stream_values.hpp"
 
 namespace gpups::kernels {
 namespace {
-
-template <class T>
-struct WriteMemory {
-  EntryMemory<T> entries;
-  StreamWriter::Part<T> part;
-};
 
 template <class T>
 T* block_of(View<T> residual, std::size_t block) {
@@ -29,13 +25,99 @@ void check_ascending(bool ascending) {
                 "sort them, and add up the values of equal ones");
 }
 
-// Writes the places of a block's indices; false where they are not ascending, or outside the block.
-bool write_places(View<std::uint32_t const> indices, std::uint32_t base, std::uint32_t width, std::uint16_t* places) {
-  if (indices.empty()) return true;
-  std::uint32_t wrong = indices[0] < base || indices[indices.size() - 1] - base >= width ? 1 : 0;
-  for (std::size_t i = 1; i < indices.size(); ++i) wrong |= indices[i] <= indices[i - 1] ? 1U : 0U;
-  for (std::size_t i = 0; i < indices.size(); ++i) places[i] = static_cast<std::uint16_t>(indices[i] - base);
-  return wrong == 0;
+// The first of the indices in [first, last) that is not below `index`; `guess` are, about. Reads few lines of them.
+std::size_t find_index(View<std::uint32_t const> indices, std::uint64_t index, std::size_t first, std::size_t last,
+                       std::size_t guess) {
+  std::size_t step = guess / 16 + 1, high = first + guess + step;
+  if (high < last && guess > step && indices[high - 2 * step] < index) first = high - 2 * step;
+  for (; high < last && indices[high] < index; step *= 2) {
+    first = high;
+    high += step;
+  }
+  auto const* const begin = indices.begin();
+  return static_cast<std::size_t>(std::lower_bound(begin + first, begin + std::min(high, last), index) - begin);
+}
+
+// A list, cut by the blocks of a range.
+template <class T>
+class ListBlocks {
+ public:
+  // Throws Error where it sees that indices are not ascending.
+  explicit ListBlocks(EncodeEntries<T> const& e) : e_(e) {
+    // The same for this range's end and for the next one's begin, also where indices are not ascending.
+    auto const find = [&](std::uint64_t index) {
+      return static_cast<std::size_t>(std::lower_bound(e.indices.begin(), e.indices.end(), index) - e.indices.begin());
+    };
+    std::size_t const blocks = stream_blocks(e.size), end = find(e.first + e.size);
+    start_.push_back(find(e.first));
+    check_ascending(start_[0] <= end);
+    std::size_t const guess = (end - start_[0]) / std::max<std::size_t>(blocks, 1);
+    for (std::size_t b = 0; b < blocks; ++b) {
+      std::uint64_t const next = e.first + (b + 1) * kStreamBlock;
+      start_.push_back(b + 1 == blocks ? end : find_index(e.indices, next, start_[b], end, guess));
+      std::size_t const count = start_[b + 1] - start_[b];
+      check_ascending(count <= width(b));
+      counts_.push_back(static_cast<std::uint32_t>(count));
+    }
+  }
+
+  std::vector<std::uint32_t> const& counts() const { return counts_; }
+  std::uint32_t width(std::size_t b) const { return block_width(e_.size, b); }
+  T const* values(std::size_t b) const { return e_.values.data() + start_[b]; }
+  BlockIndices indices(std::size_t b) const { return {e_.indices.data() + start_[b], counts_[b], base(b), width(b)}; }
+  ListedEntries<T> entries(std::size_t b) const {
+    return {counts_[b], e_.indices.data() + start_[b], base(b), values(b)};
+  }
+
+ private:
+  std::uint32_t base(std::size_t b) const { return static_cast<std::uint32_t>(e_.first + b * kStreamBlock); }
+
+  EncodeEntries<T> const& e_;
+  std::vector<std::size_t> start_;  // in the list, and the end
+  std::vector<std::uint32_t> counts_;
+};
+
+// Throws Error where indices are not ascending.
+template <class T>
+StreamPlaces write_places(HostExec ex, EncodeEntries<T> const& e, ListBlocks<T> const& list) {
+  struct Memory {
+    IndexedPlaces places;
+    ValueWriter<T> values;
+  };
+  StreamPlaces places(e.form, e.first, e.size, list.counts());
+  std::atomic<bool> ascending = true;
+  over_blocks<Memory>(ex, list.counts().size(), [&](Memory& memory, std::size_t b) {
+    std::uint32_t const count = list.counts()[b];
+    if (count == 0) return;
+    auto const found = memory.places.find(list.indices(b));
+    if (found) {
+      places.write(b, *found, memory.values.width_log2(e.form, list.values(b), count));
+    } else {
+      ascending = false;
+    }
+  });
+  check_ascending(ascending);
+  return places;
+}
+
+// What each block is, of an array.
+template <class T>
+StreamPlaces write_places(HostExec ex, EncodeDense<T> const& e) {
+  struct Memory {
+    EntryMemory<T> entries;
+    ValueWriter<T> values;
+  };
+  std::uint64_t const size = e.values.size();
+  std::vector<std::uint32_t> widths;
+  for (std::size_t b = 0; b < stream_blocks(size); ++b) widths.push_back(block_width(size, b));
+  StreamPlaces places(e.form, e.first, size, widths);
+  over_blocks<Memory>(ex, widths.size(), [&](Memory& memory, std::size_t b) {
+    memory.entries.begin();
+    memory.entries.find_many(e.values.data() + b * kStreamBlock, 0, widths[b]);
+    BlockEntries<T> const found = memory.entries.many(widths[b]);
+    if (found.count > 0) places.write(b, found, memory.values.width_log2(e.form, found.values, found.count));
+  });
+  return places;
 }
 
 }  // namespace
@@ -45,58 +127,47 @@ Array<std::uint8_t> encode(Stream& stream, EncodeEntries<T> const& e) {
   GPUPS_ASSERT(stream.device().is_host() && e.indices.size() == e.values.size());
   GPUPS_ASSERT(e.residual.empty() || e.residual.size() == e.size);
   HostExec const ex = host_exec(stream);
-  std::size_t const blocks = stream_blocks(e.size);
-  auto const at = [&](std::uint64_t index) {
-    return static_cast<std::size_t>(std::lower_bound(e.indices.begin(), e.indices.end(), index) - e.indices.begin());
-  };
-  std::vector<std::size_t> start{at(e.first)};
-  std::vector<std::uint32_t> counts;
-  for (std::size_t b = 0; b < blocks; ++b) {
-    start.push_back(at(std::min(e.first + (b + 1) * kStreamBlock, e.first + e.size)));
-    std::size_t const count = start[b + 1] - start[b];
-    check_ascending(start[b] <= start[b + 1] && count <= block_width(e.size, b));
-    counts.push_back(static_cast<std::uint32_t>(count));
-  }
-  StreamWriter writer(e.form, e.first, e.size, counts);
-  std::atomic<bool> ascending = true;
-  over_blocks<WriteMemory<T>>(ex, blocks, [&](WriteMemory<T>& memory, std::size_t b) {
-    auto const base = static_cast<std::uint32_t>(e.first + b * kStreamBlock);
-    std::uint16_t* const places = memory.entries.places.data();
-    if (!write_places(e.indices.slice(start[b], counts[b]), base, block_width(e.size, b), places)) {
-      ascending = false;
-      return;
-    }
-    BlockEntries<T> const entries{counts[b], places, nullptr, e.values.data() + start[b]};
-    writer.write(b, entries, memory.part, block_of(e.residual, b));
+  ListBlocks<T> const list(e);
+  StreamPlaces const places = write_places(ex, e, list);
+  Array<std::uint8_t> bytes = places.stream(ex);
+  auto const at = places.value_at();
+  over_blocks<ValueWriter<T>>(ex, at.size(), [&](ValueWriter<T>& values, std::size_t b) {
+    if (list.counts()[b] == 0) return;
+    values.write(e.form, list.entries(b), places.word(b), list.width(b), bytes.data() + at[b], block_of(e.residual, b));
   });
-  check_ascending(ascending);
-  return writer.finish(ex);
+  return bytes;
 }
 
 template <class T>
 Array<std::uint8_t> encode(Stream& stream, EncodeDense<T> const& e) {
   GPUPS_ASSERT(stream.device().is_host());
   GPUPS_ASSERT(e.residual.empty() || e.residual.size() == e.values.size());
+  struct Memory {
+    EntryMemory<T> entries;
+    ValueWriter<T> values;
+  };
   HostExec const ex = host_exec(stream);
-  std::uint64_t const size = e.values.size();
-  std::size_t const blocks = stream_blocks(size);
-  std::vector<std::uint32_t> counts(blocks);
-  ex.arena->blocks(blocks, [&](std::size_t b) {
-    T const* const x = e.values.data() + b * kStreamBlock;
-    std::uint32_t count = 0;
-    for (std::uint32_t i = 0; i < block_width(size, b); ++i) count += x[i] != 0 ? 1 : 0;
-    counts[b] = count;
-  });
-  StreamWriter writer(e.form, e.first, size, counts);
-  over_blocks<WriteMemory<T>>(ex, blocks, [&](WriteMemory<T>& memory, std::size_t b) {
-    if (counts[b] == 0) return;
-    T const* const x = e.values.data() + b * kStreamBlock;
-    std::uint32_t const width = block_width(size, b);
+  StreamPlaces const places = write_places(ex, e);
+  Array<std::uint8_t> bytes = places.stream(ex);
+  auto const at = places.value_at();
+  over_blocks<Memory>(ex, at.size(), [&](Memory& memory, std::size_t b) {
+    BlockWord const word = places.word(b);
+    if (word.count == 0) return;
+    std::uint32_t const width = block_width(e.values.size(), b);
     memory.entries.begin();
-    memory.entries.find_many(x, 0, width);
-    writer.write(b, memory.entries.many(width), memory.part, block_of(e.residual, b));
+    memory.entries.find_many(e.values.data() + b * kStreamBlock, 0, width);
+    memory.values.write(e.form, memory.entries.many(width), word, width, bytes.data() + at[b], block_of(e.residual, b));
   });
-  return writer.finish(ex);
+  return bytes;
+}
+
+ListedStream view_in_place(Stream& stream, ViewEntries const& e) {
+  GPUPS_ASSERT(stream.device().is_host() && e.indices.size() == e.values.size());
+  EncodeEntries<float> const floats{e.indices, e.values, e.first, e.size, {}};
+  ListBlocks<float> const list(floats);
+  StreamPlaces places = write_places(host_exec(stream), floats, list);
+  StreamView view = places.view(list.values(0));
+  return {std::move(places).take(), std::move(view)};
 }
 
 template Array<std::uint8_t> encode(Stream&, EncodeEntries<float> const&);

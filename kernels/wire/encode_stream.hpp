@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gpups/array.hpp"
-#include "kernels/wire/stream_format.hpp"
+#include "kernels/wire/stream_view.hpp"
 
 namespace gpups::kernels {
 
@@ -32,5 +32,18 @@ template <class T>
 Array<std::uint8_t> encode(Stream& stream, EncodeEntries<T> const& arguments);
 template <class T>
 Array<std::uint8_t> encode(Stream& stream, EncodeDense<T> const& arguments);
+
+// A list as a stream whose values stay where they are, for sums in this process.
+struct ListedStream {
+  Array<std::uint8_t> places;
+  StreamView view;  // refers to them, and to the list's values
+};
+struct ViewEntries {
+  View<std::uint32_t const> indices;  // (n) in the vector, ascending
+  View<float const> values;           // (n)
+  std::uint64_t first, size;
+};
+// Throws Error as encode() does.
+ListedStream view_in_place(Stream& stream, ViewEntries const& arguments);
 
 }  // namespace gpups::kernels

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gpups/array.hpp"
@@ -24,6 +25,9 @@ class StreamView {
  public:
   // Any bytes; where fault() says something they are not a stream.
   explicit StreamView(View<std::uint8_t const> bytes);
+  // Blocks that this process has made, wherever their bytes are: data() is null.
+  StreamView(StreamHeader const& header, std::vector<StreamBlock> blocks)
+      : header_(header), data_(nullptr), bytes_(0), blocks_(std::move(blocks)) {}
 
   // What is wrong, or nothing. The rest REQUIRES that nothing is.
   std::string_view fault() const { return fault_; }

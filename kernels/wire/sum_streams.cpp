@@ -73,7 +73,7 @@ StreamOfSum sum(Stream& stream, SumToStream<T> const& s) {
   auto const most = counts_at_most(s.streams);
   struct Memory {
     BlockSum<T> sums;
-    StreamWriter::Part<T> part;
+    ValueWriter<T> values;
   };
   StreamWriter writer(s.form, header.first, header.size, most);
   FirstBad bad;
@@ -81,7 +81,7 @@ StreamOfSum sum(Stream& stream, SumToStream<T> const& s) {
     if (most[b] == 0) return;
     T* const residual = s.residual.empty() ? nullptr : s.residual.data() + b * kStreamBlock;
     memory.sums.read(s.streams, b, [&](std::size_t i) { bad.add(i); });
-    writer.write(b, memory.sums.sum(s.streams[0].blocks()[b].width), memory.part, residual);
+    writer.write(b, memory.sums.sum(s.streams[0].blocks()[b].width), memory.values, residual);
   });
   if (bad.get()) return {bad.get(), {}};
   return {{}, writer.finish(ex)};
@@ -121,7 +121,7 @@ BadStream sum(Stream& stream, SumToDense<T> const& s) {
   FirstBad bad;
   over_blocks<BlockSum<T>>(ex, stream_blocks(size), [&](BlockSum<T>& sums, std::size_t b) {
     sums.read(s.streams, b, [&](std::size_t i) { bad.add(i); });
-    sums.add_to(s.into.data() + b * kStreamBlock, block_width(size, b), !s.add);
+    sums.write(s.into.data() + b * kStreamBlock, block_width(size, b), s.add);
   });
   return bad.get();
 }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block's values as a stream has them: of its elements, or of all places where it is dense. On the host.
+#pragma once
+
+#include "kernels/wire/block_entries.hpp"
+#include "kernels/wire/block_values.hpp"
+
+namespace gpups::kernels {
+
+// Elements of a block as a caller's list has them.
+template <class T>
+struct ListedEntries {
+  std::size_t count;
+  std::uint32_t const* indices;  // (count)
+  std::uint32_t base;            // of place 0
+  T const* values;               // (count)
+};
+template <class T, class F>
+void each_place(ListedEntries<T> const& entries, F f) {
+  for (std::size_t i = 0; i < entries.count; ++i) f(i, entries.indices[i] - entries.base);
+}
+
+// What a thread needs to write values.
+template <class T>
+class ValueWriter {
+ public:
+  // Writes where there is room for value_bytes() of the word. Adds what the values lost to residual[place], unless that
+  // is null. Entries: BlockEntries or ListedEntries.
+  template <class Entries>
+  void write(ValueForm form, Entries const& entries, BlockWord word, std::uint32_t width, std::uint8_t* to,
+             T* residual) {
+    bool const dense = word.kind == PlaceKind::kDense;
+    if (!dense || residual != nullptr) values_.write(form, entries.values, entries.count, to);
+    if (residual != nullptr) keep_loss(form, entries, word, to, residual);
+    if (!dense) return;
+    T* const all = scratch();
+    std::memset(all, 0, width * sizeof(T));
+    each_place(entries, [&](std::size_t i, std::uint32_t place) { all[place] = entries.values[i]; });
+    values_.write(form, all, width, to);
+  }
+  // Of units, in bytes; 0 for other forms.
+  std::uint8_t width_log2(ValueForm form, T const* x, std::size_t n) { return values_.width_log2(form, x, n); }
+
+ private:
+  template <class Entries>
+  void keep_loss(ValueForm form, Entries const& entries, BlockWord word, std::uint8_t const* written, T* residual) {
+    T* const sent = scratch();
+    values_.read(form, written, entries.count, word.width_log2, sent);
+    each_place(entries, [&](std::size_t i, std::uint32_t place) { residual[place] += entries.values[i] - sent[i]; });
+  }
+  T* scratch() {
+    if (scratch_.size() == 0) scratch_ = Array<T>(Device::host(), kStreamBlock);
+    return scratch_.data();
+  }
+
+  BlockValues<T> values_;
+  Array<T> scratch_;
+};
+
+}  // namespace gpups::kernels
