@@ -20,9 +20,10 @@ def columns_of(lines):
 def row(ways, columns):
     fastest = best(ways)
     texts = [cell_text(ways.get(name)) for name in columns]
-    texts = [f"**{text}**" if name == fastest["way"] else text for name, text in zip(columns, texts)]
+    if fastest:
+        texts = [f"**{text}**" if name == fastest["way"] else text for name, text in zip(columns, texts)]
     against = f"{ways[REFERENCE]['ms'] / fastest['ms']:.1f} x" if REFERENCE in ways else "-"
-    automatic = f"{ratio(ways):.2f}" if AUTOMATIC in ways else "-"
+    automatic = f"{found:.2f}" if (found := ratio(ways)) else "-"
     return [*texts, against, automatic]
 
 

@@ -42,9 +42,12 @@ class FloatSums {
   // All of an algorithm's sums are under way together, and waited for in another order.
   void check(AllreduceOptions const& options, AllreduceAlgorithm const& can) {
     auto written = dense(), given = dense();
-    Reduction writes, gives, sparse;
+    auto const stays = std::make_shared<Array<float>>(dense());
+    Reduction writes, gives, keeps, sparse, keeps_sparse;
     if (can.dense) writes = group_.begin_allreduce(stream_, written, options);
     if (can.sparse) sparse = group_.begin_allreduce(stream_, vector(), options);
+    if (can.dense) keeps = group_.begin_allreduce(stream_, stays->view(), stays, options);
+    if (can.sparse) keeps_sparse = group_.begin_allreduce(stream_, kept_vector(), options);
     if (can.dense) gives = group_.begin_allreduce(stream_, std::move(given), options);
     if (can.dense) {
       auto const sums = group_.wait_sum(stream_, gives);
@@ -53,7 +56,12 @@ class FloatSums {
       if (to_host(stream_, written.view()) != to_host(stream_, sums.values.view())) {
         throw std::logic_error("two sums of the same arrays differ");
       }
+      check_vector(group_.wait_sum(stream_, keeps), 0, size_, false);
+      if (to_host(stream_, stays->view()) != to_host(stream_, dense().view())) {
+        throw std::logic_error("a sum has changed an array that was to stay");
+      }
     }
+    if (can.sparse) check_vector(group_.wait_sum(stream_, keeps_sparse), 0, size_);
     if (can.sparse) check_vector(group_.wait_sum(stream_, sparse), 0, size_);
   }
 
@@ -63,6 +71,10 @@ class FloatSums {
     return to_device(stream_, values);
   }
   SparseView vector() {
+    vector_ = kept_vector();
+    return {vector_.size, vector_.indices, vector_.values};
+  }
+  SparseView kept_vector() {
     std::vector<std::uint32_t> indices;
     std::vector<float> values;
     for (std::size_t i = 0; i < size_; ++i) {
@@ -70,9 +82,12 @@ class FloatSums {
       indices.push_back(static_cast<std::uint32_t>(i));
       values.push_back(term(me(), i));
     }
-    indices_ = to_device(stream_, indices);
-    values_ = to_device(stream_, values);
-    return {size_, indices_, values_};
+    struct Lists {
+      Array<std::uint32_t> indices;
+      Array<float> values;
+    };
+    auto const lists = std::make_shared<Lists>(Lists{to_device(stream_, indices), to_device(stream_, values)});
+    return {size_, lists->indices, lists->values, lists};
   }
 
   void check_vector(SumVector const& vector, std::uint64_t first, std::uint64_t end, bool sparse = true) {
@@ -88,8 +103,7 @@ class FloatSums {
   Group group_;
   Stream& stream_;
   std::size_t size_;
-  Array<std::uint32_t> indices_;
-  Array<float> values_;
+  SparseView vector_;  // of a sum that has been begun
 };
 
 }  // namespace gpups::test

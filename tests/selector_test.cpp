@@ -88,6 +88,43 @@ TEST(Reckoning, WhatWasSlowIsNotTakenAgain) {
   EXPECT_EQ(&reckoning.choose(dense(1 << 10)), &best);  // nothing is known of other sizes
 }
 
+// The model errs by the same factor in sums that are alike.
+TEST(Reckoning, WhatIsKnownOfOneKindTellsOfThoseNear) {
+  Reckoning reckoning(only(&LinkModel::byte_s));
+  SumShape const shape = sparse(1 << 20, 10000), near = sparse(1 << 21, 40000), far = sparse(1 << 26, 10000);
+  auto const modelled = reckoning.estimates(shape), at_first = reckoning.estimates(near);
+  Algorithm const& best = *modelled[0].algorithm;
+  EXPECT_EQ(at_first[0].algorithm, &best);
+  for (auto const& e : modelled) {
+    for (int i = 0; i < 2; ++i) {
+      reckoning.learn(shape, *e.algorithm, (e.algorithm == &best ? 1000 : 2) * e.modelled_s, nullptr);
+    }
+  }
+  auto const found = reckoning.estimates(near);
+  EXPECT_EQ(found[0].algorithm, at_first[1].algorithm);
+  EXPECT_EQ(found.back().algorithm, &best);
+  EXPECT_EQ(found[0].measured_s, 0);
+  EXPECT_FALSE(found[0].settled);
+  EXPECT_EQ(&reckoning.choose(far), Reckoning(only(&LinkModel::byte_s)).estimates(far)[0].algorithm);
+}
+
+// One that seems a little slower gets its chances, and no more than those.
+TEST(Reckoning, TriesWhatIsNearlyAsFastUntilItIsSure) {
+  Reckoning reckoning(only(&LinkModel::byte_s));
+  SumShape const shape = sparse(1 << 20, 10000);
+  auto const modelled = reckoning.estimates(shape);
+  Algorithm const& best = *modelled[2].algorithm;  // to the model's surprise
+  int slower = 0;
+  for (int i = 0; i < 100; ++i) {
+    Algorithm const& taken = reckoning.choose(shape);
+    reckoning.learn(shape, taken, &taken == &best ? 1 : 1.2, nullptr);
+    slower += &taken == &best ? 0 : 1;
+  }
+  EXPECT_EQ(&reckoning.choose(shape), &best);
+  EXPECT_TRUE(reckoning.estimates(shape)[0].settled);
+  EXPECT_LT(slower, 25);
+}
+
 TEST(Reckoning, TheLastTimesCount) {
   Reckoning reckoning(only(&LinkModel::byte_s));
   SumShape const shape = dense(1 << 20);

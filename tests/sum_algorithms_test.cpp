@@ -33,15 +33,28 @@ Floats floats_of(std::uint32_t rank, std::size_t n) {
 
 constexpr std::size_t kPiece = 1000;
 
+enum class Where { kInPlace, kElsewhere };
+
 // What each rank has after an algorithm's run.
-std::vector<Floats> run(Algorithm const& algorithm, int ranks, std::size_t n, std::uint64_t seed) {
+std::vector<Floats> run(Algorithm const& algorithm, int ranks, std::size_t n, std::uint64_t seed,
+                        Where where = Where::kInPlace) {
+  struct Arrays {
+    Array<float> terms, sums;
+  };
   std::vector<Floats> results(static_cast<std::size_t>(ranks));
   MemoryMeshes meshes(ranks, seed);
   meshes.run([&](Mesh& mesh) -> Task<> {
-    auto const values = std::make_shared<Array<float>>(to_device(mesh.stream(), floats_of(number(mesh.me()), n)));
-    comm::DenseSum const of{.values = *values, .keep = values, .piece = kPiece};
+    auto const arrays = std::make_shared<Arrays>();
+    Floats const mine = floats_of(number(mesh.me()), n);
+    arrays->terms = to_device(mesh.stream(), mine);
+    arrays->sums = Array<float>(mesh.stream().device(), n);
+    View<float> const sums = where == Where::kInPlace ? arrays->terms.view() : arrays->sums.view();
+    comm::DenseSum const of{.values = sums, .terms = arrays->terms, .keep = arrays, .piece = kPiece};
     co_await algorithm.dense(mesh, of);
-    results[number(mesh.me())] = to_host(mesh.stream(), values->view());
+    results[number(mesh.me())] = to_host(mesh.stream(), sums);
+    if (where == Where::kElsewhere) {
+      EXPECT_EQ(to_host(mesh.stream(), arrays->terms.view()), mine);
+    }
   });
   return results;
 }
@@ -72,6 +85,16 @@ TEST_P(SumAlgorithms, AddInAnOrderThatDoesNotDependOnArrivals) {
   if (!GetParam().about.dense) GTEST_SKIP() << "it does not sum arrays";
   auto const first = run(GetParam(), 5, 70001, 1)[0];
   for (std::uint64_t seed = 2; seed < 12; ++seed) EXPECT_EQ(run(GetParam(), 5, 70001, seed)[3], first);
+}
+
+TEST_P(SumAlgorithms, GiveTheSameWhereTheTermsStay) {
+  if (!GetParam().about.dense) GTEST_SKIP() << "it does not sum arrays";
+  for (int const ranks : {1, 2, 3, 4, 7}) {
+    std::size_t const n = static_cast<std::size_t>(ranks) * kPiece * 6 + 5;
+    for (std::uint64_t seed = 1; seed < 5; ++seed) {
+      EXPECT_EQ(run(GetParam(), ranks, n, seed, Where::kElsewhere), run(GetParam(), ranks, n, seed)) << ranks;
+    }
+  }
 }
 
 // A rank's sparse vector: element i is there where some bits of a hash say so.

@@ -16,9 +16,12 @@ namespace {
 
 // What is still in a shaped link's queue, acknowledgements for one, is none of the next run's.
 constexpr std::chrono::milliseconds kSettle{2};
-// Memory has been got, and choices made, after so many runs or so long.
-constexpr int kWarmRuns = 20;
-constexpr double kWarm_s = 0.2;
+// Memory has been got after so many runs or so long, and choices made after more of them.
+struct Warm {
+  int runs;
+  double seconds;
+};
+constexpr Warm kWarm{20, 0.2}, kWarmToChoose{50, 1};
 // A run that takes less is preceded by one that does not count.
 constexpr double kShort_s = 0.02;
 
@@ -102,7 +105,8 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
       // What is slow enough gains nothing by being warm.
       if (first_s > 2 * options.seconds) racer.measured.seconds.push_back(racer.total_s = first_s);
       double warm_s = first_s;
-      for (int run = 1; run < kWarmRuns && warm_s < kWarm_s; ++run) warm_s += wait_one_run(*racer.way);
+      Warm const& warm = entry.chooses ? kWarmToChoose : kWarm;
+      for (int run = 1; run < warm.runs && warm_s < warm.seconds; ++run) warm_s += wait_one_run(*racer.way);
     }
     racers.push_back(std::move(racer));
   }

@@ -12,7 +12,7 @@ namespace gpups::bench {
 
 struct RaceOptions {
   double seconds = 0.3;  // that a way is run for, once all are warm
-  int runs_max = 11;
+  int runs_max = 31;
 };
 
 // Of a way; times are those of the slowest rank.

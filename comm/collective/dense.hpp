@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Algorithms that sum arrays of floats with all their elements. Each adds in an order that ranks and sizes decide
-// alone, so that every rank gets the same bits in every run. When one has ended, nobody reads the array any more.
+// alone, so that every rank gets the same bits in every run. When one has ended, nobody reads the arrays any more.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,9 @@ namespace gpups::comm {
 inline constexpr std::size_t kPieceElements = std::size_t{1} << 19;
 
 struct DenseSum {
-  View<float> values;                  // (n), this rank's, and then the sums
-  std::shared_ptr<void const> keep;    // owns them
+  View<float> values;                  // (n): the sums
+  View<float const> terms = values;    // (n): this rank's
+  std::shared_ptr<void const> keep;    // owns both
   std::size_t piece = kPieceElements;  // the same on all ranks
 };
 

@@ -46,7 +46,7 @@ Task<> sum_by_doubling(Mesh& mesh, DenseSum of) {
   std::uint32_t const core = std::bit_floor(ranks);
   std::size_t const n = of.values.size();
   auto mine = std::make_shared<Array<float>>(mesh.stream().device(), n);
-  copy<float>(mesh.stream(), *mine, of.values);
+  copy<float>(mesh.stream(), *mine, of.terms);
   if (me >= core) {
     send(mesh, Rank{me - core}, mine);
     mine = co_await receive(mesh, Rank{me - core}, n);

@@ -10,9 +10,15 @@
 namespace gpups::comm {
 namespace {
 
-// What has not been tried is taken for a little faster than it seems, so that it will be.
-constexpr double kHope = 0.9;
+// What has seldom been tried is taken for faster than it seems, so that it will be: a model may err by half, and one
+// time may be chance. By the number of times that count.
+constexpr double kHope[] = {0.6, 0.75, 0.85, 0.95, 1};
+constexpr std::size_t kSettled = std::size(kHope) - 1;
+// Doublings of the length and of the density, together, up to which what is known of one sum tells something of
+// another.
+constexpr double kNear = 4;
 constexpr double kNewFill = 0.25;  // weight of the last sum in the mean
+constexpr int kDensitySteps = 2;   // kinds to a doubling of the density
 
 // Elements that some rank has, if each has its own at random places.
 double independent_fill(SumShape const& shape) {
@@ -24,44 +30,69 @@ std::string percent(double share) { return fmt::format("{:.3g} %", share * 100);
 
 }  // namespace
 
+std::size_t Reckoning::Times::counted() const {
+  return std::min<std::uint64_t>(runs > 0 ? runs - 1 : 0, std::size(recent_s));
+}
+
 double Reckoning::Times::least_s() const {
-  std::size_t const known = std::min<std::uint64_t>(runs > 0 ? runs - 1 : 0, std::size(recent_s));
-  return known == 0 ? 0 : *std::min_element(recent_s, recent_s + known);
+  return counted() == 0 ? 0 : *std::min_element(recent_s, recent_s + counted());
 }
 
 Reckoning::Kind Reckoning::kind_of(SumShape const& shape) {
   double const density = (static_cast<double>(shape.given_most) + 1) / (static_cast<double>(shape.elements) + 1);
   return {shape.elements, shape.sparse, shape.format,
-          shape.sparse ? static_cast<int>(std::lround(2 * std::log2(density))) : 0};
+          shape.sparse ? static_cast<int>(std::lround(kDensitySteps * std::log2(density))) : 0};
 }
 
-Reckoning::Seen const* Reckoning::find(SumShape const& shape) const {
-  auto const found = seen_.find(kind_of(shape));
-  return found == seen_.end() ? nullptr : &found->second;
+double Reckoning::modelled_s(Algorithm const& algorithm, SumShape const& shape, double fill) const {
+  if (fill == 0) fill = independent_fill(shape);
+  return seconds(model_, algorithm.work(shape, fill * static_cast<double>(shape.given_most)));
+}
+
+double Reckoning::how_far_off(Algorithm const& algorithm, Kind const& kind) const {
+  double nearest = kNear, off = 0;
+  for (auto const& [other, seen] : seen_) {
+    auto const times = seen.times.find(&algorithm);
+    bool const tells = other.sparse == kind.sparse && other.format == kind.format && times != seen.times.end() &&
+                       times->second.counted() > 0;
+    if (!tells) continue;
+    double const longer =
+        std::log2((static_cast<double>(other.elements) + 1) / (static_cast<double>(kind.elements) + 1));
+    double const distance = std::abs(longer) + std::abs(other.density - kind.density) / kDensitySteps;
+    if (distance > nearest) continue;
+    nearest = distance;
+    off = times->second.least_s() / modelled_s(algorithm, seen.shape, seen.fill);
+  }
+  return off;
 }
 
 std::vector<Reckoning::Estimate> Reckoning::estimates(SumShape const& shape) const {
-  Seen const* const seen = find(shape);
-  double const fill = seen != nullptr && seen->fill > 0 ? seen->fill : independent_fill(shape);
+  Kind const kind = kind_of(shape);
+  auto const found = seen_.find(kind);
+  Seen const* const seen = found == seen_.end() ? nullptr : &found->second;
   std::vector<Estimate> estimates;
+  double log_sum = 0, known = 0;
   for (Algorithm const& algorithm : algorithms()) {
     bool const can = (shape.sparse ? algorithm.about.sparse : algorithm.about.dense) && algorithm.has(shape.format);
     if (!can) continue;
-    Estimate e{.algorithm = &algorithm};
-    e.modelled_s = seconds(model_, algorithm.work(shape, fill * static_cast<double>(shape.given_most)));
-    if (seen != nullptr) {
-      auto const times = seen->times.find(&algorithm);
-      if (times != seen->times.end()) e.measured_s = times->second.least_s();
+    Estimate e{.algorithm = &algorithm, .modelled_s = modelled_s(algorithm, shape, seen == nullptr ? 0 : seen->fill)};
+    std::size_t counted = 0;
+    if (seen != nullptr && seen->times.contains(&algorithm)) {
+      Times const& times = seen->times.at(&algorithm);
+      e.measured_s = times.least_s();
+      counted = times.counted();
     }
+    e.settled = counted >= kSettled;
+    double const off = e.measured_s > 0 ? e.measured_s / e.modelled_s : how_far_off(algorithm, kind);
+    e.expected_s = kHope[std::min(counted, kSettled)] * off * e.modelled_s;
+    if (off > 0) log_sum += std::log(off), ++known;
     estimates.push_back(e);
   }
   // Where the model is too hopeful of what was tried, it is so of the rest.
-  double log_sum = 0, tried = 0;
-  for (Estimate const& e : estimates) {
-    if (e.measured_s > 0) log_sum += std::log(e.measured_s / e.modelled_s), ++tried;
+  double const slower = known == 0 ? 1 : std::exp(log_sum / known);
+  for (Estimate& e : estimates) {
+    if (e.expected_s == 0) e.expected_s = kHope[0] * slower * e.modelled_s;
   }
-  double const slower = tried == 0 ? 1 : std::exp(log_sum / tried);
-  for (Estimate& e : estimates) e.expected_s = e.measured_s > 0 ? e.measured_s : kHope * slower * e.modelled_s;
   std::stable_sort(estimates.begin(), estimates.end(),
                    [](Estimate const& a, Estimate const& b) { return a.expected_s < b.expected_s; });
   return estimates;

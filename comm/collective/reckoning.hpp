@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which algorithm sums fastest: by the costs of the links at first, and by what sums of the same kind have taken since.
-// One rank reckons, for all of them.
+// Which algorithm sums fastest: by the costs of the links at first, and by what sums have taken since: those of the
+// same kind, and before there are any, how far the model was off in those most like them. One rank reckons, for all of
+// them.
 #pragma once
 
 #include <compare>
@@ -22,6 +23,7 @@ class Reckoning {
     Algorithm const* algorithm = nullptr;
     double modelled_s = 0;
     double measured_s = 0;  // 0: not known
+    bool settled = false;   // it has been measured so often that more would not change much
     double expected_s = 0;  // by which they are compared
   };
   // Of each algorithm that can do it, fastest first. One at least: the caller has seen to it.
@@ -46,6 +48,7 @@ class Reckoning {
   struct Times {
     std::uint64_t runs = 0;
     double recent_s[4] = {};  // of the last ones, but the first: it had to get its memory
+    std::size_t counted() const;
     double least_s() const;
   };
   struct Seen {
@@ -56,7 +59,9 @@ class Reckoning {
   };
 
   static Kind kind_of(SumShape const& shape);
-  Seen const* find(SumShape const& shape) const;
+  double modelled_s(Algorithm const& algorithm, SumShape const& shape, double fill) const;
+  // What the algorithm has taken for what was modelled, in the nearest kind that knows; 0: in none that is near.
+  double how_far_off(Algorithm const& algorithm, Kind const& kind) const;
 
   LinkModel model_;
   std::map<Kind, Seen> seen_;

@@ -18,7 +18,7 @@
 namespace gpups::comm {
 namespace {
 
-// A choice for sums that take less holds for more than one.
+// A choice for sums that take less holds for more than one, once it is sure.
 constexpr double kShort_s = 3e-4;
 constexpr std::uint64_t kHeldSums = 8;
 constexpr std::uint8_t kHolds = 0x80;  // beside the algorithm's number
@@ -169,7 +169,7 @@ Task<> Selection::hear_times() {
 Task<> Selection::tell() {
   co_await selector_.reckon(mesh_, first_);
   auto const best = selector_.reckoning_->estimates(shape_).front();
-  bool const holds = best.measured_s > 0 && best.measured_s < kShort_s;
+  bool const holds = best.settled && best.measured_s < kShort_s;
   auto const byte = static_cast<std::uint8_t>(best.algorithm - algorithms().data());
   set(best.algorithm, holds);
   co_await tell_byte(mesh_, holds ? byte | kHolds : byte);

@@ -13,14 +13,25 @@ std::string how(AllreduceOptions const& options) { return options.algorithm + " 
 }  // namespace
 
 SumFloats::SumFloats(Selector& selector, Array<float> values, AllreduceOptions const& options)
-    : selector_(selector), values_(std::move(values)), options_(options), algorithm_(algorithm_of(options, false)) {}
+    : selector_(selector),
+      values_(std::move(values)),
+      terms_(values_),
+      options_(options),
+      algorithm_(algorithm_of(options, false)) {}
+
+SumFloats::SumFloats(Selector& selector, View<float const> terms, std::shared_ptr<void const> keep,
+                     AllreduceOptions const& options)
+    : SumFloats(selector, Array<float>(terms.device(), terms.size()), options) {
+  terms_ = terms;
+  keep_ = std::move(keep);
+}
 
 Signature SumFloats::signature() const {
   return {.operation = Operation::kSumFloats, .elements = values_.size(), .how = how(options_)};
 }
 
 Task<> SumFloats::run(Mesh& mesh, std::shared_ptr<void const> self) {
-  DenseSum const of{.values = values_, .keep = self};
+  DenseSum const of{.values = values_, .terms = terms_, .keep = self};
   if (algorithm_ != nullptr) {
     co_await algorithm_->dense(mesh, of);
     co_return;

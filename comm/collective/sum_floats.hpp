@@ -15,6 +15,9 @@ class SumFloats final : public Collective {
  public:
   // values: (n), this rank's, and then the sums.
   SumFloats(Selector& selector, Array<float> values, AllreduceOptions const& options);
+  // terms: (n), this rank's, which `keep` owns; the sums get memory of their own.
+  SumFloats(Selector& selector, View<float const> terms, std::shared_ptr<void const> keep,
+            AllreduceOptions const& options);
 
   View<float> values() const { return values_; }
   SumVector take();
@@ -24,16 +27,19 @@ class SumFloats final : public Collective {
  private:
   Selector& selector_;
   Array<float> values_;
+  View<float const> terms_;
+  std::shared_ptr<void const> keep_{};
   AllreduceOptions options_;
   Algorithm const* algorithm_;  // null: it is chosen
 };
 
-// A sparse vector that is owned.
+// A sparse vector that is owned, or that somebody keeps.
 struct SparseVector {
   std::uint64_t size = 0;
   Array<std::uint32_t> indices{};
   Array<float> values{};
-  SparseView view() const { return {size, indices, values}; }
+  SparseView kept{};
+  SparseView view() const { return kept.keep != nullptr ? kept : SparseView{size, indices, values}; }
 };
 
 class SumVectors final : public Collective {
@@ -41,7 +47,7 @@ class SumVectors final : public Collective {
   // operation: kSumSparse or kScatterSparse.
   SumVectors(Selector& selector, Operation operation, SparseVector vector, AllreduceOptions const& options);
 
-  // The vector itself where the rank is alone.
+  // The vector itself where the rank is alone, which must own it.
   SumVector take();
   Signature signature() const override;
   Task<> run(Mesh& mesh, std::shared_ptr<void const> self) override;

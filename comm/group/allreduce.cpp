@@ -80,7 +80,7 @@ Reduction begin_giving(Group::Impl& group, Stream& stream, std::shared_ptr<Sum> 
 
 Reduction begin_vectors(Group::Impl& group, Stream& stream, comm::Operation operation, SparseView const& vector,
                         AllreduceOptions const& options) {
-  auto const& [size, indices, values] = vector;
+  auto const& [size, indices, values, keep] = vector;
   bool const scatters = operation == comm::Operation::kScatterSparse;
   check(group, {stream.device(), device_of(stream, indices), device_of(stream, values)}, size, "floats",
         scatters ? "begin_reduce_scatter" : "begin_allreduce");
@@ -93,9 +93,16 @@ Reduction begin_vectors(Group::Impl& group, Stream& stream, comm::Operation oper
                 "a sparse vector of {} elements has {} indices and {} values (each element that is named has one): "
                 "give as many of both",
                 size, indices.size(), values.size());
-  comm::SparseVector owned{size, copy_of(stream, indices), copy_of(stream, values)};
+  bool const stays = keep != nullptr && group.transport->size() > 1;  // who is alone gets a vector of his own
+  comm::SparseVector given{.size = size};
+  if (stays) {
+    given.kept = vector;
+  } else {
+    given.indices = copy_of(stream, indices);
+    given.values = copy_of(stream, values);
+  }
   return begin_giving(group, stream,
-                      std::make_shared<comm::SumVectors>(selector_of(group), operation, std::move(owned), options));
+                      std::make_shared<comm::SumVectors>(selector_of(group), operation, std::move(given), options));
 }
 
 // Waits until the collective has ended, and gives what is inside.
@@ -134,6 +141,14 @@ Reduction Group::begin_allreduce(Stream& stream, Array<float>&& values, Allreduc
   check(*impl_, {stream.device(), device_of(stream, values.view())}, values.size(), "floats");
   return begin_giving(*impl_, stream,
                       std::make_shared<comm::SumFloats>(selector_of(*impl_), std::move(values), options));
+}
+
+Reduction Group::begin_allreduce(Stream& stream, View<float const> values, std::shared_ptr<void const> keep,
+                                 AllreduceOptions const& options) const {
+  if (impl_->transport->size() == 1) return begin_allreduce(stream, copy_of(stream, values), options);
+  check(*impl_, {stream.device(), device_of(stream, values)}, values.size(), "floats");
+  return begin_giving(*impl_, stream,
+                      std::make_shared<comm::SumFloats>(selector_of(*impl_), values, std::move(keep), options));
 }
 
 Reduction Group::begin_allreduce(Stream& stream, SparseView const& vector, AllreduceOptions const& options) const {

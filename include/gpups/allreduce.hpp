@@ -38,6 +38,9 @@ struct SparseView {
   std::uint64_t size = 0;               // at most 2^32
   View<std::uint32_t const> indices{};  // (count), ascending, each once
   View<float const> values{};           // (count)
+  // Owns both, if it is given: then a sum reads them where they are, and they stay as they are until it is over. Else
+  // the sum makes a copy.
+  std::shared_ptr<void const> keep{};
 };
 
 // Elements first .. first + size - 1 of a sum of vectors.
