@@ -12,6 +12,8 @@ char const* elements_of(Operation operation) {
       return "integers";
     case Operation::kSumFloats:
       return "floats";
+    case Operation::kSumTopK:
+      return "elements of gradients";
     default:
       return "sparse floats";
   }

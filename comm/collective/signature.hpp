@@ -10,8 +10,8 @@ namespace gpups::comm {
 // Elements of one array.
 inline constexpr std::uint64_t kSumElementsMax = std::uint64_t{1} << 32;
 
-enum class Operation : std::uint8_t { kSumIntegers, kSumFloats, kSumSparse, kScatterSparse };
-inline constexpr std::uint8_t kOperations = 4;
+enum class Operation : std::uint8_t { kSumIntegers, kSumFloats, kSumSparse, kScatterSparse, kSumTopK };
+inline constexpr std::uint8_t kOperations = 5;
 
 struct Signature {
   Operation operation{};

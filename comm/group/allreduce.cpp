@@ -6,6 +6,7 @@
 #include "comm/collective/sparse_streamed.hpp"
 #include "comm/collective/sum_floats.hpp"
 #include "comm/collective/sum_integers.hpp"
+#include "comm/group/sums.hpp"
 #include "comm/group_impl.hpp"
 #include "kernels/check.hpp"
 
@@ -19,35 +20,12 @@ struct Reduction::Impl {
 
 namespace {
 
-comm::Reducer& reducer_of(Group::Impl const& group, char const* call) {
-  GPUPS_REQUIRE(group.reducer != nullptr,
-                "{} was called on a membership without a Store (its protocol carries the sums): make the Store first, "
-                "and keep it until all sums are waited for",
-                call);
-  return *group.reducer;
-}
+comm::Selector& selector_of(Group::Impl const& group) { return comm::reducer_of(group, "begin_allreduce").selector(); }
 
-comm::Selector& selector_of(Group::Impl const& group) { return reducer_of(group, "begin_allreduce").selector(); }
-
-// What all sums need: a store, its device, and room.
+using comm::device_of;
 void check(Group::Impl const& group, std::initializer_list<Device> devices, std::uint64_t elements, char const* what,
            char const* call = "begin_allreduce") {
-  auto const& reducer = reducer_of(group, call);
-  for (Device const device : devices) {
-    GPUPS_REQUIRE(device == reducer.device(),
-                  "{} was given an array or a stream on {} and the store is on {} (they are summed there): "
-                  "use an array and a stream of the store's device",
-                  call, to_string(device), to_string(reducer.device()));
-  }
-  GPUPS_REQUIRE(elements <= comm::kSumElementsMax, "{} {} are summed at once (the most is {}): do it in parts",
-                elements, what, comm::kSumElementsMax);
-  GPUPS_REQUIRE(group.allreduces < Group::kAllreducesMax,
-                "{} sums are under way (each takes memory on all ranks): wait for one before the next is begun",
-                Group::kAllreducesMax);
-}
-template <class T>
-Device device_of(Stream& stream, View<T> values) {
-  return values.empty() ? stream.device() : values.device();
+  comm::check_sum(group, devices, elements, what, call);
 }
 
 // The group sums a copy: where an exception ends the step, the caller's array may go while sums are still under way.
@@ -59,9 +37,7 @@ Array<std::remove_const_t<T>> copy_of(Stream& stream, View<T> values) {
 }
 
 Reduction begin(Group::Impl& group, Stream& stream, Reduction::Impl reduction) {
-  reduction.collective->given = stream.record();
-  if (group.transport->size() > 1) reducer_of(group, "begin_allreduce").begin_collective(reduction.collective);
-  ++group.allreduces;
+  comm::begin_sum(group, stream, reduction.collective, "begin_allreduce");
   return Reduction(std::make_shared<Reduction::Impl>(std::move(reduction)));
 }
 
@@ -115,12 +91,7 @@ Reduction::Impl wait_end(Group::Impl& group, Stream& stream, Reduction const& re
                 "{} was given a sum that was begun {} a View (there the sums are written, else they are handed out): "
                 "call {}",
                 call, writes ? "without" : "with", writes ? "wait_sum" : "wait_allreduce");
-  auto& reducer = reducer_of(group, call);
-  if (group.transport->size() > 1) {
-    reducer.wait_collective(*impl->collective);
-    stream.after(impl->collective->ended);
-  }
-  --group.allreduces;
+  comm::wait_sum(group, stream, *impl->collective, call);
   return std::exchange(*impl, {});
 }
 

@@ -10,4 +10,5 @@
 #include "gpups/store.hpp"
 #include "gpups/stream.hpp"
 #include "gpups/table.hpp"
+#include "gpups/top_k_allreduce.hpp"
 #include "gpups/types.hpp"

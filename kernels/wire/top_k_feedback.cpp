@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -43,12 +44,32 @@ std::size_t find(std::int64_t const* units, std::size_t n, std::int64_t bound, s
   return found;
 }
 
+float as_float(float gradient, double) { return gradient; }
+float as_float(std::int64_t units, double per_unit) {
+  return static_cast<float>(static_cast<double>(units) / per_unit);  // a power of 2
+}
+
+// Adds a block of units; false where there are too many, and nothing has been added.
+bool add_units(std::int64_t const* units, std::int64_t* residual, std::size_t n) {
+  int wrong = 0;
+  for (std::size_t i = 0; i < n; ++i) wrong |= std::abs(static_cast<double>(units[i])) < kUnitsMost ? 0 : 1;
+  if (wrong != 0) return false;
+  for (std::size_t i = 0; i < n; ++i) residual[i] += units[i];
+  return true;
+}
+
 // Adds a block's gradient; false where it cannot be said in units, and nothing has been added.
-bool add_block(float const* gradient, float* velocity, float momentum, double per_unit, std::int64_t* residual,
+template <class T>
+bool add_block(T const* gradient, float* velocity, float momentum, double per_unit, std::int64_t* residual,
                std::size_t n) {
+  if constexpr (std::is_same_v<T, std::int64_t>) {
+    if (velocity == nullptr) return add_units(gradient, residual, n);
+  }
   float sent[kBlock];
-  for (std::size_t i = 0; i < n; ++i)
-    sent[i] = velocity == nullptr ? gradient[i] : momentum * velocity[i] + gradient[i];
+  for (std::size_t i = 0; i < n; ++i) {
+    float const term = as_float(gradient[i], per_unit);
+    sent[i] = velocity == nullptr ? term : momentum * velocity[i] + term;
+  }
   int wrong = 0;
   for (std::size_t i = 0; i < n; ++i) wrong |= std::abs(static_cast<double>(sent[i]) * per_unit) < kUnitsMost ? 0 : 1;
   if (wrong != 0) return false;
@@ -106,8 +127,8 @@ TopKFeedback::TopKFeedback(std::uint64_t size, TopKFeedbackOptions const& option
 }
 
 double TopKFeedback::density() const {
-  if (steps_ >= options_.warm_up_steps) return options_.density;
-  double const share = static_cast<double>(steps_) / static_cast<double>(options_.warm_up_steps);
+  if (course_.steps >= options_.warm_up_steps) return options_.density;
+  double const share = static_cast<double>(course_.steps) / static_cast<double>(options_.warm_up_steps);
   return options_.density_first * std::pow(options_.density / options_.density_first, share);
 }
 std::size_t TopKFeedback::k() const {
@@ -115,15 +136,23 @@ std::size_t TopKFeedback::k() const {
 }
 
 TopKFeedback::Chosen TopKFeedback::step(Stream& stream, View<float const> gradient) {
+  return step_by(stream, gradient);
+}
+TopKFeedback::Chosen TopKFeedback::step(Stream& stream, View<std::int64_t const> gradient) {
+  return step_by(stream, gradient);
+}
+
+template <class T>
+TopKFeedback::Chosen TopKFeedback::step_by(Stream& stream, View<T const> gradient) {
   GPUPS_ASSERT(stream.device().is_host() && gradient.size() == residual_.size());
   std::size_t const most = k();
-  std::int64_t const bound = steps_ % options_.exact_every == 0 ? 0 : bound_;
+  std::int64_t const bound = course_.steps % options_.exact_every == 0 ? 0 : course_.bound;
   Found found(residual_.size(), bound == 0 ? 0 : 2 * most);
   GPUPS_REQUIRE(add(stream, gradient, bound, found),
                 "a gradient is not finite or {} units of 2^{} or more (sums of such would leave 64 bits): lower the "
                 "learning rate, or take a coarser grid",
                 kUnitsMost, options_.grid_log2);
-  ++steps_;
+  ++course_.steps;
   std::size_t const count = found.count;
   if (bound == 0 || count > 2 * most || 2 * count < most) return largest(stream, most, bound != 0);
   follow(static_cast<double>(count) / static_cast<double>(most));
@@ -134,12 +163,13 @@ TopKFeedback::Chosen TopKFeedback::step(Stream& stream, View<float const> gradie
 // larger factors swing, and smaller ones take longer to find the threshold.
 void TopKFeedback::follow(double too_many) {
   double const error = std::log(too_many);
-  trend_ = .8 * trend_ + .02 * error;
-  last_ = bound_;
-  bound_ = times_exp(bound_, .05 * error + trend_);
+  course_.trend = .8 * course_.trend + .02 * error;
+  course_.last = course_.bound;
+  course_.bound = times_exp(course_.bound, .05 * error + course_.trend);
 }
 
-bool TopKFeedback::add(Stream& stream, View<float const> gradient, std::int64_t bound, Found& found) {
+template <class T>
+bool TopKFeedback::add(Stream& stream, View<T const> gradient, std::int64_t bound, Found& found) {
   std::size_t const n = residual_.size();
   double const per_unit = std::ldexp(1.0, -options_.grid_log2);
   std::atomic<bool> fine = true;
@@ -166,14 +196,14 @@ TopKFeedback::Chosen TopKFeedback::largest(Stream& stream, std::size_t most, boo
   Array<std::uint32_t> indices(Device::host(), most);
   TopKept const top = wait_top_k(stream, {.values = magnitudes, .k = most, .indices = indices, .kept = kept});
   if (top.count == 0) {
-    bound_ = 0;
+    course_.bound = 0;
   } else {
     auto const threshold = std::max<std::int64_t>(1, static_cast<std::int64_t>(top.threshold));
     double const growth =
-        std::log(static_cast<double>(threshold) / static_cast<double>(std::max<std::int64_t>(1, last_)));
-    if (bound_was_wrong) trend_ = .5 * std::clamp(growth, -.5, .5);
-    last_ = threshold;
-    bound_ = times_exp(threshold, trend_);
+        std::log(static_cast<double>(threshold) / static_cast<double>(std::max<std::int64_t>(1, course_.last)));
+    if (bound_was_wrong) course_.trend = .5 * std::clamp(growth, -.5, .5);
+    course_.last = threshold;
+    course_.bound = times_exp(threshold, course_.trend);
   }
   return take(std::move(indices), top.count);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Top-k SGD with error feedback for a dense gradient: each step sends the elements that have become largest, and all
 // others wait in a residual. Whole units of a grid, so that what has been sent and the residual are the sum of the
-// gradients to the last bit (Alistarh et al., NeurIPS 2018; with momentum as in Deep Gradient Compression, Lin et al.,
-// ICLR 2018). On the host.
+// gradients to the last bit (Alistarh et al., NeurIPS 2018; with momentum correction and masking as in Deep Gradient
+// Compression, Lin et al., ICLR 2018, and without its clipping). On the host.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,9 @@ class TopKFeedback {
   // Adds a step's gradient, and takes out what is to be sent: about k elements. They are those above the threshold of
   // the steps before; the k largest where there is none yet, or it lets through less than half or more than twice as
   // many. Throws Error where the gradient is not finite or leaves the grid's range; the
-  // residual is of no use then.
+  // residual is of no use then. A gradient is of floats, or of units.
   Chosen step(Stream& stream, View<float const> gradient);
+  Chosen step(Stream& stream, View<std::int64_t const> gradient);
 
   // The share that the next step sends, and k for it.
   double density() const;
@@ -43,20 +44,30 @@ class TopKFeedback {
   // (size), or empty without momentum. Whoever saves the residual saves this too.
   View<float> velocity() const { return velocity_; }
 
+  // Where the selection stands: with residual and velocity, all that later steps depend on.
+  struct Course {
+    std::uint64_t steps = 0;  // so far
+    std::int64_t bound = 0;   // the least magnitude that the next step sends; 0: not known
+    std::int64_t last = 0;    // that the last one sent
+    double trend = 0;         // of its logarithm, for each step
+  };
+  Course const& course() const { return course_; }
+  void set_course(Course const& course) { course_ = course; }
+
  private:
   struct Found;
+  template <class T>
+  Chosen step_by(Stream& stream, View<T const> gradient);
   void follow(double too_many);
-  bool add(Stream& stream, View<float const> gradient, std::int64_t bound, Found& found);
+  template <class T>
+  bool add(Stream& stream, View<T const> gradient, std::int64_t bound, Found& found);
   Chosen largest(Stream& stream, std::size_t most, bool bound_was_wrong);
   Chosen take(Array<std::uint32_t> indices, std::size_t count);
 
   TopKFeedbackOptions options_;
   Array<std::int64_t> residual_;
   Array<float> velocity_;
-  std::int64_t bound_ = 0;  // the least magnitude that the next step sends; 0: not known
-  std::int64_t last_ = 0;   // that the last one sent
-  double trend_ = 0;        // of its logarithm, for each step
-  std::uint64_t steps_ = 0;
+  Course course_;
 };
 
 }  // namespace gpups::kernels

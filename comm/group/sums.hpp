@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all sums over the ranks of a group have in common, for the thread that begins them.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+
+#include "comm/collective/collectives.hpp"
+#include "comm/group_impl.hpp"
+
+namespace gpups::comm {
+
+// Who carries them. `call` is what the user has called, for errors. Throws Error where there is no store.
+Reducer& reducer_of(Group::Impl const& group, char const* call);
+
+// All is on the store's device. Throws Error.
+void check_devices(Group::Impl const& group, std::initializer_list<Device> devices, char const* call);
+// What all sums need: a store, its device, and room. Throws Error.
+void check_sum(Group::Impl const& group, std::initializer_list<Device> devices, std::uint64_t elements,
+               char const* what, char const* call);
+template <class T>
+Device device_of(Stream& stream, View<T> values) {
+  return values.empty() ? stream.device() : values.device();
+}
+
+// Nothing is run where the rank is alone. Every sum that is begun is waited for, once.
+void begin_sum(Group::Impl& group, Stream& stream, std::shared_ptr<Collective> const& sum, char const* call);
+// Then what it has written can be read on `stream`.
+void wait_sum(Group::Impl& group, Stream& stream, Collective const& sum, char const* call);
+
+}  // namespace gpups::comm

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpups/top_k_allreduce.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "comm/collective/sum_top_k.hpp"
+#include "comm/group/sums.hpp"
+#include "comm/group/top_k_state.hpp"
+#include "kernels/check.hpp"
+#include "kernels/wire/top_k_feedback.hpp"
+
+namespace gpups {
+
+struct TopKAllreduce::Impl {
+  Group group;
+  int grid_log2;
+  kernels::ValueForm form;
+  comm::TopKAlgorithm const& algorithm;
+  std::shared_ptr<kernels::TopKFeedback> feedback;  // which a sum under way changes too
+  std::shared_ptr<comm::SumTopK> sum{};             // under way
+
+  void require_idle(char const* call) const {
+    GPUPS_REQUIRE(sum == nullptr,
+                  "TopKAllreduce::{} was called while a sum of the object is under way (what waits is not known until "
+                  "then): call wait first",
+                  call);
+  }
+};
+
+namespace {
+
+kernels::TopKFeedbackOptions feedback_options(TopKOptions const& options) {
+  bool const warms_up = options.warm_up_steps > 0;
+  return {.grid_log2 = options.grid_log2,
+          .density = options.density,
+          .density_first = warms_up ? options.density_first : std::max(options.density, options.density_first),
+          .warm_up_steps = options.warm_up_steps,
+          .momentum = options.momentum};
+}
+
+// The same numbers on the host, once `stream` has written them.
+template <class T>
+Array<T> wait_on_host(Stream& stream, View<T const> values) {
+  Array<T> host(Device::host(), values.size());
+  copy<T>(stream, host, values);
+  stream.wait();
+  return host;
+}
+
+template <class T>
+void write_host(comm::SumTopK const& sum, int grid_log2, View<T> to) {
+  double const unit = std::ldexp(1.0, grid_log2);
+  if (!to.empty()) std::memset(to.data(), 0, to.size() * sizeof(T));
+  auto const indices = sum.indices();
+  auto const units = sum.units();
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    if constexpr (std::is_same_v<T, float>) {
+      to[indices[i]] = static_cast<float>(static_cast<double>(units[i]) * unit);
+    } else {
+      to[indices[i]] = units[i];
+    }
+  }
+}
+
+}  // namespace
+
+TopKAllreduce::TopKAllreduce(Group const& group, std::uint64_t size, TopKOptions const& options) {
+  GPUPS_REQUIRE(size < 0xFFFFFFFF,
+                "a gradient of {} elements is too long for a TopKAllreduce (the most is {}): do it in "
+                "parts",
+                size, 0xFFFFFFFEU);
+  GPUPS_REQUIRE(std::abs(options.grid_log2) <= 200,
+                "grid_log2 is {} (units of gradients are multiples of 2^grid_log2): use -200 to 200, such as -30",
+                options.grid_log2);
+  impl_.reset(new Impl{group, options.grid_log2, comm::form_of(options),
+                       comm::top_k_algorithm(options.algorithm, group.size()),
+                       std::make_shared<kernels::TopKFeedback>(size, feedback_options(options))});
+}
+TopKAllreduce::~TopKAllreduce() = default;
+TopKAllreduce::TopKAllreduce(TopKAllreduce&&) noexcept = default;
+TopKAllreduce& TopKAllreduce::operator=(TopKAllreduce&&) noexcept = default;
+
+template <class T>
+void TopKAllreduce::begin_of(Stream& stream, View<T const> gradient) {
+  auto& group = impl_->group.impl();
+  auto& feedback = *impl_->feedback;
+  constexpr char const* kCall = "TopKAllreduce::begin";
+  impl_->require_idle("begin");
+  std::size_t const size = feedback.residual().size();
+  comm::check_sum(group, {stream.device(), comm::device_of(stream, gradient)}, size, "elements of a gradient", kCall);
+  GPUPS_REQUIRE(gradient.size() == size,
+                "TopKAllreduce::begin was given {} elements of a gradient of {} (there is an object for each "
+                "gradient): give all of them",
+                gradient.size(), size);
+  std::size_t const most = feedback.k();
+  kernels::TopKFeedback::Chosen chosen;
+  if (stream.device().is_host()) {
+    chosen = feedback.step(stream, gradient);
+  } else {
+    Array<T> const there = wait_on_host(stream, gradient);
+    Stream host(Device::host(), stream.threads());
+    chosen = feedback.step(host, View<T const>(there));
+  }
+  auto const sum = std::make_shared<comm::SumTopK>(comm::SumTopK::Chosen{.size = size,
+                                                                         .indices = std::move(chosen.indices),
+                                                                         .units = std::move(chosen.units),
+                                                                         .residual = feedback.residual(),
+                                                                         .keep = impl_->feedback,
+                                                                         .most = most},
+                                                   impl_->algorithm, impl_->form);
+  comm::begin_sum(group, stream, sum, kCall);
+  impl_->sum = sum;
+}
+
+template <class T>
+void TopKAllreduce::wait_for(Stream& stream, View<T> sums) {
+  auto& group = impl_->group.impl();
+  constexpr char const* kCall = "TopKAllreduce::wait";
+  GPUPS_REQUIRE(impl_->sum != nullptr, "{} was called, and no sum of the object is under way: call begin first", kCall);
+  std::size_t const size = impl_->feedback->residual().size();
+  comm::check_devices(group, {stream.device(), comm::device_of(stream, sums)}, kCall);
+  GPUPS_REQUIRE(sums.size() == size, "{} was given room for {} sums, where there are {}: give as much", kCall,
+                sums.size(), size);
+  comm::wait_sum(group, stream, *impl_->sum, kCall);
+  auto const sum = std::exchange(impl_->sum, nullptr);
+  if (stream.device().is_host()) return write_host(*sum, impl_->grid_log2, sums);
+  Array<T> const host(Device::host(), size);
+  write_host(*sum, impl_->grid_log2, host.view());
+  copy<T>(stream, sums, host);
+  stream.wait();  // the array goes
+}
+
+void TopKAllreduce::begin(Stream& stream, View<float const> gradient) { begin_of(stream, gradient); }
+void TopKAllreduce::begin(Stream& stream, View<std::int64_t const> gradient) { begin_of(stream, gradient); }
+void TopKAllreduce::wait(Stream& stream, View<float> sums) { wait_for(stream, sums); }
+void TopKAllreduce::wait(Stream& stream, View<std::int64_t> sums) { wait_for(stream, sums); }
+
+double TopKAllreduce::density() const { return impl_->feedback->density(); }
+
+View<std::int64_t const> TopKAllreduce::residual() const {
+  impl_->require_idle("residual");
+  return impl_->feedback->residual();
+}
+
+std::string TopKAllreduce::save() const {
+  impl_->require_idle("save");
+  return comm::to_bytes(*impl_->feedback);
+}
+
+void TopKAllreduce::restore(std::span<std::string const> of_ranks) {
+  impl_->require_idle("restore");
+  comm::restore(*impl_->feedback, of_ranks, impl_->group.rank(), impl_->group.size());
+}
+
+}  // namespace gpups

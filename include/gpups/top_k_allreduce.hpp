@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums dense gradients over the ranks of a group by their largest elements: top-k SGD with error feedback.
+//
+// A rank sends about the share `density` of its elements, those that have become largest; all others wait in a residual
+// and are added to the next gradient (Alistarh et al., NeurIPS 2018). What is rounded off on the wire, and what the
+// algorithm drops on its way, waits likewise, on some rank. All of it are whole units of a grid, so that the sums so
+// far and the residuals of all ranks are together the sum of all gradients, to the last bit.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "gpups/allreduce.hpp"
+#include "gpups/array.hpp"
+#include "gpups/group.hpp"
+#include "gpups/stream.hpp"
+
+namespace gpups {
+
+// The same on all ranks.
+struct TopKOptions {
+  double density = .01;  // share of the elements that a rank sends
+  // Warm-up: the share begins with density_first and falls exponentially.
+  double density_first = .25;
+  std::uint64_t warm_up_steps = 0;
+  // Momentum correction (Deep Gradient Compression, Lin et al., ICLR 2018): what is summed is not the gradient g but
+  // the velocity v = momentum * v + g of each rank, which is forgotten where an element is sent. The optimizer then has
+  // no momentum of its own. 0: off.
+  float momentum = 0;
+  // One of top_k_algorithms(), or "auto": "sparse_gather" between two ranks, else "resparsified". It never depends on
+  // measured times, since what waits, and where, does depend on it.
+  std::string algorithm = "auto";
+  // Of the values that are sent: kFloat, which sends whole units and rounds nothing, kHalf, kBFloat or kInt8.
+  NumberFormat format = NumberFormat::kBFloat;
+  int grid_log2 = -30;  // a unit is 2^grid_log2; gradients are below 2^46 of them
+};
+
+// As AllreduceAlgorithm; "resparsified" is SparDL's (Zhao et al., ICDE 2024): also the sum has about `density` of its
+// elements, and a rank sends about twice its own, however many ranks there are.
+std::span<AllreduceAlgorithm const> top_k_algorithms();
+
+// For one gradient; an object for each layer. Takes 8 bytes for each element, and 4 with momentum, on the host. One sum
+// of an object is under way at a time, as many as Group::kAllreducesMax of several.
+class TopKAllreduce {
+ public:
+  // size: elements of the gradient, below 2^32 - 1. Throws Error for options that make no sense.
+  TopKAllreduce(Group const& group, std::uint64_t size, TopKOptions const& options);
+  ~TopKAllreduce();
+  TopKAllreduce(TopKAllreduce&&) noexcept;
+  TopKAllreduce& operator=(TopKAllreduce&&) noexcept;
+
+  // Begins to sum `gradient`, (size), or what is waiting of those before it, over the ranks. Collective, for any thread
+  // but one at a time; otherwise as Group::begin_allreduce(). The elements are chosen by the host: waits for `stream`.
+  // Throws Error where the gradient is not finite or too large for the grid; the object is of no use then.
+  void begin(Stream& stream, View<float const> gradient);
+  // The same for a gradient in units.
+  void begin(Stream& stream, View<std::int64_t const> gradient);
+  // Blocks until the sum is there, and writes it to `sums`, (size): zero where nobody has sent anything. The same on
+  // all ranks. Errors as of Group::wait_allreduce().
+  void wait(Stream& stream, View<float> sums);
+  void wait(Stream& stream, View<std::int64_t> sums);  // in units
+
+  // The share that the next sum sends.
+  double density() const;
+  // (size): what waits on this rank, in units, on the host. While no sum is under way.
+  View<std::int64_t const> residual() const;
+
+  // What waits on this rank, for a checkpoint. While no sum is under way.
+  std::string save() const;
+  // Goes on from what save() gave on each of the ranks of then, in their order: nothing is lost on other numbers of
+  // ranks, and with the same number sums have the bits of never having stopped. Throws Error for what is none, or is of
+  // another size or of a momentum that was on or off.
+  void restore(std::span<std::string const> of_ranks);
+
+ private:
+  struct Impl;
+  template <class T>
+  void begin_of(Stream& stream, View<T const> gradient);
+  template <class T>
+  void wait_for(Stream& stream, View<T> sums);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gpups
