@@ -61,8 +61,10 @@ class Goal:
 class Bench:
     """Where things are, and what was run."""
 
-    def __init__(self, build, data, kge_generator, losses=100, seed=1, mf_generator=None):
+    def __init__(self, build, data, kge_generator, losses=100, seed=1, mf_generator=None, fuzz_build="build/fuzz",
+                 fuzz_seconds=3600):
         self.losses, self.seed = losses, seed
+        self.fuzz_build, self.fuzz_seconds = pathlib.Path(fuzz_build).resolve(), fuzz_seconds
         self.build = pathlib.Path(build).resolve()
         self.data = data and pathlib.Path(data).resolve()
         self.kge_generator = kge_generator

@@ -3,6 +3,9 @@
 import shlex
 
 import exchange_grid as grid
+import goals_end_to_end
+import goals_robust
+import goals_rows
 import links
 from cluster_jobs import cores_of
 from goal import CannotMeasure, Goal, at_least, at_most, each_at_most, reported
@@ -77,8 +80,6 @@ def owners(bench):
             "max / mean of a step": [load["max_over_mean_of_worst_step"] for load in loads]}
 
 
-# What is not here is promised by tests, or measured by other sets: rows and their codecs, error feedback, the filter,
-# end to end, reads of rows under way, and faults each add a Goal below.
 GOALS = [
     Goal("wire", "allreduce of 16 M elements, 1 % on each of 4 ranks: 6.3 MB on the wire, all ranks together",
          wire_bytes, {"MB, 16 bits": at_most(6.3), "MB, lossless": reported()}),
@@ -93,4 +94,7 @@ GOALS = [
           "ms, loopback, lossless": at_most(3), "ms, loopback, 16 bits": at_most(3)}),
     Goal("owners", "bytes that owners receive, 4 ranks, 26 features, Zipf 1.05 and 1.2: at most 1.1 x the mean", owners,
          {"max / mean": each_at_most(1.1), "max / mean of a step": each_at_most(1.1)}),
+    *goals_rows.GOALS,
+    *goals_end_to_end.GOALS,
+    *goals_robust.GOALS,
 ]

@@ -77,7 +77,9 @@ Message decode(std::string const& bytes) {
   for (auto lists = count(reader, "late rows"); lists > 0; --lists) {
     auto const table = TableId{reader.get<std::uint32_t>()};
     auto const rows = reader.get<std::uint64_t>(), bytes_of_sums = reader.get<std::uint64_t>();
-    message.late.push_back({table, rows, bytes_of_sums, reader.get<std::uint8_t>() != 0});
+    auto const exact = reader.get<std::uint8_t>();
+    if (exact > 1) throw comm::WireError("a list of late rows is neither exact nor coded");
+    message.late.push_back({table, rows, bytes_of_sums, exact == 1});
   }
   for (auto parts = count(reader, "parts"); parts > 0; --parts) message.sent.push_back(reader.get<std::uint64_t>());
   for (auto intents = count(reader, "intents"); intents > 0; --intents) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "comm/wire.hpp"
@@ -18,7 +19,9 @@ Message full() {
           .signal = 3,
           .error = "why",
           .parts = 2,
-          .gradients = {{1000, 0}, {77, 3}},
+          .gradients = {{1000, 0}, {77, 3, 2}},
+          .late = {{TableId{1}, 4, 80, true}, {TableId{0}, 1, 20, false}},
+          .sent = {3, 0},
           .intents = {{Clock{81}, {{TableId{0}, 10}, {TableId{1}, 0}}}, {Clock{82}, {}}},
           .key_bytes = 60,
           .table = TableId{1},
@@ -37,6 +40,16 @@ TEST(MessageCoding, RefusesEveryCut) {
     EXPECT_THROW(decode(bytes.substr(0, length)), comm::WireError) << length;
   }
   EXPECT_THROW(decode(bytes + "x"), comm::WireError);
+}
+
+// Each message is one sequence of bytes: what is read and written again is the same.
+TEST(MessageCoding, RefusesAFlagThatIsNeither) {
+  auto exact = encode({.late = {{TableId{0}, 1, 20, true}}});
+  auto const coded = encode({.late = {{TableId{0}, 1, 20, false}}});
+  auto const at =
+      static_cast<std::size_t>(std::mismatch(exact.begin(), exact.end(), coded.begin()).first - exact.begin());
+  exact[at] = 2;
+  EXPECT_THROW(decode(exact), comm::WireError);
 }
 
 TEST(MessageCoding, NeverCrashesOnGarbage) {

@@ -34,8 +34,8 @@ HashKey random_key() {
 std::vector<HashKey> pair_keys(HashKey const& all, Rank rank, std::size_t ranks) {
   std::vector<HashKey> keys;
   for (std::uint64_t other = 0; other < ranks; ++other) {
-    auto const [low, high] = std::minmax({std::uint64_t{number(rank)}, other});
-    auto const half = [&](std::uint64_t which) { return keyed_hash(all, std::array{low, high, which}); };
+    auto const pair = std::minmax({std::uint64_t{number(rank)}, other});
+    auto const half = [&](std::uint64_t which) { return keyed_hash(all, std::array{pair.first, pair.second, which}); };
     keys.push_back({half(0), half(1)});
   }
   return keys;

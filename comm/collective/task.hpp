@@ -28,10 +28,10 @@ struct TaskPromise {
   struct End {
     bool await_ready() const noexcept { return false; }
     template <class Promise>
-    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> ended) const noexcept {
-      ended.promise().ended = true;
-      auto const waiter = ended.promise().waiter;
-      return waiter ? waiter : std::noop_coroutine();
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> task) const noexcept {
+      task.promise().ended = true;
+      auto const next = task.promise().waiter;
+      return next ? next : std::noop_coroutine();
     }
     void await_resume() const noexcept {}
   };

@@ -164,7 +164,8 @@ void Exchange::close(Rank rank) {
   mine.wants.clear();
   mine.matched.clear();
   for (Copy const& copy : mine.copying) copy.offer->copied.wait();
-  for (auto const& [number, offer] : std::exchange(mine.offers, {})) {
+  for (auto const& numbered : std::exchange(mine.offers, {})) {
+    auto const& offer = numbered.second;
     queued_.wait(lock, [&] { return offer->state != State::kQueueing; });
     if (offer->state == State::kQueued) offer->copied.wait();
     if (offer->state == State::kOpen) offer->state = State::kClosed;

@@ -82,7 +82,7 @@ std::vector<std::unique_ptr<Transport>> make_local_transports(int ranks, std::sh
   auto boxes = std::make_shared<Mailboxes>();
   std::vector<std::unique_ptr<Transport>> ends;
   for (std::uint32_t rank = 0; rank < static_cast<std::uint32_t>(ranks); ++rank) {
-    boxes->push_back(std::make_unique<Mailbox>(Rank{rank}, ranks));
+    boxes->push_back(std::make_unique<Mailbox>(ranks));
     ends.push_back(std::make_unique<Local>(Rank{rank}, boxes, network));
   }
   return ends;

@@ -20,7 +20,7 @@ inline constexpr std::size_t kQueuedMessagesMax = 256;
 
 class Mailbox {
  public:
-  Mailbox(Rank owner, int ranks) : owner_(owner), used_(static_cast<std::size_t>(ranks)) {}
+  explicit Mailbox(int ranks) : used_(static_cast<std::size_t>(ranks)) {}
 
   // Takes room for a message of `from`, to be filled by deliver(). False: there is none now; `from` is told by the
   // result of receive() when there is. Throws PeerLost when the owner has left.
@@ -49,7 +49,6 @@ class Mailbox {
     PeerLost error;
   };
 
-  Rank const owner_;
   std::mutex mutex_;
   std::deque<Message> messages_;
   std::vector<Room> used_;  // by sender

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The goals of an exchange that meets the worst: rows read while they are written, lost ranks, changed bytes, fuzzers."""
+import json
+import re
+
+import by_tests
+from goal import ROOT, CannotMeasure, Goal, at_least, none, reported
+from goals_processes import by_mpirun
+
+READS, INPUTS = 100_000_000, 10_000
+LOSSES = ["LostInAllreduce.*", "clusters.cutlinks.*"]
+CHANGES = ["InTransit.*", "Strangers.*", "Seals.*", "Checksum.*", "HostileStream.*", "HostileLink.WhatWasChanged*"]
+FUZZ = ROOT / "tests" / "fuzz"
+
+
+def reads(bench):
+    """Between threads, and between two processes. A torn row that is taken for whole ends the program with 1."""
+    command = [bench.program("one_sided"), "--reads", READS]
+    threads = json.loads(bench.run_for_output(command, 1800)[1].splitlines()[-1])
+    texts = "".join(by_mpirun(bench, 2, command)).splitlines()
+    both = [threads, *(json.loads(text) for text in texts if text.startswith("{"))]
+    return {"reads": [line["reads"] for line in both], "torn rows taken for whole": [sum(line["got_through"] for line in both)],
+            "torn rows that were seen": [line["caught"] for line in both]}
+
+
+def faults(bench):
+    return {"tests of losses not passed": by_tests.failures(bench, LOSSES),
+            "tests of changed bytes not passed": by_tests.failures(bench, CHANGES)}
+
+
+def fuzzer(bench, name):
+    program = bench.fuzz_build / "tests" / "fuzz" / f"fuzz_{name}"
+    if not program.exists():
+        raise CannotMeasure(f"there is no {program}: cmake --preset fuzz && cmake --build --preset fuzz")
+    return program
+
+
+def fuzz(bench):
+    """What is there and changed copies of it by each target, then the fuzzer itself, the time shared by all targets."""
+    names = re.findall(r"^gpups_fuzz\((\w+)", (FUZZ / "CMakeLists.txt").read_text(), re.MULTILINE)
+    programs = {name: fuzzer(bench, name) for name in names}
+    for name in names:
+        bench.run([bench.program(f"fuzz_{name}"), INPUTS, FUZZ / "corpus" / name])
+    tried, seconds = [], 0
+    for name, program in programs.items():
+        found = bench.work / "found" / name
+        found.mkdir(parents=True, exist_ok=True)
+        share = max(1, bench.fuzz_seconds // len(programs))
+        taken, text = bench.run_for_output(
+            [program, found, FUZZ / "corpus" / name, f"-max_total_time={share}", "-max_len=600", "-malloc_limit_mb=256",
+             "-rss_limit_mb=2048", f"-artifact_prefix={found}-", "-print_final_stats=1"], share + 600)
+        seconds += taken
+        tried.append(int(re.search(r"number_of_executed_units: (\d+)", text)[1]))
+    return {"targets": [len(names)], "inputs of each, made of what is there": [INPUTS], "seconds of fuzzers": [seconds],
+            "inputs of each, by the fuzzer": tried}
+
+
+GOALS = [
+    Goal("reads", "10^8 rows read while another rank writes them by one-sided puts, over threads and over processes: "
+         "none is torn", reads,
+         {"reads": at_least(READS), "torn rows taken for whole": none(), "torn rows that were seen": reported()}),
+    Goal("faults", "a rank that is killed or hangs, or a link that is cut, in the middle of any sum: all others name it "
+         "in time; a changed message is found", faults,
+         {"tests of losses not passed": none(), "tests of changed bytes not passed": none()}),
+    Goal("fuzz", "10,000 inputs of each format from outside, and an hour of the fuzzer (--fuzz-seconds): nothing is "
+         "found", fuzz,
+         {"targets": reported(), "inputs of each, made of what is there": at_least(INPUTS),
+          "seconds of fuzzers": reported(), "inputs of each, by the fuzzer": reported()}),
+]
