@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "cache/same_tables.hpp"
 #include "comm/peer_lost.hpp"
 #include "gpups/error.hpp"
 
@@ -64,15 +65,25 @@ Engine::~Engine() {
   }
 }
 
-void Engine::start(Clock first) {
+void Engine::start(Clock first, std::uint64_t seed) {
   round_ = Round(me_, ranks_, first);
   complete_ = number(first);
   for (auto const& table : tables_) table->allocate(stream_.device());
   started_ = true;
+  seed_ = seed;
+  posts_.push_back([this] { tell_tables(); });  // before all else
   auto const wake = [this] { turner_.wake(); };
   transport_.on_arrival(wake);
   group_.impl().payload->on_arrival(wake);
   turner_.start([this] { return turn(); });
+}
+
+void Engine::tell_tables() {
+  Message const message{.kind = MessageKind::kTables, .bytes = encode_tables(seed_, tables_)};
+  for (int q = 0; q < ranks_; ++q) {
+    Rank const other{static_cast<std::uint32_t>(q)};
+    if (other != me_) mail_.send(other, message);
+  }
 }
 
 void Engine::post(std::function<void()> task) {
@@ -104,6 +115,8 @@ void Engine::dispatch(Mail::Received const& received) {
       return exchange_.received(from, message);
     case MessageKind::kCollective:
       return mail_.received_within(from, &ByKind::reductions, collectives_.heard(from, message.id, message.bytes));
+    case MessageKind::kTables:
+      return check_same_tables(me_, seed_, tables_, from, message.bytes);
     default:
       return requests_.received(from, message);
   }

@@ -33,8 +33,8 @@ class Engine {
 
   // The list is complete before turning starts; what changes in a table afterwards changes in turns only.
   std::vector<std::unique_ptr<TableShard>>& tables() { return tables_; }
-  // Begins to turn, at this step. Once.
-  void start(Clock first);
+  // Begins to turn, at this step. Once. All ranks must have the same seed and tables: others are refused by name.
+  void start(Clock first, std::uint64_t seed);
   bool started() const { return started_; }
 
   // Does `task` in a turn, some time. Any thread.
@@ -83,6 +83,7 @@ class Engine {
   bool turn();
   // The same as post(), for a thread that holds no lock which turning takes: it may do the turn itself.
   void post_soon(std::function<void()> task);
+  void tell_tables();
   bool take_posts();
   void dispatch(Mail::Received const& received);
   // REQUIRES: turning_ is held.
@@ -110,6 +111,7 @@ class Engine {
   CollectiveMail collective_mail_;
   comm::Collectives collectives_;
   bool started_ = false;
+  std::uint64_t seed_ = 0;
   std::uint64_t gathers_ = 0;
   int exceptions_at_start_;
 

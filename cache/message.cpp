@@ -62,7 +62,7 @@ Message decode(std::string const& bytes) {
   comm::Reader reader(bytes);
   Message message;
   auto const kind = reader.get<std::uint8_t>();
-  if (kind > static_cast<std::uint8_t>(MessageKind::kCollective)) throw comm::WireError("a message of unknown kind");
+  if (kind > static_cast<std::uint8_t>(MessageKind::kTables)) throw comm::WireError("a message of unknown kind");
   message.kind = static_cast<MessageKind>(kind);
   message.clock = Clock{reader.get<std::int64_t>()};
   message.id = reader.get<std::uint64_t>();
@@ -106,8 +106,9 @@ void check_fields(Message const& message) {
   };
   require(in || message.error.empty(), "a message without a step to refuse says why it must be refused");
   require(in || kind == MessageKind::kUrgent || message.intents.empty(), "a message of another kind announces batches");
-  require(kind == MessageKind::kGather || kind == MessageKind::kCollective || message.bytes.empty(),
-          "a message of another kind has a piece to gather");
+  bool const has_bytes =
+      kind == MessageKind::kGather || kind == MessageKind::kCollective || kind == MessageKind::kTables;
+  require(has_bytes || message.bytes.empty(), "a message of another kind has a piece to gather");
   require(in || message.gradients.empty(), "a message of another kind has gradients");
   require(message.parts <= kPartsMax && message.gradients.size() <= kPartsMax,
           "a message names more sections than a batch has parts");

@@ -23,6 +23,7 @@ enum class MessageKind : std::uint8_t {
   kErase,         // keys to forget
   kEraseAnswer,   // they do not exist any more
   kCollective,    // a header of a collective, such as a sum over all ranks
+  kTables,        // the first one: what the tables are, see same_tables.hpp
 };
 
 // Keys of one part of a batch that the sender will read, and the receiver owns.
@@ -72,7 +73,7 @@ struct Message {
   std::uint64_t key_bytes = 0;  // of all their keys, as cache/key_coding.hpp has them
   TableId table{};              // kLookup, kAssign, kErase
   std::uint64_t keys = 0;       // likewise
-  std::string bytes;            // kGather: the piece, kCollective: the header
+  std::string bytes;            // kGather: the piece, kCollective: the header, kTables: the tables
   bool operator==(Message const&) const = default;
 };
 

@@ -87,7 +87,7 @@ Store::Impl::~Impl() { group_.impl().reducer = nullptr; }
 
 cache::Engine& Store::Impl::engine() {
   std::lock_guard lock(mutex_);
-  if (!engine_.started()) engine_.start(clock_);
+  if (!engine_.started()) engine_.start(clock_, options_.seed);
   return engine_;
 }
 

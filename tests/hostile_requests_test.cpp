@@ -201,6 +201,7 @@ TEST_F(HostilePeer, APushThatDoesNotWaitForItsRowsEndsTheStepWhenTheyHaveCome) {
   push_zeros(batch);
   end_step();
   peer_.let_turn();
+  EXPECT_EQ(peer_.receive()->kind, MessageKind::kTables);
   auto const first = peer_.receive();
   ASSERT_TRUE(first && first->kind == MessageKind::kUrgent);
   EXPECT_FALSE(peer_.receive());  // nothing of the step before its rows have come
@@ -231,7 +232,7 @@ TEST_F(HostilePeer, AStoreThatGoesStillEndsItsLastStep) {
     return true;
   };
   store_.reset();
-  EXPECT_EQ(heard, (std::vector{MessageKind::kUrgent, MessageKind::kIn}));
+  EXPECT_EQ(heard, (std::vector{MessageKind::kTables, MessageKind::kUrgent, MessageKind::kIn}));
 }
 
 }  // namespace

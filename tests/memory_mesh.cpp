@@ -111,6 +111,7 @@ void MemoryMeshes::deliver(Rank from, Pair& pair) {
     copy<std::uint8_t>(stream_, want.receiving->bytes, message.bytes);
   }
   stream_.wait();
+  if (on_arrival) on_arrival(from, want.size_is_known ? want.to : want.receiving->bytes.view());
   message.sending->end();
   want.receiving->end();
 }

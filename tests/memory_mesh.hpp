@@ -26,6 +26,9 @@ class MemoryMeshes {
   // Runs `body` as all ranks until all have returned. Throws what the first of them throws, and where all of them wait.
   void run(std::function<comm::Task<>(comm::Mesh&)> const& body);
 
+  // Called with what each message brings, on the host, before its receiver sees it: may change it.
+  std::function<void(Rank from, View<std::uint8_t> bytes)> on_arrival;
+
   // What a rank has sent.
   struct Sent {
     std::size_t messages = 0, bytes = 0;

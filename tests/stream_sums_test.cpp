@@ -262,6 +262,50 @@ TEST(StreamSumsBytes, OfWhatIsCutDoNotGrowWithRanks) {
   }
 }
 
+// Below the checksums of what brings them, streams are checked for all that would lead out of their bytes or their
+// range; a changed bit of a value is another value.
+TYPED_TEST(StreamSums, ChangedOnTheWayNameTheirSenderOrHaveOtherValues) {
+  using T = TypeParam;
+  constexpr std::uint64_t kSize = 140000;
+  Random random(11);
+  for (auto const& way : ways<T>()) {
+    std::size_t refused = 0, summed = 0, of_headers = 0;
+    for (int trial = 0; trial < 400; ++trial) {
+      int const ranks = 2 + trial % 3;
+      std::vector<Vector<T>> vectors;
+      for (int r = 0; r < ranks; ++r) vectors.push_back(vector<T>(random, kSize, .002, false));
+      MemoryMeshes meshes(ranks, static_cast<std::uint64_t>(trial));
+      std::size_t const which = trial % 4;
+      std::size_t arrived = 0, bit = 0;
+      Rank changed{};
+      meshes.on_arrival = [&](Rank from, View<std::uint8_t> bytes) {
+        if (arrived++ != which || bytes.empty()) return;
+        std::size_t const first_bits = 8 * std::min(bytes.size(), sizeof(kernels::StreamHeader) + 16);
+        bit = below(random, trial % 2 == 0 ? first_bits : 8 * bytes.size());
+        bytes[bit / 8] ^= static_cast<std::uint8_t>(1U << bit % 8);
+        changed = from;
+      };
+      try {
+        meshes.run([&](Mesh& mesh) -> Task<> {
+          auto const values = std::is_same_v<T, float> ? StreamValues::kFloat : StreamValues::kUnits;
+          auto total = co_await way.run(mesh, terms(mesh, vectors[number(mesh.me())], kSize, ValueForm{values, kGrid}));
+          std::vector<T> all(kSize);
+          total.write(mesh, all);
+          total.entries(mesh);
+        });
+        ++summed;
+      } catch (PeerError const& error) {
+        EXPECT_EQ(error.peer(), changed) << way.name << ", trial " << trial << ": " << error.what();
+        ++refused;
+        of_headers += bit / 8 < sizeof(kernels::StreamHeader) ? 1 : 0;
+      }
+    }
+    EXPECT_GT(refused, 100U) << way.name;
+    EXPECT_GT(of_headers, 50U) << way.name;
+    EXPECT_GT(summed, 0U) << way.name;
+  }
+}
+
 // Wrong streams in the place of what a rank should send.
 void send_wrong(Mesh& mesh, std::vector<std::uint8_t> bytes) {
   comm::Bytes message(Device::host(), bytes.size());

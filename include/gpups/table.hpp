@@ -103,7 +103,8 @@ struct RowTransfer {
   bool holds_back() const { return codec != RowCodec::kLossless || top_k > 0 || filter.age_max > 0; }
 };
 
-// The same on all ranks: what rows and keys look like on their way follows from it, and is not said with each message.
+// The same on all ranks, but for expected_rows: what rows and keys look like on their way follows from it, and is not
+// said with each message. Ranks whose tables differ refuse each other with the first call that needs both.
 struct TableOptions {
   std::string name;     // unique in the store; part of the rows' seeds and of checkpoints
   std::size_t dim = 0;  // values in a row, 1 .. 65,536

@@ -17,7 +17,7 @@ using cache::Section;
 using cache::tag;
 
 constexpr std::uint64_t kMyRank = 1;
-constexpr int kKinds = 12, kSections = 12;  // of messages, and of transfers
+constexpr int kKinds = 13, kSections = 12;  // of messages, and of transfers
 constexpr std::size_t kKeptBytes = 1;       // a number as its table keeps it
 
 std::uint64_t word(Clock clock) { return static_cast<std::uint64_t>(number(clock)); }
@@ -102,6 +102,7 @@ void ScriptedPeer::note(Message const& m) {
     }
     case MessageKind::kAssignAnswer:
     case MessageKind::kEraseAnswer:
+    case MessageKind::kTables:
       return;
     case MessageKind::kCollective:
       if (auto const header = comm::decode_header(m.bytes); header.signature) {

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/same_tables.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "comm/peer_text.hpp"
+#include "comm/wire.hpp"
+#include "gpups/error.hpp"
+
+namespace gpups::cache {
+namespace {
+
+// An option as text: ranks compare no more than that, and an error shows it.
+struct Field {
+  std::string name;
+  std::string value;
+};
+using Fields = std::vector<Field>;
+
+std::string text(RowCodec codec) {
+  constexpr std::array kNames{"kLossless", "kHalf", "kBFloat16", "kInt8", "kInt4"};
+  return kNames.at(static_cast<std::size_t>(codec));
+}
+
+std::string text(NumberType type) {
+  constexpr std::array kNames{"kFloat", "kHalf", "kBFloat16"};
+  return kNames.at(static_cast<std::size_t>(type));
+}
+
+template <class Kind>
+std::string text_of_kind(Kind kind) {
+  return fmt::format("number {}", static_cast<int>(kind));
+}
+
+void append_transfer(Fields& fields, char const* of, RowTransfer const& transfer) {
+  fields.push_back({fmt::format("{}.codec", of), text(transfer.codec)});
+  fields.push_back({fmt::format("{}.top_k", of), fmt::to_string(transfer.top_k)});
+  fields.push_back({fmt::format("{}.filter.age_max", of), fmt::to_string(transfer.filter.age_max)});
+  fields.push_back({fmt::format("{}.filter.share", of), fmt::to_string(transfer.filter.share)});
+  fields.push_back({fmt::format("{}.filter.bound", of), fmt::to_string(transfer.filter.bound)});
+  fields.push_back({fmt::format("{}.rows_max", of), fmt::to_string(transfer.rows_max)});
+}
+
+// All of a table's options but its name and expected_rows, which is a hint. The order is part of the format.
+Fields fields_of(TableOptions const& o) {
+  Fields fields{
+      {"dim", fmt::to_string(o.dim)},
+      {"values", text(o.values)},
+      {"dictionary_keys", fmt::to_string(o.dictionary_keys)},
+      {"admit_at", fmt::to_string(o.admit_at)},
+      {"grid_log2", fmt::to_string(o.grid_log2)},
+      {"initializer.kind", text_of_kind(o.initializer.kind)},
+      {"initializer.scale", fmt::to_string(o.initializer.scale)},
+      {"schedule.kind", text_of_kind(o.schedule.kind)},
+      {"schedule.warmup_steps", fmt::to_string(o.schedule.warmup_steps)},
+      {"schedule.total_steps", fmt::to_string(o.schedule.total_steps)},
+      {"schedule.floor", fmt::to_string(o.schedule.floor)},
+      {"optimizer.kind", text_of_kind(o.optimizer.kind)},
+      {"optimizer.learning_rate", fmt::to_string(o.optimizer.learning_rate)},
+      {"optimizer.epsilon", fmt::to_string(o.optimizer.epsilon)},
+      {"optimizer.initial_accumulator", fmt::to_string(o.optimizer.initial_accumulator)},
+      {"optimizer.l2", fmt::to_string(o.optimizer.l2)},
+      {"optimizer.clip_norm", fmt::to_string(o.optimizer.clip_norm)},
+      {"optimizer.beta1", fmt::to_string(o.optimizer.beta1)},
+      {"optimizer.beta2", fmt::to_string(o.optimizer.beta2)},
+      {"optimizer.l1", fmt::to_string(o.optimizer.l1)},
+      {"optimizer.beta", fmt::to_string(o.optimizer.beta)},
+  };
+  append_transfer(fields, "gradients", o.gradients);
+  append_transfer(fields, "refreshes", o.refreshes);
+  return fields;
+}
+
+// Throws PeerError where `its` is not `mine`. which: whose values they are, as in "a seed".
+void compare(Rank me, Rank from, std::string const& which, std::string_view mine, std::string_view its) {
+  if (its == mine) return;
+  throw PeerError(from, fmt::format("rank {} has {} of {}, and rank {} of {} (ranks would read each other's rows "
+                                    "wrongly): give all ranks the same tables, with the same options",
+                                    number(from), which, comm::peer_text(its), number(me), comm::peer_text(mine)));
+}
+
+}  // namespace
+
+std::string encode_tables(std::uint64_t seed, Tables const& tables) {
+  comm::Writer writer;
+  writer.put_text(fmt::to_string(seed));
+  writer.put_text(fmt::to_string(tables.size()));
+  for (auto const& table : tables) {
+    writer.put_text(table->options().name);
+    for (auto const& field : fields_of(table->options())) writer.put_text(field.value);
+  }
+  return writer.take();
+}
+
+void check_same_tables(Rank me, std::uint64_t seed, Tables const& tables, Rank from, std::string const& told) try {
+  comm::Reader reader(told);
+  compare(me, from, "a seed", fmt::to_string(seed), reader.get_text());
+  compare(me, from, "a number of tables", fmt::to_string(tables.size()), reader.get_text());
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    auto const& options = tables[t]->options();
+    compare(me, from, fmt::format("a table {} with the name", t), options.name, reader.get_text());
+    for (auto const& field : fields_of(options)) {
+      compare(me, from, fmt::format("table '{}' with {}", options.name, field.name), field.value, reader.get_text());
+    }
+  }
+  reader.end();
+} catch (comm::WireError const& error) {
+  throw PeerError(from, fmt::format("rank {} said of its tables what cannot be: {} (rows on their way depend on "
+                                    "them): check that all ranks run the same program",
+                                    number(from), error.what()));
+}
+
+}  // namespace gpups::cache

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A link is cut in the middle of each kind of sum over the ranks: every other rank names the one behind it.
+
+usage: cut_links_test.py PROGRAM [unittest's arguments]    PROGRAM: sum_until_lost
+"""
+import pathlib
+import subprocess
+import sys
+import time
+import unittest
+
+import as_ctest
+import namespaces
+
+PROGRAM = None
+RANKS, VICTIM = 4, 2
+PEER_TIMEOUT_S = 2
+WITHIN_S = 40  # much longer than that, for slow machines; shorter than the store's wait_timeout_s
+LOST = 3  # the program's exit status where a rank was lost
+
+
+class CutLinks(unittest.TestCase):
+    def check(self, what, moment_s):
+        with namespaces.Network(RANKS) as network, network.job([PROGRAM, what, PEER_TIMEOUT_S]) as job:
+            for rank in range(RANKS):
+                job.wait_for(rank, "going")
+            time.sleep(moment_s)
+            self.assertEqual(set(job.codes()), {None}, job.all_output())
+            network.cut(VICTIM)
+            cut_at = time.monotonic()
+            codes = job.wait(WITHIN_S, but=[VICTIM])
+            print(f"{what}: the others ended {time.monotonic() - cut_at:.1f} s after the cut", flush=True)
+            for rank in set(range(RANKS)) - {VICTIM}:
+                self.assertEqual(codes[rank], LOST, job.all_output())
+                self.assertIn(f"lost: rank {VICTIM}: ", job.output(rank), job.all_output())
+            self.assertEqual(job.wait(WITHIN_S)[VICTIM], LOST, job.all_output())  # all are lost to it, or one of them
+
+    def test_in_the_middle_of_every_sum(self):
+        as_ctest.need(self, namespaces)
+        listed = subprocess.run([PROGRAM], capture_output=True, text=True, check=True).stdout.split()
+        self.assertIn("rows", listed)
+        for number, what in enumerate(listed):
+            with self.subTest(what=what):
+                self.check(what, 0.05 + 0.07 * number)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    PROGRAM = str(pathlib.Path(sys.argv.pop(1)).resolve())
+    as_ctest.main()
