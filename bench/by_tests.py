@@ -2,6 +2,7 @@
 """Goals that tests hold exactly: they are run by their names, and each must be there and have passed."""
 import fnmatch
 import os
+import re
 import subprocess
 import xml.etree.ElementTree as xml
 
@@ -19,7 +20,7 @@ def failures(bench, patterns, timeout_s=3600):
     chosen = sorted({name for pattern in patterns for name in fnmatch.filter(known, pattern)})
     report = bench.work / "tests.xml"
     report.parent.mkdir(parents=True, exist_ok=True)
-    expression = "^(" + "|".join(name.replace(".", "[.]") for name in chosen) + ")$"
+    expression = "^(" + "|".join(re.sub(r"([][()*+?^$|.\\])", r"\\\1", name) for name in chosen) + ")$"
     command = ["ctest", "--test-dir", str(bench.build), "-R", expression, "--output-junit", str(report)]
     bench.commands.append(" ".join(command[:4]) + f" '{'|'.join(patterns)}'")
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=timeout_s,

@@ -36,7 +36,7 @@ def quantizers(bench):
     lines = lines_of(bench, "quantizers")
     return {"mean off, in sigmas": [line["sigmas"] for line in lines],
             "largest error, of stated": [line["error"] for line in lines],
-            "bytes, of stated": [line["bytes"] / line["bytes_stated"] for line in lines],
+            "bytes off": [max(abs(line["bytes"] - line["bytes_stated"]) for line in lines)],
             "draws": [line["draws"] for line in lines]}
 
 
@@ -80,7 +80,7 @@ GOALS = [
     Goal("quantizers", "a million draws in each format, as rows and as buckets: no bias, no larger error and no other "
          "size than stated", quantizers,
          {"mean off, in sigmas": each_at_most(3), "largest error, of stated": each_at_most(1),
-          "bytes, of stated": all_equal(), "draws": at_least(1_000_000)}),
+          "bytes off": none(), "draws": at_least(1_000_000)}),
     Goal("feedback", "what was applied and what is held back is the sum of all gradients, to the last unit, in each "
          "mode, also when saved and loaded by other numbers of ranks", feedback, {"tests not passed": none()}),
     Goal("filter", "80 % of the bytes spared in both directions, at .2 % less AUC on Criteo's samples and 1 % less MRR "

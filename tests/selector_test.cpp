@@ -108,6 +108,21 @@ TEST(Reckoning, WhatIsKnownOfOneKindTellsOfThoseNear) {
   EXPECT_EQ(&reckoning.choose(far), Reckoning(only(&LinkModel::byte_s)).estimates(far)[0].algorithm);
 }
 
+TEST(Reckoning, WhatWasDisturbedGetsAnotherChance) {
+  Reckoning reckoning(only(&LinkModel::byte_s));
+  SumShape const shape = sparse(1 << 20, 10000);
+  auto const modelled = reckoning.estimates(shape);
+  Algorithm const &best = *modelled[0].algorithm, &other = *modelled[1].algorithm;
+  for (int i = 0; i < 2; ++i) reckoning.learn(shape, best, 2, nullptr);  // takes .8
+  for (int i = 0; i < 5; ++i) reckoning.learn(shape, other, 1, nullptr);
+  EXPECT_EQ(&reckoning.choose(shape), &other);
+  for (int i = 0; i < 40; ++i) {
+    Algorithm const& taken = *reckoning.next(shape).algorithm;
+    reckoning.learn(shape, taken, &taken == &best ? .8 : &taken == &other ? 1 : 3, nullptr);
+  }
+  EXPECT_EQ(&reckoning.choose(shape), &best);
+}
+
 // One that seems a little slower gets its chances, and no more than those.
 TEST(Reckoning, TriesWhatIsNearlyAsFastUntilItIsSure) {
   Reckoning reckoning(only(&LinkModel::byte_s));

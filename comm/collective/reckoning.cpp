@@ -14,6 +14,10 @@ namespace {
 // time may be chance. By the number of times that count.
 constexpr double kHope[] = {0.6, 0.75, 0.85, 0.95, 1};
 constexpr std::size_t kSettled = std::size(kHope) - 1;
+// Every so many sums what is not settled gets another chance, if it seems to take no more than so many times the least:
+// what was disturbed each time that it ran looks as if it were slow.
+constexpr std::uint64_t kTryEvery = 8;
+constexpr double kWorthTrying = 2.5;
 // Doublings of the length and of the density, together, up to which what is known of one sum tells something of
 // another.
 constexpr double kNear = 4;
@@ -76,15 +80,14 @@ std::vector<Reckoning::Estimate> Reckoning::estimates(SumShape const& shape) con
     bool const can = (shape.sparse ? algorithm.about.sparse : algorithm.about.dense) && algorithm.has(shape.format);
     if (!can) continue;
     Estimate e{.algorithm = &algorithm, .modelled_s = modelled_s(algorithm, shape, seen == nullptr ? 0 : seen->fill)};
-    std::size_t counted = 0;
     if (seen != nullptr && seen->times.contains(&algorithm)) {
       Times const& times = seen->times.at(&algorithm);
       e.measured_s = times.least_s();
-      counted = times.counted();
+      e.counted = times.counted();
     }
-    e.settled = counted >= kSettled;
+    e.settled = e.counted >= kSettled;
     double const off = e.measured_s > 0 ? e.measured_s / e.modelled_s : how_far_off(algorithm, kind);
-    e.expected_s = kHope[std::min(counted, kSettled)] * off * e.modelled_s;
+    e.expected_s = kHope[std::min(e.counted, kSettled)] * off * e.modelled_s;
     if (off > 0) log_sum += std::log(off), ++known;
     estimates.push_back(e);
   }
@@ -96,6 +99,18 @@ std::vector<Reckoning::Estimate> Reckoning::estimates(SumShape const& shape) con
   std::stable_sort(estimates.begin(), estimates.end(),
                    [](Estimate const& a, Estimate const& b) { return a.expected_s < b.expected_s; });
   return estimates;
+}
+
+Reckoning::Estimate Reckoning::next(SumShape const& shape) const {
+  auto const all = estimates(shape);
+  auto const seen = seen_.find(kind_of(shape));
+  Estimate const* chosen = &all.front();
+  if (seen == seen_.end() || seen->second.sums % kTryEvery != 0) return *chosen;
+  for (Estimate const& e : all) {
+    bool const worth = !e.settled && e.expected_s < kHope[e.counted] * kWorthTrying * all.front().expected_s;
+    if (worth && (chosen == &all.front() || e.counted < chosen->counted)) chosen = &e;
+  }
+  return *chosen;
 }
 
 void Reckoning::learn(SumShape const& shape, Algorithm const& algorithm, double seconds, std::uint64_t const* entries) {

@@ -22,12 +22,15 @@ class Reckoning {
   struct Estimate {
     Algorithm const* algorithm = nullptr;
     double modelled_s = 0;
-    double measured_s = 0;  // 0: not known
-    bool settled = false;   // it has been measured so often that more would not change much
-    double expected_s = 0;  // by which they are compared
+    double measured_s = 0;    // 0: not known
+    std::size_t counted = 0;  // times that it has been measured
+    bool settled = false;     // so often that more would not change much
+    double expected_s = 0;    // by which they are compared
   };
   // Of each algorithm that can do it, fastest first. One at least: the caller has seen to it.
   std::vector<Estimate> estimates(SumShape const& shape) const;
+  // What the next sum should take: the fastest, or now and then another that may turn out to be.
+  Estimate next(SumShape const& shape) const;
   Algorithm const& choose(SumShape const& shape) const { return *estimates(shape).front().algorithm; }
 
   // A sum has ended. entries: that are not zero in it, where that is known.

@@ -168,7 +168,7 @@ Task<> Selection::hear_times() {
 // Rank 0: what this sum takes, if it is the first of its size, and what the next one will.
 Task<> Selection::tell() {
   co_await selector_.reckon(mesh_, first_);
-  auto const best = selector_.reckoning_->estimates(shape_).front();
+  auto const best = selector_.reckoning_->next(shape_);
   bool const holds = best.settled && best.measured_s < kShort_s;
   auto const byte = static_cast<std::uint8_t>(best.algorithm - algorithms().data());
   set(best.algorithm, holds);

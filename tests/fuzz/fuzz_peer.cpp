@@ -29,11 +29,7 @@ class Drama {
         peer_(wires_, script),
         store_(std::in_place, group_, StoreOptions{.threads = 1}) {
     for (std::size_t t = 0; t < std::size(kDims); ++t) {
-      store_->add_table({.name = std::string(1, static_cast<char>('a' + t)),
-                         .dim = kDims[t],
-                         .admit_at = kAdmitAt[t],
-                         .values = kValues[t],
-                         .dictionary_keys = kDictionaryKeys});
+      store_->add_table(options_of(TableId{static_cast<std::uint32_t>(t)}));
     }
     stream_.emplace(store_->make_stream());
     wires_.on_idle = [this] { return peer_acts_alone(); };

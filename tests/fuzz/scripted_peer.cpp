@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "gpups/array.hpp"
+#include "cache/row_copies.hpp"
 #include "kernels/number_matrix.hpp"
 
 namespace gpups::fuzz {
@@ -18,19 +18,18 @@ using cache::tag;
 
 constexpr std::uint64_t kMyRank = 1;
 constexpr int kKinds = 13, kSections = 12;  // of messages, and of transfers
-constexpr std::size_t kKeptBytes = 1;       // a number as its table keeps it
 
 std::uint64_t word(Clock clock) { return static_cast<std::uint64_t>(number(clock)); }
 
 std::size_t dim_of(TableId table) { return kDims[number(table) % std::size(kDims)]; }
-bool counts_sightings(TableId table) { return kAdmitAt[number(table) % std::size(kAdmitAt)] > 1; }
+bool counts_sightings(TableId table) { return options_of(table).admit_at > 1; }
+bool holds_back(TableId table) { return options_of(table).gradients.holds_back(); }
 
-// Bytes of `rows` rows as their table keeps them, or of floats with their padding.
-std::size_t bytes_of(TableId table, std::size_t rows, std::size_t element) {
-  if (element != kKeptBytes) return rows * row_stride(dim_of(table)) * element;
-  auto const type = kValues[number(table) % std::size(kValues)];
-  return kernels::NumberView{nullptr, rows, dim_of(table), type, {}}.bytes();
+// Bytes of `rows` rows as their table keeps them; of floats with their padding.
+std::size_t kept_bytes(TableId table, std::size_t rows) {
+  return kernels::NumberView{nullptr, rows, dim_of(table), options_of(table).values, {}}.bytes();
 }
+std::size_t float_bytes(TableId table, std::size_t rows) { return rows * row_stride(dim_of(table)) * sizeof(float); }
 
 }  // namespace
 
@@ -43,12 +42,14 @@ bool ScriptedPeer::listen() {
   return before || after;
 }
 
-void ScriptedPeer::take_parts(Intent const& intent, Section section, std::int64_t clock, std::size_t element) {
+void ScriptedPeer::take_parts(Intent const& intent, Section section, std::int64_t clock,
+                              std::vector<std::uint64_t> const& sent) {
   for (std::size_t p = 0; p < intent.parts.size(); ++p) {
     auto const& [table, keys] = intent.parts[p];
-    if (keys > 0 && keys < kBytesMax) {
-      wires_.take_data(tag(section, static_cast<std::uint64_t>(clock), p), bytes_of(table, keys, element));
-    }
+    if (keys == 0 || keys >= kBytesMax) continue;
+    bool const changes = holds_back(table) && p < sent.size();
+    wires_.take_data(tag(section, static_cast<std::uint64_t>(clock), p),
+                     changes ? cache::RowCopies::bytes(options_of(table), sent[p], keys) : kept_bytes(table, keys));
   }
 }
 
@@ -58,6 +59,10 @@ void ScriptedPeer::take_gradients(Message const& message) {
     auto const& [sums, sightings, rows] = message.gradients[p];
     if (sums > 0) wires_.take_data(tag(Section::kGradients, step, p), std::min(sums, kBytesMax));
     if (sightings > 0) wires_.take_data(tag(Section::kSightings, step, p), std::min(sightings, kBytesMax));
+  }
+  for (std::size_t list = 0; list < message.late.size(); ++list) {
+    wires_.take_data(tag(Section::kLateKeys, step, list), message.late[list].rows * sizeof(Key));
+    wires_.take_data(tag(Section::kLateSums, step, list), message.late[list].bytes);
   }
 }
 
@@ -75,14 +80,14 @@ void ScriptedPeer::note(Message const& m) {
       return note_intents(m, Section::kKeys);
     case MessageKind::kOut:
       heard_out_ = clock;
-      if (m.parts > 0) take_parts(mine_[clock + 1], Section::kValues, clock + 1, kKeptBytes);
+      if (m.parts > 0) take_parts(mine_[clock + 1], Section::kValues, clock + 1, m.sent);
       return;
     case MessageKind::kUrgent:
       note_intents(m, Section::kUrgentKeys);
       urgent_[clock] = true;
       return unanswered_.push_back(m);
     case MessageKind::kUrgentAnswer:
-      return take_parts(mine_[clock], Section::kUrgentValues, clock, kKeptBytes);
+      return take_parts(mine_[clock], Section::kUrgentValues, clock, m.sent);
     case MessageKind::kGather:
       ++gathers_heard_;
       return;
@@ -91,13 +96,13 @@ void ScriptedPeer::note(Message const& m) {
     case MessageKind::kErase:
       wires_.take_data(tag(Section::kRequestKeys, m.id, 0), m.keys * sizeof(Key));
       if (m.kind == MessageKind::kAssign) {
-        wires_.take_data(tag(Section::kRequestValues, m.id, 0), bytes_of(m.table, m.keys, sizeof(float)));
+        wires_.take_data(tag(Section::kRequestValues, m.id, 0), float_bytes(m.table, m.keys));
       }
       return unanswered_.push_back(m);
     case MessageKind::kLookupAnswer: {
       auto const& asked = requests_[m.id];
       if (asked.keys == 0 || asked.keys >= kBytesMax) return;
-      wires_.take_data(tag(Section::kRequestValues, m.id, kMyRank), bytes_of(asked.table, asked.keys, sizeof(float)));
+      wires_.take_data(tag(Section::kRequestValues, m.id, kMyRank), float_bytes(asked.table, asked.keys));
       return wires_.take_data(tag(Section::kRequestFound, m.id, kMyRank), asked.keys);
     }
     case MessageKind::kAssignAnswer:
@@ -180,11 +185,17 @@ void ScriptedPeer::send_data(std::uint64_t tag, std::size_t bytes) {
   wires_.send_data(tag, std::min(bytes, kBytesMax), script_.rarely(64) ? script_.byte() : std::uint8_t{0});
 }
 
-void ScriptedPeer::send_parts(Intent const& intent, Section section, std::int64_t clock, std::size_t element) {
+void ScriptedPeer::send_parts(Intent const& intent, Section section, std::int64_t clock,
+                              std::vector<std::uint64_t> const& sent) {
   for (std::size_t p = 0; p < intent.parts.size(); ++p) {
     auto const& [table, keys] = intent.parts[p];
+    auto const there = tag(section, static_cast<std::uint64_t>(clock), p);
     if (keys == 0) continue;
-    send_data(tag(section, static_cast<std::uint64_t>(clock), p), bytes_of(table, keys, element));
+    if (holds_back(table)) {
+      send_bytes(there, changed_rows(table, std::min(keys, kBytesMax), p < sent.size() ? sent[p] : 0));
+    } else {
+      send_data(there, kept_bytes(table, keys));
+    }
   }
 }
 
@@ -222,11 +233,16 @@ void ScriptedPeer::send_in(bool with_intents) {
   if (mine != mine_.end()) {
     for (auto const& [table, keys] : mine->second.parts) {
       auto& part = parts.emplace_back();
-      if (keys > 0) part.sums = narrow_rows(std::min(keys, kBytesMax), dim_of(table));
+      std::uint64_t sent = 0;
+      if (keys > 0) {
+        part.sums = holds_back(table) ? held_rows(table, std::min(keys, kBytesMax), sent)
+                                      : narrow_rows(std::min(keys, kBytesMax), dim_of(table));
+      }
       if (keys > 0 && counts_sightings(table)) part.sightings = narrow_rows((std::min(keys, kBytesMax) + 15) / 16, 16);
-      message.gradients.push_back({part.sums.size(), part.sightings.size()});
+      message.gradients.push_back({part.sums.size(), part.sightings.size(), sent});
     }
   }
+  auto const late = add_late(message);
   for (int i = with_intents ? script_.byte() % 4 : 0; i > 0; --i) {
     auto const clock = clock_ + 1 + script_.byte() % 4;
     if (mine_.contains(clock)) continue;
@@ -240,6 +256,10 @@ void ScriptedPeer::send_in(bool with_intents) {
     if (!parts[p].sums.empty()) send_bytes(tag(Section::kGradients, word(message.clock), p), parts[p].sums);
     if (!parts[p].sightings.empty()) send_bytes(tag(Section::kSightings, word(message.clock), p), parts[p].sightings);
   }
+  for (std::size_t list = 0; list < late.size(); ++list) {
+    wires_.send_words(tag(Section::kLateKeys, word(message.clock), list), late[list].keys);
+    send_bytes(tag(Section::kLateSums, word(message.clock), list), late[list].sums);
+  }
   if (!keys.empty()) send_bytes(tag(Section::kKeys, word(message.clock), 0), keys);
 }
 
@@ -247,8 +267,10 @@ void ScriptedPeer::send_out() {
   Clock const next{clock_ + 1};
   auto const asked = asked_.find(clock_ + 1);
   bool const values = asked != asked_.end() && !urgent_[clock_ + 1];
-  send({.kind = MessageKind::kOut, .clock = Clock{clock_}, .parts = values ? asked->second.parts.size() : 0});
-  if (values) send_parts(asked->second, Section::kValues, number(next), kKeptBytes);
+  Message message{.kind = MessageKind::kOut, .clock = Clock{clock_}};
+  if (values) message.parts = asked->second.parts.size(), message.sent = any_sent(asked->second);
+  send(message);
+  if (values) send_parts(asked->second, Section::kValues, number(next), message.sent);
   ++clock_;
   sent_in_ = false;
 }
@@ -269,11 +291,12 @@ void ScriptedPeer::answer() {
   auto const asked = unanswered_.front();
   unanswered_.pop_front();
   if (asked.kind == MessageKind::kUrgent) {
-    send({.kind = MessageKind::kUrgentAnswer, .clock = asked.clock});
-    send_parts(asked.intents[0], Section::kUrgentValues, number(asked.clock), kKeptBytes);
+    auto const sent = any_sent(asked.intents[0]);
+    send({.kind = MessageKind::kUrgentAnswer, .clock = asked.clock, .sent = sent});
+    send_parts(asked.intents[0], Section::kUrgentValues, number(asked.clock), sent);
   } else if (asked.kind == MessageKind::kLookup) {
     send({.kind = MessageKind::kLookupAnswer, .id = asked.id});
-    send_data(tag(Section::kRequestValues, asked.id, 0), bytes_of(asked.table, asked.keys, sizeof(float)));
+    send_data(tag(Section::kRequestValues, asked.id, 0), float_bytes(asked.table, asked.keys));
     send_data(tag(Section::kRequestFound, asked.id, 0), asked.keys);
   } else {
     bool const assign = asked.kind == MessageKind::kAssign;
@@ -290,7 +313,7 @@ void ScriptedPeer::request() {
   send(message);
   send_keys(Section::kRequestKeys, message.id, kMyRank, message.keys);
   if (message.kind == MessageKind::kAssign) {
-    send_data(tag(Section::kRequestValues, message.id, kMyRank), bytes_of(message.table, message.keys, sizeof(float)));
+    send_data(tag(Section::kRequestValues, message.id, kMyRank), float_bytes(message.table, message.keys));
   }
 }
 

@@ -5,22 +5,38 @@
 
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "cache/key_dictionary.hpp"
 #include "comm/collective/header.hpp"
+#include "gpups/array.hpp"
 #include "gpups/table.hpp"
 #include "tests/fuzz/script.hpp"
 #include "tests/raw_peer.hpp"
 
 namespace gpups::fuzz {
 
-inline constexpr std::size_t kDims[] = {2, 20};  // of the tables
-inline constexpr std::uint32_t kAdmitAt[] = {1, 2};
+inline constexpr std::size_t kDims[] = {2, 20, 5};  // of the tables
+inline constexpr std::uint32_t kAdmitAt[] = {1, 2, 1};
+inline constexpr RowTransfer kTransfers[] = {{}, {}, {.codec = RowCodec::kInt8, .filter = {.age_max = 2}}};
 inline constexpr std::size_t kDictionaryKeys = 6;
 inline constexpr std::uint64_t kBytesMax = 1 << 16;  // of one transfer
-inline constexpr NumberType kValues[] = {NumberType::kFloat, NumberType::kBFloat16};
+inline constexpr NumberType kValues[] = {NumberType::kFloat, NumberType::kBFloat16, NumberType::kFloat};
+
+// Of a table of rank 0, or of one that there is not.
+inline TableOptions options_of(TableId table) {
+  std::size_t const t = number(table) % std::size(kDims);
+  return {.name = std::string(1, static_cast<char>('a' + t)),
+          .dim = kDims[t],
+          .admit_at = kAdmitAt[t],
+          .values = kValues[t],
+          .gradients = kTransfers[t],
+          .refreshes = kTransfers[t],
+          .dictionary_keys = kDictionaryKeys};
+}
 
 class ScriptedPeer {
  public:
@@ -37,15 +53,26 @@ class ScriptedPeer {
   void note(cache::Message const& message);
   void note_intents(cache::Message const& message, cache::Section keys);
   void take_gradients(cache::Message const& message);
-  void take_parts(cache::Intent const& intent, cache::Section section, std::int64_t clock, std::size_t element);
+  void take_parts(cache::Intent const& intent, cache::Section section, std::int64_t clock,
+                  std::vector<std::uint64_t> const& sent);
 
   void send(cache::Message message);
   void send_data(std::uint64_t tag, std::size_t bytes);
   void send_bytes(std::uint64_t tag, std::vector<std::uint8_t> bytes);
-  void send_parts(cache::Intent const& intent, cache::Section section, std::int64_t clock, std::size_t element);
+  void send_parts(cache::Intent const& intent, cache::Section section, std::int64_t clock,
+                  std::vector<std::uint64_t> const& sent);
   void send_keys(cache::Section section, std::uint64_t number, std::uint64_t part, std::size_t count);
   std::vector<std::uint8_t> name_keys(cache::Message const& message);
   std::vector<std::uint8_t> narrow_rows(std::size_t rows, std::size_t dim);
+  Matrix<std::int64_t> any_sums(std::size_t rows, std::size_t dim);
+  std::vector<std::uint8_t> held_rows(TableId table, std::size_t rows, std::uint64_t& sent);
+  struct Late {
+    std::vector<std::uint64_t> keys;
+    std::vector<std::uint8_t> sums;
+  };
+  std::vector<Late> add_late(cache::Message& message);
+  std::vector<std::uint64_t> any_sent(cache::Intent const& intent);
+  std::vector<std::uint8_t> changed_rows(TableId table, std::size_t rows, std::uint64_t sent);
   void spoil(cache::Message& message);
   cache::Message any_message();
   cache::Intent make_intent(std::int64_t clock);

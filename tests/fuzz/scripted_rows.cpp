@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys and gradients that a scripted peer sends.
+// The keys, gradients and changes of rows that a scripted peer sends.
 #include <algorithm>
 
+#include "cache/gradient_section.hpp"
+#include "cache/row_copies.hpp"
 #include "tests/fuzz/scripted_peer.hpp"
 
 namespace gpups::fuzz {
@@ -26,6 +28,72 @@ std::vector<std::uint8_t> ScriptedPeer::narrow_rows(std::size_t rows, std::size_
   std::size_t const width = script_.byte() % 9, head = (rows + 1) / 2;
   std::vector<std::uint8_t> bytes(std::min<std::size_t>(head + rows * dim * width, kBytesMax), script_.byte());
   std::fill_n(bytes.begin(), std::min(head, bytes.size()), static_cast<std::uint8_t>(width * 17));
+  return bytes;
+}
+
+// -- tables that hold some rows back --
+
+// Of all magnitudes, up to more than a row may hold.
+Matrix<std::int64_t> ScriptedPeer::any_sums(std::size_t rows, std::size_t dim) {
+  Matrix<std::int64_t> sums(stream_.device(), rows, dim);
+  auto const sum = static_cast<std::int64_t>(script_.byte()) << script_.byte() % 54;
+  memory::fill_bytes(stream_, sums.view().data(), 0, sums.view().flat().bytes());
+  for (std::size_t i = 0; i < rows; ++i) std::fill_n(sums.view().row(i), dim, sum);
+  return sums;
+}
+
+// Some of the rows of a part.
+std::vector<std::uint8_t> ScriptedPeer::held_rows(TableId table, std::size_t rows, std::uint64_t& sent) {
+  std::vector<std::uint32_t> numbers;
+  std::uint32_t const each = 1 + script_.byte() % 3;
+  for (std::uint32_t i = 0; i < rows; i += each) numbers.push_back(i);
+  sent = numbers.size();
+  auto const section = cache::GradientSection(options_of(table))
+                           .wait_write(stream_, to_device(stream_, numbers), rows,
+                                       any_sums(sent, kDims[number(table) % std::size(kDims)]));
+  return to_host(stream_, section.memory.view().slice(0, section.size));
+}
+
+// Lists of rows that come late, now and then, of the table that has such.
+std::vector<ScriptedPeer::Late> ScriptedPeer::add_late(Message& message) {
+  std::vector<Late> lists(script_.rarely(64) ? 1 + script_.byte() % 2 : 0);
+  for (auto& list : lists) {
+    TableId const table{script_.rarely(32) ? 0U : 2U};
+    auto const options = options_of(table);
+    for (std::uint64_t key = script_.byte(), n = 1 + script_.byte() % 5; n > 0; --n) {
+      list.keys.push_back(script_.rarely(16) ? key : key++);
+    }
+    bool const exact = script_.byte() % 2 == 1;
+    auto const coded = cache::RowCoder(options, options.gradients, exact)
+                           .wait_encode(stream_, any_sums(list.keys.size(), options.dim), 0);
+    list.sums = to_host(stream_, coded.memory.view().slice(0, coded.size));
+    message.late.push_back({table, list.keys.size(), list.sums.size(), exact});
+  }
+  return lists;
+}
+
+// How many rows of each part have changed; nothing where no part is of a table that sends changes.
+std::vector<std::uint64_t> ScriptedPeer::any_sent(cache::Intent const& intent) {
+  std::vector<std::uint64_t> sent(intent.parts.size(), 0);
+  bool changes = false;
+  for (std::size_t p = 0; p < sent.size(); ++p) {
+    auto const& [table, keys] = intent.parts[p];
+    if (!options_of(table).refreshes.holds_back() || keys == 0) continue;
+    changes = true;
+    sent[p] = exact_ || !script_.rarely(32) ? script_.byte() % (std::min(keys, kBytesMax) + 1) : script_.number();
+  }
+  return changes ? sent : std::vector<std::uint64_t>();
+}
+
+// Codes of any bytes, and marks of the first rows.
+std::vector<std::uint8_t> ScriptedPeer::changed_rows(TableId table, std::size_t rows, std::uint64_t sent) {
+  if (sent > rows) return std::vector<std::uint8_t>(script_.byte());
+  std::vector<std::uint8_t> bytes(cache::RowCopies::bytes(options_of(table), sent, rows), script_.byte());
+  std::size_t const marks = (rows + 31) / 32 * 4;
+  auto const head = bytes.end() - static_cast<std::ptrdiff_t>(std::min(marks, bytes.size()));
+  std::fill(head, bytes.end(), std::uint8_t{0});
+  for (std::uint64_t i = 0; i < sent; ++i)
+    *(head + static_cast<std::ptrdiff_t>(i / 8)) |= static_cast<std::uint8_t>(1U << i % 8);
   return bytes;
 }
 
