@@ -25,6 +25,9 @@ class CollectiveMail final : public comm::CollectiveCarrier {
             std::function<void()> then) override {
     mail_.take_data(stream, from, tag_of_run(id.run, id.index), bytes, std::move(where), std::move(then));
   }
+  void count_coding(std::uint64_t plain, std::uint64_t sent) override {
+    mail_.count_coding(&Traffic::reductions, plain, sent);
+  }
 
  private:
   Mail& mail_;

@@ -48,10 +48,10 @@ class Exchange {
 
   // Nothing is held back or copied of these rows, of any owner, any more. Between steps.
   void wait_drop(TableId table, View<Key const> keys);
-  // What is held back, between steps, for a checkpoint.
+  // What is held back, between steps, and what others have copies of, for a checkpoint.
   HeldFile wait_save_held() const;
-  // Takes what ranks have saved: on as many ranks each what was its own; on others owners take it for their rows, and
-  // the next step applies it. REQUIRES: nothing is held back yet.
+  // Takes what ranks have saved: on as many ranks each what was its own; on others owners take gradients for their
+  // rows, which the next step applies, and copies begin anew. REQUIRES: nothing is held back or copied yet.
   void wait_load_held(HeldFile const& file);
 
   // No step that has ended here waits for its round.

@@ -28,7 +28,8 @@ kernels::NarrowBytes wait_narrow_counts(Stream& stream, View<std::uint32_t const
 std::vector<GradientBytes> Exchange::send_gradients(Rank owner, std::vector<std::function<void()>>& sends) {
   if (intent_for(owner, *current_).parts.empty()) return {};
   std::vector<GradientBytes> sizes(current_->parts.size());
-  auto const send = [&](Section section, std::size_t part, kernels::NarrowBytes bytes) {
+  auto const send = [&](Section section, std::size_t part, kernels::NarrowBytes bytes, std::size_t plain) {
+    mail_.count_coding(&Traffic::gradients, plain, bytes.size);
     auto const kept = std::make_shared<kernels::NarrowBytes>(std::move(bytes));
     auto const step = static_cast<std::uint64_t>(number(round_.clock()));
     sends.push_back([=, this] {
@@ -42,17 +43,19 @@ std::vector<GradientBytes> Exchange::send_gradients(Rank owner, std::vector<std:
     if (part.owned_by(owner) == 0) continue;
     auto const order = part.places_of(owner, me_);
     auto const& options = tables_[number(part.table)]->options();
+    std::size_t const plain = order.size() * options.dim * sizeof(float);
     if (options.gradients.holds_back()) {
       auto const taken = held_.of(owner, part.table, stream_.device(), options)
                              .wait_take(stream_, round_.clock(), wait_keys_on_wire(part, owner), part.sums, order);
       sizes[p].sent = taken.sent;
-      sizes[p].sums = send(Section::kGradients, p, std::move(*taken.bytes));
+      sizes[p].sums = send(Section::kGradients, p, std::move(*taken.bytes), plain);
     } else {
       sizes[p].sums =
-          send(Section::kGradients, p, kernels::wait_narrow_sums(stream_, {.sums = part.sums, .order = order}));
+          send(Section::kGradients, p, kernels::wait_narrow_sums(stream_, {.sums = part.sums, .order = order}), plain);
     }
     if (!tables_[number(part.table)]->counts_sightings()) continue;
-    sizes[p].sightings = send(Section::kSightings, p, wait_narrow_counts(stream_, part.offsets, order));
+    sizes[p].sightings = send(Section::kSightings, p, wait_narrow_counts(stream_, part.offsets, order),
+                              order.size() * sizeof(std::int64_t));
   }
   return sizes;
 }

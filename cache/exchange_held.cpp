@@ -154,6 +154,11 @@ HeldFile Exchange::wait_save_held() const {
                 .samples = samples_,
                 .pieces = held_.wait_save(stream_)};
   for (auto const& piece : restored_) file.pieces.push_back(piece);
+  for (auto const& [of, copies] : sent_copies_) {
+    auto& piece = file.copies.emplace_back(copies->wait_save(stream_));
+    piece.reader = of.first;
+    piece.table = of.second;
+  }
   return file;
 }
 
@@ -171,6 +176,12 @@ void Exchange::wait_load_held(HeldFile const& file) {
     auto own = piece_of_home(piece, options.dim, me_, ranks_);
     own.peer = me_;
     if (!own.keys.empty()) restored_.push_back(std::move(own));
+  }
+  if (file.writers != static_cast<std::uint32_t>(ranks_)) return;
+  for (auto const& piece : file.copies) {
+    if (!tables_[number(piece.table)]->sends_changes()) continue;
+    if (file.writer == me_) copies_of(sent_copies_, piece.reader, piece.table).wait_load(stream_, piece);
+    if (piece.reader == me_) copies_of(read_copies_, file.writer, piece.table).wait_load(stream_, piece);
   }
 }
 

@@ -55,6 +55,11 @@ void Exchange::name_keys(Rank owner, Prepared::Impl& batch, bool urgent, Outgoin
 }
 
 void Exchange::send_keys(Rank owner, Outgoing const& outgoing, std::uint64_t tag, TrafficKind kind) {
+  std::uint64_t keys = 0;
+  for (auto const& intent : outgoing.intents) {
+    for (auto const& part : intent.parts) keys += part.keys;
+  }
+  mail_.count_coding(kind, keys * sizeof(Key), outgoing.bytes->size());
   mail_.send_data(on_host_, owner, tag, outgoing.bytes->data(), outgoing.bytes->size(), kind, outgoing.bytes);
 }
 

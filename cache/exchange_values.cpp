@@ -12,27 +12,31 @@ void Exchange::send_values(Rank to, Message message, Section section, TrafficKin
   struct Bytes {
     std::uint64_t tag;
     void const* data;
-    std::size_t size;
+    std::size_t size, plain;
     std::shared_ptr<void const> keep;
   };
   std::vector<Bytes> sections;
   for (std::size_t p = 0; p < use.parts.size(); ++p) {
     auto& part = use.parts[p];
     auto& shard = *tables_[number(part.table)];
+    std::size_t const plain = part.ids.size() * shard.dim() * sizeof(float);
     std::uint64_t const to_there = tag(section, static_cast<std::uint64_t>(number(clock)), p);
     if (shard.sends_changes() && !part.ids.empty()) {
       auto const changes = wait_take_changes(to, clock, part);
       message.sent.resize(use.parts.size());
       message.sent[p] = changes.sent;
-      sections.push_back({to_there, changes.bytes->data(), changes.bytes->view().bytes(), changes.bytes});
+      sections.push_back({to_there, changes.bytes->data(), changes.bytes->view().bytes(), plain, changes.bytes});
     } else {
       auto const values = std::make_shared<kernels::NumberMatrix>(shard.numbers(stream_.device(), part.ids.size()));
       shard.gather_numbers(stream_, part.ids, values->view());
-      sections.push_back({to_there, values->view().data, values->view().bytes(), values});
+      sections.push_back({to_there, values->view().data, values->view().bytes(), plain, values});
     }
   }
   mail_.send(to, message);
-  for (auto const& s : sections) mail_.send_data(stream_, to, s.tag, s.data, s.size, kind, s.keep);
+  for (auto const& s : sections) {
+    mail_.count_coding(kind, s.plain, s.size);
+    mail_.send_data(stream_, to, s.tag, s.data, s.size, kind, s.keep);
+  }
 }
 
 void Exchange::take_values(Rank from, Clock clock, Section section, std::vector<std::uint64_t> const& sent,

@@ -2,6 +2,7 @@
 #include "cache/held_file.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "kernels/check.hpp"
 #include "kernels/wire/hold_rows.hpp"
@@ -19,11 +20,60 @@ void write_column(FileWriter& writer, std::vector<T> const& column) {
 template <class T>
 std::vector<T> read_column(FileReader& reader, std::uint64_t rows, std::size_t width) {
   GPUPS_REQUIRE(rows <= reader.bytes_left() / (width * sizeof(T)),
-                "a checkpoint's list of held gradients is longer than its file (it would be read past its end): use "
+                "a checkpoint's list of held gradients or copied rows is longer than its file (it would be read past "
+                "its end): use "
                 "another checkpoint");
   std::vector<T> column(static_cast<std::size_t>(rows) * width);
   reader.read(column.data(), column.size() * sizeof(T));
   return column;
+}
+
+template <class T>
+void read_rows(FileReader& reader, std::size_t dim, std::vector<Key>& keys, std::vector<std::uint32_t>& marks,
+               std::vector<T>& numbers) {
+  auto const rows = reader.get<std::uint64_t>();
+  keys = read_column<Key>(reader, rows, 1);
+  marks = read_column<std::uint32_t>(reader, rows, kernels::kHeldMarks);
+  numbers = read_column<T>(reader, rows, dim);
+}
+
+void write_head(FileWriter& writer, TableId table, Rank rank, SendBound::State const& bound) {
+  writer.put(number(table));
+  writer.put(number(rank));
+  writer.put(bound.steps);
+  writer.put(bound.bound);
+}
+
+template <class T>
+void write_rows(FileWriter& writer, std::vector<Key> const& keys, std::vector<std::uint32_t> const& marks,
+                std::vector<T> const& numbers) {
+  writer.put(std::uint64_t{keys.size()});
+  write_column(writer, keys);
+  write_column(writer, marks);
+  write_column(writer, numbers);
+}
+
+// The table of the next piece, and its rank; nothing where the list ends.
+struct Of {
+  TableId table;
+  Rank rank;
+};
+std::optional<Of> read_of(FileReader& reader, std::string const& path, std::size_t tables, std::uint32_t ranks) {
+  auto const table = reader.get<std::uint32_t>();
+  if (table == kEnd) return std::nullopt;
+  GPUPS_REQUIRE(table < tables, "'{}' names table {} (the store has {}): use another checkpoint", path, table, tables);
+  Rank const rank{reader.get<std::uint32_t>()};
+  GPUPS_REQUIRE(number(rank) < ranks,
+                "'{}' has gradients or rows for rank {} of {} (there is none): use another checkpoint", path,
+                number(rank), ranks);
+  return Of{TableId{table}, rank};
+}
+
+SendBound::State read_bound(FileReader& reader) {
+  SendBound::State state;
+  state.steps = reader.get<std::uint64_t>();
+  state.bound = reader.get<float>();
+  return state;
 }
 
 }  // namespace
@@ -46,14 +96,14 @@ FileSeal write_held(HeldFile const& file, std::filesystem::path const& path) {
   writer.put(file.writers);
   writer.put(file.samples);
   for (auto const& piece : file.pieces) {
-    writer.put(number(piece.table));
-    writer.put(number(piece.peer));
-    writer.put(piece.bound.steps);
-    writer.put(piece.bound.bound);
-    writer.put(std::uint64_t{piece.keys.size()});
-    write_column(writer, piece.keys);
-    write_column(writer, piece.marks);
-    write_column(writer, piece.sums);
+    write_head(writer, piece.table, piece.peer, piece.bound);
+    write_rows(writer, piece.keys, piece.marks, piece.sums);
+  }
+  writer.put(kEnd);
+  for (auto const& piece : file.copies) {
+    write_head(writer, piece.table, piece.reader, piece.bound);
+    writer.put(number(piece.step));
+    write_rows(writer, piece.keys, piece.marks, piece.values);
   }
   writer.put(kEnd);
   return writer.finish();
@@ -65,21 +115,19 @@ HeldFile read_held(std::filesystem::path const& path, std::vector<std::size_t> c
   file.writer = Rank{reader.get<std::uint32_t>()};
   file.writers = reader.get<std::uint32_t>();
   file.samples = reader.get<std::uint64_t>();
-  for (auto table = reader.get<std::uint32_t>(); table != kEnd; table = reader.get<std::uint32_t>()) {
-    GPUPS_REQUIRE(table < dims.size(), "'{}' names table {} (the store has {}): use another checkpoint", path.string(),
-                  table, dims.size());
+  while (auto const of = read_of(reader, path.string(), dims.size(), file.writers)) {
     HeldPiece piece{
-        .table = TableId{table}, .peer = Rank{reader.get<std::uint32_t>()}, .keys = {}, .marks = {}, .sums = {}};
-    GPUPS_REQUIRE(number(piece.peer) < file.writers,
-                  "'{}' has gradients for rank {} of {} (there is none): use another checkpoint", path.string(),
-                  number(piece.peer), file.writers);
-    piece.bound.steps = reader.get<std::uint64_t>();
-    piece.bound.bound = reader.get<float>();
-    auto const rows = reader.get<std::uint64_t>();
-    piece.keys = read_column<Key>(reader, rows, 1);
-    piece.marks = read_column<std::uint32_t>(reader, rows, kernels::kHeldMarks);
-    piece.sums = read_column<std::int64_t>(reader, rows, dims[table]);
+        .table = of->table, .peer = of->rank, .bound = read_bound(reader), .keys = {}, .marks = {}, .sums = {}};
+    read_rows(reader, dims[number(of->table)], piece.keys, piece.marks, piece.sums);
     file.pieces.push_back(std::move(piece));
+  }
+  if (reader.bytes_left() == 0) return file;  // format 4
+  while (auto const of = read_of(reader, path.string(), dims.size(), file.writers)) {
+    CopyPiece piece{
+        .table = of->table, .reader = of->rank, .bound = read_bound(reader), .keys = {}, .marks = {}, .values = {}};
+    piece.step = Clock{reader.get<std::int64_t>()};
+    read_rows(reader, dims[number(of->table)], piece.keys, piece.marks, piece.values);
+    file.copies.push_back(std::move(piece));
   }
   return file;
 }

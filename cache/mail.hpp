@@ -45,8 +45,10 @@ class Mail {
   // Nothing is waiting to be sent or taken.
   bool idle() const;
 
-  // Coding made this many bytes less of what was sent.
-  void spared(TrafficKind kind, std::uint64_t bytes) { counters_.spared(kind, bytes); }
+  // What was sent in so many bytes is `plain` bytes where nothing is coded or held back; see Stats::spared.
+  void count_coding(TrafficKind kind, std::uint64_t plain, std::uint64_t sent) {
+    if (plain > sent) counters_.spared(kind, plain - sent);
+  }
   // Any thread.
   Counters const& counters() const { return counters_; }
 

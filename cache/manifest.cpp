@@ -10,7 +10,7 @@ namespace gpups::cache {
 namespace {
 
 constexpr int kFormat = 3;
-constexpr int kFormatWithHeld = 4;  // has held gradients, which who does not know of them would lose
+constexpr int kFormatWithHeld = 5;  // has held gradients and copies of rows, which who does not know of them would lose
 constexpr int kFormatOfFloats = 2;  // says no type: values are floats. Otherwise the same.
 constexpr char const* kFloats = "float32";
 

@@ -35,7 +35,7 @@ struct Manifest {
   std::string folder;  // of the files, below the checkpoint's folder
   std::vector<Table> tables;
   std::vector<FileSeal> rows;
-  std::vector<FileSeal> held;  // of ranks that hold gradients back
+  std::vector<FileSeal> held;  // of ranks that hold gradients back, or send changes of rows
   std::vector<NamedBlob> blobs;
 };
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/row_copies.hpp"
 
+#include <algorithm>
+
 #include "cache/row_format.hpp"
+#include "kernels/columns.hpp"
 #include "kernels/gather.hpp"
 #include "kernels/permute_rows.hpp"
 #include "kernels/wire/changed_rows.hpp"
@@ -105,9 +108,12 @@ RowCopies::Part RowCopies::wait_send(Stream& stream, Clock step, View<Key const>
   }
   auto* const words = reinterpret_cast<std::uint32_t*>(part.bytes->data() + code_bytes(table, sent));
   kernels::mark_kept(stream, {.indices = sent_rows, .bitmap = {words, kernels::bitmap_words(n), device}});
-  stream.wait();  // all arrays here end
-  if (bound_.is_new()) bound_.begin(to_host(stream, largest.view()));
-  bound_.count(sent, n);
+  stream.wait();               // all arrays here end
+  if (step != loaded_step_) {  // or it has been counted
+    if (bound_.is_new()) bound_.begin(to_host(stream, largest.view()));
+    bound_.count(sent, n);
+  }
+  sent_step_ = step;
   wait_forget_oldest(stream, step);
   return part;
 }
@@ -140,6 +146,42 @@ bool RowCopies::wait_read(Stream& stream, Clock step, View<Key const> keys, View
   stream.wait();
   wait_forget_oldest(stream, step);
   return true;
+}
+
+CopyPiece RowCopies::wait_save(Stream& stream) const {
+  std::size_t const dim = shard_.dim(), stride = row_stride(dim);
+  auto const slots = keys_.wait_slots(stream);
+  Array<std::uint32_t> const marks(stream.device(), slots.size() * kernels::kHeldMarks);
+  kernels::gather_column(stream, kernels::GatherColumn<std::uint32_t>{keys_.marks(), slots, marks});
+  Matrix<float> const values(stream.device(), slots.size(), dim);
+  kernels::gather(stream, {.rows = copies_.const_ref(), .ids = slots, .out = values});
+  CopyPiece piece{.bound = bound_.state(),
+                  .step = sent_step_,
+                  .keys = to_host(stream, keys_.wait_keys(stream, slots).view()),
+                  .marks = to_host(stream, marks.view()),
+                  .values = {}};
+  auto const padded = to_host(stream, values.view().flat());
+  for (std::size_t i = 0; i < padded.size(); ++i) {
+    if (i % stride < dim) piece.values.push_back(padded[i]);
+  }
+  return piece;
+}
+
+void RowCopies::wait_load(Stream& stream, CopyPiece const& piece) {
+  bound_.set_state(piece.bound);
+  sent_step_ = loaded_step_ = piece.step;
+  std::size_t const dim = shard_.dim(), stride = row_stride(dim);
+  auto const slots = wait_slots(stream, to_device(stream, piece.keys));
+  std::vector<float> padded(slots.size() * stride);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    std::copy_n(piece.values.data() + i * dim, dim, padded.data() + i * stride);
+  }
+  Matrix<float> const values(stream.device(), slots.size(), dim);
+  copy<float>(stream, values.view().flat(), View<float const>(padded));
+  kernels::change_copies(stream, {.rows = values, .slots = slots, .copies = copies_.ref(), .add = false});
+  auto const marks = to_device(stream, piece.marks);
+  kernels::scatter_column(stream, kernels::ScatterColumn<std::uint32_t>{marks, slots, keys_.marks()});
+  stream.wait();
 }
 
 void RowCopies::wait_forget_oldest(Stream& stream, Clock step) {

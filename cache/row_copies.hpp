@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "cache/held_file.hpp"
 #include "cache/marked_keys.hpp"
 #include "cache/send_bound.hpp"
 #include "cache/table_shard.hpp"
@@ -41,6 +42,12 @@ class RowCopies {
   bool wait_read(Stream& stream, Clock step, View<Key const> keys, View<std::uint8_t const> section, std::size_t sent,
                  MatrixView<float> out);
 
+  // Between steps, for a checkpoint: everything but the table and the reader. The owner's end; both go on with it. What
+  // it had sent for the next step is not sent again then. Waits for `stream`.
+  CopyPiece wait_save(Stream& stream) const;
+  // REQUIRES: there is no copy yet.
+  void wait_load(Stream& stream, CopyPiece const& piece);
+
   // Has no copy of these rows any more. At both ends, in the same order among batches. Waits for `stream`.
   void wait_drop(Stream& stream, View<Key const> keys) {
     Array<std::uint32_t> const slots(stream.device(), keys.size());
@@ -56,7 +63,8 @@ class RowCopies {
   void wait_forget_oldest(Stream& stream, Clock step);
 
   TableShard const& shard_;
-  SendBound bound_;  // the owner's
+  SendBound bound_;                      // the owner's
+  Clock sent_step_{}, loaded_step_{-1};  // likewise: the last one that rows were sent for, and before it was loaded
   MarkedKeys keys_;
   kernels::RowStorage<float> copies_;
 };

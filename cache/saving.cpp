@@ -33,10 +33,10 @@ bool is_step_folder(fs::path const& path) { return path.filename().string().star
 // The file of a rank's rows.
 std::string rows_name(std::size_t rank, int ranks) { return fmt::format("rows-{}-of-{}.bin", rank, ranks); }
 
-// Likewise, of the gradients that it holds back.
+// Likewise, of the gradients that it holds back, and of copies of its rows.
 std::string held_name(std::size_t rank, int ranks) { return fmt::format("held-{}-of-{}.bin", rank, ranks); }
 
-// The files that a rank has written: the second only if it holds gradients back; else its name is empty.
+// The files that a rank has written: the second only if it has something for it; else its name is empty.
 struct Seals {
   FileSeal rows, held;
 };
@@ -94,7 +94,7 @@ void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blo
         auto const name = rows_name(number(engine.rank()), engine.ranks());
         mine.rows = write_rows(stream, engine.tables(), files / name);
         auto const held = engine.exchange().wait_save_held();
-        if (!held.pieces.empty()) {
+        if (!held.pieces.empty() || !held.copies.empty()) {
           mine.held = write_held(held, files / held_name(number(engine.rank()), engine.ranks()));
         }
       });

@@ -147,6 +147,7 @@ Problem changed_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
   s->copies = floats(random, slots, size.dim);
   s->marks = random_marks(random, slots);
   s->slots = distinct_ids(random, size.n, slots);
+  for (std::size_t i = 0; i < size.n; i += 7) s->marks[s->slots[i] * kernels::kHeldMarks + kernels::kNamed] = kNow;
   for (std::size_t i = 0; i < size.n; ++i) {  // small changes, none, and large ones
     float const share = i % 3 == 0 ? 0.01F : i % 3 == 1 ? 0 : 1;
     for (std::size_t j = 0; j < size.dim; ++j) {
@@ -191,6 +192,10 @@ Problem changed_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
         most = std::max(most, std::abs(static_cast<double>(want)));
       }
       auto* const mark = want_marks.data() + s->slots[i] * kernels::kHeldMarks;
+      if (mark[kernels::kNamed] == kNow) {  // it was looked at in this step
+        if (send[i] != 0) return fmt::format("row {}: sent again", i);
+        continue;
+      }
       auto const decision = decide(most > 0, most, static_cast<double>(kBound), mark[kernels::kSince]);
       if ((send[i] != 0) != decision.send) return fmt::format("row {}: sent {}", i, send[i]);
       mark[kernels::kSince] = decision.since;

@@ -31,6 +31,8 @@ class CollectiveCarrier {
   // none.
   virtual void take(Stream& stream, Rank from, Id id, std::size_t bytes, Payload::Where where,
                     std::function<void()> then) = 0;
+  // What was sent in so many bytes is `plain` bytes where nothing is coded.
+  virtual void count_coding(std::uint64_t plain, std::uint64_t sent) = 0;
 };
 
 }  // namespace gpups::comm

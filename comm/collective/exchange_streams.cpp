@@ -55,10 +55,10 @@ Task<Streams> gather_streams(Mesh& mesh, Bytes bytes, std::vector<Slice> ranges)
 template <class T>
 Task<Streams> scatter_streams(Mesh& mesh, StreamTerms<T> terms) {
   auto const slice = [&](Rank rank) { return slice_of(terms.size, mesh.ranks(), rank); };
-  std::vector<Bytes> parts;  // all are checked before the first is sent
-  for (Rank const q : others(mesh)) parts.push_back(encode_part(terms, slice(q)));
+  Streams parts;  // all are checked before the first is sent
+  for (Rank const q : others(mesh)) parts.add(mesh, encode_part(terms, slice(q)));
   Streams const mine = own_part(mesh, terms, slice(mesh.me()));
-  for (std::size_t i = 0; Rank const q : others(mesh)) mesh.send(q, std::move(parts[i++]));
+  for (std::size_t i = 0; Rank const q : others(mesh)) send(mesh, q, parts, i++);
   std::vector<Slice> const ranges(static_cast<std::size_t>(mesh.ranks()), slice(mesh.me()));
   return with_incoming(mesh, std::move(mine), ranges);
 }

@@ -66,6 +66,9 @@ class Mesh {
   // Until the work queued on the stream so far is done: the host may then read what it has written to host memory.
   [[nodiscard]] Arriving caught_up() { return Arriving(await_stream()); }
 
+  // For statistics: what is sent in so many bytes is `plain` bytes where nothing is coded.
+  virtual void count_coding(std::uint64_t /*plain*/, std::uint64_t /*sent*/) {}
+
   // What another rank sent cannot be: throws PeerError. `what` goes on after "rank 3", as in "sent 5 rows, not 4".
   [[noreturn]] virtual void refuse(Rank peer, std::string const& what) const = 0;
 

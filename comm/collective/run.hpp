@@ -46,6 +46,7 @@ class Run final : public Mesh, public std::enable_shared_from_this<Run> {
   // Goes on with what awaits work of the stream; true while there is any, since a GPU wakes nobody.
   bool progress();
 
+  void count_coding(std::uint64_t plain, std::uint64_t sent) override { carrier_.count_coding(plain, sent); }
   [[noreturn]] void refuse(Rank peer, std::string const& what) const override;
 
  protected:

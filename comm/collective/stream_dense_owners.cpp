@@ -61,7 +61,10 @@ Task<> share_coded(Mesh& mesh, StreamTerms<float> terms, StreamTotal<float> part
                              .wire = *wire,
                              .rounding = rounds_evenly ? kernels::Rounding::kStochastic : kernels::Rounding::kNearest,
                              .draws = draws});
-  for (Rank const q : others(mesh)) mesh.send_exactly(q, *wire, wire);
+  for (Rank const q : others(mesh)) {
+    mesh.count_coding(mine.size * sizeof(float), wire->size());
+    mesh.send_exactly(q, *wire, wire);
+  }
   unpack(terms.stream, owners, mine, *wire);
   co_await all(std::move(incoming));
 }

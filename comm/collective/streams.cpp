@@ -28,6 +28,9 @@ Sending send_together(Mesh& mesh, Rank to, Streams const& streams) {
     std::memset(all.data() + start[i], 0, padded(start[i]) - start[i]);
     std::memcpy(all.data() + padded(start[i]), streams.bytes(i).data(), streams[i].bytes());
   }
+  std::uint64_t elements = 0;
+  for (auto const& stream : streams.views()) elements += stream.header().count;
+  mesh.count_coding(kPlainElementBytes * elements, all.size());
   return mesh.send(to, std::move(all));
 }
 

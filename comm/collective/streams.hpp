@@ -52,7 +52,11 @@ class Streams {
 // Bytes of the largest stream of a range.
 std::size_t stream_bytes_max(std::uint64_t size);
 
+// Of an element of a sparse vector that is not coded: its index and a float.
+inline constexpr std::uint64_t kPlainElementBytes = 8;
+
 inline Sending send(Mesh& mesh, Rank to, Streams const& streams, std::size_t i) {
+  mesh.count_coding(kPlainElementBytes * streams[i].header().count, streams[i].bytes());
   return mesh.send(to, streams.bytes(i), streams.memory(i));
 }
 // All of them in one message.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include "comm/collective/narrow.hpp"
@@ -42,6 +43,11 @@ class IntegerSum {
   }
   Receiving receive(Rank from, std::size_t words) { return mesh_.receive(from, narrow_bytes_max(words)); }
 
+  void send(Rank to, Words words, std::shared_ptr<Bytes> const& narrowed) {
+    mesh_.count_coding(words.bytes(), narrowed->size());
+    mesh_.send(to, narrowed->view(), narrowed);
+  }
+
   static Receiving first_of(std::deque<Receiving>& arriving) {
     Receiving first = std::move(arriving.front());
     arriving.pop_front();
@@ -51,7 +57,7 @@ class IntegerSum {
   Task<> give_terms(std::size_t k) {
     for (Rank const q : others_) {
       auto terms = co_await narrow(mesh_, piece(q, k));
-      mesh_.send(q, std::move(terms));
+      send(q, piece(q, k), std::make_shared<Bytes>(std::move(terms)));
     }
     for (Rank const q : others_) terms_.push_back(receive(q, piece(mesh_.me(), k).size()));
   }
@@ -64,7 +70,7 @@ class IntegerSum {
   Task<> give_sums(std::size_t k) {
     auto narrowed = co_await narrow(mesh_, piece(mesh_.me(), k));
     auto const sums = std::make_shared<Bytes>(std::move(narrowed));
-    for (Rank const q : others_) mesh_.send(q, sums->view(), sums);
+    for (Rank const q : others_) send(q, piece(mesh_.me(), k), sums);
     for (Rank const q : others_) sums_.push_back(receive(q, piece(q, k).size()));
   }
   Task<> take_sums(std::size_t k) {

@@ -55,11 +55,14 @@ struct Stats {
   std::uint64_t index_growths = 0;  // how often an index began to grow
   double wait_seconds = 0;          // that the training thread spent in wait_ready and wait_flush
   RoundSeconds round;
-  Traffic sent, received;          // over all peers
-  ByKind spared;                   // bytes that coding has spared: without it, as many more would have been sent
+  Traffic sent, received;  // over all peers
+  // Bytes that coding has spared: as many more would have been sent without any, where a gradient or a value is a
+  // float, a key or an integer 8 bytes, and an element of a sparse vector an index and a float. Rows that a filter
+  // holds back are spared too; those that come late cost, and spare nothing.
+  ByKind spared;
   std::vector<PeerTraffic> peers;  // by rank; nothing for this rank itself
 
-  // Bytes before coding for each that was sent; 1 where nothing was.
+  // Bytes before coding for each that was sent, headers and all; 1 where nothing was.
   double compression() const;
 };
 

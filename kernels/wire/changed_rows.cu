@@ -30,9 +30,13 @@ struct ChangedRow {
       return same ? 0U : 1U;
     });
     if (!lanes.first()) return;
+    c.largest[i] = largest;
+    if (marks[kNamed] == c.now) {
+      c.send[i] = 0;
+      return;
+    }
     bool const waits = since != 0 && c.now - since < c.age;
     bool const send = differs != 0 && (c.age == 0 || largest >= c.bound || (since != 0 && !waits));
-    c.largest[i] = largest;
     c.send[i] = send ? 1 : 0;
     marks[kSince] = send || differs == 0 ? 0 : waits ? since : c.now;
     marks[kNamed] = c.now;

@@ -13,7 +13,8 @@
 namespace gpups::kernels {
 
 // changes.row(i) = values.row(i) less the copy in slot slots[i]. A row that has changed is to be sent if the largest
-// magnitude of its change is at least the bound, or if it has differed from its copy for `age` steps.
+// magnitude of its change is at least the bound, or if it has differed from its copy for `age` steps. A row that was
+// named in this step before stays as it was then: it is sent once, or not.
 struct ChangedRows {
   MatrixView<float const> values;   // (n, dim)
   View<std::uint32_t const> slots;  // (n), distinct
