@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The goals of an exchange that meets the worst: rows read while they are written, lost ranks, changed bytes, fuzzers."""
+"""The goals of an exchange that meets the worst: rows read while written, lost ranks, changed bytes, fuzzers."""
 import json
 import re
 
@@ -19,7 +19,8 @@ def reads(bench):
     threads = json.loads(bench.run_for_output(command, 1800)[1].splitlines()[-1])
     texts = "".join(by_mpirun(bench, 2, command)).splitlines()
     both = [threads, *(json.loads(text) for text in texts if text.startswith("{"))]
-    return {"reads": [line["reads"] for line in both], "torn rows taken for whole": [sum(line["got_through"] for line in both)],
+    return {"reads": [line["reads"] for line in both],
+            "torn rows taken for whole": [sum(line["got_through"] for line in both)],
             "torn rows that were seen": [line["caught"] for line in both]}
 
 
@@ -59,11 +60,11 @@ GOALS = [
     Goal("reads", "10^8 rows read while another rank writes them by one-sided puts, over threads and over processes: "
          "none is torn", reads,
          {"reads": at_least(READS), "torn rows taken for whole": none(), "torn rows that were seen": reported()}),
-    Goal("faults", "a rank that is killed or hangs, or a link that is cut, in the middle of any sum: all others name it "
-         "in time; a changed message is found", faults,
+    Goal("faults", "a rank that is killed or hangs, or a link that is cut, in the middle of any sum: all others name "
+         "it in time; a changed message is found", faults,
          {"tests of losses not passed": none(), "tests of changed bytes not passed": none()}),
-    Goal("fuzz", "10,000 inputs of each format from outside, and an hour of the fuzzer (--fuzz-seconds): nothing is "
-         "found", fuzz,
+    Goal("fuzz", "10,000 inputs of each format from outside, and an hour of the fuzzer: nothing is found",
+         fuzz,
          {"targets": reported(), "inputs of each, made of what is there": at_least(INPUTS),
           "seconds of fuzzers": reported(), "inputs of each, by the fuzzer": reported()}),
 ]

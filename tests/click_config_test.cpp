@@ -124,6 +124,19 @@ TEST(ClickConfig, RefusesWhatOtherSettingsLeaveWithoutEffect) {
   refuse({"dense.optimizer=ftrl", "dense.weight_decay=0.5"}, "makes weights anew in each step: set dense.l2");
   refuse({"dense.optimizer=lamb", "dense.momentum=0.5"}, "dense.optimizer = \"sgd\"");
   refuse({"dense.optimizer=lamb", "dense.initial_accumulator=1"}, "dense.optimizer = \"adagrad\" or \"ftrl\"");
+  refuse({"dense.density=0.5"}, "it is for dense.exchange = \"top_k\"");
+  refuse({"dense.codec=int8"}, "it is for dense.exchange = \"top_k\"");
+  refuse({"dense.algorithm=sparse_owners"}, "it is for dense.exchange = \"top_k\"");
+  refuse({"dense.warmup_steps=5"}, "it is for dense.exchange = \"top_k\"");
+  refuse({"dense.exchange=top_k", "dense.density_first=0.5"}, "there is no warm-up: set");
+  refuse({"dense.exchange=top_k", "dense.momentum_correction=true"}, "dense.optimizer = \"sgd\" and a momentum");
+  refuse({"dense.exchange=top_k", "dense.optimizer=sgd", "dense.momentum=0", "dense.momentum_correction=true"},
+         "dense.optimizer = \"sgd\" and a momentum");
+  EXPECT_NO_THROW(parse("", {"dense.exchange=top_k", "dense.optimizer=sgd", "dense.momentum_correction=true",
+                             "dense.warmup_steps=5", "dense.density_first=0.5", "dense.algorithm=resparsified"}));
+  expect_error([] { parse("", {"dense.exchange=top_k", "dense.algorithm=ring"}); }, {"\"ring\"", "resparsified"});
+  expect_error([] { parse("", {"dense.exchange=topk"}); }, {"did you mean \"top_k\"?"});
+  expect_error([] { parse("", {"dense.exchange=top_k", "dense.density=0"}); }, {"dense.density"});
   refuse({"weights.l1=0.5"}, "models that have rows of one number");
   refuse({"model.wide=true", "weights.kind=sgd", "weights.initial_accumulator=1"}, "keeps no state");
   refuse({"data.test=b.tsv", "data.test_share=0.1"}, "the samples are those of data.test");

@@ -196,6 +196,7 @@ TEST(Config, EveryKeyIsReadWrittenAndDescribed) {
           "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'adagrad'\n",
           "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'ftrl'\n",
           "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'fm'\n[weights]\nkind = 'ftrl'\n",
+          "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\nexchange = 'top_k'\noptimizer = 'sgd'\nwarmup_steps = 3\n",
           "[data]\nreader = 'ratings'\ntrain = 'x'\n", "[gradients]\nage_max = 4\n", "[refreshes]\nage_max = 4\n"}) {
       Config config = parse(before);
       if (!f.use.in(config) || before.find(fmt::format("[{}]\n{} ", f.section, f.key)) != std::string::npos) continue;

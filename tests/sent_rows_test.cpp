@@ -3,7 +3,6 @@
 // were named before, and without a dictionary.
 #include <gtest/gtest.h>
 
-
 #include "gpups/gpups.hpp"
 #include "tests/expect_error.hpp"
 #include "tests/sent_rows.hpp"

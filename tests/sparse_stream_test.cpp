@@ -2,6 +2,8 @@
 // Sparse streams: every form of values and places against maps of doubles, and their sizes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "kernels/wire/encode_stream.hpp"
@@ -130,6 +132,47 @@ TYPED_TEST(SparseStream, SaysWhatItWasGiven) {
         EXPECT_GE(streams[0].header().count, e.indices.size());
         expect_decoded(dense<TypeParam>(stream, streams), all, form);
       }
+    }
+  }
+}
+
+TEST(SparseStreamOfFloats, StaysInItsList) {
+  Random random(3);
+  Stream stream(Device::host(), 2);
+  for (double const density : kDensities) {
+    SCOPED_TRACE(density);
+    auto const e = elements<float>(random, 5, 2 * kStreamBlock + 77, density);
+    std::uint64_t const first = 17, size = e.size - 20;  // the list has more elements in front and behind
+    auto const listed = kernels::view_in_place(stream, {e.indices, e.values, first, size});
+    auto const other = elements<float>(random, first, size, .1);
+    auto const sent = encoded(stream, other, {StreamValues::kHalf, kGrid});
+    std::uint64_t count = 0;
+    for (std::uint32_t const i : e.indices) count += i >= first && i - first < size ? 1 : 0;
+    EXPECT_EQ(listed.view.header().count, count);
+    auto const all = e.dense();
+    auto const part = all.begin() + (first - e.first);
+    StreamView const alone[] = {listed.view};
+    EXPECT_EQ(dense<float>(stream, alone), std::vector(part, part + size));
+    StreamView const both[] = {listed.view, view(sent)};
+    auto want = dense<float>(stream, {both + 1, 1});
+    for (std::size_t i = 0; i < size; ++i) want[i] = part[static_cast<std::ptrdiff_t>(i)] + want[i];
+    EXPECT_EQ(dense<float>(stream, both), want);
+  }
+}
+
+// Whatever the form of places, and for each of the terms.
+TEST(SparseStreamOfFloats, SumsOfMinusZeroAreZero) {
+  Stream stream(Device::host(), 1);
+  for (std::uint32_t const step : {1, 2, 5, 20, 600}) {
+    std::vector<std::uint32_t> indices;
+    for (std::uint32_t i = 0; i < kStreamBlock; i += step) indices.push_back(i);
+    std::vector<float> const values(indices.size(), -0.F);
+    auto const listed = kernels::view_in_place(stream, {indices, values, 0, kStreamBlock});
+    auto const bytes = kernels::encode<float>(stream, {indices, values, 0, kStreamBlock, {}});
+    StreamView const both[] = {view(bytes), listed.view};
+    for (std::size_t const terms : {1, 2}) {
+      auto const sums = dense<float>(stream, {both, terms});
+      EXPECT_TRUE(std::none_of(sums.begin(), sums.end(), [](float x) { return std::signbit(x); })) << step;
     }
   }
 }
@@ -300,6 +343,25 @@ TEST(SparseStreamErrors, IndicesMustAscend) {
           kernels::encode<float>(stream, {wrong, values, 0, 100000, {}});
         },
         {"are not ascending, each once"});
+  }
+}
+
+// In blocks whose places are bitmaps, wherever in the list.
+TEST(SparseStreamErrors, IndicesMustAscendWhereTheyAreMany) {
+  Stream stream(Device::host(), 2);
+  std::vector<std::uint32_t> good;
+  for (std::uint32_t i = 0; i < 2 * kStreamBlock; i += 1 + i % 3) good.push_back(i);
+  std::vector<float> const values(good.size(), 1);
+  for (std::size_t const at : {std::size_t{1}, std::size_t{511}, std::size_t{512}, good.size() / 2, good.size() - 1}) {
+    for (std::uint32_t const wrong : {good[at - 1], 0U}) {
+      auto indices = good;
+      indices[at] = wrong;
+      expect_error(
+          [&] {
+            kernels::view_in_place(stream, {indices, values, 0, 2 * kStreamBlock});
+          },
+          {"are not ascending, each once"});
+    }
   }
 }
 

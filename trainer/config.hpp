@@ -100,6 +100,14 @@ struct DenseConfig {
   double l1 = 0;
   double l2 = 0;
   double beta = 1;
+  // Between ranks.
+  std::string exchange = "exact";
+  double density = 0.01;
+  double density_first = 0.25;
+  std::int64_t warmup_steps = 0;
+  bool momentum_correction = false;
+  std::string codec = "bfloat16";
+  std::string algorithm = "auto";
 };
 
 // What rows of all tables are between ranks, in one direction.

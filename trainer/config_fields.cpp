@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "trainer/config_make.hpp"
 #include "trainer/config_uses.hpp"
 #include "trainer/tasks.hpp"
 
@@ -14,11 +15,6 @@ using namespace uses;
 constexpr double kMost32 = 4294967295.0;
 constexpr double kMost53 = 9007199254740992.0;  // what readers of TOML and JSON in any language keep exactly
 
-using Read = Place (*)(Config&);
-template <auto Section, auto Member>
-Place at(Config& config) {
-  return &(config.*Section.*Member);
-}
 template <auto Member>
 constexpr Read kData = at<&Config::data, Member>;
 template <auto Member>
@@ -27,8 +23,6 @@ template <auto Member>
 constexpr Read kOptimizer = at<&Config::optimizer, Member>;
 template <auto Member>
 constexpr Read kWeights = at<&Config::weights, Member>;
-template <auto Member>
-constexpr Read kDense = at<&Config::dense, Member>;
 template <auto Member>
 constexpr Read kGradients = at<&Config::gradients, Member>;
 template <auto Member>
@@ -42,26 +36,10 @@ constexpr Read kRun = at<&Config::run, Member>;
 template <auto Member>
 constexpr Read kCluster = at<&Config::cluster, Member>;
 
-// Builds a Field in words: Make("train", "batch", kTrain<...>, "...").range(1, 8).matters()
-struct Make : Field {
-  Make(std::string_view in_section, std::string_view its_key, Read read, std::string_view its_doc) {
-    section = in_section, key = its_key, place = read, doc = its_doc;
-  }
-  Make& range(double from, double to) { return least = from, most = to, *this; }
-  Make& one_of(std::vector<std::string> words) { return choices = std::move(words), *this; }
-  Make& a_path() { return path = true, *this; }
-  Make& in_order() { return ordered = true, *this; }
-  Make& kept() { return matters = true, *this; }
-  Make& with(Use when) { return use = when, *this; }
-  Make& a_codec() { return one_of({"lossless", "float16", "bfloat16", "int8", "int4"}).kept(); }
-};
-
-std::vector<Field> make_fields() {
+std::vector<Field> fields_of_rows() {
   using D = DataConfig;
   using M = ModelConfig;
   using O = OptimizerConfig;
-  using T = TrainConfig;
-  using X = TransferConfig;
   return {
       Make("data", "reader", kData<&D::reader>, "what the data is").one_of(all_reader_names()).kept(),
       Make("data", "folder", kData<&D::folder>, "where its files are").a_path(),
@@ -258,41 +236,13 @@ std::vector<Field> make_fields() {
           .range(1, 1 << 30)
           .with(kWide)
           .kept(),
+  };
+}
 
-      Make("dense", "optimizer", kDense<&DenseConfig::optimizer>, "how a gradient changes dense layers")
-          .one_of({"adam", "adagrad", "sgd", "lamb", "ftrl"})
-          .with(kClicks)
-          .kept(),
-      Make("dense", "learning_rate", kDense<&DenseConfig::learning_rate>, "").range(0, 1e6).with(kClicks).kept(),
-      Make("dense", "momentum", kDense<&DenseConfig::momentum>, "").range(0, 0.9999).with(kMomentum).kept(),
-      Make("dense", "beta1", kDense<&DenseConfig::beta1>, "of the first moment")
-          .range(0, 0.9999)
-          .with(kDenseMoments)
-          .kept(),
-      Make("dense", "beta2", kDense<&DenseConfig::beta2>, "of the second")
-          .range(0, 0.999999)
-          .with(kDenseMoments)
-          .kept(),
-      Make("dense", "epsilon", kDense<&DenseConfig::epsilon>, "").range(1e-30, 1e6).with(kDenseDivides).kept(),
-      Make("dense", "initial_accumulator", kDense<&DenseConfig::initial_accumulator>, "")
-          .range(0, 1e6)
-          .with(kDenseAccumulates)
-          .kept(),
-      Make("dense", "weight_decay", kDense<&DenseConfig::weight_decay>,
-           "share of a weight that a step takes, by its rate")
-          .range(0, 1e6)
-          .with(kDenseDecays)
-          .kept(),
-      Make("dense", "l1", kDense<&DenseConfig::l1>, "as optimizer.l1").range(0, 1e6).with(kDenseProximal).kept(),
-      Make("dense", "l2", kDense<&DenseConfig::l2>, "pulls weights towards 0")
-          .range(0, 1e6)
-          .with(kDenseProximal)
-          .kept(),
-      Make("dense", "beta", kDense<&DenseConfig::beta>, "as optimizer.beta")
-          .range(1e-30, 1e6)
-          .with(kDenseProximal)
-          .kept(),
-
+std::vector<Field> fields_of_runs() {
+  using T = TrainConfig;
+  using X = TransferConfig;
+  return {
       Make("gradients", "codec", kGradients<&X::codec>, "of rows' gradients between ranks").a_codec(),
       Make("gradients", "top_k", kGradients<&X::top_k>, "columns of a row that are sent, the largest; 0: all")
           .range(0, 65536)
@@ -388,6 +338,12 @@ std::vector<Field> make_fields() {
            "how long one that is there may let others wait")
           .range(0.1, 1e6),
   };
+}
+
+std::vector<Field> make_fields() {
+  std::vector<Field> all = fields_of_rows();
+  for (auto const& more : {dense_fields(), fields_of_runs()}) all.insert(all.end(), more.begin(), more.end());
+  return all;
 }
 
 }  // namespace

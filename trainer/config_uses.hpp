@@ -93,6 +93,13 @@ inline Use const kDenseDecays{[](Config const& c) { return has_dense(c) && c.den
                               "dense.optimizer = \"ftrl\" makes weights anew in each step: set dense.l2"};
 inline Use const kDenseProximal{[](Config const& c) { return has_dense(c) && c.dense.optimizer == "ftrl"; },
                                 "it is for dense.optimizer = \"ftrl\""};
+inline bool sends_top_k(Config const& c) { return has_dense(c) && c.dense.exchange == "top_k"; }
+inline Use const kTopK{sends_top_k, "it is for dense.exchange = \"top_k\""};
+inline Use const kTopKWarmsUp{[](Config const& c) { return sends_top_k(c) && c.dense.warmup_steps > 0; },
+                              "there is no warm-up: set dense.exchange = \"top_k\" and dense.warmup_steps"};
+inline Use const kTopKMomentum{
+    [](Config const& c) { return sends_top_k(c) && c.dense.optimizer == "sgd" && c.dense.momentum > 0; },
+    "it is for dense.exchange = \"top_k\", dense.optimizer = \"sgd\" and a momentum"};
 // Settings of some kinds of optimizer.
 inline Use const kAccumulates{[](Config const& c) {
                                 return has_rows(c) && is(c.optimizer.kind, {"adagrad", "rowwise_adagrad", "ftrl"});

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "kernels/check.hpp"
-#include "kernels/dense/sum_parts.hpp"
 #include "kernels/key_index.hpp"
 #include "kernels/philox.hpp"
 
@@ -50,6 +49,10 @@ std::vector<float> without_padding(Parameter const& p, std::vector<float> const&
 }
 
 std::string blob_name(Parameter const& p, char const* part) { return fmt::format("dense/{}/{}", p.name, part); }
+// What a rank keeps back of a parameter's gradients; they are saved in order of the ranks.
+std::string waiting_name(std::string const& parameter, std::size_t rank) {
+  return fmt::format("dense/{}/waiting/{}", parameter, rank);
+}
 
 }  // namespace
 
@@ -62,7 +65,9 @@ DenseLayers::DenseLayers(Group const& group, Device device, Parameters parameter
   first_ = zeros(stream, has_first(options.optimizer) ? size : 0);
   second_ = zeros(stream, has_second(options.optimizer) ? size : 0);
   gradients_ = zeros(stream, microbatches * stride());
-  sums_ = Array<std::int64_t>(device, size + 1);
+  sums_ = std::make_unique<DenseSums>(group, parameters_,
+                                      MatrixView<float const>{gradients_.data(), microbatches, size, stride(), device},
+                                      options.grid_log2, options.exchange);
   if (options.optimizer.kind == kernels::DenseOptimizer::Kind::kLamb) {
     units_ = kernels::DenseUnits(stream, begins_of(parameters_));
   }
@@ -89,18 +94,18 @@ void DenseLayers::initialize(Stream& stream) {
   stream.wait();  // the vector goes
 }
 
+void DenseLayers::begin_step(Stream& stream, std::size_t microbatches) {
+  sums_->begin_step(stream, microbatches);
+  stepping_ = true;
+}
+
+LayerGradients DenseLayers::layer_gradients(std::size_t i) {
+  return {gradient(i), [this](Stream& stream, Parameter const& p) { sums_->done(stream, p); }};
+}
+
 void DenseLayers::begin_sum(Stream& stream, std::size_t microbatches) {
-  std::size_t const size = parameters_.size();
-  auto const fault = no_fault(stream);
-  kernels::sum_parts(stream, {.parts = {gradients_.data(), microbatches, size, stride(), stream.device()},
-                              .grid_log2 = options_.grid_log2,
-                              .sums = sums_.view().slice(0, size),
-                              .fault = fault});
-  fault_ = wait_first_fault(stream, fault.view());
-  std::vector<std::int64_t> const faults{fault_ == kernels::kNoRow ? 0 : 1};
-  copy<std::int64_t>(stream, sums_.view().slice(size, 1), View<std::int64_t const>(faults));
-  stream.wait();  // the vector goes
-  reduction_ = group_.begin_allreduce(stream, sums_);
+  if (!std::exchange(stepping_, false)) sums_->begin_step(stream, microbatches);
+  sums_->begin_rest(stream);
 }
 
 float DenseLayers::rate(Clock clock) const {
@@ -108,32 +113,41 @@ float DenseLayers::rate(Clock clock) const {
 }
 
 void DenseLayers::wait_apply(Stream& stream, Clock clock, std::size_t samples) {
-  group_.wait_allreduce(stream, reduction_);
-  std::size_t const size = parameters_.size();
-  std::int64_t const faults = to_host(stream, sums_.view().slice(size, 1))[0];
+  std::int64_t const faults = sums_->wait(stream);
+  std::uint32_t const mine = sums_->fault();
   GPUPS_REQUIRE(
       faults == 0,
       "the gradient of {} is not finite or too large at step {} (dense layers are as they were, but rows have "
       "changed, so training cannot go on): restore a checkpoint, check the data and lower the learning rates",
-      fault_ == kernels::kNoRow ? std::string("a dense layer on another rank") : name_of(fault_), number(clock));
+      mine == kernels::kNoRow ? std::string("a dense layer on another rank") : name_of(mine), number(clock));
+  if (!sums_->have_momentum()) return update(stream, clock, samples, {0, parameters_.size(), options_.optimizer});
+  for (Parameter const& p : parameters_.all()) {
+    Range range{p.offset, p.padded_size(), options_.optimizer};
+    if (sums_->has_momentum(p)) range.optimizer.momentum = 0;
+    update(stream, clock, samples, range);
+  }
+}
+
+void DenseLayers::update(Stream& stream, Clock clock, std::size_t samples, Range const& range) {
+  auto const part = [&range](auto const& all) { return all.empty() ? all : all.slice(range.first, range.size); };
   auto const fault = no_fault(stream);
-  kernels::update_dense(stream, {.sums = sums_.view().slice(0, size),
+  kernels::update_dense(stream, {.sums = part(sums_->sums()),
                                  .grid_log2 = options_.grid_log2,
                                  .scale = 1.0 / static_cast<double>(std::max<std::size_t>(samples, 1)),
-                                 .optimizer = options_.optimizer,
+                                 .optimizer = range.optimizer,
                                  .rate = rate(clock),
                                  .rate_before = number(clock) > 0 ? rate(Clock{number(clock) - 1}) : 0.0F,
                                  .step = number(clock) + 1,
-                                 .values = values_,
-                                 .first = first_,
-                                 .second = second_,
+                                 .values = part(values_.view()),
+                                 .first = has_first(range.optimizer) ? part(first_.view()) : View<float>{},
+                                 .second = part(second_.view()),
                                  .fault = fault,
                                  .units = units_.ref()});
   std::uint32_t const at = wait_first_fault(stream, fault.view());
   GPUPS_REQUIRE(at == kernels::kNoRow,
                 "the update of {} at step {} is not finite (training cannot go on): restore a checkpoint, and lower "
                 "dense.learning_rate",
-                name_of(at), number(clock));
+                name_of(static_cast<std::uint32_t>(range.first) + at), number(clock));
 }
 
 std::string DenseLayers::name_of(std::uint32_t number) const {
@@ -154,11 +168,22 @@ std::vector<DenseLayers::Part> DenseLayers::parts() const {
 
 std::uint64_t DenseLayers::wait_hash(Stream& stream) const {
   std::uint64_t hash = 0;
-  for (Blob const& blob : wait_save(stream)) hash = XXH3_64bits_withSeed(blob.bytes.data(), blob.bytes.size(), hash);
+  for (Blob const& blob : wait_parameters(stream))
+    hash = XXH3_64bits_withSeed(blob.bytes.data(), blob.bytes.size(), hash);
   return hash;
 }
 
 std::vector<Blob> DenseLayers::wait_save(Stream& stream) const {
+  std::vector<Blob> blobs = wait_parameters(stream);
+  for (auto& [parameter, of_ranks] : sums_->wait_save(stream)) {
+    for (std::size_t r = 0; r < of_ranks.size(); ++r) {
+      blobs.push_back({waiting_name(parameter, r), std::move(of_ranks[r])});
+    }
+  }
+  return blobs;
+}
+
+std::vector<Blob> DenseLayers::wait_parameters(Stream& stream) const {
   std::vector<Blob> blobs;
   for (auto const& [name, numbers] : parts()) {
     auto const host = to_host(stream, numbers);
@@ -189,6 +214,17 @@ void DenseLayers::wait_restore(Stream& stream, std::span<Blob const> blobs) {
     copy<float>(stream, numbers, View<float const>(host));
     stream.wait();  // the vector goes
   }
+  restore_waiting(blobs);
+}
+
+void DenseLayers::restore_waiting(std::span<Blob const> blobs) {
+  for (std::string const& parameter : sums_->waiting_parameters()) {
+    DenseSums::Waiting waiting{parameter, {}};
+    for (Blob const& blob : blobs) {
+      if (blob.name == waiting_name(parameter, waiting.of_ranks.size())) waiting.of_ranks.push_back(blob.bytes);
+    }
+    sums_->restore(waiting);
+  }
 }
 
 std::vector<float> DenseLayers::wait_numbers(Stream& stream, Parameter const& parameter) const {
@@ -196,9 +232,11 @@ std::vector<float> DenseLayers::wait_numbers(Stream& stream, Parameter const& pa
 }
 
 std::vector<MemoryLine> DenseLayers::memory_plan() const {
-  return {{"dense layers: values", values_.bytes()},
-          {"dense layers: gradients", gradients_.bytes() + sums_.bytes()},
-          {"dense layers: optimizer state", first_.bytes() + second_.bytes() + units_.bytes()}};
+  std::vector<MemoryLine> plan{{"dense layers: values", values_.bytes()},
+                               {"dense layers: gradients", gradients_.bytes()},
+                               {"dense layers: optimizer state", first_.bytes() + second_.bytes() + units_.bytes()}};
+  for (MemoryLine const& line : sums_->memory_plan()) plan.push_back(line);
+  return plan;
 }
 
 }  // namespace gpups::trainer

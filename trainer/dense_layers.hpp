@@ -2,17 +2,21 @@
 // The parameters of a model's dense layers on one rank: every rank has a copy, and all change alike.
 //
 // A microbatch leaves a gradient in floats; those of a step are summed as integers, over microbatches and ranks, and
-// become a float once. So the bits are the same for every number of ranks and threads. Takes 4 bytes per parameter, as
-// many for each microbatch of the rank, 8 for the sum, and the optimizer's state.
+// become a float once. So the bits are the same for every number of ranks and threads, unless only the largest of large
+// layers are sent. Takes 4 bytes per parameter, as many for each microbatch of the rank, 8 for the sum, and the
+// optimizer's state.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "gpups/gpups.hpp"
 #include "kernels/dense/update_dense.hpp"
+#include "trainer/dense_sums.hpp"
+#include "trainer/layer_gradients.hpp"
 #include "trainer/parameters.hpp"
 
 namespace gpups::trainer {
@@ -23,6 +27,7 @@ struct DenseOptions {
   std::uint64_t seed = 1;
   // Gradients are summed in units of 2^grid_log2 of the summed loss's gradient, as those of tables are.
   int grid_log2 = -30;
+  DenseExchange exchange{};
 };
 
 class DenseLayers {
@@ -36,8 +41,12 @@ class DenseLayers {
   // Where microbatch i of the rank leaves its gradient: all of it, shaped as the values. Padding is zero and must stay.
   View<float> gradient(std::size_t i) const { return gradients_.view().slice(i * stride(), parameters_.size()); }
 
-  // Begins to sum the gradients of this rank's first `microbatches` with those of the other ranks. Waits for `stream`.
-  // Collective: a rank without samples has none, and takes part.
+  // A step begins in which this rank has so many microbatches.
+  void begin_step(Stream& stream, std::size_t microbatches);
+  // For microbatch i of it, on any thread: where gradients go, which are summed over the ranks as they come.
+  LayerGradients layer_gradients(std::size_t i);
+  // Begins to sum what is not on its way yet of the gradients of this rank's first `microbatches`. Waits for `stream`.
+  // Collective: a rank without samples has none, and takes part; it need not call begin_step().
   void begin_sum(Stream& stream, std::size_t microbatches);
   // Blocks until the sums are here, and takes the optimizer's step. samples: of the step, over all ranks. Throws
   // Error, on all ranks alike and before any layer has changed, where a gradient is not finite or too large.
@@ -45,7 +54,8 @@ class DenseLayers {
 
   // A digest of parameters and optimizer state. Waits.
   std::uint64_t wait_hash(Stream& stream) const;
-  // Every parameter and its state by name, as floats without padding. Waits.
+  // Every parameter and its state by name, as floats without padding; and what waits of gradients, on rank 0. Waits.
+  // Collective.
   std::vector<Blob> wait_save(Stream& stream) const;
   // Takes what wait_save() gave. Throws Error where one is missing or has another size, naming it. Waits.
   void wait_restore(Stream& stream, std::span<Blob const> blobs);
@@ -65,7 +75,15 @@ class DenseLayers {
   std::vector<Part> parts() const;
   std::size_t stride() const { return row_stride(parameters_.size()); }
   void initialize(Stream& stream);
+  std::vector<Blob> wait_parameters(Stream& stream) const;
+  void restore_waiting(std::span<Blob const> blobs);
   float rate(Clock clock) const;
+  // Numbers of the array, and what changes them.
+  struct Range {
+    std::size_t first, size;
+    kernels::DenseOptimizer optimizer;
+  };
+  void update(Stream& stream, Clock clock, std::size_t samples, Range const& range);
   // "number 7 of top.0.weights", for errors.
   std::string name_of(std::uint32_t number) const;
 
@@ -75,9 +93,8 @@ class DenseLayers {
   Array<float> values_, first_, second_;
   kernels::DenseUnits units_;  // LAMB: a unit for each parameter
   Array<float> gradients_;     // (microbatches, stride())
-  Array<std::int64_t> sums_;   // (size + 1); the last counts ranks with a gradient that cannot be summed
-  std::uint32_t fault_ = 0;    // of the step: the first parameter whose gradient cannot be summed here, or kNoRow
-  Reduction reduction_;
+  std::unique_ptr<DenseSums> sums_;
+  bool stepping_ = false;  // begin_step() has been called, and begin_sum() not since
 };
 
 }  // namespace gpups::trainer

@@ -21,6 +21,10 @@ struct Parameter {
   float begin;
 
   std::size_t size() const { return rows * row_stride(columns); }
+  // To where the next one begins.
+  std::size_t padded_size() const {
+    return (size() + kernels::kDenseAlignment - 1) / kernels::kDenseAlignment * kernels::kDenseAlignment;
+  }
   // T: float, or float const. all: what holds every parameter, or a gradient for each.
   template <class T>
   MatrixView<T> matrix(View<T> all) const {
@@ -41,7 +45,7 @@ class Parameters {
   // Returns the parameter's place. Names are distinct.
   Parameter add(std::string name, std::size_t rows, std::size_t columns, float scale, float begin = 0) {
     Parameter const added{std::move(name), size_, rows, columns, scale, begin};
-    size_ += (added.size() + kAlignment - 1) / kAlignment * kAlignment;
+    size_ += added.padded_size();
     all_.push_back(added);
     return added;
   }

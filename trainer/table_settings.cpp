@@ -42,6 +42,10 @@ constexpr std::pair<char const*, RowCodec> kCodecs[] = {{"lossless", RowCodec::k
                                                         {"bfloat16", RowCodec::kBFloat16},
                                                         {"int8", RowCodec::kInt8},
                                                         {"int4", RowCodec::kInt4}};
+constexpr std::pair<char const*, NumberFormat> kFormats[] = {{"lossless", NumberFormat::kFloat},
+                                                             {"float16", NumberFormat::kHalf},
+                                                             {"bfloat16", NumberFormat::kBFloat},
+                                                             {"int8", NumberFormat::kInt8}};
 constexpr std::pair<char const*, Schedule::Kind> kSchedules[] = {
     {"constant", Schedule::Kind::kConstant}, {"linear", Schedule::Kind::kLinear}, {"cosine", Schedule::Kind::kCosine}};
 
@@ -97,6 +101,18 @@ kernels::DenseOptimizer dense_optimizer(DenseConfig const& d) {
           .l1 = static_cast<float>(d.l1),
           .l2 = static_cast<float>(d.l2),
           .beta = static_cast<float>(d.beta)};
+}
+
+DenseExchange dense_exchange(DenseConfig const& d) {
+  if (d.exchange == "exact") return {};
+  // Smaller layers go whole: they take few bytes, and have few elements to choose from.
+  return {.large_from = 4096,
+          .top_k = TopKOptions{.density = d.density,
+                               .density_first = d.density_first,
+                               .warm_up_steps = static_cast<std::uint64_t>(d.warmup_steps),
+                               .momentum = d.momentum_correction ? static_cast<float>(d.momentum) : 0.0F,
+                               .algorithm = d.algorithm,
+                               .format = kind_of(d.codec, kFormats)}};
 }
 
 Schedule schedule(OptimizerConfig const& o, std::int64_t run_steps) {

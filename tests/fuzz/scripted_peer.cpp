@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "cache/row_copies.hpp"
-#include "kernels/number_matrix.hpp"
+#include "gpups/array.hpp"
 
 namespace gpups::fuzz {
 namespace {
@@ -23,12 +22,8 @@ std::uint64_t word(Clock clock) { return static_cast<std::uint64_t>(number(clock
 
 std::size_t dim_of(TableId table) { return kDims[number(table) % std::size(kDims)]; }
 bool counts_sightings(TableId table) { return options_of(table).admit_at > 1; }
-bool holds_back(TableId table) { return options_of(table).gradients.holds_back(); }
 
-// Bytes of `rows` rows as their table keeps them; of floats with their padding.
-std::size_t kept_bytes(TableId table, std::size_t rows) {
-  return kernels::NumberView{nullptr, rows, dim_of(table), options_of(table).values, {}}.bytes();
-}
+// Bytes of rows of floats, with their padding.
 std::size_t float_bytes(TableId table, std::size_t rows) { return rows * row_stride(dim_of(table)) * sizeof(float); }
 
 }  // namespace
@@ -40,17 +35,6 @@ bool ScriptedPeer::listen() {
   while (auto const message = wires_.receive()) note(*message);
   bool const after = wires_.progress();
   return before || after;
-}
-
-void ScriptedPeer::take_parts(Intent const& intent, Section section, std::int64_t clock,
-                              std::vector<std::uint64_t> const& sent) {
-  for (std::size_t p = 0; p < intent.parts.size(); ++p) {
-    auto const& [table, keys] = intent.parts[p];
-    if (keys == 0 || keys >= kBytesMax) continue;
-    bool const changes = holds_back(table) && p < sent.size();
-    wires_.take_data(tag(section, static_cast<std::uint64_t>(clock), p),
-                     changes ? cache::RowCopies::bytes(options_of(table), sent[p], keys) : kept_bytes(table, keys));
-  }
 }
 
 void ScriptedPeer::take_gradients(Message const& message) {
@@ -185,20 +169,6 @@ void ScriptedPeer::send_data(std::uint64_t tag, std::size_t bytes) {
   wires_.send_data(tag, std::min(bytes, kBytesMax), script_.rarely(64) ? script_.byte() : std::uint8_t{0});
 }
 
-void ScriptedPeer::send_parts(Intent const& intent, Section section, std::int64_t clock,
-                              std::vector<std::uint64_t> const& sent) {
-  for (std::size_t p = 0; p < intent.parts.size(); ++p) {
-    auto const& [table, keys] = intent.parts[p];
-    auto const there = tag(section, static_cast<std::uint64_t>(clock), p);
-    if (keys == 0) continue;
-    if (holds_back(table)) {
-      send_bytes(there, changed_rows(table, std::min(keys, kBytesMax), p < sent.size() ? sent[p] : 0));
-    } else {
-      send_data(there, kept_bytes(table, keys));
-    }
-  }
-}
-
 void ScriptedPeer::send_keys(Section section, std::uint64_t number, std::uint64_t part, std::size_t count) {
   if (count == 0) return;
   if (!exact_ && script_.rarely(20)) return send_data(tag(section, number, part), count * sizeof(Key));
@@ -235,8 +205,8 @@ void ScriptedPeer::send_in(bool with_intents) {
       auto& part = parts.emplace_back();
       std::uint64_t sent = 0;
       if (keys > 0) {
-        part.sums = holds_back(table) ? held_rows(table, std::min(keys, kBytesMax), sent)
-                                      : narrow_rows(std::min(keys, kBytesMax), dim_of(table));
+        part.sums = options_of(table).gradients.holds_back() ? held_rows(table, std::min(keys, kBytesMax), sent)
+                                                             : narrow_rows(std::min(keys, kBytesMax), dim_of(table));
       }
       if (keys > 0 && counts_sightings(table)) part.sightings = narrow_rows((std::min(keys, kBytesMax) + 15) / 16, 16);
       message.gradients.push_back({part.sums.size(), part.sightings.size(), sent});

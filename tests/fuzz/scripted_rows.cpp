@@ -4,12 +4,27 @@
 
 #include "cache/gradient_section.hpp"
 #include "cache/row_copies.hpp"
+#include "kernels/number_matrix.hpp"
 #include "tests/fuzz/scripted_peer.hpp"
 
 namespace gpups::fuzz {
+namespace {
 
+using cache::Intent;
 using cache::Message;
 using cache::MessageKind;
+using cache::Section;
+using cache::tag;
+
+bool holds_back(TableId table) { return options_of(table).gradients.holds_back(); }
+
+// Bytes of `rows` rows as their table keeps them.
+std::size_t kept_bytes(TableId table, std::size_t rows) {
+  auto const options = options_of(table);
+  return kernels::NumberView{nullptr, rows, options.dim, options.values, {}}.bytes();
+}
+
+}  // namespace
 
 void ScriptedPeer::send_bytes(std::uint64_t tag, std::vector<std::uint8_t> bytes) {
   if (!exact_) {
@@ -95,6 +110,31 @@ std::vector<std::uint8_t> ScriptedPeer::changed_rows(TableId table, std::size_t 
   for (std::uint64_t i = 0; i < sent; ++i)
     *(head + static_cast<std::ptrdiff_t>(i / 8)) |= static_cast<std::uint8_t>(1U << i % 8);
   return bytes;
+}
+
+void ScriptedPeer::take_parts(Intent const& intent, Section section, std::int64_t clock,
+                              std::vector<std::uint64_t> const& sent) {
+  for (std::size_t p = 0; p < intent.parts.size(); ++p) {
+    auto const& [table, keys] = intent.parts[p];
+    if (keys == 0 || keys >= kBytesMax) continue;
+    bool const changes = holds_back(table) && p < sent.size();
+    wires_.take_data(tag(section, static_cast<std::uint64_t>(clock), p),
+                     changes ? cache::RowCopies::bytes(options_of(table), sent[p], keys) : kept_bytes(table, keys));
+  }
+}
+
+void ScriptedPeer::send_parts(Intent const& intent, Section section, std::int64_t clock,
+                              std::vector<std::uint64_t> const& sent) {
+  for (std::size_t p = 0; p < intent.parts.size(); ++p) {
+    auto const& [table, keys] = intent.parts[p];
+    auto const there = tag(section, static_cast<std::uint64_t>(clock), p);
+    if (keys == 0) continue;
+    if (holds_back(table)) {
+      send_bytes(there, changed_rows(table, std::min(keys, kBytesMax), p < sent.size() ? sent[p] : 0));
+    } else {
+      send_data(there, kept_bytes(table, keys));
+    }
+  }
 }
 
 // The keys of the batches that a message announces, as they travel.

@@ -78,10 +78,11 @@ MatrixView<float> ClickComputation::forward(Stream& stream, ClickInput const& in
 }
 
 void ClickComputation::forward_backward(Stream& stream, ClickInput const& input, Samples const& samples,
-                                        DenseLayers const& dense) {
+                                        DenseLayers& dense) {
   auto const& cuts = samples.microbatches;
   std::size_t most = 0;
   for (Microbatch const& cut : cuts) most = std::max<std::size_t>(most, cut.count);
+  dense.begin_step(stream, cuts.size());
   kernels::side_by_side(stream, cuts.size(), [&](Stream& part, std::size_t i) {
     auto const [number, first, count] = cuts[i];
     ClickMicrobatch batch = microbatch(input, first, count);
@@ -91,7 +92,7 @@ void ClickComputation::forward_backward(Stream& stream, ClickInput const& input,
     auto scratch = model_.scratch().take(part, most);
     MatrixView<float> const gradient = forward(part, input, batch, first, dense.values(), *scratch);
     kernels::copy_columns(part, {.from = gradient, .to = logit_gradients_.view().slice(first, count)});
-    model_.backward(part, batch, dense.values(), *scratch, gradient, dense.gradient(i),
+    model_.backward(part, batch, dense.values(), *scratch, gradient, dense.layer_gradients(i),
                     block_gradients_.view().slice(first, count));
     model_.scratch().give_back(std::move(scratch));
   });

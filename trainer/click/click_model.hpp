@@ -12,6 +12,7 @@
 #include "trainer/click/features.hpp"
 #include "trainer/click/scratch.hpp"
 #include "trainer/config.hpp"
+#include "trainer/layer_gradients.hpp"
 #include "trainer/parameters.hpp"
 
 namespace gpups::trainer {
@@ -37,11 +38,11 @@ class ClickTerm {
                        MatrixView<float> out) const = 0;
 
   // Given the logit's gradient, (m, 1) of stride 1: writes the gradients of its parameters to their places in
-  // `gradients`, and that of the blocks to `block_gradients`, (m, width): adds it where `accumulate`. Queued on
-  // `stream`.
+  // `gradients`, which it tells when one is queued, and that of the blocks to `block_gradients`, (m, width): adds it
+  // where `accumulate`. Queued on `stream`.
   virtual void backward(Stream& stream, ClickMicrobatch const& batch, View<float const> values, Scratch const& scratch,
-                        MatrixView<float> logit_gradient, View<float> gradients, MatrixView<float> block_gradients,
-                        bool accumulate) const = 0;
+                        MatrixView<float> logit_gradient, LayerGradients const& gradients,
+                        MatrixView<float> block_gradients, bool accumulate) const = 0;
 
   // Whether backward() writes to block_gradients at all.
   virtual bool reads_blocks() const = 0;
@@ -77,7 +78,8 @@ class ClickModel {
                MatrixView<float> terms) const;
   // After forward() with the same scratch. gradients: of all parameters, whose padding is zero. Queued on `stream`.
   void backward(Stream& stream, ClickMicrobatch const& batch, View<float const> values, Scratch const& scratch,
-                MatrixView<float> logit_gradient, View<float> gradients, MatrixView<float> block_gradients) const;
+                MatrixView<float> logit_gradient, LayerGradients const& gradients,
+                MatrixView<float> block_gradients) const;
 
   // For forward() and, on the side, what else a microbatch takes. Any thread.
   ScratchPool& scratch() const { return pool_; }

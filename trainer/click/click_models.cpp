@@ -73,7 +73,7 @@ void ClickModel::forward(Stream& stream, ClickMicrobatch const& batch, View<floa
 }
 
 void ClickModel::backward(Stream& stream, ClickMicrobatch const& batch, View<float const> values,
-                          Scratch const& scratch, MatrixView<float> logit_gradient, View<float> gradients,
+                          Scratch const& scratch, MatrixView<float> logit_gradient, LayerGradients const& gradients,
                           MatrixView<float> block_gradients) const {
   kernels::NvtxRange const range("backward");
   bool first = true;

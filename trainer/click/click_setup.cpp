@@ -31,7 +31,8 @@ DenseLayers make_click_layers(ClickModel const& model, Config const& config, Tas
   return {place.group, place.device, model.parameters(), microbatches,
           DenseOptions{.optimizer = dense_optimizer(config.dense),
                        .schedule = schedule(config.optimizer, place.schedule_steps),
-                       .seed = static_cast<std::uint64_t>(config.train.seed)}};
+                       .seed = static_cast<std::uint64_t>(config.train.seed),
+                       .exchange = dense_exchange(config.dense)}};
 }
 
 }  // namespace gpups::trainer

@@ -16,8 +16,8 @@ constexpr std::size_t kPredictBlock = 4096;  // samples that are predicted at on
 class ClickStep : public TaskStep {
  public:
   // `computation` is reused from step to step. progressive: gets what the step predicts, or null.
-  ClickStep(Stream& stream, Batch const& batch, ClickInput input, ClickComputation& computation,
-            DenseLayers const& dense, ClickCounts* progressive)
+  ClickStep(Stream& stream, Batch const& batch, ClickInput input, ClickComputation& computation, DenseLayers& dense,
+            ClickCounts* progressive)
       : clock_(batch.clock),
         microbatches_(batch.microbatches),
         sample_numbers_(to_device(stream, batch.sample_numbers)),
@@ -54,7 +54,7 @@ class ClickStep : public TaskStep {
   Array<std::uint32_t> sample_numbers_;
   ClickInput input_;
   ClickComputation& computation_;
-  DenseLayers const& dense_;
+  DenseLayers& dense_;
   ClickCounts* progressive_;
 };
 

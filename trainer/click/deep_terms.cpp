@@ -16,7 +16,7 @@ namespace {
 
 // The gradients of a layer without a ReLU.
 void linear_backward(Stream& stream, Parameter const& weights, Parameter const& bias, View<float const> values,
-                     MatrixView<float const> in, MatrixView<float> out_gradient, View<float> gradients,
+                     MatrixView<float const> in, MatrixView<float> out_gradient, LayerGradients const& gradients,
                      MatrixView<float> in_gradient, bool accumulate) {
   kernels::linear_backward(stream, {.in = in,
                                     .weights = weights.matrix(values),
@@ -25,8 +25,9 @@ void linear_backward(Stream& stream, Parameter const& weights, Parameter const& 
                                     .out_gradient = out_gradient,
                                     .in_gradient = in_gradient,
                                     .accumulate = accumulate,
-                                    .weights_gradient = weights.matrix(gradients),
-                                    .bias_gradient = bias.vector(gradients)});
+                                    .weights_gradient = gradients.matrix(weights),
+                                    .bias_gradient = gradients.vector(bias)});
+  gradients.done(stream, weights, bias);
 }
 
 class DeepTerm : public ClickTerm {
@@ -46,7 +47,7 @@ class DeepTerm : public ClickTerm {
     mlp_.forward(stream, batch, values, scratch, batch.blocks, out);
   }
   void backward(Stream& stream, ClickMicrobatch const& batch, View<float const> values, Scratch const& scratch,
-                MatrixView<float> logit_gradient, View<float> gradients, MatrixView<float> block_gradients,
+                MatrixView<float> logit_gradient, LayerGradients const& gradients, MatrixView<float> block_gradients,
                 bool accumulate) const override {
     mlp_.backward(stream, batch, values, scratch, batch.blocks, {}, logit_gradient, gradients, block_gradients,
                   accumulate);
@@ -92,7 +93,7 @@ class CrossTerm : public ClickTerm {
   }
 
   void backward(Stream& stream, ClickMicrobatch const& batch, View<float const> values, Scratch const& scratch,
-                MatrixView<float> logit_gradient, View<float> gradients, MatrixView<float> block_gradients,
+                MatrixView<float> logit_gradient, LayerGradients const& gradients, MatrixView<float> block_gradients,
                 bool accumulate) const override {
     std::size_t const m = batch.blocks.rows();
     MatrixView<float> const gradient = scratch.matrix(gradient_, m);
@@ -147,7 +148,7 @@ class FactorizationTerm : public ClickTerm {
         stream, {.from = MatrixView<float const>{pairs.data(), pairs.size(), 1, 1, pairs.device()}, .to = out});
   }
   void backward(Stream& stream, ClickMicrobatch const& batch, View<float const>, Scratch const&,
-                MatrixView<float> logit_gradient, View<float>, MatrixView<float> block_gradients,
+                MatrixView<float> logit_gradient, LayerGradients const&, MatrixView<float> block_gradients,
                 bool accumulate) const override {
     if (!accumulate) memory::fill_bytes(stream, block_gradients.data(), 0, block_gradients.flat().bytes());
     kernels::factorization_backward(stream, {.rows = slots(batch.blocks),

@@ -49,7 +49,7 @@ class InteractionTerm : public ClickTerm {
   }
 
   void backward(Stream& stream, ClickMicrobatch const& batch, View<float const> values, Scratch const& scratch,
-                MatrixView<float> logit_gradient, View<float> gradients, MatrixView<float> block_gradients,
+                MatrixView<float> logit_gradient, LayerGradients const& gradients, MatrixView<float> block_gradients,
                 [[maybe_unused]] bool accumulate) const override {
     GPUPS_ASSERT(!accumulate);  // the only one of its model that reads blocks
     auto const pairs = scratch.matrix(pairs_, batch.blocks.rows());

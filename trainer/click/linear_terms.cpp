@@ -16,8 +16,8 @@ class WideTerm : public ClickTerm {
                MatrixView<float> out) const override {
     kernels::copy_columns(stream, {.from = batch.weights, .to = out});
   }
-  void backward(Stream&, ClickMicrobatch const&, View<float const>, Scratch const&, MatrixView<float>, View<float>,
-                MatrixView<float>, bool) const override {}
+  void backward(Stream&, ClickMicrobatch const&, View<float const>, Scratch const&, MatrixView<float>,
+                LayerGradients const&, MatrixView<float>, bool) const override {}
   bool reads_blocks() const override { return false; }
 };
 
@@ -36,7 +36,8 @@ class NumbersTerm : public ClickTerm {
                                      .out = out});
   }
   void backward(Stream& stream, ClickMicrobatch const& batch, View<float const> values, Scratch const&,
-                MatrixView<float> logit_gradient, View<float> gradients, MatrixView<float>, bool) const override {
+                MatrixView<float> logit_gradient, LayerGradients const& gradients, MatrixView<float>,
+                bool) const override {
     kernels::linear_backward(stream, {.in = batch.numbers,
                                       .weights = weights_.matrix(values),
                                       .out = {},
@@ -44,8 +45,9 @@ class NumbersTerm : public ClickTerm {
                                       .out_gradient = logit_gradient,
                                       .in_gradient = {},
                                       .accumulate = false,
-                                      .weights_gradient = weights_.matrix(gradients),
-                                      .bias_gradient = bias_.vector(gradients)});
+                                      .weights_gradient = gradients.matrix(weights_),
+                                      .bias_gradient = gradients.vector(bias_)});
+    gradients.done(stream, weights_, bias_);
   }
   bool reads_blocks() const override { return false; }
 

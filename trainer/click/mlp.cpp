@@ -56,7 +56,7 @@ void Mlp::forward(Stream& stream, ClickMicrobatch const& batch, View<float const
 
 void Mlp::backward(Stream& stream, ClickMicrobatch const& batch, View<float const> values, Scratch const& scratch,
                    MatrixView<float const> in, MatrixView<float const> out, MatrixView<float> out_gradient,
-                   View<float> gradients, MatrixView<float> in_gradient, bool accumulate) const {
+                   LayerGradients const& gradients, MatrixView<float> in_gradient, bool accumulate) const {
   std::size_t const m = in.rows();
   for (std::size_t l = layers_.size(); l-- > 0;) {
     Layer const& layer = layers_[l];
@@ -71,8 +71,9 @@ void Mlp::backward(Stream& stream, ClickMicrobatch const& batch, View<float cons
                                       .out_gradient = of_out,
                                       .in_gradient = l == 0 ? in_gradient : scratch.matrix(layers_[l - 1].gradient, m),
                                       .accumulate = l == 0 && accumulate,
-                                      .weights_gradient = layer.weights.matrix(gradients),
-                                      .bias_gradient = layer.bias.vector(gradients)});
+                                      .weights_gradient = gradients.matrix(layer.weights),
+                                      .bias_gradient = gradients.vector(layer.bias)});
+    gradients.done(stream, layer.weights, layer.bias);
   }
 }
 

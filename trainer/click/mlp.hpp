@@ -32,7 +32,7 @@ class Mlp {
   // `accumulate`. Queued on `stream`.
   void backward(Stream& stream, ClickMicrobatch const& batch, View<float const> values, Scratch const& scratch,
                 MatrixView<float const> in, MatrixView<float const> out, MatrixView<float> out_gradient,
-                View<float> gradients, MatrixView<float> in_gradient, bool accumulate) const;
+                LayerGradients const& gradients, MatrixView<float> in_gradient, bool accumulate) const;
 
  private:
   struct Layer {

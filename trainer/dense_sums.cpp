@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/dense_sums.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "kernels/assert.hpp"
+#include "kernels/dense/sum_parts.hpp"
+#include "kernels/key_index.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+template <class T>
+void fill(Stream& stream, View<T> values, unsigned char byte) {
+  memory::fill_bytes(stream, values.data(), byte, values.size() * sizeof(T));
+}
+
+// Every rank's text, all of one length, on rank 0.
+std::vector<std::string> wait_gather(Group const& group, Stream& stream, std::string const& mine) {
+  std::vector<std::string> all(static_cast<std::size_t>(group.size()));
+  std::size_t const words = (mine.size() + sizeof(std::int64_t) - 1) / sizeof(std::int64_t);
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    std::vector<std::int64_t> host(words, 0);  // the sum with zeros, which take next to no bytes
+    if (r == number(group.rank())) std::memcpy(host.data(), mine.data(), mine.size());
+    Array<std::int64_t> sums = to_device(stream, host);
+    group.wait_allreduce(stream, group.begin_allreduce(stream, sums.view()));
+    if (number(group.rank()) != 0) continue;
+    host = to_host(stream, sums.view());
+    all[r].assign(reinterpret_cast<char const*>(host.data()), mine.size());
+  }
+  return all;
+}
+
+}  // namespace
+
+DenseSums::DenseSums(Group const& group, Parameters const& parameters, MatrixView<float const> gradients, int grid_log2,
+                     DenseExchange const& exchange)
+    : group_(group),
+      parameters_(parameters),
+      gradients_(gradients),
+      grid_log2_(grid_log2),
+      momentum_(exchange.top_k && exchange.top_k->momentum != 0),
+      sums_(gradients.device(), parameters.size()),
+      faults_(gradients.device(), parameters.all().size()) {
+  auto const& all = parameters_.all();
+  std::size_t small_size = 0;
+  for (std::size_t i = all.size(); i-- > 0;) {
+    Parameter const& p = all[i];
+    if (p.size() >= exchange.large_from && large_.size() < kLargeMax) {
+      auto& large = large_.emplace_back(Large{p, i});
+      if (exchange.top_k) large.top_k.emplace(group, p.size(), *exchange.top_k);
+    } else {
+      small_.push_back({p, i, small_size});
+      small_size += p.size();
+    }
+  }
+  small_sums_ = Array<std::int64_t>(gradients.device(), small_size + 1);
+  Stream stream(gradients.device(), 1);
+  fill(stream, sums_.view(), 0);  // padding stays so
+  stream.wait();
+}
+
+void DenseSums::begin_step(Stream& stream, std::size_t microbatches) {
+  fill(stream, faults_.view(), 0xFF);  // kNoRow
+  microbatches_ = microbatches;
+  next_ = 0;
+  for (Large& large : large_) large.missing = microbatches;
+}
+
+// The thread that finds a sum ready begins it and those that become ready meanwhile; others need not wait for it.
+void DenseSums::done(Stream& stream, Parameter const& parameter) {
+  std::unique_lock lock(mutex_);
+  for (Large& large : large_) {
+    if (large.parameter.offset == parameter.offset) --large.missing;
+  }
+  if (beginning_) return;
+  beginning_ = true;
+  while (next_ < large_.size() && large_[next_].missing == 0) {
+    Large& large = large_[next_++];
+    lock.unlock();
+    begin(stream, large);
+    lock.lock();
+  }
+  beginning_ = false;
+}
+
+void DenseSums::begin(Stream& stream, Large& large) {
+  View<std::int64_t> const sums = sums_of(large.parameter);
+  sum_microbatches(stream, large.parameter, large.number, sums);
+  if (!large.top_k) {
+    large.reduction = group_.begin_allreduce(stream, sums);
+    return;
+  }
+  // A sum that is none would be kept back; all ranks learn of it with the small ones.
+  if (to_host(stream, faults_.view().slice(large.number, 1))[0] != kernels::kNoRow) fill(stream, sums, 0);
+  large.top_k->begin(stream, View<std::int64_t const>(sums));
+}
+
+void DenseSums::sum_microbatches(Stream& stream, Parameter const& parameter, std::size_t number,
+                                 View<std::int64_t> sums) {
+  kernels::sum_parts(stream, {.parts = {gradients_.data() + parameter.offset, microbatches_, parameter.size(),
+                                        gradients_.stride(), gradients_.device()},
+                              .grid_log2 = grid_log2_,
+                              .sums = sums,
+                              .fault = faults_.view().slice(number, 1)});
+}
+
+void DenseSums::begin_rest(Stream& stream) {
+  while (next_ < large_.size()) begin(stream, large_[next_++]);
+  for (Small const& small : small_) {
+    sum_microbatches(stream, small.parameter, small.number, small_sums_.view().slice(small.at, small.parameter.size()));
+  }
+  find_fault(stream);
+  std::vector<std::int64_t> const faults{fault_ == kernels::kNoRow ? 0 : 1};
+  copy<std::int64_t>(stream, small_sums_.view().slice(small_sums_.size() - 1, 1), View<std::int64_t const>(faults));
+  stream.wait();  // the vector goes
+  small_reduction_ = group_.begin_allreduce(stream, small_sums_.view());
+}
+
+void DenseSums::find_fault(Stream& stream) {
+  auto const faults = to_host(stream, faults_.view());
+  fault_ = kernels::kNoRow;
+  for (std::size_t i = faults.size(); i-- > 0;) {
+    if (faults[i] != kernels::kNoRow) fault_ = static_cast<std::uint32_t>(parameters_.all()[i].offset) + faults[i];
+  }
+}
+
+std::int64_t DenseSums::wait(Stream& stream) {
+  for (Large& large : large_) {
+    if (large.top_k) {
+      large.top_k->wait(stream, sums_of(large.parameter));
+    } else {
+      group_.wait_allreduce(stream, large.reduction);
+    }
+  }
+  group_.wait_allreduce(stream, small_reduction_);
+  for (Small const& small : small_) {
+    copy<std::int64_t>(stream, sums_of(small.parameter), small_sums_.view().slice(small.at, small.parameter.size()));
+  }
+  return to_host(stream, small_sums_.view().slice(small_sums_.size() - 1, 1))[0];
+}
+
+bool DenseSums::has_momentum(Parameter const& parameter) const {
+  return momentum_ && std::any_of(large_.begin(), large_.end(),
+                                  [&](Large const& large) { return large.parameter.offset == parameter.offset; });
+}
+
+std::vector<DenseSums::Waiting> DenseSums::wait_save(Stream& stream) const {
+  std::vector<Waiting> all;
+  for (Large const& large : large_) {
+    if (large.top_k) all.push_back({large.parameter.name, wait_gather(group_, stream, large.top_k->save())});
+  }
+  return all;
+}
+
+std::vector<std::string> DenseSums::waiting_parameters() const {
+  std::vector<std::string> names;
+  for (Large const& large : large_) {
+    if (large.top_k) names.push_back(large.parameter.name);
+  }
+  return names;
+}
+
+void DenseSums::restore(Waiting const& waiting) {
+  auto const at = std::find_if(large_.begin(), large_.end(),
+                               [&](Large const& large) { return large.parameter.name == waiting.parameter; });
+  GPUPS_ASSERT(at != large_.end() && at->top_k);
+  at->top_k->restore(waiting.of_ranks);
+}
+
+std::vector<MemoryLine> DenseSums::memory_plan() const {
+  std::uint64_t waiting = 0;
+  for (Large const& large : large_) {
+    if (large.top_k) waiting += large.parameter.size() * (sizeof(std::int64_t) + (momentum_ ? sizeof(float) : 0));
+  }
+  std::vector<MemoryLine> lines{{"dense layers: sums", sums_.bytes() + small_sums_.bytes() + faults_.bytes()}};
+  if (waiting > 0) lines.push_back({"dense layers: what waits of gradients, on the host", waiting});
+  return lines;
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a microbatch leaves the gradients of dense layers, and who hears of each as soon as it is there.
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "gpups/stream.hpp"
+#include "trainer/parameters.hpp"
+
+namespace gpups::trainer {
+
+class LayerGradients {
+ public:
+  using Done = std::function<void(Stream&, Parameter const&)>;
+
+  // all: shaped as the parameters.
+  LayerGradients(View<float> all, Done done = {}) : all_(all), done_(std::move(done)) {}  // NOLINT: implicit on purpose
+
+  MatrixView<float> matrix(Parameter const& p) const { return p.matrix(all_); }
+  View<float> vector(Parameter const& p) const { return p.vector(all_); }
+
+  // All that writes these gradients is queued on `stream`.
+  template <class... P>
+  void done(Stream& stream, P const&... parameters) const {
+    if (done_) (done_(stream, parameters), ...);
+  }
+
+ private:
+  View<float> all_;
+  Done done_;
+};
+
+}  // namespace gpups::trainer
