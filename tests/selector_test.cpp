@@ -148,7 +148,7 @@ TEST(Reckoning, TheLastTimesCount) {
   for (int i = 0; i < 2; ++i) reckoning.learn(shape, next, 2, nullptr);
   for (int i = 0; i < 6; ++i) reckoning.learn(shape, best, 1, nullptr);
   EXPECT_EQ(&reckoning.choose(shape), &best);
-  for (int i = 0; i < 3; ++i) reckoning.learn(shape, best, 3, nullptr);
+  for (int i = 0; i < 2; ++i) reckoning.learn(shape, best, 3, nullptr);
   EXPECT_EQ(&reckoning.choose(shape), &best);  // it may be chance
   reckoning.learn(shape, best, 3, nullptr);
   EXPECT_EQ(&reckoning.choose(shape), &next);  // the link is not what it was

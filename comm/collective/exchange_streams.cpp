@@ -6,8 +6,9 @@
 namespace gpups::comm {
 namespace {
 
-// `mine`, and what comes from the others, in order of the ranks.
-Task<Streams> with_incoming(Mesh& mesh, Streams mine, std::vector<Slice> ranges) {
+// `mine`, and what comes from the others, in order of the ranks. By then the others have what was sent to them: while
+// this rank adds up, it would bring nothing on its way, and they would wait for that.
+Task<Streams> with_incoming(Mesh& mesh, Streams mine, std::vector<Slice> ranges, std::vector<Sending> sent) {
   std::vector<Task<Streams>> incoming(ranges.size());
   for (Rank const q : others(mesh)) {
     std::vector<Slice> const range{ranges[number(q)]};
@@ -24,6 +25,7 @@ Task<Streams> with_incoming(Mesh& mesh, Streams mine, std::vector<Slice> ranges)
       all.add(its);
     }
   }
+  for (auto& its : sent) co_await its;
   co_return all;
 }
 
@@ -48,8 +50,9 @@ Streams own_part(Mesh& mesh, StreamTerms<T>& terms, Slice slice) {
 Task<Streams> gather_streams(Mesh& mesh, Bytes bytes, std::vector<Slice> ranges) {
   Streams mine;
   mine.add(mesh, std::move(bytes));
-  for (Rank const q : others(mesh)) send(mesh, q, mine, 0);
-  return with_incoming(mesh, std::move(mine), std::move(ranges));
+  std::vector<Sending> sent;
+  for (Rank const q : others(mesh)) sent.push_back(send(mesh, q, mine, 0));
+  return with_incoming(mesh, std::move(mine), std::move(ranges), std::move(sent));
 }
 
 template <class T>
@@ -58,9 +61,10 @@ Task<Streams> scatter_streams(Mesh& mesh, StreamTerms<T> terms) {
   Streams parts;  // all are checked before the first is sent
   for (Rank const q : others(mesh)) parts.add(mesh, encode_part(terms, slice(q)));
   Streams const mine = own_part(mesh, terms, slice(mesh.me()));
-  for (std::size_t i = 0; Rank const q : others(mesh)) send(mesh, q, parts, i++);
+  std::vector<Sending> sent;
+  for (std::size_t i = 0; Rank const q : others(mesh)) sent.push_back(send(mesh, q, parts, i++));
   std::vector<Slice> const ranges(static_cast<std::size_t>(mesh.ranks()), slice(mesh.me()));
-  return with_incoming(mesh, std::move(mine), ranges);
+  return with_incoming(mesh, std::move(mine), ranges, std::move(sent));
 }
 
 template <class T>

@@ -38,8 +38,11 @@ std::size_t Reckoning::Times::counted() const {
   return std::min<std::uint64_t>(runs > 0 ? runs - 1 : 0, std::size(recent_s));
 }
 
-double Reckoning::Times::least_s() const {
-  return counted() == 0 ? 0 : *std::min_element(recent_s, recent_s + counted());
+double Reckoning::Times::median_s() const {
+  if (counted() == 0) return 0;
+  std::vector<double> sorted(recent_s, recent_s + counted());
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[(sorted.size() - 1) / 2];
 }
 
 Reckoning::Kind Reckoning::kind_of(SumShape const& shape) {
@@ -65,7 +68,7 @@ double Reckoning::how_far_off(Algorithm const& algorithm, Kind const& kind) cons
     double const distance = std::abs(longer) + std::abs(other.density - kind.density) / kDensitySteps;
     if (distance > nearest) continue;
     nearest = distance;
-    off = times->second.least_s() / modelled_s(algorithm, seen.shape, seen.fill);
+    off = times->second.median_s() / modelled_s(algorithm, seen.shape, seen.fill);
   }
   return off;
 }
@@ -82,7 +85,7 @@ std::vector<Reckoning::Estimate> Reckoning::estimates(SumShape const& shape) con
     Estimate e{.algorithm = &algorithm, .modelled_s = modelled_s(algorithm, shape, seen == nullptr ? 0 : seen->fill)};
     if (seen != nullptr && seen->times.contains(&algorithm)) {
       Times const& times = seen->times.at(&algorithm);
-      e.measured_s = times.least_s();
+      e.measured_s = times.median_s();
       e.counted = times.counted();
     }
     e.settled = e.counted >= kSettled;

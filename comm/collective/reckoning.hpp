@@ -50,9 +50,9 @@ class Reckoning {
   };
   struct Times {
     std::uint64_t runs = 0;
-    double recent_s[4] = {};  // of the last ones, but the first: it had to get its memory
+    double recent_s[5] = {};  // of the last ones, but the first: it had to get its memory
     std::size_t counted() const;
-    double least_s() const;
+    double median_s() const;
   };
   struct Seen {
     SumShape shape;  // the last one

@@ -47,8 +47,9 @@ Task<StreamTotal<T>> sum_by_doubling_sparse(Mesh& mesh, StreamTerms<T> terms) {
   }
   for (std::uint32_t distance = 1; distance < core; distance *= 2) {
     Rank const partner{me ^ distance};
-    send(mesh, partner, mine, 0);
+    auto sent = send(mesh, partner, mine, 0);
     Streams const its = co_await receive_whole(mesh, partner, 1, terms.size);
+    co_await sent;  // while this rank adds up, it would bring nothing on its way
     Streams const both = in_order(mesh, partner, mine, its);
     if (2 * distance == core) {
       mine = both;
