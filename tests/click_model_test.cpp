@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "tests/click_model_fixture.hpp"
 #include "tests/expect_error.hpp"
@@ -108,6 +109,38 @@ TEST_P(ClickModels, HaveTheGradientsOfTheirLossByParameters) {
 }
 
 // Memory that an earlier, larger batch has used shows in nothing.
+// Whoever sums gradients as they come must not miss one, nor be told before it is all there.
+TEST_P(ClickModels, SayOnceOfEachParameterThatItsGradientIsThere) {
+  ClickStepFixture f(GetParam(), kSamples);
+  f.run_step();
+  auto const& model = f.model_;
+  std::size_t const width = model.features().width();
+  Matrix<float> blocks(Device::host(), kSamples, width), block_gradients(Device::host(), kSamples, width);
+  Matrix<float> weights(Device::host(), kSamples, 1);
+  for (auto const view : {blocks.view(), block_gradients.view(), weights.view()}) {
+    for (float& x : view.flat()) x = 0;
+  }
+  for (std::size_t i = 0; i < kSamples; ++i) {
+    for (std::size_t j = 0; j < width; ++j) blocks.row(i)[j] = static_cast<float>((i * 7 + j) % 5) - 2;
+  }
+  trainer::ClickMicrobatch const batch{.numbers = f.input_.numbers.view(), .blocks = blocks, .weights = weights};
+  auto const scratch = model.scratch().take(f.stream_, kSamples);
+  model.forward(f.stream_, batch, f.dense_->values(), *scratch, scratch->matrix(model.terms_buffer(), kSamples));
+  std::vector<float> logit_gradients(kSamples, 1);
+  std::vector<float> gradients(model.parameters().size(), 0);
+  std::map<std::string, std::vector<float>> said;
+  auto const numbers_of = [&](trainer::Parameter const& p) {
+    return std::vector<float>(gradients.data() + p.offset, gradients.data() + p.offset + p.size());
+  };
+  trainer::LayerGradients const to(View<float>(gradients), [&](Stream&, trainer::Parameter const& p) {
+    EXPECT_TRUE(said.emplace(p.name, numbers_of(p)).second) << p.name << " twice";
+  });
+  model.backward(f.stream_, batch, f.dense_->values(), *scratch, {logit_gradients.data(), kSamples, 1, 1}, to,
+                 block_gradients);
+  EXPECT_EQ(said.size(), model.parameters().all().size());
+  for (auto const& p : model.parameters().all()) EXPECT_EQ(said[p.name], numbers_of(p)) << p.name;
+}
+
 TEST_P(ClickModels, DoNotRememberABatch) {
   ClickStepFixture f(GetParam(), kSamples);
   f.run_step();

@@ -36,7 +36,8 @@ struct Draw {
 
 float element_of(InputOptions const& options, int rank, std::size_t index) { return Draw(options, rank)(index); }
 
-Input::Input(InputOptions const& options, int rank) : dense(Device::host(), options.elements) {
+Input::Input(InputOptions const& options, int rank)
+    : density(options.density), dense(Device::host(), options.elements) {
   Draw const draw(options, rank);
   auto const expected = static_cast<std::size_t>(static_cast<double>(options.elements) * options.density * 1.01) + 1000;
   indices.reserve(expected);

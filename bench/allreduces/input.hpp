@@ -24,6 +24,7 @@ float element_of(InputOptions const& options, int rank, std::size_t index);
 struct Input {
   Input(InputOptions const& options, int rank);
 
+  double density;                      // of all ranks' inputs
   Array<float> dense;                  // (elements)
   std::vector<std::uint32_t> indices;  // of those that are there; they rise
   std::vector<float> values;           // of the same

@@ -94,6 +94,17 @@ WayEntry sparse_entry(std::string const& name, AllreduceOptions const& options) 
           }};
 }
 
+// Of what a caller would hold: an array where a list would take more memory.
+WayEntry automatic_entry() {
+  auto entry = sparse_entry<SparseSum>("auto", {});
+  entry.make = [of_list = entry.make](Job const& job, Input const& input, View<float> sums) -> std::unique_ptr<Way> {
+    constexpr double kListBytes = sizeof(std::uint32_t) + sizeof(float);
+    if (kListBytes * input.density < sizeof(float)) return of_list(job, input, sums);
+    return std::make_unique<DenseSum>(job, input, AllreduceOptions{});
+  };
+  return entry;
+}
+
 }  // namespace
 
 std::vector<WayEntry> ways_of_group() {
@@ -106,7 +117,8 @@ std::vector<WayEntry> ways_of_group() {
       bool const has = algorithm.sparse && (format == NumberFormat::kFloat || !algorithm.dense);
       if (has) ways.push_back(sparse_entry<SparseSum>(algorithm.name, {algorithm.name, format}));
     }
-    ways.push_back(sparse_entry<SparseSum>("auto", {"auto", format}));
+    bool const lossless = format == NumberFormat::kFloat;
+    ways.push_back(lossless ? automatic_entry() : sparse_entry<SparseSum>("auto", {"auto", format}));
     ways.push_back(sparse_entry<Push>("push", {"auto", format}));
   }
   return ways;

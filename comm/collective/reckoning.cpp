@@ -15,8 +15,8 @@ namespace {
 constexpr double kHope[] = {0.6, 0.75, 0.85, 0.95, 1};
 constexpr std::size_t kSettled = std::size(kHope) - 1;
 // Every so many sums what is not settled gets another chance, if it seems to take no more than so many times the least:
-// what was disturbed each time that it ran looks as if it were slow.
-constexpr std::uint64_t kTryEvery = 8;
+// what was disturbed each time that it ran looks as if it were slow. What is settled gets one, too, more seldom.
+constexpr std::uint64_t kTryEvery = 8, kTrySettledEvery = 32;
 constexpr double kWorthTrying = 2.5;
 // Doublings of the length and of the density, together, up to which what is known of one sum tells something of
 // another.
@@ -86,6 +86,7 @@ std::vector<Reckoning::Estimate> Reckoning::estimates(SumShape const& shape) con
     if (seen != nullptr && seen->times.contains(&algorithm)) {
       Times const& times = seen->times.at(&algorithm);
       e.measured_s = times.median_s();
+      e.runs = times.runs;
       e.counted = times.counted();
     }
     e.settled = e.counted >= kSettled;
@@ -109,9 +110,10 @@ Reckoning::Estimate Reckoning::next(SumShape const& shape) const {
   auto const seen = seen_.find(kind_of(shape));
   Estimate const* chosen = &all.front();
   if (seen == seen_.end() || seen->second.sums % kTryEvery != 0) return *chosen;
+  bool const all_are_tried = seen->second.sums % kTrySettledEvery == 0;
   for (Estimate const& e : all) {
-    bool const worth = !e.settled && e.expected_s < kHope[e.counted] * kWorthTrying * all.front().expected_s;
-    if (worth && (chosen == &all.front() || e.counted < chosen->counted)) chosen = &e;
+    bool const worth = e.expected_s < kHope[std::min(e.counted, kSettled)] * kWorthTrying * all.front().expected_s;
+    if (worth && (all_are_tried || !e.settled) && e.runs < chosen->runs) chosen = &e;
   }
   return *chosen;
 }

@@ -23,7 +23,8 @@ class Reckoning {
     Algorithm const* algorithm = nullptr;
     double modelled_s = 0;
     double measured_s = 0;    // 0: not known
-    std::size_t counted = 0;  // times that it has been measured
+    std::uint64_t runs = 0;   // so far
+    std::size_t counted = 0;  // those that it was measured by
     bool settled = false;     // so often that more would not change much
     double expected_s = 0;    // by which they are compared
   };

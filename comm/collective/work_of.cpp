@@ -99,16 +99,18 @@ Work work_of_owners(SumShape const& shape, double summed) {
   return work += work_of_result(s, summed, summed);
 }
 
+// Floats go from result to result; other formats are made of sums that lie elsewhere, and unpacked.
 Work work_of_dense_owners(SumShape const& shape, double) {
   Numbers const s(shape);
   double const part = stream_bytes(s.n / s.ranks, s.given / s.ranks, kFloatBytes);
   double const sums = s.n / s.ranks * s.value_bytes;
-  return {.rounds = 2,
-          .bytes = s.others * (part + sums),
-          .fresh = s.ranks * (2 * part + sums) + kFloatBytes * (s.n + s.n / s.ranks),
-          .added = s.n,
-          .entries = 2 * s.given,
-          .elements = s.n + s.n / s.ranks};
+  Work work{.rounds = 2,
+            .bytes = s.others * (part + sums),
+            .fresh = s.others * 2 * part + kFloatBytes * s.n,
+            .entries = 2 * s.given,
+            .elements = s.n + s.n / s.ranks};
+  if (shape.format == NumberFormat::kFloat) return work;
+  return work += {.fresh = s.ranks * sums + kFloatBytes * s.n / s.ranks, .added = s.n};
 }
 
 }  // namespace gpups::comm
