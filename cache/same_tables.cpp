@@ -29,9 +29,19 @@ std::string text(NumberType type) {
   return kNames.at(static_cast<std::size_t>(type));
 }
 
-template <class Kind>
-std::string text_of_kind(Kind kind) {
-  return fmt::format("number {}", static_cast<int>(kind));
+std::string text(Initializer::Kind kind) {
+  constexpr std::array kNames{"kConstant", "kUniform", "kNormal"};
+  return kNames.at(static_cast<std::size_t>(kind));
+}
+
+std::string text(Optimizer::Kind kind) {
+  constexpr std::array kNames{"kSgd", "kAdagrad", "kRowwiseAdagrad", "kAdam", "kLamb", "kFtrl"};
+  return kNames.at(static_cast<std::size_t>(kind));
+}
+
+std::string text(Schedule::Kind kind) {
+  constexpr std::array kNames{"kConstant", "kLinear", "kCosine"};
+  return kNames.at(static_cast<std::size_t>(kind));
 }
 
 void append_transfer(Fields& fields, char const* of, RowTransfer const& transfer) {
@@ -52,11 +62,11 @@ Fields fields_of(TableOptions const& o) {
       {"dictionary_keys", fmt::to_string(o.dictionary_keys)},
       {"admit_at", fmt::to_string(o.admit_at)},
       {"grid_log2", fmt::to_string(o.grid_log2)},
-      {"initializer.kind", text_of_kind(o.initializer.kind)},
+      {"initializer.kind", text(o.initializer.kind)},
       {"initializer.scale", fmt::to_string(o.initializer.scale)},
-      {"schedule.kind", text_of_kind(o.schedule.kind)},
+      {"schedule.kind", text(o.schedule.kind)},
       {"schedule.floor", fmt::to_string(o.schedule.floor)},
-      {"optimizer.kind", text_of_kind(o.optimizer.kind)},
+      {"optimizer.kind", text(o.optimizer.kind)},
       {"optimizer.learning_rate", fmt::to_string(o.optimizer.learning_rate)},
       {"optimizer.epsilon", fmt::to_string(o.optimizer.epsilon)},
       {"optimizer.initial_accumulator", fmt::to_string(o.optimizer.initial_accumulator)},
@@ -75,9 +85,10 @@ Fields fields_of(TableOptions const& o) {
 // Throws PeerError where `its` is not `mine`. which: whose values they are, as in "a seed".
 void compare(Rank me, Rank from, std::string const& which, std::string_view mine, std::string_view its) {
   if (its == mine) return;
-  throw PeerError(from, fmt::format("rank {} has {} of {}, and rank {} of {} (ranks would read each other's rows "
-                                    "wrongly): give all ranks the same tables, with the same options",
-                                    number(from), which, comm::peer_text(its), number(me), comm::peer_text(mine)));
+  throw PeerError(from,
+                  fmt::format("rank {} has {} of {}, and rank {} of {} (ranks would read each other's rows "
+                              "wrongly): give all ranks the same tables, with the same options, and the same seed",
+                              number(from), which, comm::peer_text(its), number(me), comm::peer_text(mine)));
 }
 
 }  // namespace

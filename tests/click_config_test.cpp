@@ -137,6 +137,12 @@ TEST(ClickConfig, RefusesWhatOtherSettingsLeaveWithoutEffect) {
   expect_error([] { parse("", {"dense.exchange=top_k", "dense.algorithm=ring"}); }, {"\"ring\"", "resparsified"});
   expect_error([] { parse("", {"dense.exchange=topk"}); }, {"did you mean \"top_k\"?"});
   expect_error([] { parse("", {"dense.exchange=top_k", "dense.density=0"}); }, {"dense.density"});
+  expect_error(
+      [] {
+        parse("", {"dense.exchange=top_k", "dense.density=0.5", "dense.warmup_steps=3"});
+      },
+      {"dense.density is 0.5 and dense.density_first is 0.25", "set dense.density_first to dense.density"});
+  EXPECT_NO_THROW(parse("", {"dense.exchange=top_k", "dense.density=0.5"}));
   refuse({"weights.l1=0.5"}, "models that have rows of one number");
   refuse({"model.wide=true", "weights.kind=sgd", "weights.initial_accumulator=1"}, "keeps no state");
   refuse({"data.test=b.tsv", "data.test_share=0.1"}, "the samples are those of data.test");

@@ -244,6 +244,14 @@ TEST(DenseLayers, RefuseACheckpointOfOtherLayers) {
   }
 }
 
+TEST(DenseLayers, RefuseACheckpointWithoutTheResidualsOfTopK) {
+  DenseOptions const top_k{.exchange = {.large_from = 10, .top_k = TopKOptions{}}};
+  Member whole(Group::alone()), member(Group::alone(), top_k), again(Group::alone(), top_k);
+  expect_error([&] { member.layers.wait_restore(member.stream, whole.layers.wait_save(whole.stream)); },
+               {"the checkpoint has no dense/b.weights/residual/0", "or sent their gradients whole"});
+  again.layers.wait_restore(again.stream, member.layers.wait_save(member.stream));
+}
+
 TEST(DenseLayers, TheirHashIsThatOfEveryNumber) {
   Member member(Group::alone());  // Adam: two numbers of state for each
   member.step(0, 0, kMicrobatches);

@@ -147,13 +147,13 @@ TEST(DenseSums, AreTheSameInWhateverOrderRanksComeToThem) {
   }
 }
 
-// Ranks that train a while and hand over what waits.
+// Ranks that train a while and hand over their residuals.
 struct Ranks {
-  std::vector<DenseSums::Waiting> waiting;
+  std::vector<DenseSums::Residuals> residuals;
   Units given = Units(some_parameters().size(), 0), applied = given;
 
   void train(int ranks, DenseExchange const& exchange, int first, int last, bool gradients = true) {
-    auto const before = waiting;
+    auto const before = residuals;
     std::mutex mutex;
     on_ranks(ranks, [&](Group group) {
       Member member(group, exchange);
@@ -173,13 +173,13 @@ struct Ranks {
       auto saved = member.sums.wait_save(member.stream);
       member.store.wait_barrier();
       std::lock_guard const lock(mutex);
-      if (member.rank() == 0) waiting = std::move(saved);
+      if (member.rank() == 0) residuals = std::move(saved);
     });
   }
 };
 
 TEST(DenseSums, LoseNothingWhereTheLargestAreSentByChangingNumbersOfRanks) {
-  TopKOptions const options{.density = .05, .density_first = .5, .warm_up_steps = 4};
+  TopKOptions const options{.density = .05, .density_first = .5, .warmup_steps = 4};
   Ranks run;
   int step = 0;
   for (int const ranks : {2, 3, 1, 4}) {
@@ -187,8 +187,8 @@ TEST(DenseSums, LoseNothingWhereTheLargestAreSentByChangingNumbersOfRanks) {
     step += 3;
     EXPECT_NE(run.applied, run.given);
   }
-  EXPECT_EQ(run.waiting.size(), 3U);  // all but the bias
-  for (auto const& one : run.waiting) EXPECT_EQ(one.of_ranks.size(), 4U);
+  EXPECT_EQ(run.residuals.size(), 3U);  // all but the bias
+  for (auto const& one : run.residuals) EXPECT_EQ(one.of_ranks.size(), 4U);
   // Everything that waits goes in a step without gradients.
   run.train(2, top({.density = 1, .format = NumberFormat::kFloat}), step, step + 1, false);
   EXPECT_EQ(run.applied, run.given);

@@ -2,6 +2,7 @@
 // Rows whose changes are sent to readers, when a run is saved: one that goes on has the bits of one that never stopped.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <vector>
@@ -28,58 +29,88 @@ std::vector<Key> keys_of(std::int64_t step, int rank, int part) {
   return keys;
 }
 
-// Trains steps first .. end - 1 with gradients that depend on the rows which were read; saves before one of them.
+// One rank's part of a run: its store, and the batches that it has prepared.
+class Member {
+ public:
+  Member(Group const& group, Run const& run)
+      : run_(run),
+        rank_(static_cast<int>(number(group.rank()))),
+        store_(group, {.threads = 1}),
+        table_(store_.add_table({.name = "t",
+                                 .dim = kDim,
+                                 .initializer = {Initializer::Kind::kUniform, 1},
+                                 .optimizer = {.kind = Optimizer::Kind::kSgd, .learning_rate = 0.3F},
+                                 .refreshes = run.refreshes})),
+        stream_(store_.make_stream()) {}
+
+  Store& store() { return store_; }
+
+  void prepare(std::int64_t step) {
+    std::vector<std::vector<Key>> keys;
+    std::vector<TableBatch> parts;
+    for (int p = 0; p < run_.parts; ++p) keys.push_back(keys_of(step, rank_, p));
+    for (auto const& of_part : keys) parts.push_back({.table = table_, .keys = View<Key const>(of_part)});
+    ahead_[step] = store_.prepare(stream_, Clock{step}, parts, 1);
+  }
+
+  void step(std::int64_t step) {
+    auto const batch = ahead_.at(step);
+    store_.wait_ready(batch);
+    push(batch, pull(batch));
+    store_.advance_clock();
+    store_.wait_flush();
+    ahead_.erase(step);
+  }
+
+ private:
+  // The rows of each part.
+  std::vector<Matrix<float>> pull(Prepared const& batch) {
+    std::vector<Matrix<float>> rows;
+    for (std::size_t p = 0; p < batch.parts(); ++p) rows.emplace_back(Device::host(), batch.rows(p), kDim);
+    store_.pull(stream_, batch, std::vector<MatrixView<float>>(rows.begin(), rows.end()));
+    stream_.wait();
+    return rows;
+  }
+
+  // Gradients that depend on the rows which were read.
+  void push(Prepared const& batch, std::vector<Matrix<float>> const& rows) {
+    std::vector<Matrix<float>> sources;
+    for (std::size_t p = 0; p < batch.parts(); ++p) {
+      auto& of_part = sources.emplace_back(Device::host(), batch.entries(p), kDim);
+      for (std::size_t e = 0; e < batch.entries(p); ++e) {
+        auto const row = rows[p].row(batch.positions(p)[e]);
+        for (std::size_t j = 0; j < kDim; ++j) of_part.row(e)[j] = row[j] - 0.01F * static_cast<float>(e + j);
+      }
+    }
+    std::vector<TableGradients> gradients;
+    for (auto const& of_part : sources) gradients.push_back({.sources = of_part});
+    store_.push(stream_, batch, gradients);
+    stream_.wait();  // they go
+  }
+
+  Run const run_;
+  int rank_;
+  Store store_;
+  TableId table_;
+  Stream stream_;
+  std::map<std::int64_t, Prepared> ahead_;
+};
+
+// Trains steps first .. end - 1; saves before one of them. Returns the hash of all tables.
 std::uint64_t train(Run const& run, std::filesystem::path const& folder, int first, int end, int saved) {
   std::uint64_t hash = 0;
   run_ranks(Group::threads(kRanks), [&](Group const& group) {
-    Store store(group, {.threads = 1});
-    auto const table = store.add_table({.name = "t",
-                                        .dim = kDim,
-                                        .initializer = {Initializer::Kind::kUniform, 1},
-                                        .optimizer = {.kind = Optimizer::Kind::kSgd, .learning_rate = 0.3F},
-                                        .refreshes = run.refreshes});
-    int const rank = static_cast<int>(number(group.rank()));
-    auto stream = store.make_stream();
-    if (first > 0) store.restore(folder);
-    std::map<std::int64_t, Prepared> ahead;
-    auto const prepare = [&](std::int64_t step) {
-      if (step >= end || ahead.contains(step)) return;
-      std::vector<std::vector<Key>> keys;
-      std::vector<TableBatch> parts;
-      for (int p = 0; p < run.parts; ++p) keys.push_back(keys_of(step, rank, p));
-      for (auto const& of_part : keys) parts.push_back({.table = table, .keys = View<Key const>(of_part)});
-      ahead[step] = store.prepare(stream, Clock{step}, parts, 1);
-    };
-    for (std::int64_t step = first; step < end; ++step) {
-      for (int a = 0; a < run.lookahead; ++a) prepare(step + a);
-      if (step == saved) store.save(folder, {});
-      prepare(step);
-      prepare(step + run.lookahead);
-      auto const batch = ahead.at(step);
-      store.wait_ready(batch);
-      std::vector<Matrix<float>> rows, sources;
-      std::vector<MatrixView<float>> out;
-      std::vector<TableGradients> gradients;
-      for (std::size_t p = 0; p < batch.parts(); ++p) {
-        out.push_back(rows.emplace_back(Device::host(), batch.rows(p), kDim));
-        sources.emplace_back(Device::host(), batch.entries(p), kDim);
-      }
-      store.pull(stream, batch, out);
-      stream.wait();
-      for (std::size_t p = 0; p < batch.parts(); ++p) {
-        for (std::size_t e = 0; e < batch.entries(p); ++e) {
-          auto const row = rows[p].row(batch.positions(p)[e]);
-          for (std::size_t j = 0; j < kDim; ++j) sources[p].row(e)[j] = row[j] - 0.01F * static_cast<float>(e + j);
-        }
-        gradients.push_back({.sources = sources[p]});
-      }
-      store.push(stream, batch, gradients);
-      store.advance_clock();
-      store.wait_flush();
-      ahead.erase(step);
+    Member member(group, run);
+    if (first > 0) member.store().restore(folder);
+    int next = first;  // to prepare
+    for (int step = first; step < end; ++step) {
+      while (next < std::min(end, step + run.lookahead)) member.prepare(next++);
+      if (step == saved) member.store().save(folder, {});
+      while (next < std::min(end, step + run.lookahead + 1)) member.prepare(next++);
+      member.step(step);
     }
-    auto const mine = store.table_hash();
-    if (rank == 0) hash = mine;
+    auto const mine = member.store().table_hash();
+    if (group.rank() == Rank{0}) hash = mine;
   });
   return hash;
 }

@@ -98,7 +98,7 @@ TEST(TopKAllreduce, LosesNothing) {
       for (int ranks = 1; ranks <= 5; ++ranks) {
         SCOPED_TRACE(testing::Message() << algorithm.name << " in " << name_of(format) << ", " << ranks << " ranks");
         TopKOptions const options{
-            .density = .01, .density_first = .1, .warm_up_steps = 3, .algorithm = algorithm.name, .format = format};
+            .density = .01, .density_first = .1, .warmup_steps = 3, .algorithm = algorithm.name, .format = format};
         Account account;
         train(account, threads(ranks), options, 0, 8);
         account.expect_nothing_lost();
@@ -109,7 +109,7 @@ TEST(TopKAllreduce, LosesNothing) {
 }
 
 TEST(TopKAllreduce, GoesOnAtAnyNumberOfRanks) {
-  TopKOptions const options{.density = .01, .density_first = .1, .warm_up_steps = 4};
+  TopKOptions const options{.density = .01, .density_first = .1, .warmup_steps = 4};
   Account account;
   int step = 0;
   for (int const ranks : {2, 3, 1, 4, 2}) {
@@ -122,7 +122,7 @@ TEST(TopKAllreduce, GoesOnAtAnyNumberOfRanks) {
 
 TEST(TopKAllreduce, HasTheBitsOfNeverHavingStoppedWithAsManyRanks) {
   for (float const momentum : {0.0F, .5F}) {
-    TopKOptions const options{.density = .02, .density_first = .1, .warm_up_steps = 4, .momentum = momentum};
+    TopKOptions const options{.density = .02, .density_first = .1, .warmup_steps = 4, .momentum = momentum};
     Account whole, in_parts;
     train(whole, threads(3), options, 0, 9);
     for (int step = 0; step < 9; step += 3) train(in_parts, threads(3), options, step, step + 3);
@@ -206,7 +206,7 @@ TEST(TopKAllreduce, WarmsUp) {
   Group group = Group::alone();
   Store store(group, {.threads = 1});
   Stream stream = store.make_stream();
-  TopKAllreduce sum(group, 1000, {.density = .001, .warm_up_steps = 4});
+  TopKAllreduce sum(group, 1000, {.density = .001, .warmup_steps = 4});
   Units sums(1000);
   std::vector<std::int64_t> sent;
   for (int step = 0; step < 6; ++step) {
@@ -224,7 +224,7 @@ TEST(TopKAllreduce, RefusesWhatMakesNoSense) {
   Group group = Group::alone();
   auto const make = [&](TopKOptions const& options) { TopKAllreduce(group, 10, options); };
   expect_error([&] { make({.density = 0}); }, {"the density is 0", "use 0 < density <= density_first <= 1"});
-  expect_error([&] { make({.density = .5, .density_first = .1, .warm_up_steps = 3}); },
+  expect_error([&] { make({.density = .5, .density_first = .1, .warmup_steps = 3}); },
                {"the density is 0.5 and begins with 0.1"});
   expect_error([&] { make({.momentum = 1}); }, {"the momentum is 1 (velocities would grow without end)"});
   expect_error([&] { make({.algorithm = "ring"}); },
@@ -233,7 +233,7 @@ TEST(TopKAllreduce, RefusesWhatMakesNoSense) {
                {"cannot be sent in the format int4", "use float, half, bfloat or int8"});
   expect_error([&] { make({.grid_log2 = -300}); }, {"grid_log2 is -300"});
   expect_error([&] { TopKAllreduce(group, 0xFFFFFFFF, {}); }, {"is too long for a TopKAllreduce"});
-  make({.density = .5});  // density_first means nothing without warm-up
+  make({.density = .5, .density_first = 7});  // density_first means nothing without warm-up
 }
 
 TEST(TopKAllreduce, RefusesWrongUses) {
@@ -270,6 +270,7 @@ TEST(TopKAllreduce, RestoresOnlyWhatItHasSaved) {
   expect_error([&] { restore(with_momentum.save()); }, {"10 elements with 10 velocities", "momentum was on or off"});
   expect_error([&] { restore(saved.substr(0, saved.size() - 1)); }, {"kept back of a gradient cannot be read"});
   expect_error([&] { restore("what?"); }, {"is of another version"});
+  expect_error([&] { sum.restore({}); }, {"nothing of any rank to restore", "give what TopKAllreduce::save() gave"});
   restore(saved);
 }
 

@@ -65,7 +65,7 @@ TEST(TopKFeedback, SendsAboutAsManyAsAskedFor) {
 
 TEST(TopKFeedback, WarmsUp) {
   Stream stream(Device::host(), 1);
-  TopKFeedback feedback(1000, {.density = .001, .warm_up_steps = 4});
+  TopKFeedback feedback(1000, {.density = .001, .warmup_steps = 4});
   Random random(3);
   std::vector<std::size_t> sent;
   for (int step = 0; step < 6; ++step) {

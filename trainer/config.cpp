@@ -325,6 +325,11 @@ Config parse_config(std::string const& text, std::string const& name, fs::path c
       "{}: rows learn by \"ftrl\" and optimizer.schedule is \"{}\" (each update makes a row anew, in proportion "
       "to the rate, and rows would shrink with it): set optimizer.schedule = \"constant\"",
       name, config.optimizer.schedule);
+  GPUPS_REQUIRE(
+      !uses::kTopKWarmsUp.in(config) || config.dense.density <= config.dense.density_first,
+      "{}: dense.density is {} and dense.density_first is {} (in dense.warmup_steps the share falls from the second to "
+      "the first): set dense.density_first to dense.density or more, or dense.warmup_steps = 0",
+      name, config.dense.density, config.dense.density_first);
   GPUPS_REQUIRE(!config.eval.hits.empty(), "{}: eval.hits is empty (there is nothing to report): name a k, such as 10",
                 name);
   return config;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run is told: a TOML file of sections and keys, with overrides from the command line.
 //
-// docs and checks of every key are in config_fields.cpp.
+// docs and checks of every key are in config_fields*.cpp.
 #pragma once
 
 #include <cstdint>

@@ -11,6 +11,9 @@
 
 namespace gpups::trainer {
 
+inline constexpr double kMost32 = 4294967295.0;
+inline constexpr double kMost53 = 9007199254740992.0;  // what readers of TOML and JSON in any language keep exactly
+
 using Read = Place (*)(Config&);
 template <auto Section, auto Member>
 Place at(Config& config) {
@@ -30,7 +33,18 @@ struct Make : Field {
   Make& a_codec() { return one_of({"lossless", "float16", "bfloat16", "int8", "int4"}).kept(); }
 };
 
-// The keys of dense layers.
+// The keys of each section; those of models that only learn from clicks are apart.
+std::vector<Field> data_fields();
+std::vector<Field> model_fields();
+std::vector<Field> click_model_fields();
+std::vector<Field> optimizer_fields();
+std::vector<Field> weights_fields();
 std::vector<Field> dense_fields();
+std::vector<Field> gradients_fields();
+std::vector<Field> refreshes_fields();
+std::vector<Field> train_fields();
+std::vector<Field> eval_fields();
+std::vector<Field> run_fields();
+std::vector<Field> cluster_fields();
 
 }  // namespace gpups::trainer

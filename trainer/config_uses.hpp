@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a setting has an effect, and what a user is told where it has none. Only for config_fields.cpp.
+// When a setting has an effect, and what a user is told where it has none. Only for config.cpp and
+// config_fields*.cpp.
 #pragma once
 
 #include <algorithm>

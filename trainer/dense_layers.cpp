@@ -49,9 +49,9 @@ std::vector<float> without_padding(Parameter const& p, std::vector<float> const&
 }
 
 std::string blob_name(Parameter const& p, char const* part) { return fmt::format("dense/{}/{}", p.name, part); }
-// What a rank keeps back of a parameter's gradients; they are saved in order of the ranks.
-std::string waiting_name(std::string const& parameter, std::size_t rank) {
-  return fmt::format("dense/{}/waiting/{}", parameter, rank);
+// A rank's residual of a parameter's gradients; they are saved in order of the ranks.
+std::string residual_name(std::string const& parameter, std::size_t rank) {
+  return fmt::format("dense/{}/residual/{}", parameter, rank);
 }
 
 }  // namespace
@@ -120,7 +120,7 @@ void DenseLayers::wait_apply(Stream& stream, Clock clock, std::size_t samples) {
       "the gradient of {} is not finite or too large at step {} (dense layers are as they were, but rows have "
       "changed, so training cannot go on): restore a checkpoint, check the data and lower the learning rates",
       mine == kernels::kNoRow ? std::string("a dense layer on another rank") : name_of(mine), number(clock));
-  if (!sums_->have_momentum()) return update(stream, clock, samples, {0, parameters_.size(), options_.optimizer});
+  if (!sums_->corrects_momentum()) return update(stream, clock, samples, {0, parameters_.size(), options_.optimizer});
   for (Parameter const& p : parameters_.all()) {
     Range range{p.offset, p.padded_size(), options_.optimizer};
     if (sums_->has_momentum(p)) range.optimizer.momentum = 0;
@@ -177,7 +177,7 @@ std::vector<Blob> DenseLayers::wait_save(Stream& stream) const {
   std::vector<Blob> blobs = wait_parameters(stream);
   for (auto& [parameter, of_ranks] : sums_->wait_save(stream)) {
     for (std::size_t r = 0; r < of_ranks.size(); ++r) {
-      blobs.push_back({waiting_name(parameter, r), std::move(of_ranks[r])});
+      blobs.push_back({residual_name(parameter, r), std::move(of_ranks[r])});
     }
   }
   return blobs;
@@ -214,16 +214,21 @@ void DenseLayers::wait_restore(Stream& stream, std::span<Blob const> blobs) {
     copy<float>(stream, numbers, View<float const>(host));
     stream.wait();  // the vector goes
   }
-  restore_waiting(blobs);
+  restore_residuals(blobs);
 }
 
-void DenseLayers::restore_waiting(std::span<Blob const> blobs) {
-  for (std::string const& parameter : sums_->waiting_parameters()) {
-    DenseSums::Waiting waiting{parameter, {}};
+void DenseLayers::restore_residuals(std::span<Blob const> blobs) {
+  for (std::string const& parameter : sums_->parameters_with_residuals()) {
+    DenseSums::Residuals residuals{parameter, {}};
+    auto& of_ranks = residuals.of_ranks;
     for (Blob const& blob : blobs) {
-      if (blob.name == waiting_name(parameter, waiting.of_ranks.size())) waiting.of_ranks.push_back(blob.bytes);
+      if (blob.name == residual_name(parameter, of_ranks.size())) of_ranks.push_back(blob.bytes);
     }
-    sums_->restore(waiting);
+    GPUPS_REQUIRE(!of_ranks.empty(),
+                  "the checkpoint has no {} (its model had other layers, or sent their gradients whole): use the "
+                  "configuration that it was made with",
+                  residual_name(parameter, 0));
+    sums_->restore(residuals);
   }
 }
 

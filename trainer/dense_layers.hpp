@@ -54,10 +54,11 @@ class DenseLayers {
 
   // A digest of parameters and optimizer state. Waits.
   std::uint64_t wait_hash(Stream& stream) const;
-  // Every parameter and its state by name, as floats without padding; and what waits of gradients, on rank 0. Waits.
+  // Every parameter and its state by name, as floats without padding; and residuals of gradients, on rank 0. Waits.
   // Collective.
   std::vector<Blob> wait_save(Stream& stream) const;
-  // Takes what wait_save() gave. Throws Error where one is missing or has another size, naming it. Waits.
+  // Takes what wait_save() gave. Throws Error where an array, or all residuals of a gradient, are missing or have
+  // another size, naming them. Waits.
   void wait_restore(Stream& stream, std::span<Blob const> blobs);
 
   // One parameter's numbers, (rows, columns). Waits.
@@ -76,7 +77,7 @@ class DenseLayers {
   std::size_t stride() const { return row_stride(parameters_.size()); }
   void initialize(Stream& stream);
   std::vector<Blob> wait_parameters(Stream& stream) const;
-  void restore_waiting(std::span<Blob const> blobs);
+  void restore_residuals(std::span<Blob const> blobs);
   float rate(Clock clock) const;
   // Numbers of the array, and what changes them.
   struct Range {

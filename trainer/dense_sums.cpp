@@ -93,7 +93,7 @@ void DenseSums::begin(Stream& stream, Large& large) {
     large.reduction = group_.begin_allreduce(stream, sums);
     return;
   }
-  // A sum that is none would be kept back; all ranks learn of it with the small ones.
+  // A sum that is none would spoil the residual; all ranks learn of it with the small ones.
   if (to_host(stream, faults_.view().slice(large.number, 1))[0] != kernels::kNoRow) fill(stream, sums, 0);
   large.top_k->begin(stream, View<std::int64_t const>(sums));
 }
@@ -147,15 +147,15 @@ bool DenseSums::has_momentum(Parameter const& parameter) const {
                                   [&](Large const& large) { return large.parameter.offset == parameter.offset; });
 }
 
-std::vector<DenseSums::Waiting> DenseSums::wait_save(Stream& stream) const {
-  std::vector<Waiting> all;
+std::vector<DenseSums::Residuals> DenseSums::wait_save(Stream& stream) const {
+  std::vector<Residuals> all;
   for (Large const& large : large_) {
     if (large.top_k) all.push_back({large.parameter.name, wait_gather(group_, stream, large.top_k->save())});
   }
   return all;
 }
 
-std::vector<std::string> DenseSums::waiting_parameters() const {
+std::vector<std::string> DenseSums::parameters_with_residuals() const {
   std::vector<std::string> names;
   for (Large const& large : large_) {
     if (large.top_k) names.push_back(large.parameter.name);
@@ -163,20 +163,20 @@ std::vector<std::string> DenseSums::waiting_parameters() const {
   return names;
 }
 
-void DenseSums::restore(Waiting const& waiting) {
+void DenseSums::restore(Residuals const& residuals) {
   auto const at = std::find_if(large_.begin(), large_.end(),
-                               [&](Large const& large) { return large.parameter.name == waiting.parameter; });
+                               [&](Large const& large) { return large.parameter.name == residuals.parameter; });
   GPUPS_ASSERT(at != large_.end() && at->top_k);
-  at->top_k->restore(waiting.of_ranks);
+  at->top_k->restore(residuals.of_ranks);
 }
 
 std::vector<MemoryLine> DenseSums::memory_plan() const {
-  std::uint64_t waiting = 0;
+  std::uint64_t residuals = 0;
   for (Large const& large : large_) {
-    if (large.top_k) waiting += large.parameter.size() * (sizeof(std::int64_t) + (momentum_ ? sizeof(float) : 0));
+    if (large.top_k) residuals += large.parameter.size() * (sizeof(std::int64_t) + (momentum_ ? sizeof(float) : 0));
   }
   std::vector<MemoryLine> lines{{"dense layers: sums", sums_.bytes() + small_sums_.bytes() + faults_.bytes()}};
-  if (waiting > 0) lines.push_back({"dense layers: what waits of gradients, on the host", waiting});
+  if (residuals > 0) lines.push_back({"dense layers: residuals of gradients, on the host", residuals});
   return lines;
 }
 

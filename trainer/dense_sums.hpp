@@ -49,18 +49,18 @@ class DenseSums {
   std::uint32_t fault() const { return fault_; }
 
   // Whether sums are of velocities, by the options' momentum: those of large layers.
-  bool have_momentum() const { return momentum_; }
+  bool corrects_momentum() const { return momentum_; }
   bool has_momentum(Parameter const& parameter) const;
 
-  // What waits of each large layer, on each rank, for a checkpoint; nothing where all is sent. Collective.
-  struct Waiting {
+  // The residuals of a large layer's gradient, for a checkpoint; there are none where all is sent. Collective.
+  struct Residuals {
     std::string parameter;
     std::vector<std::string> of_ranks;
   };
-  std::vector<Waiting> wait_save(Stream& stream) const;  // on rank 0; elsewhere the bytes are left out
-  // The parameters of which something may wait; and what did, from a checkpoint.
-  std::vector<std::string> waiting_parameters() const;
-  void restore(Waiting const& waiting);
+  std::vector<Residuals> wait_save(Stream& stream) const;  // on rank 0; elsewhere the bytes are left out
+  // The parameters that have residuals; and those of one of them, from a checkpoint.
+  std::vector<std::string> parameters_with_residuals() const;
+  void restore(Residuals const& residuals);
 
   std::vector<MemoryLine> memory_plan() const;
 

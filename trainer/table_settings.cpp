@@ -109,7 +109,7 @@ DenseExchange dense_exchange(DenseConfig const& d) {
   return {.large_from = 4096,
           .top_k = TopKOptions{.density = d.density,
                                .density_first = d.density_first,
-                               .warm_up_steps = static_cast<std::uint64_t>(d.warmup_steps),
+                               .warmup_steps = static_cast<std::uint64_t>(d.warmup_steps),
                                .momentum = d.momentum_correction ? static_cast<float>(d.momentum) : 0.0F,
                                .algorithm = d.algorithm,
                                .format = kind_of(d.codec, kFormats)}};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpups/top_k_allreduce.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
@@ -34,11 +33,11 @@ struct TopKAllreduce::Impl {
 namespace {
 
 kernels::TopKFeedbackOptions feedback_options(TopKOptions const& options) {
-  bool const warms_up = options.warm_up_steps > 0;
+  bool const warms_up = options.warmup_steps > 0;
   return {.grid_log2 = options.grid_log2,
           .density = options.density,
-          .density_first = warms_up ? options.density_first : std::max(options.density, options.density_first),
-          .warm_up_steps = options.warm_up_steps,
+          .density_first = warms_up ? options.density_first : options.density,
+          .warmup_steps = options.warmup_steps,
           .momentum = options.momentum};
 }
 

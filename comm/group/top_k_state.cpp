@@ -70,6 +70,9 @@ std::string to_bytes(TopKFeedback const& feedback) {
 
 void restore(TopKFeedback& feedback, std::span<std::string const> of_ranks, Rank me, int ranks) {
   std::size_t const size = feedback.residual().size(), velocities = feedback.velocity().size();
+  GPUPS_REQUIRE(!of_ranks.empty(),
+                "there is nothing of any rank to restore a gradient's residual from (it would be lost): give what "
+                "TopKAllreduce::save() gave on each rank");
   std::vector<Kept> mine;
   TopKFeedback::Course course;
   for (std::size_t r = 0; r < of_ranks.size(); ++r) {

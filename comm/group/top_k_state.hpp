@@ -12,8 +12,8 @@ namespace gpups::comm {
 
 std::string to_bytes(kernels::TopKFeedback const& feedback);
 
-// Of R ranks, in order: rank r of those that go on takes what ranks r, r + ranks, ... kept back. Throws Error for bytes
-// that are none, or of another size, before anything has changed.
+// Of R ranks, in order: rank r of those that go on takes what ranks r, r + ranks, ... kept back. Throws Error where
+// there are none, for bytes that are none, or of another size, before anything has changed.
 void restore(kernels::TopKFeedback& feedback, std::span<std::string const> of_ranks, Rank me, int ranks);
 
 }  // namespace gpups::comm

@@ -13,7 +13,7 @@
 namespace gpups {
 
 // How floats go over the wire. The codes of 8 bits and fewer have a scale for each block of values. What rounding takes
-// off is lost: a sum keeps no residual of it for the next one.
+// off is lost: a sum keeps no residual of it for the next one (TopKAllreduce does).
 enum class NumberFormat : std::uint8_t { kFloat, kHalf, kBFloat, kE4M3, kE5M2, kInt8, kInt4, kInt2 };
 // As in "float", "half" and "int8".
 char const* name_of(NumberFormat format);

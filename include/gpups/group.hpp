@@ -91,12 +91,12 @@ class Group {
   Reduction begin_allreduce(Stream& stream, View<float> values, AllreduceOptions const& options = {}) const;
   // The same without a copy: the array goes, and wait_sum() gives it back.
   Reduction begin_allreduce(Stream& stream, Array<float>&& values, AllreduceOptions const& options = {}) const;
-  // The same without a copy of values that go on being needed: `keep` owns them, and they stay as they are until the
-  // sum is over. wait_sum() gives the sums.
+  // The same without a copy of values that go on being needed: `keep`, not null, owns them, and they stay as they are
+  // until the sum is over. wait_sum() gives the sums.
   Reduction begin_allreduce(Stream& stream, View<float const> values, std::shared_ptr<void const> keep,
                             AllreduceOptions const& options = {}) const;
-  // The same for sparse vectors of one size, each with elements of its own; for wait_sum(). Where nobody
-  // keeps it, the vector may change when the work queued on `stream` is done.
+  // The same for sparse vectors of one size, each with elements of its own; for wait_sum(). Where nobody keeps it, the
+  // vector may change when the work queued on `stream` is done.
   Reduction begin_allreduce(Stream& stream, SparseView const& vector, AllreduceOptions const& options = {}) const;
   // Sums sparse vectors likewise, and leaves to each rank the sum of one slice, to rank r the r-th: for
   // wait_sum(). Every rank sends the others the elements of theirs. Slices are of equal size, but for what does not

@@ -134,7 +134,8 @@ enum class ExportFormat { kNpy, kFlat };
 
 class Store {
  public:
-  // Joins the group's protocol. Ranks must agree on the seed. Throws Error when the device is not there.
+  // Joins the group's protocol. Ranks with another seed are refused with the first call that needs both. Throws
+  // Error when the device is not there.
   Store(Group group, StoreOptions const& options);
   ~Store();
   Store(Store&&) noexcept;

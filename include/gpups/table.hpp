@@ -104,7 +104,8 @@ struct RowTransfer {
 };
 
 // The same on all ranks, but for expected_rows: what rows and keys look like on their way follows from it, and is not
-// said with each message. Ranks whose tables differ refuse each other with the first call that needs both.
+// said with each message. Ranks whose tables differ refuse each other with the first call that needs both;
+// schedule.warmup_steps and total_steps are not compared.
 struct TableOptions {
   std::string name;     // unique in the store; part of the rows' seeds and of checkpoints
   std::size_t dim = 0;  // values in a row, 1 .. 65,536

@@ -19,22 +19,24 @@
 
 namespace gpups {
 
-// The same on all ranks.
+// The same on all ranks. Where the number of elements to send, the algorithm, the format or the grid differ in a sum,
+// every rank's wait throws PeerError; momentum is not compared.
 struct TopKOptions {
-  double density = .01;  // share of the elements that a rank sends
-  // Warm-up: the share begins with density_first and falls exponentially.
+  double density = .01;  // share of the elements that a rank sends, above 0 and up to 1
+  // Warm-up: the share begins with density_first, `density` to 1, and falls exponentially. Without steps of it
+  // density_first has no effect.
   double density_first = .25;
-  std::uint64_t warm_up_steps = 0;
+  std::uint64_t warmup_steps = 0;
   // Momentum correction (Deep Gradient Compression, Lin et al., ICLR 2018): what is summed is not the gradient g but
   // the velocity v = momentum * v + g of each rank, which is forgotten where an element is sent. The optimizer then has
-  // no momentum of its own. 0: off.
+  // no momentum of its own. 0 to below 1; 0: off.
   float momentum = 0;
   // One of top_k_algorithms(), or "auto": "sparse_gather" between two ranks, else "resparsified". It never depends on
   // measured times, since what waits, and where, does depend on it.
   std::string algorithm = "auto";
   // Of the values that are sent: kFloat, which sends whole units and rounds nothing, kHalf, kBFloat or kInt8.
   NumberFormat format = NumberFormat::kBFloat;
-  int grid_log2 = -30;  // a unit is 2^grid_log2; gradients are below 2^46 of them
+  int grid_log2 = -30;  // a unit is 2^grid_log2, -200 .. 200; gradients are below 2^46 of them
 };
 
 // As AllreduceAlgorithm; "resparsified" is SparDL's (Zhao et al., ICDE 2024): also the sum has about `density` of its
@@ -47,13 +49,15 @@ class TopKAllreduce {
  public:
   // size: elements of the gradient, below 2^32 - 1. Throws Error for options that make no sense.
   TopKAllreduce(Group const& group, std::uint64_t size, TopKOptions const& options);
+  // Destroy it while no sum is under way: one that nobody waits for counts among Group::kAllreducesMax for good.
   ~TopKAllreduce();
   TopKAllreduce(TopKAllreduce&&) noexcept;
   TopKAllreduce& operator=(TopKAllreduce&&) noexcept;
 
   // Begins to sum `gradient`, (size), or what is waiting of those before it, over the ranks. Collective, for any thread
-  // but one at a time; otherwise as Group::begin_allreduce(). The elements are chosen by the host: waits for `stream`.
-  // Throws Error where the gradient is not finite or too large for the grid; the object is of no use then.
+  // but one at a time; otherwise as Group::begin_allreduce(). The elements are chosen by the host: waits for `stream`,
+  // and `gradient` is the caller's again on return. Throws Error where the gradient is not finite or too large for the
+  // grid; the object is of no use then.
   void begin(Stream& stream, View<float const> gradient);
   // The same for a gradient in units.
   void begin(Stream& stream, View<std::int64_t const> gradient);
@@ -70,8 +74,8 @@ class TopKAllreduce {
   // What waits on this rank, for a checkpoint. While no sum is under way.
   std::string save() const;
   // Goes on from what save() gave on each of the ranks of then, in their order: nothing is lost on other numbers of
-  // ranks, and with the same number sums have the bits of never having stopped. Throws Error for what is none, or is of
-  // another size or of a momentum that was on or off.
+  // ranks, and with the same number sums have the bits of never having stopped. On all ranks, while no sum is under
+  // way. Throws Error for none, for what is none, and for what is of another size or of a momentum that was on or off.
   void restore(std::span<std::string const> of_ranks);
 
  private:

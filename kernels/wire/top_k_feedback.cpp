@@ -127,8 +127,8 @@ TopKFeedback::TopKFeedback(std::uint64_t size, TopKFeedbackOptions const& option
 }
 
 double TopKFeedback::density() const {
-  if (course_.steps >= options_.warm_up_steps) return options_.density;
-  double const share = static_cast<double>(course_.steps) / static_cast<double>(options_.warm_up_steps);
+  if (course_.steps >= options_.warmup_steps) return options_.density;
+  double const share = static_cast<double>(course_.steps) / static_cast<double>(options_.warmup_steps);
   return options_.density_first * std::pow(options_.density / options_.density_first, share);
 }
 std::size_t TopKFeedback::k() const {

@@ -15,7 +15,7 @@ struct TopKFeedbackOptions {
   int grid_log2 = -30;         // a unit is 2^grid_log2
   double density = .001;       // share of the elements to send
   double density_first = .25;  // in the first of the steps of warming up, and less from step to step
-  std::uint64_t warm_up_steps = 0;
+  std::uint64_t warmup_steps = 0;
   float momentum = 0;               // a velocity is accumulated instead of the gradient, and forgotten where it is sent
   std::uint64_t exact_every = 128;  // steps from one exact selection to the next
 };

@@ -39,7 +39,7 @@ class CutLinks(unittest.TestCase):
     def test_in_the_middle_of_every_sum(self):
         as_ctest.need(self, namespaces)
         listed = subprocess.run([PROGRAM], capture_output=True, text=True, check=True).stdout.split()
-        self.assertIn("rows", listed)
+        self.assertLessEqual({"integers", "reduce_scatter", "top_k", "rows"}, set(listed))
         for number, what in enumerate(listed):
             with self.subTest(what=what):
                 self.check(what, 0.05 + 0.07 * number)

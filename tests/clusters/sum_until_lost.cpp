@@ -3,7 +3,8 @@
 // which and ends.
 //
 // usage: sum_until_lost [WHAT [PEER_TIMEOUT_S]]
-//   WHAT: integers, reduce_scatter, rows, or an algorithm of allreduce_algorithms(); without it, prints all of them
+//   WHAT: integers, reduce_scatter, top_k, rows, or an ALGORITHM of allreduce_algorithms(), as ALGORITHM:sparse where
+//   it sums arrays too; without it, prints all of them
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -66,6 +67,22 @@ void sum_floats(Group const& group, Stream& stream, std::string const& algorithm
   sum_without_end(begin, [&](Reduction const& reduction) { group.wait_sum(stream, reduction); });
 }
 
+void sum_top_k(Group const& group, Stream& stream) {
+  std::vector<float> const gradient(kElements, 0x1p-10F);
+  std::vector<float> sums(kElements);
+  std::deque<TopKAllreduce> open;
+  for (std::size_t i = 0; i < kUnderWay; ++i) {
+    open.emplace_back(group, kElements, TopKOptions{.density = 1.0 / kEvery})
+        .begin(stream, View<float const>(gradient));
+  }
+  for (std::size_t sums_ended = 0;; ++sums_ended) {
+    auto& sum = open[sums_ended % kUnderWay];
+    sum.wait(stream, View<float>(sums));
+    sum.begin(stream, View<float const>(gradient));
+    if (sums_ended == kUnderWay) say_going();
+  }
+}
+
 void exchange_rows(Store& store, TableId table, Stream& stream) {
   std::vector<Key> keys;
   for (std::uint64_t k = 0; k < kRows; ++k) keys.push_back(Key{k});
@@ -92,6 +109,7 @@ void run(std::string const& what, double peer_timeout_s) {
   if (what == "rows") return exchange_rows(store, table, stream);
   if (what == "integers") return sum_integers(group, stream);
   if (what == "reduce_scatter") return sum_floats(group, stream, "", false);
+  if (what == "top_k") return sum_top_k(group, stream);
   for (auto const& algorithm : allreduce_algorithms()) {
     if (what == algorithm.name) return sum_floats(group, stream, what, algorithm.dense);
     if (what == std::string(algorithm.name) + ":sparse") return sum_floats(group, stream, algorithm.name, false);
@@ -100,7 +118,7 @@ void run(std::string const& what, double peer_timeout_s) {
 }
 
 void print_all() {
-  for (char const* const what : {"integers", "reduce_scatter", "rows"}) std::puts(what);
+  for (char const* const what : {"integers", "reduce_scatter", "top_k", "rows"}) std::puts(what);
   for (auto const& algorithm : allreduce_algorithms()) {
     std::puts(algorithm.name);
     if (algorithm.dense && algorithm.sparse) std::printf("%s:sparse\n", algorithm.name);
