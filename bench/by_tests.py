@@ -20,13 +20,21 @@ def failures(bench, patterns, timeout_s=3600):
     chosen = sorted({name for pattern in patterns for name in fnmatch.filter(known, pattern)})
     report = bench.work / "tests.xml"
     report.parent.mkdir(parents=True, exist_ok=True)
+    report.unlink(missing_ok=True)  # of other tests
     expression = "^(" + "|".join(re.sub(r"([][()*+?^$|.\\])", r"\\\1", name) for name in chosen) + ")$"
     command = ["ctest", "--test-dir", str(bench.build), "-R", expression, "--output-junit", str(report)]
     bench.commands.append(" ".join(command[:4]) + f" '{'|'.join(patterns)}'")
-    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=timeout_s,
-                   preexec_fn=lambda: os.sched_setaffinity(0, bench.cores))
+    try:
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=timeout_s,
+                              preexec_fn=lambda: os.sched_setaffinity(0, bench.cores))
+    except subprocess.TimeoutExpired:
+        raise CannotMeasure(f"over {timeout_s} s: {bench.commands[-1]}") from None
+    if not report.exists():
+        raise CannotMeasure(f"status {done.returncode} and no report from {bench.commands[-1]}")
     cases = xml.parse(report).getroot().iter("testcase")
     passed = {case.get("name") for case in cases if case.get("status") == "run"}
     for name in sorted(set(chosen) - passed):
         print(f"          {name} did not pass", flush=True)
+    if done.returncode != 0 and passed >= set(chosen):
+        raise CannotMeasure(f"status {done.returncode} from {bench.commands[-1]}, though all tests passed")
     return [len(set(chosen) - passed)]

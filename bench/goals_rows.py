@@ -17,7 +17,7 @@ NO_BOUND = {"gradients.age_max": 10, "gradients.bound": 0, "refreshes.age_max": 
 PUSHES = {"new keys": "new", "named": "named", "float16, new keys": "new_half", "float16, named": "named_half"}
 FEEDBACK = ["HeldGradients.NothingIsEverLost", "*HeldGradientsSaved.*", "HeldGradients.AResumedRunHasTheBits*",
             "HeldGradients.AllIsSent*", "ChangedValues.WhatACodecRoundsOffIsInTheNextChange",
-            "*TopKFeedback.LosesNothing*"]
+            "*TopKFeedback.LosesNothing*", "TopKAllreduce.LosesNothing"]
 AGES = ["HeldGradients.NoGradientIsLaterThanItMayBe",
         "ChangedValues.AFilterHoldsBackNoMoreThanItsBoundNorLongerThanItMay",
         "HeldGradients.ABoundOfZeroGivesTheBitsOfNoFilter", "ChangedValues.LosslessChangesAreTheBitsOfAllRows"]

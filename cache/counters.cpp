@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cache/counters.hpp"
 
+#include <algorithm>
 #include <atomic>
 
 namespace gpups::cache {
@@ -54,6 +55,10 @@ void Counters::received_within(Rank from, TrafficKind kind, std::uint64_t bytes)
 }
 
 void Counters::spared(TrafficKind kind, std::uint64_t bytes) { add(spared_.*kind, bytes); }
+
+void Counters::not_spared(TrafficKind kind, std::uint64_t bytes) {
+  add(spared_.*kind, -std::min(bytes, spared_.*kind));  // wraps; only this thread writes
+}
 
 void Counters::write(Stats& stats) const {
   stats.spared = read(spared_);

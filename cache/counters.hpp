@@ -25,6 +25,8 @@ class Counters {
   void received_within(Rank from, TrafficKind kind, std::uint64_t bytes);
   // Coding has made this many bytes of what was sent.
   void spared(TrafficKind kind, std::uint64_t bytes);
+  // So many bytes that were counted as spared have been sent after all; at most all of them.
+  void not_spared(TrafficKind kind, std::uint64_t bytes);
 
   // Fills `sent`, `received`, `spared` and `peers`. Any thread. Each number is one that was right at some time of the
   // call.

@@ -38,6 +38,7 @@ std::vector<LateRows> Exchange::send_late(Rank owner, std::vector<std::function<
   for (auto const& [table, late] : held_.wait_take_late(stream_, owner, round_.clock())) {
     std::size_t const list = all.size();
     all.push_back({table, late.keys->size(), late.bytes->size, late.exact});
+    mail_.count_late(&Traffic::gradients, late.keys->view().bytes() + late.bytes->size);
     sends.push_back([=, this, keys = late.keys, sums = late.bytes] {
       mail_.send_data(stream_, owner, tag(Section::kLateKeys, step, list), keys->data(), keys->view().bytes(),
                       &Traffic::gradients, keys);

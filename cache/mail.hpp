@@ -49,6 +49,8 @@ class Mail {
   void count_coding(TrafficKind kind, std::uint64_t plain, std::uint64_t sent) {
     if (plain > sent) counters_.spared(kind, plain - sent);
   }
+  // So many bytes were sent of what has been counted as held back.
+  void count_late(TrafficKind kind, std::uint64_t sent) { counters_.not_spared(kind, sent); }
   // Any thread.
   Counters const& counters() const { return counters_; }
 

@@ -262,7 +262,7 @@ TEST(Admission, ACheckpointOfTheFirstFormatIsRefused) {
   folder.write("manifest.json", "{\"format\": 1}\n");
   Store store(Group::alone(), {});
   store.add_table(table(1));
-  expect_error([&] { store.restore(folder.path()); }, {"has format 1 (this program reads 2 to 4)"});
+  expect_error([&] { store.restore(folder.path()); }, {"has format 1 (this program reads 2 to 5)"});
 }
 
 }  // namespace

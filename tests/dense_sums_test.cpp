@@ -223,6 +223,53 @@ TEST(DenseSums, CountRanksWithAGradientThatIsNone) {
   }
 }
 
+// 2^46 units are too many for a residual, and all ranks must hear of that together.
+TEST(DenseSums, CountRanksWithAGradientThatIsTooLargeToWait) {
+  on_ranks(3, [&](Group group) {
+    Member member(group, top({.density = .01}));
+    Parameter const& p = member.parameters.all()[2];
+    member.sums.begin_step(member.stream, 1);
+    member.fill(0, p, 0);
+    if (member.rank() > 0) member.gradients.row(0)[p.offset + 7] = -0x1p46F * static_cast<float>(std::ldexp(1, kGrid));
+    for (Parameter const& all : member.parameters.all()) member.sums.done(member.stream, all);
+    member.sums.begin_rest(member.stream);
+    EXPECT_EQ(member.sums.wait(member.stream), 2);
+    EXPECT_EQ(member.sums.fault(), member.rank() == 0 ? kernels::kNoRow : p.offset + 7);
+  });
+}
+
+// Gradients of 3/4 of the limit: a velocity is beyond it in the second step where it has not been sent in the first.
+TEST(DenseSums, CountRanksWithAVelocityThatIsTooLargeToWait) {
+  on_ranks(2, [&](Group group) {
+    Member member(group, top({.density = .01, .momentum = .5F}));
+    Parameter const& p = member.parameters.all()[2];
+    for (int const wrong : {0, 1}) {
+      member.sums.begin_step(member.stream, 1);
+      member.fill(0, p, member.rank() == 0 ? 1.0F : 0x1.8p45F * static_cast<float>(std::ldexp(1, kGrid)));
+      member.sums.begin_rest(member.stream);
+      EXPECT_EQ(member.sums.wait(member.stream), wrong);
+    }
+    if (member.rank() == 0) {
+      EXPECT_EQ(member.sums.fault(), kernels::kNoRow);
+    } else {
+      EXPECT_GE(member.sums.fault(), p.offset);
+      EXPECT_LT(member.sums.fault(), p.offset + p.size());
+    }
+  });
+}
+
+TEST(DenseSums, SavingWhatWaitsSparesNothing) {
+  on_ranks(3, [&](Group group) {
+    Member member(group, top({}));
+    auto const saved = member.sums.wait_save(member.stream);
+    member.store.wait_barrier();
+    EXPECT_FALSE(saved.empty());
+    Stats const stats = member.store.stats();
+    EXPECT_GT(stats.sent.reductions, 0U);
+    EXPECT_EQ(stats.spared.reductions, 0U);
+  });
+}
+
 // Small layers, which go whole, have the optimizer's momentum; large ones that of what is sent, once.
 TEST(DenseLayersWithMomentumCorrection, HaveTheMomentumOnce) {
   auto const train = [](std::optional<TopKOptions> const& top_k) {

@@ -211,6 +211,20 @@ TEST(Turner, AWakeIsATurnAndALookAtWhatIsAwaited) {
   other.join();
 }
 
+// As where a turn's work takes up a task that posts something.
+TEST(Turner, ATurnCanAskForAnotherSoon) {
+  Group const group = Group::alone();
+  comm::Turner& turner = *group.impl().turner;
+  std::atomic<int> turns = 0;
+  turner.start([&] {
+    if (++turns < 100) turner.turn_soon();
+    return false;
+  });
+  turner.turn_soon();  // on this thread; who is to follow may be asleep
+  while (turns < 100) std::this_thread::yield();
+  turner.stop();
+}
+
 TEST(Turner, AWakeIsALookWhereNothingTurns) {
   Group const group = Group::alone();
   comm::Turner& turner = *group.impl().turner;

@@ -318,9 +318,9 @@ TEST(ShortValues, CheckpointsThatSayNoTypeAreOfFloats) {
   floats.restore(folder.path());
   EXPECT_EQ(floats.table_hash(), hash);
   expect_error([&] { halves.restore(folder.path()); }, {"float32 in the checkpoint and float16 here"});
-  json["format"] = 5;
+  json["format"] = 6;
   folder.write("manifest.json", json.dump());
-  expect_error([&] { fourth.restore(folder.path()); }, {"has format 5 (this program reads 2 to 4)"});
+  expect_error([&] { fourth.restore(folder.path()); }, {"has format 6 (this program reads 2 to 5)"});
 }
 
 TEST(ShortValues, SetAndForgottenRowsAreAsOfFloats) {

@@ -260,6 +260,24 @@ TEST(TopKAllreduce, RefusesWrongUses) {
   expect_error([&] { sum.begin(stream, View<float const>(wrong)); }, {"a gradient is not finite or"});
 }
 
+// The others get the sum of what they have brought, instead of waiting for a rank that has thrown.
+TEST(TopKAllreduce, SumsNothingOfARankWhoseGradientIsTooLarge) {
+  on_ranks(threads(3), [](Group group) {
+    Store store(group, {.threads = 1});
+    Stream stream = store.make_stream();
+    TopKAllreduce sum(group, kSize, {.density = 1, .algorithm = "sparse_gather", .format = NumberFormat::kFloat});
+    Units values(kSize, 5);
+    bool const wrong = number(group.rank()) == 1;
+    if (wrong) values[9000] = values[15000] = -(std::int64_t{1} << 46);
+    auto const at = sum.begin_checked(stream, View<std::int64_t const>(values));
+    ASSERT_EQ(at.has_value(), wrong);
+    if (wrong) EXPECT_EQ(*at, 9000U);
+    sum.wait(stream, View<std::int64_t>(values));
+    EXPECT_EQ(values, Units(kSize, 10));
+    store.wait_barrier();
+  });
+}
+
 TEST(TopKAllreduce, RestoresOnlyWhatItHasSaved) {
   Group group = Group::alone();
   TopKAllreduce sum(group, 10, {}), other(group, 11, {}), with_momentum(group, 10, {.momentum = .9F});

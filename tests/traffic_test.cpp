@@ -115,6 +115,19 @@ TEST(Traffic, SaysWhatCodingSpares) {
   EXPECT_EQ(Stats{}.compression(), 1);
 }
 
+TEST(Traffic, WhatWasSparedAndIsSentAfterAllIsSparedNoLonger) {
+  cache::Counters counters(2);
+  counters.sent(Rank{1}, &ByKind::gradients, 100);
+  counters.spared(&ByKind::gradients, 100);
+  counters.not_spared(&ByKind::gradients, 100);
+  counters.spared(&ByKind::refreshes, 5);
+  counters.not_spared(&ByKind::refreshes, 7);
+  Stats stats;
+  counters.write(stats);
+  EXPECT_EQ(stats.spared.total(), 0U);
+  EXPECT_EQ(stats.compression(), 1);
+}
+
 TEST(Traffic, RoundsTakeSomeTimeAndNoMoreThanThereIs) {
   auto const start = std::chrono::steady_clock::now();
   auto const all = stats_of_training(2, 20);

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <utility>
 
+#include "comm/collective/sum_integers.hpp"
+#include "comm/group/sums.hpp"
 #include "kernels/assert.hpp"
 #include "kernels/dense/sum_parts.hpp"
 #include "kernels/key_index.hpp"
@@ -19,15 +22,18 @@ void fill(Stream& stream, View<T> values, unsigned char byte) {
 
 // Every rank's text, all of one length, on rank 0.
 std::vector<std::string> wait_gather(Group const& group, Stream& stream, std::string const& mine) {
+  constexpr char const* kCall = "saving dense layers";
   std::vector<std::string> all(static_cast<std::size_t>(group.size()));
   std::size_t const words = (mine.size() + sizeof(std::int64_t) - 1) / sizeof(std::int64_t);
   for (std::size_t r = 0; r < all.size(); ++r) {
     std::vector<std::int64_t> host(words, 0);  // the sum with zeros, which take next to no bytes
     if (r == number(group.rank())) std::memcpy(host.data(), mine.data(), mine.size());
-    Array<std::int64_t> sums = to_device(stream, host);
-    group.wait_allreduce(stream, group.begin_allreduce(stream, sums.view()));
+    auto const sum = std::make_shared<comm::SumIntegers>(to_device(stream, host), false);
+    comm::check_sum(group.impl(), {stream.device()}, words, "integers", kCall);
+    comm::begin_sum(group.impl(), stream, sum, kCall);
+    comm::wait_sum(group.impl(), stream, *sum, kCall);
     if (number(group.rank()) != 0) continue;
-    host = to_host(stream, sums.view());
+    host = to_host(stream, sum->values());
     all[r].assign(reinterpret_cast<char const*>(host.data()), mine.size());
   }
   return all;
@@ -95,7 +101,11 @@ void DenseSums::begin(Stream& stream, Large& large) {
   }
   // A sum that is none would spoil the residual; all ranks learn of it with the small ones.
   if (to_host(stream, faults_.view().slice(large.number, 1))[0] != kernels::kNoRow) fill(stream, sums, 0);
-  large.top_k->begin(stream, View<std::int64_t const>(sums));
+  if (auto const refused = large.top_k->begin_checked(stream, View<std::int64_t const>(sums))) {
+    std::vector<std::uint32_t> const at{static_cast<std::uint32_t>(*refused)};
+    copy<std::uint32_t>(stream, faults_.view().slice(large.number, 1), View<std::uint32_t const>(at));
+    stream.wait();  // the vector goes
+  }
 }
 
 void DenseSums::sum_microbatches(Stream& stream, Parameter const& parameter, std::size_t number,

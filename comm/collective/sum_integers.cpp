@@ -19,9 +19,10 @@ constexpr std::size_t kAhead = 2;
 
 class IntegerSum {
  public:
-  IntegerSum(Mesh& mesh, Words values)
+  IntegerSum(Mesh& mesh, Words values, bool counts_coding)
       : mesh_(mesh),
         values_(values),
+        counts_coding_(counts_coding),
         others_(others(mesh)),
         pieces_((slice_size_max(values.size(), mesh.ranks()) + kPiece - 1) / kPiece) {}
 
@@ -44,7 +45,7 @@ class IntegerSum {
   Receiving receive(Rank from, std::size_t words) { return mesh_.receive(from, narrow_bytes_max(words)); }
 
   void send(Rank to, Words words, std::shared_ptr<Bytes> const& narrowed) {
-    mesh_.count_coding(words.bytes(), narrowed->size());
+    if (counts_coding_) mesh_.count_coding(words.bytes(), narrowed->size());
     mesh_.send(to, narrowed->view(), narrowed);
   }
 
@@ -82,6 +83,7 @@ class IntegerSum {
 
   Mesh& mesh_;
   Words const values_;
+  bool const counts_coding_;
   std::vector<Rank> const others_;
   std::size_t const pieces_;            // of the largest slice
   std::deque<Receiving> terms_, sums_;  // that are on their way: for each piece, one of each rank
@@ -90,7 +92,7 @@ class IntegerSum {
 }  // namespace
 
 Task<> SumIntegers::run(Mesh& mesh, std::shared_ptr<void const>) {
-  IntegerSum sum(mesh, values_);
+  IntegerSum sum(mesh, values_, counts_coding_);
   co_await sum.run();
 }
 

@@ -13,8 +13,10 @@ namespace gpups::comm {
 
 class SumIntegers final : public Collective {
  public:
-  // values: (n), this rank's, and then the sums.
-  explicit SumIntegers(Array<std::int64_t> values) : values_(std::move(values)) {}
+  // values: (n), this rank's, and then the sums. What coding spares is counted, unless most of it are zeros that nobody
+  // would have sent.
+  explicit SumIntegers(Array<std::int64_t> values, bool counts_coding = true)
+      : values_(std::move(values)), counts_coding_(counts_coding) {}
 
   View<std::int64_t> values() const { return values_; }
   Signature signature() const override { return {.operation = Operation::kSumIntegers, .elements = values_.size()}; }
@@ -22,6 +24,7 @@ class SumIntegers final : public Collective {
 
  private:
   Array<std::int64_t> values_;
+  bool counts_coding_;
 };
 
 }  // namespace gpups::comm

@@ -83,26 +83,26 @@ TopKAllreduce::~TopKAllreduce() = default;
 TopKAllreduce::TopKAllreduce(TopKAllreduce&&) noexcept = default;
 TopKAllreduce& TopKAllreduce::operator=(TopKAllreduce&&) noexcept = default;
 
-template <class T>
-void TopKAllreduce::begin_of(Stream& stream, View<T const> gradient) {
+template <class T, class Step>
+void TopKAllreduce::begin_of(Stream& stream, View<T const> gradient, char const* call, Step step) {
   auto& group = impl_->group.impl();
   auto& feedback = *impl_->feedback;
-  constexpr char const* kCall = "TopKAllreduce::begin";
-  impl_->require_idle("begin");
+  std::string const full = std::string("TopKAllreduce::") + call;
+  impl_->require_idle(call);
   std::size_t const size = feedback.residual().size();
-  comm::check_sum(group, {stream.device(), comm::device_of(stream, gradient)}, size, "elements of a gradient", kCall);
+  comm::check_sum(group, {stream.device(), comm::device_of(stream, gradient)}, size, "elements of a gradient",
+                  full.c_str());
   GPUPS_REQUIRE(gradient.size() == size,
-                "TopKAllreduce::begin was given {} elements of a gradient of {} (there is an object for each "
-                "gradient): give all of them",
-                gradient.size(), size);
+                "{} was given {} elements of a gradient of {} (there is an object for each gradient): give all of them",
+                full, gradient.size(), size);
   std::size_t const most = feedback.k();
   kernels::TopKFeedback::Chosen chosen;
   if (stream.device().is_host()) {
-    chosen = feedback.step(stream, gradient);
+    chosen = step(stream, gradient);
   } else {
     Array<T> const there = wait_on_host(stream, gradient);
     Stream host(Device::host(), stream.threads());
-    chosen = feedback.step(host, View<T const>(there));
+    chosen = step(host, View<T const>(there));
   }
   auto const sum = std::make_shared<comm::SumTopK>(comm::SumTopK::Chosen{.size = size,
                                                                          .indices = std::move(chosen.indices),
@@ -111,7 +111,7 @@ void TopKAllreduce::begin_of(Stream& stream, View<T const> gradient) {
                                                                          .keep = impl_->feedback,
                                                                          .most = most},
                                                    impl_->algorithm, impl_->form);
-  comm::begin_sum(group, stream, sum, kCall);
+  comm::begin_sum(group, stream, sum, full.c_str());
   impl_->sum = sum;
 }
 
@@ -133,8 +133,18 @@ void TopKAllreduce::wait_for(Stream& stream, View<T> sums) {
   stream.wait();  // the array goes
 }
 
-void TopKAllreduce::begin(Stream& stream, View<float const> gradient) { begin_of(stream, gradient); }
-void TopKAllreduce::begin(Stream& stream, View<std::int64_t const> gradient) { begin_of(stream, gradient); }
+void TopKAllreduce::begin(Stream& stream, View<float const> gradient) {
+  begin_of(stream, gradient, "begin", [this](Stream& host, auto there) { return impl_->feedback->step(host, there); });
+}
+void TopKAllreduce::begin(Stream& stream, View<std::int64_t const> gradient) {
+  begin_of(stream, gradient, "begin", [this](Stream& host, auto there) { return impl_->feedback->step(host, there); });
+}
+std::optional<std::uint64_t> TopKAllreduce::begin_checked(Stream& stream, View<std::int64_t const> gradient) {
+  std::optional<std::uint64_t> refused;
+  begin_of(stream, gradient, "begin_checked",
+           [&](Stream& host, auto there) { return impl_->feedback->step(host, there, refused); });
+  return refused;
+}
 void TopKAllreduce::wait(Stream& stream, View<float> sums) { wait_for(stream, sums); }
 void TopKAllreduce::wait(Stream& stream, View<std::int64_t> sums) { wait_for(stream, sums); }
 

@@ -42,20 +42,12 @@ class Threaded final : public Turner {
 
   void wake() override {
     if (turner_ == std::this_thread::get_id()) return;  // a turn that does something is followed by another
-    std::lock_guard lock(mutex_);
-    ++wakes_;
-    if (guest_) {
-      guest_bell_->ring();
-    } else {
-      stand_back_until_ = {};
-      come_back_.notify_one();
-      own_bell_->ring();
-    }
-    // The turn that follows ends with a look at what is awaited; only where there is none is it for us to ask for one.
-    if (!turning_) look_again();
+    ask_for_turn();
   }
 
+  // A thread that turns may come here too: as it waits for work of its own it takes up others', a microbatch's say.
   void turn_soon() override {
+    if (turner_ == std::this_thread::get_id()) return ask_for_turn();
     std::unique_lock turning(turn_mutex_, std::try_to_lock);
     if (!turning.owns_lock() || !may_turn()) return wake();
     bool const useful = turn();
@@ -90,6 +82,19 @@ class Threaded final : public Turner {
     Time end = now() + timeout;
   };
 
+  void ask_for_turn() {
+    std::lock_guard lock(mutex_);
+    ++wakes_;
+    if (guest_) {
+      guest_bell_->ring();
+    } else {
+      stand_back_until_ = {};
+      come_back_.notify_one();
+      own_bell_->ring();
+    }
+    // The turn that follows ends with a look at what is awaited; only where there is none is it for us to ask for one.
+    if (!turning_) look_again();
+  }
   bool may_turn() {
     std::lock_guard lock(mutex_);
     return thread_.joinable() && !stopping_;

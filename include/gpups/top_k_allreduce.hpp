@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -61,6 +62,9 @@ class TopKAllreduce {
   void begin(Stream& stream, View<float const> gradient);
   // The same for a gradient in units.
   void begin(Stream& stream, View<std::int64_t const> gradient);
+  // The same, but where it would throw for the gradient a sum of nothing begins, for which other ranks do not wait in
+  // vain, and the first element at fault is returned. Tell all ranks.
+  std::optional<std::uint64_t> begin_checked(Stream& stream, View<std::int64_t const> gradient);
   // Blocks until the sum is there, and writes it to `sums`, (size): zero where nobody has sent anything. The same on
   // all ranks. Errors as of Group::wait_allreduce().
   void wait(Stream& stream, View<float> sums);
@@ -80,8 +84,9 @@ class TopKAllreduce {
 
  private:
   struct Impl;
-  template <class T>
-  void begin_of(Stream& stream, View<T const> gradient);
+  // step: (stream of the host, gradient on the host), gives what is chosen of it.
+  template <class T, class Step>
+  void begin_of(Stream& stream, View<T const> gradient, char const* call, Step step);
   template <class T>
   void wait_for(Stream& stream, View<T> sums);
   std::unique_ptr<Impl> impl_;

@@ -49,35 +49,39 @@ float as_float(std::int64_t units, double per_unit) {
   return static_cast<float>(static_cast<double>(units) / per_unit);  // a power of 2
 }
 
-// Adds a block of units; false where there are too many, and nothing has been added.
-bool add_units(std::int64_t const* units, std::int64_t* residual, std::size_t n) {
+// The first of the values that is not a number of units below the limit; n where all are.
+template <class T>
+std::size_t first_refused(T const* values, double per_unit, std::size_t n) {
+  auto const fits = [per_unit](T value) { return std::abs(static_cast<double>(value) * per_unit) < kUnitsMost; };
   int wrong = 0;
-  for (std::size_t i = 0; i < n; ++i) wrong |= std::abs(static_cast<double>(units[i])) < kUnitsMost ? 0 : 1;
-  if (wrong != 0) return false;
-  for (std::size_t i = 0; i < n; ++i) residual[i] += units[i];
-  return true;
+  for (std::size_t i = 0; i < n; ++i) wrong |= fits(values[i]) ? 0 : 1;
+  if (wrong == 0) return n;
+  return static_cast<std::size_t>(std::find_if_not(values, values + n, fits) - values);
 }
 
-// Adds a block's gradient; false where it cannot be said in units, and nothing has been added.
+// Adds a block's gradient, and returns n; or the first element that cannot be said in units, and nothing has been
+// added.
 template <class T>
-bool add_block(T const* gradient, float* velocity, float momentum, double per_unit, std::int64_t* residual,
-               std::size_t n) {
+std::size_t add_block(T const* gradient, float* velocity, float momentum, double per_unit, std::int64_t* residual,
+                      std::size_t n) {
   if constexpr (std::is_same_v<T, std::int64_t>) {
-    if (velocity == nullptr) return add_units(gradient, residual, n);
+    if (velocity == nullptr) {
+      std::size_t const refused = first_refused(gradient, 1, n);
+      for (std::size_t i = 0; refused == n && i < n; ++i) residual[i] += gradient[i];
+      return refused;
+    }
   }
   float sent[kBlock];
   for (std::size_t i = 0; i < n; ++i) {
     float const term = as_float(gradient[i], per_unit);
     sent[i] = velocity == nullptr ? term : momentum * velocity[i] + term;
   }
-  int wrong = 0;
-  for (std::size_t i = 0; i < n; ++i) wrong |= std::abs(static_cast<double>(sent[i]) * per_unit) < kUnitsMost ? 0 : 1;
-  if (wrong != 0) return false;
+  if (std::size_t const refused = first_refused(sent, per_unit, n); refused < n) return refused;
   if (velocity != nullptr) std::memcpy(velocity, sent, n * sizeof *sent);
   for (std::size_t i = 0; i < n; ++i) {
     residual[i] += static_cast<std::int64_t>(std::nearbyint(static_cast<double>(sent[i]) * per_unit));
   }
-  return true;
+  return n;
 }
 
 }  // namespace
@@ -136,22 +140,38 @@ std::size_t TopKFeedback::k() const {
 }
 
 TopKFeedback::Chosen TopKFeedback::step(Stream& stream, View<float const> gradient) {
-  return step_by(stream, gradient);
+  return step_or_throw(stream, gradient);
 }
 TopKFeedback::Chosen TopKFeedback::step(Stream& stream, View<std::int64_t const> gradient) {
-  return step_by(stream, gradient);
+  return step_or_throw(stream, gradient);
+}
+TopKFeedback::Chosen TopKFeedback::step(Stream& stream, View<std::int64_t const> gradient,
+                                        std::optional<std::uint64_t>& refused) {
+  return step_by(stream, gradient, refused);
 }
 
 template <class T>
-TopKFeedback::Chosen TopKFeedback::step_by(Stream& stream, View<T const> gradient) {
+TopKFeedback::Chosen TopKFeedback::step_or_throw(Stream& stream, View<T const> gradient) {
+  std::optional<std::uint64_t> refused;
+  Chosen chosen = step_by(stream, gradient, refused);
+  GPUPS_REQUIRE(!refused,
+                "a gradient is not finite or {} units of 2^{} or more (sums of such would leave 64 bits): lower the "
+                "learning rate, or take a coarser grid",
+                kUnitsMost, options_.grid_log2);
+  return chosen;
+}
+
+template <class T>
+TopKFeedback::Chosen TopKFeedback::step_by(Stream& stream, View<T const> gradient,
+                                           std::optional<std::uint64_t>& refused) {
   GPUPS_ASSERT(stream.device().is_host() && gradient.size() == residual_.size());
   std::size_t const most = k();
   std::int64_t const bound = course_.steps % options_.exact_every == 0 ? 0 : course_.bound;
   Found found(residual_.size(), bound == 0 ? 0 : 2 * most);
-  GPUPS_REQUIRE(add(stream, gradient, bound, found),
-                "a gradient is not finite or {} units of 2^{} or more (sums of such would leave 64 bits): lower the "
-                "learning rate, or take a coarser grid",
-                kUnitsMost, options_.grid_log2);
+  if (std::size_t const at = add(stream, gradient, bound, found); at < residual_.size()) {
+    refused = at;
+    return {};
+  }
   ++course_.steps;
   std::size_t const count = found.count;
   if (bound == 0 || count > 2 * most || 2 * count < most) return largest(stream, most, bound != 0);
@@ -168,21 +188,23 @@ void TopKFeedback::follow(double too_many) {
   course_.bound = times_exp(course_.bound, .05 * error + course_.trend);
 }
 
+// Returns the size, or the first element that is refused.
 template <class T>
-bool TopKFeedback::add(Stream& stream, View<T const> gradient, std::int64_t bound, Found& found) {
+std::size_t TopKFeedback::add(Stream& stream, View<T const> gradient, std::int64_t bound, Found& found) {
   std::size_t const n = residual_.size();
   double const per_unit = std::ldexp(1.0, -options_.grid_log2);
-  std::atomic<bool> fine = true;
-  host_exec(stream).arena->blocks(blocks_of(n), [&](std::size_t b) {
+  std::vector<std::size_t> refused(blocks_of(n));
+  host_exec(stream).arena->blocks(refused.size(), [&](std::size_t b) {
     std::size_t const first = b * kBlock, count = std::min(kBlock, n - first);
     float* const velocity = velocity_.empty() ? nullptr : velocity_.data() + first;
     std::int64_t* const residual = residual_.data() + first;
-    if (!add_block(gradient.data() + first, velocity, options_.momentum, per_unit, residual, count)) fine = false;
+    std::size_t const at = add_block(gradient.data() + first, velocity, options_.momentum, per_unit, residual, count);
+    refused[b] = at < count ? first + at : n;
     if (bound == 0) return;
     std::uint32_t places[kBlock + 1];
     found.add(b, places, find(residual, count, bound, places));
   });
-  return fine;
+  return refused.empty() ? n : *std::min_element(refused.begin(), refused.end());
 }
 
 TopKFeedback::Chosen TopKFeedback::largest(Stream& stream, std::size_t most, bool bound_was_wrong) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "gpups/array.hpp"
 
@@ -35,6 +36,8 @@ class TopKFeedback {
   // residual is of no use then. A gradient is of floats, or of units.
   Chosen step(Stream& stream, View<float const> gradient);
   Chosen step(Stream& stream, View<std::int64_t const> gradient);
+  // The same without throwing: where it would, nothing is chosen, and `refused` is the first element at fault.
+  Chosen step(Stream& stream, View<std::int64_t const> gradient, std::optional<std::uint64_t>& refused);
 
   // The share that the next step sends, and k for it.
   double density() const;
@@ -57,10 +60,12 @@ class TopKFeedback {
  private:
   struct Found;
   template <class T>
-  Chosen step_by(Stream& stream, View<T const> gradient);
+  Chosen step_by(Stream& stream, View<T const> gradient, std::optional<std::uint64_t>& refused);
+  template <class T>
+  Chosen step_or_throw(Stream& stream, View<T const> gradient);
   void follow(double too_many);
   template <class T>
-  bool add(Stream& stream, View<T const> gradient, std::int64_t bound, Found& found);
+  std::size_t add(Stream& stream, View<T const> gradient, std::int64_t bound, Found& found);
   Chosen largest(Stream& stream, std::size_t most, bool bound_was_wrong);
   Chosen take(Array<std::uint32_t> indices, std::size_t count);
 
