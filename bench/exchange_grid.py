@@ -32,7 +32,8 @@ class Part:
             return ",".join(map(str, values))
         ways = ["--way", listed(self.ways)] if self.ways else []
         return [program, "--link", self.link.name, "--elements", listed(m << 20 for m in self.millions),
-                "--density", listed(self.densities), "--seconds", self.seconds, *ways]
+                "--density", listed(self.densities), "--seconds", self.seconds,
+                "--pause-ms", self.link.pause_ms, *ways]
 
 
 def parts(link_names, ranks, millions, densities, ways, seconds):

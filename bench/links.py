@@ -19,6 +19,7 @@ class Link:
     mpi: tuple  # options of mpirun
     env: dict  # for UCX
     shape: str = ""  # a command inside
+    pause_ms: float = 0  # in which its token bucket fills
 
 
 PLAIN = ("--mca", "pml", "ob1")  # Open MPI's own transports, not UCX below it
@@ -26,7 +27,8 @@ TCP = (*PLAIN, "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo")
 LINKS = [
     Link("shm", "shared memory", (*PLAIN, "--mca", "btl", "vader,self"), {}),
     Link("tcp", "TCP over loopback", TCP, {"UCX_TLS": "tcp,self"}),
-    Link("1gbit", "TCP at 1 Gbit/s, one token bucket for all ranks", TCP, {"UCX_TLS": "tcp,self"}, SHAPE),
+    Link("1gbit", "TCP at 1 Gbit/s, one token bucket for all ranks", TCP, {"UCX_TLS": "tcp,self"}, SHAPE,
+         pause_ms=3),
 ]
 
 

@@ -123,6 +123,40 @@ TEST(Reckoning, WhatWasDisturbedGetsAnotherChance) {
   EXPECT_EQ(&reckoning.choose(shape), &best);
 }
 
+// The times of sums that overlap are not known.
+TEST(Reckoning, ATryIsOneAndNotHeld) {
+  Reckoning reckoning(only(&LinkModel::byte_s));
+  SumShape const shape = sparse(1 << 20, 10000);
+  int tries = 0;
+  for (int i = 0; i < 300 && tries == 0; ++i) {
+    auto const taken = reckoning.next(shape);
+    EXPECT_EQ(taken.is_try, taken.algorithm != &reckoning.choose(shape));
+    if (taken.is_try) {
+      ++tries;
+    } else {
+      reckoning.learn(shape, *taken.algorithm, 1, nullptr);
+    }
+  }
+  ASSERT_EQ(tries, 1);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(reckoning.next(shape).algorithm, &reckoning.choose(shape));
+}
+
+TEST(Reckoning, TriesBecomeRare) {
+  Reckoning reckoning(only(&LinkModel::byte_s));
+  SumShape const shape = sparse(1 << 20, 10000);
+  Algorithm const& best = *reckoning.estimates(shape)[1].algorithm;
+  std::vector<int> tries(4, 0);  // in each 500 sums
+  for (int i = 0; i < 2000; ++i) {
+    auto const taken = reckoning.next(shape);
+    tries[static_cast<std::size_t>(i / 500)] += taken.is_try ? 1 : 0;
+    reckoning.learn(shape, *taken.algorithm, taken.algorithm == &best ? 1 : 1.2, nullptr);
+  }
+  EXPECT_EQ(&reckoning.choose(shape), &best);
+  EXPECT_GT(tries[0], tries[3]);
+  EXPECT_GE(tries[3], 7);  // what has become fast is found out
+  EXPECT_LE(tries[3], 8);
+}
+
 // One that seems a little slower gets its chances, and no more than those.
 TEST(Reckoning, TriesWhatIsNearlyAsFastUntilItIsSure) {
   Reckoning reckoning(only(&LinkModel::byte_s));

@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
+#include <numeric>
 
 #include "comm/peer_lost.hpp"
 #include "kernels/wire/encode_stream.hpp"
@@ -347,9 +349,49 @@ TEST(StreamSumsOfWrongStreams, NameTheirSender) {
             "rank 1 sent a sparse stream of 999 elements from 0 on, not of 1000 from 0 on");
   EXPECT_EQ(error_of(stream_of(1, 1000)),
             "rank 1 sent a sparse stream of 1000 elements from 1 on, not of 1000 from 0 on");
+  ValueForm const units{StreamValues::kUnits, -30};
+  EXPECT_EQ(error_of(to_host(stream, kernels::encode<float>(stream, {indices, values, 0, 1000, units}).view())),
+            "rank 1 sent a sparse stream of values in form 4 on grid -30, not in form 0 on grid 0");
   auto wrong = stream_of(0, 1000);
   wrong.back() = 255;
   EXPECT_EQ(error_of(wrong), "rank 1 sent a sparse stream in which a block's places are not what its word says");
+}
+
+// Units that no gradient can have: a wrong sum, as of any other wrong values.
+TEST(StreamSumsOfWrongStreams, MayLeave64Bits) {
+  using T = std::int64_t;
+  constexpr T kMost = std::numeric_limits<T>::max();
+  std::vector<std::uint32_t> indices(1000);
+  std::iota(indices.begin(), indices.end(), 0U);
+  for (std::size_t const count : {3U, 300U, 1000U}) {
+    std::vector<Vector<T>> vectors(3);
+    for (auto& v : vectors) {
+      v.indices.assign(indices.begin(), indices.begin() + static_cast<std::ptrdiff_t>(count));
+      v.values.assign(count, kMost);
+      v.residual.assign(1000, kMost);
+    }
+    for (auto const& way : ways<T>()) {
+      MemoryMeshes meshes(3);
+      auto const got = sums<T>(meshes, vectors, 1000, {StreamValues::kUnits, kGrid}, way);
+      EXPECT_TRUE(!way.keeps_all || got[0] == kMost - 2);  // 3 (2^63 - 1) - 2^64
+    }
+  }
+}
+
+TEST(PlainBytes, AreOfAnIndexAndAFloatOrOfFloatsForAllPlaces) {
+  Stream stream(Device::host(), 1);
+  auto const plain_of = [&](std::uint32_t count) {  // elements in the first block, and 10 in the next
+    std::vector<std::uint32_t> indices(count + 10);
+    std::iota(indices.begin(), indices.end(), 0U);
+    for (std::uint32_t i = 0; i < 10; ++i) indices[count + i] = static_cast<std::uint32_t>(kernels::kStreamBlock) + i;
+    std::vector<float> const values(indices.size(), 1);
+    auto const bytes = kernels::encode<float>(stream, {indices, values, 0, kernels::kStreamBlock + 100, {}});
+    return comm::plain_bytes(kernels::StreamView(bytes));
+  };
+  EXPECT_EQ(plain_of(0), 80U);
+  EXPECT_EQ(plain_of(300), 80U + 2400);
+  EXPECT_EQ(plain_of(40000), 80U + 4 * kernels::kStreamBlock);
+  EXPECT_EQ(plain_of(65530), 80U + 4 * kernels::kStreamBlock);  // dense
 }
 
 }  // namespace

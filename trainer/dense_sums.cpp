@@ -2,12 +2,8 @@
 #include "trainer/dense_sums.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <memory>
 #include <utility>
 
-#include "comm/collective/sum_integers.hpp"
-#include "comm/group/sums.hpp"
 #include "kernels/assert.hpp"
 #include "kernels/dense/sum_parts.hpp"
 #include "kernels/key_index.hpp"
@@ -18,25 +14,6 @@ namespace {
 template <class T>
 void fill(Stream& stream, View<T> values, unsigned char byte) {
   memory::fill_bytes(stream, values.data(), byte, values.size() * sizeof(T));
-}
-
-// Every rank's text, all of one length, on rank 0.
-std::vector<std::string> wait_gather(Group const& group, Stream& stream, std::string const& mine) {
-  constexpr char const* kCall = "saving dense layers";
-  std::vector<std::string> all(static_cast<std::size_t>(group.size()));
-  std::size_t const words = (mine.size() + sizeof(std::int64_t) - 1) / sizeof(std::int64_t);
-  for (std::size_t r = 0; r < all.size(); ++r) {
-    std::vector<std::int64_t> host(words, 0);  // the sum with zeros, which take next to no bytes
-    if (r == number(group.rank())) std::memcpy(host.data(), mine.data(), mine.size());
-    auto const sum = std::make_shared<comm::SumIntegers>(to_device(stream, host), false);
-    comm::check_sum(group.impl(), {stream.device()}, words, "integers", kCall);
-    comm::begin_sum(group.impl(), stream, sum, kCall);
-    comm::wait_sum(group.impl(), stream, *sum, kCall);
-    if (number(group.rank()) != 0) continue;
-    host = to_host(stream, sum->values());
-    all[r].assign(reinterpret_cast<char const*>(host.data()), mine.size());
-  }
-  return all;
 }
 
 }  // namespace
@@ -160,7 +137,7 @@ bool DenseSums::has_momentum(Parameter const& parameter) const {
 std::vector<DenseSums::Residuals> DenseSums::wait_save(Stream& stream) const {
   std::vector<Residuals> all;
   for (Large const& large : large_) {
-    if (large.top_k) all.push_back({large.parameter.name, wait_gather(group_, stream, large.top_k->save())});
+    if (large.top_k) all.push_back({large.parameter.name, large.top_k->wait_save_all(stream)});
   }
   return all;
 }

@@ -96,6 +96,7 @@ int main(int argc, char** argv) {
   app.add_option("--link", o.link, "what the lines say of the link between the processes");
   app.add_option("--seconds", o.race.seconds, "that a way is run for")->capture_default_str();
   app.add_option("--runs-max", o.race.runs_max, "of a way")->capture_default_str()->check(CLI::Range(1, 1000));
+  app.add_option("--pause-ms", o.race.pause_ms, "before each run")->capture_default_str()->check(CLI::Range(0, 1000));
   CLI11_PARSE(app, argc, argv);
   MPI_Init(&argc, &argv);
   int code = 0;

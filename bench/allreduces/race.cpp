@@ -26,6 +26,8 @@ constexpr Warm kWarm{20, 0.2}, kWarmToChoose{50, 1};
 constexpr double kShort_s = 0.02;
 constexpr double kAgain_s = 0.001;
 constexpr int kAgainRuns = 8;
+// A way that chooses tries something else at times: the median of so many runs does not show one of these.
+constexpr int kRunsToChoose = 5;
 
 double max_over_ranks(double value) {
   MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
@@ -42,6 +44,14 @@ double wait_one_run(Way& way) {
   auto const start = std::chrono::steady_clock::now();
   way.wait_sum();
   return max_over_ranks(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+}
+
+double wait_rested_run(Way& way, RaceOptions const& options) {
+  if (options.pause_ms > 0) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(options.pause_ms));
+  }
+  return wait_one_run(way);
 }
 
 // The bytes of one run; MPI's own around it are few.
@@ -114,11 +124,12 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
   }
   for (int run = 0; run < options.runs_max; ++run) {
     for (Racer& racer : racers) {
-      if (racer.way == nullptr || (run > 0 && racer.total_s >= options.seconds)) continue;
+      int const least = racer.entry->chooses ? kRunsToChoose : 1;
+      if (racer.way == nullptr || (run >= least && racer.total_s >= options.seconds)) continue;
       // The way before it has left other things in the caches, which counts where a run is short.
       double again_s = racer.total_s < kShort_s * (run + 1) ? 0 : kAgain_s;
       for (int again = 0; again < kAgainRuns && again_s < kAgain_s; ++again) again_s += wait_one_run(*racer.way);
-      racer.measured.seconds.push_back(wait_one_run(*racer.way));
+      racer.measured.seconds.push_back(wait_rested_run(*racer.way, options));
       racer.total_s += racer.measured.seconds.back();
     }
   }

@@ -13,6 +13,7 @@ namespace gpups::bench {
 struct RaceOptions {
   double seconds = 0.3;  // that a way is run for, once all are warm
   int runs_max = 31;
+  double pause_ms = 0;  // before each run that counts, so that a shaped link's bucket is full for all ways alike
 };
 
 // Of a way; times are those of the slowest rank.

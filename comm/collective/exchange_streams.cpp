@@ -8,11 +8,12 @@ namespace {
 
 // `mine`, and what comes from the others, in order of the ranks. By then the others have what was sent to them: while
 // this rank adds up, it would bring nothing on its way, and they would wait for that.
-Task<Streams> with_incoming(Mesh& mesh, Streams mine, std::vector<Slice> ranges, std::vector<Sending> sent) {
+Task<Streams> with_incoming(Mesh& mesh, Streams mine, kernels::ValueForm form, std::vector<Slice> ranges,
+                            std::vector<Sending> sent) {
   std::vector<Task<Streams>> incoming(ranges.size());
   for (Rank const q : others(mesh)) {
     std::vector<Slice> const range{ranges[number(q)]};
-    incoming[number(q)] = receive_streams(mesh, q, range);
+    incoming[number(q)] = receive_streams(mesh, q, range, form);
     incoming[number(q)].start();
   }
   Streams all;
@@ -52,7 +53,8 @@ Task<Streams> gather_streams(Mesh& mesh, Bytes bytes, std::vector<Slice> ranges)
   mine.add(mesh, std::move(bytes));
   std::vector<Sending> sent;
   for (Rank const q : others(mesh)) sent.push_back(send(mesh, q, mine, 0));
-  return with_incoming(mesh, std::move(mine), std::move(ranges), std::move(sent));
+  kernels::ValueForm const form = mine[0].form();
+  return with_incoming(mesh, std::move(mine), form, std::move(ranges), std::move(sent));
 }
 
 template <class T>
@@ -64,7 +66,7 @@ Task<Streams> scatter_streams(Mesh& mesh, StreamTerms<T> terms) {
   std::vector<Sending> sent;
   for (std::size_t i = 0; Rank const q : others(mesh)) sent.push_back(send(mesh, q, parts, i++));
   std::vector<Slice> const ranges(static_cast<std::size_t>(mesh.ranks()), slice(mesh.me()));
-  return with_incoming(mesh, std::move(mine), ranges, std::move(sent));
+  return with_incoming(mesh, std::move(mine), terms.form, ranges, std::move(sent));
 }
 
 template <class T>

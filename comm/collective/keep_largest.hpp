@@ -7,6 +7,7 @@
 #include "kernels/assert.hpp"
 #include "kernels/wire/sum_streams.hpp"
 #include "kernels/wire/top_k.hpp"
+#include "kernels/wire/wrapped.hpp"
 
 namespace gpups::comm {
 
@@ -29,7 +30,8 @@ void keep_largest(Stream& stream, kernels::EntriesOfSum<T>& list, std::size_t mo
       kept[next] = list.indices[i];
       values[next++] = list.values[i];
     } else if (!residual.empty()) {
-      residual[list.indices[i] - first] += list.values[i];
+      T& lost = residual[list.indices[i] - first];
+      lost = kernels::plus(lost, list.values[i]);
     }
   }
   GPUPS_ASSERT(left == most);

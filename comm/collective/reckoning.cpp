@@ -14,9 +14,8 @@ namespace {
 // time may be chance. By the number of times that count.
 constexpr double kHope[] = {0.6, 0.75, 0.85, 0.95, 1};
 constexpr std::size_t kSettled = std::size(kHope) - 1;
-// Every so many sums what is not settled gets another chance, if it seems to take no more than so many times the least:
-// what was disturbed each time that it ran looks as if it were slow. What is settled gets one, too, more seldom.
-constexpr std::uint64_t kTryEvery = 8, kTrySettledEvery = 32;
+// What seems to take no more than so many times the least gets another chance every kTryEvery sums: what was disturbed
+// each time that it ran looks as if it were slow. Once all are settled, each try is twice as far from the one before.
 constexpr double kWorthTrying = 2.5;
 // Doublings of the length and of the density, together, up to which what is known of one sum tells something of
 // another.
@@ -105,17 +104,20 @@ std::vector<Reckoning::Estimate> Reckoning::estimates(SumShape const& shape) con
   return estimates;
 }
 
-Reckoning::Estimate Reckoning::next(SumShape const& shape) const {
+Reckoning::Estimate Reckoning::next(SumShape const& shape) {
   auto const all = estimates(shape);
-  auto const seen = seen_.find(kind_of(shape));
-  Estimate const* chosen = &all.front();
-  if (seen == seen_.end() || seen->second.sums % kTryEvery != 0) return *chosen;
-  bool const all_are_tried = seen->second.sums % kTrySettledEvery == 0;
+  Estimate chosen = all.front();
+  auto const found = seen_.find(kind_of(shape));
+  if (found == seen_.end() || found->second.sums < found->second.next_try) return chosen;
+  Seen& seen = found->second;
   for (Estimate const& e : all) {
     bool const worth = e.expected_s < kHope[std::min(e.counted, kSettled)] * kWorthTrying * all.front().expected_s;
-    if (worth && (all_are_tried || !e.settled) && e.runs < chosen->runs) chosen = &e;
+    if (worth && e.runs < chosen.runs) chosen = e;
   }
-  return *chosen;
+  chosen.is_try = chosen.algorithm != all.front().algorithm;
+  seen.between_tries = chosen.settled ? std::min(2 * seen.between_tries, kTryEveryMost) : kTryEvery;
+  seen.next_try = seen.sums + seen.between_tries;
+  return chosen;
 }
 
 void Reckoning::learn(SumShape const& shape, Algorithm const& algorithm, double seconds, std::uint64_t const* entries) {

@@ -27,11 +27,13 @@ class Reckoning {
     std::size_t counted = 0;  // those that it was measured by
     bool settled = false;     // so often that more would not change much
     double expected_s = 0;    // by which they are compared
+    bool is_try = false;      // taken to know more of it, and not because it is the fastest
   };
   // Of each algorithm that can do it, fastest first. One at least: the caller has seen to it.
   std::vector<Estimate> estimates(SumShape const& shape) const;
-  // What the next sum should take: the fastest, or now and then another that may turn out to be.
-  Estimate next(SumShape const& shape) const;
+  // What the next sum should take: the fastest, or now and then another that may turn out to be. Never a try twice
+  // without a sum in between that was learned from.
+  Estimate next(SumShape const& shape);
   Algorithm const& choose(SumShape const& shape) const { return *estimates(shape).front().algorithm; }
 
   // A sum has ended. entries: that are not zero in it, where that is known.
@@ -41,6 +43,8 @@ class Reckoning {
   std::vector<std::string> explain() const;
 
  private:
+  static constexpr std::uint64_t kTryEvery = 8, kTryEveryMost = 64;  // sums
+
   // Sums that are alike: their density differs by less than half.
   struct Kind {
     std::uint64_t elements;
@@ -58,6 +62,7 @@ class Reckoning {
   struct Seen {
     SumShape shape;  // the last one
     std::uint64_t sums = 0;
+    std::uint64_t next_try = kTryEvery, between_tries = kTryEvery;  // in sums
     double fill = 0;  // entries of a sum for each that a rank gave: a moving mean; 0 where it is not known
     std::map<Algorithm const*, Times> times;
   };

@@ -169,7 +169,7 @@ Task<> Selection::hear_times() {
 Task<> Selection::tell() {
   co_await selector_.reckon(mesh_, first_);
   auto const best = selector_.reckoning_->next(shape_);
-  bool const holds = best.settled && best.measured_s < kShort_s;
+  bool const holds = best.settled && !best.is_try && best.measured_s < kShort_s;
   auto const byte = static_cast<std::uint8_t>(best.algorithm - algorithms().data());
   set(best.algorithm, holds);
   co_await tell_byte(mesh_, holds ? byte | kHolds : byte);

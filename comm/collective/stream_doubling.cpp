@@ -6,8 +6,9 @@
 namespace gpups::comm {
 namespace {
 
-Task<Streams> receive_whole(Mesh& mesh, Rank from, std::size_t streams, std::uint64_t size) {
-  return receive_streams(mesh, from, std::vector<Slice>(streams, Slice{0, size}));
+template <class T>
+Task<Streams> receive_whole(Mesh& mesh, Rank from, std::size_t streams, StreamTerms<T> const& terms) {
+  return receive_streams(mesh, from, std::vector<Slice>(streams, Slice{0, terms.size}), terms.form);
 }
 
 // In an order that both ranks of a pair have.
@@ -38,17 +39,17 @@ Task<StreamTotal<T>> sum_by_doubling_sparse(Mesh& mesh, StreamTerms<T> terms) {
   if (me >= core) {
     Rank const helper{me - core};
     send(mesh, helper, mine, 0);
-    co_return StreamTotal<T>(terms.stream, co_await receive_whole(mesh, helper, 2, terms.size));
+    co_return StreamTotal<T>(terms.stream, co_await receive_whole(mesh, helper, 2, terms));
   }
   Rank const helped{me + core};
   if (me + core < ranks) {
-    Streams const its = co_await receive_whole(mesh, helped, 1, terms.size);
+    Streams const its = co_await receive_whole(mesh, helped, 1, terms);
     take_sum(in_order(mesh, helped, mine, its), true);
   }
   for (std::uint32_t distance = 1; distance < core; distance *= 2) {
     Rank const partner{me ^ distance};
     auto sent = send(mesh, partner, mine, 0);
-    Streams const its = co_await receive_whole(mesh, partner, 1, terms.size);
+    Streams const its = co_await receive_whole(mesh, partner, 1, terms);
     co_await sent;  // while this rank adds up, it would bring nothing on its way
     Streams const both = in_order(mesh, partner, mine, its);
     if (2 * distance == core) {

@@ -68,7 +68,7 @@ Task<StreamTotal<T>> sum_resparsified(Mesh& mesh, StreamTerms<T> terms, std::siz
       coming.push_back(slices.ranges()[number(at(distance - gap))]);
     }
     send_together(mesh, at(gap), going);
-    Streams const came = co_await receive_streams(mesh, at(ranks - gap), coming);
+    Streams const came = co_await receive_streams(mesh, at(ranks - gap), coming, terms.form);
     for (std::size_t i = 0; i < came.size(); ++i) slices.add(at(static_cast<std::uint32_t>(i)), came, i);
   }
   co_return StreamTotal<T>(terms.stream, co_await gather_streams(mesh, slices.sum(mesh.me()), slices.ranges()));

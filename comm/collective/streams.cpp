@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace gpups::comm {
@@ -12,12 +13,23 @@ namespace {
 constexpr std::size_t kUnit = 8;
 std::size_t padded(std::size_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; }
 
+constexpr std::uint64_t kPlainElementBytes = sizeof(std::uint32_t) + sizeof(float);  // an index and a value
+
 }  // namespace
 
 std::size_t stream_bytes_max(std::uint64_t size) {
   // Values of 8 bytes, and a form of places that takes no more than a bitmap; each block's filled up.
   std::size_t const blocks = kernels::stream_blocks(size);
   return kernels::stream_head_bytes(blocks) + 8 * size + size / 8 + 16 * blocks;
+}
+
+// A dense block does not say how many of its places have an element.
+std::uint64_t plain_bytes(kernels::StreamView const& stream) {
+  std::uint64_t bytes = 0;
+  for (auto const& block : stream.blocks()) {
+    bytes += std::min(kPlainElementBytes * block.word.count, sizeof(float) * block.width);
+  }
+  return bytes;
 }
 
 Sending send_together(Mesh& mesh, Rank to, Streams const& streams) {
@@ -28,13 +40,13 @@ Sending send_together(Mesh& mesh, Rank to, Streams const& streams) {
     std::memset(all.data() + start[i], 0, padded(start[i]) - start[i]);
     std::memcpy(all.data() + padded(start[i]), streams.bytes(i).data(), streams[i].bytes());
   }
-  std::uint64_t elements = 0;
-  for (auto const& stream : streams.views()) elements += stream.header().count;
-  mesh.count_coding(kPlainElementBytes * elements, all.size());
+  std::uint64_t plain = 0;
+  for (auto const& stream : streams.views()) plain += plain_bytes(stream);
+  mesh.count_coding(plain, all.size());
   return mesh.send(to, std::move(all));
 }
 
-Task<Streams> receive_streams(Mesh& mesh, Rank from, std::vector<Slice> ranges) {
+Task<Streams> receive_streams(Mesh& mesh, Rank from, std::vector<Slice> ranges, kernels::ValueForm form) {
   std::size_t bytes_max = 0;
   for (Slice const range : ranges) bytes_max += padded(stream_bytes_max(range.size));
   auto const memory = std::make_shared<Bytes const>(co_await mesh.receive(from, bytes_max, Device::host()));
@@ -51,6 +63,11 @@ Task<Streams> receive_streams(Mesh& mesh, Rank from, std::vector<Slice> ranges) 
     if (stream.header().first != ranges[i].first || stream.header().size != ranges[i].size) {
       mesh.refuse(from, fmt::format("sent a sparse stream of {} elements from {} on, not of {} from {} on",
                                     stream.header().size, stream.header().first, ranges[i].size, ranges[i].first));
+    }
+    if (stream.form() != form) {
+      mesh.refuse(from, fmt::format("sent a sparse stream of values in form {} on grid {}, not in form {} on grid {}",
+                                    static_cast<int>(stream.form().values), stream.form().grid_log2,
+                                    static_cast<int>(form.values), form.grid_log2));
     }
     streams.add(from, memory, std::move(stream));
     at = std::min(padded(at + bytes), memory->size());

@@ -52,18 +52,20 @@ class Streams {
 // Bytes of the largest stream of a range.
 std::size_t stream_bytes_max(std::uint64_t size);
 
-// Of an element of a sparse vector that is not coded: its index and a float.
-inline constexpr std::uint64_t kPlainElementBytes = 8;
+// Bytes of what a stream says where nothing is coded: an index and a float for each element, or a float for each place
+// of a block where that is less.
+std::uint64_t plain_bytes(kernels::StreamView const& stream);
 
 inline Sending send(Mesh& mesh, Rank to, Streams const& streams, std::size_t i) {
-  mesh.count_coding(kPlainElementBytes * streams[i].header().count, streams[i].bytes());
+  mesh.count_coding(plain_bytes(streams[i]), streams[i].bytes());
   return mesh.send(to, streams.bytes(i), streams.memory(i));
 }
 // All of them in one message.
 Sending send_together(Mesh& mesh, Rank to, Streams const& streams);
 
-// The next message of another rank, of just the streams of these ranges, in order. Anything else is a PeerError.
-Task<Streams> receive_streams(Mesh& mesh, Rank from, std::vector<Slice> ranges);
+// The next message of another rank, of just the streams of these ranges, in order and in this form. Anything else is a
+// PeerError.
+Task<Streams> receive_streams(Mesh& mesh, Rank from, std::vector<Slice> ranges, kernels::ValueForm form);
 
 // Throws PeerError where one of the streams of a sum turned out to be wrong.
 void check(Mesh const& mesh, Streams const& streams, kernels::BadStream bad);

@@ -6,11 +6,14 @@
 #include <type_traits>
 #include <utility>
 
+#include "comm/collective/sum_integers.hpp"
 #include "comm/collective/sum_top_k.hpp"
 #include "comm/group/sums.hpp"
 #include "comm/group/top_k_state.hpp"
 #include "kernels/check.hpp"
 #include "kernels/wire/top_k_feedback.hpp"
+#include "kernels/wire/unit_values.hpp"
+#include "kernels/wire/wrapped.hpp"
 
 namespace gpups {
 
@@ -50,18 +53,23 @@ Array<T> wait_on_host(Stream& stream, View<T const> values) {
   return host;
 }
 
-template <class T>
-void write_host(comm::SumTopK const& sum, int grid_log2, View<T> to) {
-  double const unit = std::ldexp(1.0, grid_log2);
-  if (!to.empty()) std::memset(to.data(), 0, to.size() * sizeof(T));
+void write_host(comm::SumTopK const& sum, View<std::int64_t> to) {
+  auto const indices = sum.indices();
+  auto const units = sum.units();
+  for (std::size_t i = 0; i < indices.size(); ++i) to[indices[i]] = units[i];
+}
+
+// What floats round off waits in `residual`, unless that is empty.
+void write_host(comm::SumTopK const& sum, int grid_log2, View<float> to, View<std::int64_t> residual) {
+  double const unit = std::ldexp(1.0, grid_log2), per_unit = std::ldexp(1.0, -grid_log2);
   auto const indices = sum.indices();
   auto const units = sum.units();
   for (std::size_t i = 0; i < indices.size(); ++i) {
-    if constexpr (std::is_same_v<T, float>) {
-      to[indices[i]] = static_cast<float>(static_cast<double>(units[i]) * unit);
-    } else {
-      to[indices[i]] = units[i];
-    }
+    float const x = static_cast<float>(static_cast<double>(units[i]) * unit);
+    to[indices[i]] = x;
+    if (residual.empty()) continue;
+    std::int64_t& waits = residual[indices[i]];
+    waits = kernels::plus(waits, kernels::minus(units[i], kernels::whole_units(x, per_unit)));
   }
 }
 
@@ -126,10 +134,18 @@ void TopKAllreduce::wait_for(Stream& stream, View<T> sums) {
                 sums.size(), size);
   comm::wait_sum(group, stream, *impl_->sum, kCall);
   auto const sum = std::exchange(impl_->sum, nullptr);
-  if (stream.device().is_host()) return write_host(*sum, impl_->grid_log2, sums);
-  Array<T> const host(Device::host(), size);
-  write_host(*sum, impl_->grid_log2, host.view());
-  copy<T>(stream, sums, host);
+  bool const on_host = stream.device().is_host();
+  Array<T> const there(Device::host(), on_host ? 0 : size);
+  View<T> const to = on_host ? sums : there.view();
+  if (!to.empty()) std::memset(to.data(), 0, to.size() * sizeof(T));
+  if constexpr (std::is_same_v<T, float>) {
+    bool const keeps = impl_->group.rank() == Rank{0};  // all ranks round alike
+    write_host(*sum, impl_->grid_log2, to, keeps ? impl_->feedback->residual() : View<std::int64_t>{});
+  } else {
+    write_host(*sum, to);
+  }
+  if (on_host) return;
+  copy<T>(stream, sums, there);
   stream.wait();  // the array goes
 }
 
@@ -158,6 +174,28 @@ View<std::int64_t const> TopKAllreduce::residual() const {
 std::string TopKAllreduce::save() const {
   impl_->require_idle("save");
   return comm::to_bytes(*impl_->feedback);
+}
+
+// By sums with zeros, which take next to no bytes, and of which coding spares nothing that anybody would have sent.
+std::vector<std::string> TopKAllreduce::wait_save_all(Stream& stream) const {
+  constexpr char const* kCall = "TopKAllreduce::wait_save_all";
+  impl_->require_idle("wait_save_all");
+  auto& group = impl_->group.impl();
+  std::string const mine = save();  // of the same length on all ranks
+  std::size_t const words = (mine.size() + sizeof(std::int64_t) - 1) / sizeof(std::int64_t);
+  comm::check_sum(group, {stream.device()}, words, "integers", kCall);
+  std::vector<std::string> all(static_cast<std::size_t>(impl_->group.size()));
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    std::vector<std::int64_t> host(words, 0);
+    if (r == number(impl_->group.rank())) std::memcpy(host.data(), mine.data(), mine.size());
+    auto const sum = std::make_shared<comm::SumIntegers>(to_device(stream, host), false);
+    comm::begin_sum(group, stream, sum, kCall);
+    comm::wait_sum(group, stream, *sum, kCall);
+    if (number(impl_->group.rank()) != 0) continue;
+    host = to_host(stream, sum->values());
+    all[r].assign(reinterpret_cast<char const*>(host.data()), mine.size());
+  }
+  return all;
 }
 
 void TopKAllreduce::restore(std::span<std::string const> of_ranks) {

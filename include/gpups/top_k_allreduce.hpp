@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "gpups/allreduce.hpp"
 #include "gpups/array.hpp"
@@ -77,6 +78,8 @@ class TopKAllreduce {
 
   // What waits on this rank, for a checkpoint. While no sum is under way.
   std::string save() const;
+  // What it gives on each rank, on rank 0; on the others the bytes are left out. Collective, like begin().
+  std::vector<std::string> wait_save_all(Stream& stream) const;
   // Goes on from what save() gave on each of the ranks of then, in their order: nothing is lost on other numbers of
   // ranks, and with the same number sums have the bits of never having stopped. On all ranks, while no sum is under
   // way. Throws Error for none, for what is none, and for what is of another size or of a momentum that was on or off.

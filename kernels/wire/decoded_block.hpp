@@ -8,6 +8,7 @@
 #include "kernels/wire/block_entries.hpp"
 #include "kernels/wire/block_values.hpp"
 #include "kernels/wire/stream_view.hpp"
+#include "kernels/wire/wrapped.hpp"
 
 namespace gpups::kernels {
 
@@ -121,7 +122,7 @@ class DecodedBlock {
 #endif
 
   void add_dense(T* sums, std::uint64_t* marks, std::uint32_t first, std::uint32_t last) {
-    for (std::uint32_t i = first; i < last; ++i) sums[i] += values_[i];
+    for (std::uint32_t i = first; i < last; ++i) sums[i] = plus(sums[i], values_[i]);
     for (std::uint32_t i = first; marks != nullptr && i < last; i += 64) {
       marks[i / 64] |= last - i < 64 ? (std::uint64_t{1} << (last - i)) - 1 : ~std::uint64_t{0};
     }
@@ -139,7 +140,10 @@ class DecodedBlock {
         continue;
       }
 #endif
-      for (; word != 0; word &= word - 1) sums[64 * w + static_cast<unsigned>(std::countr_zero(word))] += *from++;
+      for (; word != 0; word &= word - 1) {
+        T& sum = sums[64 * w + static_cast<unsigned>(std::countr_zero(word))];
+        sum = plus(sum, *from++);
+      }
     }
     next_ = static_cast<std::uint32_t>(from - values_);
   }
@@ -150,11 +154,11 @@ class DecodedBlock {
     auto const* const end = std::lower_bound(places + next_, places + count_, last);
     auto const stop = static_cast<std::uint32_t>(end - places);
     if (marks == nullptr) {
-      for (std::uint32_t i = next_; i < stop; ++i) sums[places[i]] += values[i];
+      for (std::uint32_t i = next_; i < stop; ++i) sums[places[i]] = plus(sums[places[i]], values[i]);
     } else {
       for (std::uint32_t i = next_; i < stop; ++i) {
         std::uint32_t const place = places[i];
-        sums[place] += values[i];
+        sums[place] = plus(sums[place], values[i]);
         marks[place / 64] |= std::uint64_t{1} << place % 64;
       }
     }

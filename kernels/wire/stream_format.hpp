@@ -32,6 +32,7 @@ enum class PlaceKind : std::uint8_t { kGaps, kOffsets, kBitmap, kDense };
 struct ValueForm {
   StreamValues values = StreamValues::kFloat;
   int grid_log2 = 0;  // units are multiples of 2^grid_log2
+  bool operator==(ValueForm const&) const = default;
 };
 
 struct StreamHeader {

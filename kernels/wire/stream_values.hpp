@@ -4,6 +4,7 @@
 
 #include "kernels/wire/block_entries.hpp"
 #include "kernels/wire/block_values.hpp"
+#include "kernels/wire/wrapped.hpp"
 
 namespace gpups::kernels {
 
@@ -46,7 +47,9 @@ class ValueWriter {
   void keep_loss(ValueForm form, Entries const& entries, BlockWord word, std::uint8_t const* written, T* residual) {
     T* const sent = scratch();
     values_.read(form, written, entries.count, word.width_log2, sent);
-    each_place(entries, [&](std::size_t i, std::uint32_t place) { residual[place] += entries.values[i] - sent[i]; });
+    each_place(entries, [&](std::size_t i, std::uint32_t place) {
+      residual[place] = plus(residual[place], minus(entries.values[i], sent[i]));
+    });
   }
   T* scratch() {
     if (scratch_.size() == 0) scratch_ = Array<T>(Device::host(), kStreamBlock);
