@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The round's data on one rank: whose batches name which rows, and the executor of the round's actions.
 //
-// A reader's intent names the keys of a batch once. The order in which they travel is then that in which the owner
-// sends their values and receives their gradients, so neither carries keys.
+// A reader's intent names the keys of a batch once. The order in which they travel, or for rows that share scales that
+// of the keys' values, is then that in which the owner sends their values and receives their gradients, so neither
+// carries keys.
 #pragma once
 
 #include <deque>
@@ -87,7 +88,7 @@ class Exchange {
   struct LatePart {
     Rank from;
     LateRows rows;
-    std::shared_ptr<Array<Key>> keys;
+    std::shared_ptr<Array<std::uint8_t>> keys;  // as they travelled, on the host
     std::shared_ptr<Array<std::uint8_t>> bytes;
   };
   struct LateSums {
@@ -124,6 +125,8 @@ class Exchange {
   void check_intent(Rank from, Intent const& intent, bool urgent) const;
   void take_keys(Rank from, Message const& message, bool urgent, std::function<void()> then);
   void wait_resolve(Rank from, Message const& message, bool urgent, std::string_view bytes);
+  NamedKeys& named_to(Rank owner, TableId table);
+  HeardKeys& heard_from(Rank reader, TableId table);
   std::size_t dictionary_capacity(TableId table) const;
   std::vector<GradientBytes> send_gradients(Rank owner, std::vector<std::function<void()>>& sends);
   void check_gradients(Rank from, Use const& use, std::vector<GradientBytes> const& sizes) const;
@@ -140,6 +143,7 @@ class Exchange {
   RowSums wait_read_held(Rank from, UsePart& part);
   RowSums resolved(std::vector<Key> const& keys, TableId table, LateSums& room);
   RowSums wait_read_restored(HeldPiece const& piece, LateSums& room);
+  std::vector<Key> keys_of(LatePart const& part);
   RowSums wait_read_late(LatePart const& part, LateSums& room);
   void send_values(Rank to, Message message, Section section, TrafficKind kind);
   void take_values(Rank from, Clock clock, Section section, std::vector<std::uint64_t> const& sent,

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of tables that hold some of them back: those that come late, and reading both.
+#include <fmt/core.h>
+
 #include "cache/after_calls.hpp"
 #include "cache/exchange.hpp"
+#include "comm/wire.hpp"
 #include "kernels/hash.hpp"
 #include "kernels/wire/take_keys.hpp"
 
@@ -24,7 +27,7 @@ HeldPiece piece_of_home(HeldPiece const& piece, std::size_t dim, Rank me, int ra
 
 }  // namespace
 
-// An owner's keys in the order in which they travelled.
+// An owner's keys in the order that it knows.
 Array<Key> Exchange::wait_keys_on_wire(PreparedPart const& part, Rank owner) {
   Array<Key> keys(stream_.device(), part.owned_by(owner));
   kernels::take_keys(stream_, {.from = part.keys, .numbers = part.places_of(owner, me_), .to = keys});
@@ -37,10 +40,12 @@ std::vector<LateRows> Exchange::send_late(Rank owner, std::vector<std::function<
   auto const step = static_cast<std::uint64_t>(number(round_.clock()));
   for (auto const& [table, late] : held_.wait_take_late(stream_, owner, round_.clock())) {
     std::size_t const list = all.size();
-    all.push_back({table, late.keys->size(), late.bytes->size, late.exact});
-    mail_.count_late(&Traffic::gradients, late.keys->view().bytes() + late.bytes->size);
-    sends.push_back([=, this, keys = late.keys, sums = late.bytes] {
-      mail_.send_data(stream_, owner, tag(Section::kLateKeys, step, list), keys->data(), keys->view().bytes(),
+    auto const keys = std::make_shared<std::vector<std::uint8_t>>();
+    named_to(owner, table).wait_list(on_host_, View<Key const>(late.keys), *keys);
+    all.push_back({table, late.keys.size(), keys->size(), late.bytes->size, late.exact});
+    mail_.count_late(&Traffic::gradients, keys->size() + late.bytes->size);
+    sends.push_back([=, this, sums = late.bytes] {
+      mail_.send_data(on_host_, owner, tag(Section::kLateKeys, step, list), keys->data(), keys->size(),
                       &Traffic::gradients, keys);
       mail_.send_data(stream_, owner, tag(Section::kLateSums, step, list), sums->memory.data(), sums->size,
                       &Traffic::gradients, sums);
@@ -79,12 +84,12 @@ void Exchange::take_late(Rank from, std::vector<LateRows> const& late, std::func
   for (std::size_t list = 0; list < late.size(); ++list) {
     auto const& rows = late[list];
     auto const& part = late_.emplace_back(
-        LatePart{from, rows, std::make_shared<Array<Key>>(), std::make_shared<Array<std::uint8_t>>()});
-    auto const keys_there = [keys = part.keys, device = stream_.device(), n = rows.rows] {
-      *keys = Array<Key>(device, n);
+        LatePart{from, rows, std::make_shared<Array<std::uint8_t>>(), std::make_shared<Array<std::uint8_t>>()});
+    auto const keys_there = [keys = part.keys, size = rows.key_bytes] {
+      *keys = Array<std::uint8_t>(Device::host(), size);
       return keys->data();
     };
-    mail_.take_data(stream_, from, tag(Section::kLateKeys, step, list), rows.rows * sizeof(Key), keys_there, taken);
+    mail_.take_data(on_host_, from, tag(Section::kLateKeys, step, list), rows.key_bytes, keys_there, taken);
     auto const sums_there = [bytes = part.bytes, device = stream_.device(), size = rows.bytes] {
       *bytes = Array<std::uint8_t>(device, size);
       return bytes->data();
@@ -101,15 +106,27 @@ RowSums Exchange::wait_read_held(Rank from, UsePart& part) {
   return {.ids = part.ids, .sums = part.held_sums, .counts = part.counts.view().flat()};
 }
 
+// In the order of their sums. REQUIRES: of the keys that a round announces, all of this one have been heard, and none
+// of the next.
+std::vector<Key> Exchange::keys_of(LatePart const& part) try {
+  std::string_view bytes(reinterpret_cast<char const*>(part.keys->data()), part.keys->size());
+  auto keys = heard_from(part.from, part.rows.table).take_list(bytes, part.rows.rows);
+  if (!bytes.empty()) throw comm::WireError("more bytes of keys than it has rows");
+  sort_keys(keys);
+  return keys;
+} catch (comm::WireError const& error) {
+  refuse_peer(part.from, fmt::format("sent a list of late rows with {}", error.what()));
+}
+
 // Forgotten rows stay forgotten: what comes late for them is dropped. Rows that this step begins are reserved.
 RowSums Exchange::wait_read_late(LatePart const& part, LateSums& room) {
   auto& shard = *tables_[number(part.rows.table)];
   auto const n = static_cast<std::size_t>(part.rows.rows);
-  auto const known = shard.wait_known(stream_, *part.keys);
+  auto const all_keys = keys_of(part);
+  auto const known = shard.wait_known(stream_, to_device(stream_, all_keys));
   std::vector<std::uint32_t> places(n);  // those that have rows come first
   std::uint32_t taken = 0, other = static_cast<std::uint32_t>(n);
   std::vector<Key> keys;
-  auto const all_keys = to_host(stream_, part.keys->view());
   for (std::size_t i = 0; i < n; ++i) {
     places[i] = known[i] ? taken++ : --other;
     if (known[i]) keys.push_back(all_keys[i]);

@@ -5,12 +5,21 @@
 #include <utility>
 
 #include "cache/exchange.hpp"
+#include "cache/row_format.hpp"
 #include "comm/wire.hpp"
 
 namespace gpups::cache {
 
 std::size_t Exchange::dictionary_capacity(TableId table) const {
   return tables_[number(table)]->options().dictionary_keys / static_cast<std::size_t>(ranks_ - 1);
+}
+
+NamedKeys& Exchange::named_to(Rank owner, TableId table) {
+  return named_.try_emplace({owner, table}, dictionary_capacity(table)).first->second;
+}
+
+HeardKeys& Exchange::heard_from(Rank reader, TableId table) {
+  return heard_.try_emplace({reader, table}, dictionary_capacity(table)).first->second;
 }
 
 // -- to owners --
@@ -41,12 +50,12 @@ void Exchange::name_keys(Rank owner, Prepared::Impl& batch, bool urgent, Outgoin
   for (auto& part : batch.parts) {
     if (part.owned_by(owner) == 0) continue;
     NamedKeys none(0);
-    auto& dictionary =
-        urgent ? none : named_.try_emplace({owner, part.table}, dictionary_capacity(part.table)).first->second;
+    auto& dictionary = urgent ? none : named_to(owner, part.table);
     auto const theirs = part.keys_of(owner);
     auto const copied = theirs.device().is_host() ? std::vector<Key>() : to_host(stream_, theirs);
     View<Key const> const keys = theirs.device().is_host() ? theirs : View<Key const>(copied);
     auto order = dictionary.wait_name(on_host_, keys, batch.clock, round_.next_in(), *outgoing.bytes).order;
+    if (shares_scales(tables_[number(part.table)]->options())) order = order_by_value(keys);
     for (auto& row : order) row += part.owners[number(owner)];
     copy<std::uint32_t>(stream_, part.places.view().slice(part.first_of(owner, me_), order.size()),
                         View<std::uint32_t const>(order));
@@ -115,14 +124,14 @@ void Exchange::wait_resolve(Rank from, Message const& message, bool urgent, std:
     use.named = true;
     for (auto& part : use.parts) {
       HeardKeys none(0);
-      auto& dictionary =
-          urgent ? none : heard_.try_emplace({from, part.table}, dictionary_capacity(part.table)).first->second;
-      auto const heard = dictionary.hear(bytes, part.keys, intent.clock, message.clock);
-      part.ids = Array<std::uint32_t>(stream_.device(), heard.keys.size());
-      keys.push_back(to_device(stream_, heard.keys));
-      read.push_back({tables_[number(part.table)].get(), keys.back(), part.ids});
-      if (!tables_[number(part.table)]->sends_changes()) continue;
-      part.key_list = std::make_shared<Array<Key>>(to_device(stream_, heard.keys));
+      auto& dictionary = urgent ? none : heard_from(from, part.table);
+      auto& table = *tables_[number(part.table)];
+      auto heard = dictionary.hear(bytes, part.keys, intent.clock, message.clock).keys;
+      if (shares_scales(table.options())) sort_keys(heard);
+      part.ids = Array<std::uint32_t>(stream_.device(), heard.size());
+      keys.push_back(to_device(stream_, heard));
+      read.push_back({&table, keys.back(), part.ids});
+      if (table.sends_changes()) part.key_list = std::make_shared<Array<Key>>(to_device(stream_, heard));
     }
   }
   if (!bytes.empty()) throw comm::WireError("more bytes of keys than its batches have");

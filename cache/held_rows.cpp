@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "cache/key_coding.hpp"
 #include "kernels/check.hpp"
 #include "kernels/columns.hpp"
 #include "kernels/wire/marked_rows.hpp"
@@ -94,15 +95,25 @@ HeldRows::Part HeldRows::wait_take(Stream& stream, Clock step, View<Key const> k
   return part;
 }
 
-HeldRows::Late HeldRows::wait_send(Stream& stream, View<std::uint32_t const> slots, bool exact) {
+// In the order of their keys, which does not depend on slots: they are others after a resume, and rows may share
+// scales.
+HeldRows::Late HeldRows::wait_send(Stream& stream, View<std::uint32_t const> unordered, bool exact) {
+  Late late{.exact = exact, .keys = {}, .bytes = {}};
+  auto const keys = to_host(stream, keys_.wait_keys(stream, unordered).view());
+  auto const slot_of = to_host(stream, unordered);
+  std::vector<std::uint32_t> ordered;
+  for (std::uint32_t const place : order_by_value(View<Key const>(keys))) {
+    late.keys.push_back(keys[place]);
+    ordered.push_back(slot_of[place]);
+  }
+  auto const slots = to_device(stream, ordered);
   Matrix<std::int64_t> const rows(stream.device(), slots.size(), table_.dim);
   kernels::take_held(stream, {.held = held_.const_ref(), .slots = slots, .out = rows});
   auto bytes = RowCoder(table_, table_.gradients, exact).wait_encode(stream, rows, 0);
   kernels::put_held(stream, {.from = rows, .slots = slots, .held = held_.ref()});
   stream.wait();
-  return {.exact = exact,
-          .keys = std::make_shared<Array<Key>>(keys_.wait_keys(stream, slots)),
-          .bytes = std::make_shared<kernels::NarrowBytes>(std::move(bytes))};
+  late.bytes = std::make_shared<kernels::NarrowBytes>(std::move(bytes));
+  return late;
 }
 
 // Those of the rows of which something is held back.

@@ -36,7 +36,7 @@ class HeldRows {
   // Rows that a step sends although no batch of it need name them, see RowCoder.
   struct Late {
     bool exact = false;
-    std::shared_ptr<Array<Key>> keys;
+    std::vector<Key> keys;  // ascending
     std::shared_ptr<kernels::NarrowBytes> bytes;
   };
   // Those that have waited as long as they may, and, exactly, the longest unused of more rows than are remembered, or
@@ -66,7 +66,7 @@ class HeldRows {
     Array<std::uint32_t> marks;  // (n, kHeldMarks)
   };
   Before before(Stream& stream, View<std::uint32_t const> slots, View<Key const> keys) const;
-  Late wait_send(Stream& stream, View<std::uint32_t const> slots, bool exact);
+  Late wait_send(Stream& stream, View<std::uint32_t const> unordered, bool exact);
   void wait_send_filled(Stream& stream, View<std::uint32_t const> slots, bool exact, std::vector<Late>& late);
   void wait_forget(Stream& stream, View<std::uint32_t const> slots, std::vector<Late>& late);
   void wait_send_aged(Stream& stream, View<std::uint32_t const> slots, std::vector<Late>& late);

@@ -86,6 +86,14 @@ void sort_by_digits(std::vector<KeyPlace>& places, std::uint64_t least, int bits
   }
 }
 
+std::vector<KeyPlace> places_by_value(View<Key const> keys) {
+  std::vector<KeyPlace> places;
+  places.reserve(keys.size());
+  for (std::uint32_t i = 0; i < keys.size(); ++i) places.push_back({number(keys[i]), i});
+  sort_places(places);
+  return places;
+}
+
 }  // namespace
 
 void sort_places(std::vector<KeyPlace>& places) {
@@ -95,6 +103,19 @@ void sort_places(std::vector<KeyPlace>& places) {
   auto const [least, most] = std::minmax_element(places.begin(), places.end(), less);
   std::uint64_t const from = least->value;
   sort_by_digits(places, from, static_cast<int>(std::bit_width(most->value - from)));
+}
+
+std::vector<std::uint32_t> order_by_value(View<Key const> keys) {
+  auto const places = places_by_value(keys);
+  std::vector<std::uint32_t> order;
+  order.reserve(places.size());
+  for (auto const& [value, place] : places) order.push_back(place);
+  return order;
+}
+
+void sort_keys(std::vector<Key>& keys) {
+  auto const places = places_by_value(View<Key const>(keys));
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = Key{places[i].value};
 }
 
 std::uint64_t key_bytes_max(std::uint64_t keys) {

@@ -11,15 +11,25 @@ std::size_t NamedKeys::bytes_for(std::size_t keys) {
   return keys * KeySlots::kBytesEach + kernels::KeyIndex::bytes_for(keys);
 }
 
-NamedKeys::Named NamedKeys::wait_name(Stream& stream, View<Key const> keys, Clock step, Clock now,
-                                      std::vector<std::uint8_t>& wire) {
+NamedKeys::Places NamedKeys::wait_find(Stream& stream, View<Key const> keys) const {
   std::vector<std::uint32_t> ids(keys.size(), kNoSlot);
   if (slots_.filled() > 0) index_.find(stream, keys, View<std::uint32_t>(ids));
-  std::vector<KeyPlace> known, fresh;
-  known.reserve(keys.size());
+  Places places;
+  places.known.reserve(keys.size());
   for (std::uint32_t i = 0; i < keys.size(); ++i) {
-    ids[i] == kNoSlot ? fresh.push_back({number(keys[i]), i}) : known.push_back({ids[i], i});
+    ids[i] == kNoSlot ? places.fresh.push_back({number(keys[i]), i}) : places.known.push_back({ids[i], i});
   }
+  return places;
+}
+
+void NamedKeys::wait_list(Stream& stream, View<Key const> keys, std::vector<std::uint8_t>& wire) const {
+  auto [known, fresh] = wait_find(stream, keys);
+  encode_keys(known, fresh, wire);
+}
+
+NamedKeys::Named NamedKeys::wait_name(Stream& stream, View<Key const> keys, Clock step, Clock now,
+                                      std::vector<std::uint8_t>& wire) {
+  auto [known, fresh] = wait_find(stream, keys);
   encode_keys(known, fresh, wire);
 
   Named named;
@@ -57,13 +67,23 @@ void NamedKeys::wait_remember(Stream& stream, std::vector<KeyPlace> const& fresh
   GPUPS_ASSERT(ids == given);
 }
 
+std::vector<Key> HeardKeys::keys_of(CodedKeys const& coded) const {
+  std::vector<Key> keys;
+  keys.reserve(coded.known.size() + coded.fresh.size());
+  for (std::uint32_t const slot : coded.known) keys.push_back(keys_[slot]);
+  keys.insert(keys.end(), coded.fresh.begin(), coded.fresh.end());
+  return keys;
+}
+
+std::vector<Key> HeardKeys::take_list(std::string_view& wire, std::uint64_t count) const {
+  return keys_of(decode_keys(wire, count, slots_.filled()));
+}
+
 HeardKeys::Heard HeardKeys::hear(std::string_view& wire, std::uint64_t count, Clock step, Clock now) {
   auto coded = decode_keys(wire, count, slots_.filled());
   Heard heard;
   heard.known = coded.known.size();
-  heard.keys.reserve(count);
-  for (std::uint32_t const slot : coded.known) heard.keys.push_back(keys_[slot]);
-  heard.keys.insert(heard.keys.end(), coded.fresh.begin(), coded.fresh.end());
+  heard.keys = keys_of(coded);
   slots_.name(coded.known, step);
   auto const given = slots_.give(coded.fresh.size(), step, now);
   for (std::size_t i = 0; i < given.size(); ++i) {

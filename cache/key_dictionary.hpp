@@ -45,9 +45,17 @@ class NamedKeys {
   // Waits.
   Named wait_name(Stream& stream, View<Key const> keys, Clock step, Clock now, std::vector<std::uint8_t>& wire);
 
+  // Appends distinct keys as they go without being named: those that have a slot as its number, the others whole.
+  // Waits.
+  void wait_list(Stream& stream, View<Key const> keys, std::vector<std::uint8_t>& wire) const;
+
   static std::size_t bytes_for(std::size_t keys);
 
  private:
+  struct Places {
+    std::vector<KeyPlace> known, fresh;  // slots, and keys
+  };
+  Places wait_find(Stream& stream, View<Key const> keys) const;
   void wait_remember(Stream& stream, std::vector<KeyPlace> const& fresh, std::vector<std::uint32_t> const& given,
                      Named& named);
 
@@ -66,9 +74,15 @@ class HeardKeys {
   // Takes the next list of `count` keys off `wire`. Throws comm::WireError for what no reader sends.
   Heard hear(std::string_view& wire, std::uint64_t count, Clock step, Clock now);
 
+  // Takes `count` keys off `wire` that NamedKeys::wait_list() has written, in the order of the wire. REQUIRES: all
+  // lists that it knew have been heard, and no other. Throws likewise.
+  std::vector<Key> take_list(std::string_view& wire, std::uint64_t count) const;
+
   static std::size_t bytes_for(std::size_t keys) { return keys * (KeySlots::kBytesEach + sizeof(Key)); }
 
  private:
+  std::vector<Key> keys_of(CodedKeys const& coded) const;
+
   KeySlots slots_;
   std::vector<Key> keys_;  // of the slots
 };

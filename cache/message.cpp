@@ -37,6 +37,7 @@ std::string encode(Message const& message) {
   for (auto const& late : message.late) {
     writer.put<std::uint32_t>(number(late.table));
     writer.put<std::uint64_t>(late.rows);
+    writer.put<std::uint64_t>(late.key_bytes);
     writer.put<std::uint64_t>(late.bytes);
     writer.put<std::uint8_t>(late.exact ? 1 : 0);
   }
@@ -76,10 +77,11 @@ Message decode(std::string const& bytes) {
   }
   for (auto lists = count(reader, "late rows"); lists > 0; --lists) {
     auto const table = TableId{reader.get<std::uint32_t>()};
-    auto const rows = reader.get<std::uint64_t>(), bytes_of_sums = reader.get<std::uint64_t>();
+    auto const rows = reader.get<std::uint64_t>(), key_bytes = reader.get<std::uint64_t>();
+    auto const bytes_of_sums = reader.get<std::uint64_t>();
     auto const exact = reader.get<std::uint8_t>();
     if (exact > 1) throw comm::WireError("a list of late rows is neither exact nor coded");
-    message.late.push_back({table, rows, bytes_of_sums, exact == 1});
+    message.late.push_back({table, rows, key_bytes, bytes_of_sums, exact == 1});
   }
   for (auto parts = count(reader, "parts"); parts > 0; --parts) message.sent.push_back(reader.get<std::uint64_t>());
   for (auto intents = count(reader, "intents"); intents > 0; --intents) {
@@ -119,6 +121,8 @@ void check_fields(Message const& message) {
   require(message.late.size() <= kPartsMax, "a message has more lists of late rows than tags can tell");
   for (auto const& late : message.late) {
     require(late.rows >= 1 && late.rows <= kernels::kUniqueKeysMax, "a list of late rows has a size that cannot be");
+    require(late.key_bytes <= key_bytes_max(late.rows),
+            "a list of late rows has more bytes of keys than they can take");
   }
   require(message.id < kIdEnd, "a request has a number that no tag can hold");
   require(message.keys <= kernels::kUniqueKeysMax, "a request names more keys than one may");

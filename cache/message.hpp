@@ -34,7 +34,8 @@ struct IntentPart {
 };
 
 // A batch that the sender announces to an owner. The order in which its keys travel is the order in which the owner
-// will send their values, and in which it will receive their gradients: neither names a key again.
+// will send their values, and in which it will receive their gradients: neither names a key again. Where rows share
+// scales (cache/row_format.hpp), it is that of the keys' values instead.
 struct Intent {
   Clock clock{};
   std::vector<IntentPart> parts;
@@ -48,10 +49,13 @@ struct GradientBytes {
   bool operator==(GradientBytes const&) const = default;
 };
 
-// Rows of a table whose gradients come beside those of a batch: the sender has held them back.
+// Rows of a table whose gradients come beside those of a batch: the sender has held them back. Keys go as
+// cache/key_coding.hpp has them, by the slots that they have once this message's batches are announced; sums follow in
+// the order of the keys' values.
 struct LateRows {
   TableId table{};
   std::uint64_t rows = 0;
+  std::uint64_t key_bytes = 0;
   std::uint64_t bytes = 0;  // of their sums
   bool exact = false;       // as whole sums, whatever the table's codec is
   bool operator==(LateRows const&) const = default;

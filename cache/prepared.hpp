@@ -51,7 +51,7 @@ struct PreparedPart {
 
   // Made when the batch is announced, by the thread that turns the round.
   Array<std::uint32_t> ids;  // row numbers in this rank's shard of the keys that it owns
-  // Rows owned elsewhere, by owner as `keys`, but each owner's in the order in which their keys travelled.
+  // Rows owned elsewhere, by owner as `keys`, but each owner's in the order that it knows, see Intent.
   Array<std::uint32_t> places;   // (rows owned elsewhere), their numbers in this batch
   kernels::NumberMatrix values;  // (rows owned elsewhere, dim), filled by their owners, with numbers as they are kept
 

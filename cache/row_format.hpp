@@ -25,6 +25,15 @@ struct CodedShape {
 // scale for each would take more bytes than their codes.
 inline constexpr std::size_t kShortRow = 32;
 
+// Whether rows share scales with those that lie beside them, so that their bits depend on their order.
+constexpr bool shares_scales(RowTransfer const& transfer, std::size_t dim) {
+  bool const has_scales = transfer.codec == RowCodec::kInt8 || transfer.codec == RowCodec::kInt4;
+  return has_scales && (transfer.top_k == 0 ? dim : transfer.top_k) < kShortRow;
+}
+inline bool shares_scales(TableOptions const& table) {
+  return shares_scales(table.gradients, table.dim) || shares_scales(table.refreshes, table.dim);
+}
+
 // The shape in which n rows are coded. That of short ones has no padding.
 constexpr CodedShape coded_shape(std::size_t n, std::size_t columns) {
   if (columns >= kShortRow || n == 0) return {n, columns};

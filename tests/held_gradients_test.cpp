@@ -202,32 +202,6 @@ TEST(HeldGradients, SectionsAreAsLargeAsCodecsSay) {
   EXPECT_NEAR(bytes_of_row({.codec = RowCodec::kHalf, .filter = {.age_max = 9, .bound = 0}}), 10 + 1.0 / 8, kNear);
 }
 
-// Small gradients, which are held back behind large ones and then sent late with keys of 8 bytes: less is spared than
-// without, and what was sent and what was spared are together what there was, once.
-TEST(HeldGradients, WhatComesLateIsNoLongerSpared) {
-  run_ranks(Group::threads(2), [&](Group mine) {
-    Store store(mine, {.threads = 1});
-    store.add_table(table({.filter = {.age_max = 3, .share = 0}}));
-    auto const after = [&](int s, int amount) {
-      Part part;
-      for (std::uint64_t k = 0; amount != 0 && k < 1000; ++k) part.push_back({Key{k}, std::vector<int>(kDim, amount)});
-      EXPECT_FALSE(step(store, {.idle_share = 0}, s, {part}, false));
-      store.wait_barrier();
-      return store.stats();
-    };
-    auto const plain = [](Stats const& stats) { return stats.remote_keys * kDim * sizeof(float); };
-    auto const all = after(0, 100), held = after(1, 1);
-    EXPECT_EQ(all.sent.gradients + all.spared.gradients, plain(all));
-    EXPECT_LT(held.sent.gradients - all.sent.gradients, all.remote_keys) << "nothing of the second step";
-    EXPECT_EQ(held.sent.gradients + held.spared.gradients, plain(held));
-    Stats late = held;
-    for (int s = 2; s < 7; ++s) late = after(s, 0);
-    EXPECT_EQ(late.remote_keys, held.remote_keys);
-    EXPECT_GT(late.sent.gradients - held.sent.gradients, all.remote_keys * (8 + kDim));
-    EXPECT_EQ(late.sent.gradients + late.spared.gradients, plain(held));
-  });
-}
-
 TEST(HeldGradients, WrongOptions) {
   Store store(Group::alone(), {});
   auto const add = [&](RowTransfer const& gradients) {

@@ -158,6 +158,45 @@ TEST(KeyDictionary, SortsLikeTheLibrary) {
   }
 }
 
+TEST(KeyDictionary, KeysHaveAnOrderWhateverTheyTravelledIn) {
+  std::mt19937_64 random(4);
+  for (std::size_t const count : {0U, 1U, 40U, 3000U}) {
+    std::vector<Key> keys(count);
+    for (auto& key : keys) key = Key{random()};
+    auto sorted = keys;
+    std::sort(sorted.begin(), sorted.end(), [](Key a, Key b) { return number(a) < number(b); });
+    auto const order = order_by_value(View<Key const>(keys));
+    ASSERT_EQ(order.size(), count);
+    for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(keys[order[i]], sorted[i]);
+    sort_keys(keys);
+    EXPECT_EQ(keys, sorted);
+  }
+}
+
+// Keys that are listed, and not named, are understood at each time, and change nothing.
+TEST(KeyDictionary, ListsGoByTheSlotsThatAreThere) {
+  std::mt19937_64 random(5);
+  Pair pair(300), same(300);
+  for (std::int64_t now = 0; now < 60; ++now) {
+    auto const named = some_keys(random, 90, 1500, false), listed = some_keys(random, 200, 1500, false);
+    EXPECT_EQ(pair.send(named, now + 1, now).at_owner.slots, same.send(named, now + 1, now).at_owner.slots);
+    Bytes wire;
+    pair.named.wait_list(pair.stream, View<Key const>(listed), wire);
+    auto left = text(wire);
+    auto heard = pair.heard.take_list(left, listed.size());
+    EXPECT_TRUE(left.empty());
+    auto want = listed;
+    sort_keys(want);
+    sort_keys(heard);
+    EXPECT_EQ(heard, want);
+    std::size_t known = 0;
+    for (auto const& [slot, key] : pair.meaning) known += std::count(want.begin(), want.end(), key) > 0 ? 1 : 0;
+    std::size_t const fresh = want.size() - known;
+    EXPECT_LE(wire.size(), want.empty() ? 0 : 5 + 2 * known + 8 * fresh);
+    EXPECT_GE(wire.size(), want.empty() ? 0 : 5 + known + 8 * fresh);
+  }
+}
+
 // -- what no reader sends --
 
 // known, coding, and what follows.

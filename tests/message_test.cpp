@@ -20,7 +20,7 @@ Message full() {
           .error = "why",
           .parts = 2,
           .gradients = {{1000, 0}, {77, 3, 2}},
-          .late = {{TableId{1}, 4, 80, true}, {TableId{0}, 1, 20, false}},
+          .late = {{TableId{1}, 4, 9, 80, true}, {TableId{0}, 1, 13, 20, false}},
           .sent = {3, 0},
           .intents = {{Clock{81}, {{TableId{0}, 10}, {TableId{1}, 0}}}, {Clock{82}, {}}},
           .key_bytes = 60,
@@ -44,8 +44,8 @@ TEST(MessageCoding, RefusesEveryCut) {
 
 // Each message is one sequence of bytes: what is read and written again is the same.
 TEST(MessageCoding, RefusesAFlagThatIsNeither) {
-  auto exact = encode({.late = {{TableId{0}, 1, 20, true}}});
-  auto const coded = encode({.late = {{TableId{0}, 1, 20, false}}});
+  auto exact = encode({.late = {{TableId{0}, 1, 13, 20, true}}});
+  auto const coded = encode({.late = {{TableId{0}, 1, 13, 20, false}}});
   auto const at =
       static_cast<std::size_t>(std::mismatch(exact.begin(), exact.end(), coded.begin()).first - exact.begin());
   exact[at] = 2;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows whose changes are sent to readers, when a run is saved: one that goes on has the bits of one that never stopped.
+// Rows that are coded or wait on their way, when a run is saved: one that goes on has the bits of one that never
+// stopped.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,19 +14,25 @@
 namespace gpups::test {
 namespace {
 
-constexpr std::size_t kDim = 40, kRows = 30;  // with fewer columns rows share scales, by their order on the wire
 constexpr int kRanks = 3, kSteps = 24, kSaved = 11;
 
 struct Run {
-  RowTransfer refreshes;
-  int lookahead = 1;  // steps that batches are prepared ahead
-  int parts = 1;      // of a batch, all of the same table
+  RowTransfer refreshes{};
+  int lookahead = 1;                   // steps that batches are prepared ahead
+  int parts = 1;                       // of a batch, all of the same table
+  std::size_t dim = 40, entries = 30;  // of a part
+  RowTransfer gradients{};
+  std::uint64_t spread = 1;  // keys are multiples of it; new ones travel as gaps, or whole where they are far apart
+  std::size_t dictionary_keys = 1000;
 };
+constexpr std::uint64_t kFar = 0x9E3779B97F4A7C15;
 
-std::vector<Key> keys_of(std::int64_t step, int rank, int part) {
+std::vector<Key> keys_of(Run const& run, std::int64_t step, int rank, int part) {
   std::mt19937_64 random(static_cast<std::uint64_t>(step * 100 + rank * 10 + part));
   std::vector<Key> keys;
-  for (std::size_t i = 0; i < kRows; ++i) keys.push_back(Key{random() % 3 == 0 ? random() % 5 : random() % 90});
+  for (std::size_t i = 0; i < run.entries; ++i) {
+    keys.push_back(Key{(random() % 3 == 0 ? random() % (run.entries / 6) : random() % (3 * run.entries)) * run.spread});
+  }
   return keys;
 }
 
@@ -37,10 +44,12 @@ class Member {
         rank_(static_cast<int>(number(group.rank()))),
         store_(group, {.threads = 1}),
         table_(store_.add_table({.name = "t",
-                                 .dim = kDim,
+                                 .dim = run.dim,
                                  .initializer = {Initializer::Kind::kUniform, 1},
                                  .optimizer = {.kind = Optimizer::Kind::kSgd, .learning_rate = 0.3F},
-                                 .refreshes = run.refreshes})),
+                                 .gradients = run.gradients,
+                                 .refreshes = run.refreshes,
+                                 .dictionary_keys = run.dictionary_keys})),
         stream_(store_.make_stream()) {}
 
   Store& store() { return store_; }
@@ -48,7 +57,7 @@ class Member {
   void prepare(std::int64_t step) {
     std::vector<std::vector<Key>> keys;
     std::vector<TableBatch> parts;
-    for (int p = 0; p < run_.parts; ++p) keys.push_back(keys_of(step, rank_, p));
+    for (int p = 0; p < run_.parts; ++p) keys.push_back(keys_of(run_, step, rank_, p));
     for (auto const& of_part : keys) parts.push_back({.table = table_, .keys = View<Key const>(of_part)});
     ahead_[step] = store_.prepare(stream_, Clock{step}, parts, 1);
   }
@@ -66,7 +75,7 @@ class Member {
   // The rows of each part.
   std::vector<Matrix<float>> pull(Prepared const& batch) {
     std::vector<Matrix<float>> rows;
-    for (std::size_t p = 0; p < batch.parts(); ++p) rows.emplace_back(Device::host(), batch.rows(p), kDim);
+    for (std::size_t p = 0; p < batch.parts(); ++p) rows.emplace_back(Device::host(), batch.rows(p), run_.dim);
     store_.pull(stream_, batch, std::vector<MatrixView<float>>(rows.begin(), rows.end()));
     stream_.wait();
     return rows;
@@ -76,10 +85,10 @@ class Member {
   void push(Prepared const& batch, std::vector<Matrix<float>> const& rows) {
     std::vector<Matrix<float>> sources;
     for (std::size_t p = 0; p < batch.parts(); ++p) {
-      auto& of_part = sources.emplace_back(Device::host(), batch.entries(p), kDim);
+      auto& of_part = sources.emplace_back(Device::host(), batch.entries(p), run_.dim);
       for (std::size_t e = 0; e < batch.entries(p); ++e) {
         auto const row = rows[p].row(batch.positions(p)[e]);
-        for (std::size_t j = 0; j < kDim; ++j) of_part.row(e)[j] = row[j] - 0.01F * static_cast<float>(e + j);
+        for (std::size_t j = 0; j < run_.dim; ++j) of_part.row(e)[j] = row[j] - 0.01F * static_cast<float>(e + j);
       }
     }
     std::vector<TableGradients> gradients;
@@ -119,9 +128,22 @@ class SavedCopies : public testing::TestWithParam<Run> {};
 
 TEST_P(SavedCopies, AResumedRunHasTheBitsOfOneThatNeverStopped) {
   TemporaryFolder const folder;
-  auto const through = train(GetParam(), folder.path(), 0, kSteps, kSaved);
-  EXPECT_EQ(train(GetParam(), folder.path(), kSaved, kSteps, -1), through);
-  EXPECT_NE(train({}, folder.path(), 0, kSteps, -1), through) << "refreshes are lossy, or nothing is tested";
+  auto const& run = GetParam();
+  auto const through = train(run, folder.path(), 0, kSteps, kSaved);
+  EXPECT_EQ(train(run, folder.path(), kSaved, kSteps, -1), through);
+  EXPECT_NE(train({.dim = run.dim, .entries = run.entries, .spread = run.spread}, folder.path(), 0, kSteps, -1),
+            through)
+      << "rows are lossy, or nothing is tested";
+}
+
+TEST_P(SavedCopies, BitsAreThoseOfBatchesThatAreAnnouncedLateAndOfKeysThatHaveNoNumbers) {
+  auto run = GetParam();
+  auto const bits = train(run, {}, 0, kSteps, -1);
+  run.lookahead = run.lookahead == 0 ? 1 : 0;
+  EXPECT_EQ(train(run, {}, 0, kSteps, -1), bits);
+  run.dictionary_keys = 0;
+  run.lookahead = 2;
+  EXPECT_EQ(train(run, {}, 0, kSteps, -1), bits);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -131,6 +153,25 @@ INSTANTIATE_TEST_SUITE_P(
                     Run{{.filter = {.age_max = 5, .share = 0.2F}, .rows_max = 20}, 1},
                     Run{{.codec = RowCodec::kInt4, .filter = {.age_max = 3, .share = 0.5F}, .rows_max = 11}, 1, 2},
                     Run{{.codec = RowCodec::kBFloat16, .filter = {.age_max = 3, .share = 0.5F}}, 0, 2}));
+
+// Short rows share scales: which do must not depend on what the ranks have named to each other before. All that are
+// named at a time are more than share one.
+constexpr RowTransfer kInt8{.codec = RowCodec::kInt8}, kInt4{.codec = RowCodec::kInt4};
+constexpr RowTransfer kWaiting{.codec = RowCodec::kInt4, .filter = {.age_max = 3, .share = 0.3F}, .rows_max = 150};
+constexpr RowTransfer kLargest{.codec = RowCodec::kInt8, .top_k = 3};
+INSTANTIATE_TEST_SUITE_P(
+    ShortRows, SavedCopies,
+    testing::Values(
+        Run{.refreshes = kInt8, .dim = 5, .entries = 300},
+        Run{.refreshes = kInt4, .lookahead = 3, .dim = 20, .entries = 300},
+        Run{.refreshes = kInt4, .dim = 5, .entries = 300, .spread = kFar},
+        Run{.refreshes = kWaiting, .lookahead = 2, .parts = 2, .dim = 3, .entries = 300, .spread = kFar},
+        Run{.dim = 5, .entries = 300, .gradients = kInt8},
+        Run{.lookahead = 3, .dim = 20, .entries = 300, .gradients = kInt4},
+        Run{.dim = 5, .entries = 300, .gradients = kInt4, .spread = kFar},
+        Run{.lookahead = 2, .entries = 300, .gradients = kLargest},
+        Run{.lookahead = 2, .parts = 2, .dim = 3, .entries = 300, .gradients = kWaiting, .spread = kFar},
+        Run{.refreshes = kWaiting, .dim = 7, .entries = 300, .gradients = kWaiting, .dictionary_keys = 200}));
 
 }  // namespace
 }  // namespace gpups::test

@@ -45,7 +45,7 @@ void ScriptedPeer::take_gradients(Message const& message) {
     if (sightings > 0) wires_.take_data(tag(Section::kSightings, step, p), std::min(sightings, kBytesMax));
   }
   for (std::size_t list = 0; list < message.late.size(); ++list) {
-    wires_.take_data(tag(Section::kLateKeys, step, list), message.late[list].rows * sizeof(Key));
+    wires_.take_data(tag(Section::kLateKeys, step, list), std::min(message.late[list].key_bytes, kBytesMax));
     wires_.take_data(tag(Section::kLateSums, step, list), message.late[list].bytes);
   }
 }
@@ -212,7 +212,6 @@ void ScriptedPeer::send_in(bool with_intents) {
       message.gradients.push_back({part.sums.size(), part.sightings.size(), sent});
     }
   }
-  auto const late = add_late(message);
   for (int i = with_intents ? script_.byte() % 4 : 0; i > 0; --i) {
     auto const clock = clock_ + 1 + script_.byte() % 4;
     if (mine_.contains(clock)) continue;
@@ -220,6 +219,7 @@ void ScriptedPeer::send_in(bool with_intents) {
   }
   auto const keys = name_keys(message);
   message.key_bytes = keys.size();
+  auto const late = add_late(message);  // by the numbers that these have
   send(message);
   sent_in_ = true;
   for (std::size_t p = 0; p < parts.size(); ++p) {
@@ -227,7 +227,7 @@ void ScriptedPeer::send_in(bool with_intents) {
     if (!parts[p].sightings.empty()) send_bytes(tag(Section::kSightings, word(message.clock), p), parts[p].sightings);
   }
   for (std::size_t list = 0; list < late.size(); ++list) {
-    wires_.send_words(tag(Section::kLateKeys, word(message.clock), list), late[list].keys);
+    send_bytes(tag(Section::kLateKeys, word(message.clock), list), late[list].keys);
     send_bytes(tag(Section::kLateSums, word(message.clock), list), late[list].sums);
   }
   if (!keys.empty()) send_bytes(tag(Section::kKeys, word(message.clock), 0), keys);

@@ -67,8 +67,7 @@ class ScriptedPeer {
   Matrix<std::int64_t> any_sums(std::size_t rows, std::size_t dim);
   std::vector<std::uint8_t> held_rows(TableId table, std::size_t rows, std::uint64_t& sent);
   struct Late {
-    std::vector<std::uint64_t> keys;
-    std::vector<std::uint8_t> sums;
+    std::vector<std::uint8_t> keys, sums;
   };
   std::vector<Late> add_late(cache::Message& message);
   std::vector<std::uint64_t> any_sent(cache::Intent const& intent);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keys, gradients and changes of rows that a scripted peer sends.
 #include <algorithm>
+#include <cstring>
 
 #include "cache/gradient_section.hpp"
 #include "cache/row_copies.hpp"
@@ -17,6 +18,13 @@ using cache::Section;
 using cache::tag;
 
 bool holds_back(TableId table) { return options_of(table).gradients.holds_back(); }
+
+// A list of a key, whole, so often.
+std::vector<std::uint8_t> repeated_key(Key key, std::size_t times) {
+  std::vector<std::uint8_t> list(5 + times * sizeof key, 0);  // none of them is known
+  for (std::size_t i = 0; i < times; ++i) std::memcpy(list.data() + 5 + i * sizeof key, &key, sizeof key);
+  return list;
+}
 
 // Bytes of `rows` rows as their table keeps them.
 std::size_t kept_bytes(TableId table, std::size_t rows) {
@@ -75,14 +83,15 @@ std::vector<ScriptedPeer::Late> ScriptedPeer::add_late(Message& message) {
   for (auto& list : lists) {
     TableId const table{script_.rarely(32) ? 0U : 2U};
     auto const options = options_of(table);
-    for (std::uint64_t key = script_.byte(), n = 1 + script_.byte() % 5; n > 0; --n) {
-      list.keys.push_back(script_.rarely(16) ? key : key++);
-    }
+    std::vector<Key> keys;
+    for (std::uint64_t key = script_.byte(), n = 1 + script_.byte() % 5; n > 0; --n) keys.push_back(Key{key++});
+    named_.try_emplace(table, kDictionaryKeys).first->second.wait_list(stream_, View<Key const>(keys), list.keys);
+    if (script_.rarely(16)) list.keys = repeated_key(keys[0], keys.size());
     bool const exact = script_.byte() % 2 == 1;
-    auto const coded = cache::RowCoder(options, options.gradients, exact)
-                           .wait_encode(stream_, any_sums(list.keys.size(), options.dim), 0);
+    auto const coded =
+        cache::RowCoder(options, options.gradients, exact).wait_encode(stream_, any_sums(keys.size(), options.dim), 0);
     list.sums = to_host(stream_, coded.memory.view().slice(0, coded.size));
-    message.late.push_back({table, list.keys.size(), list.sums.size(), exact});
+    message.late.push_back({table, keys.size(), list.keys.size(), list.sums.size(), exact});
   }
   return lists;
 }
