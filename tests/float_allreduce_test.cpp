@@ -122,8 +122,9 @@ TEST(FloatAllreduceErrors, MisuseIsExplained) {
   std::vector<float> values(3);
   std::vector<std::uint32_t> indices(2);
   expect_error([&] { group.begin_allreduce(stream, values, {.algorithm = "magic"}); },
-               {"no allreduce algorithm \"magic\" sums arrays", "direct, doubling"});
-  expect_error([&] { group.begin_allreduce(stream, values, {.format = NumberFormat::kInt2}); }, {"in the format int2"});
+               {"no allreduce algorithm \"magic\" has the format float", "direct, doubling"});
+  expect_error([&] { group.begin_allreduce(stream, values, {.algorithm = "direct", .format = NumberFormat::kHalf}); },
+               {"no allreduce algorithm \"direct\" has the format half", "use \"auto\""});
   expect_error(
       [&] {
         group.begin_allreduce(stream, SparseView{5, indices, values});

@@ -19,8 +19,8 @@ class FloatSums {
   FloatSums(Group const& group, Stream& stream, std::size_t size) : group_(group), stream_(stream), size_(size) {}
 
   void check_all() {
-    for (auto const& algorithm : allreduce_algorithms()) check({.algorithm = algorithm.name}, algorithm);
-    check({}, {"auto", "", true, true});
+    for (auto const& algorithm : allreduce_algorithms()) check({.algorithm = algorithm.name});
+    check({});
     auto const scatter = group_.begin_reduce_scatter(stream_, vector());
     auto const ranks = static_cast<std::uint64_t>(group_.size());
     check_vector(group_.wait_sum(stream_, scatter), size_ * me() / ranks, size_ * (me() + 1) / ranks);
@@ -40,29 +40,26 @@ class FloatSums {
   }
 
   // All of an algorithm's sums are under way together, and waited for in another order.
-  void check(AllreduceOptions const& options, AllreduceAlgorithm const& can) {
+  void check(AllreduceOptions const& options) {
     auto written = dense(), given = dense();
     auto const stays = std::make_shared<Array<float>>(dense());
-    Reduction writes, gives, keeps, sparse, keeps_sparse;
-    if (can.dense) writes = group_.begin_allreduce(stream_, written, options);
-    if (can.sparse) sparse = group_.begin_allreduce(stream_, vector(), options);
-    if (can.dense) keeps = group_.begin_allreduce(stream_, stays->view(), stays, options);
-    if (can.sparse) keeps_sparse = group_.begin_allreduce(stream_, kept_vector(), options);
-    if (can.dense) gives = group_.begin_allreduce(stream_, std::move(given), options);
-    if (can.dense) {
-      auto const sums = group_.wait_sum(stream_, gives);
-      check_vector(sums, 0, size_, false);
-      group_.wait_allreduce(stream_, writes);
-      if (to_host(stream_, written.view()) != to_host(stream_, sums.values.view())) {
-        throw std::logic_error("two sums of the same arrays differ");
-      }
-      check_vector(group_.wait_sum(stream_, keeps), 0, size_, false);
-      if (to_host(stream_, stays->view()) != to_host(stream_, dense().view())) {
-        throw std::logic_error("a sum has changed an array that was to stay");
-      }
+    auto const writes = group_.begin_allreduce(stream_, written, options);
+    auto const sparse = group_.begin_allreduce(stream_, vector(), options);
+    auto const keeps = group_.begin_allreduce(stream_, stays->view(), stays, options);
+    auto const keeps_sparse = group_.begin_allreduce(stream_, kept_vector(), options);
+    auto const gives = group_.begin_allreduce(stream_, std::move(given), options);
+    auto const sums = group_.wait_sum(stream_, gives);
+    check_vector(sums, 0, size_, false);
+    group_.wait_allreduce(stream_, writes);
+    if (to_host(stream_, written.view()) != to_host(stream_, sums.values.view())) {
+      throw std::logic_error("two sums of the same arrays differ");
     }
-    if (can.sparse) check_vector(group_.wait_sum(stream_, keeps_sparse), 0, size_);
-    if (can.sparse) check_vector(group_.wait_sum(stream_, sparse), 0, size_);
+    check_vector(group_.wait_sum(stream_, keeps), 0, size_, false);
+    if (to_host(stream_, stays->view()) != to_host(stream_, dense().view())) {
+      throw std::logic_error("a sum has changed an array that was to stay");
+    }
+    check_vector(group_.wait_sum(stream_, keeps_sparse), 0, size_);
+    check_vector(group_.wait_sum(stream_, sparse), 0, size_);
   }
 
   Array<float> dense() {

@@ -50,7 +50,7 @@ std::vector<Floats> run(Algorithm const& algorithm, int ranks, std::size_t n, st
     arrays->sums = Array<float>(mesh.stream().device(), n);
     View<float> const sums = where == Where::kInPlace ? arrays->terms.view() : arrays->sums.view();
     comm::DenseSum const of{.values = sums, .terms = arrays->terms, .keep = arrays, .piece = kPiece};
-    co_await algorithm.dense(mesh, of);
+    co_await algorithm.sum_array(mesh, of);
     results[number(mesh.me())] = to_host(mesh.stream(), sums);
     if (where == Where::kElsewhere) {
       EXPECT_EQ(to_host(mesh.stream(), arrays->terms.view()), mine);
@@ -62,7 +62,6 @@ std::vector<Floats> run(Algorithm const& algorithm, int ranks, std::size_t n, st
 class SumAlgorithms : public testing::TestWithParam<Algorithm> {};
 
 TEST_P(SumAlgorithms, GiveAllRanksTheSameSums) {
-  if (!GetParam().about.dense) GTEST_SKIP() << "it does not sum arrays";
   for (int ranks = 1; ranks <= 9; ++ranks) {
     // With the last, slices have more pieces than are on their way at a time.
     auto const some = static_cast<std::size_t>(ranks);
@@ -82,13 +81,11 @@ TEST_P(SumAlgorithms, GiveAllRanksTheSameSums) {
 }
 
 TEST_P(SumAlgorithms, AddInAnOrderThatDoesNotDependOnArrivals) {
-  if (!GetParam().about.dense) GTEST_SKIP() << "it does not sum arrays";
   auto const first = run(GetParam(), 5, 70001, 1)[0];
   for (std::uint64_t seed = 2; seed < 12; ++seed) EXPECT_EQ(run(GetParam(), 5, 70001, seed)[3], first);
 }
 
 TEST_P(SumAlgorithms, GiveTheSameWhereTheTermsStay) {
-  if (!GetParam().about.dense) GTEST_SKIP() << "it does not sum arrays";
   for (int const ranks : {1, 2, 3, 4, 7}) {
     std::size_t const n = static_cast<std::size_t>(ranks) * kPiece * 6 + 5;
     for (std::uint64_t seed = 1; seed < 5; ++seed) {
@@ -130,6 +127,53 @@ Floats dense(Stream& stream, SumVector const& sum) {
   return all;
 }
 
+// The sums of arrays that hold the ranks' sparse vectors, on each rank.
+std::vector<Floats> sums_of_arrays(Algorithm const& algorithm, int ranks, std::size_t size, std::uint64_t one_of,
+                                   NumberFormat format = NumberFormat::kFloat) {
+  std::vector<Floats> results(static_cast<std::size_t>(ranks));
+  MemoryMeshes(ranks, 3).run([&](Mesh& mesh) -> Task<> {
+    auto const mine = sparse_of(number(mesh.me()), size, one_of);
+    Floats all(size);
+    for (std::size_t i = 0; i < mine.indices.size(); ++i) all[mine.indices[i]] = mine.values[i];
+    auto const array = std::make_shared<Array<float>>(to_device(mesh.stream(), all));
+    comm::DenseSum const of{.values = *array, .keep = array, .piece = kPiece, .format = format};
+    co_await algorithm.sum_array(mesh, of);
+    results[number(mesh.me())] = to_host(mesh.stream(), array->view());
+  });
+  return results;
+}
+
+TEST_P(SumAlgorithms, SumArraysThatAreMostlyZero) {
+  for (int const ranks : {1, 2, 3, 5, 8}) {
+    for (std::size_t const size : {std::size_t{1000}, std::size_t{200003}}) {
+      for (std::uint64_t const one_of : {2, 50, 1000000}) {
+        Floats const want = sum_of(ranks, size, one_of);
+        for (auto const& result : sums_of_arrays(GetParam(), ranks, size, one_of)) {
+          EXPECT_EQ(result, want) << ranks << " ranks, " << size << " elements, one of " << one_of;
+        }
+      }
+    }
+  }
+}
+
+// Each number is rounded at most once by each rank that sends it on; below 2^11 half loses nothing of whole numbers.
+TEST_P(SumAlgorithms, SumArraysInTheFormatsThatTheyHave) {
+  if (!GetParam().about.sparse) GTEST_SKIP() << "it has floats alone";
+  constexpr std::size_t kSize = 70001;
+  Floats const want = sum_of(3, kSize, 4);
+  for (auto const format : {NumberFormat::kHalf, NumberFormat::kBFloat, NumberFormat::kInt8, NumberFormat::kInt4}) {
+    if (!GetParam().has(format)) continue;
+    auto const results = sums_of_arrays(GetParam(), 3, kSize, 4, format);
+    double const error = format == NumberFormat::kHalf ? 0 : format == NumberFormat::kInt4 ? 430 : 36;
+    for (std::size_t i = 0; i < kSize; ++i) {
+      ASSERT_NEAR(static_cast<double>(results[0][i]), static_cast<double>(want[i]), error)
+          << name_of(format) << ", element " << i;
+    }
+    for (auto const& result : results) EXPECT_EQ(result, results[0]) << name_of(format);
+    EXPECT_EQ(results[0] == want, format == NumberFormat::kHalf) << name_of(format);
+  }
+}
+
 // Calls sum(mesh, vector) on all ranks and checks what it gives each: all of it, or the rank's slice.
 template <class Sum>
 void expect_sparse_sums(Sum sum, bool slices) {
@@ -156,19 +200,15 @@ void expect_sparse_sums(Sum sum, bool slices) {
   }
 }
 
-TEST_P(SumAlgorithms, SumSparseVectors) {
-  if (!GetParam().about.sparse) GTEST_SKIP() << "it does not sum sparse vectors";
-  expect_sparse_sums(GetParam().sparse, false);
-}
+TEST_P(SumAlgorithms, SumSparseVectors) { expect_sparse_sums(GetParam().sum_vector, false); }
 
 TEST_P(SumAlgorithms, RefuseListsThatAreNotAscendingOrLeaveTheVector) {
-  if (!GetParam().about.sparse) GTEST_SKIP();
   auto const sum = [&](std::vector<std::uint32_t> const& indices) {
     MemoryMeshes(2).run([&](Mesh& mesh) -> Task<> {
       auto const mine = std::make_shared<Sparse>(Sparse{indices, Floats(indices.size(), 1)});
       SparseView const vector{10, mine->indices, mine->values};
       comm::SparseSum const of{.vector = vector, .keep = mine};
-      (void)co_await GetParam().sparse(mesh, of);
+      (void)co_await GetParam().sum_vector(mesh, of);
     });
   };
   expect_error([&] { sum({1, 10}); }, {"a sparse vector of 10 elements names element 10"});

@@ -28,7 +28,7 @@ std::vector<WayEntry> chosen_ways(std::vector<std::string> const& names) {
   std::vector<WayEntry> chosen;
   if (names.empty())
     std::copy_if(ways().begin(), ways().end(), std::back_inserter(chosen),
-                 [](auto const& way) { return way.is_lossless; });
+                 [](auto const& way) { return way.by_default; });
   for (auto const& name : names) {
     auto const found = std::find_if(ways().begin(), ways().end(), [&](auto const& way) { return way.name == name; });
     std::string all;
@@ -92,7 +92,8 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_option("--way", o.names, "which ones; none: all that are lossless")->delimiter(',');
+  app.add_option("--way", o.names, "which ones; none: all but those that send fewer bits, or make lists of arrays")
+      ->delimiter(',');
   app.add_option("--link", o.link, "what the lines say of the link between the processes");
   app.add_option("--seconds", o.race.seconds, "that a way is run for")->capture_default_str();
   app.add_option("--runs-max", o.race.runs_max, "of a way")->capture_default_str()->check(CLI::Range(1, 1000));

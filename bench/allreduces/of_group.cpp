@@ -69,12 +69,12 @@ class Push final : public SparseSum {
 
 constexpr double kRounding = 1e-6, kHalfRounding = 4e-3;
 
-WayEntry dense_entry(std::string const& algorithm) {
-  AllreduceOptions const options{.algorithm = algorithm};
-  return {"dense_" + algorithm,
-          true,
-          true,
-          algorithm == "auto",
+WayEntry dense_entry(AllreduceAlgorithm const& algorithm) {
+  AllreduceOptions const options{.algorithm = algorithm.name};
+  return {"dense_" + options.algorithm,
+          !algorithm.sparse,
+          !algorithm.sparse,
+          options.algorithm == "auto",
           kRounding,
           [options](Job const& job, Input const& input, View<float>) {
             return std::make_unique<DenseSum>(job, input, options);
@@ -109,12 +109,11 @@ WayEntry automatic_entry() {
 
 std::vector<WayEntry> ways_of_group() {
   std::vector<WayEntry> ways;
-  for (auto const& algorithm : allreduce_algorithms()) {
-    if (algorithm.dense) ways.push_back(dense_entry(algorithm.name));
-  }
+  for (auto const& algorithm : allreduce_algorithms()) ways.push_back(dense_entry(algorithm));
+  ways.push_back(dense_entry({"auto", "", true}));
   for (auto const format : {NumberFormat::kFloat, NumberFormat::kHalf}) {
     for (auto const& algorithm : allreduce_algorithms()) {
-      bool const has = algorithm.sparse && (format == NumberFormat::kFloat || !algorithm.dense);
+      bool const has = format == NumberFormat::kFloat || algorithm.sparse;
       if (has) ways.push_back(sparse_entry<SparseSum>(algorithm.name, {algorithm.name, format}));
     }
     bool const lossless = format == NumberFormat::kFloat;

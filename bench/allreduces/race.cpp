@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
+#include <random>
 #include <thread>
 
 #include "bench/allreduces/wire.hpp"
@@ -21,10 +23,10 @@ struct Warm {
   int runs;
   double seconds;
 };
-constexpr Warm kWarm{20, 0.2}, kWarmToChoose{50, 1};
+constexpr Warm kWarm{20, 0.2}, kWarmToChoose{300, 1};
 // A run that takes less is preceded by some that do not count: one, or as many as take this long, but not more.
 constexpr double kShort_s = 0.02;
-constexpr double kAgain_s = 0.001;
+constexpr double kAgain_s = 0.004;
 constexpr int kAgainRuns = 8;
 // A way that chooses tries something else at times: the median of so many runs does not show one of these.
 constexpr int kRunsToChoose = 5;
@@ -122,8 +124,13 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
     }
     racers.push_back(std::move(racer));
   }
+  std::vector<std::size_t> order(racers.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::mt19937_64 random(input.seed);  // the same on all ranks: none comes always after the same one
   for (int run = 0; run < options.runs_max; ++run) {
-    for (Racer& racer : racers) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (std::size_t const i : order) {
+      Racer& racer = racers[i];
       int const least = racer.entry->chooses ? kRunsToChoose : 1;
       if (racer.way == nullptr || (run >= least && racer.total_s >= options.seconds)) continue;
       // The way before it has left other things in the caches, which counts where a run is short.

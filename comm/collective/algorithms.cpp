@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "comm/collective/sparse_streamed.hpp"
+#include "comm/collective/array_streamed.hpp"
 #include "comm/collective/work_of.hpp"
 #include "kernels/check.hpp"
 
@@ -23,36 +23,35 @@ constexpr std::uint32_t kOfStreams =
 constexpr std::uint32_t kAll = 0xFF;
 
 constexpr Algorithm kAlgorithms[] = {
-    {.about = {"direct", "each rank adds up one slice, in pieces, and sends its sums to all", true, true},
+    {.about = {"direct", "each rank adds up one slice, in pieces, and sends its sums to all", false},
      .formats = kExact,
-     .dense = sum_directly,
-     .sparse = sum_as_dense<sum_directly>,
+     .sum_array = sum_directly,
+     .sum_vector = sum_as_dense<sum_directly>,
      .work = work_of_direct},
-    {.about = {"doubling", "pairs of ranks exchange all that they have, at growing distances", true, true},
+    {.about = {"doubling", "pairs of ranks exchange all that they have, at growing distances", false},
      .formats = kExact,
-     .dense = sum_by_doubling,
-     .sparse = sum_as_dense<sum_by_doubling>,
+     .sum_array = sum_by_doubling,
+     .sum_vector = sum_as_dense<sum_by_doubling>,
      .work = work_of_doubling},
-    {.about = {"sparse_gather", "every rank gets the elements of all, and adds them up", false, true},
+    {.about = {"sparse_gather", "every rank gets the elements of all, and adds them up", true},
      .formats = kOfStreams,
-     .dense = nullptr,
-     .sparse = sum_as_streams<sum_by_gathering<float>>,
+     .sum_array = sum_array_as_streams<sum_by_gathering<float>>,
+     .sum_vector = sum_as_streams<sum_by_gathering<float>>,
      .work = work_of_gathering},
-    {.about = {"sparse_doubling", "pairs of ranks exchange the sums of their elements, at growing distances", false,
-               true},
+    {.about = {"sparse_doubling", "pairs of ranks exchange the sums of their elements, at growing distances", true},
      .formats = kOfStreams,
-     .dense = nullptr,
-     .sparse = sum_as_streams<sum_by_doubling_sparse<float>>,
+     .sum_array = sum_array_as_streams<sum_by_doubling_sparse<float>>,
+     .sum_vector = sum_as_streams<sum_by_doubling_sparse<float>>,
      .work = work_of_sparse_doubling},
-    {.about = {"sparse_owners", "each rank adds up the elements of one slice, and sends its sums to all", false, true},
+    {.about = {"sparse_owners", "each rank adds up the elements of one slice, and sends its sums to all", true},
      .formats = kOfStreams,
-     .dense = nullptr,
-     .sparse = sum_as_streams<sum_by_owners<float>>,
+     .sum_array = sum_array_as_streams<sum_by_owners<float>>,
+     .sum_vector = sum_as_streams<sum_by_owners<float>>,
      .work = work_of_owners},
-    {.about = {"sparse_dense", "each rank adds up the elements of one slice, and sends all of it to all", false, true},
+    {.about = {"sparse_dense", "each rank adds up the elements of one slice, and sends all of it to all", true},
      .formats = kAll,
-     .dense = nullptr,
-     .sparse = sum_streams_densely,
+     .sum_array = sum_array_densely,
+     .sum_vector = sum_streams_densely,
      .work = work_of_dense_owners},
 };
 
@@ -60,18 +59,18 @@ constexpr Algorithm kAlgorithms[] = {
 
 std::span<Algorithm const> algorithms() { return kAlgorithms; }
 
-Algorithm const* algorithm_of(AllreduceOptions const& options, bool sparse) {
+Algorithm const* algorithm_of(AllreduceOptions const& options) {
   bool const automatic = options.algorithm == "auto";
   for (auto const& algorithm : algorithms()) {
-    bool const can = (sparse ? algorithm.about.sparse : algorithm.about.dense) && algorithm.has(options.format);
-    if (can && (automatic || options.algorithm == algorithm.about.name)) return automatic ? nullptr : &algorithm;
+    bool const meant = automatic || options.algorithm == algorithm.about.name;
+    if (meant && algorithm.has(options.format)) return automatic ? nullptr : &algorithm;
   }
   std::string known;
   for (auto const& algorithm : algorithms()) known += std::string(known.empty() ? "" : ", ") + algorithm.about.name;
   throw Error(
-      fmt::format("no allreduce algorithm \"{}\" sums {} of floats in the format {} (there are {}, which have "
-                  "not all formats): use \"auto\" and float, or see allreduce_algorithms()",
-                  options.algorithm, sparse ? "sparse vectors" : "arrays", name_of(options.format), known));
+      fmt::format("no allreduce algorithm \"{}\" has the format {} (there are {}; those whose names do not begin with "
+                  "\"sparse\" have float alone): use \"auto\", or see allreduce_algorithms()",
+                  options.algorithm, name_of(options.format), known));
 }
 
 }  // namespace comm

@@ -18,15 +18,15 @@ struct SumShape {
   int ranks = 1;
   std::uint64_t elements = 0;
   bool sparse = false;
-  std::uint64_t given_most = 0;  // where sparse: elements that are not zero on the rank that has most of them
+  std::uint64_t given_most = 0;  // elements that are not zero on the rank that has most of them
   NumberFormat format{};
 };
 
 struct Algorithm {
   AllreduceAlgorithm about;
-  std::uint32_t formats;                        // that it has, a bit for each
-  Task<> (*dense)(Mesh&, DenseSum);             // null where it sums sparse vectors only
-  Task<SumVector> (*sparse)(Mesh&, SparseSum);  // null where it sums dense arrays only
+  std::uint32_t formats;  // that it has, a bit for each
+  Task<> (*sum_array)(Mesh&, DenseSum);
+  Task<SumVector> (*sum_vector)(Mesh&, SparseSum);
   // What a rank does in a sum of this shape, in which `summed` elements will not be zero.
   Work (*work)(SumShape const& shape, double summed);
 
@@ -36,7 +36,7 @@ struct Algorithm {
 // At most 128.
 std::span<Algorithm const> algorithms();
 
-// Throws Error where there is none of that name that can do this; null for "auto".
-Algorithm const* algorithm_of(AllreduceOptions const& options, bool sparse);
+// Throws Error where there is none of that name that has the format; null for "auto".
+Algorithm const* algorithm_of(AllreduceOptions const& options);
 
 }  // namespace gpups::comm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Algorithms that sum arrays of floats with all their elements. Each adds in an order that ranks and sizes decide
+// Algorithms that sum arrays of floats. Each adds in an order that ranks and sizes decide
 // alone, so that every rank gets the same bits in every run. When one has ended, nobody reads the arrays any more.
 #pragma once
 
@@ -8,6 +8,7 @@
 
 #include "comm/collective/mesh.hpp"
 #include "comm/collective/task.hpp"
+#include "gpups/allreduce.hpp"
 
 namespace gpups::comm {
 
@@ -17,10 +18,11 @@ namespace gpups::comm {
 inline constexpr std::size_t kPieceElements = std::size_t{1} << 19;
 
 struct DenseSum {
-  View<float> values;                  // (n): the sums
-  View<float const> terms = values;    // (n): this rank's
-  std::shared_ptr<void const> keep;    // owns both
-  std::size_t piece = kPieceElements;  // the same on all ranks
+  View<float> values;                          // (n): the sums
+  View<float const> terms = values;            // (n): this rank's
+  std::shared_ptr<void const> keep;            // owns both
+  std::size_t piece = kPieceElements;          // the same on all ranks
+  NumberFormat format = NumberFormat::kFloat;  // how numbers go; the first two have this one only
 };
 
 // Each rank adds up one slice and sends its sums to all, piece by piece: what is added and what is sent of both goes on

@@ -16,8 +16,12 @@ View<T> part_of(View<T> residual, Slice range) {
 
 template <class T>
 Bytes encode_part(StreamTerms<T>& terms, Slice range) {
-  return kernels::encode<T>(
-      terms.stream, {terms.indices, terms.values, range.first, range.size, terms.form, part_of(terms.residual, range)});
+  View<T> const residual = part_of(terms.residual, range);
+  if (!terms.array.empty()) {
+    View<T const> const values = terms.array.slice(range.first, range.size);
+    return kernels::encode<T>(terms.stream, kernels::EncodeDense<T>{values, range.first, terms.form, residual});
+  }
+  return kernels::encode<T>(terms.stream, {terms.indices, terms.values, range.first, range.size, terms.form, residual});
 }
 
 inline std::vector<Slice> slices_of(std::uint64_t size, int ranks) {

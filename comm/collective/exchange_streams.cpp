@@ -30,12 +30,12 @@ Task<Streams> with_incoming(Mesh& mesh, Streams mine, kernels::ValueForm form, s
   co_return all;
 }
 
-// This rank's terms of its own slice as others would get them; where that loses nothing they stay where they are.
+// This rank's terms of its own slice as others would get them; a list that loses nothing so stays where it is.
 template <class T>
 Streams own_part(Mesh& mesh, StreamTerms<T>& terms, Slice slice) {
   Streams mine;
   if constexpr (std::is_same_v<T, float>) {
-    if (terms.form.values == kernels::StreamValues::kFloat) {
+    if (terms.array.empty() && terms.form.values == kernels::StreamValues::kFloat) {
       auto listed = kernels::view_in_place(terms.stream, {terms.indices, terms.values, slice.first, slice.size});
       auto memory = std::make_shared<Bytes const>(std::move(listed.places));
       mine.add(mesh.me(), std::move(memory), std::move(listed.view));

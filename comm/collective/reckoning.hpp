@@ -4,14 +4,17 @@
 // them.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "comm/collective/algorithms.hpp"
 #include "comm/collective/link_model.hpp"
+#include "comm/collective/tries.hpp"
 
 namespace gpups::comm {
 
@@ -19,32 +22,20 @@ class Reckoning {
  public:
   explicit Reckoning(LinkModel const& model) : model_(model) {}
 
-  struct Estimate {
-    Algorithm const* algorithm = nullptr;
-    double modelled_s = 0;
-    double measured_s = 0;    // 0: not known
-    std::uint64_t runs = 0;   // so far
-    std::size_t counted = 0;  // those that it was measured by
-    bool settled = false;     // so often that more would not change much
-    double expected_s = 0;    // by which they are compared
-    bool is_try = false;      // taken to know more of it, and not because it is the fastest
-  };
   // Of each algorithm that can do it, fastest first. One at least: the caller has seen to it.
   std::vector<Estimate> estimates(SumShape const& shape) const;
-  // What the next sum should take: the fastest, or now and then another that may turn out to be. Never a try twice
-  // without a sum in between that was learned from.
+  // What the next sum should take: the fastest, or another that is tried.
   Estimate next(SumShape const& shape);
   Algorithm const& choose(SumShape const& shape) const { return *estimates(shape).front().algorithm; }
 
-  // A sum has ended. entries: that are not zero in it, where that is known.
+  // A sum has ended. Its time counts if the one before took the same algorithm: the first of several has to get its
+  // memory, and finds nothing in the caches. entries: that are not zero in it, where that is known.
   void learn(SumShape const& shape, Algorithm const& algorithm, double seconds, std::uint64_t const* entries);
 
   // A line for each kind of sum so far: what is chosen, and why.
   std::vector<std::string> explain() const;
 
  private:
-  static constexpr std::uint64_t kTryEvery = 8, kTryEveryMost = 64;  // sums
-
   // Sums that are alike: their density differs by less than half.
   struct Kind {
     std::uint64_t elements;
@@ -55,14 +46,16 @@ class Reckoning {
   };
   struct Times {
     std::uint64_t runs = 0;
-    double recent_s[5] = {};  // of the last ones, but the first: it had to get its memory
-    std::size_t counted() const;
-    double median_s() const;
+    std::size_t counted = 0;
+    double recent_s[5] = {};  // of those that count
+    std::size_t recent() const { return std::min(counted, std::size(recent_s)); }
+    double usual_s() const;  // their lower quartile; 0 where there are none
   };
   struct Seen {
     SumShape shape;  // the last one
     std::uint64_t sums = 0;
-    std::uint64_t next_try = kTryEvery, between_tries = kTryEvery;  // in sums
+    Algorithm const* last = nullptr;  // what the last sum took
+    Tries tries;
     double fill = 0;  // entries of a sum for each that a rank gave: a moving mean; 0 where it is not known
     std::map<Algorithm const*, Times> times;
   };

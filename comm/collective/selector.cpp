@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -22,6 +23,8 @@ namespace {
 constexpr double kShort_s = 3e-4;
 constexpr std::uint64_t kHeldSums = 8;
 constexpr std::uint8_t kHolds = 0x80;  // beside the algorithm's number
+
+constexpr double kNewGiven = 0.125;  // weight of the last guess in the mean
 
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -101,13 +104,20 @@ Task<> Selector::reckon(Mesh& mesh, bool first) {
   }
 }
 
+SumShape Selection::with_mean(Selector::Line& line, SumShape shape) {
+  auto const given = static_cast<double>(shape.given_most);
+  line.given = line.begun == 1 ? given : (1 - kNewGiven) * line.given + kNewGiven * given;
+  shape.given_most = static_cast<std::uint64_t>(std::llround(line.given));
+  return shape;
+}
+
 Selection::Selection(Selector& selector, Mesh& mesh, SumShape const& mine)
     : selector_(selector),
       mesh_(mesh),
-      shape_(mine),
       first_(!std::exchange(selector.begun_, true)),
       line_(selector.lines_[{mine.elements, mine.sparse, mine.format}]),
       sum_(line_.begun++),
+      shape_(mine.sparse ? mine : with_mean(line_, mine)),
       news_(news()) {
   line_.places[sum_];
 }
@@ -180,8 +190,7 @@ Task<> Selection::hear() {
   std::uint8_t const byte = co_await tell_byte(mesh_, 0);
   std::size_t const said = byte & ~kHolds;
   auto const known = algorithms();
-  bool const can = said < known.size() && known[said].has(shape_.format) &&
-                   (shape_.sparse ? known[said].about.sparse : known[said].about.dense);
+  bool const can = said < known.size() && known[said].has(shape_.format);
   if (!can) mesh_.refuse(Rank{0}, "chose an algorithm that there is not");
   set(&known[said], (byte & kHolds) != 0);
 }

@@ -34,6 +34,7 @@ class Selector {
   struct Line {
     std::uint64_t begun = 0;
     std::uint64_t next_news = 0;  // the sum with which rank 0 says more; known where that one's choice is
+    double given = 0;             // elements of an array that are not zero, as was guessed: a moving mean
     // The sum that ended last.
     struct Ended {
       std::uint64_t sum = 0;
@@ -68,7 +69,8 @@ class Selector {
   std::map<Size, Line> lines_;
 };
 
-// The choice for one sum. Made when its run begins: in the same order on all ranks.
+// The choice for one sum. Made when its run begins: in the same order on all ranks. Rank 0's shape counts; how many
+// elements of an array are not zero may be a guess, of which the mean is taken.
 class Selection {
  public:
   Selection(Selector& selector, Mesh& mesh, SumShape const& mine);
@@ -79,6 +81,7 @@ class Selection {
   Task<> end(std::optional<std::uint64_t> entries);
 
  private:
+  static SumShape with_mean(Selector::Line& line, SumShape shape);
   Task<> news();
   Task<> tell();
   Task<> hear();
@@ -88,10 +91,10 @@ class Selection {
 
   Selector& selector_;
   Mesh& mesh_;
-  SumShape const shape_;
   bool const first_;  // of all
   Selector::Line& line_;
   std::uint64_t const sum_;
+  SumShape const shape_;
   Task<> news_;
   bool has_news_ = false;
   Algorithm const* algorithm_ = nullptr;

@@ -51,19 +51,6 @@ Task<SumVector> where_given(Mesh& mesh, SumVector sum) {
   co_return there;
 }
 
-kernels::ValueForm form_of(NumberFormat format) {
-  switch (format) {
-    case NumberFormat::kHalf:
-      return {kernels::StreamValues::kHalf, 0};
-    case NumberFormat::kBFloat:
-      return {kernels::StreamValues::kBFloat, 0};
-    case NumberFormat::kInt8:
-      return {kernels::StreamValues::kInt8, 0};
-    default:
-      return {kernels::StreamValues::kFloat, 0};
-  }
-}
-
 StreamTerms<float> terms_of(OnHost const& given, NumberFormat format) {
   return {.stream = given.stream,
           .indices = given.vector.indices,
@@ -94,6 +81,19 @@ SumVector with_elements(Mesh& mesh, StreamTotal<float>& total, SumVector result)
 }
 
 }  // namespace
+
+kernels::ValueForm form_of(NumberFormat format) {
+  switch (format) {
+    case NumberFormat::kHalf:
+      return {kernels::StreamValues::kHalf, 0};
+    case NumberFormat::kBFloat:
+      return {kernels::StreamValues::kBFloat, 0};
+    case NumberFormat::kInt8:
+      return {kernels::StreamValues::kInt8, 0};
+    default:
+      return {kernels::StreamValues::kFloat, 0};
+  }
+}
 
 Task<SumVector> sum_streamed(Mesh& mesh, SparseSum sum, SumStreams algorithm) {
   OnHost const given = co_await on_host(mesh, sum);

@@ -12,6 +12,9 @@ constexpr bool have_streams(NumberFormat format) {
   return format <= NumberFormat::kBFloat || format == NumberFormat::kInt8;
 }
 
+// How streams say floats in such a format.
+kernels::ValueForm form_of(NumberFormat format);
+
 // By one of the algorithms of stream_sums.hpp. The result is sparse where it has few elements. A GPU's vectors are
 // summed by the host. REQUIRES: have_streams(sum.format).
 using SumStreams = Task<StreamTotal<float>> (*)(Mesh&, StreamTerms<float>);

@@ -21,7 +21,7 @@
 
 namespace gpups::comm {
 
-// A rank's part.
+// A rank's part: a list of elements, or an array of which those count that are not 0.
 template <class T>
 struct StreamTerms {
   Stream stream;                      // of the host: where all is, and whose threads do the work
@@ -31,6 +31,7 @@ struct StreamTerms {
   kernels::ValueForm form;
   View<T> residual = {};             // (size), or empty: nobody needs what is lost
   std::shared_ptr<void const> keep;  // owns all
+  View<T const> array = {};          // (size), where there is no list
 };
 
 // The sum, the same on all ranks: streams whose ranges follow each other; those of one range are its terms.
@@ -80,7 +81,7 @@ struct DenseOwners {
 Task<> sum_by_dense_owners(Mesh& mesh, StreamTerms<float> terms, DenseOwners owners);
 
 // SparDL's reduce-scatter that makes sparse again (Zhao et al., ICDE 2024), with global residuals, and a gather: a rank
-// sends the most / ranks largest elements of each slice and forgets none of the others.
+// sends the most / ranks largest elements of each slice and forgets none of the others. REQUIRES: a list.
 template <class T>
 Task<StreamTotal<T>> sum_resparsified(Mesh& mesh, StreamTerms<T> terms, std::size_t most);
 

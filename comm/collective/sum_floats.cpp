@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "comm/collective/estimate_nonzeros.hpp"
 #include "comm/collective/sparse_streamed.hpp"
 
 namespace gpups::comm {
@@ -17,7 +18,7 @@ SumFloats::SumFloats(Selector& selector, Array<float> values, AllreduceOptions c
       values_(std::move(values)),
       terms_(values_),
       options_(options),
-      algorithm_(algorithm_of(options, false)) {}
+      algorithm_(algorithm_of(options)) {}
 
 SumFloats::SumFloats(Selector& selector, View<float const> terms, std::shared_ptr<void const> keep,
                      AllreduceOptions const& options)
@@ -31,14 +32,19 @@ Signature SumFloats::signature() const {
 }
 
 Task<> SumFloats::run(Mesh& mesh, std::shared_ptr<void const> self) {
-  DenseSum const of{.values = values_, .terms = terms_, .keep = self};
+  DenseSum const of{.values = values_, .terms = terms_, .keep = self, .format = options_.format};
   if (algorithm_ != nullptr) {
-    co_await algorithm_->dense(mesh, of);
+    co_await algorithm_->sum_array(mesh, of);
     co_return;
   }
-  Selection selection(selector_, mesh, {.ranks = mesh.ranks(), .elements = values_.size(), .format = options_.format});
+  // Only rank 0 reckons.
+  bool const looks = mesh.me() == Rank{0} && terms_.device().is_host();
+  std::uint64_t const nonzeros = looks ? estimate_nonzeros(terms_, mesh.number_of_run()) : terms_.size();
+  Selection selection(
+      selector_, mesh,
+      {.ranks = mesh.ranks(), .elements = terms_.size(), .given_most = nonzeros, .format = options_.format});
   Algorithm const* const algorithm = co_await selection.algorithm();
-  co_await algorithm->dense(mesh, of);
+  co_await algorithm->sum_array(mesh, of);
   co_await selection.end(std::nullopt);
 }
 
@@ -52,7 +58,7 @@ SumVectors::SumVectors(Selector& selector, Operation operation, SparseVector vec
       operation_(operation),
       vector_(std::move(vector)),
       options_(options),
-      algorithm_(algorithm_of(options, true)) {}
+      algorithm_(algorithm_of(options)) {}
 
 SumVector SumVectors::take() {
   if (done) return std::move(sum_);
@@ -77,7 +83,7 @@ Task<> SumVectors::run(Mesh& mesh, std::shared_ptr<void const> self) {
 }
 
 Task<SumVector> SumVectors::sum(Mesh& mesh, SparseSum of) {
-  if (algorithm_ != nullptr) co_return co_await algorithm_->sparse(mesh, of);
+  if (algorithm_ != nullptr) co_return co_await algorithm_->sum_vector(mesh, of);
   Selection selection(selector_, mesh,
                       {.ranks = mesh.ranks(),
                        .elements = of.vector.size,
@@ -85,7 +91,7 @@ Task<SumVector> SumVectors::sum(Mesh& mesh, SparseSum of) {
                        .given_most = of.vector.indices.size(),
                        .format = options_.format});
   Algorithm const* const algorithm = co_await selection.algorithm();
-  SumVector sum = co_await algorithm->sparse(mesh, of);
+  SumVector sum = co_await algorithm->sum_vector(mesh, of);
   std::optional<std::uint64_t> entries;
   if (sum.sparse) entries = sum.indices.size();
   co_await selection.end(entries);

@@ -17,13 +17,13 @@ Task<StreamTotal<Units>> sum_whole(Mesh& mesh, StreamTerms<Units> terms, std::si
 }
 
 constexpr TopKAlgorithm kAlgorithms[] = {
-    {{"sparse_gather", "every rank gets the elements of all, and adds them up", false, true},
+    {{"sparse_gather", "every rank gets the elements of all, and adds them up", true},
      sum_whole<sum_by_gathering<Units>>},
-    {{"sparse_doubling", "pairs of ranks exchange the sums of their elements, at growing distances", false, true},
+    {{"sparse_doubling", "pairs of ranks exchange the sums of their elements, at growing distances", true},
      sum_whole<sum_by_doubling_sparse<Units>>},
-    {{"sparse_owners", "each rank adds up the elements of one slice, and sends its sums to all", false, true},
+    {{"sparse_owners", "each rank adds up the elements of one slice, and sends its sums to all", true},
      sum_whole<sum_by_owners<Units>>},
-    {{"resparsified", "as sparse_owners, but sums are cut to as few elements as terms on their way", false, true},
+    {{"resparsified", "as sparse_owners, but sums are cut to as few elements as terms on their way", true},
      sum_resparsified<Units>},
 };
 

@@ -13,9 +13,11 @@ constexpr double kDenseFrom = .25;                 // density from which a resul
 
 // A shape in numbers that can be reckoned with.
 struct Numbers {
+  bool sparse;
   double ranks, others, n, given, value_bytes;
   explicit Numbers(SumShape const& shape)
-      : ranks(shape.ranks),
+      : sparse(shape.sparse),
+        ranks(shape.ranks),
         others(shape.ranks - 1),
         n(static_cast<double>(shape.elements)),
         given(static_cast<double>(shape.given_most)),
@@ -31,8 +33,12 @@ Work work_of_filling(SumShape const& shape) {
   return {.fresh = kFloatBytes * s.n, .entries = s.given};
 }
 
+// Making streams of what is given. Of an array also those elements are read that are zero, and all twice.
+Work work_of_streams(Numbers const& s) { return {.entries = s.given, .elements = s.sparse ? s.n : 3 * s.n}; }
+
 // Adding `added` entries of streams up to what the caller gets.
 Work work_of_result(Numbers const& s, double added, double summed) {
+  if (!s.sparse) return {.entries = added, .elements = s.n};
   if (summed >= kDenseFrom * s.n) return {.fresh = kFloatBytes * s.n, .entries = added, .elements = s.n};
   return {.fresh = 2 * kEntryBytes * summed, .entries = added + summed, .elements = s.n};
 }
@@ -67,7 +73,8 @@ Work work_of_doubling(SumShape const& shape, double) {
 Work work_of_gathering(SumShape const& shape, double summed) {
   Numbers const s(shape);
   double const bytes = stream_bytes(s.n, s.given, s.value_bytes);
-  Work work{.rounds = 1, .bytes = s.others * bytes, .fresh = s.ranks * bytes, .entries = s.given, .elements = s.n};
+  Work work{.rounds = 1, .bytes = s.others * bytes, .fresh = s.ranks * bytes};
+  work += work_of_streams(s);
   return work += work_of_result(s, s.ranks * s.given, summed);
 }
 
@@ -76,7 +83,8 @@ Work work_of_sparse_doubling(SumShape const& shape, double summed) {
   Numbers const s(shape);
   int const rounds = static_cast<int>(std::ceil(std::log2(s.ranks)));
   double const growth = s.given == 0 ? 1 : std::pow(std::max(summed / s.given, 1.0), 1.0 / rounds);
-  Work work{.rounds = static_cast<double>(rounds), .entries = s.given, .elements = s.n};
+  Work work{.rounds = static_cast<double>(rounds)};
+  work += work_of_streams(s);
   double count = s.given;
   for (int round = 0; round < rounds; ++round) {
     double const bytes = stream_bytes(s.n, count, s.value_bytes);
@@ -94,8 +102,9 @@ Work work_of_owners(SumShape const& shape, double summed) {
   Work work{.rounds = 2,
             .bytes = s.others * (part + sums),
             .fresh = s.ranks * (2 * part + sums),
-            .entries = 2 * s.given + summed / s.ranks,
-            .elements = s.n + s.n / s.ranks};
+            .entries = s.given + summed / s.ranks,
+            .elements = s.n / s.ranks};
+  work += work_of_streams(s);
   return work += work_of_result(s, summed, summed);
 }
 
@@ -106,9 +115,10 @@ Work work_of_dense_owners(SumShape const& shape, double) {
   double const sums = s.n / s.ranks * s.value_bytes;
   Work work{.rounds = 2,
             .bytes = s.others * (part + sums),
-            .fresh = s.others * 2 * part + kFloatBytes * s.n,
-            .entries = 2 * s.given,
-            .elements = s.n + s.n / s.ranks};
+            .fresh = s.others * 2 * part + (s.sparse ? kFloatBytes * s.n : 0),
+            .entries = s.given,
+            .elements = s.n / s.ranks};
+  work += work_of_streams(s);
   if (shape.format == NumberFormat::kFloat) return work;
   return work += {.fresh = s.ranks * sums + kFloatBytes * s.n / s.ranks, .added = s.n};
 }

@@ -24,12 +24,11 @@ struct AllreduceOptions {
   NumberFormat format = NumberFormat::kFloat;  // one that the algorithm has; "auto" takes one that has it
 };
 
-// A way to sum arrays over ranks.
+// A way to sum arrays and sparse vectors over ranks.
 struct AllreduceAlgorithm {
   char const* name;
   char const* what;  // it does, in a few words
-  bool dense;        // sums arrays with all their elements
-  bool sparse;       // sums sparse vectors
+  bool sparse;       // sends elements that are not zero, in any of several formats; else all, as floats
 };
 std::span<AllreduceAlgorithm const> allreduce_algorithms();
 

@@ -3,8 +3,8 @@
 // which and ends.
 //
 // usage: sum_until_lost [WHAT [PEER_TIMEOUT_S]]
-//   WHAT: integers, reduce_scatter, top_k, rows, or an ALGORITHM of allreduce_algorithms(), as ALGORITHM:sparse where
-//   it sums arrays too; without it, prints all of them
+//   WHAT: integers, reduce_scatter, top_k, rows, or an ALGORITHM of allreduce_algorithms(), of arrays, or as
+//   ALGORITHM:sparse of sparse vectors; without it, prints all of them
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -111,7 +111,7 @@ void run(std::string const& what, double peer_timeout_s) {
   if (what == "reduce_scatter") return sum_floats(group, stream, "", false);
   if (what == "top_k") return sum_top_k(group, stream);
   for (auto const& algorithm : allreduce_algorithms()) {
-    if (what == algorithm.name) return sum_floats(group, stream, what, algorithm.dense);
+    if (what == algorithm.name) return sum_floats(group, stream, what, true);
     if (what == std::string(algorithm.name) + ":sparse") return sum_floats(group, stream, algorithm.name, false);
   }
   throw Error("no such sum (see the usage): " + what);
@@ -121,7 +121,7 @@ void print_all() {
   for (char const* const what : {"integers", "reduce_scatter", "top_k", "rows"}) std::puts(what);
   for (auto const& algorithm : allreduce_algorithms()) {
     std::puts(algorithm.name);
-    if (algorithm.dense && algorithm.sparse) std::printf("%s:sparse\n", algorithm.name);
+    std::printf("%s:sparse\n", algorithm.name);
   }
 }
 

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// When sums of one kind take an algorithm that is not the fastest for all that is known, to know more of it: as long as
+// what that costs stays a small share of all time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "comm/collective/algorithms.hpp"
+
+namespace gpups::comm {
+
+// What an algorithm should take.
+struct Estimate {
+  Algorithm const* algorithm = nullptr;
+  double modelled_s = 0;
+  double measured_s = 0;    // 0: not known
+  std::uint64_t runs = 0;   // so far
+  std::size_t counted = 0;  // those that it was measured by
+  bool settled = false;     // so often that more would not change much
+  double expected_s = 0;    // by which they are compared
+  double hoped_s = 0;       // what it may turn out to take
+  bool is_try = false;      // taken to know more of it, and not because it is the fastest
+};
+
+class Tries {
+ public:
+  // What the next sum takes, of all that can do it, fastest first. A try is of a few sums on end; none comes before
+  // something was learned from the last.
+  Estimate next(std::vector<Estimate> const& all);
+  // A sum has ended, that was expected to take so long by the fastest.
+  void learn(bool by_fastest, double fastest_s, double seconds);
+
+ private:
+  static constexpr std::uint64_t kEvery = 8, kEveryMost = 64;  // sums
+
+  Estimate const* worth_a_try(std::vector<Estimate> const& all) const;
+  void begin(std::vector<Estimate> const& all);
+
+  std::uint64_t sums_ = 0;                        // that have ended
+  std::uint64_t next_ = kEvery, apart_ = kEvery;  // sums, of what is not as fast for all that is known
+  std::uint64_t learned_ = 0;                     // sums that have ended once something is learned from the last try
+  Algorithm const* tried_ = nullptr;
+  int left_ = 0;                      // sums of this try
+  double total_s_ = 0, spent_s_ = 0;  // by all, and by what tries took more than the fastest
+};
+
+}  // namespace gpups::comm
