@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "comm/group/begun_sums.hpp"
 #include "comm/payload.hpp"
 #include "comm/transport.hpp"
 #include "comm/turner.hpp"
@@ -23,10 +24,8 @@ struct Group::Impl {
   // `lost` is called once, from any thread, when the first process of the group is lost; never where ranks are threads.
   virtual void on_lost(std::function<void(Rank rank, std::string const& why)>) {}
 
-  // Connects this rank's device with those of the others by a way that is faster than the network, where there is one:
-  // NCCL between GPUs. All ranks call it at the same point, before they send anything else; blocks until they have.
-  // Says why there is none, in words for a log; empty: there is.
-  virtual std::string wait_connect_devices(Device) { return "ranks are threads, and reach each other's memory"; }
+  // Group::wait_connect_devices(); threads reach each other's memory.
+  virtual std::string wait_connect_devices(Device, ConnectOptions const&) { return {}; }
 
   std::unique_ptr<comm::Transport> transport;
   std::unique_ptr<comm::Payload> payload;
@@ -37,7 +36,7 @@ struct Group::Impl {
   bool simulated = false;    // its time is made up: what takes how long says nothing, and must decide nothing
   std::string announcement;
   comm::Reducer* reducer = nullptr;  // sums over the ranks; there while a Store lives on this membership
-  std::size_t allreduces = 0;        // that have begun, and are not waited for
+  comm::BegunSums sums;              // of this rank
   // Runs a rank's body so that it takes part in turns; plain call where there are none. For run_ranks().
   std::function<void(std::function<void()> const&)> run = [](auto const& body) { body(); };
 };

@@ -15,8 +15,8 @@
 #include <span>
 #include <vector>
 
-#include "comm/checksum.hpp"
 #include "kernels/check.hpp"
+#include "kernels/checksum.hpp"
 
 namespace gpups::comm {
 
@@ -70,7 +70,9 @@ class RowCells {
  private:
   static constexpr std::size_t kHead = 2;  // words before the row
   static std::size_t words_of(std::size_t row_bytes) { return (row_bytes + sizeof(Word) - 1) / sizeof(Word); }
-  static Word check_of(Cell const& cell) { return checksum(cell.data() + 1, (cell.size() - 1) * sizeof(Word)); }
+  static Word check_of(Cell const& cell) {
+    return kernels::checksum(cell.data() + 1, (cell.size() - 1) * sizeof(Word));
+  }
 
   Word* words_;
   std::size_t rows_, row_bytes_;

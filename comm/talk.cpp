@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 #include "comm/patience.hpp"
 #include "comm/wire.hpp"
 #include "gpups/error.hpp"
@@ -30,6 +32,16 @@ bool Talk::take() {
     any = true;
   }
   return any;
+}
+
+std::deque<Message> Talk::take_rest() {
+  std::deque<Message> rest;
+  for (int from = 0; from < size(); ++from) {
+    for (auto& body : std::exchange(arrived_[static_cast<std::size_t>(from)], {})) {
+      rest.push_back({as_rank(from), std::move(body)});
+    }
+  }
+  return rest;
 }
 
 void Talk::wait_send(int to, std::string const& body) {

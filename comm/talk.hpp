@@ -29,6 +29,10 @@ class Talk {
   // What each has to say, in rank order, at all ranks.
   std::vector<std::string> wait_say_to_all(std::string const& mine);
 
+  // What has come and nobody has asked for, those of each sender in order: of ranks that have ended their Talk, and
+  // gone on over the same transport.
+  std::deque<Message> take_rest();
+
  private:
   bool take();  // what has arrived
 

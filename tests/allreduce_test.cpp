@@ -97,6 +97,29 @@ TEST_P(Allreduce, SeveralAreUnderWayAndWaitedForInAnyOrder) {
   });
 }
 
+// More than may be under way, which nobody waits for: each gives its place back. Those that somebody has do not.
+TEST_P(Allreduce, ForgetsSumsThatNobodyHas) {
+  run_ranks(ranks_of_threads(GetParam()), [](Group group) {
+    Member me(group);
+    auto const unchanged = me.words(50, 0);
+    auto const values = me.words(50, 0);
+    std::vector<Reduction> kept;
+    for (std::uint64_t i = 0; i < 3 * Group::kAllreducesMax; ++i) {
+      Reduction const one = me.group.begin_allreduce(me.stream, values);
+      if (kept.size() < Group::kAllreducesMax - 1) kept.push_back(one);
+    }
+    kept.push_back(me.group.begin_allreduce(me.stream, values));
+    EXPECT_THROW(me.group.begin_allreduce(me.stream, values), Error);
+    EXPECT_EQ(to_host<std::int64_t>(me.stream, values), to_host<std::int64_t>(me.stream, unchanged));
+    me.group.wait_allreduce(me.stream, kept.back());
+    EXPECT_EQ(me.wrong(values, 0), "");
+    for (Reduction const& one : kept) {
+      if (&one != &kept.back()) me.group.wait_allreduce(me.stream, one);
+    }
+    me.store.wait_barrier();
+  });
+}
+
 // A step as a trainer with dense layers makes it: the sums go while the round and a look-up do.
 TEST_P(Allreduce, GoesOnWithinAStep) {
   run_ranks(ranks_of_threads(GetParam()), [](Group group) {

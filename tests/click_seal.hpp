@@ -9,8 +9,8 @@
 #include <span>
 #include <string>
 
+#include "kernels/checksum.hpp"
 #include "trainer/click/binary_format.hpp"
-#include "trainer/click/digest.hpp"
 
 namespace gpups::test {
 
@@ -25,7 +25,7 @@ inline void seal(std::string& bytes) {
   using namespace trainer;
   FileHeader header = header_of(bytes);
   auto const digest = [&](std::size_t begin, std::size_t size, std::uint64_t seed = 0) {
-    return digest_of(std::as_bytes(std::span(bytes)).subspan(begin, size), seed);
+    return kernels::checksum(std::as_bytes(std::span(bytes)).subspan(begin, size), seed);
   };
   if (bytes.size() < sizeof header) return;
   for (std::size_t at = header.index_begin; at < bytes.size() && bytes.size() - at >= sizeof(BlockEntry);

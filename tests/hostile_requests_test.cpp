@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a peer asks and answers outside of the round, and what it may do that is unusual.
+#include <functional>
+#include <string>
 #include <utility>
 
 #include "comm/wire.hpp"
@@ -146,6 +148,18 @@ TEST_F(HostilePeer, RequestsWhoseTagsWouldBeOne) {
   expect_refused("a number that no tag can hold");
 }
 
+// The peer says body(i) in gather i, and that nothing is wrong with it.
+void answer_gathers(RawPeer& peer, std::function<std::string(std::uint64_t)> body) {
+  peer.on_idle = [&peer, body = std::move(body), gathers = std::uint64_t{0}]() mutable {
+    if (!peer.receive()) return false;
+    comm::Writer said;
+    said.put_text("");
+    said.put_text(body(gathers));
+    peer.send({.kind = MessageKind::kGather, .id = gathers++, .bytes = said.body()});
+    return true;
+  };
+}
+
 // What a rank says of its file becomes a path on rank 0.
 TEST_F(HostilePeer, AFileNameThatLeadsElsewhere) {
   for (std::string const name : {"../../elsewhere", "/etc/passwd", "rows-0-of-2.bin", "", "\033[2J"}) {
@@ -153,18 +167,11 @@ TEST_F(HostilePeer, AFileNameThatLeadsElsewhere) {
     RawPeer peer;
     Store store(peer.group(), {.threads = 1});
     store.add_table({.name = "t", .dim = 4});
-    std::uint64_t gathers = 0;
-    peer.on_idle = [&] {
-      if (!peer.receive()) return false;
-      comm::Writer seal, said;
-      seal.put_text(name);
-      seal.put<std::uint64_t>(8);
-      seal.put<std::uint64_t>(0);
-      said.put_text("");
-      said.put_text(gathers == 1 ? seal.body() : "");
-      peer.send({.kind = MessageKind::kGather, .id = gathers++, .bytes = said.body()});
-      return true;
-    };
+    comm::Writer seal;
+    seal.put_text(name);
+    seal.put<std::uint64_t>(8);
+    seal.put<std::uint64_t>(0);
+    answer_gathers(peer, [bytes = seal.take()](std::uint64_t i) { return i == 1 ? bytes : ""; });
     auto const text = error_of([&] { store.save(folder.path(), {}); });
     EXPECT_NE(text.find("of its share of a common work what cannot be"), std::string::npos) << text;
     EXPECT_EQ(text.find('\033'), std::string::npos);
@@ -178,16 +185,9 @@ TEST_F(HostilePeer, RowsThatNoTableHas) {
     RawPeer peer;
     Store store(peer.group(), {.threads = 1});
     store.add_table({.name = "t", .dim = 4});
-    std::uint64_t gathers = 0;
-    peer.on_idle = [&] {
-      if (!peer.receive()) return false;
-      comm::Writer list, said;
-      list.put_list<std::uint64_t>(counts);
-      said.put_text("");
-      said.put_text(list.body());
-      peer.send({.kind = MessageKind::kGather, .id = gathers++, .bytes = said.body()});
-      return true;
-    };
+    comm::Writer list;
+    list.put_list<std::uint64_t>(counts);
+    answer_gathers(peer, [bytes = list.take()](std::uint64_t) { return bytes; });
     auto const text = error_of([&] { store.export_rows(folder.path() / "out", ExportFormat::kNpy); });
     EXPECT_NE(text.find("of its share of a common work what cannot be"), std::string::npos) << text;
     EXPECT_TRUE(std::filesystem::is_empty(folder.path()));

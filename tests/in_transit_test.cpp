@@ -12,11 +12,11 @@
 #include <string>
 #include <utility>
 
-#include "comm/checksum.hpp"
 #include "comm/payload/ucx.hpp"
 #include "comm/transport/ucx.hpp"
 #include "comm/ucx/link.hpp"
 #include "gpups/error.hpp"
+#include "kernels/checksum.hpp"
 #include "tests/ucx_stranger.hpp"
 
 namespace gpups::test {
@@ -34,7 +34,8 @@ class InTransit : public testing::Test {
  protected:
   InTransit() { link->connect(Rank{0}, kSession, {{link->address(), false, kOwn}, {link->address(), false, kOfOne}}); }
   UcxWireHeader header_of(UcxKind kind, std::uint64_t number, std::string const& body) const {
-    return ones.seal(Rank{0}, {kOne, kind, number, body.size()}, body.size(), checksum(body.data(), body.size()));
+    return ones.seal(Rank{0}, {kOne, kind, number, body.size()}, body.size(),
+                     kernels::checksum(body.data(), body.size()));
   }
   // Sends, and lets rank 0 turn until it has come.
   template <class Come>

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/checksum.hpp"
+#include "kernels/checksum.hpp"
 
 namespace gpups::comm {
 namespace {
@@ -114,13 +114,13 @@ TEST(Seals, AnotherVersionIsNamedWithThisOne) {
 TEST(Checksum, FindsEveryChangedByte) {
   for (std::size_t const size : {1, 7, 64, 300, 5000}) {
     std::string body(size, 'x');
-    auto const before = checksum(body.data(), size);
+    auto const before = kernels::checksum(body.data(), size);
     for (std::size_t i = 0; i < size; ++i) {
       body[i] = 'y';
-      EXPECT_NE(checksum(body.data(), size), before);
+      EXPECT_NE(kernels::checksum(body.data(), size), before);
       body[i] = 'x';
     }
-    EXPECT_EQ(checksum(body.data(), size), before);
+    EXPECT_EQ(kernels::checksum(body.data(), size), before);
   }
 }
 

@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "comm/group_impl.hpp"
 #include "comm/probe.hpp"
+#include "comm/transport/resumed.hpp"
 #include "tests/expect_error.hpp"
 
 namespace gpups::comm {
@@ -42,6 +45,28 @@ TEST(Talk, KeepsWhatOthersSay) {
     }
     talk.wait_tell("over");
   });
+}
+
+// Others may go on over the transport before this rank has ended its Talk: what they send comes first, in their order.
+TEST(Talk, HandsOnWhatNobodyHasAskedFor) {
+  auto const groups = Group::threads(3);
+  for (int const rank : {1, 2}) {
+    auto& transport = *groups[static_cast<std::size_t>(rank)].impl().transport;
+    for (char const* what : {" talks", " goes on", " and on"}) {
+      ASSERT_TRUE(transport.send(Rank{0}, std::to_string(rank) + what));
+    }
+  }
+  auto& mine = groups[0].impl().transport;
+  Talk talk(*mine);
+  EXPECT_EQ(talk.wait_receive(1), "1 talks");
+  EXPECT_EQ(talk.wait_receive(2), "2 talks");
+  Resumed resumed(std::move(mine), talk.take_rest());
+  ASSERT_TRUE(groups[1].impl().transport->send(Rank{0}, "1 for ever"));
+  std::vector<std::string> said[3];
+  while (auto const message = resumed.receive()) said[number(message->from)].push_back(message->body);
+  EXPECT_EQ(said[1], (std::vector<std::string>{"1 goes on", "1 and on", "1 for ever"}));
+  EXPECT_EQ(said[2], (std::vector<std::string>{"2 goes on", "2 and on"}));
+  EXPECT_TRUE(talk.take_rest().empty());
 }
 
 TEST(Talk, GivesUpOnASilentRank) {

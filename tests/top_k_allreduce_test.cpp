@@ -307,6 +307,28 @@ TEST(TopKAllreduce, SumsNothingOfARankWhoseGradientIsTooLarge) {
   });
 }
 
+// More of them than may be under way, one after the other: their sums end without them.
+TEST(TopKAllreduce, GivesItsPlaceBackWhereItGoesWhileItsSumIsUnderWay) {
+  for (int const ranks : {1, 2, 3}) {
+    on_ranks(threads(ranks), [&](Group group) {
+      Store store(group, {.threads = 1});
+      Stream stream = store.make_stream();
+      Units const values(50, 1);
+      for (std::size_t i = 0; i < 3 * Group::kAllreducesMax; ++i) {
+        TopKAllreduce left(group, 50, {});
+        left.begin(stream, View<std::int64_t const>(values));
+        if (i % 2 == 1) left = TopKAllreduce(group, 50, {});
+      }
+      TopKAllreduce sum(group, 50, {.density = 1, .algorithm = "sparse_owners", .format = NumberFormat::kFloat});
+      sum.begin(stream, View<std::int64_t const>(values));
+      Units sums(50);
+      sum.wait(stream, View<std::int64_t>(sums));
+      EXPECT_EQ(sums, Units(50, ranks));
+      store.wait_barrier();
+    });
+  }
+}
+
 TEST(TopKAllreduce, RestoresOnlyWhatItHasSaved) {
   Group group = Group::alone();
   TopKAllreduce sum(group, 10, {}), other(group, 11, {}), with_momentum(group, 10, {.momentum = .9F});

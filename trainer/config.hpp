@@ -156,6 +156,7 @@ struct ClusterConfig {
   double join_timeout_s = 120;
   double peer_timeout_s = 30;
   double wait_timeout_s = 300;
+  bool nccl = true;  // between GPUs
 };
 
 struct Config {

@@ -93,6 +93,7 @@ std::vector<Field> cluster_fields() {
       Make("cluster", "wait_timeout_s", kCluster<&ClusterConfig::wait_timeout_s>,
            "how long one that is there may let others wait")
           .range(0.1, 1e6),
+      Make("cluster", "nccl", kCluster<&ClusterConfig::nccl>, "by NCCL between GPUs, if each rank has one of its own"),
   };
 }
 

@@ -15,6 +15,8 @@ Session open_session(Config const& config, Data const& data, Group const& group,
   auto task = data.make_task(
       config,
       {.group = group, .device = device, .microbatches = plan.microbatches, .schedule_steps = plan.schedule_steps});
+  std::string between_gpus =
+      group.wait_connect_devices(device, {.nccl = config.cluster.nccl, .timeout_s = config.cluster.wait_timeout_s});
   Store store(group, {.device = device,
                       .threads = static_cast<int>(config.run.threads),
                       .seed = static_cast<std::uint64_t>(config.train.seed),
@@ -24,7 +26,7 @@ Session open_session(Config const& config, Data const& data, Group const& group,
     table.refreshes = row_transfer(config.refreshes, table.dim);
     store.add_table(table);
   }
-  return {std::move(task), std::move(store)};
+  return {std::move(task), std::move(store), std::move(between_gpus)};
 }
 
 void wait_restore(Session& session, std::filesystem::path const& checkpoint) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 
 #include "gpups/gpups.hpp"
 #include "trainer/config.hpp"
@@ -15,6 +16,7 @@ namespace gpups::trainer {
 struct Session {
   std::unique_ptr<Task> task;
   Store store;
+  std::string between_gpus;  // by what data go, and why, in words for a log; empty where no rank has a GPU
 };
 
 // What a run settles when it begins, and keeps.
@@ -24,7 +26,7 @@ struct RunPlan {
 };
 
 // Throws Error for options that do not fit each other, and for a device that is not there. Allocates no rows. `data`
-// must stay.
+// must stay. Collective.
 Session open_session(Config const& config, Data const& data, Group const& group, RunPlan const& plan);
 
 // Loads the tables and the dense layers of a checkpoint. Collective.

@@ -55,6 +55,8 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
   seconds_before_ = cursor_.train_seconds;
   patience_over_ = config_.train.patience > 0 && cursor_.validations_since_best >= config_.train.patience;
 
+  for (std::string const& notice : data_.notices()) progress_.say(notice);
+  progress_.say(data_.summary());
   session_.emplace(open_session(config_, data_, group,
                                 {.microbatches = cursor_.microbatches, .schedule_steps = cursor_.schedule_steps}));
   batches_.emplace(data_.samples(), BatchOptions{.batch = static_cast<std::uint32_t>(config_.train.batch),
@@ -64,11 +66,10 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
                                                  .same_batches = config_.train.keep_batches,
                                                  .rank = store().rank(),
                                                  .ranks = static_cast<std::uint32_t>(store().ranks())});
-  for (std::string const& notice : data_.notices()) progress_.say(notice);
-  progress_.say(data_.summary());
   progress_.say(fmt::format("{} on {}, {} of {}", counted(static_cast<std::uint64_t>(store().ranks()), "rank"),
                             to_string(store().options().device), counted(static_cast<std::uint64_t>(end_), "step"),
                             counted(static_cast<std::uint64_t>(config_.train.batch), data_.noun())));
+  if (!session_->between_gpus.empty()) progress_.say("between GPUs: " + session_->between_gpus);
   if (!exists && chosen && cursor_.microbatches > std::uint32_t{kMicrobatches}) {
     progress_.say(fmt::format("microbatches: {}, since there are {} ranks: tables will differ from runs with {}",
                               cursor_.microbatches, store().ranks(), kMicrobatches));

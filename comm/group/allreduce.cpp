@@ -14,6 +14,7 @@ namespace gpups {
 
 struct Reduction::Impl {
   std::shared_ptr<comm::Collective> collective{};  // null: it is over
+  std::shared_ptr<void const> place{};             // its, while it is not
   std::function<void(Stream&)> write{};            // gives the sums to who began with a View
   std::function<SumVector()> take{};               // or else to who waits
 };
@@ -23,9 +24,9 @@ namespace {
 comm::Selector& selector_of(Group::Impl const& group) { return comm::reducer_of(group, "begin_allreduce").selector(); }
 
 using comm::device_of;
-void check(Group::Impl const& group, std::initializer_list<Device> devices, std::uint64_t elements, char const* what,
-           char const* call = "begin_allreduce") {
-  comm::check_sum(group, devices, elements, what, call);
+void wait_check(Group::Impl& group, std::initializer_list<Device> devices, std::uint64_t elements, char const* what,
+                char const* call = "begin_allreduce") {
+  comm::wait_check_sum(group, devices, elements, what, call);
 }
 
 // The group sums a copy: where an exception ends the step, the caller's array may go while sums are still under way.
@@ -37,7 +38,7 @@ Array<std::remove_const_t<T>> copy_of(Stream& stream, View<T> values) {
 }
 
 Reduction begin(Group::Impl& group, Stream& stream, Reduction::Impl reduction) {
-  comm::begin_sum(group, stream, reduction.collective, "begin_allreduce");
+  reduction.place = comm::begin_sum(group, stream, reduction.collective, "begin_allreduce");
   return Reduction(std::make_shared<Reduction::Impl>(std::move(reduction)));
 }
 
@@ -58,8 +59,8 @@ Reduction begin_vectors(Group::Impl& group, Stream& stream, comm::Operation oper
                         AllreduceOptions const& options) {
   auto const& [size, indices, values, keep] = vector;
   bool const scatters = operation == comm::Operation::kScatterSparse;
-  check(group, {stream.device(), device_of(stream, indices), device_of(stream, values)}, size, "floats",
-        scatters ? "begin_reduce_scatter" : "begin_allreduce");
+  wait_check(group, {stream.device(), device_of(stream, indices), device_of(stream, values)}, size, "floats",
+             scatters ? "begin_reduce_scatter" : "begin_allreduce");
   GPUPS_REQUIRE(
       !scatters || comm::have_streams(options.format),
       "begin_reduce_scatter was given the format {} (elements go as sparse streams, which do not have it): use "
@@ -98,18 +99,18 @@ Reduction::Impl wait_end(Group::Impl& group, Stream& stream, Reduction const& re
 }  // namespace
 
 Reduction Group::begin_allreduce(Stream& stream, View<std::int64_t> values) const {
-  check(*impl_, {stream.device(), device_of(stream, values)}, values.size(), "integers");
+  wait_check(*impl_, {stream.device(), device_of(stream, values)}, values.size(), "integers");
   return begin_writing(*impl_, stream, std::make_shared<comm::SumIntegers>(copy_of(stream, values)), values);
 }
 
 Reduction Group::begin_allreduce(Stream& stream, View<float> values, AllreduceOptions const& options) const {
-  check(*impl_, {stream.device(), device_of(stream, values)}, values.size(), "floats");
+  wait_check(*impl_, {stream.device(), device_of(stream, values)}, values.size(), "floats");
   return begin_writing(
       *impl_, stream, std::make_shared<comm::SumFloats>(selector_of(*impl_), copy_of(stream, values), options), values);
 }
 
 Reduction Group::begin_allreduce(Stream& stream, Array<float>&& values, AllreduceOptions const& options) const {
-  check(*impl_, {stream.device(), device_of(stream, values.view())}, values.size(), "floats");
+  wait_check(*impl_, {stream.device(), device_of(stream, values.view())}, values.size(), "floats");
   return begin_giving(*impl_, stream,
                       std::make_shared<comm::SumFloats>(selector_of(*impl_), std::move(values), options));
 }
@@ -117,7 +118,7 @@ Reduction Group::begin_allreduce(Stream& stream, Array<float>&& values, Allreduc
 Reduction Group::begin_allreduce(Stream& stream, View<float const> values, std::shared_ptr<void const> keep,
                                  AllreduceOptions const& options) const {
   if (impl_->transport->size() == 1) return begin_allreduce(stream, copy_of(stream, values), options);
-  check(*impl_, {stream.device(), device_of(stream, values)}, values.size(), "floats");
+  wait_check(*impl_, {stream.device(), device_of(stream, values)}, values.size(), "floats");
   return begin_giving(*impl_, stream,
                       std::make_shared<comm::SumFloats>(selector_of(*impl_), values, std::move(keep), options));
 }

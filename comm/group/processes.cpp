@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/processes.hpp"
 
+#include <fmt/core.h>
+
 #include <chrono>
 #include <exception>
 #include <future>
@@ -12,6 +14,8 @@
 #include "comm/nccl/join.hpp"
 #include "comm/payload/ucx.hpp"
 #include "comm/peer_lost.hpp"
+#include "comm/talk.hpp"
+#include "comm/transport/resumed.hpp"
 #include "comm/transport/ucx.hpp"
 #include "comm/turner/threaded.hpp"
 
@@ -27,18 +31,23 @@ struct Processes final : Group::Impl {
     listen();
   }
 
-  std::string wait_connect_devices(Device device) override {
-    constexpr double kTimeout_s = 300;
-    Talk talk(*transport, kTimeout_s);
-    auto joined = wait_nccl_lane(talk, device);
-    lane_ = std::move(joined.lane);
+  std::string wait_connect_devices(Device device, ConnectOptions const& options) override {
+    constexpr double kNcclTimeout_s = 120;
+    Talk talk(*transport, options.timeout_s + kNcclTimeout_s);  // another may wait for NCCL as long
+    auto agreed = wait_nccl_lane(talk, device, options.nccl, kNcclTimeout_s);
+    lane_ = std::move(agreed.lane);
     if (lane_ != nullptr) {
       payload.reset();  // before the other takes what arrives
       payload = make_ucx_payload(link, lane_);
       listen();
     }
-    talk.wait_say_to_all({});  // nobody sends before all have done so
-    return joined.why_not;
+    talk.wait_say_to_all({});  // nobody sends data before all have done so
+    if (auto rest = talk.take_rest(); !rest.empty()) {
+      transport = std::make_unique<Resumed>(std::move(transport), std::move(rest));
+    }
+    if (lane_ != nullptr) return "NCCL";
+    if (agreed.why_not.empty()) return {};
+    return fmt::format("UCX, in pieces through the host where it reaches no GPU; not NCCL, since {}", agreed.why_not);
   }
 
   // What this rank has sent last has to arrive, so it stays until the others have left too, or are lost.

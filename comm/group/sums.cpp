@@ -23,20 +23,34 @@ void check_devices(Group::Impl const& group, std::initializer_list<Device> devic
   }
 }
 
-void check_sum(Group::Impl const& group, std::initializer_list<Device> devices, std::uint64_t elements,
-               char const* what, char const* call) {
+namespace {
+
+// Whether there is one depends on what this rank has kept, not on when its sums end: the same on all ranks.
+void wait_for_place(Group::Impl& group, Reducer& reducer) {
+  while (group.sums.count() >= Group::kAllreducesMax) {
+    auto const abandoned = group.sums.abandoned();
+    GPUPS_REQUIRE(abandoned != nullptr,
+                  "{} sums are under way (each takes memory on all ranks): wait for one before the next is begun",
+                  Group::kAllreducesMax);
+    reducer.wait_collective(*abandoned);
+  }
+}
+
+}  // namespace
+
+void wait_check_sum(Group::Impl& group, std::initializer_list<Device> devices, std::uint64_t elements, char const* what,
+                    char const* call) {
   check_devices(group, devices, call);
   GPUPS_REQUIRE(elements <= kSumElementsMax, "{} {} are summed at once (the most is {}): do it in parts", elements,
                 what, kSumElementsMax);
-  GPUPS_REQUIRE(group.allreduces < Group::kAllreducesMax,
-                "{} sums are under way (each takes memory on all ranks): wait for one before the next is begun",
-                Group::kAllreducesMax);
+  wait_for_place(group, reducer_of(group, call));
 }
 
-void begin_sum(Group::Impl& group, Stream& stream, std::shared_ptr<Collective> const& sum, char const* call) {
+std::shared_ptr<void const> begin_sum(Group::Impl& group, Stream& stream, std::shared_ptr<Collective> const& sum,
+                                      char const* call) {
   sum->given = stream.record();
   if (group.transport->size() > 1) reducer_of(group, call).begin_collective(sum);
-  ++group.allreduces;
+  return group.sums.add(sum);
 }
 
 void wait_sum(Group::Impl& group, Stream& stream, Collective const& sum, char const* call) {
@@ -45,7 +59,7 @@ void wait_sum(Group::Impl& group, Stream& stream, Collective const& sum, char co
     reducer.wait_collective(sum);
     stream.after(sum.ended);
   }
-  --group.allreduces;
+  group.sums.remove(sum);
 }
 
 }  // namespace gpups::comm

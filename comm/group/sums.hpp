@@ -16,16 +16,19 @@ Reducer& reducer_of(Group::Impl const& group, char const* call);
 
 // All is on the store's device. Throws Error.
 void check_devices(Group::Impl const& group, std::initializer_list<Device> devices, char const* call);
-// What all sums need: a store, its device, and room. Throws Error.
-void check_sum(Group::Impl const& group, std::initializer_list<Device> devices, std::uint64_t elements,
-               char const* what, char const* call);
+// What all sums need: a store, its device, and a place. Throws Error. Waits where all places are taken and somebody has
+// thrown away what he could have waited with, until that sum has ended.
+void wait_check_sum(Group::Impl& group, std::initializer_list<Device> devices, std::uint64_t elements, char const* what,
+                    char const* call);
 template <class T>
 Device device_of(Stream& stream, View<T> values) {
   return values.empty() ? stream.device() : values.device();
 }
 
-// Nothing is run where the rank is alone. Every sum that is begun is waited for, once.
-void begin_sum(Group::Impl& group, Stream& stream, std::shared_ptr<Collective> const& sum, char const* call);
+// Nothing is run where the rank is alone. A sum that is begun is waited for, once, by who keeps what this gives until
+// then; where that goes earlier, the sum ends alone.
+[[nodiscard]] std::shared_ptr<void const> begin_sum(Group::Impl& group, Stream& stream,
+                                                    std::shared_ptr<Collective> const& sum, char const* call);
 // Then what it has written can be read on `stream`.
 void wait_sum(Group::Impl& group, Stream& stream, Collective const& sum, char const* call);
 

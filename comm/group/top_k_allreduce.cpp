@@ -24,6 +24,7 @@ struct TopKAllreduce::Impl {
   comm::TopKAlgorithm const& algorithm;
   std::shared_ptr<kernels::TopKFeedback> feedback;  // which a sum under way changes too
   std::shared_ptr<comm::SumTopK> sum{};             // under way
+  std::shared_ptr<void const> place{};              // its
 
   void require_idle(char const* call) const {
     GPUPS_REQUIRE(sum == nullptr,
@@ -98,8 +99,8 @@ void TopKAllreduce::begin_of(Stream& stream, View<T const> gradient, char const*
   std::string const full = std::string("TopKAllreduce::") + call;
   impl_->require_idle(call);
   std::size_t const size = feedback.residual().size();
-  comm::check_sum(group, {stream.device(), comm::device_of(stream, gradient)}, size, "elements of a gradient",
-                  full.c_str());
+  comm::wait_check_sum(group, {stream.device(), comm::device_of(stream, gradient)}, size, "elements of a gradient",
+                       full.c_str());
   GPUPS_REQUIRE(gradient.size() == size,
                 "{} was given {} elements of a gradient of {} (there is an object for each gradient): give all of them",
                 full, gradient.size(), size);
@@ -119,7 +120,7 @@ void TopKAllreduce::begin_of(Stream& stream, View<T const> gradient, char const*
                                                                          .keep = impl_->feedback,
                                                                          .most = most},
                                                    impl_->algorithm, impl_->form);
-  comm::begin_sum(group, stream, sum, full.c_str());
+  impl_->place = comm::begin_sum(group, stream, sum, full.c_str());
   impl_->sum = sum;
 }
 
@@ -134,6 +135,7 @@ void TopKAllreduce::wait_for(Stream& stream, View<T> sums) {
                 sums.size(), size);
   comm::wait_sum(group, stream, *impl_->sum, kCall);
   auto const sum = std::exchange(impl_->sum, nullptr);
+  impl_->place.reset();
   bool const on_host = stream.device().is_host();
   Array<T> const there(Device::host(), on_host ? 0 : size);
   View<T> const to = on_host ? sums : there.view();
@@ -183,13 +185,13 @@ std::vector<std::string> TopKAllreduce::wait_save_all(Stream& stream) const {
   auto& group = impl_->group.impl();
   std::string const mine = save();  // of the same length on all ranks
   std::size_t const words = (mine.size() + sizeof(std::int64_t) - 1) / sizeof(std::int64_t);
-  comm::check_sum(group, {stream.device()}, words, "integers", kCall);
+  comm::wait_check_sum(group, {stream.device()}, words, "integers", kCall);
   std::vector<std::string> all(static_cast<std::size_t>(impl_->group.size()));
   for (std::size_t r = 0; r < all.size(); ++r) {
     std::vector<std::int64_t> host(words, 0);
     if (r == number(impl_->group.rank())) std::memcpy(host.data(), mine.data(), mine.size());
     auto const sum = std::make_shared<comm::SumIntegers>(to_device(stream, host), false);
-    comm::begin_sum(group, stream, sum, kCall);
+    auto const place = comm::begin_sum(group, stream, sum, kCall);
     comm::wait_sum(group, stream, *sum, kCall);
     if (number(impl_->group.rank()) != 0) continue;
     host = to_host(stream, sum->values());

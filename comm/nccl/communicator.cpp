@@ -135,8 +135,8 @@ namespace {
 
 class NcclLane final : public Lane {
  public:
-  NcclLane(std::string const& id, Rank me, int ranks, Device device)
-      : communicator_(id, me, ranks, device), stream_(device) {}
+  NcclLane(std::string const& id, Rank me, int ranks, Device device, double timeout_s)
+      : communicator_(id, me, ranks, device, timeout_s), stream_(device) {}
   ~NcclLane() override {
     communicator_.abort();
     stream_.wait();
@@ -158,8 +158,8 @@ class NcclLane final : public Lane {
 
 }  // namespace
 
-std::unique_ptr<Lane> make_nccl_lane(std::string const& id, Rank me, int ranks, Device device) {
-  return std::make_unique<NcclLane>(id, me, ranks, device);
+std::unique_ptr<Lane> make_nccl_lane(std::string const& id, Rank me, int ranks, Device device, double timeout_s) {
+  return std::make_unique<NcclLane>(id, me, ranks, device, timeout_s);
 }
 
 }  // namespace gpups::comm

@@ -59,6 +59,6 @@ class NcclCommunicator {
 };
 
 // A lane over a communicator, which orders its work on a stream of its own.
-std::unique_ptr<Lane> make_nccl_lane(std::string const& id, Rank me, int ranks, Device device);
+std::unique_ptr<Lane> make_nccl_lane(std::string const& id, Rank me, int ranks, Device device, double timeout_s);
 
 }  // namespace gpups::comm

@@ -9,10 +9,10 @@
 #include <cstring>
 #include <utility>
 
-#include "comm/checksum.hpp"
 #include "comm/payload.hpp"
 #include "comm/ucx/bell.hpp"
 #include "kernels/check.hpp"
+#include "kernels/checksum.hpp"
 
 namespace gpups::comm {
 namespace {
@@ -64,7 +64,7 @@ struct UcxLink::Operation {
     --link->open_;
     link->arrived_ = true;
     if (status != UCS_OK) return link->failed(peer, status);
-    if (fetching.check && checksum(to, fetching.bytes) != *fetching.check) {
+    if (fetching.check && kernels::checksum(to, fetching.bytes) != *fetching.check) {
       return link->wrong(peer, changed(fetching.header.kind, fetching.bytes));
     }
     if (then) then();
@@ -144,7 +144,7 @@ ucs_status_t UcxLink::Native::arrived(void* argument, void const* header_data, s
   if (opened.verdict == UcxSeals::Opened::Verdict::kStrangers) return UCS_OK;
   UcxHeader const& header = opened.header;
   bool const remote = (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-  bool const intact = remote || !opened.check || checksum(data, bytes) == *opened.check;
+  bool const intact = remote || !opened.check || kernels::checksum(data, bytes) == *opened.check;
   if (opened.verdict == UcxSeals::Opened::Verdict::kWrong || !intact) {
     link.wrong(header.from, intact ? opened.wrong : changed(header.kind, bytes));
     return UCS_OK;
@@ -213,7 +213,7 @@ void UcxLink::send(Rank to, UcxKind kind, std::uint64_t number, std::uint64_t co
 std::optional<std::uint64_t> UcxLink::check_of(Rank to, UcxKind kind, void const* data, std::size_t bytes) const {
   bool const is_bulk = kind == UcxKind::kData || kind == UcxKind::kDataPiece;
   if (is_bulk && bytes > kEagerBytesMax && same_machine_[number(to)]) return std::nullopt;
-  return checksum(data, bytes);
+  return kernels::checksum(data, bytes);
 }
 
 void UcxLink::begin_send(UcxWay way, Rank to, Operation* operation, void const* data, std::size_t bytes) {

@@ -34,6 +34,12 @@ struct JoinOptions {
   double peer_timeout_s = 30;   // how long a process may be silent before it is taken for lost
 };
 
+// How GPUs of ranks that are processes are connected.
+struct ConnectOptions {
+  bool nccl = true;        // by NCCL, where all ranks want it and each has a GPU of its own
+  double timeout_s = 300;  // until all ranks are there
+};
+
 // A process as its launcher sees it.
 struct Launched {
   Rank rank{};
@@ -76,6 +82,13 @@ class Group {
   // What rank 0 passed to join(); empty for other groups.
   std::string const& announcement() const;
 
+  // Connects the device that this rank's Store is going to use with those of the others by NCCL, where all ranks can
+  // and want to; otherwise none is, and data between GPUs go over the network. Collective, once and before a Store is
+  // made on this membership; blocks until all ranks have called it. Returns by what data go between GPUs, and why, in
+  // words for a log: the same on all ranks, and empty where no rank has a GPU or ranks are threads. Throws PeerError
+  // where a rank is lost or does not come.
+  std::string wait_connect_devices(Device device, ConnectOptions const& options = {}) const;
+
   // Begins to sum `values`, (n), element by element over the ranks, such as the gradients of dense layers: 64-bit
   // integers, which wrap, so that the sum has no order. Queued after the work on `stream`; does not wait. `values`
   // belong to the group until wait_allreduce(), and are on the store's device, as `stream` is. Collective: every rank
@@ -104,14 +117,16 @@ class Group {
   Reduction begin_reduce_scatter(Stream& stream, SparseView const& vector,
                                  NumberFormat format = NumberFormat::kFloat) const;
 
-  // Blocks until `values` are the sums over all ranks; they are the same on all of them. Wait for every sum, in any
-  // order, while the store lives. Throws Error for one that is over, PeerError where a rank is lost or nothing comes
-  // for StoreOptions::wait_timeout_s.
+  // Blocks until `values` are the sums over all ranks; they are the same on all of them. Wait for sums in any order,
+  // while the store lives; one of which no copy of its Reduction is left goes on alone, and its sums are lost. Throws
+  // Error for one that is over, PeerError where a rank is lost or nothing comes for StoreOptions::wait_timeout_s.
   void wait_allreduce(Stream& stream, Reduction const& reduction) const;
   // The same for sums that were not begun with a View. They are in memory of the store's device, ready for `stream`. A
   // sum of sparse vectors is sparse or not, as it came to be on its way, the same on all ranks.
   SumVector wait_sum(Stream& stream, Reduction const& reduction) const;
-  static constexpr std::size_t kAllreducesMax = 64;  // under way at a time, on a rank
+  // Under way at a time, on a rank. Of those that nobody can wait for any more, begin_allreduce() waits for one where
+  // they take the last place.
+  static constexpr std::size_t kAllreducesMax = 64;
 
   struct Impl;
   explicit Group(std::shared_ptr<Impl> impl);

@@ -58,8 +58,8 @@ struct Stats {
   Traffic sent, received;  // over all peers
   // Bytes that coding has spared: as many more would have been sent without any, where a gradient or a value is a
   // float, a key or an integer 8 bytes, and an element of a sparse vector an index and a float, or a float for each
-  // place where that is less. Rows that a filter holds back are spared too, until they are sent late: then what that
-  // costs is no longer spared.
+  // place where that is less; a message that coding has made longer, as a short one's header can, spares nothing. Rows
+  // that a filter holds back are spared too, until they are sent late: then what that costs is no longer spared.
   ByKind spared;
   std::vector<PeerTraffic> peers;  // by rank; nothing for this rank itself
 

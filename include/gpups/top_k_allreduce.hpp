@@ -51,7 +51,8 @@ class TopKAllreduce {
  public:
   // size: elements of the gradient, below 2^32 - 1. Throws Error for options that make no sense.
   TopKAllreduce(Group const& group, std::uint64_t size, TopKOptions const& options);
-  // Destroy it while no sum is under way: one that nobody waits for counts among Group::kAllreducesMax for good.
+  // A sum that is under way goes on without it, as other ranks need it, and counts among Group::kAllreducesMax until it
+  // has ended; what this rank gave to it, and what was waiting, is lost.
   ~TopKAllreduce();
   TopKAllreduce(TopKAllreduce&&) noexcept;
   TopKAllreduce& operator=(TopKAllreduce&&) noexcept;

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "kernels/check.hpp"
-#include "trainer/click/digest.hpp"
+#include "kernels/checksum.hpp"
 #include "trainer/click/samples.hpp"
 
 namespace gpups::trainer {
@@ -19,7 +19,7 @@ constexpr std::size_t kLayoutBytesMax = std::size_t{2} << 20;  // more than chec
 
 std::uint64_t digest_of_header(FileHeader const& header, std::string_view layout) {
   auto const bytes = std::as_bytes(std::span(&header, 1)).first(offsetof(FileHeader, xxh3));
-  return digest_of(std::as_bytes(std::span(layout)), digest_of(bytes));
+  return kernels::checksum(std::as_bytes(std::span(layout)), kernels::checksum(bytes));
 }
 
 // Each block lies between the header and the index.
@@ -74,7 +74,7 @@ SampleFileFacts read_sample_file(std::span<std::byte const> file, std::string co
                 path, file.size(), header.samples, begin);
   GPUPS_REQUIRE(header.samples > 0, "{} has no samples (there is nothing to learn from): convert other text", path);
   auto const index = file.subspan(begin);
-  GPUPS_REQUIRE(digest_of(index) == header.index_xxh3,
+  GPUPS_REQUIRE(kernels::checksum(index) == header.index_xxh3,
                 "{} has an index with a wrong checksum (it was changed after it was written): convert the text again",
                 path);
   std::span const entries(reinterpret_cast<BlockEntry const*>(index.data()), blocks);
@@ -112,7 +112,7 @@ std::uint64_t SampleFileWriter::finish(std::uint64_t samples) {
                     .block_samples = kSampleBlock,
                     .samples = samples,
                     .index_begin = written_,
-                    .index_xxh3 = digest_of(index)};
+                    .index_xxh3 = kernels::checksum(index)};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   header.xxh3 = digest_of_header(header, layout_);
   write(index.data(), index.size());

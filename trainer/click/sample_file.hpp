@@ -34,7 +34,7 @@ class SampleFileWriter {
   SampleFileWriter(SampleFileWriter const&) = delete;
   SampleFileWriter& operator=(SampleFileWriter const&) = delete;
 
-  // `xxh3` is digest_of(block). All blocks but the last are full.
+  // `xxh3` is kernels::checksum(block). All blocks but the last are full.
   void add(std::span<std::byte const> block, std::uint64_t xxh3);
   // The file's size in bytes.
   std::uint64_t finish(std::uint64_t samples);

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "kernels/check.hpp"
-#include "trainer/click/digest.hpp"
+#include "kernels/checksum.hpp"
 #include "trainer/click/mapped_file.hpp"
 #include "trainer/click/sample_file.hpp"
 
@@ -55,8 +55,8 @@ std::size_t SampleStorage::samples_of(std::uint64_t block) const {
 void SampleStorage::check(std::uint64_t number) const {
   BlockEntry const& entry = entries_[number];
   auto const bytes = mapping_->file.bytes().subspan(entry.begin, entry.bytes);
-  std::string const wrong =
-      digest_of(bytes) != entry.xxh3 ? "its checksum is another" : check_block(shape_, bytes, samples_of(number));
+  std::string const wrong = kernels::checksum(bytes) != entry.xxh3 ? "its checksum is another"
+                                                                   : check_block(shape_, bytes, samples_of(number));
   GPUPS_REQUIRE(wrong.empty(),
                 "{} has a damaged block, {} of {}: {} (it was changed after it was written): convert the "
                 "text again",

@@ -17,7 +17,7 @@ namespace gpups::trainer {
 
 class SampleStorage {
  public:
-  // Blocks in memory, as make_block() makes them, and digest_of() each; all but the last are full.
+  // Blocks in memory, as make_block() makes them, and kernels::checksum() each; all but the last are full.
   SampleStorage(Layout layout, std::uint64_t samples, std::vector<std::vector<std::byte>> blocks,
                 std::span<std::uint64_t const> digests);
   // Maps a file. Throws Error where its header or index are not as they were written.

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "kernels/check.hpp"
-#include "trainer/click/digest.hpp"
+#include "kernels/checksum.hpp"
 #include "trainer/click/sample_storage.hpp"
 
 namespace gpups::trainer {
@@ -120,9 +120,9 @@ Layout const& Samples::layout() const { return storage_->layout(); }
 
 std::uint64_t Samples::digest() const {
   std::string const text = layout_text(layout());
-  std::uint64_t hash = digest_of(std::as_bytes(std::span(text)), size());
+  std::uint64_t hash = kernels::checksum(std::as_bytes(std::span(text)), size());
   for (BlockEntry const& entry : storage_->entries()) {
-    hash = digest_of(std::as_bytes(std::span(&entry.xxh3, 1)), hash);
+    hash = kernels::checksum(std::as_bytes(std::span(&entry.xxh3, 1)), hash);
   }
   return hash;
 }

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "kernels/check.hpp"
+#include "kernels/checksum.hpp"
 #include "trainer/bad_lines.hpp"
 #include "trainer/click/block.hpp"
-#include "trainer/click/digest.hpp"
 #include "trainer/click/sample_storage.hpp"
 #include "trainer/click/text_chunks.hpp"
 #include "trainer/click/text_rows.hpp"
@@ -133,7 +133,7 @@ class Work {
     std::vector<Encoded> blocks(groups.size());
     arena_.blocks(groups.size(), [&](std::size_t b) {
       blocks[b].bytes = make_block(shape_, joined(shape_, groups[b]));
-      blocks[b].xxh3 = digest_of(blocks[b].bytes);
+      blocks[b].xxh3 = kernels::checksum(blocks[b].bytes);
     });
     rest_ = joined(shape_, left);
     for (Encoded& block : blocks) take(std::move(block.bytes), block.xxh3);

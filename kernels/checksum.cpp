@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/checksum.hpp"
+#include "kernels/checksum.hpp"
 
 // Compiled here, for the instructions that the rest of this library uses. g++ 12 takes what its own header says of wide
 // vectors for a mistake.
@@ -11,9 +11,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-namespace gpups::comm {
+namespace gpups::kernels {
 
-std::uint64_t checksum(void const* data, std::size_t bytes) { return XXH3_64bits(data, bytes); }
+std::uint64_t checksum(void const* data, std::size_t bytes, std::uint64_t seed) {
+  return XXH3_64bits_withSeed(data, bytes, seed);
+}
 
-}  // namespace gpups::comm
+}  // namespace gpups::kernels
 #pragma GCC diagnostic pop
