@@ -13,8 +13,9 @@ class CollectiveMail final : public comm::CollectiveCarrier {
  public:
   explicit CollectiveMail(Mail& mail) : mail_(mail) {}
 
-  void tell(Rank to, std::uint64_t run, std::string const& header, std::size_t inside) override {
-    mail_.send(to, {.kind = MessageKind::kCollective, .id = run, .bytes = header}, &Traffic::reductions, inside);
+  void tell(Rank to, std::uint64_t run, std::string header, std::size_t inside) override {
+    mail_.send(to, {.kind = MessageKind::kCollective, .id = run, .bytes = std::move(header)}, &Traffic::reductions,
+               inside);
   }
   void send(Stream& stream, Rank to, Id id, View<std::uint8_t const> data, std::shared_ptr<void const> keep,
             std::function<void()> then) override {

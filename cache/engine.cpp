@@ -126,10 +126,7 @@ bool Engine::turn() {
   std::lock_guard turning(turning_);
   bool did = false;
   try {
-    {
-      std::lock_guard lock(mutex_);
-      if (failure_) return false;
-    }
+    if (failed_) return false;
     times_.turn_begins(round_.phase());
     did |= take_posts();
     while (auto received = mail_.receive()) {

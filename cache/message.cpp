@@ -8,6 +8,7 @@
 namespace gpups::cache {
 namespace {
 
+constexpr std::size_t kNumbersBytes = 128;     // of a message without lists, at most
 constexpr std::uint32_t kCountMax = 1U << 20;  // of intents, and of parts in one
 
 std::uint32_t count(comm::Reader& reader, char const* what) {
@@ -19,8 +20,13 @@ std::uint32_t count(comm::Reader& reader, char const* what) {
 }  // namespace
 
 std::string encode(Message const& message) {
-  comm::Writer writer;
+  comm::Writer writer(kNumbersBytes + message.error.size() + message.bytes.size());  // of lists there are few
   writer.put<std::uint8_t>(static_cast<std::uint8_t>(message.kind));
+  if (message.kind == MessageKind::kCollective) {
+    writer.put<std::uint64_t>(message.id);
+    writer.put_text(message.bytes);
+    return writer.take();
+  }
   writer.put<std::int64_t>(number(message.clock));
   writer.put<std::uint64_t>(message.id);
   writer.put<std::uint64_t>(message.samples);
@@ -65,6 +71,12 @@ Message decode(std::string const& bytes) {
   auto const kind = reader.get<std::uint8_t>();
   if (kind > static_cast<std::uint8_t>(MessageKind::kTables)) throw comm::WireError("a message of unknown kind");
   message.kind = static_cast<MessageKind>(kind);
+  if (message.kind == MessageKind::kCollective) {
+    message.id = reader.get<std::uint64_t>();
+    message.bytes = std::string(reader.get_text());
+    reader.end();
+    return message;
+  }
   message.clock = Clock{reader.get<std::int64_t>()};
   message.id = reader.get<std::uint64_t>();
   message.samples = reader.get<std::uint64_t>();

@@ -61,6 +61,7 @@ struct LateRows {
   bool operator==(LateRows const&) const = default;
 };
 
+// A message of kCollective is short, for there are many: it has `id` and `bytes` alone.
 struct Message {
   MessageKind kind{};
   Clock clock{};                         // kIn, kOut, kUrgent, kUrgentAnswer: of the step

@@ -33,6 +33,10 @@ concept WireNumber = (std::integral<T> && !std::same_as<T, bool>) || std::is_enu
 
 class Writer {
  public:
+  Writer() = default;
+  // Gets memory for so many bytes; it may become more.
+  explicit Writer(std::size_t bytes) { body_.reserve(bytes); }
+
   template <WireNumber T>
   void put(std::type_identity_t<T> value) {
     append(&value, sizeof value);

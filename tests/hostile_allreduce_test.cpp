@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a peer says of sums over the ranks, and sends for them.
+#include <fmt/core.h>
+
 #include "comm/collective/header.hpp"
 #include "comm/collective/run.hpp"
 #include "tests/hostile_peer.hpp"
@@ -49,6 +51,28 @@ TEST_F(HostileSums, APeerThatDoesItsPartIsHeard) {
   std::vector<std::int64_t> values{1, 2, 3};
   group_.wait_allreduce(*stream_, group_.begin_allreduce(*stream_, values));
   EXPECT_EQ(values, (std::vector<std::int64_t>{11, 22, 33}));
+}
+
+// Of a short array of floats all comes in one message, whose size both ranks know.
+TEST_F(HostileSums, AShortArrayOfAnotherSize) {
+  comm::Signature const floats{.operation = comm::Operation::kSumFloats, .elements = 3, .how = "auto in float"};
+  for (std::size_t const bytes : {0, 8, 12, 16}) {
+    RawPeer peer;
+    auto const group = peer.group();
+    Store store(group, {.threads = 1});
+    auto stream = store.make_stream();
+    std::string const zeros(bytes, '\0');
+    peer.send(header_of(0, {.signature = floats, .item = comm::Header::Item{.size = bytes, .bytes = zeros}}));
+    std::vector<float> values{1, 2, 3};
+    auto const error = error_of([&] { group.wait_allreduce(stream, group.begin_allreduce(stream, values)); });
+    if (bytes == 12) {
+      EXPECT_EQ(error, "");
+      EXPECT_EQ(values, (std::vector<float>{1, 2, 3}));
+    } else {
+      auto const words = fmt::format("sent message 0 of allreduce 0 with {} bytes, where 0 with 12 is awaited", bytes);
+      EXPECT_NE(error.find(words), std::string::npos) << error;
+    }
+  }
 }
 
 TEST_F(HostileSums, ASumThatNobodyBeganCostsNothing) {

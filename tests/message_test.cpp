@@ -32,14 +32,19 @@ Message full() {
 TEST(MessageCoding, GivesBackWhatWasWritten) {
   EXPECT_EQ(decode(encode(full())), full());
   EXPECT_EQ(decode(encode(Message{})), Message{});
+  Message const collective{.kind = MessageKind::kCollective, .id = 7, .bytes = "sum"};
+  EXPECT_EQ(decode(encode(collective)), collective);
+  EXPECT_EQ(encode(collective).size(), 1 + 8 + 8 + 3);
 }
 
 TEST(MessageCoding, RefusesEveryCut) {
-  auto const bytes = encode(full());
-  for (std::size_t length = 0; length < bytes.size(); ++length) {
-    EXPECT_THROW(decode(bytes.substr(0, length)), comm::WireError) << length;
+  for (auto const& message : {full(), Message{.kind = MessageKind::kCollective, .id = 7, .bytes = "sum"}}) {
+    auto const bytes = encode(message);
+    for (std::size_t length = 0; length < bytes.size(); ++length) {
+      EXPECT_THROW(decode(bytes.substr(0, length)), comm::WireError) << length;
+    }
+    EXPECT_THROW(decode(bytes + "x"), comm::WireError);
   }
-  EXPECT_THROW(decode(bytes + "x"), comm::WireError);
 }
 
 // Each message is one sequence of bytes: what is read and written again is the same.

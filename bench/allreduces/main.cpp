@@ -62,9 +62,11 @@ void run(Options const& o) {
   Store store(group, {.device = Device::host(), .threads = 1});
   store.add_table({.name = "none", .dim = 4, .expected_rows = 1});
   Stream stream = store.make_stream();
-  Array<float> one(Device::host(), 1);
-  one[0] = 1;
-  group.wait_allreduce(stream, group.begin_allreduce(stream, one.view()));  // the first learns what the links cost
+  // The first that is not short learns what the links cost.
+  std::vector<float> const zeros(std::size_t{1} << 14);
+  Array<float> first(Device::host(), zeros.size());
+  copy<float>(stream, first, View<float const>(zeros));
+  group.wait_allreduce(stream, group.begin_allreduce(stream, first.view()));
   for (std::size_t const elements : o.elements) {
     std::vector<Measured> known;  // of those that density is nothing to
     for (double const density : o.densities) {
@@ -97,6 +99,9 @@ int main(int argc, char** argv) {
   app.add_option("--link", o.link, "what the lines say of the link between the processes");
   app.add_option("--seconds", o.race.seconds, "that a way is run for")->capture_default_str();
   app.add_option("--runs-max", o.race.runs_max, "of a way")->capture_default_str()->check(CLI::Range(1, 1000));
+  app.add_option("--in-a-row", o.race.in_a_row, "sums that are timed together, for short ones")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100'000));
   app.add_option("--pause-ms", o.race.pause_ms, "before each run")->capture_default_str()->check(CLI::Range(0, 1000));
   CLI11_PARSE(app, argc, argv);
   MPI_Init(&argc, &argv);

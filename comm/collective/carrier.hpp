@@ -23,7 +23,7 @@ class CollectiveCarrier {
   };
 
   // The other rank's Collectives::heard() is called with it. `inside`: bytes of it that are a message.
-  virtual void tell(Rank to, std::uint64_t run, std::string const& header, std::size_t inside) = 0;
+  virtual void tell(Rank to, std::uint64_t run, std::string header, std::size_t inside) = 0;
   // `keep` stays alive, and the data must stay as it is, until `then` is called; at once where there is none.
   virtual void send(Stream& stream, Rank to, Id id, View<std::uint8_t const> data, std::shared_ptr<void const> keep,
                     std::function<void()> then) = 0;

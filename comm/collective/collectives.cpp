@@ -62,12 +62,9 @@ std::size_t Collectives::heard(Rank from, std::uint64_t number_of_run, std::stri
   return inside;
 }
 
-void Collectives::end_if_over(Run& run) {
-  if (!run.over()) return;
-  auto const found = runs_.find(run.number_of_run());
-  if (found == runs_.end()) return;  // somebody further down has seen to it
-  auto const entry = std::move(found->second);
-  runs_.erase(found);
+void Collectives::end(Entries::iterator which) {
+  auto const entry = std::move(which->second);
+  runs_.erase(which);
   --begun_runs_;
   entry.collective->ended = stream_.record();
   entry.collective->done = true;
@@ -76,8 +73,8 @@ void Collectives::end_if_over(Run& run) {
 // A run may have gone on with another one's choice, and have ended by that.
 void Collectives::end_those_over() {
   for (auto next = runs_.begin(); next != runs_.end();) {
-    Entry const entry = (next++)->second;  // the run's own place may go
-    if (entry.collective != nullptr) end_if_over(*entry.run);
+    auto const here = next++;
+    if (here->second.collective != nullptr && here->second.run->over()) end(here);
   }
 }
 

@@ -70,7 +70,8 @@ class Collectives {
     std::shared_ptr<Collective> collective{};  // null until it has begun here
   };
   Entry& entry_of(std::uint64_t number);
-  void end_if_over(Run& run);
+  using Entries = std::map<std::uint64_t, Entry>;
+  void end(Entries::iterator which);
   void end_those_over();
 
   Rank me_;
@@ -81,7 +82,7 @@ class Collectives {
   std::uint64_t begun_ = 0;
   std::size_t begun_runs_ = 0;            // that are under way
   std::vector<std::uint64_t> announced_;  // by rank: how many it has begun
-  std::map<std::uint64_t, Entry> runs_;   // by number; erased when they are over
+  Entries runs_;                          // by number; erased when they are over
 };
 
 }  // namespace gpups::comm

@@ -39,6 +39,7 @@ struct Delivery {
 // Awaits the end of a delivery. Whoever does not care when that is need not await it. One coroutine may.
 class AwaitedDelivery {
  public:
+  // null: it is over.
   explicit AwaitedDelivery(std::shared_ptr<Delivery> delivery) : delivery_(std::move(delivery)) {}
   AwaitedDelivery(AwaitedDelivery&&) = default;
   AwaitedDelivery& operator=(AwaitedDelivery&&) = default;
@@ -46,7 +47,7 @@ class AwaitedDelivery {
     if (delivery_ != nullptr) delivery_->waiter = {};  // a run that is given up takes its coroutines along
   }
 
-  bool await_ready() const noexcept { return delivery_->over; }
+  bool await_ready() const noexcept { return delivery_ == nullptr || delivery_->over; }
   void await_suspend(std::coroutine_handle<> waiter) noexcept { delivery_->waiter = waiter; }
 
  protected:

@@ -9,6 +9,7 @@ namespace gpups::comm {
 namespace {
 
 constexpr std::uint8_t kHasSignature = 1, kHasItem = 2;
+constexpr std::size_t kNumbersBytesMax = 1 + (1 + 8 + 8) + (8 + 8 + 8);
 
 Signature signature_in(Reader& reader) {
   Signature signature;
@@ -33,7 +34,8 @@ Header::Item item_in(Reader& reader) {
 }  // namespace
 
 std::string encode(Header const& header) {
-  Writer writer;
+  std::size_t const text = (header.signature ? header.signature->how.size() : 0);
+  Writer writer(kNumbersBytesMax + text + (header.item ? header.item->bytes.size() : 0));
   writer.put<std::uint8_t>(
       static_cast<std::uint8_t>((header.signature ? kHasSignature : 0) | (header.item ? kHasItem : 0)));
   if (header.signature) {

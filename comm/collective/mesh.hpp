@@ -54,7 +54,7 @@ class Mesh {
     return Receiving(want(from, bytes_max, device));
   }
 
-  // The same for a message whose size both sides know: one that is large costs no header. For receive_exactly().
+  // The same for a message whose size both sides know: one that is large has no header. For receive_exactly().
   Sending send_exactly(Rank to, View<std::uint8_t const> bytes, std::shared_ptr<void const> keep) {
     return offer(to, bytes, std::move(keep), Size::kKnown);
   }
@@ -80,7 +80,7 @@ class Mesh {
   virtual std::shared_ptr<Delivery> want(Rank from, std::size_t bytes_max, Device device) = 0;
   virtual std::shared_ptr<Delivery> want_exactly(Rank from, View<std::uint8_t> to,
                                                  std::shared_ptr<void const> keep) = 0;
-  virtual std::shared_ptr<Delivery> await_stream() = 0;
+  virtual std::shared_ptr<Delivery> await_stream() = 0;  // null: there is nothing to wait for
 
  private:
   Rank me_;

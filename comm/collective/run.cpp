@@ -11,6 +11,12 @@
 #include "kernels/check.hpp"
 
 namespace gpups::comm {
+namespace {
+
+// Whether a message has no header: both ranks know its size, and it would not fit into one.
+bool comes_bare(std::size_t known_size) { return known_size == 0 || known_size > kInlineBytesMax; }
+
+}  // namespace
 
 Run::Run(Rank me, int ranks, Stream& stream, CollectiveCarrier& carrier, std::uint64_t number_of_run,
          std::function<void(Run&)> moved)
@@ -99,24 +105,21 @@ void Run::tell(Rank to, std::optional<Header::Item> item) {
 }
 
 Sending Run::offer(Rank to, View<std::uint8_t const> bytes, std::shared_ptr<void const> keep, Size size) {
-  auto sending = std::make_shared<Delivery>();
   std::uint64_t const index = peer(to).sent++;
-  if (size == Size::kTold) {
+  if (size == Size::kTold || !comes_bare(bytes.size())) {
     Header::Item item{.index = index, .size = bytes.size()};
     bool const inside = bytes.device().is_host() && bytes.size() <= kInlineBytesMax;
     if (inside) item.bytes.assign(bytes.begin(), bytes.end());
     tell(to, std::move(item));
-    if (inside) {
-      sending->over = true;
-      return Sending(std::move(sending));
-    }
+    if (inside) return Sending(nullptr);
   }
+  auto const sending = std::make_shared<Delivery>();
   carrier_.send(stream_for(bytes.device()), to, {number_, index}, bytes, std::move(keep),
                 [self = shared_from_this(), sending] {
                   sending->end();
                   self->moved_(*self);
                 });
-  return Sending(std::move(sending));
+  return Sending(sending);
 }
 
 std::shared_ptr<Delivery> Run::want(Rank from, std::size_t bytes_max, Device device) {
@@ -132,6 +135,7 @@ std::shared_ptr<Delivery> Run::want_exactly(Rank from, View<std::uint8_t> to, st
   Peer& its = peer(from);
   its.wants.push_back({.index = its.wanted++,
                        .delivery = std::make_shared<Delivery>(),
+                       .bytes_max = to.size(),
                        .device = to.device(),
                        .to = to,
                        .keep = std::move(keep)});
@@ -149,11 +153,12 @@ void Run::match(Rank from) {
 }
 
 bool Run::match_one(Rank from, Peer& its) {
-  // Bulk data of known size comes without a header, so that it may be taken before an earlier message has come.
-  auto const known = std::find_if(its.wants.begin(), its.wants.end(), [](Want const& want) { return want.to; });
-  if (known != its.wants.end()) {
-    Want want = std::move(*known);
-    its.wants.erase(known);
+  // What comes without a header may be taken before an earlier message has come.
+  auto const bare = std::find_if(its.wants.begin(), its.wants.end(),
+                                 [](Want const& want) { return want.to && comes_bare(want.to->size()); });
+  if (bare != its.wants.end()) {
+    Want want = std::move(*bare);
+    its.wants.erase(bare);
     take(from, std::move(want), want.to->size());
     return true;
   }
@@ -162,18 +167,20 @@ bool Run::match_one(Rank from, Peer& its) {
   Header::Item const item = std::move(its.unwanted.front());
   its.wants.pop_front();
   its.unwanted.pop_front();
-  if (item.index != want.index || item.size > want.bytes_max) {
-    refuse(from, fmt::format("sent message {} of {} {} with {} bytes, where {} with at most {} is awaited", item.index,
-                             name_of(operation()), number_, item.size, want.index, want.bytes_max));
+  bool const fits = want.to ? item.size == want.to->size() : item.size <= want.bytes_max;
+  if (item.index != want.index || !fits) {
+    refuse(from, fmt::format("sent message {} of {} {} with {} bytes, where {} with {}{} is awaited", item.index,
+                             name_of(operation()), number_, item.size, want.index, want.to ? "" : "at most ",
+                             want.bytes_max));
   }
   item.inside() ? put(want, item.bytes) : take(from, std::move(want), item.size);
   return true;
 }
 
 void Run::put(Want const& want, std::string const& bytes) {
-  want.delivery->bytes = Bytes(want.device, bytes.size());
-  memory::copy(stream_for(want.device), want.delivery->bytes.data(), want.device, bytes.data(), Device::host(),
-               bytes.size());
+  if (!want.to) want.delivery->bytes = Bytes(want.device, bytes.size());
+  void* const to = want.to ? want.to->data() : want.delivery->bytes.data();
+  memory::copy(stream_for(want.device), to, want.device, bytes.data(), Device::host(), bytes.size());
   want.delivery->end();
 }
 
@@ -193,10 +200,10 @@ void Run::take(Rank from, Want want, std::size_t bytes) {
 }
 
 std::shared_ptr<Delivery> Run::await_stream() {
-  auto delivery = std::make_shared<Delivery>();
   auto event = stream().record();
-  delivery->over = event.done();
-  if (!delivery->over) awaited_work_.emplace_back(std::move(event), delivery);
+  if (event.done()) return nullptr;
+  auto const delivery = std::make_shared<Delivery>();
+  awaited_work_.emplace_back(std::move(event), delivery);
   return delivery;
 }
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,9 +68,9 @@ class Run final : public Mesh, public std::enable_shared_from_this<Run> {
     bool told = false;                   // it has this rank's signature
     std::optional<Signature> signature;  // its
     std::uint64_t sent = 0, wanted = 0;  // messages so far
-    std::deque<Header::Item> unwanted;   // come, and not wanted yet
+    std::list<Header::Item> unwanted;    // come, and not wanted yet
     std::uint64_t next = 0;              // least index that its next message may have
-    std::deque<Want> wants;              // not come, or the ranks have not agreed yet
+    std::list<Want> wants;               // not come, or the ranks have not agreed yet
     std::size_t arriving = 0;            // bulk data on its way
   };
 

@@ -37,6 +37,10 @@ Task<> SumFloats::run(Mesh& mesh, std::shared_ptr<void const> self) {
     co_await algorithm_->sum_array(mesh, of);
     co_return;
   }
+  if (options_.format == NumberFormat::kFloat && is_short(mesh.ranks(), terms_.size())) {
+    co_await sum_at_once(mesh, of);
+    co_return;
+  }
   // Only rank 0 reckons.
   bool const looks = mesh.me() == Rank{0} && terms_.device().is_host();
   std::uint64_t const nonzeros = looks ? estimate_nonzeros(terms_, mesh.number_of_run()) : terms_.size();

@@ -102,6 +102,7 @@ class Threaded final : public Turner {
   bool become_guest() {
     std::lock_guard lock(mutex_);
     if (!thread_.joinable() || stopping_ || guest_) return false;
+    ++guests_;
     return guest_ = true;
   }
 
@@ -196,9 +197,11 @@ class Threaded final : public Turner {
     look_again();
   }
   void stand_back(std::unique_lock<std::mutex>& lock) {
+    std::uint64_t const before = guests_;
     come_back_.wait_for(lock, kStandBack);
-    if (!guest_ || stopping_) return;
-    away_ = true;  // a long wait: the guest says when it is over
+    // Short waits need not say that they are over: that would take longer than some of them.
+    if (!guest_ || guests_ != before || stopping_) return;
+    away_ = true;
     come_back_.wait(lock, [this] { return !guest_ || stopping_; });
     away_ = false;
   }
@@ -221,9 +224,10 @@ class Threaded final : public Turner {
   std::condition_variable come_back_;      // the communication thread stands back
   std::condition_variable changed_;        // threads watch for changes_
   bool stopping_ = false;
-  bool turning_ = false;  // the communication thread does
-  bool guest_ = false;    // a thread that waits does
-  bool away_ = false;     // the communication thread waits for the guest to go
+  bool turning_ = false;      // the communication thread does
+  bool guest_ = false;        // a thread that waits does
+  std::uint64_t guests_ = 0;  // so far
+  bool away_ = false;         // the communication thread waits for the guest to go
   Time stand_back_until_{};
   int watching_ = 0;  // threads in watch_until()
   std::uint64_t wakes_ = 0, changes_ = 0, useful_turns_ = 0;

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <vector>
+
+#include "comm/collective/dense.hpp"
+#include "comm/collective/header.hpp"
+#include "comm/collective/others.hpp"
+#include "kernels/sum_arrays.hpp"
+
+namespace gpups::comm {
+namespace {
+
+// Bytes that a rank sends in all: where there are many others, pairs at growing distances are faster.
+constexpr std::size_t kShortBytesMax = std::size_t{16} << 10;
+
+}  // namespace
+
+bool is_short(int ranks, std::size_t elements) {
+  std::size_t const bytes = elements * sizeof(float);
+  return bytes <= kInlineBytesMax && bytes * (static_cast<std::size_t>(ranks) - 1) <= kShortBytesMax;
+}
+
+// Terms are sent from a copy, so that nobody waits until they have gone.
+Task<> sum_at_once(Mesh& mesh, DenseSum of) {
+  auto& stream = mesh.stream();
+  auto const ranks = static_cast<std::uint32_t>(mesh.ranks());
+  std::size_t const n = of.terms.size();
+  auto const terms = std::make_shared<Array<float>>(stream.device(), ranks * n);  // (ranks, n)
+  auto const of_rank = [&terms, n](Rank rank) { return terms->view().slice(number(rank) * n, n); };
+  copy<float>(stream, of_rank(mesh.me()), of.terms);
+  std::vector<Arriving> arriving;
+  for (Rank const q : others(mesh)) {
+    mesh.send_exactly(q, bytes_of(of_rank(mesh.me())), terms);
+    arriving.push_back(mesh.receive_exactly(q, bytes_of(of_rank(q)), terms));
+  }
+  for (auto& of_another : arriving) co_await of_another;
+  std::vector<View<float const>> arrays;
+  for (std::uint32_t q = 0; q < ranks; ++q) arrays.push_back(of_rank(Rank{q}));
+  kernels::sum_arrays(stream, {.arrays = arrays, .sums = of.values});
+  co_await mesh.caught_up();  // any stream may take the terms' memory from then on
+}
+
+}  // namespace gpups::comm
