@@ -95,8 +95,7 @@ HeldRows::Part HeldRows::wait_take(Stream& stream, Clock step, View<Key const> k
   return part;
 }
 
-// In the order of their keys, which does not depend on slots: they are others after a resume, and rows may share
-// scales.
+// In the order of their keys: slots are others after a resume, and where rows share scales their order decides bits.
 HeldRows::Late HeldRows::wait_send(Stream& stream, View<std::uint32_t const> unordered, bool exact) {
   Late late{.exact = exact, .keys = {}, .bytes = {}};
   auto const keys = to_host(stream, keys_.wait_keys(stream, unordered).view());

@@ -23,9 +23,9 @@ struct KeyPlace {
 // Sorts by value. Linear: by digits of 11 bits.
 void sort_places(std::vector<KeyPlace>& places);
 
-// The order of keys by their values, which is the same whatever order they travelled in: key order[i] is the i-th.
+// The order of keys by their values, which is the same whatever order they travelled in: keys[order[i]] is the i-th.
 std::vector<std::uint32_t> order_by_value(View<Key const> keys);
-// The same, as they then are.
+// Puts them into that order.
 void sort_keys(std::vector<Key>& keys);
 
 // Appends the slots of known keys and the values of new ones to `wire`, and sorts both as they were written.

@@ -25,7 +25,7 @@ struct CodedShape {
 // scale for each would take more bytes than their codes.
 inline constexpr std::size_t kShortRow = 32;
 
-// Whether rows share scales with those that lie beside them, so that their bits depend on their order.
+// Whether rows share scales with those that lie beside them, so that their order decides bits.
 constexpr bool shares_scales(RowTransfer const& transfer, std::size_t dim) {
   bool const has_scales = transfer.codec == RowCodec::kInt8 || transfer.codec == RowCodec::kInt4;
   return has_scales && (transfer.top_k == 0 ? dim : transfer.top_k) < kShortRow;

@@ -4,7 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <mutex>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 

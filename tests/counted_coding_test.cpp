@@ -3,10 +3,7 @@
 // has spared of 8 bytes for an element, or 4 for a place where that is less.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
 #include <functional>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>

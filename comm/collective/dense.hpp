@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Algorithms that sum arrays of floats. Each adds in an order that ranks and sizes decide
-// alone, so that every rank gets the same bits in every run. When one has ended, nobody reads the arrays any more.
+// Algorithms that sum arrays of floats. Each adds in an order that ranks and sizes decide alone, so that every rank
+// gets the same bits in every run. When one has ended, nobody reads the arrays any more.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct DenseSum {
   View<float const> terms = values;            // (n): this rank's
   std::shared_ptr<void const> keep;            // owns both
   std::size_t piece = kPieceElements;          // the same on all ranks
-  NumberFormat format = NumberFormat::kFloat;  // how numbers go; the first two have this one only
+  NumberFormat format = NumberFormat::kFloat;  // how numbers go; those below have this one only
 };
 
 // Each rank adds up one slice and sends its sums to all, piece by piece: what is added and what is sent of both goes on
@@ -36,7 +36,8 @@ Task<> sum_directly(Mesh& mesh, DenseSum sum);
 Task<> sum_by_doubling(Mesh& mesh, DenseSum sum);
 
 // Every rank sends all that it has to every other, and adds up in the order of the ranks. For arrays so short that they
-// fit into what ranks tell each other of a sum anyway: then nothing is faster, and nobody need choose.
+// fit into what ranks tell each other of a sum anyway, as is_short() says: then nothing is faster, and nobody need
+// choose.
 bool is_short(int ranks, std::size_t elements);
 Task<> sum_at_once(Mesh& mesh, DenseSum sum);
 

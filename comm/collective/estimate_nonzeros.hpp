@@ -8,8 +8,8 @@
 
 namespace gpups::comm {
 
-// Reads some 2000 elements, in as many places as costs about a microsecond; others with another seed. Exact where
-// there are no more. REQUIRES: values on the host.
+// values: (n). Reads some 2000 of them, at places that the seed decides, in a microsecond or two. Exact where there are
+// no more. REQUIRES: values on the host.
 std::uint64_t estimate_nonzeros(View<float const> values, std::uint64_t seed);
 
 }  // namespace gpups::comm

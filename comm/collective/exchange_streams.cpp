@@ -30,7 +30,7 @@ Task<Streams> with_incoming(Mesh& mesh, Streams mine, kernels::ValueForm form, s
   co_return all;
 }
 
-// This rank's terms of its own slice as others would get them; a list that loses nothing so stays where it is.
+// This rank's terms of its own slice as others would get them; a list that would lose nothing stays where it is.
 template <class T>
 Streams own_part(Mesh& mesh, StreamTerms<T>& terms, Slice slice) {
   Streams mine;

@@ -11,8 +11,8 @@
 namespace gpups::comm {
 namespace {
 
-// What may turn out to take so much of what is expected: a model may err by half, less where it is known how far it was
-// off in other sums, and one time may be chance. By the number of times that count.
+// A sum may turn out to take so little of what is expected: a model may err by half, less where it is known how far it
+// was off in other sums, and one time may be chance. By the number of times that count.
 constexpr double kHope[] = {0.6, 0.75, 0.85, 0.95, 1};
 constexpr double kHopeBesideKnown = 0.8;
 constexpr std::size_t kSettled = std::size(kHope) - 1;
@@ -32,7 +32,7 @@ std::string percent(double share) { return fmt::format("{:.3g} %", share * 100);
 
 }  // namespace
 
-// What disturbs a sum makes it slower, never faster: but that one time of five may be luck.
+// What disturbs a sum makes it slower, never faster; but the least of five times may be luck.
 double Reckoning::Times::usual_s() const {
   if (counted == 0) return 0;
   std::vector<double> sorted(recent_s, recent_s + recent());

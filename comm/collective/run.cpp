@@ -13,7 +13,7 @@
 namespace gpups::comm {
 namespace {
 
-// Whether a message has no header: both ranks know its size, and it would not fit into one.
+// Whether a message whose size both ranks know has no header: it would not fit into one, or there is nothing in it.
 bool comes_bare(std::size_t known_size) { return known_size == 0 || known_size > kInlineBytesMax; }
 
 }  // namespace

@@ -64,6 +64,7 @@ class Run final : public Mesh, public std::enable_shared_from_this<Run> {
     std::optional<View<std::uint8_t>> to{};  // where the size is known
     std::shared_ptr<void const> keep{};
   };
+  // Lists, since most are empty: a deque takes memory even then.
   struct Peer {
     bool told = false;                   // it has this rank's signature
     std::optional<Signature> signature;  // its

@@ -2,7 +2,7 @@
 // Lets all ranks take the same algorithm for a sum whose caller leaves it open: rank 0 reckons, and tells the others.
 //
 // So that nobody waits for that, it tells with each sum what the next of that size will take; what comes first of a
-// size has to wait. The costs of the links are measured, or found in the cache, by the first sum of all.
+// size has to wait. The costs of the links are measured, or found in the cache, by the first sum that needs a choice.
 #pragma once
 
 #include <cstdint>

@@ -41,7 +41,7 @@ Task<> SumFloats::run(Mesh& mesh, std::shared_ptr<void const> self) {
     co_await sum_at_once(mesh, of);
     co_return;
   }
-  // Only rank 0 reckons.
+  // Only rank 0 reckons; a GPU's array counts as full.
   bool const looks = mesh.me() == Rank{0} && terms_.device().is_host();
   std::uint64_t const nonzeros = looks ? estimate_nonzeros(terms_, mesh.number_of_run()) : terms_.size();
   Selection selection(

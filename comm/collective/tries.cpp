@@ -12,7 +12,7 @@ constexpr int kSums = 3;
 // a millisecond are tried in every way at once; those of a second only where a try costs little.
 constexpr double kShare = 0.05, kFree_s = 0.05;
 double most_s(double total_s) { return kFree_s + kShare * total_s; }
-// What takes more times the fastest than this was disturbed: the rest is not the try's.
+// What takes more times the fastest's than this was disturbed: the rest does not count as the try's.
 constexpr double kDisturbed = 10;
 // What seems to take no more than so many times the least gets another chance every kEvery sums: what was disturbed
 // each time that it ran looks as if it were slow. Once all are settled, each try is twice as far from the one before.

@@ -29,7 +29,7 @@ class Tries {
   // What the next sum takes, of all that can do it, fastest first. A try is of a few sums on end; none comes before
   // something was learned from the last.
   Estimate next(std::vector<Estimate> const& all);
-  // A sum has ended, that was expected to take so long by the fastest.
+  // A sum has ended, which took `seconds`; by the fastest it was expected to take `fastest_s`.
   void learn(bool by_fastest, double fastest_s, double seconds);
 
  private:
@@ -38,12 +38,14 @@ class Tries {
   Estimate const* worth_a_try(std::vector<Estimate> const& all) const;
   void begin(std::vector<Estimate> const& all);
 
-  std::uint64_t sums_ = 0;                        // that have ended
-  std::uint64_t next_ = kEvery, apart_ = kEvery;  // sums, of what is not as fast for all that is known
-  std::uint64_t learned_ = 0;                     // sums that have ended once something is learned from the last try
+  std::uint64_t sums_ = 0;        // that have ended
+  std::uint64_t next_ = kEvery;   // the sum from which on what seems slower gets another chance
+  std::uint64_t apart_ = kEvery;  // sums between such chances
+  std::uint64_t learned_ = 0;     // the last try tells something once more sums than this have ended
   Algorithm const* tried_ = nullptr;
-  int left_ = 0;                      // sums of this try
-  double total_s_ = 0, spent_s_ = 0;  // by all, and by what tries took more than the fastest
+  int left_ = 0;        // sums of this try
+  double total_s_ = 0;  // of all sums
+  double spent_s_ = 0;  // what tries took more than the fastest would have
 };
 
 }  // namespace gpups::comm

@@ -33,7 +33,7 @@ Work work_of_filling(SumShape const& shape) {
   return {.fresh = kFloatBytes * s.n, .entries = s.given};
 }
 
-// Making streams of what is given. Of an array also those elements are read that are zero, and all twice.
+// Making streams of what is given. Of an array the elements are read too, those that are zero as well, and all twice.
 Work work_of_streams(Numbers const& s) { return {.entries = s.given, .elements = s.sparse ? s.n : 3 * s.n}; }
 
 // Adding `added` entries of streams up to what the caller gets.

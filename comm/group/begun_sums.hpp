@@ -18,9 +18,9 @@ class BegunSums {
   std::shared_ptr<void const> add(std::shared_ptr<Collective> const& sum);
   void remove(Collective const& sum);  // it has been waited for
 
-  // How many have a place, but for those that have ended and that nobody has.
+  // How many have a place. Those that have ended, and that nobody can wait for, give theirs back here.
   std::size_t count();
-  // The first that nobody has; null: all that there are can be waited for.
+  // The first that nobody can wait for; null: there is none.
   std::shared_ptr<Collective> abandoned() const;
 
  private:

@@ -16,8 +16,8 @@ Reducer& reducer_of(Group::Impl const& group, char const* call);
 
 // All is on the store's device. Throws Error.
 void check_devices(Group::Impl const& group, std::initializer_list<Device> devices, char const* call);
-// What all sums need: a store, its device, and a place. Throws Error. Waits where all places are taken and somebody has
-// thrown away what he could have waited with, until that sum has ended.
+// What all sums need: a store, its device, and a place. Throws Error. Where all places are taken, waits for the
+// end of a sum that nobody can wait for any more.
 void wait_check_sum(Group::Impl& group, std::initializer_list<Device> devices, std::uint64_t elements, char const* what,
                     char const* call);
 template <class T>

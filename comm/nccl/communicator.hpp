@@ -58,7 +58,7 @@ class NcclCommunicator {
   std::atomic<bool> aborted_ = false;
 };
 
-// A lane over a communicator, which orders its work on a stream of its own.
+// A lane over a communicator, which orders its work on a stream of its own. Blocks and throws as its constructor does.
 std::unique_ptr<Lane> make_nccl_lane(std::string const& id, Rank me, int ranks, Device device, double timeout_s);
 
 }  // namespace gpups::comm

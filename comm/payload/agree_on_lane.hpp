@@ -17,7 +17,7 @@ struct LaneOffer {
   std::string why_not;  // it can have none, as in "its build has no NCCL"; empty: it can
 };
 
-// How a rank makes its end of one. Both may throw Error.
+// How a rank makes its end of one. make_id() and wait_make() may throw Error.
 class LaneMaker {
  public:
   virtual ~LaneMaker() = default;
@@ -34,7 +34,8 @@ struct AgreedLane {
 // Why there is no lane between ranks that say this, by rank; empty: there can be one.
 std::string no_lane_between(std::span<LaneOffer const> offers);
 
-// All ranks call it, and get a lane or the same reason. Where it fails on one of them, nobody uses his.
+// All ranks call it, and get a lane each or the same reason. Where making it fails on one of them, none has one. Throws
+// PeerError where a rank is lost or does not come.
 AgreedLane wait_agree_on_lane(Talk& talk, LaneMaker& maker);
 
 }  // namespace gpups::comm

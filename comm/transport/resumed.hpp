@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transport of which somebody has received more than was meant for him: it gives that first.
+// A transport from which a Talk has received messages that were meant for what comes after it: gives those first.
 #pragma once
 
 #include <deque>

@@ -85,18 +85,18 @@ class Group {
   // Connects the device that this rank's Store is going to use with those of the others by NCCL, where all ranks can
   // and want to; otherwise none is, and data between GPUs go over the network. Collective, once and before a Store is
   // made on this membership; blocks until all ranks have called it. Returns by what data go between GPUs, and why, in
-  // words for a log: the same on all ranks, and empty where no rank has a GPU or ranks are threads. Throws PeerError
-  // where a rank is lost or does not come.
+  // words for a log: the same on all ranks, and empty where no rank has a GPU or ranks are threads. Throws Error where
+  // there is a Store already, PeerError where a rank is lost or does not come.
   std::string wait_connect_devices(Device device, ConnectOptions const& options = {}) const;
 
   // Begins to sum `values`, (n), element by element over the ranks, such as the gradients of dense layers: 64-bit
-  // integers, which wrap, so that the sum has no order. Queued after the work on `stream`; does not wait. `values`
-  // belong to the group until wait_allreduce(), and are on the store's device, as `stream` is. Collective: every rank
-  // makes the same calls in the same order, for arrays of the same size, before, within or between steps. Several may
-  // be under way together, with look-ups and with a round. A Store must live on this membership, since its protocol
-  // carries the sums: all these calls are for its training thread. Throws Error where devices or sizes do not fit, or
-  // when kAllreducesMax are under way. Where sizes differ, every rank's wait throws PeerError, which names two ranks
-  // and their sizes.
+  // integers, which wrap, so that the sum has no order. Queued after the work on `stream`; does not wait, but for a
+  // place (kAllreducesMax). `values` belong to the group until wait_allreduce(), and are on the store's device, as
+  // `stream` is. Collective: every rank makes the same calls in the same order, for arrays of the same size, before,
+  // within or between steps. Several may be under way together, with look-ups and with a round. A Store must live on
+  // this membership, since its protocol carries the sums: all these calls are for its training thread. Throws Error
+  // where devices or sizes do not fit, or when kAllreducesMax are under way. Where sizes differ, every rank's wait
+  // throws PeerError, which names two ranks and their sizes.
   Reduction begin_allreduce(Stream& stream, View<std::int64_t> values) const;
   // The same for floats: all ranks get the same bits, which are the same in every run that sums by the same algorithm;
   // which one "auto" takes depends on what the links turn out to cost (Store::explain_allreduces()). Throws Error also
@@ -124,8 +124,8 @@ class Group {
   // The same for sums that were not begun with a View. They are in memory of the store's device, ready for `stream`. A
   // sum of sparse vectors is sparse or not, as it came to be on its way, the same on all ranks.
   SumVector wait_sum(Stream& stream, Reduction const& reduction) const;
-  // Under way at a time, on a rank. Of those that nobody can wait for any more, begin_allreduce() waits for one where
-  // they take the last place.
+  // Under way at a time, on a rank. Where all places are taken, what begins a sum waits for one under way that nobody
+  // can wait for any more, and throws Error if there is none.
   static constexpr std::size_t kAllreducesMax = 64;
 
   struct Impl;
