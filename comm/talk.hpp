@@ -18,6 +18,7 @@ class Talk {
 
   int rank() const { return static_cast<int>(number(transport_.rank())); }
   int size() const { return transport_.size(); }
+  double timeout_s() const { return timeout_s_; }
   void set_timeout(double timeout_s) { timeout_s_ = timeout_s; }
 
   void wait_send(int to, std::string const& body);

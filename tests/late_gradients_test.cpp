@@ -7,7 +7,7 @@ namespace {
 
 // Small gradients, which are held back behind large ones and then sent late with their keys: less is spared than
 // without, and what was sent and what was spared are together what there was, once.
-TEST(HeldGradients, WhatComesLateIsNoLongerSpared) {
+TEST(LateGradients, WhatComesLateIsNoLongerSpared) {
   run_ranks(Group::threads(2), [&](Group mine) {
     Store store(mine, {.threads = 1});
     store.add_table(table({.filter = {.age_max = 3, .share = 0}}));
@@ -83,7 +83,7 @@ double late_key_bytes(std::size_t dictionary_keys) {
   return bytes;
 }
 
-TEST(HeldGradients, WhatComesLateGoesByTheNumbersThatItsKeysHave) {
+TEST(LateGradients, WhatComesLateGoesByTheNumbersThatItsKeysHave) {
   EXPECT_NEAR(late_key_bytes(1 << 20), 1, 0.05);
   EXPECT_NEAR(late_key_bytes(0), 8, 0.05);
   double const some = late_key_bytes(500);  // of about a thousand

@@ -71,7 +71,7 @@ std::vector<std::string> Selector::explain() const {
   return lines;
 }
 
-// All ranks take part: in the first sum of all.
+// All ranks take part: in the first sum that is chosen for.
 Task<> Selector::learn_links(Mesh& mesh) {
   auto const places = co_await gather_number(mesh, place_of_rank(mesh));
   std::string const key = key_of(places);

@@ -33,7 +33,7 @@ struct Processes final : Group::Impl {
 
   std::string wait_connect_devices(Device device, ConnectOptions const& options) override {
     constexpr double kNcclTimeout_s = 120;
-    Talk talk(*transport, options.timeout_s + kNcclTimeout_s);  // another may wait for NCCL as long
+    Talk talk(*transport, options.timeout_s);
     auto agreed = wait_nccl_lane(talk, device, options.nccl, kNcclTimeout_s);
     lane_ = std::move(agreed.lane);
     if (lane_ != nullptr) {

@@ -29,6 +29,7 @@ namespace {
 void wait_for_place(Group::Impl& group, Reducer& reducer) {
   while (group.sums.count() >= Group::kAllreducesMax) {
     auto const abandoned = group.sums.abandoned();
+    if (abandoned == nullptr && group.sums.count() < Group::kAllreducesMax) return;  // it has ended meanwhile
     GPUPS_REQUIRE(abandoned != nullptr,
                   "{} sums are under way (each takes memory on all ranks): wait for one before the next is begun",
                   Group::kAllreducesMax);

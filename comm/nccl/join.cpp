@@ -15,12 +15,14 @@ namespace {
 
 class NcclMaker final : public LaneMaker {
  public:
-  NcclMaker(Device device, bool wanted, double timeout_s) : device_(device), wanted_(wanted), timeout_s_(timeout_s) {}
+  NcclMaker(Talk& talk, Device device, bool wanted, double timeout_s)
+      : talk_(talk), device_(device), wanted_(wanted), timeout_s_(timeout_s) {}
 
   LaneOffer offer() const override { return nccl_offer(device_, wanted_); }
 #if GPUPS_HAS_NCCL
   std::string make_id() override { return make_nccl_id(); }
   std::shared_ptr<Lane> wait_make(std::string const& id, Rank me, int ranks) override {
+    talk_.set_timeout(talk_.timeout_s() + timeout_s_);  // another may wait for NCCL as long
     return make_nccl_lane(id, me, ranks, device_, timeout_s_);
   }
 #else  // nobody asks for what is not offered
@@ -29,6 +31,7 @@ class NcclMaker final : public LaneMaker {
 #endif
 
  private:
+  [[maybe_unused]] Talk& talk_;
   Device device_;
   bool wanted_;
   [[maybe_unused]] double timeout_s_;
@@ -41,11 +44,11 @@ LaneOffer nccl_offer(Device device, bool wanted) {
   char const* const host = std::getenv("NCCL_HOSTID");  // what NCCL tells machines apart by, where it is set
   std::string const place = (host == nullptr ? machine_name() : host) + " " + cuda::pci_address(device.index);
   if (!GPUPS_HAS_NCCL) return {place, "its build has no NCCL"};
-  return {place, wanted ? "" : "cluster.nccl is false"};
+  return {place, wanted ? "" : "it was told to use none"};
 }
 
 AgreedLane wait_nccl_lane(Talk& talk, Device device, bool wanted, double timeout_s) {
-  NcclMaker maker(device, wanted, timeout_s);
+  NcclMaker maker(talk, device, wanted, timeout_s);
   return wait_agree_on_lane(talk, maker);
 }
 
