@@ -14,6 +14,7 @@
 #include "comm/transport.hpp"
 #include "comm/transport/ucx.hpp"
 #include "gpups/error.hpp"
+#include "tests/expect_error.hpp"
 #include "tests/fake_carrier.hpp"
 
 namespace gpups::comm {
@@ -288,6 +289,13 @@ TEST_F(HostileLink, WhatWasNotOfferedIsNotSent) {
 TEST_F(HostileLink, OnlyRankZeroTellsOfBatches) {
   carrier->deliver(kPeer, UcxKind::kLaneGo, 0, 0, std::string("\1\0\0\0\1\0\0\0\1\0\0\0\0\0\0\0\0", 17));
   expect_wrong("a batch that cannot be");
+}
+
+// Also one that names no transfer.
+TEST_F(HostileLink, BatchesGoByALane) {
+  carrier->deliver(Rank{0}, UcxKind::kLaneGo, 0, 0, std::string(4, '\0'));
+  payload->progress();
+  test::expect_error([this] { payload->progress(); }, {"transfers by a lane where there are none"});
 }
 
 TEST_F(HostileLink, OnlyRanksOfTheJobAreReady) {

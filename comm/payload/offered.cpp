@@ -213,15 +213,16 @@ void Offered::there(Id const& id, std::size_t bytes) {
 // -- by lane --
 
 void Offered::go(Convoy::Batch const& batch) {
+  if (lane_ == nullptr || batch.empty()) return wrong_(Rank{0}, "it told of transfers by a lane where there are none");
   std::vector<Lane::Part> parts;
   MovedBatch moved;
   for (auto const& [peer, sends, tag] : batch) {
     Id const id{peer, tag};
     auto const outgoing = outgoing_.find(id);
     auto const incoming = incoming_.find(id);
-    bool const is_mine = lane_ && (sends ? outgoing != outgoing_.end() && !outgoing->second.wanted &&
-                                               !std::exchange(outgoing->second.by_lane, true)
-                                         : incoming != incoming_.end() && incoming->second.by_lane);
+    bool const is_mine = sends ? outgoing != outgoing_.end() && !outgoing->second.wanted &&
+                                     !std::exchange(outgoing->second.by_lane, true)
+                               : incoming != incoming_.end() && incoming->second.by_lane;
     if (!is_mine) return wrong_(Rank{0}, "it told of a transfer that was not offered or wanted");
     if (sends) {
       parts.push_back({peer, true, const_cast<char*>(outgoing->second.data), outgoing->second.bytes});
