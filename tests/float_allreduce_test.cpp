@@ -122,9 +122,13 @@ TEST(FloatAllreduceErrors, MisuseIsExplained) {
   std::vector<float> values(3);
   std::vector<std::uint32_t> indices(2);
   expect_error([&] { group.begin_allreduce(stream, values, {.algorithm = "magic"}); },
-               {"no allreduce algorithm \"magic\" has the format float", "direct, doubling"});
+               {"no allreduce algorithm \"magic\" has the format float", "direct (float), doubling (float)"});
   expect_error([&] { group.begin_allreduce(stream, values, {.algorithm = "direct", .format = NumberFormat::kHalf}); },
-               {"no allreduce algorithm \"direct\" has the format half", "use \"auto\""});
+               {"no allreduce algorithm \"direct\" has the format half", "use \"auto\"", "direct (float)"});
+  for (int const format : {8, 64, 99, 255}) {
+    expect_error([&] { group.begin_allreduce(stream, values, {.format = NumberFormat(format)}); },
+                 {"has the format of no name"});
+  }
   expect_error(
       [&] {
         group.begin_allreduce(stream, SparseView{5, indices, values});

@@ -2,6 +2,7 @@
 #include "comm/collective/algorithms.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "comm/collective/array_streamed.hpp"
@@ -12,6 +13,8 @@ namespace gpups {
 namespace comm {
 namespace {
 
+constexpr int kFormats = 8;
+
 constexpr std::uint32_t formats(std::initializer_list<NumberFormat> list) {
   std::uint32_t bits = 0;
   for (NumberFormat const format : list) bits |= 1U << static_cast<int>(format);
@@ -20,7 +23,7 @@ constexpr std::uint32_t formats(std::initializer_list<NumberFormat> list) {
 constexpr std::uint32_t kExact = formats({NumberFormat::kFloat});
 constexpr std::uint32_t kOfStreams =
     formats({NumberFormat::kFloat, NumberFormat::kHalf, NumberFormat::kBFloat, NumberFormat::kInt8});
-constexpr std::uint32_t kAll = 0xFF;
+constexpr std::uint32_t kAll = (1U << kFormats) - 1;
 
 constexpr Algorithm kAlgorithms[] = {
     {.about = {"direct", "each rank adds up one slice, in pieces, and sends its sums to all", false},
@@ -55,6 +58,16 @@ constexpr Algorithm kAlgorithms[] = {
      .work = work_of_dense_owners},
 };
 
+// As in "float, half".
+std::string formats_of(Algorithm const& algorithm) {
+  std::string names;
+  for (int format = 0; format < kFormats; ++format) {
+    if (!algorithm.has(NumberFormat(format))) continue;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(NumberFormat(format)));
+  }
+  return names;
+}
+
 }  // namespace
 
 std::span<Algorithm const> algorithms() { return kAlgorithms; }
@@ -66,11 +79,11 @@ Algorithm const* algorithm_of(AllreduceOptions const& options) {
     if (meant && algorithm.has(options.format)) return automatic ? nullptr : &algorithm;
   }
   std::string known;
-  for (auto const& algorithm : algorithms()) known += std::string(known.empty() ? "" : ", ") + algorithm.about.name;
-  throw Error(
-      fmt::format("no allreduce algorithm \"{}\" has the format {} (there are {}; those whose names do not begin with "
-                  "\"sparse\" have float alone): use \"auto\", or see allreduce_algorithms()",
-                  options.algorithm, name_of(options.format), known));
+  for (auto const& algorithm : algorithms()) {
+    known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", algorithm.about.name, formats_of(algorithm));
+  }
+  throw Error(fmt::format("no allreduce algorithm \"{}\" has the format {}: use \"auto\", or one of {}",
+                          options.algorithm, name_of(options.format), known));
 }
 
 }  // namespace comm
@@ -86,7 +99,8 @@ std::span<AllreduceAlgorithm const> allreduce_algorithms() {
 
 char const* name_of(NumberFormat format) {
   static constexpr char const* kNames[] = {"float", "half", "bfloat", "e4m3", "e5m2", "int8", "int4", "int2"};
-  return kNames[static_cast<std::size_t>(format)];
+  auto const i = static_cast<std::size_t>(format);
+  return i < std::size(kNames) ? kNames[i] : "of no name";
 }
 
 }  // namespace gpups

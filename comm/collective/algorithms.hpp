@@ -30,7 +30,10 @@ struct Algorithm {
   // What a rank does in a sum of this shape, in which `summed` elements will not be zero.
   Work (*work)(SumShape const& shape, double summed);
 
-  bool has(NumberFormat format) const { return (formats >> static_cast<int>(format) & 1) != 0; }
+  bool has(NumberFormat format) const {
+    auto const bit = static_cast<unsigned>(format);
+    return bit < 32 && (formats >> bit & 1) != 0;
+  }
 };
 
 // At most 128.
