@@ -45,13 +45,14 @@ std::string lacks_for_nccl(int ranks) {
 std::vector<std::unique_ptr<Payload>> make_nccl(int ranks) {
   std::vector<std::unique_ptr<Payload>> ends(static_cast<std::size_t>(ranks));
 #if GPUPS_HAS_NCCL
+  constexpr double kTimeout_s = 60;
   auto const links = make_ucx_links(ranks);
   std::string const id = make_nccl_id();
   std::vector<std::thread> threads;  // one each, since they wait for each other
   for (std::uint32_t rank = 0; rank < ends.size(); ++rank) {
     threads.emplace_back([&, rank] {
       auto const device = Device::cuda(static_cast<int>(rank));
-      ends[rank] = make_ucx_payload(links[rank], make_nccl_lane(id, Rank{rank}, ranks, device));
+      ends[rank] = make_ucx_payload(links[rank], make_nccl_lane(id, Rank{rank}, ranks, device, kTimeout_s));
     });
   }
   for (std::thread& thread : threads) thread.join();
