@@ -25,7 +25,7 @@ struct Warm {
 };
 constexpr Warm kWarm{20, 0.2}, kWarmToChoose{300, 1};
 // A run that takes less is preceded by some that do not count: one, or as many as take this long, but not more.
-constexpr double kShort_s = 0.02;
+constexpr double kShort_s = 0.1;
 constexpr double kAgain_s = 0.004;
 constexpr int kAgainRuns = 8;
 // A way that chooses tries something else at times: the median of so many runs does not show one of these.
