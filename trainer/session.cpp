@@ -10,11 +10,13 @@
 
 namespace gpups::trainer {
 
-Session open_session(Config const& config, Data const& data, Group const& group, RunPlan const& plan) {
+Session open_session(Config const& config, Data const& data, Group const& group, RunPlan const& plan,
+                     std::function<void()> const& before_waiting) {
   Device const device = device_from(config.run.device, group.place().local_rank);
   auto task = data.make_task(
       config,
       {.group = group, .device = device, .microbatches = plan.microbatches, .schedule_steps = plan.schedule_steps});
+  before_waiting();
   std::string between_gpus =
       group.wait_connect_devices(device, {.nccl = config.cluster.nccl, .timeout_s = config.cluster.wait_timeout_s});
   Store store(group, {.device = device,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -26,8 +27,10 @@ struct RunPlan {
 };
 
 // Throws Error for options that do not fit each other, and for a device that is not there. Allocates no rows. `data`
-// must stay. Collective.
-Session open_session(Config const& config, Data const& data, Group const& group, RunPlan const& plan);
+// must stay. Collective; before_waiting is called when this rank has found no fault, before it waits for the others.
+Session open_session(
+    Config const& config, Data const& data, Group const& group, RunPlan const& plan,
+    std::function<void()> const& before_waiting = [] {});
 
 // Loads the tables and the dense layers of a checkpoint. Collective.
 void wait_restore(Session& session, std::filesystem::path const& checkpoint);

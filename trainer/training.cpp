@@ -55,10 +55,13 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
   seconds_before_ = cursor_.train_seconds;
   patience_over_ = config_.train.patience > 0 && cursor_.validations_since_best >= config_.train.patience;
 
-  for (std::string const& notice : data_.notices()) progress_.say(notice);
-  progress_.say(data_.summary());
+  auto const say_what_was_read = [&] {
+    for (std::string const& notice : data_.notices()) progress_.say(notice);
+    progress_.say(data_.summary());
+  };
   session_.emplace(open_session(config_, data_, group,
-                                {.microbatches = cursor_.microbatches, .schedule_steps = cursor_.schedule_steps}));
+                                {.microbatches = cursor_.microbatches, .schedule_steps = cursor_.schedule_steps},
+                                say_what_was_read));
   batches_.emplace(data_.samples(), BatchOptions{.batch = static_cast<std::uint32_t>(config_.train.batch),
                                                  .microbatches = cursor_.microbatches,
                                                  .seed = static_cast<std::uint64_t>(config_.train.seed),
