@@ -106,7 +106,8 @@ TEST(Seals, ARankThatPosesAsAnotherIsNamed) {
 TEST(Seals, AnotherVersionIsNamedWithThisOne) {
   Sealed sealed = sealed_by_one();
   sealed.header.protocol = 77;
-  EXPECT_EQ(sealed.open().wrong, "it speaks version 77 of the data protocol and this rank version 2");
+  EXPECT_EQ(sealed.open().wrong,
+            "it speaks version 77 of the data protocol and this rank version " + std::to_string(kUcxProtocol));
   // Also where its headers are longer or shorter.
   EXPECT_THAT(seals_of(0).open(&sealed.header, 24, 5).wrong, HasSubstr("version 77"));
 }
