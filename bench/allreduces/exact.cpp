@@ -11,14 +11,14 @@ constexpr float kUnits = 1073741824.0F;  // in 1
 
 class Exact final : public Way {
  public:
-  Exact(Job const& job, Input const& input, View<float> sums)
-      : job_(job), input_(input), sums_(sums), integers_(Device::host(), sums.size()) {}
+  Exact(Job const& job, Input const& input, View<float> sums) : job_(job), input_(input), sums_(sums) {}
 
   void wait_sum() override {
-    std::int64_t* const integers = integers_.data();
+    Array<std::int64_t> const terms(Device::host(), sums_.size());
+    std::int64_t* const integers = terms.data();
     float const* const values = input_.dense.data();
     for (std::size_t i = 0; i < sums_.size(); ++i) integers[i] = static_cast<std::int64_t>(values[i] * kUnits);
-    job_.group.wait_allreduce(job_.stream, job_.group.begin_allreduce(job_.stream, integers_));
+    job_.group.wait_allreduce(job_.stream, job_.group.begin_allreduce(job_.stream, terms));
     float* const sums = sums_.data();
     for (std::size_t i = 0; i < sums_.size(); ++i) sums[i] = static_cast<float>(integers[i]) / kUnits;
   }
@@ -28,7 +28,6 @@ class Exact final : public Way {
   Job job_;
   Input const& input_;
   View<float> sums_;
-  Array<std::int64_t> integers_;
 };
 
 }  // namespace

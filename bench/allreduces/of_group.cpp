@@ -21,6 +21,7 @@ class DenseSum final : public Way {
     sums_ = job_.group.wait_sum(job_.stream, sum).values;
   }
   Result result() override { return {sums_}; }
+  void drop_result() override { sums_ = {}; }
 
  private:
   Job job_;
@@ -44,6 +45,7 @@ class SparseSum : public Way {
     for (std::size_t i = 0; i < sum_.indices.size(); ++i) sums_[sum_.indices.data()[i]] = sum_.values.data()[i];
     return {part, sum_.first};
   }
+  void drop_result() override { sum_ = {}; }
 
  protected:
   SparseView vector() const {

@@ -31,6 +31,8 @@ class Way {
     std::size_t first = 0;   // of all elements
   };
   virtual Result result() = 0;
+  // Gives up memory that only result() needs, so that all ways get the same.
+  virtual void drop_result() {}
 };
 
 struct WayEntry {

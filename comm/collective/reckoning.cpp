@@ -108,12 +108,13 @@ Estimate Reckoning::next(SumShape const& shape) {
   return found == seen_.end() ? all.front() : found->second.tries.next(all);
 }
 
-void Reckoning::learn(SumShape const& shape, Algorithm const& algorithm, double seconds, std::uint64_t const* entries) {
+void Reckoning::learn(SumShape const& shape, Algorithm const& algorithm, double seconds, std::uint64_t const* entries,
+                      std::uint64_t stands_for) {
   Seen& seen = seen_[kind_of(shape)];
   seen.shape = shape;
   Estimate const fastest = estimates(shape).front();
-  seen.tries.learn(fastest.algorithm == &algorithm, fastest.expected_s, seconds);
-  ++seen.sums;
+  seen.tries.learn(fastest.algorithm == &algorithm, fastest.expected_s, seconds, stands_for);
+  seen.sums += stands_for;
   Times& times = seen.times[&algorithm];
   ++times.runs;
   if (std::exchange(seen.last, &algorithm) == &algorithm) {

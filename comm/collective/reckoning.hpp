@@ -29,8 +29,10 @@ class Reckoning {
   Algorithm const& choose(SumShape const& shape) const { return *estimates(shape).front().algorithm; }
 
   // A sum has ended. Its time counts if the one before took the same algorithm: the first of several has to get its
-  // memory, and finds nothing in the caches. entries: that are not zero in it, where that is known.
-  void learn(SumShape const& shape, Algorithm const& algorithm, double seconds, std::uint64_t const* entries);
+  // memory, and finds nothing in the caches. entries: that are not zero in it, where that is known. stands_for: this
+  // sum and those before it that took the same algorithm, whose times were not told.
+  void learn(SumShape const& shape, Algorithm const& algorithm, double seconds, std::uint64_t const* entries,
+             std::uint64_t stands_for = 1);
 
   // A line for each kind of sum so far: what is chosen, and why.
   std::vector<std::string> explain() const;

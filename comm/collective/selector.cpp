@@ -15,14 +15,22 @@
 #include "comm/collective/measure_links.hpp"
 #include "comm/collective/others.hpp"
 #include "comm/host_name.hpp"
+#include "kernels/assert.hpp"
 
 namespace gpups::comm {
 namespace {
 
-// A choice for sums that take less holds for more than one, once it is sure.
-constexpr double kShort_s = 3e-4;
-constexpr std::uint64_t kHeldSums = 8;
-constexpr std::uint8_t kHolds = 0x80;  // beside the algorithm's number
+// A choice that is sure holds for as many sums as take this long together: to tell of it takes a short sum's time.
+constexpr double kHeld_s = 0.01;
+// A byte says an algorithm's number, and above it the logarithm of the sums that the choice holds for.
+constexpr unsigned kAlgorithmBits = 5;
+constexpr unsigned kHeldLog2Max = 6;
+
+unsigned held_log2(Estimate const& best) {
+  if (!best.settled || best.is_try) return 0;
+  double const sums = std::clamp(kHeld_s / best.measured_s, 1.0, std::ldexp(1, kHeldLog2Max));
+  return static_cast<unsigned>(std::log2(sums));
+}
 
 constexpr double kNewGiven = 0.125;  // weight of the last guess in the mean
 
@@ -123,8 +131,9 @@ Selection::Selection(Selector& selector, Mesh& mesh, SumShape const& mine)
 }
 
 // For the sums up to the next news, and for this one if it is the first.
-void Selection::set(Algorithm const* algorithm, bool holds) {
-  std::uint64_t const last = sum_ + (holds ? kHeldSums : 1);
+void Selection::set(Algorithm const* algorithm, unsigned held_log2) {
+  line_.held = std::uint64_t{1} << held_log2;
+  std::uint64_t const last = sum_ + line_.held;
   line_.next_news = last;
   for (std::uint64_t sum = sum_ == 0 ? 0 : sum_ + 1; sum <= last; ++sum) {
     auto& place = line_.places[sum];
@@ -171,28 +180,29 @@ Task<> Selection::hear_times() {
     slowest = std::max(slowest, seconds);
   }
   if (!known) co_return;
-  selector_.reckoning_->learn(before->shape, *before->algorithm, slowest,
-                              before->entries ? &*before->entries : nullptr);
+  selector_.reckoning_->learn(before->shape, *before->algorithm, slowest, before->entries ? &*before->entries : nullptr,
+                              stands_for_);
 }
 
 // Rank 0: what this sum takes, if it is the first of its size, and what the next one will.
 Task<> Selection::tell() {
   co_await selector_.reckon(mesh_, first_);
   auto const best = selector_.reckoning_->next(shape_);
-  bool const holds = best.settled && !best.is_try && best.measured_s < kShort_s;
-  auto const byte = static_cast<std::uint8_t>(best.algorithm - algorithms().data());
-  set(best.algorithm, holds);
-  co_await tell_byte(mesh_, holds ? byte | kHolds : byte);
+  auto const number = static_cast<unsigned>(best.algorithm - algorithms().data());
+  unsigned const held = held_log2(best);
+  GPUPS_ASSERT(number < 1U << kAlgorithmBits);
+  set(best.algorithm, held);
+  co_await tell_byte(mesh_, static_cast<std::uint8_t>(held << kAlgorithmBits | number));
 }
 
 Task<> Selection::hear() {
   if (first_) co_await selector_.reckon(mesh_, true);
   std::uint8_t const byte = co_await tell_byte(mesh_, 0);
-  std::size_t const said = byte & ~kHolds;
+  unsigned const said = byte & ((1U << kAlgorithmBits) - 1), held = byte >> kAlgorithmBits;
   auto const known = algorithms();
-  bool const can = said < known.size() && known[said].has(shape_.format);
+  bool const can = said < known.size() && known[said].has(shape_.format) && held <= kHeldLog2Max;
   if (!can) mesh_.refuse(Rank{0}, "chose an algorithm that there is not");
-  set(&known[said], (byte & kHolds) != 0);
+  set(&known[said], held);
 }
 
 Task<Algorithm const*> Selection::algorithm() {
@@ -202,6 +212,7 @@ Task<Algorithm const*> Selection::algorithm() {
     co_await Sending(place.waiting);
   }
   has_news_ = line_.next_news == sum_;
+  stands_for_ = line_.held;
   if (has_news_) news_.start();
   if (sum_ == 0) co_await news_;
   algorithm_ = place.algorithm;

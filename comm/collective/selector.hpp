@@ -34,6 +34,7 @@ class Selector {
   struct Line {
     std::uint64_t begun = 0;
     std::uint64_t next_news = 0;  // the sum with which rank 0 says more; known where that one's choice is
+    std::uint64_t held = 1;       // sums that its last choice is for
     double given = 0;             // elements of an array that are not zero, as was guessed: a moving mean
     // The sum that ended last.
     struct Ended {
@@ -87,7 +88,7 @@ class Selection {
   Task<> hear();
   Task<> tell_time();
   Task<> hear_times();
-  void set(Algorithm const* algorithm, bool holds);
+  void set(Algorithm const* algorithm, unsigned held_log2);
 
   Selector& selector_;
   Mesh& mesh_;
@@ -97,6 +98,7 @@ class Selection {
   SumShape const shape_;
   Task<> news_;
   bool has_news_ = false;
+  std::uint64_t stands_for_ = 1;  // the sum before it: so many of which that one's time is known
   Algorithm const* algorithm_ = nullptr;
   double began_ = 0;
 };

@@ -29,8 +29,9 @@ class Tries {
   // What the next sum takes, of all that can do it, fastest first. A try is of a few sums on end; none comes before
   // something was learned from the last.
   Estimate next(std::vector<Estimate> const& all);
-  // A sum has ended, which took `seconds`; by the fastest it was expected to take `fastest_s`.
-  void learn(bool by_fastest, double fastest_s, double seconds);
+  // A sum has ended, which took `seconds`, as others did that are not told of: `stands_for` together. By the fastest
+  // it was expected to take `fastest_s`.
+  void learn(bool by_fastest, double fastest_s, double seconds, std::uint64_t stands_for = 1);
 
  private:
   static constexpr std::uint64_t kEvery = 8, kEveryMost = 64;  // sums
@@ -38,7 +39,7 @@ class Tries {
   Estimate const* worth_a_try(std::vector<Estimate> const& all) const;
   void begin(std::vector<Estimate> const& all);
 
-  std::uint64_t sums_ = 0;        // that have ended
+  std::uint64_t sums_ = 0;        // that were told of
   std::uint64_t next_ = kEvery;   // the sum from which on what seems slower gets another chance
   std::uint64_t apart_ = kEvery;  // sums between such chances
   std::uint64_t learned_ = 0;     // the last try tells something once more sums than this have ended
