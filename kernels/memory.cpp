@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gpups/array.hpp"
+#include "kernels/available_memory.hpp"
 #include "kernels/check.hpp"
 #include "kernels/cuda_runtime.hpp"
 #include "kernels/pause.hpp"
@@ -22,6 +23,9 @@ namespace gpups::memory {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
+// Freed blocks go back to the operating system when it has no more than this part of all memory left: several
+// processes may be about to take some.
+constexpr std::uint64_t kSpareShare = 8;
 
 // Four classes for each power of two: at most a quarter is wasted.
 std::size_t class_bytes(std::size_t bytes) {
@@ -61,6 +65,7 @@ class Pool {
       blocks.pop_back();
       usage_.bytes_cached -= size;
     } else {
+      if (usage_.bytes_cached > 0 && is_scarce(size)) trim();
       block = fresh(size);
       if (block == nullptr) {
         trim();
@@ -99,6 +104,14 @@ class Pool {
     void* const block = std::aligned_alloc(align, (size + align - 1) / align * align);
     if (huge && block != nullptr) madvise(block, size, MADV_HUGEPAGE);
     return block;
+  }
+
+  // A GPU says when it has no more; Linux gives more than there is, and ends a process later. Large blocks alone are
+  // worth the look.
+  bool is_scarce(std::size_t size) const {
+    if (!device_.is_host() || size < kHugePage) return false;
+    kernels::HostMemory const memory = kernels::host_memory();
+    return memory.available < size + memory.total / kSpareShare;
   }
 
   void give_back(void* block) noexcept { device_.is_host() ? std::free(block) : cuda::release(device_.index, block); }

@@ -23,7 +23,7 @@ struct Warm {
   int runs;
   double seconds;
 };
-constexpr Warm kWarm{20, 0.2}, kWarmToChoose{300, 1};
+constexpr Warm kWarm{20, 0.2}, kWarmToChoose{300, 3};
 // A run that takes less is preceded by some that do not count: one, or as many as take this long, but not more.
 constexpr double kShort_s = 0.1;
 constexpr double kAgain_s = 0.004;
@@ -114,7 +114,7 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
                                 RaceOptions const& options, std::vector<Measured> const& known) {
   Input const mine(input, static_cast<int>(number(job.group.rank())));
   Array<float> sums(Device::host(), input.elements);
-  Array<float> const expected = sum_of(input, job.group.size());
+  Array<float> expected = sum_of(input, job.group.size());
   std::vector<Racer> racers;
   for (WayEntry const& entry : entries) {
     Measured const* const before = find(known, entry.name);
@@ -133,6 +133,7 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
     }
     racers.push_back(std::move(racer));
   }
+  expected = {};
   std::vector<std::size_t> order(racers.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::mt19937_64 random(input.seed);  // the same on all ranks: none comes always after the same one

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/available_memory.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <string>
+
+namespace gpups::kernels {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What follows `name` in a file of lines "name number"; the whole file's number where the name is empty.
+std::optional<std::uint64_t> number_in(fs::path const& file, std::string const& name = "") {
+  std::ifstream in(file);
+  std::string word;
+  std::uint64_t number = 0;
+  if (name.empty()) return in >> number ? std::optional(number) : std::nullopt;
+  while (in >> word) {
+    if (word == name) return in >> number ? std::optional(number) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// Where a version of control groups keeps what they may take and what they do.
+struct GroupFiles {
+  char const* line;  // of /proc/self/cgroup, up to the group's path: after the first colon
+  char const* folder;
+  char const* limit;
+  char const* used;
+  char const* reclaimable;  // in memory.stat: pages of files, which go first
+};
+constexpr GroupFiles kVersions[] = {
+    {"memory:", "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
+    {":", "sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"},
+};
+
+// A limit may be a group's own or that of one around it.
+void lower_to(HostMemory& memory, GroupFiles const& files, fs::path const& folder) {
+  auto const limit = number_in(folder / files.limit), used = number_in(folder / files.used);
+  if (!limit || !used) return;  // none, or "max"
+  std::uint64_t const files_kept = number_in(folder / "memory.stat", files.reclaimable).value_or(0);
+  std::uint64_t const taken = *used - std::min(*used, files_kept);
+  memory.total = std::min(memory.total, *limit);
+  memory.available = std::min(memory.available, *limit - std::min(*limit, taken));
+}
+
+}  // namespace
+
+HostMemory host_memory(fs::path const& root) {
+  constexpr std::uint64_t kKilobyte = 1024;
+  HostMemory memory;
+  auto const total = number_in(root / "proc/meminfo", "MemTotal:");
+  auto const available = number_in(root / "proc/meminfo", "MemAvailable:");
+  if (total && available) memory = {*total * kKilobyte, *available * kKilobyte};
+  std::ifstream groups(root / "proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    std::string const after_number = line.substr(std::min(line.find(':'), line.size() - 1) + 1);
+    for (GroupFiles const& files : kVersions) {
+      if (!after_number.starts_with(files.line)) continue;
+      fs::path const top = root / files.folder;
+      fs::path const group = fs::path(after_number.substr(std::string(files.line).size())).relative_path();
+      for (fs::path at = group; !at.empty(); at = at.parent_path()) lower_to(memory, files, top / at);
+      lower_to(memory, files, top);
+    }
+  }
+  return memory;
+}
+
+}  // namespace gpups::kernels
