@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "comm/collective/dense.hpp"
+#include "comm/collective/header.hpp"
 #include "tests/compare.hpp"
 #include "tests/inputs.hpp"
 #include "tests/memory_mesh.hpp"
@@ -79,10 +80,10 @@ TEST(ShortSums, TakeOneMessageToEachRank) {
 }
 
 TEST(ShortSums, AreOfArraysThatFitIntoAHeaderForEachRank) {
-  EXPECT_TRUE(comm::is_short(2, 1024));
-  EXPECT_FALSE(comm::is_short(2, 1025));
-  EXPECT_TRUE(comm::is_short(17, 256));
-  EXPECT_FALSE(comm::is_short(18, 256));
+  EXPECT_TRUE(comm::is_short(2, 4096));
+  EXPECT_FALSE(comm::is_short(2, 4097));
+  EXPECT_TRUE(comm::is_short(17, 1024));
+  EXPECT_FALSE(comm::is_short(18, 1024));
 }
 
 }  // namespace

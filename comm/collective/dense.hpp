@@ -35,10 +35,8 @@ Task<> sum_directly(Mesh& mesh, DenseSum sum);
 // two more. For arrays so small that only the number of messages counts.
 Task<> sum_by_doubling(Mesh& mesh, DenseSum sum);
 
-// Every rank sends all that it has to every other, and adds up in the order of the ranks. For arrays so short that they
-// fit into what ranks tell each other of a sum anyway, as is_short() says: then nothing is faster, and nobody need
-// choose.
-bool is_short(int ranks, std::size_t elements);
+// Every rank sends all that it has to every other, and adds up in the order of the ranks. For arrays that are short,
+// see is_short(): nobody need choose then.
 Task<> sum_at_once(Mesh& mesh, DenseSum sum);
 
 }  // namespace gpups::comm

@@ -1,24 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <vector>
 
 #include "comm/collective/dense.hpp"
-#include "comm/collective/header.hpp"
 #include "comm/collective/others.hpp"
 #include "kernels/sum_arrays.hpp"
 
 namespace gpups::comm {
-namespace {
-
-// Bytes that a rank sends in all: where there are many others, pairs at growing distances are faster.
-constexpr std::size_t kShortBytesMax = std::size_t{16} << 10;
-
-}  // namespace
-
-bool is_short(int ranks, std::size_t elements) {
-  std::size_t const bytes = elements * sizeof(float);
-  return bytes <= kInlineBytesMax && bytes * (static_cast<std::size_t>(ranks) - 1) <= kShortBytesMax;
-}
 
 // Terms are sent from a copy, so that nobody waits until they have gone.
 Task<> sum_at_once(Mesh& mesh, DenseSum of) {

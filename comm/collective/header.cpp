@@ -33,6 +33,11 @@ Header::Item item_in(Reader& reader) {
 
 }  // namespace
 
+bool is_short(int ranks, std::size_t bytes) {
+  constexpr std::size_t kSentMax = std::size_t{16} << 10;  // by a rank, in all
+  return bytes <= kInlineBytesMax && bytes * (static_cast<std::size_t>(ranks) - 1) <= kSentMax;
+}
+
 std::string encode(Header const& header) {
   std::size_t const text = (header.signature ? header.signature->how.size() : 0);
   Writer writer(kNumbersBytesMax + text + (header.item ? header.item->bytes.size() : 0));

@@ -14,6 +14,10 @@ namespace gpups::comm {
 // A message with no more bytes than these is sent within its header.
 inline constexpr std::size_t kInlineBytesMax = std::size_t{4} << 10;
 
+// Whether all that a rank has of a sum, so many bytes, may go to every other rank within a header: for arrays so short
+// nothing is faster. Where there are many others, pairs at growing distances are.
+bool is_short(int ranks, std::size_t bytes);
+
 struct Header {
   // A message of the sender's. Bulk data with the run's tag for it follows unless the bytes are here.
   struct Item {

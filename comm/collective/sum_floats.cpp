@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "comm/collective/estimate_nonzeros.hpp"
+#include "comm/collective/header.hpp"
 #include "comm/collective/sparse_streamed.hpp"
 
 namespace gpups::comm {
@@ -37,7 +38,7 @@ Task<> SumFloats::run(Mesh& mesh, std::shared_ptr<void const> self) {
     co_await algorithm_->sum_array(mesh, of);
     co_return;
   }
-  if (options_.format == NumberFormat::kFloat && is_short(mesh.ranks(), terms_.size())) {
+  if (options_.format == NumberFormat::kFloat && is_short(mesh.ranks(), terms_.bytes())) {
     co_await sum_at_once(mesh, of);
     co_return;
   }

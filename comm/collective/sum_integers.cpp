@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "comm/collective/header.hpp"
 #include "comm/collective/narrow.hpp"
 #include "comm/collective/others.hpp"
 #include "comm/collective/slices.hpp"
@@ -89,9 +90,30 @@ class IntegerSum {
   std::deque<Receiving> terms_, sums_;  // that are on their way: for each piece, one of each rank
 };
 
+// Of short arrays: every rank sends all that it has to every other.
+Task<> sum_at_once(Mesh& mesh, Words values, bool counts_coding) {
+  auto narrowed = co_await narrow(mesh, values);
+  auto const terms = std::make_shared<Bytes>(std::move(narrowed));
+  std::vector<Receiving> arriving;
+  for (Rank const q : others(mesh)) {
+    if (counts_coding) mesh.count_coding(values.bytes(), terms->size());
+    mesh.send(q, terms->view(), terms);
+    arriving.push_back(mesh.receive(q, narrow_bytes_max(values.size())));
+  }
+  for (std::size_t i = 0; Rank const q : others(mesh)) {
+    auto& message = arriving[i++];
+    Bytes const its = co_await message;
+    co_await widen(mesh, q, its, values, Widen::kAdd);
+  }
+}
+
 }  // namespace
 
 Task<> SumIntegers::run(Mesh& mesh, std::shared_ptr<void const>) {
+  if (is_short(mesh.ranks(), narrow_bytes_max(values_.size()))) {
+    co_await sum_at_once(mesh, values_, counts_coding_);
+    co_return;
+  }
   IntegerSum sum(mesh, values_, counts_coding_);
   co_await sum.run();
 }

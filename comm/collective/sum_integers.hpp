@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums arrays of integers over the ranks: each rank adds up one slice of all ranks' arrays, and then gives its sums to
 // all of them, piece by piece. Both travel in as few bytes as hold them: with w bytes, and v for the sums, a rank sends
-// (w + v + 1 / 256) * (ranks - 1) / ranks bytes for each element.
+// (w + v + 1 / 256) * (ranks - 1) / ranks bytes for each element. Short arrays go to all ranks at once: w * (ranks -
+// 1).
 #pragma once
 
 #include <memory>

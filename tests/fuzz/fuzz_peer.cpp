@@ -109,7 +109,8 @@ class Drama {
   }
 
   void begin_sum() {
-    std::vector<std::int64_t> const words(script_.byte() % 8, 1);
+    std::size_t const size = script_.byte() % 8;
+    std::vector<std::int64_t> const words(size == 7 ? 1400 : size, 1);  // or more than goes at once
     Sum sum{to_device(*stream_, words), {}};
     sum.reduction = group_.begin_allreduce(*stream_, sum.values);
     sums_.push_back(std::move(sum));

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "comm/collective/header.hpp"
+#include "comm/collective/narrow.hpp"
 #include "gpups/array.hpp"
 
 namespace gpups::fuzz {
@@ -297,10 +299,11 @@ void ScriptedPeer::sum() {
   auto const elements = id < sums_heard_.size() ? sums_heard_[id] : script_.byte() % 8;
   send_header(id, {.signature = comm::Signature{comm::Operation::kSumIntegers, elements, {}}});
   if (elements == 0) return;
-  // Zeros need no bytes but those that say so: of rank 0's slice, and of the peer's.
-  std::string const none, zeros(8, '\0');
-  send_header(id, {.item = comm::Header::Item{0, elements < 2 ? 0U : 8U, elements < 2 ? none : zeros}});
-  send_header(id, {.item = comm::Header::Item{1, 8, zeros}});
+  // Zeros need no bytes but those that say so: of a short array all are zero, of another one rank 0's slice, and the
+  // peer's.
+  std::string const zeros(8, '\0');
+  std::uint64_t const messages = comm::is_short(2, comm::narrow_bytes_max(elements)) ? 1 : 2;
+  for (std::uint64_t i = 0; i < messages; ++i) send_header(id, {.item = comm::Header::Item{i, 8, zeros}});
 }
 void ScriptedPeer::send_header(std::uint64_t id, comm::Header const& header) {
   send({.kind = MessageKind::kCollective, .id = id, .bytes = encode(header)});
