@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "gpups/array.hpp"
-#include "kernels/available_memory.hpp"
 #include "kernels/check.hpp"
 #include "kernels/cuda_runtime.hpp"
+#include "kernels/host_memory.hpp"
 #include "kernels/pause.hpp"
 #include "kernels/stream_impl.hpp"
 

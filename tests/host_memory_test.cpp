@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/available_memory.hpp"
+#include "kernels/host_memory.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMega = 1 << 20;
 
-class AvailableMemory : public testing::Test {
+class HostMemoryOf : public testing::Test {
  protected:
   void SetUp() override {
     write("proc/meminfo", "MemTotal:       8192 kB\nMemFree:         100 kB\nMemAvailable:   4096 kB\n");
@@ -26,13 +26,13 @@ class AvailableMemory : public testing::Test {
   test::TemporaryFolder folder_;
 };
 
-TEST_F(AvailableMemory, IsTheMachinesWithoutGroups) {
+TEST_F(HostMemoryOf, IsTheMachinesWithoutGroups) {
   auto const memory = host_memory(root());
   EXPECT_EQ(memory.total, 8 * kMega);
   EXPECT_EQ(memory.available, 4 * kMega);
 }
 
-TEST_F(AvailableMemory, IsThatOfTheTightestGroupAround) {
+TEST_F(HostMemoryOf, IsThatOfTheTightestGroupAround) {
   write("proc/self/cgroup", "0::/job/step\n");
   write("sys/fs/cgroup/job/step/memory.max", "max\n");
   write("sys/fs/cgroup/job/step/memory.current", std::to_string(kMega));
@@ -44,20 +44,20 @@ TEST_F(AvailableMemory, IsThatOfTheTightestGroupAround) {
   EXPECT_EQ(memory.available, 3 * kMega);  // its pages of files can go
 }
 
-TEST_F(AvailableMemory, GroupsOfTheFirstVersionCountToo) {
+TEST_F(HostMemoryOf, GroupsOfTheFirstVersionCountToo) {
   write("proc/self/cgroup", "5:cpu:/a\n4:memory:/job\n0::/\n");
   write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", std::to_string(2 * kMega));
   write("sys/fs/cgroup/memory/job/memory.usage_in_bytes", std::to_string(3 * kMega));
   EXPECT_EQ(host_memory(root()).available, 0U);
 }
 
-TEST_F(AvailableMemory, IsWithoutBoundWhereNothingIsSaid) {
+TEST_F(HostMemoryOf, IsWithoutBoundWhereNothingIsSaid) {
   auto const memory = host_memory(root() / "nowhere");
   EXPECT_EQ(memory.total, UINT64_MAX);
   EXPECT_EQ(memory.available, UINT64_MAX);
 }
 
-TEST(HostMemory, IsSomethingHere) {
+TEST(HostMemory, OfThisMachineIsSomething) {
   auto const memory = host_memory();
   EXPECT_GT(memory.available, kMega);
   EXPECT_LE(memory.available, memory.total);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/available_memory.hpp"
+#include "kernels/host_memory.hpp"
 
 #include <algorithm>
 #include <fstream>
