@@ -24,10 +24,18 @@ HeldRows::HeldRows(Device device, TableOptions const& table)
       section_(table),
       bound_(table.gradients.filter),
       keys_(device),
-      held_(device, row_stride(table.dim), kernels::NewRows::kZero) {}
+      held_(device, row_stride(table.dim), kernels::NewRows::kZero, MarkedKeys::kGrowth) {}
 
 std::size_t HeldRows::bytes_for(TableOptions const& table, std::size_t rows) {
-  return MarkedKeys::bytes_for(rows) + kernels::RowStorage<std::int64_t>::bytes_for(rows, row_stride(table.dim));
+  return MarkedKeys::bytes_for(rows) +
+         kernels::RowStorage<std::int64_t>::bytes_for(rows, row_stride(table.dim), MarkedKeys::kGrowth);
+}
+
+Array<std::uint32_t> HeldRows::wait_slots(Stream& stream, View<Key const> keys) {
+  Array<std::uint32_t> slots(stream.device(), keys.size());
+  keys_.wait_find_or_insert(stream, keys, slots);
+  held_.reserve(stream, keys_.slots_end());
+  return slots;
 }
 
 HeldRows::Before HeldRows::before(Stream& stream, View<std::uint32_t const> slots, View<Key const> keys) const {
@@ -53,9 +61,7 @@ HeldRows::Part HeldRows::wait_take(Stream& stream, Clock step, View<Key const> k
                                    MatrixView<std::int64_t const> sums, View<std::uint32_t const> order) {
   Device const device = stream.device();
   std::size_t const n = keys.size();
-  Array<std::uint32_t> const slots(device, n), fault = no_fault(stream);
-  keys_.wait_find_or_insert(stream, keys, slots);
-  held_.reserve(stream, keys_.slots_end());
+  Array<std::uint32_t> const slots = wait_slots(stream, keys), fault = no_fault(stream);
   before_.push_back(before(stream, slots, keys));
 
   auto const& filter = table_.gradients.filter;
@@ -155,8 +161,7 @@ std::vector<HeldRows::Late> HeldRows::wait_take_late(Stream& stream, Clock step,
 }
 
 void HeldRows::wait_undo(Stream& stream, Before const& before) {
-  Array<std::uint32_t> const slots(stream.device(), before.keys.size());
-  keys_.wait_find_or_insert(stream, before.keys, slots);
+  auto const slots = wait_slots(stream, before.keys);
   kernels::put_held(stream, {.from = before.held, .slots = slots, .held = held_.ref()});
   kernels::scatter_column(stream, kernels::ScatterColumn<std::uint32_t>{before.marks, slots, keys_.marks()});
   auto const slots_there = to_host(stream, slots.view());
@@ -183,9 +188,7 @@ void HeldRows::wait_end_step(Stream& stream, bool refused) {
 }
 
 void HeldRows::wait_drop(Stream& stream, View<Key const> keys) {
-  Array<std::uint32_t> const slots(stream.device(), keys.size());
-  keys_.wait_find_or_insert(stream, keys, slots);
-  held_.reserve(stream, keys_.slots_end());
+  auto const slots = wait_slots(stream, keys);
   Matrix<std::int64_t> const zeros(stream.device(), keys.size(), table_.dim);
   memory::fill_bytes(stream, zeros.view().data(), 0, zeros.view().flat().bytes());
   kernels::put_held(stream, {.from = zeros, .slots = slots, .held = held_.ref()});
@@ -214,9 +217,7 @@ void HeldRows::wait_load(Stream& stream, HeldPiece const& piece) {
   auto const padded = padded_sums(stream, piece, table_.dim);
   auto const keys = to_device(stream, piece.keys);
   auto const marks = to_device(stream, piece.marks);
-  Array<std::uint32_t> const slots(stream.device(), keys.size());
-  keys_.wait_find_or_insert(stream, keys, slots);
-  held_.reserve(stream, keys_.slots_end());
+  auto const slots = wait_slots(stream, keys);
   kernels::put_held(stream, {.from = padded, .slots = slots, .held = held_.ref()});
   kernels::scatter_column(stream, kernels::ScatterColumn<std::uint32_t>{marks, slots, keys_.marks()});
   stream.wait();

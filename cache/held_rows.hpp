@@ -65,6 +65,8 @@ class HeldRows {
     Matrix<std::int64_t> held;
     Array<std::uint32_t> marks;  // (n, kHeldMarks)
   };
+  // The keys' slots, with room for what is held back of them.
+  Array<std::uint32_t> wait_slots(Stream& stream, View<Key const> keys);
   Before before(Stream& stream, View<std::uint32_t const> slots, View<Key const> keys) const;
   Late wait_send(Stream& stream, View<std::uint32_t const> unordered, bool exact);
   void wait_send_filled(Stream& stream, View<std::uint32_t const> slots, bool exact, std::vector<Late>& late);

@@ -8,7 +8,7 @@
 namespace gpups::cache {
 
 std::size_t NamedKeys::bytes_for(std::size_t keys) {
-  return keys * KeySlots::kBytesEach + kernels::KeyIndex::bytes_for(keys);
+  return keys * KeySlots::kBytesEach + kernels::KeyIndex::bytes_for(keys, kGrowth);
 }
 
 NamedKeys::Places NamedKeys::wait_find(Stream& stream, View<Key const> keys) const {

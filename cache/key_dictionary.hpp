@@ -35,7 +35,7 @@ struct KeyList {
 class NamedKeys {
  public:
   // capacity: keys that it remembers; memory is taken as they are named.
-  explicit NamedKeys(std::size_t capacity) : slots_(capacity), index_(Device::host(), 0) {}
+  explicit NamedKeys(std::size_t capacity) : slots_(capacity), index_(Device::host(), 0, kGrowth) {}
 
   struct Named : KeyList {
     std::vector<std::uint32_t> order;  // (n), key i of the wire is keys[order[i]]
@@ -52,6 +52,8 @@ class NamedKeys {
   static std::size_t bytes_for(std::size_t keys);
 
  private:
+  static constexpr kernels::Growth kGrowth = kernels::Growth::kByMoving;  // one for each other rank and table
+
   struct Places {
     std::vector<KeyPlace> known, fresh;  // slots, and keys
   };

@@ -22,7 +22,11 @@ constexpr std::uint32_t mark_of(Clock step) {
 class MarkedKeys {
  public:
   explicit MarkedKeys(Device device)
-      : index_(device, 0), marks_(device, kernels::kHeldMarks, kernels::NewRows::kZero) {}
+      : index_(device, 0, kGrowth), marks_(device, kernels::kHeldMarks, kernels::NewRows::kZero, kGrowth) {}
+
+  // Of what is kept for each key, here and beside: there is one of these for each other rank and table, and many ranks
+  // remember few keys for most of the others.
+  static constexpr kernels::Growth kGrowth = kernels::Growth::kByMoving;
 
   // slots[i] becomes the slot of keys[i]. Returns those that were given now, whose marks are 0. Waits for `stream`.
   Array<std::uint32_t> wait_find_or_insert(Stream& stream, View<Key const> keys, View<std::uint32_t> slots);
@@ -42,8 +46,8 @@ class MarkedKeys {
   kernels::Rows<std::uint32_t const> marks() const { return marks_.const_ref(); }
   std::size_t size() const { return index_.size(); }
   static std::size_t bytes_for(std::size_t keys) {
-    return kernels::KeyIndex::bytes_for(keys) +
-           kernels::RowStorage<std::uint32_t>::bytes_for(keys, kernels::kHeldMarks);
+    return kernels::KeyIndex::bytes_for(keys, kGrowth) +
+           kernels::RowStorage<std::uint32_t>::bytes_for(keys, kernels::kHeldMarks, kGrowth);
   }
   // Slots are below this.
   std::size_t slots_end() const { return index_.ids_end(); }

@@ -54,7 +54,7 @@ RowCopies::RowCopies(Device device, TableShard const& shard)
     : shard_(shard),
       bound_(shard.options().refreshes.filter),
       keys_(device),
-      copies_(device, row_stride(shard.dim()), kernels::NewRows::kZero) {}
+      copies_(device, row_stride(shard.dim()), kernels::NewRows::kZero, MarkedKeys::kGrowth) {}
 
 std::size_t RowCopies::bytes(TableOptions const& table, std::size_t sent, std::size_t n) {
   return code_bytes(table, sent) + kernels::bitmap_words(n) * sizeof(std::uint32_t);

@@ -25,7 +25,8 @@ class RowCopies {
 
   // Of so many copies, at one end.
   static std::size_t bytes_for(TableOptions const& table, std::size_t rows) {
-    return MarkedKeys::bytes_for(rows) + kernels::RowStorage<float>::bytes_for(rows, row_stride(table.dim));
+    return MarkedKeys::bytes_for(rows) +
+           kernels::RowStorage<float>::bytes_for(rows, row_stride(table.dim), MarkedKeys::kGrowth);
   }
   // Of a section.
   static std::size_t bytes(TableOptions const& table, std::size_t sent, std::size_t n);

@@ -318,7 +318,7 @@ std::vector<MemoryLine> TableShard::memory_plan(TableOptions const& options, std
   using kernels::RowStorage;
   auto const name = [&](char const* what) { return fmt::format("table '{}': {}", options.name, what); };
   std::size_t const state = kernels::state_columns(options.optimizer, options.dim);
-  std::size_t const marks = ranks > 1 ? RowStorage<std::uint64_t>::bytes_for(rows, 1) : 0;
+  std::size_t const marks = RowStorage<std::uint64_t>::bytes_for(ranks > 1 ? rows : 0, 1);
   std::vector<MemoryLine> plan{
       {name("values"), kernels::ValueStorage::bytes_for(rows, options.dim, options.values)},
       {name("optimizer state"), RowStorage<float>::bytes_for(rows, state)},

@@ -27,18 +27,20 @@ std::vector<KeysOfIndex> indices_of(std::span<KeyIndex::Search const> searches) 
 
 }  // namespace
 
-KeyIndex::KeyIndex(Device device, std::size_t expected_keys) : buckets_(device, expected_keys), keys_(device, 1) {
+KeyIndex::KeyIndex(Device device, std::size_t expected_keys, Growth growth)
+    : buckets_(device, expected_keys), keys_(device, 1, NewRows::kUndefined, growth) {
   Stream stream(device, 1);
   keys_.reserve(stream, expected_keys);
   if (!device.is_host()) return;
   // The operating system gives memory when it is first written: not while training waits for it.
   for (std::size_t row = 0; row < keys_.rows_reserved(); row += kChunkRows) {
-    memory::fill_bytes(stream, keys_.ref().row(static_cast<std::uint32_t>(row)), 0, kChunkRows * sizeof(Key));
+    std::size_t const rows = std::min(kChunkRows, keys_.rows_reserved() - row);
+    memory::fill_bytes(stream, keys_.ref().row(static_cast<std::uint32_t>(row)), 0, rows * sizeof(Key));
   }
 }
 
-std::size_t KeyIndex::bytes_for(std::size_t keys) {
-  return BucketStorage::bytes_for(keys) + RowStorage<std::uint64_t>::bytes_for(keys, 1);
+std::size_t KeyIndex::bytes_for(std::size_t keys, Growth growth) {
+  return BucketStorage::bytes_for(keys) + RowStorage<std::uint64_t>::bytes_for(keys, 1, growth);
 }
 
 void KeyIndex::find(Stream& stream, View<Key const> keys, View<std::uint32_t> ids) const {

@@ -20,8 +20,8 @@ namespace gpups::kernels {
 class KeyIndex {
  public:
   KeyIndex() = default;
-  // So many keys take three quarters of the places, and come in without growth.
-  KeyIndex(Device device, std::size_t expected_keys);
+  // So many keys take three quarters of the places, and come in without growth. growth: of the list of keys.
+  KeyIndex(Device device, std::size_t expected_keys, Growth growth = Growth::kInPlace);
 
   // ids[i] = the number of keys[i], or kNoRow. Queued on `stream`.
   void find(Stream& stream, View<Key const> keys, View<std::uint32_t> ids) const;
@@ -69,7 +69,7 @@ class KeyIndex {
   // Keys that fit before it grows.
   std::size_t capacity() const { return buckets_.capacity(); }
   // What an index for so many keys takes, before it grows.
-  static std::size_t bytes_for(std::size_t keys);
+  static std::size_t bytes_for(std::size_t keys, Growth growth = Growth::kInPlace);
   // How often it began to grow.
   std::size_t growths() const { return buckets_.growths(); }
   std::size_t bytes() const { return buckets_.bytes() + keys_.bytes(); }

@@ -71,8 +71,10 @@ class Pool {
         trim();
         block = fresh(size);
       }
-      GPUPS_REQUIRE(block != nullptr, "no memory for {} bytes on {} ({} are in use): use smaller tables or more ranks",
-                    size, to_string(device_), usage_.bytes);
+      GPUPS_REQUIRE(block != nullptr,
+                    "no memory for {} bytes on {} ({} are in use): use smaller tables, remember fewer rows of each "
+                    "other rank (rows_max, dictionary_keys), or use more {}",
+                    size, to_string(device_), usage_.bytes, device_.is_host() ? "machines" : "GPUs");
     }
     usage_.bytes += size;
     usage_.bytes_peak = std::max(usage_.bytes_peak, usage_.bytes);

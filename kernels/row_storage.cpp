@@ -2,6 +2,8 @@
 #include "kernels/row_storage.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include "kernels/check.hpp"
 #include "kernels/half.hpp"
@@ -20,39 +22,90 @@ std::size_t chunks_to_add(std::size_t chunks, std::size_t chunk_bytes) {
   return std::min(in_page, std::max<std::size_t>(chunks, 1));
 }
 
+// The most rows that there can ever be.
+constexpr std::size_t kRowsMax = std::size_t{1} << 31;
+
+// Where room grows by moving: the least rows, and places of the list, which fill the smallest block of memory.
+constexpr std::size_t kFewRows = 64, kFewChunks = 32;
+
+// Rows that a first chunk which moves has room for, if it is to have these.
+std::size_t rows_of_first_chunk(std::size_t rows) { return std::clamp(std::bit_ceil(rows), kFewRows, kChunkRows); }
+
+std::size_t places_in_list(Growth growth, std::size_t chunks) {
+  return growth == Growth::kInPlace ? kRowsMax / kChunkRows : std::bit_ceil(std::max(chunks, kFewChunks));
+}
+
 }  // namespace
 
 template <class T>
-RowStorage<T>::RowStorage(Device device, std::size_t stride, NewRows new_rows, std::size_t capacity_rows)
+RowStorage<T>::RowStorage(Device device, std::size_t stride, NewRows new_rows, Growth growth)
     : device_(device),
       stride_(stride),
       new_rows_(new_rows),
-      table_(device, (capacity_rows + kChunkRows - 1) / kChunkRows) {}
+      growth_(growth),
+      list_(device, growth == Growth::kInPlace ? places_in_list(growth, 0) : 0) {}
 
 template <class T>
 void RowStorage<T>::reserve(Stream& stream, std::size_t rows) {
-  if (stride_ == 0) return;
-  std::size_t const chunk = kChunkRows * stride_;
-  while (rows_reserved() < rows) {
-    GPUPS_REQUIRE(chunks_ < table_.size(), "a table has {} rows (its row numbers have 31 bits): use more ranks", rows);
-    std::size_t const count = std::min(chunks_to_add(chunks_, chunk * sizeof(T)), table_.size() - chunks_);
-    auto const& block = blocks_.emplace_back(device_, count * chunk);
-    if (new_rows_ == NewRows::kZero) memory::fill_bytes(stream, block.data(), 0, block.bytes());
-    std::vector<T*> addresses(count);
-    for (std::size_t c = 0; c < count; ++c) addresses[c] = block.data() + c * chunk;
-    memory::copy(stream, table_.data() + chunks_, device_, addresses.data(), Device::host(), count * sizeof(T*));
-    stream.wait();  // `addresses` go
-    chunks_ += count;
-  }
+  if (stride_ == 0 || rows <= rows_) return;
+  GPUPS_REQUIRE(rows <= kRowsMax, "a table has {} rows (its row numbers have 31 bits): use more ranks", rows);
+  if (growth_ == Growth::kByMoving && rows_ < kChunkRows) move_to_larger_chunk(stream, rows_of_first_chunk(rows));
+  while (rows_ < rows) add_chunks(stream);
 }
 
 template <class T>
-std::size_t RowStorage<T>::bytes_for(std::size_t rows, std::size_t stride) {
-  if (stride == 0) return 0;
-  std::size_t const chunk_bytes = kChunkRows * stride * sizeof(T);
-  std::size_t chunks = 0;
-  while (chunks * kChunkRows < rows) chunks += chunks_to_add(chunks, chunk_bytes);
-  return chunks * chunk_bytes;
+Array<T> RowStorage<T>::make_block(Stream& stream, std::size_t rows) const {
+  Array<T> block(device_, rows * stride_);
+  if (new_rows_ == NewRows::kZero) memory::fill_bytes(stream, block.data(), 0, block.bytes());
+  return block;
+}
+
+template <class T>
+void RowStorage<T>::move_to_larger_chunk(Stream& stream, std::size_t rows) {
+  Array<T> larger = make_block(stream, rows);
+  if (rows_ > 0) copy<T>(stream, larger, blocks_.front().view());
+  wait_list_chunks(stream, 0, {larger.data()});
+  blocks_.clear();
+  blocks_.push_back(std::move(larger));
+  rows_ = rows;
+}
+
+template <class T>
+void RowStorage<T>::add_chunks(Stream& stream) {
+  std::size_t const chunk = kChunkRows * stride_, before = rows_ / kChunkRows;
+  std::size_t const count = std::min(chunks_to_add(before, chunk * sizeof(T)), kRowsMax / kChunkRows - before);
+  Array<T> block = make_block(stream, count * kChunkRows);
+  std::vector<T*> addresses(count);
+  for (std::size_t c = 0; c < count; ++c) addresses[c] = block.data() + c * chunk;
+  wait_list_chunks(stream, before, addresses);
+  blocks_.push_back(std::move(block));
+  rows_ += count * kChunkRows;
+}
+
+template <class T>
+void RowStorage<T>::wait_list_chunks(Stream& stream, std::size_t first, std::vector<T*> const& chunks) {
+  if (std::size_t const places = places_in_list(growth_, first + chunks.size()); places > list_.size()) {
+    Array<T*> longer(device_, places);
+    copy<T*>(stream, longer, list_.view());
+    stream.wait();
+    list_ = std::move(longer);
+  }
+  memory::copy(stream, list_.data() + first, device_, chunks.data(), Device::host(), chunks.size() * sizeof(T*));
+  stream.wait();  // the caller's addresses go
+}
+
+template <class T>
+std::size_t RowStorage<T>::bytes_for(std::size_t rows, std::size_t stride, Growth growth) {
+  std::size_t const row_bytes = stride * sizeof(T);
+  if (stride == 0) rows = 0;
+  std::size_t chunks = 0, room = 0;
+  if (growth == Growth::kByMoving && rows > 0) room = rows_of_first_chunk(rows), chunks = 1;
+  while (room < rows) {
+    chunks += chunks_to_add(chunks, kChunkRows * row_bytes);
+    room = chunks * kChunkRows;
+  }
+  std::size_t const places = growth == Growth::kByMoving && rows == 0 ? 0 : places_in_list(growth, chunks);
+  return room * row_bytes + places * sizeof(T*);
 }
 
 template class RowStorage<float>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that never move: storage grows by chunks, and a row's number is its place for good.
+// Rows in chunks, by number: storage grows by chunks, and rows never move; or, where there are few, by moving them.
 #pragma once
 
 #include <cstddef>
@@ -28,31 +28,51 @@ struct Rows {
 // What is in rows that have just been made.
 enum class NewRows { kUndefined, kZero };
 
+// Where rows are while room for more is made.
+enum class Growth {
+  // Where they were, for good: room grows by whole chunks, and the list of all chunks that there can ever be is made at
+  // once, 1 MiB, since kernels and other threads use it meanwhile.
+  kInPlace,
+  // Elsewhere, until they fill a chunk: room for few rows doubles, and so does the list. For what one thread uses, and
+  // of which there are many with few rows in each.
+  kByMoving
+};
+
 // Owns one column of a table: `stride` elements for each row.
 template <class T>
 class RowStorage {
  public:
   RowStorage() = default;
-  // capacity_rows: the most rows that there can ever be; costs 8 bytes for each 16,384 of them.
   RowStorage(Device device, std::size_t stride, NewRows new_rows = NewRows::kUndefined,
-             std::size_t capacity_rows = std::size_t{1} << 31);
+             Growth growth = Growth::kInPlace);
 
-  // Makes room for rows 0 .. rows-1; existing rows stay where they are. Safe beside kernels that use existing rows.
+  // Makes room for rows 0 .. rows-1, and keeps what is in them. Waits for `stream` where it makes room.
+  // kInPlace: safe beside kernels that use existing rows. kByMoving: REQUIRES that none does, on other streams; what
+  // ref() gave before must not be used any more.
   void reserve(Stream& stream, std::size_t rows);
-  Rows<T> ref() const { return {table_.data(), stride_}; }
-  Rows<T const> const_ref() const { return {const_cast<T const* const*>(table_.data()), stride_}; }
-  std::size_t rows_reserved() const { return chunks_ * kChunkRows; }
-  std::size_t bytes() const { return rows_reserved() * stride_ * sizeof(T); }
-  // What room for so many rows takes.
-  static std::size_t bytes_for(std::size_t rows, std::size_t stride);
+  Rows<T> ref() const { return {list_.data(), stride_}; }
+  Rows<T const> const_ref() const { return {const_cast<T const* const*>(list_.data()), stride_}; }
+  std::size_t rows_reserved() const { return rows_; }
+  // The list of chunks too.
+  std::size_t bytes() const { return rows_ * stride_ * sizeof(T) + list_.bytes(); }
+  // What room for so many rows takes, likewise.
+  static std::size_t bytes_for(std::size_t rows, std::size_t stride, Growth growth = Growth::kInPlace);
 
  private:
+  // Memory for new rows.
+  Array<T> make_block(Stream& stream, std::size_t rows) const;
+  void move_to_larger_chunk(Stream& stream, std::size_t rows);
+  void add_chunks(Stream& stream);
+  // Where chunks from number `first` on are. Waits for `stream`.
+  void wait_list_chunks(Stream& stream, std::size_t first, std::vector<T*> const& chunks);
+
   Device device_{};
   std::size_t stride_ = 0;
   NewRows new_rows_ = NewRows::kUndefined;
-  std::vector<Array<T>> blocks_;  // of one chunk or several
-  std::size_t chunks_ = 0;
-  Array<T*> table_;  // chunk addresses, on the device
+  Growth growth_ = Growth::kInPlace;
+  std::vector<Array<T>> blocks_;  // of one chunk or several, or the first part of a chunk
+  std::size_t rows_ = 0;          // that there is room for: whole chunks, or a part of one
+  Array<T*> list_;                // chunk addresses, on the device
 };
 
 }  // namespace gpups::kernels

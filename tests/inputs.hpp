@@ -79,7 +79,7 @@ void each_chunk(Stream& stream, kernels::Rows<T> rows, std::size_t count, Act ac
 // Rows that hold `from`, row after row.
 template <class T>
 kernels::RowStorage<T> rows(Stream& stream, std::vector<T> const& from, std::size_t count, std::size_t stride) {
-  kernels::RowStorage<T> to(stream.device(), stride, kernels::NewRows::kUndefined, std::max<std::size_t>(count, 1));
+  kernels::RowStorage<T> to(stream.device(), stride, kernels::NewRows::kUndefined, kernels::Growth::kByMoving);
   to.reserve(stream, count);
   each_chunk(stream, to.ref(), count, [&](std::size_t first, View<T> chunk) {
     copy<T>(stream, chunk, View<T const>(from.data() + first * stride, chunk.size()));

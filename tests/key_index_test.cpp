@@ -133,12 +133,12 @@ TEST(KeyIndex, GrowsWhileItIsUsed) {
       std::size_t between = 0;  // batches at whose end there were two arrays
       for (int batch = 0; batch < 12; ++batch, count += 2000) {
         model.insert(test::distinct_keys(2000, count));
-        between += model.index.bytes() > bytes * 7 / 4 ? 1 : 0;
+        between += model.index.bytes() > bytes * 8 / 5 ? 1 : 0;
         model.find(draw(random, 20'000, 2 * count));
         model.erase(draw(random, 50, count));
       }
       EXPECT_GT(between, 4U);
-      EXPECT_LT(model.index.bytes(), bytes * 7 / 4);
+      EXPECT_LT(model.index.bytes(), bytes * 8 / 5);
       EXPECT_EQ(model.index.growths(), 1U);
       model.find(test::distinct_keys(count + 1000));
       model.list();
