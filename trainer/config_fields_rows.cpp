@@ -99,7 +99,8 @@ std::vector<Field> gradients_fields() {
   using X = TransferConfig;
   return {
       Make("gradients", "codec", kGradients<&X::codec>, "of rows' gradients between ranks").a_codec(),
-      Make("gradients", "top_k", kGradients<&X::top_k>, "columns of a row that are sent, the largest; 0: all")
+      Make("gradients", "top_k", kGradients<&X::top_k>,
+           "columns of a row that are sent, the largest, fewer than the widest rows have; 0: all")
           .range(0, 65536)
           .kept(),
       Make("gradients", "age_max", kGradients<&X::age_max>, "steps that a row may be held back for; 0: none")

@@ -18,6 +18,7 @@ namespace {
 struct TaskKind {
   std::vector<std::string> readers, models;
   std::unique_ptr<Data const> (*read)(Config const& config);
+  ModelShape (*shape)(Config const& config);
 };
 
 std::vector<TaskKind> const& kinds() {
@@ -25,9 +26,13 @@ std::vector<TaskKind> const& kinds() {
       {reader_names(), model_names(),
        [](Config const& config) -> std::unique_ptr<Data const> {
          return std::make_unique<GraphData>(read_dataset(config.data));
-       }},
-      {{"clicks"}, click_model_names(), read_clicks},
-      {{"ratings"}, rating_model_names(), read_rating_data},
+       },
+       graph_shape},
+      {{"clicks"}, click_model_names(), read_clicks, click_shape},
+      {{"ratings"},
+       rating_model_names(),
+       read_rating_data,
+       [](Config const& config) { return ModelShape{.widest_row = static_cast<std::size_t>(config.model.dim)}; }},
   };
   return all;
 }
@@ -52,6 +57,8 @@ TaskKind const& kind_of(std::string_view reader) {
 std::vector<std::string> all_reader_names() { return joined(&TaskKind::readers); }
 std::vector<std::string> all_model_names() { return joined(&TaskKind::models); }
 std::vector<std::string> model_names_for(std::string_view reader) { return kind_of(reader).models; }
+
+ModelShape model_shape(Config const& config) { return kind_of(config.data.reader).shape(config); }
 
 std::unique_ptr<Data const> read_data(Config const& config) { return kind_of(config.data.reader).read(config); }
 

@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "kernels/check.hpp"
 #include "trainer/click/binary_format.hpp"
+#include "trainer/click/click_model.hpp"
 #include "trainer/click/click_task.hpp"
 #include "trainer/click/input_file.hpp"
 #include "trainer/progress.hpp"
@@ -102,6 +104,15 @@ std::string ClickData::summary() const {
 nlohmann::json ClickData::counts() const {
   Layout const& layout = train_.samples.layout();
   return {{"numbers", layout.numbers.size()}, {"categories", layout.categories.size()}};
+}
+
+ModelShape click_shape(Config const& config) {
+  ClickModel const model(layout_of(config.data), config.model, static_cast<std::uint64_t>(config.train.seed));
+  ModelShape shape;
+  for (Features::Table const& table : model.features().tables()) {
+    shape.widest_row = std::max(shape.widest_row, table.dim);
+  }
+  return shape;
 }
 
 std::unique_ptr<Data const> read_clicks(Config const& config) { return std::make_unique<ClickData>(config); }

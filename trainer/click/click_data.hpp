@@ -13,6 +13,7 @@
 #include "trainer/click/frequent_values.hpp"
 #include "trainer/click/sample_statistics.hpp"
 #include "trainer/click/samples.hpp"
+#include "trainer/model_shape.hpp"
 #include "trainer/task.hpp"
 
 namespace gpups::trainer {
@@ -31,6 +32,7 @@ Samples open_click_file(std::filesystem::path const& path, Config const& config,
 
 // Reads what a configuration names.
 std::unique_ptr<Data const> read_clicks(Config const& config);
+ModelShape click_shape(Config const& config);
 
 class ClickData : public Data {
  public:

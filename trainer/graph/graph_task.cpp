@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -112,6 +113,15 @@ ModelOptions model_options(Config const& config, std::int64_t schedule_steps) {
   options.optimizer = row_optimizer(config.optimizer);
   options.schedule = schedule(config.optimizer, schedule_steps);
   return options;
+}
+
+ModelShape graph_shape(Config const& config) {
+  Vocabulary const smallest{.entities = {Key{1}}, .relations = {Key{2}}};  // rows are alike for all
+  ModelShape shape;
+  for (TableOptions const& table : make_model(model_options(config, 1), smallest)->tables()) {
+    shape.widest_row = std::max(shape.widest_row, table.dim);
+  }
+  return shape;
 }
 
 }  // namespace gpups::trainer

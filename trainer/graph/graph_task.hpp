@@ -8,6 +8,7 @@
 
 #include "trainer/graph/dataset.hpp"
 #include "trainer/graph/model.hpp"
+#include "trainer/model_shape.hpp"
 #include "trainer/task.hpp"
 
 namespace gpups::trainer {
@@ -33,5 +34,6 @@ class GraphData : public Data {
 
 // schedule_steps: where the schedule of the learning rate ends, unless the configuration says.
 ModelOptions model_options(Config const& config, std::int64_t schedule_steps);
+ModelShape graph_shape(Config const& config);
 
 }  // namespace gpups::trainer

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// How large the parts of a model are that a configuration describes: known before any data is read.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "trainer/config.hpp"
+
+namespace gpups::trainer {
+
+struct ModelShape {
+  std::size_t widest_row = 0;  // numbers in a row, of the table where it has most
+};
+
+// Throws Error for settings of what travels that would have no effect on a model of this shape. name: of the file, for
+// messages.
+void require_effect(Config const& config, ModelShape const& shape, std::string const& name);
+
+}  // namespace gpups::trainer
