@@ -42,6 +42,15 @@ TEST(ModelShape, HasTheWidestRows) {
   EXPECT_EQ(widest("clicks", {"model.name=logistic"}), 1U);
 }
 
+TEST(ModelShape, HasTheLargestLayer) {
+  auto const largest = [](std::string const& reader, std::vector<Override> const& settings) {
+    return model_shape(parse(reader, settings)).largest_layer;
+  };
+  EXPECT_EQ(largest("triples", {}), 0U);
+  EXPECT_EQ(largest("clicks", {}), 512U * 368);          // of a row of 16, 351 products, and padding
+  EXPECT_EQ(largest("clicks", {"model.name=fm"}), 16U);  // weights of 13 numbers, and padding
+}
+
 TEST(ModelShape, AsManyColumnsAsAllAreRefused) {
   auto const refuse = [](std::string const& reader, std::vector<Override> const& settings, std::string const& what) {
     expect_error([&] { load(parse(reader, settings)); }, {"run.toml: gradients.top_k is", what.c_str(), "set fewer"});
@@ -53,6 +62,24 @@ TEST(ModelShape, AsManyColumnsAsAllAreRefused) {
   EXPECT_NO_THROW(load(parse("triples", {"model.dim=32", "gradients.top_k=31"})));
   EXPECT_NO_THROW(load(parse("triples", {"model.name=rescal", "model.dim=8", "gradients.top_k=40"})));
   EXPECT_NO_THROW(load(parse("clicks", {"model.wide=true", "model.dim=16", "gradients.top_k=15"})));
+}
+
+TEST(ModelShape, LargestElementsOfSmallLayersAreRefused) {
+  std::vector<Override> small{"dense.exchange=top_k", "model.bottom=[16]", "model.dim=16", "model.top=[8]"};
+  std::string text;
+  try {
+    load(parse("clicks", small));
+  } catch (Error const& error) {
+    text = error.what();
+  }
+  EXPECT_NE(text.find("run.toml: dense.exchange is \"top_k\" and the largest layer of the model has"),
+            std::string::npos);
+  EXPECT_NE(text.find("fewer than 4096 go whole"), std::string::npos);
+  EXPECT_NE(text.find("set dense.exchange = \"exact\""), std::string::npos);
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+  small.emplace_back("dense.exchange=exact");
+  EXPECT_NO_THROW(load(parse("clicks", small)));
+  EXPECT_NO_THROW(load(parse("clicks", {"dense.exchange=top_k"})));
 }
 
 }  // namespace

@@ -348,7 +348,7 @@ Config load_config(fs::path const& file, std::vector<Override> const& overrides)
                 "{} is empty (a run needs its configuration): examples/configs has examples", file.string());
   Config config = parse_config(text, file.string(), fs::absolute(file).parent_path(), overrides);
   // A saved run goes on as it is.
-  if (config.gradients.top_k > 0) require_effect(config, model_shape(config), file.string());
+  if (config.gradients.top_k > 0 || uses::kTopK.in(config)) require_effect(config, model_shape(config), file.string());
   return config;
 }
 

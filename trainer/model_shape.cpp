@@ -2,6 +2,7 @@
 #include "trainer/model_shape.hpp"
 
 #include "kernels/check.hpp"
+#include "trainer/table_settings.hpp"
 
 namespace gpups::trainer {
 
@@ -12,6 +13,11 @@ void require_effect(Config const& config, ModelShape const& shape, std::string c
       "{}: gradients.top_k is {} and the widest rows of the model have {} columns (all of them would be sent, "
       "as without it): set fewer, or 0",
       name, top_k, shape.widest_row);
+  DenseExchange const dense = dense_exchange(config.dense);
+  GPUPS_REQUIRE(!dense.top_k || shape.largest_layer >= dense.large_from,
+                "{}: dense.exchange is \"top_k\" and the largest layer of the model has {} numbers, padding included "
+                "(layers of fewer than {} go whole, so it would have no effect): set dense.exchange = \"exact\"",
+                name, shape.largest_layer, dense.large_from);
 }
 
 }  // namespace gpups::trainer

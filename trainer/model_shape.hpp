@@ -10,7 +10,8 @@
 namespace gpups::trainer {
 
 struct ModelShape {
-  std::size_t widest_row = 0;  // numbers in a row, of the table where it has most
+  std::size_t widest_row = 0;     // numbers in a row, of the table where it has most
+  std::size_t largest_layer = 0;  // Parameter::size() of the largest; 0: there are no dense layers
 };
 
 // Throws Error for settings of what travels that would have no effect on a model of this shape. name: of the file, for

@@ -112,6 +112,9 @@ ModelShape click_shape(Config const& config) {
   for (Features::Table const& table : model.features().tables()) {
     shape.widest_row = std::max(shape.widest_row, table.dim);
   }
+  for (Parameter const& layer : model.parameters().all()) {
+    shape.largest_layer = std::max(shape.largest_layer, layer.size());
+  }
   return shape;
 }
 
