@@ -8,6 +8,7 @@
 
 #include "kernels/check.hpp"
 #include "kernels/cut_bags.hpp"
+#include "kernels/given.hpp"
 #include "kernels/row_storage.hpp"
 #include "kernels/unique_keys.hpp"
 
@@ -21,6 +22,8 @@ void check(std::span<TableBatch const> tables, Device device, std::size_t table_
     entries += batch.keys.size();
     GPUPS_REQUIRE(number(batch.table) < table_count, "a batch names table {} (the store has {}): add the table first",
                   number(batch.table), table_count);
+    kernels::require_memory(batch.keys, "prepare", "keys");
+    kernels::require_memory(batch.offsets, "prepare", "bag offsets");
     GPUPS_REQUIRE(batch.keys.empty() || batch.keys.device() == device,
                   "a batch's keys are on {} and the stream is on {} (they are read there): copy them first",
                   to_string(batch.keys.device()), to_string(device));

@@ -2,6 +2,7 @@
 #include "cache/row_request.hpp"
 
 #include "kernels/check.hpp"
+#include "kernels/given.hpp"
 #include "kernels/hash.hpp"
 #include "kernels/unique_keys.hpp"
 
@@ -28,7 +29,9 @@ void group_by_owner(View<Key const> keys, View<std::uint32_t> positions, RowRequ
 
 std::shared_ptr<RowRequest> make_request(Stream& stream, RowRequest::Kind kind, TableId table, View<Key const> keys,
                                          std::size_t dim, int ranks, Array<std::uint32_t>& positions) {
+  static constexpr char const* kCalls[] = {"lookup", "assign", "erase"};
   bool const lookup = kind == RowRequest::Kind::kLookup;
+  kernels::require_memory(keys, kCalls[static_cast<int>(kind)], "keys");
   GPUPS_REQUIRE(keys.size() <= kernels::kUniqueKeysMax,
                 "{} keys are read, set or erased at once (the most is {}): do it in parts", keys.size(),
                 kernels::kUniqueKeysMax);

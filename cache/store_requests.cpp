@@ -4,6 +4,7 @@
 
 #include "cache/store_impl.hpp"
 #include "kernels/check.hpp"
+#include "kernels/given.hpp"
 #include "kernels/permute_rows.hpp"
 
 namespace gpups {
@@ -29,6 +30,8 @@ Lookup Store::begin_lookup(Stream& stream, TableId table, View<Key const> keys, 
       "lookup was given room for ({}, {}) values and {} marks for {} keys of dim {}: give as much as there are "
       "keys",
       out.rows(), out.columns(), found.size(), keys.size(), dim);
+  kernels::require_memory(out, "lookup", "rows");
+  kernels::require_memory(found, "lookup", "marks");
   GPUPS_REQUIRE(impl_->lookups_ < kLookupsMax,
                 "{} look-ups are under way (each takes memory on all ranks): wait for one before the next is begun",
                 kLookupsMax);
@@ -77,6 +80,7 @@ void Store::assign(Stream& stream, TableId table, View<Key const> keys, MatrixVi
   GPUPS_REQUIRE(values.rows() >= keys.size() && (keys.empty() || values.columns() == options.dim),
                 "assign was given ({}, {}) values for {} keys of dim {} (each key gets a row): give as many",
                 values.rows(), values.columns(), keys.size(), options.dim);
+  kernels::require_memory(values, "assign", "rows");
   Array<std::uint32_t> positions;
   auto const request =
       cache::make_request(stream, cache::RowRequest::Kind::kAssign, table, keys, options.dim, ranks(), positions);

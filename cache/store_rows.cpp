@@ -7,6 +7,7 @@
 #include "cache/saving.hpp"
 #include "cache/store_impl.hpp"
 #include "kernels/check.hpp"
+#include "kernels/given.hpp"
 #include "kernels/hash.hpp"
 
 namespace gpups {
@@ -25,6 +26,7 @@ std::vector<std::string> Store::explain_allreduces() {
 void Store::wait_barrier() { wait_gather({}); }
 
 void Store::wait_sum(std::span<std::int64_t> values) {
+  kernels::require_memory(View<std::int64_t const>(values.data(), values.size()), "wait_sum", "integers");
   std::string const mine(reinterpret_cast<char const*>(values.data()), values.size_bytes());
   auto const all = wait_gather(mine);
   std::vector<std::uint64_t> sums(values.size(), 0);

@@ -8,6 +8,7 @@
 #include "kernels/check.hpp"
 #include "kernels/find_pooled.hpp"
 #include "kernels/gather_pooled.hpp"
+#include "kernels/given.hpp"
 #include "kernels/place_numbers.hpp"
 #include "kernels/sum_and_update.hpp"
 
@@ -27,7 +28,8 @@ void require_readable(Prepared const& batch, Clock now, char const* call) {
 
 // Data is read and written by the stream's device.
 template <class V>
-void require_here(Stream const& stream, V const& data, char const* what) {
+void require_here(Stream const& stream, V const& data, char const* call, char const* what) {
+  kernels::require_memory(data, call, what);
   GPUPS_REQUIRE(data.data() == nullptr || data.device() == stream.device(),
                 "the {} are on {} and the stream is on {} (it cannot reach them): copy them first", what,
                 to_string(data.device()), to_string(stream.device()));
@@ -115,7 +117,7 @@ void Store::pull(Stream& stream, Prepared const& batch, std::span<MatrixView<flo
         "pull was given a ({}, {}) matrix for {} rows of dim {} (rows are copied whole, padding included): use "
         "gpups::Matrix of at least that size",
         rows[p].rows(), rows[p].columns(), part.rows, shard.dim());
-    require_here(stream, rows[p], "matrices for pulled rows");
+    require_here(stream, rows[p], "pull", "rows");
     std::size_t const first = part.owners[number(rank())], own = part.owned_by(rank());
     shard.gather(stream, part.ids, rows[p].slice(first, own));
     kernels::place_numbers(stream, {.from = part.values.view(), .places = part.places, .out = rows[p]});
@@ -126,8 +128,8 @@ void Store::pull(Stream& stream, Prepared const& batch, std::span<MatrixView<flo
 void Store::pull_pooled(Stream& stream, Prepared const& batch, std::size_t part, Pooling pooling, MatrixView<float> out,
                         View<float const> coefficients) {
   require_readable(batch, clock(), "pull_pooled");
-  require_here(stream, out, "matrix for pooled rows");
-  require_here(stream, coefficients, "coefficients for pooled rows");
+  require_here(stream, out, "pull_pooled", "rows");
+  require_here(stream, coefficients, "pull_pooled", "coefficients");
   auto const& pooled = batch.impl()->parts.at(part);
   GPUPS_REQUIRE(!pooled.bags.empty(),
                 "part {} was prepared without offsets (they say what the bags are): prepare it "
@@ -225,9 +227,9 @@ void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients
     auto& part = impl.parts[p];
     auto const& [sources, numbers, coefficients, source_max_abs] = gradients[p];
     auto const& options = impl_->shard(part.table).options();
-    require_here(stream, sources, "sources");
-    require_here(stream, numbers, "source numbers");
-    require_here(stream, coefficients, "coefficients");
+    require_here(stream, sources, "push", "sources");
+    require_here(stream, numbers, "push", "source numbers");
+    require_here(stream, coefficients, "push", "coefficients");
     GPUPS_REQUIRE(part.entries == 0 || sources.columns() == options.dim,
                   "the sources of table '{}' have {} columns (its rows have {}): give gradients of the row's width",
                   options.name, sources.columns(), options.dim);

@@ -152,6 +152,9 @@ Usage usage(Device device) { return pool(device).usage(); }
 
 void copy(Stream& stream, void* to, Device to_device, void const* from, Device from_device, std::size_t bytes) {
   if (bytes == 0) return;
+  GPUPS_REQUIRE(to != nullptr && from != nullptr,
+                "{} bytes are to be copied {} a null address (there is nothing): give the address of their memory",
+                bytes, to == nullptr ? "to" : "from");
   if (!to_device.is_host() || !from_device.is_host()) {
     Device const device = to_device.is_host() ? from_device : to_device;
     if (stream.device().is_host()) {

@@ -8,6 +8,7 @@
 #include "cache/key_dictionary.hpp"
 #include "cache/row_copies.hpp"
 #include "gpups/gpups.hpp"
+#include "tests/expect_error.hpp"
 #include "tests/on_devices.hpp"
 
 namespace gpups::cache {
@@ -126,6 +127,15 @@ TEST(HeldMemory, OfFewRowsIsSmallForManyRanks) {
       kPairs * (HeldRows::bytes_for(options(), kRowsOfOwner) + 2 * RowCopies::bytes_for(options(), kRowsOfOwner));
   EXPECT_LE(planned, std::size_t{16} << 20);
   EXPECT_LE(taken_by(options()), taken_by(whole) + 2 * planned);  // buffers of messages may still be there, too
+}
+
+// What helps does not depend on why memory ends: more ranks in one process take more of it.
+TEST(HeldMemory, WhereThereIsNoMoreTheErrorSaysWhatTakesLess) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers end a program that asks for so much";
+#endif
+  test::expect_error([] { Array<float> const array(Device::host(), std::size_t{1} << 60); },
+                     {"no memory for", "are in use", "rows_max", "more machines"});
 }
 
 }  // namespace

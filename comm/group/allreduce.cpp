@@ -21,12 +21,15 @@ struct Reduction::Impl {
 
 namespace {
 
-comm::Selector& selector_of(Group::Impl const& group) { return comm::reducer_of(group, "begin_allreduce").selector(); }
+constexpr char const* kAllreduce = "begin_allreduce";
 
-using comm::device_of;
-void wait_check(Group::Impl& group, std::initializer_list<Device> devices, std::uint64_t elements, char const* what,
-                char const* call = "begin_allreduce") {
-  comm::wait_check_sum(group, devices, elements, what, call);
+comm::Selector& selector_of(Group::Impl const& group) { return comm::reducer_of(group, kAllreduce).selector(); }
+
+// An array of numbers that is to be summed.
+template <class T>
+void wait_check(Group::Impl& group, Stream& stream, View<T> values, char const* what) {
+  comm::wait_check_sum(group, {stream.device(), comm::device_of(stream, values, kAllreduce, what)}, values.size(), what,
+                       kAllreduce);
 }
 
 // The group sums a copy: where an exception ends the step, the caller's array may go while sums are still under way.
@@ -38,7 +41,7 @@ Array<std::remove_const_t<T>> copy_of(Stream& stream, View<T> values) {
 }
 
 Reduction begin(Group::Impl& group, Stream& stream, Reduction::Impl reduction) {
-  reduction.place = comm::begin_sum(group, stream, reduction.collective, "begin_allreduce");
+  reduction.place = comm::begin_sum(group, stream, reduction.collective, kAllreduce);
   return Reduction(std::make_shared<Reduction::Impl>(std::move(reduction)));
 }
 
@@ -59,8 +62,11 @@ Reduction begin_vectors(Group::Impl& group, Stream& stream, comm::Operation oper
                         AllreduceOptions const& options) {
   auto const& [size, indices, values, keep] = vector;
   bool const scatters = operation == comm::Operation::kScatterSparse;
-  wait_check(group, {stream.device(), device_of(stream, indices), device_of(stream, values)}, size, "floats",
-             scatters ? "begin_reduce_scatter" : "begin_allreduce");
+  char const* const call = scatters ? "begin_reduce_scatter" : kAllreduce;
+  comm::wait_check_sum(group,
+                       {stream.device(), comm::device_of(stream, indices, call, "indices"),
+                        comm::device_of(stream, values, call, "values")},
+                       size, "floats", call);
   GPUPS_REQUIRE(
       !scatters || comm::have_streams(options.format),
       "begin_reduce_scatter was given the format {} (elements go as sparse streams, which do not have it): use "
@@ -99,26 +105,26 @@ Reduction::Impl wait_end(Group::Impl& group, Stream& stream, Reduction const& re
 }  // namespace
 
 Reduction Group::begin_allreduce(Stream& stream, View<std::int64_t> values) const {
-  wait_check(*impl_, {stream.device(), device_of(stream, values)}, values.size(), "integers");
+  wait_check(*impl_, stream, values, "integers");
   return begin_writing(*impl_, stream, std::make_shared<comm::SumIntegers>(copy_of(stream, values)), values);
 }
 
 Reduction Group::begin_allreduce(Stream& stream, View<float> values, AllreduceOptions const& options) const {
-  wait_check(*impl_, {stream.device(), device_of(stream, values)}, values.size(), "floats");
+  wait_check(*impl_, stream, values, "floats");
   return begin_writing(
       *impl_, stream, std::make_shared<comm::SumFloats>(selector_of(*impl_), copy_of(stream, values), options), values);
 }
 
 Reduction Group::begin_allreduce(Stream& stream, Array<float>&& values, AllreduceOptions const& options) const {
-  wait_check(*impl_, {stream.device(), device_of(stream, values.view())}, values.size(), "floats");
+  wait_check(*impl_, stream, values.view(), "floats");
   return begin_giving(*impl_, stream,
                       std::make_shared<comm::SumFloats>(selector_of(*impl_), std::move(values), options));
 }
 
 Reduction Group::begin_allreduce(Stream& stream, View<float const> values, std::shared_ptr<void const> keep,
                                  AllreduceOptions const& options) const {
+  wait_check(*impl_, stream, values, "floats");
   if (impl_->transport->size() == 1) return begin_allreduce(stream, copy_of(stream, values), options);
-  wait_check(*impl_, {stream.device(), device_of(stream, values)}, values.size(), "floats");
   return begin_giving(*impl_, stream,
                       std::make_shared<comm::SumFloats>(selector_of(*impl_), values, std::move(keep), options));
 }

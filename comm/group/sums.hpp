@@ -8,6 +8,7 @@
 
 #include "comm/collective/collectives.hpp"
 #include "comm/group_impl.hpp"
+#include "kernels/given.hpp"
 
 namespace gpups::comm {
 
@@ -20,9 +21,11 @@ void check_devices(Group::Impl const& group, std::initializer_list<Device> devic
 // end of a sum that nobody can wait for any more.
 void wait_check_sum(Group::Impl& group, std::initializer_list<Device> devices, std::uint64_t elements, char const* what,
                     char const* call);
+// Where an array is that is given to `call`, for these checks. Throws Error where it is nowhere.
 template <class T>
-Device device_of(Stream& stream, View<T> values) {
-  return values.empty() ? stream.device() : values.device();
+Device device_of(Stream& stream, View<T> given, char const* call, char const* what) {
+  kernels::require_memory(given, call, what);
+  return given.empty() ? stream.device() : given.device();
 }
 
 // Nothing is run where the rank is alone. A sum that is begun is waited for, once, by who keeps what this gives until

@@ -99,8 +99,9 @@ void TopKAllreduce::begin_of(Stream& stream, View<T const> gradient, char const*
   std::string const full = std::string("TopKAllreduce::") + call;
   impl_->require_idle(call);
   std::size_t const size = feedback.residual().size();
-  comm::wait_check_sum(group, {stream.device(), comm::device_of(stream, gradient)}, size, "elements of a gradient",
-                       full.c_str());
+  constexpr char const* kWhat = "elements of a gradient";
+  Device const device = comm::device_of(stream, gradient, full.c_str(), kWhat);
+  comm::wait_check_sum(group, {stream.device(), device}, size, kWhat, full.c_str());
   GPUPS_REQUIRE(gradient.size() == size,
                 "{} was given {} elements of a gradient of {} (there is an object for each gradient): give all of them",
                 full, gradient.size(), size);
@@ -130,7 +131,7 @@ void TopKAllreduce::wait_for(Stream& stream, View<T> sums) {
   constexpr char const* kCall = "TopKAllreduce::wait";
   GPUPS_REQUIRE(impl_->sum != nullptr, "{} was called, and no sum of the object is under way: call begin first", kCall);
   std::size_t const size = impl_->feedback->residual().size();
-  comm::check_devices(group, {stream.device(), comm::device_of(stream, sums)}, kCall);
+  comm::check_devices(group, {stream.device(), comm::device_of(stream, sums, kCall, "sums")}, kCall);
   GPUPS_REQUIRE(sums.size() == size, "{} was given room for {} sums, where there are {}: give as much", kCall,
                 sums.size(), size);
   comm::wait_sum(group, stream, *impl_->sum, kCall);
