@@ -249,7 +249,7 @@ TEST(CountedTopK, IsInTheMetrics) {
   std::vector<std::int64_t> sums;
   std::uint64_t control = 0;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
-    auto const terms = trainer::to_terms(all[rank], Rank{rank}, 2);
+    auto const terms = trainer::to_terms(all[rank]);
     sums.resize(terms.size());
     for (std::size_t i = 0; i < terms.size(); ++i) sums[i] += terms[i];
     control += all[rank].sent.control;

@@ -2,6 +2,7 @@
 // Whole runs: they learn, end with the same bits wherever they are made, and go on where they were.
 #include "trainer/train.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -26,6 +27,26 @@ TEST_F(TrainTest, Learns) {
   EXPECT_EQ(summary.at("steps"), 60 * 7);
   EXPECT_EQ(summary.at("samples"), 60 * 420);
   EXPECT_EQ(summary.at("finished"), true);
+}
+
+// Also in the lines of metrics, for which no rank waits.
+TEST_F(TrainTest, RanksReceiveWhatRanksSend) {
+  for (int const ranks : {2, 4}) {
+    auto const name = fmt::format("on {}", ranks);
+    std::vector<nlohmann::json> said{run(name, {fmt::format("run.ranks={}", ranks), "run.report_every=2"})};
+    auto const reports = lines(name, "sent");
+    EXPECT_GT(reports.size(), 9U);
+    said.insert(said.end(), reports.begin(), reports.end());
+    for (auto const& one : said) {
+      std::uint64_t sent = 0, received = 0;
+      for (auto const& [kind, number] : one.at("sent").items()) {
+        if (kind != "messages") sent += number.get<std::uint64_t>();
+      }
+      for (auto const& bytes : one.at("received")) received += bytes.get<std::uint64_t>();
+      EXPECT_GT(sent, 0U);
+      EXPECT_EQ(sent, received) << ranks << " ranks";
+    }
+  }
 }
 
 TEST_F(TrainTest, EndsWithTheSameBitsWhereverItRuns) {

@@ -39,13 +39,14 @@ double Exchanged::received_max_over_mean() const {
   return sum == 0 ? 1 : static_cast<double>(most) * static_cast<double>(received.size()) / static_cast<double>(sum);
 }
 
-std::vector<std::int64_t> to_terms(Stats const& mine, Rank me, int ranks) {
+std::vector<std::int64_t> to_terms(Stats const& mine) {
   std::vector<std::int64_t> terms;
   for (ByKind const& numbers : {static_cast<ByKind const&>(mine.sent), mine.sent.messages, mine.spared}) {
     for (auto const& [name, kind] : kKinds) terms.push_back(static_cast<std::int64_t>(numbers.*kind));
   }
-  terms.resize(terms.size() + static_cast<std::size_t>(ranks));
-  terms[terms.size() - static_cast<std::size_t>(ranks) + number(me)] = static_cast<std::int64_t>(mine.received.bytes());
+  // By rank what it is sent, not what it has counted: ranks look at different times, and while one sends its counts
+  // another has not looked yet.
+  for (PeerTraffic const& peer : mine.peers) terms.push_back(static_cast<std::int64_t>(peer.sent.bytes()));
   return terms;
 }
 

@@ -14,7 +14,7 @@ namespace gpups::trainer {
 struct Exchanged {
   Traffic sent;
   ByKind spared;
-  std::vector<std::uint64_t> received;  // bytes, by rank
+  std::vector<std::uint64_t> received;  // bytes that all others sent it, by rank; their sum is that of `sent`
 
   // Bytes before coding for each that was sent; 1 where nothing was.
   double compression() const;
@@ -24,7 +24,7 @@ struct Exchanged {
 };
 
 // Those of a rank, as numbers of which the sum over the ranks is that of all, and back.
-std::vector<std::int64_t> to_terms(Stats const& mine, Rank me, int ranks);
+std::vector<std::int64_t> to_terms(Stats const& mine);
 Exchanged from_sums(std::span<std::int64_t const> sums);
 
 // {"gradients": bytes, ..., "messages": count}

@@ -14,7 +14,7 @@ double Progressed::loss_mean() const {
 double Progressed::samples_per_s() const { return seconds > 0 ? static_cast<double>(samples) / seconds : 0; }
 
 Totals wait_totals(Store& store, Progressed const& mine, Stats const& stats) {
-  std::vector<std::int64_t> sums = to_terms(stats, store.rank(), store.ranks());
+  std::vector<std::int64_t> sums = to_terms(stats);
   sums.insert(sums.end(), {mine.loss, mine.samples});
   store.wait_sum(sums);
   std::size_t const counters = sums.size() - 2;

@@ -55,7 +55,9 @@ struct Stats {
   std::uint64_t index_growths = 0;  // how often an index began to grow
   double wait_seconds = 0;          // that the training thread spent in wait_ready and wait_flush
   RoundSeconds round;
-  Traffic sent, received;  // over all peers
+  // Over all peers. Where ranks look at different times, a rank may have counted what its sender had not sent yet: sums
+  // over the ranks of both are equal when nothing is under way.
+  Traffic sent, received;
   // Bytes that coding has spared: as many more would have been sent without any, where a gradient or a value is a
   // float, a key or an integer 8 bytes, and an element of a sparse vector an index and a float, or a float for each
   // place where that is less; a message that coding has made longer, as a short one's header can, spares nothing. Rows
