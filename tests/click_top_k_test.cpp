@@ -22,6 +22,7 @@ class ClickTopKTest : public ClickTrainTest {
     return more;
   }
   static double loss(nlohmann::json const& summary) { return summary.at("test").at("log_loss").get<double>(); }
+  static double compression(nlohmann::json const& summary) { return summary.at("compression").get<double>(); }
   static double reductions(nlohmann::json const& summary) { return summary.at("sent").at("reductions").get<double>(); }
 };
 
@@ -33,6 +34,7 @@ TEST_F(ClickTopKTest, LearnsNearlyAsWellWithATenth) {
     EXPECT_LT(loss(cut), 1.05 * loss(exact)) << algorithm;
     EXPECT_LT(cut.at("loss").get<double>(), 1.12 * exact.at("loss").get<double>()) << algorithm;
     EXPECT_LT(reductions(cut), .5 * reductions(exact)) << algorithm;  // small layers and headers go as before
+    EXPECT_GT(compression(cut), 1.2 * compression(exact)) << algorithm;
     EXPECT_NE(cut.at("dense_hash"), exact.at("dense_hash"));
   }
 }

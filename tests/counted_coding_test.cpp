@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store counts of sums of sparse vectors and of largest elements, to the byte: what was sent, and what coding
-// has spared of 8 bytes for an element, or 4 for a place where that is less.
+// What a store counts of sums of sparse vectors and of largest elements, to the byte: what was sent, and what that has
+// spared: of 8 bytes for an element of a vector, or 4 for a place where that is less; and of all that an exact sum of
+// the gradient would have sent.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -206,16 +207,25 @@ TEST_P(CountedSums, ByDoubling) {
 INSTANTIATE_TEST_SUITE_P(Formats, CountedSums, testing::Values(NumberFormat::kFloat, NumberFormat::kHalf),
                          [](auto const& format) { return std::string(name_of(format.param)); });
 
-// Ones of a gradient of 3000 at every 20th place, of each rank at others.
-std::vector<Stats> count_top_k(int ranks, TopKOptions const& options) {
+// Tens at every 20th place, of each rank at others.
+std::vector<std::int64_t> gradient_of(Rank rank, std::size_t size) {
+  std::vector<std::int64_t> gradient(size, 0);
+  for (std::size_t i = 4 * number(rank); i < size; i += 20) gradient[i] = 10 * (std::int64_t{number(rank)} + 1);
+  return gradient;
+}
+constexpr std::size_t kGradient = 3000;
+std::vector<Stats> count_top_k(int ranks, TopKOptions const& options, std::size_t size = kGradient) {
   return count(ranks, [&](Group const& group, Stream& stream) {
-    std::vector<std::int64_t> gradient(3000, 0);
-    auto const me = number(group.rank());
-    for (std::size_t i = 4 * me; i < gradient.size(); i += 20) gradient[i] = 10 * (static_cast<std::int64_t>(me) + 1);
+    auto gradient = gradient_of(group.rank(), size);
     TopKAllreduce sum(group, gradient.size(), options);
     sum.begin(stream, View<std::int64_t const>(gradient));
     sum.wait(stream, View<std::int64_t>(gradient));
   });
+}
+// Whatever is sent, the exact sum would send 8 bytes for each element of the other ranks' slices, and to each of those
+// as much for each element of its own.
+Counted instead_of_all(std::uint64_t sent, std::uint64_t ranks) {
+  return {sent, 2 * (ranks - 1) * (kGradient / ranks) * 8 - sent};
 }
 
 // "float" sends units, here of a byte each; a block's values end at a multiple of 8.
@@ -223,10 +233,10 @@ TEST(CountedTopK, OfAllElements) {
   for (auto const& [format, coded] :
        {std::pair(NumberFormat::kFloat, 56 + 152 + 150), {NumberFormat::kHalf, 56 + 150 * 2 + 150}}) {
     for (int const ranks : {2, 3}) {
-      Counted expected;
-      expected.add(150 * 8, static_cast<std::uint64_t>(coded), static_cast<unsigned>(ranks - 1));
+      auto const others = static_cast<std::uint64_t>(ranks - 1);
       auto const all =
           count_top_k(ranks, {.density = .05, .algorithm = "sparse_gather", .format = format, .grid_log2 = 0});
+      Counted const expected = instead_of_all(others * static_cast<std::uint64_t>(coded), others + 1);
       expect(all, [&](std::uint32_t) { return expected; });
     }
   }
@@ -236,14 +246,31 @@ TEST(CountedTopK, OfAllElements) {
 TEST(CountedTopK, MadeSparseAgain) {
   for (auto const& [format, coded] :
        {std::pair(NumberFormat::kFloat, 56 + 56 + 50), {NumberFormat::kHalf, 56 + 50 * 2 + 50}}) {
-    Counted expected;
-    expected.add(50 * 8, static_cast<std::uint64_t>(coded), 4);
     auto const all = count_top_k(3, {.density = .05, .algorithm = "resparsified", .format = format, .grid_log2 = 0});
+    Counted const expected = instead_of_all(4 * static_cast<std::uint64_t>(coded), 3);
     expect(all, [&](std::uint32_t) { return expected; });
   }
 }
 
-// What a run writes of all ranks: bytes before coding for each that was sent, headers and all.
+// Slices of 3001 elements are not all of one size.
+TEST(CountedTopK, WhatIsSentAndSparedIsThatOfTheExactSum) {
+  for (int const ranks : {1, 2, 3, 4, 5}) {
+    auto const exact = count(ranks, [&](Group const& group, Stream& stream) {
+      auto gradient = gradient_of(group.rank(), 3001);
+      group.wait_allreduce(stream, group.begin_allreduce(stream, View<std::int64_t>(gradient)));
+    });
+    for (auto const& algorithm : top_k_algorithms()) {
+      auto const cut = count_top_k(ranks, {.density = .05, .algorithm = algorithm.name}, 3001);
+      for (std::size_t rank = 0; rank < cut.size(); ++rank) {
+        EXPECT_EQ(cut[rank].sent.reductions + cut[rank].spared.reductions,
+                  exact[rank].sent.reductions + exact[rank].spared.reductions)
+            << algorithm.name << ", rank " << rank << " of " << ranks;
+      }
+    }
+  }
+}
+
+// What a run writes of all ranks: bytes sent and spared for each that was sent, headers and all.
 TEST(CountedTopK, IsInTheMetrics) {
   auto const all = count_top_k(2, {.density = .05, .format = NumberFormat::kHalf, .grid_log2 = 0});
   std::vector<std::int64_t> sums;
@@ -254,7 +281,7 @@ TEST(CountedTopK, IsInTheMetrics) {
     for (std::size_t i = 0; i < terms.size(); ++i) sums[i] += terms[i];
     control += all[rank].sent.control;
   }
-  double const sent = static_cast<double>(2 * 506 + control), plain = static_cast<double>(2 * 1200 + control);
+  double const sent = static_cast<double>(2 * 506 + control), plain = static_cast<double>(2 * 24000 + control);
   EXPECT_DOUBLE_EQ(trainer::to_json(trainer::from_sums(sums))["compression"].get<double>(), plain / sent);
 }
 

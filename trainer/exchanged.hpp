@@ -16,7 +16,7 @@ struct Exchanged {
   ByKind spared;
   std::vector<std::uint64_t> received;  // bytes that all others sent it, by rank; their sum is that of `sent`
 
-  // Bytes before coding for each that was sent; 1 where nothing was.
+  // Bytes sent and spared (Stats::spared) for each that was sent; 1 where nothing was.
   double compression() const;
   // The most that a rank has received, over the mean; 1 where nothing was. Owners that have more than their share of
   // the work delay all.

@@ -221,9 +221,17 @@ bool Run::progress() {
   return true;
 }
 
+void Run::count_coding(std::uint64_t plain, std::uint64_t sent) {
+  if (!plain_of_run_) return carrier_.count_coding(plain, sent);
+  sent_in_run_ += sent;
+}
+
 bool Run::over() {
   if (!begun() || !task_.done()) return false;
-  if (!std::exchange(harvested_, true)) task_.result();
+  if (!std::exchange(harvested_, true)) {
+    task_.result();
+    if (plain_of_run_) carrier_.count_coding(*plain_of_run_, sent_in_run_);
+  }
   each_other([&](Rank q) {
     GPUPS_ASSERT(peer(q).wants.empty() && peer(q).arriving == 0 &&
                  "a collective ends when it has all that it has asked for");

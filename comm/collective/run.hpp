@@ -46,7 +46,8 @@ class Run final : public Mesh, public std::enable_shared_from_this<Run> {
   // Goes on with what awaits work of the stream; true while there is any, since a GPU wakes nobody.
   bool progress();
 
-  void count_coding(std::uint64_t plain, std::uint64_t sent) override { carrier_.count_coding(plain, sent); }
+  void count_coding(std::uint64_t plain, std::uint64_t sent) override;
+  void count_whole_run(std::uint64_t plain) override { plain_of_run_ = plain; }
   [[noreturn]] void refuse(Rank peer, std::string const& what) const override;
 
  protected:
@@ -94,6 +95,8 @@ class Run final : public Mesh, public std::enable_shared_from_this<Run> {
   std::vector<Peer> peers_;  // by rank
   std::size_t unheard_;      // ranks whose signature has not come
   std::vector<std::pair<Event, std::shared_ptr<Delivery>>> awaited_work_;
+  std::optional<std::uint64_t> plain_of_run_{};  // as count_whole_run() was told
+  std::uint64_t sent_in_run_ = 0;                // bytes that are counted against it when the run is over
   std::optional<Signature> signature_;
   std::function<Task<>(Mesh&)> body_;
   Task<> task_;

@@ -5,12 +5,21 @@
 // 1).
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "comm/collective/collectives.hpp"
+#include "comm/collective/slices.hpp"
 
 namespace gpups::comm {
+
+// What a rank sends of such a sum where nothing is coded: its words of the others' slices, and to each other rank the
+// sums of its own slice.
+constexpr std::uint64_t plain_bytes_of_integers(std::uint64_t elements, int ranks, Rank me) {
+  std::uint64_t const mine = slice_of(elements, ranks, me).size, others = static_cast<std::uint64_t>(ranks) - 1;
+  return sizeof(std::int64_t) * (elements - mine + others * mine);
+}
 
 class SumIntegers final : public Collective {
  public:

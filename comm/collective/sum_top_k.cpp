@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "comm/collective/sum_integers.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups {
@@ -87,6 +88,7 @@ Task<> SumTopK::run(Mesh& mesh, std::shared_ptr<void const> self) {
                            .form = form_,
                            .residual = chosen_.residual,
                            .keep = std::move(self)};
+  mesh.count_whole_run(plain_bytes_of_integers(chosen_.size, mesh.ranks(), mesh.me()));  // elements that wait included
   auto total = co_await algorithm_.sum(mesh, std::move(terms), chosen_.most);
   sum_ = total.entries(mesh);
 }

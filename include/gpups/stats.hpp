@@ -58,14 +58,18 @@ struct Stats {
   // Over all peers. Where ranks look at different times, a rank may have counted what its sender had not sent yet: sums
   // over the ranks of both are equal when nothing is under way.
   Traffic sent, received;
-  // Bytes that coding has spared: as many more would have been sent without any, where a gradient or a value is a
-  // float, a key or an integer 8 bytes, and an element of a sparse vector an index and a float, or a float for each
-  // place where that is less; a message that coding has made longer, as a short one's header can, spares nothing. Rows
-  // that a filter holds back are spared too, until they are sent late: then what that costs is no longer spared.
+  // Bytes that were not sent: as many more would have been if nothing were coded or held back. Then
+  //   a number of a row, gradient or value, is a float, and a key is 8 bytes. Rows that a filter holds back are spared
+  //   until they are sent late: what that costs is no longer spared;
+  //   an integer of Group::begin_allreduce is 8 bytes, and an element of a sparse vector an index and a float, or a
+  //   float for each place where that is less;
+  //   a sum of a TopKAllreduce is the exact sum of its whole gradient as integers, whatever its algorithm: an element
+  //   that waits is spared in each sum that it waits in, since each would have sent it.
+  // A message that is longer than that, as a short one's header can make it, spares nothing.
   ByKind spared;
   std::vector<PeerTraffic> peers;  // by rank; nothing for this rank itself
 
-  // Bytes before coding for each that was sent, headers and all; 1 where nothing was.
+  // Bytes sent and spared for each that was sent, headers and all; 1 where nothing was.
   double compression() const;
 };
 
