@@ -71,6 +71,23 @@ TEST_F(ClickTopKTest, GoesOnWithTheSameBitsOnAsManyRanksAndLearnsOnOthers) {
   }
 }
 
+TEST_F(ClickTopKTest, SaysHowItSums) {
+  using testing::AllOf, testing::ElementsAre, testing::HasSubstr;
+  auto const lines_of = [&](int ranks, Settings const& settings) {
+    auto const summary = run(fmt::format("{} {}", ranks, settings.size()), with(settings));
+    return summary.value("allreduces", std::vector<std::string>{});
+  };
+  EXPECT_THAT(lines_of(1, top_k(1, {"train.steps=2"})), ElementsAre());
+  EXPECT_THAT(
+      lines_of(3, {"train.steps=2", "run.ranks=3"}),
+      ElementsAre(AllOf(HasSubstr("exactly, as whole units of 2^-30"), HasSubstr(" bytes for a number each way"))));
+  EXPECT_THAT(
+      lines_of(3, top_k(3, {"train.steps=2", "dense.codec=float16"})),
+      ElementsAre(HasSubstr("in 1 sum a step, of the largest 10 % of each rank, in half, by resparsified (\"auto\" "
+                            "of 3 ranks): as sparse_owners"),
+                  HasSubstr("exactly")));
+}
+
 TEST_F(ClickTopKTest, RefusesAnotherExchangeAfterwards) {
   run("run", with(top_k(1, {"train.steps=2"})));
   test::expect_error([&] { run("run", with({"train.steps=4"}), true); },

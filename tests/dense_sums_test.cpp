@@ -302,5 +302,44 @@ TEST(DenseLayersWithMomentumCorrection, HaveTheMomentumOnce) {
   }
 }
 
+TEST(ExplainSums, OfAllNumbersAndOfTheLargest) {
+  SumsOfStep sums{.exact = {2, 1000}, .grid_log2 = -20};
+  EXPECT_TRUE(explain(sums, 1, 0, 5).empty());
+  std::string const exact =
+      "exactly, as whole units of 2^-20: each rank adds up one slice and sends its sums to all "
+      "(integers have no other algorithm)";
+  EXPECT_EQ(explain(sums, 4, 0, 0),
+            (std::vector<std::string>{"dense layers: 1000 numbers in 2 sums a step, " + exact}));
+  EXPECT_EQ(explain(sums, 4, 5 * 6 * 3250, 5),
+            (std::vector<std::string>{"dense layers: 1000 numbers in 2 sums a step, " + exact +
+                                      "; 3.25 bytes for a number each way"}));
+
+  sums.largest = {1, 5000};
+  sums.by = &top_k_algorithms()[0];
+  sums.top_k = TopKOptions{.density = .001, .algorithm = "sparse_gather", .format = NumberFormat::kFloat};
+  EXPECT_EQ(explain(sums, 2, 1000, 5),
+            (std::vector<std::string>{
+                "dense layers: 5000 numbers in 1 sum a step, of the largest 0.1 % of each rank, in whole units, by "
+                "sparse_gather: every rank gets the elements of all, and adds them up",
+                "dense layers: 1000 numbers in 2 sums a step, " + exact}));
+}
+
+TEST(DenseSums, SayHowTheyGo) {
+  for (int const ranks : {2, 3}) {
+    run_ranks(Group::threads(ranks), [&](Group const& group) {
+      SumsOfStep const all = Member(group, all_of()).sums.sums_of_step();
+      EXPECT_EQ(all.exact.sums, 4U);  // of three layers, and of what is small
+      EXPECT_EQ(all.exact.numbers, 600U + 20 + 640 + 480);
+      EXPECT_EQ(all.largest.sums, 0U);
+    });
+    run_ranks(Group::threads(ranks), [&](Group const& group) {
+      SumsOfStep const cut = Member(group, top({})).sums.sums_of_step();
+      EXPECT_EQ(cut.largest.sums, 3U);
+      EXPECT_EQ(cut.exact.numbers, 20U);
+      EXPECT_STREQ(cut.by->name, ranks == 2 ? "sparse_gather" : "resparsified");
+    });
+  }
+}
+
 }  // namespace
 }  // namespace gpups::trainer

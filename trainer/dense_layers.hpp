@@ -52,6 +52,9 @@ class DenseLayers {
   // Error, on all ranks alike and before any layer has changed, where a gradient is not finite or too large.
   void wait_apply(Stream& stream, Clock clock, std::size_t samples);
 
+  // For explain().
+  SumsOfStep sums_of_step() const { return sums_->sums_of_step(); }
+
   // A digest of parameters and optimizer state. Waits.
   std::uint64_t wait_hash(Stream& stream) const;
   // Every parameter and its state by name, as floats without padding; and residuals of gradients, on rank 0. Waits.

@@ -24,6 +24,7 @@ DenseSums::DenseSums(Group const& group, Parameters const& parameters, MatrixVie
       parameters_(parameters),
       gradients_(gradients),
       grid_log2_(grid_log2),
+      top_k_(exchange.top_k),
       momentum_(exchange.top_k && exchange.top_k->momentum != 0),
       sums_(gradients.device(), parameters.size()),
       faults_(gradients.device(), parameters.all().size()) {
@@ -127,6 +128,19 @@ std::int64_t DenseSums::wait(Stream& stream) {
     copy<std::int64_t>(stream, sums_of(small.parameter), small_sums_.view().slice(small.at, small.parameter.size()));
   }
   return to_host(stream, small_sums_.view().slice(small_sums_.size() - 1, 1))[0];
+}
+
+SumsOfStep DenseSums::sums_of_step() const {
+  SumsOfStep all{.grid_log2 = grid_log2_, .top_k = top_k_};
+  all.exact.sums = 1;  // of the small ones
+  for (Small const& small : small_) all.exact.numbers += small.parameter.rows * small.parameter.columns;
+  for (Large const& large : large_) {
+    SumsOfStep::Part& part = large.top_k ? all.largest : all.exact;
+    ++part.sums;
+    part.numbers += large.parameter.rows * large.parameter.columns;
+    if (large.top_k) all.by = &large.top_k->algorithm();
+  }
+  return all;
 }
 
 bool DenseSums::has_momentum(Parameter const& parameter) const {

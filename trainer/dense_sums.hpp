@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
+#include "trainer/explain_sums.hpp"
 #include "trainer/parameters.hpp"
 
 namespace gpups::trainer {
@@ -47,6 +48,9 @@ class DenseSums {
   View<std::int64_t const> sums() const { return sums_; }
   // The first number of the array whose gradient cannot be summed on this rank, or kNoRow. After begin_rest().
   std::uint32_t fault() const { return fault_; }
+
+  // For explain().
+  SumsOfStep sums_of_step() const;
 
   // Whether sums are of velocities, by the options' momentum: those of large layers.
   bool corrects_momentum() const { return momentum_; }
@@ -86,6 +90,7 @@ class DenseSums {
   Parameters const parameters_;
   MatrixView<float const> gradients_;
   int grid_log2_;
+  std::optional<TopKOptions> const top_k_;
   bool momentum_;  // is corrected
   Array<std::int64_t> sums_;
   Array<std::int64_t> small_sums_;  // and how many ranks have a fault

@@ -252,7 +252,9 @@ bool Training::wait_finish() {
     progress_.say("test " + test_->text);
   }
   nlohmann::json const summary = wait_summary();
-  for (auto const& line : store().explain_allreduces()) progress_.say("allreduce: " + line);
+  for (auto const& line : summary.value("allreduces", nlohmann::json::array())) {
+    progress_.say("allreduce: " + line.get<std::string>());
+  }
   if (folder_) {
     folder_->write_summary(summary);
     progress_.say(fmt::format("{} samples/s, {} in all; results in {}",
@@ -301,13 +303,23 @@ nlohmann::json Training::wait_summary() {
     summary["dense_hash"] = fmt::format("{:016x}", task().dense()->wait_hash(*stream_));
     summary["dense_parameters"] = task().dense()->parameters().count();
   }
-  auto const sums = store().explain_allreduces();
+  auto const sums = explain_sums(exchanged);
   if (!sums.empty()) summary["allreduces"] = sums;
   if (loss_) summary["loss"] = *loss_;
   if (progressive_) summary["progressive"] = progressive_->json;
   if (valid_) summary["valid"] = valid_->json;
   if (test_) summary["test"] = test_->json;
   return summary;
+}
+
+std::vector<std::string> Training::explain_sums(Exchanged const& exchanged) {
+  std::vector<std::string> lines = store().explain_allreduces();
+  if (task().dense() == nullptr) return lines;
+  for (std::string& line : trainer::explain(task().dense()->sums_of_step(), store().ranks(), exchanged.sent.reductions,
+                                            store().stats().steps)) {
+    lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 bool train(Config const& config, Data const& data, Group const& group, TrainOptions const& options) {

@@ -50,6 +50,8 @@ class Training {
   void wait_validate();
   void wait_save();
   nlohmann::json wait_summary();
+  // How sums over the ranks went, line by line, on rank 0.
+  std::vector<std::string> explain_sums(Exchanged const& exchanged);
 
   Config config_;
   Data const& data_;

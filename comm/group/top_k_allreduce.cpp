@@ -168,6 +168,7 @@ void TopKAllreduce::wait(Stream& stream, View<float> sums) { wait_for(stream, su
 void TopKAllreduce::wait(Stream& stream, View<std::int64_t> sums) { wait_for(stream, sums); }
 
 double TopKAllreduce::density() const { return impl_->feedback->density(); }
+AllreduceAlgorithm const& TopKAllreduce::algorithm() const { return impl_->algorithm.about; }
 
 View<std::int64_t const> TopKAllreduce::residual() const {
   impl_->require_idle("residual");

@@ -74,6 +74,8 @@ class TopKAllreduce {
 
   // The share that the next sum sends.
   double density() const;
+  // By which it sums: what "auto" has become.
+  AllreduceAlgorithm const& algorithm() const;
   // (size): what waits on this rank, in units, on the host. While no sum is under way.
   View<std::int64_t const> residual() const;
 
