@@ -22,18 +22,24 @@ T checked_number(char const* option, std::string const& text, T most, char const
 
 void ConvertOptions::add_to(CLI::App& command) {
   command.add_option("TEXT", text_, "Lines of a label, numbers and categories with tabs between; plain or zstd")
+      ->type_name("")
       ->required();
-  command.add_option("BINARY", binary_, "File to write")->required();
-  command.add_option("--numbers", numbers_, "Columns that are numbers, I1 and so on; default: 13, as in Criteo's data");
-  command.add_option("--categories", categories_, "Columns that are categories, C1 and so on; default: 26");
-  command.add_option("--many", many_, "Categories with values a|b|c, as C3,C7")
+  command.add_option("BINARY", binary_, "File to write")->type_name("")->required();
+  command.add_option("--numbers", numbers_, "Columns that are numbers, I1 and so on; default: 13, as in Criteo's data")
+      ->type_name("N");
+  command.add_option("--categories", categories_, "Columns that are categories, C1 and so on; default: 26")
+      ->type_name("N");
+  command.add_option("--many", many_, "Categories with values a|b|c, as in --many C3,C7")
+      ->type_name("NAMES")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command.add_option("--weighted", weighted_, "Categories with values a:0.5|b:2, as C9")
+  command.add_option("--weighted", weighted_, "Categories with values a:0.5|b:2, as in --weighted C9")
+      ->type_name("NAMES")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command.add_option("--bad-share-max", bad_share_max_, "Share of bad lines that are left out; default: 0");
-  command.add_option("--threads", threads_, "Threads that parse; default: one on each core");
+  command.add_option("--bad-share-max", bad_share_max_, "Share of bad lines that are left out; default: 0")
+      ->type_name("SHARE");
+  command.add_option("--threads", threads_, "Threads that parse; default: one on each core")->type_name("N");
 }
 
 Conversion ConvertOptions::checked() const {

@@ -72,10 +72,17 @@ class GpuTrain(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         for word in ("train", "eval", "nearest", "Examples:", "Exits with 0", "training data again"):
             self.assertIn(word, done.stdout)
-        for command, words in (("train", ("default: run.ranks, else 1", "default: run.device, else auto")),
-                               ("eval", ("default: test",)), ("nearest", ("default: 10",))):
+        for command, words in (("train", ("default: run.ranks, else 1", "default: run.device, else auto",
+                                          "CONFIG REQUIRED", "--set SECTION.KEY=VALUE ... A setting",
+                                          "as in --set train.epochs=5")),
+                               ("eval", ("default: test", "--split valid|test")),
+                               ("nearest", ("default: 10", "--count N", "NAME ... REQUIRED")),
+                               ("predict", ("FILE REQUIRED", "--out FILE")), ("export", ("--format npy|flat",)),
+                               ("convert", ("TEXT REQUIRED", "--many NAMES ...")),
+                               ("doctor", ("--run FOLDER", "CONFIG Configuration"))):
             done = self.run_it(command, "--help")
             self.assertEqual(done.returncode, 0)
+            self.assertNotRegex(done.stdout, r"\w TEXT\b(?! BINARY)", "what a text is, is not said")
             for word in words:
                 self.assertIn(word, " ".join(done.stdout.split()))
 
