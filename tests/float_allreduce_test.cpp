@@ -2,7 +2,9 @@
 // Sums of floats over the ranks of a group: their values over threads and a simulated network, and what is refused.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -58,6 +60,54 @@ TEST(FloatAllreduce, ManySumsOfOneSizeMayBeginBeforeTheFirstChoice) {
         store.wait_barrier();
       });
     }
+  }
+}
+
+// The sum of rank 0's values and zeros of another rank.
+std::vector<float> sum_with_zeros(std::vector<float> const& values, AllreduceOptions const& options) {
+  std::vector<float> sums;
+  run_ranks(Group::threads(2), [&](Group const& group) {
+    Store const store(group, {.threads = 1});
+    auto stream = store.make_stream();
+    std::vector<float> mine = group.rank() == Rank{0} ? values : std::vector<float>(values.size());
+    group.wait_allreduce(stream, group.begin_allreduce(stream, View<float>(mine), options));
+    if (group.rank() == Rank{0}) sums = mine;
+  });
+  return sums;
+}
+
+TEST(FloatAllreduce, WhatAFormatHasNoNumberForIsCutOffOrNaN) {
+  constexpr float kInfinite = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+  for (char const* algorithm : {"sparse_gather", "sparse_doubling", "sparse_owners", "sparse_dense"}) {
+    SCOPED_TRACE(algorithm);
+    auto const sum = [algorithm](NumberFormat format, std::vector<float> const& values) {
+      return sum_with_zeros(values, {.algorithm = algorithm, .format = format});
+    };
+    auto const halves = sum(NumberFormat::kHalf, {1e30F, -1e30F, 70000, 1, kInfinite, -kInfinite, kNan});
+    EXPECT_EQ(std::vector<float>(halves.begin(), halves.begin() + 4), (std::vector<float>{65504, -65504, 65504, 1}));
+    auto const bfloats = sum(NumberFormat::kBFloat, {3.4e38F, -3.4e38F, 1, 1, kInfinite, -kInfinite, kNan});
+    EXPECT_EQ(std::vector<float>(bfloats.begin(), bfloats.begin() + 4),
+              (std::vector<float>{0x1.FEp127F, -0x1.FEp127F, 1, 1}));
+    for (std::size_t i = 4; i < 7; ++i) EXPECT_TRUE(std::isnan(halves[i]) && std::isnan(bfloats[i])) << i;
+    for (float const bad : {kInfinite, kNan, 0x1p127F}) {
+      auto const block = sum(NumberFormat::kInt8, {1, 1, bad, 2});  // the first two may be another rank's
+      EXPECT_TRUE(std::isnan(block[2]) && std::isnan(block[3])) << bad;
+    }
+    EXPECT_EQ(sum(NumberFormat::kFloat, {kInfinite, 1e30F}), (std::vector<float>{kInfinite, 1e30F}));
+  }
+}
+
+// What travels is cut off, which is not the same in all algorithms.
+TEST(FloatAllreduce, SumsAreCutOffWhereTheyTravel) {
+  for (auto const& [algorithm, expected] : {std::pair("sparse_gather", 80000.0F), {"sparse_owners", 65504.0F}}) {
+    run_ranks(Group::threads(2), [algorithm = algorithm, expected = expected](Group const& group) {
+      Store const store(group, {.threads = 1});
+      auto stream = store.make_stream();
+      std::vector<float> values{40000, 40000};
+      AllreduceOptions const options{.algorithm = algorithm, .format = NumberFormat::kHalf};
+      group.wait_allreduce(stream, group.begin_allreduce(stream, View<float>(values), options));
+      EXPECT_EQ(values, (std::vector<float>{expected, expected})) << algorithm;
+    });
   }
 }
 

@@ -205,6 +205,17 @@ TEST(QuantizeSums, LargestSums) {
   }
 }
 
+TEST(QuantizeSums, WhatHalvesCutOffStaysInTheResidual) {
+  constexpr std::int64_t kOne = std::int64_t{1} << 30, kCut = 65504 * kOne;
+  for (Device const device : devices()) {
+    auto const sent =
+        send_sums(device, Format::kHalf, {70000 * kOne, -100000 * kOne, kCut, 65519 * kOne}, {5 * kOne, 1, 0, kOne});
+    EXPECT_EQ(sent.fault, kernels::kNoRow);
+    EXPECT_EQ(sent.decoded, (std::vector<std::int64_t>{kCut, -kCut, kCut, kCut}));
+    EXPECT_EQ(sent.residual, (std::vector<std::int64_t>{4501 * kOne, -34496 * kOne + 1, 0, 16 * kOne}));
+  }
+}
+
 TEST(QuantizeBuckets, TheLastOneIsShorter) {
   Random random(9);
   for (Device const device : devices()) {

@@ -109,6 +109,24 @@ TEST(TopKAllreduce, LosesNothing) {
   }
 }
 
+// Gradients of a million and more, of which a half says 65,504 at a time.
+TEST(TopKAllreduce, KeepsWhatHalvesCutOff) {
+  for (auto const& algorithm : top_k_algorithms()) {
+    for (int const ranks : {2, 3}) {
+      SCOPED_TRACE(testing::Message() << algorithm.name << ", " << ranks << " ranks");
+      Account account;
+      constexpr int kSteps = 2;
+      train(account, threads(ranks),
+            {.density = .01, .algorithm = algorithm.name, .format = NumberFormat::kHalf, .grid_log2 = 0}, 0, kSteps);
+      account.expect_nothing_lost();
+      std::int64_t most = 0;
+      for (auto const u : account.applied) most = std::max(most, std::abs(u));
+      EXPECT_GE(most, 65504);
+      EXPECT_LE(most, kSteps * ranks * 65504);
+    }
+  }
+}
+
 TEST(TopKAllreduce, GoesOnAtAnyNumberOfRanks) {
   TopKOptions const options{.density = .01, .density_first = .1, .warmup_steps = 4};
   Account account;

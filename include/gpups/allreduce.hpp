@@ -14,6 +14,14 @@ namespace gpups {
 
 // How floats go over the wire. The codes of 8 bits and fewer have a scale for each block of values. What rounding takes
 // off is lost: a sum keeps no residual of it for the next one (TopKAllreduce does).
+//
+// What a format has no number for, on the host and on GPUs alike; kFloat sends all as it is:
+//   kHalf      beyond 65,504 in magnitude: is cut off to that, with its sign. Infinite or NaN: is NaN
+//   kBFloat    beyond 3.3895e38, the largest bfloat: likewise
+//   the others a block with anything from 2^127 on, infinite or NaN: all of it is NaN. Blocks have up to 512 places,
+//              or where no zeros are sent 65,536
+// No error says so. It happens to whatever travels: a rank's numbers, and their sums on the way to the other ranks.
+// Algorithms differ in which sums travel, so of 40,000 on each of two ranks one makes 80,000 in halves, another 65,504.
 enum class NumberFormat : std::uint8_t { kFloat, kHalf, kBFloat, kE4M3, kE5M2, kInt8, kInt4, kInt2 };
 // As in "float", "half" and "int8".
 char const* name_of(NumberFormat format);

@@ -74,7 +74,9 @@ enum class NumberType : std::uint8_t {
 };
 
 // What a row's numbers become on their way to another rank. kInt8 and kInt4 have one scale for each row; rows of fewer
-// than 32 columns share one, so many that it has 64 numbers.
+// than 32 columns share one, so many that it has 64 numbers. kHalf takes at most 65,504 of a number at a time: what is
+// beyond is late, like what a codec rounds off. What is not finite never travels: it refuses its step, or ends
+// training.
 enum class RowCodec : std::uint8_t { kLossless, kHalf, kBFloat16, kInt8, kInt4 };
 
 // Holds changes of rows back until they are worth a message. A row is sent when the largest magnitude in its change

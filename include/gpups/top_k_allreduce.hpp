@@ -36,7 +36,8 @@ struct TopKOptions {
   // One of top_k_algorithms(), or "auto": "sparse_gather" between two ranks, else "resparsified". It never depends on
   // measured times, since what waits, and where, does depend on it.
   std::string algorithm = "auto";
-  // Of the values that are sent: kFloat, which sends whole units and rounds nothing, kHalf, kBFloat or kInt8.
+  // Of the values that are sent: kFloat, which sends whole units and rounds nothing, kHalf, kBFloat or kInt8. What a
+  // format cuts off, as kHalf does beyond 65,504, waits like what it rounds off.
   NumberFormat format = NumberFormat::kBFloat;
   int grid_log2 = -30;  // a unit is 2^grid_log2, -200 .. 200; gradients are below 2^46 of them
 };
