@@ -132,6 +132,26 @@ TEST(AgreeOnLane, NobodyKeepsOneThatAnotherHasNot) {
   }
 }
 
+TEST(AgreeOnLane, WhoSaysWhatIsNoOfferIsNamed) {
+  run_ranks(Group::threads(3), [](Group const& group) {
+    comm::Talk talk(*group.impl().transport);
+    if (group.rank() == Rank{1}) {
+      talk.wait_say_to_all("no offer");
+    } else {
+      auto maker = on("a device");
+      try {
+        comm::wait_agree_on_lane(talk, maker);
+        ADD_FAILURE() << "rank 1 was believed";
+      } catch (PeerError const& error) {
+        EXPECT_EQ(error.peer(), Rank{1});
+        EXPECT_NE(std::string(error.what()).find("rank 1 said of its device what cannot be"), std::string::npos)
+            << error.what();
+      }
+    }
+    talk.wait_say_to_all({});
+  });
+}
+
 TEST(ConnectDevices, IsNothingToThreads) {
   run_ranks(Group::threads(2), [](Group const& group) {
     EXPECT_EQ(group.wait_connect_devices(Device::host()), "");

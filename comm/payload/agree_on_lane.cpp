@@ -14,16 +14,26 @@
 namespace gpups::comm {
 namespace {
 
+LaneOffer read_offer(Rank from, std::string const& said) try {
+  Reader reader(said);
+  std::string place(reader.get_text());
+  LaneOffer offer{std::move(place), peer_text(reader.get_text())};
+  reader.end();
+  return offer;
+} catch (WireError const& error) {
+  throw PeerError(from,
+                  fmt::format("rank {} said of its device what cannot be understood: {} (nobody knows how to reach "
+                              "it): check that all ranks run the same version",
+                              number(from), error.what()));
+}
+
 std::vector<LaneOffer> wait_offers(Talk& talk, LaneOffer const& mine) {
   Writer writer;
   writer.put_text(mine.place);
   writer.put_text(mine.why_not);
   std::vector<LaneOffer> offers;
   for (std::string const& said : talk.wait_say_to_all(writer.take())) {
-    Reader reader(said);
-    std::string place(reader.get_text());
-    offers.push_back({std::move(place), peer_text(std::string(reader.get_text()))});
-    reader.end();
+    offers.push_back(read_offer(Rank{static_cast<std::uint32_t>(offers.size())}, said));
   }
   return offers;
 }

@@ -35,7 +35,7 @@ struct AgreedLane {
 std::string no_lane_between(std::span<LaneOffer const> offers);
 
 // All ranks call it, and get a lane each or the same reason. Where making it fails on one of them, none has one. Throws
-// PeerError where a rank is lost or does not come.
+// PeerError where a rank is lost, does not come or says what is no offer.
 AgreedLane wait_agree_on_lane(Talk& talk, LaneMaker& maker);
 
 }  // namespace gpups::comm
