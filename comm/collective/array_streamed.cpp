@@ -7,20 +7,28 @@
 namespace gpups::comm {
 namespace {
 
-// An array on the host.
+// This rank's array on the host, and where the sums go there.
 struct OnHost {
-  Stream stream;
-  DenseSum sum;
+  StreamTerms<float> terms;
+  View<float> sums;
 };
 
-Task<OnHost> on_host(Mesh& mesh, DenseSum sum) {
+Task<OnHost> on_host(Mesh& mesh, DenseSum sum, NumberFormat format) {
   Stream& stream = mesh.stream();
-  if (stream.device().is_host()) co_return OnHost{stream, std::move(sum)};
+  OnHost here{.terms = {.stream = host_stream(stream),
+                        .size = sum.terms.size(),
+                        .form = form_of(format),
+                        .keep = sum.keep,
+                        .array = sum.terms},
+              .sums = sum.values};
+  if (stream.device().is_host()) co_return here;
   auto const values = std::make_shared<Array<float>>(Device::host(), sum.terms.size());
   copy<float>(stream, *values, sum.terms);
   co_await mesh.caught_up();
-  DenseSum const there{.values = *values, .terms = *values, .keep = values, .format = sum.format};
-  co_return OnHost{Stream(Device::host(), stream.threads()), there};
+  here.terms.keep = values;
+  here.terms.array = *values;
+  here.sums = *values;
+  co_return here;
 }
 
 // The sums where the caller has its array.
@@ -30,32 +38,24 @@ Task<> give(Mesh& mesh, View<float> into, View<float const> sums) {
   co_await mesh.caught_up();
 }
 
-StreamTerms<float> terms_of(OnHost const& given, NumberFormat format) {
-  return {.stream = given.stream,
-          .size = given.sum.terms.size(),
-          .form = form_of(format),
-          .keep = given.sum.keep,
-          .array = given.sum.terms};
-}
-
 }  // namespace
 
 // When the sums are written, all that is sent of the terms has been copied into streams.
 Task<> sum_array_streamed(Mesh& mesh, DenseSum sum, SumStreams algorithm) {
-  OnHost const given = co_await on_host(mesh, sum);
-  auto total = co_await algorithm(mesh, terms_of(given, sum.format));
-  total.write(mesh, given.sum.values);
-  co_await give(mesh, sum.values, given.sum.values);
+  OnHost const here = co_await on_host(mesh, sum, sum.format);
+  auto total = co_await algorithm(mesh, here.terms);
+  total.write(mesh, here.sums);
+  co_await give(mesh, sum.values, here.sums);
 }
 
 Task<> sum_array_densely(Mesh& mesh, DenseSum sum) {
-  OnHost const given = co_await on_host(mesh, sum);
-  DenseOwners const owners{.into = given.sum.values,
-                           .keep = given.sum.keep,
+  OnHost const here = co_await on_host(mesh, sum, NumberFormat::kFloat);
+  DenseOwners const owners{.into = here.sums,
+                           .keep = here.terms.keep,
                            .format = static_cast<kernels::Format>(sum.format),
                            .draws = {.seed = mesh.number_of_run()}};  // of each sum its own
-  co_await sum_by_dense_owners(mesh, terms_of(given, NumberFormat::kFloat), owners);
-  co_await give(mesh, sum.values, given.sum.values);
+  co_await sum_by_dense_owners(mesh, here.terms, owners);
+  co_await give(mesh, sum.values, here.sums);
 }
 
 }  // namespace gpups::comm

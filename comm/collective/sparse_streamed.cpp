@@ -9,31 +9,32 @@ namespace {
 // Sums with more than every fourth element are arrays: a list would take no less memory, and more time.
 constexpr std::uint64_t kDenseFrom = 4;
 
-// A vector on the host.
-struct OnHost {
-  Stream stream;
-  SparseView vector;
-  std::shared_ptr<void const> keep;
-};
-
-Task<OnHost> on_host(Mesh& mesh, SparseSum sum) {
+// This rank's vector on the host, whose numbers are to go in a format.
+Task<StreamTerms<float>> on_host(Mesh& mesh, SparseSum sum, NumberFormat format) {
   Stream& stream = mesh.stream();
-  if (stream.device().is_host()) {
-    check_end(sum.vector.size, sum.vector.indices);
-    co_return OnHost{stream, sum.vector, sum.keep};
+  StreamTerms<float> terms{.stream = host_stream(stream),
+                           .indices = sum.vector.indices,
+                           .values = sum.vector.values,
+                           .size = sum.vector.size,
+                           .form = form_of(format),
+                           .keep = sum.keep};
+  if (!stream.device().is_host()) {
+    struct Lists {
+      Array<std::uint32_t> indices;
+      Array<float> values;
+    };
+    std::size_t const count = sum.vector.indices.size();
+    auto const lists = std::make_shared<Lists>(
+        Lists{Array<std::uint32_t>(Device::host(), count), Array<float>(Device::host(), count)});
+    copy<std::uint32_t>(stream, lists->indices, sum.vector.indices);
+    copy<float>(stream, lists->values, sum.vector.values);
+    co_await mesh.caught_up();
+    terms.indices = lists->indices;
+    terms.values = lists->values;
+    terms.keep = lists;
   }
-  struct Lists {
-    Array<std::uint32_t> indices;
-    Array<float> values;
-  };
-  std::size_t const count = sum.vector.indices.size();
-  auto const lists =
-      std::make_shared<Lists>(Lists{Array<std::uint32_t>(Device::host(), count), Array<float>(Device::host(), count)});
-  copy<std::uint32_t>(stream, lists->indices, sum.vector.indices);
-  copy<float>(stream, lists->values, sum.vector.values);
-  co_await mesh.caught_up();
-  check_end(sum.vector.size, lists->indices);
-  co_return OnHost{Stream(Device::host(), stream.threads()), {sum.vector.size, lists->indices, lists->values}, lists};
+  check_end(terms.size, terms.indices);
+  co_return terms;
 }
 
 // The result where the caller has its vectors.
@@ -49,15 +50,6 @@ Task<SumVector> where_given(Mesh& mesh, SumVector sum) {
   copy<float>(stream, there.values, sum.values);
   co_await mesh.caught_up();
   co_return there;
-}
-
-StreamTerms<float> terms_of(OnHost const& given, NumberFormat format) {
-  return {.stream = given.stream,
-          .indices = given.vector.indices,
-          .values = given.vector.values,
-          .size = given.vector.size,
-          .form = form_of(format),
-          .keep = given.keep};
 }
 
 bool are_few(Streams const& streams, std::uint64_t size) {
@@ -96,28 +88,28 @@ kernels::ValueForm form_of(NumberFormat format) {
 }
 
 Task<SumVector> sum_streamed(Mesh& mesh, SparseSum sum, SumStreams algorithm) {
-  OnHost const given = co_await on_host(mesh, sum);
-  auto total = co_await algorithm(mesh, terms_of(given, sum.format));
-  SumVector result = with_elements(mesh, total, {.first = 0, .size = given.vector.size});
+  StreamTerms<float> const terms = co_await on_host(mesh, sum, sum.format);
+  auto total = co_await algorithm(mesh, terms);
+  SumVector result = with_elements(mesh, total, {.first = 0, .size = terms.size});
   co_return co_await where_given(mesh, std::move(result));
 }
 
 Task<SumVector> sum_streams_densely(Mesh& mesh, SparseSum sum) {
-  OnHost const given = co_await on_host(mesh, sum);
-  SumVector result{.first = 0, .size = given.vector.size};
+  StreamTerms<float> const terms = co_await on_host(mesh, sum, NumberFormat::kFloat);
+  SumVector result{.first = 0, .size = terms.size};
   auto const sums = std::make_shared<Array<float>>(Device::host(), result.size);
   DenseOwners const owners{.into = *sums,
                            .keep = sums,
                            .format = static_cast<kernels::Format>(sum.format),
                            .draws = {.seed = mesh.number_of_run()}};  // of each sum its own
-  co_await sum_by_dense_owners(mesh, terms_of(given, NumberFormat::kFloat), owners);
+  co_await sum_by_dense_owners(mesh, terms, owners);
   result.values = std::move(*sums);
   co_return co_await where_given(mesh, std::move(result));
 }
 
 Task<SumVector> scatter_streamed(Mesh& mesh, SparseSum sum) {
-  OnHost const given = co_await on_host(mesh, sum);
-  auto total = co_await send_to_owners<float>(mesh, terms_of(given, sum.format));
+  StreamTerms<float> const terms = co_await on_host(mesh, sum, sum.format);
+  auto total = co_await send_to_owners<float>(mesh, terms);
   auto const& header = total.streams()[0].header();
   SumVector result = with_elements(mesh, total, {.first = header.first, .size = header.size});
   co_return co_await where_given(mesh, std::move(result));

@@ -21,6 +21,11 @@
 
 namespace gpups::comm {
 
+// Of the host: a mesh's stream, or one with as many threads.
+inline Stream host_stream(Stream const& stream) {
+  return stream.device().is_host() ? stream : Stream(Device::host(), stream.threads());
+}
+
 // A rank's part: a list of elements, or an array of which those count that are not 0.
 template <class T>
 struct StreamTerms {

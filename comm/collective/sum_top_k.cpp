@@ -80,8 +80,7 @@ Signature SumTopK::signature() const {
 }
 
 Task<> SumTopK::run(Mesh& mesh, std::shared_ptr<void const> self) {
-  Stream& stream = mesh.stream();
-  StreamTerms<Units> terms{.stream = stream.device().is_host() ? stream : Stream(Device::host(), stream.threads()),
+  StreamTerms<Units> terms{.stream = host_stream(mesh.stream()),
                            .indices = chosen_.indices,
                            .values = chosen_.units,
                            .size = chosen_.size,

@@ -2,6 +2,9 @@
 // Rows of 64-bit integers as they travel, in as few bytes as hold them. In front is a width for each row, 0 to 8 bytes,
 // in 4 bits: row i has the low half of byte i / 2 if i is even. Then come the rows' numbers, in two's complement and
 // with nothing between them.
+//
+// For gradients of rows (narrow_sums.hpp), which are gathered from all over a table and added to others, where a sum
+// that leaves 64 bits is found. Arrays that are summed whole are those of narrow_words.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// 64-bit integers in as few bytes as hold them: each block of kNarrowWordBlock has a width, of 0 to 8 bytes, that all
-// its words are cut to. Moves 8 bytes per word and its width.
+// An array of 64-bit integers in as few bytes as hold them: each block of kNarrowWordBlock has a width, of 0 to 8
+// bytes, that all its words are cut to. Moves 8 bytes per word and its width.
+//
+// For arrays that are summed whole, such as gradients of dense layers: nothing waits, so that a collective can go on
+// meanwhile, sums wrap, and a GPU reads and writes each plane at full width. Rows that are picked by number and have a
+// width each, since some are zeros, are those of narrow_rows.hpp: without gaps, so that a GPU moves most of them byte
+// by byte.
 //
 // A block of n words of w bytes is one plane of n 8-byte words, or a plane for each power of two in w: the words'
 // lowest 4 bytes, then their next 2, then their next 1, as far as w has them. So no word crosses an alignment boundary,
