@@ -48,7 +48,7 @@ class Words(unittest.TestCase):
     def test_right(self):
         self.assertEqual(found(words, "a.cpp", self.SPDX + "int x;\n"), 0)
         self.assertEqual(found(words, "a.hpp", self.SPDX + "#pragma once\n"), 0)
-        self.assertEqual(found(words, "README.md", "A table | " * 20 + "end\n"), 0)
+        self.assertEqual(found(words, "README.md", "| a table " * 20 + "|\n"), 0)
 
     def test_wrong(self):
         for path, text in [
@@ -59,6 +59,7 @@ class Words(unittest.TestCase):
                 ("a.cpp", self.SPDX + "int x; \n"),
                 ("a.cpp", self.SPDX + "// na\u00efve\n"),
                 ("a.cpp", self.SPDX + "/" * 121 + "\n"),
+                ("README.md", "word " * 24 + "a\n"),
                 ("a.cpp", self.SPDX + "int x;\n" * 400)]:
             self.assertEqual(found(words, path, text), 1, text[:60])
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what every text file of the project has or must not have: licence line, leftover markers, plain characters.
+"""Checks what every text file of the project has or must not have: licence line, leftover markers, plain characters,
+length of lines.
 
 usage: words.py FOLDER    of the repository
 """
@@ -22,6 +23,11 @@ def is_source(path, text):
     return path.suffix in SOURCES or path.name == "CMakeLists.txt" or text.startswith("#!")
 
 
+def is_prose(path, line):
+    """A table has a line for each row, however long."""
+    return path.suffix == ".md" and not line.lstrip().startswith("|")
+
+
 def problems_of(path, text):
     """What is wrong with the file `path`, a pathlib path relative to the repository."""
     lines = text.splitlines()
@@ -39,7 +45,7 @@ def problems_of(path, text):
             yield f"{path}:{number}: not ASCII (it may look different elsewhere): spell it in plain characters"
         if line != line.rstrip() or "\t" in line:
             yield f"{path}:{number}: a tab or a trailing space (diffs get noisy): remove it"
-        if len(line) > COLUMNS_MAX and is_source(path, text):
+        if len(line) > COLUMNS_MAX and (is_source(path, text) or is_prose(path, line)):
             yield f"{path}:{number}: {len(line)} columns (more than {COLUMNS_MAX} do not fit side by side): break it"
     if text and not text.endswith("\n"):
         yield f"{path}:{len(lines)}: no newline at the end (diffs get noisy): add one"
