@@ -49,6 +49,10 @@ TEST_F(TrainTest, RanksReceiveWhatRanksSend) {
   }
 }
 
+TEST_F(TrainTest, SaysNothingOfSumsWithoutDenseLayers) {
+  EXPECT_FALSE(run("run", {"run.ranks=2", "train.steps=2"}).contains("allreduces"));
+}
+
 TEST_F(TrainTest, EndsWithTheSameBitsWhereverItRuns) {
   auto const alone = result(run("alone", {}));
   EXPECT_EQ(result(run("ranks2", {"run.ranks=2"})), alone);
