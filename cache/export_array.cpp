@@ -8,6 +8,7 @@
 #include "cache/export_file.hpp"
 #include "gpups/store.hpp"
 #include "kernels/check.hpp"
+#include "kernels/require_memory.hpp"
 
 namespace gpups {
 
@@ -19,6 +20,7 @@ void export_array(std::filesystem::path const& path, ExportFormat format, std::s
                 "an array of {} numbers is written as one of {} ('{}' would lie about it): give "
                 "the sizes of its axes",
                 values.size(), count, path.string());
+  kernels::require_memory(View<float const>(values.data(), values.size()), "export_array", "numbers");
   bool const npy = format == ExportFormat::kNpy;
   auto const file = std::filesystem::path(path).concat(npy ? ".npy" : ".bin");
   std::string const header = npy ? cache::npy_header("<f4", sizes) : "";

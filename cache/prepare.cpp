@@ -8,7 +8,7 @@
 
 #include "kernels/check.hpp"
 #include "kernels/cut_bags.hpp"
-#include "kernels/given.hpp"
+#include "kernels/require_memory.hpp"
 #include "kernels/row_storage.hpp"
 #include "kernels/unique_keys.hpp"
 

@@ -2,8 +2,8 @@
 #include "cache/row_request.hpp"
 
 #include "kernels/check.hpp"
-#include "kernels/given.hpp"
 #include "kernels/hash.hpp"
+#include "kernels/require_memory.hpp"
 #include "kernels/unique_keys.hpp"
 
 namespace gpups::cache {
@@ -11,6 +11,17 @@ namespace {
 
 // Below this, to find keys that repeat takes longer than to read their rows twice.
 constexpr std::size_t kFewKeys = 2048;
+
+char const* name_of(RowRequest::Kind kind) {
+  switch (kind) {
+    case RowRequest::Kind::kLookup:
+      return "lookup";
+    case RowRequest::Kind::kAssign:
+      return "assign";
+    default:
+      return "erase";
+  }
+}
 
 // Groups keys by owner without looking for those that repeat. On the host.
 void group_by_owner(View<Key const> keys, View<std::uint32_t> positions, RowRequest& request) {
@@ -29,9 +40,8 @@ void group_by_owner(View<Key const> keys, View<std::uint32_t> positions, RowRequ
 
 std::shared_ptr<RowRequest> make_request(Stream& stream, RowRequest::Kind kind, TableId table, View<Key const> keys,
                                          std::size_t dim, int ranks, Array<std::uint32_t>& positions) {
-  static constexpr char const* kCalls[] = {"lookup", "assign", "erase"};
   bool const lookup = kind == RowRequest::Kind::kLookup;
-  kernels::require_memory(keys, kCalls[static_cast<int>(kind)], "keys");
+  kernels::require_memory(keys, name_of(kind), "keys");
   GPUPS_REQUIRE(keys.size() <= kernels::kUniqueKeysMax,
                 "{} keys are read, set or erased at once (the most is {}): do it in parts", keys.size(),
                 kernels::kUniqueKeysMax);

@@ -4,8 +4,8 @@
 
 #include "cache/store_impl.hpp"
 #include "kernels/check.hpp"
-#include "kernels/given.hpp"
 #include "kernels/permute_rows.hpp"
+#include "kernels/require_memory.hpp"
 
 namespace gpups {
 struct Lookup::Impl {

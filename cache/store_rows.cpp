@@ -7,8 +7,8 @@
 #include "cache/saving.hpp"
 #include "cache/store_impl.hpp"
 #include "kernels/check.hpp"
-#include "kernels/given.hpp"
 #include "kernels/hash.hpp"
+#include "kernels/require_memory.hpp"
 
 namespace gpups {
 namespace {

@@ -8,8 +8,8 @@
 #include "kernels/check.hpp"
 #include "kernels/find_pooled.hpp"
 #include "kernels/gather_pooled.hpp"
-#include "kernels/given.hpp"
 #include "kernels/place_numbers.hpp"
+#include "kernels/require_memory.hpp"
 #include "kernels/sum_and_update.hpp"
 
 namespace gpups {
@@ -31,7 +31,7 @@ template <class V>
 void require_here(Stream const& stream, V const& data, char const* call, char const* what) {
   kernels::require_memory(data, call, what);
   GPUPS_REQUIRE(data.data() == nullptr || data.device() == stream.device(),
-                "the {} are on {} and the stream is on {} (it cannot reach them): copy them first", what,
+                "{} was given {} on {} and the stream is on {} (it cannot reach them): copy them first", call, what,
                 to_string(data.device()), to_string(stream.device()));
 }
 

@@ -29,24 +29,36 @@ struct GroupFiles {
   char const* folder;
   char const* limit;
   char const* used;
-  char const* reclaimable;  // in memory.stat: pages of files, which go first
+  char const* pages_of_files[2];  // in memory.stat: they can be read again, and go first
 };
 constexpr GroupFiles kVersions[] = {
-    {"memory:", "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
-    {":", "sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"},
+    {"memory:",
+     "sys/fs/cgroup/memory",
+     "memory.limit_in_bytes",
+     "memory.usage_in_bytes",
+     {"total_inactive_file", "total_active_file"}},
+    {":", "sys/fs/cgroup", "memory.max", "memory.current", {"inactive_file", "active_file"}},
 };
 
 // A limit may be a group's own or that of one around it.
 void lower_to(HostMemory& memory, GroupFiles const& files, fs::path const& folder) {
   auto const limit = number_in(folder / files.limit), used = number_in(folder / files.used);
   if (!limit || !used) return;  // none, or "max"
-  std::uint64_t const files_kept = number_in(folder / "memory.stat", files.reclaimable).value_or(0);
-  std::uint64_t const taken = *used - std::min(*used, files_kept);
+  std::uint64_t taken = *used;
+  for (char const* name : files.pages_of_files) {
+    taken -= std::min(taken, number_in(folder / "memory.stat", name).value_or(0));
+  }
   memory.total = std::min(memory.total, *limit);
   memory.available = std::min(memory.available, *limit - std::min(*limit, taken));
 }
 
 }  // namespace
+
+std::uint64_t short_of(HostMemory const& memory, std::uint64_t bytes) {
+  constexpr std::uint64_t kSpareShare = 8;
+  std::uint64_t const needed = bytes + memory.total / kSpareShare;
+  return needed - std::min(needed, memory.available);
+}
 
 HostMemory host_memory(fs::path const& root) {
   constexpr std::uint64_t kKilobyte = 1024;

@@ -23,9 +23,6 @@ namespace gpups::memory {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-// Freed blocks go back to the operating system when it has no more than this part of all memory left: several
-// processes may be about to take some.
-constexpr std::uint64_t kSpareShare = 8;
 
 // Four classes for each power of two: at most a quarter is wasted.
 std::size_t class_bytes(std::size_t bytes) {
@@ -57,27 +54,20 @@ class Pool {
 
   void* allocate(std::size_t bytes) {
     std::size_t const size = class_bytes(bytes);
+    if (void* const kept = take_kept(size)) return kept;
+    std::size_t const too_many = bytes_to_give_back(size);
     ShortLock const lock(mutex_);
-    auto& blocks = free_[size];
-    void* block = nullptr;
-    if (!blocks.empty()) {
-      block = blocks.back();
-      blocks.pop_back();
-      usage_.bytes_cached -= size;
-    } else {
-      if (usage_.bytes_cached > 0 && is_scarce(size)) trim();
+    trim(too_many);
+    void* block = fresh(size);
+    if (block == nullptr) {
+      trim(usage_.bytes_cached);
       block = fresh(size);
-      if (block == nullptr) {
-        trim();
-        block = fresh(size);
-      }
       GPUPS_REQUIRE(block != nullptr,
                     "no memory for {} bytes on {} ({} are in use): use smaller tables, remember fewer rows of each "
                     "other rank (rows_max, dictionary_keys), or use more {}",
                     size, to_string(device_), usage_.bytes, device_.is_host() ? "machines" : "GPUs");
     }
-    usage_.bytes += size;
-    usage_.bytes_peak = std::max(usage_.bytes_peak, usage_.bytes);
+    count(size);
     return block;
   }
 
@@ -99,6 +89,22 @@ class Pool {
   }
 
  private:
+  // A block that was freed; null: there is none.
+  void* take_kept(std::size_t size) {
+    ShortLock const lock(mutex_);
+    auto& blocks = free_[size];
+    if (blocks.empty()) return nullptr;
+    void* const block = blocks.back();
+    blocks.pop_back();
+    usage_.bytes_cached -= size;
+    count(size);
+    return block;
+  }
+  void count(std::size_t size) {
+    usage_.bytes += size;
+    usage_.bytes_peak = std::max(usage_.bytes_peak, usage_.bytes);
+  }
+
   void* fresh(std::size_t size) {
     if (!device_.is_host()) return cuda::allocate(device_.index, size);
     bool const huge = size >= kHugePage;
@@ -109,21 +115,25 @@ class Pool {
   }
 
   // A GPU says when it has no more; Linux gives more than there is, and ends a process later. Large blocks alone are
-  // worth the look.
-  bool is_scarce(std::size_t size) const {
-    if (!device_.is_host() || size < kHugePage) return false;
-    kernels::HostMemory const memory = kernels::host_memory();
-    return memory.available < size + memory.total / kSpareShare;
+  // worth the look, which takes too long for the lock.
+  std::size_t bytes_to_give_back(std::size_t size) const {
+    if (!device_.is_host() || size < kHugePage) return 0;
+    return kernels::short_of(kernels::host_memory(), size);
   }
 
   void give_back(void* block) noexcept { device_.is_host() ? std::free(block) : cuda::release(device_.index, block); }
 
-  void trim() {
-    for (auto& [size, blocks] : free_) {
-      for (void* block : blocks) give_back(block);
-      blocks.clear();
+  // Gives back so many bytes that are kept, largest blocks first, or all.
+  void trim(std::size_t bytes) {
+    std::size_t const left = usage_.bytes_cached - std::min(usage_.bytes_cached, bytes);
+    for (auto kept = free_.rbegin(); kept != free_.rend() && usage_.bytes_cached > left; ++kept) {
+      auto& [size, blocks] = *kept;
+      while (!blocks.empty() && usage_.bytes_cached > left) {
+        give_back(blocks.back());
+        blocks.pop_back();
+        usage_.bytes_cached -= size;
+      }
     }
-    usage_.bytes_cached = 0;
   }
 
   Device device_;

@@ -99,7 +99,10 @@ std::size_t RowStorage<T>::bytes_for(std::size_t rows, std::size_t stride, Growt
   std::size_t const row_bytes = stride * sizeof(T);
   if (stride == 0) rows = 0;
   std::size_t chunks = 0, room = 0;
-  if (growth == Growth::kByMoving && rows > 0) room = rows_of_first_chunk(rows), chunks = 1;
+  if (growth == Growth::kByMoving && rows > 0) {
+    room = rows_of_first_chunk(rows);
+    chunks = 1;
+  }
   while (room < rows) {
     chunks += chunks_to_add(chunks, kChunkRows * row_bytes);
     room = chunks * kChunkRows;

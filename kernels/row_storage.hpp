@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows in chunks, by number: storage grows by chunks, and rows never move; or, where there are few, by moving them.
+// Rows by number, in chunks. Rows stay where they are; or, while there are few, they move to larger memory.
 #pragma once
 
 #include <cstddef>

@@ -304,20 +304,19 @@ TEST(DenseLayersWithMomentumCorrection, HaveTheMomentumOnce) {
 
 TEST(ExplainSums, OfAllNumbersAndOfTheLargest) {
   SumsOfStep sums{.exact = {2, 1000}, .grid_log2 = -20};
-  EXPECT_TRUE(explain(sums, 1, 0, 5).empty());
+  EXPECT_TRUE(explain(sums, 1, {.bytes = 0, .steps = 5}).empty());
   std::string const exact =
-      "exactly, as whole units of 2^-20: each rank adds up one slice and sends its sums to all "
-      "(integers have no other algorithm)";
-  EXPECT_EQ(explain(sums, 4, 0, 0),
-            (std::vector<std::string>{"dense layers: 1000 numbers in 2 sums a step, " + exact}));
-  EXPECT_EQ(explain(sums, 4, 5 * 6 * 3250, 5),
+      "exactly, as whole units of 2^-20: each rank adds up one slice and sends its sums to all, and short arrays go to "
+      "all at once (integers have no other algorithm)";
+  EXPECT_EQ(explain(sums, 4, {}), (std::vector<std::string>{"dense layers: 1000 numbers in 2 sums a step, " + exact}));
+  EXPECT_EQ(explain(sums, 4, {.bytes = 4 * 5 * 3250, .steps = 5}),
             (std::vector<std::string>{"dense layers: 1000 numbers in 2 sums a step, " + exact +
-                                      "; 3.25 bytes for a number each way"}));
+                                      "; a rank sends 3.25 bytes for a number"}));
 
   sums.largest = {1, 5000};
   sums.by = &top_k_algorithms()[0];
   sums.top_k = TopKOptions{.density = .001, .algorithm = "sparse_gather", .format = NumberFormat::kFloat};
-  EXPECT_EQ(explain(sums, 2, 1000, 5),
+  EXPECT_EQ(explain(sums, 2, {.bytes = 1000, .steps = 5}),
             (std::vector<std::string>{
                 "dense layers: 5000 numbers in 1 sum a step, of the largest 0.1 % of each rank, in whole units, by "
                 "sparse_gather: every rank gets the elements of all, and adds them up",

@@ -38,7 +38,8 @@ TEST_F(HostMemoryOf, IsThatOfTheTightestGroupAround) {
   write("sys/fs/cgroup/job/step/memory.current", std::to_string(kMega));
   write("sys/fs/cgroup/job/memory.max", std::to_string(6 * kMega));
   write("sys/fs/cgroup/job/memory.current", std::to_string(5 * kMega));
-  write("sys/fs/cgroup/job/memory.stat", "anon 100\ninactive_file " + std::to_string(2 * kMega) + "\n");
+  write("sys/fs/cgroup/job/memory.stat",
+        "anon 100\ninactive_file " + std::to_string(kMega) + "\nactive_file " + std::to_string(kMega) + "\n");
   auto const memory = host_memory(root());
   EXPECT_EQ(memory.total, 6 * kMega);
   EXPECT_EQ(memory.available, 3 * kMega);  // its pages of files can go
@@ -55,6 +56,14 @@ TEST_F(HostMemoryOf, IsWithoutBoundWhereNothingIsSaid) {
   auto const memory = host_memory(root() / "nowhere");
   EXPECT_EQ(memory.total, UINT64_MAX);
   EXPECT_EQ(memory.available, UINT64_MAX);
+}
+
+TEST(HostMemory, AnEighthIsToStayAvailable) {
+  HostMemory const memory{.total = 8 * kMega, .available = 3 * kMega};
+  EXPECT_EQ(short_of(memory, kMega), 0U);
+  EXPECT_EQ(short_of(memory, 2 * kMega), 0U);
+  EXPECT_EQ(short_of(memory, 2 * kMega + 5), 5U);
+  EXPECT_EQ(short_of({}, std::uint64_t{1} << 60), 0U);
 }
 
 TEST(HostMemory, OfThisMachineIsSomething) {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "tests/expect_error.hpp"
-#include "tests/temporary_folder.hpp"
 #include "trainer/tasks.hpp"
 
 namespace gpups::trainer {
@@ -20,12 +19,6 @@ using test::expect_error;
 Config parse(std::string const& reader, std::vector<Override> settings = {}) {
   std::string const train = reader == "clicks" || reader == "ratings" ? "train = 'none.tsv'\n" : "";
   return parse_config(fmt::format("[data]\nreader = '{}'\n{}", reader, train), "run.toml", "/data", settings);
-}
-
-// As a new run does, whose data need not be there.
-void load(Config const& config) {
-  test::TemporaryFolder const folder;
-  load_config(folder.write("run.toml", resolved(config)));
 }
 
 TEST(ModelShape, HasTheWidestRows) {
@@ -53,22 +46,25 @@ TEST(ModelShape, HasTheLargestLayer) {
 
 TEST(ModelShape, AsManyColumnsAsAllAreRefused) {
   auto const refuse = [](std::string const& reader, std::vector<Override> const& settings, std::string const& what) {
-    expect_error([&] { load(parse(reader, settings)); }, {"run.toml: gradients.top_k is", what.c_str(), "set fewer"});
+    expect_error([&] { require_effect(parse(reader, settings), "run.toml"); },
+                 {"run.toml: gradients.top_k is", what.c_str(), "set fewer"});
   };
   refuse("triples", {"model.dim=32", "gradients.top_k=33"}, "is 33 and the widest rows of the model have 32 columns");
   refuse("triples", {"model.dim=32", "gradients.top_k=32"}, "is 32 and the widest rows of the model have 32 columns");
   refuse("ratings", {"model.dim=24", "gradients.top_k=24"}, "have 24 columns");
   refuse("clicks", {"model.name=logistic", "gradients.top_k=1"}, "have 1 columns");
-  EXPECT_NO_THROW(load(parse("triples", {"model.dim=32", "gradients.top_k=31"})));
-  EXPECT_NO_THROW(load(parse("triples", {"model.name=rescal", "model.dim=8", "gradients.top_k=40"})));
-  EXPECT_NO_THROW(load(parse("clicks", {"model.wide=true", "model.dim=16", "gradients.top_k=15"})));
+  EXPECT_NO_THROW(require_effect(parse("triples", {"model.dim=32", "gradients.top_k=31"}), "run.toml"));
+  EXPECT_NO_THROW(
+      require_effect(parse("triples", {"model.name=rescal", "model.dim=8", "gradients.top_k=40"}), "run.toml"));
+  EXPECT_NO_THROW(
+      require_effect(parse("clicks", {"model.wide=true", "model.dim=16", "gradients.top_k=15"}), "run.toml"));
 }
 
 TEST(ModelShape, LargestElementsOfSmallLayersAreRefused) {
   std::vector<Override> small{"dense.exchange=top_k", "model.bottom=[16]", "model.dim=16", "model.top=[8]"};
   std::string text;
   try {
-    load(parse("clicks", small));
+    require_effect(parse("clicks", small), "run.toml");
   } catch (Error const& error) {
     text = error.what();
   }
@@ -78,8 +74,8 @@ TEST(ModelShape, LargestElementsOfSmallLayersAreRefused) {
   EXPECT_NE(text.find("set dense.exchange = \"exact\""), std::string::npos);
   EXPECT_EQ(text.find('\n'), std::string::npos);
   small.emplace_back("dense.exchange=exact");
-  EXPECT_NO_THROW(load(parse("clicks", small)));
-  EXPECT_NO_THROW(load(parse("clicks", {"dense.exchange=top_k"})));
+  EXPECT_NO_THROW(require_effect(parse("clicks", small), "run.toml"));
+  EXPECT_NO_THROW(require_effect(parse("clicks", {"dense.exchange=top_k"}), "run.toml"));
 }
 
 }  // namespace

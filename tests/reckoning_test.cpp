@@ -162,6 +162,22 @@ TEST(Reckoning, TriesCostASmallShareOfAllTime) {
   EXPECT_GT(tries, 0);
 }
 
+// Time of sums that were not told counts too, but not what disturbed the one that was.
+TEST(Reckoning, OneSumMayStandForMany) {
+  Estimate const fast{.algorithm = &algorithms()[0], .measured_s = 1, .settled = true, .expected_s = 1, .hoped_s = 1};
+  Estimate const slow{.algorithm = &algorithms()[1], .expected_s = 2, .hoped_s = 0.5};
+  auto const tries = [&](double seconds, std::uint64_t stands_for) {
+    Tries tries;
+    tries.learn(true, 1, seconds, stands_for);
+    return tries.next({fast, slow}).is_try;
+  };
+  EXPECT_FALSE(tries(1, 1));  // three sums of a try would cost more than a twentieth
+  EXPECT_FALSE(tries(1, 32));
+  EXPECT_TRUE(tries(1, 64));
+  EXPECT_FALSE(tries(40, 2));  // of which one may have taken 10
+  EXPECT_TRUE(tries(80, 2));
+}
+
 TEST(Reckoning, TriesBecomeRare) {
   Reckoning reckoning(only(&LinkModel::byte_s));
   SumShape const shape = sparse(1 << 20, 10000);

@@ -87,20 +87,52 @@ TEST(Selector, SaysWhatTheLinksCostAndWhatWasTaken) {
   EXPECT_TRUE(selectors[1].explain().empty());
 }
 
-TEST(Selector, RankZeroCannotChooseWhatThereIsNot) {
+// Rank 0 says `byte`, once; rank 1 makes `sums` selections.
+void choose(std::uint8_t byte, int sums) {
   auto selectors = selectors_of(2, only(&LinkModel::byte_s));
   test::MemoryMeshes meshes(2);
-  auto const body = [&](Mesh& mesh) -> Task<> {
+  meshes.run([&](Mesh& mesh) -> Task<> {
     if (mesh.me() == Rank{0}) {
       Bytes bytes(Device::host(), 1);
-      *bytes.data() = 255;
+      *bytes.data() = byte;
       mesh.send(Rank{1}, std::move(bytes));
       co_return;
     }
-    Selection selection(selectors[1], mesh, dense(100, 2));
-    co_await selection.algorithm();
-  };
-  test::expect_error([&] { meshes.run(body); }, {"chose an algorithm that there is not"});
+    for (int i = 0; i < sums; ++i) {
+      Selection selection(selectors[1], mesh, dense(100, 2));
+      EXPECT_EQ(co_await selection.algorithm(), &algorithms()[1]);
+      co_await selection.end(std::nullopt);
+    }
+  });
+}
+
+TEST(Selector, RankZeroCannotChooseWhatThereIsNot) {
+  for (unsigned const byte : {kAlgorithmsMax - 1, 255U, 7U << kAlgorithmBits | 1}) {
+    test::expect_error([&] { choose(static_cast<std::uint8_t>(byte), 1); }, {"chose an algorithm that there is not"});
+  }
+}
+
+TEST(Selector, AChoiceHoldsForAsManySumsAsRankZeroSays) {
+  EXPECT_NO_THROW(choose(1, 1));
+  EXPECT_NO_THROW(choose(6U << kAlgorithmBits | 1, 64));
+  EXPECT_ANY_THROW(choose(6U << kAlgorithmBits | 1, 65));  // waits for more
+}
+
+TEST(Selector, ShortSumsTellLittleOnceTheyAreSure) {
+  constexpr int kSums = 3000;
+  auto selectors = selectors_of(2, std::nullopt);
+  test::MemoryMeshes meshes(2);
+  std::size_t at_first = 0;
+  meshes.run([&](Mesh& mesh) -> Task<> {
+    for (int i = 0; i < kSums; ++i) {
+      Selection selection(selectors[number(mesh.me())], mesh, dense(2000, 2));
+      co_await selection.algorithm();
+      co_await selection.end(std::nullopt);
+      if (i == kSums / 2) at_first = meshes.sent().messages;
+    }
+  });
+  EXPECT_LT(meshes.sent().messages - at_first, kSums / 4U);  // not one each way for each sum
+  EXPECT_NE(selectors[0].explain().at(1).find("sums of 2000 floats"), std::string::npos);
 }
 
 TEST(MeasureLinks, AllCostsArePositiveAndTheSameOnAllRanks) {

@@ -9,6 +9,7 @@
 
 #include "gpups/gpups.hpp"
 #include "kernels/check.hpp"
+#include "tools/positional.hpp"
 #include "trainer/edit_distance.hpp"
 #include "trainer/versions.hpp"
 
@@ -146,30 +147,29 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   std::string count = fmt::to_string(line.count);
 
   CLI::App* const train = app.add_subcommand("train", "Train as a configuration says");
-  train->add_option("CONFIG", line.config, "Configuration, in TOML")->type_name("")->required();
+  positional(*train, "CONFIG", line.config, "Configuration, in TOML")->required();
   train->add_option("--run", settings.run, "Folder for results and checkpoints; default: a new one below runs/")
       ->type_name("FOLDER");
   train->add_flag("--resume", line.resume, "Go on from the folder's checkpoint, where there is one");
   CLI::App* const eval = app.add_subcommand("eval", "Print the metrics of a run's checkpoint as JSON");
-  eval->add_option("RUN_FOLDER", line.run_folder, "Folder of a run")->type_name("")->required();
+  positional(*eval, "RUN_FOLDER", line.run_folder, "Folder of a run")->required();
   eval->add_option("--split", line.split, "Part of the data; default: test")->type_name("valid|test");
   CLI::App* const nearest = app.add_subcommand("nearest", "Print the nearest neighbours of entities");
-  nearest->add_option("RUN_FOLDER", line.run_folder, "Folder of a run")->type_name("")->required();
-  nearest->add_option("NAME", line.names, "Entities")->type_name("")->required();
+  positional(*nearest, "RUN_FOLDER", line.run_folder, "Folder of a run")->required();
+  positional(*nearest, "NAME", line.names, "Entities")->required();
   nearest->add_option("--count", count, fmt::format("Neighbours of each, from 1 to {}; default: 10", kCountMost))
       ->type_name("N");
   CLI::App* const predict = app.add_subcommand("predict", "Print the probability of a click for each sample of a file");
-  predict->add_option("RUN_FOLDER", line.run_folder, "Folder of a run on click data")->type_name("")->required();
-  predict->add_option("FILE", line.file, "Samples, text or binary, of the run's layout")->type_name("")->required();
+  positional(*predict, "RUN_FOLDER", line.run_folder, "Folder of a run on click data")->required();
+  positional(*predict, "FILE", line.file, "Samples, text or binary, of the run's layout")->required();
   predict->add_option("--out", line.out, "File to write to; default: standard output")->type_name("FILE");
   CLI::App* const export_ = app.add_subcommand("export", "Write a run's rows and layers for other programs");
-  export_->add_option("RUN_FOLDER", line.run_folder, "Folder of a run")->type_name("")->required();
-  export_->add_option("FOLDER", line.out, "New folder to write to")->type_name("")->required();
+  positional(*export_, "RUN_FOLDER", line.run_folder, "Folder of a run")->required();
+  positional(*export_, "FOLDER", line.out, "New folder to write to")->required();
   export_->add_option("--format", line.format, "NumPy's, or bare numbers that are described in JSON; default: npy")
       ->type_name("npy|flat");
   CLI::App* const doctor = app.add_subcommand("doctor", "Say before a run what would go wrong, and how to mend it");
-  doctor->add_option("CONFIG", line.config, "Configuration that is to be trained; default: look at the machine only")
-      ->type_name("");
+  positional(*doctor, "CONFIG", line.config, "Configuration that is to be trained; default: look at the machine only");
   doctor->add_option("--run", settings.run, "Folder that the run would have")->type_name("FOLDER");
   for (CLI::App* command : {train, eval, nearest, predict, export_, doctor}) settings.add_to(*command);
   conversion.add_to(

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "kernels/check.hpp"
+#include "tools/positional.hpp"
 
 namespace gpups::tools {
 namespace {
@@ -21,10 +22,9 @@ T checked_number(char const* option, std::string const& text, T most, char const
 }  // namespace
 
 void ConvertOptions::add_to(CLI::App& command) {
-  command.add_option("TEXT", text_, "Lines of a label, numbers and categories with tabs between; plain or zstd")
-      ->type_name("")
+  positional(command, "TEXT", text_, "Lines of a label, numbers and categories with tabs between; plain or zstd")
       ->required();
-  command.add_option("BINARY", binary_, "File to write")->type_name("")->required();
+  positional(command, "BINARY", binary_, "File to write")->required();
   command.add_option("--numbers", numbers_, "Columns that are numbers, I1 and so on; default: 13, as in Criteo's data")
       ->type_name("N");
   command.add_option("--categories", categories_, "Columns that are categories, C1 and so on; default: 26")

@@ -24,6 +24,7 @@
 #include "trainer/click/saved_clicks.hpp"
 #include "trainer/export_run.hpp"
 #include "trainer/folder_claim.hpp"
+#include "trainer/model_shape.hpp"
 #include "trainer/progress.hpp"
 #include "trainer/saved_run.hpp"
 #include "trainer/stop_signals.hpp"
@@ -48,6 +49,7 @@ void run_train(tools::CommandLine const& line) {
     config = trainer::load_config(line.config, line.overrides);
     GPUPS_REQUIRE(!line.resume || !config->run.folder.empty(),
                   "--resume has no folder to go on in (a run without one makes a new folder): name it with --run");
+    if (!line.resume) trainer::require_effect(*config, line.config);
     if (ranks.first()) claim.emplace(config->run.folder, fs::path(line.config).stem().string(), line.config);
   });
   std::unique_ptr<trainer::Data const> data;

@@ -346,10 +346,7 @@ Config load_config(fs::path const& file, std::vector<Override> const& overrides)
   std::string const text{std::istreambuf_iterator<char>(in), {}};
   GPUPS_REQUIRE(text.find_first_not_of(" \t\r\n") != std::string::npos,
                 "{} is empty (a run needs its configuration): examples/configs has examples", file.string());
-  Config config = parse_config(text, file.string(), fs::absolute(file).parent_path(), overrides);
-  // A saved run goes on as it is.
-  if (config.gradients.top_k > 0 || uses::kTopK.in(config)) require_effect(config, model_shape(config), file.string());
-  return config;
+  return parse_config(text, file.string(), fs::absolute(file).parent_path(), overrides);
 }
 
 std::string resolved(Config const& config) {

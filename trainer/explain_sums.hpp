@@ -24,7 +24,12 @@ struct SumsOfStep {
   AllreduceAlgorithm const* by = nullptr;  // which sums them
 };
 
-// Lines for a log, one for each part; none where nobody is to be summed with. sent: bytes of all ranks in these steps.
-std::vector<std::string> explain(SumsOfStep const& sums, int ranks, std::uint64_t sent, std::uint64_t steps);
+// By all ranks.
+struct SentInSums {
+  std::uint64_t bytes = 0, steps = 0;
+};
+
+// Lines for a log, one for each part; none where nobody is to be summed with.
+std::vector<std::string> explain(SumsOfStep const& sums, int ranks, SentInSums const& sent);
 
 }  // namespace gpups::trainer

@@ -2,11 +2,15 @@
 #include "trainer/model_shape.hpp"
 
 #include "kernels/check.hpp"
+#include "trainer/config_uses.hpp"
 #include "trainer/table_settings.hpp"
+#include "trainer/tasks.hpp"
 
 namespace gpups::trainer {
 
-void require_effect(Config const& config, ModelShape const& shape, std::string const& name) {
+void require_effect(Config const& config, std::string const& name) {
+  if (config.gradients.top_k == 0 && !uses::kTopK.in(config)) return;
+  ModelShape const shape = model_shape(config);
   auto const top_k = static_cast<std::size_t>(config.gradients.top_k);
   GPUPS_REQUIRE(
       top_k == 0 || top_k < shape.widest_row,

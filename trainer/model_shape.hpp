@@ -14,8 +14,8 @@ struct ModelShape {
   std::size_t largest_layer = 0;  // Parameter::size() of the largest; 0: there are no dense layers
 };
 
-// Throws Error for settings of what travels that would have no effect on a model of this shape. name: of the file, for
-// messages.
-void require_effect(Config const& config, ModelShape const& shape, std::string const& name);
+// Throws Error for settings of what travels that would have no effect on the configuration's model. For new runs: one
+// that goes on has to keep what it was begun with. name: of the file, for messages.
+void require_effect(Config const& config, std::string const& name);
 
 }  // namespace gpups::trainer

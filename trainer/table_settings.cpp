@@ -82,7 +82,7 @@ Optimizer weights_optimizer(WeightsConfig const& w) {
 RowTransfer row_transfer(TransferConfig const& t, std::size_t dim) {
   auto const top_k = static_cast<std::size_t>(t.top_k);
   return {.codec = kind_of(t.codec, kCodecs),
-          .top_k = top_k < dim ? top_k : 0,  // of rows of one number, that is all
+          .top_k = top_k < dim ? top_k : 0,  // narrower tables send all columns
           .filter = {.age_max = static_cast<std::uint32_t>(t.age_max),
                      .share = static_cast<float>(t.share),
                      .bound = static_cast<float>(t.bound)},

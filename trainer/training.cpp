@@ -315,8 +315,8 @@ nlohmann::json Training::wait_summary() {
 std::vector<std::string> Training::explain_sums(Exchanged const& exchanged) {
   std::vector<std::string> lines = store().explain_allreduces();
   if (task().dense() == nullptr) return lines;
-  for (std::string& line : trainer::explain(task().dense()->sums_of_step(), store().ranks(), exchanged.sent.reductions,
-                                            store().stats().steps)) {
+  SentInSums const sent{.bytes = exchanged.sent.reductions, .steps = store().stats().steps};
+  for (std::string& line : trainer::explain(task().dense()->sums_of_step(), store().ranks(), sent)) {
     lines.push_back(std::move(line));
   }
   return lines;

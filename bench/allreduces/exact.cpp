@@ -14,7 +14,7 @@ class Exact final : public Way {
   Exact(Job const& job, Input const& input, View<float> sums) : job_(job), input_(input), sums_(sums) {}
 
   void wait_sum() override {
-    Array<std::int64_t> const terms(Device::host(), sums_.size());
+    Array<std::int64_t> const terms(Device::host(), sums_.size());  // ways that do not run hold no memory
     std::int64_t* const integers = terms.data();
     float const* const values = input_.dense.data();
     for (std::size_t i = 0; i < sums_.size(); ++i) integers[i] = static_cast<std::int64_t>(values[i] * kUnits);

@@ -31,7 +31,7 @@ class Way {
     std::size_t first = 0;   // of all elements
   };
   virtual Result result() = 0;
-  // Gives up memory that only result() needs, so that all ways get the same.
+  // Gives up memory that only result() needs, so that every way is timed with the same memory free.
   virtual void drop_result() {}
 };
 

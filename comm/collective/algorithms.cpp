@@ -58,6 +58,8 @@ constexpr Algorithm kAlgorithms[] = {
      .work = work_of_dense_owners},
 };
 
+static_assert(std::size(kAlgorithms) <= kAlgorithmsMax);
+
 // As in "float, half".
 std::string formats_of(Algorithm const& algorithm) {
   std::string names;

@@ -36,7 +36,8 @@ struct Algorithm {
   }
 };
 
-// At most 128.
+// At most kAlgorithmsMax: a choice is told in few bits.
+inline constexpr unsigned kAlgorithmBits = 5, kAlgorithmsMax = 1U << kAlgorithmBits;
 std::span<Algorithm const> algorithms();
 
 // Throws Error where there is none of that name that has the format; null for "auto".

@@ -68,8 +68,8 @@ class Mesh {
 
   // For statistics: what is sent in so many bytes is `plain` bytes where nothing is coded.
   virtual void count_coding(std::uint64_t /*plain*/, std::uint64_t /*sent*/) {}
-  // In place of that: all that this rank sends in the run is `plain` bytes where nothing is coded or left out, whatever
-  // single messages stand for. Before the first of them.
+  // In place of that, for a whole run: with nothing coded or left out this rank would send `plain` bytes in it.
+  // REQUIRES: called before anything is sent.
   virtual void count_whole_run(std::uint64_t /*plain*/) {}
 
   // What another rank sent cannot be: throws PeerError. `what` goes on after "rank 3", as in "sent 5 rows, not 4".

@@ -15,7 +15,6 @@
 #include "comm/collective/measure_links.hpp"
 #include "comm/collective/others.hpp"
 #include "comm/host_name.hpp"
-#include "kernels/assert.hpp"
 
 namespace gpups::comm {
 namespace {
@@ -23,7 +22,6 @@ namespace {
 // A choice that is sure holds for as many sums as take this long together: to tell of it takes a short sum's time.
 constexpr double kHeld_s = 0.01;
 // A byte says an algorithm's number, and above it the logarithm of the sums that the choice holds for.
-constexpr unsigned kAlgorithmBits = 5;
 constexpr unsigned kHeldLog2Max = 6;
 
 unsigned held_log2(Estimate const& best) {
@@ -190,7 +188,6 @@ Task<> Selection::tell() {
   auto const best = selector_.reckoning_->next(shape_);
   auto const number = static_cast<unsigned>(best.algorithm - algorithms().data());
   unsigned const held = held_log2(best);
-  GPUPS_ASSERT(number < 1U << kAlgorithmBits);
   set(best.algorithm, held);
   co_await tell_byte(mesh_, static_cast<std::uint8_t>(held << kAlgorithmBits | number));
 }
@@ -198,7 +195,7 @@ Task<> Selection::tell() {
 Task<> Selection::hear() {
   if (first_) co_await selector_.reckon(mesh_, true);
   std::uint8_t const byte = co_await tell_byte(mesh_, 0);
-  unsigned const said = byte & ((1U << kAlgorithmBits) - 1), held = byte >> kAlgorithmBits;
+  unsigned const said = byte % kAlgorithmsMax, held = byte >> kAlgorithmBits;
   auto const known = algorithms();
   bool const can = said < known.size() && known[said].has(shape_.format) && held <= kHeldLog2Max;
   if (!can) mesh_.refuse(Rank{0}, "chose an algorithm that there is not");

@@ -90,7 +90,9 @@ class IntegerSum {
   std::deque<Receiving> terms_, sums_;  // that are on their way: for each piece, one of each rank
 };
 
-// Of short arrays: every rank sends all that it has to every other.
+bool goes_at_once(int ranks, std::size_t words) { return is_short(ranks, narrow_bytes_max(words)); }
+
+// Every rank sends all that it has to every other.
 Task<> sum_at_once(Mesh& mesh, Words values, bool counts_coding) {
   auto narrowed = co_await narrow(mesh, values);
   auto const terms = std::make_shared<Bytes>(std::move(narrowed));
@@ -109,8 +111,14 @@ Task<> sum_at_once(Mesh& mesh, Words values, bool counts_coding) {
 
 }  // namespace
 
+std::uint64_t plain_bytes_of_integers(std::uint64_t elements, int ranks, Rank me) {
+  std::uint64_t const mine = slice_of(elements, ranks, me).size, others = static_cast<std::uint64_t>(ranks) - 1;
+  std::uint64_t const words = goes_at_once(ranks, elements) ? others * elements : elements - mine + others * mine;
+  return sizeof(std::int64_t) * words;
+}
+
 Task<> SumIntegers::run(Mesh& mesh, std::shared_ptr<void const>) {
-  if (is_short(mesh.ranks(), narrow_bytes_max(values_.size()))) {
+  if (goes_at_once(mesh.ranks(), values_.size())) {
     co_await sum_at_once(mesh, values_, counts_coding_);
     co_return;
   }

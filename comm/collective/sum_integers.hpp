@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums arrays of integers over the ranks: each rank adds up one slice of all ranks' arrays, and then gives its sums to
 // all of them, piece by piece. Both travel in as few bytes as hold them: with w bytes, and v for the sums, a rank sends
-// (w + v + 1 / 256) * (ranks - 1) / ranks bytes for each element. Short arrays go to all ranks at once: w * (ranks -
-// 1).
+// (w + v + 1 / 256) * (ranks - 1) / ranks bytes for each element. Short arrays go to every rank at once, in w *
+// (ranks - 1) bytes for each element.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,12 @@
 #include <utility>
 
 #include "comm/collective/collectives.hpp"
-#include "comm/collective/slices.hpp"
 
 namespace gpups::comm {
 
 // What a rank sends of such a sum where nothing is coded: its words of the others' slices, and to each other rank the
-// sums of its own slice.
-constexpr std::uint64_t plain_bytes_of_integers(std::uint64_t elements, int ranks, Rank me) {
-  std::uint64_t const mine = slice_of(elements, ranks, me).size, others = static_cast<std::uint64_t>(ranks) - 1;
-  return sizeof(std::int64_t) * (elements - mine + others * mine);
-}
+// sums of its own slice; of a short array all to each.
+std::uint64_t plain_bytes_of_integers(std::uint64_t elements, int ranks, Rank me);
 
 class SumIntegers final : public Collective {
  public:

@@ -58,7 +58,8 @@ Estimate Tries::next(std::vector<Estimate> const& all) {
 
 void Tries::learn(bool by_fastest, double fastest_s, double seconds, std::uint64_t stands_for) {
   ++sums_;
-  total_s_ += static_cast<double>(stands_for) * seconds;
+  double const others = static_cast<double>(stands_for - 1);  // which what disturbed this one may not have met
+  total_s_ += seconds + others * std::min(seconds, kDisturbed * fastest_s);
   if (!by_fastest) spent_s_ += std::clamp(seconds, fastest_s, kDisturbed * fastest_s) - fastest_s;
   if (spent_s_ > most_s(total_s_)) left_ = 0;  // it takes more than was expected
 }

@@ -8,7 +8,7 @@
 
 #include "comm/collective/collectives.hpp"
 #include "comm/group_impl.hpp"
-#include "kernels/given.hpp"
+#include "kernels/require_memory.hpp"
 
 namespace gpups::comm {
 

@@ -55,8 +55,8 @@ struct Stats {
   std::uint64_t index_growths = 0;  // how often an index began to grow
   double wait_seconds = 0;          // that the training thread spent in wait_ready and wait_flush
   RoundSeconds round;
-  // Over all peers. Where ranks look at different times, a rank may have counted what its sender had not sent yet: sums
-  // over the ranks of both are equal when nothing is under way.
+  // Over all peers. `received` may have what was sent after the sender's own counters were read; summed over all ranks
+  // both are equal when nothing is under way.
   Traffic sent, received;
   // Bytes that were not sent: as many more would have been if nothing were coded or held back. Then
   //   a number of a row, gradient or value, is a float, and a key is 8 bytes. Rows that a filter holds back are spared

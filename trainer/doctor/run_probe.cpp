@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "gpups/gpups.hpp"
+#include "trainer/model_shape.hpp"
 #include "trainer/progress.hpp"
 #include "trainer/session.hpp"
 #include "trainer/task.hpp"
@@ -64,7 +65,10 @@ RunProbe probe_run(fs::path const& file, std::vector<Override> const& overrides,
   RunFacts& facts = probe.facts;
   facts.config = file.string();
   std::optional<Config> config;
-  attempt(facts, [&] { config = load_config(file, overrides); });
+  attempt(facts, [&] {
+    config = load_config(file, overrides);
+    require_effect(*config, file.string());
+  });
   if (!config) return probe;
   facts.settings = settings_in_common(*config);
   facts.join_timeout_s = config->cluster.join_timeout_s;

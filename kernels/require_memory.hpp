@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks an array that a caller gives, once for each, in public calls. Not where a view is made: kernels cut views all
-// the time, on devices too, where nothing can be thrown, and what has no columns has no memory.
+// Refuses arrays that callers of the library give without memory. Views do not check themselves: kernels cut them all
+// the time, also on devices, where nothing can be thrown.
 #pragma once
 
 #include <cstddef>
