@@ -6,8 +6,13 @@
 namespace gpups::comm {
 namespace {
 
-// Sums of a try: the first has to get its memory, and does not count.
-constexpr int kSums = 3;
+// Sums of a try: the first has to get its memory, and does not count. Short ones find the caches warm after some more:
+// there are as many as take kLong_s together.
+constexpr int kSumsLeast = 3, kSumsMost = 8;
+constexpr double kLong_s = 0.004;
+int sums_of_try(double expected_s) {
+  return std::clamp(static_cast<int>(kLong_s / std::max(expected_s, 1e-6)), kSumsLeast, kSumsMost);
+}
 // What tries may take more than the fastest: a share of the time of all sums of the kind, and so much at first. Sums of
 // a millisecond are tried in every way at once; those of a second only where a try costs little.
 constexpr double kShare = 0.05, kFree_s = 0.05;
@@ -38,11 +43,12 @@ Estimate const* Tries::worth_a_try(std::vector<Estimate> const& all) const {
 void Tries::begin(std::vector<Estimate> const& all) {
   Estimate const* const other = worth_a_try(all);
   if (other == nullptr) return;
-  double const more_s = kSums * (other->expected_s - all.front().expected_s);
+  int const sums = sums_of_try(other->expected_s);
+  double const more_s = sums * (other->expected_s - all.front().expected_s);
   if (spent_s_ + more_s > most_s(total_s_)) return;
   tried_ = other->algorithm;
-  left_ = kSums;
-  learned_ = sums_ + kSums;
+  left_ = sums;
+  learned_ = sums_ + static_cast<std::uint64_t>(sums);
   apart_ = other->settled ? std::min(2 * apart_, kEveryMost) : kEvery;
   next_ = sums_ + apart_;
 }
