@@ -178,6 +178,24 @@ TEST(Reckoning, OneSumMayStandForMany) {
   EXPECT_TRUE(tries(80, 2));
 }
 
+// A choice that holds for many sums is doubted after as many of them as one that is told for each.
+TEST(Reckoning, SumsThatAreNotToldBringTriesNearer) {
+  Estimate const fast{
+      .algorithm = &algorithms()[0], .measured_s = .001, .runs = 9, .settled = true, .expected_s = .001};
+  Estimate const slow{.algorithm = &algorithms()[1], .runs = 3, .settled = true, .expected_s = .0011};
+  auto const told_before_a_try = [&](std::uint64_t stands_for) {
+    Tries tries;
+    for (int told = 0; told < 100; ++told) {
+      if (tries.next({fast, slow}).is_try) return told;
+      tries.learn(true, .001, .001, stands_for);
+    }
+    return 100;
+  };
+  EXPECT_EQ(told_before_a_try(1), 8);
+  EXPECT_EQ(told_before_a_try(4), 2);
+  EXPECT_EQ(told_before_a_try(64), 1);
+}
+
 TEST(Reckoning, TriesBecomeRare) {
   Reckoning reckoning(only(&LinkModel::byte_s));
   SumShape const shape = sparse(1 << 20, 10000);

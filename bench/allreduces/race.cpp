@@ -23,7 +23,9 @@ struct Warm {
   int runs;
   double seconds;
 };
-constexpr Warm kWarm{20, 0.2}, kWarmToChoose{300, 3};
+constexpr Warm kWarm{20, 0.2}, kWarmToChoose{300, 2};
+// What takes longer gains little by being warm.
+constexpr double kSlow_s = 2;
 // A run that takes less is preceded by some that do not count: one, or as many as take this long, but not more.
 constexpr double kShort_s = 0.1;
 constexpr double kAgain_s = 0.004;
@@ -125,8 +127,7 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
       double const first_s = wait_counted_run(job, *racer.way, racer.measured);
       check(entry, *racer.way, expected, racer.measured);
       racer.way->drop_result();
-      // What is slow enough gains nothing by being warm.
-      if (first_s > 2 * options.seconds) racer.measured.seconds.push_back(racer.total_s = first_s);
+      if (first_s > kSlow_s) racer.measured.seconds.push_back(racer.total_s = first_s);
       double warm_s = first_s;
       Warm const& warm = entry.chooses ? kWarmToChoose : kWarm;
       for (int run = 1; run < warm.runs && warm_s < warm.seconds; ++run) warm_s += wait_one_run(*racer.way);

@@ -48,13 +48,13 @@ void Tries::begin(std::vector<Estimate> const& all) {
   if (spent_s_ + more_s > most_s(total_s_)) return;
   tried_ = other->algorithm;
   left_ = sums;
-  learned_ = sums_ + static_cast<std::uint64_t>(sums);
+  learned_ = told_ + static_cast<std::uint64_t>(sums);
   apart_ = other->settled ? std::min(2 * apart_, kEveryMost) : kEvery;
   next_ = sums_ + apart_;
 }
 
 Estimate Tries::next(std::vector<Estimate> const& all) {
-  if (left_ == 0 && sums_ > learned_) begin(all);
+  if (left_ == 0 && told_ > learned_) begin(all);
   if (left_ == 0) return all.front();
   --left_;
   Estimate chosen = *std::find_if(all.begin(), all.end(), [&](Estimate const& e) { return e.algorithm == tried_; });
@@ -63,7 +63,8 @@ Estimate Tries::next(std::vector<Estimate> const& all) {
 }
 
 void Tries::learn(bool by_fastest, double fastest_s, double seconds, std::uint64_t stands_for) {
-  ++sums_;
+  ++told_;
+  sums_ += std::min(stands_for, kEvery);
   double const others = static_cast<double>(stands_for - 1);  // which what disturbed this one may not have met
   total_s_ += seconds + others * std::min(seconds, kDisturbed * fastest_s);
   if (!by_fastest) spent_s_ += std::clamp(seconds, fastest_s, kDisturbed * fastest_s) - fastest_s;

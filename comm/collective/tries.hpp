@@ -39,10 +39,11 @@ class Tries {
   Estimate const* worth_a_try(std::vector<Estimate> const& all) const;
   void begin(std::vector<Estimate> const& all);
 
-  std::uint64_t sums_ = 0;        // that were told of
+  std::uint64_t told_ = 0;        // sums that were told of
+  std::uint64_t sums_ = 0;        // the same; one that stands for others counts as up to kEvery
   std::uint64_t next_ = kEvery;   // the sum from which on what seems slower gets another chance
   std::uint64_t apart_ = kEvery;  // sums between such chances
-  std::uint64_t learned_ = 0;     // the last try tells something once more sums than this have ended
+  std::uint64_t learned_ = 0;     // the last try tells something once more sums than this were told of
   Algorithm const* tried_ = nullptr;
   int left_ = 0;        // sums of this try
   double total_s_ = 0;  // of all sums
