@@ -94,8 +94,7 @@ int main(int argc, char** argv) {
       ->delimiter(',')
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_option("--way", o.names, "which ones; none: all but those that send fewer bits, or make lists of arrays")
-      ->delimiter(',');
+  app.add_option("--way", o.names, "which ones; none: all that do what \"auto\" does, and it")->delimiter(',');
   app.add_option("--link", o.link, "what the lines say of the link between the processes");
   app.add_option("--seconds", o.race.seconds, "that a way is run for")->capture_default_str();
   app.add_option("--runs-max", o.race.runs_max, "of a way")->capture_default_str()->check(CLI::Range(1, 1000));

@@ -121,6 +121,7 @@ std::vector<WayEntry> ways_of_group() {
     bool const lossless = format == NumberFormat::kFloat;
     ways.push_back(lossless ? automatic_entry() : sparse_entry<SparseSum>("auto", {"auto", format}));
     ways.push_back(sparse_entry<Push>("push", {"auto", format}));
+    ways.back().by_default = false;  // it does less than the others
   }
   return ways;
 }
