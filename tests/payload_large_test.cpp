@@ -3,9 +3,8 @@
 // alone: each takes twice its size of memory.
 #include <gtest/gtest.h>
 
-#include <cstdio>
+#include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "comm/payloads.hpp"
 #include "gpups/array.hpp"
+#include "kernels/host_memory.hpp"
 
 namespace gpups::comm {
 
@@ -22,19 +22,11 @@ namespace {
 
 class PayloadLarge : public testing::TestWithParam<PayloadEntry> {};
 
-std::size_t bytes_available() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string line; std::getline(file, line);) {
-    std::size_t kib = 0;
-    if (std::sscanf(line.c_str(), "MemAvailable: %zu kB", &kib) == 1) return kib * 1024;
-  }
-  return 0;
-}
-
 TEST_P(PayloadLarge, ArrivesWhole) {
   if (std::string const lacks = GetParam().lacks(2); !lacks.empty()) GTEST_SKIP() << lacks;
   std::size_t const most = (std::size_t{1} << 31) + 5;
-  if (bytes_available() < 2 * most + (std::size_t{2} << 30)) GTEST_SKIP() << "less than 6 GiB of memory are available";
+  std::uint64_t const available = kernels::host_memory().available;
+  if (available < 2 * most + (std::size_t{2} << 30)) GTEST_SKIP() << "less than 6 GiB of memory are available";
   auto const ends = GetParam().make(2);
   Stream stream(Device::host(), 2);
   Array<std::uint64_t> const source(Device::host(), most / 8 + 1), target(Device::host(), most / 8 + 1);
