@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 
 #include "kernels/wire/encode_stream.hpp"
@@ -157,6 +158,32 @@ TEST(SparseStreamOfFloats, StaysInItsList) {
     auto want = dense<float>(stream, {both + 1, 1});
     for (std::size_t i = 0; i < size; ++i) want[i] = part[static_cast<std::ptrdiff_t>(i)] + want[i];
     EXPECT_EQ(dense<float>(stream, both), want);
+  }
+}
+
+TEST(SparseStreamOfFloats, StaysInItsArray) {
+  Random random(4);
+  Stream stream(Device::host(), 2);
+  constexpr std::uint64_t kFirst = 17, kSize = 2 * kStreamBlock + 77;
+  for (double const density : kDensities) {
+    SCOPED_TRACE(density);
+    auto values = elements<float>(random, kFirst, kSize, density).dense();
+    auto const sent = encoded(stream, elements<float>(random, kFirst, kSize, density), {StreamValues::kFloat, 0});
+    auto const own = kernels::encode<float>(stream, {values, kFirst, {}});
+    for (float& x : values) x = x == 0 ? -0.F : x;
+    StreamView const in_place = kernels::view_in_place(values, kFirst);
+    EXPECT_EQ(in_place.header().first, kFirst);
+    EXPECT_EQ(in_place.header().size, kSize);
+    // By bits: a stream knows no -0.
+    auto const bits = [&](std::vector<StreamView> const& streams) {
+      auto const sums = dense<float>(stream, streams);
+      std::vector<std::uint32_t> all(sums.size());
+      std::memcpy(all.data(), sums.data(), sums.size() * sizeof(float));
+      return all;
+    };
+    EXPECT_EQ(bits({in_place}), bits({view(own)}));
+    EXPECT_EQ(bits({in_place, view(sent)}), bits({view(own), view(sent)}));
+    EXPECT_EQ(bits({view(sent), in_place}), bits({view(sent), view(own)}));
   }
 }
 

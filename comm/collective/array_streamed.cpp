@@ -49,7 +49,8 @@ Task<> sum_array_streamed(Mesh& mesh, DenseSum sum, SumStreams algorithm) {
 }
 
 Task<> sum_array_densely(Mesh& mesh, DenseSum sum) {
-  OnHost const here = co_await on_host(mesh, sum, NumberFormat::kFloat);
+  OnHost here = co_await on_host(mesh, sum, NumberFormat::kFloat);
+  here.terms.array_stays = here.sums.data() != here.terms.array.data();
   DenseOwners const owners{.into = here.sums,
                            .keep = here.terms.keep,
                            .format = static_cast<kernels::Format>(sum.format),

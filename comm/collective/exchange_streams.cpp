@@ -30,12 +30,17 @@ Task<Streams> with_incoming(Mesh& mesh, Streams mine, kernels::ValueForm form, s
   co_return all;
 }
 
-// This rank's terms of its own slice as others would get them; a list that would lose nothing stays where it is.
+// This rank's terms of its own slice as others would get them; what would lose nothing stays where it is.
 template <class T>
 Streams own_part(Mesh& mesh, StreamTerms<T>& terms, Slice slice) {
   Streams mine;
   if constexpr (std::is_same_v<T, float>) {
-    if (terms.array.empty() && terms.form.values == kernels::StreamValues::kFloat) {
+    bool const loses_nothing = terms.form.values == kernels::StreamValues::kFloat;
+    if (terms.array_stays && loses_nothing) {
+      mine.add(mesh.me(), nullptr, kernels::view_in_place(terms.array.slice(slice.first, slice.size), slice.first));
+      return mine;
+    }
+    if (terms.array.empty() && loses_nothing) {
       auto listed = kernels::view_in_place(terms.stream, {terms.indices, terms.values, slice.first, slice.size});
       auto memory = std::make_shared<Bytes const>(std::move(listed.places));
       mine.add(mesh.me(), std::move(memory), std::move(listed.view));

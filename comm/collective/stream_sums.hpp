@@ -37,6 +37,7 @@ struct StreamTerms {
   View<T> residual = {};             // (size), or empty: nobody needs what is lost
   std::shared_ptr<void const> keep;  // owns all
   View<T const> array = {};          // (size), where there is no list
+  bool array_stays = false;          // as it is: the sums are not written over it
 };
 
 // The sum, the same on all ranks: streams whose ranges follow each other; those of one range are its terms.

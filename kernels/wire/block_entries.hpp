@@ -124,6 +124,16 @@ struct EntryMemory {
     return {{left, places.data(), nullptr}, values.data()};
   }
 
+  // Where a whole block's x are not 0; nothing is collected.
+  BlockPlaces find_places(T const* x, std::uint32_t width) {
+    std::size_t const words = (width + 63) / 64;
+    mark_nonzero(x, width, bits.data());
+    std::size_t const found = bits_set(bits.data(), words);
+    if (are_many(found, width)) return {found, nullptr, bits.data()};
+    places_of(bits.data(), 0, words, places.data());
+    return {found, places.data(), bits.data()};
+  }
+
   // For pieces in which they may be many: those of x that are not 0.
   void find_many(T const* x, std::uint32_t first, std::uint32_t last) {
     std::uint64_t* const marks = bits.data() + first / 64;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
+#include <type_traits>
 
 #include "kernels/assert.hpp"
 #include "kernels/check.hpp"
@@ -112,12 +114,35 @@ StreamPlaces write_places(HostExec ex, EncodeDense<T> const& e) {
   for (std::size_t b = 0; b < stream_blocks(size); ++b) widths.push_back(block_width(size, b));
   StreamPlaces places(e.form, e.first, size, widths);
   over_blocks<Memory>(ex, widths.size(), [&](Memory& memory, std::size_t b) {
+    T const* const x = e.values.data() + b * kStreamBlock;
+    if (e.form.values != StreamValues::kUnits) {
+      BlockPlaces const found = memory.entries.find_places(x, widths[b]);
+      if (found.count > 0) places.write(b, found, 0);
+      return;
+    }
     memory.entries.begin();
-    memory.entries.find_many(e.values.data() + b * kStreamBlock, 0, widths[b]);
+    memory.entries.find_many(x, 0, widths[b]);
     BlockEntries<T> const found = memory.entries.many(widths[b]);
     if (found.count > 0) places.write(b, found, memory.values.width_log2(e.form, found.values, found.count));
   });
   return places;
+}
+
+// The first `count` values of a block that are not 0, as they are, by pieces that stay in the first cache.
+void write_nonzero(float const* x, std::uint32_t width, std::size_t count, std::uint8_t* to) {
+  constexpr std::uint32_t kPiece = 4096;
+  std::uint64_t marks[kPiece / 64];
+  float values[kPiece + 64];
+  for (std::uint32_t first = 0; first < width; first += kPiece) {
+    std::uint32_t const size = std::min(kPiece, width - first);
+    std::size_t const words = (size + 63) / 64;
+    mark_nonzero(x + first, size, marks);
+    compress(x + first, marks, words, values);
+    std::size_t const found = std::min(bits_set(marks, words), count);
+    std::memcpy(to, values, found * sizeof(float));
+    to += found * sizeof(float);
+    count -= found;
+  }
 }
 
 }  // namespace
@@ -154,8 +179,13 @@ Array<std::uint8_t> encode(Stream& stream, EncodeDense<T> const& e) {
     BlockWord const word = places.word(b);
     if (word.count == 0) return;
     std::uint32_t const width = block_width(e.values.size(), b);
+    T const* const x = e.values.data() + b * kStreamBlock;
+    if constexpr (std::is_same_v<T, float>) {
+      bool const go_as_they_are = e.form.values == StreamValues::kFloat && word.kind != PlaceKind::kDense;
+      if (go_as_they_are) return write_nonzero(x, width, word.count, bytes.data() + at[b]);
+    }
     memory.entries.begin();
-    memory.entries.find_many(e.values.data() + b * kStreamBlock, 0, width);
+    memory.entries.find_many(x, 0, width);
     memory.values.write(e.form, memory.entries.many(width), word, width, bytes.data() + at[b], block_of(e.residual, b));
   });
   return bytes;
@@ -168,6 +198,18 @@ ListedStream view_in_place(Stream& stream, ViewEntries const& e) {
   StreamPlaces places = write_places(host_exec(stream), floats, list);
   StreamView view = places.view(list.values(0));
   return {std::move(places).take(), std::move(view)};
+}
+
+StreamView view_in_place(View<float const> array, std::uint64_t first) {
+  StreamHeader const header{kStreamVersion, StreamValues::kFloat, 0, 0, first, array.size(),
+                            array.size(),   array.bytes(),        0};
+  std::vector<StreamBlock> blocks;
+  for (std::size_t b = 0; b < stream_blocks(array.size()); ++b) {
+    std::uint32_t const width = block_width(array.size(), b);
+    auto const* const values = reinterpret_cast<std::uint8_t const*>(array.data() + b * kStreamBlock);
+    blocks.push_back({{width, 0, PlaceKind::kDense, 0}, width, values, nullptr});
+  }
+  return {header, std::move(blocks)};
 }
 
 template Array<std::uint8_t> encode(Stream&, EncodeEntries<float> const&);

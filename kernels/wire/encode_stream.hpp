@@ -45,5 +45,7 @@ struct ViewEntries {
 };
 // Throws Error as encode() does.
 ListedStream view_in_place(Stream& stream, ViewEntries const& arguments);
+// All elements of the range that begins with `first`, zeros included.
+StreamView view_in_place(View<float const> array, std::uint64_t first);
 
 }  // namespace gpups::kernels
