@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "bench/allreduces/way.hpp"
+#include "comm/collective/sparse.hpp"
 
 namespace gpups::bench {
 namespace {
@@ -96,12 +97,11 @@ WayEntry sparse_entry(std::string const& name, AllreduceOptions const& options) 
           }};
 }
 
-// Of what a caller would hold: an array where a list would take more memory.
+// Of what a caller does well to hold, as the library itself does.
 WayEntry automatic_entry() {
   auto entry = sparse_entry<SparseSum>("auto", {});
   entry.make = [of_list = entry.make](Job const& job, Input const& input, View<float> sums) -> std::unique_ptr<Way> {
-    constexpr double kListBytes = sizeof(std::uint32_t) + sizeof(float);
-    if (kListBytes * input.density < sizeof(float)) return of_list(job, input, sums);
+    if (input.density < comm::kArrayFrom) return of_list(job, input, sums);
     return std::make_unique<DenseSum>(job, input, AllreduceOptions{});
   };
   return entry;

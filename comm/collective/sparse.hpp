@@ -19,6 +19,11 @@ struct SparseSum {
   NumberFormat format = NumberFormat::kFloat;
 };
 
+// From this density on, vectors are better held as arrays: an array takes up to twice the memory of the list then, but
+// to go through the list's indices takes longer than the bytes it saves, where links are fast. Sums that are as dense
+// are arrays.
+inline constexpr double kArrayFrom = .25;
+
 // Makes an array of the vector, and sums it as one.
 Task<SumVector> sum_made_dense(Mesh& mesh, SparseSum sum, Task<> (*sum_dense)(Mesh&, DenseSum));
 template <Task<> (*SumDense)(Mesh&, DenseSum)>

@@ -6,9 +6,6 @@
 namespace gpups::comm {
 namespace {
 
-// Sums with more than every fourth element are arrays: a list would take no less memory, and more time.
-constexpr std::uint64_t kDenseFrom = 4;
-
 // This rank's vector on the host, whose numbers are to go in a format.
 Task<StreamTerms<float>> on_host(Mesh& mesh, SparseSum sum, NumberFormat format) {
   Stream& stream = mesh.stream();
@@ -55,7 +52,7 @@ Task<SumVector> where_given(Mesh& mesh, SumVector sum) {
 bool are_few(Streams const& streams, std::uint64_t size) {
   std::uint64_t count = 0;
   for (auto const& stream : streams.views()) count += stream.header().count;
-  return count * kDenseFrom < size;
+  return static_cast<double>(count) < kArrayFrom * static_cast<double>(size);
 }
 
 // What a caller gets of the sum: `result` says of which elements.

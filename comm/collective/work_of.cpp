@@ -9,7 +9,6 @@ namespace {
 
 constexpr double kFloatBytes = 4, kEntryBytes = 8;
 constexpr double kBlock = 65536, kBlockBytes = 4;  // of kernels/wire/stream_format.hpp
-constexpr double kDenseFrom = .25;                 // density from which a result is an array
 
 // A shape in numbers that can be reckoned with.
 struct Numbers {
@@ -33,13 +32,13 @@ Work work_of_filling(SumShape const& shape) {
   return {.fresh = kFloatBytes * s.n, .entries = s.given};
 }
 
-// Making streams of what is given. Of an array the elements are read too, those that are zero as well, and all twice.
-Work work_of_streams(Numbers const& s) { return {.entries = s.given, .elements = s.sparse ? s.n : 3 * s.n}; }
+// Making streams of what is given. All elements of an array are read twice, those that are zero as well.
+Work work_of_streams(Numbers const& s) { return {.entries = s.given, .elements = s.sparse ? s.n : 2 * s.n}; }
 
 // Adding `added` entries of streams up to what the caller gets.
 Work work_of_result(Numbers const& s, double added, double summed) {
   if (!s.sparse) return {.entries = added, .elements = s.n};
-  if (summed >= kDenseFrom * s.n) return {.fresh = kFloatBytes * s.n, .entries = added, .elements = s.n};
+  if (summed >= kArrayFrom * s.n) return {.fresh = kFloatBytes * s.n, .entries = added, .elements = s.n};
   return {.fresh = 2 * kEntryBytes * summed, .entries = added + summed, .elements = s.n};
 }
 
