@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The goals of an exchange that meets the worst: rows read while written, lost ranks, changed bytes, fuzzers."""
 import json
+import multiprocessing.pool
 import re
 
 import by_tests
@@ -42,26 +43,31 @@ def fuzzer(bench, name):
     return program
 
 
+def explore(bench, name, program, seconds):
+    """Seconds that a fuzzer ran for, and how many inputs it made."""
+    found = bench.work / "found" / name
+    found.mkdir(parents=True, exist_ok=True)
+    taken, text = bench.run_for_output(
+        [program, found, FUZZ / "corpus" / name, f"-max_total_time={seconds}", "-max_len=600", "-malloc_limit_mb=256",
+         "-rss_limit_mb=2048", f"-artifact_prefix={found}-", "-print_final_stats=1"], seconds + 600)
+    return taken, int(re.search(r"number_of_executed_units: (\d+)", text)[1])
+
+
 def fuzz(bench):
-    """What is there and changed copies of it by each target, then the fuzzer itself, the time shared by all targets."""
+    """What is there and changed copies of it by each target, then the fuzzer itself: the time is shared by all targets,
+    of which as many run at a time as there are cores."""
     names = re.findall(r"^gpups_fuzz\((\w+)", (FUZZ / "CMakeLists.txt").read_text(), re.MULTILINE)
     programs = {name: fuzzer(bench, name) for name in names}
     changed = []
     for name in names:
         text = bench.run_for_output([bench.program(f"fuzz_{name}"), INPUTS, FUZZ / "corpus" / name], 1800)[1]
         changed.append(int(re.search(r"and (\d+) others went well", text)[1]))
-    tried, seconds = [], 0
-    for name, program in programs.items():
-        found = bench.work / "found" / name
-        found.mkdir(parents=True, exist_ok=True)
-        share = max(1, -(-bench.fuzz_seconds // len(programs)))  # rounded up
-        taken, text = bench.run_for_output(
-            [program, found, FUZZ / "corpus" / name, f"-max_total_time={share}", "-max_len=600", "-malloc_limit_mb=256",
-             "-rss_limit_mb=2048", f"-artifact_prefix={found}-", "-print_final_stats=1"], share + 600)
-        seconds += taken
-        tried.append(int(re.search(r"number_of_executed_units: (\d+)", text)[1]))
+    share = max(1, -(-bench.fuzz_seconds // len(programs)))  # rounded up
+    with multiprocessing.pool.ThreadPool(len(bench.cores)) as pool:
+        runs = pool.starmap(explore, [(bench, name, program, share) for name, program in programs.items()], chunksize=1)
     return {"targets": [len(names)], "fewest inputs made of what is there": [min(changed)],
-            "seconds of fuzzers": [seconds], "inputs of each, by the fuzzer": tried}
+            "seconds of fuzzers": [sum(taken for taken, _ in runs)],
+            "inputs of each, by the fuzzer": [inputs for _, inputs in runs]}
 
 
 GOALS = [
