@@ -79,26 +79,31 @@ class ListBlocks {
   std::vector<std::uint32_t> counts_;
 };
 
-// Throws Error where indices are not ascending.
-template <class T>
-StreamPlaces write_places(HostExec ex, EncodeEntries<T> const& e, ListBlocks<T> const& list) {
+// Calls f(memory, block, places) for the blocks that have elements. Throws Error where indices are not ascending.
+template <class T, class F>
+void each_block(HostExec ex, ListBlocks<T> const& list, F f) {
   struct Memory {
     IndexedPlaces places;
     ValueWriter<T> values;
   };
-  StreamPlaces places(e.form, e.first, e.size, list.counts());
   std::atomic<bool> ascending = true;
   over_blocks<Memory>(ex, list.counts().size(), [&](Memory& memory, std::size_t b) {
-    std::uint32_t const count = list.counts()[b];
-    if (count == 0) return;
+    if (list.counts()[b] == 0) return;
     auto const found = memory.places.find(list.indices(b));
     if (found) {
-      places.write(b, *found, memory.values.width_log2(e.form, list.values(b), count));
+      f(memory, b, *found);
     } else {
       ascending = false;
     }
   });
   check_ascending(ascending);
+}
+template <class T>
+StreamPlaces write_places(HostExec ex, EncodeEntries<T> const& e, ListBlocks<T> const& list) {
+  StreamPlaces places(e.form, e.first, e.size, list.counts());
+  each_block(ex, list, [&](auto& memory, std::size_t b, BlockPlaces const& found) {
+    places.write(b, found, memory.values.width_log2(e.form, list.values(b), list.counts()[b]));
+  });
   return places;
 }
 
@@ -195,7 +200,8 @@ ListedStream view_in_place(Stream& stream, ViewEntries const& e) {
   GPUPS_ASSERT(stream.device().is_host() && e.indices.size() == e.values.size());
   EncodeEntries<float> const floats{e.indices, e.values, e.first, e.size, {}};
   ListBlocks<float> const list(floats);
-  StreamPlaces places = write_places(host_exec(stream), floats, list);
+  StreamPlaces places(floats.form, e.first, e.size, list.counts());
+  each_block(host_exec(stream), list, [&](auto&, std::size_t b, BlockPlaces const& found) { places.keep(b, found); });
   StreamView view = places.view(list.values(0));
   return {std::move(places).take(), std::move(view)};
 }

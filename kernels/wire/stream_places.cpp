@@ -25,7 +25,6 @@ BlockWord best_word(BlockPlaces const& places, StreamValues values, unsigned wid
   return {count, skips, PlaceKind::kGaps, width_bits};
 }
 
-// A dense block's as a bitmap, for who has its elements alone.
 void write_places(PlaceKind kind, BlockPlaces const& places, std::uint32_t width, std::uint8_t* to) {
   switch (kind) {
     case PlaceKind::kGaps:
@@ -35,6 +34,7 @@ void write_places(PlaceKind kind, BlockPlaces const& places, std::uint32_t width
       std::memcpy(to, places.places, 2 * places.count);
       return;
     case PlaceKind::kDense:
+      return;
     case PlaceKind::kBitmap:
       if (places.bits != nullptr) {
         std::memcpy(to, places.bits, (width + 7) / 8);
@@ -55,8 +55,8 @@ StreamPlaces::StreamPlaces(ValueForm form, std::uint64_t first, std::uint64_t si
   for (std::size_t b = 0; b < most.size(); ++b) {
     std::uint32_t const width = block_width(size, b);
     GPUPS_ASSERT(most[b] <= width);
-    blocks_.push_back({place_at, {}, 0});
-    if (most[b] > 0) place_at += std::min<std::size_t>(std::size_t{2} * most[b], (width + 7) / 8) + kSlack;
+    blocks_.push_back({place_at, {}});
+    if (most[b] > 0) place_at += (are_many(most[b], width) ? (width + 7) / 8 : std::size_t{2} * most[b]) + kSlack;
   }
   places_ = Array<std::uint8_t>(Device::host(), place_at);
 }
@@ -65,9 +65,15 @@ BlockWord StreamPlaces::write(std::size_t block, BlockPlaces const& places, unsi
   Block& b = blocks_[block];
   std::uint32_t const width = block_width(size_, block);
   b.word = best_word(places, form_.values, width_log2, width);
-  b.count = static_cast<std::uint32_t>(places.count);
   write_places(b.word.kind, places, width, places_.data() + b.place_at);
   return b.word;
+}
+
+void StreamPlaces::keep(std::size_t block, BlockPlaces const& places) {
+  Block& b = blocks_[block];
+  auto const kind = places.places == nullptr ? PlaceKind::kBitmap : PlaceKind::kOffsets;
+  b.word = {static_cast<std::uint32_t>(places.count), 0, kind, 0};
+  write_places(kind, places, block_width(size_, block), places_.data() + b.place_at);
 }
 
 StreamHeader StreamPlaces::header() const {
@@ -125,12 +131,9 @@ StreamView StreamPlaces::view(float const* values) const {
   std::vector<StreamBlock> blocks;
   blocks.reserve(blocks_.size());
   for (std::size_t b = 0; b < blocks_.size(); ++b) {
-    Block const& from = blocks_[b];
-    BlockWord word = from.word;
-    if (word.kind == PlaceKind::kDense && word.count > 0) word = {from.count, 0, PlaceKind::kBitmap, 0};
-    blocks.push_back({word, block_width(size_, b), reinterpret_cast<std::uint8_t const*>(values + header.count),
-                      places_.data() + from.place_at});
-    header.count += from.count;
+    auto const* const its = reinterpret_cast<std::uint8_t const*>(values + header.count);
+    blocks.push_back({blocks_[b].word, block_width(size_, b), its, places_.data() + blocks_[b].place_at});
+    header.count += blocks_[b].word.count;
   }
   return {header, std::move(blocks)};
 }

@@ -24,8 +24,10 @@ class StreamPlaces {
   std::vector<std::size_t> value_at() const;
   BlockWord word(std::size_t block) const { return blocks_[block].word; }
 
-  // A view of blocks whose values stay where they are, as floats, `values` being the first one's; dense blocks have
-  // bitmaps. For sums in this process, while take() and the values are there. REQUIRES: of kFloat.
+  // Instead of write() and stream(), for sums in this process: the places in the form that is read soonest, and a view
+  // of blocks whose values stay where they are, as floats, `values` being the first one's. It holds while take() and the
+  // values are there. REQUIRES: of kFloat.
+  void keep(std::size_t block, BlockPlaces const& places);
   StreamView view(float const* values) const;
   Array<std::uint8_t> take() && { return std::move(places_); }
 
@@ -33,7 +35,6 @@ class StreamPlaces {
   struct Block {
     std::size_t place_at;  // where it has room
     BlockWord word;
-    std::uint32_t count;  // of elements, also of a dense block
   };
 
   StreamHeader header() const;
