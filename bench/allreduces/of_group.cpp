@@ -98,11 +98,12 @@ WayEntry sparse_entry(std::string const& name, AllreduceOptions const& options) 
 }
 
 // Of what a caller does well to hold, as the library itself does.
-WayEntry automatic_entry() {
-  auto entry = sparse_entry<SparseSum>("auto", {});
-  entry.make = [of_list = entry.make](Job const& job, Input const& input, View<float> sums) -> std::unique_ptr<Way> {
+WayEntry held_entry(std::string const& name, AllreduceOptions const& options) {
+  auto entry = sparse_entry<SparseSum>(name, options);
+  entry.make = [options, of_list = entry.make](Job const& job, Input const& input,
+                                               View<float> sums) -> std::unique_ptr<Way> {
     if (input.density < comm::kArrayFrom) return of_list(job, input, sums);
-    return std::make_unique<DenseSum>(job, input, AllreduceOptions{});
+    return std::make_unique<DenseSum>(job, input, options);
   };
   return entry;
 }
@@ -115,11 +116,14 @@ std::vector<WayEntry> ways_of_group() {
   ways.push_back(dense_entry({"auto", "", true}));
   for (auto const format : {NumberFormat::kFloat, NumberFormat::kHalf}) {
     for (auto const& algorithm : allreduce_algorithms()) {
-      bool const has = format == NumberFormat::kFloat || algorithm.sparse;
-      if (has) ways.push_back(sparse_entry<SparseSum>(algorithm.name, {algorithm.name, format}));
+      AllreduceOptions const options{algorithm.name, format};
+      if (algorithm.sparse) {
+        ways.push_back(held_entry(algorithm.name, options));
+      } else if (format == NumberFormat::kFloat) {
+        ways.push_back(sparse_entry<SparseSum>(algorithm.name, options));
+      }
     }
-    bool const lossless = format == NumberFormat::kFloat;
-    ways.push_back(lossless ? automatic_entry() : sparse_entry<SparseSum>("auto", {"auto", format}));
+    ways.push_back(held_entry("auto", {"auto", format}));
     ways.push_back(sparse_entry<Push>("push", {"auto", format}));
     ways.back().by_default = false;  // it does less than the others
   }

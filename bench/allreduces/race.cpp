@@ -26,7 +26,8 @@ struct Warm {
 constexpr Warm kWarm{20, 0.2}, kWarmToChoose{300, 2};
 // What takes longer gains little by being warm.
 constexpr double kSlow_s = 2;
-// A run that takes less is preceded by some that do not count: one, or as many as take this long, but not more.
+// A run that takes less is preceded by others: one, or as many as take this long, but not more. The first does not
+// count, nor do the others where each run needs rest before it.
 constexpr double kShort_s = 0.1;
 constexpr double kAgain_s = 0.004;
 constexpr int kAgainRuns = 8;
@@ -144,11 +145,20 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
       Racer& racer = racers[i];
       int const least = racer.entry->chooses ? kRunsToChoose : 1;
       if (racer.way == nullptr || (run >= least && racer.total_s >= options.seconds)) continue;
+      auto const count = [&](double seconds) {
+        racer.measured.seconds.push_back(seconds);
+        racer.total_s += seconds;
+      };
       // The way before it has left other things in the caches, which counts where a run is short.
-      double again_s = racer.total_s < kShort_s * (run + 1) ? 0 : kAgain_s;
-      for (int again = 0; again < kAgainRuns && again_s < kAgain_s; ++again) again_s += wait_one_run(*racer.way);
-      racer.measured.seconds.push_back(wait_rested_run(*racer.way, options));
-      racer.total_s += racer.measured.seconds.back();
+      bool const is_short = racer.total_s < kShort_s * static_cast<double>(racer.measured.seconds.size() + 1);
+      bool const count_all = options.pause_ms == 0 && options.in_a_row == 1;
+      double again_s = is_short ? 0 : kAgain_s;
+      for (int again = 0; again < kAgainRuns && again_s < kAgain_s; ++again) {
+        double const seconds = wait_one_run(*racer.way);
+        again_s += seconds;
+        if (count_all && again > 0) count(seconds);
+      }
+      count(wait_rested_run(*racer.way, options));
     }
   }
   std::vector<Measured> all;

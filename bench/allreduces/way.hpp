@@ -50,9 +50,9 @@ std::vector<WayEntry> const& ways();
 
 std::unique_ptr<Way> make_mpi_dense(Job const&, Input const&, View<float> sums);
 std::unique_ptr<Way> make_exact(Job const&, Input const&, View<float> sums);
-// Of each algorithm, for dense arrays and for sparse vectors; "auto" is what the library takes for the latter, or for
-// an array where less than half of it is zero. "push" sums each slice on one rank only. Names that end with "_half"
-// send numbers of 16 bits.
+// Of each algorithm, for dense arrays ("dense_") and for sparse vectors. From a density of one quarter on those that
+// send streams, and "auto", are given an array too. "push" sums each slice on one rank only. Names that end with
+// "_half" send numbers of 16 bits.
 std::vector<WayEntry> ways_of_group();
 
 }  // namespace gpups::bench

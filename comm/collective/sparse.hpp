@@ -19,9 +19,9 @@ struct SparseSum {
   NumberFormat format = NumberFormat::kFloat;
 };
 
-// From this density on, vectors are better held as arrays: an array takes up to twice the memory of the list then, but
-// to go through the list's indices takes longer than the bytes it saves, where links are fast. Sums that are as dense
-// are arrays.
+// From this density on vectors are held as arrays, which take up to twice a list's memory then: within a machine going
+// through indices takes longer than the bytes that it saves, and what is slower sends streams of either. Sums that are
+// as dense are arrays.
 inline constexpr double kArrayFrom = .25;
 
 // Makes an array of the vector, and sums it as one.
