@@ -14,7 +14,7 @@ from goal import CannotMeasure, Goal, at_least, at_most, each_at_most, reported
 RUNS = 3
 LARGE = 16  # 2^20 elements
 AUTOMATIC_MOST = 1.15
-AGAIN_FROM, AGAIN = 1.1, 2  # cells above it are measured so often again; the median counts
+AGAIN_FROM, AGAIN = 1.1, 4  # cells above it are measured so often again; the median counts
 LOSSLESS_WAYS = ["sparse_gather", "sparse_doubling", "sparse_owners"]
 HALF_WAYS = [f"{way}_half" for way in LOSSLESS_WAYS]
 
