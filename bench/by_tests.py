@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Goals that tests hold exactly: they are run by their names, and each must be there and have passed."""
 import fnmatch
-import os
 import re
 import subprocess
 import xml.etree.ElementTree as xml
@@ -25,8 +24,8 @@ def failures(bench, patterns, timeout_s=3600):
     command = ["ctest", "--test-dir", str(bench.build), "-R", expression, "--output-junit", str(report)]
     bench.commands.append(" ".join(command[:4]) + f" '{'|'.join(patterns)}'")
     try:
-        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=timeout_s,
-                              preexec_fn=lambda: os.sched_setaffinity(0, bench.cores))
+        with bench.on_cores():
+            done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=timeout_s)
     except subprocess.TimeoutExpired:
         raise CannotMeasure(f"over {timeout_s} s: {bench.commands[-1]}") from None
     if not report.exists():

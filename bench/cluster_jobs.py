@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of several processes for goals: the harness of tests/clusters, and what goals add to it."""
-import contextlib
-import os
 import shlex
 import sys
 import time
@@ -16,17 +14,6 @@ import namespaces  # noqa: E402,F401
 import processes  # noqa: E402,F401
 import slurm  # noqa: E402,F401
 import small_graph  # noqa: E402,F401
-
-
-@contextlib.contextmanager
-def cores_of(bench):
-    """All that is started meanwhile runs on the cores that goals are stated for."""
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, bench.cores)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 def need(module):

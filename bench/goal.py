@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a goal is, how programs are run for it, and how its verdict is printed."""
+import contextlib
 import dataclasses
 import json
 import os
@@ -87,21 +88,33 @@ class Bench:
         """Runs a command in the same way; returns the JSON of the last line that it printed."""
         return json.loads(self.run_for_output(command, timeout_s)[1].splitlines()[-1])
 
+    @contextlib.contextmanager
+    def on_cores(self):
+        """All that this thread starts meanwhile runs on the cores that goals are stated for."""
+        before = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, self.cores)
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, before)
+
     def run_for_output(self, command, timeout_s, env=None):
         """Its seconds, and what it printed."""
         command = [str(word) for word in command]
         shown = [f"{name}={value}" for name, value in (env or {}).items()] + [shlex.quote(word) for word in command]
-        self.commands.append(" ".join(shown))
+        text = " ".join(shown)
+        self.commands.append(text)
         begin = time.monotonic()
         try:
-            done = subprocess.run(command, cwd=ROOT, env={**os.environ, **(env or {})}, timeout=timeout_s,
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                  errors="replace", preexec_fn=lambda: os.sched_setaffinity(0, self.cores))
+            with self.on_cores():
+                done = subprocess.run(command, cwd=ROOT, env={**os.environ, **(env or {})}, timeout=timeout_s,
+                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                      text=True, errors="replace")
         except subprocess.TimeoutExpired:
-            raise CannotMeasure(f"over {timeout_s} s: {self.commands[-1]}") from None
+            raise CannotMeasure(f"over {timeout_s} s: {text}") from None
         if done.returncode != 0:
             tail = "\n".join(done.stdout.splitlines()[-5:])
-            raise CannotMeasure(f"status {done.returncode} from {self.commands[-1]}\n{tail}")
+            raise CannotMeasure(f"status {done.returncode} from {text}\n{tail}")
         return time.monotonic() - begin, done.stdout
 
     def fresh_folder(self, name):

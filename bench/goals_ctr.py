@@ -3,7 +3,7 @@
 import itertools
 import json
 
-from cluster_jobs import cores_of, mpirun, need, note, wait_well
+from cluster_jobs import mpirun, need, note, wait_well
 from goal import CORES, ROOT, CannotMeasure, Goal, all_equal, at_least, at_most, overrides, reported, summary
 
 SPEED_RUNS, QUALITY_SEEDS, STEPS = 5, 5, 200
@@ -82,7 +82,7 @@ def bits(bench):
     folder = bench.fresh_folder("ctr/bits/processes")
     command = [bench.program("gpu_train"), "train", CONFIG, "--run", folder, *overrides(settings)]
     note(bench, "mpirun -n 2 --bind-to none", command)
-    with cores_of(bench):
+    with bench.on_cores():
         wait_well(mpirun.job(command, 2, cwd=ROOT))
     found.append(summary(folder))
     return {name: [run[name.replace(" ", "_")] for run in found] for name in ("table hash", "dense hash")}

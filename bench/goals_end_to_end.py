@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The goal of training across a slow link: samples/s with codecs and filters, beside the same without."""
 import links
-from cluster_jobs import cores_of, mpirun, note, wait_well
+from cluster_jobs import mpirun, note, wait_well
 from goal import CORES, ROOT, CannotMeasure, Goal, at_least, overrides, reported, summary
 from goals_rows import GRAPH, RANKS
 from goals_slice import fb15k
@@ -20,7 +20,7 @@ def across(bench, link_name, run, settings):
     folder = bench.fresh_folder(run)
     command = [bench.program("gpu_train"), "train", CONFIG, "--run", folder, *overrides(settings)]
     note(bench, f"mpirun -n {RANKS}", command)
-    with cores_of(bench), links.inside(link) as how:
+    with bench.on_cores(), links.inside(link) as how:
         wait_well(mpirun.job(command, RANKS, cwd=ROOT, **how))
     return summary(folder)
 

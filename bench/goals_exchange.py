@@ -8,7 +8,6 @@ import goals_end_to_end
 import goals_robust
 import goals_rows
 import links
-from cluster_jobs import cores_of
 from goal import CannotMeasure, Goal, at_least, at_most, each_at_most, reported
 
 RUNS = 3
@@ -28,7 +27,7 @@ def lines_of(bench, link_name, ranks, millions, densities, ways, seconds=.3):
     for part in grid.parts([link_name], [ranks], millions, densities, ways, seconds):
         command = shlex.join(map(str, part.command(program)))
         bench.commands.append(f"mpirun -n {ranks} {command}, across {part.link.text}")
-        with cores_of(bench):
+        with bench.on_cores():
             found += grid.run(part, program, timeout_s=1800)
     return found
 

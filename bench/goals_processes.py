@@ -4,7 +4,7 @@ import json
 
 import goals_failures
 import goals_refusals
-from cluster_jobs import cores_of, mpirun, need, note, slurm, wait_well
+from cluster_jobs import mpirun, need, note, slurm, wait_well
 from goal import CORES, ROOT, Goal, all_equal, at_least, overrides, reported, summary
 from goals_slice import SPEED_RUNS, STEPS, kge100k, short_run
 
@@ -20,13 +20,13 @@ def command_of(bench, run, settings):
 
 def by_mpirun(bench, ranks, command, env=None):
     note(bench, f"mpirun -n {ranks} --bind-to none", command)
-    with cores_of(bench):
+    with bench.on_cores():
         return wait_well(mpirun.job(command, ranks, cwd=ROOT, env=env))
 
 
 def by_slurm(bench, ranks, command):
     note(bench, f"UCX_TLS=tcp,self srun --mpi=pmix -N {ranks} -n {ranks}", command)
-    with cores_of(bench), slurm.Cluster(ranks) as cluster:  # its links have 1 Gbit/s
+    with bench.on_cores(), slurm.Cluster(ranks) as cluster:  # its links have 1 Gbit/s
         return wait_well(cluster.srun(command, ranks, cwd=ROOT, env=TCP))
 
 

@@ -97,7 +97,9 @@ int main(int argc, char** argv) {
   app.add_option("--way", o.names, "which ones; none: all that do what \"auto\" does, and it")->delimiter(',');
   app.add_option("--link", o.link, "what the lines say of the link between the processes");
   app.add_option("--seconds", o.race.seconds, "that a way is run for")->capture_default_str();
-  app.add_option("--runs-max", o.race.runs_max, "of a way")->capture_default_str()->check(CLI::Range(1, 1000));
+  app.add_option("--turns-max", o.race.turns_max, "of a way, short sums having several runs in each")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000));
   app.add_option("--in-a-row", o.race.in_a_row, "sums that are timed together, for short ones")
       ->capture_default_str()
       ->check(CLI::Range(1, 100'000));

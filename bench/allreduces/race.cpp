@@ -27,7 +27,7 @@ constexpr Warm kWarm{20, 0.2}, kWarmToChoose{300, 2};
 // What takes longer gains little by being warm.
 constexpr double kSlow_s = 2;
 // A run that takes less is preceded by others: one, or as many as take this long, but not more. The first does not
-// count, nor do the others where each run needs rest before it.
+// count, nor do the others where each run needs rest before it, or is several sums in a row.
 constexpr double kShort_s = 0.1;
 constexpr double kAgain_s = 0.004;
 constexpr int kAgainRuns = 8;
@@ -139,12 +139,12 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
   std::vector<std::size_t> order(racers.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::mt19937_64 random(input.seed);  // the same on all ranks: none comes always after the same one
-  for (int run = 0; run < options.runs_max; ++run) {
+  for (int turn = 0; turn < options.turns_max; ++turn) {
     std::shuffle(order.begin(), order.end(), random);
     for (std::size_t const i : order) {
       Racer& racer = racers[i];
       int const least = racer.entry->chooses ? kRunsToChoose : 1;
-      if (racer.way == nullptr || (run >= least && racer.total_s >= options.seconds)) continue;
+      if (racer.way == nullptr || (turn >= least && racer.total_s >= options.seconds)) continue;
       auto const count = [&](double seconds) {
         racer.measured.seconds.push_back(seconds);
         racer.total_s += seconds;

@@ -37,7 +37,8 @@ Streams own_part(Mesh& mesh, StreamTerms<T>& terms, Slice slice) {
   if constexpr (std::is_same_v<T, float>) {
     bool const loses_nothing = terms.form.values == kernels::StreamValues::kFloat;
     if (terms.array_stays && loses_nothing) {
-      mine.add(mesh.me(), nullptr, kernels::view_in_place(terms.array.slice(slice.first, slice.size), slice.first));
+      mine.add(mesh.me(), {terms.keep, nullptr},
+               kernels::view_in_place(terms.array.slice(slice.first, slice.size), slice.first));
       return mine;
     }
     if (terms.array.empty() && loses_nothing) {

@@ -32,7 +32,8 @@ Work work_of_filling(SumShape const& shape) {
   return {.fresh = kFloatBytes * s.n, .entries = s.given};
 }
 
-// Making streams of what is given. All elements of an array are read twice, those that are zero as well.
+// Making streams of what is given. All elements of an array are read twice, those that are zero as well; at most, since
+// dense owners may read their own slice once.
 Work work_of_streams(Numbers const& s) { return {.entries = s.given, .elements = s.sparse ? s.n : 2 * s.n}; }
 
 // Adding `added` entries of streams up to what the caller gets.

@@ -98,6 +98,7 @@ void each_block(HostExec ex, ListBlocks<T> const& list, F f) {
   });
   check_ascending(ascending);
 }
+
 template <class T>
 StreamPlaces write_places(HostExec ex, EncodeEntries<T> const& e, ListBlocks<T> const& list) {
   StreamPlaces places(e.form, e.first, e.size, list.counts());
@@ -133,7 +134,8 @@ StreamPlaces write_places(HostExec ex, EncodeDense<T> const& e) {
   return places;
 }
 
-// The first `count` values of a block that are not 0, as they are, by pieces that stay in the first cache.
+// The values of a block that are not 0, as they are, by pieces that stay in the first cache. `count` is how many there
+// were when there was made room for them: if somebody changes the array meanwhile, no more are written.
 void write_nonzero(float const* x, std::uint32_t width, std::size_t count, std::uint8_t* to) {
   constexpr std::uint32_t kPiece = 4096;
   std::uint64_t marks[kPiece / 64];
@@ -207,6 +209,8 @@ ListedStream view_in_place(Stream& stream, ViewEntries const& e) {
 }
 
 StreamView view_in_place(View<float const> array, std::uint64_t first) {
+  GPUPS_ASSERT(array.device().is_host());
+  GPUPS_ASSERT(array.size() <= kStreamElements && first <= kStreamElements - array.size());
   StreamHeader const header{kStreamVersion, StreamValues::kFloat, 0, 0, first, array.size(),
                             array.size(),   array.bytes(),        0};
   std::vector<StreamBlock> blocks;

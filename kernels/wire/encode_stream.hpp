@@ -45,7 +45,8 @@ struct ViewEntries {
 };
 // Throws Error as encode() does.
 ListedStream view_in_place(Stream& stream, ViewEntries const& arguments);
-// All elements of the range that begins with `first`, zeros included.
+// All elements of an array of the host, zeros included: of a vector those from `first` on. The array must outlive the
+// view.
 StreamView view_in_place(View<float const> array, std::uint64_t first);
 
 }  // namespace gpups::kernels

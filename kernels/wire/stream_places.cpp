@@ -126,16 +126,14 @@ Array<std::uint8_t> StreamPlaces::stream(HostExec ex) const {
 
 StreamView StreamPlaces::view(float const* values) const {
   GPUPS_ASSERT(form_.values == StreamValues::kFloat);
-  StreamHeader header = this->header();
-  header.count = 0;
   std::vector<StreamBlock> blocks;
   blocks.reserve(blocks_.size());
   for (std::size_t b = 0; b < blocks_.size(); ++b) {
-    auto const* const its = reinterpret_cast<std::uint8_t const*>(values + header.count);
+    auto const* const its = reinterpret_cast<std::uint8_t const*>(values);
     blocks.push_back({blocks_[b].word, block_width(size_, b), its, places_.data() + blocks_[b].place_at});
-    header.count += blocks_[b].word.count;
+    values += blocks_[b].word.count;
   }
-  return {header, std::move(blocks)};
+  return {header(), std::move(blocks)};
 }
 
 }  // namespace gpups::kernels

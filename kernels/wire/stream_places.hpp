@@ -25,8 +25,8 @@ class StreamPlaces {
   BlockWord word(std::size_t block) const { return blocks_[block].word; }
 
   // Instead of write() and stream(), for sums in this process: the places in the form that is read soonest, and a view
-  // of blocks whose values stay where they are, as floats, `values` being the first one's. It holds while take() and the
-  // values are there. REQUIRES: of kFloat.
+  // of blocks whose values stay where they are, as floats, `values` being the first one's. It holds while take() and
+  // the values are there. REQUIRES: of kFloat, and that blocks have as many elements as was said.
   void keep(std::size_t block, BlockPlaces const& places);
   StreamView view(float const* values) const;
   Array<std::uint8_t> take() && { return std::move(places_); }
