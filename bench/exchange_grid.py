@@ -12,8 +12,8 @@ DENSITIES = (.001, .01, .05, .1, .3, .6)
 MILLIONS_MAX = {"1gbit": 16}  # what is longer takes too long
 REFERENCE = "mpi_dense"
 AUTOMATIC = "auto"
-# What the automatic choice cannot take: integers, the sum of one slice only, and fewer bits.
-OTHERS = ("exact", "push")
+# What the automatic choice cannot take: integers, the sum of one slice only, another input, and fewer bits.
+OTHERS = ("exact", "push", "auto_list")
 FEWER_BITS = "_half"
 
 

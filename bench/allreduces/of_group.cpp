@@ -127,6 +127,9 @@ std::vector<WayEntry> ways_of_group() {
     ways.push_back(sparse_entry<Push>("push", {"auto", format}));
     ways.back().by_default = false;  // it does less than the others
   }
+  ways.push_back(sparse_entry<SparseSum>("auto", {}));
+  ways.back().name = "auto_list";
+  ways.back().by_default = false;  // another input than the others have
   return ways;
 }
 

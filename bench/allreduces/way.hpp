@@ -51,7 +51,8 @@ std::vector<WayEntry> const& ways();
 std::unique_ptr<Way> make_mpi_dense(Job const&, Input const&, View<float> sums);
 std::unique_ptr<Way> make_exact(Job const&, Input const&, View<float> sums);
 // Of each algorithm, for dense arrays ("dense_") and for sparse vectors. From a density of one quarter on those that
-// send streams, and "auto", are given an array too. "push" sums each slice on one rank only. Names that end with
+// send streams, and "auto", are given an array too; "auto_list" never is. "push" sums each slice on one rank only.
+// Names that end with
 // "_half" send numbers of 16 bits.
 std::vector<WayEntry> ways_of_group();
 
