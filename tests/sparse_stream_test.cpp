@@ -360,6 +360,27 @@ TEST(SparseStreamBytes, ReachTheLastIndexThereIs) {
   EXPECT_EQ(to_host(stream, kernels::sum<float>(stream, kernels::SumToEntries<float>{whole}).indices.view()), indices);
 }
 
+// There may be fewer sums than there were elements: no more memory is kept than twice what the sums take, and all of it
+// is given back.
+TEST(SparseStreamBytes, SumsDoNotHoldWhatTheirTermsNeeded) {
+  Random random(8);
+  Stream stream(Device::host(), 1);
+  std::size_t const before = memory::usage(Device::host()).bytes;
+  for (double const density : {.02, .6}) {
+    auto const e = elements<float>(random, 0, 2 * kStreamBlock, density);
+    auto const bytes = encoded(stream, e, {StreamValues::kFloat, kGrid});
+    std::size_t const with_bytes = memory::usage(Device::host()).bytes;
+    for (std::size_t const terms : {1, 2, 8}) {  // .6 of what two terms have at most, or a half, or an eighth
+      std::vector<StreamView> const streams(terms, view(bytes));
+      auto const sums = kernels::sum<float>(stream, kernels::SumToEntries<float>{streams});
+      EXPECT_EQ(to_host(stream, sums.indices.view()), e.indices);
+      std::size_t const taken = memory::usage(Device::host()).bytes - with_bytes;
+      EXPECT_LE(taken, 2 * (sums.indices.bytes() + sums.values.bytes())) << terms << " terms";
+    }
+  }
+  EXPECT_EQ(memory::usage(Device::host()).bytes, before);
+}
+
 TEST(SparseStreamErrors, IndicesMustAscend) {
   Stream stream(Device::host(), 2);
   std::vector<float> const values(4, 1);

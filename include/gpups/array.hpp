@@ -120,6 +120,7 @@ class Array {
   Array(Device device, std::size_t size)
       : data_(size == 0 ? nullptr : static_cast<T*>(memory::allocate(device, size * sizeof(T)))),
         size_(size),
+        room_(size),
         device_(device) {}
   Array(Array&& other) noexcept { swap(other); }
   Array& operator=(Array&& other) noexcept {
@@ -128,7 +129,13 @@ class Array {
     return *this;
   }
   ~Array() {
-    if (data_ != nullptr) memory::release(device_, data_, size_ * sizeof(T));
+    if (data_ != nullptr) memory::release(device_, data_, room_ * sizeof(T));
+  }
+
+  // Forgets all but the first `size` elements; their memory goes when the array does. REQUIRES: size <= size().
+  void truncate(std::size_t size) {
+    assert(size <= size_);
+    size_ = size;
   }
 
   T* data() const { return data_; }
@@ -149,11 +156,12 @@ class Array {
   void swap(Array& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
+    std::swap(room_, other.room_);
     std::swap(device_, other.device_);
   }
 
   T* data_ = nullptr;
-  std::size_t size_ = 0;
+  std::size_t size_ = 0, room_ = 0;
   Device device_{};
 };
 

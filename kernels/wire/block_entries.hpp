@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elements of a block that are not zero, as lists, and how they are found in an array of the block. On the host.
+// The elements of a block that are not zero, as lists, and how they are found in arrays of its pieces. On the host.
 #pragma once
 
 #include <algorithm>
@@ -101,16 +101,18 @@ struct EntryMemory {
     count = zeros = 0;
   }
 
-  // For pieces in which elements are few: those of x that `bits` marks, which become 0.
+  // For pieces in which elements are few: those of x, the places [first, last), that `bits` marks. They become 0.
   void take_few(T* x, std::uint32_t first, std::uint32_t last) {
     std::size_t const begin = count;
     count += places_of(bits.data(), first / 64, (last + 63) / 64, places.data() + begin);
     std::uint16_t const* const from = places.data();
     T* const to = values.data();
-#pragma GCC ivdep
-    for (std::size_t i = begin; i < count; ++i) to[i] = x[from[i]];
+    for (std::size_t i = begin; i < count; ++i) {
+      T& sum = x[from[i] - first];
+      to[i] = sum;
+      sum = 0;
+    }
     for (std::size_t i = begin; i < count; ++i) zeros += to[i] == 0 ? 1 : 0;
-    for (std::size_t i = begin; i < count; ++i) x[from[i]] = 0;
   }
   // All that take_few() found, but what is 0.
   BlockEntries<T> few() {
@@ -134,12 +136,12 @@ struct EntryMemory {
     return {found, places.data(), bits.data()};
   }
 
-  // For pieces in which they may be many: those of x that are not 0.
+  // For pieces in which they may be many: those of x, the places [first, last), that are not 0.
   void find_many(T const* x, std::uint32_t first, std::uint32_t last) {
     std::uint64_t* const marks = bits.data() + first / 64;
     std::size_t const words = (last - first + 63) / 64;
-    mark_nonzero(x + first, last - first, marks);
-    compress(x + first, marks, words, values.data() + count);
+    mark_nonzero(x, last - first, marks);
+    compress(x, marks, words, values.data() + count);
     count += bits_set(marks, words);
   }
   // All that was found so.

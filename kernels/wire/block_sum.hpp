@@ -31,9 +31,9 @@ class BlockSum {
   void write(T* sums, std::uint32_t width, bool add) {
     each_piece(width, [&](std::uint32_t first, std::uint32_t last) {
       if (add) {
-        for (std::size_t s = 0; s < count_; ++s) terms_[s].add(sums, nullptr, first, last);
+        for (std::size_t s = 0; s < count_; ++s) terms_[s].add(sums + first, nullptr, first, last);
       } else {
-        set(sums, first, last);
+        set(sums + first, first, last);
       }
     });
   }
@@ -47,7 +47,7 @@ class BlockSum {
  private:
   void set(T* sums, std::uint32_t first, std::uint32_t last) {
     if (count_ == 0) {
-      std::memset(sums + first, 0, (last - first) * sizeof(T));
+      std::memset(sums, 0, (last - first) * sizeof(T));
     } else {
       terms_[0].set(sums, first, last);
     }
@@ -55,9 +55,9 @@ class BlockSum {
   }
 
   BlockEntries<T> many(std::uint32_t width) {
-    if (sums_.size() == 0) sums_ = Array<T>(Device::host(), kStreamBlock);
-    are_zero_ = false;
+    make_room();
     each_piece(width, [&](std::uint32_t first, std::uint32_t last) {
+      dirty_ = std::max<std::size_t>(dirty_, last - first);
       set(sums_.data(), first, last);
       memory_.find_many(sums_.data(), first, last);
     });
@@ -66,14 +66,20 @@ class BlockSum {
 
   // Keeps the array zero: what is not touched is not read.
   BlockEntries<T> few(std::uint32_t width) {
-    if (sums_.size() == 0) sums_ = Array<T>(Device::host(), kStreamBlock);
-    if (!are_zero_) std::memset(sums_.data(), 0, sums_.bytes());
-    are_zero_ = true;
+    make_room();
+    std::memset(sums_.data(), 0, dirty_ * sizeof(T));
+    dirty_ = 0;
     each_piece(width, [&](std::uint32_t first, std::uint32_t last) {
       for (std::size_t s = 0; s < count_; ++s) terms_[s].add(sums_.data(), memory_.bits.data(), first, last);
       memory_.take_few(sums_.data(), first, last);
     });
     return memory_.few();
+  }
+
+  void make_room() {
+    if (sums_.size() > 0) return;
+    sums_ = Array<T>(Device::host(), kStreamBlock);
+    dirty_ = sums_.size();
   }
 
   // Calls f(first, last) for pieces of 32 KiB, or for the whole block where a piece would have hardly any elements.
@@ -86,8 +92,8 @@ class BlockSum {
 
   std::vector<DecodedBlock<T>> terms_;  // a block of each stream
   std::size_t count_ = 0, given_ = 0;   // of streams, and of their elements
-  Array<T> sums_;
-  bool are_zero_ = false;
+  Array<T> sums_;                       // of a piece, at the beginning
+  std::size_t dirty_ = 0;               // of its elements may not be zero: the first ones
   EntryMemory<T> memory_;
 };
 

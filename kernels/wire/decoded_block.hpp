@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block of a stream, read and checked, that is added to an array of the block piece by piece. On the host.
+// A block of a stream, read and checked, that is added to arrays of the block's pieces. On the host.
 #pragma once
 
 #include <cstdint>
@@ -29,16 +29,17 @@ class DecodedBlock {
     return true;
   }
 
-  // sums[place] = value, and 0 at the other places; otherwise as add().
+  // sums[place - first] = value, and 0 at the other places; otherwise as add().
   void set(T* sums, std::uint32_t first, std::uint32_t last) {
     if (next_ < count_ && kind_ == PlaceKind::kBitmap) return set_marked(sums, first, last);
-    if (next_ < count_ && kind_ == PlaceKind::kDense) return set_dense(sums, first, last);
-    std::memset(sums + first, 0, (last - first) * sizeof(T));
+    if (next_ < count_ && kind_ == PlaceKind::kDense) return set_dense(sums, last - first);
+    std::memset(sums, 0, (last - first) * sizeof(T));
     add(sums, nullptr, first, last);
   }
 
-  // sums[place] += value for the places in [first, last), multiples of 64 but for the block's end. Marks them in
-  // `marks`, a bitmap of the block, unless that is null. REQUIRES: calls go through the block in order.
+  // sums[place - first] += value for the places in [first, last), multiples of 64 but for the block's end. Marks them
+  // in `marks`, a bitmap of the block, unless that is null. REQUIRES: calls go through the block from place 0 on, and
+  // leave nothing out.
   void add(T* sums, std::uint64_t* marks, std::uint32_t first, std::uint32_t last) {
     if (next_ == count_) return;
     switch (kind_) {
@@ -48,7 +49,7 @@ class DecodedBlock {
         return add_marked(sums, marks, first / 64, (last + 63) / 64);
       case PlaceKind::kOffsets:
       case PlaceKind::kGaps:
-        add_listed(sums, marks, last);
+        add_listed(sums, marks, first, last);
     }
   }
 
@@ -81,9 +82,9 @@ class DecodedBlock {
   }
 
   // A zero is added, since -0 as a sum is 0.
-  void set_dense(T* sums, std::uint32_t first, std::uint32_t last) {
-    for (std::uint32_t i = first; i < last; ++i) sums[i] = T{0} + values_[i];
-    next_ = last;
+  void set_dense(T* sums, std::uint32_t size) {
+    for (std::uint32_t i = 0; i < size; ++i) sums[i] = T{0} + values_[next_ + i];
+    next_ += size;
   }
 
   void set_marked(T* sums, std::uint32_t first, std::uint32_t last) {
@@ -91,10 +92,10 @@ class DecodedBlock {
     std::uint32_t i = first;
 #if defined(__AVX512F__)
     if constexpr (sizeof(T) == sizeof(float)) {
-      for (; i + 64 <= last; i += 64) from = expand_word(bits_[i / 64], from, sums + i);
+      for (; i + 64 <= last; i += 64, sums += 64) from = expand_word(bits_[i / 64], from, sums);
     }
 #endif
-    std::memset(sums + i, 0, (last - i) * sizeof(T));
+    std::memset(sums, 0, (last - i) * sizeof(T));
     next_ = static_cast<std::uint32_t>(from - values_);
     add_marked(sums, nullptr, i / 64, (last + 63) / 64);
   }
@@ -122,7 +123,7 @@ class DecodedBlock {
 #endif
 
   void add_dense(T* sums, std::uint64_t* marks, std::uint32_t first, std::uint32_t last) {
-    for (std::uint32_t i = first; i < last; ++i) sums[i] = plus(sums[i], values_[i]);
+    for (std::uint32_t i = 0; i < last - first; ++i) sums[i] = plus(sums[i], values_[next_ + i]);
     for (std::uint32_t i = first; marks != nullptr && i < last; i += 64) {
       marks[i / 64] |= last - i < 64 ? (std::uint64_t{1} << (last - i)) - 1 : ~std::uint64_t{0};
     }
@@ -131,38 +132,40 @@ class DecodedBlock {
 
   void add_marked(T* sums, std::uint64_t* marks, std::size_t first, std::size_t last) {
     T const* from = values_ + next_;
-    for (std::size_t w = first; w < last; ++w) {
+    for (std::size_t w = first; w < last; ++w, sums += 64) {
       std::uint64_t word = bits_[w];
       if (marks != nullptr) marks[w] |= word;
 #if defined(__AVX512F__)
       if constexpr (sizeof(T) == sizeof(float)) {
-        from = add_word(word, from, sums + 64 * w);
+        from = add_word(word, from, sums);
         continue;
       }
 #endif
       for (; word != 0; word &= word - 1) {
-        T& sum = sums[64 * w + static_cast<unsigned>(std::countr_zero(word))];
+        T& sum = sums[std::countr_zero(word)];
         sum = plus(sum, *from++);
       }
     }
     next_ = static_cast<std::uint32_t>(from - values_);
   }
 
-  void add_listed(T* sums, std::uint64_t* marks, std::uint32_t last) {
+  void add_listed(T* sums, std::uint64_t* marks, std::uint32_t first, std::uint32_t last) {
     std::uint16_t const* const places = places_.data();
     T const* const values = values_;
-    auto const* const end = std::lower_bound(places + next_, places + count_, last);
-    auto const stop = static_cast<std::uint32_t>(end - places);
+    std::uint32_t i = next_;
     if (marks == nullptr) {
-      for (std::uint32_t i = next_; i < stop; ++i) sums[places[i]] = plus(sums[places[i]], values[i]);
+      for (; i < count_ && places[i] < last; ++i) {
+        T& sum = sums[places[i] - first];
+        sum = plus(sum, values[i]);
+      }
     } else {
-      for (std::uint32_t i = next_; i < stop; ++i) {
+      for (; i < count_ && places[i] < last; ++i) {
         std::uint32_t const place = places[i];
-        sums[place] = plus(sums[place], values[i]);
+        sums[place - first] = plus(sums[place - first], values[i]);
         marks[place / 64] |= std::uint64_t{1} << place % 64;
       }
     }
-    next_ = stop;
+    next_ = i;
   }
 
   PlaceKind kind_{};

@@ -9,13 +9,24 @@
 
 namespace gpups::kernels {
 
+// How many parts work on blocks is cut into.
+inline std::size_t parts_of(HostExec ex, std::size_t blocks) {
+  return std::min<std::size_t>(blocks, ex.arena->threads() == 1 ? 1 : 4 * ex.arena->threads());
+}
+
+// Calls body(part, first, last) for each part's blocks; part 0 has the first ones, and so on.
+template <class Body>
+void over_parts(HostExec ex, std::size_t blocks, Body body) {
+  std::size_t const parts = parts_of(ex, blocks);
+  ex.arena->blocks(parts, [&](std::size_t part) { body(part, part * blocks / parts, (part + 1) * blocks / parts); });
+}
+
 // Calls body(memory, block) for each block < blocks; `memory` is a Memory of whoever calls.
 template <class Memory, class Body>
 void over_blocks(HostExec ex, std::size_t blocks, Body body) {
-  std::size_t const parts = std::min<std::size_t>(blocks, ex.arena->threads() == 1 ? 1 : 4 * ex.arena->threads());
-  ex.arena->blocks(parts, [&](std::size_t part) {
+  over_parts(ex, blocks, [&](std::size_t, std::size_t first, std::size_t last) {
     Memory memory;
-    for (std::size_t b = part * blocks / parts; b < (part + 1) * blocks / parts; ++b) body(memory, b);
+    for (std::size_t b = first; b < last; ++b) body(memory, b);
   });
 }
 

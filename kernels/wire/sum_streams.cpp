@@ -48,18 +48,30 @@ std::vector<std::uint32_t> counts_at_most(Streams streams) {
   return most;
 }
 
-// Entries in the order of the blocks, out of places that lie apart.
+// The entries that one part of the work has found: where they begin in the list, and how many.
+struct PartOfEntries {
+  std::size_t first = 0, count = 0;
+};
+
+// Closes the gaps between the parts of a list. Nothing is copied where there is one part, and it fills more than half.
 template <class T>
-void put_together(HostExec ex, std::vector<std::size_t> const& room, std::vector<std::uint32_t> const& counts,
-                  View<std::uint32_t const> indices, View<T const> values, EntriesOfSum<T>& to) {
+void put_together(HostExec ex, std::vector<PartOfEntries> const& parts, EntriesOfSum<T>& list) {
   std::vector<std::size_t> start{0};
-  for (std::uint32_t const count : counts) start.push_back(start.back() + count);
-  to.indices = Array<std::uint32_t>(Device::host(), start.back());
-  to.values = Array<T>(Device::host(), start.back());
-  ex.arena->blocks(counts.size(), [&](std::size_t b) {
-    std::copy_n(indices.data() + room[b], counts[b], to.indices.data() + start[b]);
-    std::copy_n(values.data() + room[b], counts[b], to.values.data() + start[b]);
+  for (PartOfEntries const& part : parts) start.push_back(start.back() + part.count);
+  std::size_t const count = start.back();
+  if (parts.size() == 1 && 2 * count > list.indices.size()) {
+    list.indices.truncate(count);
+    list.values.truncate(count);
+    return;
+  }
+  Array<std::uint32_t> indices(Device::host(), count);
+  Array<T> values(Device::host(), count);
+  ex.arena->blocks(parts.size(), [&](std::size_t p) {
+    std::copy_n(list.indices.data() + parts[p].first, parts[p].count, indices.data() + start[p]);
+    std::copy_n(list.values.data() + parts[p].first, parts[p].count, values.data() + start[p]);
   });
+  list.indices = std::move(indices);
+  list.values = std::move(values);
 }
 
 }  // namespace
@@ -94,22 +106,27 @@ EntriesOfSum<T> sum(Stream& stream, SumToEntries<T> const& s) {
   auto const most = counts_at_most(s.streams);
   std::vector<std::size_t> room{0};
   for (std::uint32_t const count : most) room.push_back(room.back() + count);
-  Array<std::uint32_t> const indices(Device::host(), room.back());
-  Array<T> const values(Device::host(), room.back());
-  std::vector<std::uint32_t> counts(most.size(), 0);
+  EntriesOfSum<T> list{{}, {Device::host(), room.back()}, {Device::host(), room.back()}};
+  std::vector<PartOfEntries> parts(parts_of(ex, most.size()));
   FirstBad bad;
-  over_blocks<BlockSum<T>>(ex, most.size(), [&](BlockSum<T>& sums, std::size_t b) {
-    if (most[b] == 0) return;
-    sums.read(s.streams, b, [&](std::size_t i) { bad.add(i); });
-    BlockEntries<T> const found = sums.sum(s.streams[0].blocks()[b].width);
-    auto const base = static_cast<std::uint32_t>(s.streams[0].header().first + b * kStreamBlock);
-    counts[b] = static_cast<std::uint32_t>(found.count);
-    std::copy_n(found.values, found.count, values.data() + room[b]);
-    each_place(found, [&, to = indices.data() + room[b]](std::size_t i, std::uint32_t place) { to[i] = base + place; });
+  over_parts(ex, most.size(), [&](std::size_t part, std::size_t first, std::size_t last) {
+    BlockSum<T> sums;
+    std::size_t next = room[first];
+    for (std::size_t b = first; b < last; ++b) {
+      if (most[b] == 0) continue;
+      sums.read(s.streams, b, [&](std::size_t i) { bad.add(i); });
+      BlockEntries<T> const found = sums.sum(s.streams[0].blocks()[b].width);
+      auto const base = static_cast<std::uint32_t>(s.streams[0].header().first + b * kStreamBlock);
+      std::copy_n(found.values, found.count, list.values.data() + next);
+      each_place(found,
+                 [&, to = list.indices.data() + next](std::size_t i, std::uint32_t place) { to[i] = base + place; });
+      next += found.count;
+    }
+    parts[part] = {room[first], next - room[first]};
   });
-  EntriesOfSum<T> result{bad.get(), {}, {}};
-  if (!result.bad) put_together<T>(ex, room, counts, indices, values, result);
-  return result;
+  if (bad.get()) return {bad.get(), {}, {}};
+  put_together<T>(ex, parts, list);
+  return list;
 }
 
 template <class T>
