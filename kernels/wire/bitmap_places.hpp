@@ -33,10 +33,10 @@ inline std::size_t words_set(std::uint64_t const* bits, std::size_t first, std::
   return count;
 }
 
-// The set bits of words [first, last) of a bitmap in order; returns how many. `to` has room for 64 more than that.
-inline std::size_t places_of(std::uint64_t const* bits, std::size_t first, std::size_t last, std::uint16_t* to) {
-  std::uint16_t set[kBlockWords + 1];
-  std::size_t const count = words_set(bits, first, last, set);
+// The set bits of words number_of(0) .. number_of(count - 1) of a bitmap in order; returns how many. `to` has room for
+// 64 more than that.
+template <class F>
+std::size_t places_of_words(std::uint64_t const* bits, std::size_t count, F number_of, std::uint16_t* to) {
   std::size_t found = 0;
 #if defined(__AVX512VBMI2__)
   alignas(64) static constexpr auto kBytes = [] {
@@ -48,9 +48,10 @@ inline std::size_t places_of(std::uint64_t const* bits, std::size_t first, std::
   }();
   __m512i const all = _mm512_load_si512(kBytes.at);
   for (std::size_t s = 0; s < count; ++s) {
-    std::uint64_t const word = bits[set[s]];
+    std::size_t const number = number_of(s);
+    std::uint64_t const word = bits[number];
     __m512i const in_word = _mm512_maskz_compress_epi8(word, all);
-    __m512i const base = _mm512_set1_epi16(static_cast<short>(set[s] * 64));
+    __m512i const base = _mm512_set1_epi16(static_cast<short>(number * 64));
     auto const store = [&](std::size_t at, __m256i bytes) {
       _mm512_storeu_si512(to + at, _mm512_add_epi16(_mm512_maskz_cvtepu8_epi16(~__mmask32{0}, bytes), base));
     };
@@ -61,12 +62,26 @@ inline std::size_t places_of(std::uint64_t const* bits, std::size_t first, std::
   }
 #else
   for (std::size_t s = 0; s < count; ++s) {
-    for (std::uint64_t word = bits[set[s]]; word != 0; word &= word - 1) {
-      to[found++] = static_cast<std::uint16_t>(set[s] * 64U + static_cast<unsigned>(std::countr_zero(word)));
+    std::size_t const number = number_of(s);
+    for (std::uint64_t word = bits[number]; word != 0; word &= word - 1) {
+      to[found++] = static_cast<std::uint16_t>(number * 64U + static_cast<unsigned>(std::countr_zero(word)));
     }
   }
 #endif
   return found;
+}
+
+// The set bits of words [first, last) of a bitmap in order; returns how many. `to` has room for 64 more than that.
+// Words without any are sorted out first, unless `most_have_some`.
+inline std::size_t places_of(std::uint64_t const* bits, std::size_t first, std::size_t last, std::uint16_t* to,
+                             bool most_have_some = false) {
+  if (most_have_some)
+    return places_of_words(
+        bits, last - first, [&](std::size_t i) { return first + i; }, to);
+  std::uint16_t set[kBlockWords + 1];
+  std::size_t const count = words_set(bits, first, last, set);
+  return places_of_words(
+      bits, count, [&](std::size_t i) { return std::size_t{set[i]}; }, to);
 }
 
 // A bitmap as words, the last filled up with zeros; false where it has not `count` bits, all below `width`.

@@ -102,9 +102,10 @@ struct EntryMemory {
   }
 
   // For pieces in which elements are few: those of x, the places [first, last), that `bits` marks. They become 0.
-  void take_few(T* x, std::uint32_t first, std::uint32_t last) {
+  // `in_most_words`: of the bitmap. It is a matter of speed alone.
+  void take_few(T* x, std::uint32_t first, std::uint32_t last, bool in_most_words) {
     std::size_t const begin = count;
-    count += places_of(bits.data(), first / 64, (last + 63) / 64, places.data() + begin);
+    count += places_of(bits.data(), first / 64, (last + 63) / 64, places.data() + begin, in_most_words);
     std::uint16_t const* const from = places.data();
     T* const to = values.data();
     for (std::size_t i = begin; i < count; ++i) {

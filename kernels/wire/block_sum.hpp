@@ -71,7 +71,7 @@ class BlockSum {
     dirty_ = 0;
     each_piece(width, [&](std::uint32_t first, std::uint32_t last) {
       for (std::size_t s = 0; s < count_; ++s) terms_[s].add(sums_.data(), memory_.bits.data(), first, last);
-      memory_.take_few(sums_.data(), first, last);
+      memory_.take_few(sums_.data(), first, last, given_ * 64 > width);
     });
     return memory_.few();
   }
