@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
 
 #include "kernels/wire/encode_stream.hpp"
 #include "kernels/wire/sum_streams.hpp"
 #include "tests/expect_error.hpp"
-#include "tests/inputs.hpp"
+#include "tests/sparse_streams.hpp"
 
 namespace gpups::test {
 namespace {
@@ -21,65 +20,12 @@ using kernels::StreamValues;
 using kernels::StreamView;
 using kernels::ValueForm;
 
-constexpr int kGrid = -30;
 constexpr ValueForm kForms[] = {{StreamValues::kFloat, kGrid},
                                 {StreamValues::kHalf, kGrid},
                                 {StreamValues::kBFloat, kGrid},
                                 {StreamValues::kInt8, kGrid},
                                 {StreamValues::kUnits, kGrid}};
 constexpr double kDensities[] = {0, 1e-5, .001, .01, .04, .12, .2, .6, .97, 1};
-
-// Elements of a vector in order of their indices.
-template <class T>
-struct Elements {
-  std::vector<std::uint32_t> indices;
-  std::vector<T> values;
-  std::uint64_t first, size;
-
-  std::vector<T> dense() const {
-    std::vector<T> all(size, 0);
-    for (std::size_t i = 0; i < indices.size(); ++i) all[indices[i] - first] = values[i];
-    return all;
-  }
-};
-
-// A multiple of 2^-20 in [-1, 1) that is not 0.
-template <class T>
-T value_of(Random& random) {
-  auto const units = static_cast<std::int64_t>(below(random, 1 << 21)) - (1 << 20);
-  std::int64_t const some = units == 0 ? 1 : units;
-  if constexpr (std::is_same_v<T, float>) return static_cast<float>(some) * 0x1p-20F;
-  return some * 1024;
-}
-
-template <class T>
-Elements<T> elements(Random& random, std::uint64_t first, std::uint64_t size, double density) {
-  Elements<T> e{{}, {}, first, size};
-  for (std::uint64_t i = 0; i < size; ++i) {
-    if (uniform(random) >= density) continue;
-    e.indices.push_back(static_cast<std::uint32_t>(first + i));
-    e.values.push_back(value_of<T>(random));
-  }
-  return e;
-}
-
-template <class T>
-Array<std::uint8_t> encoded(Stream& stream, Elements<T> const& e, ValueForm form, View<T> residual = {}) {
-  return kernels::encode<T>(stream, {e.indices, e.values, e.first, e.size, form, residual});
-}
-
-StreamView view(Array<std::uint8_t> const& bytes) {
-  StreamView const stream((View<std::uint8_t const>(bytes)));
-  EXPECT_EQ(stream.fault(), "");
-  return stream;
-}
-
-template <class T>
-std::vector<T> dense(Stream& stream, std::span<StreamView const> streams) {
-  std::vector<T> all(streams[0].header().size, T{7});
-  EXPECT_FALSE(kernels::sum<T>(stream, {streams, all}));
-  return all;
-}
 
 // The most that a form may be off, `most` being the largest magnitude of a block.
 double error_max(ValueForm form, double most) {
@@ -93,11 +39,6 @@ double error_max(ValueForm form, double most) {
     default:
       return 0;
   }
-}
-
-template <class T>
-double number(T x) {
-  return std::is_same_v<T, float> ? static_cast<double>(x) : static_cast<double>(x) * 0x1p-30;
 }
 
 template <class T>
@@ -188,22 +129,6 @@ TEST(SparseStreamOfFloats, StaysInItsArray) {
 }
 
 // Whatever the form of places, and for each of the terms.
-TEST(SparseStreamOfFloats, SumsOfMinusZeroAreZero) {
-  Stream stream(Device::host(), 1);
-  for (std::uint32_t const step : {1, 2, 5, 20, 600}) {
-    std::vector<std::uint32_t> indices;
-    for (std::uint32_t i = 0; i < kStreamBlock; i += step) indices.push_back(i);
-    std::vector<float> const values(indices.size(), -0.F);
-    auto const listed = kernels::view_in_place(stream, {indices, values, 0, kStreamBlock});
-    auto const bytes = kernels::encode<float>(stream, {indices, values, 0, kStreamBlock, {}});
-    StreamView const both[] = {view(bytes), listed.view};
-    for (std::size_t const terms : {1, 2}) {
-      auto const sums = dense<float>(stream, {both, terms});
-      EXPECT_TRUE(std::none_of(sums.begin(), sums.end(), [](float x) { return std::signbit(x); })) << step;
-    }
-  }
-}
-
 TYPED_TEST(SparseStream, TakesItsPartOfAList) {
   Random random(2);
   Stream stream(Device::host(), 2);
@@ -234,70 +159,6 @@ TYPED_TEST(SparseStream, KeepsWhatValuesLose) {
       bool const is_zero = residual == std::vector<TypeParam>(e.size, TypeParam{0});
       EXPECT_EQ(is_zero, is_lossless) << static_cast<int>(form.values);
     }
-  }
-}
-
-TYPED_TEST(SparseStream, SumsAsAMapDoes) {
-  Random random(4);
-  for (double const density : {.0005, .02, .1, .5, .99}) {
-    for (std::size_t ranks = 1; ranks <= 8; ++ranks) {
-      Stream stream(Device::host(), ranks % 2 == 0 ? 1 : 2);
-      std::vector<Array<std::uint8_t>> bytes;
-      std::vector<StreamView> streams;
-      std::map<std::uint32_t, double> want;
-      for (std::size_t r = 0; r < ranks; ++r) {
-        auto const e = elements<TypeParam>(random, 77, kStreamBlock + 999, density * (r == 2 ? 20 : 1));
-        bytes.push_back(encoded(stream, e, {StreamValues::kUnits, kGrid}));
-        for (std::size_t i = 0; i < e.indices.size(); ++i) want[e.indices[i]] += number(e.values[i]);
-        if (r == 0 && ranks > 1) {  // the next takes every second element away again
-          auto other = e;
-          for (std::size_t i = 0; i < e.indices.size(); ++i) {
-            other.values[i] = i % 2 == 0 ? -e.values[i] : e.values[i];
-            want[e.indices[i]] += number(other.values[i]);
-          }
-          bytes.push_back(encoded(stream, other, {StreamValues::kUnits, kGrid}));
-        }
-      }
-      for (auto const& b : bytes) streams.push_back(view(b));
-      std::erase_if(want, [](auto const& entry) { return entry.second == 0; });
-
-      auto const entries = kernels::sum<TypeParam>(stream, kernels::SumToEntries<TypeParam>{streams});
-      ASSERT_FALSE(entries.bad);
-      ASSERT_EQ(entries.indices.size(), want.size());
-      std::size_t i = 0;
-      for (auto const& [index, value] : want) {
-        ASSERT_EQ(entries.indices[i], index);
-        ASSERT_EQ(number(entries.values[i++]), value);
-      }
-      auto const all = dense<TypeParam>(stream, streams);
-      for (std::size_t k = 0; k < all.size(); ++k) {
-        auto const at = want.find(static_cast<std::uint32_t>(77 + k));
-        ASSERT_EQ(number(all[k]), at == want.end() ? 0 : at->second);
-      }
-      auto const summed =
-          kernels::sum<TypeParam>(stream, kernels::SumToStream<TypeParam>{streams, {StreamValues::kUnits, kGrid}});
-      ASSERT_FALSE(summed.bad);
-      StreamView const again[] = {view(summed.bytes)};
-      ASSERT_EQ(dense<TypeParam>(stream, again), all);
-      Elements<TypeParam> const list{to_host(stream, entries.indices.view()), to_host(stream, entries.values.view()),
-                                     77, all.size()};
-      ASSERT_EQ(to_host(stream, summed.bytes.view()),
-                to_host(stream, encoded(stream, list, {StreamValues::kUnits, kGrid}).view()));
-    }
-  }
-}
-
-TYPED_TEST(SparseStream, AddsToWhatIsThere) {
-  Random random(5);
-  Stream stream(Device::host(), 1);
-  auto const e = elements<TypeParam>(random, 0, 70000, .05);
-  auto const bytes = encoded(stream, e, {StreamValues::kFloat, kGrid});
-  StreamView const streams[] = {view(bytes), view(bytes)};
-  std::vector<TypeParam> into(e.size, TypeParam{1024});
-  EXPECT_FALSE(kernels::sum<TypeParam>(stream, {streams, into, true}));
-  auto const all = e.dense();
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    ASSERT_EQ(into[i], 1024 + all[i] + all[i]) << "at " << i;
   }
 }
 
@@ -358,27 +219,6 @@ TEST(SparseStreamBytes, ReachTheLastIndexThereIs) {
   auto const largest = kernels::encode<float>(stream, {indices, values, 0, 0xFFFFFFFF, {StreamValues::kHalf, kGrid}});
   StreamView const whole[] = {view(largest)};
   EXPECT_EQ(to_host(stream, kernels::sum<float>(stream, kernels::SumToEntries<float>{whole}).indices.view()), indices);
-}
-
-// There may be fewer sums than there were elements: no more memory is kept than twice what the sums take, and all of it
-// is given back.
-TEST(SparseStreamBytes, SumsDoNotHoldWhatTheirTermsNeeded) {
-  Random random(8);
-  Stream stream(Device::host(), 1);
-  std::size_t const before = memory::usage(Device::host()).bytes;
-  for (double const density : {.02, .6}) {
-    auto const e = elements<float>(random, 0, 2 * kStreamBlock, density);
-    auto const bytes = encoded(stream, e, {StreamValues::kFloat, kGrid});
-    std::size_t const with_bytes = memory::usage(Device::host()).bytes;
-    for (std::size_t const terms : {1, 2, 8}) {  // .6 of what two terms have at most, or a half, or an eighth
-      std::vector<StreamView> const streams(terms, view(bytes));
-      auto const sums = kernels::sum<float>(stream, kernels::SumToEntries<float>{streams});
-      EXPECT_EQ(to_host(stream, sums.indices.view()), e.indices);
-      std::size_t const taken = memory::usage(Device::host()).bytes - with_bytes;
-      EXPECT_LE(taken, 2 * (sums.indices.bytes() + sums.values.bytes())) << terms << " terms";
-    }
-  }
-  EXPECT_EQ(memory::usage(Device::host()).bytes, before);
 }
 
 TEST(SparseStreamErrors, IndicesMustAscend) {

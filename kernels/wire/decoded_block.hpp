@@ -83,7 +83,8 @@ class DecodedBlock {
 
   // A zero is added, since -0 as a sum is 0.
   void set_dense(T* sums, std::uint32_t size) {
-    for (std::uint32_t i = 0; i < size; ++i) sums[i] = T{0} + values_[next_ + i];
+    T const* const from = values_ + next_;
+    for (std::uint32_t i = 0; i < size; ++i) sums[i] = T{0} + from[i];
     next_ += size;
   }
 
@@ -123,7 +124,8 @@ class DecodedBlock {
 #endif
 
   void add_dense(T* sums, std::uint64_t* marks, std::uint32_t first, std::uint32_t last) {
-    for (std::uint32_t i = 0; i < last - first; ++i) sums[i] = plus(sums[i], values_[next_ + i]);
+    T const* const from = values_ + next_;
+    for (std::uint32_t i = 0; i < last - first; ++i) sums[i] = plus(sums[i], from[i]);
     for (std::uint32_t i = first; marks != nullptr && i < last; i += 64) {
       marks[i / 64] |= last - i < 64 ? (std::uint64_t{1} << (last - i)) - 1 : ~std::uint64_t{0};
     }
