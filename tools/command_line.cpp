@@ -47,7 +47,7 @@ struct Settings {
   Text device, threads, ranks, run;
 
   void add_to(CLI::App& command) {
-    command.add_option("--set", set, "A setting that wins over the configuration's, as in --set train.epochs=5")
+    command.add_option("--set", set, "Wins over the configuration's: --set train.epochs=5 --set train.batch=512")
         ->type_name("SECTION.KEY=VALUE")
         ->take_all()
         ->allow_extra_args(false);
@@ -88,8 +88,10 @@ void refuse_unknown(CLI::App const& app) {
                                    : fmt::format("see gpu_train {} --help", command->get_name())));
     }
     for (std::string const& word : command->remaining()) {
-      throw Error(fmt::format("'{}' is a word too many ({} has no place for it): see gpu_train {} --help", word,
-                              command->get_name(), command->get_name()));
+      bool const is_setting = word.find('=') != std::string::npos;
+      throw Error(fmt::format("'{}' is a word too many ({} has no place for it): {}", word, command->get_name(),
+                              is_setting ? "write --set before each setting"
+                                         : fmt::format("see gpu_train {} --help", command->get_name())));
     }
   }
 }

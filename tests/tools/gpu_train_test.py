@@ -73,8 +73,8 @@ class GpuTrain(unittest.TestCase):
         for word in ("train", "eval", "nearest", "Examples:", "Exits with 0", "training data again"):
             self.assertIn(word, done.stdout)
         for command, words in (("train", ("default: run.ranks, else 1", "default: run.device, else auto",
-                                          "CONFIG REQUIRED", "--set SECTION.KEY=VALUE ... A setting",
-                                          "as in --set train.epochs=5")),
+                                          "CONFIG REQUIRED", "--set SECTION.KEY=VALUE ... Wins over",
+                                          "--set train.epochs=5 --set")),
                                ("eval", ("default: test", "--split valid|test")),
                                ("nearest", ("default: 10", "--count N", "NAME ... REQUIRED")),
                                ("predict", ("FILE REQUIRED", "--out FILE")), ("export", ("--format npy|flat",)),
@@ -167,6 +167,7 @@ class GpuTrain(unittest.TestCase):
         expect("RUN_FOLDER is missing", "eval")
         expect("NAME is missing", "nearest", "out")
         expect("'more' is a word too many", "train", self.config, "more")
+        expect("write --set before each setting", "train", self.config, "--set", "train.epochs=1", "train.batch=8")
         expect("--ranks has no value", "train", self.config, "--ranks")
         expect("--run is given 2 times", "train", self.config, "--run", "a", "--run", "b")
         expect("--split is 'tset'", "eval", "out", "--split", "tset")
