@@ -235,6 +235,11 @@ TEST_P(Models, TheLargestSourceIsKnown) {
   }
   EXPECT_GT(most, 0.0F);
   EXPECT_EQ(step.gradients.source_max_abs, most);
+  Gradients used = run_step(options, vocabulary, batch, 2).gradients;  // what was in them before is nothing to it
+  for (auto* sources : {&used.sources, &used.relation_sources}) {
+    for (float& x : sources->view().flat()) x = std::nanf("");
+  }
+  EXPECT_EQ(run_step(options, vocabulary, batch, 2, std::move(used)).gradients.source_max_abs, most);
   Step const bad = run_step(options, vocabulary, batch, 2, {}, std::nan(""));
   EXPECT_EQ(bad.gradients.source_max_abs, std::numeric_limits<float>::infinity());
 }

@@ -70,7 +70,7 @@ struct MatrixTriple {
       gs[k] = d.subject.re;
       go[k] = d.object.re;
     });
-    lanes.each(t.stride - dim, [=](std::size_t k) { gs[dim + k] = go[dim + k] = 0.0F; });
+    lanes.each(t.stride - dim, [=](std::size_t k) { gs[dim + k] = go[dim + k] = t.scratch[dim + k] = 0.0F; });
     lanes.each(t.relation_stride - dim * dim, [=](std::size_t k) { gr[dim * dim + k] = 0.0F; });
     if (!regular) return 0.0F;
     auto const penalty = [=](float x) { return regulariser_loss(g, x * x); };
