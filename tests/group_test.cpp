@@ -4,11 +4,9 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <system_error>
-#include <thread>
 
 #include "comm/group_impl.hpp"
 #include "gpups/error.hpp"
@@ -167,86 +165,6 @@ TEST(RunRanks, ThreadsThatARankCannotStartAreRefused) {
     exchange(group, 1000000);
   };
   test::expect_error([&] { run_ranks(Group::threads(2), body); }, {"2 ranks cannot have their threads"});
-}
-
-TEST(Turner, WaitGivesUpWhenNothingHappens) {
-  Group const group = Group::alone();
-  comm::Turner& turner = *group.impl().turner;
-  turner.start([] { return false; });
-  EXPECT_FALSE(turner.wait([] { return false; }, 0.01));
-  EXPECT_TRUE(turner.wait([] { return true; }, 0));
-}
-
-TEST(Turner, TurnsThatDoSomethingKeepAWaitAlive) {
-  Group const group = Group::alone();
-  comm::Turner& turner = *group.impl().turner;
-  std::atomic<int> turns = 0;
-  turner.start([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(400));
-    return ++turns > 0;
-  });
-  EXPECT_TRUE(turner.wait([&] { return turns >= 4; }, 1));
-  turner.stop();
-  int const last = turns;
-  EXPECT_FALSE(turner.wait([] { return false; }, 0.01));
-  EXPECT_EQ(turns, last);
-}
-
-TEST(Turner, AWakeIsATurnAndALookAtWhatIsAwaited) {
-  Group const group = Group::alone();
-  comm::Turner& turner = *group.impl().turner;
-  std::atomic<int> said = 0, heard = 0;
-  turner.start([&] {
-    heard = said.load();
-    return false;
-  });
-  std::thread other([&] {
-    while (said < 1000) {
-      ++said;
-      turner.wake();
-      while (heard < said) std::this_thread::yield();
-    }
-  });
-  EXPECT_TRUE(turner.wait([&] { return heard == 1000; }, 60));
-  other.join();
-}
-
-// As where a turn's work takes up a task that posts something.
-TEST(Turner, ATurnCanAskForAnotherSoon) {
-  Group const group = Group::alone();
-  comm::Turner& turner = *group.impl().turner;
-  std::atomic<int> turns = 0;
-  turner.start([&] {
-    if (++turns < 100) turner.turn_soon();
-    return false;
-  });
-  turner.turn_soon();  // on this thread; who is to follow may be asleep
-  while (turns < 100) std::this_thread::yield();
-  turner.stop();
-}
-
-TEST(Turner, AWakeIsALookWhereNothingTurns) {
-  Group const group = Group::alone();
-  comm::Turner& turner = *group.impl().turner;
-  std::atomic<bool> flag = false;
-  std::thread other([&] {
-    flag = true;
-    turner.wake();
-  });
-  EXPECT_TRUE(turner.wait([&] { return flag.load(); }, 60));
-  other.join();
-}
-
-TEST(Turner, CanStartAgain) {
-  Group const group = Group::alone();
-  comm::Turner& turner = *group.impl().turner;
-  for (int i = 0; i < 3; ++i) {
-    std::atomic<bool> turned = false;
-    turner.start([&] { return !turned.exchange(true); });
-    EXPECT_TRUE(turner.wait([&] { return turned.load(); }, 60));
-    turner.stop();
-    turner.stop();
-  }
 }
 
 }  // namespace

@@ -110,6 +110,8 @@ std::vector<int> allowed_cores() {
   }
 }
 
+int share_size(int ranks) { return static_cast<int>(allowed_cores().size()) / ranks; }
+
 std::vector<int> cores_near_cuda(int device) {
   std::string const address = cuda::pci_address(device);
   if (address.empty()) return {};

@@ -14,6 +14,9 @@ std::string cores_text(std::vector<int> const& cores);
 // The cores that this process may run on now.
 std::vector<int> allowed_cores();
 
+// How many of them each has where so many ranks share them; 0: not one.
+int share_size(int ranks);
+
 // The same cores, ordered so that neighbours share as much as possible (hardware threads of a core, caches, memory): a
 // contiguous share is a good place for a rank. By hwloc, where the build has it; else ascending.
 std::vector<int> by_neighbourhood(std::vector<int> cores);

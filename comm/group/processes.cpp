@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "comm/cluster/cores.hpp"
 #include "comm/cluster/overheard.hpp"
 #include "comm/nccl/join.hpp"
 #include "comm/payload/ucx.hpp"
@@ -137,7 +138,8 @@ std::shared_ptr<Group::Impl> group_of_processes(Rank me, std::unique_ptr<UcxLink
   impl->announcement = std::move(joined.announcement);
   impl->transport = make_ucx_transport(impl->link, impl->watch);
   impl->payload = make_ucx_payload(impl->link);
-  impl->turner = make_threaded_turner([link = impl->link] { return link->make_bell(); });
+  impl->turner = make_threaded_turner([link = impl->link] { return link->make_bell(); },
+                                      [of = impl.get()] { return share_size(of->cores_shared_by); });
   return impl;
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "comm/turner/stand_back.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups::comm {
@@ -20,16 +21,13 @@ Time now() { return std::chrono::steady_clock::now(); }
 
 // A thread that waits turns until there has been nothing to do for this long; then it sleeps.
 constexpr std::chrono::microseconds kBusy{50};
-// The communication thread leaves turning to a thread that waits, and for this long after it: that one will often wait
-// again.
-constexpr std::chrono::microseconds kStandBack{200};
 
 // Whoever waits turns the protocol itself, so that what it waits for costs no change of threads. Else the communication
 // thread does.
 class Threaded final : public Turner {
  public:
-  explicit Threaded(std::function<std::unique_ptr<Bell>()> const& make_bell)
-      : own_bell_(make_bell()), guest_bell_(make_bell()) {}
+  Threaded(std::function<std::unique_ptr<Bell>()> const& make_bell, std::function<int()> cores)
+      : own_bell_(make_bell()), guest_bell_(make_bell()), cores_(std::move(cores)) {}
   ~Threaded() override { stop(); }
 
   void start(std::function<bool()> turn) override {
@@ -37,6 +35,7 @@ class Threaded final : public Turner {
     std::lock_guard lock(mutex_);
     stopping_ = false;
     turn_ = std::move(turn);
+    stand_back_.start(cores_());
     thread_ = std::thread([this] { loop(); });
   }
 
@@ -50,9 +49,10 @@ class Threaded final : public Turner {
     if (turner_ == std::this_thread::get_id()) return ask_for_turn();
     std::unique_lock turning(turn_mutex_, std::try_to_lock);
     if (!turning.owns_lock() || !may_turn()) return wake();
+    std::uint64_t const seen = wakes();
     bool const useful = turn();
     std::lock_guard lock(mutex_);
-    stand_back_until_ = now() + kStandBack;
+    leave(seen);
     if (useful) ++useful_turns_;
     look_again();
   }
@@ -68,8 +68,7 @@ class Threaded final : public Turner {
     {
       std::lock_guard lock(mutex_);
       stopping_ = true;
-      come_back_.notify_one();
-      own_bell_->ring();
+      call_back();
     }
     if (thread_.joinable()) thread_.join();
   }
@@ -88,21 +87,32 @@ class Threaded final : public Turner {
     if (guest_) {
       guest_bell_->ring();
     } else {
-      stand_back_until_ = {};
-      come_back_.notify_one();
-      own_bell_->ring();
+      call_back();
     }
     // The turn that follows ends with a look at what is awaited; only where there is none is it for us to ask for one.
     if (!turning_) look_again();
   }
+  // The communication thread is to turn at once. REQUIRES: the lock is held.
+  void call_back() {
+    stand_back_.end();
+    own_bell_->ring();
+  }
+  // For a thread that has turned in its place, and had seen so many wakes before the last time. REQUIRES: the lock is
+  // held.
+  void leave(std::uint64_t seen) {
+    stand_back_.leave();
+    if (wakes_ != seen || watching_ > 0) call_back();
+  }
   bool may_turn() {
     std::lock_guard lock(mutex_);
-    return thread_.joinable() && !stopping_;
+    if (!thread_.joinable() || stopping_) return false;
+    stand_back_.begin();
+    return true;
   }
   bool become_guest() {
     std::lock_guard lock(mutex_);
     if (!thread_.joinable() || stopping_ || guest_) return false;
-    ++guests_;
+    stand_back_.begin();
     return guest_ = true;
   }
 
@@ -129,9 +139,7 @@ class Threaded final : public Turner {
     }
     std::lock_guard lock(mutex_);
     guest_ = false;
-    stand_back_until_ = now() + kStandBack;
-    if (away_) come_back_.notify_one();
-    if (wakes_ != seen) own_bell_->ring();
+    leave(seen);
     return done || wait.done();
   }
 
@@ -171,6 +179,7 @@ class Threaded final : public Turner {
       useful = turn();
     }
     std::lock_guard lock(mutex_);
+    if (guest_) stand_back_.go_on();
     if (useful) ++useful_turns_;
     look_again();
     return useful;
@@ -179,8 +188,8 @@ class Threaded final : public Turner {
   void loop() {
     std::unique_lock lock(mutex_);
     while (!stopping_) {
-      if (guest_ || now() < stand_back_until_) {
-        stand_back(lock);
+      if (!stand_back_.is_over()) {
+        stand_back_.sleep(lock);
         continue;
       }
       turning_ = true;
@@ -196,15 +205,6 @@ class Threaded final : public Turner {
     }
     look_again();
   }
-  void stand_back(std::unique_lock<std::mutex>& lock) {
-    std::uint64_t const before = guests_;
-    come_back_.wait_for(lock, kStandBack);
-    // Short waits need not say that they are over: that would take longer than some of them.
-    if (!guest_ || guests_ != before || stopping_) return;
-    away_ = true;
-    come_back_.wait(lock, [this] { return !guest_ || stopping_; });
-    away_ = false;
-  }
 
   std::uint64_t wakes() {
     std::lock_guard lock(mutex_);
@@ -217,18 +217,16 @@ class Threaded final : public Turner {
   }
 
   std::unique_ptr<Bell> const own_bell_, guest_bell_;  // of the communication thread, and of a thread that waits
+  std::function<int()> const cores_;
   std::function<bool()> turn_;
   std::atomic<std::thread::id> turner_{};  // the thread that is turning
   std::mutex turn_mutex_;                  // held while turning
   std::mutex mutex_;                       // of all below
-  std::condition_variable come_back_;      // the communication thread stands back
   std::condition_variable changed_;        // threads watch for changes_
   bool stopping_ = false;
-  bool turning_ = false;      // the communication thread does
-  bool guest_ = false;        // a thread that waits does
-  std::uint64_t guests_ = 0;  // so far
-  bool away_ = false;         // the communication thread waits for the guest to go
-  Time stand_back_until_{};
+  bool turning_ = false;  // the communication thread does
+  bool guest_ = false;    // a thread that waits does
+  StandBack stand_back_;
   int watching_ = 0;  // threads in watch_until()
   std::uint64_t wakes_ = 0, changes_ = 0, useful_turns_ = 0;
   std::thread thread_;
@@ -236,8 +234,9 @@ class Threaded final : public Turner {
 
 }  // namespace
 
-std::unique_ptr<Turner> make_threaded_turner(std::function<std::unique_ptr<Bell>()> const& make_bell) {
-  return std::make_unique<Threaded>(make_bell);
+std::unique_ptr<Turner> make_threaded_turner(std::function<std::unique_ptr<Bell>()> const& make_bell,
+                                             std::function<int()> cores) {
+  return std::make_unique<Threaded>(make_bell, std::move(cores));
 }
 
 }  // namespace gpups::comm

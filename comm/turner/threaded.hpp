@@ -11,6 +11,9 @@
 
 namespace gpups::comm {
 
-std::unique_ptr<Turner> make_threaded_turner(std::function<std::unique_ptr<Bell>()> const& make_bell);
+// cores(): that the rank has for itself; called by each start(). With a single one the communication thread stands back
+// for longer after others have turned.
+std::unique_ptr<Turner> make_threaded_turner(std::function<std::unique_ptr<Bell>()> const& make_bell,
+                                             std::function<int()> cores);
 
 }  // namespace gpups::comm
