@@ -72,7 +72,7 @@ struct HostLanes {
     for (std::size_t j = 0; j < n; ++j) sum += f(j);
     return sum;
   }
-  // The largest of the words f(j) for j < n, 0 where there are none; the same for all lanes.
+  // The largest of the words f(j) for j < n, 0 where there are none; the same for all lanes. Calls f once for each j.
   template <class F>
   std::uint32_t max_word(std::size_t n, F f) const {
     std::uint32_t most = 0;
@@ -90,19 +90,24 @@ struct HostLanes {
   // The largest of `least` and f(j) for j < n, the same for all lanes; ignores what is not a number.
   template <class F>
   float max(float least, std::size_t n, F f) const {
-    float part[kLanes];
-    for (float& most : part) most = least;
+    typedef float Floats __attribute__((vector_size(kLanes * sizeof(float))));
+    Floats part = Floats{} + least;
     std::size_t j = 0;
-    auto const take = [&](std::size_t k) {
+    for (; j + kLanes <= n; j += kLanes) {
+      float x[kLanes];
+      // Not unrolled: then it becomes a vector, conditions in f included.
+#pragma GCC ivdep
+#pragma GCC unroll 1
+      for (std::size_t k = 0; k < kLanes; ++k) x[k] = f(j + k);
+      Floats now;
+      __builtin_memcpy(&now, x, sizeof now);
+      part = now > part ? now : part;
+    }
+    for (std::size_t k = 0; j + k < n; ++k) {
       float const x = f(j + k);
       part[k] = x > part[k] ? x : part[k];
-    };
-    for (; j + kLanes <= n; j += kLanes) {
-#pragma GCC ivdep
-      for (std::size_t k = 0; k < kLanes; ++k) take(k);
     }
-    for (std::size_t k = 0; j + k < n; ++k) take(k);
-    for (float most : part) least = most > least ? most : least;
+    for (std::size_t k = 0; k < kLanes; ++k) least = part[k] > least ? part[k] : least;
     return least;
   }
   // True in one lane: for what is written once per row.
@@ -166,7 +171,10 @@ struct WarpLanes {
   template <class F>
   GPUPS_FN std::uint32_t max_word(std::size_t n, F f) const {
     std::uint32_t most = 0;
-    for (std::size_t j = lane; j < n; j += kLanes) most = f(j) > most ? f(j) : most;
+    for (std::size_t j = lane; j < n; j += kLanes) {
+      std::uint32_t const word = f(j);
+      most = word > most ? word : most;
+    }
     for (unsigned half = kLanes / 2; half > 0; half /= 2) {
       std::uint32_t const other = warp.shuffle_xor(mask, most, half);
       most = other > most ? other : most;

@@ -56,6 +56,20 @@ TEST(WarpLanes, SumsOfWordsHaveTheBitsOfTheHost) {
   expect_same_bits([&](std::size_t n, auto lanes) { return lanes.sum_words(n, [&](std::size_t j) { return x[j]; }); });
 }
 
+TEST(WarpLanes, LargestWordAsksOnceForEach) {
+  std::vector<float> const x = random_floats(kMost, 4);
+  std::vector<std::uint32_t> const words = bits(x);
+  expect_same_bits(
+      [&](std::size_t n, auto lanes) { return lanes.max_word(n, [&](std::size_t j) { return words[j]; }); });
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    emulate_rows(seed, kMost, [&](std::size_t n, EmulatedLanes lanes) {
+      std::vector<unsigned> calls(n, 0);  // by this lane
+      lanes.max_word(n, [&](std::size_t j) { return ++calls[j], words[j]; });
+      for (std::size_t j = 0; j < n; ++j) EXPECT_EQ(calls[j], j % kernels::kLanes == lanes.lane ? 1U : 0U);
+    });
+  }
+}
+
 TEST(WarpLanes, LargestIgnoreWhatIsNotANumberAsTheHostDoes) {
   std::vector<float> x = random_floats(kMost, 2);
   for (std::size_t j = 0; j < kMost; j += 7) x[j] = std::nanf("");
