@@ -78,7 +78,8 @@ class Exchange {
     Array<std::uint32_t> ids{};
     std::shared_ptr<ReceivedSums> sums{}, sightings{};
     Matrix<std::int64_t> counts{};  // of sightings
-    // Of tables that hold gradients back: a section, and how many rows it has. Of those that send changes: the keys.
+    // Of tables that hold gradients back: a section, which stays until it is added, how many rows it has, and these. Of
+    // those that send changes: the keys.
     std::shared_ptr<Array<std::uint8_t>> held{};
     std::size_t sent = 0;
     Matrix<std::int64_t> held_sums{};

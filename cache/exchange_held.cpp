@@ -100,10 +100,10 @@ void Exchange::take_late(Rank from, std::vector<LateRows> const& late, std::func
 
 RowSums Exchange::wait_read_held(Rank from, UsePart& part) {
   auto const& options = tables_[number(part.table)]->options();
-  part.held_sums = GradientSection(options).wait_read(stream_, *part.held, part.sent, part.ids.size());
-  if (part.held_sums.rows() != part.ids.size()) refuse_peer(from, "sent gradients of other rows than it counted");
-  part.held.reset();
-  return {.ids = part.ids, .sums = part.held_sums, .counts = part.counts.view().flat()};
+  auto rows = GradientSection(options).wait_read(stream_, *part.held, part.sent, part.ids.size());
+  if (!rows) refuse_peer(from, "sent gradients of other rows than it counted");
+  part.held_sums = std::move(rows->sums);
+  return {.ids = part.ids, .sums = part.held_sums, .counts = part.counts.view().flat(), .marked = rows->marked};
 }
 
 // In the order of their sums. REQUIRES: of the keys that a round announces, all of this one have been heard, and none

@@ -28,20 +28,18 @@ kernels::NarrowBytes GradientSection::wait_write(Stream& stream, View<std::uint3
   return section;
 }
 
-Matrix<std::int64_t> GradientSection::wait_read(Stream& stream, View<std::uint8_t const> bytes, std::size_t sent,
-                                                std::size_t n) const {
-  Matrix<std::int64_t> rows(stream.device(), n, dim_);
-  memory::fill_bytes(stream, rows.view().data(), 0, rows.view().flat().bytes());
-  Array<std::uint32_t> const numbers(stream.device(), filters_ ? n : 0);
+std::optional<GradientSection::Sent> GradientSection::wait_read(Stream& stream, View<std::uint8_t const> bytes,
+                                                                std::size_t sent, std::size_t n) const {
+  Sent rows{.sums = Matrix<std::int64_t>(stream.device(), sent, dim_), .marked = {}};
   if (filters_) {
-    auto const* const words = reinterpret_cast<std::uint32_t const*>(bytes.data());
-    std::size_t const marked = kernels::wait_list_marked(
-        stream, {.bitmap = {words, kernels::bitmap_words(n), stream.device()}, .n = n, .from = {}, .taken = numbers});
-    if (marked != sent) return {};
+    rows.marked = {reinterpret_cast<std::uint32_t const*>(bytes.data()), kernels::bitmap_words(n), stream.device()};
+    Array<std::uint32_t> const numbers(stream.device(), n);
+    if (kernels::wait_list_marked(stream, {.bitmap = rows.marked, .n = n, .from = {}, .taken = numbers}) != sent)
+      return {};
   }
-  auto const coded = bytes.slice(head(n), bytes.size() - head(n));
-  bool const fine = coder_.wait_add(stream, coded, sent, numbers.view().slice(0, filters_ ? sent : 0), rows);
-  return fine ? std::move(rows) : Matrix<std::int64_t>();
+  memory::fill_bytes(stream, rows.sums.view().data(), 0, rows.sums.view().flat().bytes());
+  if (!coder_.wait_add(stream, bytes.slice(head(n), bytes.size() - head(n)), sent, {}, rows.sums)) return {};
+  return rows;
 }
 
 }  // namespace gpups::cache

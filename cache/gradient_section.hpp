@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "cache/row_coder.hpp"
 
@@ -22,9 +23,13 @@ class GradientSection {
   // Waits for `stream`.
   kernels::NarrowBytes wait_write(Stream& stream, View<std::uint32_t const> sent, std::size_t n,
                                   MatrixView<std::int64_t> rows) const;
-  // All n rows, zeros where none was sent. Empty where the bytes are no such section. REQUIRES: may_have(). Waits for
-  // `stream`.
-  Matrix<std::int64_t> wait_read(Stream& stream, View<std::uint8_t const> bytes, std::size_t sent, std::size_t n) const;
+  // The rows that were sent, and a bitmap of which of the n these are, or none: all. It lies in the section's bytes.
+  struct Sent {
+    Matrix<std::int64_t> sums;  // (sent, dim)
+    View<std::uint32_t const> marked;
+  };
+  // Nothing where the bytes are no such section. REQUIRES: may_have(). Waits for `stream`.
+  std::optional<Sent> wait_read(Stream& stream, View<std::uint8_t const> bytes, std::size_t sent, std::size_t n) const;
 
  private:
   std::size_t head(std::size_t n) const;

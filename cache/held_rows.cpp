@@ -38,14 +38,17 @@ Array<std::uint32_t> HeldRows::wait_slots(Stream& stream, View<Key const> keys) 
   return slots;
 }
 
-HeldRows::Before HeldRows::before(Stream& stream, View<std::uint32_t const> slots, View<Key const> keys) const {
-  Before before{.keys = Array<Key>(stream.device(), keys.size()),
-                .held = Matrix<std::int64_t>(stream.device(), slots.size(), table_.dim),
-                .marks = Array<std::uint32_t>(stream.device(), slots.size() * kernels::kHeldMarks)};
+Array<std::uint32_t> HeldRows::marks_of(Stream& stream, View<std::uint32_t const> slots) const {
+  Array<std::uint32_t> marks(stream.device(), slots.size() * kernels::kHeldMarks);
+  kernels::gather_column(stream, kernels::GatherColumn<std::uint32_t>{keys_.marks(), slots, marks});
+  return marks;
+}
+
+HeldRows::Before& HeldRows::remember(Stream& stream, View<std::uint32_t const> slots, View<Key const> keys) {
+  Before before{.keys = Array<Key>(stream.device(), keys.size()), .marks = marks_of(stream, slots)};
   copy<Key>(stream, before.keys, keys);
-  kernels::gather_column(stream, kernels::GatherColumn<std::uint32_t>{keys_.marks(), slots, before.marks});
   stream.wait();  // the keys may be the caller's for this call alone
-  return before;
+  return before_.emplace_back(std::move(before));
 }
 
 void HeldRows::throw_if_fault(Stream& stream, View<std::uint32_t const> fault, View<Key const> keys) const {
@@ -62,7 +65,9 @@ HeldRows::Part HeldRows::wait_take(Stream& stream, Clock step, View<Key const> k
   Device const device = stream.device();
   std::size_t const n = keys.size();
   Array<std::uint32_t> const slots = wait_slots(stream, keys), fault = no_fault(stream);
-  before_.push_back(before(stream, slots, keys));
+  Before& before = remember(stream, slots, keys);
+  before.added = sums;
+  before.order = order;
 
   auto const& filter = table_.gradients.filter;
   Array<float> const largest(device, n);
@@ -75,20 +80,23 @@ HeldRows::Part HeldRows::wait_take(Stream& stream, Clock step, View<Key const> k
                               .now = mark_of(step),
                               .age = filter.age_max,
                               .bound = std::ldexp(bound_.next(), -table_.grid_log2),
-                              .before = before_.back().held,
                               .largest = largest,
                               .send = send,
                               .sent_wait_on = sends_rest(),
                               .fault = fault});
   throw_if_fault(stream, fault, keys);
 
-  Array<std::uint32_t> const numbers(device, n), slots_of(device, n);
+  Array<std::uint32_t> const slots_of(device, n);
+  before.sent = Array<std::uint32_t>(device, n);
   std::size_t const sent =
-      kernels::wait_list_flagged(stream, {.flags = send, .rows = numbers, .from = slots, .taken = slots_of});
-  auto const sent_rows = numbers.view().slice(0, sent), sent_slots = slots_of.view().slice(0, sent);
+      kernels::wait_list_flagged(stream, {.flags = send, .rows = before.sent, .from = slots, .taken = slots_of});
+  before.sent.truncate(sent);
+  auto const sent_slots = slots_of.view().slice(0, sent);
   Matrix<std::int64_t> const rows(device, sent, table_.dim);
+  before.held = Matrix<std::int64_t>(device, sent, table_.dim);
   kernels::take_held(stream, {.held = held_.const_ref(), .slots = sent_slots, .out = rows});
-  auto bytes = section_.wait_write(stream, sent_rows, n, rows);
+  copy<std::int64_t>(stream, before.held.view().flat(), rows.view().flat());
+  auto bytes = section_.wait_write(stream, before.sent, n, rows);
   Part part{.sent = sent, .bytes = std::make_shared<kernels::NarrowBytes>(std::move(bytes))};
   kernels::put_held(stream, {.from = rows, .slots = sent_slots, .held = held_.ref()});
   stream.wait();  // all arrays here end
@@ -124,7 +132,8 @@ HeldRows::Late HeldRows::wait_send(Stream& stream, View<std::uint32_t const> uno
 // Those of the rows of which something is held back.
 void HeldRows::wait_send_filled(Stream& stream, View<std::uint32_t const> slots, bool exact, std::vector<Late>& late) {
   Device const device = stream.device();
-  auto& old = before_.emplace_back(before(stream, slots, keys_.wait_keys(stream, slots))).held;
+  Before& before = remember(stream, slots, keys_.wait_keys(stream, slots));
+  auto& old = before.held = Matrix<std::int64_t>(device, slots.size(), table_.dim);
   kernels::take_held(stream, {.held = held_.const_ref(), .slots = slots, .out = old});
   Array<std::uint8_t> const flags(device, slots.size());
   Array<std::uint32_t> const numbers(device, slots.size()), filled(device, slots.size());
@@ -162,9 +171,17 @@ std::vector<HeldRows::Late> HeldRows::wait_take_late(Stream& stream, Clock step,
 
 void HeldRows::wait_undo(Stream& stream, Before const& before) {
   auto const slots = wait_slots(stream, before.keys);
-  kernels::put_held(stream, {.from = before.held, .slots = slots, .held = held_.ref()});
-  kernels::scatter_column(stream, kernels::ScatterColumn<std::uint32_t>{before.marks, slots, keys_.marks()});
   auto const slots_there = to_host(stream, slots.view());
+  std::vector<std::uint32_t> sent_slots_there;
+  for (std::uint32_t const i : to_host(stream, before.sent.view())) sent_slots_there.push_back(slots_there[i]);
+  auto const sent_slots = to_device(stream, sent_slots_there);
+  bool const is_late = before.order.empty();
+  kernels::put_held(stream,
+                    {.from = before.held, .slots = is_late ? slots.view() : sent_slots.view(), .held = held_.ref()});
+  if (!is_late) {
+    kernels::take_back(stream, {.sums = before.added, .order = before.order, .slots = slots, .held = held_.ref()});
+  }
+  kernels::scatter_column(stream, kernels::ScatterColumn<std::uint32_t>{before.marks, slots, keys_.marks()});
   auto const marks = to_host(stream, before.marks.view());
   std::vector<std::uint32_t> unknown;  // before the step
   for (std::size_t i = 0; i < slots_there.size(); ++i) {
@@ -198,13 +215,14 @@ void HeldRows::wait_drop(Stream& stream, View<Key const> keys) {
 HeldPiece HeldRows::wait_save(Stream& stream) const {
   auto const slots = keys_.wait_slots(stream);
   auto const keys = keys_.wait_keys(stream, slots);
-  auto const all = before(stream, slots, keys);
-  kernels::take_held(stream, {.held = held_.const_ref(), .slots = slots, .out = all.held});
+  auto const marks = marks_of(stream, slots);
+  Matrix<std::int64_t> const held(stream.device(), slots.size(), table_.dim);
+  kernels::take_held(stream, {.held = held_.const_ref(), .slots = slots, .out = held});
   HeldPiece piece{.bound = bound_.state(),
                   .keys = to_host(stream, keys.view()),
-                  .marks = to_host(stream, all.marks.view()),
+                  .marks = to_host(stream, marks.view()),
                   .sums = {}};
-  auto const padded = to_host(stream, all.held.view().flat());
+  auto const padded = to_host(stream, held.view().flat());
   std::size_t const stride = row_stride(table_.dim);
   for (std::size_t i = 0; i < padded.size(); ++i) {
     if (i % stride < table_.dim) piece.sums.push_back(padded[i]);

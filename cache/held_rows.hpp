@@ -28,8 +28,8 @@ class HeldRows {
     std::shared_ptr<kernels::NarrowBytes> bytes;
   };
   // What is to be sent of a step's sums for these distinct keys, sums.row(order[i]) being that of keys[i], and of what
-  // is held back of them; the rest is held back now. Waits for `stream`. Throws Error, naming the key, where a sum is
-  // too large.
+  // is held back of them; the rest is held back now. REQUIRES: `sums` and `order` stay as they are until the step's
+  // end. Waits for `stream`. Throws Error, naming the key, where a sum is too large.
   Part wait_take(Stream& stream, Clock step, View<Key const> keys, MatrixView<std::int64_t const> sums,
                  View<std::uint32_t const> order);
 
@@ -59,15 +59,22 @@ class HeldRows {
   std::size_t rows() const { return keys_.size(); }
 
  private:
-  // What rows were before a step.
+  // How to make rows what they were before a step. Those of a part that have sent something get back what they held
+  // then, and all of them give back what the step had added to that; rows that were sent late get back what they held.
   struct Before {
     Array<Key> keys;
-    Matrix<std::int64_t> held;
-    Array<std::uint32_t> marks;  // (n, kHeldMarks)
+    Array<std::uint32_t> marks;      // (n, kHeldMarks)
+    Matrix<std::int64_t> held = {};  // (sent, dim), or of late rows (n, dim)
+    // Of a part, or empty:
+    Array<std::uint32_t> sent = {};  // numbers of keys
+    MatrixView<std::int64_t const> added = {};
+    View<std::uint32_t const> order = {};  // (n), of `added`
   };
   // The keys' slots, with room for what is held back of them.
   Array<std::uint32_t> wait_slots(Stream& stream, View<Key const> keys);
-  Before before(Stream& stream, View<std::uint32_t const> slots, View<Key const> keys) const;
+  Array<std::uint32_t> marks_of(Stream& stream, View<std::uint32_t const> slots) const;
+  // Begins to remember what rows were.
+  Before& remember(Stream& stream, View<std::uint32_t const> slots, View<Key const> keys);
   Late wait_send(Stream& stream, View<std::uint32_t const> unordered, bool exact);
   void wait_send_filled(Stream& stream, View<std::uint32_t const> slots, bool exact, std::vector<Late>& late);
   void wait_forget(Stream& stream, View<std::uint32_t const> slots, std::vector<Late>& late);

@@ -77,7 +77,6 @@ RowCopies::Part RowCopies::wait_send(Stream& stream, Clock step, View<Key const>
   auto const& table = shard_.options();
   std::size_t const n = keys.size();
   auto const slots = wait_slots(stream, keys);
-  Matrix<float> const changes(device, n, table.dim);
   Array<float> const largest(device, n);
   Array<std::uint8_t> const send(device, n);
   kernels::changed_rows(stream, {.values = values,
@@ -88,7 +87,6 @@ RowCopies::Part RowCopies::wait_send(Stream& stream, Clock step, View<Key const>
                                  .age = table.refreshes.filter.age_max,
                                  .bound = bound_.next(),
                                  .by_bits = is_lossless(table),
-                                 .changes = changes,
                                  .largest = largest,
                                  .send = send});
   Array<std::uint32_t> const numbers(device, n), slots_of(device, n);
@@ -98,9 +96,13 @@ RowCopies::Part RowCopies::wait_send(Stream& stream, Clock step, View<Key const>
 
   Part part{.sent = sent, .bytes = std::make_shared<Array<std::uint8_t>>(device, bytes(table, sent, n))};
   FoldedRows const rows(stream, sent, table.dim);
-  kernels::take_rows(stream, {.from = is_lossless(table) ? values : MatrixView<float const>(changes.view()),
-                              .positions = sent_rows,
-                              .to = rows.rows()});
+  if (is_lossless(table)) {
+    kernels::take_rows(stream, {.from = values, .positions = sent_rows, .to = rows.rows()});
+  } else {
+    kernels::take_changes(
+        stream,
+        {.values = values, .rows = sent_rows, .slots = sent_slots, .copies = copies_.const_ref(), .to = rows.rows()});
+  }
   if (sent > 0) {
     auto const wire = kernels::wire_rows(part.bytes->view(), format_for(table), rows.shape.rows, rows.shape.columns);
     kernels::quantize_rows(stream, {.values = rows.coded(), .residual = {}, .wire = wire});

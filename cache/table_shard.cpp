@@ -21,6 +21,7 @@
 #include "kernels/row_life.hpp"
 #include "kernels/scatter.hpp"
 #include "kernels/sum_and_update.hpp"
+#include "kernels/wire/marked_rows.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -97,7 +98,7 @@ RowSums TableShard::wait_merge(Stream& stream, std::span<RowSums const> lists, A
   merged = Array<std::uint32_t>(device, total);
   merged_sums = Matrix<std::int64_t>(device, total, dim());
   next_epoch(stream);
-  Array<std::uint32_t> slots(device, longest);
+  Array<std::uint32_t> const slots(device, longest), marked_slots(device, longest);
   auto const fault = no_fault(stream);
   std::size_t rows = 0;
   for (auto const& list : lists) {
@@ -111,13 +112,19 @@ RowSums TableShard::wait_merge(Stream& stream, std::span<RowSums const> lists, A
     auto const begun = merged_sums.view().slice(rows, fresh).flat();
     bool const first = rows == 0;  // then slots are 0, 1, 2 ...
     rows += fresh;
-    if (first && list.received == nullptr) {
+    if (first && list.received == nullptr && list.marked.empty()) {
       copy<std::int64_t>(stream, begun, list.sums.slice(0, fresh).flat());
       continue;
     }
     memory::fill_bytes(stream, begun.data(), 0, begun.bytes());
     if (list.received == nullptr) {
-      kernels::merge_sums(stream, {.into = merged_sums, .slots = here, .sums = list.sums, .fault = fault});
+      View<std::uint32_t const> with_sums = here;
+      if (!list.marked.empty()) {
+        auto const marked = kernels::wait_list_marked(
+            stream, {.bitmap = list.marked, .n = here.size(), .from = here, .taken = marked_slots});
+        with_sums = marked_slots.view().slice(0, marked);
+      }
+      kernels::merge_sums(stream, {.into = merged_sums, .slots = with_sums, .sums = list.sums, .fault = fault});
     } else {
       kernels::add_narrow_sums(stream, {.rows = list.received->rows(),
                                         .starts = list.received->starts,
@@ -153,7 +160,7 @@ void TableShard::wait_apply(Stream& stream, std::span<RowSums const> lists, Cloc
 
   Array<std::uint32_t> merged;
   Matrix<std::int64_t> merged_sums;
-  bool const merge = filled.size() > 1 || filled[0].received != nullptr;
+  bool const merge = filled.size() > 1 || filled[0].received != nullptr || !filled[0].marked.empty();
   RowSums const all = !merge ? filled[0] : wait_merge(stream, filled, merged, merged_sums);
   auto const fault = no_fault(stream);
   auto step = update(all.ids, clock, samples, fault);

@@ -30,10 +30,12 @@ namespace gpups::cache {
 // entries, or counts[i]. Neither is used where rows are admitted at their first sighting.
 struct RowSums {
   View<std::uint32_t const> ids;           // (n)
-  MatrixView<std::int64_t> sums;           // (n, dim), or
+  MatrixView<std::int64_t> sums;           // (n, dim), or fewer where some are marked, or
   ReceivedSums const* received = nullptr;  // what came from another rank
   View<std::uint32_t const> offsets{};     // (n + 1), or
   View<std::int64_t const> counts{};       // (n)
+  // (kernels::bitmap_words(n)), or empty: of which ids these are the sums; the others' are 0.
+  View<std::uint32_t const> marked{};
 };
 
 class TableShard {

@@ -18,17 +18,16 @@ struct ChangedRow {
     }
     float const* const value = c.values.row(i);
     float const* const copy = c.copies.row(c.slots[i]);
-    float* const change = c.changes.row(i);
     std::uint32_t* const marks = c.marks.row(c.slots[i]);
     std::uint32_t const since = marks[kSince];
-    lanes.each(dim, [=](std::size_t j) { change[j] = value[j] - copy[j]; });
-    float const largest = lanes.max(0, dim, [=](std::size_t j) { return __builtin_fabsf(change[j]); });
+    float const largest = lanes.max(0, dim, [=](std::size_t j) { return __builtin_fabsf(value[j] - copy[j]); });
+    // What is left where none is larger than 0: other bits of equal numbers, and changes that are no numbers.
     bool const by_bits = c.by_bits;
-    std::uint32_t const differs = lanes.max_word(dim, [=](std::size_t j) {
-      bool const same =
-          by_bits ? std::bit_cast<std::uint32_t>(value[j]) == std::bit_cast<std::uint32_t>(copy[j]) : change[j] == 0;
+    bool const differs = largest > 0 || lanes.max_word(dim, [=](std::size_t j) {
+      bool const same = by_bits ? std::bit_cast<std::uint32_t>(value[j]) == std::bit_cast<std::uint32_t>(copy[j])
+                                : value[j] - copy[j] == 0;
       return same ? 0U : 1U;
-    });
+    }) != 0;
     if (!lanes.first()) return;
     c.largest[i] = largest;
     if (marks[kNamed] == c.now) {
@@ -36,9 +35,9 @@ struct ChangedRow {
       return;
     }
     bool const waits = since != 0 && c.now - since < c.age;
-    bool const send = differs != 0 && (c.age == 0 || largest >= c.bound || (since != 0 && !waits));
+    bool const send = differs && (c.age == 0 || largest >= c.bound || (since != 0 && !waits));
     c.send[i] = send ? 1 : 0;
-    marks[kSince] = send || differs == 0 ? 0 : waits ? since : c.now;
+    marks[kSince] = send || !differs ? 0 : waits ? since : c.now;
     marks[kNamed] = c.now;
   }
 };
@@ -46,10 +45,21 @@ struct ChangedRow {
 template <Space S>
 void run(Exec<S> ex, ChangedRows const& c) {
   std::size_t const n = c.slots.size();
-  GPUPS_ASSERT(c.values.rows() >= n && c.changes.rows() >= n && c.largest.size() >= n && c.send.size() >= n);
-  GPUPS_ASSERT(c.changes.columns() == c.values.columns() && c.copies.stride >= c.values.columns());
-  GPUPS_ASSERT(c.marks.stride == kHeldMarks);
+  GPUPS_ASSERT(c.values.rows() >= n && c.largest.size() >= n && c.send.size() >= n);
+  GPUPS_ASSERT(c.copies.stride >= c.values.columns() && c.marks.stride == kHeldMarks);
   each_row(ex, n, ChangedRow{c});
+}
+
+template <Space S>
+void run(Exec<S> ex, TakeChanges const& t) {
+  GPUPS_ASSERT(t.to.rows() >= t.rows.size() && t.slots.size() == t.rows.size());
+  GPUPS_ASSERT(t.to.columns() == t.values.columns() && t.copies.stride >= t.values.columns());
+  each_row(ex, t.rows.size(), [t] GPUPS_FN(std::size_t k, NativeLanes lanes) {
+    float const* const value = t.values.row(t.rows[k]);
+    float const* const copy = t.copies.row(t.slots[k]);
+    float* const to = t.to.row(k);
+    lanes.each(t.to.columns(), [=](std::size_t j) { to[j] = value[j] - copy[j]; });
+  });
 }
 
 template <Space S>
@@ -64,6 +74,7 @@ void run(Exec<S> ex, ChangeCopies const& c) {
 }
 
 GPUPS_KERNEL(changed_rows, ChangedRows)
+GPUPS_KERNEL(take_changes, TakeChanges)
 GPUPS_KERNEL(change_copies, ChangeCopies)
 
 }  // namespace gpups::kernels

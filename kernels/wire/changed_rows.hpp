@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of values of which somebody has copies: which of them have changed enough to be sent, and how copies follow.
-// Reads 8 bytes per element and writes 4.
+// Reads 8 bytes per element.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@
 
 namespace gpups::kernels {
 
-// changes.row(i) = values.row(i) less the copy in slot slots[i]. A row that has changed is to be sent if the largest
-// magnitude of its change is at least the bound, or if it has differed from its copy for `age` steps. A row that was
-// named in this step before stays as it was then: it is sent once, or not.
+// The change of row i is values.row(i) less the copy in slot slots[i]. A row that has changed is to be sent if the
+// largest magnitude of its change is at least the bound, or if it has differed from its copy for `age` steps. A row
+// that was named in this step before stays as it was then: it is sent once, or not.
 struct ChangedRows {
   MatrixView<float const> values;   // (n, dim)
   View<std::uint32_t const> slots;  // (n), distinct
@@ -23,12 +23,21 @@ struct ChangedRows {
   std::uint32_t now;
   std::uint32_t age;  // 0: all rows that have changed are sent
   float bound;
-  bool by_bits;               // rows have changed if any bit has, such as the sign of a zero
-  MatrixView<float> changes;  // (n, dim)
-  View<float> largest;        // (n), magnitudes of changes
-  View<std::uint8_t> send;    // (n), 1 or 0
+  bool by_bits;             // rows have changed if any bit has, such as the sign of a zero
+  View<float> largest;      // (n), magnitudes of changes
+  View<std::uint8_t> send;  // (n), 1 or 0
 };
 void changed_rows(Stream& stream, ChangedRows const& arguments);
+
+// to.row(k) = values.row(rows[k]) less the copy in slot slots[k].
+struct TakeChanges {
+  MatrixView<float const> values;   // (n, dim)
+  View<std::uint32_t const> rows;   // (k)
+  View<std::uint32_t const> slots;  // (k)
+  Rows<float const> copies;         // stride >= dim
+  MatrixView<float> to;             // (>= k, dim); only the dim columns are written
+};
+void take_changes(Stream& stream, TakeChanges const& arguments);
 
 // The copy in slot slots[i] becomes row i, or grows by it.
 struct ChangeCopies {

@@ -12,32 +12,32 @@ namespace gpups::kernels {
 
 struct HoldRow {
   HoldRows h;
+  // Rows are long: that of a few rows later is asked for piece by piece, between what is done for this one.
+  static constexpr std::size_t kAhead = 4;
 
   GPUPS_FN void operator()(std::size_t i, NativeLanes lanes) const {
     std::uint32_t const slot = h.slots[i];
     std::size_t const width = h.sums.stride();
-    if (i + kRowsAhead < h.slots.size()) {
-      lanes.prefetch(h.held.row(h.slots[i + kRowsAhead]), width * sizeof(std::int64_t));
-    }
+    std::size_t const ahead = i + kAhead < h.slots.size() ? i + kAhead : i;
+    std::int64_t const* const next_held = h.held.row(h.slots[ahead]);
+    std::int64_t const* const next_sums = h.sums.row(h.order[ahead]);
     std::int64_t* const held = h.held.row(slot);
     std::uint32_t* const marks = h.marks.row(slot);
     std::uint32_t const since = marks[kSince];
     std::uint32_t const most = lanes.max_word(packs_of(width), [&](std::size_t pack) {
-      std::int64_t total[kPack];
+      std::size_t const first = pack * kPack, left = width - first;
+      lanes.prefetch(next_held + first, (left < kPack ? left : kPack) * sizeof(std::int64_t));
+      lanes.prefetch(next_sums + first, (left < kPack ? left : kPack) * sizeof(std::int64_t));
+      std::int64_t total[kPack], more[kPack];
+      load_pack<std::int64_t>(held, first, width, total);
+      load_pack(h.sums.row(h.order[i]), first, width, more);
       std::uint64_t bad = 0;
-      load_total(i, held, pack * kPack, total, bad);
+      for (std::size_t k = 0; k < kPack; ++k) total[k] = add_units(total[k], more[k], bad);
+      store_pack(total, held, first, width);
       if (bad >> 63 != 0) return kOverflown;
       std::uint32_t bits = 0;
       for (std::size_t k = 0; k < kPack; ++k) bits = bits_above(total[k]) > bits ? bits_above(total[k]) : bits;
       return bits;
-    });
-    lanes.each(packs_of(width), [&](std::size_t pack) {
-      std::int64_t total[kPack], old[kPack];
-      std::uint64_t bad = 0;
-      load_pack<std::int64_t>(held, pack * kPack, width, old);
-      load_total(i, held, pack * kPack, total, bad);
-      store_pack(old, h.before.row(i), pack * kPack, width);
-      store_pack(total, held, pack * kPack, width);
     });
     if (!lanes.first()) return;
     if (most == kOverflown) atomic_min(h.fault.data(), static_cast<std::uint32_t>(i));
@@ -50,25 +50,24 @@ struct HoldRow {
     marks[kSince] = most == 0 || (send && !h.sent_wait_on) ? 0 : waits_on ? since : h.now;
     marks[kNamed] = h.now;
   }
-
- private:
-  GPUPS_FN void load_total(std::size_t i, std::int64_t const* held, std::size_t first, std::int64_t (&total)[kPack],
-                           std::uint64_t& bad) const {
-    std::int64_t more[kPack];
-    load_pack<std::int64_t>(held, first, h.sums.stride(), total);
-    load_pack(h.sums.row(h.order[i]), first, h.sums.stride(), more);
-    for (std::size_t k = 0; k < kPack; ++k) total[k] = add_units(total[k], more[k], bad);
-  }
 };
 
 template <Space S>
 void run(Exec<S> ex, HoldRows const& h) {
   std::size_t const n = h.slots.size();
-  GPUPS_ASSERT(h.order.size() == n && h.before.rows() >= n);
-  GPUPS_ASSERT(h.largest.size() >= n && h.send.size() >= n && h.fault.size() == 1);
-  GPUPS_ASSERT(h.before.stride() == h.sums.stride() && h.held.stride == h.sums.stride() &&
-               h.marks.stride == kHeldMarks);
+  GPUPS_ASSERT(h.order.size() == n && h.largest.size() >= n && h.send.size() >= n && h.fault.size() == 1);
+  GPUPS_ASSERT(h.held.stride == h.sums.stride() && h.marks.stride == kHeldMarks);
   each_row(ex, n, HoldRow{h});
+}
+
+template <Space S>
+void run(Exec<S> ex, TakeBack const& t) {
+  GPUPS_ASSERT(t.order.size() == t.slots.size() && t.held.stride == t.sums.stride());
+  each_row(ex, t.slots.size(), [t] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    std::int64_t const* const sums = t.sums.row(t.order[i]);
+    std::int64_t* const held = t.held.row(t.slots[i]);
+    lanes.each(t.held.stride, [=](std::size_t j) { held[j] -= sums[j]; });
+  });
 }
 
 template <Space S>
@@ -134,6 +133,7 @@ void run(Exec<S> ex, ListOldCounted const& counted) {
 }
 
 GPUPS_KERNEL(hold_rows, HoldRows)
+GPUPS_KERNEL(take_back, TakeBack)
 GPUPS_KERNEL(take_held, TakeHeld)
 GPUPS_KERNEL(put_held, PutHeld)
 GPUPS_KERNEL(flag_nonzero, FlagNonzero)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of sums that wait until they are worth sending: what is held back of a row grows with each step that names it,
 // and goes when its largest magnitude reaches a bound, or when it has waited too long. Sums are integers, so nothing is
-// lost or rounded. Reads 16 and writes 16 bytes per element.
+// lost or rounded. Reads 16 and writes 8 bytes per element.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,6 @@ struct HoldRows {
   std::uint32_t now;                    // of this step
   std::uint32_t age;                    // 0: all rows are sent
   float bound;                          // in units of the sums
-  MatrixView<std::int64_t> before;      // (n, dim), the same stride: what the slots held
   View<float> largest;                  // (n), magnitude after, rounded up by at most 2^-22 of itself
   View<std::uint8_t> send;              // (n), 1 or 0
   // Rows that are sent wait as before, since something of them may stay; then none is sent for its age alone.
@@ -39,6 +38,15 @@ struct HoldRows {
                               // than 2^62, if there is any: what it holds is undefined
 };
 void hold_rows(Stream& stream, HoldRows const& arguments);
+
+// What is held back in slot slots[i] gets row order[i] of the sums less, which it had been given.
+struct TakeBack {
+  MatrixView<std::int64_t const> sums;  // (rows, dim), padding is zero
+  View<std::uint32_t const> order;      // (n)
+  View<std::uint32_t const> slots;      // (n), distinct
+  Rows<std::int64_t> held;              // stride that of the sums
+};
+void take_back(Stream& stream, TakeBack const& arguments);
 
 // out.row(i) = what slot slots[i] holds, and the other way round; padding included.
 struct TakeHeld {

@@ -40,7 +40,7 @@ void read_section(Stream& stream, Script& script, TableOptions const& table, std
   auto const bytes = fitting(stream, given, may_have);
   if (!may_have(bytes.size())) return;
   auto const rows = section.wait_read(stream, bytes, sent, n);
-  if (rows.rows() != 0 && rows.rows() != n) std::abort();
+  if (rows && rows->sums.rows() != sent) std::abort();
 }
 
 void read_late(Stream& stream, Script& script, TableOptions const& table, std::vector<std::uint8_t> const& given) {
