@@ -68,7 +68,7 @@ TEST_P(HeldRowsRefused, AreWhatTheyWere) {
     HeldRows held(device, options(forgets, largest_columns));
     std::mt19937_64 random(5);
     std::size_t late = 0, sent = 0;
-    for (std::uint64_t step = 0; step < 24; ++step) {
+    for (std::int64_t step = 0; step < 24; ++step) {
       bool const refused = step % 3 == 2;
       auto const before = held.wait_save(stream);
       Part const first(stream, random, 150), second(stream, random, 200);
