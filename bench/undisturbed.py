@@ -11,6 +11,8 @@ import subprocess
 
 from goal import CannotMeasure
 
+UNDISTURBED = 1.2  # of the shortest probe: what the cores' own clocks make of it
+
 
 @contextlib.contextmanager
 def watch(bench, found):
@@ -27,14 +29,20 @@ def watch(bench, found):
     found.append(json.loads(printed))
 
 
-def runs(bench, measure, *, wanted, of):
-    """Calls measure() `of` times. Returns the results of the `wanted` runs in which the cores were fastest, all
-    results, and how long a probe took in each run, in units of the shortest of all probes."""
+def slowness(probes):
+    """How long a probe took in each run, in units of the shortest of all probes."""
+    least = min(probe["least_us"] for probe in probes)
+    return [statistics.mean(probe["median_us"]) / least for probe in probes]
+
+
+def runs(bench, measure, *, wanted, least, most):
+    """Calls measure() `least` times, and on until `wanted` runs were undisturbed, but not more than `most` times.
+    Returns the results of the `wanted` runs in which the cores were fastest, all results, and the slowness of each."""
     results, probes = [], []
-    for _ in range(of):
+    while len(results) < least or (len(results) < most and
+                                   sum(slow <= UNDISTURBED for slow in slowness(probes)) < wanted):
         with watch(bench, probes):
             results.append(measure())
-    least = min(probe["least_us"] for probe in probes)
-    slow = [statistics.mean(probe["median_us"]) / least for probe in probes]
-    fastest = sorted(range(of), key=lambda run: slow[run])[:wanted]
+    slow = slowness(probes)
+    fastest = sorted(range(len(results)), key=lambda run: slow[run])[:wanted]
     return [results[run] for run in sorted(fastest)], results, slow
