@@ -23,5 +23,5 @@ configure_package_config_file(cmake/gpupsConfig.cmake.in ${PROJECT_BINARY_DIR}/g
 # Before 1.0, a minor version may change the interface.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/gpupsConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/gpupsConfig.cmake ${PROJECT_BINARY_DIR}/gpupsConfigVersion.cmake
-  cmake/FindoneDNN.cmake cmake/Findhwloc.cmake
+  cmake/FindoneDNN.cmake cmake/Findhwloc.cmake cmake/Findnccl.cmake
   cmake/Findpmix.cmake cmake/Findxxhash.cmake DESTINATION ${package_folder})
