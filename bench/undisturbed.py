@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which runs of a measurement others disturbed least, by how fast the cores were meanwhile.
 
-Neighbours of a virtual machine that share its cores' units show in no counter of it: a core is just slower while they
-work. What is measured must not slow the probe down itself, as it would if two of our cores were hyperthreads of one.
+A core of a virtual machine can be slower for seconds, by its clock or by neighbours that share its units, and no counter
+of that machine need show it. What is measured must not slow the probe down itself, as it would if two of our cores were hyperthreads of one.
 """
 import contextlib
 import json
@@ -11,7 +11,7 @@ import subprocess
 
 from goal import CannotMeasure
 
-UNDISTURBED = 1.2  # of the shortest probe: what the cores' own clocks make of it
+UNDISTURBED = 1.2  # of the shortest probe; quiet seconds had 1.14 to 1.15 where this was written
 
 
 @contextlib.contextmanager
