@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which runs of a measurement others disturbed least, by how fast the cores were meanwhile.
 
-A core of a virtual machine can be slower for seconds, by its clock or by neighbours that share its units, and no counter
-of that machine need show it. What is measured must not slow the probe down itself, as it would if two of our cores were hyperthreads of one.
+A core of a virtual machine can be slower for seconds, by its clock or by neighbours that share its units, and no
+counter of that machine need show it. What is measured must not slow the probe down itself, as it would if two of our
+cores were hyperthreads of one.
 """
 import contextlib
 import json
