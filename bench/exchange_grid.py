@@ -73,6 +73,14 @@ def best(ways):
 
 
 def ratio(ways):
-    """How much longer the automatic choice takes than the best fixed way; none where one of them was not measured."""
+    """How much longer the automatic choice takes than the best fixed way, turn by turn of their race; none where one of
+    them was not measured."""
+    if AUTOMATIC not in ways:
+        return None
+    return max((line["auto_takes"] for name, line in ways.items() if is_fixed(name)), default=None)
+
+
+def ratio_of_medians(ways):
+    """The same of the medians of all runs of each, which may have been at other times."""
     fastest = best(ways)
     return ways[AUTOMATIC]["ms"] / fastest["ms"] if fastest and AUTOMATIC in ways else None

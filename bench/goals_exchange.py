@@ -65,6 +65,7 @@ def automatic(bench):
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("")
     found = {f"ratio, {link.name}": [] for link in links.LINKS}
+    medians = []
     again = 0
     for link in links.LINKS:
         for ranks in grid.RANKS:
@@ -74,9 +75,10 @@ def automatic(bench):
                 again += len(runs) > 1
                 median = sorted(runs, key=grid.ratio)[len(runs) // 2]
                 found[f"ratio, {link.name}"].append(grid.ratio(median))
+                medians.append(grid.ratio_of_medians(median))
                 with file.open("a") as out:
                     out.writelines(json.dumps(line) + "\n" for line in median.values())
-    return {**found, "cells measured again": [again]}
+    return {**found, "of medians, highest": [max(medians)], "cells measured again": [again]}
 
 
 def sure_runs(bench, cell, ways):
@@ -119,7 +121,7 @@ GOALS = [
           "times, 10%, lossless": reported()}),
     Goal("auto", "the automatic choice takes 1.15 x the best of MPI_Allreduce and every algorithm of ours, in the "
          "whole grid", automatic,
-         {"cells measured again": reported(),
+         {"of medians, highest": reported(), "cells measured again": reported(),
           **{f"ratio, {link.name}": each_at_most(AUTOMATIC_MOST) for link in links.LINKS}}),
     Goal("push", "sums of 16 M elements, 1 % on each of 4 ranks, to their owners: 22 ms at 1 Gbit/s, 15 ms in 16 bits, "
          f"3 ms over loopback ({RUNS} runs with the fastest cores)", push,

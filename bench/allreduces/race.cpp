@@ -31,8 +31,15 @@ constexpr double kSlow_s = 2;
 constexpr double kShort_s = 0.1;
 constexpr double kAgain_s = 0.004;
 constexpr int kAgainRuns = 8;
-// A way that chooses tries something else at times: the median of so many runs does not show one of these.
-constexpr int kRunsToChoose = 5;
+// A way that chooses tries something else at times: the median of so many runs does not show one of these. What takes
+// not much longer than it has as many: these are compared.
+constexpr int kTurnsToChoose = 5;
+constexpr double kNear = 1.25;
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
 
 double max_over_ranks(double value) {
   MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
@@ -100,6 +107,14 @@ struct Racer {
   double total_s = 0;
 };
 
+int turns_least(Racer const& racer, std::vector<Racer> const& all) {
+  bool const is_near = std::any_of(all.begin(), all.end(), [&](Racer const& other) {
+    return other.entry->chooses && !racer.measured.seconds.empty() && !other.measured.seconds.empty() &&
+           racer.measured.median_s() <= kNear * other.measured.median_s();
+  });
+  return is_near ? kTurnsToChoose : 1;
+}
+
 Measured const* find(std::vector<Measured> const& known, std::string const& name) {
   auto const found = std::find_if(known.begin(), known.end(), [&](Measured const& m) { return m.name == name; });
   return found == known.end() ? nullptr : &*found;
@@ -107,10 +122,14 @@ Measured const* find(std::vector<Measured> const& known, std::string const& name
 
 }  // namespace
 
-double Measured::median_s() const {
-  auto sorted = seconds;
-  std::sort(sorted.begin(), sorted.end());
-  return sorted[sorted.size() / 2];
+double Measured::median_s() const { return median(seconds); }
+
+double Measured::times_of(Measured const& other) const {
+  std::vector<double> times;
+  for (std::size_t turn = 0; turn < std::min(turns.size(), other.turns.size()); ++turn) {
+    times.push_back(turns[turn] / other.turns[turn]);
+  }
+  return times.empty() ? median_s() / other.median_s() : median(std::move(times));
 }
 
 std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::vector<WayEntry> const& entries,
@@ -143,10 +162,10 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
     std::shuffle(order.begin(), order.end(), random);
     for (std::size_t const i : order) {
       Racer& racer = racers[i];
-      int const least = racer.entry->chooses ? kRunsToChoose : 1;
-      if (racer.way == nullptr || (turn >= least && racer.total_s >= options.seconds)) continue;
+      if (racer.way == nullptr || (turn >= turns_least(racer, racers) && racer.total_s >= options.seconds)) continue;
+      std::vector<double> counted;
       auto const count = [&](double seconds) {
-        racer.measured.seconds.push_back(seconds);
+        counted.push_back(seconds);
         racer.total_s += seconds;
       };
       // The way before it has left other things in the caches, which counts where a run is short.
@@ -159,6 +178,9 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
         if (count_all && again > 0) count(seconds);
       }
       count(wait_rested_run(*racer.way, options));
+      auto& all = racer.measured.seconds;
+      all.insert(all.end(), counted.begin(), counted.end());
+      racer.measured.turns.push_back(median(std::move(counted)));
     }
   }
   std::vector<Measured> all;

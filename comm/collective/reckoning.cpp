@@ -12,10 +12,12 @@ namespace gpups::comm {
 namespace {
 
 // A sum may turn out to take so little of what is expected: a model may err by half, less where it is known how far it
-// was off in other sums, and one time may be chance. By the number of times that count.
-constexpr double kHope[] = {0.6, 0.75, 0.85, 0.95, 1};
-constexpr double kHopeBesideKnown = 0.8;
-constexpr std::size_t kSettled = std::size(kHope) - 1;
+// was off in other sums; and a comparison may err by so much, several by less.
+constexpr double kHope = 0.6, kHopeBesideKnown = 0.8;
+constexpr double kMayErr = 0.12;
+double hope(std::size_t comparisons) { return 1 - kMayErr / std::sqrt(static_cast<double>(comparisons)); }
+// More of them would not change much; nor would more times of the usual algorithm.
+constexpr std::size_t kSettledComparisons = 4, kSettledSums = 4;
 // Doublings of the length and of the density, together, up to which what is known of one sum tells something of
 // another.
 constexpr double kNear = 4;
@@ -32,12 +34,31 @@ std::string percent(double share) { return fmt::format("{:.3g} %", share * 100);
 
 }  // namespace
 
+Algorithm const* Reckoning::Seen::usual() const {
+  Algorithm const* usual = nullptr;
+  double least = 0;
+  for (auto const& [algorithm, of] : times) {
+    double const pace = of.pace();
+    if (pace == 0 || (usual != nullptr && pace >= least)) continue;
+    usual = algorithm;
+    least = pace;
+  }
+  return usual;
+}
+
 // What disturbs a sum makes it slower, never faster; but the least of five times may be luck.
-double Reckoning::Times::usual_s() const {
-  if (counted == 0) return 0;
-  std::vector<double> sorted(recent_s, recent_s + recent());
-  std::sort(sorted.begin(), sorted.end());
-  return sorted[(sorted.size() - 1) / 4];
+double Reckoning::Seen::usual_s() const {
+  Algorithm const* const algorithm = usual();
+  if (algorithm == nullptr) return 0;
+  auto seconds = times.at(algorithm).seconds.all();
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[(seconds.size() - 1) / 4];
+}
+
+double Reckoning::Seen::measured_s(Algorithm const& algorithm) const {
+  auto const found = times.find(&algorithm);
+  double const pace = found == times.end() ? 0 : found->second.pace();
+  return pace == 0 ? 0 : usual_s() * pace / times.at(usual()).pace();
 }
 
 Reckoning::Kind Reckoning::kind_of(SumShape const& shape) {
@@ -54,16 +75,14 @@ double Reckoning::modelled_s(Algorithm const& algorithm, SumShape const& shape, 
 double Reckoning::how_far_off(Algorithm const& algorithm, Kind const& kind) const {
   double nearest = kNear, off = 0;
   for (auto const& [other, seen] : seen_) {
-    auto const times = seen.times.find(&algorithm);
-    bool const tells = other.sparse == kind.sparse && other.format == kind.format && times != seen.times.end() &&
-                       times->second.counted > 0;
-    if (!tells) continue;
+    double const measured = seen.measured_s(algorithm);
+    if (other.sparse != kind.sparse || other.format != kind.format || measured == 0) continue;
     double const longer =
         std::log2((static_cast<double>(other.elements) + 1) / (static_cast<double>(kind.elements) + 1));
     double const distance = std::abs(longer) + std::abs(other.density - kind.density) / kDensitySteps;
     if (distance > nearest) continue;
     nearest = distance;
-    off = times->second.usual_s() / modelled_s(algorithm, seen.shape, seen.fill);
+    off = measured / modelled_s(algorithm, seen.shape, seen.fill);
   }
   return off;
 }
@@ -77,16 +96,18 @@ std::vector<Estimate> Reckoning::estimates(SumShape const& shape) const {
   for (Algorithm const& algorithm : algorithms()) {
     if (!algorithm.has(shape.format)) continue;
     Estimate e{.algorithm = &algorithm, .modelled_s = modelled_s(algorithm, shape, seen == nullptr ? 0 : seen->fill)};
+    double hope_of_it = kHopeBesideKnown;
     if (seen != nullptr && seen->times.contains(&algorithm)) {
       Times const& times = seen->times.at(&algorithm);
-      e.measured_s = times.usual_s();
+      e.measured_s = seen->measured_s(algorithm);
       e.runs = times.runs;
-      e.counted = times.recent();
+      bool const is_usual = seen->usual() == &algorithm;
+      e.settled = is_usual ? times.seconds.count >= kSettledSums : times.paces.count >= kSettledComparisons;
+      if (e.measured_s > 0) hope_of_it = hope(times.paces.count);
     }
-    e.settled = e.counted >= kSettled;
     double const off = e.measured_s > 0 ? e.measured_s / e.modelled_s : how_far_off(algorithm, kind);
     e.expected_s = off * e.modelled_s;
-    e.hoped_s = (off > 0 && e.counted == 0 ? kHopeBesideKnown : kHope[std::min(e.counted, kSettled)]) * e.expected_s;
+    e.hoped_s = hope_of_it * e.expected_s;
     if (off > 0) log_sum += std::log(off), ++known;
     estimates.push_back(e);
   }
@@ -95,10 +116,13 @@ std::vector<Estimate> Reckoning::estimates(SumShape const& shape) const {
   for (Estimate& e : estimates) {
     if (e.expected_s > 0) continue;
     e.expected_s = slower * e.modelled_s;
-    e.hoped_s = kHope[0] * e.expected_s;
+    e.hoped_s = kHope * e.expected_s;
   }
-  std::stable_sort(estimates.begin(), estimates.end(),
-                   [](Estimate const& a, Estimate const& b) { return a.expected_s < b.expected_s; });
+  auto const is_measured = [](Estimate const& e) { return e.measured_s > 0; };
+  auto const others = std::stable_partition(estimates.begin(), estimates.end(), is_measured);
+  auto const is_faster = [](Estimate const& a, Estimate const& b) { return a.expected_s < b.expected_s; };
+  std::stable_sort(estimates.begin(), others, is_faster);
+  std::stable_sort(others, estimates.end(), is_faster);
   return estimates;
 }
 
@@ -112,13 +136,20 @@ void Reckoning::learn(SumShape const& shape, Algorithm const& algorithm, double 
                       std::uint64_t stands_for) {
   Seen& seen = seen_[kind_of(shape)];
   seen.shape = shape;
-  Estimate const fastest = estimates(shape).front();
-  seen.tries.learn(fastest.algorithm == &algorithm, fastest.expected_s, seconds, stands_for);
+  Estimate const usual = estimates(shape).front();
+  seen.tries.learn(usual.algorithm == &algorithm, usual.expected_s, seconds, stands_for);
   seen.sums += stands_for;
+  bool const counts = std::exchange(seen.last, &algorithm) == &algorithm;
   Times& times = seen.times[&algorithm];
   ++times.runs;
-  if (std::exchange(seen.last, &algorithm) == &algorithm) {
-    times.recent_s[times.counted++ % std::size(times.recent_s)] = seconds;
+  if (counts) {
+    times.seconds.add(seconds);
+    if (seen.usual() == nullptr) times.paces.add(1);
+  }
+  if (auto const result = seen.comparison.learn(&algorithm, seconds, counts, stands_for == 1)) {
+    Times& compared = seen.times[result->one];
+    double const pace = seen.times[result->other].pace();
+    if (pace > 0) compared.paces.add(result->times * pace);
   }
   if (entries == nullptr || shape.given_most == 0) return;
   double const fill = static_cast<double>(*entries) / static_cast<double>(shape.given_most);

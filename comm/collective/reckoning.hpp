@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which algorithm sums fastest: by the costs of the links at first, and by what sums have taken since: those of the
-// same kind, and before there are any, how far the model was off in those most like them. One rank reckons, for all of
-// them.
+// same kind, each compared with the usual one just before and after it, and before there are any, how far the model was
+// off in those most like them. One rank reckons, for all of them.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "comm/collective/algorithms.hpp"
+#include "comm/collective/comparison.hpp"
 #include "comm/collective/link_model.hpp"
 #include "comm/collective/tries.hpp"
 
@@ -22,9 +23,10 @@ class Reckoning {
  public:
   explicit Reckoning(LinkModel const& model) : model_(model) {}
 
-  // Of each algorithm that can do it, fastest first. One at least: the caller has seen to it.
+  // Of each algorithm that can do it: of those that were measured, fastest first, and then of the others. One at least:
+  // the caller has seen to it. The first is the usual one.
   std::vector<Estimate> estimates(SumShape const& shape) const;
-  // What the next sum should take: the fastest, or another that is tried.
+  // What the next sum should take: the usual one, or another that is tried.
   Estimate next(SumShape const& shape);
   Algorithm const& choose(SumShape const& shape) const { return *estimates(shape).front().algorithm; }
 
@@ -46,20 +48,34 @@ class Reckoning {
     int density;
     auto operator<=>(Kind const&) const = default;
   };
+  // The last values of something, as many as there are places.
+  template <std::size_t kPlaces>
+  struct Last {
+    std::size_t count = 0;  // of all that there were
+    double values[kPlaces] = {};
+    void add(double value) { values[count++ % kPlaces] = value; }
+    std::vector<double> all() const { return {values, values + std::min(count, kPlaces)}; }
+  };
   struct Times {
     std::uint64_t runs = 0;
-    std::size_t counted = 0;
-    double recent_s[5] = {};  // of those that count
-    std::size_t recent() const { return std::min(counted, std::size(recent_s)); }
-    double usual_s() const;  // their lower quartile; 0 where there are none
+    Last<5> seconds;  // of sums that count
+    Last<5> paces;    // what it took, in units that are the same for all algorithms of the kind
+    // Their median; 0 where there are none.
+    double pace() const { return paces.count == 0 ? 0 : median(paces.all()); }
   };
   struct Seen {
     SumShape shape;  // the last one
     std::uint64_t sums = 0;
     Algorithm const* last = nullptr;  // what the last sum took
     Tries tries;
+    Comparison comparison;
     double fill = 0;  // entries of a sum for each that a rank gave: a moving mean; 0 where it is not known
     std::map<Algorithm const*, Times> times;
+    // What is fastest of all that was compared, and what it takes nowadays; null and 0 where nothing was.
+    Algorithm const* usual() const;
+    double usual_s() const;
+    // What the algorithm would take nowadays; 0 where that is not known.
+    double measured_s(Algorithm const& algorithm) const;
   };
 
   static Kind kind_of(SumShape const& shape);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When sums of one kind take an algorithm that is not the fastest for all that is known, to know more of it: as long as
-// what that costs stays a small share of all time.
+// When sums of one kind take an algorithm that is not the usual one, to know more of it: as long as what that costs
+// stays a small share of all time. A try is of a few sums on end, after as many of the usual algorithm and before as
+// many, which it is compared with.
 #pragma once
 
 #include <cstddef>
@@ -15,39 +16,44 @@ namespace gpups::comm {
 struct Estimate {
   Algorithm const* algorithm = nullptr;
   double modelled_s = 0;
-  double measured_s = 0;    // 0: not known
-  std::uint64_t runs = 0;   // so far
-  std::size_t counted = 0;  // those that it was measured by
-  bool settled = false;     // so often that more would not change much
-  double expected_s = 0;    // by which they are compared
-  double hoped_s = 0;       // what it may turn out to take
-  bool is_try = false;      // taken to know more of it, and not because it is the fastest
+  double measured_s = 0;     // 0: not known
+  std::uint64_t runs = 0;    // so far
+  bool settled = false;      // it was measured so often that more would not change much
+  double expected_s = 0;     // by which they are compared
+  double hoped_s = 0;        // what it may turn out to take
+  bool is_try = false;       // taken to know more of it, and not because it is the usual one
+  bool is_compared = false;  // a try, or what one is compared with
 };
 
 class Tries {
  public:
-  // What the next sum takes, of all that can do it, fastest first. A try is of a few sums on end; none comes before
-  // something was learned from the last.
+  // What the next sum takes, of all that can do it, the usual one first. No try comes before something was learned from
+  // the last.
   Estimate next(std::vector<Estimate> const& all);
-  // A sum has ended, which took `seconds`, as others did that are not told of: `stands_for` together. By the fastest
-  // it was expected to take `fastest_s`.
-  void learn(bool by_fastest, double fastest_s, double seconds, std::uint64_t stands_for = 1);
+  // A sum has ended, which took `seconds`, as others did that are not told of: `stands_for` together. By the usual one
+  // it was expected to take `usual_s`.
+  void learn(bool by_usual, double usual_s, double seconds, std::uint64_t stands_for = 1);
 
  private:
   static constexpr std::uint64_t kEvery = 8, kEveryMost = 64;  // sums
+  enum class Leg { kNone, kBefore, kTry, kAfter };
 
   Estimate const* worth_a_try(std::vector<Estimate> const& all) const;
-  void begin(std::vector<Estimate> const& all);
+  bool begin(std::vector<Estimate> const& all);
+  void turn(std::vector<Estimate> const& all);
 
   std::uint64_t told_ = 0;        // sums that were told of
   std::uint64_t sums_ = 0;        // the same; one that stands for others counts as up to kEvery
   std::uint64_t next_ = kEvery;   // the sum from which on what seems slower gets another chance
   std::uint64_t apart_ = kEvery;  // sums between such chances
   std::uint64_t learned_ = 0;     // the last try tells something once more sums than this were told of
+  std::uint64_t usual_ = 0;       // sums by the usual one that were told of, on end
   Algorithm const* tried_ = nullptr;
-  int left_ = 0;        // sums of this try
-  double total_s_ = 0;  // of all sums
-  double spent_s_ = 0;  // what tries took more than the fastest would have
+  std::uint64_t each_ = 0;  // sums of each leg of this try
+  Leg leg_ = Leg::kNone;
+  std::uint64_t left_ = 0;  // sums of this leg
+  double total_s_ = 0;      // of all sums
+  double spent_s_ = 0;      // what tries took more than the usual one would have
 };
 
 }  // namespace gpups::comm
