@@ -132,7 +132,10 @@ TEST(Selector, ShortSumsTellLittleOnceTheyAreSure) {
     }
   });
   EXPECT_LT(meshes.sent().messages - at_first, kSums / 4U);  // not one each way for each sum
-  EXPECT_NE(selectors[0].explain().at(1).find("sums of 2000 floats"), std::string::npos);
+  std::string const line = selectors[0].explain().at(1);
+  EXPECT_NE(line.find("sums of 2000 floats"), std::string::npos);
+  std::size_t const measured = line.find("(measured");
+  EXPECT_NE(line.find("(measured", measured + 1), std::string::npos) << line;  // tries are told of, sum by sum
 }
 
 TEST(MeasureLinks, AllCostsArePositiveAndTheSameOnAllRanks) {

@@ -17,7 +17,7 @@ constexpr double kHope = 0.6, kHopeBesideKnown = 0.8;
 constexpr double kMayErr = 0.12;
 double hope(std::size_t comparisons) { return 1 - kMayErr / std::sqrt(static_cast<double>(comparisons)); }
 // More of them would not change much; nor would more times of the usual algorithm.
-constexpr std::size_t kSettledComparisons = 4, kSettledSums = 4;
+constexpr std::size_t kSettledComparisons = 3, kSettledSums = 4;
 // Doublings of the length and of the density, together, up to which what is known of one sum tells something of
 // another.
 constexpr double kNear = 4;

@@ -26,7 +26,7 @@ constexpr double kHeld_s = 0.1;
 constexpr unsigned kHeldLog2Max = 6;
 
 unsigned held_log2(Estimate const& best) {
-  if (!best.settled || best.is_try) return 0;
+  if (!best.settled || best.is_compared) return 0;
   double const sums = std::clamp(kHeld_s / best.measured_s, 1.0, std::ldexp(1, kHeldLog2Max));
   return static_cast<unsigned>(std::log2(sums));
 }
