@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 #include "comm/collective/algorithms.hpp"
+#include "comm/collective/median.hpp"
 
 namespace gpups::comm {
 namespace {
@@ -17,8 +19,8 @@ class Sums {
   std::optional<Comparison::Result> take(std::string const& letters, double seconds, bool right_after = true) {
     std::optional<Comparison::Result> last;
     for (char const letter : letters) {
-      bool const counts = letter >= 'a';
-      last = comparison_.learn(algorithm(letter), seconds, counts, right_after);
+      last = comparison_.learn(
+          {.algorithm = algorithm(letter), .seconds = seconds, .counts = letter >= 'a', .right_after = right_after});
     }
     return last;
   }
@@ -45,8 +47,7 @@ TEST(Comparison, IsOverOnceAsManySumsCameAfterItAsItHad) {
   ASSERT_TRUE(result);
   EXPECT_EQ(result->one, Sums::algorithm('b'));
   EXPECT_EQ(result->other, Sums::algorithm('a'));
-  EXPECT_EQ(result->times, 2);
-  EXPECT_EQ(result->sums, 2U);
+  EXPECT_EQ(result->ratio, 2);
   EXPECT_FALSE(sums.take("aaa", 1));  // it is told once
 }
 
@@ -58,11 +59,11 @@ TEST(Comparison, WhatSlowsAllForAWhileDoesNotCount) {
   sums.take("Bbb", 20);
   auto const result = sums.take("Aaa", 10);
   ASSERT_TRUE(result);
-  EXPECT_EQ(result->times, 2);
+  EXPECT_EQ(result->ratio, 2);
   sums.take("Ccc", 2);
   auto const grows = sums.take("Aaa", 30);
   ASSERT_TRUE(grows);
-  EXPECT_EQ(grows->times, .1);  // of 10 before, and of 30 after
+  EXPECT_EQ(grows->ratio, .1);  // of 10 before, and of 30 after
 }
 
 TEST(Comparison, ATimeThatDoesNotCountChangesNothing) {
@@ -73,7 +74,7 @@ TEST(Comparison, ATimeThatDoesNotCountChangesNothing) {
   sums.take("A", 100);
   auto const result = sums.take("a", 1);
   ASSERT_TRUE(result);
-  EXPECT_EQ(result->times, 3);
+  EXPECT_EQ(result->ratio, 3);
 }
 
 TEST(Comparison, NeedsTheSameBeforeAndAfter) {

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "bench/allreduces/wire.hpp"
+#include "comm/collective/median.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups::bench {
@@ -35,11 +36,6 @@ constexpr int kAgainRuns = 8;
 // not much longer than it has as many: these are compared.
 constexpr int kTurnsToChoose = 5;
 constexpr double kNear = 1.25;
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 double max_over_ranks(double value) {
   MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
@@ -122,14 +118,16 @@ Measured const* find(std::vector<Measured> const& known, std::string const& name
 
 }  // namespace
 
-double Measured::median_s() const { return median(seconds); }
+double Measured::median_s() const { return comm::median(seconds); }
 
 double Measured::times_of(Measured const& other) const {
   std::vector<double> times;
-  for (std::size_t turn = 0; turn < std::min(turns.size(), other.turns.size()); ++turn) {
-    times.push_back(turns[turn] / other.turns[turn]);
+  for (auto const& [turn, seconds_in_it] : turns) {
+    if (auto const found = other.turns.find(turn); found != other.turns.end()) {
+      times.push_back(seconds_in_it / found->second);
+    }
   }
-  return times.empty() ? median_s() / other.median_s() : median(std::move(times));
+  return times.empty() ? median_s() / other.median_s() : comm::median(std::move(times));
 }
 
 std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::vector<WayEntry> const& entries,
@@ -141,6 +139,7 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
   for (WayEntry const& entry : entries) {
     Measured const* const before = find(known, entry.name);
     Racer racer{&entry, nullptr, before != nullptr ? *before : Measured{.name = entry.name}};
+    racer.measured.turns = {};  // they were of another race
     if (before == nullptr || before->median_s() <= options.seconds) {
       racer.measured = {.name = entry.name};
       racer.way = entry.make(job, mine, sums);
@@ -180,7 +179,7 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
       count(wait_rested_run(*racer.way, options));
       auto& all = racer.measured.seconds;
       all.insert(all.end(), counted.begin(), counted.end());
-      racer.measured.turns.push_back(median(std::move(counted)));
+      racer.measured.turns[turn] = comm::median(std::move(counted));
     }
   }
   std::vector<Measured> all;

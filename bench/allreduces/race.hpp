@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ struct RaceOptions {
 struct Measured {
   std::string name;
   std::vector<double> seconds;   // of each run that counts
-  std::vector<double> turns;     // the median of those of each turn
+  std::map<int, double> turns;   // the median of those of each turn that it had
   std::uint64_t wire_bytes = 0;  // of all ranks, of one run: what the network's interfaces of this machine sent
   std::uint64_t sent_bytes = 0;  // the same as gpups counts it; 0 for MPI
   double error_max = 0;          // of an element

@@ -11,22 +11,25 @@ namespace gpups::comm {
 
 struct Algorithm;
 
-double median(std::vector<double> values);  // of two in the middle, their mean; there is one at least
-
 class Comparison {
  public:
+  struct Sum {
+    Algorithm const* algorithm;
+    double seconds;
+    bool counts = true;       // its time does
+    bool right_after = true;  // the sum of which the last call told
+  };
   struct Result {
     Algorithm const* one;
     Algorithm const* other;  // which ran before the one, and after it
-    double times;            // that `one` took for each time of `other`
-    std::size_t sums;        // of `one`
+    double ratio;            // what `one` took of the time of `other`
   };
 
-  // A sum has ended. counts: whether its time does. right_after: the sum of which the last call told.
-  std::optional<Result> learn(Algorithm const* algorithm, double seconds, bool counts, bool right_after);
+  // A sum has ended.
+  std::optional<Result> learn(Sum const& sum);
 
  private:
-  static constexpr std::size_t kMost = 8;  // sums of a leg: the last ones, of the first leg
+  static constexpr std::size_t kMost = 8;  // sums of a leg, the last ones
   struct Leg {
     Algorithm const* algorithm = nullptr;
     std::vector<double> seconds;  // of those that count

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <utility>
+
+#include "comm/collective/median.hpp"
 
 namespace gpups::comm {
 namespace {
@@ -17,12 +18,13 @@ constexpr double kHope = 0.6, kHopeBesideKnown = 0.8;
 constexpr double kMayErr = 0.12;
 double hope(std::size_t comparisons) { return 1 - kMayErr / std::sqrt(static_cast<double>(comparisons)); }
 // More of them would not change much; nor would more times of the usual algorithm.
-constexpr std::size_t kSettledComparisons = 3, kSettledSums = 4;
+constexpr std::size_t kSettledTries = 3, kSettledSums = 4;
 // Doublings of the length and of the density, together, up to which what is known of one sum tells something of
 // another.
 constexpr double kNear = 4;
-constexpr double kNewFill = 0.25;  // weight of the last sum in the mean
-constexpr int kDensitySteps = 2;   // kinds to a doubling of the density
+constexpr double kNewFill = 0.25;        // weight of the last sum in the mean
+constexpr int kDensitySteps = 2;         // kinds to a doubling of the density
+constexpr double kNearlyTheSame = 0.75;  // of a step
 
 // Elements that some rank has, if each has its own at random places.
 double independent_fill(SumShape const& shape) {
@@ -34,37 +36,54 @@ std::string percent(double share) { return fmt::format("{:.3g} %", share * 100);
 
 }  // namespace
 
-Algorithm const* Reckoning::Seen::usual() const {
-  Algorithm const* usual = nullptr;
-  double least = 0;
-  for (auto const& [algorithm, of] : times) {
-    double const pace = of.pace();
-    if (pace == 0 || (usual != nullptr && pace >= least)) continue;
-    usual = algorithm;
-    least = pace;
-  }
-  return usual;
+double Reckoning::Times::lately_s() const {
+  auto sorted = seconds.all();
+  std::sort(sorted.begin(), sorted.end());
+  return sorted.empty() ? 0 : sorted[(sorted.size() - 1) / 4];
 }
 
-// What disturbs a sum makes it slower, never faster; but the least of five times may be luck.
-double Reckoning::Seen::usual_s() const {
-  Algorithm const* const algorithm = usual();
-  if (algorithm == nullptr) return 0;
-  auto seconds = times.at(algorithm).seconds.all();
-  std::sort(seconds.begin(), seconds.end());
-  return seconds[(seconds.size() - 1) / 4];
+void Reckoning::Seen::add(Comparison::Result const& result) {
+  Times &one = times[result.one], &other = times[result.other];
+  if (other.pace > 0) {
+    one.paces.add(result.ratio * other.pace);
+  } else if (one.pace > 0) {
+    other.paces.add(one.pace / result.ratio);
+  } else {
+    one.paces.add(result.ratio);
+    other.paces.add(1);
+  }
+}
+
+// What was compared with the usual one so far stays so where another one becomes usual.
+void Reckoning::Seen::find_usual() {
+  usual = nullptr;
+  for (auto& [algorithm, of] : times) {
+    of.pace = of.paces.count == 0 ? 0 : median(of.paces.all());
+    if (of.pace > 0 && (usual == nullptr || of.pace < times[usual].pace)) usual = algorithm;
+  }
+  if (usual == nullptr) return;
+  double const unit = times[usual].pace;
+  for (auto& [algorithm, of] : times) {
+    of.pace /= unit;
+    for (double& pace : of.paces.values) pace /= unit;
+  }
+  usual_s = times[usual].lately_s();
 }
 
 double Reckoning::Seen::measured_s(Algorithm const& algorithm) const {
   auto const found = times.find(&algorithm);
-  double const pace = found == times.end() ? 0 : found->second.pace();
-  return pace == 0 ? 0 : usual_s() * pace / times.at(usual()).pace();
+  return found == times.end() ? 0 : usual_s * found->second.pace;
 }
 
-Reckoning::Kind Reckoning::kind_of(SumShape const& shape) {
+// Where a kind that was seen is as near, it is taken: the density of sums differs a little from one to the next.
+Reckoning::Kind Reckoning::kind_of(SumShape const& shape) const {
   double const density = (static_cast<double>(shape.given_most) + 1) / (static_cast<double>(shape.elements) + 1);
-  return {shape.elements, shape.sparse, shape.format,
-          static_cast<int>(std::lround(kDensitySteps * std::log2(density)))};
+  double const steps = kDensitySteps * std::log2(density);
+  Kind kind{shape.elements, shape.sparse, shape.format, static_cast<int>(std::lround(steps))};
+  if (seen_.contains(kind)) return kind;
+  Kind beside = kind;
+  beside.density += steps > kind.density ? 1 : -1;
+  return seen_.contains(beside) && std::abs(steps - beside.density) < kNearlyTheSame ? beside : kind;
 }
 
 double Reckoning::modelled_s(Algorithm const& algorithm, SumShape const& shape, double fill) const {
@@ -75,12 +94,13 @@ double Reckoning::modelled_s(Algorithm const& algorithm, SumShape const& shape, 
 double Reckoning::how_far_off(Algorithm const& algorithm, Kind const& kind) const {
   double nearest = kNear, off = 0;
   for (auto const& [other, seen] : seen_) {
-    double const measured = seen.measured_s(algorithm);
-    if (other.sparse != kind.sparse || other.format != kind.format || measured == 0) continue;
+    if (other.sparse != kind.sparse || other.format != kind.format) continue;
     double const longer =
         std::log2((static_cast<double>(other.elements) + 1) / (static_cast<double>(kind.elements) + 1));
     double const distance = std::abs(longer) + std::abs(other.density - kind.density) / kDensitySteps;
     if (distance > nearest) continue;
+    double const measured = seen.measured_s(algorithm);
+    if (measured == 0) continue;
     nearest = distance;
     off = measured / modelled_s(algorithm, seen.shape, seen.fill);
   }
@@ -96,18 +116,24 @@ std::vector<Estimate> Reckoning::estimates(SumShape const& shape) const {
   for (Algorithm const& algorithm : algorithms()) {
     if (!algorithm.has(shape.format)) continue;
     Estimate e{.algorithm = &algorithm, .modelled_s = modelled_s(algorithm, shape, seen == nullptr ? 0 : seen->fill)};
-    double hope_of_it = kHopeBesideKnown;
-    if (seen != nullptr && seen->times.contains(&algorithm)) {
+    double off = 0;
+    if (seen != nullptr) e.idle = seen->sums, e.measured_s = seen->measured_s(algorithm);
+    if (e.measured_s > 0) {
       Times const& times = seen->times.at(&algorithm);
-      e.measured_s = seen->measured_s(algorithm);
-      e.runs = times.runs;
-      bool const is_usual = seen->usual() == &algorithm;
-      e.settled = is_usual ? times.seconds.count >= kSettledSums : times.paces.count >= kSettledComparisons;
-      if (e.measured_s > 0) hope_of_it = hope(times.paces.count);
+      double const lately_s = times.lately_s();
+      bool const is_usual = seen->usual == &algorithm, has_become_slow = lately_s < kHope * seen->usual_s;
+      e.idle = seen->sums - times.ran;
+      e.settled = is_usual          ? times.seconds.count >= kSettledSums
+                  : has_become_slow ? false
+                                    : times.legs >= kSettledTries;
+      off = e.measured_s / e.modelled_s;
+      e.hoped_s = hope(times.paces.count) * e.measured_s;
+      if (has_become_slow) e.hoped_s = std::min(e.hoped_s, lately_s);
+    } else {
+      off = how_far_off(algorithm, kind);
+      e.hoped_s = kHopeBesideKnown * off * e.modelled_s;
     }
-    double const off = e.measured_s > 0 ? e.measured_s / e.modelled_s : how_far_off(algorithm, kind);
     e.expected_s = off * e.modelled_s;
-    e.hoped_s = hope_of_it * e.expected_s;
     if (off > 0) log_sum += std::log(off), ++known;
     estimates.push_back(e);
   }
@@ -132,27 +158,25 @@ Estimate Reckoning::next(SumShape const& shape) {
   return found == seen_.end() ? all.front() : found->second.tries.next(all);
 }
 
-void Reckoning::learn(SumShape const& shape, Algorithm const& algorithm, double seconds, std::uint64_t const* entries,
-                      std::uint64_t stands_for) {
-  Seen& seen = seen_[kind_of(shape)];
-  seen.shape = shape;
-  Estimate const usual = estimates(shape).front();
-  seen.tries.learn(usual.algorithm == &algorithm, usual.expected_s, seconds, stands_for);
-  seen.sums += stands_for;
-  bool const counts = std::exchange(seen.last, &algorithm) == &algorithm;
-  Times& times = seen.times[&algorithm];
-  ++times.runs;
-  if (counts) {
-    times.seconds.add(seconds);
-    if (seen.usual() == nullptr) times.paces.add(1);
-  }
-  if (auto const result = seen.comparison.learn(&algorithm, seconds, counts, stands_for == 1)) {
-    Times& compared = seen.times[result->one];
-    double const pace = seen.times[result->other].pace();
-    if (pace > 0) compared.paces.add(result->times * pace);
-  }
-  if (entries == nullptr || shape.given_most == 0) return;
-  double const fill = static_cast<double>(*entries) / static_cast<double>(shape.given_most);
+void Reckoning::learn(EndedSum const& sum) {
+  Seen& seen = seen_[kind_of(sum.shape)];
+  seen.shape = sum.shape;
+  Estimate const usual = estimates(sum.shape).front();
+  seen.tries.learn(sum.algorithm, usual, sum.seconds, sum.stands_for);
+  seen.sums += sum.stands_for;
+  bool const right_after = seen.last != nullptr && sum.number == seen.last_number + 1;
+  bool const counts = sum.stands_for > 1 || (right_after && seen.last == sum.algorithm);
+  bool const is_another = std::exchange(seen.last, sum.algorithm) != sum.algorithm;
+  seen.last_number = sum.number;
+  Times& times = seen.times[sum.algorithm];
+  times.ran = seen.sums;
+  if (is_another) ++times.legs;
+  if (counts) times.seconds.add(sum.seconds);
+  if (counts && seen.usual == nullptr && sum.algorithm == usual.algorithm) times.paces.add(1);
+  if (auto const result = seen.comparison.learn({sum.algorithm, sum.seconds, counts, right_after})) seen.add(*result);
+  seen.find_usual();
+  if (!sum.entries || sum.shape.given_most == 0) return;
+  double const fill = static_cast<double>(*sum.entries) / static_cast<double>(sum.shape.given_most);
   seen.fill = seen.fill == 0 ? fill : (1 - kNewFill) * seen.fill + kNewFill * fill;
 }
 

@@ -6,9 +6,10 @@
 
 #include <algorithm>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,16 @@
 #include "comm/collective/tries.hpp"
 
 namespace gpups::comm {
+
+// A sum that is over.
+struct EndedSum {
+  std::uint64_t number = 0;  // one more than that of the one before it
+  SumShape shape{};
+  Algorithm const* algorithm = nullptr;
+  double seconds = 0;
+  std::optional<std::uint64_t> entries{};  // that are not zero in it, where that is known
+  std::uint64_t stands_for = 1;  // it, and those before it that took the same algorithm, whose times were not told
+};
 
 class Reckoning {
  public:
@@ -30,11 +41,9 @@ class Reckoning {
   Estimate next(SumShape const& shape);
   Algorithm const& choose(SumShape const& shape) const { return *estimates(shape).front().algorithm; }
 
-  // A sum has ended. Its time counts if the one before took the same algorithm: the first of several has to get its
-  // memory, and finds nothing in the caches. entries: that are not zero in it, where that is known. stands_for: this
-  // sum and those before it that took the same algorithm, whose times were not told.
-  void learn(SumShape const& shape, Algorithm const& algorithm, double seconds, std::uint64_t const* entries,
-             std::uint64_t stands_for = 1);
+  // Its time counts if the one before took the same algorithm: the first of several has to get its memory, and finds
+  // nothing in the caches.
+  void learn(EndedSum const& sum);
 
   // A line for each kind of sum so far: what is chosen, and why.
   std::vector<std::string> explain() const;
@@ -57,28 +66,34 @@ class Reckoning {
     std::vector<double> all() const { return {values, values + std::min(count, kPlaces)}; }
   };
   struct Times {
-    std::uint64_t runs = 0;
-    Last<5> seconds;  // of sums that count
-    Last<5> paces;    // what it took, in units that are the same for all algorithms of the kind
-    // Their median; 0 where there are none.
-    double pace() const { return paces.count == 0 ? 0 : median(paces.all()); }
+    std::uint64_t ran = 0;   // sums of the kind up to the last that it was taken for
+    std::uint64_t legs = 0;  // sums that it was taken for after another
+    Last<5> seconds;         // of sums that count
+    Last<5> paces;           // what it took of the usual one's time
+    double pace = 0;         // their median; 0 where there are none
+    // What it last took. What disturbs a sum makes it slower, never faster; but the least of five times may be luck.
+    double lately_s() const;
   };
   struct Seen {
     SumShape shape;  // the last one
     std::uint64_t sums = 0;
+    std::uint64_t last_number = 0;
     Algorithm const* last = nullptr;  // what the last sum took
     Tries tries;
     Comparison comparison;
     double fill = 0;  // entries of a sum for each that a rank gave: a moving mean; 0 where it is not known
     std::map<Algorithm const*, Times> times;
     // What is fastest of all that was compared, and what it takes nowadays; null and 0 where nothing was.
-    Algorithm const* usual() const;
-    double usual_s() const;
+    Algorithm const* usual = nullptr;
+    double usual_s = 0;
+
+    void add(Comparison::Result const& result);
+    void find_usual();
     // What the algorithm would take nowadays; 0 where that is not known.
     double measured_s(Algorithm const& algorithm) const;
   };
 
-  static Kind kind_of(SumShape const& shape);
+  Kind kind_of(SumShape const& shape) const;
   double modelled_s(Algorithm const& algorithm, SumShape const& shape, double fill) const;
   // What the algorithm has taken for what was modelled, in the nearest kind that knows; 0: in none that is near.
   double how_far_off(Algorithm const& algorithm, Kind const& kind) const;

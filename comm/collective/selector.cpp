@@ -157,7 +157,7 @@ Task<> Selection::news() {
 
 // How long the sum before this one took here; 0 if it is not over.
 Task<> Selection::tell_time() {
-  bool const over = line_.ended && line_.ended->sum + 1 == sum_;
+  bool const over = line_.ended && line_.ended->number + 1 == sum_;
   double const seconds = over ? line_.ended->seconds : 0;
   Bytes bytes(Device::host(), sizeof seconds);
   std::memcpy(bytes.data(), &seconds, sizeof seconds);
@@ -166,21 +166,20 @@ Task<> Selection::tell_time() {
 }
 
 Task<> Selection::hear_times() {
-  bool known = line_.ended && line_.ended->sum + 1 == sum_;
-  auto const before = line_.ended;
-  double slowest = known ? before->seconds : 0;
+  bool known = line_.ended && line_.ended->number + 1 == sum_;
+  EndedSum before = line_.ended.value_or(EndedSum{});
   std::vector<Receiving> coming;
-  for (Rank const q : others(mesh_)) coming.push_back(mesh_.receive(q, sizeof slowest, Device::host()));
+  for (Rank const q : others(mesh_)) coming.push_back(mesh_.receive(q, sizeof before.seconds, Device::host()));
   for (auto& one : coming) {
     Bytes const bytes = co_await one;
     double seconds = 0;
     if (bytes.size() == sizeof seconds) std::memcpy(&seconds, bytes.data(), sizeof seconds);
     known &= seconds > 0;
-    slowest = std::max(slowest, seconds);
+    before.seconds = std::max(before.seconds, seconds);
   }
   if (!known) co_return;
-  selector_.reckoning_->learn(before->shape, *before->algorithm, slowest, before->entries ? &*before->entries : nullptr,
-                              stands_for_);
+  before.stands_for = stands_for_;
+  selector_.reckoning_->learn(before);
 }
 
 // Rank 0: what this sum takes, if it is the first of its size, and what the next one will.

@@ -33,18 +33,10 @@ class Selector {
   // Sums for which choices follow each other.
   struct Line {
     std::uint64_t begun = 0;
-    std::uint64_t next_news = 0;  // the sum with which rank 0 says more; known where that one's choice is
-    std::uint64_t held = 1;       // sums that its last choice is for
-    double given = 0;             // elements of an array that are not zero, as was guessed: a moving mean
-    // The sum that ended last.
-    struct Ended {
-      std::uint64_t sum = 0;
-      SumShape shape{};
-      Algorithm const* algorithm = nullptr;
-      double seconds = 0;
-      std::optional<std::uint64_t> entries{};
-    };
-    std::optional<Ended> ended{};
+    std::uint64_t next_news = 0;      // the sum with which rank 0 says more; known where that one's choice is
+    std::uint64_t held = 1;           // sums that its last choice is for
+    double given = 0;                 // elements of an array that are not zero, as was guessed: a moving mean
+    std::optional<EndedSum> ended{};  // the last one
     struct Place {
       Algorithm const* algorithm = nullptr;  // null: rank 0 has not said it yet
       std::shared_ptr<Delivery> waiting{};

@@ -19,15 +19,18 @@ constexpr double kShare = 0.05, kFree_s = 0.05;
 double most_s(double total_s) { return kFree_s + kShare * total_s; }
 // What takes more times the usual time than this was disturbed: the rest does not count as the try's.
 constexpr double kDisturbed = 10;
-// What seems to take no more than so many times the least gets another chance every kEvery sums: what was disturbed
-// each time that it ran looks as if it were slow. Once all are settled, each try is twice as far from the one before.
-constexpr double kWorthTrying = 2.5;
-
-// What is nearly as fast gets such chances more often than what is not.
-double had_chances(Estimate const& e, Estimate const& usual) {
-  double const times = e.expected_s / usual.expected_s;
-  return static_cast<double>(e.runs) * times * times;
+// What seems slower gets another chance every kEvery sums, as it may have been disturbed each time that it ran, or
+// links may have become others. Once all are settled, each try is twice as far from the one before. What is nearly as
+// fast gets more of these chances than what is not; and what seems to take many times as long has as many as if it took
+// kFar times, until it is settled.
+constexpr double kFar = 2.5;
+double due(Estimate const& e, Estimate const& usual) {
+  double times = e.expected_s / usual.expected_s;
+  if (!e.settled) times = std::min(times, kFar);
+  return static_cast<double>(e.idle) / (times * times);
 }
+// So many sums are chosen for at most between a sum and the first choice that knows how long it took.
+constexpr std::uint64_t kLate = 2;
 
 }  // namespace
 
@@ -36,21 +39,23 @@ Estimate const* Tries::worth_a_try(std::vector<Estimate> const& all) const {
   Estimate const* hopeful = nullptr;
   Estimate const* seldom = nullptr;
   for (Estimate const& e : all) {
-    if (&e == &usual) continue;
-    bool const may_be_faster = !e.settled && e.hoped_s < usual.expected_s;
+    if (&e == &usual || e.settled) continue;
+    bool const may_be_faster = e.hoped_s < usual.expected_s;
     if (may_be_faster && (hopeful == nullptr || e.hoped_s < hopeful->hoped_s)) hopeful = &e;
-    bool const is_near = e.expected_s < kWorthTrying * usual.expected_s;
-    if (is_near && (seldom == nullptr || had_chances(e, usual) < had_chances(*seldom, usual))) seldom = &e;
   }
-  if (hopeful != nullptr) return hopeful;
-  return sums_ >= next_ && seldom != nullptr && seldom->runs < usual.runs ? seldom : nullptr;
+  if (hopeful != nullptr || sums_ < next_) return hopeful;
+  for (Estimate const& e : all) {
+    if (&e != &usual && (seldom == nullptr || due(e, usual) > due(*seldom, usual))) seldom = &e;
+  }
+  return seldom;
 }
 
 bool Tries::begin(std::vector<Estimate> const& all) {
   Estimate const* const other = worth_a_try(all);
   if (other == nullptr) return false;
   std::uint64_t const sums = sums_of_try(other->expected_s);
-  double const more_s = static_cast<double>(sums) * (other->expected_s - all.front().expected_s);
+  double const usual_s = all.front().expected_s;
+  double const more_s = static_cast<double>(sums) * (std::min(other->expected_s, kDisturbed * usual_s) - usual_s);
   if (spent_s_ + more_s > most_s(total_s_)) return false;
   tried_ = other->algorithm;
   each_ = sums;
@@ -68,8 +73,8 @@ void Tries::turn(std::vector<Estimate> const& all) {
     case Leg::kNone:
       if (told_ <= learned_ || !begin(all)) return;
       leg_ = Leg::kBefore;
-      left_ = each_ - std::min(usual_, each_);
-      learned_ = told_ + left_ + 2 * each_;
+      left_ = each_ - (last_ == all.front().algorithm ? std::min(on_end_, each_) : 0);
+      learned_ = told_ + left_ + 2 * each_ + kLate - 1;
       if (left_ > 0) return;
       [[fallthrough]];
     case Leg::kBefore:
@@ -78,7 +83,7 @@ void Tries::turn(std::vector<Estimate> const& all) {
       return;
     case Leg::kTry:
       leg_ = Leg::kAfter;
-      left_ = each_ + 1;  // it is told of a sum when the next has begun
+      left_ = each_ + kLate;
   }
 }
 
@@ -87,19 +92,23 @@ Estimate Tries::next(std::vector<Estimate> const& all) {
   left_ -= std::min<std::uint64_t>(left_, 1);
   Algorithm const* const taken = leg_ == Leg::kTry ? tried_ : all.front().algorithm;
   Estimate chosen = *std::find_if(all.begin(), all.end(), [&](Estimate const& e) { return e.algorithm == taken; });
-  chosen.is_try = taken != all.front().algorithm;
   chosen.is_compared = leg_ != Leg::kNone;
   return chosen;
 }
 
-void Tries::learn(bool by_usual, double usual_s, double seconds, std::uint64_t stands_for) {
+void Tries::learn(Algorithm const* algorithm, Estimate const& usual, double seconds, std::uint64_t stands_for) {
   ++told_;
   sums_ += std::min(stands_for, kEvery);
-  usual_ = !by_usual ? 0 : stands_for > 1 ? 1 : usual_ + 1;
+  on_end_ = algorithm == last_ && stands_for == 1 ? on_end_ + 1 : 1;
+  last_ = algorithm;
+  double const most = kDisturbed * usual.expected_s;
   double const others = static_cast<double>(stands_for - 1);  // which what disturbed this one may not have met
-  total_s_ += seconds + others * std::min(seconds, kDisturbed * usual_s);
-  if (!by_usual) spent_s_ += std::clamp(seconds, usual_s, kDisturbed * usual_s) - usual_s;
-  if (leg_ == Leg::kTry && spent_s_ > most_s(total_s_)) left_ = 0;  // it takes more than was expected
+  total_s_ += seconds + others * std::min(seconds, most);
+  if (algorithm == usual.algorithm) return;
+  double const more_s = std::clamp(seconds, usual.expected_s, most) - usual.expected_s;
+  spent_s_ += more_s;
+  bool const is_too_slow = more_s > 0 && spent_s_ > most_s(total_s_);
+  if (leg_ == Leg::kTry && algorithm == tried_ && is_too_slow) left_ = 0;
 }
 
 }  // namespace gpups::comm

@@ -4,7 +4,6 @@
 // many, which it is compared with.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -16,13 +15,12 @@ namespace gpups::comm {
 struct Estimate {
   Algorithm const* algorithm = nullptr;
   double modelled_s = 0;
-  double measured_s = 0;     // 0: not known
-  std::uint64_t runs = 0;    // so far
+  double measured_s = 0;     // what it took of the usual one's time, of what that takes nowadays; 0: not known
+  std::uint64_t idle = 0;    // sums of the kind since it was taken, or all
   bool settled = false;      // it was measured so often that more would not change much
   double expected_s = 0;     // by which they are compared
   double hoped_s = 0;        // what it may turn out to take
-  bool is_try = false;       // taken to know more of it, and not because it is the usual one
-  bool is_compared = false;  // a try, or what one is compared with
+  bool is_compared = false;  // it is taken in a try, or to be compared with one
 };
 
 class Tries {
@@ -30,9 +28,8 @@ class Tries {
   // What the next sum takes, of all that can do it, the usual one first. No try comes before something was learned from
   // the last.
   Estimate next(std::vector<Estimate> const& all);
-  // A sum has ended, which took `seconds`, as others did that are not told of: `stands_for` together. By the usual one
-  // it was expected to take `usual_s`.
-  void learn(bool by_usual, double usual_s, double seconds, std::uint64_t stands_for = 1);
+  // A sum has ended, which took `seconds`, as others did that are not told of: `stands_for` together.
+  void learn(Algorithm const* algorithm, Estimate const& usual, double seconds, std::uint64_t stands_for = 1);
 
  private:
   static constexpr std::uint64_t kEvery = 8, kEveryMost = 64;  // sums
@@ -42,12 +39,13 @@ class Tries {
   bool begin(std::vector<Estimate> const& all);
   void turn(std::vector<Estimate> const& all);
 
-  std::uint64_t told_ = 0;        // sums that were told of
-  std::uint64_t sums_ = 0;        // the same; one that stands for others counts as up to kEvery
-  std::uint64_t next_ = kEvery;   // the sum from which on what seems slower gets another chance
-  std::uint64_t apart_ = kEvery;  // sums between such chances
-  std::uint64_t learned_ = 0;     // the last try tells something once more sums than this were told of
-  std::uint64_t usual_ = 0;       // sums by the usual one that were told of, on end
+  std::uint64_t told_ = 0;           // sums that were told of
+  std::uint64_t sums_ = 0;           // the same; one that stands for others counts as up to kEvery
+  std::uint64_t next_ = kEvery;      // the sum from which on what seems slower gets another chance
+  std::uint64_t apart_ = kEvery;     // sums between such chances
+  std::uint64_t learned_ = 0;        // the last try tells something once more sums than this were told of
+  Algorithm const* last_ = nullptr;  // by which the last sum was that was told of,
+  std::uint64_t on_end_ = 0;         // and so many before it, one after the other, with it
   Algorithm const* tried_ = nullptr;
   std::uint64_t each_ = 0;  // sums of each leg of this try
   Leg leg_ = Leg::kNone;
