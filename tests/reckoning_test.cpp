@@ -200,7 +200,7 @@ TEST(Reckoning, ATimeCountsWhereTheSumBeforeTookTheSame) {
   };
   for (int i = 0; i < 10; ++i) sums.learn(i % 2 == 0 ? other : one, 1);
   expect_measured(0);
-  sums.skip(1);
+  sums.skip(10);
   sums.learn(one, 1);
   expect_measured(0);
   sums.learn(one, 2);
@@ -264,6 +264,50 @@ TEST(Reckoning, FindsTheFastestOnAMachineOfTwoSpeeds) {
   }
 }
 
+// It would take long, or more memory than there is.
+TEST(Reckoning, WhatTheModelSaysIsFarOffIsNotTried) {
+  Reckoning reckoning(only(&LinkModel::byte_s));
+  SumShape const shape = sparse(1 << 24, 100);
+  double const usual_s = reckoning.estimates(shape)[0].modelled_s;
+  std::set<Algorithm const*> far;
+  for (auto const& e : reckoning.estimates(shape)) {
+    if (e.modelled_s > 10 * usual_s) far.insert(e.algorithm);
+  }
+  EXPECT_FALSE(far.empty());
+  auto const taken = Sums(reckoning, shape)
+                         .take(
+                             5000, [](Algorithm const&) { return .001; }, 5000);
+  for (auto const* algorithm : far) EXPECT_FALSE(taken.contains(algorithm)) << algorithm->about.name;
+}
+
+// To the model's surprise.
+TEST(Reckoning, WhatTakesAThousandTimesAsLongCostsLittle) {
+  Reckoning reckoning(only(&LinkModel::byte_s));
+  SumShape const shape = sparse(1 << 20, 10000);
+  Algorithm const& slow = *reckoning.estimates(shape)[1].algorithm;
+  auto const seconds = [&](Algorithm const& a) { return &a == &slow ? 1. : .001; };
+  auto const taken = Sums(reckoning, shape).take(20000, seconds, 20000);
+  EXPECT_LE(taken.at(&slow), 8);
+}
+
+// Others are between them whose times are not known, or that have another density.
+TEST(Reckoning, LearnsOfSumsThatAreNotQuiteOnEnd) {
+  SumShape const shapes[] = {sparse(1 << 20, 10000), sparse(1 << 20, 40000)};
+  auto const seconds = [](Algorithm const* a, Algorithm const* best) { return a == best ? .001 : .0012; };
+  Reckoning overlapping(only(&LinkModel::byte_s)), alternating(only(&LinkModel::byte_s));
+  Algorithm const* const best = overlapping.estimates(shapes[0])[1].algorithm;
+  Algorithm const* next = best;
+  for (std::uint64_t number = 0; number < 1000; ++number) {
+    Algorithm const* const taken = overlapping.next(shapes[0]).algorithm;
+    overlapping.learn({.number = 2 * number, .shape = shapes[0], .algorithm = taken, .seconds = seconds(taken, best)});
+    SumShape const& shape = shapes[number % 2];
+    alternating.learn({.number = number, .shape = shape, .algorithm = next, .seconds = seconds(next, best)});
+    next = alternating.next(shape).algorithm;
+  }
+  EXPECT_EQ(&overlapping.choose(shapes[0]), best);
+  for (SumShape const& shape : shapes) EXPECT_EQ(&alternating.choose(shape), best);
+}
+
 // What sums of a second lose by tries is a small part of their time, from the first one on.
 TEST(Reckoning, TriesCostASmallShareOfAllTime) {
   Reckoning reckoning(only(&LinkModel::byte_s));
@@ -309,7 +353,7 @@ TEST(Reckoning, ShortSumsFindTheFastestSoon) {
     Sums sums(reckoning, shape, late);
     Algorithm const& best = *reckoning.estimates(shape)[2].algorithm;  // to the model's surprise
     auto const seconds = [&](Algorithm const& a) { return &a == &best ? .001 : .0012; };
-    EXPECT_GT(sums.take(200, seconds, 200)[&best], 100) << late;
+    EXPECT_GT(sums.take(250, seconds, 250)[&best], 125) << late;
     EXPECT_EQ(&reckoning.choose(shape), &best);
     EXPECT_TRUE(reckoning.estimates(shape)[0].settled);
   }
@@ -330,8 +374,9 @@ TEST(Reckoning, ALinkMayBecomeAnother) {
     best_s = then_s;
     sums.take(1000, seconds);
     EXPECT_EQ(&reckoning.choose(shape), &next) << then_s;
+    if (then_s > .003) continue;  // what is far off is seldom tried
     best_s = .001;
-    sums.take(static_cast<int>(20000 * then_s / .003), seconds);  // what was far off is seldom tried
+    sums.take(20000, seconds);
     EXPECT_EQ(&reckoning.choose(shape), &best) << then_s;
   }
 }

@@ -15,12 +15,12 @@ TEST(Tries, OneThatTakesMoreThanItMayIsOver) {
   Estimate const other{.algorithm = &algorithms()[1], .expected_s = .5, .hoped_s = .4};
   auto const tried = [&](double seconds) {
     Tries tries;
-    tries.learn(algorithms().data() + 2, usual, 2);  // another one has taken a second more
+    tries.learn({algorithms().data() + 2, 2}, usual);  // another one has taken a second more
     int sums = 0;
     for (int i = 0; i < 9; ++i) {
       bool const is_try = tries.next({usual, other}).algorithm == other.algorithm;
       sums += is_try ? 1 : 0;
-      tries.learn(is_try ? other.algorithm : usual.algorithm, usual, is_try ? seconds : 1);
+      tries.learn({is_try ? other.algorithm : usual.algorithm, is_try ? seconds : 1}, usual);
     }
     return sums;
   };
@@ -34,7 +34,7 @@ TEST(Tries, OneSumMayStandForMany) {
   Estimate const slow{.algorithm = &algorithms()[1], .expected_s = 2, .hoped_s = 0.5};
   auto const begins = [&](double seconds, std::uint64_t stands_for) {
     Tries tries;
-    tries.learn(fast.algorithm, fast, seconds, stands_for);
+    tries.learn({fast.algorithm, seconds, stands_for}, fast);
     return tries.next({fast, slow}).is_compared;
   };
   EXPECT_FALSE(begins(1, 1));  // three sums of a try would cost more than a twentieth
@@ -52,7 +52,7 @@ TEST(Tries, SumsThatAreNotToldBringTriesNearer) {
     Tries tries;
     for (int told = 0; told < 100; ++told) {
       if (tries.next({fast, slow}).is_compared) return told;
-      tries.learn(fast.algorithm, fast, .001, stands_for);
+      tries.learn({fast.algorithm, .001, stands_for}, fast);
     }
     return 100;
   };

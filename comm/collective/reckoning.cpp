@@ -22,6 +22,12 @@ constexpr std::size_t kSettledTries = 3, kSettledSums = 4;
 // Doublings of the length and of the density, together, up to which what is known of one sum tells something of
 // another.
 constexpr double kNear = 4;
+// Sums that follow each other so closely are on end: times of some that overlap are not known, or they are of another
+// kind.
+constexpr std::uint64_t kOnEnd = 4;
+// A usual algorithm that takes so much longer than another lately did has become slow; once for so many sums.
+constexpr double kSlow = 1.7;
+constexpr std::uint64_t kSlowSums = 64;
 constexpr double kNewFill = 0.25;        // weight of the last sum in the mean
 constexpr int kDensitySteps = 2;         // kinds to a doubling of the density
 constexpr double kNearlyTheSame = 0.75;  // of a step
@@ -48,7 +54,7 @@ void Reckoning::Seen::add(Comparison::Result const& result) {
     one.paces.add(result.ratio * other.pace);
   } else if (one.pace > 0) {
     other.paces.add(one.pace / result.ratio);
-  } else {
+  } else if (usual == nullptr) {
     one.paces.add(result.ratio);
     other.paces.add(1);
   }
@@ -116,19 +122,24 @@ std::vector<Estimate> Reckoning::estimates(SumShape const& shape) const {
   for (Algorithm const& algorithm : algorithms()) {
     if (!algorithm.has(shape.format)) continue;
     Estimate e{.algorithm = &algorithm, .modelled_s = modelled_s(algorithm, shape, seen == nullptr ? 0 : seen->fill)};
+    Times const* times = nullptr;
+    if (seen != nullptr && seen->times.contains(&algorithm)) times = &seen->times.at(&algorithm);
+    if (times != nullptr) {
+      e.measured_s = seen->measured_s(algorithm);
+      e.settled = times->tries >= kSettledTries;
+    }
+    if (seen != nullptr) e.idle = seen->sums - (times == nullptr ? 0 : times->ran);
     double off = 0;
-    if (seen != nullptr) e.idle = seen->sums, e.measured_s = seen->measured_s(algorithm);
     if (e.measured_s > 0) {
-      Times const& times = seen->times.at(&algorithm);
-      double const lately_s = times.lately_s();
-      bool const is_usual = seen->usual == &algorithm, has_become_slow = lately_s < kHope * seen->usual_s;
-      e.idle = seen->sums - times.ran;
-      e.settled = is_usual          ? times.seconds.count >= kSettledSums
-                  : has_become_slow ? false
-                                    : times.legs >= kSettledTries;
       off = e.measured_s / e.modelled_s;
-      e.hoped_s = hope(times.paces.count) * e.measured_s;
-      if (has_become_slow) e.hoped_s = std::min(e.hoped_s, lately_s);
+      e.hoped_s = hope(times->paces.count) * e.measured_s;
+      double const lately_s = times->lately_s();
+      if (seen->usual == &algorithm) {
+        e.settled = times->seconds.count >= kSettledSums;
+      } else if (kSlow * lately_s < seen->usual_s && e.idle >= kSlowSums) {
+        e.settled = false;
+        e.hoped_s = std::min(e.hoped_s, lately_s);
+      }
     } else {
       off = how_far_off(algorithm, kind);
       e.hoped_s = kHopeBesideKnown * off * e.modelled_s;
@@ -162,15 +173,15 @@ void Reckoning::learn(EndedSum const& sum) {
   Seen& seen = seen_[kind_of(sum.shape)];
   seen.shape = sum.shape;
   Estimate const usual = estimates(sum.shape).front();
-  seen.tries.learn(sum.algorithm, usual, sum.seconds, sum.stands_for);
+  bool const right_after = seen.last != nullptr && sum.number - seen.last_number <= kOnEnd && sum.stands_for == 1;
+  seen.tries.learn({sum.algorithm, sum.seconds, sum.stands_for, right_after}, usual);
   seen.sums += sum.stands_for;
-  bool const right_after = seen.last != nullptr && sum.number == seen.last_number + 1;
   bool const counts = sum.stands_for > 1 || (right_after && seen.last == sum.algorithm);
   bool const is_another = std::exchange(seen.last, sum.algorithm) != sum.algorithm;
   seen.last_number = sum.number;
   Times& times = seen.times[sum.algorithm];
   times.ran = seen.sums;
-  if (is_another) ++times.legs;
+  if (is_another && usual.measured_s > 0 && sum.algorithm != usual.algorithm) ++times.tries;
   if (counts) times.seconds.add(sum.seconds);
   if (counts && seen.usual == nullptr && sum.algorithm == usual.algorithm) times.paces.add(1);
   if (auto const result = seen.comparison.learn({sum.algorithm, sum.seconds, counts, right_after})) seen.add(*result);

@@ -22,10 +22,10 @@ namespace gpups::comm {
 
 // A sum that is over.
 struct EndedSum {
-  std::uint64_t number = 0;  // one more than that of the one before it
+  std::uint64_t number = 0;  // among all of its length and format: one more than that of the one before it
   SumShape shape{};
   Algorithm const* algorithm = nullptr;
-  double seconds = 0;
+  double seconds = 0;                      // more than 0
   std::optional<std::uint64_t> entries{};  // that are not zero in it, where that is known
   std::uint64_t stands_for = 1;  // it, and those before it that took the same algorithm, whose times were not told
 };
@@ -66,11 +66,11 @@ class Reckoning {
     std::vector<double> all() const { return {values, values + std::min(count, kPlaces)}; }
   };
   struct Times {
-    std::uint64_t ran = 0;   // sums of the kind up to the last that it was taken for
-    std::uint64_t legs = 0;  // sums that it was taken for after another
-    Last<5> seconds;         // of sums that count
-    Last<5> paces;           // what it took of the usual one's time
-    double pace = 0;         // their median; 0 where there are none
+    std::uint64_t ran = 0;    // sums of the kind up to the last that it was taken for
+    std::uint64_t tries = 0;  // of it, beside a usual one
+    Last<5> seconds;          // of sums that count
+    Last<5> paces;            // what it took of the usual one's time
+    double pace = 0;          // their median; 0 where there are none
     // What it last took. What disturbs a sum makes it slower, never faster; but the least of five times may be luck.
     double lately_s() const;
   };

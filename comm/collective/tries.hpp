@@ -17,7 +17,7 @@ struct Estimate {
   double modelled_s = 0;
   double measured_s = 0;     // what it took of the usual one's time, of what that takes nowadays; 0: not known
   std::uint64_t idle = 0;    // sums of the kind since it was taken, or all
-  bool settled = false;      // it was measured so often that more would not change much
+  bool settled = false;      // it was tried so often that more would not change much
   double expected_s = 0;     // by which they are compared
   double hoped_s = 0;        // what it may turn out to take
   bool is_compared = false;  // it is taken in a try, or to be compared with one
@@ -25,11 +25,18 @@ struct Estimate {
 
 class Tries {
  public:
-  // What the next sum takes, of all that can do it, the usual one first. No try comes before something was learned from
-  // the last.
+  struct Told {
+    Algorithm const* algorithm;
+    double seconds;
+    std::uint64_t stands_for = 1;  // it, and others that are not told of
+    bool right_after = true;       // the sum that was told of before
+  };
+
+  // What the next sum takes, of all that can do it, the usual one first. No try comes before it was told of all sums
+  // that the last is made of, or of as many.
   Estimate next(std::vector<Estimate> const& all);
-  // A sum has ended, which took `seconds`, as others did that are not told of: `stands_for` together.
-  void learn(Algorithm const* algorithm, Estimate const& usual, double seconds, std::uint64_t stands_for = 1);
+  // A sum has ended.
+  void learn(Told const& sum, Estimate const& usual);
 
  private:
   static constexpr std::uint64_t kEvery = 8, kEveryMost = 64;  // sums
@@ -49,9 +56,10 @@ class Tries {
   Algorithm const* tried_ = nullptr;
   std::uint64_t each_ = 0;  // sums of each leg of this try
   Leg leg_ = Leg::kNone;
-  std::uint64_t left_ = 0;  // sums of this leg
-  double total_s_ = 0;      // of all sums
-  double spent_s_ = 0;      // what tries took more than the usual one would have
+  std::uint64_t left_ = 0;      // sums of this leg
+  bool was_disturbed_ = false;  // some sum of this try
+  double total_s_ = 0;          // of all sums
+  double spent_s_ = 0;          // what tries took more than the usual one would have
 };
 
 }  // namespace gpups::comm
