@@ -15,6 +15,7 @@ AUTOMATIC = "auto"
 # What the automatic choice cannot take: integers, the sum of one slice only, another input, and fewer bits.
 OTHERS = ("exact", "push", "auto_list")
 FEWER_BITS = "_half"
+NEAR_BEST = 1.5
 
 
 @dataclasses.dataclass
@@ -73,13 +74,25 @@ def best(ways):
 
 
 def ratio(ways):
-    """How much longer the automatic choice takes than the best fixed way, turn by turn of their race, or by medians in
-    lines that do not say; none where one of them was not measured."""
-    times = [line["auto_takes"] for name, line in ways.items() if is_fixed(name) and line.get("auto_takes")]
-    return max(times) if times else ratio_of_medians(ways)
+    """How much longer the automatic choice takes than the best fixed way: than each, turn by turn of their race, or by
+    medians in lines that do not say; none where one of them was not measured."""
+    if AUTOMATIC not in ways:
+        return None
+    automatic = ways[AUTOMATIC]["ms"]
+    return max((line.get("auto_takes") or automatic / line["ms"] for name, line in ways.items() if is_fixed(name)),
+               default=None)
 
 
 def ratio_of_medians(ways):
     """The same of the medians of all runs of each, which may have been at other times."""
     fastest = best(ways)
     return ways[AUTOMATIC]["ms"] / fastest["ms"] if fastest and AUTOMATIC in ways else None
+
+
+def ways_near_best(lines):
+    """Names of the fixed ways that take up to NEAR_BEST times the best of them in some cell, and all other ways."""
+    found = {line["way"] for line in lines if not is_fixed(line["way"])}
+    for ways in cells(lines).values():
+        if fastest := best(ways):
+            found |= {name for name, line in ways.items() if line["ms"] <= NEAR_BEST * fastest["ms"]}
+    return found

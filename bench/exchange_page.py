@@ -2,7 +2,7 @@
 """Writes what bench/exchange measured into docs/exchange.md, and plots of it beside that page."""
 import math
 
-from exchange_grid import AUTOMATIC, cells
+from exchange_grid import AUTOMATIC, cells, ways_near_best
 from exchange_table import columns_of, markdown
 
 BEGIN, END = "<!-- measured -->\n", "<!-- end of measured -->\n"
@@ -68,8 +68,21 @@ def curves_of(lines, link, ranks, elements):
     return {name: curve for name, curve in curves.items() if len(curve) > 1}
 
 
+def check(page):
+    """Raises ValueError where nothing can be put into the page."""
+    if not page.is_file():
+        raise ValueError(f"there is no page {page} (tables are put between its marks): make it")
+    for mark in (BEGIN, END):
+        if page.read_text().count(mark) != 1:
+            raise ValueError(f"{page} does not have the line {mark.strip()} once (tables are put between such marks): "
+                             "write it where they belong")
+
+
 def write(lines, page):
-    """Puts tables and plots between the page's marks, and the plots' files beside it."""
+    """Puts tables and plots between the page's marks, and the plots' files beside it; of ways that are near the best
+    somewhere."""
+    named = ways_near_best(lines)
+    lines = [found for found in lines if found["way"] in named]
     images = []
     for link in dict.fromkeys(found["link"] for found in lines):
         of_link = [found for found in lines if found["link"] == link]

@@ -172,7 +172,7 @@ TEST(FloatAllreduceErrors, MisuseIsExplained) {
   std::vector<float> values(3);
   std::vector<std::uint32_t> indices(2);
   expect_error([&] { group.begin_allreduce(stream, values, {.algorithm = "magic"}); },
-               {"no allreduce algorithm \"magic\" has the format float", "direct (float), doubling (float)"});
+               {"there is no allreduce algorithm \"magic\"", "direct (float), doubling (float)"});
   expect_error([&] { group.begin_allreduce(stream, values, {.algorithm = "direct", .format = NumberFormat::kHalf}); },
                {"no allreduce algorithm \"direct\" has the format half", "use \"auto\"", "direct (float)"});
   for (int const format : {8, 64, 99, 255}) {

@@ -4,63 +4,18 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <map>
-#include <optional>
-#include <random>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "comm/collective/reckoning.hpp"
+#include "tests/reckoned_sums.hpp"
 #include "tests/sum_shapes.hpp"
 
 namespace gpups::comm {
 namespace {
-
-// Sums of one shape, one after the other.
-class Sums {
- public:
-  // It is known how long a sum took once so many others were chosen for.
-  Sums(Reckoning& reckoning, SumShape const& shape, std::size_t late = 0)
-      : reckoning_(reckoning), shape_(shape), late_(late) {}
-
-  void learn(Algorithm const& algorithm, double seconds, std::uint64_t stands_for = 1) {
-    number_ += stands_for;
-    ended_.push_back({.number = number_,
-                      .shape = shape_,
-                      .algorithm = &algorithm,
-                      .seconds = seconds,
-                      .entries = entries,
-                      .stands_for = stands_for});
-    if (ended_.size() <= late_) return;
-    reckoning_.learn(ended_.front());
-    ended_.pop_front();
-  }
-  // As the reckoning wants them, each of which takes what `seconds` says of its algorithm. Of the last ones, how many
-  // took each.
-  template <class Seconds>
-  std::map<Algorithm const*, int> take(int sums, Seconds seconds, int last = 1) {
-    std::map<Algorithm const*, int> taken;
-    for (int i = 0; i < sums; ++i) {
-      Algorithm const& algorithm = *reckoning_.next(shape_).algorithm;
-      learn(algorithm, seconds(algorithm));
-      if (i >= sums - last) ++taken[&algorithm];
-    }
-    return taken;
-  }
-  // Some whose times are not known.
-  void skip(std::uint64_t sums) { number_ += sums; }
-
-  std::optional<std::uint64_t> entries;  // of each
-
- private:
-  Reckoning& reckoning_;
-  SumShape const shape_;
-  std::size_t const late_;
-  std::uint64_t number_ = 0;
-  std::deque<EndedSum> ended_;
-};
 
 TEST(LinkModel, TimeIsTheSumOfItsParts) {
   LinkModel const model{
@@ -241,155 +196,20 @@ TEST(Reckoning, ADensityThatDiffersALittleIsOne) {
   }
 }
 
-// Each for a while: a time by itself tells less of an algorithm than of when it was taken.
-TEST(Reckoning, FindsTheFastestOnAMachineOfTwoSpeeds) {
-  SumShape const shape = sparse(1 << 20, 10000);
-  for (std::uint64_t seed = 0; seed < 30; ++seed) {
-    Reckoning reckoning(only(&LinkModel::byte_s));
-    Sums sums(reckoning, shape, seed % 3);
-    Algorithm const& best = *reckoning.estimates(shape)[1].algorithm;
-    std::mt19937_64 random(seed);
-    std::exponential_distribution<double> lasts(5), late(20);
-    double slower = 1, now_s = 0, until_s = 0;
-    auto const seconds = [&](Algorithm const& algorithm) {
-      if (now_s >= until_s) {
-        slower = slower == 1 ? 1.4 : 1;
-        until_s = now_s + lasts(random);
-      }
-      double const took = (&algorithm == &best ? .002 : .0023) * slower * (1 + late(random));
-      now_s += took;
-      return took;
-    };
-    EXPECT_GT(sums.take(2000, seconds, 1000)[&best], 800) << "seed " << seed;
-  }
-}
-
-// It would take long, or more memory than there is.
-TEST(Reckoning, WhatTheModelSaysIsFarOffIsNotTried) {
-  Reckoning reckoning(only(&LinkModel::byte_s));
-  SumShape const shape = sparse(1 << 24, 100);
-  double const usual_s = reckoning.estimates(shape)[0].modelled_s;
-  std::set<Algorithm const*> far;
-  for (auto const& e : reckoning.estimates(shape)) {
-    if (e.modelled_s > 10 * usual_s) far.insert(e.algorithm);
-  }
-  EXPECT_FALSE(far.empty());
-  auto const taken = Sums(reckoning, shape)
-                         .take(
-                             5000, [](Algorithm const&) { return .001; }, 5000);
-  for (auto const* algorithm : far) EXPECT_FALSE(taken.contains(algorithm)) << algorithm->about.name;
-}
-
-// To the model's surprise.
-TEST(Reckoning, WhatTakesAThousandTimesAsLongCostsLittle) {
-  Reckoning reckoning(only(&LinkModel::byte_s));
-  SumShape const shape = sparse(1 << 20, 10000);
-  Algorithm const& slow = *reckoning.estimates(shape)[1].algorithm;
-  auto const seconds = [&](Algorithm const& a) { return &a == &slow ? 1. : .001; };
-  auto const taken = Sums(reckoning, shape).take(20000, seconds, 20000);
-  EXPECT_LE(taken.at(&slow), 8);
-}
-
-// Others are between them whose times are not known, or that have another density.
-TEST(Reckoning, LearnsOfSumsThatAreNotQuiteOnEnd) {
-  SumShape const shapes[] = {sparse(1 << 20, 10000), sparse(1 << 20, 40000)};
-  auto const seconds = [](Algorithm const* a, Algorithm const* best) { return a == best ? .001 : .0012; };
-  Reckoning overlapping(only(&LinkModel::byte_s)), alternating(only(&LinkModel::byte_s));
-  Algorithm const* const best = overlapping.estimates(shapes[0])[1].algorithm;
-  Algorithm const* next = best;
-  for (std::uint64_t number = 0; number < 1000; ++number) {
-    Algorithm const* const taken = overlapping.next(shapes[0]).algorithm;
-    overlapping.learn({.number = 2 * number, .shape = shapes[0], .algorithm = taken, .seconds = seconds(taken, best)});
-    SumShape const& shape = shapes[number % 2];
-    alternating.learn({.number = number, .shape = shape, .algorithm = next, .seconds = seconds(next, best)});
-    next = alternating.next(shape).algorithm;
-  }
-  EXPECT_EQ(&overlapping.choose(shapes[0]), best);
-  for (SumShape const& shape : shapes) EXPECT_EQ(&alternating.choose(shape), best);
-}
-
-// What sums of a second lose by tries is a small part of their time, from the first one on.
-TEST(Reckoning, TriesCostASmallShareOfAllTime) {
-  Reckoning reckoning(only(&LinkModel::byte_s));
-  SumShape const shape = sparse(1 << 20, 10000);
-  Sums sums(reckoning, shape);
-  Algorithm const& best = reckoning.choose(shape);
-  double total = 0, lost = 0;
-  int tries = 0;
-  for (int i = 0; i < 1000; ++i) {
-    Algorithm const& taken = *reckoning.next(shape).algorithm;
-    double const seconds = &taken == &best ? 1 : 1.5;
-    tries += &taken == &best ? 0 : 1;
-    total += seconds;
-    lost += seconds - 1;
-    EXPECT_LE(lost, .05 + .05 * total + 3 * .5) << i;  // and one try, which is not known to be slow before
-    sums.learn(taken, seconds);
-  }
-  EXPECT_EQ(&reckoning.choose(shape), &best);
-  EXPECT_GT(tries, 0);
-}
-
-TEST(Reckoning, TriesBecomeRare) {
-  Reckoning reckoning(only(&LinkModel::byte_s));
-  SumShape const shape = sparse(1 << 20, 10000);
-  Sums sums(reckoning, shape);
-  Algorithm const& best = *reckoning.estimates(shape)[1].algorithm;
-  auto const seconds = [&](Algorithm const& a) { return &a == &best ? .001 : .0012; };
-  auto const tries = [&] { return 500 - sums.take(500, seconds, 500)[&best]; };
-  int const at_first = tries();
-  sums.take(1000, seconds);
-  int const later = tries();
-  EXPECT_EQ(&reckoning.choose(shape), &best);
-  EXPECT_GT(at_first, later);
-  EXPECT_GE(later, 8 * 6);  // what has become fast is found out
-  EXPECT_LE(later, 8 * 8);
-}
-
-// Sums of a millisecond lose little by tries: all that may be fastest are tried at once.
-TEST(Reckoning, ShortSumsFindTheFastestSoon) {
-  for (std::size_t const late : {0, 1, 2}) {
-    Reckoning reckoning(only(&LinkModel::byte_s));
-    SumShape const shape = sparse(1 << 20, 10000);
-    Sums sums(reckoning, shape, late);
-    Algorithm const& best = *reckoning.estimates(shape)[2].algorithm;  // to the model's surprise
-    auto const seconds = [&](Algorithm const& a) { return &a == &best ? .001 : .0012; };
-    EXPECT_GT(sums.take(250, seconds, 250)[&best], 125) << late;
-    EXPECT_EQ(&reckoning.choose(shape), &best);
-    EXPECT_TRUE(reckoning.estimates(shape)[0].settled);
-  }
-}
-
-// As it has never been, and back.
-TEST(Reckoning, ALinkMayBecomeAnother) {
-  for (double const then_s : {.003, .1}) {
-    Reckoning reckoning(only(&LinkModel::byte_s));
-    SumShape const shape = dense(1 << 20);
-    Sums sums(reckoning, shape);
-    auto const modelled = reckoning.estimates(shape);
-    Algorithm const &best = *modelled[0].algorithm, &next = *modelled[1].algorithm;
-    double best_s = .001;
-    auto const seconds = [&](Algorithm const& a) { return &a == &best ? best_s : &a == &next ? .0015 : .004; };
-    sums.take(5000, seconds);
-    EXPECT_EQ(&reckoning.choose(shape), &best);
-    best_s = then_s;
-    sums.take(1000, seconds);
-    EXPECT_EQ(&reckoning.choose(shape), &next) << then_s;
-    if (then_s > .003) continue;  // what is far off is seldom tried
-    best_s = .001;
-    sums.take(20000, seconds);
-    EXPECT_EQ(&reckoning.choose(shape), &best) << then_s;
-  }
-}
-
 TEST(Reckoning, SaysWhy) {
   Reckoning reckoning(only(&LinkModel::byte_s));
-  Sums sums(reckoning, sparse(100000, 1000));
+  SumShape const shape = sparse(100000, 1000);
+  Algorithm const& usual = reckoning.choose(shape);
+  Sums sums(reckoning, shape);
   sums.entries = 3000;
-  for (int i = 0; i < 2; ++i) sums.learn(reckoning.choose(sparse(100000, 1000)), 0.5);
+  for (int i = 0; i < 2; ++i) sums.learn(usual, 0.5);
   auto const lines = reckoning.explain();
   ASSERT_EQ(lines.size(), 1U);
-  for (char const* part :
-       {"2 sums of 100000 floats", "1 % of them on a rank", "3 % in the sum", "as float", "direct", "(measured 500)"}) {
+  std::string const name = usual.about.name;
+  for (std::string const& part :
+       {std::string("2 sums of sparse vectors of 100000 floats"), std::string("1 % of them on a rank"),
+        std::string("3 % in the sum"), "as float, usually by " + name + ": " + name + " ",
+        std::string("(measured 500), ")}) {
     EXPECT_NE(lines[0].find(part), std::string::npos) << part << " in " << lines[0];
   }
 }

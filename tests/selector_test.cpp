@@ -83,7 +83,7 @@ TEST(Selector, SaysWhatTheLinksCostAndWhatWasTaken) {
   auto const lines = selectors[0].explain();
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_NE(lines[0].find("measured in"), std::string::npos) << lines[0];
-  EXPECT_NE(lines[1].find("1 sums of 5000 floats"), std::string::npos) << lines[1];
+  EXPECT_NE(lines[1].find("1 sum of 5000 floats"), std::string::npos) << lines[1];
   EXPECT_TRUE(selectors[1].explain().empty());
 }
 

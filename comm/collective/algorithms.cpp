@@ -81,11 +81,20 @@ Algorithm const* algorithm_of(AllreduceOptions const& options) {
     if (meant && algorithm.has(options.format)) return automatic ? nullptr : &algorithm;
   }
   std::string known;
+  bool is_known = automatic;
   for (auto const& algorithm : algorithms()) {
     known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", algorithm.about.name, formats_of(algorithm));
+    is_known |= options.algorithm == algorithm.about.name;
   }
-  throw Error(fmt::format("no allreduce algorithm \"{}\" has the format {}: use \"auto\", or one of {}",
-                          options.algorithm, name_of(options.format), known));
+  if (!is_known) {
+    throw Error(
+        fmt::format("there is no allreduce algorithm \"{}\" (nothing can be summed): use \"auto\", or one of {}",
+                    options.algorithm, known));
+  }
+  throw Error(
+      fmt::format("no allreduce algorithm \"{}\" has the format {} (sums would be other numbers): use \"auto\", "
+                  "or one of {}",
+                  options.algorithm, name_of(options.format), known));
 }
 
 }  // namespace comm

@@ -195,16 +195,18 @@ std::vector<std::string> Reckoning::explain() const {
   std::vector<std::string> lines;
   for (auto const& [kind, seen] : seen_) {
     double const n = static_cast<double>(seen.shape.elements);
-    std::string line = fmt::format("{} sums of {} floats", seen.sums, seen.shape.elements);
-    if (kind.sparse || kind.density < 0) {
+    std::string line = fmt::format("{} {} of {}{} floats", seen.sums, seen.sums == 1 ? "sum" : "sums",
+                                   kind.sparse ? "sparse vectors of " : "", seen.shape.elements);
+    if ((kind.sparse || kind.density < 0) && seen.shape.elements > 0) {
       line += fmt::format(", {} of them on a rank", percent(static_cast<double>(seen.shape.given_most) / n));
       if (seen.fill > 0) {
         line += fmt::format(" and {} in the sum", percent(seen.fill * static_cast<double>(seen.shape.given_most) / n));
       }
     }
-    line += fmt::format(", as {}:", name_of(kind.format));
-    char const* before = " ";
-    for (Estimate const& e : estimates(seen.shape)) {
+    auto const all = estimates(seen.shape);
+    line += fmt::format(", as {}, usually by {}: ", name_of(kind.format), all.front().algorithm->about.name);
+    char const* before = "";
+    for (Estimate const& e : all) {
       line += fmt::format("{}{} {:.3g} ms", before, e.algorithm->about.name, e.modelled_s * 1e3);
       if (e.measured_s > 0) line += fmt::format(" (measured {:.3g})", e.measured_s * 1e3);
       before = ", ";
