@@ -32,9 +32,9 @@ constexpr double kSlow_s = 2;
 constexpr double kShort_s = 0.1;
 constexpr double kAgain_s = 0.004;
 constexpr int kAgainRuns = 8;
-// A way that chooses tries something else at times: the median of so many runs does not show one of these. What takes
-// not much longer than it has as many: these are compared.
-constexpr int kTurnsToChoose = 5;
+// A way that chooses tries something else at times, three sums on end: the median of so many runs does not show one of
+// these tries. What takes not much longer than it has as many: these are compared.
+constexpr int kTurnsToChoose = 7;
 constexpr double kNear = 1.25;
 
 double max_over_ranks(double value) {
