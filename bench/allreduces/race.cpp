@@ -24,7 +24,7 @@ struct Warm {
   int runs;
   double seconds;
 };
-constexpr Warm kWarm{20, 0.2}, kWarmToChoose{300, 2};
+constexpr Warm kWarm{20, 0.1}, kWarmToChoose{300, 2};
 // What takes longer gains little by being warm.
 constexpr double kSlow_s = 2;
 // A run that takes less is preceded by others: one, or as many as take this long, but not more. The first does not
