@@ -49,11 +49,15 @@ def parts(link_names, ranks, millions, densities, ways, seconds):
     return found
 
 
-def run(part, program, timeout_s):
-    """Its lines, each a dict."""
+def output_of(part, program, timeout_s):
+    """All lines that it prints."""
     with links.inside(part.link) as where:
-        output = wait_well(mpirun.job(part.command(program), part.ranks, **where), timeout_s)[0]
-    return [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+        return wait_well(mpirun.job(part.command(program), part.ranks, **where), timeout_s)[0].splitlines()
+
+
+def run(part, program, timeout_s):
+    """What it measures, each line a dict."""
+    return [json.loads(line) for line in output_of(part, program, timeout_s) if line.startswith("{")]
 
 
 def cells(lines):

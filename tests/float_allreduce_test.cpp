@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -61,6 +62,48 @@ TEST(FloatAllreduce, ManySumsOfOneSizeMayBeginBeforeTheFirstChoice) {
       });
     }
   }
+}
+
+// Some of whose numbers do not fit 31 bits; with arrays of that size ranks would take 16 GiB each.
+TEST(FloatAllreduce, SparseVectorsHaveUpTo2To32Elements) {
+  constexpr int kRanks = 3;
+  constexpr std::uint64_t kSize = 1ULL << 32;
+  constexpr std::uint32_t kCommon[] = {0, 0x7FFFFFFF, 0x80000001, 0xFFFFFFFF};
+  auto const own = [](std::uint32_t rank) { return 0x90000000 + rank * 0x20000000; };
+  auto const sums_in = [&](SumVector const& sum) {
+    std::map<std::uint64_t, float> found;
+    for (std::size_t i = 0; i < sum.indices.size(); ++i) found[sum.indices.data()[i]] = sum.values.data()[i];
+    return found;
+  };
+  std::map<std::uint64_t, float> expected;
+  for (std::uint32_t const i : kCommon) expected[i] = kRanks;
+  for (std::uint32_t r = 0; r < kRanks; ++r) expected[own(r)] = static_cast<float>(r) + 2;
+  run_ranks(Group::threads(kRanks), [&](Group const& group) {
+    Store store(group, {.threads = 1});
+    auto stream = store.make_stream();
+    std::vector<std::uint32_t> indices(std::begin(kCommon), std::end(kCommon));
+    std::vector<float> values(indices.size(), 1);
+    auto const mine = number(group.rank());
+    indices.insert(indices.end() - 1, own(mine));
+    values.insert(values.end() - 1, static_cast<float>(mine) + 2);
+    SparseView const vector{.size = kSize, .indices = indices, .values = values};
+    for (char const* algorithm : {"auto", "sparse_gather", "sparse_doubling", "sparse_owners"}) {
+      auto const sum = group.wait_sum(stream, group.begin_allreduce(stream, vector, {.algorithm = algorithm}));
+      stream.wait();
+      EXPECT_TRUE(sum.sparse) << algorithm;
+      EXPECT_EQ(sum.size, kSize) << algorithm;
+      EXPECT_EQ(sums_in(sum), expected) << algorithm;
+    }
+    auto const slice = group.wait_sum(stream, group.begin_reduce_scatter(stream, vector));
+    stream.wait();
+    std::map<std::uint64_t, float> of_slice;
+    for (auto const& [i, sum] : expected) {
+      if (i >= slice.first && i - slice.first < slice.size) of_slice[i] = sum;
+    }
+    EXPECT_EQ(slice.first, kSize * mine / kRanks);
+    EXPECT_EQ(sums_in(slice), of_slice);
+    store.wait_barrier();
+  });
 }
 
 // The sum of rank 0's values and zeros of another rank.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "tests/expect_error.hpp"
 #include "tests/memory_mesh.hpp"
 #include "tests/sum_shapes.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace gpups::comm {
 namespace {
@@ -31,10 +33,11 @@ std::vector<std::vector<Algorithm const*>> select(std::vector<Selector>& selecto
   return taken;
 }
 
-std::vector<Selector> selectors_of(int ranks, std::optional<LinkModel> const& assumed) {
+std::vector<Selector> selectors_of(int ranks, std::optional<LinkModel> const& assumed,
+                                   std::filesystem::path const& cache = {}) {
   std::vector<Selector> selectors;
   selectors.reserve(static_cast<std::size_t>(ranks));
-  for (int r = 0; r < ranks; ++r) selectors.emplace_back(LinkCache({}), assumed);
+  for (int r = 0; r < ranks; ++r) selectors.emplace_back(LinkCache(cache), assumed);
   return selectors;
 }
 
@@ -85,6 +88,23 @@ TEST(Selector, SaysWhatTheLinksCostAndWhatWasTaken) {
   EXPECT_NE(lines[0].find("measured in"), std::string::npos) << lines[0];
   EXPECT_NE(lines[1].find("1 sum of 5000 floats"), std::string::npos) << lines[1];
   EXPECT_TRUE(selectors[1].explain().empty());
+}
+
+// What a job of so many ranks says of its links.
+std::string links_of_job(int ranks, std::filesystem::path const& cache) {
+  auto selectors = selectors_of(ranks, std::nullopt, cache);
+  select(selectors, std::vector(static_cast<std::size_t>(ranks), dense(5000, ranks)), 1, 1);
+  return selectors[0].explain().at(0);
+}
+
+TEST(Selector, LaterJobsAtTheSamePlacesTakeWhatWasMeasured) {
+  test::TemporaryFolder const folder;
+  std::string const first = links_of_job(2, folder.path()), second = links_of_job(2, folder.path());
+  EXPECT_NE(first.find("(measured in "), std::string::npos) << first;
+  EXPECT_NE(second.find("(from " + folder.path().string()), std::string::npos) << second;
+  EXPECT_EQ(first.substr(0, first.find(" (")), second.substr(0, second.find(" (")));
+  std::string const other_places = links_of_job(3, folder.path());
+  EXPECT_NE(other_places.find("(measured in "), std::string::npos) << other_places;
 }
 
 // Rank 0 says `byte`, once; rank 1 makes `sums` selections.
