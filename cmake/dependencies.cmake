@@ -57,7 +57,7 @@ if(NOT GPUPS_CUDA STREQUAL "OFF")
 endif()
 message(STATUS "gpups: device code ${GPUPS_HAS_CUDA}")
 
-# NCCL: bulk data and sums between the GPUs of several ranks.
+# NCCL: bulk data between the GPUs of several ranks, those of sums among them.
 set(GPUPS_HAS_NCCL OFF)
 if(GPUPS_HAS_CUDA)
   find_package(nccl QUIET)
