@@ -74,8 +74,8 @@ GOALS = [
     Goal("reads", "10^8 rows read while another rank writes them by one-sided puts, over threads and over processes: "
          "none is torn", reads,
          {"reads": at_least(READS), "torn rows taken for whole": none(), "torn rows that were seen": reported()}),
-    Goal("faults", "a rank that is killed, or a link that is cut, in the middle of any sum, or a rank that hangs in those "
-         "of large arrays: all others name it in time; a changed message is found", faults,
+    Goal("faults", "a rank that is killed, or a link that is cut, in the middle of any sum, or a rank that hangs in "
+         "those of large arrays: all others name it in time; a changed message is found", faults,
          {"tests of losses not passed": none(), "tests of changed bytes not passed": none()}),
     Goal("fuzz", "10,000 inputs of each format from outside, and an hour of the fuzzer: nothing is found",
          fuzz,

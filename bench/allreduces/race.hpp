@@ -13,10 +13,10 @@ namespace gpups::bench {
 
 struct RaceOptions {
   double seconds = 0.25;  // that a way is run for, once all are warm
-  int turns_max = 31;    // of a way; short runs have several in a turn
-  int in_a_row = 1;      // sums that are timed as one run, which says what one of them takes: a short one by itself is
-                         // timed with how far ranks are apart at its beginning
-  double pause_ms = 0;   // before each run that counts, so that a shaped link's bucket is full for all ways alike
+  int turns_max = 31;     // of a way; short runs have several in a turn
+  int in_a_row = 1;       // sums that are timed as one run, which says what one of them takes: a short one by itself is
+                          // timed with how far ranks are apart at its beginning
+  double pause_ms = 0;    // before each run that counts, so that a shaped link's bucket is full for all ways alike
 };
 
 // Of a way; times are those of the slowest rank.
