@@ -92,6 +92,7 @@ TEST(FloatAllreduce, SparseVectorsHaveUpTo2To32Elements) {
       stream.wait();
       EXPECT_TRUE(sum.sparse) << algorithm;
       EXPECT_EQ(sum.size, kSize) << algorithm;
+      EXPECT_EQ(sum.indices.size(), expected.size()) << algorithm;
       EXPECT_EQ(sums_in(sum), expected) << algorithm;
     }
     auto const slice = group.wait_sum(stream, group.begin_reduce_scatter(stream, vector));
@@ -101,6 +102,7 @@ TEST(FloatAllreduce, SparseVectorsHaveUpTo2To32Elements) {
       if (i >= slice.first && i - slice.first < slice.size) of_slice[i] = sum;
     }
     EXPECT_EQ(slice.first, kSize * mine / kRanks);
+    EXPECT_EQ(slice.indices.size(), of_slice.size());
     EXPECT_EQ(sums_in(slice), of_slice);
     store.wait_barrier();
   });

@@ -25,8 +25,6 @@ struct Warm {
   double seconds;
 };
 constexpr Warm kWarm{20, 0.1}, kWarmToChoose{300, 2};
-// What takes longer gains little by being warm.
-constexpr double kSlow_s = 2;
 // A run that takes less is preceded by others: one, or as many as take this long, but not more. The first does not
 // count, nor do the others where each run needs rest before it, or is several sums in a row.
 constexpr double kShort_s = 0.1;
@@ -35,7 +33,7 @@ constexpr int kAgainRuns = 8;
 // A way that chooses tries something else at times, three sums on end: the median of so many runs does not show one of
 // these tries. What takes not much longer than it has as many: these are compared.
 constexpr int kTurnsToChoose = 7;
-constexpr double kNear = 1.25;
+constexpr double kNear = 1.2;
 
 double max_over_ranks(double value) {
   MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
@@ -101,14 +99,24 @@ struct Racer {
   std::unique_ptr<Way> way;
   Measured measured;
   double total_s = 0;
+  bool is_known = false;  // from another race
+  bool is_warm = false;
 };
+
+// Gets its memory and its choices made.
+void wait_warm(Racer& racer, double first_s) {
+  Warm const& warm = racer.entry->chooses ? kWarmToChoose : kWarm;
+  for (int run = 1; run < warm.runs && first_s < warm.seconds; ++run) first_s += wait_one_run(*racer.way);
+  racer.is_warm = true;
+}
 
 int turns_least(Racer const& racer, std::vector<Racer> const& all) {
   bool const is_near = std::any_of(all.begin(), all.end(), [&](Racer const& other) {
     return other.entry->chooses && !racer.measured.seconds.empty() && !other.measured.seconds.empty() &&
            racer.measured.median_s() <= kNear * other.measured.median_s();
   });
-  return is_near ? kTurnsToChoose : 1;
+  if (is_near) return kTurnsToChoose;
+  return racer.is_known ? 0 : 1;
 }
 
 Measured const* find(std::vector<Measured> const& known, std::string const& name) {
@@ -137,19 +145,18 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
   Array<float> expected = sum_of(input, job.group.size());
   std::vector<Racer> racers;
   for (WayEntry const& entry : entries) {
+    Racer racer{&entry, entry.make(job, mine, sums), {.name = entry.name}};
     Measured const* const before = find(known, entry.name);
-    Racer racer{&entry, nullptr, before != nullptr ? *before : Measured{.name = entry.name}};
-    racer.measured.turns = {};  // they were of another race
-    if (before == nullptr || before->median_s() <= options.seconds) {
-      racer.measured = {.name = entry.name};
-      racer.way = entry.make(job, mine, sums);
+    if (before != nullptr && before->median_s() > options.seconds) {
+      racer.measured = *before;
+      racer.measured.turns = {};  // they were of another race
+      racer.total_s = std::accumulate(before->seconds.begin(), before->seconds.end(), 0.0);
+      racer.is_known = true;
+    } else {
       double const first_s = wait_counted_run(job, *racer.way, racer.measured);
       check(entry, *racer.way, expected, racer.measured);
       racer.way->drop_result();
-      if (first_s > kSlow_s) racer.measured.seconds.push_back(racer.total_s = first_s);
-      double warm_s = first_s;
-      Warm const& warm = entry.chooses ? kWarmToChoose : kWarm;
-      for (int run = 1; run < warm.runs && warm_s < warm.seconds; ++run) warm_s += wait_one_run(*racer.way);
+      wait_warm(racer, first_s);
     }
     racers.push_back(std::move(racer));
   }
@@ -161,7 +168,9 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
     std::shuffle(order.begin(), order.end(), random);
     for (std::size_t const i : order) {
       Racer& racer = racers[i];
-      if (racer.way == nullptr || (turn >= turns_least(racer, racers) && racer.total_s >= options.seconds)) continue;
+      int const turns = static_cast<int>(racer.measured.turns.size());
+      if (turns >= turns_least(racer, racers) && racer.total_s >= options.seconds) continue;
+      if (!racer.is_warm) wait_warm(racer, wait_one_run(*racer.way));
       std::vector<double> counted;
       auto const count = [&](double seconds) {
         counted.push_back(seconds);

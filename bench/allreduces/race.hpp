@@ -34,8 +34,9 @@ struct Measured {
   double times_of(Measured const& other) const;
 };
 
-// Collective; the same on all ranks. Throws Error where a result is wrong. An entry that `known` has is not run again
-// if a run of it takes longer than `seconds`: it is dense, and that is what it takes at any density.
+// Collective; the same on all ranks. Throws Error where a result is wrong. An entry that `known` has, of
+// which a run takes longer than `seconds`, is dense, and that is what it takes at any density: it is run again only
+// where it takes little more than one that chooses.
 std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::vector<WayEntry> const& entries,
                                 RaceOptions const& options, std::vector<Measured> const& known);
 
