@@ -24,7 +24,8 @@ constexpr int kRounds = 16;
 // Messages grow until an exchange of them takes this long: then neither latency nor what a link lets through at first
 // counts for much.
 constexpr double kExchange_s = 0.006;
-constexpr std::size_t kBytesFirst = std::size_t{128} << 10, kBytesLast = std::size_t{4} << 20;
+constexpr std::size_t kBytesFirst = std::size_t{128} << 10;  // to all others together
+constexpr std::size_t kBytesLast = std::size_t{4} << 20;
 constexpr std::size_t kAddedElements = std::size_t{1} << 20;  // more than a core's caches hold
 constexpr std::size_t kRange = 4 * kernels::kStreamBlock;     // elements
 constexpr std::size_t kSparse = 100, kFull = 4;               // one of so many elements of the range is there
@@ -68,7 +69,7 @@ Task<double> time_exchange(Mesh& mesh, std::size_t bytes) {
 }
 
 Task<double> measure_byte(Mesh& mesh) {
-  std::size_t bytes = kBytesFirst;
+  std::size_t bytes = kBytesFirst / (static_cast<std::size_t>(mesh.ranks()) - 1);
   double exchange_s = co_await time_exchange(mesh, bytes);
   while (exchange_s < kExchange_s && bytes < kBytesLast) {
     bytes *= 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fits a LinkModel over the links that there are, while all ranks use them: in less than 200 ms between a few ranks at
-// 1 Gbit/s or more (`bench/goals exchange/fit`). Each exchanges at least four times 128 KiB with every other.
+// 1 Gbit/s or more (`bench/goals exchange/fit`). Each sends four times 128 KiB, at least, to all others together.
 #pragma once
 
 #include "comm/collective/link_model.hpp"
