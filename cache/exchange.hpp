@@ -184,9 +184,10 @@ class Exchange {
     std::uint32_t signal;
     bool send_all_held;
   };
-  std::deque<Ended> ended_;     // steps that wait for the round of an earlier one
-  bool send_all_held_ = false;  // for the step that ends next
-  BatchPtr current_;            // the batch whose step has ended, until it is complete
+  std::deque<Ended> ended_;         // steps that wait for the round of an earlier one
+  bool send_all_held_ = false;      // for the step that ends next
+  bool sends_all_changes_ = false;  // of values, after a step that sent all that was held back
+  BatchPtr current_;                // the batch whose step has ended, until it is complete
   std::uint64_t urgent_keys_ = 0;
 };
 

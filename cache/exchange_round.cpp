@@ -98,7 +98,9 @@ void Exchange::apply() {
     if (id.second <= step && !use.named) refuse_peer(id.first, "read rows for a step that it had ended");
   }
   if (round_.all().samples > 0) samples_ = round_.all().samples;
-  held_.wait_end_step(stream_, !round_.all().refusal.empty());
+  bool const refused = !round_.all().refusal.empty();
+  sends_all_changes_ = held_.sends_all() && !refused;
+  held_.wait_end_step(stream_, refused);
   for (std::size_t t = 0; round_.all().refusal.empty() && t < tables_.size(); ++t) {
     std::vector<RowSums> lists;
     if (current_ != nullptr) {

@@ -88,7 +88,8 @@ RowCopies::Part Exchange::wait_take_changes(Rank reader, Clock clock, UsePart& p
   auto& shard = *tables_[number(part.table)];
   Matrix<float> const values(stream_.device(), part.ids.size(), shard.dim());
   shard.gather(stream_, part.ids, values);
-  return copies_of(sent_copies_, reader, part.table).wait_send(stream_, clock, *part.key_list, values);
+  return copies_of(sent_copies_, reader, part.table)
+      .wait_send(stream_, clock, *part.key_list, values, sends_all_changes_);
 }
 
 void Exchange::wait_read_changes(Rank owner, Clock clock, PreparedPart& part, View<std::uint8_t const> section,

@@ -36,6 +36,7 @@ class HeldGradients {
   }
   // Between steps: the next one that is not refused sends everything.
   void send_all() { send_all_ = true; }
+  bool sends_all() const { return send_all_; }
 
   // A step is over in which this rank has taken rows for all owners. refused: it has changed nothing.
   void wait_end_step(Stream& stream, bool refused) {

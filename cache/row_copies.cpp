@@ -72,7 +72,8 @@ Array<std::uint32_t> RowCopies::wait_slots(Stream& stream, View<Key const> keys)
   return slots;
 }
 
-RowCopies::Part RowCopies::wait_send(Stream& stream, Clock step, View<Key const> keys, MatrixView<float const> values) {
+RowCopies::Part RowCopies::wait_send(Stream& stream, Clock step, View<Key const> keys, MatrixView<float const> values,
+                                     bool all) {
   Device const device = stream.device();
   auto const& table = shard_.options();
   std::size_t const n = keys.size();
@@ -84,7 +85,7 @@ RowCopies::Part RowCopies::wait_send(Stream& stream, Clock step, View<Key const>
                                  .copies = copies_.const_ref(),
                                  .marks = keys_.marks(),
                                  .now = mark_of(step),
-                                 .age = table.refreshes.filter.age_max,
+                                 .age = all ? 0 : table.refreshes.filter.age_max,
                                  .bound = bound_.next(),
                                  .by_bits = is_lossless(table),
                                  .largest = largest,
@@ -110,8 +111,8 @@ RowCopies::Part RowCopies::wait_send(Stream& stream, Clock step, View<Key const>
   }
   auto* const words = reinterpret_cast<std::uint32_t*>(part.bytes->data() + code_bytes(table, sent));
   kernels::mark_kept(stream, {.indices = sent_rows, .bitmap = {words, kernels::bitmap_words(n), device}});
-  stream.wait();               // all arrays here end
-  if (step != loaded_step_) {  // or it has been counted
+  stream.wait();                       // all arrays here end
+  if (step != loaded_step_ && !all) {  // or it has been counted, or says nothing of the bound
     if (bound_.is_new()) bound_.begin(to_host(stream, largest.view()));
     bound_.count(sent, n);
   }

@@ -31,12 +31,13 @@ class RowCopies {
   // Of a section.
   static std::size_t bytes(TableOptions const& table, std::size_t sent, std::size_t n);
 
-  // The owner's end: what to send of these rows, which the reader has announced for this step.
+  // The owner's end: what to send of these rows, which the reader has announced for this step. all: each row that has
+  // changed, whatever the filter says.
   struct Part {
     std::size_t sent = 0;
     std::shared_ptr<Array<std::uint8_t>> bytes;
   };
-  Part wait_send(Stream& stream, Clock step, View<Key const> keys, MatrixView<float const> values);
+  Part wait_send(Stream& stream, Clock step, View<Key const> keys, MatrixView<float const> values, bool all = false);
 
   // The reader's end: out becomes the rows as far as the section tells. False where it has other rows than were said
   // to be sent.

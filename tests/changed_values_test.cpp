@@ -3,8 +3,12 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "gpups/gpups.hpp"
 
@@ -91,6 +95,63 @@ TEST(ChangedValues, LosslessChangesAreTheBitsOfAllRows) {
   EXPECT_EQ(changed.hash, all.hash);
   EXPECT_LT(static_cast<double>(changed.bytes), 0.6 * static_cast<double>(all.bytes));  // rows rest half of the time
   EXPECT_NE(read_while_training({.codec = RowCodec::kInt8}).bytes, all.bytes);
+}
+
+// How far off rows are that two ranks read and change, by step, where a filter holds back nearly all changes and both
+// send all that is held back with some step.
+std::vector<double> off_where_all_is_sent_with(int step_of_all, bool ahead) {
+  std::mutex mutex;
+  std::vector<double> off(8);
+  run_ranks(Group::threads(2), [&](Group mine) {
+    Store store(mine, {.threads = 1});
+    auto const table = store.add_table({.name = "t",
+                                        .dim = kDim,
+                                        .optimizer = {.kind = Optimizer::Kind::kSgd, .learning_rate = 1},
+                                        .refreshes = {.filter = {.age_max = 1000, .share = 0, .bound = 100}}});
+    auto stream = store.make_stream();
+    std::vector<Key> keys;
+    for (std::uint64_t k = 0; k < kKeys; ++k) keys.push_back(Key{k});
+    TableBatch const part{.table = table, .keys = View<Key const>(keys)};
+    auto const prepare = [&](Clock step) { return store.prepare(stream, step, {&part, 1}, 1); };
+    Matrix<float> rows(Device::host(), kKeys, kDim), truth(Device::host(), kKeys, kDim),
+        sources(Device::host(), kKeys, kDim);
+    MatrixView<float> const out = rows;
+    std::optional<Prepared> next;
+    for (std::size_t s = 0; s < off.size(); ++s) {
+      auto const batch = next ? *std::exchange(next, std::nullopt) : prepare(store.clock());
+      store.wait_ready(batch);
+      store.pull(stream, batch, {&out, 1});
+      store.lookup(stream, table, batch.keys(0), truth, {});
+      {
+        std::lock_guard lock(mutex);
+        for (std::size_t i = 0; i < kKeys; ++i) {
+          double const is = rows.row(i)[0], should_be = truth.row(i)[0];
+          off[s] = std::max(off[s], std::abs(is - should_be));
+        }
+      }
+      store.wait_barrier();
+      float const change = s == 0 ? 8 : 0.125F;  // the first one says what is worth a message
+      for (std::size_t i = 0; i < kKeys; ++i) std::fill(sources.row(i).begin(), sources.row(i).end(), change);
+      TableGradients const gradients{.sources = sources};
+      store.push(stream, batch, {&gradients, 1});
+      if (ahead) next = prepare(store.clock() + 1);
+      if (static_cast<int>(s) == step_of_all) store.send_held_back();
+      store.advance_clock();
+      store.wait_flush();
+    }
+  });
+  return off;
+}
+
+TEST(ChangedValues, AllIsSentAfterAStepThatSendsAllThatIsHeldBack) {
+  constexpr int kStep = 3;
+  for (bool const ahead : {false, true}) {
+    auto const off = off_where_all_is_sent_with(kStep, ahead);
+    for (int s = 0; s < static_cast<int>(off.size()); ++s) {
+      bool const is_right = s < 2 || s == kStep + 1;
+      EXPECT_EQ(off[static_cast<std::size_t>(s)] == 0, is_right) << "step " << s << (ahead ? ", announced ahead" : "");
+    }
+  }
 }
 
 }  // namespace

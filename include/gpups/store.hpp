@@ -196,7 +196,9 @@ class Store {
 
   // With the next step this rank sends the owners all that its tables' codecs and filters hold back of its gradients
   // (TableOptions::gradients), exactly: once that step is applied nothing of it is missing. A rank that has no batch
-  // for the step just ends it. Evaluation and checkpoints need no such call, and change nothing.
+  // for the step just ends it. To those that read rows of its own in the next step it then sends whatever has changed
+  // of them, without regard to the filter (TableOptions::refreshes). Evaluation and checkpoints need no such call, and
+  // change nothing.
   void send_held_back();
 
   // The bits that any rank passed to the last advance_clock(). REQUIRES: wait_flush() or wait_ready() since.
