@@ -6,6 +6,9 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "tests/expect_error.hpp"
 #include "tests/train_fixture.hpp"
@@ -46,6 +49,46 @@ TEST_F(TrainTest, RanksReceiveWhatRanksSend) {
       EXPECT_GT(sent, 0U);
       EXPECT_EQ(sent, received) << ranks << " ranks";
     }
+  }
+}
+
+// What each rank sent to each other one adds up to what all have sent, kind by kind.
+TEST_F(TrainTest, SaysWhatEachPairOfRanksHasSent) {
+  constexpr int kRanks = 3;
+  auto const summary = run("run", {fmt::format("run.ranks={}", kRanks), "train.steps=5"});
+  auto left = summary.at("sent");
+  std::vector<std::uint64_t> received(kRanks);
+  std::set<std::pair<int, int>> pairs;
+  for (auto const& pair : summary.at("pairs")) {
+    int const from = pair.at("from"), to = pair.at("to");
+    EXPECT_NE(from, to);
+    EXPECT_TRUE(pairs.emplace(from, to).second);
+    for (auto const& [kind, bytes] : pair.at("bytes").items()) {
+      left[kind] = left.at(kind).get<std::uint64_t>() - bytes.get<std::uint64_t>();
+      received.at(static_cast<std::size_t>(to)) += bytes.get<std::uint64_t>();
+      EXPECT_GT(pair.at("messages").at(kind), 0) << kind;
+    }
+    for (auto const& [kind, count] : pair.at("messages").items()) {
+      left["messages"] = left.at("messages").get<std::uint64_t>() - count.get<std::uint64_t>();
+    }
+  }
+  EXPECT_EQ(pairs.size(), std::size_t{kRanks * (kRanks - 1)});
+  for (auto const& [kind, number] : left.items()) EXPECT_EQ(number, 0) << kind;
+  EXPECT_EQ(summary.at("received"), nlohmann::json(received));
+}
+
+TEST_F(TrainTest, SaysHowLongTheRoundsTook) {
+  auto said = std::vector<nlohmann::json>{run("run", {"run.ranks=2", "run.report_every=1", "train.steps=20"})};
+  for (auto& line : lines("run", "round_seconds")) said.insert(said.end() - 1, std::move(line));
+  EXPECT_EQ(said.size(), 21U);
+  for (char const* const phase : {"in", "apply", "out", "waiting"}) {
+    double before = 0;
+    for (auto const& one : said) {
+      double const seconds = one.at("round_seconds").at(phase);
+      EXPECT_GE(seconds, before) << phase;
+      before = seconds;
+    }
+    EXPECT_GT(before, 0) << phase;
   }
 }
 
