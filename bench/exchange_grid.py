@@ -16,7 +16,7 @@ AUTOMATIC = "auto"
 OTHERS = ("exact", "push", "auto_list")
 FEWER_BITS = "_half"
 NEAR_BEST = 1.5
-SECONDS = .25  # that a way is run for in a cell
+SECONDS = .2  # that a way is run for in a cell
 
 
 @dataclasses.dataclass

@@ -30,7 +30,7 @@ struct Input {
   std::vector<float> values;           // of the same
 };
 
-// What `ranks` ranks sum to, added in double: (elements)
-Array<float> sum_of(InputOptions const& options, int ranks);
+// sums: what `ranks` ranks sum to, added in double, of as many elements from `first` on; 0 beyond the last.
+void add_up(InputOptions const& options, int ranks, std::size_t first, View<float> sums);
 
 }  // namespace gpups::bench

@@ -112,10 +112,14 @@ WayEntry held_entry(std::string const& name, AllreduceOptions const& options) {
 
 std::vector<WayEntry> ways_of_group() {
   std::vector<WayEntry> ways;
-  for (auto const& algorithm : allreduce_algorithms()) ways.push_back(dense_entry(algorithm));
+  std::vector<AllreduceAlgorithm> between_hosts;
+  for (auto const& algorithm : allreduce_algorithms()) {
+    if (!algorithm.by_nccl) between_hosts.push_back(algorithm);
+  }
+  for (auto const& algorithm : between_hosts) ways.push_back(dense_entry(algorithm));
   ways.push_back(dense_entry({"auto", "", true}));
   for (auto const format : {NumberFormat::kFloat, NumberFormat::kHalf}) {
-    for (auto const& algorithm : allreduce_algorithms()) {
+    for (auto const& algorithm : between_hosts) {
       AllreduceOptions const options{algorithm.name, format};
       if (algorithm.sparse) {
         ways.push_back(held_entry(algorithm.name, options));

@@ -24,7 +24,7 @@ struct Warm {
   int runs;
   double seconds;
 };
-constexpr Warm kWarm{20, 0.1}, kWarmToChoose{300, 2};
+constexpr Warm kWarm{20, 0.1}, kWarmToChoose{300, 3};
 // A run that takes less is preceded by others: one, or as many as take this long, but not more. The first does not
 // count, nor do the others where each run needs rest before it, or is several sums in a row.
 constexpr double kShort_s = 0.1;
@@ -33,7 +33,10 @@ constexpr int kAgainRuns = 8;
 // A way that chooses tries something else at times, three sums on end: the median of so many runs does not show one of
 // these tries. What takes not much longer than it has as many: these are compared.
 constexpr int kTurnsToChoose = 7;
-constexpr double kNear = 1.2;
+constexpr double kNear = 1.1;
+// What takes so much longer than every way that chooses has few turns: how much longer counts for nothing.
+constexpr int kTurnsOfFar = 3;
+constexpr double kFar = 1.5;
 
 double max_over_ranks(double value) {
   MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
@@ -43,6 +46,18 @@ double max_over_ranks(double value) {
 std::uint64_t sum_over_ranks(std::uint64_t value) {
   MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
   return value;
+}
+
+// What all must come to. Each rank reckons a part of it.
+Array<float> wait_sum_of(InputOptions const& input, int ranks) {
+  std::size_t const part = (input.elements + static_cast<std::size_t>(ranks) - 1) / static_cast<std::size_t>(ranks);
+  int me = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &me);
+  Array<float> sums(Device::host(), part * static_cast<std::size_t>(ranks));
+  std::size_t const first = part * static_cast<std::size_t>(me);
+  add_up(input, ranks, first, sums.view().slice(first, part));
+  MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, sums.data(), static_cast<int>(part), MPI_FLOAT, MPI_COMM_WORLD);
+  return sums;
 }
 
 // Seconds of a sum, whose result stays until drop_result().
@@ -110,13 +125,23 @@ void wait_warm(Racer& racer, double first_s) {
   racer.is_warm = true;
 }
 
-int turns_least(Racer const& racer, std::vector<Racer> const& all) {
-  bool const is_near = std::any_of(all.begin(), all.end(), [&](Racer const& other) {
-    return other.entry->chooses && !racer.measured.seconds.empty() && !other.measured.seconds.empty() &&
-           racer.measured.median_s() <= kNear * other.measured.median_s();
-  });
-  if (is_near) return kTurnsToChoose;
-  return racer.is_known ? 0 : 1;
+// What it takes for each time of the slowest way that chooses; neither near nor far while there is none.
+double times_of_choice(Racer const& racer, std::vector<Racer> const& all) {
+  double slowest_s = 0;
+  for (Racer const& other : all) {
+    if (other.entry->chooses && !other.measured.seconds.empty()) {
+      slowest_s = std::max(slowest_s, other.measured.median_s());
+    }
+  }
+  return slowest_s == 0 || racer.measured.seconds.empty() ? kFar : racer.measured.median_s() / slowest_s;
+}
+
+bool has_enough(Racer const& racer, std::vector<Racer> const& all, double seconds) {
+  int const turns = static_cast<int>(racer.measured.turns.size());
+  double const times = times_of_choice(racer, all);
+  if (times <= kNear) return turns >= kTurnsToChoose && racer.total_s >= seconds;
+  if (racer.is_known || (times > kFar && turns >= kTurnsOfFar)) return true;
+  return turns > 0 && racer.total_s >= seconds;
 }
 
 Measured const* find(std::vector<Measured> const& known, std::string const& name) {
@@ -142,12 +167,12 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
                                 RaceOptions const& options, std::vector<Measured> const& known) {
   Input const mine(input, static_cast<int>(number(job.group.rank())));
   Array<float> sums(Device::host(), input.elements);
-  Array<float> expected = sum_of(input, job.group.size());
+  Array<float> expected = wait_sum_of(input, job.group.size());
   std::vector<Racer> racers;
   for (WayEntry const& entry : entries) {
     Racer racer{&entry, entry.make(job, mine, sums), {.name = entry.name}};
     Measured const* const before = find(known, entry.name);
-    if (before != nullptr && before->median_s() > options.seconds) {
+    if (before != nullptr) {
       racer.measured = *before;
       racer.measured.turns = {};  // they were of another race
       racer.total_s = std::accumulate(before->seconds.begin(), before->seconds.end(), 0.0);
@@ -168,8 +193,7 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
     std::shuffle(order.begin(), order.end(), random);
     for (std::size_t const i : order) {
       Racer& racer = racers[i];
-      int const turns = static_cast<int>(racer.measured.turns.size());
-      if (turns >= turns_least(racer, racers) && racer.total_s >= options.seconds) continue;
+      if (has_enough(racer, racers, options.seconds)) continue;
       if (!racer.is_warm) wait_warm(racer, wait_one_run(*racer.way));
       std::vector<double> counted;
       auto const count = [&](double seconds) {

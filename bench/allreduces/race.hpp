@@ -12,11 +12,11 @@
 namespace gpups::bench {
 
 struct RaceOptions {
-  double seconds = 0.25;  // that a way is run for, once all are warm
-  int turns_max = 31;     // of a way; short runs have several in a turn
-  int in_a_row = 1;       // sums that are timed as one run, which says what one of them takes: a short one by itself is
-                          // timed with how far ranks are apart at its beginning
-  double pause_ms = 0;    // before each run that counts, so that a shaped link's bucket is full for all ways alike
+  double seconds = 0.2;  // that a way is run for, once all are warm
+  int turns_max = 31;    // of a way; short runs have several in a turn
+  int in_a_row = 1;      // sums that are timed as one run, which says what one of them takes: a short one by itself is
+                         // timed with how far ranks are apart at its beginning
+  double pause_ms = 0;   // before each run that counts, so that a shaped link's bucket is full for all ways alike
 };
 
 // Of a way; times are those of the slowest rank.
@@ -34,9 +34,8 @@ struct Measured {
   double times_of(Measured const& other) const;
 };
 
-// Collective; the same on all ranks. Throws Error where a result is wrong. An entry that `known` has, of
-// which a run takes longer than `seconds`, is dense, and that is what it takes at any density: it is run again only
-// where it takes little more than one that chooses.
+// Collective; the same on all ranks. Throws Error where a result is wrong. An entry that `known` has is dense,
+// and that is what it takes at any density: it is run again only where it takes little more than one that chooses.
 std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::vector<WayEntry> const& entries,
                                 RaceOptions const& options, std::vector<Measured> const& known);
 
