@@ -26,6 +26,11 @@ class CollectiveMail final : public comm::CollectiveCarrier {
             std::function<void()> then) override {
     mail_.take_data(stream, from, tag_of_run(id.run, id.index), bytes, std::move(where), std::move(then));
   }
+  bool adds(Device device) const override { return mail_.adds(device); }
+  void sum(Stream& stream, std::uint64_t run, View<float const> terms, View<float> sums,
+           std::shared_ptr<void const> keep, std::function<void()> then) override {
+    mail_.sum_data(stream, tag_of_run(run, 0), terms, sums, &Traffic::reductions, std::move(keep), std::move(then));
+  }
   void count_coding(std::uint64_t plain, std::uint64_t sent) override {
     mail_.count_coding(&Traffic::reductions, plain, sent);
   }

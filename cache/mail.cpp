@@ -77,6 +77,19 @@ void Mail::take_data(Stream& stream, Rank from, std::uint64_t tag, std::size_t b
   }
 }
 
+void Mail::sum_data(Stream& stream, std::uint64_t tag, View<float const> terms, View<float> sums, TrafficKind kind,
+                    std::shared_ptr<void const> keep, std::function<void()> then) {
+  if (terms.size() == 0) return then();
+  auto const me = number(transport_.rank()), ranks = static_cast<std::uint32_t>(transport_.size());
+  std::size_t const bytes = 2 * (terms.bytes() - terms.bytes() / ranks);
+  counters_.sent(Rank{(me + 1) % ranks}, kind, bytes);
+  auto const count_then = [this, kind, before = Rank{(me + ranks - 1) % ranks}, bytes, then = std::move(then)] {
+    counters_.received(before, kind, bytes);
+    then();
+  };
+  pending_.emplace(payload_.sum(stream, tag, terms, sums), Pending{std::move(keep), count_then});
+}
+
 std::optional<Mail::Received> Mail::receive() {
   auto const received = transport_.receive();
   if (!received) return std::nullopt;

@@ -33,6 +33,13 @@ class Mail {
   void take_data(Stream& stream, Rank from, std::uint64_t tag, std::size_t bytes, comm::Payload::Where where,
                  std::function<void()> then);
 
+  // Whether sum_data() may be called for memory of the device.
+  bool adds(Device device) const { return payload_.adds(device); }
+  // Adds up `terms` (n) of all ranks into `sums` (n), which `keep` owns; `then` runs in progress() when they are there;
+  // at once for none. What travels is not seen: each rank counts what a ring would send to the next one.
+  void sum_data(Stream& stream, std::uint64_t tag, View<float const> terms, View<float> sums, TrafficKind kind,
+                std::shared_ptr<void const> keep, std::function<void()> then);
+
   struct Received {
     Rank from;
     Message message;

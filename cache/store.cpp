@@ -97,7 +97,15 @@ cache::TableShard& Store::Impl::shard(TableId table) {
   return *engine_.tables()[number(table)];
 }
 
-Store::Store(Group group, StoreOptions const& options) : impl_(new Impl(group, options)) {}
+Store::Store(Group group, StoreOptions const& options) {
+  auto const connected = group.impl().connected;
+  GPUPS_REQUIRE(
+      !connected || *connected == options.device,
+      "a Store on {} is made on a membership whose wait_connect_devices() was called for {} (the ranks would not "
+      "agree on how data go): call both for the same device",
+      to_string(options.device), to_string(*connected));
+  impl_.reset(new Impl(group, options));
+}
 Store::~Store() = default;
 Store::Store(Store&&) noexcept = default;
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "comm/group/begun_sums.hpp"
@@ -35,6 +36,7 @@ struct Group::Impl {
   int ranks_of_process = 1;  // ranks that are threads of this process
   bool simulated = false;    // its time is made up: what takes how long says nothing, and must decide nothing
   std::string announcement;
+  std::optional<Device> connected;   // the device that wait_connect_devices() was called for
   comm::Reducer* reducer = nullptr;  // sums over the ranks; there while a Store lives on this membership
   comm::BegunSums sums;              // of this rank
   // Runs a rank's body so that it takes part in turns; plain call where there are none. For run_ranks().

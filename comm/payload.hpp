@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bulk data between the devices of two ranks: both sides know the size from a header, nothing is copied on the way in.
+// And sums over all ranks, where something adds up between their devices.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +8,7 @@
 #include <functional>
 #include <vector>
 
+#include "gpups/array.hpp"
 #include "gpups/stream.hpp"
 #include "gpups/types.hpp"
 
@@ -15,7 +17,7 @@ namespace gpups::comm {
 // What is larger waits with its sender until the receiver wants it.
 inline constexpr std::size_t kEagerBytesMax = std::size_t{64} << 10;
 
-// Number of a transfer of this rank, for done().
+// Number of a transfer or sum of this rank, for done().
 enum class Transfer : std::uint64_t {};
 
 class Payload {
@@ -37,6 +39,15 @@ class Payload {
   Transfer receive_at(Stream& stream, Rank from, std::uint64_t tag, void* data, std::size_t bytes) {
     return receive(stream, from, tag, bytes, [data] { return data; });
   }
+
+  // Whether sum() may be called: what connects memory of this device with that of all other ranks adds up by itself, as
+  // NCCL does. The same on all ranks.
+  virtual bool adds(Device device) const = 0;
+  // Adds up `terms` (n) of all ranks, once the work queued on `stream` so far is done, into `sums` (n), which may be
+  // the same memory: the same bits on all ranks. All of them call it under the tag, for as many elements, else
+  // progress() throws PeerError; a tag is used for one sum at a time. Work queued on `stream` after done() sees the
+  // sums. REQUIRES: adds(stream.device()), n > 0.
+  virtual Transfer sum(Stream& stream, std::uint64_t tag, View<float const> terms, View<float> sums) = 0;
 
   // Moves what can be moved now; true if anything was, or is being copied by a GPU, which wakes nobody when it is over.
   // Call it until what is awaited is done.

@@ -29,6 +29,9 @@ class NamedLane final : public comm::Lane {
   Over move(std::span<Part const>) override {
     return [] { return true; };
   }
+  Over sum(View<float const>, View<float>) override {
+    return [] { return true; };
+  }
   void check() override {}
   void abort() noexcept override {}
 
@@ -158,6 +161,13 @@ TEST(ConnectDevices, IsNothingToThreads) {
     Store store(group, {.threads = 1});
     store.wait_barrier();
   });
+}
+
+TEST(ConnectDevices, IsForTheDeviceOfTheStore) {
+  Group const group = Group::alone();
+  EXPECT_EQ(group.wait_connect_devices(Device::cuda(3)), "");
+  expect_error([&] { Store const store(group, {.threads = 1}); },
+               {"a Store on host", "wait_connect_devices() was called for cuda:3", "both for the same device"});
 }
 
 TEST(ConnectDevices, ComesBeforeTheStore) {

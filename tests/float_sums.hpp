@@ -18,8 +18,11 @@ class FloatSums {
   // The values of a rank are whole numbers, so that sums are exact in every order.
   FloatSums(Group const& group, Stream& stream, std::size_t size) : group_(group), stream_(stream), size_(size) {}
 
-  void check_all() {
-    for (auto const& algorithm : allreduce_algorithms()) check({.algorithm = algorithm.name});
+  // adds: what connects the ranks does, as NCCL.
+  void check_all(bool adds = false) {
+    for (auto const& algorithm : allreduce_algorithms()) {
+      if (adds || !algorithm.by_nccl) check({.algorithm = algorithm.name});
+    }
     check({});
     auto const scatter = group_.begin_reduce_scatter(stream_, vector());
     auto const ranks = static_cast<std::uint64_t>(group_.size());

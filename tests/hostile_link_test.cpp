@@ -287,20 +287,35 @@ TEST_F(HostileLink, WhatWasNotOfferedIsNotSent) {
 }
 
 TEST_F(HostileLink, OnlyRankZeroTellsOfBatches) {
-  carrier->deliver(kPeer, UcxKind::kLaneGo, 0, 0, std::string("\1\0\0\0\1\0\0\0\1\0\0\0\0\0\0\0\0", 17));
+  carrier->deliver(kPeer, UcxKind::kLaneGo, 0, 0, std::string("\1\0\0\0\1\1\0\0\0\0\0\0\0\0\0\0\0", 17));
   expect_wrong("a batch that cannot be");
 }
 
 // Also one that names no transfer.
 TEST_F(HostileLink, BatchesGoByALane) {
   carrier->deliver(Rank{0}, UcxKind::kLaneGo, 0, 0, std::string(4, '\0'));
-  payload->progress();
   test::expect_error([this] { payload->progress(); }, {"transfers by a lane where there are none"});
 }
 
 TEST_F(HostileLink, OnlyRanksOfTheJobAreReady) {
   carrier->deliver(kPeer, UcxKind::kLaneReady, 7, 3);
   expect_wrong("ready for what cannot be");
+}
+
+TEST_F(HostileLink, RanksAreReadyForASumOnce) {
+  for (int i = 0; i < 2; ++i) carrier->deliver(kPeer, UcxKind::kLaneSumReady, 7, 100);
+  expect_wrong("ready for another sum");
+}
+
+TEST_F(HostileLink, RanksAreReadyForTheSameSum) {
+  carrier->deliver(kOther, UcxKind::kLaneSumReady, 7, 100);
+  carrier->deliver(kPeer, UcxKind::kLaneSumReady, 7, 101);
+  expect_wrong("ready for another sum");
+}
+
+TEST_F(HostileLink, SumsThatWaitAreBounded) {
+  for (std::uint64_t tag = 0; tag < 1000000; ++tag) carrier->deliver(kPeer, UcxKind::kLaneSumReady, tag, 100);
+  expect_wrong("ready for a sum that cannot be");
 }
 
 TEST_F(HostileLink, RefusalsAreNotFetched) {

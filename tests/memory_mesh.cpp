@@ -7,6 +7,7 @@
 #include <string>
 
 #include "gpups/error.hpp"
+#include "kernels/sum_arrays.hpp"
 
 namespace gpups::test {
 
@@ -17,6 +18,7 @@ class MemoryMeshes::End final : public comm::Mesh {
   End(MemoryMeshes& all, Rank me, int ranks) : Mesh(me, ranks, all.stream_), all_(all) {}
 
   std::uint64_t number_of_run() const override { return all_.runs_; }
+  bool adds() const override { return true; }
   [[noreturn]] void refuse(Rank peer, std::string const& what) const override {
     throw PeerError(peer, fmt::format("rank {} {}", number(peer), what));
   }
@@ -35,6 +37,12 @@ class MemoryMeshes::End final : public comm::Mesh {
   }
   std::shared_ptr<Delivery> want_exactly(Rank from, View<std::uint8_t> to, std::shared_ptr<void const> keep) override {
     return wanted(from, {to.size(), to, to.device(), true, std::move(keep), std::make_shared<Delivery>()});
+  }
+  std::shared_ptr<Delivery> want_sum(View<float const> terms, View<float> sums,
+                                     std::shared_ptr<void const> keep) override {
+    auto delivery = std::make_shared<Delivery>();
+    all_.sums_.push_back({terms, sums, std::move(keep), delivery});
+    return delivery;
   }
   std::shared_ptr<Delivery> await_stream() override {
     stream().wait();
@@ -64,7 +72,7 @@ void MemoryMeshes::run(std::function<comm::Task<>(comm::Mesh&)> const& body) {
   std::vector<comm::Task<>> tasks;
   for (auto const& end : ends_) tasks.push_back(body(*end));
   for (auto& task : tasks) task.start();
-  while (deliver_one()) {
+  while (deliver_one() || add_up()) {
   }
   for (auto& task : tasks) {
     if (task.done()) task.result();
@@ -87,6 +95,20 @@ bool MemoryMeshes::deliver_one() {
   if (possible.empty()) return false;
   auto const [from, pair] = possible[random_() % possible.size()];
   deliver(from, *pair);
+  return true;
+}
+
+// Where all ranks wait for that.
+bool MemoryMeshes::add_up() {
+  if (sums_.size() < ends_.size()) return false;
+  auto const wanted = std::exchange(sums_, {});
+  std::vector<View<float const>> terms;
+  for (auto const& sum : wanted) terms.push_back(sum.terms);
+  Array<float> const total(stream_.device(), terms.front().size());
+  kernels::sum_arrays(stream_, {.arrays = terms, .sums = total});
+  for (auto const& sum : wanted) copy<float>(stream_, sum.sums, total);
+  stream_.wait();
+  for (auto const& sum : wanted) sum.delivery->end();
   return true;
 }
 

@@ -58,7 +58,15 @@ class MemoryMeshes {
     std::deque<Want> wants;
   };
 
+  struct Sum {
+    View<float const> terms;
+    View<float> sums;
+    std::shared_ptr<void const> keep;
+    std::shared_ptr<comm::Delivery> delivery;
+  };
+
   bool deliver_one();
+  bool add_up();
   void deliver(Rank from, Pair& pair);
 
   Stream stream_;
@@ -67,6 +75,7 @@ class MemoryMeshes {
   std::vector<Sent> sent_;
   std::uint64_t runs_ = 0;                       // so far
   std::map<std::pair<Rank, Rank>, Pair> pairs_;  // by sender and receiver
+  std::vector<Sum> sums_;                        // that ranks wait for
 };
 
 }  // namespace gpups::test

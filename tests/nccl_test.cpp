@@ -12,6 +12,7 @@
 #include "comm/nccl/join.hpp"
 #include "gpups/gpups.hpp"
 #include "kernels/build_config.hpp"
+#include "tests/float_sums.hpp"
 #include "tests/rank_processes.hpp"
 #if GPUPS_HAS_NCCL
 #include "comm/nccl/communicator.hpp"
@@ -41,7 +42,7 @@ void require(bool ok, char const* what) {
 }
 
 // Each rank's body, with the GPU that all share. CUDA does not survive a fork, so that only the children look for one.
-void run_on_one_gpu(std::function<void(comm::Talk&, Device)> const& body) {
+void run_on_one_gpu(std::function<void(Group const&, Device)> const& body) {
   auto const pids = start_ranks(kRanks, {}, [&](Group const& group) {
     if (cuda_device_count() == 0) _exit(kNoGpu);
     std::string const host = "rank" + std::to_string(number(group.rank()));
@@ -52,9 +53,7 @@ void run_on_one_gpu(std::function<void(comm::Talk&, Device)> const& body) {
                                       {"NCCL_MAX_CTAS", "2"}}) {
       ::setenv(name, value, 1);
     }
-    comm::Talk talk(*group.impl().transport);
-    body(talk, Device::cuda(0));
-    talk.wait_say_to_all("over");
+    body(group, Device::cuda(0));
   });
   bool skipped = false;
   for (pid_t const pid : pids) {
@@ -68,35 +67,42 @@ void run_on_one_gpu(std::function<void(comm::Talk&, Device)> const& body) {
   if (skipped) GTEST_SKIP() << "there is no GPU";
 }
 
+void talk_on_one_gpu(std::function<void(comm::Talk&, Device)> const& body) {
+  run_on_one_gpu([&](Group const& group, Device device) {
+    comm::Talk talk(*group.impl().transport);
+    body(talk, device);
+    talk.wait_say_to_all("over");
+  });
+}
+
 std::string tell_id(comm::Talk& talk) {
   return talk.wait_tell(talk.rank() == 0 ? comm::make_nccl_id() : std::string());
 }
 
-TEST(Nccl, SumsIntegersAndFloats) {
-  run_on_one_gpu([](comm::Talk& talk, Device device) {
+TEST(Nccl, SumsInPlaceAndElsewhere) {
+  talk_on_one_gpu([](comm::Talk& talk, Device device) {
     comm::NcclCommunicator nccl(tell_id(talk), Rank{static_cast<std::uint32_t>(talk.rank())}, kRanks, device);
     Stream stream(device);
     constexpr std::size_t kSize = 100003;
-    std::vector<std::int64_t> integers(kSize);
-    for (std::size_t i = 0; i < kSize; ++i) {
-      integers[i] = (std::int64_t{1} << 55) * (talk.rank() + 1) + static_cast<std::int64_t>(i);
-    }
-    Array<std::int64_t> const sums = to_device(stream, integers);
-    nccl.sum(stream, sums.view());
-    auto const summed = to_host<std::int64_t>(stream, sums);
-    for (std::size_t i = 0; i < kSize; ++i) {
-      require(summed[i] == (std::int64_t{3} << 55) + 2 * static_cast<std::int64_t>(i), "a sum of integers is wrong");
-    }
-    Array<float> const floats = to_device(stream, std::vector<float>(kSize, 0.5F));
-    nccl.sum(stream, floats.view());
-    for (float const value : to_host<float>(stream, floats)) require(value == 1.0F, "a sum of floats is wrong");
+    auto const mine = static_cast<float>(talk.rank()) + 0.5F;
+    Array<float> const terms = to_device(stream, std::vector<float>(kSize, mine));
+    Array<float> const sums(device, kSize);
+    auto const sum_into = [&](Array<float> const& into) {
+      nccl.sum(stream, terms.view(), into.view());
+      while (!nccl.ready()) std::this_thread::yield();
+    };
+    sum_into(sums);
+    require(to_host<float>(stream, sums) == std::vector<float>(kSize, 2), "a sum is wrong");
+    require(to_host<float>(stream, terms) == std::vector<float>(kSize, mine), "terms have changed");
+    sum_into(terms);
+    require(to_host<float>(stream, terms) == std::vector<float>(kSize, 2), "a sum in place is wrong");
     nccl.check();
   });
 }
 
 // Both directions at once, in one batch.
 TEST(Nccl, MovesWhatIsSentAndReceived) {
-  run_on_one_gpu([](comm::Talk& talk, Device device) {
+  talk_on_one_gpu([](comm::Talk& talk, Device device) {
     auto const lane = comm::wait_nccl_lane(talk, device, true, 120).lane;
     require(lane != nullptr, "there is no lane");
     constexpr std::size_t kSize = (std::size_t{5} << 20) + 3;
@@ -112,9 +118,20 @@ TEST(Nccl, MovesWhatIsSentAndReceived) {
   });
 }
 
+// By all algorithms, its own among them.
+TEST(Nccl, SumsForAGroup) {
+  run_on_one_gpu([](Group const& group, Device device) {
+    require(group.wait_connect_devices(device) == "NCCL", "the GPUs are not connected");
+    Store store(group, {.device = device, .threads = 1});
+    auto stream = store.make_stream();
+    for (std::size_t const size : {0, 1, 20000, 300000}) FloatSums(group, stream, size).check_all(true);
+    store.wait_barrier();
+  });
+}
+
 // A rank waits for one that never sends: it is free again when NCCL is given up.
 TEST(Nccl, GivesUpWhenItIsTold) {
-  run_on_one_gpu([](comm::Talk& talk, Device device) {
+  talk_on_one_gpu([](comm::Talk& talk, Device device) {
     comm::NcclCommunicator nccl(tell_id(talk), Rank{static_cast<std::uint32_t>(talk.rank())}, kRanks, device);
     if (talk.rank() == 1) return;
     Stream stream(device);

@@ -3,6 +3,7 @@
 // that is told not to reach memory, so that all is staged.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <deque>
@@ -22,8 +23,10 @@
 
 namespace gpups::test {
 
-// What the lanes of all ranks share. As with NCCL, the i-th send to a rank is for its i-th receive from this one.
+// What the lanes of all ranks share. As with NCCL, the i-th send to a rank is for its i-th receive from this one, and
+// the i-th sum of a rank for the i-th of all others.
 struct LaneHub {
+  explicit LaneHub(int of_ranks) : ranks(static_cast<std::size_t>(of_ranks)) {}
   struct Side {
     void* data;
     std::size_t bytes;
@@ -32,9 +35,16 @@ struct LaneHub {
   struct Pair {
     std::deque<Side> sends, receives;
   };
+  struct Term {
+    View<float const> terms;
+    View<float> sums;
+    std::shared_ptr<std::atomic<int>> open;
+  };
+  std::size_t const ranks;
   std::mutex mutex;
+  std::map<std::size_t, std::map<Rank, Term>> sums;  // by number
   std::map<std::pair<Rank, Rank>, Pair> pairs;
-  std::atomic<std::size_t> moved = 0;
+  std::atomic<std::size_t> moved = 0, summed = 0;
 };
 
 class LocalLane final : public comm::Lane {
@@ -53,10 +63,21 @@ class LocalLane final : public comm::Lane {
     }
     return [this, open] { return *open == 0 || aborted_; };
   }
+  Over sum(View<float const> terms, View<float> sums) override {
+    std::lock_guard lock(hub_->mutex);
+    auto const open = std::make_shared<std::atomic<int>>(1);
+    auto& all = hub_->sums[sums_];
+    all.emplace(me_, LaneHub::Term{terms, sums, open});
+    if (all.size() == hub_->ranks) add_up(all);
+    if (all.size() == hub_->ranks) hub_->sums.erase(sums_);
+    ++sums_;
+    return [this, open] { return *open == 0 || aborted_; };
+  }
   void check() override {}
   void abort() noexcept override {
     std::lock_guard lock(hub_->mutex);
     aborted_ = true;
+    for (auto& [number, all] : hub_->sums) all.erase(me_);
     for (auto& [ranks, pair] : hub_->pairs) {
       if (ranks.first == me_) pair.sends.clear();
       if (ranks.second == me_) pair.receives.clear();
@@ -64,6 +85,17 @@ class LocalLane final : public comm::Lane {
   }
 
  private:
+  void add_up(std::map<Rank, LaneHub::Term> const& all) {
+    std::vector<float> total(all.begin()->second.terms.size());
+    for (auto const& [rank, term] : all) {
+      for (std::size_t i = 0; i < total.size(); ++i) total[i] += term.terms[i];
+    }
+    for (auto const& [rank, term] : all) {
+      std::copy(total.begin(), total.end(), term.sums.begin());
+      --*term.open;
+    }
+    ++hub_->summed;
+  }
   void meet(LaneHub::Pair& pair) {
     auto const send = pair.sends.front(), receive = pair.receives.front();
     pair.sends.pop_front();
@@ -78,6 +110,7 @@ class LocalLane final : public comm::Lane {
   std::shared_ptr<LaneHub> const hub_;
   Stream stream_{Device::host(), 1};
   std::atomic<bool> aborted_ = false;
+  std::size_t sums_ = 0;  // so far
 };
 
 // A link for memory that UCX does not reach.
@@ -116,7 +149,7 @@ class StagingCarrier final : public comm::UcxCarrier {
 
 // Connected ends, in rank order.
 inline std::vector<std::unique_ptr<comm::Payload>> make_by_lane(int ranks) {
-  auto const hub = std::make_shared<LaneHub>();
+  auto const hub = std::make_shared<LaneHub>(ranks);
   std::vector<std::unique_ptr<comm::Payload>> ends;
   for (auto const& link : comm::make_ucx_links(ranks)) {
     ends.push_back(comm::make_ucx_payload(link, std::make_shared<LocalLane>(link->rank(), hub)));

@@ -29,7 +29,7 @@ TEST(PayloadWays, AreTaken) {
     EXPECT_EQ(target, source);
   };
   auto links = make_ucx_links(2);
-  auto const hub = std::make_shared<LaneHub>();
+  auto const hub = std::make_shared<LaneHub>(2);
   auto const lane = [&](std::uint32_t rank) { return std::make_shared<LocalLane>(Rank{rank}, hub); };
   {
     Ends ends;

@@ -56,6 +56,11 @@ constexpr Algorithm kAlgorithms[] = {
      .sum_array = sum_array_densely,
      .sum_vector = sum_streams_densely,
      .work = work_of_dense_owners},
+    {.about = {"nccl", "NCCL adds up between GPUs that it connects", false, true},
+     .formats = kExact,
+     .sum_array = sum_by_lane,
+     .sum_vector = sum_as_dense<sum_by_lane>,
+     .work = work_of_lane},
 };
 
 static_assert(std::size(kAlgorithms) <= kAlgorithmsMax);

@@ -20,6 +20,7 @@ struct SumShape {
   bool sparse = false;
   std::uint64_t given_most = 0;  // elements that are not zero on the rank that has most of them
   NumberFormat format{};
+  bool adds = false;  // what connects the ranks does, see Mesh::adds()
 };
 
 struct Algorithm {
@@ -27,6 +28,9 @@ struct Algorithm {
   std::uint32_t formats;  // that it has, a bit for each
   Task<> (*sum_array)(Mesh&, DenseSum);
   Task<SumVector> (*sum_vector)(Mesh&, SparseSum);
+  // Whether ranks can use it; adds: see Mesh::adds().
+  bool is_between(bool adds) const { return adds || !about.by_nccl; }
+
   // What a rank does in a sum of this shape, in which `summed` elements will not be zero.
   Work (*work)(SumShape const& shape, double summed);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What carries the messages of collectives: headers, and bulk data.
+// What carries the messages of collectives: headers, and bulk data; and adds up where it can.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +31,12 @@ class CollectiveCarrier {
   // none.
   virtual void take(Stream& stream, Rank from, Id id, std::size_t bytes, Payload::Where where,
                     std::function<void()> then) = 0;
+  // Whether sum() may be called for memory of the device; the same on all ranks.
+  virtual bool adds(Device device) const = 0;
+  // Adds up `terms` (n) of all ranks into `sums` (n), the same bits on all ranks, in the run, once. `keep` owns both,
+  // and stays alive until `then` is called: they are there; at once for none.
+  virtual void sum(Stream& stream, std::uint64_t run, View<float const> terms, View<float> sums,
+                   std::shared_ptr<void const> keep, std::function<void()> then) = 0;
   // What was sent in so many bytes is `plain` bytes where nothing is coded.
   virtual void count_coding(std::uint64_t plain, std::uint64_t sent) = 0;
 };

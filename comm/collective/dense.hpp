@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Algorithms that sum arrays of floats. Each adds in an order that ranks and sizes decide alone, so that every rank
-// gets the same bits in every run. When one has ended, nobody reads the arrays any more.
+// Algorithms that sum arrays of floats. Each but sum_by_lane() adds in an order that ranks and sizes decide alone, so
+// that every rank gets the same bits in every run. When one has ended, nobody reads the arrays any more.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +34,10 @@ Task<> sum_directly(Mesh& mesh, DenseSum sum);
 // element in log2(ranks) messages; with a number of ranks that is no power of two some do so for others, which takes
 // two more. For arrays so small that only the number of messages counts.
 Task<> sum_by_doubling(Mesh& mesh, DenseSum sum);
+
+// What connects the ranks' devices adds up, in an order of its own that is the same on all ranks. REQUIRES:
+// mesh.adds().
+Task<> sum_by_lane(Mesh& mesh, DenseSum sum);
 
 // Every rank sends all that it has to every other, and adds up in the order of the ranks. For arrays that are short,
 // see is_short(): nobody need choose then.

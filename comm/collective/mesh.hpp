@@ -63,6 +63,15 @@ class Mesh {
     return Arriving(want_exactly(from, to, std::move(keep)));
   }
 
+  // Whether add_up() may be called: what connects the devices of the ranks adds up by itself, as NCCL does. The same on
+  // all ranks.
+  virtual bool adds() const = 0;
+  // Of all ranks, `terms` (n) into `sums` (n), which may be the same memory: the same bits on all of them. Once in a
+  // run. `keep` owns both, and stays alive as for receive_exactly().
+  [[nodiscard]] Arriving add_up(View<float const> terms, View<float> sums, std::shared_ptr<void const> keep) {
+    return Arriving(want_sum(terms, sums, std::move(keep)));
+  }
+
   // Until the work queued on the stream so far is done: the host may then read what it has written to host memory.
   [[nodiscard]] Arriving caught_up() { return Arriving(await_stream()); }
 
@@ -83,6 +92,8 @@ class Mesh {
   virtual std::shared_ptr<Delivery> want(Rank from, std::size_t bytes_max, Device device) = 0;
   virtual std::shared_ptr<Delivery> want_exactly(Rank from, View<std::uint8_t> to,
                                                  std::shared_ptr<void const> keep) = 0;
+  virtual std::shared_ptr<Delivery> want_sum(View<float const> terms, View<float> sums,
+                                             std::shared_ptr<void const> keep) = 0;
   virtual std::shared_ptr<Delivery> await_stream() = 0;  // null: there is nothing to wait for
 
  private:

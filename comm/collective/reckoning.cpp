@@ -120,7 +120,7 @@ std::vector<Estimate> Reckoning::estimates(SumShape const& shape) const {
   std::vector<Estimate> estimates;
   double log_sum = 0, known = 0;
   for (Algorithm const& algorithm : algorithms()) {
-    if (!algorithm.has(shape.format)) continue;
+    if (!algorithm.has(shape.format) || !algorithm.is_between(shape.adds)) continue;
     Estimate e{.algorithm = &algorithm, .modelled_s = modelled_s(algorithm, shape, seen == nullptr ? 0 : seen->fill)};
     Times const* times = nullptr;
     if (seen != nullptr && seen->times.contains(&algorithm)) times = &seen->times.at(&algorithm);

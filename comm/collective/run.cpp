@@ -65,6 +65,7 @@ void Run::begin(Signature const& signature, std::function<Task<>(Mesh&)> body) {
     if (peer(q).signature) agree(q);
   });
   each_other([&](Rank q) { match(q); });
+  add_up_if_agreed();
   moved_(*this);
 }
 
@@ -85,12 +86,16 @@ void Run::heard(Rank from, Header header) {
     its.unwanted.push_back(std::move(*header.item));
   }
   match(from);
+  add_up_if_agreed();
   moved_(*this);
 }
 
 void Run::agree(Rank rank) {
   Signature const& its = *peer(rank).signature;
-  if (its == *signature_) return;
+  if (its == *signature_) {
+    ++agreed_;
+    return;
+  }
   bool const same_kind = its.operation == signature_->operation && its.how == signature_->how;
   refuse(rank, fmt::format("{} in {} {} where rank {} {}", peer_text(describe(its)), name_of(its.operation), number_,
                            gpups::number(me()),
@@ -197,6 +202,24 @@ void Run::take(Rank from, Want want, std::size_t bytes) {
                   delivery->end();
                   self->moved_(*self);
                 });
+}
+
+std::shared_ptr<Delivery> Run::want_sum(View<float const> terms, View<float> sums, std::shared_ptr<void const> keep) {
+  auto delivery = std::make_shared<Delivery>();
+  add_up_ = [this, terms, sums, keep = std::move(keep), delivery] {
+    carrier_.sum(stream(), number_, terms, sums, keep, [self = shared_from_this(), delivery] {
+      delivery->end();
+      self->moved_(*self);
+    });
+  };
+  add_up_if_agreed();
+  return delivery;
+}
+
+// What adds up might hang where ranks have arrays of different sizes.
+void Run::add_up_if_agreed() {
+  if (!add_up_ || agreed_ + 1 < static_cast<std::size_t>(ranks())) return;
+  std::exchange(add_up_, nullptr)();
 }
 
 std::shared_ptr<Delivery> Run::await_stream() {

@@ -46,6 +46,7 @@ class Run final : public Mesh, public std::enable_shared_from_this<Run> {
   // Goes on with what awaits work of the stream; true while there is any, since a GPU wakes nobody.
   bool progress();
 
+  bool adds() const override { return carrier_.adds(work_.device()); }
   void count_coding(std::uint64_t plain, std::uint64_t sent) override;
   void count_whole_run(std::uint64_t plain) override { plain_of_run_ = plain; }
   [[noreturn]] void refuse(Rank peer, std::string const& what) const override;
@@ -54,6 +55,8 @@ class Run final : public Mesh, public std::enable_shared_from_this<Run> {
   Sending offer(Rank to, View<std::uint8_t const> bytes, std::shared_ptr<void const> keep, Size size) override;
   std::shared_ptr<Delivery> want(Rank from, std::size_t bytes_max, Device device) override;
   std::shared_ptr<Delivery> want_exactly(Rank from, View<std::uint8_t> to, std::shared_ptr<void const> keep) override;
+  std::shared_ptr<Delivery> want_sum(View<float const> terms, View<float> sums,
+                                     std::shared_ptr<void const> keep) override;
   std::shared_ptr<Delivery> await_stream() override;
 
  private:
@@ -80,6 +83,7 @@ class Run final : public Mesh, public std::enable_shared_from_this<Run> {
   template <class F>
   void each_other(F f) const;
   void agree(Rank rank);
+  void add_up_if_agreed();
   void tell(Rank to, std::optional<Header::Item> item);
   void match(Rank from);
   bool match_one(Rank from, Peer& of);
@@ -92,8 +96,10 @@ class Run final : public Mesh, public std::enable_shared_from_this<Run> {
   std::uint64_t const number_;
   std::function<void(Run&)> const moved_;
   Stream host_stream_;
-  std::vector<Peer> peers_;  // by rank
-  std::size_t unheard_;      // ranks whose signature has not come
+  std::vector<Peer> peers_;       // by rank
+  std::size_t unheard_;           // ranks whose signature has not come
+  std::size_t agreed_ = 0;        // ranks whose signature is this one's
+  std::function<void()> add_up_;  // begins the sum that the coroutine waits for, once all have agreed
   std::vector<std::pair<Event, std::shared_ptr<Delivery>>> awaited_work_;
   std::optional<std::uint64_t> plain_of_run_{};  // as count_whole_run() was told
   std::uint64_t sent_in_run_ = 0;                // bytes that are counted against it when the run is over

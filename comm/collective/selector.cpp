@@ -197,7 +197,8 @@ Task<> Selection::hear() {
   std::uint8_t const byte = co_await tell_byte(mesh_, 0);
   unsigned const said = byte % kAlgorithmsMax, held = byte >> kAlgorithmBits;
   auto const known = algorithms();
-  bool const can = said < known.size() && known[said].has(shape_.format) && held <= kHeldLog2Max;
+  bool const can = said < known.size() && known[said].has(shape_.format) && known[said].is_between(mesh_.adds()) &&
+                   held <= kHeldLog2Max;
   if (!can) mesh_.refuse(Rank{0}, "chose an algorithm that there is not");
   set(&known[said], held);
 }

@@ -45,9 +45,12 @@ Task<> SumFloats::run(Mesh& mesh, std::shared_ptr<void const> self) {
   // Only rank 0 reckons; a GPU's array counts as full.
   bool const looks = mesh.me() == Rank{0} && terms_.device().is_host();
   std::uint64_t const nonzeros = looks ? estimate_nonzeros(terms_, mesh.number_of_run()) : terms_.size();
-  Selection selection(
-      selector_, mesh,
-      {.ranks = mesh.ranks(), .elements = terms_.size(), .given_most = nonzeros, .format = options_.format});
+  Selection selection(selector_, mesh,
+                      {.ranks = mesh.ranks(),
+                       .elements = terms_.size(),
+                       .given_most = nonzeros,
+                       .format = options_.format,
+                       .adds = mesh.adds()});
   Algorithm const* const algorithm = co_await selection.algorithm();
   co_await algorithm->sum_array(mesh, of);
   co_await selection.end(std::nullopt);
@@ -94,7 +97,8 @@ Task<SumVector> SumVectors::sum(Mesh& mesh, SparseSum of) {
                        .elements = of.vector.size,
                        .sparse = true,
                        .given_most = of.vector.indices.size(),
-                       .format = options_.format});
+                       .format = options_.format,
+                       .adds = mesh.adds()});
   Algorithm const* const algorithm = co_await selection.algorithm();
   SumVector sum = co_await algorithm->sum_vector(mesh, of);
   std::optional<std::uint64_t> entries;

@@ -7,9 +7,10 @@
 
 namespace gpups::comm {
 
-// Of sum_directly and sum_by_doubling; also where they make an array of a sparse vector first.
+// Of sum_directly, sum_by_doubling and sum_by_lane; also where they make an array of a sparse vector first.
 Work work_of_direct(SumShape const& shape, double summed);
 Work work_of_doubling(SumShape const& shape, double summed);
+Work work_of_lane(SumShape const& shape, double summed);
 
 // Of the algorithms over streams, and of making a list or an array of their result.
 Work work_of_gathering(SumShape const& shape, double summed);

@@ -23,7 +23,19 @@ namespace {
 
 constexpr char const* kAllreduce = "begin_allreduce";
 
-comm::Selector& selector_of(Group::Impl const& group) { return comm::reducer_of(group, kAllreduce).selector(); }
+// Where the group has the algorithm.
+comm::Selector& selector_for(Group::Impl const& group, AllreduceOptions const& options) {
+  auto& reducer = comm::reducer_of(group, kAllreduce);
+  comm::Algorithm const* const algorithm = comm::algorithm_of(options);
+  bool const is_alone = group.transport->size() == 1;
+  GPUPS_REQUIRE(
+      is_alone || algorithm == nullptr || algorithm->is_between(group.payload->adds(reducer.device())),
+      "the algorithm \"nccl\" was asked for on {}, where NCCL does not connect the ranks (it cannot add up): use "
+      "\"auto\", or give each rank a GPU of its own and call wait_connect_devices() first, which says by what "
+      "they are connected",
+      to_string(reducer.device()));
+  return reducer.selector();
+}
 
 // An array of numbers that is to be summed.
 template <class T>
@@ -76,6 +88,7 @@ Reduction begin_vectors(Group::Impl& group, Stream& stream, comm::Operation oper
                 "a sparse vector of {} elements has {} indices and {} values (each element that is named has one): "
                 "give as many of both",
                 size, indices.size(), values.size());
+  auto& selector = selector_for(group, options);
   bool const stays = keep != nullptr && group.transport->size() > 1;  // who is alone gets a vector of his own
   comm::SparseVector given{.size = size};
   if (stays) {
@@ -85,7 +98,7 @@ Reduction begin_vectors(Group::Impl& group, Stream& stream, comm::Operation oper
     given.values = copy_of(stream, values);
   }
   return begin_giving(group, stream,
-                      std::make_shared<comm::SumVectors>(selector_of(group), operation, std::move(given), options));
+                      std::make_shared<comm::SumVectors>(selector, operation, std::move(given), options));
 }
 
 // Waits until the collective has ended, and gives what is inside.
@@ -111,22 +124,24 @@ Reduction Group::begin_allreduce(Stream& stream, View<std::int64_t> values) cons
 
 Reduction Group::begin_allreduce(Stream& stream, View<float> values, AllreduceOptions const& options) const {
   wait_check(*impl_, stream, values, "floats");
-  return begin_writing(
-      *impl_, stream, std::make_shared<comm::SumFloats>(selector_of(*impl_), copy_of(stream, values), options), values);
+  auto& selector = selector_for(*impl_, options);  // before there is a copy
+  return begin_writing(*impl_, stream, std::make_shared<comm::SumFloats>(selector, copy_of(stream, values), options),
+                       values);
 }
 
 Reduction Group::begin_allreduce(Stream& stream, Array<float>&& values, AllreduceOptions const& options) const {
   wait_check(*impl_, stream, values.view(), "floats");
   return begin_giving(*impl_, stream,
-                      std::make_shared<comm::SumFloats>(selector_of(*impl_), std::move(values), options));
+                      std::make_shared<comm::SumFloats>(selector_for(*impl_, options), std::move(values), options));
 }
 
 Reduction Group::begin_allreduce(Stream& stream, View<float const> values, std::shared_ptr<void const> keep,
                                  AllreduceOptions const& options) const {
   wait_check(*impl_, stream, values, "floats");
   if (impl_->transport->size() == 1) return begin_allreduce(stream, copy_of(stream, values), options);
-  return begin_giving(*impl_, stream,
-                      std::make_shared<comm::SumFloats>(selector_of(*impl_), values, std::move(keep), options));
+  return begin_giving(
+      *impl_, stream,
+      std::make_shared<comm::SumFloats>(selector_for(*impl_, options), values, std::move(keep), options));
 }
 
 Reduction Group::begin_allreduce(Stream& stream, SparseView const& vector, AllreduceOptions const& options) const {

@@ -18,6 +18,7 @@ std::string Group::wait_connect_devices(Device device, ConnectOptions const& opt
   GPUPS_REQUIRE(impl_->reducer == nullptr,
                 "wait_connect_devices was called on a membership with a Store (its data go their ways already): make "
                 "the Store later");
+  impl_->connected = device;
   return impl_->wait_connect_devices(device, options);
 }
 

@@ -4,8 +4,12 @@
 #include <nccl.h>
 
 #include <cstring>
+#include <deque>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "comm/patience.hpp"
 #include "kernels/check.hpp"
@@ -13,6 +17,9 @@
 
 namespace gpups::comm {
 namespace {
+
+constexpr char const* kOthersMissing =
+    "NCCL has not ended {} within {} s (another rank does not take part): look at the output of all ranks";
 
 ncclComm_t comm_of(void* native) { return static_cast<ncclComm_t>(native); }
 CUstream_st* stream_of(Stream const& stream) { return static_cast<CUstream_st*>(stream.native()); }
@@ -65,35 +72,59 @@ void NcclCommunicator::abort() noexcept {
 }
 
 // A call has been begun, and may go on by itself.
+bool NcclCommunicator::is_ready(char const* doing) {
+  ncclResult_t state = ncclSuccess;
+  check_nccl(ncclCommGetAsyncError(comm_of(native_), &state), doing, comm_of(native_));
+  check_nccl(state, doing, comm_of(native_));
+  if (state == ncclSuccess) return true;
+  if (aborted_) throw Error(fmt::format("NCCL was given up while {} (a rank is lost): see the other errors", doing));
+  return false;
+}
+
 void NcclCommunicator::wait_ready(char const* doing) {
   Patience patience(timeout_s_);
-  for (;;) {
-    ncclResult_t state = ncclSuccess;
-    check_nccl(ncclCommGetAsyncError(comm_of(native_), &state), doing, comm_of(native_));
-    check_nccl(state, doing, comm_of(native_));
-    if (state == ncclSuccess) return;
-    if (aborted_) throw Error(fmt::format("NCCL was given up while {} (a rank is lost): see the other errors", doing));
-    GPUPS_REQUIRE(
-        patience.wait(),
-        "NCCL has not ended {} within {} s (another rank does not take part): look at the output of all ranks", doing,
-        timeout_s_);
+  while (!is_ready(doing)) {
+    GPUPS_REQUIRE(patience.wait(), kOthersMissing, doing, timeout_s_);
   }
 }
 
-template <class Call>
-void NcclCommunicator::run(char const* doing, Call call) {
+bool NcclCommunicator::ready() {
   std::lock_guard lock(mutex_);
-  if (native_ == nullptr) {
-    throw Error(fmt::format("NCCL was given up before {} (a rank is lost): see the other errors", doing));
+  if (begun_ == nullptr) return true;
+  check_open(begun_);
+  if (is_ready(begun_)) {
+    begun_ = nullptr;
+    return true;
   }
+  GPUPS_REQUIRE(std::chrono::steady_clock::now() < give_up_, kOthersMissing, begun_, timeout_s_);
+  return false;
+}
+
+bool NcclCommunicator::is_aborted() const {
+  std::lock_guard lock(mutex_);
+  return native_ == nullptr;
+}
+
+void NcclCommunicator::check_open(char const* doing) const {
+  if (native_ != nullptr) return;
+  throw Error(fmt::format("NCCL was given up before {} (a rank is lost): see the other errors", doing));
+}
+
+template <class Call>
+void NcclCommunicator::begin(char const* doing, Call call) {
+  std::lock_guard lock(mutex_);
+  check_open(doing);
+  GPUPS_ASSERT(begun_ == nullptr);
   cuda::use_device(device_.index);
   call(comm_of(native_));
-  wait_ready(doing);
+  begun_ = doing;
+  give_up_ = std::chrono::steady_clock::now() +
+             std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(timeout_s_));
 }
 
 void NcclCommunicator::move(Stream& on, std::span<Lane::Part const> parts) {
   constexpr char const* kDoing = "sending and receiving";
-  run(kDoing, [&](ncclComm_t comm) {
+  begin(kDoing, [&](ncclComm_t comm) {
     check_nccl(ncclGroupStart(), kDoing, comm);
     ncclResult_t first = ncclSuccess;
     for (auto const& part : parts) {
@@ -109,19 +140,14 @@ void NcclCommunicator::move(Stream& on, std::span<Lane::Part const> parts) {
   });
 }
 
-template <class T>
-void NcclCommunicator::sum_of(Stream& on, View<T> values, int type) {
+void NcclCommunicator::sum(Stream& on, View<float const> terms, View<float> sums) {
   constexpr char const* kDoing = "summing";
-  if (values.size() == 0) return;
-  run(kDoing, [&](ncclComm_t comm) {
-    check_nccl(ncclAllReduce(values.data(), values.data(), values.size(), static_cast<ncclDataType_t>(type), ncclSum,
-                             comm, stream_of(on)),
+  if (terms.size() == 0) return;
+  begin(kDoing, [&](ncclComm_t comm) {
+    check_nccl(ncclAllReduce(terms.data(), sums.data(), terms.size(), ncclFloat32, ncclSum, comm, stream_of(on)),
                kDoing, comm);
   });
 }
-
-void NcclCommunicator::sum(Stream& on, View<std::int64_t> values) { sum_of(on, values, ncclInt64); }
-void NcclCommunicator::sum(Stream& on, View<float> values) { sum_of(on, values, ncclFloat32); }
 
 void NcclCommunicator::check() {
   std::lock_guard lock(mutex_);
@@ -145,15 +171,37 @@ class NcclLane final : public Lane {
   Device device() const override { return communicator_.device(); }
   Stream& stream() override { return stream_; }
   Over move(std::span<Part const> parts) override {
-    communicator_.move(stream_, parts);
-    return [queued = stream_.record()] { return queued.done(); };
+    return queue([this, all = std::vector(parts.begin(), parts.end())] { communicator_.move(stream_, all); });
   }
-  void check() override { communicator_.check(); }
+  Over sum(View<float const> terms, View<float> sums) override {
+    return queue([this, terms, sums] { communicator_.sum(stream_, terms, sums); });
+  }
+  void check() override {
+    communicator_.check();
+    for (; !calls_.empty(); calls_.pop_front()) {
+      Call& next = *calls_.front();
+      if (next.begin) next.begin();
+      next.begin = nullptr;
+      if (!communicator_.ready()) return;
+      next.queued = stream_.record();
+    }
+  }
   void abort() noexcept override { communicator_.abort(); }
 
  private:
+  // One at a time is handed to NCCL.
+  struct Call {
+    std::function<void()> begin;  // null: it has
+    std::optional<Event> queued{};
+  };
+  Over queue(std::function<void()> begin) {
+    auto const call = calls_.emplace_back(std::make_shared<Call>(Call{std::move(begin)}));
+    return [this, call] { return call->queued ? call->queued->done() : communicator_.is_aborted(); };
+  }
+
   NcclCommunicator communicator_;
   Stream stream_;
+  std::deque<std::shared_ptr<Call>> calls_;  // that are not queued yet
 };
 
 }  // namespace

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GPUs of all ranks, as NCCL sees them: sends, receives and sums that are queued on a stream.
 //
-// NCCL's own calls can block for as long as another rank does not take part. Here none does so for ever: they are
-// polled, and end where a rank is lost (abort) or too much time has passed. One thread at a time, but for abort().
+// NCCL's own calls may not end before another rank takes part. Here none blocks: they are polled, and end where a rank
+// is lost (abort) or too much time has passed. One thread at a time, but for abort().
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,29 +33,35 @@ class NcclCommunicator {
 
   Device device() const { return device_; }
 
-  // Queue on `on`, a stream of the device. All ranks that a part names take part, all ranks in sums; calls in the same
-  // order on all of them.
+  // Begin to queue on `on`, a stream of the device. All ranks that a part names take part, all ranks in sums; calls in
+  // the same order on all of them. REQUIRES of both: ready() since the last one.
   void move(Stream& on, std::span<Lane::Part const> parts);
-  // values (n), this rank's, and then the sums, the same bits on all ranks. Integers are exact.
-  void sum(Stream& on, View<std::int64_t> values);
-  void sum(Stream& on, View<float> values);
+  // terms (n), this rank's; sums (n), which may be the same memory: the same bits on all ranks.
+  void sum(Stream& on, View<float const> terms, View<float> sums);
 
+  // Whether what was begun has been queued. Throws Error where it has failed, or others have let this rank wait for
+  // timeout_s.
+  bool ready();
   // Throws Error where something of what was queued has failed.
   void check();
   // What is queued ends soon, well or not; calls throw Error from now on. Any thread.
   void abort() noexcept;
+  // abort() is over.
+  bool is_aborted() const;
 
  private:
   template <class Call>
-  void run(char const* doing, Call call);
+  void begin(char const* doing, Call call);
+  void check_open(char const* doing) const;
+  bool is_ready(char const* doing);
   void wait_ready(char const* doing);
-  template <class T>
-  void sum_of(Stream& on, View<T> values, int type);
 
   Device const device_;
   double const timeout_s_;
-  std::mutex mutex_;        // of the communicator: abort() comes from other threads
-  void* native_ = nullptr;  // ncclComm_t
+  char const* begun_ = nullptr;  // what is being queued; null: nothing
+  std::chrono::steady_clock::time_point give_up_{};
+  mutable std::mutex mutex_;  // of the communicator: abort() comes from other threads
+  void* native_ = nullptr;    // ncclComm_t
   std::atomic<bool> aborted_ = false;
 };
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A way of its own for bulk data between devices of one kind, such as NCCL between GPUs. It has no tags: what is sent
-// and what is received must be named in the same order on both sides, and in batches that fit over all ranks.
+// A way of its own for bulk data between devices of one kind, and for sums over them, such as NCCL between GPUs. It has
+// no tags: what is sent and what is received must be named in the same order on both sides, sums in the same order on
+// all ranks, and in batches that fit over all ranks.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <span>
 
+#include "gpups/array.hpp"
 #include "gpups/stream.hpp"
 #include "gpups/types.hpp"
 
@@ -28,12 +30,17 @@ class Lane {
     void* data;
     std::size_t bytes;
   };
-  // Queues the parts on stream(); they go on at the same time. Each rank of a part calls this with its side of it, and
-  // any two ranks call it for the batches that they share in the same order. The result says whether all have ended.
+  // The parts go on at the same time, behind the work queued on stream() so far. Each rank of a part calls this with
+  // its side of it, and any two ranks call it for the batches that they share in the same order. The result, which
+  // lives no longer than the lane, says whether all have ended, or the lane was given up and nothing of them goes on.
   using Over = std::function<bool()>;
   virtual Over move(std::span<Part const> parts) = 0;
+  // The same for a sum over all ranks: of `terms` (n), this rank's, into `sums` (n), which may be the same memory. The
+  // same bits on all ranks, which all call this for as many elements, in the same order beside what they move.
+  virtual Over sum(View<float const> terms, View<float> sums) = 0;
 
-  // Throws Error where something of what was queued has failed, and will not end.
+  // Goes on with what was called for, without waiting for others: call it until all of that has ended. Throws Error
+  // where something of it has failed, and will not end.
   virtual void check() = 0;
   // What is under way ends soon, well or not, and nothing is begun any more. Any thread.
   virtual void abort() noexcept = 0;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "comm/payload/exchange.hpp"
+#include "kernels/check.hpp"
 
 namespace gpups::comm {
 namespace {
@@ -32,6 +33,12 @@ class Local final : public Payload {
     Transfer const number = next();
     exchange_->want(rank_, from, tag, {stream, number, bytes, std::move(where)});
     return number;
+  }
+
+  bool adds(Device) const override { return false; }
+  Transfer sum(Stream&, std::uint64_t, View<float const>, View<float>) override {
+    GPUPS_ASSERT(false && "nothing adds up between threads");
+    return {};
   }
 
   bool progress() override {

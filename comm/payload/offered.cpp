@@ -12,8 +12,8 @@
 namespace gpups::comm {
 
 Offered::Offered(std::shared_ptr<UcxCarrier> link, std::shared_ptr<Lane> lane,
-                 std::function<void(Rank, char const*)> wrong)
-    : link_(std::move(link)), lane_(std::move(lane)), wrong_(std::move(wrong)) {
+                 std::function<void(Rank, char const*)> wrong, std::function<void()> wake)
+    : link_(std::move(link)), lane_(std::move(lane)), wrong_(std::move(wrong)), wake_(std::move(wake)) {
   link_->handle(UcxKind::kDataWanted, [this](UcxHeader const& header, UcxArrival const& arrival) {
     link_->drop(arrival);
     wanted(header);
@@ -21,15 +21,18 @@ Offered::Offered(std::shared_ptr<UcxCarrier> link, std::shared_ptr<Lane> lane,
   link_->handle(UcxKind::kDataPiece,
                 [this](UcxHeader const& header, UcxArrival const& arrival) { piece_came(header, arrival); });
   convoy_ = std::make_unique<Convoy>(
-      link_, [this](Convoy::Batch const& batch) { go(batch); }, wrong_);
+      link_, [this](Convoy::Batch const& batch) { go(batch); }, wrong_, wake_);
 }
 
 Offered::~Offered() {
   std::lock_guard lock(link_->mutex());
   *alive_ = false;
-  if (lane_ && busy()) lane_->abort();
-  for (MovedBatch const& batch : batches_) {
-    while (!batch.over()) std::this_thread::yield();
+  if (!batches_.empty()) {
+    lane_->abort();
+    for (MovedBatch const& batch : batches_) {
+      while (!batch.over()) std::this_thread::yield();
+    }
+    lane_->stream().wait();
   }
   for (Copy const& copy : copies_) copy.over.wait();
   link_->handle(UcxKind::kDataWanted, nullptr);
@@ -48,13 +51,12 @@ Offered::Then Offered::guarded(F then) {
 }
 
 bool Offered::takes(Device device, std::size_t bytes) const {
-  return bytes > kEagerBytesMax &&
-         (!device.is_host() || !link_->reaches(device) || (lane_ && lane_->device() == device));
+  return bytes > kEagerBytesMax && (!device.is_host() || !link_->reaches(device) || has_lane(device));
 }
 
 void Offered::send(Id const& id, void const* data, std::size_t bytes, Stream const& stream, Then gone) {
   outgoing_.emplace(id, Outgoing{static_cast<char const*>(data), bytes, 0, 0, stream, std::move(gone)});
-  bool const may_go_by_lane = lane_ && lane_->device() == stream.device();
+  bool const may_go_by_lane = has_lane(stream.device());
   link_->send(id.first, may_go_by_lane ? UcxKind::kLaneOffer : UcxKind::kDataOffer, id.second, bytes, {});
 }
 
@@ -63,7 +65,7 @@ void Offered::receive(Id const& id, bool may_go_by_lane, void* data, std::size_t
   auto const [found, fresh] =
       incoming_.emplace(id, Incoming{static_cast<char*>(data), bytes, 0, 0, stream, std::move(there)});
   GPUPS_ASSERT(fresh);
-  found->second.by_lane = may_go_by_lane && lane_ && lane_->device() == stream.device();
+  found->second.by_lane = may_go_by_lane && has_lane(stream.device());
   if (found->second.by_lane) {
     convoy_->ready(id.first, id.second);
   } else {
@@ -72,8 +74,8 @@ void Offered::receive(Id const& id, bool may_go_by_lane, void* data, std::size_t
 }
 
 bool Offered::progress() {
-  if (lane_) lane_->check();
   convoy_->progress();
+  if (lane_) lane_->check();
   auto const due = std::exchange(due_, {});
   for (auto const& task : due) task();
   stage_some();
@@ -110,6 +112,7 @@ void Offered::wanted(UcxHeader const& header) {
     return send_piece(way, id, mine.data, 0, mine.bytes, [this, id, bytes = mine.bytes] { gone(id, bytes); });
   }
   unstaged_.push_back(id);
+  wake_();
 }
 
 // The transfers that wait for staging memory take turns.
@@ -170,6 +173,7 @@ void Offered::piece_came(UcxHeader const& header, UcxArrival const& arrival) {
     return wrong_(header.from, "it sent a piece that is too large");
   }
   waiting_.push_back({id, offset, arrival});
+  wake_();
 }
 
 // What lies in a GPU's memory cannot be compared with its checksum.
@@ -198,7 +202,10 @@ void Offered::bring_staged(Piece const& piece, kernels::PinnedPtr buffer) {
                          there(id, bytes);
                        }});
   };
-  link_->fetch(piece.arrival, kept->get(), guarded([this, copy] { due_.push_back(copy); }));
+  link_->fetch(piece.arrival, kept->get(), guarded([this, copy] {
+                 due_.push_back(copy);
+                 wake_();
+               }));
 }
 
 void Offered::there(Id const& id, std::size_t bytes) {
@@ -212,29 +219,57 @@ void Offered::there(Id const& id, std::size_t bytes) {
 
 // -- by lane --
 
+void Offered::sum(std::uint64_t tag, View<float const> terms, View<float> sums, Stream const& stream, Then there) {
+  [[maybe_unused]] bool const fresh = summing_.emplace(tag, Summing{terms, sums, stream, std::move(there)}).second;
+  GPUPS_ASSERT(fresh && "one sum of a tag at a time");
+  convoy_->ready_to_sum(tag, terms.size());
+}
+
 void Offered::go(Convoy::Batch const& batch) {
   if (lane_ == nullptr || batch.empty()) return wrong_(Rank{0}, "it told of transfers by a lane where there are none");
   std::vector<Lane::Part> parts;
   MovedBatch moved;
-  for (auto const& [peer, sends, tag] : batch) {
-    Id const id{peer, tag};
-    auto const outgoing = outgoing_.find(id);
-    auto const incoming = incoming_.find(id);
-    bool const is_mine = sends ? outgoing != outgoing_.end() && !outgoing->second.wanted &&
-                                     !std::exchange(outgoing->second.by_lane, true)
-                               : incoming != incoming_.end() && incoming->second.by_lane;
-    if (!is_mine) return wrong_(Rank{0}, "it told of a transfer that was not offered or wanted");
-    if (sends) {
-      parts.push_back({peer, true, const_cast<char*>(outgoing->second.data), outgoing->second.bytes});
-      moved.then.push_back([this, id, bytes = outgoing->second.bytes] { gone(id, bytes); });
-    } else {
-      lane_->stream().after(incoming->second.stream.record());  // what used the memory before
-      parts.push_back({peer, false, incoming->second.data, incoming->second.bytes});
-      moved.then.push_back([this, id, bytes = incoming->second.bytes] { there(id, bytes); });
+  for (Convoy::Part const& part : batch) {
+    if (part.what != Convoy::What::kSum && !add_part(part, parts, moved.then)) {
+      return wrong_(Rank{0}, "it told of a transfer that was not offered or wanted");
     }
   }
-  moved.over = lane_->move(parts);
-  batches_.push_back(std::move(moved));
+  if (!parts.empty()) {
+    moved.over = lane_->move(parts);
+    batches_.push_back(std::move(moved));
+  }
+  for (Convoy::Part const& part : batch) {
+    if (part.what == Convoy::What::kSum && !begin_sum(part.tag)) {
+      return wrong_(Rank{0}, "it told of a sum by a lane that was not begun");
+    }
+  }
+}
+
+// False: there is none of that name.
+bool Offered::add_part(Convoy::Part const& part, std::vector<Lane::Part>& parts, std::vector<Then>& then) {
+  Id const id{part.peer, part.tag};
+  if (part.what == Convoy::What::kSend) {
+    auto const found = outgoing_.find(id);
+    if (found == outgoing_.end() || found->second.wanted || std::exchange(found->second.by_lane, true)) return false;
+    parts.push_back({part.peer, true, const_cast<char*>(found->second.data), found->second.bytes});
+    then.push_back([this, id, bytes = found->second.bytes] { gone(id, bytes); });
+  } else {
+    auto const found = incoming_.find(id);
+    if (found == incoming_.end() || !found->second.by_lane) return false;
+    lane_->stream().after(found->second.stream.record());  // what used the memory before
+    parts.push_back({part.peer, false, found->second.data, found->second.bytes});
+    then.push_back([this, id, bytes = found->second.bytes] { there(id, bytes); });
+  }
+  return true;
+}
+
+bool Offered::begin_sum(std::uint64_t tag) {
+  auto const found = summing_.extract(tag);
+  if (found.empty()) return false;
+  Summing& mine = found.mapped();
+  lane_->stream().after(mine.stream.record());
+  batches_.push_back({lane_->sum(mine.terms, mine.sums), {std::move(mine.there)}});
+  return true;
 }
 
 }  // namespace gpups::comm

@@ -34,7 +34,8 @@ class Ucx final : public Payload {
   Ucx(std::shared_ptr<UcxCarrier> link, std::shared_ptr<Lane> lane)
       : link_(std::move(link)),
         peers_(static_cast<std::size_t>(link_->size())),
-        offered_(link_, std::move(lane), [this](Rank peer, char const* what) { refuse(peer, what); }) {
+        offered_(
+            link_, std::move(lane), [this](Rank peer, char const* what) { refuse(peer, what); }, [this] { wake_(); }) {
     for (auto const kind : {UcxKind::kDataOffer, UcxKind::kLaneOffer}) {
       link_->handle(kind, [this](UcxHeader const& header, UcxArrival const& arrival) {
         link_->drop(arrival);
@@ -116,12 +117,24 @@ class Ucx final : public Payload {
     return number;
   }
 
+  bool adds(Device device) const override { return offered_.has_lane(device); }
+  Transfer sum(Stream& stream, std::uint64_t tag, View<float const> terms, View<float> sums) override {
+    std::lock_guard lock(link_->mutex());
+    Transfer const number{++transfers_};
+    offered_.sum(tag, terms, sums, stream, [this, number] {
+      done_.insert(number);
+      wake_();
+    });
+    return number;
+  }
+
   bool progress() override {
     bool const moved = link_->progress();
     std::lock_guard lock(link_->mutex());
     if (failure_) std::rethrow_exception(failure_);
     if (error_) throw *error_;
     bool const copying = offered_.progress() || !waiting_.empty() || !unstaging_.empty();
+    if (error_) throw *error_;
     for (auto& send : std::exchange(waiting_, {})) {
       if (send.ready.done()) {
         offer(std::move(send));

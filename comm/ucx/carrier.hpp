@@ -30,9 +30,10 @@ enum class UcxKind : std::uint32_t {
   kDataWanted,     // an offered transfer with the tag number: send it, in pieces
   kDataPiece,      // of the transfer with the tag number, from bytes on
   kLaneReady,      // to rank 0: the transfer with the tag number of the rank bytes may begin
+  kLaneSumReady,   // to rank 0: the sum with the tag number, of bytes, may begin
   kLaneGo,         // rank 0: batch number, and the receiver's parts of it
 };
-inline constexpr std::size_t kUcxKinds = 14;
+inline constexpr std::size_t kUcxKinds = 15;
 
 // Whether what is sent goes at once, or waits with its sender until the receiver fetches it. UCX may let wait what may
 // go at once. kFromDevice: on demand too, and from memory that the host cannot read, so that it gets no checksum.

@@ -35,8 +35,9 @@ struct AllreduceOptions {
 // A way to sum arrays and sparse vectors over ranks.
 struct AllreduceAlgorithm {
   char const* name;
-  char const* what;  // it does, in a few words
-  bool sparse;       // sends elements that are not zero, in any of several formats; else all, as floats
+  char const* what;      // it does, in a few words
+  bool sparse;           // sends elements that are not zero, in any of several formats; else all, as floats
+  bool by_nccl = false;  // only where NCCL connects the devices of all ranks: see Group::wait_connect_devices()
 };
 std::span<AllreduceAlgorithm const> allreduce_algorithms();
 

@@ -86,7 +86,7 @@ class Group {
   // and want to; otherwise none is, and data between GPUs go over the network. Collective, once and before a Store is
   // made on this membership; blocks until all ranks have called it. Returns by what data go between GPUs, and why, in
   // words for a log: the same on all ranks, and empty where no rank has a GPU or ranks are threads. Throws Error where
-  // there is a Store already, PeerError where a rank is lost or does not come.
+  // there is a Store already, PeerError where a rank is lost or does not come. A Store on another device throws Error.
   std::string wait_connect_devices(Device device, ConnectOptions const& options = {}) const;
 
   // Begins to sum `values`, (n), element by element over the ranks, such as the gradients of dense layers: 64-bit
@@ -98,9 +98,9 @@ class Group {
   // where devices or sizes do not fit, or when kAllreducesMax are under way. Where sizes differ, every rank's wait
   // throws PeerError, which names two ranks and their sizes.
   Reduction begin_allreduce(Stream& stream, View<std::int64_t> values) const;
-  // The same for floats: all ranks get the same bits, which are the same in every run that sums by the same algorithm;
-  // which one "auto" takes depends on what the links turn out to cost (Store::explain_allreduces()). Throws Error also
-  // for an algorithm or a format that there is not.
+  // The same for floats: all ranks get the same bits, which are the same in every run that sums by the same algorithm
+  // ("nccl": as far as NCCL does so); which one "auto" takes depends on what the links turn out to cost
+  // (Store::explain_allreduces()). Throws Error also for an algorithm or a format that there is not.
   Reduction begin_allreduce(Stream& stream, View<float> values, AllreduceOptions const& options = {}) const;
   // The same without a copy: the array goes, and wait_sum() gives it back.
   Reduction begin_allreduce(Stream& stream, Array<float>&& values, AllreduceOptions const& options = {}) const;

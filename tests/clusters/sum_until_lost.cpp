@@ -120,6 +120,7 @@ void run(std::string const& what, double peer_timeout_s) {
 void print_all() {
   for (char const* const what : {"integers", "reduce_scatter", "top_k", "rows"}) std::puts(what);
   for (auto const& algorithm : allreduce_algorithms()) {
+    if (algorithm.by_nccl) continue;  // not on the host
     std::puts(algorithm.name);
     std::printf("%s:sparse\n", algorithm.name);
   }
