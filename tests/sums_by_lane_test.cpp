@@ -118,18 +118,24 @@ TEST(SumsByLane, OfArraysOfDifferentSizesNameTheirRanks) {
 
 using Ends = std::vector<std::unique_ptr<Payload>>;
 
-// A lane would not notice that one rank's array is shorter.
+// A lane would not notice that one rank's array is shorter. Whichever comes first, rank 0 names the other one.
 TEST(SumsByLane, OfOtherSizesAreRefused) {
-  Ends const ends = make_by_lane(2);
-  Stream stream(Device::host(), 1);
-  std::vector<float> values(10, 1);
-  ends[1]->sum(stream, 7, View<float const>(values.data(), 9), View<float>(values.data(), 9));
-  ends[0]->sum(stream, 7, View<float const>(values), View<float>(values));
-  expect_error(
-      [&] {
-        for (;;) ends[0]->progress();
-      },
-      {"rank 1", "ready for another sum than others are"});
+  for (bool const first : {false, true}) {
+    Ends const ends = make_by_lane(2);
+    Stream stream(Device::host(), 1);
+    std::vector<float> values(10, 1);
+    View<float> const all = values, fewer(values.data(), 9);
+    auto const begin_own = [&] { ends[0]->sum(stream, 7, all, all); };
+    auto const begin_other = [&] { ends[1]->sum(stream, 7, fewer, fewer); };
+    first ? begin_own() : begin_other();
+    ends[0]->progress();
+    expect_error(
+        [&] {
+          first ? begin_other() : begin_own();
+          for (;;) ends[0]->progress();
+        },
+        {"rank 1", "ready for another sum than others are"});
+  }
 }
 
 // Rank 2 begins them in another order, and each rank is sent something meanwhile.

@@ -100,11 +100,14 @@ void Convoy::sum_ready_came(UcxHeader const& header) {
   add_to_sum(header.from, header.number, header.bytes);
 }
 
-// Rank 0. What ranks do not agree on never reaches the lane, which would not notice.
+// Rank 0. What ranks do not agree on never reaches the lane, which would not notice. Rank 0 names another rank than
+// itself, also where that one was ready first.
 void Convoy::add_to_sum(Rank rank, std::uint64_t tag, std::uint64_t elements) {
   auto const sum = sums_.try_emplace(tag, Sum{elements, {}}).first;
   bool const agrees = sum->second.elements == elements && sum->second.ranks.insert(rank).second;
-  if (!agrees) return wrong_(rank, "it is ready for another sum than others are");
+  if (!agrees) {
+    return wrong_(rank == Rank{0} ? *sum->second.ranks.rbegin() : rank, "it is ready for another sum than others are");
+  }
   ++sums_ahead_[number(rank)];
   if (sum->second.ranks.size() < told_.size()) return;
   for (std::size_t& ahead : sums_ahead_) --ahead;
