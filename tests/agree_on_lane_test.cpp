@@ -34,6 +34,7 @@ class NamedLane final : public comm::Lane {
   }
   void check() override {}
   void abort() noexcept override {}
+  bool is_given_up() const override { return false; }
 
  private:
   std::string made_of_;

@@ -2,6 +2,7 @@
 // NCCL between the GPUs of ranks. One GPU serves for all: each rank is a process that NCCL takes for a machine.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -138,6 +139,8 @@ TEST(Nccl, GivesUpWhenItIsTold) {
     Array<std::uint8_t> const target(device, 1 << 20);
     comm::Lane::Part const part{Rank{1}, false, target.data(), target.size()};
     nccl.move(stream, {&part, 1});
+    auto const soon = std::chrono::steady_clock::now() + std::chrono::seconds(2);  // it may wait for the sender first
+    while (!nccl.ready() && std::chrono::steady_clock::now() < soon) std::this_thread::yield();
     std::thread other([&] { nccl.abort(); });
     stream.wait();
     other.join();

@@ -74,6 +74,7 @@ class LocalLane final : public comm::Lane {
     return [this, open] { return *open == 0 || aborted_; };
   }
   void check() override {}
+  bool is_given_up() const override { return aborted_; }
   void abort() noexcept override {
     std::lock_guard lock(hub_->mutex);
     aborted_ = true;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,7 @@ TEST(SumsByLane, AreThoseOfAllAlgorithms) {
   EXPECT_GT(laned.hub->moved, 0U);
 }
 
-// It is one of those that are tried, and taken where it is fast.
-TEST(SumsByLane, AreChosen) {
+TEST(SumsByLane, AreTried) {
   Laned laned;
   run_ranks(laned.groups, [](Group const& group) {
     Store store(group, {.threads = 1});
@@ -143,7 +143,7 @@ TEST(SumsByLane, HaveOneOrderWithWhatIsMoved) {
   constexpr std::size_t kSums = 50, kSize = 30000;
   Ends const ends = make_by_lane(kRanks);
   Stream stream(Device::host(), 1);
-  std::vector<std::vector<float>> values(kRanks * kSums), sent(kRanks, std::vector<float>(kSize)), came(kRanks * kSums);
+  std::vector<std::vector<float>> values(kRanks * kSums), sent(kRanks * kSums), came(kRanks * kSums);
   std::vector<std::vector<Transfer>> open(kRanks);
   for (std::size_t k = 0; k < kSums; ++k) {
     for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
@@ -152,7 +152,9 @@ TEST(SumsByLane, HaveOneOrderWithWhatIsMoved) {
       mine.assign(kSize, static_cast<float>(sum * (rank + 1)));
       open[rank].push_back(ends[rank]->sum(stream, sum, View<float const>(mine), View<float>(mine)));
       Rank const next{(rank + 1) % kRanks}, before{(rank + kRanks - 1) % kRanks};
-      open[rank].push_back(ends[rank]->send(stream, next, k, sent[rank].data(), kSize * sizeof(float)));
+      auto& given = sent[rank * kSums + k];
+      given.assign(kSize, static_cast<float>(rank * kSums + k));
+      open[rank].push_back(ends[rank]->send(stream, next, k, given.data(), kSize * sizeof(float)));
       auto& place = came[rank * kSums + k];
       place.resize(kSize);
       open[rank].push_back(ends[rank]->receive_at(stream, before, k, place.data(), kSize * sizeof(float)));
@@ -166,7 +168,54 @@ TEST(SumsByLane, HaveOneOrderWithWhatIsMoved) {
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
     EXPECT_EQ(values[i], std::vector<float>(kSize, static_cast<float>(6 * (i % kSums))));
+    EXPECT_EQ(came[i], sent[(i + (kRanks - 1) * kSums) % sent.size()]) << "of the rank before";
   }
+}
+
+// A lane that is given up ends what is under way before its time: whoever gave it up, as a rank is lost, says so.
+TEST(SumsByLane, AreNotThereWhereTheLaneIsGivenUp) {
+  auto const hub = std::make_shared<LaneHub>(2);
+  std::vector<std::shared_ptr<LocalLane>> lanes;
+  Ends ends;
+  for (auto const& link : make_ucx_links(2)) {
+    lanes.push_back(std::make_shared<LocalLane>(link->rank(), hub));
+    ends.push_back(make_ucx_payload(link, lanes.back()));
+  }
+  Stream stream(Device::host(), 1);
+  std::vector<float> mine(10, 1), other(10, 1);
+  auto const sum = ends[0]->sum(stream, 7, View<float const>(mine), View<float>(mine));
+  ends[1]->sum(stream, 7, View<float const>(other), View<float>(other));
+  auto const begun = [&] {
+    std::lock_guard lock(hub->mutex);
+    return !hub->sums.empty();
+  };
+  while (!begun()) ends[0]->progress();
+  lanes[0]->abort();
+  for (int turn = 0; turn < 100; ++turn) {
+    ends[0]->progress();
+    EXPECT_FALSE(ends[0]->done(sum));
+  }
+  EXPECT_EQ(hub->summed, 0U);
+}
+
+// What really travels is not seen.
+TEST(SumsByLane, CountWhatARingWouldSend) {
+  constexpr std::size_t kSize = 30000;
+  Laned laned;
+  run_ranks(laned.groups, [](Group const& group) {
+    Store store(group, {.threads = 1});
+    auto stream = store.make_stream();
+    std::vector<float> values(kSize, 1);
+    group.wait_allreduce(stream, group.begin_allreduce(stream, values, {.algorithm = "nccl"}));
+    store.wait_barrier();
+    auto const stats = store.stats();
+    Rank const next{(number(group.rank()) + 1) % kRanks}, before{(number(group.rank()) + kRanks - 1) % kRanks};
+    std::size_t const bytes = 2 * kSize * sizeof(float) * (kRanks - 1) / kRanks;
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      EXPECT_EQ(stats.peers[rank].sent.reductions, Rank{rank} == next ? bytes : 0);
+      EXPECT_EQ(stats.peers[rank].received.reductions, Rank{rank} == before ? bytes : 0);
+    }
+  });
 }
 
 }  // namespace

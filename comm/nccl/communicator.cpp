@@ -3,8 +3,10 @@
 
 #include <nccl.h>
 
+#include <chrono>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -100,6 +102,15 @@ bool NcclCommunicator::ready() {
   return false;
 }
 
+NcclCommunicator::Time NcclCommunicator::end_of_patience() const {
+  return std::chrono::steady_clock::now() +
+         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(timeout_s_));
+}
+
+void NcclCommunicator::check_time(Time end) const {
+  GPUPS_REQUIRE(std::chrono::steady_clock::now() < end, kOthersMissing, "what was queued", timeout_s_);
+}
+
 bool NcclCommunicator::is_aborted() const {
   std::lock_guard lock(mutex_);
   return native_ == nullptr;
@@ -118,8 +129,7 @@ void NcclCommunicator::begin(char const* doing, Call call) {
   cuda::use_device(device_.index);
   call(comm_of(native_));
   begun_ = doing;
-  give_up_ = std::chrono::steady_clock::now() +
-             std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(timeout_s_));
+  give_up_ = end_of_patience();
 }
 
 void NcclCommunicator::move(Stream& on, std::span<Lane::Part const> parts) {
@@ -151,7 +161,7 @@ void NcclCommunicator::sum(Stream& on, View<float const> terms, View<float> sums
 
 void NcclCommunicator::check() {
   std::lock_guard lock(mutex_);
-  if (native_ == nullptr) throw Error("NCCL was given up (a rank is lost): see the other errors");
+  check_open("looking for errors");
   ncclResult_t state = ncclSuccess;
   check_nccl(ncclCommGetAsyncError(comm_of(native_), &state), "looking for errors", comm_of(native_));
   check_nccl(state, "working on what was queued", comm_of(native_));
@@ -176,17 +186,24 @@ class NcclLane final : public Lane {
   Over sum(View<float const> terms, View<float> sums) override {
     return queue([this, terms, sums] { communicator_.sum(stream_, terms, sums); });
   }
+  // A rank that is lost may be why NCCL fails. Who watches the ranks knows which one, and has a moment to say so.
   void check() override {
-    communicator_.check();
-    for (; !calls_.empty(); calls_.pop_front()) {
-      Call& next = *calls_.front();
-      if (next.begin) next.begin();
-      next.begin = nullptr;
-      if (!communicator_.ready()) return;
-      next.queued = stream_.record();
+    constexpr std::chrono::seconds kToSayWhy(1);
+    if (failure_ && std::chrono::steady_clock::now() >= failure_end_) std::rethrow_exception(failure_);
+    if (is_given_up()) return;
+    try {
+      communicator_.check();
+      queue_calls();
+      check_time();
+    } catch (Error const&) {
+      if (is_given_up()) return;
+      failure_ = std::current_exception();
+      failure_end_ = std::chrono::steady_clock::now() + kToSayWhy;
+      communicator_.abort();
     }
   }
   void abort() noexcept override { communicator_.abort(); }
+  bool is_given_up() const override { return communicator_.is_given_up(); }
 
  private:
   // One at a time is handed to NCCL.
@@ -194,6 +211,21 @@ class NcclLane final : public Lane {
     std::function<void()> begin;  // null: it has
     std::optional<Event> queued{};
   };
+  void queue_calls() {
+    for (; !calls_.empty(); calls_.pop_front()) {
+      auto const& next = calls_.front();
+      if (next->begin) next->begin();
+      next->begin = nullptr;
+      if (!communicator_.ready()) return;
+      next->queued = stream_.record();
+      running_.push_back({next, communicator_.end_of_patience()});
+    }
+  }
+  // All ranks were ready for what is queued: it takes no longer than what they wait for.
+  void check_time() {
+    while (!running_.empty() && running_.front().call->queued->done()) running_.pop_front();
+    if (!running_.empty()) communicator_.check_time(running_.front().end);
+  }
   Over queue(std::function<void()> begin) {
     auto const call = calls_.emplace_back(std::make_shared<Call>(Call{std::move(begin)}));
     return [this, call] { return call->queued ? call->queued->done() : communicator_.is_aborted(); };
@@ -202,6 +234,13 @@ class NcclLane final : public Lane {
   NcclCommunicator communicator_;
   Stream stream_;
   std::deque<std::shared_ptr<Call>> calls_;  // that are not queued yet
+  struct Running {
+    std::shared_ptr<Call> call;
+    NcclCommunicator::Time end;
+  };
+  std::deque<Running> running_;
+  std::exception_ptr failure_;
+  NcclCommunicator::Time failure_end_;
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GPUs of all ranks, as NCCL sees them: sends, receives and sums that are queued on a stream.
 //
-// NCCL's own calls may not end before another rank takes part. Here none blocks: they are polled, and end where a rank
-// is lost (abort) or too much time has passed. One thread at a time, but for abort().
+// NCCL's own calls may not end before another rank takes part. Here none blocks but the constructor: they are polled,
+// and end where a rank is lost (abort) or too much time has passed. One thread at a time, but for abort().
 #pragma once
 
 #include <atomic>
@@ -44,8 +44,13 @@ class NcclCommunicator {
   bool ready();
   // Throws Error where something of what was queued has failed.
   void check();
+  // When what is queued now should have ended, and Error where that is past.
+  using Time = std::chrono::steady_clock::time_point;
+  Time end_of_patience() const;
+  void check_time(Time end) const;
   // What is queued ends soon, well or not; calls throw Error from now on. Any thread.
   void abort() noexcept;
+  bool is_given_up() const { return aborted_; }
   // abort() is over.
   bool is_aborted() const;
 
@@ -59,7 +64,7 @@ class NcclCommunicator {
   Device const device_;
   double const timeout_s_;
   char const* begun_ = nullptr;  // what is being queued; null: nothing
-  std::chrono::steady_clock::time_point give_up_{};
+  Time give_up_{};
   mutable std::mutex mutex_;  // of the communicator: abort() comes from other threads
   void* native_ = nullptr;    // ncclComm_t
   std::atomic<bool> aborted_ = false;

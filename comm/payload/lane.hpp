@@ -40,10 +40,13 @@ class Lane {
   virtual Over sum(View<float const> terms, View<float> sums) = 0;
 
   // Goes on with what was called for, without waiting for others: call it until all of that has ended. Throws Error
-  // where something of it has failed, and will not end.
+  // where something of it has failed, and will not end; but not for abort().
   virtual void check() = 0;
-  // What is under way ends soon, well or not, and nothing is begun any more. Any thread.
+  // What is under way ends soon, well or not, and nothing is begun any more. Any thread. Who calls it knows why, and
+  // says so.
   virtual void abort() noexcept = 0;
+  // By abort(), or by a failure. Then what is over may have ended before its time.
+  virtual bool is_given_up() const = 0;
 };
 
 }  // namespace gpups::comm

@@ -74,6 +74,7 @@ void Offered::receive(Id const& id, bool may_go_by_lane, void* data, std::size_t
 }
 
 bool Offered::progress() {
+  bool const is_writing = tell_written_sums();
   convoy_->progress();
   if (lane_) lane_->check();
   auto const due = std::exchange(due_, {});
@@ -87,14 +88,8 @@ bool Offered::progress() {
       copy.then();
     }
   }
-  for (MovedBatch& batch : std::exchange(batches_, {})) {
-    if (!batch.over()) {
-      batches_.push_back(std::move(batch));
-    } else {
-      for (Then const& then : batch.then) then();
-    }
-  }
-  return !copies_.empty() || !batches_.empty() || !due.empty();
+  bool const is_moving = end_batches();
+  return is_writing || is_moving || !copies_.empty() || !due.empty();
 }
 
 // -- the sender --
@@ -219,10 +214,36 @@ void Offered::there(Id const& id, std::size_t bytes) {
 
 // -- by lane --
 
-void Offered::sum(std::uint64_t tag, View<float const> terms, View<float> sums, Stream const& stream, Then there) {
-  [[maybe_unused]] bool const fresh = summing_.emplace(tag, Summing{terms, sums, stream, std::move(there)}).second;
+void Offered::sum(std::uint64_t tag, View<float const> terms, View<float> sums, Stream& stream, Then there) {
+  [[maybe_unused]] bool const fresh =
+      summing_.emplace(tag, Summing{terms, sums, stream.record(), std::move(there)}).second;
   GPUPS_ASSERT(fresh && "one sum of a tag at a time");
-  convoy_->ready_to_sum(tag, terms.size());
+  unwritten_.push_back(tag);
+  tell_written_sums();
+}
+
+// A rank whose terms come late is not ready, and holds nobody up who uses the lane for something else. True: some are
+// still being written.
+bool Offered::tell_written_sums() {
+  std::erase_if(unwritten_, [this](std::uint64_t tag) {
+    Summing const& mine = summing_.at(tag);
+    bool const is_written = mine.written.done();
+    if (is_written) convoy_->ready_to_sum(tag, mine.terms.size());
+    return is_written;
+  });
+  return !unwritten_.empty();
+}
+
+// True: some are under way. What ends as the lane is given up has not come: whoever gave it up says why.
+bool Offered::end_batches() {
+  for (MovedBatch& batch : std::exchange(batches_, {})) {
+    if (!batch.over() || lane_->is_given_up()) {
+      batches_.push_back(std::move(batch));
+    } else {
+      for (Then const& then : batch.then) then();
+    }
+  }
+  return !batches_.empty();
 }
 
 void Offered::go(Convoy::Batch const& batch) {
@@ -267,7 +288,7 @@ bool Offered::begin_sum(std::uint64_t tag) {
   auto const found = summing_.extract(tag);
   if (found.empty()) return false;
   Summing& mine = found.mapped();
-  lane_->stream().after(mine.stream.record());
+  lane_->stream().after(mine.written);
   batches_.push_back({lane_->sum(mine.terms, mine.sums), {std::move(mine.there)}});
   return true;
 }

@@ -46,7 +46,7 @@ class Offered {
   // A sum over all ranks by the lane, under a tag that is the same on all of them: of what the work queued on the
   // stream so far has written to `terms`. `there` is called when the sums have come. REQUIRES:
   // has_lane(stream.device()).
-  void sum(std::uint64_t tag, View<float const> terms, View<float> sums, Stream const& stream, Then there);
+  void sum(std::uint64_t tag, View<float const> terms, View<float> sums, Stream& stream, Then there);
 
   // Does what has become possible. True while something is being copied by a device, which wakes nobody, or was done.
   // Throws Error where a lane has failed, and where there is no memory to stage what is sent.
@@ -81,7 +81,7 @@ class Offered {
   struct Summing {
     View<float const> terms;
     View<float> sums;
-    Stream stream;
+    Event written;  // terms
     Then there;
   };
   struct Piece {
@@ -101,6 +101,8 @@ class Offered {
   bool goes_straight(Incoming const& mine, UcxArrival const& arrival) const;
   void gone(Id const& id, std::size_t bytes);
   void there(Id const& id, std::size_t bytes);
+  bool tell_written_sums();
+  bool end_batches();
   void go(Convoy::Batch const& batch);
   bool add_part(Convoy::Part const& part, std::vector<Lane::Part>& parts, std::vector<Then>& then);
   bool begin_sum(std::uint64_t tag);
@@ -113,6 +115,7 @@ class Offered {
   std::map<Id, Outgoing> outgoing_;
   std::map<Id, Incoming> incoming_;
   std::map<std::uint64_t, Summing> summing_;  // by tag: sums that the ranks are not all ready for
+  std::vector<std::uint64_t> unwritten_;      // of them, those that this rank is not ready for
   Staging sending_, receiving_;
   std::deque<Id> unstaged_;                 // have pieces to send, when there is memory to stage them
   std::deque<Piece> waiting_;               // have come, the same
