@@ -170,7 +170,8 @@ HeldFile Exchange::wait_save_held() const {
   HeldFile file{.writer = me_,
                 .writers = static_cast<std::uint32_t>(ranks_),
                 .samples = samples_,
-                .pieces = held_.wait_save(stream_)};
+                .pieces = held_.wait_save(stream_),
+                .sends_all_changes = sends_all_changes_};
   for (auto const& piece : restored_) file.pieces.push_back(piece);
   for (auto const& [of, copies] : sent_copies_) {
     auto& piece = file.copies.emplace_back(copies->wait_save(stream_));
@@ -196,6 +197,7 @@ void Exchange::wait_load_held(HeldFile const& file) {
     if (!own.keys.empty()) restored_.push_back(std::move(own));
   }
   if (file.writers != static_cast<std::uint32_t>(ranks_)) return;
+  if (file.writer == me_) sends_all_changes_ = file.sends_all_changes;
   for (auto const& piece : file.copies) {
     if (!tables_[number(piece.table)]->sends_changes()) continue;
     if (file.writer == me_) copies_of(sent_copies_, piece.reader, piece.table).wait_load(stream_, piece);

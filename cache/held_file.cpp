@@ -10,7 +10,7 @@
 namespace gpups::cache {
 namespace {
 
-constexpr std::uint32_t kEnd = 0xFFFFFFFF;
+constexpr std::uint32_t kEnd = 0xFFFFFFFF, kAllChanges = 1;
 
 template <class T>
 void write_column(FileWriter& writer, std::vector<T> const& column) {
@@ -106,6 +106,7 @@ FileSeal write_held(HeldFile const& file, std::filesystem::path const& path) {
     write_rows(writer, piece.keys, piece.marks, piece.values);
   }
   writer.put(kEnd);
+  if (file.sends_all_changes) writer.put(kAllChanges);
   return writer.finish();
 }
 
@@ -129,6 +130,10 @@ HeldFile read_held(std::filesystem::path const& path, std::vector<std::size_t> c
     read_rows(reader, dims[number(of->table)], piece.keys, piece.marks, piece.values);
     file.copies.push_back(std::move(piece));
   }
+  if (reader.bytes_left() == 0) return file;
+  file.sends_all_changes = reader.get<std::uint32_t>() == kAllChanges && reader.bytes_left() == 0;
+  GPUPS_REQUIRE(file.sends_all_changes,
+                "'{}' has more behind its end (no store has written it): use another checkpoint", path.string());
   return file;
 }
 

@@ -6,7 +6,7 @@
 // pieces follows: table and peer (u32 each), the steps and the bound of its filter (u64, f32), rows (u64), and the
 // columns keys, marks (2 each) and sums (dim each, i64), in the machine's byte order. 2^32 - 1 ends it. Then come the
 // copies: pieces that have the last step (i64) behind the bound, and values (dim each, f32) for sums; in checkpoints of
-// format 4 there are none.
+// format 4 there are none. A 1 (u32) behind them says that the values of the next step are sent whatever the filter.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +46,7 @@ struct HeldFile {
   std::uint64_t samples = 0;
   std::vector<HeldPiece> pieces;
   std::vector<CopyPiece> copies{};
+  bool sends_all_changes = false;
 };
 
 // The sums of a piece on the stream's device, (n, dim), zeros in the padding. Waits for `stream`.

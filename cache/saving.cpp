@@ -94,7 +94,7 @@ void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blo
         auto const name = rows_name(number(engine.rank()), engine.ranks());
         mine.rows = write_rows(stream, engine.tables(), files / name);
         auto const held = engine.exchange().wait_save_held();
-        if (!held.pieces.empty() || !held.copies.empty()) {
+        if (!held.pieces.empty() || !held.copies.empty() || held.sends_all_changes) {
           mine.held = write_held(held, files / held_name(number(engine.rank()), engine.ranks()));
         }
       });

@@ -24,6 +24,7 @@ struct Run {
   RowTransfer gradients{};
   std::uint64_t spread = 1;  // keys are multiples of it; new ones travel as gaps, or whole where they are far apart
   std::size_t dictionary_keys = 1000;
+  bool sends_held = false;  // with the step before it is saved
 };
 constexpr std::uint64_t kFar = 0x9E3779B97F4A7C15;
 
@@ -66,6 +67,7 @@ class Member {
     auto const batch = ahead_.at(step);
     store_.wait_ready(batch);
     push(batch, pull(batch));
+    if (run_.sends_held && step + 1 == kSaved) store_.send_held_back();
     store_.advance_clock();
     store_.wait_flush();
     ahead_.erase(step);
@@ -152,6 +154,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Run{{.codec = RowCodec::kInt8, .filter = {.age_max = 4, .share = 0.3F}}, 2},
                     Run{{.filter = {.age_max = 5, .share = 0.2F}, .rows_max = 20}, 1},
                     Run{{.codec = RowCodec::kInt4, .filter = {.age_max = 3, .share = 0.5F}, .rows_max = 11}, 1, 2},
+                    Run{.refreshes = {.filter = {.age_max = 5, .share = 0.2F}}, .lookahead = 0, .sends_held = true},
+                    Run{.refreshes = {.filter = {.age_max = 5, .share = 0.2F}}, .lookahead = 2, .sends_held = true},
                     Run{{.codec = RowCodec::kBFloat16, .filter = {.age_max = 3, .share = 0.5F}}, 0, 2}));
 
 // Short rows share scales: which do must not depend on what the ranks have named to each other before. All that are
