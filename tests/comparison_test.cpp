@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "comm/collective/algorithms.hpp"
 #include "comm/collective/median.hpp"
+#include "comm/collective/ways.hpp"
 
 namespace gpups::comm {
 namespace {
@@ -20,12 +20,12 @@ class Sums {
     std::optional<Comparison::Result> last;
     for (char const letter : letters) {
       last = comparison_.learn(
-          {.algorithm = algorithm(letter), .seconds = seconds, .counts = letter >= 'a', .right_after = right_after});
+          {.way = way(letter), .seconds = seconds, .counts = letter >= 'a', .right_after = right_after});
     }
     return last;
   }
-  static Algorithm const* algorithm(char letter) {
-    return &algorithms()[static_cast<std::size_t>(letter - (letter >= 'a' ? 'a' : 'A'))];
+  static Way const* way(char letter) {
+    return &ways()[static_cast<std::size_t>(letter - (letter >= 'a' ? 'a' : 'A'))];
   }
 
  private:
@@ -45,8 +45,8 @@ TEST(Comparison, IsOverOnceAsManySumsCameAfterItAsItHad) {
   EXPECT_FALSE(sums.take("Aa", 1));
   auto const result = sums.take("a", 1);
   ASSERT_TRUE(result);
-  EXPECT_EQ(result->one, Sums::algorithm('b'));
-  EXPECT_EQ(result->other, Sums::algorithm('a'));
+  EXPECT_EQ(result->one, Sums::way('b'));
+  EXPECT_EQ(result->other, Sums::way('a'));
   EXPECT_EQ(result->ratio, 2);
   EXPECT_FALSE(sums.take("aaa", 1));  // it is told once
 }
@@ -84,7 +84,7 @@ TEST(Comparison, NeedsTheSameBeforeAndAfter) {
   EXPECT_FALSE(sums.take("Ccc", 1));
   auto const result = sums.take("Bbb", 1);
   ASSERT_TRUE(result);
-  EXPECT_EQ(result->one, Sums::algorithm('c'));
+  EXPECT_EQ(result->one, Sums::way('c'));
 }
 
 TEST(Comparison, SumsThatWereLongBeforeDoNotCount) {

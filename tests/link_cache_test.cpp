@@ -14,8 +14,14 @@
 namespace gpups::comm {
 namespace {
 
-constexpr LinkModel kModel{
-    .round_s = 1.1e-5, .byte_s = 1e-9, .fresh_s = 1e-10, .add_s = 3e-10, .entry_s = 7e-10, .element_s = 5e-11};
+constexpr LinkModel kModel{.round_s = 1.1e-5,
+                           .byte_s = 1e-9,
+                           .fresh_s = 1e-10,
+                           .add_s = 3e-10,
+                           .entry_s = 7e-10,
+                           .element_s = 5e-11,
+                           .half_s = 2e-10,
+                           .code_s = 1e-9};
 
 std::string read(std::filesystem::path const& file) {
   std::ifstream in(file, std::ios::binary);

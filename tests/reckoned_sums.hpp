@@ -19,11 +19,11 @@ class Sums {
   Sums(Reckoning& reckoning, SumShape const& shape, std::size_t late = 0)
       : reckoning_(reckoning), shape_(shape), late_(late) {}
 
-  void learn(Algorithm const& algorithm, double seconds, std::uint64_t stands_for = 1) {
+  void learn(Way const& way, double seconds, std::uint64_t stands_for = 1) {
     number_ += stands_for;
     ended_.push_back({.number = number_,
                       .shape = shape_,
-                      .algorithm = &algorithm,
+                      .way = &way,
                       .seconds = seconds,
                       .entries = entries,
                       .stands_for = stands_for});
@@ -34,12 +34,12 @@ class Sums {
   // As the reckoning wants them, each of which takes what `seconds` says of its algorithm. Of the last ones, how many
   // took each.
   template <class Seconds>
-  std::map<Algorithm const*, int> take(int sums, Seconds seconds, int last = 1) {
-    std::map<Algorithm const*, int> taken;
+  std::map<Way const*, int> take(int sums, Seconds seconds, int last = 1) {
+    std::map<Way const*, int> taken;
     for (int i = 0; i < sums; ++i) {
-      Algorithm const& algorithm = *reckoning_.next(shape_).algorithm;
-      learn(algorithm, seconds(algorithm));
-      if (i >= sums - last) ++taken[&algorithm];
+      Way const& way = *reckoning_.next(shape_).way;
+      learn(way, seconds(way));
+      if (i >= sums - last) ++taken[&way];
     }
     return taken;
   }

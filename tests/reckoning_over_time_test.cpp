@@ -19,16 +19,16 @@ TEST(Reckoning, FindsTheFastestOnAMachineOfTwoSpeeds) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     Reckoning reckoning(only(&LinkModel::byte_s));
     Sums sums(reckoning, shape, seed % 3);
-    Algorithm const& best = *reckoning.estimates(shape)[1].algorithm;
+    Way const& best = *reckoning.estimates(shape)[1].way;
     std::mt19937_64 random(seed);
     std::exponential_distribution<double> lasts(5), late(20);
     double slower = 1, now_s = 0, until_s = 0;
-    auto const seconds = [&](Algorithm const& algorithm) {
+    auto const seconds = [&](Way const& way) {
       if (now_s >= until_s) {
         slower = slower == 1 ? 1.4 : 1;
         until_s = now_s + lasts(random);
       }
-      double const took = (&algorithm == &best ? .002 : .0023) * slower * (1 + late(random));
+      double const took = (&way == &best ? .002 : .0023) * slower * (1 + late(random));
       now_s += took;
       return took;
     };
@@ -41,11 +41,11 @@ TEST(Reckoning, TriesCostASmallShareOfAllTime) {
   Reckoning reckoning(only(&LinkModel::byte_s));
   SumShape const shape = sparse(1 << 20, 10000);
   Sums sums(reckoning, shape);
-  Algorithm const& best = reckoning.choose(shape);
+  Way const& best = reckoning.choose(shape);
   double total = 0, lost = 0;
   int tries = 0;
   for (int i = 0; i < 1000; ++i) {
-    Algorithm const& taken = *reckoning.next(shape).algorithm;
+    Way const& taken = *reckoning.next(shape).way;
     double const seconds = &taken == &best ? 1 : 1.5;
     tries += &taken == &best ? 0 : 1;
     total += seconds;
@@ -61,8 +61,8 @@ TEST(Reckoning, TriesBecomeRare) {
   Reckoning reckoning(only(&LinkModel::byte_s));
   SumShape const shape = sparse(1 << 20, 10000);
   Sums sums(reckoning, shape);
-  Algorithm const& best = *reckoning.estimates(shape)[1].algorithm;
-  auto const seconds = [&](Algorithm const& a) { return &a == &best ? .001 : .0012; };
+  Way const& best = *reckoning.estimates(shape)[1].way;
+  auto const seconds = [&](Way const& a) { return &a == &best ? .001 : .0012; };
   auto const tries = [&] { return 500 - sums.take(500, seconds, 500)[&best]; };
   int const at_first = tries();
   sums.take(1000, seconds);
@@ -79,8 +79,8 @@ TEST(Reckoning, ShortSumsFindTheFastestSoon) {
     Reckoning reckoning(only(&LinkModel::byte_s));
     SumShape const shape = sparse(1 << 20, 10000);
     Sums sums(reckoning, shape, late);
-    Algorithm const& best = *reckoning.estimates(shape)[2].algorithm;  // to the model's surprise
-    auto const seconds = [&](Algorithm const& a) { return &a == &best ? .001 : .0012; };
+    Way const& best = *reckoning.estimates(shape)[2].way;  // to the model's surprise
+    auto const seconds = [&](Way const& a) { return &a == &best ? .001 : .0012; };
     EXPECT_GT(sums.take(250, seconds, 250)[&best], 125) << late;
     EXPECT_EQ(&reckoning.choose(shape), &best);
     EXPECT_TRUE(reckoning.estimates(shape)[0].settled);
@@ -94,9 +94,9 @@ TEST(Reckoning, ALinkMayBecomeAnother) {
     SumShape const shape = dense(1 << 20);
     Sums sums(reckoning, shape);
     auto const modelled = reckoning.estimates(shape);
-    Algorithm const &best = *modelled[0].algorithm, &next = *modelled[1].algorithm;
+    Way const &best = *modelled[0].way, &next = *modelled[1].way;
     double best_s = .001;
-    auto const seconds = [&](Algorithm const& a) { return &a == &best ? best_s : &a == &next ? .0015 : .004; };
+    auto const seconds = [&](Way const& a) { return &a == &best ? best_s : &a == &next ? .0015 : .004; };
     sums.take(5000, seconds);
     EXPECT_EQ(&reckoning.choose(shape), &best);
     best_s = then_s;
@@ -114,23 +114,23 @@ TEST(Reckoning, WhatTheModelSaysIsFarOffIsNotTried) {
   Reckoning reckoning(only(&LinkModel::byte_s));
   SumShape const shape = sparse(1 << 24, 100);
   double const usual_s = reckoning.estimates(shape)[0].modelled_s;
-  std::set<Algorithm const*> far;
+  std::set<Way const*> far;
   for (auto const& e : reckoning.estimates(shape)) {
-    if (e.modelled_s > 10 * usual_s) far.insert(e.algorithm);
+    if (e.modelled_s > 10 * usual_s) far.insert(e.way);
   }
   EXPECT_FALSE(far.empty());
   auto const taken = Sums(reckoning, shape)
                          .take(
-                             5000, [](Algorithm const&) { return .001; }, 5000);
-  for (auto const* algorithm : far) EXPECT_FALSE(taken.contains(algorithm)) << algorithm->about.name;
+                             5000, [](Way const&) { return .001; }, 5000);
+  for (auto const* way : far) EXPECT_FALSE(taken.contains(way)) << name_of(*way);
 }
 
 // To the model's surprise.
 TEST(Reckoning, WhatTakesAThousandTimesAsLongCostsLittle) {
   Reckoning reckoning(only(&LinkModel::byte_s));
   SumShape const shape = sparse(1 << 20, 10000);
-  Algorithm const& slow = *reckoning.estimates(shape)[1].algorithm;
-  auto const seconds = [&](Algorithm const& a) { return &a == &slow ? 1. : .001; };
+  Way const& slow = *reckoning.estimates(shape)[1].way;
+  auto const seconds = [&](Way const& a) { return &a == &slow ? 1. : .001; };
   auto const taken = Sums(reckoning, shape).take(20000, seconds, 20000);
   EXPECT_LE(taken.at(&slow), 8);
 }
@@ -138,16 +138,16 @@ TEST(Reckoning, WhatTakesAThousandTimesAsLongCostsLittle) {
 // Others are between them whose times are not known, or that have another density.
 TEST(Reckoning, LearnsOfSumsThatAreNotQuiteOnEnd) {
   SumShape const shapes[] = {sparse(1 << 20, 10000), sparse(1 << 20, 40000)};
-  auto const seconds = [](Algorithm const* a, Algorithm const* best) { return a == best ? .001 : .0012; };
+  auto const seconds = [](Way const* a, Way const* best) { return a == best ? .001 : .0012; };
   Reckoning overlapping(only(&LinkModel::byte_s)), alternating(only(&LinkModel::byte_s));
-  Algorithm const* const best = overlapping.estimates(shapes[0])[1].algorithm;
-  Algorithm const* next = best;
+  Way const* const best = overlapping.estimates(shapes[0])[1].way;
+  Way const* next = best;
   for (std::uint64_t number = 0; number < 1000; ++number) {
-    Algorithm const* const taken = overlapping.next(shapes[0]).algorithm;
-    overlapping.learn({.number = 2 * number, .shape = shapes[0], .algorithm = taken, .seconds = seconds(taken, best)});
+    Way const* const taken = overlapping.next(shapes[0]).way;
+    overlapping.learn({.number = 2 * number, .shape = shapes[0], .way = taken, .seconds = seconds(taken, best)});
     SumShape const& shape = shapes[number % 2];
-    alternating.learn({.number = number, .shape = shape, .algorithm = next, .seconds = seconds(next, best)});
-    next = alternating.next(shape).algorithm;
+    alternating.learn({.number = number, .shape = shape, .way = next, .seconds = seconds(next, best)});
+    next = alternating.next(shape).way;
   }
   EXPECT_EQ(&overlapping.choose(shapes[0]), best);
   for (SumShape const& shape : shapes) EXPECT_EQ(&alternating.choose(shape), best);

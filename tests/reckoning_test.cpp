@@ -18,29 +18,38 @@ namespace gpups::comm {
 namespace {
 
 TEST(LinkModel, TimeIsTheSumOfItsParts) {
-  LinkModel const model{
-      .round_s = 1, .byte_s = 10, .fresh_s = 100, .add_s = 1000, .entry_s = 10000, .element_s = 100000};
-  EXPECT_EQ(seconds(model, {.rounds = 1, .bytes = 2, .fresh = 3, .added = 4, .entries = 5, .elements = 6}), 654321);
+  LinkModel const model{.round_s = 1,
+                        .byte_s = 10,
+                        .fresh_s = 100,
+                        .add_s = 1000,
+                        .entry_s = 1e4,
+                        .element_s = 1e5,
+                        .half_s = 1e6,
+                        .code_s = 1e7};
+  EXPECT_EQ(
+      seconds(model,
+              {.rounds = 1, .bytes = 2, .fresh = 3, .added = 4, .entries = 5, .elements = 6, .halves = 7, .codes = 8}),
+      87654321);
   Work work{.rounds = 1, .bytes = 2};
-  work += {.rounds = 1, .added = 7};
-  EXPECT_EQ(seconds(model, work), 7022);
+  work += {.rounds = 1, .added = 7, .halves = 2, .codes = 1};
+  EXPECT_EQ(seconds(model, work), 12007022);
 }
 
 TEST(Reckoning, TakesWhatIsModelledFastest) {
   // Of few messages, or of few bytes.
-  EXPECT_STREQ(Reckoning(only(&LinkModel::byte_s)).choose(dense(1000)).about.name, "direct");
+  EXPECT_STREQ(Reckoning(only(&LinkModel::byte_s)).choose(dense(1000)).algorithm->about.name, "direct");
   auto const rounds = Reckoning(only(&LinkModel::round_s)).estimates(dense(1000, 2));
-  EXPECT_STREQ(rounds.front().algorithm->about.name, "doubling");
+  EXPECT_STREQ(rounds.front().way->algorithm->about.name, "doubling");
 }
 
-TEST(Reckoning, GivesEachAlgorithmThatCanDoItOnce) {
+TEST(Reckoning, GivesEachWayThatCanDoItOnce) {
   Reckoning const reckoning(only(&LinkModel::byte_s));
   for (SumShape const& shape : {dense(1 << 20), sparse(1 << 20, 1000)}) {
     auto const estimates = reckoning.estimates(shape);
-    std::set<Algorithm const*> distinct;
+    std::set<Way const*> distinct;
     for (auto const& estimate : estimates) {
-      distinct.insert(estimate.algorithm);
-      EXPECT_TRUE(estimate.algorithm->has(shape.format));
+      distinct.insert(estimate.way);
+      EXPECT_TRUE(estimate.way->serves(shape));
       EXPECT_GT(estimate.modelled_s, 0);
     }
     EXPECT_EQ(distinct.size(), estimates.size());
@@ -50,12 +59,14 @@ TEST(Reckoning, GivesEachAlgorithmThatCanDoItOnce) {
 }
 
 TEST(Reckoning, CostsGrowWithWhatThereIsToDo) {
-  for (Algorithm const& algorithm : algorithms()) {
-    Work const small = algorithm.work(dense(1000), 1000), large = algorithm.work(dense(2000), 2000);
-    EXPECT_LT(small.bytes, large.bytes) << algorithm.about.name;
-    Work const few = algorithm.work(sparse(100000, 100), 400), many = algorithm.work(sparse(100000, 200), 800);
-    EXPECT_LE(few.bytes, many.bytes) << algorithm.about.name;
-    EXPECT_LT(few.entries, many.entries) << algorithm.about.name;
+  for (Way const& way : ways()) {
+    Work const small = way.work(dense(1000), 1000), large = way.work(dense(2000), 2000);
+    EXPECT_LT(small.bytes, large.bytes) << name_of(way);
+    EXPECT_LT(small.halves + small.codes, large.halves + large.codes + (way.format == NumberFormat::kFloat ? 1 : 0))
+        << name_of(way);
+    Work const few = way.work(sparse(100000, 100), 400), many = way.work(sparse(100000, 200), 800);
+    EXPECT_LE(few.bytes, many.bytes) << name_of(way);
+    EXPECT_LT(few.entries, many.entries) << name_of(way);
   }
 }
 
@@ -64,8 +75,8 @@ TEST(Reckoning, WhatWasSlowIsNotTakenAgain) {
   SumShape const shape = dense(1 << 20);
   Sums sums(reckoning, shape);
   auto const modelled = reckoning.estimates(shape);
-  Algorithm const &best = *modelled[0].algorithm, &next = *modelled[1].algorithm;
-  auto const seconds = [&](Algorithm const& a) { return &a == &best ? 10. : &a == &next ? 1. : 20.; };
+  Way const &best = *modelled[0].way, &next = *modelled[1].way;
+  auto const seconds = [&](Way const& a) { return &a == &best ? 10. : &a == &next ? 1. : 20.; };
   sums.take(3, seconds);
   EXPECT_EQ(&reckoning.choose(shape), &best);  // nothing else was compared with it
   sums.take(100, seconds);
@@ -77,10 +88,10 @@ TEST(Reckoning, WhatWasSlowIsNotTakenAgain) {
 TEST(Reckoning, TakesStreamsOfArraysThatAreMostlyZero) {
   Reckoning const reckoning(only(&LinkModel::byte_s));
   SumShape shape = dense(1 << 20, 2);
-  EXPECT_FALSE(reckoning.choose(shape).about.sparse);
+  EXPECT_FALSE(reckoning.choose(shape).algorithm->about.sparse);
   for (std::uint64_t const given : {shape.elements / 2, shape.elements / 100}) {
     shape.given_most = given;
-    EXPECT_TRUE(reckoning.choose(shape).about.sparse) << given;
+    EXPECT_TRUE(reckoning.choose(shape).algorithm->about.sparse) << given;
   }
 }
 
@@ -89,18 +100,18 @@ TEST(Reckoning, WhatIsKnownOfOneKindTellsOfThoseNear) {
   Reckoning reckoning(only(&LinkModel::byte_s));
   SumShape const shape = sparse(1 << 20, 10000), near = sparse(1 << 21, 40000), far = sparse(1 << 26, 10000);
   auto const modelled = reckoning.estimates(shape), at_first = reckoning.estimates(near);
-  Algorithm const& best = *modelled[0].algorithm;
-  EXPECT_EQ(at_first[0].algorithm, &best);
-  std::map<Algorithm const*, double> takes;
-  for (auto const& e : modelled) takes[e.algorithm] = (e.algorithm == &best ? 3 : 1) * e.modelled_s;
-  Sums(reckoning, shape).take(200, [&](Algorithm const& a) { return takes[&a]; });
+  Way const& best = *modelled[0].way;
+  EXPECT_EQ(at_first[0].way, &best);
+  std::map<Way const*, double> takes;
+  for (auto const& e : modelled) takes[e.way] = (e.way == &best ? 3 : 1) * e.modelled_s;
+  Sums(reckoning, shape).take(200, [&](Way const& a) { return takes[&a]; });
   auto const found = reckoning.estimates(near);
-  EXPECT_EQ(found[0].algorithm, at_first[1].algorithm);
+  EXPECT_EQ(found[0].way, at_first[1].way);
   EXPECT_EQ(found[0].measured_s, 0);
   EXPECT_FALSE(found[0].settled);
-  auto const again = std::find_if(found.begin(), found.end(), [&](Estimate const& e) { return e.algorithm == &best; });
+  auto const again = std::find_if(found.begin(), found.end(), [&](Estimate const& e) { return e.way == &best; });
   EXPECT_NEAR(again->expected_s, 3 * again->modelled_s, again->modelled_s * 1e-6);
-  EXPECT_EQ(&reckoning.choose(far), Reckoning(only(&LinkModel::byte_s)).estimates(far)[0].algorithm);
+  EXPECT_EQ(&reckoning.choose(far), Reckoning(only(&LinkModel::byte_s)).estimates(far)[0].way);
 }
 
 // However much.
@@ -109,10 +120,10 @@ TEST(Reckoning, WhatWasDisturbedGetsAnotherChance) {
     Reckoning reckoning(only(&LinkModel::byte_s));
     SumShape const shape = sparse(1 << 20, 10000);
     Sums sums(reckoning, shape);
-    Algorithm const& best = *reckoning.estimates(shape)[1].algorithm;
+    Way const& best = *reckoning.estimates(shape)[1].way;
     int tries = 0;
-    Algorithm const* last = nullptr;
-    auto const seconds = [&](Algorithm const& a) {
+    Way const* last = nullptr;
+    auto const seconds = [&](Way const& a) {
       if (std::exchange(last, &a) != &a && &a == &best) ++tries;
       return &a != &best ? .001 : tries == 1 ? disturbed_s : .0008;
     };
@@ -128,17 +139,17 @@ TEST(Reckoning, ATryIsOfAFewSumsAndNotHeld) {
   Reckoning reckoning(only(&LinkModel::byte_s));
   SumShape const shape = sparse(1 << 20, 10000);
   Sums sums(reckoning, shape);
-  Algorithm const* taken = nullptr;
+  Way const* taken = nullptr;
   for (int i = 0; i < 300; ++i) {
-    taken = reckoning.next(shape).algorithm;
+    taken = reckoning.next(shape).way;
     if (taken != &reckoning.choose(shape)) break;
     sums.learn(*taken, .005);
   }
   ASSERT_NE(taken, &reckoning.choose(shape));
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(reckoning.next(shape).algorithm, taken);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(reckoning.next(shape).way, taken);
   for (int i = 0; i < 20; ++i) {
     Estimate const after = reckoning.next(shape);
-    EXPECT_EQ(after.algorithm, &reckoning.choose(shape));
+    EXPECT_EQ(after.way, &reckoning.choose(shape));
     EXPECT_EQ(after.is_compared, i < 5) << i;  // as many sums after it, and while the last are told of
   }
 }
@@ -149,9 +160,9 @@ TEST(Reckoning, ATimeCountsWhereTheSumBeforeTookTheSame) {
   SumShape const shape = dense(1 << 20);
   Sums sums(reckoning, shape);
   auto const modelled = reckoning.estimates(shape);
-  Algorithm const &one = *modelled[0].algorithm, &other = *modelled[1].algorithm;
+  Way const &one = *modelled[0].way, &other = *modelled[1].way;
   auto const expect_measured = [&](double seconds) {
-    for (auto const& e : reckoning.estimates(shape)) EXPECT_EQ(e.measured_s, e.algorithm == &one ? seconds : 0);
+    for (auto const& e : reckoning.estimates(shape)) EXPECT_EQ(e.measured_s, e.way == &one ? seconds : 0);
   };
   for (int i = 0; i < 10; ++i) sums.learn(i % 2 == 0 ? other : one, 1);
   expect_measured(0);
@@ -168,15 +179,15 @@ TEST(Reckoning, LearnsOfSumsThatTakeAnothersChoice) {
   SumShape const shape = dense(1 << 20);
   Sums sums(reckoning, shape);
   auto const modelled = reckoning.estimates(shape);
-  Algorithm const &one = *modelled[1].algorithm, &other = *modelled[2].algorithm;
-  auto const some = [&](Algorithm const& algorithm, double seconds) {
-    for (int i = 0; i < 3; ++i) sums.learn(algorithm, seconds);
+  Way const &one = *modelled[1].way, &other = *modelled[2].way;
+  auto const some = [&](Way const& way, double seconds) {
+    for (int i = 0; i < 3; ++i) sums.learn(way, seconds);
   };
   some(one, 2);
   some(other, 3);
   some(one, 2);
   EXPECT_EQ(&reckoning.choose(shape), &one);
-  EXPECT_EQ(reckoning.estimates(shape)[1].algorithm, &other);
+  EXPECT_EQ(reckoning.estimates(shape)[1].way, &other);
   EXPECT_EQ(reckoning.estimates(shape)[1].measured_s, 3);
 }
 
@@ -187,11 +198,11 @@ TEST(Reckoning, ADensityThatDiffersALittleIsOne) {
     std::uint64_t number = 0;
     for (double const differs : {1., 1.04, .97, .96, 1.}) {
       SumShape const shape = sparse(1 << 20, static_cast<std::uint64_t>(density * differs * (1 << 20)));
-      reckoning.learn({.number = ++number, .shape = shape, .algorithm = &reckoning.choose(shape), .seconds = 1});
+      reckoning.learn({.number = ++number, .shape = shape, .way = &reckoning.choose(shape), .seconds = 1});
     }
     EXPECT_EQ(reckoning.explain().size(), 1U) << density;
     SumShape const other = sparse(1 << 20, static_cast<std::uint64_t>(density * 1.5 * (1 << 20)));
-    reckoning.learn({.number = ++number, .shape = other, .algorithm = &reckoning.choose(other), .seconds = 1});
+    reckoning.learn({.number = ++number, .shape = other, .way = &reckoning.choose(other), .seconds = 1});
     EXPECT_EQ(reckoning.explain().size(), 2U) << density;
   }
 }
@@ -199,13 +210,13 @@ TEST(Reckoning, ADensityThatDiffersALittleIsOne) {
 TEST(Reckoning, SaysWhy) {
   Reckoning reckoning(only(&LinkModel::byte_s));
   SumShape const shape = sparse(100000, 1000);
-  Algorithm const& usual = reckoning.choose(shape);
+  Way const& usual = reckoning.choose(shape);
   Sums sums(reckoning, shape);
   sums.entries = 3000;
   for (int i = 0; i < 2; ++i) sums.learn(usual, 0.5);
   auto const lines = reckoning.explain();
   ASSERT_EQ(lines.size(), 1U);
-  std::string const name = usual.about.name;
+  std::string const name = usual.algorithm->about.name;
   for (std::string const& part :
        {std::string("2 sums of sparse vectors of 100000 floats"), std::string("1 % of them on a rank"),
         std::string("3 % in the sum"), "as float, usually by " + name + ": " + name + " ",

@@ -18,15 +18,15 @@ namespace gpups::comm {
 namespace {
 
 // Each rank makes `sums` selections, one after the other; returns what each rank took.
-std::vector<std::vector<Algorithm const*>> select(std::vector<Selector>& selectors, std::vector<SumShape> const& shapes,
-                                                  int sums, std::uint64_t seed) {
-  std::vector<std::vector<Algorithm const*>> taken(selectors.size());
+std::vector<std::vector<Way const*>> select(std::vector<Selector>& selectors, std::vector<SumShape> const& shapes,
+                                            int sums, std::uint64_t seed) {
+  std::vector<std::vector<Way const*>> taken(selectors.size());
   test::MemoryMeshes meshes(static_cast<int>(selectors.size()), seed);
   meshes.run([&](Mesh& mesh) -> Task<> {
     auto const me = number(mesh.me());
     for (int i = 0; i < sums; ++i) {
       Selection selection(selectors[me], mesh, shapes[me]);
-      taken[me].push_back(co_await selection.algorithm());
+      taken[me].push_back(co_await selection.way());
       co_await selection.end(std::nullopt);
     }
   });
@@ -64,7 +64,7 @@ TEST(Selector, OneGuessOfManyChangesNothing) {
       SumShape shape = dense(1 << 20, 2);
       if (i < 20 && i != 5) shape.given_most /= 2;
       Selection selection(selector, mesh, shape);
-      taken.emplace_back((co_await selection.algorithm())->about.name);
+      taken.emplace_back((co_await selection.way())->algorithm->about.name);
       co_await selection.end(std::nullopt);
     }
   });
@@ -120,22 +120,24 @@ void choose(std::uint8_t byte, int sums) {
     }
     for (int i = 0; i < sums; ++i) {
       Selection selection(selectors[1], mesh, dense(100, 2));
-      EXPECT_EQ(co_await selection.algorithm(), &algorithms()[1]);
+      EXPECT_EQ(co_await selection.way(), &ways()[1]);
       co_await selection.end(std::nullopt);
     }
   });
 }
 
 TEST(Selector, RankZeroCannotChooseWhatThereIsNot) {
-  for (unsigned const byte : {kAlgorithmsMax - 1, 255U, 7U << kAlgorithmBits | 1}) {
-    test::expect_error([&] { choose(static_cast<std::uint8_t>(byte), 1); }, {"chose an algorithm that there is not"});
+  constexpr unsigned kHalves = 3;  // a way that there is, where floats were asked for
+  ASSERT_EQ(ways()[kHalves].format, NumberFormat::kHalf);
+  for (unsigned const byte : {kWaysMax - 1, 255U, 7U << kWayBits | 1, kHalves}) {
+    test::expect_error([&] { choose(static_cast<std::uint8_t>(byte), 1); }, {"chose a way to sum that there is not"});
   }
 }
 
 TEST(Selector, AChoiceHoldsForAsManySumsAsRankZeroSays) {
   EXPECT_NO_THROW(choose(1, 1));
-  EXPECT_NO_THROW(choose(6U << kAlgorithmBits | 1, 64));
-  EXPECT_ANY_THROW(choose(6U << kAlgorithmBits | 1, 65));  // waits for more
+  EXPECT_NO_THROW(choose(6U << kWayBits | 1, 64));
+  EXPECT_ANY_THROW(choose(6U << kWayBits | 1, 65));  // waits for more
 }
 
 TEST(Selector, ShortSumsTellLittleOnceTheyAreSure) {
@@ -146,7 +148,7 @@ TEST(Selector, ShortSumsTellLittleOnceTheyAreSure) {
   meshes.run([&](Mesh& mesh) -> Task<> {
     for (int i = 0; i < kSums; ++i) {
       Selection selection(selectors[number(mesh.me())], mesh, dense(2000, 2));
-      co_await selection.algorithm();
+      co_await selection.way();
       co_await selection.end(std::nullopt);
       if (i == kSums / 2) at_first = meshes.sent().messages;
     }

@@ -11,16 +11,16 @@ namespace {
 
 // But not one that saves time.
 TEST(Tries, OneThatTakesMoreThanItMayIsOver) {
-  Estimate const usual{.algorithm = &algorithms()[0], .measured_s = 1, .settled = true, .expected_s = 1};
-  Estimate const other{.algorithm = &algorithms()[1], .expected_s = .5, .hoped_s = .4};
+  Estimate const usual{.way = &ways()[0], .measured_s = 1, .settled = true, .expected_s = 1};
+  Estimate const other{.way = &ways()[1], .expected_s = .5, .hoped_s = .4};
   auto const tried = [&](double seconds) {
     Tries tries;
-    tries.learn({algorithms().data() + 2, 2}, usual);  // another one has taken a second more
+    tries.learn({ways().data() + 2, 2}, usual);  // another one has taken a second more
     int sums = 0;
     for (int i = 0; i < 9; ++i) {
-      bool const is_try = tries.next({usual, other}).algorithm == other.algorithm;
+      bool const is_try = tries.next({usual, other}).way == other.way;
       sums += is_try ? 1 : 0;
-      tries.learn({is_try ? other.algorithm : usual.algorithm, is_try ? seconds : 1}, usual);
+      tries.learn({is_try ? other.way : usual.way, is_try ? seconds : 1}, usual);
     }
     return sums;
   };
@@ -30,11 +30,11 @@ TEST(Tries, OneThatTakesMoreThanItMayIsOver) {
 
 // Time of sums that were not told counts too, but not what disturbed the one that was.
 TEST(Tries, OneSumMayStandForMany) {
-  Estimate const fast{.algorithm = &algorithms()[0], .measured_s = 1, .settled = true, .expected_s = 1, .hoped_s = 1};
-  Estimate const slow{.algorithm = &algorithms()[1], .expected_s = 2, .hoped_s = 0.5};
+  Estimate const fast{.way = &ways()[0], .measured_s = 1, .settled = true, .expected_s = 1, .hoped_s = 1};
+  Estimate const slow{.way = &ways()[1], .expected_s = 2, .hoped_s = 0.5};
   auto const begins = [&](double seconds, std::uint64_t stands_for) {
     Tries tries;
-    tries.learn({fast.algorithm, seconds, stands_for}, fast);
+    tries.learn({fast.way, seconds, stands_for}, fast);
     return tries.next({fast, slow}).is_compared;
   };
   EXPECT_FALSE(begins(1, 1));  // three sums of a try would cost more than a twentieth
@@ -46,13 +46,13 @@ TEST(Tries, OneSumMayStandForMany) {
 
 // A choice that holds for many sums is doubted after as many of them as one that is told for each.
 TEST(Tries, SumsThatAreNotToldBringTriesNearer) {
-  Estimate const fast{.algorithm = &algorithms()[0], .measured_s = .001, .settled = true, .expected_s = .001};
-  Estimate const slow{.algorithm = &algorithms()[1], .idle = 3, .settled = true, .expected_s = .0011};
+  Estimate const fast{.way = &ways()[0], .measured_s = .001, .settled = true, .expected_s = .001};
+  Estimate const slow{.way = &ways()[1], .idle = 3, .settled = true, .expected_s = .0011};
   auto const told_before_a_try = [&](std::uint64_t stands_for) {
     Tries tries;
     for (int told = 0; told < 100; ++told) {
       if (tries.next({fast, slow}).is_compared) return told;
-      tries.learn({fast.algorithm, .001, stands_for}, fast);
+      tries.learn({fast.way, .001, stands_for}, fast);
     }
     return 100;
   };

@@ -13,8 +13,6 @@ namespace gpups {
 namespace comm {
 namespace {
 
-constexpr int kFormats = 8;
-
 constexpr std::uint32_t formats(std::initializer_list<NumberFormat> list) {
   std::uint32_t bits = 0;
   for (NumberFormat const format : list) bits |= 1U << static_cast<int>(format);
@@ -23,7 +21,7 @@ constexpr std::uint32_t formats(std::initializer_list<NumberFormat> list) {
 constexpr std::uint32_t kExact = formats({NumberFormat::kFloat});
 constexpr std::uint32_t kOfStreams =
     formats({NumberFormat::kFloat, NumberFormat::kHalf, NumberFormat::kBFloat, NumberFormat::kInt8});
-constexpr std::uint32_t kAll = (1U << kFormats) - 1;
+constexpr std::uint32_t kAll = (1U << std::size(kNumberFormats)) - 1;
 
 constexpr Algorithm kAlgorithms[] = {
     {.about = {"direct", "each rank adds up one slice, in pieces, and sends its sums to all", false},
@@ -63,14 +61,12 @@ constexpr Algorithm kAlgorithms[] = {
      .work = work_of_lane},
 };
 
-static_assert(std::size(kAlgorithms) <= kAlgorithmsMax);
-
 // As in "float, half".
 std::string formats_of(Algorithm const& algorithm) {
   std::string names;
-  for (int format = 0; format < kFormats; ++format) {
-    if (!algorithm.has(NumberFormat(format))) continue;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(NumberFormat(format)));
+  for (NumberFormat const format : kNumberFormats) {
+    if (!algorithm.has(format)) continue;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(format));
   }
   return names;
 }

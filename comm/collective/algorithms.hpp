@@ -19,8 +19,8 @@ struct SumShape {
   std::uint64_t elements = 0;
   bool sparse = false;
   std::uint64_t given_most = 0;  // elements that are not zero on the rank that has most of them
-  NumberFormat format{};
-  bool adds = false;  // what connects the ranks does, see Mesh::adds()
+  NumberFormat format{};         // the one that numbers may go in
+  bool adds = false;             // what connects the ranks does, see Mesh::adds()
 };
 
 struct Algorithm {
@@ -40,9 +40,11 @@ struct Algorithm {
   }
 };
 
-// At most kAlgorithmsMax: a choice is told in few bits.
-inline constexpr unsigned kAlgorithmBits = 5, kAlgorithmsMax = 1U << kAlgorithmBits;
 std::span<Algorithm const> algorithms();
+
+inline constexpr NumberFormat kNumberFormats[] = {NumberFormat::kFloat, NumberFormat::kHalf, NumberFormat::kBFloat,
+                                                  NumberFormat::kE4M3,  NumberFormat::kE5M2, NumberFormat::kInt8,
+                                                  NumberFormat::kInt4,  NumberFormat::kInt2};
 
 // Throws Error where there is none of that name that has the format; null for "auto".
 Algorithm const* algorithm_of(AllreduceOptions const& options);

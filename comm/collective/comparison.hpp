@@ -9,20 +9,20 @@
 
 namespace gpups::comm {
 
-struct Algorithm;
+struct Way;
 
 class Comparison {
  public:
   struct Sum {
-    Algorithm const* algorithm;
+    Way const* way;
     double seconds;
     bool counts = true;       // its time does
     bool right_after = true;  // the sum of which the last call told
   };
   struct Result {
-    Algorithm const* one;
-    Algorithm const* other;  // which ran before the one, and after it
-    double ratio;            // what `one` took of the time of `other`
+    Way const* one;
+    Way const* other;  // which ran before the one, and after it
+    double ratio;      // what `one` took of the time of `other`
   };
 
   // A sum has ended.
@@ -31,7 +31,7 @@ class Comparison {
  private:
   static constexpr std::size_t kMost = 8;  // sums of a leg, the last ones
   struct Leg {
-    Algorithm const* algorithm = nullptr;
+    Way const* way = nullptr;
     std::vector<double> seconds;  // of those that count
   };
   Leg before_, between_, now_;

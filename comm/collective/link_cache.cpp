@@ -21,7 +21,7 @@ constexpr std::chrono::hours kAgeMax{24 * 30};
 // Longer files are none of ours.
 constexpr std::uintmax_t kFileBytesMax = 1 << 16;
 // Of these costs; another one when they mean something else.
-constexpr char const* kFirstLine = "gpups links 2";
+constexpr char const* kFirstLine = "gpups links 3";
 
 std::string digest_of(std::string const& text) { return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size())); }
 

@@ -18,6 +18,8 @@ struct Work {
   double added = 0;     // elements of arrays that are added to others
   double entries = 0;   // of sparse streams, written or added
   double elements = 0;  // of the ranges that those streams tell of, there or not
+  double halves = 0;    // numbers that are made 16 bits, or floats again
+  double codes = 0;     // the same of fewer bits, with scales
 
   Work& operator+=(Work const& more);
 };
@@ -30,19 +32,22 @@ struct LinkModel {
   double add_s = 0;
   double entry_s = 0;
   double element_s = 0;
+  double half_s = 0;
+  double code_s = 0;
 
   bool operator==(LinkModel const&) const = default;
 };
 
 // The members of a model, for who goes through them.
 inline constexpr std::array kLinkCosts{&LinkModel::round_s, &LinkModel::byte_s,  &LinkModel::fresh_s,
-                                       &LinkModel::add_s,   &LinkModel::entry_s, &LinkModel::element_s};
+                                       &LinkModel::add_s,   &LinkModel::entry_s, &LinkModel::element_s,
+                                       &LinkModel::half_s,  &LinkModel::code_s};
 
 // What the work takes.
 double seconds(LinkModel const& model, Work const& work);
 
 // "12 us a round, 1.8 GB/s, .1 ns per byte of new memory, .3 ns per added element, 4 ns per entry, .5 ns per element of
-// a range"
+// a range, .2 ns per number of 16 bits, 1 ns per number of fewer"
 std::string describe(LinkModel const& model);
 
 }  // namespace gpups::comm

@@ -10,8 +10,11 @@
 
 #include "comm/collective/gather_number.hpp"
 #include "comm/collective/others.hpp"
+#include "comm/collective/stream_sums.hpp"
 #include "kernels/sum_arrays.hpp"
+#include "kernels/wire/buckets.hpp"
 #include "kernels/wire/encode_stream.hpp"
+#include "kernels/wire/quantize_buckets.hpp"
 #include "kernels/wire/sum_streams.hpp"
 
 namespace gpups::comm {
@@ -116,12 +119,12 @@ Task<double> measure_fresh(Mesh& mesh, Stream& host) {
 }
 
 // Writing a stream of every `apart`-th element of the range, and adding it to itself: 4 entries for each.
-Task<double> time_streams(Mesh& mesh, Stream& host, std::size_t apart) {
+Task<double> time_streams(Mesh& mesh, Stream& host, std::size_t apart, kernels::StreamValues values_as) {
   std::vector<std::uint32_t> indices;
   for (std::size_t i = 0; i < kRange; i += apart) indices.push_back(static_cast<std::uint32_t>(i));
   std::vector<float> const values(indices.size(), 1);
   std::function<void()> const write_and_add = [&] {
-    kernels::ValueForm const form{kernels::StreamValues::kFloat};
+    kernels::ValueForm const form{values_as};
     auto const bytes = kernels::encode<float>(host, {.indices = View<std::uint32_t const>(indices),
                                                      .values = View<float const>(values),
                                                      .first = 0,
@@ -133,6 +136,24 @@ Task<double> time_streams(Mesh& mesh, Stream& host, std::size_t apart) {
   co_return co_await time_work(mesh, write_and_add);
 }
 
+// Making codes of all elements of the range, and floats of these.
+Task<double> time_codes(Mesh& mesh, Stream& host) {
+  constexpr auto kFormat = kernels::Format::kInt8;
+  Array<float> const values(Device::host(), kRange);
+  Bytes const wire(Device::host(), kernels::bucket_bytes(kFormat, kRange, kBucket));
+  for (std::size_t i = 0; i < kRange; ++i) values.data()[i] = static_cast<float>(i % 1000);
+  std::function<void()> const there_and_back = [&] {
+    kernels::quantize_buckets(host, {.values = values,
+                                     .format = kFormat,
+                                     .bucket = kBucket,
+                                     .wire = wire,
+                                     .rounding = kernels::Rounding::kStochastic});
+    kernels::unpack_buckets(host, {wire, kFormat, kBucket, values});
+    host.wait();
+  };
+  co_return co_await time_work(mesh, there_and_back);
+}
+
 }  // namespace
 
 Task<LinkModel> measure_links(Mesh& mesh) {
@@ -142,12 +163,15 @@ Task<LinkModel> measure_links(Mesh& mesh) {
   model.byte_s = co_await measure_byte(mesh);
   model.fresh_s = co_await measure_fresh(mesh, host);
   model.add_s = co_await measure_add(mesh, host);
-  double const sparse_s = co_await time_streams(mesh, host, kSparse);
-  double const full_s = co_await time_streams(mesh, host, kFull);
+  double const sparse_s = co_await time_streams(mesh, host, kSparse, kernels::StreamValues::kFloat);
+  double const full_s = co_await time_streams(mesh, host, kFull, kernels::StreamValues::kFloat);
+  double const halves_s = co_await time_streams(mesh, host, kFull, kernels::StreamValues::kHalf);
   constexpr double kSparseEntries = 4.0 * kRange / kSparse, kFullEntries = 4.0 * kRange / kFull;
   // Each range is passed over twice: by who writes it, and by who adds. Neither part of the time is nothing.
   model.entry_s = std::max(full_s - sparse_s, .1 * full_s) / (kFullEntries - kSparseEntries);
   model.element_s = std::max(sparse_s - kSparseEntries * model.entry_s, .1 * sparse_s) / (2.0 * kRange);
+  model.half_s = std::max(halves_s - full_s, .01 * full_s) / kFullEntries;
+  model.code_s = co_await time_codes(mesh, host) / (2.0 * kRange);
   co_return model;
 }
 

@@ -17,7 +17,7 @@ namespace {
 constexpr double kHope = 0.6, kHopeBesideKnown = 0.8;
 constexpr double kMayErr = 0.12;
 double hope(std::size_t comparisons) { return 1 - kMayErr / std::sqrt(static_cast<double>(comparisons)); }
-// More of them would not change much; nor would more times of the usual algorithm.
+// More of them would not change much; nor would more times of the usual way.
 constexpr std::size_t kSettledTries = 3, kSettledSums = 4;
 // Doublings of the length and of the density, together, up to which what is known of one sum tells something of
 // another.
@@ -25,7 +25,7 @@ constexpr double kNear = 4;
 // Sums that follow each other so closely are on end: times of some that overlap are not known, or they are of another
 // kind.
 constexpr std::uint64_t kOnEnd = 4;
-// A usual algorithm that takes so much longer than another lately did has become slow; once for so many sums.
+// A usual way that takes so much longer than another lately did has become slow; once for so many sums.
 constexpr double kSlow = 1.7;
 constexpr std::uint64_t kSlowSums = 64;
 constexpr double kNewFill = 0.25;        // weight of the last sum in the mean
@@ -63,21 +63,21 @@ void Reckoning::Seen::add(Comparison::Result const& result) {
 // What was compared with the usual one so far stays so where another one becomes usual.
 void Reckoning::Seen::find_usual() {
   usual = nullptr;
-  for (auto& [algorithm, of] : times) {
+  for (auto& [way, of] : times) {
     of.pace = of.paces.count == 0 ? 0 : median(of.paces.all());
-    if (of.pace > 0 && (usual == nullptr || of.pace < times[usual].pace)) usual = algorithm;
+    if (of.pace > 0 && (usual == nullptr || of.pace < times[usual].pace)) usual = way;
   }
   if (usual == nullptr) return;
   double const unit = times[usual].pace;
-  for (auto& [algorithm, of] : times) {
+  for (auto& [way, of] : times) {
     of.pace /= unit;
     for (double& pace : of.paces.values) pace /= unit;
   }
   usual_s = times[usual].lately_s();
 }
 
-double Reckoning::Seen::measured_s(Algorithm const& algorithm) const {
-  auto const found = times.find(&algorithm);
+double Reckoning::Seen::measured_s(Way const& way) const {
+  auto const found = times.find(&way);
   return found == times.end() ? 0 : usual_s * found->second.pace;
 }
 
@@ -92,23 +92,23 @@ Reckoning::Kind Reckoning::kind_of(SumShape const& shape) const {
   return seen_.contains(beside) && std::abs(steps - beside.density) < kNearlyTheSame ? beside : kind;
 }
 
-double Reckoning::modelled_s(Algorithm const& algorithm, SumShape const& shape, double fill) const {
+double Reckoning::modelled_s(Way const& way, SumShape const& shape, double fill) const {
   if (fill == 0) fill = independent_fill(shape);
-  return seconds(model_, algorithm.work(shape, fill * static_cast<double>(shape.given_most)));
+  return seconds(model_, way.work(shape, fill * static_cast<double>(shape.given_most)));
 }
 
-double Reckoning::how_far_off(Algorithm const& algorithm, Kind const& kind) const {
+double Reckoning::how_far_off(Way const& way, Kind const& kind) const {
   double nearest = kNear, off = 0;
   for (auto const& [other, seen] : seen_) {
-    if (other.sparse != kind.sparse || other.format != kind.format) continue;
+    if (other.sparse != kind.sparse) continue;
     double const longer =
         std::log2((static_cast<double>(other.elements) + 1) / (static_cast<double>(kind.elements) + 1));
     double const distance = std::abs(longer) + std::abs(other.density - kind.density) / kDensitySteps;
     if (distance > nearest) continue;
-    double const measured = seen.measured_s(algorithm);
+    double const measured = seen.measured_s(way);
     if (measured == 0) continue;
     nearest = distance;
-    off = measured / modelled_s(algorithm, seen.shape, seen.fill);
+    off = measured / modelled_s(way, seen.shape, seen.fill);
   }
   return off;
 }
@@ -119,13 +119,13 @@ std::vector<Estimate> Reckoning::estimates(SumShape const& shape) const {
   Seen const* const seen = found == seen_.end() ? nullptr : &found->second;
   std::vector<Estimate> estimates;
   double log_sum = 0, known = 0;
-  for (Algorithm const& algorithm : algorithms()) {
-    if (!algorithm.has(shape.format) || !algorithm.is_between(shape.adds)) continue;
-    Estimate e{.algorithm = &algorithm, .modelled_s = modelled_s(algorithm, shape, seen == nullptr ? 0 : seen->fill)};
+  for (Way const& way : ways()) {
+    if (!way.serves(shape)) continue;
+    Estimate e{.way = &way, .modelled_s = modelled_s(way, shape, seen == nullptr ? 0 : seen->fill)};
     Times const* times = nullptr;
-    if (seen != nullptr && seen->times.contains(&algorithm)) times = &seen->times.at(&algorithm);
+    if (seen != nullptr && seen->times.contains(&way)) times = &seen->times.at(&way);
     if (times != nullptr) {
-      e.measured_s = seen->measured_s(algorithm);
+      e.measured_s = seen->measured_s(way);
       e.settled = times->tries >= kSettledTries;
     }
     if (seen != nullptr) e.idle = seen->sums - (times == nullptr ? 0 : times->ran);
@@ -134,14 +134,14 @@ std::vector<Estimate> Reckoning::estimates(SumShape const& shape) const {
       off = e.measured_s / e.modelled_s;
       e.hoped_s = hope(times->paces.count) * e.measured_s;
       double const lately_s = times->lately_s();
-      if (seen->usual == &algorithm) {
+      if (seen->usual == &way) {
         e.settled = times->seconds.count >= kSettledSums;
       } else if (kSlow * lately_s < seen->usual_s && e.idle >= kSlowSums) {
         e.settled = false;
         e.hoped_s = std::min(e.hoped_s, lately_s);
       }
     } else {
-      off = how_far_off(algorithm, kind);
+      off = how_far_off(way, kind);
       e.hoped_s = kHopeBesideKnown * off * e.modelled_s;
     }
     e.expected_s = off * e.modelled_s;
@@ -174,17 +174,17 @@ void Reckoning::learn(EndedSum const& sum) {
   seen.shape = sum.shape;
   Estimate const usual = estimates(sum.shape).front();
   bool const right_after = seen.last != nullptr && sum.number - seen.last_number <= kOnEnd && sum.stands_for == 1;
-  seen.tries.learn({sum.algorithm, sum.seconds, sum.stands_for, right_after}, usual);
+  seen.tries.learn({sum.way, sum.seconds, sum.stands_for, right_after}, usual);
   seen.sums += sum.stands_for;
-  bool const counts = sum.stands_for > 1 || (right_after && seen.last == sum.algorithm);
-  bool const is_another = std::exchange(seen.last, sum.algorithm) != sum.algorithm;
+  bool const counts = sum.stands_for > 1 || (right_after && seen.last == sum.way);
+  bool const is_another = std::exchange(seen.last, sum.way) != sum.way;
   seen.last_number = sum.number;
-  Times& times = seen.times[sum.algorithm];
+  Times& times = seen.times[sum.way];
   times.ran = seen.sums;
-  if (is_another && usual.measured_s > 0 && sum.algorithm != usual.algorithm) ++times.tries;
+  if (is_another && usual.measured_s > 0 && sum.way != usual.way) ++times.tries;
   if (counts) times.seconds.add(sum.seconds);
-  if (counts && seen.usual == nullptr && sum.algorithm == usual.algorithm) times.paces.add(1);
-  if (auto const result = seen.comparison.learn({sum.algorithm, sum.seconds, counts, right_after})) seen.add(*result);
+  if (counts && seen.usual == nullptr && sum.way == usual.way) times.paces.add(1);
+  if (auto const result = seen.comparison.learn({sum.way, sum.seconds, counts, right_after})) seen.add(*result);
   seen.find_usual();
   if (!sum.entries || sum.shape.given_most == 0) return;
   double const fill = static_cast<double>(*sum.entries) / static_cast<double>(sum.shape.given_most);
@@ -204,10 +204,11 @@ std::vector<std::string> Reckoning::explain() const {
       }
     }
     auto const all = estimates(seen.shape);
-    line += fmt::format(", as {}, usually by {}: ", name_of(kind.format), all.front().algorithm->about.name);
+    line += fmt::format(", as {}{}, usually by {}: ", name_of(kind.format),
+                        kind.format == NumberFormat::kFloat ? "" : " or what errs less", name_of(*all.front().way));
     char const* before = "";
     for (Estimate const& e : all) {
-      line += fmt::format("{}{} {:.3g} ms", before, e.algorithm->about.name, e.modelled_s * 1e3);
+      line += fmt::format("{}{} {:.3g} ms", before, name_of(*e.way), e.modelled_s * 1e3);
       if (e.measured_s > 0) line += fmt::format(" (measured {:.3g})", e.measured_s * 1e3);
       before = ", ";
     }

@@ -22,7 +22,7 @@ namespace {
 // A choice that is sure holds for as many sums as take this long together: what tells of it goes ahead of a sum's data,
 // and costs a sum of some milliseconds over TCP a fifth of its time.
 constexpr double kHeld_s = 0.1;
-// A byte says an algorithm's number, and above it the logarithm of the sums that the choice holds for.
+// A byte says a way's number, and above it the logarithm of the sums that the choice holds for.
 constexpr unsigned kHeldLog2Max = 6;
 
 unsigned held_log2(Estimate const& best) {
@@ -130,13 +130,13 @@ Selection::Selection(Selector& selector, Mesh& mesh, SumShape const& mine)
 }
 
 // For the sums up to the next news, and for this one if it is the first.
-void Selection::set(Algorithm const* algorithm, unsigned held_log2) {
+void Selection::set(Way const* way, unsigned held_log2) {
   line_.held = std::uint64_t{1} << held_log2;
   std::uint64_t const last = sum_ + line_.held;
   line_.next_news = last;
   for (std::uint64_t sum = sum_ == 0 ? 0 : sum_ + 1; sum <= last; ++sum) {
     auto& place = line_.places[sum];
-    place.algorithm = algorithm;
+    place.way = way;
     if (auto const waiting = std::exchange(place.waiting, nullptr)) waiting->end();
   }
 }
@@ -186,26 +186,25 @@ Task<> Selection::hear_times() {
 Task<> Selection::tell() {
   co_await selector_.reckon(mesh_, first_);
   auto const best = selector_.reckoning_->next(shape_);
-  auto const number = static_cast<unsigned>(best.algorithm - algorithms().data());
+  auto const number = static_cast<unsigned>(best.way - ways().data());
   unsigned const held = held_log2(best);
-  set(best.algorithm, held);
-  co_await tell_byte(mesh_, static_cast<std::uint8_t>(held << kAlgorithmBits | number));
+  set(best.way, held);
+  co_await tell_byte(mesh_, static_cast<std::uint8_t>(held << kWayBits | number));
 }
 
 Task<> Selection::hear() {
   if (first_) co_await selector_.reckon(mesh_, true);
   std::uint8_t const byte = co_await tell_byte(mesh_, 0);
-  unsigned const said = byte % kAlgorithmsMax, held = byte >> kAlgorithmBits;
-  auto const known = algorithms();
-  bool const can = said < known.size() && known[said].has(shape_.format) && known[said].is_between(mesh_.adds()) &&
-                   held <= kHeldLog2Max;
-  if (!can) mesh_.refuse(Rank{0}, "chose an algorithm that there is not");
+  unsigned const said = byte % kWaysMax, held = byte >> kWayBits;
+  auto const known = ways();
+  bool const can = said < known.size() && known[said].serves(shape_) && held <= kHeldLog2Max;
+  if (!can) mesh_.refuse(Rank{0}, "chose a way to sum that there is not");
   set(&known[said], held);
 }
 
-Task<Algorithm const*> Selection::algorithm() {
+Task<Way const*> Selection::way() {
   auto& place = line_.places[sum_];
-  if (sum_ > 0 && place.algorithm == nullptr) {
+  if (sum_ > 0 && place.way == nullptr) {
     place.waiting = std::make_shared<Delivery>();
     co_await Sending(place.waiting);
   }
@@ -213,14 +212,14 @@ Task<Algorithm const*> Selection::algorithm() {
   stands_for_ = line_.held;
   if (has_news_) news_.start();
   if (sum_ == 0) co_await news_;
-  algorithm_ = place.algorithm;
+  way_ = place.way;
   line_.places.erase(sum_);
   began_ = now_s();
-  co_return algorithm_;
+  co_return way_;
 }
 
 Task<> Selection::end(std::optional<std::uint64_t> entries) {
-  line_.ended = {sum_, shape_, algorithm_, now_s() - began_, entries};
+  line_.ended = {sum_, shape_, way_, now_s() - began_, entries};
   if (has_news_ && sum_ > 0) co_await news_;
 }
 

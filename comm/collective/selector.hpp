@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets all ranks take the same algorithm for a sum whose caller leaves it open: rank 0 reckons, and tells the others.
+// Lets all ranks take the same way for a sum whose caller leaves it open: rank 0 reckons, and tells the others.
 //
 // So that nobody waits for that, it tells with each sum what the next of that size will take; what comes first of a
 // size has to wait. The costs of the links are measured, or found in the cache, by the first sum that needs a choice.
@@ -38,7 +38,7 @@ class Selector {
     double given = 0;                 // elements of an array that are not zero, as was guessed: a moving mean
     std::optional<EndedSum> ended{};  // the last one
     struct Place {
-      Algorithm const* algorithm = nullptr;  // null: rank 0 has not said it yet
+      Way const* way = nullptr;  // null: rank 0 has not said it yet
       std::shared_ptr<Delivery> waiting{};
     };
     std::map<std::uint64_t, Place> places;  // by number of the sum; those that are to come, and under way
@@ -69,7 +69,7 @@ class Selection {
   Selection(Selector& selector, Mesh& mesh, SumShape const& mine);
 
   // Once.
-  Task<Algorithm const*> algorithm();
+  Task<Way const*> way();
   // The sum has ended. entries: that are not zero in it, where that is known. Awaited before the run ends.
   Task<> end(std::optional<std::uint64_t> entries);
 
@@ -80,7 +80,7 @@ class Selection {
   Task<> hear();
   Task<> tell_time();
   Task<> hear_times();
-  void set(Algorithm const* algorithm, unsigned held_log2);
+  void set(Way const* way, unsigned held_log2);
 
   Selector& selector_;
   Mesh& mesh_;
@@ -91,7 +91,7 @@ class Selection {
   Task<> news_;
   bool has_news_ = false;
   std::uint64_t stands_for_ = 1;  // the sum before it: so many of which that one's time is known
-  Algorithm const* algorithm_ = nullptr;
+  Way const* way_ = nullptr;
   double began_ = 0;
 };
 

@@ -7,8 +7,6 @@
 namespace gpups::comm {
 namespace {
 
-constexpr std::size_t kBucket = 512;
-
 // The sums of a slice as they go over the wire.
 std::shared_ptr<Bytes> wire_of(Slice slice, kernels::Format format) {
   return std::make_shared<Bytes>(Device::host(), kernels::bucket_bytes(format, slice.size, kBucket));

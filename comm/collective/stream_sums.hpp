@@ -76,7 +76,9 @@ Task<StreamTotal<T>> sum_by_owners(Mesh& mesh, StreamTerms<T> terms);
 template <class T>
 Task<StreamTotal<T>> send_to_owners(Mesh& mesh, StreamTerms<T> terms);
 
-// SparCML's DSAR_Split_allgather: sums that are to be dense. They go in a format of the wire with a scale for each 512,
+inline constexpr std::size_t kBucket = 512;  // numbers with one scale, where all of a slice are sent
+
+// SparCML's DSAR_Split_allgather: sums that are to be dense. They go in a format of the wire, in buckets with a scale,
 // rounded so that their mean error is zero where the format allows for it; what a slice's sums lose, its owner keeps.
 struct DenseOwners {
   View<float> into;                  // (size): the sum

@@ -33,12 +33,12 @@ Signature SumFloats::signature() const {
 }
 
 Task<> SumFloats::run(Mesh& mesh, std::shared_ptr<void const> self) {
-  DenseSum const of{.values = values_, .terms = terms_, .keep = self, .format = options_.format};
+  DenseSum of{.values = values_, .terms = terms_, .keep = self, .format = options_.format};
   if (algorithm_ != nullptr) {
     co_await algorithm_->sum_array(mesh, of);
     co_return;
   }
-  if (options_.format == NumberFormat::kFloat && is_short(mesh.ranks(), terms_.bytes())) {
+  if (is_short(mesh.ranks(), terms_.bytes())) {
     co_await sum_at_once(mesh, of);
     co_return;
   }
@@ -51,8 +51,9 @@ Task<> SumFloats::run(Mesh& mesh, std::shared_ptr<void const> self) {
                        .given_most = nonzeros,
                        .format = options_.format,
                        .adds = mesh.adds()});
-  Algorithm const* const algorithm = co_await selection.algorithm();
-  co_await algorithm->sum_array(mesh, of);
+  Way const* const way = co_await selection.way();
+  of.format = way->format;
+  co_await way->algorithm->sum_array(mesh, of);
   co_await selection.end(std::nullopt);
 }
 
@@ -99,8 +100,9 @@ Task<SumVector> SumVectors::sum(Mesh& mesh, SparseSum of) {
                        .given_most = of.vector.indices.size(),
                        .format = options_.format,
                        .adds = mesh.adds()});
-  Algorithm const* const algorithm = co_await selection.algorithm();
-  SumVector sum = co_await algorithm->sum_vector(mesh, of);
+  Way const* const way = co_await selection.way();
+  of.format = way->format;
+  SumVector sum = co_await way->algorithm->sum_vector(mesh, of);
   std::optional<std::uint64_t> entries;
   if (sum.sparse) entries = sum.indices.size();
   co_await selection.end(entries);

@@ -14,7 +14,7 @@ constexpr double kLong_s = 0.01;
 std::uint64_t sums_of_try(double expected_s) {
   return std::clamp(static_cast<std::uint64_t>(kLong_s / std::max(expected_s, 1e-6)), kSumsLeast, kSumsMost);
 }
-// What tries may take more than the usual algorithm: a share of the time of all sums of the kind, and so much at first.
+// What tries may take more than the usual way: a share of the time of all sums of the kind, and so much at first.
 // Sums of a millisecond are tried in every way at once; those of a second only where a try costs little.
 constexpr double kShare = 0.05, kFree_s = 0.05;
 double most_s(double total_s) { return kFree_s + kShare * total_s; }
@@ -63,7 +63,7 @@ Estimate const* Tries::worth_a_try(std::vector<Estimate> const& all) const {
 bool Tries::begin(std::vector<Estimate> const& all) {
   Estimate const* const other = worth_a_try(all);
   if (other == nullptr) return false;
-  tried_ = other->algorithm;
+  tried_ = other->way;
   each_ = sums_of_try(other->expected_s);
   was_disturbed_ = false;
   apart_ = other->settled ? std::min(2 * apart_, kEveryMost) : kEvery;
@@ -80,7 +80,7 @@ void Tries::turn(std::vector<Estimate> const& all) {
     case Leg::kNone:
       if (told_ <= learned_ || !begin(all)) return;
       leg_ = Leg::kBefore;
-      left_ = each_ - (last_ == all.front().algorithm ? std::min(on_end_, each_) : 0);
+      left_ = each_ - (last_ == all.front().way ? std::min(on_end_, each_) : 0);
       learned_ = told_ + left_ + 2 * each_ + kLate - 1;
       if (left_ > 0) return;
       [[fallthrough]];
@@ -97,8 +97,8 @@ void Tries::turn(std::vector<Estimate> const& all) {
 Estimate Tries::next(std::vector<Estimate> const& all) {
   if (left_ == 0) turn(all);
   left_ -= std::min<std::uint64_t>(left_, 1);
-  Algorithm const* const taken = leg_ == Leg::kTry ? tried_ : all.front().algorithm;
-  Estimate chosen = *std::find_if(all.begin(), all.end(), [&](Estimate const& e) { return e.algorithm == taken; });
+  Way const* const taken = leg_ == Leg::kTry ? tried_ : all.front().way;
+  Estimate chosen = *std::find_if(all.begin(), all.end(), [&](Estimate const& e) { return e.way == taken; });
   chosen.is_compared = leg_ != Leg::kNone;
   return chosen;
 }
@@ -106,12 +106,12 @@ Estimate Tries::next(std::vector<Estimate> const& all) {
 void Tries::learn(Told const& sum, Estimate const& usual) {
   ++told_;
   sums_ += std::min(sum.stands_for, kEvery);
-  bool const goes_on = sum.algorithm == last_ && sum.stands_for == 1 && sum.right_after;
+  bool const goes_on = sum.way == last_ && sum.stands_for == 1 && sum.right_after;
   on_end_ = goes_on ? on_end_ + 1 : 1;
-  last_ = sum.algorithm;
+  last_ = sum.way;
   double const most = kDisturbed * usual.expected_s;
   double const others = static_cast<double>(sum.stands_for - 1);  // which what disturbed this one may not have met
-  if (sum.algorithm == usual.algorithm) {
+  if (sum.way == usual.way) {
     total_s_ += sum.seconds + others * std::min(sum.seconds, most);
     return;
   }
@@ -120,7 +120,7 @@ void Tries::learn(Told const& sum, Estimate const& usual) {
   double const more_s = std::max((is_disturbed ? most : sum.seconds) - usual.expected_s, 0.);
   spent_s_ += more_s;
   bool const is_too_slow = more_s > 0 && spent_s_ > most_s(total_s_);
-  if (leg_ == Leg::kTry && sum.algorithm == tried_ && is_too_slow) left_ = 0;
+  if (leg_ == Leg::kTry && sum.way == tried_ && is_too_slow) left_ = 0;
 }
 
 }  // namespace gpups::comm

@@ -36,6 +36,12 @@ Work work_of_filling(SumShape const& shape) {
 // dense owners may read their own slice once.
 Work work_of_streams(Numbers const& s) { return {.entries = s.given, .elements = s.sparse ? s.n : 2 * s.n}; }
 
+// Numbers that go in fewer bits than a float are made so by one side, and floats by the other.
+Work work_of_coding(SumShape const& shape, double numbers) {
+  if (shape.format == NumberFormat::kFloat) return {};
+  return shape.format <= NumberFormat::kBFloat ? Work{.halves = numbers} : Work{.codes = numbers};
+}
+
 // Adding `added` entries of streams up to what the caller gets.
 Work work_of_result(Numbers const& s, double added, double summed) {
   if (!s.sparse) return {.entries = added, .elements = s.n};
@@ -77,6 +83,7 @@ Work work_of_gathering(SumShape const& shape, double summed) {
   Numbers const s(shape);
   double const bytes = stream_bytes(s.n, s.given, s.value_bytes);
   Work work{.rounds = 1, .bytes = s.others * bytes, .fresh = s.ranks * bytes};
+  work += work_of_coding(shape, s.given + s.ranks * s.given);
   work += work_of_streams(s);
   return work += work_of_result(s, s.ranks * s.given, summed);
 }
@@ -92,6 +99,7 @@ Work work_of_sparse_doubling(SumShape const& shape, double summed) {
   for (int round = 0; round < rounds; ++round) {
     double const bytes = stream_bytes(s.n, count, s.value_bytes);
     work += {.bytes = bytes, .fresh = 2 * bytes};
+    work += work_of_coding(shape, 3 * count);  // those that are sent, and those of both that are added
     if (round + 1 < rounds) work += {.entries = 2 * count + growth * count, .elements = s.n};
     if (round + 1 < rounds) count *= growth;
   }
@@ -107,6 +115,7 @@ Work work_of_owners(SumShape const& shape, double summed) {
             .fresh = s.ranks * (2 * part + sums),
             .entries = s.given + summed / s.ranks,
             .elements = s.n / s.ranks};
+  work += work_of_coding(shape, 2 * s.given + summed / s.ranks + summed);
   work += work_of_streams(s);
   return work += work_of_result(s, summed, summed);
 }
@@ -123,6 +132,7 @@ Work work_of_dense_owners(SumShape const& shape, double) {
             .elements = s.n / s.ranks};
   work += work_of_streams(s);
   if (shape.format == NumberFormat::kFloat) return work;
+  work += work_of_coding(shape, s.n / s.ranks + s.n);
   return work += {.fresh = s.ranks * sums + kFloatBytes * s.n / s.ranks, .added = s.n};
 }
 

@@ -29,7 +29,9 @@ char const* name_of(NumberFormat format);
 // How arrays of floats are summed. The same on all ranks.
 struct AllreduceOptions {
   std::string algorithm = "auto";  // one of allreduce_algorithms(), or "auto": the fastest, as the library reckons
-  NumberFormat format = NumberFormat::kFloat;  // one that the algorithm has; "auto" takes one that has it
+  // A named algorithm takes this format, which it must have. "auto" takes it where that is fastest, and else one that
+  // errs nowhere by more: floats, or bfloats in place of what has scales. So it says what may be lost, and not what is.
+  NumberFormat format = NumberFormat::kFloat;
 };
 
 // A way to sum arrays and sparse vectors over ranks.
