@@ -10,7 +10,8 @@ from goals_slice import fb15k
 RANKS, SEEDS, EPOCHS = 4, 3, 4
 BY_RANKS = {"run.ranks": RANKS, "run.threads": 1, "train.checkpoint_every": 0}
 INT4 = {"gradients.codec": "int4", "refreshes.codec": "int4"}
-CLICKS = {**INT4, "gradients.age_max": 400, "gradients.share": .6}
+CLICKS = {**INT4, "gradients.age_max": 400, "gradients.share": .6,
+          "refreshes.age_max": 20, "refreshes.share": .3}
 GRAPH = {"gradients.codec": "int8", "gradients.age_max": 50, "gradients.share": .2,
          "refreshes.codec": "int8", "refreshes.age_max": 30, "refreshes.share": .2}
 NO_BOUND = {"gradients.age_max": 10, "gradients.bound": 0, "refreshes.age_max": 1, "refreshes.bound": 0}
@@ -20,6 +21,7 @@ FEEDBACK = ["HeldGradients.NothingIsEverLost", "*HeldGradientsSaved.*", "HeldGra
             "*TopKFeedback.LosesNothing*", "TopKAllreduce.LosesNothing"]
 AGES = ["HeldGradients.NoGradientIsLaterThanItMayBe",
         "ChangedValues.AFilterHoldsBackNoMoreThanItsBoundNorLongerThanItMay",
+        "ChangedValues.AReaderThatComesSeldomSeesNothingOlderThanItMay",
         "HeldGradients.ABoundOfZeroGivesTheBitsOfNoFilter", "ChangedValues.LosslessChangesAreTheBitsOfAllRows"]
 
 

@@ -30,6 +30,14 @@ Decision decide(bool differs, double largest, double bound, std::uint32_t since,
   return {false, since != 0 ? since : kNow};
 }
 
+// Of a row whose copy was looked at last in step `named`.
+Decision decide_change(bool differs, double largest, double bound, std::uint32_t since, std::uint32_t named) {
+  if (since == 0 && named == 0) return {differs, 0};  // its copy was never looked at
+  std::uint32_t const first = since == 0 ? named + 1 : since;
+  bool const waits = differs && largest < bound && kNow < first + kAge;
+  return {differs && !waits, waits ? first : 0};
+}
+
 Words random_marks(Random& random, std::size_t slots) {
   Words marks(slots * kernels::kHeldMarks);
   for (auto& mark : marks) mark = below(random, 2) == 0 ? 0 : 12 + static_cast<std::uint32_t>(below(random, 8));
@@ -194,7 +202,8 @@ Problem changed_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
         if (send[i] != 0) return fmt::format("row {}: sent again", i);
         continue;
       }
-      auto const decision = decide(most > 0, most, static_cast<double>(kBound), mark[kernels::kSince]);
+      auto const decision =
+          decide_change(most > 0, most, static_cast<double>(kBound), mark[kernels::kSince], mark[kernels::kNamed]);
       if ((send[i] != 0) != decision.send) return fmt::format("row {}: sent {}", i, send[i]);
       mark[kernels::kSince] = decision.since;
       mark[kernels::kNamed] = kNow;

@@ -23,8 +23,15 @@ struct Seen {
   std::uint64_t hash = 0;
 };
 
-// Rank 1 reads rows that both ranks change in the first half of the steps, each step by 1 / 8 at most.
-Seen read_while_training(RowTransfer const& refreshes, int steps = 40) {
+// Steps in which rank 1 names the rows: `first`, and every so many later.
+struct Named {
+  int first = 0, every = 1;
+  bool in(int step) const { return step >= first && (step - first) % every == 0; }
+};
+
+// Both ranks read rows and change them in the first half of the steps, by 1 / 8 at most in each. What is off counts
+// where rank 1 names them.
+Seen read_while_training(RowTransfer const& refreshes, int steps = 40, Named named = {}) {
   Seen seen;
   std::mutex mutex;
   run_ranks(Group::threads(2), [&](Group mine) {
@@ -37,17 +44,19 @@ Seen read_while_training(RowTransfer const& refreshes, int steps = 40) {
     auto stream = store.make_stream();
     std::vector<Key> keys;
     for (std::uint64_t k = 0; k < kKeys; ++k) keys.push_back(Key{k});
-    TableBatch const part{.table = TableId{0}, .keys = View<Key const>(keys)};
+    bool const is_reader = number(mine.rank()) == 1;
     for (int s = 0; s < steps; ++s) {
+      std::size_t const count = is_reader && !named.in(s) ? 0 : kKeys;
+      TableBatch const part{.table = TableId{0}, .keys = View<Key const>(keys).slice(0, count)};
       auto const batch = store.prepare(stream, store.clock(), {&part, 1}, 1);
       store.wait_ready(batch);
-      Matrix<float> rows(Device::host(), kKeys, kDim), truth(Device::host(), kKeys, kDim),
-          sources(Device::host(), kKeys, kDim);
+      Matrix<float> rows(Device::host(), count, kDim), truth(Device::host(), count, kDim),
+          sources(Device::host(), count, kDim);
       MatrixView<float> const out = rows;
       store.pull(stream, batch, {&out, 1});
       store.lookup(stream, TableId{0}, batch.keys(0), truth, {});
       double off = 0;
-      for (std::size_t i = 0; i < kKeys; ++i) {
+      for (std::size_t i = 0; i < count; ++i) {
         for (std::size_t j = 0; j < kDim; ++j) {
           off = std::max(off, std::abs(static_cast<double>(rows.row(i)[j]) - static_cast<double>(truth.row(i)[j])));
           auto const wave = std::sin(static_cast<double>(i * 7 + j) + s);
@@ -60,8 +69,8 @@ Seen read_while_training(RowTransfer const& refreshes, int steps = 40) {
       store.advance_clock();
       store.wait_flush();
       std::lock_guard lock(mutex);
-      seen.off_most = std::max(seen.off_most, off);
-      if (number(mine.rank()) == 1) seen.off_last = off;
+      if (named.every == 1 || is_reader) seen.off_most = std::max(seen.off_most, off);
+      if (is_reader) seen.off_last = off;
     }
     auto const hash = store.table_hash();
     auto const sent = store.stats().sent;
@@ -86,6 +95,22 @@ TEST(ChangedValues, AFilterHoldsBackNoMoreThanItsBoundNorLongerThanItMay) {
   EXPECT_GT(seen.off_most, 0.1);
   EXPECT_LT(seen.off_most, 4 * 0.125 + 0.01);  // of as many steps
   EXPECT_EQ(seen.off_last, 0);
+}
+
+// However seldom it reads: what changed since its last read may be older than it may be.
+TEST(ChangedValues, AReaderThatComesSeldomSeesNothingOlderThanItMay) {
+  RowFilter const filter{.age_max = 4, .share = 0, .bound = 1};
+  EXPECT_EQ(read_while_training({.filter = filter}, 40, {.every = 10}).off_most, 0);
+  EXPECT_EQ(read_while_training({.filter = filter}, 40, {.every = 5}).off_most, 0);
+  auto const seen = read_while_training({.filter = filter}, 40, {.every = 3});
+  EXPECT_GT(seen.off_most, 0.1);
+  EXPECT_LT(seen.off_most, 3 * 0.125 + 0.01);  // the next read after that is too late
+}
+
+// Its copy is the initial value.
+TEST(ChangedValues, AReaderThatComesLateDoesNotBeginWithInitialValues) {
+  RowFilter const filter{.age_max = 1000, .share = 0, .bound = 100};
+  EXPECT_EQ(read_while_training({.filter = filter}, 11, {.first = 10, .every = 50}).off_most, 0);
 }
 
 TEST(ChangedValues, LosslessChangesAreTheBitsOfAllRows) {

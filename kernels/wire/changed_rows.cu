@@ -34,10 +34,12 @@ struct ChangedRow {
       c.send[i] = 0;
       return;
     }
-    bool const waits = since != 0 && c.now - since < c.age;
-    bool const send = differs && (c.age == 0 || largest >= c.bound || (since != 0 && !waits));
+    // The change may be as old as this. 0: as the row.
+    std::uint32_t const first = since != 0 ? since : marks[kNamed] != 0 ? marks[kNamed] + 1 : 0;
+    bool const may_wait = first != 0 && c.now - first < c.age;
+    bool const send = differs && (largest >= c.bound || !may_wait);
     c.send[i] = send ? 1 : 0;
-    marks[kSince] = send || !differs ? 0 : waits ? since : c.now;
+    marks[kSince] = send || !differs ? 0 : first;
     marks[kNamed] = c.now;
   }
 };

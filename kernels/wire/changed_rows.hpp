@@ -13,8 +13,10 @@
 namespace gpups::kernels {
 
 // The change of row i is values.row(i) less the copy in slot slots[i]. A row that has changed is to be sent if the
-// largest magnitude of its change is at least the bound, or if it has differed from its copy for `age` steps. A row
-// that was named in this step before stays as it was then: it is sent once, or not.
+// largest magnitude of its change is at least the bound, or if it may have differed from its copy for `age` steps:
+// since the step after the last that named it and found it the same, however many there are between that one and this.
+// What was never named has a copy that may be of any age. A row that was named in this step before stays as it was
+// then: it is sent once, or not.
 struct ChangedRows {
   MatrixView<float const> values;   // (n, dim)
   View<std::uint32_t const> slots;  // (n), distinct
