@@ -4,6 +4,10 @@
 // What has been put is there at some time, in parts and in any order, also where two puts overlap: RowCells tells whole
 // rows. What is put after a notification comes after what was put before it, and who sees the notification sees all of
 // that.
+//
+// Puts are not sealed, and have no checksum: nobody looks at them where they arrive. Over TCP, UCX itself writes where
+// a packet says; whoever opens a window trusts all that reaches its ports. That a rank is lost is told by the group,
+// not by its window: puts to it never end.
 #pragma once
 
 #include <cstddef>

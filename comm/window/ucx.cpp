@@ -99,6 +99,8 @@ class Ucx final : public Window {
     params.features = UCP_FEATURE_RMA;
     check(ucp_init(&params, nullptr, &context_), "start");
     ucp_worker_params_t worker{};
+    worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+    worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;  // any thread, with the lock held
     check(ucp_worker_create(context_, &worker, &worker_), "make a worker");
   }
 

@@ -13,7 +13,9 @@
 namespace gpups {
 
 // How floats go over the wire. The codes of 8 bits and fewer have a scale for each block of values. What rounding takes
-// off is lost: a sum keeps no residual of it for the next one (TopKAllreduce does).
+// off is lost: a sum keeps no residual of it for the next one. TopKAllreduce does, also where it sends all elements
+// (density 1). Numbers are rounded to the nearest, but for the sums that "sparse_dense" sends as integers: these at
+// random, so that their mean error is zero.
 //
 // What a format has no number for, on the host and on GPUs alike; kFloat sends all as it is:
 //   kHalf      beyond 65,504 in magnitude: is cut off to that, with its sign. Infinite or NaN: is NaN
