@@ -16,6 +16,7 @@
 #include "gpups/error.hpp"
 #include "tests/expect_error.hpp"
 #include "tests/fake_carrier.hpp"
+#include "tests/payload_ways.hpp"
 
 namespace gpups::comm {
 namespace {
@@ -284,6 +285,19 @@ TEST_F(HostileLink, PiecesLieWithinWhatIsWanted) {
 TEST_F(HostileLink, WhatWasNotOfferedIsNotSent) {
   carrier->deliver(kPeer, UcxKind::kDataWanted, 7, 0);
   expect_wrong("wants what was not offered");
+}
+
+TEST_F(HostileLink, WhatIsOfferedIsWantedInAWayThatThereIs) {
+  auto const other = std::make_shared<test::FakeCarrier>(3);
+  auto const hub = std::make_shared<test::LaneHub>(3);
+  auto const end = make_ucx_payload(other, std::make_shared<test::LocalLane>(Rank{0}, hub));
+  Stream stream(Device::host(), 1);
+  std::string const data(200000, 'x');
+  end->send(stream, kPeer, 7, data.data(), data.size());
+  ASSERT_EQ(other->sent.back().kind, UcxKind::kLaneOffer);
+  other->deliver(kPeer, UcxKind::kDataWanted, 7, 2);
+  EXPECT_EQ(other->sent.back().kind, UcxKind::kLaneOffer);
+  expect_fault([&] { end->progress(); }, "wants a transfer in a way that there is not");
 }
 
 TEST_F(HostileLink, OnlyRankZeroTellsOfBatches) {

@@ -114,12 +114,13 @@ class LocalLane final : public comm::Lane {
   std::size_t sums_ = 0;  // so far
 };
 
-// A link for memory that UCX does not reach.
+// A link for memory that UCX does not reach, or does.
 class StagingCarrier final : public comm::UcxCarrier {
  public:
-  explicit StagingCarrier(std::shared_ptr<UcxCarrier> link) : link_(std::move(link)) {}
+  explicit StagingCarrier(std::shared_ptr<UcxCarrier> link, bool reaches = false)
+      : link_(std::move(link)), reaches_(reaches) {}
 
-  bool reaches(Device) const override { return false; }
+  bool reaches(Device) const override { return reaches_; }
 
   Rank rank() const override { return link_->rank(); }
   int size() const override { return link_->size(); }
@@ -146,6 +147,7 @@ class StagingCarrier final : public comm::UcxCarrier {
 
  private:
   std::shared_ptr<UcxCarrier> const link_;
+  bool const reaches_;
 };
 
 // Connected ends, in rank order.

@@ -52,6 +52,14 @@ TEST(PayloadWays, AreTaken) {
     move(ends);
     EXPECT_EQ(blind->pieces, 3U);
   }
+  auto const sees = std::make_shared<StagingCarrier>(links[0], true);
+  for (bool const receiver_sees : {true, false}) {
+    Ends ends;  // the sender offers what it might send by a lane
+    ends.push_back(make_ucx_payload(sees, lane(0)));
+    ends.push_back(make_ucx_payload(std::make_shared<StagingCarrier>(links[1], receiver_sees)));
+    move(ends);
+    EXPECT_EQ(sees->pieces, receiver_sees ? 1U : 4U);  // in one piece, and then in three
+  }
 }
 
 }  // namespace

@@ -69,7 +69,8 @@ void Offered::receive(Id const& id, bool may_go_by_lane, void* data, std::size_t
   if (found->second.by_lane) {
     convoy_->ready(id.first, id.second);
   } else {
-    link_->send(id.first, UcxKind::kDataWanted, id.second, 0, {});
+    bool const may_come_whole = link_->reaches(stream.device());
+    link_->send(id.first, UcxKind::kDataWanted, id.second, may_come_whole ? 1 : 0, {});
   }
 }
 
@@ -100,8 +101,9 @@ void Offered::wanted(UcxHeader const& header) {
   if (found == outgoing_.end() || std::exchange(found->second.wanted, true)) {
     return wrong_(header.from, "it wants what was not offered");
   }
+  if (header.bytes > 1) return wrong_(header.from, "it wants a transfer in a way that there is not");
   Outgoing& mine = found->second;
-  if (link_->reaches(mine.stream.device())) {
+  if (header.bytes == 1 && link_->reaches(mine.stream.device())) {
     mine.next = mine.bytes;
     UcxWay const way = mine.stream.device().is_host() ? UcxWay::kOnDemand : UcxWay::kFromDevice;
     return send_piece(way, id, mine.data, 0, mine.bytes, [this, id, bytes = mine.bytes] { gone(id, bytes); });

@@ -27,7 +27,7 @@ enum class UcxKind : std::uint32_t {
   kDataTaken,      // number transfers of bytes that went at once have been taken
   kDataOffer,      // a transfer with the tag number, of bytes, which may lie in memory of a device
   kLaneOffer,      // the same, and it may go by a lane
-  kDataWanted,     // an offered transfer with the tag number: send it, in pieces
+  kDataWanted,     // an offered transfer with the tag number: send it, in pieces, or where bytes is 1 in one; else 0
   kDataPiece,      // of the transfer with the tag number, from bytes on
   kLaneReady,      // to rank 0: the transfer with the tag number of the rank bytes may begin
   kLaneSumReady,   // to rank 0: the sum with the tag number, of bytes, may begin
