@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole runs that send only the largest gradients of dense layers: they learn about as well with fewer bytes, end with
 // the same bits each time, and go on at any number of ranks.
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
+
+#include <set>
 
 #include "tests/click_train_fixture.hpp"
 #include "tests/expect_error.hpp"
@@ -69,6 +72,40 @@ TEST_F(ClickTopKTest, GoesOnWithTheSameBitsOnAsManyRanksAndLearnsOnOthers) {
       EXPECT_EQ(summary.at("finished"), true);
     }
   }
+}
+
+// With one number of ranks bits agree, so that what differs is the setting's. Momentum is an optimizer's that has some.
+TEST_F(ClickTopKTest, NoSettingIsInert) {
+  int runs = 0;
+  auto const summary = [&](Settings const& settings) {
+    Settings all = with(top_k(2, {"train.steps=6"}));
+    all.insert(all.end(), settings.begin(), settings.end());  // what comes last wins
+    return run(fmt::format("run {}", runs++), all);
+  };
+  auto const hash = [&](Settings const& settings) { return summary(settings).at("dense_hash").get<std::string>(); };
+  std::string const warm = "dense.warmup_steps=4", sgd = "dense.optimizer=sgd";
+  std::set<std::string> hashes;
+  for (Settings const& settings :
+       std::vector<Settings>{{},
+                             {"dense.density=0.2"},
+                             {"dense.codec=lossless"},
+                             {"dense.codec=float16"},
+                             {"dense.codec=int8"},
+                             {"dense.algorithm=resparsified"},
+                             {warm},
+                             {"dense.warmup_steps=2"},
+                             {warm, "dense.density_first=0.5"},
+                             {sgd},
+                             {sgd, "dense.momentum_correction=true"},
+                             {sgd, "dense.momentum_correction=true", "dense.momentum=0.5"}}) {
+    EXPECT_TRUE(hashes.insert(hash(settings)).second) << fmt::format("{}", fmt::join(settings, " "));
+  }
+  auto const sent = [&](Settings const& settings) { return reductions(summary(settings)); };
+  double const usual = sent({});
+  EXPECT_LT(sent({"dense.codec=int8"}), usual);
+  EXPECT_GT(sent({"dense.codec=lossless"}), usual);
+  EXPECT_LT(usual, sent({warm}));
+  EXPECT_LT(sent({warm}), sent({warm, "dense.density_first=0.5"}));
 }
 
 TEST_F(ClickTopKTest, SaysHowItSums) {

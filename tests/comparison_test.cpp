@@ -24,9 +24,7 @@ class Sums {
     }
     return last;
   }
-  static Way const* way(char letter) {
-    return &ways()[static_cast<std::size_t>(letter - (letter >= 'a' ? 'a' : 'A'))];
-  }
+  static Way const* way(char letter) { return &ways()[static_cast<std::size_t>(letter - (letter >= 'a' ? 'a' : 'A'))]; }
 
  private:
   Comparison comparison_;

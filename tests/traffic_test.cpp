@@ -140,6 +140,41 @@ TEST(Traffic, RoundsTakeSomeTimeAndNoMoreThanThereIs) {
   }
 }
 
+// Of these two calls, each within the time that its caller sees, and not of the other parts of a step.
+TEST(Traffic, WaitingIsThatOfWaitReadyAndWaitFlush) {
+  using Seconds = std::chrono::duration<double>;
+  run_ranks(Group::threads(2), [](Group group) {
+    Store store(group, {.threads = 1});
+    auto const id = store.add_table({.name = "t", .dim = 4});
+    auto stream = store.make_stream();
+    std::vector<Key> const keys{Key{1}, Key{2}, Key{3}};
+    Matrix<float> values(Device::host(), keys.size(), 4);
+    memory::fill_bytes(stream, values.view().data(), 0, values.view().flat().bytes());
+    double waited = 0;
+    auto const expect_more_by = [&](auto call) {
+      auto const begin = std::chrono::steady_clock::now();
+      call();
+      double const passed = Seconds(std::chrono::steady_clock::now() - begin).count();
+      double const more = store.stats().wait_seconds - waited;
+      EXPECT_GT(more, 0);
+      EXPECT_LE(more, passed + 1e-9);  // of rounding
+      waited += more;
+    };
+    EXPECT_EQ(store.stats().wait_seconds, 0);
+    for (std::int64_t t = 0; t < 3; ++t) {
+      TableBatch const part{.table = id, .keys = View<Key const>(keys)};
+      auto batch = store.prepare(stream, Clock{t}, {&part, 1}, 1);
+      expect_more_by([&] { store.wait_ready(batch); });
+      TableGradients const gradients{.sources = values};
+      store.push(stream, batch, {&gradients, 1});
+      store.advance_clock();
+      store.wait_barrier();
+      EXPECT_DOUBLE_EQ(store.stats().wait_seconds, waited);
+    }
+    expect_more_by([&] { store.wait_flush(); });
+  });
+}
+
 TEST(RoundTimes, WaitingIsWhatLiesBetweenUsefulTurns) {
   cache::RoundTimes times;
   times.turn_begins(cache::Round::Phase::kTraining);
@@ -197,8 +232,17 @@ TEST(Exchanged, TellsWhoReceivesTooMuch) {
   EXPECT_EQ((trainer::Exchanged{.received = {7, 7}}.received_max_over_mean()), 1);
   EXPECT_EQ((trainer::Exchanged{.received = {0, 0}}.received_max_over_mean()), 1);
   EXPECT_EQ(trainer::to_json(trainer::Exchanged{.received = {1, 3}}).dump(),
-            R"({"compression":1.0,"received":[1,3],"received_max_over_mean":1.5,"sent":{"control":0,"gradients":0,)"
-            R"("intents":0,"lookups":0,"messages":0,"reductions":0,"refreshes":0,"urgent":0}})");
+            R"({"compression":1.0,"compression_by_kind":{},"received":[1,3],"received_max_over_mean":1.5,)"
+            R"("sent":{"control":0,"gradients":0,"intents":0,"lookups":0,"messages":0,"reductions":0,"refreshes":0,)"
+            R"("urgent":0},"spared":{"control":0,"gradients":0,"intents":0,"lookups":0,"reductions":0,"refreshes":0,)"
+            R"("urgent":0}})");
+}
+
+TEST(Exchanged, IsCompressedByKind) {
+  trainer::Exchanged const exchanged{.sent = Traffic{{.gradients = 100, .control = 300}},
+                                     .spared = {.gradients = 300, .refreshes = 5}};
+  EXPECT_EQ(exchanged.compression_by_kind().dump(), R"({"control":1.0,"gradients":4.0})");
+  EXPECT_EQ(exchanged.compression(), 705.0 / 400);
 }
 
 }  // namespace

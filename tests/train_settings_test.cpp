@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // No setting is inert: each one changes what it says it changes.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+
 #include "tests/expect_error.hpp"
 #include "tests/train_fixture.hpp"
 
@@ -66,6 +71,65 @@ TEST_F(TrainTest, SettingsOfLearningChangeTheTables) {
     EXPECT_NE(hash(setting, {"optimizer.schedule=linear", setting}), linear) << setting;
   }
 }
+
+// How rows travel between two ranks, in one direction: of gradients or of refreshes. What is late in one way is late in
+// no other, and on as many ranks the same settings give the same bits.
+class TransferSettings : public TrainTest, public testing::WithParamInterface<std::string> {
+ protected:
+  nlohmann::json summary(Settings settings) const {
+    for (std::string& setting : settings) setting = GetParam() + "." + setting;
+    // Without a thread that works ahead, how many keys come too late for a round depends less on who is fast.
+    settings.insert(settings.end(), {"run.ranks=2", "train.steps=8", "train.prefetch_thread=false"});
+    return run(fmt::format("run {}", runs_++), settings);
+  }
+  std::string hash(Settings const& settings) const { return summary(settings).at("table_hash"); }
+  // Values go with a round, or after it where their keys were announced too late.
+  double bytes(nlohmann::json const& summary) const {
+    auto const of = [&](char const* kind) { return summary.at("sent").at(kind).get<double>(); };
+    return GetParam() == "gradients" ? of("gradients") : of("refreshes") + of("urgent");
+  }
+
+ private:
+  mutable int runs_ = 0;
+};
+
+TEST_P(TransferSettings, ChangeTheTables) {
+  std::set<std::string> hashes{hash({})};
+  std::vector<Settings> all{{"codec=float16"},
+                            {"codec=bfloat16"},
+                            {"codec=int8"},
+                            {"codec=int4"},
+                            {"codec=int8", "rows_max=8"},
+                            {"age_max=4"},
+                            {"age_max=2"},
+                            {"age_max=4", "share=0.5"},
+                            {"age_max=4", "bound=0.2"},
+                            {"age_max=4", "rows_max=8"}};
+  if (GetParam() == "gradients") all.insert(all.end(), {{"top_k=4"}, {"top_k=8"}});
+  for (Settings const& settings : all) {
+    EXPECT_TRUE(hashes.insert(hash(settings)).second) << fmt::format("{}", fmt::join(settings, " "));
+  }
+}
+
+// And the other way round: where nothing is held back, tables are those without a filter.
+TEST_P(TransferSettings, ABoundOfZeroHoldsNothingBack) {
+  auto const whole = summary({}), held = summary({"age_max=4"});
+  EXPECT_LT(bytes(held), .7 * bytes(whole));
+  EXPECT_EQ(hash({"age_max=4", "bound=0"}), whole.at("table_hash"));
+}
+
+// In their own direction: a codec of the other one would hardly change these bytes.
+TEST_P(TransferSettings, ShorterCodecsSendLess) {
+  double more = bytes(summary({}));
+  for (char const* codec : {"codec=float16", "codec=int8", "codec=int4"}) {
+    double const coded = bytes(summary({codec}));
+    EXPECT_LT(coded, .8 * more) << codec;
+    more = coded;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Directions, TransferSettings, testing::Values("gradients", "refreshes"),
+                         [](auto const& direction) { return direction.param; });
 
 // Negatives shared by a microbatch depend on how batches are cut.
 TEST_F(TrainTest, MicrobatchesChangeSharedNegatives) {

@@ -53,13 +53,11 @@ TEST_F(TrainTest, RanksReceiveWhatRanksSend) {
 }
 
 // What each rank sent to each other one adds up to what all have sent, kind by kind.
-TEST_F(TrainTest, SaysWhatEachPairOfRanksHasSent) {
-  constexpr int kRanks = 3;
-  auto const summary = run("run", {fmt::format("run.ranks={}", kRanks), "train.steps=5"});
-  auto left = summary.at("sent");
-  std::vector<std::uint64_t> received(kRanks);
+void expect_pairs_add_up(nlohmann::json const& said, std::size_t ranks) {
+  auto left = said.at("sent");
+  std::vector<std::uint64_t> received(ranks);
   std::set<std::pair<int, int>> pairs;
-  for (auto const& pair : summary.at("pairs")) {
+  for (auto const& pair : said.at("pairs")) {
     int const from = pair.at("from"), to = pair.at("to");
     EXPECT_NE(from, to);
     EXPECT_TRUE(pairs.emplace(from, to).second);
@@ -72,9 +70,40 @@ TEST_F(TrainTest, SaysWhatEachPairOfRanksHasSent) {
       left["messages"] = left.at("messages").get<std::uint64_t>() - count.get<std::uint64_t>();
     }
   }
-  EXPECT_EQ(pairs.size(), std::size_t{kRanks * (kRanks - 1)});
+  EXPECT_EQ(pairs.size(), ranks * (ranks - 1));
   for (auto const& [kind, number] : left.items()) EXPECT_EQ(number, 0) << kind;
-  EXPECT_EQ(summary.at("received"), nlohmann::json(received));
+  EXPECT_EQ(said.at("received"), nlohmann::json(received));
+}
+
+// The whole is that of the kinds, each in proportion to its bytes.
+void expect_compression_adds_up(nlohmann::json const& said) {
+  double sent = 0, plain = 0;
+  for (auto const& [kind, ratio] : said.at("compression_by_kind").items()) {
+    auto const bytes = said.at("sent").at(kind).get<double>(), spared = said.at("spared").at(kind).get<double>();
+    EXPECT_GT(bytes, 0) << kind;
+    EXPECT_DOUBLE_EQ(ratio.get<double>(), (bytes + spared) / bytes) << kind;
+    sent += bytes;
+    plain += bytes * ratio.get<double>();
+  }
+  EXPECT_DOUBLE_EQ(said.at("compression").get<double>(), plain / sent);
+  EXPECT_GT(plain, sent);
+}
+
+TEST_F(TrainTest, SaysWhatEachPairOfRanksHasSent) {
+  constexpr std::size_t kRanks = 3;
+  auto const summary = run("run", {fmt::format("run.ranks={}", kRanks), "train.steps=5", "run.report_every=2"});
+  auto said = lines("run", "loss");
+  EXPECT_EQ(said.size(), 3U);
+  said.push_back(summary);
+  auto before = nlohmann::json::object();
+  for (auto const& one : said) {
+    expect_pairs_add_up(one, kRanks);
+    expect_compression_adds_up(one);
+    for (auto const& [kind, number] : one.at("sent").items())
+      EXPECT_GE(number, before.value(kind, std::uint64_t{0})) << kind;
+    before = one.at("sent");
+    EXPECT_GT(before.at("gradients"), 0);
+  }
 }
 
 TEST_F(TrainTest, SaysHowLongTheRoundsTook) {
@@ -230,7 +259,8 @@ TEST(KeyNames, StandBehindTheirKeys) {
 }
 
 TEST_F(TrainTest, SaysWhereItsTimeWent) {
-  auto const seconds = run("run", {"train.steps=3"}).at("stage_seconds");
+  auto const summary = run("run", {"train.steps=3", "run.report_every=1"});
+  auto const& seconds = summary.at("stage_seconds");
   double all = 0;
   for (char const* stage : {"prepare", "wait_ready", "pull", "forward_backward", "push", "advance_clock"}) {
     EXPECT_GT(seconds.at(stage), 0) << stage;
@@ -239,6 +269,34 @@ TEST_F(TrainTest, SaysWhereItsTimeWent) {
   EXPECT_EQ(seconds.at("begin_sum"), 0);  // no dense layers
   EXPECT_EQ(seconds.at("wait_apply"), 0);
   EXPECT_LT(all, 600);  // seconds, and no smaller unit
+  // Lines of metrics say it as far as they go.
+  auto said = lines("run", "stage_seconds");
+  EXPECT_EQ(said.size(), 3U);
+  said.push_back(summary);
+  for (auto const& [stage, in_all] : seconds.items()) {
+    double before = 0;
+    for (auto const& one : said) {
+      double const so_far = one.at("stage_seconds").at(stage);
+      EXPECT_EQ(so_far > 0, in_all > 0) << stage;
+      EXPECT_GE(so_far, before) << stage;
+      before = so_far;
+    }
+  }
+}
+
+// Within an epoch steps alone wait for rows, in a stage of theirs; at the end the run waits for the last round too.
+TEST_F(TrainTest, SaysHowLongItWaited) {
+  auto const summary = run("run", {"run.ranks=2", "train.steps=5", "run.report_every=1"});
+  double before = 0;
+  auto const said = lines("run", "wait_seconds");
+  EXPECT_EQ(said.size(), 5U);
+  for (auto const& line : said) {
+    double const waited = line.at("wait_seconds");
+    EXPECT_GT(waited, before);
+    EXPECT_LE(waited, line.at("stage_seconds").at("wait_ready").get<double>() + 1e-9);  // of rounding
+    before = waited;
+  }
+  EXPECT_GT(summary.at("wait_seconds").get<double>(), before);
 }
 
 TEST_F(TrainTest, SaysWhatItDoes) {

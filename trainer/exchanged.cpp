@@ -30,6 +30,15 @@ nlohmann::json without_zeros(ByKind const& numbers) {
 
 double Exchanged::compression() const { return Stats{.sent = sent, .spared = spared}.compression(); }
 
+nlohmann::json Exchanged::compression_by_kind() const {
+  nlohmann::json json = nlohmann::json::object();
+  for (auto const& [name, kind] : kKinds) {
+    auto const bytes = static_cast<double>(sent.*kind);
+    if (bytes > 0) json[name] = (bytes + static_cast<double>(spared.*kind)) / bytes;
+  }
+  return json;
+}
+
 double Exchanged::received_max_over_mean() const {
   std::uint64_t most = 0, sum = 0;
   for (std::uint64_t const bytes : received) {
@@ -71,10 +80,9 @@ nlohmann::json to_json(RoundSeconds const& s) {
 }
 
 nlohmann::json to_json(Exchanged const& exchanged) {
-  return {{"sent", to_json(exchanged.sent)},
-          {"received", exchanged.received},
-          {"received_max_over_mean", exchanged.received_max_over_mean()},
-          {"compression", exchanged.compression()}};
+  return {{"sent", to_json(exchanged.sent)},        {"spared", with_all(exchanged.spared)},
+          {"received", exchanged.received},         {"received_max_over_mean", exchanged.received_max_over_mean()},
+          {"compression", exchanged.compression()}, {"compression_by_kind", exchanged.compression_by_kind()}};
 }
 
 nlohmann::json wait_pairs(Store& store, Stats const& mine) {

@@ -18,6 +18,8 @@ struct Exchanged {
 
   // Bytes sent and spared (Stats::spared) for each that was sent; 1 where nothing was.
   double compression() const;
+  // The same of each kind; of those alone of which bytes were sent, as nothing is a multiple of none.
+  nlohmann::json compression_by_kind() const;
   // The most that a rank has received, over the mean; 1 where nothing was. Owners that have more than their share of
   // the work delay all.
   double received_max_over_mean() const;
@@ -31,7 +33,8 @@ Exchanged from_sums(std::span<std::int64_t const> sums);
 nlohmann::json to_json(Traffic const& traffic);
 // {"in": seconds, "apply": ...}
 nlohmann::json to_json(RoundSeconds const& seconds);
-// {"sent": ..., "received": [...], "received_max_over_mean": ..., "compression": ...}
+// {"sent": ..., "spared": {"gradients": bytes, ...}, "received": [...], "received_max_over_mean": ...,
+// "compression": ..., "compression_by_kind": {"gradients": ..., ...}}
 nlohmann::json to_json(Exchanged const& exchanged);
 
 // [{"from": 0, "to": 1, "bytes": {"gradients": ...}, "messages": {...}}, ...]: what each rank sent to each other one,

@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::uint32_t kStop = 1;  // a bit of Store::signals()
 constexpr int kMicrobatches = 8;    // for any number of ranks up to it
+// Of which each line of metrics.jsonl has what each pair sent: a line grows with the square of the ranks.
+constexpr int kPairsRanksMax = 16;
 
 std::int64_t steps_in_epoch(Data const& data, Config const& config) {
   auto const samples = static_cast<std::int64_t>(data.samples());
@@ -188,15 +190,15 @@ void Training::wait_report() {
   since_report_ = {};
   loss_ = totals.progressed.loss_mean();
   cursor_.samples += totals.progressed.samples;
+  nlohmann::json accounts = accounts_of(stats, totals.exchanged);
+  if (store().ranks() <= kPairsRanksMax) accounts["pairs"] = wait_pairs(store(), stats);
   if (!folder_) return;
   nlohmann::json line{{"step", cursor_.clock},
                       {"epoch", static_cast<double>(cursor_.clock) / static_cast<double>(steps_per_epoch_)},
                       {"loss", *loss_},
                       {"samples_per_s", totals.progressed.samples_per_s()},
-                      {"train_seconds", seconds_before_ + watch_.seconds()},
-                      {"round_seconds", to_json(stats.round)},
-                      {"peak_memory", peak_memory(store().options().device)}};
-  line.update(to_json(totals.exchanged));
+                      {"train_seconds", seconds_before_ + watch_.seconds()}};
+  line.update(accounts);
   folder_->add_metrics(line);
 }
 
@@ -268,6 +270,15 @@ bool Training::wait_finish() {
   return !stopped_;
 }
 
+nlohmann::json Training::accounts_of(Stats const& mine, Exchanged const& exchanged) {
+  nlohmann::json accounts = to_json(exchanged);
+  accounts.update({{"stage_seconds", to_json(stages_)},
+                   {"round_seconds", to_json(mine.round)},
+                   {"wait_seconds", mine.wait_seconds},
+                   {"peak_memory", peak_memory(store().options().device)}});
+  return accounts;
+}
+
 nlohmann::json Training::wait_summary() {
   Stats const mine = store().stats();
   Exchanged const exchanged = wait_totals(store(), {}, mine).exchanged;
@@ -283,7 +294,6 @@ nlohmann::json Training::wait_summary() {
                          {"samples", cursor_.samples},
                          {"train_seconds", seconds},
                          {"samples_per_s", seconds > 0 ? static_cast<double>(cursor_.samples) / seconds : 0},
-                         {"stage_seconds", to_json(stages_)},
                          {"table_hash", fmt::format("{:016x}", hash)},
                          {"data_digest", fmt::format("{:016x}", data_digest_)},
                          {"ranks", store().ranks()},
@@ -293,11 +303,9 @@ nlohmann::json Training::wait_summary() {
                          {"distinct_keys", counts[1]},
                          {"remote_keys", counts[2]},
                          {"urgent_keys", counts[3]},
-                         {"round_seconds", to_json(mine.round)},
                          {"pairs", pairs},
-                         {"peak_memory", peak_memory(store().options().device)},
                          {"versions", versions()}};
-  summary.update(to_json(exchanged));
+  summary.update(accounts_of(mine, exchanged));
   summary.update(data_.counts());
   if (task().dense() != nullptr) {
     summary["dense_hash"] = fmt::format("{:016x}", task().dense()->wait_hash(*stream_));

@@ -49,6 +49,8 @@ class Training {
   void wait_expire();
   void wait_validate();
   void wait_save();
+  // What went between ranks, where time went, and memory, up to now: as metrics.jsonl and summary.json both say it.
+  nlohmann::json accounts_of(Stats const& mine, Exchanged const& exchanged);
   nlohmann::json wait_summary();
   // How sums over the ranks went, line by line, on rank 0.
   std::vector<std::string> explain_sums(Exchanged const& exchanged);
