@@ -12,8 +12,9 @@ DENSITIES = (.001, .01, .05, .1, .3, .6)
 MILLIONS_MAX = {"1gbit": 16}  # what is longer takes too long
 REFERENCE = "mpi_dense"
 AUTOMATIC = "auto"
-# What the automatic choice cannot take: integers, the sum of one slice only, another input, and fewer bits.
-OTHERS = ("exact", "push", "auto_list")
+# What the automatic choice cannot take: integers, the sum of one slice only, another input, sums of which a part waits,
+# and fewer bits.
+OTHERS = ("exact", "push", "auto_list", "top_k_half")
 FEWER_BITS = "_half"
 NEAR_BEST = 1.5
 SECONDS = .2  # that a way is run for in a cell

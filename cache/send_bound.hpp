@@ -16,8 +16,8 @@ class SendBound {
 
   // The bound of the next step. B_{t+1} = B_t exp(rate (sent share - share)), at most bound / sqrt(t).
   float next() const;
-  // A first step has no past: it sends all its rows, and the next bound is that which the share of them, by their
-  // largest magnitudes, reach.
+  // A first step has no past: it sends all its rows, and begins with the bound that the share of them, by their largest
+  // magnitudes, reach. It counts as others do then, as one that has sent all.
   bool is_new() const { return bound_ == 0 && filter_.bound > 0; }
   void begin(std::vector<float> largest);
   // A step is over that has sent so many of its rows.

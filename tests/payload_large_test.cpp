@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfers of a gibibyte, and of more bytes than a signed 32-bit number can count, through every payload. They run
-// alone: each takes twice its size of memory.
+// Transfers of a gibibyte, and of more bytes than a signed 32-bit number can count, through every payload, and by
+// the ways of data between devices. They run alone: each takes twice its size of memory.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -12,7 +12,11 @@
 
 #include "comm/payloads.hpp"
 #include "gpups/array.hpp"
+#include "kernels/build_config.hpp"
 #include "kernels/host_memory.hpp"
+#if GPUPS_HAS_UCX
+#include "tests/payload_ways.hpp"
+#endif
 
 namespace gpups::comm {
 
@@ -42,6 +46,13 @@ TEST_P(PayloadLarge, ArrivesWhole) {
     EXPECT_EQ(std::memcmp(source.data(), target.data(), bytes), 0) << bytes;
   }
 }
+
+#if GPUPS_HAS_UCX
+constexpr PayloadEntry kWays[] = {{"by_lane", test::lacks_nothing, test::make_by_lane},
+                                  {"staged", test::lacks_nothing, test::make_staged}};
+INSTANTIATE_TEST_SUITE_P(Ways, PayloadLarge, testing::ValuesIn(kWays),
+                         [](auto const& entry) { return std::string(entry.param.name); });
+#endif
 
 INSTANTIATE_TEST_SUITE_P(All, PayloadLarge, testing::ValuesIn(payloads().begin(), payloads().end()),
                          [](auto const& entry) { return std::string(entry.param.name); });

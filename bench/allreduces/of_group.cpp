@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group::begin_allreduce of floats, of the whole vector or of its elements that are there, by each algorithm.
+// Group::begin_allreduce of floats, of the whole vector or of its elements that are there, by each algorithm; and
+// TopKAllreduce, of as many elements of it as are there.
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "bench/allreduces/way.hpp"
 #include "comm/collective/sparse.hpp"
+#include "gpups/top_k_allreduce.hpp"
+#include "kernels/check.hpp"
 
 namespace gpups::bench {
 namespace {
@@ -70,6 +76,62 @@ class Push final : public SparseSum {
   }
 };
 
+// Re-sparsified, in halves: a sum has as many elements as each rank gives, and all others wait. The input is the same
+// in each run, so what has been applied and what waits, on all ranks, are the exact sum as often as there were runs.
+class TopK final : public Way {
+ public:
+  TopK(Job const& job, Input const& input, View<float> sums) : job_(job), input_(input), sums_(sums) {}
+
+  void wait_sum() override {
+    if (!sum_) sum_.emplace(job_.group, sums_.size(), options());
+    sum_->begin(job_.stream, input_.dense.view());
+    sum_->wait(job_.stream, sums_);
+    if (!is_checked_) keep_account();
+  }
+  // What the input's sum is by the account, which ends here: what is timed later does nothing beside.
+  Result result() override {
+    auto const there = static_cast<double>(std::count_if(sums_.begin(), sums_.end(), [](float x) { return x != 0; }));
+    double const wanted = input_.density * static_cast<double>(sums_.size());
+    GPUPS_REQUIRE(there >= .9 * wanted && there <= 1.1 * wanted + job_.group.size(),
+                  "a sum of the largest elements has {} of them, and {:.0f} were wanted (its bytes are not the usual "
+                  "ones): count those of a later run",
+                  there, wanted);
+    Array<std::int64_t> const waits(Device::host(), sums_.size());
+    copy<std::int64_t>(job_.stream, waits, sum_->residual());
+    job_.group.wait_allreduce(job_.stream, job_.group.begin_allreduce(job_.stream, waits));
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      sums_[i] = static_cast<float>(std::ldexp(static_cast<double>(applied_[i] + waits[i]), kGrid) / runs_);
+    }
+    is_checked_ = true;
+    applied_ = {};
+    return {sums_};
+  }
+
+ private:
+  TopKOptions options() const {
+    return {.density = input_.density, .algorithm = "resparsified", .format = NumberFormat::kHalf, .grid_log2 = kGrid};
+  }
+  void keep_account() {
+    if (runs_++ == 0) {
+      applied_ = Array<std::int64_t>(Device::host(), sums_.size());
+      std::memset(applied_.data(), 0, applied_.bytes());
+    }
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      applied_[i] += static_cast<std::int64_t>(std::ldexp(static_cast<double>(sums_[i]), -kGrid));
+    }
+  }
+
+  static constexpr int kGrid = -30;
+
+  Job job_;
+  Input const& input_;
+  View<float> sums_;
+  std::optional<TopKAllreduce> sum_;  // ways that do not run hold no memory
+  Array<std::int64_t> applied_;       // in units
+  int runs_ = 0;                      // that the account is of
+  bool is_checked_ = false;
+};
+
 constexpr double kRounding = 1e-6, kHalfRounding = 4e-3;
 
 WayEntry dense_entry(AllreduceAlgorithm const& algorithm) {
@@ -108,6 +170,18 @@ WayEntry held_entry(std::string const& name, AllreduceOptions const& options) {
   return entry;
 }
 
+// In the first run nothing waits. After a hundred with one input fewer bytes are sent than with gradients that change.
+WayEntry top_k_entry() {
+  return {.name = "top_k_half",
+          .is_dense = false,
+          .by_default = false,  // what is not sent waits
+          .chooses = false,
+          .error_max = kRounding,
+          .make = [](Job const& job, Input const& input,
+                     View<float> sums) { return std::make_unique<TopK>(job, input, sums); },
+          .runs_before_usual = 5};
+}
+
 }  // namespace
 
 std::vector<WayEntry> ways_of_group() {
@@ -134,6 +208,7 @@ std::vector<WayEntry> ways_of_group() {
   ways.push_back(sparse_entry<SparseSum>("auto", {}));
   ways.back().name = "auto_list";
   ways.back().by_default = false;  // another input than the others have
+  ways.push_back(top_k_entry());
   return ways;
 }
 

@@ -178,6 +178,7 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
       racer.total_s = std::accumulate(before->seconds.begin(), before->seconds.end(), 0.0);
       racer.is_known = true;
     } else {
+      for (int run = 0; run < entry.runs_before_usual; ++run) wait_one_run(*racer.way);
       double const first_s = wait_counted_run(job, *racer.way, racer.measured);
       check(entry, *racer.way, expected, racer.measured);
       racer.way->drop_result();

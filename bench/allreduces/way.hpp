@@ -43,6 +43,7 @@ struct WayEntry {
   double error_max;  // of an element that is the sum of a few numbers in (-1, 1)
   // `sums`, (elements), is memory for what comes of it; another way may use it meanwhile. All outlive the way.
   std::function<std::unique_ptr<Way>(Job const&, Input const&, View<float> sums)> make;
+  int runs_before_usual = 0;  // that are not like those after them: their bytes are not counted
 };
 
 // The first is the one that all others are compared with.
@@ -52,8 +53,8 @@ std::unique_ptr<Way> make_mpi_dense(Job const&, Input const&, View<float> sums);
 std::unique_ptr<Way> make_exact(Job const&, Input const&, View<float> sums);
 // Of each algorithm, for dense arrays ("dense_") and for sparse vectors. From a density of one quarter on those that
 // send streams, and "auto", are given an array too; "auto_list" never is. "push" sums each slice on one rank only.
-// Names that end with
-// "_half" send numbers of 16 bits.
+// Names that end with "_half" send numbers of 16 bits. "top_k_half" sums the largest elements of ranks, as many as are
+// there, by TopKAllreduce: all others wait, and its result is what has been applied and what waits.
 std::vector<WayEntry> ways_of_group();
 
 }  // namespace gpups::bench

@@ -99,7 +99,8 @@ struct RowTransfer {
   RowFilter filter{};
   // Gradients: rows, for each other rank, of which a rank remembers what it has held back, 8 bytes for each number in
   // them; the longest unused are sent exactly to make room. Refreshes: rows of which a rank keeps a copy for each other
-  // rank, and that rank has the same copy, 4 bytes for each number; the longest unused are forgotten.
+  // rank, and that rank has the same copy, 4 bytes for each number; the longest unused are forgotten. A step remembers
+  // all rows that it names, until the next.
   std::size_t rows_max = std::size_t{1} << 18;
 
   // Whether rows travel in another way than whole and at once.

@@ -14,8 +14,8 @@ namespace gpups::kernels {
 
 // Encodes t = sums + residual, and sets residual = t - decoded units. A unit is 2^grid_log2. Formats with a scale have
 // it in units, a whole number; the others encode the value, float(t * 2^grid_log2). Errors are those of the format,
-// within 2^-12 of themselves, and half a unit (one where rounding is stochastic); formats of integers have none where
-// all of a row's magnitudes are at most the format's largest integer.
+// within 2^-12 of themselves, and half a unit (one where rounding is stochastic); a float's is 2^-24 |x|. Formats of
+// integers have none where all of a row's magnitudes are at most the format's largest integer.
 struct QuantizeSums {
   MatrixView<std::int64_t const> sums;  // (n, dim), or without rows: t = residual
   MatrixView<std::int64_t> residual;    // (n, dim), the same stride
