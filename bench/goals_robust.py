@@ -5,12 +5,14 @@ import multiprocessing.pool
 import re
 
 import by_tests
-from goal import ROOT, CannotMeasure, Goal, at_least, none, reported
-from cluster_jobs import mpirun, need
+from goal import ROOT, CannotMeasure, Goal, at_least, each_at_most, none, reported
+from cluster_jobs import mpirun, need, note
 from goals_processes import by_mpirun
+import losses  # of tests/clusters, which cluster_jobs has made known
 
 READS, INPUTS, FUZZ_SECONDS = 100_000_000, 10_000, 3600
-LOSSES = ["LostInAllreduce.*", "clusters.lostinsums.*"]
+LOSSES = ["LostInAllreduce.*"]
+SLACK_S = 5  # a closed connection is noticed at once, and silence when the timeout is over
 CHANGES = ["InTransit.*", "Strangers.OverUcxAreNotHeard", "Seals.*", "Checksum.*", "HostileStream.*",
            "HostileLink.WhatWasChanged*"]
 FUZZ = ROOT / "tests" / "fuzz"
@@ -31,8 +33,32 @@ def reads(bench):
             "torn rows that were seen": [line["caught"] for line in both]}
 
 
+def lose(bench):
+    """What came of each loss; of those that went wrong also prints why."""
+    for way in losses.WAYS:
+        need(way.harness())
+    program, outcomes = bench.program("work_until_lost"), []
+    if absent := losses.MUST_BE_LISTED - set(losses.works(program)):
+        raise CannotMeasure(f"{program} knows no {', '.join(sorted(absent))}: build it")
+    note(bench, f"RANK=0..{losses.RANKS - 1} WORLD_SIZE={losses.RANKS}", [program, "WORK", losses.PEER_TIMEOUT_S])
+    with bench.on_cores():
+        for outcome in losses.all_losses(program):
+            outcomes.append(outcome)
+            if outcome.problems or outcome.late_s() > SLACK_S:
+                print(f"          {outcome.line()}\n{outcome.output}", end="", flush=True)
+    return outcomes
+
+
 def faults(bench):
-    return {"tests of losses not passed": by_tests.failures(bench, LOSSES),
+    outcomes = lose(bench)
+    seconds = {way: [outcome.late_s() for outcome in outcomes if outcome.way == way.name] for way in losses.WAYS}
+    return {"losses": [len(outcomes)], "that not all named": [sum(bool(outcome.problems) for outcome in outcomes)],
+            "seconds after a kill, four hosts": seconds[losses.KILL_OF_HOST],
+            "seconds after a kill, one host": seconds[losses.KILL],
+            "seconds over the timeout after a cut": seconds[losses.CUT],
+            "seconds over the timeout of a rank that hangs": seconds[losses.STOP],
+            "seconds until all had ended": [outcome.ended_s for outcome in outcomes],
+            "tests of losses not passed": by_tests.failures(bench, LOSSES),
             "tests of changed bytes not passed": by_tests.failures(bench, CHANGES)}
 
 
@@ -74,9 +100,15 @@ GOALS = [
     Goal("reads", "10^8 rows read while another rank writes them by one-sided puts, over threads and over processes: "
          "none is torn", reads,
          {"reads": at_least(READS), "torn rows taken for whole": none(), "torn rows that were seen": reported()}),
-    Goal("faults", "a rank that is killed, or a link that is cut, in the middle of any sum, or a rank that hangs in "
-         "those of large arrays: all others name it in time; a changed message is found", faults,
-         {"tests of losses not passed": none(), "tests of changed bytes not passed": none()}),
+    Goal("faults", "a rank that is killed or hangs, or a link that is cut, in the middle of any sum, look-up, step, "
+         f"checkpoint or other call of all ranks: all others name it, within {SLACK_S} s after a kill, else within the "
+         f"peer timeout ({losses.PEER_TIMEOUT_S} s) + {SLACK_S} s; a changed message is found", faults,
+         {"losses": reported(), "that not all named": none(),
+          **{name: each_at_most(SLACK_S) for name in (
+              "seconds after a kill, four hosts", "seconds after a kill, one host",
+              "seconds over the timeout after a cut", "seconds over the timeout of a rank that hangs")},
+          "seconds until all had ended": reported(),
+          "tests of losses not passed": none(), "tests of changed bytes not passed": none()}),
     Goal("fuzz", "10,000 inputs of each format from outside, and an hour of the fuzzer: nothing is found",
          fuzz,
          {"targets": reported(), "fewest inputs made of what is there": at_least(INPUTS),

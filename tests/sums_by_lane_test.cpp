@@ -70,7 +70,7 @@ TEST(SumsByLane, AreReckonedWithWhereThereIsOne) {
   SumShape shape{.ranks = 2, .elements = 1000, .given_most = 1000};
   auto const has_it = [&] {
     for (auto const& estimate : reckoning.estimates(shape)) {
-      if (estimate.algorithm->about.by_nccl) return true;
+      if (estimate.way->algorithm->about.by_nccl) return true;
     }
     return false;
   };

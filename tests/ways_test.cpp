@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "comm/collective/reckoning.hpp"
+#include "comm/collective/sparse_streamed.hpp"
 #include "gpups/gpups.hpp"
 #include "kernels/wire/buckets.hpp"
 #include "kernels/wire/quantize_buckets.hpp"
 #include "tests/sum_shapes.hpp"
+#include "tests/wire_oracle.hpp"
 
 namespace gpups::comm {
 namespace {
@@ -35,11 +37,11 @@ TEST(Ways, AreToldInFewBitsAndEachIsThereOnce) {
 // The largest error of numbers that go as a format, to the nearest, in one bucket.
 double error_of(NumberFormat format, std::vector<float> const& bucket) {
   Stream stream(Device::host());
-  auto const wire_format = static_cast<kernels::Format>(format);
-  Array<std::uint8_t> const wire(Device::host(), kernels::bucket_bytes(wire_format, bucket.size(), bucket.size()));
+  auto const code = wire_format(format);
+  Array<std::uint8_t> const wire(Device::host(), kernels::bucket_bytes(code, bucket.size(), bucket.size()));
   std::vector<float> sent(bucket.size());
-  kernels::quantize_buckets(stream, {.values = bucket, .format = wire_format, .bucket = bucket.size(), .wire = wire});
-  kernels::unpack_buckets(stream, {wire, wire_format, bucket.size(), sent});
+  kernels::quantize_buckets(stream, {.values = bucket, .format = code, .bucket = bucket.size(), .wire = wire});
+  kernels::unpack_buckets(stream, {wire, code, bucket.size(), sent});
   double worst = 0;
   for (std::size_t i = 0; i < bucket.size(); ++i) {
     worst = std::max(worst, std::abs(static_cast<double>(sent[i]) - static_cast<double>(bucket[i])));
@@ -47,19 +49,17 @@ double error_of(NumberFormat format, std::vector<float> const& bucket) {
   return worst;
 }
 
-// What a format may make of a bucket whose largest number is 1 (kernels/wire/format.hpp).
-constexpr double kStated[] = {0, 0x1p-11, 0x1p-8, 0x1p-4, 0x1p-3, 1. / 254, 1. / 14, 1. / 2};
-
 TEST(Ways, WhatIsAsExactErrsNowhereByMoreThanTheOtherMay) {
   int pairs = 0;
   for (NumberFormat const format : kNumberFormats) {
     for (NumberFormat const other : kNumberFormats) {
-      double most = 0;  // of what the other may err by
-      for (float const largest : {1e-25F, 1.2345e-7F, 1.0039F, 1.9999F, 3e4F, 1e30F}) {
+      double most = 0;  // of what the other may err by in the largest number of a bucket
+      for (float const largest : {1e-25F, 1.2345e-7F, 1.0039F, 1.9999F, 3e4F, 6.7e4F, 1e30F}) {
         for (float const ratio : {.991F, .7F, .01F}) {
           std::vector<float> bucket;
           for (float x = largest; bucket.size() < 16; x *= ratio) bucket.push_back(x);
-          most = std::max(most, error_of(format, bucket) / (kStated[static_cast<int>(other)] * largest + 1e-40));
+          double const may = test::error_max(wire_format(other), static_cast<double>(largest), largest);
+          most = std::max(most, error_of(format, bucket) / (may + 1e-40));
         }
       }
       if (format == other) continue;
@@ -77,21 +77,29 @@ SumShape as(NumberFormat format, SumShape shape) {
   return shape;
 }
 
-TEST(Ways, ServeWhatTheyAreAsExactAs) {
+// A rounded term is not a rounded sum: none of an algorithm that errs elsewhere than one which has the format asked
+// for.
+TEST(Ways, ServeWhatTheirAlgorithmHas) {
   for (NumberFormat const asked : kNumberFormats) {
-    std::set<NumberFormat> formats;
+    SumShape const shape = as(asked, dense(1000));
+    std::set<std::string> names;
     for (Way const& way : ways()) {
-      SumShape const shape = as(asked, dense(1000));
-      EXPECT_EQ(way.serves(shape), !way.algorithm->about.by_nccl && is_as_exact(way.format, asked)) << name_of(way);
-      if (way.serves(shape)) formats.insert(way.format);
+      if (way.serves(shape)) names.insert(name_of(way));
     }
-    EXPECT_TRUE(formats.contains(asked)) << name_of(asked);
-    EXPECT_TRUE(formats.contains(NumberFormat::kFloat)) << name_of(asked);
+    std::set<std::string> expected{"direct",          "doubling",      "sparse_gather",
+                                   "sparse_doubling", "sparse_owners", "sparse_dense"};
+    for (NumberFormat const format : {asked, NumberFormat::kBFloat}) {
+      if (asked == NumberFormat::kFloat || (asked == NumberFormat::kHalf && format != asked)) continue;
+      std::string const as = std::string(" as ") + name_of(format);
+      expected.insert("sparse_dense" + as);
+      if (!have_streams(asked)) continue;
+      for (char const* name : {"sparse_gather", "sparse_doubling", "sparse_owners"}) expected.insert(name + as);
+    }
+    EXPECT_EQ(names, expected) << name_of(asked);
   }
 }
 
-// Where bytes are what takes long numbers go in few of them, and where coding does as they are. Formats of which there
-// are no streams go half of the way as floats, so that bfloats on all of it are fewer bytes.
+// Where bytes are what takes long numbers go in few of them, and where coding does as they are.
 TEST(Ways, NumbersGoInTheFormatThatIsFastest) {
   for (NumberFormat const asked : kNumberFormats) {
     for (SumShape const& sum : {dense(1 << 20), sparse(1 << 20, 10000)}) {
@@ -99,8 +107,9 @@ TEST(Ways, NumbersGoInTheFormatThatIsFastest) {
       auto const codes = asked <= NumberFormat::kBFloat ? &LinkModel::half_s : &LinkModel::code_s;
       Way const& of_few_bytes = Reckoning(only(&LinkModel::byte_s)).choose(shape);
       Way const& of_little_coding = Reckoning(only(codes)).choose(shape);
-      bool const has_streams = asked <= NumberFormat::kBFloat || asked == NumberFormat::kInt8;
-      EXPECT_EQ(of_few_bytes.format, has_streams ? asked : NumberFormat::kBFloat) << name_of(asked);
+      // Of a few elements streams as floats are fewer bytes than all sums as codes.
+      bool const pays = have_streams(asked) || !sum.sparse;
+      EXPECT_EQ(of_few_bytes.format, pays ? asked : NumberFormat::kFloat) << name_of(asked);
       if (asked != NumberFormat::kFloat) EXPECT_NE(of_little_coding.format, asked) << name_of(asked);
     }
   }
@@ -124,20 +133,31 @@ TEST(Ways, WhatSumsTakeDecidesBetweenFormats) {
   EXPECT_NE(lines[0].find("sparse_gather as half "), std::string::npos) << lines[0];
 }
 
+// Two ranks' terms nearly cancel where the third has none: a format with a scale may err by little there. Short arrays
+// go as they are.
 TEST(Ways, SumsOfAGroupErrByNoMoreThanTheFormatAskedFor) {
-  constexpr double kSteps[] = {1e-6, 3e-3, 3e-2, .8, 1.6, .1, 1.8, 12};  // of sums up to 6, rounded twice
+  constexpr float kSums = 3, kTerms = 1000;  // about the largest
   for (NumberFormat const asked : kNumberFormats) {
+    bool const rounds_terms = have_streams(asked);
+    double const once = test::error_max(wire_format(asked), kSums, kSums);
+    double const of_terms = test::error_max(wire_format(asked), kTerms, kTerms);
+    double const error = 1e-3 + 2 * once + (rounds_terms ? 3 * of_terms : 0);  // at random it is twice as much
     run_ranks(Group::threads(3), [&](Group const& group) {
       Store store(group, {.threads = 1});
       auto stream = store.make_stream();
+      auto const part = static_cast<float>(number(group.rank()) == 0 ? 1 : number(group.rank()) == 1 ? -1 : 0);
       for (std::size_t const size : {std::size_t{50}, std::size_t{70001}}) {
-        std::vector<float> terms(size);
-        for (std::size_t i = 0; i < size; ++i) terms[i] = 1 + static_cast<float>(i % 777) / 777;
+        std::vector<float> sums(size), terms(size);
+        for (std::size_t i = 0; i < size; ++i) {
+          sums[i] = kSums * std::sin(static_cast<float>(i));
+          terms[i] = part * 997 + (part > 0 ? sums[i] : 0);
+        }
         for (int sum = 0; sum < 3; ++sum) {
           std::vector<float> values = terms;
           group.wait_allreduce(stream, group.begin_allreduce(stream, View<float>(values), {.format = asked}));
-          double const step = kSteps[size == 50 ? 0 : static_cast<int>(asked)];  // short ones go as they are
-          for (std::size_t i = 0; i < size; ++i) ASSERT_NEAR(values[i], 3 * terms[i], step) << name_of(asked) << i;
+          for (std::size_t i = 0; i < size; ++i) {
+            ASSERT_NEAR(values[i], sums[i], size == 50 ? 1e-3 : error) << name_of(asked) << ", element " << i;
+          }
         }
       }
       if (group.rank() == Rank{0}) {

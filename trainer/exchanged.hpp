@@ -38,7 +38,7 @@ nlohmann::json to_json(RoundSeconds const& seconds);
 nlohmann::json to_json(Exchanged const& exchanged);
 
 // [{"from": 0, "to": 1, "bytes": {"gradients": ...}, "messages": {...}}, ...]: what each rank sent to each other one,
-// of kinds that were sent at all. Collective.
+// of kinds that were sent at all. Collective; for rank 0, the others get none.
 nlohmann::json wait_pairs(Store& store, Stats const& mine);
 
 }  // namespace gpups::trainer

@@ -190,15 +190,15 @@ void Training::wait_report() {
   since_report_ = {};
   loss_ = totals.progressed.loss_mean();
   cursor_.samples += totals.progressed.samples;
-  nlohmann::json accounts = accounts_of(stats, totals.exchanged);
-  if (store().ranks() <= kPairsRanksMax) accounts["pairs"] = wait_pairs(store(), stats);
+  nlohmann::json const pairs = store().ranks() <= kPairsRanksMax ? wait_pairs(store(), stats) : nlohmann::json();
   if (!folder_) return;
   nlohmann::json line{{"step", cursor_.clock},
                       {"epoch", static_cast<double>(cursor_.clock) / static_cast<double>(steps_per_epoch_)},
                       {"loss", *loss_},
                       {"samples_per_s", totals.progressed.samples_per_s()},
                       {"train_seconds", seconds_before_ + watch_.seconds()}};
-  line.update(accounts);
+  line.update(accounts_of(stats, totals.exchanged));
+  if (!pairs.is_null()) line["pairs"] = pairs;
   folder_->add_metrics(line);
 }
 

@@ -2,10 +2,12 @@
 #include "comm/collective/algorithms.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <vector>
 
 #include "comm/collective/array_streamed.hpp"
+#include "comm/collective/ways.hpp"
 #include "comm/collective/work_of.hpp"
 #include "kernels/check.hpp"
 
@@ -60,6 +62,13 @@ constexpr Algorithm kAlgorithms[] = {
      .sum_vector = sum_as_dense<sum_by_lane>,
      .work = work_of_lane},
 };
+
+constexpr unsigned count_ways() {
+  unsigned ways = 0;
+  for (Algorithm const& algorithm : kAlgorithms) ways += static_cast<unsigned>(std::popcount(algorithm.formats));
+  return ways;
+}
+static_assert(count_ways() <= kWaysMax);
 
 // As in "float, half".
 std::string formats_of(Algorithm const& algorithm) {

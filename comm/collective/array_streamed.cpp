@@ -53,7 +53,7 @@ Task<> sum_array_densely(Mesh& mesh, DenseSum sum) {
   here.terms.array_stays = here.sums.data() != here.terms.array.data();
   DenseOwners const owners{.into = here.sums,
                            .keep = here.terms.keep,
-                           .format = static_cast<kernels::Format>(sum.format),
+                           .format = wire_format(sum.format),
                            .draws = {.seed = mesh.number_of_run()}};  // of each sum its own
   co_await sum_by_dense_owners(mesh, here.terms, owners);
   co_await give(mesh, sum.values, here.sums);

@@ -97,7 +97,7 @@ Task<SumVector> sum_streams_densely(Mesh& mesh, SparseSum sum) {
   auto const sums = std::make_shared<Array<float>>(Device::host(), result.size);
   DenseOwners const owners{.into = *sums,
                            .keep = sums,
-                           .format = static_cast<kernels::Format>(sum.format),
+                           .format = wire_format(sum.format),
                            .draws = {.seed = mesh.number_of_run()}};  // of each sum its own
   co_await sum_by_dense_owners(mesh, terms, owners);
   result.values = std::move(*sums);

@@ -4,6 +4,7 @@
 
 #include "comm/collective/sparse.hpp"
 #include "comm/collective/stream_sums.hpp"
+#include "kernels/wire/format.hpp"
 
 namespace gpups::comm {
 
@@ -11,6 +12,17 @@ namespace gpups::comm {
 constexpr bool have_streams(NumberFormat format) {
   return format <= NumberFormat::kBFloat || format == NumberFormat::kInt8;
 }
+
+// What lies on the wire.
+constexpr kernels::Format wire_format(NumberFormat format) { return static_cast<kernels::Format>(format); }
+static_assert(wire_format(NumberFormat::kFloat) == kernels::Format::kFloat);
+static_assert(wire_format(NumberFormat::kHalf) == kernels::Format::kHalf);
+static_assert(wire_format(NumberFormat::kBFloat) == kernels::Format::kBFloat);
+static_assert(wire_format(NumberFormat::kE4M3) == kernels::Format::kE4M3);
+static_assert(wire_format(NumberFormat::kE5M2) == kernels::Format::kE5M2);
+static_assert(wire_format(NumberFormat::kInt8) == kernels::Format::kInt8);
+static_assert(wire_format(NumberFormat::kInt4) == kernels::Format::kInt4);
+static_assert(wire_format(NumberFormat::kInt2) == kernels::Format::kInt2);
 
 // How streams say floats in such a format.
 kernels::ValueForm form_of(NumberFormat format);

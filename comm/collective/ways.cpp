@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "kernels/assert.hpp"
+#include "comm/collective/sparse_streamed.hpp"
 #include "kernels/wire/format.hpp"
 
 namespace gpups::comm {
@@ -16,7 +16,9 @@ Work Way::work(SumShape shape, double summed) const {
 }
 
 bool Way::serves(SumShape const& shape) const {
-  return is_as_exact(format, shape.format) && algorithm->is_between(shape.adds);
+  bool const is_exact = format == NumberFormat::kFloat;
+  return algorithm->is_between(shape.adds) &&
+         (is_exact || (is_as_exact(format, shape.format) && algorithm->has(shape.format)));
 }
 
 std::string name_of(Way const& way) {
@@ -32,7 +34,6 @@ std::span<Way const> ways() {
         if (algorithm.has(format)) found.push_back({&algorithm, format});
       }
     }
-    GPUPS_ASSERT(found.size() <= kWaysMax);
     return found;
   }();
   return all;
@@ -43,7 +44,7 @@ std::span<Way const> ways() {
 // scales are of blocks that differ between algorithms.
 bool is_as_exact(NumberFormat format, NumberFormat other) {
   if (format == other || format == NumberFormat::kFloat) return true;
-  return format == NumberFormat::kBFloat && kernels::has_scale(static_cast<kernels::Format>(other));
+  return format == NumberFormat::kBFloat && kernels::has_scale(wire_format(other));
 }
 
 }  // namespace gpups::comm

@@ -15,7 +15,9 @@ struct Way {
 
   // What a rank does in a sum of this shape, in which `summed` elements will not be zero.
   Work work(SumShape shape, double summed) const;
-  // Whether it can do a sum of this shape: ranks can use it, and it errs nowhere by more than the shape's format may.
+  // Whether it can do a sum of this shape: ranks can use it, and it errs by no more than the algorithm does in the
+  // shape's format, which it must have unless it sends floats: where terms are rounded and where sums are differs
+  // between algorithms.
   bool serves(SumShape const& shape) const;
 };
 
@@ -26,7 +28,7 @@ std::string name_of(Way const& way);
 inline constexpr unsigned kWayBits = 5, kWaysMax = 1U << kWayBits;
 std::span<Way const> ways();
 
-// Whether numbers that go as `format` err nowhere by more than those that go as `other`, whatever they are.
+// Whether the largest error of numbers that go as `format` is nowhere larger than that of numbers that go as `other`.
 bool is_as_exact(NumberFormat format, NumberFormat other);
 
 }  // namespace gpups::comm

@@ -31,8 +31,9 @@ char const* name_of(NumberFormat format);
 // How arrays of floats are summed. The same on all ranks.
 struct AllreduceOptions {
   std::string algorithm = "auto";  // one of allreduce_algorithms(), or "auto": the fastest, as the library reckons
-  // A named algorithm takes this format, which it must have. "auto" takes it where that is fastest, and else one that
-  // errs nowhere by more: floats, or bfloats in place of what has scales. So it says what may be lost, and not what is.
+  // A named algorithm takes this format, which it must have. "auto" takes it where that is fastest, and else one whose
+  // largest errors are no larger: floats, or in an algorithm that has both, bfloats in place of what has scales. So it
+  // says what may be lost, and not what is. Where the mean error of many sums must be zero, name "sparse_dense".
   NumberFormat format = NumberFormat::kFloat;
 };
 

@@ -80,9 +80,10 @@ enum class NumberType : std::uint8_t {
 enum class RowCodec : std::uint8_t { kLossless, kHalf, kBFloat16, kInt8, kInt4 };
 
 // Holds changes of rows back until they are worth a message. A row is sent when the largest magnitude in its change
-// reaches the bound of its step, or when it may have waited for age_max steps, whether it was named in them or not;
-// columns that top_k leaves out wait no longer, and go exactly. What a codec rounds off waits for the row's next
-// change. The bound follows the share of rows that ought to be sent, and stays below `bound` / sqrt(t) at the
+// reaches the bound of its step, or when it has waited for age_max steps: gradients also where no batch names the row
+// then, values when their reader names it next, and the steps in which it did not count. Columns that top_k leaves out
+// wait no longer, and go exactly. What a codec rounds off of a gradient waits for the row's next one, and of a value as
+// any other change. The bound follows the share of rows that ought to be sent, and stays below `bound` / sqrt(t) at the
 // t-th step that sends rows to a rank.
 struct RowFilter {
   std::uint32_t age_max = 0;  // 0: no filter, nothing waits

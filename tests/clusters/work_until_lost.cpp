@@ -1,31 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank that sums over the ranks again and again, several sums at a time, until another one is lost: then it says
-// which and ends.
+// A rank that does one kind of work with the others again and again, until another one is lost: then it says which,
+// and ends. Sums go several at a time. What a work needs of files lies in the folder where it is started.
 //
-// usage: sum_until_lost [WHAT [PEER_TIMEOUT_S]]
-//   WHAT: integers, reduce_scatter, top_k, rows, or an ALGORITHM of allreduce_algorithms(), of arrays, or as
-//   ALGORITHM:sparse of sparse vectors; without it, prints all of them
+// usage: work_until_lost [WORK [PEER_TIMEOUT_S]]
+//   WORK: one of endless_calls(), integers, reduce_scatter, top_k, or an ALGORITHM of allreduce_algorithms(), of
+//   arrays, or as ALGORITHM:sparse of sparse vectors; without it, prints all of them
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
-#include <functional>
-#include <string>
-#include <vector>
 
-#include "gpups/gpups.hpp"
+#include "tests/clusters/until_lost.hpp"
 
 namespace gpups::test {
-namespace {
 
-constexpr std::size_t kElements = std::size_t{1} << 21, kEvery = 16;  // of sparse vectors, one of so many is not zero
-constexpr std::size_t kUnderWay = 3;
-constexpr std::size_t kRows = 20000, kDim = 64;
-
-// Says that the first is over: from now on one is always under way.
 void say_going() {
   std::puts("going");
   std::fflush(stdout);
 }
+
+namespace {
+
+constexpr std::size_t kElements = std::size_t{1} << 21, kEvery = 16;  // of sparse vectors, one of so many is not zero
+constexpr std::size_t kUnderWay = 3;
 
 // begin: one sum more; end: waits for it.
 void sum_without_end(std::function<Reduction()> const& begin, std::function<void(Reduction const&)> const& end) {
@@ -83,61 +80,64 @@ void sum_top_k(Group const& group, Stream& stream) {
   }
 }
 
-void exchange_rows(Store& store, TableId table, Stream& stream) {
-  std::vector<Key> keys;
-  for (std::uint64_t k = 0; k < kRows; ++k) keys.push_back(Key{k});
-  Matrix<float> const sources(Device::host(), kRows, kDim);
-  for (std::size_t i = 0; i < kRows; ++i) std::fill(sources.row(i).begin(), sources.row(i).end(), 0.01F);
-  TableBatch const part{.table = table, .keys = View<Key const>(keys)};
-  auto next = store.prepare(stream, Clock{0}, {&part, 1}, 1);
-  for (std::int64_t step = 0;; ++step) {
-    auto const batch = next;
-    next = store.prepare(stream, Clock{step + 1}, {&part, 1}, 1);
-    store.wait_ready(batch);
-    TableGradients const gradients{.sources = sources};
-    store.push(stream, batch, {&gradients, 1});
-    store.advance_clock();
-    if (step == 2) say_going();
-  }
-}
+// When, by the machine's clock, which all its processes can compare.
+double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-void run(std::string const& what, double peer_timeout_s) {
+void run(Work const& work, double peer_timeout_s) {
+  if (work.before_join) work.before_join();
   auto const group = Group::join({.peer_timeout_s = peer_timeout_s});
   Store store(group, {.threads = 1});
   auto const table = store.add_table({.name = "t", .dim = kDim, .expected_rows = kRows});
   auto stream = store.make_stream();
-  if (what == "rows") return exchange_rows(store, table, stream);
-  if (what == "integers") return sum_integers(group, stream);
-  if (what == "reduce_scatter") return sum_floats(group, stream, "", false);
-  if (what == "top_k") return sum_top_k(group, stream);
-  for (auto const& algorithm : allreduce_algorithms()) {
-    if (what == algorithm.name) return sum_floats(group, stream, what, true);
-    if (what == std::string(algorithm.name) + ":sparse") return sum_floats(group, stream, algorithm.name, false);
+  try {
+    work.run({.group = group, .store = store, .table = table, .stream = stream});
+  } catch (PeerError const& error) {  // said before the store goes, which takes its time
+    std::printf("lost at %.3f: rank %u: %s\n", now_s(), number(error.peer()), error.what());
+    std::fflush(stdout);
+    throw;
   }
-  throw Error("no such sum (see the usage): " + what);
 }
 
-void print_all() {
-  for (char const* const what : {"integers", "reduce_scatter", "top_k", "rows"}) std::puts(what);
-  for (auto const& algorithm : allreduce_algorithms()) {
-    if (algorithm.by_nccl) continue;  // not on the host
-    std::puts(algorithm.name);
-    std::printf("%s:sparse\n", algorithm.name);
+std::vector<Work> all_work() {
+  auto all = endless_sums();
+  for (auto& work : endless_calls()) all.push_back(std::move(work));
+  return all;
+}
+
+Work find(std::string const& name) {
+  for (auto const& work : all_work()) {
+    if (work.name == name) return work;
   }
+  throw Error("no such work (see the usage): " + name);
 }
 
 }  // namespace
+
+std::vector<Work> endless_sums() {
+  std::vector<Work> all{
+      {"integers", [](Member const& mine) { sum_integers(mine.group, mine.stream); }},
+      {"reduce_scatter", [](Member const& mine) { sum_floats(mine.group, mine.stream, "", false); }},
+      {"top_k", [](Member const& mine) { sum_top_k(mine.group, mine.stream); }},
+  };
+  for (auto const& algorithm : allreduce_algorithms()) {
+    if (algorithm.by_nccl) continue;  // not on the host
+    std::string const name = algorithm.name;
+    all.push_back({name, [name](Member const& mine) { sum_floats(mine.group, mine.stream, name, true); }});
+    all.push_back({name + ":sparse", [name](Member const& mine) { sum_floats(mine.group, mine.stream, name, false); }});
+  }
+  return all;
+}
+
 }  // namespace gpups::test
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    gpups::test::print_all();
-    return 0;
-  }
   try {
-    gpups::test::run(argv[1], argc > 2 ? std::atof(argv[2]) : 30);
-  } catch (gpups::PeerError const& error) {
-    std::printf("lost: rank %u: %s\n", number(error.peer()), error.what());
+    if (argc < 2) {
+      for (auto const& work : gpups::test::all_work()) std::puts(work.name.c_str());
+      return 0;
+    }
+    gpups::test::run(gpups::test::find(argv[1]), argc > 2 ? std::atof(argv[2]) : 30);
+  } catch (gpups::PeerError const&) {
     return 3;
   } catch (std::exception const& error) {
     std::printf("error: %s\n", error.what());
