@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that knows its device: Array and Matrix own, View and MatrixView refer.
+// Arrays on a device. Array and Matrix own memory; View and MatrixView refer to memory of the library or the
+// application.
 //
-// Rows of a Matrix are padded to `row_stride(columns)` elements, so that every row starts on a vector boundary; what
-// is in the padding of a float matrix made by this library is zero.
+//   Array<float> x(Device::host(), 3);           // uninitialised
+//   Matrix<float> rows(Device::cuda(0), 100, 64);
+//   View<float> const given(pointer, 1000, Device::cuda(0));  // an application's memory, not owned
+//   std::vector<float> const result = to_host(stream, given);
+//
+// A row of a Matrix is padded to row_stride(columns) elements, so that every row is aligned for vector loads. The
+// padding of float matrices that the library writes is zero.
 #pragma once
 
 #include <cassert>
@@ -17,24 +23,24 @@
 
 namespace gpups {
 
-// Elements from one row to the next for rows of `columns` elements of 4 bytes: multiples of 64 bytes from 16 columns
-// on, of 16 bytes below.
+// Returns the distance between rows of `columns` elements, in elements. Rows of 4-byte elements start at multiples of
+// 64 bytes (16 columns and more) or of 16 bytes (fewer columns).
 constexpr std::size_t row_stride(std::size_t columns) {
   std::size_t const step = columns >= 16 ? 16 : 4;
   return (columns + step - 1) / step * step;
 }
 
-// Refers to `size` elements at `data`, on `device`.
+// A non-owning reference to `size` contiguous elements at `data` on `device`.
 template <class T>
 class View {
  public:
   constexpr View() = default;
   constexpr View(T* data, std::size_t size, Device device = {}) : data_(data), size_(size), device_(device) {}
-  // A read-only view of a writable one.
+  // Converts a writable view to a read-only view.
   template <class U>
   requires(std::is_same_v<T, U const>) constexpr View(View<U> other)
       : View(other.data(), other.size(), other.device()) {}
-  // The elements of a vector, on the host.
+  // Refers to the elements of a vector, on the host.
   template <class U>
   requires(std::is_same_v<std::remove_const_t<T>, U> && !std::is_same_v<U, bool>) View(std::vector<U>& v)
       : View(v.data(), v.size()) {}
@@ -60,7 +66,7 @@ class View {
   Device device_{};
 };
 
-// Refers to `rows` rows of `columns` elements, `stride` elements apart.
+// A non-owning reference to a row-major (rows, columns) matrix. Consecutive rows start `stride` elements apart.
 template <class T>
 class MatrixView {
  public:
@@ -81,7 +87,7 @@ class MatrixView {
   constexpr MatrixView slice(std::size_t first, std::size_t count) const {
     return {data_ + first * stride_, count, columns_, stride_, device_};
   }
-  // All elements, padding included.
+  // Returns all elements including the padding.
   constexpr View<T> flat() const { return {data_, rows_ * stride_, device_}; }
 
  private:
@@ -92,25 +98,26 @@ class MatrixView {
 
 namespace memory {
 
-// Blocks come from a cache of freed ones where one fits; large host blocks lie in huge pages. Contents are undefined.
-// Throws Error where there is no memory.
+// Returns a block of `bytes` bytes with undefined contents, from a cache of released blocks if one fits. Large host
+// blocks use huge pages. Throws Error if there is no memory. Any thread.
 void* allocate(Device device, std::size_t bytes);
 void release(Device device, void* block, std::size_t bytes) noexcept;
-// Bytes handed out now and at most so far, and the bytes kept for reuse.
+// Bytes allocated now, the maximum of that so far, and bytes in the cache of released blocks.
 struct Usage {
   std::size_t bytes, bytes_peak, bytes_cached;
 };
 Usage usage(Device device);
 
-// Copies between any two devices; queued on `stream`, which belongs to one of them.
+// Copies `bytes` bytes between any two devices; queued on `stream`, which must be a stream of one of the two.
 void copy(Stream& stream, void* to, Device to_device, void const* from, Device from_device, std::size_t bytes);
-// Sets every byte; queued on `stream`.
+// Sets `bytes` bytes at `to` to `byte`; queued on `stream`.
 void fill_bytes(Stream& stream, void* to, unsigned char byte, std::size_t bytes);
 
 }  // namespace memory
 
-// Owns `size` elements on one device. Move-only. A block that is freed goes back to a cache that any stream may take
-// it from: REQUIRES that work on it is done, or is on the stream that will use it next.
+// Owns `size` elements on one device. Move-only; contents are undefined at first. The destructor returns the block to a
+// cache from which any stream may allocate. REQUIRES: work on the block is done by then, or the stream of that work is
+// the one that uses the block next.
 template <class T>
 class Array {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -132,7 +139,7 @@ class Array {
     if (data_ != nullptr) memory::release(device_, data_, room_ * sizeof(T));
   }
 
-  // Forgets all but the first `size` elements; their memory goes when the array does. REQUIRES: size <= size().
+  // Drops all but the first `size` elements; the block keeps its size. REQUIRES: size <= size().
   void truncate(std::size_t size) {
     assert(size <= size_);
     size_ = size;
@@ -191,15 +198,14 @@ class Matrix {
   std::size_t rows_ = 0, columns_ = 0;
 };
 
-// Copies all of `from` to the beginning of `to`; queued on `stream`. REQUIRES: to.size() >= from.size().
+// Copies `from` to the first from.size() elements of `to`; queued on `stream`. REQUIRES: to.size() >= from.size().
 template <class T>
 void copy(Stream& stream, View<T> to, View<std::type_identity_t<T> const> from) {
   assert(to.size() >= from.size());
   memory::copy(stream, to.data(), to.device(), from.data(), from.device(), from.bytes());
 }
 
-// A host vector's elements on the stream's device; queued on `stream`, and waits for it where that is a GPU, so that
-// the vector may go.
+// Returns a copy of `from` on the stream's device. Blocks until the copy is done.
 template <class T>
 Array<T> to_device(Stream& stream, std::vector<T> const& from) {
   Array<T> to(stream.device(), from.size());
@@ -208,7 +214,7 @@ Array<T> to_device(Stream& stream, std::vector<T> const& from) {
   return to;
 }
 
-// The elements as a host vector; waits for `stream`.
+// Returns a copy of `from` as a host vector. Blocks until all work queued on `stream` is done.
 template <class T>
 std::vector<std::remove_const_t<T>> to_host(Stream& stream, View<T> from) {
   std::vector<std::remove_const_t<T>> to(from.size());

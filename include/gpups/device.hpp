@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where arrays live and work runs: the host, or one CUDA device.
+// A device that holds arrays and runs kernels: the host, or one CUDA device.
 #pragma once
 
 #include <compare>
@@ -11,7 +11,7 @@ struct Device {
   enum class Kind { kHost, kCuda };
 
   Kind kind = Kind::kHost;
-  int index = 0;  // of the CUDA device; 0 for the host
+  int index = 0;  // CUDA device index; 0 for the host
 
   static constexpr Device host() { return {}; }
   static constexpr Device cuda(int index) { return {Kind::kCuda, index}; }
@@ -19,14 +19,15 @@ struct Device {
   constexpr bool operator==(Device const&) const = default;
 };
 
-// "host" or "cuda:0".
+// Returns "host", or "cuda:0" for CUDA device 0.
 std::string to_string(Device device);
 
-// Number of CUDA devices that this build can use now: 0 without CUDA in the build, a driver or a device.
+// Returns the number of usable CUDA devices: 0 if the build has no CUDA, or the machine has no driver or no device.
 int cuda_device_count();
 
-// Reads "auto", "host", "cuda" or "cuda:1". "auto" is the CUDA device number `local_rank` modulo their count, or the
-// host where there is none. Throws Error for other text, or a device that is not there.
+// Parses "auto", "host", "cuda" or "cuda:1". "auto" and "cuda" select the CUDA device `local_rank` modulo the number of
+// devices; "auto" selects the host if there is none. Throws Error for any other text and for a device that does not
+// exist.
 Device device_from(std::string const& text, int local_rank = 0);
 
 }  // namespace gpups

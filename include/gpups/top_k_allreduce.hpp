@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums dense gradients over the ranks of a group by their largest elements: top-k SGD with error feedback.
+// Top-k allreduce of a dense gradient with error feedback (Alistarh et al., NeurIPS 2018).
 //
-// A rank sends about the share `density` of its elements, those that have become largest; all others wait in a residual
-// and are added to the next gradient (Alistarh et al., NeurIPS 2018). What is rounded off on the wire, and what the
-// algorithm drops on its way, waits likewise, on some rank. All of it are whole units of a grid, so that the sums so
-// far and the residuals of all ranks are together the sum of all gradients, to the last bit.
+//   TopKAllreduce layer(group, weights.size(), {.density = .01});
+//   layer.begin(stream, gradient);  // in every step, on every rank
+//   layer.wait(stream, sum);        // the sum over ranks of the elements that were sent
+//
+// A rank sends about density * size elements, those of largest magnitude, and keeps the others in a residual that is
+// added to its next gradient. Rounding errors of the wire format and elements that the algorithm drops go to the
+// residual of some rank too. All numbers are multiples of 2^grid_log2, so the sums so far and the residuals of all
+// ranks add up to the sum of all gradients exactly.
 #pragma once
 
 #include <cstdint>
@@ -21,72 +25,74 @@
 
 namespace gpups {
 
-// The same on all ranks. Where the number of elements to send, the algorithm, the format or the grid differ in a sum,
-// every rank's wait throws PeerError; momentum is not compared.
+// Options of a TopKAllreduce, equal on all ranks. If the number of elements to send, the algorithm, the format or the
+// grid differ, wait() throws PeerError on every rank. Momentum is not compared.
 struct TopKOptions {
-  double density = .01;  // share of the elements that a rank sends, above 0 and up to 1
-  // Warm-up: the share begins with density_first, `density` to 1, and falls exponentially. Without steps of it
-  // density_first has no effect.
+  double density = .01;  // fraction of the elements that a rank sends, in (0, 1]
+  // Warm-up: in the first warmup_steps sums the fraction falls exponentially from density_first (in [density, 1]) to
+  // `density`. With 0 warmup_steps, density_first is not used.
   double density_first = .25;
   std::uint64_t warmup_steps = 0;
-  // Momentum correction (Deep Gradient Compression, Lin et al., ICLR 2018): what is summed is not the gradient g but
-  // the velocity v = momentum * v + g of each rank, which is forgotten where an element is sent. The optimizer then has
-  // no momentum of its own. 0 to below 1; 0: off.
+  // Momentum correction (Deep Gradient Compression, Lin et al., ICLR 2018): each rank sums the velocity
+  // v = momentum * v + g instead of the gradient g, and sets v to 0 where an element was sent. Use an optimizer without
+  // momentum. In [0, 1); 0: off.
   float momentum = 0;
-  // One of top_k_algorithms(), or "auto": "sparse_gather" between two ranks, else "resparsified". It never depends on
-  // measured times, since what waits, and where, does depend on it.
+  // A name of top_k_algorithms(), or "auto": "sparse_gather" for two ranks, else "resparsified". "auto" does not depend
+  // on link costs, because residuals depend on the algorithm.
   std::string algorithm = "auto";
-  // Of the values that are sent: kFloat, which sends whole units and rounds nothing, kHalf, kBFloat or kInt8. What a
-  // format cuts off, as kHalf does beyond 65,504, waits like what it rounds off.
+  // Wire format of values: kFloat (sends units exactly), kHalf, kBFloat or kInt8. Rounding errors, and what kHalf cuts
+  // off beyond 65,504, go to the residual.
   NumberFormat format = NumberFormat::kBFloat;
-  int grid_log2 = -30;  // a unit is 2^grid_log2, -200 .. 200; gradients are below 2^46 of them
+  int grid_log2 = -30;  // a unit is 2^grid_log2, -200 .. 200; gradients are below 2^46 units in magnitude
 };
 
-// As AllreduceAlgorithm; "resparsified" is SparDL's (Zhao et al., ICDE 2024): also the sum has about `density` of its
-// elements, and a rank sends about twice its own, however many ranks there are.
+// Returns the algorithms. "resparsified" is the one of SparDL (Zhao et al., ICDE 2024): the sum is sparsified too, so a
+// rank sends about twice its own elements for any number of ranks.
 std::span<AllreduceAlgorithm const> top_k_algorithms();
 
-// For one gradient; an object for each layer. Takes 8 bytes for each element, and 4 with momentum, on the host. One sum
-// of an object is under way at a time, as many as Group::kAllreducesMax of several.
+// The allreduce of one gradient, such as that of one layer, with its residual. Uses 8 bytes of host memory per element,
+// and 4 more with momentum. One sum of an object may be in flight; sums of several objects, up to
+// Group::kAllreducesMax, may be in flight together. One thread at a time.
 class TopKAllreduce {
  public:
-  // size: elements of the gradient, below 2^32 - 1. Throws Error for options that make no sense.
+  // size: elements of the gradient, below 2^32 - 1. Throws Error for invalid options.
   TopKAllreduce(Group const& group, std::uint64_t size, TopKOptions const& options);
-  // A sum that is under way goes on without it, as other ranks need it, and counts among Group::kAllreducesMax until it
-  // has ended; what this rank gave to it, and what was waiting, is lost.
+  // A sum in flight goes on, because other ranks need it, and counts towards Group::kAllreducesMax until it is done.
+  // Its result and the residual are lost.
   ~TopKAllreduce();
   TopKAllreduce(TopKAllreduce&&) noexcept;
   TopKAllreduce& operator=(TopKAllreduce&&) noexcept;
 
-  // Begins to sum `gradient`, (size), or what is waiting of those before it, over the ranks. Collective, for any thread
-  // but one at a time; otherwise as Group::begin_allreduce(). The elements are chosen by the host: waits for `stream`,
-  // and `gradient` is the caller's again on return. Throws Error where the gradient is not finite or too large for the
-  // grid; the object is of no use then.
+  // Starts the sum of `gradient`, (size), plus the residual. Collective; see Group::begin_allreduce(). Blocks until
+  // `stream` is done, because the host selects the elements; the caller may then change `gradient`. Throws Error if an
+  // element is not finite or too large for the grid; the object must not be used after that.
   void begin(Stream& stream, View<float const> gradient);
-  // The same for a gradient in units.
+  // The same for a gradient in units of 2^grid_log2.
   void begin(Stream& stream, View<std::int64_t const> gradient);
-  // The same, but where it would throw for the gradient a sum of nothing begins, for which other ranks do not wait in
-  // vain, and the first element at fault is returned. Tell all ranks.
+  // The same for a gradient that may be invalid. Returns the index of the first invalid element, if any, after starting
+  // an empty sum so that other ranks need not wait in vain. The caller then informs all ranks.
   std::optional<std::uint64_t> begin_checked(Stream& stream, View<std::int64_t const> gradient);
-  // Blocks until the sum is there, and writes it to `sums`, (size): zero where nobody has sent anything. The same on
-  // all ranks. Errors as of Group::wait_allreduce().
+  // Blocks until the sum is done, and writes it to `sums`, (size): zero where no rank sent an element. All ranks get
+  // equal bits. Throws as Group::wait_allreduce().
   void wait(Stream& stream, View<float> sums);
-  void wait(Stream& stream, View<std::int64_t> sums);  // in units
+  void wait(Stream& stream, View<std::int64_t> sums);  // in units of 2^grid_log2
 
-  // The share that the next sum sends.
+  // Returns the fraction of elements that the next sum sends.
   double density() const;
-  // By which it sums: what "auto" has become.
+  // Returns the algorithm, also for "auto".
   AllreduceAlgorithm const& algorithm() const;
-  // (size): what waits on this rank, in units, on the host. While no sum is under way.
+  // Returns this rank's residual, (size), in units, on the host. REQUIRES: no sum is in flight.
   View<std::int64_t const> residual() const;
 
-  // What waits on this rank, for a checkpoint. While no sum is under way.
+  // Returns this rank's state for a checkpoint. REQUIRES: no sum is in flight.
   std::string save() const;
-  // What it gives on each rank, on rank 0; on the others the bytes are left out. Collective, like begin().
+  // Returns on rank 0 what save() returns on each rank, in rank order; on other ranks the strings are empty.
+  // Collective.
   std::vector<std::string> wait_save_all(Stream& stream) const;
-  // Goes on from what save() gave on each of the ranks of then, in their order: nothing is lost on other numbers of
-  // ranks, and with the same number sums have the bits of never having stopped. On all ranks, while no sum is under
-  // way. Throws Error for none, for what is none, and for what is of another size or of a momentum that was on or off.
+  // Restores the state that save() returned on each rank of an earlier job, in rank order. With the same number of
+  // ranks all later sums have the bits of a job that never stopped; with another number of ranks no residual is lost.
+  // Call it on all ranks. REQUIRES: no sum is in flight. Throws Error if the list is empty, an element is not such a
+  // state, or its size or use of momentum differs.
   void restore(std::span<std::string const> of_ranks);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of the library as types: numbers that mean different things do not mix.
+// Strong types for keys, ranks, clocks and tables, so that the compiler rejects one where another is expected.
 #pragma once
 
 #include <compare>
@@ -8,19 +8,19 @@
 
 namespace gpups {
 
-// 64-bit id of a row in a table. Any value is allowed and none is announced beforehand: `Key{42}`.
+// The 64-bit id of a row in a table, such as `Key{42}`. Every value is valid and need not be registered.
 enum class Key : std::uint64_t {};
 
-// Number of a process or thread in its group, from 0.
+// A process or thread of a group, numbered from 0.
 enum class Rank : std::uint32_t {};
 
-// Number of a training step, from 0.
+// A training step, numbered from 0.
 enum class Clock : std::int64_t {};
 
-// A table of a store, in the order in which `Store::add_table` was called.
+// A table of a store, numbered from 0 in the order of the calls of Store::add_table().
 enum class TableId : std::uint32_t {};
 
-// The plain number behind one of the types above: for indices, arithmetic and printing.
+// Returns the number behind one of the types above, for indices, arithmetic and printing.
 constexpr std::uint64_t number(Key key) { return static_cast<std::uint64_t>(key); }
 constexpr std::uint32_t number(Rank rank) { return static_cast<std::uint32_t>(rank); }
 constexpr std::int64_t number(Clock clock) { return static_cast<std::int64_t>(clock); }
