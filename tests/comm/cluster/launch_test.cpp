@@ -3,12 +3,13 @@
 #include "comm/cluster/launch.hpp"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <fstream>
 #include <map>
+#include <optional>
 #include <string>
 
+#include "tests/support/environment.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -26,8 +27,10 @@ constexpr char const* kKnown[] = {
 
 // With these of the known variables and no others.
 Launch launch(Variables const& variables) {
-  for (char const* name : kKnown) unsetenv(name);
-  for (auto const& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
+  Environment::Variables all;
+  for (char const* name : kKnown) all[name] = std::nullopt;
+  for (auto const& [name, value] : variables) all[name] = value;
+  Environment const set(all);
   return comm::launch_of_process();
 }
 

@@ -5,10 +5,13 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "comm/collective/link_cache.hpp"
+#include "tests/support/environment.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace gpups::comm {
@@ -108,18 +111,16 @@ TEST(LinkCache, WritersAtOnceLeaveOneOfTheirs) {
 }
 
 TEST(LinkCache, IsWhereTheUserSays) {
-  auto const folder_with = [](char const* ours, char const* xdg, char const* home) {
-    auto const set = [](char const* name, char const* value) {
-      value == nullptr ? unsetenv(name) : setenv(name, value, 1);
-    };
-    set("GPUPS_CACHE_DIR", ours), set("XDG_CACHE_HOME", xdg), set("HOME", home);
+  using Value = std::optional<std::string>;
+  auto const folder_with = [](Value ours, Value xdg, Value home) {
+    test::Environment const set({{"GPUPS_CACHE_DIR", ours}, {"XDG_CACHE_HOME", xdg}, {"HOME", home}});
     return user_cache_folder().string();
   };
   EXPECT_EQ(folder_with("/a", "/b", "/c"), "/a");
   EXPECT_EQ(folder_with("", "/b", "/c"), "");
-  EXPECT_EQ(folder_with(nullptr, "/b", "/c"), "/b/gpups");
-  EXPECT_EQ(folder_with(nullptr, "not/absolute", "/c"), "/c/.cache/gpups");
-  EXPECT_EQ(folder_with(nullptr, nullptr, nullptr), "");
+  EXPECT_EQ(folder_with({}, "/b", "/c"), "/b/gpups");
+  EXPECT_EQ(folder_with({}, "not/absolute", "/c"), "/c/.cache/gpups");
+  EXPECT_EQ(folder_with({}, {}, {}), "");
 }
 
 }  // namespace
