@@ -9,7 +9,7 @@
 
 #include "bench/against/random_key.hpp"
 #include "kernels/key_index.hpp"
-#include "tests/inputs.hpp"
+#include "tests/support/inputs.hpp"
 
 namespace {
 

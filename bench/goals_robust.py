@@ -3,6 +3,7 @@
 import json
 import multiprocessing.pool
 import re
+import sys
 
 import by_tests
 from goal import ROOT, CannotMeasure, Goal, at_least, each_at_most, none, reported
@@ -16,6 +17,8 @@ SLACK_S = 5  # a closed connection is noticed at once, and silence when the time
 CHANGES = ["InTransit.*", "Strangers.OverUcxAreNotHeard", "Seals.*", "Checksum.*", "HostileStream.*",
            "HostileLink.WhatWasChanged*"]
 FUZZ = ROOT / "tests" / "fuzz"
+sys.path.append(str(FUZZ))
+import corpus  # noqa: E402
 
 
 def reads(bench):
@@ -71,10 +74,11 @@ def fuzzer(bench, name):
 
 def explore(bench, name, program, seconds):
     """Seconds that a fuzzer ran for, and how many inputs it made."""
-    found = bench.work / "found" / name
+    found, known = bench.work / "found" / name, bench.fresh_folder(f"corpus/{name}")
     found.mkdir(parents=True, exist_ok=True)
+    corpus.unpack(corpus.CORPORA / f"{name}.zip", known)
     taken, text = bench.run_for_output(
-        [program, found, FUZZ / "corpus" / name, f"-max_total_time={seconds}", "-max_len=600", "-malloc_limit_mb=256",
+        [program, found, known, f"-max_total_time={seconds}", "-max_len=600", "-malloc_limit_mb=256",
          "-rss_limit_mb=2048", f"-artifact_prefix={found}-", "-print_final_stats=1"], seconds + 600)
     return taken, int(re.search(r"number_of_executed_units: (\d+)", text)[1])
 
@@ -86,7 +90,7 @@ def fuzz(bench):
     programs = {name: fuzzer(bench, name) for name in names}
     changed = []
     for name in names:
-        text = bench.run_for_output([bench.program(f"fuzz_{name}"), INPUTS, FUZZ / "corpus" / name], 1800)[1]
+        text = bench.run_for_output([bench.program(f"fuzz_{name}"), INPUTS, corpus.CORPORA / f"{name}.zip"], 1800)[1]
         changed.append(int(re.search(r"and (\d+) others went well", text)[1]))
     share = max(1, -(-bench.fuzz_seconds // len(programs)))  # rounded up
     with multiprocessing.pool.ThreadPool(len(bench.cores)) as pool:

@@ -78,8 +78,8 @@ def early_quality(bench):
 
 
 def simulation(bench):
-    program = bench.program("simulation_store_test")
-    bench.run([program], env={"GPUPS_SIM_SEEDS": str(SIMULATION_SEEDS)})
+    program = bench.program("cache_tsan_tests")
+    bench.run([program, "--gtest_filter=StoreSimulation.*"], env={"GPUPS_SIM_SEEDS": str(SIMULATION_SEEDS)})
     return {"seeds": [SIMULATION_SEEDS]}
 
 

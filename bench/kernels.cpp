@@ -16,7 +16,7 @@
 
 #include "bench/against/copy_side.hpp"
 #include "gpups/device.hpp"
-#include "tests/cases.hpp"
+#include "tests/support/cases.hpp"
 
 namespace {
 

@@ -3,7 +3,7 @@
 // last argument of each.
 #include <benchmark/benchmark.h>
 
-#include "tests/model_fixture.hpp"
+#include "tests/support/model_fixture.hpp"
 
 namespace gpups::bench {
 namespace {

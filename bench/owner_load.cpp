@@ -14,7 +14,7 @@
 
 #include "gpups/gpups.hpp"
 #include "kernels/check.hpp"
-#include "tests/inputs.hpp"
+#include "tests/support/inputs.hpp"
 
 namespace gpups::bench {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cache/prepare.hpp"
-#include "tests/inputs.hpp"
+#include "tests/support/inputs.hpp"
 
 namespace gpups {
 namespace {

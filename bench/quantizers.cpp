@@ -17,7 +17,7 @@
 #include "kernels/wire/quantize_sums.hpp"
 #include "kernels/wire/sum_streams.hpp"
 #include "kernels/wire/unpack_rows.hpp"
-#include "tests/wire_oracle.hpp"
+#include "tests/support/wire_oracle.hpp"
 
 namespace gpups::bench {
 namespace {

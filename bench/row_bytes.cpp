@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/sent_rows.hpp"
+#include "tests/support/sent_rows.hpp"
 
 namespace gpups::bench {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the 32 threads of a warp exchange values. Code that takes the warp as a parameter is given DeviceWarp on a GPU,
-// and an emulation with the same members in tests (tests/warp_emulator.hpp).
+// and an emulation with the same members in tests (tests/kernels/score/warp_emulator.hpp).
 //
 // `threads` are the callers, one bit each. REQUIRES: all of them call, with the same `threads`.
 #pragma once

@@ -8,7 +8,7 @@
 #include "kernels/score/step_triples.hpp"
 #include "kernels/score/vector.hpp"
 #include "kernels/update_row.hpp"
-#include "tests/inputs.hpp"
+#include "tests/support/inputs.hpp"
 
 namespace gpups::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include "bench/against/races.hpp"
 #include "kernels/find_pooled.hpp"
 #include "kernels/key_index.hpp"
-#include "tests/inputs.hpp"
+#include "tests/support/inputs.hpp"
 
 namespace gpups::bench {
 namespace {

@@ -9,7 +9,7 @@
 #include "kernels/arena.hpp"
 #include "kernels/space.hpp"
 #include "kernels/streaming.hpp"
-#include "tests/inputs.hpp"
+#include "tests/support/inputs.hpp"
 
 namespace gpups::bench {
 namespace {

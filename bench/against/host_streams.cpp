@@ -10,7 +10,7 @@
 #include "kernels/space.hpp"
 #include "kernels/wire/encode_stream.hpp"
 #include "kernels/wire/sum_streams.hpp"
-#include "tests/inputs.hpp"
+#include "tests/support/inputs.hpp"
 
 namespace gpups::bench {
 namespace {

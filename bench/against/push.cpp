@@ -12,7 +12,7 @@
 #include "kernels/life.hpp"
 #include "kernels/space.hpp"
 #include "kernels/streaming.hpp"
-#include "tests/inputs.hpp"
+#include "tests/support/inputs.hpp"
 
 namespace gpups::bench {
 namespace {

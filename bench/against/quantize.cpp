@@ -6,7 +6,7 @@
 #include "bench/against/races.hpp"
 #include "kernels/arena.hpp"
 #include "kernels/wire/quantize_rows.hpp"
-#include "tests/inputs.hpp"
+#include "tests/support/inputs.hpp"
 
 namespace gpups::bench {
 namespace {

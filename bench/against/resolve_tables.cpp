@@ -9,7 +9,7 @@
 #include "bench/against/races.hpp"
 #include "bench/against/random_key.hpp"
 #include "cache/table_shard.hpp"
-#include "tests/inputs.hpp"
+#include "tests/support/inputs.hpp"
 
 namespace gpups::bench {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "kernels/life.hpp"
 #include "kernels/unique_keys.hpp"
-#include "tests/inputs.hpp"
+#include "tests/support/inputs.hpp"
 
 namespace gpups::bench {
 

@@ -8,7 +8,7 @@
 
 #include "bench/against/races.hpp"
 #include "kernels/wire/encode_stream.hpp"
-#include "tests/inputs.hpp"
+#include "tests/support/inputs.hpp"
 
 namespace gpups::bench {
 namespace {

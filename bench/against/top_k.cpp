@@ -6,7 +6,7 @@
 
 #include "bench/against/copy_side.hpp"
 #include "bench/against/races.hpp"
-#include "tests/inputs.hpp"
+#include "tests/support/inputs.hpp"
 
 namespace gpups::bench {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "bench/against/races.hpp"
 #include "kernels/unique_keys.hpp"
-#include "tests/inputs.hpp"
+#include "tests/support/inputs.hpp"
 
 namespace gpups::bench {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "gpups/error.hpp"
-#include "tests/click_seal.hpp"
 #include "tests/fuzz/memory_file.hpp"
+#include "tests/support/click_seal.hpp"
 #include "trainer/click/samples.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {

@@ -17,7 +17,7 @@
 #include "comm/wire.hpp"
 #include "gpups/error.hpp"
 #include "tests/fuzz/script.hpp"
-#include "tests/memory_mesh.hpp"
+#include "tests/support/memory_mesh.hpp"
 
 namespace gpups::fuzz {
 namespace {

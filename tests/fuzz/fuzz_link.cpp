@@ -15,8 +15,8 @@
 #include "comm/transport.hpp"
 #include "comm/transport/ucx.hpp"
 #include "gpups/error.hpp"
-#include "tests/fake_carrier.hpp"
 #include "tests/fuzz/script.hpp"
+#include "tests/support/fake_carrier.hpp"
 
 namespace gpups::fuzz {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a fuzz target without a fuzzer: on every file of a corpus, on changed copies of them, and on random bytes.
 //
-// usage: <target> RUNS PATH...    RUNS: how many changed and random inputs; a PATH is a file or a folder of files
-#include <algorithm>
+// usage: <target> RUNS PATH...    RUNS: how many changed and random inputs; a PATH is a corpus (an archive NAME.zip,
+//                                 see corpus.py), or a file
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -11,7 +11,9 @@
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size);
@@ -25,18 +27,44 @@ Bytes read(std::filesystem::path const& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// A little-endian number of an archive.
+std::size_t number_at(Bytes const& archive, std::size_t at, std::size_t bytes) {
+  if (at + bytes > archive.size()) throw std::runtime_error("the archive is cut");
+  std::size_t number = 0;
+  for (std::size_t i = bytes; i-- > 0;) number = number << 8 | archive[at + i];
+  return number;
+}
+
+// The files of a zip archive, which are stored as they are: each is a header of 30 bytes, its name, perhaps more, and
+// what is in it. The directory of the archive comes after the last.
+std::vector<Bytes> unpack(Bytes const& archive) {
+  constexpr std::size_t kFile = 0x04034b50, kDirectory = 0x02014b50;  // how the headers of either begin
+  std::vector<Bytes> files;
+  std::size_t at = 0;
+  while (number_at(archive, at, 4) == kFile) {
+    std::size_t const flags = number_at(archive, at + 6, 2), method = number_at(archive, at + 8, 2);
+    if (flags != 0 || method != 0) throw std::runtime_error("the archive is compressed: pack it with corpus.py");
+    std::size_t const begin = at + 30 + number_at(archive, at + 26, 2) + number_at(archive, at + 28, 2);
+    std::size_t const end = begin + number_at(archive, at + 18, 4);
+    if (end > archive.size()) throw std::runtime_error("the archive is cut");
+    files.emplace_back(archive.begin() + static_cast<std::ptrdiff_t>(begin),
+                       archive.begin() + static_cast<std::ptrdiff_t>(end));
+    at = end;
+  }
+  if (number_at(archive, at, 4) != kDirectory || files.empty()) throw std::runtime_error("that is no corpus");
+  return files;
+}
+
 std::vector<Bytes> read_all(std::vector<std::filesystem::path> const& paths) {
-  std::vector<std::filesystem::path> files;
+  std::vector<Bytes> inputs;
   for (auto const& path : paths) {
-    if (!std::filesystem::is_directory(path)) {
-      files.push_back(path);
+    Bytes const bytes = read(path);
+    if (path.extension() != ".zip") {
+      inputs.push_back(bytes);
       continue;
     }
-    for (auto const& entry : std::filesystem::directory_iterator(path)) files.push_back(entry.path());
+    for (auto& file : unpack(bytes)) inputs.push_back(std::move(file));
   }
-  std::sort(files.begin(), files.end());
-  std::vector<Bytes> inputs;
-  for (auto const& file : files) inputs.push_back(read(file));
   return inputs;
 }
 

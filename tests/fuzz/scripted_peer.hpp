@@ -15,7 +15,7 @@
 #include "gpups/array.hpp"
 #include "gpups/table.hpp"
 #include "tests/fuzz/script.hpp"
-#include "tests/raw_peer.hpp"
+#include "tests/support/raw_peer.hpp"
 
 namespace gpups::fuzz {
 

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a peer claims of keys and gradients on their way: numbers that it never gave, keys that it names twice, rows of
+// sizes that cannot be.
+#include "tests/support/hostile_peer.hpp"
+
+namespace gpups::test {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+class HostileKeys : public HostilePeer {
+ protected:
+  // Announces so many keys for step 1 with these bytes, at the end of step 0.
+  void announce(std::uint64_t keys, Bytes const& bytes) {
+    peer_.send(in(0, {intent(1, keys)}, bytes.size()));
+    if (!bytes.empty()) peer_.send_data(tag(Section::kKeys, 0, 0), bytes);
+    end_step();
+  }
+  void expect_keys_refused(std::uint64_t keys, Bytes const& bytes, char const* words) {
+    announce(keys, bytes);
+    expect_refused(words);
+  }
+  // `keys` keys that the peer has named; then step 1 of both begins. Returns what its header says.
+  Message named(std::uint64_t keys) {
+    std::vector<std::uint64_t> list;
+    for (std::uint64_t k = 0; k < keys; ++k) list.push_back(k << 33);
+    announce(keys, new_keys(list));
+    peer_.take_data(tag(Section::kValues, 1, 0), 16 * keys);
+    peer_.send({.kind = MessageKind::kOut, .clock = Clock{0}});
+    EXPECT_EQ(turn(), "");
+    end_step();
+    return in(1);
+  }
+};
+
+TEST_F(HostileKeys, ANumberThatWasNeverGiven) { expect_keys_refused(1, {1, 0, 0, 0, 0, 0}, "never named"); }
+
+TEST_F(HostileKeys, ANumberBehindTheLastThatWasGiven) {
+  auto message = named(3);
+  message.gradients = {{2, 0}};
+  message.intents = {intent(2, 2)};
+  Bytes const bytes{2, 0, 0, 0, 0, 1, 1};  // numbers 1 and 3
+  message.key_bytes = bytes.size();
+  peer_.send(message);
+  peer_.send_data(tag(Section::kGradients, 1, 0), 2);
+  peer_.send_data(tag(Section::kKeys, 1, 0), bytes);
+  expect_refused("never named");
+}
+
+TEST_F(HostileKeys, ANumberInAnUrgentRead) {
+  auto message = named(3);
+  message.gradients = {{2, 0}};
+  peer_.send(message);
+  peer_.send_data(tag(Section::kGradients, 1, 0), 2);
+  auto late = urgent(2, 1, 6);
+  peer_.send(late);
+  peer_.send_data(tag(Section::kUrgentKeys, 2, 0), Bytes{1, 0, 0, 0, 0, 0});
+  expect_refused("never named");
+}
+
+TEST_F(HostileKeys, AKeyTwice) {
+  auto bytes = new_keys({5, 1ULL << 60});
+  std::copy_n(bytes.begin() + 5, 8, bytes.begin() + 13);
+  expect_keys_refused(2, bytes, "named key 5 of table 't' twice");
+}
+
+TEST_F(HostileKeys, AKnownKeyAsANewOne) {
+  auto message = named(1);
+  message.gradients = {{1, 0}};
+  message.intents = {intent(2, 2)};
+  Bytes bytes(6 + 8, 0);  // number 0, and key 0, which has it
+  bytes[0] = 1;
+  message.key_bytes = bytes.size();
+  peer_.send(message);
+  peer_.send_data(tag(Section::kGradients, 1, 0), 1);
+  peer_.send_data(tag(Section::kKeys, 1, 0), bytes);
+  expect_refused("named key 0 of table 't' twice");
+}
+
+TEST_F(HostileKeys, GapsThatHaveNoEnd) { expect_keys_refused(1, {1, 0, 0, 0, 0, 0x80}, "have no end"); }
+
+TEST_F(HostileKeys, KeysWithoutBytes) { expect_keys_refused(1, {}, "a list of keys that is cut"); }
+
+TEST_F(HostileKeys, MoreKeysThanBytes) { expect_keys_refused(kHuge, Bytes(100, 0), "fewer bytes than its keys take"); }
+
+TEST_F(HostileKeys, MoreBytesThanKeys) {
+  auto bytes = new_keys({5});
+  bytes.push_back(0);
+  expect_keys_refused(1, bytes, "more bytes of keys than its batches have");
+}
+
+TEST_F(HostileKeys, MoreBytesThanItsKeysCanTake) {
+  peer_.send(in(0, {intent(1, 1)}, 1000));
+  end_step();
+  expect_refused("more bytes of keys than its batches can take");
+}
+
+class HostileSizes : public HostileKeys, public testing::WithParamInterface<cache::GradientBytes> {};
+
+TEST_P(HostileSizes, OfGradientsThatCannotBe) {
+  // Three rows of four columns: from 2 bytes to 98; and no sightings, which this table does not count.
+  auto message = named(3);
+  message.gradients = {GetParam()};
+  peer_.send(message);
+  expect_refused("of another size than the rows of its batch can have");
+}
+INSTANTIATE_TEST_SUITE_P(Sizes, HostileSizes,
+                         testing::Values(cache::GradientBytes{1, 0}, cache::GradientBytes{99, 0},
+                                         cache::GradientBytes{~0ULL, 0}, cache::GradientBytes{2, 1}));
+
+TEST_F(HostileKeys, RowsThatAreNotAsLongAsTheySay) {
+  auto message = named(3);
+  message.gradients = {{30, 0}};
+  peer_.send(message);
+  peer_.send_data(tag(Section::kGradients, 1, 0), 30, 0x11);  // three rows of a byte take 2 + 12
+  expect_refused("whose rows are not as long as they say");
+}
+
+}  // namespace
+}  // namespace gpups::test

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a peer claims in headers, and says in the round.
+#include "tests/support/hostile_peer.hpp"
+
+#include <fmt/core.h>
+
+#include "comm/peer_text.hpp"
+
+namespace gpups::test {
+namespace {
+
+// -- claims --
+
+TEST_F(HostilePeer, KeysThatAreNamedAndNeverComeCostNothing) {
+  peer_.send(urgent(0, kHuge, 8 * kHuge));
+  EXPECT_EQ(turn(), "");
+  peer_.send({.kind = MessageKind::kLookup, .id = 1, .keys = kHuge});
+  EXPECT_EQ(turn(), "");
+}
+
+TEST_F(HostilePeer, KeysOfAnotherNumberThanNamed) {
+  peer_.send(urgent(0, kHuge, 8 * kHuge));
+  peer_.send_data(tag(Section::kUrgentKeys, 0, 0), 80);
+  expect_refused("sends 80 bytes");
+}
+
+TEST_F(HostilePeer, LookupOfAnotherNumberThanNamed) {
+  peer_.send({.kind = MessageKind::kLookup, .id = 1, .keys = kHuge});
+  peer_.send_data(tag(Section::kRequestKeys, 1, 1), 80);
+  expect_refused("sends 80 bytes");
+}
+
+TEST_F(HostilePeer, MoreKeysThanThereCanBe) {
+  for (std::uint64_t const keys : {kHuge + 1, std::uint64_t{1} << 61, ~std::uint64_t{0}}) {
+    RawPeer peer;
+    Store store(peer.group(), {.threads = 1});
+    store.add_table({.name = "t", .dim = 4});
+    peer.send(urgent(0, keys));
+    EXPECT_NE(turn(store).find("more keys than one may"), std::string::npos) << keys;
+  }
+  peer_.send({.kind = MessageKind::kLookup, .keys = kHuge + 1});
+  expect_refused("more keys than one may");
+}
+
+TEST_F(HostilePeer, RequestsForNothingOrForAnotherTable) {
+  peer_.send({.kind = MessageKind::kLookup, .table = TableId{7}, .keys = 1});
+  expect_refused("a table that is not there");
+}
+
+TEST_F(HostilePeer, RequestForNoRows) {
+  peer_.send({.kind = MessageKind::kLookup, .keys = 0});
+  expect_refused("asked for no rows");
+}
+
+TEST_F(HostilePeer, MorePartsThanTagsCanTell) {
+  Intent many{Clock{1}, {}};
+  for (std::size_t p = 0; p <= cache::kPartsMax; ++p) many.parts.push_back({TableId{0}, 1});
+  peer_.send(in(0, {many}));
+  expect_refused("too many parts");
+}
+
+TEST_F(HostilePeer, FieldsOfAnotherKind) {
+  peer_.send({.kind = MessageKind::kOut, .intents = {intent(1, 1)}});
+  expect_refused("announces batches");
+}
+
+TEST_F(HostilePeer, BytesThatAreNoMessage) {
+  peer_.send_bytes("hello");
+  expect_refused("not a message");
+}
+
+// -- the round --
+
+TEST_F(HostilePeer, ClocksOfAllSizes) {
+  for (std::int64_t const clock : {kFirst, std::int64_t{-1}, std::int64_t{1}, kLast - 1, kLast}) {
+    for (auto const kind : {MessageKind::kIn, MessageKind::kOut, MessageKind::kUrgent, MessageKind::kUrgentAnswer}) {
+      RawPeer peer;
+      Store store(peer.group(), {.threads = 1});
+      store.add_table({.name = "t", .dim = 4});
+      Message message{.kind = kind, .clock = Clock{clock}};
+      if (kind == MessageKind::kUrgent) message.intents = {intent(clock, 1)};
+      if (kind == MessageKind::kUrgent && clock == 1) continue;  // may be
+      peer.send(message);
+      EXPECT_NE(turn(store), "") << clock << ", kind " << static_cast<int>(kind);
+    }
+  }
+}
+
+TEST_F(HostilePeer, BatchesTooFarAheadOrTooLate) {
+  for (std::int64_t const clock : {kFirst, std::int64_t{0}, cache::kStepsAheadMax + 1, kLast}) {
+    RawPeer peer;
+    Store store(peer.group(), {.threads = 1});
+    store.add_table({.name = "t", .dim = 4});
+    peer.send(in(0, {intent(clock, 1)}));
+    store.advance_clock();
+    EXPECT_NE(turn(store).find("announced a batch of step"), std::string::npos) << clock;
+  }
+}
+
+TEST_F(HostilePeer, ABatchTwice) {
+  end_step();
+  peer_.send(in(0, {intent(1, 1), intent(1, 1)}));
+  expect_refused("announced a batch twice");
+}
+
+TEST_F(HostilePeer, ABatchOfATableThatIsNotThere) {
+  end_step();
+  peer_.send(in(0, {intent(1, 1, TableId{9})}));
+  expect_refused("a table that is not there");
+}
+
+TEST_F(HostilePeer, MorePartsAheadThanOneMay) {
+  end_step();
+  std::vector<Intent> intents;
+  for (std::int64_t clock = 1; clock <= 257; ++clock) {
+    intents.push_back({Clock{clock}, std::vector(cache::kPartsMax, cache::IntentPart{TableId{0}, 0})});
+  }
+  peer_.send(in(0, intents));
+  expect_refused("parts of batches ahead");
+}
+
+TEST_F(HostilePeer, GradientsThatWereNotAnnounced) {
+  end_step();
+  auto message = in(0);
+  message.gradients = {{5, 0}};
+  peer_.send(message);
+  expect_refused("gradients that it did not announce");
+}
+
+// Counts of entries may say anything: they are added up, and index nothing.
+TEST_F(HostilePeer, SightingsThatFall) {
+  RawPeer peer;
+  Store store(peer.group(), {.threads = 1});
+  store.add_table({.name = "t", .dim = 4, .admit_at = 100});
+  std::uint64_t key = 0;
+  while (kernels::home_of(Key{key}, 2) != 0) ++key;
+  auto const keys = new_keys({key});
+  peer.send(in(0, {intent(1, 1)}, keys.size()));
+  peer.send_data(tag(Section::kKeys, 0, 0), keys);
+  peer.take_data(tag(Section::kValues, 1, 0), 16);
+  peer.send({.kind = MessageKind::kOut, .clock = Clock{0}});
+  store.advance_clock();
+  EXPECT_EQ(turn(store), "");
+  auto message = in(1);
+  message.gradients = {{1 + 32, 1 + 128}};
+  message.samples = 1;
+  peer.send(message);
+  peer.send_data(tag(Section::kGradients, 1, 0), 33, 8);
+  peer.send_data(tag(Section::kSightings, 1, 0), 129, 0xF8);  // negative numbers of 8 bytes
+  peer.send({.kind = MessageKind::kOut, .clock = Clock{1}});
+  store.advance_clock();
+  EXPECT_EQ(turn(store), "");
+  std::size_t rows = 0;
+  store.scan(*stream_, table_, [&](View<Key const> some, auto) { rows += some.size(); });
+  EXPECT_EQ(rows, 1U);  // very many sightings
+}
+
+TEST_F(HostilePeer, AStepThatEndsBeforeItsKeysHaveCome) {
+  end_step();
+  peer_.send(urgent(0, 3, 9));
+  peer_.send(in(0));
+  expect_refused("keys it has not sent");
+}
+
+TEST_F(HostilePeer, AReadForAStepThatItHadEnded) {
+  auto const keys = new_keys({1, 2, 3});
+  peer_.send(in(0, {intent(1, 3)}, keys.size()));
+  end_step();
+  peer_.let_turn();  // awaits the keys
+  peer_.send(urgent(0, 3, keys.size()));
+  peer_.send_data(tag(Section::kKeys, 0, 0), keys);
+  expect_refused("a step that it had ended");
+}
+
+// The row of four numbers of 16 bits that was asked for takes 8 bytes.
+TEST_F(HostilePeer, ValuesAsTheTableDoesNotKeepThem) {
+  for (std::size_t const bytes : {4, 16}) {
+    RawPeer peer;
+    group_ = peer.group();
+    store_.emplace(group_, StoreOptions{.threads = 1});
+    store_->add_table({.name = "t", .dim = 4, .values = NumberType::kHalf});
+    stream_.emplace(store_->make_stream());
+    auto const batch = read_from_peer(Clock{0});
+    peer.send({.kind = MessageKind::kUrgentAnswer, .clock = Clock{0}});
+    peer.send_data(tag(Section::kUrgentValues, 0, 0), bytes);
+    expect_refused(fmt::format("sends {} bytes", bytes).c_str());
+    store_.reset();
+  }
+}
+
+TEST_F(HostilePeer, TwoTransfersUnderOneTag) {
+  for (int i = 0; i < 2; ++i) peer_.send_data(tag(Section::kGradients, 5, 0), 8);
+  expect_refused("two transfers under one tag");
+}
+
+TEST_F(HostilePeer, WordsOfAPeerAreCutAndCleaned) {
+  end_step();
+  auto message = in(0);
+  message.error = "\033[2J\n" + std::string(1 << 20, 'x');
+  peer_.send(message);
+  peer_.send({.kind = MessageKind::kOut, .clock = Clock{0}});
+  try {
+    store_->wait_flush();
+    FAIL() << "the step was not refused";
+  } catch (GradientError const& error) {
+    std::string const text = error.what();
+    EXPECT_EQ(text.substr(0, 8), "?[2J?xxx");
+    EXPECT_LE(text.size(), comm::kPeerTextBytesMax + 4);
+  }
+}
+
+}  // namespace
+}  // namespace gpups::test

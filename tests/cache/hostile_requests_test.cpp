@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a peer asks and answers outside of the round, and what it may do that is unusual.
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "comm/wire.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/support/hostile_peer.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace gpups::test {
+namespace {
+
+// -- answers --
+
+TEST_F(HostilePeer, AnUrgentAnswerTwice) {
+  auto const batch = read_from_peer(Clock{0});
+  peer_.on_idle = [this] {
+    for (int i = 0; i < 2; ++i) peer_.send({.kind = MessageKind::kUrgentAnswer});
+    peer_.on_idle = [] { return false; };
+    return true;
+  };
+  EXPECT_NE(error_of([&] { store_->wait_ready(batch); }).find("nobody asked of it"), std::string::npos);
+}
+
+TEST_F(HostilePeer, AnAnswerThatNobodyAskedFor) {
+  peer_.send({.kind = MessageKind::kLookupAnswer, .id = 0});
+  expect_refused("a request that nobody made of it");
+}
+
+TEST_F(HostilePeer, AnAnswerOfAnotherKindOrTwice) {
+  for (auto const& kinds :
+       {std::vector{MessageKind::kAssignAnswer}, std::vector{MessageKind::kLookupAnswer, MessageKind::kLookupAnswer}}) {
+    RawPeer peer;
+    Store store(peer.group(), {.threads = 1});
+    auto const table = store.add_table({.name = "t", .dim = 4});
+    auto stream = store.make_stream();
+    peer.on_idle = [&] {
+      for (auto const kind : kinds) peer.send({.kind = kind, .id = 0});
+      peer.on_idle = [] { return false; };
+      return true;
+    };
+    std::vector<Key> keys;
+    for (std::uint64_t k = 0; k < 20; ++k) keys.push_back(Key{k});
+    auto const asked = to_device(stream, keys);
+    Matrix<float> const values(Device::host(), keys.size(), 4);
+    auto const text = error_of([&] { store.lookup(stream, table, asked, values, {}); });
+    EXPECT_NE(text.find("a request that nobody made of it"), std::string::npos) << text;
+  }
+}
+
+// -- requests --
+
+TEST_F(HostilePeer, RowsSetOutsideOfTheCollective) {
+  peer_.send({.kind = MessageKind::kAssign, .id = 0, .keys = 1});
+  expect_refused("set rows while this rank does not");
+}
+
+TEST_F(HostilePeer, RowsErasedOutsideOfTheCollective) {
+  peer_.send({.kind = MessageKind::kErase, .id = 0, .keys = 1});
+  expect_refused("erased rows while this rank does not");
+}
+
+// A rank that waits in erase lets others erase, and nothing else.
+TEST_F(HostilePeer, RowsSetInTheCollectiveThatErases) {
+  peer_.on_idle = [this] {
+    peer_.send({.kind = MessageKind::kAssign, .id = 0, .keys = 1});
+    peer_.on_idle = [] { return false; };
+    return true;
+  };
+  auto const text = error_of([&] { store_->erase(*stream_, table_, {}); });
+  EXPECT_NE(text.find("set rows while this rank does not"), std::string::npos) << text;
+}
+
+// What another thread of this rank may try while one waits in erase.
+TEST_F(HostilePeer, NothingIsPreparedWhileRowsAreForgotten) {
+  bool tried = false;
+  peer_.on_idle = [&] {
+    tried = true;
+    expect_error([&] { read_from_peer(Clock{0}); }, {"while rows are forgotten", "has returned"});
+    return false;
+  };
+  EXPECT_NE(error_of([&] { store_->erase(*stream_, table_, {}); }), "");  // the peer never comes
+  EXPECT_TRUE(tried);
+}
+
+TEST_F(HostilePeer, ANumberOfForgottenRowsThatIsNone) {
+  std::uint64_t gathers = 0;
+  peer_.on_idle = [&] {
+    if (!peer_.receive()) return false;
+    comm::Writer said;
+    said.put_text("");
+    said.put_text(gathers == 0 ? "expire for table 't' and age 5" : "many");
+    peer_.send({.kind = MessageKind::kGather, .id = gathers++, .bytes = said.body()});
+    return true;
+  };
+  auto const text = error_of([&] { store_->expire(table_, 5); });
+  EXPECT_NE(text.find("of its share of a common work what cannot be"), std::string::npos) << text;
+}
+
+TEST_F(HostilePeer, ARequestTwice) {
+  for (int i = 0; i < 2; ++i) peer_.send({.kind = MessageKind::kLookup, .id = 4, .keys = 1});
+  expect_refused("made a request twice");
+}
+
+TEST_F(HostilePeer, RequestsWhoseAnswersAreNotTaken) {
+  EXPECT_EQ(turn(), "");
+  for (std::uint64_t id = 0; id <= 4 * Store::kLookupsMax; ++id) {
+    peer_.send({.kind = MessageKind::kLookup, .id = id, .keys = 1});
+    peer_.send_words(tag(Section::kRequestKeys, id, 1), {id});
+    peer_.let_turn();
+  }
+  expect_refused("without taking their answers");
+}
+
+TEST_F(HostilePeer, RequestsWhoseAnswersAreTakenMayBeMany) {
+  for (std::uint64_t id = 0; id < 100; ++id) {
+    peer_.send({.kind = MessageKind::kLookup, .id = id, .keys = 1});
+    peer_.send_words(tag(Section::kRequestKeys, id, 1), {id});
+    peer_.take_data(tag(Section::kRequestValues, id, 1), 16);
+    peer_.take_data(tag(Section::kRequestFound, id, 1), 1);
+    ASSERT_EQ(turn(), "") << id;
+    peer_.progress();
+    ASSERT_EQ(turn(), "") << id;
+  }
+}
+
+TEST_F(HostilePeer, GathersAheadOfThisRank) {
+  for (std::uint64_t id = 0; id < 2; ++id) peer_.send({.kind = MessageKind::kGather, .id = id});
+  expect_refused("piece of gather 1");
+}
+
+TEST_F(HostilePeer, GathersOutOfTurn) {
+  peer_.send({.kind = MessageKind::kGather, .id = ~std::uint64_t{0}});
+  expect_refused("a number that no tag can hold");
+}
+
+TEST_F(HostilePeer, AGatherOutOfTurn) {
+  peer_.send({.kind = MessageKind::kGather, .id = 1});
+  expect_refused("where 0 is next");
+}
+
+TEST_F(HostilePeer, RequestsWhoseTagsWouldBeOne) {
+  for (std::uint64_t const id : {std::uint64_t{3}, cache::kIdEnd + 3}) {
+    peer_.send({.kind = MessageKind::kLookup, .id = id, .keys = 1});
+  }
+  expect_refused("a number that no tag can hold");
+}
+
+// The peer says body(i) in gather i, and that nothing is wrong with it.
+void answer_gathers(RawPeer& peer, std::function<std::string(std::uint64_t)> body) {
+  peer.on_idle = [&peer, body = std::move(body), gathers = std::uint64_t{0}]() mutable {
+    if (!peer.receive()) return false;
+    comm::Writer said;
+    said.put_text("");
+    said.put_text(body(gathers));
+    peer.send({.kind = MessageKind::kGather, .id = gathers++, .bytes = said.body()});
+    return true;
+  };
+}
+
+// What a rank says of its file becomes a path on rank 0.
+TEST_F(HostilePeer, AFileNameThatLeadsElsewhere) {
+  for (std::string const name : {"../../elsewhere", "/etc/passwd", "rows-0-of-2.bin", "", "\033[2J"}) {
+    TemporaryFolder const folder;
+    RawPeer peer;
+    Store store(peer.group(), {.threads = 1});
+    store.add_table({.name = "t", .dim = 4});
+    comm::Writer seal;
+    seal.put_text(name);
+    seal.put<std::uint64_t>(8);
+    seal.put<std::uint64_t>(0);
+    answer_gathers(peer, [bytes = seal.take()](std::uint64_t i) { return i == 1 ? bytes : ""; });
+    auto const text = error_of([&] { store.save(folder.path(), {}); });
+    EXPECT_NE(text.find("of its share of a common work what cannot be"), std::string::npos) << text;
+    EXPECT_EQ(text.find('\033'), std::string::npos);
+  }
+}
+
+// What a rank says of its rows decides where others write theirs.
+TEST_F(HostilePeer, RowsThatNoTableHas) {
+  for (std::vector<std::uint64_t> const& counts : {std::vector{~std::uint64_t{0}}, {1, 1}, {}}) {
+    TemporaryFolder const folder;
+    RawPeer peer;
+    Store store(peer.group(), {.threads = 1});
+    store.add_table({.name = "t", .dim = 4});
+    comm::Writer list;
+    list.put_list<std::uint64_t>(counts);
+    answer_gathers(peer, [bytes = list.take()](std::uint64_t) { return bytes; });
+    auto const text = error_of([&] { store.export_rows(folder.path() / "out", ExportFormat::kNpy); });
+    EXPECT_NE(text.find("of its share of a common work what cannot be"), std::string::npos) << text;
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  }
+}
+
+// -- a regular program that is unusual --
+
+TEST_F(HostilePeer, APushThatDoesNotWaitForItsRowsEndsTheStepWhenTheyHaveCome) {
+  auto const batch = read_from_peer(Clock{0});
+  push_zeros(batch);
+  end_step();
+  peer_.let_turn();
+  EXPECT_EQ(peer_.receive()->kind, MessageKind::kTables);
+  auto const first = peer_.receive();
+  ASSERT_TRUE(first && first->kind == MessageKind::kUrgent);
+  EXPECT_FALSE(peer_.receive());  // nothing of the step before its rows have come
+  peer_.send({.kind = MessageKind::kUrgentAnswer});
+  peer_.send_data(tag(Section::kUrgentValues, 0, 0), 16);
+  peer_.send(in(0));
+  peer_.let_turn();
+  auto const second = peer_.receive();
+  ASSERT_TRUE(second && second->kind == MessageKind::kIn);
+  EXPECT_EQ(second->gradients.size(), 1U);
+  peer_.send({.kind = MessageKind::kOut});
+  EXPECT_EQ(turn(), "");
+}
+
+TEST_F(HostilePeer, AStoreThatGoesStillEndsItsLastStep) {
+  push_zeros(read_from_peer(Clock{0}));
+  end_step();
+  peer_.let_turn();
+  std::vector<MessageKind> heard;
+  bool answered = false;
+  peer_.on_idle = [&] {
+    while (auto const message = peer_.receive()) heard.push_back(message->kind);
+    if (std::exchange(answered, true)) return false;
+    peer_.send({.kind = MessageKind::kUrgentAnswer});
+    peer_.send_data(tag(Section::kUrgentValues, 0, 0), 16);
+    peer_.take_data(tag(Section::kUrgentKeys, 0, 0), new_keys({0}).size());
+    peer_.progress();
+    return true;
+  };
+  store_.reset();
+  EXPECT_EQ(heard, (std::vector{MessageKind::kTables, MessageKind::kUrgent, MessageKind::kIn}));
+}
+
+}  // namespace
+}  // namespace gpups::test

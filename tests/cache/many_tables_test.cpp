@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Batches with parts of many tables, alone and on several ranks over threads.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "gpups/store.hpp"
+#include "tests/cache/cluster.hpp"
+
+namespace gpups::test {
+namespace {
+
+// Steps of batches with parts of 40 tables: keys that several tables and ranks have, tables without keys in a step, one
+// that two parts name, and new keys in some tables only. Returns the hash of all tables on each rank.
+std::vector<std::uint64_t> hashes_of_many_tables(int ranks, bool last_table_first) {
+  constexpr std::uint32_t kTables = 40;
+  std::vector<std::uint64_t> hashes(static_cast<std::size_t>(ranks));
+  run_ranks(ranks == 1 ? std::vector{Group::alone()} : Group::threads(ranks), [&](Group group) {
+    Store store(group, {});
+    for (std::uint32_t t = 0; t < kTables; ++t) {
+      store.add_table({.name = fmt::format("table {}", t),
+                       .dim = 1 + t % 3,
+                       .initializer = {Initializer::Kind::kUniform, 0.5F},
+                       .optimizer = {.kind = Optimizer::Kind::kAdagrad, .learning_rate = 0.1F}});
+    }
+    auto stream = store.make_stream();
+    for (std::uint64_t s = 0; s < 6; ++s) {
+      std::vector<std::vector<Key>> keys;
+      std::vector<std::uint32_t> tables;
+      for (std::uint32_t t = 0; t <= kTables; ++t) {
+        std::uint32_t const table = t == kTables ? 3 : last_table_first ? kTables - 1 - t : t;
+        std::uint64_t const first = table % 4 == 1 ? 30 * s : table, count = table % 5 == s % 5 ? 0 : 60;
+        std::vector<Key> mine;
+        for (std::uint64_t k = 0; k < count; ++k) {
+          if (k % static_cast<std::uint64_t>(ranks) == number(store.rank())) mine.push_back(Key{(first + k) * 7 % 400});
+        }
+        tables.push_back(table);
+        keys.push_back(std::move(mine));
+      }
+      std::vector<TableBatch> parts;
+      std::vector<Matrix<float>> sources;
+      std::vector<TableGradients> gradients;
+      for (std::size_t p = 0; p < keys.size(); ++p) {
+        parts.push_back({.table = TableId{tables[p]}, .keys = View<Key const>(keys[p])});
+        sources.emplace_back(Device::host(), keys[p].size(), 1 + tables[p] % 3);
+        for (std::size_t i = 0; i < keys[p].size(); ++i) {
+          std::ranges::fill(sources[p].row(i), static_cast<float>(number(keys[p][i])));
+        }
+      }
+      for (auto const& of_part : sources) gradients.push_back({.sources = of_part});
+      auto const batch = store.prepare(stream, store.clock(), parts, static_cast<std::size_t>(6 / ranks));
+      store.wait_ready(batch);
+      store.push(stream, batch, gradients);
+      store.advance_clock();
+    }
+    hashes[number(store.rank())] = store.table_hash();
+    store.wait_barrier();
+  });
+  return hashes;
+}
+
+TEST(ManyTables, EndWithTheSameBitsInAnyOrderOnAnyRanks) {
+  auto const hash = hashes_of_many_tables(1, false)[0];
+  EXPECT_EQ(hashes_of_many_tables(1, true), std::vector{hash});
+  EXPECT_EQ(hashes_of_many_tables(3, false), std::vector(3, hash));
+}
+
+}  // namespace
+}  // namespace gpups::test

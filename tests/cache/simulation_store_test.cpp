@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The store over a simulated network that delays, reorders and stalls: for every seed, no update is lost or doubled,
+// every read is of the step that it should be, every array is summed over the ranks, and the tables end with the bits
+// of one rank.
+//
+// GPUPS_SIM_SEEDS sets the number of seeds; a seed that fails is named and fails again alone with GPUPS_SIM_FIRST.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/cache/cluster.hpp"
+
+namespace gpups::test {
+namespace {
+
+std::uint64_t setting(char const* name, std::uint64_t otherwise) {
+  char const* const text = std::getenv(name);
+  return text == nullptr ? otherwise : std::stoull(text);
+}
+
+Workload workload_of(std::uint64_t seed) {
+  return {
+      .steps = 6 + static_cast<int>(seed % 7),
+      .seed = seed,
+      .keys = 2 + seed * 7 % 90,
+      .lookahead = static_cast<int>(seed / 4 % 6),
+      .admit_at = seed % 3 == 0 ? 1 : 1 + static_cast<std::uint32_t>(seed % 11),
+      .refreshes = {.filter = {.age_max = static_cast<std::uint32_t>(seed % 2), .bound = 0}, .rows_max = 1 + seed % 13},
+      .dictionary_keys = seed % 5 == 4 ? 1000 : seed * 11 % 40,  // slots change their keys all the time
+      .forget_every = seed % 4 == 1 ? 0 : 1 + static_cast<int>(seed % 3),
+      .age = 1 + static_cast<int>(seed % 2),
+      .lookup_share = static_cast<double>(seed % 5) / 8,
+      .barrier_share = static_cast<double>(seed % 4) / 6,
+      .reduce_share = static_cast<double>(seed % 3) / 4};
+}
+
+TEST(StoreSimulation, EverySeedGivesTheBitsOfOneRank) {
+  std::uint64_t const first = setting("GPUPS_SIM_FIRST", 0), count = setting("GPUPS_SIM_SEEDS", 200);
+  std::uint64_t urgent = 0, remote = 0, sums = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    auto const workload = workload_of(seed);
+    auto const alone = train_all({Group::alone()}, workload);
+    int const ranks = 2 + static_cast<int>(seed % 3);
+    auto const all = train_all(Group::simulated(ranks, {.seed = seed, .delay_ms_max = 1.0 + seed % 50}), workload);
+    ASSERT_EQ(all.hash, alone.hash);
+    ASSERT_EQ(all.rows, alone.rows);
+    urgent += all.urgent_keys;
+    remote += all.remote_keys;
+    sums += all.sums;
+  }
+  // Both ways for a row to come must have been taken.
+  EXPECT_GT(urgent, 0U);
+  EXPECT_GT(remote, urgent);
+  EXPECT_GT(sums, count);
+}
+
+}  // namespace
+}  // namespace gpups::test

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums over ranks that are processes, which carry them over UCX.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "gpups/gpups.hpp"
+#include "tests/support/float_sums.hpp"
+#include "tests/support/free_port.hpp"
+
+namespace gpups::test {
+namespace {
+
+// Element i of what a rank adds, and of the sum.
+std::int64_t term(int rank, std::size_t i) {
+  return (std::int64_t{1} << 40) * (rank + 1) + static_cast<std::int64_t>(i);
+}
+std::int64_t sum(int ranks, std::size_t i) {
+  std::int64_t total = 0;
+  for (int rank = 0; rank < ranks; ++rank) total += term(rank, i);
+  return total;
+}
+
+// Small sums go at once and large ones wait to be wanted; all are under way together, and with the end of a step.
+void add_up(Group const& group) {
+  Store store(group, {.threads = 1});
+  store.add_table({.name = "rows", .dim = 2});
+  auto stream = store.make_stream();
+  int const rank = static_cast<int>(number(group.rank()));
+  for (int step = 0; step < 3; ++step) {
+    std::vector<std::vector<std::int64_t>> arrays;
+    std::vector<Reduction> reductions;
+    for (std::size_t const n : {0, 1, 3, 5000, 1000000}) {
+      auto& mine = arrays.emplace_back(n);
+      for (std::size_t i = 0; i < n; ++i) mine[i] = term(rank, i);
+    }
+    for (auto& values : arrays) reductions.push_back(group.begin_allreduce(stream, values));
+    store.advance_clock();
+    for (auto const& reduction : reductions) group.wait_allreduce(stream, reduction);
+    for (auto const& values : arrays) {
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (values[i] != sum(group.size(), i)) throw Error("element " + std::to_string(i) + " is not the sum");
+      }
+    }
+  }
+  store.wait_barrier();
+}
+
+// Floats likewise, by all algorithms.
+void add_up_floats(Group const& group) {
+  Store store(group, {.threads = 1});
+  auto stream = store.make_stream();
+  for (std::size_t const size : {0, 1, 20000, 1500000}) FloatSums(group, stream, size).check_all();
+  store.wait_barrier();
+}
+
+// One rank's arrays are shorter than those of the others.
+void add_up_unlike(Group const& group) {
+  Store const store(group, {.threads = 1});
+  auto stream = store.make_stream();
+  std::vector<std::int64_t> values(group.rank() == Rank{1} ? 10 : 100000);
+  try {
+    group.wait_allreduce(stream, group.begin_allreduce(stream, values));
+  } catch (PeerError const& error) {
+    if (std::string(error.what()).find("integers in allreduce 0") != std::string::npos) return;
+    throw;
+  }
+  throw Error("the sizes differ, and the arrays were summed");
+}
+
+// How many of the ranks' bodies failed; each runs in a process of its own.
+int failures(int ranks, std::function<void(Group const&)> const& body) {
+  int const port = free_port();
+  std::vector<pid_t> pids;
+  for (int rank = 0; rank < ranks; ++rank) {
+    pid_t const pid = fork();
+    if (pid == 0) {
+      ::setenv("RANK", std::to_string(rank).c_str(), 1);
+      ::setenv("WORLD_SIZE", std::to_string(ranks).c_str(), 1);
+      ::setenv("MASTER_ADDR", "127.0.0.1", 1);
+      ::setenv("MASTER_PORT", std::to_string(port).c_str(), 1);
+      try {
+        body(Group::join({}));
+        _exit(0);
+      } catch (std::exception const& error) {
+        std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
+        _exit(1);
+      }
+    }
+    pids.push_back(pid);
+  }
+  int failed = 0;
+  for (pid_t const pid : pids) {
+    int status = 0;
+    if (waitpid(pid, &status, 0) != pid || status != 0) ++failed;
+  }
+  return failed;
+}
+
+TEST(AllreduceProcesses, LeaveTheSumsOnEveryRank) {
+  for (int const ranks : {2, 3}) EXPECT_EQ(failures(ranks, add_up), 0) << ranks;
+  for (int const ranks : {2, 3}) EXPECT_EQ(failures(ranks, add_up_floats), 0) << ranks;
+}
+
+TEST(AllreduceProcesses, RefuseArraysOfDifferentSizes) { EXPECT_EQ(failures(3, add_up_unlike), 0); }
+
+}  // namespace
+}  // namespace gpups::test

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups of threads: who they are, how they wait for each other, and what run_ranks makes of failures.
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+#include "comm/group_impl.hpp"
+#include "gpups/error.hpp"
+#include "gpups/group.hpp"
+#include "tests/support/expect_error.hpp"
+
+namespace gpups {
+namespace {
+
+// A rank whose protocol counts what arrives.
+class Counter {
+ public:
+  explicit Counter(Group const& group) : impl_(group.impl()) {
+    impl_.transport->on_arrival([this] { impl_.turner->wake(); });
+    impl_.turner->start([this] { return turn(); });
+  }
+  ~Counter() {
+    impl_.turner->stop();
+    impl_.transport->on_arrival(nullptr);
+  }
+  void wait_for(int messages) {
+    EXPECT_TRUE(impl_.turner->wait([&] { return arrived_ >= messages || lost_; }, 60));
+    if (lost_) throw PeerError(Rank{0}, error_);
+  }
+
+ private:
+  bool turn() {
+    if (lost_) return false;
+    try {
+      bool any = false;
+      for (; impl_.transport->receive(); any = true) ++arrived_;
+      return any;
+    } catch (PeerError const& error) {
+      error_ = error.what();
+      return lost_ = true;
+    }
+  }
+
+  Group::Impl& impl_;
+  std::atomic<int> arrived_ = 0;
+  std::atomic<bool> lost_ = false;
+  std::string error_;  // written before lost_
+};
+
+// Exchanges `rounds` messages with every rank.
+void exchange(Group const& group, int rounds) {
+  Counter counter(group);
+  for (int round = 1; round <= rounds; ++round) {
+    for (int to = 0; to < group.size(); ++to) {
+      EXPECT_TRUE(group.impl().transport->send(Rank{static_cast<std::uint32_t>(to)}, "x"));
+    }
+    counter.wait_for(round * group.size());
+  }
+}
+
+TEST(Group, AloneIsRankZeroOfOne) {
+  Group const group = Group::alone();
+  EXPECT_EQ(group.rank(), Rank{0});
+  EXPECT_EQ(group.size(), 1);
+  run_ranks({group}, [](Group g) { exchange(g, 10); });
+}
+
+TEST(Group, ThreadsAreRankedInOrder) {
+  auto const group = Group::threads(3);
+  ASSERT_EQ(group.size(), 3U);
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(group[rank].rank(), Rank{rank});
+    EXPECT_EQ(group[rank].size(), 3);
+    EXPECT_EQ(group[rank].place().local_rank, static_cast<int>(rank));
+    EXPECT_EQ(group[rank].place().local_ranks, 3);
+  }
+}
+
+TEST(Group, RanksReachEachOther) {
+  run_ranks(Group::threads(4), [](Group group) { exchange(group, 100); });
+}
+
+TEST(Group, NumberOfRanksIsChecked) {
+  EXPECT_THROW(Group::threads(0), Error);
+  EXPECT_THROW(Group::threads(-1), Error);
+  EXPECT_THROW(Group::threads(1025), Error);
+  EXPECT_EQ(Group::threads(1024).size(), 1024U);
+}
+
+TEST(RunRanks, WantsTheWholeGroup) {
+  auto const group = Group::threads(3);
+  EXPECT_THROW(run_ranks({group[0], group[1]}, [](Group) {}), Error);
+  EXPECT_THROW(run_ranks({}, [](Group) {}), Error);
+}
+
+TEST(RunRanks, AFailureEndsTheOthersAndIsWhatIsThrown) {
+  std::atomic<int> peer_errors = 0;
+  try {
+    run_ranks(Group::threads(4), [&](Group group) {
+      if (group.rank() == Rank{2}) throw std::runtime_error("the disk is full");
+      try {
+        exchange(group, 1000000);
+      } catch (PeerError const& error) {
+        EXPECT_NE(std::string(error.what()).find("it failed: the disk is full"), std::string::npos) << error.what();
+        ++peer_errors;
+        throw;
+      }
+    });
+    FAIL() << "nothing was thrown";
+  } catch (std::runtime_error const& error) {
+    EXPECT_STREQ(error.what(), "the disk is full");
+  }
+  EXPECT_EQ(peer_errors, 3);
+}
+
+TEST(RunRanks, WhatIsNoExceptionIsPassedOnToo) {
+  EXPECT_THROW(run_ranks(Group::threads(2),
+                         [](Group group) {
+                           if (group.rank() == Rank{1}) throw 5;
+                           exchange(group, 1000000);
+                         }),
+               int);
+}
+
+// Stacks of threads that no machine has room for, while the object lives.
+class HugeStacks {
+ public:
+  HugeStacks() {
+    pthread_getattr_default_np(&before_);
+    pthread_attr_t huge;
+    pthread_attr_init(&huge);
+    pthread_attr_setstacksize(&huge, std::size_t{1} << 47);
+    pthread_setattr_default_np(&huge);
+    pthread_attr_destroy(&huge);
+  }
+  ~HugeStacks() {
+    pthread_setattr_default_np(&before_);
+    pthread_attr_destroy(&before_);
+  }
+
+ private:
+  pthread_attr_t before_;
+};
+
+TEST(RunRanks, ThreadsThatCannotStartAreRefused) {
+  auto const group = Group::threads(3);
+  std::atomic<int> begun = 0;
+  {
+    HugeStacks const huge;
+    test::expect_error([&] { run_ranks(group, [&](Group) { ++begun; }); }, {"3 ranks cannot have their threads"});
+  }
+  EXPECT_EQ(begun, 0);
+  run_ranks(group, [&](Group) { ++begun; });
+  EXPECT_EQ(begun, 3);
+}
+
+TEST(RunRanks, ThreadsThatARankCannotStartAreRefused) {
+  auto const body = [](Group group) {
+    if (group.rank() == Rank{1})
+      throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+    exchange(group, 1000000);
+  };
+  test::expect_error([&] { run_ranks(Group::threads(2), body); }, {"2 ranks cannot have their threads"});
+}
+
+}  // namespace
+}  // namespace gpups

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a peer says of sums over the ranks, and sends for them.
+#include <fmt/core.h>
+
+#include "comm/collective/header.hpp"
+#include "comm/collective/run.hpp"
+#include "tests/support/hostile_peer.hpp"
+
+namespace gpups::test {
+namespace {
+
+Message header_of(std::uint64_t id, comm::Header const& header) {
+  return {.kind = MessageKind::kCollective, .id = id, .bytes = encode(header)};
+}
+comm::Signature sum_of(std::uint64_t elements) {
+  return {.operation = comm::Operation::kSumIntegers, .elements = elements};
+}
+Message sum_of(std::uint64_t id, std::uint64_t elements) { return header_of(id, {.signature = sum_of(elements)}); }
+
+// A message of run 0 in its header, and one that follows it.
+Message message_of(std::uint64_t index, std::string const& bytes) {
+  return header_of(0, {.item = comm::Header::Item{.index = index, .size = bytes.size(), .bytes = bytes}});
+}
+Message bulk_of(std::uint64_t index, std::uint64_t size) {
+  return header_of(0, {.item = comm::Header::Item{.index = index, .size = size}});
+}
+// Integers of one byte each: all the same, by default as many as a slice of the two ranks has.
+constexpr std::size_t kSlice = 512;
+constexpr std::uint64_t kWords = 2 * kSlice;
+std::string narrow(char word, std::size_t words = kSlice) {
+  std::string bytes(8, '\0');
+  bytes[0] = 1;
+  return bytes + std::string(words, word);
+}
+
+class HostileSums : public HostilePeer {
+ protected:
+  // What goes wrong where this rank sums so many integers, of which the second half is the peer's slice.
+  std::string sum(std::size_t words = kWords) {
+    values_.assign(words, 1);
+    return error_of([&] { group_.wait_allreduce(*stream_, group_.begin_allreduce(*stream_, values_)); });
+  }
+  void expect_sum_refused(char const* words) {
+    auto const text = sum();
+    EXPECT_NE(text.find(words), std::string::npos) << "'" << words << "' is not in: '" << text << "'";
+  }
+
+  std::vector<std::int64_t> values_;
+};
+
+TEST_F(HostileSums, APeerThatDoesItsPartIsHeard) {
+  peer_.send(sum_of(0, kWords));
+  peer_.send(message_of(0, narrow(10)));
+  peer_.send(message_of(1, narrow(22)));
+  EXPECT_EQ(sum(), "");
+  EXPECT_EQ(values_[0], 11);
+  EXPECT_EQ(values_[kSlice], 22);
+}
+
+// All of a short array comes in one message.
+TEST_F(HostileSums, APeerThatDoesItsPartOfAShortSumIsHeard) {
+  peer_.send(sum_of(0, 3));
+  peer_.send(message_of(0, narrow(10, 3)));
+  EXPECT_EQ(sum(3), "");
+  EXPECT_EQ(values_, (std::vector<std::int64_t>{11, 11, 11}));
+}
+
+TEST_F(HostileSums, AShortSumInTwoMessages) {
+  peer_.send(sum_of(0, 3));
+  peer_.send(message_of(0, narrow(10, 3)));
+  peer_.send(message_of(1, narrow(10, 3)));
+  EXPECT_EQ(turn(), "");
+  EXPECT_NE(sum(3).find("sent more messages of allreduce 0 than there are"), std::string::npos);
+}
+
+// Of a short array of floats all comes in one message, whose size both ranks know.
+TEST_F(HostileSums, AShortArrayOfAnotherSize) {
+  comm::Signature const floats{.operation = comm::Operation::kSumFloats, .elements = 3, .how = "auto in float"};
+  for (std::size_t const bytes : {0, 8, 12, 16}) {
+    RawPeer peer;
+    auto const group = peer.group();
+    Store store(group, {.threads = 1});
+    auto stream = store.make_stream();
+    std::string const zeros(bytes, '\0');
+    peer.send(header_of(0, {.signature = floats, .item = comm::Header::Item{.size = bytes, .bytes = zeros}}));
+    std::vector<float> values{1, 2, 3};
+    auto const error = error_of([&] { group.wait_allreduce(stream, group.begin_allreduce(stream, values)); });
+    if (bytes == 12) {
+      EXPECT_EQ(error, "");
+      EXPECT_EQ(values, (std::vector<float>{1, 2, 3}));
+    } else {
+      auto const words = fmt::format("sent message 0 of allreduce 0 with {} bytes, where 0 with 12 is awaited", bytes);
+      EXPECT_NE(error.find(words), std::string::npos) << error;
+    }
+  }
+}
+
+TEST_F(HostileSums, ASumThatNobodyBeganCostsNothing) {
+  peer_.send(sum_of(0, comm::kSumElementsMax));
+  EXPECT_EQ(turn(), "");
+}
+
+TEST_F(HostileSums, MoreAheadThanOneMay) {
+  for (std::uint64_t id = 0; id < Group::kAllreducesMax; ++id) peer_.send(sum_of(id, 1));
+  EXPECT_EQ(turn(), "");
+  peer_.send(sum_of(Group::kAllreducesMax, 1));
+  expect_refused("began allreduce 64 where 64 is its next and 0 is that of rank 0");
+}
+
+TEST_F(HostileSums, ASumTwice) {
+  for (int i = 0; i < 2; ++i) peer_.send(sum_of(0, kWords));
+  expect_refused("began allreduce 0 where 1 is its next");
+}
+
+TEST_F(HostileSums, ASumOutOfTurn) {
+  peer_.send(sum_of(1, 3));
+  expect_refused("began allreduce 1 where 0 is its next");
+}
+
+TEST_F(HostileSums, AnotherSizeBeforeThisRankBegins) {
+  peer_.send(sum_of(0, 4));
+  expect_sum_refused("sums 4 integers in allreduce 0 where rank 0 sums 1024");
+}
+
+TEST_F(HostileSums, AnotherSizeAfterThisRankHasBegun) {
+  peer_.on_idle = [this] {
+    peer_.send(sum_of(0, comm::kSumElementsMax));
+    peer_.on_idle = [] { return false; };
+    return true;
+  };
+  expect_sum_refused("sums 4294967296 integers in allreduce 0 where rank 0 sums 1024");
+}
+
+TEST_F(HostileSums, MoreElementsThanThereCanBe) {
+  peer_.send(sum_of(0, comm::kSumElementsMax + 1));
+  expect_refused("more elements than one may");
+}
+
+TEST_F(HostileSums, AHeaderInAMessageOfAnotherKind) {
+  peer_.send({.kind = MessageKind::kLookup, .bytes = sum_of(0, 3).bytes});
+  expect_refused("has a piece to gather");
+}
+
+TEST_F(HostileSums, MessagesBeforeTheSumIsAnnounced) {
+  peer_.send(message_of(0, narrow(10)));
+  expect_refused("goes on with allreduce 0 where 0 is its next");
+}
+
+TEST_F(HostileSums, MessagesAfterTheSumIsOver) {
+  peer_.send(sum_of(0, kWords));
+  peer_.send(message_of(0, narrow(10)));
+  peer_.send(message_of(1, narrow(22)));
+  EXPECT_EQ(sum(), "");
+  peer_.send(message_of(2, narrow(1)));
+  expect_refused("goes on with allreduce 0 where 1 is its next");
+}
+
+TEST_F(HostileSums, MoreMessagesThanTheSumHas) {
+  peer_.send(sum_of(0, kWords));
+  peer_.send(message_of(0, narrow(10)));
+  peer_.send(message_of(1, narrow(22)));
+  peer_.send(message_of(2, narrow(1)));
+  EXPECT_EQ(turn(), "");
+  expect_sum_refused("sent more messages of allreduce 0 than there are");
+}
+
+TEST_F(HostileSums, MoreMessagesThanMayWait) {
+  peer_.send(sum_of(0, kWords));
+  EXPECT_EQ(turn(), "");
+  for (std::uint64_t i = 0; i <= comm::kUnwantedMax; ++i) {
+    peer_.send(message_of(i, "x"));
+    peer_.let_turn();
+  }
+  expect_refused("where 1024 is its next and 1024 wait");
+}
+
+TEST_F(HostileSums, AMessageTwice) {
+  peer_.send(sum_of(0, kWords));
+  for (int i = 0; i < 2; ++i) peer_.send(message_of(0, narrow(10)));
+  expect_refused("sent message 0 of allreduce 0 where 1 is its next");
+}
+
+TEST_F(HostileSums, AnotherMessageThanIsAwaited) {
+  peer_.send(sum_of(0, kWords));
+  peer_.send(message_of(1, narrow(10)));
+  expect_sum_refused("sent message 1 of allreduce 0 with 520 bytes, where 0 with at most 4104 is awaited");
+}
+
+TEST_F(HostileSums, MoreBytesThanAreAwaited) {
+  peer_.send(sum_of(0, kWords));
+  peer_.send(bulk_of(0, std::uint64_t{1} << 60));
+  expect_sum_refused("with 1152921504606846976 bytes, where 0 with at most 4104 is awaited");
+}
+
+TEST_F(HostileSums, BulkDataOfAnotherSizeThanItsHeaderSays) {
+  peer_.send(sum_of(0, kWords));
+  peer_.send(bulk_of(0, 16));
+  peer_.send_data(tag_of_run(0, 0), 800);
+  expect_sum_refused("sends 800 bytes");
+}
+
+TEST_F(HostileSums, BulkDataTwice) {
+  for (int i = 0; i < 2; ++i) peer_.send_words(tag_of_run(0, 0), {10});
+  expect_sum_refused("two transfers under one tag");
+}
+
+TEST_F(HostileSums, IntegersWithoutWidths) {
+  peer_.send(sum_of(0, kWords));
+  peer_.send(message_of(0, "1234567"));
+  expect_sum_refused("sent integers without their widths");
+}
+
+TEST_F(HostileSums, IntegersOfImpossibleWidths) {
+  for (char const width : {0, 2, 9, -1}) {
+    auto text = narrow(10);
+    text[0] = width;
+    RawPeer peer;
+    auto const group = peer.group();
+    Store store(group, {.threads = 1});
+    auto stream = store.make_stream();
+    peer.send(sum_of(0, kWords));
+    peer.send(message_of(0, text));
+    std::vector<std::int64_t> values(kWords, 1);
+    auto const error = error_of([&] { group.wait_allreduce(stream, group.begin_allreduce(stream, values)); });
+    EXPECT_NE(error.find("sent integers of impossible widths"), std::string::npos) << error;
+  }
+}
+
+TEST_F(HostileSums, HeadersThatMakeNoSense) {
+  auto const good = encode(comm::Header{.signature = sum_of(3), .item = comm::Header::Item{.size = 2, .bytes = "ab"}});
+  for (std::size_t length = 0; length < good.size(); ++length) {
+    RawPeer peer;
+    Store store(peer.group(), {.threads = 1});
+    table_ = store.add_table({.name = "t", .dim = 4});
+    peer.send({.kind = MessageKind::kCollective, .id = 0, .bytes = good.substr(0, length)});
+    EXPECT_NE(turn(store).find("sent what is not a part of a collective"), std::string::npos) << length;
+  }
+}
+
+TEST_F(HostileSums, APeerThatSaysNothingIsNamed) {
+  expect_sum_refused("rank 0 awaited the sums of allreduce 0 from rank 1");
+}
+
+TEST_F(HostileSums, APeerThatStopsIsNamed) {
+  peer_.send(sum_of(0, kWords));
+  peer_.send(message_of(0, narrow(10)));
+  expect_sum_refused("rank 0 awaited the sums of allreduce 0 from rank 1");
+}
+
+}  // namespace
+}  // namespace gpups::test

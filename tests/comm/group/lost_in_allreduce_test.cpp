@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank is killed, or hangs, at some moment of sums of large arrays: every other one says so in time, and names it.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gpups/gpups.hpp"
+#include "tests/support/rank_processes.hpp"
+
+namespace gpups::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;  // of the machine: processes can compare it
+
+constexpr int kRanks = 4;
+constexpr Rank kVictim{2};
+constexpr double kPeerTimeout_s = 2;
+
+// Sums array after array, several at once, until a rank is lost: that has to be the victim.
+void add_up_until_lost(Group const& group, std::size_t elements) {
+  Store const store(group, {.threads = 1});
+  auto stream = store.make_stream();
+  std::vector<std::vector<std::int64_t>> arrays(3, std::vector<std::int64_t>(elements, 1));
+  std::vector<Reduction> open;
+  try {
+    for (;;) {
+      for (auto& values : arrays) open.push_back(group.begin_allreduce(stream, values));
+      for (auto const& reduction : std::exchange(open, {})) group.wait_allreduce(stream, reduction);
+    }
+  } catch (PeerError const& error) {
+    if (error.peer() != kVictim) throw;
+  }
+}
+
+// Sends the signal after a time that is short, or reaches into a sum. All others must know within the limit.
+void lose(int signal, std::size_t elements, std::chrono::milliseconds after, double limit_s) {
+  int told[2];
+  ASSERT_EQ(pipe(told), 0);
+  auto const pids = start_ranks(kRanks, {.peer_timeout_s = kPeerTimeout_s}, [&](Group const& group) {
+    char const is_ready = 'r';
+    if (group.rank() == kVictim) (void)!write(told[1], &is_ready, 1);
+    add_up_until_lost(group, elements);
+  });
+  char byte;
+  ASSERT_EQ(read(told[0], &byte, 1), 1);
+  std::this_thread::sleep_for(after);
+  pid_t const victim = pids[number(kVictim)];
+  auto const lost_at = Clock::now();
+  ASSERT_EQ(kill(victim, signal), 0);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    if (rank == static_cast<int>(number(kVictim))) continue;
+    EXPECT_TRUE(wait_success(pids[static_cast<std::size_t>(rank)])) << "rank " << rank;
+  }
+  EXPECT_LT(std::chrono::duration<double>(Clock::now() - lost_at).count(), limit_s);
+  kill(victim, SIGKILL);
+  EXPECT_FALSE(wait_success(victim));
+  ::close(told[0]);
+  ::close(told[1]);
+}
+
+TEST(LostInAllreduce, AKilledRankIsNamedByAll) {
+  for (int const ms : {0, 3, 10, 31, 77, 150}) {
+    lose(SIGKILL, std::size_t{1} << (ms % 2 == 0 ? 22 : 12), std::chrono::milliseconds(ms), 15);
+  }
+}
+
+TEST(LostInAllreduce, ARankThatHangsIsNamedByAllWithinTheTimeout) {
+  for (int const ms : {20, 60}) lose(SIGSTOP, std::size_t{1} << 22, std::chrono::milliseconds(ms), kPeerTimeout_s + 15);
+}
+
+}  // namespace
+}  // namespace gpups::test

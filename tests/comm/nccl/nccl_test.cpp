@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL between the GPUs of ranks. One GPU serves for all: each rank is a process that NCCL takes for a machine.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/group_impl.hpp"
+#include "comm/nccl/join.hpp"
+#include "gpups/gpups.hpp"
+#include "kernels/build_config.hpp"
+#include "tests/support/float_sums.hpp"
+#include "tests/support/rank_processes.hpp"
+#if GPUPS_HAS_NCCL
+#include "comm/nccl/communicator.hpp"
+#endif
+
+namespace gpups::test {
+namespace {
+
+// Processes ask each other, and go on by the network: nobody has a GPU, so that there is nothing to say.
+TEST(Nccl, IsNotUsedByProcessesOnTheHost) {
+  auto const pids = start_ranks(2, {}, [](Group const& group) {
+    std::string const way = group.wait_connect_devices(Device::host());
+    if (!way.empty()) throw Error(way);
+    Store store(group, {.threads = 1});
+    store.wait_barrier();
+  });
+  for (pid_t const pid : pids) EXPECT_TRUE(wait_success(pid));
+}
+
+#if GPUPS_HAS_NCCL
+
+constexpr int kRanks = 2;
+constexpr int kNoGpu = 77;
+
+void require(bool ok, char const* what) {
+  if (!ok) throw Error(what);
+}
+
+// Each rank's body, with the GPU that all share. CUDA does not survive a fork, so that only the children look for one.
+void run_on_one_gpu(std::function<void(Group const&, Device)> const& body) {
+  auto const pids = start_ranks(kRanks, {}, [&](Group const& group) {
+    if (cuda_device_count() == 0) _exit(kNoGpu);
+    std::string const host = "rank" + std::to_string(number(group.rank()));
+    for (auto const& [name, value] : {std::pair("NCCL_HOSTID", host.c_str()),
+                                      {"NCCL_SOCKET_IFNAME", "lo"},
+                                      {"NCCL_IB_DISABLE", "1"},
+                                      {"NCCL_NET", "Socket"},
+                                      {"NCCL_MAX_CTAS", "2"}}) {
+      ::setenv(name, value, 1);
+    }
+    body(group, Device::cuda(0));
+  });
+  bool skipped = false;
+  for (pid_t const pid : pids) {
+    int status = 0;
+    ASSERT_EQ(waitpid(pid, &status, 0), pid);
+    skipped = skipped || (WIFEXITED(status) && WEXITSTATUS(status) == kNoGpu);
+    if (!skipped) {
+      EXPECT_EQ(status, 0);
+    }
+  }
+  if (skipped) GTEST_SKIP() << "there is no GPU";
+}
+
+void talk_on_one_gpu(std::function<void(comm::Talk&, Device)> const& body) {
+  run_on_one_gpu([&](Group const& group, Device device) {
+    comm::Talk talk(*group.impl().transport);
+    body(talk, device);
+    talk.wait_say_to_all("over");
+  });
+}
+
+std::string tell_id(comm::Talk& talk) {
+  return talk.wait_tell(talk.rank() == 0 ? comm::make_nccl_id() : std::string());
+}
+
+TEST(Nccl, SumsInPlaceAndElsewhere) {
+  talk_on_one_gpu([](comm::Talk& talk, Device device) {
+    comm::NcclCommunicator nccl(tell_id(talk), Rank{static_cast<std::uint32_t>(talk.rank())}, kRanks, device);
+    Stream stream(device);
+    constexpr std::size_t kSize = 100003;
+    auto const mine = static_cast<float>(talk.rank()) + 0.5F;
+    Array<float> const terms = to_device(stream, std::vector<float>(kSize, mine));
+    Array<float> const sums(device, kSize);
+    auto const sum_into = [&](Array<float> const& into) {
+      nccl.sum(stream, terms.view(), into.view());
+      while (!nccl.ready()) std::this_thread::yield();
+    };
+    sum_into(sums);
+    require(to_host<float>(stream, sums) == std::vector<float>(kSize, 2), "a sum is wrong");
+    require(to_host<float>(stream, terms) == std::vector<float>(kSize, mine), "terms have changed");
+    sum_into(terms);
+    require(to_host<float>(stream, terms) == std::vector<float>(kSize, 2), "a sum in place is wrong");
+    nccl.check();
+  });
+}
+
+// Both directions at once, in one batch.
+TEST(Nccl, MovesWhatIsSentAndReceived) {
+  talk_on_one_gpu([](comm::Talk& talk, Device device) {
+    auto const lane = comm::wait_nccl_lane(talk, device, true, 120).lane;
+    require(lane != nullptr, "there is no lane");
+    constexpr std::size_t kSize = (std::size_t{5} << 20) + 3;
+    Rank const other{static_cast<std::uint32_t>(1 - talk.rank())};
+    auto const mine = static_cast<std::uint8_t>(talk.rank() + 1);
+    Array<std::uint8_t> const source = to_device(lane->stream(), std::vector<std::uint8_t>(kSize, mine));
+    Array<std::uint8_t> const target(device, kSize);
+    comm::Lane::Part const parts[] = {{other, true, source.data(), kSize}, {other, false, target.data(), kSize}};
+    auto const over = lane->move(parts);
+    while (!over()) lane->check();
+    auto const moved = to_host<std::uint8_t>(lane->stream(), target);
+    require(moved == std::vector<std::uint8_t>(kSize, static_cast<std::uint8_t>(3 - mine)), "the bytes are others");
+  });
+}
+
+// By all algorithms, its own among them.
+TEST(Nccl, SumsForAGroup) {
+  run_on_one_gpu([](Group const& group, Device device) {
+    require(group.wait_connect_devices(device) == "NCCL", "the GPUs are not connected");
+    Store store(group, {.device = device, .threads = 1});
+    auto stream = store.make_stream();
+    for (std::size_t const size : {0, 1, 20000, 300000}) FloatSums(group, stream, size).check_all(true);
+    store.wait_barrier();
+  });
+}
+
+// A rank waits for one that never sends: it is free again when NCCL is given up.
+TEST(Nccl, GivesUpWhenItIsTold) {
+  talk_on_one_gpu([](comm::Talk& talk, Device device) {
+    comm::NcclCommunicator nccl(tell_id(talk), Rank{static_cast<std::uint32_t>(talk.rank())}, kRanks, device);
+    if (talk.rank() == 1) return;
+    Stream stream(device);
+    Array<std::uint8_t> const target(device, 1 << 20);
+    comm::Lane::Part const part{Rank{1}, false, target.data(), target.size()};
+    nccl.move(stream, {&part, 1});
+    auto const soon = std::chrono::steady_clock::now() + std::chrono::seconds(2);  // it may wait for the sender first
+    while (!nccl.ready() && std::chrono::steady_clock::now() < soon) std::this_thread::yield();
+    std::thread other([&] { nccl.abort(); });
+    stream.wait();
+    other.join();
+    try {
+      nccl.move(stream, {&part, 1});
+    } catch (Error const& error) {
+      return require(std::string(error.what()).find("given up") != std::string::npos, error.what());
+    }
+    throw Error("NCCL went on after it was given up");
+  });
+}
+
+#else
+
+TEST(Nccl, MovesAndSums) { GTEST_SKIP() << "this build has no NCCL"; }
+
+#endif
+
+}  // namespace
+}  // namespace gpups::test

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases of kernels for exact sums that travel in as few bytes as hold them.
+#include <memory>
+
+#include "kernels/wire/narrow_sums.hpp"
+#include "tests/support/cases.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/inputs.hpp"
+
+namespace gpups::test {
+namespace {
+
+using Words = std::vector<std::int64_t>;
+using Ids = std::vector<std::uint32_t>;
+
+// Rows that need 0 to 8 bytes, mostly 3 or 4, with some of the largest and smallest integers of each width.
+Words rows_of_all_widths(Random& random, std::size_t rows, std::size_t dim) {
+  std::size_t const stride = row_stride(dim);
+  Words words(rows * stride, 0);
+  for (std::size_t i = 0; i < rows; ++i) {
+    int const bytes = static_cast<int>(below(random, 3) == 0 ? below(random, 9) : 3 + below(random, 2));
+    if (bytes == 0) continue;
+    auto const most = static_cast<std::int64_t>(~std::uint64_t{0} >> (65 - 8 * bytes));
+    for (std::size_t j = 0; j < dim; ++j) {
+      auto const any = static_cast<std::int64_t>(random()) >> (64 - 8 * bytes);
+      std::int64_t const chosen[] = {most, -most - 1, 0, any, any, any, any, any};
+      words[i * stride + j] = chosen[below(random, 8)];
+    }
+  }
+  return words;
+}
+
+int bytes_needed(std::int64_t const* row, std::size_t dim) {
+  int bytes = 0;
+  for (std::size_t j = 0; j < dim; ++j) {
+    for (; bytes < 8; ++bytes) {
+      long double const limit = bytes == 0 ? 0.5L : std::ldexp(1.0L, 8 * bytes - 1);
+      auto const x = static_cast<long double>(row[j]);
+      if (x >= -limit && x < limit) break;
+    }
+  }
+  return bytes;
+}
+
+// The bytes that rows take, one after the other.
+std::vector<std::uint8_t> written(Words const& words, Ids const& order, std::size_t dim) {
+  std::vector<std::uint8_t> bytes((order.size() + 1) / 2, 0);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    std::int64_t const* const row = words.data() + order[i] * row_stride(dim);
+    int const width = bytes_needed(row, dim);
+    bytes[i / 2] = static_cast<std::uint8_t>(bytes[i / 2] + (i % 2 == 0 ? width : 16 * width));
+    for (std::size_t j = 0; j < dim; ++j) {
+      for (int b = 0; b < width; ++b) {
+        bytes.push_back(static_cast<std::uint8_t>(static_cast<std::uint64_t>(row[j]) >> 8 * b));
+      }
+    }
+  }
+  return bytes;
+}
+
+Problem narrow_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
+  struct State {
+    Words words;
+    Ids order;
+    Matrix<std::int64_t> sums;
+    Array<std::uint32_t> order_there;
+    kernels::NarrowBytes bytes;
+  };
+  Random random(seed);
+  auto s = std::make_shared<State>();
+  std::size_t const rows = size.n + size.n / 2 + 1;
+  s->words = rows_of_all_widths(random, rows, size.dim);
+  s->sums = matrix(stream, s->words, rows, size.dim);
+  s->order = distinct_ids(random, size.n, rows);
+  s->order_there = to_device(stream, s->order);
+
+  Problem p;
+  p.entries = size.n;
+  p.bytes = size.n * (8 * size.dim + 4) + written(s->words, s->order, size.dim).size();
+  p.run = [s](Stream& on) { s->bytes = kernels::wait_narrow_sums(on, {s->sums, s->order_there}); };
+  auto const got = [s](Stream& on) { return to_host(on, s->bytes.memory.view().slice(0, s->bytes.size)); };
+  p.wrong = [s, got, size](Stream& on) { return differ("bytes", got(on), written(s->words, s->order, size.dim)); };
+  p.bits = [got](Stream& on) { return bytes_of(got(on)); };
+  return p;
+}
+
+Problem add_narrow_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
+  struct State {
+    Words words, before;
+    Ids slots;
+    Array<std::uint8_t> bytes;
+    Array<std::uint64_t> starts;
+    Array<std::uint32_t> slots_there, fault;
+    Matrix<std::int64_t> into;
+    bool found = false;
+  };
+  Random random(seed);
+  auto s = std::make_shared<State>();
+  std::size_t const rows = 2 * size.n + 1;
+  s->words = rows_of_all_widths(random, size.n, size.dim);
+  s->before = rows_of_all_widths(random, rows, size.dim);
+  for (auto& word : s->before) word /= 4;
+  for (auto& word : s->words) word /= 4;
+  Ids all(size.n);
+  for (std::uint32_t i = 0; i < size.n; ++i) all[i] = i;
+  s->bytes = to_device(stream, written(s->words, all, size.dim));
+  s->starts = Array<std::uint64_t>(stream.device(), kernels::narrow_blocks(size.n) + 1);
+  s->slots = distinct_ids(random, size.n, rows);
+  s->slots_there = to_device(stream, s->slots);
+  s->into = matrix(stream, s->before, rows, size.dim);
+  s->fault = to_device(stream, Ids{kernels::kNoRow});
+
+  Problem p;
+  p.entries = size.n;
+  p.bytes = s->bytes.size() + size.n * (16 * size.dim + 4);
+  p.run = [s, size](Stream& on) {
+    kernels::NarrowRows const from{s->bytes, size.n, size.dim};
+    s->found = kernels::wait_find_narrow(on, from, s->starts);
+    kernels::add_narrow_sums(on, {from, s->starts, s->slots_there, s->into, s->fault});
+  };
+  p.wrong = [s, size](Stream& on) -> std::string {
+    auto want = s->before;
+    std::size_t const stride = row_stride(size.dim);
+    for (std::size_t i = 0; i < size.n; ++i) {
+      for (std::size_t j = 0; j < size.dim; ++j) want[s->slots[i] * stride + j] += s->words[i * stride + j];
+    }
+    if (!s->found) return "the rows were not found";
+    if (to_host(on, s->fault.view())[0] != kernels::kNoRow) return "a fault";
+    return differ("into", to_host(on, s->into.view().flat()), want);
+  };
+  p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->into.view().flat())); };
+  return p;
+}
+
+constexpr KernelCase kCases[] = {
+    {"narrow_sums", narrow_sums},
+    {"add_narrow_sums", add_narrow_sums},
+};
+
+}  // namespace
+
+std::span<KernelCase const> narrow_cases() { return kCases; }
+
+}  // namespace gpups::test

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases of pooling by key or number, over tables of all types at once.
+#include <memory>
+
+#include "kernels/find_pooled.hpp"
+#include "kernels/key_index.hpp"
+#include "tests/support/cases.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/inputs.hpp"
+#include "tests/support/oracle.hpp"
+
+namespace gpups::test {
+namespace {
+
+using kernels::BFloat16;
+using kernels::Half;
+using kernels::kNoRow;
+using kernels::NumberType;
+
+// What is asked of a table, beside the sum of its rows.
+struct Asked {
+  NumberType type;
+  std::size_t dim;
+  bool mean, weighted;
+  bool by_key;   // else by number
+  bool singles;  // every entry is a bag
+};
+
+struct PooledCase {
+  Asked asked;
+  std::size_t stride;                    // of rows
+  std::vector<std::vector<float>> rows;  // as they are stored
+  std::vector<Key> keys;                 // of entries; a key below rows.size(), before it is scrambled, has a row
+  std::vector<std::uint32_t> ids, offsets{0};
+  std::vector<float> weights;
+  Initializer initializer;
+
+  kernels::RowStorage<float> floats;
+  kernels::RowStorage<Half> halves;
+  kernels::RowStorage<BFloat16> bfloats;
+  kernels::KeyIndex index;
+  Array<Key> keys_there;
+  Array<std::uint32_t> ids_there, offsets_there, found;
+  Array<float> weights_there;
+  Matrix<float> out;
+
+  kernels::PooledTable arguments() const;
+  std::string wrong(Stream& stream) const;
+};
+
+template <class T>
+kernels::RowStorage<T> stored(Stream& stream, PooledCase& c) {
+  std::vector<T> values(c.rows.size() * c.stride, kernels::round_to<T>(0));
+  for (std::size_t i = 0; i < c.rows.size(); ++i) {
+    for (std::size_t j = 0; j < c.asked.dim; ++j) {
+      values[i * c.stride + j] = kernels::round_to<T>(c.rows[i][j]);
+      c.rows[i][j] = kernels::to_float(values[i * c.stride + j]);
+    }
+  }
+  return rows(stream, values, c.rows.size(), c.stride);
+}
+
+// Bags of mean length four, some of them empty and a few as long as hundreds.
+std::vector<std::uint32_t> random_offsets(Random& random, std::size_t entries) {
+  std::vector<std::uint32_t> offsets{0};
+  while (offsets.back() < entries) {
+    std::uint64_t const length = below(random, 50) == 0 ? below(random, 400) : below(random, 8);
+    offsets.push_back(static_cast<std::uint32_t>(std::min<std::uint64_t>(entries, offsets.back() + length)));
+  }
+  offsets.push_back(offsets.back());
+  return offsets;
+}
+
+void make(Stream& stream, Asked asked, std::size_t entries, std::uint64_t seed, PooledCase& c) {
+  Random random(seed);
+  c.asked = asked;
+  c.stride = kernels::row_stride(asked.dim, asked.type);
+  c.rows.assign(entries / 2 + 1, std::vector<float>(asked.dim));
+  for (auto& row : c.rows) {
+    for (auto& x : row) x = static_cast<float>(uniform(random) * 2 - 1);
+  }
+  c.floats = asked.type == NumberType::kFloat ? stored<float>(stream, c) : kernels::RowStorage<float>{};
+  c.halves = asked.type == NumberType::kHalf ? stored<Half>(stream, c) : kernels::RowStorage<Half>{};
+  c.bfloats = asked.type == NumberType::kBFloat16 ? stored<BFloat16>(stream, c) : kernels::RowStorage<BFloat16>{};
+
+  c.index = kernels::KeyIndex(stream.device(), c.rows.size());
+  Array<std::uint32_t> all_ids(stream.device(), c.rows.size());
+  auto const all_keys = to_device(stream, distinct_keys(c.rows.size()));
+  c.index.wait_find_or_insert(stream, all_keys, all_ids);
+  c.initializer = {seed % 2 == 0 ? Initializer::Kind::kUniform : Initializer::Kind::kConstant, 0.25F};
+  for (std::size_t e = 0; e < entries; ++e) {
+    std::size_t const row = below(random, c.rows.size() + c.rows.size() / 4);
+    c.keys.push_back(scrambled(row));
+    c.ids.push_back(row < c.rows.size() ? static_cast<std::uint32_t>(row) : kNoRow);
+    c.weights.push_back(asked.weighted ? static_cast<float>(uniform(random) * 4 - 2) : 1);
+  }
+  if (!asked.singles) c.offsets = random_offsets(random, entries);
+  while (asked.singles && c.offsets.size() <= entries)
+    c.offsets.push_back(static_cast<std::uint32_t>(c.offsets.size()));
+  c.keys_there = to_device(stream, asked.by_key ? c.keys : std::vector<Key>{});
+  c.ids_there = to_device(stream, c.ids);
+  c.offsets_there = to_device(stream, asked.singles ? std::vector<std::uint32_t>{} : c.offsets);
+  c.weights_there = to_device(stream, asked.weighted ? c.weights : std::vector<float>{});
+  c.found = to_device(stream, std::vector<std::uint32_t>(entries, 7));
+  std::size_t const bags = c.offsets.size() - 1;
+  c.out = matrix(stream, std::vector<float>(bags * row_stride(asked.dim), 9), bags, asked.dim);
+}
+
+kernels::PooledTable PooledCase::arguments() const {
+  kernels::PooledTable table{.ids = ids_there,
+                             .offsets = offsets_there,
+                             .weights = weights_there,
+                             .mean = asked.mean,
+                             .out = out,
+                             .found = found,
+                             .initializer = initializer,
+                             .seed = 11};
+  if (asked.type == NumberType::kFloat) table.rows = floats.const_ref();
+  if (asked.type == NumberType::kHalf) table.rows = halves.const_ref();
+  if (asked.type == NumberType::kBFloat16) table.rows = bfloats.const_ref();
+  if (asked.by_key) {
+    table.index = index.buckets();
+    table.keys = keys_there;
+  }
+  return table;
+}
+
+// The number that a row of the type would hold.
+double as_stored(double x, NumberType type) {
+  auto const nearest = static_cast<float>(x);
+  if (type == NumberType::kHalf) return kernels::to_float(kernels::round_to<Half>(nearest));
+  if (type == NumberType::kBFloat16) return kernels::to_float(kernels::round_to<BFloat16>(nearest));
+  return x;
+}
+
+std::string PooledCase::wrong(Stream& stream) const {
+  std::size_t const to_stride = row_stride(asked.dim);
+  std::vector<double> want(out.rows() * to_stride, 0);
+  for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
+    double const entries = offsets[b + 1] - offsets[b];
+    for (std::size_t j = 0; j < asked.dim; ++j) {
+      double sum = 0;
+      for (auto e = offsets[b]; e < offsets[b + 1]; ++e) {
+        double x = 0;
+        if (ids[e] != kNoRow) {
+          x = rows[ids[e]][j];
+        } else if (asked.by_key) {
+          x = as_stored(initial_value(initializer, 11, keys[e], j), asked.type);
+        }
+        sum += static_cast<double>(weights[e]) * x;
+      }
+      want[b * to_stride + j] = asked.mean && entries > 0 ? sum / entries : sum;
+    }
+  }
+  // A sum of hundreds of floats is off by some of its largest part's last places.
+  auto const what = fmt::format("out of dim {}, type {}", asked.dim, static_cast<int>(asked.type));
+  return differ(what.c_str(), to_host(stream, out.view().flat()), want, 1e-4) +
+         (asked.by_key ? differ("found", to_host(stream, found.view()), ids) : "");
+}
+
+Problem pooling(Stream& stream, std::vector<Asked> const& asked, std::size_t n, std::uint64_t seed) {
+  auto const all = std::make_shared<std::vector<PooledCase>>(asked.size());
+  Problem p;
+  for (std::size_t t = 0; t < asked.size(); ++t) {
+    std::size_t const entries = (n + t) / asked.size();
+    PooledCase& c = (*all)[t];
+    make(stream, asked[t], entries, seed * 100 + t, c);
+    p.entries += entries;
+    p.bytes += entries * c.stride * (asked[t].type == NumberType::kFloat ? 4 : 2) + c.out.view().flat().bytes();
+  }
+  p.run = [all](Stream& on) {
+    std::vector<kernels::PooledTable> tables;
+    for (auto const& c : *all) tables.push_back(c.arguments());
+    kernels::find_pooled(on, {tables});
+  };
+  p.wrong = [all](Stream& on) {
+    std::string wrong;
+    for (auto const& c : *all) wrong += c.wrong(on);
+    return wrong;
+  };
+  p.bits = [all](Stream& on) {
+    std::string bits;
+    for (auto const& c : *all) bits += bytes_of(to_host(on, c.out.view().flat()));
+    return bits;
+  };
+  return p;
+}
+
+// Every type with every way to pool and widths of all kinds, in one call.
+Problem find_pooled(Stream& stream, CaseSize size, std::uint64_t seed) {
+  std::vector<Asked> asked;
+  for (NumberType type : {NumberType::kFloat, NumberType::kHalf, NumberType::kBFloat16}) {
+    for (std::size_t dim : {std::size_t{1}, std::size_t{3}, std::size_t{16}, std::size_t{100}, std::size_t{128},
+                            std::size_t{1000}, size.dim}) {
+      for (unsigned how = 0; how < 4; ++how) {
+        std::uint64_t const other = asked.size() + seed;
+        asked.push_back({type, dim, how % 2 == 1, how / 2 == 1, other % 3 != 0, other % 5 == 0});
+      }
+    }
+  }
+  return pooling(stream, asked, size.n, seed);
+}
+
+Problem find_pooled_float(Stream& stream, CaseSize size, std::uint64_t seed) {
+  return pooling(stream, {{NumberType::kFloat, size.dim, false, false, true, seed % 2 == 1}}, size.n, seed);
+}
+Problem find_pooled_half(Stream& stream, CaseSize size, std::uint64_t seed) {
+  return pooling(stream, {{NumberType::kHalf, size.dim, false, false, true, seed % 2 == 1}}, size.n, seed);
+}
+Problem find_pooled_bfloat16(Stream& stream, CaseSize size, std::uint64_t seed) {
+  return pooling(stream, {{NumberType::kBFloat16, size.dim, false, false, true, seed % 2 == 1}}, size.n, seed);
+}
+
+constexpr KernelCase kCases[] = {
+    {"find_pooled", find_pooled},
+    {"find_pooled_float", find_pooled_float},
+    {"find_pooled_half", find_pooled_half},
+    {"find_pooled_bfloat16", find_pooled_bfloat16},
+};
+
+}  // namespace
+
+std::span<KernelCase const> pooling_cases() { return kCases; }
+
+}  // namespace gpups::test

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cases of kernels for rows that are sent as they are kept, without padding.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+
+#include "kernels/gather_numbers.hpp"
+#include "kernels/place_numbers.hpp"
+#include "tests/support/cases.hpp"
+#include "tests/support/compare.hpp"
+#include "tests/support/inputs.hpp"
+
+namespace gpups::test {
+namespace {
+
+using kernels::BFloat16;
+using kernels::Half;
+using Bits = std::vector<std::uint16_t>;
+
+// Any bits but those of infinities and NaN, and zeros in the padding.
+template <class T>
+Bits random_numbers(Random& random, std::size_t rows, std::size_t dim, std::size_t stride) {
+  constexpr std::uint16_t kSmaller = std::is_same_v<T, Half> ? 0xBFFF : 0xBF7F;
+  Bits bits(rows * stride, 0);
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t j = 0; j < dim; ++j)
+      bits[i * stride + j] = static_cast<std::uint16_t>(below(random, 65536)) & kSmaller;
+  }
+  return bits;
+}
+
+template <class T>
+double number_of(std::uint16_t bits) {
+  int const mantissa_bits = std::is_same_v<T, Half> ? 10 : 7, bias = std::is_same_v<T, Half> ? 15 : 127;
+  int const exponent = (bits & 0x7FFF) >> mantissa_bits, mantissa = bits & ((1 << mantissa_bits) - 1);
+  int const whole = exponent == 0 ? mantissa : mantissa + (1 << mantissa_bits);
+  double const magnitude = std::ldexp(whole, std::max(exponent, 1) - bias - mantissa_bits);
+  return bits >> 15 != 0 ? -magnitude : magnitude;
+}
+
+// Numbers as a matrix that came from another rank.
+template <class T>
+kernels::NumberMatrix received(Stream& stream, Bits const& bits, std::size_t rows, std::size_t dim) {
+  kernels::NumberMatrix there(stream.device(), rows, dim, kernels::kNumberType<T>);
+  auto const to = there.view();
+  View<std::uint16_t> const halves(reinterpret_cast<std::uint16_t*>(to.data), to.bytes() / 2, to.device);
+  copy<std::uint16_t>(stream, halves, View<std::uint16_t const>(bits));
+  stream.wait();  // the vector may go
+  return there;
+}
+
+template <class T>
+Problem gather_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
+  struct State {
+    std::size_t kept_stride, sent_stride;
+    Bits bits;
+    std::vector<std::uint32_t> ids;
+    kernels::RowStorage<T> storage;
+    Array<std::uint32_t> ids_there;
+    kernels::NumberMatrix out;
+  };
+  Random random(seed);
+  auto s = std::make_shared<State>();
+  std::size_t const count = 2 * size.n + 1;
+  s->kept_stride = kernels::row_stride(size.dim, kernels::kNumberType<T>);
+  s->sent_stride = (size.dim + 1) / 2 * 2;  // rows are made of whole words
+  s->bits = random_numbers<T>(random, count, size.dim, s->kept_stride);
+  s->ids = distinct_ids(random, size.n, count);
+  std::vector<T> numbers;
+  for (std::uint16_t bits : s->bits) numbers.push_back(T{bits});
+  s->storage = rows(stream, numbers, count, s->kept_stride);
+  s->ids_there = to_device(stream, s->ids);
+  s->out = received<T>(stream, Bits(size.n * s->sent_stride, 9), size.n, size.dim);
+
+  Problem p;
+  p.entries = size.n;
+  p.bytes = size.n * (s->sent_stride * 4 + 4);
+  p.run = [s](Stream& on) { kernels::gather_numbers(on, {s->storage.const_ref(), s->ids_there, s->out.view()}); };
+  p.wrong = [s](Stream& on) {
+    Bits want;
+    for (std::uint32_t id : s->ids) {
+      for (std::size_t j = 0; j < s->sent_stride; ++j) want.push_back(s->bits[id * s->kept_stride + j]);
+    }
+    return differ("out", to_host(on, s->out.view().template flat<std::uint16_t>()), want);
+  };
+  p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->out.view().template flat<std::uint16_t>())); };
+  return p;
+}
+
+// Bits of a number of any type, as they are and as the float that they mean.
+struct Received {
+  Bits bits;
+  std::vector<float> floats;
+};
+
+template <class T>
+Received numbers_of(Random& random, std::size_t rows, std::size_t dim) {
+  Received r{random_numbers<T>(random, rows, dim, (dim + 1) / 2 * 2), {}};
+  for (std::uint16_t bits : r.bits) r.floats.push_back(static_cast<float>(number_of<T>(bits)));
+  return r;
+}
+template <>
+Received numbers_of<float>(Random& random, std::size_t rows, std::size_t dim) {
+  Received r;
+  for (std::size_t i = 0; i < rows * dim; ++i) r.floats.push_back(static_cast<float>(uniform(random)));
+  r.bits.resize(2 * r.floats.size());
+  if (!r.bits.empty()) std::memcpy(r.bits.data(), r.floats.data(), 4 * r.floats.size());
+  return r;
+}
+
+template <class T>
+Problem place_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
+  struct State {
+    Received numbers;
+    kernels::NumberMatrix from;
+    std::vector<std::uint32_t> places;
+    Array<std::uint32_t> places_there;
+    std::vector<float> before;
+    Matrix<float> out;
+  };
+  Random random(seed);
+  auto s = std::make_shared<State>();
+  std::size_t const rows = size.n + 7, stride = row_stride(size.dim);
+  s->numbers = numbers_of<T>(random, size.n, size.dim);
+  s->from = received<T>(stream, s->numbers.bits, size.n, size.dim);
+  s->places = distinct_ids(random, size.n, rows);
+  s->places_there = to_device(stream, s->places);
+  s->before = std::vector<float>(rows * stride, 9);
+  s->out = matrix(stream, s->before, rows, size.dim);
+
+  Problem p;
+  p.entries = size.n;
+  p.bytes = s->numbers.bits.size() * 2 + size.n * (stride * 4 + 4);
+  p.run = [s](Stream& on) { kernels::place_numbers(on, {s->from.view(), s->places_there, s->out}); };
+  p.wrong = [s, size, stride](Stream& on) {
+    auto want = s->before;
+    std::size_t const sent = std::is_same_v<T, float> ? size.dim : (size.dim + 1) / 2 * 2;
+    for (std::size_t i = 0; i < size.n; ++i) {
+      for (std::size_t j = 0; j < stride; ++j) {
+        want[s->places[i] * stride + j] = j < size.dim ? s->numbers.floats[i * sent + j] : 0;
+      }
+    }
+    return differ("out", to_host(on, s->out.view().flat()), want);
+  };
+  p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->out.view().flat())); };
+  return p;
+}
+
+constexpr KernelCase kCases[] = {
+    {"gather_numbers_bfloat16", gather_numbers<BFloat16>}, {"gather_numbers_half", gather_numbers<Half>},
+    {"place_numbers_bfloat16", place_numbers<BFloat16>},   {"place_numbers_half", place_numbers<Half>},
+    {"place_numbers_float", place_numbers<float>},
+};
+
+}  // namespace
+
+std::span<KernelCase const> sending_cases() { return kCases; }
+
+}  // namespace gpups::test

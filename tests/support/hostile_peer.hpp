@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a peer must not be able to do: rank 0 is a store, rank 1 sends what the test likes. Each is a PeerError that
+// names rank 1 and says what was wrong, and costs no memory that rank 1's bytes do not justify.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cache/key_coding.hpp"
+#include "gpups/error.hpp"
+#include "gpups/store.hpp"
+#include "kernels/hash.hpp"
+#include "tests/support/raw_peer.hpp"
+
+namespace gpups::test {
+
+using cache::Intent;
+using cache::Message;
+using cache::MessageKind;
+using cache::Section;
+using cache::tag;
+using cache::tag_of_run;
+
+inline constexpr std::uint64_t kHuge = (std::uint64_t{1} << 28) - 1;  // keys: the most that a header may name
+inline constexpr auto kLast = std::numeric_limits<std::int64_t>::max();
+inline constexpr auto kFirst = std::numeric_limits<std::int64_t>::min();
+
+class HostilePeer : public testing::Test {
+ protected:
+  HostilePeer() : group_(peer_.group()), store_(std::in_place, group_, StoreOptions{.threads = 1}) {
+    table_ = store_->add_table({.name = "t", .dim = 4});
+    stream_.emplace(store_->make_stream());
+  }
+
+  // The store turns until nothing happens; what went wrong.
+  std::string turn() { return turn(*store_); }
+  std::string turn(Store& store) {
+    return error_of([&] {
+      auto stream = store.make_stream();
+      for (int i = 0; i < 3; ++i) store.scan(stream, table_, [](auto, auto) {});
+      store.wait_flush();
+    });
+  }
+  template <class Call>
+  std::string error_of(Call const& call) {
+    std::size_t const before = memory::usage(Device::host()).bytes_peak;
+    std::string text;
+    try {
+      call();
+    } catch (PeerError const& error) {
+      EXPECT_EQ(error.peer(), Rank{1});
+      EXPECT_NE(std::string(error.what()).find("rank 1"), std::string::npos) << error.what();
+      text = error.what();
+    }
+    EXPECT_LT(memory::usage(Device::host()).bytes_peak, before + (std::size_t{64} << 20));
+    return text;
+  }
+  // The store's next turn throws an error with these words.
+  void expect_refused(char const* words) {
+    auto const text = turn();
+    EXPECT_NE(text.find(words), std::string::npos) << "'" << words << "' is not in: '" << text << "'";
+  }
+
+  static Intent intent(std::int64_t clock, std::uint64_t keys, TableId table = TableId{0}) {
+    return {Clock{clock}, {{table, keys}}};
+  }
+  static Message in(std::int64_t clock, std::vector<Intent> intents = {}, std::uint64_t key_bytes = 0) {
+    Message message;
+    message.kind = MessageKind::kIn;
+    message.clock = Clock{clock};
+    message.intents = std::move(intents);
+    message.key_bytes = key_bytes;
+    return message;
+  }
+  // Keys as they travel; they must be new.
+  static std::vector<std::uint8_t> new_keys(std::vector<std::uint64_t> const& keys) {
+    std::vector<cache::KeyPlace> known, fresh;
+    for (std::uint64_t const key : keys) fresh.push_back({key, 0});
+    std::vector<std::uint8_t> bytes;
+    cache::encode_keys(known, fresh, bytes);
+    return bytes;
+  }
+  static Message urgent(std::int64_t clock, std::uint64_t keys, std::uint64_t key_bytes = 0) {
+    Message message = in(clock, {intent(clock, keys)}, key_bytes);
+    message.kind = MessageKind::kUrgent;
+    return message;
+  }
+  // The store's step ends, so that what kIn announces is taken.
+  void end_step() { store_->advance_clock(); }
+
+  // Prepares a batch of one key that rank 1 owns.
+  Prepared read_from_peer(Clock clock) {
+    std::uint64_t key = 0;
+    while (kernels::home_of(Key{key}, 2) != 1) ++key;
+    auto const keys = to_device(*stream_, std::vector{Key{key}});
+    TableBatch const batch{.table = table_, .keys = View<Key const>(keys)};
+    return store_->prepare(*stream_, clock, {&batch, 1}, 1);
+  }
+  void push_zeros(Prepared const& batch) {
+    Matrix<float> const sources(Device::host(), 1, 4);
+    memory::fill_bytes(*stream_, sources.view().data(), 0, sources.view().flat().bytes());
+    TableGradients const gradients{.sources = sources};
+    store_->push(*stream_, batch, {&gradients, 1});
+  }
+
+  RawPeer peer_;
+  Group group_;  // rank 0's
+  std::optional<Store> store_;
+  std::optional<Stream> stream_;
+  TableId table_{};
+};
+
+}  // namespace gpups::test

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings of click-through models: what is usual, what is refused, and what checkpoints depend on.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tests/support/expect_error.hpp"
+#include "trainer/config.hpp"
+#include "trainer/config_fields.hpp"
+#include "trainer/table_settings.hpp"
+#include "trainer/tasks.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+using test::expect_error;
+
+Config parse(std::string const& text, std::vector<Override> const& overrides = {}) {
+  return parse_config("[data]\nreader = 'clicks'\ntrain = 'a.tsv'\n" + text, "run.toml", "/data", overrides);
+}
+
+TEST(ClickConfig, HasDefaultsOfItsOwn) {
+  Config const c = parse("");
+  EXPECT_EQ(c.model.name, "dlrm");
+  EXPECT_EQ(c.model.dim, 16);
+  EXPECT_EQ(c.model.init_scale, 0.01);
+  EXPECT_EQ(c.data.valid, "");
+  EXPECT_EQ(c.data.test, "");
+  EXPECT_EQ(c.data.valid_share, 0);
+  EXPECT_EQ(c.data.test_share, 0.1);
+  EXPECT_EQ(c.data.numbers, 13);
+  EXPECT_EQ(c.data.categories, 26);
+  // What is given wins, in the file or outside of it, and whether the reader comes first or last.
+  EXPECT_EQ(parse("[model]\ndim = 8\n").model.dim, 8);
+  EXPECT_EQ(parse("[model]\nname = 'fm'\n").model.name, "fm");
+  EXPECT_EQ(parse("", {"model.init_scale=0.5"}).model.init_scale, 0.5);
+  EXPECT_EQ(parse_config("", "t", "/", {"model.dim=8", "data.train=x", "data.reader=clicks"}).model.dim, 8);
+  // Graphs have theirs still.
+  Config const graph = parse_config("", "t", "/");
+  EXPECT_EQ(graph.model.name, "complex");
+  EXPECT_EQ(graph.model.dim, 100);
+  EXPECT_EQ(graph.data.train, "train.txt");
+}
+
+TEST(ClickConfig, NeedsAFileToLearnFrom) {
+  expect_error([] { parse_config("[data]\nreader = 'clicks'\n", "run.toml", "/", {}); },
+               {"run.toml: data.train is empty (there is nothing to learn from): name a file"});
+}
+
+TEST(ClickConfig, RefusesAModelThatLearnsFromOtherData) {
+  for (char const* model : {"complex", "distmult"}) {
+    expect_error([&] { parse(std::string("[model]\nname = '") + model + "'\n"); },
+                 {model, "data.reader is \"clicks\"", "use one of logistic, fm, deepfm, dlrm, dcnv2"});
+  }
+  for (std::string const& model : model_names_for("clicks")) {
+    expect_error([&] { parse_config("[model]\nname = '" + model + "'\n", "run.toml", "/", {}); },
+                 {("model.name is \"" + model + "\" and data.reader is \"triples\"").c_str(), "use one of "});
+  }
+  expect_error([] { parse("[model]\nname = 'dlmr'\n"); }, {"\"dlmr\" (unknown)", "did you mean \"dlrm\"?"});
+}
+
+TEST(ClickConfig, RefusesWhatAModelDoesNotHave) {
+  struct Case {
+    char const *model, *setting, *why;
+  };
+  for (auto const& [model, setting, why] : std::initializer_list<Case>{
+           {"logistic", "model.dim=4", "rows of one number only"},
+           {"logistic", "model.init=uniform", "rows of one number only"},
+           {"logistic", "model.init_scale=1", "rows of one number only"},
+           {"logistic", "model.values=bfloat16", "rows of one number only"},
+           {"logistic", "model.admit_at=2", "no rows of many numbers"},
+           {"logistic", "model.row_dropout=0.1", "no rows of many numbers"},
+           {"logistic", "model.dropout=0.1", "\"deepfm\", \"dlrm\" or \"dcnv2\""},
+           {"logistic", "optimizer.kind=sgd", "rows of one number only"},
+           {"logistic", "optimizer.learning_rate=1", "rows of one number only"},
+           {"logistic", "optimizer.epsilon=1", "rows of one number only"},
+           {"logistic", "optimizer.initial_accumulator=1", "rows of one number only"},
+           {"logistic", "optimizer.l2=1", "rows of one number only"},
+           {"logistic", "optimizer.clip_norm=1", "rows of one number only"},
+           {"logistic", "model.wide=true", "\"dlrm\" or \"dcnv2\""},
+           {"fm", "model.wide=true", "\"dlrm\" or \"dcnv2\""},
+           {"fm", "model.top=[8]", "\"deepfm\", \"dlrm\" or \"dcnv2\""},
+           {"fm", "model.dims=[\"C1:8\"]", "model.name = \"dcnv2\""},
+           {"deepfm", "model.bottom=[8]", "model.name = \"dlrm\""},
+           {"dlrm", "model.cross_layers=1", "model.name = \"dcnv2\""},
+           {"dlrm", "model.dims=[\"C1:8\"]", "model.name = \"dcnv2\""},
+           {"dlrm", "weights.learning_rate=1", "set model.wide"},
+           {"dcnv2", "weights.admit_at=2", "set model.wide"},
+           {"dcnv2", "weights.initial_accumulator=1", "no rows of one number"},
+           {"dcnv2", "model.bottom=[8]", "model.name = \"dlrm\""},
+           {"dlrm", "model.pooling=mean", "no category has many values"},
+           {"dlrm", "model.l2=0.1", "it is for knowledge graphs"},
+           {"dlrm", "model.loss=softmax", "it is for knowledge graphs"},
+           {"dlrm", "model.negatives=3", "it is for knowledge graphs"},
+           {"dlrm", "model.n3=0.1", "it is for knowledge graphs"},
+           {"dlrm", "eval.hits=[1]", "it is for knowledge graphs"},
+           {"dlrm", "eval.samples_max=3", "it is for knowledge graphs"},
+           {"dlrm", "data.split_seed=3", "no samples are held out at random"},
+           {"dlrm", "dense.momentum=0.5", "dense.optimizer = \"sgd\""},
+           {"dlrm", "dense.initial_accumulator=0.5", "dense.optimizer = \"adagrad\" or \"ftrl\""},
+           {"dlrm", "dense.l1=0.5", "dense.optimizer = \"ftrl\""},
+           {"dlrm", "dense.l2=0.5", "dense.optimizer = \"ftrl\""},
+           {"dlrm", "dense.beta=0.5", "dense.optimizer = \"ftrl\""},
+           {"fm", "weights.l1=0.5", "weights.kind = \"ftrl\""},
+           {"fm", "weights.beta=0.5", "weights.kind = \"ftrl\""}}) {
+    expect_error(
+        [&] {
+          parse("", {std::string("model.name=") + model, setting});
+        },
+        {(std::string("--set ") + setting).c_str(), "has no effect here", why});
+  }
+}
+
+TEST(ClickConfig, RefusesWhatOtherSettingsLeaveWithoutEffect) {
+  auto const refuse = [](std::vector<Override> const& settings, char const* why) {
+    expect_error([&] { parse("", settings); }, {"has no effect here", why});
+  };
+  refuse({"dense.optimizer=sgd", "dense.beta1=0.5"}, "dense.optimizer = \"adam\"");
+  refuse({"dense.optimizer=sgd", "dense.epsilon=0.5"}, "dense.optimizer = \"sgd\" and \"ftrl\" have none");
+  refuse({"dense.optimizer=adagrad", "dense.beta2=0.5"}, "dense.optimizer = \"adam\" or \"lamb\"");
+  refuse({"dense.optimizer=ftrl", "dense.beta1=0.5"}, "dense.optimizer = \"adam\" or \"lamb\"");
+  refuse({"dense.optimizer=ftrl", "dense.epsilon=0.5"}, "\"ftrl\" have none");
+  refuse({"dense.optimizer=ftrl", "dense.weight_decay=0.5"}, "makes weights anew in each step: set dense.l2");
+  refuse({"dense.optimizer=lamb", "dense.momentum=0.5"}, "dense.optimizer = \"sgd\"");
+  refuse({"dense.optimizer=lamb", "dense.initial_accumulator=1"}, "dense.optimizer = \"adagrad\" or \"ftrl\"");
+  refuse({"dense.density=0.5"}, "it is for dense.exchange = \"top_k\"");
+  refuse({"dense.codec=int8"}, "it is for dense.exchange = \"top_k\"");
+  refuse({"dense.algorithm=sparse_owners"}, "it is for dense.exchange = \"top_k\"");
+  refuse({"dense.warmup_steps=5"}, "it is for dense.exchange = \"top_k\"");
+  refuse({"dense.exchange=top_k", "dense.density_first=0.5"}, "there is no warm-up: set");
+  refuse({"dense.exchange=top_k", "dense.momentum_correction=true"}, "dense.optimizer = \"sgd\" and a momentum");
+  refuse({"dense.exchange=top_k", "dense.optimizer=sgd", "dense.momentum=0", "dense.momentum_correction=true"},
+         "dense.optimizer = \"sgd\" and a momentum");
+  EXPECT_NO_THROW(parse("", {"dense.exchange=top_k", "dense.optimizer=sgd", "dense.momentum_correction=true",
+                             "dense.warmup_steps=5", "dense.density_first=0.5", "dense.algorithm=resparsified"}));
+  expect_error([] { parse("", {"dense.exchange=top_k", "dense.algorithm=ring"}); }, {"\"ring\"", "resparsified"});
+  expect_error([] { parse("", {"dense.exchange=topk"}); }, {"did you mean \"top_k\"?"});
+  expect_error([] { parse("", {"dense.exchange=top_k", "dense.density=0"}); }, {"dense.density"});
+  expect_error(
+      [] {
+        parse("", {"dense.exchange=top_k", "dense.density=0.5", "dense.warmup_steps=3"});
+      },
+      {"dense.density is 0.5 and dense.density_first is 0.25", "set dense.density_first to dense.density"});
+  EXPECT_NO_THROW(parse("", {"dense.exchange=top_k", "dense.density=0.5"}));
+  refuse({"weights.l1=0.5"}, "models that have rows of one number");
+  refuse({"model.wide=true", "weights.kind=sgd", "weights.initial_accumulator=1"}, "keeps no state");
+  refuse({"data.test=b.tsv", "data.test_share=0.1"}, "the samples are those of data.test");
+  refuse({"data.valid=b.tsv", "data.valid_share=0.1"}, "the samples are those of data.valid");
+  EXPECT_NO_THROW(parse("", {"data.many=[\"C1\"]", "model.pooling=mean"}));
+  EXPECT_NO_THROW(parse("", {"model.wide=true", "weights.kind=rowwise_adagrad", "weights.initial_accumulator=1"}));
+  EXPECT_NO_THROW(parse("", {"dense.optimizer=lamb", "dense.beta1=0.5", "dense.epsilon=1", "dense.weight_decay=1"}));
+  EXPECT_NO_THROW(parse("", {"dense.optimizer=ftrl", "dense.initial_accumulator=1", "dense.l1=1", "dense.l2=1"}));
+  EXPECT_NO_THROW(parse("", {"model.wide=true", "weights.kind=ftrl", "weights.initial_accumulator=1"}));
+  expect_error(
+      [] {
+        parse("", {"model.wide=true", "weights.kind=ftrl", "optimizer.schedule=cosine"});
+      },
+      {"rows learn by \"ftrl\"", "would shrink", "set optimizer.schedule = \"constant\""});
+  expect_error([] { parse("", {"optimizer.kind=ftrl", "optimizer.schedule=linear"}); }, {"schedule is \"linear\""});
+  EXPECT_NO_THROW(parse("", {"dense.optimizer=ftrl", "optimizer.schedule=linear"}));
+}
+
+TEST(ClickConfig, KeysOfClicksHaveNoEffectOnGraphs) {
+  for (char const* setting :
+       {"data.numbers=3",       "data.categories=3",     "data.many=[\"C1\"]",    "data.weighted=[\"C1\"]",
+        "model.numbers=none",   "model.pooling=mean",    "model.dims=[\"C1:3\"]", "model.shared=[\"C1,C2\"]",
+        "model.admit_at=2",     "model.bottom=[3]",      "model.top=[3]",         "model.cross_layers=3",
+        "model.wide=true",      "model.row_dropout=0.1", "model.dropout=0.1",     "weights.kind=sgd",
+        "weights.l2=0.1",       "dense.optimizer=sgd",   "dense.learning_rate=1", "dense.weight_decay=1",
+        "train.expire_after=5", "eval.progressive=true"}) {
+    expect_error([&] { parse_config("", "t", "/", {setting}); },
+                 {(std::string("--set ") + setting).c_str(), "has no effect here"});
+  }
+}
+
+TEST(ClickConfig, RefusesOtherTypesAndWhatIsOutOfRange) {
+  expect_error([] { parse("[model]\ntop = 8\n"); }, {"model.top is an integer", "give an array of integers"});
+  expect_error([] { parse("[model]\ntop = [8, 'x']\n"); }, {"model.top has a string in it", "array of integers"});
+  expect_error([] { parse("[model]\ntop = [8, 1.5]\n"); }, {"model.top has a number with a fraction in it"});
+  expect_error([] { parse("[model]\nbottom = [0]\n"); }, {"model.bottom is 0", "from 1 to 65536"});
+  expect_error([] { parse("", {"model.shared=[1]"}); }, {"model.shared has an integer in it", "array of strings"});
+  expect_error([] { parse("", {"model.shared=C1,C2"}); }, {"model.shared is 'C1,C2'", "give an array of strings"});
+  expect_error([] { parse("", {"model.wide=1"}); }, {"model.wide is an integer", "give true or false"});
+  expect_error([] { parse("", {"data.many=[\"C1\", \"C1\"]"}); }, {"data.many has C1 twice"});
+  expect_error([] { parse("", {"model.dropout=1"}); }, {"model.dropout is 1", "from 0 to 0.99"});
+  expect_error([] { parse("", {"model.row_dropout=-0.1"}); }, {"model.row_dropout", "out of range"});
+  expect_error([] { parse("", {"data.test_share=0.5"}); }, {"data.test_share is 0.5", "from 0 to 0.45"});
+  expect_error([] { parse("", {"data.categories=4096"}); }, {"data.categories is 4096", "from 0 to 4095"});
+  expect_error([] { parse("", {"model.admit_at=0"}); }, {"model.admit_at is 0"});
+  expect_error([] { parse("", {"dense.beta1=1"}); }, {"dense.beta1 is 1"});
+  expect_error([] { parse("", {"dense.epsilon=0"}); }, {"dense.epsilon is 0"});
+  expect_error([] { parse("", {"dense.optimizer=adamw"}); }, {"\"adamw\" (unknown)", "did you mean \"adam\"?"});
+  expect_error([] { parse("", {"dense.optimizer=rowwise_adagrad"}); }, {"\"rowwise_adagrad\" (unknown)"});
+  expect_error([] { parse("", {"model.wide=true", "weights.kind=lamb"}); }, {"\"lamb\" (unknown)"});
+  expect_error([] { parse("", {"dense.optimizer=ftrl", "dense.l1=-1"}); }, {"dense.l1 is -1"});
+}
+
+TEST(ClickConfig, LayersHaveAnOrderAndMayBeNone) {
+  EXPECT_EQ(parse("[model]\ntop = [8, 32, 8]\n").model.top, (std::vector<std::int64_t>{8, 32, 8}));
+  EXPECT_TRUE(parse("[model]\ntop = []\n").model.top.empty());
+  EXPECT_EQ(parse("", {"data.many=[\"C2\", \"C1\"]"}).data.many, (std::vector<std::string>{"C1", "C2"}));
+}
+
+std::vector<Override> changed() {
+  return {"model.name=dcnv2",    "model.wide=true",          "model.dims=[\"C1:8\"]", "model.shared=[\"C2,C3\"]",
+          "model.top=[4, 2]",    "data.many=[\"C\\u00e9\"]", "model.pooling=mean",    "dense.optimizer=sgd",
+          "dense.momentum=0.25", "weights.l2=0.5",           "eval.progressive=true", "model.row_dropout=0.25"};
+}
+
+TEST(ClickConfig, ResolvedGivesTheSameAgain) {
+  Config const once = parse("", changed());
+  Config const again = parse_config(resolved(once), "resolved.toml", "/elsewhere");
+  EXPECT_EQ(resolved(again), resolved(once));
+  EXPECT_EQ(again.model.dims, once.model.dims);
+  EXPECT_EQ(again.data.many, once.data.many);
+  for (std::string const& model : model_names_for("clicks")) {
+    Config const c = parse("", {"model.name=" + model});
+    EXPECT_EQ(resolved(parse_config(resolved(c), "resolved.toml", "/")), resolved(c)) << model;
+  }
+}
+
+// Each key of click models, in turn: ranks must agree on it, and a checkpoint is of one value.
+TEST(ClickConfig, RanksAgreeOnWhatModelsAreMadeOf) {
+  std::set<std::string> common;
+  for (auto const& [name, value] : settings_in_common(parse("", changed()))) common.insert(name);
+  for (char const* name : {"data.train",
+                           "data.numbers",
+                           "data.categories",
+                           "data.many",
+                           "data.weighted",
+                           "model.numbers",
+                           "model.pooling",
+                           "model.dims",
+                           "model.shared",
+                           "model.admit_at",
+                           "model.top",
+                           "model.wide",
+                           "model.row_dropout",
+                           "model.cross_layers",
+                           "model.dropout",
+                           "weights.kind",
+                           "weights.learning_rate",
+                           "weights.l2",
+                           "weights.initial_accumulator",
+                           "weights.admit_at",
+                           "dense.optimizer",
+                           "dense.learning_rate",
+                           "dense.momentum",
+                           "dense.weight_decay",
+                           "train.expire_after",
+                           "eval.progressive"}) {
+    EXPECT_TRUE(common.contains(name)) << name;
+  }
+  for (char const* name : {"model.bottom", "dense.beta1", "model.loss", "eval.hits", "run.ranks", "data.folder"}) {
+    EXPECT_FALSE(common.contains(name)) << name;
+  }
+}
+
+TEST(ClickConfig, CheckpointsDependOnWhatModelsAreMadeOf) {
+  std::vector<Override> const base{"model.name=dcnv2", "model.wide=true", "data.many=[\"C4\"]"};
+  Config const c = parse("", base);
+  for (char const* setting : {"data.numbers=3",
+                              "data.categories=9",
+                              "data.many=[\"C5\"]",
+                              "data.weighted=[\"C6\"]",
+                              "model.numbers=both",
+                              "model.pooling=mean",
+                              "model.dims=[\"C1:3\"]",
+                              "model.shared=[\"C1,C2\"]",
+                              "model.admit_at=2",
+                              "model.values=float16",
+                              "model.top=[3]",
+                              "model.cross_layers=2",
+                              "model.wide=false",
+                              "model.row_dropout=0.1",
+                              "model.dropout=0.1",
+                              "weights.kind=sgd",
+                              "weights.learning_rate=1",
+                              "weights.initial_accumulator=1",
+                              "weights.l2=1",
+                              "weights.admit_at=3",
+                              "dense.optimizer=sgd",
+                              "dense.learning_rate=1",
+                              "dense.beta1=0",
+                              "dense.beta2=0",
+                              "dense.epsilon=1",
+                              "dense.weight_decay=1",
+                              "dense.optimizer=lamb",
+                              "train.expire_after=4"}) {
+    auto with = base;
+    with.emplace_back(setting);
+    auto const found = differences_that_matter(c, parse("", with));
+    std::string const key = std::string(setting).substr(0, std::string(setting).find('='));
+    EXPECT_TRUE(std::any_of(found.begin(), found.end(), [&](Difference const& d) { return d.key == key; })) << key;
+  }
+  std::vector<Override> const proximal{"model.name=fm", "weights.kind=ftrl", "dense.optimizer=ftrl"};
+  for (char const* setting : {"weights.l1=1", "weights.beta=2", "dense.l1=1", "dense.l2=1", "dense.beta=2"}) {
+    auto with = proximal;
+    with.emplace_back(setting);
+    EXPECT_EQ(differences_that_matter(parse("", proximal), parse("", with)).size(), 1U) << setting;
+  }
+  auto with = base;
+  with.emplace_back("eval.progressive=true");
+  EXPECT_TRUE(differences_that_matter(c, parse("", with)).empty());
+}
+
+TEST(TableSettings, AreTheLibrarysWords) {
+  Config const c = parse("", {"model.wide=true", "weights.kind=rowwise_adagrad", "weights.learning_rate=0.25",
+                              "weights.initial_accumulator=0.5", "weights.l2=0.125", "dense.optimizer=sgd",
+                              "dense.momentum=0.75", "dense.weight_decay=0.0625", "dense.learning_rate=2",
+                              "optimizer.schedule=cosine", "optimizer.warmup_steps=3", "optimizer.floor=0.5"});
+  Optimizer const weights = weights_optimizer(c.weights);
+  EXPECT_EQ(weights.kind, Optimizer::Kind::kRowwiseAdagrad);
+  EXPECT_EQ(weights.learning_rate, 0.25F);
+  EXPECT_EQ(weights.initial_accumulator, 0.5F);
+  EXPECT_EQ(weights.l2, 0.125F);
+  auto const dense = dense_optimizer(c.dense);
+  EXPECT_EQ(dense.kind, kernels::DenseOptimizer::Kind::kSgd);
+  EXPECT_EQ(dense.momentum, 0.75F);
+  EXPECT_EQ(dense.weight_decay, 0.0625F);
+  EXPECT_EQ(dense.learning_rate, 2);
+  Config const f = parse("", {"model.wide=true", "weights.kind=ftrl", "weights.l1=0.75", "weights.beta=0.375",
+                              "dense.optimizer=ftrl", "dense.l1=0.5", "dense.l2=0.25", "dense.beta=3"});
+  EXPECT_EQ(weights_optimizer(f.weights).kind, Optimizer::Kind::kFtrl);
+  EXPECT_EQ(weights_optimizer(f.weights).l1, 0.75F);
+  EXPECT_EQ(weights_optimizer(f.weights).beta, 0.375F);
+  EXPECT_EQ(dense_optimizer(f.dense).kind, kernels::DenseOptimizer::Kind::kFtrl);
+  EXPECT_EQ(dense_optimizer(f.dense).l1, 0.5F);
+  EXPECT_EQ(dense_optimizer(f.dense).l2, 0.25F);
+  EXPECT_EQ(dense_optimizer(f.dense).beta, 3);
+  EXPECT_EQ(dense_optimizer(parse("", {"dense.optimizer=lamb"}).dense).kind, kernels::DenseOptimizer::Kind::kLamb);
+  Schedule const by_run = schedule(c.optimizer, 70);
+  EXPECT_EQ(by_run.kind, Schedule::Kind::kCosine);
+  EXPECT_EQ(by_run.warmup_steps, 3);
+  EXPECT_EQ(by_run.total_steps, 70);
+  EXPECT_EQ(by_run.floor, 0.5F);
+  EXPECT_EQ(schedule(parse("", {"optimizer.schedule=linear", "optimizer.total_steps=9"}).optimizer, 70).total_steps, 9);
+  auto const usual = dense_optimizer(parse("").dense);
+  EXPECT_EQ(usual.kind, kernels::DenseOptimizer::Kind::kAdam);
+  EXPECT_EQ(usual.beta1, 0.9F);
+  EXPECT_EQ(usual.beta2, 0.999F);
+  EXPECT_EQ(usual.epsilon, 1e-8F);
+}
+
+TEST(Tasks, EveryModelBelongsToOneReader) {
+  auto const all = all_model_names();
+  EXPECT_EQ(std::set(all.begin(), all.end()).size(), all.size());
+  EXPECT_EQ(model_names_for("clicks"), (std::vector<std::string>{"logistic", "fm", "deepfm", "dlrm", "dcnv2"}));
+  for (std::string const& reader : all_reader_names()) EXPECT_FALSE(model_names_for(reader).empty()) << reader;
+}
+
+}  // namespace
+}  // namespace gpups::trainer

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// A configuration is read strictly: whatever is wrong is refused, naming where it stands and what would be right.
+#include "trainer/config.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "trainer/config_fields.hpp"
+#include "trainer/edit_distance.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+using test::expect_error;
+
+Config parse(std::string const& text, std::vector<Override> const& overrides = {}) {
+  return parse_config(text, "run.toml", "/data", overrides);
+}
+
+TEST(Config, ReadsEverySection) {
+  Config const c = parse(
+      "[data]\nfolder = 'kg'\nbad_share_max = 0.5\n[model]\nname = 'distmult'\ndim = 32\n[optimizer]\n"
+      "learning_rate = 1\n[train]\nsteps = 70\nprefetch_thread = false\n[eval]\nhits = [1, 5]\n[run]\nranks = 3\n");
+  EXPECT_EQ(c.data.folder, "/data/kg");
+  EXPECT_EQ(c.data.bad_share_max, 0.5);
+  EXPECT_EQ(c.model.name, "distmult");
+  EXPECT_EQ(c.model.dim, 32);
+  EXPECT_EQ(c.optimizer.learning_rate, 1);
+  EXPECT_EQ(c.train.steps, 70);
+  EXPECT_FALSE(c.train.prefetch_thread);
+  EXPECT_EQ(c.eval.hits, (std::vector<std::int64_t>{1, 5}));
+  EXPECT_EQ(c.run.ranks, 3);
+}
+
+TEST(Config, RefusesAnUnknownKeyNamingTheRightOne) {
+  expect_error([] { parse("[train]\nseed = 1\nbatchs = 10\n"); }, {"run.toml:3", "'batchs'", "did you mean 'batch'?"});
+}
+
+TEST(Config, RefusesAnUnknownSectionNamingTheRightOne) {
+  expect_error([] { parse("\n[modell]\ndim = 10\n"); }, {"run.toml:2", "[modell]", "did you mean [model]?"});
+  expect_error([] { parse("batch = 10\n"); }, {"run.toml:1", "'batch' is outside of a section"});
+}
+
+TEST(Config, RefusesAValueOfAnotherType) {
+  expect_error([] { parse("[model]\ndim = 'x'\n"); }, {"run.toml:2", "model.dim is a string", "give an integer"});
+  expect_error([] { parse("[model]\ndim = 1.5\n"); }, {"model.dim", "give an integer"});
+  expect_error([] { parse("[model]\nname = 3\n"); }, {"model.name is an integer", "give a string"});
+  expect_error([] { parse("[optimizer]\nlearning_rate = true\n"); }, {"is true or false", "give a number"});
+  expect_error([] { parse("[train]\nprefetch_thread = 1\n"); }, {"give true or false"});
+  expect_error([] { parse("[eval]\nhits = 10\n"); }, {"give an array of integers"});
+  expect_error([] { parse("[eval]\nhits = [1, 'x']\n"); },
+               {"eval.hits has a string in it", "give an array of integers"});
+}
+
+TEST(Config, RefusesWhatIsOutOfRangeOrUnknown) {
+  expect_error([] { parse("[model]\ndim = 0\n"); }, {"run.toml:2", "model.dim is 0", "from 1 to 65536"});
+  expect_error([] { parse("[data]\nbad_share_max = 1.5\n"); }, {"data.bad_share_max is 1.5", "from 0 to 1"});
+  expect_error([] { parse("[optimizer]\nlearning_rate = nan\n"); }, {"optimizer.learning_rate", "out of range"});
+  expect_error([] { parse("[eval]\nhits = [0]\n"); }, {"eval.hits is 0"});
+  expect_error([] { parse("[eval]\nhits = []\n"); }, {"eval.hits is empty"});
+  expect_error([] { parse("[eval]\nhits = [3, 1, 3]\n"); }, {"run.toml:2: eval.hits has 3 twice"});
+  expect_error([] { parse("[model]\nname = 'transe'\nnorm = 3\n"); }, {"model.norm is 3", "from 1 to 2"});
+  expect_error([] { parse("[optimizer]\nkind = 'adagrat'\n"); }, {"\"adagrat\"", "did you mean \"adagrad\"?"});
+}
+
+TEST(Config, RefusesWhatHasNoEffect) {
+  expect_error([] { parse("[train]\nsteps = 5\nepochs = 2\n"); }, {"run.toml:3", "train.epochs", "train.steps is set"});
+  expect_error([] { parse("[data]\nvalid_share = 0.1\n"); }, {"data.valid_share", "those of data.valid"});
+  expect_error([] { parse("[data]\nreader = 'wordnet'\ntrain = 'a'\n"); }, {"data.train", "wordnet"});
+  expect_error([] { parse("[optimizer]\nkind = 'sgd'\nepsilon = 1e-3\n"); }, {"optimizer.epsilon", "sgd"});
+  expect_error([] { parse("[optimizer]\nfloor = 0.5\n"); }, {"optimizer.floor", "constant"});
+  expect_error([] { parse("[model]\nmargin = 3\n"); }, {"model.margin", "transe"});
+  expect_error([] { parse("[model]\nname = 'rotate'\nloss = 'softmax'\nmargin = 3\n"); }, {"model.margin", "same"});
+  expect_error([] { parse("[model]\nname = 'rotate'\nnorm = 2\n"); }, {"model.norm", "transe"});
+  expect_error([] { parse("[model]\ntemperature = 2\n"); }, {"model.temperature", "self_adversarial"});
+  expect_error([] { parse("[eval]\nsample = 'first'\n"); }, {"eval.sample", "all are ranked"});
+  expect_error([] { parse("[train]\nvalid_every = 0\npatience = 1\n"); }, {"train.patience", "valid_every is 0"});
+}
+
+TEST(Config, EntitiesOfDistancesBeginAboutTheMarginApart) {
+  EXPECT_EQ(parse("").model.init, "normal");
+  auto const transe = parse("[model]\nname = 'transe'\ndim = 50\nmargin = 8\n").model;
+  EXPECT_EQ(transe.init, "uniform");
+  EXPECT_EQ(transe.init_scale, 0.2);
+  EXPECT_EQ(parse("[model]\nname = 'transe'\ndim = 100\nnorm = 2\nmargin = 8\n").model.init_scale, 1);
+  EXPECT_EQ(parse("[model]\nname = 'rotate'\ndim = 100\nmargin = 8\n").model.init_scale, 0.2);
+  EXPECT_EQ(parse("[model]\nname = 'rotate'\nloss = 'softmax'\n").model.init, "normal");
+  // Settings that come later change what is usual, but not what is given.
+  EXPECT_EQ(parse("[model]\nname = 'rotate'\n", {"model.dim=220"}).model.init_scale, 0.1);
+  auto const given = parse("[model]\nname = 'rotate'\ninit = 'normal'\ninit_scale = 0.3\n").model;
+  EXPECT_EQ(given.init, "normal");
+  EXPECT_EQ(given.init_scale, 0.3);
+}
+
+TEST(Config, NamesTheLineOfBrokenToml) {
+  expect_error([] { parse("[model]\ndim = \n"); }, {"run.toml:2", "not TOML"});
+  expect_error([] { parse("[model]\ndim = 1\ndim = 2\n"); }, {"run.toml:3"});
+}
+
+TEST(Config, OverridesWin) {
+  Config const c =
+      parse("[train]\nepochs = 3\n[model]\ndim = 8\n",
+            {"model.dim=16", "train.steps=9", "model.name=distmult", "eval.hits=[2]", "run.device=\"host\""});
+  EXPECT_EQ(c.model.dim, 16);
+  EXPECT_EQ(c.train.steps, 9);
+  EXPECT_EQ(c.model.name, "distmult");
+  EXPECT_EQ(c.eval.hits, (std::vector<std::int64_t>{2}));
+  EXPECT_EQ(c.run.device, "host");
+}
+
+TEST(Config, OverridesMayHaveSpaces) {
+  EXPECT_EQ(parse("", {" model . dim = 8 "}).model.dim, 8);
+  EXPECT_EQ(parse("", {"model.name = distmult"}).model.name, "distmult");
+  EXPECT_EQ(parse("", {"run.device = ' x'"}).run.device, " x");
+}
+
+TEST(Config, HitsAreSorted) {
+  EXPECT_EQ(parse("[eval]\nhits = [10, 1, 3]\n").eval.hits, (std::vector<std::int64_t>{1, 3, 10}));
+}
+
+TEST(Config, RefusesBadOverrides) {
+  expect_error([] { parse("", {"model.dim"}); }, {"--set model.dim", "section.key=value"});
+  expect_error([] { parse("", {"dim=3"}); }, {"section.key=value"});
+  expect_error([] { parse("", {"model.dimm=3"}); }, {"--set", "did you mean 'dim'?"});
+  expect_error([] { parse("", {"modle.dim=3"}); }, {"did you mean [model]?"});
+  expect_error([] { parse("", {"model.dim=three"}); },
+               {"--set model.dim=three: model.dim is 'three' (it holds an integer): give an integer"});
+  expect_error([] { parse("", {"model.dim="}); }, {"model.dim is empty", "an integer"});
+  expect_error([] { parse("", {"model.dim=3\n[train]"}); }, {"--set model.dim=3: ", "line break"});
+  expect_error([] { parse("", {"model.name=a\nb"}); }, {"line break"});
+  expect_error([] { parse("", {{"run.ranks=two", "--ranks two"}}); }, {"--ranks two: run.ranks is 'two'"});
+  expect_error([] { parse("", {"run.folder=" + std::string(5000, 'x')}); },
+               {"run.folder", "File name too long", "xx...: "});
+  expect_error([] { parse("[train]\nsteps = 4\n", {"train.epochs=3"}); }, {"--set", "train.steps is set"});
+}
+
+TEST(Config, RelativePathsBeginWhereTheyStand) {
+  test::TemporaryFolder const folder;
+  auto const file = folder.write("sub/run.toml", "[run]\nfolder = '../out'\n");
+  Config const c = load_config(file, {});
+  EXPECT_EQ(c.run.folder, (folder.path() / "out").string());
+  EXPECT_EQ(c.data.folder, (folder.path() / "sub").string());
+  EXPECT_EQ(load_config(file, {"run.folder=there"}).run.folder, (std::filesystem::current_path() / "there").string());
+}
+
+TEST(Config, NamesAMissingFile) {
+  expect_error([] { load_config("/no/such.toml"); }, {"/no/such.toml cannot be read", "No such file"});
+  expect_error([] { load_config("/tmp"); }, {"/tmp is a folder"});
+  test::TemporaryFolder const folder;
+  expect_error([&] { load_config(folder.write("empty.toml", "")); }, {"empty.toml is empty"});
+  expect_error([&] { load_config(folder.write("blank.toml", " \n\n")); }, {"blank.toml is empty"});
+  expect_error([] { load_config(std::string(5000, 'x')); }, {"cannot be read", "File name too long"});
+}
+
+TEST(Config, ResolvedGivesTheSameAgain) {
+  for (std::string const text :
+       {"", "[data]\nreader = 'ratings'\ntrain = 'x'\n[train]\nkeep_batches = true\n",
+        "[data]\nreader = 'wordnet'\n[optimizer]\nschedule = 'cosine'\nlearning_rate = 0.1234567890123\n",
+        "[train]\nsteps = 12\n[optimizer]\nkind = 'sgd'\n[run]\nfolder = 'a \"b\" \\c'\n[eval]\nhits = [1, 3]\n"}) {
+    Config const once = parse(text);
+    Config const twice = parse_config(resolved(once), "again.toml", "/elsewhere");
+    EXPECT_EQ(resolved(once), resolved(twice));
+    EXPECT_TRUE(differences_that_matter(once, twice).empty());
+  }
+}
+
+// What a value of a field may be changed to.
+std::string other_value(Field const& f, Config& config) {
+  Place const place = f.place(config);
+  if (auto const* s = std::get_if<std::string*>(&place)) {
+    if (f.choices.empty()) return "'other'";
+    return "'" + (**s == f.choices[0] ? f.choices[1] : f.choices[0]) + "'";
+  }
+  if (auto const* i = std::get_if<std::int64_t*>(&place)) return std::to_string(**i + 1);
+  if (auto const* d = std::get_if<double*>(&place)) return fmt::format("{}", **d == 0.25 ? 0.5 : 0.25);
+  if (auto const* b = std::get_if<bool*>(&place)) return **b ? "false" : "true";
+  if (std::holds_alternative<std::vector<std::string>*>(place)) return "['C2,C7']";
+  return "[7]";
+}
+
+TEST(Config, EveryKeyIsReadWrittenAndDescribed) {
+  for (Field const& f : fields()) {
+    bool seen = false;
+    for (std::string const before :
+         {"", "[data]\nreader = 'wordnet'\n", "[optimizer]\nschedule = 'linear'\n", "[optimizer]\nkind = 'adam'\n",
+          "[optimizer]\nkind = 'ftrl'\n", "[eval]\nsamples_max = 7\n", "[model]\nname = 'transe'\n",
+          "[model]\nloss = 'self_adversarial'\n",
+          "[data]\nreader = 'clicks'\ntrain = 'x'\nmany = ['C1']\n[model]\nwide = true\n",
+          "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'dcnv2'\nnumbers = 'both'\n",
+          "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'sgd'\n",
+          "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'adagrad'\n",
+          "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'ftrl'\n",
+          "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'fm'\n[weights]\nkind = 'ftrl'\n",
+          "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\nexchange = 'top_k'\noptimizer = 'sgd'\nwarmup_steps = 3\n",
+          "[data]\nreader = 'ratings'\ntrain = 'x'\n", "[gradients]\nage_max = 4\n", "[refreshes]\nage_max = 4\n"}) {
+      Config config = parse(before);
+      if (!f.use.in(config) || before.find(fmt::format("[{}]\n{} ", f.section, f.key)) != std::string::npos) continue;
+      Config const changed = parse(before, {fmt::format("{}={}", f.name(), other_value(f, config))});
+      EXPECT_NE(resolved(changed), resolved(config)) << f.name();
+      EXPECT_EQ(differences_that_matter(config, changed).empty(), !f.matters) << f.name();
+      seen = true;
+      break;
+    }
+    EXPECT_TRUE(seen) << f.name();
+  }
+}
+
+TEST(Config, DifferencesNameTheKeyAndBothValues) {
+  auto const found = differences_that_matter(parse(""), parse("[model]\ndim = 8\n[run]\nranks = 2\n"));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].key, "model.dim");
+  EXPECT_EQ(found[0].a, "100");
+  EXPECT_EQ(found[0].b, "8");
+}
+
+TEST(EditDistance, CountsInsertionsDeletionsAndReplacements) {
+  EXPECT_EQ(edit_distance("", "abc"), 3U);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
+  EXPECT_EQ(edit_distance("same", "same"), 0U);
+  EXPECT_EQ(nearest_word("bacth", {"epochs", "batch", "seed"}), "batch");
+}
+
+}  // namespace
+}  // namespace gpups::trainer

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the doctor learns of a run, and how it reports.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/trainer/made_up_graph.hpp"
+#include "trainer/doctor/report.hpp"
+#include "trainer/doctor/run_probe.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+TEST(DoctorRun, TriesARunAndLeavesNothing) {
+  test::TemporaryFolder const folder;
+  test::write_made_up_graph(folder);
+  auto const config = folder.write("run.toml", "[model]\ndim = 8\n[run]\ndevice = \"host\"\nfolder = \"out\"\n");
+  {
+    RunProbe const probe = probe_run(config, {}, 0, 0);
+    EXPECT_TRUE(probe.facts.errors.empty()) << probe.facts.errors[0];
+    EXPECT_EQ(probe.facts.device, "host");
+    EXPECT_EQ(probe.facts.table_bytes, (120U + 4U) * (8 + 4 * (8 + 8)));  // key, row and state of adagrad
+    EXPECT_EQ(probe.facts.folder, (folder.path() / "out").string());
+    EXPECT_GT(probe.facts.folder_free_bytes, 0U);
+    EXPECT_NE(probe.facts.data.find("120 entities"), std::string::npos) << probe.facts.data;
+    EXPECT_EQ(probe_run(config, {}, 1, 1).facts.data_digest, probe.facts.data_digest);  // the folder is rank 0's
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "out"));
+}
+
+TEST(DoctorRun, TriesEverything) {
+  test::TemporaryFolder const folder;
+  folder.write("in_the_way", "a file");
+  auto const config = folder.write("run.toml", "[run]\ndevice = \"cuda:99\"\nfolder = \"in_the_way\"\n");
+  auto const errors = probe_run(config, {}, 0, 0).facts.errors;
+  ASSERT_EQ(errors.size(), 3U);
+  EXPECT_NE(errors[0].find("cuda:99"), std::string::npos) << errors[0];
+  EXPECT_NE(errors[1].find("train.txt"), std::string::npos) << errors[1];
+  EXPECT_NE(errors[2].find("in_the_way"), std::string::npos) << errors[2];
+  EXPECT_EQ(probe_run(folder.path() / "none.toml", {}, 0, 0).facts.errors.size(), 1U);
+}
+
+TEST(DoctorReport, WritesLines) {
+  EXPECT_EQ(line_of(ok("all is well")), "ok: all is well");
+  EXPECT_EQ(line_of(warning("two\nlines"), "ranks 0-3"), "warning: ranks 0-3: two lines");
+  EXPECT_EQ(line_of(problem("a (b): c"), "rank 1"), "problem: rank 1: a (b): c");
+}
+
+TEST(DoctorReport, MergesWhatRanksHaveInCommon) {
+  auto const shared = merged({{ok("a"), ok("b"), ok("b")}, {ok("b"), warning("b")}, {ok("b"), ok("c")}});
+  ASSERT_EQ(shared.size(), 4U);
+  EXPECT_EQ(shared[0].ranks, (std::vector<int>{0}));
+  EXPECT_EQ(shared[1].finding, ok("b"));
+  EXPECT_EQ(shared[1].ranks, (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(shared[2].finding, warning("b"));
+  EXPECT_EQ(shared[3].ranks, (std::vector<int>{2}));
+}
+
+TEST(DoctorReport, Travels) {
+  Findings const findings{ok("a"), warning("\"b\"\n"), problem("c")};
+  EXPECT_EQ(unpacked(packed(findings)), findings);
+  EXPECT_EQ(unpacked(packed({})), Findings{});
+  EXPECT_NO_THROW(packed({ok("no \xff UTF-8")}));
+  test::expect_error([] { unpacked("nonsense"); }, {"cannot be read"});
+}
+
+}  // namespace
+}  // namespace gpups::trainer

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every reader must do, for each one in the array.
+#include "trainer/graph/reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+TEST(Readers, NamesAreUnique) {
+  auto const names = reader_names();
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), readers().size());
+}
+
+TEST(Readers, AnUnknownNameIsRefused) {
+  test::expect_error([] { read_dataset({.reader = "parquet"}); }, {"'parquet'", "triples, wordnet"});
+}
+
+TEST(Readers, AMissingFolderIsNamed) {
+  for (std::string const& name : reader_names()) {
+    test::expect_error([&] { read_dataset({.reader = name, .folder = "/no/such/folder"}); },
+                       {"/no/such/folder/", "cannot be opened"});
+  }
+}
+
+TEST(Readers, EmptyFilesAreRefused) {
+  test::TemporaryFolder const folder;
+  for (char const* file : {"train.txt", "valid.txt", "test.txt", "data.noun", "data.verb", "data.adj", "data.adv",
+                           "index.noun", "index.verb", "index.adj", "index.adv"}) {
+    folder.write(file, "");
+  }
+  for (std::string const& name : reader_names()) {
+    test::expect_error([&] { read_dataset({.reader = name, .folder = folder.path().string()}); },
+                       {"nothing to learn from"});
+  }
+}
+
+}  // namespace
+}  // namespace gpups::trainer

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// How large models are by their configurations, and that what would do nothing on a model of that size is refused.
+#include "trainer/model_shape.hpp"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/expect_error.hpp"
+#include "trainer/tasks.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+using test::expect_error;
+
+Config parse(std::string const& reader, std::vector<Override> settings = {}) {
+  std::string const train = reader == "clicks" || reader == "ratings" ? "train = 'none.tsv'\n" : "";
+  return parse_config(fmt::format("[data]\nreader = '{}'\n{}", reader, train), "run.toml", "/data", settings);
+}
+
+TEST(ModelShape, HasTheWidestRows) {
+  auto const widest = [](std::string const& reader, std::vector<Override> const& settings) {
+    return model_shape(parse(reader, settings)).widest_row;
+  };
+  EXPECT_EQ(widest("triples", {"model.dim=32"}), 32U);
+  EXPECT_EQ(widest("wordnet", {"model.name=rotate", "model.dim=32"}), 32U);
+  EXPECT_EQ(widest("triples", {"model.name=rescal", "model.dim=8"}), 64U);  // relations are matrices
+  EXPECT_EQ(widest("ratings", {"model.dim=24"}), 24U);
+  EXPECT_EQ(widest("clicks", {"model.dim=16"}), 16U);
+  EXPECT_EQ(widest("clicks", {"model.name=dcnv2", "model.dim=16", "model.dims=['C3:48', 'C4:20']"}), 48U);
+  EXPECT_EQ(widest("clicks", {"model.name=dcnv2", "data.categories=1", "model.dim=16", "model.dims=['C1:4']"}), 4U);
+  EXPECT_EQ(widest("clicks", {"model.name=logistic"}), 1U);
+}
+
+TEST(ModelShape, HasTheLargestLayer) {
+  auto const largest = [](std::string const& reader, std::vector<Override> const& settings) {
+    return model_shape(parse(reader, settings)).largest_layer;
+  };
+  EXPECT_EQ(largest("triples", {}), 0U);
+  EXPECT_EQ(largest("clicks", {}), 512U * 368);          // of a row of 16, 351 products, and padding
+  EXPECT_EQ(largest("clicks", {"model.name=fm"}), 16U);  // weights of 13 numbers, and padding
+}
+
+TEST(ModelShape, AsManyColumnsAsAllAreRefused) {
+  auto const refuse = [](std::string const& reader, std::vector<Override> const& settings, std::string const& what) {
+    expect_error([&] { require_effect(parse(reader, settings), "run.toml"); },
+                 {"run.toml: gradients.top_k is", what.c_str(), "set fewer"});
+  };
+  refuse("triples", {"model.dim=32", "gradients.top_k=33"}, "is 33 and the widest rows of the model have 32 columns");
+  refuse("triples", {"model.dim=32", "gradients.top_k=32"}, "is 32 and the widest rows of the model have 32 columns");
+  refuse("ratings", {"model.dim=24", "gradients.top_k=24"}, "have 24 columns");
+  refuse("clicks", {"model.name=logistic", "gradients.top_k=1"}, "have 1 columns");
+  EXPECT_NO_THROW(require_effect(parse("triples", {"model.dim=32", "gradients.top_k=31"}), "run.toml"));
+  EXPECT_NO_THROW(
+      require_effect(parse("triples", {"model.name=rescal", "model.dim=8", "gradients.top_k=40"}), "run.toml"));
+  EXPECT_NO_THROW(
+      require_effect(parse("clicks", {"model.wide=true", "model.dim=16", "gradients.top_k=15"}), "run.toml"));
+}
+
+TEST(ModelShape, LargestElementsOfSmallLayersAreRefused) {
+  std::vector<Override> small{"dense.exchange=top_k", "model.bottom=[16]", "model.dim=16", "model.top=[8]"};
+  std::string text;
+  try {
+    require_effect(parse("clicks", small), "run.toml");
+  } catch (Error const& error) {
+    text = error.what();
+  }
+  EXPECT_NE(text.find("run.toml: dense.exchange is \"top_k\" and the largest layer of the model has"),
+            std::string::npos);
+  EXPECT_NE(text.find("fewer than 4096 go whole"), std::string::npos);
+  EXPECT_NE(text.find("set dense.exchange = \"exact\""), std::string::npos);
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+  small.emplace_back("dense.exchange=exact");
+  EXPECT_NO_THROW(require_effect(parse("clicks", small), "run.toml"));
+  EXPECT_NO_THROW(require_effect(parse("clicks", {"dense.exchange=top_k"}), "run.toml"));
+}
+
+}  // namespace
+}  // namespace gpups::trainer

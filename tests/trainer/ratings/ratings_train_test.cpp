@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole runs on ratings: they learn, end with the same bits wherever they are made, and go on where they were.
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/trainer/train_fixture.hpp"
+#include "trainer/export_run.hpp"
+#include "trainer/random.hpp"
+#include "trainer/saved_run.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+using test::expect_error;
+
+// Of 60 rows and 40 columns with two factors each; every other pair has a rating.
+std::string made_up_ratings() {
+  std::string text;
+  auto const wave = [](std::uint64_t what, std::uint64_t i) {
+    return static_cast<double>(random_bits(what, i) >> 40) * 0x1p-23 - 1;  // from -1 to 1
+  };
+  for (std::uint64_t i = 0; i < 60 * 40; ++i) {
+    std::uint64_t const row = i / 40, column = i % 40;
+    if (random_bits(7, i) % 2 == 0) continue;
+    text += fmt::format("{} {} {:.4f}\n", row + 100, column,
+                        wave(1, row) * wave(2, column) + wave(3, row) * wave(4, column));
+  }
+  return text;
+}
+
+class RatingsTrainTest : public RunTest {
+ protected:
+  RatingsTrainTest()
+      : RunTest({"data.reader=ratings", "data.train=ratings.txt", "data.valid_share=0.1", "model.dim=8",
+                 "model.init_scale=0.3", "optimizer.learning_rate=0.1"}) {
+    folder_.write("ratings.txt", made_up_ratings());
+  }
+};
+
+TEST_F(RatingsTrainTest, Learns) {
+  auto const summary = run("run", {"train.epochs=60", "optimizer.l2=1e-4"});
+  auto const reports = lines("run", "loss");
+  // Ratings have a mean square of about 2 / 9.
+  EXPECT_GT(reports.front().at("loss").get<double>(), 0.15);
+  EXPECT_LT(summary.at("loss").get<double>(), 0.01);
+  for (char const* split : {"valid", "test"}) {
+    auto const& json = summary.at(split);
+    EXPECT_LT(json.at("mse").get<double>(), 0.05) << split;
+    EXPECT_DOUBLE_EQ(json.at("rmse").get<double>(), std::sqrt(json.at("mse").get<double>())) << split;
+    EXPECT_LE(json.at("mae").get<double>(), json.at("rmse").get<double>()) << split;
+    EXPECT_GT(json.at("mae").get<double>(), json.at("mse").get<double>()) << split;  // errors are below 1
+    EXPECT_GT(json.at("ratings"), 50) << split;
+  }
+  EXPECT_EQ(summary.at("rows"), 60);
+  EXPECT_EQ(summary.at("columns"), 40);
+  EXPECT_GT(summary.at("samples_per_s"), 0);
+  auto const valid = lines("run", "valid");
+  EXPECT_LT(valid.back().at("valid").at("mse"), valid.front().at("valid").at("mse"));
+}
+
+TEST_F(RatingsTrainTest, EndsWithTheSameBitsWhereverItRuns) {
+  auto const alone = result(run("alone", {}));
+  EXPECT_EQ(result(run("ranks2", {"run.ranks=2"})), alone);
+  EXPECT_EQ(result(run("ranks3", {"run.ranks=3"})), alone);
+  EXPECT_EQ(result(run("ranks4", {"run.ranks=4", "run.threads=2"})), alone);
+  EXPECT_EQ(result(run("threads", {"run.threads=2"})), alone);
+  EXPECT_EQ(result(run("ahead", {"train.lookahead=1"})), alone);
+  EXPECT_EQ(result(run("inline", {"train.prefetch_thread=false", "run.ranks=2"})), alone);
+  auto const group = Group::simulated(3, {.seed = 1});
+  EXPECT_EQ(result(run_on(group, "simulated", {"train.prefetch_thread=false"})), alone);
+}
+
+TEST_F(RatingsTrainTest, GoesOnWithTheBitsOfARunThatNeverStopped) {
+  auto whole = result(run("whole", {"train.steps=40"}));
+  run("run", {"train.steps=13", "run.ranks=3"});
+  auto resumed = result(run("run", {"train.steps=40", "run.ranks=2"}, true));
+  for (auto* one : {&whole, &resumed}) one->erase("loss");  // since the last report
+  EXPECT_EQ(resumed, whole);
+  expect_error([&] { run("run", {"train.steps=41", "model.dim=9"}, true); }, {"model.dim = 8, and now it is 9"});
+  folder_.write("ratings.txt", made_up_ratings() + "1 1 1\n");
+  expect_error([&] { run("run", {"train.steps=41"}, true); }, {"other data"});
+}
+
+TEST_F(RatingsTrainTest, KeptBatchesEndWithTheSameBitsWhereverTheyAre) {
+  auto const with = [&](Settings more) {
+    more.push_back("train.keep_batches=true");
+    return more;
+  };
+  auto const alone = result(run("alone", with({})));
+  EXPECT_NE(alone.at("table_hash"), run("anew", {}).at("table_hash"));  // other batches
+  EXPECT_EQ(result(run("ranks3", with({"run.ranks=3", "run.threads=2"}))), alone);
+  EXPECT_EQ(result(run("inline", with({"train.prefetch_thread=false", "run.ranks=2"}))), alone);
+  EXPECT_EQ(result(run("far", with({"train.lookahead=40"}))), alone);
+  run("resumed", with({"train.steps=21", "run.ranks=2"}));  // in the second epoch
+  auto resumed = result(run("resumed", with({"train.steps=48"}), true));
+  EXPECT_EQ(resumed.at("table_hash"), alone.at("table_hash"));
+  expect_error([&] { run("resumed", {"train.steps=48"}, true); }, {"train.keep_batches = true, and now it is false"});
+}
+
+TEST_F(RatingsTrainTest, PatienceWatchesTheError) {
+  auto const summary = run("run", {"train.epochs=50", "train.patience=2", "optimizer.learning_rate=0"});
+  EXPECT_EQ(lines("run", "valid").size(), 3U);
+  EXPECT_EQ(summary.at("finished"), true);
+}
+
+TEST_F(RatingsTrainTest, ASavedRunIsEvaluatedAndExported) {
+  auto const summary = run("run", {});
+  SavedRun const saved = open_run(folder_.path() / "run", {});
+  for (int ranks : {1, 3}) {
+    for (char const* split : {"test", "valid"}) {
+      run_ranks(Group::threads(ranks),
+                [&](Group group) { EXPECT_EQ(wait_evaluate_run(saved, group, split).json, summary.at(split)); });
+    }
+  }
+  expect_error([&] { nearest_in_run(saved, {"a"}, 1); }, {"has no entities"});
+  export_run(folder_.path() / "run", {}, folder_.path() / "exported", ExportFormat::kFlat);
+  auto const rows = folder_.path() / "exported" / "rows";
+  EXPECT_EQ(std::filesystem::file_size(rows / "rows.keys.bin"), 60 * sizeof(Key));
+  EXPECT_EQ(std::filesystem::file_size(rows / "columns.values.bin"), 40 * 8 * sizeof(float));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "exported" / "entities.tsv"));
+}
+
+TEST_F(RatingsTrainTest, EndsWhereAnErrorIsNotFinite) {
+  Settings const diverging{"optimizer.kind=sgd", "optimizer.learning_rate=1e5", "train.epochs=1000"};
+  expect_error([&] { run("run", diverging); }, {"in table '"});
+}
+
+TEST_F(RatingsTrainTest, RefusesWhatHasNoEffect) {
+  for (char const* setting :
+       {"model.l2=0.1", "model.n3=0.1", "model.negatives=3", "model.negative_reuse=3", "model.loss=softmax",
+        "model.sampling=shared", "model.wide=true", "model.admit_at=2", "model.top=[8]", "eval.hits=[1]",
+        "eval.samples_max=5", "eval.progressive=true", "weights.kind=sgd", "dense.optimizer=sgd", "data.numbers=3",
+        "data.categories=2", "train.expire_after=9", "run.reader_threads=1"}) {
+    expect_error([&] { config({setting}); }, {setting, "has no effect here"});
+  }
+  expect_error([&] { config({"data.valid=ratings.txt", "data.valid_share=0.2"}); }, {"data.valid_share"});
+  expect_error([&] { config({"model.name=complex"}); }, {"data.reader is \"ratings\"", "use one of factorization"});
+  expect_error([&] { parse_config("[data]\nreader = 'ratings'\n", "run.toml", "/", {}); },
+               {"data.train is empty", "name a file"});
+}
+
+TEST_F(RatingsTrainTest, SaysWhatItHasRead) {
+  testing::internal::CaptureStderr();
+  run("run", {"train.steps=1"});
+  std::string const text = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(text, testing::ContainsRegex("60 rows, 40 columns; [0-9]+ ratings to learn from, [0-9]+ for validation"));
+  EXPECT_THAT(text, testing::HasSubstr("1 step of 64 ratings"));
+  EXPECT_THAT(text, testing::ContainsRegex("test mse [0-9.]+  rmse [0-9.]+  mae [0-9.]+"));
+}
+
+}  // namespace
+}  // namespace gpups::trainer

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run leaves behind, and what it refuses to go on from.
+#include "trainer/run_folder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "trainer/cursor.hpp"
+#include "trainer/folder_claim.hpp"
+#include "trainer/graph/ranking.hpp"
+#include "trainer/metrics.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+using test::expect_error;
+using test::TemporaryFolder;
+
+std::string text_of(std::filesystem::path const& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+TEST(RunFolder, IsMadeAndWritten) {
+  TemporaryFolder const outer;
+  RunFolder folder(outer.path() / "a" / "b");
+  folder.write_config("x = 1\n");
+  folder.add_metrics({{"step", 1}});
+  folder.add_metrics({{"step", 2}});
+  folder.write_summary({{"steps", 2}});
+  EXPECT_EQ(text_of(folder.path() / "config.toml"), std::string(kConfigMark) + "x = 1\n");
+  EXPECT_EQ(text_of(folder.path() / "metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n");
+  EXPECT_EQ(nlohmann::json::parse(text_of(folder.path() / "summary.json")), nlohmann::json({{"steps", 2}}));
+  std::filesystem::create_directories(folder.path() / "checkpoint" / "step-1");  // a save that did not end
+  EXPECT_FALSE(has_checkpoint(folder.path()));
+  RunFolder again(folder.path());
+  again.add_metrics({{"step", 3}});
+  EXPECT_EQ(text_of(folder.path() / "metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
+}
+
+TEST(RunFolder, AFileInItsPlaceIsRefused) {
+  TemporaryFolder const outer;
+  expect_error([&] { RunFolder(outer.write("file", "")); }, {"/file cannot be", "run.folder"});
+  expect_error([&] { RunFolder(outer.path() / "file" / "below"); }, {"file/below cannot be made"});
+  std::filesystem::create_directories(outer.path() / "taken" / "metrics.jsonl");
+  expect_error([&] { RunFolder(outer.path() / "taken"); }, {"taken cannot be written to", "directory"});
+}
+
+Cursor some_cursor() {
+  return {.clock = 7,
+          .microbatches = 8,
+          .schedule_steps = 70,
+          .data_digest = 0xFEDCBA9876543210U,
+          .best_valid = 0.1234567890123,
+          .validations_since_best = 2,
+          .train_seconds = 3.5,
+          .samples = 7168};
+}
+
+TEST(Cursor, ComesBackFromACheckpoint) {
+  Config const config = parse_config("[model]\ndim = 12\n", "x", "/data");
+  Saved const saved = from_blobs(to_blobs(config, some_cursor()), "f");
+  EXPECT_EQ(saved.cursor, some_cursor());
+  EXPECT_EQ(resolved(saved.config), resolved(config));
+}
+
+TEST(Cursor, OtherCheckpointsAreRefused) {
+  Config const config = parse_config("", "x", "/data");
+  expect_error([] { from_blobs({}, "/some/folder"); }, {"/some/folder", "not made by gpu_train"});
+  auto blobs = to_blobs(config, some_cursor());
+  blobs[1].bytes = "{\"clock\": 1}";
+  expect_error([&] { from_blobs(blobs, "f"); }, {"cursor.json", "cannot be read"});
+  blobs[1].bytes = "[";
+  expect_error([&] { from_blobs(blobs, "f"); }, {"cursor.json", "cannot be read"});
+}
+
+TEST(Cursor, ARunThatDiffersIsRefused) {
+  Config const then = parse_config("", "x", "/data");
+  Saved const saved{then, some_cursor()};
+  std::uint64_t const digest = some_cursor().data_digest;
+  auto const now = [&](std::string const& setting) { return parse_config("", "x", "/data", {setting}); };
+  for (char const* harmless : {"train.epochs=50", "run.ranks=3", "train.lookahead=9", "train.microbatches=8"}) {
+    EXPECT_NO_THROW(require_same_run(saved, now(harmless), digest, "f")) << harmless;
+  }
+  expect_error([&] { require_same_run(saved, now("model.dim=50"), digest, "f"); }, {"model.dim = 100", "now it is 50"});
+  expect_error([&] { require_same_run(saved, now("optimizer.learning_rate=0.5"), digest, "f"); },
+               {"optimizer.learning_rate = 0.1", "0.5"});
+  expect_error([&] { require_same_run(saved, now("train.microbatches=9"), digest, "f"); },
+               {"train.microbatches = 8", "now it is 9"});
+  expect_error([&] { require_same_run(saved, then, digest + 1, "f"); }, {"other data", "fedcba9876543210"});
+}
+
+TEST(Metrics, LossAndSpeedAreMeans) {
+  Progressed const p{.loss = 3 * (std::int64_t{1} << 29), .samples = 3, .seconds = 0.5};
+  EXPECT_EQ(p.loss_mean(), 0.5);
+  EXPECT_EQ(p.samples_per_s(), 6);
+  EXPECT_EQ(Progressed{}.loss_mean(), 0);
+  EXPECT_EQ(Progressed{}.samples_per_s(), 0);
+}
+
+TEST(Metrics, AreWrittenByName) {
+  RankingMetrics const m{.ranked = 4, .mrr = 0.5, .mean_rank = 3, .hits = {{1, 0.25}, {10, 1}}};
+  EXPECT_EQ(to_json(m).dump(), R"({"hits@1":0.25,"hits@10":1.0,"mean_rank":3.0,"mrr":0.5,"ranked":4})");
+  EXPECT_EQ(to_text(m), "mrr 0.5000  hits@1 0.2500  hits@10 1.0000");
+  Traffic traffic;
+  traffic.gradients = 7;
+  EXPECT_EQ(to_json(traffic).at("gradients"), 7);
+  EXPECT_GT(peak_memory(Device::host()).at("process").get<std::int64_t>(), 1 << 20);
+}
+
+}  // namespace
+}  // namespace gpups::trainer
