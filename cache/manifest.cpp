@@ -32,6 +32,15 @@ FileSeal seal_of(nlohmann::json const& json) {
 
 }  // namespace
 
+bool is_utf8(std::string const& text) {
+  try {
+    (void)nlohmann::json(text).dump();
+    return true;
+  } catch (nlohmann::json::exception const&) {
+    return false;
+  }
+}
+
 Manifest::Table describe(TableOptions const& options) {
   static constexpr char const* kInitial[] = {"constant", "uniform", "normal"};
   static constexpr char const* kValues[] = {kFloats, "float16", "bfloat16"};

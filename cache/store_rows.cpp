@@ -2,6 +2,7 @@
 // What ranks do between steps: collectives, scans, hashes, checkpoints, exports.
 #include <algorithm>
 
+#include "cache/export_file.hpp"
 #include "cache/exporting.hpp"
 #include "cache/manifest.hpp"
 #include "cache/saving.hpp"
@@ -18,6 +19,7 @@ constexpr std::uint32_t kScanRows = 16384;  // in one call of scan's visitor
 }  // namespace
 
 std::vector<std::string> Store::wait_gather(std::string const& mine) { return impl_->engine().wait_gather(mine); }
+
 std::vector<std::string> Store::explain_allreduces() {
   std::vector<std::string> lines;
   impl_->engine().wait_run([&](Stream&) { lines = impl_->selector_.explain(); });
@@ -46,6 +48,9 @@ void Store::wait_sum(std::span<std::int64_t> values) {
 
 void Store::scan(Stream& stream, TableId table,
                  std::function<void(View<Key const>, MatrixView<float const>)> const& visit) {
+  impl_->require_between_steps("scan");
+  impl_->require_stream(stream, "scan");
+  GPUPS_REQUIRE(visit != nullptr, "scan was given no function (nobody would see the rows): give one to visit them");
   auto& engine = impl_->engine();
   wait_flush();
   auto& shard = impl_->shard(table);
@@ -65,6 +70,7 @@ void Store::scan(Stream& stream, TableId table,
 }
 
 std::size_t Store::size(TableId table) {
+  impl_->require_between_steps("size");
   auto& engine = impl_->engine();
   wait_flush();
   auto const& shard = impl_->shard(table);
@@ -75,6 +81,7 @@ std::size_t Store::size(TableId table) {
 }
 
 std::uint64_t Store::table_hash() {
+  impl_->require_between_steps("table_hash");
   auto& engine = impl_->engine();
   wait_flush();
   std::int64_t sums[2] = {0, 0};
@@ -90,12 +97,15 @@ std::uint64_t Store::table_hash() {
 }
 
 void Store::save(std::filesystem::path const& folder, std::span<Blob const> blobs) {
+  impl_->require_between_steps("save");
   auto& engine = impl_->engine();
   wait_flush();
   cache::wait_save(engine, folder, blobs, clock(), impl_->options_.seed);
 }
 
 void Store::export_rows(std::filesystem::path const& folder, ExportFormat format) {
+  impl_->require_between_steps("export_rows");
+  cache::require_format(format);
   auto& engine = impl_->engine();
   wait_flush();
   cache::wait_export(engine, folder, format);

@@ -32,6 +32,10 @@ class Stream {
   // threads: cores that a host stream may use, its caller's included; 0 for all of the machine.
   explicit Stream(Device device, int threads = 0);
 
+  // Moving copies: no stream is without a device. A copy is the same order of work.
+  Stream(Stream const&) = default;
+  Stream& operator=(Stream const&) = default;
+
   // Uses an application's cudaStream_t, which must outlive this object.
   static Stream wrap(Device device, void* native);
 
