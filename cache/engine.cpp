@@ -286,13 +286,14 @@ void Engine::end_step(BatchPtr batch, std::uint32_t signal) {
 
 std::vector<std::string> Engine::wait_gather_patiently(std::string const& mine) { return gather(mine, kForever_s); }
 
-std::vector<std::string> Engine::gather(std::string const& mine, double timeout_s) {
+std::vector<std::string> Engine::gather(std::string const& mine, double timeout_s, std::optional<Rank> root) {
   GPUPS_REQUIRE(mine.size() <= kGatherBytesMax,
                 "{} bytes of a rank are to be gathered at once (the most is {}): gather them in parts", mine.size(),
                 kGatherBytesMax);
   auto const request = std::make_shared<GatherRequest>();
   request->number = gathers_++;
   request->mine = mine;
+  request->root = root;
   post([this, request] { requests_.begin(request); });
   wait([request] { return request->done.load(); }, timeout_s);
   return std::move(request->all);

@@ -87,7 +87,8 @@ void Exchange::send_in() {
     std::vector<std::function<void()>> sends;
     if (current_ != nullptr && message.error.empty()) message.gradients = send_gradients(owner, sends);
     if (message.error.empty()) message.late = send_late(owner, sends);
-    auto const keys = std::exchange(outgoing_[owner], {});
+    auto const waiting = outgoing_.extract(owner);
+    auto const keys = waiting.empty() ? Outgoing{} : waiting.mapped();
     message.intents = keys.intents;
     if (keys.bytes != nullptr) message.key_bytes = keys.bytes->size();
     mail_.send(owner, message);

@@ -103,6 +103,8 @@ std::vector<MemoryLine> Store::memory_plan() const {
     auto const rows = table->options().expected_rows / static_cast<std::size_t>(ranks()) + 1;
     for (auto& line : cache::TableShard::memory_plan(table->options(), rows, ranks())) plan.push_back(std::move(line));
   }
+  auto const others = static_cast<std::uint64_t>(ranks() - 1);
+  if (others > 0) plan.push_back({"other ranks, on the host", others * cache::Engine::kBytesOfPeer});
   return plan;
 }
 

@@ -27,12 +27,23 @@ std::vector<std::string> Store::explain_allreduces() {
 }
 void Store::wait_barrier() { wait_gather({}); }
 
+std::vector<std::string> Store::wait_gather_to(Rank root, std::string const& mine) {
+  GPUPS_REQUIRE(number(root) < static_cast<std::uint32_t>(ranks()),
+                "wait_gather_to was called for rank {} of {} (nobody would get the bytes): give a rank of the group",
+                number(root), ranks());
+  return impl_->engine().wait_gather_to(root, mine);
+}
+
 void Store::wait_sum(std::span<std::int64_t> values) {
   kernels::require_memory(View<std::int64_t const>(values.data(), values.size()), "wait_sum", "integers");
+  constexpr std::size_t kFewBytes = 4096;  // of all ranks
   std::string const mine(reinterpret_cast<char const*>(values.data()), values.size_bytes());
-  auto const all = wait_gather(mine);
+  bool const few = values.size_bytes() * static_cast<std::size_t>(ranks()) <= kFewBytes;
+  bool const adds = few || rank() == Rank{0};
+  auto const pieces = few ? wait_gather(mine) : wait_gather_to(Rank{0}, mine);
   std::vector<std::uint64_t> sums(values.size(), 0);
-  for (auto const& piece : all) {
+  for (auto const& piece : pieces) {
+    if (!adds) break;
     GPUPS_REQUIRE(piece.size() == mine.size(),
                   "ranks sum {} and {} values (each must bring as many): call wait_sum with "
                   "the same number everywhere",
@@ -42,6 +53,14 @@ void Store::wait_sum(std::span<std::int64_t> values) {
       std::copy_n(piece.data() + i * sizeof value, sizeof value, reinterpret_cast<char*>(&value));
       sums[i] += value;  // unsigned: wraps where the sum does
     }
+  }
+  if (!few) {
+    std::string const from_here = adds ? std::string(reinterpret_cast<char const*>(sums.data()), mine.size()) : "";
+    auto const of_all = wait_gather(from_here);
+    GPUPS_REQUIRE(of_all[0].size() == mine.size(),
+                  "ranks sum {} and {} values (each must bring as many): call wait_sum with the same number everywhere",
+                  of_all[0].size() / 8, mine.size() / 8);
+    std::copy_n(of_all[0].data(), mine.size(), reinterpret_cast<char*>(sums.data()));
   }
   for (std::size_t i = 0; i < sums.size(); ++i) values[i] = static_cast<std::int64_t>(sums[i]);
 }

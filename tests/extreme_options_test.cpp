@@ -269,7 +269,12 @@ TEST(ExtremeOptions, OfCallsBetweenStepsAreRefused) {
   expect_error([&] { export_array(folder.path() / "a", ExportFormat::kNpy, wraps, {}); }, {"is written as one of"});
   expect_error([&] { export_array(folder.path() / "a", format, {}, {}); }, {"format of number 9"});
   expect_error([&] { store.save("", {}); }, {"cannot be written"});
+  expect_error([&] { store.export_rows("", ExportFormat::kNpy); }, {"no path of a folder"});
   expect_error([&] { read_blobs(""); }, {"manifest.json"});
+  std::string const too_long(300, 'x');  // the operating system has no such names
+  expect_error([&] { read_blobs(too_long); }, {"manifest.json"});
+  expect_error([&] { store.save(too_long, {}); }, {"cannot be written"});
+  expect_error([&] { store.export_rows(too_long, ExportFormat::kNpy); }, {"cannot be made"});
 }
 
 // Values that no training could go on with, on one rank of several: no row has changed on any.

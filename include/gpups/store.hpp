@@ -155,7 +155,9 @@ class Store {
   TableId add_table(TableOptions const& options);
   TableOptions const& table(TableId table) const;
   // What the tables will take on this rank's device with their `expected_rows`, before anything is allocated; and what
-  // the lines that say so take on the host.
+  // the lines that say so take on the host: dictionaries of keys, and what there is of each other rank. Where ranks are
+  // threads of a process, it takes as much for each of them. Batches under way, messages and the application's own
+  // arrays come on top.
   std::vector<MemoryLine> memory_plan() const;
 
   // -- a step --
@@ -222,12 +224,15 @@ class Store {
   void wait_barrier();
   // Every rank's bytes, in rank order; for small things, 32 MiB at most. Collective.
   std::vector<std::string> wait_gather(std::string const& mine);
+  // The same for one rank alone, which saves the memory of the others: they get as many empty ones. Collective.
+  std::vector<std::string> wait_gather_to(Rank root, std::string const& mine);
   // How sums of Group::begin_allreduce() that left the algorithm open were done, and why: a line of what the links
   // cost, and one for each kind of sum of which it was told how long they took, with the usual algorithm, and for each
   // what it should take by those costs, and what it would take as it compared with the usual one. On rank 0; empty
   // elsewhere, and where there was no such sum. In a simulated group: what the links are assumed to cost.
   std::vector<std::string> explain_allreduces();
-  // Sums over the ranks; the sum of integers has no order. Collective.
+  // Sums over the ranks; the sum of integers has no order. Few integers go to all ranks at once; many go to rank 0 and
+  // back, so that no other rank needs the memory of all. Collective, with as many integers on every rank.
   void wait_sum(std::span<std::int64_t> values);
 
   // -- between steps: Error after push() and before advance_clock() --
