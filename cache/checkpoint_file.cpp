@@ -2,11 +2,14 @@
 #include "cache/checkpoint_file.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "kernels/check.hpp"
 
@@ -33,7 +36,6 @@ FileWriter::FileWriter(std::filesystem::path path)
     fail("creating", path_);
   }
   XXH3_64bits_reset(hash_);
-  buffer_.reserve(kBufferBytes);
 }
 
 FileWriter::~FileWriter() {
@@ -77,7 +79,13 @@ FileSeal FileWriter::finish() {
 FileReader::FileReader(std::filesystem::path path)
     : path_(std::move(path)), file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
   if (file_ < 0) fail("opening", path_);
-  bytes_ = std::filesystem::file_size(path_);
+  struct stat about {};
+  if (::fstat(file_, &about) != 0 || !S_ISREG(about.st_mode)) {
+    ::close(std::exchange(file_, -1));
+    throw Error(fmt::format("'{}' is no file that can be read (a checkpoint is made of such): use another checkpoint",
+                            path_.string()));
+  }
+  bytes_ = static_cast<std::uint64_t>(about.st_size);
 }
 
 FileReader::~FileReader() {
@@ -99,15 +107,16 @@ void FileReader::read(void* data, std::size_t bytes) {
 
 void verify(std::filesystem::path const& folder, FileSeal const& seal) {
   auto const path = folder / seal.name;
-  GPUPS_REQUIRE(std::filesystem::is_regular_file(path), "'{}' is missing (the checkpoint names it): use another one",
-                path.string());
+  std::error_code error;
+  GPUPS_REQUIRE(std::filesystem::is_regular_file(path, error),
+                "'{}' is missing (the checkpoint names it): use another one", path.string());
   FileReader reader(path);
   GPUPS_REQUIRE(reader.bytes_left() == seal.bytes,
                 "'{}' has {} bytes, not {} (it was cut or changed after it was written): use another checkpoint",
                 path.string(), reader.bytes_left(), seal.bytes);
   XXH3_state_t* const hash = XXH3_createState();
   XXH3_64bits_reset(hash);
-  std::vector<char> buffer(kBufferBytes);
+  std::vector<char> buffer(std::min<std::uint64_t>(kBufferBytes, seal.bytes));
   while (reader.bytes_left() > 0) {
     std::size_t const part = std::min<std::uint64_t>(reader.bytes_left(), buffer.size());
     reader.read(buffer.data(), part);

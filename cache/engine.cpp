@@ -5,13 +5,15 @@
 #include <fmt/ranges.h>
 
 #include "cache/same_tables.hpp"
+#include "comm/only_errors.hpp"
 #include "comm/peer_lost.hpp"
 #include "gpups/error.hpp"
 
 namespace gpups::cache {
 namespace {
 
-constexpr double kForever_s = 1e9;  // for work of this rank's own, which no peer can delay
+constexpr std::size_t kGatherBytesMax = std::size_t{32} << 20;  // far below a message's, which has other fields
+constexpr double kForever_s = 1e9;                              // for work of this rank's own, which no peer can delay
 
 }  // namespace
 
@@ -187,6 +189,7 @@ void Engine::fail(std::exception_ptr error) noexcept {
     why = of_peer.what();
   } catch (std::exception const& own) {
     why = fmt::format("it failed: {}", own.what());
+    error = comm::only_errors(error);
   } catch (...) {  // NOLINT: said above
   }
   {
@@ -265,7 +268,7 @@ void Engine::wait_run(std::function<void(Stream&)> const& task) {
     try {
       task(stream_);
     } catch (...) {
-      result->error = std::current_exception();
+      result->error = comm::only_errors(std::current_exception());
     }
     result->done = true;
   });
@@ -283,10 +286,14 @@ void Engine::end_step(BatchPtr batch, std::uint32_t signal) {
 
 std::vector<std::string> Engine::wait_gather_patiently(std::string const& mine) { return gather(mine, kForever_s); }
 
-std::vector<std::string> Engine::gather(std::string const& mine, double timeout_s) {
+std::vector<std::string> Engine::gather(std::string const& mine, double timeout_s, std::optional<Rank> root) {
+  GPUPS_REQUIRE(mine.size() <= kGatherBytesMax,
+                "{} bytes of a rank are to be gathered at once (the most is {}): gather them in parts", mine.size(),
+                kGatherBytesMax);
   auto const request = std::make_shared<GatherRequest>();
   request->number = gathers_++;
   request->mine = mine;
+  request->root = root;
   post([this, request] { requests_.begin(request); });
   wait([request] { return request->done.load(); }, timeout_s);
   return std::move(request->all);

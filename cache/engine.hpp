@@ -61,6 +61,9 @@ class Engine {
   std::uint32_t signals() const { return signals_.load(); }
 
   std::vector<std::string> wait_gather(std::string const& mine) { return gather(mine, wait_timeout_s_); }
+  std::vector<std::string> wait_gather_to(Rank root, std::string const& mine) {
+    return gather(mine, wait_timeout_s_, root);
+  }
   // The same after work that may take the ranks very different times, such as writing files.
   std::vector<std::string> wait_gather_patiently(std::string const& mine);
   void begin_rows(std::shared_ptr<RowRequest> const& request);
@@ -77,9 +80,13 @@ class Engine {
   // Any thread.
   void write_stats(Stats& stats) const;
 
+  // What a rank keeps of each other one, whatever the tables are.
+  static constexpr std::size_t kBytesOfQueues = 96;  // a rank's lists of what waits, and counters of collectives
+  static constexpr std::size_t kBytesOfPeer = sizeof(PeerTraffic) + Round::kBytesOfPeer + kBytesOfQueues;
+
  private:
   void wait(std::function<bool()> const& done, double timeout_s);
-  std::vector<std::string> gather(std::string const& mine, double timeout_s);
+  std::vector<std::string> gather(std::string const& mine, double timeout_s, std::optional<Rank> root = {});
   bool turn();
   // The same as post(), for a thread that holds no lock which turning takes: it may do the turn itself.
   void post_soon(std::function<void()> task);

@@ -27,6 +27,14 @@ void Exchange::act(Round::Action const& action) {
 }
 
 std::string Exchange::fault_of(Prepared::Impl const& batch) {
+  auto const entries = to_host(stream_, batch.wrong_numbers.view());
+  for (std::size_t p = 0; p < entries.size(); ++p) {
+    if (entries[p] == kernels::kNoRow) continue;
+    return fmt::format(
+        "rank {} pushed a source number for entry {} of table '{}' at step {} that is not below the number of sources "
+        "(it points at none; the step was refused on all ranks): give numbers below it",
+        number(me_), entries[p], tables_[number(batch.parts[p].table)]->options().name, number(batch.clock));
+  }
   auto const rows = to_host(stream_, batch.faults.view());
   for (std::size_t p = 0; p < rows.size(); ++p) {
     auto const& part = batch.parts[p];
@@ -79,7 +87,8 @@ void Exchange::send_in() {
     std::vector<std::function<void()>> sends;
     if (current_ != nullptr && message.error.empty()) message.gradients = send_gradients(owner, sends);
     if (message.error.empty()) message.late = send_late(owner, sends);
-    auto const keys = std::exchange(outgoing_[owner], {});
+    auto const waiting = outgoing_.extract(owner);
+    auto const keys = waiting.empty() ? Outgoing{} : waiting.mapped();
     message.intents = keys.intents;
     if (keys.bytes != nullptr) message.key_bytes = keys.bytes->size();
     mail_.send(owner, message);

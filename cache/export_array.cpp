@@ -15,7 +15,13 @@ namespace gpups {
 void export_array(std::filesystem::path const& path, ExportFormat format, std::span<std::uint64_t const> shape,
                   std::span<float const> values) {
   std::vector<std::uint64_t> const sizes(shape.begin(), shape.end());
-  std::uint64_t const count = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{1}, std::multiplies<>());
+  cache::require_format(format);
+  // A product that does not fit is that of no array.
+  std::uint64_t const count =
+      std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{1}, [](std::uint64_t product, std::uint64_t size) {
+        std::uint64_t next = 0;
+        return __builtin_mul_overflow(product, size, &next) ? ~std::uint64_t{0} : next;
+      });
   GPUPS_REQUIRE(count == values.size(),
                 "an array of {} numbers is written as one of {} ('{}' would lie about it): give "
                 "the sizes of its axes",

@@ -31,6 +31,13 @@ bool is_plain(char c) {
 
 }  // namespace
 
+void require_format(ExportFormat format) {
+  GPUPS_REQUIRE(format == ExportFormat::kNpy || format == ExportFormat::kFlat,
+                "an array is to be written in a format of number {} (no such format is known): use an enumerator of "
+                "ExportFormat",
+                static_cast<int>(format));
+}
+
 std::string file_name_of(std::string const& table) {
   std::string name;
   for (char const c : table) {

@@ -8,7 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "gpups/store.hpp"
+
 namespace gpups::cache {
+
+// Throws Error for a format that there is not.
+void require_format(ExportFormat format);
 
 // A name of a file for a table: bytes other than letters, digits, '-' and '_' become %XX, so no two tables share one.
 std::string file_name_of(std::string const& table);

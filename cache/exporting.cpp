@@ -37,7 +37,10 @@ struct Layout {
 
 // The folder without a slash at its end, which others stand beside.
 fs::path plain_path(fs::path const& folder) {
-  auto const path = fs::absolute(folder).lexically_normal();
+  std::error_code error;
+  auto const path = fs::absolute(folder, error).lexically_normal();
+  GPUPS_REQUIRE(!error && !folder.empty(), "'{}' is no path of a folder (an export is written there): name one",
+                folder.string());
   return path.has_filename() ? path : path.parent_path();
 }
 

@@ -3,8 +3,8 @@
 // alive, and counts every byte that goes or comes.
 #pragma once
 
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -69,7 +69,8 @@ class Mail {
 
   comm::Transport& transport_;
   comm::Payload& payload_;
-  std::vector<std::deque<std::string>> outbox_;  // by rank: what the transport had no room for
+  // By rank: what the transport had no room for. Lists, since most are empty: a deque takes memory even then.
+  std::vector<std::list<std::string>> outbox_;
   std::unordered_map<comm::Transfer, Pending> pending_;
   Counters counters_;
 };

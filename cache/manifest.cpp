@@ -32,6 +32,15 @@ FileSeal seal_of(nlohmann::json const& json) {
 
 }  // namespace
 
+bool is_utf8(std::string const& text) {
+  try {
+    (void)nlohmann::json(text).dump();
+    return true;
+  } catch (nlohmann::json::exception const&) {
+    return false;
+  }
+}
+
 Manifest::Table describe(TableOptions const& options) {
   static constexpr char const* kInitial[] = {"constant", "uniform", "normal"};
   static constexpr char const* kValues[] = {kFloats, "float16", "bfloat16"};
@@ -72,7 +81,8 @@ void require_same(Manifest const& manifest, std::uint64_t seed, std::vector<Mani
 
 Manifest read_manifest(std::filesystem::path const& folder) {
   auto const path = folder / "manifest.json";
-  GPUPS_REQUIRE(std::filesystem::is_regular_file(path),
+  std::error_code none;  // what cannot be looked at is not there
+  GPUPS_REQUIRE(std::filesystem::is_regular_file(path, none),
                 "'{}' has no manifest.json (it is no checkpoint, or the first save did not end): name another folder",
                 folder.string());
   try {

@@ -48,4 +48,7 @@ void require_same(Manifest const& manifest, std::uint64_t seed, std::vector<Mani
 Manifest read_manifest(std::filesystem::path const& folder);
 void write_manifest(std::filesystem::path const& folder, Manifest const& manifest);
 
+// Whether JSON can hold a text.
+bool is_utf8(std::string const& text);
+
 }  // namespace gpups::cache

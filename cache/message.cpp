@@ -136,6 +136,7 @@ void check_fields(Message const& message) {
     require(late.key_bytes <= key_bytes_max(late.rows),
             "a list of late rows has more bytes of keys than they can take");
   }
+  require(message.samples <= kSamplesMax, "a step has more samples than sums can hold");
   require(message.id < kIdEnd, "a request has a number that no tag can hold");
   require(message.keys <= kernels::kUniqueKeysMax, "a request names more keys than one may");
   std::uint64_t key_bytes = 0;

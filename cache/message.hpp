@@ -10,6 +10,9 @@
 
 namespace gpups::cache {
 
+// Of a rank in a step: sums over all ranks fit 63 bits.
+inline constexpr std::uint64_t kSamplesMax = std::uint64_t{1} << 40;
+
 enum class MessageKind : std::uint8_t {
   kIn,            // end of a step: gradients for rows of the receiver, keys that will be read
   kOut,           // after the update: values that the receiver reads next

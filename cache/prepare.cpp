@@ -19,7 +19,7 @@ namespace {
 void check(std::span<TableBatch const> tables, Device device, std::size_t table_count) {
   std::size_t entries = 0;
   for (TableBatch const& batch : tables) {
-    entries += batch.keys.size();
+    entries += std::min(batch.keys.size(), kernels::kUniqueKeysMax + 1);
     GPUPS_REQUIRE(number(batch.table) < table_count, "a batch names table {} (the store has {}): add the table first",
                   number(batch.table), table_count);
     kernels::require_memory(batch.keys, "prepare", "keys");
@@ -122,8 +122,8 @@ void wait_find_bags(Stream& stream, BatchPattern::Impl& pattern, std::span<Table
 
 }  // namespace
 
-std::shared_ptr<BatchPattern::Impl const> wait_make_pattern(Stream& stream, std::span<TableBatch const> tables,
-                                                            std::size_t samples, int ranks, std::size_t table_count) {
+std::shared_ptr<BatchPattern::Impl> wait_make_pattern(Stream& stream, std::span<TableBatch const> tables,
+                                                      std::size_t samples, int ranks, std::size_t table_count) {
   check(tables, stream.device(), table_count);
   auto pattern = std::make_shared<BatchPattern::Impl>();
   pattern->samples = samples;
@@ -135,14 +135,42 @@ std::shared_ptr<BatchPattern::Impl const> wait_make_pattern(Stream& stream, std:
 
 }  // namespace cache
 
-BatchPattern Prepared::pattern() const { return BatchPattern(impl_->pattern); }
-Clock Prepared::clock() const { return impl_->clock; }
-std::size_t Prepared::samples() const { return impl_->samples; }
-std::size_t Prepared::parts() const { return impl_->parts.size(); }
-TableId Prepared::table(std::size_t part) const { return impl_->parts[part].table; }
-std::size_t Prepared::entries(std::size_t part) const { return impl_->parts[part].entries; }
-std::size_t Prepared::rows(std::size_t part) const { return impl_->parts[part].rows; }
-View<Key const> Prepared::keys(std::size_t part) const { return impl_->parts[part].keys; }
-View<std::uint32_t const> Prepared::positions(std::size_t part) const { return impl_->parts[part].positions; }
+namespace {
+
+Prepared::Impl const& batch_of(Prepared const& prepared, char const* call) {
+  cache::require_batch(prepared, call);
+  return *prepared.impl();
+}
+cache::PreparedPart const& part_of(Prepared const& prepared, std::size_t part, char const* call) {
+  auto const& parts = batch_of(prepared, call).parts;
+  cache::require_part(part, parts.size(), call);
+  return parts[part];
+}
+
+}  // namespace
+
+void cache::require_batch(Prepared const& batch, char const* call) {
+  GPUPS_REQUIRE(batch.impl() != nullptr,
+                "{} was called with no batch (the object is empty, or has been moved from): use what prepare() has "
+                "returned",
+                call);
+}
+
+void cache::require_part(std::size_t part, std::size_t parts, char const* call) {
+  GPUPS_REQUIRE(part < parts, "{} was called for part {} of a batch of {} (there is none): number them from 0", call,
+                part, parts);
+}
+
+BatchPattern Prepared::pattern() const { return BatchPattern(batch_of(*this, "pattern").pattern); }
+Clock Prepared::clock() const { return batch_of(*this, "clock").clock; }
+std::size_t Prepared::samples() const { return batch_of(*this, "samples").samples; }
+std::size_t Prepared::parts() const { return batch_of(*this, "parts").parts.size(); }
+TableId Prepared::table(std::size_t part) const { return part_of(*this, part, "table").table; }
+std::size_t Prepared::entries(std::size_t part) const { return part_of(*this, part, "entries").entries; }
+std::size_t Prepared::rows(std::size_t part) const { return part_of(*this, part, "rows").rows; }
+View<Key const> Prepared::keys(std::size_t part) const { return part_of(*this, part, "keys").keys; }
+View<std::uint32_t const> Prepared::positions(std::size_t part) const {
+  return part_of(*this, part, "positions").positions;
+}
 
 }  // namespace gpups

@@ -11,7 +11,11 @@
 namespace gpups::cache {
 
 // Waits for `stream`. Throws Error for parts that make no sense.
-std::shared_ptr<BatchPattern::Impl const> wait_make_pattern(Stream& stream, std::span<TableBatch const> tables,
-                                                            std::size_t samples, int ranks, std::size_t table_count);
+std::shared_ptr<BatchPattern::Impl> wait_make_pattern(Stream& stream, std::span<TableBatch const> tables,
+                                                      std::size_t samples, int ranks, std::size_t table_count);
+
+// Throw Error for an empty batch, and for a part that a batch of so many does not have.
+void require_batch(Prepared const& batch, char const* call);
+void require_part(std::size_t part, std::size_t parts, char const* call);
 
 }  // namespace gpups::cache

@@ -88,6 +88,7 @@ struct PreparedPart {
 namespace gpups {
 
 struct BatchPattern::Impl {
+  std::shared_ptr<void const> store;  // the one that prepared it: Store::Impl::identity_
   std::size_t samples = 0;
   std::vector<cache::PatternPart> parts;
   Array<Key> keys;             // of all parts, which refer to these two
@@ -113,6 +114,8 @@ struct Prepared::Impl {
   // Made by push.
   bool pushed = false;
   Array<std::uint32_t> faults;  // (parts) the first row of each whose gradient is not finite, or kNoRow
+  // Where source numbers were given, on a GPU: (parts) the first entry of each whose number is no source's, or kNoRow.
+  Array<std::uint32_t> wrong_numbers;
   Event push_event;
 };
 

@@ -58,10 +58,13 @@ void Requests::begin(std::shared_ptr<GatherRequest> const& request) {
   gathers_[request->number].request = request;
   for (int q = 0; q < ranks_; ++q) {
     Rank const to{static_cast<std::uint32_t>(q)};
-    if (to != me_) mail_.send(to, {.kind = MessageKind::kGather, .id = request->number, .bytes = request->mine});
+    if (to == me_) continue;
+    Message message{.kind = MessageKind::kGather, .id = request->number};
+    if (!request->root || *request->root == to) message.bytes = request->mine;
+    mail_.send(to, message);
   }
   ++gathers_of_[number(me_)];
-  keep_piece(request->number, me_, request->mine);
+  keep_piece(request->number, me_, request->root.value_or(me_) == me_ ? request->mine : std::string());
 }
 
 // A rank begins a gather when it has every piece of the one before, this rank's too: so it can be one ahead.

@@ -22,6 +22,7 @@ namespace gpups::cache {
 struct GatherRequest {
   std::uint64_t number = 0;  // counts a rank's gathers: the same one has the same number on all ranks
   std::string mine;
+  std::optional<Rank> root{};  // who gets the bytes; null: all do
   std::vector<std::string> all;
   std::atomic<bool> done = false;
 };

@@ -41,13 +41,13 @@ void Round::received(Rank from, Message const& message) {
   // A peer is in the same phase or one ahead: it cannot end a phase before it has what this rank sends in it.
   bool const fits = in ? (phase_ == Phase::kOut ? message.clock == clock_ + 1 : message.clock == clock_)
                        : (phase_ != Phase::kTraining && message.clock == clock_);
-  if (from == me_ || place.has_value() || !fits) {
+  if (from == me_ || place != nullptr || !fits) {
     throw PeerError(from, fmt::format("rank {} sent the {} of step {} while rank {} is at step {} (the ranks have lost "
                                       "step with each other): check that all run the same program and configuration",
                                       number(from), in ? "gradients" : "values", number(message.clock), number(me_),
                                       number(clock_)));
   }
-  place = message;
+  place = std::make_unique<Message>(message);
 }
 
 void Round::taken(Rank from) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,7 +19,16 @@
 namespace gpups::cache {
 
 class Round {
+  // What another rank has said in this phase, or ahead of it.
+  struct Peer {
+    std::unique_ptr<Message> in, out;  // arrived, not yet handed out; most of the time none is there
+    bool given = false;                // handed out in this phase
+    bool taken = false;                // and its data is there
+  };
+
  public:
+  static constexpr std::size_t kBytesOfPeer = sizeof(Peer);
+
   enum class Phase { kTraining, kIn, kOut };
   enum class Step { kSendIn, kTakeIn, kApply, kSendOut, kTakeOut, kComplete };
 
@@ -66,11 +76,6 @@ class Round {
   std::string awaiting() const;
 
  private:
-  struct Peer {
-    std::optional<Message> in, out;  // arrived, not yet handed out
-    bool given = false;              // handed out in this phase
-    bool taken = false;              // and its data is there
-  };
   void begin(Phase phase);
   bool all_taken() const;
   void add(Report const& report);

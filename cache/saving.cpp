@@ -2,6 +2,8 @@
 #include "cache/saving.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "cache/agree.hpp"
 #include "cache/checkpoint.hpp"
@@ -73,14 +75,30 @@ std::vector<Manifest::Table> describe_all(Engine& engine) {
   return tables;
 }
 
+// Throws Error where blobs could not be told apart.
+void check_blobs(std::span<Blob const> blobs) {
+  std::set<std::string_view> names;
+  for (Blob const& blob : blobs) {
+    GPUPS_REQUIRE(!blob.name.empty() && is_utf8(blob.name),
+                  "save was given a blob with {} (who restores it finds it by its name): give it one",
+                  blob.name.empty() ? "no name" : "a name that is no UTF-8");
+    GPUPS_REQUIRE(names.insert(blob.name).second,
+                  "save was given two blobs named '{}' (who restores them finds them by their names): rename one",
+                  blob.name);
+  }
+}
+
 }  // namespace
 
 void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blobs, Clock clock, std::uint64_t seed) {
   bool const first = engine.rank() == Rank{0};
   Manifest manifest{
       .clock = clock, .seed = seed, .folder = {}, .tables = describe_all(engine), .rows = {}, .held = {}, .blobs = {}};
-  manifest.folder = wait_agree(engine, Patience::kEndless,
-                               [&] { return first ? make_step_folder(folder, clock) : std::string(); })[0];
+  manifest.folder = wait_agree(engine, Patience::kEndless, [&] {
+    if (!first) return std::string();
+    check_blobs(blobs);
+    return make_step_folder(folder, clock);
+  })[0];
   // What others say becomes paths here: it may be a name of ours and nothing else.
   if (!is_step_folder(manifest.folder) || manifest.folder.find('/') != std::string::npos) {
     refuse_share(0, fmt::format("the folder '{}'", comm::peer_text(manifest.folder)));

@@ -3,59 +3,14 @@
 #include "gpups/store.hpp"
 
 #include <algorithm>
-#include <cmath>
 
+#include "cache/check_options.hpp"
 #include "cache/store_impl.hpp"
 #include "kernels/arena.hpp"
 #include "kernels/check.hpp"
-#include "kernels/half.hpp"
-#include "kernels/number_type.hpp"
 
 namespace gpups {
 namespace {
-
-constexpr std::size_t kDimMax = 65536;
-constexpr std::uint32_t kAdmitMax = 0x7FFFFFFF;
-constexpr std::uint32_t kAgeMax = 0x7FFFFFFF;
-constexpr std::size_t kHeldRowsMax = std::size_t{1} << 30;
-
-// Throws Error where a table's rows cannot travel in this way.
-void check_transfer(TableOptions const& table, RowTransfer const& transfer, char const* which) {
-  auto const& filter = transfer.filter;
-  GPUPS_REQUIRE(transfer.codec <= RowCodec::kInt4,
-                "table '{}' has a codec of type {} for its {} (no such type is known): set codec to an enumerator of "
-                "RowCodec",
-                table.name, static_cast<int>(transfer.codec), which);
-  GPUPS_REQUIRE(transfer.top_k <= table.dim,
-                "table '{}' sends the {} largest columns of its {} (its rows have {}): lower top_k, or set 0 to send "
-                "all",
-                table.name, transfer.top_k, which, table.dim);
-  GPUPS_REQUIRE(filter.share >= 0 && filter.share <= 1,
-                "table '{}' is to send a share of {} of its {} (shares are 0 to 1): correct filter.share", table.name,
-                filter.share, which);
-  GPUPS_REQUIRE(std::isfinite(filter.bound) && filter.bound >= 0,
-                "table '{}' holds its {} back below a bound of {} (bounds are finite and not negative): correct "
-                "filter.bound",
-                table.name, which, filter.bound);
-  GPUPS_REQUIRE(filter.age_max <= kAgeMax,
-                "table '{}' holds its {} back for {} steps (the most is {}): lower filter.age_max", table.name, which,
-                filter.age_max, kAgeMax);
-  GPUPS_REQUIRE(transfer.rows_max >= 1 && transfer.rows_max <= kHeldRowsMax,
-                "table '{}' remembers what it holds back of {} rows of {} (1 to {} can be): correct rows_max",
-                table.name, transfer.rows_max, which, kHeldRowsMax);
-}
-constexpr std::size_t kDictionaryMax = std::size_t{1} << 30;
-
-// Whether initial values are in the range of their type; normal ones are less than 8 standard deviations.
-bool can_begin(TableOptions const& options) {
-  auto const& [kind, scale] = options.initializer;
-  float const largest = kind == Initializer::Kind::kNormal ? 8 * scale : scale;
-  bool fits = true;
-  if (options.values == NumberType::kFloat) return fits;
-  kernels::with_number(options.values,
-                       [&]<class T>() { fits = std::isfinite(kernels::to_float(kernels::round_to<T>(largest))); });
-  return fits;
-}
 
 int own_threads(Group const& group, int asked) {
   if (asked > 0) return asked;
@@ -104,6 +59,7 @@ cache::TableShard& Store::Impl::shard(TableId table) {
 }
 
 Store::Store(Group group, StoreOptions const& options) {
+  cache::check_store(options);
   auto const connected = group.impl().connected;
   GPUPS_REQUIRE(
       !connected || *connected == options.device,
@@ -127,55 +83,7 @@ TableId Store::add_table(TableOptions const& options) {
                 "table '{}' is added to a store in use (all ranks must know all tables from "
                 "the start): add tables first",
                 options.name);
-  GPUPS_REQUIRE(!options.name.empty(), "a table has no name (its rows' initial values depend on it): set name");
-  GPUPS_REQUIRE(options.dim >= 1 && options.dim <= kDimMax, "table '{}' has dim {} (rows have 1 to {} values): set dim",
-                options.name, options.dim, kDimMax);
-  GPUPS_REQUIRE(options.grid_log2 >= -60 && options.grid_log2 <= 30,
-                "table '{}' has grid_log2 {} (sums of 63 bits need it in -60 .. 30): use -30", options.name,
-                options.grid_log2);
-  GPUPS_REQUIRE(options.admit_at >= 1 && options.admit_at <= kAdmitMax,
-                "table '{}' admits rows at sighting {} (sightings are counted from 1 to {}): set admit_at",
-                options.name, options.admit_at, kAdmitMax);
-  GPUPS_REQUIRE(options.values <= NumberType::kBFloat16,
-                "table '{}' has values of type {} (no such type is known): set values to an enumerator of NumberType",
-                options.name, static_cast<int>(options.values));
-  check_transfer(options, options.gradients, "gradients");
-  check_transfer(options, options.refreshes, "refreshes");
-  GPUPS_REQUIRE(options.refreshes.top_k == 0,
-                "table '{}' sends the {} largest columns of its refreshes (that is for gradients): set top_k to 0",
-                options.name, options.refreshes.top_k);
-  GPUPS_REQUIRE(options.dictionary_keys <= kDictionaryMax,
-                "table '{}' remembers {} keys (the most is {}): lower dictionary_keys", options.name,
-                options.dictionary_keys, kDictionaryMax);
-  auto const& o = options.optimizer;
-  for (float const value :
-       {o.learning_rate, o.epsilon, o.initial_accumulator, o.l2, o.clip_norm, o.l1, o.beta, options.schedule.floor}) {
-    GPUPS_REQUIRE(std::isfinite(value) && value >= 0,
-                  "table '{}' has an optimizer or schedule setting of {} (rates, epsilons and norms are finite and not "
-                  "negative): correct it",
-                  options.name, value);
-  }
-  for (float const beta : {o.beta1, o.beta2}) {
-    GPUPS_REQUIRE(beta >= 0 && beta < 1,
-                  "table '{}' has an optimizer whose moments keep a share of {} (below 1, or they would never learn): "
-                  "correct beta1 or beta2",
-                  options.name, beta);
-  }
-  GPUPS_REQUIRE(std::isfinite(options.initializer.scale),
-                "table '{}' begins with values of scale {} (they must be finite): set initializer.scale", options.name,
-                options.initializer.scale);
-  bool const half = options.values == NumberType::kHalf;
-  GPUPS_REQUIRE(can_begin(options),
-                "table '{}' begins with values of scale {} (its type ends at {}, so some would be infinite): lower the "
-                "scale of initial values{}",
-                options.name, options.initializer.scale, half ? "65,504" : "3.39e38",
-                half ? ", or use kBFloat16 (\"bfloat16\" in configurations)" : "");
-  GPUPS_REQUIRE(
-      options.schedule.kind == Schedule::Kind::kConstant ||
-          options.schedule.total_steps > options.schedule.warmup_steps,
-      "the schedule of table '{}' ends at step {} after a warm-up of {} (its rate would be the floor from the "
-      "start): set total_steps",
-      options.name, options.schedule.total_steps, options.schedule.warmup_steps);
+  cache::check_table(options, ranks());
   for (auto const& table : tables) {
     GPUPS_REQUIRE(table->options().name != options.name,
                   "two tables are named '{}' (checkpoints tell them apart by "
@@ -195,6 +103,8 @@ std::vector<MemoryLine> Store::memory_plan() const {
     auto const rows = table->options().expected_rows / static_cast<std::size_t>(ranks()) + 1;
     for (auto& line : cache::TableShard::memory_plan(table->options(), rows, ranks())) plan.push_back(std::move(line));
   }
+  auto const others = static_cast<std::uint64_t>(ranks() - 1);
+  if (others > 0) plan.push_back({"other ranks, on the host", others * cache::Engine::kBytesOfPeer});
   return plan;
 }
 

@@ -97,11 +97,13 @@ std::uint64_t Store::Impl::wait_forget(std::function<std::string()> const& check
 }
 
 void Store::erase(Stream& stream, TableId table, View<Key const> keys) {
+  impl_->require_between_steps("erase");
   auto& engine = impl_->engine();
   wait_flush();
   std::shared_ptr<cache::RowRequest> request;
   auto const check = [&] {
     auto const& shard = impl_->shard(table);
+    impl_->require_stream(stream, "erase");
     Array<std::uint32_t> positions;
     request =
         cache::make_request(stream, cache::RowRequest::Kind::kErase, table, keys, shard.dim(), ranks(), positions);
@@ -117,6 +119,7 @@ void Store::erase(Stream& stream, TableId table, View<Key const> keys) {
 }
 
 std::size_t Store::expire(TableId table, std::int64_t age) {
+  impl_->require_between_steps("expire");
   auto& engine = impl_->engine();
   wait_flush();
   auto const check = [&] {

@@ -2,18 +2,53 @@
 // Rows of any owner, read and set between steps by requests to their owners.
 #include <algorithm>
 
+#include "cache/agree.hpp"
 #include "cache/store_impl.hpp"
 #include "kernels/check.hpp"
+#include "kernels/check_values.hpp"
 #include "kernels/permute_rows.hpp"
 #include "kernels/require_memory.hpp"
 
 namespace gpups {
+namespace {
+
+// Throws Error where one of the rows that are assigned cannot be kept.
+void wait_check_values(Stream& stream, TableOptions const& options, View<Key const> keys,
+                       MatrixView<float const> values) {
+  if (keys.empty()) return;
+  Array<std::uint32_t> const fault(stream.device(), 1);
+  float const limit = kernels::largest_kept(options.values);
+  kernels::check_values(stream, {.rows = values.slice(0, keys.size()), .limit = limit, .fault = fault});
+  std::uint32_t const row = to_host(stream, fault.view())[0];
+  if (row == kernels::kNoRow) return;
+  Key const key = to_host(stream, keys.slice(row, 1))[0];
+  throw Error(fmt::format(
+      "assign was given a value for key {} of table '{}' that is not finite, or beyond the {} where its numbers end "
+      "(training could not go on with it): give finite values",
+      number(key), options.name, limit));
+}
+
+}  // namespace
+
 struct Lookup::Impl {
   std::shared_ptr<cache::RowRequest> request;
   Array<std::uint32_t> positions;
   MatrixView<float> out;
   View<std::uint8_t> found;
+  std::shared_ptr<void const> store;  // Store::Impl::identity_
 };
+
+bool Store::Impl::reads_rows() const {
+  return std::any_of(begun_.begin(), begun_.end(), [](Begun const& begun) {
+    auto const request = begun.request.lock();
+    return request != nullptr && !request->done;
+  });
+}
+
+bool Store::Impl::awaits_lookup() const {
+  return std::any_of(begun_.begin(), begun_.end(),
+                     [](Begun const& begun) { return !begun.lookup.expired() && !begun.request.expired(); });
+}
 
 void Store::lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out,
                    View<std::uint8_t> found) {
@@ -22,6 +57,8 @@ void Store::lookup(Stream& stream, TableId table, View<Key const> keys, MatrixVi
 
 Lookup Store::begin_lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out,
                            View<std::uint8_t> found) {
+  impl_->require_between_steps("begin_lookup");
+  impl_->require_stream(stream, "lookup");
   auto& engine = impl_->engine();
   wait_flush();
   auto const dim = impl_->shard(table).dim();
@@ -30,8 +67,8 @@ Lookup Store::begin_lookup(Stream& stream, TableId table, View<Key const> keys, 
       "lookup was given room for ({}, {}) values and {} marks for {} keys of dim {}: give as much as there are "
       "keys",
       out.rows(), out.columns(), found.size(), keys.size(), dim);
-  kernels::require_memory(out, "lookup", "rows");
-  kernels::require_memory(found, "lookup", "marks");
+  kernels::require_here(stream, out, "lookup", "rows");
+  kernels::require_here(stream, found, "lookup", "marks");
   GPUPS_REQUIRE(impl_->lookups_ < kLookupsMax,
                 "{} look-ups are under way (each takes memory on all ranks): wait for one before the next is begun",
                 kLookupsMax);
@@ -40,15 +77,23 @@ Lookup Store::begin_lookup(Stream& stream, TableId table, View<Key const> keys, 
       cache::make_request(stream, cache::RowRequest::Kind::kLookup, table, keys, dim, ranks(), lookup->positions);
   lookup->out = out;
   lookup->found = found;
+  lookup->store = impl_->identity_;
+  std::erase_if(impl_->begun_, [](auto const& begun) { return begun.request.expired(); });
+  impl_->begun_.push_back({lookup, lookup->request});
   engine.begin_rows(lookup->request);
   ++impl_->lookups_;
   return Lookup(std::move(lookup));
 }
 
 void Store::wait_lookup(Stream& stream, Lookup const& lookup) {
+  impl_->require_stream(stream, "wait_lookup");
   auto const impl = lookup.impl();
   GPUPS_REQUIRE(impl != nullptr && impl->request != nullptr,
                 "wait_lookup was given a look-up that is over (its rows have been written): begin another");
+  GPUPS_REQUIRE(
+      impl->store == impl_->identity_,
+      "wait_lookup was called with a look-up of another store (its rows come there): use the store that began "
+      "it");
   impl_->engine().wait_rows(*impl->request);
   --impl_->lookups_;
   auto const request = std::move(impl->request);
@@ -60,40 +105,46 @@ void Store::wait_lookup(Stream& stream, Lookup const& lookup) {
   stream.wait();
 }
 
+// What is wrong on any rank is thrown on all of them, before any has changed a row.
 void Store::assign(Stream& stream, TableId table, View<Key const> keys, MatrixView<float const> values) {
+  impl_->require_between_steps("assign");
   auto& engine = impl_->engine();
   wait_flush();
-  bool announced = false;
-  {
-    std::lock_guard lock(impl_->mutex_);
-    announced = impl_->prepared_.contains(clock());
-  }
+  struct Allow {
+    cache::Engine& engine;
+    ~Allow() { engine.allow({}); }
+  } const allow{engine};
   engine.allow(cache::RowRequest::Kind::kAssign);
-  auto const all = wait_gather(announced ? "announced" : "");
-  bool const allowed = std::all_of(all.begin(), all.end(), [](auto const& one) { return one.empty(); });
-  if (!allowed) engine.allow({});
-  GPUPS_REQUIRE(allowed,
-                "assign was called when a rank had prepared a batch for step {} (its values may already be under way): "
-                "assign before the step's batch is prepared",
-                number(clock()));
-  auto const& options = impl_->shard(table).options();
-  GPUPS_REQUIRE(values.rows() >= keys.size() && (keys.empty() || values.columns() == options.dim),
-                "assign was given ({}, {}) values for {} keys of dim {} (each key gets a row): give as many",
-                values.rows(), values.columns(), keys.size(), options.dim);
-  kernels::require_memory(values, "assign", "rows");
-  Array<std::uint32_t> positions;
-  auto const request =
-      cache::make_request(stream, cache::RowRequest::Kind::kAssign, table, keys, options.dim, ranks(), positions);
-  GPUPS_REQUIRE(request->values.rows() == keys.size(),
-                "assign was given {} keys of which {} are distinct (a row has one "
-                "value): give each key once",
-                keys.size(), request->values.rows());
-  kernels::put_rows(stream, {.from = values, .positions = positions, .to = request->values});
-  stream.wait();
+  std::shared_ptr<cache::RowRequest> request;
+  cache::wait_agree(engine, cache::Patience::kUsual, [&] {
+    {
+      std::lock_guard lock(impl_->mutex_);
+      GPUPS_REQUIRE(!impl_->prepared_.contains(impl_->clock_),
+                    "assign was called when a rank had prepared a batch for step {} (its values may already be under "
+                    "way): assign before the step's batch is prepared",
+                    number(impl_->clock_));
+    }
+    impl_->require_stream(stream, "assign");
+    auto const& options = impl_->shard(table).options();
+    GPUPS_REQUIRE(values.rows() >= keys.size() && (keys.empty() || values.columns() == options.dim),
+                  "assign was given ({}, {}) values for {} keys of dim {} (each key gets a row): give as many",
+                  values.rows(), values.columns(), keys.size(), options.dim);
+    kernels::require_here(stream, values, "assign", "rows");
+    Array<std::uint32_t> positions;
+    request =
+        cache::make_request(stream, cache::RowRequest::Kind::kAssign, table, keys, options.dim, ranks(), positions);
+    GPUPS_REQUIRE(request->values.rows() == keys.size(),
+                  "assign was given {} keys of which {} are distinct (a row has one "
+                  "value): give each key once",
+                  keys.size(), request->values.rows());
+    wait_check_values(stream, options, keys, values);
+    kernels::put_rows(stream, {.from = values, .positions = positions, .to = request->values});
+    stream.wait();
+    return std::string();
+  });
   engine.begin_rows(request);
   engine.wait_rows(*request);
   wait_barrier();
-  engine.allow({});
 }
 
 }  // namespace gpups

@@ -2,6 +2,7 @@
 // What ranks do between steps: collectives, scans, hashes, checkpoints, exports.
 #include <algorithm>
 
+#include "cache/export_file.hpp"
 #include "cache/exporting.hpp"
 #include "cache/manifest.hpp"
 #include "cache/saving.hpp"
@@ -18,6 +19,7 @@ constexpr std::uint32_t kScanRows = 16384;  // in one call of scan's visitor
 }  // namespace
 
 std::vector<std::string> Store::wait_gather(std::string const& mine) { return impl_->engine().wait_gather(mine); }
+
 std::vector<std::string> Store::explain_allreduces() {
   std::vector<std::string> lines;
   impl_->engine().wait_run([&](Stream&) { lines = impl_->selector_.explain(); });
@@ -25,12 +27,23 @@ std::vector<std::string> Store::explain_allreduces() {
 }
 void Store::wait_barrier() { wait_gather({}); }
 
+std::vector<std::string> Store::wait_gather_to(Rank root, std::string const& mine) {
+  GPUPS_REQUIRE(number(root) < static_cast<std::uint32_t>(ranks()),
+                "wait_gather_to was called for rank {} of {} (nobody would get the bytes): give a rank of the group",
+                number(root), ranks());
+  return impl_->engine().wait_gather_to(root, mine);
+}
+
 void Store::wait_sum(std::span<std::int64_t> values) {
   kernels::require_memory(View<std::int64_t const>(values.data(), values.size()), "wait_sum", "integers");
+  constexpr std::size_t kFewBytes = 4096;  // of all ranks
   std::string const mine(reinterpret_cast<char const*>(values.data()), values.size_bytes());
-  auto const all = wait_gather(mine);
+  bool const few = values.size_bytes() * static_cast<std::size_t>(ranks()) <= kFewBytes;
+  bool const adds = few || rank() == Rank{0};
+  auto const pieces = few ? wait_gather(mine) : wait_gather_to(Rank{0}, mine);
   std::vector<std::uint64_t> sums(values.size(), 0);
-  for (auto const& piece : all) {
+  for (auto const& piece : pieces) {
+    if (!adds) break;
     GPUPS_REQUIRE(piece.size() == mine.size(),
                   "ranks sum {} and {} values (each must bring as many): call wait_sum with "
                   "the same number everywhere",
@@ -41,11 +54,22 @@ void Store::wait_sum(std::span<std::int64_t> values) {
       sums[i] += value;  // unsigned: wraps where the sum does
     }
   }
+  if (!few) {
+    std::string const from_here = adds ? std::string(reinterpret_cast<char const*>(sums.data()), mine.size()) : "";
+    auto const of_all = wait_gather(from_here);
+    GPUPS_REQUIRE(of_all[0].size() == mine.size(),
+                  "ranks sum {} and {} values (each must bring as many): call wait_sum with the same number everywhere",
+                  of_all[0].size() / 8, mine.size() / 8);
+    std::copy_n(of_all[0].data(), mine.size(), reinterpret_cast<char*>(sums.data()));
+  }
   for (std::size_t i = 0; i < sums.size(); ++i) values[i] = static_cast<std::int64_t>(sums[i]);
 }
 
 void Store::scan(Stream& stream, TableId table,
                  std::function<void(View<Key const>, MatrixView<float const>)> const& visit) {
+  impl_->require_between_steps("scan");
+  impl_->require_stream(stream, "scan");
+  GPUPS_REQUIRE(visit != nullptr, "scan was given no function (nobody would see the rows): give one to visit them");
   auto& engine = impl_->engine();
   wait_flush();
   auto& shard = impl_->shard(table);
@@ -65,6 +89,7 @@ void Store::scan(Stream& stream, TableId table,
 }
 
 std::size_t Store::size(TableId table) {
+  impl_->require_between_steps("size");
   auto& engine = impl_->engine();
   wait_flush();
   auto const& shard = impl_->shard(table);
@@ -75,6 +100,7 @@ std::size_t Store::size(TableId table) {
 }
 
 std::uint64_t Store::table_hash() {
+  impl_->require_between_steps("table_hash");
   auto& engine = impl_->engine();
   wait_flush();
   std::int64_t sums[2] = {0, 0};
@@ -90,12 +116,15 @@ std::uint64_t Store::table_hash() {
 }
 
 void Store::save(std::filesystem::path const& folder, std::span<Blob const> blobs) {
+  impl_->require_between_steps("save");
   auto& engine = impl_->engine();
   wait_flush();
   cache::wait_save(engine, folder, blobs, clock(), impl_->options_.seed);
 }
 
 void Store::export_rows(std::filesystem::path const& folder, ExportFormat format) {
+  impl_->require_between_steps("export_rows");
+  cache::require_format(format);
   auto& engine = impl_->engine();
   wait_flush();
   cache::wait_export(engine, folder, format);

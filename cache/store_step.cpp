@@ -6,6 +6,7 @@
 #include "cache/prepare.hpp"
 #include "cache/store_impl.hpp"
 #include "kernels/check.hpp"
+#include "kernels/check_numbers.hpp"
 #include "kernels/find_pooled.hpp"
 #include "kernels/gather_pooled.hpp"
 #include "kernels/place_numbers.hpp"
@@ -14,6 +15,8 @@
 
 namespace gpups {
 namespace {
+
+using kernels::require_here;
 
 // Rows are those of the batch's step from wait_ready() to push().
 void require_readable(Prepared const& batch, Clock now, char const* call) {
@@ -26,22 +29,70 @@ void require_readable(Prepared const& batch, Clock now, char const* call) {
                 call, number(batch.clock()));
 }
 
-// Data is read and written by the stream's device.
-template <class V>
-void require_here(Stream const& stream, V const& data, char const* call, char const* what) {
-  kernels::require_memory(data, call, what);
-  GPUPS_REQUIRE(data.data() == nullptr || data.device() == stream.device(),
-                "{} was given {} on {} and the stream is on {} (it cannot reach them): copy them first", call, what,
-                to_string(data.device()), to_string(stream.device()));
+// Source numbers are looked at before any is used: on the host at once, where Error is thrown. On a GPU what is found
+// is left to the round, which refuses the step.
+void check_source_numbers(Stream& stream, Prepared::Impl& batch, std::span<TableGradients const> gradients,
+                          std::vector<std::unique_ptr<cache::TableShard>> const& tables) {
+  std::vector<kernels::NumbersPart> parts;
+  bool any = false;
+  for (std::size_t p = 0; p < gradients.size(); ++p) {
+    auto const& numbers = gradients[p].numbers;
+    std::size_t const count = numbers.empty() ? 0 : batch.parts[p].entries;
+    parts.push_back({numbers.slice(0, count), gradients[p].sources.rows()});
+    any |= count > 0;
+  }
+  batch.wrong_numbers = {};
+  if (!any) return;
+  Array<std::uint32_t> faults(stream.device(), parts.size());
+  kernels::check_numbers(stream, {.parts = parts, .faults = faults});
+  if (!stream.device().is_host()) {
+    batch.wrong_numbers = std::move(faults);
+    return;
+  }
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    auto const entry = faults[p];
+    GPUPS_REQUIRE(entry == kernels::kNoRow,
+                  "push was given the source number {} for entry {} of table '{}' and {} sources (it points at none): "
+                  "give numbers below the number of sources",
+                  parts[p].numbers[entry], entry, tables[number(batch.parts[p].table)]->options().name, parts[p].limit);
+  }
 }
 
 }  // namespace
 
+void Store::Impl::require_own(Prepared const& batch, char const* call) const {
+  cache::require_batch(batch, call);
+  GPUPS_REQUIRE(batch.impl()->pattern->store == identity_,
+                "{} was called with a batch of another store (its rows are there): use the store that prepared it",
+                call);
+}
+
+void Store::Impl::require_stream(Stream const& stream, char const* call) const {
+  GPUPS_REQUIRE(stream.device() == options_.device,
+                "{} was given a stream on {} and the store is on {} (its rows are there): use Store::make_stream()",
+                call, to_string(stream.device()), to_string(options_.device));
+}
+
+void Store::Impl::require_between_steps(char const* call) const {
+  GPUPS_REQUIRE(pushed_ == nullptr,
+                "{} was called between push and advance_clock of step {} (some rows may have its updates already, and "
+                "others not): call it after advance_clock",
+                call, number(clock_));
+}
+
 Prepared Store::prepare(Stream& stream, Clock clock, std::span<TableBatch const> tables, std::size_t samples) {
   GPUPS_REQUIRE(tables.size() <= cache::kPartsMax, "a batch has {} parts (the most is {}): put tables together",
                 tables.size(), cache::kPartsMax);
+  GPUPS_REQUIRE(
+      samples <= cache::kSamplesMax,
+      "a batch of {} samples is prepared (sums over the ranks would not fit; the most is {}): give the number "
+      "of this rank's samples in the batch",
+      samples, cache::kSamplesMax);
+  impl_->require_stream(stream, "prepare");
   std::size_t const table_count = impl_->engine().tables().size();
-  return prepare(BatchPattern(cache::wait_make_pattern(stream, tables, samples, ranks(), table_count)), clock);
+  auto const pattern = cache::wait_make_pattern(stream, tables, samples, ranks(), table_count);
+  pattern->store = impl_->identity_;
+  return prepare(BatchPattern(pattern), clock);
 }
 
 Prepared Store::prepare(BatchPattern const& pattern, Clock clock) {
@@ -49,15 +100,11 @@ Prepared Store::prepare(BatchPattern const& pattern, Clock clock) {
                 "a batch is prepared for step {} from no pattern (nothing says what it reads): take that of a batch "
                 "which was prepared by this store",
                 number(clock));
+  GPUPS_REQUIRE(pattern.impl()->store == impl_->identity_,
+                "a batch is prepared for step {} from the pattern of another store (its keys have other owners, tables "
+                "or devices): take that of a batch which was prepared by this store",
+                number(clock));
   auto& engine = impl_->engine();
-  for (auto const& part : pattern.impl()->parts) {
-    GPUPS_REQUIRE(
-        part.owners.size() == static_cast<std::size_t>(ranks()) + 1 && number(part.table) < engine.tables().size() &&
-            part.keys.device() == options().device,
-        "a batch is prepared for step {} from the pattern of another store (its keys have other owners, tables or "
-        "devices): take that of a batch which was prepared by this store",
-        number(clock));
-  }
   auto batch = std::make_shared<Prepared::Impl>(pattern.impl(), clock);
   {
     std::lock_guard lock(impl_->mutex_);
@@ -87,6 +134,7 @@ Prepared Store::prepare(BatchPattern const& pattern, Clock clock) {
 }
 
 void Store::wait_ready(Prepared const& batch) {
+  impl_->require_own(batch, "wait_ready");
   GPUPS_REQUIRE(batch.clock() == clock(),
                 "a batch of step {} is waited for at step {} (rows are read at their own "
                 "step): call advance_clock between steps",
@@ -103,6 +151,8 @@ void Store::wait_ready(Prepared const& batch) {
 }
 
 void Store::pull(Stream& stream, Prepared const& batch, std::span<MatrixView<float> const> rows) {
+  impl_->require_own(batch, "pull");
+  impl_->require_stream(stream, "pull");
   GPUPS_REQUIRE(rows.size() == batch.parts(),
                 "pull was given {} matrices for a batch of {} parts (each part has its "
                 "own): give one for each",
@@ -127,10 +177,16 @@ void Store::pull(Stream& stream, Prepared const& batch, std::span<MatrixView<flo
 
 void Store::pull_pooled(Stream& stream, Prepared const& batch, std::size_t part, Pooling pooling, MatrixView<float> out,
                         View<float const> coefficients) {
+  impl_->require_own(batch, "pull_pooled");
+  impl_->require_stream(stream, "pull_pooled");
+  cache::require_part(part, batch.parts(), "pull_pooled");
+  GPUPS_REQUIRE(pooling == Pooling::kSum || pooling == Pooling::kMean,
+                "pull_pooled was given a pooling of number {} (no such pooling is known): use an enumerator of Pooling",
+                static_cast<int>(pooling));
   require_readable(batch, clock(), "pull_pooled");
   require_here(stream, out, "pull_pooled", "rows");
   require_here(stream, coefficients, "pull_pooled", "coefficients");
-  auto const& pooled = batch.impl()->parts.at(part);
+  auto const& pooled = batch.impl()->parts[part];
   GPUPS_REQUIRE(!pooled.bags.empty(),
                 "part {} was prepared without offsets (they say what the bags are): prepare it "
                 "with TableBatch::offsets",
@@ -182,12 +238,14 @@ void Store::pull_pooled(Stream& stream, Prepared const& batch, std::size_t part,
 }
 
 // Alone, a rank need not wait for others' gradients: rows are updated as they are summed. A step that must be refused
-// must change nothing, so only where no sum can be at fault, which the largest values tell.
+// must change nothing, so only where no sum can be at fault, which the largest values tell. Nor before the rows have
+// their numbers, or while a look-up reads them.
 bool Store::Impl::can_apply_at_once(Stream& stream, Prepared const& batch, std::size_t part,
                                     std::optional<float> source_max_abs, kernels::SumGradients& sum) {
   auto const& parts = batch.impl()->parts;
   auto const same_table = [&](auto const& other) { return other.table == parts[part].table; };
   if (engine_.ranks() > 1 || !kernels::can_sum_and_update(stream.device(), sum.sums.columns())) return false;
+  if (!batch.impl()->ready || reads_rows()) return false;
   if (std::count_if(parts.begin(), parts.end(), same_table) > 1) return false;
   if (part == 0) checked_sources_ = {};
   if (!source_max_abs) {
@@ -209,6 +267,8 @@ bool Store::Impl::can_apply_at_once(Stream& stream, Prepared const& batch, std::
 }
 
 void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients const> gradients) {
+  impl_->require_own(batch, "push");
+  impl_->require_stream(stream, "push");
   auto& impl = *batch.impl();
   GPUPS_REQUIRE(batch.clock() == clock(),
                 "a batch of step {} is pushed at step {} (gradients belong to their own "
@@ -230,6 +290,9 @@ void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients
     require_here(stream, sources, "push", "sources");
     require_here(stream, numbers, "push", "source numbers");
     require_here(stream, coefficients, "push", "coefficients");
+    GPUPS_REQUIRE(part.entries == 0 || sources.rows() > 0,
+                  "push was given no sources for {} entries of table '{}' (each is a gradient's share): give some",
+                  part.entries, options.name);
     GPUPS_REQUIRE(part.entries == 0 || sources.columns() == options.dim,
                   "the sources of table '{}' have {} columns (its rows have {}): give gradients of the row's width",
                   options.name, sources.columns(), options.dim);
@@ -259,6 +322,8 @@ void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients
     sums.push_back(sum);
   }
 
+  check_source_numbers(stream, impl, gradients, impl_->engine_.tables());
+
   // All parts or none: a step that is refused changes nothing.
   bool at_once = true;
   for (std::size_t p = 0; at_once && p < sums.size(); ++p) {
@@ -285,6 +350,10 @@ void Store::advance_clock(std::uint32_t signal) {
   cache::BatchPtr batch;
   {
     std::lock_guard lock(impl_->mutex_);
+    GPUPS_REQUIRE(!impl_->awaits_lookup(),
+                  "the step {} ends while a look-up is under way (its rows would have the step's updates or not, as it "
+                  "happens): call wait_lookup before",
+                  number(impl_->clock_));
     GPUPS_REQUIRE(
         impl_->pushed_ != nullptr || !impl_->prepared_.contains(impl_->clock_),
         "the step {} ends without a push of the batch that was prepared for it (its owners wait for it): push "

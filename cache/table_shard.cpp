@@ -35,6 +35,9 @@ Array<std::uint32_t> no_fault(Stream& stream) {
 // Tells what values are rounded by from what they begin with.
 constexpr std::uint64_t kRounding = 0x726F756E64;
 
+// What maps take of memory for two entries, beside these.
+constexpr std::size_t kMapNodes = 2 * 64;
+
 // What a row's life keeps of a step's number.
 std::uint32_t low_half(Clock clock) { return static_cast<std::uint32_t>(number(clock)); }
 
@@ -335,7 +338,8 @@ std::vector<MemoryLine> TableShard::memory_plan(TableOptions const& options, std
   std::size_t const known = others == 0 ? 0 : std::min(rows, options.dictionary_keys / others);  // of each
   if (known > 0) {
     plan.push_back({name("dictionaries of keys, on the host"),
-                    others * (NamedKeys::bytes_for(known) + HeardKeys::bytes_for(known))});
+                    others * (NamedKeys::bytes_for(known) + HeardKeys::bytes_for(known) + sizeof(NamedKeys) +
+                              sizeof(HeardKeys) + kMapNodes)});
   }
   if (others > 0 && options.gradients.holds_back()) {
     std::size_t const held = std::min(rows, options.gradients.rows_max);

@@ -15,7 +15,7 @@ constexpr std::size_t kBucketsPerKey = 5;
 constexpr std::size_t kBucketsAtOnce = std::size_t{1} << 14;
 
 std::size_t capacity_of(std::size_t buckets) { return buckets * kBucketKeys * 17 / 20; }
-std::size_t buckets_for(std::size_t keys) { return std::max<std::size_t>((keys * 4 + 14) / 15, 16); }
+std::size_t buckets_for(std::size_t keys, std::size_t least) { return std::max((keys * 4 + 14) / 15, least); }
 
 BucketArray ref(Array<std::uint64_t> const& words) {
   return {reinterpret_cast<Bucket*>(words.data()), static_cast<std::uint32_t>(words.size() / kWords)};
@@ -23,13 +23,16 @@ BucketArray ref(Array<std::uint64_t> const& words) {
 
 }  // namespace
 
-BucketStorage::BucketStorage(Device device, std::size_t keys) : old_(device, buckets_for(keys) * kWords) {
+BucketStorage::BucketStorage(Device device, std::size_t keys, std::size_t least_buckets)
+    : old_(device, buckets_for(keys, least_buckets) * kWords) {
   Stream stream(device, 1);
   clear_buckets(stream, {kernels::ref(old_), 0, kernels::ref(old_).size});
   stream.wait();
 }
 
-std::size_t BucketStorage::bytes_for(std::size_t keys) { return buckets_for(keys) * sizeof(Bucket); }
+std::size_t BucketStorage::bytes_for(std::size_t keys, std::size_t least_buckets) {
+  return buckets_for(keys, least_buckets) * sizeof(Bucket);
+}
 
 Buckets BucketStorage::ref() const { return {kernels::ref(old_), kernels::ref(grown_), moved_}; }
 
@@ -70,7 +73,7 @@ void BucketStorage::wait_make_room(Stream& stream, std::size_t keys, std::size_t
   if (full) wait_move(stream, kAll);
   if (full || worn) {
     std::size_t const buckets = old_.size() / kWords;
-    begin_move(stream, full ? std::max(buckets * 3 / 2, buckets_for(keys + more)) : buckets);
+    begin_move(stream, full ? std::max(buckets * 3 / 2, buckets_for(keys + more, kLeastBuckets)) : buckets);
   }
   wait_move(stream, kBucketsAtOnce + more * kBucketsPerKey);
 }

@@ -17,7 +17,7 @@ class BucketStorage {
  public:
   BucketStorage() = default;
   // So many keys fill three quarters.
-  BucketStorage(Device device, std::size_t keys);
+  BucketStorage(Device device, std::size_t keys, std::size_t least_buckets = kLeastBuckets);
 
   Buckets ref() const;
   // Keys that fit before it grows.
@@ -32,7 +32,9 @@ class BucketStorage {
   // How often it began to grow.
   std::size_t growths() const { return growths_; }
   std::size_t bytes() const { return old_.bytes() + grown_.bytes(); }
-  static std::size_t bytes_for(std::size_t keys);
+  static std::size_t bytes_for(std::size_t keys, std::size_t least_buckets = kLeastBuckets);
+  // Fewer make sense where there are many indices with few keys in each.
+  static constexpr std::size_t kLeastBuckets = 16;
 
  private:
   void begin_move(Stream& stream, std::size_t buckets);

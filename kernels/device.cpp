@@ -13,6 +13,9 @@ std::string to_string(Device device) { return device.is_host() ? "host" : fmt::f
 int cuda_device_count() { return cuda::device_count(); }
 
 Device device_from(std::string const& text, int local_rank) {
+  GPUPS_REQUIRE(local_rank >= 0,
+                "a device is sought for the local rank {} (ranks of a machine count from 0): give Place::local_rank",
+                local_rank);
   int const count = cuda_device_count();
   if (text == "host" || (text == "auto" && count == 0)) return Device::host();
   if (text == "auto") return Device::cuda(local_rank % count);

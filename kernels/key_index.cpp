@@ -16,6 +16,9 @@ std::size_t keys_at_once(Device device) { return std::size_t{1} << (device.is_ho
 // New keys are few where at most one key in so many is new.
 constexpr std::size_t kKeysPerFewNew = 8;
 
+// Of what there are many, with few keys in each.
+std::size_t least_buckets(Growth growth) { return growth == Growth::kByMoving ? 4 : BucketStorage::kLeastBuckets; }
+
 std::vector<KeysOfIndex> indices_of(std::span<KeyIndex::Search const> searches) {
   std::vector<KeysOfIndex> indices;
   for (auto const& search : searches) {
@@ -28,7 +31,7 @@ std::vector<KeysOfIndex> indices_of(std::span<KeyIndex::Search const> searches) 
 }  // namespace
 
 KeyIndex::KeyIndex(Device device, std::size_t expected_keys, Growth growth)
-    : buckets_(device, expected_keys), keys_(device, 1, NewRows::kUndefined, growth) {
+    : buckets_(device, expected_keys, least_buckets(growth)), keys_(device, 1, NewRows::kUndefined, growth) {
   Stream stream(device, 1);
   keys_.reserve(stream, expected_keys);
   if (!device.is_host()) return;
@@ -40,7 +43,7 @@ KeyIndex::KeyIndex(Device device, std::size_t expected_keys, Growth growth)
 }
 
 std::size_t KeyIndex::bytes_for(std::size_t keys, Growth growth) {
-  return BucketStorage::bytes_for(keys) + RowStorage<std::uint64_t>::bytes_for(keys, 1, growth);
+  return BucketStorage::bytes_for(keys, least_buckets(growth)) + RowStorage<std::uint64_t>::bytes_for(keys, 1, growth);
 }
 
 void KeyIndex::find(Stream& stream, View<Key const> keys, View<std::uint32_t> ids) const {

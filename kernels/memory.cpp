@@ -26,7 +26,7 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 // Four classes for each power of two: at most a quarter is wasted.
 std::size_t class_bytes(std::size_t bytes) {
-  std::size_t const least = 256;
+  std::size_t const least = 64;  // a cache line
   if (bytes <= least) return least;
   std::size_t const step = std::bit_floor(bytes - 1) / 4;
   return (bytes + step - 1) / step * step;

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "gpups/array.hpp"
+#include "gpups/stream.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups::kernels {
@@ -26,6 +27,15 @@ void require_memory(V const& given, char const* call, char const* what) {
                 "{} was given a null address for {} {} (nothing can be read or written there): give the address of "
                 "their memory",
                 call, count_given(given), what);
+}
+
+// The same, and where data is elsewhere than the stream that reads or writes it.
+template <class V>
+void require_here(Stream const& stream, V const& given, char const* call, char const* what) {
+  require_memory(given, call, what);
+  GPUPS_REQUIRE(given.data() == nullptr || given.device() == stream.device(),
+                "{} was given {} on {} and the stream is on {} (it cannot reach them): copy them first", call, what,
+                to_string(given.device()), to_string(stream.device()));
 }
 
 }  // namespace gpups::kernels

@@ -26,7 +26,7 @@ std::size_t chunks_to_add(std::size_t chunks, std::size_t chunk_bytes) {
 constexpr std::size_t kRowsMax = std::size_t{1} << 31;
 
 // Where room grows by moving: the least rows, and places of the list, which fill the smallest block of memory.
-constexpr std::size_t kFewRows = 64, kFewChunks = 32;
+constexpr std::size_t kFewRows = 16, kFewChunks = 8;
 
 // Rows that a first chunk which moves has room for, if it is to have these.
 std::size_t rows_of_first_chunk(std::size_t rows) { return std::clamp(std::bit_ceil(rows), kFewRows, kChunkRows); }

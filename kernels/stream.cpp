@@ -4,6 +4,7 @@
 #include "kernels/cuda_runtime.hpp"
 #include "kernels/space.hpp"
 #include "kernels/stream_impl.hpp"
+#include "kernels/timeout.hpp"
 
 namespace gpups {
 
@@ -25,6 +26,7 @@ void Event::wait() const {
 Stream::Stream(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Stream::Stream(Device device, int threads) : impl_(new Impl) {
+  kernels::require_threads(threads, "the number of threads of a Stream");
   impl_->device = device;
   impl_->arena = std::make_shared<kernels::Arena>(threads);
   if (!device.is_host()) {
@@ -75,6 +77,11 @@ void Stream::after(Event const& event) {
   } else {
     cuda::stream_after(impl_->device.index, impl_->cuda, event.impl()->cuda);
   }
+}
+
+void throw_moved_from(char const* kind) {
+  throw Error(fmt::format(
+      "{} was used that has been moved from (nothing is left in it): use the one that it was moved to", kind));
 }
 
 namespace kernels {

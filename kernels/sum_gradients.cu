@@ -47,8 +47,10 @@ struct LongRows {
   }
 };
 
+// A number that points at no row reads the first; see check_numbers.hpp.
 __device__ inline float const* source_row(SumGradients const& s, std::uint32_t entry) {
-  return s.source_rows.row(s.sources.empty() ? entry : s.sources[entry]);
+  std::uint32_t const row = s.sources.empty() ? entry : s.sources[entry];
+  return s.source_rows.row(row < s.source_rows.rows() ? row : 0);
 }
 __device__ inline float coefficient(SumGradients const& s, std::uint32_t entry) {
   return s.coefficients.empty() ? 1.0F : s.coefficients[entry];

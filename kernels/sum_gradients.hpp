@@ -13,9 +13,11 @@ namespace gpups::kernels {
 // sums[r][j] = sum over the entries e of row r of floor(coefficient[e] * source[e][j] / 2^grid_log2), the product
 // exact.
 struct SumGradients {
-  View<std::uint32_t const> offsets;    // (rows + 1), row r has the entries order[offsets[r] .. offsets[r + 1])
-  View<std::uint32_t const> order;      // (n)
-  View<std::uint32_t const> sources;    // (n), row of source_rows of each entry; empty: entry e has source e
+  View<std::uint32_t const> offsets;  // (rows + 1), row r has the entries order[offsets[r] .. offsets[r + 1])
+  View<std::uint32_t const> order;    // (n)
+  // (n), row of source_rows of each entry; empty: entry e has source e. REQUIRES, on the host: below their number; on a
+  // GPU the sum of a row with another is undefined.
+  View<std::uint32_t const> sources;
   MatrixView<float const> source_rows;  // (number of sources, dim)
   View<float const> coefficients;       // (n); empty: all 1
   int grid_log2;                        // -200 .. 200

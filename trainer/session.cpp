@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/checksum.hpp"
 #include "trainer/table_settings.hpp"
 
 namespace gpups::trainer {
@@ -38,9 +39,12 @@ void wait_restore(Session& session, std::filesystem::path const& checkpoint) {
 }
 
 void wait_require_agreement(Store& store, Config const& config, std::uint64_t data_digest) {
+  std::string settings;
+  for (auto const& [name, value] : settings_in_common(config)) settings += fmt::format("\n{} = {}", name, value);
   std::string mine = fmt::format("{:016x}", data_digest);
   std::size_t const digest_length = mine.size();
-  for (auto const& [name, value] : settings_in_common(config)) mine += fmt::format("\n{} = {}", name, value);
+  // Of the settings, which every rank would get from every other.
+  mine += fmt::format("{:016x}", kernels::checksum(settings.data(), settings.size()));
   auto const all = store.wait_gather(mine);
   auto const differs = std::find_if(all.begin(), all.end(), [&](auto const& other) { return other != all[0]; });
   if (differs == all.end()) return;

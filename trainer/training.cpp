@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint32_t kStop = 1;  // a bit of Store::signals()
 constexpr int kMicrobatches = 8;    // for any number of ranks up to it
 // Of which each line of metrics.jsonl has what each pair sent: a line grows with the square of the ranks.
-constexpr int kPairsRanksMax = 16;
+constexpr int kPairsRanksMax = 16, kPairsRanksMaxAtEnd = 128;
 
 std::int64_t steps_in_epoch(Data const& data, Config const& config) {
   auto const samples = static_cast<std::int64_t>(data.samples());
@@ -282,7 +282,8 @@ nlohmann::json Training::accounts_of(Stats const& mine, Exchanged const& exchang
 nlohmann::json Training::wait_summary() {
   Stats const mine = store().stats();
   Exchanged const exchanged = wait_totals(store(), {}, mine).exchanged;
-  nlohmann::json const pairs = wait_pairs(store(), mine);
+  nlohmann::json const pairs =
+      store().ranks() <= kPairsRanksMaxAtEnd ? wait_pairs(store(), mine) : nlohmann::json::array();
   std::int64_t counts[] = {static_cast<std::int64_t>(mine.entries), static_cast<std::int64_t>(mine.distinct_keys),
                            static_cast<std::int64_t>(mine.remote_keys), static_cast<std::int64_t>(mine.urgent_keys)};
   store().wait_sum(counts);

@@ -3,6 +3,7 @@
 #include <functional>
 #include <utility>
 
+#include "comm/collective/check_elements.hpp"
 #include "comm/collective/sparse_streamed.hpp"
 #include "comm/collective/sum_floats.hpp"
 #include "comm/collective/sum_integers.hpp"
@@ -88,6 +89,12 @@ Reduction begin_vectors(Group::Impl& group, Stream& stream, comm::Operation oper
                 "a sparse vector of {} elements has {} indices and {} values (each element that is named has one): "
                 "give as many of both",
                 size, indices.size(), values.size());
+  if (group.transport->size() == 1 && indices.device().is_host()) {  // else who sums looks at them
+    comm::check_elements(size, indices);
+  } else if (group.transport->size() == 1) {
+    auto const on_host = to_host(stream, indices);
+    comm::check_elements(size, View<std::uint32_t const>(on_host));
+  }
   auto& selector = selector_for(group, options);
   bool const stays = keep != nullptr && group.transport->size() > 1;  // who is alone gets a vector of his own
   comm::SparseVector given{.size = size};

@@ -5,6 +5,7 @@
 
 #include "comm/group_impl.hpp"
 #include "kernels/check.hpp"
+#include "kernels/timeout.hpp"
 
 namespace gpups {
 
@@ -18,6 +19,7 @@ std::string Group::wait_connect_devices(Device device, ConnectOptions const& opt
   GPUPS_REQUIRE(impl_->reducer == nullptr,
                 "wait_connect_devices was called on a membership with a Store (its data go their ways already): make "
                 "the Store later");
+  kernels::require_timeout(options.timeout_s, "ConnectOptions::timeout_s");
   impl_->connected = device;
   return impl_->wait_connect_devices(device, options);
 }

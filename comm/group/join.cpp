@@ -11,6 +11,7 @@
 #include "comm/host_name.hpp"
 #include "kernels/build_config.hpp"
 #include "kernels/check.hpp"
+#include "kernels/timeout.hpp"
 #if GPUPS_HAS_UCX
 #include "comm/group/processes.hpp"
 #include "comm/ucx/seal.hpp"
@@ -108,6 +109,8 @@ Launched Group::launched() {
 }
 
 Group Group::join(JoinOptions const& options) {
+  kernels::require_timeout(options.join_timeout_s, "JoinOptions::join_timeout_s (cluster.join_timeout_s)");
+  kernels::require_timeout(options.peer_timeout_s, "JoinOptions::peer_timeout_s (cluster.peer_timeout_s)");
   auto const launch = comm::launch_of_process();
   return launch.kind == comm::Launch::Kind::kAlone ? alone() : join_launched(launch, options);
 }

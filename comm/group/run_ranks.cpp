@@ -37,6 +37,18 @@ Error no_thread(std::size_t ranks, std::system_error const& error) {
                            ranks, error.code().message()));
 }
 
+// The exception that is handled, nested in an Error: programs catch those, and say what they say.
+std::exception_ptr error_around(Rank rank) {
+  try {
+    std::throw_with_nested(Error(fmt::format(
+        "rank {} threw something that is no std::exception (nobody can say what it was): throw objects of classes that "
+        "are derived from std::exception, or look at what is nested in this one",
+        number(rank))));
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
 void run_rank(Group const& member, std::function<void(Group)> const& body, Failures& failures) {
   auto const failed = [&](std::exception_ptr failure, std::string const& what, bool of_peer) {
     failures.add(std::move(failure), of_peer);
@@ -57,7 +69,7 @@ void run_rank(Group const& member, std::function<void(Group)> const& body, Failu
   } catch (std::exception const& error) {
     failed(std::current_exception(), error.what(), false);
   } catch (...) {
-    failed(std::current_exception(), "it threw something that is no std::exception", false);
+    failed(error_around(member.rank()), "it threw something that is no std::exception", false);
   }
 }
 
@@ -68,6 +80,7 @@ void run_ranks(std::vector<Group> const& group, std::function<void(Group)> const
                 "{} memberships were given to run_ranks (the ranks wait for all of their group): give all of this "
                 "process",
                 group.size());
+  GPUPS_REQUIRE(body != nullptr, "run_ranks was given no function (ranks have nothing to run): give one");
   Failures failures;
   std::promise<bool> begin;  // no rank begins before all threads are there
   std::shared_future<bool> const may_begin = begin.get_future().share();

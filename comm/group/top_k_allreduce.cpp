@@ -81,7 +81,7 @@ TopKAllreduce::TopKAllreduce(Group const& group, std::uint64_t size, TopKOptions
                 "a gradient of {} elements is too long for a TopKAllreduce (the most is {}): do it in "
                 "parts",
                 size, 0xFFFFFFFEU);
-  GPUPS_REQUIRE(std::abs(options.grid_log2) <= 200,
+  GPUPS_REQUIRE(options.grid_log2 >= -200 && options.grid_log2 <= 200,
                 "grid_log2 is {} (units of gradients are multiples of 2^grid_log2): use -200 to 200, such as -30",
                 options.grid_log2);
   impl_.reset(new Impl{group, options.grid_log2, comm::form_of(options),

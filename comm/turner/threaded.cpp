@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -36,7 +37,14 @@ class Threaded final : public Turner {
     stopping_ = false;
     turn_ = std::move(turn);
     stand_back_.start(cores_());
-    thread_ = std::thread([this] { loop(); });
+    try {
+      thread_ = std::thread([this] { loop(); });
+    } catch (std::system_error const& error) {
+      throw Error(
+          fmt::format("a rank cannot start its communication thread ({}): use fewer ranks, or allow more threads "
+                      "and memory",
+                      error.code().message()));
+    }
   }
 
   void wake() override {

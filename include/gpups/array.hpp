@@ -102,6 +102,11 @@ namespace memory {
 // blocks use huge pages. Throws Error if there is no memory. Any thread.
 void* allocate(Device device, std::size_t bytes);
 void release(Device device, void* block, std::size_t bytes) noexcept;
+// Returns count * element_bytes, or on overflow a number of bytes so large that allocate() throws.
+constexpr std::size_t bytes_of(std::size_t count, std::size_t element_bytes) {
+  constexpr std::size_t most = ~std::size_t{0} / 4;
+  return element_bytes != 0 && count > most / element_bytes ? most : count * element_bytes;
+}
 // Bytes allocated now, the maximum of that so far, and bytes in the cache of released blocks.
 struct Usage {
   std::size_t bytes, bytes_peak, bytes_cached;
@@ -124,8 +129,9 @@ class Array {
 
  public:
   Array() = default;
+  // Throws Error where there is no memory.
   Array(Device device, std::size_t size)
-      : data_(size == 0 ? nullptr : static_cast<T*>(memory::allocate(device, size * sizeof(T)))),
+      : data_(size == 0 ? nullptr : static_cast<T*>(memory::allocate(device, memory::bytes_of(size, sizeof(T))))),
         size_(size),
         room_(size),
         device_(device) {}
@@ -178,7 +184,7 @@ class Matrix {
  public:
   Matrix() = default;
   Matrix(Device device, std::size_t rows, std::size_t columns)
-      : elements_(device, rows * row_stride(columns)), rows_(rows), columns_(columns) {}
+      : elements_(device, memory::bytes_of(rows, row_stride(columns))), rows_(rows), columns_(columns) {}
 
   std::size_t rows() const { return rows_; }
   std::size_t columns() const { return columns_; }

@@ -128,6 +128,10 @@ class Group {
   // can wait for any more, and throws Error if there is none.
   static constexpr std::size_t kAllreducesMax = 64;
 
+  // Moving copies: no membership is without a group.
+  Group(Group const&) = default;
+  Group& operator=(Group const&) = default;
+
   struct Impl;
   explicit Group(std::shared_ptr<Impl> impl);
   Impl& impl() const { return *impl_; }
@@ -139,7 +143,7 @@ class Group {
 // Runs `body` once for each of the memberships of this process, each in a thread of its own, and waits for all of them.
 // Ranks of a simulated group take turns, one at a time, in an order that only the seed decides. Where bodies throw, the
 // first cause is thrown again: a rank that fails makes the others' next wait fail with PeerError, which is never
-// preferred.
+// preferred. What is no std::exception is thrown as an Error with the object nested in it (std::rethrow_if_nested).
 void run_ranks(std::vector<Group> const& group, std::function<void(Group)> const& body);
 
 }  // namespace gpups

@@ -12,8 +12,12 @@
 // tables end with the same bits for every number of ranks and threads, as long as each global batch is the same.
 //
 // Threads: `prepare` and `stats` may be called from any thread at any time. All other calls are for one thread at a
-// time, the training thread. Calls marked *collective* must be made by all ranks, in the same order, between steps:
-// after `advance_clock` and before the next `push`. What goes wrong in the background is thrown by the next call.
+// time, the training thread. Calls marked *collective* must be made by all ranks, in the same order. Those that read or
+// change rows throw Error within a step: after `push` and before `advance_clock`. What goes wrong in the background is
+// thrown by the next call.
+//
+// Errors: a call with a Prepared, BatchPattern or Lookup of another store, or with one that is empty, and every call of
+// a Store that has been moved from, throws Error.
 #pragma once
 
 #include <cstddef>
@@ -29,6 +33,7 @@
 #include "gpups/array.hpp"
 #include "gpups/device.hpp"
 #include "gpups/group.hpp"
+#include "gpups/owner.hpp"
 #include "gpups/stats.hpp"
 #include "gpups/stream.hpp"
 #include "gpups/table.hpp"
@@ -150,7 +155,9 @@ class Store {
   TableId add_table(TableOptions const& options);
   TableOptions const& table(TableId table) const;
   // What the tables will take on this rank's device with their `expected_rows`, before anything is allocated; and what
-  // the lines that say so take on the host.
+  // the lines that say so take on the host: dictionaries of keys, and what there is of each other rank. Where ranks are
+  // threads of a process, it takes as much for each of them. Batches under way, messages and the application's own
+  // arrays come on top.
   std::vector<MemoryLine> memory_plan() const;
 
   // -- a step --
@@ -179,13 +186,16 @@ class Store {
   void pull_pooled(Stream& stream, Prepared const& batch, std::size_t part, Pooling pooling, MatrixView<float> out,
                    View<float const> coefficients = {});
 
-  // Sums the gradients of a batch, one element for each part. Each batch is pushed once. Sources and coefficients may
-  // go when `stream` has done the work queued here. For mean pooling give coefficients of 1 / bag size;
-  // for a weighted bag, times the weights that pull_pooled() was given.
+  // Sums the gradients of a batch, one element for each part. Each batch is pushed once; a step that reads no rows
+  // needs no wait_ready() before. Sources and coefficients may go when `stream` has done the work queued here. For mean
+  // pooling give coefficients of 1 / bag size; for a weighted bag, times the weights that pull_pooled() was given.
+  // Reads the source numbers once to check them, 4 bytes an entry. Throws Error where one is not below the number of
+  // sources, and nothing has been pushed; on a GPU, where push() does not wait, all ranks refuse the step instead.
   void push(Stream& stream, Prepared const& batch, std::span<TableGradients const> gradients);
 
   // Ends the step: once every rank has done so, owners apply its gradients. Does not wait. `signal`: bits for all
-  // ranks to see, such as "please stop". A rank without samples at this clock just calls this.
+  // ranks to see, such as "please stop". A rank without samples at this clock just calls this. Throws Error where a
+  // look-up is under way that wait_lookup() can still be called for.
   void advance_clock(std::uint32_t signal = 0);
 
   // The step that comes next: the number of calls of advance_clock(), or what a checkpoint said.
@@ -208,19 +218,24 @@ class Store {
   // application's own, which no other call interrupts.
   void throw_if_failed();
 
-  // -- between steps --
+  // -- at any time --
 
   // Blocks until every rank has come here. Collective.
   void wait_barrier();
-  // Every rank's bytes, in rank order; for small things. Collective.
+  // Every rank's bytes, in rank order; for small things, 32 MiB at most. Collective.
   std::vector<std::string> wait_gather(std::string const& mine);
+  // The same for one rank alone, which saves the memory of the others: they get as many empty ones. Collective.
+  std::vector<std::string> wait_gather_to(Rank root, std::string const& mine);
   // How sums of Group::begin_allreduce() that left the algorithm open were done, and why: a line of what the links
   // cost, and one for each kind of sum of which it was told how long they took, with the usual algorithm, and for each
   // what it should take by those costs, and what it would take as it compared with the usual one. On rank 0; empty
   // elsewhere, and where there was no such sum. In a simulated group: what the links are assumed to cost.
   std::vector<std::string> explain_allreduces();
-  // Sums over the ranks; the sum of integers has no order. Collective.
+  // Sums over the ranks; the sum of integers has no order. Few integers go to all ranks at once; many go to rank 0 and
+  // back, so that no other rank needs the memory of all. Collective, with as many integers on every rank.
   void wait_sum(std::span<std::int64_t> values);
+
+  // -- between steps: Error after push() and before advance_clock() --
 
   // Reads rows wherever they are, with every step before clock(); inserts, counts and moves nothing. A key without a
   // row gives its initial value and found[i] = 0. out is (keys, dim); arrays on the store's device. `found` may be
@@ -238,8 +253,9 @@ class Store {
   static constexpr std::size_t kLookupsMax = 64;  // under way at a time, on a rank
 
   // Sets values, wherever the rows are or will be; new rows get initial optimizer state. Keys must be distinct. Numbers
-  // of 16 bits become the nearest, which is infinite for what is beyond their range. Collective; a rank may bring no
-  // keys. values is (keys, dim).
+  // of 16 bits become the nearest. Collective; a rank may bring no keys. values is (keys, dim). Throws Error, on all
+  // ranks and before any row has changed, where a value is not finite or beyond the range of the table's numbers, and
+  // for arguments that make no sense.
   void assign(Stream& stream, TableId table, View<Key const> keys, MatrixView<float const> values);
 
   // Forgets rows, wherever they are, and sightings of their keys: as if nobody had ever named them. Keys need not
@@ -289,7 +305,7 @@ class Store {
 
  private:
   class Impl;
-  std::unique_ptr<Impl> impl_;
+  Owner<Impl> impl_{"a Store"};
 };
 
 // The blobs of a checkpoint, without a store: for reading a configuration before there are tables. Throws Error.

@@ -40,6 +40,10 @@ class Stream {
   // Error if the device does not exist.
   explicit Stream(Device device, int threads = 0);
 
+  // A copy refers to the same stream. A move copies too, so every Stream object has a device.
+  Stream(Stream const&) = default;
+  Stream& operator=(Stream const&) = default;
+
   // Wraps an application's cudaStream_t without owning it. It must outlive this object.
   static Stream wrap(Device device, void* native);
 

@@ -21,6 +21,7 @@
 #include "gpups/allreduce.hpp"
 #include "gpups/array.hpp"
 #include "gpups/group.hpp"
+#include "gpups/owner.hpp"
 #include "gpups/stream.hpp"
 
 namespace gpups {
@@ -102,7 +103,7 @@ class TopKAllreduce {
   void begin_of(Stream& stream, View<T const> gradient, char const* call, Step step);
   template <class T>
   void wait_for(Stream& stream, View<T> sums);
-  std::unique_ptr<Impl> impl_;
+  Owner<Impl> impl_{"a TopKAllreduce"};
 };
 
 }  // namespace gpups

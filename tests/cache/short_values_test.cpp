@@ -283,7 +283,9 @@ TEST(ShortValues, CheckpointsThatSayNoTypeAreOfFloats) {
     add(store, NumberType::kFloat);
     auto stream = store.make_stream();
     auto const keys = first_keys(5);
-    store.assign(stream, TableId{0}, View<Key const>(keys), Matrix<float>(Device::host(), 5, 3));
+    Matrix<float> const zeros(Device::host(), 5, 3);
+    memory::fill_bytes(stream, zeros.view().data(), 0, zeros.view().flat().bytes());
+    store.assign(stream, TableId{0}, View<Key const>(keys), zeros);
     hash = store.table_hash();
     store.save(folder.path(), {});
   }

@@ -117,15 +117,6 @@ TEST(RunRanks, AFailureEndsTheOthersAndIsWhatIsThrown) {
   EXPECT_EQ(peer_errors, 3);
 }
 
-TEST(RunRanks, WhatIsNoExceptionIsPassedOnToo) {
-  EXPECT_THROW(run_ranks(Group::threads(2),
-                         [](Group group) {
-                           if (group.rank() == Rank{1}) throw 5;
-                           exchange(group, 1000000);
-                         }),
-               int);
-}
-
 // Stacks of threads that no machine has room for, while the object lives.
 class HugeStacks {
  public:

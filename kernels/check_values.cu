@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/check_values.hpp"
+
+#include <bit>
+#include <limits>
+
+#include "kernels/atomic.hpp"
+#include "kernels/launch.hpp"
+#include "kernels/max_abs.hpp"
+#include "kernels/row_storage.hpp"
+
+namespace gpups::kernels {
+
+template <Space S>
+void run(Exec<S> ex, CheckValues const& c) {
+  each(ex, 1, [fault = c.fault] GPUPS_FN(std::size_t) { fault[0] = kNoRow; });
+  each_row(ex, c.rows.rows(), [c] GPUPS_FN(std::size_t i, NativeLanes lanes) {
+    float const most = max_abs(lanes, c.rows.row(i), c.rows.columns());
+    if (lanes.first() && !(most <= c.limit)) atomic_min(c.fault.data(), static_cast<std::uint32_t>(i));
+  });
+}
+
+GPUPS_KERNEL(check_values, CheckValues)
+
+#ifndef __CUDACC__
+float largest_kept(NumberType type) {
+  if (type == NumberType::kHalf) return std::bit_cast<float>(0x477FEFFFU);      // below 65,520
+  if (type == NumberType::kBFloat16) return std::bit_cast<float>(0x7F7F7FFFU);  // below the middle to the next
+  return std::numeric_limits<float>::max();
+}
+#endif
+
+}  // namespace gpups::kernels

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// Extreme values of every option and argument of the public headers that is a number: each that makes no sense is an
+// Error that names it, and nothing has changed.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "gpups/gpups.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace gpups::test {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
+constexpr float kNanF = std::numeric_limits<float>::quiet_NaN(), kInfinityF = std::numeric_limits<float>::infinity();
+constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+constexpr std::int64_t kLeast64 = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kMost64 = std::numeric_limits<std::int64_t>::max();
+constexpr int kLeast = std::numeric_limits<int>::min(), kMostInt = std::numeric_limits<int>::max();
+
+// A value of a field, and what the error says of it.
+template <class Options>
+struct Case {
+  char const* says;
+  std::function<void(Options&)> set;
+};
+
+template <class Options>
+void refuse_all(std::vector<Case<Options>> const& cases, Options const& good,
+                std::function<void(Options const&)> const& use) {
+  use(good);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE("case " + std::to_string(i));
+    Options bad = good;
+    cases[i].set(bad);
+    expect_error([&] { use(bad); }, {cases[i].says});
+  }
+}
+
+TEST(ExtremeOptions, OfTablesAreRefused) {
+  using T = TableOptions;
+  std::vector<Case<T>> cases{
+      {"has no name", [](T& t) { t.name = ""; }},
+      {"name of", [](T& t) { t.name = std::string(100000, 'x'); }},
+      {"name of", [](T& t) { t.name = "\xFF\xFE"; }},
+      {"dim 0", [](T& t) { t.dim = 0; }},
+      {"has dim", [](T& t) { t.dim = kMost; }},
+      {"an initializer of kind 7", [](T& t) { t.initializer.kind = static_cast<Initializer::Kind>(7); }},
+      {"values of scale", [](T& t) { t.initializer.scale = kNanF; }},
+      {"values of scale", [](T& t) { t.initializer.scale = kInfinityF; }},
+      {"random values of scale -1", [](T& t) { t.initializer.scale = -1; }},
+      {"values of scale",
+       [](T& t) {
+         t.initializer = {Initializer::Kind::kNormal, 3e38F};
+       }},
+      {"an optimizer of kind 9", [](T& t) { t.optimizer.kind = static_cast<Optimizer::Kind>(9); }},
+      {"an optimizer of kind -1", [](T& t) { t.optimizer.kind = static_cast<Optimizer::Kind>(-1); }},
+      {"keep a share of", [](T& t) { t.optimizer.beta1 = 1; }},
+      {"keep a share of", [](T& t) { t.optimizer.beta2 = kNanF; }},
+      {"a schedule of kind 3", [](T& t) { t.schedule.kind = static_cast<Schedule::Kind>(3); }},
+      {"schedule.floor", [](T& t) { t.schedule.floor = 1.5F; }},
+      {"schedule.floor", [](T& t) { t.schedule.floor = -0.1F; }},
+      {"schedule.floor", [](T& t) { t.schedule.floor = kNanF; }},
+      {"a warm-up of -1 steps", [](T& t) { t.schedule.warmup_steps = -1; }},
+      {"a warm-up of", [](T& t) { t.schedule.warmup_steps = kLeast64; }},
+      {"a warm-up of", [](T& t) { t.schedule.warmup_steps = kMost64; }},
+      {"correct warmup_steps or total_steps", [](T& t) { t.schedule.total_steps = -1; }},
+      {"set total_steps",
+       [](T& t) {
+         t.schedule = {Schedule::Kind::kLinear, 5, 5, 0};
+       }},
+      {"correct warmup_steps or total_steps",
+       [](T& t) {
+         t.schedule = {Schedule::Kind::kCosine, -10, -5, 0};
+       }},
+      {"grid_log2", [](T& t) { t.grid_log2 = kLeast; }},
+      {"grid_log2", [](T& t) { t.grid_log2 = kMostInt; }},
+      {"expects 18446744073709551615 rows", [](T& t) { t.expected_rows = kMost; }},
+      {"lower expected_rows", [](T& t) { t.expected_rows = kMost - 1; }},
+      {"lower expected_rows", [](T& t) { t.expected_rows = std::size_t{1} << 63; }},
+      {"lower expected_rows", [](T& t) { t.expected_rows = std::size_t{1} << 32; }},
+      {"at sighting 0", [](T& t) { t.admit_at = 0; }},
+      {"at sighting", [](T& t) { t.admit_at = 0xFFFFFFFF; }},
+      {"values of type 9", [](T& t) { t.values = static_cast<NumberType>(9); }},
+      {"dictionary_keys", [](T& t) { t.dictionary_keys = kMost; }},
+      {"refreshes (that is for gradients)", [](T& t) { t.refreshes.top_k = 1; }},
+      {"top_k", [](T& t) { t.gradients.top_k = kMost; }},
+  };
+  float Optimizer::*const settings[] = {&Optimizer::learning_rate,
+                                        &Optimizer::epsilon,
+                                        &Optimizer::initial_accumulator,
+                                        &Optimizer::l2,
+                                        &Optimizer::clip_norm,
+                                        &Optimizer::l1,
+                                        &Optimizer::beta};
+  for (auto const setting : settings) {
+    for (float const value : {-1.0F, kNanF, kInfinityF}) {
+      cases.push_back({"an optimizer setting of", [=](T& t) { t.optimizer.*setting = value; }});
+    }
+  }
+  for (auto const transfer : {&T::gradients, &T::refreshes}) {
+    cases.push_back({"codec", [=](T& t) { (t.*transfer).codec = static_cast<RowCodec>(99); }});
+    cases.push_back({"filter.age_max", [=](T& t) { (t.*transfer).filter.age_max = 0xFFFFFFFF; }});
+    for (float const value : {-1.0F, kNanF, kInfinityF}) {
+      cases.push_back({"filter.share", [=](T& t) { (t.*transfer).filter.share = value; }});
+      cases.push_back({"filter.bound", [=](T& t) { (t.*transfer).filter.bound = value; }});
+    }
+    cases.push_back({"rows_max", [=](T& t) { (t.*transfer).rows_max = 0; }});
+    cases.push_back({"rows_max", [=](T& t) { (t.*transfer).rows_max = kMost; }});
+  }
+  refuse_all<T>(cases, {.name = "t", .dim = 4}, [](T const& options) {
+    Store store(Group::alone(), {.threads = 1});
+    store.add_table(options);
+  });
+}
+
+// The most that is accepted can be planned.
+TEST(ExtremeOptions, TheMostExpectedRowsCanBePlanned) {
+  Store store(Group::alone(), {.threads = 1});
+  store.add_table({.name = "t", .dim = 65536, .expected_rows = (std::size_t{1} << 31) - 2});
+  std::uint64_t bytes = 0;
+  for (auto const& line : store.memory_plan()) {
+    EXPECT_EQ(line.bytes >> 60, 0U) << line.what;
+    bytes += line.bytes;
+  }
+  EXPECT_GT(bytes, std::uint64_t{1} << 48);
+}
+
+TEST(ExtremeOptions, OfStoresAreRefused) {
+  using S = StoreOptions;
+  std::vector<Case<S>> cases{
+      {"StoreOptions::threads is -1", [](S& s) { s.threads = -1; }},
+      {"StoreOptions::threads", [](S& s) { s.threads = kLeast; }},
+      {"StoreOptions::threads", [](S& s) { s.threads = kMostInt; }},
+      {"device",
+       [](S& s) {
+         s.device = {Device::Kind::kHost, 3};
+       }},
+      {"device", [](S& s) { s.device = Device::cuda(-1); }},
+      {"device",
+       [](S& s) {
+         s.device = {static_cast<Device::Kind>(5), 0};
+       }},
+  };
+  for (double const timeout : {0.0, -1.0, kNan, kInfinity, -kInfinity}) {
+    cases.push_back({"wait_timeout_s", [=](S& s) { s.wait_timeout_s = timeout; }});
+  }
+  refuse_all<S>(cases, {.threads = 1, .wait_timeout_s = 1e9}, [](S const& options) { Store(Group::alone(), options); });
+}
+
+TEST(ExtremeOptions, OfGroupsAreRefused) {
+  for (double const timeout : {0.0, -1.0, kNan, kInfinity}) {
+    expect_error([&] { Group::join({.join_timeout_s = timeout}); }, {"JoinOptions::join_timeout_s"});
+    expect_error([&] { Group::join({.peer_timeout_s = timeout}); }, {"JoinOptions::peer_timeout_s"});
+    expect_error([&] { Group::alone().wait_connect_devices({}, {.timeout_s = timeout}); },
+                 {"ConnectOptions::timeout_s"});
+  }
+  for (int const ranks : {0, -1, kLeast, kMostInt, 1025}) {
+    expect_error([&] { Group::threads(ranks); }, {"ranks cannot be made"});
+    expect_error([&] { Group::simulated(ranks, {}); }, {"ranks cannot be made"});
+  }
+  using S = Simulation;
+  std::vector<Case<S>> cases;
+  for (double const value : {-1.0, kNan, kInfinity, 1e300}) {
+    cases.push_back({"ms", [=](S& s) { s.delay_ms_max = value; }});
+    cases.push_back({"ms", [=](S& s) { s.stall_ms_max = value; }});
+    cases.push_back({"stall probability", [=](S& s) { s.stall_probability = value; }});
+  }
+  refuse_all<S>(cases, {.seed = ~std::uint64_t{0}, .delay_ms_max = 0, .stall_probability = 1, .stall_ms_max = 0},
+                [](S const& options) {
+                  run_ranks(Group::simulated(2, options), [](Group const& group) {
+                    Store store(group, {.threads = 1});
+                    store.wait_barrier();
+                  });
+                });
+  for (int const threads : {-1, kLeast, kMostInt}) {
+    expect_error([&] { Stream(Device::host(), threads); }, {"number of threads of a Stream"});
+  }
+  expect_error([] { device_from("auto", -1); }, {"local rank -1"});
+}
+
+TEST(ExtremeOptions, OfSumsAreRefused) {
+  Group const group = Group::alone();
+  Store store(group, {.threads = 1});
+  auto stream = store.make_stream();
+  std::vector<float> four(4);
+  View<float> const values(four);
+  auto const format = static_cast<NumberFormat>(77);
+  expect_error([&] { group.begin_allreduce(stream, values, {.format = format}); }, {"of no name"});
+  expect_error([&] { group.begin_allreduce(stream, values, {.algorithm = "", .format = {}}); }, {"algorithm"});
+  expect_error([&] { group.wait_allreduce(stream, {}); }, {"begin another"});
+  expect_error([&] { group.wait_sum(stream, {}); }, {"begin another"});
+  expect_error([&] { group.begin_allreduce(stream, SparseView{.size = kMost}); }, {"18446744073709551615"});
+  std::vector<std::uint32_t> const beyond{1, 9}, falling{2, 1};
+  std::vector<float> const two(2);
+  for (auto const& indices : {beyond, falling}) {
+    expect_error(
+        [&] {
+          group.wait_sum(stream, group.begin_allreduce(stream, {.size = 4,
+                                                                .indices = View<std::uint32_t const>(indices),
+                                                                .values = View<float const>(two)}));
+        },
+        {"indices"});
+  }
+
+  using T = TopKOptions;
+  std::vector<Case<T>> cases{
+      {"momentum", [](T& t) { t.momentum = 1; }},     {"momentum", [](T& t) { t.momentum = -1; }},
+      {"momentum", [](T& t) { t.momentum = kNanF; }}, {"algorithm", [](T& t) { t.algorithm = "none"; }},
+      {"format", [=](T& t) { t.format = format; }},   {"grid_log2", [](T& t) { t.grid_log2 = kLeast; }},
+      {"grid_log2", [](T& t) { t.grid_log2 = 201; }},
+  };
+  for (double const value : {0.0, -1.0, 1.5, kNan, kInfinity}) {
+    cases.push_back({"density", [=](T& t) { t.density = value; }});
+    cases.push_back({"density", [=](T& t) { t.warmup_steps = 5, t.density_first = value; }});
+  }
+  refuse_all<T>(cases, {.warmup_steps = ~std::uint64_t{0}},
+                [&](T const& options) { EXPECT_LE(TopKAllreduce(group, 4, options).density(), 1); });
+  expect_error([&] { TopKAllreduce(group, kMost, {}); }, {"too long"});
+}
+
+TEST(ExtremeOptions, OfStepsAreRefused) {
+  Store store(Group::alone(), {.threads = 1});
+  store.add_table({.name = "t", .dim = 4});
+  auto stream = store.make_stream();
+  std::vector<Key> const keys{Key{1}};
+  TableBatch const part{.table = TableId{0}, .keys = View<Key const>(keys), .offsets = {}};
+  auto const prepare = [&](Clock clock, std::size_t samples) { store.prepare(stream, clock, {&part, 1}, samples); };
+  for (std::size_t const samples : {kMost, std::size_t{1} << 63, (std::size_t{1} << 40) + 1}) {
+    expect_error([&] { prepare(Clock{0}, samples); }, {"samples is prepared", std::to_string(samples).c_str()});
+  }
+  for (std::int64_t const clock : {kLeast64, std::int64_t{-1}, kMost64}) {
+    expect_error([&] { prepare(Clock{clock}, 1); }, {"a batch is prepared for step"});
+  }
+  TableBatch nowhere = part;
+  nowhere.table = TableId{0xFFFFFFFF};
+  expect_error([&] { store.prepare(stream, Clock{0}, {&nowhere, 1}, 1); }, {"names table 4294967295"});
+  // Two of half of all addresses are no entries, in a sum that wraps.
+  TableBatch half = part;
+  half.keys = {keys.data(), (kMost / 2) + 1};
+  TableBatch const both[] = {half, half};
+  expect_error([&] { store.prepare(stream, Clock{0}, both, 1); }, {"use smaller batches"});
+  expect_error([&] { Array<double>(Device::host(), kMost / 4); }, {"no memory"});
+  expect_error([&] { Array<double>(Device::host(), kMost / 8 + 2); }, {"no memory"});
+  expect_error([&] { Matrix<float>(Device::host(), kMost / 16 + 2, 16); }, {"no memory"});
+
+  prepare(Clock{0}, std::size_t{1} << 40);
+}
+
+TEST(ExtremeOptions, OfCallsBetweenStepsAreRefused) {
+  Store store(Group::alone(), {.threads = 1});
+  store.add_table({.name = "t", .dim = 4});
+  for (std::int64_t const age : {std::int64_t{0}, std::int64_t{-1}, kLeast64, kMost64}) {
+    expect_error([&] { store.expire(TableId{0}, age); }, {("the age " + std::to_string(age)).c_str()});
+  }
+  expect_error([&] { store.wait_gather(std::string((std::size_t{32} << 20) + 1, 'x')); }, {"gather them in parts"});
+  auto stream = store.make_stream();
+  expect_error([&] { store.scan(stream, TableId{0}, {}); }, {"no function"});
+  TemporaryFolder const folder;
+  auto const format = static_cast<ExportFormat>(9);
+  expect_error([&] { store.export_rows(folder.path() / "out", format); }, {"format of number 9"});
+  std::uint64_t const wraps[] = {std::uint64_t{1} << 32, std::uint64_t{1} << 32};
+  expect_error([&] { export_array(folder.path() / "a", ExportFormat::kNpy, wraps, {}); }, {"is written as one of"});
+  expect_error([&] { export_array(folder.path() / "a", format, {}, {}); }, {"format of number 9"});
+  expect_error([&] { store.save("", {}); }, {"cannot be written"});
+  expect_error([&] { store.export_rows("", ExportFormat::kNpy); }, {"no path of a folder"});
+  expect_error([&] { read_blobs(""); }, {"manifest.json"});
+  std::string const too_long(300, 'x');  // the operating system has no such names
+  expect_error([&] { read_blobs(too_long); }, {"manifest.json"});
+  expect_error([&] { store.save(too_long, {}); }, {"cannot be written"});
+  expect_error([&] { store.export_rows(too_long, ExportFormat::kNpy); }, {"cannot be made"});
+}
+
+// Values that no training could go on with, on one rank of several: no row has changed on any.
+TEST(ExtremeOptions, AssignRefusesWhatIsNotFiniteOnAllRanks) {
+  for (int const ranks : {1, 3}) {
+    run_ranks(Group::threads(ranks), [](Group const& group) {
+      Store store(group, {.threads = 1});
+      store.add_table({.name = "floats", .dim = 3});
+      store.add_table({.name = "halves", .dim = 3, .values = NumberType::kHalf});
+      store.add_table({.name = "bfloats", .dim = 3, .values = NumberType::kBFloat16});
+      auto stream = store.make_stream();
+      auto const before = store.table_hash();
+      std::uint64_t const r = number(group.rank());
+      std::vector<Key> const keys{Key{10 * r + 1}, Key{10 * r + 2}};
+      auto const assign = [&](std::uint32_t table, float value) {
+        Matrix<float> values(Device::host(), 2, 3);
+        for (std::size_t i = 0; i < 2; ++i) std::fill_n(values.row(i).data(), 3, 1.0F);
+        if (r + 1 == static_cast<std::uint64_t>(group.size())) values.row(1)[2] = value;
+        store.assign(stream, TableId{table}, View<Key const>(keys), values);
+      };
+      std::string const key = std::to_string(10 * (group.size() - 1) + 2);
+      for (std::uint32_t table = 0; table < 3; ++table) {
+        for (float const value : {kNanF, kInfinityF, -kInfinityF}) {
+          expect_error([&] { assign(table, value); }, {"not finite", ("key " + key).c_str(), "give finite values"});
+        }
+      }
+      expect_error([&] { assign(1, 65520); }, {"not finite, or beyond"});
+      expect_error([&] { assign(2, 3.4e38F); }, {"not finite, or beyond"});
+      EXPECT_EQ(store.table_hash(), before);
+      assign(0, std::numeric_limits<float>::max());
+      assign(1, 65519);
+      assign(2, 3.39e38F);
+      for (std::uint32_t table = 0; table < 3; ++table) {
+        EXPECT_EQ(store.size(TableId{table}), 2U * static_cast<std::size_t>(group.size()));
+      }
+      // All ranks learn of other mistakes too.
+      expect_error([&] { assign(static_cast<std::uint32_t>(r == 0 ? 7 : 0), 1); }, {"table 7 is not there"});
+    });
+  }
+}
+
+TEST(ExtremeOptions, BlobsHaveNamesOfTheirOwn) {
+  TemporaryFolder const folder;
+  run_ranks(Group::threads(2), [&](Group const& group) {
+    Store store(group, {.threads = 1});
+    store.add_table({.name = "t", .dim = 4});
+    auto const save = [&](std::vector<Blob> const& blobs) {
+      store.save(folder.path() / "saved", group.rank() == Rank{0} ? std::span(blobs) : std::span<Blob const>());
+    };
+    expect_error([&] { save({{"a", "1"}, {"", "2"}}); }, {"a blob with no name"});
+    expect_error([&] { save({{"a", "1"}, {"b", "2"}, {"a", "3"}}); }, {"two blobs named 'a'"});
+    expect_error([&] { save({{"\xFF", "1"}}); }, {"no UTF-8"});
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / "saved"));
+    store.wait_barrier();
+    save({{"a", "1"}, {"b", ""}});
+    EXPECT_EQ(read_blobs(folder.path() / "saved").size(), 2U);
+  });
+}
+
+}  // namespace
+}  // namespace gpups::test
