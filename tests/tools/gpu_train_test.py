@@ -220,6 +220,44 @@ class GpuTrain(unittest.TestCase):
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
         self.expect_error("File too large", "train", self.config, "--run", "out", preexec_fn=limit)
 
+    def test_a_full_disk_at_the_start_blocks_nothing(self):
+        """A limit of so few bytes stands in for the disk: config.toml does not fit."""
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        before = self.names()
+        self.expect_error("File too large", "train", self.config, "--run", "out", preexec_fn=limit)
+        self.assertEqual(self.names(), before)
+        (self.folder / "out").mkdir()
+        self.expect_error("File too large", "train", self.config, "--run", "out", preexec_fn=limit)
+        self.assertEqual(list((self.folder / "out").iterdir()), [])
+        self.train("--run", "out")
+
+    def test_a_folder_removed_under_its_run_is_an_error(self):
+        command = [PROGRAM, "train", str(self.config), "--run", "out", "--set", "train.epochs=100000"]
+        with subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE, text=True) as running:
+            try:
+                self.wait_for(running, "epoch 1:")
+                (self.folder / "out").rename(self.folder / "gone")
+                running.send_signal(signal.SIGTERM)
+                rest = running.stderr.read()
+            finally:
+                running.kill()
+        self.assertEqual(running.returncode, 2, rest)
+        self.assertNotIn("results in", rest)
+        self.assertRegex(rest.splitlines()[-1], r"^gpu_train: error: .* \(.*\): ")
+
+    def test_a_checkpoint_without_its_manifest_is_kept(self):
+        self.train("--run", "out")
+        checkpoint = self.folder / "out" / "checkpoint"
+        manifest = checkpoint / "manifest.json"
+        text = manifest.read_text()
+        manifest.unlink()
+        before = sorted(checkpoint.iterdir())
+        self.expect_error("has no manifest.json", "train", self.config, "--run", "out", "--resume")
+        self.expect_error("has no manifest.json", "train", self.config, "--run", "out")
+        self.assertEqual(sorted(checkpoint.iterdir()), before)
+        manifest.write_text(text)
+        self.assertIn("nothing is left to train", self.train("--run", "out", "--resume").stderr)
+
     def test_one_run_in_a_folder_at_a_time(self):
         command = [PROGRAM, "train", str(self.config), "--run", "out", "--set", "train.epochs=100000"]
         with subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE, text=True) as running:
