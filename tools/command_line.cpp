@@ -55,7 +55,10 @@ struct Settings {
         ->type_name("DEVICE");
     command.add_option("--threads", threads, "Cores of a rank on the host; default: run.threads, else an even share")
         ->type_name("N");
-    command.add_option("--ranks", ranks, "Ranks, as threads of this program; default: run.ranks, else 1")
+    bool const trains = command.get_name() == "train" || command.get_name() == "doctor";
+    command
+        .add_option("--ranks", ranks,
+                    fmt::format("Ranks, as threads of this program; default: {}1", trains ? "run.ranks, else " : ""))
         ->type_name("N");
   }
   std::vector<trainer::Override> overrides() const {

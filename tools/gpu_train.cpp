@@ -17,6 +17,7 @@
 #include "kernels/check.hpp"
 #include "tools/command_line.hpp"
 #include "tools/doctor/doctor.hpp"
+#include "tools/hangup.hpp"
 #include "tools/ranks.hpp"
 #include "tools/result_file.hpp"
 #include "tools/standard_streams.hpp"
@@ -39,12 +40,11 @@ namespace fs = std::filesystem;
 
 void run_train(tools::CommandLine const& line) {
   std::signal(SIGPIPE, SIG_IGN);  // whoever read the progress may go; the training stays
+  trainer::StopSignals const signals;
   tools::Ranks ranks;
-  // A signal at the join ends this process, and the others with it: there is nothing to save.
-  std::optional<trainer::StopSignals> signals;
-  if (!ranks.processes()) signals.emplace();
   std::optional<trainer::Config> config;
   std::optional<trainer::FolderClaim> claim;
+  ranks.when_stopped([&claim] { claim.reset(); });
   ranks.prepare([&] {
     config = trainer::load_config(line.config, line.overrides);
     GPUPS_REQUIRE(!line.resume || !config->run.folder.empty(),
@@ -56,7 +56,6 @@ void run_train(tools::CommandLine const& line) {
   std::once_flag read;
   std::string const command = line.resume ? "train --resume" : "train";
   ranks.run(command, config, claim ? fs::absolute(claim->path()).string() : "", [&](Group const& group) {
-    if (ranks.processes()) signals.emplace();
     fs::path const folder = claim ? claim->path() : fs::path(group.announcement());
     GPUPS_REQUIRE(claim || trainer::FolderClaim::claimed(folder),
                   "rank {} does not see the run's folder {} of rank 0 (every rank writes its part of a checkpoint "
@@ -142,6 +141,7 @@ int run(int argc, char** argv) {
 
 // Exits with 0 when done or stopped by a signal, 2 for a mistake of the user or the environment, 1 for any other.
 int main(int argc, char** argv) {
+  tools::restore_hangup();
   tools::open_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error like others
   try {

@@ -8,6 +8,7 @@
 
 #include "kernels/check.hpp"
 #include "tools/last_resort.hpp"
+#include "tools/stop_at_join.hpp"
 
 namespace gpups::tools {
 namespace {
@@ -66,6 +67,8 @@ void Ranks::run(std::string const& command, std::optional<trainer::Config> const
   end_with_launcher();
   std::optional<Group> group;
   try {
+    std::optional<StopAtJoin> stop_at_join;
+    if (clean_up_) stop_at_join.emplace(clean_up_);
     group = join(command, config, announcement);
   } catch (Error const&) {
     if (failure_ != nullptr) std::rethrow_exception(failure_);

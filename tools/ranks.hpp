@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "gpups/group.hpp"
 #include "trainer/config.hpp"
@@ -23,6 +24,10 @@ class Ranks {
   // can be told.
   void prepare(std::function<void()> const& work);
 
+  // What to call where a signal ends the process while it joins the others. Without it, signals act as elsewhere.
+  // REQUIRES: a trainer::StopSignals lives while run() joins.
+  void when_stopped(std::function<void()> clean_up) { clean_up_ = std::move(clean_up); }
+
   // Runs `body` on every rank of this process. command: what the ranks do, the same for all. announcement: see
   // JoinOptions. REQUIRES: the configuration is there, unless prepare() has failed.
   void run(std::string const& command, std::optional<trainer::Config> const& config, std::string const& announcement,
@@ -36,6 +41,7 @@ class Ranks {
   Launched launched_;
   std::exception_ptr failure_;
   std::string why_;  // of the failure
+  std::function<void()> clean_up_;
 };
 
 }  // namespace gpups::tools

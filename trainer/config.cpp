@@ -349,6 +349,12 @@ Config load_config(fs::path const& file, std::vector<Override> const& overrides)
   return parse_config(text, file.string(), fs::absolute(file).parent_path(), overrides);
 }
 
+Config saved_config(Config const& saved, fs::path const& folder, std::vector<Override> const& overrides) {
+  Config of_run = saved;
+  of_run.run.ranks = 1;
+  return parse_config(resolved(of_run), (folder / "checkpoint").string(), folder, overrides);
+}
+
 std::string resolved(Config const& config) {
   Config copy = config;
   std::string text;

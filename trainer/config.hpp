@@ -191,6 +191,10 @@ Config load_config(std::filesystem::path const& file, std::vector<Override> cons
 Config parse_config(std::string const& text, std::string const& name, std::filesystem::path const& folder,
                     std::vector<Override> const& overrides = {});
 
+// The configuration of a run that was saved, with overrides, for another command than train: how many ranks run it is
+// not taken from the run. `folder` is that of the run.
+Config saved_config(Config const& saved, std::filesystem::path const& folder, std::vector<Override> const& overrides);
+
 // The whole configuration as TOML: parsed again, it gives the same one.
 std::string resolved(Config const& config);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/run_folder.hpp"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -17,20 +19,47 @@ RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
   fs::create_directories(path_, error);
   GPUPS_REQUIRE(!error, "the run's folder {} cannot be made ({}): choose another with run.folder", path_.string(),
                 error.message());
+  made_metrics_ = metrics_id() == FileId{};
   metrics_.open(path_ / "metrics.jsonl", std::ios::app);
   GPUPS_REQUIRE(metrics_.good(), "the run's folder {} cannot be written to ({}): choose another with run.folder",
                 path_.string(), std::strerror(errno));
+  opened_ = metrics_id();
 }
 
-void RunFolder::write_config(std::string const& resolved) { write_whole("config.toml", kConfigMark + resolved); }
+RunFolder::FileId RunFolder::metrics_id() const {
+  struct stat status {};
+  if (::stat((path_ / "metrics.jsonl").c_str(), &status) != 0) return {};
+  return {.device = status.st_dev, .inode = status.st_ino};
+}
+
+void RunFolder::write_config(std::string const& resolved) {
+  try {
+    write_whole("config.toml", kConfigMark + resolved);
+  } catch (...) {
+    std::error_code ignored;
+    if (made_metrics_) fs::remove(path_ / "metrics.jsonl", ignored);  // without a config.toml it would look like yours
+    throw;
+  }
+}
+
+void RunFolder::require_there() const {
+  GPUPS_REQUIRE(metrics_id() == opened_,
+                "the run's folder {} was removed, moved or replaced under the run (what it writes would be lost): "
+                "start it again, and leave its folder as it is until it ends",
+                path_.string());
+}
 
 void RunFolder::add_metrics(nlohmann::json const& line) {
+  require_there();
   metrics_ << line.dump() << std::endl;
   GPUPS_REQUIRE(metrics_.good(), "{} cannot be written ({}): make room, or choose another run.folder",
                 (path_ / "metrics.jsonl").string(), std::strerror(errno));
 }
 
-void RunFolder::write_summary(nlohmann::json const& summary) { write_whole("summary.json", summary.dump(2) + "\n"); }
+void RunFolder::write_summary(nlohmann::json const& summary) {
+  require_there();
+  write_whole("summary.json", summary.dump(2) + "\n");
+}
 
 void RunFolder::write_whole(std::string const& name, std::string const& text) {
   fs::path const file = path_ / name, beside = path_ / (name + ".new");
@@ -38,11 +67,26 @@ void RunFolder::write_whole(std::string const& name, std::string const& text) {
   out << text;
   out.close();
   std::error_code error;
+  std::string why = std::strerror(errno);
   if (out.good()) fs::rename(beside, file, error);
-  GPUPS_REQUIRE(out.good() && !error, "{} cannot be written ({}): make room, or choose another run.folder",
-                file.string(), error ? error.message() : std::strerror(errno));
+  if (out.good() && !error) return;
+  if (error) why = error.message();
+  fs::remove(beside, error);
+  throw Error(fmt::format("{} cannot be written ({}): make room, or choose another run.folder", file.string(), why));
 }
 
 bool has_checkpoint(fs::path const& folder) { return fs::exists(folder / "checkpoint" / "manifest.json"); }
+
+void refuse_checkpoint_without_manifest(fs::path const& folder) {
+  if (has_checkpoint(folder)) return;
+  std::error_code none;  // there need not be a checkpoint
+  for (auto const& entry : fs::directory_iterator(folder / "checkpoint", none)) {
+    GPUPS_REQUIRE(!entry.path().filename().string().starts_with("step-"),
+                  "{} holds files of a checkpoint, and {} has no manifest.json (the first save did not end, or the "
+                  "manifest was removed; the next save would delete these files): put the manifest back, or move {} "
+                  "away to begin anew",
+                  entry.path().string(), entry.path().parent_path().string(), entry.path().string());
+  }
+}
 
 }  // namespace gpups::trainer

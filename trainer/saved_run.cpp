@@ -19,7 +19,7 @@ SavedRun open_run(std::filesystem::path const& folder, std::vector<Override> con
   GPUPS_REQUIRE(has_checkpoint(folder), "{} has no checkpoint (there is nothing to load): name the folder of a run",
                 folder.string());
   Saved saved = from_blobs(read_blobs(checkpoint), checkpoint);
-  Config const config = parse_config(resolved(saved.config), checkpoint.string(), folder, overrides);
+  Config const config = saved_config(saved.config, folder, overrides);
   SavedRun run{.folder = folder, .saved = {config, saved.cursor}, .data = read_data(config)};
   require_same_run(saved, config, run.data->digest(), checkpoint);
   return run;

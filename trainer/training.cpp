@@ -43,6 +43,7 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
   GPUPS_REQUIRE(options.resume || !exists,
                 "{} holds a checkpoint (a new run would replace it): go on with --resume, or choose another folder",
                 options.folder.string());
+  refuse_checkpoint_without_manifest(options.folder);
   bool const chosen = config_.train.microbatches == 0;  // by us
   cursor_ = {.microbatches = static_cast<std::uint32_t>(
                  config_.train.microbatches > 0 ? config_.train.microbatches : std::max(kMicrobatches, group.size())),
@@ -238,6 +239,7 @@ void Training::wait_progressive() {
 }
 
 void Training::wait_save() {
+  if (folder_) folder_->require_there();  // saving would make a folder that is gone anew
   cursor_.train_seconds = seconds_before_ + watch_.seconds();
   std::vector<Blob> blobs = to_blobs(config_, cursor_);
   for (Blob& blob : task().wait_save(*stream_)) blobs.push_back(std::move(blob));

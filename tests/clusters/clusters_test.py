@@ -4,6 +4,7 @@
 
 usage: clusters_test.py PROGRAM [unittest's arguments]    PROGRAM: gpu_train
 """
+import json
 import os
 import pathlib
 import signal
@@ -89,6 +90,16 @@ class Bits(Clusters):
             self.expect_same_bits(cluster.sbatch(ROOT / "containers" / "train.sbatch",
                                                  self.graph.arguments("out", self.STEPS)[1:], cwd=self.graph.folder,
                                                  env={"GPU_TRAIN": PROGRAM}), 2)
+
+    def test_eval_of_threads_by_processes(self):
+        """A run of two threads is evaluated by three processes: how many there are is a matter of the start."""
+        as_ctest.need(self, environment)
+        with self.graph.alone("out", self.STEPS, "--ranks", "2") as job:
+            self.wait_well(job)
+        with environment.job([PROGRAM, "eval", self.graph.folder / "out"], 3, cwd=self.graph.folder) as job:
+            self.wait_well(job)
+            metrics = json.loads(job.output(0).splitlines()[-1])
+        self.assertEqual(metrics, self.graph.summary("out")["test"])
 
     def test_namespaces(self):
         as_ctest.need(self, namespaces)

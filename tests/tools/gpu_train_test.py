@@ -9,12 +9,16 @@ import os
 import pathlib
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import unittest
 
 PROGRAM = None
+# What a launcher around these tests has set is not for the programs that they start.
+LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_", "GPUPS_", "UCX_", "PMI", "OMPI_", "SLURM_", "PRTE_",
+             "TORCHELASTIC_")
 CONFIG = """[model]
 dim = 16
 [train]
@@ -216,6 +220,44 @@ class GpuTrain(unittest.TestCase):
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
         self.expect_error("File too large", "train", self.config, "--run", "out", preexec_fn=limit)
 
+    def test_a_full_disk_at_the_start_blocks_nothing(self):
+        """A limit of so few bytes stands in for the disk: config.toml does not fit."""
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        before = self.names()
+        self.expect_error("File too large", "train", self.config, "--run", "out", preexec_fn=limit)
+        self.assertEqual(self.names(), before)
+        (self.folder / "out").mkdir()
+        self.expect_error("File too large", "train", self.config, "--run", "out", preexec_fn=limit)
+        self.assertEqual(list((self.folder / "out").iterdir()), [])
+        self.train("--run", "out")
+
+    def test_a_folder_removed_under_its_run_is_an_error(self):
+        command = [PROGRAM, "train", str(self.config), "--run", "out", "--set", "train.epochs=100000"]
+        with subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE, text=True) as running:
+            try:
+                self.wait_for(running, "epoch 1:")
+                (self.folder / "out").rename(self.folder / "gone")
+                running.send_signal(signal.SIGTERM)
+                rest = running.stderr.read()
+            finally:
+                running.kill()
+        self.assertEqual(running.returncode, 2, rest)
+        self.assertNotIn("results in", rest)
+        self.assertRegex(rest.splitlines()[-1], r"^gpu_train: error: .* \(.*\): ")
+
+    def test_a_checkpoint_without_its_manifest_is_kept(self):
+        self.train("--run", "out")
+        checkpoint = self.folder / "out" / "checkpoint"
+        manifest = checkpoint / "manifest.json"
+        text = manifest.read_text()
+        manifest.unlink()
+        before = sorted(checkpoint.iterdir())
+        self.expect_error("has no manifest.json", "train", self.config, "--run", "out", "--resume")
+        self.expect_error("has no manifest.json", "train", self.config, "--run", "out")
+        self.assertEqual(sorted(checkpoint.iterdir()), before)
+        manifest.write_text(text)
+        self.assertIn("nothing is left to train", self.train("--run", "out", "--resume").stderr)
+
     def test_one_run_in_a_folder_at_a_time(self):
         command = [PROGRAM, "train", str(self.config), "--run", "out", "--set", "train.epochs=100000"]
         with subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE, text=True) as running:
@@ -226,6 +268,64 @@ class GpuTrain(unittest.TestCase):
         self.assertEqual(running.returncode, 0, rest)
         self.assertRegex(rest.splitlines()[-1], r"^stopped at step \d+ by a signal; go on with --resume --run .*/out$")
         self.assertNotIn("lock", [path.name for path in (self.folder / "out").iterdir()])
+
+    def test_nohup_protects_a_run(self):
+        """What was ignored when the program was started stays ignored; UCX sets a handler as it is loaded."""
+        command = [PROGRAM, "train", str(self.config), "--run", "out", "--set", "train.epochs=100000"]
+        with subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE, text=True,
+                              preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as running:
+            try:
+                self.wait_for(running, "epoch 1:")
+                for epoch in (2, 3):
+                    self.assertTrue(self.ignores_hangup(running.pid))
+                    running.send_signal(signal.SIGHUP)
+                    self.wait_for(running, f"epoch {epoch}:")
+                running.send_signal(signal.SIGTERM)
+                rest = running.stderr.read()
+            finally:
+                running.kill()
+        self.assertEqual(running.returncode, 0, rest)
+        self.assertGreater(json.loads((self.folder / "out" / "summary.json").read_text())["epochs"], 3)
+
+    def ignores_hangup(self, pid):
+        """Whether the kernel has SIGHUP, which is 1, among the signals that the process ignores."""
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+        return bool(int(status.split("SigIgn:")[1].split()[0], 16) & 1)
+
+    def join_alone(self, number):
+        """Starts rank 0 of 2, sends it a signal while it waits for the other, and returns its status and errors."""
+        with socket.socket() as one:
+            one.bind(("127.0.0.1", 0))
+            port = one.getsockname()[1]
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(LAUNCHERS)}
+        job = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        token = self.folder / "token"
+        token.write_text("0123456789abcdef0123456789abcdef\n")
+        token.chmod(0o600)
+        with subprocess.Popen([PROGRAM, "train", str(self.config), "--run", "out"], cwd=self.folder, text=True,
+                              stderr=subprocess.PIPE, env={**kept, **job, "GPUPS_TOKEN_FILE": str(token)}) as running:
+            try:
+                while running.poll() is None:  # until it listens for the others
+                    try:
+                        socket.create_connection(("127.0.0.1", port)).close()
+                        break
+                    except ConnectionRefusedError:
+                        pass
+                running.send_signal(number)
+                text = running.communicate(timeout=100)[1]  # cluster.join_timeout_s is 120
+            finally:
+                running.kill()
+        return running.returncode, text
+
+    def test_a_signal_ends_the_join(self):
+        if "no UCX" in self.run_it("doctor").stdout:
+            self.skipTest("this build has no UCX: processes cannot join")
+        before = [*self.names(), "token"]
+        for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+            status, text = self.join_alone(number)
+            self.assertEqual(status, 2, text)
+            self.assertRegex(text.splitlines()[-1], r"^gpu_train: error: stopped by a signal before .* \(.*\): ")
+            self.assertEqual(self.names(), sorted(before))
 
     def wait_for(self, running, beginning):
         for line in running.stderr:

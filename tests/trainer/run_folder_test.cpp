@@ -42,6 +42,47 @@ TEST(RunFolder, IsMadeAndWritten) {
   EXPECT_EQ(text_of(folder.path() / "metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
 }
 
+TEST(RunFolder, KnowsThatItWasRemovedOrReplaced) {
+  TemporaryFolder const outer;
+  RunFolder folder(outer.path() / "run");
+  folder.add_metrics({{"step", 1}});
+  EXPECT_NO_THROW(folder.require_there());
+  std::filesystem::rename(folder.path(), outer.path() / "elsewhere");
+  for (int replaced = 0; replaced < 2; ++replaced) {
+    expect_error([&] { folder.require_there(); }, {"/run was removed", "would be lost"});
+    expect_error([&] { folder.add_metrics({{"step", 2}}); }, {"/run was removed"});
+    expect_error([&] { folder.write_summary({{"steps", 2}}); }, {"/run was removed"});
+    EXPECT_EQ(text_of(outer.path() / "elsewhere" / "metrics.jsonl"), "{\"step\":1}\n");
+    outer.write("run/metrics.jsonl", "");
+  }
+}
+
+TEST(RunFolder, AConfigurationThatCannotBeWrittenLeavesNothing) {
+  TemporaryFolder const outer;
+  std::filesystem::create_directories(outer.path() / "run" / "config.toml" / "in the way");
+  RunFolder folder(outer.path() / "run");
+  expect_error([&] { folder.write_config("x = 1\n"); }, {"config.toml cannot be written"});
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "metrics.jsonl"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "config.toml.new"));
+  outer.write("kept/metrics.jsonl", "{}\n");
+  std::filesystem::create_directories(outer.path() / "kept" / "config.toml" / "in the way");
+  RunFolder kept(outer.path() / "kept");
+  expect_error([&] { kept.write_config("x = 1\n"); }, {"config.toml cannot be written"});
+  EXPECT_EQ(text_of(kept.path() / "metrics.jsonl"), "{}\n");
+}
+
+TEST(RunFolder, FilesOfACheckpointWithoutAManifestAreRefused) {
+  TemporaryFolder const outer;
+  EXPECT_NO_THROW(refuse_checkpoint_without_manifest(outer.path()));
+  std::filesystem::create_directories(outer.path() / "checkpoint");
+  EXPECT_NO_THROW(refuse_checkpoint_without_manifest(outer.path()));
+  std::filesystem::create_directories(outer.path() / "checkpoint" / "step-1");
+  expect_error([&] { refuse_checkpoint_without_manifest(outer.path()); },
+               {"checkpoint/step-1 holds files", "no manifest.json", "move", "to begin anew"});
+  outer.write("checkpoint/manifest.json", "{}");
+  EXPECT_NO_THROW(refuse_checkpoint_without_manifest(outer.path()));
+}
+
 TEST(RunFolder, AFileInItsPlaceIsRefused) {
   TemporaryFolder const outer;
   expect_error([&] { RunFolder(outer.write("file", "")); }, {"/file cannot be", "run.folder"});

@@ -28,8 +28,7 @@ std::vector<Blob> checkpoint_blobs(fs::path const& folder) {
 
 // Its configuration, and where it was; settings of how to run are those of `overrides`.
 Saved with_overrides(Saved saved, fs::path const& folder, std::vector<Override> const& overrides) {
-  std::string const text = resolved(saved.config), name = (folder / "checkpoint").string();
-  Config const now = parse_config(text, name, folder, overrides);
+  Config const now = saved_config(saved.config, folder, overrides);
   auto const differences = differences_that_matter(saved.config, now);
   if (!differences.empty()) {
     auto const& d = differences.front();
