@@ -1,39 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goals that tests hold exactly: they are run by their names, and each must be there and have passed."""
+"""Goals that tests hold exactly: cases of test programs are run by their names, and each must be there and have
+passed."""
 import fnmatch
-import re
+import os
 import subprocess
-import xml.etree.ElementTree as xml
+import sys
 
-from goal import CannotMeasure
+from goal import ROOT, CannotMeasure
+
+sys.path.append(str(ROOT / "tools"))
+import count_tests  # noqa: E402
+import run_cases  # noqa: E402
 
 
 def failures(bench, patterns, timeout_s=3600):
-    """How many of the tests with such names did not pass, in a list. Nothing is measured where one is missing."""
-    listed = subprocess.run(["ctest", "--test-dir", bench.build, "--show-only"], capture_output=True, text=True)
-    known = [line.split(": ", 1)[1] for line in listed.stdout.splitlines() if line.lstrip().startswith("Test")
-             and "#" in line and ": " in line]
+    """How many of the cases with such names did not pass, in a list. Nothing is measured where one is missing."""
+    programs = {program: run_cases.cases_of(program) for program in sorted((bench.build / "tests").glob("*_tests"))}
+    chosen = {program: [case for case in cases if any(fnmatch.fnmatchcase(case, pattern) for pattern in patterns)]
+              for program, cases in programs.items()}
     for pattern in patterns:
-        if not fnmatch.filter(known, pattern):
+        if not any(fnmatch.filter(cases, pattern) for cases in programs.values()):
             raise CannotMeasure(f"there is no test {pattern} in {bench.build}: build all tests")
-    chosen = sorted({name for pattern in patterns for name in fnmatch.filter(known, pattern)})
-    report = bench.work / "tests.xml"
-    report.parent.mkdir(parents=True, exist_ok=True)
-    report.unlink(missing_ok=True)  # of other tests
-    expression = "^(" + "|".join(re.sub(r"([][()*+?^$|.\\])", r"\\\1", name) for name in chosen) + ")$"
-    command = ["ctest", "--test-dir", str(bench.build), "-R", expression, "--output-junit", str(report)]
-    bench.commands.append(" ".join(command[:4]) + f" '{'|'.join(patterns)}'")
+    failed = 0
+    for program, cases in chosen.items():
+        failed += cases != [] and failures_of(bench, program, patterns, timeout_s)
+    return [failed]
+
+
+def failures_of(bench, program, patterns, timeout_s):
+    results = bench.work / "tests.jsonl"
+    results.parent.mkdir(parents=True, exist_ok=True)
+    results.unlink(missing_ok=True)  # of other tests
+    command = [sys.executable, run_cases.__file__, str(results), str(program)]
+    bench.commands.append(f"{program} --gtest_filter='{':'.join(patterns)}'")
     try:
         with bench.on_cores():
-            done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=timeout_s)
+            done = subprocess.run(command, env={**os.environ, "GTEST_FILTER": ":".join(patterns)}, timeout=timeout_s,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
         raise CannotMeasure(f"over {timeout_s} s: {bench.commands[-1]}") from None
-    if not report.exists():
-        raise CannotMeasure(f"status {done.returncode} and no report from {bench.commands[-1]}")
-    cases = xml.parse(report).getroot().iter("testcase")
-    passed = {case.get("name") for case in cases if case.get("status") == "run"}
-    for name in sorted(set(chosen) - passed):
+    if not results.exists():
+        raise CannotMeasure(f"status {done.returncode} and no results from {bench.commands[-1]}")
+    outcomes = count_tests.of_program(results.read_text(encoding="utf-8").splitlines())
+    bad = [name for name, outcome, _ in outcomes if outcome != "passed"]
+    for name in bad:
         print(f"          {name} did not pass", flush=True)
-    if done.returncode != 0 and passed >= set(chosen):
+    if done.returncode != 0 and not bad:
         raise CannotMeasure(f"status {done.returncode} from {bench.commands[-1]}, though all tests passed")
-    return [len(set(chosen) - passed)]
+    return len(bad)

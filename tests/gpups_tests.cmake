@@ -1,23 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-include(GoogleTest)
-
 # UCX replaces mmap() as its library is loaded, and the thread sanitizer's programs crash at their first thread.
 set(test_environment "")
 if(GPUPS_SANITIZE MATCHES thread)
   set(test_environment UCX_MEM_EVENTS=no)
 endif()
 
-# gpups_tests(name [LABEL label] [SERIAL] [LIBRARIES library...] SOURCES file...): a test program of these files.
+# gpups_tests(name [LABEL label] [SERIAL] [SHARDS n] [LIBRARIES library...] SOURCES file...): a test program of these
+# files, and an entry of ctest for each of its shards: a process that runs every n-th case. An entry should take minutes
+# at most with sanitizers, and there should be enough of them for all cores.
 # LABEL tsan: it also runs with the thread sanitizer. SERIAL: it runs while nothing else does.
 function(gpups_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "LABEL" "LIBRARIES;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "LABEL;SHARDS" "LIBRARIES;SOURCES")
   add_executable(${name} ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} gpups $<TARGET_NAME_IF_EXISTS:gpups_trainer>
     GTest::gtest_main GTest::gmock fmt::fmt gpups::flags)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${arg_LABEL}" RUN_SERIAL "${arg_SERIAL}"
-    ENVIRONMENT "${test_environment}")
+  if(NOT arg_SHARDS)
+    set(arg_SHARDS 1)
+  endif()
+  foreach(shard RANGE 1 ${arg_SHARDS})
+    set(entry ${name})
+    if(arg_SHARDS GREATER 1)
+      set(entry ${name}.${shard})
+    endif()
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${entry} COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tools/run_cases.py
+      ${PROJECT_BINARY_DIR}/tests/results/${entry}.jsonl $<TARGET_FILE:${name}>)
+    set(labels cases ${arg_LABEL})
+    set(environment GTEST_TOTAL_SHARDS=${arg_SHARDS} GTEST_SHARD_INDEX=${index} ${test_environment})
+    set_tests_properties(${entry} PROPERTIES LABELS "${labels}" RUN_SERIAL ${arg_SERIAL} ENVIRONMENT "${environment}"
+      TIMEOUT 7200)  # run_cases.py ends single cases that take too long
+  endforeach()
   if(arg_LABEL STREQUAL "tsan")
     add_dependencies(tsan_tests ${name})
   endif()

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that judge others: counting tests, verdicts of bench/goals, and what kernels take of a GPU."""
+"""The programs that judge others: counting tests, verdicts of bench/goals, what kernels take of a GPU; and the corpora
+of fuzz targets."""
 import contextlib
 import io
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -12,7 +14,8 @@ import unittest
 import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "bench")]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "bench"), str(ROOT / "tests" / "fuzz")]
+import corpus  # noqa: E402
 import count_tests  # noqa: E402
 import goal  # noqa: E402
 import goals_slice  # noqa: E402
@@ -23,21 +26,64 @@ class CountTests(unittest.TestCase):
         lines, well = count_tests.report(ElementTree.fromstring("""<testsuite>
             <testcase name="a" status="run"/>
             <testcase name="b" status="fail"><failure message=""/></testcase>
-            <testcase name="c" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>
-              <system-out>[ RUN ] c
-a_test.cpp:7: Skipped
-there is no CUDA device
-[  SKIPPED ] c</system-out></testcase>
-            <testcase name="d" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/>
+            <testcase name="c" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/>
               <system-out>no clang-format-14</system-out></testcase>
-            <testcase name="e" status="notrun"><skipped message="Unable to find executable"/></testcase>
+            <testcase name="d" status="notrun"><skipped message="Unable to find executable"/></testcase>
             </testsuite>"""))
-        self.assertEqual(lines, ["failed: b", "skipped: c: there is no CUDA device", "skipped: d: no clang-format-14",
-                                 "failed: e", "1 passed, 2 failed, 2 skipped"])
+        self.assertEqual(lines, ["failed: b", "skipped: c: no clang-format-14", "failed: d",
+                                 "1 passed, 2 failed, 1 skipped"])
         self.assertFalse(well)
+
+    def of_program(self, status, *lines):
+        """What is reported of an entry of ctest whose cases were recorded in these lines."""
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "p.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+            root = ElementTree.fromstring(f'<testsuite><testcase name="p" status="{status}"/></testsuite>')
+            return count_tests.report(root, pathlib.Path(folder))
+
+    def test_each_case_of_a_program_counts(self):
+        passed = [{"started": "S.a"}, {"case": "S.a", "outcome": "passed", "why": ""}]
+        cases = {"cases": ["S.a", "S.b", "S.c"]}
+        self.assertEqual(self.of_program("run", {"cases": ["S.a"]}, *passed), (["1 passed, 0 failed, 0 skipped"], True))
+        self.assertEqual(
+            self.of_program("fail", cases, *passed, {"case": "S.b", "outcome": "failed", "why": "it was killed"},
+                            {"case": "S.c", "outcome": "skipped", "why": "there is no CUDA device"}),
+            (["failed: S.b: it was killed", "skipped: S.c: there is no CUDA device", "1 passed, 1 failed, 1 skipped"],
+             False))
+
+    def test_what_a_program_did_not_say(self):
+        passed = [{"started": "S.a"}, {"case": "S.a", "outcome": "passed", "why": ""}]
+        self.assertEqual(
+            self.of_program("fail", {"cases": ["S.a", "S.b", "S.c"]}, *passed, {"started": "S.b"}),
+            (["failed: S.b: it was running when its program was ended", "failed: S.c: it did not run",
+              "1 passed, 2 failed, 0 skipped"], False))
+        self.assertEqual(
+            self.of_program("fail", {"cases": ["S.a"]}, *passed),
+            (["failed: p: it failed, though none of its cases did", "1 passed, 1 failed, 0 skipped"], False))
 
     def test_nothing_ran(self):
         self.assertFalse(count_tests.report(ElementTree.fromstring("<testsuite/>"))[1])
+
+
+class Corpora(unittest.TestCase):
+    def test_the_same_files_give_the_same_archive(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            archives = [folder / "1.zip", folder / "2.zip"]
+            for archive, order in zip(archives, ("ab", "ba")):
+                files = folder / f"of {archive.stem}"
+                files.mkdir()
+                for file in order:
+                    (files / file).write_bytes(b"\0" * 99 + file.encode())
+                corpus.pack(archive, files)
+            self.assertEqual(archives[0].read_bytes(), archives[1].read_bytes())
+            corpus.unpack(archives[0], folder / "unpacked")
+            self.assertEqual({file.name: file.read_bytes()[99:] for file in (folder / "unpacked").iterdir()},
+                             {"a": b"a", "b": b"b"})
+
+    def test_each_target_has_one(self):
+        targets = re.findall(r"^gpups_fuzz\((\w+)", (ROOT / "tests/fuzz/CMakeLists.txt").read_text(), re.MULTILINE)
+        self.assertEqual(sorted(targets), sorted(path.stem for path in corpus.CORPORA.iterdir()))
 
 
 class Goals(unittest.TestCase):
