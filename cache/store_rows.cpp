@@ -18,11 +18,6 @@ constexpr std::uint32_t kScanRows = 16384;  // in one call of scan's visitor
 }  // namespace
 
 std::vector<std::string> Store::wait_gather(std::string const& mine) { return impl_->engine().wait_gather(mine); }
-std::vector<std::string> Store::explain_allreduces() {
-  std::vector<std::string> lines;
-  impl_->engine().wait_run([&](Stream&) { lines = impl_->selector_.explain(); });
-  return lines;
-}
 void Store::wait_barrier() { wait_gather({}); }
 
 void Store::wait_sum(std::span<std::int64_t> values) {
