@@ -59,6 +59,8 @@ class Exchange {
   bool idle() const { return ended_.empty(); }
   // Owners of rows that this step reads and that have not all come.
   std::vector<Rank> awaited() const;
+  // The rank has not answered an urgent read for that step.
+  bool lacks(Rank owner, Clock step) const;
 
   std::uint64_t urgent_keys() const { return urgent_keys_; }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads that were announced too late to come with the values of a round: asked for and answered at once.
+#include <algorithm>
+
 #include "cache/exchange.hpp"
 
 namespace gpups::cache {
@@ -24,6 +26,13 @@ void Exchange::tell_urgently(Announced& announced) {
 void Exchange::answer_urgent(UseId const& use) {
   auto const& [reader, clock] = use;
   send_values(reader, {.kind = MessageKind::kUrgentAnswer, .clock = clock}, Section::kUrgentValues, &Traffic::urgent);
+}
+
+bool Exchange::lacks(Rank owner, Clock step) const {
+  auto const found = batches_.find(step);
+  if (found == batches_.end()) return false;
+  auto const& ranks = found->second.unanswered;
+  return std::find(ranks.begin(), ranks.end(), owner) != ranks.end();
 }
 
 void Exchange::received(Rank from, Message const& message) {

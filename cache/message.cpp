@@ -22,11 +22,6 @@ std::uint32_t count(comm::Reader& reader, char const* what) {
 std::string encode(Message const& message) {
   comm::Writer writer(kNumbersBytes + message.error.size() + message.bytes.size());  // of lists there are few
   writer.put<std::uint8_t>(static_cast<std::uint8_t>(message.kind));
-  if (message.kind == MessageKind::kCollective) {
-    writer.put<std::uint64_t>(message.id);
-    writer.put_text(message.bytes);
-    return writer.take();
-  }
   writer.put<std::int64_t>(number(message.clock));
   writer.put<std::uint64_t>(message.id);
   writer.put<std::uint64_t>(message.samples);
@@ -65,18 +60,12 @@ std::string encode(Message const& message) {
   return writer.take();
 }
 
-Message decode(std::string const& bytes) {
+Message decode(std::string_view bytes) {
   comm::Reader reader(bytes);
   Message message;
   auto const kind = reader.get<std::uint8_t>();
   if (kind > static_cast<std::uint8_t>(MessageKind::kTables)) throw comm::WireError("a message of unknown kind");
   message.kind = static_cast<MessageKind>(kind);
-  if (message.kind == MessageKind::kCollective) {
-    message.id = reader.get<std::uint64_t>();
-    message.bytes = std::string(reader.get_text());
-    reader.end();
-    return message;
-  }
   message.clock = Clock{reader.get<std::int64_t>()};
   message.id = reader.get<std::uint64_t>();
   message.samples = reader.get<std::uint64_t>();
@@ -120,8 +109,7 @@ void check_fields(Message const& message) {
   };
   require(in || message.error.empty(), "a message without a step to refuse says why it must be refused");
   require(in || kind == MessageKind::kUrgent || message.intents.empty(), "a message of another kind announces batches");
-  bool const has_bytes =
-      kind == MessageKind::kGather || kind == MessageKind::kCollective || kind == MessageKind::kTables;
+  bool const has_bytes = kind == MessageKind::kGather || kind == MessageKind::kTables;
   require(has_bytes || message.bytes.empty(), "a message of another kind has a piece to gather");
   require(in || message.gradients.empty(), "a message of another kind has gradients");
   require(message.parts <= kPartsMax && message.gradients.size() <= kPartsMax,
@@ -150,14 +138,11 @@ void check_fields(Message const& message) {
   require(message.key_bytes <= key_bytes, "a message has more bytes of keys than its batches can take");
 }
 
+// 4 bits, 12 and 44: comm::kTagBits in all.
 std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part) {
-  return static_cast<std::uint64_t>(section) << 60 | (part & 0xFFF) << 48 | (number & 0xFFFFFFFFFFFF);
+  return static_cast<std::uint64_t>(section) << 56 | (part & 0xFFF) << 44 | (number & (kIdEnd - 1));
 }
 
-Section section_of(std::uint64_t tag) { return static_cast<Section>(tag >> 60); }
-
-std::uint64_t tag_of_run(std::uint64_t run, std::uint64_t index) {
-  return static_cast<std::uint64_t>(Section::kCollective) << 60 | (run & 0xFFFFF) << 40 | (index & 0xFFFFFFFFFF);
-}
+Section section_of(std::uint64_t tag) { return static_cast<Section>(tag >> 56); }
 
 }  // namespace gpups::cache

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gpups/types.hpp"
@@ -25,7 +26,6 @@ enum class MessageKind : std::uint8_t {
   kAssignAnswer,  // they are set
   kErase,         // keys to forget
   kEraseAnswer,   // they do not exist any more
-  kCollective,    // a header of a collective, such as a sum over all ranks
   kTables,        // the first one: what the tables are, see same_tables.hpp
 };
 
@@ -64,11 +64,10 @@ struct LateRows {
   bool operator==(LateRows const&) const = default;
 };
 
-// A message of kCollective is short, for there are many: it has `id` and `bytes` alone.
 struct Message {
   MessageKind kind{};
   Clock clock{};                         // kIn, kOut, kUrgent, kUrgentAnswer: of the step
-  std::uint64_t id = 0;                  // kGather, kCollective: its number; of a request, and of its answer
+  std::uint64_t id = 0;                  // kGather: its number; of a request, and of its answer
   std::uint64_t samples = 0;             // kIn: of the sender in the step
   std::uint32_t signal = 0;              // kIn: bits that the application raised
   std::string error;                     // kIn: why the step must be refused; empty where it is fine
@@ -81,13 +80,13 @@ struct Message {
   std::uint64_t key_bytes = 0;  // of all their keys, as cache/key_coding.hpp has them
   TableId table{};              // kLookup, kAssign, kErase
   std::uint64_t keys = 0;       // likewise
-  std::string bytes;            // kGather: the piece, kCollective: the header, kTables: the tables
+  std::string bytes;            // kGather: the piece, kTables: the tables
   bool operator==(Message const&) const = default;
 };
 
 std::string encode(Message const& message);
 // Throws comm::WireError for bytes that are not a message.
-Message decode(std::string const& bytes);
+Message decode(std::string_view bytes);
 // Throws comm::WireError where a message of its kind has no such field, or where a number cannot be what it stands for.
 void check_fields(Message const& message);
 
@@ -97,8 +96,8 @@ void check_fields(Message const& message);
 inline constexpr std::int64_t kStepsAheadMax = std::int64_t{1} << 20;
 inline constexpr std::size_t kPartsAheadMax = std::size_t{1} << 20;
 inline constexpr std::size_t kPartsMax = 4096;
-// Numbers of requests and gathers, and steps, are below this: tags have 48 bits for them.
-inline constexpr std::uint64_t kIdEnd = std::uint64_t{1} << 48;
+// Numbers of requests and gathers, and steps, are below this: tags have 44 bits for them.
+inline constexpr std::uint64_t kIdEnd = std::uint64_t{1} << 44;
 
 // What a bulk transfer is for: the tag that both sides give it.
 enum class Section : std::uint8_t {
@@ -110,14 +109,11 @@ enum class Section : std::uint8_t {
   kRequestKeys,
   kRequestValues,
   kRequestFound,
-  kCollective,  // see tag_of_run()
   kLateKeys,
   kLateSums,
   kSightings  // beside kGradients, of tables that admit rows later: how many entries each key has
 };
 std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part);
 Section section_of(std::uint64_t tag);
-// The same for a message of a collective: the runs that are under way together have close numbers.
-std::uint64_t tag_of_run(std::uint64_t run, std::uint64_t index);
 
 }  // namespace gpups::cache

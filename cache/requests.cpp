@@ -231,6 +231,16 @@ std::vector<Rank> Requests::awaited() const {
   return ranks;
 }
 
+bool Requests::lacks(Rank peer) const {
+  auto const ranks = awaited();
+  return std::find(ranks.begin(), ranks.end(), peer) != ranks.end();
+}
+
+bool Requests::idle() const {
+  return rows_.empty() &&
+         std::all_of(gathers_.begin(), gathers_.end(), [](auto const& one) { return one.second.request == nullptr; });
+}
+
 void Requests::received(Rank from, Message const& message) {
   if (from == me_) refuse(from, "sent a message to itself");
   switch (message.kind) {

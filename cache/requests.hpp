@@ -38,6 +38,9 @@ class Requests {
   void allow(std::optional<RowRequest::Kind> change) { allowed_ = change; }
   // Ranks that have not yet answered what this one waits for.
   std::vector<Rank> awaited() const;
+  bool lacks(Rank peer) const;
+  // Nothing that this rank has asked for is missing.
+  bool idle() const;
   // kGather; kLookup, kAssign, kErase and their answers.
   void received(Rank from, Message const& message);
 

@@ -104,6 +104,11 @@ std::vector<Rank> Round::awaited() const {
   return ranks;
 }
 
+bool Round::lacks(Rank peer) const {
+  Peer const& its = peers_[number(peer)];
+  return phase_ != Phase::kTraining && !its.given && !(phase_ == Phase::kIn ? its.in : its.out);
+}
+
 std::string Round::awaiting() const {
   return fmt::format("the {} of step {}", phase_ == Phase::kOut ? "values" : "gradients", number(clock_));
 }

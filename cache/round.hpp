@@ -72,6 +72,8 @@ class Round {
 
   // Ranks that have not yet said what is awaited now.
   std::vector<Rank> awaited() const;
+  // The rank's message of this phase has not come.
+  bool lacks(Rank peer) const;
   // For messages: "the gradients of step 7".
   std::string awaiting() const;
 

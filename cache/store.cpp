@@ -6,45 +6,20 @@
 
 #include "cache/check_options.hpp"
 #include "cache/store_impl.hpp"
-#include "kernels/arena.hpp"
+#include "comm/group/sums.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups {
-namespace {
-
-int own_threads(Group const& group, int asked) {
-  if (asked > 0) return asked;
-  int const all = kernels::Arena(0).threads();
-  return std::max(1, all / group.impl().cores_shared_by);
-}
-
-// What a simulation takes links for.
-constexpr comm::LinkModel kSimulatedLinks{.round_s = 2e-5,
-                                          .byte_s = 1e-9,
-                                          .fresh_s = 1e-10,
-                                          .add_s = 5e-10,
-                                          .entry_s = 5e-9,
-                                          .element_s = 5e-10,
-                                          .half_s = 5e-10,
-                                          .code_s = 2e-9};
-
-comm::Selector make_selector(Group const& group) {
-  if (group.impl().simulated) return comm::Selector(comm::LinkCache({}), kSimulatedLinks);
-  return comm::Selector(comm::LinkCache(comm::user_cache_folder()), std::nullopt);
-}
-
-}  // namespace
 
 Store::Impl::Impl(Group const& group, StoreOptions const& options)
     : group_(group),
       options_(options),
-      main_stream_(options.device, own_threads(group, options.threads)),
-      selector_(make_selector(group)),
+      main_stream_(options.device, options.threads > 0 ? options.threads : comm::share_of_cores(group.impl())),
       engine_(group, main_stream_.sibling(), options.wait_timeout_s) {
-  group_.impl().reducer = this;
+  auto& device = group_.impl().collective_device;
+  device.set_by_store(options.device);
+  device.stream() = main_stream_.sibling();
 }
-
-Store::Impl::~Impl() { group_.impl().reducer = nullptr; }
 
 cache::Engine& Store::Impl::engine() {
   std::lock_guard lock(mutex_);
@@ -60,12 +35,7 @@ cache::TableShard& Store::Impl::shard(TableId table) {
 
 Store::Store(Group group, StoreOptions const& options) {
   cache::check_store(options);
-  auto const connected = group.impl().connected;
-  GPUPS_REQUIRE(
-      !connected || *connected == options.device,
-      "a Store on {} is made on a membership whose wait_connect_devices() was called for {} (the ranks would not "
-      "agree on how data go): call both for the same device",
-      to_string(options.device), to_string(*connected));
+  group.impl().collective_device.check_store(options.device);
   impl_.reset(new Impl(group, options));
 }
 Store::~Store() = default;

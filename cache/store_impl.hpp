@@ -10,26 +10,15 @@
 #include <vector>
 
 #include "cache/engine.hpp"
-#include "comm/collective/collectives.hpp"
-#include "comm/collective/selector.hpp"
 #include "gpups/store.hpp"
 
 namespace gpups {
 
-class Store::Impl final : public comm::Reducer {
+class Store::Impl {
  public:
   Impl(Group const& group, StoreOptions const& options);
-  ~Impl() override;
 
-  // Collectives of the group, which may come before any other call.
-  Device device() const override { return options_.device; }
-  comm::Selector& selector() override { return selector_; }
-  void begin_collective(std::shared_ptr<comm::Collective> const& collective) override {
-    engine().begin_collective(collective);
-  }
-  void wait_collective(comm::Collective const& collective) override { engine().wait_collective(collective); }
-
-  // The engine starts to turn with the first call that needs it; by then the tables are known.
+  // The engine takes part in the protocol from the first call that needs it on; by then the tables are known.
   cache::Engine& engine();
 
   // Throws Error for a table that is not there.
@@ -73,7 +62,6 @@ class Store::Impl final : public comm::Reducer {
   std::vector<Begun> begun_;                 // look-ups whose rows are not written yet
   MatrixView<float const> checked_sources_;  // of this push, and the largest absolute value in them
   float source_max_abs_ = 0;
-  comm::Selector selector_;
   cache::Engine engine_;
 };
 

@@ -20,11 +20,6 @@ constexpr std::uint32_t kScanRows = 16384;  // in one call of scan's visitor
 
 std::vector<std::string> Store::wait_gather(std::string const& mine) { return impl_->engine().wait_gather(mine); }
 
-std::vector<std::string> Store::explain_allreduces() {
-  std::vector<std::string> lines;
-  impl_->engine().wait_run([&](Stream&) { lines = impl_->selector_.explain(); });
-  return lines;
-}
 void Store::wait_barrier() { wait_gather({}); }
 
 std::vector<std::string> Store::wait_gather_to(Rank root, std::string const& mine) {

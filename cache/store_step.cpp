@@ -141,7 +141,7 @@ void Store::wait_ready(Prepared const& batch) {
                 number(batch.clock()), number(clock()));
   auto const begin = std::chrono::steady_clock::now();
   auto& engine = impl_->engine();
-  engine.wait([&] { return batch.impl()->ready.load(); });
+  engine.wait_ready(*batch.impl());
   std::chrono::duration<double> const waited = std::chrono::steady_clock::now() - begin;
   {
     std::lock_guard lock(impl_->mutex_);

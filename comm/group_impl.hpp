@@ -5,23 +5,26 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
+#include "comm/collective/collective_channel.hpp"
 #include "comm/group/begun_sums.hpp"
+#include "comm/group/collective_device.hpp"
 #include "comm/payload.hpp"
+#include "comm/progress/progress_engine.hpp"
 #include "comm/transport.hpp"
 #include "comm/turner.hpp"
 #include "gpups/group.hpp"
 
 namespace gpups {
 
-namespace comm {
-class Reducer;
-}
-
 struct Group::Impl {
-  virtual ~Impl() = default;
+  Impl() = default;
+  Impl(Impl const&) = delete;
+  Impl& operator=(Impl const&) = delete;
+  virtual ~Impl() { end(); }
   // `lost` is called once, from any thread, when the first process of the group is lost; never where ranks are threads.
   virtual void on_lost(std::function<void(Rank rank, std::string const& why)>) {}
 
@@ -36,11 +39,33 @@ struct Group::Impl {
   int ranks_of_process = 1;  // ranks that are threads of this process
   bool simulated = false;    // its time is made up: what takes how long says nothing, and must decide nothing
   std::string announcement;
-  std::optional<Device> connected;   // the device that wait_connect_devices() was called for
-  comm::Reducer* reducer = nullptr;  // sums over the ranks; there while a Store lives on this membership
-  comm::BegunSums sums;              // of this rank
+  double wait_timeout_s = 300;  // of collectives
+  bool had_store = false;       // a membership is for one Store
+  comm::CollectiveDevice collective_device;
+  comm::BegunSums sums;  // of this rank
   // Runs a rank's body so that it takes part in turns; plain call where there are none. For run_ranks().
   std::function<void(std::function<void()> const&)> run = [](auto const& body) { body(); };
+
+  // What exchanges messages with the other ranks, and the collectives: made by the first call that needs them. From then
+  // on transport and payload stay. Any thread.
+  comm::ProgressEngine& engine();
+  comm::CollectiveChannel& collectives();
+  bool has_engine();
+
+  // This rank needs nothing of the others any more: closes all channels and leaves; what it owes them, it gives them
+  // first. Nothing where no call has needed the engine. Once.
+  void end() noexcept;
+  // The same where an exception has ended the rank's work: stops at once, and tells nobody.
+  void abandon();
+
+  comm::WaitLimit wait_limit() const { return {wait_timeout_s, "Group::set_wait_timeout_s()"}; }
+
+ private:
+  void make_engine();
+
+  std::mutex making_;
+  std::unique_ptr<comm::ProgressEngine> engine_;
+  std::unique_ptr<comm::CollectiveChannel> collectives_;
 };
 
 }  // namespace gpups

@@ -20,6 +20,7 @@ Session open_session(Config const& config, Data const& data, Group const& group,
   before_waiting();
   std::string between_gpus =
       group.wait_connect_devices(device, {.nccl = config.cluster.nccl, .timeout_s = config.cluster.wait_timeout_s});
+  group.set_wait_timeout_s(config.cluster.wait_timeout_s);
   Store store(group, {.device = device,
                       .threads = static_cast<int>(config.run.threads),
                       .seed = static_cast<std::uint64_t>(config.train.seed),

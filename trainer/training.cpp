@@ -29,6 +29,7 @@ std::int64_t steps_in_epoch(Data const& data, Config const& config) {
 Training::Training(Config const& config, Data const& data, Group const& group, TrainOptions const& options)
     : config_(config),
       data_(data),
+      group_(group),
       checkpoint_(options.folder / "checkpoint"),
       progress_(stderr, number(group.rank()) != 0),
       data_digest_(data.digest()),
@@ -324,7 +325,7 @@ nlohmann::json Training::wait_summary() {
 }
 
 std::vector<std::string> Training::explain_sums(Exchanged const& exchanged) {
-  std::vector<std::string> lines = store().explain_allreduces();
+  std::vector<std::string> lines = group_.explain_allreduces();
   if (task().dense() == nullptr) return lines;
   SentInSums const sent{.bytes = exchanged.sent.reductions, .steps = store().stats().steps};
   for (std::string& line : trainer::explain(task().dense()->sums_of_step(), store().ranks(), sent)) {

@@ -57,6 +57,7 @@ class Training {
 
   Config config_;
   Data const& data_;
+  Group const group_;
   std::optional<RunFolder> folder_;  // of rank 0
   std::filesystem::path checkpoint_;
   Progress progress_;

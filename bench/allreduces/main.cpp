@@ -87,7 +87,7 @@ void run(Options const& o) {
       }
     }
   }
-  for (auto const& line : store.explain_allreduces()) fmt::print(stderr, "{}\n", line);
+  for (auto const& line : group.explain_allreduces()) fmt::print(stderr, "{}\n", line);
   store.wait_barrier();
 }
 

@@ -5,15 +5,15 @@
 
 #include <utility>
 
+#include "comm/peer_lost.hpp"
 #include "comm/wire.hpp"
 #include "gpups/error.hpp"
 
 namespace gpups::comm {
 
-Collectives::Collectives(Rank me, int ranks, Stream& stream, CollectiveCarrier& carrier, std::uint64_t ahead_max)
+Collectives::Collectives(Rank me, int ranks, CollectiveCarrier& carrier, std::uint64_t ahead_max)
     : me_(me),
       ranks_(ranks),
-      stream_(stream),
       carrier_(carrier),
       ahead_max_(ahead_max),
       announced_(static_cast<std::size_t>(ranks)) {}
@@ -22,20 +22,22 @@ Collectives::Entry& Collectives::entry_of(std::uint64_t number_of_run) {
   Entry& entry = runs_[number_of_run];
   if (entry.run == nullptr) {
     entry.run =
-        std::make_shared<Run>(me_, ranks_, stream_, carrier_, number_of_run, [this](Run&) { end_those_over(); });
+        std::make_shared<Run>(me_, ranks_, unknown_, carrier_, number_of_run, [this](Run&) { end_those_over(); });
   }
   return entry;
 }
 
-void Collectives::begin(std::shared_ptr<Collective> const& collective) {
+void Collectives::begin(std::shared_ptr<Collective> const& collective, Stream const& stream) {
   Entry& entry = entry_of(begun_++);
   entry.collective = collective;
   ++begun_runs_;
-  stream_.after(collective->given);
+  if (!stream.device().is_host()) ++on_device_;
+  entry.run->use(stream);
+  entry.run->stream().after(collective->given);
   entry.run->begin(collective->signature(), [collective](Mesh& mesh) { return collective->run(mesh, collective); });
 }
 
-std::size_t Collectives::heard(Rank from, std::uint64_t number_of_run, std::string const& text) {
+std::size_t Collectives::heard(Rank from, std::uint64_t number_of_run, std::string_view text) {
   Header header;
   try {
     header = decode_header(text);
@@ -66,7 +68,8 @@ void Collectives::end(Entries::iterator which) {
   auto const entry = std::move(which->second);
   runs_.erase(which);
   --begun_runs_;
-  entry.collective->ended = stream_.record();
+  if (!entry.run->stream().device().is_host()) --on_device_;
+  entry.collective->ended = entry.run->stream().record();
   entry.collective->done = true;
 }
 
@@ -79,7 +82,7 @@ void Collectives::end_those_over() {
 }
 
 bool Collectives::progress() {
-  if (begun_runs_ == 0 || stream_.device().is_host()) return false;
+  if (on_device_ == 0) return false;
   std::vector<std::shared_ptr<Run>> runs;
   for (auto const& [number_of_run, entry] : runs_) runs.push_back(entry.run);
   bool awaits = false;
@@ -87,10 +90,16 @@ bool Collectives::progress() {
   return awaits;
 }
 
-Collectives::Awaited Collectives::awaited() const {
+void Collectives::closed_by(Rank peer) {
+  for (auto const& [number_of_run, entry] : runs_) {
+    if (entry.collective != nullptr && !entry.run->has_heard(peer)) throw PeerLost(peer, "");
+  }
+}
+
+Awaited Collectives::awaited() const {
   for (auto const& [number_of_run, entry] : runs_) {
     if (entry.collective == nullptr) continue;
-    return {fmt::format("the sums of {} {}", name_of(entry.run->operation()), number_of_run), entry.run->awaited()};
+    return {entry.run->awaited(), fmt::format("the sums of {} {}", name_of(entry.run->operation()), number_of_run)};
   }
   return {};
 }

@@ -8,10 +8,12 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/collective/carrier.hpp"
 #include "comm/collective/run.hpp"
+#include "comm/progress/channel.hpp"
 
 namespace gpups::comm {
 
@@ -27,30 +29,18 @@ struct Collective {
   std::atomic<bool> done = false;
 };
 
-class Selector;
-
-// Who carries the collectives of a group: a store, while it lives.
-class Reducer {
- public:
-  virtual ~Reducer() = default;
-  virtual Device device() const = 0;
-  // Which algorithms it takes; for the collectives that it carries.
-  virtual Selector& selector() = 0;
-  virtual void begin_collective(std::shared_ptr<Collective> const& collective) = 0;
-  // Blocks until collective.done. Throws what has gone wrong meanwhile.
-  virtual void wait_collective(Collective const& collective) = 0;
-};
-
-// Only the thread that turns uses this object. `stream` is its own.
+// Only the thread that turns uses this object.
 class Collectives {
  public:
   // How many runs a rank may have begun that another has not.
-  Collectives(Rank me, int ranks, Stream& stream, CollectiveCarrier& carrier, std::uint64_t ahead_max);
+  Collectives(Rank me, int ranks, CollectiveCarrier& carrier, std::uint64_t ahead_max);
 
-  // REQUIRES: at least two ranks.
-  void begin(std::shared_ptr<Collective> const& collective);
+  // The stream is this object's own. REQUIRES: at least two ranks.
+  void begin(std::shared_ptr<Collective> const& collective, Stream const& stream);
   // A header has come; returns how many bytes of it are a message. Throws PeerError where it cannot be right.
-  std::size_t heard(Rank from, std::uint64_t number, std::string const& header);
+  std::size_t heard(Rank from, std::uint64_t number, std::string_view header);
+  // The rank begins no run any more. Throws PeerLost where this rank waits for it to begin one.
+  void closed_by(Rank peer);
 
   // Goes on with what awaits work of the stream; true while there is any.
   bool progress();
@@ -58,10 +48,6 @@ class Collectives {
   // No run that has begun here is under way.
   bool idle() const { return begun_runs_ == 0; }
   // The run that has been under way for longest here, and the ranks that it waits for; none where it is idle.
-  struct Awaited {
-    std::string what{};
-    std::vector<Rank> ranks{};
-  };
   Awaited awaited() const;
 
  private:
@@ -76,11 +62,12 @@ class Collectives {
 
   Rank me_;
   int ranks_;
-  Stream& stream_;
+  Stream const unknown_{Device::host(), 1};  // of a run that has not begun here
   CollectiveCarrier& carrier_;
   std::uint64_t ahead_max_;
   std::uint64_t begun_ = 0;
   std::size_t begun_runs_ = 0;            // that are under way
+  std::size_t on_device_ = 0;             // of those, on a GPU
   std::vector<std::uint64_t> announced_;  // by rank: how many it has begun
   Entries runs_;                          // by number; erased when they are over
 };

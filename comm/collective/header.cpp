@@ -56,7 +56,7 @@ std::string encode(Header const& header) {
   return writer.take();
 }
 
-Header decode_header(std::string const& bytes) {
+Header decode_header(std::string_view bytes) {
   Reader reader(bytes);
   Header header;
   auto const has = reader.get<std::uint8_t>();

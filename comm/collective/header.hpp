@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "comm/collective/signature.hpp"
 
@@ -32,6 +33,6 @@ struct Header {
 
 std::string encode(Header const& header);
 // Throws WireError for what is none.
-Header decode_header(std::string const& bytes);
+Header decode_header(std::string_view bytes);
 
 }  // namespace gpups::comm

@@ -18,16 +18,24 @@ bool comes_bare(std::size_t known_size) { return known_size == 0 || known_size >
 
 }  // namespace
 
-Run::Run(Rank me, int ranks, Stream& stream, CollectiveCarrier& carrier, std::uint64_t number_of_run,
+Run::Run(Rank me, int ranks, Stream const& stream, CollectiveCarrier& carrier, std::uint64_t number_of_run,
          std::function<void(Run&)> moved)
-    : Mesh(me, ranks, stream),
+    : Mesh(me, ranks, work_),
       work_(stream),
       carrier_(carrier),
       number_(number_of_run),
       moved_(std::move(moved)),
-      host_stream_(stream.device().is_host() ? stream : Stream(Device::host(), 1)),
+      host_stream_(stream),
       peers_(static_cast<std::size_t>(ranks)),
-      unheard_(static_cast<std::size_t>(ranks) - 1) {}
+      unheard_(static_cast<std::size_t>(ranks) - 1) {
+  use(stream);
+}
+
+void Run::use(Stream const& stream) {
+  GPUPS_ASSERT(!begun());
+  work_ = stream;
+  host_stream_ = stream.device().is_host() ? stream : Stream(Device::host(), 1);
+}
 
 Run::~Run() {
   if (begun() && !task_.done()) work_.wait();

@@ -25,17 +25,21 @@ inline constexpr std::size_t kUnwantedMax = 1024;
 class Run final : public Mesh, public std::enable_shared_from_this<Run> {
  public:
   // `moved` is called whenever the coroutine may have come to its end.
-  Run(Rank me, int ranks, Stream& stream, CollectiveCarrier& carrier, std::uint64_t number,
+  Run(Rank me, int ranks, Stream const& stream, CollectiveCarrier& carrier, std::uint64_t number,
       std::function<void(Run&)> moved);
 
   ~Run() override;  // waits for the work of a coroutine that is given up: it may be on the coroutine's memory
 
+  // Takes another stream. REQUIRES: the run has not begun.
+  void use(Stream const& stream);
   // `body` is kept until the run ends.
   void begin(Signature const& signature, std::function<Task<>(Mesh&)> body);
   void heard(Rank from, Header header);
 
   std::uint64_t number_of_run() const override { return number_; }
   bool begun() const { return signature_.has_value(); }
+  // The other rank has said that it has begun the run.
+  bool has_heard(Rank rank) const { return rank == me() || peers_[number(rank)].signature.has_value(); }
   Operation operation() const { return signature_->operation; }
   // The coroutine has returned, and all ranks are in the same run. Throws what it has thrown, and PeerError where a
   // rank has sent what nobody wants.
@@ -91,7 +95,7 @@ class Run final : public Mesh, public std::enable_shared_from_this<Run> {
   void put(Want const& want, std::string const& bytes);
   Stream& stream_for(Device device) { return device.is_host() ? host_stream_ : stream(); }
 
-  Stream work_;  // the mesh's stream, which this may outlive
+  Stream work_;  // the mesh's
   CollectiveCarrier& carrier_;
   std::uint64_t const number_;
   std::function<void(Run&)> const moved_;

@@ -24,18 +24,17 @@ namespace {
 
 constexpr char const* kAllreduce = "begin_allreduce";
 
-// Where the group has the algorithm.
-comm::Selector& selector_for(Group::Impl const& group, AllreduceOptions const& options) {
-  auto& reducer = comm::reducer_of(group, kAllreduce);
+// Where the group has the algorithm for arrays on the device.
+comm::Selector& selector_for(Group::Impl& group, Device device, AllreduceOptions const& options) {
   comm::Algorithm const* const algorithm = comm::algorithm_of(options);
   bool const is_alone = group.transport->size() == 1;
   GPUPS_REQUIRE(
-      is_alone || algorithm == nullptr || algorithm->is_between(group.payload->adds(reducer.device())),
+      is_alone || algorithm == nullptr || algorithm->is_between(group.collectives().can_add_up(device)),
       "the algorithm \"nccl\" was asked for on {}, where NCCL does not connect the ranks (it cannot add up): use "
       "\"auto\", or give each rank a GPU of its own and call wait_connect_devices() first, which says by what "
       "they are connected",
-      to_string(reducer.device()));
-  return reducer.selector();
+      to_string(device));
+  return group.collectives().selector();
 }
 
 // An array of numbers that is to be summed.
@@ -54,7 +53,7 @@ Array<std::remove_const_t<T>> copy_of(Stream& stream, View<T> values) {
 }
 
 Reduction begin(Group::Impl& group, Stream& stream, Reduction::Impl reduction) {
-  reduction.place = comm::begin_sum(group, stream, reduction.collective, kAllreduce);
+  reduction.place = comm::begin_sum(group, stream, reduction.collective);
   return Reduction(std::make_shared<Reduction::Impl>(std::move(reduction)));
 }
 
@@ -95,7 +94,7 @@ Reduction begin_vectors(Group::Impl& group, Stream& stream, comm::Operation oper
     auto const on_host = to_host(stream, indices);
     comm::check_elements(size, View<std::uint32_t const>(on_host));
   }
-  auto& selector = selector_for(group, options);
+  auto& selector = selector_for(group, stream.device(), options);
   bool const stays = keep != nullptr && group.transport->size() > 1;  // who is alone gets a vector of his own
   comm::SparseVector given{.size = size};
   if (stays) {
@@ -118,7 +117,7 @@ Reduction::Impl wait_end(Group::Impl& group, Stream& stream, Reduction const& re
                 "{} was given a sum that was begun {} a View (there the sums are written, else they are handed out): "
                 "call {}",
                 call, writes ? "without" : "with", writes ? "wait_sum" : "wait_allreduce");
-  comm::wait_sum(group, stream, *impl->collective, call);
+  comm::wait_sum(group, stream, *impl->collective);
   return std::exchange(*impl, {});
 }
 
@@ -131,7 +130,7 @@ Reduction Group::begin_allreduce(Stream& stream, View<std::int64_t> values) cons
 
 Reduction Group::begin_allreduce(Stream& stream, View<float> values, AllreduceOptions const& options) const {
   wait_check(*impl_, stream, values, "floats");
-  auto& selector = selector_for(*impl_, options);  // before there is a copy
+  auto& selector = selector_for(*impl_, stream.device(), options);  // before there is a copy
   return begin_writing(*impl_, stream, std::make_shared<comm::SumFloats>(selector, copy_of(stream, values), options),
                        values);
 }
@@ -139,7 +138,7 @@ Reduction Group::begin_allreduce(Stream& stream, View<float> values, AllreduceOp
 Reduction Group::begin_allreduce(Stream& stream, Array<float>&& values, AllreduceOptions const& options) const {
   wait_check(*impl_, stream, values.view(), "floats");
   return begin_giving(*impl_, stream,
-                      std::make_shared<comm::SumFloats>(selector_for(*impl_, options), std::move(values), options));
+                      std::make_shared<comm::SumFloats>(selector_for(*impl_, stream.device(), options), std::move(values), options));
 }
 
 Reduction Group::begin_allreduce(Stream& stream, View<float const> values, std::shared_ptr<void const> keep,
@@ -148,7 +147,7 @@ Reduction Group::begin_allreduce(Stream& stream, View<float const> values, std::
   if (impl_->transport->size() == 1) return begin_allreduce(stream, copy_of(stream, values), options);
   return begin_giving(
       *impl_, stream,
-      std::make_shared<comm::SumFloats>(selector_for(*impl_, options), values, std::move(keep), options));
+      std::make_shared<comm::SumFloats>(selector_for(*impl_, stream.device(), options), values, std::move(keep), options));
 }
 
 Reduction Group::begin_allreduce(Stream& stream, SparseView const& vector, AllreduceOptions const& options) const {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpups/group.hpp"
 
+#include <cmath>
 #include <utility>
 
+#include "comm/collective/default_selector.hpp"
 #include "comm/group_impl.hpp"
 #include "kernels/check.hpp"
 #include "kernels/timeout.hpp"
@@ -16,12 +18,55 @@ Place const& Group::place() const { return impl_->place; }
 std::string const& Group::announcement() const { return impl_->announcement; }
 
 std::string Group::wait_connect_devices(Device device, ConnectOptions const& options) const {
-  GPUPS_REQUIRE(impl_->reducer == nullptr,
-                "wait_connect_devices was called on a membership with a Store (its data go their ways already): make "
-                "the Store later");
+  impl_->collective_device.check_connect();
   kernels::require_timeout(options.timeout_s, "ConnectOptions::timeout_s");
-  impl_->connected = device;
+  impl_->collective_device.set_by_connect(device);
   return impl_->wait_connect_devices(device, options);
+}
+
+void Group::set_wait_timeout_s(double seconds) const {
+  GPUPS_REQUIRE(std::isfinite(seconds) && seconds > 0,
+                "a wait timeout of {} s was set (no rank could answer in time, or none would ever be missed): set a "
+                "number of seconds above 0, such as 300",
+                seconds);
+  impl_->wait_timeout_s = seconds;
+}
+
+std::vector<std::string> Group::explain_allreduces() const {
+  if (!impl_->has_engine()) return {};
+  return impl_->collectives().wait_explain();
+}
+
+void Group::Impl::make_engine() {
+  if (engine_ != nullptr) return;
+  engine_ = std::make_unique<comm::ProgressEngine>(*transport, payload, *turner);
+  collectives_ = std::make_unique<comm::CollectiveChannel>(*engine_, transport->rank(), transport->size(),
+                                                           kAllreducesMax, comm::make_selector(simulated));
+}
+
+comm::ProgressEngine& Group::Impl::engine() {
+  std::lock_guard lock(making_);
+  make_engine();
+  return *engine_;
+}
+
+comm::CollectiveChannel& Group::Impl::collectives() {
+  std::lock_guard lock(making_);
+  make_engine();
+  return *collectives_;
+}
+
+bool Group::Impl::has_engine() {
+  std::lock_guard lock(making_);
+  return engine_ != nullptr;
+}
+
+void Group::Impl::end() noexcept {
+  if (engine_ != nullptr) engine_->end(wait_limit());
+}
+
+void Group::Impl::abandon() {
+  if (engine_ != nullptr) engine_->abandon("an exception has ended its work");
 }
 
 }  // namespace gpups

@@ -53,6 +53,7 @@ struct Processes final : Group::Impl {
 
   // What this rank has sent last has to arrive, so it stays until the others have left too, or are lost.
   ~Processes() override {
+    end();
     if (std::uncaught_exceptions() > 0) transport->fail(transport->rank(), "it stopped with an error of its own");
     transport->leave();
     turner.reset();

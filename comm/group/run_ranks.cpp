@@ -50,15 +50,20 @@ std::exception_ptr error_around(Rank rank) {
 }
 
 void run_rank(Group const& member, std::function<void(Group)> const& body, Failures& failures) {
+  auto const leave = [&](Rank at_fault, std::string const& why) {
+    member.impl().abandon();
+    member.impl().transport->fail(at_fault, why);
+  };
   auto const failed = [&](std::exception_ptr failure, std::string const& what, bool of_peer) {
     failures.add(std::move(failure), of_peer);
-    member.impl().transport->fail(member.rank(), fmt::format("it failed: {}", what));
+    leave(member.rank(), fmt::format("it failed: {}", what));
   };
   try {
     body(member);
+    member.impl().end();
   } catch (comm::PeerLost const& error) {
     failures.add(std::current_exception(), true);
-    member.impl().transport->fail(error.peer(), error.why().empty() ? "it has left" : error.why());
+    leave(error.peer(), error.why().empty() ? fmt::format("rank {} has left", number(error.peer())) : error.why());
   } catch (PeerError const& error) {
     failed(std::current_exception(), error.what(), true);
   } catch (std::system_error const& error) {

@@ -1,63 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/group/sums.hpp"
 
+#include <algorithm>
+
+#include "kernels/arena.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups::comm {
 
-Reducer& reducer_of(Group::Impl const& group, char const* call) {
-  GPUPS_REQUIRE(group.reducer != nullptr,
-                "{} was called on a membership without a Store (its protocol carries the sums): make the Store first, "
-                "and keep it until all sums are waited for",
-                call);
-  return *group.reducer;
-}
-
 void check_devices(Group::Impl const& group, std::initializer_list<Device> devices, char const* call) {
-  auto const& reducer = reducer_of(group, call);
   for (Device const device : devices) {
-    GPUPS_REQUIRE(device == reducer.device(),
-                  "{} was given an array or a stream on {} and the store is on {} (they are summed there): "
-                  "use an array and a stream of the store's device",
-                  call, to_string(device), to_string(reducer.device()));
+    group.collective_device.check_collective(device, call);
+    GPUPS_REQUIRE(device == *devices.begin(),
+                  "{} was given a stream on {} and an array on {} (it cannot reach it): use an array and a stream of "
+                  "one device",
+                  call, to_string(*devices.begin()), to_string(device));
   }
 }
 
 namespace {
 
 // Whether there is one depends on what this rank has kept, not on when its sums end: the same on all ranks.
-void wait_for_place(Group::Impl& group, Reducer& reducer) {
+void wait_for_place(Group::Impl& group) {
   while (group.sums.count() >= Group::kAllreducesMax) {
     auto const abandoned = group.sums.abandoned();
     if (abandoned == nullptr && group.sums.count() < Group::kAllreducesMax) return;  // it has ended meanwhile
     GPUPS_REQUIRE(abandoned != nullptr,
                   "{} sums are under way (each takes memory on all ranks): wait for one before the next is begun",
                   Group::kAllreducesMax);
-    reducer.wait_collective(*abandoned);
+    group.collectives().wait(*abandoned, group.wait_limit());
   }
 }
 
+// For the work of sums. A Store has given its own.
+Stream const& stream_of_sums(Group::Impl& group, Device device) {
+  auto& stream = group.collective_device.stream();
+  if (!stream) stream.emplace(device, share_of_cores(group));
+  return *stream;
+}
+
 }  // namespace
+
+int share_of_cores(Group::Impl const& group) {
+  return std::max(1, kernels::Arena(0).threads() / group.cores_shared_by);
+}
 
 void wait_check_sum(Group::Impl& group, std::initializer_list<Device> devices, std::uint64_t elements, char const* what,
                     char const* call) {
   check_devices(group, devices, call);
   GPUPS_REQUIRE(elements <= kSumElementsMax, "{} {} are summed at once (the most is {}): do it in parts", elements,
                 what, kSumElementsMax);
-  wait_for_place(group, reducer_of(group, call));
+  group.collective_device.set_by_collective(*devices.begin());
+  wait_for_place(group);
 }
 
-std::shared_ptr<void const> begin_sum(Group::Impl& group, Stream& stream, std::shared_ptr<Collective> const& sum,
-                                      char const* call) {
+std::shared_ptr<void const> begin_sum(Group::Impl& group, Stream& stream, std::shared_ptr<Collective> const& sum) {
   sum->given = stream.record();
-  if (group.transport->size() > 1) reducer_of(group, call).begin_collective(sum);
+  if (group.transport->size() > 1) group.collectives().begin(sum, stream_of_sums(group, stream.device()));
   return group.sums.add(sum);
 }
 
-void wait_sum(Group::Impl& group, Stream& stream, Collective const& sum, char const* call) {
-  auto& reducer = reducer_of(group, call);
+void wait_sum(Group::Impl& group, Stream& stream, Collective const& sum) {
   if (group.transport->size() > 1) {
-    reducer.wait_collective(sum);
+    group.collectives().wait(sum, group.wait_limit());
     stream.after(sum.ended);
   }
   group.sums.remove(sum);

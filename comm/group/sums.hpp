@@ -12,13 +12,10 @@
 
 namespace gpups::comm {
 
-// Who carries them. `call` is what the user has called, for errors. Throws Error where there is no store.
-Reducer& reducer_of(Group::Impl const& group, char const* call);
-
-// All is on the store's device. Throws Error.
+// All is on the device of the rank's collectives. Throws Error. `call` is what the user has called, for errors.
 void check_devices(Group::Impl const& group, std::initializer_list<Device> devices, char const* call);
-// What all sums need: a store, its device, and a place. Throws Error. Where all places are taken, waits for the
-// end of a sum that nobody can wait for any more.
+// What all sums need: one device, the rank's, which is known from the first one on, and a place. Throws Error. Where all
+// places are taken, waits for the end of a sum that nobody can wait for any more.
 void wait_check_sum(Group::Impl& group, std::initializer_list<Device> devices, std::uint64_t elements, char const* what,
                     char const* call);
 // Where an array is that is given to `call`, for these checks. Throws Error where it is nowhere.
@@ -31,8 +28,12 @@ Device device_of(Stream& stream, View<T> given, char const* call, char const* wh
 // Nothing is run where the rank is alone. A sum that is begun is waited for, once, by who keeps what this gives until
 // then; where that goes earlier, the sum ends alone.
 [[nodiscard]] std::shared_ptr<void const> begin_sum(Group::Impl& group, Stream& stream,
-                                                    std::shared_ptr<Collective> const& sum, char const* call);
+                                                    std::shared_ptr<Collective> const& sum);
 // Then what it has written can be read on `stream`.
-void wait_sum(Group::Impl& group, Stream& stream, Collective const& sum, char const* call);
+void wait_sum(Group::Impl& group, Stream& stream, Collective const& sum);
+
+// How many cores a rank has for the work of a host stream, where it shares them evenly with the other ranks of its
+// machine that may use the same.
+int share_of_cores(Group::Impl const& group);
 
 }  // namespace gpups::comm

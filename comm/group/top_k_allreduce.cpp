@@ -121,7 +121,7 @@ void TopKAllreduce::begin_of(Stream& stream, View<T const> gradient, char const*
                                                                          .keep = impl_->feedback,
                                                                          .most = most},
                                                    impl_->algorithm, impl_->form);
-  impl_->place = comm::begin_sum(group, stream, sum, full.c_str());
+  impl_->place = comm::begin_sum(group, stream, sum);
   impl_->sum = sum;
 }
 
@@ -134,7 +134,7 @@ void TopKAllreduce::wait_for(Stream& stream, View<T> sums) {
   comm::check_devices(group, {stream.device(), comm::device_of(stream, sums, kCall, "sums")}, kCall);
   GPUPS_REQUIRE(sums.size() == size, "{} was given room for {} sums, where there are {}: give as much", kCall,
                 sums.size(), size);
-  comm::wait_sum(group, stream, *impl_->sum, kCall);
+  comm::wait_sum(group, stream, *impl_->sum);
   auto const sum = std::exchange(impl_->sum, nullptr);
   impl_->place.reset();
   bool const on_host = stream.device().is_host();
@@ -193,8 +193,8 @@ std::vector<std::string> TopKAllreduce::wait_save_all(Stream& stream) const {
     std::vector<std::int64_t> host(words, 0);
     if (r == number(impl_->group.rank())) std::memcpy(host.data(), mine.data(), mine.size());
     auto const sum = std::make_shared<comm::SumIntegers>(to_device(stream, host), false);
-    auto const place = comm::begin_sum(group, stream, sum, kCall);
-    comm::wait_sum(group, stream, *sum, kCall);
+    auto const place = comm::begin_sum(group, stream, sum);
+    comm::wait_sum(group, stream, *sum);
     if (number(impl_->group.rank()) != 0) continue;
     host = to_host(stream, sum->values());
     all[r].assign(reinterpret_cast<char const*>(host.data()), mine.size());

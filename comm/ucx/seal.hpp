@@ -20,7 +20,7 @@
 namespace gpups::comm {
 
 // Of headers, of the messages behind them, and of who sends what when. The join compares it.
-inline constexpr std::uint16_t kUcxProtocol = 4;
+inline constexpr std::uint16_t kUcxProtocol = 5;
 
 // As it lies in memory. Magic, protocol and session lie where every protocol has them.
 struct UcxWireHeader {

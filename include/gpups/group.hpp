@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a job and how they reach each other.
+// The ranks of a job and how they reach each other. A group sums arrays over its ranks, with or without a Store:
+//
+//   run_ranks(Group::threads(4), [](Group group) {
+//     Stream stream(Device::host(), 1);
+//     std::vector<float> values(1000, 1.0F);
+//     Reduction const sum = group.begin_allreduce(stream, View<float>(values));
+//     // ... other work ...
+//     group.wait_allreduce(stream, sum);  // now all values are 4 on every rank
+//   });
 #pragma once
 
 #include <cstddef>
@@ -54,7 +62,11 @@ struct Place {
   int local_ranks = 1;  // of this machine
 };
 
-// One rank's membership of a group. Copies are the same membership. A Store takes one, and one only.
+// One rank's membership of a group. Copies are the same membership. A membership is for one Store at most, once.
+//
+// The first call that needs the other ranks starts a communication thread. It ends with the last copy of the membership
+// or, in run_ranks(), when the body returns: this rank then sends what it still owes the others, and leaves them. Ranks
+// that wait for more from it get a PeerError that names it.
 class Group {
  public:
   // A group of one.
@@ -86,21 +98,30 @@ class Group {
   // and want to; otherwise none is, and data between GPUs go over the network. Collective, once and before a Store is
   // made on this membership; blocks until all ranks have called it. Returns by what data go between GPUs, and why, in
   // words for a log: the same on all ranks, and empty where no rank has a GPU or ranks are threads. Throws Error where
-  // there is a Store already, PeerError where a rank is lost or does not come. A Store on another device throws Error.
+  // there is a Store already or a collective has begun, PeerError where a rank is lost or does not come. A Store or a
+  // collective on another device throws Error.
   std::string wait_connect_devices(Device device, ConnectOptions const& options = {}) const;
 
-  // Begins to sum `values`, (n), element by element over the ranks, such as the gradients of dense layers: 64-bit
-  // integers, which wrap, so that the sum has no order. Queued after the work on `stream`; does not wait, but for a
-  // place (kAllreducesMax). `values` belong to the group until wait_allreduce(), and are on the store's device, as
-  // `stream` is. Collective: every rank makes the same calls in the same order, for arrays of the same size, before,
-  // within or between steps. Several may be under way together, with look-ups and with a round. A Store must live on
-  // this membership, since its protocol carries the sums: all these calls are for its training thread. Throws Error
-  // where devices or sizes do not fit, or when kAllreducesMax are under way. Where sizes differ, every rank's wait
-  // throws PeerError, which names two ranks and their sizes.
+  // Sets how long this rank waits in the calls below for what other ranks owe it, before they throw PeerError: 300
+  // seconds unless it is set. The calls of a Store wait for StoreOptions::wait_timeout_s. Throws Error for a number that
+  // is not above 0.
+  void set_wait_timeout_s(double seconds) const;
+
+  // Starts an asynchronous allreduce: sums `values`, (n), element by element over the ranks, such as the gradients of
+  // dense layers. 64-bit integers wrap, so that the sum has no order. Queued after the work on `stream`. Blocks only
+  // while kAllreducesMax sums are under way. `values` belong to the group until wait_allreduce().
+  // Device: all collectives of a rank use one, that of wait_connect_devices(), else that of its Store, else that of its
+  // first collective; `values` and `stream` are on it.
+  // Collective: every rank makes the same calls in the same order, for arrays of the same size. Several sums may be under
+  // way together, and with all that a Store does, before, while and after there is one. All these calls are for one
+  // thread of the rank, where it has a Store the training thread. On the host they use as many cores as the Store's
+  // streams, without a Store this rank's even share.
+  // Throws Error where devices or sizes do not fit, or when kAllreducesMax sums are under way. Where sizes differ, every
+  // rank's wait throws PeerError, which names two ranks and their sizes.
   Reduction begin_allreduce(Stream& stream, View<std::int64_t> values) const;
   // The same for floats: all ranks get the same bits, which are the same in every run that sums by the same algorithm
   // ("nccl": as far as NCCL does so); which one "auto" takes depends on what the links turn out to cost
-  // (Store::explain_allreduces()). Throws Error also for an algorithm or a format that there is not.
+  // (explain_allreduces()). Throws Error also for an algorithm or a format that there is not.
   Reduction begin_allreduce(Stream& stream, View<float> values, AllreduceOptions const& options = {}) const;
   // The same without a copy: the array goes, and wait_sum() gives it back.
   Reduction begin_allreduce(Stream& stream, Array<float>&& values, AllreduceOptions const& options = {}) const;
@@ -117,11 +138,11 @@ class Group {
   Reduction begin_reduce_scatter(Stream& stream, SparseView const& vector,
                                  NumberFormat format = NumberFormat::kFloat) const;
 
-  // Blocks until `values` are the sums over all ranks; they are the same on all of them. Wait for sums in any order,
-  // while the store lives; one of which no copy of its Reduction is left goes on alone, and its sums are lost. Throws
-  // Error for one that is over, PeerError where a rank is lost or nothing comes for StoreOptions::wait_timeout_s.
+  // Blocks until `values` are the sums over all ranks; they are the same on all of them. Wait for sums in any order; one
+  // of which no copy of its Reduction is left goes on alone, and its sums are lost. Throws Error for one that is over,
+  // PeerError where a rank is lost or has left, or nothing comes for as long as set_wait_timeout_s() says.
   void wait_allreduce(Stream& stream, Reduction const& reduction) const;
-  // The same for sums that were not begun with a View. They are in memory of the store's device, ready for `stream`. A
+  // The same for sums that were not begun with a View. They are in memory of the rank's device, ready for `stream`. A
   // sum of sparse vectors is sparse or not, as it came to be on its way, the same on all ranks.
   SumVector wait_sum(Stream& stream, Reduction const& reduction) const;
   // Under way at a time, on a rank. Where all places are taken, what begins a sum waits for one under way that nobody
@@ -131,6 +152,11 @@ class Group {
   // Moving copies: no membership is without a group.
   Group(Group const&) = default;
   Group& operator=(Group const&) = default;
+  // How sums of begin_allreduce() that left the algorithm open were done, and why: a line of what the links cost, and
+  // one for each kind of sum of which it was told how long they took, with the usual algorithm, and for each what it
+  // should take by those costs, and what it would take as it compared with the usual one. On rank 0; empty elsewhere,
+  // and where there was no such sum. In a simulated group: what the links are assumed to cost.
+  std::vector<std::string> explain_allreduces() const;
 
   struct Impl;
   explicit Group(std::shared_ptr<Impl> impl);
@@ -144,6 +170,7 @@ class Group {
 // Ranks of a simulated group take turns, one at a time, in an order that only the seed decides. Where bodies throw, the
 // first cause is thrown again: a rank that fails makes the others' next wait fail with PeerError, which is never
 // preferred. What is no std::exception is thrown as an Error with the object nested in it (std::rethrow_if_nested).
+// Where a body has used its membership (a Store, a collective), that ends as the body returns.
 void run_ranks(std::vector<Group> const& group, std::function<void(Group)> const& body);
 
 }  // namespace gpups

@@ -45,7 +45,9 @@ struct StoreOptions {
   Device device{};
   int threads = 0;              // cores of this rank on the host; 0: its even share of those that the process may use
   std::uint64_t seed = 1;       // of initial values
-  double wait_timeout_s = 300;  // how long a rank may let others wait for what it owes them
+  // How long the Store's calls wait for what another rank owes this one. Collectives of the group have a limit of their
+  // own: Group::set_wait_timeout_s().
+  double wait_timeout_s = 300;
 };
 
 // One table's part of a batch: an entry for each use of a row. Arrays are on the device of the store and may go once
@@ -139,9 +141,12 @@ enum class ExportFormat { kNpy, kFlat };
 
 class Store {
  public:
-  // Joins the group's protocol. Ranks with another seed are refused with the first call that needs both. Throws
-  // Error when the device is not there.
+  // Joins the group's protocol. Ranks with another seed are refused with the first call that needs both. Throws Error
+  // when the device is not there, when collectives of the membership use another device, and for a second Store on one
+  // membership, also when the first has ended.
   Store(Group group, StoreOptions const& options);
+  // Blocks until this rank has sent what it owes the others. Those that wait for more from it then get a PeerError that
+  // names it, at once. Collectives of the group go on.
   ~Store();
   Store(Store&&) noexcept;
 
@@ -226,11 +231,6 @@ class Store {
   std::vector<std::string> wait_gather(std::string const& mine);
   // The same for one rank alone, which saves the memory of the others: they get as many empty ones. Collective.
   std::vector<std::string> wait_gather_to(Rank root, std::string const& mine);
-  // How sums of Group::begin_allreduce() that left the algorithm open were done, and why: a line of what the links
-  // cost, and one for each kind of sum of which it was told how long they took, with the usual algorithm, and for each
-  // what it should take by those costs, and what it would take as it compared with the usual one. On rank 0; empty
-  // elsewhere, and where there was no such sum. In a simulated group: what the links are assumed to cost.
-  std::vector<std::string> explain_allreduces();
   // Sums over the ranks; the sum of integers has no order. Few integers go to all ranks at once; many go to rank 0 and
   // back, so that no other rank needs the memory of all. Collective, with as many integers on every rank.
   void wait_sum(std::span<std::int64_t> values);

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <vector>
 
-#include "cache/counters.hpp"
+#include "comm/progress/counters.hpp"
 #include "cache/round_times.hpp"
 #include "gpups/gpups.hpp"
 #include "trainer/exchanged.hpp"
@@ -103,7 +103,7 @@ TEST(Traffic, AndWhatCodingSparesAreTogetherWhatThereWas) {
 }
 
 TEST(Traffic, SaysWhatCodingSpares) {
-  cache::Counters counters(2);
+  comm::Counters counters(2);
   counters.sent(Rank{1}, &ByKind::gradients, 100);
   counters.sent(Rank{1}, &ByKind::control, 100);
   counters.spared(&ByKind::gradients, 300);
@@ -116,7 +116,7 @@ TEST(Traffic, SaysWhatCodingSpares) {
 }
 
 TEST(Traffic, WhatWasSparedAndIsSentAfterAllIsSparedNoLonger) {
-  cache::Counters counters(2);
+  comm::Counters counters(2);
   counters.sent(Rank{1}, &ByKind::gradients, 100);
   counters.spared(&ByKind::gradients, 100);
   counters.not_spared(&ByKind::gradients, 100);

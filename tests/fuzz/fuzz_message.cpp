@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes are refused, or are a message that is written as just these bytes again.
+// Any bytes are refused, or are a message of one of the channels that is written as just these bytes again.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 
 #include "cache/message.hpp"
+#include "comm/collective/collective_channel.hpp"
 #include "comm/peer_text.hpp"
 #include "comm/wire.hpp"
 
@@ -13,10 +14,17 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   std::string const bytes(reinterpret_cast<char const*>(data), size);
   std::string const text = comm::peer_text(bytes);
   if (text.size() > comm::kPeerTextBytesMax + 4 || text.find('\n') != std::string::npos) std::abort();
+  if (bytes.empty()) return 0;
+  bool const is_of_store = static_cast<comm::ChannelId>(bytes.front()) == comm::ChannelId::kStore;
+  std::string const body = bytes.substr(1);
   try {
-    auto const message = cache::decode(bytes);
-    if (cache::encode(message) != bytes) std::abort();
-    cache::check_fields(message);
+    if (is_of_store) {
+      auto const message = cache::decode(body);
+      if (cache::encode(message) != body) std::abort();
+      cache::check_fields(message);
+    } else if (comm::encode(comm::decode_collective(body)) != body) {
+      std::abort();
+    }
   } catch (comm::WireError const&) {  // refused
   }
   return 0;

@@ -18,7 +18,31 @@ using cache::Section;
 using cache::tag;
 
 constexpr std::uint64_t kMyRank = 1;
-constexpr int kKinds = 13, kSections = 12;  // of messages, and of transfers
+// Of the store's messages, and one more: a header of a collective, whose run is `id`. Of transfers: the store's sections,
+// and those of collectives.
+constexpr int kKinds = 13, kSections = 12;
+constexpr MessageKind kHeader{static_cast<std::uint8_t>(MessageKind::kTables) + 1};
+constexpr std::uint64_t kCollectiveKind = 11, kCollectiveSection = 8;  // in scripts
+
+MessageKind kind_of(std::uint64_t choice) {
+  choice %= kKinds;
+  if (choice == kCollectiveKind) return kHeader;
+  return static_cast<MessageKind>(choice > kCollectiveKind ? choice - 1 : choice);
+}
+Section section_of(std::uint64_t choice) {
+  return static_cast<Section>(choice > kCollectiveSection ? choice - 1 : choice);
+}
+
+struct AnyTag {
+  test::ChannelId channel;
+  std::uint64_t tag;
+};
+AnyTag any_tag(Script& script) {
+  std::uint64_t const high = script.number() << 48, all = high | script.number();
+  std::uint64_t const section = all >> 60, part = all >> 48 & 0xFFF;
+  if (section == kCollectiveSection) return {test::ChannelId::kCollectives, all & ~(~std::uint64_t{0} << 60)};
+  return {test::ChannelId::kStore, tag(section_of(section), all & ~(~std::uint64_t{0} << 48), part)};
+}
 
 std::uint64_t word(Clock clock) { return static_cast<std::uint64_t>(number(clock)); }
 
@@ -34,7 +58,12 @@ std::size_t float_bytes(TableId table, std::size_t rows) { return rows * row_str
 
 bool ScriptedPeer::listen() {
   bool const before = wires_.progress();
-  while (auto const message = wires_.receive()) note(*message);
+  while (auto const received = wires_.receive_any()) {
+    if (received->of_store) note(*received->of_store);
+    if (received->of_collective && received->of_collective->signature) {
+      sums_heard_.push_back(received->of_collective->signature->elements);
+    }
+  }
   bool const after = wires_.progress();
   return before || after;
 }
@@ -95,11 +124,6 @@ void ScriptedPeer::note(Message const& m) {
     case MessageKind::kEraseAnswer:
     case MessageKind::kTables:
       return;
-    case MessageKind::kCollective:
-      if (auto const header = comm::decode_header(m.bytes); header.signature) {
-        sums_heard_.push_back(header.signature->elements);
-      }
-      return;
   }
 }
 
@@ -110,7 +134,7 @@ void ScriptedPeer::spoil(Message& message) {
   auto const value = script_.number();
   switch (script_.byte() % 15) {
     case 0:
-      message.kind = static_cast<MessageKind>(value % kKinds);
+      message.kind = kind_of(value);
       break;
     case 1:
       message.clock = Clock{static_cast<std::int64_t>(value)};
@@ -159,7 +183,7 @@ void ScriptedPeer::spoil(Message& message) {
 
 void ScriptedPeer::send(Message message) {
   spoil(message);
-  wires_.send(message);
+  message.kind == kHeader ? wires_.send_header(message.id, message.bytes) : wires_.send(message);
   last_ = std::move(message);
 }
 
@@ -167,8 +191,10 @@ void ScriptedPeer::send_data(std::uint64_t tag, std::size_t bytes) {
   if (exact_) return wires_.send_data(tag, std::min(bytes, kBytesMax));
   if (script_.rarely(10)) return;
   if (script_.rarely(10)) bytes = script_.number();
-  if (script_.rarely(10)) tag = script_.number() << 48 | script_.number();
-  wires_.send_data(tag, std::min(bytes, kBytesMax), script_.rarely(64) ? script_.byte() : std::uint8_t{0});
+  AnyTag to{test::ChannelId::kStore, tag};
+  if (script_.rarely(10)) to = any_tag(script_);
+  wires_.send_data(to.tag, std::min(bytes, kBytesMax), script_.rarely(64) ? script_.byte() : std::uint8_t{0},
+                   to.channel);
 }
 
 void ScriptedPeer::send_keys(Section section, std::uint64_t number, std::uint64_t part, std::size_t count) {
@@ -189,8 +215,14 @@ Intent ScriptedPeer::make_intent(std::int64_t clock) {
   return intent;
 }
 
+void ScriptedPeer::send_any_data() {
+  auto const [channel, tag] = any_tag(script_);
+  if (channel == test::ChannelId::kStore) return send_data(tag, script_.number());
+  wires_.send_data(tag, std::min(script_.number(), kBytesMax), 0, channel);
+}
+
 Message ScriptedPeer::any_message() {
-  Message message{.kind = static_cast<MessageKind>(script_.byte() % kKinds)};
+  Message message{.kind = kind_of(script_.byte())};
   for (int changes = script_.byte() % 8; changes > 0; --changes) spoil(message);
   return message;
 }
@@ -306,7 +338,7 @@ void ScriptedPeer::sum() {
   for (std::uint64_t i = 0; i < messages; ++i) send_header(id, {.item = comm::Header::Item{i, 8, zeros}});
 }
 void ScriptedPeer::send_header(std::uint64_t id, comm::Header const& header) {
-  send({.kind = MessageKind::kCollective, .id = id, .bytes = encode(header)});
+  send({.kind = kHeader, .id = id, .bytes = encode(header)});
 }
 
 bool ScriptedPeer::do_duty() {
@@ -362,13 +394,15 @@ void ScriptedPeer::act(std::uint8_t action) {
     case 11:
       return wires_.send_bytes(script_.text(255));
     case 12:
-      return send_data(script_.number() << 48 | script_.number(), script_.number());
-    case 13:
-      return wires_.take_data(script_.number() << 48 | script_.number(), script_.number() % kBytesMax);
+      return send_any_data();
+    case 13: {
+      auto const [channel, tag] = any_tag(script_);
+      return wires_.take_data(tag, script_.number() % kBytesMax, channel);
+    }
     case 14:
       return wires_.leave(script_.text(40));
     default:
-      return send_keys(static_cast<Section>(script_.byte() % kSections), script_.number(), script_.byte() % 4,
+      return send_keys(section_of(script_.byte() % kSections), script_.number(), script_.byte() % 4,
                        script_.byte() % 8);
   }
 }

@@ -23,7 +23,6 @@ using cache::Message;
 using cache::MessageKind;
 using cache::Section;
 using cache::tag;
-using cache::tag_of_run;
 
 inline constexpr std::uint64_t kHuge = (std::uint64_t{1} << 28) - 1;  // keys: the most that a header may name
 inline constexpr auto kLast = std::numeric_limits<std::int64_t>::max();

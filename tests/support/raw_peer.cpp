@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "comm/collective/collective_channel.hpp"
 #include "comm/group/of_process.hpp"
 
 namespace gpups::test {
@@ -49,9 +50,17 @@ RawPeer::~RawPeer() {
   payload_.reset();  // before what it offers goes
 }
 
-void RawPeer::send_bytes(std::string const& body) {
-  bytes_sent_ += body.size();
-  transport_->send(Rank{0}, body);
+void RawPeer::send_bytes(std::string const& message) {
+  bytes_sent_ += message.size();
+  transport_->send(Rank{0}, message);
+}
+
+void RawPeer::send_on(ChannelId channel, std::string const& body) {
+  send_bytes(std::string(1, static_cast<char>(channel)) + body);
+}
+
+void RawPeer::send_header(std::uint64_t run, std::string const& header) {
+  send_on(ChannelId::kCollectives, encode(comm::CollectiveMessage{run, header}));
 }
 
 void RawPeer::offer(std::uint64_t tag, std::vector<std::uint64_t> words, std::size_t bytes) {
@@ -60,19 +69,20 @@ void RawPeer::offer(std::uint64_t tag, std::vector<std::uint64_t> words, std::si
   payload_->send(stream_, Rank{0}, tag, data_.back().data(), bytes);
 }
 
-void RawPeer::send_data(std::uint64_t tag, std::size_t bytes, unsigned char fill) {
+void RawPeer::send_data(std::uint64_t tag, std::size_t bytes, unsigned char fill, ChannelId channel) {
   std::vector<std::uint64_t> words(bytes / 8 + 1);
   std::memset(words.data(), fill, words.size() * 8);
-  offer(tag, std::move(words), bytes);
+  offer(tag_of(channel, tag), std::move(words), bytes);
 }
 
 void RawPeer::send_data(std::uint64_t tag, std::vector<std::uint8_t> const& bytes) {
   std::vector<std::uint64_t> words(bytes.size() / 8 + 1);
   if (!bytes.empty()) std::memcpy(words.data(), bytes.data(), bytes.size());
-  offer(tag, std::move(words), bytes.size());
+  offer(tag_of(ChannelId::kStore, tag), std::move(words), bytes.size());
 }
 
-void RawPeer::take_data(std::uint64_t tag, std::size_t bytes) {
+void RawPeer::take_data(std::uint64_t tag, std::size_t bytes, ChannelId channel) {
+  tag = tag_of(channel, tag);
   if (!wanted_.insert(tag).second) return;
   payload_->receive(stream_, Rank{0}, tag, bytes, [this, tag, bytes] {
     wanted_.erase(tag);
@@ -81,10 +91,22 @@ void RawPeer::take_data(std::uint64_t tag, std::size_t bytes) {
   });
 }
 
+std::optional<RawPeer::Received> RawPeer::receive_any() {
+  auto const message = transport_->receive();
+  if (!message) return std::nullopt;
+  Received received{.channel = static_cast<ChannelId>(message->body.at(0)), .body = message->body.substr(1)};
+  if (received.body.empty()) return received;
+  if (received.channel == ChannelId::kStore) {
+    received.of_store = cache::decode(received.body);
+  } else {
+    received.of_collective = comm::decode_header(comm::decode_collective(received.body).header);
+  }
+  return received;
+}
+
 std::optional<cache::Message> RawPeer::receive() {
-  auto const received = transport_->receive();
-  if (!received) return std::nullopt;
-  return cache::decode(received->body);
+  auto received = receive_any();
+  return received ? std::move(received->of_store.value()) : std::optional<cache::Message>();
 }
 
 }  // namespace gpups::test

@@ -17,10 +17,14 @@
 #include <vector>
 
 #include "cache/message.hpp"
+#include "comm/collective/header.hpp"
 #include "comm/group_impl.hpp"
+#include "comm/progress/channel.hpp"
 #include "gpups/stream.hpp"
 
 namespace gpups::test {
+
+using comm::ChannelId;
 
 class RawPeer {
  public:
@@ -30,13 +34,31 @@ class RawPeer {
   // For the store. It goes before the peer does.
   Group group() { return std::exchange(group_, Group(nullptr)); }
 
-  void send(cache::Message const& message) { send_bytes(cache::encode(message)); }
-  void send_bytes(std::string const& body);
-  void send_words(std::uint64_t tag, std::vector<std::uint64_t> const& words) { offer(tag, words, words.size() * 8); }
-  void send_data(std::uint64_t tag, std::size_t bytes, unsigned char fill = 0);
+  // Of the store's channel.
+  void send(cache::Message const& message) { send_on(ChannelId::kStore, cache::encode(message)); }
+  // Of a run of a collective.
+  void send(std::uint64_t run, comm::Header const& header) { send_header(run, encode(header)); }
+  void send_header(std::uint64_t run, std::string const& header);
+  // Any body, in a channel; none closes it.
+  void send_on(ChannelId channel, std::string const& body);
+  void send_bytes(std::string const& message);
+  // Bulk data of the store's channel, unless another is named.
+  void send_words(std::uint64_t tag, std::vector<std::uint64_t> const& words, ChannelId channel = ChannelId::kStore) {
+    offer(tag_of(channel, tag), words, words.size() * 8);
+  }
+  void send_data(std::uint64_t tag, std::size_t bytes, unsigned char fill = 0, ChannelId channel = ChannelId::kStore);
   void send_data(std::uint64_t tag, std::vector<std::uint8_t> const& bytes);
   // Takes what rank 0 sends under a tag, to nowhere; nothing new where it is wanted already.
-  void take_data(std::uint64_t tag, std::size_t bytes);
+  void take_data(std::uint64_t tag, std::size_t bytes, ChannelId channel = ChannelId::kStore);
+  // The next message of rank 0's.
+  struct Received {
+    ChannelId channel{};
+    std::string body{};                           // without the channel's number
+    std::optional<cache::Message> of_store{};     // what it says, where it is the store's
+    std::optional<comm::Header> of_collective{};  // likewise
+  };
+  std::optional<Received> receive_any();
+  // The same where it is the store's.
   std::optional<cache::Message> receive();
   bool progress() { return payload_->progress(); }
   void leave(std::string const& error) { error.empty() ? transport_->leave() : transport_->fail(Rank{1}, error); }

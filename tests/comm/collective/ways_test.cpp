@@ -161,7 +161,7 @@ TEST(Ways, SumsOfAGroupErrByNoMoreThanTheFormatAskedFor) {
         }
       }
       if (group.rank() == Rank{0}) {
-        auto const lines = store.explain_allreduces();
+        auto const lines = group.explain_allreduces();
         EXPECT_EQ(lines.size(), 2U);  // of the links, and of the sums that were chosen for
         EXPECT_NE(lines.back().find(std::string(", as ") + name_of(asked)), std::string::npos) << lines.back();
       }

@@ -2,6 +2,7 @@
 // What a peer says of sums over the ranks, and sends for them.
 #include <fmt/core.h>
 
+#include "comm/collective/collective_channel.hpp"
 #include "comm/collective/header.hpp"
 #include "comm/collective/run.hpp"
 #include "tests/support/hostile_peer.hpp"
@@ -9,20 +10,21 @@
 namespace gpups::test {
 namespace {
 
-Message header_of(std::uint64_t id, comm::Header const& header) {
-  return {.kind = MessageKind::kCollective, .id = id, .bytes = encode(header)};
-}
+struct OfRun {
+  std::uint64_t run;
+  comm::Header header;
+};
 comm::Signature sum_of(std::uint64_t elements) {
   return {.operation = comm::Operation::kSumIntegers, .elements = elements};
 }
-Message sum_of(std::uint64_t id, std::uint64_t elements) { return header_of(id, {.signature = sum_of(elements)}); }
+OfRun sum_of(std::uint64_t run, std::uint64_t elements) { return {run, {.signature = sum_of(elements)}}; }
 
 // A message of run 0 in its header, and one that follows it.
-Message message_of(std::uint64_t index, std::string const& bytes) {
-  return header_of(0, {.item = comm::Header::Item{.index = index, .size = bytes.size(), .bytes = bytes}});
+OfRun message_of(std::uint64_t index, std::string const& bytes) {
+  return {0, {.item = comm::Header::Item{.index = index, .size = bytes.size(), .bytes = bytes}}};
 }
-Message bulk_of(std::uint64_t index, std::uint64_t size) {
-  return header_of(0, {.item = comm::Header::Item{.index = index, .size = size}});
+OfRun bulk_of(std::uint64_t index, std::uint64_t size) {
+  return {0, {.item = comm::Header::Item{.index = index, .size = size}}};
 }
 // Integers of one byte each: all the same, by default as many as a slice of the two ranks has.
 constexpr std::size_t kSlice = 512;
@@ -35,6 +37,7 @@ std::string narrow(char word, std::size_t words = kSlice) {
 
 class HostileSums : public HostilePeer {
  protected:
+  static void send(RawPeer& peer, OfRun const& message) { peer.send(message.run, message.header); }
   // What goes wrong where this rank sums so many integers, of which the second half is the peer's slice.
   std::string sum(std::size_t words = kWords) {
     values_.assign(words, 1);
@@ -49,9 +52,9 @@ class HostileSums : public HostilePeer {
 };
 
 TEST_F(HostileSums, APeerThatDoesItsPartIsHeard) {
-  peer_.send(sum_of(0, kWords));
-  peer_.send(message_of(0, narrow(10)));
-  peer_.send(message_of(1, narrow(22)));
+  send(peer_, sum_of(0, kWords));
+  send(peer_, message_of(0, narrow(10)));
+  send(peer_, message_of(1, narrow(22)));
   EXPECT_EQ(sum(), "");
   EXPECT_EQ(values_[0], 11);
   EXPECT_EQ(values_[kSlice], 22);
@@ -59,16 +62,16 @@ TEST_F(HostileSums, APeerThatDoesItsPartIsHeard) {
 
 // All of a short array comes in one message.
 TEST_F(HostileSums, APeerThatDoesItsPartOfAShortSumIsHeard) {
-  peer_.send(sum_of(0, 3));
-  peer_.send(message_of(0, narrow(10, 3)));
+  send(peer_, sum_of(0, 3));
+  send(peer_, message_of(0, narrow(10, 3)));
   EXPECT_EQ(sum(3), "");
   EXPECT_EQ(values_, (std::vector<std::int64_t>{11, 11, 11}));
 }
 
 TEST_F(HostileSums, AShortSumInTwoMessages) {
-  peer_.send(sum_of(0, 3));
-  peer_.send(message_of(0, narrow(10, 3)));
-  peer_.send(message_of(1, narrow(10, 3)));
+  send(peer_, sum_of(0, 3));
+  send(peer_, message_of(0, narrow(10, 3)));
+  send(peer_, message_of(1, narrow(10, 3)));
   EXPECT_EQ(turn(), "");
   EXPECT_NE(sum(3).find("sent more messages of allreduce 0 than there are"), std::string::npos);
 }
@@ -82,7 +85,7 @@ TEST_F(HostileSums, AShortArrayOfAnotherSize) {
     Store store(group, {.threads = 1});
     auto stream = store.make_stream();
     std::string const zeros(bytes, '\0');
-    peer.send(header_of(0, {.signature = floats, .item = comm::Header::Item{.size = bytes, .bytes = zeros}}));
+    peer.send(0, {.signature = floats, .item = comm::Header::Item{.size = bytes, .bytes = zeros}});
     std::vector<float> values{1, 2, 3};
     auto const error = error_of([&] { group.wait_allreduce(stream, group.begin_allreduce(stream, values)); });
     if (bytes == 12) {
@@ -96,35 +99,35 @@ TEST_F(HostileSums, AShortArrayOfAnotherSize) {
 }
 
 TEST_F(HostileSums, ASumThatNobodyBeganCostsNothing) {
-  peer_.send(sum_of(0, comm::kSumElementsMax));
+  send(peer_, sum_of(0, comm::kSumElementsMax));
   EXPECT_EQ(turn(), "");
 }
 
 TEST_F(HostileSums, MoreAheadThanOneMay) {
-  for (std::uint64_t id = 0; id < Group::kAllreducesMax; ++id) peer_.send(sum_of(id, 1));
+  for (std::uint64_t id = 0; id < Group::kAllreducesMax; ++id) send(peer_, sum_of(id, 1));
   EXPECT_EQ(turn(), "");
-  peer_.send(sum_of(Group::kAllreducesMax, 1));
+  send(peer_, sum_of(Group::kAllreducesMax, 1));
   expect_refused("began allreduce 64 where 64 is its next and 0 is that of rank 0");
 }
 
 TEST_F(HostileSums, ASumTwice) {
-  for (int i = 0; i < 2; ++i) peer_.send(sum_of(0, kWords));
+  for (int i = 0; i < 2; ++i) send(peer_, sum_of(0, kWords));
   expect_refused("began allreduce 0 where 1 is its next");
 }
 
 TEST_F(HostileSums, ASumOutOfTurn) {
-  peer_.send(sum_of(1, 3));
+  send(peer_, sum_of(1, 3));
   expect_refused("began allreduce 1 where 0 is its next");
 }
 
 TEST_F(HostileSums, AnotherSizeBeforeThisRankBegins) {
-  peer_.send(sum_of(0, 4));
+  send(peer_, sum_of(0, 4));
   expect_sum_refused("sums 4 integers in allreduce 0 where rank 0 sums 1024");
 }
 
 TEST_F(HostileSums, AnotherSizeAfterThisRankHasBegun) {
   peer_.on_idle = [this] {
-    peer_.send(sum_of(0, comm::kSumElementsMax));
+    send(peer_, sum_of(0, comm::kSumElementsMax));
     peer_.on_idle = [] { return false; };
     return true;
   };
@@ -132,81 +135,86 @@ TEST_F(HostileSums, AnotherSizeAfterThisRankHasBegun) {
 }
 
 TEST_F(HostileSums, MoreElementsThanThereCanBe) {
-  peer_.send(sum_of(0, comm::kSumElementsMax + 1));
+  send(peer_, sum_of(0, comm::kSumElementsMax + 1));
   expect_refused("more elements than one may");
 }
 
-TEST_F(HostileSums, AHeaderInAMessageOfAnotherKind) {
-  peer_.send({.kind = MessageKind::kLookup, .bytes = sum_of(0, 3).bytes});
+TEST_F(HostileSums, AHeaderInAMessageOfTheStore) {
+  peer_.send({.kind = MessageKind::kLookup, .bytes = encode(sum_of(0, 3).header)});
   expect_refused("has a piece to gather");
 }
 
+TEST_F(HostileSums, AMessageThatIsNone) {
+  peer_.send_on(ChannelId::kCollectives, "abc");
+  expect_refused("sent what is not a message");
+}
+
 TEST_F(HostileSums, MessagesBeforeTheSumIsAnnounced) {
-  peer_.send(message_of(0, narrow(10)));
+  send(peer_, message_of(0, narrow(10)));
   expect_refused("goes on with allreduce 0 where 0 is its next");
 }
 
 TEST_F(HostileSums, MessagesAfterTheSumIsOver) {
-  peer_.send(sum_of(0, kWords));
-  peer_.send(message_of(0, narrow(10)));
-  peer_.send(message_of(1, narrow(22)));
+  send(peer_, sum_of(0, kWords));
+  send(peer_, message_of(0, narrow(10)));
+  send(peer_, message_of(1, narrow(22)));
   EXPECT_EQ(sum(), "");
-  peer_.send(message_of(2, narrow(1)));
+  send(peer_, message_of(2, narrow(1)));
   expect_refused("goes on with allreduce 0 where 1 is its next");
 }
 
 TEST_F(HostileSums, MoreMessagesThanTheSumHas) {
-  peer_.send(sum_of(0, kWords));
-  peer_.send(message_of(0, narrow(10)));
-  peer_.send(message_of(1, narrow(22)));
-  peer_.send(message_of(2, narrow(1)));
+  send(peer_, sum_of(0, kWords));
+  send(peer_, message_of(0, narrow(10)));
+  send(peer_, message_of(1, narrow(22)));
+  send(peer_, message_of(2, narrow(1)));
   EXPECT_EQ(turn(), "");
   expect_sum_refused("sent more messages of allreduce 0 than there are");
 }
 
 TEST_F(HostileSums, MoreMessagesThanMayWait) {
-  peer_.send(sum_of(0, kWords));
+  send(peer_, sum_of(0, kWords));
   EXPECT_EQ(turn(), "");
   for (std::uint64_t i = 0; i <= comm::kUnwantedMax; ++i) {
-    peer_.send(message_of(i, "x"));
+    send(peer_, message_of(i, "x"));
     peer_.let_turn();
   }
   expect_refused("where 1024 is its next and 1024 wait");
 }
 
 TEST_F(HostileSums, AMessageTwice) {
-  peer_.send(sum_of(0, kWords));
-  for (int i = 0; i < 2; ++i) peer_.send(message_of(0, narrow(10)));
+  send(peer_, sum_of(0, kWords));
+  for (int i = 0; i < 2; ++i) send(peer_, message_of(0, narrow(10)));
   expect_refused("sent message 0 of allreduce 0 where 1 is its next");
 }
 
 TEST_F(HostileSums, AnotherMessageThanIsAwaited) {
-  peer_.send(sum_of(0, kWords));
-  peer_.send(message_of(1, narrow(10)));
+  send(peer_, sum_of(0, kWords));
+  send(peer_, message_of(1, narrow(10)));
   expect_sum_refused("sent message 1 of allreduce 0 with 520 bytes, where 0 with at most 4104 is awaited");
 }
 
 TEST_F(HostileSums, MoreBytesThanAreAwaited) {
-  peer_.send(sum_of(0, kWords));
-  peer_.send(bulk_of(0, std::uint64_t{1} << 60));
+  send(peer_, sum_of(0, kWords));
+  send(peer_, bulk_of(0, std::uint64_t{1} << 60));
   expect_sum_refused("with 1152921504606846976 bytes, where 0 with at most 4104 is awaited");
 }
 
 TEST_F(HostileSums, BulkDataOfAnotherSizeThanItsHeaderSays) {
-  peer_.send(sum_of(0, kWords));
-  peer_.send(bulk_of(0, 16));
-  peer_.send_data(tag_of_run(0, 0), 800);
+  send(peer_, sum_of(0, kWords));
+  send(peer_, bulk_of(0, 16));
+  peer_.send_data(comm::tag_of_run(0, 0), 800, 0, ChannelId::kCollectives);
   expect_sum_refused("sends 800 bytes");
 }
 
 TEST_F(HostileSums, BulkDataTwice) {
-  for (int i = 0; i < 2; ++i) peer_.send_words(tag_of_run(0, 0), {10});
+  for (int i = 0; i < 2; ++i) peer_.send_words(comm::tag_of_run(0, 0), {10}, ChannelId::kCollectives);
   expect_sum_refused("two transfers under one tag");
 }
 
 TEST_F(HostileSums, IntegersWithoutWidths) {
-  peer_.send(sum_of(0, kWords));
-  peer_.send(message_of(0, "1234567"));
+  send(peer_, sum_of(0, kWords));
+  send(peer_, message_of(0, "1234567"));
   expect_sum_refused("sent integers without their widths");
 }
 
@@ -218,8 +226,8 @@ TEST_F(HostileSums, IntegersOfImpossibleWidths) {
     auto const group = peer.group();
     Store store(group, {.threads = 1});
     auto stream = store.make_stream();
-    peer.send(sum_of(0, kWords));
-    peer.send(message_of(0, text));
+    send(peer, sum_of(0, kWords));
+    send(peer, message_of(0, text));
     std::vector<std::int64_t> values(kWords, 1);
     auto const error = error_of([&] { group.wait_allreduce(stream, group.begin_allreduce(stream, values)); });
     EXPECT_NE(error.find("sent integers of impossible widths"), std::string::npos) << error;
@@ -232,7 +240,7 @@ TEST_F(HostileSums, HeadersThatMakeNoSense) {
     RawPeer peer;
     Store store(peer.group(), {.threads = 1});
     table_ = store.add_table({.name = "t", .dim = 4});
-    peer.send({.kind = MessageKind::kCollective, .id = 0, .bytes = good.substr(0, length)});
+    peer.send_header(0, good.substr(0, length));
     EXPECT_NE(turn(store).find("sent what is not a part of a collective"), std::string::npos) << length;
   }
 }
@@ -242,8 +250,8 @@ TEST_F(HostileSums, APeerThatSaysNothingIsNamed) {
 }
 
 TEST_F(HostileSums, APeerThatStopsIsNamed) {
-  peer_.send(sum_of(0, kWords));
-  peer_.send(message_of(0, narrow(10)));
+  send(peer_, sum_of(0, kWords));
+  send(peer_, message_of(0, narrow(10)));
   expect_sum_refused("rank 0 awaited the sums of allreduce 0 from rank 1");
 }
 

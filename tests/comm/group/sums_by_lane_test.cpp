@@ -57,7 +57,7 @@ TEST(SumsByLane, AreTried) {
     std::vector<float> values(1 << 18, 1);
     for (int sum = 0; sum < 30; ++sum) group.wait_allreduce(stream, group.begin_allreduce(stream, values));
     std::string said;
-    for (auto const& line : store.explain_allreduces()) said += line + "\n";
+    for (auto const& line : group.explain_allreduces()) said += line + "\n";
     if (group.rank() == Rank{0}) {
       EXPECT_NE(said.find("nccl"), std::string::npos) << said;
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cache/counters.hpp"
+#include "comm/progress/counters.hpp"
 
 #include <algorithm>
 #include <atomic>
 
-namespace gpups::cache {
+namespace gpups::comm {
 namespace {
 
 constexpr TrafficKind kKinds[] = {&ByKind::gradients, &ByKind::refreshes,  &ByKind::intents, &ByKind::urgent,
@@ -71,4 +71,4 @@ void Counters::write(Stats& stats) const {
   }
 }
 
-}  // namespace gpups::cache
+}  // namespace gpups::comm

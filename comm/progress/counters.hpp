@@ -9,7 +9,7 @@
 #include "gpups/stats.hpp"
 #include "gpups/types.hpp"
 
-namespace gpups::cache {
+namespace gpups::comm {
 
 // Which counter some bytes belong to.
 using TrafficKind = std::uint64_t ByKind::*;
@@ -37,4 +37,4 @@ class Counters {
   ByKind spared_;
 };
 
-}  // namespace gpups::cache
+}  // namespace gpups::comm

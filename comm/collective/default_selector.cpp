@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/collective/default_selector.hpp"
+
+namespace gpups::comm {
+namespace {
+
+constexpr LinkModel kSimulatedLinks{.round_s = 2e-5,
+                                    .byte_s = 1e-9,
+                                    .fresh_s = 1e-10,
+                                    .add_s = 5e-10,
+                                    .entry_s = 5e-9,
+                                    .element_s = 5e-10,
+                                    .half_s = 5e-10,
+                                    .code_s = 2e-9};
+
+}  // namespace
+
+Selector make_selector(bool simulated) {
+  if (simulated) return Selector(LinkCache({}), kSimulatedLinks);
+  return Selector(LinkCache(user_cache_folder()), std::nullopt);
+}
+
+}  // namespace gpups::comm

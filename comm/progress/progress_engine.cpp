@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/progress/progress_engine.hpp"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/only_errors.hpp"
+#include "comm/peer_lost.hpp"
+#include "gpups/error.hpp"
+
+namespace gpups::comm {
+namespace {
+
+constexpr ChannelId kAll[] = {ChannelId::kStore, ChannelId::kCollectives};
+static_assert(std::size(kAll) == kChannels);
+
+constexpr std::size_t index(ChannelId id) { return static_cast<std::size_t>(id); }
+
+}  // namespace
+
+ProgressEngine::ProgressEngine(Transport& transport, std::unique_ptr<Payload>& payload, Turner& turner)
+    : transport_(transport),
+      payload_(payload),
+      turner_(turner),
+      me_(transport.rank()),
+      messenger_(transport, *payload),
+      exceptions_at_start_(std::uncaught_exceptions()) {}
+
+ProgressEngine::~ProgressEngine() {
+  if (started_) abandon("its membership has ended");
+}
+
+void ProgressEngine::start() {
+  std::lock_guard lock(starting_);
+  if (started_ || abandoned_) return;
+  auto const wake = [this] { turner_.wake(); };
+  transport_.on_arrival(wake);
+  payload_->on_arrival(wake);
+  turner_.start([this] { return progress(); });
+  started_ = true;
+}
+
+void ProgressEngine::post(std::function<void()> task) {
+  {
+    std::lock_guard lock(mutex_);
+    posts_.push_back(std::move(task));
+  }
+  turner_.wake();
+}
+
+void ProgressEngine::post_soon(std::function<void()> task) {
+  {
+    std::lock_guard lock(mutex_);
+    posts_.push_back(std::move(task));
+  }
+  turner_.turn_soon();
+}
+
+bool ProgressEngine::has_posts() {
+  std::lock_guard lock(mutex_);
+  return !posts_.empty();
+}
+
+bool ProgressEngine::take_posts() {
+  std::vector<std::function<void()>> posts;
+  {
+    std::lock_guard lock(mutex_);
+    posts.swap(posts_);
+  }
+  for (auto const& post : posts) post();
+  return !posts.empty();
+}
+
+bool ProgressEngine::progress() {
+  std::lock_guard progressing(progressing_);
+  bool did = false;
+  auto const each_channel = [this](auto const& call) {
+    for (ChannelId const id : kAll) {
+      if (Channel* const channel = messenger_.channel(id)) call(*channel);
+    }
+  };
+  try {
+    if (failed_) return false;
+    each_channel([](Channel& channel) { channel.progress_begins(); });
+    did |= take_posts();
+    while (messenger_.receive()) did = true;
+    did |= messenger_.progress();
+    each_channel([&](Channel& channel) { did |= channel.progress(did); });
+    if (did) publish();
+  } catch (...) {
+    fail(std::current_exception());
+    return true;
+  }
+  return did;
+}
+
+void ProgressEngine::publish() {
+  for (ChannelId const id : kAll) {
+    if (!closing_[index(id)] || closed_[index(id)] || !messenger_.idle(id)) continue;
+    Channel const* const channel = messenger_.channel(id);
+    if (channel != nullptr && !channel->idle()) continue;
+    messenger_.close(id);
+    closed_[index(id)] = true;
+  }
+  idle_ = messenger_.idle();
+}
+
+void ProgressEngine::fail(std::exception_ptr error) noexcept {
+  Rank at_fault = me_;
+  std::string why = "it failed for a reason that it does not know";
+  try {
+    std::rethrow_exception(error);
+  } catch (PeerLost const& lost) {
+    at_fault = lost.peer();
+    why = lost.why().empty() ? fmt::format("rank {} has left", number(at_fault)) : lost.why();
+    error = std::make_exception_ptr(PeerError(
+        at_fault,
+        fmt::format("rank {} is lost ({}; {}): look at that rank's output, then go on from the last checkpoint",
+                    number(at_fault), why, slowest().text)));
+  } catch (PeerError const& of_peer) {
+    at_fault = of_peer.peer();
+    why = of_peer.what();
+  } catch (std::exception const& own) {
+    why = fmt::format("it failed: {}", own.what());
+    error = only_errors(error);
+  } catch (...) {  // NOLINT: said above
+  }
+  {
+    std::lock_guard lock(mutex_);
+    failure_ = error;
+    failed_ = true;
+  }
+  try {
+    transport_.fail(at_fault, why);
+  } catch (...) {  // NOLINT: the first error is the one to report
+  }
+}
+
+void ProgressEngine::throw_if_failed() {
+  if (!failed_) return;
+  std::lock_guard lock(mutex_);
+  std::rethrow_exception(failure_);
+}
+
+ProgressEngine::Slowest ProgressEngine::slowest() const {
+  std::string doing = "waited for nobody";
+  for (ChannelId const id : kAll) {
+    Channel const* const channel = messenger_.channel(id);
+    if (channel == nullptr) continue;
+    auto const [ranks, what] = channel->awaited();
+    if (ranks.empty()) {
+      if (!what.empty()) doing = what;
+      continue;
+    }
+    std::vector<std::uint32_t> numbers;
+    for (Rank rank : ranks) numbers.push_back(number(rank));
+    return {ranks.front(), fmt::format("rank {} awaited {} from {} {}", number(me_), what,
+                                       numbers.size() == 1 ? "rank" : "ranks", fmt::join(numbers, ", "))};
+  }
+  return {me_, fmt::format("rank {} {}", number(me_), doing)};
+}
+
+void ProgressEngine::wait(std::function<bool()> const& done, WaitLimit const& limit) {
+  bool const ended = turner_.wait([&] { return failed_.load() || done(); }, limit.seconds);
+  throw_if_failed();
+  if (ended) return;
+  {
+    std::lock_guard progressing(progressing_);
+    auto const [rank, text] = slowest();
+    fail(std::make_exception_ptr(PeerError(
+        rank, fmt::format("{}, and nothing came for {} s (it may hang, or have ended early): look at that rank's "
+                          "output, or allow more time ({}, cluster.wait_timeout_s)",
+                          text, limit.seconds, limit.setting))));
+  }
+  throw_if_failed();
+}
+
+void ProgressEngine::wait_run(std::function<void()> const& task) {
+  struct Result {
+    std::exception_ptr error;
+    std::atomic<bool> done = false;
+  };
+  auto const result = std::make_shared<Result>();
+  post([result, &task] {
+    try {
+      task();
+    } catch (...) {
+      result->error = only_errors(std::current_exception());
+    }
+    result->done = true;
+  });
+  wait([result] { return result->done.load(); }, kNoLimit);
+  if (result->error) std::rethrow_exception(result->error);
+}
+
+void ProgressEngine::wait_close(ChannelId id, WaitLimit const& limit) {
+  bool const is_alone = transport_.size() == 1;
+  if (!is_alone) start();
+  {
+    std::lock_guard progressing(progressing_);
+    throw_if_failed();
+    closing_[index(id)] = true;
+    if (!has_posts()) publish();
+  }
+  if (!started_ || closed_[index(id)]) return turner_.wake();  // what is said of it may wait for room
+  turner_.wake();
+  wait([&] { return closed_[index(id)].load(); }, limit);
+}
+
+void ProgressEngine::abandon(char const* why) {
+  {
+    std::lock_guard lock(starting_);
+    if (std::exchange(abandoned_, true)) return;
+  }
+  turner_.stop();
+  transport_.on_arrival({});
+  payload_.reset();
+  std::lock_guard progressing(progressing_);
+  for (ChannelId const id : kAll) messenger_.drop(id);
+  messenger_.forget_all();
+  std::lock_guard lock(mutex_);
+  posts_.clear();
+  if (failure_ == nullptr) {
+    failure_ = std::make_exception_ptr(Error(fmt::format(
+        "rank {} takes no part in its group's messages any more ({}): end it, or make another group", number(me_), why)));
+  }
+  failed_ = true;
+}
+
+void ProgressEngine::end(WaitLimit const& limit) noexcept {
+  if (!started_ || std::exchange(ended_, true)) return;
+  bool const unwinding = std::uncaught_exceptions() > exceptions_at_start_;
+  std::string reason;
+  if (abandoned_) {
+    reason = "it went on after an exception that had ended its messages";
+  } else if (!unwinding) {
+    try {
+      for (ChannelId const id : kAll) wait_close(id, limit);
+      wait([this] { return idle_.load(); }, limit);
+    } catch (std::exception const& error) {
+      reason = error.what();
+    } catch (...) {
+      reason = "it failed for a reason that it does not know";
+    }
+  }
+  try {
+    abandon("its membership has ended");
+    if (unwinding) return;  // whoever catches the exception tells the others what it was
+    reason.empty() ? transport_.leave() : transport_.fail(me_, reason);
+  } catch (...) {  // NOLINT: nobody is left to tell
+  }
+}
+
+}  // namespace gpups::comm

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a Store ends: a membership has one, and the other ranks learn at once where they still wait for it.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <latch>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "gpups/gpups.hpp"
+#include "tests/support/expect_error.hpp"
+
+namespace gpups::test {
+namespace {
+
+constexpr int kRanks = 3;
+constexpr Rank kEnding{1};
+
+// A rank with a store of one table, whose steps read the same rows of all owners.
+struct Member {
+  explicit Member(Group const& of) : group(of) {
+    store.emplace(group, StoreOptions{.threads = 1});
+    table = store->add_table({.name = "rows", .dim = 4});
+    stream.emplace(store->make_stream());
+    for (std::uint64_t key = 0; key < 50; ++key) keys.push_back(Key{key});
+  }
+
+  bool ends() const { return group.rank() == kEnding; }
+  void push() {
+    Array<Key> const given = to_device(*stream, keys);
+    TableBatch const part{.table = table, .keys = given};
+    Prepared const batch = store->prepare(*stream, store->clock(), {&part, 1}, 1);
+    store->wait_ready(batch);
+    Matrix<float> sources(Device::host(), keys.size(), 4);
+    memory::fill_bytes(*stream, sources.view().data(), 0, sources.view().flat().bytes());
+    TableGradients const gradients{.sources = sources};
+    store->push(*stream, batch, {&gradients, 1});
+  }
+  void step() {
+    push();
+    store->advance_clock();
+  }
+  void look_up() {
+    Array<Key> const given = to_device(*stream, keys);
+    Matrix<float> const rows(Device::host(), keys.size(), 4);
+    store->lookup(*stream, table, given, rows, {});
+  }
+
+  Group group;
+  std::optional<Store> store;
+  TableId table{};
+  std::optional<Stream> stream;
+  std::vector<Key> keys;
+};
+
+// One rank's Store ends after `before`, which all others go on from with `after`: each gets an error that names it. The
+// ending rank's membership lives on until they have it.
+struct Ending {
+  char const* name;
+  std::function<void(Member&)> before, after;
+};
+
+std::vector<Ending> endings() {
+  auto const steps = [](Member& me) {
+    me.step();
+    me.step();
+  };
+  auto const step_and_push = [](Member& me) {
+    me.step();
+    me.push();
+  };
+  auto const end_step = [](Member& me) {
+    me.store->advance_clock();
+    me.store->wait_flush();
+  };
+  auto const step_and_flush = [](Member& me) {
+    me.step();
+    me.store->wait_flush();
+  };
+  auto const look_up_until_it_ends = [](Member& me) {
+    for (;;) me.look_up();
+  };
+  return {{"between push and advance_clock", step_and_push, end_step},
+          {"between steps", steps, step_and_flush},
+          {"before its first call", [](Member&) {}, step_and_flush},
+          {"before a barrier", steps, [](Member& me) { me.store->wait_barrier(); }},
+          {"between look-ups", steps, look_up_until_it_ends},
+          {"before the table is hashed", steps, [](Member& me) { me.store->table_hash(); }}};
+}
+
+// all_know: of the ranks that it ends for; null in a simulation, whose ranks run one at a time.
+void end_one(Group const& group, Ending const& ending, std::latch* all_know) {
+  Member me(group);
+  if (me.ends()) {
+    ending.before(me);
+    me.store.reset();
+    if (all_know != nullptr) all_know->wait();
+    return;
+  }
+  try {
+    ending.before(me);  // which may be disturbed by another rank that knows already
+    ending.after(me);
+    ADD_FAILURE() << "a rank's Store has ended " << ending.name << ", and the others went on";
+  } catch (PeerError const& error) {
+    EXPECT_EQ(error.peer(), kEnding) << ending.name << ": " << error.what();
+    std::string const text = error.what();
+    // In a simulation its membership ends with its Store, and may be missed first.
+    bool const is_named = text.find("rank 1 is lost (the Store of rank 1 has ended") != std::string::npos ||
+                          (all_know == nullptr && text.find("rank 1 is lost (rank 1 has left") != std::string::npos);
+    EXPECT_TRUE(is_named) << ending.name << ": " << text;
+  }
+  if (all_know != nullptr) all_know->count_down();
+}
+
+TEST(StoreEnd, IsToldToThoseWhoStillWaitForIt) {
+  for (Ending const& ending : endings()) {
+    std::latch all_know(kRanks - 1);
+    run_ranks(Group::threads(kRanks), [&](Group const& group) { end_one(group, ending, &all_know); });
+  }
+}
+
+// Whatever is on its way when it ends.
+TEST(StoreEnd, IsToldInEverySimulatedNetwork) {
+  for (Ending const& ending : endings()) {
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+      run_ranks(Group::simulated(kRanks, {.seed = seed}),
+                [&](Group const& group) { end_one(group, ending, nullptr); });
+    }
+  }
+}
+
+TEST(StoreEnd, NamesWhatWasAwaited) {
+  std::latch all_know(1);
+  run_ranks(Group::threads(2), [&](Group const& group) {
+    Member me(group);
+    me.step();
+    me.store->wait_flush();
+    if (me.ends()) {
+      me.store.reset();
+      return all_know.wait();
+    }
+    me.store->advance_clock();
+    try {
+      me.store->wait_flush();
+      ADD_FAILURE();
+    } catch (PeerError const& error) {
+      // It is told before the step's messages have gone, or while their answers are awaited.
+      EXPECT_NE(std::string(error.what()).find("rank 0 awaited the gradients of step 1 from rank 1"), std::string::npos)
+          << error.what();
+    }
+    all_know.count_down();
+  });
+}
+
+// A rank that is through with its last step may end while others are not: nobody waits for anything else of it.
+TEST(StoreEnd, AfterTheLastStepIsNoErrorToAnybody) {
+  auto const body = [](Group const& group) {
+    Member me(group);
+    for (int step = 0; step < 4; ++step) me.step();
+    // Rows of a step that never comes are announced, by some of the ranks.
+    if (me.group.rank() != Rank{2}) {
+      Array<Key> const given = to_device(*me.stream, me.keys);
+      TableBatch const part{.table = me.table, .keys = given};
+      me.store->prepare(*me.stream, me.store->clock() + 2, {&part, 1}, 1);
+    }
+    if (me.group.rank() == Rank{0}) me.store->wait_flush();
+    me.store.reset();
+  };
+  run_ranks(Group::threads(kRanks), body);
+  for (std::uint64_t seed = 0; seed < 100; ++seed) run_ranks(Group::simulated(kRanks, {.seed = seed}), body);
+}
+
+// A program that catches what went through its Store goes on without its group, which learns why it is missing.
+TEST(StoreEnd, ByAnExceptionThatIsCaughtIsToldAtLast) {
+  auto const body = [](Group const& group) {
+    try {
+      Member me(group);
+      me.step();
+      if (me.ends()) throw std::runtime_error("a disk is full");
+      me.step();
+      me.store->wait_flush();
+      ADD_FAILURE() << "a rank's Store has ended, and the others went on";
+    } catch (PeerError const& error) {
+      EXPECT_EQ(error.peer(), kEnding) << error.what();
+    } catch (std::runtime_error const&) {
+      Stream stream(Device::host(), 1);
+      std::vector<std::int64_t> values(10, 1);
+      expect_error([&] { group.wait_allreduce(stream, group.begin_allreduce(stream, values)); },
+                   {"rank 1 takes no part in its group's messages any more", "an exception has ended its Store"});
+    }
+  };
+  run_ranks(Group::threads(kRanks), body);
+  for (std::uint64_t seed = 0; seed < 40; ++seed) run_ranks(Group::simulated(kRanks, {.seed = seed}), body);
+}
+
+TEST(StoreEnd, AMembershipHasOneStoreOnly) {
+  auto const refuse = [](Group const& group) {
+    expect_error([&] { Store(group, {.threads = 1}); },
+                 {"a second Store is made on a membership", "put all tables into one Store", "another group"});
+  };
+  auto const body = [&](Group const& group) {
+    {
+      Member me(group);
+      me.step();
+      refuse(group);
+      me.step();
+      me.store->wait_flush();
+      EXPECT_EQ(me.store->size(me.table), me.keys.size());
+    }
+    refuse(group);
+  };
+  body(Group::alone());
+  run_ranks(Group::threads(kRanks), body);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) run_ranks(Group::simulated(kRanks, {.seed = seed}), body);
+}
+
+}  // namespace
+}  // namespace gpups::test
