@@ -64,14 +64,8 @@ int own_threads(Group const& group, int asked) {
 }
 
 // What a simulation takes links for.
-constexpr comm::LinkModel kSimulatedLinks{.round_s = 2e-5,
-                                          .byte_s = 1e-9,
-                                          .fresh_s = 1e-10,
-                                          .add_s = 5e-10,
-                                          .entry_s = 5e-9,
-                                          .element_s = 5e-10,
-                                          .half_s = 5e-10,
-                                          .code_s = 2e-9};
+constexpr comm::LinkModel kSimulatedLinks{
+    .round_s = 2e-5, .byte_s = 1e-9, .add_s = 5e-10, .entry_s = 5e-9, .code_s = 2e-9};
 
 comm::Selector make_selector(Group const& group) {
   if (group.impl().simulated) return comm::Selector(comm::LinkCache({}), kSimulatedLinks);

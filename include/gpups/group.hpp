@@ -99,7 +99,7 @@ class Group {
   // throws PeerError, which names two ranks and their sizes.
   Reduction begin_allreduce(Stream& stream, View<std::int64_t> values) const;
   // The same for floats: all ranks get the same bits, which are the same in every run that sums by the same algorithm
-  // ("nccl": as far as NCCL does so); which one "auto" takes depends on what the links turn out to cost
+  // ("nccl": as far as NCCL does so). "auto" selects the same one in every run with equal link costs
   // (Store::explain_allreduces()). Throws Error also for an algorithm or a format that there is not.
   Reduction begin_allreduce(Stream& stream, View<float> values, AllreduceOptions const& options = {}) const;
   // The same without a copy: the array goes, and wait_sum() gives it back.

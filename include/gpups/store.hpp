@@ -214,10 +214,9 @@ class Store {
   void wait_barrier();
   // Every rank's bytes, in rank order; for small things. Collective.
   std::vector<std::string> wait_gather(std::string const& mine);
-  // How sums of Group::begin_allreduce() that left the algorithm open were done, and why: a line of what the links
-  // cost, and one for each kind of sum of which it was told how long they took, with the usual algorithm, and for each
-  // what it should take by those costs, and what it would take as it compared with the usual one. On rank 0; empty
-  // elsewhere, and where there was no such sum. In a simulated group: what the links are assumed to cost.
+  // How the sums of Group::begin_allreduce() were done whose algorithm was "auto": a line of what the links cost, and
+  // one for each kind of sum so far, with the selected algorithm and the modelled times of all. The same on all ranks;
+  // empty before the first such sum. In a simulated group the links' costs are assumed.
   std::vector<std::string> explain_allreduces();
   // Sums over the ranks; the sum of integers has no order. Collective.
   void wait_sum(std::span<std::int64_t> values);
