@@ -12,8 +12,8 @@ DENSITIES = (.001, .01, .05, .1, .3, .6)
 MILLIONS_MAX = {"1gbit": 16}  # what is longer takes too long
 REFERENCE = "mpi_dense"
 AUTOMATIC = "auto"
-# What the automatic choice cannot take: integers, the sum of one slice only, another input, sums of which a part waits,
-# and fewer bits.
+# What "auto" cannot select: integers, the sum of one slice only, another input, sums of which a part waits, and fewer
+# bits.
 OTHERS = ("exact", "push", "auto_list", "top_k_half")
 FEWER_BITS = "_half"
 NEAR_BEST = 1.5
@@ -70,7 +70,7 @@ def cells(lines):
 
 
 def is_fixed(name):
-    """Whether a way is an algorithm, or MPI's, that does the same as the automatic choice."""
+    """Whether a way is an algorithm, or MPI's, that does the same as "auto"."""
     return name not in (AUTOMATIC, *OTHERS) and not name.endswith(FEWER_BITS)
 
 
@@ -80,17 +80,7 @@ def best(ways):
 
 
 def ratio(ways):
-    """How much longer the automatic choice takes than the best fixed way: than each, turn by turn of their race, or by
-    medians in lines that do not say; none where one of them was not measured."""
-    if AUTOMATIC not in ways:
-        return None
-    automatic = ways[AUTOMATIC]["ms"]
-    return max((line.get("auto_takes") or automatic / line["ms"] for name, line in ways.items() if is_fixed(name)),
-               default=None)
-
-
-def ratio_of_medians(ways):
-    """The same of the medians of all runs of each, which may have been at other times."""
+    """How much longer "auto" takes than the best fixed way, by medians; none where one of them was not measured."""
     fastest = best(ways)
     return ways[AUTOMATIC]["ms"] / fastest["ms"] if fastest and AUTOMATIC in ways else None
 

@@ -23,8 +23,8 @@ def row(ways, columns):
     if fastest:
         texts = [f"**{text}**" if name == fastest["way"] else text for name, text in zip(columns, texts)]
     against = f"{ways[REFERENCE]['ms'] / fastest['ms']:.1f} x" if REFERENCE in ways else "-"
-    automatic = f"{found:.2f}" if (found := ratio(ways)) else "-"
-    return [*texts, against, automatic]
+    automatic = [f"{found:.2f}" if (found := ratio(ways)) else "-"] * (AUTOMATIC in columns)
+    return [*texts, against, *automatic]
 
 
 def markdown(lines):
@@ -32,7 +32,7 @@ def markdown(lines):
     columns = columns_of(lines)
     text = []
     for link in dict.fromkeys(line["link"] for line in lines):
-        head = ["P", "N", "density", *columns, f"best against {REFERENCE}", "auto / best"]
+        head = ["P", "N", "density", *columns, f"best against {REFERENCE}", *["auto / best"] * (AUTOMATIC in columns)]
         text += [f"### {link}", "", "| " + " | ".join(head) + " |", "| " + " | ".join(["---:"] * len(head)) + " |"]
         for (_, ranks, elements, density), ways in cells([line for line in lines if line["link"] == link]).items():
             start = [str(ranks), f"{elements >> 20} M", f"{density * 100:g} %"]

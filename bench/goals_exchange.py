@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The goals of the exchange: bytes and time of sums over processes beside MPI_Allreduce, the load of owners."""
-import json
 import re
 import shlex
-import time
 
 import exchange_grid as grid
 import goals_end_to_end
@@ -16,9 +14,6 @@ from goal import CannotMeasure, Goal, at_least, at_most, each_at_most, reported
 RUNS = 3
 LEAST, MOST = 12, 120  # runs of what the cores bind; RUNS of them count, in which the cores were fastest
 LARGE = 16  # 2^20 elements
-AUTOMATIC_MOST = 1.15
-GRID_MINUTES = 30
-AGAIN_FROM, AGAIN = 1.1, 4  # cells above it are measured so often again; the median counts
 FIT_MS = 200
 LOSSLESS_WAYS = ["sparse_gather", "sparse_doubling", "sparse_owners"]
 HALF_WAYS = [f"{way}_half" for way in LOSSLESS_WAYS]
@@ -78,44 +73,6 @@ def beside_mpi(bench):
     return found
 
 
-def automatic(bench):
-    """The whole grid, and again what is near the bound; bench/exchange --table makes a page of its lines."""
-    file = bench.work / "exchange.jsonl"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("")
-    found = {f"ratio, {link.name}": [] for link in links.LINKS}
-    medians = []
-    again, grid_s = 0, 0.0
-    for link in links.LINKS:
-        for ranks in grid.RANKS:
-            begin = time.monotonic()
-            lines = lines_of(bench, link.name, ranks, grid.MILLIONS, grid.DENSITIES, [])
-            grid_s += time.monotonic() - begin
-            for cell, ways in grid.cells(lines).items():
-                runs = sure_runs(bench, cell, ways)
-                again += len(runs) > 1
-                median = sorted(runs, key=grid.ratio)[len(runs) // 2]
-                found[f"ratio, {link.name}"].append(grid.ratio(median))
-                medians.append(grid.ratio_of_medians(median))
-                with file.open("a") as out:
-                    out.writelines(json.dumps(line) + "\n" for line in median.values())
-    return {**found, "of medians, highest": [max(medians)], "cells measured again": [again],
-            "minutes of the grid": [grid_s / 60]}
-
-
-def sure_runs(bench, cell, ways):
-    """Of one cell; more than one where the first is near the bound or above it, as what else the machine does can make
-    it."""
-    runs = [ways]
-    if grid.ratio(ways) > AGAIN_FROM:
-        link, ranks, elements, density = cell
-        names = [name for name in ways if grid.is_fixed(name)] + [grid.AUTOMATIC]
-        for _ in range(AGAIN):
-            lines = lines_of(bench, link, ranks, [elements >> 20], [density], names)
-            runs += [{**ways, **again} for again in grid.cells(lines).values()]
-    return runs
-
-
 def push(bench):
     """Loopback is bound by the cores, which others slow down by up to a half for seconds."""
     ways = {"push": "lossless", "push_half": "16 bits"}
@@ -144,11 +101,6 @@ GOALS = [
     Goal("mpi", "the same at 1 Gbit/s: 45 x faster than MPI_Allreduce at 1 %, 5 x at 10 %", beside_mpi,
          {"times, 1%": at_least(45), "times, 10%": at_least(5), "times, 1%, lossless": reported(),
           "times, 10%, lossless": reported()}),
-    Goal("auto", "the automatic choice takes 1.15 x the best of MPI_Allreduce and every algorithm of ours, in the "
-         f"whole grid, which takes {GRID_MINUTES} minutes", automatic,
-         {"of medians, highest": reported(), "cells measured again": reported(),
-          "minutes of the grid": at_most(GRID_MINUTES),
-          **{f"ratio, {link.name}": each_at_most(AUTOMATIC_MOST) for link in links.LINKS}}),
     Goal("push", "sums of 16 M elements, 1 % on each of 4 ranks, to their owners: 22 ms at 1 Gbit/s, 15 ms in 16 bits, "
          f"3 ms over loopback ({RUNS} runs with the fastest cores)", push,
          {"ms, 1 Gbit/s, lossless": at_most(22), "ms, 1 Gbit/s, 16 bits": at_most(15),

@@ -2,7 +2,7 @@
 // Sums vectors of some lengths and densities over the processes of an mpirun in every way that there is, beside
 // MPI_Allreduce, and prints a line of JSON for each. bench/exchange makes the links between the processes.
 //   mpirun -n 2 --bind-to none bench_exchange --elements 1048576 --density 0.01
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <mpi.h>
 
 #include <CLI/CLI.hpp>
@@ -40,14 +40,7 @@ std::vector<WayEntry> chosen_ways(std::vector<std::string> const& names) {
   return chosen;
 }
 
-// How much longer than m the automatic choice takes; none where that was not measured.
-nlohmann::json times_of_automatic(std::vector<Measured> const& all, Measured const& m) {
-  auto const automatic = std::find_if(all.begin(), all.end(), [](Measured const& one) { return one.name == "auto"; });
-  return automatic == all.end() ? nlohmann::json() : nlohmann::json(automatic->times_of(m));
-}
-
-void print(Options const& o, int ranks, InputOptions const& input, std::vector<Measured> const& all,
-           Measured const& m) {
+void print(Options const& o, int ranks, InputOptions const& input, Measured const& m) {
   nlohmann::ordered_json const line{{"link", o.link},
                                     {"ranks", ranks},
                                     {"elements", input.elements},
@@ -56,7 +49,6 @@ void print(Options const& o, int ranks, InputOptions const& input, std::vector<M
                                     {"ms", m.median_s() * 1e3},
                                     {"ms_least", *std::min_element(m.seconds.begin(), m.seconds.end()) * 1e3},
                                     {"runs", m.seconds.size()},
-                                    {"auto_takes", times_of_automatic(all, m)},
                                     {"wire_bytes", m.wire_bytes},
                                     {"sent_bytes", m.sent_bytes},
                                     {"error_max", m.error_max}};
@@ -83,11 +75,12 @@ void run(Options const& o) {
       known.clear();
       for (std::size_t i = 0; i < entries.size(); ++i) {
         if (entries[i].is_dense) known.push_back(measured[i]);
-        if (number(group.rank()) == 0) print(o, group.size(), input, measured, measured[i]);
+        if (number(group.rank()) == 0) print(o, group.size(), input, measured[i]);
       }
     }
   }
-  for (auto const& line : group.explain_allreduces()) fmt::print(stderr, "{}\n", line);
+  auto const lines = group.explain_allreduces();
+  if (group.rank() == Rank{0}) fmt::print(stderr, "{}\n", fmt::join(lines, "\n"));
   store.wait_barrier();
 }
 

@@ -136,11 +136,7 @@ constexpr double kRounding = 1e-6, kHalfRounding = 4e-3;
 
 WayEntry dense_entry(AllreduceAlgorithm const& algorithm) {
   AllreduceOptions const options{.algorithm = algorithm.name};
-  return {"dense_" + options.algorithm,
-          !algorithm.sparse,
-          !algorithm.sparse,
-          options.algorithm == "auto",
-          kRounding,
+  return {"dense_" + options.algorithm, !algorithm.sparse, !algorithm.sparse, kRounding,
           [options](Job const& job, Input const& input, View<float>) {
             return std::make_unique<DenseSum>(job, input, options);
           }};
@@ -149,11 +145,7 @@ WayEntry dense_entry(AllreduceAlgorithm const& algorithm) {
 template <class Kind>
 WayEntry sparse_entry(std::string const& name, AllreduceOptions const& options) {
   bool const lossless = options.format == NumberFormat::kFloat;
-  return {lossless ? name : name + "_half",
-          false,
-          lossless,
-          name == "auto",
-          lossless ? kRounding : kHalfRounding,
+  return {lossless ? name : name + "_half", false, lossless, lossless ? kRounding : kHalfRounding,
           [options](Job const& job, Input const& input, View<float> sums) {
             return std::make_unique<Kind>(job, input, sums, options);
           }};
@@ -175,7 +167,6 @@ WayEntry top_k_entry() {
   return {.name = "top_k_half",
           .is_dense = false,
           .by_default = false,  // what is not sent waits
-          .chooses = false,
           .error_max = kRounding,
           .make = [](Job const& job, Input const& input,
                      View<float> sums) { return std::make_unique<TopK>(job, input, sums); },

@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "bench/allreduces/wire.hpp"
-#include "comm/collective/median.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups::bench {
@@ -19,24 +18,15 @@ namespace {
 
 // What is still in a shaped link's queue, acknowledgements for one, is none of the next run's.
 constexpr std::chrono::milliseconds kSettle{2};
-// Memory has been got after so many runs or so long, and choices made after more of them.
-struct Warm {
-  int runs;
-  double seconds;
-};
-constexpr Warm kWarm{20, 0.1}, kWarmToChoose{300, 3};
+// Memory has been got after so many runs or so long.
+constexpr int kWarmRuns = 20;
+constexpr double kWarm_s = 0.1;
 // A run that takes less is preceded by others: one, or as many as take this long, but not more. The first does not
 // count, nor do the others where each run needs rest before it, or is several sums in a row.
 constexpr double kShort_s = 0.1;
 constexpr double kAgain_s = 0.004;
 constexpr int kAgainRuns = 8;
-// A way that chooses tries something else at times, three sums on end: the median of so many runs does not show one of
-// these tries. What takes not much longer than it has as many: these are compared.
-constexpr int kTurnsToChoose = 7;
-constexpr double kNear = 1.1;
-// What takes so much longer than every way that chooses has few turns: how much longer counts for nothing.
-constexpr int kTurnsOfFar = 3;
-constexpr double kFar = 1.5;
+constexpr int kTurnsLeast = 3;  // of which the median is something
 
 double max_over_ranks(double value) {
   MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
@@ -113,35 +103,13 @@ struct Racer {
   WayEntry const* entry;
   std::unique_ptr<Way> way;
   Measured measured;
+  int turns = 0;
   double total_s = 0;
   bool is_known = false;  // from another race
-  bool is_warm = false;
 };
 
-// Gets its memory and its choices made.
-void wait_warm(Racer& racer, double first_s) {
-  Warm const& warm = racer.entry->chooses ? kWarmToChoose : kWarm;
-  for (int run = 1; run < warm.runs && first_s < warm.seconds; ++run) first_s += wait_one_run(*racer.way);
-  racer.is_warm = true;
-}
-
-// What it takes for each time of the slowest way that chooses; neither near nor far while there is none.
-double times_of_choice(Racer const& racer, std::vector<Racer> const& all) {
-  double slowest_s = 0;
-  for (Racer const& other : all) {
-    if (other.entry->chooses && !other.measured.seconds.empty()) {
-      slowest_s = std::max(slowest_s, other.measured.median_s());
-    }
-  }
-  return slowest_s == 0 || racer.measured.seconds.empty() ? kFar : racer.measured.median_s() / slowest_s;
-}
-
-bool has_enough(Racer const& racer, std::vector<Racer> const& all, double seconds) {
-  int const turns = static_cast<int>(racer.measured.turns.size());
-  double const times = times_of_choice(racer, all);
-  if (times <= kNear) return turns >= kTurnsToChoose && racer.total_s >= seconds;
-  if (racer.is_known || (times > kFar && turns >= kTurnsOfFar)) return true;
-  return turns > 0 && racer.total_s >= seconds;
+bool has_enough(Racer const& racer, double seconds) {
+  return racer.is_known || (racer.turns >= kTurnsLeast && racer.total_s >= seconds);
 }
 
 Measured const* find(std::vector<Measured> const& known, std::string const& name) {
@@ -151,16 +119,11 @@ Measured const* find(std::vector<Measured> const& known, std::string const& name
 
 }  // namespace
 
-double Measured::median_s() const { return comm::median(seconds); }
-
-double Measured::times_of(Measured const& other) const {
-  std::vector<double> times;
-  for (auto const& [turn, seconds_in_it] : turns) {
-    if (auto const found = other.turns.find(turn); found != other.turns.end()) {
-      times.push_back(seconds_in_it / found->second);
-    }
-  }
-  return times.empty() ? median_s() / other.median_s() : comm::median(std::move(times));
+// Of two in the middle, their mean.
+double Measured::median_s() const {
+  std::vector<double> sorted = seconds;
+  std::sort(sorted.begin(), sorted.end());
+  return (sorted.at((sorted.size() - 1) / 2) + sorted.at(sorted.size() / 2)) / 2;
 }
 
 std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::vector<WayEntry> const& entries,
@@ -171,18 +134,15 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
   std::vector<Racer> racers;
   for (WayEntry const& entry : entries) {
     Racer racer{&entry, entry.make(job, mine, sums), {.name = entry.name}};
-    Measured const* const before = find(known, entry.name);
-    if (before != nullptr) {
+    if (Measured const* const before = find(known, entry.name)) {
       racer.measured = *before;
-      racer.measured.turns = {};  // they were of another race
-      racer.total_s = std::accumulate(before->seconds.begin(), before->seconds.end(), 0.0);
       racer.is_known = true;
     } else {
       for (int run = 0; run < entry.runs_before_usual; ++run) wait_one_run(*racer.way);
-      double const first_s = wait_counted_run(job, *racer.way, racer.measured);
+      double warm_s = wait_counted_run(job, *racer.way, racer.measured);
       check(entry, *racer.way, expected, racer.measured);
       racer.way->drop_result();
-      wait_warm(racer, first_s);
+      for (int run = 1; run < kWarmRuns && warm_s < kWarm_s; ++run) warm_s += wait_one_run(*racer.way);
     }
     racers.push_back(std::move(racer));
   }
@@ -194,11 +154,10 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
     std::shuffle(order.begin(), order.end(), random);
     for (std::size_t const i : order) {
       Racer& racer = racers[i];
-      if (has_enough(racer, racers, options.seconds)) continue;
-      if (!racer.is_warm) wait_warm(racer, wait_one_run(*racer.way));
-      std::vector<double> counted;
+      if (has_enough(racer, options.seconds)) continue;
+      ++racer.turns;
       auto const count = [&](double seconds) {
-        counted.push_back(seconds);
+        racer.measured.seconds.push_back(seconds);
         racer.total_s += seconds;
       };
       // The way before it has left other things in the caches, which counts where a run is short.
@@ -211,9 +170,6 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
         if (count_all && again > 0) count(seconds);
       }
       count(wait_rested_run(*racer.way, options));
-      auto& all = racer.measured.seconds;
-      all.insert(all.end(), counted.begin(), counted.end());
-      racer.measured.turns[turn] = comm::median(std::move(counted));
     }
   }
   std::vector<Measured> all;

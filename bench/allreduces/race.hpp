@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -23,19 +22,15 @@ struct RaceOptions {
 struct Measured {
   std::string name;
   std::vector<double> seconds;   // of each run that counts
-  std::map<int, double> turns;   // the median of those of each turn that it had
   std::uint64_t wire_bytes = 0;  // of all ranks, of one run: what the network's interfaces of this machine sent
   std::uint64_t sent_bytes = 0;  // the same as gpups counts it; 0 for MPI
   double error_max = 0;          // of an element
 
   double median_s() const;
-  // What it takes for each time of the other, in the same turn: what slows the machine for seconds slows both. Of turns
-  // that both had, the median; where that is none, as of those that were not run again, the medians are compared.
-  double times_of(Measured const& other) const;
 };
 
-// Collective; the same on all ranks. Throws Error where a result is wrong. An entry that `known` has is dense,
-// and that is what it takes at any density: it is run again only where it takes little more than one that chooses.
+// Collective; the same on all ranks. Throws Error where a result is wrong. An entry that `known` has is dense, takes as
+// long at any density, and is not run again.
 std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::vector<WayEntry> const& entries,
                                 RaceOptions const& options, std::vector<Measured> const& known);
 

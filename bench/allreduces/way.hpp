@@ -38,8 +38,7 @@ class Way {
 struct WayEntry {
   std::string name;
   bool is_dense;     // its time does not depend on the density
-  bool by_default;   // measured where nobody asks for ways by name: it does what the automatic choice does
-  bool chooses;      // tries algorithms at first
+  bool by_default;   // measured where nobody asks for ways by name: it does what "auto" does
   double error_max;  // of an element that is the sum of a few numbers in (-1, 1)
   // `sums`, (elements), is memory for what comes of it; another way may use it meanwhile. All outlive the way.
   std::function<std::unique_ptr<Way>(Job const&, Input const&, View<float> sums)> make;

@@ -2,13 +2,12 @@
 #include "comm/collective/algorithms.hpp"
 
 #include <algorithm>
-#include <bit>
+#include <cstdlib>
 #include <iterator>
 #include <vector>
 
 #include "comm/collective/array_streamed.hpp"
-#include "comm/collective/ways.hpp"
-#include "comm/collective/work_of.hpp"
+#include "comm/collective/select_algorithm.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups {
@@ -30,45 +29,38 @@ constexpr Algorithm kAlgorithms[] = {
      .formats = kExact,
      .sum_array = sum_directly,
      .sum_vector = sum_as_dense<sum_directly>,
-     .work = work_of_direct},
+     .time = time_of_direct},
     {.about = {"doubling", "pairs of ranks exchange all that they have, at growing distances", false},
      .formats = kExact,
      .sum_array = sum_by_doubling,
      .sum_vector = sum_as_dense<sum_by_doubling>,
-     .work = work_of_doubling},
+     .time = time_of_doubling},
     {.about = {"sparse_gather", "every rank gets the elements of all, and adds them up", true},
      .formats = kOfStreams,
      .sum_array = sum_array_as_streams<sum_by_gathering<float>>,
      .sum_vector = sum_as_streams<sum_by_gathering<float>>,
-     .work = work_of_gathering},
+     .time = time_of_gathering},
     {.about = {"sparse_doubling", "pairs of ranks exchange the sums of their elements, at growing distances", true},
      .formats = kOfStreams,
      .sum_array = sum_array_as_streams<sum_by_doubling_sparse<float>>,
      .sum_vector = sum_as_streams<sum_by_doubling_sparse<float>>,
-     .work = work_of_sparse_doubling},
+     .time = time_of_sparse_doubling},
     {.about = {"sparse_owners", "each rank adds up the elements of one slice, and sends its sums to all", true},
      .formats = kOfStreams,
      .sum_array = sum_array_as_streams<sum_by_owners<float>>,
      .sum_vector = sum_as_streams<sum_by_owners<float>>,
-     .work = work_of_owners},
+     .time = time_of_owners},
     {.about = {"sparse_dense", "each rank adds up the elements of one slice, and sends all of it to all", true},
      .formats = kAll,
      .sum_array = sum_array_densely,
      .sum_vector = sum_streams_densely,
-     .work = work_of_dense_owners},
+     .time = time_of_dense_owners},
     {.about = {"nccl", "NCCL adds up between GPUs that it connects", false, true},
      .formats = kExact,
      .sum_array = sum_by_lane,
      .sum_vector = sum_as_dense<sum_by_lane>,
-     .work = work_of_lane},
+     .time = time_of_lane},
 };
-
-constexpr unsigned count_ways() {
-  unsigned ways = 0;
-  for (Algorithm const& algorithm : kAlgorithms) ways += static_cast<unsigned>(std::popcount(algorithm.formats));
-  return ways;
-}
-static_assert(count_ways() <= kWaysMax);
 
 // As in "float, half".
 std::string formats_of(Algorithm const& algorithm) {
@@ -80,9 +72,34 @@ std::string formats_of(Algorithm const& algorithm) {
   return names;
 }
 
+// As in "direct (float), sparse_gather (float, half)".
+std::string algorithm_names() {
+  std::string names;
+  for (auto const& algorithm : kAlgorithms) {
+    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", algorithm.about.name, formats_of(algorithm));
+  }
+  return names;
+}
+
 }  // namespace
 
 std::span<Algorithm const> algorithms() { return kAlgorithms; }
+
+AllreduceOptions with_environment(AllreduceOptions options) {
+  constexpr char const* kVariable = "GPUPS_ALLREDUCE_ALGORITHM";
+  char const* const set = std::getenv(kVariable);
+  std::string const name = set == nullptr || *set == '\0' ? "auto" : set;
+  if (name == "auto" || options.algorithm != "auto") return options;
+  auto const all = algorithms();
+  auto const named = std::find_if(all.begin(), all.end(), [&](Algorithm const& a) { return a.about.name == name; });
+  GPUPS_REQUIRE(named != all.end(),
+                "the environment variable {} is \"{}\" (there is no such allreduce algorithm): unset it, or set it to "
+                "\"auto\" or to one of {}",
+                kVariable, name, algorithm_names());
+  options.algorithm = name;
+  if (!named->has(options.format)) options.format = NumberFormat::kFloat;
+  return options;
+}
 
 Algorithm const* algorithm_of(AllreduceOptions const& options) {
   bool const automatic = options.algorithm == "auto";
@@ -90,21 +107,17 @@ Algorithm const* algorithm_of(AllreduceOptions const& options) {
     bool const meant = automatic || options.algorithm == algorithm.about.name;
     if (meant && algorithm.has(options.format)) return automatic ? nullptr : &algorithm;
   }
-  std::string known;
   bool is_known = automatic;
-  for (auto const& algorithm : algorithms()) {
-    known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", algorithm.about.name, formats_of(algorithm));
-    is_known |= options.algorithm == algorithm.about.name;
-  }
+  for (auto const& algorithm : algorithms()) is_known |= options.algorithm == algorithm.about.name;
   if (!is_known) {
     throw Error(
         fmt::format("there is no allreduce algorithm \"{}\" (nothing can be summed): use \"auto\", or one of {}",
-                    options.algorithm, known));
+                    options.algorithm, algorithm_names()));
   }
   throw Error(
       fmt::format("no allreduce algorithm \"{}\" has the format {} (sums would be other numbers): use \"auto\", "
                   "or one of {}",
-                  options.algorithm, name_of(options.format), known));
+                  options.algorithm, name_of(options.format), algorithm_names()));
 }
 
 }  // namespace comm

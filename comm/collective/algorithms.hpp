@@ -23,6 +23,9 @@ struct SumShape {
   bool adds = false;             // what connects the ranks does, see Mesh::adds()
 };
 
+// Modelled seconds of a sum of this shape, whose numbers are sent in the shape's format.
+using TimeOf = double(LinkModel const& costs, SumShape const& shape);
+
 struct Algorithm {
   AllreduceAlgorithm about;
   std::uint32_t formats;  // that it has, a bit for each
@@ -31,8 +34,7 @@ struct Algorithm {
   // Whether ranks can use it; adds: see Mesh::adds().
   bool is_between(bool adds) const { return adds || !about.by_nccl; }
 
-  // What a rank does in a sum of this shape, in which `summed` elements will not be zero.
-  Work (*work)(SumShape const& shape, double summed);
+  TimeOf* time;
 
   bool has(NumberFormat format) const {
     auto const bit = static_cast<unsigned>(format);
@@ -45,6 +47,10 @@ std::span<Algorithm const> algorithms();
 inline constexpr NumberFormat kNumberFormats[] = {NumberFormat::kFloat, NumberFormat::kHalf, NumberFormat::kBFloat,
                                                   NumberFormat::kE4M3,  NumberFormat::kE5M2, NumberFormat::kInt8,
                                                   NumberFormat::kInt4,  NumberFormat::kInt2};
+
+// The options with the algorithm of the environment variable GPUPS_ALLREDUCE_ALGORITHM in place of "auto"; it sends
+// floats if it lacks the format. Unchanged where the variable is not set or "auto". Throws Error for an unknown name.
+AllreduceOptions with_environment(AllreduceOptions options);
 
 // Throws Error where there is none of that name that has the format; null for "auto".
 Algorithm const* algorithm_of(AllreduceOptions const& options);

@@ -4,14 +4,8 @@
 namespace gpups::comm {
 namespace {
 
-constexpr LinkModel kSimulatedLinks{.round_s = 2e-5,
-                                    .byte_s = 1e-9,
-                                    .fresh_s = 1e-10,
-                                    .add_s = 5e-10,
-                                    .entry_s = 5e-9,
-                                    .element_s = 5e-10,
-                                    .half_s = 5e-10,
-                                    .code_s = 2e-9};
+constexpr LinkModel kSimulatedLinks{
+    .round_s = 2e-5, .byte_s = 1e-9, .add_s = 5e-10, .entry_s = 5e-9, .code_s = 2e-9};
 
 }  // namespace
 

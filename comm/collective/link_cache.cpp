@@ -5,74 +5,44 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include <chrono>
-#include <cmath>
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
+#include <utility>
 
 namespace gpups::comm {
 namespace {
 
 namespace fs = std::filesystem;
 
-// What is measured now is better than what is older.
-constexpr std::chrono::hours kAgeMax{24 * 30};
-// Longer files are none of ours.
-constexpr std::uintmax_t kFileBytesMax = 1 << 16;
-// Of these costs; another one when they mean something else.
-constexpr char const* kFirstLine = "gpups links 3";
-
 std::string digest_of(std::string const& text) { return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size())); }
 
-// First line, key, a line of hexadecimal floats, and a digest of all before it.
+// The version changes with the meaning of costs.
+std::string head_of(std::string const& key) { return fmt::format("gpups links 4\n{}\n", key); }
+
+// Head, a line of hexadecimal floats, and a digest of all before it.
 std::string text_of(std::string const& key, LinkModel const& model) {
-  std::string text = fmt::format("{}\n{}\n", kFirstLine, key);
+  std::string text = head_of(key);
   for (auto const cost : kLinkCosts) text += fmt::format("{:a} ", model.*cost);
-  text += '\n';
-  return text + digest_of(text) + "\n";
-}
-
-std::optional<std::string> read_whole(fs::path const& file) {
-  std::error_code error;
-  auto const bytes = fs::file_size(file, error);
-  if (error || bytes > kFileBytesMax) return std::nullopt;
-  auto const written = fs::last_write_time(file, error);
-  if (error || fs::file_time_type::clock::now() - written > kAgeMax) return std::nullopt;
-  std::ostringstream text;
-  text << std::ifstream(file, std::ios::binary).rdbuf();
-  return text.str();
-}
-
-// The costs in a text that begins as it should; the comparison with what would be written finds everything else.
-std::optional<LinkModel> costs_in(std::string const& text, std::string const& head) {
-  if (!text.starts_with(head)) return std::nullopt;
-  LinkModel model;
-  char const* next = text.c_str() + head.size();
-  for (auto const cost : kLinkCosts) {
-    char* end = nullptr;
-    model.*cost = std::strtod(next, &end);
-    if (end == next || !std::isfinite(model.*cost) || model.*cost <= 0) return std::nullopt;
-    next = end;
-  }
-  return model;
+  return text + "\n" + digest_of(text) + "\n";
 }
 
 }  // namespace
 
-fs::path LinkCache::file_of(std::string const& key) const {
-  return folder_ / fmt::format("links-{:016x}", XXH3_64bits(key.data(), key.size()));
-}
+fs::path LinkCache::file_of(std::string const& key) const { return folder_ / ("links-" + digest_of(key)); }
 
+// The comparison with what put() writes finds all damage.
 std::optional<LinkModel> LinkCache::find(std::string const& key) const {
-  if (folder_.empty()) return std::nullopt;
-  auto const text = read_whole(file_of(key));
-  if (!text) return std::nullopt;
-  auto const model = costs_in(*text, fmt::format("{}\n{}\n", kFirstLine, key));
-  return model && text_of(key, *model) == *text ? model : std::nullopt;
+  std::ifstream in(file_of(key), std::ios::binary);
+  std::string text;
+  if (folder_.empty() || !std::getline(in, text, '\0')) return std::nullopt;
+  LinkModel model;
+  char* next = text.data() + std::min(text.size(), head_of(key).size());
+  for (auto const cost : kLinkCosts) model.*cost = std::strtod(next, &next);
+  return is_possible(model) && text_of(key, model) == text ? std::optional(model) : std::nullopt;
 }
 
-// Beside its place and then into it: a reader sees the old one or the new one.
+// Writes beside the file and renames: a reader sees the old file or the new one.
 void LinkCache::put(std::string const& key, LinkModel const& model) const {
   if (folder_.empty()) return;
   std::error_code error;
@@ -87,12 +57,11 @@ void LinkCache::put(std::string const& key, LinkModel const& model) const {
 }
 
 fs::path user_cache_folder() {
-  auto const value = [](char const* name) { return std::getenv(name); };
-  if (char const* const folder = value("GPUPS_CACHE_DIR")) return folder;
-  if (char const* const folder = value("XDG_CACHE_HOME"); folder != nullptr && *folder == '/') {
-    return fs::path(folder) / "gpups";
+  if (char const* const folder = std::getenv("GPUPS_CACHE_DIR")) return folder;
+  for (auto const& [variable, below] : {std::pair("XDG_CACHE_HOME", "gpups"), {"HOME", ".cache/gpups"}}) {
+    char const* const folder = std::getenv(variable);
+    if (folder != nullptr && *folder == '/') return fs::path(folder) / below;
   }
-  if (char const* const home = value("HOME"); home != nullptr && *home == '/') return fs::path(home) / ".cache/gpups";
   return {};
 }
 

@@ -1,98 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets all ranks take the same way for a sum whose caller leaves it open: rank 0 reckons, and tells the others.
-//
-// So that nobody waits for that, it tells with each sum what the next of that size will take; what comes first of a
-// size has to wait. The costs of the links are measured, or found in the cache, by the first sum that needs a choice.
+// Selects an algorithm for each sum of floats whose caller names none. Each rank calls select_algorithm() by itself,
+// with equal arguments: the links' costs, which all have from rank 0, and the most nonzero elements of a rank, since
+// each rank sends its own number with its first message of the sum. So the bits of a sum depend on its input, the
+// number of ranks and the links' costs alone.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "comm/collective/link_cache.hpp"
-#include "comm/collective/reckoning.hpp"
+#include "comm/collective/mesh.hpp"
+#include "comm/collective/select_algorithm.hpp"
+#include "comm/collective/task.hpp"
 
 namespace gpups::comm {
 
-class Selection;
-
 class Selector {
  public:
-  // Costs that are assumed instead of measured make the same choices in every run, as a simulation must.
-  Selector(LinkCache cache, std::optional<LinkModel> assumed) : cache_(std::move(cache)), assumed_(assumed) {}
+  // assumed: costs that replace measured ones, as in a simulation.
+  Selector(LinkCache cache, std::optional<LinkModel> assumed) : cache_(std::move(cache)), costs_(assumed) {}
 
-  // What the links cost and what was chosen, in lines. Nothing where no sum has left it open, or on other ranks than 0.
+  // A collective, which costs a round of small messages; the first one measures the links, unless the cache has their
+  // costs. shape: of the sum, with the nonzero elements of this rank.
+  Task<Selection> select(Mesh& mesh, SumShape shape);
+
+  // What the links cost and what was selected, in lines; none before the first selection.
   std::vector<std::string> explain() const;
 
  private:
-  friend class Selection;
-
-  // Sums for which choices follow each other.
-  struct Line {
-    std::uint64_t begun = 0;
-    std::uint64_t next_news = 0;      // the sum with which rank 0 says more; known where that one's choice is
-    std::uint64_t held = 1;           // sums that its last choice is for
-    double given = 0;                 // elements of an array that are not zero, as was guessed: a moving mean
-    std::optional<EndedSum> ended{};  // the last one
-    struct Place {
-      Way const* way = nullptr;  // null: rank 0 has not said it yet
-      std::shared_ptr<Delivery> waiting{};
-    };
-    std::map<std::uint64_t, Place> places;  // by number of the sum; those that are to come, and under way
+  using Kind = std::tuple<std::uint64_t, bool, NumberFormat, Algorithm const*, NumberFormat>;
+  struct Sums {
+    std::uint64_t count = 0;
+    SumShape shape{};  // of the last one
+    Selection selection{};
   };
-  struct Size {
-    std::uint64_t elements;
-    bool sparse;
-    NumberFormat format;
-    auto operator<=>(Size const&) const = default;
-  };
-
-  Task<> learn_links(Mesh& mesh);
-  Task<> reckon(Mesh& mesh, bool first);
+  Task<> learn_costs(Mesh& mesh);
 
   LinkCache const cache_;
-  std::optional<LinkModel> const assumed_;
-  bool begun_ = false;                                // some sum has
-  std::optional<Reckoning> reckoning_;                // on rank 0, once the links are known
-  std::vector<std::shared_ptr<Delivery>> reckoners_;  // sums that wait for it
-  std::string links_;                                 // what is to be said of them
-  std::map<Size, Line> lines_;
-};
-
-// The choice for one sum. Made when its run begins: in the same order on all ranks. Rank 0's shape counts; how many
-// elements of an array are not zero may be a guess, of which the mean is taken.
-class Selection {
- public:
-  Selection(Selector& selector, Mesh& mesh, SumShape const& mine);
-
-  // Once.
-  Task<Way const*> way();
-  // The sum has ended. entries: that are not zero in it, where that is known. Awaited before the run ends.
-  Task<> end(std::optional<std::uint64_t> entries);
-
- private:
-  static SumShape with_mean(Selector::Line& line, SumShape shape);
-  Task<> news();
-  Task<> tell();
-  Task<> hear();
-  Task<> tell_time();
-  Task<> hear_times();
-  void set(Way const* way, unsigned held_log2);
-
-  Selector& selector_;
-  Mesh& mesh_;
-  bool const first_;  // of all
-  Selector::Line& line_;
-  std::uint64_t const sum_;
-  SumShape const shape_;
-  Task<> news_;
-  bool has_news_ = false;
-  std::uint64_t stands_for_ = 1;  // the sum before it: so many of which that one's time is known
-  Way const* way_ = nullptr;
-  double began_ = 0;
+  std::optional<LinkModel> costs_;                  // once they are known
+  std::string source_ = "assumed";                  // of the costs
+  bool is_learning_ = false;                        // or has learned them
+  std::vector<std::shared_ptr<Delivery>> waiting_;  // selections that need the costs
+  std::map<Kind, Sums> sums_;
 };
 
 }  // namespace gpups::comm

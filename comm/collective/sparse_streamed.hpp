@@ -24,6 +24,15 @@ static_assert(wire_format(NumberFormat::kInt8) == kernels::Format::kInt8);
 static_assert(wire_format(NumberFormat::kInt4) == kernels::Format::kInt4);
 static_assert(wire_format(NumberFormat::kInt2) == kernels::Format::kInt2);
 
+// Whether the largest error of numbers that are sent as `format` is nowhere larger than that of the `other` format, by
+// the errors in kernels/wire/format.hpp. A bfloat loses less of each number than a format with a scale loses of the
+// largest number of its block. A half cuts off large numbers and has few digits of small ones, as no other format; and
+// the blocks of scales differ between algorithms.
+constexpr bool is_as_exact(NumberFormat format, NumberFormat other) {
+  if (format == other || format == NumberFormat::kFloat) return true;
+  return format == NumberFormat::kBFloat && kernels::has_scale(wire_format(other));
+}
+
 // How streams say floats in such a format.
 kernels::ValueForm form_of(NumberFormat format);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/collective/sum_floats.hpp"
 
-#include <optional>
-
 #include "comm/collective/estimate_nonzeros.hpp"
 #include "comm/collective/header.hpp"
 #include "comm/collective/sparse_streamed.hpp"
@@ -10,7 +8,16 @@
 namespace gpups::comm {
 namespace {
 
-std::string how(AllreduceOptions const& options) { return options.algorithm + " in " + name_of(options.format); }
+// What all ranks must agree on: the algorithm that the caller or the environment names, and the format.
+std::string how(AllreduceOptions const& asked, AllreduceOptions const& taken) {
+  char const* const by = asked.algorithm == taken.algorithm ? "" : " (GPUPS_ALLREDUCE_ALGORITHM)";
+  return taken.algorithm + by + " in " + name_of(taken.format);
+}
+
+// A GPU's array counts as full. The same places of each array are looked at, so that equal arrays give equal sums.
+std::uint64_t nonzeros_of(View<float const> terms) {
+  return terms.device().is_host() ? estimate_nonzeros(terms, 1) : terms.size();
+}
 
 }  // namespace
 
@@ -18,8 +25,9 @@ SumFloats::SumFloats(Selector& selector, Array<float> values, AllreduceOptions c
     : selector_(selector),
       values_(std::move(values)),
       terms_(values_),
-      options_(options),
-      algorithm_(algorithm_of(options)) {}
+      options_(with_environment(options)),
+      how_(how(options, options_)),
+      algorithm_(algorithm_of(options_)) {}
 
 SumFloats::SumFloats(Selector& selector, View<float const> terms, std::shared_ptr<void const> keep,
                      AllreduceOptions const& options)
@@ -29,7 +37,7 @@ SumFloats::SumFloats(Selector& selector, View<float const> terms, std::shared_pt
 }
 
 Signature SumFloats::signature() const {
-  return {.operation = Operation::kSumFloats, .elements = values_.size(), .how = how(options_)};
+  return {.operation = Operation::kSumFloats, .elements = values_.size(), .how = how_};
 }
 
 Task<> SumFloats::run(Mesh& mesh, std::shared_ptr<void const> self) {
@@ -42,19 +50,14 @@ Task<> SumFloats::run(Mesh& mesh, std::shared_ptr<void const> self) {
     co_await sum_at_once(mesh, of);
     co_return;
   }
-  // Only rank 0 reckons; a GPU's array counts as full.
-  bool const looks = mesh.me() == Rank{0} && terms_.device().is_host();
-  std::uint64_t const nonzeros = looks ? estimate_nonzeros(terms_, mesh.number_of_run()) : terms_.size();
-  Selection selection(selector_, mesh,
-                      {.ranks = mesh.ranks(),
+  SumShape const shape{.ranks = mesh.ranks(),
                        .elements = terms_.size(),
-                       .given_most = nonzeros,
+                       .given_most = nonzeros_of(terms_),
                        .format = options_.format,
-                       .adds = mesh.adds()});
-  Way const* const way = co_await selection.way();
-  of.format = way->format;
-  co_await way->algorithm->sum_array(mesh, of);
-  co_await selection.end(std::nullopt);
+                       .adds = mesh.adds()};
+  Selection const selection = co_await selector_.select(mesh, shape);
+  of.format = selection.format;
+  co_await selection.algorithm->sum_array(mesh, of);
 }
 
 SumVector SumFloats::take() {
@@ -66,8 +69,9 @@ SumVectors::SumVectors(Selector& selector, Operation operation, SparseVector vec
     : selector_(selector),
       operation_(operation),
       vector_(std::move(vector)),
-      options_(options),
-      algorithm_(algorithm_of(options)) {}
+      options_(with_environment(options)),
+      how_(how(options, options_)),
+      algorithm_(algorithm_of(options_)) {}
 
 SumVector SumVectors::take() {
   if (done) return std::move(sum_);
@@ -78,9 +82,7 @@ SumVector SumVectors::take() {
           .values = std::move(vector_.values)};
 }
 
-Signature SumVectors::signature() const {
-  return {.operation = operation_, .elements = vector_.size, .how = how(options_)};
-}
+Signature SumVectors::signature() const { return {.operation = operation_, .elements = vector_.size, .how = how_}; }
 
 Task<> SumVectors::run(Mesh& mesh, std::shared_ptr<void const> self) {
   SparseSum const of{.vector = vector_.view(), .keep = self, .format = options_.format};
@@ -93,20 +95,15 @@ Task<> SumVectors::run(Mesh& mesh, std::shared_ptr<void const> self) {
 
 Task<SumVector> SumVectors::sum(Mesh& mesh, SparseSum of) {
   if (algorithm_ != nullptr) co_return co_await algorithm_->sum_vector(mesh, of);
-  Selection selection(selector_, mesh,
-                      {.ranks = mesh.ranks(),
+  SumShape const shape{.ranks = mesh.ranks(),
                        .elements = of.vector.size,
                        .sparse = true,
                        .given_most = of.vector.indices.size(),
                        .format = options_.format,
-                       .adds = mesh.adds()});
-  Way const* const way = co_await selection.way();
-  of.format = way->format;
-  SumVector sum = co_await way->algorithm->sum_vector(mesh, of);
-  std::optional<std::uint64_t> entries;
-  if (sum.sparse) entries = sum.indices.size();
-  co_await selection.end(entries);
-  co_return sum;
+                       .adds = mesh.adds()};
+  Selection const selection = co_await selector_.select(mesh, shape);
+  of.format = selection.format;
+  co_return co_await selection.algorithm->sum_vector(mesh, of);
 }
 
 }  // namespace gpups::comm

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "comm/collective/algorithms.hpp"
@@ -30,7 +31,8 @@ class SumFloats final : public Collective {
   View<float const> terms_;
   std::shared_ptr<void const> keep_{};
   AllreduceOptions options_;
-  Algorithm const* algorithm_;  // null: it is chosen
+  std::string how_;             // as ranks compare it
+  Algorithm const* algorithm_;  // null: it is selected
 };
 
 // A sparse vector that is owned, or that somebody keeps.
@@ -59,7 +61,8 @@ class SumVectors final : public Collective {
   Operation operation_;
   SparseVector vector_;
   AllreduceOptions options_;
-  Algorithm const* algorithm_;  // null: it is chosen
+  std::string how_;             // as ranks compare it
+  Algorithm const* algorithm_;  // null: it is selected
   SumVector sum_{};
 };
 

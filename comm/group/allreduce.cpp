@@ -26,14 +26,14 @@ constexpr char const* kAllreduce = "begin_allreduce";
 
 // Where the group has the algorithm for arrays on the device.
 comm::Selector& selector_for(Group::Impl& group, Device device, AllreduceOptions const& options) {
-  comm::Algorithm const* const algorithm = comm::algorithm_of(options);
+  comm::Algorithm const* const algorithm = comm::algorithm_of(comm::with_environment(options));
   bool const is_alone = group.transport->size() == 1;
   GPUPS_REQUIRE(
       is_alone || algorithm == nullptr || algorithm->is_between(group.collectives().can_add_up(device)),
-      "the algorithm \"nccl\" was asked for on {}, where NCCL does not connect the ranks (it cannot add up): use "
+      "the algorithm \"nccl\" was asked for{} on {}, where NCCL does not connect the ranks (it cannot add up): use "
       "\"auto\", or give each rank a GPU of its own and call wait_connect_devices() first, which says by what "
       "they are connected",
-      to_string(device));
+      options.algorithm == "auto" ? " by GPUPS_ALLREDUCE_ALGORITHM" : "", to_string(device));
   return group.collectives().selector();
 }
 

@@ -30,10 +30,16 @@ char const* name_of(NumberFormat format);
 
 // How arrays of floats are summed. The same on all ranks.
 struct AllreduceOptions {
-  std::string algorithm = "auto";  // one of allreduce_algorithms(), or "auto": the fastest, as the library reckons
-  // A named algorithm takes this format, which it must have. "auto" takes it where that is fastest, and else one whose
-  // largest errors are no larger: floats, or in an algorithm that has both, bfloats in place of what has scales. So it
-  // says what may be lost, and not what is. Where the mean error of many sums must be zero, name "sparse_dense".
+  // One of allreduce_algorithms(), or "auto": the one of least modelled time. The model knows the length, the number of
+  // ranks, how many elements are not zero on the rank that has most of them, and what the links cost. Costs are
+  // measured once and kept in a file; with equal costs equal inputs give the same bits in every run (docs/exchange.md).
+  // The environment variable GPUPS_ALLREDUCE_ALGORITHM replaces "auto" by another name, for all sums of a job. A name
+  // that there is not is an Error, and ranks whose variables differ get a PeerError that names two of them.
+  std::string algorithm = "auto";
+  // A named algorithm sends numbers in this format, which it must have. "auto" sends them in it where that is fastest,
+  // and else in one whose largest errors are no larger: as floats, or in an algorithm that has both, as bfloats in
+  // place of a format with scales. An algorithm that the environment names sends floats if it lacks the format. Where
+  // the mean error of many sums must be zero, name "sparse_dense".
   NumberFormat format = NumberFormat::kFloat;
 };
 

@@ -120,7 +120,7 @@ class Group {
   // rank's wait throws PeerError, which names two ranks and their sizes.
   Reduction begin_allreduce(Stream& stream, View<std::int64_t> values) const;
   // The same for floats: all ranks get the same bits, which are the same in every run that sums by the same algorithm
-  // ("nccl": as far as NCCL does so); which one "auto" takes depends on what the links turn out to cost
+  // ("nccl": as far as NCCL does so). "auto" selects the same one in every run with equal link costs
   // (explain_allreduces()). Throws Error also for an algorithm or a format that there is not.
   Reduction begin_allreduce(Stream& stream, View<float> values, AllreduceOptions const& options = {}) const;
   // The same without a copy: the array goes, and wait_sum() gives it back.
@@ -152,10 +152,9 @@ class Group {
   // Moving copies: no membership is without a group.
   Group(Group const&) = default;
   Group& operator=(Group const&) = default;
-  // How sums of begin_allreduce() that left the algorithm open were done, and why: a line of what the links cost, and
-  // one for each kind of sum of which it was told how long they took, with the usual algorithm, and for each what it
-  // should take by those costs, and what it would take as it compared with the usual one. On rank 0; empty elsewhere,
-  // and where there was no such sum. In a simulated group: what the links are assumed to cost.
+  // How the sums of begin_allreduce() were done whose algorithm was "auto": a line of what the links cost, and one for
+  // each kind of sum so far, with the selected algorithm and the modelled times of all. The same on all ranks; empty
+  // before the first such sum. In a simulated group the links' costs are assumed.
   std::vector<std::string> explain_allreduces() const;
 
   struct Impl;

@@ -1,103 +1,146 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks choose alike, and rank 0 for all of them.
+// Ranks select alike, each by itself.
+#include "comm/collective/selector.hpp"
+
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <bit>
+#include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
-#include "comm/collective/measure_links.hpp"
-#include "comm/collective/selector.hpp"
-#include "tests/comm/collective/sum_shapes.hpp"
+#include "comm/collective/gather_number.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/memory_mesh.hpp"
+#include "tests/comm/collective/sum_shapes.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace gpups::comm {
 namespace {
 
-// Each rank makes `sums` selections, one after the other; returns what each rank took.
-std::vector<std::vector<Way const*>> select(std::vector<Selector>& selectors, std::vector<SumShape> const& shapes,
-                                            int sums, std::uint64_t seed) {
-  std::vector<std::vector<Way const*>> taken(selectors.size());
+std::vector<Selector> selectors_of(std::size_t ranks, std::optional<LinkModel> const& assumed,
+                                   std::filesystem::path const& cache = {}) {
+  std::vector<Selector> selectors;
+  selectors.reserve(ranks);
+  for (std::size_t r = 0; r < ranks; ++r) selectors.emplace_back(LinkCache(cache), assumed);
+  return selectors;
+}
+
+// Each rank makes a selection for each of these sums, one after the other; returns what each rank took. shapes: by sum
+// and rank.
+std::vector<std::vector<std::string>> select(std::vector<Selector>& selectors,
+                                             std::vector<std::vector<SumShape>> const& shapes, std::uint64_t seed = 1) {
+  std::vector<std::vector<std::string>> taken(selectors.size());
   test::MemoryMeshes meshes(static_cast<int>(selectors.size()), seed);
   meshes.run([&](Mesh& mesh) -> Task<> {
     auto const me = number(mesh.me());
-    for (int i = 0; i < sums; ++i) {
-      Selection selection(selectors[me], mesh, shapes[me]);
-      taken[me].push_back(co_await selection.way());
-      co_await selection.end(std::nullopt);
-    }
+    for (auto const& sum : shapes) taken[me].push_back(name_of(co_await selectors[me].select(mesh, sum[me])));
   });
   return taken;
 }
 
-std::vector<Selector> selectors_of(int ranks, std::optional<LinkModel> const& assumed,
-                                   std::filesystem::path const& cache = {}) {
-  std::vector<Selector> selectors;
-  selectors.reserve(static_cast<std::size_t>(ranks));
-  for (int r = 0; r < ranks; ++r) selectors.emplace_back(LinkCache(cache), assumed);
-  return selectors;
-}
-
-TEST(Selector, AllRanksTakeTheSame) {
+// Ranks whose vectors have differently many elements, with costs that are measured.
+TEST(Selector, AllRanksSelectTheSame) {
   for (int ranks : {2, 3, 4, 7}) {
-    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-      auto selectors = selectors_of(ranks, std::nullopt);
-      std::vector<SumShape> shapes;  // ranks have differently many
-      for (int r = 0; r < ranks; ++r)
-        shapes.push_back(sparse(100000, 100 + 20000 * static_cast<std::uint64_t>(r), ranks));
-      auto const taken = select(selectors, shapes, 30, seed);
+    for (std::uint64_t seed = 1; seed <= 2; ++seed) {
+      auto selectors = selectors_of(static_cast<std::size_t>(ranks), std::nullopt);
+      std::vector<std::vector<SumShape>> shapes;
+      for (std::uint64_t sum = 0; sum < 30; ++sum) {
+        auto& shape = shapes.emplace_back();
+        for (std::uint64_t r = 0; r < static_cast<std::uint64_t>(ranks); ++r) {
+          std::uint64_t const given = 1 + sum * sum * 100 * ((r + sum) % 5);
+          shape.push_back(sparse(2000000, given, ranks));
+        }
+      }
+      auto const taken = select(selectors, shapes, seed);
       for (auto const& of_rank : taken) EXPECT_EQ(of_rank, taken[0]);
       EXPECT_EQ(taken[0].size(), 30U);
     }
   }
 }
 
-// What an array has is guessed for each sum.
-TEST(Selector, OneGuessOfManyChangesNothing) {
-  Selector selector(LinkCache({}), only(&LinkModel::byte_s));
-  std::vector<std::string> taken;
-  test::MemoryMeshes(1).run([&](Mesh& mesh) -> Task<> {
-    for (int i = 0; i < 60; ++i) {
-      SumShape shape = dense(1 << 20, 2);
-      if (i < 20 && i != 5) shape.given_most /= 2;
-      Selection selection(selector, mesh, shape);
-      taken.emplace_back((co_await selection.way())->algorithm->about.name);
-      co_await selection.end(std::nullopt);
+// Whichever rank it is.
+TEST(Selector, TheRankWithMostElementsCounts) {
+  for (std::size_t full = 0; full < 3; ++full) {
+    auto selectors = selectors_of(3, only(&LinkModel::byte_s));
+    std::vector<SumShape> few(3, sparse(1 << 20, 100, 3)), one_full = few;
+    one_full[full].given_most = 1 << 20;
+    auto const taken = select(selectors, {few, one_full, few});
+    for (auto const& of_rank : taken) {
+      EXPECT_EQ(of_rank[0].substr(0, 6), "sparse");
+      EXPECT_EQ(of_rank[1], "direct");
+      EXPECT_EQ(of_rank[2], of_rank[0]);  // no sum counts for another
     }
-  });
-  EXPECT_EQ(std::count(taken.begin(), taken.begin() + 20, "sparse_gather"), 20);
-  EXPECT_EQ(taken.back(), "direct");
+  }
 }
 
-TEST(Selector, AssumedLinksAreNotMeasured) {
+TEST(Selector, AssumedCostsAreNotMeasured) {
   auto selectors = selectors_of(2, only(&LinkModel::byte_s));
-  auto const taken = select(selectors, {dense(1 << 20, 2), dense(1 << 20, 2)}, 3, 1);
-  for (auto const* algorithm : taken[1]) EXPECT_EQ(algorithm, taken[0][0]);
-  EXPECT_NE(selectors[0].explain().at(0).find("(assumed)"), std::string::npos);
+  auto const taken = select(selectors, std::vector(3, std::vector(2, dense(1 << 20, 2))));
+  EXPECT_EQ(taken[0], std::vector<std::string>(3, "direct"));
+  EXPECT_EQ(taken[1], taken[0]);
+  for (auto const& selector : selectors) {
+    EXPECT_NE(selector.explain().at(0).find("(assumed)"), std::string::npos) << selector.explain()[0];
+  }
 }
 
-TEST(Selector, SaysWhatTheLinksCostAndWhatWasTaken) {
-  auto selectors = selectors_of(2, std::nullopt);
+// Sums that begin while the first one measures wait for the costs.
+TEST(Selector, SumsMayBeginBeforeTheCostsAreKnown) {
+  auto selectors = selectors_of(3, std::nullopt);
+  std::vector<std::vector<std::string>> taken(3);
+  test::MemoryMeshes meshes(3);
+  meshes.run([&](Mesh& mesh) -> Task<> {
+    auto const me = number(mesh.me());
+    auto const sum = [&](std::uint64_t elements) -> Task<> {
+      taken[me].push_back(name_of(co_await selectors[me].select(mesh, dense(elements, 3))));
+    };
+    std::vector<Task<>> sums;
+    for (std::uint64_t const elements : {5000, 6000, 7000}) sums.push_back(sum(elements));
+    co_await all(std::move(sums));
+  });
+  EXPECT_EQ(taken[0].size(), 3U);
+  EXPECT_EQ(taken[1], taken[0]);
+  EXPECT_EQ(taken[2], taken[0]);
+}
+
+TEST(Selector, ExplainsWhatWasSelected) {
+  LinkModel costs = only(&LinkModel::byte_s);
+  costs.byte_s = 1e-9;
+  auto selectors = selectors_of(2, costs);
   EXPECT_TRUE(selectors[0].explain().empty());
-  select(selectors, {dense(5000, 2), dense(5000, 2)}, 2, 1);
-  auto const lines = selectors[0].explain();
-  ASSERT_EQ(lines.size(), 2U);
-  EXPECT_NE(lines[0].find("measured in"), std::string::npos) << lines[0];
-  EXPECT_NE(lines[1].find("1 sum of 5000 floats"), std::string::npos) << lines[1];
-  EXPECT_TRUE(selectors[1].explain().empty());
+  SumShape halves = sparse(100000, 1000, 2);
+  halves.format = NumberFormat::kHalf;
+  std::vector<std::vector<SumShape>> shapes(2, std::vector(2, dense(250000, 2)));
+  shapes.push_back(std::vector(2, halves));
+  select(selectors, shapes);
+  for (auto const& selector : selectors) {
+    auto const lines = selector.explain();
+    ASSERT_EQ(lines.size(), 3U);
+    EXPECT_NE(lines[0].find("links: 1e-09 us a round, 1 GB/s, "), std::string::npos) << lines[0];
+    for (char const* part : {"1 sum of sparse vectors of 100000 floats, 1 % of them on a rank, as half or more exactly",
+                             ", by sparse_gather as half; modelled sparse_gather as half ", "direct 0.4 ms"}) {
+      EXPECT_NE(lines[1].find(part), std::string::npos) << part << " in " << lines[1];
+    }
+    EXPECT_NE(
+        lines[2].find("2 sums of 250000 floats, 100 % of them on a rank, as float, by direct; modelled direct 1 ms"),
+        std::string::npos)
+        << lines[2];
+  }
 }
 
-// What a job of so many ranks says of its links.
-std::string links_of_job(int ranks, std::filesystem::path const& cache) {
+// What a job of so many ranks says of its links, and what it selects.
+std::string links_of_job(std::size_t ranks, std::filesystem::path const& cache) {
   auto selectors = selectors_of(ranks, std::nullopt, cache);
-  select(selectors, std::vector(static_cast<std::size_t>(ranks), dense(5000, ranks)), 1, 1);
-  return selectors[0].explain().at(0);
+  select(selectors, {std::vector(ranks, dense(5000, static_cast<int>(ranks)))});
+  auto const lines = selectors[0].explain();
+  for (auto const& selector : selectors) EXPECT_EQ(selector.explain().at(1), lines.at(1));
+  return lines[0];
 }
 
-TEST(Selector, LaterJobsAtTheSamePlacesTakeWhatWasMeasured) {
+TEST(Selector, LaterJobsAtTheSamePlacesHaveTheSameCosts) {
   test::TemporaryFolder const folder;
   std::string const first = links_of_job(2, folder.path()), second = links_of_job(2, folder.path());
   EXPECT_NE(first.find("(measured in "), std::string::npos) << first;
@@ -107,64 +150,45 @@ TEST(Selector, LaterJobsAtTheSamePlacesTakeWhatWasMeasured) {
   EXPECT_NE(other_places.find("(measured in "), std::string::npos) << other_places;
 }
 
-// Rank 0 says `byte`, once; rank 1 makes `sums` selections.
-void choose(std::uint8_t byte, int sums) {
-  auto selectors = selectors_of(2, only(&LinkModel::byte_s));
-  test::MemoryMeshes meshes(2);
-  meshes.run([&](Mesh& mesh) -> Task<> {
-    if (mesh.me() == Rank{0}) {
-      Bytes bytes(Device::host(), 1);
-      *bytes.data() = byte;
-      mesh.send(Rank{1}, std::move(bytes));
-      co_return;
-    }
-    for (int i = 0; i < sums; ++i) {
-      Selection selection(selectors[1], mesh, dense(100, 2));
-      EXPECT_EQ(co_await selection.way(), &ways()[1]);
-      co_await selection.end(std::nullopt);
-    }
-  });
-}
-
-TEST(Selector, RankZeroCannotChooseWhatThereIsNot) {
-  constexpr unsigned kHalves = 3;  // a way that there is, where floats were asked for
-  ASSERT_EQ(ways()[kHalves].format, NumberFormat::kHalf);
-  for (unsigned const byte : {kWaysMax - 1, 255U, 7U << kWayBits | 1, kHalves}) {
-    test::expect_error([&] { choose(static_cast<std::uint8_t>(byte), 1); }, {"chose a way to sum that there is not"});
-  }
-}
-
-TEST(Selector, AChoiceHoldsForAsManySumsAsRankZeroSays) {
-  EXPECT_NO_THROW(choose(1, 1));
-  EXPECT_NO_THROW(choose(6U << kWayBits | 1, 64));
-  EXPECT_ANY_THROW(choose(6U << kWayBits | 1, 65));  // waits for more
-}
-
-TEST(Selector, ShortSumsTellLittleOnceTheyAreSure) {
-  constexpr int kSums = 3000;
+// The error of rank 1 where rank 0 does this.
+void expect_refused(std::function<Task<>(Mesh&)> const& rank_0, char const* words) {
   auto selectors = selectors_of(2, std::nullopt);
-  test::MemoryMeshes meshes(2);
-  std::size_t at_first = 0;
-  meshes.run([&](Mesh& mesh) -> Task<> {
-    for (int i = 0; i < kSums; ++i) {
-      Selection selection(selectors[number(mesh.me())], mesh, dense(2000, 2));
-      co_await selection.way();
-      co_await selection.end(std::nullopt);
-      if (i == kSums / 2) at_first = meshes.sent().messages;
-    }
-  });
-  EXPECT_LT(meshes.sent().messages - at_first, kSums / 4U);  // not one each way for each sum
-  std::string const line = selectors[0].explain().at(1);
-  EXPECT_NE(line.find("sums of 2000 floats"), std::string::npos);
-  std::size_t const measured = line.find("(measured");
-  EXPECT_NE(line.find("(measured", measured + 1), std::string::npos) << line;  // tries are told of, sum by sum
+  test::expect_error(
+      [&] {
+        test::MemoryMeshes(2).run([&](Mesh& mesh) -> Task<> {
+          if (mesh.me() == Rank{0}) return rank_0(mesh);
+          return [](Selector& selector, Mesh& of) -> Task<> { co_await selector.select(of, dense(1000, 2)); }(
+                                                      selectors[1], mesh);
+        });
+      },
+      {"rank 0 ", words});
+}
+
+TEST(Selector, RefusesMoreElementsThanTheVectorHas) {
+  expect_refused([](Mesh& mesh) -> Task<> { co_await gather_number(mesh, 1001); },
+                 "has 1001 nonzeros in 1000 elements");
+}
+
+TEST(Selector, RefusesCostsThatAreNotPositive) {
+  for (double const wrong : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    auto const bits = std::bit_cast<std::uint64_t>(wrong);
+    expect_refused(
+        [bits](Mesh& mesh) -> Task<> {
+          for (std::uint64_t const number : {std::uint64_t{1000}, std::uint64_t{0}})
+            co_await gather_number(mesh, number);
+          for (std::size_t i = 0; i < kLinkCosts.size(); ++i) co_await gather_number(mesh, 0);  // not in the cache
+          co_await measure_links(mesh);
+          for (std::size_t i = 0; i < kLinkCosts.size(); ++i) co_await gather_number(mesh, bits);
+        },
+        "sent link costs that are not positive");
+  }
 }
 
 TEST(MeasureLinks, AllCostsArePositiveAndTheSameOnAllRanks) {
   std::vector<LinkModel> models(3);
   test::MemoryMeshes meshes(3);
   meshes.run([&](Mesh& mesh) -> Task<> { models[number(mesh.me())] = co_await measure_links(mesh); });
-  for (auto const cost : kLinkCosts) EXPECT_GT(models[0].*cost, 0);
+  EXPECT_TRUE(is_possible(models[0]));
   EXPECT_EQ(models[0], models[1]);
   EXPECT_EQ(models[0], models[2]);
 }

@@ -74,6 +74,23 @@ void add_up_unlike(Group const& group) {
   throw Error("the sizes differ, and the arrays were summed");
 }
 
+// One rank's environment names an algorithm, for an array of this size.
+void add_up_by_unlike_names(Group const& group, std::size_t size) {
+  if (group.rank() == Rank{1}) ::setenv("GPUPS_ALLREDUCE_ALGORITHM", "direct", 1);
+  Store const store(group, {.threads = 1});
+  auto stream = store.make_stream();
+  std::vector<float> values(size, 1);
+  try {
+    group.wait_allreduce(stream, group.begin_allreduce(stream, values));
+  } catch (PeerError const& error) {
+    std::string const text = error.what();
+    bool const names_two = text.find("rank 1") != std::string::npos && text.find("where rank ") != std::string::npos;
+    if (names_two && text.find("by direct (GPUPS_ALLREDUCE_ALGORITHM) in float") != std::string::npos) return;
+    throw;
+  }
+  throw Error("ranks summed by different algorithms");
+}
+
 // How many of the ranks' bodies failed; each runs in a process of its own.
 int failures(int ranks, std::function<void(Group const&)> const& body) {
   int const port = free_port();
@@ -109,6 +126,12 @@ TEST(AllreduceProcesses, LeaveTheSumsOnEveryRank) {
 }
 
 TEST(AllreduceProcesses, RefuseArraysOfDifferentSizes) { EXPECT_EQ(failures(3, add_up_unlike), 0); }
+
+TEST(AllreduceProcesses, RefuseAlgorithmsThatOnlyOneEnvironmentNames) {
+  for (std::size_t const size : {10, 100000}) {
+    EXPECT_EQ(failures(3, [size](Group const& group) { add_up_by_unlike_names(group, size); }), 0) << size;
+  }
+}
 
 }  // namespace
 }  // namespace gpups::test

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// With equal link costs sums whose algorithm is selected have the same bits in every run.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/collective/link_cache.hpp"
+#include "gpups/gpups.hpp"
+#include "tests/support/inputs.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace gpups::test {
+namespace {
+
+struct Result {
+  std::vector<std::vector<float>> sums;
+  std::vector<std::string> explained;
+  bool operator==(Result const&) const = default;
+};
+
+// What rank 0 gets of arrays and sparse vectors, dense and mostly zero. Their sums differ in their last bits by the
+// order in which ranks are added.
+Result sum_in(std::vector<Group> const& groups, int repeats) {
+  std::mutex mutex;
+  Result result;
+  run_ranks(groups, [&](Group const& group) {
+    Store store(group, {.threads = 1});
+    auto stream = store.make_stream();
+    Random random(number(group.rank()) + 1);
+    Result mine;
+    for (std::size_t const size : {std::size_t{3000}, std::size_t{40000}}) {
+      for (std::uint64_t const apart : {1, 10, 300}) {
+        std::vector<std::uint32_t> indices;
+        std::vector<float> dense(size, 0), values;
+        for (std::size_t i = 0; i < size; ++i) {
+          if (below(random, apart) != 0) continue;
+          indices.push_back(static_cast<std::uint32_t>(i));
+          values.push_back(dense[i] = static_cast<float>(uniform(random)) - .3F);
+        }
+        for (int repeat = 0; repeat < repeats; ++repeat) {
+          auto sums = dense;
+          group.wait_allreduce(stream, group.begin_allreduce(stream, View<float>(sums)));
+          auto const of_list = group.wait_sum(stream, group.begin_allreduce(stream, SparseView{size, indices, values}));
+          if (repeat == 0) {
+            mine.sums.push_back(sums);
+            mine.sums.push_back(to_host(stream, of_list.values.view()));
+          }
+          EXPECT_EQ(sums, mine.sums.end()[-2]) << repeat;
+          EXPECT_EQ(to_host(stream, of_list.values.view()), mine.sums.back()) << repeat;
+        }
+      }
+    }
+    for (auto const& line : store.explain_allreduces()) {
+      if (!line.starts_with("links: ")) mine.explained.push_back(line.substr(line.find(" of ")));  // not how many
+    }
+    store.wait_barrier();
+    std::lock_guard lock(mutex);
+    if (result.sums.empty()) result = mine;
+    EXPECT_TRUE(mine == result);  // on every rank
+  });
+  return result;
+}
+
+// Whatever the order in which messages arrive.
+TEST(ReproducibleAllreduce, SameBitsWithAssumedCosts) {
+  for (int const ranks : {2, 3, 4}) {
+    Result const first = sum_in(Group::simulated(ranks, {.seed = 0}), 1);
+    for (std::uint64_t seed = 1; seed < 6; ++seed) {
+      EXPECT_TRUE(sum_in(Group::simulated(ranks, {.seed = seed, .delay_ms_max = 30}), 1) == first) << seed;
+    }
+  }
+}
+
+// The first run measures them.
+TEST(ReproducibleAllreduce, SameBitsWithCostsFromTheCache) {
+  TemporaryFolder const folder;
+  setenv("GPUPS_CACHE_DIR", folder.path().c_str(), 1);
+  for (int const ranks : {2, 3}) {
+    Result const first = sum_in(Group::threads(ranks), 100);
+    for (int run = 0; run < 3; ++run) EXPECT_TRUE(sum_in(Group::threads(ranks), 1) == first) << run;
+  }
+  unsetenv("GPUPS_CACHE_DIR");
+}
+
+// Writes costs into the file that a run of three threads has left.
+TEST(ReproducibleAllreduce, CostsInTheCacheDecide) {
+  TemporaryFolder const folder;
+  setenv("GPUPS_CACHE_DIR", folder.path().c_str(), 1);
+  sum_in(Group::threads(3), 1);
+  std::string key;
+  for (auto const& file : std::filesystem::directory_iterator(folder.path())) {
+    std::ifstream in(file.path());
+    std::getline(in, key);
+    std::getline(in, key);
+  }
+  comm::LinkCache const cache(folder.path());
+  ASSERT_TRUE(cache.find(key));
+  std::vector<Result> results;
+  for (auto const slow : {&comm::LinkModel::round_s, &comm::LinkModel::byte_s}) {
+    comm::LinkModel costs;
+    for (auto const cost : comm::kLinkCosts) costs.*cost = 1e-15;
+    costs.*slow = 1e-3;
+    cache.put(key, costs);
+    results.push_back(sum_in(Group::threads(3), 1));
+    EXPECT_TRUE(sum_in(Group::threads(3), 1) == results.back());
+  }
+  EXPECT_NE(results[0].explained, results[1].explained);
+  EXPECT_NE(results[0].sums, results[1].sums);  // added in other orders
+  unsetenv("GPUPS_CACHE_DIR");
+}
+
+// So nothing is selected, and no costs are measured.
+TEST(ReproducibleAllreduce, TheEnvironmentNamesAnAlgorithm) {
+  auto const sum = [](AllreduceOptions const& options) {
+    std::vector<float> result;
+    run_ranks(Group::threads(3), [&](Group const& group) {
+      Store store(group, {.threads = 1});
+      auto stream = store.make_stream();
+      Random random(number(group.rank()) + 1);
+      std::vector<float> values(20000);
+      for (float& value : values) value = static_cast<float>(uniform(random)) - .3F;
+      group.wait_allreduce(stream, group.begin_allreduce(stream, View<float>(values), options));
+      EXPECT_TRUE(store.explain_allreduces().empty());
+      if (group.rank() == Rank{0}) result = values;
+      store.wait_barrier();
+    });
+    return result;
+  };
+  auto const doubled = sum({.algorithm = "doubling"}), direct = sum({.algorithm = "direct"});
+  EXPECT_NE(doubled, direct);
+  for (auto const& [name, expected] : {std::pair("doubling", doubled), {"direct", direct}}) {
+    setenv("GPUPS_ALLREDUCE_ALGORITHM", name, 1);
+    EXPECT_EQ(sum({}), expected) << name;
+    EXPECT_EQ(sum({.format = NumberFormat::kHalf}), expected) << name;  // which it lacks
+  }
+  unsetenv("GPUPS_ALLREDUCE_ALGORITHM");
+}
+
+}  // namespace
+}  // namespace gpups::test
