@@ -272,7 +272,7 @@ TEST(Formats, SumsOfAGroupErrByNoMoreThanTheFormatAskedFor) {
           }
         }
       }
-      auto const lines = store.explain_allreduces();
+      auto const lines = group.explain_allreduces();
       EXPECT_EQ(lines.size(), 2U);  // of the links, and of the sums that needed a selection
       EXPECT_NE(lines.back().find(std::string(", as ") + name_of(asked)), std::string::npos) << lines.back();
       store.wait_barrier();

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -13,6 +12,7 @@
 
 #include "comm/collective/link_cache.hpp"
 #include "gpups/gpups.hpp"
+#include "tests/support/environment.hpp"
 #include "tests/support/inputs.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -57,7 +57,7 @@ Result sum_in(std::vector<Group> const& groups, int repeats) {
         }
       }
     }
-    for (auto const& line : store.explain_allreduces()) {
+    for (auto const& line : group.explain_allreduces()) {
       if (!line.starts_with("links: ")) mine.explained.push_back(line.substr(line.find(" of ")));  // not how many
     }
     store.wait_barrier();
@@ -81,18 +81,17 @@ TEST(ReproducibleAllreduce, SameBitsWithAssumedCosts) {
 // The first run measures them.
 TEST(ReproducibleAllreduce, SameBitsWithCostsFromTheCache) {
   TemporaryFolder const folder;
-  setenv("GPUPS_CACHE_DIR", folder.path().c_str(), 1);
+  Environment const environment({{"GPUPS_CACHE_DIR", folder.path().string()}});
   for (int const ranks : {2, 3}) {
     Result const first = sum_in(Group::threads(ranks), 100);
     for (int run = 0; run < 3; ++run) EXPECT_TRUE(sum_in(Group::threads(ranks), 1) == first) << run;
   }
-  unsetenv("GPUPS_CACHE_DIR");
 }
 
 // Writes costs into the file that a run of three threads has left.
 TEST(ReproducibleAllreduce, CostsInTheCacheDecide) {
   TemporaryFolder const folder;
-  setenv("GPUPS_CACHE_DIR", folder.path().c_str(), 1);
+  Environment const environment({{"GPUPS_CACHE_DIR", folder.path().string()}});
   sum_in(Group::threads(3), 1);
   std::string key;
   for (auto const& file : std::filesystem::directory_iterator(folder.path())) {
@@ -113,7 +112,6 @@ TEST(ReproducibleAllreduce, CostsInTheCacheDecide) {
   }
   EXPECT_NE(results[0].explained, results[1].explained);
   EXPECT_NE(results[0].sums, results[1].sums);  // added in other orders
-  unsetenv("GPUPS_CACHE_DIR");
 }
 
 // So nothing is selected, and no costs are measured.
@@ -127,7 +125,7 @@ TEST(ReproducibleAllreduce, TheEnvironmentNamesAnAlgorithm) {
       std::vector<float> values(20000);
       for (float& value : values) value = static_cast<float>(uniform(random)) - .3F;
       group.wait_allreduce(stream, group.begin_allreduce(stream, View<float>(values), options));
-      EXPECT_TRUE(store.explain_allreduces().empty());
+      EXPECT_TRUE(group.explain_allreduces().empty());
       if (group.rank() == Rank{0}) result = values;
       store.wait_barrier();
     });
@@ -136,11 +134,10 @@ TEST(ReproducibleAllreduce, TheEnvironmentNamesAnAlgorithm) {
   auto const doubled = sum({.algorithm = "doubling"}), direct = sum({.algorithm = "direct"});
   EXPECT_NE(doubled, direct);
   for (auto const& [name, expected] : {std::pair("doubling", doubled), {"direct", direct}}) {
-    setenv("GPUPS_ALLREDUCE_ALGORITHM", name, 1);
+    Environment const environment({{"GPUPS_ALLREDUCE_ALGORITHM", name}});
     EXPECT_EQ(sum({}), expected) << name;
     EXPECT_EQ(sum({.format = NumberFormat::kHalf}), expected) << name;  // which it lacks
   }
-  unsetenv("GPUPS_ALLREDUCE_ALGORITHM");
 }
 
 }  // namespace
