@@ -61,8 +61,12 @@ void run_train(tools::CommandLine const& line) {
                   "rank {} does not see the run's folder {} of rank 0 (every rank writes its part of a checkpoint "
                   "there): choose one that all machines share with --run",
                   number(group.rank()), folder.string());
-    std::call_once(read, [&] { data = trainer::read_data(*config); });
-    trainer::train(*config, *data, group, {.folder = folder, .resume = line.resume});
+    int const ranks_here = ranks.processes() ? 1 : group.size();
+    std::call_once(read, [&] {
+      data = trainer::read_data(*config);
+      trainer::require_memory_for(*config, *data, group, ranks_here);
+    });
+    trainer::train(*config, *data, group, {.folder = folder, .resume = line.resume, .ranks_here = ranks_here});
   });
 }
 

@@ -236,6 +236,22 @@ std::vector<float> DenseLayers::wait_numbers(Stream& stream, Parameter const& pa
   return without_padding(parameter, to_host(stream, values_.view()));
 }
 
+std::vector<MemoryLine> DenseLayers::memory_plan(Parameters const& parameters, std::size_t microbatches,
+                                                 DenseOptions const& options) {
+  std::uint64_t const floats = parameters.size() * sizeof(float);
+  std::uint64_t state = floats * ((has_first(options.optimizer) ? 1U : 0U) + (has_second(options.optimizer) ? 1U : 0U));
+  if (options.optimizer.kind == kernels::DenseOptimizer::Kind::kLamb) {
+    std::uint64_t const units = parameters.all().size(), unit_parts = parameters.size() / kernels::kDensePart + units;
+    state += 3 * sizeof(float) * (units + 1 + unit_parts);
+  }
+  std::vector<MemoryLine> plan{
+      {"dense layers: values", floats},
+      {"dense layers: gradients", microbatches * row_stride(parameters.size()) * sizeof(float)},
+      {"dense layers: optimizer state", state}};
+  for (MemoryLine const& line : DenseSums::memory_plan(parameters, options.exchange)) plan.push_back(line);
+  return plan;
+}
+
 std::vector<MemoryLine> DenseLayers::memory_plan() const {
   std::vector<MemoryLine> plan{{"dense layers: values", values_.bytes()},
                                {"dense layers: gradients", gradients_.bytes()},

@@ -69,6 +69,9 @@ class DenseLayers {
 
   // What all of it takes on this rank's device.
   std::vector<MemoryLine> memory_plan() const;
+  // The same, before they are made.
+  static std::vector<MemoryLine> memory_plan(Parameters const& parameters, std::size_t microbatches,
+                                             DenseOptions const& options);
 
  private:
   // One of the arrays below with its name in checkpoints.

@@ -171,6 +171,24 @@ void DenseSums::restore(Residuals const& residuals) {
   at->top_k->restore(residuals.of_ranks);
 }
 
+std::vector<MemoryLine> DenseSums::memory_plan(Parameters const& parameters, DenseExchange const& exchange) {
+  auto const& all = parameters.all();
+  std::uint64_t large = 0, small = 1, count = 0;
+  for (std::size_t i = all.size(); i-- > 0;) {
+    bool const is_large = all[i].size() >= exchange.large_from && count < kLargeMax;
+    count += is_large ? 1 : 0;
+    (is_large ? large : small) += all[i].size();
+  }
+  bool const momentum = exchange.top_k && exchange.top_k->momentum != 0;
+  std::vector<MemoryLine> lines{
+      {"dense layers: sums", (parameters.size() + small) * sizeof(std::int64_t) + all.size() * sizeof(std::uint32_t)}};
+  if (exchange.top_k && large > 0) {
+    lines.push_back({"dense layers: residuals of gradients, on the host",
+                     large * (sizeof(std::int64_t) + (momentum ? sizeof(float) : 0))});
+  }
+  return lines;
+}
+
 std::vector<MemoryLine> DenseSums::memory_plan() const {
   std::uint64_t residuals = 0;
   for (Large const& large : large_) {

@@ -67,6 +67,8 @@ class DenseSums {
   void restore(Residuals const& residuals);
 
   std::vector<MemoryLine> memory_plan() const;
+  // The same, before it is made.
+  static std::vector<MemoryLine> memory_plan(Parameters const& parameters, DenseExchange const& exchange);
 
  private:
   struct Large {

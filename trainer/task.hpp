@@ -18,6 +18,7 @@
 #include "trainer/batch.hpp"
 #include "trainer/config.hpp"
 #include "trainer/dense_layers.hpp"
+#include "trainer/memory_plan.hpp"
 
 namespace gpups::trainer {
 
@@ -102,6 +103,10 @@ class Data {
   virtual std::vector<std::string> notices() const = 0;
   virtual std::string summary() const = 0;
   virtual nlohmann::json counts() const = 0;
+
+  // The memory that a rank's task will take beside its tables' rows, and that the data takes: nothing of the former is
+  // there yet.
+  virtual MemoryPlan memory_plan(Config const& config, Device device, StepSizes const& step) const = 0;
 
   // For one rank. `this` must stay. Throws Error for a configuration that does not fit.
   virtual std::unique_ptr<Task> make_task(Config const& config, TaskPlace const& place) const = 0;

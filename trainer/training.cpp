@@ -15,7 +15,7 @@ namespace gpups::trainer {
 namespace {
 
 constexpr std::uint32_t kStop = 1;  // a bit of Store::signals()
-constexpr int kMicrobatches = 8;    // for any number of ranks up to it
+constexpr int kMicrobatches = 8;    // of a new run, for any number of ranks up to it
 // Of which each line of metrics.jsonl has what each pair sent: a line grows with the square of the ranks.
 constexpr int kPairsRanksMax = 16, kPairsRanksMaxAtEnd = 128;
 
@@ -81,9 +81,11 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
     progress_.say(fmt::format("microbatches: {}, since there are {} ranks: tables will differ from runs with {}",
                               cursor_.microbatches, store().ranks(), kMicrobatches));
   }
-  for (MemoryLine const& line : memory_plan()) {
-    progress_.say(fmt::format("memory: {:>10}  {}", short_bytes(line.bytes), line.what));
+  MemoryPlan const plan = memory_plan(store().options().device);
+  for (std::string const& line : memory_text(plan, store().options().device, options.ranks_here)) {
+    progress_.say("memory: " + line);
   }
+  require_memory(without_task(plan), store().options().device, options.ranks_here);  // a collective allocates rows
   if (exists) trainer::wait_restore(*session_, checkpoint_);  // before the ranks talk to each other
   wait_require_agreement(store(), config_, data_digest_);
   if (!group.place().cores.empty()) wait_say_places(group);
@@ -99,11 +101,13 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
                                      : fmt::format("nothing is left to train: step {} of {}", cursor_.clock, end_));
 }
 
-std::vector<MemoryLine> Training::memory_plan() {
-  std::vector<MemoryLine> plan = store().memory_plan();
-  if (task().dense() == nullptr) return plan;
-  std::vector<MemoryLine> const dense = task().dense()->memory_plan();
-  plan.insert(plan.end(), dense.begin(), dense.end());
+MemoryPlan Training::memory_plan(Device device) {
+  MemoryPlan plan;
+  for (MemoryLine const& line : store().memory_plan()) {
+    plan.push_back({.what = line.what, .bytes = line.bytes, .on_host = line.what.ends_with("on the host")});
+  }
+  StepSizes const step = step_sizes(config_, data_.samples(), device, store().ranks(), cursor_.microbatches);
+  for (PlannedMemory const& line : data_.memory_plan(config_, device, step)) plan.push_back(line);
   return plan;
 }
 
@@ -332,6 +336,12 @@ std::vector<std::string> Training::explain_sums(Exchanged const& exchanged) {
     lines.push_back(std::move(line));
   }
   return lines;
+}
+
+void require_memory_for(Config const& config, Data const& data, Group const& group, int ranks_here) {
+  Device const device = device_from(config.run.device, group.place().local_rank);
+  StepSizes const step = step_sizes(config, data.samples(), device, group.size(), 0);
+  require_memory(data.memory_plan(config, device, step), device, ranks_here);
 }
 
 bool train(Config const& config, Data const& data, Group const& group, TrainOptions const& options) {

@@ -44,7 +44,8 @@ class Training {
   bool wait_train_until(Stepper& stepper, Clock end);
   // The collective parts of a break between steps.
   void wait_report();
-  std::vector<MemoryLine> memory_plan();
+  // What this rank will take and has taken; that of the task is there when the session is.
+  MemoryPlan memory_plan(Device device);
   void wait_progressive();
   void wait_expire();
   void wait_validate();

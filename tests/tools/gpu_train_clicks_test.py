@@ -7,6 +7,7 @@ usage: gpu_train_clicks_test.py GPU_TRAIN
 import json
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -151,6 +152,25 @@ class Clicks(unittest.TestCase):
         self.write("two.tsv", self.lines[:2])
         self.expect_error("has no samples to learn from (all of them are held out)", "data.train=two.tsv",
                           "data.test_share=0.45", "data.valid_share=0.45")
+
+    def test_plans_the_memory_that_it_takes(self):
+        draw = random.Random(3)
+        self.write("many.tsv", [f"{draw.randrange(2)}\t1\t2\tv{draw.randrange(10**6)}\t{draw.randrange(99)}\tx\n"
+                                for _ in range(60000)])
+        common = ("data.train=many.tsv", "train.epochs=1", "train.batch=40000")
+        for number, settings in enumerate((("model.name=dlrm", "model.dim=64"),
+                                           ("model.name=dcnv2", "model.dim=128", "train.microbatches=2"),
+                                           ("model.top=[2048,2048]", "train.batch=64", "train.steps=4"))):
+            given = [s for s in common if s.split("=")[0] not in {t.split("=")[0] for t in settings}]
+            if "train.steps=4" in settings:
+                given.remove("train.epochs=1")
+                (self.folder / "run.toml").write_text(CONFIG.replace("epochs = 2\n", ""))
+            summary, said = self.train(*given, *settings, name=f"planned{number}")
+            planned = float(re.search(r"memory: +([0-9.]+) MiB  in all on the host", said)[1])
+            taken = summary["peak_memory"]["process"] / 2**20
+            self.assertGreater(taken, 150)
+            self.assertGreater(planned, .7 * (taken - 40), said)
+            self.assertLess(planned, 1.3 * taken, said)
 
     def test_settings_that_do_not_fit_the_data(self):
         self.expect_error("model.shared names 'C4'", 'model.shared=["C1,C4"]')

@@ -7,7 +7,9 @@ usage: gpu_train_test.py PROGRAM
 import json
 import os
 import pathlib
+import re
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -257,6 +259,34 @@ class GpuTrain(unittest.TestCase):
         self.assertEqual(sorted(checkpoint.iterdir()), before)
         manifest.write_text(text)
         self.assertIn("nothing is left to train", self.train("--run", "out", "--resume").stderr)
+
+    def expect_planned(self, *arguments):
+        """What a run plans to take is within 30 % of what it takes, which has some 20 MB of programs in it."""
+        done = self.train("--run", "planned", "--set", "train.steps=6", "--set", "train.valid_every=0", *arguments)
+        total = re.search(r"memory: +([0-9.]+) MiB  in all on the host", done.stderr)
+        self.assertIsNotNone(total, done.stderr)
+        taken = json.loads((self.folder / "planned" / "summary.json").read_text())["peak_memory"]["process"] / 2**20
+        shutil.rmtree(self.folder / "planned")
+        self.assertGreater(taken, 150)
+        self.assertGreater(float(total[1]), .7 * (taken - 20), done.stderr)
+        self.assertLess(float(total[1]), 1.3 * taken, done.stderr)
+
+    def test_plans_the_memory_that_it_takes(self):
+        self.config.write_text(CONFIG.replace("epochs = 2\n", ""))
+        self.expect_planned("--set", "model.negatives=20000")
+        self.expect_planned("--set", "model.negatives=20000", "--set", "train.lookahead=2", "--ranks", 2,
+                            "--set", "train.batch=128")
+        self.expect_planned("--set", "model.name=transe", "--set", "model.negatives=8000", "--set", "model.dim=64")
+        self.expect_planned("--set", "model.sampling=shared", "--set", "model.negatives=100000",
+                            "--set", "train.lookahead=1")
+
+    def test_a_plan_that_does_not_fit_is_refused(self):
+        before = self.names()
+        text = self.expect_error("of memory on the host", "train", self.config, "--run", "out", "--set",
+                                 "model.negatives=1000000", "--set", "train.lookahead=1024", "--set",
+                                 "train.epochs=1000")
+        self.assertRegex(text, r"TiB for 1025 prepared batches \(lower train.batch or model.negatives, or train.look")
+        self.assertEqual(self.names(), before)
 
     def test_one_run_in_a_folder_at_a_time(self):
         command = [PROGRAM, "train", str(self.config), "--run", "out", "--set", "train.epochs=100000"]

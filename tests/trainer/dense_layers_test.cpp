@@ -280,6 +280,22 @@ TEST(DenseLayers, PlanTheMemoryThatTheyTake) {
   EXPECT_EQ(plan[2].bytes, floats * 8);
   EXPECT_GE(plan[3].bytes, floats * 8);
   EXPECT_EQ(member.layers.parameters().count(), 15U + 3 + 34);
+  // The plan that is made before the layers is the same.
+  for (auto const kind : {Optimizer::Kind::kSgd, Optimizer::Kind::kAdam, Optimizer::Kind::kLamb}) {
+    for (std::size_t large_from : {std::size_t{8}, std::size_t{1} << 40}) {
+      DenseOptions options{.optimizer = {.kind = kind}};
+      options.exchange.large_from = large_from;
+      if (large_from == 8) options.exchange.top_k = TopKOptions{.density = 0.5};
+      Member const made(Group::alone(), options);
+      auto const before = DenseLayers::memory_plan(made.layers.parameters(), kMicrobatches, options);
+      auto const after = made.layers.memory_plan();
+      ASSERT_EQ(before.size(), after.size());
+      for (std::size_t i = 0; i < after.size(); ++i) {
+        EXPECT_EQ(before[i].what, after[i].what);
+        EXPECT_NEAR(static_cast<double>(before[i].bytes), static_cast<double>(after[i].bytes), 200) << after[i].what;
+      }
+    }
+  }
   Member lamb(Group::alone(), {.optimizer = {.kind = Optimizer::Kind::kLamb}});
   EXPECT_GE(lamb.layers.memory_plan()[2].bytes, floats * 8 + 3 * 12);  // three parts
   EXPECT_LE(lamb.layers.memory_plan()[2].bytes, floats * 8 + 100);

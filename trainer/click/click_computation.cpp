@@ -12,8 +12,6 @@
 namespace gpups::trainer {
 namespace {
 
-constexpr std::size_t kPredictedAtOnce = 512;  // by one core
-
 Matrix<float> zeros(Stream& stream, std::size_t rows, std::size_t columns) {
   Matrix<float> matrix(stream.device(), rows, columns);
   memory::fill_bytes(stream, matrix.view().data(), 0, matrix.view().flat().bytes());  // padding stays so
@@ -26,6 +24,11 @@ MatrixView<float> slots(ClickModel const& model, std::size_t part, MatrixView<fl
 }
 
 }  // namespace
+
+std::uint64_t ClickComputation::bytes_for(std::size_t samples, std::size_t width) {
+  std::uint64_t const room = samples + samples / 8, floats = 2 * row_stride(width) + 2 * row_stride(1) + 1;
+  return room * (floats * sizeof(float) + sizeof(std::int64_t));
+}
 
 void ClickComputation::reserve(Stream& stream, std::size_t samples) {
   if (losses_.size() >= samples) return;

@@ -39,6 +39,11 @@ class ClickComputation {
   // After pool(): losses and probabilities. Queued on `stream`.
   void predict(Stream& stream, ClickInput const& input, View<float const> values);
 
+  // What it takes for so many samples, beside the scratch of its threads.
+  static std::uint64_t bytes_for(std::size_t samples, std::size_t width);
+  // Samples that a thread predicts at once.
+  static constexpr std::size_t kPredictedAtOnce = 512;
+
   View<std::int64_t const> losses(ClickInput const& input) const { return losses_.view().slice(0, input.samples); }
   View<float const> probabilities(ClickInput const& input) const {
     return probabilities_.view().slice(0, input.samples);

@@ -10,6 +10,7 @@
 #include "kernels/check.hpp"
 #include "trainer/click/binary_format.hpp"
 #include "trainer/click/click_model.hpp"
+#include "trainer/click/click_setup.hpp"
 #include "trainer/click/click_task.hpp"
 #include "trainer/click/input_file.hpp"
 #include "trainer/progress.hpp"
@@ -119,6 +120,95 @@ ModelShape click_shape(Config const& config) {
 }
 
 std::unique_ptr<Data const> read_clicks(Config const& config) { return std::make_unique<ClickData>(config); }
+
+std::vector<Features::KeyEstimate> ClickData::key_estimates(Features const& features, std::size_t batch) const {
+  std::lock_guard lock(estimating_);
+  if (estimated_for_ != batch) {
+    estimates_ = features.estimate_keys(train_.samples, train_.first, train_.count, batch);
+    estimated_for_ = batch;
+  }
+  return estimates_;
+}
+
+MemoryPlan ClickData::memory_plan(Config const& config, Device device, StepSizes const& step) const {
+  ClickModel model(train_.samples.layout(), config.model, static_cast<std::uint64_t>(config.train.seed), statistics_);
+  Features& features = model.features();
+  MemoryPlan plan;
+  if (train_.samples.in_memory()) {
+    std::uint64_t bytes = train_.samples.bytes();
+    for (auto const* split : {&valid_, &test_}) {
+      if (*split && &(*split)->samples.storage() != &train_.samples.storage()) bytes += (*split)->samples.bytes();
+    }
+    plan.push_back({.what = "the data", .bytes = bytes, .on_host = true, .taken = true});
+  }
+  if (config.model.rare_below > 0) {
+    auto const& frequent = frequent_values(features, static_cast<std::uint32_t>(config.model.rare_below));
+    plan.push_back(
+        {.what = "values that are told apart", .bytes = frequent.size() * 24, .on_host = true, .taken = true});
+    features.tell_apart(frequent);
+  }
+
+  auto const tables = click_tables(model, config, 1);
+  auto const keys = key_estimates(features, step.samples);
+  std::vector<BatchPart> parts;
+  std::size_t const numbers = row_stride(features.numbers());
+  std::uint64_t entries = 0, predicted = 0;
+  for (std::size_t p = 0; p < tables.size(); ++p) {
+    Features::KeyEstimate const& of_table = keys[p];
+    bool const coefficients = of_table.coefficients || config.model.row_dropout > 0;
+    BatchPart part{.entries = static_cast<std::size_t>(of_table.entries_per_sample * static_cast<double>(step.samples)),
+                   .rows = static_cast<std::size_t>(of_table.in_batch),
+                   .dim = tables[p].dim,
+                   .values = tables[p].values,
+                   .entry_bytes = sizeof(Key) + 4 + (of_table.bags ? 4 : 0) + (coefficients ? 4 : 0)};
+    entries += part.entries;
+    predicted += static_cast<std::uint64_t>(of_table.entries_per_sample * kPredictBlock) *
+                 (row_stride(part.dim) * sizeof(float) + part.entry_bytes + sizeof(std::uint32_t));
+    parts.push_back(part);
+    auto const rows = static_cast<std::size_t>(of_table.in_all / static_cast<double>(step.ranks));
+    plan.push_back({fmt::format("table '{}': about {} rows, by the data's values", tables[p].name, rows),
+                    table_bytes(tables[p], rows), "model.dim, or set model.rare_below"});
+  }
+  add_batches(plan, parts, step, device, "");
+  std::uint64_t const of_samples = step.samples * (2 * sizeof(float) + numbers * sizeof(float));
+  plan.push_back({fmt::format("numbers and labels of {} batches", step.prepared), of_samples * step.prepared,
+                  "train.batch or train.lookahead"});
+  Layout const& layout = train_.samples.layout();
+  plan.push_back({.what = "a batch as it is read",
+                  .bytes = step.samples * (numbers + layout.numbers.size() + 1) * sizeof(float) +
+                           entries * (2 * sizeof(Key) + 4 * sizeof(std::uint32_t)),
+                  .settings = "train.batch",
+                  .on_host = true});
+
+  std::uint64_t scratch = 0;
+  for (std::size_t columns : model.scratch_columns()) scratch += row_stride(columns) * sizeof(float);
+  plan.push_back({"blocks of samples and their gradients", ClickComputation::bytes_for(step.samples, features.width()),
+                  "train.batch or model.dim"});
+  plan.push_back({"activations of layers",
+                  std::min(step.threads, step.microbatches) * step.microbatch_samples * scratch,
+                  "train.batch, or raise train.microbatches"});
+  for (MemoryLine const& line :
+       DenseLayers::memory_plan(model.parameters(), step.microbatches, click_dense_options(config, 1))) {
+    plan.push_back({.what = line.what,
+                    .bytes = line.bytes,
+                    .settings = "model.top, model.bottom or train.microbatches",
+                    .on_host = line.what.ends_with("on the host"),
+                    .with_task = true});
+  }
+  std::uint64_t const floats = model.parameters().size() * sizeof(float);
+  plan.push_back({.what = "checkpoints: dense layers", .bytes = 4 * floats, .on_host = true});
+  if (step.ranks > 1) plan.push_back({"dense layers: sums on their way", 4 * floats, "model.top or model.bottom"});
+
+  std::uint64_t const most = std::max(valid_ ? valid_->count : 0, test_ ? test_->count : 0);
+  if (most > 0) {
+    plan.push_back({"evaluation: some samples", predicted +
+                                                    ClickComputation::bytes_for(kPredictBlock, features.width()) +
+                                                    step.threads * ClickComputation::kPredictedAtOnce * scratch});
+  }
+  std::uint64_t const predictions = most + (config.eval.progressive ? train_.count : 0);
+  plan.push_back({.what = "evaluation: predictions", .bytes = 2 * predictions * sizeof(Predicted), .on_host = true});
+  return plan;
+}
 
 std::unique_ptr<Task> ClickData::make_task(Config const& config, TaskPlace const& place) const {
   return std::make_unique<ClickTask>(*this, config, place);

@@ -55,15 +55,22 @@ class ClickData : public Data {
   std::vector<std::string> notices() const override { return notices_; }
   std::string summary() const override;
   nlohmann::json counts() const override;
+  MemoryPlan memory_plan(Config const& config, Device device, StepSizes const& step) const override;
   std::unique_ptr<Task> make_task(Config const& config, TaskPlace const& place) const override;
 
  private:
+  std::vector<Features::KeyEstimate> key_estimates(Features const& features, std::size_t batch) const;
+
   std::vector<std::string> notices_;
   Split train_;
   std::optional<Split> valid_, test_;
   SampleStatistics statistics_;
   mutable std::once_flag measured_;
   mutable FrequentValues frequent_;
+  // The keys of a batch of `estimated_for_` samples; ranks of a process ask for the same.
+  mutable std::mutex estimating_;
+  mutable std::size_t estimated_for_ = 0;
+  mutable std::vector<Features::KeyEstimate> estimates_;
 };
 
 }  // namespace gpups::trainer

@@ -83,6 +83,7 @@ class ClickModel {
 
   // For forward() and, on the side, what else a microbatch takes. Any thread.
   ScratchPool& scratch() const { return pool_; }
+  std::vector<std::size_t> const& scratch_columns() const { return plan_.columns(); }
   // In each scratch: the terms, and the gradient of the logit.
   Buffer terms_buffer() const { return terms_buffer_; }
   Buffer gradient_buffer() const { return gradient_buffer_; }

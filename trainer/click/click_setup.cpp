@@ -24,15 +24,19 @@ std::vector<TableOptions> click_tables(ClickModel const& model, Config const& co
   return tables;
 }
 
+DenseOptions click_dense_options(Config const& config, std::int64_t schedule_steps) {
+  return {.optimizer = dense_optimizer(config.dense),
+          .schedule = schedule(config.optimizer, schedule_steps),
+          .seed = static_cast<std::uint64_t>(config.train.seed),
+          .exchange = dense_exchange(config.dense)};
+}
+
 DenseLayers make_click_layers(ClickModel const& model, Config const& config, TaskPlace const& place) {
   // As many microbatches as the rank with the most computes.
   auto const ranks = static_cast<std::size_t>(place.group.size());
   std::size_t const microbatches = (place.microbatches + ranks - 1) / ranks;
   return {place.group, place.device, model.parameters(), microbatches,
-          DenseOptions{.optimizer = dense_optimizer(config.dense),
-                       .schedule = schedule(config.optimizer, place.schedule_steps),
-                       .seed = static_cast<std::uint64_t>(config.train.seed),
-                       .exchange = dense_exchange(config.dense)}};
+          click_dense_options(config, place.schedule_steps)};
 }
 
 }  // namespace gpups::trainer

@@ -10,6 +10,7 @@
 namespace gpups::trainer {
 
 std::vector<TableOptions> click_tables(ClickModel const& model, Config const& config, std::int64_t schedule_steps);
+DenseOptions click_dense_options(Config const& config, std::int64_t schedule_steps);
 DenseLayers make_click_layers(ClickModel const& model, Config const& config, TaskPlace const& place);
 
 }  // namespace gpups::trainer

@@ -11,8 +11,6 @@
 namespace gpups::trainer {
 namespace {
 
-constexpr std::size_t kPredictBlock = 4096;  // samples that are predicted at once
-
 class ClickStep : public TaskStep {
  public:
   // `computation` is reused from step to step. progressive: gets what the step predicts, or null.

@@ -14,6 +14,9 @@
 
 namespace gpups::trainer {
 
+// Samples that are predicted at once.
+inline constexpr std::size_t kPredictBlock = 4096;
+
 class ClickTask : public Task {
  public:
   // `data` must stay.

@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "kernels/check.hpp"
+#include "trainer/click/distinct_count.hpp"
 #include "trainer/click/number_features.hpp"
 
 namespace gpups::trainer {
@@ -209,6 +212,55 @@ ClickInput::Part Features::make_part(Stream& stream, SampleBatch const& samples,
           .targets = to_device(stream, entries.targets),
           .sources = to_device(stream, entries.sources),
           .weights = weights};
+}
+
+// As many different keys among more samples as a power law says (Heaps) that goes through what the samples had when
+// they were a half or a quarter, and what all of them have.
+std::vector<Features::KeyEstimate> Features::estimate_keys(Samples const& samples, std::uint64_t first,
+                                                           std::uint64_t count, std::uint64_t batch) const {
+  struct Seen {
+    std::uint64_t samples;
+    std::vector<double> keys;  // different ones, of each table
+  };
+  std::vector<Seen> doublings;
+  std::vector<KeyEstimate> estimates(plans_.size());
+  std::vector<DistinctCount> distinct(plans_.size());
+  auto const counts = [&] {
+    std::vector<double> all;
+    for (DistinctCount& one : distinct) all.push_back(one.count());
+    return all;
+  };
+  std::vector<std::uint64_t> entries(plans_.size());
+  std::uint64_t read = 0;
+  std::optional<Seen> of_batch;
+  each_measured(samples, first, count, [&](SampleBatch const& some) {
+    read += some.samples;
+    for (std::size_t p = 0; p < plans_.size(); ++p) {
+      Entries const made = make_entries(plans_[p], some, {});
+      entries[p] += made.keys.size();
+      for (Key const key : made.keys) distinct[p].add(key);
+      estimates[p].bags = !made.targets.empty();
+      estimates[p].coefficients = !made.coefficients.empty();
+    }
+    if (!of_batch && read >= batch) of_batch = {read, counts()};
+    if (doublings.empty() || read >= 2 * doublings.back().samples) doublings.push_back({read, counts()});
+  });
+  Seen const all{read, counts()};
+  Seen const& before = doublings.size() > 1 ? *std::prev(doublings.end(), 2) : all;
+  for (std::size_t p = 0; p < plans_.size(); ++p) {
+    auto const grown = [&](std::uint64_t to) {
+      double const times = static_cast<double>(read) / static_cast<double>(before.samples);
+      double const power =
+          times > 1 && before.keys[p] > 0 ? std::log(all.keys[p] / before.keys[p]) / std::log(times) : 1;
+      return all.keys[p] * std::pow(static_cast<double>(to) / static_cast<double>(read), std::clamp(power, 0.0, 1.0));
+    };
+    KeyEstimate& estimate = estimates[p];
+    estimate.entries_per_sample = static_cast<double>(entries[p]) / static_cast<double>(read);
+    estimate.in_all = grown(count);
+    estimate.in_batch =
+        std::min(of_batch ? of_batch->keys[p] : grown(batch), estimate.entries_per_sample * static_cast<double>(batch));
+  }
+  return estimates;
 }
 
 FrequentValues Features::measure(Samples const& samples, std::uint64_t first, std::uint64_t count,

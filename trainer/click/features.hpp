@@ -83,6 +83,17 @@ class Features {
   // them, or in the million that each_measured() reads.
   FrequentValues measure(Samples const& samples, std::uint64_t first, std::uint64_t count,
                          std::uint32_t rare_below) const;
+  // What samples first .. first + count - 1 name of each table, from some of them that lie evenly between them.
+  struct KeyEstimate {
+    double entries_per_sample = 0;
+    double in_batch = 0;  // different keys among `batch` samples
+    double in_all = 0;    // different keys among all `count`
+    bool bags = false;    // with an array of bags' targets, and
+    bool coefficients = false;
+  };
+  std::vector<KeyEstimate> estimate_keys(Samples const& samples, std::uint64_t first, std::uint64_t count,
+                                         std::uint64_t batch) const;
+
   // From now on all other values of a category share a row. Before the first make(); `values` must stay.
   void tell_apart(FrequentValues const& values);
 

@@ -29,6 +29,7 @@ class SampleStorage {
   Layout const& layout() const { return layout_; }
   BlockShape const& shape() const { return shape_; }
   std::uint64_t samples() const { return samples_; }
+  bool in_memory() const { return mapping_ == nullptr; }
   std::uint64_t blocks() const { return entries_.size(); }
   std::span<BlockEntry const> entries() const { return entries_; }
 

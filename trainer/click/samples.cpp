@@ -127,6 +127,8 @@ std::uint64_t Samples::digest() const {
   return hash;
 }
 
+bool Samples::in_memory() const { return storage_->in_memory(); }
+
 std::uint64_t Samples::bytes() const {
   std::uint64_t sum = 0;
   for (BlockEntry const& entry : storage_->entries()) sum += entry.bytes;

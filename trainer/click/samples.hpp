@@ -44,6 +44,8 @@ class Samples {
   std::uint64_t digest() const;
   // Of the blocks, in memory or in the file.
   std::uint64_t bytes() const;
+  // Whether the blocks lie in memory; else the system reads them from their file as they are used.
+  bool in_memory() const;
 
   // Replaces `out` by the samples `indices`, in that order; offsets are there if the layout has a category of many
   // values, weights if it has a weighted one. Any thread. Fast where indices lie in few blocks. Throws Error where they

@@ -28,6 +28,11 @@ class Dictionary {
   std::optional<std::uint32_t> find(std::string_view name) const;
 
   std::size_t size() const { return keys_.size(); }
+  // Of memory.
+  std::uint64_t bytes() const {
+    return keys_.capacity() * sizeof(Key) + text_.capacity() + ends_.capacity() * sizeof(std::uint64_t) +
+           slots_.capacity() * sizeof(std::uint32_t);
+  }
   // REQUIRES: number < size().
   std::string_view name(std::uint32_t number) const;
   std::vector<Key> const& keys() const { return keys_; }  // number -> key

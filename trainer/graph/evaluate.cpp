@@ -27,6 +27,10 @@ std::vector<Triple> sample(std::span<Triple const> triples, EvaluateOptions cons
 
 }  // namespace
 
+std::uint64_t score_bytes(std::size_t entities) {
+  return block_queries(entities) * row_stride(entities) * sizeof(float);
+}
+
 EvaluateOptions evaluate_options(EvalConfig const& config) {
   return {.samples_max = static_cast<std::size_t>(config.samples_max),
           .spread = config.sample == "spread",

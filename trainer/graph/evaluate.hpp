@@ -24,6 +24,9 @@ struct EvaluateOptions {
 };
 EvaluateOptions evaluate_options(EvalConfig const& config);
 
+// Scores of a block of queries, (queries, entities), at most.
+std::uint64_t score_bytes(std::size_t entities);
+
 class Evaluator {
  public:
   // `data` and `model` must stay.

@@ -89,6 +89,37 @@ nlohmann::json GraphData::counts() const {
   return {{"entities", dataset_.entities.size()}, {"relations", dataset_.relations.size()}};
 }
 
+MemoryPlan GraphData::memory_plan(Config const& config, Device device, StepSizes const& step) const {
+  Dataset const& data = dataset_;
+  std::size_t const entities = data.entities.size(), relations = data.relations.size();
+  std::size_t const triples = data.train.size() + data.valid.size() + data.test.size();
+  auto const model = make_model(model_options(config, 1), data.vocabulary());
+  auto const tables = model->tables();
+  Model::Sizes const sizes = model->sizes_of(step.samples, step.microbatches);
+  std::string const settings = "model.negatives";
+
+  MemoryPlan plan;
+  plan.push_back({.what = "the data",
+                  .bytes = data.entities.bytes() + data.relations.bytes() + triples * sizeof(Triple),
+                  .on_host = true,
+                  .taken = true});
+  plan.push_back({.what = "keys of the vocabulary", .bytes = (2 * entities + relations) * sizeof(Key)});
+  BatchPart const parts[] = {
+      {sizes.entries, sizes.rows, tables[0].dim, tables[0].values, sizes.entry_bytes},
+      {step.samples, std::min(relations, step.samples), tables[1].dim, tables[1].values,
+       sizeof(Key) + sizeof(std::uint32_t)},
+  };
+  add_batches(plan, parts, step, device, settings);
+  plan.push_back({"gradients and scores of a step", sizes.gradient_bytes, "train.batch or " + settings});
+  if (!has("valid") && !has("test")) return plan;
+  std::uint64_t const rows = entities * row_stride(tables[0].dim) + relations * row_stride(tables[1].dim);
+  plan.push_back({"evaluation: all rows, and scores of some queries", rows * sizeof(float) + score_bytes(entities)});
+  // Known answers both ways, and the list that they are sorted in.
+  constexpr std::uint64_t kAnswer = 2 * (sizeof(std::uint64_t) + 2 * sizeof(std::uint32_t)) + 16;
+  plan.push_back({.what = "evaluation: known answers", .bytes = triples * kAnswer, .on_host = true});
+  return plan;
+}
+
 std::unique_ptr<Task> GraphData::make_task(Config const& config, TaskPlace const& place) const {
   return std::make_unique<GraphTask>(*this, config, place.schedule_steps);
 }

@@ -97,6 +97,14 @@ class Model {
   virtual std::int64_t forward_backward(Stream& stream, Work const& work, Prepared const& prepared,
                                         std::span<MatrixView<float const> const> rows, Gradients& gradients) const = 0;
 
+  // The most that a batch of so many samples takes.
+  struct Sizes {
+    std::size_t entries, rows;     // of entities: rows are the distinct ones
+    std::size_t entry_bytes;       // of an entity's entry, in Work
+    std::uint64_t gradient_bytes;  // of Gradients
+  };
+  virtual Sizes sizes_of(std::size_t samples, std::size_t microbatches) const = 0;
+
   // For evaluation: scores[i][e] of query i with entity e in the place of its object (or its subject).
   // subjects_or_objects: (queries, dim) rows of the known entity; relations: (queries, dim); entities: (E, dim);
   // scores: (queries, E).

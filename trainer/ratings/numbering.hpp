@@ -15,6 +15,8 @@ class Numbering {
   // The number of an id, new if need be. REQUIRES: there are less than 2^32 - 1 of them.
   std::uint32_t add(std::uint64_t id);
   std::size_t size() const { return keys_.size(); }
+  // Of memory.
+  std::uint64_t bytes() const { return keys_.capacity() * sizeof(Key) + slots_.capacity() * sizeof(std::uint32_t); }
   // number -> the key of its row in the table, which is the id.
   std::vector<Key> const& keys() const { return keys_; }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "trainer/progress.hpp"
+#include "trainer/ratings/rating_predictor.hpp"
 #include "trainer/ratings/rating_task.hpp"
 
 namespace gpups::trainer {
@@ -21,6 +22,27 @@ std::string RatingData::summary() const {
 }
 
 nlohmann::json RatingData::counts() const { return {{"rows", set_.known_rows}, {"columns", set_.known_columns}}; }
+
+MemoryPlan RatingData::memory_plan(Config const& config, Device device, StepSizes const& step) const {
+  std::size_t const ratings = set_.train.size() + set_.valid.size() + set_.test.size(), samples = step.samples;
+  auto const tables = RatingTask(set_, config, 1).tables();
+  MemoryPlan plan;
+  plan.push_back({.what = "the data",
+                  .bytes = ratings * sizeof(Rating) + set_.rows.bytes() + set_.columns.bytes(),
+                  .on_host = true,
+                  .taken = true});
+  std::vector<BatchPart> parts;
+  for (TableOptions const& table : tables) {
+    // With each entry's key; and half of its rating.
+    parts.push_back({samples, distinct_of(samples, table.expected_rows), table.dim, table.values, sizeof(Key) + 2});
+  }
+  add_batches(plan, parts, step, device, "");
+  plan.push_back({"errors of a step", samples * (sizeof(float) + sizeof(std::int64_t)), "train.batch"});
+  if (has("valid") || has("test")) {
+    plan.push_back({"evaluation: rows of some ratings", predictor_bytes(static_cast<std::size_t>(config.model.dim))});
+  }
+  return plan;
+}
 
 std::unique_ptr<Task> RatingData::make_task(Config const& config, TaskPlace const& place) const {
   return std::make_unique<RatingTask>(set_, config, place.schedule_steps);

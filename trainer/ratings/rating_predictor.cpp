@@ -74,6 +74,8 @@ class Predictor {
 
 }  // namespace
 
+std::uint64_t predictor_bytes(std::size_t dim) { return 2 * kPredictedAtOnce * row_stride(dim) * sizeof(float); }
+
 RatingSums wait_predict(Stream& stream, Store& store, RatingSet const& set, std::span<Rating const> ratings) {
   Predictor predictor(stream, store, set, std::min(kPredictedAtOnce, ratings.size()));
   RatingSums sums;

@@ -15,6 +15,7 @@
 #include "gpups/gpups.hpp"
 #include "kernels/wire/buckets.hpp"
 #include "kernels/wire/quantize_buckets.hpp"
+#include "tests/support/environment.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/support/inputs.hpp"
 #include "tests/comm/collective/sum_shapes.hpp"
@@ -141,21 +142,26 @@ TEST(SelectAlgorithm, TakesNcclOnlyWhereItConnectsTheRanks) {
 }
 
 TEST(Environment, NamesAnAlgorithmInPlaceOfAuto) {
+  using Environment = test::Environment;
   constexpr char const* kVariable = "GPUPS_ALLREDUCE_ALGORITHM";
   for (char const* none : {"", "auto"}) {
-    setenv(kVariable, none, 1);
+    Environment const environment({{kVariable, none}});
     EXPECT_EQ(with_environment({}).algorithm, "auto");
   }
-  setenv(kVariable, "sparse_gather", 1);
-  EXPECT_EQ(with_environment({}).algorithm, "sparse_gather");
-  EXPECT_EQ(with_environment({"auto", NumberFormat::kInt8}).format, NumberFormat::kInt8);
-  EXPECT_EQ(with_environment({"auto", NumberFormat::kInt4}).format, NumberFormat::kFloat);  // which it lacks
-  EXPECT_EQ(with_environment({.algorithm = "direct"}).algorithm, "direct");
-  setenv(kVariable, "ring", 1);
-  EXPECT_EQ(with_environment({.algorithm = "direct"}).algorithm, "direct");
-  test::expect_error([] { with_environment({}); },
-                     {"GPUPS_ALLREDUCE_ALGORITHM is \"ring\"", "\"auto\" or to one of direct (float), ", "nccl"});
-  unsetenv(kVariable);
+  {
+    Environment const environment({{kVariable, "sparse_gather"}});
+    EXPECT_EQ(with_environment({}).algorithm, "sparse_gather");
+    EXPECT_EQ(with_environment({"auto", NumberFormat::kInt8}).format, NumberFormat::kInt8);
+    EXPECT_EQ(with_environment({"auto", NumberFormat::kInt4}).format, NumberFormat::kFloat);  // which it lacks
+    EXPECT_EQ(with_environment({.algorithm = "direct"}).algorithm, "direct");
+  }
+  {
+    Environment const environment({{kVariable, "ring"}});
+    EXPECT_EQ(with_environment({.algorithm = "direct"}).algorithm, "direct");
+    test::expect_error([] { with_environment({}); },
+                       {"GPUPS_ALLREDUCE_ALGORITHM is \"ring\"", "\"auto\" or to one of direct (float), ", "nccl"});
+  }
+  Environment const environment({{kVariable, std::nullopt}});
   EXPECT_EQ(with_environment({}).algorithm, "auto");
 }
 

@@ -60,11 +60,25 @@ std::vector<TableOptions> Bilinear::tables() const {
           table("relations", relation_dim(algebra_, options_.dim), of_relations, relations.size(), NumberType::kFloat)};
 }
 
-Bilinear::Sizes Bilinear::sizes(std::size_t samples, std::size_t microbatches) const {
+Bilinear::BatchSizes Bilinear::sizes(std::size_t samples, std::size_t microbatches) const {
   std::size_t const drawn = 2 * options_.negatives * (shared_ ? microbatches : samples);
   std::size_t const of_triple =
       shared_ ? kernels::kSourcesPerTriple : kernels::step_sources(algebra_, options_.negatives);
   return {2 * samples + drawn, of_triple * samples + (shared_ ? drawn : 0)};
+}
+
+Model::Sizes Bilinear::sizes_of(std::size_t samples, std::size_t microbatches) const {
+  auto const [entries, sources] = sizes(samples, microbatches);
+  // Neighbouring triples share negatives of their own, see deal_negatives().
+  std::size_t const negatives = entries - 2 * samples;
+  std::size_t const drawn = shared_ ? negatives : negatives / options_.negative_reuse + 1;
+  std::uint64_t floats = sources * row_stride(options_.dim) + (shared_ ? 0 : entries);
+  if (own_relation_sources()) floats += samples * row_stride(relation_dim(algebra_, options_.dim));
+  if (shared_) floats += shared_scratch_size(samples, microbatches);
+  return {.entries = entries,
+          .rows = std::min(vocabulary_.host().entities.size(), 2 * samples + drawn),
+          .entry_bytes = sizeof(Key) + (own_entity_sources() ? 0 : sizeof(std::uint32_t)),
+          .gradient_bytes = floats * sizeof(float) + samples * sizeof(std::int64_t)};
 }
 
 Work Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
@@ -141,7 +155,7 @@ void Bilinear::reserve(Stream& stream, Work const& work, Gradients& gradients) c
   auto& coefficients = gradients.coefficients[0];
   grow(stream, coefficients, coefficients.size() >= gradients.entries[0], gradients.entries[0]);
   grow(stream, gradients.losses, gradients.losses.size() >= work.samples, work.samples);
-  std::size_t const scratch = shared_ ? shared_scratch_size(work) : 0;
+  std::size_t const scratch = shared_ ? shared_scratch_size(work.samples, work.microbatches.size()) : 0;
   grow(stream, gradients.scratch, gradients.scratch.size() >= scratch, scratch);
 }
 

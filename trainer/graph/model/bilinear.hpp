@@ -29,6 +29,8 @@ class Bilinear : public Model {
   void score_all(Stream& stream, bool objects, MatrixView<float const> known, MatrixView<float const> relations,
                  MatrixView<float const> entities, MatrixView<float> scores) const override;
 
+  Sizes sizes_of(std::size_t samples, std::size_t microbatches) const override;
+
   // forward_backward, given the row of each entry.
   struct Positions {
     View<std::uint32_t const> entities, relations;
@@ -38,17 +40,17 @@ class Bilinear : public Model {
 
  private:
   // Entries of the entity table and rows of sources that a batch takes.
-  struct Sizes {
+  struct BatchSizes {
     std::size_t entries, sources;
   };
-  Sizes sizes(std::size_t samples, std::size_t microbatches) const;
+  BatchSizes sizes(std::size_t samples, std::size_t microbatches) const;
   // What shared negatives take beside gradients, out of one array.
   struct SharedScratch {
     View<float> slopes;        // of each triple: the derivative by its positive's score
     MatrixView<float> scores;  // (2 * triples, negatives), for objects first; then derivatives by them
     MatrixView<float> drawn;   // (microbatches * 2 * negatives, dim): the negatives' rows, one after the other
   };
-  std::size_t shared_scratch_size(Work const& work) const;
+  std::size_t shared_scratch_size(std::size_t samples, std::size_t microbatches) const;
   SharedScratch shared_scratch(Work const& work, Gradients const& gradients) const;
   // Each entry of the entity table has a source of its own number.
   bool own_entity_sources() const { return is_distance(algebra_) && !shared_; }

@@ -27,9 +27,9 @@ MatrixView<T> whole_rows(MatrixView<T> rows) {
 }  // namespace
 
 // Rows of scores are not powers of two apart, which would put the same column of all of them in one set of a cache.
-std::size_t Bilinear::shared_scratch_size(Work const& work) const {
-  std::size_t const drawn = 2 * work.microbatches.size() * options_.negatives;
-  return row_stride(work.samples + 16) + 2 * work.samples * row_stride(options_.negatives + 16) +
+std::size_t Bilinear::shared_scratch_size(std::size_t samples, std::size_t microbatches) const {
+  std::size_t const drawn = 2 * microbatches * options_.negatives;
+  return row_stride(samples + 16) + 2 * samples * row_stride(options_.negatives + 16) +
          drawn * row_stride(options_.dim);
 }
 

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run will take, and what is refused before it takes it. tests/tools compares plans with what runs took.
+#include "trainer/memory_plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "tests/support/expect_error.hpp"
+#include "trainer/click/distinct_count.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+using test::expect_error;
+
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+
+Config configured(std::vector<Override> const& settings) { return parse_config("", "x", "/data", settings); }
+
+StepSizes sizes(std::vector<Override> const& settings, std::uint64_t samples, int ranks = 1) {
+  return step_sizes(configured(settings), samples, Device::host(), ranks, 0);
+}
+
+TEST(StepSizes, AreThoseOfTheRankWithMost) {
+  StepSizes const alone = sizes({"train.batch=1000", "train.lookahead=7", "run.threads=3"}, 1000000);
+  EXPECT_EQ(alone.samples, 1000U);
+  EXPECT_EQ(alone.microbatches, 8U);
+  EXPECT_EQ(alone.microbatch_samples, 125U);
+  EXPECT_EQ(alone.prepared, 8U);
+  EXPECT_EQ(alone.threads, 3U);
+  StepSizes const third = sizes({"train.batch=1000"}, 1000000, 3);  // 3 of 8 microbatches
+  EXPECT_EQ(third.microbatches, 3U);
+  EXPECT_EQ(third.samples, 375U);
+  EXPECT_EQ(sizes({"train.batch=1000"}, 40).samples, 40U);                         // there are no more
+  EXPECT_EQ(sizes({"train.steps=2", "train.lookahead=9"}, 1000000).prepared, 2U);  // nor steps
+  EXPECT_EQ(sizes({"train.epochs=3", "train.lookahead=9"}, 100).prepared, 3U);     // of one batch each
+  EXPECT_EQ(sizes({"train.batch=1000"}, 1000000, 20).microbatches, 1U);
+}
+
+std::uint64_t batch_bytes(std::size_t entries, StepSizes const& step) {
+  MemoryPlan plan;
+  BatchPart const part{.entries = entries, .rows = 10, .dim = 16, .values = NumberType::kFloat, .entry_bytes = 12};
+  add_batches(plan, {&part, 1}, step, Device::host(), "model.negatives");
+  return std::accumulate(plan.begin(), plan.end(), std::uint64_t{0},
+                         [](auto sum, auto const& l) { return sum + l.bytes; });
+}
+
+TEST(MemoryPlan, KeysOnAGpuHaveRoomForAllEntries) {
+  BatchPart const part{.entries = 1000000, .rows = 10, .dim = 16, .values = NumberType::kFloat, .entry_bytes = 12};
+  MemoryPlan host, gpu;
+  StepSizes const step = sizes({"train.lookahead=1"}, 1000000);
+  add_batches(host, {&part, 1}, step, Device::host(), "");
+  add_batches(gpu, {&part, 1}, step, Device::cuda(0), "");
+  EXPECT_EQ(gpu[0].bytes - host[0].bytes, 2 * (1000000U - 10) * sizeof(Key));
+}
+
+TEST(MemoryPlan, BatchesGrowWithEntriesLookaheadAndRanks) {
+  StepSizes const few = sizes({"train.lookahead=1"}, 1000000), many = sizes({"train.lookahead=9"}, 1000000);
+  EXPECT_GT(batch_bytes(1000000, few), 1000000 * 2 * 24);
+  EXPECT_GT(batch_bytes(1000000, many), 1000000 * 10 * 24);
+  EXPECT_LT(batch_bytes(1000000, few), batch_bytes(1000000, many));
+  StepSizes two = few;
+  two.ranks = 2;  // values of rows that the other owns, sums, and what travels
+  EXPECT_GT(batch_bytes(1000000, two), batch_bytes(1000000, few));
+}
+
+MemoryPlan some_plan() {
+  return {{.what = "the data", .bytes = 100 * kGiB, .on_host = true, .taken = true},
+          {.what = "prepared batches", .bytes = 3 * kGiB, .settings = "train.batch"},
+          {.what = "rows", .bytes = 2 * kGiB},
+          {.what = "layers", .bytes = kGiB, .with_task = true},
+          {.what = "small things", .bytes = 1024},
+          {.what = "known answers", .bytes = kGiB, .on_host = true}};
+}
+
+TEST(MemoryPlan, WhatDoesNotFitIsRefused) {
+  Device const host = Device::host();
+  EXPECT_NO_THROW(require_memory(some_plan(), host, 1, {.host = 8 * kGiB, .device = 0}));
+  expect_error([&] { require_memory(some_plan(), host, 1, {.host = 6 * kGiB, .device = 0}); },
+               {"needs 7.0 GiB of memory on the host and 6.0 GiB is left",
+                "3.0 GiB for prepared batches (lower "
+                "train.batch); 2.0 GiB for rows;"});
+  expect_error([&] { require_memory(some_plan(), host, 2, {.host = 8 * kGiB, .device = 0}); },
+               {"needs 14.0 GiB", "2 ranks together", "6.0 GiB for prepared batches"});
+  EXPECT_NO_THROW(require_memory(without_task(some_plan()), host, 1, {.host = 6 * kGiB + 2048, .device = 0}));
+}
+
+TEST(MemoryPlan, OnAGpuTheHostHasItsOwnLines) {
+  Device const gpu = Device::cuda(0);
+  EXPECT_NO_THROW(require_memory(some_plan(), gpu, 1, {.host = kGiB, .device = 7 * kGiB}));
+  expect_error([&] { require_memory(some_plan(), gpu, 1, {.host = kGiB, .device = 5 * kGiB}); },
+               {"6.0 GiB of memory on cuda:0", "more GPUs"});
+  expect_error([&] { require_memory(some_plan(), gpu, 1, {.host = 1000, .device = 7 * kGiB}); },
+               {"1.0 GiB of memory on the host", "known answers"});
+  auto const text = memory_text(some_plan(), gpu, 2);
+  ASSERT_EQ(text.size(), 8U);
+  EXPECT_EQ(text[0], " 100.0 GiB  the data, on the host");
+  EXPECT_EQ(text[6], "  12.0 GiB  in all on cuda:0 by the 2 ranks of this process");
+  EXPECT_EQ(text[7], " 102.0 GiB  in all on the host by the 2 ranks of this process");
+}
+
+TEST(DistinctCount, IsNearTheTruth) {
+  for (std::uint64_t const count : {0U, 1U, 4095U, 4096U, 20000U, 1000000U}) {
+    DistinctCount distinct;
+    for (std::uint64_t i = 0; i < 2 * count; ++i) distinct.add(Key{i % count});
+    double const truth = static_cast<double>(count);
+    EXPECT_NEAR(distinct.count(), truth, count <= 4096 ? 1e-3 * truth : .06 * truth) << count;
+  }
+  EXPECT_EQ(distinct_of(0, 7), 0U);
+  EXPECT_EQ(distinct_of(5, 0), 0U);
+  EXPECT_EQ(distinct_of(1000, 7), 7U);
+  EXPECT_NEAR(static_cast<double>(distinct_of(1000, 1000)), 632, 2);
+}
+
+}  // namespace
+}  // namespace gpups::trainer

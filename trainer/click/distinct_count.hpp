@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// About how many different keys were seen, from the least of their hashes (Bar-Yossef et al., "Counting distinct
+// elements in a data stream", 2002). Takes 64 KiB; errs by about 1.6 %.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "gpups/types.hpp"
+#include "kernels/hash.hpp"
+
+namespace gpups::trainer {
+
+class DistinctCount {
+ public:
+  void add(Key key) {
+    std::uint64_t const hash = kernels::mix(number(key));
+    if (hash > most_) return;
+    least_.push_back(hash);
+    if (least_.size() == 2 * kKept) keep();
+  }
+
+  double count() {
+    keep();
+    if (least_.size() < kKept) return static_cast<double>(least_.size());
+    return static_cast<double>(kKept - 1) / (static_cast<double>(least_.back()) * 0x1p-64);
+  }
+
+ private:
+  static constexpr std::size_t kKept = 4096;
+
+  // Leaves the kKept least hashes, ascending.
+  void keep() {
+    std::sort(least_.begin(), least_.end());
+    least_.erase(std::unique(least_.begin(), least_.end()), least_.end());
+    if (least_.size() < kKept) return;
+    least_.resize(kKept);
+    most_ = least_.back();
+  }
+
+  std::vector<std::uint64_t> least_;
+  std::uint64_t most_ = UINT64_MAX;  // larger ones are not among the least
+};
+
+}  // namespace gpups::trainer

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/memory_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/arena.hpp"
+#include "kernels/cuda_runtime.hpp"
+#include "kernels/host_memory.hpp"
+#include "kernels/key_index.hpp"
+#include "kernels/life.hpp"
+#include "kernels/sum_and_update.hpp"
+#include "kernels/update_rows.hpp"
+#include "kernels/value_storage.hpp"
+#include "trainer/progress.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+constexpr std::uint32_t kMicrobatches = 8;  // for any number of ranks up to it
+
+std::uint64_t share_elsewhere(std::uint64_t rows, std::size_t ranks) { return rows * (ranks - 1) / ranks; }
+
+bool on_host(PlannedMemory const& line, Device device) { return device.is_host() || line.on_host; }
+
+// Of all ranks of the process.
+std::uint64_t in_process(PlannedMemory const& line, int ranks) {
+  return line.taken ? line.bytes : line.bytes * static_cast<std::uint64_t>(ranks);
+}
+
+// "1.2 GiB for batches (train.batch)", the three largest.
+std::string largest_lines(MemoryPlan lines, int ranks) {
+  std::sort(lines.begin(), lines.end(), [](auto const& a, auto const& b) { return a.bytes > b.bytes; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(lines.size(), 3); ++i) {
+    PlannedMemory const& line = lines[i];
+    text += fmt::format("{}{} for {}{}", i == 0 ? "" : "; ", short_bytes(in_process(line, ranks)), line.what,
+                        line.settings.empty() ? "" : fmt::format(" (lower {})", line.settings));
+  }
+  return text;
+}
+
+void require_room(MemoryPlan const& lines, std::string const& where, int ranks, std::uint64_t available) {
+  std::uint64_t needed = 0;
+  for (PlannedMemory const& line : lines) needed += in_process(line, ranks);
+  if (needed <= available) return;
+  throw Error(
+      fmt::format("the run needs {} of memory on {}{} and {} is left there (it would end for want of it): take "
+                  "less of what takes the most, or use more {}: {}",
+                  short_bytes(needed), where, ranks > 1 ? fmt::format(", {} ranks together,", ranks) : "",
+                  short_bytes(available), where == "the host" ? "machines" : "GPUs", largest_lines(lines, ranks)));
+}
+
+}  // namespace
+
+std::uint32_t new_microbatches(Config const& config, int ranks) {
+  if (config.train.microbatches > 0) return static_cast<std::uint32_t>(config.train.microbatches);
+  return std::max(kMicrobatches, static_cast<std::uint32_t>(ranks));
+}
+
+StepSizes step_sizes(Config const& config, std::uint64_t data_samples, Device device, int ranks,
+                     std::uint32_t microbatches) {
+  std::size_t const all = microbatches > 0 ? microbatches : new_microbatches(config, ranks);
+  auto const size = static_cast<std::size_t>(ranks), batch = static_cast<std::size_t>(config.train.batch);
+  std::size_t const samples = std::min<std::uint64_t>(batch, data_samples);  // of all ranks
+  std::size_t const per_epoch = (data_samples + batch - 1) / batch;
+  std::size_t const steps = config.train.steps > 0 ? static_cast<std::size_t>(config.train.steps)
+                                                   : static_cast<std::size_t>(config.train.epochs) * per_epoch;
+  StepSizes step{};
+  step.microbatches = (all + size - 1) / size;
+  step.microbatch_samples = (samples + all - 1) / all;
+  step.samples = std::min(samples, step.microbatches * step.microbatch_samples);
+  step.prepared = std::min(static_cast<std::size_t>(config.train.lookahead) + 1, steps);
+  step.kept = config.train.keep_batches ? std::min(per_epoch, steps) : 0;
+  step.ranks = size;
+  std::size_t const threads =
+      config.run.threads > 0 ? static_cast<std::size_t>(config.run.threads)
+                             : std::max<std::size_t>(1, static_cast<std::size_t>(kernels::Arena(0).threads()) / size);
+  step.threads = device.is_host() ? threads : 1;
+  return step;
+}
+
+// Beside the entries' keys, positions, order and offsets, a prepared batch has the rows' numbers, and the values of
+// rows that other ranks own. Its keys have room for as many rows as entries: the host gives pages that are used alone.
+void add_batches(MemoryPlan& plan, std::span<BatchPart const> parts, StepSizes const& step, Device device,
+                 std::string const& settings) {
+  constexpr std::uint64_t kPatternEntry = 3 * sizeof(std::uint32_t), kFinding = 16;
+  std::uint64_t pattern = 0, announced = 0, pulled = 0, sums = 0, sent = 0, finding = 0;
+  for (BatchPart const& part : parts) {
+    std::uint64_t const elsewhere = share_elsewhere(part.rows, step.ranks), stride = row_stride(part.dim);
+    std::uint64_t const value = part.values == NumberType::kFloat ? sizeof(float) : 2;
+    pattern += part.entries * (kPatternEntry + part.entry_bytes);
+    pattern += (device.is_host() ? part.rows : part.entries) * sizeof(Key);
+    announced += part.rows * sizeof(std::uint32_t) +
+                 elsewhere * (sizeof(std::uint32_t) + value * kernels::row_stride(part.dim, part.values));
+    pulled += (part.rows + part.rows / 4) * stride * sizeof(float);
+    finding += part.entries * kFinding;
+    if (step.ranks == 1 && kernels::can_sum_and_update(device, part.dim)) continue;
+    sums += part.rows * stride * sizeof(std::int64_t);
+    // Gradients in 4 bytes at most as a rule, and values, each on their way out and in.
+    sent += elsewhere * stride * (2 * sizeof(float) + 2 * value);
+  }
+  std::string const by_batch = settings.empty() ? "train.batch" : "train.batch or " + settings;
+  if (step.kept > 0) {
+    plan.push_back({fmt::format("{} kept batches", step.kept), pattern * step.kept, "train.keep_batches"});
+  }
+  std::uint64_t const of_batch = announced + (step.kept > 0 ? 0 : pattern);
+  plan.push_back({fmt::format("{} prepared batches", step.prepared), of_batch * step.prepared,
+                  by_batch + (settings.empty() ? " or train.lookahead" : ", or train.lookahead")});
+  plan.push_back({"finding a batch's distinct keys", finding, by_batch});
+  plan.push_back({"rows of a step", pulled, by_batch});
+  if (sums > 0) plan.push_back({"sums of a step's gradients", sums, by_batch});
+  if (sent > 0) plan.push_back({"gradients and values on their way", sent, by_batch});
+}
+
+std::uint64_t table_bytes(TableOptions const& options, std::size_t rows) {
+  using kernels::RowStorage;
+  return kernels::ValueStorage::bytes_for(rows, options.dim, options.values) +
+         RowStorage<float>::bytes_for(rows, kernels::state_columns(options.optimizer, options.dim)) +
+         kernels::KeyIndex::bytes_for(rows) + RowStorage<std::uint32_t>::bytes_for(rows, kernels::kLifeWords);
+}
+
+std::size_t distinct_of(std::size_t draws, std::size_t of) {
+  if (of == 0) return 0;
+  auto const n = static_cast<double>(of);
+  return static_cast<std::size_t>(std::ceil(n * -std::expm1(-static_cast<double>(draws) / n)));
+}
+
+std::vector<std::string> memory_text(MemoryPlan const& plan, Device device, int ranks) {
+  std::vector<std::string> lines;
+  std::uint64_t host = 0, there = 0;
+  for (PlannedMemory const& line : plan) {
+    if (line.bytes == 0) continue;
+    bool const said = line.what.ends_with("on the host");
+    lines.push_back(fmt::format("{:>10}  {}{}", short_bytes(line.bytes), line.what,
+                                line.on_host && !device.is_host() && !said ? ", on the host" : ""));
+    (on_host(line, device) ? host : there) += in_process(line, ranks);
+  }
+  std::string const of_ranks = ranks > 1 ? fmt::format(" by the {} ranks of this process", ranks) : "";
+  if (!device.is_host())
+    lines.push_back(fmt::format("{:>10}  in all on {}{}", short_bytes(there), to_string(device), of_ranks));
+  lines.push_back(fmt::format("{:>10}  in all on the host{}", short_bytes(host), of_ranks));
+  return lines;
+}
+
+MemoryPlan without_task(MemoryPlan const& plan) {
+  MemoryPlan rest;
+  for (PlannedMemory const& line : plan) {
+    if (!line.with_task) rest.push_back(line);
+  }
+  return rest;
+}
+
+void require_memory(MemoryPlan const& plan, Device device, int ranks, MemoryAvailable const& available) {
+  MemoryPlan host, there;
+  for (PlannedMemory const& line : plan) {
+    if (!line.taken) (on_host(line, device) ? host : there).push_back(line);
+  }
+  require_room(there, to_string(device), ranks, available.device);
+  require_room(host, "the host", ranks, available.host);
+}
+
+void require_memory(MemoryPlan const& plan, Device device, int ranks) {
+  require_memory(plan, device, ranks,
+                 {.host = kernels::host_memory().available,
+                  .device = device.is_host() ? UINT64_MAX : cuda::memory_info(device.index).free});
+}
+
+}  // namespace gpups::trainer
