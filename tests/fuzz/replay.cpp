@@ -116,9 +116,9 @@ void run(Bytes const& input) {
 
 int main(int count, char** arguments) {
   if (count < 2) return 2;
-  std::signal(SIGABRT, [](int) { keep_input(); });  // assertions, and exceptions that nobody expected
   auto const runs = std::stoul(arguments[1]);
   auto const inputs = read_all({arguments + 2, arguments + count});
+  std::signal(SIGABRT, [](int) { keep_input(); });  // assertions, and exceptions that nobody expected
   for (auto const& input : inputs) run(input);
   std::mt19937_64 random(1);
   for (unsigned long i = 0; i < runs; ++i) {
