@@ -64,6 +64,67 @@ class Words(unittest.TestCase):
             self.assertEqual(found(words, path, text), 1, text[:60])
 
 
+class RetiredWords(unittest.TestCase):
+    LIST = ["# old, new, where\n", "\n", "turn_soon\tprogress_soon\tall\n", "Mesh\tCommunicator\tcomm,docs\n",
+            "held back\tresidual\t*,!CHANGELOG.md\n"]
+
+    def found(self, path, text):
+        retired = words.RetiredWords(self.LIST)
+        return [problem.split(" ")[0] for problem in retired.problems_of(pathlib.PurePosixPath(path), text)]
+
+    def test_right(self):
+        for path, text in [
+                ("comm/a.hpp", "return soon; int turn, soon; // in turn, soon\n"),
+                ("comm/a.hpp", "int meshes; // a meshwork\n"),
+                ("cache/a.cpp", "class Mesh;\n"),
+                ("CHANGELOG.md", "held back\n"),
+                ("docs/a.md", "what is held there, and back here\n")]:
+            self.assertEqual(self.found(path, text), [], text)
+
+    def test_wrong(self):
+        for path, text, lines in [
+                ("a.cpp", "x.turn_soon();\n\ny.turn_soon_ = kTurnSoonMost;\n", [1, 3, 3]),
+                ("comm/a.hpp", "// over a mesh\nclass MemoryMesh;\nauto text = \"a mesh\";\n", [1, 2, 3]),
+                ("docs/a.md", "the `Mesh`\n", [1]),
+                ("cache/a.hpp", "int x;\n// what is held\n// back of a row\n", [2])]:
+            self.assertEqual(self.found(path, text), [f"{path}:{line}:" for line in lines], text)
+
+    def test_list(self):
+        for line in ["a b\n", "a\tb\n", "a\t\tall\n", "+\tplus\tall\n"]:
+            with self.assertRaises(ValueError):
+                words.RetiredWords([line])
+
+
+class TypeNames(unittest.TestCase):
+    def problems(self, *texts):
+        headers = [(pathlib.PurePosixPath(f"comm/{i}.hpp"), text) for i, text in enumerate(texts)]
+        return len(list(words.problems_of_types(headers)))
+
+    def test_right(self):
+        for texts in [
+                ["namespace a {\nclass Xyz;\nstruct Yvw {};\n}\n", "class Xyz {};\nclass Yvw;\n"],
+                ["struct A {\n  struct Impl {};\n  enum class Kind { kA };\n};\n",
+                 "struct B {\n  enum class Kind { kB };\n};\nstruct B::Impl {};\n"],
+                ["#if A\nstruct Xyz {};\n#else\nstruct Xyz {};\n#endif\n"],
+                ["template <class T>\nstruct Xyz {};\n", "template <>\nstruct Xyz<int> {};\n"],
+                ["inline void f() {\n  struct Xyz {};\n  using Yvw = int;\n}\n", "struct Xyz {};\nusing Yvw = int;\n"],
+                ["template <class Xyz, template <class> class Yvw>\nstruct A {};\n",
+                 "struct Xyz {};\nstruct Yvw {};\n"],
+                ["// struct Xyz {};\nauto text = \"struct Xyz {}\";\n", "struct Xyz {};\n"],
+                ["struct Xyz final : Base {};\nvoid f(struct Yvw y);\n", "struct Yvw {};\n"]]:
+            self.assertEqual(self.problems(*texts), 0, texts)
+
+    def test_wrong(self):
+        for texts, count in [
+                (["namespace a {\nclass Xyz {};\n}\n", "namespace b::c {\nstruct Xyz final : Yvw {};\n}\n"], 1),
+                (["struct A {\n  void f() { g(); }\n  struct Piece {};\n};\n",
+                  "struct B {\n  struct Piece {};\n};\n"], 1),
+                (["struct Kind {};\n", "struct B {\n  enum class Kind { kB };\n};\n"], 1),
+                (["using Xyz = int;\n", "enum class Xyz : char { kA };\n",
+                  "template <class T>\nclass [[nodiscard]] Xyz {};\n"], 2)]:
+            self.assertEqual(self.problems(*texts), count, texts)
+
+
 class Containers(unittest.TestCase):
     def compose(self, **changes):
         variables = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "a", "GPUPS_TOKEN_FILE": "/run/secrets/t"}

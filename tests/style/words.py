@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Checks what every text file of the project has or must not have: licence line, leftover markers, plain characters,
-length of lines.
+length of lines; no word that another one has replaced (tests/style/retired_words.tsv); and that a type name of the
+product's headers stands for one type.
 
 usage: words.py FOLDER    of the repository
 """
+import collections
+import fnmatch
 import os
 import pathlib
 import re
@@ -17,6 +20,19 @@ SKIPPED_FOLDERS = {".git", "build", "runs", "__pycache__", "corpus"}  # the last
 LEFTOVER = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]) + r")\b")
 LINES_MAX = 400
 COLUMNS_MAX = 120
+
+# A word: an identifier, or a part of one.
+WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# Its parts: turn_soon is turn, soon; SimTurner is sim, turner; kUcxKinds is k, ucx, kinds; HTTPHeader is http, header.
+PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z]+|[0-9]+")
+
+# The folders whose headers can be read together; each example, each benchmark and each test is a program of its own.
+PRODUCT = ("include", "kernels", "comm", "cache", "trainer", "tools")
+# Names that several classes may have for a type of their own; the last are members that templates ask for.
+CONVENTIONAL = {"Impl", "Options", "Kind", "State", "Entry", "Id", "Result", "Ref", "Time", "Clock", "Seconds",
+                "Value", "Number", "Relation", "Score", "Search", "Source"}
+# Other names that two headers may define, and why.
+SHARED_NAMES = {}
 
 
 def is_source(path, text):
@@ -51,6 +67,144 @@ def problems_of(path, text):
         yield f"{path}:{len(lines)}: no newline at the end (diffs get noisy): add one"
 
 
+def parts_of(word):
+    return tuple(part.lower() for part in PART.findall(word))
+
+
+class RetiredWords:
+    """A list of words that must not come back. Lines of the list: old word, new word, where; separated by tabs.
+
+    where: "all" (but for the change log, which tells of former names too), or names of folders, or globs of paths,
+    separated by commas; a glob that begins with "!" is left out.
+    An old word is found in text and in identifiers, as a whole or as some of their parts: "turn_soon" in TurnSoon and
+    in turn_soon_, "turn" not in "return". One with spaces is found in text only.
+    """
+
+    def __init__(self, lines):
+        self.by_first_part = collections.defaultdict(list)
+        self.phrases = []
+        for number, line in enumerate(lines, 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            fields = line.rstrip("\n").split("\t")
+            if len(fields) != 3 or not all(fields):
+                raise ValueError(f"line {number}: {line!r} is not old word, new word, where, with tabs between")
+            old, new, where = fields
+            entry = (parts_of(old), old, new, self.globs_of(where))
+            if " " in old:
+                pattern = r"(?:\s|//|#)+".join(re.escape(word) for word in old.split(" "))
+                self.phrases.append((re.compile(rf"(?<!\w){pattern}(?!\w)", re.IGNORECASE), old, new, entry[3]))
+            elif entry[0]:
+                self.by_first_part[entry[0][0]].append(entry)
+            else:
+                raise ValueError(f"line {number}: {old!r} is no word")
+
+    @staticmethod
+    def globs_of(where):
+        if where == "all":
+            return ["*", "!CHANGELOG.md"]
+        return [glob if set(glob) & set("*?[!.") else f"{glob}/*" for glob in where.split(",")]
+
+    @staticmethod
+    def is_in(path, globs):
+        name = path.as_posix()
+        return (any(fnmatch.fnmatchcase(name, glob) for glob in globs if not glob.startswith("!"))
+                and not any(fnmatch.fnmatchcase(name, glob[1:]) for glob in globs if glob.startswith("!")))
+
+    def in_word(self, path, word):
+        """The retired words in `word`: (old, new) of each."""
+        parts = parts_of(word)
+        for i, part in enumerate(parts):
+            for retired, old, new, globs in self.by_first_part.get(part, ()):
+                if parts[i:i + len(retired)] == retired and self.is_in(path, globs):
+                    yield old, new
+
+    def problems_of(self, path, text):
+        for match in WORD.finditer(text):
+            for old, new in self.in_word(path, match.group(0)):
+                line = text.count("\n", 0, match.start()) + 1
+                yield f"{path}:{line}: {match.group(0)} (the word {old} is retired): use {new}"
+        for pattern, old, new, globs in self.phrases:
+            for match in pattern.finditer(text) if self.is_in(path, globs) else ():
+                line = text.count("\n", 0, match.start()) + 1
+                yield f"{path}:{line}: \"{old}\" (these words are retired): use {new}"
+
+
+COMMENT_OR_STRING = re.compile(r"//[^\n]*|/\*.*?\*/|R\"\(.*?\)\"|\"(?:\\.|[^\"\\\n])*\"|"
+                               r"(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+'|"
+                               r"^[ \t]*#(?:[^\n\\]|\\.)*", re.DOTALL | re.MULTILINE)
+DECLARATION = re.compile(
+    r"(?P<open>\{)|(?P<close>\})|\bnamespace\b[\w:\s]*(?P<namespace>\{)|\benum\s+(?:class\s+)?(?P<enum>\w+)[^;{}()]*\{|"
+    r"\busing\s+(?P<alias>\w+)\s*=|"
+    r"(?<!enum )\b(?:class|struct)\s+(?:\[\[\w+\]\]\s*|alignas\([^()]*\)\s*)?(?P<type>[\w:]+)(?P<rest>[^;{}()=]*)\{")
+
+
+def blanked(text):
+    return re.sub(r"[^\n]", " ", text)
+
+
+def without_template_heads(code):
+    """`template <class T>` has a class that is none."""
+    parts, at = [], 0
+    for head in re.finditer(r"\btemplate\s*(?=<)", code):
+        if head.start() < at:
+            continue
+        end, depth = head.end(), 0
+        while end < len(code):
+            depth += {"<": 1, ">": -1}.get(code[end], 0)
+            end += 1
+            if depth == 0:
+                break
+        parts += [code[at:head.start()], blanked(code[head.start():end])]
+        at = end
+    return "".join(parts + [code[at:]])
+
+
+def types_defined(text):
+    """Types that a header defines at namespace or class scope: line, classes around it, name. Aliases count; forward
+    declarations, specializations and what is within functions do not."""
+    code = without_template_heads(COMMENT_OR_STRING.sub(lambda match: blanked(match.group(0)), text))
+    scopes = []  # a class's name; "" for a namespace; None for anything else
+    for match in DECLARATION.finditer(code):
+        if match["close"]:
+            if scopes:
+                scopes.pop()
+            continue
+        defines = None not in scopes
+        classes = [scope for scope in scopes if scope]
+        if match["namespace"]:
+            scopes.append("")
+        elif match["open"]:
+            scopes.append(None)
+        elif match["alias"]:
+            if defines:
+                yield code.count("\n", 0, match.start("alias")) + 1, classes, match["alias"]
+        else:
+            name = match["enum"] or match["type"]
+            *outer, last = name.split("::")
+            is_specialization = match["type"] and match["rest"].lstrip().startswith("<")
+            if defines and not is_specialization:
+                yield code.count("\n", 0, match.start()) + 1, classes + outer, last
+            scopes.append(None if match["enum"] else last)
+
+
+def problems_of_types(headers):
+    """headers: (path, text) of each. A type name that stands for several types makes a reader look up each use."""
+    places = collections.defaultdict(dict)
+    for path, text in headers:
+        for line, classes, name in types_defined(text):
+            places[name].setdefault(path, (line, classes))
+    for name, found in sorted(places.items()):
+        if len(found) == 1 or len(name) <= 2 or name in SHARED_NAMES:
+            continue
+        if name in CONVENTIONAL and all(classes for _, classes in found.values()):
+            continue
+        first, *others = sorted(found, key=str)
+        for other in others:
+            yield (f"{other}:{found[other][0]}: the type name {name} is also one of {first} (a name stands for one "
+                   "type): rename one")
+
+
 def text_files(root):
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(set(folders) - SKIPPED_FOLDERS)
@@ -64,9 +218,17 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     root = pathlib.Path(sys.argv[1])
+    with open(pathlib.Path(__file__).with_name("retired_words.tsv"), encoding="utf-8") as lines:
+        retired = RetiredWords(lines)
     files = list(text_files(root))
-    problems = [problem for file in files
-                for problem in problems_of(file.relative_to(root), file.read_text(encoding="utf-8"))]
+    problems, headers = [], []
+    for file in files:
+        path, text = file.relative_to(root), file.read_text(encoding="utf-8")
+        problems += problems_of(path, text)
+        problems += retired.problems_of(path, text)
+        if path.suffix == ".hpp" and path.parts[0] in PRODUCT:
+            headers.append((path, text))
+    problems += problems_of_types(headers)
     print("\n".join(problems + [f"{len(files)} files, {len(problems)} problems"]))
     sys.exit(1 if problems or not files else 0)
 
