@@ -32,7 +32,7 @@ void multiply(char transpose_a, char transpose_b, std::size_t inner, Matrix<floa
   dnnl_status_t const status =
       dnnl_sgemm(transpose_a, transpose_b, size(out.rows()), size(out.columns()), size(inner), 1.0F, a.view().data(),
                  size(a.stride()), b.view().data(), size(b.stride()), 0.0F, out.view().data(), size(out.stride()));
-  GPUPS_REQUIRE(status == dnnl_success, "oneDNN refused a product with status {} (nothing can be measured): report it",
+  GPUPS_REQUIRE(status == dnnl_success, "oneDNN rejected a product with status {} (nothing can be measured): report it",
                 static_cast<int>(status));
 }
 

@@ -15,7 +15,7 @@
 #include "trainer/metrics.hpp"
 #include "trainer/pipeline.hpp"
 #include "trainer/session.hpp"
-#include "trainer/step.hpp"
+#include "trainer/step_runner.hpp"
 #include "trainer/stopwatch.hpp"
 
 namespace gpups::bench {
@@ -31,24 +31,24 @@ struct Options {
 };
 
 Config config_of(Options const& o) {
-  std::vector<Override> const settings{"data.reader=clicks",
-                                       "data.folder=" + o.data.parent_path().string(),
-                                       "data.train=" + o.data.filename().string(),
-                                       "data.valid=",
-                                       "data.test=",
-                                       "data.valid_share=0",
-                                       "data.test_share=0",
-                                       "model.name=dlrm",
-                                       "model.dim=16",
-                                       "model.init_scale=0.05",
-                                       "model.bottom=[512, 256, 64]",
-                                       "model.top=[512, 256]",
-                                       "optimizer.learning_rate=0.05",
-                                       fmt::format("train.batch={}", o.batch),
-                                       fmt::format("train.microbatches={}", o.microbatches),
-                                       fmt::format("train.steps={}", o.warm_up + o.rounds * o.steps),
-                                       fmt::format("run.threads={}", o.threads),
-                                       "run.device=host"};
+  std::vector<SettingOverride> const settings{"data.reader=clicks",
+                                              "data.folder=" + o.data.parent_path().string(),
+                                              "data.train=" + o.data.filename().string(),
+                                              "data.valid=",
+                                              "data.test=",
+                                              "data.valid_share=0",
+                                              "data.test_share=0",
+                                              "model.name=dlrm",
+                                              "model.dim=16",
+                                              "model.init_scale=0.05",
+                                              "model.bottom=[512, 256, 64]",
+                                              "model.top=[512, 256]",
+                                              "optimizer.learning_rate=0.05",
+                                              fmt::format("train.batch_size={}", o.batch),
+                                              fmt::format("train.microbatches={}", o.microbatches),
+                                              fmt::format("train.steps={}", o.warm_up + o.rounds * o.steps),
+                                              fmt::format("run.threads={}", o.threads),
+                                              "run.device=host"};
   return parse_config("", "ctr_bench", {}, settings);
 }
 
@@ -62,7 +62,7 @@ class Measurement {
             {.microbatches = static_cast<std::uint32_t>(o.microbatches), .schedule_steps = config.train.steps})),
         pipeline_(session_.store, *session_.task,
                   {data.samples(),
-                   {.batch = static_cast<std::uint32_t>(o.batch),
+                   {.batch_size = static_cast<std::uint32_t>(o.batch),
                     .microbatches = static_cast<std::uint32_t>(o.microbatches),
                     .seed = 1}},
                   times_,
@@ -116,7 +116,7 @@ class Measurement {
       stepper_.wait_ready(*step);
       stepper_.run(std::move(*step), 0);
     }
-    session_.store.wait_flush();
+    session_.store.wait_applied();
     return watch.seconds();
   }
 

@@ -13,7 +13,7 @@ SPEED_SAMPLES, QUALITY_SAMPLES, READING_SAMPLES = 200_000, 2_500_000, 500_000
 
 
 def text(bench, samples):
-    """Made-up click data as text, and how good the best possible predictions of its last fifth are; made once."""
+    """Synthetic click data as text, and how good the best possible predictions of its last fifth are; made once."""
     file = bench.work / f"clicks-{samples}.tsv"
     best = file.with_suffix(".json")
     if not best.exists():
@@ -105,7 +105,7 @@ GOALS = [
           **{f"ms, {stage}": reported() for stage in SPLIT}}),
     Goal("quality-criteo", "110,000 samples of Criteo's data: DCN-v2 beside logistic regression", quality_criteo,
          {"AUC": at_least(.764), "log-loss": at_most(.480), "AUC, logistic": at_least(.7586)}),
-    Goal("quality-generated", "two million made-up samples: AUC within .002 of the best possible", quality_generated,
+    Goal("quality-generated", "two million synthetic samples: AUC within .002 of the best possible", quality_generated,
          {"AUC": reported(), "best possible": reported(), "short of it by": at_most(.002), "samples/s": reported()}),
     Goal("bits", f"after {STEPS} steps tables and layers have the same bits on 1, 2, 3, 4 ranks, in 2 processes, with "
          "1, 2 threads, prepared ahead or not, from the binary file or from text that 1, 2 threads read", bits,

@@ -15,9 +15,9 @@ RUNS = 3
 LEAST, MOST = 12, 120  # runs of what the cores bind; RUNS of them count, in which the cores were fastest
 LARGE = 16  # 2^20 elements
 FIT_MS = 200
-LOSSLESS_WAYS = ["sparse_gather", "sparse_doubling", "sparse_owners"]
+LOSSLESS_WAYS = ["sparse_allgather", "ssar_recursive_doubling", "ssar_split_allgather"]
 HALF_WAYS = [f"{way}_half" for way in LOSSLESS_WAYS]
-RESPARSIFIED_WAYS = ["top_k_half"]
+SPARDL_WAYS = ["top_k_half"]
 
 
 def lines_of(bench, link_name, ranks, millions, densities, ways, run=grid.run):
@@ -44,10 +44,10 @@ def large(bench, link_name, density, ways):
 
 def wire_bytes(bench):
     """Re-sparsified, those of a run after others, when elements have been waiting."""
-    lines = large(bench, "tcp", .01, [*HALF_WAYS, *LOSSLESS_WAYS, *RESPARSIFIED_WAYS])
+    lines = large(bench, "tcp", .01, [*HALF_WAYS, *LOSSLESS_WAYS, *SPARDL_WAYS])
     return {name: [min(lines[way][0]["wire_bytes"] for way in ways) / 1e6]
             for name, ways in (("MB, 16 bits", HALF_WAYS), ("MB, lossless", LOSSLESS_WAYS),
-                               ("MB, 16 bits, re-sparsified", RESPARSIFIED_WAYS))}
+                               ("MB, 16 bits, re-sparsified", SPARDL_WAYS))}
 
 
 def fit(bench):

@@ -12,7 +12,7 @@ from cluster_jobs import environment, last_error, namespaces, need, note, small_
 from goal import CannotMeasure, Goal, each_at_most, none, reported
 
 RANKS, PEER_TIMEOUT_S, SLACK_S, JOIN_TIMEOUT_S = 4, 2, 2, 5
-# During the join rank 0 may owe a rank an answer for 10 s, and who has been refused has 2 s to hear why.
+# During the join rank 0 may owe a rank an answer for 10 s, and who has been rejected has 2 s to hear why.
 JOIN_BOUND_S = 10 + 2 + SLACK_S
 GIVE_UP_S = 30
 RESTARTS = 5

@@ -32,7 +32,7 @@ def kge_speed(bench):
 
 
 def mf1m(bench):
-    """Settings that name the made-up ratings mf1m, generated once."""
+    """Settings that name the synthetic ratings mf1m, generated once."""
     folder = bench.work / "mf1m"
     if not (folder / "test.mmc").exists():
         if bench.mf_generator is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The goals of jobs of several processes: the same bits however they are started, speed, losses, refusals."""
+"""The goals of jobs of several processes: the same bits however they are started, speed, losses, rejections."""
 import json
 
 import goals_failures

@@ -24,12 +24,12 @@ class Refusal:
     first_listens: bool = False  # the first process does before the others start
 
 
-def refusals():
+def rejections():
     for at in range(RANKS):
-        # A stranger must not end a job: rank 0 says whom it refused, and waits.
+        # A stranger must not end a job: rank 0 says whom it rejected, and waits.
         strangers = [at] if at else [1, 2]
         yield Refusal("token", at, frozenset(strangers), "its token is another one",
-                      tuple(rf"gpups: refused .* rank {rank} \(its token is another one\)" for rank in strangers))
+                      tuple(rf"gpups: rejected .* rank {rank} \(its token is another one\)" for rank in strangers))
         one = rf"\brank {at}\b" if at else r"\brank [12]\b"
         yield Refusal("version", at, ALL, one + r" runs version \S+ where rank 0 runs \S+")
         yield Refusal("configuration", at, ALL, one + r" has .*seed.* where rank 0 has")
@@ -63,19 +63,19 @@ class Ground:
         self.graph.remove()
         self.other_graph.remove()
 
-    def commands(self, refusal):
+    def commands(self, rejection):
         """(command, folder) of each process."""
         self.runs += 1
         run = self.graph.folder / f"run-{self.runs}"
         made = [(self.graph.command(run, small_graph.LONG), self.graph.folder)] * RANKS
-        other, folder = made[refusal.at_fault]
-        if refusal.what == "version":
+        other, folder = made[rejection.at_fault]
+        if rejection.what == "version":
             other = [self.other_program, *other[1:]]
-        elif refusal.what == "configuration":
+        elif rejection.what == "configuration":
             other = [*other, "--set", "train.seed=77"]
-        elif refusal.what == "data":
+        elif rejection.what == "data":
             folder = self.other_graph.folder
-        made[refusal.at_fault] = (other, folder)
+        made[rejection.at_fault] = (other, folder)
         return made
 
 
@@ -93,44 +93,44 @@ def listens(port):
             return True
 
 
-def start(job, ground, refusal, port):
+def start(job, ground, rejection, port):
     token, other_folder = environment.write_token(job.folder), job.folder / "other"
     other_folder.mkdir()
     other_token = environment.write_token(other_folder)
-    numbers = {"same rank": ([0, 0, 2], [0, 1, 1], [0, 2, 2])[refusal.at_fault]}.get(refusal.what, range(RANKS))
-    for index, (command, folder) in enumerate(ground.commands(refusal)):
-        at_fault = index == refusal.at_fault
-        size = RANKS + 1 if at_fault and refusal.what == "world size" else RANKS
+    numbers = {"same rank": ([0, 0, 2], [0, 1, 1], [0, 2, 2])[rejection.at_fault]}.get(rejection.what, range(RANKS))
+    for index, (command, folder) in enumerate(ground.commands(rejection)):
+        at_fault = index == rejection.at_fault
+        size = RANKS + 1 if at_fault and rejection.what == "world size" else RANKS
         env = environment.variables(numbers[index], size, "127.0.0.1", port,
-                                    other_token if at_fault and refusal.what == "token" else token)
+                                    other_token if at_fault and rejection.what == "token" else token)
         job.start_rank(index, command, processes.clean_environment(**env), folder)
-        if refusal.first_listens and index == 0:
+        if rejection.first_listens and index == 0:
             processes.wait_until(lambda: listens(port), 60, "rank 0 listens")
 
 
-def refuse(ground, refusal):
+def reject(ground, rejection):
     """Returns the seconds that it took, and what went wrong."""
     with contextlib.ExitStack() as held:
         port = processes.free_port()
-        if refusal.what == "port":
+        if rejection.what == "port":
             taken = held.enter_context(socket.socket())
             taken.bind(("", port))
             taken.listen()
         job = held.enter_context(processes.Job(RANKS))
-        start(job, ground, refusal, port)
-        ends = wait_ends(job, refusal.ending, GIVE_UP_S, time.monotonic())
+        start(job, ground, rejection, port)
+        ends = wait_ends(job, rejection.ending, GIVE_UP_S, time.monotonic())
         problems, codes = [], job.codes()
-        for index in sorted(refusal.ending):
+        for index in sorted(rejection.ending):
             if codes[index] is None or codes[index] <= 0:
                 problems.append(f"the exit status of process {index} is {codes[index]}")
-            if not re.search(refusal.error, last_error(job.output(index))):
+            if not re.search(rejection.error, last_error(job.output(index))):
                 problems.append(f"process {index} says '{last_error(job.output(index))}'")
-        problems += [f"rank 0 does not say {said}" for said in refusal.zero_says if not re.search(said, job.output(0))]
-        seconds = max(ends.values()) if len(ends) == len(refusal.ending) else GIVE_UP_S
+        problems += [f"rank 0 does not say {said}" for said in rejection.zero_says if not re.search(said, job.output(0))]
+        seconds = max(ends.values()) if len(ends) == len(rejection.ending) else GIVE_UP_S
         if seconds > BOUND_S:
             problems.append(f"it took {seconds:.1f} s")
         if problems:
-            what = f"{refusal.what}, {refusal.at_fault}"
+            what = f"{rejection.what}, {rejection.at_fault}"
             print(f"failed    {what}: {'; '.join(problems)}\n{job.all_output()}", flush=True)
         return seconds, problems
 
@@ -140,19 +140,19 @@ def measure(bench):
     ground, seconds, failed = Ground(bench.program("gpu_train")), {}, 0
     try:
         note(bench, "RANK=0..2 WORLD_SIZE=3", ground.graph.command("RUN", small_graph.LONG))
-        for refusal in refusals():
-            took_s, problems = refuse(ground, refusal)
-            seconds.setdefault(f"seconds, {refusal.what}", []).append(took_s)
+        for rejection in rejections():
+            took_s, problems = reject(ground, rejection)
+            seconds.setdefault(f"seconds, {rejection.what}", []).append(took_s)
             failed += bool(problems)
     finally:
         ground.remove()
-    return {"refusals": [sum(map(len, seconds.values()))], "that failed": [failed], **seconds}
+    return {"rejections": [sum(map(len, seconds.values()))], "that failed": [failed], **seconds}
 
 
-KINDS = dict.fromkeys(refusal.what for refusal in refusals())
+KINDS = dict.fromkeys(rejection.what for rejection in rejections())
 GOALS = [
-    Goal("refusals", "another token, version, configuration, data, number of ranks, a rank twice, a port in use: who "
+    Goal("rejections", "another token, version, configuration, data, number of ranks, a rank twice, a port in use: who "
          f"is at fault or can know ends within {BOUND_S} s, and a line says which rank and why", measure,
-         {"refusals": reported(), "that failed": none(),
+         {"rejections": reported(), "that failed": none(),
           **{f"seconds, {what}": each_at_most(BOUND_S) for what in KINDS}}),
 ]

@@ -46,7 +46,7 @@ def short_run(bench):
 
 
 def quality(bench):
-    settings = {**fb15k(bench), "train.valid_every": 0, "eval.samples_max": 0, "run.threads": CORES}
+    settings = {**fb15k(bench), "train.validate_every": 0, "eval.samples_max": 0, "run.threads": CORES}
     result = bench.train("fb15k-237.toml", "quality", settings)
     return {"test MRR": [result["test"]["mrr"]], "seconds": [result["wall_seconds"]]}
 

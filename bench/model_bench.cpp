@@ -23,23 +23,23 @@ Matrix<float> random_matrix(std::size_t rows, std::size_t dim) {
   return matrix;
 }
 
-void step(benchmark::State& state, ModelOptions const& options, std::size_t samples, std::size_t microbatches,
+void step(benchmark::State& state, GraphModelOptions const& options, std::size_t samples, std::size_t microbatches,
           int threads) {
-  auto const model = trainer::make_model(options, make_vocabulary(kEntities, kRelations));
+  auto const model = trainer::make_graph_model(options, make_vocabulary(kEntities, kRelations));
   auto const& bilinear = dynamic_cast<Bilinear const&>(*model);
   Stream stream(Device::host(), threads);
-  Work const work = model->prepare(stream, make_batch(samples, microbatches, kEntities, kRelations));
+  GraphEntries const work = model->prepare(stream, make_batch(samples, microbatches, kEntities, kRelations));
   Distinct const e = distinct(work.parts[0]), r = distinct(work.parts[1]);
   Matrix<float> const entities = random_matrix(e.keys.size(), options.dim);
   Matrix<float> const relations = random_matrix(r.keys.size(), relation_dim(options));
   MatrixView<float const> const rows[] = {entities, relations};
-  Gradients gradients;
+  GraphGradients gradients;
   for (auto _ : state) bilinear.compute(stream, work, {e.positions, r.positions}, rows, gradients);
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(samples));
 }
 
 void own_negatives(benchmark::State& state) {
-  ModelOptions options;
+  GraphModelOptions options;
   options.dim = 100, options.negatives = 6;
   if (state.range(1) == 1) options.loss = "softmax";
   if (state.range(2) == 1) options.l2 = 1e-3F;
@@ -55,7 +55,7 @@ BENCHMARK(own_negatives)
     ->UseRealTime();
 
 void shared_negatives(benchmark::State& state) {
-  ModelOptions options;
+  GraphModelOptions options;
   options.dim = 200, options.negatives = 512, options.sampling = "shared", options.loss = "softmax";
   auto const samples = static_cast<std::size_t>(state.range(0));
   step(state, options, samples, 8, static_cast<int>(state.range(1)));
@@ -66,8 +66,8 @@ void shared_negatives(benchmark::State& state) {
 BENCHMARK(shared_negatives)->ArgNames({"samples", "threads"})->ArgsProduct({{2048, 4096}, {1, 2}})->UseRealTime();
 
 void prepare(benchmark::State& state) {
-  ModelOptions options;
-  auto const model = trainer::make_model(options, make_vocabulary(kEntities, kRelations));
+  GraphModelOptions options;
+  auto const model = trainer::make_graph_model(options, make_vocabulary(kEntities, kRelations));
   Stream stream(Device::host(), static_cast<int>(state.range(0)));
   Batch const batch = make_batch(4096, 8, kEntities, kRelations);
   for (auto _ : state) benchmark::DoNotOptimize(model->prepare(stream, batch));
@@ -76,10 +76,10 @@ void prepare(benchmark::State& state) {
 BENCHMARK(prepare)->ArgName("threads")->Arg(1)->Arg(2)->UseRealTime();
 
 void score_all(benchmark::State& state) {
-  ModelOptions options;
+  GraphModelOptions options;
   options.dim = static_cast<std::size_t>(state.range(0));
   auto const queries = static_cast<std::size_t>(state.range(1));
-  auto const model = trainer::make_model(options, make_vocabulary(1, 1));
+  auto const model = trainer::make_graph_model(options, make_vocabulary(1, 1));
   Stream stream(Device::host(), static_cast<int>(state.range(2)));
   Matrix<float> const entities = random_matrix(kEntities, options.dim);
   Matrix<float> const relations = random_matrix(queries, options.dim);

@@ -11,10 +11,10 @@
 #include <thread>
 #include <vector>
 
-#include "comm/group_impl.hpp"
-#include "comm/row_cells.hpp"
-#include "comm/talk.hpp"
-#include "comm/window.hpp"
+#include "comm/group/group_impl.hpp"
+#include "comm/onesided/versioned_rows.hpp"
+#include "comm/onesided/window.hpp"
+#include "comm/transport/control_channel.hpp"
 #include "gpups/gpups.hpp"
 #include "kernels/build_config.hpp"
 #include "kernels/check.hpp"
@@ -22,7 +22,7 @@
 namespace gpups::bench {
 namespace {
 
-using comm::RowCells;
+using comm::VersionedRows;
 using comm::Window;
 
 constexpr Rank kReader{1};
@@ -33,7 +33,7 @@ struct Options {
   bool unchecked = false;
 };
 
-std::size_t window_bytes(Options const& o) { return RowCells::bytes(o.rows, o.row_bytes); }
+std::size_t window_bytes(Options const& o) { return VersionedRows::bytes(o.rows, o.row_bytes); }
 
 // Each word of a row says which version of it this is.
 std::uint64_t word_of(std::uint64_t version, std::size_t row) { return version * 0x9e3779b97f4a7c15 + row; }
@@ -41,15 +41,15 @@ std::uint64_t word_of(std::uint64_t version, std::size_t row) { return version *
 // Writes rows until `over`. Returns how many.
 template <class Over>
 std::uint64_t write(Window& window, Options const& o, Over over) {
-  RowCells const rows(window.memory(), o.rows, o.row_bytes);
+  VersionedRows const rows(window.memory(), o.rows, o.row_bytes);
   std::vector<std::uint64_t> row(o.row_bytes / 8);
-  RowCells::Cell cell;
+  VersionedRows::VersionedRow versioned_row;
   std::uint64_t version = 0;
   while (!over()) {
     std::size_t const which = ++version % o.rows;
     std::fill(row.begin(), row.end(), word_of(version, which));
-    RowCells::make(cell, version, row.data(), o.row_bytes);
-    while (!window.put(kReader, rows.offset(which), std::as_bytes(std::span(cell)))) window.progress();
+    VersionedRows::make(versioned_row, version, row.data(), o.row_bytes);
+    while (!window.put(kReader, rows.offset(which), std::as_bytes(std::span(versioned_row)))) window.progress();
     if (which > 0) continue;
     while (!window.notify(kReader, version)) window.progress();
   }
@@ -64,25 +64,25 @@ struct Reads {
 
 // Reads until so many rows were whole. With `unchecked` torn rows are taken for whole.
 Reads read(Window& window, Options const& o) {
-  RowCells const rows(window.memory(), o.rows, o.row_bytes);
-  RowCells::Cell cell;
+  VersionedRows const rows(window.memory(), o.rows, o.row_bytes);
+  VersionedRows::VersionedRow versioned_row;
   Reads reads;
   auto const begin = std::chrono::steady_clock::now();
   for (std::size_t i = 0; reads.whole < o.reads; ++i) {
     if (i % 1024 == 0) window.progress();
     std::size_t const which = i % o.rows;
-    rows.copy(which, cell);
-    if (cell[0] == 0 && RowCells::version(cell) == 0) {
+    rows.copy(which, versioned_row);
+    if (versioned_row[0] == 0 && VersionedRows::version(versioned_row) == 0) {
       ++reads.unwritten;
       continue;
     }
-    if (!o.unchecked && !RowCells::is_whole(cell)) {
+    if (!o.unchecked && !VersionedRows::is_consistent(versioned_row)) {
       ++reads.caught;
       continue;
     }
     ++reads.whole;
-    auto const* const row = static_cast<std::uint64_t const*>(RowCells::row(cell));
-    std::uint64_t const expected = word_of(RowCells::version(cell), which);
+    auto const* const row = static_cast<std::uint64_t const*>(VersionedRows::row(versioned_row));
+    std::uint64_t const expected = word_of(VersionedRows::version(versioned_row), which);
     std::uint64_t wrong = 0;
     for (std::size_t word = 0; word < o.row_bytes / 8; ++word) wrong |= row[word] ^ expected;
     reads.got_through += wrong != 0;
@@ -101,7 +101,7 @@ int report(Options const& o, Reads const& reads, std::string_view over, std::str
 }
 
 int run_threads(Options const& o) {
-  for (comm::WindowEntry const& entry : comm::windows()) {
+  for (comm::WindowFactory const& entry : comm::all_windows()) {
     if (entry.name != o.windows) continue;
     auto const ends = entry.make(2, window_bytes(o));
     std::atomic<bool> over = false, written_all = false;
@@ -124,9 +124,9 @@ int run_processes(Options const& o) {
   Group const group = Group::join({});
   GPUPS_REQUIRE(group.size() == 2, "one_sided is a job of {} ranks (one writes and one reads): start two",
                 group.size());
-  comm::Talk talk(*group.impl().transport, 600);
+  comm::ControlChannel channel(*group.impl().transport, 600);
   auto const window = comm::make_ucx_window(group.rank(), window_bytes(o),
-                                            [&](std::string const& mine) { return talk.wait_say_to_all(mine); });
+                                            [&](std::string const& mine) { return channel.wait_allgather(mine); });
   if (group.rank() == kReader) {
     Reads const reads = read(*window, o);
     while (!window->notify(Rank{0}, 1)) window->progress();
@@ -148,7 +148,7 @@ int run(Options const& o) {
                 "rows of {} bytes cannot be read (each word of 8 bytes tells the version): take a multiple of 8",
                 o.row_bytes);
 #if GPUPS_HAS_UCX
-  if (Group::launched().ranks != 1) return run_processes(o);
+  if (Group::launch_info().ranks != 1) return run_processes(o);
 #endif
   return run_threads(o);
 }

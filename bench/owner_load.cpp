@@ -25,7 +25,8 @@ struct Options {
   double exponent = 1.05;
 };
 
-// Draws k in [0, values) in proportion to 1 / (k + 1)^exponent, closely: the inverse of the integral. exponent != 1.
+// RoundingKey k in [0, values) in proportion to 1 / (k + 1)^exponent, closely: the inverse of the integral. exponent
+// != 1.
 std::uint64_t zipf(test::Random& random, std::size_t values, double exponent) {
   double const end = std::pow(static_cast<double>(values) + 1, 1 - exponent);
   double const drawn = std::pow(1 + test::uniform(random) * (end - 1), 1 / (1 - exponent));
@@ -51,7 +52,7 @@ std::vector<std::uint64_t> received_by_step(Group const& group, Options const& o
   test::Random random(number(group.rank()) + 1);
   std::vector<std::uint64_t> received;
   auto const note = [&] {
-    store.wait_flush();
+    store.wait_applied();
     store.wait_barrier();
     received.push_back(store.stats().received.bytes());
     store.wait_barrier();

@@ -65,7 +65,7 @@ double pull(Store& store, Stream& stream, TableId table, std::vector<Key> const&
     for (Key& key : batch) key = keys[random() % pool];
   }
   struct Open {
-    Lookup lookup;
+    LookupRequest lookup;
     Matrix<float> out;
     std::size_t batch = 0;
   };
@@ -81,7 +81,7 @@ double pull(Store& store, Stream& stream, TableId table, std::vector<Key> const&
   };
   while (seconds() < o.seconds) {
     Open& next = open[begun % o.open];
-    next.batch = begun++ % batches.size();
+    next.batch_size = begun++ % batches.size();
     next.lookup = store.begin_lookup(stream, table, batches[next.batch], next.out, {});
     if (begun - ended == o.open) end_one();
   }

@@ -11,12 +11,12 @@
 
 #include "kernels/row_storage.hpp"
 #include "kernels/wire/buckets.hpp"
+#include "kernels/wire/dequantize_rows.hpp"
 #include "kernels/wire/encode_stream.hpp"
 #include "kernels/wire/quantize_buckets.hpp"
 #include "kernels/wire/quantize_rows.hpp"
 #include "kernels/wire/quantize_sums.hpp"
 #include "kernels/wire/sum_streams.hpp"
-#include "kernels/wire/unpack_rows.hpp"
 #include "tests/support/wire_oracle.hpp"
 
 namespace gpups::bench {
@@ -103,7 +103,7 @@ class Wire {
   std::vector<std::uint8_t> all_;
 };
 
-constexpr kernels::Draws kDraws{.seed = 5, .use = 1};
+constexpr kernels::RoundingKey kDraws{.seed = 5, .use = 1};
 
 template <class T>
 MatrixView<T> as_rows(std::vector<std::remove_const_t<T>>& numbers) {
@@ -121,14 +121,14 @@ Coded code_floats(Stream& stream, Case const& c) {
                                        .bucket = kBucket,
                                        .wire = wire.view(),
                                        .rounding = c.rounding,
-                                       .draws = kDraws});
-    kernels::unpack_buckets(stream, {read, c.format, kBucket, View<float>(decoded)});
+                                       .rounding_key = kDraws});
+    kernels::dequantize_buckets(stream, {read, c.format, kBucket, View<float>(decoded)});
   } else {
     kernels::quantize_rows(stream, {.values = as_rows<float const>(all),
                                     .wire = kernels::wire_rows(wire.view(), c.format, kRows, kColumns),
                                     .rounding = c.rounding,
-                                    .draws = kDraws});
-    kernels::unpack_rows(stream, {kernels::wire_rows(read, c.format, kRows, kColumns), as_rows<float>(decoded)});
+                                    .rounding_key = kDraws});
+    kernels::dequantize_rows(stream, {kernels::wire_rows(read, c.format, kRows, kColumns), as_rows<float>(decoded)});
   }
   stream.wait();
   return {{all.begin(), all.end()}, {decoded.begin(), decoded.end()}, wire.written()};
@@ -142,16 +142,16 @@ Coded code_sums(Stream& stream, Case const& c) {
     auto const more = static_cast<std::int64_t>(x == 1 ? 0 : random() % 4096);  // floats have fewer bits
     sums.push_back(std::llround(std::ldexp(static_cast<double>(x), -kGrid)) + more);
   }
-  std::vector<std::uint32_t> fault{kernels::kNoRow};
+  std::vector<std::uint32_t> bad_row{kernels::kNoRow};
   Wire wire(c);
   kernels::quantize_sums(stream, {.sums = as_rows<std::int64_t const>(sums),
                                   .residual = as_rows<std::int64_t>(residual),
                                   .wire = kernels::wire_rows(wire.view(), c.format, kRows, kColumns),
                                   .grid_log2 = kGrid,
-                                  .fault = View<std::uint32_t>(fault),
+                                  .bad_row = View<std::uint32_t>(bad_row),
                                   .rounding = c.rounding,
-                                  .draws = kDraws});
-  kernels::add_unpacked_sums(
+                                  .rounding_key = kDraws});
+  kernels::add_dequantized_sums(
       stream, {.wire = kernels::wire_rows(View<std::uint8_t const>(wire.view()), c.format, kRows, kColumns),
                .slots = {},
                .into = as_rows<std::int64_t>(decoded),
@@ -160,18 +160,18 @@ Coded code_sums(Stream& stream, Case const& c) {
   Coded coded{{}, {}, wire.written()};
   for (std::size_t i = 0; i < kNumbers; ++i) {
     coded.given.push_back(std::ldexp(static_cast<double>(sums[i]), kGrid));
-    bool const is_whole = fault[0] == kernels::kNoRow && decoded[i] + residual[i] == sums[i];
-    coded.decoded.push_back(is_whole ? std::ldexp(static_cast<double>(decoded[i]), kGrid) : NAN);
+    bool const is_consistent = bad_row[0] == kernels::kNoRow && decoded[i] + residual[i] == sums[i];
+    coded.decoded.push_back(is_consistent ? std::ldexp(static_cast<double>(decoded[i]), kGrid) : NAN);
   }
   return coded;
 }
 
 constexpr kernels::StreamValues values_of(Format format) {
   using kernels::StreamValues;
-  return format == Format::kHalf     ? StreamValues::kHalf
-         : format == Format::kBFloat ? StreamValues::kBFloat
-         : format == Format::kInt8   ? StreamValues::kInt8
-                                     : StreamValues::kFloat;
+  return format == Format::kHalf       ? StreamValues::kHalf
+         : format == Format::kBFloat16 ? StreamValues::kBFloat16
+         : format == Format::kInt8     ? StreamValues::kInt8
+                                       : StreamValues::kFloat;
 }
 
 bool is_there(Case const& c) {

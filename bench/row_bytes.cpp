@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/support/sent_rows.hpp"
+#include "tests/support/gradient_bytes.hpp"
 
 namespace gpups::bench {
 namespace {
@@ -14,7 +14,7 @@ constexpr std::size_t kRows = 10'000;
 
 void measure(int ranks, std::size_t dim) {
   TableOptions const lossless{.dim = dim};
-  TableOptions const half{.dim = dim, .gradients = {.codec = RowCodec::kHalf}};
+  TableOptions const half{.dim = dim, .gradient_compression = {.codec = RowCodec::kHalf}};
   auto const bytes = [&](TableOptions const& options, int pushes) {
     return test::sent_for_pushes(ranks, pushes, kRows, options, /*dense_keys=*/false).bytes;
   };

@@ -13,14 +13,14 @@
 #include <tuple>
 #include <vector>
 
-#include "comm/collective/select_algorithm.hpp"
-#include "comm/collective/sparse.hpp"
+#include "comm/collectives/selection/select_algorithm.hpp"
+#include "comm/collectives/sparse/sparse.hpp"
 
 namespace {
 
 using namespace gpups;
 using nlohmann::json;
-using Cell = std::tuple<std::string, int, std::uint64_t, double>;  // link, ranks, elements, density
+using VersionedRow = std::tuple<std::string, int, std::uint64_t, double>;  // link, ranks, elements, density
 
 std::vector<json> lines_of(char const* file) {
   std::vector<json> lines;
@@ -29,7 +29,7 @@ std::vector<json> lines_of(char const* file) {
   return lines;
 }
 
-comm::LinkModel costs_of(json const& line) {
+comm::LinkCosts costs_of(json const& line) {
   auto const ns = [&](char const* name) { return line.at(name).get<double>() * 1e-9; };
   return {.round_s = line.at("round_us").get<double>() * 1e-6,
           .byte_s = 1e-9 / line.at("gb_per_s").get<double>(),
@@ -39,29 +39,29 @@ comm::LinkModel costs_of(json const& line) {
 }
 
 // As bench_exchange names the selected algorithm: it gives sums an array from this density on, else a list.
-std::string way_of(comm::LinkModel const& costs, Cell const& cell) {
-  auto const& [link, ranks, elements, density] = cell;
-  bool const is_list = density < comm::kArrayFrom;
+std::string way_of(comm::LinkCosts const& costs, VersionedRow const& versioned_row) {
+  auto const& [link, ranks, elements, density] = versioned_row;
+  bool const is_list = density < comm::kDenseFromDensity;
   auto const given = static_cast<std::uint64_t>(std::llround(density * static_cast<double>(elements)));
   auto const selected =
-      comm::select_algorithm(costs, {.ranks = ranks, .elements = elements, .sparse = is_list, .given_most = given});
+      comm::select_algorithm(costs, {.ranks = ranks, .elements = elements, .sparse = is_list, .nonzeros_max = given});
   std::string const name = comm::name_of(selected);
-  return is_list || selected.algorithm->about.sparse ? name : "dense_" + name;
+  return is_list || selected.algorithm->info.sparse ? name : "dense_" + name;
 }
 
 int run(char const* exchange, char const* link_costs) {
-  std::map<std::pair<std::string, int>, comm::LinkModel> costs;
+  std::map<std::pair<std::string, int>, comm::LinkCosts> costs;
   for (json const& line : lines_of(link_costs)) costs[{line.at("link"), line.at("ranks")}] = costs_of(line);
-  std::map<Cell, std::map<std::string, double>> cells;  // milliseconds by way
+  std::map<VersionedRow, std::map<std::string, double>> cells;  // milliseconds by way
   for (json const& line : lines_of(exchange)) {
     if (line.at("way") == "auto") continue;  // which is no algorithm
-    Cell const cell{line.at("link"), line.at("ranks"), line.at("elements"), line.at("density")};
-    cells[cell][line.at("way")] = line.at("ms");
+    VersionedRow const versioned_row{line.at("link"), line.at("ranks"), line.at("elements"), line.at("density")};
+    cells[versioned_row][line.at("way")] = line.at("ms");
   }
   std::vector<double> ratios;
-  for (auto const& [cell, ms] : cells) {
-    auto const& [link, ranks, elements, density] = cell;
-    std::string const selected = way_of(costs.at({link, ranks}), cell);
+  for (auto const& [versioned_row, ms] : cells) {
+    auto const& [link, ranks, elements, density] = versioned_row;
+    std::string const selected = way_of(costs.at({link, ranks}), versioned_row);
     auto const best = *std::min_element(ms.begin(), ms.end(), [](auto& a, auto& b) { return a.second < b.second; });
     ratios.push_back(ms.at(selected) / best.second);
     fmt::print("{} {} ranks, {} M, {:g} %: {} {:.3g} ms, {} {:.3g} ms: {:.2f}\n", link, ranks, elements >> 20,

@@ -22,7 +22,7 @@ constexpr std::size_t kNameBytesMax = 1024;
 constexpr std::int64_t kStepsMax = std::int64_t{1} << 53;  // steps are counted exactly by a double
 
 // Throws Error where a table's rows cannot travel in this way.
-void check_transfer(TableOptions const& table, RowTransfer const& transfer, char const* which) {
+void check_compression(TableOptions const& table, RowCompression const& transfer, char const* which) {
   auto const& filter = transfer.filter;
   GPUPS_REQUIRE(transfer.codec <= RowCodec::kInt4,
                 "table '{}' has a codec of type {} for its {} (no such type is known): set codec to an enumerator of "
@@ -32,26 +32,26 @@ void check_transfer(TableOptions const& table, RowTransfer const& transfer, char
                 "table '{}' sends the {} largest columns of its {} (its rows have {}): lower top_k, or set 0 to send "
                 "all",
                 table.name, transfer.top_k, which, table.dim);
-  GPUPS_REQUIRE(filter.share >= 0 && filter.share <= 1,
-                "table '{}' is to send a share of {} of its {} (shares are 0 to 1): correct filter.share", table.name,
-                filter.share, which);
-  GPUPS_REQUIRE(std::isfinite(filter.bound) && filter.bound >= 0,
+  GPUPS_REQUIRE(filter.density >= 0 && filter.density <= 1,
+                "table '{}' is to send a share of {} of its {} (shares are 0 to 1): correct filter.density", table.name,
+                filter.density, which);
+  GPUPS_REQUIRE(std::isfinite(filter.threshold_max) && filter.threshold_max >= 0,
                 "table '{}' holds its {} back below a bound of {} (bounds are finite and not negative): correct "
-                "filter.bound",
-                table.name, which, filter.bound);
+                "filter.threshold_max",
+                table.name, which, filter.threshold_max);
   GPUPS_REQUIRE(filter.age_max <= kAgeMax,
                 "table '{}' holds its {} back for {} steps (the most is {}): lower filter.age_max", table.name, which,
                 filter.age_max, kAgeMax);
-  GPUPS_REQUIRE(transfer.rows_max >= 1 && transfer.rows_max <= kHeldRowsMax,
-                "table '{}' remembers what it holds back of {} rows of {} (1 to {} can be): correct rows_max",
-                table.name, transfer.rows_max, which, kHeldRowsMax);
+  GPUPS_REQUIRE(transfer.capacity_rows >= 1 && transfer.capacity_rows <= kHeldRowsMax,
+                "table '{}' remembers what it holds back of {} rows of {} (1 to {} can be): correct capacity_rows",
+                table.name, transfer.capacity_rows, which, kHeldRowsMax);
 }
 // Whether initial values are in the range of their type; normal ones are less than 8 standard deviations.
 bool can_begin(TableOptions const& options) {
   auto const& [kind, scale] = options.initializer;
   float const largest = kind == Initializer::Kind::kNormal ? 8 * scale : scale;
   bool fits = true;
-  kernels::with_number(options.values,
+  kernels::with_number(options.value_type,
                        [&]<class T>() { fits = std::isfinite(kernels::to_float(kernels::round_to<T>(largest))); });
   return fits;
 }
@@ -69,7 +69,7 @@ void check_schedule(TableOptions const& table) {
   check_kind(table, kind, Schedule::Kind::kCosine, "a schedule");
   GPUPS_REQUIRE(floor >= 0 && floor <= 1,
                 "the schedule of table '{}' ends at the share {} of its rate (shares are 0 to 1): correct "
-                "schedule.floor",
+                "schedule.min_factor",
                 table.name, floor);
   for (std::int64_t const steps : {warmup_steps, total_steps}) {
     GPUPS_REQUIRE(steps >= 0 && steps <= kStepsMax,
@@ -107,17 +107,17 @@ void check_table(TableOptions const& options, int ranks) {
   GPUPS_REQUIRE(options.grid_log2 >= -60 && options.grid_log2 <= 30,
                 "table '{}' has grid_log2 {} (sums of 63 bits need it in -60 .. 30): use -30", options.name,
                 options.grid_log2);
-  GPUPS_REQUIRE(options.admit_at >= 1 && options.admit_at <= kAdmitMax,
-                "table '{}' admits rows at sighting {} (sightings are counted from 1 to {}): set admit_at",
-                options.name, options.admit_at, kAdmitMax);
-  GPUPS_REQUIRE(options.values <= NumberType::kBFloat16,
-                "table '{}' has values of type {} (no such type is known): set values to an enumerator of NumberType",
-                options.name, static_cast<int>(options.values));
-  check_transfer(options, options.gradients, "gradients");
-  check_transfer(options, options.refreshes, "refreshes");
-  GPUPS_REQUIRE(options.refreshes.top_k == 0,
+  GPUPS_REQUIRE(options.admission_count >= 1 && options.admission_count <= kAdmitMax,
+                "table '{}' admits rows at occurrence {} (occurrences are counted from 1 to {}): set admission_count",
+                options.name, options.admission_count, kAdmitMax);
+  GPUPS_REQUIRE(options.value_type <= DataType::kBFloat16,
+                "table '{}' has values of type {} (no such type is known): set value_type to an enumerator of DataType",
+                options.name, static_cast<int>(options.value_type));
+  check_compression(options, options.gradient_compression, "gradients");
+  check_compression(options, options.refresh_compression, "refreshes");
+  GPUPS_REQUIRE(options.refresh_compression.top_k == 0,
                 "table '{}' sends the {} largest columns of its refreshes (that is for gradients): set top_k to 0",
-                options.name, options.refreshes.top_k);
+                options.name, options.refresh_compression.top_k);
   GPUPS_REQUIRE(options.dictionary_keys <= kDictionaryMax,
                 "table '{}' remembers {} keys (the most is {}): lower dictionary_keys", options.name,
                 options.dictionary_keys, kDictionaryMax);
@@ -148,7 +148,7 @@ void check_table(TableOptions const& options, int ranks) {
                 "table '{}' begins with random values of scale {} (a range or a deviation is not negative): set "
                 "initializer.scale",
                 options.name, options.initializer.scale);
-  bool const half = options.values == NumberType::kHalf;
+  bool const half = options.value_type == DataType::kHalf;
   GPUPS_REQUIRE(can_begin(options),
                 "table '{}' begins with values of scale {} (its type ends at {}, so some would be infinite): lower the "
                 "scale of initial values{}",

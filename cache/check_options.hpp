@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether options make sense: what would be an endless wait, a crash or a table that never learns is refused before
+// Whether options make sense: what would be an endless wait, a crash or a table that never learns is rejected before
 // anything is made of it.
 #pragma once
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "cache/same_tables.hpp"
+#include "cache/schema_check.hpp"
 #include "comm/peer_lost.hpp"
 #include "gpups/error.hpp"
 #include "kernels/check.hpp"
@@ -18,9 +18,10 @@ constexpr comm::ChannelId kChannel = comm::ChannelId::kStore;
 
 // The engine of a membership that has had no Store yet.
 comm::ProgressEngine& engine_of(Group const& group) {
-  GPUPS_REQUIRE(!group.impl().had_store,
-                "a second Store is made on a membership (the messages of both would be taken for each other's): put all "
-                "tables into one Store, or make another group for the second");
+  GPUPS_REQUIRE(
+      !group.impl().had_store,
+      "a second Store is made on a membership (the messages of both would be taken for each other's): put all "
+      "tables into one Store, or make another group for the second");
   return group.impl().engine();
 }
 
@@ -33,17 +34,17 @@ Engine::Engine(Group const& group, Stream const& stream, double wait_timeout_s)
       ranks_(group.size()),
       limit_{wait_timeout_s, "StoreOptions::wait_timeout_s"},
       stream_(stream),
-      mail_(progress_.messenger()),
+      messenger_(progress_.messenger()),
       round_(me_, ranks_, Clock{0}),
-      exchange_(me_, ranks_, stream_, mail_, round_, tables_),
-      requests_(me_, ranks_, stream_, mail_, round_, tables_),
+      executor_(me_, ranks_, stream_, messenger_, round_, tables_),
+      requests_(me_, ranks_, stream_, messenger_, round_, tables_),
       exceptions_at_start_(std::uncaught_exceptions()) {
   group_.impl().had_store = true;
-  exchange_.on_complete = [this](Clock step, Round::Report const& all) {
+  executor_.on_complete = [this](Clock step, Round::StepReport const& all) {
     signals_ = all.signal;
-    if (!all.refusal.empty()) {
+    if (!all.rejection.empty()) {
       std::lock_guard lock(mutex_);
-      refusal_ = all.refusal;
+      rejection_ = all.rejection;
     }
     ++steps_;
     complete_ = number(step) + 1;
@@ -71,16 +72,16 @@ void Engine::start(Clock first, std::uint64_t seed) {
   seed_ = seed;
   progress_.start();
   progress_.post([this] {
-    tell_tables();  // before all else
+    send_schema();  // before all else
     progress_.messenger().open(kChannel, *this);
   });
 }
 
-void Engine::tell_tables() {
-  Message const message{.kind = MessageKind::kTables, .bytes = encode_tables(seed_, tables_)};
+void Engine::send_schema() {
+  Message const message{.kind = MessageKind::kSchema, .bytes = encode_schema(seed_, tables_)};
   for (int q = 0; q < ranks_; ++q) {
     Rank const other{static_cast<std::uint32_t>(q)};
-    if (other != me_) mail_.send(other, message);
+    if (other != me_) messenger_.send(other, message);
   }
 }
 
@@ -90,20 +91,20 @@ void Engine::received(Rank from, std::string_view body) {
                     message.kind == MessageKind::kErase;
   if (asks && closing_ && idle()) return;  // who asks learns why in a moment; else it could ask forever
   switch (message.kind) {
-    case MessageKind::kIn:
-    case MessageKind::kOut:
-      return round_.received(from, message);
-    case MessageKind::kUrgent:
-    case MessageKind::kUrgentAnswer:
-      return exchange_.received(from, message);
-    case MessageKind::kTables:
-      return check_same_tables(me_, seed_, tables_, from, message.bytes);
+    case MessageKind::kGradientPhase:
+    case MessageKind::kRefreshPhase:
+      return round_.on_message(from, message);
+    case MessageKind::kLateFetch:
+    case MessageKind::kLateFetchReply:
+      return executor_.on_message(from, message);
+    case MessageKind::kSchema:
+      return check_schema(me_, seed_, tables_, from, message.bytes);
     default:
-      return requests_.received(from, message);
+      return requests_.on_message(from, message);
   }
 }
 
-// What is sent to it later is refused; see comm/progress/messenger.hpp.
+// What is sent to it later is rejected; see comm/progress/messenger.hpp.
 void Engine::closed_by(Rank peer) {
   closed_.push_back(peer);
   any_closed_ = true;
@@ -113,7 +114,7 @@ void Engine::closed_by(Rank peer) {
 // Rows that were announced late may never be read: a rank may end while they are still asked for.
 void Engine::check_closed() const {
   for (Rank const peer : closed_) {
-    if (round_.lacks(peer) || requests_.lacks(peer) || exchange_.lacks(peer, Clock{reading_.load()})) {
+    if (round_.lacks(peer) || requests_.lacks(peer) || executor_.lacks(peer, Clock{reading_.load()})) {
       throw comm::PeerLost(peer, fmt::format("the Store of rank {} has ended", number(peer)));
     }
   }
@@ -123,8 +124,8 @@ bool Engine::progress(bool moved) {
   if (moved) times_.moved(round_.phase());
   bool did = false;
   while (auto const action = round_.next()) {
-    exchange_.act(*action);
-    times_.acted(action->step);
+    executor_.execute(*action);
+    times_.acted(action->kind);
     did = true;
   }
   check_closed();
@@ -132,13 +133,11 @@ bool Engine::progress(bool moved) {
   return did;
 }
 
-bool Engine::idle() const {
-  return exchange_.idle() && requests_.idle() && round_.phase() == Round::Phase::kTraining;
-}
+bool Engine::idle() const { return executor_.idle() && requests_.idle() && round_.phase() == Round::Phase::kTraining; }
 
 void Engine::write_stats(Stats& stats) const {
   stats.steps = steps_.load();
-  stats.urgent_keys = urgent_keys_.load();
+  stats.late_keys = urgent_keys_.load();
   stats.rows_reserved = rows_reserved_.load();
   stats.index_growths = index_growths_.load();
   stats.round = times_.seconds();
@@ -153,47 +152,49 @@ void Engine::publish() {
   }
   rows_reserved_ = rows;
   index_growths_ = growths;
-  urgent_keys_ = exchange_.urgent_keys();
+  urgent_keys_ = executor_.late_keys();
 }
 
-void Engine::throw_if_refused() {
-  std::string refusal;
+void Engine::throw_if_rejected() {
+  std::string rejection;
   {
     std::lock_guard lock(mutex_);
-    refusal.swap(refusal_);
+    rejection.swap(rejection_);
   }
-  if (!refusal.empty()) throw GradientError(refusal);
+  if (!rejection.empty()) throw GradientError(rejection);
 }
 
-comm::Awaited Engine::awaited() const {
-  std::vector<Rank> ranks = round_.awaited();
-  if (!ranks.empty()) return {ranks, round_.awaiting()};
-  ranks = exchange_.awaited();
+comm::PendingPeers Engine::pending_peers() const {
+  std::vector<Rank> ranks = round_.pending_peers();
+  if (!ranks.empty()) return {ranks, round_.pending_data()};
+  ranks = executor_.pending_peers();
   if (!ranks.empty()) return {ranks, fmt::format("the rows of step {}", number(round_.clock()))};
-  ranks = requests_.awaited();
+  ranks = requests_.pending_peers();
   if (!ranks.empty()) return {ranks, "an answer"};
   return {{}, fmt::format("was at step {}", number(round_.clock()))};
 }
 
-void Engine::wait_run(std::function<void(Stream&)> const& task) {
-  progress_.wait_run([&] { task(stream_); });
+void Engine::wait_invoke(std::function<void(Stream&)> const& task) {
+  progress_.wait_invoke([&] { task(stream_); });
 }
 
 void Engine::announce(BatchPtr batch) {
-  progress_.post([this, batch = std::move(batch)] { exchange_.announce(batch); });
+  progress_.post([this, batch = std::move(batch)] { executor_.announce(batch); });
 }
 
-void Engine::wait_ready(Prepared::Impl const& batch) {
+void Engine::wait_ready(PreparedBatch::Impl const& batch) {
   reading_ = number(batch.clock);
   if (any_closed_) progress_.post([] {});  // to look whether it waits in vain
   wait([&batch] { return batch.ready.load(); });
 }
 
 void Engine::end_step(BatchPtr batch, std::uint32_t signal) {
-  progress_.post([this, batch = std::move(batch), signal] { exchange_.step_ended(batch, signal); });
+  progress_.post([this, batch = std::move(batch), signal] { executor_.end_step(batch, signal); });
 }
 
-std::vector<std::string> Engine::wait_gather_patiently(std::string const& mine) { return gather(mine, comm::kNoLimit); }
+std::vector<std::string> Engine::wait_allgather_forever(std::string const& mine) {
+  return gather(mine, comm::kNoLimit);
+}
 
 std::vector<std::string> Engine::gather(std::string const& mine, comm::WaitLimit const& limit,
                                         std::optional<Rank> root) {

@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
-#include "cache/exchange.hpp"
-#include "cache/requests.hpp"
-#include "cache/round_times.hpp"
-#include "comm/group_impl.hpp"
+#include "cache/request_handler.hpp"
+#include "cache/round_executor.hpp"
+#include "cache/round_timer.hpp"
+#include "comm/group/group_impl.hpp"
 #include "comm/progress/progress_engine.hpp"
 #include "gpups/store.hpp"
 
@@ -33,42 +33,42 @@ class Engine final : public comm::Channel {
 
   // The list is complete before turning starts; what changes in a table afterwards changes in turns only.
   std::vector<std::unique_ptr<TableShard>>& tables() { return tables_; }
-  // Takes part in the protocol from now on, at this step. Once. All ranks must have the same seed and tables: others are
-  // refused by name.
+  // Takes part in the protocol from now on, at this step. Once. All ranks must have the same seed and tables: others
+  // are rejected by name.
   void start(Clock first, std::uint64_t seed);
   bool started() const { return started_; }
 
   // Does `task` in a turn and waits for it; what it throws is thrown here, and harms nothing else.
-  void wait_run(std::function<void(Stream&)> const& task);
+  void wait_invoke(std::function<void(Stream&)> const& task);
   // Blocks until done() is true; throws what went wrong meanwhile, and PeerError when nothing happens for as long as a
   // peer may stay silent. `done` must be cheap.
   void wait(std::function<bool()> const& done) { progress_.wait(done, limit_); }
   // Throws what has gone wrong in the thread that turns.
   void throw_if_failed() { progress_.throw_if_failed(); }
-  // Throws GradientError, once, if a step has been refused.
-  void throw_if_refused();
+  // Throws GradientError, once, if a step has been rejected.
+  void throw_if_rejected();
 
   void announce(BatchPtr batch);
-  void wait_ready(Prepared::Impl const& batch);
+  void wait_ready(PreparedBatch::Impl const& batch);
   void end_step(BatchPtr batch, std::uint32_t signal);
   // In turns only.
-  Exchange& exchange() { return exchange_; }
-  void send_held_back() {
-    progress_.post([this] { exchange_.send_all_held(); });
+  RoundExecutor& executor() { return executor_; }
+  void flush_residuals() {
+    progress_.post([this] { executor_.flush_residuals(); });
   }
   // All steps before this one are complete here.
   Clock complete() const { return Clock{complete_.load()}; }
   std::uint32_t signals() const { return signals_.load(); }
 
-  std::vector<std::string> wait_gather(std::string const& mine) { return gather(mine, limit_); }
+  std::vector<std::string> wait_allgather(std::string const& mine) { return gather(mine, limit_); }
   std::vector<std::string> wait_gather_to(Rank root, std::string const& mine) { return gather(mine, limit_, root); }
   // The same after work that may take the ranks very different times, such as writing files.
-  std::vector<std::string> wait_gather_patiently(std::string const& mine);
+  std::vector<std::string> wait_allgather_forever(std::string const& mine);
   void begin_rows(std::shared_ptr<RowRequest> const& request);
   void wait_rows(RowRequest const& request);
   // From before this rank enters a collective that changes rows until it is over, then nothing.
-  void allow(std::optional<RowRequest::Kind> change) {
-    progress_.post([this, change] { requests_.allow(change); });
+  void allow_change(std::optional<RowRequest::Kind> change) {
+    progress_.post([this, change] { requests_.allow_change(change); });
   }
 
   // Any thread.
@@ -84,11 +84,11 @@ class Engine final : public comm::Channel {
   void closed_by(Rank peer) override;
   bool progress(bool moved) override;
   bool idle() const override;
-  comm::Awaited awaited() const override;
+  comm::PendingPeers pending_peers() const override;
 
  private:
   std::vector<std::string> gather(std::string const& mine, comm::WaitLimit const& limit, std::optional<Rank> root = {});
-  void tell_tables();
+  void send_schema();
   void publish();
   void check_closed() const;
 
@@ -98,22 +98,22 @@ class Engine final : public comm::Channel {
   int ranks_;
   comm::WaitLimit limit_;
   Stream stream_;
-  Mail mail_;
+  StoreMessenger messenger_;
   Round round_;
-  RoundTimes times_;
+  RoundTimer times_;
   std::vector<std::unique_ptr<TableShard>> tables_;
-  Exchange exchange_;
-  Requests requests_;
+  RoundExecutor executor_;
+  RequestHandler requests_;
   bool started_ = false;
   std::uint64_t seed_ = 0;
   std::uint64_t gathers_ = 0;
   int exceptions_at_start_;
 
   std::mutex mutex_;  // guards what went wrong with the last step
-  std::string refusal_;
-  std::atomic<bool> closing_ = false;     // this rank's Store ends
-  std::vector<Rank> closed_;              // ranks whose Store has ended; in turns only
-  std::atomic<bool> any_closed_ = false;  // there are some
+  std::string rejection_;
+  std::atomic<bool> closing_ = false;       // this rank's Store ends
+  std::vector<Rank> closed_;                // ranks whose Store has ended; in turns only
+  std::atomic<bool> any_closed_ = false;    // there are some
   std::atomic<std::int64_t> reading_ = -1;  // the step whose rows a thread waits for
   std::atomic<std::int64_t> complete_ = 0;
   std::atomic<std::uint32_t> signals_ = 0;

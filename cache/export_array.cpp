@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "cache/checkpoint_file.hpp"
+#include "cache/checksummed_file.hpp"
 #include "cache/export_file.hpp"
 #include "gpups/store.hpp"
 #include "kernels/check.hpp"

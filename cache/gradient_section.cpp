@@ -2,8 +2,8 @@
 #include "cache/gradient_section.hpp"
 
 #include "kernels/assert.hpp"
-#include "kernels/wire/keep_above.hpp"
-#include "kernels/wire/marked_rows.hpp"
+#include "kernels/wire/list_rows.hpp"
+#include "kernels/wire/select_above.hpp"
 
 namespace gpups::cache {
 
@@ -11,18 +11,18 @@ std::size_t GradientSection::head(std::size_t n) const {
   return filters_ ? kernels::bitmap_words(n) * sizeof(std::uint32_t) : 0;
 }
 
-bool GradientSection::may_have(std::uint64_t bytes, std::uint64_t sent, std::size_t n) const {
+bool GradientSection::is_valid_size(std::uint64_t bytes, std::uint64_t sent, std::size_t n) const {
   bool const fits = filters_ ? sent <= n : sent == n;
-  return fits && bytes >= head(n) && coder_.may_have(bytes - head(n), sent);
+  return fits && bytes >= head(n) && coder_.is_valid_size(bytes - head(n), sent);
 }
 
-kernels::NarrowBytes GradientSection::wait_write(Stream& stream, View<std::uint32_t const> sent, std::size_t n,
+kernels::PackedBytes GradientSection::wait_write(Stream& stream, View<std::uint32_t const> sent, std::size_t n,
                                                  MatrixView<std::int64_t> rows) const {
   GPUPS_ASSERT(rows.rows() == sent.size() && (filters_ || sent.size() == n));
   auto section = coder_.wait_encode(stream, rows, head(n));
   if (filters_) {
     auto* const words = reinterpret_cast<std::uint32_t*>(section.memory.data());
-    kernels::mark_kept(stream, {.indices = sent, .bitmap = {words, kernels::bitmap_words(n), stream.device()}});
+    kernels::indices_to_bitmap(stream, {.indices = sent, .bitmap = {words, kernels::bitmap_words(n), stream.device()}});
     stream.wait();
   }
   return section;

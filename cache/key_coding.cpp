@@ -25,9 +25,9 @@ std::uint8_t* write_gap(std::uint8_t* to, std::uint64_t gap) {
 }
 
 // Writes ascending values of [first, 2^32 + first).
-std::uint8_t* write_gaps(std::uint8_t* to, std::span<KeyPlace const> places, std::uint64_t first) {
+std::uint8_t* write_gaps(std::uint8_t* to, std::span<IndexedKey const> indexed, std::uint64_t first) {
   std::uint64_t next = first;
-  for (auto const& [value, place] : places) {
+  for (auto const& [value, index] : indexed) {
     to = write_gap(to, value - next);
     next = value + 1;
   }
@@ -64,68 +64,68 @@ T take(std::string_view& wire) {
   return value;
 }
 
-bool have_short_gaps(std::span<KeyPlace const> keys) {
+bool have_short_gaps(std::span<IndexedKey const> keys) {
   if (keys.size() < 2) return false;
   std::uint64_t least = ~std::uint64_t{0}, most = 0;
-  for (auto const& [value, place] : keys) least = std::min(least, value), most = std::max(most, value);
+  for (auto const& [value, index] : keys) least = std::min(least, value), most = std::max(most, value);
   return most - least < kRangeMax;
 }
 
 // Sorts by the difference to `least`, of so many bits.
-void sort_by_digits(std::vector<KeyPlace>& places, std::uint64_t least, int bits) {
+void sort_by_digits(std::vector<IndexedKey>& indexed, std::uint64_t least, int bits) {
   constexpr int kDigitBits = 11;
   constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;
-  std::vector<KeyPlace> sorted(places.size());
+  std::vector<IndexedKey> sorted(indexed.size());
   for (int shift = 0; shift < bits; shift += kDigitBits) {
-    auto const digit = [&](KeyPlace const& of) { return (of.value - least) >> shift & (kDigits - 1); };
+    auto const digit = [&](IndexedKey const& of) { return (of.value - least) >> shift & (kDigits - 1); };
     std::array<std::uint32_t, kDigits + 1> begin{};
-    for (auto const& of : places) ++begin[digit(of) + 1];
+    for (auto const& of : indexed) ++begin[digit(of) + 1];
     for (std::size_t d = 1; d < kDigits; ++d) begin[d] += begin[d - 1];
-    for (auto const& of : places) sorted[begin[digit(of)]++] = of;
-    places.swap(sorted);
+    for (auto const& of : indexed) sorted[begin[digit(of)]++] = of;
+    indexed.swap(sorted);
   }
 }
 
-std::vector<KeyPlace> places_by_value(View<Key const> keys) {
-  std::vector<KeyPlace> places;
-  places.reserve(keys.size());
-  for (std::uint32_t i = 0; i < keys.size(); ++i) places.push_back({number(keys[i]), i});
-  sort_places(places);
-  return places;
+std::vector<IndexedKey> indexed_by_value(View<Key const> keys) {
+  std::vector<IndexedKey> indexed;
+  indexed.reserve(keys.size());
+  for (std::uint32_t i = 0; i < keys.size(); ++i) indexed.push_back({number(keys[i]), i});
+  sort_by_value(indexed);
+  return indexed;
 }
 
 }  // namespace
 
-void sort_places(std::vector<KeyPlace>& places) {
+void sort_by_value(std::vector<IndexedKey>& indexed) {
   constexpr std::size_t kFew = 512;  // digits do not pay below
-  auto const less = [](KeyPlace const& a, KeyPlace const& b) { return a.value < b.value; };
-  if (places.size() < kFew) return std::sort(places.begin(), places.end(), less);
-  auto const [least, most] = std::minmax_element(places.begin(), places.end(), less);
+  auto const less = [](IndexedKey const& a, IndexedKey const& b) { return a.value < b.value; };
+  if (indexed.size() < kFew) return std::sort(indexed.begin(), indexed.end(), less);
+  auto const [least, most] = std::minmax_element(indexed.begin(), indexed.end(), less);
   std::uint64_t const from = least->value;
-  sort_by_digits(places, from, static_cast<int>(std::bit_width(most->value - from)));
+  sort_by_digits(indexed, from, static_cast<int>(std::bit_width(most->value - from)));
 }
 
 std::vector<std::uint32_t> order_by_value(View<Key const> keys) {
-  auto const places = places_by_value(keys);
+  auto const indexed = indexed_by_value(keys);
   std::vector<std::uint32_t> order;
-  order.reserve(places.size());
-  for (auto const& [value, place] : places) order.push_back(place);
+  order.reserve(indexed.size());
+  for (auto const& [value, index] : indexed) order.push_back(index);
   return order;
 }
 
 void sort_keys(std::vector<Key>& keys) {
-  auto const places = places_by_value(View<Key const>(keys));
-  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = Key{places[i].value};
+  auto const indexed = indexed_by_value(View<Key const>(keys));
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = Key{indexed[i].value};
 }
 
 std::uint64_t key_bytes_max(std::uint64_t keys) {
   return keys == 0 ? 0 : kHeadBytes + sizeof(Key) + sizeof(Key) * keys;
 }
 
-void encode_keys(std::vector<KeyPlace>& known, std::vector<KeyPlace>& fresh, std::vector<std::uint8_t>& wire) {
+void encode_keys(std::vector<IndexedKey>& known, std::vector<IndexedKey>& fresh, std::vector<std::uint8_t>& wire) {
   std::size_t const before = wire.size();
   if (known.empty() && fresh.empty()) return;
-  sort_places(known);
+  sort_by_value(known);
   bool const gaps = have_short_gaps(fresh);
   wire.resize(before + key_bytes_max(known.size() + fresh.size()));
   std::uint8_t* to = wire.data() + before;
@@ -137,11 +137,11 @@ void encode_keys(std::vector<KeyPlace>& known, std::vector<KeyPlace>& fresh, std
   put(gaps ? Coding::kGaps : Coding::kPlain);
   to = write_gaps(to, known, 0);
   if (gaps) {
-    sort_places(fresh);
+    sort_by_value(fresh);
     put(fresh.front().value);
     to = write_gaps(to, fresh, fresh.front().value);
   } else {
-    for (auto const& [value, place] : fresh) put(value);
+    for (auto const& [value, index] : fresh) put(value);
   }
   wire.resize(static_cast<std::size_t>(to - wire.data()));
 }

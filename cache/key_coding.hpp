@@ -15,13 +15,13 @@
 namespace gpups::cache {
 
 // A key's slot, or the key itself, and where it is in the list that it comes from.
-struct KeyPlace {
+struct IndexedKey {
   std::uint64_t value;
-  std::uint32_t place;
+  std::uint32_t index;
 };
 
 // Sorts by value. Linear: by digits of 11 bits.
-void sort_places(std::vector<KeyPlace>& places);
+void sort_by_value(std::vector<IndexedKey>& indexed);
 
 // The order of keys by their values, which is the same whatever order they travelled in: keys[order[i]] is the i-th.
 std::vector<std::uint32_t> order_by_value(View<Key const> keys);
@@ -29,7 +29,7 @@ std::vector<std::uint32_t> order_by_value(View<Key const> keys);
 void sort_keys(std::vector<Key>& keys);
 
 // Appends the slots of known keys and the values of new ones to `wire`, and sorts both as they were written.
-void encode_keys(std::vector<KeyPlace>& known, std::vector<KeyPlace>& fresh, std::vector<std::uint8_t>& wire);
+void encode_keys(std::vector<IndexedKey>& known, std::vector<IndexedKey>& fresh, std::vector<std::uint8_t>& wire);
 
 // What encode_keys() was given, in the order of the wire.
 struct CodedKeys {

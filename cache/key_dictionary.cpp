@@ -7,67 +7,68 @@
 
 namespace gpups::cache {
 
-std::size_t NamedKeys::bytes_for(std::size_t keys) {
-  return keys * KeySlots::kBytesEach + kernels::KeyIndex::bytes_for(keys, kGrowth);
+std::size_t KeyEncoder::bytes_for(std::size_t keys) {
+  return keys * SecondChanceSlots::kBytesEach + kernels::KeyIndex::bytes_for(keys, kGrowth);
 }
 
-NamedKeys::Places NamedKeys::wait_find(Stream& stream, View<Key const> keys) const {
+KeyEncoder::SplitKeys KeyEncoder::wait_find(Stream& stream, View<Key const> keys) const {
   std::vector<std::uint32_t> ids(keys.size(), kNoSlot);
   if (slots_.filled() > 0) index_.find(stream, keys, View<std::uint32_t>(ids));
-  Places places;
-  places.known.reserve(keys.size());
+  SplitKeys split;
+  split.known.reserve(keys.size());
   for (std::uint32_t i = 0; i < keys.size(); ++i) {
-    ids[i] == kNoSlot ? places.fresh.push_back({number(keys[i]), i}) : places.known.push_back({ids[i], i});
+    ids[i] == kNoSlot ? split.fresh.push_back({number(keys[i]), i}) : split.known.push_back({ids[i], i});
   }
-  return places;
+  return split;
 }
 
-void NamedKeys::wait_list(Stream& stream, View<Key const> keys, std::vector<std::uint8_t>& wire) const {
+void KeyEncoder::wait_encode_known(Stream& stream, View<Key const> keys, std::vector<std::uint8_t>& wire) const {
   auto [known, fresh] = wait_find(stream, keys);
   encode_keys(known, fresh, wire);
 }
 
-NamedKeys::Named NamedKeys::wait_name(Stream& stream, View<Key const> keys, Clock step, Clock now,
-                                      std::vector<std::uint8_t>& wire) {
+KeyEncoder::EncodedList KeyEncoder::wait_encode_keys(Stream& stream, View<Key const> keys, Clock step, Clock now,
+                                                     std::vector<std::uint8_t>& wire) {
   auto [known, fresh] = wait_find(stream, keys);
   encode_keys(known, fresh, wire);
 
-  Named named;
-  named.known = known.size();
-  named.slots.reserve(keys.size());
-  named.order.reserve(keys.size());
-  for (auto const& [slot, place] : known) {
-    named.slots.push_back(static_cast<std::uint32_t>(slot));
-    named.order.push_back(place);
+  EncodedList encoded;
+  encoded.known = known.size();
+  encoded.slots.reserve(keys.size());
+  encoded.order.reserve(keys.size());
+  for (auto const& [slot, index] : known) {
+    encoded.slots.push_back(static_cast<std::uint32_t>(slot));
+    encoded.order.push_back(index);
   }
-  for (auto const& [key, place] : fresh) named.order.push_back(place);
-  slots_.name(named.slots, step);
-  auto const given = slots_.give(fresh.size(), step, now);
-  wait_remember(stream, fresh, given, named);
-  named.slots.insert(named.slots.end(), given.begin(), given.end());
-  named.slots.resize(keys.size(), kNoSlot);
-  return named;
+  for (auto const& [key, index] : fresh) encoded.order.push_back(index);
+  slots_.touch(encoded.slots, step);
+  auto const allocated = slots_.allocate(fresh.size(), step, now);
+  wait_remember(stream, fresh, allocated, encoded);
+  encoded.slots.insert(encoded.slots.end(), allocated.begin(), allocated.end());
+  encoded.slots.resize(keys.size(), kNoSlot);
+  return encoded;
 }
 
 // The index has lost the keys of the slots that are given anew, and hands their numbers out again: the highest first,
-// then the next, which is the order of KeySlots::give().
-void NamedKeys::wait_remember(Stream& stream, std::vector<KeyPlace> const& fresh,
-                              std::vector<std::uint32_t> const& given, Named& named) {
-  if (given.empty()) return;
-  auto const replaced = std::find_if(given.begin(), given.end(), [&](auto slot) { return slot >= index_.ids_end(); });
-  std::vector<std::uint32_t> const gone(given.begin(), replaced);
+// then the next, which is the order of SecondChanceSlots::allocate().
+void KeyEncoder::wait_remember(Stream& stream, std::vector<IndexedKey> const& fresh,
+                               std::vector<std::uint32_t> const& allocated, EncodedList& encoded) {
+  if (allocated.empty()) return;
+  auto const replaced =
+      std::find_if(allocated.begin(), allocated.end(), [&](auto slot) { return slot >= index_.ids_end(); });
+  std::vector<std::uint32_t> const gone(allocated.begin(), replaced);
   auto const before = index_.keys();
-  for (std::uint32_t const slot : gone) named.replaced.push_back({slot, Key{*before.row(slot)}});
+  for (std::uint32_t const slot : gone) encoded.replaced.push_back({slot, Key{*before.row(slot)}});
   index_.wait_erase_ids(stream, View<std::uint32_t const>(gone));
   std::vector<Key> keys;
-  keys.reserve(given.size());
-  for (std::size_t i = 0; i < given.size(); ++i) keys.push_back(Key{fresh[i].value});
-  std::vector<std::uint32_t> ids(given.size());
+  keys.reserve(allocated.size());
+  for (std::size_t i = 0; i < allocated.size(); ++i) keys.push_back(Key{fresh[i].value});
+  std::vector<std::uint32_t> ids(allocated.size());
   index_.wait_find_or_insert(stream, View<Key const>(keys), View<std::uint32_t>(ids));
-  GPUPS_ASSERT(ids == given);
+  GPUPS_ASSERT(ids == allocated);
 }
 
-std::vector<Key> HeardKeys::keys_of(CodedKeys const& coded) const {
+std::vector<Key> KeyDecoder::keys_of(CodedKeys const& coded) const {
   std::vector<Key> keys;
   keys.reserve(coded.known.size() + coded.fresh.size());
   for (std::uint32_t const slot : coded.known) keys.push_back(keys_[slot]);
@@ -75,30 +76,30 @@ std::vector<Key> HeardKeys::keys_of(CodedKeys const& coded) const {
   return keys;
 }
 
-std::vector<Key> HeardKeys::take_list(std::string_view& wire, std::uint64_t count) const {
+std::vector<Key> KeyDecoder::decode_known(std::string_view& wire, std::uint64_t count) const {
   return keys_of(decode_keys(wire, count, slots_.filled()));
 }
 
-HeardKeys::Heard HeardKeys::hear(std::string_view& wire, std::uint64_t count, Clock step, Clock now) {
+KeyDecoder::DecodedList KeyDecoder::decode(std::string_view& wire, std::uint64_t count, Clock step, Clock now) {
   auto coded = decode_keys(wire, count, slots_.filled());
-  Heard heard;
-  heard.known = coded.known.size();
-  heard.keys = keys_of(coded);
-  slots_.name(coded.known, step);
-  auto const given = slots_.give(coded.fresh.size(), step, now);
-  for (std::size_t i = 0; i < given.size(); ++i) {
+  DecodedList decoded;
+  decoded.known = coded.known.size();
+  decoded.keys = keys_of(coded);
+  slots_.touch(coded.known, step);
+  auto const allocated = slots_.allocate(coded.fresh.size(), step, now);
+  for (std::size_t i = 0; i < allocated.size(); ++i) {
     Key const key = coded.fresh[i];
-    if (given[i] < keys_.size()) {
-      heard.replaced.push_back({given[i], keys_[given[i]]});
-      keys_[given[i]] = key;
+    if (allocated[i] < keys_.size()) {
+      decoded.replaced.push_back({allocated[i], keys_[allocated[i]]});
+      keys_[allocated[i]] = key;
     } else {
       keys_.push_back(key);
     }
   }
-  heard.slots = std::move(coded.known);
-  heard.slots.insert(heard.slots.end(), given.begin(), given.end());
-  heard.slots.resize(count, kNoSlot);
-  return heard;
+  decoded.slots = std::move(coded.known);
+  decoded.slots.insert(decoded.slots.end(), allocated.begin(), allocated.end());
+  decoded.slots.resize(count, kNoSlot);
+  return decoded;
 }
 
 }  // namespace gpups::cache

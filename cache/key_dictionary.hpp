@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cache/key_coding.hpp"
-#include "cache/key_slots.hpp"
+#include "cache/second_chance_slots.hpp"
 #include "gpups/array.hpp"
 #include "kernels/key_index.hpp"
 
@@ -32,60 +32,61 @@ struct KeyList {
 };
 
 // The reader's end: finds the slots of keys.
-class NamedKeys {
+class KeyEncoder {
  public:
   // capacity: keys that it remembers; memory is taken as they are named.
-  explicit NamedKeys(std::size_t capacity) : slots_(capacity), index_(Device::host(), 0, kGrowth) {}
+  explicit KeyEncoder(std::size_t capacity) : slots_(capacity), index_(Device::host(), 0, kGrowth) {}
 
-  struct Named : KeyList {
+  struct EncodedList : KeyList {
     std::vector<std::uint32_t> order;  // (n), key i of the wire is keys[order[i]]
   };
   // Names distinct keys, (n) on the host, for a batch of this step, and appends what travels to `wire`. `now`: the step
   // of the message that it travels with; a batch is under way if its step is `now` or later. stream: on the host.
   // Waits.
-  Named wait_name(Stream& stream, View<Key const> keys, Clock step, Clock now, std::vector<std::uint8_t>& wire);
+  EncodedList wait_encode_keys(Stream& stream, View<Key const> keys, Clock step, Clock now,
+                               std::vector<std::uint8_t>& wire);
 
   // Appends distinct keys as they go without being named: those that have a slot as its number, the others whole.
   // Waits.
-  void wait_list(Stream& stream, View<Key const> keys, std::vector<std::uint8_t>& wire) const;
+  void wait_encode_known(Stream& stream, View<Key const> keys, std::vector<std::uint8_t>& wire) const;
 
   static std::size_t bytes_for(std::size_t keys);
 
  private:
   static constexpr kernels::Growth kGrowth = kernels::Growth::kByMoving;  // one for each other rank and table
 
-  struct Places {
-    std::vector<KeyPlace> known, fresh;  // slots, and keys
+  struct SplitKeys {
+    std::vector<IndexedKey> known, fresh;  // slots, and keys
   };
-  Places wait_find(Stream& stream, View<Key const> keys) const;
-  void wait_remember(Stream& stream, std::vector<KeyPlace> const& fresh, std::vector<std::uint32_t> const& given,
-                     Named& named);
+  SplitKeys wait_find(Stream& stream, View<Key const> keys) const;
+  void wait_remember(Stream& stream, std::vector<IndexedKey> const& fresh, std::vector<std::uint32_t> const& allocated,
+                     EncodedList& named);
 
-  KeySlots slots_;
+  SecondChanceSlots slots_;
   kernels::KeyIndex index_;  // a key's number in it is its slot
 };
 
 // The owner's end: finds the keys of slots.
-class HeardKeys {
+class KeyDecoder {
  public:
-  explicit HeardKeys(std::size_t capacity) : slots_(capacity) {}
+  explicit KeyDecoder(std::size_t capacity) : slots_(capacity) {}
 
-  struct Heard : KeyList {
+  struct DecodedList : KeyList {
     std::vector<Key> keys;  // (n)
   };
   // Takes the next list of `count` keys off `wire`. Throws comm::WireError for what no reader sends.
-  Heard hear(std::string_view& wire, std::uint64_t count, Clock step, Clock now);
+  DecodedList decode(std::string_view& wire, std::uint64_t count, Clock step, Clock now);
 
-  // Takes `count` keys off `wire` that NamedKeys::wait_list() has written, in the order of the wire. REQUIRES: all
-  // lists that it knew have been heard, and no other. Throws likewise.
-  std::vector<Key> take_list(std::string_view& wire, std::uint64_t count) const;
+  // Takes `count` keys off `wire` that KeyEncoder::wait_encode_known() has written, in the order of the wire. REQUIRES:
+  // all lists that it knew have been heard, and no other. Throws likewise.
+  std::vector<Key> decode_known(std::string_view& wire, std::uint64_t count) const;
 
-  static std::size_t bytes_for(std::size_t keys) { return keys * (KeySlots::kBytesEach + sizeof(Key)); }
+  static std::size_t bytes_for(std::size_t keys) { return keys * (SecondChanceSlots::kBytesEach + sizeof(Key)); }
 
  private:
   std::vector<Key> keys_of(CodedKeys const& coded) const;
 
-  KeySlots slots_;
+  SecondChanceSlots slots_;
   std::vector<Key> keys_;  // of the slots
 };
 

@@ -10,7 +10,8 @@ namespace gpups::cache {
 namespace {
 
 constexpr int kFormat = 3;
-constexpr int kFormatWithHeld = 5;  // has held gradients and copies of rows, which who does not know of them would lose
+constexpr int kFormatWithResiduals =
+    5;  // has residuals gradients and copies of rows, which who does not know of them would lose
 constexpr int kFormatOfFloats = 2;  // says no type: values are floats. Otherwise the same.
 constexpr char const* kFloats = "float32";
 
@@ -22,10 +23,10 @@ std::string safe_name(std::string const& name) {
   return name;
 }
 
-nlohmann::json to_json(FileSeal const& seal) {
-  return {{"name", seal.name}, {"bytes", seal.bytes}, {"xxh3", seal.xxh3}};
+nlohmann::json to_json(FileChecksum const& checksum) {
+  return {{"name", checksum.name}, {"bytes", checksum.bytes}, {"xxh3", checksum.xxh3}};
 }
-FileSeal seal_of(nlohmann::json const& json) {
+FileChecksum checksum_of(nlohmann::json const& json) {
   return {safe_name(json.at("name").get<std::string>()), json.at("bytes").get<std::uint64_t>(),
           json.at("xxh3").get<std::uint64_t>()};
 }
@@ -43,7 +44,7 @@ bool is_utf8(std::string const& text) {
 
 Manifest::Table describe(TableOptions const& options) {
   static constexpr char const* kInitial[] = {"constant", "uniform", "normal"};
-  static constexpr char const* kValues[] = {kFloats, "float16", "bfloat16"};
+  static constexpr char const* kValueTypes[] = {kFloats, "float16", "bfloat16"};
   static constexpr char const* kOptimizer[] = {"sgd", "adagrad", "rowwise_adagrad", "adam", "lamb", "ftrl"};
   return {.name = options.name,
           .dim = options.dim,
@@ -52,8 +53,8 @@ Manifest::Table describe(TableOptions const& options) {
               fmt::format("{} {:a}", kInitial[static_cast<int>(options.initializer.kind)], options.initializer.scale),
           .optimizer = kOptimizer[static_cast<int>(options.optimizer.kind)],
           .grid_log2 = options.grid_log2,
-          .admit_at = options.admit_at,
-          .values = kValues[static_cast<int>(options.values)]};
+          .admission_count = options.admission_count,
+          .value_type = kValueTypes[static_cast<int>(options.value_type)]};
 }
 
 void require_same(Manifest const& manifest, std::uint64_t seed, std::vector<Manifest::Table> const& tables) {
@@ -74,8 +75,8 @@ void require_same(Manifest const& manifest, std::uint64_t seed, std::vector<Mani
     same(fmt::format("the optimizer state of table '{}'", here.name), there.state_columns, here.state_columns);
     same(fmt::format("the initializer of table '{}'", here.name), there.initial, here.initial);
     same(fmt::format("grid_log2 of table '{}'", here.name), there.grid_log2, here.grid_log2);
-    same(fmt::format("admit_at of table '{}'", here.name), there.admit_at, here.admit_at);
-    same(fmt::format("the type of the values of table '{}'", here.name), there.values, here.values);
+    same(fmt::format("admission_count of table '{}'", here.name), there.admission_count, here.admission_count);
+    same(fmt::format("the type of the values of table '{}'", here.name), there.value_type, here.value_type);
   }
 }
 
@@ -88,30 +89,32 @@ Manifest read_manifest(std::filesystem::path const& folder) {
   try {
     auto const json = nlohmann::json::parse(read_whole(path));
     auto const format = json.at("format").get<int>();
-    GPUPS_REQUIRE(format >= kFormatOfFloats && format <= kFormatWithHeld,
+    GPUPS_REQUIRE(format >= kFormatOfFloats && format <= kFormatWithResiduals,
                   "'{}' has format {} (this program reads {} to {}): use the version that wrote it", path.string(),
-                  format, kFormatOfFloats, kFormatWithHeld);
+                  format, kFormatOfFloats, kFormatWithResiduals);
     Manifest manifest{.clock = Clock{json.at("clock").get<std::int64_t>()},
                       .seed = json.at("seed").get<std::uint64_t>(),
                       .folder = safe_name(json.at("folder").get<std::string>()),
                       .tables = {},
                       .rows = {},
-                      .held = {},
+                      .residuals = {},
                       .blobs = {}};
     for (auto const& table : json.at("tables")) {
-      manifest.tables.push_back({.name = table.at("name").get<std::string>(),
-                                 .dim = table.at("dim").get<std::uint64_t>(),
-                                 .state_columns = table.at("state_columns").get<std::uint64_t>(),
-                                 .initial = table.at("initial").get<std::string>(),
-                                 .optimizer = table.at("optimizer").get<std::string>(),
-                                 .grid_log2 = table.at("grid_log2").get<int>(),
-                                 .admit_at = table.at("admit_at").get<std::uint32_t>(),
-                                 .values = format >= kFormat ? table.at("values").get<std::string>() : kFloats});
+      manifest.tables.push_back(
+          {.name = table.at("name").get<std::string>(),
+           .dim = table.at("dim").get<std::uint64_t>(),
+           .state_columns = table.at("state_columns").get<std::uint64_t>(),
+           .initial = table.at("initial").get<std::string>(),
+           .optimizer = table.at("optimizer").get<std::string>(),
+           .grid_log2 = table.at("grid_log2").get<int>(),
+           .admission_count = table.at("admission_count").get<std::uint32_t>(),
+           .value_type = format >= kFormat ? table.at("value_type").get<std::string>() : kFloats});
     }
-    for (auto const& file : json.at("rows")) manifest.rows.push_back(seal_of(file));
-    for (auto const& file : json.value("held", nlohmann::json::array())) manifest.held.push_back(seal_of(file));
+    for (auto const& file : json.at("rows")) manifest.rows.push_back(checksum_of(file));
+    for (auto const& file : json.value("residuals", nlohmann::json::array()))
+      manifest.residuals.push_back(checksum_of(file));
     for (auto const& blob : json.at("blobs")) {
-      manifest.blobs.push_back({blob.at("name").get<std::string>(), seal_of(blob.at("file"))});
+      manifest.blobs.push_back({blob.at("name").get<std::string>(), checksum_of(blob.at("file"))});
     }
     return manifest;
   } catch (nlohmann::json::exception const& error) {
@@ -121,7 +124,7 @@ Manifest read_manifest(std::filesystem::path const& folder) {
 }
 
 void write_manifest(std::filesystem::path const& folder, Manifest const& manifest) {
-  nlohmann::ordered_json json{{"format", manifest.held.empty() ? kFormat : kFormatWithHeld},
+  nlohmann::ordered_json json{{"format", manifest.residuals.empty() ? kFormat : kFormatWithResiduals},
                               {"clock", number(manifest.clock)},
                               {"seed", manifest.seed},
                               {"folder", manifest.folder}};
@@ -133,12 +136,12 @@ void write_manifest(std::filesystem::path const& folder, Manifest const& manifes
                               {"initial", table.initial},
                               {"optimizer", table.optimizer},
                               {"grid_log2", table.grid_log2},
-                              {"admit_at", table.admit_at},
-                              {"values", table.values}});
+                              {"admission_count", table.admission_count},
+                              {"value_type", table.value_type}});
   }
   json["rows"] = nlohmann::json::array();
   for (auto const& file : manifest.rows) json["rows"].emplace_back(to_json(file));
-  for (auto const& file : manifest.held) json["held"].emplace_back(to_json(file));
+  for (auto const& file : manifest.residuals) json["residuals"].emplace_back(to_json(file));
   json["blobs"] = nlohmann::json::array();
   for (auto const& blob : manifest.blobs) json["blobs"].push_back({{"name", blob.name}, {"file", to_json(blob.file)}});
   replace_whole(folder / "manifest.json", json.dump(1) + "\n");

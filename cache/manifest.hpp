@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cache/checkpoint_file.hpp"
+#include "cache/checksummed_file.hpp"
 #include "gpups/table.hpp"
 #include "gpups/types.hpp"
 
@@ -21,21 +21,21 @@ struct Manifest {
     std::string initial;    // description of how rows begin
     std::string optimizer;  // its kind
     int grid_log2 = 0;
-    std::uint32_t admit_at = 1;
-    std::string values;  // their type
+    std::uint32_t admission_count = 1;
+    std::string value_type;
     bool operator==(Table const&) const = default;
   };
   struct NamedBlob {
     std::string name;
-    FileSeal file;
+    FileChecksum file;
   };
 
   Clock clock{};
   std::uint64_t seed = 0;
   std::string folder;  // of the files, below the checkpoint's folder
   std::vector<Table> tables;
-  std::vector<FileSeal> rows;
-  std::vector<FileSeal> held;  // of ranks that hold gradients back, or send changes of rows
+  std::vector<FileChecksum> rows;
+  std::vector<FileChecksum> residuals;  // of ranks that hold gradients back, or send changes of rows
   std::vector<NamedBlob> blobs;
 };
 

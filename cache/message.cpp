@@ -31,16 +31,16 @@ std::string encode(Message const& message) {
   writer.put<std::uint32_t>(static_cast<std::uint32_t>(message.gradients.size()));
   for (auto const& part : message.gradients) {
     writer.put<std::uint64_t>(part.sums);
-    writer.put<std::uint64_t>(part.sightings);
+    writer.put<std::uint64_t>(part.occurrences);
     writer.put<std::uint64_t>(part.sent);
   }
-  writer.put<std::uint32_t>(static_cast<std::uint32_t>(message.late.size()));
-  for (auto const& late : message.late) {
-    writer.put<std::uint32_t>(number(late.table));
-    writer.put<std::uint64_t>(late.rows);
-    writer.put<std::uint64_t>(late.key_bytes);
-    writer.put<std::uint64_t>(late.bytes);
-    writer.put<std::uint8_t>(late.exact ? 1 : 0);
+  writer.put<std::uint32_t>(static_cast<std::uint32_t>(message.flushed.size()));
+  for (auto const& flushed : message.flushed) {
+    writer.put<std::uint32_t>(number(flushed.table));
+    writer.put<std::uint64_t>(flushed.rows);
+    writer.put<std::uint64_t>(flushed.key_bytes);
+    writer.put<std::uint64_t>(flushed.bytes);
+    writer.put<std::uint8_t>(flushed.exact ? 1 : 0);
   }
   writer.put<std::uint32_t>(static_cast<std::uint32_t>(message.sent.size()));
   for (auto const rows : message.sent) writer.put<std::uint64_t>(rows);
@@ -64,7 +64,7 @@ Message decode(std::string_view bytes) {
   comm::Reader reader(bytes);
   Message message;
   auto const kind = reader.get<std::uint8_t>();
-  if (kind > static_cast<std::uint8_t>(MessageKind::kTables)) throw comm::WireError("a message of unknown kind");
+  if (kind > static_cast<std::uint8_t>(MessageKind::kSchema)) throw comm::WireError("a message of unknown kind");
   message.kind = static_cast<MessageKind>(kind);
   message.clock = Clock{reader.get<std::int64_t>()};
   message.id = reader.get<std::uint64_t>();
@@ -73,8 +73,8 @@ Message decode(std::string_view bytes) {
   message.error = std::string(reader.get_text());
   message.parts = reader.get<std::uint64_t>();
   for (auto parts = count(reader, "parts"); parts > 0; --parts) {
-    auto const sums = reader.get<std::uint64_t>(), sightings = reader.get<std::uint64_t>();
-    message.gradients.push_back({sums, sightings, reader.get<std::uint64_t>()});
+    auto const sums = reader.get<std::uint64_t>(), occurrences = reader.get<std::uint64_t>();
+    message.gradients.push_back({sums, occurrences, reader.get<std::uint64_t>()});
   }
   for (auto lists = count(reader, "late rows"); lists > 0; --lists) {
     auto const table = TableId{reader.get<std::uint32_t>()};
@@ -82,7 +82,7 @@ Message decode(std::string_view bytes) {
     auto const bytes_of_sums = reader.get<std::uint64_t>();
     auto const exact = reader.get<std::uint8_t>();
     if (exact > 1) throw comm::WireError("a list of late rows is neither exact nor coded");
-    message.late.push_back({table, rows, key_bytes, bytes_of_sums, exact == 1});
+    message.flushed.push_back({table, rows, key_bytes, bytes_of_sums, exact == 1});
   }
   for (auto parts = count(reader, "parts"); parts > 0; --parts) message.sent.push_back(reader.get<std::uint64_t>());
   for (auto intents = count(reader, "intents"); intents > 0; --intents) {
@@ -103,25 +103,27 @@ Message decode(std::string_view bytes) {
 
 void check_fields(Message const& message) {
   auto const kind = message.kind;
-  bool const in = kind == MessageKind::kIn;
+  bool const in = kind == MessageKind::kGradientPhase;
   auto const require = [](bool fine, char const* what) {
     if (!fine) throw comm::WireError(what);
   };
-  require(in || message.error.empty(), "a message without a step to refuse says why it must be refused");
-  require(in || kind == MessageKind::kUrgent || message.intents.empty(), "a message of another kind announces batches");
-  bool const has_bytes = kind == MessageKind::kGather || kind == MessageKind::kTables;
+  require(in || message.error.empty(), "a message without a step to reject says why it must be rejected");
+  require(in || kind == MessageKind::kLateFetch || message.intents.empty(),
+          "a message of another kind announces batches");
+  bool const has_bytes = kind == MessageKind::kGather || kind == MessageKind::kSchema;
   require(has_bytes || message.bytes.empty(), "a message of another kind has a piece to gather");
   require(in || message.gradients.empty(), "a message of another kind has gradients");
   require(message.parts <= kPartsMax && message.gradients.size() <= kPartsMax,
           "a message names more sections than a batch has parts");
-  bool const values = kind == MessageKind::kOut || kind == MessageKind::kUrgentAnswer;
+  bool const values = kind == MessageKind::kRefreshPhase || kind == MessageKind::kLateFetchReply;
   require(values || message.sent.empty(), "a message of another kind has values");
   require(message.sent.size() <= kPartsMax, "a message counts rows of more sections than a batch has parts");
-  require(in || message.late.empty(), "a message of another kind has gradients");
-  require(message.late.size() <= kPartsMax, "a message has more lists of late rows than tags can tell");
-  for (auto const& late : message.late) {
-    require(late.rows >= 1 && late.rows <= kernels::kUniqueKeysMax, "a list of late rows has a size that cannot be");
-    require(late.key_bytes <= key_bytes_max(late.rows),
+  require(in || message.flushed.empty(), "a message of another kind has gradients");
+  require(message.flushed.size() <= kPartsMax, "a message has more lists of late rows than tags can tell");
+  for (auto const& flushed : message.flushed) {
+    require(flushed.rows >= 1 && flushed.rows <= kernels::kUniqueKeysMax,
+            "a list of late rows has a size that cannot be");
+    require(flushed.key_bytes <= key_bytes_max(flushed.rows),
             "a list of late rows has more bytes of keys than they can take");
   }
   require(message.samples <= kSamplesMax, "a step has more samples than sums can hold");

@@ -15,18 +15,18 @@ namespace gpups::cache {
 inline constexpr std::uint64_t kSamplesMax = std::uint64_t{1} << 40;
 
 enum class MessageKind : std::uint8_t {
-  kIn,            // end of a step: gradients for rows of the receiver, keys that will be read
-  kOut,           // after the update: values that the receiver reads next
-  kUrgent,        // keys that are read now and were announced too late to come with kOut
-  kUrgentAnswer,  // their values
-  kGather,        // a rank's piece of wait_gather
-  kLookup,        // keys to read, now
-  kLookupAnswer,  // their values, and whether they exist
-  kAssign,        // keys and values to set
-  kAssignAnswer,  // they are set
-  kErase,         // keys to forget
-  kEraseAnswer,   // they do not exist any more
-  kTables,        // the first one: what the tables are, see same_tables.hpp
+  kGradientPhase,   // end of a step: gradients for rows of the receiver, keys that will be read
+  kRefreshPhase,    // after the update: values that the receiver reads next
+  kLateFetch,       // keys that are read now and were announced too late to come with kRefreshPhase
+  kLateFetchReply,  // their values
+  kGather,          // a rank's piece of wait_allgather
+  kLookup,          // keys to read, now
+  kLookupReply,     // their values, and whether they exist
+  kAssign,          // keys and values to set
+  kAssignReply,     // they are set
+  kErase,           // keys to forget
+  kEraseReply,      // they do not exist any more
+  kSchema,          // the first one: what the tables are, see schema_check.hpp
 };
 
 // Keys of one part of a batch that the sender will read, and the receiver owns.
@@ -45,42 +45,42 @@ struct Intent {
   bool operator==(Intent const&) const = default;
 };
 
-// Bytes of the sums of a part of a batch, and of the counts of its sightings, which only some tables send. Where a
+// Bytes of the sums of a part of a batch, and of the counts of its occurrences, which only some tables send. Where a
 // table holds gradients back, the rows that the former are of; else 0.
 struct GradientBytes {
-  std::uint64_t sums = 0, sightings = 0, sent = 0;
+  std::uint64_t sums = 0, occurrences = 0, sent = 0;
   bool operator==(GradientBytes const&) const = default;
 };
 
 // Rows of a table whose gradients come beside those of a batch: the sender has held them back. Keys go as
 // cache/key_coding.hpp has them, by the slots that they have once this message's batches are announced; sums follow in
 // the order of the keys' values.
-struct LateRows {
+struct FlushedList {
   TableId table{};
   std::uint64_t rows = 0;
   std::uint64_t key_bytes = 0;
   std::uint64_t bytes = 0;  // of their sums
   bool exact = false;       // as whole sums, whatever the table's codec is
-  bool operator==(LateRows const&) const = default;
+  bool operator==(FlushedList const&) const = default;
 };
 
 struct Message {
   MessageKind kind{};
-  Clock clock{};                         // kIn, kOut, kUrgent, kUrgentAnswer: of the step
+  Clock clock{};                         // kGradientPhase, kRefreshPhase, kLateFetch, kLateFetchReply: of the step
   std::uint64_t id = 0;                  // kGather: its number; of a request, and of its answer
-  std::uint64_t samples = 0;             // kIn: of the sender in the step
-  std::uint32_t signal = 0;              // kIn: bits that the application raised
-  std::string error;                     // kIn: why the step must be refused; empty where it is fine
-  std::uint64_t parts = 0;               // kOut: value sections; one for each part announced
-  std::vector<GradientBytes> gradients;  // kIn: likewise
-  std::vector<LateRows> late;            // kIn: two sections for each, keys and sums
-  // kOut, kUrgentAnswer: rows in each value section; none where all have all rows.
+  std::uint64_t samples = 0;             // kGradientPhase: of the sender in the step
+  std::uint32_t signal = 0;              // kGradientPhase: bits that the application raised
+  std::string error;                     // kGradientPhase: why the step must be rejected; empty where it is fine
+  std::uint64_t parts = 0;               // kRefreshPhase: value sections; one for each part announced
+  std::vector<GradientBytes> gradients;  // kGradientPhase: likewise
+  std::vector<FlushedList> flushed;      // kGradientPhase: two sections for each, keys and sums
+  // kRefreshPhase, kLateFetchReply: rows in each value section; none where all have all rows.
   std::vector<std::uint64_t> sent;
-  std::vector<Intent> intents;  // kIn: new ones, kUrgent: the one that is late
+  std::vector<Intent> intents;  // kGradientPhase: new ones, kLateFetch: the one that is late
   std::uint64_t key_bytes = 0;  // of all their keys, as cache/key_coding.hpp has them
   TableId table{};              // kLookup, kAssign, kErase
   std::uint64_t keys = 0;       // likewise
-  std::string bytes;            // kGather: the piece, kTables: the tables
+  std::string bytes;            // kGather: the piece, kSchema: the tables
   bool operator==(Message const&) const = default;
 };
 
@@ -104,14 +104,14 @@ enum class Section : std::uint8_t {
   kGradients,
   kValues,
   kKeys,
-  kUrgentKeys,
-  kUrgentValues,
+  kLateFetchKeys,
+  kLateFetchValues,
   kRequestKeys,
   kRequestValues,
   kRequestFound,
-  kLateKeys,
-  kLateSums,
-  kSightings  // beside kGradients, of tables that admit rows later: how many entries each key has
+  kFlushedKeys,
+  kFlushedSums,
+  kOccurrences  // beside kGradients, of tables that admit rows later: how many entries each key has
 };
 std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part);
 Section section_of(std::uint64_t tag);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integers in rows that have come from another rank, in as few bytes as hold them (kernels/wire/narrow_rows.hpp).
+// Integers in rows that have come from another rank, in as few bytes as hold them (kernels/wire/packed_rows.hpp).
 #pragma once
 
 #include <cstdint>
 
 #include "gpups/array.hpp"
-#include "kernels/wire/narrow_sums.hpp"
+#include "kernels/wire/pack_sums.hpp"
 
 namespace gpups::cache {
 
@@ -15,14 +15,14 @@ struct ReceivedSums {
   Array<std::uint64_t> starts{};  // of some rows among the bytes
 
   // Whether a header may announce so many bytes of such rows.
-  bool may_have(std::uint64_t size) const {
-    return size >= kernels::narrow_head(count) && size <= kernels::narrow_bytes_max(count, dim);
+  bool is_valid_size(std::uint64_t size) const {
+    return size >= kernels::packed_header_bytes(count) && size <= kernels::packed_rows_bytes_max(count, dim);
   }
-  kernels::NarrowRows rows() const { return {bytes, count, dim}; }
+  kernels::PackedRows rows() const { return {bytes, count, dim}; }
   // False where the bytes are no such rows. To be called once they are there. Waits for `stream`.
-  bool wait_look(Stream& stream) {
-    starts = Array<std::uint64_t>(stream.device(), kernels::narrow_blocks(count) + 1);
-    return kernels::wait_find_narrow(stream, rows(), starts);
+  bool wait_index_rows(Stream& stream) {
+    starts = Array<std::uint64_t>(stream.device(), kernels::packed_blocks(count) + 1);
+    return kernels::wait_find_packed_rows(stream, rows(), starts);
   }
 };
 

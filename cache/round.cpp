@@ -20,26 +20,26 @@ void Round::begin(Phase phase) {
   peers_[number(me_)].given = peers_[number(me_)].taken = true;
 }
 
-void Round::add(Report const& report) {
+void Round::add(StepReport const& report) {
   all_.samples += report.samples;
   all_.signal |= report.signal;
-  if (all_.refusal.empty()) all_.refusal = report.refusal;
+  if (all_.rejection.empty()) all_.rejection = report.rejection;
 }
 
-void Round::step_ended(Report const& own) {
+void Round::end_step(StepReport const& own) {
   GPUPS_ASSERT(phase_ == Phase::kTraining);
   own_ = own;
   all_ = {};
   add(own);
-  begin(Phase::kIn);
+  begin(Phase::kGradientPhase);
 }
 
-void Round::received(Rank from, Message const& message) {
-  bool const in = message.kind == MessageKind::kIn;
+void Round::on_message(Rank from, Message const& message) {
+  bool const in = message.kind == MessageKind::kGradientPhase;
   auto& peer = peers_[number(from)];
   auto& place = in ? peer.in : peer.out;
   // A peer is in the same phase or one ahead: it cannot end a phase before it has what this rank sends in it.
-  bool const fits = in ? (phase_ == Phase::kOut ? message.clock == clock_ + 1 : message.clock == clock_)
+  bool const fits = in ? (phase_ == Phase::kRefreshPhase ? message.clock == clock_ + 1 : message.clock == clock_)
                        : (phase_ != Phase::kTraining && message.clock == clock_);
   if (from == me_ || place != nullptr || !fits) {
     throw PeerError(from, fmt::format("rank {} sent the {} of step {} while rank {} is at step {} (the ranks have lost "
@@ -50,7 +50,7 @@ void Round::received(Rank from, Message const& message) {
   place = std::make_unique<Message>(message);
 }
 
-void Round::taken(Rank from) {
+void Round::on_data_received(Rank from) {
   GPUPS_ASSERT(peers_[number(from)].given);
   peers_[number(from)].taken = true;
 }
@@ -61,18 +61,18 @@ bool Round::all_taken() const {
 
 std::optional<Round::Action> Round::next() {
   if (phase_ == Phase::kTraining) return std::nullopt;
-  bool const in = phase_ == Phase::kIn;
+  bool const in = phase_ == Phase::kGradientPhase;
 
   if (!sent_) {
     sent_ = true;
-    return Action{.step = in ? Step::kSendIn : Step::kSendOut};
+    return Action{.kind = in ? ActionKind::kSendGradients : ActionKind::kSendRefreshes};
   }
   for (std::size_t p = 0; p < peers_.size(); ++p) {
     auto& peer = peers_[p];
     auto& message = in ? peer.in : peer.out;
     if (peer.given || !message) continue;
     peer.given = true;
-    Action action{.step = in ? Step::kTakeIn : Step::kTakeOut,
+    Action action{.kind = in ? ActionKind::kReceiveGradients : ActionKind::kReceiveRefreshes,
                   .from = Rank{static_cast<std::uint32_t>(p)},
                   .message = std::move(*message)};
     message.reset();
@@ -82,20 +82,20 @@ std::optional<Round::Action> Round::next() {
   if (!all_taken()) return std::nullopt;
   if (in) {
     applied_ = clock_;
-    begin(Phase::kOut);
-    return Action{.step = Step::kApply};
+    begin(Phase::kRefreshPhase);
+    return Action{.kind = ActionKind::kApply};
   }
   phase_ = Phase::kTraining;
   clock_ = clock_ + 1;
-  return Action{.step = Step::kComplete};
+  return Action{.kind = ActionKind::kComplete};
 }
 
 Clock Round::next_in() const {
-  bool const gone = phase_ == Phase::kOut || (phase_ == Phase::kIn && sent_);
+  bool const gone = phase_ == Phase::kRefreshPhase || (phase_ == Phase::kGradientPhase && sent_);
   return gone ? clock_ + 1 : clock_;
 }
 
-std::vector<Rank> Round::awaited() const {
+std::vector<Rank> Round::pending_peers() const {
   std::vector<Rank> ranks;
   if (phase_ == Phase::kTraining) return ranks;
   for (std::size_t p = 0; p < peers_.size(); ++p) {
@@ -106,11 +106,11 @@ std::vector<Rank> Round::awaited() const {
 
 bool Round::lacks(Rank peer) const {
   Peer const& its = peers_[number(peer)];
-  return phase_ != Phase::kTraining && !its.given && !(phase_ == Phase::kIn ? its.in : its.out);
+  return phase_ != Phase::kTraining && !its.given && !(phase_ == Phase::kGradientPhase ? its.in : its.out);
 }
 
-std::string Round::awaiting() const {
-  return fmt::format("the {} of step {}", phase_ == Phase::kOut ? "values" : "gradients", number(clock_));
+std::string Round::pending_data() const {
+  return fmt::format("the {} of step {}", phase_ == Phase::kRefreshPhase ? "values" : "gradients", number(clock_));
 }
 
 }  // namespace gpups::cache

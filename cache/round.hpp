@@ -29,58 +29,58 @@ class Round {
  public:
   static constexpr std::size_t kBytesOfPeer = sizeof(Peer);
 
-  enum class Phase { kTraining, kIn, kOut };
-  enum class Step { kSendIn, kTakeIn, kApply, kSendOut, kTakeOut, kComplete };
+  enum class Phase { kTraining, kGradientPhase, kRefreshPhase };
+  enum class ActionKind { kSendGradients, kReceiveGradients, kApply, kSendRefreshes, kReceiveRefreshes, kComplete };
 
   // What the executor must do next. kSend..: send to all others. kTake..: receive what `message` announces, from
-  // `from`, and call taken() when it is there.
+  // `from`, and call on_data_received() when it is there.
   struct Action {
-    Step step{};
+    ActionKind kind{};
     Rank from{};
     Message message;
   };
 
   // What a rank says of its step.
-  struct Report {
+  struct StepReport {
     std::uint64_t samples = 0;
     std::uint32_t signal = 0;
-    std::string refusal;  // why the step must not be applied, or empty
+    std::string rejection;  // why the step must not be applied, or empty
   };
 
   Round(Rank me, int ranks, Clock first);
 
   // The training thread has ended the step clock(), and this is what there is to say of it.
-  void step_ended(Report const& own);
+  void end_step(StepReport const& own);
   // A header of a round has come. Throws PeerError where it cannot be right.
-  void received(Rank from, Message const& message);
+  void on_message(Rank from, Message const& message);
   // What a kTake action asked for has arrived.
-  void taken(Rank from);
+  void on_data_received(Rank from);
   // The next thing to do, or nothing until one of the calls above.
   std::optional<Action> next();
 
   Phase phase() const { return phase_; }
   // The step that is trained or ended now: all before it are complete on this rank.
   Clock clock() const { return clock_; }
-  // The step whose kSendIn comes next: what is announced now travels with it.
+  // The step whose kSendGradients comes next: what is announced now travels with it.
   Clock next_in() const;
   // This rank's owned rows have every update up to and including this step.
   Clock applied() const { return applied_; }
 
-  Report const& own() const { return own_; }
-  // Over all ranks: samples added, bits united, the first refusal. Complete when kApply is given.
-  Report const& all() const { return all_; }
+  StepReport const& own() const { return own_; }
+  // Over all ranks: samples added, bits united, the first rejection. Complete when kApply is given.
+  StepReport const& all() const { return all_; }
 
-  // Ranks that have not yet said what is awaited now.
-  std::vector<Rank> awaited() const;
+  // Ranks that have not yet said what is pending_peers now.
+  std::vector<Rank> pending_peers() const;
   // The rank's message of this phase has not come.
   bool lacks(Rank peer) const;
   // For messages: "the gradients of step 7".
-  std::string awaiting() const;
+  std::string pending_data() const;
 
  private:
   void begin(Phase phase);
   bool all_taken() const;
-  void add(Report const& report);
+  void add(StepReport const& report);
 
   Rank me_;
   std::vector<Peer> peers_;
@@ -88,7 +88,7 @@ class Round {
   Clock applied_;
   Phase phase_ = Phase::kTraining;
   bool sent_ = false;  // this rank's part of the phase
-  Report own_, all_;
+  StepReport own_, all_;
 };
 
 }  // namespace gpups::cache

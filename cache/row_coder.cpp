@@ -8,11 +8,11 @@
 #include "cache/row_format.hpp"
 #include "kernels/assert.hpp"
 #include "kernels/row_storage.hpp"
-#include "kernels/wire/keep_columns.hpp"
+#include "kernels/wire/dequantize_rows.hpp"
+#include "kernels/wire/extract_columns.hpp"
 #include "kernels/wire/quantize_sums.hpp"
+#include "kernels/wire/raw_sums.hpp"
 #include "kernels/wire/top_k_rows.hpp"
-#include "kernels/wire/unpack_rows.hpp"
-#include "kernels/wire/whole_sums.hpp"
 
 namespace gpups::cache {
 namespace {
@@ -23,16 +23,16 @@ Matrix<std::int64_t> zeros(Stream& stream, std::size_t rows, std::size_t columns
   return matrix;
 }
 
-Array<std::uint32_t> no_fault(Stream& stream) {
-  Array<std::uint32_t> fault(stream.device(), 1);
-  memory::fill_bytes(stream, fault.data(), 0xFF, fault.bytes());  // kNoRow
-  return fault;
+Array<std::uint32_t> no_bad_row(Stream& stream) {
+  Array<std::uint32_t> bad_row(stream.device(), 1);
+  memory::fill_bytes(stream, bad_row.data(), 0xFF, bad_row.bytes());  // kNoRow
+  return bad_row;
 }
 
 // The k largest columns of each row, ascending: (n, k).
 Array<std::uint32_t> wait_largest_columns(Stream& stream, MatrixView<std::int64_t const> rows, std::size_t k) {
   Matrix<float> const values(stream.device(), rows.rows(), rows.columns());
-  kernels::to_floats(stream, {.from = rows, .to = values});
+  kernels::units_to_floats(stream, {.from = rows, .to = values});
   Array<std::uint32_t> columns(stream.device(), rows.rows() * k);
   Array<float> const kept(stream.device(), rows.rows() * k);
   kernels::top_k_rows(stream, {.values = values, .k = k, .columns = columns, .kept = kept});
@@ -42,7 +42,7 @@ Array<std::uint32_t> wait_largest_columns(Stream& stream, MatrixView<std::int64_
 
 }  // namespace
 
-RowCoder::RowCoder(TableOptions const& table, RowTransfer const& transfer, bool exact)
+RowCoder::RowCoder(TableOptions const& table, RowCompression const& transfer, bool exact)
     : dim_(table.dim),
       width_(exact || transfer.top_k == 0 ? table.dim : transfer.top_k),
       grid_log2_(table.grid_log2),
@@ -58,57 +58,57 @@ std::size_t RowCoder::code_bytes(std::size_t n) const {
   return kernels::wire_bytes(format_, coded.rows, coded.columns);
 }
 
-bool RowCoder::may_have(std::uint64_t bytes, std::size_t n) const {
+bool RowCoder::is_valid_size(std::uint64_t bytes, std::size_t n) const {
   if (bytes < bitmap_bytes(n)) return false;
   std::uint64_t const numbers = bytes - bitmap_bytes(n);
-  return exact_ ? ReceivedSums{.count = n, .dim = width_}.may_have(numbers) : numbers == code_bytes(n);
+  return exact_ ? ReceivedSums{.count = n, .dim = width_}.is_valid_size(numbers) : numbers == code_bytes(n);
 }
 
-kernels::NarrowBytes RowCoder::wait_narrow(Stream& stream, MatrixView<std::int64_t> rows, std::size_t head) const {
+kernels::PackedBytes RowCoder::wait_narrow(Stream& stream, MatrixView<std::int64_t> rows, std::size_t head) const {
   std::vector<std::uint32_t> order(rows.rows());
   std::iota(order.begin(), order.end(), 0U);
-  auto const narrow = kernels::wait_narrow_sums(stream, {.sums = rows, .order = to_device(stream, order)});
+  auto const narrow = kernels::wait_pack_sums(stream, {.sums = rows, .order = to_device(stream, order)});
   memory::fill_bytes(stream, rows.data(), 0, rows.flat().bytes());
-  kernels::NarrowBytes all{.memory = Array<std::uint8_t>(stream.device(), head + narrow.size),
+  kernels::PackedBytes all{.memory = Array<std::uint8_t>(stream.device(), head + narrow.size),
                            .size = head + narrow.size};
   copy<std::uint8_t>(stream, all.memory.view().slice(head, narrow.size), narrow.memory.view().slice(0, narrow.size));
   stream.wait();
   return all;
 }
 
-kernels::NarrowBytes RowCoder::wait_quantize(Stream& stream, MatrixView<std::int64_t> rows, std::size_t head) const {
+kernels::PackedBytes RowCoder::wait_quantize(Stream& stream, MatrixView<std::int64_t> rows, std::size_t head) const {
   std::size_t const n = rows.rows(), size = head + code_bytes(n);
-  kernels::NarrowBytes all{.memory = Array<std::uint8_t>(stream.device(), size), .size = size};
+  kernels::PackedBytes all{.memory = Array<std::uint8_t>(stream.device(), size), .size = size};
   CodedShape const coded = coded_shape(n, width_);
   bool const folds = width_ < kShortRow;
   auto const folded = folds ? zeros(stream, coded.rows, coded.columns) : Matrix<std::int64_t>();
   auto const numbers = folded.view().flat().slice(0, folds ? n * width_ : 0);
-  if (folds) kernels::take_sums(stream, {.rows = rows, .words = numbers});
+  if (folds) kernels::extract_sums(stream, {.rows = rows, .words = numbers});
   auto const codes = all.memory.view().slice(head, size - head);
-  auto const fault = no_fault(stream);  // there is none, see wait_encode()
+  auto const bad_row = no_bad_row(stream);  // there is none, see wait_encode()
   kernels::quantize_sums(stream, {.sums = {},
                                   .residual = folds ? folded.view() : rows,
                                   .wire = kernels::wire_rows(codes, format_, coded.rows, coded.columns),
                                   .grid_log2 = grid_log2_,
-                                  .fault = fault});
-  if (folds) kernels::add_sums(stream, {.words = numbers, .slots = {}, .into = rows});
+                                  .bad_row = bad_row});
+  if (folds) kernels::add_raw_sums(stream, {.words = numbers, .slots = {}, .into = rows});
   stream.wait();
   return all;
 }
 
-kernels::NarrowBytes RowCoder::wait_encode_numbers(Stream& stream, MatrixView<std::int64_t> rows,
+kernels::PackedBytes RowCoder::wait_encode_numbers(Stream& stream, MatrixView<std::int64_t> rows,
                                                    std::size_t head) const {
   return exact_ ? wait_narrow(stream, rows, head) : wait_quantize(stream, rows, head);
 }
 
-kernels::NarrowBytes RowCoder::wait_encode(Stream& stream, MatrixView<std::int64_t> rows, std::size_t head) const {
+kernels::PackedBytes RowCoder::wait_encode(Stream& stream, MatrixView<std::int64_t> rows, std::size_t head) const {
   std::size_t const n = rows.rows();
   GPUPS_ASSERT(rows.columns() == dim_);
   if (width_ == dim_ || n == 0) return wait_encode_numbers(stream, rows, head);
   auto const columns = wait_largest_columns(stream, rows, width_);
   auto const kept = zeros(stream, n, width_);
   Array<std::uint32_t> const bitmaps(stream.device(), n * kernels::bitmap_words(dim_));
-  kernels::take_columns(stream, {.rows = rows, .k = width_, .columns = columns, .kept = kept, .bitmaps = bitmaps});
+  kernels::extract_columns(stream, {.rows = rows, .k = width_, .columns = columns, .kept = kept, .bitmaps = bitmaps});
   auto all = wait_encode_numbers(stream, kept, head + bitmap_bytes(n));
   kernels::add_columns(stream, {.kept = kept, .bitmaps = bitmaps, .slots = {}, .rows = rows});  // what was rounded off
   View<std::uint8_t const> const bytes(reinterpret_cast<std::uint8_t const*>(bitmaps.data()), bitmap_bytes(n),
@@ -120,12 +120,12 @@ kernels::NarrowBytes RowCoder::wait_encode(Stream& stream, MatrixView<std::int64
 
 bool RowCoder::wait_add_narrow(Stream& stream, View<std::uint8_t const> from, std::size_t n,
                                View<std::uint32_t const> slots, MatrixView<std::int64_t> into) const {
-  kernels::NarrowRows const rows{from, n, width_};
-  Array<std::uint64_t> const starts(stream.device(), kernels::narrow_blocks(n) + 1);
-  if (!kernels::wait_find_narrow(stream, rows, starts)) return false;
-  auto const fault = no_fault(stream);
-  kernels::add_narrow_sums(stream, {.rows = rows, .starts = starts, .slots = slots, .into = into, .fault = fault});
-  return to_host(stream, fault.view())[0] == kernels::kNoRow;
+  kernels::PackedRows const rows{from, n, width_};
+  Array<std::uint64_t> const starts(stream.device(), kernels::packed_blocks(n) + 1);
+  if (!kernels::wait_find_packed_rows(stream, rows, starts)) return false;
+  auto const bad_row = no_bad_row(stream);
+  kernels::add_packed_sums(stream, {.rows = rows, .starts = starts, .slots = slots, .into = into, .bad_row = bad_row});
+  return to_host(stream, bad_row.view())[0] == kernels::kNoRow;
 }
 
 void RowCoder::wait_add_codes(Stream& stream, View<std::uint8_t const> from, std::size_t n,
@@ -133,19 +133,19 @@ void RowCoder::wait_add_codes(Stream& stream, View<std::uint8_t const> from, std
   CodedShape const coded = coded_shape(n, width_);
   bool const folds = width_ < kShortRow;
   auto const folded = folds ? zeros(stream, coded.rows, coded.columns) : Matrix<std::int64_t>();
-  kernels::add_unpacked_sums(stream, {.wire = kernels::wire_rows(from, format_, coded.rows, coded.columns),
-                                      .slots = folds ? View<std::uint32_t const>() : slots,
-                                      .into = folds ? folded.view() : into,
-                                      .grid_log2 = grid_log2_});
+  kernels::add_dequantized_sums(stream, {.wire = kernels::wire_rows(from, format_, coded.rows, coded.columns),
+                                         .slots = folds ? View<std::uint32_t const>() : slots,
+                                         .into = folds ? folded.view() : into,
+                                         .grid_log2 = grid_log2_});
   if (folds) {
-    kernels::add_sums(stream, {.words = folded.view().flat().slice(0, n * width_), .slots = slots, .into = into});
+    kernels::add_raw_sums(stream, {.words = folded.view().flat().slice(0, n * width_), .slots = slots, .into = into});
   }
   stream.wait();
 }
 
 bool RowCoder::wait_add(Stream& stream, View<std::uint8_t const> from, std::size_t n, View<std::uint32_t const> slots,
                         MatrixView<std::int64_t> into) const {
-  GPUPS_ASSERT(may_have(from.size(), n) && into.columns() == dim_);
+  GPUPS_ASSERT(is_valid_size(from.size(), n) && into.columns() == dim_);
   if (n == 0) return true;
   bool const all_columns = width_ == dim_;
   auto const numbers = from.slice(bitmap_bytes(n), from.size() - bitmap_bytes(n));

@@ -12,7 +12,7 @@ namespace gpups::cache {
 
 // REQUIRES: the codec is not kLossless.
 constexpr kernels::Format format_of(RowCodec codec) {
-  constexpr kernels::Format kAll[] = {kernels::Format::kFloat, kernels::Format::kHalf, kernels::Format::kBFloat,
+  constexpr kernels::Format kAll[] = {kernels::Format::kFloat, kernels::Format::kHalf, kernels::Format::kBFloat16,
                                       kernels::Format::kInt8, kernels::Format::kInt4};
   return kAll[static_cast<int>(codec)];
 }
@@ -26,12 +26,12 @@ struct CodedShape {
 inline constexpr std::size_t kShortRow = 32;
 
 // Whether rows share scales with those that lie beside them, so that their order decides bits.
-constexpr bool shares_scales(RowTransfer const& transfer, std::size_t dim) {
+constexpr bool shares_scales(RowCompression const& transfer, std::size_t dim) {
   bool const has_scales = transfer.codec == RowCodec::kInt8 || transfer.codec == RowCodec::kInt4;
   return has_scales && (transfer.top_k == 0 ? dim : transfer.top_k) < kShortRow;
 }
 inline bool shares_scales(TableOptions const& table) {
-  return shares_scales(table.gradients, table.dim) || shares_scales(table.refreshes, table.dim);
+  return shares_scales(table.gradient_compression, table.dim) || shares_scales(table.refresh_compression, table.dim);
 }
 
 // The shape in which n rows are coded. That of short ones has no padding.

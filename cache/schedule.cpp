@@ -19,7 +19,7 @@ float learning_rate_factor(Schedule const& schedule, Clock clock) {
   double const part = std::clamp((step - warmup) / length, 0.0, 1.0);
   double const left =
       schedule.kind == Schedule::Kind::kLinear ? 1.0 - part : 0.5 * (1.0 + std::cos(std::numbers::pi * part));
-  return static_cast<float>(schedule.floor + (1.0 - schedule.floor) * left);
+  return static_cast<float>(schedule.min_factor + (1.0 - schedule.min_factor) * left);
 }
 
 }  // namespace gpups

@@ -3,23 +3,24 @@
 
 namespace gpups {
 
-ByKind& ByKind::operator+=(ByKind const& other) {
-  for (auto const kind : {&ByKind::gradients, &ByKind::refreshes, &ByKind::intents, &ByKind::urgent, &ByKind::lookups,
-                          &ByKind::reductions, &ByKind::control}) {
+TrafficByKind& TrafficByKind::operator+=(TrafficByKind const& other) {
+  for (auto const kind :
+       {&TrafficByKind::gradients, &TrafficByKind::refreshes, &TrafficByKind::intents, &TrafficByKind::late_fetches,
+        &TrafficByKind::lookups, &TrafficByKind::allreduces, &TrafficByKind::control}) {
     this->*kind += other.*kind;
   }
   return *this;
 }
 
 Traffic& Traffic::operator+=(Traffic const& other) {
-  ByKind::operator+=(other);
+  TrafficByKind::operator+=(other);
   messages += other.messages;
   return *this;
 }
 
-double Stats::compression() const {
+double Stats::compression_ratio() const {
   std::uint64_t const bytes = sent.bytes();
-  return bytes == 0 ? 1 : static_cast<double>(bytes + spared.total()) / static_cast<double>(bytes);
+  return bytes == 0 ? 1 : static_cast<double>(bytes + saved_bytes.total()) / static_cast<double>(bytes);
 }
 
 }  // namespace gpups

@@ -6,7 +6,7 @@
 
 #include "cache/check_options.hpp"
 #include "cache/store_impl.hpp"
-#include "comm/group/sums.hpp"
+#include "comm/group/start_collective.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups {
@@ -67,8 +67,8 @@ TableId Store::add_table(TableOptions const& options) {
 
 TableOptions const& Store::table(TableId table) const { return impl_->shard(table).options(); }
 
-std::vector<MemoryLine> Store::memory_plan() const {
-  std::vector<MemoryLine> plan;
+std::vector<MemoryPlanLine> Store::memory_plan() const {
+  std::vector<MemoryPlanLine> plan;
   for (auto const& table : impl_->engine_.tables()) {
     auto const rows = table->options().expected_rows / static_cast<std::size_t>(ranks()) + 1;
     for (auto& line : cache::TableShard::memory_plan(table->options(), rows, ranks())) plan.push_back(std::move(line));

@@ -2,7 +2,7 @@
 // Rows of any owner, read and set between steps by requests to their owners.
 #include <algorithm>
 
-#include "cache/agree.hpp"
+#include "cache/collective_call.hpp"
 #include "cache/store_impl.hpp"
 #include "kernels/check.hpp"
 #include "kernels/check_values.hpp"
@@ -16,10 +16,10 @@ namespace {
 void wait_check_values(Stream& stream, TableOptions const& options, View<Key const> keys,
                        MatrixView<float const> values) {
   if (keys.empty()) return;
-  Array<std::uint32_t> const fault(stream.device(), 1);
-  float const limit = kernels::largest_kept(options.values);
-  kernels::check_values(stream, {.rows = values.slice(0, keys.size()), .limit = limit, .fault = fault});
-  std::uint32_t const row = to_host(stream, fault.view())[0];
+  Array<std::uint32_t> const bad_row(stream.device(), 1);
+  float const limit = kernels::largest_kept(options.value_type);
+  kernels::check_values(stream, {.rows = values.slice(0, keys.size()), .limit = limit, .bad_row = bad_row});
+  std::uint32_t const row = to_host(stream, bad_row.view())[0];
   if (row == kernels::kNoRow) return;
   Key const key = to_host(stream, keys.slice(row, 1))[0];
   throw Error(fmt::format(
@@ -30,7 +30,7 @@ void wait_check_values(Stream& stream, TableOptions const& options, View<Key con
 
 }  // namespace
 
-struct Lookup::Impl {
+struct LookupRequest::Impl {
   std::shared_ptr<cache::RowRequest> request;
   Array<std::uint32_t> positions;
   MatrixView<float> out;
@@ -55,12 +55,12 @@ void Store::lookup(Stream& stream, TableId table, View<Key const> keys, MatrixVi
   wait_lookup(stream, begin_lookup(stream, table, keys, out, found));
 }
 
-Lookup Store::begin_lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out,
-                           View<std::uint8_t> found) {
+LookupRequest Store::begin_lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out,
+                                  View<std::uint8_t> found) {
   impl_->require_between_steps("begin_lookup");
   impl_->require_stream(stream, "lookup");
   auto& engine = impl_->engine();
-  wait_flush();
+  wait_applied();
   auto const dim = impl_->shard(table).dim();
   GPUPS_REQUIRE(
       out.rows() >= keys.size() && out.columns() == dim && (found.empty() || found.size() >= keys.size()),
@@ -72,7 +72,7 @@ Lookup Store::begin_lookup(Stream& stream, TableId table, View<Key const> keys, 
   GPUPS_REQUIRE(impl_->lookups_ < kLookupsMax,
                 "{} look-ups are under way (each takes memory on all ranks): wait for one before the next is begun",
                 kLookupsMax);
-  auto lookup = std::make_shared<Lookup::Impl>();
+  auto lookup = std::make_shared<LookupRequest::Impl>();
   lookup->request =
       cache::make_request(stream, cache::RowRequest::Kind::kLookup, table, keys, dim, ranks(), lookup->positions);
   lookup->out = out;
@@ -82,10 +82,10 @@ Lookup Store::begin_lookup(Stream& stream, TableId table, View<Key const> keys, 
   impl_->begun_.push_back({lookup, lookup->request});
   engine.begin_rows(lookup->request);
   ++impl_->lookups_;
-  return Lookup(std::move(lookup));
+  return LookupRequest(std::move(lookup));
 }
 
-void Store::wait_lookup(Stream& stream, Lookup const& lookup) {
+void Store::wait_lookup(Stream& stream, LookupRequest const& lookup) {
   impl_->require_stream(stream, "wait_lookup");
   auto const impl = lookup.impl();
   GPUPS_REQUIRE(impl != nullptr && impl->request != nullptr,
@@ -97,11 +97,11 @@ void Store::wait_lookup(Stream& stream, Lookup const& lookup) {
   impl_->engine().wait_rows(*impl->request);
   --impl_->lookups_;
   auto const request = std::move(impl->request);
-  kernels::take_rows(stream, {.from = request->values,
-                              .positions = impl->positions,
-                              .to = impl->out,
-                              .flags_from = request->found,
-                              .flags_to = impl->found});
+  kernels::gather_matrix_rows(stream, {.from = request->values,
+                                       .positions = impl->positions,
+                                       .to = impl->out,
+                                       .flags_from = request->found,
+                                       .flags_to = impl->found});
   stream.wait();
 }
 
@@ -109,14 +109,14 @@ void Store::wait_lookup(Stream& stream, Lookup const& lookup) {
 void Store::assign(Stream& stream, TableId table, View<Key const> keys, MatrixView<float const> values) {
   impl_->require_between_steps("assign");
   auto& engine = impl_->engine();
-  wait_flush();
+  wait_applied();
   struct Allow {
     cache::Engine& engine;
-    ~Allow() { engine.allow({}); }
+    ~Allow() { engine.allow_change({}); }
   } const allow{engine};
-  engine.allow(cache::RowRequest::Kind::kAssign);
+  engine.allow_change(cache::RowRequest::Kind::kAssign);
   std::shared_ptr<cache::RowRequest> request;
-  cache::wait_agree(engine, cache::Patience::kUsual, [&] {
+  cache::wait_collective_call(engine, cache::Timeout::kDefault, [&] {
     {
       std::lock_guard lock(impl_->mutex_);
       GPUPS_REQUIRE(!impl_->prepared_.contains(impl_->clock_),
@@ -138,7 +138,7 @@ void Store::assign(Stream& stream, TableId table, View<Key const> keys, MatrixVi
                   "value): give each key once",
                   keys.size(), request->values.rows());
     wait_check_values(stream, options, keys, values);
-    kernels::put_rows(stream, {.from = values, .positions = positions, .to = request->values});
+    kernels::scatter_matrix_rows(stream, {.from = values, .positions = positions, .to = request->values});
     stream.wait();
     return std::string();
   });

@@ -2,10 +2,10 @@
 // What ranks do between steps: collectives, scans, hashes, checkpoints, exports.
 #include <algorithm>
 
+#include "cache/collective_checkpoint.hpp"
+#include "cache/collective_export.hpp"
 #include "cache/export_file.hpp"
-#include "cache/exporting.hpp"
 #include "cache/manifest.hpp"
-#include "cache/saving.hpp"
 #include "cache/store_impl.hpp"
 #include "kernels/check.hpp"
 #include "kernels/hash.hpp"
@@ -18,9 +18,9 @@ constexpr std::uint32_t kScanRows = 16384;  // in one call of scan's visitor
 
 }  // namespace
 
-std::vector<std::string> Store::wait_gather(std::string const& mine) { return impl_->engine().wait_gather(mine); }
+std::vector<std::string> Store::wait_allgather(std::string const& mine) { return impl_->engine().wait_allgather(mine); }
 
-void Store::wait_barrier() { wait_gather({}); }
+void Store::wait_barrier() { wait_allgather({}); }
 
 std::vector<std::string> Store::wait_gather_to(Rank root, std::string const& mine) {
   GPUPS_REQUIRE(number(root) < static_cast<std::uint32_t>(ranks()),
@@ -29,32 +29,33 @@ std::vector<std::string> Store::wait_gather_to(Rank root, std::string const& min
   return impl_->engine().wait_gather_to(root, mine);
 }
 
-void Store::wait_sum(std::span<std::int64_t> values) {
-  kernels::require_memory(View<std::int64_t const>(values.data(), values.size()), "wait_sum", "integers");
+void Store::wait_allreduce(std::span<std::int64_t> values) {
+  kernels::require_memory(View<std::int64_t const>(values.data(), values.size()), "wait_allreduce", "integers");
   constexpr std::size_t kFewBytes = 4096;  // of all ranks
   std::string const mine(reinterpret_cast<char const*>(values.data()), values.size_bytes());
   bool const few = values.size_bytes() * static_cast<std::size_t>(ranks()) <= kFewBytes;
   bool const adds = few || rank() == Rank{0};
-  auto const pieces = few ? wait_gather(mine) : wait_gather_to(Rank{0}, mine);
+  auto const pieces = few ? wait_allgather(mine) : wait_gather_to(Rank{0}, mine);
   std::vector<std::uint64_t> sums(values.size(), 0);
-  for (auto const& piece : pieces) {
+  for (auto const& chunk : pieces) {
     if (!adds) break;
-    GPUPS_REQUIRE(piece.size() == mine.size(),
-                  "ranks sum {} and {} values (each must bring as many): call wait_sum with "
+    GPUPS_REQUIRE(chunk.size() == mine.size(),
+                  "ranks sum {} and {} values (each must bring as many): call wait_allreduce with "
                   "the same number everywhere",
-                  piece.size() / 8, mine.size() / 8);
+                  chunk.size() / 8, mine.size() / 8);
     for (std::size_t i = 0; i < sums.size(); ++i) {
       std::uint64_t value = 0;
-      std::copy_n(piece.data() + i * sizeof value, sizeof value, reinterpret_cast<char*>(&value));
+      std::copy_n(chunk.data() + i * sizeof value, sizeof value, reinterpret_cast<char*>(&value));
       sums[i] += value;  // unsigned: wraps where the sum does
     }
   }
   if (!few) {
     std::string const from_here = adds ? std::string(reinterpret_cast<char const*>(sums.data()), mine.size()) : "";
-    auto const of_all = wait_gather(from_here);
-    GPUPS_REQUIRE(of_all[0].size() == mine.size(),
-                  "ranks sum {} and {} values (each must bring as many): call wait_sum with the same number everywhere",
-                  of_all[0].size() / 8, mine.size() / 8);
+    auto const of_all = wait_allgather(from_here);
+    GPUPS_REQUIRE(
+        of_all[0].size() == mine.size(),
+        "ranks sum {} and {} values (each must bring as many): call wait_allreduce with the same number everywhere",
+        of_all[0].size() / 8, mine.size() / 8);
     std::copy_n(of_all[0].data(), mine.size(), reinterpret_cast<char*>(sums.data()));
   }
   for (std::size_t i = 0; i < sums.size(); ++i) values[i] = static_cast<std::int64_t>(sums[i]);
@@ -66,19 +67,19 @@ void Store::scan(Stream& stream, TableId table,
   impl_->require_stream(stream, "scan");
   GPUPS_REQUIRE(visit != nullptr, "scan was given no function (nobody would see the rows): give one to visit them");
   auto& engine = impl_->engine();
-  wait_flush();
+  wait_applied();
   auto& shard = impl_->shard(table);
   std::size_t rows = 0;
-  engine.wait_run([&](Stream&) { rows = shard.rows_reserved(); });
+  engine.wait_invoke([&](Stream&) { rows = shard.rows_reserved(); });
   for (std::size_t first = 0; first < rows; first += kScanRows) {
-    cache::TableShard::Piece piece;
-    engine.wait_run([&](Stream& own) {
+    cache::TableShard::RowChunk chunk;
+    engine.wait_invoke([&](Stream& own) {
       auto const last = std::min<std::size_t>(first + kScanRows, rows);
       auto const ids = shard.wait_select(own, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last),
-                                         kernels::RowsThat::kExist);
-      piece = shard.wait_read(own, ids, cache::TableShard::Columns::kKeysAndValues);
+                                         kernels::RowStatus::kExist);
+      chunk = shard.wait_read(own, ids, cache::TableShard::Columns::kKeysAndValues);
     });
-    if (piece.rows() > 0) visit(piece.keys, piece.values);
+    if (chunk.rows() > 0) visit(chunk.keys, chunk.values);
     stream.wait();
   }
 }
@@ -86,34 +87,34 @@ void Store::scan(Stream& stream, TableId table,
 std::size_t Store::size(TableId table) {
   impl_->require_between_steps("size");
   auto& engine = impl_->engine();
-  wait_flush();
+  wait_applied();
   auto const& shard = impl_->shard(table);
   std::int64_t rows = 0;
-  engine.wait_run([&](Stream& own) { rows = static_cast<std::int64_t>(shard.wait_digest(own).rows); });
-  wait_sum({&rows, 1});
+  engine.wait_invoke([&](Stream& own) { rows = static_cast<std::int64_t>(shard.wait_digest(own).rows); });
+  wait_allreduce({&rows, 1});
   return static_cast<std::size_t>(rows);
 }
 
 std::uint64_t Store::table_hash() {
   impl_->require_between_steps("table_hash");
   auto& engine = impl_->engine();
-  wait_flush();
+  wait_applied();
   std::int64_t sums[2] = {0, 0};
-  engine.wait_run([&](Stream& own) {
+  engine.wait_invoke([&](Stream& own) {
     for (auto const& table : engine.tables()) {
       auto const digest = table->wait_digest(own);
       sums[0] = static_cast<std::int64_t>(static_cast<std::uint64_t>(sums[0]) + digest.hash);
       sums[1] += static_cast<std::int64_t>(digest.rows);
     }
   });
-  wait_sum(sums);
+  wait_allreduce(sums);
   return kernels::mix(static_cast<std::uint64_t>(sums[0]) ^ kernels::mix(static_cast<std::uint64_t>(sums[1])));
 }
 
 void Store::save(std::filesystem::path const& folder, std::span<Blob const> blobs) {
   impl_->require_between_steps("save");
   auto& engine = impl_->engine();
-  wait_flush();
+  wait_applied();
   cache::wait_save(engine, folder, blobs, clock(), impl_->options_.seed);
 }
 
@@ -121,7 +122,7 @@ void Store::export_rows(std::filesystem::path const& folder, ExportFormat format
   impl_->require_between_steps("export_rows");
   cache::require_format(format);
   auto& engine = impl_->engine();
-  wait_flush();
+  wait_applied();
   cache::wait_export(engine, folder, format);
 }
 

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <chrono>
 
-#include "cache/prepare.hpp"
+#include "cache/batch_pattern.hpp"
 #include "cache/store_impl.hpp"
 #include "kernels/check.hpp"
 #include "kernels/check_numbers.hpp"
 #include "kernels/find_pooled.hpp"
 #include "kernels/gather_pooled.hpp"
-#include "kernels/place_numbers.hpp"
 #include "kernels/require_memory.hpp"
+#include "kernels/scatter_numbers.hpp"
 #include "kernels/sum_and_update.hpp"
 
 namespace gpups {
@@ -19,7 +19,7 @@ namespace {
 using kernels::require_here;
 
 // Rows are those of the batch's step from wait_ready() to push().
-void require_readable(Prepared const& batch, Clock now, char const* call) {
+void require_readable(PreparedBatch const& batch, Clock now, char const* call) {
   GPUPS_REQUIRE(batch.impl()->ready,
                 "{} was called before the rows of step {} had come (there is nothing to read yet): "
                 "call wait_ready first",
@@ -30,37 +30,37 @@ void require_readable(Prepared const& batch, Clock now, char const* call) {
 }
 
 // Source numbers are looked at before any is used: on the host at once, where Error is thrown. On a GPU what is found
-// is left to the round, which refuses the step.
-void check_source_numbers(Stream& stream, Prepared::Impl& batch, std::span<TableGradients const> gradients,
+// is left to the round, which rejects the step.
+void check_source_numbers(Stream& stream, PreparedBatch::Impl& batch, std::span<TableGradients const> gradients,
                           std::vector<std::unique_ptr<cache::TableShard>> const& tables) {
   std::vector<kernels::NumbersPart> parts;
   bool any = false;
   for (std::size_t p = 0; p < gradients.size(); ++p) {
-    auto const& numbers = gradients[p].numbers;
-    std::size_t const count = numbers.empty() ? 0 : batch.parts[p].entries;
-    parts.push_back({numbers.slice(0, count), gradients[p].sources.rows()});
+    auto const& source_indices = gradients[p].source_indices;
+    std::size_t const count = source_indices.empty() ? 0 : batch.parts[p].entries;
+    parts.push_back({source_indices.slice(0, count), gradients[p].sources.rows()});
     any |= count > 0;
   }
   batch.wrong_numbers = {};
   if (!any) return;
-  Array<std::uint32_t> faults(stream.device(), parts.size());
-  kernels::check_numbers(stream, {.parts = parts, .faults = faults});
+  Array<std::uint32_t> bad_rows(stream.device(), parts.size());
+  kernels::check_numbers(stream, {.parts = parts, .bad_rows = bad_rows});
   if (!stream.device().is_host()) {
-    batch.wrong_numbers = std::move(faults);
+    batch.wrong_numbers = std::move(bad_rows);
     return;
   }
   for (std::size_t p = 0; p < parts.size(); ++p) {
-    auto const entry = faults[p];
+    auto const entry = bad_rows[p];
     GPUPS_REQUIRE(entry == kernels::kNoRow,
-                  "push was given the source number {} for entry {} of table '{}' and {} sources (it points at none): "
-                  "give numbers below the number of sources",
+                  "push was given the source index {} for entry {} of table '{}' and {} sources (it points at none): "
+                  "give indices below the number of sources",
                   parts[p].numbers[entry], entry, tables[number(batch.parts[p].table)]->options().name, parts[p].limit);
   }
 }
 
 }  // namespace
 
-void Store::Impl::require_own(Prepared const& batch, char const* call) const {
+void Store::Impl::require_own(PreparedBatch const& batch, char const* call) const {
   cache::require_batch(batch, call);
   GPUPS_REQUIRE(batch.impl()->pattern->store == identity_,
                 "{} was called with a batch of another store (its rows are there): use the store that prepared it",
@@ -80,7 +80,7 @@ void Store::Impl::require_between_steps(char const* call) const {
                 call, number(clock_));
 }
 
-Prepared Store::prepare(Stream& stream, Clock clock, std::span<TableBatch const> tables, std::size_t samples) {
+PreparedBatch Store::prepare(Stream& stream, Clock clock, std::span<TableBatch const> tables, std::size_t samples) {
   GPUPS_REQUIRE(tables.size() <= cache::kPartsMax, "a batch has {} parts (the most is {}): put tables together",
                 tables.size(), cache::kPartsMax);
   GPUPS_REQUIRE(
@@ -95,7 +95,7 @@ Prepared Store::prepare(Stream& stream, Clock clock, std::span<TableBatch const>
   return prepare(BatchPattern(pattern), clock);
 }
 
-Prepared Store::prepare(BatchPattern const& pattern, Clock clock) {
+PreparedBatch Store::prepare(BatchPattern const& pattern, Clock clock) {
   GPUPS_REQUIRE(pattern.impl() != nullptr,
                 "a batch is prepared for step {} from no pattern (nothing says what it reads): take that of a batch "
                 "which was prepared by this store",
@@ -105,14 +105,14 @@ Prepared Store::prepare(BatchPattern const& pattern, Clock clock) {
                 "or devices): take that of a batch which was prepared by this store",
                 number(clock));
   auto& engine = impl_->engine();
-  auto batch = std::make_shared<Prepared::Impl>(pattern.impl(), clock);
+  auto batch = std::make_shared<PreparedBatch::Impl>(pattern.impl(), clock);
   {
     std::lock_guard lock(impl_->mutex_);
     GPUPS_REQUIRE(clock >= impl_->clock_,
                   "a batch is prepared for step {} (step {} is next: it would never be read): "
                   "prepare batches in advance",
                   number(clock), number(impl_->clock_));
-    GPUPS_REQUIRE(!impl_->forgetting_,
+    GPUPS_REQUIRE(!impl_->removing_rows_,
                   "a batch is prepared for step {} while rows are forgotten (they could be its rows): prepare it when "
                   "erase or expire has returned",
                   number(clock));
@@ -130,10 +130,10 @@ Prepared Store::prepare(BatchPattern const& pattern, Clock clock) {
     }
     engine.announce(batch);  // under the lock: before the clock can pass it
   }
-  return Prepared(std::move(batch));
+  return PreparedBatch(std::move(batch));
 }
 
-void Store::wait_ready(Prepared const& batch) {
+void Store::wait_ready(PreparedBatch const& batch) {
   impl_->require_own(batch, "wait_ready");
   GPUPS_REQUIRE(batch.clock() == clock(),
                 "a batch of step {} is waited for at step {} (rows are read at their own "
@@ -147,10 +147,10 @@ void Store::wait_ready(Prepared const& batch) {
     std::lock_guard lock(impl_->mutex_);
     impl_->wait_seconds_ += waited.count();
   }
-  engine.throw_if_refused();
+  engine.throw_if_rejected();
 }
 
-void Store::pull(Stream& stream, Prepared const& batch, std::span<MatrixView<float> const> rows) {
+void Store::pull(Stream& stream, PreparedBatch const& batch, std::span<MatrixView<float> const> rows) {
   impl_->require_own(batch, "pull");
   impl_->require_stream(stream, "pull");
   GPUPS_REQUIRE(rows.size() == batch.parts(),
@@ -170,13 +170,13 @@ void Store::pull(Stream& stream, Prepared const& batch, std::span<MatrixView<flo
     require_here(stream, rows[p], "pull", "rows");
     std::size_t const first = part.owners[number(rank())], own = part.owned_by(rank());
     shard.gather(stream, part.ids, rows[p].slice(first, own));
-    kernels::place_numbers(stream, {.from = part.values.view(), .places = part.places, .out = rows[p]});
+    kernels::scatter_numbers(stream, {.from = part.values.view(), .positions = part.remote_positions, .out = rows[p]});
   }
   batch.impl()->read_events.push_back(stream.record());
 }
 
-void Store::pull_pooled(Stream& stream, Prepared const& batch, std::size_t part, Pooling pooling, MatrixView<float> out,
-                        View<float const> coefficients) {
+void Store::pull_pooled(Stream& stream, PreparedBatch const& batch, std::size_t part, Pooling pooling,
+                        MatrixView<float> out, View<float const> coefficients) {
   impl_->require_own(batch, "pull_pooled");
   impl_->require_stream(stream, "pull_pooled");
   cache::require_part(part, batch.parts(), "pull_pooled");
@@ -237,11 +237,11 @@ void Store::pull_pooled(Stream& stream, Prepared const& batch, std::size_t part,
   batch.impl()->read_events.push_back(stream.record());
 }
 
-// Alone, a rank need not wait for others' gradients: rows are updated as they are summed. A step that must be refused
+// Alone, a rank need not wait for others' gradients: rows are updated as they are summed. A step that must be rejected
 // must change nothing, so only where no sum can be at fault, which the largest values tell. Nor before the rows have
 // their numbers, or while a look-up reads them.
-bool Store::Impl::can_apply_at_once(Stream& stream, Prepared const& batch, std::size_t part,
-                                    std::optional<float> source_max_abs, kernels::SumGradients& sum) {
+bool Store::Impl::can_fuse_update(Stream& stream, PreparedBatch const& batch, std::size_t part,
+                                  std::optional<float> source_max_abs, kernels::SumGradients& sum) {
   auto const& parts = batch.impl()->parts;
   auto const same_table = [&](auto const& other) { return other.table == parts[part].table; };
   if (engine_.ranks() > 1 || !kernels::can_sum_and_update(stream.device(), sum.sums.columns())) return false;
@@ -266,7 +266,7 @@ bool Store::Impl::can_apply_at_once(Stream& stream, Prepared const& batch, std::
   return kernels::has_sums_within(parts[part].entries, sum.contribution_max);
 }
 
-void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients const> gradients) {
+void Store::push(Stream& stream, PreparedBatch const& batch, std::span<TableGradients const> gradients) {
   impl_->require_own(batch, "push");
   impl_->require_stream(stream, "push");
   auto& impl = *batch.impl();
@@ -280,15 +280,15 @@ void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients
                 "push was given gradients of {} parts for a batch of {} (each part "
                 "has its own): give one for each",
                 gradients.size(), batch.parts());
-  impl.faults = Array<std::uint32_t>(stream.device(), gradients.size());
-  memory::fill_bytes(stream, impl.faults.data(), 0xFF, impl.faults.bytes());  // kNoRow
+  impl.bad_rows = Array<std::uint32_t>(stream.device(), gradients.size());
+  memory::fill_bytes(stream, impl.bad_rows.data(), 0xFF, impl.bad_rows.bytes());  // kNoRow
   std::vector<kernels::SumGradients> sums;
   for (std::size_t p = 0; p < gradients.size(); ++p) {
     auto& part = impl.parts[p];
-    auto const& [sources, numbers, coefficients, source_max_abs] = gradients[p];
+    auto const& [sources, source_indices, coefficients, source_max_abs] = gradients[p];
     auto const& options = impl_->shard(part.table).options();
     require_here(stream, sources, "push", "sources");
-    require_here(stream, numbers, "push", "source numbers");
+    require_here(stream, source_indices, "push", "source indices");
     require_here(stream, coefficients, "push", "coefficients");
     GPUPS_REQUIRE(part.entries == 0 || sources.rows() > 0,
                   "push was given no sources for {} entries of table '{}' (each is a gradient's share): give some",
@@ -301,39 +301,41 @@ void Store::push(Stream& stream, Prepared const& batch, std::span<TableGradients
         "push was given {} coefficients for {} entries of table '{}' (each entry has one): give as many, or none",
         coefficients.size(), part.entries, options.name);
     GPUPS_REQUIRE(
-        numbers.empty() || numbers.size() >= part.entries,
-        "push was given {} source numbers for {} entries of table '{}' (each entry has one): give as many, or "
+        source_indices.empty() || source_indices.size() >= part.entries,
+        "push was given {} source indices for {} entries of table '{}' (each entry has one): give as many, or "
         "none",
-        numbers.size(), part.entries, options.name);
+        source_indices.size(), part.entries, options.name);
     std::size_t const least = !part.bags.empty() ? part.bags.size() - 1 : part.entries;
     GPUPS_REQUIRE(
-        !numbers.empty() || sources.rows() >= least,
+        !source_indices.empty() || sources.rows() >= least,
         "push was given {} sources for {} entries or bags of table '{}' (each has its own where numbers are not "
         "given): give as many",
         sources.rows(), least, options.name);
-    kernels::SumGradients const sum{.offsets = part.offsets,
-                                    .order = part.order,
-                                    .sources = numbers.empty() ? part.bag_of : numbers.slice(0, part.entries),
-                                    .source_rows = sources,
-                                    .coefficients = coefficients.slice(0, coefficients.empty() ? 0 : part.entries),
-                                    .grid_log2 = options.grid_log2,
-                                    .sums = {nullptr, part.rows, options.dim, row_stride(options.dim), stream.device()},
-                                    .fault = impl.faults.view().slice(p, 1)};
+    kernels::SumGradients const sum{
+        .offsets = part.offsets,
+        .order = part.order,
+        .sources = source_indices.empty() ? part.bag_of : source_indices.slice(0, part.entries),
+        .source_rows = sources,
+        .coefficients = coefficients.slice(0, coefficients.empty() ? 0 : part.entries),
+        .grid_log2 = options.grid_log2,
+        .sums = {nullptr, part.rows, options.dim, row_stride(options.dim), stream.device()},
+        .bad_row = impl.bad_rows.view().slice(p, 1)};
     sums.push_back(sum);
   }
 
   check_source_numbers(stream, impl, gradients, impl_->engine_.tables());
 
-  // All parts or none: a step that is refused changes nothing.
+  // All parts or none: a step that is rejected changes nothing.
   bool at_once = true;
   for (std::size_t p = 0; at_once && p < sums.size(); ++p) {
-    at_once = impl_->can_apply_at_once(stream, batch, p, gradients[p].source_max_abs, sums[p]);
+    at_once = impl_->can_fuse_update(stream, batch, p, gradients[p].source_max_abs, sums[p]);
   }
   for (std::size_t p = 0; p < sums.size(); ++p) {
     auto& part = impl.parts[p];
     part.applied = at_once;
     if (at_once) {
-      impl_->shard(part.table).sum_and_apply(stream, part.ids, sums[p], batch.clock(), batch.samples(), sums[p].fault);
+      impl_->shard(part.table)
+          .sum_and_apply(stream, part.ids, sums[p], batch.clock(), batch.samples(), sums[p].bad_row);
     } else {
       part.sums = Matrix<std::int64_t>(stream.device(), part.rows, sums[p].sums.columns());
       sums[p].sums = part.sums;
@@ -366,7 +368,7 @@ void Store::advance_clock(std::uint32_t signal) {
   }
 }
 
-void Store::wait_flush() {
+void Store::wait_applied() {
   auto const begin = std::chrono::steady_clock::now();
   auto& engine = impl_->engine();
   engine.wait([&] { return engine.complete() >= clock(); });
@@ -375,10 +377,10 @@ void Store::wait_flush() {
     std::lock_guard lock(impl_->mutex_);
     impl_->wait_seconds_ += waited.count();
   }
-  engine.throw_if_refused();
+  engine.throw_if_rejected();
 }
 
-void Store::send_held_back() { impl_->engine().send_held_back(); }
+void Store::flush_residuals() { impl_->engine().flush_residuals(); }
 
 void Store::throw_if_failed() { impl_->engine().throw_if_failed(); }
 

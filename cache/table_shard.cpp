@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "cache/held_rows.hpp"
 #include "cache/key_dictionary.hpp"
-#include "cache/row_copies.hpp"
+#include "cache/residual_table.hpp"
+#include "cache/row_mirror.hpp"
 #include "kernels/assign_slots.hpp"
 #include "kernels/check.hpp"
 #include "kernels/columns.hpp"
@@ -17,19 +17,19 @@
 #include "kernels/hash.hpp"
 #include "kernels/hash_rows.hpp"
 #include "kernels/init_rows.hpp"
-#include "kernels/life.hpp"
-#include "kernels/row_life.hpp"
+#include "kernels/row_lifecycle.hpp"
 #include "kernels/scatter.hpp"
 #include "kernels/sum_and_update.hpp"
-#include "kernels/wire/marked_rows.hpp"
+#include "kernels/update_lifecycle.hpp"
+#include "kernels/wire/list_rows.hpp"
 
 namespace gpups::cache {
 namespace {
 
-Array<std::uint32_t> no_fault(Stream& stream) {
-  Array<std::uint32_t> fault(stream.device(), 1);
-  memory::fill_bytes(stream, fault.data(), 0xFF, fault.bytes());  // kNoRow
-  return fault;
+Array<std::uint32_t> no_bad_row(Stream& stream) {
+  Array<std::uint32_t> bad_row(stream.device(), 1);
+  memory::fill_bytes(stream, bad_row.data(), 0xFF, bad_row.bytes());  // kNoRow
+  return bad_row;
 }
 
 // Tells what values are rounded by from what they begin with.
@@ -38,7 +38,7 @@ constexpr std::uint64_t kRounding = 0x726F756E64;
 // What maps take of memory for two entries, beside these.
 constexpr std::size_t kMapNodes = 2 * 64;
 
-// What a row's life keeps of a step's number.
+// What a row's lifecycle keeps of a step's number.
 std::uint32_t low_half(Clock clock) { return static_cast<std::uint32_t>(number(clock)); }
 
 }  // namespace
@@ -51,9 +51,9 @@ TableShard::TableShard(TableOptions const& options, std::uint64_t seed, std::siz
 
 void TableShard::allocate(Device device) {
   index_ = kernels::KeyIndex(device, expected_rows_);
-  values_ = {device, options_.dim, options_.values};
+  values_ = {device, options_.dim, options_.value_type};
   state_ = {device, state_columns_};
-  life_ = {device, kernels::kLifeWords, kernels::NewRows::kZero};
+  lifecycle_ = {device, kernels::kLifecycleWords, kernels::NewRows::kZero};
   mark_ = {device, 1, kernels::NewRows::kZero};
 }
 
@@ -72,7 +72,7 @@ Array<Key> TableShard::wait_keys_of(Stream& stream, View<std::uint32_t const> id
 
 void TableShard::gather(Stream& stream, View<std::uint32_t const> ids, MatrixView<float> out) const {
   auto const rows = values_.const_ref();
-  if (rows.type == NumberType::kFloat) {
+  if (rows.type == DataType::kFloat) {
     kernels::gather(stream, {.rows = rows.as<float>(), .ids = ids, .out = out});
   } else {
     kernels::PooledTable const table{.rows = rows, .ids = ids, .out = out};  // bags of one row
@@ -102,7 +102,7 @@ RowSums TableShard::wait_merge(Stream& stream, std::span<RowSums const> lists, A
   merged_sums = Matrix<std::int64_t>(device, total, dim());
   next_epoch(stream);
   Array<std::uint32_t> const slots(device, longest), marked_slots(device, longest);
-  auto const fault = no_fault(stream);
+  auto const bad_row = no_bad_row(stream);
   std::size_t rows = 0;
   for (auto const& list : lists) {
     auto const here = slots.view().slice(0, list.ids.size());
@@ -127,24 +127,24 @@ RowSums TableShard::wait_merge(Stream& stream, std::span<RowSums const> lists, A
             stream, {.bitmap = list.marked, .n = here.size(), .from = here, .taken = marked_slots});
         with_sums = marked_slots.view().slice(0, marked);
       }
-      kernels::merge_sums(stream, {.into = merged_sums, .slots = with_sums, .sums = list.sums, .fault = fault});
+      kernels::merge_sums(stream, {.into = merged_sums, .slots = with_sums, .sums = list.sums, .bad_row = bad_row});
     } else {
-      kernels::add_narrow_sums(stream, {.rows = list.received->rows(),
+      kernels::add_packed_sums(stream, {.rows = list.received->rows(),
                                         .starts = list.received->starts,
                                         .slots = here,
                                         .into = merged_sums,
-                                        .fault = fault});
+                                        .bad_row = bad_row});
     }
   }
-  std::uint32_t const slot = to_host(stream, fault.view())[0];
-  if (slot != kernels::kNoRow) throw_fault(stream, to_host(stream, merged.view().slice(slot, 1))[0]);
+  std::uint32_t const slot = to_host(stream, bad_row.view())[0];
+  if (slot != kernels::kNoRow) throw_bad_row(stream, to_host(stream, merged.view().slice(slot, 1))[0]);
   return {.ids = merged.view().slice(0, rows), .sums = merged_sums.view().slice(0, rows)};
 }
 
-void TableShard::throw_fault(Stream& stream, std::uint32_t id) const {
+void TableShard::throw_bad_row(Stream& stream, std::uint32_t id) const {
   auto const ids = to_device(stream, std::vector{id});
   auto const key = to_host(stream, wait_keys_of(stream, ids).view())[0];
-  bool const half = options_.values == NumberType::kHalf;
+  bool const half = options_.value_type == DataType::kHalf;
   throw Error(fmt::format(
       "the update of key {} in table '{}' is not finite{}, or its gradient's sum over the ranks is too large (other "
       "rows of the step have been updated, so training cannot go on): restore a checkpoint, and lower the learning "
@@ -159,51 +159,53 @@ void TableShard::wait_apply(Stream& stream, std::span<RowSums const> lists, Cloc
     if (!list.ids.empty()) filled.push_back(list);
   }
   if (filled.empty()) return;
-  for (auto const& list : filled) sight(stream, list, clock);
+  for (auto const& list : filled) count_occurrences(stream, list, clock);
 
   Array<std::uint32_t> merged;
   Matrix<std::int64_t> merged_sums;
   bool const merge = filled.size() > 1 || filled[0].received != nullptr || !filled[0].marked.empty();
   RowSums const all = !merge ? filled[0] : wait_merge(stream, filled, merged, merged_sums);
-  auto const fault = no_fault(stream);
-  auto step = update(all.ids, clock, samples, fault);
+  auto const bad_row = no_bad_row(stream);
+  auto step = update(all.ids, clock, samples, bad_row);
   step.sums = all.sums;
   kernels::update_rows(stream, step);
-  std::uint32_t const id = to_host(stream, fault.view())[0];  // of a row, here
-  if (id != kernels::kNoRow) throw_fault(stream, id);
+  std::uint32_t const id = to_host(stream, bad_row.view())[0];  // of a row, here
+  if (id != kernels::kNoRow) throw_bad_row(stream, id);
 }
 
-void TableShard::sight(Stream& stream, RowSums const& rows, Clock clock) {
-  if (!counts_sightings()) return;
-  kernels::sight_rows(
-      stream,
-      {.life = life_.ref(), .ids = rows.ids, .offsets = rows.offsets, .step = low_half(clock), .counts = rows.counts});
+void TableShard::count_occurrences(Stream& stream, RowSums const& rows, Clock clock) {
+  if (!counts_occurrences()) return;
+  kernels::count_sightings(stream, {.lifecycle = lifecycle_.ref(),
+                                    .ids = rows.ids,
+                                    .offsets = rows.offsets,
+                                    .step = low_half(clock),
+                                    .counts = rows.counts});
 }
 
 kernels::UpdateRows TableShard::update(View<std::uint32_t const> ids, Clock clock, std::size_t samples,
-                                       View<std::uint32_t> fault) const {
+                                       View<std::uint32_t> bad_row) const {
   auto const& optimizer = options_.optimizer;
   return {.ids = ids,
           .sums = {},
           .values = values_.ref(),
           .state = state_.ref(),
-          .life = life_.ref(),
+          .lifecycle = lifecycle_.ref(),
           .dim = dim(),
           .grid_log2 = options_.grid_log2,
           .scale = 1.0 / static_cast<double>(std::max<std::size_t>(samples, 1)),
           .optimizer = optimizer,
           .rate = optimizer.learning_rate * learning_rate_factor(options_.schedule, clock),
           .step = low_half(clock),
-          .admit_at = options_.admit_at,
-          .fault = fault,
+          .admission_count = options_.admission_count,
+          .bad_row = bad_row,
           .keys = index_.keys(),
           .rounding_seed = kernels::mix(seed_ ^ kRounding)};
 }
 
 void TableShard::sum_and_apply(Stream& stream, View<std::uint32_t const> ids, kernels::SumGradients const& gradients,
-                               Clock clock, std::size_t samples, View<std::uint32_t> fault) {
-  sight(stream, {.ids = ids, .sums = {}, .offsets = gradients.offsets}, clock);
-  kernels::sum_and_update(stream, {.gradients = gradients, .update = update(ids, clock, samples, fault)});
+                               Clock clock, std::size_t samples, View<std::uint32_t> bad_row) {
+  count_occurrences(stream, {.ids = ids, .sums = {}, .offsets = gradients.offsets}, clock);
+  kernels::sum_and_update(stream, {.gradients = gradients, .update = update(ids, clock, samples, bad_row)});
 }
 
 std::vector<bool> TableShard::wait_known(Stream& stream, View<Key const> keys) const {
@@ -218,7 +220,7 @@ void TableShard::wait_lookup(Stream& stream, View<Key const> keys, MatrixView<fl
                              View<std::uint8_t> found) const {
   Array<std::uint32_t> ids(stream.device(), keys.size());
   index_.find(stream, keys, ids);
-  kernels::rows_exist(stream, {.life = life_.const_ref(), .ids = ids, .found = found});
+  kernels::rows_exist(stream, {.lifecycle = lifecycle_.const_ref(), .ids = ids, .found = found});
   gather(stream, ids, out);
   if (ids.empty()) return;
   kernels::init_matrix(stream, {.keys = keys,
@@ -226,7 +228,7 @@ void TableShard::wait_lookup(Stream& stream, View<Key const> keys, MatrixView<fl
                                 .out = out,
                                 .initializer = options_.initializer,
                                 .seed = seed_,
-                                .type = options_.values});
+                                .type = options_.value_type});
   stream.wait();
 }
 
@@ -236,34 +238,37 @@ void TableShard::initial_values(Stream& stream, View<Key const> keys, MatrixView
                                 .out = out,
                                 .initializer = options_.initializer,
                                 .seed = seed_,
-                                .type = options_.values});
+                                .type = options_.value_type});
 }
 
 void TableShard::wait_assign(Stream& stream, View<Key const> keys, MatrixView<float const> values, Clock clock) {
   Array<std::uint32_t> ids(stream.device(), keys.size());
   wait_resolve(stream, keys, ids);
   kernels::scatter(stream, {.from = values, .ids = ids, .rows = values_.ref(), .dim = dim()});
-  kernels::begin_rows(stream, {.life = life_.ref(), .ids = ids, .step = low_half(clock)});
+  kernels::begin_rows(stream, {.lifecycle = lifecycle_.ref(), .ids = ids, .step = low_half(clock)});
   stream.wait();
 }
 
-void TableShard::wait_end(Stream& stream, View<Key const> keys) {
+void TableShard::wait_mark_erased(Stream& stream, View<Key const> keys) {
   Array<std::uint32_t> ids(stream.device(), keys.size());
   index_.find(stream, keys, ids);
-  kernels::end_rows(stream, {.life = life_.ref(), .ids = ids});
+  kernels::end_rows(stream, {.lifecycle = lifecycle_.ref(), .ids = ids});
   stream.wait();
 }
 
 std::size_t TableShard::wait_expire(Stream& stream, Clock now, std::uint32_t age) {
   auto const existing = to_device(stream, std::vector<std::uint64_t>{0});
-  kernels::expire_rows(
-      stream, {.life = life_.ref(), .rows = index_.ids_end(), .now = low_half(now), .age = age, .existing = existing});
+  kernels::expire_rows(stream, {.lifecycle = lifecycle_.ref(),
+                                .rows = index_.ids_end(),
+                                .now = low_half(now),
+                                .age = age,
+                                .existing = existing});
   return to_host(stream, existing.view())[0];
 }
 
-void TableShard::wait_forget(Stream& stream) {
+void TableShard::wait_reclaim(Stream& stream) {
   auto const end = static_cast<std::uint32_t>(index_.ids_end());
-  index_.wait_erase_ids(stream, wait_select(stream, 0, end, kernels::RowsThat::kAreFree));
+  index_.wait_erase_ids(stream, wait_select(stream, 0, end, kernels::RowStatus::kFree));
 }
 
 TableShard::Digest TableShard::wait_digest(Stream& stream) const {
@@ -275,7 +280,7 @@ TableShard::Digest TableShard::wait_digest(Stream& stream) const {
                               .state = state_.const_ref(),
                               .dim = dim(),
                               .state_columns = state_columns_,
-                              .life = life_.const_ref(),
+                              .lifecycle = lifecycle_.const_ref(),
                               .seed = seed_,
                               .digest = digest});
   auto const host = to_host(stream, digest.view());
@@ -283,71 +288,72 @@ TableShard::Digest TableShard::wait_digest(Stream& stream) const {
 }
 
 Array<std::uint32_t> TableShard::wait_select(Stream& stream, std::uint32_t first, std::uint32_t last,
-                                             kernels::RowsThat kind) const {
+                                             kernels::RowStatus kind) const {
   Array<std::uint32_t> const among(stream.device(), last - first);
   std::size_t const rows = kernels::wait_select_rows(
-      stream, {.life = life_.const_ref(), .first = first, .last = last, .ids = among, .kind = kind});
+      stream, {.lifecycle = lifecycle_.const_ref(), .first = first, .last = last, .ids = among, .kind = kind});
   Array<std::uint32_t> ids(stream.device(), rows);
   copy<std::uint32_t>(stream, ids, among.view().slice(0, rows));
   stream.wait();
   return ids;
 }
 
-TableShard::Piece TableShard::wait_read(Stream& stream, View<std::uint32_t const> ids, Columns columns) const {
+TableShard::RowChunk TableShard::wait_read(Stream& stream, View<std::uint32_t const> ids, Columns columns) const {
   Device const device = stream.device();
-  Piece piece;
-  piece.keys = wait_keys_of(stream, ids);
-  if (columns != Columns::kKeysAndLife) {
-    piece.values = Matrix<float>(device, ids.size(), dim());
-    gather(stream, ids, piece.values);
+  RowChunk chunk;
+  chunk.keys = wait_keys_of(stream, ids);
+  if (columns != Columns::kKeysAndLifecycle) {
+    chunk.values = Matrix<float>(device, ids.size(), dim());
+    gather(stream, ids, chunk.values);
   }
   if (columns != Columns::kKeysAndValues) {
-    piece.life = Array<std::uint32_t>(device, ids.size() * kernels::kLifeWords);
-    kernels::gather_column(stream, kernels::GatherColumn<std::uint32_t>{life_.const_ref(), ids, piece.life});
+    chunk.lifecycle = Array<std::uint32_t>(device, ids.size() * kernels::kLifecycleWords);
+    kernels::gather_column(stream, kernels::GatherColumn<std::uint32_t>{lifecycle_.const_ref(), ids, chunk.lifecycle});
   }
   if (columns == Columns::kAll) {
-    piece.state = Array<float>(device, ids.size() * state_columns_);
-    kernels::gather_column(stream, kernels::GatherColumn<float>{state_.const_ref(), ids, piece.state});
+    chunk.state = Array<float>(device, ids.size() * state_columns_);
+    kernels::gather_column(stream, kernels::GatherColumn<float>{state_.const_ref(), ids, chunk.state});
   }
   stream.wait();
-  return piece;
+  return chunk;
 }
 
-void TableShard::wait_write(Stream& stream, Piece const& piece) {
-  Array<std::uint32_t> ids(stream.device(), piece.rows());
-  wait_resolve(stream, piece.keys, ids);
-  if (piece.values.rows() > 0) {
-    kernels::scatter(stream, {.from = piece.values, .ids = ids, .rows = values_.ref(), .dim = dim()});
-    kernels::scatter_column(stream, kernels::ScatterColumn<float>{piece.state, ids, state_.ref()});
+void TableShard::wait_write(Stream& stream, RowChunk const& chunk) {
+  Array<std::uint32_t> ids(stream.device(), chunk.rows());
+  wait_resolve(stream, chunk.keys, ids);
+  if (chunk.values.rows() > 0) {
+    kernels::scatter(stream, {.from = chunk.values, .ids = ids, .rows = values_.ref(), .dim = dim()});
+    kernels::scatter_column(stream, kernels::ScatterColumn<float>{chunk.state, ids, state_.ref()});
   }
-  kernels::scatter_column(stream, kernels::ScatterColumn<std::uint32_t>{piece.life, ids, life_.ref()});
+  kernels::scatter_column(stream, kernels::ScatterColumn<std::uint32_t>{chunk.lifecycle, ids, lifecycle_.ref()});
   stream.wait();
 }
 
-std::vector<MemoryLine> TableShard::memory_plan(TableOptions const& options, std::size_t rows, int ranks) {
+std::vector<MemoryPlanLine> TableShard::memory_plan(TableOptions const& options, std::size_t rows, int ranks) {
   using kernels::RowStorage;
   auto const name = [&](char const* what) { return fmt::format("table '{}': {}", options.name, what); };
   std::size_t const state = kernels::state_columns(options.optimizer, options.dim);
   std::size_t const marks = RowStorage<std::uint64_t>::bytes_for(ranks > 1 ? rows : 0, 1);
-  std::vector<MemoryLine> plan{
-      {name("values"), kernels::ValueStorage::bytes_for(rows, options.dim, options.values)},
+  std::vector<MemoryPlanLine> plan{
+      {name("values"), kernels::ValueStorage::bytes_for(rows, options.dim, options.value_type)},
       {name("optimizer state"), RowStorage<float>::bytes_for(rows, state)},
       {name("index"), kernels::KeyIndex::bytes_for(rows)},
-      {name("counters"), RowStorage<std::uint32_t>::bytes_for(rows, kernels::kLifeWords) + marks}};
+      {name("counters"), RowStorage<std::uint32_t>::bytes_for(rows, kernels::kLifecycleWords) + marks}};
   auto const others = static_cast<std::size_t>(ranks - 1);
   std::size_t const known = others == 0 ? 0 : std::min(rows, options.dictionary_keys / others);  // of each
   if (known > 0) {
     plan.push_back({name("dictionaries of keys, on the host"),
-                    others * (NamedKeys::bytes_for(known) + HeardKeys::bytes_for(known) + sizeof(NamedKeys) +
-                              sizeof(HeardKeys) + kMapNodes)});
+                    others * (KeyEncoder::bytes_for(known) + KeyDecoder::bytes_for(known) + sizeof(KeyEncoder) +
+                              sizeof(KeyDecoder) + kMapNodes)});
   }
-  if (others > 0 && options.gradients.holds_back()) {
-    std::size_t const held = std::min(rows, options.gradients.rows_max);
-    plan.push_back({name("gradients held back"), others * HeldRows::bytes_for(options, held)});
+  if (others > 0 && options.gradient_compression.enabled()) {
+    std::size_t const held = std::min(rows, options.gradient_compression.capacity_rows);
+    plan.push_back({name("gradients held back"), others * ResidualTable::bytes_for(options, held)});
   }
-  if (others > 0 && options.refreshes.holds_back()) {
-    std::size_t const copied = std::min(rows, options.refreshes.rows_max);  // of each other rank's, and by each
-    plan.push_back({name("copies of sent values"), 2 * others * RowCopies::bytes_for(options, copied)});
+  if (others > 0 && options.refresh_compression.enabled()) {
+    std::size_t const copied =
+        std::min(rows, options.refresh_compression.capacity_rows);  // of each other rank's, and by each
+    plan.push_back({name("copies of sent values"), 2 * others * RowMirror::bytes_for(options, copied)});
   }
   return plan;
 }

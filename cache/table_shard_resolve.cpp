@@ -10,23 +10,23 @@
 #include "gpups/error.hpp"
 #include "kernels/columns.hpp"
 #include "kernels/init_rows.hpp"
+#include "kernels/parallel_for.hpp"
 #include "kernels/repeated_ids.hpp"
-#include "kernels/side_by_side.hpp"
 
 namespace gpups::cache {
 
 void TableShard::wait_resolve(Stream& stream, View<Key const> keys, View<std::uint32_t> ids) {
-  KeysOfShard const part{this, keys, ids};
+  ShardKeys const part{this, keys, ids};
   wait_resolve(stream, {&part, 1});
 }
 
-void TableShard::wait_resolve(Stream& stream, std::span<KeysOfShard const> parts) {
+void TableShard::wait_resolve(Stream& stream, std::span<ShardKeys const> parts) {
   std::vector<kernels::KeyIndex::Search> searches;
   for (auto const& part : parts) searches.push_back({&part.shard->index_, part.keys, part.ids});
   auto const missing = kernels::KeyIndex::wait_find_missing(stream, searches);
 
-  std::vector<Missing> now;
-  std::vector<KeysOfShard> later;  // parts that may lack what another of their table brings now
+  std::vector<MissingKeys> now;
+  std::vector<ShardKeys> later;  // parts that may lack what another of their table brings now
   std::set<TableShard const*> changed;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     auto const& part = parts[p];
@@ -42,7 +42,8 @@ void TableShard::wait_resolve(Stream& stream, std::span<KeysOfShard const> parts
   for (auto const& part : later) wait_resolve(stream, {&part, 1});
 }
 
-std::optional<TableShard::Repeated> TableShard::wait_find_repeated(Stream& stream, std::span<KeysOfShard const> parts) {
+std::optional<TableShard::RepeatedKey> TableShard::wait_find_repeated(Stream& stream,
+                                                                      std::span<ShardKeys const> parts) {
   if (parts.empty()) return std::nullopt;
   Array<std::uint32_t> const repeated(stream.device(), parts.size());
   memory::fill_bytes(stream, repeated.data(), 0xFF, repeated.bytes());  // kNoRow
@@ -57,18 +58,18 @@ std::optional<TableShard::Repeated> TableShard::wait_find_repeated(Stream& strea
   for (std::size_t p = 0; p < parts.size(); ++p) {
     if (found[p] == kernels::kNoRow) continue;
     auto const key = parts[p].shard->wait_keys_of(stream, repeated.view().slice(p, 1));
-    return Repeated{p, to_host(stream, key.view())[0]};
+    return RepeatedKey{p, to_host(stream, key.view())[0]};
   }
   return std::nullopt;
 }
 
 // Threads of the host share the work of a table that is large, or has more than a thread's share of all. Other tables
 // have a thread each.
-void TableShard::wait_reserve(Stream& stream, std::span<Missing const> tables) {
+void TableShard::wait_reserve(Stream& stream, std::span<MissingKeys const> tables) {
   constexpr std::size_t kLarge = 8192;
   std::size_t total = 0;
   for (auto const& table : tables) total += table.count;
-  std::vector<Missing const*> small;
+  std::vector<MissingKeys const*> small;
   for (auto const& table : tables) {
     if (table.count >= kLarge || table.count * static_cast<std::size_t>(stream.threads()) > total) {
       table.of.shard->wait_reserve(stream, table);
@@ -76,18 +77,18 @@ void TableShard::wait_reserve(Stream& stream, std::span<Missing const> tables) {
       small.push_back(&table);
     }
   }
-  kernels::side_by_side(stream, small.size(),
+  kernels::parallel_for(stream, small.size(),
                         [&](Stream& part, std::size_t i) { small[i]->of.shard->wait_reserve(part, *small[i]); });
 }
 
-void TableShard::wait_reserve(Stream& stream, Missing const& missing) try {
+void TableShard::wait_reserve(Stream& stream, MissingKeys const& missing) try {
   auto const& [shard, keys, ids] = missing.of;
   auto const new_ids = index_.wait_insert(stream, keys, ids, missing.count);
   if (new_ids.empty()) return;
   std::size_t const rows = index_.ids_end();
   values_.reserve(stream, rows);
   state_.reserve(stream, rows);
-  life_.reserve(stream, rows);
+  lifecycle_.reserve(stream, rows);
   auto const new_keys = keys_of(stream, new_ids);
   kernels::init_rows(stream, {.ids = new_ids,
                               .keys = new_keys,

@@ -13,12 +13,12 @@ namespace gpups::kernels {
 #ifdef __CUDACC__
 template <Space S>
 void run(Exec<S> ex, CheckNumbers const& c) {
-  each(ex, c.parts.size(), [faults = c.faults] GPUPS_FN(std::size_t p) { faults[p] = kNoRow; });
+  each(ex, c.parts.size(), [bad_rows = c.bad_rows] GPUPS_FN(std::size_t p) { bad_rows[p] = kNoRow; });
   for (std::size_t p = 0; p < c.parts.size(); ++p) {
     NumbersPart const part = c.parts[p];
-    std::uint32_t* const fault = c.faults.data() + p;
+    std::uint32_t* const bad_row = c.bad_rows.data() + p;
     each(ex, part.numbers.size(), [=] GPUPS_FN(std::size_t i) {
-      if (part.numbers[i] >= part.limit) atomic_min(fault, static_cast<std::uint32_t>(i));
+      if (part.numbers[i] >= part.limit) atomic_min(bad_row, static_cast<std::uint32_t>(i));
     });
   }
 }
@@ -26,12 +26,12 @@ void run(Exec<S> ex, CheckNumbers const& c) {
 // The largest number of a block is found without branches; only where it is too large are numbers looked at one by one.
 template <Space S>
 void run(Exec<S> ex, CheckNumbers const& c) {
-  GPUPS_ASSERT(c.faults.size() == c.parts.size());
+  GPUPS_ASSERT(c.bad_rows.size() == c.parts.size());
   for (std::size_t p = 0; p < c.parts.size(); ++p) {
     auto const& [numbers, limit] = c.parts[p];
     std::uint32_t const* const all = numbers.data();
-    std::uint32_t* const fault = c.faults.data() + p;
-    *fault = kNoRow;
+    std::uint32_t* const bad_row = c.bad_rows.data() + p;
+    *bad_row = kNoRow;
     ex.arena->blocks(
         (numbers.size() + kBlockElements - 1) / kBlockElements, [&, n = numbers.size()](std::size_t block) {
           std::size_t const first = block * kBlockElements, last = std::min(first + kBlockElements, n);
@@ -39,7 +39,7 @@ void run(Exec<S> ex, CheckNumbers const& c) {
           for (std::size_t i = first; i < last; ++i) most = std::max(most, all[i]);
           if (first == last || most < limit) return;
           auto const at = std::find_if(all + first, all + last, [&](std::uint32_t number) { return number >= limit; });
-          atomic_min(fault, static_cast<std::uint32_t>(at - all));
+          atomic_min(bad_row, static_cast<std::uint32_t>(at - all));
         });
   }
 }

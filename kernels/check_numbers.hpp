@@ -17,7 +17,7 @@ struct NumbersPart {
 
 struct CheckNumbers {
   std::span<NumbersPart const> parts;
-  View<std::uint32_t> faults;  // (parts): the first place whose number is not below the part's limit, or kNoRow
+  View<std::uint32_t> bad_rows;  // (parts): the first place whose number is not below the part's limit, or kNoRow
 };
 void check_numbers(Stream& stream, CheckNumbers const& arguments);
 

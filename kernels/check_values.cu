@@ -13,19 +13,19 @@ namespace gpups::kernels {
 
 template <Space S>
 void run(Exec<S> ex, CheckValues const& c) {
-  each(ex, 1, [fault = c.fault] GPUPS_FN(std::size_t) { fault[0] = kNoRow; });
+  each(ex, 1, [bad_row = c.bad_row] GPUPS_FN(std::size_t) { bad_row[0] = kNoRow; });
   each_row(ex, c.rows.rows(), [c] GPUPS_FN(std::size_t i, NativeLanes lanes) {
     float const most = max_abs(lanes, c.rows.row(i), c.rows.columns());
-    if (lanes.first() && !(most <= c.limit)) atomic_min(c.fault.data(), static_cast<std::uint32_t>(i));
+    if (lanes.first() && !(most <= c.limit)) atomic_min(c.bad_row.data(), static_cast<std::uint32_t>(i));
   });
 }
 
 GPUPS_KERNEL(check_values, CheckValues)
 
 #ifndef __CUDACC__
-float largest_kept(NumberType type) {
-  if (type == NumberType::kHalf) return std::bit_cast<float>(0x477FEFFFU);      // below 65,520
-  if (type == NumberType::kBFloat16) return std::bit_cast<float>(0x7F7F7FFFU);  // below the middle to the next
+float largest_kept(DataType type) {
+  if (type == DataType::kHalf) return std::bit_cast<float>(0x477FEFFFU);      // below 65,520
+  if (type == DataType::kBFloat16) return std::bit_cast<float>(0x7F7F7FFFU);  // below the middle to the next
   return std::numeric_limits<float>::max();
 }
 #endif

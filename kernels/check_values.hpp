@@ -10,12 +10,12 @@
 namespace gpups::kernels {
 
 // The largest float whose nearest number of this type is finite.
-float largest_kept(NumberType type);
+float largest_kept(DataType type);
 
 struct CheckValues {
   MatrixView<float const> rows;  // (n, columns)
   float limit;                   // elements should be from -limit to limit
-  View<std::uint32_t> fault;     // (1): the first row with another element, NaN included, or kNoRow
+  View<std::uint32_t> bad_row;   // (1): the first row with another element, NaN included, or kNoRow
 };
 void check_values(Stream& stream, CheckValues const& arguments);
 

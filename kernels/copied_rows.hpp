@@ -7,8 +7,8 @@
 
 #include "gpups/array.hpp"
 #include "kernels/launch.hpp"
+#include "kernels/nontemporal.hpp"
 #include "kernels/row_storage.hpp"
-#include "kernels/streaming.hpp"
 
 namespace gpups::kernels {
 

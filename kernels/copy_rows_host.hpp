@@ -11,7 +11,7 @@
 #include "kernels/assert.hpp"
 #include "kernels/copied_rows.hpp"
 #include "kernels/launch.hpp"
-#include "kernels/streaming.hpp"
+#include "kernels/nontemporal.hpp"
 
 namespace gpups::kernels {
 
@@ -47,7 +47,7 @@ inline void copy_row(float* to, float const* from, CopiedRow row) {
   std::size_t const whole = kLines != 0 ? kLines * kLineFloats : row.dim / kLineFloats * kLineFloats;
   for (std::size_t j = 0; j < whole; j += kLineFloats) {
     if constexpr (kStream) {
-      stream_line(to + j, from + j);
+      store_line_nontemporal(to + j, from + j);
     } else {
       std::memcpy(to + j, from + j, kLineFloats * sizeof(float));
     }
@@ -55,7 +55,7 @@ inline void copy_row(float* to, float const* from, CopiedRow row) {
   if (kLines != 0 || whole == row.stride) return;
   float last[kLineFloats] = {};
   std::memcpy(last, from + whole, (row.dim - whole) * sizeof(float));
-  if (kStream && row.stride - whole == kLineFloats) return stream_line(to + whole, last);
+  if (kStream && row.stride - whole == kLineFloats) return store_line_nontemporal(to + whole, last);
   std::memcpy(to + whole, last, (row.stride - whole) * sizeof(float));
 }
 
@@ -88,24 +88,25 @@ class RowCopy {
       float* const target = to_[i];
       if (source != nullptr && target != nullptr) copy_row<kStream, kLines>(target, source, row);
     }
-    if (kStream) end_streaming();
+    if (kStream) nontemporal_fence();
   }
 
  private:
   // To the second-level cache, which can wait for more lines at once than the first. Rows that are written come there
   // too, unless they are written around it.
   [[gnu::always_inline]] void ask_first_line(std::size_t i) {
-    if constexpr (From::kScattered) prefetch_row<Ahead::kToL2>(from_.look_up(i), 1);
+    if constexpr (From::kScattered) prefetch_row<PrefetchTarget::kToL2>(from_.look_up(i), 1);
     if constexpr (To::kScattered) {
       auto* const row = to_.look_up(i);
-      if (!kStream) prefetch_row<Ahead::kToL2>(row, 1);
+      if (!kStream) prefetch_row<PrefetchTarget::kToL2>(row, 1);
     }
   }
   [[gnu::always_inline]] void ask_rest(std::size_t i) const {
     std::size_t const bytes = kLines != 0 ? kLines * kLineBytes : row_.stride * sizeof(float);
     if (bytes <= kLineBytes) return;
-    if constexpr (From::kScattered) prefetch_row<Ahead::kToL2>(from_[i] + kLineFloats, bytes - kLineBytes);
-    if constexpr (To::kScattered && !kStream) prefetch_row<Ahead::kToL2>(to_[i] + kLineFloats, bytes - kLineBytes);
+    if constexpr (From::kScattered) prefetch_row<PrefetchTarget::kToL2>(from_[i] + kLineFloats, bytes - kLineBytes);
+    if constexpr (To::kScattered && !kStream)
+      prefetch_row<PrefetchTarget::kToL2>(to_[i] + kLineFloats, bytes - kLineBytes);
   }
 
   RowAddresses<From> from_;
@@ -143,7 +144,7 @@ void copy_rows(HostExec ex, std::size_t n, CopiedRow row, From from, To to) {
 template <class From, class To>
 void copy_rows(HostExec ex, std::size_t n, CopiedRow row, From from, To to) {
   GPUPS_ASSERT(row.stride >= row.dim && row.stride - row.dim < kLineFloats);
-  bool const stream = to.are_whole_lines() && outgrows_caches(*ex.arena, n * row.stride * sizeof(float));
+  bool const stream = to.are_whole_lines() && exceeds_caches(*ex.arena, n * row.stride * sizeof(float));
   stream ? copy_rows<true>(ex, n, row, from, to) : copy_rows<false>(ex, n, row, from, to);
 }
 

@@ -13,7 +13,7 @@
 namespace gpups::kernels {
 
 // Some entries in their order; `later` more may be read behind them.
-struct Entries {
+struct RowEntries {
   std::uint32_t const* order;
   std::size_t count, later;
 

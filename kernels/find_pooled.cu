@@ -30,7 +30,7 @@ inline void check(PooledTable const& t) {
   GPUPS_ASSERT(t.weights.empty() || t.weights.size() >= entries);
   GPUPS_ASSERT(t.found.empty() || t.found.size() >= entries);
   GPUPS_ASSERT(t.out.rows() >= bags_of(t).count && t.out.stride() % 4 == 0);
-  GPUPS_ASSERT(t.rows.stride >= t.out.columns() && t.rows.stride % (t.rows.type == NumberType::kFloat ? 4 : 8) == 0);
+  GPUPS_ASSERT(t.rows.stride >= t.out.columns() && t.rows.stride % (t.rows.type == DataType::kFloat ? 4 : 8) == 0);
 }
 
 #ifdef __CUDACC__
@@ -81,7 +81,7 @@ void run(Exec<S> ex, FindPooled const& f) {
       check(t);
       all.table[all.count] = t;
       all.bags[all.count] = bags_of(t);
-      all.tasks[all.count] = warp_tasks(all.bags[all.count], t.rows.type == NumberType::kFloat ? 4 : 2);
+      all.tasks[all.count] = warp_tasks(all.bags[all.count], t.rows.type == DataType::kFloat ? 4 : 2);
       all.first_warp[all.count + 1] = all.first_warp[all.count] + all.tasks[all.count].warps;
       ++all.count;
     }
@@ -110,7 +110,7 @@ void run(Exec<S> ex, FindPooled const& f) {
     }
     bytes += count * t.out.stride() * sizeof(float);
   }
-  bool const large = outgrows_caches(*ex.arena, bytes);
+  bool const large = exceeds_caches(*ex.arena, bytes);
   ex.arena->blocks(blocks.size(), [&](std::size_t b) {
     auto const& [table, first_bag, last_bag] = blocks[b];
     std::size_t const first = first_bag, last = last_bag;  // clang lets no lambda use names of a binding

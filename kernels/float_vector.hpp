@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "kernels/half.hpp"
-#include "kernels/streaming.hpp"
+#include "kernels/nontemporal.hpp"
 
 namespace gpups::kernels {
 
@@ -52,7 +52,7 @@ inline void store(FloatVector<kLanes> const& x, float* to) {
   if constexpr (kStream && kLanes == kLineFloats) {
     float line[kLineFloats];
     x.store(line);
-    stream_line(to, line);
+    store_line_nontemporal(to, line);
   } else {
     x.store(to);
   }

@@ -6,7 +6,7 @@
 #include "kernels/atomic.hpp"
 #include "kernels/hash.hpp"
 #include "kernels/launch.hpp"
-#include "kernels/life.hpp"
+#include "kernels/row_lifecycle.hpp"
 
 namespace gpups::kernels {
 
@@ -28,10 +28,10 @@ template <class T, Space S>
 void hash(Exec<S> ex, HashRows const& h) {
   each_row(ex, h.rows, [h] GPUPS_FN(std::size_t i, NativeLanes lanes) {
     auto const id = static_cast<std::uint32_t>(i);
-    std::uint32_t const* const life = h.life.row(id);
-    if (!exists(life[0])) return;
+    std::uint32_t const* const lifecycle = h.lifecycle.row(id);
+    if (!exists(lifecycle[0])) return;
     std::uint64_t hash = mix(mix(h.seed + 1) ^ *h.keys.row(id));
-    hash = mix(hash + (std::uint64_t{life[1]} << 32 | life[0]));
+    hash = mix(hash + (std::uint64_t{lifecycle[1]} << 32 | lifecycle[0]));
     hash ^= hash_numbers(lanes, h.values.as<T>().row(id), h.dim, mix(hash + 1));
     if (h.state_columns > 0) hash = mix(hash) ^ hash_numbers(lanes, h.state.row(id), h.state_columns, mix(hash + 2));
     if (!lanes.first()) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A digest of a table's rows that does not depend on their order or number of ranks: the sum of a 64-bit hash of each.
-// Reads a row's key, value, state and life once.
+// Reads a row's key, value, state and lifecycle once.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,9 @@ struct HashRows {
   Rows<float const> state;         // (state_columns)
   std::size_t dim;
   std::size_t state_columns;
-  Rows<std::uint32_t const> life;  // stride kLifeWords
-  std::uint64_t seed;              // of the table
-  View<std::uint64_t> digest;      // (2): the rows' hashes are added to the first, wrapping, their number to the second
+  Rows<std::uint32_t const> lifecycle;  // stride kLifecycleWords
+  std::uint64_t seed;                   // of the table
+  View<std::uint64_t> digest;  // (2): the rows' hashes are added to the first, wrapping, their number to the second
 };
 void hash_rows(Stream& stream, HashRows const& arguments);
 

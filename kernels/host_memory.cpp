@@ -54,7 +54,7 @@ void lower_to(HostMemory& memory, GroupFiles const& files, fs::path const& folde
 
 }  // namespace
 
-std::uint64_t short_of(HostMemory const& memory, std::uint64_t bytes) {
+std::uint64_t memory_shortage(HostMemory const& memory, std::uint64_t bytes) {
   constexpr std::uint64_t kSpareShare = 8;
   std::uint64_t const needed = bytes + memory.total / kSpareShare;
   return needed - std::min(needed, memory.available);

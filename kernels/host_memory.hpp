@@ -16,7 +16,7 @@ struct HostMemory {
 
 // How many of the bytes that processes keep for later should go back before `bytes` more are taken: an eighth of all
 // memory is to stay available, since others may take some at the same time.
-std::uint64_t short_of(HostMemory const& memory, std::uint64_t bytes);
+std::uint64_t memory_shortage(HostMemory const& memory, std::uint64_t bytes);
 
 // Reads a few small files: some tens of microseconds. root: below which /proc and /sys are, for tests.
 HostMemory host_memory(std::filesystem::path const& root = "/");

@@ -35,8 +35,8 @@ struct InitMatrix {
   View<std::uint32_t const> only_where_no_row;  // (n), writes row i only where this is kNoRow; empty: all
   MatrixView<float> out;                        // (>= n, dim); padding is set to zero
   Initializer initializer;
-  std::uint64_t seed;                    // of the table
-  NumberType type = NumberType::kFloat;  // of its values
+  std::uint64_t seed;                // of the table
+  DataType type = DataType::kFloat;  // of its values
 };
 void init_matrix(Stream& stream, InitMatrix const& arguments);
 

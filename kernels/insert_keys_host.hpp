@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels/in_steps.hpp"
+#include "kernels/barrier_phases.hpp"
 #include "kernels/index_keys.hpp"
 #include "kernels/insert_share_host.hpp"
 #include "kernels/launch.hpp"
@@ -22,52 +22,52 @@ class PartInsertion {
                 std::vector<InsertedShare>& shares)
       : buckets_(buckets),
         ids_(ids.data()),
-        cut_(keys, ids, static_cast<std::uint32_t>(shares.size())),
+        partition_(keys, ids, static_cast<std::uint32_t>(shares.size())),
         shares_(shares.data()) {}
 
-  void cut(std::uint32_t chunk) { cut_.cut(chunk); }
+  void partition(std::uint32_t chunk) { partition_.partition(chunk); }
 
   void insert(std::uint32_t s) {
-    shares_[s].begin(cut_.size(s));
-    cut_.copy_places(s, shares_[s].places.data());
+    shares_[s].begin(partition_.size(s));
+    partition_.copy_places(s, shares_[s].places.data());
     insertion(s).run();
     count_new_of_share(s);
   }
   // To be called once.
   void count_new() {
-    for (std::uint32_t s = 0; s < cut_.shares(); ++s) {
+    for (std::uint32_t s = 0; s < partition_.shares(); ++s) {
       if (!shares_[s].beyond_limit.empty()) {
         shares_are_mixed_ = true;
         insertion(s).insert_beyond_limit();
         count_new_of_share(s);
       }
       repeats_new_keys_ |= shares_[s].repeats_new_keys;
-      for (std::uint32_t c = 0; c < cut_.chunks(); ++c) before_[c + 1] += shares_[s].new_in_chunk[c];
+      for (std::uint32_t c = 0; c < partition_.chunks(); ++c) before_[c + 1] += shares_[s].new_in_chunk[c];
     }
-    for (std::uint32_t c = 0; c < cut_.chunks(); ++c) before_[c + 1] += before_[c];
+    for (std::uint32_t c = 0; c < partition_.chunks(); ++c) before_[c + 1] += before_[c];
   }
   // Writes what was found of a chunk's keys, and numbers its new ones, where the part's new keys are those from
   // `first` on.
   void number(InsertKeys const& f, std::size_t first, std::uint32_t chunk) {
-    for (std::uint32_t s = 0; s < cut_.shares(); ++s) {
-      std::uint32_t const *const places = cut_.places(chunk, s), *const found =
-                                                                     shares_[s].found.data() + cut_.start(s, chunk);
-      for (std::size_t k = 0, count = cut_.count(chunk, s); k < count; ++k) ids_[places[k]] = found[k];
+    for (std::uint32_t s = 0; s < partition_.shares(); ++s) {
+      std::uint32_t const *const places = partition_.places(chunk, s), *const found = shares_[s].found.data() +
+                                                                                      partition_.start(s, chunk);
+      for (std::size_t k = 0, count = partition_.count(chunk, s); k < count; ++k) ids_[places[k]] = found[k];
     }
     if (before_[chunk] == before_[chunk + 1]) return;
     std::size_t r = first + before_[chunk];
-    for (std::size_t begin = cut_.begin(chunk), end; begin < cut_.end(chunk); begin = end) {
-      end = std::min(begin + kNumberAtOnce, cut_.end(chunk));
+    for (std::size_t begin = partition_.begin(chunk), end; begin < partition_.end(chunk); begin = end) {
+      end = std::min(begin + kNumberAtOnce, partition_.end(chunk));
       r = number_block(f, r, begin, end);
     }
   }
   // To be called once. Adds the part's new keys to `count`.
   void end_numbering(std::size_t& count) {
-    count += before_[cut_.chunks()];
+    count += before_[partition_.chunks()];
     if (!shares_are_mixed_) return;
     // The next part must not use another share's bucket before all numbers are there.
-    for (std::uint32_t s = 0; s < cut_.shares(); ++s) write_numbers(s);
-    for (std::uint32_t s = 0; s < cut_.shares(); ++s) shares_[s].new_count = 0;
+    for (std::uint32_t s = 0; s < partition_.shares(); ++s) write_numbers(s);
+    for (std::uint32_t s = 0; s < partition_.shares(); ++s) shares_[s].new_count = 0;
   }
   // To the index, and to repeated keys.
   void write_numbers(std::uint32_t s) {
@@ -79,7 +79,7 @@ class PartInsertion {
       *numbers[k] = ids_[*numbers[k] & ~kNewKey];
     }
     if (!repeats_new_keys_) return;
-    for (std::size_t i = cut_.begin(s); i < cut_.end(s); ++i) {
+    for (std::size_t i = partition_.begin(s); i < partition_.end(s); ++i) {
       if ((ids_[i] & kNewKey) != 0) ids_[i] = ids_[ids_[i] & ~kNewKey];
     }
   }
@@ -88,15 +88,15 @@ class PartInsertion {
   static constexpr std::size_t kNumberAtOnce = 1024;
 
   ShareInsertion insertion(std::uint32_t s) {
-    return ShareInsertion(buckets_, {s, cut_.shares()}, cut_.keys(), shares_[s]);
+    return ShareInsertion(buckets_, {s, partition_.shares()}, partition_.keys(), shares_[s]);
   }
   void count_new_of_share(std::uint32_t s) {
     InsertedShare& share = shares_[s];
     std::uint32_t const *const places = share.places.data(), *const found = share.found.data();
     share.repeats_new_keys = false;
     std::size_t first = 0;
-    for (std::uint32_t c = 0; c < cut_.chunks(); ++c) {
-      std::size_t const last = first + cut_.count(c, s);
+    for (std::uint32_t c = 0; c < partition_.chunks(); ++c) {
+      std::size_t const last = first + partition_.count(c, s);
       std::uint32_t count = 0, with_repeated = 0;
       for (std::size_t k = first; k < last; ++k) {
         count += found[k] == (kNewKey | places[k]) ? 1 : 0;
@@ -119,14 +119,14 @@ class PartInsertion {
     for (std::size_t k = 0; k < count; ++k, ++r) {
       std::uint32_t const id = f.number_of_new(r);
       f.new_ids[r] = ids_[places[k]] = id;
-      *f.key_of_id.row(id) = gpups::number(cut_.keys()[places[k]]);
+      *f.key_of_id.row(id) = gpups::number(partition_.keys()[places[k]]);
     }
     return r;
   }
 
   Buckets buckets_;
   std::uint32_t* ids_;
-  KeyShares cut_;
+  KeyShares partition_;
   InsertedShare* shares_;                    // of the part that is being inserted
   std::size_t before_[kSharesMax + 1] = {};  // new keys of the chunks before
   bool repeats_new_keys_ = false;            // a new key is in the part more than once
@@ -146,11 +146,11 @@ inline void insert_keys(HostExec ex, InsertKeys const& f) {
     parts.emplace_back(f.index.buckets, f.index.keys.slice(first, count), f.index.ids.slice(first, count), inserted);
   }
   ex.arena->blocks(shares, [&](std::size_t s) {
-    for (auto& part : parts) part.cut(static_cast<std::uint32_t>(s));
+    for (auto& part : parts) part.partition(static_cast<std::uint32_t>(s));
   });
   // Three steps for each part, but for most the third is one with the first of the next part.
   std::size_t done = 0;  // new keys
-  in_steps(
+  run_phases(
       *ex.arena, 2 * parts.size() + 1, shares,
       [&](std::size_t step, std::size_t block) {
         auto const s = static_cast<std::uint32_t>(block);

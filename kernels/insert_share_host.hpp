@@ -19,7 +19,7 @@ namespace gpups::kernels {
 class ShareInsertion {
  public:
   // The share's keys are those of the batch `keys` at share.places.
-  ShareInsertion(Buckets const& buckets, Share range, View<Key const> keys, InsertedShare& share)
+  ShareInsertion(Buckets const& buckets, HashShare range, View<Key const> keys, InsertedShare& share)
       : buckets_(buckets),
         keys_(keys.data()),
         share_(share),

@@ -35,7 +35,7 @@ class KeyBuckets {
   std::uint32_t buckets() const { return buckets_; }
 
   // To be called once for each block, in any order.
-  void cut(std::size_t block) const {
+  void partition(std::size_t block) const {
     std::size_t const first = block * kKeyBlock, count = std::min(kKeyBlock, from_.size() - first);
     Key const* const from = from_.data() + first;
     std::uint16_t bucket[kKeyBlock], rank[kKeyBlock];  // rank: within the bucket

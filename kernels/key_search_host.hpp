@@ -14,7 +14,7 @@
 
 #include "gpups/array.hpp"
 #include "kernels/bucket_host.hpp"
-#include "kernels/streaming.hpp"
+#include "kernels/nontemporal.hpp"
 
 namespace gpups::kernels {
 
@@ -74,7 +74,7 @@ class KeySearch {
     std::size_t const n = keys_.size(), first = placed_;
     placed_ += kGroup;
     // The processor reads ahead to the end of a page, which is 512 keys.
-    prefetch_row<Ahead::kToL2>(keys_.data() + std::min(first + kKeysAhead, n), kGroup * sizeof(Key));
+    prefetch_row<PrefetchTarget::kToL2>(keys_.data() + std::min(first + kKeysAhead, n), kGroup * sizeof(Key));
     if (first + kGroup <= n) return place(keys_.data() + first, first % kRing);
     Key last[kGroup];
     for (std::size_t k = 0; k < kGroup; ++k) last[k] = keys_[std::min(first + k, n - 1)];

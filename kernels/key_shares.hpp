@@ -18,7 +18,7 @@ namespace gpups::kernels {
 inline constexpr std::uint32_t kSharesMax = 32;
 
 // Some of the hashes: a stretch of their low halves.
-struct Share {
+struct HashShare {
   std::uint32_t number, count;
 
   // The share, of `count`, that has a hash.
@@ -55,7 +55,7 @@ class KeyShares {
   std::size_t end(std::uint32_t chunk) const { return begin(chunk + 1); }
 
   // To be called once for each chunk, in any order.
-  void cut(std::uint32_t chunk) {
+  void partition(std::uint32_t chunk) {
     std::uint32_t* next[kSharesMax];
     for (std::uint32_t s = 0; s < shares_; ++s) next[s] = list(chunk, s);
     for (std::size_t first = begin(chunk), last = end(chunk); first < last; first += kGroup) {
@@ -66,7 +66,7 @@ class KeyShares {
         places[count] = static_cast<std::uint32_t>(i);
         count += ids_[i] == kNoRow ? 1 : 0;
       }
-      for (std::size_t k = 0; k < count; ++k) share[k] = Share::of(hash_of(keys_[places[k]]), shares_);
+      for (std::size_t k = 0; k < count; ++k) share[k] = HashShare::of(hash_of(keys_[places[k]]), shares_);
       for (std::size_t k = 0; k < count; ++k) *next[share[k]]++ = places[k];
     }
     for (std::uint32_t s = 0; s < shares_; ++s) {

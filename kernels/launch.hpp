@@ -233,7 +233,7 @@ void each_row(DeviceExec ex, std::size_t n, F f) {
 }
 
 // Threads of the blocks of each_block(), if it does not say.
-inline constexpr unsigned kCrewThreads = 1024;
+inline constexpr unsigned kBlockThreadsMax = 1024;
 
 template <unsigned Threads, class F>
 __global__ void __launch_bounds__(Threads) each_block_kernel(std::size_t n, F f) {
@@ -241,7 +241,7 @@ __global__ void __launch_bounds__(Threads) each_block_kernel(std::size_t n, F f)
 }
 
 // For work too large for a team: f(i) is called by all threads of a block at once, and may use __syncthreads().
-template <unsigned Threads = kCrewThreads, class F>
+template <unsigned Threads = kBlockThreadsMax, class F>
 void each_block(DeviceExec ex, std::size_t n, F f) {
   if (n == 0) return;
   auto const blocks = static_cast<unsigned>(n < 2048 ? n : 2048);

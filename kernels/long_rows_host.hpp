@@ -56,7 +56,7 @@ class HostLongRows {
                                                    first_piece_.begin() - 1);
     std::uint32_t const from = s_.offsets[rows_[i]] + static_cast<std::uint32_t>(p - first_piece_[i]) * kPieceEntries;
     std::uint32_t const end = std::min(s_.offsets[rows_[i] + 1], from + kPieceEntries);
-    Entries const entries{s_.order.data() + from, end - from, s_.offsets[rows_[i] + 1] - end};
+    RowEntries const entries{s_.order.data() + from, end - from, s_.offsets[rows_[i] + 1] - end};
     std::size_t const stride = s_.sums.stride();
     Array<std::int64_t> const sums(Device::host(), stride);
     bool const narrow = sum_any_row(s_, per_grid_, entries, sums.data());

@@ -14,9 +14,9 @@
 
 #include "gpups/array.hpp"
 #include "kernels/check.hpp"
+#include "kernels/cpu_pause.hpp"
 #include "kernels/cuda_runtime.hpp"
 #include "kernels/host_memory.hpp"
-#include "kernels/pause.hpp"
 #include "kernels/stream_impl.hpp"
 
 namespace gpups::memory {
@@ -37,7 +37,7 @@ class ShortLock {
  public:
   explicit ShortLock(std::mutex& mutex) : lock_(mutex, std::try_to_lock) {
     for (int tries = 0; !lock_ && tries < kTries; ++tries) {
-      kernels::pause();
+      kernels::cpu_pause();
       lock_.try_lock();
     }
     if (!lock_) lock_.lock();
@@ -118,7 +118,7 @@ class Pool {
   // worth the look, which takes too long for the lock.
   std::size_t bytes_to_give_back(std::size_t size) const {
     if (!device_.is_host() || size < kHugePage) return 0;
-    return kernels::short_of(kernels::host_memory(), size);
+    return kernels::memory_shortage(kernels::host_memory(), size);
   }
 
   void give_back(void* block) noexcept { device_.is_host() ? std::free(block) : cuda::release(device_.index, block); }

@@ -21,7 +21,7 @@ void run(Exec<S> ex, MergeSums const& m) {
       to[j] = static_cast<std::int64_t>(sum);
       return ((sum ^ a) & (sum ^ b)) >> 63;
     });
-    if (overflows > 0 && lanes.first()) atomic_min(m.fault.data(), m.slots[i]);
+    if (overflows > 0 && lanes.first()) atomic_min(m.bad_row.data(), m.slots[i]);
   });
 }
 

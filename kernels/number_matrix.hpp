@@ -13,11 +13,11 @@ namespace gpups::kernels {
 struct NumberView {
   std::byte* data = nullptr;
   std::size_t rows = 0, columns = 0;
-  NumberType type = NumberType::kFloat;
+  DataType type = DataType::kFloat;
   Device device{};
 
   // In numbers.
-  std::size_t stride() const { return type == NumberType::kFloat ? columns : (columns + 1) / 2 * 2; }
+  std::size_t stride() const { return type == DataType::kFloat ? columns : (columns + 1) / 2 * 2; }
   std::size_t bytes() const { return rows * row_bytes(); }
   // REQUIRES: first + count <= rows.
   NumberView slice(std::size_t first, std::size_t count) const {
@@ -37,7 +37,7 @@ struct NumberView {
 class NumberMatrix {
  public:
   NumberMatrix() = default;
-  NumberMatrix(Device device, std::size_t rows, std::size_t columns, NumberType type)
+  NumberMatrix(Device device, std::size_t rows, std::size_t columns, DataType type)
       : bytes_(device, NumberView{nullptr, rows, columns, type, device}.bytes()),
         rows_(rows),
         columns_(columns),
@@ -48,7 +48,7 @@ class NumberMatrix {
  private:
   Array<std::byte> bytes_;
   std::size_t rows_ = 0, columns_ = 0;
-  NumberType type_ = NumberType::kFloat;
+  DataType type_ = DataType::kFloat;
 };
 
 }  // namespace gpups::kernels

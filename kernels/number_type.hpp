@@ -12,26 +12,26 @@
 
 namespace gpups::kernels {
 
-using gpups::NumberType;
+using gpups::DataType;
 
 template <class T>
-inline constexpr NumberType kNumberType = NumberType::kFloat;
+inline constexpr DataType kNumberType = DataType::kFloat;
 template <>
-inline constexpr NumberType kNumberType<Half> = NumberType::kHalf;
+inline constexpr DataType kNumberType<Half> = DataType::kHalf;
 template <>
-inline constexpr NumberType kNumberType<BFloat16> = NumberType::kBFloat16;
+inline constexpr DataType kNumberType<BFloat16> = DataType::kBFloat16;
 
-constexpr std::size_t bytes_of_number(NumberType type) { return type == NumberType::kFloat ? 4 : 2; }
+constexpr std::size_t bytes_of_number(DataType type) { return type == DataType::kFloat ? 4 : 2; }
 
 // Calls f.template operator()<T>() with a type's T.
 template <class F>
-void with_number(NumberType type, F f) {
+void with_number(DataType type, F f) {
   switch (type) {
-    case NumberType::kFloat:
+    case DataType::kFloat:
       return f.template operator()<float>();
-    case NumberType::kHalf:
+    case DataType::kHalf:
       return f.template operator()<Half>();
-    case NumberType::kBFloat16:
+    case DataType::kBFloat16:
       return f.template operator()<BFloat16>();
   }
 }
@@ -39,8 +39,8 @@ void with_number(NumberType type, F f) {
 using gpups::row_stride;
 // Numbers from one row to the next: multiples of 64 bytes where a row has more than half as many, of 16 bytes below.
 // At least row_stride(columns), which it is for floats.
-constexpr std::size_t row_stride(std::size_t columns, NumberType type) {
-  if (type == NumberType::kFloat) return row_stride(columns);
+constexpr std::size_t row_stride(std::size_t columns, DataType type) {
+  if (type == DataType::kFloat) return row_stride(columns);
   std::size_t const step = columns > 16 ? 32 : 8;
   return (columns + step - 1) / step * step;
 }
@@ -49,7 +49,7 @@ constexpr std::size_t row_stride(std::size_t columns, NumberType type) {
 struct WritableRows {
   void* const* chunks = nullptr;  // of kChunkRows rows, each beginning with a line
   std::size_t stride = 0;         // numbers of a row; row_stride(dim, type)
-  NumberType type = NumberType::kFloat;
+  DataType type = DataType::kFloat;
 
   WritableRows() = default;
   template <class T>
@@ -67,7 +67,7 @@ struct WritableRows {
 struct TypedRows {
   void const* const* chunks = nullptr;
   std::size_t stride = 0;
-  NumberType type = NumberType::kFloat;
+  DataType type = DataType::kFloat;
 
   TypedRows() = default;
   template <class T>

@@ -36,8 +36,9 @@ GPUPS_ANY_FN inline double power(double base, std::uint64_t n) {
 // value -= rate * gradient
 template <class C, class Values, class GradientAt>
 GPUPS_INLINED_FN float descend(RowStep<C, Values> const& r, float rate, GradientAt gradient) {
-  return r.columns.faults(r.width, [=, value = r.value](std::size_t j)
-                                       GPUPS_INLINED_BODY { return value.put(j, value.get(j) - rate * gradient(j)); });
+  return r.columns.nonfinite(r.width, [=, value = r.value](std::size_t j) GPUPS_INLINED_BODY {
+    return value.put(j, value.get(j) - rate * gradient(j));
+  });
 }
 
 template <class C, class Values, class GradientAt>
@@ -48,8 +49,8 @@ GPUPS_INLINED_FN float sgd_step(RowStep<C, Values> const& r, GradientAt gradient
 // state: the sums s
 template <class C, class Values, class GradientAt>
 GPUPS_INLINED_FN float adagrad_step(RowStep<C, Values> const& r, GradientAt gradient) {
-  return r.columns.faults(r.width, [=, columns = r.columns, value = r.value, sums = r.state, rate = r.rate,
-                                    epsilon = r.optimizer.epsilon](std::size_t j) GPUPS_INLINED_BODY {
+  return r.columns.nonfinite(r.width, [=, columns = r.columns, value = r.value, sums = r.state, rate = r.rate,
+                                       epsilon = r.optimizer.epsilon](std::size_t j) GPUPS_INLINED_BODY {
     auto const g = gradient(j), s = columns.get(sums + j) + g * g;
     auto const x = value.get(j) - quotient(rate * g, root(s) + epsilon);
     columns.put(sums + j, s);
@@ -113,9 +114,9 @@ struct AdamMoments {
 template <class C, class Values, class GradientAt>
 GPUPS_INLINED_FN float adam_step(RowStep<C, Values> const& r, BiasCorrection correction, GradientAt gradient) {
   AdamMoments<C> const moments(r, correction);
-  return r.columns.faults(r.width, [=, value = r.value, rate = r.rate](std::size_t j) GPUPS_INLINED_BODY {
-    auto const faults = moments.add(j, gradient(j));
-    return faults + value.put(j, value.get(j) - rate * moments.direction(j));
+  return r.columns.nonfinite(r.width, [=, value = r.value, rate = r.rate](std::size_t j) GPUPS_INLINED_BODY {
+    auto const nonfinite = moments.add(j, gradient(j));
+    return nonfinite + value.put(j, value.get(j) - rate * moments.direction(j));
   });
 }
 
@@ -132,19 +133,19 @@ struct LambUpdate {
   GPUPS_INLINED_FN auto operator()(std::size_t j) const { return moments.direction(j) + decay * value.get(j); }
 };
 struct LambSums {
-  float faults;
+  float nonfinite;
   float update_squares, value_squares;
 };
 
 template <class C, class Values, class GradientAt>
 GPUPS_INLINED_FN LambSums lamb_sums(RowStep<C, Values> const& r, LambUpdate<C, Values> const& update,
                                     GradientAt gradient) {
-  float const faults = r.columns.faults(
+  float const nonfinite = r.columns.nonfinite(
       r.width, [=, moments = update.moments](std::size_t j) GPUPS_INLINED_BODY { return moments.add(j, gradient(j)); });
   float const updates = r.columns.sum(r.width, [=](std::size_t j) GPUPS_INLINED_BODY { return update(j) * update(j); });
   float const values = r.columns.sum(
       r.width, [=, value = r.value](std::size_t j) GPUPS_INLINED_BODY { return value.get(j) * value.get(j); });
-  return {faults, updates, values};
+  return {nonfinite, updates, values};
 }
 GPUPS_FN inline float trust_ratio(float update_squares, float value_squares) {
   float const updates = std::sqrt(update_squares), values = std::sqrt(value_squares);
@@ -155,7 +156,7 @@ template <class C, class Values, class GradientAt>
 GPUPS_INLINED_FN float lamb_step(RowStep<C, Values> const& r, BiasCorrection correction, GradientAt gradient) {
   LambUpdate<C, Values> const update(r, correction);
   LambSums const sums = lamb_sums(r, update, gradient);
-  return sums.faults + descend(r, r.rate * trust_ratio(sums.update_squares, sums.value_squares), update);
+  return sums.nonfinite + descend(r, r.rate * trust_ratio(sums.update_squares, sums.value_squares), update);
 }
 
 // state: the sums n; more_state: z. inverse_change: by how much 1 / rate has grown since the step before; z is then as
@@ -164,8 +165,8 @@ GPUPS_INLINED_FN float lamb_step(RowStep<C, Values> const& r, BiasCorrection cor
 template <class C, class Values, class GradientAt>
 GPUPS_INLINED_FN float ftrl_step(RowStep<C, Values> const& r, float inverse_change, GradientAt gradient) {
   if (!(r.rate > 0)) return 0;  // where a schedule has fallen to 0, and z has no scale
-  return r.columns.faults(r.width, [=, columns = r.columns, value = r.value, sums = r.state, z_at = r.more_state,
-                                    rate = r.rate, o = r.optimizer](std::size_t j) GPUPS_INLINED_BODY {
+  return r.columns.nonfinite(r.width, [=, columns = r.columns, value = r.value, sums = r.state, z_at = r.more_state,
+                                       rate = r.rate, o = r.optimizer](std::size_t j) GPUPS_INLINED_BODY {
     auto const g = gradient(j), before = columns.get(sums + j), n = before + g * g;
     auto const z_before = columns.get(z_at + j);
     auto const change = where_zero(z_before, 1 / rate, inverse_change);

@@ -7,7 +7,7 @@
 namespace gpups::kernels {
 
 template <Space S>
-void run(Exec<S> ex, TakeRows const& t) {
+void run(Exec<S> ex, GatherMatrixRows const& t) {
   std::size_t const n = t.positions.size(), dim = t.to.columns();
   GPUPS_ASSERT(t.to.rows() >= n && t.from.columns() >= dim);
   copy_rows(ex, n, {dim, dim}, MatrixRowsAt<float const>{t.from, t.positions}, MatrixRows<float>{t.to});
@@ -16,13 +16,13 @@ void run(Exec<S> ex, TakeRows const& t) {
 }
 
 template <Space S>
-void run(Exec<S> ex, PutRows const& p) {
+void run(Exec<S> ex, ScatterMatrixRows const& p) {
   GPUPS_ASSERT(p.from.rows() >= p.positions.size() && p.from.columns() >= p.to.columns());
   copy_rows(ex, p.positions.size(), {p.to.columns(), p.to.stride()}, MatrixRows<float const>{p.from},
             MatrixRowsAt<float>{p.to, p.positions});
 }
 
-GPUPS_KERNEL(take_rows, TakeRows)
-GPUPS_KERNEL(put_rows, PutRows)
+GPUPS_KERNEL(gather_matrix_rows, GatherMatrixRows)
+GPUPS_KERNEL(scatter_matrix_rows, ScatterMatrixRows)
 
 }  // namespace gpups::kernels

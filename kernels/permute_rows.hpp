@@ -7,21 +7,21 @@
 namespace gpups::kernels {
 
 // to.row(i) = from.row(positions[i]), and likewise for one byte per row where `flags_from` is not empty.
-struct TakeRows {
+struct GatherMatrixRows {
   MatrixView<float const> from;
   View<std::uint32_t const> positions;       // (n)
   MatrixView<float> to;                      // (>= n, dim); only the dim columns are written
   View<std::uint8_t const> flags_from = {};  // one per row of `from`, or empty
   View<std::uint8_t> flags_to = {};          // (n), or empty
 };
-void take_rows(Stream& stream, TakeRows const& arguments);
+void gather_matrix_rows(Stream& stream, GatherMatrixRows const& arguments);
 
 // to.row(positions[i]) = from.row(i), and zeros to the padding.
-struct PutRows {
+struct ScatterMatrixRows {
   MatrixView<float const> from;         // (n, dim)
   View<std::uint32_t const> positions;  // (n), distinct
   MatrixView<float> to;
 };
-void put_rows(Stream& stream, PutRows const& arguments);
+void scatter_matrix_rows(Stream& stream, ScatterMatrixRows const& arguments);
 
 }  // namespace gpups::kernels

@@ -48,7 +48,7 @@ inline WarpTasks warp_tasks(Bags const& bags, std::size_t number_bytes) {
 
 // Values are added up 16 bytes of a row at a time.
 template <class T>
-struct Word {
+struct PooledWord {
   static constexpr unsigned kNumbers = 16 / sizeof(T);
   union {
     uint4 all;
@@ -61,7 +61,7 @@ struct Word {
 template <class Source>
 struct TilePooler {
   using T = typename Source::Number;
-  static constexpr unsigned kNumbers = Word<T>::kNumbers;
+  static constexpr unsigned kNumbers = PooledWord<T>::kNumbers;
 
   Source const& source;
   Bags const& bags;
@@ -115,7 +115,7 @@ struct TilePooler {
 #pragma unroll 1
       for (std::uint32_t at = 0; at < count; at += kRows) {
         bool there[kRows];
-        Word<T> value[kRows];
+        PooledWord<T> value[kRows];
 #pragma unroll
         for (unsigned k = 0; k < kRows; ++k) {
           auto const address = __shfl_sync(mask, reinterpret_cast<unsigned long long>(mine), at + k, lanes);

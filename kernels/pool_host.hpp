@@ -13,7 +13,7 @@
 #include "kernels/bags.hpp"
 #include "kernels/entry_rows_host.hpp"
 #include "kernels/float_vector.hpp"
-#include "kernels/streaming.hpp"
+#include "kernels/nontemporal.hpp"
 
 namespace gpups::kernels {
 
@@ -114,7 +114,7 @@ class BagPooler {
       pool(strip_[turn % kStrips]);
     }
     if (first == last_) pool(strip_[0]);  // empty bags only
-    if (kStream) end_streaming();
+    if (kStream) nontemporal_fence();
   }
 
  private:
@@ -126,7 +126,7 @@ class BagPooler {
     bool all = true;
     for (std::uint32_t e = strip.first; e < strip.last; ++e) {
       T const* const row = rows_.row(e);
-      prefetch_row<kStream ? Ahead::kToL2 : Ahead::kToL1>(row, bytes);
+      prefetch_row<kStream ? PrefetchTarget::kToL2 : PrefetchTarget::kToL1>(row, bytes);
       strip.row[e - strip.first] = row;
       all = all && row != nullptr;
     }
@@ -222,7 +222,7 @@ void pool_bags(Source const& source, Bags const& bags, std::size_t first, std::s
 // Whether what bags are pooled to is better written around the caches.
 inline bool should_stream(Arena const& arena, Bags const& bags) {
   std::size_t const row_bytes = bags.out.stride() * sizeof(float);
-  return are_lines(bags.out.data(), row_bytes) && outgrows_caches(arena, bags.count * row_bytes);
+  return are_lines(bags.out.data(), row_bytes) && exceeds_caches(arena, bags.count * row_bytes);
 }
 
 }  // namespace gpups::kernels

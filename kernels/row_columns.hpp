@@ -93,7 +93,7 @@ struct DeviceColumns {
     return (part.of.x + part.of.z) + (part.of.y + part.of.w);
   }
   template <class F>
-  __device__ float faults(std::size_t n, F f) const {
+  __device__ float nonfinite(std::size_t n, F f) const {
     Quad bad;
     for (std::size_t j = 4 * lanes.lane; j < n; j += kRowPartials) bad = bad + f(j);
     float const any = (bad.of.x + bad.of.z) + (bad.of.y + bad.of.w);
@@ -152,7 +152,7 @@ struct HostColumns {
     return sum_parts(n, f, std::make_index_sequence<kRowPartials / kWidth>{});
   }
   template <class F>
-  GPUPS_INLINED_FN float faults(std::size_t n, F f) const {
+  GPUPS_INLINED_FN float nonfinite(std::size_t n, F f) const {
     V bad = {};
     for (std::size_t j = 0; j < n; j += kWidth) bad += f(j);
     return are_zero(bad) ? 0.0F : std::numeric_limits<float>::quiet_NaN();

@@ -13,9 +13,9 @@
 
 #include "kernels/half.hpp"
 #include "kernels/launch.hpp"
-#include "kernels/round_randomly.hpp"
 #include "kernels/rounding_bits.hpp"
 #include "kernels/row_columns.hpp"
+#include "kernels/stochastic_rounding.hpp"
 #ifndef __CUDACC__
 #include "kernels/float_vector.hpp"
 #endif
@@ -57,7 +57,9 @@ struct RoundedValues {
 
  private:
   __device__ static float number(std::uint32_t bits) { return to_float(T{static_cast<std::uint16_t>(bits)}); }
-  __device__ static std::uint32_t rounded(float x, std::uint32_t random) { return round_randomly<T>(x, random).bits; }
+  __device__ static std::uint32_t rounded(float x, std::uint32_t random) {
+    return round_stochastically<T>(x, random).bits;
+  }
 };
 #else
 template <class C, class T>

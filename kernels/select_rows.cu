@@ -4,13 +4,13 @@
 #include "kernels/assert.hpp"
 #include "kernels/compact.hpp"
 #include "kernels/launch.hpp"
-#include "kernels/life.hpp"
+#include "kernels/row_lifecycle.hpp"
 
 namespace gpups::kernels {
 
-GPUPS_FN inline bool is_of_kind(std::uint32_t word, RowsThat kind) {
-  if (kind == RowsThat::kExist) return exists(word);
-  return kind == RowsThat::kWait ? waits(word) : word == 0;
+GPUPS_FN inline bool is_of_kind(std::uint32_t word, RowStatus kind) {
+  if (kind == RowStatus::kExist) return exists(word);
+  return kind == RowStatus::kWait ? waits(word) : word == 0;
 }
 
 struct SelectRowsCounted {
@@ -24,7 +24,9 @@ void run(Exec<S> ex, SelectRowsCounted const& counted) {
   GPUPS_ASSERT(s.first <= s.last && s.ids.size() >= s.last - s.first);
   *counted.count = wait_compact(
       ex, s.ids.device(), s.last - s.first,
-      [s] GPUPS_FN(std::size_t i) { return is_of_kind(*s.life.row(s.first + static_cast<std::uint32_t>(i)), s.kind); },
+      [s] GPUPS_FN(std::size_t i) {
+        return is_of_kind(*s.lifecycle.row(s.first + static_cast<std::uint32_t>(i)), s.kind);
+      },
       [s] GPUPS_FN(std::size_t i, std::uint32_t rank) { s.ids[rank] = s.first + static_cast<std::uint32_t>(i); });
 }
 

@@ -10,13 +10,13 @@
 
 namespace gpups::kernels {
 
-enum class RowsThat { kExist, kWait, kAreFree };
+enum class RowStatus { kExist, kWait, kFree };
 
 struct SelectRows {
-  Rows<std::uint32_t const> life;  // stride kLifeWords
-  std::uint32_t first, last;       // of the numbers first .. last - 1,
-  View<std::uint32_t> ids;         // (>= last - first) those of this kind, ascending
-  RowsThat kind;
+  Rows<std::uint32_t const> lifecycle;  // stride kLifecycleWords
+  std::uint32_t first, last;            // of the numbers first .. last - 1,
+  View<std::uint32_t> ids;              // (>= last - first) those of this kind, ascending
+  RowStatus kind;
 };
 
 // Returns how many there are. Waits for `stream`.

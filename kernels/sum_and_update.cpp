@@ -28,11 +28,11 @@ void sum_and_update(Stream& stream, SumAndUpdate const& arguments) {
   auto const ex = host_exec(stream);
   double const per_grid = std::ldexp(1.0, -s.grid_log2), unit = std::ldexp(u.scale, u.grid_log2);
   auto const update = [&](std::uint32_t r, std::int64_t const* sums, bool fits) {
-    if (!fits) atomic_min(u.fault.data(), u.ids[r]);
+    if (!fits) atomic_min(u.bad_row.data(), u.ids[r]);
     update_row(HostLanes{}, u, u.ids[r], MeanOfUnits{sums, unit});
   };
   auto const ahead = [&](std::size_t r) GPUPS_INLINED_BODY { prefetch_row(u, u.ids[r]); };
-  auto const short_row = [&](std::uint32_t r, Entries const& entries) {
+  auto const short_row = [&](std::uint32_t r, RowEntries const& entries) {
 #ifdef GPUPS_ROUNDS_APART
     alignas(64) float means[kBufferColumns];
     if (sum_row(s, entries, ToFloats{means, u.scale})) return update_row(HostLanes{}, u, u.ids[r], Mean{means});

@@ -11,7 +11,7 @@
 namespace gpups::kernels {
 
 // The plain way, of column j, which cannot overflow.
-inline WideSum wide_sum(SumGradients const& s, double per_grid, Entries const& entries, std::size_t j) {
+inline WideSum wide_sum(SumGradients const& s, double per_grid, RowEntries const& entries, std::size_t j) {
   WideSum sum{0, true};
   for (std::size_t k = 0; k < entries.count; ++k) {
     std::uint32_t const e = entries.order[k];
@@ -21,7 +21,7 @@ inline WideSum wide_sum(SumGradients const& s, double per_grid, Entries const& e
 }
 
 // Writes the sums to `to`, padding included. False: one does not fit, and all are undefined.
-inline bool sum_any_row(SumGradients const& s, double per_grid, Entries const& entries, std::int64_t* to) {
+inline bool sum_any_row(SumGradients const& s, double per_grid, RowEntries const& entries, std::int64_t* to) {
   std::size_t const dim = s.sums.columns(), stride = s.sums.stride();
   for (std::size_t j = dim; j < stride; ++j) to[j] = 0;
 #ifdef GPUPS_DOWNWARD

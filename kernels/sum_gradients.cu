@@ -88,7 +88,7 @@ __device__ void sum_entries(NativeLanes lanes, SumGradients const& s, double per
 
 __device__ inline void put_sum(SumGradients const& s, std::uint32_t r, std::size_t j, WideSum const& sum) {
   s.sums.row(r)[j] = static_cast<std::int64_t>(sum.units);
-  if (!sum.fits()) atomic_min(s.fault.data(), r);
+  if (!sum.fits()) atomic_min(s.bad_row.data(), r);
 }
 
 // Lists the pieces of a long row.
@@ -155,9 +155,9 @@ void run(Exec<S> ex, SumGradients const& s) {
   check(s);
   double const per_grid = std::ldexp(1.0, -s.grid_log2);
   auto const take = [&s](std::uint32_t r, bool fits) {
-    if (!fits) atomic_min(s.fault.data(), r);
+    if (!fits) atomic_min(s.bad_row.data(), r);
   };
-  auto const short_row = [&](std::uint32_t r, Entries const& entries) {
+  auto const short_row = [&](std::uint32_t r, RowEntries const& entries) {
     take(r, sum_any_row(s, per_grid, entries, s.sums.row(r)));
   };
   auto const long_row = [&](std::uint32_t r, auto add_pieces) { take(r, add_pieces(s.sums.row(r))); };

@@ -24,7 +24,7 @@ struct SumGradients {
   MatrixView<std::int64_t> sums;        // (>= rows, dim), stride row_stride(dim); padding is set to 0
   // (1), kNoRow before the call; after it the smallest r that has a contribution that is not finite or outside int64,
   // or a sum outside int64, if there is any. The sums of such a row are undefined.
-  View<std::uint32_t> fault;
+  View<std::uint32_t> bad_row;
   // No contribution is further from 0 than so many units of the grid; infinity: nobody has looked. Where it tells that
   // a row's sums stay small, the host need not watch each addition.
   double contribution_max = std::numeric_limits<double>::infinity();
@@ -36,7 +36,7 @@ struct MergeSums {
   MatrixView<std::int64_t> into;        // (rows, dim)
   View<std::uint32_t const> slots;      // (k), distinct
   MatrixView<std::int64_t const> sums;  // (>= k, dim), the same stride
-  View<std::uint32_t> fault;            // (1), as above: the smallest slots[i] whose sum is outside int64
+  View<std::uint32_t> bad_row;          // (1), as above: the smallest slots[i] whose sum is outside int64
 };
 void merge_sums(Stream& stream, MergeSums const& arguments);
 

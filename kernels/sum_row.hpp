@@ -60,8 +60,8 @@ struct ToFloats {
 // or something was not finite; what was put out is then undefined. Not inlined: a caller may have turned the rounding
 // mode.
 template <int kVectors, bool kFar, bool kWatch, class Out>
-[[gnu::noinline]] bool sum_columns(SumGradients const& s, Entries const& entries, std::size_t column, std::size_t tail,
-                                   Out out) {
+[[gnu::noinline]] bool sum_columns(SumGradients const& s, RowEntries const& entries, std::size_t column,
+                                   std::size_t tail, Out out) {
   auto const base = DoubleVector::all(0x1.8p52 * power_of_two(s.grid_log2));
   auto const tail_lanes = DoubleVector::first_lanes(tail);
   DoubleVector sum[kVectors];
@@ -96,8 +96,8 @@ template <int kVectors, bool kFar, bool kWatch, class Out>
 
 // All columns of a row. False: as above.
 template <bool kFar, bool kWatch, class Out>
-bool sum_all_columns(SumGradients const& s, Entries const& entries, Out out) {
-  using Sum = bool (*)(SumGradients const&, Entries const&, std::size_t, std::size_t, Out);
+bool sum_all_columns(SumGradients const& s, RowEntries const& entries, Out out) {
+  using Sum = bool (*)(SumGradients const&, RowEntries const&, std::size_t, std::size_t, Out);
   static constexpr auto kSums = []<int... k>(std::integer_sequence<int, k...>) {
     return std::array<Sum, sizeof...(k)>{sum_columns<k + 1, kFar, kWatch, Out>...};
   }
@@ -115,7 +115,7 @@ bool sum_all_columns(SumGradients const& s, Entries const& entries, Out out) {
 }
 
 template <class Out>
-bool sum_row(SumGradients const& s, Entries const& entries, Out out) {
+bool sum_row(SumGradients const& s, RowEntries const& entries, Out out) {
   bool const far = s.source_rows.rows() * s.source_rows.stride() * sizeof(float) > kNearBytes;
   bool const watch = !(static_cast<double>(entries.count) * s.contribution_max < kFastUnits);
   if (far) return watch ? sum_all_columns<true, true>(s, entries, out) : sum_all_columns<true, false>(s, entries, out);

@@ -41,8 +41,8 @@ struct RowRuns {
 
 // Calls short_row(r, entries) for rows of few entries, and long_row(r, add), with a function that is like
 // HostLongRows::add_pieces for that row, for the others. ahead(r) is called a little before short_row(r, ..).
-template <class Ahead, class ShortRow, class LongRow>
-void each_row_to_sum(HostExec ex, SumGradients const& s, double per_grid, Ahead ahead, ShortRow short_row,
+template <class PrefetchTarget, class ShortRow, class LongRow>
+void each_row_to_sum(HostExec ex, SumGradients const& s, double per_grid, PrefetchTarget ahead, ShortRow short_row,
                      LongRow long_row) {
   std::mutex mutex;
   std::vector<std::uint32_t> long_rows;
@@ -59,7 +59,7 @@ void each_row_to_sum(HostExec ex, SumGradients const& s, double per_grid, Ahead 
         long_rows.push_back(static_cast<std::uint32_t>(r));
       } else {
         short_row(static_cast<std::uint32_t>(r),
-                  Entries{s.order.data() + offsets[r], count, offsets[last] - offsets[r + 1]});
+                  RowEntries{s.order.data() + offsets[r], count, offsets[last] - offsets[r + 1]});
       }
     }
   });

@@ -87,11 +87,11 @@ GPUPS_FN inline void with_entries(PooledTable const& table, F f) {
 template <class F>
 GPUPS_FN inline void with_source(PooledTable const& table, F f) {
   switch (table.rows.type) {
-    case NumberType::kFloat:
+    case DataType::kFloat:
       return with_entries<float>(table, f);
-    case NumberType::kHalf:
+    case DataType::kHalf:
       return with_entries<Half>(table, f);
-    case NumberType::kBFloat16:
+    case DataType::kBFloat16:
       return with_entries<BFloat16>(table, f);
   }
 }

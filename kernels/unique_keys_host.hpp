@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cut_part.hpp"
+#include "kernels/bucketed_unique.hpp"
 #include "kernels/distinct_keys.hpp"
 #include "kernels/launch.hpp"
 #include "kernels/unique_keys.hpp"
@@ -52,10 +52,11 @@ inline void find_whole(KeyPart const& part) {
   for (std::size_t i = 0; i < n; ++i) order[ends[rows[i]]++] = static_cast<std::uint32_t>(i);
 }
 
-using Pieces = std::vector<std::pair<CutPart*, std::uint32_t>>;
+using Pieces = std::vector<std::pair<BucketedUnique*, std::uint32_t>>;
 
 // All pieces 0 .. count() - 1 of all parts.
-inline Pieces pieces_of(std::vector<std::unique_ptr<CutPart>> const& parts, std::uint32_t (CutPart::*count)() const) {
+inline Pieces pieces_of(std::vector<std::unique_ptr<BucketedUnique>> const& parts,
+                        std::uint32_t (BucketedUnique::*count)() const) {
   Pieces pieces;
   for (auto const& part : parts) {
     for (std::uint32_t i = 0; i < (part.get()->*count)(); ++i) pieces.emplace_back(part.get(), i);
@@ -65,19 +66,20 @@ inline Pieces pieces_of(std::vector<std::unique_ptr<CutPart>> const& parts, std:
 
 inline void unique_keys(HostExec ex, UniqueKeys const& u) {
   std::vector<KeyPart const*> whole;
-  std::vector<std::unique_ptr<CutPart>> cut;
+  std::vector<std::unique_ptr<BucketedUnique>> partition;
   std::size_t entries = 0, largest_whole = 0;
   for (KeyPart const& part : u.parts) {
     std::size_t const n = part.keys.size();
     entries += n;
     if (n > kBucketEntries) {
-      cut.push_back(std::make_unique<CutPart>(part, u.homes));
+      partition.push_back(std::make_unique<BucketedUnique>(part, u.homes));
     } else {
       whole.push_back(&part);
       largest_whole = std::max(largest_whole, n);
     }
   }
-  Pieces const blocks = pieces_of(cut, &CutPart::blocks), buckets = pieces_of(cut, &CutPart::buckets);
+  Pieces const blocks = pieces_of(partition, &BucketedUnique::blocks),
+               buckets = pieces_of(partition, &BucketedUnique::buckets);
   // To wake another thread takes longer than to do a little work.
   constexpr std::size_t kFewEntries = 8192;
   bool const parallel = entries - largest_whole > kFewEntries;
@@ -86,14 +88,14 @@ inline void unique_keys(HostExec ex, UniqueKeys const& u) {
     for (std::size_t t = 0; t < tasks; ++t) task(t);
   };
 
-  run(blocks.size(), [&](std::size_t t) { blocks[t].first->cut(blocks[t].second); });
-  for (auto const& part : cut) part->place_entries();
+  run(blocks.size(), [&](std::size_t t) { blocks[t].first->partition(blocks[t].second); });
+  for (auto const& part : partition) part->place_entries();
   run(whole.size() + buckets.size(), [&](std::size_t t) {
     if (t < whole.size()) return find_whole(*whole[t]);
     auto const [part, bucket] = buckets[t - whole.size()];
     part->find(bucket);
   });
-  for (auto const& part : cut) part->place_rows();
+  for (auto const& part : partition) part->place_rows();
   run(blocks.size() + buckets.size(), [&](std::size_t t) {
     if (t < blocks.size()) return blocks[t].first->write_positions(blocks[t].second);
     auto const [part, bucket] = buckets[t - blocks.size()];

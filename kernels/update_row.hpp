@@ -7,9 +7,9 @@
 
 #include "kernels/atomic.hpp"
 #include "kernels/launch.hpp"
-#include "kernels/life.hpp"
 #include "kernels/optimizer_steps.hpp"
 #include "kernels/row_columns.hpp"
+#include "kernels/row_lifecycle.hpp"
 #include "kernels/row_values.hpp"
 #include "kernels/update_rows.hpp"
 
@@ -26,18 +26,18 @@ template <class T>
 // Asks for what update_row() will read of a row, into the second cache: the first is busy with sources.
 GPUPS_INLINED_FN void prefetch_row([[maybe_unused]] UpdateRows const& u, [[maybe_unused]] std::uint32_t id) {
 #ifndef __CUDACC__
-  if (u.values.type == NumberType::kFloat) {
+  if (u.values.type == DataType::kFloat) {
     prefetch_value(u.values.as<float>(), id);
   } else {
-    u.values.type == NumberType::kHalf ? prefetch_value(u.values.as<Half>(), id)
-                                       : prefetch_value(u.values.as<BFloat16>(), id);
+    u.values.type == DataType::kHalf ? prefetch_value(u.values.as<Half>(), id)
+                                     : prefetch_value(u.values.as<BFloat16>(), id);
     __builtin_prefetch(u.keys.row(id), 0, 2);
   }
   if (u.state.stride > 0) {
     float const* const state = u.state.row(id);
     for (std::size_t j = 0; j < u.state.stride; j += 16) __builtin_prefetch(state + j, 0, 2);
   }
-  __builtin_prefetch(u.life.row(id), 0, 2);
+  __builtin_prefetch(u.lifecycle.row(id), 0, 2);
 #endif
 }
 
@@ -61,11 +61,11 @@ struct Mean {
 template <class C, class Values, class MeanAt>
 GPUPS_INLINED_FN void update_columns(C columns, UpdateRows const& u, std::uint32_t id, Values values, MeanAt mean) {
   using Kind = Optimizer::Kind;
-  std::uint32_t* const life = u.life.row(id);
-  if (u.admit_at > 1 && !is_admitted(life[0], u.admit_at)) return;
-  std::uint32_t const after = after_update(life[0]);
+  std::uint32_t* const lifecycle = u.lifecycle.row(id);
+  if (u.admission_count > 1 && !is_admitted(lifecycle[0], u.admission_count)) return;
+  std::uint32_t const after = after_update(lifecycle[0]);
   std::uint32_t const updates = after - 1;
-  std::size_t const width = u.values.type == NumberType::kFloat ? u.values.stride : row_stride(u.dim);
+  std::size_t const width = u.values.type == DataType::kFloat ? u.values.stride : row_stride(u.dim);
   float* const state = u.state.stride > 0 ? u.state.row(id) : nullptr;
   RowStep<C, Values> const row{.columns = columns,
                                .width = width,
@@ -86,18 +86,18 @@ GPUPS_INLINED_FN void update_columns(C columns, UpdateRows const& u, std::uint32
   auto const regularised = [=, l2 = u.optimizer.l2, value = row.value](std::size_t j)
                                GPUPS_INLINED_BODY { return clip * mean.at(columns, j) + l2 * value.get(j); };
 
-  float const faults =
+  float const nonfinite =
       u.optimizer.kind == Kind::kSgd              ? sgd_step(row, regularised)
       : u.optimizer.kind == Kind::kAdagrad        ? adagrad_step(row, regularised)
       : u.optimizer.kind == Kind::kRowwiseAdagrad ? rowwise_adagrad_step(row, regularised)
       : u.optimizer.kind == Kind::kAdam           ? adam_step(row, bias_correction(u.optimizer, updates), regularised)
       : u.optimizer.kind == Kind::kLamb           ? lamb_step(row, bias_correction(u.optimizer, updates), clipped)
                                                   : ftrl_step(row, 0.0F, clipped);
-  columns.sync();  // all have read the row's life
+  columns.sync();  // all have read the row's lifecycle
   if (!columns.first()) return;
-  life[0] = after;
-  life[1] = u.step;
-  if (!(faults == 0)) atomic_min(u.fault.data(), id);
+  lifecycle[0] = after;
+  lifecycle[1] = u.step;
+  if (!(nonfinite == 0)) atomic_min(u.bad_row.data(), id);
 }
 
 // Values of type T.
@@ -140,8 +140,8 @@ template <class T, class MeanAt>
 // Updates a row of any type.
 template <class MeanAt>
 inline void update_row(HostLanes lanes, UpdateRows const& u, std::uint32_t id, MeanAt mean) {
-  if (u.values.type == NumberType::kFloat) return update_row_of<float>(lanes, u, id, mean);
-  u.values.type == NumberType::kHalf ? update_short_row<Half>(u, id, mean) : update_short_row<BFloat16>(u, id, mean);
+  if (u.values.type == DataType::kFloat) return update_row_of<float>(lanes, u, id, mean);
+  u.values.type == DataType::kHalf ? update_short_row<Half>(u, id, mean) : update_short_row<BFloat16>(u, id, mean);
 }
 #endif
 

@@ -41,7 +41,7 @@ void update(Exec<S> ex, UpdateRows const& u) {
 template <Space S>
 void run(Exec<S> ex, UpdateRows const& u) {
   GPUPS_ASSERT(u.sums.rows() >= u.ids.size() && u.sums.columns() >= u.dim);
-  GPUPS_ASSERT(u.values.stride >= row_stride(u.dim) && (u.values.type == NumberType::kFloat || u.keys.stride == 1));
+  GPUPS_ASSERT(u.values.stride >= row_stride(u.dim) && (u.values.type == DataType::kFloat || u.keys.stride == 1));
   with_number(u.values.type, [&]<class T>() { update<T>(ex, u); });
 }
 

@@ -23,16 +23,16 @@ struct UpdateRows {
   MatrixView<std::int64_t const> sums;  // (>= n, dim), stride row_stride(dim)
   WritableRows values;                  // stride row_stride(dim, type); padding is zero and stays zero
   Rows<float> state;                    // stride state_columns(optimizer, dim); unused where that is 0
-  Rows<std::uint32_t> life;             // stride kLifeWords
+  Rows<std::uint32_t> lifecycle;        // stride kLifecycleWords
   std::size_t dim;
   int grid_log2;
   double scale;  // gradient = float(sum * 2^grid_log2 * scale): 1 / samples of the step
   Optimizer optimizer;
-  float rate;                 // the learning rate of this step
-  std::uint32_t step;         // low half of its number
-  std::uint32_t admit_at;     // rows that have been sighted less often stay as they are; 1: none does
-  View<std::uint32_t> fault;  // (1), kNoRow before; after it the smallest id whose gradient or new value is
-                              // not finite, if there is any: that row has been written all the same
+  float rate;                     // the learning rate of this step
+  std::uint32_t step;             // low half of its number
+  std::uint32_t admission_count;  // rows that have been sighted less often stay as they are; 1: none does
+  View<std::uint32_t> bad_row;    // (1), kNoRow before; after it the smallest id whose gradient or new value is
+                                  // not finite, if there is any: that row has been written all the same
   // What new values of 16 bits are rounded by; unused for floats.
   Rows<std::uint64_t const> keys{};  // stride 1
   std::uint64_t rounding_seed = 0;   // of the table

@@ -13,7 +13,7 @@ namespace gpups::kernels {
 class ValueStorage {
  public:
   ValueStorage() = default;
-  ValueStorage(Device device, std::size_t dim, NumberType type) {
+  ValueStorage(Device device, std::size_t dim, DataType type) {
     with_number(type, [&]<class T>() { rows_ = RowStorage<T>(device, row_stride(dim, type)); });
   }
 
@@ -27,7 +27,7 @@ class ValueStorage {
   TypedRows const_ref() const {
     return std::visit([](auto const& storage) { return TypedRows(storage.const_ref()); }, rows_);
   }
-  static std::size_t bytes_for(std::size_t rows, std::size_t dim, NumberType type) {
+  static std::size_t bytes_for(std::size_t rows, std::size_t dim, DataType type) {
     std::size_t bytes = 0;
     with_number(type, [&]<class T>() { bytes = RowStorage<T>::bytes_for(rows, row_stride(dim, type)); });
     return bytes;

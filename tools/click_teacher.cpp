@@ -31,9 +31,9 @@ constexpr std::uint64_t kCalibrationSamples = 50000, kCalibrationSeed = 77;
 double unit(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
 
 // A stream of random numbers of a sample.
-class Draws {
+class RoundingKey {
  public:
-  Draws(std::uint64_t seed, std::uint64_t index) : state_(random_bits(seed, index)) {}
+  RoundingKey(std::uint64_t seed, std::uint64_t index) : state_(random_bits(seed, index)) {}
   std::uint64_t bits() { return mix(state_ += 0x9E3779B97F4A7C15U); }
   double unit() { return tools::unit(bits()); }
   double normal() {
@@ -48,7 +48,7 @@ class Draws {
 // What a number's column is like: the logarithm is normal, some are missing.
 double missing_share(std::size_t f) { return f % 3 == 0 ? 0.05 * static_cast<double>(f) : 0.02; }
 
-std::int64_t draw_number(std::size_t f, Draws& draws) {
+std::int64_t draw_number(std::size_t f, RoundingKey& draws) {
   if (draws.unit() < missing_share(f)) return kMissingNumber;
   double const centre = 0.5 + 0.4 * static_cast<double>(f), spread = 0.7 + 0.1 * static_cast<double>(f % 5);
   auto const value = static_cast<std::int64_t>(std::exp(centre + spread * draws.normal()));
@@ -72,7 +72,7 @@ ClickTeacher::ClickTeacher() {
 }
 
 ClickSample ClickTeacher::sample(std::uint64_t seed, std::uint64_t index) const {
-  Draws draws(seed, index);
+  RoundingKey draws(seed, index);
   ClickSample s;
   for (std::size_t f = 0; f < kClickNumbers; ++f) s.numbers[f] = draw_number(f, draws);
   for (std::size_t f = 0; f < kClickCategories; ++f) {
@@ -119,7 +119,7 @@ ClickTeacher::Category ClickTeacher::make_category(std::size_t field) const {
   for (std::uint32_t v = 0; v <= size; ++v) {
     double const seen = 1e6 * (v == size ? category.missing : share[v]);
     double const said = seen / (seen + kHalfSaid);
-    Draws draws(kTeacherSeed + field, v);
+    RoundingKey draws(kTeacherSeed + field, v);
     Value value{.weight = said * draws.normal()};
     for (double& x : value.vector) x = said * draws.normal();
     category.values.push_back(value);

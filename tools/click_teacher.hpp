@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made-up click data whose click probabilities are known, so that the best possible quality is known too.
+// Synthetic click data whose click probabilities are known, so that the best possible quality is known too.
 //
 // The columns are Criteo's: 13 skewed integers and 26 categories of 10 to 100,000 values, drawn by Zipf's law, some of
 // them missing. The teacher's logit is a sum of a weight for each category's value, of products of vectors of two
@@ -38,7 +38,7 @@ class ClickTeacher {
     double weight = 0;
     std::array<double, kRank> vector{};
   };
-  // Draws a value with one random number (Walker's alias method).
+  // RoundingKey a value with one random number (Walker's alias method).
   struct Alias {
     double keep;  // probability to keep the value, else take the other
     std::uint32_t other;

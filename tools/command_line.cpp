@@ -47,7 +47,7 @@ struct Settings {
   Text device, threads, ranks, run;
 
   void add_to(CLI::App& command) {
-    command.add_option("--set", set, "Wins over the configuration's: --set train.epochs=5 --set train.batch=512")
+    command.add_option("--set", set, "Wins over the configuration's: --set train.epochs=5 --set train.batch_size=512")
         ->type_name("SECTION.KEY=VALUE")
         ->take_all()
         ->allow_extra_args(false);
@@ -57,12 +57,13 @@ struct Settings {
         ->type_name("N");
     bool const trains = command.get_name() == "train" || command.get_name() == "doctor";
     command
-        .add_option("--ranks", ranks,
-                    fmt::format("Ranks, as threads of this program; default: {}1", trains ? "run.ranks, else " : ""))
+        .add_option(
+            "--ranks", ranks,
+            fmt::format("RankRunner, as threads of this program; default: {}1", trains ? "run.ranks, else " : ""))
         ->type_name("N");
   }
-  std::vector<trainer::Override> overrides() const {
-    std::vector<trainer::Override> all(set.begin(), set.end());
+  std::vector<trainer::SettingOverride> overrides() const {
+    std::vector<trainer::SettingOverride> all(set.begin(), set.end());
     auto const add = [&all](char const* option, Text const& value) {
       if (value) all.emplace_back(fmt::format("run.{}={}", option, *value), fmt::format("--{} {}", option, *value));
     };
@@ -99,7 +100,7 @@ void refuse_unknown(CLI::App const& app) {
   }
 }
 
-[[noreturn]] void refuse(CLI::App const& app, CLI::ParseError const& error) {
+[[noreturn]] void reject(CLI::App const& app, CLI::ParseError const& error) {
   refuse_unknown(app);
   auto const chosen = app.get_subcommands();
   std::string const where = chosen.empty() ? "gpu_train" : "gpu_train " + chosen.front()->get_name();
@@ -184,7 +185,7 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& error) {
-    if (error.get_exit_code() != 0) refuse(app, error);
+    if (error.get_exit_code() != 0) reject(app, error);
     app.exit(error);
     if (!std::cout.flush())
       throw std::runtime_error("standard output cannot be written: make room, or send it elsewhere");

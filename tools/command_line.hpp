@@ -24,7 +24,7 @@ struct CommandLine {
   std::vector<std::string> names;
   std::size_t count = 10;
   std::optional<Conversion> conversion;  // of convert
-  std::vector<trainer::Override> overrides;
+  std::vector<trainer::SettingOverride> overrides;
 };
 
 // Nothing where help or the version was asked for, and has been printed. Throws Error for what cannot be understood.

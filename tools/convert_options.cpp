@@ -25,11 +25,13 @@ void ConvertOptions::add_to(CLI::App& command) {
   positional(command, "TEXT", text_, "Lines of a label, numbers and categories with tabs between; plain or zstd")
       ->required();
   positional(command, "BINARY", binary_, "File to write")->required();
-  command.add_option("--numbers", numbers_, "Columns that are numbers, I1 and so on; default: 13, as in Criteo's data")
+  command
+      .add_option("--numeric-columns", numbers_,
+                  "Columns that are numbers, I1 and so on; default: 13, as in Criteo's data")
       ->type_name("N");
-  command.add_option("--categories", categories_, "Columns that are categories, C1 and so on; default: 26")
+  command.add_option("--categorical-columns", categories_, "Columns that are categories, C1 and so on; default: 26")
       ->type_name("N");
-  command.add_option("--many", many_, "Categories with values a|b|c, as in --many C3,C7")
+  command.add_option("--multi-hot", many_, "Categories with values a|b|c, as in --multi-hot C3,C7")
       ->type_name("NAMES")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -44,8 +46,8 @@ void ConvertOptions::add_to(CLI::App& command) {
 
 Conversion ConvertOptions::checked() const {
   constexpr std::size_t kColumnsMost = 4095;
-  auto const numbers = checked_number("--numbers", numbers_, kColumnsMost, "a number of columns");
-  auto const categories = checked_number("--categories", categories_, kColumnsMost, "a number of columns");
+  auto const numbers = checked_number("--numeric-columns", numbers_, kColumnsMost, "a number of columns");
+  auto const categories = checked_number("--categorical-columns", categories_, kColumnsMost, "a number of columns");
   Conversion what;
   what.text = text_;
   what.binary = binary_;

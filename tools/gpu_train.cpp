@@ -24,9 +24,9 @@
 #include "trainer/click/convert.hpp"
 #include "trainer/click/saved_clicks.hpp"
 #include "trainer/export_run.hpp"
-#include "trainer/folder_claim.hpp"
 #include "trainer/model_shape.hpp"
-#include "trainer/progress.hpp"
+#include "trainer/progress_reporter.hpp"
+#include "trainer/run_folder_lock.hpp"
 #include "trainer/saved_run.hpp"
 #include "trainer/stop_signals.hpp"
 #include "trainer/task.hpp"
@@ -41,23 +41,23 @@ namespace fs = std::filesystem;
 void run_train(tools::CommandLine const& line) {
   std::signal(SIGPIPE, SIG_IGN);  // whoever read the progress may go; the training stays
   trainer::StopSignals const signals;
-  tools::Ranks ranks;
+  tools::RankRunner ranks;
   std::optional<trainer::Config> config;
-  std::optional<trainer::FolderClaim> claim;
-  ranks.when_stopped([&claim] { claim.reset(); });
+  std::optional<trainer::RunFolderLock> folder_lock;
+  ranks.when_stopped([&folder_lock] { folder_lock.reset(); });
   ranks.prepare([&] {
     config = trainer::load_config(line.config, line.overrides);
     GPUPS_REQUIRE(!line.resume || !config->run.folder.empty(),
                   "--resume has no folder to go on in (a run without one makes a new folder): name it with --run");
     if (!line.resume) trainer::require_effect(*config, line.config);
-    if (ranks.first()) claim.emplace(config->run.folder, fs::path(line.config).stem().string(), line.config);
+    if (ranks.is_root()) folder_lock.emplace(config->run.folder, fs::path(line.config).stem().string(), line.config);
   });
   std::unique_ptr<trainer::Data const> data;
   std::once_flag read;
   std::string const command = line.resume ? "train --resume" : "train";
-  ranks.run(command, config, claim ? fs::absolute(claim->path()).string() : "", [&](Group const& group) {
-    fs::path const folder = claim ? claim->path() : fs::path(group.announcement());
-    GPUPS_REQUIRE(claim || trainer::FolderClaim::claimed(folder),
+  ranks.run(command, config, folder_lock ? fs::absolute(folder_lock->path()).string() : "", [&](Group const& group) {
+    fs::path const folder = folder_lock ? folder_lock->path() : fs::path(group.broadcast_data());
+    GPUPS_REQUIRE(folder_lock || trainer::RunFolderLock::is_locked(folder),
                   "rank {} does not see the run's folder {} of rank 0 (every rank writes its part of a checkpoint "
                   "there): choose one that all machines share with --run",
                   number(group.rank()), folder.string());
@@ -71,7 +71,7 @@ void run_train(tools::CommandLine const& line) {
 }
 
 void run_eval(tools::CommandLine const& line) {
-  tools::Ranks ranks;
+  tools::RankRunner ranks;
   std::optional<trainer::SavedRun> saved;
   std::optional<trainer::Config> config;
   ranks.prepare([&] {
@@ -87,9 +87,9 @@ void run_eval(tools::CommandLine const& line) {
 }
 
 void require_one_process(tools::CommandLine const& line) {
-  GPUPS_REQUIRE(Group::launched().ranks == 1,
+  GPUPS_REQUIRE(Group::launch_info().ranks == 1,
                 "{} is started as {} processes (each would do the same): start it once, without a launcher",
-                line.command, Group::launched().ranks);
+                line.command, Group::launch_info().ranks);
 }
 
 void run_nearest(tools::CommandLine const& line) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes made-up click data in Criteo's layout, and prints how good the best possible predictions of it are.
+// Writes synthetic click data in Criteo's layout, and prints how good the best possible predictions of it are.
 //
 // usage: make_clicks SAMPLES SEED FILE    FILE: - for standard output; the line of JSON then goes to standard error
 #include <fmt/format.h>

@@ -7,8 +7,8 @@
 #include <cstdlib>
 
 #include "kernels/check.hpp"
-#include "tools/last_resort.hpp"
 #include "tools/stop_at_join.hpp"
+#include "tools/watchdog.hpp"
 
 namespace gpups::tools {
 namespace {
@@ -23,29 +23,29 @@ void end_with_launcher() {
 
 }  // namespace
 
-Group Ranks::join(std::string const& command, std::optional<trainer::Config> const& config,
-                  std::string const& announcement) const {
+Group RankRunner::join(std::string const& command, std::optional<trainer::Config> const& config,
+                       std::string const& broadcast_data) const {
   JoinOptions options;
-  options.agreement.emplace_back("command", command);
+  options.must_match.emplace_back("command", command);
   // A rank without a configuration could not agree with the others on anything else.
-  options.agreement.emplace_back("state of the configuration", config ? "usable" : "not usable: " + why_);
+  options.must_match.emplace_back("state of the configuration", config ? "usable" : "not usable: " + why_);
   if (config) {
-    for (auto& setting : trainer::settings_in_common(*config)) options.agreement.push_back(std::move(setting));
+    for (auto& setting : trainer::common_settings(*config)) options.must_match.push_back(std::move(setting));
     options.join_timeout_s = config->cluster.join_timeout_s;
     options.peer_timeout_s = config->cluster.peer_timeout_s;
   }
-  options.announcement = failure_ == nullptr ? announcement : kCannotBegin + why_;
+  options.broadcast_data = failure_ == nullptr ? broadcast_data : kCannotBegin + why_;
   return Group::join(options);
 }
 
-void Ranks::throw_if_not_ready(Group const& group) const {
+void RankRunner::throw_if_not_ready(Group const& group) const {
   if (failure_ != nullptr) std::rethrow_exception(failure_);
-  std::string const& said = group.announcement();
+  std::string const& said = group.broadcast_data();
   GPUPS_REQUIRE(said.empty() || said.front() != kCannotBegin,
                 "rank 0 cannot begin (no rank can without it): mend what it says: {}", said.substr(1));
 }
 
-void Ranks::prepare(std::function<void()> const& work) {
+void RankRunner::prepare(std::function<void()> const& work) {
   try {
     work();
   } catch (std::exception const& error) {
@@ -55,26 +55,26 @@ void Ranks::prepare(std::function<void()> const& work) {
   }
 }
 
-void Ranks::run(std::string const& command, std::optional<trainer::Config> const& config,
-                std::string const& announcement, std::function<void(Group const&)> const& body) {
+void RankRunner::run(std::string const& command, std::optional<trainer::Config> const& config,
+                     std::string const& broadcast_data, std::function<void(Group const&)> const& body) {
   if (!processes()) {
     auto const ranks = static_cast<int>(config->run.ranks);
     return run_ranks(ranks == 1 ? std::vector<Group>{Group::alone()} : Group::threads(ranks), body);
   }
   GPUPS_REQUIRE(!config || config->run.ranks == 1,
                 "run.ranks is {} where {} processes were started (each of them is one rank): leave it out",
-                config->run.ranks, launched_.ranks);
+                config->run.ranks, launch_info_.ranks);
   end_with_launcher();
   std::optional<Group> group;
   try {
     std::optional<StopAtJoin> stop_at_join;
     if (clean_up_) stop_at_join.emplace(clean_up_);
-    group = join(command, config, announcement);
+    group = join(command, config, broadcast_data);
   } catch (Error const&) {
     if (failure_ != nullptr) std::rethrow_exception(failure_);
     throw;
   }
-  LastResort const last_resort(*group);
+  Watchdog const watchdog(*group);
   run_ranks({*group}, [&](Group const& member) {
     throw_if_not_ready(member);
     body(member);

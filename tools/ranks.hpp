@@ -13,12 +13,12 @@
 
 namespace gpups::tools {
 
-class Ranks {
+class RankRunner {
  public:
-  Ranks() : launched_(Group::launched()) {}
+  RankRunner() : launch_info_(Group::launch_info()) {}
 
-  bool first() const { return number(launched_.rank) == 0; }
-  bool processes() const { return launched_.ranks != 1; }
+  bool is_root() const { return number(launch_info_.rank) == 0; }
+  bool processes() const { return launch_info_.ranks != 1; }
 
   // What comes before the group. Where there are other processes, what it throws is thrown by run() instead, when they
   // can be told.
@@ -28,17 +28,17 @@ class Ranks {
   // REQUIRES: a trainer::StopSignals lives while run() joins.
   void when_stopped(std::function<void()> clean_up) { clean_up_ = std::move(clean_up); }
 
-  // Runs `body` on every rank of this process. command: what the ranks do, the same for all. announcement: see
+  // Runs `body` on every rank of this process. command: what the ranks do, the same for all. broadcast_data: see
   // JoinOptions. REQUIRES: the configuration is there, unless prepare() has failed.
-  void run(std::string const& command, std::optional<trainer::Config> const& config, std::string const& announcement,
+  void run(std::string const& command, std::optional<trainer::Config> const& config, std::string const& broadcast_data,
            std::function<void(Group const&)> const& body);
 
  private:
   Group join(std::string const& command, std::optional<trainer::Config> const& config,
-             std::string const& announcement) const;
+             std::string const& broadcast_data) const;
   void throw_if_not_ready(Group const& group) const;
 
-  Launched launched_;
+  LaunchInfo launch_info_;
   std::exception_ptr failure_;
   std::string why_;  // of the failure
   std::function<void()> clean_up_;

@@ -24,7 +24,7 @@ StopAtJoin::~StopAtJoin() {
 void StopAtJoin::watch() {
   constexpr std::chrono::milliseconds kBetweenLooks{50};
   std::unique_lock lock(mutex_);
-  while (!trainer::StopSignals::came()) {
+  while (!trainer::StopSignals::received()) {
     if (changed_.wait_for(lock, kBetweenLooks, [this] { return over_; })) return;
   }
   if (over_) return;

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "kernels/check.hpp"
-#include "trainer/progress.hpp"
+#include "trainer/progress_reporter.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -29,7 +29,7 @@ void BadLines::append(BadLines const& later) {
 void BadLines::report(std::filesystem::path const& path, double share_max, std::string_view line_is,
                       std::string_view setting, std::vector<std::string>& notices) const {
   if (bad == 0) return;
-  std::string const what = fmt::format("{} of {} in {}: {}{}", counted(bad, "bad line"), lines, path.string(),
+  std::string const what = fmt::format("{} of {} in {}: {}{}", with_count(bad, "bad line"), lines, path.string(),
                                        fmt::join(first, ", "), bad > first.size() ? ", ..." : "");
   GPUPS_REQUIRE(static_cast<double>(bad) <= share_max * static_cast<double>(lines),
                 "{} (a line is {} with tabs between them): correct them, or allow their share with {}", what, line_is,

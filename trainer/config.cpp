@@ -14,10 +14,11 @@
 #include <utility>
 
 #include "kernels/check.hpp"
+#include "trainer/config_constraints.hpp"
+#include "trainer/config_defaults.hpp"
 #include "trainer/config_fields.hpp"
-#include "trainer/config_uses.hpp"
-#include "trainer/config_usual.hpp"
 #include "trainer/edit_distance.hpp"
+#include "trainer/retired_keys.hpp"
 #include "trainer/tasks.hpp"
 
 namespace gpups::trainer {
@@ -38,12 +39,12 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;  // clang 14 does not find it alone
 
-std::string type_of(Place place) {
+std::string type_of(FieldPointer pointer) {
   return std::visit(Overloaded{[](std::string*) { return "a string"; }, [](std::int64_t*) { return "an integer"; },
                                [](double*) { return "a number"; }, [](bool*) { return "true or false"; },
                                [](std::vector<std::int64_t>*) { return "an array of integers"; },
                                [](std::vector<std::string>*) { return "an array of strings"; }},
-                    place);
+                    pointer);
 }
 
 std::string type_of(toml::node const& node) {
@@ -74,6 +75,8 @@ std::vector<std::string> section_names() {
 }
 
 Field const& find_field(std::string const& section, std::string const& key, Origin const& origin) {
+  throw_if_retired(section + "." + key, origin.text);
+  throw_if_retired(section, origin.text);
   std::vector<std::string> keys;
   for (Field const& f : fields()) {
     if (f.section != section) continue;
@@ -86,15 +89,17 @@ Field const& find_field(std::string const& section, std::string const& key, Orig
                           key, section, nearest_word(key, keys)));
 }
 
-[[noreturn]] void refuse_type(Field const& field, Place place, toml::node const& value, Origin const& origin) {
+[[noreturn]] void throw_wrong_type(Field const& field, FieldPointer pointer, toml::node const& value,
+                                   Origin const& origin) {
   throw Error(fmt::format("{}: {} is {} (it holds {}): give {}", origin.text, field.name(), type_of(value),
-                          type_of(place), type_of(place)));
+                          type_of(pointer), type_of(pointer)));
 }
 
 // For a list with an element that does not belong there.
-[[noreturn]] void refuse_element(Field const& field, Place place, toml::node const& element, Origin const& origin) {
+[[noreturn]] void throw_wrong_element(Field const& field, FieldPointer pointer, toml::node const& element,
+                                      Origin const& origin) {
   throw Error(fmt::format("{}: {} has {} in it (it holds {}): give {}", origin.text, field.name(), type_of(element),
-                          type_of(place), type_of(place)));
+                          type_of(pointer), type_of(pointer)));
 }
 
 template <class Number>
@@ -130,12 +135,12 @@ void require_distinct(Field const& field, std::vector<Element>& values, Origin c
 
 // False: the value is no list.
 template <class Element>
-bool set_list(std::vector<Element>& to, Field const& field, Place place, toml::node const& value,
+bool set_list(std::vector<Element>& to, Field const& field, FieldPointer pointer, toml::node const& value,
               Origin const& origin) {
   if (!value.is_array()) return false;
   to.clear();
   for (toml::node const& element : *value.as_array()) {
-    if (!element.is<Element>()) refuse_element(field, place, element, origin);
+    if (!element.is<Element>()) throw_wrong_element(field, pointer, element, origin);
     to.push_back(checked(field, element.ref<Element>(), origin));
   }
   if (!field.ordered) require_distinct(field, to, origin);
@@ -144,7 +149,7 @@ bool set_list(std::vector<Element>& to, Field const& field, Place place, toml::n
 
 // Checks a value and puts it in its place.
 void set(Config& config, Field const& field, toml::node const& value, Origin const& origin) {
-  Place const place = field.place(config);
+  FieldPointer const pointer = field.pointer(config);
   bool const fits = std::visit(
       Overloaded{
           [&](std::string* to) {
@@ -167,18 +172,18 @@ void set(Config& config, Field const& field, toml::node const& value, Origin con
             *to = value.ref<bool>();
             return true;
           },
-          [&](std::vector<std::int64_t>* to) { return set_list<std::int64_t>(*to, field, place, value, origin); },
-          [&](std::vector<std::string>* to) { return set_list<std::string>(*to, field, place, value, origin); }},
-      place);
-  if (!fits) refuse_type(field, place, value, origin);
+          [&](std::vector<std::int64_t>* to) { return set_list<std::int64_t>(*to, field, pointer, value, origin); },
+          [&](std::vector<std::string>* to) { return set_list<std::string>(*to, field, pointer, value, origin); }},
+      pointer);
+  if (!fits) throw_wrong_type(field, pointer, value, origin);
 }
 
 using Given = std::vector<std::pair<Field const*, Origin>>;
 
-void refuse_unused(Config const& config, Given const& given) {
+void throw_if_unused(Config const& config, Given const& given) {
   for (auto const& [field, origin] : given) {
-    GPUPS_REQUIRE(field->use.in(config), "{}: {} has no effect here ({}): remove it", origin.text, field->name(),
-                  field->use.otherwise);
+    GPUPS_REQUIRE(field->constraint.in(config), "{}: {} has no effect here ({}): remove it", origin.text, field->name(),
+                  field->constraint.otherwise);
   }
 }
 
@@ -188,20 +193,20 @@ bool is_given(Given const& given, std::string_view name) {
 
 // What is usual depends on what the data is, and on the model.
 void set_defaults(Config& config, Given const& given) {
-  Config usual = usual_for(config.data.reader);
+  Config defaults = defaults_for(config.data.reader);
   auto const set_default = [&given](std::string_view name, auto& value, auto const& by_default) {
     if (!is_given(given, name)) value = by_default;
   };
-  set_default("data.train", config.data.train, usual.data.train);
-  set_default("data.valid", config.data.valid, usual.data.valid);
-  set_default("data.test", config.data.test, usual.data.test);
-  set_default("data.valid_share", config.data.valid_share, usual.data.valid_share);
-  set_default("data.test_share", config.data.test_share, usual.data.test_share);
-  set_default("model.name", config.model.name, usual.model.name);
-  set_default("model.dim", config.model.dim, usual.model.dim);
-  set_usual_range(config.model, usual.model);
-  set_default("model.init", config.model.init, usual.model.init);
-  set_default("model.init_scale", config.model.init_scale, usual.model.init_scale);
+  set_default("data.train", config.data.train, defaults.data.train);
+  set_default("data.valid", config.data.valid, defaults.data.valid);
+  set_default("data.test", config.data.test, defaults.data.test);
+  set_default("data.valid_share", config.data.valid_share, defaults.data.valid_share);
+  set_default("data.test_share", config.data.test_share, defaults.data.test_share);
+  set_default("model.name", config.model.name, defaults.model.name);
+  set_default("model.dim", config.model.dim, defaults.model.dim);
+  set_default_init(config.model, defaults.model);
+  set_default("model.init", config.model.init, defaults.model.init);
+  set_default("model.init_scale", config.model.init_scale, defaults.model.init_scale);
 }
 
 Given read_file(Config& config, std::string const& text, std::string const& name, fs::path const& folder) {
@@ -216,6 +221,7 @@ Given read_file(Config& config, std::string const& text, std::string const& name
   for (auto const& [section, node] : table) {
     Origin const at{fmt::format("{}:{}", name, section.source().begin.line), folder};
     std::string const section_name(section.str());
+    throw_if_retired(section_name, at.text);
     GPUPS_REQUIRE(node.is_table(), "{}: '{}' is outside of a section (keys are in sections): put it below [{}]",
                   at.text, section_name, nearest_word(section_name, section_names()));
     auto const names = section_names();
@@ -230,7 +236,7 @@ Given read_file(Config& config, std::string const& text, std::string const& name
     }
   }
   set_defaults(config, given);
-  refuse_unused(config, given);
+  throw_if_unused(config, given);
   return given;
 }
 
@@ -242,7 +248,7 @@ std::string trimmed(std::string const& text) {
 constexpr std::size_t kTypedMost = 200;  // characters of an override in a message
 
 // The value's text is TOML; strings need no quotes.
-void read_overrides(Config& config, Given given_before, std::vector<Override> const& overrides) {
+void read_overrides(Config& config, Given given_before, std::vector<SettingOverride> const& overrides) {
   Given given;
   for (auto const& [text, typed] : overrides) {
     Origin const origin{typed.size() <= kTypedMost ? typed : typed.substr(0, kTypedMost) + "...", fs::current_path()};
@@ -256,14 +262,14 @@ void read_overrides(Config& config, Given given_before, std::vector<Override> co
         find_field(trimmed(text.substr(0, dot)), trimmed(text.substr(dot + 1, equals - dot - 1)), origin);
     std::string const value = trimmed(text.substr(equals + 1));
     bool const quoted = !value.empty() && (value[0] == '"' || value[0] == '\'');
-    if (std::holds_alternative<std::string*>(field.place(config)) && !quoted) {
+    if (std::holds_alternative<std::string*>(field.pointer(config)) && !quoted) {
       set(config, field, toml::value<std::string>(value), origin);
     } else {
       toml::table parsed;
       try {
         parsed = toml::parse("value = " + value);
       } catch (toml::parse_error const&) {
-        std::string const needed = type_of(field.place(config));
+        std::string const needed = type_of(field.pointer(config));
         throw Error(fmt::format("{}: {} is {} (it holds {}): give {}", origin.text, field.name(),
                                 value.empty() ? "empty" : fmt::format("'{}'", value), needed, needed));
       }
@@ -273,7 +279,7 @@ void read_overrides(Config& config, Given given_before, std::vector<Override> co
   }
   given_before.insert(given_before.end(), given.begin(), given.end());
   set_defaults(config, given_before);
-  refuse_unused(config, given);
+  throw_if_unused(config, given);
 }
 
 std::string toml_string(std::string const& text) {
@@ -282,7 +288,7 @@ std::string toml_string(std::string const& text) {
   return out.str();
 }
 
-std::string toml_text(Place place) {
+std::string toml_text(FieldPointer pointer) {
   return std::visit(
       Overloaded{[](std::string* s) { return toml_string(*s); }, [](std::int64_t* i) { return fmt::format("{}", *i); },
                  [](double* d) {
@@ -296,13 +302,13 @@ std::string toml_text(Place place) {
                    for (std::string const& text : *v) quoted.push_back(toml_string(text));
                    return fmt::format("[{}]", fmt::join(quoted, ", "));
                  }},
-      place);
+      pointer);
 }
 
 }  // namespace
 
 Config parse_config(std::string const& text, std::string const& name, fs::path const& folder,
-                    std::vector<Override> const& overrides) {
+                    std::vector<SettingOverride> const& overrides) {
   Config config;
   Given const given = read_file(config, text, name, folder);
   read_overrides(config, given, overrides);
@@ -319,23 +325,23 @@ Config parse_config(std::string const& text, std::string const& name, fs::path c
   GPUPS_REQUIRE(!named || !config.data.train.empty(),
                 "{}: data.train is empty (there is nothing to learn from): name a file", name);
   bool const rows_by_ftrl =
-      (uses::has_rows(config) && config.optimizer.kind == "ftrl") || uses::kWideProximal.in(config);
+      (constraints::has_rows(config) && config.optimizer.kind == "ftrl") || constraints::kWideProximal.in(config);
   GPUPS_REQUIRE(
       !rows_by_ftrl || config.optimizer.schedule == "constant",
       "{}: rows learn by \"ftrl\" and optimizer.schedule is \"{}\" (each update makes a row anew, in proportion "
       "to the rate, and rows would shrink with it): set optimizer.schedule = \"constant\"",
       name, config.optimizer.schedule);
-  GPUPS_REQUIRE(
-      !uses::kTopKWarmsUp.in(config) || config.dense.density <= config.dense.density_first,
-      "{}: dense.density is {} and dense.density_first is {} (in dense.warmup_steps the share falls from the second to "
-      "the first): set dense.density_first to dense.density or more, or dense.warmup_steps = 0",
-      name, config.dense.density, config.dense.density_first);
+  GPUPS_REQUIRE(!constraints::kTopKWarmsUp.in(config) || config.dense.density <= config.dense.initial_density,
+                "{}: dense.density is {} and dense.initial_density is {} (in dense.warmup_steps the share falls from "
+                "the second to "
+                "the first): set dense.initial_density to dense.density or more, or dense.warmup_steps = 0",
+                name, config.dense.density, config.dense.initial_density);
   GPUPS_REQUIRE(!config.eval.hits.empty(), "{}: eval.hits is empty (there is nothing to report): name a k, such as 10",
                 name);
   return config;
 }
 
-Config load_config(fs::path const& file, std::vector<Override> const& overrides) {
+Config load_config(fs::path const& file, std::vector<SettingOverride> const& overrides) {
   std::error_code ignored;  // what cannot be asked cannot be opened, either
   GPUPS_REQUIRE(!fs::is_directory(file, ignored), "{} is a folder (a run needs a configuration): name a file in it",
                 file.string());
@@ -349,7 +355,7 @@ Config load_config(fs::path const& file, std::vector<Override> const& overrides)
   return parse_config(text, file.string(), fs::absolute(file).parent_path(), overrides);
 }
 
-Config saved_config(Config const& saved, fs::path const& folder, std::vector<Override> const& overrides) {
+Config saved_config(Config const& saved, fs::path const& folder, std::vector<SettingOverride> const& overrides) {
   Config of_run = saved;
   of_run.run.ranks = 1;
   return parse_config(resolved(of_run), (folder / "checkpoint").string(), folder, overrides);
@@ -360,31 +366,31 @@ std::string resolved(Config const& config) {
   std::string text;
   std::string_view section;
   for (Field const& f : fields()) {
-    if (!f.use.in(config)) continue;
+    if (!f.constraint.in(config)) continue;
     if (f.section != section) text += fmt::format("{}[{}]\n", section.empty() ? "" : "\n", f.section);
     section = f.section;
-    std::string const line = fmt::format("{} = {}", f.key, toml_text(f.place(copy)));
+    std::string const line = fmt::format("{} = {}", f.key, toml_text(f.pointer(copy)));
     text += f.doc.empty() ? line + "\n" : fmt::format("{:<32}  # {}\n", line, f.doc);
   }
   return text;
 }
 
-std::vector<std::pair<std::string, std::string>> settings_in_common(Config const& config) {
+std::vector<std::pair<std::string, std::string>> common_settings(Config const& config) {
   Config copy = config;
   std::vector<std::pair<std::string, std::string>> settings;
   for (Field const& f : fields()) {
     bool const own = f.path || f.section == "run" || f.section == "cluster";
-    if (!own && f.use.in(config)) settings.emplace_back(f.name(), toml_text(f.place(copy)));
+    if (!own && f.constraint.in(config)) settings.emplace_back(f.name(), toml_text(f.pointer(copy)));
   }
   return settings;
 }
 
-std::vector<Difference> differences_that_matter(Config const& a, Config const& b) {
+std::vector<Difference> resume_differences(Config const& a, Config const& b) {
   Config left = a, right = b;
   std::vector<Difference> found;
   for (Field const& f : fields()) {
-    if (!f.matters || !(f.use.in(a) || f.use.in(b))) continue;
-    std::string const in_a = toml_text(f.place(left)), in_b = toml_text(f.place(right));
+    if (!f.is_fixed_on_resume || !(f.constraint.in(a) || f.constraint.in(b))) continue;
+    std::string const in_a = toml_text(f.pointer(left)), in_b = toml_text(f.pointer(right));
     if (in_a != in_b) found.push_back({f.name(), in_a, in_b});
   }
   return found;

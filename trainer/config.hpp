@@ -22,9 +22,9 @@ struct DataConfig {
   double test_share = 0.02;
   std::int64_t split_seed = 1;
   double bad_share_max = 0;
-  std::int64_t numbers = 13;
-  std::int64_t categories = 26;
-  std::vector<std::string> many{};
+  std::int64_t numeric_columns = 13;
+  std::int64_t categorical_columns = 26;
+  std::vector<std::string> multi_hot{};
   std::vector<std::string> weighted{};
 };
 
@@ -42,15 +42,15 @@ struct ModelConfig {
   double margin = 9;
   std::string init = "normal";
   double init_scale = 0.1;
-  std::string values = "float32";
+  std::string value_type = "float32";
   // Of click-through models.
-  std::string numbers = "log";
+  std::string numeric_features = "log";
   std::int64_t buckets = 1;
   std::string pooling = "sum";
   std::vector<std::string> dims{};
   std::vector<std::string> shared{};
-  std::int64_t admit_at = 1;
-  std::int64_t rare_below = 0;
+  std::int64_t admission_count = 1;
+  std::int64_t min_count = 0;
   std::vector<std::int64_t> bottom{512, 256, 64};
   std::vector<std::int64_t> top{512, 256};
   std::int64_t cross_layers = 3;
@@ -73,18 +73,18 @@ struct OptimizerConfig {
   std::string schedule = "constant";
   std::int64_t warmup_steps = 0;
   std::int64_t total_steps = 0;  // 0: the run's length
-  double floor = 0;
+  double min_factor = 0;
 };
 
 // Rows of one number, of click-through models.
-struct WeightsConfig {
+struct LinearConfig {
   std::string kind = "adagrad";
   double learning_rate = 0.05;
   double initial_accumulator = 1e-5;
   double l2 = 0;
   double l1 = 0;
   double beta = 1;
-  std::int64_t admit_at = 1;
+  std::int64_t admission_count = 1;
 };
 
 // Dense layers.
@@ -101,9 +101,9 @@ struct DenseConfig {
   double l2 = 0;
   double beta = 1;
   // Between ranks.
-  std::string exchange = "exact";
+  std::string compression = "none";
   double density = 0.01;
-  double density_first = 0.25;
+  double initial_density = 0.25;
   std::int64_t warmup_steps = 0;
   bool momentum_correction = false;
   std::string codec = "bfloat16";
@@ -111,25 +111,25 @@ struct DenseConfig {
 };
 
 // What rows of all tables are between ranks, in one direction.
-struct TransferConfig {
+struct CompressionConfig {
   std::string codec = "lossless";
   std::int64_t top_k = 0;
   std::int64_t age_max = 0;
-  double share = 0.1;
-  double bound = 1e30;
-  std::int64_t rows_max = 1 << 18;
+  double density = 0.1;
+  double threshold_max = 1e30;
+  std::int64_t capacity_rows = 1 << 18;
 };
 
 struct TrainConfig {
   std::int64_t epochs = 20;
   std::int64_t steps = 0;  // 0: by epochs
-  std::int64_t batch = 1024;
+  std::int64_t batch_size = 1024;
   std::int64_t microbatches = 0;  // 0: the larger of 8 and the ranks
   std::int64_t lookahead = 4;
   bool prefetch_thread = true;
-  bool keep_batches = false;
+  bool reuse_batches = false;
   std::int64_t seed = 1;
-  std::int64_t valid_every = 1;
+  std::int64_t validate_every = 1;
   std::int64_t checkpoint_every = 1;
   std::int64_t patience = 0;
   std::int64_t expire_after = 0;  // 0: never
@@ -163,10 +163,10 @@ struct Config {
   DataConfig data;
   ModelConfig model;
   OptimizerConfig optimizer;
-  WeightsConfig weights;
+  LinearConfig linear;
   DenseConfig dense;
-  TransferConfig gradients;
-  TransferConfig refreshes;
+  CompressionConfig gradient_compression;
+  CompressionConfig refresh_compression;
   TrainConfig train;
   EvalConfig eval;
   RunConfig run;
@@ -174,38 +174,39 @@ struct Config {
 };
 
 // A setting "section.key=value" from outside of the file, and what was typed for it, for messages.
-struct Override {
+struct SettingOverride {
   std::string setting, typed;
 
-  Override(std::string section_key_value) : setting(std::move(section_key_value)), typed("--set " + setting) {}
-  Override(char const* section_key_value) : Override(std::string(section_key_value)) {}
-  Override(std::string section_key_value, std::string what_was_typed)
+  SettingOverride(std::string section_key_value) : setting(std::move(section_key_value)), typed("--set " + setting) {}
+  SettingOverride(char const* section_key_value) : SettingOverride(std::string(section_key_value)) {}
+  SettingOverride(std::string section_key_value, std::string what_was_typed)
       : setting(std::move(section_key_value)), typed(std::move(what_was_typed)) {}
 };
 
 // Reads a file, then overrides, which win. Relative paths in the file begin at its folder, those of
 // overrides at the working directory. Throws Error, with file and line, for what is unknown, mistyped, out of range, or
 // without effect in this configuration.
-Config load_config(std::filesystem::path const& file, std::vector<Override> const& overrides = {});
+Config load_config(std::filesystem::path const& file, std::vector<SettingOverride> const& overrides = {});
 // The same for text; `name` stands for the file in messages, `folder` is where relative paths begin.
 Config parse_config(std::string const& text, std::string const& name, std::filesystem::path const& folder,
-                    std::vector<Override> const& overrides = {});
+                    std::vector<SettingOverride> const& overrides = {});
 
 // The configuration of a run that was saved, with overrides, for another command than train: how many ranks run it is
 // not taken from the run. `folder` is that of the run.
-Config saved_config(Config const& saved, std::filesystem::path const& folder, std::vector<Override> const& overrides);
+Config saved_config(Config const& saved, std::filesystem::path const& folder,
+                    std::vector<SettingOverride> const& overrides);
 
 // The whole configuration as TOML: parsed again, it gives the same one.
 std::string resolved(Config const& config);
 
 // What all ranks of a run must have in common, as names and values: all but where files are, and how a rank runs.
-std::vector<std::pair<std::string, std::string>> settings_in_common(Config const& config);
+std::vector<std::pair<std::string, std::string>> common_settings(Config const& config);
 
 // A key of which two configurations have different values.
 struct Difference {
   std::string key, a, b;  // as in "model.dim", "100", "200"
 };
 // Differences in what a checkpoint depends on: data, model, optimizer, and the making of batches.
-std::vector<Difference> differences_that_matter(Config const& a, Config const& b);
+std::vector<Difference> resume_differences(Config const& a, Config const& b);
 
 }  // namespace gpups::trainer

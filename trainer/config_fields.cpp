@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/config_fields.hpp"
 
-#include "trainer/config_make.hpp"
+#include "trainer/field_builder.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -10,8 +10,9 @@ namespace {
 std::vector<Field> make_fields() {
   std::vector<Field> all;
   for (auto const& of_section :
-       {data_fields(), model_fields(), click_model_fields(), optimizer_fields(), weights_fields(), dense_fields(),
-        gradients_fields(), refreshes_fields(), train_fields(), eval_fields(), run_fields(), cluster_fields()}) {
+       {data_fields(), model_fields(), click_model_fields(), optimizer_fields(), linear_fields(), dense_fields(),
+        gradient_compression_fields(), refresh_compression_fields(), train_fields(), eval_fields(), run_fields(),
+        cluster_fields()}) {
     all.insert(all.end(), of_section.begin(), of_section.end());
   }
   return all;

@@ -1,50 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keys of data.
-#include "trainer/config_make.hpp"
-#include "trainer/config_uses.hpp"
+#include "trainer/config_constraints.hpp"
+#include "trainer/field_builder.hpp"
 #include "trainer/tasks.hpp"
 
 namespace gpups::trainer {
 namespace {
 
 template <auto Member>
-constexpr Read kData = at<&Config::data, Member>;
+constexpr FieldAccessor kData = at<&Config::data, Member>;
 
 }  // namespace
 
 std::vector<Field> data_fields() {
-  using namespace uses;
+  using namespace constraints;
   using D = DataConfig;
   return {
-      Make("data", "reader", kData<&D::reader>, "what the data is").one_of(all_reader_names()).kept(),
-      Make("data", "folder", kData<&D::folder>, "where its files are").a_path(),
-      Make("data", "train", kData<&D::train>, "file to learn from").with(kFiles),
-      Make("data", "valid", kData<&D::valid>, "file to watch progress by; empty: none").with(kFiles),
-      Make("data", "test", kData<&D::test>, "file for the final metrics; empty: none").with(kFiles),
-      Make("data", "bad_share_max", kData<&D::bad_share_max>, "share of bad lines above which the run stops")
+      FieldBuilder("data", "reader", kData<&D::reader>, "what the data is")
+          .one_of(all_reader_names())
+          .fixed_on_resume(),
+      FieldBuilder("data", "folder", kData<&D::folder>, "where its files are").is_path(),
+      FieldBuilder("data", "train", kData<&D::train>, "file to learn from").only_if(kFiles),
+      FieldBuilder("data", "valid", kData<&D::valid>, "file to watch progress by; empty: none").only_if(kFiles),
+      FieldBuilder("data", "test", kData<&D::test>, "file for the final metrics; empty: none").only_if(kFiles),
+      FieldBuilder("data", "bad_share_max", kData<&D::bad_share_max>, "share of bad lines above which the run stops")
           .range(0, 1)
-          .with(kFiles),
-      Make("data", "valid_share", kData<&D::valid_share>, "share of samples kept to watch progress by")
+          .only_if(kFiles),
+      FieldBuilder("data", "valid_share", kData<&D::valid_share>, "share of samples kept to watch progress by")
           .range(0, 0.45)
-          .with(kValidShare),
-      Make("data", "test_share", kData<&D::test_share>, "share of samples kept for the final metrics")
+          .only_if(kValidShare),
+      FieldBuilder("data", "test_share", kData<&D::test_share>, "share of samples kept for the final metrics")
           .range(0, 0.45)
-          .with(kTestShare),
-      Make("data", "split_seed", kData<&D::split_seed>, "decides which samples are kept")
+          .only_if(kTestShare),
+      FieldBuilder("data", "split_seed", kData<&D::split_seed>, "decides which samples are kept")
           .range(0, kMost53)
-          .with(kDrawn),
-      Make("data", "numbers", kData<&D::numbers>, "columns of numbers, which come after the label")
+          .only_if(kDrawn),
+      FieldBuilder("data", "numeric_columns", kData<&D::numeric_columns>,
+                   "columns of numbers, which come after the label")
           .range(0, 4095)
-          .with(kClicks)
-          .kept(),
-      Make("data", "categories", kData<&D::categories>, "columns of categories, which come last")
+          .only_if(kClicks)
+          .fixed_on_resume(),
+      FieldBuilder("data", "categorical_columns", kData<&D::categorical_columns>,
+                   "columns of categories, which come last")
           .range(0, 4095)
-          .with(kClicks)
-          .kept(),
-      Make("data", "many", kData<&D::many>, "categories with many values, '|' between them").with(kClicks).kept(),
-      Make("data", "weighted", kData<&D::weighted>, "the same, where a value may end in ':' and a weight")
-          .with(kClicks)
-          .kept(),
+          .only_if(kClicks)
+          .fixed_on_resume(),
+      FieldBuilder("data", "multi_hot", kData<&D::multi_hot>, "categories with many values, '|' between them")
+          .only_if(kClicks)
+          .fixed_on_resume(),
+      FieldBuilder("data", "weighted", kData<&D::weighted>, "the same, where a value may end in ':' and a weight")
+          .only_if(kClicks)
+          .fixed_on_resume(),
   };
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keys of dense layers.
 #include "gpups/top_k_allreduce.hpp"
-#include "trainer/config_make.hpp"
-#include "trainer/config_uses.hpp"
+#include "trainer/config_constraints.hpp"
+#include "trainer/field_builder.hpp"
 
 namespace gpups::trainer {
 namespace {
 
 template <auto Member>
-constexpr Read kDense = at<&Config::dense, Member>;
+constexpr FieldAccessor kDense = at<&Config::dense, Member>;
 
 std::vector<std::string> top_k_algorithm_names() {
   std::vector<std::string> names{"auto"};
@@ -19,72 +19,85 @@ std::vector<std::string> top_k_algorithm_names() {
 }  // namespace
 
 std::vector<Field> dense_fields() {
-  using namespace uses;
+  using namespace constraints;
   return {
-      Make("dense", "optimizer", kDense<&DenseConfig::optimizer>, "how a gradient changes dense layers")
+      FieldBuilder("dense", "optimizer", kDense<&DenseConfig::optimizer>, "how a gradient changes dense layers")
           .one_of({"adam", "adagrad", "sgd", "lamb", "ftrl"})
-          .with(kClicks)
-          .kept(),
-      Make("dense", "learning_rate", kDense<&DenseConfig::learning_rate>, "").range(0, 1e6).with(kClicks).kept(),
-      Make("dense", "momentum", kDense<&DenseConfig::momentum>, "").range(0, 0.9999).with(kMomentum).kept(),
-      Make("dense", "beta1", kDense<&DenseConfig::beta1>, "of the first moment")
+          .only_if(kClicks)
+          .fixed_on_resume(),
+      FieldBuilder("dense", "learning_rate", kDense<&DenseConfig::learning_rate>, "")
+          .range(0, 1e6)
+          .only_if(kClicks)
+          .fixed_on_resume(),
+      FieldBuilder("dense", "momentum", kDense<&DenseConfig::momentum>, "")
           .range(0, 0.9999)
-          .with(kDenseMoments)
-          .kept(),
-      Make("dense", "beta2", kDense<&DenseConfig::beta2>, "of the second")
+          .only_if(kMomentum)
+          .fixed_on_resume(),
+      FieldBuilder("dense", "beta1", kDense<&DenseConfig::beta1>, "of the first moment")
+          .range(0, 0.9999)
+          .only_if(kDenseMoments)
+          .fixed_on_resume(),
+      FieldBuilder("dense", "beta2", kDense<&DenseConfig::beta2>, "of the second")
           .range(0, 0.999999)
-          .with(kDenseMoments)
-          .kept(),
-      Make("dense", "epsilon", kDense<&DenseConfig::epsilon>, "").range(1e-30, 1e6).with(kDenseDivides).kept(),
-      Make("dense", "initial_accumulator", kDense<&DenseConfig::initial_accumulator>, "")
-          .range(0, 1e6)
-          .with(kDenseAccumulates)
-          .kept(),
-      Make("dense", "weight_decay", kDense<&DenseConfig::weight_decay>,
-           "share of a weight that a step takes, by its rate")
-          .range(0, 1e6)
-          .with(kDenseDecays)
-          .kept(),
-      Make("dense", "l1", kDense<&DenseConfig::l1>, "as optimizer.l1").range(0, 1e6).with(kDenseProximal).kept(),
-      Make("dense", "l2", kDense<&DenseConfig::l2>, "pulls weights towards 0")
-          .range(0, 1e6)
-          .with(kDenseProximal)
-          .kept(),
-      Make("dense", "beta", kDense<&DenseConfig::beta>, "as optimizer.beta")
+          .only_if(kDenseMoments)
+          .fixed_on_resume(),
+      FieldBuilder("dense", "epsilon", kDense<&DenseConfig::epsilon>, "")
           .range(1e-30, 1e6)
-          .with(kDenseProximal)
-          .kept(),
-      Make("dense", "exchange", kDense<&DenseConfig::exchange>,
-           "exact: sums of all gradients; top_k: of the largest, of layers of 4096 numbers or more; others wait")
-          .one_of({"exact", "top_k"})
-          .with(kClicks)
-          .kept(),
-      Make("dense", "density", kDense<&DenseConfig::density>, "share of a layer's gradient that a step sends")
+          .only_if(kDenseDivides)
+          .fixed_on_resume(),
+      FieldBuilder("dense", "initial_accumulator", kDense<&DenseConfig::initial_accumulator>, "")
+          .range(0, 1e6)
+          .only_if(kDenseAccumulates)
+          .fixed_on_resume(),
+      FieldBuilder("dense", "weight_decay", kDense<&DenseConfig::weight_decay>,
+                   "share of a weight that a step takes, by its rate")
+          .range(0, 1e6)
+          .only_if(kDenseDecays)
+          .fixed_on_resume(),
+      FieldBuilder("dense", "l1", kDense<&DenseConfig::l1>, "as optimizer.l1")
+          .range(0, 1e6)
+          .only_if(kDenseProximal)
+          .fixed_on_resume(),
+      FieldBuilder("dense", "l2", kDense<&DenseConfig::l2>, "pulls weights towards 0")
+          .range(0, 1e6)
+          .only_if(kDenseProximal)
+          .fixed_on_resume(),
+      FieldBuilder("dense", "beta", kDense<&DenseConfig::beta>, "as optimizer.beta")
+          .range(1e-30, 1e6)
+          .only_if(kDenseProximal)
+          .fixed_on_resume(),
+      FieldBuilder("dense", "compression", kDense<&DenseConfig::compression>,
+                   "none: sums of all gradients; top_k: of the largest, of layers of 4096 numbers or more; others wait")
+          .one_of({"none", "top_k"})
+          .only_if(kClicks)
+          .fixed_on_resume(),
+      FieldBuilder("dense", "density", kDense<&DenseConfig::density>, "share of a layer's gradient that a step sends")
           .range(1e-6, 1)
-          .with(kTopK)
-          .kept(),
-      Make("dense", "density_first", kDense<&DenseConfig::density_first>, "share in the first step of the warm-up")
+          .only_if(kTopK)
+          .fixed_on_resume(),
+      FieldBuilder("dense", "initial_density", kDense<&DenseConfig::initial_density>,
+                   "share in the first step of the warm-up")
           .range(1e-6, 1)
-          .with(kTopKWarmsUp)
-          .kept(),
-      Make("dense", "warmup_steps", kDense<&DenseConfig::warmup_steps>,
-           "steps in which the share falls from density_first to density")
+          .only_if(kTopKWarmsUp)
+          .fixed_on_resume(),
+      FieldBuilder("dense", "warmup_steps", kDense<&DenseConfig::warmup_steps>,
+                   "steps in which the share falls from initial_density to density")
           .range(0, 1e9)
-          .with(kTopK)
-          .kept(),
-      Make("dense", "momentum_correction", kDense<&DenseConfig::momentum_correction>,
-           "true: momentum is taken of all gradients, before the largest are sent")
-          .with(kTopKMomentum)
-          .kept(),
-      Make("dense", "codec", kDense<&DenseConfig::codec>, "of what is sent; what is rounded off waits")
+          .only_if(kTopK)
+          .fixed_on_resume(),
+      FieldBuilder("dense", "momentum_correction", kDense<&DenseConfig::momentum_correction>,
+                   "true: momentum is taken of all gradients, before the largest are sent")
+          .only_if(kTopKMomentum)
+          .fixed_on_resume(),
+      FieldBuilder("dense", "codec", kDense<&DenseConfig::codec>, "of what is sent; what is rounded off waits")
           .one_of({"lossless", "float16", "bfloat16", "int8"})
-          .with(kTopK)
-          .kept(),
-      Make("dense", "algorithm", kDense<&DenseConfig::algorithm>,
-           "of the sums; auto: sparse_gather of two ranks, else resparsified")
+          .only_if(kTopK)
+          .fixed_on_resume(),
+      FieldBuilder("dense", "algorithm", kDense<&DenseConfig::algorithm>,
+                   "of the sums; auto: sparse_allgather of two ranks, else spardl")
           .one_of(top_k_algorithm_names())
-          .with(kTopK)
-          .kept(),
+          .only_if(kTopK)
+          .fixed_on_resume(),
   };
 }
 

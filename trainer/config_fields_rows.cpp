@@ -1,146 +1,176 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keys of how rows are updated, and of how they travel between ranks.
-#include "trainer/config_make.hpp"
-#include "trainer/config_uses.hpp"
+#include "trainer/config_constraints.hpp"
+#include "trainer/field_builder.hpp"
 
 namespace gpups::trainer {
 namespace {
 
 template <auto Member>
-constexpr Read kOptimizer = at<&Config::optimizer, Member>;
+constexpr FieldAccessor kOptimizer = at<&Config::optimizer, Member>;
 template <auto Member>
-constexpr Read kWeights = at<&Config::weights, Member>;
+constexpr FieldAccessor kLinear = at<&Config::linear, Member>;
 template <auto Member>
-constexpr Read kGradients = at<&Config::gradients, Member>;
+constexpr FieldAccessor kGradientCompression = at<&Config::gradient_compression, Member>;
 template <auto Member>
-constexpr Read kRefreshes = at<&Config::refreshes, Member>;
+constexpr FieldAccessor kRefreshCompression = at<&Config::refresh_compression, Member>;
 
 }  // namespace
 
 std::vector<Field> optimizer_fields() {
-  using namespace uses;
+  using namespace constraints;
   using O = OptimizerConfig;
   return {
-      Make("optimizer", "kind", kOptimizer<&O::kind>, "how a gradient changes a row")
+      FieldBuilder("optimizer", "kind", kOptimizer<&O::kind>, "how a gradient changes a row")
           .one_of({"sgd", "adagrad", "rowwise_adagrad", "adam", "lamb", "ftrl"})
-          .with(kRows)
-          .kept(),
-      Make("optimizer", "learning_rate", kOptimizer<&O::learning_rate>, "").range(0, 1e6).with(kRows).kept(),
-      Make("optimizer", "epsilon", kOptimizer<&O::epsilon>, "").range(0, 1e6).with(kDivides).kept(),
-      Make("optimizer", "initial_accumulator", kOptimizer<&O::initial_accumulator>, "of new rows")
+          .only_if(kRows)
+          .fixed_on_resume(),
+      FieldBuilder("optimizer", "learning_rate", kOptimizer<&O::learning_rate>, "")
           .range(0, 1e6)
-          .with(kAccumulates)
-          .kept(),
-      Make("optimizer", "l2", kOptimizer<&O::l2>, "share of its values that is added to a row's gradient")
+          .only_if(kRows)
+          .fixed_on_resume(),
+      FieldBuilder("optimizer", "epsilon", kOptimizer<&O::epsilon>, "")
           .range(0, 1e6)
-          .with(kRows)
-          .kept(),
-      Make("optimizer", "clip_norm", kOptimizer<&O::clip_norm>, "largest norm of a row's gradient; 0: any")
+          .only_if(kDivides)
+          .fixed_on_resume(),
+      FieldBuilder("optimizer", "initial_accumulator", kOptimizer<&O::initial_accumulator>, "of new rows")
           .range(0, 1e6)
-          .with(kRows)
-          .kept(),
-      Make("optimizer", "beta1", kOptimizer<&O::beta1>, "share of the mean gradient that stays")
+          .only_if(kAccumulates)
+          .fixed_on_resume(),
+      FieldBuilder("optimizer", "l2", kOptimizer<&O::l2>, "share of its values that is added to a row's gradient")
+          .range(0, 1e6)
+          .only_if(kRows)
+          .fixed_on_resume(),
+      FieldBuilder("optimizer", "clip_norm", kOptimizer<&O::clip_norm>, "largest norm of a row's gradient; 0: any")
+          .range(0, 1e6)
+          .only_if(kRows)
+          .fixed_on_resume(),
+      FieldBuilder("optimizer", "beta1", kOptimizer<&O::beta1>, "share of the mean gradient that stays")
           .range(0, 0.999999)
-          .with(kMoments)
-          .kept(),
-      Make("optimizer", "beta2", kOptimizer<&O::beta2>, "share of the mean square that stays")
+          .only_if(kMoments)
+          .fixed_on_resume(),
+      FieldBuilder("optimizer", "beta2", kOptimizer<&O::beta2>, "share of the mean square that stays")
           .range(0, 0.999999)
-          .with(kMoments)
-          .kept(),
-      Make("optimizer", "l1", kOptimizer<&O::l1>, "sums of gradients up to this leave a value at 0")
+          .only_if(kMoments)
+          .fixed_on_resume(),
+      FieldBuilder("optimizer", "l1", kOptimizer<&O::l1>, "sums of gradients up to this leave a value at 0")
           .range(0, 1e6)
-          .with(kProximal)
-          .kept(),
-      Make("optimizer", "beta", kOptimizer<&O::beta>, "makes first steps smaller").range(0, 1e6).with(kProximal).kept(),
-      Make("optimizer", "schedule", kOptimizer<&O::schedule>, "of the learning rate")
+          .only_if(kProximal)
+          .fixed_on_resume(),
+      FieldBuilder("optimizer", "beta", kOptimizer<&O::beta>, "makes first steps smaller")
+          .range(0, 1e6)
+          .only_if(kProximal)
+          .fixed_on_resume(),
+      FieldBuilder("optimizer", "schedule", kOptimizer<&O::schedule>, "of the learning rate")
           .one_of({"constant", "linear", "cosine"})
-          .kept(),
-      Make("optimizer", "warmup_steps", kOptimizer<&O::warmup_steps>, "in which the rate rises from 0")
+          .fixed_on_resume(),
+      FieldBuilder("optimizer", "warmup_steps", kOptimizer<&O::warmup_steps>, "in which the rate rises from 0")
           .range(0, kMost53)
-          .kept(),
-      Make("optimizer", "total_steps", kOptimizer<&O::total_steps>, "where the schedule ends; 0: where the run does")
+          .fixed_on_resume(),
+      FieldBuilder("optimizer", "total_steps", kOptimizer<&O::total_steps>,
+                   "where the schedule ends; 0: where the run does")
           .range(0, kMost53)
-          .with(kDecaying)
-          .kept(),
-      Make("optimizer", "floor", kOptimizer<&O::floor>, "share of the learning rate that is left there")
+          .only_if(kDecaying)
+          .fixed_on_resume(),
+      FieldBuilder("optimizer", "min_factor", kOptimizer<&O::min_factor>,
+                   "share of the learning rate that is left there")
           .range(0, 1)
-          .with(kDecaying)
-          .kept(),
+          .only_if(kDecaying)
+          .fixed_on_resume(),
   };
 }
 
-std::vector<Field> weights_fields() {
-  using namespace uses;
+std::vector<Field> linear_fields() {
+  using namespace constraints;
   return {
-      Make("weights", "kind", kWeights<&WeightsConfig::kind>, "how a gradient changes a row of one number")
+      FieldBuilder("linear", "kind", kLinear<&LinearConfig::kind>, "how a gradient changes a row of one number")
           .one_of({"sgd", "adagrad", "rowwise_adagrad", "ftrl"})
-          .with(kWide)
-          .kept(),
-      Make("weights", "learning_rate", kWeights<&WeightsConfig::learning_rate>, "").range(0, 1e6).with(kWide).kept(),
-      Make("weights", "initial_accumulator", kWeights<&WeightsConfig::initial_accumulator>, "of new ones")
+          .only_if(kWide)
+          .fixed_on_resume(),
+      FieldBuilder("linear", "learning_rate", kLinear<&LinearConfig::learning_rate>, "")
           .range(0, 1e6)
-          .with(kWideStateful)
-          .kept(),
-      Make("weights", "l2", kWeights<&WeightsConfig::l2>, "as optimizer.l2").range(0, 1e6).with(kWide).kept(),
-      Make("weights", "l1", kWeights<&WeightsConfig::l1>, "as optimizer.l1").range(0, 1e6).with(kWideProximal).kept(),
-      Make("weights", "beta", kWeights<&WeightsConfig::beta>, "as optimizer.beta")
+          .only_if(kWide)
+          .fixed_on_resume(),
+      FieldBuilder("linear", "initial_accumulator", kLinear<&LinearConfig::initial_accumulator>, "of new ones")
           .range(0, 1e6)
-          .with(kWideProximal)
-          .kept(),
-      Make("weights", "admit_at", kWeights<&WeightsConfig::admit_at>, "as model.admit_at")
+          .only_if(kWideStateful)
+          .fixed_on_resume(),
+      FieldBuilder("linear", "l2", kLinear<&LinearConfig::l2>, "as optimizer.l2")
+          .range(0, 1e6)
+          .only_if(kWide)
+          .fixed_on_resume(),
+      FieldBuilder("linear", "l1", kLinear<&LinearConfig::l1>, "as optimizer.l1")
+          .range(0, 1e6)
+          .only_if(kWideProximal)
+          .fixed_on_resume(),
+      FieldBuilder("linear", "beta", kLinear<&LinearConfig::beta>, "as optimizer.beta")
+          .range(0, 1e6)
+          .only_if(kWideProximal)
+          .fixed_on_resume(),
+      FieldBuilder("linear", "admission_count", kLinear<&LinearConfig::admission_count>, "as model.admission_count")
           .range(1, 1 << 30)
-          .with(kWide)
-          .kept(),
+          .only_if(kWide)
+          .fixed_on_resume(),
   };
 }
 
-std::vector<Field> gradients_fields() {
-  using namespace uses;
-  using X = TransferConfig;
+std::vector<Field> gradient_compression_fields() {
+  using namespace constraints;
+  using X = CompressionConfig;
   return {
-      Make("gradients", "codec", kGradients<&X::codec>, "of rows' gradients between ranks").a_codec(),
-      Make("gradients", "top_k", kGradients<&X::top_k>,
-           "columns of a row that are sent, the largest, fewer than the widest rows have; 0: all")
+      FieldBuilder("gradient_compression", "codec", kGradientCompression<&X::codec>, "of rows' gradients between ranks")
+          .is_codec(),
+      FieldBuilder("gradient_compression", "top_k", kGradientCompression<&X::top_k>,
+                   "columns of a row that are sent, the largest, fewer than the widest rows have; 0: all")
           .range(0, 65536)
-          .kept(),
-      Make("gradients", "age_max", kGradients<&X::age_max>, "steps that a row may be held back for; 0: none")
+          .fixed_on_resume(),
+      FieldBuilder("gradient_compression", "age_max", kGradientCompression<&X::age_max>,
+                   "steps that a row may be held back for; 0: none")
           .range(0, 1e9)
-          .kept(),
-      Make("gradients", "share", kGradients<&X::share>, "of rows that ought to be sent")
+          .fixed_on_resume(),
+      FieldBuilder("gradient_compression", "density", kGradientCompression<&X::density>,
+                   "of rows that ought to be sent")
           .range(0, 1)
-          .kept()
-          .with(kGradientsFiltered),
-      Make("gradients", "bound", kGradients<&X::bound>, "by the root of the step, the most that waits")
+          .fixed_on_resume()
+          .only_if(kGradientFilter),
+      FieldBuilder("gradient_compression", "threshold_max", kGradientCompression<&X::threshold_max>,
+                   "by the root of the step, the most that waits")
           .range(0, 1e30)
-          .kept()
-          .with(kGradientsFiltered),
-      Make("gradients", "rows_max", kGradients<&X::rows_max>, "held back for each other rank")
+          .fixed_on_resume()
+          .only_if(kGradientFilter),
+      FieldBuilder("gradient_compression", "capacity_rows", kGradientCompression<&X::capacity_rows>,
+                   "held back for each other rank")
           .range(1, 1 << 30)
-          .kept()
-          .with(kGradientsHeld),
+          .fixed_on_resume()
+          .only_if(kGradientsCompressed),
   };
 }
 
-std::vector<Field> refreshes_fields() {
-  using namespace uses;
-  using X = TransferConfig;
+std::vector<Field> refresh_compression_fields() {
+  using namespace constraints;
+  using X = CompressionConfig;
   return {
-      Make("refreshes", "codec", kRefreshes<&X::codec>, "of changes of rows that other ranks read").a_codec(),
-      Make("refreshes", "age_max", kRefreshes<&X::age_max>, "steps that a change may be held back for; 0: none")
+      FieldBuilder("refresh_compression", "codec", kRefreshCompression<&X::codec>,
+                   "of changes of rows that other ranks read")
+          .is_codec(),
+      FieldBuilder("refresh_compression", "age_max", kRefreshCompression<&X::age_max>,
+                   "steps that a change may be held back for; 0: none")
           .range(0, 1e9)
-          .kept(),
-      Make("refreshes", "share", kRefreshes<&X::share>, "of rows that ought to be sent")
+          .fixed_on_resume(),
+      FieldBuilder("refresh_compression", "density", kRefreshCompression<&X::density>, "of rows that ought to be sent")
           .range(0, 1)
-          .kept()
-          .with(kRefreshesFiltered),
-      Make("refreshes", "bound", kRefreshes<&X::bound>, "by the root of the step, the most that waits")
+          .fixed_on_resume()
+          .only_if(kRefreshFilter),
+      FieldBuilder("refresh_compression", "threshold_max", kRefreshCompression<&X::threshold_max>,
+                   "by the root of the step, the most that waits")
           .range(0, 1e30)
-          .kept()
-          .with(kRefreshesFiltered),
-      Make("refreshes", "rows_max", kRefreshes<&X::rows_max>, "of which each other rank has a copy")
+          .fixed_on_resume()
+          .only_if(kRefreshFilter),
+      FieldBuilder("refresh_compression", "capacity_rows", kRefreshCompression<&X::capacity_rows>,
+                   "of which each other rank has a copy")
           .range(1, 1 << 30)
-          .kept()
-          .with(kRefreshesHeld),
+          .fixed_on_resume()
+          .only_if(kRefreshesCompressed),
   };
 }
 

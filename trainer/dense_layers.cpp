@@ -23,7 +23,9 @@ Array<float> zeros(Stream& stream, std::size_t size) {
   return array;
 }
 
-std::uint32_t wait_first_fault(Stream& stream, View<std::uint32_t const> fault) { return to_host(stream, fault)[0]; }
+std::uint32_t wait_first_bad_element(Stream& stream, View<std::uint32_t const> bad_element) {
+  return to_host(stream, bad_element)[0];
+}
 
 // Where parameters begin, and where the last one ends.
 std::vector<std::size_t> begins_of(Parameters const& parameters) {
@@ -33,10 +35,10 @@ std::vector<std::size_t> begins_of(Parameters const& parameters) {
   return begins;
 }
 
-Array<std::uint32_t> no_fault(Stream& stream) {
-  Array<std::uint32_t> fault(stream.device(), 1);
-  memory::fill_bytes(stream, fault.data(), 0xFF, fault.bytes());  // kNoRow
-  return fault;
+Array<std::uint32_t> no_bad_element(Stream& stream) {
+  Array<std::uint32_t> bad_element(stream.device(), 1);
+  memory::fill_bytes(stream, bad_element.data(), 0xFF, bad_element.bytes());  // kNoRow
+  return bad_element;
 }
 
 // A parameter's numbers in an array of all.
@@ -65,9 +67,9 @@ DenseLayers::DenseLayers(Group const& group, Device device, Parameters parameter
   first_ = zeros(stream, has_first(options.optimizer) ? size : 0);
   second_ = zeros(stream, has_second(options.optimizer) ? size : 0);
   gradients_ = zeros(stream, microbatches * stride());
-  sums_ = std::make_unique<DenseSums>(group, parameters_,
-                                      MatrixView<float const>{gradients_.data(), microbatches, size, stride(), device},
-                                      options.grid_log2, options.exchange);
+  sums_ = std::make_unique<DenseGradientReducer>(
+      group, parameters_, MatrixView<float const>{gradients_.data(), microbatches, size, stride(), device},
+      options.grid_log2, options.allreduce);
   if (options.optimizer.kind == kernels::DenseOptimizer::Kind::kLamb) {
     units_ = kernels::DenseUnits(stream, begins_of(parameters_));
   }
@@ -100,12 +102,12 @@ void DenseLayers::begin_step(Stream& stream, std::size_t microbatches) {
 }
 
 LayerGradients DenseLayers::layer_gradients(std::size_t i) {
-  return {gradient(i), [this](Stream& stream, Parameter const& p) { sums_->done(stream, p); }};
+  return {gradient(i), [this](Stream& stream, Parameter const& p) { sums_->mark_ready(stream, p); }};
 }
 
-void DenseLayers::begin_sum(Stream& stream, std::size_t microbatches) {
+void DenseLayers::begin_allreduce(Stream& stream, std::size_t microbatches) {
   if (!std::exchange(stepping_, false)) sums_->begin_step(stream, microbatches);
-  sums_->begin_rest(stream);
+  sums_->begin_remaining(stream);
 }
 
 float DenseLayers::rate(Clock clock) const {
@@ -113,24 +115,24 @@ float DenseLayers::rate(Clock clock) const {
 }
 
 void DenseLayers::wait_apply(Stream& stream, Clock clock, std::size_t samples) {
-  std::int64_t const faults = sums_->wait(stream);
-  std::uint32_t const mine = sums_->fault();
+  std::int64_t const bad_elements = sums_->wait(stream);
+  std::uint32_t const mine = sums_->bad_element();
   GPUPS_REQUIRE(
-      faults == 0,
+      bad_elements == 0,
       "the gradient of {} is not finite or too large at step {} (dense layers are as they were, but rows have "
       "changed, so training cannot go on): restore a checkpoint, check the data and lower the learning rates",
       mine == kernels::kNoRow ? std::string("a dense layer on another rank") : name_of(mine), number(clock));
   if (!sums_->corrects_momentum()) return update(stream, clock, samples, {0, parameters_.size(), options_.optimizer});
   for (Parameter const& p : parameters_.all()) {
-    Range range{p.offset, p.padded_size(), options_.optimizer};
+    ParameterRange range{p.offset, p.padded_size(), options_.optimizer};
     if (sums_->has_momentum(p)) range.optimizer.momentum = 0;
     update(stream, clock, samples, range);
   }
 }
 
-void DenseLayers::update(Stream& stream, Clock clock, std::size_t samples, Range const& range) {
+void DenseLayers::update(Stream& stream, Clock clock, std::size_t samples, ParameterRange const& range) {
   auto const part = [&range](auto const& all) { return all.empty() ? all : all.slice(range.first, range.size); };
-  auto const fault = no_fault(stream);
+  auto const bad_element = no_bad_element(stream);
   kernels::update_dense(stream, {.sums = part(sums_->sums()),
                                  .grid_log2 = options_.grid_log2,
                                  .scale = 1.0 / static_cast<double>(std::max<std::size_t>(samples, 1)),
@@ -141,9 +143,9 @@ void DenseLayers::update(Stream& stream, Clock clock, std::size_t samples, Range
                                  .values = part(values_.view()),
                                  .first = has_first(range.optimizer) ? part(first_.view()) : View<float>{},
                                  .second = part(second_.view()),
-                                 .fault = fault,
+                                 .bad_element = bad_element,
                                  .units = units_.ref()});
-  std::uint32_t const at = wait_first_fault(stream, fault.view());
+  std::uint32_t const at = wait_first_bad_element(stream, bad_element.view());
   GPUPS_REQUIRE(at == kernels::kNoRow,
                 "the update of {} at step {} is not finite (training cannot go on): restore a checkpoint, and lower "
                 "dense.learning_rate",
@@ -159,8 +161,8 @@ std::string DenseLayers::name_of(std::uint32_t number) const {
   return fmt::format("number {} of {}", place / stride * p.columns + place % stride, p.name);
 }
 
-std::vector<DenseLayers::Part> DenseLayers::parts() const {
-  std::vector<Part> parts{{"values", values_}};
+std::vector<DenseLayers::NamedArray> DenseLayers::parts() const {
+  std::vector<NamedArray> parts{{"values", values_}};
   if (!first_.empty()) parts.push_back({"first", first_});
   if (!second_.empty()) parts.push_back({"second", second_});
   return parts;
@@ -219,7 +221,7 @@ void DenseLayers::wait_restore(Stream& stream, std::span<Blob const> blobs) {
 
 void DenseLayers::restore_residuals(std::span<Blob const> blobs) {
   for (std::string const& parameter : sums_->parameters_with_residuals()) {
-    DenseSums::Residuals residuals{parameter, {}};
+    DenseGradientReducer::Residuals residuals{parameter, {}};
     auto& of_ranks = residuals.of_ranks;
     for (Blob const& blob : blobs) {
       if (blob.name == residual_name(parameter, of_ranks.size())) of_ranks.push_back(blob.bytes);
@@ -236,27 +238,29 @@ std::vector<float> DenseLayers::wait_numbers(Stream& stream, Parameter const& pa
   return without_padding(parameter, to_host(stream, values_.view()));
 }
 
-std::vector<MemoryLine> DenseLayers::memory_plan(Parameters const& parameters, std::size_t microbatches,
-                                                 DenseOptions const& options) {
+std::vector<MemoryPlanLine> DenseLayers::memory_plan(Parameters const& parameters, std::size_t microbatches,
+                                                     DenseOptions const& options) {
   std::uint64_t const floats = parameters.size() * sizeof(float);
   std::uint64_t state = floats * ((has_first(options.optimizer) ? 1U : 0U) + (has_second(options.optimizer) ? 1U : 0U));
   if (options.optimizer.kind == kernels::DenseOptimizer::Kind::kLamb) {
     std::uint64_t const units = parameters.all().size(), unit_parts = parameters.size() / kernels::kDensePart + units;
     state += 3 * sizeof(float) * (units + 1 + unit_parts);
   }
-  std::vector<MemoryLine> plan{
+  std::vector<MemoryPlanLine> plan{
       {"dense layers: values", floats},
       {"dense layers: gradients", microbatches * row_stride(parameters.size()) * sizeof(float)},
       {"dense layers: optimizer state", state}};
-  for (MemoryLine const& line : DenseSums::memory_plan(parameters, options.exchange)) plan.push_back(line);
+  for (MemoryPlanLine const& line : DenseGradientReducer::memory_plan(parameters, options.allreduce))
+    plan.push_back(line);
   return plan;
 }
 
-std::vector<MemoryLine> DenseLayers::memory_plan() const {
-  std::vector<MemoryLine> plan{{"dense layers: values", values_.bytes()},
-                               {"dense layers: gradients", gradients_.bytes()},
-                               {"dense layers: optimizer state", first_.bytes() + second_.bytes() + units_.bytes()}};
-  for (MemoryLine const& line : sums_->memory_plan()) plan.push_back(line);
+std::vector<MemoryPlanLine> DenseLayers::memory_plan() const {
+  std::vector<MemoryPlanLine> plan{
+      {"dense layers: values", values_.bytes()},
+      {"dense layers: gradients", gradients_.bytes()},
+      {"dense layers: optimizer state", first_.bytes() + second_.bytes() + units_.bytes()}};
+  for (MemoryPlanLine const& line : sums_->memory_plan()) plan.push_back(line);
   return plan;
 }
 

@@ -15,7 +15,7 @@
 
 #include "gpups/gpups.hpp"
 #include "kernels/dense/update_dense.hpp"
-#include "trainer/dense_sums.hpp"
+#include "trainer/dense_gradient_reducer.hpp"
 #include "trainer/layer_gradients.hpp"
 #include "trainer/parameters.hpp"
 
@@ -27,7 +27,7 @@ struct DenseOptions {
   std::uint64_t seed = 1;
   // Gradients are summed in units of 2^grid_log2 of the summed loss's gradient, as those of tables are.
   int grid_log2 = -30;
-  DenseExchange exchange{};
+  DenseAllreduceOptions allreduce{};
 };
 
 class DenseLayers {
@@ -47,13 +47,13 @@ class DenseLayers {
   LayerGradients layer_gradients(std::size_t i);
   // Begins to sum what is not on its way yet of the gradients of this rank's first `microbatches`. Waits for `stream`.
   // Collective: a rank without samples has none, and takes part; it need not call begin_step().
-  void begin_sum(Stream& stream, std::size_t microbatches);
+  void begin_allreduce(Stream& stream, std::size_t microbatches);
   // Blocks until the sums are here, and takes the optimizer's step. samples: of the step, over all ranks. Throws
   // Error, on all ranks alike and before any layer has changed, where a gradient is not finite or too large.
   void wait_apply(Stream& stream, Clock clock, std::size_t samples);
 
   // For explain().
-  SumsOfStep sums_of_step() const { return sums_->sums_of_step(); }
+  DenseAllreduceSummary allreduce_summary() const { return sums_->allreduce_summary(); }
 
   // A digest of parameters and optimizer state. Waits.
   std::uint64_t wait_hash(Stream& stream) const;
@@ -68,29 +68,29 @@ class DenseLayers {
   std::vector<float> wait_numbers(Stream& stream, Parameter const& parameter) const;
 
   // What all of it takes on this rank's device.
-  std::vector<MemoryLine> memory_plan() const;
+  std::vector<MemoryPlanLine> memory_plan() const;
   // The same, before they are made.
-  static std::vector<MemoryLine> memory_plan(Parameters const& parameters, std::size_t microbatches,
-                                             DenseOptions const& options);
+  static std::vector<MemoryPlanLine> memory_plan(Parameters const& parameters, std::size_t microbatches,
+                                                 DenseOptions const& options);
 
  private:
   // One of the arrays below with its name in checkpoints.
-  struct Part {
+  struct NamedArray {
     char const* name;
     View<float> numbers;
   };
-  std::vector<Part> parts() const;
+  std::vector<NamedArray> parts() const;
   std::size_t stride() const { return row_stride(parameters_.size()); }
   void initialize(Stream& stream);
   std::vector<Blob> wait_parameters(Stream& stream) const;
   void restore_residuals(std::span<Blob const> blobs);
   float rate(Clock clock) const;
   // Numbers of the array, and what changes them.
-  struct Range {
+  struct ParameterRange {
     std::size_t first, size;
     kernels::DenseOptimizer optimizer;
   };
-  void update(Stream& stream, Clock clock, std::size_t samples, Range const& range);
+  void update(Stream& stream, Clock clock, std::size_t samples, ParameterRange const& range);
   // "number 7 of top.0.weights", for errors.
   std::string name_of(std::uint32_t number) const;
 
@@ -100,8 +100,8 @@ class DenseLayers {
   Array<float> values_, first_, second_;
   kernels::DenseUnits units_;  // LAMB: a unit for each parameter
   Array<float> gradients_;     // (microbatches, stride())
-  std::unique_ptr<DenseSums> sums_;
-  bool stepping_ = false;  // begin_step() has been called, and begin_sum() not since
+  std::unique_ptr<DenseGradientReducer> sums_;
+  bool stepping_ = false;  // begin_step() has been called, and begin_allreduce() not since
 };
 
 }  // namespace gpups::trainer

@@ -5,11 +5,11 @@
 
 #include <string>
 
+#include "trainer/atomic_folder.hpp"
 #include "trainer/click/saved_clicks.hpp"
 #include "trainer/graph/graph_task.hpp"
 #include "trainer/run_folder.hpp"
 #include "trainer/saved_run.hpp"
-#include "trainer/written_folder.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -45,7 +45,7 @@ void export_tables(SavedRun const& run, fs::path const& folder, ExportFormat for
 
 }  // namespace
 
-void export_run(fs::path const& run, std::vector<Override> const& overrides, fs::path const& folder,
+void export_run(fs::path const& run, std::vector<SettingOverride> const& overrides, fs::path const& folder,
                 ExportFormat format) {
   if (is_click_model(run)) return SavedClicks(run, overrides).write(folder, format);
   export_tables(open_run(run, overrides), folder, format);

@@ -12,23 +12,24 @@ namespace gpups::trainer {
 
 class LayerGradients {
  public:
-  using Done = std::function<void(Stream&, Parameter const&)>;
+  using OnReady = std::function<void(Stream&, Parameter const&)>;
 
   // all: shaped as the parameters.
-  LayerGradients(View<float> all, Done done = {}) : all_(all), done_(std::move(done)) {}  // NOLINT: implicit on purpose
+  LayerGradients(View<float> all, OnReady on_ready = {})
+      : all_(all), on_ready_(std::move(on_ready)) {}  // NOLINT: implicit on purpose
 
   MatrixView<float> matrix(Parameter const& p) const { return p.matrix(all_); }
   View<float> vector(Parameter const& p) const { return p.vector(all_); }
 
   // All that writes these gradients is queued on `stream`.
   template <class... P>
-  void done(Stream& stream, P const&... parameters) const {
-    if (done_) (done_(stream, parameters), ...);
+  void mark_ready(Stream& stream, P const&... parameters) const {
+    if (on_ready_) (on_ready_(stream, parameters), ...);
   }
 
  private:
   View<float> all_;
-  Done done_;
+  OnReady on_ready_;
 };
 
 }  // namespace gpups::trainer

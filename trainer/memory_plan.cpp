@@ -10,11 +10,11 @@
 #include "kernels/cuda_runtime.hpp"
 #include "kernels/host_memory.hpp"
 #include "kernels/key_index.hpp"
-#include "kernels/life.hpp"
+#include "kernels/row_lifecycle.hpp"
 #include "kernels/sum_and_update.hpp"
 #include "kernels/update_rows.hpp"
 #include "kernels/value_storage.hpp"
-#include "trainer/progress.hpp"
+#include "trainer/progress_reporter.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -30,7 +30,7 @@ std::uint64_t in_process(PlannedMemory const& line, int ranks) {
   return line.taken ? line.bytes : line.bytes * static_cast<std::uint64_t>(ranks);
 }
 
-// "1.2 GiB for batches (train.batch)", the three largest.
+// "1.2 GiB for batches (train.batch_size)", the three largest.
 std::string largest_lines(MemoryPlan lines, int ranks) {
   std::sort(lines.begin(), lines.end(), [](auto const& a, auto const& b) { return a.bytes > b.bytes; });
   std::string text;
@@ -63,7 +63,7 @@ std::uint32_t new_microbatches(Config const& config, int ranks) {
 StepSizes step_sizes(Config const& config, std::uint64_t data_samples, Device device, int ranks,
                      std::uint32_t microbatches) {
   std::size_t const all = microbatches > 0 ? microbatches : new_microbatches(config, ranks);
-  auto const size = static_cast<std::size_t>(ranks), batch = static_cast<std::size_t>(config.train.batch);
+  auto const size = static_cast<std::size_t>(ranks), batch = static_cast<std::size_t>(config.train.batch_size);
   std::size_t const samples = std::min<std::uint64_t>(batch, data_samples);  // of all ranks
   std::size_t const per_epoch = (data_samples + batch - 1) / batch;
   std::size_t const steps = config.train.steps > 0 ? static_cast<std::size_t>(config.train.steps)
@@ -73,7 +73,7 @@ StepSizes step_sizes(Config const& config, std::uint64_t data_samples, Device de
   step.microbatch_samples = (samples + all - 1) / all;
   step.samples = std::min(samples, step.microbatches * step.microbatch_samples);
   step.prepared = std::min(static_cast<std::size_t>(config.train.lookahead) + 1, steps);
-  step.kept = config.train.keep_batches ? std::min(per_epoch, steps) : 0;
+  step.kept = config.train.reuse_batches ? std::min(per_epoch, steps) : 0;
   step.ranks = size;
   std::size_t const threads =
       config.run.threads > 0 ? static_cast<std::size_t>(config.run.threads)
@@ -90,11 +90,11 @@ void add_batches(MemoryPlan& plan, std::span<BatchPart const> parts, StepSizes c
   std::uint64_t pattern = 0, announced = 0, pulled = 0, sums = 0, sent = 0, finding = 0;
   for (BatchPart const& part : parts) {
     std::uint64_t const elsewhere = share_elsewhere(part.rows, step.ranks), stride = row_stride(part.dim);
-    std::uint64_t const value = part.values == NumberType::kFloat ? sizeof(float) : 2;
+    std::uint64_t const value = part.value_type == DataType::kFloat ? sizeof(float) : 2;
     pattern += part.entries * (kPatternEntry + part.entry_bytes);
     pattern += (device.is_host() ? part.rows : part.entries) * sizeof(Key);
     announced += part.rows * sizeof(std::uint32_t) +
-                 elsewhere * (sizeof(std::uint32_t) + value * kernels::row_stride(part.dim, part.values));
+                 elsewhere * (sizeof(std::uint32_t) + value * kernels::row_stride(part.dim, part.value_type));
     pulled += (part.rows + part.rows / 4) * stride * sizeof(float);
     finding += part.entries * kFinding;
     if (step.ranks == 1 && kernels::can_sum_and_update(device, part.dim)) continue;
@@ -102,9 +102,9 @@ void add_batches(MemoryPlan& plan, std::span<BatchPart const> parts, StepSizes c
     // Gradients in 4 bytes at most as a rule, and values, each on their way out and in.
     sent += elsewhere * stride * (2 * sizeof(float) + 2 * value);
   }
-  std::string const by_batch = settings.empty() ? "train.batch" : "train.batch or " + settings;
+  std::string const by_batch = settings.empty() ? "train.batch_size" : "train.batch_size or " + settings;
   if (step.kept > 0) {
-    plan.push_back({fmt::format("{} kept batches", step.kept), pattern * step.kept, "train.keep_batches"});
+    plan.push_back({fmt::format("{} kept batches", step.kept), pattern * step.kept, "train.reuse_batches"});
   }
   std::uint64_t const of_batch = announced + (step.kept > 0 ? 0 : pattern);
   plan.push_back({fmt::format("{} prepared batches", step.prepared), of_batch * step.prepared,
@@ -117,9 +117,9 @@ void add_batches(MemoryPlan& plan, std::span<BatchPart const> parts, StepSizes c
 
 std::uint64_t table_bytes(TableOptions const& options, std::size_t rows) {
   using kernels::RowStorage;
-  return kernels::ValueStorage::bytes_for(rows, options.dim, options.values) +
+  return kernels::ValueStorage::bytes_for(rows, options.dim, options.value_type) +
          RowStorage<float>::bytes_for(rows, kernels::state_columns(options.optimizer, options.dim)) +
-         kernels::KeyIndex::bytes_for(rows) + RowStorage<std::uint32_t>::bytes_for(rows, kernels::kLifeWords);
+         kernels::KeyIndex::bytes_for(rows) + RowStorage<std::uint32_t>::bytes_for(rows, kernels::kLifecycleWords);
 }
 
 std::size_t distinct_of(std::size_t draws, std::size_t of) {

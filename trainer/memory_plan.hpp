@@ -28,7 +28,7 @@ using MemoryPlan = std::vector<PlannedMemory>;
 struct StepSizes {
   std::size_t samples, microbatches, microbatch_samples;
   std::size_t prepared;  // batches that are prepared at the same time, the current one included
-  std::size_t kept;      // batches that are kept from epoch to epoch, with train.keep_batches
+  std::size_t kept;      // batches that are kept from epoch to epoch, with train.reuse_batches
   std::size_t ranks;
   std::size_t threads;  // on the host; 1 on a GPU
 };
@@ -42,7 +42,7 @@ std::uint32_t new_microbatches(Config const& config, int ranks);
 struct BatchPart {
   std::size_t entries, rows;  // rows: distinct ones
   std::size_t dim;
-  NumberType values;
+  DataType value_type;
   std::size_t entry_bytes;  // that the task keeps of each entry, beside the store
 };
 // What the store and the training loop take for batches of these parts. settings: of the task, that make them large.

@@ -7,19 +7,19 @@
 
 namespace gpups::trainer {
 
-double Progressed::loss_mean() const {
+double IntervalStats::loss_mean() const {
   return static_cast<double>(loss) / 1073741824.0 / static_cast<double>(std::max<std::int64_t>(samples, 1));
 }
 
-double Progressed::samples_per_s() const { return seconds > 0 ? static_cast<double>(samples) / seconds : 0; }
+double IntervalStats::samples_per_s() const { return seconds > 0 ? static_cast<double>(samples) / seconds : 0; }
 
-Totals wait_totals(Store& store, Progressed const& mine, Stats const& stats) {
+Totals wait_totals(Store& store, IntervalStats const& mine, Stats const& stats) {
   std::vector<std::int64_t> sums = to_terms(stats);
   sums.insert(sums.end(), {mine.loss, mine.samples});
-  store.wait_sum(sums);
+  store.wait_allreduce(sums);
   std::size_t const counters = sums.size() - 2;
-  return {.progressed = {.loss = sums[counters], .samples = sums[counters + 1], .seconds = mine.seconds},
-          .exchanged = from_sums(std::span(sums).first(counters))};
+  return {.interval = {.loss = sums[counters], .samples = sums[counters + 1], .seconds = mine.seconds},
+          .traffic_report = from_sums(std::span(sums).first(counters))};
 }
 
 nlohmann::json to_json(StageTimes const& times) {

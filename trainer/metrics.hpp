@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "gpups/gpups.hpp"
-#include "trainer/exchanged.hpp"
 #include "trainer/stage_times.hpp"
+#include "trainer/traffic_report.hpp"
 
 namespace gpups::trainer {
 
 // Since the last report; integers, so that their sum over ranks has no order.
-struct Progressed {
+struct IntervalStats {
   std::int64_t loss = 0;  // in units of 2^-30
   std::int64_t samples = 0;
   double seconds = 0;  // of training, on this rank
@@ -23,10 +23,10 @@ struct Progressed {
 
 // Sums `mine` and the traffic over the ranks. Collective.
 struct Totals {
-  Progressed progressed;
-  Exchanged exchanged;
+  IntervalStats interval;
+  TrafficReport traffic_report;
 };
-Totals wait_totals(Store& store, Progressed const& mine, Stats const& stats);
+Totals wait_totals(Store& store, IntervalStats const& mine, Stats const& stats);
 
 // {"prepare": seconds, ...}
 nlohmann::json to_json(StageTimes const& times);

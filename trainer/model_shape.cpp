@@ -2,26 +2,27 @@
 #include "trainer/model_shape.hpp"
 
 #include "kernels/check.hpp"
-#include "trainer/config_uses.hpp"
+#include "trainer/config_constraints.hpp"
 #include "trainer/table_settings.hpp"
 #include "trainer/tasks.hpp"
 
 namespace gpups::trainer {
 
 void require_effect(Config const& config, std::string const& name) {
-  if (config.gradients.top_k == 0 && !uses::kTopK.in(config)) return;
+  if (config.gradient_compression.top_k == 0 && !constraints::kTopK.in(config)) return;
   ModelShape const shape = model_shape(config);
-  auto const top_k = static_cast<std::size_t>(config.gradients.top_k);
+  auto const top_k = static_cast<std::size_t>(config.gradient_compression.top_k);
+  GPUPS_REQUIRE(top_k == 0 || top_k < shape.widest_row,
+                "{}: gradient_compression.top_k is {} and the widest rows of the model have {} columns (all of them "
+                "would be sent, "
+                "as without it): set fewer, or 0",
+                name, top_k, shape.widest_row);
+  DenseAllreduceOptions const dense = dense_allreduce_options(config.dense);
   GPUPS_REQUIRE(
-      top_k == 0 || top_k < shape.widest_row,
-      "{}: gradients.top_k is {} and the widest rows of the model have {} columns (all of them would be sent, "
-      "as without it): set fewer, or 0",
-      name, top_k, shape.widest_row);
-  DenseExchange const dense = dense_exchange(config.dense);
-  GPUPS_REQUIRE(!dense.top_k || shape.largest_layer >= dense.large_from,
-                "{}: dense.exchange is \"top_k\" and the largest layer of the model has {} numbers, padding included "
-                "(layers of fewer than {} go whole, so it would have no effect): set dense.exchange = \"exact\"",
-                name, shape.largest_layer, dense.large_from);
+      !dense.top_k || shape.largest_layer >= dense.large_from,
+      "{}: dense.compression is \"top_k\" and the largest layer of the model has {} numbers, padding included "
+      "(layers of fewer than {} go whole, so it would have no effect): set dense.compression = \"none\"",
+      name, shape.largest_layer, dense.large_from);
 }
 
 }  // namespace gpups::trainer

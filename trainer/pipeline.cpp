@@ -5,7 +5,7 @@
 
 namespace gpups::trainer {
 
-Pipeline::Pipeline(Store& store, Task& task, Batches batches, StageTimes& times, PipelineOptions const& options)
+Pipeline::Pipeline(Store& store, Task& task, BatchSampler batches, StageTimes& times, PipelineOptions const& options)
     : store_(store),
       task_(task),
       batches_(std::move(batches)),
@@ -25,7 +25,7 @@ Pipeline::~Pipeline() {
   if (thread_.joinable()) thread_.join();
 }
 
-std::optional<Step> Pipeline::next() {
+std::optional<PreparedStep> Pipeline::next() {
   if (!options_.prefetch_thread) fill();
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return !ready_.empty() || ended_ || !options_.prefetch_thread; });
@@ -33,20 +33,20 @@ std::optional<Step> Pipeline::next() {
     if (failure_) std::rethrow_exception(failure_);
     return std::nullopt;
   }
-  Step step = std::move(ready_.front());
+  PreparedStep step = std::move(ready_.front());
   ready_.pop_front();
   lock.unlock();
   changed_.notify_all();
   return step;
 }
 
-Step Pipeline::prepare(Clock clock) {
-  StageTimes::Range const range(times_, Stage::kPrepare);
-  if (!options_.keep_batches) return prepare_anew(clock);
+PreparedStep Pipeline::prepare(Clock clock) {
+  StageTimes::StageTimer const range(times_, Stage::kPrepare);
+  if (!options_.reuse_batches) return prepare_anew(clock);
   std::int64_t const batch = batches_.batch_number(clock);
-  auto const kept = kept_.find(batch);
-  if (kept != kept_.end()) {
-    auto const& [samples, microbatches, work, pattern] = kept->second;
+  auto const cached = cached_.find(batch);
+  if (cached != cached_.end()) {
+    auto const& [samples, microbatches, work, pattern] = cached->second;
     return {.clock = clock,
             .epoch = number(clock) / batches_.steps_per_epoch(),
             .samples = samples,
@@ -55,22 +55,22 @@ Step Pipeline::prepare(Clock clock) {
             .work = work,
             .prepared = store_.prepare(pattern, clock)};
   }
-  Step step = prepare_anew(clock);
+  PreparedStep step = prepare_anew(clock);
   if (step.samples > 0) {
-    kept_.emplace(batch, Kept{step.samples, step.microbatches, step.work, step.prepared.pattern()});
+    cached_.emplace(batch, CachedBatch{step.samples, step.microbatches, step.work, step.prepared.pattern()});
   }
   return step;
 }
 
-Step Pipeline::prepare_anew(Clock clock) {
+PreparedStep Pipeline::prepare_anew(Clock clock) {
   Batch const batch = batches_.make(clock);
-  Step step{.clock = clock,
-            .epoch = batch.epoch,
-            .samples = batch.samples.size(),
-            .batch_samples = batches_.samples(clock),
-            .microbatches = batch.microbatches.size(),
-            .work = nullptr,
-            .prepared = {}};
+  PreparedStep step{.clock = clock,
+                    .epoch = batch.epoch,
+                    .samples = batch.samples.size(),
+                    .batch_samples = batches_.samples(clock),
+                    .microbatches = batch.microbatches.size(),
+                    .work = nullptr,
+                    .prepared = {}};
   if (step.samples == 0) return step;
   step.work = task_.prepare(stream_, batch);
   step.prepared = store_.prepare(stream_, clock, step.work->tables(), step.samples);
@@ -92,7 +92,7 @@ void Pipeline::run() {
         changed_.wait(lock, [this] { return stopping_ || ready_.size() < options_.lookahead; });
         if (stopping_) break;
       }
-      Step step = prepare(coming_);
+      PreparedStep step = prepare(coming_);
       std::lock_guard const lock(mutex_);
       ready_.push_back(std::move(step));
       changed_.notify_all();

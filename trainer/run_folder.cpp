@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "kernels/check.hpp"
-#include "trainer/folder_claim.hpp"
+#include "trainer/run_folder_lock.hpp"
 
 namespace gpups::trainer {
 

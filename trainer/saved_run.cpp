@@ -14,13 +14,13 @@
 
 namespace gpups::trainer {
 
-SavedRun open_run(std::filesystem::path const& folder, std::vector<Override> const& overrides) {
+SavedRun open_run(std::filesystem::path const& folder, std::vector<SettingOverride> const& overrides) {
   auto const checkpoint = folder / "checkpoint";
   GPUPS_REQUIRE(has_checkpoint(folder), "{} has no checkpoint (there is nothing to load): name the folder of a run",
                 folder.string());
-  Saved saved = from_blobs(read_blobs(checkpoint), checkpoint);
+  SavedState saved = from_blobs(read_blobs(checkpoint), checkpoint);
   Config const config = saved_config(saved.config, folder, overrides);
-  SavedRun run{.folder = folder, .saved = {config, saved.cursor}, .data = read_data(config)};
+  SavedRun run{.folder = folder, .saved = {config, saved.state}, .data = read_data(config)};
   require_same_run(saved, config, run.data->digest(), checkpoint);
   return run;
 }
@@ -31,7 +31,7 @@ Metrics wait_evaluate_run(SavedRun const& run, Group const& group, std::string c
                 "the data has no {} split (there is nothing to predict): choose another with --split", split);
   Session session = open_session(config, *run.data, group, run.plan());
   wait_restore(session, run.checkpoint());
-  wait_require_agreement(session.store, config, run.saved.cursor.data_digest);
+  wait_check_consistency(session.store, config, run.saved.state.data_digest);
   Stream stream = session.store.make_stream();
   return session.task->wait_evaluate(stream, session.store, split);
 }

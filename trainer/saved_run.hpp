@@ -10,24 +10,24 @@
 
 #include "gpups/gpups.hpp"
 #include "trainer/config.hpp"
-#include "trainer/cursor.hpp"
 #include "trainer/session.hpp"
 #include "trainer/task.hpp"
+#include "trainer/trainer_state.hpp"
 
 namespace gpups::trainer {
 
 struct SavedRun {
   std::filesystem::path folder;
-  Saved saved;
+  SavedState saved;
   std::unique_ptr<Data const> data;
 
   std::filesystem::path checkpoint() const { return folder / "checkpoint"; }
-  RunPlan plan() const { return {saved.cursor.microbatches, saved.cursor.schedule_steps}; }
+  RunPlan plan() const { return {saved.state.microbatches, saved.state.schedule_steps}; }
 };
 
 // Reads the configuration from the checkpoint, with overrides, and the data from where it was.
 // Throws Error where the data has changed since.
-SavedRun open_run(std::filesystem::path const& folder, std::vector<Override> const& overrides);
+SavedRun open_run(std::filesystem::path const& folder, std::vector<SettingOverride> const& overrides);
 
 // Evaluates a split, "valid" or "test", with the rows and layers of the checkpoint. Collective.
 Metrics wait_evaluate_run(SavedRun const& run, Group const& group, std::string const& split);

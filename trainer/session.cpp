@@ -13,12 +13,12 @@ namespace gpups::trainer {
 
 Session open_session(Config const& config, Data const& data, Group const& group, RunPlan const& plan,
                      std::function<void()> const& before_waiting) {
-  Device const device = device_from(config.run.device, group.place().local_rank);
+  Device const device = device_from(config.run.device, group.location().local_rank);
   auto task = data.make_task(
       config,
       {.group = group, .device = device, .microbatches = plan.microbatches, .schedule_steps = plan.schedule_steps});
   before_waiting();
-  std::string between_gpus =
+  std::string gpu_interconnect =
       group.wait_connect_devices(device, {.nccl = config.cluster.nccl, .timeout_s = config.cluster.wait_timeout_s});
   group.set_wait_timeout_s(config.cluster.wait_timeout_s);
   Store store(group, {.device = device,
@@ -26,11 +26,11 @@ Session open_session(Config const& config, Data const& data, Group const& group,
                       .seed = static_cast<std::uint64_t>(config.train.seed),
                       .wait_timeout_s = config.cluster.wait_timeout_s});
   for (TableOptions table : task->tables()) {
-    table.gradients = row_transfer(config.gradients, table.dim);
-    table.refreshes = row_transfer(config.refreshes, table.dim);
+    table.gradient_compression = row_compression(config.gradient_compression, table.dim);
+    table.refresh_compression = row_compression(config.refresh_compression, table.dim);
     store.add_table(table);
   }
-  return {std::move(task), std::move(store), std::move(between_gpus)};
+  return {std::move(task), std::move(store), std::move(gpu_interconnect)};
 }
 
 void wait_restore(Session& session, std::filesystem::path const& checkpoint) {
@@ -39,14 +39,14 @@ void wait_restore(Session& session, std::filesystem::path const& checkpoint) {
   session.task->wait_restore(stream, blobs);
 }
 
-void wait_require_agreement(Store& store, Config const& config, std::uint64_t data_digest) {
+void wait_check_consistency(Store& store, Config const& config, std::uint64_t data_digest) {
   std::string settings;
-  for (auto const& [name, value] : settings_in_common(config)) settings += fmt::format("\n{} = {}", name, value);
+  for (auto const& [name, value] : common_settings(config)) settings += fmt::format("\n{} = {}", name, value);
   std::string mine = fmt::format("{:016x}", data_digest);
   std::size_t const digest_length = mine.size();
   // Of the settings, which every rank would get from every other.
   mine += fmt::format("{:016x}", kernels::checksum(settings.data(), settings.size()));
-  auto const all = store.wait_gather(mine);
+  auto const all = store.wait_allgather(mine);
   auto const differs = std::find_if(all.begin(), all.end(), [&](auto const& other) { return other != all[0]; });
   if (differs == all.end()) return;
   try {

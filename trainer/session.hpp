@@ -17,7 +17,7 @@ namespace gpups::trainer {
 struct Session {
   std::unique_ptr<Task> task;
   Store store;
-  std::string between_gpus;  // by what data go, and why, in words for a log; empty where no rank has a GPU
+  std::string gpu_interconnect;  // by what data go, and why, in words for a log; empty where no rank has a GPU
 };
 
 // What a run settles when it begins, and keeps.
@@ -36,6 +36,6 @@ Session open_session(
 void wait_restore(Session& session, std::filesystem::path const& checkpoint);
 
 // Throws Error where a rank has another configuration, cut or data than rank 0, naming it. Collective.
-void wait_require_agreement(Store& store, Config const& config, std::uint64_t data_digest);
+void wait_check_consistency(Store& store, Config const& config, std::uint64_t data_digest);
 
 }  // namespace gpups::trainer

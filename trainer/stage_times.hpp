@@ -18,24 +18,27 @@ enum class Stage : std::size_t {
   kPull,
   kForwardBackward,
   kPush,
-  kBeginSum,  // of dense layers
+  kBeginAllreduce,  // of dense layers
   kAdvanceClock,
   kWaitApply,
 };
-inline constexpr std::array kStageNames{"prepare", "wait_ready", "pull",          "forward_backward",
-                                        "push",    "begin_sum",  "advance_clock", "wait_apply"};
+inline constexpr std::array kStageNames{"prepare", "wait_ready",      "pull",          "forward_backward",
+                                        "push",    "begin_allreduce", "advance_clock", "wait_apply"};
 
 // Of one rank. Any thread. On a GPU it is the time to queue work, and to wait where a stage does.
 class StageTimes {
  public:
   // From construction to destruction, a thread is in a stage.
-  class Range {
+  class StageTimer {
    public:
-    Range(StageTimes& times, Stage stage)
-        : nvtx_(kStageNames[static_cast<std::size_t>(stage)]), times_(times), stage_(stage), begin_(Clock::now()) {}
-    ~Range() { times_.of(stage_) += (Clock::now() - begin_).count(); }
-    Range(Range const&) = delete;
-    Range& operator=(Range const&) = delete;
+    StageTimer(StageTimes& times, Stage stage)
+        : nvtx_(kStageNames[static_cast<std::size_t>(stage)]),
+          times_(times),
+          stage_(stage),
+          begin_(SteadyClock::now()) {}
+    ~StageTimer() { times_.of(stage_) += (SteadyClock::now() - begin_).count(); }
+    StageTimer(StageTimer const&) = delete;
+    StageTimer& operator=(StageTimer const&) = delete;
 
    private:
     kernels::NvtxRange nvtx_;
@@ -46,14 +49,14 @@ class StageTimes {
 
   // In all ranges that have ended.
   double seconds(Stage stage) const {
-    return std::chrono::duration<double>(Clock::duration(ticks_[static_cast<std::size_t>(stage)].load())).count();
+    return std::chrono::duration<double>(SteadyClock::duration(ticks_[static_cast<std::size_t>(stage)].load())).count();
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  std::atomic<Clock::rep>& of(Stage stage) { return ticks_[static_cast<std::size_t>(stage)]; }
+  using SteadyClock = std::chrono::steady_clock;
+  std::atomic<SteadyClock::rep>& of(Stage stage) { return ticks_[static_cast<std::size_t>(stage)]; }
 
-  std::array<std::atomic<Clock::rep>, kStageNames.size()> ticks_{};
+  std::array<std::atomic<SteadyClock::rep>, kStageNames.size()> ticks_{};
 };
 
 }  // namespace gpups::trainer

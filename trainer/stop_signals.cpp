@@ -38,6 +38,6 @@ StopSignals::~StopSignals() {
   stop_came = false;
 }
 
-bool StopSignals::came() { return stop_came; }
+bool StopSignals::received() { return stop_came; }
 
 }  // namespace gpups::trainer

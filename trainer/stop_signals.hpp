@@ -16,7 +16,7 @@ class StopSignals {
   StopSignals& operator=(StopSignals const&) = delete;
 
   // Whether one came in the life of the object. Any thread.
-  static bool came();
+  static bool received();
 
  private:
   struct sigaction before_[4];

@@ -10,19 +10,19 @@ class Stopwatch {
  public:
   void start() {
     running_ = true;
-    started_ = Clock::now();
+    started_ = SteadyClock::now();
   }
   void stop() {
     before_ = seconds();
     running_ = false;
   }
   double seconds() const {
-    return running_ ? before_ + std::chrono::duration<double>(Clock::now() - started_).count() : before_;
+    return running_ ? before_ + std::chrono::duration<double>(SteadyClock::now() - started_).count() : before_;
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point started_{};
+  using SteadyClock = std::chrono::steady_clock;
+  SteadyClock::time_point started_{};
   double before_ = 0;
   bool running_ = false;
 };

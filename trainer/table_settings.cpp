@@ -22,8 +22,8 @@ Kind kind_of(std::string const& word, std::pair<char const*, Kind> const (&all)[
 constexpr std::pair<char const*, Initializer::Kind> kInitializers[] = {{"normal", Initializer::Kind::kNormal},
                                                                        {"uniform", Initializer::Kind::kUniform},
                                                                        {"constant", Initializer::Kind::kConstant}};
-constexpr std::pair<char const*, NumberType> kValues[] = {
-    {"float32", NumberType::kFloat}, {"bfloat16", NumberType::kBFloat16}, {"float16", NumberType::kHalf}};
+constexpr std::pair<char const*, DataType> kValues[] = {
+    {"float32", DataType::kFloat}, {"bfloat16", DataType::kBFloat16}, {"float16", DataType::kHalf}};
 constexpr std::pair<char const*, Optimizer::Kind> kOptimizers[] = {
     {"sgd", Optimizer::Kind::kSgd},
     {"adagrad", Optimizer::Kind::kAdagrad},
@@ -42,10 +42,10 @@ constexpr std::pair<char const*, RowCodec> kCodecs[] = {{"lossless", RowCodec::k
                                                         {"bfloat16", RowCodec::kBFloat16},
                                                         {"int8", RowCodec::kInt8},
                                                         {"int4", RowCodec::kInt4}};
-constexpr std::pair<char const*, NumberFormat> kFormats[] = {{"lossless", NumberFormat::kFloat},
-                                                             {"float16", NumberFormat::kHalf},
-                                                             {"bfloat16", NumberFormat::kBFloat},
-                                                             {"int8", NumberFormat::kInt8}};
+constexpr std::pair<char const*, WireFormat> kFormats[] = {{"lossless", WireFormat::kFloat},
+                                                           {"float16", WireFormat::kHalf},
+                                                           {"bfloat16", WireFormat::kBFloat16},
+                                                           {"int8", WireFormat::kInt8}};
 constexpr std::pair<char const*, Schedule::Kind> kSchedules[] = {
     {"constant", Schedule::Kind::kConstant}, {"linear", Schedule::Kind::kLinear}, {"cosine", Schedule::Kind::kCosine}};
 
@@ -55,7 +55,7 @@ Initializer initializer(ModelConfig const& model) {
   return {kind_of(model.init, kInitializers), static_cast<float>(model.init_scale)};
 }
 
-NumberType row_values(ModelConfig const& model) { return kind_of(model.values, kValues); }
+DataType row_value_type(ModelConfig const& model) { return kind_of(model.value_type, kValues); }
 
 Optimizer row_optimizer(OptimizerConfig const& o) {
   return {.kind = kind_of(o.kind, kOptimizers),
@@ -70,7 +70,7 @@ Optimizer row_optimizer(OptimizerConfig const& o) {
           .beta = static_cast<float>(o.beta)};
 }
 
-Optimizer weights_optimizer(WeightsConfig const& w) {
+Optimizer linear_optimizer(LinearConfig const& w) {
   return {.kind = kind_of(w.kind, kOptimizers),
           .learning_rate = static_cast<float>(w.learning_rate),
           .initial_accumulator = static_cast<float>(w.initial_accumulator),
@@ -79,14 +79,14 @@ Optimizer weights_optimizer(WeightsConfig const& w) {
           .beta = static_cast<float>(w.beta)};
 }
 
-RowTransfer row_transfer(TransferConfig const& t, std::size_t dim) {
+RowCompression row_compression(CompressionConfig const& t, std::size_t dim) {
   auto const top_k = static_cast<std::size_t>(t.top_k);
   return {.codec = kind_of(t.codec, kCodecs),
           .top_k = top_k < dim ? top_k : 0,  // narrower tables send all columns
           .filter = {.age_max = static_cast<std::uint32_t>(t.age_max),
-                     .share = static_cast<float>(t.share),
-                     .bound = static_cast<float>(t.bound)},
-          .rows_max = static_cast<std::size_t>(t.rows_max)};
+                     .density = static_cast<float>(t.density),
+                     .threshold_max = static_cast<float>(t.threshold_max)},
+          .capacity_rows = static_cast<std::size_t>(t.capacity_rows)};
 }
 
 kernels::DenseOptimizer dense_optimizer(DenseConfig const& d) {
@@ -103,12 +103,12 @@ kernels::DenseOptimizer dense_optimizer(DenseConfig const& d) {
           .beta = static_cast<float>(d.beta)};
 }
 
-DenseExchange dense_exchange(DenseConfig const& d) {
-  if (d.exchange == "exact") return {};
+DenseAllreduceOptions dense_allreduce_options(DenseConfig const& d) {
+  if (d.compression == "none") return {};
   // Smaller layers go whole: they take few bytes, and have few elements to choose from.
   return {.large_from = 4096,
           .top_k = TopKOptions{.density = d.density,
-                               .density_first = d.density_first,
+                               .initial_density = d.initial_density,
                                .warmup_steps = static_cast<std::uint64_t>(d.warmup_steps),
                                .momentum = d.momentum_correction ? static_cast<float>(d.momentum) : 0.0F,
                                .algorithm = d.algorithm,
@@ -119,7 +119,7 @@ Schedule schedule(OptimizerConfig const& o, std::int64_t run_steps) {
   return {.kind = kind_of(o.schedule, kSchedules),
           .warmup_steps = o.warmup_steps,
           .total_steps = o.total_steps > 0 ? o.total_steps : run_steps,
-          .floor = static_cast<float>(o.floor)};
+          .min_factor = static_cast<float>(o.min_factor)};
 }
 
 }  // namespace gpups::trainer

@@ -5,18 +5,18 @@
 #include "gpups/table.hpp"
 #include "kernels/dense/update_dense.hpp"
 #include "trainer/config.hpp"
-#include "trainer/dense_sums.hpp"
+#include "trainer/dense_gradient_reducer.hpp"
 
 namespace gpups::trainer {
 
 Initializer initializer(ModelConfig const& model);
-NumberType row_values(ModelConfig const& model);
+DataType row_value_type(ModelConfig const& model);
 Optimizer row_optimizer(OptimizerConfig const& optimizer);
-Optimizer weights_optimizer(WeightsConfig const& weights);
+Optimizer linear_optimizer(LinearConfig const& weights);
 // For a table with rows of this dim.
-RowTransfer row_transfer(TransferConfig const& transfer, std::size_t dim);
+RowCompression row_compression(CompressionConfig const& transfer, std::size_t dim);
 kernels::DenseOptimizer dense_optimizer(DenseConfig const& dense);
-DenseExchange dense_exchange(DenseConfig const& dense);
+DenseAllreduceOptions dense_allreduce_options(DenseConfig const& dense);
 
 // run_steps: where a schedule ends that the configuration gives no end.
 Schedule schedule(OptimizerConfig const& optimizer, std::int64_t run_steps);

@@ -29,7 +29,7 @@ struct Metrics {
   double quality = 0;  // the larger, the better: what patience watches
 };
 
-// A batch on its way through a step: made ahead of it, run in it; with train.keep_batches again in each later epoch.
+// A batch on its way through a step: made ahead of it, run in it; with train.reuse_batches again in each later epoch.
 class TaskStep {
  public:
   virtual ~TaskStep() = default;
@@ -40,7 +40,7 @@ class TaskStep {
   // rows[part] is what Store::pull gave. Returns the sum over the samples of their loss, in units of 2^-30: an integer,
   // so that it has no order. Leaves gradients of rows to gradients(), those of dense layers in the task's. Waits for
   // `stream`, for that number.
-  virtual std::int64_t forward_backward(Stream& stream, Prepared const& prepared,
+  virtual std::int64_t forward_backward(Stream& stream, PreparedBatch const& prepared,
                                         std::span<MatrixView<float const> const> rows) = 0;
 
   // One element for each of tables(). What they refer to stays until the task's next step.
@@ -78,7 +78,7 @@ class Task {
 };
 
 // Where a task is made: what a rank is, and what the run has settled.
-struct TaskPlace {
+struct TaskContext {
   Group group;
   Device device;
   std::uint32_t microbatches;
@@ -109,7 +109,7 @@ class Data {
   virtual MemoryPlan memory_plan(Config const& config, Device device, StepSizes const& step) const = 0;
 
   // For one rank. `this` must stay. Throws Error for a configuration that does not fit.
-  virtual std::unique_ptr<Task> make_task(Config const& config, TaskPlace const& place) const = 0;
+  virtual std::unique_ptr<Task> make_task(Config const& config, TaskContext const& context) const = 0;
 };
 
 // Reads what config.data names. Throws Error, naming file and line, where there is no data or too much of it is bad.

@@ -7,7 +7,7 @@
 
 #include "kernels/check.hpp"
 #include "trainer/pipeline.hpp"
-#include "trainer/step.hpp"
+#include "trainer/step_runner.hpp"
 #include "trainer/stop_signals.hpp"
 #include "trainer/versions.hpp"
 
@@ -21,7 +21,7 @@ constexpr int kPairsRanksMax = 16, kPairsRanksMaxAtEnd = 128;
 
 std::int64_t steps_in_epoch(Data const& data, Config const& config) {
   auto const samples = static_cast<std::int64_t>(data.samples());
-  return (samples + config.train.batch - 1) / config.train.batch;
+  return (samples + config.train.batch_size - 1) / config.train.batch_size;
 }
 
 }  // namespace
@@ -46,87 +46,87 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
                 options.folder.string());
   refuse_checkpoint_without_manifest(options.folder);
   bool const chosen = config_.train.microbatches == 0;  // by us
-  cursor_ = {.microbatches = static_cast<std::uint32_t>(
-                 config_.train.microbatches > 0 ? config_.train.microbatches : std::max(kMicrobatches, group.size())),
-             .schedule_steps = end_,
-             .data_digest = data_digest_};
+  state_ = {.microbatches = static_cast<std::uint32_t>(
+                config_.train.microbatches > 0 ? config_.train.microbatches : std::max(kMicrobatches, group.size())),
+            .schedule_steps = end_,
+            .data_digest = data_digest_};
   if (exists) {
-    Saved const saved = from_blobs(read_blobs(checkpoint_), checkpoint_);
+    SavedState const saved = from_blobs(read_blobs(checkpoint_), checkpoint_);
     require_same_run(saved, config_, data_digest_, checkpoint_);
-    cursor_ = saved.cursor;
+    state_ = saved.state;
   }
-  config_.train.microbatches = cursor_.microbatches;
-  seconds_before_ = cursor_.train_seconds;
-  patience_over_ = config_.train.patience > 0 && cursor_.validations_since_best >= config_.train.patience;
+  config_.train.microbatches = state_.microbatches;
+  seconds_before_ = state_.train_seconds;
+  patience_over_ = config_.train.patience > 0 && state_.validations_since_best >= config_.train.patience;
 
   auto const say_what_was_read = [&] {
-    for (std::string const& notice : data_.notices()) progress_.say(notice);
-    progress_.say(data_.summary());
+    for (std::string const& notice : data_.notices()) progress_.print(notice);
+    progress_.print(data_.summary());
   };
   session_.emplace(open_session(config_, data_, group,
-                                {.microbatches = cursor_.microbatches, .schedule_steps = cursor_.schedule_steps},
+                                {.microbatches = state_.microbatches, .schedule_steps = state_.schedule_steps},
                                 say_what_was_read));
-  batches_.emplace(data_.samples(), BatchOptions{.batch = static_cast<std::uint32_t>(config_.train.batch),
-                                                 .microbatches = cursor_.microbatches,
+  batches_.emplace(data_.samples(), BatchOptions{.batch_size = static_cast<std::uint32_t>(config_.train.batch_size),
+                                                 .microbatches = state_.microbatches,
                                                  .seed = static_cast<std::uint64_t>(config_.train.seed),
                                                  .block_samples = data_.block(),
-                                                 .same_batches = config_.train.keep_batches,
+                                                 .same_batches = config_.train.reuse_batches,
                                                  .rank = store().rank(),
                                                  .ranks = static_cast<std::uint32_t>(store().ranks())});
-  progress_.say(fmt::format("{} on {}, {} of {}", counted(static_cast<std::uint64_t>(store().ranks()), "rank"),
-                            to_string(store().options().device), counted(static_cast<std::uint64_t>(end_), "step"),
-                            counted(static_cast<std::uint64_t>(config_.train.batch), data_.noun())));
-  if (!session_->between_gpus.empty()) progress_.say("between GPUs: " + session_->between_gpus);
-  if (!exists && chosen && cursor_.microbatches > std::uint32_t{kMicrobatches}) {
-    progress_.say(fmt::format("microbatches: {}, since there are {} ranks: tables will differ from runs with {}",
-                              cursor_.microbatches, store().ranks(), kMicrobatches));
+  progress_.print(fmt::format("{} on {}, {} of {}", with_count(static_cast<std::uint64_t>(store().ranks()), "rank"),
+                              to_string(store().options().device), with_count(static_cast<std::uint64_t>(end_), "step"),
+                              with_count(static_cast<std::uint64_t>(config_.train.batch_size), data_.noun())));
+  if (!session_->gpu_interconnect.empty()) progress_.print("between GPUs: " + session_->gpu_interconnect);
+  if (!exists && chosen && state_.microbatches > std::uint32_t{kMicrobatches}) {
+    progress_.print(fmt::format("microbatches: {}, since there are {} ranks: tables will differ from runs with {}",
+                                state_.microbatches, store().ranks(), kMicrobatches));
   }
   MemoryPlan const plan = memory_plan(store().options().device);
   for (std::string const& line : memory_text(plan, store().options().device, options.ranks_here)) {
-    progress_.say("memory: " + line);
+    progress_.print("memory: " + line);
   }
   require_memory(without_task(plan), store().options().device, options.ranks_here);  // a collective allocates rows
   if (exists) trainer::wait_restore(*session_, checkpoint_);  // before the ranks talk to each other
-  wait_require_agreement(store(), config_, data_digest_);
-  if (!group.place().cores.empty()) wait_say_places(group);
-  GPUPS_REQUIRE(!exists || number(store().clock()) == cursor_.clock,
+  wait_check_consistency(store(), config_, data_digest_);
+  if (!group.location().cores.empty()) wait_print_locations(group);
+  GPUPS_REQUIRE(!exists || number(store().clock()) == state_.clock,
                 "the checkpoint in {} is of step {}, and its cursor says {} (they must be of one time): use another",
-                checkpoint_.string(), number(store().clock()), cursor_.clock);
-  if (leads()) {  // the last thing: a start that is refused leaves nothing behind
+                checkpoint_.string(), number(store().clock()), state_.clock);
+  if (is_root()) {  // the last thing: a start that is rejected leaves nothing behind
     folder_.emplace(options.folder);
     folder_->write_config(resolved(config_));
   }
   if (!exists) return;
-  progress_.say(cursor_.clock < end_ ? fmt::format("going on from step {}", cursor_.clock)
-                                     : fmt::format("nothing is left to train: step {} of {}", cursor_.clock, end_));
+  progress_.print(state_.clock < end_ ? fmt::format("going on from step {}", state_.clock)
+                                      : fmt::format("nothing is left to train: step {} of {}", state_.clock, end_));
 }
 
 MemoryPlan Training::memory_plan(Device device) {
   MemoryPlan plan;
-  for (MemoryLine const& line : store().memory_plan()) {
+  for (MemoryPlanLine const& line : store().memory_plan()) {
     plan.push_back({.what = line.what, .bytes = line.bytes, .on_host = line.what.ends_with("on the host")});
   }
-  StepSizes const step = step_sizes(config_, data_.samples(), device, store().ranks(), cursor_.microbatches);
+  StepSizes const step = step_sizes(config_, data_.samples(), device, store().ranks(), state_.microbatches);
   for (PlannedMemory const& line : data_.memory_plan(config_, device, step)) plan.push_back(line);
   return plan;
 }
 
 // Where each process runs, once for all.
-void Training::wait_say_places(Group const& group) {
-  gpups::Place const& mine = group.place();
-  auto const places =
-      store().wait_gather(fmt::format("{}, cores {}, {}", mine.host, mine.cores, to_string(store().options().device)));
+void Training::wait_print_locations(Group const& group) {
+  gpups::RankLocation const& mine = group.location();
+  auto const places = store().wait_allgather(
+      fmt::format("{}, cores {}, {}", mine.host, mine.cores, to_string(store().options().device)));
   for (std::size_t rank = 0; rank < places.size(); ++rank) {
-    progress_.say(fmt::format("rank {}: {}", rank, places[rank]));
+    progress_.print(fmt::format("rank {}: {}", rank, places[rank]));
   }
 }
 
 void Training::wait_train() {
-  Stepper stepper(store(), task(), stages_);
+  StepRunner stepper(store(), task(), stages_);
   first_step_ = step_reported_ = number(store().clock());
   watch_.start();
   for (bool on = true; on && number(store().clock()) < end_;) on = wait_train_until(stepper, next_break());
-  store().wait_flush();
+  store().wait_applied();
   watch_.stop();
 }
 
@@ -137,20 +137,20 @@ Clock Training::next_break() const {
   return Clock{std::min(end_, (epoch + 1) * steps_per_epoch_)};
 }
 
-bool Training::wait_train_until(Stepper& stepper, Clock end) {
+bool Training::wait_train_until(StepRunner& stepper, Clock end) {
   Pipeline pipeline(store(), task(), *batches_, stages_,
                     {.begin = store().clock(),
                      .end = end,
                      .lookahead = static_cast<std::size_t>(config_.train.lookahead),
                      .prefetch_thread = config_.train.prefetch_thread,
-                     .keep_batches = config_.train.keep_batches});
+                     .reuse_batches = config_.train.reuse_batches});
   while (auto step = pipeline.next()) {
     stepper.wait_ready(*step);
     stopped_ = (store().signals() & kStop) != 0;  // the same on all ranks
     if (stopped_ || patience_over_) return false;
     Clock const clock = step->clock;
     std::size_t const samples = step->samples;
-    std::int64_t const loss = stepper.run(std::move(*step), StopSignals::came() ? kStop : 0);
+    std::int64_t const loss = stepper.run(std::move(*step), StopSignals::received() ? kStop : 0);
     after_step(clock + 1, loss, samples);
   }
   return true;
@@ -158,7 +158,7 @@ bool Training::wait_train_until(Stepper& stepper, Clock end) {
 
 void Training::after_step(Clock done, std::int64_t loss, std::size_t samples) {
   std::int64_t const steps = number(done);
-  cursor_.clock = steps;
+  state_.clock = steps;
   since_report_.loss += loss;
   since_report_.samples += static_cast<std::int64_t>(samples);
   bool const last = steps == end_, epoch_ended = steps % steps_per_epoch_ == 0;
@@ -167,7 +167,7 @@ void Training::after_step(Clock done, std::int64_t loss, std::size_t samples) {
   progress_.update({.step = steps,
                     .steps = end_,
                     .epoch = static_cast<double>(steps) / static_cast<double>(steps_per_epoch_),
-                    .samples_per_s = static_cast<double>(config_.train.batch) / std::max(pace, 1e-9),
+                    .samples_per_s = static_cast<double>(config_.train.batch_size) / std::max(pace, 1e-9),
                     .loss = loss_,
                     .seconds_left = pace * static_cast<double>(end_ - steps)},
                    watch_.seconds());
@@ -176,10 +176,10 @@ void Training::after_step(Clock done, std::int64_t loss, std::size_t samples) {
 
   std::int64_t const epoch = steps / steps_per_epoch_;
   auto const due = [epoch](std::int64_t every) { return every > 0 && epoch % every == 0; };
-  bool const validate = due(config_.train.valid_every) && data_.has("valid"),
+  bool const validate = due(config_.train.validate_every) && data_.has("valid"),
              save = due(config_.train.checkpoint_every);
   if (!validate && !save && !config_.eval.progressive) return;
-  store().wait_flush();
+  store().wait_applied();
   watch_.stop();
   wait_progressive();
   if (validate) wait_validate();
@@ -190,47 +190,47 @@ void Training::after_step(Clock done, std::int64_t loss, std::size_t samples) {
 void Training::wait_report() {
   since_report_.seconds = watch_.seconds() - seconds_reported_;
   seconds_reported_ = watch_.seconds();
-  step_reported_ = cursor_.clock;
+  step_reported_ = state_.clock;
   Stats const stats = store().stats();
   Totals const totals = wait_totals(store(), since_report_, stats);
   since_report_ = {};
-  loss_ = totals.progressed.loss_mean();
-  cursor_.samples += totals.progressed.samples;
+  loss_ = totals.interval.loss_mean();
+  state_.samples += totals.interval.samples;
   nlohmann::json const pairs = store().ranks() <= kPairsRanksMax ? wait_pairs(store(), stats) : nlohmann::json();
   if (!folder_) return;
-  nlohmann::json line{{"step", cursor_.clock},
-                      {"epoch", static_cast<double>(cursor_.clock) / static_cast<double>(steps_per_epoch_)},
+  nlohmann::json line{{"step", state_.clock},
+                      {"epoch", static_cast<double>(state_.clock) / static_cast<double>(steps_per_epoch_)},
                       {"loss", *loss_},
-                      {"samples_per_s", totals.progressed.samples_per_s()},
+                      {"samples_per_s", totals.interval.samples_per_s()},
                       {"train_seconds", seconds_before_ + watch_.seconds()}};
-  line.update(accounts_of(stats, totals.exchanged));
+  line.update(accounts_of(stats, totals.traffic_report));
   if (!pairs.is_null()) line["pairs"] = pairs;
   folder_->add_metrics(line);
 }
 
 void Training::wait_expire() {
   if (config_.train.expire_after == 0) return;
-  store().wait_flush();
+  store().wait_applied();
   std::size_t forgotten = 0;
   for (std::uint32_t t = 0; t < task().tables().size(); ++t) {
     forgotten += store().expire(TableId{t}, config_.train.expire_after);
   }
-  if (folder_) folder_->add_metrics({{"step", cursor_.clock}, {"rows_forgotten", forgotten}});
+  if (folder_) folder_->add_metrics({{"step", state_.clock}, {"rows_forgotten", forgotten}});
 }
 
 void Training::wait_validate() {
   valid_ = task().wait_evaluate(*stream_, store(), "valid");
-  if (valid_->quality > cursor_.best_valid) {
-    cursor_.best_valid = valid_->quality;
-    cursor_.validations_since_best = 0;
+  if (valid_->quality > state_.best_valid) {
+    state_.best_valid = valid_->quality;
+    state_.validations_since_best = 0;
   } else {
-    ++cursor_.validations_since_best;
+    ++state_.validations_since_best;
   }
-  patience_over_ = config_.train.patience > 0 && cursor_.validations_since_best >= config_.train.patience;
-  progress_.say(fmt::format("epoch {}: valid {}{}", cursor_.clock / steps_per_epoch_, valid_->text,
-                            loss_ ? fmt::format(", loss {:.4f}", *loss_) : ""));
-  if (patience_over_) progress_.say(fmt::format("no better for {} validations: done", config_.train.patience));
-  if (folder_) folder_->add_metrics({{"step", cursor_.clock}, {"valid", valid_->json}});
+  patience_over_ = config_.train.patience > 0 && state_.validations_since_best >= config_.train.patience;
+  progress_.print(fmt::format("epoch {}: valid {}{}", state_.clock / steps_per_epoch_, valid_->text,
+                              loss_ ? fmt::format(", loss {:.4f}", *loss_) : ""));
+  if (patience_over_) progress_.print(fmt::format("no better for {} validations: done", config_.train.patience));
+  if (folder_) folder_->add_metrics({{"step", state_.clock}, {"valid", valid_->json}});
 }
 
 // Metrics of an epoch's samples, or of those since a resume, each before the step that learnt from it.
@@ -238,47 +238,47 @@ void Training::wait_progressive() {
   auto const metrics = task().wait_progressive(store());
   if (!metrics) return;
   progressive_ = metrics;
-  std::int64_t const epoch = (cursor_.clock + steps_per_epoch_ - 1) / steps_per_epoch_;
-  progress_.say(fmt::format("epoch {}: progressive {}", epoch, metrics->text));
-  if (folder_) folder_->add_metrics({{"step", cursor_.clock}, {"progressive", metrics->json}});
+  std::int64_t const epoch = (state_.clock + steps_per_epoch_ - 1) / steps_per_epoch_;
+  progress_.print(fmt::format("epoch {}: progressive {}", epoch, metrics->text));
+  if (folder_) folder_->add_metrics({{"step", state_.clock}, {"progressive", metrics->json}});
 }
 
 void Training::wait_save() {
   if (folder_) folder_->require_there();  // saving would make a folder that is gone anew
-  cursor_.train_seconds = seconds_before_ + watch_.seconds();
-  std::vector<Blob> blobs = to_blobs(config_, cursor_);
+  state_.train_seconds = seconds_before_ + watch_.seconds();
+  std::vector<Blob> blobs = to_blobs(config_, state_);
   for (Blob& blob : task().wait_save(*stream_)) blobs.push_back(std::move(blob));
   store().save(checkpoint_, blobs);
 }
 
 bool Training::wait_finish() {
-  if (cursor_.clock != step_reported_) wait_report();
+  if (state_.clock != step_reported_) wait_report();
   wait_progressive();
   if (!stopped_ && !patience_over_ && data_.has("valid")) wait_validate();
   wait_save();
   if (!stopped_ && data_.has("test")) {
     test_ = task().wait_evaluate(*stream_, store(), "test");
-    progress_.say("test " + test_->text);
+    progress_.print("test " + test_->text);
   }
   nlohmann::json const summary = wait_summary();
   for (auto const& line : summary.value("allreduces", nlohmann::json::array())) {
-    progress_.say("allreduce: " + line.get<std::string>());
+    progress_.print("allreduce: " + line.get<std::string>());
   }
   if (folder_) {
     folder_->write_summary(summary);
-    progress_.say(fmt::format("{} samples/s, {} in all; results in {}",
-                              short_count(summary.at("samples_per_s").get<double>()),
-                              short_time(summary.at("train_seconds").get<double>()), folder_->path().string()));
+    progress_.print(fmt::format("{} samples/s, {} in all; results in {}",
+                                short_count(summary.at("samples_per_s").get<double>()),
+                                short_time(summary.at("train_seconds").get<double>()), folder_->path().string()));
   }
   if (stopped_) {
-    progress_.say(fmt::format("stopped at step {} by a signal; go on with --resume --run {}", cursor_.clock,
-                              checkpoint_.parent_path().string()));
+    progress_.print(fmt::format("stopped at step {} by a signal; go on with --resume --run {}", state_.clock,
+                                checkpoint_.parent_path().string()));
   }
   return !stopped_;
 }
 
-nlohmann::json Training::accounts_of(Stats const& mine, Exchanged const& exchanged) {
-  nlohmann::json accounts = to_json(exchanged);
+nlohmann::json Training::accounts_of(Stats const& mine, TrafficReport const& traffic_report) {
+  nlohmann::json accounts = to_json(traffic_report);
   accounts.update({{"stage_seconds", to_json(stages_)},
                    {"round_seconds", to_json(mine.round)},
                    {"wait_seconds", mine.wait_seconds},
@@ -288,38 +288,38 @@ nlohmann::json Training::accounts_of(Stats const& mine, Exchanged const& exchang
 
 nlohmann::json Training::wait_summary() {
   Stats const mine = store().stats();
-  Exchanged const exchanged = wait_totals(store(), {}, mine).exchanged;
+  TrafficReport const traffic_report = wait_totals(store(), {}, mine).traffic_report;
   nlohmann::json const pairs =
       store().ranks() <= kPairsRanksMaxAtEnd ? wait_pairs(store(), mine) : nlohmann::json::array();
   std::int64_t counts[] = {static_cast<std::int64_t>(mine.entries), static_cast<std::int64_t>(mine.distinct_keys),
-                           static_cast<std::int64_t>(mine.remote_keys), static_cast<std::int64_t>(mine.urgent_keys)};
-  store().wait_sum(counts);
+                           static_cast<std::int64_t>(mine.remote_keys), static_cast<std::int64_t>(mine.late_keys)};
+  store().wait_allreduce(counts);
   std::uint64_t const hash = store().table_hash();
   double const seconds = seconds_before_ + watch_.seconds();
   nlohmann::json summary{{"finished", !stopped_},
-                         {"steps", cursor_.clock},
-                         {"epochs", static_cast<double>(cursor_.clock) / static_cast<double>(steps_per_epoch_)},
-                         {"samples", cursor_.samples},
+                         {"steps", state_.clock},
+                         {"epochs", static_cast<double>(state_.clock) / static_cast<double>(steps_per_epoch_)},
+                         {"samples", state_.samples},
                          {"train_seconds", seconds},
-                         {"samples_per_s", seconds > 0 ? static_cast<double>(cursor_.samples) / seconds : 0},
+                         {"samples_per_s", seconds > 0 ? static_cast<double>(state_.samples) / seconds : 0},
                          {"table_hash", fmt::format("{:016x}", hash)},
                          {"data_digest", fmt::format("{:016x}", data_digest_)},
                          {"ranks", store().ranks()},
                          {"device", to_string(store().options().device)},
-                         {"microbatches", cursor_.microbatches},
+                         {"microbatches", state_.microbatches},
                          {"entries", counts[0]},
                          {"distinct_keys", counts[1]},
                          {"remote_keys", counts[2]},
-                         {"urgent_keys", counts[3]},
+                         {"late_keys", counts[3]},
                          {"pairs", pairs},
                          {"versions", versions()}};
-  summary.update(accounts_of(mine, exchanged));
+  summary.update(accounts_of(mine, traffic_report));
   summary.update(data_.counts());
   if (task().dense() != nullptr) {
     summary["dense_hash"] = fmt::format("{:016x}", task().dense()->wait_hash(*stream_));
     summary["dense_parameters"] = task().dense()->parameters().count();
   }
-  auto const sums = explain_sums(exchanged);
+  auto const sums = explain_sums(traffic_report);
   if (!sums.empty()) summary["allreduces"] = sums;
   if (loss_) summary["loss"] = *loss_;
   if (progressive_) summary["progressive"] = progressive_->json;
@@ -328,18 +328,18 @@ nlohmann::json Training::wait_summary() {
   return summary;
 }
 
-std::vector<std::string> Training::explain_sums(Exchanged const& exchanged) {
+std::vector<std::string> Training::explain_sums(TrafficReport const& traffic_report) {
   std::vector<std::string> lines = group_.explain_allreduces();
   if (task().dense() == nullptr) return lines;
-  SentInSums const sent{.bytes = exchanged.sent.reductions, .steps = store().stats().steps};
-  for (std::string& line : trainer::explain(task().dense()->sums_of_step(), store().ranks(), sent)) {
+  DenseAllreduceTraffic const sent{.bytes = traffic_report.sent.allreduces, .steps = store().stats().steps};
+  for (std::string& line : trainer::explain(task().dense()->allreduce_summary(), store().ranks(), sent)) {
     lines.push_back(std::move(line));
   }
   return lines;
 }
 
 void require_memory_for(Config const& config, Data const& data, Group const& group, int ranks_here) {
-  Device const device = device_from(config.run.device, group.place().local_rank);
+  Device const device = device_from(config.run.device, group.location().local_rank);
   StepSizes const step = step_sizes(config, data.samples(), device, group.size(), 0);
   require_memory(data.memory_plan(config, device, step), device, ranks_here);
 }

@@ -7,8 +7,8 @@
 #include "bench/against/copy_side.hpp"
 #include "bench/against/races.hpp"
 #include "kernels/arena.hpp"
+#include "kernels/nontemporal.hpp"
 #include "kernels/space.hpp"
-#include "kernels/streaming.hpp"
 #include "tests/support/inputs.hpp"
 
 namespace gpups::bench {
@@ -59,10 +59,10 @@ Race gather_bare_race(Stream& stream) {
       for (std::size_t i = block * kBlock; i < (block + 1) * kBlock; ++i) {
         kernels::prefetch_row<kernels::Ahead::kToL2>(from + kDim * id[i + kAhead], kDim * sizeof(float));
         for (std::size_t j = 0; j < kDim; j += kernels::kLineFloats) {
-          kernels::stream_line(to + kDim * i + j, from + kDim * id[i] + j);
+          kernels::store_line_nontemporal(to + kDim * i + j, from + kDim * id[i] + j);
         }
       }
-      kernels::end_streaming();
+      kernels::nontemporal_fence();
     });
   };
   return {"bytes", {"a bare loop", bytes, run}, copy_side(stream)};

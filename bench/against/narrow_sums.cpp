@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A million rows of 64 sums in as few bytes as hold them, and back, beside a copy of as many bytes.
-#include "kernels/wire/narrow_sums.hpp"
+#include "kernels/wire/pack_sums.hpp"
 
 #include <memory>
 
@@ -15,10 +15,10 @@ constexpr std::size_t kRows = std::size_t{1} << 20, kDim = 64;
 
 struct State {
   Matrix<std::int64_t> sums;
-  Array<std::uint32_t> order, fault;
+  Array<std::uint32_t> order, bad_row;
   Array<std::uint64_t> starts;
-  kernels::NarrowBytes bytes;
-  kernels::NarrowRows rows() const { return {bytes.memory.view().slice(0, bytes.size), kRows, kDim}; }
+  kernels::PackedBytes bytes;
+  kernels::PackedRows rows() const { return {bytes.memory.view().slice(0, bytes.size), kRows, kDim}; }
 };
 
 // Sums of 26 to 32 bits, as those of gradients usually are.
@@ -34,9 +34,9 @@ std::shared_ptr<State> make_state(Stream& stream) {
     copy<std::int64_t>(stream, state->sums.view().slice(first, 1024).flat(), View<std::int64_t const>(some));
   }
   state->order = to_device(stream, test::distinct_ids(random, kRows, kRows));
-  state->starts = Array<std::uint64_t>(stream.device(), kernels::narrow_blocks(kRows) + 1);
-  state->fault = to_device(stream, std::vector{kernels::kNoRow});
-  state->bytes = kernels::wait_narrow_sums(stream, {state->sums, state->order});
+  state->starts = Array<std::uint64_t>(stream.device(), kernels::packed_blocks(kRows) + 1);
+  state->bad_row = to_device(stream, std::vector{kernels::kNoRow});
+  state->bytes = kernels::wait_pack_sums(stream, {state->sums, state->order});
   return state;
 }
 
@@ -48,7 +48,7 @@ Race narrow_sums_race(Stream& stream) {
   return {"bytes",
           {"narrow_sums", bytes,
            [state, &stream] {
-             state->bytes = kernels::wait_narrow_sums(stream, {state->sums, state->order});
+             state->bytes = kernels::wait_pack_sums(stream, {state->sums, state->order});
            }},
           copy_side(stream)};
 }
@@ -56,14 +56,15 @@ Race narrow_sums_race(Stream& stream) {
 Race add_narrow_sums_race(Stream& stream) {
   auto const state = make_state(stream);
   double const bytes = static_cast<double>(kRows * (16 * kDim + 4) + state->bytes.size);
-  return {"bytes",
-          {"add_narrow_sums", bytes,
-           [state, &stream] {
-             kernels::wait_find_narrow(stream, state->rows(), state->starts);
-             kernels::add_narrow_sums(stream, {state->rows(), state->starts, state->order, state->sums, state->fault});
-             stream.wait();
-           }},
-          copy_side(stream)};
+  return {
+      "bytes",
+      {"add_packed_sums", bytes,
+       [state, &stream] {
+         kernels::wait_find_packed_rows(stream, state->rows(), state->starts);
+         kernels::add_packed_sums(stream, {state->rows(), state->starts, state->order, state->sums, state->bad_row});
+         stream.wait();
+       }},
+      copy_side(stream)};
 }
 
 }  // namespace gpups::bench

@@ -9,9 +9,9 @@
 #include "bench/against/races.hpp"
 #include "bench/against/sparse_gradients.hpp"
 #include "kernels/arena.hpp"
-#include "kernels/life.hpp"
+#include "kernels/nontemporal.hpp"
+#include "kernels/row_lifecycle.hpp"
 #include "kernels/space.hpp"
-#include "kernels/streaming.hpp"
 #include "tests/support/inputs.hpp"
 
 namespace gpups::bench {
@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kEntries = std::size_t{1} << 20, kRows = std::size_t{4} << 20, kDim = 64;
 constexpr double kExponent = 1.05;
 
-// Draws of a Zipf distribution over kRows, as numbers of rows that lie anywhere in the table.
+// RoundingKey of a Zipf distribution over kRows, as numbers of rows that lie anywhere in the table.
 std::vector<std::uint32_t> zipf_rows(test::Random& random) {
   std::vector<double> up_to(kRows);
   double total = 0;
@@ -45,7 +45,7 @@ std::shared_ptr<SparseGradients> gradients(Stream& stream, std::size_t per_sourc
 
 // Each entry's source is read once; each row's value, state and life are read and written.
 double bytes_moved(SparseGradients const& g) {
-  double const row_bytes = kDim * sizeof(float) + sizeof(float) + kernels::kLifeWords * sizeof(std::uint32_t);
+  double const row_bytes = kDim * sizeof(float) + sizeof(float) + kernels::kLifecycleWords * sizeof(std::uint32_t);
   return static_cast<double>(g.entries()) * kDim * sizeof(float) + static_cast<double>(g.rows()) * 2 * row_bytes;
 }
 
@@ -72,13 +72,13 @@ Race push_bare_race(Stream& stream) {
       std::uint32_t const *const offsets = g->offsets.data(), *const order = g->order.data(),
                                  *const ids = g->ids.data();
       auto const values = g->values.ref(), state = g->state.ref();
-      auto const life = g->life.ref();
+      auto const lifecycle = g->lifecycle.ref();
       MatrixView<float const> const sources = g->source_rows;
       for (std::size_t r = block * kBlock; r < end; ++r) {
         std::uint32_t const later = ids[std::min(r + kRowsAhead, end - 1)], id = ids[r];
         kernels::prefetch_row<kernels::Ahead::kToL2>(values.row(later), kDim * sizeof(float));
         kernels::prefetch_row<kernels::Ahead::kToL2>(state.row(later), 1);
-        kernels::prefetch_row<kernels::Ahead::kToL2>(life.row(later), 1);
+        kernels::prefetch_row<kernels::Ahead::kToL2>(lifecycle.row(later), 1);
         float sum[kDim] = {};
         for (std::size_t e = offsets[r]; e < offsets[r + 1]; ++e) {
           kernels::prefetch_row<kernels::Ahead::kToL2>(sources.row(order[std::min(e + kFar, last)]),
@@ -91,7 +91,7 @@ Race push_bare_race(Stream& stream) {
         float* const value = values.row(id);
         for (std::size_t j = 0; j < kDim; ++j) value[j] += sum[j];
         *state.row(id) += sum[0] * sum[0];
-        ++life.row(id)[0];
+        ++lifecycle.row(id)[0];
       }
     });
   };

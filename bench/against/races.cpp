@@ -36,7 +36,7 @@ std::span<RaceEntry const> races() {
       {"sum_4_streams_60", sum_4_streams_60_race},
       {"top_k", top_k_race},
       {"narrow_sums", narrow_sums_race},
-      {"add_narrow_sums", add_narrow_sums_race},
+      {"add_packed_sums", add_narrow_sums_race},
   };
   return kAll;
 }

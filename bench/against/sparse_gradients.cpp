@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/life.hpp"
+#include "kernels/row_lifecycle.hpp"
 #include "kernels/unique_keys.hpp"
 #include "tests/support/inputs.hpp"
 
@@ -53,13 +53,13 @@ SparseGradients sparse_gradients(Stream& stream, std::vector<std::uint32_t> cons
                     .order = to_device(stream, order),
                     .sources = to_device(stream, sources),
                     .ids = to_device(stream, ids),
-                    .fault = to_device(stream, std::vector{kernels::kNoRow}),
+                    .bad_row = to_device(stream, std::vector{kernels::kNoRow}),
                     .coefficients = to_device(stream, coefficients),
                     .source_rows = Matrix<float>(stream.device(), source_rows, dim),
                     .optimizer = optimizer,
                     .values = column<float>(stream, table_rows, row_stride(dim)),
                     .state = column<float>(stream, table_rows, kernels::state_columns(optimizer, dim)),
-                    .life = column<std::uint32_t>(stream, table_rows, kernels::kLifeWords)};
+                    .lifecycle = column<std::uint32_t>(stream, table_rows, kernels::kLifecycleWords)};
   auto const fill = [&](float* row) {
     std::fill_n(row, row_stride(dim), 0.0F);
     for (std::size_t j = 0; j < dim; ++j) row[j] = static_cast<float>(test::uniform(random) - 0.5) / 8;
@@ -80,21 +80,21 @@ kernels::SumAndUpdate SparseGradients::arguments() const {
                         .coefficients = coefficients,
                         .grid_log2 = kGridLog2,
                         .sums = no_sums,
-                        .fault = fault,
+                        .bad_row = bad_row,
                         .contribution_max = contribution_max},
           .update = {.ids = ids,
                      .sums = no_sums,
                      .values = values.ref(),
                      .state = state.ref(),
-                     .life = life.ref(),
+                     .lifecycle = lifecycle.ref(),
                      .dim = dim,
                      .grid_log2 = kGridLog2,
                      .scale = 1.0 / static_cast<double>(entries()),
                      .optimizer = optimizer,
                      .rate = 0.1F,
                      .step = 1,
-                     .admit_at = 1,
-                     .fault = fault}};
+                     .admission_count = 1,
+                     .bad_row = bad_row}};
 }
 
 }  // namespace gpups::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A made-up batch of sparse gradients, and the table that it updates.
+// A synthetic batch of sparse gradients, and the table that it updates.
 #pragma once
 
 #include <vector>
@@ -14,13 +14,13 @@ inline constexpr int kGridLog2 = -30;
 
 struct SparseGradients {
   std::size_t dim;
-  Array<std::uint32_t> offsets, order, sources, ids, fault;
+  Array<std::uint32_t> offsets, order, sources, ids, bad_row;
   Array<float> coefficients;
   Matrix<float> source_rows;
   double contribution_max;  // of what is in the two above
   Optimizer optimizer;
   kernels::RowStorage<float> values, state;
-  kernels::RowStorage<std::uint32_t> life;
+  kernels::RowStorage<std::uint32_t> lifecycle;
 
   std::size_t entries() const { return order.size(); }
   std::size_t rows() const { return ids.size(); }

@@ -18,6 +18,6 @@ struct KeyDraws {
 };
 std::shared_ptr<KeyDraws> draw_keys();
 
-Side unique_keys_side(Stream& stream, std::shared_ptr<KeyDraws> draws);
+Side unique_keys_side(Stream& stream, std::shared_ptr<KeyDraws> rounding_key);
 
 }  // namespace gpups::bench

@@ -13,7 +13,7 @@ class Exact final : public Way {
  public:
   Exact(Job const& job, Input const& input, View<float> sums) : job_(job), input_(input), sums_(sums) {}
 
-  void wait_sum() override {
+  void wait_result() override {
     Array<std::int64_t> const terms(Device::host(), sums_.size());  // ways that do not run hold no memory
     std::int64_t* const integers = terms.data();
     float const* const values = input_.dense.data();

@@ -31,6 +31,6 @@ struct Input {
 };
 
 // sums: what `ranks` ranks sum to, added in double, of as many elements from `first` on; 0 beyond the last.
-void add_up(InputOptions const& options, int ranks, std::size_t first, View<float> sums);
+void allreduce_by_fabric_(InputOptions const& options, int ranks, std::size_t first, View<float> sums);
 
 }  // namespace gpups::bench

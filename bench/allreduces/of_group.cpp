@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "bench/allreduces/way.hpp"
-#include "comm/collective/sparse.hpp"
+#include "comm/collectives/sparse/sparse.hpp"
 #include "gpups/top_k_allreduce.hpp"
 #include "kernels/check.hpp"
 
@@ -18,14 +18,14 @@ namespace {
 std::shared_ptr<void const> kept(Input const& input) { return {std::shared_ptr<void>(), &input}; }
 
 // The input stays as it is, as MPI_Allreduce's does.
-class DenseSum final : public Way {
+class DenseAllreduce final : public Way {
  public:
-  DenseSum(Job const& job, Input const& input, AllreduceOptions options)
+  DenseAllreduce(Job const& job, Input const& input, AllreduceOptions options)
       : job_(job), input_(input), options_(std::move(options)) {}
 
-  void wait_sum() override {
+  void wait_result() override {
     auto const sum = job_.group.begin_allreduce(job_.stream, input_.dense.view(), kept(input_), options_);
-    sums_ = job_.group.wait_sum(job_.stream, sum).values;
+    sums_ = job_.group.wait_result(job_.stream, sum).values;
   }
   Result result() override { return {sums_}; }
   void drop_result() override { sums_ = {}; }
@@ -37,13 +37,13 @@ class DenseSum final : public Way {
   Array<float> sums_;
 };
 
-class SparseSum : public Way {
+class SparseAllreduce : public Way {
  public:
-  SparseSum(Job const& job, Input const& input, View<float> sums, AllreduceOptions options)
+  SparseAllreduce(Job const& job, Input const& input, View<float> sums, AllreduceOptions options)
       : job_(job), input_(input), sums_(sums), options_(std::move(options)) {}
 
-  void wait_sum() override {
-    sum_ = job_.group.wait_sum(job_.stream, job_.group.begin_allreduce(job_.stream, vector(), options_));
+  void wait_result() override {
+    sum_ = job_.group.wait_result(job_.stream, job_.group.begin_allreduce(job_.stream, vector(), options_));
   }
   Result result() override {
     if (!sum_.sparse) return {sum_.values, sum_.first};
@@ -63,16 +63,16 @@ class SparseSum : public Way {
   Input const& input_;
   View<float> sums_;
   AllreduceOptions options_;
-  SumVector sum_;
+  ReducedVector sum_;
 };
 
 // Each rank gets the sum of its slice.
-class Push final : public SparseSum {
+class Push final : public SparseAllreduce {
  public:
-  using SparseSum::SparseSum;
+  using SparseAllreduce::SparseAllreduce;
 
-  void wait_sum() override {
-    sum_ = job_.group.wait_sum(job_.stream, job_.group.begin_reduce_scatter(job_.stream, vector(), options_.format));
+  void wait_result() override {
+    sum_ = job_.group.wait_result(job_.stream, job_.group.begin_reduce_scatter(job_.stream, vector(), options_.format));
   }
 };
 
@@ -82,7 +82,7 @@ class TopK final : public Way {
  public:
   TopK(Job const& job, Input const& input, View<float> sums) : job_(job), input_(input), sums_(sums) {}
 
-  void wait_sum() override {
+  void wait_result() override {
     if (!sum_) sum_.emplace(job_.group, sums_.size(), options());
     sum_->begin(job_.stream, input_.dense.view());
     sum_->wait(job_.stream, sums_);
@@ -109,7 +109,7 @@ class TopK final : public Way {
 
  private:
   TopKOptions options() const {
-    return {.density = input_.density, .algorithm = "resparsified", .format = NumberFormat::kHalf, .grid_log2 = kGrid};
+    return {.density = input_.density, .algorithm = "spardl", .format = WireFormat::kHalf, .grid_log2 = kGrid};
   }
   void keep_account() {
     if (runs_++ == 0) {
@@ -138,13 +138,13 @@ WayEntry dense_entry(AllreduceAlgorithm const& algorithm) {
   AllreduceOptions const options{.algorithm = algorithm.name};
   return {"dense_" + options.algorithm, !algorithm.sparse, !algorithm.sparse, kRounding,
           [options](Job const& job, Input const& input, View<float>) {
-            return std::make_unique<DenseSum>(job, input, options);
+            return std::make_unique<DenseAllreduce>(job, input, options);
           }};
 }
 
 template <class Kind>
 WayEntry sparse_entry(std::string const& name, AllreduceOptions const& options) {
-  bool const lossless = options.format == NumberFormat::kFloat;
+  bool const lossless = options.format == WireFormat::kFloat;
   return {lossless ? name : name + "_half", false, lossless, lossless ? kRounding : kHalfRounding,
           [options](Job const& job, Input const& input, View<float> sums) {
             return std::make_unique<Kind>(job, input, sums, options);
@@ -153,11 +153,11 @@ WayEntry sparse_entry(std::string const& name, AllreduceOptions const& options) 
 
 // Of what a caller does well to hold, as the library itself does.
 WayEntry held_entry(std::string const& name, AllreduceOptions const& options) {
-  auto entry = sparse_entry<SparseSum>(name, options);
+  auto entry = sparse_entry<SparseAllreduce>(name, options);
   entry.make = [options, of_list = entry.make](Job const& job, Input const& input,
                                                View<float> sums) -> std::unique_ptr<Way> {
-    if (input.density < comm::kArrayFrom) return of_list(job, input, sums);
-    return std::make_unique<DenseSum>(job, input, options);
+    if (input.density < comm::kDenseFromDensity) return of_list(job, input, sums);
+    return std::make_unique<DenseAllreduce>(job, input, options);
   };
   return entry;
 }
@@ -183,20 +183,20 @@ std::vector<WayEntry> ways_of_group() {
   }
   for (auto const& algorithm : between_hosts) ways.push_back(dense_entry(algorithm));
   ways.push_back(dense_entry({"auto", "", true}));
-  for (auto const format : {NumberFormat::kFloat, NumberFormat::kHalf}) {
+  for (auto const format : {WireFormat::kFloat, WireFormat::kHalf}) {
     for (auto const& algorithm : between_hosts) {
       AllreduceOptions const options{algorithm.name, format};
       if (algorithm.sparse) {
         ways.push_back(held_entry(algorithm.name, options));
-      } else if (format == NumberFormat::kFloat) {
-        ways.push_back(sparse_entry<SparseSum>(algorithm.name, options));
+      } else if (format == WireFormat::kFloat) {
+        ways.push_back(sparse_entry<SparseAllreduce>(algorithm.name, options));
       }
     }
     ways.push_back(held_entry("auto", {"auto", format}));
     ways.push_back(sparse_entry<Push>("push", {"auto", format}));
     ways.back().by_default = false;  // it does less than the others
   }
-  ways.push_back(sparse_entry<SparseSum>("auto", {}));
+  ways.push_back(sparse_entry<SparseAllreduce>("auto", {}));
   ways.back().name = "auto_list";
   ways.back().by_default = false;  // another input than the others have
   ways.push_back(top_k_entry());

@@ -45,7 +45,7 @@ Array<float> wait_sum_of(InputOptions const& input, int ranks) {
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   Array<float> sums(Device::host(), part * static_cast<std::size_t>(ranks));
   std::size_t const first = part * static_cast<std::size_t>(me);
-  add_up(input, ranks, first, sums.view().slice(first, part));
+  allreduce_by_fabric_(input, ranks, first, sums.view().slice(first, part));
   MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, sums.data(), static_cast<int>(part), MPI_FLOAT, MPI_COMM_WORLD);
   return sums;
 }
@@ -54,7 +54,7 @@ Array<float> wait_sum_of(InputOptions const& input, int ranks) {
 double wait_run_that_stays(Way& way, int in_a_row = 1) {
   MPI_Barrier(MPI_COMM_WORLD);
   auto const start = std::chrono::steady_clock::now();
-  for (int k = 0; k < in_a_row; ++k) way.wait_sum();
+  for (int k = 0; k < in_a_row; ++k) way.wait_result();
   double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return max_over_ranks(seconds) / in_a_row;
 }
@@ -161,9 +161,9 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
         racer.total_s += seconds;
       };
       // The way before it has left other things in the caches, which counts where a run is short.
-      bool const is_short = racer.total_s < kShort_s * static_cast<double>(racer.measured.seconds.size() + 1);
+      bool const fits_eager = racer.total_s < kShort_s * static_cast<double>(racer.measured.seconds.size() + 1);
       bool const count_all = options.pause_ms == 0 && options.in_a_row == 1;
-      double again_s = is_short ? 0 : kAgain_s;
+      double again_s = fits_eager ? 0 : kAgain_s;
       for (int again = 0; again < kAgainRuns && again_s < kAgain_s; ++again) {
         double const seconds = wait_one_run(*racer.way);
         again_s += seconds;

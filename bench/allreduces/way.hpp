@@ -24,7 +24,7 @@ class Way {
  public:
   virtual ~Way() = default;
   // Sums the input over the ranks: what is timed. Collective.
-  virtual void wait_sum() = 0;
+  virtual void wait_result() = 0;
   // What the last one came to: the whole sum, or a part of it.
   struct Result {
     View<float const> sums;  // (any)

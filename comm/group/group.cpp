@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "comm/collective/default_selector.hpp"
-#include "comm/group_impl.hpp"
+#include "comm/collectives/selection/default_selector.hpp"
+#include "comm/group/group_impl.hpp"
 #include "kernels/check.hpp"
 #include "kernels/timeout.hpp"
 
@@ -14,8 +14,8 @@ namespace gpups {
 Group::Group(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Rank Group::rank() const { return impl_->transport->rank(); }
 int Group::size() const { return impl_->transport->size(); }
-Place const& Group::place() const { return impl_->place; }
-std::string const& Group::announcement() const { return impl_->announcement; }
+RankLocation const& Group::location() const { return impl_->location; }
+std::string const& Group::broadcast_data() const { return impl_->broadcast_data; }
 
 std::string Group::wait_connect_devices(Device device, ConnectOptions const& options) const {
   impl_->collective_device.check_connect();
@@ -39,7 +39,7 @@ std::vector<std::string> Group::explain_allreduces() const {
 
 void Group::Impl::make_engine() {
   if (engine_ != nullptr) return;
-  engine_ = std::make_unique<comm::ProgressEngine>(*transport, payload, *turner);
+  engine_ = std::make_unique<comm::ProgressEngine>(*transport, bulk, *driver);
   collectives_ = std::make_unique<comm::CollectiveChannel>(*engine_, transport->rank(), transport->size(),
                                                            kAllreducesMax, comm::make_selector(simulated));
 }

@@ -4,17 +4,17 @@
 #include <algorithm>
 #include <string>
 
-#include "comm/cluster/cores.hpp"
-#include "comm/cluster/join.hpp"
-#include "comm/cluster/launch.hpp"
-#include "comm/group_impl.hpp"
-#include "comm/host_name.hpp"
+#include "comm/bootstrap/core_affinity.hpp"
+#include "comm/bootstrap/host_name.hpp"
+#include "comm/bootstrap/join.hpp"
+#include "comm/bootstrap/launch.hpp"
+#include "comm/group/group_impl.hpp"
 #include "kernels/build_config.hpp"
 #include "kernels/check.hpp"
 #include "kernels/timeout.hpp"
 #if GPUPS_HAS_UCX
-#include "comm/group/processes.hpp"
-#include "comm/ucx/seal.hpp"
+#include "comm/group/process_group.hpp"
+#include "comm/ucx/header_mac.hpp"
 #endif
 
 namespace gpups {
@@ -23,58 +23,58 @@ namespace {
 #if GPUPS_HAS_UCX
 
 // The cores that each rank of this rank's machine takes, in the order of their ranks.
-std::vector<std::vector<int>> cores_of_machine(std::vector<comm::Member> const& members, Place const& place,
+std::vector<std::vector<int>> cores_of_machine(std::vector<comm::ProcessInfo> const& members, RankLocation const& place,
                                                std::string const& machine) {
   std::vector<std::vector<int>> allowed, near;
-  for (comm::Member const& member : members) {
-    if (member.machine == machine) allowed.push_back(comm::by_neighbourhood(comm::cores_from(member.cores)));
+  for (comm::ProcessInfo const& member : members) {
+    if (member.machine == machine) allowed.push_back(comm::order_by_locality(comm::parse_core_list(member.cores)));
   }
   for (int local = 0; local < place.local_ranks; ++local) {
     int const devices = cuda_device_count();
-    near.push_back(devices > 0 ? comm::cores_near_cuda(local % devices) : std::vector<int>{});
+    near.push_back(devices > 0 ? comm::cores_near_gpu(local % devices) : std::vector<int>{});
   }
-  return comm::share_cores(allowed, near);
+  return comm::partition_cores(allowed, near);
 }
 
 // Where this rank runs among the others; binds it to its cores.
-void take_place(Group::Impl& impl, std::vector<comm::Member> const& members, Rank me) {
-  comm::Member const& mine = members[number(me)];
-  impl.place = {.host = mine.host, .cores = {}, .local_rank = 0, .local_ranks = 0};
+void take_place(Group::Impl& impl, std::vector<comm::ProcessInfo> const& members, Rank me) {
+  comm::ProcessInfo const& mine = members[number(me)];
+  impl.location = {.host = mine.host, .cores = {}, .local_rank = 0, .local_ranks = 0};
   for (std::size_t rank = 0; rank < members.size(); ++rank) {
     if (members[rank].machine != mine.machine) continue;
-    if (rank < number(me)) ++impl.place.local_rank;
-    ++impl.place.local_ranks;
+    if (rank < number(me)) ++impl.location.local_rank;
+    ++impl.location.local_ranks;
   }
-  auto const shares = cores_of_machine(members, impl.place, mine.machine);
-  auto const& cores = shares[static_cast<std::size_t>(impl.place.local_rank)];
+  auto const shares = cores_of_machine(members, impl.location, mine.machine);
+  auto const& cores = shares[static_cast<std::size_t>(impl.location.local_rank)];
   comm::bind_to_cores(cores);
-  impl.place.cores = comm::cores_text(cores);
+  impl.location.cores = comm::format_core_list(cores);
   impl.cores_shared_by = static_cast<int>(std::count(shares.begin(), shares.end(), cores));
 }
 
 // Joins. A rank without a network can still say so: then no rank waits for it.
-comm::Joined wait_join(comm::Launch const& launch, JoinOptions const& options, std::string const& address,
-                       std::string const& trouble) {
-  auto agreement = options.agreement;
-  agreement.emplace_back("version of the data protocol", std::to_string(comm::kUcxProtocol));
-  agreement.emplace_back("state of the network", trouble.empty() ? "usable" : "not usable: " + trouble);
+comm::JoinResult wait_join(comm::LaunchEnvironment const& launch, JoinOptions const& options,
+                           std::string const& address, std::string const& trouble) {
+  auto must_match = options.must_match;
+  must_match.emplace_back("version of the data protocol", std::to_string(comm::kUcxProtocol));
+  must_match.emplace_back("state of the network", trouble.empty() ? "usable" : "not usable: " + trouble);
   return comm::wait_join({.launch = launch,
                           .mine = {.host = comm::host_name(),
                                    .machine = comm::machine_name(),
                                    .pid = ::getpid(),
                                    .address = address,
-                                   .cores = comm::cores_text(comm::allowed_cores())},
+                                   .cores = comm::format_core_list(comm::allowed_cores())},
                           .version = GPUPS_VERSION,
-                          .agreement = std::move(agreement),
-                          .announcement = options.announcement,
+                          .must_match = std::move(must_match),
+                          .broadcast_data = options.broadcast_data,
                           .timeout_s = options.join_timeout_s,
-                          .watch = {.peer_timeout_s = options.peer_timeout_s}});
+                          .failure_detector = {.peer_timeout_s = options.peer_timeout_s}});
 }
 
-Group join_launched(comm::Launch const& launch, JoinOptions const& options) {
-  std::unique_ptr<comm::UcxLink> link;
+Group join_launched(comm::LaunchEnvironment const& launch, JoinOptions const& options) {
+  std::unique_ptr<comm::UcxWorker> ucx;
   try {
-    link = std::make_unique<comm::UcxLink>();
+    ucx = std::make_unique<comm::UcxWorker>();
   } catch (Error const& error) {
     try {
       wait_join(launch, options, {}, error.what());
@@ -82,17 +82,17 @@ Group join_launched(comm::Launch const& launch, JoinOptions const& options) {
     }
     throw;
   }
-  auto joined = wait_join(launch, options, link->address(), {});
+  auto joined = wait_join(launch, options, ucx->address(), {});
   Rank const me = joined.rank;
   auto const members = joined.members;
-  auto impl = comm::group_of_processes(me, std::move(link), std::move(joined));
+  auto impl = comm::make_process_group(me, std::move(ucx), std::move(joined));
   take_place(*impl, members, me);
   return Group(std::move(impl));
 }
 
 #else
 
-Group join_launched(comm::Launch const& launch, JoinOptions const&) {
+Group join_launched(comm::LaunchEnvironment const& launch, JoinOptions const&) {
   throw Error(
       fmt::format("{} ranks were started as processes (this build has no UCX to join them by): install libucx "
                   "and build again, or use threads (--ranks)",
@@ -103,16 +103,16 @@ Group join_launched(comm::Launch const& launch, JoinOptions const&) {
 
 }  // namespace
 
-Launched Group::launched() {
-  auto const launch = comm::launch_of_process();
+LaunchInfo Group::launch_info() {
+  auto const launch = comm::detect_launch();
   return {launch.rank, launch.size};
 }
 
 Group Group::join(JoinOptions const& options) {
   kernels::require_timeout(options.join_timeout_s, "JoinOptions::join_timeout_s (cluster.join_timeout_s)");
   kernels::require_timeout(options.peer_timeout_s, "JoinOptions::peer_timeout_s (cluster.peer_timeout_s)");
-  auto const launch = comm::launch_of_process();
-  return launch.kind == comm::Launch::Kind::kAlone ? alone() : join_launched(launch, options);
+  auto const launch = comm::detect_launch();
+  return launch.kind == comm::LaunchEnvironment::Kind::kAlone ? alone() : join_launched(launch, options);
 }
 
 }  // namespace gpups

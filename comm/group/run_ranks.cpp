@@ -5,7 +5,7 @@
 #include <system_error>
 #include <thread>
 
-#include "comm/group_impl.hpp"
+#include "comm/group/group_impl.hpp"
 #include "comm/peer_lost.hpp"
 #include "gpups/error.hpp"
 #include "kernels/check.hpp"
@@ -16,19 +16,19 @@ namespace {
 // What the ranks threw, the first cause before what followed from it.
 class Failures {
  public:
-  void add(std::exception_ptr failure, bool of_peer) {
+  void add(std::exception_ptr failure, bool is_peer_error) {
     std::lock_guard lock(mutex_);
-    auto& first = of_peer ? first_of_peer_ : first_;
+    auto& first = is_peer_error ? first_peer_error_ : first_;
     if (first == nullptr) first = std::move(failure);
   }
   void rethrow() const {
     if (first_ != nullptr) std::rethrow_exception(first_);
-    if (first_of_peer_ != nullptr) std::rethrow_exception(first_of_peer_);
+    if (first_peer_error_ != nullptr) std::rethrow_exception(first_peer_error_);
   }
 
  private:
   std::mutex mutex_;
-  std::exception_ptr first_, first_of_peer_;
+  std::exception_ptr first_, first_peer_error_;
 };
 
 // What is to be said where threads run out.
@@ -54,8 +54,8 @@ void run_rank(Group const& member, std::function<void(Group)> const& body, Failu
     member.impl().abandon();
     member.impl().transport->fail(at_fault, why);
   };
-  auto const failed = [&](std::exception_ptr failure, std::string const& what, bool of_peer) {
-    failures.add(std::move(failure), of_peer);
+  auto const failed = [&](std::exception_ptr failure, std::string const& what, bool is_peer_error) {
+    failures.add(std::move(failure), is_peer_error);
     leave(member.rank(), fmt::format("it failed: {}", what));
   };
   try {
@@ -81,7 +81,7 @@ void run_rank(Group const& member, std::function<void(Group)> const& body, Failu
 }  // namespace
 
 void run_ranks(std::vector<Group> const& group, std::function<void(Group)> const& body) {
-  GPUPS_REQUIRE(!group.empty() && group.size() == static_cast<std::size_t>(group.front().impl().ranks_of_process),
+  GPUPS_REQUIRE(!group.empty() && group.size() == static_cast<std::size_t>(group.front().impl().ranks_in_process),
                 "{} memberships were given to run_ranks (the ranks wait for all of their group): give all of this "
                 "process",
                 group.size());
@@ -91,7 +91,7 @@ void run_ranks(std::vector<Group> const& group, std::function<void(Group)> const
   std::shared_future<bool> const may_begin = begin.get_future().share();
   std::vector<std::thread> threads;
   threads.reserve(group.size());
-  std::exception_ptr refusal;
+  std::exception_ptr rejection;
   try {
     for (Group const& member : group) {
       threads.emplace_back([&, may_begin] {
@@ -99,13 +99,13 @@ void run_ranks(std::vector<Group> const& group, std::function<void(Group)> const
       });
     }
   } catch (std::system_error const& error) {
-    refusal = std::make_exception_ptr(no_thread(group.size(), error));
+    rejection = std::make_exception_ptr(no_thread(group.size(), error));
   } catch (...) {
-    refusal = std::current_exception();
+    rejection = std::current_exception();
   }
-  begin.set_value(refusal == nullptr);
+  begin.set_value(rejection == nullptr);
   for (std::thread& thread : threads) thread.join();
-  if (refusal != nullptr) std::rethrow_exception(refusal);
+  if (rejection != nullptr) std::rethrow_exception(rejection);
   failures.rethrow();
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/cluster/cores.hpp"
-#include "comm/doorbell.hpp"
-#include "comm/group/of_process.hpp"
-#include "comm/turner/threaded.hpp"
+#include "comm/bootstrap/core_affinity.hpp"
+#include "comm/group/thread_group.hpp"
+#include "comm/progress/local_wakeup_event.hpp"
+#include "comm/progress/threaded_driver.hpp"
 
 namespace gpups {
 
 std::vector<Group> Group::threads(int ranks) {
-  return comm::as_groups(comm::group_of_process(ranks, nullptr, [ranks](Rank) {
-    return comm::make_threaded_turner([] { return std::make_unique<comm::Doorbell>(); },
-                                      [ranks] { return comm::share_size(ranks); });
+  return comm::to_groups(comm::make_thread_group(ranks, nullptr, [ranks](Rank) {
+    return comm::make_threaded_driver([] { return std::make_unique<comm::LocalWakeupEvent>(); },
+                                      [ranks] { return comm::cores_per_rank(ranks); });
   }));
 }
 

@@ -6,14 +6,14 @@
 #include <type_traits>
 #include <utility>
 
-#include "comm/collective/sum_integers.hpp"
-#include "comm/collective/sum_top_k.hpp"
-#include "comm/group/sums.hpp"
+#include "comm/collectives/allreduce/integer_allreduce.hpp"
+#include "comm/collectives/topk/topk_allreduce.hpp"
+#include "comm/group/start_collective.hpp"
 #include "comm/group/top_k_state.hpp"
 #include "kernels/check.hpp"
 #include "kernels/wire/top_k_feedback.hpp"
 #include "kernels/wire/unit_values.hpp"
-#include "kernels/wire/wrapped.hpp"
+#include "kernels/wire/wrapping_arithmetic.hpp"
 
 namespace gpups {
 
@@ -21,10 +21,10 @@ struct TopKAllreduce::Impl {
   Group group;
   int grid_log2;
   kernels::ValueForm form;
-  comm::TopKAlgorithm const& algorithm;
-  std::shared_ptr<kernels::TopKFeedback> feedback;  // which a sum under way changes too
-  std::shared_ptr<comm::SumTopK> sum{};             // under way
-  std::shared_ptr<void const> place{};              // its
+  comm::TopKAlgorithmEntry const& algorithm;
+  std::shared_ptr<kernels::TopKFeedback> feedback;   // which a sum under way changes too
+  std::shared_ptr<comm::TopKSparseAllreduce> sum{};  // under way
+  std::shared_ptr<void const> place{};               // its
 
   void require_idle(char const* call) const {
     GPUPS_REQUIRE(sum == nullptr,
@@ -40,7 +40,7 @@ kernels::TopKFeedbackOptions feedback_options(TopKOptions const& options) {
   bool const warms_up = options.warmup_steps > 0;
   return {.grid_log2 = options.grid_log2,
           .density = options.density,
-          .density_first = warms_up ? options.density_first : options.density,
+          .initial_density = warms_up ? options.initial_density : options.density,
           .warmup_steps = options.warmup_steps,
           .momentum = options.momentum};
 }
@@ -54,14 +54,14 @@ Array<T> wait_on_host(Stream& stream, View<T const> values) {
   return host;
 }
 
-void write_host(comm::SumTopK const& sum, View<std::int64_t> to) {
+void write_host(comm::TopKSparseAllreduce const& sum, View<std::int64_t> to) {
   auto const indices = sum.indices();
   auto const units = sum.units();
   for (std::size_t i = 0; i < indices.size(); ++i) to[indices[i]] = units[i];
 }
 
 // What floats round off waits in `residual`, unless that is empty.
-void write_host(comm::SumTopK const& sum, int grid_log2, View<float> to, View<std::int64_t> residual) {
+void write_host(comm::TopKSparseAllreduce const& sum, int grid_log2, View<float> to, View<std::int64_t> residual) {
   double const unit = std::ldexp(1.0, grid_log2), per_unit = std::ldexp(1.0, -grid_log2);
   auto const indices = sum.indices();
   auto const units = sum.units();
@@ -69,8 +69,8 @@ void write_host(comm::SumTopK const& sum, int grid_log2, View<float> to, View<st
     float const x = static_cast<float>(static_cast<double>(units[i]) * unit);
     to[indices[i]] = x;
     if (residual.empty()) continue;
-    std::int64_t& waits = residual[indices[i]];
-    waits = kernels::plus(waits, kernels::minus(units[i], kernels::whole_units(x, per_unit)));
+    std::int64_t& residual_element = residual[indices[i]];
+    residual_element = kernels::plus(residual_element, kernels::minus(units[i], kernels::whole_units(x, per_unit)));
   }
 }
 
@@ -101,54 +101,55 @@ void TopKAllreduce::begin_of(Stream& stream, View<T const> gradient, char const*
   std::size_t const size = feedback.residual().size();
   constexpr char const* kWhat = "elements of a gradient";
   Device const device = comm::device_of(stream, gradient, full.c_str(), kWhat);
-  comm::wait_check_sum(group, {stream.device(), device}, size, kWhat, full.c_str());
+  comm::wait_check_collective(group, {stream.device(), device}, size, kWhat, full.c_str());
   GPUPS_REQUIRE(gradient.size() == size,
                 "{} was given {} elements of a gradient of {} (there is an object for each gradient): give all of them",
                 full, gradient.size(), size);
-  std::size_t const most = feedback.k();
-  kernels::TopKFeedback::Chosen chosen;
+  std::size_t const k = feedback.k();
+  kernels::TopKFeedback::SelectedUnits selected;
   if (stream.device().is_host()) {
-    chosen = step(stream, gradient);
+    selected = step(stream, gradient);
   } else {
     Array<T> const there = wait_on_host(stream, gradient);
     Stream host(Device::host(), stream.threads());
-    chosen = step(host, View<T const>(there));
+    selected = step(host, View<T const>(there));
   }
-  auto const sum = std::make_shared<comm::SumTopK>(comm::SumTopK::Chosen{.size = size,
-                                                                         .indices = std::move(chosen.indices),
-                                                                         .units = std::move(chosen.units),
-                                                                         .residual = feedback.residual(),
-                                                                         .keep = impl_->feedback,
-                                                                         .most = most},
-                                                   impl_->algorithm, impl_->form);
-  impl_->place = comm::begin_sum(group, stream, sum);
+  auto const sum = std::make_shared<comm::TopKSparseAllreduce>(
+      comm::TopKSparseAllreduce::LocalElements{.size = size,
+                                               .indices = std::move(selected.indices),
+                                               .units = std::move(selected.units),
+                                               .residual = feedback.residual(),
+                                               .keep = impl_->feedback,
+                                               .k = k},
+      impl_->algorithm, impl_->form);
+  impl_->place = comm::start_collective(group, stream, sum);
   impl_->sum = sum;
 }
 
 template <class T>
-void TopKAllreduce::wait_for(Stream& stream, View<T> sums) {
+void TopKAllreduce::wait_for(Stream& stream, View<T> collectives) {
   auto& group = impl_->group.impl();
   constexpr char const* kCall = "TopKAllreduce::wait";
   GPUPS_REQUIRE(impl_->sum != nullptr, "{} was called, and no sum of the object is under way: call begin first", kCall);
   std::size_t const size = impl_->feedback->residual().size();
-  comm::check_devices(group, {stream.device(), comm::device_of(stream, sums, kCall, "sums")}, kCall);
-  GPUPS_REQUIRE(sums.size() == size, "{} was given room for {} sums, where there are {}: give as much", kCall,
-                sums.size(), size);
-  comm::wait_sum(group, stream, *impl_->sum);
+  comm::check_devices(group, {stream.device(), comm::device_of(stream, collectives, kCall, "sums")}, kCall);
+  GPUPS_REQUIRE(collectives.size() == size, "{} was given room for {} sums, where there are {}: give as much", kCall,
+                collectives.size(), size);
+  comm::wait_result(group, stream, *impl_->sum);
   auto const sum = std::exchange(impl_->sum, nullptr);
   impl_->place.reset();
   bool const on_host = stream.device().is_host();
   Array<T> const there(Device::host(), on_host ? 0 : size);
-  View<T> const to = on_host ? sums : there.view();
+  View<T> const to = on_host ? collectives : there.view();
   if (!to.empty()) std::memset(to.data(), 0, to.size() * sizeof(T));
   if constexpr (std::is_same_v<T, float>) {
-    bool const keeps = impl_->group.rank() == Rank{0};  // all ranks round alike
-    write_host(*sum, impl_->grid_log2, to, keeps ? impl_->feedback->residual() : View<std::int64_t>{});
+    bool const keeps_residual = impl_->group.rank() == Rank{0};  // all ranks round alike
+    write_host(*sum, impl_->grid_log2, to, keeps_residual ? impl_->feedback->residual() : View<std::int64_t>{});
   } else {
     write_host(*sum, to);
   }
   if (on_host) return;
-  copy<T>(stream, sums, there);
+  copy<T>(stream, collectives, there);
   stream.wait();  // the array goes
 }
 
@@ -159,16 +160,16 @@ void TopKAllreduce::begin(Stream& stream, View<std::int64_t const> gradient) {
   begin_of(stream, gradient, "begin", [this](Stream& host, auto there) { return impl_->feedback->step(host, there); });
 }
 std::optional<std::uint64_t> TopKAllreduce::begin_checked(Stream& stream, View<std::int64_t const> gradient) {
-  std::optional<std::uint64_t> refused;
+  std::optional<std::uint64_t> rejected;
   begin_of(stream, gradient, "begin_checked",
-           [&](Stream& host, auto there) { return impl_->feedback->step(host, there, refused); });
-  return refused;
+           [&](Stream& host, auto there) { return impl_->feedback->step(host, there, rejected); });
+  return rejected;
 }
-void TopKAllreduce::wait(Stream& stream, View<float> sums) { wait_for(stream, sums); }
-void TopKAllreduce::wait(Stream& stream, View<std::int64_t> sums) { wait_for(stream, sums); }
+void TopKAllreduce::wait(Stream& stream, View<float> collectives) { wait_for(stream, collectives); }
+void TopKAllreduce::wait(Stream& stream, View<std::int64_t> collectives) { wait_for(stream, collectives); }
 
 double TopKAllreduce::density() const { return impl_->feedback->density(); }
-AllreduceAlgorithm const& TopKAllreduce::algorithm() const { return impl_->algorithm.about; }
+AllreduceAlgorithm const& TopKAllreduce::algorithm() const { return impl_->algorithm.info; }
 
 View<std::int64_t const> TopKAllreduce::residual() const {
   impl_->require_idle("residual");
@@ -180,21 +181,21 @@ std::string TopKAllreduce::save() const {
   return comm::to_bytes(*impl_->feedback);
 }
 
-// By sums with zeros, which take next to no bytes, and of which coding spares nothing that anybody would have sent.
+// By sums with zeros, which take next to no bytes, and of which coding saves nothing that anybody would have sent.
 std::vector<std::string> TopKAllreduce::wait_save_all(Stream& stream) const {
   constexpr char const* kCall = "TopKAllreduce::wait_save_all";
   impl_->require_idle("wait_save_all");
   auto& group = impl_->group.impl();
   std::string const mine = save();  // of the same length on all ranks
   std::size_t const words = (mine.size() + sizeof(std::int64_t) - 1) / sizeof(std::int64_t);
-  comm::wait_check_sum(group, {stream.device()}, words, "integers", kCall);
+  comm::wait_check_collective(group, {stream.device()}, words, "integers", kCall);
   std::vector<std::string> all(static_cast<std::size_t>(impl_->group.size()));
   for (std::size_t r = 0; r < all.size(); ++r) {
     std::vector<std::int64_t> host(words, 0);
     if (r == number(impl_->group.rank())) std::memcpy(host.data(), mine.data(), mine.size());
-    auto const sum = std::make_shared<comm::SumIntegers>(to_device(stream, host), false);
-    auto const place = comm::begin_sum(group, stream, sum);
-    comm::wait_sum(group, stream, *sum);
+    auto const sum = std::make_shared<comm::IntegerAllreduce>(to_device(stream, host), false);
+    auto const place = comm::start_collective(group, stream, sum);
+    comm::wait_result(group, stream, *sum);
     if (number(impl_->group.rank()) != 0) continue;
     host = to_host(stream, sum->values());
     all[r].assign(reinterpret_cast<char const*>(host.data()), mine.size());

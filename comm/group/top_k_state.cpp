@@ -15,26 +15,26 @@ using kernels::TopKFeedback;
 
 constexpr std::uint32_t kVersion = 0x314B5447;  // "GTK1"
 
-struct Kept {
-  TopKFeedback::Course course;
+struct SavedState {
+  TopKFeedback::SelectionState selection_state;
   std::vector<std::int64_t> residual;
   std::vector<std::uint32_t> velocity;  // bits
 };
 
-Kept read(std::string const& bytes) {
+SavedState read(std::string const& bytes) {
   try {
     Reader reader(bytes);
     GPUPS_REQUIRE(reader.get<std::uint32_t>() == kVersion,
                   "what a rank kept back of a gradient is of another version: use what TopKAllreduce::save() gave");
-    Kept kept;
-    kept.course.steps = reader.get<std::uint64_t>();
-    kept.course.bound = reader.get<std::int64_t>();
-    kept.course.last = reader.get<std::int64_t>();
-    kept.course.trend = std::bit_cast<double>(reader.get<std::uint64_t>());
-    kept.residual = reader.get_list<std::int64_t>();
-    kept.velocity = reader.get_list<std::uint32_t>();
+    SavedState saved;
+    saved.selection_state.steps = reader.get<std::uint64_t>();
+    saved.selection_state.bound = reader.get<std::int64_t>();
+    saved.selection_state.last = reader.get<std::int64_t>();
+    saved.selection_state.trend = std::bit_cast<double>(reader.get<std::uint64_t>());
+    saved.residual = reader.get_list<std::int64_t>();
+    saved.velocity = reader.get_list<std::uint32_t>();
     reader.end();
-    return kept;
+    return saved;
   } catch (WireError const& error) {
     throw Error(
         fmt::format("what a rank kept back of a gradient cannot be read ({}): use what TopKAllreduce::save() "
@@ -43,10 +43,10 @@ Kept read(std::string const& bytes) {
   }
 }
 
-void add(TopKFeedback& feedback, Kept const& kept) {
-  for (std::size_t i = 0; i < kept.residual.size(); ++i) feedback.residual()[i] += kept.residual[i];
-  for (std::size_t i = 0; i < kept.velocity.size(); ++i) {
-    feedback.velocity()[i] += std::bit_cast<float>(kept.velocity[i]);
+void add(TopKFeedback& feedback, SavedState const& saved) {
+  for (std::size_t i = 0; i < saved.residual.size(); ++i) feedback.residual()[i] += saved.residual[i];
+  for (std::size_t i = 0; i < saved.velocity.size(); ++i) {
+    feedback.velocity()[i] += std::bit_cast<float>(saved.velocity[i]);
   }
 }
 
@@ -54,12 +54,12 @@ void add(TopKFeedback& feedback, Kept const& kept) {
 
 std::string to_bytes(TopKFeedback const& feedback) {
   Writer writer;
-  auto const& course = feedback.course();
+  auto const& selection_state = feedback.selection_state();
   writer.put<std::uint32_t>(kVersion);
-  writer.put<std::uint64_t>(course.steps);
-  writer.put<std::int64_t>(course.bound);
-  writer.put<std::int64_t>(course.last);
-  writer.put<std::uint64_t>(std::bit_cast<std::uint64_t>(course.trend));
+  writer.put<std::uint64_t>(selection_state.steps);
+  writer.put<std::int64_t>(selection_state.bound);
+  writer.put<std::int64_t>(selection_state.last);
+  writer.put<std::uint64_t>(std::bit_cast<std::uint64_t>(selection_state.trend));
   View<std::int64_t> const residual = feedback.residual();
   writer.put_list<std::int64_t>(std::span(residual.data(), residual.size()));
   std::vector<std::uint32_t> velocity(feedback.velocity().size());
@@ -73,23 +73,23 @@ void restore(TopKFeedback& feedback, std::span<std::string const> of_ranks, Rank
   GPUPS_REQUIRE(!of_ranks.empty(),
                 "there is nothing of any rank to restore a gradient's residual from (it would be lost): give what "
                 "TopKAllreduce::save() gave on each rank");
-  std::vector<Kept> mine;
-  TopKFeedback::Course course;
+  std::vector<SavedState> mine;
+  TopKFeedback::SelectionState selection_state;
   for (std::size_t r = 0; r < of_ranks.size(); ++r) {
-    Kept kept = read(of_ranks[r]);
-    GPUPS_REQUIRE(kept.residual.size() == size && kept.velocity.size() == velocities,
+    SavedState saved = read(of_ranks[r]);
+    GPUPS_REQUIRE(saved.residual.size() == size && saved.velocity.size() == velocities,
                   "rank {} kept back {} elements with {} velocities of a gradient, where there are {} with {} (it is "
                   "another gradient, or momentum was on or off): restore with the options that it was saved with",
-                  r, kept.residual.size(), kept.velocity.size(), size, velocities);
-    if (r == 0 || r == number(me)) course = kept.course;
-    if (r % static_cast<std::size_t>(ranks) == number(me)) mine.push_back(std::move(kept));
+                  r, saved.residual.size(), saved.velocity.size(), size, velocities);
+    if (r == 0 || r == number(me)) selection_state = saved.selection_state;
+    if (r % static_cast<std::size_t>(ranks) == number(me)) mine.push_back(std::move(saved));
   }
   // The threshold is that of a residual of one rank.
-  if (of_ranks.size() != static_cast<std::size_t>(ranks)) course.bound = 0;
+  if (of_ranks.size() != static_cast<std::size_t>(ranks)) selection_state.bound = 0;
   if (size > 0) std::memset(feedback.residual().data(), 0, size * sizeof(std::int64_t));
   if (velocities > 0) std::memset(feedback.velocity().data(), 0, velocities * sizeof(float));
-  for (Kept const& kept : mine) add(feedback, kept);
-  feedback.set_course(course);
+  for (SavedState const& saved : mine) add(feedback, saved);
+  feedback.set_selection_state(selection_state);
 }
 
 }  // namespace gpups::comm

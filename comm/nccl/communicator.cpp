@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/patience.hpp"
+#include "comm/progress/deadline.hpp"
 #include "kernels/check.hpp"
 #include "kernels/cuda_runtime.hpp"
 
@@ -84,9 +84,9 @@ bool NcclCommunicator::is_ready(char const* doing) {
 }
 
 void NcclCommunicator::wait_ready(char const* doing) {
-  Patience patience(timeout_s_);
+  Deadline deadline(timeout_s_);
   while (!is_ready(doing)) {
-    GPUPS_REQUIRE(patience.wait(), kOthersMissing, doing, timeout_s_);
+    GPUPS_REQUIRE(deadline.wait(), kOthersMissing, doing, timeout_s_);
   }
 }
 
@@ -102,7 +102,7 @@ bool NcclCommunicator::ready() {
   return false;
 }
 
-NcclCommunicator::Time NcclCommunicator::end_of_patience() const {
+NcclCommunicator::Time NcclCommunicator::deadline() const {
   return std::chrono::steady_clock::now() +
          std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(timeout_s_));
 }
@@ -129,10 +129,10 @@ void NcclCommunicator::begin(char const* doing, Call call) {
   cuda::use_device(device_.index);
   call(comm_of(native_));
   begun_ = doing;
-  give_up_ = end_of_patience();
+  give_up_ = deadline();
 }
 
-void NcclCommunicator::move(Stream& on, std::span<Lane::Part const> parts) {
+void NcclCommunicator::move(Stream& on, std::span<DeviceFabric::P2pOp const> parts) {
   constexpr char const* kDoing = "sending and receiving";
   begin(kDoing, [&](ncclComm_t comm) {
     check_nccl(ncclGroupStart(), kDoing, comm);
@@ -144,7 +144,7 @@ void NcclCommunicator::move(Stream& on, std::span<Lane::Part const> parts) {
       bool const is_fine = result == ncclSuccess || result == ncclInProgress;
       if (!is_fine && first == ncclSuccess) first = result;
     }
-    auto const ended = ncclGroupEnd();  // also where a part was refused: else the group would stay open
+    auto const ended = ncclGroupEnd();  // also where a part was rejected: else the group would stay open
     check_nccl(first, kDoing, comm);
     check_nccl(ended, kDoing, comm);
   });
@@ -169,21 +169,21 @@ void NcclCommunicator::check() {
 
 namespace {
 
-class NcclLane final : public Lane {
+class NcclFabric final : public DeviceFabric {
  public:
-  NcclLane(std::string const& id, Rank me, int ranks, Device device, double timeout_s)
+  NcclFabric(std::string const& id, Rank me, int ranks, Device device, double timeout_s)
       : communicator_(id, me, ranks, device, timeout_s), stream_(device) {}
-  ~NcclLane() override {
+  ~NcclFabric() override {
     communicator_.abort();
     stream_.wait();
   }
 
   Device device() const override { return communicator_.device(); }
   Stream& stream() override { return stream_; }
-  Over move(std::span<Part const> parts) override {
+  IsDone move(std::span<P2pOp const> parts) override {
     return queue([this, all = std::vector(parts.begin(), parts.end())] { communicator_.move(stream_, all); });
   }
-  Over sum(View<float const> terms, View<float> sums) override {
+  IsDone sum(View<float const> terms, View<float> sums) override {
     return queue([this, terms, sums] { communicator_.sum(stream_, terms, sums); });
   }
   // A rank that is lost may be why NCCL fails. Who watches the ranks knows which one, and has a moment to say so.
@@ -218,7 +218,7 @@ class NcclLane final : public Lane {
       next->begin = nullptr;
       if (!communicator_.ready()) return;
       next->queued = stream_.record();
-      running_.push_back({next, communicator_.end_of_patience()});
+      running_.push_back({next, communicator_.deadline()});
     }
   }
   // All ranks were ready for what is queued: it takes no longer than what they wait for.
@@ -226,7 +226,7 @@ class NcclLane final : public Lane {
     while (!running_.empty() && running_.front().call->queued->done()) running_.pop_front();
     if (!running_.empty()) communicator_.check_time(running_.front().end);
   }
-  Over queue(std::function<void()> begin) {
+  IsDone queue(std::function<void()> begin) {
     auto const call = calls_.emplace_back(std::make_shared<Call>(Call{std::move(begin)}));
     return [this, call] { return call->queued ? call->queued->done() : communicator_.is_aborted(); };
   }
@@ -245,8 +245,9 @@ class NcclLane final : public Lane {
 
 }  // namespace
 
-std::unique_ptr<Lane> make_nccl_lane(std::string const& id, Rank me, int ranks, Device device, double timeout_s) {
-  return std::make_unique<NcclLane>(id, me, ranks, device, timeout_s);
+std::unique_ptr<DeviceFabric> make_nccl_fabric(std::string const& id, Rank me, int ranks, Device device,
+                                               double timeout_s) {
+  return std::make_unique<NcclFabric>(id, me, ranks, device, timeout_s);
 }
 
 }  // namespace gpups::comm

@@ -14,7 +14,7 @@
 #include <span>
 #include <string>
 
-#include "comm/payload/lane.hpp"
+#include "comm/bulk/device_fabric.hpp"
 #include "gpups/array.hpp"
 
 namespace gpups::comm {
@@ -35,7 +35,7 @@ class NcclCommunicator {
 
   // Begin to queue on `on`, a stream of the device. All ranks that a part names take part, all ranks in sums; calls in
   // the same order on all of them. REQUIRES of both: ready() since the last one.
-  void move(Stream& on, std::span<Lane::Part const> parts);
+  void move(Stream& on, std::span<DeviceFabric::P2pOp const> parts);
   // terms (n), this rank's; sums (n), which may be the same memory: the same bits on all ranks.
   void sum(Stream& on, View<float const> terms, View<float> sums);
 
@@ -46,7 +46,7 @@ class NcclCommunicator {
   void check();
   // When what is queued now should have ended, and Error where that is past.
   using Time = std::chrono::steady_clock::time_point;
-  Time end_of_patience() const;
+  Time deadline() const;
   void check_time(Time end) const;
   // What is queued ends soon, well or not; calls throw Error from now on. Any thread.
   void abort() noexcept;
@@ -70,7 +70,9 @@ class NcclCommunicator {
   std::atomic<bool> aborted_ = false;
 };
 
-// A lane over a communicator, which orders its work on a stream of its own. Blocks and throws as its constructor does.
-std::unique_ptr<Lane> make_nccl_lane(std::string const& id, Rank me, int ranks, Device device, double timeout_s);
+// A fabric over a communicator, which orders its work on a stream of its own. Blocks and throws as its constructor
+// does.
+std::unique_ptr<DeviceFabric> make_nccl_fabric(std::string const& id, Rank me, int ranks, Device device,
+                                               double timeout_s);
 
 }  // namespace gpups::comm

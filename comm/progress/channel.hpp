@@ -24,7 +24,7 @@ constexpr std::uint64_t tag_of(ChannelId channel, std::uint64_t tag) {
 }
 
 // What a rank waits for.
-struct Awaited {
+struct PendingPeers {
   std::vector<Rank> ranks{};  // that have not sent it yet; empty: it waits for nobody
   std::string what{};         // "the gradients of step 7"; where it waits for nobody, what it does: "was at step 7"
 };
@@ -45,7 +45,7 @@ class Channel {
   virtual bool progress(bool moved) = 0;
   // Whether this rank owes nothing to the others, and waits for nothing from them.
   virtual bool idle() const = 0;
-  virtual Awaited awaited() const = 0;
+  virtual PendingPeers pending_peers() const = 0;
 };
 
 }  // namespace gpups::comm

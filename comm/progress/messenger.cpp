@@ -30,7 +30,7 @@ std::string why_closed(ChannelId id, Rank rank) {
   return fmt::format("the Store of rank {} has ended", number(rank));
 }
 
-[[noreturn]] void refuse(Rank from, std::string const& what) {
+[[noreturn]] void reject(Rank from, std::string const& what) {
   throw PeerError(from, fmt::format("rank {} sent what is not a message: {} (nothing it says can be trusted): check "
                                     "that all ranks run the same version",
                                     number(from), what));
@@ -38,9 +38,9 @@ std::string why_closed(ChannelId id, Rank rank) {
 
 }  // namespace
 
-Messenger::Messenger(Transport& transport, Payload& payload)
+Messenger::Messenger(Transport& transport, BulkTransport& bulk)
     : transport_(transport),
-      payload_(payload),
+      bulk_(bulk),
       outbox_(static_cast<std::size_t>(transport.size())),
       counters_(transport.size()) {
   for (End& end : ends_) end.closed_by.resize(outbox_.size());
@@ -79,7 +79,7 @@ void Messenger::send(ChannelId id, Rank to, std::string const& body, TrafficKind
 }
 
 void Messenger::post(Rank to, std::string message) {
-  counters_.sent(to, &ByKind::control, message.size());
+  counters_.sent(to, &TrafficByKind::control, message.size());
   auto& waiting = outbox_[number(to)];
   if (!waiting.empty() || !try_send(to, message)) waiting.push_back(std::move(message));
 }
@@ -106,19 +106,19 @@ void Messenger::send_data(ChannelId id, Stream& stream, Rank to, std::uint64_t t
     return;
   }
   counters_.sent(to, kind, bytes);
-  add(payload_.send(stream, to, tag_of(id, tag), data, bytes),
+  add(bulk_.send(stream, to, tag_of(id, tag), data, bytes),
       {.id = id, .to = to, .keep = std::move(keep), .then = std::move(then)});
 }
 
-void Messenger::take_data(ChannelId id, Stream& stream, Rank from, std::uint64_t tag, std::size_t bytes,
-                          TrafficKind kind, Payload::Where where, std::function<void()> then) {
+void Messenger::receive_data(ChannelId id, Stream& stream, Rank from, std::uint64_t tag, std::size_t bytes,
+                             TrafficKind kind, BulkTransport::Allocate where, std::function<void()> then) {
   GPUPS_ASSERT(tag >> kTagBits == 0);
   if (bytes == 0) return then();
   auto count_then = [this, from, kind, bytes, then = std::move(then)] {
     counters_.received(from, kind, bytes);
     then();
   };
-  add(payload_.receive(stream, from, tag_of(id, tag), bytes, std::move(where)),
+  add(bulk_.receive(stream, from, tag_of(id, tag), bytes, std::move(where)),
       {.id = id, .to = {}, .keep = {}, .then = std::move(count_then)});
 }
 
@@ -133,7 +133,7 @@ void Messenger::sum_data(ChannelId id, Stream& stream, std::uint64_t tag, View<f
     counters_.received(before, kind, bytes);
     then();
   };
-  add(payload_.sum(stream, tag_of(id, tag), terms, sums),
+  add(bulk_.sum(stream, tag_of(id, tag), terms, sums),
       {.id = id, .to = {}, .keep = std::move(keep), .then = std::move(count_then)});
 }
 
@@ -142,13 +142,13 @@ bool Messenger::receive() {
   if (!received) return false;
   auto const& [from, message] = *received;
   if (message.empty() || static_cast<std::uint8_t>(message.front()) >= kChannels) {
-    refuse(from, "it is of no channel that there is");
+    reject(from, "it is of no channel that there is");
   }
-  counters_.received(from, &ByKind::control, message.size());
+  counters_.received(from, &TrafficByKind::control, message.size());
   auto const id = static_cast<ChannelId>(message.front());
   std::string_view const body = std::string_view(message).substr(kNumberBytes);
   End& end = end_of(id);
-  if (end.closed_by[number(from)]) refuse(from, "it is of a channel that the rank has closed");
+  if (end.closed_by[number(from)]) reject(from, "it is of a channel that the rank has closed");
   if (end.dropped) return true;
   end.channel == nullptr ? keep_early(end, from, body) : deliver(id, from, body);
   return true;
@@ -179,7 +179,7 @@ void Messenger::deliver(ChannelId id, Rank from, std::string_view body) {
 }
 
 bool Messenger::progress() {
-  bool moved = payload_.progress();
+  bool moved = bulk_.progress();
   for (std::size_t to = 0; to < outbox_.size(); ++to) {
     auto& waiting = outbox_[to];
     while (!waiting.empty() && try_send(Rank{static_cast<std::uint32_t>(to)}, waiting.front())) {
@@ -187,7 +187,7 @@ bool Messenger::progress() {
       moved = true;
     }
   }
-  auto const ended = payload_.take_done();
+  auto const ended = bulk_.take_done();
   for (Transfer const transfer : ended) {
     auto const node = pending_.extract(transfer);
     GPUPS_ASSERT(!node.empty());

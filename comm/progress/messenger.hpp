@@ -18,17 +18,17 @@
 #include <utility>
 #include <vector>
 
-#include "comm/payload.hpp"
+#include "comm/bulk/bulk_transport.hpp"
 #include "comm/progress/channel.hpp"
-#include "comm/progress/counters.hpp"
-#include "comm/transport.hpp"
+#include "comm/progress/traffic_counters.hpp"
+#include "comm/transport/transport.hpp"
 
 namespace gpups::comm {
 
 // For the thread that makes progress, but for counters() and adds().
 class Messenger {
  public:
-  Messenger(Transport& transport, Payload& payload);
+  Messenger(Transport& transport, BulkTransport& bulk);
 
   // From now on the channel receives its messages; those that came earlier at once. Once for each number.
   void open(ChannelId id, Channel& channel);
@@ -51,11 +51,11 @@ class Messenger {
                  TrafficKind kind, std::shared_ptr<void const> keep, std::function<void()> then);
   // `where` gives the memory, when the sender's data of just this size is at hand; `then` runs in progress() when the
   // data is there; at once where there are no bytes.
-  void take_data(ChannelId id, Stream& stream, Rank from, std::uint64_t tag, std::size_t bytes, TrafficKind kind,
-                 Payload::Where where, std::function<void()> then);
+  void receive_data(ChannelId id, Stream& stream, Rank from, std::uint64_t tag, std::size_t bytes, TrafficKind kind,
+                    BulkTransport::Allocate where, std::function<void()> then);
 
   // Whether sum_data() may be called for memory of the device.
-  bool adds(Device device) const { return payload_.adds(device); }
+  bool can_allreduce(Device device) const { return bulk_.can_allreduce(device); }
   // Adds up `terms` (n) of all ranks into `sums` (n), which `keep` owns; `then` runs in progress() when they are there;
   // at once for none. What travels is not seen: each rank counts what a ring would send to the next one.
   void sum_data(ChannelId id, Stream& stream, std::uint64_t tag, View<float const> terms, View<float> sums,
@@ -73,14 +73,14 @@ class Messenger {
 
   // So many bytes of the message that has come last from there were data of that kind.
   void received_within(Rank from, TrafficKind kind, std::size_t bytes) { counters_.received_within(from, kind, bytes); }
-  // What was sent in so many bytes is `plain` bytes where nothing is coded or held back; see Stats::spared.
-  void count_coding(TrafficKind kind, std::uint64_t plain, std::uint64_t sent) {
-    if (plain > sent) counters_.spared(kind, plain - sent);
+  // What was sent in so many bytes is `plain` bytes where nothing is coded or held back; see Stats::saved_bytes.
+  void count_compression(TrafficKind kind, std::uint64_t plain, std::uint64_t sent) {
+    if (plain > sent) counters_.add_saved(kind, plain - sent);
   }
   // So many bytes were sent of what has been counted as held back.
-  void count_late(TrafficKind kind, std::uint64_t sent) { counters_.not_spared(kind, sent); }
+  void count_flushed(TrafficKind kind, std::uint64_t sent) { counters_.subtract_saved(kind, sent); }
   // Any thread.
-  Counters const& counters() const { return counters_; }
+  TrafficCounters const& counters() const { return counters_; }
 
  private:
   // This rank's end of a channel.
@@ -93,7 +93,7 @@ class Messenger {
     std::vector<bool> closed_by;                     // by rank
     std::deque<std::pair<Rank, std::string>> early;  // came before the channel was opened, without the number
     std::map<Rank, Early> early_of;
-    std::size_t open_transfers = 0;                  // that this rank owes, or waits for
+    std::size_t open_transfers = 0;  // that this rank owes, or waits for
   };
   struct Pending {
     ChannelId id;
@@ -112,12 +112,12 @@ class Messenger {
   void add(Transfer transfer, Pending pending);
 
   Transport& transport_;
-  Payload& payload_;
+  BulkTransport& bulk_;
   std::array<End, kChannels> ends_;
   // By rank: what the transport had no room for. Lists, because most are empty and an empty deque uses memory.
   std::vector<std::list<std::string>> outbox_;
   std::unordered_map<Transfer, Pending> pending_;
-  Counters counters_;
+  TrafficCounters counters_;
 };
 
 }  // namespace gpups::comm

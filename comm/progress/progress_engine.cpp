@@ -21,12 +21,12 @@ constexpr std::size_t index(ChannelId id) { return static_cast<std::size_t>(id);
 
 }  // namespace
 
-ProgressEngine::ProgressEngine(Transport& transport, std::unique_ptr<Payload>& payload, Turner& turner)
+ProgressEngine::ProgressEngine(Transport& transport, std::unique_ptr<BulkTransport>& bulk, ProgressDriver& driver)
     : transport_(transport),
-      payload_(payload),
-      turner_(turner),
+      bulk_(bulk),
+      driver_(driver),
       me_(transport.rank()),
-      messenger_(transport, *payload),
+      messenger_(transport, *bulk),
       exceptions_at_start_(std::uncaught_exceptions()) {}
 
 ProgressEngine::~ProgressEngine() {
@@ -36,10 +36,10 @@ ProgressEngine::~ProgressEngine() {
 void ProgressEngine::start() {
   std::lock_guard lock(starting_);
   if (started_ || abandoned_) return;
-  auto const wake = [this] { turner_.wake(); };
+  auto const wake = [this] { driver_.wake(); };
   transport_.on_arrival(wake);
-  payload_->on_arrival(wake);
-  turner_.start([this] { return progress(); });
+  bulk_->on_arrival(wake);
+  driver_.start([this] { return progress(); });
   started_ = true;
 }
 
@@ -48,7 +48,7 @@ void ProgressEngine::post(std::function<void()> task) {
     std::lock_guard lock(mutex_);
     posts_.push_back(std::move(task));
   }
-  turner_.wake();
+  driver_.wake();
 }
 
 void ProgressEngine::post_soon(std::function<void()> task) {
@@ -56,7 +56,7 @@ void ProgressEngine::post_soon(std::function<void()> task) {
     std::lock_guard lock(mutex_);
     posts_.push_back(std::move(task));
   }
-  turner_.turn_soon();
+  driver_.progress_soon();
 }
 
 bool ProgressEngine::has_posts() {
@@ -150,7 +150,7 @@ ProgressEngine::Slowest ProgressEngine::slowest() const {
   for (ChannelId const id : kAll) {
     Channel const* const channel = messenger_.channel(id);
     if (channel == nullptr) continue;
-    auto const [ranks, what] = channel->awaited();
+    auto const [ranks, what] = channel->pending_peers();
     if (ranks.empty()) {
       if (!what.empty()) doing = what;
       continue;
@@ -164,7 +164,7 @@ ProgressEngine::Slowest ProgressEngine::slowest() const {
 }
 
 void ProgressEngine::wait(std::function<bool()> const& done, WaitLimit const& limit) {
-  bool const ended = turner_.wait([&] { return failed_.load() || done(); }, limit.seconds);
+  bool const ended = driver_.wait([&] { return failed_.load() || done(); }, limit.seconds);
   throw_if_failed();
   if (ended) return;
   {
@@ -178,7 +178,7 @@ void ProgressEngine::wait(std::function<bool()> const& done, WaitLimit const& li
   throw_if_failed();
 }
 
-void ProgressEngine::wait_run(std::function<void()> const& task) {
+void ProgressEngine::wait_invoke(std::function<void()> const& task) {
   struct Result {
     std::exception_ptr error;
     std::atomic<bool> done = false;
@@ -205,8 +205,8 @@ void ProgressEngine::wait_close(ChannelId id, WaitLimit const& limit) {
     closing_[index(id)] = true;
     if (!has_posts()) publish();
   }
-  if (!started_ || closed_[index(id)]) return turner_.wake();  // what is said of it may wait for room
-  turner_.wake();
+  if (!started_ || closed_[index(id)]) return driver_.wake();  // what is said of it may wait for room
+  driver_.wake();
   wait([&] { return closed_[index(id)].load(); }, limit);
 }
 
@@ -215,17 +215,18 @@ void ProgressEngine::abandon(char const* why) {
     std::lock_guard lock(starting_);
     if (std::exchange(abandoned_, true)) return;
   }
-  turner_.stop();
+  driver_.stop();
   transport_.on_arrival({});
-  payload_.reset();
+  bulk_.reset();
   std::lock_guard progressing(progressing_);
   for (ChannelId const id : kAll) messenger_.drop(id);
   messenger_.forget_all();
   std::lock_guard lock(mutex_);
   posts_.clear();
   if (failure_ == nullptr) {
-    failure_ = std::make_exception_ptr(Error(fmt::format(
-        "rank {} takes no part in its group's messages any more ({}): end it, or make another group", number(me_), why)));
+    failure_ = std::make_exception_ptr(
+        Error(fmt::format("rank {} takes no part in its group's messages any more ({}): end it, or make another group",
+                          number(me_), why)));
   }
   failed_ = true;
 }

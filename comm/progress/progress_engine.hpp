@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rank's protocol with the others: does what the application's threads post, gives messages to their channels, lets
 // threads wait, and tells the other ranks what has gone wrong. All of that happens in progress(); whichever thread
-// calls it (see comm/turner.hpp), calls exclude each other.
+// calls it (see comm/progress/progress_driver.hpp), calls exclude each other.
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "comm/payload.hpp"
+#include "comm/bulk/bulk_transport.hpp"
 #include "comm/progress/channel.hpp"
 #include "comm/progress/messenger.hpp"
-#include "comm/transport.hpp"
-#include "comm/turner.hpp"
+#include "comm/progress/progress_driver.hpp"
+#include "comm/transport/transport.hpp"
 
 namespace gpups::comm {
 
@@ -31,8 +31,9 @@ inline constexpr WaitLimit kNoLimit{1e9, "StoreOptions::wait_timeout_s"};
 
 class ProgressEngine {
  public:
-  // The payload goes when the engine ends: that withdraws what is offered, and ends copies from arrays that may go then.
-  ProgressEngine(Transport& transport, std::unique_ptr<Payload>& payload, Turner& turner);
+  // The payload goes when the engine ends: that withdraws what is offered, and ends copies from arrays that may go
+  // then.
+  ProgressEngine(Transport& transport, std::unique_ptr<BulkTransport>& bulk, ProgressDriver& driver);
   ~ProgressEngine();
 
   // For the thread that makes progress, and before start().
@@ -49,7 +50,7 @@ class ProgressEngine {
   // The same for a thread that holds no lock which progress takes: it may make the progress itself.
   void post_soon(std::function<void()> task);
   // Does `task` in progress and waits for it; what it throws is thrown here, and harms nothing else.
-  void wait_run(std::function<void()> const& task);
+  void wait_invoke(std::function<void()> const& task);
   // Blocks until done() is true; throws what went wrong meanwhile, and PeerError when nothing happens for as long as a
   // peer may stay silent. `done` must be cheap.
   void wait(std::function<bool()> const& done, WaitLimit const& limit);
@@ -61,11 +62,11 @@ class ProgressEngine {
   // Blocks until this rank owes nothing on the channel, then closes it: the other ranks learn that nothing follows.
   // Also for a channel that was never opened.
   void wait_close(ChannelId id, WaitLimit const& limit);
-  // Stops at once, whatever is under way: its memory may go then. Later calls throw an Error that says why. Whoever calls
-  // it tells the others.
+  // Stops at once, whatever is under way: its memory may go then. Later calls throw an Error that says why. Whoever
+  // calls it tells the others.
   void abandon(char const* why);
-  // Closes all channels, where nothing has gone wrong and no exception is on its way, stops, and leaves the other ranks.
-  // Once; later calls do nothing.
+  // Closes all channels, where nothing has gone wrong and no exception is on its way, stops, and leaves the other
+  // ranks. Once; later calls do nothing.
   void end(WaitLimit const& limit) noexcept;
 
  private:
@@ -82,13 +83,13 @@ class ProgressEngine {
   Slowest slowest() const;
 
   Transport& transport_;
-  std::unique_ptr<Payload>& payload_;
-  Turner& turner_;
+  std::unique_ptr<BulkTransport>& bulk_;
+  ProgressDriver& driver_;
   Rank const me_;
   Messenger messenger_;
   int const exceptions_at_start_;
 
-  std::mutex progressing_;  // held while progress is made: for looking at channels from outside
+  std::mutex progressing_;                 // held while progress is made: for looking at channels from outside
   std::array<bool, kChannels> closing_{};  // to be closed as soon as it is idle
 
   std::mutex mutex_;  // guards the two below

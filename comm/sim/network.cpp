@@ -23,60 +23,60 @@ std::uint64_t checked_delay_us(Simulation const& options) {
 
 SimNetwork::SimNetwork(Simulation const& options) : delay_us_max_(checked_delay_us(options)), random_(options.seed) {}
 
-void SimNetwork::carry(Order order, Rank from, Rank to, std::uint64_t digest, std::function<void()> arrive) {
+void SimNetwork::deliver_later(Order order, Rank from, Rank to, std::uint64_t digest, std::function<void()> arrive) {
   std::lock_guard lock(mutex_);
-  note(Event::kCarry, digest);
-  auto& channel = channels_[{from, to, order == Order::kFifo ? 0 : ++parcels_}];
-  std::uint64_t const due_us = now_us_ + random_.below(delay_us_max_ + 1);
-  channel.push_back({channel.empty() ? due_us : std::max(due_us, channel.back().due_us), std::move(arrive)});
+  note(SimEventKind::kCarry, digest);
+  auto& route = routes_[{from, to, order == Order::kFifo ? 0 : ++packets_}];
+  std::uint64_t const arrival_us = now_us_ + random_.below(delay_us_max_ + 1);
+  route.push_back({route.empty() ? arrival_us : std::max(arrival_us, route.back().arrival_us), std::move(arrive)});
 }
 
 void SimNetwork::poll() {
   std::lock_guard lock(mutex_);
-  if (simulating_ || channels_.empty()) return;
-  auto const chosen = std::next(channels_.begin(), static_cast<std::ptrdiff_t>(random_.below(channels_.size())));
-  pass_until(std::max(now_us_, chosen->second.front().due_us));
-  deliver(Channel(chosen->first));
+  if (set_simulated_ || routes_.empty()) return;
+  auto const scheduled = std::next(routes_.begin(), static_cast<std::ptrdiff_t>(random_.below(routes_.size())));
+  advance_to(std::max(now_us_, scheduled->second.front().arrival_us));
+  deliver(SimRoute(scheduled->first));
 }
 
-void SimNetwork::simulating(bool yes) {
+void SimNetwork::set_simulated(bool yes) {
   std::lock_guard lock(mutex_);
-  simulating_ = yes;
+  set_simulated_ = yes;
 }
 
-void SimNetwork::pass_until(std::uint64_t time_us) {
+void SimNetwork::advance_to(std::uint64_t time_us) {
   now_us_ = time_us;
-  note(Event::kPass, time_us);
+  note(SimEventKind::kPass, time_us);
 }
 
-std::vector<SimNetwork::Channel> SimNetwork::due() const {
-  std::vector<Channel> due;
-  for (auto const& [channel, parcels] : channels_) {
-    if (parcels.front().due_us <= now_us_) due.push_back(channel);
+std::vector<SimNetwork::SimRoute> SimNetwork::due() const {
+  std::vector<SimRoute> due;
+  for (auto const& [route, packets] : routes_) {
+    if (packets.front().arrival_us <= now_us_) due.push_back(route);
   }
   return due;
 }
 
-void SimNetwork::deliver(Channel const& channel) {
+void SimNetwork::deliver(SimRoute const& route) {
   std::lock_guard lock(mutex_);
-  note(Event::kDeliver, kernels::mix(number(channel.from)) ^ (number(channel.to) + (channel.alone << 16)));
-  auto const found = channels_.find(channel);
-  Parcel const parcel = std::move(found->second.front());
+  note(SimEventKind::kDeliver, kernels::mix(number(route.from)) ^ (number(route.to) + (route.packet_number << 16)));
+  auto const found = routes_.find(route);
+  Packet const packet = std::move(found->second.front());
   found->second.pop_front();
-  if (found->second.empty()) channels_.erase(found);
-  parcel.arrive();
+  if (found->second.empty()) routes_.erase(found);
+  packet.arrive();
 }
 
 std::optional<std::uint64_t> SimNetwork::next_us() const {
   std::optional<std::uint64_t> next;
-  for (auto const& [channel, parcels] : channels_) {
-    std::uint64_t const due_us = parcels.front().due_us;
-    if (due_us > now_us_ && (!next || due_us < *next)) next = due_us;
+  for (auto const& [route, packets] : routes_) {
+    std::uint64_t const arrival_us = packets.front().arrival_us;
+    if (arrival_us > now_us_ && (!next || arrival_us < *next)) next = arrival_us;
   }
   return next;
 }
 
-void SimNetwork::note(Event event, std::uint64_t what) {
+void SimNetwork::note(SimEventKind event, std::uint64_t what) {
   digest_ =
       kernels::mix(digest_ + 0x9E3779B97F4A7C15U + kernels::mix(what + (static_cast<std::uint64_t>(event) << 56)));
 }

@@ -8,9 +8,9 @@
 
 namespace gpups::comm {
 
-class Random {
+class SimRandom {
  public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
+  explicit SimRandom(std::uint64_t seed) : state_(seed) {}
 
   std::uint64_t next() { return kernels::mix(state_ += 0x9E3779B97F4A7C15U); }
   // Below `n`, which is not 0. Not exactly even, which nothing here needs.

@@ -6,12 +6,13 @@
 #include <memory>
 #include <vector>
 
-#include "comm/network.hpp"
-#include "comm/transport.hpp"
+#include "comm/transport/local_network.hpp"
+#include "comm/transport/transport.hpp"
 
 namespace gpups::comm {
 
 // One end for each rank. network: what messages travel through; null: they arrive at once.
-std::vector<std::unique_ptr<Transport>> make_local_transports(int ranks, std::shared_ptr<Network> network = nullptr);
+std::vector<std::unique_ptr<Transport>> make_local_transports(int ranks,
+                                                              std::shared_ptr<LocalNetwork> network = nullptr);
 
 }  // namespace gpups::comm

@@ -10,37 +10,37 @@ namespace gpups::comm {
 bool Mailbox::reserve(Rank from, std::size_t bytes) {
   std::lock_guard lock(mutex_);
   if (closed_) throw *closed_;
-  Room& room = used_[number(from)];
-  room.refused = room.messages == kQueuedMessagesMax || (room.messages > 0 && room.bytes + bytes > kMessageBytesMax);
-  if (room.refused) return false;
+  Credit& room = credits_[number(from)];
+  room.rejected = room.messages == kQueuedMessagesMax || (room.messages > 0 && room.bytes + bytes > kMessageBytesMax);
+  if (room.rejected) return false;
   ++room.messages;
   room.bytes += bytes;
   return true;
 }
 
-void Mailbox::deliver(Message message) {
+void Mailbox::deliver(TransportMessage message) {
   {
     std::lock_guard lock(mutex_);
     if (closed_) return;
-    ++used_[number(message.from)].delivered;
+    ++credits_[number(message.from)].delivered;
     messages_.push_back(std::move(message));
   }
   wake();
 }
 
-std::optional<Message> Mailbox::receive(std::optional<Rank>& room_for) {
+std::optional<TransportMessage> Mailbox::receive(std::optional<Rank>& sender_with_credit) {
   std::lock_guard lock(mutex_);
-  for (Loss const& loss : losses_) {
-    if (used_[number(loss.teller)].delivered == 0) throw loss.error;
+  for (Failure const& loss : failures_) {
+    if (credits_[number(loss.reporter)].delivered == 0) throw loss.error;
   }
   if (messages_.empty()) return std::nullopt;
-  std::optional<Message> message(std::move(messages_.front()));
+  std::optional<TransportMessage> message(std::move(messages_.front()));
   messages_.pop_front();
-  Room& room = used_[number(message->from)];
+  Credit& room = credits_[number(message->from)];
   --room.messages;
   --room.delivered;
   room.bytes -= message->body.size();
-  if (std::exchange(room.refused, false)) room_for = message->from;
+  if (std::exchange(room.rejected, false)) sender_with_credit = message->from;
   return message;
 }
 
@@ -58,11 +58,11 @@ bool Mailbox::closed() {
   return closed_.has_value();
 }
 
-void Mailbox::lost(Rank teller, PeerLost const& error) {
+void Mailbox::lost(Rank reporter, PeerLost const& error) {
   {
     std::lock_guard lock(mutex_);
     if (closed_) return;
-    losses_.push_back({teller, error});
+    failures_.push_back({reporter, error});
   }
   wake();
 }

@@ -8,8 +8,8 @@
 
 #include "comm/peer_lost.hpp"
 #include "comm/peer_text.hpp"
+#include "comm/progress/callback.hpp"
 #include "comm/transport/mailbox.hpp"
-#include "comm/waker.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups::comm {
@@ -17,92 +17,96 @@ namespace {
 
 // A receiver tells what it has taken this often, and whenever a sender wants to know.
 constexpr std::size_t kMessagesPerCredit = kQueuedMessagesMax / 4;
-constexpr std::chrono::seconds kBenefitOfDoubt(5);
+constexpr std::chrono::seconds kFailureReportGrace(5);
 constexpr char const* kWrong = "it sent what cannot be right";
 
 class Ucx final : public Transport {
  public:
-  Ucx(std::shared_ptr<UcxCarrier> link, std::shared_ptr<Watch> watch)
-      : link_(std::move(link)), watch_(std::move(watch)), peers_(static_cast<std::size_t>(link_->size())) {
-    auto const on = [this](UcxKind kind, void (Ucx::*handler)(UcxHeader const&, UcxArrival const&)) {
-      link_->handle(kind, [this, handler](UcxHeader const& header, UcxArrival const& arrival) {
+  Ucx(std::shared_ptr<ActiveMessages> ucx, std::shared_ptr<FailureDetector> failure_detector)
+      : ucx_(std::move(ucx)),
+        failure_detector_(std::move(failure_detector)),
+        peers_(static_cast<std::size_t>(ucx_->size())) {
+    auto const on = [this](AmKind kind, void (Ucx::*handler)(AmHeader const&, AmArrival const&)) {
+      ucx_->handle(kind, [this, handler](AmHeader const& header, AmArrival const& arrival) {
         // Only messages may be large; this rank reaches itself without the link.
-        bool const is_possible = header.from != rank() && (!arrival.remote || header.kind == UcxKind::kMessage);
+        bool const is_possible = header.from != rank() && (!arrival.remote || header.kind == AmKind::kMessage);
         if (is_possible) return (this->*handler)(header, arrival);
-        link_->drop(arrival);
-        if (header.from != rank()) gone(header.from, PeerLost(header.from, kWrong));
+        ucx_->drop(arrival);
+        if (header.from != rank()) set_ended(header.from, PeerLost(header.from, kWrong));
       });
     };
-    on(UcxKind::kMessage, &Ucx::message_came);
-    on(UcxKind::kCredit, &Ucx::credit_came);
-    on(UcxKind::kCreditWanted, &Ucx::credit_wanted);
-    on(UcxKind::kEnd, &Ucx::end_came);
-    link_->on_wrong(this, [this](Rank peer, std::string const& what) { gone(peer, PeerLost(peer, what)); });
-    link_->on_broken([this](Rank peer, std::string const& what) {
-      if (broken_.size() >= peers_.size()) return;  // more than one for each would say nothing new
-      broken_.push_back({peer, fmt::format("its data connection failed: {}", what), std::chrono::steady_clock::now()});
+    on(AmKind::kMessage, &Ucx::on_message);
+    on(AmKind::kCredit, &Ucx::on_credit);
+    on(AmKind::kCreditRequest, &Ucx::on_credit_request);
+    on(AmKind::kEnd, &Ucx::on_end);
+    ucx_->on_peer_error(this, [this](Rank peer, std::string const& what) { set_ended(peer, PeerLost(peer, what)); });
+    ucx_->on_broken([this](Rank peer, std::string const& what) {
+      if (broken_connections_.size() >= peers_.size()) return;  // more than one for each would say nothing new
+      broken_connections_.push_back(
+          {peer, fmt::format("its data connection failed: {}", what), std::chrono::steady_clock::now()});
     });
-    if (watch_) {
-      watch_->listen({.lost = [this](Rank rank, std::string const& why) { gone(rank, PeerLost(rank, why)); },
-                      .left = [this](Rank rank) { gone(rank, PeerLost(rank, "")); }});
+    if (failure_detector_) {
+      failure_detector_->subscribe(
+          {.lost = [this](Rank rank, std::string const& why) { set_ended(rank, PeerLost(rank, why)); },
+           .left = [this](Rank rank) { set_ended(rank, PeerLost(rank, "")); }});
     }
   }
   ~Ucx() override {
     wake_.set(nullptr);
     if (!ended_) fail(rank(), "it ended without leaving the group");
-    if (watch_) watch_->listen({});
-    std::lock_guard lock(link_->mutex());
+    if (failure_detector_) failure_detector_->subscribe({});
+    std::lock_guard lock(ucx_->mutex());
     *alive_ = false;
-    link_->on_broken(nullptr);
-    link_->on_wrong(this, nullptr);
-    for (auto const kind : {UcxKind::kMessage, UcxKind::kCredit, UcxKind::kCreditWanted, UcxKind::kEnd}) {
-      link_->handle(kind, nullptr);
+    ucx_->on_broken(nullptr);
+    ucx_->on_peer_error(this, nullptr);
+    for (auto const kind : {AmKind::kMessage, AmKind::kCredit, AmKind::kCreditRequest, AmKind::kEnd}) {
+      ucx_->handle(kind, nullptr);
     }
   }
 
-  Rank rank() const override { return link_->rank(); }
-  int size() const override { return link_->size(); }
+  Rank rank() const override { return ucx_->rank(); }
+  int size() const override { return ucx_->size(); }
 
   bool send(Rank to, std::string const& body) override {
     GPUPS_ASSERT(number(to) < peers_.size() && body.size() <= kMessageBytesMax);
-    std::lock_guard lock(link_->mutex());
+    std::lock_guard lock(ucx_->mutex());
     Peer& peer = peers_[number(to)];
     if (peer.ended) throw *peer.ended;
-    bool const full = peer.under_way == kQueuedMessagesMax ||
-                      (peer.under_way > 0 && peer.bytes_under_way + body.size() > kMessageBytesMax);
+    bool const full = peer.in_flight == kQueuedMessagesMax ||
+                      (peer.in_flight > 0 && peer.bytes_in_flight + body.size() > kMessageBytesMax);
     if (full) {
-      if (!std::exchange(peer.refused, true) && to != rank()) link_->send(to, UcxKind::kCreditWanted, 0, 0, {});
+      if (!std::exchange(peer.rejected, true) && to != rank()) ucx_->send(to, AmKind::kCreditRequest, 0, 0, {});
       return false;
     }
-    ++peer.under_way;
-    peer.bytes_under_way += body.size();
+    ++peer.in_flight;
+    peer.bytes_in_flight += body.size();
     if (to == rank()) {
-      peer.inbox.push_back(std::make_shared<Slot>(Slot{body, true}));
+      peer.inbox.push_back(std::make_shared<QueuedMessage>(QueuedMessage{body, true}));
       peer.inbox_bytes += body.size();
       ++ready_;
       wake_();
     } else {
-      link_->send(to, UcxKind::kMessage, peer.sent++, 0, body);
+      ucx_->send(to, AmKind::kMessage, peer.sent++, 0, body);
     }
     return true;
   }
 
-  std::optional<Message> receive() override {
-    std::lock_guard lock(link_->mutex());
-    if (ready_ == 0) link_->progress();
-    judge_broken();
+  std::optional<TransportMessage> receive() override {
+    std::lock_guard lock(ucx_->mutex());
+    if (ready_ == 0) ucx_->progress();
+    expire_broken();
     throw_if_lost();
     if (ready_ == 0) return std::nullopt;
     for (std::size_t i = 0; i < peers_.size(); ++i) {
       std::size_t const from = (last_ + 1 + i) % peers_.size();
       Peer& peer = peers_[from];
       if (!is_ready(peer)) continue;
-      Message message{Rank{static_cast<std::uint32_t>(from)}, std::move(peer.inbox.front()->body)};
+      TransportMessage message{Rank{static_cast<std::uint32_t>(from)}, std::move(peer.inbox.front()->body)};
       peer.inbox.pop_front();
       peer.inbox_bytes -= message.body.size();
       ++peer.received;
       --ready_;
-      taken(message.from, message.body.size());
+      consumed(message.from, message.body.size());
       last_ = from;
       return message;
     }
@@ -114,18 +118,18 @@ class Ucx final : public Transport {
   void fail(Rank at_fault, std::string const& why) override { end(at_fault, why); }
 
  private:
-  struct Slot {
+  struct QueuedMessage {
     std::string body;
     bool ready;
   };
   struct Peer {
-    std::uint64_t sent = 0, received = 0;            // messages; each bears its number
-    std::deque<std::shared_ptr<Slot>> inbox;         // in the order in which they were sent; null: has not come
-    std::size_t inbox_bytes = 0;                     // of them, as their sender says
-    std::size_t under_way = 0, bytes_under_way = 0;  // sent, and not yet taken as far as we know
-    bool refused = false;                            // send() has said so since
-    std::size_t taken = 0, bytes_taken = 0;          // not yet told
-    bool wants_credit = false, telling = false;
+    std::uint64_t sent = 0, received = 0;              // messages; each bears its number
+    std::deque<std::shared_ptr<QueuedMessage>> inbox;  // in the order in which they were sent; null: has not come
+    std::size_t inbox_bytes = 0;                       // of them, as their sender says
+    std::size_t in_flight = 0, bytes_in_flight = 0;    // sent, and not yet taken as far as we know
+    bool rejected = false;                             // send() has said so since
+    std::size_t consumed = 0, bytes_consumed = 0;      // not yet told
+    bool credit_requested = false, credit_in_flight = false;
     std::optional<PeerLost> ended;
   };
 
@@ -134,85 +138,88 @@ class Ucx final : public Transport {
     return !peer.inbox.empty() && peer.inbox.front() != nullptr && peer.inbox.front()->ready;
   }
 
-  void message_came(UcxHeader const& header, UcxArrival const& arrival) {
+  void on_message(AmHeader const& header, AmArrival const& arrival) {
     Peer& peer = peers_[number(header.from)];
     // A network of several ways may let them overtake each other.
-    std::uint64_t const place = header.number - peer.received;
+    std::uint64_t const position = header.number - peer.received;
     // Twice what a sender may have under way: it does not keep to the rules. Memory is taken on its word.
-    bool const too_much = arrival.bytes > kMessageBytesMax || peer.inbox_bytes + arrival.bytes > 2 * kMessageBytesMax ||
-                          place >= 2 * kQueuedMessagesMax;
-    bool const twice = header.number < peer.received || (place < peer.inbox.size() && peer.inbox[place] != nullptr);
-    if (too_much || twice) {
-      link_->drop(arrival);
-      return gone(header.from,
-                  PeerLost(header.from, twice ? "a message of it came twice" : "it sent more than there is room for"));
+    bool const is_over_limit = arrival.bytes > kMessageBytesMax ||
+                               peer.inbox_bytes + arrival.bytes > 2 * kMessageBytesMax ||
+                               position >= 2 * kQueuedMessagesMax;
+    bool const is_duplicate =
+        header.number < peer.received || (position < peer.inbox.size() && peer.inbox[position] != nullptr);
+    if (is_over_limit || is_duplicate) {
+      ucx_->drop(arrival);
+      return set_ended(header.from, PeerLost(header.from, is_duplicate ? "a message of it came twice"
+                                                                       : "it sent more than there is room for"));
     }
-    auto const slot = std::make_shared<Slot>(Slot{std::string(arrival.bytes, '\0'), !arrival.remote});
-    if (place >= peer.inbox.size()) peer.inbox.resize(place + 1);
-    peer.inbox[place] = slot;
+    auto const queued =
+        std::make_shared<QueuedMessage>(QueuedMessage{std::string(arrival.bytes, '\0'), !arrival.remote});
+    if (position >= peer.inbox.size()) peer.inbox.resize(position + 1);
+    peer.inbox[position] = queued;
     peer.inbox_bytes += arrival.bytes;
     if (arrival.remote) {
-      link_->fetch(arrival, slot->body.data(), guarded([this, slot] {
-                     slot->ready = true;
-                     ++ready_;
-                     wake_();
-                   }));
+      ucx_->fetch(arrival, queued->body.data(), guarded([this, queued] {
+                    queued->ready = true;
+                    ++ready_;
+                    wake_();
+                  }));
     } else {
-      if (arrival.bytes > 0) std::memcpy(slot->body.data(), arrival.data, arrival.bytes);
+      if (arrival.bytes > 0) std::memcpy(queued->body.data(), arrival.data, arrival.bytes);
       ++ready_;
       wake_();
     }
   }
 
-  void taken(Rank from, std::size_t bytes) {
+  void consumed(Rank from, std::size_t bytes) {
     Peer& peer = peers_[number(from)];
     if (from == rank()) {
-      --peer.under_way;
-      peer.bytes_under_way -= bytes;
-      if (std::exchange(peer.refused, false)) wake_();
+      --peer.in_flight;
+      peer.bytes_in_flight -= bytes;
+      if (std::exchange(peer.rejected, false)) wake_();
       return;
     }
-    ++peer.taken;
-    peer.bytes_taken += bytes;
-    if (is_worth_telling(peer)) give_credit(from);
+    ++peer.consumed;
+    peer.bytes_consumed += bytes;
+    if (should_return_credit(peer)) return_credit(from);
   }
-  void give_credit(Rank to) {
+  void return_credit(Rank to) {
     Peer& peer = peers_[number(to)];
     // One at a time: whoever does not read them gets no pile of them.
-    if (peer.taken == 0 || peer.ended || peer.telling) return;
-    peer.wants_credit = false;
-    peer.telling = true;
-    link_->send(UcxWay::kAtOnce, to, UcxKind::kCredit, std::exchange(peer.taken, 0), std::exchange(peer.bytes_taken, 0),
-                nullptr, 0, guarded([this, to] {
-                  Peer& told = peers_[number(to)];
-                  told.telling = false;
-                  if (is_worth_telling(told)) give_credit(to);
-                }));
+    if (peer.consumed == 0 || peer.ended || peer.credit_in_flight) return;
+    peer.credit_requested = false;
+    peer.credit_in_flight = true;
+    ucx_->send(AmProtocol::kEager, to, AmKind::kCredit, std::exchange(peer.consumed, 0),
+               std::exchange(peer.bytes_consumed, 0), nullptr, 0, guarded([this, to] {
+                 Peer& peer_state = peers_[number(to)];
+                 peer_state.credit_in_flight = false;
+                 if (should_return_credit(peer_state)) return_credit(to);
+               }));
   }
-  static bool is_worth_telling(Peer const& peer) {
-    return peer.wants_credit || peer.taken >= kMessagesPerCredit || peer.bytes_taken > kMessageBytesMax / 4;
+  static bool should_return_credit(Peer const& peer) {
+    return peer.credit_requested || peer.consumed >= kMessagesPerCredit || peer.bytes_consumed > kMessageBytesMax / 4;
   }
-  void credit_wanted(UcxHeader const& header, UcxArrival const&) {
-    peers_[number(header.from)].wants_credit = true;
-    give_credit(header.from);
+  void on_credit_request(AmHeader const& header, AmArrival const&) {
+    peers_[number(header.from)].credit_requested = true;
+    return_credit(header.from);
   }
-  void credit_came(UcxHeader const& header, UcxArrival const&) {
+  void on_credit(AmHeader const& header, AmArrival const&) {
     Peer& peer = peers_[number(header.from)];
-    if (header.number > peer.under_way || header.bytes > peer.bytes_under_way) {
-      return gone(header.from, PeerLost(header.from, "it has taken more than was sent"));
+    if (header.number > peer.in_flight || header.bytes > peer.bytes_in_flight) {
+      return set_ended(header.from, PeerLost(header.from, "it has taken more than was sent"));
     }
-    peer.under_way -= header.number;
-    peer.bytes_under_way -= header.bytes;
-    if (std::exchange(peer.refused, false)) wake_();
+    peer.in_flight -= header.number;
+    peer.bytes_in_flight -= header.bytes;
+    if (std::exchange(peer.rejected, false)) wake_();
   }
 
-  void end_came(UcxHeader const& header, UcxArrival const& arrival) {
+  void on_end(AmHeader const& header, AmArrival const& arrival) {
     std::string const why = peer_text({static_cast<char const*>(arrival.data), arrival.bytes});
     // A regular end is nobody else's.
     if (header.number >= peers_.size() || (why.empty() && header.number != number(header.from))) {
-      return gone(header.from, PeerLost(header.from, kWrong));
+      return set_ended(header.from, PeerLost(header.from, kWrong));
     }
-    gone(header.from, PeerLost(Rank{static_cast<std::uint32_t>(header.number)}, why));
+    set_ended(header.from, PeerLost(Rank{static_cast<std::uint32_t>(header.number)}, why));
   }
 
   // An operation's end is called back by the link, which may outlive this object.
@@ -223,60 +230,64 @@ class Ucx final : public Transport {
   }
 
   // A rank takes and sends no more; an error replaces a regular end.
-  void gone(Rank peer, PeerLost const& how) {
-    std::lock_guard lock(link_->mutex());
+  void set_ended(Rank peer, PeerLost const& departure) {
+    std::lock_guard lock(ucx_->mutex());
     auto& ended = peers_[number(peer)].ended;
-    if (ended && (how.why().empty() || !ended->why().empty())) return;
-    ended.emplace(how);
-    if (!how.why().empty()) losses_.emplace_back(peer, how);
+    if (ended && (departure.why().empty() || !ended->why().empty())) return;
+    ended.emplace(departure);
+    if (!departure.why().empty()) failures_.emplace_back(peer, departure);
     wake_();
   }
   // Most connections fail because their other end is lost, perhaps for another's sake: who knows better has some time
   // to say so.
-  void judge_broken() {
-    if (broken_.empty() || broken_.front().since + kBenefitOfDoubt > std::chrono::steady_clock::now()) return;
-    Broken const broken = std::move(broken_.front());
-    broken_.pop_front();
-    if (!peers_[number(broken.peer)].ended) gone(broken.peer, PeerLost(broken.peer, broken.why));
+  void expire_broken() {
+    if (broken_connections_.empty() ||
+        broken_connections_.front().since + kFailureReportGrace > std::chrono::steady_clock::now())
+      return;
+    BrokenConnection const broken_connections = std::move(broken_connections_.front());
+    broken_connections_.pop_front();
+    if (!peers_[number(broken_connections.peer)].ended)
+      set_ended(broken_connections.peer, PeerLost(broken_connections.peer, broken_connections.why));
   }
   void throw_if_lost() const {
-    for (auto const& [teller, how] : losses_) {
-      if (!is_ready(peers_[number(teller)])) throw how;
+    for (auto const& [reporter, departure] : failures_) {
+      if (!is_ready(peers_[number(reporter)])) throw departure;
     }
   }
 
   void end(Rank at_fault, std::string const& why) {
-    std::lock_guard lock(link_->mutex());
+    std::lock_guard lock(ucx_->mutex());
     if (ended_ && (why.empty() || !ended_->empty())) return;
     ended_ = why;
     for (std::uint32_t to = 0; to < peers_.size(); ++to) {
       if (Rank{to} != rank() && !peers_[to].ended)
-        link_->send(Rank{to}, UcxKind::kEnd, number(at_fault), 0, peer_text(why));
+        ucx_->send(Rank{to}, AmKind::kEnd, number(at_fault), 0, peer_text(why));
     }
-    if (watch_) watch_->leave(at_fault, why);
-    link_->progress();
+    if (failure_detector_) failure_detector_->leave(at_fault, why);
+    ucx_->progress();
   }
 
-  std::shared_ptr<UcxCarrier> const link_;
-  std::shared_ptr<Watch> const watch_;
+  std::shared_ptr<ActiveMessages> const ucx_;
+  std::shared_ptr<FailureDetector> const failure_detector_;
   std::shared_ptr<bool> const alive_ = std::make_shared<bool>(true);
   std::vector<Peer> peers_;
   std::size_t ready_ = 0, last_ = 0;
-  struct Broken {
+  struct BrokenConnection {
     Rank peer;
     std::string why;
     std::chrono::steady_clock::time_point since;
   };
-  std::deque<Broken> broken_;                      // connections, the first to fail first
-  std::vector<std::pair<Rank, PeerLost>> losses_;  // who said it, or is it; in the order in which they became known
-  std::optional<std::string> ended_;               // this rank has left, and why
-  Waker wake_;
+  std::deque<BrokenConnection> broken_connections_;  // connections, the first to fail first
+  std::vector<std::pair<Rank, PeerLost>> failures_;  // who said it, or is it; in the order in which they became known
+  std::optional<std::string> ended_;                 // this rank has left, and why
+  Callback wake_;
 };
 
 }  // namespace
 
-std::unique_ptr<Transport> make_ucx_transport(std::shared_ptr<UcxCarrier> link, std::shared_ptr<Watch> watch) {
-  return std::make_unique<Ucx>(std::move(link), std::move(watch));
+std::unique_ptr<Transport> make_ucx_transport(std::shared_ptr<ActiveMessages> ucx,
+                                              std::shared_ptr<FailureDetector> failure_detector) {
+  return std::make_unique<Ucx>(std::move(ucx), std::move(failure_detector));
 }
 
 }  // namespace gpups::comm

@@ -5,13 +5,14 @@
 
 #include <memory>
 
-#include "comm/cluster/watch.hpp"
-#include "comm/transport.hpp"
-#include "comm/ucx/carrier.hpp"
+#include "comm/bootstrap/failure_detector.hpp"
+#include "comm/transport/transport.hpp"
+#include "comm/ucx/active_messages.hpp"
 
 namespace gpups::comm {
 
 // watch: says who is lost; null: only what ranks say themselves when they leave.
-std::unique_ptr<Transport> make_ucx_transport(std::shared_ptr<UcxCarrier> link, std::shared_ptr<Watch> watch);
+std::unique_ptr<Transport> make_ucx_transport(std::shared_ptr<ActiveMessages> ucx,
+                                              std::shared_ptr<FailureDetector> failure_detector);
 
 }  // namespace gpups::comm

@@ -42,9 +42,9 @@ int run_train(Words const& words) {
   std::filesystem::path const folder = words.at(1);
   int const threads = words.size() > 2 ? static_cast<int>(number_from(words[2], 1, 1024)) : 1;
   std::int64_t const steps = words.size() > 3 ? number_from(words[3], 1, 1'000'000'000) : 600;
-  std::vector<Group> const group = Group::launched().ranks == 1
+  std::vector<Group> const group = Group::launch_info().ranks == 1
                                        ? Group::threads(threads)
-                                       : std::vector{Group::join({.agreement = {{"steps", std::to_string(steps)}}})};
+                                       : std::vector{Group::join({.must_match = {{"steps", std::to_string(steps)}}})};
   std::atomic<bool> good = true;
   run_ranks(group, [&](Group const& rank) {
     if (!train(rank, folder, steps)) good = false;
@@ -91,7 +91,7 @@ int run_export(Words const& words) {
   std::filesystem::path const out = words.at(2);
   saved.store.export_rows(out, ExportFormat::kNpy);
   std::uint64_t const shape[] = {Model::size()};  // all parameters, in the order of model.hpp
-  export_array(out / "dense", ExportFormat::kNpy, shape, saved.model.values());
+  export_array(out / "dense", ExportFormat::kNpy, shape, saved.model.value_type());
   return 0;
 }
 

@@ -24,7 +24,7 @@ void Progress::add(Impression const& impression, float logit) {
 Report wait_report(gpups::Store& store, Progress const& mine) {
   auto const places = static_cast<std::int64_t>(store.stats().rows_reserved);
   std::vector<std::int64_t> sums{mine.loss, mine.least, mine.clicks, mine.impressions, mine.requests, places};
-  store.wait_sum(sums);
+  store.wait_allreduce(sums);
   std::size_t rows = 0;
   for (Table const table : kAllTables) rows += store.size(gpups::TableId{table});
   auto const impressions = static_cast<double>(sums[3]), clicks = static_cast<double>(sums[2]) / impressions;

@@ -65,7 +65,7 @@ Scoring::Scoring(Store& store, Stream& stream, Request const& request) : items_(
 }
 
 std::vector<float> Scoring::wait(Store& store, Stream& stream, Model const& model) {
-  for (Lookup const& lookup : lookups_) store.wait_lookup(stream, lookup);
+  for (LookupRequest const& lookup : lookups_) store.wait_lookup(stream, lookup);
   float liked[kDim] = {};
   for (std::size_t i = 0; i < weights_.size(); ++i) {
     for (std::size_t j = 0; j < kDim; ++j) liked[j] += weights_[i] * rows_[kLiked].row(i)[j];

@@ -17,7 +17,7 @@ struct Request {
   std::vector<std::uint64_t> items;
 };
 
-// A request made up from the stream.
+// A request synthetic from the stream.
 Request make_request(std::int64_t step, std::size_t number);
 
 // A request on its way.
@@ -32,7 +32,7 @@ class Scoring {
   std::vector<float> weights_;  // (history)
   std::size_t items_;
   gpups::Matrix<float> rows_[kTables];  // of the user, the items, the history and the context
-  gpups::Lookup lookups_[kTables];
+  gpups::LookupRequest lookups_[kTables];
 };
 
 // A request as a line of text: USER CONTEXT ITEM:WEIGHT,ITEM:WEIGHT,.. ITEM ITEM ..

@@ -5,12 +5,12 @@ using namespace gpups;
 
 // A row begins with random values of deviation `scale`: a function of its key, the same on every rank and in every run.
 void add_tables(Store& store) {
-  auto const add = [&](Table table, char const* name, float scale, std::uint32_t admit_at) {
+  auto const add = [&](Table table, char const* name, float scale, std::uint32_t admission_count) {
     store.add_table({.name = name,
                      .dim = kDims[table],
                      .initializer = {Initializer::Kind::kNormal, scale},
                      .optimizer = {.kind = Optimizer::Kind::kRowwiseAdagrad, .learning_rate = 0.2F},
-                     .admit_at = admit_at});
+                     .admission_count = admission_count});
   };
   add(kUsers, "users", 0, 1);
   add(kItems, "items", 0.1F, 4);  // no row for what is seen three times or less

@@ -14,7 +14,7 @@ using namespace gpups;
 namespace {
 
 constexpr std::int64_t kPeriod = 50;  // steps between looks at progress, memory and the wish to stop
-// Steps without a sighting after which a row is forgotten.
+// Steps without a occurrence after which a row is forgotten.
 constexpr std::int64_t kUserAge = 30, kItemAge = 100;
 constexpr std::int64_t kStepsToLearn = 400;                   // from then on predictions must be good
 constexpr double kLearntLeast = 0.85;                         // without the hidden layer it is 0.71

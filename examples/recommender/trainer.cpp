@@ -29,38 +29,38 @@ Trainer::Trainer(Group const& group, Store& store, Model& model)
 
 Progress Trainer::train_until(Clock end, std::uint32_t (*signal)()) {
   Progress progress;
-  std::deque<Batch> ahead;  // announced, so that their rows arrive without being asked for
+  std::deque<VisitBatch> ahead;  // announced, so that their rows arrive without being asked for
   for (Clock clock = store_.clock(), next = clock; clock < end; clock = clock + 1) {
     for (; next < end && next - clock < kAhead; next = next + 1) ahead.push_back(prepare(next));
     train_step(ahead.front(), signal(), progress);
     ahead.pop_front();
   }
-  store_.wait_flush();
+  store_.wait_applied();
   return progress;
 }
 
 // The step. What others own is on its way while this rank computes: rows to serve with, and the dense layer's sums.
-void Trainer::train_step(Batch const& batch, std::uint32_t signal, Progress& progress) {
+void Trainer::train_step(VisitBatch const& batch, std::uint32_t signal, Progress& progress) {
   store_.wait_ready(batch.prepared);
   std::vector<Scoring> served = begin_serving();
   pull(batch);
   forward_backward(batch, progress);
-  Reduction const reduction = group_.begin_allreduce(stream_, sums_);
+  CollectiveRequest const request = group_.begin_allreduce(stream_, sums_);
   push(batch);
   for (Scoring& scoring : served) {
     scoring.wait(store_, stream_, model_);  // a server would send these probabilities
     ++progress.requests;
   }
   store_.advance_clock(signal);
-  group_.wait_allreduce(stream_, reduction);
+  group_.wait_allreduce(stream_, request);
   model_.update(sums_, kBatch);
 }
 
 // A rank takes whole microbatches, perhaps none, and announces the rows that they name.
-Trainer::Batch Trainer::prepare(Clock clock) {
+Trainer::VisitBatch Trainer::prepare(Clock clock) {
   std::size_t const rank = number(store_.rank()), ranks = static_cast<std::size_t>(store_.ranks());
   std::size_t const begin = kMicrobatches * rank / ranks, end = kMicrobatches * (rank + 1) / ranks;
-  Batch batch;
+  VisitBatch batch;
   for (std::size_t i = begin * kMicrobatch; i < end * kMicrobatch; ++i) {
     Impression const& impression = batch.impressions.emplace_back(make_impression(number(clock), i));
     add_row(batch.rows.tables[kUsers], impression.visit.user);
@@ -76,7 +76,7 @@ Trainer::Batch Trainer::prepare(Clock clock) {
   return batch;
 }
 
-// What this rank is asked meanwhile, made up. The rows are those of the step before, complete.
+// What this rank is asked meanwhile, synthetic. The rows are those of the step before, complete.
 std::vector<Scoring> Trainer::begin_serving() {
   std::vector<Scoring> served;
   std::int64_t const step = number(store_.clock());
@@ -87,7 +87,7 @@ std::vector<Scoring> Trainer::begin_serving() {
 }
 
 // One row for each impression and table: the weighted mean of a bag.
-void Trainer::pull(Batch const& batch) {
+void Trainer::pull(VisitBatch const& batch) {
   for (Table const table : kAllTables) {
     values_[table] = Matrix<float>(Device::host(), batch.impressions.size(), kDims[table]);
     gradients_[table] = Matrix<float>(Device::host(), batch.impressions.size(), kDims[table]);
@@ -96,7 +96,7 @@ void Trainer::pull(Batch const& batch) {
   }
 }
 
-void Trainer::forward_backward(Batch const& batch, Progress& progress) {
+void Trainer::forward_backward(VisitBatch const& batch, Progress& progress) {
   std::fill(sums_.view().begin(), sums_.view().end(), 0);
   for (std::size_t first = 0; first < batch.impressions.size(); first += kMicrobatch) {
     std::vector<float> dense(Model::size());
@@ -111,7 +111,7 @@ void Trainer::forward_backward(Batch const& batch, Progress& progress) {
 }
 
 // One gradient for each bag: its rows get their shares of it, and gpups sums exactly.
-void Trainer::push(Batch const& batch) {
+void Trainer::push(VisitBatch const& batch) {
   std::vector<TableGradients> gradients;
   for (Table const table : kAllTables) {
     gradients.push_back({.sources = gradients_[table], .coefficients = batch.rows.tables[table].shares});

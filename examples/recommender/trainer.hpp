@@ -21,17 +21,17 @@ class Trainer {
 
  private:
   // One rank's part of a step's impressions.
-  struct Batch {
+  struct VisitBatch {
     std::vector<Impression> impressions;
     Rows rows;
-    gpups::Prepared prepared;
+    gpups::PreparedBatch prepared;
   };
-  Batch prepare(gpups::Clock clock);
-  void train_step(Batch const& batch, std::uint32_t signal, Progress& progress);
+  VisitBatch prepare(gpups::Clock clock);
+  void train_step(VisitBatch const& batch, std::uint32_t signal, Progress& progress);
   std::vector<Scoring> begin_serving();
-  void pull(Batch const& batch);
-  void forward_backward(Batch const& batch, Progress& progress);
-  void push(Batch const& batch);
+  void pull(VisitBatch const& batch);
+  void forward_backward(VisitBatch const& batch, Progress& progress);
+  void push(VisitBatch const& batch);
 
   gpups::Group group_;
   gpups::Store& store_;

@@ -14,19 +14,19 @@ namespace gpups {
 
 // How floats go over the wire. The codes of 8 bits and fewer have a scale for each block of values. What rounding takes
 // off is lost: a sum keeps no residual of it for the next one. TopKAllreduce does, also where it sends all elements
-// (density 1). Numbers are rounded to the nearest, but for the sums that "sparse_dense" sends as integers: these at
-// random, so that their mean error is zero.
+// (density 1). Numbers are rounded to the nearest, but for the sums that "dsar_split_allgather" sends as integers:
+// these at random, so that their mean error is zero.
 //
 // What a format has no number for, on the host and on GPUs alike; kFloat sends all as it is:
 //   kHalf      beyond 65,504 in magnitude: is cut off to that, with its sign. Infinite or NaN: is NaN
-//   kBFloat    beyond 3.3895e38, the largest bfloat: likewise
+//   kBFloat16    beyond 3.3895e38, the largest bfloat: likewise
 //   the others a block with anything from 2^127 on, infinite or NaN: all of it is NaN. Blocks have up to 512 places,
 //              or where no zeros are sent 65,536
 // No error says so. It happens to whatever travels: a rank's numbers, and their sums on the way to the other ranks.
 // Algorithms differ in which sums travel, so of 40,000 on each of two ranks one makes 80,000 in halves, another 65,504.
-enum class NumberFormat : std::uint8_t { kFloat, kHalf, kBFloat, kE4M3, kE5M2, kInt8, kInt4, kInt2 };
+enum class WireFormat : std::uint8_t { kFloat, kHalf, kBFloat16, kE4M3, kE5M2, kInt8, kInt4, kInt2 };
 // As in "float", "half" and "int8".
-char const* name_of(NumberFormat format);
+char const* name_of(WireFormat format);
 
 // How arrays of floats are summed. The same on all ranks.
 struct AllreduceOptions {
@@ -39,16 +39,16 @@ struct AllreduceOptions {
   // A named algorithm sends numbers in this format, which it must have. "auto" sends them in it where that is fastest,
   // and else in one whose largest errors are no larger: as floats, or in an algorithm that has both, as bfloats in
   // place of a format with scales. An algorithm that the environment names sends floats if it lacks the format. Where
-  // the mean error of many sums must be zero, name "sparse_dense".
-  NumberFormat format = NumberFormat::kFloat;
+  // the mean error of many sums must be zero, name "dsar_split_allgather".
+  WireFormat format = WireFormat::kFloat;
 };
 
 // A way to sum arrays and sparse vectors over ranks.
 struct AllreduceAlgorithm {
   char const* name;
-  char const* what;      // it does, in a few words
-  bool sparse;           // sends elements that are not zero, in any of several formats; else all, as floats
-  bool by_nccl = false;  // only where NCCL connects the devices of all ranks: see Group::wait_connect_devices()
+  char const* description;  // it does, in a few words
+  bool sparse;              // sends elements that are not zero, in any of several formats; else all, as floats
+  bool by_nccl = false;     // only where NCCL connects the devices of all ranks: see Group::wait_connect_devices()
 };
 std::span<AllreduceAlgorithm const> allreduce_algorithms();
 
@@ -63,7 +63,7 @@ struct SparseView {
 };
 
 // Elements first .. first + size - 1 of a sum of vectors.
-struct SumVector {
+struct ReducedVector {
   std::uint64_t first = 0, size = 0;
   bool sparse = false;             // the elements that are not named are zero
   Array<std::uint32_t> indices{};  // (count), ascending, of the whole vector; empty where it is not sparse
@@ -71,12 +71,12 @@ struct SumVector {
 };
 
 // A sum over the ranks that has been begun. Cheap to copy; a copy is the same sum.
-class Reduction {
+class CollectiveRequest {
  public:
-  Reduction() = default;
+  CollectiveRequest() = default;
 
   struct Impl;
-  explicit Reduction(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  explicit CollectiveRequest(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<Impl> const& impl() const { return impl_; }
 
  private:

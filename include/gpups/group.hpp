@@ -4,7 +4,7 @@
 //   run_ranks(Group::threads(4), [](Group group) {
 //     Stream stream(Device::host(), 1);
 //     std::vector<float> values(1000, 1.0F);
-//     Reduction const sum = group.begin_allreduce(stream, View<float>(values));
+//     CollectiveRequest const sum = group.begin_allreduce(stream, View<float>(values));
 //     // ... other work ...
 //     group.wait_allreduce(stream, sum);  // now all values are 4 on every rank
 //   });
@@ -35,11 +35,11 @@ struct Simulation {
 
 // How this process comes into a group with others.
 struct JoinOptions {
-  // What must be the same on all ranks, by name. Where it differs all ranks refuse, naming the rank and both values.
-  std::vector<std::pair<std::string, std::string>> agreement{};
-  std::string announcement{};   // what rank 0 has to say to all; see Group::announcement()
-  double join_timeout_s = 120;  // until all ranks have come
-  double peer_timeout_s = 30;   // how long a process may be silent before it is taken for lost
+  // What must be the same on all ranks, by name. Where it differs all ranks reject, naming the rank and both values.
+  std::vector<std::pair<std::string, std::string>> must_match{};
+  std::string broadcast_data{};  // what rank 0 has to say to all; see Group::broadcast_data()
+  double join_timeout_s = 120;   // until all ranks have come
+  double peer_timeout_s = 30;    // how long a process may be silent before it is taken for lost
 };
 
 // How GPUs of ranks that are processes are connected.
@@ -49,13 +49,13 @@ struct ConnectOptions {
 };
 
 // A process as its launcher sees it.
-struct Launched {
+struct LaunchInfo {
   Rank rank{};
   int ranks = 1;  // 0: several, perhaps; the launcher says how many at the join only
 };
 
 // Where a rank runs.
-struct Place {
+struct RankLocation {
   std::string host{};   // name of its machine
   std::string cores{};  // that it is bound to, as in "0-3,8"; empty for a thread, which is not bound
   int local_rank = 0;   // among the ranks of this machine
@@ -80,7 +80,7 @@ class Group {
   static Group join(JoinOptions const& options);
   // What join() will find: this process's rank, and how many there are; 0 of 1 without a launcher. Throws Error where
   // the environment makes no sense.
-  static Launched launched();
+  static LaunchInfo launch_info();
 
   // `ranks` memberships for threads of this process, in rank order; each is for a thread of its own.
   static std::vector<Group> threads(int ranks);
@@ -90,9 +90,9 @@ class Group {
 
   Rank rank() const;
   int size() const;
-  Place const& place() const;
+  RankLocation const& location() const;
   // What rank 0 passed to join(); empty for other groups.
-  std::string const& announcement() const;
+  std::string const& broadcast_data() const;
 
   // Connects the device that this rank's Store is going to use with those of the others by NCCL, where all ranks can
   // and want to; otherwise none is, and data between GPUs go over the network. Collective, once and before a Store is
@@ -103,8 +103,8 @@ class Group {
   std::string wait_connect_devices(Device device, ConnectOptions const& options = {}) const;
 
   // Sets how long this rank waits in the calls below for what other ranks owe it, before they throw PeerError: 300
-  // seconds unless it is set. The calls of a Store wait for StoreOptions::wait_timeout_s. Throws Error for a number that
-  // is not above 0.
+  // seconds unless it is set. The calls of a Store wait for StoreOptions::wait_timeout_s. Throws Error for a number
+  // that is not above 0.
   void set_wait_timeout_s(double seconds) const;
 
   // Starts an asynchronous allreduce: sums `values`, (n), element by element over the ranks, such as the gradients of
@@ -112,39 +112,41 @@ class Group {
   // while kAllreducesMax sums are under way. `values` belong to the group until wait_allreduce().
   // Device: all collectives of a rank use one, that of wait_connect_devices(), else that of its Store, else that of its
   // first collective; `values` and `stream` are on it.
-  // Collective: every rank makes the same calls in the same order, for arrays of the same size. Several sums may be under
-  // way together, and with all that a Store does, before, while and after there is one. All these calls are for one
-  // thread of the rank, where it has a Store the training thread. On the host they use as many cores as the Store's
+  // Collective: every rank makes the same calls in the same order, for arrays of the same size. Several sums may be
+  // under way together, and with all that a Store does, before, while and after there is one. All these calls are for
+  // one thread of the rank, where it has a Store the training thread. On the host they use as many cores as the Store's
   // streams, without a Store this rank's even share.
-  // Throws Error where devices or sizes do not fit, or when kAllreducesMax sums are under way. Where sizes differ, every
-  // rank's wait throws PeerError, which names two ranks and their sizes.
-  Reduction begin_allreduce(Stream& stream, View<std::int64_t> values) const;
+  // Throws Error where devices or sizes do not fit, or when kAllreducesMax sums are under way. Where sizes differ,
+  // every rank's wait throws PeerError, which names two ranks and their sizes.
+  CollectiveRequest begin_allreduce(Stream& stream, View<std::int64_t> values) const;
   // The same for floats: all ranks get the same bits, which are the same in every run that sums by the same algorithm
   // ("nccl": as far as NCCL does so). "auto" selects the same one in every run with equal link costs
   // (explain_allreduces()). Throws Error also for an algorithm or a format that there is not.
-  Reduction begin_allreduce(Stream& stream, View<float> values, AllreduceOptions const& options = {}) const;
-  // The same without a copy: the array goes, and wait_sum() gives it back.
-  Reduction begin_allreduce(Stream& stream, Array<float>&& values, AllreduceOptions const& options = {}) const;
+  CollectiveRequest begin_allreduce(Stream& stream, View<float> values, AllreduceOptions const& options = {}) const;
+  // The same without a copy: the array goes, and wait_result() gives it back.
+  CollectiveRequest begin_allreduce(Stream& stream, Array<float>&& values, AllreduceOptions const& options = {}) const;
   // The same without a copy of values that go on being needed: `keep`, not null, owns them, and they stay as they are
-  // until the sum is over. wait_sum() gives the sums.
-  Reduction begin_allreduce(Stream& stream, View<float const> values, std::shared_ptr<void const> keep,
-                            AllreduceOptions const& options = {}) const;
-  // The same for sparse vectors of one size, each with elements of its own; for wait_sum(). Where nobody keeps it, the
-  // vector may change when the work queued on `stream` is done.
-  Reduction begin_allreduce(Stream& stream, SparseView const& vector, AllreduceOptions const& options = {}) const;
+  // until the sum is over. wait_result() gives the sums.
+  CollectiveRequest begin_allreduce(Stream& stream, View<float const> values, std::shared_ptr<void const> keep,
+                                    AllreduceOptions const& options = {}) const;
+  // The same for sparse vectors of one size, each with elements of its own; for wait_result(). Where nobody keeps it,
+  // the vector may change when the work queued on `stream` is done.
+  CollectiveRequest begin_allreduce(Stream& stream, SparseView const& vector,
+                                    AllreduceOptions const& options = {}) const;
   // Sums sparse vectors likewise, and leaves to each rank the sum of one slice, to rank r the r-th: for
-  // wait_sum(). Every rank sends the others the elements of theirs. Slices are of equal size, but for what does not
+  // wait_result(). Every rank sends the others the elements of theirs. Slices are of equal size, but for what does not
   // divide.
-  Reduction begin_reduce_scatter(Stream& stream, SparseView const& vector,
-                                 NumberFormat format = NumberFormat::kFloat) const;
+  CollectiveRequest begin_reduce_scatter(Stream& stream, SparseView const& vector,
+                                         WireFormat format = WireFormat::kFloat) const;
 
-  // Blocks until `values` are the sums over all ranks; they are the same on all of them. Wait for sums in any order; one
-  // of which no copy of its Reduction is left goes on alone, and its sums are lost. Throws Error for one that is over,
-  // PeerError where a rank is lost or has left, or nothing comes for as long as set_wait_timeout_s() says.
-  void wait_allreduce(Stream& stream, Reduction const& reduction) const;
+  // Blocks until `values` are the sums over all ranks; they are the same on all of them. Wait for sums in any order;
+  // one of which no copy of its CollectiveRequest is left goes on alone, and its sums are lost. Throws Error for one
+  // that is over, PeerError where a rank is lost or has left, or nothing comes for as long as set_wait_timeout_s()
+  // says.
+  void wait_allreduce(Stream& stream, CollectiveRequest const& request) const;
   // The same for sums that were not begun with a View. They are in memory of the rank's device, ready for `stream`. A
   // sum of sparse vectors is sparse or not, as it came to be on its way, the same on all ranks.
-  SumVector wait_sum(Stream& stream, Reduction const& reduction) const;
+  ReducedVector wait_result(Stream& stream, CollectiveRequest const& request) const;
   // Under way at a time, on a rank. Where all places are taken, what begins a sum waits for one under way that nobody
   // can wait for any more, and throws Error if there is none.
   static constexpr std::size_t kAllreducesMax = 64;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parameter server: tables of rows, sharded over the ranks of a group, trained in steps.
 //
-//   Prepared batch = store.prepare(stream, clock, {...}, samples);  // some steps ahead, any thread
+//   PreparedBatch batch = store.prepare(stream, clock, {...}, samples);  // some steps ahead, any thread
 //   store.wait_ready(batch);                                       // every row of the batch is here
 //   store.pull(stream, batch, rows);                               // (distinct keys, dim) per table
 //   ... compute gradients from `rows` ...
@@ -16,8 +16,8 @@
 // change rows throw Error within a step: after `push` and before `advance_clock`. What goes wrong in the background is
 // thrown by the next call.
 //
-// Errors: a call with a Prepared, BatchPattern or Lookup of another store, or with one that is empty, and every call of
-// a Store that has been moved from, throws Error.
+// Errors: a call with a PreparedBatch, BatchPattern or LookupRequest of another store, or with one that is empty, and
+// every call of a Store that has been moved from, throws Error.
 #pragma once
 
 #include <cstddef>
@@ -43,8 +43,8 @@ namespace gpups {
 
 struct StoreOptions {
   Device device{};
-  int threads = 0;              // cores of this rank on the host; 0: its even share of those that the process may use
-  std::uint64_t seed = 1;       // of initial values
+  int threads = 0;         // cores of this rank on the host; 0: its even share of those that the process may use
+  std::uint64_t seed = 1;  // of initial values
   // How long the Store's calls wait for what another rank owes this one. Collectives of the group have a limit of their
   // own: Group::set_wait_timeout_s().
   double wait_timeout_s = 300;
@@ -76,9 +76,9 @@ class BatchPattern {
 
 // A batch whose distinct keys are known and announced. Cheap to move; a copy is the same batch. Its arrays stay until
 // the batch has been pushed, the clock advanced and the last copy is gone.
-class Prepared {
+class PreparedBatch {
  public:
-  Prepared() = default;
+  PreparedBatch() = default;
 
   Clock clock() const;
   std::size_t samples() const;
@@ -94,7 +94,7 @@ class Prepared {
   BatchPattern pattern() const;
 
   struct Impl;
-  explicit Prepared(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  explicit PreparedBatch(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<Impl> const& impl() const { return impl_; }
 
  private:
@@ -103,12 +103,12 @@ class Prepared {
 
 // Rows that begin_lookup() has asked for. Cheap to copy; a copy is the same look-up. Each is waited for once: one that
 // is not stays under way, and counts, as long as its store lives.
-class Lookup {
+class LookupRequest {
  public:
-  Lookup() = default;
+  LookupRequest() = default;
 
   struct Impl;
-  explicit Lookup(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  explicit LookupRequest(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<Impl> const& impl() const { return impl_; }
 
  private:
@@ -116,12 +116,13 @@ class Lookup {
 };
 
 // One table's gradients as a sparse matrix: the gradient of a key is the sum, over its entries e, of coefficients[e] *
-// sources.row(numbers[e]). So a row that many entries use with different weights is given once: the other factor in a
-// factorization, the query of negative samples, a bag's gradient.
+// sources.row(source_indices[e]). So a row that many entries use with different weights is given once: the other factor
+// in a factorization, the query of negative samples, a bag's gradient.
 struct TableGradients {
-  MatrixView<float const> sources{};    // (number of sources, dim)
-  View<std::uint32_t const> numbers{};  // (entries); empty: entry e has source e, or its bag where there are bags
-  View<float const> coefficients{};     // (entries); empty: all 1
+  MatrixView<float const> sources{};  // (number of sources, dim)
+  View<std::uint32_t const>
+      source_indices{};              // (entries); empty: entry e has source e, or its bag where there are bags
+  View<float const> coefficients{};  // (entries); empty: all 1
   // No element of the sources is larger than this, and all are finite: for callers that know it, so that push() need
   // not look. Where it is wrong, sums may be, and what is not finite ends training once the step has changed rows.
   std::optional<float> source_max_abs{};
@@ -141,7 +142,7 @@ enum class ExportFormat { kNpy, kFlat };
 
 class Store {
  public:
-  // Joins the group's protocol. Ranks with another seed are refused with the first call that needs both. Throws Error
+  // Joins the group's protocol. Ranks with another seed are rejected with the first call that needs both. Throws Error
   // when the device is not there, when collectives of the membership use another device, and for a second Store on one
   // membership, also when the first has ended.
   Store(Group group, StoreOptions const& options);
@@ -163,7 +164,7 @@ class Store {
   // the lines that say so take on the host: dictionaries of keys, and what there is of each other rank. Where ranks are
   // threads of a process, it takes as much for each of them. Batches under way, messages and the application's own
   // arrays come on top.
-  std::vector<MemoryLine> memory_plan() const;
+  std::vector<MemoryPlanLine> memory_plan() const;
 
   // -- a step --
 
@@ -171,32 +172,32 @@ class Store {
   // without asking. At most one batch of a rank has a given clock; prepare four or more steps ahead where latency
   // matters. samples: of this rank in the batch; gradients are divided by their sum over the ranks. Waits for
   // `stream`, touches no table, inserts nothing.
-  Prepared prepare(Stream& stream, Clock clock, std::span<TableBatch const> tables, std::size_t samples);
+  PreparedBatch prepare(Stream& stream, Clock clock, std::span<TableBatch const> tables, std::size_t samples);
 
   // The same for the entries of a batch that this store has prepared before: announces them, and finds nothing again.
   // For data that comes in the same batches every epoch: also the number of samples is that of the pattern's batch,
   // whose step may be over, or not. Throws Error for the pattern of another store, and as above for the clock.
-  Prepared prepare(BatchPattern const& pattern, Clock clock);
+  PreparedBatch prepare(BatchPattern const& pattern, Clock clock);
 
   // Blocks until all rows of the batch can be read. REQUIRES: batch.clock() == clock().
-  void wait_ready(Prepared const& batch);
+  void wait_ready(PreparedBatch const& batch);
 
   // Writes the values of the batch's distinct keys to rows[part], of at least (batch.rows(part), dim), in the order of
   // batch.keys(part). Between wait_ready() and push(), else throws Error. Queued on `stream`.
-  void pull(Stream& stream, Prepared const& batch, std::span<MatrixView<float> const> rows);
+  void pull(Stream& stream, PreparedBatch const& batch, std::span<MatrixView<float> const> rows);
 
   // Writes to out, (bags, dim), the sum or mean of the rows of each bag; an empty bag gives zeros. The part must have
   // been prepared with offsets. With coefficients, (entries), each row is multiplied by its entry's first; the mean is
   // then the sum of these products divided by the number of entries. Queued on `stream`.
-  void pull_pooled(Stream& stream, Prepared const& batch, std::size_t part, Pooling pooling, MatrixView<float> out,
+  void pull_pooled(Stream& stream, PreparedBatch const& batch, std::size_t part, Pooling pooling, MatrixView<float> out,
                    View<float const> coefficients = {});
 
   // Sums the gradients of a batch, one element for each part. Each batch is pushed once; a step that reads no rows
   // needs no wait_ready() before. Sources and coefficients may go when `stream` has done the work queued here. For mean
   // pooling give coefficients of 1 / bag size; for a weighted bag, times the weights that pull_pooled() was given.
   // Reads the source numbers once to check them, 4 bytes an entry. Throws Error where one is not below the number of
-  // sources, and nothing has been pushed; on a GPU, where push() does not wait, all ranks refuse the step instead.
-  void push(Stream& stream, Prepared const& batch, std::span<TableGradients const> gradients);
+  // sources, and nothing has been pushed; on a GPU, where push() does not wait, all ranks reject the step instead.
+  void push(Stream& stream, PreparedBatch const& batch, std::span<TableGradients const> gradients);
 
   // Ends the step: once every rank has done so, owners apply its gradients. Does not wait. `signal`: bits for all
   // ranks to see, such as "please stop". A rank without samples at this clock just calls this. Throws Error where a
@@ -206,17 +207,17 @@ class Store {
   // The step that comes next: the number of calls of advance_clock(), or what a checkpoint said.
   Clock clock() const;
 
-  // Blocks until the step before clock() is applied on every owner. Throws GradientError where it was refused.
-  void wait_flush();
+  // Blocks until the step before clock() is applied on every owner. Throws GradientError where it was rejected.
+  void wait_applied();
 
   // With the next step this rank sends the owners all that its tables' codecs and filters hold back of its gradients
-  // (TableOptions::gradients), exactly: once that step is applied nothing of it is missing. A rank that has no batch
-  // for the step just ends it. To those that read rows of its own in the next step it then sends whatever has changed
-  // of them, without regard to the filter (TableOptions::refreshes). Evaluation and checkpoints need no such call, and
-  // change nothing.
-  void send_held_back();
+  // (TableOptions::gradient_compression), exactly: once that step is applied nothing of it is missing. A rank that has
+  // no batch for the step just ends it. To those that read rows of its own in the next step it then sends whatever has
+  // changed of them, without regard to the filter (TableOptions::refresh_compression). Evaluation and checkpoints need
+  // no such call, and change nothing.
+  void flush_residuals();
 
-  // The bits that any rank passed to the last advance_clock(). REQUIRES: wait_flush() or wait_ready() since.
+  // The bits that any rank passed to the last advance_clock(). REQUIRES: wait_applied() or wait_ready() since.
   std::uint32_t signals() const;
 
   // Throws what has gone wrong in the background, such as the loss of a rank; does not wait. For long work of the
@@ -228,12 +229,12 @@ class Store {
   // Blocks until every rank has come here. Collective.
   void wait_barrier();
   // Every rank's bytes, in rank order; for small things, 32 MiB at most. Collective.
-  std::vector<std::string> wait_gather(std::string const& mine);
+  std::vector<std::string> wait_allgather(std::string const& mine);
   // The same for one rank alone, which saves the memory of the others: they get as many empty ones. Collective.
   std::vector<std::string> wait_gather_to(Rank root, std::string const& mine);
   // Sums over the ranks; the sum of integers has no order. Few integers go to all ranks at once; many go to rank 0 and
   // back, so that no other rank needs the memory of all. Collective, with as many integers on every rank.
-  void wait_sum(std::span<std::int64_t> values);
+  void wait_allreduce(std::span<std::int64_t> values);
 
   // -- between steps: Error after push() and before advance_clock() --
 
@@ -245,11 +246,11 @@ class Store {
   // round of the step before where it is still under way, then asks the owners of keys, (n). `keys` may go; `out`, (n,
   // dim), and `found`, (n) or empty, must stay until wait_lookup(). Throws Error where their sizes do not fit, or when
   // kLookupsMax look-ups are under way.
-  Lookup begin_lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out,
-                      View<std::uint8_t> found);
+  LookupRequest begin_lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out,
+                             View<std::uint8_t> found);
   // Blocks until the rows are here, and writes them to the arrays that begin_lookup() was given. Wait for all look-ups,
   // in any order, before the next advance_clock(). Throws Error for one that is over, PeerError where an owner is lost.
-  void wait_lookup(Stream& stream, Lookup const& lookup);
+  void wait_lookup(Stream& stream, LookupRequest const& lookup);
   static constexpr std::size_t kLookupsMax = 64;  // under way at a time, on a rank
 
   // Sets values, wherever the rows are or will be; new rows get initial optimizer state. Keys must be distinct. Numbers
@@ -258,7 +259,7 @@ class Store {
   // for arguments that make no sense.
   void assign(Stream& stream, TableId table, View<Key const> keys, MatrixView<float const> values);
 
-  // Forgets rows, wherever they are, and sightings of their keys: as if nobody had ever named them. Keys need not
+  // Forgets rows, wherever they are, and occurrences of their keys: as if nobody had ever named them. Keys need not
   // exist, and ranks may bring the same. Collective; a rank may bring no keys. Throws Error on all ranks where a batch
   // of any is prepared and its step not over; prepare() throws meanwhile.
   void erase(Stream& stream, TableId table, View<Key const> keys);
@@ -293,7 +294,7 @@ class Store {
   std::vector<Blob> restore(std::filesystem::path const& folder);
 
   // Writes the rows of all tables for other programs: for each TABLE its keys, uint64 (rows), and its values, float32
-  // (rows, dim), whatever NumberType they are kept as. They are sorted by a hash of the key, so that the files have the
+  // (rows, dim), whatever DataType they are kept as. They are sorted by a hash of the key, so that the files have the
   // same bytes for every number of ranks. All ranks write at once, below `folder`.unfinished, which becomes `folder`
   // when it is whole: that must not be there yet, or be empty. Bytes of a table's name that are no letters, digits, '-'
   // or '_' are written as %XX. Takes 20 bytes of the host's memory for each row of a table. Needs a file system that

@@ -63,8 +63,8 @@ struct Schedule {
 
   Kind kind = Kind::kConstant;
   std::int64_t warmup_steps = 0;  // steps in which the factor rises linearly from 0 to 1
-  std::int64_t total_steps = 0;   // kLinear, kCosine: the step at which the factor reaches `floor`
-  float floor = 0.0F;             // kLinear, kCosine: the factor from there on, 0 .. 1
+  std::int64_t total_steps = 0;   // kLinear, kCosine: the step at which the factor reaches `min_factor`
+  float min_factor = 0.0F;        // kLinear, kCosine: the factor from there on, 0 .. 1
 };
 
 // Returns the factor at step `clock`, in [0, 1].
@@ -76,7 +76,7 @@ float learning_rate_factor(Schedule const& schedule, Clock clock);
 // 16-bit types take half the memory. An update computes in float and rounds the new value stochastically to one of its
 // two neighbours, such that the expected value is exact and many small updates are not lost. The random draw is a
 // function of seed, table, key, column and step, so the bits agree over ranks and threads.
-enum class NumberType : std::uint8_t {
+enum class DataType : std::uint8_t {
   kFloat,
   kHalf,      // IEEE binary16: 11 bits of precision, up to 65,504; an update beyond that ends training with an Error
   kBFloat16,  // 8 bits of precision, the range of a float
@@ -94,18 +94,18 @@ enum class RowCodec : std::uint8_t { kLossless, kHalf, kBFloat16, kInt8, kInt4 }
 // batch of the step uses the row; an old value is sent at the reader's next use of the row. Columns that `top_k` left
 // out are sent at that age too, exactly. The rounding error of a gradient's codec is added to the row's next gradient;
 // the rounding error of a value ages like any other change. The threshold adapts to the requested share, and is at most
-// `bound` / sqrt(t) in the t-th step that sends rows to the receiving rank.
+// `threshold_max` / sqrt(t) in the t-th step that sends rows to the receiving rank.
 struct RowFilter {
-  std::uint32_t age_max = 0;  // steps; 0: no filter
-  float share = 0.1F;         // requested share of the rows that are sent in a step, 0 .. 1
-  float bound = 1e30F;        // units: of the summed loss's gradient, or of values; 0: every change is sent
+  std::uint32_t age_max = 0;    // steps; 0: no filter
+  float density = 0.1F;         // requested share of the rows that are sent in a step, 0 .. 1
+  float threshold_max = 1e30F;  // units: of the summed loss's gradient, or of values; 0: every change is sent
 };
 
 // How rows of a table are sent to other ranks in one direction: codec, sparsification, filter. The sender keeps
 // whatever the codec rounds off, top_k leaves out or the filter delays in a residual, and adds it to the row's next
 // change (error feedback), so nothing is lost. With a lossy codec, top_k or a filter, results depend on the number of
 // ranks. A group of one rank sends no rows.
-struct RowTransfer {
+struct RowCompression {
   RowCodec codec = RowCodec::kLossless;
   std::size_t top_k = 0;  // gradients only: columns of a row to send, those of largest magnitude; 0: all
   RowFilter filter{};
@@ -113,10 +113,10 @@ struct RowTransfer {
   // number; the least recently used residuals are sent exactly to make room. Refreshes: rows of which sender and
   // receiver both keep a mirror, 4 bytes per number; the least recently used mirrors are dropped. All rows of a step
   // stay until the next step, even beyond this capacity.
-  std::size_t rows_max = std::size_t{1} << 18;
+  std::size_t capacity_rows = std::size_t{1} << 18;
 
   // Returns true unless rows are sent whole, exactly and at once.
-  bool holds_back() const { return codec != RowCodec::kLossless || top_k > 0 || filter.age_max > 0; }
+  bool enabled() const { return codec != RowCodec::kLossless || top_k > 0 || filter.age_max > 0; }
 };
 
 // Options of a table. All ranks must give equal options, except expected_rows, because the wire format follows from
@@ -135,13 +135,14 @@ struct TableOptions {
   // Admission: a row is created in the step of its n-th occurrence, 1 .. 2^31 - 1. Occurrences are entries of global
   // batches, so one step may have several. Until then `pull` returns the initial value and gradients are dropped. A
   // gradient that a codec or a filter delays belongs to the step in which it arrives, which may be after admission.
-  std::uint32_t admit_at = 1;
-  NumberType values = NumberType::kFloat;
-  RowTransfer gradients{};  // from the ranks that use a row to its owner
+  std::uint32_t admission_count = 1;
+  DataType value_type = DataType::kFloat;
+  RowCompression gradient_compression{};  // from the ranks that use a row to its owner
   // Values, from the owner of a row to the ranks that read it. With a codec or a filter, owner and reader keep equal
   // mirrors of the row, and the owner sends the change since the last refresh. A row that has not changed is not sent;
-  // with kLossless, filter.age_max of 1 and filter.bound of 0 the results have the same bits as without a filter.
-  RowTransfer refreshes{};
+  // with kLossless, filter.age_max of 1 and filter.threshold_max of 0 the results have the same bits as without a
+  // filter.
+  RowCompression refresh_compression{};
   // Capacity of the key dictionaries. A key in a dictionary is sent as one or two bytes instead of eight. A rank keeps
   // a dictionary of keys sent and one of keys received for each other rank, which share this capacity evenly; the least
   // recently used keys are replaced. Up to 50 bytes of host memory per key, allocated as keys are added. 0: keys are

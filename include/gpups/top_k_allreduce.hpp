@@ -30,24 +30,24 @@ namespace gpups {
 // grid differ, wait() throws PeerError on every rank. Momentum is not compared.
 struct TopKOptions {
   double density = .01;  // fraction of the elements that a rank sends, in (0, 1]
-  // Warm-up: in the first warmup_steps sums the fraction falls exponentially from density_first (in [density, 1]) to
-  // `density`. With 0 warmup_steps, density_first is not used.
-  double density_first = .25;
+  // Warm-up: in the first warmup_steps sums the fraction falls exponentially from initial_density (in [density, 1]) to
+  // `density`. With 0 warmup_steps, initial_density is not used.
+  double initial_density = .25;
   std::uint64_t warmup_steps = 0;
   // Momentum correction (Deep Gradient Compression, Lin et al., ICLR 2018): each rank sums the velocity
   // v = momentum * v + g instead of the gradient g, and sets v to 0 where an element was sent. Use an optimizer without
   // momentum. In [0, 1); 0: off.
   float momentum = 0;
-  // A name of top_k_algorithms(), or "auto": "sparse_gather" for two ranks, else "resparsified". "auto" does not depend
+  // A name of top_k_algorithms(), or "auto": "sparse_allgather" for two ranks, else "spardl". "auto" does not depend
   // on link costs, because residuals depend on the algorithm.
   std::string algorithm = "auto";
-  // Wire format of values: kFloat (sends units exactly), kHalf, kBFloat or kInt8. Rounding errors, and what kHalf cuts
-  // off beyond 65,504, go to the residual.
-  NumberFormat format = NumberFormat::kBFloat;
+  // Wire format of values: kFloat (sends units exactly), kHalf, kBFloat16 or kInt8. Rounding errors, and what kHalf
+  // cuts off beyond 65,504, go to the residual.
+  WireFormat format = WireFormat::kBFloat16;
   int grid_log2 = -30;  // a unit is 2^grid_log2, -200 .. 200; gradients are below 2^46 units in magnitude
 };
 
-// Returns the algorithms. "resparsified" is the one of SparDL (Zhao et al., ICDE 2024): the sum is sparsified too, so a
+// Returns the algorithms. "spardl" is the one of SparDL (Zhao et al., ICDE 2024): the sum is sparsified too, so a
 // rank sends about twice its own elements for any number of ranks.
 std::span<AllreduceAlgorithm const> top_k_algorithms();
 

@@ -49,7 +49,7 @@ void set(Preference const& preference, cublasLtMatmulPreferenceAttributes_t attr
                "saying which algorithms will do");
 }
 
-Operation operation_of(Product const& p, cublasLtEpilogue_t epilogue) {
+Operation operation_of(MatrixProduct const& p, cublasLtEpilogue_t epilogue) {
   cublasLtMatmulDesc_t made = nullptr;
   check_cublas(cublasLtMatmulDescCreate(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
   Operation operation(made);
@@ -100,7 +100,7 @@ Cublas::~Cublas() {
   (void)cublasLtDestroy(handle_);
 }
 
-Cublas::Plan Cublas::make_plan(Product const& p, cublasLtEpilogue_t epilogue, float const* bias) const {
+Cublas::Plan Cublas::make_plan(MatrixProduct const& p, cublasLtEpilogue_t epilogue, float const* bias) const {
   Plan plan{operation_of(p, epilogue), layout_of(p.a), layout_of(p.b), layout_of(p.out), {}};
   if (bias != nullptr) set(plan.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   Preference const preference =
@@ -115,7 +115,7 @@ Cublas::Plan Cublas::make_plan(Product const& p, cublasLtEpilogue_t epilogue, fl
   return plan;
 }
 
-void Cublas::multiply(Product const& p, cublasLtEpilogue_t epilogue, float const* bias) {
+void Cublas::multiply(MatrixProduct const& p, cublasLtEpilogue_t epilogue, float const* bias) {
   GPUPS_ASSERT(p.fits());
   Shape const shape{p.out.rows(),
                     p.out.columns(),

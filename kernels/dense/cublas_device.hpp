@@ -29,14 +29,14 @@ class Cublas {
   Cublas& operator=(Cublas const&) = delete;
 
   // Queues the product, and what the epilogue does with `bias`, (columns).
-  void multiply(Product const& product, cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT,
+  void multiply(MatrixProduct const& product, cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT,
                 float const* bias = nullptr);
 
  private:
   struct Plan;
   // Everything that an algorithm is chosen by: sizes, strides, transpositions, epilogue, accumulation.
   using Shape = std::array<std::size_t, 10>;
-  Plan make_plan(Product const& product, cublasLtEpilogue_t epilogue, float const* bias) const;
+  Plan make_plan(MatrixProduct const& product, cublasLtEpilogue_t epilogue, float const* bias) const;
 
   cudaStream_t stream_;
   cublasLtHandle_t handle_ = nullptr;

@@ -114,16 +114,16 @@ GPUPS_FN inline DenseGradient dense_gradient(UpdateDense const& u, DenseStep con
 }
 
 GPUPS_FN inline bool is_finite(float x) { return x - x == 0; }
-GPUPS_FN inline bool is_fault(UpdateDense const& u, std::size_t j) {
+GPUPS_FN inline bool is_bad(UpdateDense const& u, std::size_t j) {
   return !is_finite(u.values[j]) || !(u.first.empty() || is_finite(u.first[j])) ||
          !(u.second.empty() || is_finite(u.second[j]));
 }
 // faults: 0, or what is not a number where a new value or state of the part is not finite.
-GPUPS_FN inline void name_faults(NativeLanes lanes, UpdateDense const& u, DensePart part, float faults) {
-  if (faults == 0) return;
+GPUPS_FN inline void report_nonfinite(NativeLanes lanes, UpdateDense const& u, DensePart part, float nonfinite) {
+  if (nonfinite == 0) return;
   lanes.sync();
   for (std::size_t j = part.first; lanes.first() && j < part.first + part.count; ++j) {
-    if (is_fault(u, j)) atomic_min(u.fault.data(), static_cast<std::uint32_t>(j));
+    if (is_bad(u, j)) atomic_min(u.bad_element.data(), static_cast<std::uint32_t>(j));
   }
 }
 

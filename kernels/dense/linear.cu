@@ -11,7 +11,7 @@
 
 namespace gpups::kernels {
 
-// Without inputs: the libraries refuse products of nothing.
+// Without inputs: the libraries reject products of nothing.
 template <Space S>
 void forward_bias(Exec<S> ex, LinearForward const& g) {
   std::size_t const outputs = g.out.columns();

@@ -2,7 +2,7 @@
 // A fully connected layer: out = in * weights^T + bias, with or without a ReLU, and its gradients.
 //
 // The products are oneDNN's on the host and cuBLASLt's on a GPU (docs/decisions/004-dense-layers.md). On the host a
-// call runs in the thread that makes it: let side_by_side() compute microbatches at the same time. Bits depend on
+// call runs in the thread that makes it: let parallel_for() compute microbatches at the same time. Bits depend on
 // shapes and values alone. What is in padding columns is neither read nor written. An out of one column may begin
 // anywhere in a row. Rows, biases and their gradients
 // begin at multiples of 16 bytes. A layer without inputs is its bias. 2 * m * inputs * outputs operations forward, and

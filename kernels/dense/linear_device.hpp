@@ -24,18 +24,18 @@ inline void forward(DeviceExec ex, LinearForward const& g) {
 // Sets gradients of 16 columns to zero where the ReLU did so with values, and adds up the columns. Teams of the block
 // take turns with the rows; their sums are added in pairs of equal distance.
 __device__ inline void mask_and_sum(LinearBackward const& g, std::size_t first) {
-  __shared__ float share[kCrewThreads];
+  __shared__ float share[kBlockThreadsMax];
   std::size_t const j = first + threadIdx.x % kLanes;
   float sum = 0;
   if (j < g.out_gradient.columns()) {
-    for (std::size_t i = threadIdx.x / kLanes; i < g.out_gradient.rows(); i += kCrewThreads / kLanes) {
+    for (std::size_t i = threadIdx.x / kLanes; i < g.out_gradient.rows(); i += kBlockThreadsMax / kLanes) {
       float& gradient = g.out_gradient.row(i)[j];
       if (g.relu && !(g.out.row(i)[j] > 0.0F)) gradient = 0.0F;
       sum += gradient;
     }
   }
   share[threadIdx.x] = sum;
-  for (unsigned half = kCrewThreads / 2; half >= kLanes; half /= 2) {
+  for (unsigned half = kBlockThreadsMax / 2; half >= kLanes; half /= 2) {
     __syncthreads();
     if (threadIdx.x < half) share[threadIdx.x] += share[threadIdx.x + half];
   }

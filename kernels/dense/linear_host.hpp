@@ -35,7 +35,7 @@ class OneThread {
   int before_;
 };
 
-inline void multiply(Product const& p) {
+inline void multiply(MatrixProduct const& p) {
   GPUPS_ASSERT(p.fits());
   OneThread const one;
   auto const size = [](std::size_t n) { return static_cast<dnnl_dim_t>(n); };
@@ -45,7 +45,7 @@ inline void multiply(Product const& p) {
                  p.accumulate ? 1.0F : 0.0F, p.out.data(), size(p.out.stride()));
   GPUPS_REQUIRE(
       status == dnnl_success,
-      "oneDNN refused a product of ({}, {}) and ({}, {}) with status {} (a layer cannot be computed): if it is "
+      "oneDNN rejected a product of ({}, {}) and ({}, {}) with status {} (a layer cannot be computed): if it is "
       "2, give the process more memory; else use the release that tools/install_dependencies installs",
       p.out.rows(), p.inner(), p.inner(), p.out.columns(), static_cast<int>(status));
 }

@@ -7,7 +7,7 @@
 namespace gpups::kernels {
 
 // out = a * b, where a is (rows, k) or, transposed, (k, rows), and b is (k, columns) or, transposed, (columns, k).
-struct Product {
+struct MatrixProduct {
   MatrixView<float const> a;
   bool transpose_a;
   MatrixView<float const> b;

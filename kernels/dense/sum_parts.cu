@@ -15,7 +15,7 @@ GPUPS_FN inline void sum_parameter(SumParts const& s, double per_grid, std::size
   WideSum sum{0, true};
   for (std::size_t i = 0; i < s.parts.rows(); ++i) sum.add(1.0F, s.parts.row(i)[j], per_grid);
   s.sums[j] = static_cast<std::int64_t>(sum.units);
-  if (!sum.fits()) atomic_min(s.fault.data(), static_cast<std::uint32_t>(j));
+  if (!sum.fits()) atomic_min(s.bad_element.data(), static_cast<std::uint32_t>(j));
 }
 
 #ifdef __CUDACC__

@@ -16,7 +16,7 @@ struct SumParts {
   View<std::int64_t> sums;        // (n)
   // (1), kNoRow before the call; after it the smallest j with a part that is not finite or outside int64, or a sum
   // outside int64, if there is any. The sum of such a parameter is undefined.
-  View<std::uint32_t> fault;
+  View<std::uint32_t> bad_element;
 };
 void sum_parts(Stream& stream, SumParts const& arguments);
 

@@ -55,7 +55,7 @@ void update(Exec<S> ex, UpdateDense const& u) {
   std::size_t const n = u.values.size();
   each_row(ex, (n + kDensePart - 1) / kDensePart, [u, step, n] GPUPS_FN(std::size_t i, NativeLanes lanes) {
     DensePart const part = part_of(i * kDensePart, n);
-    name_faults(lanes, u, part, Step::apply(dense_row(lanes, u, step, part), step, dense_gradient(u, step, part)));
+    report_nonfinite(lanes, u, part, Step::apply(dense_row(lanes, u, step, part), step, dense_gradient(u, step, part)));
   });
 }
 
@@ -70,7 +70,7 @@ void add_moments(Exec<S> ex, UpdateDense const& u, DenseStep const& step) {
       u.units.squares[2 * i] = sums.update_squares;
       u.units.squares[2 * i + 1] = sums.value_squares;
     }
-    name_faults(lanes, u, part, sums.faults + 0.0F * sums.value_squares);
+    report_nonfinite(lanes, u, part, sums.nonfinite + 0.0F * sums.value_squares);
   });
 }
 
@@ -82,7 +82,7 @@ void find_trust(Exec<S> ex, UpdateDense const& u) {
     float const* const squares = u.units.squares.data() + 2 * first;
     float const updates = lanes.sum(count, [squares](std::size_t k) { return squares[2 * k]; });
     float const values = lanes.sum(count, [squares](std::size_t k) { return squares[2 * k + 1]; });
-    if (lanes.first()) u.units.trust[unit] = u.fault[0] == kNoRow ? trust_ratio(updates, values) : 0.0F;
+    if (lanes.first()) u.units.trust[unit] = u.bad_element[0] == kNoRow ? trust_ratio(updates, values) : 0.0F;
   });
 }
 
@@ -92,7 +92,7 @@ void step_with_trust(Exec<S> ex, UpdateDense const& u, DenseStep const& step) {
     DensePart const part = part_of_unit(u.units, i);
     auto const row = dense_row(lanes, u, step, part);
     float const rate = row.rate * u.units.trust[u.units.unit_of[i]];
-    name_faults(lanes, u, part, descend(row, rate, LambUpdate(row, step.correction)));
+    report_nonfinite(lanes, u, part, descend(row, rate, LambUpdate(row, step.correction)));
   });
 }
 
@@ -108,7 +108,7 @@ template <Space S>
 void run(Exec<S> ex, UpdateDense const& u) {
   using Kind = DenseOptimizer::Kind;
   [[maybe_unused]] std::size_t const n = u.values.size();
-  GPUPS_ASSERT(u.sums.size() == n && n % kDenseAlignment == 0 && u.fault.size() == 1 && u.step >= 1);
+  GPUPS_ASSERT(u.sums.size() == n && n % kDenseAlignment == 0 && u.bad_element.size() == 1 && u.step >= 1);
   GPUPS_ASSERT(u.first.size() == (has_first(u.optimizer) ? n : 0));
   GPUPS_ASSERT(u.second.size() == (has_second(u.optimizer) ? n : 0));
   GPUPS_ASSERT(u.optimizer.kind != Kind::kFtrl || (u.optimizer.weight_decay == 0 && u.optimizer.beta > 0));

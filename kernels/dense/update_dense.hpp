@@ -74,7 +74,7 @@ struct UpdateDense {
   View<float> second;  // (n); empty where there is none
   // (1), kNoRow before; after it the smallest parameter whose new value or state is not finite, if there is any: all
   // have been written all the same.
-  View<std::uint32_t> fault;
+  View<std::uint32_t> bad_element;
   DenseUnits::Ref units{};  // kLamb: of all n parameters
 };
 void update_dense(Stream& stream, UpdateDense const& arguments);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws negatives that all triples of a microbatch share, evenly over the entities. A draw is a function of seed,
+// RoundingKey negatives that all triples of a microbatch share, evenly over the entities. A draw is a function of seed,
 // clock, the microbatch's number in the global batch and the draw's number, so every rank that computes it draws the
 // same.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients of queries and candidates that were all scored against each other by distance_rows: the way back of it.
 // out.row(i) = the sum over j of weight(i, j) * the gradient of the score margin - |left.row(i) - right.row(j)| by
-// left.row(i). Summed in the order of j. n * m * dim differences.
+// left.row(i). ResidualSum in the order of j. n * m * dim differences.
 #pragma once
 
 #include "kernels/score/types.hpp"

@@ -10,28 +10,28 @@
 #endif
 
 #include "gpups/array.hpp"
-#include "kernels/wire/bitmap_places.hpp"
-#include "kernels/wire/listed_places.hpp"
+#include "kernels/wire/bitmap_positions.hpp"
+#include "kernels/wire/listed_positions.hpp"
 
 namespace gpups::kernels {
 
 // Where a block has elements, in order.
-struct BlockPlaces {
+struct BlockPositions {
   std::size_t count;
-  std::uint16_t const* places;  // (count), 64 more may be read; null where there are more than every eighth
-  std::uint64_t const* bits;    // the places as a bitmap of the block; null where there are places alone
+  std::uint16_t const* positions;  // (count), 64 more may be read; null where there are more than every eighth
+  std::uint64_t const* bits;       // the places as a bitmap of the block; null where there are places alone
 };
 // The elements as well. T is float, or std::int64_t for units.
 template <class T>
-struct BlockEntries : BlockPlaces {
+struct BlockEntries : BlockPositions {
   T const* values;  // (count)
 };
 
 // Calls f(i, place) for each entry, in order.
 template <class F>
-void each_place(BlockPlaces const& entries, F f) {
-  if (entries.places != nullptr) {
-    for (std::size_t i = 0; i < entries.count; ++i) f(i, std::uint32_t{entries.places[i]});
+void each_position(BlockPositions const& entries, F f) {
+  if (entries.positions != nullptr) {
+    for (std::size_t i = 0; i < entries.count; ++i) f(i, std::uint32_t{entries.positions[i]});
     return;
   }
   std::size_t i = 0;
@@ -92,7 +92,7 @@ void compress(T const* x, std::uint64_t const* bits, std::size_t words, T* to) {
 template <class T>
 struct EntryMemory {
   Array<std::uint64_t> bits{Device::host(), kBlockWords};
-  Array<std::uint16_t> places{Device::host(), kPlaceRoom};
+  Array<std::uint16_t> positions{Device::host(), kPositionRoom};
   Array<T> values{Device::host(), kStreamBlock + 64};
   std::size_t count = 0, zeros = 0;  // of values so far, and of those among them that are 0
 
@@ -105,8 +105,8 @@ struct EntryMemory {
   // `in_most_words`: of the bitmap. It is a matter of speed alone.
   void take_few(T* x, std::uint32_t first, std::uint32_t last, bool in_most_words) {
     std::size_t const begin = count;
-    count += places_of(bits.data(), first / 64, (last + 63) / 64, places.data() + begin, in_most_words);
-    std::uint16_t const* const from = places.data();
+    count += positions_of(bits.data(), first / 64, (last + 63) / 64, positions.data() + begin, in_most_words);
+    std::uint16_t const* const from = positions.data();
     T* const to = values.data();
     for (std::size_t i = begin; i < count; ++i) {
       T& sum = x[from[i] - first];
@@ -117,24 +117,24 @@ struct EntryMemory {
   }
   // All that take_few() found, but what is 0.
   BlockEntries<T> few() {
-    if (zeros == 0) return {{count, places.data(), bits.data()}, values.data()};
+    if (zeros == 0) return {{count, positions.data(), bits.data()}, values.data()};
     std::size_t left = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      places[left] = places[i];
+      positions[left] = positions[i];
       values[left] = values[i];
       left += values[i] != 0 ? 1 : 0;
     }
-    return {{left, places.data(), nullptr}, values.data()};
+    return {{left, positions.data(), nullptr}, values.data()};
   }
 
   // Where a whole block's x are not 0; nothing is collected.
-  BlockPlaces find_places(T const* x, std::uint32_t width) {
+  BlockPositions find_positions(T const* x, std::uint32_t width) {
     std::size_t const words = (width + 63) / 64;
     mark_nonzero(x, width, bits.data());
     std::size_t const found = bits_set(bits.data(), words);
     if (are_many(found, width)) return {found, nullptr, bits.data()};
-    places_of(bits.data(), 0, words, places.data());
-    return {found, places.data(), bits.data()};
+    positions_of(bits.data(), 0, words, positions.data());
+    return {found, positions.data(), bits.data()};
   }
 
   // For pieces in which they may be many: those of x, the places [first, last), that are not 0.
@@ -148,8 +148,8 @@ struct EntryMemory {
   // All that was found so.
   BlockEntries<T> many(std::uint32_t width) {
     if (are_many(count, width)) return {{count, nullptr, bits.data()}, values.data()};
-    places_of(bits.data(), 0, kBlockWords, places.data());
-    return {{count, places.data(), bits.data()}, values.data()};
+    positions_of(bits.data(), 0, kBlockWords, positions.data());
+    return {{count, positions.data(), bits.data()}, values.data()};
   }
 };
 

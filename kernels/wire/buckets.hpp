@@ -10,13 +10,13 @@ namespace gpups::kernels {
 
 // The whole buckets of a vector, (size / bucket, bucket), and what is behind them, (1, size % bucket) or no row.
 template <class T>
-struct Buckets {
+struct VectorBuckets {
   MatrixView<T> whole, last;
 };
 
 // An empty vector gives two matrices without rows: no residual stays no residual. REQUIRES: bucket > 0.
 template <class T>
-Buckets<T> buckets_of(View<T> vector, std::size_t bucket) {
+VectorBuckets<T> buckets_of(View<T> vector, std::size_t bucket) {
   std::size_t const rows = vector.size() / bucket, rest = vector.size() % bucket;
   return {{vector.data(), rows, bucket, bucket, vector.device()},
           {vector.data() + rows * bucket, rest == 0 ? 0U : 1U, rest, rest, vector.device()}};

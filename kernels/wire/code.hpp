@@ -40,7 +40,7 @@ struct Code<Format::kHalf> {
 };
 
 template <>
-struct Code<Format::kBFloat> {
+struct Code<Format::kBFloat16> {
   GPUPS_ANY_FN static std::uint32_t encode(float x) {
     float const finite = clamped(x, 0x1.FEp127F);
     return magnitude_bits(x) < kFloatInfinity ? round_to<BFloat16>(finite).bits : 0x7FC0U;
@@ -99,8 +99,8 @@ struct CodeOfInteger {
   }
   GPUPS_ANY_FN static std::uint32_t encode(float x) { return of(__builtin_rintf(x)); }
   // x * inverse, up with the probability of what is behind the point. One rounding, whatever a compiler fuses.
-  GPUPS_ANY_FN static std::uint32_t encode(float x, float inverse, float dice) {
-    return of(__builtin_floorf(__builtin_fmaf(x, inverse, dice)));
+  GPUPS_ANY_FN static std::uint32_t encode(float x, float inverse, float uniform) {
+    return of(__builtin_floorf(__builtin_fmaf(x, inverse, uniform)));
   }
   GPUPS_ANY_FN static float decode(std::uint32_t code) {
     return static_cast<float>(static_cast<std::int32_t>(code << (32 - kBits)) >> (32 - kBits));

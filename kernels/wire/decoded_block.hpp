@@ -8,7 +8,7 @@
 #include "kernels/wire/block_entries.hpp"
 #include "kernels/wire/block_values.hpp"
 #include "kernels/wire/stream_view.hpp"
-#include "kernels/wire/wrapped.hpp"
+#include "kernels/wire/wrapping_arithmetic.hpp"
 
 namespace gpups::kernels {
 
@@ -21,7 +21,7 @@ class DecodedBlock {
     count_ = block.word.count;
     next_ = 0;
     if (count_ == 0) return true;
-    if (!read_places(block)) {
+    if (!read_positions(block)) {
       count_ = 0;
       return false;
     }
@@ -31,8 +31,8 @@ class DecodedBlock {
 
   // sums[place - first] = value, and 0 at the other places; otherwise as add().
   void set(T* sums, std::uint32_t first, std::uint32_t last) {
-    if (next_ < count_ && kind_ == PlaceKind::kBitmap) return set_marked(sums, first, last);
-    if (next_ < count_ && kind_ == PlaceKind::kDense) return set_dense(sums, last - first);
+    if (next_ < count_ && kind_ == PositionEncoding::kBitmap) return set_marked(sums, first, last);
+    if (next_ < count_ && kind_ == PositionEncoding::kDense) return set_dense(sums, last - first);
     std::memset(sums, 0, (last - first) * sizeof(T));
     add(sums, nullptr, first, last);
   }
@@ -43,30 +43,30 @@ class DecodedBlock {
   void add(T* sums, std::uint64_t* marks, std::uint32_t first, std::uint32_t last) {
     if (next_ == count_) return;
     switch (kind_) {
-      case PlaceKind::kDense:
+      case PositionEncoding::kDense:
         return add_dense(sums, marks, first, last);
-      case PlaceKind::kBitmap:
+      case PositionEncoding::kBitmap:
         return add_marked(sums, marks, first / 64, (last + 63) / 64);
-      case PlaceKind::kOffsets:
-      case PlaceKind::kGaps:
+      case PositionEncoding::kOffsets:
+      case PositionEncoding::kGaps:
         add_listed(sums, marks, first, last);
     }
   }
 
  private:
-  bool read_places(StreamBlock const& block) {
+  bool read_positions(StreamBlock const& block) {
     BlockWord const word = block.word;
     switch (word.kind) {
-      case PlaceKind::kDense:
+      case PositionEncoding::kDense:
         return true;
-      case PlaceKind::kBitmap:
-        return read_bitmap(block.places, word.count, block.width, bits_.data());
-      case PlaceKind::kOffsets:
-        return read_offsets(block.places, word.count, block.width, places_.data());
-      case PlaceKind::kGaps:
+      case PositionEncoding::kBitmap:
+        return read_bitmap(block.positions, word.count, block.width, bits_.data());
+      case PositionEncoding::kOffsets:
+        return read_offsets(block.positions, word.count, block.width, positions_.data());
+      case PositionEncoding::kGaps:
         break;
     }
-    return read_gaps(block.places, place_bytes(word, block.width), word.count, block.width, places_.data());
+    return read_gaps(block.positions, position_bytes(word, block.width), word.count, block.width, positions_.data());
   }
 
   // Floats are left where they are.
@@ -152,30 +152,30 @@ class DecodedBlock {
   }
 
   void add_listed(T* sums, std::uint64_t* marks, std::uint32_t first, std::uint32_t last) {
-    std::uint16_t const* const places = places_.data();
+    std::uint16_t const* const positions = positions_.data();
     T const* const values = values_;
     std::uint32_t i = next_;
     if (marks == nullptr) {
-      for (; i < count_ && places[i] < last; ++i) {
-        T& sum = sums[places[i] - first];
+      for (; i < count_ && positions[i] < last; ++i) {
+        T& sum = sums[positions[i] - first];
         sum = plus(sum, values[i]);
       }
     } else {
-      for (; i < count_ && places[i] < last; ++i) {
-        std::uint32_t const place = places[i];
-        sums[place - first] = plus(sums[place - first], values[i]);
-        marks[place / 64] |= std::uint64_t{1} << place % 64;
+      for (; i < count_ && positions[i] < last; ++i) {
+        std::uint32_t const position = positions[i];
+        sums[position - first] = plus(sums[position - first], values[i]);
+        marks[position / 64] |= std::uint64_t{1} << position % 64;
       }
     }
     next_ = i;
   }
 
-  PlaceKind kind_{};
+  PositionEncoding kind_{};
   std::uint32_t count_ = 0, next_ = 0;  // of elements, and how many have been added
   T const* values_ = nullptr;
   BlockValues<T> reader_;
   Array<std::uint64_t> bits_{Device::host(), kBlockWords};
-  Array<std::uint16_t> places_{Device::host(), kPlaceRoom};
+  Array<std::uint16_t> positions_{Device::host(), kPositionRoom};
   Array<T> read_;  // values that are not as they came
 };
 

@@ -8,9 +8,9 @@
 
 #include "kernels/assert.hpp"
 #include "kernels/check.hpp"
-#include "kernels/wire/indexed_places.hpp"
-#include "kernels/wire/over_blocks.hpp"
-#include "kernels/wire/stream_places.hpp"
+#include "kernels/wire/indexed_positions.hpp"
+#include "kernels/wire/parallel_blocks.hpp"
+#include "kernels/wire/stream_positions.hpp"
 #include "kernels/wire/stream_values.hpp"
 
 namespace gpups::kernels {
@@ -83,13 +83,13 @@ class ListBlocks {
 template <class T, class F>
 void each_block(HostExec ex, ListBlocks<T> const& list, F f) {
   struct Memory {
-    IndexedPlaces places;
+    IndexedPositions positions;
     ValueWriter<T> values;
   };
   std::atomic<bool> ascending = true;
-  over_blocks<Memory>(ex, list.counts().size(), [&](Memory& memory, std::size_t b) {
+  parallel_blocks<Memory>(ex, list.counts().size(), [&](Memory& memory, std::size_t b) {
     if (list.counts()[b] == 0) return;
-    auto const found = memory.places.find(list.indices(b));
+    auto const found = memory.positions.find(list.indices(b));
     if (found) {
       f(memory, b, *found);
     } else {
@@ -100,17 +100,17 @@ void each_block(HostExec ex, ListBlocks<T> const& list, F f) {
 }
 
 template <class T>
-StreamPlaces write_places(HostExec ex, EncodeEntries<T> const& e, ListBlocks<T> const& list) {
-  StreamPlaces places(e.form, e.first, e.size, list.counts());
-  each_block(ex, list, [&](auto& memory, std::size_t b, BlockPlaces const& found) {
-    places.write(b, found, memory.values.width_log2(e.form, list.values(b), list.counts()[b]));
+StreamPositions write_places(HostExec ex, EncodeEntries<T> const& e, ListBlocks<T> const& list) {
+  StreamPositions positions(e.form, e.first, e.size, list.counts());
+  each_block(ex, list, [&](auto& memory, std::size_t b, BlockPositions const& found) {
+    positions.write(b, found, memory.values.width_log2(e.form, list.values(b), list.counts()[b]));
   });
-  return places;
+  return positions;
 }
 
 // What each block is, of an array.
 template <class T>
-StreamPlaces write_places(HostExec ex, EncodeDense<T> const& e) {
+StreamPositions write_places(HostExec ex, EncodeDense<T> const& e) {
   struct Memory {
     EntryMemory<T> entries;
     ValueWriter<T> values;
@@ -118,20 +118,20 @@ StreamPlaces write_places(HostExec ex, EncodeDense<T> const& e) {
   std::uint64_t const size = e.values.size();
   std::vector<std::uint32_t> widths;
   for (std::size_t b = 0; b < stream_blocks(size); ++b) widths.push_back(block_width(size, b));
-  StreamPlaces places(e.form, e.first, size, widths);
-  over_blocks<Memory>(ex, widths.size(), [&](Memory& memory, std::size_t b) {
+  StreamPositions positions(e.form, e.first, size, widths);
+  parallel_blocks<Memory>(ex, widths.size(), [&](Memory& memory, std::size_t b) {
     T const* const x = e.values.data() + b * kStreamBlock;
     if (e.form.values != StreamValues::kUnits) {
-      BlockPlaces const found = memory.entries.find_places(x, widths[b]);
-      if (found.count > 0) places.write(b, found, 0);
+      BlockPositions const found = memory.entries.find_positions(x, widths[b]);
+      if (found.count > 0) positions.write(b, found, 0);
       return;
     }
     memory.entries.begin();
     memory.entries.find_many(x, 0, widths[b]);
     BlockEntries<T> const found = memory.entries.many(widths[b]);
-    if (found.count > 0) places.write(b, found, memory.values.width_log2(e.form, found.values, found.count));
+    if (found.count > 0) positions.write(b, found, memory.values.width_log2(e.form, found.values, found.count));
   });
-  return places;
+  return positions;
 }
 
 // The values of a block that are not 0, as they are, by pieces that stay in the first cache. `count` is how many there
@@ -160,12 +160,13 @@ Array<std::uint8_t> encode(Stream& stream, EncodeEntries<T> const& e) {
   GPUPS_ASSERT(e.residual.empty() || e.residual.size() == e.size);
   HostExec const ex = host_exec(stream);
   ListBlocks<T> const list(e);
-  StreamPlaces const places = write_places(ex, e, list);
-  Array<std::uint8_t> bytes = places.stream(ex);
-  auto const at = places.value_at();
-  over_blocks<ValueWriter<T>>(ex, at.size(), [&](ValueWriter<T>& values, std::size_t b) {
+  StreamPositions const positions = write_places(ex, e, list);
+  Array<std::uint8_t> bytes = positions.stream(ex);
+  auto const at = positions.value_at();
+  parallel_blocks<ValueWriter<T>>(ex, at.size(), [&](ValueWriter<T>& values, std::size_t b) {
     if (list.counts()[b] == 0) return;
-    values.write(e.form, list.entries(b), places.word(b), list.width(b), bytes.data() + at[b], block_of(e.residual, b));
+    values.write(e.form, list.entries(b), positions.word(b), list.width(b), bytes.data() + at[b],
+                 block_of(e.residual, b));
   });
   return bytes;
 }
@@ -179,16 +180,16 @@ Array<std::uint8_t> encode(Stream& stream, EncodeDense<T> const& e) {
     ValueWriter<T> values;
   };
   HostExec const ex = host_exec(stream);
-  StreamPlaces const places = write_places(ex, e);
-  Array<std::uint8_t> bytes = places.stream(ex);
-  auto const at = places.value_at();
-  over_blocks<Memory>(ex, at.size(), [&](Memory& memory, std::size_t b) {
-    BlockWord const word = places.word(b);
+  StreamPositions const positions = write_places(ex, e);
+  Array<std::uint8_t> bytes = positions.stream(ex);
+  auto const at = positions.value_at();
+  parallel_blocks<Memory>(ex, at.size(), [&](Memory& memory, std::size_t b) {
+    BlockWord const word = positions.word(b);
     if (word.count == 0) return;
     std::uint32_t const width = block_width(e.values.size(), b);
     T const* const x = e.values.data() + b * kStreamBlock;
     if constexpr (std::is_same_v<T, float>) {
-      bool const go_as_they_are = e.form.values == StreamValues::kFloat && word.kind != PlaceKind::kDense;
+      bool const go_as_they_are = e.form.values == StreamValues::kFloat && word.kind != PositionEncoding::kDense;
       if (go_as_they_are) return write_nonzero(x, width, word.count, bytes.data() + at[b]);
     }
     memory.entries.begin();
@@ -202,10 +203,11 @@ ListedStream view_in_place(Stream& stream, ViewEntries const& e) {
   GPUPS_ASSERT(stream.device().is_host() && e.indices.size() == e.values.size());
   EncodeEntries<float> const floats{e.indices, e.values, e.first, e.size, {}};
   ListBlocks<float> const list(floats);
-  StreamPlaces places(floats.form, e.first, e.size, list.counts());
-  each_block(host_exec(stream), list, [&](auto&, std::size_t b, BlockPlaces const& found) { places.keep(b, found); });
-  StreamView view = places.view(list.values(0));
-  return {std::move(places).take(), std::move(view)};
+  StreamPositions positions(floats.form, e.first, e.size, list.counts());
+  each_block(host_exec(stream), list,
+             [&](auto&, std::size_t b, BlockPositions const& found) { positions.keep(b, found); });
+  StreamView view = positions.view(list.values(0));
+  return {std::move(positions).take(), std::move(view)};
 }
 
 StreamView view_in_place(View<float const> array, std::uint64_t first) {
@@ -217,7 +219,7 @@ StreamView view_in_place(View<float const> array, std::uint64_t first) {
   for (std::size_t b = 0; b < stream_blocks(array.size()); ++b) {
     std::uint32_t const width = block_width(array.size(), b);
     auto const* const values = reinterpret_cast<std::uint8_t const*>(array.data() + b * kStreamBlock);
-    blocks.push_back({{width, 0, PlaceKind::kDense, 0}, width, values, nullptr});
+    blocks.push_back({{width, 0, PositionEncoding::kDense, 0}, width, values, nullptr});
   }
   return {header, std::move(blocks)};
 }

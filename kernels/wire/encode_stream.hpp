@@ -35,7 +35,7 @@ Array<std::uint8_t> encode(Stream& stream, EncodeDense<T> const& arguments);
 
 // A list as a stream whose values stay where they are, for sums in this process.
 struct ListedStream {
-  Array<std::uint8_t> places;
+  Array<std::uint8_t> positions;
   StreamView view;  // refers to them, and to the list's values
 };
 struct ViewEntries {

@@ -6,47 +6,47 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/wire/code_pack.hpp"
+#include "kernels/wire/packet_codes.hpp"
 #include "kernels/wire/stream_format.hpp"
 
 namespace gpups::kernels {
 
 template <Format F>
 void write_codes(float const* x, std::size_t n, float inverse, std::uint8_t* to, std::size_t bytes) {
-  for (std::size_t i = 0; i < n; i += kPack) {
-    float part[kPack];
-    std::uint32_t code[kPack];
-    load_pack(x, i, n, part);
+  for (std::size_t i = 0; i < n; i += kPacketSize) {
+    float part[kPacketSize];
+    std::uint32_t code[kPacketSize];
+    load_packet(x, i, n, part);
     for (float& one : part) one *= inverse;
-    encode_pack<F>(part, code);
+    encode_packet<F>(part, code);
     PackedCodes<bits_of(F)>::of(code).store(to, i, bytes);
   }
 }
 
 template <Format F>
 void read_codes(std::uint8_t const* from, std::size_t bytes, std::size_t n, float scale, float* to) {
-  for (std::size_t i = 0; i < n; i += kPack) {
+  for (std::size_t i = 0; i < n; i += kPacketSize) {
     PackedCodes<bits_of(F)> packed;
     packed.load(from, i, bytes);
-    std::uint32_t code[kPack];
+    std::uint32_t code[kPacketSize];
     packed.codes(code);
-    float part[kPack];
-    decode_pack<F>(code, part);
+    float part[kPacketSize];
+    decode_packet<F>(code, part);
     for (float& one : part) one *= scale;
-    store_pack(part, to, i, n);
+    store_packet(part, to, i, n);
   }
 }
 
 // Halves or bfloats.
 template <class Short>
 void read_shorts(std::uint8_t const* from, std::size_t n, float* to) {
-  for (std::size_t i = 0; i < n; i += kPack) {
-    std::size_t const count = std::min(kPack, n - i);
-    Short part[kPack];
-    float wide[kPack];
-    load_part<sizeof part>(from + 2 * i, part, 2 * count);
+  for (std::size_t i = 0; i < n; i += kPacketSize) {
+    std::size_t const count = std::min(kPacketSize, n - i);
+    Short part[kPacketSize];
+    float wide[kPacketSize];
+    masked_load<sizeof part>(from + 2 * i, part, 2 * count);
     kernels::read_floats(part, wide);
-    store_part<sizeof wide>(wide, to + i, 4 * count);
+    masked_store<sizeof wide>(wide, to + i, 4 * count);
   }
 }
 
@@ -58,8 +58,8 @@ inline void write_floats(StreamValues values, float const* x, std::size_t n, std
     case StreamValues::kHalf:
       write_codes<Format::kHalf>(x, n, 1, to, 2 * n);
       return;
-    case StreamValues::kBFloat:
-      write_codes<Format::kBFloat>(x, n, 1, to, 2 * n);
+    case StreamValues::kBFloat16:
+      write_codes<Format::kBFloat16>(x, n, 1, to, 2 * n);
       return;
     default:
       break;
@@ -79,7 +79,7 @@ inline void read_floats(StreamValues values, std::uint8_t const* from, std::size
     case StreamValues::kHalf:
       read_shorts<Half>(from, n, to);
       return;
-    case StreamValues::kBFloat:
+    case StreamValues::kBFloat16:
       read_shorts<BFloat16>(from, n, to);
       return;
     default:

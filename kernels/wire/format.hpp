@@ -8,7 +8,7 @@
 // Largest errors, M being the largest magnitude in the row and |x| that of the value:
 //   kFloat    none                                        32 bits
 //   kHalf     2^-11 |x|, or 2^-25; cut off at 65504       16
-//   kBFloat   2^-8 |x|, or 2^-134                         16
+//   kBFloat16   2^-8 |x|, or 2^-134                         16
 //   kE4M3     2^-4 |x|, or 2^-17 M                         8, and a scale that is a power of two
 //   kE5M2     2^-3 |x|, or 2^-31 M                         8, likewise
 //   kInt8     M / 254  (1 + 2^-14)                         8, and a scale of M / 127
@@ -26,9 +26,9 @@
 
 namespace gpups::kernels {
 
-enum class Format : std::uint8_t { kFloat, kHalf, kBFloat, kE4M3, kE5M2, kInt8, kInt4, kInt2 };
-inline constexpr Format kFormats[] = {Format::kFloat, Format::kHalf, Format::kBFloat, Format::kE4M3,
-                                      Format::kE5M2,  Format::kInt8, Format::kInt4,   Format::kInt2};
+enum class Format : std::uint8_t { kFloat, kHalf, kBFloat16, kE4M3, kE5M2, kInt8, kInt4, kInt2 };
+inline constexpr Format kFormats[] = {Format::kFloat, Format::kHalf, Format::kBFloat16, Format::kE4M3,
+                                      Format::kE5M2,  Format::kInt8, Format::kInt4,     Format::kInt2};
 
 constexpr std::size_t bits_of(Format format) {
   constexpr std::size_t kBits[] = {32, 16, 16, 8, 8, 8, 4, 2};

@@ -3,8 +3,8 @@
 
 #include "kernels/assert.hpp"
 #include "kernels/wire/buckets.hpp"
+#include "kernels/wire/dequantize_rows.hpp"
 #include "kernels/wire/quantize_rows.hpp"
-#include "kernels/wire/unpack_rows.hpp"
 
 namespace gpups::kernels {
 
@@ -14,23 +14,23 @@ void quantize_buckets(Stream& stream, QuantizeBuckets const& q) {
   auto const values = buckets_of(q.values, q.bucket);
   auto const residual = buckets_of(q.residual, q.bucket);
   auto const wire = wire_buckets(q.wire, q.format, q.values.size(), q.bucket);
-  quantize_rows(stream, {values.whole, residual.whole, wire.whole, q.rounding, q.draws});
+  quantize_rows(stream, {values.whole, residual.whole, wire.whole, q.rounding, q.rounding_key});
   if (values.last.rows() == 0) return;
-  Draws draws = q.draws;
-  draws.first_row += values.whole.rows();
-  quantize_rows(stream, {values.last, residual.last, wire.last, q.rounding, draws});
+  RoundingKey rounding_key = q.rounding_key;
+  rounding_key.first_row += values.whole.rows();
+  quantize_rows(stream, {values.last, residual.last, wire.last, q.rounding, rounding_key});
 }
 
-void unpack_buckets(Stream& stream, UnpackBuckets const& u) {
+void dequantize_buckets(Stream& stream, DequantizeBuckets const& u) {
   GPUPS_ASSERT(u.bucket > 0 && u.wire.size() >= bucket_bytes(u.format, u.out.size(), u.bucket));
   auto const out = buckets_of(u.out, u.bucket);
   auto const wire = wire_buckets(u.wire, u.format, u.out.size(), u.bucket);
   if (u.add) {
-    add_unpacked(stream, {wire.whole, {}, out.whole});
-    if (out.last.rows() > 0) add_unpacked(stream, {wire.last, {}, out.last});
+    add_dequantized(stream, {wire.whole, {}, out.whole});
+    if (out.last.rows() > 0) add_dequantized(stream, {wire.last, {}, out.last});
   } else {
-    unpack_rows(stream, {wire.whole, out.whole});
-    if (out.last.rows() > 0) unpack_rows(stream, {wire.last, out.last});
+    dequantize_rows(stream, {wire.whole, out.whole});
+    if (out.last.rows() > 0) dequantize_rows(stream, {wire.last, out.last});
   }
 }
 

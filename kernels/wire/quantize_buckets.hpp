@@ -4,8 +4,8 @@
 #pragma once
 
 #include "gpups/array.hpp"
-#include "kernels/wire/draws.hpp"
 #include "kernels/wire/format.hpp"
+#include "kernels/wire/rounding.hpp"
 
 namespace gpups::kernels {
 
@@ -17,18 +17,18 @@ struct QuantizeBuckets {
   std::size_t bucket;       // columns of a bucket, such as 512; a multiple of 16
   View<std::uint8_t> wire;  // (bucket_bytes(format, n, bucket)), begins at a multiple of 16 bytes
   Rounding rounding = Rounding::kNearest;
-  Draws draws = {};  // whose rows are the buckets
+  RoundingKey rounding_key = {};  // whose rows are the buckets
 };
 void quantize_buckets(Stream& stream, QuantizeBuckets const& arguments);
 
 // out = the vector, or with `add`, out += the vector.
-struct UnpackBuckets {
+struct DequantizeBuckets {
   View<std::uint8_t const> wire;
   Format format;
   std::size_t bucket;
   View<float> out;  // (n)
   bool add = false;
 };
-void unpack_buckets(Stream& stream, UnpackBuckets const& arguments);
+void dequantize_buckets(Stream& stream, DequantizeBuckets const& arguments);
 
 }  // namespace gpups::kernels

@@ -3,7 +3,7 @@
 
 #include "kernels/assert.hpp"
 #include "kernels/launch.hpp"
-#include "kernels/wire/code_pack.hpp"
+#include "kernels/wire/packet_codes.hpp"
 #include "kernels/wire/quantize_int8_host.hpp"
 #include "kernels/wire/with_format.hpp"
 
@@ -17,22 +17,22 @@ struct RowToSend {
   std::size_t ahead;  // floats from here to a row that will be needed soon
 
   GPUPS_FN void prefetch(NativeLanes lanes, std::size_t first) const {
-    lanes.prefetch(values + first + ahead, kPack * sizeof(float));
-    if (residual != nullptr) lanes.prefetch(residual + first + ahead, kPack * sizeof(float));
+    lanes.prefetch(values + first + ahead, kPacketSize * sizeof(float));
+    if (residual != nullptr) lanes.prefetch(residual + first + ahead, kPacketSize * sizeof(float));
   }
-  GPUPS_FN void load(std::size_t first, float (&sum)[kPack]) const {
-    load_pack(values, first, dim, sum);
+  GPUPS_FN void load(std::size_t first, float (&sum)[kPacketSize]) const {
+    load_packet(values, first, dim, sum);
     if (residual == nullptr) return;
-    float rest[kPack];
-    load_pack(residual, first, dim, rest);
-    for (std::size_t k = 0; k < kPack; ++k) sum[k] += rest[k];
+    float rest[kPacketSize];
+    load_packet(residual, first, dim, rest);
+    for (std::size_t k = 0; k < kPacketSize; ++k) sum[k] += rest[k];
   }
   // Of the largest magnitude.
   GPUPS_FN std::uint32_t most_bits(std::size_t first) const {
-    float sum[kPack];
+    float sum[kPacketSize];
     load(first, sum);
     std::uint32_t most = 0;
-    for (std::size_t k = 0; k < kPack; ++k) {
+    for (std::size_t k = 0; k < kPacketSize; ++k) {
       std::uint32_t const bits = magnitude_bits(sum[k]);
       most = bits > most ? bits : most;
     }
@@ -58,16 +58,16 @@ struct QuantizeRow {
 #endif
     RowScale scale{1, 1};
     if constexpr (has_scale(F)) {
-      scale = scale_of<F>(lanes.max_word(packs_of(dim), [&](std::size_t pack) {
-        row.prefetch(lanes, pack * kPack);
-        return row.most_bits(pack * kPack);
+      scale = scale_of<F>(lanes.max_word(packets_of(dim), [&](std::size_t pack) {
+        row.prefetch(lanes, pack * kPacketSize);
+        return row.most_bits(pack * kPacketSize);
       }));
       if (lanes.first()) q.wire.scales[i] = scale.scale;
     }
-    lanes.each(packs_of(coded_columns(row_bytes, bits_of(F))), [&](std::size_t pack) {
-      std::size_t const first = pack * kPack;
-      float sum[kPack];
-      std::uint32_t code[kPack];
+    lanes.each(packets_of(coded_columns(row_bytes, bits_of(F))), [&](std::size_t pack) {
+      std::size_t const first = pack * kPacketSize;
+      float sum[kPacketSize];
+      std::uint32_t code[kPacketSize];
       if constexpr (!has_scale(F)) row.prefetch(lanes, first);
       row.load(first, sum);
       encode(i, first, sum, scale, code);
@@ -77,25 +77,25 @@ struct QuantizeRow {
   }
 
  private:
-  GPUPS_FN void encode(std::size_t i, std::size_t first, float const (&sum)[kPack], RowScale scale,
-                       std::uint32_t (&code)[kPack]) const {
+  GPUPS_FN void encode(std::size_t i, std::size_t first, float const (&sum)[kPacketSize], RowScale scale,
+                       std::uint32_t (&code)[kPacketSize]) const {
     if constexpr (R == Rounding::kStochastic) {
-      float dice[kPack];
-      roll(q.draws, i, first, dice);
-      for (std::size_t k = 0; k < kPack; ++k) code[k] = Code<F>::encode(sum[k], scale.inverse, dice[k]);
+      float uniform[kPacketSize];
+      draw_uniforms(q.rounding_key, i, first, uniform);
+      for (std::size_t k = 0; k < kPacketSize; ++k) code[k] = Code<F>::encode(sum[k], scale.inverse, uniform[k]);
     } else {
-      float scaled[kPack];
-      for (std::size_t k = 0; k < kPack; ++k) scaled[k] = sum[k] * scale.inverse;
-      encode_pack<F>(scaled, code);
+      float scaled[kPacketSize];
+      for (std::size_t k = 0; k < kPacketSize; ++k) scaled[k] = sum[k] * scale.inverse;
+      encode_packet<F>(scaled, code);
     }
   }
 
-  GPUPS_FN void leave(float (&sum)[kPack], std::uint32_t const (&code)[kPack], RowScale scale, float* residual,
-                      std::size_t first) const {
-    float before[kPack], decoded[kPack];
-    if constexpr (!has_scale(F)) load_pack<float>(residual, first, q.wire.dim, before);
-    decode_pack<F>(code, decoded);
-    for (std::size_t k = 0; k < kPack; ++k) {
+  GPUPS_FN void leave(float (&sum)[kPacketSize], std::uint32_t const (&code)[kPacketSize], RowScale scale,
+                      float* residual, std::size_t first) const {
+    float before[kPacketSize], decoded[kPacketSize];
+    if constexpr (!has_scale(F)) load_packet<float>(residual, first, q.wire.dim, before);
+    decode_packet<F>(code, decoded);
+    for (std::size_t k = 0; k < kPacketSize; ++k) {
       float const left = sum[k] - decoded[k] * scale.scale;
       if constexpr (has_scale(F)) {
         sum[k] = left;
@@ -103,7 +103,7 @@ struct QuantizeRow {
         sum[k] = magnitude_bits(sum[k]) < kFloatInfinity ? left : before[k];
       }
     }
-    store_pack(sum, residual, first, q.wire.dim);
+    store_packet(sum, residual, first, q.wire.dim);
   }
 };
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "gpups/array.hpp"
-#include "kernels/wire/draws.hpp"
 #include "kernels/wire/format.hpp"
+#include "kernels/wire/rounding.hpp"
 
 namespace gpups::kernels {
 
@@ -18,7 +18,7 @@ struct QuantizeRows {
   MatrixView<float> residual = {};         // (n, dim), or without rows: nothing is added, and what is left out is lost
   WireRows wire;                           // n rows of the same dim
   Rounding rounding = Rounding::kNearest;  // kStochastic is for the formats of integers
-  Draws draws = {};                        // for kStochastic
+  RoundingKey rounding_key = {};           // for kStochastic
 };
 void quantize_rows(Stream& stream, QuantizeRows const& arguments);
 

@@ -4,7 +4,7 @@
 #include "kernels/assert.hpp"
 #include "kernels/atomic.hpp"
 #include "kernels/launch.hpp"
-#include "kernels/wire/code_pack.hpp"
+#include "kernels/wire/packet_codes.hpp"
 #include "kernels/wire/units.hpp"
 #include "kernels/wire/with_format.hpp"
 
@@ -17,51 +17,51 @@ struct QuantizeSumsRow {
   GPUPS_FN void operator()(std::size_t i, NativeLanes lanes) const {
     std::size_t const dim = q.wire.dim, row_bytes = code_bytes(F, dim);
     std::uint32_t const most =
-        lanes.max_word(packs_of(dim), [&](std::size_t pack) { return most_bits(i, pack * kPack); });
+        lanes.max_word(packets_of(dim), [&](std::size_t pack) { return most_bits(i, pack * kPacketSize); });
     if (most == kOverflown) {
-      if (lanes.first()) atomic_min(q.fault.data(), static_cast<std::uint32_t>(i));
+      if (lanes.first()) atomic_min(q.bad_row.data(), static_cast<std::uint32_t>(i));
       return;
     }
     UnitScale<F> const scale = UnitScale<F>::of(most, q.grid_log2);
     if (has_scale(F) && lanes.first()) q.wire.scales[i] = scale.sent();
     std::uint8_t* const codes = q.wire.codes.data() + i * row_bytes;
-    lanes.each(packs_of(coded_columns(row_bytes, bits_of(F))), [&](std::size_t pack) {
-      std::size_t const first = pack * kPack;
-      std::int64_t total[kPack];
-      std::uint32_t code[kPack];
+    lanes.each(packets_of(coded_columns(row_bytes, bits_of(F))), [&](std::size_t pack) {
+      std::size_t const first = pack * kPacketSize;
+      std::int64_t total[kPacketSize];
+      std::uint32_t code[kPacketSize];
       load(i, first, total);
       if constexpr (R == Rounding::kStochastic) {
-        float dice[kPack];
-        roll(q.draws, i, first, dice);
-        for (std::size_t k = 0; k < kPack; ++k) code[k] = Code<F>::encode(scale.scaled(total[k]), 1, dice[k]);
+        float uniform[kPacketSize];
+        draw_uniforms(q.rounding_key, i, first, uniform);
+        for (std::size_t k = 0; k < kPacketSize; ++k) code[k] = Code<F>::encode(scale.scaled(total[k]), 1, uniform[k]);
       } else {
-        float scaled[kPack];
-        for (std::size_t k = 0; k < kPack; ++k) scaled[k] = scale.scaled(total[k]);
-        encode_pack<F>(scaled, code);
+        float scaled[kPacketSize];
+        for (std::size_t k = 0; k < kPacketSize; ++k) scaled[k] = scale.scaled(total[k]);
+        encode_packet<F>(scaled, code);
       }
       PackedCodes<bits_of(F)>::of(code).store(codes, first, row_bytes);
-      float sent[kPack];
-      decode_pack<F>(code, sent);
-      for (std::size_t k = 0; k < kPack; ++k) total[k] -= scale.units(sent[k]);
-      store_pack(total, q.residual.row(i), first, dim);
+      float sent[kPacketSize];
+      decode_packet<F>(code, sent);
+      for (std::size_t k = 0; k < kPacketSize; ++k) total[k] -= scale.units(sent[k]);
+      store_packet(total, q.residual.row(i), first, dim);
     });
   }
 
  private:
   // True where all is well.
-  GPUPS_FN bool load(std::size_t i, std::size_t first, std::int64_t (&total)[kPack]) const {
-    std::int64_t more[kPack] = {};
-    load_pack<std::int64_t>(q.residual.row(i), first, q.wire.dim, total);
-    if (q.sums.rows() > 0) load_pack(q.sums.row(i), first, q.wire.dim, more);
+  GPUPS_FN bool load(std::size_t i, std::size_t first, std::int64_t (&total)[kPacketSize]) const {
+    std::int64_t more[kPacketSize] = {};
+    load_packet<std::int64_t>(q.residual.row(i), first, q.wire.dim, total);
+    if (q.sums.rows() > 0) load_packet(q.sums.row(i), first, q.wire.dim, more);
     std::uint64_t bad = 0;
-    for (std::size_t k = 0; k < kPack; ++k) total[k] = add_units(total[k], more[k], bad);
+    for (std::size_t k = 0; k < kPacketSize; ++k) total[k] = add_units(total[k], more[k], bad);
     return bad >> 63 == 0;
   }
   GPUPS_FN std::uint32_t most_bits(std::size_t i, std::size_t first) const {
-    std::int64_t total[kPack];
+    std::int64_t total[kPacketSize];
     if (!load(i, first, total)) return kOverflown;
     std::uint32_t most = 0;
-    for (std::size_t k = 0; k < kPack; ++k) {
+    for (std::size_t k = 0; k < kPacketSize; ++k) {
       std::uint32_t const bits = bits_above(total[k]);
       most = bits > most ? bits : most;
     }

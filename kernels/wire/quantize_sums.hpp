@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "gpups/array.hpp"
-#include "kernels/wire/draws.hpp"
 #include "kernels/wire/format.hpp"
+#include "kernels/wire/rounding.hpp"
 
 namespace gpups::kernels {
 
@@ -21,10 +21,10 @@ struct QuantizeSums {
   MatrixView<std::int64_t> residual;    // (n, dim), the same stride
   WireRows wire;                        // n rows of the same dim
   int grid_log2;                        // at most 0
-  View<std::uint32_t> fault;            // (1), kNoRow before the call; after it the smallest row with a t outside
+  View<std::uint32_t> bad_row;          // (1), kNoRow before the call; after it the smallest row with a t outside
                                         // -2^62 .. 2^62, if there is any: its codes and residuals are undefined
   Rounding rounding = Rounding::kNearest;
-  Draws draws = {};
+  RoundingKey rounding_key = {};
 };
 void quantize_sums(Stream& stream, QuantizeSums const& arguments);
 

@@ -25,8 +25,8 @@ inline constexpr std::uint64_t kStreamElements = std::uint64_t{1} << 32;  // of 
 
 // Values are as in kernels/wire/format.hpp, an int8 with a scale for its block; kUnits are whole units of a grid, in
 // the least of 1, 2, 4 and 8 bytes that hold all of a block.
-enum class StreamValues : std::uint8_t { kFloat, kHalf, kBFloat, kInt8, kUnits };
-enum class PlaceKind : std::uint8_t { kGaps, kOffsets, kBitmap, kDense };
+enum class StreamValues : std::uint8_t { kFloat, kHalf, kBFloat16, kInt8, kUnits };
+enum class PositionEncoding : std::uint8_t { kGaps, kOffsets, kBitmap, kDense };
 
 // How a stream says its values.
 struct ValueForm {
@@ -42,7 +42,7 @@ struct StreamHeader {
   std::uint32_t zero;
   std::uint64_t first, size;  // of the range, in elements
   std::uint64_t count;        // of elements in the stream
-  std::uint64_t value_bytes, place_bytes;
+  std::uint64_t value_bytes, position_bytes;
 };
 static_assert(sizeof(StreamHeader) == 48);
 
@@ -50,11 +50,11 @@ static_assert(sizeof(StreamHeader) == 48);
 struct BlockWord {
   std::uint32_t count;      // of elements, at most 65536: 17 bits. With kDense this counts all places
   std::uint32_t skips;      // of 255 among the gaps: 9 bits
-  PlaceKind kind;           // 2 bits
+  PositionEncoding kind;    // 2 bits
   std::uint8_t width_log2;  // of units, in bytes: 2 bits
 
   GPUPS_ANY_FN static BlockWord of(std::uint32_t word) {
-    return {word & 0x1FFFFU, word >> 17 & 0x1FFU, static_cast<PlaceKind>(word >> 26 & 3U),
+    return {word & 0x1FFFFU, word >> 17 & 0x1FFU, static_cast<PositionEncoding>(word >> 26 & 3U),
             static_cast<std::uint8_t>(word >> 28 & 3U)};
   }
   GPUPS_ANY_FN std::uint32_t bits() const {
@@ -82,7 +82,7 @@ GPUPS_ANY_FN constexpr std::size_t value_bytes(StreamValues values, std::size_t 
     case StreamValues::kFloat:
       return 4 * count;
     case StreamValues::kHalf:
-    case StreamValues::kBFloat:
+    case StreamValues::kBFloat16:
       return 2 * count;
     case StreamValues::kInt8:
       return 4 + (count + 3) / 4 * 4;
@@ -91,15 +91,15 @@ GPUPS_ANY_FN constexpr std::size_t value_bytes(StreamValues values, std::size_t 
   }
   return 0;
 }
-GPUPS_ANY_FN constexpr std::size_t place_bytes(BlockWord word, std::uint32_t width) {
+GPUPS_ANY_FN constexpr std::size_t position_bytes(BlockWord word, std::uint32_t width) {
   switch (word.kind) {
-    case PlaceKind::kGaps:
+    case PositionEncoding::kGaps:
       return std::size_t{word.count} + word.skips;
-    case PlaceKind::kOffsets:
+    case PositionEncoding::kOffsets:
       return std::size_t{2} * word.count;
-    case PlaceKind::kBitmap:
+    case PositionEncoding::kBitmap:
       return (width + 7) / 8;
-    case PlaceKind::kDense:
+    case PositionEncoding::kDense:
       return 0;
   }
   return 0;

@@ -4,7 +4,7 @@
 
 #include "kernels/wire/block_entries.hpp"
 #include "kernels/wire/block_values.hpp"
-#include "kernels/wire/wrapped.hpp"
+#include "kernels/wire/wrapping_arithmetic.hpp"
 
 namespace gpups::kernels {
 
@@ -17,7 +17,7 @@ struct ListedEntries {
   T const* values;               // (count)
 };
 template <class T, class F>
-void each_place(ListedEntries<T> const& entries, F f) {
+void each_position(ListedEntries<T> const& entries, F f) {
   for (std::size_t i = 0; i < entries.count; ++i) f(i, entries.indices[i] - entries.base);
 }
 
@@ -30,13 +30,13 @@ class ValueWriter {
   template <class Entries>
   void write(ValueForm form, Entries const& entries, BlockWord word, std::uint32_t width, std::uint8_t* to,
              T* residual) {
-    bool const dense = word.kind == PlaceKind::kDense;
+    bool const dense = word.kind == PositionEncoding::kDense;
     if (!dense || residual != nullptr) values_.write(form, entries.values, entries.count, to);
     if (residual != nullptr) keep_loss(form, entries, word, to, residual);
     if (!dense) return;
     T* const all = scratch();
     std::memset(all, 0, width * sizeof(T));
-    each_place(entries, [&](std::size_t i, std::uint32_t place) { all[place] = entries.values[i]; });
+    each_position(entries, [&](std::size_t i, std::uint32_t position) { all[position] = entries.values[i]; });
     values_.write(form, all, width, to);
   }
   // Of units, in bytes; 0 for other forms.
@@ -47,8 +47,8 @@ class ValueWriter {
   void keep_loss(ValueForm form, Entries const& entries, BlockWord word, std::uint8_t const* written, T* residual) {
     T* const sent = scratch();
     values_.read(form, written, entries.count, word.width_log2, sent);
-    each_place(entries, [&](std::size_t i, std::uint32_t place) {
-      residual[place] = plus(residual[place], minus(entries.values[i], sent[i]));
+    each_position(entries, [&](std::size_t i, std::uint32_t position) {
+      residual[position] = plus(residual[position], minus(entries.values[i], sent[i]));
     });
   }
   T* scratch() {

@@ -13,7 +13,7 @@ std::string_view fault_of(StreamHeader const& h, std::size_t bytes) {
   if (h.grid_log2 < -200 || h.grid_log2 > 200) return "its grid is out of range";
   if (h.size > kStreamElements || h.first > kStreamElements - h.size) return "its range is too long";
   std::size_t const head = stream_head_bytes(stream_blocks(h.size));
-  if (bytes < head || h.value_bytes > bytes - head || h.place_bytes != bytes - head - h.value_bytes) {
+  if (bytes < head || h.value_bytes > bytes - head || h.position_bytes != bytes - head - h.value_bytes) {
     return "its length is not what its header says";
   }
   return {};
@@ -22,9 +22,9 @@ std::string_view fault_of(StreamHeader const& h, std::size_t bytes) {
 std::string_view fault_of(BlockWord word, std::uint32_t width) {
   if (word.count == 0 && word.bits() != 0) return "an empty block's word is not 0";
   if (word.count > width) return "a block has more elements than places";
-  if (word.skips > width / 255 || (word.skips != 0 && word.kind != PlaceKind::kGaps))
+  if (word.skips > width / 255 || (word.skips != 0 && word.kind != PositionEncoding::kGaps))
     return "a block's skips are wrong";
-  if (word.kind == PlaceKind::kDense && word.count != width) return "a dense block is not full";
+  if (word.kind == PositionEncoding::kDense && word.count != width) return "a dense block is not full";
   return {};
 }
 
@@ -32,18 +32,18 @@ std::string_view fault_of(BlockWord word, std::uint32_t width) {
 
 StreamView::StreamView(View<std::uint8_t const> bytes) : data_(bytes.data()), bytes_(bytes.size()) {
   if (bytes.size() < sizeof header_) {
-    fault_ = "it is shorter than a header";
+    error_ = "it is shorter than a header";
     return;
   }
   std::memcpy(&header_, bytes.data(), sizeof header_);
-  fault_ = fault_of(header_, bytes.size());
-  if (fault_.empty()) fault_ = find_blocks(bytes);
+  error_ = fault_of(header_, bytes.size());
+  if (error_.empty()) error_ = find_blocks(bytes);
 }
 
 std::string_view StreamView::find_blocks(View<std::uint8_t const> bytes) {
   std::size_t const blocks = stream_blocks(header_.size);
-  std::size_t value_at = stream_head_bytes(blocks), place_at = value_at + header_.value_bytes;
-  std::size_t const place_begin = place_at;
+  std::size_t value_at = stream_head_bytes(blocks), position_at = value_at + header_.value_bytes;
+  std::size_t const place_begin = position_at;
   std::uint64_t count = 0;
   blocks_.reserve(blocks);
   for (std::size_t b = 0; b < blocks; ++b) {
@@ -53,14 +53,14 @@ std::string_view StreamView::find_blocks(View<std::uint8_t const> bytes) {
     std::uint32_t const width = block_width(header_.size, b);
     if (word.bits() != bits) return "a block's word has unknown bits";
     if (word.width_log2 != 0 && header_.values != StreamValues::kUnits) return "a block's width is of no use";
-    if (auto const fault = fault_of(word, width); !fault.empty()) return fault;
-    blocks_.push_back({word, width, bytes.data() + value_at, bytes.data() + place_at});
+    if (auto const error = fault_of(word, width); !error.empty()) return error;
+    blocks_.push_back({word, width, bytes.data() + value_at, bytes.data() + position_at});
     value_at += value_bytes(header_.values, word.count, word.width_log2);
-    place_at += word.count == 0 ? 0 : place_bytes(word, width);
+    position_at += word.count == 0 ? 0 : position_bytes(word, width);
     count += word.count;
-    if (value_at > place_begin || place_at > bytes.size()) return "its blocks are longer than it is";
+    if (value_at > place_begin || position_at > bytes.size()) return "its blocks are longer than it is";
   }
-  if (value_at != place_begin || place_at != bytes.size()) return "its blocks are shorter than it is";
+  if (value_at != place_begin || position_at != bytes.size()) return "its blocks are shorter than it is";
   return count == header_.count ? std::string_view{} : "its blocks have another number of elements than it says";
 }
 
@@ -69,8 +69,8 @@ std::size_t stream_bytes(View<std::uint8_t const> bytes) {
   StreamHeader header;
   if (bytes.size() < sizeof header) return 0;
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.size > kStreamElements || header.value_bytes > kTooMany || header.place_bytes > kTooMany) return 0;
-  return stream_head_bytes(stream_blocks(header.size)) + header.value_bytes + header.place_bytes;
+  if (header.size > kStreamElements || header.value_bytes > kTooMany || header.position_bytes > kTooMany) return 0;
+  return stream_head_bytes(stream_blocks(header.size)) + header.value_bytes + header.position_bytes;
 }
 
 }  // namespace gpups::kernels

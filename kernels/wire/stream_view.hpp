@@ -17,7 +17,7 @@ struct StreamBlock {
   BlockWord word;
   std::uint32_t width;  // elements of the vector
   std::uint8_t const* values;
-  std::uint8_t const* places;
+  std::uint8_t const* positions;
 };
 
 // Refers to the bytes, which must outlive it. They are on the host.
@@ -30,7 +30,7 @@ class StreamView {
       : header_(header), data_(nullptr), bytes_(0), blocks_(std::move(blocks)) {}
 
   // What is wrong, or nothing. The rest REQUIRES that nothing is.
-  std::string_view fault() const { return fault_; }
+  std::string_view error() const { return error_; }
   StreamHeader const& header() const { return header_; }
   ValueForm form() const { return {header_.values, header_.grid_log2}; }
   std::uint8_t const* data() const { return data_; }
@@ -40,7 +40,7 @@ class StreamView {
  private:
   std::string_view find_blocks(View<std::uint8_t const> bytes);
 
-  std::string_view fault_;
+  std::string_view error_;
   StreamHeader header_{};
   std::uint8_t const* data_;
   std::size_t bytes_;

@@ -8,7 +8,7 @@ namespace gpups::kernels {
 
 StreamWriter::StreamWriter(ValueForm form, std::uint64_t first, std::uint64_t size,
                            std::vector<std::uint32_t> const& most)
-    : form_(form), size_(size), places_(form, first, size, most) {
+    : form_(form), size_(size), positions_(form, first, size, most) {
   std::size_t value_at = 0;
   blocks_.reserve(most.size());
   for (std::size_t b = 0; b < most.size(); ++b) {
@@ -24,7 +24,7 @@ template <class T>
 void StreamWriter::write(std::size_t block, BlockEntries<T> const& entries, ValueWriter<T>& values, T* residual) {
   if (entries.count == 0) return;
   std::uint8_t const width_log2 = values.width_log2(form_, entries.values, entries.count);
-  BlockWord const word = places_.write(block, entries, width_log2);
+  BlockWord const word = positions_.write(block, entries, width_log2);
   Values& b = blocks_[block];
   b.bytes = value_bytes(form_.values, word.count, word.width_log2);
   values.write(form_, entries, word, block_width(size_, block), values_.data() + b.at, residual);
@@ -34,8 +34,8 @@ template void StreamWriter::write(std::size_t, BlockEntries<std::int64_t> const&
                                   std::int64_t*);
 
 Array<std::uint8_t> StreamWriter::finish(HostExec ex) const {
-  Array<std::uint8_t> stream = places_.stream(ex);
-  auto const at = places_.value_at();
+  Array<std::uint8_t> stream = positions_.stream(ex);
+  auto const at = positions_.value_at();
   ex.arena->blocks(blocks_.size(), [&](std::size_t b) {
     if (blocks_[b].bytes > 0) std::memcpy(stream.data() + at[b], values_.data() + blocks_[b].at, blocks_[b].bytes);
   });

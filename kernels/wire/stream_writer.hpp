@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "kernels/wire/stream_places.hpp"
+#include "kernels/wire/stream_positions.hpp"
 #include "kernels/wire/stream_values.hpp"
 
 namespace gpups::kernels {
@@ -30,7 +30,7 @@ class StreamWriter {
 
   ValueForm form_;
   std::uint64_t size_;
-  StreamPlaces places_;
+  StreamPositions positions_;
   std::vector<Values> blocks_;
   Array<std::uint8_t> values_;
 };

@@ -5,7 +5,7 @@
 
 #include "kernels/assert.hpp"
 #include "kernels/wire/block_sum.hpp"
-#include "kernels/wire/over_blocks.hpp"
+#include "kernels/wire/parallel_blocks.hpp"
 #include "kernels/wire/stream_writer.hpp"
 
 namespace gpups::kernels {
@@ -15,7 +15,7 @@ using Streams = std::span<StreamView const>;
 
 [[maybe_unused]] bool have_one_range(Streams streams) {
   for (StreamView const& s : streams) {
-    if (!s.fault().empty() || s.header().first != streams[0].header().first) return false;
+    if (!s.error().empty() || s.header().first != streams[0].header().first) return false;
     if (s.header().size != streams[0].header().size) return false;
   }
   return true;
@@ -55,7 +55,7 @@ struct PartOfEntries {
 
 // Closes the gaps between the parts of a list. Nothing is copied where there is one part, and it fills more than half.
 template <class T>
-void put_together(HostExec ex, std::vector<PartOfEntries> const& parts, EntriesOfSum<T>& list) {
+void put_together(HostExec ex, std::vector<PartOfEntries> const& parts, SumEntries<T>& list) {
   std::vector<std::size_t> start{0};
   for (PartOfEntries const& part : parts) start.push_back(start.back() + part.count);
   std::size_t const count = start.back();
@@ -77,7 +77,7 @@ void put_together(HostExec ex, std::vector<PartOfEntries> const& parts, EntriesO
 }  // namespace
 
 template <class T>
-StreamOfSum sum(Stream& stream, SumToStream<T> const& s) {
+EncodedSum sum(Stream& stream, SumToStream<T> const& s) {
   GPUPS_ASSERT(stream.device().is_host() && !s.streams.empty() && have_one_range(s.streams));
   HostExec const ex = host_exec(stream);
   StreamHeader const& header = s.streams[0].header();
@@ -89,7 +89,7 @@ StreamOfSum sum(Stream& stream, SumToStream<T> const& s) {
   };
   StreamWriter writer(s.form, header.first, header.size, most);
   FirstBad bad;
-  over_blocks<Memory>(ex, most.size(), [&](Memory& memory, std::size_t b) {
+  parallel_blocks<Memory>(ex, most.size(), [&](Memory& memory, std::size_t b) {
     if (most[b] == 0) return;
     T* const residual = s.residual.empty() ? nullptr : s.residual.data() + b * kStreamBlock;
     memory.sums.read(s.streams, b, [&](std::size_t i) { bad.add(i); });
@@ -100,16 +100,16 @@ StreamOfSum sum(Stream& stream, SumToStream<T> const& s) {
 }
 
 template <class T>
-EntriesOfSum<T> sum(Stream& stream, SumToEntries<T> const& s) {
+SumEntries<T> sum(Stream& stream, SumToEntries<T> const& s) {
   GPUPS_ASSERT(stream.device().is_host() && !s.streams.empty() && have_one_range(s.streams));
   HostExec const ex = host_exec(stream);
   auto const most = counts_at_most(s.streams);
   std::vector<std::size_t> room{0};
   for (std::uint32_t const count : most) room.push_back(room.back() + count);
-  EntriesOfSum<T> list{{}, {Device::host(), room.back()}, {Device::host(), room.back()}};
+  SumEntries<T> list{{}, {Device::host(), room.back()}, {Device::host(), room.back()}};
   std::vector<PartOfEntries> parts(parts_of(ex, most.size()));
   FirstBad bad;
-  over_parts(ex, most.size(), [&](std::size_t part, std::size_t first, std::size_t last) {
+  parallel_parts(ex, most.size(), [&](std::size_t part, std::size_t first, std::size_t last) {
     BlockSum<T> sums;
     std::size_t next = room[first];
     for (std::size_t b = first; b < last; ++b) {
@@ -118,8 +118,9 @@ EntriesOfSum<T> sum(Stream& stream, SumToEntries<T> const& s) {
       BlockEntries<T> const found = sums.sum(s.streams[0].blocks()[b].width);
       auto const base = static_cast<std::uint32_t>(s.streams[0].header().first + b * kStreamBlock);
       std::copy_n(found.values, found.count, list.values.data() + next);
-      each_place(found,
-                 [&, to = list.indices.data() + next](std::size_t i, std::uint32_t place) { to[i] = base + place; });
+      each_position(found, [&, to = list.indices.data() + next](std::size_t i, std::uint32_t position) {
+        to[i] = base + position;
+      });
       next += found.count;
     }
     parts[part] = {room[first], next - room[first]};
@@ -136,17 +137,17 @@ BadStream sum(Stream& stream, SumToDense<T> const& s) {
   HostExec const ex = host_exec(stream);
   std::size_t const size = s.into.size();
   FirstBad bad;
-  over_blocks<BlockSum<T>>(ex, stream_blocks(size), [&](BlockSum<T>& sums, std::size_t b) {
+  parallel_blocks<BlockSum<T>>(ex, stream_blocks(size), [&](BlockSum<T>& sums, std::size_t b) {
     sums.read(s.streams, b, [&](std::size_t i) { bad.add(i); });
     sums.write(s.into.data() + b * kStreamBlock, block_width(size, b), s.add);
   });
   return bad.get();
 }
 
-template StreamOfSum sum(Stream&, SumToStream<float> const&);
-template StreamOfSum sum(Stream&, SumToStream<std::int64_t> const&);
-template EntriesOfSum<float> sum(Stream&, SumToEntries<float> const&);
-template EntriesOfSum<std::int64_t> sum(Stream&, SumToEntries<std::int64_t> const&);
+template EncodedSum sum(Stream&, SumToStream<float> const&);
+template EncodedSum sum(Stream&, SumToStream<std::int64_t> const&);
+template SumEntries<float> sum(Stream&, SumToEntries<float> const&);
+template SumEntries<std::int64_t> sum(Stream&, SumToEntries<std::int64_t> const&);
 template BadStream sum(Stream&, SumToDense<float> const&);
 template BadStream sum(Stream&, SumToDense<std::int64_t> const&);
 

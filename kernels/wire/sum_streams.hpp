@@ -35,12 +35,12 @@ struct SumToDense {
 // The first of the streams in which a block is not what a sender writes, if any; there is no other result then.
 using BadStream = std::optional<std::size_t>;
 
-struct StreamOfSum {
+struct EncodedSum {
   BadStream bad;
   Array<std::uint8_t> bytes;
 };
 template <class T>
-struct EntriesOfSum {
+struct SumEntries {
   BadStream bad;
   Array<std::uint32_t> indices;
   Array<T> values;
@@ -48,9 +48,9 @@ struct EntriesOfSum {
 
 // All is on the host; the stream's threads share the work.
 template <class T>
-StreamOfSum sum(Stream& stream, SumToStream<T> const& arguments);
+EncodedSum sum(Stream& stream, SumToStream<T> const& arguments);
 template <class T>
-EntriesOfSum<T> sum(Stream& stream, SumToEntries<T> const& arguments);
+SumEntries<T> sum(Stream& stream, SumToEntries<T> const& arguments);
 template <class T>
 BadStream sum(Stream& stream, SumToDense<T> const& arguments);
 

@@ -13,7 +13,7 @@ namespace gpups::kernels {
 
 struct TopKAndResult {
   TopK top;
-  TopKept* kept;  // on the host
+  TopKResult* kept;  // on the host
 };
 
 template <Space S>
@@ -28,8 +28,8 @@ void run(Exec<S> ex, TopKAndResult const& both) {
 GPUPS_KERNEL(top_k_and_result, TopKAndResult)
 
 #ifndef __CUDACC__
-TopKept wait_top_k(Stream& stream, TopK const& arguments) {
-  TopKept kept{};
+TopKResult wait_top_k(Stream& stream, TopK const& arguments) {
+  TopKResult kept{};
   top_k_and_result(stream, {arguments, &kept});
   return kept;
 }

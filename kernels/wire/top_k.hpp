@@ -21,13 +21,13 @@ struct TopK {
   float guess = 0;              // about the threshold, as the last call returned it: saves the host the sample. 0 or
                                 // less: no idea. No guess changes the result.
 };
-struct TopKept {
+struct TopKResult {
   std::size_t count;  // k, or the number of elements that are not 0 if there are fewer
   float threshold;    // the least magnitude kept; infinite where none is. Later vectors of about the same
-                      // distribution have about k elements of this magnitude: see keep_above.hpp
+                      // distribution have about k elements of this magnitude: see select_above.hpp
 };
 
 // Waits for `stream`.
-TopKept wait_top_k(Stream& stream, TopK const& arguments);
+TopKResult wait_top_k(Stream& stream, TopK const& arguments);
 
 }  // namespace gpups::kernels

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "kernels/wire/top_k.hpp"
-#include "kernels/wire/write_kept_device.hpp"
+#include "kernels/wire/write_selected_device.hpp"
 
 namespace gpups::kernels {
 
@@ -33,7 +33,7 @@ struct CountDigits {
   __device__ void operator()(std::size_t block) const {
     // Two copies, so that warps disturb each other less.
     __shared__ std::uint32_t count[2][kDigits];
-    for (std::uint32_t d = threadIdx.x; d < 2 * kDigits; d += kCrewThreads) count[d / kDigits][d % kDigits] = 0;
+    for (std::uint32_t d = threadIdx.x; d < 2 * kDigits; d += kBlockThreadsMax) count[d / kDigits][d % kDigits] = 0;
     __syncthreads();
     unsigned const shift = digit_shift(level), above = shift + digit_bits(level);
     std::uint32_t const prefix = search->prefix;
@@ -49,7 +49,7 @@ struct CountDigits {
       add(own, four.w, above, shift, prefix);
     }
     __syncthreads();
-    for (std::uint32_t d = threadIdx.x; d < kDigits; d += kCrewThreads) {
+    for (std::uint32_t d = threadIdx.x; d < kDigits; d += kBlockThreadsMax) {
       std::uint32_t const sum = count[0][d] + count[1][d];
       if (sum != 0) atomicAdd(digits + d, sum);
     }
@@ -81,7 +81,7 @@ struct FindDigit {
   int level;
 
   __device__ void operator()(std::size_t) const {
-    using Scan = cub::BlockScan<std::uint32_t, kCrewThreads>;
+    using Scan = cub::BlockScan<std::uint32_t, kBlockThreadsMax>;
     __shared__ typename Scan::TempStorage memory;
     __shared__ std::uint32_t rank;
     // From the largest digit down, two to a thread.
@@ -105,7 +105,7 @@ struct FindDigit {
   }
 };
 
-inline TopKept top_k(DeviceExec ex, TopK const& t) {
+inline TopKResult top_k(DeviceExec ex, TopK const& t) {
   constexpr float kNone = std::numeric_limits<float>::infinity();
   auto const stream = static_cast<cudaStream_t>(ex.stream);
   View<float const> const x = sum_in_place(ex, t.values, t.residual);
@@ -123,7 +123,7 @@ inline TopKept top_k(DeviceExec ex, TopK const& t) {
     each_block(ex, (tiles + kTilesTogether - 1) / kTilesTogether, CountDigits{x, search.data(), digits.data(), level});
     each_block(ex, 1, FindDigit{digits.data(), search.data(), bound.data(), level});
   }
-  std::size_t const count = wait_write_kept(ex, x, bound.data(), k, t.indices, t.kept, t.residual);
+  std::size_t const count = wait_write_selected(ex, x, bound.data(), k, t.indices, t.kept, t.residual);
   if (count == 0) return {0, kNone};
   DeviceBound exact{};
   check_cuda(cudaMemcpyAsync(&exact, bound.data(), sizeof exact, cudaMemcpyDeviceToHost, stream), "reading a bound");

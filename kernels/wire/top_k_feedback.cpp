@@ -66,9 +66,9 @@ std::size_t add_block(T const* gradient, float* velocity, float momentum, double
                       std::size_t n) {
   if constexpr (std::is_same_v<T, std::int64_t>) {
     if (velocity == nullptr) {
-      std::size_t const refused = first_refused(gradient, 1, n);
-      for (std::size_t i = 0; refused == n && i < n; ++i) residual[i] += gradient[i];
-      return refused;
+      std::size_t const rejected = first_refused(gradient, 1, n);
+      for (std::size_t i = 0; rejected == n && i < n; ++i) residual[i] += gradient[i];
+      return rejected;
     }
   }
   float sent[kBlock];
@@ -76,7 +76,7 @@ std::size_t add_block(T const* gradient, float* velocity, float momentum, double
     float const term = as_float(gradient[i], per_unit);
     sent[i] = velocity == nullptr ? term : momentum * velocity[i] + term;
   }
-  if (std::size_t const refused = first_refused(sent, per_unit, n); refused < n) return refused;
+  if (std::size_t const rejected = first_refused(sent, per_unit, n); rejected < n) return rejected;
   if (velocity != nullptr) std::memcpy(velocity, sent, n * sizeof *sent);
   for (std::size_t i = 0; i < n; ++i) {
     residual[i] += static_cast<std::int64_t>(std::nearbyint(static_cast<double>(sent[i]) * per_unit));
@@ -117,11 +117,11 @@ struct TopKFeedback::Found {
 TopKFeedback::TopKFeedback(std::uint64_t size, TopKFeedbackOptions const& options)
     : options_(options), residual_(Device::host(), size), velocity_(Device::host(), options.momentum != 0 ? size : 0) {
   GPUPS_ASSERT(size < 0xFFFFFFFF);
-  GPUPS_REQUIRE(options.density > 0 && options.density <= 1 && options.density_first >= options.density &&
-                    options.density_first <= 1,
+  GPUPS_REQUIRE(options.density > 0 && options.density <= 1 && options.initial_density >= options.density &&
+                    options.initial_density <= 1,
                 "the density is {} and begins with {} (a share of the gradient's elements that falls while training "
-                "warms up): use 0 < density <= density_first <= 1",
-                options.density, options.density_first);
+                "warms up): use 0 < density <= initial_density <= 1",
+                options.density, options.initial_density);
   GPUPS_REQUIRE(options.momentum >= 0 && options.momentum < 1,
                 "the momentum is {} (velocities would grow without end): use a number from 0 to below 1",
                 options.momentum);
@@ -131,30 +131,30 @@ TopKFeedback::TopKFeedback(std::uint64_t size, TopKFeedbackOptions const& option
 }
 
 double TopKFeedback::density() const {
-  if (course_.steps >= options_.warmup_steps) return options_.density;
-  double const share = static_cast<double>(course_.steps) / static_cast<double>(options_.warmup_steps);
-  return options_.density_first * std::pow(options_.density / options_.density_first, share);
+  if (selection_state_.steps >= options_.warmup_steps) return options_.density;
+  double const share = static_cast<double>(selection_state_.steps) / static_cast<double>(options_.warmup_steps);
+  return options_.initial_density * std::pow(options_.density / options_.initial_density, share);
 }
 std::size_t TopKFeedback::k() const {
   return static_cast<std::size_t>(std::ceil(density() * static_cast<double>(residual_.size())));
 }
 
-TopKFeedback::Chosen TopKFeedback::step(Stream& stream, View<float const> gradient) {
+TopKFeedback::SelectedUnits TopKFeedback::step(Stream& stream, View<float const> gradient) {
   return step_or_throw(stream, gradient);
 }
-TopKFeedback::Chosen TopKFeedback::step(Stream& stream, View<std::int64_t const> gradient) {
+TopKFeedback::SelectedUnits TopKFeedback::step(Stream& stream, View<std::int64_t const> gradient) {
   return step_or_throw(stream, gradient);
 }
-TopKFeedback::Chosen TopKFeedback::step(Stream& stream, View<std::int64_t const> gradient,
-                                        std::optional<std::uint64_t>& refused) {
-  return step_by(stream, gradient, refused);
+TopKFeedback::SelectedUnits TopKFeedback::step(Stream& stream, View<std::int64_t const> gradient,
+                                               std::optional<std::uint64_t>& rejected) {
+  return step_by(stream, gradient, rejected);
 }
 
 template <class T>
-TopKFeedback::Chosen TopKFeedback::step_or_throw(Stream& stream, View<T const> gradient) {
-  std::optional<std::uint64_t> refused;
-  Chosen chosen = step_by(stream, gradient, refused);
-  GPUPS_REQUIRE(!refused,
+TopKFeedback::SelectedUnits TopKFeedback::step_or_throw(Stream& stream, View<T const> gradient) {
+  std::optional<std::uint64_t> rejected;
+  SelectedUnits chosen = step_by(stream, gradient, rejected);
+  GPUPS_REQUIRE(!rejected,
                 "a gradient is not finite or {} units of 2^{} or more (sums of such would leave 64 bits): lower the "
                 "learning rate, or take a coarser grid",
                 kUnitsMost, options_.grid_log2);
@@ -162,17 +162,17 @@ TopKFeedback::Chosen TopKFeedback::step_or_throw(Stream& stream, View<T const> g
 }
 
 template <class T>
-TopKFeedback::Chosen TopKFeedback::step_by(Stream& stream, View<T const> gradient,
-                                           std::optional<std::uint64_t>& refused) {
+TopKFeedback::SelectedUnits TopKFeedback::step_by(Stream& stream, View<T const> gradient,
+                                                  std::optional<std::uint64_t>& rejected) {
   GPUPS_ASSERT(stream.device().is_host() && gradient.size() == residual_.size());
   std::size_t const most = k();
-  std::int64_t const bound = course_.steps % options_.exact_every == 0 ? 0 : course_.bound;
+  std::int64_t const bound = selection_state_.steps % options_.exact_every == 0 ? 0 : selection_state_.bound;
   Found found(residual_.size(), bound == 0 ? 0 : 2 * most);
   if (std::size_t const at = add(stream, gradient, bound, found); at < residual_.size()) {
-    refused = at;
+    rejected = at;
     return {};
   }
-  ++course_.steps;
+  ++selection_state_.steps;
   std::size_t const count = found.count;
   if (bound == 0 || count > 2 * most || 2 * count < most) return largest(stream, most, bound != 0);
   follow(static_cast<double>(count) / static_cast<double>(most));
@@ -183,31 +183,31 @@ TopKFeedback::Chosen TopKFeedback::step_by(Stream& stream, View<T const> gradien
 // larger factors swing, and smaller ones take longer to find the threshold.
 void TopKFeedback::follow(double too_many) {
   double const error = std::log(too_many);
-  course_.trend = .8 * course_.trend + .02 * error;
-  course_.last = course_.bound;
-  course_.bound = times_exp(course_.bound, .05 * error + course_.trend);
+  selection_state_.trend = .8 * selection_state_.trend + .02 * error;
+  selection_state_.last = selection_state_.bound;
+  selection_state_.bound = times_exp(selection_state_.bound, .05 * error + selection_state_.trend);
 }
 
-// Returns the size, or the first element that is refused.
+// Returns the size, or the first element that is rejected.
 template <class T>
 std::size_t TopKFeedback::add(Stream& stream, View<T const> gradient, std::int64_t bound, Found& found) {
   std::size_t const n = residual_.size();
   double const per_unit = std::ldexp(1.0, -options_.grid_log2);
-  std::vector<std::size_t> refused(blocks_of(n));
-  host_exec(stream).arena->blocks(refused.size(), [&](std::size_t b) {
+  std::vector<std::size_t> rejected(blocks_of(n));
+  host_exec(stream).arena->blocks(rejected.size(), [&](std::size_t b) {
     std::size_t const first = b * kBlock, count = std::min(kBlock, n - first);
     float* const velocity = velocity_.empty() ? nullptr : velocity_.data() + first;
     std::int64_t* const residual = residual_.data() + first;
     std::size_t const at = add_block(gradient.data() + first, velocity, options_.momentum, per_unit, residual, count);
-    refused[b] = at < count ? first + at : n;
+    rejected[b] = at < count ? first + at : n;
     if (bound == 0) return;
     std::uint32_t places[kBlock + 1];
     found.add(b, places, find(residual, count, bound, places));
   });
-  return refused.empty() ? n : *std::min_element(refused.begin(), refused.end());
+  return rejected.empty() ? n : *std::min_element(rejected.begin(), rejected.end());
 }
 
-TopKFeedback::Chosen TopKFeedback::largest(Stream& stream, std::size_t most, bool bound_was_wrong) {
+TopKFeedback::SelectedUnits TopKFeedback::largest(Stream& stream, std::size_t most, bool bound_was_wrong) {
   std::size_t const n = residual_.size();
   Array<float> const magnitudes(Device::host(), n), kept(Device::host(), most);
   host_exec(stream).arena->blocks(blocks_of(n), [&](std::size_t b) {
@@ -216,22 +216,22 @@ TopKFeedback::Chosen TopKFeedback::largest(Stream& stream, std::size_t most, boo
     }
   });
   Array<std::uint32_t> indices(Device::host(), most);
-  TopKept const top = wait_top_k(stream, {.values = magnitudes, .k = most, .indices = indices, .kept = kept});
+  TopKResult const top = wait_top_k(stream, {.values = magnitudes, .k = most, .indices = indices, .kept = kept});
   if (top.count == 0) {
-    course_.bound = 0;
+    selection_state_.bound = 0;
   } else {
     auto const threshold = std::max<std::int64_t>(1, static_cast<std::int64_t>(top.threshold));
-    double const growth =
-        std::log(static_cast<double>(threshold) / static_cast<double>(std::max<std::int64_t>(1, course_.last)));
-    if (bound_was_wrong) course_.trend = .5 * std::clamp(growth, -.5, .5);
-    course_.last = threshold;
-    course_.bound = times_exp(threshold, course_.trend);
+    double const growth = std::log(static_cast<double>(threshold) /
+                                   static_cast<double>(std::max<std::int64_t>(1, selection_state_.last)));
+    if (bound_was_wrong) selection_state_.trend = .5 * std::clamp(growth, -.5, .5);
+    selection_state_.last = threshold;
+    selection_state_.bound = times_exp(threshold, selection_state_.trend);
   }
   return take(std::move(indices), top.count);
 }
 
-TopKFeedback::Chosen TopKFeedback::take(Array<std::uint32_t> indices, std::size_t count) {
-  Chosen chosen{std::move(indices), Array<std::int64_t>(Device::host(), count)};
+TopKFeedback::SelectedUnits TopKFeedback::take(Array<std::uint32_t> indices, std::size_t count) {
+  SelectedUnits chosen{std::move(indices), Array<std::int64_t>(Device::host(), count)};
   if (chosen.indices.size() != count) {
     Array<std::uint32_t> fewer(Device::host(), count);
     std::copy_n(chosen.indices.data(), count, fewer.data());

@@ -39,17 +39,17 @@ inline void write_units(std::int64_t const* units, std::size_t n, unsigned width
   std::memset(to + value_bytes(StreamValues::kUnits, n, width_log2) - 8, 0, 8);
   with_width(width_log2, [&]<class Integer>(Integer) {
     for (std::size_t i = 0; i < n; ++i) {
-      auto const narrow = static_cast<Integer>(units[i]);
-      std::memcpy(to + i * sizeof narrow, &narrow, sizeof narrow);
+      auto const narrowed = static_cast<Integer>(units[i]);
+      std::memcpy(to + i * sizeof narrowed, &narrowed, sizeof narrowed);
     }
   });
 }
 
 inline void read_units(std::uint8_t const* from, std::size_t n, unsigned width_log2, std::int64_t* to) {
-  with_width(width_log2, [&]<class Integer>(Integer narrow) {
+  with_width(width_log2, [&]<class Integer>(Integer narrowed) {
     for (std::size_t i = 0; i < n; ++i) {
-      std::memcpy(&narrow, from + i * sizeof narrow, sizeof narrow);
-      to[i] = narrow;
+      std::memcpy(&narrowed, from + i * sizeof narrowed, sizeof narrowed);
+      to[i] = narrowed;
     }
   });
 }

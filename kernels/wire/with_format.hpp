@@ -15,8 +15,8 @@ void with_format(Ex ex, Format format, Call const& call) {
       return call.template as<Format::kFloat>(ex);
     case Format::kHalf:
       return call.template as<Format::kHalf>(ex);
-    case Format::kBFloat:
-      return call.template as<Format::kBFloat>(ex);
+    case Format::kBFloat16:
+      return call.template as<Format::kBFloat16>(ex);
     case Format::kE4M3:
       return call.template as<Format::kE4M3>(ex);
     case Format::kE5M2:

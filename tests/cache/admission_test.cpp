@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are admitted at their n-th sighting: what can be seen of them before, the same bits on any number of ranks,
-// and a stop in the middle.
+// Rows that are admitted at their n-th occurrence: what can be seen of them before, the same bits on any number of
+// ranks, and a stop in the middle.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -16,12 +16,12 @@ namespace {
 
 std::vector<Group> group_of(int ranks) { return ranks == 1 ? std::vector{Group::alone()} : Group::threads(ranks); }
 
-TableOptions table(std::uint32_t admit_at) {
+TableOptions table(std::uint32_t admission_count) {
   return {.name = "t",
           .dim = 3,
           .initializer = {Initializer::Kind::kNormal, 0.5F},
           .optimizer = {.kind = Optimizer::Kind::kAdagrad, .learning_rate = 0.1F, .initial_accumulator = 0.25F},
-          .admit_at = admit_at};
+          .admission_count = admission_count};
 }
 
 // One step in which this rank brings these entries, with a gradient of .01 plus .3 times the value read.
@@ -97,16 +97,16 @@ TEST(Admission, TheRowBeginsAsIfTheAdmittingStepWereItsFirst) {
   EXPECT_EQ(late.table_hash(), fresh.table_hash());
 }
 
-// Two ranks sight a key twice each in one step: four sightings, whoever owns it.
+// Two ranks sight a key twice each in one step: four occurrences, whoever owns it.
 TEST(Admission, SightingsOfAllRanksCount) {
-  for (std::uint32_t const admit_at : {4U, 5U}) {
+  for (std::uint32_t const admission_count : {4U, 5U}) {
     run_ranks(Group::threads(2), [&](Group group) {
       Store store(group, {});
-      store.add_table(table(admit_at));
+      store.add_table(table(admission_count));
       std::vector<Key> entries;
       for (std::uint64_t k = 0; k < 20; ++k) entries.insert(entries.end(), {Key{k}, Key{k}});
       step(store, entries);
-      EXPECT_EQ(store.size(TableId{0}), admit_at == 4 ? 20U : 0U);
+      EXPECT_EQ(store.size(TableId{0}), admission_count == 4 ? 20U : 0U);
       store.wait_barrier();
     });
   }
@@ -125,7 +125,7 @@ TEST(Admission, ARefusedStepSightsNothing) {
   TableGradients const gradients{.sources = sources};
   store.push(stream, batch, {&gradients, 1});
   store.advance_clock();
-  EXPECT_THROW(store.wait_flush(), GradientError);
+  EXPECT_THROW(store.wait_applied(), GradientError);
   step(store, entries);
   EXPECT_EQ(store.size(TableId{0}), 0U);
   step(store, entries);
@@ -147,22 +147,22 @@ TEST(Admission, AnAssignedRowExistsAtOnce) {
   EXPECT_FALSE(look_up(store, Key{2}).found);
 }
 
-// A rank that admits at the first sighting sends no sightings.
+// A rank that admits at the first occurrence sends no occurrences.
 TEST(Admission, CostsBytesOnlyWhereItIsAsked) {
   std::uint64_t sent[2] = {};
-  for (std::uint32_t const admit_at : {1U, 2U}) {
+  for (std::uint32_t const admission_count : {1U, 2U}) {
     run_ranks(Group::threads(2), [&](Group group) {
       Store store(group, {});
-      store.add_table(table(admit_at));
+      store.add_table(table(admission_count));
       std::vector<Key> entries;
       for (std::uint64_t k = 0; k < 100; ++k) entries.push_back(Key{k});
       step(store, entries);
-      store.wait_flush();  // or the step's sums may not be under way yet
-      if (number(store.rank()) == 0) sent[admit_at - 1] = store.stats().sent.gradients;
+      store.wait_applied();  // or the step's sums may not be under way yet
+      if (number(store.rank()) == 0) sent[admission_count - 1] = store.stats().sent.gradients;
       store.wait_barrier();
     });
   }
-  // Sums of three columns: 4 bits, and 4 bytes each. A byte for each row's sightings, and 4 bits for 16 of them.
+  // Sums of three columns: 4 bits, and 4 bytes each. A byte for each row's occurrences, and 4 bits for 16 of them.
   std::uint64_t rows = 0;
   while (rows < 100 && (rows + 1) / 2 + rows * 12 < sent[0]) ++rows;
   EXPECT_EQ(sent[0], (rows + 1) / 2 + rows * 12);
@@ -172,8 +172,9 @@ TEST(Admission, CostsBytesOnlyWhereItIsAsked) {
 
 TEST(Admission, OptionsThatMakeNoSenseAreRefused) {
   Store store(Group::alone(), {});
-  for (std::uint32_t const admit_at : {0U, 0x80000000U}) {
-    expect_error([&] { store.add_table(table(admit_at)); }, {"admits rows at sighting", "set admit_at"});
+  for (std::uint32_t const admission_count : {0U, 0x80000000U}) {
+    expect_error([&] { store.add_table(table(admission_count)); },
+                 {"admits rows at occurrence", "set admission_count"});
   }
   store.add_table(table(0x7FFFFFFF));
 }
@@ -182,8 +183,12 @@ class AdmissionRanks : public testing::TestWithParam<int> {};
 
 TEST_P(AdmissionRanks, EndWithTheBitsOfOne) {
   for (int lookahead : {0, 3, 9}) {
-    Workload const workload{
-        .steps = 40, .seed = 5, .keys = 400, .lookahead = lookahead, .threads = 1 + lookahead % 2, .admit_at = 4};
+    Workload const workload{.steps = 40,
+                            .seed = 5,
+                            .keys = 400,
+                            .lookahead = lookahead,
+                            .threads = 1 + lookahead % 2,
+                            .admission_count = 4};
     auto const alone = train_all({Group::alone()}, workload);
     EXPECT_EQ(train_all(Group::threads(GetParam()), workload).hash, alone.hash) << "lookahead " << lookahead;
     EXPECT_GT(alone.rows, 10U);
@@ -254,7 +259,8 @@ TEST(Admission, ACheckpointOfAnotherOneIsRefused) {
   }
   Store store(Group::alone(), {});
   store.add_table(table(6));
-  expect_error([&] { store.restore(folder.path()); }, {"admit_at of table 't' is 5 in the checkpoint and 6 here"});
+  expect_error([&] { store.restore(folder.path()); },
+               {"admission_count of table 't' is 5 in the checkpoint and 6 here"});
 }
 
 TEST(Admission, ACheckpointOfTheFirstFormatIsRefused) {

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "gpups/gpups.hpp"
-#include "tests/cache/echoing_step.hpp"
+#include "tests/cache/value_dependent_step.hpp"
 
 namespace gpups::test {
 namespace {
@@ -32,7 +32,7 @@ TableOptions table(std::string name, Optimizer::Kind kind, std::size_t dim = 5) 
           .optimizer = {.kind = kind, .learning_rate = 0.1F}};
 }
 
-constexpr std::size_t kTables = 6;
+constexpr std::size_t kSchema = 6;
 
 void add_tables(Store& store, TableOptions const& first = table("a", Optimizer::Kind::kAdagrad)) {
   store.add_table(first);
@@ -47,19 +47,19 @@ void add_tables(Store& store, TableOptions const& first = table("a", Optimizer::
 void train(Store& store, std::int64_t last) {
   auto stream = store.make_stream();
   while (number(store.clock()) < last) {
-    std::vector<std::vector<Key>> keys(kTables);
+    std::vector<std::vector<Key>> keys(kSchema);
     std::size_t samples = 0;  // one for each microbatch of this rank
     std::vector<TableBatch> parts;
-    for (std::uint32_t t = 0; t < kTables; ++t) {
+    for (std::uint32_t t = 0; t < kSchema; ++t) {
       for (std::uint64_t m = 0; m < 8; ++m) {
         if (m * static_cast<std::uint64_t>(store.ranks()) / 8 != number(store.rank())) continue;
         if (t == 0) ++samples;
-        std::mt19937_64 random(static_cast<std::uint64_t>(number(store.clock())) * 100 + m * kTables + t);
+        std::mt19937_64 random(static_cast<std::uint64_t>(number(store.clock())) * 100 + m * kSchema + t);
         for (int i = 0; i < 20; ++i) keys[t].push_back(Key{random() % 300});
       }
       parts.push_back({.table = TableId{t}, .keys = View<Key const>(keys[t])});
     }
-    take_echoing_step(store, stream, parts, samples);
+    run_value_dependent_step(store, stream, parts, samples);
   }
 }
 
@@ -134,7 +134,7 @@ TEST_F(Checkpoint, EveryDamageIsFound) {
     if (entry.is_regular_file()) files.push_back(entry.path());
   }
   ASSERT_EQ(files.size(), 3U);  // rows, blob, manifest
-  auto const expect_refused = [&](std::string const& what) {
+  auto const expect_rejected = [&](std::string const& what) {
     for (int ranks : {1, 2}) {
       run_ranks(group_of(ranks), [&](Group group) {
         Store store(group, {});
@@ -149,16 +149,16 @@ TEST_F(Checkpoint, EveryDamageIsFound) {
     auto const backup = fs::path(file).concat(".backup");
     fs::copy_file(file, backup);
     fs::resize_file(file, fs::file_size(file) / 2);
-    expect_refused("cut " + file.string());
+    expect_rejected("cut " + file.string());
     fs::copy_file(backup, file, fs::copy_options::overwrite_existing);
     {
       std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
       stream.seekp(static_cast<std::streamoff>(fs::file_size(file) / 2));
       stream.put('\x7f');
     }
-    if (file.filename() != "manifest.json") expect_refused("altered " + file.string());
+    if (file.filename() != "manifest.json") expect_rejected("altered " + file.string());
     fs::remove(file);
-    expect_refused("missing " + file.string());
+    expect_rejected("missing " + file.string());
     fs::copy_file(backup, file);
     fs::remove(backup);
   }

@@ -9,7 +9,7 @@
 #include <random>
 #include <stdexcept>
 
-#include "tests/cache/summing.hpp"
+#include "tests/cache/allreduce_workload.hpp"
 
 namespace gpups::test {
 namespace {
@@ -35,7 +35,7 @@ int owner_of_microbatch(int ranks, int microbatch) {
 // What a rank does at a step.
 struct Batch {
   Matrix<float> sources;  // one for each entry: (amount, -amount)
-  Prepared prepared;
+  PreparedBatch prepared;
 };
 
 std::shared_ptr<Batch> prepare(Store& store, Stream& stream, Workload const& workload, std::int64_t step) {
@@ -67,7 +67,7 @@ std::shared_ptr<Batch> prepare(Store& store, Stream& stream, Workload const& wor
 }
 
 void check_read(Store const& store, Stream& stream, Batch const& batch, Matrix<float> const& rows,
-                Expected const& expected) {
+                ReferenceTable const& expected) {
   auto const keys = to_host(stream, batch.prepared.keys(0));
   auto const values = to_host(stream, rows.view().slice(0, keys.size()).flat());
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -94,7 +94,7 @@ std::vector<float> look_up(Store& store, Stream& stream, std::vector<Key> const&
 }
 
 // Between steps a row is what all steps so far have made of it.
-void check_lookup(Store& store, Stream& stream, Workload const& workload, Expected const& expected) {
+void check_lookup(Store& store, Stream& stream, Workload const& workload, ReferenceTable const& expected) {
   std::vector<Key> keys;
   for (auto const& use : uses(workload, number(store.clock()), 0)) keys.push_back(use.key);
   auto const values = look_up(store, stream, keys);
@@ -139,8 +139,8 @@ bool takes_part(Workload const& workload, int ranks, std::int64_t step, int rank
   return !all_idle && (rank + 1) * kMicrobatches / ranks > rank * kMicrobatches / ranks;
 }
 
-void Expected::advance() {
-  std::map<Key, std::vector<double>> changes;  // for each sighting of this step, one
+void ReferenceTable::advance() {
+  std::map<Key, std::vector<double>> changes;  // for each occurrence of this step, one
   for (int m = 0; m < kMicrobatches && takes_part(workload_, ranks_, step_, 0); ++m) {
     for (auto const& use : uses(workload_, step_, m)) {
       changes[use.key].push_back(static_cast<double>(use.amount) / kSamples);
@@ -149,9 +149,9 @@ void Expected::advance() {
   for (auto const& [key, of_key] : changes) {
     last_step_[key] = step_;
     if (!values_.contains(key)) {
-      auto& sightings = sightings_[key];
-      sightings += static_cast<std::uint32_t>(of_key.size());
-      if (sightings < workload_.admit_at) continue;
+      auto& occurrences = sightings_[key];
+      occurrences += static_cast<std::uint32_t>(of_key.size());
+      if (occurrences < workload_.admission_count) continue;
       sightings_.erase(key);
     }
     for (double change : of_key) values_[key] -= change;
@@ -159,7 +159,7 @@ void Expected::advance() {
   ++step_;
 }
 
-void Expected::erase(std::vector<Key> const& keys) {
+void ReferenceTable::erase(std::vector<Key> const& keys) {
   for (Key const key : keys) {
     values_.erase(key);
     sightings_.erase(key);
@@ -167,7 +167,7 @@ void Expected::erase(std::vector<Key> const& keys) {
   }
 }
 
-std::size_t Expected::expire() {
+std::size_t ReferenceTable::expire() {
   std::vector<Key> old;
   for (auto const& [key, step] : last_step_) {
     if (step < step_ - workload_.age) old.push_back(key);
@@ -177,7 +177,7 @@ std::size_t Expected::expire() {
   return before - values_.size();
 }
 
-double Expected::value(Key key) const {
+double ReferenceTable::value(Key key) const {
   auto const found = values_.find(key);
   return found == values_.end() ? 0.0 : found->second;
 }
@@ -191,7 +191,7 @@ bool may_prepare(Workload const& workload, std::int64_t batch, std::int64_t step
 }
 
 // Erases and expires rows before the next step, and compares what is left.
-void forget(Store& store, Stream& stream, Workload const& workload, Expected& expected) {
+void forget(Store& store, Stream& stream, Workload const& workload, ReferenceTable& expected) {
   auto const step = number(store.clock());
   std::vector<Key> mine;
   for (int m = 0; m < kMicrobatches; ++m) {
@@ -217,11 +217,11 @@ Outcome train(Group const& group, Workload const& workload) {
                    .dim = 2,
                    .initializer = {Initializer::Kind::kConstant, 0.0F},
                    .optimizer = {.kind = Optimizer::Kind::kSgd, .learning_rate = 1.0F},
-                   .admit_at = workload.admit_at,
-                   .refreshes = workload.refreshes,
+                   .admission_count = workload.admission_count,
+                   .refresh_compression = workload.refresh_compression,
                    .dictionary_keys = workload.dictionary_keys});
   auto stream = store.make_stream();
-  Expected expected(workload, store.ranks());
+  ReferenceTable expected(workload, store.ranks());
   Sums sums(group, stream, workload.seed, workload.reduce_share);
   std::deque<std::shared_ptr<Batch>> ahead;
   std::int64_t prepared = 0;
@@ -274,7 +274,7 @@ Outcome train(Group const& group, Workload const& workload) {
     }
   }
   auto const stats = store.stats();
-  outcome.urgent_keys = stats.urgent_keys;
+  outcome.late_keys = stats.late_keys;
   outcome.remote_keys = stats.remote_keys;
   store.wait_barrier();
   return outcome;
@@ -290,7 +290,7 @@ Outcome train_all(std::vector<Group> const& group, Workload const& workload) {
     all.hash = outcome.hash;
     all.rows = outcome.rows;
     all.sums = outcome.sums;
-    all.urgent_keys += outcome.urgent_keys;
+    all.late_keys += outcome.late_keys;
     all.remote_keys += outcome.remote_keys;
   });
   return all;

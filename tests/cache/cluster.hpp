@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// N ranks that train a made-up workload and check every value they read.
+// N ranks that train a synthetic workload and check every value they read.
 //
 // Gradients are whole numbers, chosen by step and microbatch alone, so the value of every row at every step is known
 // without the store: a lost, doubled, late or early update shows as a wrong number.
@@ -22,8 +22,8 @@ struct Workload {
   int lookahead = 4;        // batches prepared ahead; 0: just before they are read
   int threads = 1;
   Device device{};
-  std::uint32_t admit_at = 1;                          // of the table
-  RowTransfer refreshes{};                             // likewise; only such as leave values as they are
+  std::uint32_t admission_count = 1;                   // of the table
+  RowCompression refresh_compression{};                // likewise; only such as leave values as they are
   std::size_t dictionary_keys = std::size_t{1} << 20;  // likewise
   int forget_every = 0;        // steps between calls of erase and expire; 0: never. No batch is prepared across one
   int age = 3;                 // what expire is given
@@ -51,9 +51,9 @@ std::vector<Key> erased(Workload const& workload, std::int64_t step, int microba
 bool takes_part(Workload const& workload, int ranks, std::int64_t step, int rank);
 
 // The values that rows have before step t: made by loops and a std::map, for the same number of ranks.
-class Expected {
+class ReferenceTable {
  public:
-  Expected(Workload const& workload, int ranks) : workload_(workload), ranks_(ranks) {}
+  ReferenceTable(Workload const& workload, int ranks) : workload_(workload), ranks_(ranks) {}
   void advance();  // applies the next step
   void erase(std::vector<Key> const& keys);
   std::size_t expire();  // what Store::expire() should return
@@ -72,7 +72,7 @@ class Expected {
 
 struct Outcome {
   std::uint64_t hash = 0;
-  std::uint64_t urgent_keys = 0;
+  std::uint64_t late_keys = 0;
   std::uint64_t remote_keys = 0;
   std::size_t rows = 0;
   std::uint64_t sums = 0;  // arrays summed over the ranks

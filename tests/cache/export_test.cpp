@@ -60,7 +60,7 @@ constexpr std::size_t kDim = 5;  // rows have padding in memory
 // Tables of 40,000 rows, of which each rank sets some; of keys that only wait; and of nothing.
 void fill(Store& store) {
   store.add_table({.name = "items/new v2", .dim = kDim});
-  store.add_table({.name = "waiting", .dim = 1, .admit_at = 2});
+  store.add_table({.name = "waiting", .dim = 1, .admission_count = 2});
   store.add_table({.name = "none", .dim = 2});
   auto stream = store.make_stream();
   std::vector<Key> mine;

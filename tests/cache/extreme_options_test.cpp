@@ -64,9 +64,9 @@ TEST(ExtremeOptions, OfTablesAreRefused) {
       {"keep a share of", [](T& t) { t.optimizer.beta1 = 1; }},
       {"keep a share of", [](T& t) { t.optimizer.beta2 = kNanF; }},
       {"a schedule of kind 3", [](T& t) { t.schedule.kind = static_cast<Schedule::Kind>(3); }},
-      {"schedule.floor", [](T& t) { t.schedule.floor = 1.5F; }},
-      {"schedule.floor", [](T& t) { t.schedule.floor = -0.1F; }},
-      {"schedule.floor", [](T& t) { t.schedule.floor = kNanF; }},
+      {"schedule.min_factor", [](T& t) { t.schedule.min_factor = 1.5F; }},
+      {"schedule.min_factor", [](T& t) { t.schedule.min_factor = -0.1F; }},
+      {"schedule.min_factor", [](T& t) { t.schedule.min_factor = kNanF; }},
       {"a warm-up of -1 steps", [](T& t) { t.schedule.warmup_steps = -1; }},
       {"a warm-up of", [](T& t) { t.schedule.warmup_steps = kLeast64; }},
       {"a warm-up of", [](T& t) { t.schedule.warmup_steps = kMost64; }},
@@ -85,12 +85,12 @@ TEST(ExtremeOptions, OfTablesAreRefused) {
       {"lower expected_rows", [](T& t) { t.expected_rows = kMost - 1; }},
       {"lower expected_rows", [](T& t) { t.expected_rows = std::size_t{1} << 63; }},
       {"lower expected_rows", [](T& t) { t.expected_rows = std::size_t{1} << 32; }},
-      {"at sighting 0", [](T& t) { t.admit_at = 0; }},
-      {"at sighting", [](T& t) { t.admit_at = 0xFFFFFFFF; }},
-      {"values of type 9", [](T& t) { t.values = static_cast<NumberType>(9); }},
+      {"at occurrence 0", [](T& t) { t.admission_count = 0; }},
+      {"at occurrence", [](T& t) { t.admission_count = 0xFFFFFFFF; }},
+      {"values of type 9", [](T& t) { t.value_type = static_cast<DataType>(9); }},
       {"dictionary_keys", [](T& t) { t.dictionary_keys = kMost; }},
-      {"refreshes (that is for gradients)", [](T& t) { t.refreshes.top_k = 1; }},
-      {"top_k", [](T& t) { t.gradients.top_k = kMost; }},
+      {"refreshes (that is for gradients)", [](T& t) { t.refresh_compression.top_k = 1; }},
+      {"top_k", [](T& t) { t.gradient_compression.top_k = kMost; }},
   };
   float Optimizer::*const settings[] = {&Optimizer::learning_rate,
                                         &Optimizer::epsilon,
@@ -104,15 +104,15 @@ TEST(ExtremeOptions, OfTablesAreRefused) {
       cases.push_back({"an optimizer setting of", [=](T& t) { t.optimizer.*setting = value; }});
     }
   }
-  for (auto const transfer : {&T::gradients, &T::refreshes}) {
+  for (auto const transfer : {&T::gradient_compression, &T::refresh_compression}) {
     cases.push_back({"codec", [=](T& t) { (t.*transfer).codec = static_cast<RowCodec>(99); }});
     cases.push_back({"filter.age_max", [=](T& t) { (t.*transfer).filter.age_max = 0xFFFFFFFF; }});
     for (float const value : {-1.0F, kNanF, kInfinityF}) {
-      cases.push_back({"filter.share", [=](T& t) { (t.*transfer).filter.share = value; }});
-      cases.push_back({"filter.bound", [=](T& t) { (t.*transfer).filter.bound = value; }});
+      cases.push_back({"filter.density", [=](T& t) { (t.*transfer).filter.density = value; }});
+      cases.push_back({"filter.threshold_max", [=](T& t) { (t.*transfer).filter.threshold_max = value; }});
     }
-    cases.push_back({"rows_max", [=](T& t) { (t.*transfer).rows_max = 0; }});
-    cases.push_back({"rows_max", [=](T& t) { (t.*transfer).rows_max = kMost; }});
+    cases.push_back({"capacity_rows", [=](T& t) { (t.*transfer).capacity_rows = 0; }});
+    cases.push_back({"capacity_rows", [=](T& t) { (t.*transfer).capacity_rows = kMost; }});
   }
   refuse_all<T>(cases, {.name = "t", .dim = 4}, [](T const& options) {
     Store store(Group::alone(), {.threads = 1});
@@ -191,20 +191,20 @@ TEST(ExtremeOptions, OfSumsAreRefused) {
   auto stream = store.make_stream();
   std::vector<float> four(4);
   View<float> const values(four);
-  auto const format = static_cast<NumberFormat>(77);
+  auto const format = static_cast<WireFormat>(77);
   expect_error([&] { group.begin_allreduce(stream, values, {.format = format}); }, {"of no name"});
   expect_error([&] { group.begin_allreduce(stream, values, {.algorithm = "", .format = {}}); }, {"algorithm"});
   expect_error([&] { group.wait_allreduce(stream, {}); }, {"begin another"});
-  expect_error([&] { group.wait_sum(stream, {}); }, {"begin another"});
+  expect_error([&] { group.wait_result(stream, {}); }, {"begin another"});
   expect_error([&] { group.begin_allreduce(stream, SparseView{.size = kMost}); }, {"18446744073709551615"});
   std::vector<std::uint32_t> const beyond{1, 9}, falling{2, 1};
   std::vector<float> const two(2);
   for (auto const& indices : {beyond, falling}) {
     expect_error(
         [&] {
-          group.wait_sum(stream, group.begin_allreduce(stream, {.size = 4,
-                                                                .indices = View<std::uint32_t const>(indices),
-                                                                .values = View<float const>(two)}));
+          group.wait_result(stream, group.begin_allreduce(stream, {.size = 4,
+                                                                   .indices = View<std::uint32_t const>(indices),
+                                                                   .values = View<float const>(two)}));
         },
         {"indices"});
   }
@@ -218,7 +218,7 @@ TEST(ExtremeOptions, OfSumsAreRefused) {
   };
   for (double const value : {0.0, -1.0, 1.5, kNan, kInfinity}) {
     cases.push_back({"density", [=](T& t) { t.density = value; }});
-    cases.push_back({"density", [=](T& t) { t.warmup_steps = 5, t.density_first = value; }});
+    cases.push_back({"density", [=](T& t) { t.warmup_steps = 5, t.initial_density = value; }});
   }
   refuse_all<T>(cases, {.warmup_steps = ~std::uint64_t{0}},
                 [&](T const& options) { EXPECT_LE(TopKAllreduce(group, 4, options).density(), 1); });
@@ -259,7 +259,7 @@ TEST(ExtremeOptions, OfCallsBetweenStepsAreRefused) {
   for (std::int64_t const age : {std::int64_t{0}, std::int64_t{-1}, kLeast64, kMost64}) {
     expect_error([&] { store.expire(TableId{0}, age); }, {("the age " + std::to_string(age)).c_str()});
   }
-  expect_error([&] { store.wait_gather(std::string((std::size_t{32} << 20) + 1, 'x')); }, {"gather them in parts"});
+  expect_error([&] { store.wait_allgather(std::string((std::size_t{32} << 20) + 1, 'x')); }, {"gather them in parts"});
   auto stream = store.make_stream();
   expect_error([&] { store.scan(stream, TableId{0}, {}); }, {"no function"});
   TemporaryFolder const folder;
@@ -283,8 +283,8 @@ TEST(ExtremeOptions, AssignRefusesWhatIsNotFiniteOnAllRanks) {
     run_ranks(Group::threads(ranks), [](Group const& group) {
       Store store(group, {.threads = 1});
       store.add_table({.name = "floats", .dim = 3});
-      store.add_table({.name = "halves", .dim = 3, .values = NumberType::kHalf});
-      store.add_table({.name = "bfloats", .dim = 3, .values = NumberType::kBFloat16});
+      store.add_table({.name = "halves", .dim = 3, .value_type = DataType::kHalf});
+      store.add_table({.name = "bfloats", .dim = 3, .value_type = DataType::kBFloat16});
       auto stream = store.make_stream();
       auto const before = store.table_hash();
       std::uint64_t const r = number(group.rank());

@@ -16,24 +16,24 @@ class HostileKeys : public HostilePeer {
     if (!bytes.empty()) peer_.send_data(tag(Section::kKeys, 0, 0), bytes);
     end_step();
   }
-  void expect_keys_refused(std::uint64_t keys, Bytes const& bytes, char const* words) {
+  void expect_keys_rejected(std::uint64_t keys, Bytes const& bytes, char const* words) {
     announce(keys, bytes);
-    expect_refused(words);
+    expect_rejected(words);
   }
   // `keys` keys that the peer has named; then step 1 of both begins. Returns what its header says.
   Message named(std::uint64_t keys) {
     std::vector<std::uint64_t> list;
     for (std::uint64_t k = 0; k < keys; ++k) list.push_back(k << 33);
     announce(keys, new_keys(list));
-    peer_.take_data(tag(Section::kValues, 1, 0), 16 * keys);
-    peer_.send({.kind = MessageKind::kOut, .clock = Clock{0}});
+    peer_.receive_data(tag(Section::kValues, 1, 0), 16 * keys);
+    peer_.send({.kind = MessageKind::kRefreshPhase, .clock = Clock{0}});
     EXPECT_EQ(turn(), "");
     end_step();
     return in(1);
   }
 };
 
-TEST_F(HostileKeys, ANumberThatWasNeverGiven) { expect_keys_refused(1, {1, 0, 0, 0, 0, 0}, "never named"); }
+TEST_F(HostileKeys, ANumberThatWasNeverGiven) { expect_keys_rejected(1, {1, 0, 0, 0, 0, 0}, "never named"); }
 
 TEST_F(HostileKeys, ANumberBehindTheLastThatWasGiven) {
   auto message = named(3);
@@ -44,7 +44,7 @@ TEST_F(HostileKeys, ANumberBehindTheLastThatWasGiven) {
   peer_.send(message);
   peer_.send_data(tag(Section::kGradients, 1, 0), 2);
   peer_.send_data(tag(Section::kKeys, 1, 0), bytes);
-  expect_refused("never named");
+  expect_rejected("never named");
 }
 
 TEST_F(HostileKeys, ANumberInAnUrgentRead) {
@@ -54,14 +54,14 @@ TEST_F(HostileKeys, ANumberInAnUrgentRead) {
   peer_.send_data(tag(Section::kGradients, 1, 0), 2);
   auto late = urgent(2, 1, 6);
   peer_.send(late);
-  peer_.send_data(tag(Section::kUrgentKeys, 2, 0), Bytes{1, 0, 0, 0, 0, 0});
-  expect_refused("never named");
+  peer_.send_data(tag(Section::kLateFetchKeys, 2, 0), Bytes{1, 0, 0, 0, 0, 0});
+  expect_rejected("never named");
 }
 
 TEST_F(HostileKeys, AKeyTwice) {
   auto bytes = new_keys({5, 1ULL << 60});
   std::copy_n(bytes.begin() + 5, 8, bytes.begin() + 13);
-  expect_keys_refused(2, bytes, "named key 5 of table 't' twice");
+  expect_keys_rejected(2, bytes, "named key 5 of table 't' twice");
 }
 
 TEST_F(HostileKeys, AKnownKeyAsANewOne) {
@@ -74,35 +74,35 @@ TEST_F(HostileKeys, AKnownKeyAsANewOne) {
   peer_.send(message);
   peer_.send_data(tag(Section::kGradients, 1, 0), 1);
   peer_.send_data(tag(Section::kKeys, 1, 0), bytes);
-  expect_refused("named key 0 of table 't' twice");
+  expect_rejected("named key 0 of table 't' twice");
 }
 
-TEST_F(HostileKeys, GapsThatHaveNoEnd) { expect_keys_refused(1, {1, 0, 0, 0, 0, 0x80}, "have no end"); }
+TEST_F(HostileKeys, GapsThatHaveNoEnd) { expect_keys_rejected(1, {1, 0, 0, 0, 0, 0x80}, "have no end"); }
 
-TEST_F(HostileKeys, KeysWithoutBytes) { expect_keys_refused(1, {}, "a list of keys that is cut"); }
+TEST_F(HostileKeys, KeysWithoutBytes) { expect_keys_rejected(1, {}, "a list of keys that is cut"); }
 
-TEST_F(HostileKeys, MoreKeysThanBytes) { expect_keys_refused(kHuge, Bytes(100, 0), "fewer bytes than its keys take"); }
+TEST_F(HostileKeys, MoreKeysThanBytes) { expect_keys_rejected(kHuge, Bytes(100, 0), "fewer bytes than its keys take"); }
 
 TEST_F(HostileKeys, MoreBytesThanKeys) {
   auto bytes = new_keys({5});
   bytes.push_back(0);
-  expect_keys_refused(1, bytes, "more bytes of keys than its batches have");
+  expect_keys_rejected(1, bytes, "more bytes of keys than its batches have");
 }
 
 TEST_F(HostileKeys, MoreBytesThanItsKeysCanTake) {
   peer_.send(in(0, {intent(1, 1)}, 1000));
   end_step();
-  expect_refused("more bytes of keys than its batches can take");
+  expect_rejected("more bytes of keys than its batches can take");
 }
 
 class HostileSizes : public HostileKeys, public testing::WithParamInterface<cache::GradientBytes> {};
 
 TEST_P(HostileSizes, OfGradientsThatCannotBe) {
-  // Three rows of four columns: from 2 bytes to 98; and no sightings, which this table does not count.
+  // Three rows of four columns: from 2 bytes to 98; and no occurrences, which this table does not count.
   auto message = named(3);
   message.gradients = {GetParam()};
   peer_.send(message);
-  expect_refused("of another size than the rows of its batch can have");
+  expect_rejected("of another size than the rows of its batch can have");
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, HostileSizes,
                          testing::Values(cache::GradientBytes{1, 0}, cache::GradientBytes{99, 0},
@@ -113,7 +113,7 @@ TEST_F(HostileKeys, RowsThatAreNotAsLongAsTheySay) {
   message.gradients = {{30, 0}};
   peer_.send(message);
   peer_.send_data(tag(Section::kGradients, 1, 0), 30, 0x11);  // three rows of a byte take 2 + 12
-  expect_refused("whose rows are not as long as they say");
+  expect_rejected("whose rows are not as long as they say");
 }
 
 }  // namespace

@@ -20,14 +20,14 @@ TEST_F(HostilePeer, KeysThatAreNamedAndNeverComeCostNothing) {
 
 TEST_F(HostilePeer, KeysOfAnotherNumberThanNamed) {
   peer_.send(urgent(0, kHuge, 8 * kHuge));
-  peer_.send_data(tag(Section::kUrgentKeys, 0, 0), 80);
-  expect_refused("sends 80 bytes");
+  peer_.send_data(tag(Section::kLateFetchKeys, 0, 0), 80);
+  expect_rejected("sends 80 bytes");
 }
 
 TEST_F(HostilePeer, LookupOfAnotherNumberThanNamed) {
   peer_.send({.kind = MessageKind::kLookup, .id = 1, .keys = kHuge});
   peer_.send_data(tag(Section::kRequestKeys, 1, 1), 80);
-  expect_refused("sends 80 bytes");
+  expect_rejected("sends 80 bytes");
 }
 
 TEST_F(HostilePeer, MoreKeysThanThereCanBe) {
@@ -39,47 +39,48 @@ TEST_F(HostilePeer, MoreKeysThanThereCanBe) {
     EXPECT_NE(turn(store).find("more keys than one may"), std::string::npos) << keys;
   }
   peer_.send({.kind = MessageKind::kLookup, .keys = kHuge + 1});
-  expect_refused("more keys than one may");
+  expect_rejected("more keys than one may");
 }
 
 TEST_F(HostilePeer, RequestsForNothingOrForAnotherTable) {
   peer_.send({.kind = MessageKind::kLookup, .table = TableId{7}, .keys = 1});
-  expect_refused("a table that is not there");
+  expect_rejected("a table that is not there");
 }
 
 TEST_F(HostilePeer, RequestForNoRows) {
   peer_.send({.kind = MessageKind::kLookup, .keys = 0});
-  expect_refused("asked for no rows");
+  expect_rejected("asked for no rows");
 }
 
 TEST_F(HostilePeer, MorePartsThanTagsCanTell) {
   Intent many{Clock{1}, {}};
   for (std::size_t p = 0; p <= cache::kPartsMax; ++p) many.parts.push_back({TableId{0}, 1});
   peer_.send(in(0, {many}));
-  expect_refused("too many parts");
+  expect_rejected("too many parts");
 }
 
 TEST_F(HostilePeer, FieldsOfAnotherKind) {
-  peer_.send({.kind = MessageKind::kOut, .intents = {intent(1, 1)}});
-  expect_refused("announces batches");
+  peer_.send({.kind = MessageKind::kRefreshPhase, .intents = {intent(1, 1)}});
+  expect_rejected("announces batches");
 }
 
 TEST_F(HostilePeer, BytesThatAreNoMessage) {
   peer_.send_bytes("hello");
-  expect_refused("not a message");
+  expect_rejected("not a message");
 }
 
 // -- the round --
 
 TEST_F(HostilePeer, ClocksOfAllSizes) {
   for (std::int64_t const clock : {kFirst, std::int64_t{-1}, std::int64_t{1}, kLast - 1, kLast}) {
-    for (auto const kind : {MessageKind::kIn, MessageKind::kOut, MessageKind::kUrgent, MessageKind::kUrgentAnswer}) {
+    for (auto const kind : {MessageKind::kGradientPhase, MessageKind::kRefreshPhase, MessageKind::kLateFetch,
+                            MessageKind::kLateFetchReply}) {
       RawPeer peer;
       Store store(peer.group(), {.threads = 1});
       store.add_table({.name = "t", .dim = 4});
       Message message{.kind = kind, .clock = Clock{clock}};
-      if (kind == MessageKind::kUrgent) message.intents = {intent(clock, 1)};
-      if (kind == MessageKind::kUrgent && clock == 1) continue;  // may be
+      if (kind == MessageKind::kLateFetch) message.intents = {intent(clock, 1)};
+      if (kind == MessageKind::kLateFetch && clock == 1) continue;  // may be
       peer.send(message);
       EXPECT_NE(turn(store), "") << clock << ", kind " << static_cast<int>(kind);
     }
@@ -100,13 +101,13 @@ TEST_F(HostilePeer, BatchesTooFarAheadOrTooLate) {
 TEST_F(HostilePeer, ABatchTwice) {
   end_step();
   peer_.send(in(0, {intent(1, 1), intent(1, 1)}));
-  expect_refused("announced a batch twice");
+  expect_rejected("announced a batch twice");
 }
 
 TEST_F(HostilePeer, ABatchOfATableThatIsNotThere) {
   end_step();
   peer_.send(in(0, {intent(1, 1, TableId{9})}));
-  expect_refused("a table that is not there");
+  expect_rejected("a table that is not there");
 }
 
 TEST_F(HostilePeer, MorePartsAheadThanOneMay) {
@@ -116,7 +117,7 @@ TEST_F(HostilePeer, MorePartsAheadThanOneMay) {
     intents.push_back({Clock{clock}, std::vector(cache::kPartsMax, cache::IntentPart{TableId{0}, 0})});
   }
   peer_.send(in(0, intents));
-  expect_refused("parts of batches ahead");
+  expect_rejected("parts of batches ahead");
 }
 
 TEST_F(HostilePeer, GradientsThatWereNotAnnounced) {
@@ -124,21 +125,21 @@ TEST_F(HostilePeer, GradientsThatWereNotAnnounced) {
   auto message = in(0);
   message.gradients = {{5, 0}};
   peer_.send(message);
-  expect_refused("gradients that it did not announce");
+  expect_rejected("gradients that it did not announce");
 }
 
 // Counts of entries may say anything: they are added up, and index nothing.
 TEST_F(HostilePeer, SightingsThatFall) {
   RawPeer peer;
   Store store(peer.group(), {.threads = 1});
-  store.add_table({.name = "t", .dim = 4, .admit_at = 100});
+  store.add_table({.name = "t", .dim = 4, .admission_count = 100});
   std::uint64_t key = 0;
   while (kernels::home_of(Key{key}, 2) != 0) ++key;
   auto const keys = new_keys({key});
   peer.send(in(0, {intent(1, 1)}, keys.size()));
   peer.send_data(tag(Section::kKeys, 0, 0), keys);
-  peer.take_data(tag(Section::kValues, 1, 0), 16);
-  peer.send({.kind = MessageKind::kOut, .clock = Clock{0}});
+  peer.receive_data(tag(Section::kValues, 1, 0), 16);
+  peer.send({.kind = MessageKind::kRefreshPhase, .clock = Clock{0}});
   store.advance_clock();
   EXPECT_EQ(turn(store), "");
   auto message = in(1);
@@ -146,20 +147,20 @@ TEST_F(HostilePeer, SightingsThatFall) {
   message.samples = 1;
   peer.send(message);
   peer.send_data(tag(Section::kGradients, 1, 0), 33, 8);
-  peer.send_data(tag(Section::kSightings, 1, 0), 129, 0xF8);  // negative numbers of 8 bytes
-  peer.send({.kind = MessageKind::kOut, .clock = Clock{1}});
+  peer.send_data(tag(Section::kOccurrences, 1, 0), 129, 0xF8);  // negative numbers of 8 bytes
+  peer.send({.kind = MessageKind::kRefreshPhase, .clock = Clock{1}});
   store.advance_clock();
   EXPECT_EQ(turn(store), "");
   std::size_t rows = 0;
   store.scan(*stream_, table_, [&](View<Key const> some, auto) { rows += some.size(); });
-  EXPECT_EQ(rows, 1U);  // very many sightings
+  EXPECT_EQ(rows, 1U);  // very many occurrences
 }
 
 TEST_F(HostilePeer, AStepThatEndsBeforeItsKeysHaveCome) {
   end_step();
   peer_.send(urgent(0, 3, 9));
   peer_.send(in(0));
-  expect_refused("keys it has not sent");
+  expect_rejected("keys it has not sent");
 }
 
 TEST_F(HostilePeer, AReadForAStepThatItHadEnded) {
@@ -169,7 +170,7 @@ TEST_F(HostilePeer, AReadForAStepThatItHadEnded) {
   peer_.let_turn();  // awaits the keys
   peer_.send(urgent(0, 3, keys.size()));
   peer_.send_data(tag(Section::kKeys, 0, 0), keys);
-  expect_refused("a step that it had ended");
+  expect_rejected("a step that it had ended");
 }
 
 // The row of four numbers of 16 bits that was asked for takes 8 bytes.
@@ -178,19 +179,19 @@ TEST_F(HostilePeer, ValuesAsTheTableDoesNotKeepThem) {
     RawPeer peer;
     group_ = peer.group();
     store_.emplace(group_, StoreOptions{.threads = 1});
-    store_->add_table({.name = "t", .dim = 4, .values = NumberType::kHalf});
+    store_->add_table({.name = "t", .dim = 4, .value_type = DataType::kHalf});
     stream_.emplace(store_->make_stream());
     auto const batch = read_from_peer(Clock{0});
-    peer.send({.kind = MessageKind::kUrgentAnswer, .clock = Clock{0}});
-    peer.send_data(tag(Section::kUrgentValues, 0, 0), bytes);
-    expect_refused(fmt::format("sends {} bytes", bytes).c_str());
+    peer.send({.kind = MessageKind::kLateFetchReply, .clock = Clock{0}});
+    peer.send_data(tag(Section::kLateFetchValues, 0, 0), bytes);
+    expect_rejected(fmt::format("sends {} bytes", bytes).c_str());
     store_.reset();
   }
 }
 
 TEST_F(HostilePeer, TwoTransfersUnderOneTag) {
   for (int i = 0; i < 2; ++i) peer_.send_data(tag(Section::kGradients, 5, 0), 8);
-  expect_refused("two transfers under one tag");
+  expect_rejected("two transfers under one tag");
 }
 
 TEST_F(HostilePeer, WordsOfAPeerAreCutAndCleaned) {
@@ -198,10 +199,10 @@ TEST_F(HostilePeer, WordsOfAPeerAreCutAndCleaned) {
   auto message = in(0);
   message.error = "\033[2J\n" + std::string(1 << 20, 'x');
   peer_.send(message);
-  peer_.send({.kind = MessageKind::kOut, .clock = Clock{0}});
+  peer_.send({.kind = MessageKind::kRefreshPhase, .clock = Clock{0}});
   try {
-    store_->wait_flush();
-    FAIL() << "the step was not refused";
+    store_->wait_applied();
+    FAIL() << "the step was not rejected";
   } catch (GradientError const& error) {
     std::string const text = error.what();
     EXPECT_EQ(text.substr(0, 8), "?[2J?xxx");

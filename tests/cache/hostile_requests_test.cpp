@@ -17,7 +17,7 @@ namespace {
 TEST_F(HostilePeer, AnUrgentAnswerTwice) {
   auto const batch = read_from_peer(Clock{0});
   peer_.on_idle = [this] {
-    for (int i = 0; i < 2; ++i) peer_.send({.kind = MessageKind::kUrgentAnswer});
+    for (int i = 0; i < 2; ++i) peer_.send({.kind = MessageKind::kLateFetchReply});
     peer_.on_idle = [] { return false; };
     return true;
   };
@@ -25,13 +25,13 @@ TEST_F(HostilePeer, AnUrgentAnswerTwice) {
 }
 
 TEST_F(HostilePeer, AnAnswerThatNobodyAskedFor) {
-  peer_.send({.kind = MessageKind::kLookupAnswer, .id = 0});
-  expect_refused("a request that nobody made of it");
+  peer_.send({.kind = MessageKind::kLookupReply, .id = 0});
+  expect_rejected("a request that nobody made of it");
 }
 
 TEST_F(HostilePeer, AnAnswerOfAnotherKindOrTwice) {
   for (auto const& kinds :
-       {std::vector{MessageKind::kAssignAnswer}, std::vector{MessageKind::kLookupAnswer, MessageKind::kLookupAnswer}}) {
+       {std::vector{MessageKind::kAssignReply}, std::vector{MessageKind::kLookupReply, MessageKind::kLookupReply}}) {
     RawPeer peer;
     Store store(peer.group(), {.threads = 1});
     auto const table = store.add_table({.name = "t", .dim = 4});
@@ -54,12 +54,12 @@ TEST_F(HostilePeer, AnAnswerOfAnotherKindOrTwice) {
 
 TEST_F(HostilePeer, RowsSetOutsideOfTheCollective) {
   peer_.send({.kind = MessageKind::kAssign, .id = 0, .keys = 1});
-  expect_refused("set rows while this rank does not");
+  expect_rejected("set rows while this rank does not");
 }
 
 TEST_F(HostilePeer, RowsErasedOutsideOfTheCollective) {
   peer_.send({.kind = MessageKind::kErase, .id = 0, .keys = 1});
-  expect_refused("erased rows while this rank does not");
+  expect_rejected("erased rows while this rank does not");
 }
 
 // A rank that waits in erase lets others erase, and nothing else.
@@ -101,7 +101,7 @@ TEST_F(HostilePeer, ANumberOfForgottenRowsThatIsNone) {
 
 TEST_F(HostilePeer, ARequestTwice) {
   for (int i = 0; i < 2; ++i) peer_.send({.kind = MessageKind::kLookup, .id = 4, .keys = 1});
-  expect_refused("made a request twice");
+  expect_rejected("made a request twice");
 }
 
 TEST_F(HostilePeer, RequestsWhoseAnswersAreNotTaken) {
@@ -111,15 +111,15 @@ TEST_F(HostilePeer, RequestsWhoseAnswersAreNotTaken) {
     peer_.send_words(tag(Section::kRequestKeys, id, 1), {id});
     peer_.let_turn();
   }
-  expect_refused("without taking their answers");
+  expect_rejected("without taking their answers");
 }
 
 TEST_F(HostilePeer, RequestsWhoseAnswersAreTakenMayBeMany) {
   for (std::uint64_t id = 0; id < 100; ++id) {
     peer_.send({.kind = MessageKind::kLookup, .id = id, .keys = 1});
     peer_.send_words(tag(Section::kRequestKeys, id, 1), {id});
-    peer_.take_data(tag(Section::kRequestValues, id, 1), 16);
-    peer_.take_data(tag(Section::kRequestFound, id, 1), 1);
+    peer_.receive_data(tag(Section::kRequestValues, id, 1), 16);
+    peer_.receive_data(tag(Section::kRequestFound, id, 1), 1);
     ASSERT_EQ(turn(), "") << id;
     peer_.progress();
     ASSERT_EQ(turn(), "") << id;
@@ -128,24 +128,24 @@ TEST_F(HostilePeer, RequestsWhoseAnswersAreTakenMayBeMany) {
 
 TEST_F(HostilePeer, GathersAheadOfThisRank) {
   for (std::uint64_t id = 0; id < 2; ++id) peer_.send({.kind = MessageKind::kGather, .id = id});
-  expect_refused("piece of gather 1");
+  expect_rejected("piece of gather 1");
 }
 
 TEST_F(HostilePeer, GathersOutOfTurn) {
   peer_.send({.kind = MessageKind::kGather, .id = ~std::uint64_t{0}});
-  expect_refused("a number that no tag can hold");
+  expect_rejected("a number that no tag can hold");
 }
 
 TEST_F(HostilePeer, AGatherOutOfTurn) {
   peer_.send({.kind = MessageKind::kGather, .id = 1});
-  expect_refused("where 0 is next");
+  expect_rejected("where 0 is next");
 }
 
 TEST_F(HostilePeer, RequestsWhoseTagsWouldBeOne) {
   for (std::uint64_t const id : {std::uint64_t{3}, cache::kIdEnd + 3}) {
     peer_.send({.kind = MessageKind::kLookup, .id = id, .keys = 1});
   }
-  expect_refused("a number that no tag can hold");
+  expect_rejected("a number that no tag can hold");
 }
 
 // The peer says body(i) in gather i, and that nothing is wrong with it.
@@ -201,18 +201,18 @@ TEST_F(HostilePeer, APushThatDoesNotWaitForItsRowsEndsTheStepWhenTheyHaveCome) {
   push_zeros(batch);
   end_step();
   peer_.let_turn();
-  EXPECT_EQ(peer_.receive()->kind, MessageKind::kTables);
+  EXPECT_EQ(peer_.receive()->kind, MessageKind::kSchema);
   auto const first = peer_.receive();
-  ASSERT_TRUE(first && first->kind == MessageKind::kUrgent);
+  ASSERT_TRUE(first && first->kind == MessageKind::kLateFetch);
   EXPECT_FALSE(peer_.receive());  // nothing of the step before its rows have come
-  peer_.send({.kind = MessageKind::kUrgentAnswer});
-  peer_.send_data(tag(Section::kUrgentValues, 0, 0), 16);
+  peer_.send({.kind = MessageKind::kLateFetchReply});
+  peer_.send_data(tag(Section::kLateFetchValues, 0, 0), 16);
   peer_.send(in(0));
   peer_.let_turn();
   auto const second = peer_.receive();
-  ASSERT_TRUE(second && second->kind == MessageKind::kIn);
+  ASSERT_TRUE(second && second->kind == MessageKind::kGradientPhase);
   EXPECT_EQ(second->gradients.size(), 1U);
-  peer_.send({.kind = MessageKind::kOut});
+  peer_.send({.kind = MessageKind::kRefreshPhase});
   EXPECT_EQ(turn(), "");
 }
 
@@ -225,14 +225,14 @@ TEST_F(HostilePeer, AStoreThatGoesStillEndsItsLastStep) {
   peer_.on_idle = [&] {
     while (auto const message = peer_.receive()) heard.push_back(message->kind);
     if (std::exchange(answered, true)) return false;
-    peer_.send({.kind = MessageKind::kUrgentAnswer});
-    peer_.send_data(tag(Section::kUrgentValues, 0, 0), 16);
-    peer_.take_data(tag(Section::kUrgentKeys, 0, 0), new_keys({0}).size());
+    peer_.send({.kind = MessageKind::kLateFetchReply});
+    peer_.send_data(tag(Section::kLateFetchValues, 0, 0), 16);
+    peer_.receive_data(tag(Section::kLateFetchKeys, 0, 0), new_keys({0}).size());
     peer_.progress();
     return true;
   };
   store_.reset();
-  EXPECT_EQ(heard, (std::vector{MessageKind::kTables, MessageKind::kUrgent, MessageKind::kIn}));
+  EXPECT_EQ(heard, (std::vector{MessageKind::kSchema, MessageKind::kLateFetch, MessageKind::kGradientPhase}));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both ends of a dictionary of keys: they agree on every slot, whatever is named; and what no reader sends is refused.
+// Both ends of a dictionary of keys: they agree on every slot, whatever is named; and what no reader sends is rejected.
 #include "cache/key_dictionary.hpp"
 
 #include <gtest/gtest.h>
@@ -23,15 +23,15 @@ struct Pair {
   explicit Pair(std::size_t capacity) : named(capacity), heard(capacity) {}
 
   struct Sent {
-    NamedKeys::Named at_reader;
-    HeardKeys::Heard at_owner;
+    KeyEncoder::EncodedList at_reader;
+    KeyDecoder::DecodedList at_owner;
     std::size_t bytes;
   };
   Sent send(std::vector<Key> const& keys, std::int64_t step, std::int64_t now) {
     Bytes wire;
-    Sent sent{named.wait_name(stream, View<Key const>(keys), Clock{step}, Clock{now}, wire), {}, wire.size()};
+    Sent sent{named.wait_encode_keys(stream, View<Key const>(keys), Clock{step}, Clock{now}, wire), {}, wire.size()};
     auto left = text(wire);
-    sent.at_owner = heard.hear(left, keys.size(), Clock{step}, Clock{now});
+    sent.at_owner = heard.decode(left, keys.size(), Clock{step}, Clock{now});
     EXPECT_TRUE(left.empty());
     EXPECT_LE(wire.size(), key_bytes_max(keys.size()));
     check(keys, sent);
@@ -60,8 +60,8 @@ struct Pair {
   }
 
   Stream stream{Device::host(), 1};
-  NamedKeys named;
-  HeardKeys heard;
+  KeyEncoder named;
+  KeyDecoder heard;
   std::map<std::uint32_t, Key> meaning;  // of slots
 };
 
@@ -149,12 +149,12 @@ TEST(KeyDictionary, RemembersNothingWithoutRoom) {
 TEST(KeyDictionary, SortsLikeTheLibrary) {
   std::mt19937_64 random(3);
   for (int const bits : {1, 11, 12, 32, 63, 64}) {
-    std::vector<KeyPlace> places;
+    std::vector<IndexedKey> places;
     for (std::uint32_t i = 0; i < 5000; ++i) places.push_back({random() >> (64 - bits), i});
     auto want = places;
     std::stable_sort(want.begin(), want.end(), [](auto const& a, auto const& b) { return a.value < b.value; });
-    sort_places(places);
-    for (std::size_t i = 0; i < want.size(); ++i) ASSERT_EQ(places[i].place, want[i].place) << bits;
+    sort_by_value(places);
+    for (std::size_t i = 0; i < want.size(); ++i) ASSERT_EQ(places[i].index, want[i].index) << bits;
   }
 }
 
@@ -181,9 +181,9 @@ TEST(KeyDictionary, ListsGoByTheSlotsThatAreThere) {
     auto const named = some_keys(random, 90, 1500, false), listed = some_keys(random, 200, 1500, false);
     EXPECT_EQ(pair.send(named, now + 1, now).at_owner.slots, same.send(named, now + 1, now).at_owner.slots);
     Bytes wire;
-    pair.named.wait_list(pair.stream, View<Key const>(listed), wire);
+    pair.named.wait_encode_known(pair.stream, View<Key const>(listed), wire);
     auto left = text(wire);
-    auto heard = pair.heard.take_list(left, listed.size());
+    auto heard = pair.heard.decode_known(left, listed.size());
     EXPECT_TRUE(left.empty());
     auto want = listed;
     sort_keys(want);
@@ -208,7 +208,7 @@ Bytes list(std::uint32_t known, std::uint8_t coding, Bytes const& rest) {
   return bytes;
 }
 
-void expect_refused(Bytes const& bytes, std::uint64_t count, std::size_t slots, char const* words) {
+void expect_rejected(Bytes const& bytes, std::uint64_t count, std::size_t slots, char const* words) {
   test::expect_error(
       [&] {
         auto wire = text(bytes);
@@ -219,22 +219,22 @@ void expect_refused(Bytes const& bytes, std::uint64_t count, std::size_t slots, 
 
 TEST(KeyDictionary, RefusesWhatNoReaderSends) {
   Bytes const eight(8, 0);
-  expect_refused({1, 0, 0}, 1, 9, "a list of keys that is cut");
-  expect_refused(list(0, 2, eight), 1, 9, "unknown coding");
-  expect_refused(list(2, 0, eight), 1, 9, "more numbers of keys than it has keys");
-  expect_refused(list(0, 0, eight), 2, 9, "fewer bytes than its keys take");
-  expect_refused(list(0, 1, eight), std::uint64_t{1} << 40, 9, "fewer bytes than its keys take");
-  expect_refused(list(0xFFFFFFFF, 0, eight), 0xFFFFFFFF, 9, "fewer bytes than its keys take");
-  expect_refused(list(1, 0, {9}), 1, 9, "never named");
-  expect_refused(list(2, 0, {4, 4}), 2, 9, "never named");
-  expect_refused(list(1, 0, {0}), 1, 0, "never named");
-  expect_refused(list(2, 0, {4, 0x80}), 2, 9, "have no end");
-  expect_refused(list(1, 0, Bytes(20, 0x80)), 1, 9, "have no end");
-  expect_refused(list(2, 0, {0xFF, 0xFF, 0xFF, 0xFF, 0x0F, 0}), 2, std::size_t{1} << 40, "beyond the last one");
-  expect_refused(list(0, 1, Bytes(9, 0xFF)), 1, 9, "have no end");
+  expect_rejected({1, 0, 0}, 1, 9, "a list of keys that is cut");
+  expect_rejected(list(0, 2, eight), 1, 9, "unknown coding");
+  expect_rejected(list(2, 0, eight), 1, 9, "more numbers of keys than it has keys");
+  expect_rejected(list(0, 0, eight), 2, 9, "fewer bytes than its keys take");
+  expect_rejected(list(0, 1, eight), std::uint64_t{1} << 40, 9, "fewer bytes than its keys take");
+  expect_rejected(list(0xFFFFFFFF, 0, eight), 0xFFFFFFFF, 9, "fewer bytes than its keys take");
+  expect_rejected(list(1, 0, {9}), 1, 9, "never named");
+  expect_rejected(list(2, 0, {4, 4}), 2, 9, "never named");
+  expect_rejected(list(1, 0, {0}), 1, 0, "never named");
+  expect_rejected(list(2, 0, {4, 0x80}), 2, 9, "have no end");
+  expect_rejected(list(1, 0, Bytes(20, 0x80)), 1, 9, "have no end");
+  expect_rejected(list(2, 0, {0xFF, 0xFF, 0xFF, 0xFF, 0x0F, 0}), 2, std::size_t{1} << 40, "beyond the last one");
+  expect_rejected(list(0, 1, Bytes(9, 0xFF)), 1, 9, "have no end");
   Bytes at_the_end(10, 0xFF);
   at_the_end[8] = at_the_end[9] = 0;
-  expect_refused(list(0, 1, at_the_end), 2, 9, "beyond the last one");
+  expect_rejected(list(0, 1, at_the_end), 2, 9, "beyond the last one");
 }
 
 // Any bytes are a list or an error, and never more keys than bytes.

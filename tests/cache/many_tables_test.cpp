@@ -15,11 +15,11 @@ namespace {
 // Steps of batches with parts of 40 tables: keys that several tables and ranks have, tables without keys in a step, one
 // that two parts name, and new keys in some tables only. Returns the hash of all tables on each rank.
 std::vector<std::uint64_t> hashes_of_many_tables(int ranks, bool last_table_first) {
-  constexpr std::uint32_t kTables = 40;
+  constexpr std::uint32_t kSchema = 40;
   std::vector<std::uint64_t> hashes(static_cast<std::size_t>(ranks));
   run_ranks(ranks == 1 ? std::vector{Group::alone()} : Group::threads(ranks), [&](Group group) {
     Store store(group, {});
-    for (std::uint32_t t = 0; t < kTables; ++t) {
+    for (std::uint32_t t = 0; t < kSchema; ++t) {
       store.add_table({.name = fmt::format("table {}", t),
                        .dim = 1 + t % 3,
                        .initializer = {Initializer::Kind::kUniform, 0.5F},
@@ -29,8 +29,8 @@ std::vector<std::uint64_t> hashes_of_many_tables(int ranks, bool last_table_firs
     for (std::uint64_t s = 0; s < 6; ++s) {
       std::vector<std::vector<Key>> keys;
       std::vector<std::uint32_t> tables;
-      for (std::uint32_t t = 0; t <= kTables; ++t) {
-        std::uint32_t const table = t == kTables ? 3 : last_table_first ? kTables - 1 - t : t;
+      for (std::uint32_t t = 0; t <= kSchema; ++t) {
+        std::uint32_t const table = t == kSchema ? 3 : last_table_first ? kSchema - 1 - t : t;
         std::uint64_t const first = table % 4 == 1 ? 30 * s : table, count = table % 5 == s % 5 ? 0 : 60;
         std::vector<Key> mine;
         for (std::uint64_t k = 0; k < count; ++k) {

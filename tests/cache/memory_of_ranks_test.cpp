@@ -47,7 +47,7 @@ Bytes bytes_of(int ranks) {
     store.wait_barrier();
     if (first) bytes.stores = in_use() - before;
     store.wait_barrier();
-    std::deque<Prepared> ahead;
+    std::deque<PreparedBatch> ahead;
     auto const prepare = [&](Clock clock) {
       std::vector<Key> keys;
       for (std::uint64_t i = 0; i < 8; ++i) {
@@ -64,14 +64,14 @@ Bytes bytes_of(int ranks) {
       Matrix<float> const rows(Device::host(), batch.rows(0), kDim);
       MatrixView<float> const view(rows);
       store.pull(stream, batch, {&view, 1});
-      TableGradients const gradients{.sources = rows, .numbers = batch.positions(0)};
+      TableGradients const gradients{.sources = rows, .source_indices = batch.positions(0)};
       store.push(stream, batch, {&gradients, 1});
       store.advance_clock();
       if (store.clock() < Clock{6}) prepare(store.clock() + 3);
     }
     EXPECT_LE(store.size(TableId{0}), kKeys);
     std::vector<std::int64_t> received(static_cast<std::size_t>(ranks), 1);
-    store.wait_sum(received);
+    store.wait_allreduce(received);
     EXPECT_EQ(received.back(), ranks);
     store.wait_barrier();
     if (first) {
@@ -129,7 +129,7 @@ TEST(MemoryOfRanks, LongSumsGoThroughOneRank) {
     std::uint64_t const before = store.stats().sent.bytes();
     std::vector<std::int64_t> values(kLong);
     for (std::size_t i = 0; i < kLong; ++i) values[i] = static_cast<std::int64_t>(i * (me + 1)) - 3;
-    store.wait_sum(values);
+    store.wait_allreduce(values);
     for (std::size_t i = 0; i < kLong; ++i) EXPECT_EQ(values[i], static_cast<std::int64_t>(36 * i) - 24);
     std::uint64_t const sent = store.stats().sent.bytes() - before;
     if (me > 0) {

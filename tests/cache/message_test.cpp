@@ -13,7 +13,7 @@ namespace gpups::cache {
 namespace {
 
 Message full() {
-  return {.kind = MessageKind::kIn,
+  return {.kind = MessageKind::kGradientPhase,
           .clock = Clock{77},
           .id = 5,
           .samples = 4096,
@@ -21,7 +21,7 @@ Message full() {
           .error = "why",
           .parts = 2,
           .gradients = {{1000, 0}, {77, 3, 2}},
-          .late = {{TableId{1}, 4, 9, 80, true}, {TableId{0}, 1, 13, 20, false}},
+          .flushed = {{TableId{1}, 4, 9, 80, true}, {TableId{0}, 1, 13, 20, false}},
           .sent = {3, 0},
           .intents = {{Clock{81}, {{TableId{0}, 10}, {TableId{1}, 0}}}, {Clock{82}, {}}},
           .key_bytes = 60,
@@ -45,8 +45,8 @@ TEST(MessageCoding, RefusesEveryCut) {
 
 // Each message is one sequence of bytes: what is read and written again is the same.
 TEST(MessageCoding, RefusesAFlagThatIsNeither) {
-  auto exact = encode({.late = {{TableId{0}, 1, 13, 20, true}}});
-  auto const coded = encode({.late = {{TableId{0}, 1, 13, 20, false}}});
+  auto exact = encode({.flushed = {{TableId{0}, 1, 13, 20, true}}});
+  auto const coded = encode({.flushed = {{TableId{0}, 1, 13, 20, false}}});
   auto const at =
       static_cast<std::size_t>(std::mismatch(exact.begin(), exact.end(), coded.begin()).first - exact.begin());
   exact[at] = 2;
@@ -56,7 +56,7 @@ TEST(MessageCoding, RefusesAFlagThatIsNeither) {
 TEST(MessageCoding, NeverCrashesOnGarbage) {
   std::mt19937_64 random(1);
   auto const bytes = encode(full());
-  int refused = 0;
+  int rejected = 0;
   for (int i = 0; i < 20000; ++i) {
     auto changed = bytes;
     for (int flips = 1 + static_cast<int>(random() % 4); flips > 0; --flips) {
@@ -65,18 +65,18 @@ TEST(MessageCoding, NeverCrashesOnGarbage) {
     try {
       decode(changed);
     } catch (comm::WireError const&) {
-      ++refused;
+      ++rejected;
     }
   }
-  EXPECT_GT(refused, 0);
+  EXPECT_GT(rejected, 0);
 }
 
 TEST(Tags, DifferForAllTransfersOfAPairAtATime) {
   EXPECT_NE(tag(Section::kGradients, 1, 0), tag(Section::kGradients, 1, 1));
   EXPECT_NE(tag(Section::kGradients, 1, 0), tag(Section::kGradients, 2, 0));
   EXPECT_NE(tag(Section::kGradients, 1, 0), tag(Section::kValues, 1, 0));
-  EXPECT_EQ(tag(Section::kSightings, ~0ULL, ~0ULL) >> comm::kTagBits, 0U);
-  EXPECT_EQ(section_of(tag(Section::kSightings, ~0ULL, ~0ULL)), Section::kSightings);
+  EXPECT_EQ(tag(Section::kOccurrences, ~0ULL, ~0ULL) >> comm::kTagBits, 0U);
+  EXPECT_EQ(section_of(tag(Section::kOccurrences, ~0ULL, ~0ULL)), Section::kOccurrences);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prepared batches: a pure function of the batch, for any threads, and what is refused.
-#include "cache/prepare.hpp"
+// PreparedBatch batches: a pure function of the batch, for any threads, and what is rejected.
+#include "cache/batch_pattern.hpp"
 
 #include <gtest/gtest.h>
 

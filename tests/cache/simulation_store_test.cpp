@@ -20,19 +20,19 @@ std::uint64_t setting(char const* name, std::uint64_t otherwise) {
 }
 
 Workload workload_of(std::uint64_t seed) {
-  return {
-      .steps = 6 + static_cast<int>(seed % 7),
-      .seed = seed,
-      .keys = 2 + seed * 7 % 90,
-      .lookahead = static_cast<int>(seed / 4 % 6),
-      .admit_at = seed % 3 == 0 ? 1 : 1 + static_cast<std::uint32_t>(seed % 11),
-      .refreshes = {.filter = {.age_max = static_cast<std::uint32_t>(seed % 2), .bound = 0}, .rows_max = 1 + seed % 13},
-      .dictionary_keys = seed % 5 == 4 ? 1000 : seed * 11 % 40,  // slots change their keys all the time
-      .forget_every = seed % 4 == 1 ? 0 : 1 + static_cast<int>(seed % 3),
-      .age = 1 + static_cast<int>(seed % 2),
-      .lookup_share = static_cast<double>(seed % 5) / 8,
-      .barrier_share = static_cast<double>(seed % 4) / 6,
-      .reduce_share = static_cast<double>(seed % 3) / 4};
+  return {.steps = 6 + static_cast<int>(seed % 7),
+          .seed = seed,
+          .keys = 2 + seed * 7 % 90,
+          .lookahead = static_cast<int>(seed / 4 % 6),
+          .admission_count = seed % 3 == 0 ? 1 : 1 + static_cast<std::uint32_t>(seed % 11),
+          .refresh_compression = {.filter = {.age_max = static_cast<std::uint32_t>(seed % 2), .threshold_max = 0},
+                                  .capacity_rows = 1 + seed % 13},
+          .dictionary_keys = seed % 5 == 4 ? 1000 : seed * 11 % 40,  // slots change their keys all the time
+          .forget_every = seed % 4 == 1 ? 0 : 1 + static_cast<int>(seed % 3),
+          .age = 1 + static_cast<int>(seed % 2),
+          .lookup_share = static_cast<double>(seed % 5) / 8,
+          .barrier_share = static_cast<double>(seed % 4) / 6,
+          .reduce_share = static_cast<double>(seed % 3) / 4};
 }
 
 TEST(StoreSimulation, EverySeedGivesTheBitsOfOneRank) {
@@ -46,7 +46,7 @@ TEST(StoreSimulation, EverySeedGivesTheBitsOfOneRank) {
     auto const all = train_all(Group::simulated(ranks, {.seed = seed, .delay_ms_max = 1.0 + seed % 50}), workload);
     ASSERT_EQ(all.hash, alone.hash);
     ASSERT_EQ(all.rows, alone.rows);
-    urgent += all.urgent_keys;
+    urgent += all.late_keys;
     remote += all.remote_keys;
     sums += all.sums;
   }

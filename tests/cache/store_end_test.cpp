@@ -31,7 +31,7 @@ struct Member {
   void push() {
     Array<Key> const given = to_device(*stream, keys);
     TableBatch const part{.table = table, .keys = given};
-    Prepared const batch = store->prepare(*stream, store->clock(), {&part, 1}, 1);
+    PreparedBatch const batch = store->prepare(*stream, store->clock(), {&part, 1}, 1);
     store->wait_ready(batch);
     Matrix<float> sources(Device::host(), keys.size(), 4);
     memory::fill_bytes(*stream, sources.view().data(), 0, sources.view().flat().bytes());
@@ -73,11 +73,11 @@ std::vector<Ending> endings() {
   };
   auto const end_step = [](Member& me) {
     me.store->advance_clock();
-    me.store->wait_flush();
+    me.store->wait_applied();
   };
   auto const step_and_flush = [](Member& me) {
     me.step();
-    me.store->wait_flush();
+    me.store->wait_applied();
   };
   auto const look_up_until_it_ends = [](Member& me) {
     for (;;) me.look_up();
@@ -125,8 +125,7 @@ TEST(StoreEnd, IsToldToThoseWhoStillWaitForIt) {
 TEST(StoreEnd, IsToldInEverySimulatedNetwork) {
   for (Ending const& ending : endings()) {
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
-      run_ranks(Group::simulated(kRanks, {.seed = seed}),
-                [&](Group const& group) { end_one(group, ending, nullptr); });
+      run_ranks(Group::simulated(kRanks, {.seed = seed}), [&](Group const& group) { end_one(group, ending, nullptr); });
     }
   }
 }
@@ -136,14 +135,14 @@ TEST(StoreEnd, NamesWhatWasAwaited) {
   run_ranks(Group::threads(2), [&](Group const& group) {
     Member me(group);
     me.step();
-    me.store->wait_flush();
+    me.store->wait_applied();
     if (me.ends()) {
       me.store.reset();
       return all_know.wait();
     }
     me.store->advance_clock();
     try {
-      me.store->wait_flush();
+      me.store->wait_applied();
       ADD_FAILURE();
     } catch (PeerError const& error) {
       // It is told before the step's messages have gone, or while their answers are awaited.
@@ -165,7 +164,7 @@ TEST(StoreEnd, AfterTheLastStepIsNoErrorToAnybody) {
       TableBatch const part{.table = me.table, .keys = given};
       me.store->prepare(*me.stream, me.store->clock() + 2, {&part, 1}, 1);
     }
-    if (me.group.rank() == Rank{0}) me.store->wait_flush();
+    if (me.group.rank() == Rank{0}) me.store->wait_applied();
     me.store.reset();
   };
   run_ranks(Group::threads(kRanks), body);
@@ -180,7 +179,7 @@ TEST(StoreEnd, ByAnExceptionThatIsCaughtIsToldAtLast) {
       me.step();
       if (me.ends()) throw std::runtime_error("a disk is full");
       me.step();
-      me.store->wait_flush();
+      me.store->wait_applied();
       ADD_FAILURE() << "a rank's Store has ended, and the others went on";
     } catch (PeerError const& error) {
       EXPECT_EQ(error.peer(), kEnding) << error.what();
@@ -196,7 +195,7 @@ TEST(StoreEnd, ByAnExceptionThatIsCaughtIsToldAtLast) {
 }
 
 TEST(StoreEnd, AMembershipHasOneStoreOnly) {
-  auto const refuse = [](Group const& group) {
+  auto const reject = [](Group const& group) {
     expect_error([&] { Store(group, {.threads = 1}); },
                  {"a second Store is made on a membership", "put all tables into one Store", "another group"});
   };
@@ -204,12 +203,12 @@ TEST(StoreEnd, AMembershipHasOneStoreOnly) {
     {
       Member me(group);
       me.step();
-      refuse(group);
+      reject(group);
       me.step();
-      me.store->wait_flush();
+      me.store->wait_applied();
       EXPECT_EQ(me.store->size(me.table), me.keys.size());
     }
-    refuse(group);
+    reject(group);
   };
   body(Group::alone());
   run_ranks(Group::threads(kRanks), body);

@@ -28,20 +28,20 @@ struct Trained {
                      .optimizer = {.kind = Optimizer::Kind::kSgd, .learning_rate = 1.0F}});
   }
 
-  Prepared prepare(std::vector<Key> const& keys) {
+  PreparedBatch prepare(std::vector<Key> const& keys) {
     auto const there = to_device(stream, keys);
     TableBatch const part{.table = kTable, .keys = there, .offsets = {}};
     return store.prepare(stream, store.clock(), {&part, 1}, 1);
   }
   // A gradient of 1 for each entry.
-  void push(Prepared const& batch, std::vector<std::uint32_t> const& numbers = {}) { push(batch, numbers, store); }
-  void push(Prepared const& batch, std::vector<std::uint32_t> const& numbers, Store& into) {
+  void push(PreparedBatch const& batch, std::vector<std::uint32_t> const& numbers = {}) { push(batch, numbers, store); }
+  void push(PreparedBatch const& batch, std::vector<std::uint32_t> const& numbers, Store& into) {
     std::size_t const entries = batch.entries(0);
     Matrix<float> ones(Device::host(), entries, kDim);
     for (std::size_t i = 0; i < entries; ++i) std::fill_n(ones.row(i).data(), kDim, 1.0F);
     auto const sources = moved<float const>(stream, stream.device(), ones);
     auto const there = to_device(stream, numbers);
-    TableGradients const gradients{.sources = sources, .numbers = there};
+    TableGradients const gradients{.sources = sources, .source_indices = there};
     into.push(stream, batch, {&gradients, 1});
     stream.wait();
   }
@@ -57,7 +57,7 @@ struct Trained {
 };
 
 // On one rank and two, of threads and of a simulated group, where nothing happens before somebody waits.
-void on_ranks(std::function<void(Group const&)> const& body) {
+void run_on_ranks(std::function<void(Group const&)> const& body) {
   for (int const ranks : {1, 2}) {
     SCOPED_TRACE(std::to_string(ranks) + " ranks");
     run_ranks(Group::threads(ranks), body);
@@ -66,7 +66,7 @@ void on_ranks(std::function<void(Group const&)> const& body) {
 }
 
 void with_store(std::function<void(Trained&)> const& body) {
-  on_ranks([&](Group const& group) {
+  run_on_ranks([&](Group const& group) {
     Trained one(group);
     body(one);
     one.store.wait_barrier();  // all goes on as if nothing had been called
@@ -106,28 +106,28 @@ TEST(StoreMisuse, CallsBetweenStepsAreRefusedWithinOne) {
 
     Matrix<float> const rows(Device::host(), 2, kDim);
     View<Key const> const two(keys);
-    auto const refused = [&](char const* name, std::function<void()> const& call) {
+    auto const rejected = [&](char const* name, std::function<void()> const& call) {
       expect_error(call, {name, "between push and advance_clock of step 1", "call it after advance_clock"});
     };
-    refused("table_hash", [&] { one.store.table_hash(); });
-    refused("save", [&] { one.store.save(folder.path() / "saved", {}); });
-    refused("export_rows", [&] { one.store.export_rows(folder.path() / "exported", ExportFormat::kNpy); });
-    refused("size", [&] { one.store.size(kTable); });
-    refused("scan", [&] { one.store.scan(one.stream, kTable, [](auto, auto) {}); });
-    refused("lookup", [&] { one.store.lookup(one.stream, kTable, two, rows, {}); });
-    refused("begin_lookup", [&] { one.store.begin_lookup(one.stream, kTable, two, rows, {}); });
-    refused("assign", [&] { one.store.assign(one.stream, kTable, two, rows); });
-    refused("erase", [&] { one.store.erase(one.stream, kTable, two); });
-    refused("expire", [&] { one.store.expire(kTable, 1); });
+    rejected("table_hash", [&] { one.store.table_hash(); });
+    rejected("save", [&] { one.store.save(folder.path() / "saved", {}); });
+    rejected("export_rows", [&] { one.store.export_rows(folder.path() / "exported", ExportFormat::kNpy); });
+    rejected("size", [&] { one.store.size(kTable); });
+    rejected("scan", [&] { one.store.scan(one.stream, kTable, [](auto, auto) {}); });
+    rejected("lookup", [&] { one.store.lookup(one.stream, kTable, two, rows, {}); });
+    rejected("begin_lookup", [&] { one.store.begin_lookup(one.stream, kTable, two, rows, {}); });
+    rejected("assign", [&] { one.store.assign(one.stream, kTable, two, rows); });
+    rejected("erase", [&] { one.store.erase(one.stream, kTable, two); });
+    rejected("expire", [&] { one.store.expire(kTable, 1); });
     expect_error([&] { one.store.restore(folder.path()); }, {"restore was called on a store in use"});
     EXPECT_FALSE(std::filesystem::exists(folder.path() / "saved"));
     EXPECT_FALSE(std::filesystem::exists(folder.path() / "exported.unfinished"));
 
     // What concerns no row may be called at any time.
     std::int64_t sum = 1;
-    one.store.wait_sum({&sum, 1});
+    one.store.wait_allreduce({&sum, 1});
     EXPECT_EQ(sum, one.store.ranks());
-    EXPECT_EQ(one.store.wait_gather("x").size(), static_cast<std::size_t>(one.store.ranks()));
+    EXPECT_EQ(one.store.wait_allgather("x").size(), static_cast<std::size_t>(one.store.ranks()));
 
     one.store.advance_clock();
     EXPECT_NE(one.store.table_hash(), before);
@@ -137,7 +137,7 @@ TEST(StoreMisuse, CallsBetweenStepsAreRefusedWithinOne) {
 
 // Alone, a rank could update rows while a look-up reads them.
 TEST(StoreMisuse, ALookUpUnderWayReadsRowsAsTheyWere) {
-  on_ranks([](Group const& group) {
+  run_on_ranks([](Group const& group) {
     Trained one(group);
     std::vector<Key> const keys{Key{1}, Key{2}, Key{3}};
     for (int t = 0; t < 5; ++t) {
@@ -166,26 +166,26 @@ TEST(StoreMisuse, ObjectsOfNothingAreRefused) {
     auto const batch = one.prepare({Key{1}, Key{2}});
     auto gone = batch;
     auto const taken = std::move(gone);
-    for (Prepared const& none : {Prepared(), gone}) {  // NOLINT(bugprone-use-after-move)
-      auto const refused = [&](char const* name, std::function<void()> const& call) {
+    for (PreparedBatch const& none : {PreparedBatch(), gone}) {  // NOLINT(bugprone-use-after-move)
+      auto const rejected = [&](char const* name, std::function<void()> const& call) {
         expect_error(call, {name, "no batch", "use what prepare() has returned"});
       };
-      refused("wait_ready", [&] { one.store.wait_ready(none); });
-      refused("pull", [&] { one.store.pull(one.stream, none, {}); });
-      refused("pull_pooled", [&] { one.store.pull_pooled(one.stream, none, 0, Pooling::kSum, {}); });
-      refused("push", [&] { one.store.push(one.stream, none, {}); });
-      refused("clock", [&] { none.clock(); });
-      refused("samples", [&] { none.samples(); });
-      refused("parts", [&] { none.parts(); });
-      refused("table", [&] { none.table(0); });
-      refused("entries", [&] { none.entries(0); });
-      refused("rows", [&] { none.rows(0); });
-      refused("keys", [&] { none.keys(0); });
-      refused("positions", [&] { none.positions(0); });
-      refused("pattern", [&] { none.pattern(); });
+      rejected("wait_ready", [&] { one.store.wait_ready(none); });
+      rejected("pull", [&] { one.store.pull(one.stream, none, {}); });
+      rejected("pull_pooled", [&] { one.store.pull_pooled(one.stream, none, 0, Pooling::kSum, {}); });
+      rejected("push", [&] { one.store.push(one.stream, none, {}); });
+      rejected("clock", [&] { none.clock(); });
+      rejected("samples", [&] { none.samples(); });
+      rejected("parts", [&] { none.parts(); });
+      rejected("table", [&] { none.table(0); });
+      rejected("entries", [&] { none.entries(0); });
+      rejected("rows", [&] { none.rows(0); });
+      rejected("keys", [&] { none.keys(0); });
+      rejected("positions", [&] { none.positions(0); });
+      rejected("pattern", [&] { none.pattern(); });
     }
     expect_error([&] { one.store.prepare(BatchPattern(), Clock{1}); }, {"from no pattern"});
-    expect_error([&] { one.store.wait_lookup(one.stream, Lookup()); }, {"wait_lookup", "begin another"});
+    expect_error([&] { one.store.wait_lookup(one.stream, LookupRequest()); }, {"wait_lookup", "begin another"});
 
     auto const no_part = [&](char const* name, std::function<void()> const& call) {
       expect_error(call, {name, "part 1 of a batch of 1", "number them from 0"});
@@ -209,17 +209,17 @@ TEST(StoreMisuse, BatchesOfAnotherStoreAreRefused) {
     Trained other(Group::alone());
     auto const batch = one.prepare({Key{1}, Key{2}});
     auto const strange = other.prepare({Key{1}, Key{2}});
-    auto const refused = [&](char const* name, std::function<void()> const& call) {
+    auto const rejected = [&](char const* name, std::function<void()> const& call) {
       expect_error(call, {name, "of another store", "use the store that prepared it"});
     };
     Matrix<float> const rows(Device::host(), 2, kDim);
     MatrixView<float> const view(rows);
-    refused("wait_ready", [&] { one.store.wait_ready(strange); });
+    rejected("wait_ready", [&] { one.store.wait_ready(strange); });
     one.store.wait_ready(batch);
     other.store.wait_ready(strange);
-    refused("pull", [&] { one.store.pull(one.stream, strange, {&view, 1}); });
-    refused("pull_pooled", [&] { one.store.pull_pooled(one.stream, strange, 0, Pooling::kSum, rows); });
-    refused("push", [&] { one.push(strange); });
+    rejected("pull", [&] { one.store.pull(one.stream, strange, {&view, 1}); });
+    rejected("pull_pooled", [&] { one.store.pull_pooled(one.stream, strange, 0, Pooling::kSum, rows); });
+    rejected("push", [&] { one.push(strange); });
     if (one.store.ranks() == 1) {  // patterns of as many tables and ranks look the same
       expect_error([&] { one.store.prepare(strange.pattern(), Clock{1}); }, {"the pattern of another store"});
     }
@@ -257,14 +257,13 @@ TEST(StoreMisuse, AStoreThatHasBeenMovedFromSaysSo) {
       [&] { empty.push(one.stream, batch, {}); },
       [&] { empty.advance_clock(); },
       [&] { empty.clock(); },
-      [&] { empty.wait_flush(); },
-      [&] { empty.send_held_back(); },
+      [&] { empty.wait_applied(); },
+      [&] { empty.flush_residuals(); },
       [&] { empty.signals(); },
       [&] { empty.throw_if_failed(); },
       [&] { empty.wait_barrier(); },
-      [&] { empty.wait_gather({}); },
-      [&] { empty.explain_allreduces(); },
-      [&] { empty.wait_sum({}); },
+      [&] { empty.wait_allgather({}); },
+      [&] { empty.wait_allreduce({}); },
       [&] { empty.lookup(one.stream, kTable, View<Key const>(keys), rows, {}); },
       [&] { empty.wait_lookup(one.stream, {}); },
       [&] { empty.assign(one.stream, kTable, View<Key const>(keys), rows); },
@@ -306,7 +305,7 @@ TEST(StoreMisuse, GroupsAndStreamsStayWhatTheyAre) {
 class SourceNumbers : public OnDevice {};
 INSTANTIATE_TEST_SUITE_P(Devices, SourceNumbers, kDevices, device_name);
 
-// On the host push() itself throws, and the batch can be pushed again. A GPU finds them later: then all ranks refuse
+// On the host push() itself throws, and the batch can be pushed again. A GPU finds them later: then all ranks reject
 // the step, as for a gradient that is not finite.
 TEST_P(SourceNumbers, BeyondTheSourcesAreRefused) {
   for (int const ranks : {1, 2}) {
@@ -325,7 +324,7 @@ TEST_P(SourceNumbers, BeyondTheSourcesAreRefused) {
               {"source number", std::to_string(wrong).c_str(), "entry 1", "table 't'", "3 sources", "below"});
           one.push(batch, {2, 2, 0});
           one.store.advance_clock();
-          one.store.wait_flush();
+          one.store.wait_applied();
           EXPECT_NE(one.store.table_hash(), before);
           return;
         }
@@ -335,7 +334,7 @@ TEST_P(SourceNumbers, BeyondTheSourcesAreRefused) {
           one.push(batch);
         }
         one.store.advance_clock();
-        EXPECT_THROW(one.store.wait_flush(), GradientError);
+        EXPECT_THROW(one.store.wait_applied(), GradientError);
         EXPECT_EQ(one.store.table_hash(), before);
       });
     }

@@ -19,7 +19,7 @@ std::vector<Key> keys_of(std::initializer_list<std::uint64_t> numbers) {
   return keys;
 }
 
-TableOptions plain_table(std::size_t dim) {
+TableOptions lossless_table(std::size_t dim) {
   return {.name = "plain",
           .dim = dim,
           .initializer = {Initializer::Kind::kConstant, 1.0F},
@@ -49,7 +49,7 @@ float value_of(Store& store, Stream& stream, Key key, std::size_t dim, bool* fou
 
 TEST(Store, RowsExistFromTheFirstStepThatNamesThem) {
   Store store(Group::alone(), {});
-  store.add_table(plain_table(3));
+  store.add_table(lossless_table(3));
   auto stream = store.make_stream();
   bool found = true;
   EXPECT_EQ(value_of(store, stream, Key{7}, 3, &found), 1.0F);
@@ -67,7 +67,7 @@ TEST(Store, RowsExistFromTheFirstStepThatNamesThem) {
 // A factor that forgot where it began would stay at 0, as would the gradients of what it is multiplied with.
 TEST(Store, FtrlMovesOnFromTheInitialValue) {
   Store store(Group::alone(), {});
-  auto table = plain_table(3);
+  auto table = lossless_table(3);
   table.optimizer = {.kind = Optimizer::Kind::kFtrl, .learning_rate = 0.5F};
   store.add_table(table);
   auto stream = store.make_stream();
@@ -80,7 +80,7 @@ TEST(Store, FtrlMovesOnFromTheInitialValue) {
 
 TEST(Store, BatchesPreparedAheadMakeNoRows) {
   Store store(Group::alone(), {});
-  store.add_table(plain_table(2));
+  store.add_table(lossless_table(2));
   auto stream = store.make_stream();
   auto const hash = store.table_hash();
   auto const keys = keys_of({1, 2, 3});
@@ -92,7 +92,7 @@ TEST(Store, BatchesPreparedAheadMakeNoRows) {
 
 TEST(Store, PullPooledSumsAndAverages) {
   Store store(Group::alone(), {});
-  store.add_table(plain_table(2));
+  store.add_table(lossless_table(2));
   auto stream = store.make_stream();
   auto const keys = keys_of({1, 2, 3});
   Matrix<float> values(Device::host(), 3, 2);
@@ -137,7 +137,7 @@ TEST(Store, PullPooledSumsAndAverages) {
 
 TEST(Store, TwoPartsMayNameOneTable) {
   Store store(Group::alone(), {});
-  store.add_table(plain_table(2));
+  store.add_table(lossless_table(2));
   auto stream = store.make_stream();
   auto const left = keys_of({1, 2}), right = keys_of({2, 3});
   TableBatch const parts[] = {{.table = TableId{0}, .keys = View<Key const>(left)},
@@ -156,7 +156,7 @@ TEST(Store, TwoPartsMayNameOneTable) {
 
 TEST(Store, ScanVisitsEveryRowOnce) {
   Store store(Group::alone(), {});
-  store.add_table(plain_table(1));
+  store.add_table(lossless_table(1));
   auto stream = store.make_stream();
   std::vector<Key> keys;
   for (std::uint64_t i = 0; i < 40000; ++i) keys.push_back(Key{i * i});
@@ -176,14 +176,14 @@ TEST(Store, RefusesAStepWithAGradientThatIsNotFinite) {
   for (int ranks : {1, 3}) {
     run_ranks(ranks == 1 ? std::vector{Group::alone()} : Group::threads(ranks), [&](Group group) {
       Store store(group, {});
-      store.add_table(plain_table(2));
+      store.add_table(lossless_table(2));
       auto stream = store.make_stream();
       step(store, stream, keys_of({1, 2, 3, 4}), 0.0F, 2);
       auto const hash = store.table_hash();
       bool const bad = number(store.rank()) == 0;
       step(store, stream, keys_of({1, 2}), bad ? std::numeric_limits<float>::quiet_NaN() : 1.0F, 2);
       try {
-        store.wait_flush();
+        store.wait_applied();
         ADD_FAILURE() << "accepted";
       } catch (GradientError const& error) {
         EXPECT_NE(std::string(error.what()).find("'plain'"), std::string::npos) << error.what();
@@ -209,11 +209,11 @@ TEST(Store, SourcesWhoseLargestIsKnownAreNotLookedAt) {
     TableGradients const gradients{.sources = sources, .source_max_abs = most};
     store.push(stream, batch, {&gradients, 1});
     store.advance_clock();
-    store.wait_flush();
+    store.wait_applied();
   };
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInf = std::numeric_limits<float>::infinity();
   Store looked(Group::alone(), {}), told(Group::alone(), {});
-  looked.add_table(plain_table(2)), told.add_table(plain_table(2));
+  looked.add_table(lossless_table(2)), told.add_table(lossless_table(2));
   push(looked, 0.25F, {}), push(told, 0.25F, 0.25F);
   EXPECT_EQ(looked.table_hash(), told.table_hash());
   EXPECT_THROW(push(told, kNan, kInf), GradientError);  // nothing has changed
@@ -241,8 +241,8 @@ TEST(Store, MisuseIsExplained) {
   EXPECT_THROW(store.add_table({.name = "x", .dim = 0}), Error);
   EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .schedule = {.kind = Schedule::Kind::kLinear}}), Error);
   EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .optimizer = {.learning_rate = -1}}), Error);
-  store.add_table(plain_table(2));
-  EXPECT_THROW(store.add_table(plain_table(2)), Error);
+  store.add_table(lossless_table(2));
+  EXPECT_THROW(store.add_table(lossless_table(2)), Error);
   auto stream = store.make_stream();
   auto const keys = keys_of({1, 2});
   TableBatch const unknown{.table = TableId{4}, .keys = View<Key const>(keys)};
@@ -278,7 +278,7 @@ TEST(Store, MisuseIsExplained) {
 
 TEST(Store, NothingIsReadOrPushedBeforeItHasCome) {
   Store store(Group::alone(), {});
-  store.add_table(plain_table(2));
+  store.add_table(lossless_table(2));
   auto stream = store.make_stream();
   auto const keys = keys_of({1, 2});
   TableBatch const part{.table = TableId{0}, .keys = View<Key const>(keys)};
@@ -300,12 +300,12 @@ TEST(Store, NothingIsReadOrPushedBeforeItHasCome) {
 TEST(Store, SignalsReachAllRanks) {
   run_ranks(Group::threads(3), [](Group group) {
     Store store(group, {});
-    store.add_table(plain_table(2));
+    store.add_table(lossless_table(2));
     store.advance_clock(1U << number(store.rank()));
-    store.wait_flush();
+    store.wait_applied();
     EXPECT_EQ(store.signals(), 7U);
     store.advance_clock();
-    store.wait_flush();
+    store.wait_applied();
     EXPECT_EQ(store.signals(), 0U);
   });
 }
@@ -313,7 +313,7 @@ TEST(Store, SignalsReachAllRanks) {
 TEST(Store, AssignAndLookupReachRowsOfAllRanks) {
   run_ranks(Group::threads(3), [](Group group) {
     Store store(group, {});
-    store.add_table(plain_table(2));
+    store.add_table(lossless_table(2));
     auto stream = store.make_stream();
     std::vector<Key> mine;
     for (std::uint64_t i = 0; i < 100; ++i) mine.push_back(Key{i * 3 + number(store.rank())});
@@ -343,7 +343,7 @@ TEST(Store, ALostRankIsNamed) {
   EXPECT_THROW(run_ranks(group,
                          [](Group mine) {
                            Store store(mine, {});
-                           store.add_table(plain_table(2));
+                           store.add_table(lossless_table(2));
                            store.wait_barrier();
                            if (number(store.rank()) == 1) throw std::runtime_error("the disk is on fire");
                            try {

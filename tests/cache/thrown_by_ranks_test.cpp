@@ -41,9 +41,9 @@ void train(Group const& group, At at) {
     store.push(stream, batch, {&gradients, 1});
     maybe(At::kPushed, batch.clock());
     std::vector<float> sums(100, 1.0F);
-    auto const reduction = group.begin_allreduce(stream, View<float>(sums));
+    auto const request = group.begin_allreduce(stream, View<float>(sums));
     maybe(At::kSumUnderWay, batch.clock());
-    group.wait_allreduce(stream, reduction);
+    group.wait_allreduce(stream, request);
     store.advance_clock();
     maybe(At::kRoundUnderWay, batch.clock());
     store.scan(stream, TableId{0}, [&](auto, auto) { maybe(At::kInScan, batch.clock()); });

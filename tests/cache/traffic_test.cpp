@@ -6,16 +6,17 @@
 #include <chrono>
 #include <vector>
 
-#include "comm/progress/counters.hpp"
-#include "cache/round_times.hpp"
+#include "cache/round_timer.hpp"
+#include "comm/progress/traffic_counters.hpp"
 #include "gpups/gpups.hpp"
-#include "trainer/exchanged.hpp"
+#include "trainer/traffic_report.hpp"
 
 namespace gpups::test {
 namespace {
 
-constexpr std::uint64_t ByKind::*kKinds[] = {&ByKind::gradients, &ByKind::refreshes,  &ByKind::intents, &ByKind::urgent,
-                                             &ByKind::lookups,   &ByKind::reductions, &ByKind::control};
+constexpr std::uint64_t TrafficByKind::*kKinds[] = {
+    &TrafficByKind::gradients, &TrafficByKind::refreshes,  &TrafficByKind::intents, &TrafficByKind::late_fetches,
+    &TrafficByKind::lookups,   &TrafficByKind::allreduces, &TrafficByKind::control};
 
 // Each rank trains some steps on rows of all ranks, looks rows up and sums an array; then what all have counted.
 std::vector<Stats> stats_of_training(int ranks, int steps) {
@@ -37,7 +38,7 @@ std::vector<Stats> stats_of_training(int ranks, int steps) {
       store.push(stream, batch, {&gradients, 1});
       store.advance_clock();
     }
-    store.wait_flush();
+    store.wait_applied();
     store.lookup(stream, id, View<Key const>(keys), values, {});
     Array<std::int64_t> sums(Device::host(), 12);
     memory::fill_bytes(stream, sums.data(), 0, sums.bytes());
@@ -72,8 +73,8 @@ TEST(Traffic, IsThatOfAllPeers) {
     EXPECT_EQ(stats.sent.messages.total(), sent.messages.total());
     EXPECT_GT(stats.sent.gradients, 0U);
     EXPECT_GT(stats.received.lookups, 0U);
-    EXPECT_GT(stats.sent.reductions, 0U);
-    EXPECT_GT(stats.compression(), 1);
+    EXPECT_GT(stats.sent.allreduces, 0U);
+    EXPECT_GT(stats.compression_ratio(), 1);
   }
 }
 
@@ -82,20 +83,20 @@ TEST(Traffic, AndWhatCodingSparesAreTogetherWhatThereWas) {
   constexpr int kSteps = 4;
   for (Stats const& stats : stats_of_training(3, kSteps)) {
     std::uint64_t const rows = stats.remote_keys;
-    auto const plain = [&](auto const kind) { return stats.sent.*kind + stats.spared.*kind; };
+    auto const plain = [&](auto const kind) { return stats.sent.*kind + stats.saved_bytes.*kind; };
     EXPECT_GT(rows, 0U);
-    EXPECT_EQ(plain(&ByKind::gradients), 16 * rows);
-    EXPECT_EQ(plain(&ByKind::reductions), 2 * 12 * sizeof(std::int64_t));  // to each of two ranks
+    EXPECT_EQ(plain(&TrafficByKind::gradients), 16 * rows);
+    EXPECT_EQ(plain(&TrafficByKind::allreduces), 2 * 12 * sizeof(std::int64_t));  // to each of two ranks
     EXPECT_LT(stats.sent.gradients, 4 * rows) << "zeros are narrow";
-    EXPECT_GT(stats.spared.intents + stats.spared.urgent, 0U);
-    EXPECT_EQ(stats.spared.refreshes, 0U);
+    EXPECT_GT(stats.saved_bytes.intents + stats.saved_bytes.late_fetches, 0U);
+    EXPECT_EQ(stats.saved_bytes.refreshes, 0U);
     double const sent = static_cast<double>(stats.sent.bytes());
-    EXPECT_EQ(stats.compression(), (sent + static_cast<double>(stats.spared.total())) / sent);
+    EXPECT_EQ(stats.compression_ratio(), (sent + static_cast<double>(stats.saved_bytes.total())) / sent);
   }
   std::uint64_t keys_and_values = 0, rows = 0;
   for (Stats const& stats : stats_of_training(3, kSteps)) {
-    for (auto const kind : {&ByKind::intents, &ByKind::urgent, &ByKind::refreshes}) {
-      keys_and_values += stats.sent.*kind + stats.spared.*kind;
+    for (auto const kind : {&TrafficByKind::intents, &TrafficByKind::late_fetches, &TrafficByKind::refreshes}) {
+      keys_and_values += stats.sent.*kind + stats.saved_bytes.*kind;
     }
     rows += stats.remote_keys;
   }
@@ -103,29 +104,29 @@ TEST(Traffic, AndWhatCodingSparesAreTogetherWhatThereWas) {
 }
 
 TEST(Traffic, SaysWhatCodingSpares) {
-  comm::Counters counters(2);
-  counters.sent(Rank{1}, &ByKind::gradients, 100);
-  counters.sent(Rank{1}, &ByKind::control, 100);
-  counters.spared(&ByKind::gradients, 300);
+  comm::TrafficCounters counters(2);
+  counters.sent(Rank{1}, &TrafficByKind::gradients, 100);
+  counters.sent(Rank{1}, &TrafficByKind::control, 100);
+  counters.add_saved(&TrafficByKind::gradients, 300);
   Stats stats;
   counters.write(stats);
-  EXPECT_EQ(stats.spared.gradients, 300U);
-  EXPECT_EQ(stats.compression(), 2.5);
+  EXPECT_EQ(stats.saved_bytes.gradients, 300U);
+  EXPECT_EQ(stats.compression_ratio(), 2.5);
   EXPECT_EQ(stats.sent.messages.gradients, 1U);
-  EXPECT_EQ(Stats{}.compression(), 1);
+  EXPECT_EQ(Stats{}.compression_ratio(), 1);
 }
 
 TEST(Traffic, WhatWasSparedAndIsSentAfterAllIsSparedNoLonger) {
-  comm::Counters counters(2);
-  counters.sent(Rank{1}, &ByKind::gradients, 100);
-  counters.spared(&ByKind::gradients, 100);
-  counters.not_spared(&ByKind::gradients, 100);
-  counters.spared(&ByKind::refreshes, 5);
-  counters.not_spared(&ByKind::refreshes, 7);
+  comm::TrafficCounters counters(2);
+  counters.sent(Rank{1}, &TrafficByKind::gradients, 100);
+  counters.add_saved(&TrafficByKind::gradients, 100);
+  counters.subtract_saved(&TrafficByKind::gradients, 100);
+  counters.add_saved(&TrafficByKind::refreshes, 5);
+  counters.subtract_saved(&TrafficByKind::refreshes, 7);
   Stats stats;
   counters.write(stats);
-  EXPECT_EQ(stats.spared.total(), 0U);
-  EXPECT_EQ(stats.compression(), 1);
+  EXPECT_EQ(stats.saved_bytes.total(), 0U);
+  EXPECT_EQ(stats.compression_ratio(), 1);
 }
 
 TEST(Traffic, RoundsTakeSomeTimeAndNoMoreThanThereIs) {
@@ -134,9 +135,9 @@ TEST(Traffic, RoundsTakeSomeTimeAndNoMoreThanThereIs) {
   double const passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   for (Stats const& stats : all) {
     RoundSeconds const& s = stats.round;
-    for (double const part : {s.in, s.apply, s.out}) EXPECT_GT(part, 0);
+    for (double const part : {s.gradients, s.update, s.refreshes}) EXPECT_GT(part, 0);
     EXPECT_GE(s.waiting, 0);
-    EXPECT_LE(s.in + s.apply + s.out + s.waiting, passed);
+    EXPECT_LE(s.gradients + s.update + s.refreshes + s.waiting, passed);
   }
 }
 
@@ -171,29 +172,29 @@ TEST(Traffic, WaitingIsThatOfWaitReadyAndWaitFlush) {
       store.wait_barrier();
       EXPECT_DOUBLE_EQ(store.stats().wait_seconds, waited);
     }
-    expect_more_by([&] { store.wait_flush(); });
+    expect_more_by([&] { store.wait_applied(); });
   });
 }
 
-TEST(RoundTimes, WaitingIsWhatLiesBetweenUsefulTurns) {
-  cache::RoundTimes times;
+TEST(RoundTimer, WaitingIsWhatLiesBetweenUsefulTurns) {
+  cache::RoundTimer times;
   times.turn_begins(cache::Round::Phase::kTraining);
-  times.acted(cache::Round::Step::kSendIn);
+  times.acted(cache::Round::ActionKind::kSendGradients);
   RoundSeconds const before = times.seconds();
   EXPECT_EQ(before.waiting, 0);
-  for (int turn = 0; turn < 3; ++turn) times.turn_begins(cache::Round::Phase::kIn);
+  for (int turn = 0; turn < 3; ++turn) times.turn_begins(cache::Round::Phase::kGradientPhase);
   EXPECT_GT(times.seconds().waiting, 0);
-  EXPECT_EQ(times.seconds().in, before.in);
-  times.moved(cache::Round::Phase::kOut);
-  EXPECT_GT(times.seconds().out, 0);
+  EXPECT_EQ(times.seconds().gradients, before.gradients);
+  times.moved(cache::Round::Phase::kRefreshPhase);
+  EXPECT_GT(times.seconds().refreshes, 0);
   RoundSeconds const then = times.seconds();
   times.turn_begins(cache::Round::Phase::kTraining);  // a round is over, and none goes on
   times.moved(cache::Round::Phase::kTraining);
   EXPECT_EQ(times.seconds().waiting, then.waiting);
-  EXPECT_EQ(times.seconds().out, then.out);
+  EXPECT_EQ(times.seconds().refreshes, then.refreshes);
 }
 
-TEST(Exchanged, IsSummedOverRanks) {
+TEST(TrafficReport, IsSummedOverRanks) {
   auto const all = stats_of_training(3, 4);
   std::vector<std::int64_t> sums;
   std::uint64_t sent = 0, messages = 0, received = 0;
@@ -204,45 +205,46 @@ TEST(Exchanged, IsSummedOverRanks) {
     sent += all[rank].sent.bytes();
     messages += all[rank].sent.messages.total();
   }
-  auto const exchanged = trainer::from_sums(sums);
-  EXPECT_EQ(exchanged.sent.bytes(), sent);
-  EXPECT_EQ(exchanged.sent.messages.total(), messages);
+  auto const traffic_report = trainer::from_sums(sums);
+  EXPECT_EQ(traffic_report.sent.bytes(), sent);
+  EXPECT_EQ(traffic_report.sent.messages.total(), messages);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    EXPECT_EQ(exchanged.received[rank], all[rank].received.bytes());
-    received += exchanged.received[rank];
+    EXPECT_EQ(traffic_report.received[rank], all[rank].received.bytes());
+    received += traffic_report.received[rank];
   }
   EXPECT_EQ(received, sent);
 }
 
 // A message that rank 1 has counted and rank 0 not yet, since it sent it after it had looked.
-TEST(Exchanged, ReceivedIsWhatWasSentWheneverRanksLook) {
+TEST(TrafficReport, ReceivedIsWhatWasSentWheneverRanksLook) {
   Traffic const before{{.gradients = 100}}, after{{.gradients = 100, .control = 289}};
   Stats const first{.sent = before, .peers = {{}, {.sent = before}}};
   Stats const second{.received = after, .peers = {{.received = after}, {}}};
   auto sums = trainer::to_terms(first);
   auto const terms = trainer::to_terms(second);
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += terms[i];
-  auto const exchanged = trainer::from_sums(sums);
-  EXPECT_EQ(exchanged.received, (std::vector<std::uint64_t>{0, 100}));
-  EXPECT_EQ(exchanged.sent.bytes(), 100U);
+  auto const traffic_report = trainer::from_sums(sums);
+  EXPECT_EQ(traffic_report.received, (std::vector<std::uint64_t>{0, 100}));
+  EXPECT_EQ(traffic_report.sent.bytes(), 100U);
 }
 
-TEST(Exchanged, TellsWhoReceivesTooMuch) {
-  EXPECT_EQ((trainer::Exchanged{.received = {10, 10, 40, 0}}.received_max_over_mean()), 40.0 / 15);
-  EXPECT_EQ((trainer::Exchanged{.received = {7, 7}}.received_max_over_mean()), 1);
-  EXPECT_EQ((trainer::Exchanged{.received = {0, 0}}.received_max_over_mean()), 1);
-  EXPECT_EQ(trainer::to_json(trainer::Exchanged{.received = {1, 3}}).dump(),
-            R"({"compression":1.0,"compression_by_kind":{},"received":[1,3],"received_max_over_mean":1.5,)"
-            R"("sent":{"control":0,"gradients":0,"intents":0,"lookups":0,"messages":0,"reductions":0,"refreshes":0,)"
-            R"("urgent":0},"spared":{"control":0,"gradients":0,"intents":0,"lookups":0,"reductions":0,"refreshes":0,)"
-            R"("urgent":0}})");
+TEST(TrafficReport, TellsWhoReceivesTooMuch) {
+  EXPECT_EQ((trainer::TrafficReport{.received = {10, 10, 40, 0}}.receive_imbalance()), 40.0 / 15);
+  EXPECT_EQ((trainer::TrafficReport{.received = {7, 7}}.receive_imbalance()), 1);
+  EXPECT_EQ((trainer::TrafficReport{.received = {0, 0}}.receive_imbalance()), 1);
+  EXPECT_EQ(
+      trainer::to_json(trainer::TrafficReport{.received = {1, 3}}).dump(),
+      R"({"compression_ratio":1.0,"compression_ratio_by_kind":{},"received":[1,3],"receive_imbalance":1.5,)"
+      R"("sent":{"control":0,"gradients":0,"intents":0,"lookups":0,"messages":0,"allreduces":0,"refreshes":0,)"
+      R"("urgent":0},"saved_bytes":{"control":0,"gradients":0,"intents":0,"lookups":0,"allreduces":0,"refreshes":0,)"
+      R"("urgent":0}})");
 }
 
-TEST(Exchanged, IsCompressedByKind) {
-  trainer::Exchanged const exchanged{.sent = Traffic{{.gradients = 100, .control = 300}},
-                                     .spared = {.gradients = 300, .refreshes = 5}};
-  EXPECT_EQ(exchanged.compression_by_kind().dump(), R"({"control":1.0,"gradients":4.0})");
-  EXPECT_EQ(exchanged.compression(), 705.0 / 400);
+TEST(TrafficReport, IsCompressedByKind) {
+  trainer::TrafficReport const traffic_report{.sent = Traffic{{.gradients = 100, .control = 300}},
+                                              .saved_bytes = {.gradients = 300, .refreshes = 5}};
+  EXPECT_EQ(traffic_report.compression_ratio_by_kind().dump(), R"({"control":1.0,"gradients":4.0})");
+  EXPECT_EQ(traffic_report.compression_ratio(), 705.0 / 400);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ from processes import clean_environment, Job
 CONFIG = """[model]
 dim = 16
 [train]
-batch = 32
+batch_size = 32
 microbatches = 8
 [run]
 device = "host"

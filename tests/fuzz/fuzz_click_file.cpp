@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that may be a binary file of samples, with its checksums as they are or made right: it is refused, or all of
+// A file that may be a binary file of samples, with its checksums as they are or made right: it is rejected, or all of
 // its samples can be read, in memory that its size justifies.
 #include <algorithm>
 #include <cstdint>

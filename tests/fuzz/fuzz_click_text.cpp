@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that may be text of click data, plain or compressed: it is refused, or gives samples that are well-formed.
+// A file that may be text of click data, plain or compressed: it is rejected, or gives samples that are well-formed.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

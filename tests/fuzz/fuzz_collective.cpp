@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums over ranks whose messages are changed on their way as a script says, below all checksums: the links' costs, the
 // choice of an algorithm, streams, arrays and integers. Each rank gets a sum, or says that another has sent what cannot
-// be; and the header of a message is refused, or is written again as just these bytes.
+// be; and the header of a message is rejected, or is written again as just these bytes.
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -11,42 +11,42 @@
 #include <typeinfo>
 #include <vector>
 
-#include "comm/collective/header.hpp"
-#include "comm/collective/sum_floats.hpp"
-#include "comm/collective/sum_integers.hpp"
+#include "comm/collectives/allreduce/float_allreduce.hpp"
+#include "comm/collectives/allreduce/integer_allreduce.hpp"
+#include "comm/collectives/collective_header.hpp"
 #include "comm/wire.hpp"
 #include "gpups/error.hpp"
 #include "tests/fuzz/script.hpp"
-#include "tests/support/memory_mesh.hpp"
+#include "tests/support/memory_communicator.hpp"
 
 namespace gpups::fuzz {
 namespace {
 
-using comm::Collective;
-using comm::Mesh;
-using comm::Operation;
-using comm::Task;
+using comm::CollectiveKind;
+using comm::CollectiveTask;
+using comm::Communicator;
+using comm::CoTask;
 
 // Links are measured once, so that a run is quick and its algorithms are chosen by what sums have taken.
-comm::LinkCache links() { return comm::LinkCache(std::filesystem::temp_directory_path() / "gpups-fuzz-links"); }
+comm::LinkCostCache links() { return comm::LinkCostCache(std::filesystem::temp_directory_path() / "gpups-fuzz-links"); }
 
 class Sums {
  public:
-  explicit Sums(Script& script) : script_(script), ranks_(2 + script.byte() % 3), meshes_(ranks_, script.byte()) {
+  explicit Sums(Script& script) : script_(script), ranks_(2 + script.byte() % 3), comms_(ranks_, script.byte()) {
     for (int rank = 0; rank < ranks_; ++rank)
       selectors_.push_back(std::make_unique<comm::Selector>(links(), std::nullopt));
-    meshes_.on_arrival = [this](Rank, View<std::uint8_t> bytes) { change(bytes); };
+    comms_.on_arrival = [this](Rank, View<std::uint8_t> bytes) { change(bytes); };
   }
 
   void run_some() {
     for (int sums = 1 + script_.byte() % 4; sums > 0; --sums) {
       auto const kind = script_.byte() % 4;
       std::size_t const elements = script_.rarely(64) ? 70'000 + script_.byte() : script_.byte();
-      std::vector<std::shared_ptr<Collective>> all;
+      std::vector<std::shared_ptr<CollectiveTask>> all;
       for (int rank = 0; rank < ranks_; ++rank) all.push_back(make(rank, kind, elements));
-      meshes_.run([&](Mesh& mesh) -> Task<> {
-        auto const& mine = all[number(mesh.me())];
-        co_await mine->run(mesh, mine);
+      comms_.run([&](Communicator& comm) -> CoTask<> {
+        auto const& mine = all[number(comm.me())];
+        co_await mine->run(comm, mine);
       });
     }
   }
@@ -61,17 +61,17 @@ class Sums {
     }
   }
 
-  std::shared_ptr<Collective> make(int rank, int kind, std::size_t elements) {
+  std::shared_ptr<CollectiveTask> make(int rank, int kind, std::size_t elements) {
     auto& selector = *selectors_[static_cast<std::size_t>(rank)];
     if (kind == 0) {
       Array<std::int64_t> words(Device::host(), elements);
       for (std::size_t i = 0; i < elements; ++i) words.data()[i] = static_cast<std::int64_t>(i) << script_.byte() % 50;
-      return std::make_shared<comm::SumIntegers>(std::move(words));
+      return std::make_shared<comm::IntegerAllreduce>(std::move(words));
     }
     if (kind == 1) {
       Array<float> floats(Device::host(), elements);
       for (std::size_t i = 0; i < elements; ++i) floats.data()[i] = static_cast<float>(i);
-      return std::make_shared<comm::SumFloats>(selector, std::move(floats), AllreduceOptions{});
+      return std::make_shared<comm::FloatAllreduce>(selector, std::move(floats), AllreduceOptions{});
     }
     std::size_t const step = 1 + script_.byte();
     std::size_t const given = (elements + step - 1) / step;
@@ -81,20 +81,20 @@ class Sums {
       vector.indices.data()[i] = static_cast<std::uint32_t>(i * step);
       vector.values.data()[i] = 1;
     }
-    auto const operation = kind == 2 ? Operation::kSumSparse : Operation::kScatterSparse;
-    return std::make_shared<comm::SumVectors>(selector, operation, std::move(vector), AllreduceOptions{});
+    auto const operation = kind == 2 ? CollectiveKind::kSumSparse : CollectiveKind::kScatterSparse;
+    return std::make_shared<comm::SparseVectorAllreduce>(selector, operation, std::move(vector), AllreduceOptions{});
   }
 
   Script& script_;
   int ranks_;
-  test::MemoryMeshes meshes_;
+  test::MemoryCommunicators comms_;
   std::vector<std::unique_ptr<comm::Selector>> selectors_;
 };
 
 void read_header(std::string const& bytes) {
   try {
     if (encode(comm::decode_header(bytes)) != bytes) std::abort();
-  } catch (comm::WireError const&) {  // refused
+  } catch (comm::WireError const&) {  // rejected
   }
 }
 

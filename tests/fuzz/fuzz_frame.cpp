@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What comes over the connection between a rank and rank 0, from a stranger or from a process that knows the token: it
-// is refused, or is written as just these bytes again; nothing that is derived from it crashes or takes much memory.
+// is rejected, or is written as just these bytes again; nothing that is derived from it crashes or takes much memory.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "comm/cluster/cores.hpp"
-#include "comm/cluster/greeting.hpp"
-#include "comm/cluster/ledger.hpp"
-#include "comm/cluster/link.hpp"
-#include "comm/cluster/statement.hpp"
+#include "comm/bootstrap/connection.hpp"
+#include "comm/bootstrap/core_affinity.hpp"
+#include "comm/bootstrap/handshake.hpp"
+#include "comm/bootstrap/membership.hpp"
+#include "comm/bootstrap/rank_info.hpp"
 #include "comm/wire.hpp"
 #include "gpups/error.hpp"
 #include "tests/fuzz/script.hpp"
@@ -51,15 +51,15 @@ Ends connected() {
 
 void greet(std::string_view bytes) {
   for (std::size_t size = 0; size <= bytes.size(); ++size) {
-    bool const wrong = !wrong_greeting(bytes.substr(0, size)).empty();
-    require(!wrong || !wrong_greeting(bytes).empty());  // more does not put it right
+    bool const wrong = !handshake_error(bytes.substr(0, size)).empty();
+    require(!wrong || !handshake_error(bytes).empty());  // more does not put it right
   }
 }
 
 // Nobody without the key makes a frame, however it arrives.
 void hear_stranger(Script& script) {
   Ends ends = connected();
-  Link link(std::move(ends.mine), script.byte() % 2 == 0 ? Side::kRankZero : Side::kOther);
+  Connection link(std::move(ends.mine), script.byte() % 2 == 0 ? Side::kRankZero : Side::kOther);
   link.set_key("a key");
   link.set_body_bytes_max(64);
   attempt([&] {
@@ -67,7 +67,7 @@ void hear_stranger(Script& script) {
       std::string const some = script.text(80);
       require(send(ends.other.fd(), some.data(), some.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(some.size()));
       link.exchange();
-      link.unproved();
+      link.peek_unauthenticated();
       require(!link.next());
     }
   });
@@ -76,7 +76,7 @@ void hear_stranger(Script& script) {
 // What was put comes out, in order, unless something was changed on its way.
 void hear_member(Script& script) {
   Ends ends = connected();
-  Link link(std::move(ends.mine), Side::kRankZero), peer(std::move(ends.other), Side::kOther);
+  Connection link(std::move(ends.mine), Side::kRankZero), peer(std::move(ends.other), Side::kOther);
   link.set_key("a key");
   peer.set_key("a key");
   while (!script.over()) {
@@ -93,25 +93,25 @@ void hear_member(Script& script) {
 // -- what is in them --
 
 std::vector<int> check_cores(std::string const& text) {
-  auto const cores = cores_from(text);
+  auto const cores = parse_core_list(text);
   require(cores.size() <= 65536 && (cores.empty() || cores.back() < 65536));
-  require(std::is_sorted(cores.begin(), cores.end()) && cores_from(cores_text(cores)) == cores);
+  require(std::is_sorted(cores.begin(), cores.end()) && parse_core_list(format_core_list(cores)) == cores);
   return cores;
 }
 
-Statement const& of_rank_zero() {
-  static Statement const statement{.rank = Rank{0},
-                                   .size = 4,
-                                   .version = "1",
-                                   .agreement = {{"a", "b"}, {"c", "d"}},
-                                   .member = {.host = "h", .machine = "m", .pid = 1, .address = "x", .cores = "0-1"}};
+RankInfo const& of_rank_zero() {
+  static RankInfo const statement{.rank = Rank{0},
+                                  .size = 4,
+                                  .version = "1",
+                                  .must_match = {{"a", "b"}, {"c", "d"}},
+                                  .member = {.host = "h", .machine = "m", .pid = 1, .address = "x", .cores = "0-1"}};
   return statement;
 }
 
 void hear_statement(std::string_view body) {
-  auto const said = decode_statement(body);
+  auto const said = decode_rank_info(body);
   require(encode(said) == body);
-  bool const agrees = disagreement(of_rank_zero(), said).empty();
+  bool const agrees = mismatch_of(of_rank_zero(), said).empty();
   require(!agrees || number(said.rank) < of_rank_zero().size);
   require(who(said.member).size() < 200);
   check_cores(said.member.cores);
@@ -128,20 +128,20 @@ void hear_start(std::string_view body) {
   }
   std::vector<std::vector<int>> near(allowed.size());
   for (std::size_t i = 0; i < near.size(); i += 2) near[i] = {0, 3, static_cast<int>(i)};
-  require(share_cores(allowed, near).size() == allowed.size());
+  require(partition_cores(allowed, near).size() == allowed.size());
 }
 
 void hear_notices(Script& script) {
   constexpr std::uint32_t kSize = 4;
-  Ledger ledger(Rank{script.byte() % kSize}, kSize);
+  Membership membership(Rank{script.byte() % kSize}, kSize);
   std::size_t events = 0;
   while (!script.over()) {
     attempt([&] {
       std::string const body = script.text(80);
-      auto const notice = decode_notice(body);
+      auto const notice = decode_membership_update(body);
       require(encode(notice) == body);
-      if (ledger.can_be(notice)) ledger.apply(notice);
-      events += ledger.take_events().size();
+      if (membership.can_be(notice)) membership.apply(notice);
+      events += membership.take_events().size();
     });
   }
   require(events <= 2 * (kSize - 1));  // of each, that it has left, and that it is lost

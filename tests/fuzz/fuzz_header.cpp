@@ -8,18 +8,18 @@
 #include <cstring>
 #include <vector>
 
-#include "comm/ucx/seal.hpp"
+#include "comm/ucx/header_mac.hpp"
 
 namespace gpups::fuzz {
 namespace {
 
-using comm::UcxSeals;
-using Verdict = UcxSeals::Opened::Verdict;
+using comm::HeaderMac;
+using Verdict = HeaderMac::Opened::Verdict;
 
 constexpr std::uint64_t kSession = 0x0123456789abcdef;
 
 bool opens(void const* data, std::size_t bytes) {
-  static UcxSeals const zero(Rank{0}, kSession, std::vector<comm::HashKey>{{1, 2}, {3, 4}, {5, 6}});
+  static HeaderMac const zero(Rank{0}, kSession, std::vector<comm::HashKey>{{1, 2}, {3, 4}, {5, 6}});
   auto const opened = zero.open(data, bytes, 5);
   if ((opened.verdict == Verdict::kWrong) == opened.wrong.empty()) std::abort();
   if (number(opened.header.from) >= 3) std::abort();
@@ -27,8 +27,8 @@ bool opens(void const* data, std::size_t bytes) {
 }
 
 void lay_over(std::uint8_t const* data, std::size_t size) {
-  static UcxSeals const one(Rank{1}, kSession, std::vector<comm::HashKey>{{3, 4}, {7, 8}, {9, 10}});
-  auto const made = one.seal(Rank{0}, {Rank{1}, comm::UcxKind::kData, 7, 8}, 5, 9);
+  static HeaderMac const one(Rank{1}, kSession, std::vector<comm::HashKey>{{3, 4}, {7, 8}, {9, 10}});
+  auto const made = one.sign(Rank{0}, {Rank{1}, comm::AmKind::kData, 7, 8}, 5, 9);
   auto altered = made;
   std::size_t const at = size == 0 ? 0 : data[0] % (sizeof made - sizeof made.seal);
   std::size_t const bytes = size == 0 ? 0 : std::min(size - 1, sizeof made - sizeof made.seal - at);

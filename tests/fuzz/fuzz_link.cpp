@@ -10,33 +10,33 @@
 #include <utility>
 #include <vector>
 
-#include "comm/payload.hpp"
-#include "comm/payload/ucx.hpp"
-#include "comm/transport.hpp"
+#include "comm/bulk/bulk_transport.hpp"
+#include "comm/bulk/ucx.hpp"
+#include "comm/transport/transport.hpp"
 #include "comm/transport/ucx.hpp"
 #include "gpups/error.hpp"
 #include "tests/fuzz/script.hpp"
-#include "tests/support/fake_carrier.hpp"
+#include "tests/support/fake_active_messages.hpp"
 
 namespace gpups::fuzz {
 namespace {
 
-using comm::UcxKind;
+using comm::AmKind;
 
 constexpr std::uint32_t kRanks = 3;
 
-class Drama {
+class Scenario {
  public:
-  explicit Drama(Script& script)
+  explicit Scenario(Script& script)
       : script_(script),
-        carrier_(std::make_shared<test::FakeCarrier>(static_cast<int>(kRanks))),
+        carrier_(std::make_shared<test::FakeActiveMessages>(static_cast<int>(kRanks))),
         transport_(comm::make_ucx_transport(carrier_, nullptr)),
-        payload_(comm::make_ucx_payload(carrier_)) {}
+        bulk_(comm::make_ucx_bulk_transport(carrier_)) {}
   // Operations end after the transport has gone, and while the payload waits for them.
-  ~Drama() {
+  ~Scenario() {
     transport_.reset();
     carrier_->ends_itself = true;
-    payload_.reset();
+    bulk_.reset();
   }
 
   void play() {
@@ -67,10 +67,10 @@ class Drama {
     switch (action) {
       case 0:
       case 1:
-        return deliver(static_cast<UcxKind>(script_.byte() % comm::kUcxKinds));
+        return deliver(static_cast<AmKind>(script_.byte() % comm::kAmKinds));
       case 2:
       case 3:
-        return deliver_remote(static_cast<UcxKind>(script_.byte() % comm::kUcxKinds));
+        return deliver_remote(static_cast<AmKind>(script_.byte() % comm::kAmKinds));
       case 4:
         return script_.byte() % 2 == 0 ? carrier_->deliver_message(rank(), script_.text(40))
                                        : carrier_->deliver_remote_message(rank(), bytes());
@@ -109,7 +109,7 @@ class Drama {
     }
   }
 
-  void deliver(UcxKind kind) {
+  void deliver(AmKind kind) {
     auto const from = rank();
     auto const number = tag();
     auto const count = bytes();
@@ -117,7 +117,7 @@ class Drama {
     if (script_.rarely(16)) body.resize(std::min<std::size_t>(script_.number(), comm::kEagerBytesMax));
     carrier_->deliver(from, kind, number, count, std::move(body));
   }
-  void deliver_remote(UcxKind kind) {
+  void deliver_remote(AmKind kind) {
     auto const from = rank();
     auto const number = tag();
     auto const count = bytes();
@@ -132,7 +132,7 @@ class Drama {
     Id const id{rank(), tag()};
     if (is_open(id, true)) return;
     auto data = std::make_unique<std::vector<std::byte>>(std::min(bytes(), kWantBytesMax));
-    auto const transfer = payload_->send(stream_, id.first, id.second, data->data(), data->size());
+    auto const transfer = bulk_->send(stream_, id.first, id.second, data->data(), data->size());
     open_.push_back({transfer, id, true, std::move(data)});
   }
   void receive() {
@@ -145,20 +145,20 @@ class Drama {
       into->resize(size);
       return into->data();
     };
-    auto const transfer = payload_->receive(stream_, id.first, id.second, size, where);
+    auto const transfer = bulk_->receive(stream_, id.first, id.second, size, where);
     open_.push_back({transfer, id, false, std::move(data)});
   }
   void progress() {
-    payload_->progress();
-    std::erase_if(open_, [this](Open const& open) { return payload_->done(open.transfer); });
+    bulk_->progress();
+    std::erase_if(open_, [this](Open const& open) { return bulk_->done(open.transfer); });
   }
 
   Script& script_;
   Stream stream_{Device::host(), 1};
   std::vector<Open> open_;  // outlives the payload
-  std::shared_ptr<test::FakeCarrier> carrier_;
+  std::shared_ptr<test::FakeActiveMessages> carrier_;
   std::unique_ptr<comm::Transport> transport_;
-  std::unique_ptr<comm::Payload> payload_;
+  std::unique_ptr<comm::BulkTransport> bulk_;
 };
 
 }  // namespace
@@ -166,6 +166,6 @@ class Drama {
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   gpups::fuzz::Script script(data, size);
-  gpups::fuzz::Drama(script).play();
+  gpups::fuzz::Scenario(script).play();
   return 0;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes are refused, or are a message of one of the channels that is written as just these bytes again.
+// Any bytes are rejected, or are a message of one of the channels that is written as just these bytes again.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 
 #include "cache/message.hpp"
-#include "comm/collective/collective_channel.hpp"
+#include "comm/collectives/collective_channel.hpp"
 #include "comm/peer_text.hpp"
 #include "comm/wire.hpp"
 
@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     } else if (comm::encode(comm::decode_collective(body)) != body) {
       std::abort();
     }
-  } catch (comm::WireError const&) {  // refused
+  } catch (comm::WireError const&) {  // rejected
   }
   return 0;
 }

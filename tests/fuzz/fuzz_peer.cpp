@@ -21,9 +21,9 @@ constexpr std::uint8_t kStoreActions = 16;
 // its gradient as many numbers of 8 bytes, each in memory that is handed out in coarse sizes.
 constexpr std::size_t kBytesBase = std::size_t{64} << 20, kBytesEach = 256;
 
-class Drama {
+class Scenario {
  public:
-  explicit Drama(Script& script)
+  explicit Scenario(Script& script)
       : script_(script),
         group_(wires_.group()),
         peer_(wires_, script),
@@ -108,17 +108,17 @@ class Drama {
     std::erase_if(batches_, [&](auto const& entry) { return entry.first < store_->clock(); });
   }
 
-  void begin_sum() {
+  void begin_allreduce() {
     std::size_t const size = script_.byte() % 8;
     std::vector<std::int64_t> const words(size == 7 ? 1400 : size, 1);  // or more than goes at once
     Sum sum{to_device(*stream_, words), {}};
-    sum.reduction = group_.begin_allreduce(*stream_, sum.values);
+    sum.request = group_.begin_allreduce(*stream_, sum.values);
     sums_.push_back(std::move(sum));
   }
-  void wait_sum() {
+  void wait_allreduce() {
     auto const sum = std::move(sums_.front());
     sums_.pop_front();
-    group_.wait_allreduce(*stream_, sum.reduction);
+    group_.wait_allreduce(*stream_, sum.request);
   }
   void count_or_forget() {
     switch (script_.byte() % 3) {
@@ -141,7 +141,7 @@ class Drama {
       case 1:
         return prepare();
       case 2:
-        return begin_sum();
+        return begin_allreduce();
       case 3:
         if (has_batch()) store_->wait_ready(batches_[store_->clock()]);
         return;
@@ -151,7 +151,7 @@ class Drama {
       case 5:
         return end_step();
       case 8:
-        if (!sums_.empty()) return wait_sum();
+        if (!sums_.empty()) return wait_allreduce();
         [[fallthrough]];
       case 6:
       case 7:  // a whole step
@@ -161,7 +161,7 @@ class Drama {
         }
         return end_step();
       case 9:
-        return store_->wait_flush();
+        return store_->wait_applied();
       case 10: {
         auto const asked = keys();
         auto const of = table();
@@ -174,7 +174,7 @@ class Drama {
         return store_->assign(*stream_, of, set, matrix(set.size(), of));
       }
       case 12:
-        store_->wait_gather(script_.text(16));
+        store_->wait_allgather(script_.text(16));
         return;
       case 13:
         return count_or_forget();
@@ -192,10 +192,10 @@ class Drama {
   ScriptedPeer peer_;
   std::optional<Store> store_;
   std::optional<Stream> stream_;
-  std::map<Clock, Prepared> batches_;
+  std::map<Clock, PreparedBatch> batches_;
   struct Sum {
     Array<std::int64_t> values;
-    Reduction reduction;
+    CollectiveRequest request;
   };
   std::deque<Sum> sums_;
 };
@@ -208,7 +208,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   fuzz::Script script(data, size);
   std::size_t sent = 0;
   {
-    fuzz::Drama drama(script);
+    fuzz::Scenario drama(script);
     drama.play();
     sent = drama.bytes_sent();
   }

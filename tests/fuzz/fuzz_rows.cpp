@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes are refused, or are lists of keys that a dictionary takes, or narrow rows; with no more of either than the
+// Any bytes are rejected, or are lists of keys that a dictionary takes, or narrow rows; with no more of either than the
 // bytes justify.
 #include <cstdint>
 #include <cstdlib>
@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "cache/key_dictionary.hpp"
-#include "kernels/wire/narrow_sums.hpp"
+#include "kernels/wire/pack_sums.hpp"
 #include "tests/fuzz/script.hpp"
 
 namespace gpups::fuzz {
@@ -19,37 +19,37 @@ void require(bool fine) {
 
 void hear_keys(Script& script, std::string_view bytes) {
   std::size_t const capacity = script.byte() % 9, size = bytes.size();
-  cache::HeardKeys heard(capacity);
+  cache::KeyDecoder heard(capacity);
   try {
     for (std::int64_t now = 0; now < 20; ++now) {
       std::uint64_t const count = script.number();
       std::uint8_t const choice = script.byte();
       if (choice >= 192) {  // rows that come late
-        require(heard.take_list(bytes, count).size() == count && count <= size);
+        require(heard.decode_known(bytes, count).size() == count && count <= size);
         continue;
       }
-      auto const list = heard.hear(bytes, count, Clock{now + 1 + choice % 3}, Clock{now});
+      auto const list = heard.decode(bytes, count, Clock{now + 1 + choice % 3}, Clock{now});
       require(list.keys.size() == count && list.slots.size() == count && count <= size);
       std::set<std::uint32_t> slots;
       for (std::uint32_t const slot : list.slots) {
         require(slot == cache::kNoSlot || (slot < capacity && slots.insert(slot).second));
       }
     }
-  } catch (comm::WireError const&) {  // refused
+  } catch (comm::WireError const&) {  // rejected
   }
 }
 
 void add_rows(Script& script, View<std::uint8_t const> bytes) {
   Stream stream(Device::host(), 1);
   std::size_t const rows = script.byte(), dim = 1 + script.byte() % 40;
-  kernels::NarrowRows const narrow{bytes, rows, dim};
-  Array<std::uint64_t> const starts(Device::host(), kernels::narrow_blocks(rows) + 1);
-  if (!kernels::wait_find_narrow(stream, narrow, starts)) return;
-  require(starts[kernels::narrow_blocks(rows)] + kernels::narrow_head(rows) == bytes.size());
+  kernels::PackedRows const narrow{bytes, rows, dim};
+  Array<std::uint64_t> const starts(Device::host(), kernels::packed_blocks(rows) + 1);
+  if (!kernels::wait_find_packed_rows(stream, narrow, starts)) return;
+  require(starts[kernels::packed_blocks(rows)] + kernels::packed_header_bytes(rows) == bytes.size());
   Matrix<std::int64_t> const into(Device::host(), rows, dim);
   memory::fill_bytes(stream, into.view().data(), 0x7F, into.view().flat().bytes());
-  Array<std::uint32_t> const fault(Device::host(), 1);
-  kernels::add_narrow_sums(stream, {.rows = narrow, .starts = starts, .slots = {}, .into = into, .fault = fault});
+  Array<std::uint32_t> const bad_row(Device::host(), 1);
+  kernels::add_packed_sums(stream, {.rows = narrow, .starts = starts, .slots = {}, .into = into, .bad_row = bad_row});
 }
 
 }  // namespace

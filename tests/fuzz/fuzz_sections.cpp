@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes are refused, or are the rows of gradients that a table holds back: those of a batch, where some may be
+// Any bytes are rejected, or are the rows of gradients that a table holds back: those of a batch, where some may be
 // missing, and those that come late; in every codec, with and without a choice of columns.
 #include <algorithm>
 #include <cstdint>
@@ -18,43 +18,43 @@ constexpr RowCodec kCodecs[] = {RowCodec::kLossless, RowCodec::kHalf, RowCodec::
 
 TableOptions any_table(Script& script) {
   TableOptions table{.name = "t", .dim = std::size_t{1} + script.byte() % 70};
-  table.gradients.codec = kCodecs[script.byte() % std::size(kCodecs)];
-  table.gradients.top_k = script.byte() % 2 == 0 ? 0 : 1 + script.byte() % table.dim;
-  table.gradients.filter.age_max = script.byte() % 2;
+  table.gradient_compression.codec = kCodecs[script.byte() % std::size(kCodecs)];
+  table.gradient_compression.top_k = script.byte() % 2 == 0 ? 0 : 1 + script.byte() % table.dim;
+  table.gradient_compression.filter.age_max = script.byte() % 2;
   return table;
 }
 
-// As many bytes as there may be, of these: so that it is not their number alone that is refused.
+// As many bytes as there may be, of these: so that it is not their number alone that is rejected.
 template <class MayHave>
-Array<std::uint8_t> fitting(Stream& stream, std::vector<std::uint8_t> bytes, MayHave const& may_have) {
+Array<std::uint8_t> fitting(Stream& stream, std::vector<std::uint8_t> bytes, MayHave const& is_valid_size) {
   std::size_t const given = bytes.size();
-  for (std::size_t size = 0; size < 20000 && !may_have(bytes.size()); ++size) bytes.resize(size);
-  if (!may_have(bytes.size())) bytes.resize(given);
+  for (std::size_t size = 0; size < 20000 && !is_valid_size(bytes.size()); ++size) bytes.resize(size);
+  if (!is_valid_size(bytes.size())) bytes.resize(given);
   return to_device(stream, bytes);
 }
 
 void read_section(Stream& stream, Script& script, TableOptions const& table, std::vector<std::uint8_t> const& given) {
   std::size_t const n = script.byte() % 40, sent = script.byte() % 40;
   cache::GradientSection const section(table);
-  auto const may_have = [&](std::size_t size) { return section.may_have(size, sent, n); };
-  auto const bytes = fitting(stream, given, may_have);
-  if (!may_have(bytes.size())) return;
+  auto const is_valid_size = [&](std::size_t size) { return section.is_valid_size(size, sent, n); };
+  auto const bytes = fitting(stream, given, is_valid_size);
+  if (!is_valid_size(bytes.size())) return;
   auto const rows = section.wait_read(stream, bytes, sent, n);
   if (rows && rows->sums.rows() != sent) std::abort();
 }
 
 void read_late(Stream& stream, Script& script, TableOptions const& table, std::vector<std::uint8_t> const& given) {
   std::size_t const n = 1 + script.byte() % 40;
-  cache::RowCoder const coder(table, table.gradients, script.byte() % 2 == 1);
-  auto const may_have = [&](std::size_t size) { return coder.may_have(size, n); };
-  auto const bytes = fitting(stream, given, may_have);
-  if (!may_have(bytes.size())) return;
-  std::vector<std::uint32_t> places(n);
-  std::iota(places.begin(), places.end(), 0U);
-  std::reverse(places.begin(), places.end());
+  cache::RowCoder const coder(table, table.gradient_compression, script.byte() % 2 == 1);
+  auto const is_valid_size = [&](std::size_t size) { return coder.is_valid_size(size, n); };
+  auto const bytes = fitting(stream, given, is_valid_size);
+  if (!is_valid_size(bytes.size())) return;
+  std::vector<std::uint32_t> positions(n);
+  std::iota(positions.begin(), positions.end(), 0U);
+  std::reverse(positions.begin(), positions.end());
   Matrix<std::int64_t> const into(Device::host(), n, table.dim);
   memory::fill_bytes(stream, into.view().data(), 0x7F, into.view().flat().bytes());
-  coder.wait_add(stream, bytes, n, to_device(stream, places), into);
+  coder.wait_add(stream, bytes, n, to_device(stream, positions), into);
 }
 
 }  // namespace

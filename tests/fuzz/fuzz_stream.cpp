@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes are refused, or are a sparse stream that can be summed, written and read again; as they are, and with the
+// Any bytes are rejected, or are a sparse stream that can be summed, written and read again; as they are, and with the
 // lengths in their header made right.
 #include <cstdint>
 #include <cstdlib>
@@ -23,7 +23,7 @@ void check(Stream& stream, StreamView const& given) {
     if (sum.bad != list.bad) std::abort();
     if (sum.bad) return;
     StreamView const again(View<std::uint8_t const>(sum.bytes));
-    if (!again.fault().empty()) std::abort();
+    if (!again.error().empty()) std::abort();
     std::size_t const count = list.indices.size();
     if (again.header().count < count) std::abort();
   }
@@ -40,7 +40,7 @@ void check(Stream& stream, StreamView const& given) {
 void check(std::vector<std::uint8_t> const& bytes) {
   static Stream stream(Device::host(), 1);
   StreamView const given((View<std::uint8_t const>(bytes)));
-  if (!given.fault().empty()) return;
+  if (!given.error().empty()) return;
   check<float>(stream, given);
   check<std::int64_t>(stream, given);
 }
@@ -68,18 +68,18 @@ std::vector<std::uint8_t> repaired(std::vector<std::uint8_t> bytes) {
     std::uint32_t bits;
     std::memcpy(&bits, at, sizeof bits);
     auto word = kernels::BlockWord::of(bits);
-    word.count = word.kind == kernels::PlaceKind::kDense ? width : word.count % (width + 1);
-    word.skips = word.kind == kernels::PlaceKind::kGaps ? word.skips % (width / 255 + 1) : 0;
+    word.count = word.kind == kernels::PositionEncoding::kDense ? width : word.count % (width + 1);
+    word.skips = word.kind == kernels::PositionEncoding::kGaps ? word.skips % (width / 255 + 1) : 0;
     if (values != kernels::StreamValues::kUnits) word.width_log2 = 0;
     if (word.count == 0) word = {};
     bits = word.bits();
     std::memcpy(at, &bits, sizeof bits);
     header.count += word.count;
     header.value_bytes += kernels::value_bytes(values, word.count, word.width_log2);
-    header.place_bytes += word.count == 0 ? 0 : kernels::place_bytes(word, width);
+    header.position_bytes += word.count == 0 ? 0 : kernels::position_bytes(word, width);
   }
   std::memcpy(bytes.data(), &header, sizeof header);
-  bytes.resize(head + header.value_bytes + header.place_bytes, 1);
+  bytes.resize(head + header.value_bytes + header.position_bytes, 1);
   return bytes;
 }
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "comm/collective/header.hpp"
-#include "comm/collective/narrow.hpp"
+#include "comm/collectives/allreduce/packed_integers.hpp"
+#include "comm/collectives/collective_header.hpp"
 #include "gpups/array.hpp"
 
 namespace gpups::fuzz {
@@ -18,10 +18,10 @@ using cache::Section;
 using cache::tag;
 
 constexpr std::uint64_t kMyRank = 1;
-// Of the store's messages, and one more: a header of a collective, whose run is `id`. Of transfers: the store's sections,
-// and those of collectives.
+// Of the store's messages, and one more: a header of a collective, whose run is `id`. Of transfers: the store's
+// sections, and those of collectives.
 constexpr int kKinds = 13, kSections = 12;
-constexpr MessageKind kHeader{static_cast<std::uint8_t>(MessageKind::kTables) + 1};
+constexpr MessageKind kHeader{static_cast<std::uint8_t>(MessageKind::kSchema) + 1};
 constexpr std::uint64_t kCollectiveKind = 11, kCollectiveSection = 8;  // in scripts
 
 MessageKind kind_of(std::uint64_t choice) {
@@ -47,7 +47,7 @@ AnyTag any_tag(Script& script) {
 std::uint64_t word(Clock clock) { return static_cast<std::uint64_t>(number(clock)); }
 
 std::size_t dim_of(TableId table) { return kDims[number(table) % std::size(kDims)]; }
-bool counts_sightings(TableId table) { return options_of(table).admit_at > 1; }
+bool counts_occurrences(TableId table) { return options_of(table).admission_count > 1; }
 
 // Bytes of rows of floats, with their padding.
 std::size_t float_bytes(TableId table, std::size_t rows) { return rows * row_stride(dim_of(table)) * sizeof(float); }
@@ -71,58 +71,58 @@ bool ScriptedPeer::listen() {
 void ScriptedPeer::take_gradients(Message const& message) {
   auto const step = static_cast<std::uint64_t>(number(message.clock));
   for (std::size_t p = 0; p < message.gradients.size(); ++p) {
-    auto const& [sums, sightings, rows] = message.gradients[p];
-    if (sums > 0) wires_.take_data(tag(Section::kGradients, step, p), std::min(sums, kBytesMax));
-    if (sightings > 0) wires_.take_data(tag(Section::kSightings, step, p), std::min(sightings, kBytesMax));
+    auto const& [sums, occurrences, rows] = message.gradients[p];
+    if (sums > 0) wires_.receive_data(tag(Section::kGradients, step, p), std::min(sums, kBytesMax));
+    if (occurrences > 0) wires_.receive_data(tag(Section::kOccurrences, step, p), std::min(occurrences, kBytesMax));
   }
-  for (std::size_t list = 0; list < message.late.size(); ++list) {
-    wires_.take_data(tag(Section::kLateKeys, step, list), std::min(message.late[list].key_bytes, kBytesMax));
-    wires_.take_data(tag(Section::kLateSums, step, list), message.late[list].bytes);
+  for (std::size_t list = 0; list < message.flushed.size(); ++list) {
+    wires_.receive_data(tag(Section::kFlushedKeys, step, list), std::min(message.flushed[list].key_bytes, kBytesMax));
+    wires_.receive_data(tag(Section::kFlushedSums, step, list), message.flushed[list].bytes);
   }
 }
 
 void ScriptedPeer::note_intents(Message const& message, Section keys) {
   for (auto const& intent : message.intents) asked_[number(intent.clock)] = intent;
-  if (message.key_bytes > 0) wires_.take_data(tag(keys, word(message.clock), 0), message.key_bytes);
+  if (message.key_bytes > 0) wires_.receive_data(tag(keys, word(message.clock), 0), message.key_bytes);
 }
 
 void ScriptedPeer::note(Message const& m) {
   auto const clock = number(m.clock);
   switch (m.kind) {
-    case MessageKind::kIn:
+    case MessageKind::kGradientPhase:
       heard_in_ = clock;
       take_gradients(m);
       return note_intents(m, Section::kKeys);
-    case MessageKind::kOut:
+    case MessageKind::kRefreshPhase:
       heard_out_ = clock;
       if (m.parts > 0) take_parts(mine_[clock + 1], Section::kValues, clock + 1, m.sent);
       return;
-    case MessageKind::kUrgent:
-      note_intents(m, Section::kUrgentKeys);
+    case MessageKind::kLateFetch:
+      note_intents(m, Section::kLateFetchKeys);
       urgent_[clock] = true;
       return unanswered_.push_back(m);
-    case MessageKind::kUrgentAnswer:
-      return take_parts(mine_[clock], Section::kUrgentValues, clock, m.sent);
+    case MessageKind::kLateFetchReply:
+      return take_parts(mine_[clock], Section::kLateFetchValues, clock, m.sent);
     case MessageKind::kGather:
       ++gathers_heard_;
       return;
     case MessageKind::kLookup:
     case MessageKind::kAssign:
     case MessageKind::kErase:
-      wires_.take_data(tag(Section::kRequestKeys, m.id, 0), m.keys * sizeof(Key));
+      wires_.receive_data(tag(Section::kRequestKeys, m.id, 0), m.keys * sizeof(Key));
       if (m.kind == MessageKind::kAssign) {
-        wires_.take_data(tag(Section::kRequestValues, m.id, 0), float_bytes(m.table, m.keys));
+        wires_.receive_data(tag(Section::kRequestValues, m.id, 0), float_bytes(m.table, m.keys));
       }
       return unanswered_.push_back(m);
-    case MessageKind::kLookupAnswer: {
+    case MessageKind::kLookupReply: {
       auto const& asked = requests_[m.id];
       if (asked.keys == 0 || asked.keys >= kBytesMax) return;
-      wires_.take_data(tag(Section::kRequestValues, m.id, kMyRank), float_bytes(asked.table, asked.keys));
-      return wires_.take_data(tag(Section::kRequestFound, m.id, kMyRank), asked.keys);
+      wires_.receive_data(tag(Section::kRequestValues, m.id, kMyRank), float_bytes(asked.table, asked.keys));
+      return wires_.receive_data(tag(Section::kRequestFound, m.id, kMyRank), asked.keys);
     }
-    case MessageKind::kAssignAnswer:
-    case MessageKind::kEraseAnswer:
-    case MessageKind::kTables:
+    case MessageKind::kAssignReply:
+    case MessageKind::kEraseReply:
+    case MessageKind::kSchema:
       return;
   }
 }
@@ -228,9 +228,9 @@ Message ScriptedPeer::any_message() {
 }
 
 void ScriptedPeer::send_in(bool with_intents) {
-  Message message{.kind = MessageKind::kIn, .clock = Clock{clock_}, .samples = 1};
+  Message message{.kind = MessageKind::kGradientPhase, .clock = Clock{clock_}, .samples = 1};
   struct Part {
-    std::vector<std::uint8_t> sums, sightings;
+    std::vector<std::uint8_t> sums, occurrences;
   };
   std::vector<Part> parts;
   auto const mine = mine_.find(clock_);
@@ -239,11 +239,13 @@ void ScriptedPeer::send_in(bool with_intents) {
       auto& part = parts.emplace_back();
       std::uint64_t sent = 0;
       if (keys > 0) {
-        part.sums = options_of(table).gradients.holds_back() ? held_rows(table, std::min(keys, kBytesMax), sent)
-                                                             : narrow_rows(std::min(keys, kBytesMax), dim_of(table));
+        part.sums = options_of(table).gradient_compression.enabled()
+                        ? held_rows(table, std::min(keys, kBytesMax), sent)
+                        : narrow_rows(std::min(keys, kBytesMax), dim_of(table));
       }
-      if (keys > 0 && counts_sightings(table)) part.sightings = narrow_rows((std::min(keys, kBytesMax) + 15) / 16, 16);
-      message.gradients.push_back({part.sums.size(), part.sightings.size(), sent});
+      if (keys > 0 && counts_occurrences(table))
+        part.occurrences = narrow_rows((std::min(keys, kBytesMax) + 15) / 16, 16);
+      message.gradients.push_back({part.sums.size(), part.occurrences.size(), sent});
     }
   }
   for (int i = with_intents ? script_.byte() % 4 : 0; i > 0; --i) {
@@ -258,11 +260,12 @@ void ScriptedPeer::send_in(bool with_intents) {
   sent_in_ = true;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     if (!parts[p].sums.empty()) send_bytes(tag(Section::kGradients, word(message.clock), p), parts[p].sums);
-    if (!parts[p].sightings.empty()) send_bytes(tag(Section::kSightings, word(message.clock), p), parts[p].sightings);
+    if (!parts[p].occurrences.empty())
+      send_bytes(tag(Section::kOccurrences, word(message.clock), p), parts[p].occurrences);
   }
   for (std::size_t list = 0; list < late.size(); ++list) {
-    send_bytes(tag(Section::kLateKeys, word(message.clock), list), late[list].keys);
-    send_bytes(tag(Section::kLateSums, word(message.clock), list), late[list].sums);
+    send_bytes(tag(Section::kFlushedKeys, word(message.clock), list), late[list].keys);
+    send_bytes(tag(Section::kFlushedSums, word(message.clock), list), late[list].sums);
   }
   if (!keys.empty()) send_bytes(tag(Section::kKeys, word(message.clock), 0), keys);
 }
@@ -271,7 +274,7 @@ void ScriptedPeer::send_out() {
   Clock const next{clock_ + 1};
   auto const asked = asked_.find(clock_ + 1);
   bool const values = asked != asked_.end() && !urgent_[clock_ + 1];
-  Message message{.kind = MessageKind::kOut, .clock = Clock{clock_}};
+  Message message{.kind = MessageKind::kRefreshPhase, .clock = Clock{clock_}};
   if (values) message.parts = asked->second.parts.size(), message.sent = any_sent(asked->second);
   send(message);
   if (values) send_parts(asked->second, Section::kValues, number(next), message.sent);
@@ -283,28 +286,28 @@ void ScriptedPeer::read_urgently() {
   auto const clock = clock_ + script_.byte() % 2;
   auto const intent = make_intent(clock);
   mine_[clock] = intent;
-  Message message{.kind = MessageKind::kUrgent, .clock = Clock{clock}, .intents = {intent}};
+  Message message{.kind = MessageKind::kLateFetch, .clock = Clock{clock}, .intents = {intent}};
   auto const keys = name_keys(message);
   message.key_bytes = keys.size();
   send(message);
-  if (!keys.empty()) send_bytes(tag(Section::kUrgentKeys, word(message.clock), 0), keys);
+  if (!keys.empty()) send_bytes(tag(Section::kLateFetchKeys, word(message.clock), 0), keys);
 }
 
 void ScriptedPeer::answer() {
   if (unanswered_.empty()) return;
   auto const asked = unanswered_.front();
   unanswered_.pop_front();
-  if (asked.kind == MessageKind::kUrgent) {
+  if (asked.kind == MessageKind::kLateFetch) {
     auto const sent = any_sent(asked.intents[0]);
-    send({.kind = MessageKind::kUrgentAnswer, .clock = asked.clock, .sent = sent});
-    send_parts(asked.intents[0], Section::kUrgentValues, number(asked.clock), sent);
+    send({.kind = MessageKind::kLateFetchReply, .clock = asked.clock, .sent = sent});
+    send_parts(asked.intents[0], Section::kLateFetchValues, number(asked.clock), sent);
   } else if (asked.kind == MessageKind::kLookup) {
-    send({.kind = MessageKind::kLookupAnswer, .id = asked.id});
+    send({.kind = MessageKind::kLookupReply, .id = asked.id});
     send_data(tag(Section::kRequestValues, asked.id, 0), float_bytes(asked.table, asked.keys));
     send_data(tag(Section::kRequestFound, asked.id, 0), asked.keys);
   } else {
     bool const assign = asked.kind == MessageKind::kAssign;
-    send({.kind = assign ? MessageKind::kAssignAnswer : MessageKind::kEraseAnswer, .id = asked.id});
+    send({.kind = assign ? MessageKind::kAssignReply : MessageKind::kEraseReply, .id = asked.id});
   }
 }
 
@@ -329,15 +332,16 @@ void ScriptedPeer::gather() {
 void ScriptedPeer::sum() {
   auto const id = sums_++;
   auto const elements = id < sums_heard_.size() ? sums_heard_[id] : script_.byte() % 8;
-  send_header(id, {.signature = comm::Signature{comm::Operation::kSumIntegers, elements, {}}});
+  send_header(id, {.signature = comm::Signature{comm::CollectiveKind::kSumIntegers, elements, {}}});
   if (elements == 0) return;
   // Zeros need no bytes but those that say so: of a short array all are zero, of another one rank 0's slice, and the
   // peer's.
   std::string const zeros(8, '\0');
-  std::uint64_t const messages = comm::is_short(2, comm::narrow_bytes_max(elements)) ? 1 : 2;
-  for (std::uint64_t i = 0; i < messages; ++i) send_header(id, {.item = comm::Header::Item{i, 8, zeros}});
+  std::uint64_t const messages = comm::fits_eager(2, comm::packed_rows_bytes_max(elements)) ? 1 : 2;
+  for (std::uint64_t i = 0; i < messages; ++i)
+    send_header(id, {.message = comm::CollectiveHeader::MessagePart{i, 8, zeros}});
 }
-void ScriptedPeer::send_header(std::uint64_t id, comm::Header const& header) {
+void ScriptedPeer::send_header(std::uint64_t id, comm::CollectiveHeader const& header) {
   send({.kind = kHeader, .id = id, .bytes = encode(header)});
 }
 
@@ -397,7 +401,7 @@ void ScriptedPeer::act(std::uint8_t action) {
       return send_any_data();
     case 13: {
       auto const [channel, tag] = any_tag(script_);
-      return wires_.take_data(tag, script_.number() % kBytesMax, channel);
+      return wires_.receive_data(tag, script_.number() % kBytesMax, channel);
     }
     case 14:
       return wires_.leave(script_.text(40));

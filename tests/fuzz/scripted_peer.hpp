@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cache/key_dictionary.hpp"
-#include "comm/collective/header.hpp"
+#include "comm/collectives/collective_header.hpp"
 #include "gpups/array.hpp"
 #include "gpups/table.hpp"
 #include "tests/fuzz/script.hpp"
@@ -21,20 +21,20 @@ namespace gpups::fuzz {
 
 inline constexpr std::size_t kDims[] = {2, 20, 5};  // of the tables
 inline constexpr std::uint32_t kAdmitAt[] = {1, 2, 1};
-inline constexpr RowTransfer kTransfers[] = {{}, {}, {.codec = RowCodec::kInt8, .filter = {.age_max = 2}}};
+inline constexpr RowCompression kTransfers[] = {{}, {}, {.codec = RowCodec::kInt8, .filter = {.age_max = 2}}};
 inline constexpr std::size_t kDictionaryKeys = 6;
 inline constexpr std::uint64_t kBytesMax = 1 << 16;  // of one transfer
-inline constexpr NumberType kValues[] = {NumberType::kFloat, NumberType::kBFloat16, NumberType::kFloat};
+inline constexpr DataType kValues[] = {DataType::kFloat, DataType::kBFloat16, DataType::kFloat};
 
 // Of a table of rank 0, or of one that there is not.
 inline TableOptions options_of(TableId table) {
   std::size_t const t = number(table) % std::size(kDims);
   return {.name = std::string(1, static_cast<char>('a' + t)),
           .dim = kDims[t],
-          .admit_at = kAdmitAt[t],
+          .admission_count = kAdmitAt[t],
           .values = kValues[t],
-          .gradients = kTransfers[t],
-          .refreshes = kTransfers[t],
+          .gradient_compression = kTransfers[t],
+          .refresh_compression = kTransfers[t],
           .dictionary_keys = kDictionaryKeys};
 }
 
@@ -84,7 +84,7 @@ class ScriptedPeer {
   void request();
   void gather();
   void sum();
-  void send_header(std::uint64_t id, comm::Header const& header);
+  void send_header(std::uint64_t id, comm::CollectiveHeader const& header);
 
   test::RawPeer& wires_;
   Script& script_;
@@ -94,7 +94,7 @@ class ScriptedPeer {
   bool sent_in_ = false;
   std::map<std::int64_t, cache::Intent> asked_, mine_;  // by clock: what rank 0 reads here, what this one reads there
   std::map<std::int64_t, bool> urgent_;
-  std::map<TableId, cache::NamedKeys> named_;
+  std::map<TableId, cache::KeyEncoder> named_;
   Stream stream_{Device::host(), 1};
   std::deque<cache::Message> unanswered_;
   std::map<std::uint64_t, cache::Message> requests_;

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "cache/gradient_section.hpp"
-#include "cache/row_copies.hpp"
+#include "cache/row_mirror.hpp"
 #include "kernels/number_matrix.hpp"
 #include "tests/fuzz/scripted_peer.hpp"
 
@@ -17,7 +17,7 @@ using cache::MessageKind;
 using cache::Section;
 using cache::tag;
 
-bool holds_back(TableId table) { return options_of(table).gradients.holds_back(); }
+bool enabled(TableId table) { return options_of(table).gradient_compression.enabled(); }
 
 // A list of a key, whole, so often.
 std::vector<std::uint8_t> repeated_key(Key key, std::size_t times) {
@@ -29,7 +29,7 @@ std::vector<std::uint8_t> repeated_key(Key key, std::size_t times) {
 // Bytes of `rows` rows as their table keeps them.
 std::size_t kept_bytes(TableId table, std::size_t rows) {
   auto const options = options_of(table);
-  return kernels::NumberView{nullptr, rows, options.dim, options.values, {}}.bytes();
+  return kernels::NumberView{nullptr, rows, options.dim, options.value_type, {}}.bytes();
 }
 
 }  // namespace
@@ -85,13 +85,14 @@ std::vector<ScriptedPeer::Late> ScriptedPeer::add_late(Message& message) {
     auto const options = options_of(table);
     std::vector<Key> keys;
     for (std::uint64_t key = script_.byte(), n = 1 + script_.byte() % 5; n > 0; --n) keys.push_back(Key{key++});
-    named_.try_emplace(table, kDictionaryKeys).first->second.wait_list(stream_, View<Key const>(keys), list.keys);
+    named_.try_emplace(table, kDictionaryKeys)
+        .first->second.wait_encode_known(stream_, View<Key const>(keys), list.keys);
     if (script_.rarely(16)) list.keys = repeated_key(keys[0], keys.size());
     bool const exact = script_.byte() % 2 == 1;
-    auto const coded =
-        cache::RowCoder(options, options.gradients, exact).wait_encode(stream_, any_sums(keys.size(), options.dim), 0);
+    auto const coded = cache::RowCoder(options, options.gradient_compression, exact)
+                           .wait_encode(stream_, any_sums(keys.size(), options.dim), 0);
     list.sums = to_host(stream_, coded.memory.view().slice(0, coded.size));
-    message.late.push_back({table, keys.size(), list.keys.size(), list.sums.size(), exact});
+    message.flushed.push_back({table, keys.size(), list.keys.size(), list.sums.size(), exact});
   }
   return lists;
 }
@@ -102,7 +103,7 @@ std::vector<std::uint64_t> ScriptedPeer::any_sent(cache::Intent const& intent) {
   bool changes = false;
   for (std::size_t p = 0; p < sent.size(); ++p) {
     auto const& [table, keys] = intent.parts[p];
-    if (!options_of(table).refreshes.holds_back() || keys == 0) continue;
+    if (!options_of(table).refresh_compression.enabled() || keys == 0) continue;
     changes = true;
     sent[p] = exact_ || !script_.rarely(32) ? script_.byte() % (std::min(keys, kBytesMax) + 1) : script_.number();
   }
@@ -112,7 +113,7 @@ std::vector<std::uint64_t> ScriptedPeer::any_sent(cache::Intent const& intent) {
 // Codes of any bytes, and marks of the first rows.
 std::vector<std::uint8_t> ScriptedPeer::changed_rows(TableId table, std::size_t rows, std::uint64_t sent) {
   if (sent > rows) return std::vector<std::uint8_t>(script_.byte());
-  std::vector<std::uint8_t> bytes(cache::RowCopies::bytes(options_of(table), sent, rows), script_.byte());
+  std::vector<std::uint8_t> bytes(cache::RowMirror::bytes(options_of(table), sent, rows), script_.byte());
   std::size_t const marks = (rows + 31) / 32 * 4;
   auto const head = bytes.end() - static_cast<std::ptrdiff_t>(std::min(marks, bytes.size()));
   std::fill(head, bytes.end(), std::uint8_t{0});
@@ -126,9 +127,9 @@ void ScriptedPeer::take_parts(Intent const& intent, Section section, std::int64_
   for (std::size_t p = 0; p < intent.parts.size(); ++p) {
     auto const& [table, keys] = intent.parts[p];
     if (keys == 0 || keys >= kBytesMax) continue;
-    bool const changes = holds_back(table) && p < sent.size();
-    wires_.take_data(tag(section, static_cast<std::uint64_t>(clock), p),
-                     changes ? cache::RowCopies::bytes(options_of(table), sent[p], keys) : kept_bytes(table, keys));
+    bool const changes = enabled(table) && p < sent.size();
+    wires_.receive_data(tag(section, static_cast<std::uint64_t>(clock), p),
+                        changes ? cache::RowMirror::bytes(options_of(table), sent[p], keys) : kept_bytes(table, keys));
   }
 }
 
@@ -138,7 +139,7 @@ void ScriptedPeer::send_parts(Intent const& intent, Section section, std::int64_
     auto const& [table, keys] = intent.parts[p];
     auto const there = tag(section, static_cast<std::uint64_t>(clock), p);
     if (keys == 0) continue;
-    if (holds_back(table)) {
+    if (enabled(table)) {
       send_bytes(there, changed_rows(table, std::min(keys, kBytesMax), p < sent.size() ? sent[p] : 0));
     } else {
       send_data(there, kept_bytes(table, keys));
@@ -148,16 +149,16 @@ void ScriptedPeer::send_parts(Intent const& intent, Section section, std::int64_
 
 // The keys of the batches that a message announces, as they travel.
 std::vector<std::uint8_t> ScriptedPeer::name_keys(Message const& message) {
-  bool const urgent = message.kind == MessageKind::kUrgent;
+  bool const urgent = message.kind == MessageKind::kLateFetch;
   std::vector<std::uint8_t> bytes;
   for (auto const& intent : message.intents) {
     for (auto const& [table, count] : intent.parts) {
       std::vector<Key> keys(std::min<std::size_t>(count, kBytesMax / sizeof(Key)));
       std::uint64_t const first = script_.byte();
       for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = Key{(first + i) << (first % 2 * 40)};
-      cache::NamedKeys none(0);
+      cache::KeyEncoder none(0);
       auto& named = urgent ? none : named_.try_emplace(table, kDictionaryKeys).first->second;
-      named.wait_name(stream_, View<Key const>(keys), intent.clock, message.clock, bytes);
+      named.wait_encode_keys(stream_, View<Key const>(keys), intent.clock, message.clock, bytes);
     }
   }
   return bytes;

@@ -17,7 +17,7 @@ using Ids = std::vector<std::uint32_t>;
 
 struct Sums {
   std::vector<std::int64_t> values;  // (rows, 1), of stride 4
-  std::uint32_t fault;
+  std::uint32_t bad_row;
 };
 
 // One column; row r is made of rows[r].
@@ -35,30 +35,30 @@ Sums sum(Device device, std::vector<std::vector<Product>> const& rows, int grid_
   }
   auto const source_rows = matrix(stream, sources, order.size(), 1);
   auto const offsets_there = to_device(stream, offsets), order_there = to_device(stream, order),
-             fault = to_device(stream, Ids{kNoRow});
+             bad_row = to_device(stream, Ids{kNoRow});
   auto const coefficients_there = to_device(stream, coefficients);
   Matrix<std::int64_t> const sums(device, rows.size(), 1);
   kernels::sum_gradients(
       stream,
-      {offsets_there, order_there, {}, source_rows, coefficients_there, grid_log2, sums, fault, contribution_max});
-  return {to_host(stream, sums.view().flat()), to_host(stream, fault.view())[0]};
+      {offsets_there, order_there, {}, source_rows, coefficients_there, grid_log2, sums, bad_row, contribution_max});
+  return {to_host(stream, sums.view().flat()), to_host(stream, bad_row.view())[0]};
 }
 
 void expect_like_oracle(std::vector<std::vector<Product>> const& rows, int grid_log2,
                         double contribution_max = std::numeric_limits<double>::infinity()) {
   for (Device const device : devices()) {
     auto const got = sum(device, rows, grid_log2, contribution_max);
-    std::uint32_t fault = kNoRow;
+    std::uint32_t bad_row = kNoRow;
     for (std::uint32_t r = 0; r < rows.size(); ++r) {
       auto const want = exact_sum(rows[r], grid_log2);
       if (!want) {
-        fault = std::min(fault, r);
+        bad_row = std::min(bad_row, r);
         continue;
       }
       EXPECT_EQ(got.values[r * 4], *want) << to_string(device) << " row " << r << " grid " << grid_log2;
       EXPECT_EQ(got.values[r * 4 + 1], 0) << "padding";
     }
-    EXPECT_EQ(got.fault, fault) << to_string(device);
+    EXPECT_EQ(got.bad_row, bad_row) << to_string(device);
   }
 }
 
@@ -173,9 +173,9 @@ TEST(MergeSums, OverflowIsAFault) {
     auto const into =
         matrix<std::int64_t>(stream, {1, 0, 0, 0, kLeast, 0, 0, 0, kMost, 0, 0, 0, kLeast, 0, 0, 0}, 4, 1);
     auto const from = matrix<std::int64_t>(stream, {1, 0, 0, 0, kMost, 0, 0, 0, -1, 0, 0, 0}, 3, 1);
-    auto const fault = to_device(stream, Ids{kNoRow});
-    kernels::merge_sums(stream, {into, to_device(stream, Ids{2, 1, 0}), from, fault});
-    EXPECT_EQ(to_host(stream, fault.view())[0], 2U);
+    auto const bad_row = to_device(stream, Ids{kNoRow});
+    kernels::merge_sums(stream, {into, to_device(stream, Ids{2, 1, 0}), from, bad_row});
+    EXPECT_EQ(to_host(stream, bad_row.view())[0], 2U);
     auto const sums = to_host(stream, into.view().flat());
     EXPECT_EQ(sums[4], -1);
     EXPECT_EQ(sums[0], 0);

@@ -60,10 +60,10 @@ TEST_F(HostMemoryOf, IsWithoutBoundWhereNothingIsSaid) {
 
 TEST(HostMemory, AnEighthIsToStayAvailable) {
   HostMemory const memory{.total = 8 * kMega, .available = 3 * kMega};
-  EXPECT_EQ(short_of(memory, kMega), 0U);
-  EXPECT_EQ(short_of(memory, 2 * kMega), 0U);
-  EXPECT_EQ(short_of(memory, 2 * kMega + 5), 5U);
-  EXPECT_EQ(short_of({}, std::uint64_t{1} << 60), 0U);
+  EXPECT_EQ(memory_shortage(memory, kMega), 0U);
+  EXPECT_EQ(memory_shortage(memory, 2 * kMega), 0U);
+  EXPECT_EQ(memory_shortage(memory, 2 * kMega + 5), 5U);
+  EXPECT_EQ(memory_shortage({}, std::uint64_t{1} << 60), 0U);
 }
 
 TEST(HostMemory, OfThisMachineIsSomething) {

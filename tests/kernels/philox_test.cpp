@@ -16,7 +16,7 @@ void expect_words(Philox4 got, std::vector<std::uint32_t> const& want) {
 }
 
 // Known answers of the authors' Random123.
-TEST(Philox, KnownAnswers) {
+TEST(Philox, RankingFilter) {
   constexpr std::uint32_t kOnes = 0xFFFFFFFF;
   expect_words(philox({{0, 0}}, {{0, 0, 0, 0}}), {0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8});
   expect_words(philox({{kOnes, kOnes}}, {{kOnes, kOnes, kOnes, kOnes}}),

@@ -10,7 +10,7 @@
 #include "kernels/hash.hpp"
 #include "kernels/hash_rows.hpp"
 #include "kernels/init_rows.hpp"
-#include "kernels/life.hpp"
+#include "kernels/row_lifecycle.hpp"
 #include "kernels/update_rows.hpp"
 #include "tests/support/inputs.hpp"
 
@@ -30,7 +30,7 @@ struct Table {
   std::vector<std::uint64_t> keys{3, 4};
   std::array<float, 8> values{1, 2, 3, 0, 1, 2, 3, 0};  // two rows of three
   std::vector<float> state{5, 5};
-  Ids life{1, 8, 2, 9};
+  Ids lifecycle{1, 8, 2, 9};
   std::uint64_t seed = 1;
 
   std::vector<std::uint64_t> digest(Device device) const {
@@ -39,7 +39,7 @@ struct Table {
     auto const k = rows(stream, keys, 2, 1);
     auto const v = rows(stream, std::vector<float>(values.begin(), values.end()), 2, 4);
     auto const s = rows(stream, state, 2, 1);
-    auto const l = rows(stream, life, 2, kLifeWords);
+    auto const l = rows(stream, lifecycle, 2, kLifecycleWords);
     hash_rows(stream, {2, k.const_ref(), v.const_ref(), s.const_ref(), 3, 1, l.const_ref(), seed, digest});
     return to_host(stream, digest.view());
   }
@@ -59,18 +59,18 @@ TEST(HashRows, NoticesEveryPart) {
     add([](Table& t) { t.values[0] = -1; });
     add([](Table& t) { std::swap(t.values[0], t.values[1]); });
     add([](Table& t) { t.state[1] = 6; });
-    add([](Table& t) { t.life[0] = 3; });
-    add([](Table& t) { t.life[0] = 0; });
-    add([](Table& t) { t.life[1] = 7; });
+    add([](Table& t) { t.lifecycle[0] = 3; });
+    add([](Table& t) { t.lifecycle[0] = 0; });
+    add([](Table& t) { t.lifecycle[1] = 7; });
     add([](Table& t) { t.seed = 2; });
     EXPECT_EQ(digests.size(), 10U);
     Table padded, swapped, waiting, reserved;
-    waiting.life[0] = kWaiting + 3;
-    reserved.life[0] = 0;
+    waiting.lifecycle[0] = kWaiting + 3;
+    reserved.lifecycle[0] = 0;
     EXPECT_EQ(waiting.digest(device), reserved.digest(device)) << "neither exists";
     padded.values[3] = 9;
     EXPECT_EQ(padded.digest(device), Table{}.digest(device)) << "padding is no part of a row";
-    swapped.life = {2, 9, 1, 8};
+    swapped.lifecycle = {2, 9, 1, 8};
     std::swap(swapped.keys[0], swapped.keys[1]);
     EXPECT_EQ(swapped.digest(device), Table{}.digest(device)) << "rows have no order";
   }
@@ -81,11 +81,11 @@ std::uint32_t fault_of_update(Device device, Optimizer optimizer, std::vector<fl
   Ids const ids{2, 0, 1};
   auto const v = rows(stream, values, 3, 4);
   auto const s = rows(stream, std::vector<float>(12, 0), 3, state_columns(optimizer, 1));
-  auto const l = rows(stream, Ids{1, 0, 1, 0, 1, 0}, 3, kLifeWords);
+  auto const l = rows(stream, Ids{1, 0, 1, 0, 1, 0}, 3, kLifecycleWords);
   auto const sums = test::matrix<std::int64_t>(stream, {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}, 3, 1);
-  auto const ids_there = to_device(stream, ids), fault = to_device(stream, Ids{kNoRow});
-  update_rows(stream, {ids_there, sums, v.ref(), s.ref(), l.ref(), 1, 0, scale, optimizer, 0.1F, 1, 1, fault});
-  return to_host(stream, fault.view())[0];
+  auto const ids_there = to_device(stream, ids), bad_row = to_device(stream, Ids{kNoRow});
+  update_rows(stream, {ids_there, sums, v.ref(), s.ref(), l.ref(), 1, 0, scale, optimizer, 0.1F, 1, 1, bad_row});
+  return to_host(stream, bad_row.view())[0];
 }
 
 TEST(UpdateRows, NamesTheFirstRowThatIsNotFinite) {
@@ -116,10 +116,10 @@ TEST(InitRows, DrawsHaveTheRightMoments) {
         neighbours += out.row(i)[j] * out.row(i)[(j + 1) % dim];
       }
     }
-    double const draws = n * dim, variance = kind == Initializer::Kind::kNormal ? 4.0 : 4.0 / 3;
-    EXPECT_NEAR(sum / draws, 0, 0.02);
-    EXPECT_NEAR(squares / draws, variance, 0.05);
-    EXPECT_NEAR(neighbours / draws, 0, 0.03);
+    double const rounding_key = n * dim, variance = kind == Initializer::Kind::kNormal ? 4.0 : 4.0 / 3;
+    EXPECT_NEAR(sum / rounding_key, 0, 0.02);
+    EXPECT_NEAR(squares / rounding_key, variance, 0.05);
+    EXPECT_NEAR(neighbours / rounding_key, 0, 0.03);
   }
 }
 

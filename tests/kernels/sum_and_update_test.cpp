@@ -9,7 +9,7 @@
 #include <limits>
 #include <random>
 
-#include "kernels/life.hpp"
+#include "kernels/row_lifecycle.hpp"
 #include "kernels/row_storage.hpp"
 
 namespace gpups::kernels {
@@ -20,20 +20,20 @@ struct Table {
   Table(Stream& stream, std::size_t rows, std::size_t dim, Optimizer const& optimizer)
       : values(Device::host(), row_stride(dim, kNumberType<T>), NewRows::kZero),
         state(Device::host(), state_columns(optimizer, dim), NewRows::kZero),
-        life(Device::host(), kLifeWords, NewRows::kZero),
+        lifecycle(Device::host(), kLifecycleWords, NewRows::kZero),
         keys(Device::host(), 1),
-        fault(to_device(stream, std::vector{kNoRow})) {
+        bad_row(to_device(stream, std::vector{kNoRow})) {
     values.reserve(stream, rows);
     state.reserve(stream, rows);
-    life.reserve(stream, rows);
+    lifecycle.reserve(stream, rows);
     keys.reserve(stream, rows);
     for (std::uint32_t id = 0; id < rows; ++id) *keys.ref().row(id) = id * 7919;
   }
   RowStorage<T> values;
   RowStorage<float> state;
-  RowStorage<std::uint32_t> life;
+  RowStorage<std::uint32_t> lifecycle;
   RowStorage<std::uint64_t> keys;
-  Array<std::uint32_t> fault;
+  Array<std::uint32_t> bad_row;
 };
 
 template <class T = float>
@@ -70,15 +70,15 @@ void expect_same_bits(std::size_t dim, Optimizer const& optimizer, int threads) 
                         .sums = sums,
                         .values = table.values.ref(),
                         .state = table.state.ref(),
-                        .life = table.life.ref(),
+                        .lifecycle = table.lifecycle.ref(),
                         .dim = dim,
                         .grid_log2 = -30,
                         .scale = 1.0 / 7,
                         .optimizer = optimizer,
                         .rate = 0.1F,
                         .step = 5,
-                        .admit_at = 1,
-                        .fault = table.fault,
+                        .admission_count = 1,
+                        .bad_row = table.bad_row,
                         .keys = table.keys.const_ref(),
                         .rounding_seed = 3};
     };
@@ -89,17 +89,17 @@ void expect_same_bits(std::size_t dim, Optimizer const& optimizer, int threads) 
                            .coefficients = View<float const>(coefficients),
                            .grid_log2 = -30,
                            .sums = sums,
-                           .fault = apart.fault};
+                           .bad_row = apart.bad_row};
     sum_gradients(stream, gradients);
     update_rows(stream, update(apart));
     gradients.contribution_max = contribution_max(1.0F, 0.5F, gradients.grid_log2);
     sum_and_update(stream, {.gradients = gradients, .update = update(at_once)});
   }
-  EXPECT_EQ(apart.fault[0], kNoRow);
-  EXPECT_EQ(at_once.fault[0], kNoRow);
+  EXPECT_EQ(apart.bad_row[0], kNoRow);
+  EXPECT_EQ(at_once.bad_row[0], kNoRow);
   bool moved = false;
   for (std::uint32_t id = 0; id < kRows; ++id) {
-    ASSERT_EQ(*apart.life.ref().row(id), *at_once.life.ref().row(id));
+    ASSERT_EQ(*apart.lifecycle.ref().row(id), *at_once.lifecycle.ref().row(id));
     for (std::size_t j = 0; j < dim; ++j) {
       float const value = to_float(apart.values.ref().row(id)[j]);
       ASSERT_EQ(value, to_float(at_once.values.ref().row(id)[j])) << "row " << id << " column " << j;

@@ -218,18 +218,18 @@ Problem sum_parts(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     Matrix<float> parts, parts_there;
     Array<std::int64_t> sums;
-    Array<std::uint32_t> fault;
+    Array<std::uint32_t> bad_element;
   };
   Random random(seed);
   auto s = std::make_shared<State>();
   s->parts = random_dense(random, kParts, size.n * size.dim);
   s->parts_there = on_device(stream, s->parts);
   s->sums = Array<std::int64_t>(stream.device(), size.n * size.dim);
-  s->fault = to_device(stream, std::vector<std::uint32_t>{kNoRow});
+  s->bad_element = to_device(stream, std::vector<std::uint32_t>{kNoRow});
   Problem p;
   p.entries = size.n;
   p.bytes = s->sums.bytes() + s->parts.view().flat().bytes();
-  p.run = [s](Stream& on) { kernels::sum_parts(on, {s->parts_there, -30, s->sums, s->fault}); };
+  p.run = [s](Stream& on) { kernels::sum_parts(on, {s->parts_there, -30, s->sums, s->bad_element}); };
   p.wrong = [s](Stream& on) {
     std::vector<std::int64_t> want(s->sums.size(), 0);
     for (std::size_t i = 0; i < kParts; ++i) {
@@ -238,7 +238,7 @@ Problem sum_parts(Stream& stream, CaseSize size, std::uint64_t seed) {
       }
     }
     return differ("sums", to_host(on, s->sums.view()), want) +
-           differ("fault", to_host(on, s->fault.view()), std::vector<std::uint32_t>{kNoRow});
+           differ("fault", to_host(on, s->bad_element.view()), std::vector<std::uint32_t>{kNoRow});
   };
   p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->sums.view())); };
   return p;

@@ -21,7 +21,7 @@ Problem first_step(Stream& stream, CaseSize size, std::uint64_t seed, kernels::D
     std::vector<std::int64_t> sums;
     Array<std::int64_t> sums_there;
     Array<float> values, first, second;
-    Array<std::uint32_t> fault;
+    Array<std::uint32_t> bad_element;
     kernels::DenseUnits units;
     std::size_t unit;
   };
@@ -33,7 +33,7 @@ Problem first_step(Stream& stream, CaseSize size, std::uint64_t seed, kernels::D
   s->values = to_device(stream, std::vector<float>(n, 1));
   s->first = Array<float>(stream.device(), n);
   s->second = Array<float>(stream.device(), n);
-  s->fault = to_device(stream, std::vector<std::uint32_t>{kNoRow});
+  s->bad_element = to_device(stream, std::vector<std::uint32_t>{kNoRow});
   s->unit = n / 48 * 16 + 16;
   std::vector<std::size_t> begins{0};
   for (std::size_t begin = s->unit; begin < n; begin += s->unit) begins.push_back(begin);
@@ -54,7 +54,7 @@ Problem first_step(Stream& stream, CaseSize size, std::uint64_t seed, kernels::D
                                .values = s->values,
                                .first = s->first,
                                .second = s->second,
-                               .fault = s->fault,
+                               .bad_element = s->bad_element,
                                .units = s->units.ref()});
   };
   p.wrong = [s, optimizer](Stream& on) {
@@ -68,7 +68,7 @@ Problem first_step(Stream& stream, CaseSize size, std::uint64_t seed, kernels::D
     }
     for (DenseNumber const& x : numbers) want.push_back(x.value);
     return differ("values", to_host(on, s->values.view()), want, 1e-5) +
-           differ("fault", to_host(on, s->fault.view()), std::vector<std::uint32_t>{kNoRow});
+           differ("fault", to_host(on, s->bad_element.view()), std::vector<std::uint32_t>{kNoRow});
   };
   p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->values.view())); };
   return p;

@@ -8,7 +8,7 @@
 #include "kernels/assign_slots.hpp"
 #include "kernels/hash.hpp"
 #include "kernels/key_index.hpp"
-#include "kernels/life.hpp"
+#include "kernels/row_lifecycle.hpp"
 #include "kernels/select_rows.hpp"
 #include "kernels/unique_keys.hpp"
 #include "tests/support/cases.hpp"
@@ -244,10 +244,10 @@ Problem select_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     Ids want;
     std::uint32_t first, last;
-    kernels::RowsThat kind;
+    kernels::RowStatus kind;
     std::size_t count = 0;
     Array<std::uint32_t> ids;
-    kernels::RowStorage<std::uint32_t> life;
+    kernels::RowStorage<std::uint32_t> lifecycle;
   };
   Random random(seed);
   auto s = std::make_shared<State>();
@@ -255,23 +255,23 @@ Problem select_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
   s->last = static_cast<std::uint32_t>(size.n - size.n / 7);
   // Free, waiting with two counts, existing with two counts; the second word says nothing here.
   Ids const words{0, 0x80000000, 0xFFFFFFFF, 1, 0x7FFFFFFF};
-  std::array const kinds{kernels::RowsThat::kAreFree, kernels::RowsThat::kWait, kernels::RowsThat::kExist};
+  std::array const kinds{kernels::RowStatus::kFree, kernels::RowStatus::kWait, kernels::RowStatus::kExist};
   s->kind = kinds[seed % 3];
-  Ids life;
+  Ids lifecycle;
   for (std::uint32_t id = 0; id < size.n; ++id) {
     std::size_t const which = below(random, words.size());
-    life.insert(life.end(), {words[which], id});
+    lifecycle.insert(lifecycle.end(), {words[which], id});
     bool const wanted = s->kind == kinds[(which + 1) / 2];
     if (wanted && id >= s->first && id < s->last) s->want.push_back(id);
   }
-  s->life = rows(stream, life, size.n, kernels::kLifeWords);
+  s->lifecycle = rows(stream, lifecycle, size.n, kernels::kLifecycleWords);
   s->ids = Array<std::uint32_t>(stream.device(), s->last - s->first);
 
   Problem p;
   p.entries = size.n;
   p.bytes = size.n * 12;
   p.run = [s](Stream& on) {
-    s->count = kernels::wait_select_rows(on, {s->life.const_ref(), s->first, s->last, s->ids, s->kind});
+    s->count = kernels::wait_select_rows(on, {s->lifecycle.const_ref(), s->first, s->last, s->ids, s->kind});
   };
   p.wrong = [s](Stream& on) { return differ("ids", to_host(on, s->ids.view().slice(0, s->count)), s->want); };
   p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->ids.view().slice(0, s->count))); };

@@ -2,7 +2,7 @@
 // Cases of kernels for exact sums that travel in as few bytes as hold them.
 #include <memory>
 
-#include "kernels/wire/narrow_sums.hpp"
+#include "kernels/wire/pack_sums.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"
@@ -10,13 +10,13 @@
 namespace gpups::test {
 namespace {
 
-using Words = std::vector<std::int64_t>;
+using IntegerView = std::vector<std::int64_t>;
 using Ids = std::vector<std::uint32_t>;
 
 // Rows that need 0 to 8 bytes, mostly 3 or 4, with some of the largest and smallest integers of each width.
-Words rows_of_all_widths(Random& random, std::size_t rows, std::size_t dim) {
+IntegerView rows_of_all_widths(Random& random, std::size_t rows, std::size_t dim) {
   std::size_t const stride = row_stride(dim);
-  Words words(rows * stride, 0);
+  IntegerView words(rows * stride, 0);
   for (std::size_t i = 0; i < rows; ++i) {
     int const bytes = static_cast<int>(below(random, 3) == 0 ? below(random, 9) : 3 + below(random, 2));
     if (bytes == 0) continue;
@@ -43,7 +43,7 @@ int bytes_needed(std::int64_t const* row, std::size_t dim) {
 }
 
 // The bytes that rows take, one after the other.
-std::vector<std::uint8_t> written(Words const& words, Ids const& order, std::size_t dim) {
+std::vector<std::uint8_t> written(IntegerView const& words, Ids const& order, std::size_t dim) {
   std::vector<std::uint8_t> bytes((order.size() + 1) / 2, 0);
   for (std::size_t i = 0; i < order.size(); ++i) {
     std::int64_t const* const row = words.data() + order[i] * row_stride(dim);
@@ -60,11 +60,11 @@ std::vector<std::uint8_t> written(Words const& words, Ids const& order, std::siz
 
 Problem narrow_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
-    Words words;
+    IntegerView words;
     Ids order;
     Matrix<std::int64_t> sums;
     Array<std::uint32_t> order_there;
-    kernels::NarrowBytes bytes;
+    kernels::PackedBytes bytes;
   };
   Random random(seed);
   auto s = std::make_shared<State>();
@@ -77,20 +77,20 @@ Problem narrow_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
   Problem p;
   p.entries = size.n;
   p.bytes = size.n * (8 * size.dim + 4) + written(s->words, s->order, size.dim).size();
-  p.run = [s](Stream& on) { s->bytes = kernels::wait_narrow_sums(on, {s->sums, s->order_there}); };
+  p.run = [s](Stream& on) { s->bytes = kernels::wait_pack_sums(on, {s->sums, s->order_there}); };
   auto const got = [s](Stream& on) { return to_host(on, s->bytes.memory.view().slice(0, s->bytes.size)); };
   p.wrong = [s, got, size](Stream& on) { return differ("bytes", got(on), written(s->words, s->order, size.dim)); };
   p.bits = [got](Stream& on) { return bytes_of(got(on)); };
   return p;
 }
 
-Problem add_narrow_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
+Problem add_packed_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
-    Words words, before;
+    IntegerView words, before;
     Ids slots;
     Array<std::uint8_t> bytes;
     Array<std::uint64_t> starts;
-    Array<std::uint32_t> slots_there, fault;
+    Array<std::uint32_t> slots_there, bad_row;
     Matrix<std::int64_t> into;
     bool found = false;
   };
@@ -104,19 +104,19 @@ Problem add_narrow_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
   Ids all(size.n);
   for (std::uint32_t i = 0; i < size.n; ++i) all[i] = i;
   s->bytes = to_device(stream, written(s->words, all, size.dim));
-  s->starts = Array<std::uint64_t>(stream.device(), kernels::narrow_blocks(size.n) + 1);
+  s->starts = Array<std::uint64_t>(stream.device(), kernels::packed_blocks(size.n) + 1);
   s->slots = distinct_ids(random, size.n, rows);
   s->slots_there = to_device(stream, s->slots);
   s->into = matrix(stream, s->before, rows, size.dim);
-  s->fault = to_device(stream, Ids{kernels::kNoRow});
+  s->bad_row = to_device(stream, Ids{kernels::kNoRow});
 
   Problem p;
   p.entries = size.n;
   p.bytes = s->bytes.size() + size.n * (16 * size.dim + 4);
   p.run = [s, size](Stream& on) {
-    kernels::NarrowRows const from{s->bytes, size.n, size.dim};
-    s->found = kernels::wait_find_narrow(on, from, s->starts);
-    kernels::add_narrow_sums(on, {from, s->starts, s->slots_there, s->into, s->fault});
+    kernels::PackedRows const from{s->bytes, size.n, size.dim};
+    s->found = kernels::wait_find_packed_rows(on, from, s->starts);
+    kernels::add_packed_sums(on, {from, s->starts, s->slots_there, s->into, s->bad_row});
   };
   p.wrong = [s, size](Stream& on) -> std::string {
     auto want = s->before;
@@ -125,7 +125,7 @@ Problem add_narrow_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
       for (std::size_t j = 0; j < size.dim; ++j) want[s->slots[i] * stride + j] += s->words[i * stride + j];
     }
     if (!s->found) return "the rows were not found";
-    if (to_host(on, s->fault.view())[0] != kernels::kNoRow) return "a fault";
+    if (to_host(on, s->bad_row.view())[0] != kernels::kNoRow) return "a fault";
     return differ("into", to_host(on, s->into.view().flat()), want);
   };
   p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->into.view().flat())); };
@@ -134,7 +134,7 @@ Problem add_narrow_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
 
 constexpr KernelCase kCases[] = {
     {"narrow_sums", narrow_sums},
-    {"add_narrow_sums", add_narrow_sums},
+    {"add_packed_sums", add_packed_sums},
 };
 
 }  // namespace

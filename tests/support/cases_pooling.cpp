@@ -13,13 +13,13 @@ namespace gpups::test {
 namespace {
 
 using kernels::BFloat16;
+using kernels::DataType;
 using kernels::Half;
 using kernels::kNoRow;
-using kernels::NumberType;
 
 // What is asked of a table, beside the sum of its rows.
 struct Asked {
-  NumberType type;
+  DataType type;
   std::size_t dim;
   bool mean, weighted;
   bool by_key;   // else by number
@@ -79,9 +79,9 @@ void make(Stream& stream, Asked asked, std::size_t entries, std::uint64_t seed, 
   for (auto& row : c.rows) {
     for (auto& x : row) x = static_cast<float>(uniform(random) * 2 - 1);
   }
-  c.floats = asked.type == NumberType::kFloat ? stored<float>(stream, c) : kernels::RowStorage<float>{};
-  c.halves = asked.type == NumberType::kHalf ? stored<Half>(stream, c) : kernels::RowStorage<Half>{};
-  c.bfloats = asked.type == NumberType::kBFloat16 ? stored<BFloat16>(stream, c) : kernels::RowStorage<BFloat16>{};
+  c.floats = asked.type == DataType::kFloat ? stored<float>(stream, c) : kernels::RowStorage<float>{};
+  c.halves = asked.type == DataType::kHalf ? stored<Half>(stream, c) : kernels::RowStorage<Half>{};
+  c.bfloats = asked.type == DataType::kBFloat16 ? stored<BFloat16>(stream, c) : kernels::RowStorage<BFloat16>{};
 
   c.index = kernels::KeyIndex(stream.device(), c.rows.size());
   Array<std::uint32_t> all_ids(stream.device(), c.rows.size());
@@ -115,9 +115,9 @@ kernels::PooledTable PooledCase::arguments() const {
                              .found = found,
                              .initializer = initializer,
                              .seed = 11};
-  if (asked.type == NumberType::kFloat) table.rows = floats.const_ref();
-  if (asked.type == NumberType::kHalf) table.rows = halves.const_ref();
-  if (asked.type == NumberType::kBFloat16) table.rows = bfloats.const_ref();
+  if (asked.type == DataType::kFloat) table.rows = floats.const_ref();
+  if (asked.type == DataType::kHalf) table.rows = halves.const_ref();
+  if (asked.type == DataType::kBFloat16) table.rows = bfloats.const_ref();
   if (asked.by_key) {
     table.index = index.buckets();
     table.keys = keys_there;
@@ -126,10 +126,10 @@ kernels::PooledTable PooledCase::arguments() const {
 }
 
 // The number that a row of the type would hold.
-double as_stored(double x, NumberType type) {
+double as_stored(double x, DataType type) {
   auto const nearest = static_cast<float>(x);
-  if (type == NumberType::kHalf) return kernels::to_float(kernels::round_to<Half>(nearest));
-  if (type == NumberType::kBFloat16) return kernels::to_float(kernels::round_to<BFloat16>(nearest));
+  if (type == DataType::kHalf) return kernels::to_float(kernels::round_to<Half>(nearest));
+  if (type == DataType::kBFloat16) return kernels::to_float(kernels::round_to<BFloat16>(nearest));
   return x;
 }
 
@@ -166,7 +166,7 @@ Problem pooling(Stream& stream, std::vector<Asked> const& asked, std::size_t n, 
     PooledCase& c = (*all)[t];
     make(stream, asked[t], entries, seed * 100 + t, c);
     p.entries += entries;
-    p.bytes += entries * c.stride * (asked[t].type == NumberType::kFloat ? 4 : 2) + c.out.view().flat().bytes();
+    p.bytes += entries * c.stride * (asked[t].type == DataType::kFloat ? 4 : 2) + c.out.view().flat().bytes();
   }
   p.run = [all](Stream& on) {
     std::vector<kernels::PooledTable> tables;
@@ -189,7 +189,7 @@ Problem pooling(Stream& stream, std::vector<Asked> const& asked, std::size_t n, 
 // Every type with every way to pool and widths of all kinds, in one call.
 Problem find_pooled(Stream& stream, CaseSize size, std::uint64_t seed) {
   std::vector<Asked> asked;
-  for (NumberType type : {NumberType::kFloat, NumberType::kHalf, NumberType::kBFloat16}) {
+  for (DataType type : {DataType::kFloat, DataType::kHalf, DataType::kBFloat16}) {
     for (std::size_t dim : {std::size_t{1}, std::size_t{3}, std::size_t{16}, std::size_t{100}, std::size_t{128},
                             std::size_t{1000}, size.dim}) {
       for (unsigned how = 0; how < 4; ++how) {
@@ -202,13 +202,13 @@ Problem find_pooled(Stream& stream, CaseSize size, std::uint64_t seed) {
 }
 
 Problem find_pooled_float(Stream& stream, CaseSize size, std::uint64_t seed) {
-  return pooling(stream, {{NumberType::kFloat, size.dim, false, false, true, seed % 2 == 1}}, size.n, seed);
+  return pooling(stream, {{DataType::kFloat, size.dim, false, false, true, seed % 2 == 1}}, size.n, seed);
 }
 Problem find_pooled_half(Stream& stream, CaseSize size, std::uint64_t seed) {
-  return pooling(stream, {{NumberType::kHalf, size.dim, false, false, true, seed % 2 == 1}}, size.n, seed);
+  return pooling(stream, {{DataType::kHalf, size.dim, false, false, true, seed % 2 == 1}}, size.n, seed);
 }
 Problem find_pooled_bfloat16(Stream& stream, CaseSize size, std::uint64_t seed) {
-  return pooling(stream, {{NumberType::kBFloat16, size.dim, false, false, true, seed % 2 == 1}}, size.n, seed);
+  return pooling(stream, {{DataType::kBFloat16, size.dim, false, false, true, seed % 2 == 1}}, size.n, seed);
 }
 
 constexpr KernelCase kCases[] = {

@@ -9,7 +9,7 @@
 #include "kernels/gather_pooled.hpp"
 #include "kernels/hash_rows.hpp"
 #include "kernels/init_rows.hpp"
-#include "kernels/life.hpp"
+#include "kernels/row_lifecycle.hpp"
 #include "kernels/scatter.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
@@ -266,7 +266,7 @@ Problem hash_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
     std::size_t alive = 0;
     kernels::RowStorage<std::uint64_t> keys[2];
     kernels::RowStorage<float> values[2], state[2];
-    kernels::RowStorage<std::uint32_t> life[2];
+    kernels::RowStorage<std::uint32_t> lifecycle[2];
     Array<std::uint64_t> digest;
   };
   Random random(seed);
@@ -274,21 +274,21 @@ Problem hash_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
   std::size_t const stride = row_stride(size.dim);
   s->size = size;
   auto const values = floats(random, size.n, size.dim), state = floats(random, size.n, size.dim);
-  Ids life;
+  Ids lifecycle;
   for (std::size_t i = 0; i < size.n; ++i) {
-    life.push_back(below(random, 4) == 0 ? 0x80000000 + 5 : static_cast<std::uint32_t>(below(random, 3)));
-    s->alive += life.back() != 0 && life.back() < 0x80000000 ? 1 : 0;
+    lifecycle.push_back(below(random, 4) == 0 ? 0x80000000 + 5 : static_cast<std::uint32_t>(below(random, 3)));
+    s->alive += lifecycle.back() != 0 && lifecycle.back() < 0x80000000 ? 1 : 0;
   }
   Ids const shuffled = distinct_ids(random, size.n, size.n);
   for (int side = 0; side < 2; ++side) {
     std::vector<std::uint64_t> k(size.n);
     std::vector<float> v(size.n * stride), st(size.n * stride);
-    Ids l(size.n * kernels::kLifeWords);
+    Ids l(size.n * kernels::kLifecycleWords);
     for (std::size_t i = 0; i < size.n; ++i) {
       std::size_t const to = side == 0 ? i : shuffled[i];
       k[to] = number(scrambled(i));
-      l[kernels::kLifeWords * to] = life[i];
-      l[kernels::kLifeWords * to + 1] = static_cast<std::uint32_t>(i);
+      l[kernels::kLifecycleWords * to] = lifecycle[i];
+      l[kernels::kLifecycleWords * to + 1] = static_cast<std::uint32_t>(i);
       for (std::size_t j = 0; j < stride; ++j) {
         v[to * stride + j] = values[i * stride + j];
         st[to * stride + j] = state[i * stride + j];
@@ -297,13 +297,13 @@ Problem hash_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
     s->keys[side] = rows(stream, k, size.n, 1);
     s->values[side] = rows(stream, v, size.n, stride);
     s->state[side] = rows(stream, st, size.n, stride);
-    s->life[side] = rows(stream, l, size.n, kernels::kLifeWords);
+    s->lifecycle[side] = rows(stream, l, size.n, kernels::kLifecycleWords);
   }
   s->digest = to_device(stream, std::vector<std::uint64_t>(2, 0));
   auto const run = [s](Stream& on, int side, View<std::uint64_t> digest) {
     kernels::hash_rows(
         on, {s->size.n, s->keys[side].const_ref(), s->values[side].const_ref(), s->state[side].const_ref(), s->size.dim,
-             s->size.dim, s->life[side].const_ref(), 3, digest});
+             s->size.dim, s->lifecycle[side].const_ref(), 3, digest});
   };
 
   Problem p;

@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "kernels/init_rows.hpp"
-#include "kernels/life.hpp"
 #include "kernels/number_type.hpp"
 #include "kernels/philox.hpp"
+#include "kernels/row_lifecycle.hpp"
 #include "kernels/scatter.hpp"
 #include "kernels/update_rows.hpp"
 #include "tests/support/cases.hpp"
@@ -70,11 +70,11 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
     Optimizer optimizer;
     double const scale = 1.0 / 60;
     float const rate = 0.3F;
-    Ids ids, life;
+    Ids ids, lifecycle;
     std::vector<std::uint64_t> keys;
     std::vector<float> values, state;
     std::vector<std::int64_t> sums;
-    Array<std::uint32_t> ids_there, fault;
+    Array<std::uint32_t> ids_there, bad_row;
     Matrix<std::int64_t> sums_there;
     kernels::RowStorage<T> values_there;
     kernels::RowStorage<float> state_there;
@@ -95,7 +95,7 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
   s->values_there = rounded_rows<T>(stream, s->values, s->count, size.dim);
   for (std::size_t i = 0; i < s->count; ++i) {
     s->keys.push_back(random());
-    s->life.insert(s->life.end(), {static_cast<std::uint32_t>(below(random, 4)), 7});
+    s->lifecycle.insert(s->lifecycle.end(), {static_cast<std::uint32_t>(below(random, 4)), 7});
   }
   for (std::size_t i = 0; i < s->count * s->columns; ++i) {
     bool const padding = s->columns > 1 && i % row_stride(size.dim) >= size.dim;
@@ -103,10 +103,10 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
   }
   for (float x : floats(random, size.n, size.dim)) s->sums.push_back(static_cast<std::int64_t>(x * 0x1p33));
   s->ids_there = to_device(stream, s->ids);
-  s->fault = to_device(stream, Ids{kernels::kNoRow});
+  s->bad_row = to_device(stream, Ids{kernels::kNoRow});
   s->sums_there = matrix(stream, s->sums, size.n, size.dim);
   s->state_there = rows(stream, s->state, s->count, s->columns);
-  s->life_there = rows(stream, s->life, s->count, kernels::kLifeWords);
+  s->life_there = rows(stream, s->lifecycle, s->count, kernels::kLifecycleWords);
   s->keys_there = rows(stream, s->keys, s->count, 1);
 
   Problem p;
@@ -117,15 +117,15 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
                               .sums = s->sums_there,
                               .values = s->values_there.ref(),
                               .state = s->state_there.ref(),
-                              .life = s->life_there.ref(),
+                              .lifecycle = s->life_there.ref(),
                               .dim = s->size.dim,
                               .grid_log2 = -30,
                               .scale = s->scale,
                               .optimizer = s->optimizer,
                               .rate = s->rate,
                               .step = kStep,
-                              .admit_at = 1,
-                              .fault = s->fault,
+                              .admission_count = 1,
+                              .bad_row = s->bad_row,
                               .keys = s->keys_there.const_ref(),
                               .rounding_seed = kSeed});
   };
@@ -142,8 +142,9 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
       for (std::size_t j = 0; j < dim; ++j) {
         gradient.push_back(static_cast<double>(s->sums[i * stride + j]) * 0x1p-30 * s->scale);
       }
-      std::uint32_t const life = s->life[2 * id];
-      RowState row{{&values[id * stride], &values[id * stride] + dim}, {}, life == 0 ? 0 : static_cast<int>(life) - 1};
+      std::uint32_t const lifecycle = s->lifecycle[2 * id];
+      RowState row{
+          {&values[id * stride], &values[id * stride] + dim}, {}, lifecycle == 0 ? 0 : static_cast<int>(lifecycle) - 1};
       row.state.assign(state.begin() + static_cast<std::ptrdiff_t>(id * s->columns),
                        state.begin() + static_cast<std::ptrdiff_t>((id + 1) * s->columns));
       optimizer_step(s->optimizer, s->rate, gradient, row);
@@ -161,7 +162,7 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
       }
     }
     return differ("state", to_host(on, s->state_there.ref(), s->count), state, 1e-5) +
-           differ("fault", to_host(on, s->fault.view()), Ids{kernels::kNoRow});
+           differ("fault", to_host(on, s->bad_row.view()), Ids{kernels::kNoRow});
   };
   p.bits = [s](Stream& on) {
     return bytes_of(to_host(on, s->values_there.ref(), s->count)) +

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "kernels/gather_numbers.hpp"
-#include "kernels/place_numbers.hpp"
+#include "kernels/scatter_numbers.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"
@@ -111,7 +111,7 @@ Received numbers_of<float>(Random& random, std::size_t rows, std::size_t dim) {
 }
 
 template <class T>
-Problem place_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
+Problem scatter_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     Received numbers;
     kernels::NumberMatrix from;
@@ -133,7 +133,7 @@ Problem place_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
   Problem p;
   p.entries = size.n;
   p.bytes = s->numbers.bits.size() * 2 + size.n * (stride * 4 + 4);
-  p.run = [s](Stream& on) { kernels::place_numbers(on, {s->from.view(), s->places_there, s->out}); };
+  p.run = [s](Stream& on) { kernels::scatter_numbers(on, {s->from.view(), s->places_there, s->out}); };
   p.wrong = [s, size, stride](Stream& on) {
     auto want = s->before;
     std::size_t const sent = std::is_same_v<T, float> ? size.dim : (size.dim + 1) / 2 * 2;
@@ -150,8 +150,8 @@ Problem place_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
 
 constexpr KernelCase kCases[] = {
     {"gather_numbers_bfloat16", gather_numbers<BFloat16>}, {"gather_numbers_half", gather_numbers<Half>},
-    {"place_numbers_bfloat16", place_numbers<BFloat16>},   {"place_numbers_half", place_numbers<Half>},
-    {"place_numbers_float", place_numbers<float>},
+    {"place_numbers_bfloat16", scatter_numbers<BFloat16>}, {"place_numbers_half", scatter_numbers<Half>},
+    {"place_numbers_float", scatter_numbers<float>},
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <limits>
 #include <memory>
 
-#include "kernels/wire/keep_above.hpp"
+#include "kernels/wire/select_above.hpp"
 #include "kernels/wire/top_k.hpp"
 #include "kernels/wire/top_k_rows.hpp"
 #include "tests/support/cases.hpp"
@@ -113,7 +113,7 @@ Problem top_k(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-Problem keep_above(Stream& stream, CaseSize size, std::uint64_t seed) {
+Problem select_above(Stream& stream, CaseSize size, std::uint64_t seed) {
   std::size_t const n = size.n * size.dim, room = seed % 2 == 0 ? n : n / 20;
   float const bound = seed == 6 ? 0 : 800;
   auto const s = sparse(stream, n, room, seed);
@@ -125,7 +125,7 @@ Problem keep_above(Stream& stream, CaseSize size, std::uint64_t seed) {
   p.entries = n;
   p.bytes = 12 * n;
   p.run = [s, bound](Stream& on) {
-    s->count = kernels::wait_keep_above(
+    s->count = kernels::wait_select_above(
         on, {.values = s->values, .residual = s->residual, .bound = bound, .indices = s->indices, .kept = s->kept});
   };
   p.wrong = [s](Stream& on) -> std::string {
@@ -174,7 +174,7 @@ Problem top_k_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-Problem mark_kept(Stream& stream, CaseSize size, std::uint64_t seed) {
+Problem indices_to_bitmap(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     std::vector<std::uint32_t> want;
     Array<std::uint32_t> indices, bitmap;
@@ -192,13 +192,13 @@ Problem mark_kept(Stream& stream, CaseSize size, std::uint64_t seed) {
   Problem p;
   p.entries = size.n;
   p.bytes = 4 * (size.n + s->want.size());
-  p.run = [s](Stream& on) { kernels::mark_kept(on, {s->indices, s->bitmap}); };
+  p.run = [s](Stream& on) { kernels::indices_to_bitmap(on, {s->indices, s->bitmap}); };
   p.wrong = [s](Stream& on) { return differ("bitmap", to_host(on, s->bitmap.view()), s->want); };
   p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->bitmap.view())); };
   return p;
 }
 
-Problem add_kept(Stream& stream, CaseSize size, std::uint64_t seed) {
+Problem scatter_add(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     std::vector<float> want;
     Array<std::uint32_t> indices;
@@ -217,15 +217,18 @@ Problem add_kept(Stream& stream, CaseSize size, std::uint64_t seed) {
   Problem p;
   p.entries = size.n;
   p.bytes = 16 * size.n;
-  p.run = [s](Stream& on) { kernels::add_kept(on, {s->indices, s->kept, s->into}); };
+  p.run = [s](Stream& on) { kernels::scatter_add(on, {s->indices, s->kept, s->into}); };
   p.wrong = [s](Stream& on) { return differ("into", to_host(on, s->into.view()), s->want); };
   p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->into.view())); };
   return p;
 }
 
 constexpr KernelCase kCases[] = {
-    {"top_k", top_k},         {"keep_above", keep_above}, {"top_k_rows", top_k_rows},
-    {"mark_kept", mark_kept}, {"add_kept", add_kept},
+    {"top_k", top_k},
+    {"select_above", select_above},
+    {"top_k_rows", top_k_rows},
+    {"indices_to_bitmap", indices_to_bitmap},
+    {"scatter_add", scatter_add},
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include "kernels/add_elements.hpp"
 #include "kernels/sum_arrays.hpp"
-#include "kernels/wire/narrow_words.hpp"
+#include "kernels/wire/pack_words.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"
@@ -88,9 +88,9 @@ Problem add_elements(Stream& stream, CaseSize size, std::uint64_t seed) {
 // Blocks of all widths: a block's words have up to so many bits, and its first has just as many.
 std::vector<std::int64_t> words_of_all_widths(Random& random, std::size_t n) {
   std::vector<std::int64_t> words(n);
-  for (std::size_t first = 0; first < n; first += kernels::kNarrowWordBlock) {
+  for (std::size_t first = 0; first < n; first += kernels::kPackedWordBlock) {
     auto const bits = random() % 65;
-    for (std::size_t i = first; i < std::min(n, first + kernels::kNarrowWordBlock); ++i) {
+    for (std::size_t i = first; i < std::min(n, first + kernels::kPackedWordBlock); ++i) {
       std::uint64_t const magnitude = bits == 0 ? 0 : (random() >> (64 - bits)) >> 1;
       words[i] = static_cast<std::int64_t>(i % 2 == 0 || bits == 0 ? magnitude : ~magnitude);
     }
@@ -100,8 +100,8 @@ std::vector<std::int64_t> words_of_all_widths(Random& random, std::size_t n) {
 }
 std::uint8_t width_of(std::vector<std::int64_t> const& words, std::size_t block) {
   std::uint8_t width = 0;
-  for (std::size_t i = block * kernels::kNarrowWordBlock;
-       i < std::min(words.size(), (block + 1) * kernels::kNarrowWordBlock); ++i) {
+  for (std::size_t i = block * kernels::kPackedWordBlock;
+       i < std::min(words.size(), (block + 1) * kernels::kPackedWordBlock); ++i) {
     std::uint8_t bytes = words[i] == 0 ? 0 : 1;
     while (bytes > 0 && bytes < 8 && (words[i] >> (8 * bytes - 1)) != 0 && (words[i] >> (8 * bytes - 1)) != -1) ++bytes;
     width = std::max(width, bytes);
@@ -126,10 +126,10 @@ Problem narrow_and_widen(Stream& stream, CaseSize size, std::uint64_t seed) {
   s->words = words_of_all_widths(random, n);
   s->before = std::vector<std::int64_t>(n, std::int64_t{1} << 62);
   std::uint32_t bytes = 0;
-  for (std::size_t b = 0; b < kernels::narrow_word_blocks(n); ++b) {
+  for (std::size_t b = 0; b < kernels::packed_word_blocks(n); ++b) {
     s->widths.push_back(width_of(s->words, b));
     s->offsets.push_back(bytes);
-    bytes += static_cast<std::uint32_t>(s->widths.back() * kernels::kNarrowWordBlock);
+    bytes += static_cast<std::uint32_t>(s->widths.back() * kernels::kPackedWordBlock);
   }
   s->words_there = to_device(stream, s->words);
   s->into = to_device(stream, s->before);
@@ -142,8 +142,8 @@ Problem narrow_and_widen(Stream& stream, CaseSize size, std::uint64_t seed) {
   p.bytes = n * 8 * (kAdd ? 3 : 2) + 2 * bytes;
   p.run = [s](Stream& on) {
     kernels::find_widths(on, {s->words_there, s->widths_there});
-    kernels::narrow_words(on, {s->words_there, s->widths_there, s->offsets_there, s->bytes});
-    kernels::widen_words(on, {s->bytes, s->widths_there, s->offsets_there, s->into, kAdd});
+    kernels::pack_words(on, {s->words_there, s->widths_there, s->offsets_there, s->bytes});
+    kernels::unpack_words(on, {s->bytes, s->widths_there, s->offsets_there, s->into, kAdd});
   };
   p.wrong = [s](Stream& on) {
     auto want = s->words;

@@ -2,9 +2,9 @@
 // Cases of kernels that make rows small for the wire, and read them from it.
 #include <memory>
 
+#include "kernels/wire/dequantize_rows.hpp"
 #include "kernels/wire/quantize_rows.hpp"
 #include "kernels/wire/quantize_sums.hpp"
-#include "kernels/wire/unpack_rows.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"
@@ -111,7 +111,7 @@ Problem quantize_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
     std::vector<std::int64_t> sums, before;
     Matrix<std::int64_t> sums_there, residual;
     Wire wire;
-    Array<std::uint32_t> fault;
+    Array<std::uint32_t> bad_row;
   };
   Random random(seed);
   auto s = std::make_shared<State>();
@@ -128,19 +128,19 @@ Problem quantize_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
   s->sums_there = matrix(stream, s->sums, size.n, size.dim);
   s->residual = matrix(stream, s->before, size.n, size.dim);
   s->wire = Wire(stream, F, size);
-  s->fault = to_device(stream, Ids{kernels::kNoRow});
+  s->bad_row = to_device(stream, Ids{kernels::kNoRow});
 
   Problem p;
   p.entries = size.n;
   p.bytes = 24 * size.n * size.dim + s->wire.bytes.size();
   p.run = [s, seed](Stream& on) {
-    kernels::quantize_sums(on,
-                           {s->sums_there, s->residual, s->wire.rows(), kGrid, s->fault, R, {.seed = seed, .use = 7}});
+    kernels::quantize_sums(
+        on, {s->sums_there, s->residual, s->wire.rows(), kGrid, s->bad_row, R, {.seed = seed, .use = 7}});
   };
   p.wrong = [s, size, stride](Stream& on) -> std::string {
     auto const decoded = s->wire.decoded(on);
     auto const residual = to_host(on, s->residual.view().flat());
-    if (to_host(on, s->fault.view())[0] != kernels::kNoRow) return "a fault";
+    if (to_host(on, s->bad_row.view())[0] != kernels::kNoRow) return "a fault";
     double const unit = has_scale(F) ? 1 : std::ldexp(1.0, kGrid);
     for (std::size_t i = 0; i < size.n; ++i) {
       std::vector<double> row(size.dim);
@@ -157,7 +157,7 @@ Problem quantize_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
                              s->sums[at], s->before[at]);
         }
         // A scale is at least 1 unit.
-        double const allowed = (error_max(F == Format::kFloat ? Format::kBFloat : F, row[j], most) * (1 + 0x1p-12) +
+        double const allowed = (error_max(F == Format::kFloat ? Format::kBFloat16 : F, row[j], most) * (1 + 0x1p-12) +
                                 (has_scale(F) ? .5 : 0)) *
                                (R == Rounding::kStochastic ? 2 : 1);
         if (!(std::abs(static_cast<double>(residual[at])) * unit <= allowed)) {
@@ -220,9 +220,9 @@ Problem unpack(Stream& stream, CaseSize size, std::uint64_t seed) {
   p.bytes = s->wire.bytes.size() + (kAdd ? 8 : 4) * size.n * size.dim;
   p.run = [s](Stream& on) {
     if (kAdd) {
-      kernels::add_unpacked(on, {s->wire.rows_in(), s->slots_there, s->values_there});
+      kernels::add_dequantized(on, {s->wire.rows_in(), s->slots_there, s->values_there});
     } else {
-      kernels::unpack_rows(on, {s->wire.rows_in(), s->values_there});
+      kernels::dequantize_rows(on, {s->wire.rows_in(), s->values_there});
     }
   };
   p.wrong = [s](Stream& on) {
@@ -248,7 +248,7 @@ Problem add_units(Stream& stream, CaseSize size, std::uint64_t seed) {
   p.entries = size.n;
   p.bytes = s->wire.bytes.size() + 16 * size.n * size.dim;
   p.run = [s](Stream& on) {
-    kernels::add_unpacked_sums(on, {s->wire.rows_in(), s->slots_there, s->sums_there, kGrid});
+    kernels::add_dequantized_sums(on, {s->wire.rows_in(), s->slots_there, s->sums_there, kGrid});
   };
   p.wrong = [s](Stream& on) {
     auto const decoded = s->wire.decoded(on);
@@ -268,7 +268,7 @@ Problem add_units(Stream& stream, CaseSize size, std::uint64_t seed) {
 constexpr KernelCase kCases[] = {
     {"quantize_float", quantize_rows<Format::kFloat, Rounding::kNearest>},
     {"quantize_half", quantize_rows<Format::kHalf, Rounding::kNearest>},
-    {"quantize_bfloat", quantize_rows<Format::kBFloat, Rounding::kNearest>},
+    {"quantize_bfloat", quantize_rows<Format::kBFloat16, Rounding::kNearest>},
     {"quantize_e4m3", quantize_rows<Format::kE4M3, Rounding::kNearest>},
     {"quantize_e5m2", quantize_rows<Format::kE5M2, Rounding::kNearest>},
     {"quantize_int8", quantize_rows<Format::kInt8, Rounding::kNearest>},
@@ -279,7 +279,7 @@ constexpr KernelCase kCases[] = {
     {"quantize_int2_random", quantize_rows<Format::kInt2, Rounding::kStochastic>},
     {"quantize_sums_float", quantize_sums<Format::kFloat, Rounding::kNearest>},
     {"quantize_sums_half", quantize_sums<Format::kHalf, Rounding::kNearest>},
-    {"quantize_sums_bfloat", quantize_sums<Format::kBFloat, Rounding::kNearest>},
+    {"quantize_sums_bfloat", quantize_sums<Format::kBFloat16, Rounding::kNearest>},
     {"quantize_sums_e4m3", quantize_sums<Format::kE4M3, Rounding::kNearest>},
     {"quantize_sums_e5m2", quantize_sums<Format::kE5M2, Rounding::kNearest>},
     {"quantize_sums_int8", quantize_sums<Format::kInt8, Rounding::kNearest>},
@@ -288,7 +288,7 @@ constexpr KernelCase kCases[] = {
     {"quantize_sums_int2_random", quantize_sums<Format::kInt2, Rounding::kStochastic>},
     {"unpack_float", unpack<Format::kFloat, false>},
     {"unpack_half", unpack<Format::kHalf, false>},
-    {"unpack_bfloat", unpack<Format::kBFloat, false>},
+    {"unpack_bfloat", unpack<Format::kBFloat16, false>},
     {"unpack_e4m3", unpack<Format::kE4M3, false>},
     {"unpack_e5m2", unpack<Format::kE5M2, false>},
     {"unpack_int8", unpack<Format::kInt8, false>},
@@ -297,7 +297,7 @@ constexpr KernelCase kCases[] = {
     {"add_unpacked_half", unpack<Format::kHalf, true>},
     {"add_unpacked_int8", unpack<Format::kInt8, true>},
     {"add_unpacked_int4", unpack<Format::kInt4, true>},
-    {"add_units_bfloat", add_units<Format::kBFloat>},
+    {"add_units_bfloat", add_units<Format::kBFloat16>},
     {"add_units_e4m3", add_units<Format::kE4M3>},
     {"add_units_int8", add_units<Format::kInt8>},
     {"add_units_int2", add_units<Format::kInt2>},

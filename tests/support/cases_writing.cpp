@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "kernels/add_words.hpp"
-#include "kernels/life.hpp"
+#include "kernels/row_lifecycle.hpp"
 #include "kernels/sum_gradients.hpp"
 #include "kernels/update_rows.hpp"
 #include "tests/support/cases.hpp"
@@ -28,7 +28,7 @@ Problem sum_gradients(Stream& stream, CaseSize size, std::uint64_t seed) {
     std::vector<float> rows, coefficients;
     Matrix<float> source_rows;
     Array<float> coefficients_there;
-    Array<std::uint32_t> sources_there, offsets, order, fault;
+    Array<std::uint32_t> sources_there, offsets, order, bad_row;
     Matrix<std::int64_t> sums;
   };
   Random random(seed);
@@ -56,7 +56,7 @@ Problem sum_gradients(Stream& stream, CaseSize size, std::uint64_t seed) {
   }
   s->offsets = to_device(stream, offsets);
   s->order = to_device(stream, order);
-  s->fault = to_device(stream, Ids{kNoRow});
+  s->bad_row = to_device(stream, Ids{kNoRow});
   s->sums = Matrix<std::int64_t>(stream.device(), count, size.dim);
 
   Problem p;
@@ -64,7 +64,7 @@ Problem sum_gradients(Stream& stream, CaseSize size, std::uint64_t seed) {
   p.bytes = size.n * (row_stride(size.dim) * 4 + 12) + count * row_stride(size.dim) * 8;
   p.run = [s](Stream& on) {
     kernels::sum_gradients(on, {s->offsets, s->order, s->sources_there, s->source_rows, s->coefficients_there,
-                                s->grid_log2, s->sums, s->fault});
+                                s->grid_log2, s->sums, s->bad_row});
   };
   p.wrong = [s](Stream& on) {
     std::vector<std::int64_t> want;
@@ -77,7 +77,7 @@ Problem sum_gradients(Stream& stream, CaseSize size, std::uint64_t seed) {
       }
     }
     return differ("sums", to_host(on, s->sums.view().flat()), want) +
-           differ("fault", to_host(on, s->fault.view()), Ids{kNoRow});
+           differ("fault", to_host(on, s->bad_row.view()), Ids{kNoRow});
   };
   p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->sums.view().flat())); };
   return p;
@@ -93,7 +93,7 @@ Problem merge_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     std::vector<std::int64_t> want;
     Matrix<std::int64_t> into, from;
-    Array<std::uint32_t> slots, fault;
+    Array<std::uint32_t> slots, bad_row;
   };
   Random random(seed);
   auto s = std::make_shared<State>();
@@ -104,16 +104,16 @@ Problem merge_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
   s->into = matrix(stream, s->want, count, size.dim);
   s->from = matrix(stream, from, size.n, size.dim);
   s->slots = to_device(stream, slots);
-  s->fault = to_device(stream, Ids{kNoRow});
+  s->bad_row = to_device(stream, Ids{kNoRow});
   for (std::size_t i = 0; i < from.size(); ++i) s->want[slots[i / stride] * stride + i % stride] += from[i];
 
   Problem p;
   p.entries = size.n;
   p.bytes = size.n * stride * 24;
-  p.run = [s](Stream& on) { kernels::merge_sums(on, {s->into, s->slots, s->from, s->fault}); };
+  p.run = [s](Stream& on) { kernels::merge_sums(on, {s->into, s->slots, s->from, s->bad_row}); };
   p.wrong = [s](Stream& on) {
     return differ("into", to_host(on, s->into.view().flat()), s->want) +
-           differ("fault", to_host(on, s->fault.view()), Ids{kNoRow});
+           differ("fault", to_host(on, s->bad_row.view()), Ids{kNoRow});
   };
   p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->into.view().flat())); };
   return p;
@@ -156,11 +156,11 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
     double const scale = 1.0 / 60;
     float const rate = 0.3F;
     std::uint32_t const step = 41;
-    std::uint32_t admit_at;
-    Ids ids, life;
+    std::uint32_t admission_count;
+    Ids ids, lifecycle;
     std::vector<float> values, state;
     std::vector<std::int64_t> sums;
-    Array<std::uint32_t> ids_there, fault;
+    Array<std::uint32_t> ids_there, bad_row;
     Matrix<std::int64_t> sums_there;
     kernels::RowStorage<float> values_there, state_there;
     kernels::RowStorage<std::uint32_t> life_there;
@@ -176,11 +176,11 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
   s->columns = kernels::state_columns(s->optimizer, size.dim);
   s->ids = distinct_ids(random, size.n, s->count);
   s->values = floats(random, s->count, size.dim);
-  s->admit_at = seed % 3 == 0 ? 3 : 1;
+  s->admission_count = seed % 3 == 0 ? 3 : 1;
   for (std::size_t i = 0; i < s->count; ++i) {
-    bool const waits = s->admit_at > 1 && below(random, 2) == 0;
-    auto const life = static_cast<std::uint32_t>(below(random, 4)) + (waits ? 0x80000001 : 0);
-    s->life.insert(s->life.end(), {life, 7});
+    bool const waits = s->admission_count > 1 && below(random, 2) == 0;
+    auto const lifecycle = static_cast<std::uint32_t>(below(random, 4)) + (waits ? 0x80000001 : 0);
+    s->lifecycle.insert(s->lifecycle.end(), {lifecycle, 7});
   }
   for (std::size_t i = 0; i < s->count * s->columns; ++i) {
     bool const padding = s->columns > 1 && i % row_stride(size.dim) >= size.dim;
@@ -188,11 +188,11 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
   }
   s->sums = sums(random, size.n, size.dim);
   s->ids_there = to_device(stream, s->ids);
-  s->fault = to_device(stream, Ids{kNoRow});
+  s->bad_row = to_device(stream, Ids{kNoRow});
   s->sums_there = matrix(stream, s->sums, size.n, size.dim);
   s->values_there = rows(stream, s->values, s->count, row_stride(size.dim));
   s->state_there = rows(stream, s->state, s->count, s->columns);
-  s->life_there = rows(stream, s->life, s->count, kernels::kLifeWords);
+  s->life_there = rows(stream, s->lifecycle, s->count, kernels::kLifecycleWords);
 
   Problem p;
   p.entries = size.n;
@@ -200,20 +200,20 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
   p.run = [s](Stream& on) {
     kernels::update_rows(
         on, {s->ids_there, s->sums_there, s->values_there.ref(), s->state_there.ref(), s->life_there.ref(), s->size.dim,
-             -30, s->scale, s->optimizer, s->rate, s->step, s->admit_at, s->fault});
+             -30, s->scale, s->optimizer, s->rate, s->step, s->admission_count, s->bad_row});
   };
   p.wrong = [s](Stream& on) {
     std::size_t const stride = row_stride(s->size.dim);
     std::vector<double> values(s->values.begin(), s->values.end()), state(s->state.begin(), s->state.end());
-    Ids life = s->life;
+    Ids lifecycle = s->lifecycle;
     for (std::size_t i = 0; i < s->ids.size(); ++i) {
       std::size_t const id = s->ids[i];
-      auto& words = life[2 * id];
+      auto& words = lifecycle[2 * id];
       bool const waits = words > 0x80000000;
-      bool const updated = s->admit_at == 1 || (waits ? words - 0x80000000 >= s->admit_at : words != 0);
+      bool const updated = s->admission_count == 1 || (waits ? words - 0x80000000 >= s->admission_count : words != 0);
       if (!updated) continue;
       words = waits || words == 0 ? 2 : words + 1;
-      life[2 * id + 1] = s->step;
+      lifecycle[2 * id + 1] = s->step;
       std::vector<double> gradient;
       for (std::size_t j = 0; j < s->size.dim; ++j) {
         gradient.push_back(static_cast<double>(s->sums[i * stride + j]) * 0x1p-30 * s->scale);
@@ -227,8 +227,8 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
     }
     return differ("values", to_host(on, s->values_there.ref(), s->count), values, 1e-5) +
            differ("state", to_host(on, s->state_there.ref(), s->count), state, 1e-5) +
-           differ("life", to_host(on, s->life_there.ref(), s->count), life) +
-           differ("fault", to_host(on, s->fault.view()), Ids{kNoRow});
+           differ("life", to_host(on, s->life_there.ref(), s->count), lifecycle) +
+           differ("fault", to_host(on, s->bad_row.view()), Ids{kNoRow});
   };
   p.bits = [s](Stream& on) {
     return bytes_of(to_host(on, s->values_there.ref(), s->count)) +

@@ -2,7 +2,7 @@
 // A port of the loopback interface on which nobody listens.
 #pragma once
 
-#include "comm/cluster/socket.hpp"
+#include "comm/bootstrap/socket.hpp"
 
 namespace gpups::test {
 

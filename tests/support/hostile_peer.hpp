@@ -41,7 +41,7 @@ class HostilePeer : public testing::Test {
     return error_of([&] {
       auto stream = store.make_stream();
       for (int i = 0; i < 3; ++i) store.scan(stream, table_, [](auto, auto) {});
-      store.wait_flush();
+      store.wait_applied();
     });
   }
   template <class Call>
@@ -59,7 +59,7 @@ class HostilePeer : public testing::Test {
     return text;
   }
   // The store's next turn throws an error with these words.
-  void expect_refused(char const* words) {
+  void expect_rejected(char const* words) {
     auto const text = turn();
     EXPECT_NE(text.find(words), std::string::npos) << "'" << words << "' is not in: '" << text << "'";
   }
@@ -69,7 +69,7 @@ class HostilePeer : public testing::Test {
   }
   static Message in(std::int64_t clock, std::vector<Intent> intents = {}, std::uint64_t key_bytes = 0) {
     Message message;
-    message.kind = MessageKind::kIn;
+    message.kind = MessageKind::kGradientPhase;
     message.clock = Clock{clock};
     message.intents = std::move(intents);
     message.key_bytes = key_bytes;
@@ -77,7 +77,7 @@ class HostilePeer : public testing::Test {
   }
   // Keys as they travel; they must be new.
   static std::vector<std::uint8_t> new_keys(std::vector<std::uint64_t> const& keys) {
-    std::vector<cache::KeyPlace> known, fresh;
+    std::vector<cache::IndexedKey> known, fresh;
     for (std::uint64_t const key : keys) fresh.push_back({key, 0});
     std::vector<std::uint8_t> bytes;
     cache::encode_keys(known, fresh, bytes);
@@ -85,21 +85,21 @@ class HostilePeer : public testing::Test {
   }
   static Message urgent(std::int64_t clock, std::uint64_t keys, std::uint64_t key_bytes = 0) {
     Message message = in(clock, {intent(clock, keys)}, key_bytes);
-    message.kind = MessageKind::kUrgent;
+    message.kind = MessageKind::kLateFetch;
     return message;
   }
-  // The store's step ends, so that what kIn announces is taken.
+  // The store's step ends, so that what kGradientPhase announces is taken.
   void end_step() { store_->advance_clock(); }
 
   // Prepares a batch of one key that rank 1 owns.
-  Prepared read_from_peer(Clock clock) {
+  PreparedBatch read_from_peer(Clock clock) {
     std::uint64_t key = 0;
     while (kernels::home_of(Key{key}, 2) != 1) ++key;
     auto const keys = to_device(*stream_, std::vector{Key{key}});
     TableBatch const batch{.table = table_, .keys = View<Key const>(keys)};
     return store_->prepare(*stream_, clock, {&batch, 1}, 1);
   }
-  void push_zeros(Prepared const& batch) {
+  void push_zeros(PreparedBatch const& batch) {
     Matrix<float> const sources(Device::host(), 1, 4);
     memory::fill_bytes(*stream_, sources.view().data(), 0, sources.view().flat().bytes());
     TableGradients const gradients{.sources = sources};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made-up inputs, by seed, and moving them between host vectors and devices.
+// Synthetic inputs, by seed, and moving them between host vectors and devices.
 #pragma once
 
 #include <cmath>

@@ -13,10 +13,10 @@ namespace gpups::test {
 
 using Batch = trainer::TripleBatch;
 using trainer::Bilinear;
-using trainer::Gradients;
-using trainer::ModelOptions;
+using trainer::GraphEntries;
+using trainer::GraphGradients;
+using trainer::GraphModelOptions;
 using trainer::Vocabulary;
-using trainer::Work;
 
 inline Vocabulary make_vocabulary(std::size_t entities, std::size_t relations) {
   Vocabulary v;
@@ -45,7 +45,7 @@ inline Batch make_batch(std::size_t samples, std::size_t microbatches, std::size
 }
 
 // The batch of a rank that computes microbatches first .. first+count-1 only.
-inline Batch part_of(Batch const& whole, std::size_t first, std::size_t count) {
+inline Batch slice_or_empty(Batch const& whole, std::size_t first, std::size_t count) {
   Batch part{.clock = whole.clock,
              .epoch = whole.epoch,
              .triples = {},
@@ -65,7 +65,7 @@ inline Batch part_of(Batch const& whole, std::size_t first, std::size_t count) {
 }
 
 // Values in a row of a relation.
-inline std::size_t relation_dim(ModelOptions const& options) {
+inline std::size_t relation_dim(GraphModelOptions const& options) {
   if (options.name == "rotate") return options.dim / 2;
   return options.name == "rescal" ? options.dim * options.dim : options.dim;
 }
@@ -95,7 +95,7 @@ struct Distinct {
   std::vector<std::uint64_t> keys;
   std::vector<std::uint32_t> positions;
 };
-inline Distinct distinct(Work::Part const& part) {
+inline Distinct distinct(GraphEntries::EntryList const& part) {
   Distinct d;
   std::map<std::uint64_t, std::uint32_t> known;
   for (Key key : part.keys.view()) {
@@ -107,20 +107,20 @@ inline Distinct distinct(Work::Part const& part) {
 }
 
 struct Step {
-  Work work;
-  Gradients gradients;
+  GraphEntries work;
+  GraphGradients gradients;
   double loss;
   std::int64_t loss_units;
 };
-inline Work on_host(Stream& stream, Work const& work) {
-  Work copy{.clock = work.clock, .samples = work.samples, .parts = {}, .microbatches = work.microbatches};
-  for (Work::Part const& part : work.parts) {
+inline GraphEntries on_host(Stream& stream, GraphEntries const& work) {
+  GraphEntries copy{.clock = work.clock, .samples = work.samples, .parts = {}, .microbatches = work.microbatches};
+  for (GraphEntries::EntryList const& part : work.parts) {
     copy.parts.push_back({part.table, moved(stream, Device::host(), part.keys.view()),
                           moved(stream, Device::host(), part.sources.view())});
   }
   return copy;
 }
-inline Gradients on_host(Stream& stream, Gradients gradients) {
+inline GraphGradients on_host(Stream& stream, GraphGradients gradients) {
   for (auto* sources : {&gradients.sources, &gradients.relation_sources}) {
     *sources = moved(stream, Device::host(), sources->view());
   }
@@ -129,12 +129,12 @@ inline Gradients on_host(Stream& stream, Gradients gradients) {
 }
 
 // value: what every number of every row is, else they are random. What the step made is on the host in the end.
-inline Step run_step(ModelOptions const& options, Vocabulary const& vocabulary, Batch const& batch, int threads,
-                     Gradients gradients = {}, std::optional<double> value = {}, Device device = Device::host()) {
-  auto const model = trainer::make_model(options, vocabulary);
+inline Step run_step(GraphModelOptions const& options, Vocabulary const& vocabulary, Batch const& batch, int threads,
+                     GraphGradients gradients = {}, std::optional<double> value = {}, Device device = Device::host()) {
+  auto const model = trainer::make_graph_model(options, vocabulary);
   auto const& bilinear = dynamic_cast<Bilinear const&>(*model);
   Stream stream(device, threads);
-  Work const work = model->prepare(stream, batch);
+  GraphEntries const work = model->prepare(stream, batch);
   Step step{.work = on_host(stream, work), .gradients = {}, .loss = 0, .loss_units = 0};
   Distinct const e = distinct(step.work.parts[0]), r = distinct(step.work.parts[1]);
   auto const rows_of = [&](std::vector<Key> const& keys, std::size_t dim, unsigned seed) {
@@ -179,8 +179,8 @@ inline Rows summed(Step const& step, std::size_t part, std::size_t dim) {
 }
 
 // The triples of a batch with the negatives that `prepare` drew for them.
-inline std::vector<OracleTriple> oracle_triples(ModelOptions const& options, Vocabulary const& vocabulary,
-                                                Batch const& batch, Work const& work) {
+inline std::vector<OracleTriple> oracle_triples(GraphModelOptions const& options, Vocabulary const& vocabulary,
+                                                Batch const& batch, GraphEntries const& work) {
   std::size_t const n = options.negatives;
   auto const drawn = [&](std::size_t first) {
     std::vector<std::uint64_t> keys;

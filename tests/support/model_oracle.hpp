@@ -21,7 +21,7 @@ struct OracleTriple {
 };
 
 // The complex numbers of a row, of which the imaginary part is 0 in a real model.
-inline bool is_real(trainer::ModelOptions const& options) {
+inline bool is_real(trainer::GraphModelOptions const& options) {
   return options.name != "complex" && options.name != "rotate";
 }
 inline std::size_t numbers_in(bool real, Row const& row) { return real ? row.size() : row.size() / 2; }
@@ -29,7 +29,7 @@ inline std::complex<double> number_at(bool real, Row const& row, std::size_t k) 
   return real ? row[k] : std::complex<double>(row[k], row[row.size() / 2 + k]);
 }
 
-inline double oracle_score(trainer::ModelOptions const& options, Row const& s, Row const& r, Row const& o) {
+inline double oracle_score(trainer::GraphModelOptions const& options, Row const& s, Row const& r, Row const& o) {
   if (options.name == "rescal") {
     double sum = 0;
     for (std::size_t i = 0; i < s.size(); ++i) {
@@ -57,7 +57,7 @@ inline double oracle_score(trainer::ModelOptions const& options, Row const& s, R
   return sum.real();
 }
 
-inline double oracle_penalty(trainer::ModelOptions const& options, Row const& row) {
+inline double oracle_penalty(trainer::GraphModelOptions const& options, Row const& row) {
   bool const real = is_real(options);
   double sum = 0;
   for (std::size_t k = 0; k < numbers_in(real, row); ++k) {
@@ -71,14 +71,14 @@ inline double oracle_penalty(trainer::ModelOptions const& options, Row const& ro
 struct Tables {
   Rows const &entities, &relations;
 };
-inline double oracle_score(trainer::ModelOptions const& options, Tables const& at, std::uint64_t subject,
+inline double oracle_score(trainer::GraphModelOptions const& options, Tables const& at, std::uint64_t subject,
                            std::uint64_t relation, std::uint64_t object) {
   return oracle_score(options, at.entities.at(subject), at.relations.at(relation), at.entities.at(object));
 }
 
 // One side of a triple as self_adversarial has it, with the weights that its negatives have at `weighing`.
-inline double oracle_self_adversarial(trainer::ModelOptions const& options, Tables const& now, Tables const& weighing,
-                                      OracleTriple const& t, bool of_objects) {
+inline double oracle_self_adversarial(trainer::GraphModelOptions const& options, Tables const& now,
+                                      Tables const& weighing, OracleTriple const& t, bool of_objects) {
   auto const score = [&](Tables const& at, std::uint64_t negative) {
     return of_objects ? oracle_score(options, at, t.subject, t.relation, negative)
                       : oracle_score(options, at, negative, t.relation, t.object);
@@ -95,7 +95,7 @@ inline double oracle_self_adversarial(trainer::ModelOptions const& options, Tabl
 }
 
 // The loss of all triples at these tables; where it weighs negatives, with the weights that they have at `weighing`.
-inline double oracle_loss(trainer::ModelOptions const& options, Tables const& now, Tables const& weighing,
+inline double oracle_loss(trainer::GraphModelOptions const& options, Tables const& now, Tables const& weighing,
                           std::vector<OracleTriple> const& triples) {
   auto const& [entities, relations] = now;
   double loss = 0;
@@ -127,14 +127,14 @@ inline double oracle_loss(trainer::ModelOptions const& options, Tables const& no
   return loss;
 }
 
-inline double oracle_loss(trainer::ModelOptions const& options, Rows const& entities, Rows const& relations,
+inline double oracle_loss(trainer::GraphModelOptions const& options, Rows const& entities, Rows const& relations,
                           std::vector<OracleTriple> const& triples) {
   return oracle_loss(options, Tables{entities, relations}, Tables{entities, relations}, triples);
 }
 
 // Derivatives of the loss by every number of `table`, which is one of the two tables, by central differences.
-inline Rows oracle_gradients(trainer::ModelOptions const& options, Rows const& entities_at, Rows const& relations_at,
-                             std::vector<OracleTriple> const& triples, bool of_relations) {
+inline Rows oracle_gradients(trainer::GraphModelOptions const& options, Rows const& entities_at,
+                             Rows const& relations_at, std::vector<OracleTriple> const& triples, bool of_relations) {
   Rows entities = entities_at, relations = relations_at;
   Tables const now{entities, relations}, start{entities_at, relations_at};
   double const step = 1e-6;  // few differences of TransE change their sign within it

@@ -3,15 +3,15 @@
 
 #include <cstring>
 
-#include "comm/collective/collective_channel.hpp"
-#include "comm/group/of_process.hpp"
+#include "comm/collectives/collective_channel.hpp"
+#include "comm/group/thread_group.hpp"
 
 namespace gpups::test {
 namespace {
 
-class HandTurner final : public comm::Turner {
+class ManualDriver final : public comm::ProgressDriver {
  public:
-  HandTurner(std::function<bool()> const& on_idle, std::function<void()>& turn_all) : on_idle_(on_idle) {
+  ManualDriver(std::function<bool()> const& on_idle, std::function<void()>& turn_all) : on_idle_(on_idle) {
     turn_all = [this] {
       while (turn_()) {
       }
@@ -37,17 +37,17 @@ class HandTurner final : public comm::Turner {
 }  // namespace
 
 RawPeer::RawPeer() : stream_(Device::host(), 1) {
-  auto const impls = comm::group_of_process(2, nullptr, [&](Rank rank) {
+  auto const impls = comm::make_thread_group(2, nullptr, [&](Rank rank) {
     std::function<void()> unused;
-    return std::make_unique<HandTurner>(on_idle, rank == Rank{0} ? turn_all_ : unused);
+    return std::make_unique<ManualDriver>(on_idle, rank == Rank{0} ? turn_all_ : unused);
   });
   group_ = Group(impls[0]);
   transport_ = std::move(impls[1]->transport);
-  payload_ = std::move(impls[1]->payload);
+  bulk_ = std::move(impls[1]->bulk);
 }
 
 RawPeer::~RawPeer() {
-  payload_.reset();  // before what it offers goes
+  bulk_.reset();  // before what it offers goes
 }
 
 void RawPeer::send_bytes(std::string const& message) {
@@ -66,7 +66,7 @@ void RawPeer::send_header(std::uint64_t run, std::string const& header) {
 void RawPeer::offer(std::uint64_t tag, std::vector<std::uint64_t> words, std::size_t bytes) {
   bytes_sent_ += bytes;
   data_.push_back(std::move(words));
-  payload_->send(stream_, Rank{0}, tag, data_.back().data(), bytes);
+  bulk_->send(stream_, Rank{0}, tag, data_.back().data(), bytes);
 }
 
 void RawPeer::send_data(std::uint64_t tag, std::size_t bytes, unsigned char fill, ChannelId channel) {
@@ -81,10 +81,10 @@ void RawPeer::send_data(std::uint64_t tag, std::vector<std::uint8_t> const& byte
   offer(tag_of(ChannelId::kStore, tag), std::move(words), bytes.size());
 }
 
-void RawPeer::take_data(std::uint64_t tag, std::size_t bytes, ChannelId channel) {
+void RawPeer::receive_data(std::uint64_t tag, std::size_t bytes, ChannelId channel) {
   tag = tag_of(channel, tag);
   if (!wanted_.insert(tag).second) return;
-  payload_->receive(stream_, Rank{0}, tag, bytes, [this, tag, bytes] {
+  bulk_->receive(stream_, Rank{0}, tag, bytes, [this, tag, bytes] {
     wanted_.erase(tag);
     data_.emplace_back(bytes / 8 + 1);
     return data_.back().data();

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "cache/message.hpp"
-#include "comm/collective/header.hpp"
-#include "comm/group_impl.hpp"
+#include "comm/collectives/collective_header.hpp"
+#include "comm/group/group_impl.hpp"
 #include "comm/progress/channel.hpp"
 #include "gpups/stream.hpp"
 
@@ -37,7 +37,7 @@ class RawPeer {
   // Of the store's channel.
   void send(cache::Message const& message) { send_on(ChannelId::kStore, cache::encode(message)); }
   // Of a run of a collective.
-  void send(std::uint64_t run, comm::Header const& header) { send_header(run, encode(header)); }
+  void send(std::uint64_t run, comm::CollectiveHeader const& header) { send_header(run, encode(header)); }
   void send_header(std::uint64_t run, std::string const& header);
   // Any body, in a channel; none closes it.
   void send_on(ChannelId channel, std::string const& body);
@@ -49,18 +49,18 @@ class RawPeer {
   void send_data(std::uint64_t tag, std::size_t bytes, unsigned char fill = 0, ChannelId channel = ChannelId::kStore);
   void send_data(std::uint64_t tag, std::vector<std::uint8_t> const& bytes);
   // Takes what rank 0 sends under a tag, to nowhere; nothing new where it is wanted already.
-  void take_data(std::uint64_t tag, std::size_t bytes, ChannelId channel = ChannelId::kStore);
+  void receive_data(std::uint64_t tag, std::size_t bytes, ChannelId channel = ChannelId::kStore);
   // The next message of rank 0's.
   struct Received {
     ChannelId channel{};
-    std::string body{};                           // without the channel's number
-    std::optional<cache::Message> of_store{};     // what it says, where it is the store's
-    std::optional<comm::Header> of_collective{};  // likewise
+    std::string body{};                                     // without the channel's number
+    std::optional<cache::Message> of_store{};               // what it says, where it is the store's
+    std::optional<comm::CollectiveHeader> of_collective{};  // likewise
   };
   std::optional<Received> receive_any();
   // The same where it is the store's.
   std::optional<cache::Message> receive();
-  bool progress() { return payload_->progress(); }
+  bool progress() { return bulk_->progress(); }
   void leave(std::string const& error) { error.empty() ? transport_->leave() : transport_->fail(Rank{1}, error); }
 
   // Rank 0 does all that it can do without hearing more.
@@ -76,7 +76,7 @@ class RawPeer {
   Stream stream_;
   std::deque<std::vector<std::uint64_t>> data_;  // what is under way
   std::unique_ptr<comm::Transport> transport_;
-  std::unique_ptr<comm::Payload> payload_;
+  std::unique_ptr<comm::BulkTransport> bulk_;
   std::set<std::uint64_t> wanted_;
   std::size_t bytes_sent_ = 0;
   std::function<void()> turn_all_;

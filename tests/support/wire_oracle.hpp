@@ -33,7 +33,7 @@ inline double value_of(kernels::Format format, std::uint32_t code) {
       return small_float(code, 8, 23, 127);
     case Format::kHalf:
       return small_float(code, 5, 10, 15);
-    case Format::kBFloat:
+    case Format::kBFloat16:
       return small_float(code, 8, 7, 127);
     case Format::kE4M3:
       return small_float(code, 4, 3, 7);
@@ -84,7 +84,7 @@ inline double error_max(kernels::Format format, double x, double most) {
       return 0;
     case Format::kHalf:
       return x > 65504 ? x - 65504 : std::max(0x1p-11 * x, 0x1p-25);
-    case Format::kBFloat:
+    case Format::kBFloat16:
       return std::max(0x1p-8 * x, 0x1p-134);
     case Format::kE4M3:
       return std::max(0x1p-4 * x, 0x1p-17 * most);

@@ -17,15 +17,15 @@ PROGRAM = None
 CONFIG = """[data]
 reader = "clicks"
 train = "clicks.tsv"
-numbers = 2
-categories = 3
+numeric_columns = 2
+categorical_columns = 3
 [model]
 name = "deepfm"
 dim = 4
 top = [8]
 [train]
 epochs = 2
-batch = 32
+batch_size = 32
 [run]
 device = "host"
 threads = 1
@@ -93,7 +93,7 @@ class Clicks(unittest.TestCase):
         self.expect_error("none.tsv cannot be", "data.train=none.tsv")
         self.expect_error("is a folder", "data.train=.")
         self.expect_error("none.tsv cannot be", "data.test=none.tsv")
-        self.expect_error("clicks.tsv:1 has 6 fields", "data.numbers=3")
+        self.expect_error("clicks.tsv:1 has 6 fields", "data.numeric_columns=3")
         self.write("empty.tsv", [])
         self.expect_error("empty.tsv has no samples", "data.train=empty.tsv")
         self.write("bad.tsv", ["no sample\n"] * 50)
@@ -114,7 +114,7 @@ class Clicks(unittest.TestCase):
         self.assertEqual(summary["samples"], 2 * 243)
 
     def test_binary_files_are_of_the_layout_that_is_configured(self):
-        done = self.run_it("convert", "clicks.tsv", "clicks.bin", "--numbers", 2, "--categories", 3)
+        done = self.run_it("convert", "clicks.tsv", "clicks.bin", "--numeric-columns", 2, "--categorical-columns", 3)
         self.assertEqual(done.returncode, 0, done.stderr)
         text, _ = self.train(name="text")
         binary, _ = self.train("data.train=clicks.bin", name="binary")
@@ -122,8 +122,8 @@ class Clicks(unittest.TestCase):
             self.assertEqual(binary[key], text[key])
         train = "data.train=clicks.bin"
         self.expect_error("clicks.bin has 2 numbers and 3 categories (the configuration has 2 numbers and 4 categories",
-                          train, "data.categories=4")
-        self.expect_error("or other kinds of them", train, 'data.many=["C1"]')
+                          train, "data.categorical_columns=4")
+        self.expect_error("or other kinds of them", train, 'data.multi_hot=["C1"]')
         bits = (self.folder / "clicks.bin").read_bytes()
         (self.folder / "cut.bin").write_bytes(bits[:-100])
         self.expect_error("cut.bin", "data.train=cut.bin")
@@ -157,10 +157,10 @@ class Clicks(unittest.TestCase):
         draw = random.Random(3)
         self.write("many.tsv", [f"{draw.randrange(2)}\t1\t2\tv{draw.randrange(10**6)}\t{draw.randrange(99)}\tx\n"
                                 for _ in range(60000)])
-        common = ("data.train=many.tsv", "train.epochs=1", "train.batch=40000")
+        common = ("data.train=many.tsv", "train.epochs=1", "train.batch_size=40000")
         for number, settings in enumerate((("model.name=dlrm", "model.dim=64"),
                                            ("model.name=dcnv2", "model.dim=128", "train.microbatches=2"),
-                                           ("model.top=[2048,2048]", "train.batch=64", "train.steps=4"))):
+                                           ("model.top=[2048,2048]", "train.batch_size=64", "train.steps=4"))):
             given = [s for s in common if s.split("=")[0] not in {t.split("=")[0] for t in settings}]
             if "train.steps=4" in settings:
                 given.remove("train.epochs=1")
@@ -175,7 +175,7 @@ class Clicks(unittest.TestCase):
     def test_settings_that_do_not_fit_the_data(self):
         self.expect_error("model.shared names 'C4'", 'model.shared=["C1,C4"]')
         self.expect_error("model.dims has 'C1'", "model.name=dcnv2", 'model.dims=["C1"]')
-        self.expect_error("'C9' is no category", 'data.many=["C9"]')
+        self.expect_error("'C9' is no category", 'data.multi_hot=["C9"]')
 
 
 if __name__ == "__main__":

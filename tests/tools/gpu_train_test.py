@@ -25,7 +25,7 @@ CONFIG = """[model]
 dim = 16
 [train]
 epochs = 2
-batch = 32
+batch_size = 32
 [run]
 device = "host"
 threads = 1
@@ -84,7 +84,7 @@ class GpuTrain(unittest.TestCase):
                                ("eval", ("default: test", "--split valid|test")),
                                ("nearest", ("default: 10", "--count N", "NAME ... REQUIRED")),
                                ("predict", ("FILE REQUIRED", "--out FILE")), ("export", ("--format npy|flat",)),
-                               ("convert", ("TEXT REQUIRED", "--many NAMES ...")),
+                               ("convert", ("TEXT REQUIRED", "--multi-hot NAMES ...")),
                                ("doctor", ("--run FOLDER", "CONFIG Configuration"))):
             done = self.run_it(command, "--help")
             self.assertEqual(done.returncode, 0)
@@ -109,7 +109,7 @@ class GpuTrain(unittest.TestCase):
 
     def test_converts_click_data(self):
         (self.folder / "clicks.tsv").write_text("1\t5\t\ta|b\tx\nbad\n0\t-1\t2\t\ty\n")
-        shape = ("--numbers", 2, "--categories", 2, "--many", "C1")
+        shape = ("--numeric-columns", 2, "--categorical-columns", 2, "--multi-hot", "C1")
         done = self.run_it("convert", "clicks.tsv", "clicks.bin", *shape, "--bad-share-max", 0.5)
         self.assertEqual(done.returncode, 0, done.stderr)
         said = json.loads(done.stdout)
@@ -121,11 +121,11 @@ class GpuTrain(unittest.TestCase):
         convert = ("convert", "clicks.tsv", "new.bin")
         self.expect_one_line_error("allow their share with --bad-share-max", *convert, *shape)
         self.expect_one_line_error("3 bad lines of 3", *convert)  # Criteo's columns
-        self.expect_one_line_error("'C9' is no category", *convert, "--categories", 2, "--weighted", "C9")
-        self.expect_one_line_error("--numbers is '-1'", *convert, "--numbers=-1")
+        self.expect_one_line_error("'C9' is no category", *convert, "--categorical-columns", 2, "--weighted", "C9")
+        self.expect_one_line_error("--numeric-columns is '-1'", *convert, "--numeric-columns=-1")
         self.expect_one_line_error("--bad-share-max is 'nan'", *convert, "--bad-share-max", "nan")
         self.expect_one_line_error("--threads is 'all'", *convert, "--threads", "all")
-        self.expect_one_line_error("no option --many-of", *convert, "--many-of", "C1")
+        self.expect_one_line_error("no option --multi-hot-of", *convert, "--multi-hot-of", "C1")
         self.expect_one_line_error("BINARY is missing", "convert", "clicks.tsv")
         self.expect_one_line_error("exists and is no binary file", "convert", "clicks.bin", "clicks.tsv")
         self.assertNotIn("new.bin", self.names())
@@ -173,7 +173,7 @@ class GpuTrain(unittest.TestCase):
         expect("RUN_FOLDER is missing", "eval")
         expect("NAME is missing", "nearest", "out")
         expect("'more' is a word too many", "train", self.config, "more")
-        expect("write --set before each setting", "train", self.config, "--set", "train.epochs=1", "train.batch=8")
+        expect("write --set before each setting", "train", self.config, "--set", "train.epochs=1", "train.batch_size=8")
         expect("--ranks has no value", "train", self.config, "--ranks")
         expect("--run is given 2 times", "train", self.config, "--run", "a", "--run", "b")
         expect("--split is 'tset'", "eval", "out", "--split", "tset")
@@ -262,7 +262,7 @@ class GpuTrain(unittest.TestCase):
 
     def expect_planned(self, *arguments):
         """What a run plans to take is within 30 % of what it takes, which has some 20 MB of programs in it."""
-        done = self.train("--run", "planned", "--set", "train.steps=6", "--set", "train.valid_every=0", *arguments)
+        done = self.train("--run", "planned", "--set", "train.steps=6", "--set", "train.validate_every=0", *arguments)
         total = re.search(r"memory: +([0-9.]+) MiB  in all on the host", done.stderr)
         self.assertIsNotNone(total, done.stderr)
         taken = json.loads((self.folder / "planned" / "summary.json").read_text())["peak_memory"]["process"] / 2**20
@@ -275,7 +275,7 @@ class GpuTrain(unittest.TestCase):
         self.config.write_text(CONFIG.replace("epochs = 2\n", ""))
         self.expect_planned("--set", "model.negatives=20000")
         self.expect_planned("--set", "model.negatives=20000", "--set", "train.lookahead=2", "--ranks", 2,
-                            "--set", "train.batch=128")
+                            "--set", "train.batch_size=128")
         self.expect_planned("--set", "model.name=transe", "--set", "model.negatives=8000", "--set", "model.dim=64")
         self.expect_planned("--set", "model.sampling=shared", "--set", "model.negatives=100000",
                             "--set", "train.lookahead=1")
@@ -285,7 +285,7 @@ class GpuTrain(unittest.TestCase):
         text = self.expect_error("of memory on the host", "train", self.config, "--run", "out", "--set",
                                  "model.negatives=1000000", "--set", "train.lookahead=1024", "--set",
                                  "train.epochs=1000")
-        self.assertRegex(text, r"TiB for 1025 prepared batches \(lower train.batch or model.negatives, or train.look")
+        self.assertRegex(text, r"TiB for 1025 prepared batches \(lower train.batch_size or model.negatives, or train.look")
         self.assertEqual(self.names(), before)
 
     def test_one_run_in_a_folder_at_a_time(self):

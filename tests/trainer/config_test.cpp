@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A configuration is read strictly: whatever is wrong is refused, naming where it stands and what would be right.
+// A configuration is read strictly: whatever is wrong is rejected, naming where it stands and what would be right.
 #include "trainer/config.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 using test::expect_error;
 
-Config parse(std::string const& text, std::vector<Override> const& overrides = {}) {
+Config parse(std::string const& text, std::vector<SettingOverride> const& overrides = {}) {
   return parse_config(text, "run.toml", "/data", overrides);
 }
 
@@ -38,7 +38,15 @@ TEST(Config, ReadsEverySection) {
 }
 
 TEST(Config, RefusesAnUnknownKeyNamingTheRightOne) {
-  expect_error([] { parse("[train]\nseed = 1\nbatchs = 10\n"); }, {"run.toml:3", "'batchs'", "did you mean 'batch'?"});
+  expect_error([] { parse("[train]\nseed = 1\nbatchsize = 10\n"); },
+               {"run.toml:3", "'batchsize'", "did you mean 'batch_size'?"});
+}
+
+TEST(Config, SaysTheNewNameOfARetiredKey) {
+  expect_error([] { parse("[train]\nbatch = 10\n"); },
+               {"run.toml:2", "train.batch has another name", "write train.batch_size"});
+  expect_error([] { parse("[refreshes]\ncodec = 'int8'\n"); }, {"run.toml:1", "write [refresh_compression]"});
+  expect_error([] { parse("", {"gradients.share=0.5"}); }, {"write gradient_compression.density"});
 }
 
 TEST(Config, RefusesAnUnknownSectionNamingTheRightOne) {
@@ -73,13 +81,13 @@ TEST(Config, RefusesWhatHasNoEffect) {
   expect_error([] { parse("[data]\nvalid_share = 0.1\n"); }, {"data.valid_share", "those of data.valid"});
   expect_error([] { parse("[data]\nreader = 'wordnet'\ntrain = 'a'\n"); }, {"data.train", "wordnet"});
   expect_error([] { parse("[optimizer]\nkind = 'sgd'\nepsilon = 1e-3\n"); }, {"optimizer.epsilon", "sgd"});
-  expect_error([] { parse("[optimizer]\nfloor = 0.5\n"); }, {"optimizer.floor", "constant"});
+  expect_error([] { parse("[optimizer]\nfloor = 0.5\n"); }, {"optimizer.min_factor", "constant"});
   expect_error([] { parse("[model]\nmargin = 3\n"); }, {"model.margin", "transe"});
   expect_error([] { parse("[model]\nname = 'rotate'\nloss = 'softmax'\nmargin = 3\n"); }, {"model.margin", "same"});
   expect_error([] { parse("[model]\nname = 'rotate'\nnorm = 2\n"); }, {"model.norm", "transe"});
   expect_error([] { parse("[model]\ntemperature = 2\n"); }, {"model.temperature", "self_adversarial"});
   expect_error([] { parse("[eval]\nsample = 'first'\n"); }, {"eval.sample", "all are ranked"});
-  expect_error([] { parse("[train]\nvalid_every = 0\npatience = 1\n"); }, {"train.patience", "valid_every is 0"});
+  expect_error([] { parse("[train]\nvalid_every = 0\npatience = 1\n"); }, {"train.patience", "validate_every is 0"});
 }
 
 TEST(Config, EntitiesOfDistancesBeginAboutTheMarginApart) {
@@ -165,21 +173,21 @@ TEST(Config, ResolvedGivesTheSameAgain) {
     Config const once = parse(text);
     Config const twice = parse_config(resolved(once), "again.toml", "/elsewhere");
     EXPECT_EQ(resolved(once), resolved(twice));
-    EXPECT_TRUE(differences_that_matter(once, twice).empty());
+    EXPECT_TRUE(resume_differences(once, twice).empty());
   }
 }
 
 // What a value of a field may be changed to.
 std::string other_value(Field const& f, Config& config) {
-  Place const place = f.place(config);
-  if (auto const* s = std::get_if<std::string*>(&place)) {
+  FieldPointer const pointer = f.pointer(config);
+  if (auto const* s = std::get_if<std::string*>(&pointer)) {
     if (f.choices.empty()) return "'other'";
     return "'" + (**s == f.choices[0] ? f.choices[1] : f.choices[0]) + "'";
   }
-  if (auto const* i = std::get_if<std::int64_t*>(&place)) return std::to_string(**i + 1);
-  if (auto const* d = std::get_if<double*>(&place)) return fmt::format("{}", **d == 0.25 ? 0.5 : 0.25);
-  if (auto const* b = std::get_if<bool*>(&place)) return **b ? "false" : "true";
-  if (std::holds_alternative<std::vector<std::string>*>(place)) return "['C2,C7']";
+  if (auto const* i = std::get_if<std::int64_t*>(&pointer)) return std::to_string(**i + 1);
+  if (auto const* d = std::get_if<double*>(&pointer)) return fmt::format("{}", **d == 0.25 ? 0.5 : 0.25);
+  if (auto const* b = std::get_if<bool*>(&pointer)) return **b ? "false" : "true";
+  if (std::holds_alternative<std::vector<std::string>*>(pointer)) return "['C2,C7']";
   return "[7]";
 }
 
@@ -190,19 +198,20 @@ TEST(Config, EveryKeyIsReadWrittenAndDescribed) {
          {"", "[data]\nreader = 'wordnet'\n", "[optimizer]\nschedule = 'linear'\n", "[optimizer]\nkind = 'adam'\n",
           "[optimizer]\nkind = 'ftrl'\n", "[eval]\nsamples_max = 7\n", "[model]\nname = 'transe'\n",
           "[model]\nloss = 'self_adversarial'\n",
-          "[data]\nreader = 'clicks'\ntrain = 'x'\nmany = ['C1']\n[model]\nwide = true\n",
+          "[data]\nreader = 'clicks'\ntrain = 'x'\nmulti_hot = ['C1']\n[model]\nwide = true\n",
           "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'dcnv2'\nnumbers = 'both'\n",
           "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'sgd'\n",
           "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'adagrad'\n",
           "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'ftrl'\n",
-          "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'fm'\n[weights]\nkind = 'ftrl'\n",
+          "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'fm'\n[linear]\nkind = 'ftrl'\n",
           "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\nexchange = 'top_k'\noptimizer = 'sgd'\nwarmup_steps = 3\n",
           "[data]\nreader = 'ratings'\ntrain = 'x'\n", "[gradients]\nage_max = 4\n", "[refreshes]\nage_max = 4\n"}) {
       Config config = parse(before);
-      if (!f.use.in(config) || before.find(fmt::format("[{}]\n{} ", f.section, f.key)) != std::string::npos) continue;
+      if (!f.constraint.in(config) || before.find(fmt::format("[{}]\n{} ", f.section, f.key)) != std::string::npos)
+        continue;
       Config const changed = parse(before, {fmt::format("{}={}", f.name(), other_value(f, config))});
       EXPECT_NE(resolved(changed), resolved(config)) << f.name();
-      EXPECT_EQ(differences_that_matter(config, changed).empty(), !f.matters) << f.name();
+      EXPECT_EQ(resume_differences(config, changed).empty(), !f.is_fixed_on_resume) << f.name();
       seen = true;
       break;
     }
@@ -211,7 +220,7 @@ TEST(Config, EveryKeyIsReadWrittenAndDescribed) {
 }
 
 TEST(Config, DifferencesNameTheKeyAndBothValues) {
-  auto const found = differences_that_matter(parse(""), parse("[model]\ndim = 8\n[run]\nranks = 2\n"));
+  auto const found = resume_differences(parse(""), parse("[model]\ndim = 8\n[run]\nranks = 2\n"));
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].key, "model.dim");
   EXPECT_EQ(found[0].a, "100");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dense layers over ranks: exact sums, the optimizer's steps against double, refused gradients, and their checkpoints.
+// Dense layers over ranks: exact sums, the optimizer's steps against double, rejected gradients, and their checkpoints.
 #include "trainer/dense_layers.hpp"
 
 #include <gmock/gmock.h>
@@ -55,7 +55,7 @@ struct Member {
   // Microbatches first .. last - 1 are this rank's.
   void step(std::int64_t clock, std::size_t first, std::size_t last) {
     for (std::size_t m = first; m < last; ++m) write_gradient(m - first, m, clock);
-    layers.begin_sum(stream, last - first);
+    layers.begin_allreduce(stream, last - first);
     layers.wait_apply(stream, Clock{clock}, kSamples);
   }
   std::vector<float> values(std::string const& name, std::string const& part = "values") {
@@ -74,7 +74,7 @@ struct Member {
   DenseLayers layers;
 };
 
-void on_ranks(int ranks, std::function<void(Group)> const& body) {
+void run_on_ranks(int ranks, std::function<void(Group)> const& body) {
   run_ranks(ranks == 1 ? std::vector{Group::alone()} : Group::threads(ranks), body);
 }
 
@@ -88,7 +88,7 @@ std::vector<Case> cases() {
   return {{"adam", {.kind = Kind::kAdam, .learning_rate = 0.05F, .beta1 = 0.8F, .beta2 = 0.95F}},
           {"adam_decay",
            {.kind = Kind::kAdam, .learning_rate = 0.05F, .epsilon = 0.01F, .weight_decay = 0.3F},
-           {.kind = Schedule::Kind::kLinear, .warmup_steps = 2, .total_steps = 6, .floor = 0.1F}},
+           {.kind = Schedule::Kind::kLinear, .warmup_steps = 2, .total_steps = 6, .min_factor = 0.1F}},
           {"adagrad", {.kind = Kind::kAdagrad, .learning_rate = 0.1F, .initial_accumulator = 0.5F}},
           {"sgd", {.kind = Kind::kSgd, .learning_rate = 0.1F, .weight_decay = 0.1F}},
           {"momentum",
@@ -151,7 +151,7 @@ TEST_P(DenseOptimizers, EndWithTheSameBitsHoweverMicrobatchesAreShared) {
   auto const& [name, o, schedule] = GetParam();
   std::optional<std::uint64_t> hash;
   for (auto const& share : shares) {
-    on_ranks(static_cast<int>(share.size()), [&](Group group) {
+    run_on_ranks(static_cast<int>(share.size()), [&](Group group) {
       Member member(group, {.optimizer = o, .schedule = schedule});
       std::size_t first = 0;
       for (std::size_t r = 0; r < number(group.rank()); ++r) first += share[r];
@@ -192,7 +192,7 @@ TEST(DenseLayers, BeginWithNumbersOfTheirNames) {
 
 TEST(DenseLayers, ABadGradientOnOneRankEndsTrainingOnAll) {
   for (float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 1e30F}) {
-    on_ranks(3, [&](Group group) {
+    run_on_ranks(3, [&](Group group) {
       Member member(group);
       std::size_t const rank = number(group.rank());
       member.step(0, 2 * rank, 2 * rank + 2);
@@ -201,7 +201,7 @@ TEST(DenseLayers, ABadGradientOnOneRankEndsTrainingOnAll) {
       member.write_gradient(1, rank + 3, 1);
       Parameter const& weights = member.layers.parameters().all()[0];
       if (rank == 1) weights.matrix(member.layers.gradient(1)).row(2)[4] = bad;
-      member.layers.begin_sum(member.stream, 2);
+      member.layers.begin_allreduce(member.stream, 2);
       try {
         member.layers.wait_apply(member.stream, Clock{1}, kSamples);
         ADD_FAILURE() << "nothing was thrown on rank " << rank;
@@ -245,7 +245,7 @@ TEST(DenseLayers, RefuseACheckpointOfOtherLayers) {
 }
 
 TEST(DenseLayers, RefuseACheckpointWithoutTheResidualsOfTopK) {
-  DenseOptions const top_k{.exchange = {.large_from = 10, .top_k = TopKOptions{}}};
+  DenseOptions const top_k{.allreduce = {.large_from = 10, .top_k = TopKOptions{}}};
   Member whole(Group::alone()), member(Group::alone(), top_k), again(Group::alone(), top_k);
   expect_error([&] { member.layers.wait_restore(member.stream, whole.layers.wait_save(whole.stream)); },
                {"the checkpoint has no dense/b.weights/residual/0", "or sent their gradients whole"});
@@ -284,8 +284,8 @@ TEST(DenseLayers, PlanTheMemoryThatTheyTake) {
   for (auto const kind : {Optimizer::Kind::kSgd, Optimizer::Kind::kAdam, Optimizer::Kind::kLamb}) {
     for (std::size_t large_from : {std::size_t{8}, std::size_t{1} << 40}) {
       DenseOptions options{.optimizer = {.kind = kind}};
-      options.exchange.large_from = large_from;
-      if (large_from == 8) options.exchange.top_k = TopKOptions{.density = 0.5};
+      options.allreduce.large_from = large_from;
+      if (large_from == 8) options.allreduce.top_k = TopKOptions{.density = 0.5};
       Member const made(Group::alone(), options);
       auto const before = DenseLayers::memory_plan(made.layers.parameters(), kMicrobatches, options);
       auto const after = made.layers.memory_plan();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run will take, and what is refused before it takes it. tests/tools compares plans with what runs took.
+// What a run will take, and what is rejected before it takes it. tests/tools compares plans with what runs took.
 #include "trainer/memory_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -16,38 +16,38 @@ using test::expect_error;
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
-Config configured(std::vector<Override> const& settings) { return parse_config("", "x", "/data", settings); }
+Config configured(std::vector<SettingOverride> const& settings) { return parse_config("", "x", "/data", settings); }
 
-StepSizes sizes(std::vector<Override> const& settings, std::uint64_t samples, int ranks = 1) {
+StepSizes sizes(std::vector<SettingOverride> const& settings, std::uint64_t samples, int ranks = 1) {
   return step_sizes(configured(settings), samples, Device::host(), ranks, 0);
 }
 
 TEST(StepSizes, AreThoseOfTheRankWithMost) {
-  StepSizes const alone = sizes({"train.batch=1000", "train.lookahead=7", "run.threads=3"}, 1000000);
+  StepSizes const alone = sizes({"train.batch_size=1000", "train.lookahead=7", "run.threads=3"}, 1000000);
   EXPECT_EQ(alone.samples, 1000U);
   EXPECT_EQ(alone.microbatches, 8U);
   EXPECT_EQ(alone.microbatch_samples, 125U);
   EXPECT_EQ(alone.prepared, 8U);
   EXPECT_EQ(alone.threads, 3U);
-  StepSizes const third = sizes({"train.batch=1000"}, 1000000, 3);  // 3 of 8 microbatches
+  StepSizes const third = sizes({"train.batch_size=1000"}, 1000000, 3);  // 3 of 8 microbatches
   EXPECT_EQ(third.microbatches, 3U);
   EXPECT_EQ(third.samples, 375U);
-  EXPECT_EQ(sizes({"train.batch=1000"}, 40).samples, 40U);                         // there are no more
+  EXPECT_EQ(sizes({"train.batch_size=1000"}, 40).samples, 40U);                    // there are no more
   EXPECT_EQ(sizes({"train.steps=2", "train.lookahead=9"}, 1000000).prepared, 2U);  // nor steps
   EXPECT_EQ(sizes({"train.epochs=3", "train.lookahead=9"}, 100).prepared, 3U);     // of one batch each
-  EXPECT_EQ(sizes({"train.batch=1000"}, 1000000, 20).microbatches, 1U);
+  EXPECT_EQ(sizes({"train.batch_size=1000"}, 1000000, 20).microbatches, 1U);
 }
 
 std::uint64_t batch_bytes(std::size_t entries, StepSizes const& step) {
   MemoryPlan plan;
-  BatchPart const part{.entries = entries, .rows = 10, .dim = 16, .values = NumberType::kFloat, .entry_bytes = 12};
+  BatchPart const part{.entries = entries, .rows = 10, .dim = 16, .value_type = DataType::kFloat, .entry_bytes = 12};
   add_batches(plan, {&part, 1}, step, Device::host(), "model.negatives");
   return std::accumulate(plan.begin(), plan.end(), std::uint64_t{0},
                          [](auto sum, auto const& l) { return sum + l.bytes; });
 }
 
 TEST(MemoryPlan, KeysOnAGpuHaveRoomForAllEntries) {
-  BatchPart const part{.entries = 1000000, .rows = 10, .dim = 16, .values = NumberType::kFloat, .entry_bytes = 12};
+  BatchPart const part{.entries = 1000000, .rows = 10, .dim = 16, .value_type = DataType::kFloat, .entry_bytes = 12};
   MemoryPlan host, gpu;
   StepSizes const step = sizes({"train.lookahead=1"}, 1000000);
   add_batches(host, {&part, 1}, step, Device::host(), "");
@@ -67,7 +67,7 @@ TEST(MemoryPlan, BatchesGrowWithEntriesLookaheadAndRanks) {
 
 MemoryPlan some_plan() {
   return {{.what = "the data", .bytes = 100 * kGiB, .on_host = true, .taken = true},
-          {.what = "prepared batches", .bytes = 3 * kGiB, .settings = "train.batch"},
+          {.what = "prepared batches", .bytes = 3 * kGiB, .settings = "train.batch_size"},
           {.what = "rows", .bytes = 2 * kGiB},
           {.what = "layers", .bytes = kGiB, .with_task = true},
           {.what = "small things", .bytes = 1024},
@@ -80,7 +80,7 @@ TEST(MemoryPlan, WhatDoesNotFitIsRefused) {
   expect_error([&] { require_memory(some_plan(), host, 1, {.host = 6 * kGiB, .device = 0}); },
                {"needs 7.0 GiB of memory on the host and 6.0 GiB is left",
                 "3.0 GiB for prepared batches (lower "
-                "train.batch); 2.0 GiB for rows;"});
+                "train.batch_size); 2.0 GiB for rows;"});
   expect_error([&] { require_memory(some_plan(), host, 2, {.host = 8 * kGiB, .device = 0}); },
                {"needs 14.0 GiB", "2 ranks together", "6.0 GiB for prepared batches"});
   EXPECT_NO_THROW(require_memory(without_task(some_plan()), host, 1, {.host = 6 * kGiB + 2048, .device = 0}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large models are by their configurations, and that what would do nothing on a model of that size is refused.
+// How large models are by their configurations, and that what would do nothing on a model of that size is rejected.
 #include "trainer/model_shape.hpp"
 
 #include <fmt/core.h>
@@ -16,13 +16,13 @@ namespace {
 
 using test::expect_error;
 
-Config parse(std::string const& reader, std::vector<Override> settings = {}) {
+Config parse(std::string const& reader, std::vector<SettingOverride> settings = {}) {
   std::string const train = reader == "clicks" || reader == "ratings" ? "train = 'none.tsv'\n" : "";
   return parse_config(fmt::format("[data]\nreader = '{}'\n{}", reader, train), "run.toml", "/data", settings);
 }
 
 TEST(ModelShape, HasTheWidestRows) {
-  auto const widest = [](std::string const& reader, std::vector<Override> const& settings) {
+  auto const widest = [](std::string const& reader, std::vector<SettingOverride> const& settings) {
     return model_shape(parse(reader, settings)).widest_row;
   };
   EXPECT_EQ(widest("triples", {"model.dim=32"}), 32U);
@@ -31,12 +31,13 @@ TEST(ModelShape, HasTheWidestRows) {
   EXPECT_EQ(widest("ratings", {"model.dim=24"}), 24U);
   EXPECT_EQ(widest("clicks", {"model.dim=16"}), 16U);
   EXPECT_EQ(widest("clicks", {"model.name=dcnv2", "model.dim=16", "model.dims=['C3:48', 'C4:20']"}), 48U);
-  EXPECT_EQ(widest("clicks", {"model.name=dcnv2", "data.categories=1", "model.dim=16", "model.dims=['C1:4']"}), 4U);
+  EXPECT_EQ(widest("clicks", {"model.name=dcnv2", "data.categorical_columns=1", "model.dim=16", "model.dims=['C1:4']"}),
+            4U);
   EXPECT_EQ(widest("clicks", {"model.name=logistic"}), 1U);
 }
 
 TEST(ModelShape, HasTheLargestLayer) {
-  auto const largest = [](std::string const& reader, std::vector<Override> const& settings) {
+  auto const largest = [](std::string const& reader, std::vector<SettingOverride> const& settings) {
     return model_shape(parse(reader, settings)).largest_layer;
   };
   EXPECT_EQ(largest("triples", {}), 0U);
@@ -45,37 +46,40 @@ TEST(ModelShape, HasTheLargestLayer) {
 }
 
 TEST(ModelShape, AsManyColumnsAsAllAreRefused) {
-  auto const refuse = [](std::string const& reader, std::vector<Override> const& settings, std::string const& what) {
+  auto const reject = [](std::string const& reader, std::vector<SettingOverride> const& settings,
+                         std::string const& what) {
     expect_error([&] { require_effect(parse(reader, settings), "run.toml"); },
-                 {"run.toml: gradients.top_k is", what.c_str(), "set fewer"});
+                 {"run.toml: gradient_compression.top_k is", what.c_str(), "set fewer"});
   };
-  refuse("triples", {"model.dim=32", "gradients.top_k=33"}, "is 33 and the widest rows of the model have 32 columns");
-  refuse("triples", {"model.dim=32", "gradients.top_k=32"}, "is 32 and the widest rows of the model have 32 columns");
-  refuse("ratings", {"model.dim=24", "gradients.top_k=24"}, "have 24 columns");
-  refuse("clicks", {"model.name=logistic", "gradients.top_k=1"}, "have 1 columns");
-  EXPECT_NO_THROW(require_effect(parse("triples", {"model.dim=32", "gradients.top_k=31"}), "run.toml"));
-  EXPECT_NO_THROW(
-      require_effect(parse("triples", {"model.name=rescal", "model.dim=8", "gradients.top_k=40"}), "run.toml"));
-  EXPECT_NO_THROW(
-      require_effect(parse("clicks", {"model.wide=true", "model.dim=16", "gradients.top_k=15"}), "run.toml"));
+  reject("triples", {"model.dim=32", "gradient_compression.top_k=33"},
+         "is 33 and the widest rows of the model have 32 columns");
+  reject("triples", {"model.dim=32", "gradient_compression.top_k=32"},
+         "is 32 and the widest rows of the model have 32 columns");
+  reject("ratings", {"model.dim=24", "gradient_compression.top_k=24"}, "have 24 columns");
+  reject("clicks", {"model.name=logistic", "gradient_compression.top_k=1"}, "have 1 columns");
+  EXPECT_NO_THROW(require_effect(parse("triples", {"model.dim=32", "gradient_compression.top_k=31"}), "run.toml"));
+  EXPECT_NO_THROW(require_effect(
+      parse("triples", {"model.name=rescal", "model.dim=8", "gradient_compression.top_k=40"}), "run.toml"));
+  EXPECT_NO_THROW(require_effect(parse("clicks", {"model.wide=true", "model.dim=16", "gradient_compression.top_k=15"}),
+                                 "run.toml"));
 }
 
 TEST(ModelShape, LargestElementsOfSmallLayersAreRefused) {
-  std::vector<Override> small{"dense.exchange=top_k", "model.bottom=[16]", "model.dim=16", "model.top=[8]"};
+  std::vector<SettingOverride> small{"dense.compression=top_k", "model.bottom=[16]", "model.dim=16", "model.top=[8]"};
   std::string text;
   try {
     require_effect(parse("clicks", small), "run.toml");
   } catch (Error const& error) {
     text = error.what();
   }
-  EXPECT_NE(text.find("run.toml: dense.exchange is \"top_k\" and the largest layer of the model has"),
+  EXPECT_NE(text.find("run.toml: dense.compression is \"top_k\" and the largest layer of the model has"),
             std::string::npos);
   EXPECT_NE(text.find("fewer than 4096 go whole"), std::string::npos);
-  EXPECT_NE(text.find("set dense.exchange = \"exact\""), std::string::npos);
+  EXPECT_NE(text.find("set dense.compression = \"none\""), std::string::npos);
   EXPECT_EQ(text.find('\n'), std::string::npos);
-  small.emplace_back("dense.exchange=exact");
+  small.emplace_back("dense.compression=none");
   EXPECT_NO_THROW(require_effect(parse("clicks", small), "run.toml"));
-  EXPECT_NO_THROW(require_effect(parse("clicks", {"dense.exchange=top_k"}), "run.toml"));
+  EXPECT_NO_THROW(require_effect(parse("clicks", {"dense.compression=top_k"}), "run.toml"));
 }
 
 }  // namespace

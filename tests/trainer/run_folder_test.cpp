@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run leaves behind, and what it refuses to go on from.
+// What a run leaves behind, and what it rejects to go on from.
 #include "trainer/run_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -8,10 +8,10 @@
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "trainer/cursor.hpp"
-#include "trainer/folder_claim.hpp"
 #include "trainer/graph/ranking.hpp"
 #include "trainer/metrics.hpp"
+#include "trainer/run_folder_lock.hpp"
+#include "trainer/trainer_state.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -91,7 +91,7 @@ TEST(RunFolder, AFileInItsPlaceIsRefused) {
   expect_error([&] { RunFolder(outer.path() / "taken"); }, {"taken cannot be written to", "directory"});
 }
 
-Cursor some_cursor() {
+TrainerState some_state() {
   return {.clock = 7,
           .microbatches = 8,
           .schedule_steps = 70,
@@ -102,27 +102,27 @@ Cursor some_cursor() {
           .samples = 7168};
 }
 
-TEST(Cursor, ComesBackFromACheckpoint) {
+TEST(TrainerState, ComesBackFromACheckpoint) {
   Config const config = parse_config("[model]\ndim = 12\n", "x", "/data");
-  Saved const saved = from_blobs(to_blobs(config, some_cursor()), "f");
-  EXPECT_EQ(saved.cursor, some_cursor());
+  SavedState const saved = from_blobs(to_blobs(config, some_state()), "f");
+  EXPECT_EQ(saved.state, some_state());
   EXPECT_EQ(resolved(saved.config), resolved(config));
 }
 
-TEST(Cursor, OtherCheckpointsAreRefused) {
+TEST(TrainerState, OtherCheckpointsAreRefused) {
   Config const config = parse_config("", "x", "/data");
   expect_error([] { from_blobs({}, "/some/folder"); }, {"/some/folder", "not made by gpu_train"});
-  auto blobs = to_blobs(config, some_cursor());
+  auto blobs = to_blobs(config, some_state());
   blobs[1].bytes = "{\"clock\": 1}";
   expect_error([&] { from_blobs(blobs, "f"); }, {"cursor.json", "cannot be read"});
   blobs[1].bytes = "[";
   expect_error([&] { from_blobs(blobs, "f"); }, {"cursor.json", "cannot be read"});
 }
 
-TEST(Cursor, ARunThatDiffersIsRefused) {
+TEST(TrainerState, ARunThatDiffersIsRefused) {
   Config const then = parse_config("", "x", "/data");
-  Saved const saved{then, some_cursor()};
-  std::uint64_t const digest = some_cursor().data_digest;
+  SavedState const saved{then, some_state()};
+  std::uint64_t const digest = some_state().data_digest;
   auto const now = [&](std::string const& setting) { return parse_config("", "x", "/data", {setting}); };
   for (char const* harmless : {"train.epochs=50", "run.ranks=3", "train.lookahead=9", "train.microbatches=8"}) {
     EXPECT_NO_THROW(require_same_run(saved, now(harmless), digest, "f")) << harmless;
@@ -136,11 +136,11 @@ TEST(Cursor, ARunThatDiffersIsRefused) {
 }
 
 TEST(Metrics, LossAndSpeedAreMeans) {
-  Progressed const p{.loss = 3 * (std::int64_t{1} << 29), .samples = 3, .seconds = 0.5};
+  IntervalStats const p{.loss = 3 * (std::int64_t{1} << 29), .samples = 3, .seconds = 0.5};
   EXPECT_EQ(p.loss_mean(), 0.5);
   EXPECT_EQ(p.samples_per_s(), 6);
-  EXPECT_EQ(Progressed{}.loss_mean(), 0);
-  EXPECT_EQ(Progressed{}.samples_per_s(), 0);
+  EXPECT_EQ(IntervalStats{}.loss_mean(), 0);
+  EXPECT_EQ(IntervalStats{}.samples_per_s(), 0);
 }
 
 TEST(Metrics, AreWrittenByName) {

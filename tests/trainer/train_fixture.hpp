@@ -11,7 +11,7 @@
 
 #include "gpups/gpups.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tests/trainer/made_up_graph.hpp"
+#include "tests/trainer/synthetic_graph.hpp"
 #include "trainer/task.hpp"
 #include "trainer/train.hpp"
 
@@ -24,7 +24,7 @@ class RunTest : public testing::Test {
   // base: settings of all runs.
   explicit RunTest(Settings base) : base_(std::move(base)) {
     base_.insert(base_.end(),
-                 {"train.batch=64", "train.microbatches=8", "train.epochs=3", "run.device=host", "run.threads=1"});
+                 {"train.batch_size=64", "train.microbatches=8", "train.epochs=3", "run.device=host", "run.threads=1"});
   }
 
   Config config(Settings settings) const {
@@ -88,7 +88,7 @@ class RunTest : public testing::Test {
 // On a small graph.
 class TrainTest : public RunTest {
  protected:
-  TrainTest() : RunTest({"model.dim=16", "model.negatives=4"}) { test::write_made_up_graph(folder_); }
+  TrainTest() : RunTest({"model.dim=16", "model.negatives=4"}) { test::write_synthetic_graph(folder_); }
 };
 
 }  // namespace gpups::trainer

@@ -28,8 +28,8 @@ TEST_F(TrainTest, SettingsOfLearningChangeTheTables) {
                               "model.n3=0.01",
                               "model.init=uniform",
                               "model.init_scale=0.2",
-                              "model.values=bfloat16",
-                              "model.values=float16",
+                              "model.value_type=bfloat16",
+                              "model.value_type=float16",
                               "optimizer.kind=sgd",
                               "optimizer.kind=rowwise_adagrad",
                               "optimizer.kind=adam",
@@ -42,7 +42,7 @@ TEST_F(TrainTest, SettingsOfLearningChangeTheTables) {
                               "optimizer.schedule=linear",
                               "optimizer.schedule=cosine",
                               "optimizer.warmup_steps=3",
-                              "train.batch=32",
+                              "train.batch_size=32",
                               "train.seed=2",
                               "data.train=valid.txt"}) {
     Settings settings{setting};
@@ -67,7 +67,7 @@ TEST_F(TrainTest, SettingsOfLearningChangeTheTables) {
   EXPECT_NE(hash("l1", {"optimizer.kind=ftrl", "optimizer.l1=0.01"}), ftrl);
   EXPECT_NE(hash("beta", {"optimizer.kind=ftrl", "optimizer.beta=0.5"}), ftrl);
   auto const linear = hash("linear", {"optimizer.schedule=linear"});
-  for (char const* setting : {"optimizer.total_steps=9", "optimizer.floor=0.5"}) {
+  for (char const* setting : {"optimizer.total_steps=9", "optimizer.min_factor=0.5"}) {
     EXPECT_NE(hash(setting, {"optimizer.schedule=linear", setting}), linear) << setting;
   }
 }
@@ -86,7 +86,7 @@ class TransferSettings : public TrainTest, public testing::WithParamInterface<st
   // Values go with a round, or after it where their keys were announced too late.
   double bytes(nlohmann::json const& summary) const {
     auto const of = [&](char const* kind) { return summary.at("sent").at(kind).get<double>(); };
-    return GetParam() == "gradients" ? of("gradients") : of("refreshes") + of("urgent");
+    return GetParam() == "gradient_compression" ? of("gradients") : of("refreshes") + of("late_fetches");
   }
 
  private:
@@ -99,12 +99,12 @@ TEST_P(TransferSettings, ChangeTheTables) {
                             {"codec=bfloat16"},
                             {"codec=int8"},
                             {"codec=int4"},
-                            {"codec=int8", "rows_max=8"},
+                            {"codec=int8", "capacity_rows=8"},
                             {"age_max=4"},
                             {"age_max=2"},
                             {"age_max=4", "share=0.5"},
                             {"age_max=4", "bound=0.2"},
-                            {"age_max=4", "rows_max=8"}};
+                            {"age_max=4", "capacity_rows=8"}};
   if (GetParam() == "gradients") all.insert(all.end(), {{"top_k=4"}, {"top_k=8"}});
   for (Settings const& settings : all) {
     EXPECT_TRUE(hashes.insert(hash(settings)).second) << fmt::format("{}", fmt::join(settings, " "));
@@ -128,7 +128,7 @@ TEST_P(TransferSettings, ShorterCodecsSendLess) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Directions, TransferSettings, testing::Values("gradients", "refreshes"),
+INSTANTIATE_TEST_SUITE_P(Directions, TransferSettings, testing::Values("gradient_compression", "refresh_compression"),
                          [](auto const& direction) { return direction.param; });
 
 // Negatives shared by a microbatch depend on how batches are cut.
@@ -162,10 +162,10 @@ TEST_F(TrainTest, SettingsOfEvaluationChangeTheMetrics) {
 }
 
 TEST_F(TrainTest, SettingsOfReportsChangeTheirNumber) {
-  run("often", {"train.epochs=4", "run.report_every=2", "train.valid_every=2"});
+  run("often", {"train.epochs=4", "run.report_every=2", "train.validate_every=2"});
   EXPECT_EQ(lines("often", "loss").size(), 4U * 7 / 2 + 2);  // and at the odd ends of epochs
   EXPECT_EQ(lines("often", "valid").size(), 2U);
-  run("seldom", {"train.epochs=4", "run.report_every=1000", "train.valid_every=0"});
+  run("seldom", {"train.epochs=4", "run.report_every=1000", "train.validate_every=0"});
   EXPECT_EQ(lines("seldom", "loss").size(), 4U);  // epochs
   EXPECT_EQ(lines("seldom", "valid").size(), 1U);
   run("without", {"train.epochs=2", "data.valid="});

@@ -22,7 +22,7 @@ namespace {
 using test::expect_error;
 
 TEST_F(TrainTest, Learns) {
-  auto const summary = run("run", {"train.epochs=60", "run.report_every=7", "train.valid_every=60"});
+  auto const summary = run("run", {"train.epochs=60", "run.report_every=7", "train.validate_every=60"});
   auto const reports = lines("run", "loss");
   EXPECT_LT(summary.at("loss").get<double>(), reports.front().at("loss").get<double>() / 2);
   EXPECT_GT(summary.at("valid").at("mrr").get<double>(), 0.15);  // by chance: 0.045
@@ -78,14 +78,15 @@ void expect_pairs_add_up(nlohmann::json const& said, std::size_t ranks) {
 // The whole is that of the kinds, each in proportion to its bytes.
 void expect_compression_adds_up(nlohmann::json const& said) {
   double sent = 0, plain = 0;
-  for (auto const& [kind, ratio] : said.at("compression_by_kind").items()) {
-    auto const bytes = said.at("sent").at(kind).get<double>(), spared = said.at("spared").at(kind).get<double>();
+  for (auto const& [kind, ratio] : said.at("compression_ratio_by_kind").items()) {
+    auto const bytes = said.at("sent").at(kind).get<double>(),
+               saved_bytes = said.at("saved_bytes").at(kind).get<double>();
     EXPECT_GT(bytes, 0) << kind;
-    EXPECT_DOUBLE_EQ(ratio.get<double>(), (bytes + spared) / bytes) << kind;
+    EXPECT_DOUBLE_EQ(ratio.get<double>(), (bytes + saved_bytes) / bytes) << kind;
     sent += bytes;
     plain += bytes * ratio.get<double>();
   }
-  EXPECT_DOUBLE_EQ(said.at("compression").get<double>(), plain / sent);
+  EXPECT_DOUBLE_EQ(said.at("compression_ratio").get<double>(), plain / sent);
   EXPECT_GT(plain, sent);
 }
 
@@ -110,7 +111,7 @@ TEST_F(TrainTest, SaysHowLongTheRoundsTook) {
   auto said = std::vector<nlohmann::json>{run("run", {"run.ranks=2", "run.report_every=1", "train.steps=20"})};
   for (auto& line : lines("run", "round_seconds")) said.insert(said.end() - 1, std::move(line));
   EXPECT_EQ(said.size(), 21U);
-  for (char const* const phase : {"in", "apply", "out", "waiting"}) {
+  for (char const* const phase : {"gradients", "update", "refreshes", "waiting"}) {
     double before = 0;
     for (auto const& one : said) {
       double const seconds = one.at("round_seconds").at(phase);
@@ -136,8 +137,9 @@ TEST_F(TrainTest, EndsWithTheSameBitsWhereverItRuns) {
 }
 
 TEST_F(TrainTest, LearnsRelationsThatAreMatrices) {
-  Settings settings{"model.name=rescal", "model.dim=8",           "model.loss=softmax",    "model.n3=0.05",
-                    "train.epochs=100",  "train.valid_every=100", "model.negative_reuse=1"};
+  Settings settings{"model.name=rescal",     "model.dim=8",      "model.loss=softmax",
+                    "model.n3=0.05",         "train.epochs=100", "train.validate_every=100",
+                    "model.negative_reuse=1"};
   auto const alone = run("alone", settings);
   EXPECT_GT(alone.at("valid").at("mrr").get<double>(), 0.3);
   EXPECT_GT(alone.at("test").at("mrr").get<double>(), 0.3);
@@ -147,7 +149,7 @@ TEST_F(TrainTest, LearnsRelationsThatAreMatrices) {
 
 // The circle's relations are rotations; translations cannot go around it, but do better than chance, which is 0.045.
 TEST_F(TrainTest, LearnsDistances) {
-  Settings const usual{"train.epochs=60", "train.valid_every=60"};
+  Settings const usual{"train.epochs=60", "train.validate_every=60"};
   std::string const softmax = "model.loss=softmax", adversarial = "model.loss=self_adversarial";
   for (auto const& [settings, least] : {std::pair{Settings{softmax, "model.name=rotate"}, 0.9},
                                         {Settings{softmax, "model.name=rotate", "model.sampling=shared"}, 0.3},
@@ -266,7 +268,7 @@ TEST_F(TrainTest, SaysWhereItsTimeWent) {
     EXPECT_GT(seconds.at(stage), 0) << stage;
     all += seconds.at(stage).get<double>();
   }
-  EXPECT_EQ(seconds.at("begin_sum"), 0);  // no dense layers
+  EXPECT_EQ(seconds.at("begin_allreduce"), 0);  // no dense layers
   EXPECT_EQ(seconds.at("wait_apply"), 0);
   EXPECT_LT(all, 600);  // seconds, and no smaller unit
   // Lines of metrics say it as far as they go.

@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "comm/cluster/cores.hpp"
+#include "comm/bootstrap/core_affinity.hpp"
 
 namespace gpups::tools {
 namespace {
@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using trainer::Findings;
 
-// Ranks whose word is another than rank 0's.
+// RankRunner whose word is another than rank 0's.
 std::vector<int> others_than_first(std::vector<std::string> const& words) {
   std::vector<int> ranks;
   for (std::size_t rank = 1; rank < words.size(); ++rank) {
@@ -84,9 +84,9 @@ std::pair<std::string, std::string> first_difference(std::string const& a, std::
 
 }  // namespace
 
-void wait_compare_settings(comm::Talk& talk, std::optional<trainer::RunFacts> const& run, Findings& mine) {
-  auto const settings = talk.wait_gather(settings_text(run));
-  if (talk.rank() != 0) return;
+void wait_compare_settings(comm::ControlChannel& channel, std::optional<trainer::RunFacts> const& run, Findings& mine) {
+  auto const settings = channel.wait_gather_to_root(settings_text(run));
+  if (channel.rank() != 0) return;
   for (int const rank : others_than_first(settings)) {
     std::string const& other = settings[static_cast<std::size_t>(rank)];
     if (other.empty() || settings[0].empty()) continue;  // who has no usable configuration says so itself
@@ -98,9 +98,10 @@ void wait_compare_settings(comm::Talk& talk, std::optional<trainer::RunFacts> co
   }
 }
 
-void wait_compare_data(comm::Talk& talk, std::optional<trainer::RunFacts> const& run, Findings& mine) {
-  auto const digests = talk.wait_gather(run && !run->data.empty() ? fmt::format("{:016x}", run->data_digest) : "");
-  if (talk.rank() != 0 || digests[0].empty()) return;
+void wait_compare_data(comm::ControlChannel& channel, std::optional<trainer::RunFacts> const& run, Findings& mine) {
+  auto const digests =
+      channel.wait_gather_to_root(run && !run->data.empty() ? fmt::format("{:016x}", run->data_digest) : "");
+  if (channel.rank() != 0 || digests[0].empty()) return;
   std::vector<int> others = others_than_first(digests);
   // A rank that has read nothing says so itself.
   std::erase_if(others, [&](int rank) { return digests[static_cast<std::size_t>(rank)].empty(); });
@@ -111,13 +112,13 @@ void wait_compare_data(comm::Talk& talk, std::optional<trainer::RunFacts> const&
                                    ranks_text(others), others.size() == 1 ? "has" : "have")));
 }
 
-void wait_compare_folder(comm::Talk& talk, std::string const& folder, Findings& mine) {
+void wait_compare_folder(comm::ControlChannel& channel, std::string const& folder, Findings& mine) {
   std::optional<Mark> mark;
-  if (talk.rank() == 0 && !folder.empty()) mark.emplace(folder);
-  std::string const path = talk.wait_tell(mark ? mark->path() : "");
+  if (channel.rank() == 0 && !folder.empty()) mark.emplace(folder);
+  std::string const path = channel.wait_broadcast(mark ? mark->path() : "");
   if (path.empty()) return;
-  auto const seen = talk.wait_gather(wait_seen(path) ? "yes" : "no");
-  if (talk.rank() != 0) return;
+  auto const seen = channel.wait_gather_to_root(wait_seen(path) ? "yes" : "no");
+  if (channel.rank() != 0) return;
   if (seen[0] != "yes") {
     mine.push_back(
         trainer::problem(fmt::format("the run's folder {} does not keep what is written to it (checkpoints go "
@@ -134,7 +135,7 @@ void wait_compare_folder(comm::Talk& talk, std::string const& folder, Findings& 
 }
 
 std::string ranks_text(std::vector<int> const& ranks) {
-  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", comm::cores_text(ranks));
+  return fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", comm::format_core_list(ranks));
 }
 
 }  // namespace gpups::tools

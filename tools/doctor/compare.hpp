@@ -7,16 +7,18 @@
 #include <string>
 #include <vector>
 
-#include "comm/talk.hpp"
+#include "comm/transport/control_channel.hpp"
 #include "trainer/doctor/facts.hpp"
 #include "trainer/doctor/finding.hpp"
 
 namespace gpups::tools {
 
-void wait_compare_settings(comm::Talk& talk, std::optional<trainer::RunFacts> const& run, trainer::Findings& mine);
-void wait_compare_data(comm::Talk& talk, std::optional<trainer::RunFacts> const& run, trainer::Findings& mine);
+void wait_compare_settings(comm::ControlChannel& channel, std::optional<trainer::RunFacts> const& run,
+                           trainer::Findings& mine);
+void wait_compare_data(comm::ControlChannel& channel, std::optional<trainer::RunFacts> const& run,
+                       trainer::Findings& mine);
 // folder: of the run, as rank 0 has made it.
-void wait_compare_folder(comm::Talk& talk, std::string const& folder, trainer::Findings& mine);
+void wait_compare_folder(comm::ControlChannel& channel, std::string const& folder, trainer::Findings& mine);
 
 // "rank 2", "ranks 0-3,7"
 std::string ranks_text(std::vector<int> const& ranks);

@@ -10,7 +10,7 @@
 #include "gpups/device.hpp"
 #include "gpups/error.hpp"
 #include "tools/doctor/facts.hpp"
-#include "tools/doctor/together.hpp"
+#include "tools/doctor/joint_checks.hpp"
 #include "tools/standard_streams.hpp"
 #include "trainer/doctor/checks.hpp"
 #include "trainer/doctor/report.hpp"
@@ -32,7 +32,7 @@ int device_index(std::string const& device, int local_rank) {
 }
 
 // Of one rank that is alone, or does not talk to the others (yet, or any more).
-int print_own(trainer::Findings const& findings, trainer::MeetingFacts const& meeting) {
+int print_own(trainer::Findings const& findings, trainer::RendezvousFacts const& meeting) {
   std::string text, whose = meeting.launcher.empty() ? "" : fmt::format("rank {}", meeting.rank);
   for (Finding const& finding : findings) text += trainer::line_of(finding, whose) + "\n";
   print_result(text);
@@ -43,29 +43,29 @@ int print_own(trainer::Findings const& findings, trainer::MeetingFacts const& me
 
 int wait_doctor(CommandLine const& line) {
   trainer::Facts facts{.program = read_program(), .machine = read_machine()};
-  facts.meeting = read_meeting();
+  facts.rendezvous = read_rendezvous();
   facts.transport = read_transports();
-  int const local_rank = facts.meeting.local_rank.value_or(facts.meeting.rank);
+  int const local_rank = facts.rendezvous.local_rank.value_or(facts.rendezvous.rank);
   trainer::RunProbe run;
   if (!line.config.empty()) {
-    run = trainer::probe_run(line.config, line.overrides, facts.meeting.rank, local_rank);
+    run = trainer::probe_run(line.config, line.overrides, facts.rendezvous.rank, local_rank);
     facts.run = run.facts;
   }
   facts.gpu = read_gpus(device_index(run.facts.device, local_rank));
 
-  trainer::Findings findings = trainer::examine(facts);
-  if (facts.meeting.launcher.empty() || !trainer::can_meet(facts)) return print_own(findings, facts.meeting);
-  bool const problem_before = facts.meeting.rank == 0 && trainer::has_problem(findings);
-  if (facts.meeting.rank == 0) {
+  trainer::Findings findings = trainer::run_checks(facts);
+  if (facts.rendezvous.launcher.empty() || !trainer::can_join(facts)) return print_own(findings, facts.rendezvous);
+  bool const problem_before = facts.rendezvous.rank == 0 && trainer::has_problem(findings);
+  if (facts.rendezvous.rank == 0) {
     // What is known already should not wait for others, who may not come.
-    print_own(findings, facts.meeting);
+    print_own(findings, facts.rendezvous);
     findings.clear();
   }
   try {
-    return wait_examine_together(facts, findings, problem_before);
+    return wait_joint_checks(facts, findings, problem_before);
   } catch (Error const& error) {
     findings.push_back(trainer::problem(error.what()));
-    return print_own(findings, facts.meeting);
+    return print_own(findings, facts.rendezvous);
   }
 }
 

@@ -9,7 +9,7 @@ namespace gpups::tools {
 trainer::ProgramFacts read_program();
 trainer::MachineFacts read_machine();
 trainer::GpuFacts read_gpus(int own);  // own: the device that this rank would use; others' memory is not asked for
-trainer::MeetingFacts read_meeting();
+trainer::RendezvousFacts read_rendezvous();
 trainer::TransportFacts read_transports();
 
 }  // namespace gpups::tools

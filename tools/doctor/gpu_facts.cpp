@@ -2,7 +2,7 @@
 #include <fstream>
 #include <string>
 
-#include "comm/cluster/cores.hpp"
+#include "comm/bootstrap/core_affinity.hpp"
 #include "gpups/device.hpp"
 #include "gpups/error.hpp"
 #include "kernels/cuda_runtime.hpp"
@@ -16,7 +16,7 @@ trainer::GpuFacts::Gpu read_gpu(int device, bool own) {
   try {
     gpu.address = cuda::pci_address(device);
     gpu.capability = cuda::capability(device);
-    gpu.near_cores = comm::cores_text(comm::cores_near_cuda(device));
+    gpu.near_cores = comm::format_core_list(comm::cores_near_gpu(device));
     if (own) {
       auto const memory = cuda::memory_info(device);
       gpu.free_bytes = memory.free;

@@ -11,8 +11,8 @@
 #include <fstream>
 #include <string>
 
-#include "comm/cluster/cores.hpp"
-#include "comm/host_name.hpp"
+#include "comm/bootstrap/core_affinity.hpp"
+#include "comm/bootstrap/host_name.hpp"
 #include "gpups/error.hpp"
 #include "tools/doctor/facts.hpp"
 
@@ -71,7 +71,7 @@ trainer::MachineFacts read_machine() {
   try {
     auto const cores = comm::allowed_cores();
     facts.cores = static_cast<int>(cores.size());
-    facts.allowed_cores = comm::cores_text(cores);
+    facts.allowed_cores = comm::format_core_list(cores);
   } catch (Error const&) {
     facts.allowed_cores = "not known";
   }

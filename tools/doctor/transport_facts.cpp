@@ -24,22 +24,22 @@ std::string environment(char const* name) {
 
 #if GPUPS_HAS_UCX
 
-using Way = trainer::TransportFacts::Way;
+using Resource = trainer::TransportFacts::Resource;
 
-Way::Kind kind_of(uct_device_type_t type) {
+Resource::Kind kind_of(uct_device_type_t type) {
   switch (type) {
     case UCT_DEVICE_TYPE_NET:
-      return Way::Kind::kNetwork;
+      return Resource::Kind::kNetwork;
     case UCT_DEVICE_TYPE_SHM:
-      return Way::Kind::kSharedMemory;
+      return Resource::Kind::kSharedMemory;
     case UCT_DEVICE_TYPE_ACC:
-      return Way::Kind::kDevice;
+      return Resource::Kind::kDevice;
     default:
-      return Way::Kind::kSelf;
+      return Resource::Kind::kSelf;
   }
 }
 
-void add_ways(uct_component_h component, char const* domain_name, std::vector<Way>& ways) {
+void add_resources(uct_component_h component, char const* domain_name, std::vector<Resource>& all) {
   uct_md_config_t* config = nullptr;
   if (uct_md_config_read(component, nullptr, nullptr, &config) != UCS_OK) return;
   uct_md_h domain = nullptr;
@@ -50,14 +50,14 @@ void add_ways(uct_component_h component, char const* domain_name, std::vector<Wa
   unsigned count = 0;
   if (uct_md_query_tl_resources(domain, &resources, &count) == UCS_OK) {
     for (unsigned i = 0; i < count; ++i) {
-      ways.push_back({resources[i].tl_name, resources[i].dev_name, kind_of(resources[i].dev_type)});
+      all.push_back({resources[i].tl_name, resources[i].dev_name, kind_of(resources[i].dev_type)});
     }
     uct_release_tl_resource_list(resources);
   }
   uct_md_close(domain);
 }
 
-void add_ways(uct_component_h component, std::vector<Way>& ways) {
+void add_resources(uct_component_h component, std::vector<Resource>& all) {
   uct_component_attr_t attributes{};
   attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
   if (uct_component_query(component, &attributes) != UCS_OK || attributes.md_resource_count == 0) return;
@@ -65,17 +65,17 @@ void add_ways(uct_component_h component, std::vector<Way>& ways) {
   attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
   attributes.md_resources = domains.data();
   if (uct_component_query(component, &attributes) != UCS_OK) return;
-  for (uct_md_resource_desc_t const& domain : domains) add_ways(component, domain.md_name, ways);
+  for (uct_md_resource_desc_t const& domain : domains) add_resources(component, domain.md_name, all);
 }
 
-std::vector<Way> all_ways() {
-  std::vector<Way> ways;
+std::vector<Resource> read_resources() {
+  std::vector<Resource> all;
   uct_component_h* components = nullptr;
   unsigned count = 0;
-  if (uct_query_components(&components, &count) != UCS_OK) return ways;
-  for (unsigned i = 0; i < count; ++i) add_ways(components[i], ways);
+  if (uct_query_components(&components, &count) != UCS_OK) return all;
+  for (unsigned i = 0; i < count; ++i) add_resources(components[i], all);
   uct_release_component_list(components);
-  return ways;
+  return all;
 }
 
 #endif
@@ -84,9 +84,9 @@ std::vector<Way> all_ways() {
 
 trainer::TransportFacts read_transports() {
   trainer::TransportFacts facts{.wanted_devices = environment("UCX_NET_DEVICES"),
-                                .wanted_ways = environment("UCX_TLS")};
+                                .wanted_transports = environment("UCX_TLS")};
 #if GPUPS_HAS_UCX
-  facts.ways = all_ways();
+  facts.resources = read_resources();
 #endif
   return facts;
 }

@@ -32,7 +32,7 @@ struct ColumnEntry {
 
 // Where a layout has which column.
 struct BlockShape {
-  struct Category {
+  struct CategoryColumn {
     CategoryField::Kind kind;
     std::size_t values;  // column; offsets are the one before, weights the one after
   };
@@ -40,15 +40,15 @@ struct BlockShape {
   explicit BlockShape(Layout const& layout);
 
   std::size_t numbers;  // columns 1 .. numbers
-  std::vector<Category> categories;
+  std::vector<CategoryColumn> categories;
   std::size_t columns;
   bool lists = false, weighted = false;  // whether a category has many values, or weights
 };
 
-// Ids of a column, of either width.
-class Ids {
+// IdColumn of a column, of either width.
+class IdColumn {
  public:
-  Ids(std::byte const* block, ColumnEntry column)
+  IdColumn(std::byte const* block, ColumnEntry column)
       : begin_(block + column.begin), narrow_(column.width == sizeof(std::uint32_t)), missing_(column.missing) {}
 
   std::uint64_t operator[](std::size_t i) const { return narrow_ ? narrow_id(i) : wide_id(i); }
@@ -94,7 +94,7 @@ class BlockView {
                              : reinterpret_cast<float const*>(block_ + column.begin)[sample];
   }
   std::span<float const> number(std::size_t f) const { return {at<float>(1 + f), samples_}; }
-  Ids ids(std::size_t category) const { return {block_, entry(shape_->categories[category].values)}; }
+  IdColumn ids(std::size_t category) const { return {block_, entry(shape_->categories[category].values)}; }
   // (samples + 1). REQUIRES: the category has many values.
   std::span<std::uint32_t const> offsets(std::size_t category) const {
     return {at<std::uint32_t>(shape_->categories[category].values - 1), samples_ + 1};

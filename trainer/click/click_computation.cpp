@@ -7,7 +7,7 @@
 #include "kernels/dense/logistic_loss.hpp"
 #include "kernels/gather_pooled.hpp"
 #include "kernels/nvtx.hpp"
-#include "kernels/side_by_side.hpp"
+#include "kernels/parallel_for.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -48,7 +48,7 @@ void ClickComputation::pool(Stream& stream, ClickInput const& input, std::span<M
   reserve(stream, input.samples);
   auto const blocks = blocks_.view().slice(0, input.samples);
   for (std::size_t p = 0; p < input.parts.size(); ++p) {
-    ClickInput::Part const& part = input.parts[p];
+    ClickInput::InputPart const& part = input.parts[p];
     kernels::gather_pooled(stream, {.rows = rows[p],
                                     .positions = positions[p],
                                     .offsets = part.offsets,
@@ -80,13 +80,13 @@ MatrixView<float> ClickComputation::forward(Stream& stream, ClickInput const& in
   return {gradient.data(), count, 1, 1, gradient.device()};
 }
 
-void ClickComputation::forward_backward(Stream& stream, ClickInput const& input, Samples const& samples,
+void ClickComputation::forward_backward(Stream& stream, ClickInput const& input, StepSamples const& samples,
                                         DenseLayers& dense) {
   auto const& cuts = samples.microbatches;
   std::size_t most = 0;
   for (Microbatch const& cut : cuts) most = std::max<std::size_t>(most, cut.count);
   dense.begin_step(stream, cuts.size());
-  kernels::side_by_side(stream, cuts.size(), [&](Stream& part, std::size_t i) {
+  kernels::parallel_for(stream, cuts.size(), [&](Stream& part, std::size_t i) {
     auto const [number, first, count] = cuts[i];
     ClickMicrobatch batch = microbatch(input, first, count);
     batch.training = true;
@@ -104,9 +104,9 @@ void ClickComputation::forward_backward(Stream& stream, ClickInput const& input,
 std::vector<TableGradients> ClickComputation::gradients(ClickInput const& input) const {
   std::vector<TableGradients> gradients;
   for (std::size_t p = 0; p < input.parts.size(); ++p) {
-    ClickInput::Part const& part = input.parts[p];
+    ClickInput::InputPart const& part = input.parts[p];
     gradients.push_back({.sources = part.weights ? logit_gradients_.view() : slots(model_, p, block_gradients_),
-                         .numbers = part.sources,
+                         .source_indices = part.sources,
                          .coefficients = part.coefficients});
   }
   return gradients;
@@ -114,7 +114,7 @@ std::vector<TableGradients> ClickComputation::gradients(ClickInput const& input)
 
 void ClickComputation::predict(Stream& stream, ClickInput const& input, View<float const> values) {
   std::size_t const blocks = (input.samples + kPredictedAtOnce - 1) / kPredictedAtOnce;
-  kernels::side_by_side(stream, blocks, [&](Stream& part, std::size_t i) {
+  kernels::parallel_for(stream, blocks, [&](Stream& part, std::size_t i) {
     std::size_t const first = i * kPredictedAtOnce, count = std::min(kPredictedAtOnce, input.samples - first);
     auto scratch = model_.scratch().take(part, kPredictedAtOnce);
     forward(part, input, microbatch(input, first, count), first, values, *scratch);

@@ -25,14 +25,14 @@ class ClickComputation {
             std::span<View<std::uint32_t const> const> positions);
 
   // What a step knows of its samples beside their values.
-  struct Samples {
+  struct StepSamples {
     Clock clock{};
     View<std::uint32_t const> numbers;  // (n) in the global batch
     std::span<Microbatch const> microbatches;
   };
   // After pool(): losses, probabilities, and the gradients of rows and, microbatch i to dense.gradient(i), of layers,
   // whose sums over the ranks begin meanwhile. Queued on `stream`.
-  void forward_backward(Stream& stream, ClickInput const& input, Samples const& samples, DenseLayers& dense);
+  void forward_backward(Stream& stream, ClickInput const& input, StepSamples const& samples, DenseLayers& dense);
   // One element for each part of `input`, after forward_backward(); refers to this object.
   std::vector<TableGradients> gradients(ClickInput const& input) const;
 

@@ -10,10 +10,10 @@
 #include "kernels/check.hpp"
 #include "trainer/click/binary_format.hpp"
 #include "trainer/click/click_model.hpp"
-#include "trainer/click/click_setup.hpp"
+#include "trainer/click/click_tables.hpp"
 #include "trainer/click/click_task.hpp"
 #include "trainer/click/input_file.hpp"
-#include "trainer/progress.hpp"
+#include "trainer/progress_reporter.hpp"
 #include "trainer/random.hpp"
 
 namespace gpups::trainer {
@@ -38,8 +38,8 @@ std::optional<Split> cut_off(Split& from, double share, std::uint64_t all) {
 }  // namespace
 
 Layout layout_of(DataConfig const& config) {
-  return make_layout(static_cast<std::size_t>(config.numbers), static_cast<std::size_t>(config.categories), config.many,
-                     config.weighted);
+  return make_layout(static_cast<std::size_t>(config.numeric_columns),
+                     static_cast<std::size_t>(config.categorical_columns), config.multi_hot, config.weighted);
 }
 
 Samples open_click_file(fs::path const& path, Config const& config, std::vector<std::string>& notices) {
@@ -51,11 +51,12 @@ Samples open_click_file(fs::path const& path, Config const& config, std::vector<
   }
   Samples samples = open_samples(path);
   GPUPS_REQUIRE(samples.layout() == layout,
-                "{} has {} and {} (the configuration has {} and {}, or other kinds of them): set data.numbers, "
-                "data.categories, data.many and data.weighted to what it was converted with",
-                path.string(), counted(samples.layout().numbers.size(), "number"),
-                counted(samples.layout().categories.size(), "category", "categories"),
-                counted(layout.numbers.size(), "number"), counted(layout.categories.size(), "category", "categories"));
+                "{} has {} and {} (the configuration has {} and {}, or other kinds of them): set data.numeric_columns, "
+                "data.categorical_columns, data.multi_hot and data.weighted to what it was converted with",
+                path.string(), with_count(samples.layout().numbers.size(), "number"),
+                with_count(samples.layout().categories.size(), "category", "categories"),
+                with_count(layout.numbers.size(), "number"),
+                with_count(layout.categories.size(), "category", "categories"));
   return samples;
 }
 
@@ -77,9 +78,9 @@ ClickData::ClickData(Config const& config)
   statistics_ = measure_samples(train_.samples, train_.first, train_.count);
 }
 
-FrequentValues const& ClickData::frequent_values(Features const& features, std::uint32_t rare_below) const {
+FrequentValues const& ClickData::frequent_values(Features const& features, std::uint32_t min_count) const {
   std::call_once(measured_,
-                 [&] { frequent_ = features.measure(train_.samples, train_.first, train_.count, rare_below); });
+                 [&] { frequent_ = features.measure(train_.samples, train_.first, train_.count, min_count); });
   return frequent_;
 }
 
@@ -97,8 +98,8 @@ std::uint64_t ClickData::digest() const {
 std::string ClickData::summary() const {
   Layout const& layout = train_.samples.layout();
   return fmt::format("{} and {}; {} to learn from, {} for validation, {} for the test",
-                     counted(layout.numbers.size(), "number"),
-                     counted(layout.categories.size(), "category", "categories"), counted(train_.count, "sample"),
+                     with_count(layout.numbers.size(), "number"),
+                     with_count(layout.categories.size(), "category", "categories"), with_count(train_.count, "sample"),
                      valid_ ? valid_->count : 0, test_ ? test_->count : 0);
 }
 
@@ -110,7 +111,7 @@ nlohmann::json ClickData::counts() const {
 ModelShape click_shape(Config const& config) {
   ClickModel const model(layout_of(config.data), config.model, static_cast<std::uint64_t>(config.train.seed));
   ModelShape shape;
-  for (Features::Table const& table : model.features().tables()) {
+  for (Features::FeatureTable const& table : model.features().tables()) {
     shape.widest_row = std::max(shape.widest_row, table.dim);
   }
   for (Parameter const& layer : model.parameters().all()) {
@@ -141,8 +142,8 @@ MemoryPlan ClickData::memory_plan(Config const& config, Device device, StepSizes
     }
     plan.push_back({.what = "the data", .bytes = bytes, .on_host = true, .taken = true});
   }
-  if (config.model.rare_below > 0) {
-    auto const& frequent = frequent_values(features, static_cast<std::uint32_t>(config.model.rare_below));
+  if (config.model.min_count > 0) {
+    auto const& frequent = frequent_values(features, static_cast<std::uint32_t>(config.model.min_count));
     plan.push_back(
         {.what = "values that are told apart", .bytes = frequent.size() * 24, .on_host = true, .taken = true});
     features.tell_apart(frequent);
@@ -159,7 +160,7 @@ MemoryPlan ClickData::memory_plan(Config const& config, Device device, StepSizes
     BatchPart part{.entries = static_cast<std::size_t>(of_table.entries_per_sample * static_cast<double>(step.samples)),
                    .rows = static_cast<std::size_t>(of_table.in_batch),
                    .dim = tables[p].dim,
-                   .values = tables[p].values,
+                   .value_type = tables[p].value_type,
                    .entry_bytes = sizeof(Key) + 4 + (of_table.bags ? 4 : 0) + (coefficients ? 4 : 0)};
     entries += part.entries;
     predicted += static_cast<std::uint64_t>(of_table.entries_per_sample * kPredictBlock) *
@@ -167,27 +168,27 @@ MemoryPlan ClickData::memory_plan(Config const& config, Device device, StepSizes
     parts.push_back(part);
     auto const rows = static_cast<std::size_t>(of_table.in_all / static_cast<double>(step.ranks));
     plan.push_back({fmt::format("table '{}': about {} rows, by the data's values", tables[p].name, rows),
-                    table_bytes(tables[p], rows), "model.dim, or set model.rare_below"});
+                    table_bytes(tables[p], rows), "model.dim, or set model.min_count"});
   }
   add_batches(plan, parts, step, device, "");
   std::uint64_t const of_samples = step.samples * (2 * sizeof(float) + numbers * sizeof(float));
   plan.push_back({fmt::format("numbers and labels of {} batches", step.prepared), of_samples * step.prepared,
-                  "train.batch or train.lookahead"});
+                  "train.batch_size or train.lookahead"});
   Layout const& layout = train_.samples.layout();
   plan.push_back({.what = "a batch as it is read",
                   .bytes = step.samples * (numbers + layout.numbers.size() + 1) * sizeof(float) +
                            entries * (2 * sizeof(Key) + 4 * sizeof(std::uint32_t)),
-                  .settings = "train.batch",
+                  .settings = "train.batch_size",
                   .on_host = true});
 
   std::uint64_t scratch = 0;
   for (std::size_t columns : model.scratch_columns()) scratch += row_stride(columns) * sizeof(float);
   plan.push_back({"blocks of samples and their gradients", ClickComputation::bytes_for(step.samples, features.width()),
-                  "train.batch or model.dim"});
+                  "train.batch_size or model.dim"});
   plan.push_back({"activations of layers",
                   std::min(step.threads, step.microbatches) * step.microbatch_samples * scratch,
-                  "train.batch, or raise train.microbatches"});
-  for (MemoryLine const& line :
+                  "train.batch_size, or raise train.microbatches"});
+  for (MemoryPlanLine const& line :
        DenseLayers::memory_plan(model.parameters(), step.microbatches, click_dense_options(config, 1))) {
     plan.push_back({.what = line.what,
                     .bytes = line.bytes,
@@ -206,12 +207,12 @@ MemoryPlan ClickData::memory_plan(Config const& config, Device device, StepSizes
                                                     step.threads * ClickComputation::kPredictedAtOnce * scratch});
   }
   std::uint64_t const predictions = most + (config.eval.progressive ? train_.count : 0);
-  plan.push_back({.what = "evaluation: predictions", .bytes = 2 * predictions * sizeof(Predicted), .on_host = true});
+  plan.push_back({.what = "evaluation: predictions", .bytes = 2 * predictions * sizeof(Prediction), .on_host = true});
   return plan;
 }
 
-std::unique_ptr<Task> ClickData::make_task(Config const& config, TaskPlace const& place) const {
-  return std::make_unique<ClickTask>(*this, config, place);
+std::unique_ptr<Task> ClickData::make_task(Config const& config, TaskContext const& context) const {
+  return std::make_unique<ClickTask>(*this, config, context);
 }
 
 }  // namespace gpups::trainer

@@ -43,7 +43,7 @@ class ClickData : public Data {
   SampleStatistics const& statistics() const { return statistics_; }
   // Of the training samples, by the categories of `features`; measured by the first call. Any thread. REQUIRES: the
   // same arguments in every call.
-  FrequentValues const& frequent_values(Features const& features, std::uint32_t rare_below) const;
+  FrequentValues const& frequent_values(Features const& features, std::uint32_t min_count) const;
   // REQUIRES: has(split).
   Split const& split(std::string_view split) const { return split == "valid" ? *valid_ : *test_; }
 
@@ -56,7 +56,7 @@ class ClickData : public Data {
   std::string summary() const override;
   nlohmann::json counts() const override;
   MemoryPlan memory_plan(Config const& config, Device device, StepSizes const& step) const override;
-  std::unique_ptr<Task> make_task(Config const& config, TaskPlace const& place) const override;
+  std::unique_ptr<Task> make_task(Config const& config, TaskContext const& context) const override;
 
  private:
   std::vector<Features::KeyEstimate> key_estimates(Features const& features, std::size_t batch) const;

@@ -17,16 +17,16 @@ double entropy(double share) {
 }
 
 // Sums in an order that the values decide.
-double sum_of(std::vector<Predicted> const& sorted, float Predicted::*what) {
+double sum_of(std::vector<Prediction> const& sorted, float Prediction::*what) {
   return std::accumulate(sorted.begin(), sorted.end(), 0.0,
-                         [what](double sum, Predicted const& p) { return sum + static_cast<double>(p.*what); });
+                         [what](double sum, Prediction const& p) { return sum + static_cast<double>(p.*what); });
 }
 
 }  // namespace
 
-double area_under_curve(std::vector<Predicted>& predicted) {
-  auto const rank = [](Predicted const& p) { return std::isnan(p.probability) ? -1.0F : p.probability; };
-  std::sort(predicted.begin(), predicted.end(), [rank](Predicted const& a, Predicted const& b) {
+double area_under_curve(std::vector<Prediction>& predicted) {
+  auto const rank = [](Prediction const& p) { return std::isnan(p.probability) ? -1.0F : p.probability; };
+  std::sort(predicted.begin(), predicted.end(), [rank](Prediction const& a, Prediction const& b) {
     return rank(a) != rank(b) ? rank(a) < rank(b) : a.label < b.label;
   });
   double clicks = 0, others = 0, above = 0;  // pairs whose click is ranked above
@@ -44,8 +44,8 @@ double area_under_curve(std::vector<Predicted>& predicted) {
   return clicks > 0 && others > 0 ? above / (clicks * others) : 0.5;
 }
 
-void ClickCounts::add(std::span<float const> probabilities, std::span<float const> labels,
-                      std::span<std::int64_t const> losses) {
+void PredictionCollector::add(std::span<float const> probabilities, std::span<float const> labels,
+                              std::span<std::int64_t const> losses) {
   for (std::size_t i = 0; i < probabilities.size(); ++i) {
     predicted_.push_back({probabilities[i], labels[i]});
     loss_ += losses[i];
@@ -53,18 +53,18 @@ void ClickCounts::add(std::span<float const> probabilities, std::span<float cons
 }
 
 // The predictions of all ranks, in no particular order.
-std::vector<Predicted> ClickCounts::wait_all(Store& store) {
-  std::vector<Predicted> mine = std::move(predicted_), all;
+std::vector<Prediction> PredictionCollector::wait_all(Store& store) {
+  std::vector<Prediction> mine = std::move(predicted_), all;
   predicted_.clear();
   if (store.ranks() == 1) return mine;
   for (bool more = true; more;) {
     std::size_t const count = std::min(mine.size(), piece_);
-    std::string piece(count * sizeof(Predicted), '\0');
+    std::string piece(count * sizeof(Prediction), '\0');
     if (count > 0) std::memcpy(piece.data(), mine.data() + (mine.size() - count), piece.size());
     mine.resize(mine.size() - count);
     more = false;
-    for (std::string const& other : store.wait_gather(piece)) {
-      std::size_t const got = other.size() / sizeof(Predicted);
+    for (std::string const& other : store.wait_allgather(piece)) {
+      std::size_t const got = other.size() / sizeof(Prediction);
       all.resize(all.size() + got);
       if (got > 0) std::memcpy(all.data() + (all.size() - got), other.data(), other.size());
       more = more || got == piece_;  // the same on all ranks
@@ -73,10 +73,10 @@ std::vector<Predicted> ClickCounts::wait_all(Store& store) {
   return all;
 }
 
-ClickMetrics ClickCounts::wait_metrics(Store& store) {
+ClickMetrics PredictionCollector::wait_metrics(Store& store) {
   std::int64_t loss[] = {loss_};
-  store.wait_sum(loss);
-  std::vector<Predicted> all = wait_all(store);
+  store.wait_allreduce(loss);
+  std::vector<Prediction> all = wait_all(store);
   loss_ = 0;
 
   ClickMetrics metrics;
@@ -84,9 +84,9 @@ ClickMetrics ClickCounts::wait_metrics(Store& store) {
   if (all.empty()) return metrics;
   auto const samples = static_cast<double>(all.size());
   metrics.auc = area_under_curve(all);  // sorts
-  metrics.clicks = sum_of(all, &Predicted::label);
+  metrics.clicks = sum_of(all, &Prediction::label);
   metrics.log_loss = static_cast<double>(loss[0]) * 0x1p-30 / samples;
-  if (metrics.clicks > 0) metrics.calibration = sum_of(all, &Predicted::probability) / metrics.clicks;
+  if (metrics.clicks > 0) metrics.calibration = sum_of(all, &Prediction::probability) / metrics.clicks;
   double const base = entropy(metrics.clicks / samples);
   if (base > 0) metrics.normalized_entropy = metrics.log_loss / base;
   return metrics;

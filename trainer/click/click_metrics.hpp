@@ -25,20 +25,20 @@ struct ClickMetrics {
 Metrics to_metrics(ClickMetrics const& metrics);
 
 // A predicted sample.
-struct Predicted {
+struct Prediction {
   float probability, label;
-  bool operator==(Predicted const&) const = default;
+  bool operator==(Prediction const&) const = default;
 };
 
 // The area under the receiver's curve; a label between 0 and 1 is that share of a click. Sorts its argument. NaN is
 // ranked below all. 0.5 where there are no clicks, or nothing else.
-double area_under_curve(std::vector<Predicted>& predicted);
+double area_under_curve(std::vector<Prediction>& predicted);
 
 // Predictions of one rank as they come.
-class ClickCounts {
+class PredictionCollector {
  public:
   // piece: predictions that a rank tells the others at a time.
-  explicit ClickCounts(std::size_t piece = std::size_t{1} << 20) : piece_(piece) {}
+  explicit PredictionCollector(std::size_t piece = std::size_t{1} << 20) : piece_(piece) {}
 
   // losses: in units of 2^-30.
   void add(std::span<float const> probabilities, std::span<float const> labels, std::span<std::int64_t const> losses);
@@ -48,10 +48,10 @@ class ClickCounts {
   ClickMetrics wait_metrics(Store& store);
 
  private:
-  std::vector<Predicted> wait_all(Store& store);
+  std::vector<Prediction> wait_all(Store& store);
 
   std::size_t piece_;
-  std::vector<Predicted> predicted_;
+  std::vector<Prediction> predicted_;
   std::int64_t loss_ = 0;
 };
 

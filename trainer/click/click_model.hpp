@@ -49,7 +49,7 @@ class ClickTerm {
 };
 
 // What a term is made of, and what it adds of its own.
-struct ClickModelParts {
+struct TermContext {
   Features const& features;
   ModelConfig const& config;
   std::uint64_t seed;

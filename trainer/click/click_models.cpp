@@ -53,11 +53,11 @@ ClickModel::ClickModel(Layout const& layout, ModelConfig const& config, std::uin
                 "all of them one dim",
                 config.name);
   float base_logit = statistics.base_logit();
-  ClickModelParts const parts{features_, config, seed, parameters_, plan_, base_logit};
+  TermContext const context{features_, config, seed, parameters_, plan_, base_logit};
   std::vector<MakeTerm> makers = entry.terms;
   if (config.wide) makers.insert(makers.begin(), {make_wide_term, make_numbers_term});
   for (MakeTerm make : makers) {
-    if (auto term = make(parts)) terms_.push_back(std::move(term));
+    if (auto term = make(context)) terms_.push_back(std::move(term));
   }
   terms_buffer_ = plan_.add(terms_.size());
   gradient_buffer_ = plan_.add(1);

@@ -10,7 +10,7 @@
 
 namespace gpups::trainer {
 
-using MakeTerm = std::unique_ptr<ClickTerm> (*)(ClickModelParts const& parts);
+using MakeTerm = std::unique_ptr<ClickTerm> (*)(TermContext const& context);
 
 struct ClickModelEntry {
   char const* name;
@@ -24,11 +24,11 @@ std::vector<std::string> click_model_names();
 ClickModelEntry const& click_model(std::string const& name);
 
 // The terms.
-std::unique_ptr<ClickTerm> make_wide_term(ClickModelParts const& parts);           // weights of categories
-std::unique_ptr<ClickTerm> make_numbers_term(ClickModelParts const& parts);        // weights of numbers, and a bias
-std::unique_ptr<ClickTerm> make_factorization_term(ClickModelParts const& parts);  // all pairs of rows
-std::unique_ptr<ClickTerm> make_deep_term(ClickModelParts const& parts);           // layers on the block
-std::unique_ptr<ClickTerm> make_interaction_term(ClickModelParts const& parts);    // DLRM
-std::unique_ptr<ClickTerm> make_cross_term(ClickModelParts const& parts);          // DCN-v2
+std::unique_ptr<ClickTerm> make_wide_term(TermContext const& context);           // weights of categories
+std::unique_ptr<ClickTerm> make_numbers_term(TermContext const& context);        // weights of numbers, and a bias
+std::unique_ptr<ClickTerm> make_factorization_term(TermContext const& context);  // all pairs of rows
+std::unique_ptr<ClickTerm> make_deep_term(TermContext const& context);           // layers on the block
+std::unique_ptr<ClickTerm> make_interaction_term(TermContext const& context);    // DLRM
+std::unique_ptr<ClickTerm> make_cross_term(TermContext const& context);          // DCN-v2
 
 }  // namespace gpups::trainer

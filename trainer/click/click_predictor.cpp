@@ -9,7 +9,7 @@ Predictions ClickPredictor::wait_predict(Stream& stream, Store& store, SampleBat
   ClickInput const input = model_.features().make(stream, samples);
   std::vector<Matrix<float>> rows;            // of each part
   std::vector<Array<std::uint32_t>> entries;  // likewise: an entry's row is its own
-  for (ClickInput::Part const& part : input.parts) {
+  for (ClickInput::InputPart const& part : input.parts) {
     rows.emplace_back(stream.device(), part.keys.size(), store.table(part.table).dim);
     View<float> const all = rows.back().view().flat();
     memory::fill_bytes(stream, all.data(), 0, all.bytes());  // the padding, which a look-up leaves as it is

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "kernels/nvtx.hpp"
-#include "trainer/click/click_setup.hpp"
+#include "trainer/click/click_tables.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -15,7 +15,7 @@ class ClickStep : public TaskStep {
  public:
   // `computation` is reused from step to step. progressive: gets what the step predicts, or null.
   ClickStep(Stream& stream, Batch const& batch, ClickInput input, ClickComputation& computation, DenseLayers& dense,
-            ClickCounts* progressive)
+            PredictionCollector* progressive)
       : clock_(batch.clock),
         microbatches_(batch.microbatches),
         sample_numbers_(to_device(stream, batch.sample_numbers)),
@@ -26,11 +26,11 @@ class ClickStep : public TaskStep {
 
   std::vector<TableBatch> tables() const override {
     std::vector<TableBatch> tables;
-    for (ClickInput::Part const& part : input_.parts) tables.push_back({.table = part.table, .keys = part.keys});
+    for (ClickInput::InputPart const& part : input_.parts) tables.push_back({.table = part.table, .keys = part.keys});
     return tables;
   }
 
-  std::int64_t forward_backward(Stream& stream, Prepared const& prepared,
+  std::int64_t forward_backward(Stream& stream, PreparedBatch const& prepared,
                                 std::span<MatrixView<float const> const> rows) override {
     std::vector<View<std::uint32_t const>> positions;
     for (std::size_t p = 0; p < prepared.parts(); ++p) positions.push_back(prepared.positions(p));
@@ -53,24 +53,24 @@ class ClickStep : public TaskStep {
   ClickInput input_;
   ClickComputation& computation_;
   DenseLayers& dense_;
-  ClickCounts* progressive_;
+  PredictionCollector* progressive_;
 };
 
 }  // namespace
 
-ClickTask::ClickTask(ClickData const& data, Config const& config, TaskPlace const& place)
+ClickTask::ClickTask(ClickData const& data, Config const& config, TaskContext const& context)
     : data_(data),
       config_(config),
-      place_(place),
+      context_(context),
       model_(data.train().samples.layout(), config.model, static_cast<std::uint64_t>(config.train.seed),
              data.statistics()),
-      dense_(make_click_layers(model_, config, place)) {
-  if (config.model.rare_below == 0) return;
-  auto const rare_below = static_cast<std::uint32_t>(config.model.rare_below);
-  model_.features().tell_apart(data.frequent_values(model_.features(), rare_below));
+      dense_(make_click_layers(model_, config, context)) {
+  if (config.model.min_count == 0) return;
+  auto const min_count = static_cast<std::uint32_t>(config.model.min_count);
+  model_.features().tell_apart(data.frequent_values(model_.features(), min_count));
 }
 
-std::vector<TableOptions> ClickTask::tables() const { return click_tables(model_, config_, place_.schedule_steps); }
+std::vector<TableOptions> ClickTask::tables() const { return click_tables(model_, config_, context_.schedule_steps); }
 
 RowDropout ClickTask::row_dropout(Batch const& batch) const {
   return {.rate = config_.model.row_dropout,
@@ -90,7 +90,7 @@ Metrics ClickTask::wait_evaluate(Stream& stream, Store& store, std::string_view 
   kernels::NvtxRange const range("evaluate");
   Split const& split = data_.split(name);
   auto const ranks = static_cast<std::uint64_t>(store.ranks());
-  ClickCounts counts;
+  PredictionCollector counts;
   SampleBatch samples;
   for (std::uint64_t b = number(store.rank()); b * kPredictBlock < split.count; b += ranks) {
     std::uint64_t const first = b * kPredictBlock;
@@ -112,9 +112,9 @@ std::optional<Metrics> ClickTask::wait_progressive(Store& store) {
 std::vector<Blob> ClickTask::wait_save(Stream& stream) const {
   std::vector<Blob> blobs = dense_.wait_save(stream);
   blobs.push_back(to_blob(data_.statistics()));
-  if (config_.model.rare_below > 0) {
-    auto const rare_below = static_cast<std::uint32_t>(config_.model.rare_below);
-    blobs.push_back(to_blob(data_.frequent_values(model_.features(), rare_below)));
+  if (config_.model.min_count > 0) {
+    auto const min_count = static_cast<std::uint32_t>(config_.model.min_count);
+    blobs.push_back(to_blob(data_.frequent_values(model_.features(), min_count)));
   }
   return blobs;
 }

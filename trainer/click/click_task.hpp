@@ -20,7 +20,7 @@ inline constexpr std::size_t kPredictBlock = 4096;
 class ClickTask : public Task {
  public:
   // `data` must stay.
-  ClickTask(ClickData const& data, Config const& config, TaskPlace const& place);
+  ClickTask(ClickData const& data, Config const& config, TaskContext const& context);
 
   std::vector<TableOptions> tables() const override;
   DenseLayers* dense() override { return &dense_; }
@@ -35,13 +35,13 @@ class ClickTask : public Task {
 
   ClickData const& data_;
   Config const config_;
-  TaskPlace const place_;
+  TaskContext const context_;
   ClickModel model_;
   DenseLayers dense_;
   SampleBatch samples_;  // of prepare(), reused
   ClickComputation training_{model_};
   ClickPredictor predictor_{model_, dense_};
-  ClickCounts progressive_;
+  PredictionCollector progressive_;
 };
 
 }  // namespace gpups::trainer

@@ -27,20 +27,20 @@ void linear_backward(Stream& stream, Parameter const& weights, Parameter const& 
                                     .accumulate = accumulate,
                                     .weights_gradient = gradients.matrix(weights),
                                     .bias_gradient = gradients.vector(bias)});
-  gradients.done(stream, weights, bias);
+  gradients.mark_ready(stream, weights, bias);
 }
 
 class DeepTerm : public ClickTerm {
  public:
-  explicit DeepTerm(ClickModelParts const& parts)
+  explicit DeepTerm(TermContext const& context)
       : mlp_({.name = "top",
-              .inputs = parts.features.width(),
-              .widths = parts.config.top,
+              .inputs = context.features.width(),
+              .widths = context.config.top,
               .outputs = 1,
-              .last_bias = parts.take_base_logit(),
-              .dropout = static_cast<float>(parts.config.dropout),
-              .seed = parts.seed},
-             parts.parameters, parts.scratch) {}
+              .last_bias = context.take_base_logit(),
+              .dropout = static_cast<float>(context.config.dropout),
+              .seed = context.seed},
+             context.parameters, context.scratch) {}
 
   void forward(Stream& stream, ClickMicrobatch const& batch, View<float const> values, Scratch const& scratch,
                MatrixView<float> out) const override {
@@ -61,17 +61,17 @@ class DeepTerm : public ClickTerm {
 // x_{l+1} = x_0 * (W_l x_l + b_l) + x_l, and a weight for each number of the last x.
 class CrossTerm : public ClickTerm {
  public:
-  explicit CrossTerm(ClickModelParts const& parts) : width_(parts.features.width()) {
+  explicit CrossTerm(TermContext const& context) : width_(context.features.width()) {
     float const scale = std::sqrt(3.0F / static_cast<float>(width_));
-    for (std::int64_t l = 0; l < parts.config.cross_layers; ++l) {
-      layers_.push_back({.weights = parts.parameters.add(fmt::format("cross.{}.weights", l), width_, width_, scale),
-                         .bias = parts.parameters.add(fmt::format("cross.{}.bias", l), 1, width_, 0),
-                         .product = parts.scratch.add(width_),
-                         .out = parts.scratch.add(width_)});
+    for (std::int64_t l = 0; l < context.config.cross_layers; ++l) {
+      layers_.push_back({.weights = context.parameters.add(fmt::format("cross.{}.weights", l), width_, width_, scale),
+                         .bias = context.parameters.add(fmt::format("cross.{}.bias", l), 1, width_, 0),
+                         .product = context.scratch.add(width_),
+                         .out = context.scratch.add(width_)});
     }
-    weights_ = parts.parameters.add("cross.last.weights", 1, width_, scale);
-    bias_ = parts.parameters.add("cross.last.bias", 1, 1, 0, parts.take_base_logit());
-    gradient_ = parts.scratch.add(width_);
+    weights_ = context.parameters.add("cross.last.weights", 1, width_, scale);
+    bias_ = context.parameters.add("cross.last.bias", 1, 1, 0, context.take_base_logit());
+    gradient_ = context.scratch.add(width_);
   }
 
   void forward(Stream& stream, ClickMicrobatch const& batch, View<float const> values, Scratch const& scratch,
@@ -133,11 +133,11 @@ class CrossTerm : public ClickTerm {
 
 class FactorizationTerm : public ClickTerm {
  public:
-  explicit FactorizationTerm(ClickModelParts const& parts)
-      : dim_(parts.features.tables().front().dim),
-        first_slot_(parts.features.first_slot()),
-        slots_(first_slot_ + parts.features.categories()),
-        out_(parts.scratch.add(1)) {}
+  explicit FactorizationTerm(TermContext const& context)
+      : dim_(context.features.tables().front().dim),
+        first_slot_(context.features.first_slot()),
+        slots_(first_slot_ + context.features.categories()),
+        out_(context.scratch.add(1)) {}
 
   void forward(Stream& stream, ClickMicrobatch const& batch, View<float const>, Scratch const& scratch,
                MatrixView<float> out) const override {
@@ -172,10 +172,10 @@ class FactorizationTerm : public ClickTerm {
 
 }  // namespace
 
-std::unique_ptr<ClickTerm> make_deep_term(ClickModelParts const& parts) { return std::make_unique<DeepTerm>(parts); }
-std::unique_ptr<ClickTerm> make_cross_term(ClickModelParts const& parts) { return std::make_unique<CrossTerm>(parts); }
-std::unique_ptr<ClickTerm> make_factorization_term(ClickModelParts const& parts) {
-  return std::make_unique<FactorizationTerm>(parts);
+std::unique_ptr<ClickTerm> make_deep_term(TermContext const& context) { return std::make_unique<DeepTerm>(context); }
+std::unique_ptr<ClickTerm> make_cross_term(TermContext const& context) { return std::make_unique<CrossTerm>(context); }
+std::unique_ptr<ClickTerm> make_factorization_term(TermContext const& context) {
+  return std::make_unique<FactorizationTerm>(context);
 }
 
 }  // namespace gpups::trainer

@@ -41,7 +41,7 @@ struct EntryPlan {
   FrequentValues const* frequent = nullptr;  // null: all values are told apart
 };
 
-// Arrays as ClickInput::Part has them.
+// Arrays as ClickInput::InputPart has them.
 struct Entries {
   std::vector<Key> keys;
   std::vector<std::uint32_t> offsets, targets, sources;

@@ -93,8 +93,8 @@ Features::Features(Layout const& layout, ModelConfig const& config, FeatureNeeds
       statistics_(statistics) {
   statistics_.mean.resize(layout_numbers_, 0);
   statistics_.deviation.resize(layout_numbers_, 1);
-  bool const floats = config.numbers == "log" || config.numbers == "both";
-  bool const buckets = config.numbers == "buckets" || config.numbers == "both";
+  bool const floats = config.numeric_features == "log" || config.numeric_features == "both";
+  bool const buckets = config.numeric_features == "buckets" || config.numeric_features == "both";
   numbers_ = needs.numbers && floats ? layout.numbers.size() : 0;
 
   std::vector<std::size_t> dims = dims_of(layout, config);
@@ -107,10 +107,11 @@ Features::Features(Layout const& layout, ModelConfig const& config, FeatureNeeds
         {.salt = salt_of(layout.numbers[i]), .column = 0, .number = i, .bucket = true, .name = layout.numbers[i]});
     dims.push_back(static_cast<std::size_t>(config.dim));
   }
-  GPUPS_REQUIRE(!fields_.empty() || numbers_ > 0,
-                "the data has no columns that model.numbers = \"{}\" leaves (there is nothing to learn from): set "
-                "data.categories, or model.numbers",
-                config.numbers);
+  GPUPS_REQUIRE(
+      !fields_.empty() || numbers_ > 0,
+      "the data has no columns that model.numeric_features = \"{}\" leaves (there is nothing to learn from): set "
+      "data.categorical_columns, or model.numeric_features",
+      config.numeric_features);
 
   std::map<std::size_t, std::vector<std::size_t>> by_dim;
   for (std::size_t f = 0; f < fields_.size(); ++f) by_dim[dims[f]].push_back(f);
@@ -118,7 +119,7 @@ Features::Features(Layout const& layout, ModelConfig const& config, FeatureNeeds
     for (auto& [dim, fields] : by_dim) groups_.push_back({dim, std::move(fields)});
     place_groups(config);
   }
-  for (Group const& group : groups_) tables_.push_back({fmt::format("rows_{}", group.dim), group.dim, false});
+  for (DimGroup const& group : groups_) tables_.push_back({fmt::format("rows_{}", group.dim), group.dim, false});
   if (needs.weights && !fields_.empty()) tables_.push_back({"weights", 1, true});
   for (std::size_t part = 0; part < tables_.size(); ++part) plans_.push_back(make_plan(part));
 }
@@ -146,7 +147,7 @@ void Features::tell_apart(FrequentValues const& values) {
 
 void Features::place_groups(ModelConfig const& config) {
   std::size_t column = row_stride(needs_.head_of_rows ? static_cast<std::size_t>(config.dim) : numbers_), step = 16;
-  for (Group const& group : groups_) {
+  for (DimGroup const& group : groups_) {
     std::size_t const stride = row_stride(group.dim);
     step = std::lcm(step, stride);
     column = (column + stride - 1) / stride * stride;
@@ -197,12 +198,12 @@ ClickInput Features::make(Stream& stream, SampleBatch const& samples, RowDropout
   return input;
 }
 
-ClickInput::Part Features::make_part(Stream& stream, SampleBatch const& samples, std::size_t part,
-                                     RowDropout const& dropout) const {
+ClickInput::InputPart Features::make_part(Stream& stream, SampleBatch const& samples, std::size_t part,
+                                          RowDropout const& dropout) const {
   bool const weights = tables_[part].weights;
   GPUPS_REQUIRE(samples.samples * plans_[part].slots <= std::numeric_limits<std::uint32_t>::max(),
                 "a rank has {} samples in a step, with room for {} rows each (rows are numbered with 32 bits): lower "
-                "train.batch",
+                "train.batch_size",
                 samples.samples, plans_[part].slots);
   Entries const entries = make_entries(plans_[part], samples, weights ? RowDropout{} : dropout);
   return {.table = TableId{static_cast<std::uint32_t>(part)},
@@ -264,7 +265,7 @@ std::vector<Features::KeyEstimate> Features::estimate_keys(Samples const& sample
 }
 
 FrequentValues Features::measure(Samples const& samples, std::uint64_t first, std::uint64_t count,
-                                 std::uint32_t rare_below) const {
+                                 std::uint32_t min_count) const {
   KeyCounts counts;
   each_measured(samples, first, count, [&](SampleBatch const& batch) {
     std::size_t const cells = batch.samples * layout_categories_;
@@ -275,7 +276,7 @@ FrequentValues Features::measure(Samples const& samples, std::uint64_t first, st
       for (std::size_t v = from; v < to; ++v) counts.add(salted_key(salt, batch.values[v]));
     }
   });
-  return counts.at_least(rare_below);
+  return counts.at_least(min_count);
 }
 
 }  // namespace gpups::trainer

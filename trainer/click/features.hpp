@@ -40,7 +40,7 @@ struct ClickInput {
   std::size_t samples = 0;
   Array<float> labels;    // (n)
   Matrix<float> numbers;  // (n, numbers())
-  struct Part {
+  struct InputPart {
     TableId table{};
     Array<Key> keys;               // (entries)
     Array<std::uint32_t> offsets;  // (bags + 1), or empty: an entry is a bag
@@ -49,7 +49,7 @@ struct ClickInput {
     Array<std::uint32_t> sources;  // (entries) the target of each entry's bag
     bool weights = false;          // one bag for each sample; else one for each sample and category
   };
-  std::vector<Part> parts;
+  std::vector<InputPart> parts;
 };
 
 class Features {
@@ -60,12 +60,12 @@ class Features {
            SampleStatistics const& statistics = {});
 
   // In the order of ClickInput::parts, without what the optimizer is.
-  struct Table {
+  struct FeatureTable {
     std::string name;
     std::size_t dim;
     bool weights;
   };
-  std::vector<Table> const& tables() const { return tables_; }
+  std::vector<FeatureTable> const& tables() const { return tables_; }
 
   std::size_t numbers() const { return numbers_; }  // columns of numbers; 0: not used
   std::size_t width() const { return width_; }      // floats of a block, padding included: its stride
@@ -79,10 +79,10 @@ class Features {
   // Where the first of them is, in rows of their width. REQUIRES: even().
   std::size_t first_slot() const { return fields_.front().column / row_stride(groups_.front().dim); }
 
-  // The values of categories that come `rare_below` times or more in samples first .. first + count - 1: in all of
+  // The values of categories that come `min_count` times or more in samples first .. first + count - 1: in all of
   // them, or in the million that each_measured() reads.
   FrequentValues measure(Samples const& samples, std::uint64_t first, std::uint64_t count,
-                         std::uint32_t rare_below) const;
+                         std::uint32_t min_count) const;
   // What samples first .. first + count - 1 name of each table, from some of them that lie evenly between them.
   struct KeyEstimate {
     double entries_per_sample = 0;
@@ -115,7 +115,7 @@ class Features {
     bool bucket = false;     // it is a number's bucket
     std::string name;
   };
-  struct Group {
+  struct DimGroup {
     std::size_t dim;
     std::vector<std::size_t> fields;
     bool has(std::size_t field) const { return std::find(fields.begin(), fields.end(), field) != fields.end(); }
@@ -123,8 +123,8 @@ class Features {
   void place_groups(ModelConfig const& config);
   void add_numbers(std::vector<float>& numbers, SampleBatch const& samples) const;
   EntryPlan make_plan(std::size_t part) const;
-  ClickInput::Part make_part(Stream& stream, SampleBatch const& samples, std::size_t part,
-                             RowDropout const& dropout) const;
+  ClickInput::InputPart make_part(Stream& stream, SampleBatch const& samples, std::size_t part,
+                                  RowDropout const& dropout) const;
 
   FeatureNeeds needs_;
   bool mean_;
@@ -133,8 +133,8 @@ class Features {
   std::size_t numbers_, width_ = 0;
   SampleStatistics statistics_;
   std::vector<FieldPlace> fields_;
-  std::vector<Group> groups_;
-  std::vector<Table> tables_;
+  std::vector<DimGroup> groups_;
+  std::vector<FeatureTable> tables_;
   std::vector<EntryPlan> plans_;  // of each table
 };
 

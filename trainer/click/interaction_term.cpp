@@ -9,36 +9,36 @@
 namespace gpups::trainer {
 namespace {
 
-Mlp bottom_layers(ClickModelParts const& parts, std::size_t dim) {
+Mlp bottom_layers(TermContext const& context, std::size_t dim) {
   return Mlp({.name = "bottom",
-              .inputs = parts.features.numbers(),
-              .widths = parts.config.bottom,
+              .inputs = context.features.numbers(),
+              .widths = context.config.bottom,
               .outputs = dim,
               .relu_last = true},
-             parts.parameters, parts.scratch);
+             context.parameters, context.scratch);
 }
 
-Mlp top_layers(ClickModelParts const& parts, std::size_t inputs) {
+Mlp top_layers(TermContext const& context, std::size_t inputs) {
   return Mlp({.name = "top",
               .inputs = inputs,
-              .widths = parts.config.top,
+              .widths = context.config.top,
               .outputs = 1,
-              .last_bias = parts.take_base_logit(),
-              .dropout = static_cast<float>(parts.config.dropout),
-              .seed = parts.seed},
-             parts.parameters, parts.scratch);
+              .last_bias = context.take_base_logit(),
+              .dropout = static_cast<float>(context.config.dropout),
+              .seed = context.seed},
+             context.parameters, context.scratch);
 }
 
 class InteractionTerm : public ClickTerm {
  public:
-  explicit InteractionTerm(ClickModelParts const& parts)
-      : dim_(parts.features.tables().front().dim),
-        slots_(1 + parts.features.categories()),
+  explicit InteractionTerm(TermContext const& context)
+      : dim_(context.features.tables().front().dim),
+        slots_(1 + context.features.categories()),
         columns_(kernels::interact_pairs_columns(slots_, dim_)),
-        bottom_(bottom_layers(parts, dim_)),
-        top_(top_layers(parts, columns_)),
-        pairs_(parts.scratch.add(columns_)),
-        pairs_gradient_(parts.scratch.add(columns_)) {}
+        bottom_(bottom_layers(context, dim_)),
+        top_(top_layers(context, columns_)),
+        pairs_(context.scratch.add(columns_)),
+        pairs_gradient_(context.scratch.add(columns_)) {}
 
   void forward(Stream& stream, ClickMicrobatch const& batch, View<float const> values, Scratch const& scratch,
                MatrixView<float> out) const override {
@@ -82,8 +82,8 @@ class InteractionTerm : public ClickTerm {
 
 }  // namespace
 
-std::unique_ptr<ClickTerm> make_interaction_term(ClickModelParts const& parts) {
-  return std::make_unique<InteractionTerm>(parts);
+std::unique_ptr<ClickTerm> make_interaction_term(TermContext const& context) {
+  return std::make_unique<InteractionTerm>(context);
 }
 
 }  // namespace gpups::trainer

@@ -23,9 +23,9 @@ class WideTerm : public ClickTerm {
 
 class NumbersTerm : public ClickTerm {
  public:
-  explicit NumbersTerm(ClickModelParts const& parts)
-      : weights_(parts.parameters.add("numbers.weights", 1, parts.features.numbers(), 0)),
-        bias_(parts.parameters.add("numbers.bias", 1, 1, 0, parts.take_base_logit())) {}
+  explicit NumbersTerm(TermContext const& context)
+      : weights_(context.parameters.add("numbers.weights", 1, context.features.numbers(), 0)),
+        bias_(context.parameters.add("numbers.bias", 1, 1, 0, context.take_base_logit())) {}
 
   void forward(Stream& stream, ClickMicrobatch const& batch, View<float const> values, Scratch const&,
                MatrixView<float> out) const override {
@@ -47,7 +47,7 @@ class NumbersTerm : public ClickTerm {
                                       .accumulate = false,
                                       .weights_gradient = gradients.matrix(weights_),
                                       .bias_gradient = gradients.vector(bias_)});
-    gradients.done(stream, weights_, bias_);
+    gradients.mark_ready(stream, weights_, bias_);
   }
   bool reads_blocks() const override { return false; }
 
@@ -57,12 +57,12 @@ class NumbersTerm : public ClickTerm {
 
 }  // namespace
 
-std::unique_ptr<ClickTerm> make_wide_term(ClickModelParts const& parts) {
-  return parts.features.categories() > 0 ? std::make_unique<WideTerm>() : nullptr;
+std::unique_ptr<ClickTerm> make_wide_term(TermContext const& context) {
+  return context.features.categories() > 0 ? std::make_unique<WideTerm>() : nullptr;
 }
 
-std::unique_ptr<ClickTerm> make_numbers_term(ClickModelParts const& parts) {
-  return std::make_unique<NumbersTerm>(parts);
+std::unique_ptr<ClickTerm> make_numbers_term(TermContext const& context) {
+  return std::make_unique<NumbersTerm>(context);
 }
 
 }  // namespace gpups::trainer

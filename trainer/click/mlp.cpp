@@ -73,7 +73,7 @@ void Mlp::backward(Stream& stream, ClickMicrobatch const& batch, View<float cons
                                       .accumulate = l == 0 && accumulate,
                                       .weights_gradient = gradients.matrix(layer.weights),
                                       .bias_gradient = gradients.vector(layer.bias)});
-    gradients.done(stream, layer.weights, layer.bias);
+    gradients.mark_ready(stream, layer.weights, layer.bias);
   }
 }
 

@@ -37,7 +37,7 @@ void copy_numbers(Run const& run, std::size_t numbers, SampleBatch& out) {
 // Of a layout whose categories have one value each.
 void copy_single_values(Run const& run, std::size_t categories, SampleBatch& out) {
   for (std::size_t f = 0; f < categories; ++f) {
-    Ids const ids = run.block.ids(f);
+    IdColumn const ids = run.block.ids(f);
     std::uint64_t* const to = out.values.data() + run.at * categories + f;
     ids.each(run.row, run.count, [&](std::size_t i, std::uint64_t id) { to[i * categories] = id; });
   }
@@ -67,7 +67,7 @@ std::uint64_t count_values(BlockShape const& shape, Run const& run, std::uint64_
 void copy_lists(BlockShape const& shape, Run const& run, SampleBatch& out) {
   std::size_t const categories = shape.categories.size();
   for (std::size_t f = 0; f < categories; ++f) {
-    Ids const ids = run.block.ids(f);
+    IdColumn const ids = run.block.ids(f);
     bool const weighted = shape.categories[f].kind == CategoryField::Kind::kWeighted;
     for (std::size_t i = 0; i < run.count; ++i) {
       auto const [begin, end] = cell(shape, run.block, f, run.row + i);

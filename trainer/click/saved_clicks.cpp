@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/check.hpp"
+#include "trainer/atomic_folder.hpp"
 #include "trainer/click/click_data.hpp"
 #include "trainer/click/click_models.hpp"
-#include "trainer/click/click_setup.hpp"
+#include "trainer/click/click_tables.hpp"
 #include "trainer/run_folder.hpp"
-#include "trainer/written_folder.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -27,23 +27,24 @@ std::vector<Blob> checkpoint_blobs(fs::path const& folder) {
 }
 
 // Its configuration, and where it was; settings of how to run are those of `overrides`.
-Saved with_overrides(Saved saved, fs::path const& folder, std::vector<Override> const& overrides) {
+SavedState with_overrides(SavedState saved, fs::path const& folder, std::vector<SettingOverride> const& overrides) {
   Config const now = saved_config(saved.config, folder, overrides);
-  auto const differences = differences_that_matter(saved.config, now);
+  auto const differences = resume_differences(saved.config, now);
   if (!differences.empty()) {
     auto const& d = differences.front();
     throw Error(fmt::format("{} was trained with {} = {}, and now it is {} (it would be another model): leave it out",
                             folder.string(), d.key, d.a, d.b));
   }
-  return {now, saved.cursor};
+  return {now, saved.state};
 }
 
 }  // namespace
 
-SavedClicks::SavedClicks(fs::path const& folder, std::vector<Override> const& overrides)
+SavedClicks::SavedClicks(fs::path const& folder, std::vector<SettingOverride> const& overrides)
     : SavedClicks(folder, overrides, checkpoint_blobs(folder)) {}
 
-SavedClicks::SavedClicks(fs::path const& folder, std::vector<Override> const& overrides, std::vector<Blob> const& blobs)
+SavedClicks::SavedClicks(fs::path const& folder, std::vector<SettingOverride> const& overrides,
+                         std::vector<Blob> const& blobs)
     : saved_(with_overrides(from_blobs(blobs, folder / "checkpoint"), folder, overrides)) {
   Config const& config = saved_.config;
   GPUPS_REQUIRE(config.data.reader == "clicks",
@@ -55,16 +56,16 @@ SavedClicks::SavedClicks(fs::path const& folder, std::vector<Override> const& ov
   Group const group = Group::alone();
   Device const device = device_from(config.run.device);
   model_ = std::make_unique<ClickModel>(layout, config.model, seed, statistics_);
-  if (config.model.rare_below > 0) {
+  if (config.model.min_count > 0) {
     frequent_ = frequent_values(blobs);
     model_->features().tell_apart(frequent_);
   }
   dense_ = std::make_unique<DenseLayers>(make_click_layers(
       *model_, config,
-      {.group = group, .device = device, .microbatches = 1, .schedule_steps = saved_.cursor.schedule_steps}));
+      {.group = group, .device = device, .microbatches = 1, .schedule_steps = saved_.state.schedule_steps}));
   store_ = std::make_unique<Store>(
       group, StoreOptions{.device = device, .threads = static_cast<int>(config.run.threads), .seed = seed});
-  for (TableOptions const& table : click_tables(*model_, config, saved_.cursor.schedule_steps)) {
+  for (TableOptions const& table : click_tables(*model_, config, saved_.state.schedule_steps)) {
     store_->add_table(table);
   }
   Stream stream = store_->make_stream();
@@ -89,7 +90,7 @@ nlohmann::ordered_json SavedClicks::description() const {
   Config const& config = saved_.config;
   Layout const layout = layout_of(config.data);
   nlohmann::ordered_json json{{"model", config.model.name},
-                              {"steps", saved_.cursor.clock},
+                              {"steps", saved_.state.clock},
                               {"numbers", layout.numbers},
                               {"number_means", statistics_.mean},
                               {"number_deviations", statistics_.deviation}};
@@ -99,8 +100,8 @@ nlohmann::ordered_json SavedClicks::description() const {
   json["block"] = {{"width", features.width()}, {"columns", nlohmann::json::object()}};
   for (auto const& [name, column] : features.columns()) json["block"]["columns"][name] = column;
   json["tables"] = nlohmann::json::array();
-  if (config.model.rare_below > 0) json["frequent_values"] = {{"file", "frequent_values.bin"}, {"dtype", "uint64"}};
-  for (Features::Table const& table : features.tables()) {
+  if (config.model.min_count > 0) json["frequent_values"] = {{"file", "frequent_values.bin"}, {"dtype", "uint64"}};
+  for (Features::FeatureTable const& table : features.tables()) {
     json["tables"].push_back({{"name", table.name}, {"dim", table.dim}});
   }
   for (Parameter const& p : dense_->parameters().all()) {
@@ -119,7 +120,7 @@ void SavedClicks::write(fs::path const& folder, ExportFormat format) {
       std::uint64_t const shape[] = {p.rows, p.columns};
       export_array(beside / "dense" / p.name, format, shape, dense_->wait_numbers(stream, p));
     }
-    if (saved_.config.model.rare_below > 0) {
+    if (saved_.config.model.min_count > 0) {
       write_file(beside / "frequent_values.bin", to_blob(frequent_).bytes);
     }
     write_file(beside / "model.json", description().dump(1) + "\n");

@@ -14,7 +14,7 @@
 #include "gpups/gpups.hpp"
 #include "trainer/click/click_predictor.hpp"
 #include "trainer/config.hpp"
-#include "trainer/cursor.hpp"
+#include "trainer/trainer_state.hpp"
 
 namespace gpups::trainer {
 
@@ -22,7 +22,7 @@ class SavedClicks {
  public:
   // Loads the checkpoint of a run. overrides: of settings that say how this program runs. Throws Error where there is
   // none, or where it is of another kind of model.
-  SavedClicks(std::filesystem::path const& folder, std::vector<Override> const& overrides);
+  SavedClicks(std::filesystem::path const& folder, std::vector<SettingOverride> const& overrides);
 
   // Reads samples of the run's layout from a file, text or binary, and gives the probabilities of clicks, in order and
   // some at a time. Labels must be there, and have no effect. Notices of bad lines are added to `notices`.
@@ -31,15 +31,15 @@ class SavedClicks {
 
   // Writes all that another program needs to predict to a new folder: rows/ as Store::export_rows() does, dense/ with
   // an array for each parameter of layers in the same format, model.json, which says what they are and where the rows
-  // of a category are in a block, and frequent_values.bin, keys of 64 bits, where model.rare_below is set.
+  // of a category are in a block, and frequent_values.bin, keys of 64 bits, where model.min_count is set.
   void write(std::filesystem::path const& folder, ExportFormat format);
 
  private:
-  SavedClicks(std::filesystem::path const& folder, std::vector<Override> const& overrides,
+  SavedClicks(std::filesystem::path const& folder, std::vector<SettingOverride> const& overrides,
               std::vector<Blob> const& blobs);
   nlohmann::ordered_json description() const;
 
-  Saved saved_;
+  SavedState saved_;
   std::unique_ptr<ClickModel> model_;
   std::unique_ptr<DenseLayers> dense_;
   SampleStatistics statistics_;

@@ -13,7 +13,7 @@
 #include "trainer/click/sample_storage.hpp"
 #include "trainer/click/text_chunks.hpp"
 #include "trainer/click/text_rows.hpp"
-#include "trainer/progress.hpp"
+#include "trainer/progress_reporter.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -165,8 +165,8 @@ TextCounts make_blocks_of_text(std::filesystem::path const& path, Layout const& 
   Work work(path.string(), layout, options.threads);
   TextChunks text(path, work.chunks_at_once());
   TextCounts const counts = work.run(text, take);
-  std::string const line_is = fmt::format("a label, {} and {}", counted(layout.numbers.size(), "number"),
-                                          counted(layout.categories.size(), "category", "categories"));
+  std::string const line_is = fmt::format("a label, {} and {}", with_count(layout.numbers.size(), "number"),
+                                          with_count(layout.categories.size(), "category", "categories"));
   work.lines().report(path, options.bad_share_max, line_is, options.bad_share_setting, notices);
   GPUPS_REQUIRE(counts.samples > 0, "{} has no samples (there is nothing to learn from): check the file",
                 path.string());

@@ -41,7 +41,7 @@ class RowParser {
       ++out_.samples;
       return at_;
     }
-    take_back();
+    subtract_residual();
     auto const* const stop = static_cast<char const*>(std::memchr(at, '\n', static_cast<std::size_t>(end_ - at)));
     wrong = why_bad(std::string_view(at, static_cast<std::size_t>(stop - at)));
     return stop + 1;
@@ -148,7 +148,7 @@ class RowParser {
   }
 
   // Removes what a bad line has added.
-  void take_back() {
+  void subtract_residual() {
     if (!lists_) return;
     out_.offsets.resize(out_.samples * layout_.categories.size() + 1);
     out_.values.resize(out_.offsets.back());

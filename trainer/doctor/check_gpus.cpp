@@ -7,7 +7,7 @@
 #include <climits>
 
 #include "trainer/doctor/checks.hpp"
-#include "trainer/progress.hpp"
+#include "trainer/progress_reporter.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "trainer/doctor/checks.hpp"
-#include "trainer/progress.hpp"
+#include "trainer/progress_reporter.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -15,9 +15,10 @@ constexpr std::uint64_t kLockedLeast = std::uint64_t{1} << 30;
 constexpr std::uint64_t kOpenFilesLeast = 1024;
 
 bool has_rdma(Facts const& facts) {
-  return std::any_of(facts.transport.ways.begin(), facts.transport.ways.end(), [](TransportFacts::Way const& way) {
-    return way.kind == TransportFacts::Way::Kind::kNetwork && way.name != "tcp";
-  });
+  return std::any_of(facts.transport.resources.begin(), facts.transport.resources.end(),
+                     [](TransportFacts::Resource const& way) {
+                       return way.kind == TransportFacts::Resource::Kind::kNetwork && way.name != "tcp";
+                     });
 }
 
 }  // namespace
@@ -25,12 +26,12 @@ bool has_rdma(Facts const& facts) {
 Findings check_cores(Facts const& facts) {
   MachineFacts const& m = facts.machine;
   Findings found{ok(fmt::format("{} of {} may be used: {}", m.cores,
-                                counted(static_cast<std::uint64_t>(m.machine_cores), "core"), m.allowed_cores))};
+                                with_count(static_cast<std::uint64_t>(m.machine_cores), "core"), m.allowed_cores))};
   if (m.cpu_limit && *m.cpu_limit < m.cores) {
     found.push_back(warning(
         fmt::format("the container may use the time of {:.3g} of its {} (threads stand still while others work): raise "
                     "the limit, or give it cores of its own, as by --cpuset-cpus",
-                    *m.cpu_limit, counted(static_cast<std::uint64_t>(m.cores), "core"))));
+                    *m.cpu_limit, with_count(static_cast<std::uint64_t>(m.cores), "core"))));
   }
   return found;
 }
@@ -83,10 +84,10 @@ Findings check_memory_access(Facts const& facts) {
 Findings check_open_files(Facts const& facts) {
   std::uint64_t const limit = facts.machine.open_files;
   // Each rank is connected with all others, by a few descriptors.
-  std::uint64_t const least = std::max(kOpenFilesLeast, 256 + 8 * static_cast<std::uint64_t>(facts.meeting.size));
+  std::uint64_t const least = std::max(kOpenFilesLeast, 256 + 8 * static_cast<std::uint64_t>(facts.rendezvous.size));
   if (limit >= least) return {ok(fmt::format("{} files can be open at once", limit))};
   return {warning(fmt::format("{} can be open at once (connections and data are files too): set ulimit -n {}",
-                              counted(limit, "file"), std::max<std::uint64_t>(least, 4096)))};
+                              with_count(limit, "file"), std::max<std::uint64_t>(least, 4096)))};
 }
 
 }  // namespace gpups::trainer

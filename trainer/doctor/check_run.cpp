@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "trainer/doctor/checks.hpp"
-#include "trainer/progress.hpp"
+#include "trainer/progress_reporter.hpp"
 
 namespace gpups::trainer {
 
@@ -17,7 +17,7 @@ Findings check_run(Facts const& facts) {
   for (std::string const& notice : run.notices) found.push_back(ok(notice));
   if (!run.data.empty()) found.push_back(ok(run.data));
   if (!run.device.empty()) found.push_back(ok(fmt::format("{} trains on {}", run.config, run.device)));
-  if (!facts.meeting.launcher.empty() && run.ranks > 1) {
+  if (!facts.rendezvous.launcher.empty() && run.ranks > 1) {
     found.push_back(
         problem(fmt::format("run.ranks is {} where a launcher has started processes (each of them is one "
                             "rank): leave it out",
@@ -44,7 +44,7 @@ Findings check_room(Facts const& facts) {
   }
   Findings found{ok(fmt::format("{} can be written to and has {} left, a checkpoint has {}", run.folder, free, rows))};
   std::uint64_t const share =
-      run.table_bytes / static_cast<std::uint64_t>(std::max({facts.meeting.size, run.ranks, 1}));
+      run.table_bytes / static_cast<std::uint64_t>(std::max({facts.rendezvous.size, run.ranks, 1}));
   for (std::size_t i = 0; i < facts.gpu.gpus.size(); ++i) {
     GpuFacts::Gpu const& gpu = facts.gpu.gpus[i];
     if (run.device != fmt::format("cuda:{}", i) || gpu.bytes == 0 || share <= gpu.free_bytes) continue;

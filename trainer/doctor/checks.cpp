@@ -20,7 +20,7 @@ constexpr Check kChecks[] = {
     {"host names", check_host_names},
     {"port", check_port},
     {"token", check_token},
-    {"place", check_place},
+    {"place", check_binding},
     {"run", check_run},
     {"room", check_room},
 };
@@ -29,7 +29,7 @@ constexpr Check kChecks[] = {
 
 std::span<Check const> checks() { return kChecks; }
 
-Findings examine(Facts const& facts) {
+Findings run_checks(Facts const& facts) {
   Findings all;
   for (Check const& check : kChecks) {
     for (Finding& finding : check.look(facts)) all.push_back(std::move(finding));
@@ -37,7 +37,7 @@ Findings examine(Facts const& facts) {
   return all;
 }
 
-bool can_meet(Facts const& facts) {
+bool can_join(Facts const& facts) {
   for (auto const look : {check_transports, check_launcher, check_host_names, check_port, check_token}) {
     for (Finding const& finding : look(facts)) {
       if (finding.level == Finding::Level::kProblem) return false;

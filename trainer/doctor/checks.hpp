@@ -17,9 +17,9 @@ struct Check {
 
 std::span<Check const> checks();
 // The findings of all checks, in their order.
-Findings examine(Facts const& facts);
+Findings run_checks(Facts const& facts);
 // Whether nothing that a check has found keeps this rank from joining the others.
-bool can_meet(Facts const& facts);
+bool can_join(Facts const& facts);
 
 // check_program.cpp
 Findings check_versions(Facts const& facts);
@@ -40,14 +40,14 @@ Findings check_gpu_access(Facts const& facts);
 Findings check_transports(Facts const& facts);
 Findings check_wanted_devices(Facts const& facts);
 
-// check_meeting.cpp
+// check_rendezvous.cpp
 Findings check_launcher(Facts const& facts);
 Findings check_host_names(Facts const& facts);
 Findings check_port(Facts const& facts);
 Findings check_token(Facts const& facts);
 
-// check_place.cpp
-Findings check_place(Facts const& facts);
+// check_binding.cpp
+Findings check_binding(Facts const& facts);
 
 // check_run.cpp
 Findings check_run(Facts const& facts);

@@ -45,7 +45,7 @@ struct GpuFacts {
   std::vector<std::pair<int, int>> cannot_reach{};  // devices without access to each other's memory
 };
 
-struct MeetingFacts {
+struct RendezvousFacts {
   struct Host {
     std::string name{};
     std::string error{};  // of looking it up; empty: none
@@ -68,21 +68,21 @@ struct MeetingFacts {
 };
 
 // Of a rank that has joined the others.
-struct PlaceFacts {
+struct BindingFacts {
   std::string host{}, bound_cores{};
   int local_rank = 0, local_ranks = 1;
   int cores_shared_by = 1;  // ranks that are bound to the same cores
 };
 
 struct TransportFacts {
-  struct Way {
+  struct Resource {
     enum class Kind { kNetwork, kSharedMemory, kDevice, kSelf };
     std::string name{}, device{};
     Kind kind = Kind::kNetwork;
   };
-  std::vector<Way> ways{};
-  std::string wanted_devices{};  // UCX_NET_DEVICES
-  std::string wanted_ways{};     // UCX_TLS
+  std::vector<Resource> resources{};
+  std::string wanted_devices{};     // UCX_NET_DEVICES
+  std::string wanted_transports{};  // UCX_TLS
 };
 
 // Of a run that a configuration describes.
@@ -105,10 +105,10 @@ struct Facts {
   ProgramFacts program{};
   MachineFacts machine{};
   GpuFacts gpu{};
-  MeetingFacts meeting{};
+  RendezvousFacts rendezvous{};
   TransportFacts transport{};
   std::optional<RunFacts> run{};
-  std::optional<PlaceFacts> place{};
+  std::optional<BindingFacts> binding{};
 };
 
 }  // namespace gpups::trainer

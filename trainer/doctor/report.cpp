@@ -22,11 +22,12 @@ std::string line_of(Finding const& finding, std::string const& whose) {
   return line;
 }
 
-std::vector<Shared> merged(std::vector<Findings> const& findings) {
-  std::vector<Shared> all;
+std::vector<SharedFinding> merged(std::vector<Findings> const& findings) {
+  std::vector<SharedFinding> all;
   for (std::size_t rank = 0; rank < findings.size(); ++rank) {
     for (Finding const& finding : findings[rank]) {
-      auto found = std::find_if(all.begin(), all.end(), [&](Shared const& one) { return one.finding == finding; });
+      auto found =
+          std::find_if(all.begin(), all.end(), [&](SharedFinding const& one) { return one.finding == finding; });
       if (found == all.end()) found = all.insert(all.end(), {finding, {}});
       auto const number = static_cast<int>(rank);
       if (found->ranks.empty() || found->ranks.back() != number) found->ranks.push_back(number);
@@ -40,14 +41,14 @@ bool has_problem(Findings const& findings) {
                      [](Finding const& finding) { return finding.level == Finding::Level::kProblem; });
 }
 
-std::string packed(Findings const& findings) {
+std::string serialize(Findings const& findings) {
   auto list = nlohmann::json::array();
   for (Finding const& finding : findings) list.push_back({static_cast<int>(finding.level), finding.text});
   // Names of files may be no UTF-8.
   return list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-Findings unpacked(std::string const& text) {
+Findings deserialize(std::string const& text) {
   Findings findings;
   try {
     for (auto const& [level, words] : nlohmann::json::parse(text).get<std::vector<std::pair<int, std::string>>>()) {

@@ -13,17 +13,17 @@ namespace gpups::trainer {
 std::string line_of(Finding const& finding, std::string const& whose = {});
 
 // A finding, and the ranks that have it, ascending.
-struct Shared {
+struct SharedFinding {
   Finding finding{};
   std::vector<int> ranks{};
 };
 // Equal findings once, in the order in which the ranks have them. findings: of each rank.
-std::vector<Shared> merged(std::vector<Findings> const& findings);
+std::vector<SharedFinding> merged(std::vector<Findings> const& findings);
 
 bool has_problem(Findings const& findings);
 
 // As text for another rank, and back. Throws Error for other text.
-std::string packed(Findings const& findings);
-Findings unpacked(std::string const& text);
+std::string serialize(Findings const& findings);
+Findings deserialize(std::string const& text);
 
 }  // namespace gpups::trainer

@@ -5,7 +5,7 @@
 
 #include "gpups/gpups.hpp"
 #include "trainer/model_shape.hpp"
-#include "trainer/progress.hpp"
+#include "trainer/progress_reporter.hpp"
 #include "trainer/session.hpp"
 #include "trainer/task.hpp"
 
@@ -43,7 +43,7 @@ std::size_t state_floats(TableOptions const& table) {
 std::uint64_t table_bytes(std::vector<TableOptions> const& tables) {
   std::uint64_t bytes = 0;
   for (TableOptions const& table : tables) {
-    std::size_t const value = table.values == NumberType::kFloat ? sizeof(float) : 2;
+    std::size_t const value = table.value_type == DataType::kFloat ? sizeof(float) : 2;
     bytes += table.expected_rows * (sizeof(Key) + value * table.dim + sizeof(float) * state_floats(table));
   }
   return bytes;
@@ -54,13 +54,13 @@ void look_at_data(RunFacts& facts, Config const& config) {
   facts.notices = data->notices();
   facts.data_digest = data->digest();
   facts.data = "the data has " + data->summary();
-  TaskPlace const place{.group = Group::alone(), .device = Device::host(), .microbatches = 1, .schedule_steps = 1};
+  TaskContext const place{.group = Group::alone(), .device = Device::host(), .microbatches = 1, .schedule_steps = 1};
   facts.table_bytes = table_bytes(data->make_task(config, place)->tables());
 }
 
 }  // namespace
 
-RunProbe probe_run(fs::path const& file, std::vector<Override> const& overrides, int rank, int local_rank) {
+RunProbe probe_run(fs::path const& file, std::vector<SettingOverride> const& overrides, int rank, int local_rank) {
   RunProbe probe;
   RunFacts& facts = probe.facts;
   facts.config = file.string();
@@ -70,7 +70,7 @@ RunProbe probe_run(fs::path const& file, std::vector<Override> const& overrides,
     require_effect(*config, file.string());
   });
   if (!config) return probe;
-  facts.settings = settings_in_common(*config);
+  facts.settings = common_settings(*config);
   facts.join_timeout_s = config->cluster.join_timeout_s;
   facts.peer_timeout_s = config->cluster.peer_timeout_s;
   facts.ranks = static_cast<int>(config->run.ranks);
@@ -78,8 +78,8 @@ RunProbe probe_run(fs::path const& file, std::vector<Override> const& overrides,
   attempt(facts, [&] { look_at_data(facts, *config); });
   if (rank != 0) return probe;
   attempt(facts, [&] {
-    probe.claim = std::make_unique<FolderClaim>(config->run.folder, file.stem().string(), file);
-    facts.folder = fs::absolute(probe.claim->path()).string();
+    probe.folder_lock = std::make_unique<RunFolderLock>(config->run.folder, file.stem().string(), file);
+    facts.folder = fs::absolute(probe.folder_lock->path()).string();
     facts.folder_free_bytes = fs::space(facts.folder).available;
   });
   return probe;

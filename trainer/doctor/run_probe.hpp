@@ -8,18 +8,18 @@
 
 #include "trainer/config.hpp"
 #include "trainer/doctor/facts.hpp"
-#include "trainer/folder_claim.hpp"
+#include "trainer/run_folder_lock.hpp"
 
 namespace gpups::trainer {
 
 struct RunProbe {
   RunFacts facts{};
-  std::unique_ptr<FolderClaim> claim{};  // of rank 0, where the folder can be used
+  std::unique_ptr<RunFolderLock> folder_lock{};  // of rank 0, where the folder can be used
 };
 
 // Reads the configuration and its data, asks for the device, and claims the run's folder, which is rank 0's to do. What
 // fails is among the facts.
-RunProbe probe_run(std::filesystem::path const& config, std::vector<Override> const& overrides, int rank,
+RunProbe probe_run(std::filesystem::path const& config, std::vector<SettingOverride> const& overrides, int rank,
                    int local_rank);
 
 }  // namespace gpups::trainer

@@ -37,7 +37,7 @@ EvaluateOptions evaluate_options(EvalConfig const& config) {
           .hits = config.hits};
 }
 
-Evaluator::Evaluator(Dataset const& data, Model const& model, EvaluateOptions const& options)
+Evaluator::Evaluator(Dataset const& data, GraphModel const& model, EvaluateOptions const& options)
     : data_(data),
       model_(model),
       options_(options),
@@ -58,7 +58,7 @@ RankingMetrics Evaluator::wait_evaluate(Stream& stream, Store& store, std::span<
     std::size_t const count = std::min(block, triples.size() - b * block);
     rank(stream, entities, relations, std::span(triples).subspan(b * block, count), sums);
   }
-  store.wait_sum(sums.values());
+  store.wait_allreduce(sums.values());
   return sums.metrics();
 }
 
@@ -91,8 +91,8 @@ void Evaluator::rank_side(Stream& stream, MatrixView<float const> entities, Matr
   for (auto const& rows : {known_rows.view(), relation_rows.view()}) {
     memory::fill_bytes(stream, rows.data(), 0, rows.flat().bytes());  // the padding
   }
-  kernels::take_rows(stream, {.from = entities, .positions = known_there, .to = known_rows});
-  kernels::take_rows(stream, {.from = relations, .positions = relation_there, .to = relation_rows});
+  kernels::gather_matrix_rows(stream, {.from = entities, .positions = known_there, .to = known_rows});
+  kernels::gather_matrix_rows(stream, {.from = relations, .positions = relation_there, .to = relation_rows});
   Matrix<float> const scores(stream.device(), queries, entities.rows());
   model_.score_all(stream, objects, known_rows, relation_rows, entities, scores);
 

@@ -11,9 +11,9 @@
 #include "gpups/gpups.hpp"
 #include "trainer/config.hpp"
 #include "trainer/graph/dataset.hpp"
-#include "trainer/graph/known_answers.hpp"
 #include "trainer/graph/model.hpp"
 #include "trainer/graph/ranking.hpp"
+#include "trainer/graph/ranking_filter.hpp"
 
 namespace gpups::trainer {
 
@@ -30,7 +30,7 @@ std::uint64_t score_bytes(std::size_t entities);
 class Evaluator {
  public:
   // `data` and `model` must stay.
-  Evaluator(Dataset const& data, Model const& model, EvaluateOptions const& options);
+  Evaluator(Dataset const& data, GraphModel const& model, EvaluateOptions const& options);
 
   // The same bits for every number of ranks. Waits. Collective, between steps.
   RankingMetrics wait_evaluate(Stream& stream, Store& store, std::span<Triple const> split) const;
@@ -45,9 +45,9 @@ class Evaluator {
                  std::span<Triple const> triples, bool objects, RankingSums& sums) const;
 
   Dataset const& data_;
-  Model const& model_;
+  GraphModel const& model_;
   EvaluateOptions options_;
-  KnownAnswers objects_, subjects_;
+  RankingFilter objects_, subjects_;
 };
 
 }  // namespace gpups::trainer

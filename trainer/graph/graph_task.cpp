@@ -9,7 +9,7 @@
 
 #include "trainer/graph/evaluate.hpp"
 #include "trainer/graph/key_names.hpp"
-#include "trainer/progress.hpp"
+#include "trainer/progress_reporter.hpp"
 #include "trainer/table_settings.hpp"
 
 namespace gpups::trainer {
@@ -22,27 +22,27 @@ Metrics to_metrics(RankingMetrics const& metrics) {
 class GraphStep : public TaskStep {
  public:
   // `gradients` is reused from step to step.
-  GraphStep(Model const& model, Work work, Gradients& gradients)
+  GraphStep(GraphModel const& model, GraphEntries work, GraphGradients& gradients)
       : model_(model), work_(std::move(work)), gradients_(gradients) {}
 
   std::vector<TableBatch> tables() const override { return work_.tables(); }
-  std::int64_t forward_backward(Stream& stream, Prepared const& prepared,
+  std::int64_t forward_backward(Stream& stream, PreparedBatch const& prepared,
                                 std::span<MatrixView<float const> const> rows) override {
     return model_.forward_backward(stream, work_, prepared, rows, gradients_);
   }
   std::vector<TableGradients> gradients() const override { return gradients_.tables(work_); }
 
  private:
-  Model const& model_;
-  Work work_;
-  Gradients& gradients_;
+  GraphModel const& model_;
+  GraphEntries work_;
+  GraphGradients& gradients_;
 };
 
 class GraphTask : public Task {
  public:
   GraphTask(GraphData const& data, Config const& config, std::int64_t schedule_steps)
       : data_(data.dataset()),
-        model_(make_model(model_options(config, schedule_steps), data_.vocabulary())),
+        model_(make_graph_model(graph_model_options(config, schedule_steps), data_.vocabulary())),
         options_(evaluate_options(config.eval)) {}
 
   std::vector<TableOptions> tables() const override { return model_->tables(); }
@@ -68,10 +68,10 @@ class GraphTask : public Task {
 
  private:
   Dataset const& data_;
-  std::unique_ptr<Model> model_;
+  std::unique_ptr<GraphModel> model_;
   EvaluateOptions options_;
   std::optional<Evaluator> evaluator_;  // made when it is first needed: it knows all answers
-  Gradients gradients_;
+  GraphGradients gradients_;
 };
 
 }  // namespace
@@ -80,8 +80,8 @@ GraphData::GraphData(Dataset dataset) : dataset_(std::move(dataset)), digest_(da
 
 std::string GraphData::summary() const {
   return fmt::format("{}, {}; {} to learn from, {} for validation, {} for the test",
-                     counted(dataset_.entities.size(), "entity", "entities"),
-                     counted(dataset_.relations.size(), "relation"), counted(dataset_.train.size(), "triple"),
+                     with_count(dataset_.entities.size(), "entity", "entities"),
+                     with_count(dataset_.relations.size(), "relation"), with_count(dataset_.train.size(), "triple"),
                      dataset_.valid.size(), dataset_.test.size());
 }
 
@@ -93,9 +93,9 @@ MemoryPlan GraphData::memory_plan(Config const& config, Device device, StepSizes
   Dataset const& data = dataset_;
   std::size_t const entities = data.entities.size(), relations = data.relations.size();
   std::size_t const triples = data.train.size() + data.valid.size() + data.test.size();
-  auto const model = make_model(model_options(config, 1), data.vocabulary());
+  auto const model = make_graph_model(graph_model_options(config, 1), data.vocabulary());
   auto const tables = model->tables();
-  Model::Sizes const sizes = model->sizes_of(step.samples, step.microbatches);
+  GraphModel::Sizes const sizes = model->sizes_of(step.samples, step.microbatches);
   std::string const settings = "model.negatives";
 
   MemoryPlan plan;
@@ -105,12 +105,12 @@ MemoryPlan GraphData::memory_plan(Config const& config, Device device, StepSizes
                   .taken = true});
   plan.push_back({.what = "keys of the vocabulary", .bytes = (2 * entities + relations) * sizeof(Key)});
   BatchPart const parts[] = {
-      {sizes.entries, sizes.rows, tables[0].dim, tables[0].values, sizes.entry_bytes},
-      {step.samples, std::min(relations, step.samples), tables[1].dim, tables[1].values,
+      {sizes.entries, sizes.rows, tables[0].dim, tables[0].value_type, sizes.entry_bytes},
+      {step.samples, std::min(relations, step.samples), tables[1].dim, tables[1].value_type,
        sizeof(Key) + sizeof(std::uint32_t)},
   };
   add_batches(plan, parts, step, device, settings);
-  plan.push_back({"gradients and scores of a step", sizes.gradient_bytes, "train.batch or " + settings});
+  plan.push_back({"gradients and scores of a step", sizes.gradient_bytes, "train.batch_size or " + settings});
   if (!has("valid") && !has("test")) return plan;
   std::uint64_t const rows = entities * row_stride(tables[0].dim) + relations * row_stride(tables[1].dim);
   plan.push_back({"evaluation: all rows, and scores of some queries", rows * sizeof(float) + score_bytes(entities)});
@@ -120,13 +120,13 @@ MemoryPlan GraphData::memory_plan(Config const& config, Device device, StepSizes
   return plan;
 }
 
-std::unique_ptr<Task> GraphData::make_task(Config const& config, TaskPlace const& place) const {
-  return std::make_unique<GraphTask>(*this, config, place.schedule_steps);
+std::unique_ptr<Task> GraphData::make_task(Config const& config, TaskContext const& context) const {
+  return std::make_unique<GraphTask>(*this, config, context.schedule_steps);
 }
 
-ModelOptions model_options(Config const& config, std::int64_t schedule_steps) {
+GraphModelOptions graph_model_options(Config const& config, std::int64_t schedule_steps) {
   auto const& m = config.model;
-  ModelOptions options;
+  GraphModelOptions options;
   options.name = m.name;
   options.dim = static_cast<std::size_t>(m.dim);
   options.loss = m.loss;
@@ -140,7 +140,7 @@ ModelOptions model_options(Config const& config, std::int64_t schedule_steps) {
   options.margin = static_cast<float>(m.margin);
   options.seed = static_cast<std::uint64_t>(config.train.seed);
   options.initializer = initializer(m);
-  options.values = row_values(m);
+  options.value_type = row_value_type(m);
   options.optimizer = row_optimizer(config.optimizer);
   options.schedule = schedule(config.optimizer, schedule_steps);
   return options;
@@ -149,7 +149,7 @@ ModelOptions model_options(Config const& config, std::int64_t schedule_steps) {
 ModelShape graph_shape(Config const& config) {
   Vocabulary const smallest{.entities = {Key{1}}, .relations = {Key{2}}};  // rows are alike for all
   ModelShape shape;
-  for (TableOptions const& table : make_model(model_options(config, 1), smallest)->tables()) {
+  for (TableOptions const& table : make_graph_model(graph_model_options(config, 1), smallest)->tables()) {
     shape.widest_row = std::max(shape.widest_row, table.dim);
   }
   return shape;

@@ -26,7 +26,7 @@ class GraphData : public Data {
   std::string summary() const override;
   nlohmann::json counts() const override;
   MemoryPlan memory_plan(Config const& config, Device device, StepSizes const& step) const override;
-  std::unique_ptr<Task> make_task(Config const& config, TaskPlace const& place) const override;
+  std::unique_ptr<Task> make_task(Config const& config, TaskContext const& context) const override;
 
  private:
   Dataset dataset_;
@@ -34,7 +34,7 @@ class GraphData : public Data {
 };
 
 // schedule_steps: where the schedule of the learning rate ends, unless the configuration says.
-ModelOptions model_options(Config const& config, std::int64_t schedule_steps);
+GraphModelOptions graph_model_options(Config const& config, std::int64_t schedule_steps);
 ModelShape graph_shape(Config const& config);
 
 }  // namespace gpups::trainer

@@ -21,7 +21,7 @@ struct Vocabulary {
   std::vector<Key> relations;
 };
 
-struct ModelOptions {
+struct GraphModelOptions {
   std::string name = "complex";  // one of model_names()
   std::size_t dim = 100;         // values in a row (real numbers: a complex model has dim / 2 complex ones)
   // logistic, softmax (cross entropy of the positive against its negatives) or self_adversarial (logistic, with the
@@ -39,7 +39,7 @@ struct ModelOptions {
   float margin = 9;        // of transe and rotate: the score of distance 0
   std::uint64_t seed = 1;  // of negatives
   Initializer initializer{Initializer::Kind::kNormal, 0.1F};
-  NumberType values = NumberType::kFloat;  // of entities; relations are few, and learnt from in every step
+  DataType value_type = DataType::kFloat;  // of entities; relations are few, and learnt from in every step
   Optimizer optimizer{Optimizer::Kind::kAdagrad, 0.1F};
   Schedule schedule{};
 };
@@ -56,21 +56,21 @@ struct TripleBatch {
 };
 
 // What a model made of a batch ahead of its step: the entries of its tables, on the device. Plain data.
-struct Work {
+struct GraphEntries {
   Clock clock{};
   std::size_t samples = 0;
-  struct Part {
+  struct EntryList {
     TableId table{};
     Array<Key> keys;
     Array<std::uint32_t> sources;
   };
-  std::vector<Part> parts;  // 0: entities, 1: relations
+  std::vector<EntryList> parts;  // 0: entities, 1: relations
   std::vector<Microbatch> microbatches;
   std::vector<TableBatch> tables() const;  // refers to `parts`
 };
 
 // What a step computes, reused from step to step; arrays only grow.
-struct Gradients {
+struct GraphGradients {
   Matrix<float> sources;                   // of both tables
   Matrix<float> relation_sources;          // of the relations, where their rows are wider; else without columns
   std::vector<Array<float>> coefficients;  // one per part
@@ -79,29 +79,30 @@ struct Gradients {
   Array<float> scratch;
   std::optional<float> source_max_abs;  // where it is known: the largest absolute value in the sources
   // Refers to what is here and in `work`, whose gradients these are.
-  std::vector<TableGradients> tables(Work const& work) const;
+  std::vector<TableGradients> tables(GraphEntries const& work) const;
 };
 
-class Model {
+class GraphModel {
  public:
-  virtual ~Model() = default;
+  virtual ~GraphModel() = default;
 
   // Entities first, then relations. REQUIRES: add these to the store in this order, before anything else.
   virtual std::vector<TableOptions> tables() const = 0;
 
-  // Draws negatives and lists the entries. Any thread; a function of seed, vocabulary and batch alone.
-  virtual Work prepare(Stream& stream, TripleBatch const& batch) const = 0;
+  // RoundingKey negatives and lists the entries. Any thread; a function of seed, vocabulary and batch alone.
+  virtual GraphEntries prepare(Stream& stream, TripleBatch const& batch) const = 0;
 
   // rows[part] is what Store::pull gave. Returns the sum over the samples of their loss, in units of 2^-30: an
   // integer, so that it has no order. Waits for `stream`, for that number.
-  virtual std::int64_t forward_backward(Stream& stream, Work const& work, Prepared const& prepared,
-                                        std::span<MatrixView<float const> const> rows, Gradients& gradients) const = 0;
+  virtual std::int64_t forward_backward(Stream& stream, GraphEntries const& work, PreparedBatch const& prepared,
+                                        std::span<MatrixView<float const> const> rows,
+                                        GraphGradients& gradients) const = 0;
 
   // The most that a batch of so many samples takes.
   struct Sizes {
     std::size_t entries, rows;     // of entities: rows are the distinct ones
-    std::size_t entry_bytes;       // of an entity's entry, in Work
-    std::uint64_t gradient_bytes;  // of Gradients
+    std::size_t entry_bytes;       // of an entity's entry, in GraphEntries
+    std::uint64_t gradient_bytes;  // of GraphGradients
   };
   virtual Sizes sizes_of(std::size_t samples, std::size_t microbatches) const = 0;
 
@@ -114,6 +115,6 @@ class Model {
 
 std::vector<std::string> model_names();
 // Throws Error for options that do not fit each other, naming the option.
-std::unique_ptr<Model> make_model(ModelOptions const& options, Vocabulary const& vocabulary);
+std::unique_ptr<GraphModel> make_graph_model(GraphModelOptions const& options, Vocabulary const& vocabulary);
 
 }  // namespace gpups::trainer

@@ -7,7 +7,7 @@
 namespace gpups::trainer {
 
 struct Rating {
-  std::uint32_t row, column;  // their numbers, see Numbering
+  std::uint32_t row, column;  // their numbers, see IdMap
   float value;
   bool operator==(Rating const&) const = default;
 };

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "trainer/progress.hpp"
+#include "trainer/progress_reporter.hpp"
 #include "trainer/ratings/rating_predictor.hpp"
 #include "trainer/ratings/rating_task.hpp"
 
@@ -16,9 +16,9 @@ std::unique_ptr<Data const> read_rating_data(Config const& config) {
 }
 
 std::string RatingData::summary() const {
-  return fmt::format("{}, {}; {} to learn from, {} for validation, {} for the test", counted(set_.known_rows, "row"),
-                     counted(set_.known_columns, "column"), counted(set_.train.size(), "rating"), set_.valid.size(),
-                     set_.test.size());
+  return fmt::format("{}, {}; {} to learn from, {} for validation, {} for the test", with_count(set_.known_rows, "row"),
+                     with_count(set_.known_columns, "column"), with_count(set_.train.size(), "rating"),
+                     set_.valid.size(), set_.test.size());
 }
 
 nlohmann::json RatingData::counts() const { return {{"rows", set_.known_rows}, {"columns", set_.known_columns}}; }
@@ -34,18 +34,18 @@ MemoryPlan RatingData::memory_plan(Config const& config, Device device, StepSize
   std::vector<BatchPart> parts;
   for (TableOptions const& table : tables) {
     // With each entry's key; and half of its rating.
-    parts.push_back({samples, distinct_of(samples, table.expected_rows), table.dim, table.values, sizeof(Key) + 2});
+    parts.push_back({samples, distinct_of(samples, table.expected_rows), table.dim, table.value_type, sizeof(Key) + 2});
   }
   add_batches(plan, parts, step, device, "");
-  plan.push_back({"errors of a step", samples * (sizeof(float) + sizeof(std::int64_t)), "train.batch"});
+  plan.push_back({"errors of a step", samples * (sizeof(float) + sizeof(std::int64_t)), "train.batch_size"});
   if (has("valid") || has("test")) {
     plan.push_back({"evaluation: rows of some ratings", predictor_bytes(static_cast<std::size_t>(config.model.dim))});
   }
   return plan;
 }
 
-std::unique_ptr<Task> RatingData::make_task(Config const& config, TaskPlace const& place) const {
-  return std::make_unique<RatingTask>(set_, config, place.schedule_steps);
+std::unique_ptr<Task> RatingData::make_task(Config const& config, TaskContext const& context) const {
+  return std::make_unique<RatingTask>(set_, config, context.schedule_steps);
 }
 
 }  // namespace gpups::trainer

@@ -29,7 +29,7 @@ class RatingData : public Data {
   std::string summary() const override;
   nlohmann::json counts() const override;
   MemoryPlan memory_plan(Config const& config, Device device, StepSizes const& step) const override;
-  std::unique_ptr<Task> make_task(Config const& config, TaskPlace const& place) const override;
+  std::unique_ptr<Task> make_task(Config const& config, TaskContext const& context) const override;
 
  private:
   RatingSet set_;

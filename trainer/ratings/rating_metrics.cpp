@@ -21,7 +21,7 @@ void RatingSums::add(double error) {
 
 Metrics RatingSums::wait_metrics(Store& store) const {
   std::int64_t sums[] = {ratings_, squares_.whole, squares_.rest, distances_.whole, distances_.rest};
-  store.wait_sum(sums);
+  store.wait_allreduce(sums);
   auto const ratings = static_cast<double>(sums[0]);
   double const mse = ErrorSum{sums[1], sums[2]}.total() / ratings, mae = ErrorSum{sums[3], sums[4]}.total() / ratings;
   return {.json = {{"ratings", sums[0]}, {"mse", mse}, {"rmse", std::sqrt(mse)}, {"mae", mae}},

@@ -39,8 +39,8 @@ class Predictor {
     MatrixView<float> const rows = rows_.view().slice(0, count), columns = columns_.view().slice(0, count);
     Array<Key> const row_keys_there = to_device(stream_, row_keys), column_keys_there = to_device(stream_, column_keys);
     Array<float> const values_there = to_device(stream_, values);
-    Lookup const of_rows = store_.begin_lookup(stream_, kRowsTable, row_keys_there, rows, {});
-    Lookup const of_columns = store_.begin_lookup(stream_, kColumnsTable, column_keys_there, columns, {});
+    LookupRequest const of_rows = store_.begin_lookup(stream_, kRowsTable, row_keys_there, rows, {});
+    LookupRequest const of_columns = store_.begin_lookup(stream_, kColumnsTable, column_keys_there, columns, {});
     store_.wait_lookup(stream_, of_rows);
     store_.wait_lookup(stream_, of_columns);
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "kernels/check.hpp"
-#include "trainer/progress.hpp"
+#include "trainer/progress_reporter.hpp"
 #include "trainer/random.hpp"
 #include "trainer/ratings/rating_file.hpp"
 
@@ -52,7 +52,7 @@ void say_unknown(RatingSet& set, std::string_view name) {
   set.notices.push_back(
       fmt::format("{} of the {} split, of {}, have a row or a column without a training rating: they "
                   "are predicted by initial values",
-                  counted(static_cast<std::uint64_t>(unknown), "rating"), name, split.size()));
+                  with_count(static_cast<std::uint64_t>(unknown), "rating"), name, split.size()));
 }
 
 }  // namespace

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "trainer/config.hpp"
-#include "trainer/ratings/numbering.hpp"
+#include "trainer/ratings/id_map.hpp"
 #include "trainer/ratings/rating.hpp"
 
 namespace gpups::trainer {
 
 struct RatingSet {
-  Numbering rows, columns;                        // those of `train` come first
+  IdMap rows, columns;                            // those of `train` come first
   std::size_t known_rows = 0, known_columns = 0;  // how many of them are in `train`
   std::vector<Rating> train, valid, test;
   std::vector<std::string> notices;

@@ -22,7 +22,7 @@ class RatingStep : public TaskStep {
     return {{.table = kRowsTable, .keys = rows_}, {.table = kColumnsTable, .keys = columns_}};
   }
 
-  std::int64_t forward_backward(Stream& stream, Prepared const& prepared,
+  std::int64_t forward_backward(Stream& stream, PreparedBatch const& prepared,
                                 std::span<MatrixView<float const> const> rows) override {
     std::size_t const count = values_.size(), losses = kernels::rating_losses(count);
     if (computed_.slopes.size() < count) {
@@ -38,8 +38,8 @@ class RatingStep : public TaskStep {
                                     .ratings = values_,
                                     .slopes = slopes,
                                     .losses = losses_now});
-    gradients_ = {{.sources = rows[1], .numbers = prepared.positions(1), .coefficients = slopes},
-                  {.sources = rows[0], .numbers = prepared.positions(0), .coefficients = slopes}};
+    gradients_ = {{.sources = rows[1], .source_indices = prepared.positions(1), .coefficients = slopes},
+                  {.sources = rows[0], .source_indices = prepared.positions(0), .coefficients = slopes}};
     std::vector<std::int64_t> const all = to_host(stream, View<std::int64_t const>(losses_now));
     return std::accumulate(all.begin(), all.end(), std::int64_t{0});
   }
@@ -76,7 +76,7 @@ std::vector<TableOptions> RatingTask::tables() const {
                         .optimizer = row_optimizer(config_.optimizer),
                         .schedule = schedule(config_.optimizer, schedule_steps_),
                         .expected_rows = rows,
-                        .values = row_values(config_.model)};
+                        .value_type = row_value_type(config_.model)};
   };
   return {table("rows", set_.known_rows), table("columns", set_.known_columns)};
 }

@@ -39,7 +39,7 @@ TEST_P(AllreduceLarge, IsRightEverywhere) {
     Array<float> values(Device::host(), kSize);
     for (std::size_t i = 0; i < kSize; ++i) values[i] = term(me, i);
     auto const sum = group.begin_allreduce(stream, std::move(values), {.algorithm = GetParam()});
-    SumVector const sums = group.wait_sum(stream, sum);
+    ReducedVector const sums = group.wait_result(stream, sum);
     ASSERT_EQ(sums.values.size(), kSize);
     std::size_t i = 0;
     while (i < kSize && sums.values[i] == term(0, i) + term(1, i)) ++i;
@@ -49,7 +49,7 @@ TEST_P(AllreduceLarge, IsRightEverywhere) {
   for (std::size_t const i : first_wrong) EXPECT_EQ(i, kSize);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AllreduceLarge, testing::Values("direct", "sparse_dense"),
+INSTANTIATE_TEST_SUITE_P(All, AllreduceLarge, testing::Values("reduce_scatter_allgather", "dsar_split_allgather"),
                          [](auto const& name) { return name.param; });
 
 }  // namespace

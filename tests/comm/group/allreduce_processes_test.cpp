@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
-#include "tests/support/float_sums.hpp"
+#include "tests/support/float_allreduce_workload.hpp"
 #include "tests/support/free_port.hpp"
 
 namespace gpups::test {
@@ -28,21 +28,21 @@ std::int64_t sum(int ranks, std::size_t i) {
 }
 
 // Small sums go at once and large ones wait to be wanted; all are under way together, and with the end of a step.
-void add_up(Group const& group) {
+void fabric_allreduce(Group const& group) {
   Store store(group, {.threads = 1});
   store.add_table({.name = "rows", .dim = 2});
   auto stream = store.make_stream();
   int const rank = static_cast<int>(number(group.rank()));
   for (int step = 0; step < 3; ++step) {
     std::vector<std::vector<std::int64_t>> arrays;
-    std::vector<Reduction> reductions;
+    std::vector<CollectiveRequest> requests;
     for (std::size_t const n : {0, 1, 3, 5000, 1000000}) {
       auto& mine = arrays.emplace_back(n);
       for (std::size_t i = 0; i < n; ++i) mine[i] = term(rank, i);
     }
-    for (auto& values : arrays) reductions.push_back(group.begin_allreduce(stream, values));
+    for (auto& values : arrays) requests.push_back(group.begin_allreduce(stream, values));
     store.advance_clock();
-    for (auto const& reduction : reductions) group.wait_allreduce(stream, reduction);
+    for (auto const& request : requests) group.wait_allreduce(stream, request);
     for (auto const& values : arrays) {
       for (std::size_t i = 0; i < values.size(); ++i) {
         if (values[i] != sum(group.size(), i)) throw Error("element " + std::to_string(i) + " is not the sum");
@@ -76,7 +76,7 @@ void add_up_unlike(Group const& group) {
 
 // One rank's environment names an algorithm, for an array of this size.
 void add_up_by_unlike_names(Group const& group, std::size_t size) {
-  if (group.rank() == Rank{1}) ::setenv("GPUPS_ALLREDUCE_ALGORITHM", "direct", 1);
+  if (group.rank() == Rank{1}) ::setenv("GPUPS_ALLREDUCE_ALGORITHM", "reduce_scatter_allgather", 1);
   Store const store(group, {.threads = 1});
   auto stream = store.make_stream();
   std::vector<float> values(size, 1);
@@ -121,7 +121,7 @@ int failures(int ranks, std::function<void(Group const&)> const& body) {
 }
 
 TEST(AllreduceProcesses, LeaveTheSumsOnEveryRank) {
-  for (int const ranks : {2, 3}) EXPECT_EQ(failures(ranks, add_up), 0) << ranks;
+  for (int const ranks : {2, 3}) EXPECT_EQ(failures(ranks, fabric_allreduce), 0) << ranks;
   for (int const ranks : {2, 3}) EXPECT_EQ(failures(ranks, add_up_floats), 0) << ranks;
 }
 

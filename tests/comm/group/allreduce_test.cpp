@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of arrays over the ranks of a group: their values, what may be under way meanwhile, and what is refused.
+// Sums of arrays over the ranks of a group: their values, what may be under way meanwhile, and what is rejected.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -82,15 +82,15 @@ TEST_P(Allreduce, SeveralAreUnderWayAndWaitedForInAnyOrder) {
   run_ranks(ranks_of_threads(GetParam()), [](Group group) {
     Member me(group);
     std::vector<Array<std::int64_t>> arrays;
-    std::vector<Reduction> reductions;
+    std::vector<CollectiveRequest> requests;
     for (std::uint64_t i = 0; i < Group::kAllreducesMax; ++i) {
       arrays.push_back(me.words(i * 37 % 50, i));
-      reductions.push_back(me.group.begin_allreduce(me.stream, arrays.back()));
+      requests.push_back(me.group.begin_allreduce(me.stream, arrays.back()));
     }
     EXPECT_THROW(me.group.begin_allreduce(me.stream, arrays[0]), Error);
     for (std::uint64_t i = 0; i < Group::kAllreducesMax; ++i) {
       auto const chosen = (i * 13 + static_cast<std::uint64_t>(me.rank())) % Group::kAllreducesMax;
-      me.group.wait_allreduce(me.stream, reductions[chosen]);
+      me.group.wait_allreduce(me.stream, requests[chosen]);
       EXPECT_EQ(me.wrong(arrays[chosen], chosen), "") << chosen;
     }
     me.store.wait_barrier();
@@ -103,9 +103,9 @@ TEST_P(Allreduce, ForgetsSumsThatNobodyHas) {
     Member me(group);
     auto const unchanged = me.words(50, 0);
     auto const values = me.words(50, 0);
-    std::vector<Reduction> kept;
+    std::vector<CollectiveRequest> kept;
     for (std::uint64_t i = 0; i < 3 * Group::kAllreducesMax; ++i) {
-      Reduction const one = me.group.begin_allreduce(me.stream, values);
+      CollectiveRequest const one = me.group.begin_allreduce(me.stream, values);
       if (kept.size() < Group::kAllreducesMax - 1) kept.push_back(one);
     }
     kept.push_back(me.group.begin_allreduce(me.stream, values));
@@ -113,7 +113,7 @@ TEST_P(Allreduce, ForgetsSumsThatNobodyHas) {
     EXPECT_EQ(to_host<std::int64_t>(me.stream, values), to_host<std::int64_t>(me.stream, unchanged));
     me.group.wait_allreduce(me.stream, kept.back());
     EXPECT_EQ(me.wrong(values, 0), "");
-    for (Reduction const& one : kept) {
+    for (CollectiveRequest const& one : kept) {
       if (&one != &kept.back()) me.group.wait_allreduce(me.stream, one);
     }
     me.store.wait_barrier();
@@ -170,8 +170,8 @@ TEST_P(Allreduce, SendsWhatItSaysAndCountsIt) {
         auto const sent = me.store.stats().sent;
         bool const at_once = slice == 20;  // to each rank all of it
         std::size_t const expected = at_once ? 8 + n * bytes : 2 * front + slice * (bytes + bytes_of_sums);
-        EXPECT_EQ(sent.reductions, (ranks - 1) * expected) << bits << " bits";
-        EXPECT_EQ(sent.bytes(), sent.reductions + sent.control);
+        EXPECT_EQ(sent.allreduces, (ranks - 1) * expected) << bits << " bits";
+        EXPECT_EQ(sent.bytes(), sent.allreduces + sent.control);
         me.store.wait_barrier();
       });
     }
@@ -218,10 +218,10 @@ TEST(AllreduceErrors, ARankThatFailsIsNamedWithWhatWasAwaited) {
       while (begun < 2) std::this_thread::yield();
       throw std::runtime_error("the disk is on fire");
     }
-    auto const reduction = me.group.begin_allreduce(me.stream, values);
+    auto const request = me.group.begin_allreduce(me.stream, values);
     me.store.scan(me.stream, table, [](auto, auto) {});  // it has begun when this is over
     ++begun;
-    me.group.wait_allreduce(me.stream, reduction);
+    me.group.wait_allreduce(me.stream, request);
   });
   for (std::size_t const rank : {0, 2}) {
     EXPECT_NE(errors[rank].find("rank 1 is lost"), std::string::npos) << errors[rank];
@@ -258,7 +258,7 @@ TEST(AllreduceErrors, AStoreThatGoesGivesWhatOthersNeedAndWritesToNothing) {
   run_ranks(Group::threads(3), [](Group group) {
     std::optional<Member> me(group);
     auto values = words_of(me->rank(), 50000, 1);
-    auto const reduction = group.begin_allreduce(me->stream, values);
+    auto const request = group.begin_allreduce(me->stream, values);
     if (me->rank() == 1) {
       Words const others(values.size(), -1);
       values = others;
@@ -266,7 +266,7 @@ TEST(AllreduceErrors, AStoreThatGoesGivesWhatOthersNeedAndWritesToNothing) {
       EXPECT_EQ(differ("what has the array's place", values, others), "");
       return;
     }
-    group.wait_allreduce(me->stream, reduction);
+    group.wait_allreduce(me->stream, request);
     EXPECT_EQ(differ("sums", values, sums_of(3, values.size(), 1)), "");
   });
 }
@@ -286,10 +286,10 @@ TEST(AllreduceErrors, MisuseIsExplained) {
         group.begin_allreduce(stream, {words.data(), (std::size_t{1} << 32) + 1});
       },
       {"4294967297 integers", "in parts"});
-  auto const reduction = group.begin_allreduce(stream, words);
-  group.wait_allreduce(stream, reduction);
-  expect_error([&] { group.wait_allreduce(stream, reduction); }, {"a sum that is over"});
-  expect_error([&] { group.wait_allreduce(stream, Reduction()); }, {"a sum that is over"});
+  auto const request = group.begin_allreduce(stream, words);
+  group.wait_allreduce(stream, request);
+  expect_error([&] { group.wait_allreduce(stream, request); }, {"a sum that is over"});
+  expect_error([&] { group.wait_allreduce(stream, CollectiveRequest()); }, {"a sum that is over"});
 }
 
 }  // namespace

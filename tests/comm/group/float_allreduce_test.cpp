@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of floats over the ranks of a group: their values over threads and a simulated network, and what is refused.
+// Sums of floats over the ranks of a group: their values over threads and a simulated network, and what is rejected.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 #include "gpups/gpups.hpp"
 #include "tests/support/expect_error.hpp"
-#include "tests/support/float_sums.hpp"
+#include "tests/support/float_allreduce_workload.hpp"
 
 namespace gpups::test {
 namespace {
@@ -54,7 +54,7 @@ TEST(FloatAllreduce, ManySumsOfOneSizeMayBeginBeforeTheFirstChoice) {
         auto stream = store.make_stream();
         std::vector<std::vector<float>> values(12, std::vector<float>(size, 1));
         std::vector<float> other(size + 1);  // its choice comes first, and needs the links
-        std::vector<Reduction> sums{group.begin_allreduce(stream, other)};
+        std::vector<CollectiveRequest> sums{group.begin_allreduce(stream, other)};
         for (auto& of : values) sums.push_back(group.begin_allreduce(stream, of));
         for (auto const& sum : sums) group.wait_allreduce(stream, sum);
         for (auto const& of : values) EXPECT_EQ(of, std::vector<float>(size, static_cast<float>(ranks)));
@@ -70,7 +70,7 @@ TEST(FloatAllreduce, SparseVectorsHaveUpTo2To32Elements) {
   constexpr std::uint64_t kSize = 1ULL << 32;
   constexpr std::uint32_t kCommon[] = {0, 0x7FFFFFFF, 0x80000001, 0xFFFFFFFF};
   auto const own = [](std::uint32_t rank) { return 0x90000000 + rank * 0x20000000; };
-  auto const sums_in = [&](SumVector const& sum) {
+  auto const sums_in = [&](ReducedVector const& sum) {
     std::map<std::uint64_t, float> found;
     for (std::size_t i = 0; i < sum.indices.size(); ++i) found[sum.indices.data()[i]] = sum.values.data()[i];
     return found;
@@ -87,15 +87,15 @@ TEST(FloatAllreduce, SparseVectorsHaveUpTo2To32Elements) {
     indices.insert(indices.end() - 1, own(mine));
     values.insert(values.end() - 1, static_cast<float>(mine) + 2);
     SparseView const vector{.size = kSize, .indices = indices, .values = values};
-    for (char const* algorithm : {"auto", "sparse_gather", "sparse_doubling", "sparse_owners"}) {
-      auto const sum = group.wait_sum(stream, group.begin_allreduce(stream, vector, {.algorithm = algorithm}));
+    for (char const* algorithm : {"auto", "sparse_allgather", "ssar_recursive_doubling", "ssar_split_allgather"}) {
+      auto const sum = group.wait_result(stream, group.begin_allreduce(stream, vector, {.algorithm = algorithm}));
       stream.wait();
       EXPECT_TRUE(sum.sparse) << algorithm;
       EXPECT_EQ(sum.size, kSize) << algorithm;
       EXPECT_EQ(sum.indices.size(), expected.size()) << algorithm;
       EXPECT_EQ(sums_in(sum), expected) << algorithm;
     }
-    auto const slice = group.wait_sum(stream, group.begin_reduce_scatter(stream, vector));
+    auto const slice = group.wait_result(stream, group.begin_reduce_scatter(stream, vector));
     stream.wait();
     std::map<std::uint64_t, float> of_slice;
     for (auto const& [i, sum] : expected) {
@@ -123,33 +123,35 @@ std::vector<float> sum_with_zeros(std::vector<float> const& values, AllreduceOpt
 
 TEST(FloatAllreduce, WhatAFormatHasNoNumberForIsCutOffOrNaN) {
   constexpr float kInfinite = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
-  for (char const* algorithm : {"sparse_gather", "sparse_doubling", "sparse_owners", "sparse_dense"}) {
+  for (char const* algorithm :
+       {"sparse_allgather", "ssar_recursive_doubling", "ssar_split_allgather", "dsar_split_allgather"}) {
     SCOPED_TRACE(algorithm);
-    auto const sum = [algorithm](NumberFormat format, std::vector<float> const& values) {
+    auto const sum = [algorithm](WireFormat format, std::vector<float> const& values) {
       return sum_with_zeros(values, {.algorithm = algorithm, .format = format});
     };
-    auto const halves = sum(NumberFormat::kHalf, {1e30F, -1e30F, 70000, 1, kInfinite, -kInfinite, kNan});
+    auto const halves = sum(WireFormat::kHalf, {1e30F, -1e30F, 70000, 1, kInfinite, -kInfinite, kNan});
     EXPECT_EQ(std::vector<float>(halves.begin(), halves.begin() + 4), (std::vector<float>{65504, -65504, 65504, 1}));
-    auto const bfloats = sum(NumberFormat::kBFloat, {3.4e38F, -3.4e38F, 1, 1, kInfinite, -kInfinite, kNan});
+    auto const bfloats = sum(WireFormat::kBFloat16, {3.4e38F, -3.4e38F, 1, 1, kInfinite, -kInfinite, kNan});
     EXPECT_EQ(std::vector<float>(bfloats.begin(), bfloats.begin() + 4),
               (std::vector<float>{0x1.FEp127F, -0x1.FEp127F, 1, 1}));
     for (std::size_t i = 4; i < 7; ++i) EXPECT_TRUE(std::isnan(halves[i]) && std::isnan(bfloats[i])) << i;
     for (float const bad : {kInfinite, kNan, 0x1p127F}) {
-      auto const block = sum(NumberFormat::kInt8, {1, 1, bad, 2});  // the first two may be another rank's
+      auto const block = sum(WireFormat::kInt8, {1, 1, bad, 2});  // the first two may be another rank's
       EXPECT_TRUE(std::isnan(block[2]) && std::isnan(block[3])) << bad;
     }
-    EXPECT_EQ(sum(NumberFormat::kFloat, {kInfinite, 1e30F}), (std::vector<float>{kInfinite, 1e30F}));
+    EXPECT_EQ(sum(WireFormat::kFloat, {kInfinite, 1e30F}), (std::vector<float>{kInfinite, 1e30F}));
   }
 }
 
 // What travels is cut off, which is not the same in all algorithms.
 TEST(FloatAllreduce, SumsAreCutOffWhereTheyTravel) {
-  for (auto const& [algorithm, expected] : {std::pair("sparse_gather", 80000.0F), {"sparse_owners", 65504.0F}}) {
+  for (auto const& [algorithm, expected] :
+       {std::pair("sparse_allgather", 80000.0F), {"ssar_split_allgather", 65504.0F}}) {
     run_ranks(Group::threads(2), [algorithm = algorithm, expected = expected](Group const& group) {
       Store const store(group, {.threads = 1});
       auto stream = store.make_stream();
       std::vector<float> values{40000, 40000};
-      AllreduceOptions const options{.algorithm = algorithm, .format = NumberFormat::kHalf};
+      AllreduceOptions const options{.algorithm = algorithm, .format = WireFormat::kHalf};
       group.wait_allreduce(stream, group.begin_allreduce(stream, View<float>(values), options));
       EXPECT_EQ(values, (std::vector<float>{expected, expected})) << algorithm;
     });
@@ -179,14 +181,16 @@ TEST(FloatAllreduceErrors, RanksThatDifferInSizeOrWayAreRefusedByAll) {
       bool const other = group.rank() == Rank{1};
       std::vector<float> values(other && way == "size" ? 1000 : 3);
       std::vector<std::uint32_t> indices{0, 1, 2};
-      AllreduceOptions const options{.algorithm = other && way == "algorithm" ? "doubling" : "direct"};
+      AllreduceOptions const options{.algorithm = other && way == "algorithm" ? "recursive_doubling"
+                                                                              : "reduce_scatter_allgather"};
       if (other && way == "kind") {
-        (void)group.wait_sum(stream, group.begin_allreduce(stream, SparseView{3, indices, values}, options));
+        (void)group.wait_result(stream, group.begin_allreduce(stream, SparseView{3, indices, values}, options));
       } else {
         group.wait_allreduce(stream, group.begin_allreduce(stream, values, options));
       }
     });
-    std::string const words = way == "size" ? "floats by direct in float in allreduce 0" : "floats by";
+    std::string const words =
+        way == "size" ? "floats by reduce_scatter_allgather in float in allreduce 0" : "floats by";
     for (auto const& error : errors) {
       EXPECT_NE(error.find(words), std::string::npos) << way << ": " << error;
       EXPECT_NE(error.find("every rank sums the same arrays"), std::string::npos) << way << ": " << error;
@@ -216,12 +220,17 @@ TEST(FloatAllreduceErrors, MisuseIsExplained) {
   auto stream = store.make_stream();
   std::vector<float> values(3);
   std::vector<std::uint32_t> indices(2);
-  expect_error([&] { group.begin_allreduce(stream, values, {.algorithm = "magic"}); },
-               {"there is no allreduce algorithm \"magic\"", "direct (float), doubling (float)"});
-  expect_error([&] { group.begin_allreduce(stream, values, {.algorithm = "direct", .format = NumberFormat::kHalf}); },
-               {"no allreduce algorithm \"direct\" has the format half", "use \"auto\"", "direct (float)"});
+  expect_error(
+      [&] { group.begin_allreduce(stream, values, {.algorithm = "magic"}); },
+      {"there is no allreduce algorithm \"magic\"", "reduce_scatter_allgather (float), recursive_doubling (float)"});
+  expect_error(
+      [&] {
+        group.begin_allreduce(stream, values, {.algorithm = "reduce_scatter_allgather", .format = WireFormat::kHalf});
+      },
+      {"no allreduce algorithm \"reduce_scatter_allgather\" has the format half", "use \"auto\"",
+       "reduce_scatter_allgather (float)"});
   for (int const format : {8, 64, 99, 255}) {
-    expect_error([&] { group.begin_allreduce(stream, values, {.format = NumberFormat(format)}); },
+    expect_error([&] { group.begin_allreduce(stream, values, {.format = WireFormat(format)}); },
                  {"has the format of no name"});
   }
   expect_error(
@@ -235,15 +244,15 @@ TEST(FloatAllreduceErrors, MisuseIsExplained) {
       },
       {"4294967297 floats are summed at once"});
   SparseView const vector{5, indices, View<float const>(values).slice(0, 2)};
-  expect_error([&] { group.begin_reduce_scatter(stream, vector, NumberFormat::kInt4); },
+  expect_error([&] { group.begin_reduce_scatter(stream, vector, WireFormat::kInt4); },
                {"begin_reduce_scatter was given the format int4", "use float, half, bfloat or int8"});
   auto const writes = group.begin_allreduce(stream, values);
-  expect_error([&] { group.wait_sum(stream, writes); }, {"begun with a View", "call wait_allreduce"});
+  expect_error([&] { group.wait_result(stream, writes); }, {"begun with a View", "call wait_allreduce"});
   group.wait_allreduce(stream, writes);
   auto const gives = group.begin_allreduce(stream, Array<float>(Device::host(), 3));
-  expect_error([&] { group.wait_allreduce(stream, gives); }, {"begun without a View", "call wait_sum"});
-  EXPECT_EQ(group.wait_sum(stream, gives).size, 3U);
-  expect_error([&] { group.wait_sum(stream, gives); }, {"a sum that is over"});
+  expect_error([&] { group.wait_allreduce(stream, gives); }, {"begun without a View", "call wait_result"});
+  EXPECT_EQ(group.wait_result(stream, gives).size, 3U);
+  expect_error([&] { group.wait_result(stream, gives); }, {"a sum that is over"});
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over the ranks of a group without a Store: over threads, a simulated network and processes; beside a Store's life;
-// and which device they use.
+// Sums over the ranks of a group without a Store: over threads, a simulated network and processes; beside a Store's
+// life; and which device they use.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include "gpups/gpups.hpp"
 #include "kernels/build_config.hpp"
 #include "tests/support/expect_error.hpp"
-#include "tests/support/float_sums.hpp"
+#include "tests/support/float_allreduce_workload.hpp"
 #if GPUPS_HAS_UCX
 #include "tests/support/rank_processes.hpp"
 #endif
@@ -24,10 +24,10 @@ namespace {
 int rank_of(Group const& group) { return static_cast<int>(number(group.rank())); }
 
 // Small and large arrays of integers, all under way together: each element is the sum of the ranks' numbers from 1.
-void add_up(Group const& group) {
+void fabric_allreduce(Group const& group) {
   Stream stream(Device::host(), 1);
   std::vector<std::vector<std::int64_t>> arrays;
-  std::vector<Reduction> sums;
+  std::vector<CollectiveRequest> sums;
   for (std::size_t const n : {0, 1, 3, 5000, 100000}) arrays.emplace_back(n, rank_of(group) + 1);
   for (auto& values : arrays) sums.push_back(group.begin_allreduce(stream, values));
   for (auto const& sum : sums) group.wait_allreduce(stream, sum);
@@ -42,7 +42,7 @@ void add_up(Group const& group) {
 void add_up_all_ways(Group const& group) {
   Stream stream(Device::host(), 1);
   for (std::size_t const size : {0, 1, 20000}) FloatSums(group, stream, size).check_all();
-  TopKAllreduce largest(group, 1000, {.density = 1, .algorithm = "sparse_gather"});
+  TopKAllreduce largest(group, 1000, {.density = 1, .algorithm = "sparse_allgather"});
   std::vector<float> gradient(1000, 1.0F), sums(1000);
   largest.begin(stream, View<float const>(gradient));
   largest.wait(stream, View<float>(sums));
@@ -52,19 +52,19 @@ void add_up_all_ways(Group const& group) {
 TEST(GroupAllreduce, NeedsNoStore) {
   for (int const ranks : {1, 2, 4}) {
     run_ranks(Group::threads(ranks), [](Group const& group) {
-      add_up(group);
+      fabric_allreduce(group);
       add_up_all_ways(group);
       EXPECT_EQ(group.explain_allreduces().empty(), group.size() == 1 || rank_of(group) != 0);
     });
   }
-  add_up(Group::alone());
+  fabric_allreduce(Group::alone());
 }
 
 TEST(GroupAllreduce, NeedsNoStoreInASimulation) {
   auto const digest = [](std::uint64_t seed) {
     auto const groups = Group::simulated(3, {.seed = seed});
     run_ranks(groups, [](Group const& group) {
-      add_up(group);
+      fabric_allreduce(group);
       add_up_all_ways(group);
     });
     return comm::event_digest(groups.front());
@@ -77,9 +77,9 @@ TEST(GroupAllreduce, GoesOnBeforeWhileAndAfterAStoreLives) {
   auto const body = [](Group const& group) {
     Stream stream(Device::host(), 1);
     std::vector<std::int64_t> early(3000, rank_of(group)), late(3000, rank_of(group));
-    add_up(group);
+    fabric_allreduce(group);
     auto const first = group.begin_allreduce(stream, early);
-    Reduction second;
+    CollectiveRequest second;
     {
       Store store(group, {.threads = 1});
       TableId const table = store.add_table({.name = "rows", .dim = 4});
@@ -88,25 +88,25 @@ TEST(GroupAllreduce, GoesOnBeforeWhileAndAfterAStoreLives) {
         Key const key{static_cast<std::uint64_t>(step)};
         Array<Key> const keys = to_device(own, std::vector{key, Key{100}});
         TableBatch const part{.table = table, .keys = keys};
-        Prepared const batch = store.prepare(own, store.clock(), {&part, 1}, 2);
+        PreparedBatch const batch = store.prepare(own, store.clock(), {&part, 1}, 2);
         store.wait_ready(batch);
         Matrix<float> sources(Device::host(), 2, 4);
         memory::fill_bytes(own, sources.view().data(), 0, sources.view().flat().bytes());
         TableGradients const gradients{.sources = sources};
         store.push(own, batch, {&gradients, 1});
-        add_up(group);
+        fabric_allreduce(group);
         store.advance_clock();
       }
       second = group.begin_allreduce(own, late);
       store.wait_barrier();
       auto const stats = store.stats();
-      EXPECT_GT(stats.sent.reductions, 0U);
+      EXPECT_GT(stats.sent.allreduces, 0U);
     }
     group.wait_allreduce(stream, second);
     group.wait_allreduce(stream, first);
     EXPECT_EQ(early, std::vector<std::int64_t>(3000, group.size() * (group.size() - 1) / 2));
     EXPECT_EQ(early, late);
-    add_up(group);
+    fabric_allreduce(group);
   };
   run_ranks(Group::threads(3), body);
   for (std::uint64_t seed = 0; seed < 20; ++seed) run_ranks(Group::simulated(3, {.seed = seed}), body);
@@ -130,9 +130,9 @@ TEST(GroupAllreduce, GivesTheOthersTheirSumBeforeItLeaves) {
 void lose_rank_one(Group const& group) {
   Stream stream(Device::host(), 1);
   std::vector<std::int64_t> values(50000, 1);
-  if (rank_of(group) == 1) return add_up(group);
+  if (rank_of(group) == 1) return fabric_allreduce(group);
   try {
-    add_up(group);
+    fabric_allreduce(group);
     group.wait_allreduce(stream, group.begin_allreduce(stream, values));
   } catch (PeerError const& error) {
     if (std::string(error.what()).find("rank 1 has left") != std::string::npos) return;
@@ -148,7 +148,7 @@ TEST(GroupAllreduce, ARankThatHasLeftIsNamedByAllOthers) {
 
 TEST(GroupAllreduce, AMembershipEndsWithItsBody) {
   auto const groups = Group::threads(2);
-  run_ranks(groups, add_up);
+  run_ranks(groups, fabric_allreduce);
   Stream stream(Device::host(), 1);
   std::vector<std::int64_t> values(10, 1);
   expect_error([&] { groups[0].wait_allreduce(stream, groups[0].begin_allreduce(stream, values)); },
@@ -163,7 +163,7 @@ TEST(GroupAllreduce, UsesOneDeviceOfARank) {
     auto const group = Group::alone();
     expect_error([&] { group.begin_allreduce(stream, elsewhere); },
                  {"begin_allreduce was given a stream on host and an array on cuda:0", "of one device"});
-    add_up(group);
+    fabric_allreduce(group);
     expect_error([&] { group.begin_allreduce(stream, elsewhere); },
                  {"on cuda:0 and the first collective of this rank was on host", "use one device"});
     expect_error([&] { Store(group, {.device = Device::cuda(0), .threads = 1}); },
@@ -174,8 +174,9 @@ TEST(GroupAllreduce, UsesOneDeviceOfARank) {
   }
   auto const group = Group::alone();
   group.wait_connect_devices(Device::cuda(0));
-  expect_error([&] { group.begin_allreduce(stream, values); },
-               {"on host and wait_connect_devices() was called for cuda:0", "use an array and a stream of that device"});
+  expect_error(
+      [&] { group.begin_allreduce(stream, values); },
+      {"on host and wait_connect_devices() was called for cuda:0", "use an array and a stream of that device"});
 }
 
 TEST(GroupAllreduce, WaitsForATimeThatCanBe) {
@@ -188,7 +189,7 @@ TEST(GroupAllreduce, WaitsForATimeThatCanBe) {
 #if GPUPS_HAS_UCX
 TEST(GroupAllreduce, NeedsNoStoreBetweenProcesses) {
   auto const body = [](Group const& group) {
-    add_up(group);
+    fabric_allreduce(group);
     add_up_all_ways(group);
   };
   for (pid_t const pid : start_ranks(3, {}, body)) EXPECT_TRUE(wait_success(pid));

@@ -8,7 +8,7 @@
 #include <string>
 #include <system_error>
 
-#include "comm/group_impl.hpp"
+#include "comm/group/group_impl.hpp"
 #include "gpups/error.hpp"
 #include "gpups/group.hpp"
 #include "tests/support/expect_error.hpp"
@@ -20,15 +20,15 @@ namespace {
 class Counter {
  public:
   explicit Counter(Group const& group) : impl_(group.impl()) {
-    impl_.transport->on_arrival([this] { impl_.turner->wake(); });
-    impl_.turner->start([this] { return turn(); });
+    impl_.transport->on_arrival([this] { impl_.driver->wake(); });
+    impl_.driver->start([this] { return turn(); });
   }
   ~Counter() {
-    impl_.turner->stop();
+    impl_.driver->stop();
     impl_.transport->on_arrival(nullptr);
   }
   void wait_for(int messages) {
-    EXPECT_TRUE(impl_.turner->wait([&] { return arrived_ >= messages || lost_; }, 60));
+    EXPECT_TRUE(impl_.driver->wait([&] { return arrived_ >= messages || lost_; }, 60));
     if (lost_) throw PeerError(Rank{0}, error_);
   }
 
@@ -75,8 +75,8 @@ TEST(Group, ThreadsAreRankedInOrder) {
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
     EXPECT_EQ(group[rank].rank(), Rank{rank});
     EXPECT_EQ(group[rank].size(), 3);
-    EXPECT_EQ(group[rank].place().local_rank, static_cast<int>(rank));
-    EXPECT_EQ(group[rank].place().local_ranks, 3);
+    EXPECT_EQ(group[rank].location().local_rank, static_cast<int>(rank));
+    EXPECT_EQ(group[rank].location().local_ranks, 3);
   }
 }
 

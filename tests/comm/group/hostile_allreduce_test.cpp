@@ -2,9 +2,9 @@
 // What a peer says of sums over the ranks, and sends for them.
 #include <fmt/core.h>
 
-#include "comm/collective/collective_channel.hpp"
-#include "comm/collective/header.hpp"
-#include "comm/collective/run.hpp"
+#include "comm/collectives/collective_channel.hpp"
+#include "comm/collectives/collective_header.hpp"
+#include "comm/collectives/collective_op.hpp"
 #include "tests/support/hostile_peer.hpp"
 
 namespace gpups::test {
@@ -12,19 +12,19 @@ namespace {
 
 struct OfRun {
   std::uint64_t run;
-  comm::Header header;
+  comm::CollectiveHeader header;
 };
 comm::Signature sum_of(std::uint64_t elements) {
-  return {.operation = comm::Operation::kSumIntegers, .elements = elements};
+  return {.operation = comm::CollectiveKind::kSumIntegers, .elements = elements};
 }
 OfRun sum_of(std::uint64_t run, std::uint64_t elements) { return {run, {.signature = sum_of(elements)}}; }
 
 // A message of run 0 in its header, and one that follows it.
 OfRun message_of(std::uint64_t index, std::string const& bytes) {
-  return {0, {.item = comm::Header::Item{.index = index, .size = bytes.size(), .bytes = bytes}}};
+  return {0, {.message = comm::CollectiveHeader::MessagePart{.index = index, .size = bytes.size(), .bytes = bytes}}};
 }
 OfRun bulk_of(std::uint64_t index, std::uint64_t size) {
-  return {0, {.item = comm::Header::Item{.index = index, .size = size}}};
+  return {0, {.message = comm::CollectiveHeader::MessagePart{.index = index, .size = size}}};
 }
 // Integers of one byte each: all the same, by default as many as a slice of the two ranks has.
 constexpr std::size_t kSlice = 512;
@@ -43,7 +43,7 @@ class HostileSums : public HostilePeer {
     values_.assign(words, 1);
     return error_of([&] { group_.wait_allreduce(*stream_, group_.begin_allreduce(*stream_, values_)); });
   }
-  void expect_sum_refused(char const* words) {
+  void expect_sum_rejected(char const* words) {
     auto const text = sum();
     EXPECT_NE(text.find(words), std::string::npos) << "'" << words << "' is not in: '" << text << "'";
   }
@@ -78,14 +78,14 @@ TEST_F(HostileSums, AShortSumInTwoMessages) {
 
 // Of a short array of floats all comes in one message, whose size both ranks know.
 TEST_F(HostileSums, AShortArrayOfAnotherSize) {
-  comm::Signature const floats{.operation = comm::Operation::kSumFloats, .elements = 3, .how = "auto in float"};
+  comm::Signature const floats{.operation = comm::CollectiveKind::kSumFloats, .elements = 3, .how = "auto in float"};
   for (std::size_t const bytes : {0, 8, 12, 16}) {
     RawPeer peer;
     auto const group = peer.group();
     Store store(group, {.threads = 1});
     auto stream = store.make_stream();
     std::string const zeros(bytes, '\0');
-    peer.send(0, {.signature = floats, .item = comm::Header::Item{.size = bytes, .bytes = zeros}});
+    peer.send(0, {.signature = floats, .message = comm::CollectiveHeader::MessagePart{.size = bytes, .bytes = zeros}});
     std::vector<float> values{1, 2, 3};
     auto const error = error_of([&] { group.wait_allreduce(stream, group.begin_allreduce(stream, values)); });
     if (bytes == 12) {
@@ -107,22 +107,22 @@ TEST_F(HostileSums, MoreAheadThanOneMay) {
   for (std::uint64_t id = 0; id < Group::kAllreducesMax; ++id) send(peer_, sum_of(id, 1));
   EXPECT_EQ(turn(), "");
   send(peer_, sum_of(Group::kAllreducesMax, 1));
-  expect_refused("began allreduce 64 where 64 is its next and 0 is that of rank 0");
+  expect_rejected("began allreduce 64 where 64 is its next and 0 is that of rank 0");
 }
 
 TEST_F(HostileSums, ASumTwice) {
   for (int i = 0; i < 2; ++i) send(peer_, sum_of(0, kWords));
-  expect_refused("began allreduce 0 where 1 is its next");
+  expect_rejected("began allreduce 0 where 1 is its next");
 }
 
 TEST_F(HostileSums, ASumOutOfTurn) {
   send(peer_, sum_of(1, 3));
-  expect_refused("began allreduce 1 where 0 is its next");
+  expect_rejected("began allreduce 1 where 0 is its next");
 }
 
 TEST_F(HostileSums, AnotherSizeBeforeThisRankBegins) {
   send(peer_, sum_of(0, 4));
-  expect_sum_refused("sums 4 integers in allreduce 0 where rank 0 sums 1024");
+  expect_sum_rejected("sums 4 integers in allreduce 0 where rank 0 sums 1024");
 }
 
 TEST_F(HostileSums, AnotherSizeAfterThisRankHasBegun) {
@@ -131,27 +131,27 @@ TEST_F(HostileSums, AnotherSizeAfterThisRankHasBegun) {
     peer_.on_idle = [] { return false; };
     return true;
   };
-  expect_sum_refused("sums 4294967296 integers in allreduce 0 where rank 0 sums 1024");
+  expect_sum_rejected("sums 4294967296 integers in allreduce 0 where rank 0 sums 1024");
 }
 
 TEST_F(HostileSums, MoreElementsThanThereCanBe) {
   send(peer_, sum_of(0, comm::kSumElementsMax + 1));
-  expect_refused("more elements than one may");
+  expect_rejected("more elements than one may");
 }
 
 TEST_F(HostileSums, AHeaderInAMessageOfTheStore) {
   peer_.send({.kind = MessageKind::kLookup, .bytes = encode(sum_of(0, 3).header)});
-  expect_refused("has a piece to gather");
+  expect_rejected("has a piece to gather");
 }
 
 TEST_F(HostileSums, AMessageThatIsNone) {
   peer_.send_on(ChannelId::kCollectives, "abc");
-  expect_refused("sent what is not a message");
+  expect_rejected("sent what is not a message");
 }
 
 TEST_F(HostileSums, MessagesBeforeTheSumIsAnnounced) {
   send(peer_, message_of(0, narrow(10)));
-  expect_refused("goes on with allreduce 0 where 0 is its next");
+  expect_rejected("goes on with allreduce 0 where 0 is its next");
 }
 
 TEST_F(HostileSums, MessagesAfterTheSumIsOver) {
@@ -160,7 +160,7 @@ TEST_F(HostileSums, MessagesAfterTheSumIsOver) {
   send(peer_, message_of(1, narrow(22)));
   EXPECT_EQ(sum(), "");
   send(peer_, message_of(2, narrow(1)));
-  expect_refused("goes on with allreduce 0 where 1 is its next");
+  expect_rejected("goes on with allreduce 0 where 1 is its next");
 }
 
 TEST_F(HostileSums, MoreMessagesThanTheSumHas) {
@@ -169,53 +169,53 @@ TEST_F(HostileSums, MoreMessagesThanTheSumHas) {
   send(peer_, message_of(1, narrow(22)));
   send(peer_, message_of(2, narrow(1)));
   EXPECT_EQ(turn(), "");
-  expect_sum_refused("sent more messages of allreduce 0 than there are");
+  expect_sum_rejected("sent more messages of allreduce 0 than there are");
 }
 
 TEST_F(HostileSums, MoreMessagesThanMayWait) {
   send(peer_, sum_of(0, kWords));
   EXPECT_EQ(turn(), "");
-  for (std::uint64_t i = 0; i <= comm::kUnwantedMax; ++i) {
+  for (std::uint64_t i = 0; i <= comm::kUnexpectedMax; ++i) {
     send(peer_, message_of(i, "x"));
     peer_.let_turn();
   }
-  expect_refused("where 1024 is its next and 1024 wait");
+  expect_rejected("where 1024 is its next and 1024 wait");
 }
 
 TEST_F(HostileSums, AMessageTwice) {
   send(peer_, sum_of(0, kWords));
   for (int i = 0; i < 2; ++i) send(peer_, message_of(0, narrow(10)));
-  expect_refused("sent message 0 of allreduce 0 where 1 is its next");
+  expect_rejected("sent message 0 of allreduce 0 where 1 is its next");
 }
 
 TEST_F(HostileSums, AnotherMessageThanIsAwaited) {
   send(peer_, sum_of(0, kWords));
   send(peer_, message_of(1, narrow(10)));
-  expect_sum_refused("sent message 1 of allreduce 0 with 520 bytes, where 0 with at most 4104 is awaited");
+  expect_sum_rejected("sent message 1 of allreduce 0 with 520 bytes, where 0 with at most 4104 is awaited");
 }
 
 TEST_F(HostileSums, MoreBytesThanAreAwaited) {
   send(peer_, sum_of(0, kWords));
   send(peer_, bulk_of(0, std::uint64_t{1} << 60));
-  expect_sum_refused("with 1152921504606846976 bytes, where 0 with at most 4104 is awaited");
+  expect_sum_rejected("with 1152921504606846976 bytes, where 0 with at most 4104 is awaited");
 }
 
 TEST_F(HostileSums, BulkDataOfAnotherSizeThanItsHeaderSays) {
   send(peer_, sum_of(0, kWords));
   send(peer_, bulk_of(0, 16));
-  peer_.send_data(comm::tag_of_run(0, 0), 800, 0, ChannelId::kCollectives);
-  expect_sum_refused("sends 800 bytes");
+  peer_.send_data(comm::collective_tag(0, 0), 800, 0, ChannelId::kCollectives);
+  expect_sum_rejected("sends 800 bytes");
 }
 
 TEST_F(HostileSums, BulkDataTwice) {
-  for (int i = 0; i < 2; ++i) peer_.send_words(comm::tag_of_run(0, 0), {10}, ChannelId::kCollectives);
-  expect_sum_refused("two transfers under one tag");
+  for (int i = 0; i < 2; ++i) peer_.send_words(comm::collective_tag(0, 0), {10}, ChannelId::kCollectives);
+  expect_sum_rejected("two transfers under one tag");
 }
 
 TEST_F(HostileSums, IntegersWithoutWidths) {
   send(peer_, sum_of(0, kWords));
   send(peer_, message_of(0, "1234567"));
-  expect_sum_refused("sent integers without their widths");
+  expect_sum_rejected("sent integers without their widths");
 }
 
 TEST_F(HostileSums, IntegersOfImpossibleWidths) {
@@ -235,7 +235,8 @@ TEST_F(HostileSums, IntegersOfImpossibleWidths) {
 }
 
 TEST_F(HostileSums, HeadersThatMakeNoSense) {
-  auto const good = encode(comm::Header{.signature = sum_of(3), .item = comm::Header::Item{.size = 2, .bytes = "ab"}});
+  auto const good = encode(comm::CollectiveHeader{
+      .signature = sum_of(3), .message = comm::CollectiveHeader::MessagePart{.size = 2, .bytes = "ab"}});
   for (std::size_t length = 0; length < good.size(); ++length) {
     RawPeer peer;
     Store store(peer.group(), {.threads = 1});
@@ -246,13 +247,13 @@ TEST_F(HostileSums, HeadersThatMakeNoSense) {
 }
 
 TEST_F(HostileSums, APeerThatSaysNothingIsNamed) {
-  expect_sum_refused("rank 0 awaited the sums of allreduce 0 from rank 1");
+  expect_sum_rejected("rank 0 awaited the sums of allreduce 0 from rank 1");
 }
 
 TEST_F(HostileSums, APeerThatStopsIsNamed) {
   send(peer_, sum_of(0, kWords));
   send(peer_, message_of(0, narrow(10)));
-  expect_sum_refused("rank 0 awaited the sums of allreduce 0 from rank 1");
+  expect_sum_rejected("rank 0 awaited the sums of allreduce 0 from rank 1");
 }
 
 }  // namespace

@@ -27,11 +27,11 @@ void add_up_until_lost(Group const& group, std::size_t elements) {
   Store const store(group, {.threads = 1});
   auto stream = store.make_stream();
   std::vector<std::vector<std::int64_t>> arrays(3, std::vector<std::int64_t>(elements, 1));
-  std::vector<Reduction> open;
+  std::vector<CollectiveRequest> open;
   try {
     for (;;) {
       for (auto& values : arrays) open.push_back(group.begin_allreduce(stream, values));
-      for (auto const& reduction : std::exchange(open, {})) group.wait_allreduce(stream, reduction);
+      for (auto const& request : std::exchange(open, {})) group.wait_allreduce(stream, request);
     }
   } catch (PeerError const& error) {
     if (error.peer() != kVictim) throw;

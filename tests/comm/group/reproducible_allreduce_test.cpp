@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/collective/link_cache.hpp"
+#include "comm/collectives/selection/link_cost_cache.hpp"
 #include "gpups/gpups.hpp"
 #include "tests/support/environment.hpp"
 #include "tests/support/inputs.hpp"
@@ -47,7 +47,8 @@ Result sum_in(std::vector<Group> const& groups, int repeats) {
         for (int repeat = 0; repeat < repeats; ++repeat) {
           auto sums = dense;
           group.wait_allreduce(stream, group.begin_allreduce(stream, View<float>(sums)));
-          auto const of_list = group.wait_sum(stream, group.begin_allreduce(stream, SparseView{size, indices, values}));
+          auto const of_list =
+              group.wait_result(stream, group.begin_allreduce(stream, SparseView{size, indices, values}));
           if (repeat == 0) {
             mine.sums.push_back(sums);
             mine.sums.push_back(to_host(stream, of_list.values.view()));
@@ -81,7 +82,7 @@ TEST(ReproducibleAllreduce, SameBitsWithAssumedCosts) {
 // The first run measures them.
 TEST(ReproducibleAllreduce, SameBitsWithCostsFromTheCache) {
   TemporaryFolder const folder;
-  Environment const environment({{"GPUPS_CACHE_DIR", folder.path().string()}});
+  Environment const environment(Environment::Variables{{"GPUPS_CACHE_DIR", folder.path().string()}});
   for (int const ranks : {2, 3}) {
     Result const first = sum_in(Group::threads(ranks), 100);
     for (int run = 0; run < 3; ++run) EXPECT_TRUE(sum_in(Group::threads(ranks), 1) == first) << run;
@@ -91,7 +92,7 @@ TEST(ReproducibleAllreduce, SameBitsWithCostsFromTheCache) {
 // Writes costs into the file that a run of three threads has left.
 TEST(ReproducibleAllreduce, CostsInTheCacheDecide) {
   TemporaryFolder const folder;
-  Environment const environment({{"GPUPS_CACHE_DIR", folder.path().string()}});
+  Environment const environment(Environment::Variables{{"GPUPS_CACHE_DIR", folder.path().string()}});
   sum_in(Group::threads(3), 1);
   std::string key;
   for (auto const& file : std::filesystem::directory_iterator(folder.path())) {
@@ -99,12 +100,12 @@ TEST(ReproducibleAllreduce, CostsInTheCacheDecide) {
     std::getline(in, key);
     std::getline(in, key);
   }
-  comm::LinkCache const cache(folder.path());
+  comm::LinkCostCache const cache(folder.path());
   ASSERT_TRUE(cache.find(key));
   std::vector<Result> results;
-  for (auto const slow : {&comm::LinkModel::round_s, &comm::LinkModel::byte_s}) {
-    comm::LinkModel costs;
-    for (auto const cost : comm::kLinkCosts) costs.*cost = 1e-15;
+  for (auto const slow : {&comm::LinkCosts::round_s, &comm::LinkCosts::byte_s}) {
+    comm::LinkCosts costs;
+    for (auto const cost : comm::kLinkCostMembers) costs.*cost = 1e-15;
     costs.*slow = 1e-3;
     cache.put(key, costs);
     results.push_back(sum_in(Group::threads(3), 1));
@@ -131,12 +132,14 @@ TEST(ReproducibleAllreduce, TheEnvironmentNamesAnAlgorithm) {
     });
     return result;
   };
-  auto const doubled = sum({.algorithm = "doubling"}), direct = sum({.algorithm = "direct"});
+  auto const doubled = sum({.algorithm = "recursive_doubling"}),
+             direct = sum({.algorithm = "reduce_scatter_allgather"});
   EXPECT_NE(doubled, direct);
-  for (auto const& [name, expected] : {std::pair("doubling", doubled), {"direct", direct}}) {
-    Environment const environment({{"GPUPS_ALLREDUCE_ALGORITHM", name}});
+  for (auto const& [name, expected] :
+       {std::pair("recursive_doubling", doubled), {"reduce_scatter_allgather", direct}}) {
+    Environment const environment(Environment::Variables{{"GPUPS_ALLREDUCE_ALGORITHM", name}});
     EXPECT_EQ(sum({}), expected) << name;
-    EXPECT_EQ(sum({.format = NumberFormat::kHalf}), expected) << name;  // which it lacks
+    EXPECT_EQ(sum({.format = WireFormat::kHalf}), expected) << name;  // which it lacks
   }
 }
 

@@ -37,7 +37,7 @@ std::vector<float> as_floats(Units const& units) {
   return floats;
 }
 
-void on_ranks(std::vector<Group> const& groups, std::function<void(Group)> const& body) { run_ranks(groups, body); }
+void run_on_ranks(std::vector<Group> const& groups, std::function<void(Group)> const& body) { run_ranks(groups, body); }
 std::vector<Group> threads(int ranks) { return ranks == 1 ? std::vector{Group::alone()} : Group::threads(ranks); }
 
 void add_to(Units& all, View<std::int64_t const> more) {
@@ -67,7 +67,7 @@ void train(Account& account, std::vector<Group> const& groups, TopKOptions const
   account.waiting.assign(kSize, 0);
   account.sent_bytes.assign(ranks, 0);
   std::mutex mutex;
-  on_ranks(groups, [&](Group group) {
+  run_on_ranks(groups, [&](Group group) {
     Store store(group, {.threads = 1});
     Stream stream = store.make_stream();
     TopKAllreduce sum(group, kSize, options);
@@ -86,7 +86,7 @@ void train(Account& account, std::vector<Group> const& groups, TopKOptions const
     std::lock_guard const lock(mutex);
     add_to(account.waiting, sum.residual());
     account.saved[number(group.rank())] = sum.save();
-    account.sent_bytes[number(group.rank())] = store.stats().sent.reductions;
+    account.sent_bytes[number(group.rank())] = store.stats().sent.allreduces;
   });
   for (auto const& other : applied) EXPECT_TRUE(other == applied[0]) << "ranks have different sums";
   add_to(account.applied, applied[0]);
@@ -94,11 +94,11 @@ void train(Account& account, std::vector<Group> const& groups, TopKOptions const
 
 TEST(TopKAllreduce, LosesNothing) {
   for (auto const& algorithm : top_k_algorithms()) {
-    for (auto const format : {NumberFormat::kFloat, NumberFormat::kHalf, NumberFormat::kBFloat, NumberFormat::kInt8}) {
+    for (auto const format : {WireFormat::kFloat, WireFormat::kHalf, WireFormat::kBFloat16, WireFormat::kInt8}) {
       for (int ranks = 1; ranks <= 5; ++ranks) {
         SCOPED_TRACE(testing::Message() << algorithm.name << " in " << name_of(format) << ", " << ranks << " ranks");
         TopKOptions const options{
-            .density = .01, .density_first = .1, .warmup_steps = 3, .algorithm = algorithm.name, .format = format};
+            .density = .01, .initial_density = .1, .warmup_steps = 3, .algorithm = algorithm.name, .format = format};
         Account account;
         train(account, threads(ranks), options, 0, 8);
         account.expect_nothing_lost();
@@ -113,7 +113,7 @@ TEST(TopKAllreduce, LosesNothing) {
 TEST(TopKAllreduce, OfAllElementsLosesNothing) {
   constexpr double kLargest = 10 * 0x1p20;  // more than any element of four gradients
   for (auto const& algorithm : top_k_algorithms()) {
-    for (auto const format : {NumberFormat::kInt8, NumberFormat::kBFloat}) {
+    for (auto const format : {WireFormat::kInt8, WireFormat::kBFloat16}) {
       for (int ranks = 2; ranks <= 4; ++ranks) {
         SCOPED_TRACE(testing::Message() << algorithm.name << " in " << name_of(format) << ", " << ranks << " ranks");
         Account account;
@@ -123,7 +123,7 @@ TEST(TopKAllreduce, OfAllElementsLosesNothing) {
           double most = 0;
           for (auto const u : account.waiting) most = std::max(most, std::abs(static_cast<double>(u)));
           EXPECT_GT(most, 0);
-          EXPECT_LE(most, ranks * kLargest * (format == NumberFormat::kInt8 ? 1. / 254 : 1. / 512));
+          EXPECT_LE(most, ranks * kLargest * (format == WireFormat::kInt8 ? 1. / 254 : 1. / 512));
           EXPECT_GE(account.nonzeros_most, kSize - kSize / 50);
         }
       }
@@ -139,7 +139,7 @@ TEST(TopKAllreduce, KeepsWhatHalvesCutOff) {
       Account account;
       constexpr int kSteps = 2;
       train(account, threads(ranks),
-            {.density = .01, .algorithm = algorithm.name, .format = NumberFormat::kHalf, .grid_log2 = 0}, 0, kSteps);
+            {.density = .01, .algorithm = algorithm.name, .format = WireFormat::kHalf, .grid_log2 = 0}, 0, kSteps);
       account.expect_nothing_lost();
       std::int64_t most = 0;
       for (auto const u : account.applied) most = std::max(most, std::abs(u));
@@ -150,7 +150,7 @@ TEST(TopKAllreduce, KeepsWhatHalvesCutOff) {
 }
 
 TEST(TopKAllreduce, GoesOnAtAnyNumberOfRanks) {
-  TopKOptions const options{.density = .01, .density_first = .1, .warmup_steps = 4};
+  TopKOptions const options{.density = .01, .initial_density = .1, .warmup_steps = 4};
   Account account;
   int step = 0;
   for (int const ranks : {2, 3, 1, 4, 2}) {
@@ -163,7 +163,7 @@ TEST(TopKAllreduce, GoesOnAtAnyNumberOfRanks) {
 
 TEST(TopKAllreduce, HasTheBitsOfNeverHavingStoppedWithAsManyRanks) {
   for (float const momentum : {0.0F, .5F}) {
-    TopKOptions const options{.density = .02, .density_first = .1, .warmup_steps = 4, .momentum = momentum};
+    TopKOptions const options{.density = .02, .initial_density = .1, .warmup_steps = 4, .momentum = momentum};
     Account whole, in_parts;
     train(whole, threads(3), options, 0, 9);
     for (int step = 0; step < 9; step += 3) train(in_parts, threads(3), options, step, step + 3);
@@ -182,13 +182,13 @@ TEST(TopKAllreduce, IsTheSameWhateverTheNetworkDoes) {
   }
 }
 
-// Resparsified, a sum has as few elements as each rank gave, and the bytes follow from that: 3 for an element and a
+// SparDL, a sum has as few elements as each rank gave, and the bytes follow from that: 3 for an element and a
 // little for headers and blocks, twice (P - 1) / P of them.
 TEST(TopKAllreduce, SendsAsManyBytesWithManyRanksAsWithFew) {
   for (int const ranks : {2, 3, 4, 5}) {
     Account account;
     int const steps = 4;
-    train(account, threads(ranks), {.density = .01, .algorithm = "resparsified"}, 0, steps);
+    train(account, threads(ranks), {.density = .01, .algorithm = "spardl"}, 0, steps);
     std::size_t const k = kSize / 100;
     EXPECT_LE(account.nonzeros_most, k);
     for (auto const bytes : account.sent_bytes) {
@@ -200,10 +200,10 @@ TEST(TopKAllreduce, SendsAsManyBytesWithManyRanksAsWithFew) {
 
 TEST(TopKAllreduce, AppliesTheLargestOfEachRank) {
   for (bool const floats : {false, true}) {
-    on_ranks(threads(2), [&](Group group) {
+    run_on_ranks(threads(2), [&](Group group) {
       Store store(group, {.threads = 1});
       Stream stream = store.make_stream();
-      TopKAllreduce sum(group, 6, {.density = .3, .density_first = .3, .format = NumberFormat::kFloat});
+      TopKAllreduce sum(group, 6, {.density = .3, .initial_density = .3, .format = WireFormat::kFloat});
       bool const first = number(group.rank()) == 0;
       Units const mine = first ? Units{5, -900, 3, 0, 700, 1} : Units{-800, 100, 2, 7, 600, 4};
       Units sums(6);
@@ -233,10 +233,10 @@ TEST(TopKAllreduce, LosesNothingThatFloatsRoundOff) {
       SCOPED_TRACE(testing::Message() << algorithm.name << ", " << ranks << " ranks");
       std::int64_t const large = std::int64_t{1} << 30;
       std::vector<std::int64_t> waiting(static_cast<std::size_t>(ranks)), applied(waiting);
-      on_ranks(threads(ranks), [&](Group group) {
+      run_on_ranks(threads(ranks), [&](Group group) {
         Store store(group, {.threads = 1});
         Stream stream = store.make_stream();
-        TopKAllreduce sum(group, 3, {.density = 1, .algorithm = algorithm.name, .format = NumberFormat::kFloat});
+        TopKAllreduce sum(group, 3, {.density = 1, .algorithm = algorithm.name, .format = WireFormat::kFloat});
         std::size_t const me = number(group.rank());
         std::vector<float> sums(3);
         Units const mine{0, me == 0 ? large + 1 : 1, 0};
@@ -256,7 +256,7 @@ TEST(TopKAllreduce, SendsVelocitiesWithMomentumCorrection) {
   Group group = Group::alone();
   Store store(group, {.threads = 1});
   Stream stream = store.make_stream();
-  TopKAllreduce sum(group, 2, {.density = .5, .density_first = .5, .momentum = .5F});
+  TopKAllreduce sum(group, 2, {.density = .5, .initial_density = .5, .momentum = .5F});
   std::vector<float> sums(2);
   sum.begin(stream, View<float const>(std::vector<float>{1, .25F}));
   sum.wait(stream, View<float>(sums));
@@ -289,10 +289,10 @@ TEST(TopKAllreduce, WarmsUp) {
 
 // The others get the sum of what they have brought, instead of waiting for a rank that has thrown.
 TEST(TopKAllreduce, SumsNothingOfARankWhoseGradientIsTooLarge) {
-  on_ranks(threads(3), [](Group group) {
+  run_on_ranks(threads(3), [](Group group) {
     Store store(group, {.threads = 1});
     Stream stream = store.make_stream();
-    TopKAllreduce sum(group, kSize, {.density = 1, .algorithm = "sparse_gather", .format = NumberFormat::kFloat});
+    TopKAllreduce sum(group, kSize, {.density = 1, .algorithm = "sparse_allgather", .format = WireFormat::kFloat});
     Units values(kSize, 5);
     bool const wrong = number(group.rank()) == 1;
     if (wrong) values[9000] = values[15000] = -(std::int64_t{1} << 46);
@@ -310,7 +310,7 @@ TEST(TopKAllreduce, SumsNothingOfARankWhoseGradientIsTooLarge) {
 // More of them than may be under way, one after the other: their sums end without them.
 TEST(TopKAllreduce, GivesItsPlaceBackWhereItGoesWhileItsSumIsUnderWay) {
   for (int const ranks : {1, 2, 3}) {
-    on_ranks(threads(ranks), [&](Group group) {
+    run_on_ranks(threads(ranks), [&](Group group) {
       Store store(group, {.threads = 1});
       Stream stream = store.make_stream();
       Units const values(50, 1);
@@ -319,7 +319,7 @@ TEST(TopKAllreduce, GivesItsPlaceBackWhereItGoesWhileItsSumIsUnderWay) {
         left.begin(stream, View<std::int64_t const>(values));
         if (i % 2 == 1) left = TopKAllreduce(group, 50, {});
       }
-      TopKAllreduce sum(group, 50, {.density = 1, .algorithm = "sparse_owners", .format = NumberFormat::kFloat});
+      TopKAllreduce sum(group, 50, {.density = 1, .algorithm = "ssar_split_allgather", .format = WireFormat::kFloat});
       sum.begin(stream, View<std::int64_t const>(values));
       Units sums(50);
       sum.wait(stream, View<std::int64_t>(sums));

@@ -9,11 +9,11 @@
 #include <thread>
 #include <vector>
 
-#include "comm/group_impl.hpp"
-#include "comm/nccl/join.hpp"
+#include "comm/group/group_impl.hpp"
+#include "comm/nccl/connect.hpp"
 #include "gpups/gpups.hpp"
 #include "kernels/build_config.hpp"
-#include "tests/support/float_sums.hpp"
+#include "tests/support/float_allreduce_workload.hpp"
 #include "tests/support/rank_processes.hpp"
 #if GPUPS_HAS_NCCL
 #include "comm/nccl/communicator.hpp"
@@ -68,24 +68,24 @@ void run_on_one_gpu(std::function<void(Group const&, Device)> const& body) {
   if (skipped) GTEST_SKIP() << "there is no GPU";
 }
 
-void talk_on_one_gpu(std::function<void(comm::Talk&, Device)> const& body) {
+void channels_on_one_gpu(std::function<void(comm::ControlChannel&, Device)> const& body) {
   run_on_one_gpu([&](Group const& group, Device device) {
-    comm::Talk talk(*group.impl().transport);
-    body(talk, device);
-    talk.wait_say_to_all("over");
+    comm::ControlChannel channel(*group.impl().transport);
+    body(channel, device);
+    channel.wait_allgather("over");
   });
 }
 
-std::string tell_id(comm::Talk& talk) {
-  return talk.wait_tell(talk.rank() == 0 ? comm::make_nccl_id() : std::string());
+std::string tell_id(comm::ControlChannel& channel) {
+  return channel.wait_broadcast(channel.rank() == 0 ? comm::make_nccl_id() : std::string());
 }
 
 TEST(Nccl, SumsInPlaceAndElsewhere) {
-  talk_on_one_gpu([](comm::Talk& talk, Device device) {
-    comm::NcclCommunicator nccl(tell_id(talk), Rank{static_cast<std::uint32_t>(talk.rank())}, kRanks, device);
+  channels_on_one_gpu([](comm::ControlChannel& channel, Device device) {
+    comm::NcclCommunicator nccl(tell_id(channel), Rank{static_cast<std::uint32_t>(channel.rank())}, kRanks, device);
     Stream stream(device);
     constexpr std::size_t kSize = 100003;
-    auto const mine = static_cast<float>(talk.rank()) + 0.5F;
+    auto const mine = static_cast<float>(channel.rank()) + 0.5F;
     Array<float> const terms = to_device(stream, std::vector<float>(kSize, mine));
     Array<float> const sums(device, kSize);
     auto const sum_into = [&](Array<float> const& into) {
@@ -103,18 +103,19 @@ TEST(Nccl, SumsInPlaceAndElsewhere) {
 
 // Both directions at once, in one batch.
 TEST(Nccl, MovesWhatIsSentAndReceived) {
-  talk_on_one_gpu([](comm::Talk& talk, Device device) {
-    auto const lane = comm::wait_nccl_lane(talk, device, true, 120).lane;
-    require(lane != nullptr, "there is no lane");
+  channels_on_one_gpu([](comm::ControlChannel& channel, Device device) {
+    auto const fabric = comm::wait_connect_nccl(channel, device, true, 120).fabric;
+    require(fabric != nullptr, "there is no fabric");
     constexpr std::size_t kSize = (std::size_t{5} << 20) + 3;
-    Rank const other{static_cast<std::uint32_t>(1 - talk.rank())};
-    auto const mine = static_cast<std::uint8_t>(talk.rank() + 1);
-    Array<std::uint8_t> const source = to_device(lane->stream(), std::vector<std::uint8_t>(kSize, mine));
+    Rank const other{static_cast<std::uint32_t>(1 - channel.rank())};
+    auto const mine = static_cast<std::uint8_t>(channel.rank() + 1);
+    Array<std::uint8_t> const source = to_device(fabric->stream(), std::vector<std::uint8_t>(kSize, mine));
     Array<std::uint8_t> const target(device, kSize);
-    comm::Lane::Part const parts[] = {{other, true, source.data(), kSize}, {other, false, target.data(), kSize}};
-    auto const over = lane->move(parts);
-    while (!over()) lane->check();
-    auto const moved = to_host<std::uint8_t>(lane->stream(), target);
+    comm::DeviceFabric::P2pOp const parts[] = {{other, true, source.data(), kSize},
+                                               {other, false, target.data(), kSize}};
+    auto const over = fabric->move(parts);
+    while (!over()) fabric->check();
+    auto const moved = to_host<std::uint8_t>(fabric->stream(), target);
     require(moved == std::vector<std::uint8_t>(kSize, static_cast<std::uint8_t>(3 - mine)), "the bytes are others");
   });
 }
@@ -132,12 +133,12 @@ TEST(Nccl, SumsForAGroup) {
 
 // A rank waits for one that never sends: it is free again when NCCL is given up.
 TEST(Nccl, GivesUpWhenItIsTold) {
-  talk_on_one_gpu([](comm::Talk& talk, Device device) {
-    comm::NcclCommunicator nccl(tell_id(talk), Rank{static_cast<std::uint32_t>(talk.rank())}, kRanks, device);
-    if (talk.rank() == 1) return;
+  channels_on_one_gpu([](comm::ControlChannel& channel, Device device) {
+    comm::NcclCommunicator nccl(tell_id(channel), Rank{static_cast<std::uint32_t>(channel.rank())}, kRanks, device);
+    if (channel.rank() == 1) return;
     Stream stream(device);
     Array<std::uint8_t> const target(device, 1 << 20);
-    comm::Lane::Part const part{Rank{1}, false, target.data(), target.size()};
+    comm::DeviceFabric::P2pOp const part{Rank{1}, false, target.data(), target.size()};
     nccl.move(stream, {&part, 1});
     auto const soon = std::chrono::steady_clock::now() + std::chrono::seconds(2);  // it may wait for the sender first
     while (!nccl.ready() && std::chrono::steady_clock::now() < soon) std::this_thread::yield();

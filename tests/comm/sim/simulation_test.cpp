@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "comm/group/group_impl.hpp"
 #include "comm/group/simulated.hpp"
-#include "comm/group_impl.hpp"
 #include "gpups/error.hpp"
 
 namespace gpups {
@@ -20,20 +20,20 @@ namespace {
 // A rank's protocol: it passes on what arrives, and keeps it.
 struct Node {
   explicit Node(Group const& g) : group(g), impl(g.impl()) {
-    impl.transport->on_arrival([this] { impl.turner->wake(); });
-    impl.payload->on_arrival([this] { impl.turner->wake(); });
-    impl.turner->start([this] { return turn(); });
+    impl.transport->on_arrival([this] { impl.driver->wake(); });
+    impl.bulk->on_arrival([this] { impl.driver->wake(); });
+    impl.driver->start([this] { return turn(); });
   }
   ~Node() {
-    impl.turner->stop();
+    impl.driver->stop();
     impl.transport->on_arrival(nullptr);
-    impl.payload->on_arrival(nullptr);
+    impl.bulk->on_arrival(nullptr);
   }
 
   bool turn() {
     if (!error.empty()) return false;
     try {
-      bool any = impl.payload->progress();
+      bool any = impl.bulk->progress();
       while (auto message = impl.transport->receive()) {
         got[message->from].push_back(message->body);
         any = true;
@@ -45,7 +45,7 @@ struct Node {
     }
   }
   void wait(std::function<bool()> const& done) {
-    bool const in_time = impl.turner->wait([&] { return !error.empty() || done(); }, 60);
+    bool const in_time = impl.driver->wait([&] { return !error.empty() || done(); }, 60);
     if (!error.empty()) throw PeerError(Rank{0}, error);
     if (!in_time) throw Error("nothing can happen any more");
   }
@@ -62,7 +62,7 @@ struct Node {
 };
 
 // Some rounds in which each rank tells each rank something, and waits for what it is told.
-void talk(Group const& group, int rounds) {
+void route(Group const& group, int rounds) {
   Node node(group);
   for (int round = 0; round < rounds; ++round) {
     node.send_all(std::to_string(round));
@@ -80,7 +80,7 @@ void talk(Group const& group, int rounds) {
 
 std::uint64_t digest_of(int ranks, Simulation const& options) {
   auto const group = Group::simulated(ranks, options);
-  run_ranks(group, [](Group const& member) { talk(member, 5); });
+  run_ranks(group, [](Group const& member) { route(member, 5); });
   return comm::event_digest(group.front());
 }
 
@@ -153,14 +153,14 @@ TEST(Simulation, PayloadsTravelToo) {
       Rank const other{1 - number(member.rank())};
       std::vector<std::uint32_t> const mine(1000, number(member.rank()));
       std::vector<std::uint32_t> first(1000), second(1000);
-      auto& payload = *node.impl.payload;
-      auto const a = payload.send(stream, other, 1, mine.data(), 4000);
-      auto const b = payload.send(stream, other, 2, mine.data(), 4);
-      auto const c = payload.receive_at(stream, other, 2, second.data(), 4);
-      auto const d = payload.receive_at(stream, other, 1, first.data(), 4000);
+      auto& bulk = *node.impl.bulk;
+      auto const a = bulk.send(stream, other, 1, mine.data(), 4000);
+      auto const b = bulk.send(stream, other, 2, mine.data(), 4);
+      auto const c = bulk.receive_into(stream, other, 2, second.data(), 4);
+      auto const d = bulk.receive_into(stream, other, 1, first.data(), 4000);
       std::set<comm::Transfer> open{a, b, c, d};
       node.wait([&] {
-        std::erase_if(open, [&](comm::Transfer transfer) { return payload.done(transfer); });
+        std::erase_if(open, [&](comm::Transfer transfer) { return bulk.done(transfer); });
         return open.empty();
       });
       EXPECT_EQ(first, std::vector<std::uint32_t>(1000, number(other)));
@@ -174,7 +174,7 @@ TEST(Simulation, WaitingForNothingEnds) {
   EXPECT_THROW(run_ranks(Group::simulated(3, {}),
                          [&](Group const& member) {
                            Node node(member);
-                           EXPECT_FALSE(member.impl().turner->wait([] { return false; }, 1e9));
+                           EXPECT_FALSE(member.impl().driver->wait([] { return false; }, 1e9));
                            ++ended;
                            node.wait([] { return false; });
                          }),
@@ -182,7 +182,7 @@ TEST(Simulation, WaitingForNothingEnds) {
   EXPECT_EQ(ended, 3);
 }
 
-// A protocol that forgets to wake its turner is found, since nobody turns it.
+// A protocol that forgets to wake its driver is found, since nobody turns it.
 TEST(Simulation, AForgottenWakeIsFound) {
   EXPECT_THROW(run_ranks(Group::simulated(2, {}),
                          [](Group const& member) {
@@ -201,7 +201,7 @@ TEST(Simulation, AFailureEndsTheOthersAndIsWhatIsThrown) {
     auto const body = [&](Group const& member) {
       if (member.rank() == Rank{1}) throw std::out_of_range("no such row");
       try {
-        talk(member, 1000);
+        route(member, 1000);
       } catch (PeerError const& error) {
         EXPECT_NE(std::string(error.what()).find("no such row"), std::string::npos) << error.what();
         ++lost;
@@ -222,7 +222,7 @@ TEST(Simulation, AGroupCanRunAgain) {
 
 TEST(Simulation, WaitingOutsideARunIsRefused) {
   auto const group = Group::simulated(2, {});
-  EXPECT_THROW(group[0].impl().turner->wait([] { return true; }, 1), Error);
+  EXPECT_THROW(group[0].impl().driver->wait([] { return true; }, 1), Error);
 }
 
 TEST(Simulation, OptionsAreChecked) {

@@ -10,18 +10,18 @@
 #include <thread>
 #include <vector>
 
-#include "comm/transports.hpp"
+#include "comm/transport/all_transports.hpp"
 #include "gpups/error.hpp"
 
 namespace gpups::comm {
 
-void PrintTo(TransportEntry const& entry, std::ostream* out) { *out << entry.name; }
+void PrintTo(TransportFactory const& entry, std::ostream* out) { *out << entry.name; }
 
 namespace {
 
 using Ends = std::vector<std::unique_ptr<Transport>>;
 
-class TransportConformance : public testing::TestWithParam<TransportEntry> {
+class TransportConformance : public testing::TestWithParam<TransportFactory> {
  protected:
   static Rank rank(std::size_t i) { return Rank{static_cast<std::uint32_t>(i)}; }
   Ends make(int ranks) const { return GetParam().make(ranks); }
@@ -34,7 +34,7 @@ std::string bytes(std::size_t size, std::size_t which) {
   return body;
 }
 
-Message await(Transport& end) {
+TransportMessage await(Transport& end) {
   for (;;) {
     if (auto message = end.receive()) return *std::move(message);
     std::this_thread::yield();
@@ -75,7 +75,7 @@ TEST_P(TransportConformance, AnySizeArrivesWhole) {
   for (std::size_t const size : {0UL, 1UL, 7UL, 65535UL, 65536UL, 65537UL, 5UL << 20, kMessageBytesMax}) {
     std::string const body = bytes(size, 3);
     while (!ends[0]->send(rank(1), body)) EXPECT_FALSE(ends[0]->receive());
-    Message const message = await(*ends[1]);
+    TransportMessage const message = await(*ends[1]);
     EXPECT_EQ(message.from, rank(0));
     EXPECT_TRUE(message.body == body) << size;
   }
@@ -85,7 +85,7 @@ TEST_P(TransportConformance, AnySizeArrivesWhole) {
 TEST_P(TransportConformance, ARankReachesItself) {
   Ends const ends = make(2);
   ASSERT_TRUE(ends[1]->send(rank(1), "me"));
-  Message const message = await(*ends[1]);
+  TransportMessage const message = await(*ends[1]);
   EXPECT_EQ(message.from, rank(1));
   EXPECT_EQ(message.body, "me");
 }
@@ -99,7 +99,7 @@ TEST_P(TransportConformance, APairKeepsItsOrder) {
   }
   int next[2] = {};
   for (int i = 0; i < 200; ++i) {
-    Message const message = await(*ends[2]);
+    TransportMessage const message = await(*ends[2]);
     std::size_t const from = number(message.from);
     auto const n = static_cast<std::size_t>(next[from]++);
     EXPECT_EQ(message.body, bytes(n % 7 * 100, from) + std::to_string(n));
@@ -117,7 +117,7 @@ TEST_P(TransportConformance, AFullQueueSaysSoAndRecovers) {
   std::atomic<bool> woken = false;
   ends[0]->on_arrival([&] { woken = true; });
   while (received < sent) {
-    Message const message = await(*ends[1]);
+    TransportMessage const message = await(*ends[1]);
     if (message.from != rank(0)) continue;
     EXPECT_EQ(message.body, std::to_string(received++));
   }
@@ -217,7 +217,7 @@ TEST_P(TransportConformance, ManyRanksReachAll) {
   for (std::size_t to = 0; to < kRanks; ++to) {
     std::vector<bool> seen(kRanks);
     for (std::size_t i = 0; i < kRanks; ++i) {
-      Message const message = await(*ends[to]);
+      TransportMessage const message = await(*ends[to]);
       std::size_t const from = number(message.from);
       EXPECT_EQ(message.body, std::to_string(1000 * from + to));
       EXPECT_FALSE(seen[from]);
@@ -278,7 +278,7 @@ TEST_P(TransportConformance, AFailureReachesAllWhateverTheyDo) {
   EXPECT_EQ(told, 3);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TransportConformance, testing::ValuesIn(transports().begin(), transports().end()),
+INSTANTIATE_TEST_SUITE_P(All, TransportConformance, testing::ValuesIn(all_transports().begin(), all_transports().end()),
                          [](auto const& entry) { return std::string(entry.param.name); });
 
 }  // namespace

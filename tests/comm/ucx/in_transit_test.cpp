@@ -12,12 +12,12 @@
 #include <string>
 #include <utility>
 
-#include "comm/payload/ucx.hpp"
+#include "comm/bulk/ucx.hpp"
 #include "comm/transport/ucx.hpp"
-#include "comm/ucx/link.hpp"
+#include "comm/ucx/worker.hpp"
 #include "gpups/error.hpp"
 #include "kernels/checksum.hpp"
-#include "tests/comm/ucx/ucx_stranger.hpp"
+#include "tests/comm/ucx/foreign_process.hpp"
 
 namespace gpups::test {
 namespace {
@@ -33,20 +33,20 @@ constexpr Rank kOne{1};
 class InTransit : public testing::Test {
  protected:
   InTransit() { link->connect(Rank{0}, kSession, {{link->address(), false, kOwn}, {link->address(), false, kOfOne}}); }
-  UcxWireHeader header_of(UcxKind kind, std::uint64_t number, std::string const& body) const {
-    return ones.seal(Rank{0}, {kOne, kind, number, body.size()}, body.size(),
+  AmWireHeader header_of(AmKind kind, std::uint64_t number, std::string const& body) const {
+    return ones.sign(Rank{0}, {kOne, kind, number, body.size()}, body.size(),
                      kernels::checksum(body.data(), body.size()));
   }
   // Sends, and lets rank 0 turn until it has come.
   template <class Come>
-  void send(UcxWireHeader const& header, std::string const& body, bool remote, Come come) {
+  void send(AmWireHeader const& header, std::string const& body, bool remote, Come come) {
     one.send(&header, sizeof header, body, remote, [this] { link->progress(); });
     auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (!come() && std::chrono::steady_clock::now() < end) link->progress();
   }
 
-  std::shared_ptr<UcxLink> const link = std::make_shared<UcxLink>();
-  UcxSeals const ones{kOne, kSession, {kOfOne, kOwn}};
+  std::shared_ptr<UcxWorker> const link = std::make_shared<UcxWorker>();
+  HeaderMac const ones{kOne, kSession, {kOfOne, kOwn}};
   UcxStranger one{link->address()};
 };
 
@@ -54,21 +54,21 @@ constexpr std::size_t kSmall = 20, kLarge = 200000;
 
 TEST_F(InTransit, WhatWasNotChangedArrives) {
   auto const transport = make_ucx_transport(link, nullptr);
-  auto const payload = make_ucx_payload(link);
+  auto const bulk = make_ucx_bulk_transport(link);
   std::uint64_t next = 0;
   for (std::size_t const size : {kSmall, kLarge}) {
     std::string const body(size, 'b');
-    std::optional<Message> message;
-    send(header_of(UcxKind::kMessage, next++, body), body, size == kLarge,
+    std::optional<TransportMessage> message;
+    send(header_of(AmKind::kMessage, next++, body), body, size == kLarge,
          [&] { return (message = transport->receive()).has_value(); });
     ASSERT_TRUE(message);
     EXPECT_EQ(message->body, body);
     Stream stream(Device::host(), 1);
     std::string into(size, ' ');
-    auto const received = payload->receive_at(stream, kOne, size, into.data(), size);
+    auto const received = bulk->receive_into(stream, kOne, size, into.data(), size);
     bool done = false;
-    send(header_of(UcxKind::kData, size, body), body, size == kLarge,
-         [&] { return done = payload->done(received) || done; });
+    send(header_of(AmKind::kData, size, body), body, size == kLarge,
+         [&] { return done = bulk->done(received) || done; });
     EXPECT_TRUE(done);
     EXPECT_EQ(into, body);
   }
@@ -77,20 +77,20 @@ TEST_F(InTransit, WhatWasNotChangedArrives) {
 TEST_F(InTransit, EveryChangedByteIsFoundAndItsSenderNamed) {
   int listener = 0, found = 0, handed_on = 0;
   std::string said;
-  link->on_wrong(&listener, [&](Rank peer, std::string const& what) {
+  link->on_peer_error(&listener, [&](Rank peer, std::string const& what) {
     EXPECT_EQ(peer, kOne);
     said = what;
     ++found;
   });
   std::string into(kLarge, ' ');
-  link->handle(UcxKind::kData, [&](UcxHeader const&, UcxArrival const& arrival) {
+  link->handle(AmKind::kData, [&](AmHeader const&, AmArrival const& arrival) {
     arrival.remote ? link->fetch(arrival, into.data(), [&] { ++handed_on; }) : void(++handed_on);
   });
   for (std::size_t const size : {kSmall, kLarge}) {
     std::string const body(size, 'b');
     bool const remote = size == kLarge;
-    for (std::size_t i = 0; i < sizeof(UcxWireHeader); ++i) {
-      auto header = header_of(UcxKind::kData, 7, body);
+    for (std::size_t i = 0; i < sizeof(AmWireHeader); ++i) {
+      auto header = header_of(AmKind::kData, 7, body);
       reinterpret_cast<unsigned char*>(&header)[i] ^= 0x10;  // NOLINT
       send(header, body, remote, [&] { return found == 1; });
       ASSERT_EQ(std::exchange(found, 0), 1) << "byte " << i << " of the header";
@@ -98,24 +98,24 @@ TEST_F(InTransit, EveryChangedByteIsFoundAndItsSenderNamed) {
     for (std::size_t i = 0; i < size; i += remote ? 9999 : 1) {
       std::string altered = body;
       altered[i] ^= 1;
-      send(header_of(UcxKind::kData, 7, body), altered, remote, [&] { return found == 1; });
+      send(header_of(AmKind::kData, 7, body), altered, remote, [&] { return found == 1; });
       ASSERT_EQ(std::exchange(found, 0), 1) << "byte " << i << " of " << size;
       EXPECT_THAT(said, HasSubstr("bulk data of " + std::to_string(size) + " bytes from it was changed on the way"));
     }
   }
   EXPECT_EQ(handed_on, 0);
-  link->on_wrong(&listener, nullptr);
-  link->handle(UcxKind::kData, nullptr);
+  link->on_peer_error(&listener, nullptr);
+  link->handle(AmKind::kData, nullptr);
 }
 
 TEST_F(InTransit, TransportAndPayloadSayWhatWasChanged) {
   for (bool const remote : {false, true}) {
     auto const transport = make_ucx_transport(link, nullptr);
-    auto const payload = make_ucx_payload(link);
+    auto const bulk = make_ucx_bulk_transport(link);
     std::string const body(remote ? kLarge : kSmall, 'b');
     std::string altered = body;
     altered.back() = 'x';
-    send(header_of(UcxKind::kMessage, 0, body), altered, remote, [] { return true; });
+    send(header_of(AmKind::kMessage, 0, body), altered, remote, [] { return true; });
     auto const expect = [&](auto const& call) {
       try {
         for (;;) call();
@@ -127,13 +127,13 @@ TEST_F(InTransit, TransportAndPayloadSayWhatWasChanged) {
       }
     };
     expect([&] { transport->receive(); });
-    expect([&] { payload->progress(); });
+    expect([&] { bulk->progress(); });
   }
 }
 
 TEST_F(InTransit, AnotherVersionIsRefusedByBothNumbers) {
   auto const transport = make_ucx_transport(link, nullptr);
-  auto header = header_of(UcxKind::kMessage, 0, "");
+  auto header = header_of(AmKind::kMessage, 0, "");
   header.protocol = 9;
   send(header, "", false, [] { return true; });
   try {
@@ -155,10 +155,10 @@ TEST(Strangers, OverUcxAreNotHeard) {
     if (got <= 0) _exit(1);
     address.resize(static_cast<std::size_t>(got));
     UcxStranger stranger(address);
-    UcxSeals const seals(kOne, std::uint64_t(getpid()) * 0x9e3779b97f4a7c15, {kOfOne, kOwn});
-    for (std::uint32_t kind = 0; kind < 2 * kUcxKinds; ++kind) {
+    HeaderMac const seals(kOne, std::uint64_t(getpid()) * 0x9e3779b97f4a7c15, {kOfOne, kOwn});
+    for (std::uint32_t kind = 0; kind < 2 * kAmKinds; ++kind) {
       for (std::string const& body : {std::string(), std::string("the stranger's"), std::string(kLarge, 's')}) {
-        auto const header = seals.seal(Rank{0}, {kOne, static_cast<UcxKind>(kind), 0, 0}, body.size(), {});
+        auto const header = seals.sign(Rank{0}, {kOne, static_cast<AmKind>(kind), 0, 0}, body.size(), {});
         for (std::size_t bytes : {std::size_t{0}, std::size_t{8}, sizeof header}) {
           stranger.send(&header, bytes, body, body.size() == kLarge, [] {});
         }
@@ -166,7 +166,7 @@ TEST(Strangers, OverUcxAreNotHeard) {
     }
     _exit(0);
   }
-  auto const link = std::make_shared<UcxLink>(), other = std::make_shared<UcxLink>();
+  auto const link = std::make_shared<UcxWorker>(), other = std::make_shared<UcxWorker>();
   std::string const address = link->address();
   link->connect(Rank{0}, kSession, {{address, true, kOwn}, {other->address(), true, kOfOne}});
   other->connect(kOne, kSession, {{address, true, kOfOne}, {other->address(), true, kOwn}});
@@ -176,7 +176,7 @@ TEST(Strangers, OverUcxAreNotHeard) {
   while (waitpid(child, &status, WNOHANG) == 0) EXPECT_FALSE(transport->receive());
   EXPECT_EQ(status, 0);
   ASSERT_TRUE(one->send(Rank{0}, "rank 1's"));
-  std::optional<Message> message;
+  std::optional<TransportMessage> message;
   while (!(message = transport->receive())) one->receive();
   EXPECT_EQ(message->body, "rank 1's");
   one->leave();

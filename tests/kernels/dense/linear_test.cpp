@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "kernels/dense/linear.hpp"
-#include "kernels/side_by_side.hpp"
+#include "kernels/parallel_for.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/dense_oracle.hpp"
 
@@ -199,7 +199,7 @@ TEST(LinearThreads, BitsDoNotDependOnThreadsAndTheirNumberIsRestored) {
     Stream stream(Device::host(), threads);
     std::vector<Layer> layers;
     for (int i = 0; i < 4; ++i) layers.emplace_back(512, 200, 300, 7);
-    side_by_side(stream, layers.size(), [&](Stream& part, std::size_t i) {
+    parallel_for(stream, layers.size(), [&](Stream& part, std::size_t i) {
       layers[i].forward(part, true);
       layers[i].backward(part, true, false);
     });

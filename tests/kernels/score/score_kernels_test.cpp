@@ -165,8 +165,8 @@ void pair_tile_in_turns(Pair pair, Rows const& g, std::size_t first_left, std::s
 }
 
 // Tiles against `run`, which is given a stream and arguments and computes them on the host.
-template <class Rows, class Pair, class Run>
-void expect_tiles(Rows g, Pair pair, Run run) {
+template <class Rows, class Pair, class CollectiveOp>
+void expect_tiles(Rows g, Pair pair, CollectiveOp run) {
   Stream stream(Device::host(), 1);
   for (auto const [n, m, dim] : sizes()) {
     if (dim % Pair::kParts != 0) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse streams that nobody wrote: refused with a reason, or read without leaving their bytes or their range.
+// Sparse streams that nobody wrote: rejected with a reason, or read without leaving their bytes or their range.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -17,7 +17,7 @@ using kernels::StreamValues;
 using kernels::StreamView;
 
 std::string fault_of(std::vector<std::uint8_t> const& bytes) {
-  return std::string(StreamView(View<std::uint8_t const>(bytes)).fault());
+  return std::string(StreamView(View<std::uint8_t const>(bytes)).error());
 }
 
 // A stream of two blocks, one of which is empty.
@@ -42,7 +42,7 @@ TEST(HostileStream, IsRefused) {
   struct Case {
     std::size_t at;
     std::uint8_t byte;
-    char const* fault;
+    char const* bad_row;
   };
   for (Case const c : {Case{0, 2, "its version is unknown"},
                        {1, 5, "its values have an unknown format"},
@@ -63,7 +63,7 @@ TEST(HostileStream, IsRefused) {
                        {55, 8, "an empty block's word is not 0"}}) {
     auto bytes = good;
     bytes[c.at] = c.byte;
-    EXPECT_EQ(fault_of(bytes), c.fault) << "byte " << c.at;
+    EXPECT_EQ(fault_of(bytes), c.bad_row) << "byte " << c.at;
   }
   auto longer = good;
   longer.push_back(0);
@@ -73,7 +73,7 @@ TEST(HostileStream, IsRefused) {
 // Each bit is turned over: no read leaves the bytes, and what is read lies in the range.
 TEST(HostileStream, IsNeverBelieved) {
   Stream stream(Device::host(), 1);
-  std::size_t refused = 0, bad = 0, read = 0;
+  std::size_t rejected = 0, bad = 0, read = 0;
   for (double const density : {.004, .03, .4, 1.}) {
     for (auto const values : {StreamValues::kHalf, StreamValues::kInt8, StreamValues::kUnits}) {
       auto const good = small_stream(density, values);
@@ -81,8 +81,8 @@ TEST(HostileStream, IsNeverBelieved) {
         std::vector<std::uint8_t> bytes(good);
         bytes[bit / 8] ^= static_cast<std::uint8_t>(1U << bit % 8);
         StreamView const streams[] = {StreamView(View<std::uint8_t const>(bytes))};
-        if (!streams[0].fault().empty()) {
-          ++refused;
+        if (!streams[0].error().empty()) {
+          ++rejected;
           continue;
         }
         auto const list = kernels::sum<float>(stream, kernels::SumToEntries<float>{streams});
@@ -94,7 +94,7 @@ TEST(HostileStream, IsNeverBelieved) {
       }
     }
   }
-  EXPECT_GT(refused, 1000U);
+  EXPECT_GT(rejected, 1000U);
   EXPECT_GT(bad, 10U);
   EXPECT_GT(read, 1000U);
 }

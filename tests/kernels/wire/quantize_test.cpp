@@ -6,10 +6,10 @@
 #include <set>
 
 #include "kernels/wire/buckets.hpp"
+#include "kernels/wire/dequantize_rows.hpp"
 #include "kernels/wire/quantize_buckets.hpp"
 #include "kernels/wire/quantize_rows.hpp"
 #include "kernels/wire/quantize_sums.hpp"
-#include "kernels/wire/unpack_rows.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"
 #include "tests/support/on_devices.hpp"
@@ -30,16 +30,16 @@ struct Sent {
 constexpr std::size_t kDim = 4;  // columns of rows, where nothing else is said
 
 Sent send(Device device, Format format, std::vector<float> const& values, std::vector<float> const& rest,
-          Rounding rounding = Rounding::kNearest, kernels::Draws draws = {}, std::size_t dim = kDim) {
+          Rounding rounding = Rounding::kNearest, kernels::RoundingKey rounding_key = {}, std::size_t dim = kDim) {
   Stream stream(device, 2);
   std::size_t const n = values.size() / dim;
   auto const values_there = matrix(stream, values, n, dim);
   auto const residual = matrix(stream, rest, rest.size() / dim, dim);
   Matrix<float> const out(device, n, dim);
   Array<std::uint8_t> const bytes(device, wire_bytes(format, n, dim));
-  kernels::quantize_rows(stream,
-                         {values_there, residual, kernels::wire_rows(bytes.view(), format, n, dim), rounding, draws});
-  kernels::unpack_rows(stream, {kernels::wire_rows(View<std::uint8_t const>(bytes.view()), format, n, dim), out});
+  kernels::quantize_rows(
+      stream, {values_there, residual, kernels::wire_rows(bytes.view(), format, n, dim), rounding, rounding_key});
+  kernels::dequantize_rows(stream, {kernels::wire_rows(View<std::uint8_t const>(bytes.view()), format, n, dim), out});
   return {to_host(stream, out.view().flat()), to_host(stream, residual.view().flat())};
 }
 
@@ -88,7 +88,8 @@ TEST(Quantize, DrawsBelongToRows) {
     auto const all = send(device, Format::kInt2, values, {}, Rounding::kStochastic, {.seed = 1, .use = 2}).decoded;
     auto const part = send(device, Format::kInt2, second, {}, Rounding::kStochastic, {1, 2, /*first_row=*/6}).decoded;
     EXPECT_EQ(differ("part", part, {all.begin() + 6 * kDim, all.end()}), "");
-    for (kernels::Draws const other : {kernels::Draws{2, 2}, kernels::Draws{1, 3}, kernels::Draws{1, 2, 1}}) {
+    for (kernels::RoundingKey const other :
+         {kernels::RoundingKey{2, 2}, kernels::RoundingKey{1, 3}, kernels::RoundingKey{1, 2, 1}}) {
       EXPECT_NE(send(device, Format::kInt2, values, {}, Rounding::kStochastic, other).decoded, all);
     }
   }
@@ -158,7 +159,7 @@ TEST(Quantize, TinyRowsWaitInTheResidual) {
 
 struct SentSums {
   std::vector<std::int64_t> decoded, residual;
-  std::uint32_t fault;
+  std::uint32_t bad_row;
 };
 
 SentSums send_sums(Device device, Format format, std::vector<std::int64_t> const& sums,
@@ -167,19 +168,20 @@ SentSums send_sums(Device device, Format format, std::vector<std::int64_t> const
   std::size_t const n = sums.size() / kDim;
   auto const sums_there = matrix(stream, sums, n, kDim), residual = matrix(stream, rest, n, kDim);
   auto const out = matrix(stream, std::vector<std::int64_t>(sums.size(), 0), n, kDim);
-  auto const fault = to_device(stream, std::vector<std::uint32_t>{kernels::kNoRow});
+  auto const bad_row = to_device(stream, std::vector<std::uint32_t>{kernels::kNoRow});
   Array<std::uint8_t> const bytes(device, wire_bytes(format, n, kDim));
-  kernels::quantize_sums(stream, {sums_there, residual, kernels::wire_rows(bytes.view(), format, n, kDim), -30, fault});
-  kernels::add_unpacked_sums(
+  kernels::quantize_sums(stream,
+                         {sums_there, residual, kernels::wire_rows(bytes.view(), format, n, kDim), -30, bad_row});
+  kernels::add_dequantized_sums(
       stream, {kernels::wire_rows(View<std::uint8_t const>(bytes.view()), format, n, kDim), {}, out, -30});
   return {to_host(stream, out.view().flat()), to_host(stream, residual.view().flat()),
-          to_host(stream, fault.view())[0]};
+          to_host(stream, bad_row.view())[0]};
 }
 
 TEST(QuantizeSums, SmallSumsAreExact) {
   std::vector<std::int64_t> const sums{127, -127, 1, 0}, rest{0, 0, -5, 0};
   for (Device const device : devices()) {
-    for (Format const format : {Format::kFloat, Format::kHalf, Format::kBFloat, Format::kInt8}) {
+    for (Format const format : {Format::kFloat, Format::kHalf, Format::kBFloat16, Format::kInt8}) {
       auto const sent = send_sums(device, format, sums, rest);
       // 127 units of 2^-30 are below what half can tell apart.
       bool const exact = sent.decoded == std::vector<std::int64_t>{127, -127, -4, 0};
@@ -194,13 +196,13 @@ TEST(QuantizeSums, LargestSums) {
   for (Device const device : devices()) {
     for (Format const format : kernels::kFormats) {
       auto const most = send_sums(device, format, {kMost, -kMost, kMost - 1, 3}, {0, 0, 1, 0});
-      EXPECT_EQ(most.fault, kernels::kNoRow);
+      EXPECT_EQ(most.bad_row, kernels::kNoRow);
       EXPECT_EQ(most.decoded[0] + most.residual[0], kMost);
       EXPECT_EQ(most.decoded[1] + most.residual[1], -kMost);
       EXPECT_EQ(most.decoded[2] + most.residual[2], kMost);
       EXPECT_EQ(most.decoded[3] + most.residual[3], 3);
-      EXPECT_EQ(send_sums(device, format, {1, 1, 1, 1, kMost, 0, 0, 0}, {0, 0, 0, 0, 1, 0, 0, 0}).fault, 1U);
-      EXPECT_EQ(send_sums(device, format, {1, 1, kMax, 1, kMax, 0, 0, 0}, {0, 0, kMax, 0, 1, 0, 0, 0}).fault, 0U);
+      EXPECT_EQ(send_sums(device, format, {1, 1, 1, 1, kMost, 0, 0, 0}, {0, 0, 0, 0, 1, 0, 0, 0}).bad_row, 1U);
+      EXPECT_EQ(send_sums(device, format, {1, 1, kMax, 1, kMax, 0, 0, 0}, {0, 0, kMax, 0, 1, 0, 0, 0}).bad_row, 0U);
     }
   }
 }
@@ -210,7 +212,7 @@ TEST(QuantizeSums, WhatHalvesCutOffStaysInTheResidual) {
   for (Device const device : devices()) {
     auto const sent =
         send_sums(device, Format::kHalf, {70000 * kOne, -100000 * kOne, kCut, 65519 * kOne}, {5 * kOne, 1, 0, kOne});
-    EXPECT_EQ(sent.fault, kernels::kNoRow);
+    EXPECT_EQ(sent.bad_row, kernels::kNoRow);
     EXPECT_EQ(sent.decoded, (std::vector<std::int64_t>{kCut, -kCut, kCut, kCut}));
     EXPECT_EQ(sent.residual, (std::vector<std::int64_t>{4501 * kOne, -34496 * kOne + 1, 0, 16 * kOne}));
   }
@@ -230,9 +232,9 @@ TEST(QuantizeBuckets, TheLastOneIsShorter) {
         auto const out = to_device(stream, std::vector<float>(n, 1));
         kernels::quantize_buckets(
             stream, {.values = values_there, .residual = residual, .format = format, .bucket = 64, .wire = wire});
-        kernels::unpack_buckets(stream, {wire, format, 64, out});
+        kernels::dequantize_buckets(stream, {wire, format, 64, out});
         auto const decoded = to_host(stream, out.view()), rest = to_host(stream, residual.view());
-        kernels::unpack_buckets(stream, {wire, format, 64, out, /*add=*/true});
+        kernels::dequantize_buckets(stream, {wire, format, 64, out, /*add=*/true});
         auto const twice = to_host(stream, out.view());
         for (std::size_t i = 0; i < n; ++i) {
           float const sum = values[i] + before[i];

@@ -15,14 +15,14 @@ namespace gpups::test {
 namespace {
 
 using kernels::kStreamBlock;
-using kernels::PlaceKind;
+using kernels::PositionEncoding;
 using kernels::StreamValues;
 using kernels::StreamView;
 using kernels::ValueForm;
 
 constexpr ValueForm kForms[] = {{StreamValues::kFloat, kGrid},
                                 {StreamValues::kHalf, kGrid},
-                                {StreamValues::kBFloat, kGrid},
+                                {StreamValues::kBFloat16, kGrid},
                                 {StreamValues::kInt8, kGrid},
                                 {StreamValues::kUnits, kGrid}};
 constexpr double kDensities[] = {0, 1e-5, .001, .01, .04, .12, .2, .6, .97, 1};
@@ -32,7 +32,7 @@ double error_max(ValueForm form, double most) {
   switch (form.values) {
     case StreamValues::kHalf:
       return 0x1p-11 * most;
-    case StreamValues::kBFloat:
+    case StreamValues::kBFloat16:
       return 0x1p-8 * most;
     case StreamValues::kInt8:
       return most / 254 * (1 + 0x1p-13);
@@ -162,30 +162,30 @@ TYPED_TEST(SparseStream, KeepsWhatValuesLose) {
   }
 }
 
-PlaceKind kind_at(double density, ValueForm form, std::size_t* place_bytes, std::size_t* count) {
+PositionEncoding kind_at(double density, ValueForm form, std::size_t* position_bytes, std::size_t* count) {
   Random random(6);
   Stream stream(Device::host(), 2);
   auto const e = elements<float>(random, 0, 256 * kStreamBlock, density);
   auto const bytes = encoded(stream, e, form);
   StreamView const all = view(bytes);
   *count = e.indices.size();
-  *place_bytes = bytes.size() - *count * (form.values == StreamValues::kHalf ? 2 : 4);
+  *position_bytes = bytes.size() - *count * (form.values == StreamValues::kHalf ? 2 : 4);
   return all.blocks()[0].word.kind;
 }
 
 TEST(SparseStreamBytes, AreFewForPlaces) {
   struct Case {
     double density, most;  // bytes for each element, all headers included
-    PlaceKind kind;
+    PositionEncoding kind;
   };
-  for (Case const c : {Case{.0005, 2.13, PlaceKind::kOffsets},
-                       {.01, 1.093, PlaceKind::kGaps},
-                       {.02, 1.01, PlaceKind::kGaps},
-                       {.04, 1.002, PlaceKind::kGaps},
-                       {.2, .626, PlaceKind::kBitmap},
-                       {.6, .2085, PlaceKind::kBitmap},
-                       {.98, .13, PlaceKind::kDense},
-                       {1, .0001, PlaceKind::kDense}}) {
+  for (Case const c : {Case{.0005, 2.13, PositionEncoding::kOffsets},
+                       {.01, 1.093, PositionEncoding::kGaps},
+                       {.02, 1.01, PositionEncoding::kGaps},
+                       {.04, 1.002, PositionEncoding::kGaps},
+                       {.2, .626, PositionEncoding::kBitmap},
+                       {.6, .2085, PositionEncoding::kBitmap},
+                       {.98, .13, PositionEncoding::kDense},
+                       {1, .0001, PositionEncoding::kDense}}) {
     std::size_t bytes, count;
     EXPECT_EQ(kind_at(c.density, {StreamValues::kHalf, kGrid}, &bytes, &count), c.kind) << c.density;
     EXPECT_LE(static_cast<double>(bytes), c.most * static_cast<double>(count)) << c.density;

@@ -56,7 +56,7 @@ Array<std::uint8_t> encoded(Stream& stream, Elements<T> const& e, kernels::Value
 
 inline kernels::StreamView view(Array<std::uint8_t> const& bytes) {
   kernels::StreamView const stream((View<std::uint8_t const>(bytes)));
-  EXPECT_EQ(stream.fault(), "");
+  EXPECT_EQ(stream.error(), "");
   return stream;
 }
 

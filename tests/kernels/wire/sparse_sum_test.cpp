@@ -16,11 +16,11 @@ using kernels::StreamValues;
 using kernels::StreamView;
 
 template <class T>
-class SparseSum : public testing::Test {};
+class SparseAllreduce : public testing::Test {};
 using Types = testing::Types<float, std::int64_t>;
-TYPED_TEST_SUITE(SparseSum, Types);
+TYPED_TEST_SUITE(SparseAllreduce, Types);
 
-TYPED_TEST(SparseSum, IsThatOfAMap) {
+TYPED_TEST(SparseAllreduce, IsThatOfAMap) {
   Random random(4);
   for (double const density : {.0005, .02, .1, .5, .99}) {
     for (std::size_t ranks = 1; ranks <= 8; ++ranks) {
@@ -70,7 +70,7 @@ TYPED_TEST(SparseSum, IsThatOfAMap) {
   }
 }
 
-TYPED_TEST(SparseSum, AddsToWhatIsThere) {
+TYPED_TEST(SparseAllreduce, AddsToWhatIsThere) {
   Random random(5);
   Stream stream(Device::host(), 1);
   auto const e = elements<TypeParam>(random, 0, 70000, .05);

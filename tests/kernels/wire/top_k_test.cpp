@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/wire/keep_above.hpp"
+#include "kernels/wire/select_above.hpp"
 #include "kernels/wire/top_k.hpp"
 #include "tests/support/compare.hpp"
 #include "tests/support/inputs.hpp"
@@ -149,19 +149,19 @@ TEST(TopK, ThresholdsKeepAboutAsMany) {
     Array<std::uint32_t> const indices(device, 2 * k);
     Array<float> const kept(device, 2 * k);
     std::size_t const count =
-        kernels::wait_keep_above(stream, {.values = next, .bound = threshold, .indices = indices, .kept = kept});
+        kernels::wait_select_above(stream, {.values = next, .bound = threshold, .indices = indices, .kept = kept});
     EXPECT_NEAR(static_cast<double>(count), static_cast<double>(k), 0.1 * static_cast<double>(k));
   }
 }
 
-TEST(KeepAbove, NothingWithoutRoomIsLost) {
+TEST(SelectAbove, NothingWithoutRoomIsLost) {
   for (Device const device : devices()) {
     Stream stream(device, 2);
     auto const values = to_device(stream, std::vector<float>{1, -5, 0, kNan, 7, -kInfinity, 4});
     auto const residual = to_device(stream, std::vector<float>{0, 0, 0, 0, -1, 0, 1});
     Array<std::uint32_t> const indices(device, 2);
     Array<float> const kept(device, 2);
-    ASSERT_EQ(kernels::wait_keep_above(stream, {values, residual, 5, indices, kept}), 2U);
+    ASSERT_EQ(kernels::wait_select_above(stream, {values, residual, 5, indices, kept}), 2U);
     EXPECT_EQ(to_host(stream, indices.view()), (std::vector<std::uint32_t>{1, 3}));
     EXPECT_EQ(to_host(stream, kept.view())[0], -5);
     EXPECT_TRUE(std::isnan(to_host(stream, kept.view())[1]));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of click-through models: what is usual, what is refused, and what checkpoints depend on.
+// Settings of click-through models: what is usual, what is rejected, and what checkpoints depend on.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 using test::expect_error;
 
-Config parse(std::string const& text, std::vector<Override> const& overrides = {}) {
+Config parse(std::string const& text, std::vector<SettingOverride> const& overrides = {}) {
   return parse_config("[data]\nreader = 'clicks'\ntrain = 'a.tsv'\n" + text, "run.toml", "/data", overrides);
 }
 
@@ -29,8 +29,8 @@ TEST(ClickConfig, HasDefaultsOfItsOwn) {
   EXPECT_EQ(c.data.test, "");
   EXPECT_EQ(c.data.valid_share, 0);
   EXPECT_EQ(c.data.test_share, 0.1);
-  EXPECT_EQ(c.data.numbers, 13);
-  EXPECT_EQ(c.data.categories, 26);
+  EXPECT_EQ(c.data.numeric_columns, 13);
+  EXPECT_EQ(c.data.categorical_columns, 26);
   // What is given wins, in the file or outside of it, and whether the reader comes first or last.
   EXPECT_EQ(parse("[model]\ndim = 8\n").model.dim, 8);
   EXPECT_EQ(parse("[model]\nname = 'fm'\n").model.name, "fm");
@@ -68,8 +68,8 @@ TEST(ClickConfig, RefusesWhatAModelDoesNotHave) {
            {"logistic", "model.dim=4", "rows of one number only"},
            {"logistic", "model.init=uniform", "rows of one number only"},
            {"logistic", "model.init_scale=1", "rows of one number only"},
-           {"logistic", "model.values=bfloat16", "rows of one number only"},
-           {"logistic", "model.admit_at=2", "no rows of many numbers"},
+           {"logistic", "model.value_type=bfloat16", "rows of one number only"},
+           {"logistic", "model.admission_count=2", "no rows of many numbers"},
            {"logistic", "model.row_dropout=0.1", "no rows of many numbers"},
            {"logistic", "model.dropout=0.1", "\"deepfm\", \"dlrm\" or \"dcnv2\""},
            {"logistic", "optimizer.kind=sgd", "rows of one number only"},
@@ -85,9 +85,9 @@ TEST(ClickConfig, RefusesWhatAModelDoesNotHave) {
            {"deepfm", "model.bottom=[8]", "model.name = \"dlrm\""},
            {"dlrm", "model.cross_layers=1", "model.name = \"dcnv2\""},
            {"dlrm", "model.dims=[\"C1:8\"]", "model.name = \"dcnv2\""},
-           {"dlrm", "weights.learning_rate=1", "set model.wide"},
-           {"dcnv2", "weights.admit_at=2", "set model.wide"},
-           {"dcnv2", "weights.initial_accumulator=1", "no rows of one number"},
+           {"dlrm", "linear.learning_rate=1", "set model.wide"},
+           {"dcnv2", "linear.admission_count=2", "set model.wide"},
+           {"dcnv2", "linear.initial_accumulator=1", "no rows of one number"},
            {"dcnv2", "model.bottom=[8]", "model.name = \"dlrm\""},
            {"dlrm", "model.pooling=mean", "no category has many values"},
            {"dlrm", "model.l2=0.1", "it is for knowledge graphs"},
@@ -102,8 +102,8 @@ TEST(ClickConfig, RefusesWhatAModelDoesNotHave) {
            {"dlrm", "dense.l1=0.5", "dense.optimizer = \"ftrl\""},
            {"dlrm", "dense.l2=0.5", "dense.optimizer = \"ftrl\""},
            {"dlrm", "dense.beta=0.5", "dense.optimizer = \"ftrl\""},
-           {"fm", "weights.l1=0.5", "weights.kind = \"ftrl\""},
-           {"fm", "weights.beta=0.5", "weights.kind = \"ftrl\""}}) {
+           {"fm", "linear.l1=0.5", "linear.kind = \"ftrl\""},
+           {"fm", "linear.beta=0.5", "linear.kind = \"ftrl\""}}) {
     expect_error(
         [&] {
           parse("", {std::string("model.name=") + model, setting});
@@ -113,48 +113,48 @@ TEST(ClickConfig, RefusesWhatAModelDoesNotHave) {
 }
 
 TEST(ClickConfig, RefusesWhatOtherSettingsLeaveWithoutEffect) {
-  auto const refuse = [](std::vector<Override> const& settings, char const* why) {
+  auto const reject = [](std::vector<SettingOverride> const& settings, char const* why) {
     expect_error([&] { parse("", settings); }, {"has no effect here", why});
   };
-  refuse({"dense.optimizer=sgd", "dense.beta1=0.5"}, "dense.optimizer = \"adam\"");
-  refuse({"dense.optimizer=sgd", "dense.epsilon=0.5"}, "dense.optimizer = \"sgd\" and \"ftrl\" have none");
-  refuse({"dense.optimizer=adagrad", "dense.beta2=0.5"}, "dense.optimizer = \"adam\" or \"lamb\"");
-  refuse({"dense.optimizer=ftrl", "dense.beta1=0.5"}, "dense.optimizer = \"adam\" or \"lamb\"");
-  refuse({"dense.optimizer=ftrl", "dense.epsilon=0.5"}, "\"ftrl\" have none");
-  refuse({"dense.optimizer=ftrl", "dense.weight_decay=0.5"}, "makes weights anew in each step: set dense.l2");
-  refuse({"dense.optimizer=lamb", "dense.momentum=0.5"}, "dense.optimizer = \"sgd\"");
-  refuse({"dense.optimizer=lamb", "dense.initial_accumulator=1"}, "dense.optimizer = \"adagrad\" or \"ftrl\"");
-  refuse({"dense.density=0.5"}, "it is for dense.exchange = \"top_k\"");
-  refuse({"dense.codec=int8"}, "it is for dense.exchange = \"top_k\"");
-  refuse({"dense.algorithm=sparse_owners"}, "it is for dense.exchange = \"top_k\"");
-  refuse({"dense.warmup_steps=5"}, "it is for dense.exchange = \"top_k\"");
-  refuse({"dense.exchange=top_k", "dense.density_first=0.5"}, "there is no warm-up: set");
-  refuse({"dense.exchange=top_k", "dense.momentum_correction=true"}, "dense.optimizer = \"sgd\" and a momentum");
-  refuse({"dense.exchange=top_k", "dense.optimizer=sgd", "dense.momentum=0", "dense.momentum_correction=true"},
+  reject({"dense.optimizer=sgd", "dense.beta1=0.5"}, "dense.optimizer = \"adam\"");
+  reject({"dense.optimizer=sgd", "dense.epsilon=0.5"}, "dense.optimizer = \"sgd\" and \"ftrl\" have none");
+  reject({"dense.optimizer=adagrad", "dense.beta2=0.5"}, "dense.optimizer = \"adam\" or \"lamb\"");
+  reject({"dense.optimizer=ftrl", "dense.beta1=0.5"}, "dense.optimizer = \"adam\" or \"lamb\"");
+  reject({"dense.optimizer=ftrl", "dense.epsilon=0.5"}, "\"ftrl\" have none");
+  reject({"dense.optimizer=ftrl", "dense.weight_decay=0.5"}, "makes weights anew in each step: set dense.l2");
+  reject({"dense.optimizer=lamb", "dense.momentum=0.5"}, "dense.optimizer = \"sgd\"");
+  reject({"dense.optimizer=lamb", "dense.initial_accumulator=1"}, "dense.optimizer = \"adagrad\" or \"ftrl\"");
+  reject({"dense.density=0.5"}, "it is for dense.compression = \"top_k\"");
+  reject({"dense.codec=int8"}, "it is for dense.compression = \"top_k\"");
+  reject({"dense.algorithm=ssar_split_allgather"}, "it is for dense.compression = \"top_k\"");
+  reject({"dense.warmup_steps=5"}, "it is for dense.compression = \"top_k\"");
+  reject({"dense.compression=top_k", "dense.initial_density=0.5"}, "there is no warm-up: set");
+  reject({"dense.compression=top_k", "dense.momentum_correction=true"}, "dense.optimizer = \"sgd\" and a momentum");
+  reject({"dense.compression=top_k", "dense.optimizer=sgd", "dense.momentum=0", "dense.momentum_correction=true"},
          "dense.optimizer = \"sgd\" and a momentum");
-  EXPECT_NO_THROW(parse("", {"dense.exchange=top_k", "dense.optimizer=sgd", "dense.momentum_correction=true",
-                             "dense.warmup_steps=5", "dense.density_first=0.5", "dense.algorithm=resparsified"}));
-  expect_error([] { parse("", {"dense.exchange=top_k", "dense.algorithm=ring"}); }, {"\"ring\"", "resparsified"});
-  expect_error([] { parse("", {"dense.exchange=topk"}); }, {"did you mean \"top_k\"?"});
-  expect_error([] { parse("", {"dense.exchange=top_k", "dense.density=0"}); }, {"dense.density"});
+  EXPECT_NO_THROW(parse("", {"dense.compression=top_k", "dense.optimizer=sgd", "dense.momentum_correction=true",
+                             "dense.warmup_steps=5", "dense.initial_density=0.5", "dense.algorithm=spardl"}));
+  expect_error([] { parse("", {"dense.compression=top_k", "dense.algorithm=ring"}); }, {"\"ring\"", "spardl"});
+  expect_error([] { parse("", {"dense.compression=topk"}); }, {"did you mean \"top_k\"?"});
+  expect_error([] { parse("", {"dense.compression=top_k", "dense.density=0"}); }, {"dense.density"});
   expect_error(
       [] {
-        parse("", {"dense.exchange=top_k", "dense.density=0.5", "dense.warmup_steps=3"});
+        parse("", {"dense.compression=top_k", "dense.density=0.5", "dense.warmup_steps=3"});
       },
-      {"dense.density is 0.5 and dense.density_first is 0.25", "set dense.density_first to dense.density"});
-  EXPECT_NO_THROW(parse("", {"dense.exchange=top_k", "dense.density=0.5"}));
-  refuse({"weights.l1=0.5"}, "models that have rows of one number");
-  refuse({"model.wide=true", "weights.kind=sgd", "weights.initial_accumulator=1"}, "keeps no state");
-  refuse({"data.test=b.tsv", "data.test_share=0.1"}, "the samples are those of data.test");
-  refuse({"data.valid=b.tsv", "data.valid_share=0.1"}, "the samples are those of data.valid");
-  EXPECT_NO_THROW(parse("", {"data.many=[\"C1\"]", "model.pooling=mean"}));
-  EXPECT_NO_THROW(parse("", {"model.wide=true", "weights.kind=rowwise_adagrad", "weights.initial_accumulator=1"}));
+      {"dense.density is 0.5 and dense.initial_density is 0.25", "set dense.initial_density to dense.density"});
+  EXPECT_NO_THROW(parse("", {"dense.compression=top_k", "dense.density=0.5"}));
+  reject({"linear.l1=0.5"}, "models that have rows of one number");
+  reject({"model.wide=true", "linear.kind=sgd", "linear.initial_accumulator=1"}, "keeps no state");
+  reject({"data.test=b.tsv", "data.test_share=0.1"}, "the samples are those of data.test");
+  reject({"data.valid=b.tsv", "data.valid_share=0.1"}, "the samples are those of data.valid");
+  EXPECT_NO_THROW(parse("", {"data.multi_hot=[\"C1\"]", "model.pooling=mean"}));
+  EXPECT_NO_THROW(parse("", {"model.wide=true", "linear.kind=rowwise_adagrad", "linear.initial_accumulator=1"}));
   EXPECT_NO_THROW(parse("", {"dense.optimizer=lamb", "dense.beta1=0.5", "dense.epsilon=1", "dense.weight_decay=1"}));
   EXPECT_NO_THROW(parse("", {"dense.optimizer=ftrl", "dense.initial_accumulator=1", "dense.l1=1", "dense.l2=1"}));
-  EXPECT_NO_THROW(parse("", {"model.wide=true", "weights.kind=ftrl", "weights.initial_accumulator=1"}));
+  EXPECT_NO_THROW(parse("", {"model.wide=true", "linear.kind=ftrl", "linear.initial_accumulator=1"}));
   expect_error(
       [] {
-        parse("", {"model.wide=true", "weights.kind=ftrl", "optimizer.schedule=cosine"});
+        parse("", {"model.wide=true", "linear.kind=ftrl", "optimizer.schedule=cosine"});
       },
       {"rows learn by \"ftrl\"", "would shrink", "set optimizer.schedule = \"constant\""});
   expect_error([] { parse("", {"optimizer.kind=ftrl", "optimizer.schedule=linear"}); }, {"schedule is \"linear\""});
@@ -162,13 +162,28 @@ TEST(ClickConfig, RefusesWhatOtherSettingsLeaveWithoutEffect) {
 }
 
 TEST(ClickConfig, KeysOfClicksHaveNoEffectOnGraphs) {
-  for (char const* setting :
-       {"data.numbers=3",       "data.categories=3",     "data.many=[\"C1\"]",    "data.weighted=[\"C1\"]",
-        "model.numbers=none",   "model.pooling=mean",    "model.dims=[\"C1:3\"]", "model.shared=[\"C1,C2\"]",
-        "model.admit_at=2",     "model.bottom=[3]",      "model.top=[3]",         "model.cross_layers=3",
-        "model.wide=true",      "model.row_dropout=0.1", "model.dropout=0.1",     "weights.kind=sgd",
-        "weights.l2=0.1",       "dense.optimizer=sgd",   "dense.learning_rate=1", "dense.weight_decay=1",
-        "train.expire_after=5", "eval.progressive=true"}) {
+  for (char const* setting : {"data.numeric_columns=3",
+                              "data.categorical_columns=3",
+                              "data.multi_hot=[\"C1\"]",
+                              "data.weighted=[\"C1\"]",
+                              "model.numeric_features=none",
+                              "model.pooling=mean",
+                              "model.dims=[\"C1:3\"]",
+                              "model.shared=[\"C1,C2\"]",
+                              "model.admission_count=2",
+                              "model.bottom=[3]",
+                              "model.top=[3]",
+                              "model.cross_layers=3",
+                              "model.wide=true",
+                              "model.row_dropout=0.1",
+                              "model.dropout=0.1",
+                              "linear.kind=sgd",
+                              "linear.l2=0.1",
+                              "dense.optimizer=sgd",
+                              "dense.learning_rate=1",
+                              "dense.weight_decay=1",
+                              "train.expire_after=5",
+                              "eval.progressive=true"}) {
     expect_error([&] { parse_config("", "t", "/", {setting}); },
                  {(std::string("--set ") + setting).c_str(), "has no effect here"});
   }
@@ -182,30 +197,34 @@ TEST(ClickConfig, RefusesOtherTypesAndWhatIsOutOfRange) {
   expect_error([] { parse("", {"model.shared=[1]"}); }, {"model.shared has an integer in it", "array of strings"});
   expect_error([] { parse("", {"model.shared=C1,C2"}); }, {"model.shared is 'C1,C2'", "give an array of strings"});
   expect_error([] { parse("", {"model.wide=1"}); }, {"model.wide is an integer", "give true or false"});
-  expect_error([] { parse("", {"data.many=[\"C1\", \"C1\"]"}); }, {"data.many has C1 twice"});
+  expect_error([] { parse("", {"data.multi_hot=[\"C1\", \"C1\"]"}); }, {"data.multi_hot has C1 twice"});
   expect_error([] { parse("", {"model.dropout=1"}); }, {"model.dropout is 1", "from 0 to 0.99"});
   expect_error([] { parse("", {"model.row_dropout=-0.1"}); }, {"model.row_dropout", "out of range"});
   expect_error([] { parse("", {"data.test_share=0.5"}); }, {"data.test_share is 0.5", "from 0 to 0.45"});
-  expect_error([] { parse("", {"data.categories=4096"}); }, {"data.categories is 4096", "from 0 to 4095"});
-  expect_error([] { parse("", {"model.admit_at=0"}); }, {"model.admit_at is 0"});
+  expect_error([] { parse("", {"data.categorical_columns=4096"}); },
+               {"data.categorical_columns is 4096", "from 0 to 4095"});
+  expect_error([] { parse("", {"model.admission_count=0"}); }, {"model.admission_count is 0"});
   expect_error([] { parse("", {"dense.beta1=1"}); }, {"dense.beta1 is 1"});
   expect_error([] { parse("", {"dense.epsilon=0"}); }, {"dense.epsilon is 0"});
   expect_error([] { parse("", {"dense.optimizer=adamw"}); }, {"\"adamw\" (unknown)", "did you mean \"adam\"?"});
   expect_error([] { parse("", {"dense.optimizer=rowwise_adagrad"}); }, {"\"rowwise_adagrad\" (unknown)"});
-  expect_error([] { parse("", {"model.wide=true", "weights.kind=lamb"}); }, {"\"lamb\" (unknown)"});
+  expect_error([] { parse("", {"model.wide=true", "linear.kind=lamb"}); }, {"\"lamb\" (unknown)"});
   expect_error([] { parse("", {"dense.optimizer=ftrl", "dense.l1=-1"}); }, {"dense.l1 is -1"});
 }
 
 TEST(ClickConfig, LayersHaveAnOrderAndMayBeNone) {
   EXPECT_EQ(parse("[model]\ntop = [8, 32, 8]\n").model.top, (std::vector<std::int64_t>{8, 32, 8}));
   EXPECT_TRUE(parse("[model]\ntop = []\n").model.top.empty());
-  EXPECT_EQ(parse("", {"data.many=[\"C2\", \"C1\"]"}).data.many, (std::vector<std::string>{"C1", "C2"}));
+  EXPECT_EQ(parse("", {"data.multi_hot=[\"C2\", \"C1\"]"}).data.multi_hot, (std::vector<std::string>{"C1", "C2"}));
 }
 
-std::vector<Override> changed() {
-  return {"model.name=dcnv2",    "model.wide=true",          "model.dims=[\"C1:8\"]", "model.shared=[\"C2,C3\"]",
-          "model.top=[4, 2]",    "data.many=[\"C\\u00e9\"]", "model.pooling=mean",    "dense.optimizer=sgd",
-          "dense.momentum=0.25", "weights.l2=0.5",           "eval.progressive=true", "model.row_dropout=0.25"};
+std::vector<SettingOverride> changed() {
+  return {"model.name=dcnv2",      "model.wide=true",
+          "model.dims=[\"C1:8\"]", "model.shared=[\"C2,C3\"]",
+          "model.top=[4, 2]",      "data.multi_hot=[\"C\\u00e9\"]",
+          "model.pooling=mean",    "dense.optimizer=sgd",
+          "dense.momentum=0.25",   "linear.l2=0.5",
+          "eval.progressive=true", "model.row_dropout=0.25"};
 }
 
 TEST(ClickConfig, ResolvedGivesTheSameAgain) {
@@ -213,7 +232,7 @@ TEST(ClickConfig, ResolvedGivesTheSameAgain) {
   Config const again = parse_config(resolved(once), "resolved.toml", "/elsewhere");
   EXPECT_EQ(resolved(again), resolved(once));
   EXPECT_EQ(again.model.dims, once.model.dims);
-  EXPECT_EQ(again.data.many, once.data.many);
+  EXPECT_EQ(again.data.multi_hot, once.data.multi_hot);
   for (std::string const& model : model_names_for("clicks")) {
     Config const c = parse("", {"model.name=" + model});
     EXPECT_EQ(resolved(parse_config(resolved(c), "resolved.toml", "/")), resolved(c)) << model;
@@ -223,27 +242,27 @@ TEST(ClickConfig, ResolvedGivesTheSameAgain) {
 // Each key of click models, in turn: ranks must agree on it, and a checkpoint is of one value.
 TEST(ClickConfig, RanksAgreeOnWhatModelsAreMadeOf) {
   std::set<std::string> common;
-  for (auto const& [name, value] : settings_in_common(parse("", changed()))) common.insert(name);
+  for (auto const& [name, value] : common_settings(parse("", changed()))) common.insert(name);
   for (char const* name : {"data.train",
-                           "data.numbers",
-                           "data.categories",
-                           "data.many",
+                           "data.numeric_columns",
+                           "data.categorical_columns",
+                           "data.multi_hot",
                            "data.weighted",
-                           "model.numbers",
+                           "model.numeric_features",
                            "model.pooling",
                            "model.dims",
                            "model.shared",
-                           "model.admit_at",
+                           "model.admission_count",
                            "model.top",
                            "model.wide",
                            "model.row_dropout",
                            "model.cross_layers",
                            "model.dropout",
-                           "weights.kind",
-                           "weights.learning_rate",
-                           "weights.l2",
-                           "weights.initial_accumulator",
-                           "weights.admit_at",
+                           "linear.kind",
+                           "linear.learning_rate",
+                           "linear.l2",
+                           "linear.initial_accumulator",
+                           "linear.admission_count",
                            "dense.optimizer",
                            "dense.learning_rate",
                            "dense.momentum",
@@ -258,28 +277,28 @@ TEST(ClickConfig, RanksAgreeOnWhatModelsAreMadeOf) {
 }
 
 TEST(ClickConfig, CheckpointsDependOnWhatModelsAreMadeOf) {
-  std::vector<Override> const base{"model.name=dcnv2", "model.wide=true", "data.many=[\"C4\"]"};
+  std::vector<SettingOverride> const base{"model.name=dcnv2", "model.wide=true", "data.multi_hot=[\"C4\"]"};
   Config const c = parse("", base);
-  for (char const* setting : {"data.numbers=3",
-                              "data.categories=9",
-                              "data.many=[\"C5\"]",
+  for (char const* setting : {"data.numeric_columns=3",
+                              "data.categorical_columns=9",
+                              "data.multi_hot=[\"C5\"]",
                               "data.weighted=[\"C6\"]",
-                              "model.numbers=both",
+                              "model.numeric_features=both",
                               "model.pooling=mean",
                               "model.dims=[\"C1:3\"]",
                               "model.shared=[\"C1,C2\"]",
-                              "model.admit_at=2",
-                              "model.values=float16",
+                              "model.admission_count=2",
+                              "model.value_type=float16",
                               "model.top=[3]",
                               "model.cross_layers=2",
                               "model.wide=false",
                               "model.row_dropout=0.1",
                               "model.dropout=0.1",
-                              "weights.kind=sgd",
-                              "weights.learning_rate=1",
-                              "weights.initial_accumulator=1",
-                              "weights.l2=1",
-                              "weights.admit_at=3",
+                              "linear.kind=sgd",
+                              "linear.learning_rate=1",
+                              "linear.initial_accumulator=1",
+                              "linear.l2=1",
+                              "linear.admission_count=3",
                               "dense.optimizer=sgd",
                               "dense.learning_rate=1",
                               "dense.beta1=0",
@@ -290,41 +309,41 @@ TEST(ClickConfig, CheckpointsDependOnWhatModelsAreMadeOf) {
                               "train.expire_after=4"}) {
     auto with = base;
     with.emplace_back(setting);
-    auto const found = differences_that_matter(c, parse("", with));
+    auto const found = resume_differences(c, parse("", with));
     std::string const key = std::string(setting).substr(0, std::string(setting).find('='));
     EXPECT_TRUE(std::any_of(found.begin(), found.end(), [&](Difference const& d) { return d.key == key; })) << key;
   }
-  std::vector<Override> const proximal{"model.name=fm", "weights.kind=ftrl", "dense.optimizer=ftrl"};
-  for (char const* setting : {"weights.l1=1", "weights.beta=2", "dense.l1=1", "dense.l2=1", "dense.beta=2"}) {
+  std::vector<SettingOverride> const proximal{"model.name=fm", "linear.kind=ftrl", "dense.optimizer=ftrl"};
+  for (char const* setting : {"linear.l1=1", "linear.beta=2", "dense.l1=1", "dense.l2=1", "dense.beta=2"}) {
     auto with = proximal;
     with.emplace_back(setting);
-    EXPECT_EQ(differences_that_matter(parse("", proximal), parse("", with)).size(), 1U) << setting;
+    EXPECT_EQ(resume_differences(parse("", proximal), parse("", with)).size(), 1U) << setting;
   }
   auto with = base;
   with.emplace_back("eval.progressive=true");
-  EXPECT_TRUE(differences_that_matter(c, parse("", with)).empty());
+  EXPECT_TRUE(resume_differences(c, parse("", with)).empty());
 }
 
 TEST(TableSettings, AreTheLibrarysWords) {
-  Config const c = parse("", {"model.wide=true", "weights.kind=rowwise_adagrad", "weights.learning_rate=0.25",
-                              "weights.initial_accumulator=0.5", "weights.l2=0.125", "dense.optimizer=sgd",
+  Config const c = parse("", {"model.wide=true", "linear.kind=rowwise_adagrad", "linear.learning_rate=0.25",
+                              "linear.initial_accumulator=0.5", "linear.l2=0.125", "dense.optimizer=sgd",
                               "dense.momentum=0.75", "dense.weight_decay=0.0625", "dense.learning_rate=2",
-                              "optimizer.schedule=cosine", "optimizer.warmup_steps=3", "optimizer.floor=0.5"});
-  Optimizer const weights = weights_optimizer(c.weights);
-  EXPECT_EQ(weights.kind, Optimizer::Kind::kRowwiseAdagrad);
-  EXPECT_EQ(weights.learning_rate, 0.25F);
-  EXPECT_EQ(weights.initial_accumulator, 0.5F);
-  EXPECT_EQ(weights.l2, 0.125F);
+                              "optimizer.schedule=cosine", "optimizer.warmup_steps=3", "optimizer.min_factor=0.5"});
+  Optimizer const linear = linear_optimizer(c.linear);
+  EXPECT_EQ(linear.kind, Optimizer::Kind::kRowwiseAdagrad);
+  EXPECT_EQ(linear.learning_rate, 0.25F);
+  EXPECT_EQ(linear.initial_accumulator, 0.5F);
+  EXPECT_EQ(linear.l2, 0.125F);
   auto const dense = dense_optimizer(c.dense);
   EXPECT_EQ(dense.kind, kernels::DenseOptimizer::Kind::kSgd);
   EXPECT_EQ(dense.momentum, 0.75F);
   EXPECT_EQ(dense.weight_decay, 0.0625F);
   EXPECT_EQ(dense.learning_rate, 2);
-  Config const f = parse("", {"model.wide=true", "weights.kind=ftrl", "weights.l1=0.75", "weights.beta=0.375",
+  Config const f = parse("", {"model.wide=true", "linear.kind=ftrl", "linear.l1=0.75", "linear.beta=0.375",
                               "dense.optimizer=ftrl", "dense.l1=0.5", "dense.l2=0.25", "dense.beta=3"});
-  EXPECT_EQ(weights_optimizer(f.weights).kind, Optimizer::Kind::kFtrl);
-  EXPECT_EQ(weights_optimizer(f.weights).l1, 0.75F);
-  EXPECT_EQ(weights_optimizer(f.weights).beta, 0.375F);
+  EXPECT_EQ(linear_optimizer(f.linear).kind, Optimizer::Kind::kFtrl);
+  EXPECT_EQ(linear_optimizer(f.linear).l1, 0.75F);
+  EXPECT_EQ(linear_optimizer(f.linear).beta, 0.375F);
   EXPECT_EQ(dense_optimizer(f.dense).kind, kernels::DenseOptimizer::Kind::kFtrl);
   EXPECT_EQ(dense_optimizer(f.dense).l1, 0.5F);
   EXPECT_EQ(dense_optimizer(f.dense).l2, 0.25F);
@@ -334,7 +353,7 @@ TEST(TableSettings, AreTheLibrarysWords) {
   EXPECT_EQ(by_run.kind, Schedule::Kind::kCosine);
   EXPECT_EQ(by_run.warmup_steps, 3);
   EXPECT_EQ(by_run.total_steps, 70);
-  EXPECT_EQ(by_run.floor, 0.5F);
+  EXPECT_EQ(by_run.min_factor, 0.5F);
   EXPECT_EQ(schedule(parse("", {"optimizer.schedule=linear", "optimizer.total_steps=9"}).optimizer, 70).total_steps, 9);
   auto const usual = dense_optimizer(parse("").dense);
   EXPECT_EQ(usual.kind, kernels::DenseOptimizer::Kind::kAdam);

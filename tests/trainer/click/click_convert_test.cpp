@@ -13,8 +13,8 @@ namespace {
 
 using test::expect_error;
 using test::joined;
-using test::MadeUpText;
 using test::small_layout;
+using test::SyntheticText;
 using test::TemporaryFolder;
 
 std::string compressed(std::string const& text) {
@@ -43,7 +43,7 @@ struct Conversion {
 
 TEST(ClickConvert, CompressedTextIsTheSame) {
   Conversion c;
-  auto const lines = MadeUpText(small_layout()).lines(50000);
+  auto const lines = SyntheticText(small_layout()).lines(50000);
   std::string const text = joined(lines);
   std::uint64_t const digest = c.convert(text);
   EXPECT_EQ(c.convert(compressed(text)), digest);
@@ -58,7 +58,7 @@ TEST(ClickConvert, CompressedTextIsTheSame) {
 
 TEST(ClickConvert, RefusesDamagedCompression) {
   Conversion c;
-  std::string const packed = compressed(joined(MadeUpText(small_layout()).lines(20000)));
+  std::string const packed = compressed(joined(SyntheticText(small_layout()).lines(20000)));
   for (std::size_t size : {std::size_t{4}, std::size_t{5}, packed.size() / 2, packed.size() - 1}) {
     expect_error([&] { c.convert(packed.substr(0, size)); }, {"text ends in the middle of a zstd frame"});
   }

@@ -24,7 +24,7 @@ using test::OracleSample;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-ModelConfig model(std::vector<Override> settings) {
+ModelConfig model(std::vector<SettingOverride> settings) {
   settings.insert(settings.begin(), {"data.reader=clicks", "data.train=x", "model.name=dcnv2", "model.dim=5"});
   return parse_config("", "test", "/", settings).model;
 }
@@ -67,7 +67,7 @@ TEST(ClickKeys, AreSharedByCategoriesThatShareRows) {
 
 TEST(ClickFeatures, RefuseWhatDoesNotFitTheLayout) {
   Layout const layout = make_layout(2, 3);
-  auto const make = [&](std::vector<Override> const& settings) { Features(layout, model(settings), {}); };
+  auto const make = [&](std::vector<SettingOverride> const& settings) { Features(layout, model(settings), {}); };
   expect_error([&] { make({"model.shared=[\"C1,C7\"]"}); },
                {"model.shared names 'C7' (there is no such category): use one of C1 to C3"});
   expect_error([&] { make({"model.shared=[\"C1,I1\"]"}); }, {"model.shared names 'I1'"});
@@ -88,9 +88,9 @@ TEST(ClickFeatures, RefuseWhatDoesNotFitTheLayout) {
       },
       {"C1 and C2 share rows and have the dims 4 and 5", "give them one dim"});
   Layout const none = make_layout(0, 1);
-  expect_error([&] { Features(make_layout(2, 0), model({"model.numbers=none"}), {}); },
+  expect_error([&] { Features(make_layout(2, 0), model({"model.numeric_features=none"}), {}); },
                {"there is nothing to learn from"});
-  EXPECT_NO_THROW(Features(none, model({"model.numbers=none"}), {}));
+  EXPECT_NO_THROW(Features(none, model({"model.numeric_features=none"}), {}));
 }
 
 // Bags by the place of their row in a block.
@@ -115,9 +115,9 @@ TEST(ClickFeatures, RowsHavePlacesOfTheirOwnInTheBlock) {
       for (char const* what : {"log", "both", "none"}) {
         for (bool head_of_rows : {false, true}) {
           Layout const layout = make_layout(numbers, 5);
-          Features const features(layout,
-                                  model({std::string("model.dims=") + dims, std::string("model.numbers=") + what}),
-                                  {.head_of_rows = head_of_rows});
+          Features const features(
+              layout, model({std::string("model.dims=") + dims, std::string("model.numeric_features=") + what}),
+              {.head_of_rows = head_of_rows});
           auto const samples = test::random_samples(layout, 3, 1);
           ClickInput const input = features.make(stream, test::to_batch(layout, samples));
           std::size_t const width = features.width();
@@ -143,9 +143,10 @@ TEST(ClickFeatures, RowsHavePlacesOfTheirOwnInTheBlock) {
 TEST(ClickFeatures, EntriesAreTheValuesOfTheirCategory) {
   Stream stream(Device::host(), 1);
   for (char const* pooling : {"model.pooling=sum", "model.pooling=mean"}) {
-    test::ClickCase const c{"dcnv2",
-                            {"data.numbers=2", "data.categories=4", "data.many=[\"C2\"]", "data.weighted=[\"C4\"]",
-                             "model.dims=[\"C3:9\"]", "model.numbers=buckets", "model.wide=true", pooling}};
+    test::ClickCase const c{
+        "dcnv2",
+        {"data.numeric_columns=2", "data.categorical_columns=4", "data.multi_hot=[\"C2\"]", "data.weighted=[\"C4\"]",
+         "model.dims=[\"C3:9\"]", "model.numeric_features=buckets", "model.wide=true", pooling}};
     test::ClickStepFixture f(c, 20);
     ClickInput const input = f.model_.features().make(stream, f.batch_);
     for (std::size_t p = 0; p < input.parts.size(); ++p) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Made-up text of click data, and a reader of it that is written another way: slow, with strings.
+// Synthetic text of click data, and a reader of it that is written another way: slow, with strings.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -85,9 +85,9 @@ inline void expect_sample(trainer::Layout const& layout, trainer::SampleBatch co
 }
 
 // Lines of samples of any layout, with cells of all forms.
-class MadeUpText {
+class SyntheticText {
  public:
-  explicit MadeUpText(trainer::Layout layout, unsigned seed = 1) : layout_(std::move(layout)), random_(seed) {}
+  explicit SyntheticText(trainer::Layout layout, unsigned seed = 1) : layout_(std::move(layout)), random_(seed) {}
 
   std::string line() {
     std::string text = pick({"0", "1", "0", "1", "0.25"});

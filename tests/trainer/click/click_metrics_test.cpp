@@ -15,11 +15,11 @@ namespace gpups::trainer {
 namespace {
 
 // Of all pairs of a click and another: the share whose click is ranked above. Labels between are both, in shares.
-double auc_oracle(std::vector<Predicted> const& all) {
-  auto const rank = [](Predicted const& p) { return std::isnan(p.probability) ? -1.0 : p.probability; };
+double auc_oracle(std::vector<Prediction> const& all) {
+  auto const rank = [](Prediction const& p) { return std::isnan(p.probability) ? -1.0 : p.probability; };
   double above = 0, pairs = 0;
-  for (Predicted const& click : all) {
-    for (Predicted const& other : all) {
+  for (Prediction const& click : all) {
+    for (Prediction const& other : all) {
       double const weight = static_cast<double>(click.label) * (1 - static_cast<double>(other.label));
       pairs += weight;
       above += weight * (rank(click) > rank(other) ? 1 : rank(click) == rank(other) ? 0.5 : 0);
@@ -29,9 +29,9 @@ double auc_oracle(std::vector<Predicted> const& all) {
 }
 
 // Few different probabilities, so that many are tied.
-std::vector<Predicted> random_predictions(std::size_t count, unsigned seed, bool fractions, bool bad) {
+std::vector<Prediction> random_predictions(std::size_t count, unsigned seed, bool fractions, bool bad) {
   std::mt19937 random(seed);
-  std::vector<Predicted> all;
+  std::vector<Prediction> all;
   for (std::size_t i = 0; i < count; ++i) {
     float probability = static_cast<float>(random() % 20) / 19;
     if (bad && random() % 7 == 0) probability = NAN;
@@ -41,7 +41,7 @@ std::vector<Predicted> random_predictions(std::size_t count, unsigned seed, bool
   return all;
 }
 
-double auc(std::vector<Predicted> all) { return area_under_curve(all); }
+double auc(std::vector<Prediction> all) { return area_under_curve(all); }
 
 TEST(AreaUnderCurve, IsTheShareOfPairsInOrder) {
   for (unsigned seed = 0; seed < 40; ++seed) {
@@ -76,7 +76,7 @@ std::vector<Group> ranks_of(int ranks) { return ranks == 1 ? std::vector{Group::
 
 TEST(ClickMetrics, AreWhatTheyAreByHand) {
   Store store(Group::alone(), {.threads = 1});
-  ClickCounts counts;
+  PredictionCollector counts;
   EXPECT_TRUE(counts.empty());
   std::vector<float> const probabilities{0.5F, 0.25F, 0.75F, 0.25F}, labels{1, 0, 1, 0};
   double const loss = std::log(2.0) + std::log(4 / 3.0) * 3;
@@ -116,7 +116,7 @@ TEST(ClickMetrics, SayWhatTheyAre) {
 
 TEST(ClickMetrics, OfOneClassAreThoseOfNothingKnown) {
   Store store(Group::alone(), {.threads = 1});
-  ClickCounts counts;
+  PredictionCollector counts;
   for (float label : {0.0F, 1.0F}) {
     counts.add(std::vector{0.5F, 0.25F}, std::vector{label, label}, std::vector{units(0.5), units(0.25)});
     ClickMetrics const m = counts.wait_metrics(store);
@@ -139,9 +139,9 @@ TEST(ClickMetrics, AreTheSameForAllRanks) {
         std::size_t const rank = number(group.rank());
         std::size_t first = 0;
         for (std::size_t r = 0; r < rank; ++r) first += share[r];
-        ClickCounts counts(piece);
+        PredictionCollector counts(piece);
         for (std::size_t i = first + share[rank]; i > first; --i) {  // in another order, too
-          Predicted const& p = all[i - 1];
+          Prediction const& p = all[i - 1];
           counts.add(std::span(&p.probability, 1), std::span(&p.label, 1),
                      std::vector{units(0.001) * static_cast<std::int64_t>(i)});
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A click-through model's step without a store: made-up samples, random rows and parameters, and the oracle of the
+// A click-through model's step without a store: synthetic samples, random rows and parameters, and the oracle of the
 // same.
 #pragma once
 
@@ -91,7 +91,7 @@ class ClickStepFixture {
   }
 
   static trainer::Config config_of(ClickCase const& c) {
-    std::vector<trainer::Override> settings{"data.reader=clicks", "data.train=x", "model.name=" + c.name};
+    std::vector<trainer::SettingOverride> settings{"data.reader=clicks", "data.train=x", "model.name=" + c.name};
     settings.insert(settings.end(), c.settings.begin(), c.settings.end());
     return trainer::parse_config("", "test", "/", settings);
   }
@@ -151,7 +151,7 @@ class ClickStepFixture {
         sum.resize(table.dim);
         double const factor = gradients[p].coefficients.empty() ? 1.0 : gradients[p].coefficients[e];
         for (std::size_t k = 0; k < table.dim; ++k) {
-          sum[k] += factor * gradients[p].sources.row(gradients[p].numbers[e])[k];
+          sum[k] += factor * gradients[p].sources.row(gradients[p].source_indices[e])[k];
         }
       }
     }
@@ -208,7 +208,7 @@ class ClickStepFixture {
       oracle_.fields.push_back({space, dim, c, false, 0});
     }
     for (std::size_t i = 0; i < layout_.numbers.size(); ++i) {
-      if (m.numbers != "buckets" && m.numbers != "both") continue;
+      if (m.numeric_features != "buckets" && m.numeric_features != "both") continue;
       oracle_.fields.push_back({layout_.numbers[i], static_cast<std::size_t>(m.dim), i, true, 0});
     }
     trainer::ClickInput const input = model_.features().make(stream_, batch_);

@@ -18,7 +18,7 @@ constexpr std::size_t kChecked = 24;  // numbers of a parameter
 double error(double got, double want) { return std::abs(got - want) / std::max(1.0, std::abs(want)); }
 
 ClickCase made(std::string name, std::vector<std::string> more) {
-  std::vector<std::string> settings{"data.numbers=3", "data.categories=4", "data.many=[\"C2\"]",
+  std::vector<std::string> settings{"data.numeric_columns=3", "data.categorical_columns=4", "data.multi_hot=[\"C2\"]",
                                     "data.weighted=[\"C3\"]"};
   if (name != "logistic") settings.push_back("model.dim=5");
   if (name == "deepfm" || name == "dlrm" || name == "dcnv2") settings.push_back("model.top=[7, 4]");
@@ -32,24 +32,25 @@ std::vector<ClickCase> cases() {
   std::vector<ClickCase> all;
   for (char const* name : {"logistic", "fm", "deepfm", "dlrm", "dcnv2"}) {
     for (char const* numbers : {"log", "buckets", "both", "none"}) {
-      all.push_back(made(name, {std::string("model.numbers=") + numbers}));
+      all.push_back(made(name, {std::string("model.numeric_features=") + numbers}));
     }
     all.push_back(made(name, {"model.pooling=mean"}));
-    all.push_back(made(name, {"model.shared=[\"C1,C2\", \"C3,C4\"]", "data.many=[]", "data.weighted=[]"}));
-    all.push_back(made(name, {"data.numbers=0", "data.weighted=[]"}));
+    all.push_back(made(name, {"model.shared=[\"C1,C2\", \"C3,C4\"]", "data.multi_hot=[]", "data.weighted=[]"}));
+    all.push_back(made(name, {"data.numeric_columns=0", "data.weighted=[]"}));
   }
   for (char const* name : {"fm", "deepfm", "dlrm", "dcnv2"}) all.push_back(made(name, {"model.row_dropout=0.4"}));
   for (char const* name : {"deepfm", "dlrm", "dcnv2"}) {
-    all.push_back(made(name, {"model.dropout=0.3", "model.numbers=both"}));
+    all.push_back(made(name, {"model.dropout=0.3", "model.numeric_features=both"}));
     all.push_back(made(name, {"model.top=[]"}));
   }
   for (char const* name : {"dlrm", "dcnv2"}) {
-    all.push_back(made(name, {"model.wide=true", "model.numbers=both", "model.dropout=0.2", "model.row_dropout=0.2"}));
+    all.push_back(
+        made(name, {"model.wide=true", "model.numeric_features=both", "model.dropout=0.2", "model.row_dropout=0.2"}));
   }
   all.push_back(made("dcnv2", {"model.dims=[\"C1:3\", \"C4:17\"]", "model.pooling=mean", "model.wide=true"}));
   all.push_back(made("dlrm", {"model.bottom=[]", "model.dim=16"}));
-  all.push_back(made("logistic", {"data.categories=0", "data.many=[]", "data.weighted=[]"}));
-  all.push_back(made("dcnv2", {"data.categories=0", "data.many=[]", "data.weighted=[]"}));
+  all.push_back(made("logistic", {"data.categorical_columns=0", "data.multi_hot=[]", "data.weighted=[]"}));
+  all.push_back(made("dcnv2", {"data.categorical_columns=0", "data.multi_hot=[]", "data.weighted=[]"}));
   return all;
 }
 
@@ -173,15 +174,16 @@ TEST(ClickModelErrors, SayWhatDoesNotFit) {
   for (char const* name : {"fm", "deepfm", "dlrm"}) {
     expect_error(
         [&] {
-          make(made(name, {"data.categories=0", "data.many=[]", "data.weighted=[]"}));
+          make(made(name, {"data.categorical_columns=0", "data.multi_hot=[]", "data.weighted=[]"}));
         },
         {name, "has no rows, or rows of several dims", "give it categories"});
   }
   expect_error(
       [&] {
-        make(made("logistic", {"data.categories=0", "data.many=[]", "data.weighted=[]", "model.numbers=none"}));
+        make(made("logistic", {"data.categorical_columns=0", "data.multi_hot=[]", "data.weighted=[]",
+                               "model.numeric_features=none"}));
       },
-      {"no columns that model.numbers = \"none\" leaves", "set data.categories"});
+      {"no columns that model.numeric_features = \"none\" leaves", "set data.categorical_columns"});
 }
 
 std::string name_of(testing::TestParamInfo<ClickCase> const& info) {

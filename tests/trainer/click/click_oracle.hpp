@@ -91,7 +91,7 @@ class ClickOracle {
   }
 
  private:
-  bool has_floats() const { return config.numbers == "log" || config.numbers == "both"; }
+  bool has_floats() const { return config.numeric_features == "log" || config.numeric_features == "both"; }
 
   std::vector<double> numbers_of(OracleSample const& sample) const {
     std::vector<double> numbers;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples come out of a mapped file as out of memory, in any order; a cut, changed or hostile file is refused.
+// Samples come out of a mapped file as out of memory, in any order; a cut, changed or hostile file is rejected.
 #include <algorithm>
 #include <cstring>
 
@@ -19,15 +19,16 @@ using test::expect_error;
 using test::expect_sample;
 using test::header_of;
 using test::joined;
-using test::MadeUpText;
 using test::oracle_sample;
 using test::seal;
 using test::small_layout;
+using test::SyntheticText;
 using test::TemporaryFolder;
 
 // Lines of text, and the binary file made of them.
 struct Clicks {
-  explicit Clicks(Layout l, std::size_t count = 2500) : layout(std::move(l)), lines(MadeUpText(layout).lines(count)) {
+  explicit Clicks(Layout l, std::size_t count = 2500)
+      : layout(std::move(l)), lines(SyntheticText(layout).lines(count)) {
     text = folder.write("clicks.tsv", joined(lines));
     binary = folder.path() / "clicks.bin";
     done = convert_samples(text, binary, layout, {});
@@ -192,33 +193,33 @@ TEST(ClickSamples, NamesTheDamagedBlockAndKeepsTheOthers) {
 TEST(ClickSamples, RefusesHostileHeaders) {
   Clicks const clicks(small_layout(), 1100);
   std::string const whole = clicks.bytes();
-  auto const refused = [&](std::size_t at, auto value, char const* words) {
+  auto const rejected = [&](std::size_t at, auto value, char const* words) {
     std::string changed = whole;
     put(changed, at, value);
     seal(changed);
     expect_error([&] { use(clicks.write(changed)); }, {"changed.bin", words});
   };
   auto const big = ~std::uint64_t{0};
-  refused(offsetof(FileHeader, version), std::uint32_t{2}, "has version 2");
-  refused(offsetof(FileHeader, block_samples), std::uint32_t{0}, "other blocks");
-  refused(offsetof(FileHeader, layout_bytes), std::uint32_t{0x00100000}, "shorter than its header says");
-  refused(offsetof(FileHeader, samples), std::uint64_t{0}, "which is not what 0 samples");
+  rejected(offsetof(FileHeader, version), std::uint32_t{2}, "has version 2");
+  rejected(offsetof(FileHeader, block_samples), std::uint32_t{0}, "other blocks");
+  rejected(offsetof(FileHeader, layout_bytes), std::uint32_t{0x00100000}, "shorter than its header says");
+  rejected(offsetof(FileHeader, samples), std::uint64_t{0}, "which is not what 0 samples");
   for (std::uint64_t samples : {std::uint64_t{100000}, big, big - 1023, big / 24, big / 24 * 1024}) {
-    refused(offsetof(FileHeader, samples), samples, "which is not what");
+    rejected(offsetof(FileHeader, samples), samples, "which is not what");
   }
-  refused(offsetof(FileHeader, samples), std::uint64_t{1030}, "damaged block, 1 of 2");
+  rejected(offsetof(FileHeader, samples), std::uint64_t{1030}, "damaged block, 1 of 2");
   for (std::uint64_t begin : {std::uint64_t{1}, std::uint64_t{0}, big, big - 63}) {
-    refused(offsetof(FileHeader, index_begin), begin, "changed.bin");
+    rejected(offsetof(FileHeader, index_begin), begin, "changed.bin");
   }
   std::size_t const index = header_of(whole).index_begin;
   for (std::uint64_t begin : {std::uint64_t{0}, std::uint64_t{64}, big - 63, std::uint64_t{index} + 64}) {
-    refused(index, begin, "outside the file's data");
+    rejected(index, begin, "outside the file's data");
   }
   for (std::uint64_t bytes : {big, big - 4096, std::uint64_t{index}}) {
-    refused(index + 8, bytes, "outside the file's data");
+    rejected(index + 8, bytes, "outside the file's data");
   }
-  refused(index + 8, std::uint64_t{0}, "too short for its columns");
-  refused(sizeof(FileHeader), 'x', "line 1 of the layout");
+  rejected(index + 8, std::uint64_t{0}, "too short for its columns");
+  rejected(sizeof(FileHeader), 'x', "line 1 of the layout");
 }
 
 // Each column entry and each kind of content, made wrong in a block whose checksum is right.

@@ -12,9 +12,9 @@ namespace {
 using test::expect_error;
 using test::expect_sample;
 using test::joined;
-using test::MadeUpText;
 using test::oracle_sample;
 using test::small_layout;
+using test::SyntheticText;
 using test::TemporaryFolder;
 
 struct Read {
@@ -83,7 +83,7 @@ TEST(ClickText, IsReadAsTheOracleReadsIt) {
   for (Layout const& layout : {criteo_layout(), small_layout(), make_layout(0, 2), make_layout(2, 0),
                                make_layout(0, 2, {"C1", "C2"}), make_layout(1, 1, {}, {"C1"})}) {
     SCOPED_TRACE(layout_text(layout));
-    auto const lines = MadeUpText(layout).lines(2500);
+    auto const lines = SyntheticText(layout).lines(2500);
     Read const got = read(layout, joined(lines));
     expect_as_oracle(layout, lines, got);
     EXPECT_EQ(got.samples.offsets.empty(), !BlockShape(layout).lists);
@@ -92,7 +92,7 @@ TEST(ClickText, IsReadAsTheOracleReadsIt) {
 
 TEST(ClickText, IsTheSameWhateverTheThreadsAndLineEnds) {
   Layout const layout = small_layout();
-  auto const lines = MadeUpText(layout).lines(60000);  // several chunks
+  auto const lines = SyntheticText(layout).lines(60000);  // several chunks
   std::string const text = joined(lines);
   ASSERT_GT(text.size(), std::size_t{2} << 20);
   Read const one = read(layout, text, {.threads = 1});

@@ -16,28 +16,30 @@ class ClickTopKTest : public ClickTrainTest {
  protected:
   // A model whose first upper layer is large enough to be cut.
   Settings with(Settings more) const {
-    more.insert(more.begin(), {"model.top=[32]", "train.batch=60", "dense.learning_rate=0.01",
+    more.insert(more.begin(), {"model.top=[32]", "train.batch_size=60", "dense.learning_rate=0.01",
                                "optimizer.learning_rate=0.03", "run.report_every=5"});
     return small("dlrm", more);
   }
   static Settings top_k(int ranks, Settings more = {}) {
-    more.insert(more.end(), {"dense.exchange=top_k", "dense.density=0.1", fmt::format("run.ranks={}", ranks)});
+    more.insert(more.end(), {"dense.compression=top_k", "dense.density=0.1", fmt::format("run.ranks={}", ranks)});
     return more;
   }
   static double loss(nlohmann::json const& summary) { return summary.at("test").at("log_loss").get<double>(); }
-  static double compression(nlohmann::json const& summary) { return summary.at("compression").get<double>(); }
-  static double reductions(nlohmann::json const& summary) { return summary.at("sent").at("reductions").get<double>(); }
+  static double compression_ratio(nlohmann::json const& summary) {
+    return summary.at("compression_ratio").get<double>();
+  }
+  static double reductions(nlohmann::json const& summary) { return summary.at("sent").at("allreduces").get<double>(); }
 };
 
 TEST_F(ClickTopKTest, LearnsNearlyAsWellWithATenth) {
   auto const exact = run("exact", with({"train.epochs=6", "run.ranks=2"}));
-  for (char const* algorithm : {"auto", "resparsified"}) {
+  for (char const* algorithm : {"auto", "spardl"}) {
     std::string const setting = std::string("dense.algorithm=") + algorithm;
     auto const cut = run(algorithm, with(top_k(2, {"train.epochs=6", setting})));
     EXPECT_LT(loss(cut), 1.05 * loss(exact)) << algorithm;
     EXPECT_LT(cut.at("loss").get<double>(), 1.12 * exact.at("loss").get<double>()) << algorithm;
     EXPECT_LT(reductions(cut), .5 * reductions(exact)) << algorithm;  // small layers and headers go as before
-    EXPECT_GT(compression(cut), 1.2 * compression(exact)) << algorithm;
+    EXPECT_GT(compression_ratio(cut), 1.2 * compression_ratio(exact)) << algorithm;
     EXPECT_NE(cut.at("dense_hash"), exact.at("dense_hash"));
   }
 }
@@ -91,10 +93,10 @@ TEST_F(ClickTopKTest, NoSettingIsInert) {
                              {"dense.codec=lossless"},
                              {"dense.codec=float16"},
                              {"dense.codec=int8"},
-                             {"dense.algorithm=resparsified"},
+                             {"dense.algorithm=spardl"},
                              {warm},
                              {"dense.warmup_steps=2"},
-                             {warm, "dense.density_first=0.5"},
+                             {warm, "dense.initial_density=0.5"},
                              {sgd},
                              {sgd, "dense.momentum_correction=true"},
                              {sgd, "dense.momentum_correction=true", "dense.momentum=0.5"}}) {
@@ -105,7 +107,7 @@ TEST_F(ClickTopKTest, NoSettingIsInert) {
   EXPECT_LT(sent({"dense.codec=int8"}), usual);
   EXPECT_GT(sent({"dense.codec=lossless"}), usual);
   EXPECT_LT(usual, sent({warm}));
-  EXPECT_LT(sent({warm}), sent({warm, "dense.density_first=0.5"}));
+  EXPECT_LT(sent({warm}), sent({warm, "dense.initial_density=0.5"}));
 }
 
 TEST_F(ClickTopKTest, SaysHowItSums) {
@@ -118,17 +120,16 @@ TEST_F(ClickTopKTest, SaysHowItSums) {
   EXPECT_THAT(lines_of(3, {"train.steps=2", "run.ranks=3"}),
               ElementsAre(AllOf(HasSubstr("exactly, as whole units of 2^-30"), HasSubstr("a rank sends "),
                                 HasSubstr(" bytes for a number"))));
-  EXPECT_THAT(
-      lines_of(3, top_k(3, {"train.steps=2", "dense.codec=float16"})),
-      ElementsAre(HasSubstr("in 1 sum a step, of the largest 10 % of each rank, in half, by resparsified (\"auto\" "
-                            "of 3 ranks): as sparse_owners"),
-                  HasSubstr("exactly")));
+  EXPECT_THAT(lines_of(3, top_k(3, {"train.steps=2", "dense.codec=float16"})),
+              ElementsAre(HasSubstr("in 1 sum a step, of the largest 10 % of each rank, in half, by spardl (\"auto\" "
+                                    "of 3 ranks): as ssar_split_allgather"),
+                          HasSubstr("exactly")));
 }
 
 TEST_F(ClickTopKTest, RefusesAnotherExchangeAfterwards) {
   run("run", with(top_k(1, {"train.steps=2"})));
   test::expect_error([&] { run("run", with({"train.steps=4"}), true); },
-                     {"dense.exchange = 'top_k', and now it is 'exact'"});
+                     {"dense.compression = 'top_k', and now it is 'none'"});
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of small click-through models on made-up clicks.
+// Runs of small click-through models on synthetic clicks.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace gpups::trainer {
 
 // Lines of Criteo's columns. C1, C2 and I1 decide how likely a click is; 600 samples of 700 are to learn from: nine
 // steps of 64 and a small one.
-inline std::string made_up_clicks(std::size_t samples) {
+inline std::string synthetic_clicks(std::size_t samples) {
   std::mt19937 random(4);
   auto const uniform = [&random] { return static_cast<double>(random()) * 0x1p-32; };
   std::string text;
@@ -37,7 +37,7 @@ inline std::string made_up_clicks(std::size_t samples) {
 class ClickTrainTest : public RunTest {
  protected:
   ClickTrainTest() : RunTest({"data.reader=clicks", "data.test_share=0.1428571", "model.dim=4"}) {
-    clicks_ = folder_.write("clicks.tsv", made_up_clicks(700));
+    clicks_ = folder_.write("clicks.tsv", synthetic_clicks(700));
   }
 
   // Of a small model of each kind, with all that is random about it.
@@ -50,9 +50,10 @@ class ClickTrainTest : public RunTest {
     return settings;
   }
   Settings rich(Settings more = {}) const {
-    more.insert(more.begin(), {"model.wide=true", "model.dropout=0.2", "model.row_dropout=0.2", "model.admit_at=2",
-                               "model.numbers=both", "model.buckets=3", "model.rare_below=110", "train.expire_after=8",
-                               "eval.progressive=true", "data.valid_share=0.05"});
+    more.insert(more.begin(),
+                {"model.wide=true", "model.dropout=0.2", "model.row_dropout=0.2", "model.admission_count=2",
+                 "model.numeric_features=both", "model.buckets=3", "model.min_count=110", "train.expire_after=8",
+                 "eval.progressive=true", "data.valid_share=0.05"});
     return small("dlrm", std::move(more));
   }
 

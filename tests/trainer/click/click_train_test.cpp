@@ -10,7 +10,7 @@
 
 #include "tests/support/expect_error.hpp"
 #include "tests/trainer/click/click_train_fixture.hpp"
-#include "trainer/batches.hpp"
+#include "trainer/batch_sampler.hpp"
 #include "trainer/click/click_data.hpp"
 #include "trainer/click/click_metrics.hpp"
 #include "trainer/click/convert.hpp"
@@ -25,7 +25,7 @@ using test::expect_error;
 class LogisticTrainTest : public RunTest {
  protected:
   LogisticTrainTest() : RunTest({"data.reader=clicks", "model.name=logistic"}) {
-    clicks_ = folder_.write("clicks.tsv", made_up_clicks(700));
+    clicks_ = folder_.write("clicks.tsv", synthetic_clicks(700));
   }
   std::filesystem::path clicks_;
 };
@@ -41,7 +41,7 @@ void expect_learnt(nlohmann::json const& summary, std::vector<nlohmann::json> co
 
 TEST_F(ClickTrainTest, EveryModelLearns) {
   for (char const* model : {"fm", "deepfm", "dlrm", "dcnv2"}) {
-    auto const summary = run(model, small(model, {"train.epochs=4", "train.batch=60", "dense.learning_rate=0.01",
+    auto const summary = run(model, small(model, {"train.epochs=4", "train.batch_size=60", "dense.learning_rate=0.01",
                                                   "run.report_every=5", "optimizer.learning_rate=0.03"}));
     SCOPED_TRACE(model);
     expect_learnt(summary, lines(model, "loss"));
@@ -54,18 +54,18 @@ TEST_F(ClickTrainTest, LearnsWithEveryOptimizerOfDenseLayers) {
   for (std::string const& optimizer : std::vector<std::string>{"dense.optimizer=sgd", "dense.optimizer=adagrad",
                                                                "dense.optimizer=lamb", "dense.optimizer=ftrl"}) {
     SCOPED_TRACE(optimizer);
-    auto const summary =
-        run(optimizer,
-            small("dlrm",
-                  {"train.epochs=4", "train.batch=60", "run.report_every=5", "optimizer.learning_rate=0.03", optimizer,
-                   optimizer == "dense.optimizer=ftrl" ? "dense.learning_rate=0.5" : "dense.learning_rate=0.03"}));
+    auto const summary = run(
+        optimizer,
+        small("dlrm",
+              {"train.epochs=4", "train.batch_size=60", "run.report_every=5", "optimizer.learning_rate=0.03", optimizer,
+               optimizer == "dense.optimizer=ftrl" ? "dense.learning_rate=0.5" : "dense.learning_rate=0.03"}));
     expect_learnt(summary, lines(optimizer, "loss"));
   }
 }
 
 TEST_F(LogisticTrainTest, Learns) {
   auto const summary = run("run", {"data.train=" + clicks_.string(), "data.test_share=0.1428571", "train.epochs=12",
-                                   "dense.learning_rate=0.05", "weights.learning_rate=0.1", "run.report_every=5"});
+                                   "dense.learning_rate=0.05", "linear.learning_rate=0.1", "run.report_every=5"});
   expect_learnt(summary, lines("run", "loss"));
   EXPECT_EQ(summary.at("dense_parameters"), 14);
 }
@@ -89,7 +89,7 @@ TEST_F(ClickTrainTest, EveryModelEndsWithTheSameBitsOnThreeRanks) {
 }
 
 TEST_F(ClickTrainTest, RowsOfShortNumbersEndWithTheSameBitsOnThreeRanks) {
-  for (std::string const& values : std::vector<std::string>{"model.values=bfloat16", "model.values=float16"}) {
+  for (std::string const& values : std::vector<std::string>{"model.value_type=bfloat16", "model.value_type=float16"}) {
     auto const alone = result(run(values + "1", rich({values})));
     EXPECT_EQ(result(run(values + "3", rich({values, "run.ranks=3"}))), alone) << values;
   }
@@ -107,7 +107,7 @@ TEST_F(ClickTrainTest, EndsWithTheSameBitsOnASimulatedNetwork) {
 
 // A last batch of fewer samples than microbatches leaves some ranks none.
 TEST_F(ClickTrainTest, ASmallLastBatchIsSharedAsAnyOther) {
-  clicks_ = folder_.write("few.tsv", made_up_clicks(150));
+  clicks_ = folder_.write("few.tsv", synthetic_clicks(150));
   Settings const few{"data.test_share=0.12", "eval.progressive=true"};  // 132 to learn from: 64, 64 and 4
   auto const alone = result(run("alone", small("deepfm", few)));
   EXPECT_EQ(alone.at("samples"), 3 * 132);
@@ -178,13 +178,14 @@ TEST_F(ClickTrainTest, RefusesToGoOnWithOtherLayersOrData) {
   expect_error([&] { again({"dense.beta1=0.8"}); }, {"dense.beta1 = 0.9, and now it is 0.8"});
   expect_error([&] { again({"model.dims=[\"C1:8\"]"}); }, {"model.dims = [], and now it is ['C1:8']"});
   expect_error([&] { again({"data.test_share=0.2"}); }, {"other data"});
-  clicks_ = folder_.write("clicks.tsv", made_up_clicks(699));
+  clicks_ = folder_.write("clicks.tsv", synthetic_clicks(699));
   expect_error([&] { again({}); }, {"other data"});
 }
 
 TEST_F(ClickTrainTest, SettingsOfLearningChangeTheResult) {
   auto const with = [&](Settings more) {
-    more.insert(more.begin(), {"model.wide=true", "model.numbers=both", "train.steps=3", "data.many=[\"C26\"]"});
+    more.insert(more.begin(),
+                {"model.wide=true", "model.numeric_features=both", "train.steps=3", "data.multi_hot=[\"C26\"]"});
     return small("dcnv2", more);
   };
   auto const hash = [&](std::string const& name, Settings const& settings) {
@@ -195,24 +196,24 @@ TEST_F(ClickTrainTest, SettingsOfLearningChangeTheResult) {
   EXPECT_EQ(hash("same", with({})), base);
   for (char const* setting : {"model.dims=[\"C1:8\"]",
                               "model.shared=[\"C3,C4\"]",
-                              "model.admit_at=3",
-                              "model.rare_below=150",
+                              "model.admission_count=3",
+                              "model.min_count=150",
                               "model.buckets=2",
                               "model.cross_layers=2",
                               "model.top=[9]",
                               "model.row_dropout=0.1",
                               "model.dropout=0.1",
-                              "model.numbers=log",
-                              "model.numbers=buckets",
+                              "model.numeric_features=log",
+                              "model.numeric_features=buckets",
                               "model.init_scale=0.5",
-                              "model.values=bfloat16",
+                              "model.value_type=bfloat16",
                               "model.init=uniform",
-                              "weights.kind=sgd",
-                              "weights.kind=ftrl",
-                              "weights.learning_rate=0.01",
-                              "weights.initial_accumulator=0.1",
-                              "weights.l2=0.01",
-                              "weights.admit_at=3",
+                              "linear.kind=sgd",
+                              "linear.kind=ftrl",
+                              "linear.learning_rate=0.01",
+                              "linear.initial_accumulator=0.1",
+                              "linear.l2=0.01",
+                              "linear.admission_count=3",
                               "optimizer.l2=0.01",
                               "optimizer.clip_norm=1e-4",
                               "dense.optimizer=sgd",
@@ -234,10 +235,10 @@ TEST_F(ClickTrainTest, SettingsOfLearningChangeTheResult) {
   EXPECT_NE(hash("accumulator", with({"dense.optimizer=adagrad", "dense.initial_accumulator=0.1"})), adagrad);
   auto const decay = with({"dense.optimizer=lamb", "dense.weight_decay=0.1"});
   EXPECT_NE(hash("decay", decay), hash("lamb", with({"dense.optimizer=lamb"})));
-  auto const ftrl = hash("ftrl", with({"dense.optimizer=ftrl", "weights.kind=ftrl"}));
+  auto const ftrl = hash("ftrl", with({"dense.optimizer=ftrl", "linear.kind=ftrl"}));
   for (char const* setting : {"dense.l1=1e-3", "dense.l2=0.1", "dense.beta=0.5", "dense.initial_accumulator=0.1",
-                              "weights.l1=1e-3", "weights.beta=0.5"}) {
-    EXPECT_NE(hash(setting, with({"dense.optimizer=ftrl", "weights.kind=ftrl", setting})), ftrl) << setting;
+                              "linear.l1=1e-3", "linear.beta=0.5"}) {
+    EXPECT_NE(hash(setting, with({"dense.optimizer=ftrl", "linear.kind=ftrl", setting})), ftrl) << setting;
   }
 }
 
@@ -245,7 +246,8 @@ TEST_F(ClickTrainTest, PoolingChangesTheResult) {
   std::string text;
   for (int i = 0; i < 100; ++i) text += fmt::format("{}\t{}|{}\n", i % 2, i % 3, i % 4);
   clicks_ = folder_.write("lists.tsv", text);
-  Settings const lists{"data.numbers=0", "data.categories=1", "data.many=[\"C1\"]", "train.steps=2"};
+  Settings const lists{"data.numeric_columns=0", "data.categorical_columns=1", "data.multi_hot=[\"C1\"]",
+                       "train.steps=2"};
   auto mean = lists;
   mean.push_back("model.pooling=mean");
   EXPECT_NE(run("mean", small("deepfm", mean)).at("table_hash"), run("sum", small("deepfm", lists)).at("table_hash"));
@@ -254,13 +256,13 @@ TEST_F(ClickTrainTest, PoolingChangesTheResult) {
 // A logistic regression by hand: maps, one sample after the other, predicted before the step that learns from it.
 TEST_F(LogisticTrainTest, ProgressiveMetricsAreThoseOfSamplesNotYetLearntFrom) {
   Settings const settings{"data.train=" + clicks_.string(),
-                          "data.numbers=13",
-                          "data.categories=26",
+                          "data.numeric_columns=13",
+                          "data.categorical_columns=26",
                           "data.test_share=0",
-                          "model.numbers=none",
-                          "train.batch=200",
-                          "weights.kind=sgd",
-                          "weights.learning_rate=2",
+                          "model.numeric_features=none",
+                          "train.batch_size=200",
+                          "linear.kind=sgd",
+                          "linear.learning_rate=2",
                           "dense.optimizer=sgd",
                           "dense.momentum=0",
                           "dense.learning_rate=0.5",
@@ -277,8 +279,9 @@ TEST_F(LogisticTrainTest, ProgressiveMetricsAreThoseOfSamplesNotYetLearntFrom) {
   data.train().samples.read(0, 700, all);
   double const share = std::accumulate(all.labels.begin(), all.labels.end(), 0.0) / 700;
   double bias = std::log(share / (1 - share));  // where a run begins
-  Batches batches(700, {.batch = 200, .seed = static_cast<std::uint64_t>(c.train.seed), .block_samples = data.block()});
-  std::vector<std::vector<Predicted>> epochs(2);
+  BatchSampler batches(
+      700, {.batch_size = 200, .seed = static_cast<std::uint64_t>(c.train.seed), .block_samples = data.block()});
+  std::vector<std::vector<Prediction>> epochs(2);
   std::vector<double> losses(2);
   for (std::int64_t clock = 0; clock < 8; ++clock) {
     SampleBatch samples;

@@ -22,7 +22,7 @@ TEST_F(ClickTrainTest, ASavedModelPredictsAndIsExported) {
   std::filesystem::rename(clicks_, folder_.path() / "elsewhere.tsv");
   SavedClicks saved(folder_.path() / "run", {});
   std::vector<std::string> notices;
-  std::vector<Predicted> predicted;
+  std::vector<Prediction> predicted;
   saved.predict(folder_.path() / "elsewhere.tsv", notices, [&](std::span<float const> probabilities) {
     for (float p : probabilities) predicted.push_back({p, 0});
   });
@@ -78,7 +78,7 @@ TEST_F(ClickTrainTest, RowsAreForgotten) {
   };
   EXPECT_EQ(rows_of("never", {}), 0);
   EXPECT_EQ(rows_of("late", {"train.expire_after=1000"}), 0);
-  EXPECT_GT(rows_of("soon", {"train.expire_after=1", "model.numbers=buckets", "model.buckets=16"}), 10);
+  EXPECT_GT(rows_of("soon", {"train.expire_after=1", "model.numeric_features=buckets", "model.buckets=16"}), 10);
 }
 
 }  // namespace

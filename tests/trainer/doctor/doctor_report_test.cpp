@@ -6,7 +6,7 @@
 #include <string>
 
 #include "tests/support/expect_error.hpp"
-#include "tests/trainer/made_up_graph.hpp"
+#include "tests/trainer/synthetic_graph.hpp"
 #include "trainer/doctor/report.hpp"
 #include "trainer/doctor/run_probe.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 
 TEST(DoctorRun, TriesARunAndLeavesNothing) {
   test::TemporaryFolder const folder;
-  test::write_made_up_graph(folder);
+  test::write_synthetic_graph(folder);
   auto const config = folder.write("run.toml", "[model]\ndim = 8\n[run]\ndevice = \"host\"\nfolder = \"out\"\n");
   {
     RunProbe const probe = probe_run(config, {}, 0, 0);
@@ -60,10 +60,10 @@ TEST(DoctorReport, MergesWhatRanksHaveInCommon) {
 
 TEST(DoctorReport, Travels) {
   Findings const findings{ok("a"), warning("\"b\"\n"), problem("c")};
-  EXPECT_EQ(unpacked(packed(findings)), findings);
-  EXPECT_EQ(unpacked(packed({})), Findings{});
-  EXPECT_NO_THROW(packed({ok("no \xff UTF-8")}));
-  test::expect_error([] { unpacked("nonsense"); }, {"cannot be read"});
+  EXPECT_EQ(deserialize(serialize(findings)), findings);
+  EXPECT_EQ(deserialize(serialize({})), Findings{});
+  EXPECT_NO_THROW(serialize({ok("no \xff UTF-8")}));
+  test::expect_error([] { deserialize("nonsense"); }, {"cannot be read"});
 }
 
 }  // namespace

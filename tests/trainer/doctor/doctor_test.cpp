@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the doctor says of machines that are made up.
+// What the doctor says of machines that are synthetic.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -13,7 +13,7 @@ namespace gpups::trainer {
 namespace {
 
 using Level = Finding::Level;
-using Kind = TransportFacts::Way::Kind;
+using Kind = TransportFacts::Resource::Kind;
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
@@ -33,17 +33,17 @@ Facts healthy() {
   GpuFacts::Gpu const gpu{
       .address = "0000:17:00.0", .capability = 90, .free_bytes = 80 * kGiB, .bytes = 80 * kGiB, .near_cores = "0-7"};
   facts.gpu = {.kernel_driver = "NVRM", .driver_version = 13000, .toolkit_version = 13000, .gpus = {gpu, gpu}};
-  facts.meeting = {.launcher = "a launcher",
-                   .rank = 0,
-                   .size = 4,
-                   .hosts = {{.name = "node7"}},
-                   .port = 29500,
-                   .token = MeetingFacts::Token{.file = "token", .mode = 0600, .bytes = 44}};
-  facts.transport.ways = {{"tcp", "lo", Kind::kNetwork},
-                          {"tcp", "eth0", Kind::kNetwork},
-                          {"rc_mlx5", "mlx5_0:1", Kind::kNetwork},
-                          {"posix", "memory", Kind::kSharedMemory},
-                          {"cma", "memory", Kind::kSharedMemory}};
+  facts.rendezvous = {.launcher = "a launcher",
+                      .rank = 0,
+                      .size = 4,
+                      .hosts = {{.name = "node7"}},
+                      .port = 29500,
+                      .token = RendezvousFacts::Token{.file = "token", .mode = 0600, .bytes = 44}};
+  facts.transport.resources = {{"tcp", "lo", Kind::kNetwork},
+                               {"tcp", "eth0", Kind::kNetwork},
+                               {"rc_mlx5", "mlx5_0:1", Kind::kNetwork},
+                               {"posix", "memory", Kind::kSharedMemory},
+                               {"cma", "memory", Kind::kSharedMemory}};
   facts.run = RunFacts{.config = "run.toml",
                        .data = "the data has 7 entities",
                        .folder = "runs/1",
@@ -56,7 +56,7 @@ Facts healthy() {
 // Expects that the facts give one finding that is not ok, with this level and these words, in the form of the house.
 void expect_only(Facts const& facts, Level level, std::initializer_list<char const*> words) {
   int count = 0;
-  for (Finding const& finding : examine(facts)) {
+  for (Finding const& finding : run_checks(facts)) {
     if (finding.level == Level::kOk) continue;
     ++count;
     EXPECT_EQ(finding.level, level) << finding.text;
@@ -70,20 +70,20 @@ void expect_only(Facts const& facts, Level level, std::initializer_list<char con
 }
 
 TEST(Doctor, HasNothingToSayOfAHealthyMachine) {
-  Findings const findings = examine(healthy());
+  Findings const findings = run_checks(healthy());
   EXPECT_GE(findings.size(), checks().size() / 2);
   for (Finding const& finding : findings) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
-  EXPECT_TRUE(can_meet(healthy()));
+  EXPECT_TRUE(can_join(healthy()));
 }
 
 TEST(Doctor, HasNothingToSayOfAPlainHost) {
   Facts facts = healthy();
   facts.program = {.version = "0.1.0"};
   facts.gpu = {};
-  facts.meeting = {};
+  facts.rendezvous = {};
   facts.transport = {};
   facts.run.reset();
-  for (Finding const& finding : examine(facts)) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
+  for (Finding const& finding : run_checks(facts)) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
 }
 
 TEST(DoctorProgram, ComparesUcxWithWhatItWasBuiltFor) {
@@ -106,8 +106,8 @@ TEST(DoctorMachine, WantsLockedMemoryForRdma) {
   Facts facts = healthy();
   facts.machine.locked_bytes = 64 << 10;
   expect_only(facts, Level::kWarning, {"may lock 64.0 KiB", "--ulimit memlock=-1"});
-  std::erase_if(facts.transport.ways, [](auto const& way) { return way.name == "rc_mlx5"; });
-  for (Finding const& finding : examine(facts)) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
+  std::erase_if(facts.transport.resources, [](auto const& way) { return way.name == "rc_mlx5"; });
+  for (Finding const& finding : run_checks(facts)) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
 }
 
 TEST(DoctorMachine, SaysWhyMemoryCannotBeRead) {
@@ -124,7 +124,7 @@ TEST(DoctorMachine, WantsDescriptorsForAllRanks) {
   facts.machine.open_files = 256;
   expect_only(facts, Level::kWarning, {"256 files can be open", "ulimit -n 4096"});
   facts.machine.open_files = 4096;
-  facts.meeting.size = 1000;
+  facts.rendezvous.size = 1000;
   expect_only(facts, Level::kWarning, {"4096 files can be open", "ulimit -n 8256"});
 }
 
@@ -133,7 +133,7 @@ TEST(DoctorMachine, KnowsLimitsOfContainers) {
   facts.machine.cpu_limit = 2.5;
   expect_only(facts, Level::kWarning, {"2.5 of its 16 cores", "--cpuset-cpus"});
   facts.machine.cpu_limit = 16;
-  EXPECT_FALSE(has_problem(examine(facts)));
+  EXPECT_FALSE(has_problem(run_checks(facts)));
 }
 
 TEST(DoctorGpus, ComparesTheDriverWithTheToolkit) {
@@ -151,7 +151,7 @@ TEST(DoctorGpus, KnowsDevicesThatTheBuildIsNotFor) {
   expect_only(facts, Level::kProblem, {"cuda:1 has compute capability 7.5", "code for 80 and later"});
   facts = healthy();
   facts.gpu.gpus[1].capability = 120;  // later ones are fine
-  EXPECT_FALSE(has_problem(examine(facts)));
+  EXPECT_FALSE(has_problem(run_checks(facts)));
 }
 
 TEST(DoctorGpus, KnowsABuildWithoutDeviceCode) {
@@ -175,7 +175,7 @@ TEST(DoctorGpus, PassesOnWhatADeviceSays) {
 
 TEST(DoctorTransports, WantsANetwork) {
   Facts facts = healthy();
-  facts.transport.ways.erase(facts.transport.ways.begin() + 1, facts.transport.ways.begin() + 3);
+  facts.transport.resources.erase(facts.transport.resources.begin() + 1, facts.transport.resources.begin() + 3);
   expect_only(facts, Level::kWarning, {"no network but the loopback", "--network=host"});
 }
 
@@ -183,14 +183,14 @@ TEST(DoctorTransports, WantsUcxForProcesses) {
   Facts facts = healthy();
   facts.program.ucx_header = facts.program.ucx_library = "";
   expect_only(facts, Level::kProblem, {"no UCX", "libucx-dev"});
-  EXPECT_FALSE(can_meet(facts));
+  EXPECT_FALSE(can_join(facts));
 }
 
 TEST(DoctorTransports, KnowsDevicesThatAreNotThere) {
   Facts facts = healthy();
   for (char const* fine : {"all", "eth0", "mlx5_0:1,lo", "^eth0"}) {
     facts.transport.wanted_devices = fine;
-    for (Finding const& finding : examine(facts)) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
+    for (Finding const& finding : run_checks(facts)) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
   }
   facts.transport.wanted_devices = "eth0,ib7";
   expect_only(facts, Level::kWarning, {"names ib7", "lo, eth0, mlx5_0:1"});
@@ -198,17 +198,17 @@ TEST(DoctorTransports, KnowsDevicesThatAreNotThere) {
 
 TEST(DoctorMeeting, PassesOnWhatTheEnvironmentLacks) {
   Facts facts = healthy();
-  facts.meeting.error = "RANK is not set (it is one of WORLD_SIZE ranks): set it";
+  facts.rendezvous.error = "RANK is not set (it is one of WORLD_SIZE ranks): set it";
   expect_only(facts, Level::kProblem, {"RANK is not set"});
-  EXPECT_FALSE(can_meet(facts));
+  EXPECT_FALSE(can_join(facts));
 }
 
 TEST(DoctorMeeting, WantsAnAddressOfRank0) {
   Facts facts = healthy();
-  facts.meeting.hosts[0].error = "Name or service not known";
+  facts.rendezvous.hosts[0].error = "Name or service not known";
   expect_only(facts, Level::kProblem, {"node7 has no address", "MASTER_ADDR", "DNS"});
-  EXPECT_FALSE(can_meet(facts));
-  facts.meeting.hosts.push_back({.name = "10.0.0.7"});  // there is another way
+  EXPECT_FALSE(can_join(facts));
+  facts.rendezvous.hosts.push_back({.name = "10.0.0.7"});  // there is another way
   expect_only(facts, Level::kWarning, {"node7 has no address"});
 }
 
@@ -220,55 +220,55 @@ TEST(DoctorMeeting, WantsANameForTheMachine) {
 
 TEST(DoctorMeeting, WantsAFreePort) {
   Facts facts = healthy();
-  facts.meeting.port_error = EADDRINUSE;
+  facts.rendezvous.port_error = EADDRINUSE;
   expect_only(facts, Level::kProblem, {"port 29500 is occupied", "MASTER_PORT"});
-  EXPECT_FALSE(can_meet(facts));
-  facts.meeting.port = 80;
-  facts.meeting.port_error = EACCES;
+  EXPECT_FALSE(can_join(facts));
+  facts.rendezvous.port = 80;
+  facts.rendezvous.port_error = EACCES;
   expect_only(facts, Level::kProblem, {"port 80 is for root only", "from 1024"});
-  facts.meeting.port_error = EMFILE;
+  facts.rendezvous.port_error = EMFILE;
   expect_only(facts, Level::kProblem, {"port 80 cannot be used", "Too many open files"});
 }
 
 TEST(DoctorMeeting, WantsATokenOnANetwork) {
   Facts facts = healthy();
-  facts.meeting.token.reset();
+  facts.rendezvous.token.reset();
   expect_only(facts, Level::kProblem, {"no token", "GPUPS_TOKEN_FILE"});
-  facts.meeting.hosts[0].loopback = true;
-  EXPECT_FALSE(has_problem(examine(facts)));
+  facts.rendezvous.hosts[0].loopback = true;
+  EXPECT_FALSE(has_problem(run_checks(facts)));
 }
 
 TEST(DoctorMeeting, WantsAGoodToken) {
   Facts facts = healthy();
-  facts.meeting.token->mode = 0644;
+  facts.rendezvous.token->mode = 0644;
   expect_only(facts, Level::kWarning, {"token has mode 644", "chmod 600 token"});
-  facts.meeting.token->file.clear();  // in the environment
-  EXPECT_TRUE(can_meet(facts));
-  facts.meeting.token = MeetingFacts::Token{.file = "token", .mode = 0600, .bytes = 5};
+  facts.rendezvous.token->file.clear();  // in the environment
+  EXPECT_TRUE(can_join(facts));
+  facts.rendezvous.token = RendezvousFacts::Token{.file = "token", .mode = 0600, .bytes = 5};
   expect_only(facts, Level::kWarning, {"has 5 bytes", "guessed"});
-  facts.meeting.token->bytes = 0;
+  facts.rendezvous.token->bytes = 0;
   expect_only(facts, Level::kProblem, {"token is empty"});
-  facts.meeting.token->error = "Permission denied";
+  facts.rendezvous.token->error = "Permission denied";
   expect_only(facts, Level::kProblem, {"cannot be read (Permission denied"});
-  facts.meeting.error = "GPUPS_TOKEN_FILE names token, which cannot be read (...): correct the name";
+  facts.rendezvous.error = "GPUPS_TOKEN_FILE names token, which cannot be read (...): correct the name";
   expect_only(facts, Level::kProblem, {"GPUPS_TOKEN_FILE names token"});
-  EXPECT_FALSE(can_meet(facts));
+  EXPECT_FALSE(can_join(facts));
 }
 
 TEST(DoctorPlace, WantsSomethingForEachRank) {
   Facts facts = healthy();
-  facts.place = PlaceFacts{.host = "node7", .bound_cores = "0-7", .local_rank = 0, .local_ranks = 2};
-  for (Finding const& finding : examine(facts)) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
-  facts.place->local_ranks = 3;
+  facts.binding = BindingFacts{.host = "node7", .bound_cores = "0-7", .local_rank = 0, .local_ranks = 2};
+  for (Finding const& finding : run_checks(facts)) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
+  facts.binding->local_ranks = 3;
   expect_only(facts, Level::kWarning, {"3 ranks share this machine's 2 GPUs", "one for each GPU"});
   facts.run->device = "host";
-  EXPECT_EQ(examine(facts).size(), examine(healthy()).size() + 1);
-  facts.place->local_ranks = facts.place->cores_shared_by = 17;
+  EXPECT_EQ(run_checks(facts).size(), run_checks(healthy()).size() + 1);
+  facts.binding->local_ranks = facts.binding->cores_shared_by = 17;
   expect_only(facts, Level::kWarning, {"17 ranks share this machine's 16 cores"});
   facts.machine.machine_cores = 64;
   expect_only(facts, Level::kWarning, {"17 ranks share 16 of this machine's 64 cores"});
-  facts.place->cores_shared_by = 1;  // each is bound to a core of its own
-  EXPECT_EQ(examine(facts).size(), examine(healthy()).size() + 1);
+  facts.binding->cores_shared_by = 1;  // each is bound to a core of its own
+  EXPECT_EQ(run_checks(facts).size(), run_checks(healthy()).size() + 1);
 }
 
 TEST(DoctorRun, RefusesRanksAsThreadsOfAProcess) {
@@ -291,7 +291,7 @@ TEST(DoctorRun, WantsRoomForRowsOnTheDevice) {
   facts.gpu.gpus[0].free_bytes = kGiB;  // 4 ranks: 2 GiB each
   expect_only(facts, Level::kProblem, {"cuda:0 has 1.0 GiB left", "2.0 GiB"});
   facts.run->device = "cuda:1";
-  EXPECT_FALSE(has_problem(examine(facts)));
+  EXPECT_FALSE(has_problem(run_checks(facts)));
 }
 
 TEST(DoctorRun, PassesOnWhatStopsTheRun) {

@@ -12,14 +12,15 @@ namespace gpups::trainer {
 namespace {
 
 // The score of (s, r, o) is s[0] * r[0] + 2 * o[0]; there are many ties.
-class LineModel final : public Model {
+class LineModel final : public GraphModel {
  public:
   std::vector<TableOptions> tables() const override { return {}; }
-  Work prepare(Stream&, TripleBatch const&) const override { return {}; }
-  std::int64_t forward_backward(Stream&, Work const&, Prepared const&, std::span<MatrixView<float const> const>,
-                                Gradients&) const override {
+  GraphEntries prepare(Stream&, TripleBatch const&) const override { return {}; }
+  std::int64_t forward_backward(Stream&, GraphEntries const&, PreparedBatch const&,
+                                std::span<MatrixView<float const> const>, GraphGradients&) const override {
     return 0;
   }
+  Sizes sizes_of(std::size_t, std::size_t) const override { return {}; }
   void score_all(Stream&, bool objects, MatrixView<float const> known, MatrixView<float const> relations,
                  MatrixView<float const> entities, MatrixView<float> scores) const override {
     for (std::size_t q = 0; q < scores.rows(); ++q) {

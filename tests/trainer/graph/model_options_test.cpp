@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What make_model accepts, what the tables of a model are, and how negatives are drawn.
+// What make_graph_model accepts, what the tables of a model are, and how negatives are drawn.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,21 +13,21 @@
 namespace gpups::test {
 namespace {
 
-std::string error_of(ModelOptions const& options, Vocabulary const& vocabulary = make_vocabulary(5, 2)) {
+std::string error_of(GraphModelOptions const& options, Vocabulary const& vocabulary = make_vocabulary(5, 2)) {
   try {
-    (void)trainer::make_model(options, vocabulary);
+    (void)trainer::make_graph_model(options, vocabulary);
   } catch (Error const& error) {
     return error.what();
   }
   return "";
 }
 
-TEST(ModelOptions, ErrorsNameTheOption) {
+TEST(GraphModelOptions, ErrorsNameTheOption) {
   using testing::HasSubstr;
-  ModelOptions const good;
+  GraphModelOptions const good;
   EXPECT_EQ(error_of(good), "");
   auto const with = [&](auto change) {
-    ModelOptions options = good;
+    GraphModelOptions options = good;
     change(options);
     return error_of(options);
   };
@@ -51,11 +51,11 @@ TEST(ModelOptions, ErrorsNameTheOption) {
   EXPECT_THAT(error_of(good, {}), HasSubstr("0 entities"));
 }
 
-TEST(ModelOptions, TablesAreEntitiesThenRelations) {
-  ModelOptions options;
+TEST(GraphModelOptions, TablesAreEntitiesThenRelations) {
+  GraphModelOptions options;
   options.dim = 20;
   options.optimizer.learning_rate = 0.25F;
-  auto const tables = trainer::make_model(options, make_vocabulary(5, 2))->tables();
+  auto const tables = trainer::make_graph_model(options, make_vocabulary(5, 2))->tables();
   ASSERT_EQ(tables.size(), 2U);
   EXPECT_EQ(tables[0].name, "entities");
   EXPECT_EQ(tables[1].name, "relations");
@@ -67,10 +67,10 @@ TEST(ModelOptions, TablesAreEntitiesThenRelations) {
   }
 }
 
-TEST(ModelOptions, ErrorsOfDistancesNameTheOption) {
+TEST(GraphModelOptions, ErrorsOfDistancesNameTheOption) {
   using testing::HasSubstr;
   auto const with = [](char const* name, auto change) {
-    ModelOptions options;
+    GraphModelOptions options;
     options.name = name;
     change(options);
     return error_of(options);
@@ -83,10 +83,10 @@ TEST(ModelOptions, ErrorsOfDistancesNameTheOption) {
   EXPECT_THAT(with("rotate", [](auto& o) { o.dim = 7; }), HasSubstr("dim is 7"));
 }
 
-TEST(ModelOptions, RelationsOfRotateAreAnglesOfAllDirections) {
-  ModelOptions options;
+TEST(GraphModelOptions, RelationsOfRotateAreAnglesOfAllDirections) {
+  GraphModelOptions options;
   options.name = "rotate", options.dim = 20;
-  auto const tables = trainer::make_model(options, make_vocabulary(5, 2))->tables();
+  auto const tables = trainer::make_graph_model(options, make_vocabulary(5, 2))->tables();
   EXPECT_EQ(tables[0].dim, 20U);
   EXPECT_EQ(tables[0].initializer.scale, options.initializer.scale);
   EXPECT_EQ(tables[1].dim, 10U);
@@ -94,26 +94,26 @@ TEST(ModelOptions, RelationsOfRotateAreAnglesOfAllDirections) {
   EXPECT_FLOAT_EQ(tables[1].initializer.scale, 3.14159265F);
 }
 
-TEST(ModelOptions, EntitiesMayBeOf16Bits) {
-  ModelOptions options;
-  options.values = NumberType::kBFloat16;
-  auto const tables = trainer::make_model(options, make_vocabulary(5, 2))->tables();
-  EXPECT_EQ(tables[0].values, NumberType::kBFloat16);
-  EXPECT_EQ(tables[1].values, NumberType::kFloat);
+TEST(GraphModelOptions, EntitiesMayBeOf16Bits) {
+  GraphModelOptions options;
+  options.value_type = DataType::kBFloat16;
+  auto const tables = trainer::make_graph_model(options, make_vocabulary(5, 2))->tables();
+  EXPECT_EQ(tables[0].value_type, DataType::kBFloat16);
+  EXPECT_EQ(tables[1].value_type, DataType::kFloat);
 }
 
-TEST(ModelOptions, RelationsOfRescalAreMatrices) {
-  ModelOptions options;
+TEST(GraphModelOptions, RelationsOfRescalAreMatrices) {
+  GraphModelOptions options;
   options.name = "rescal", options.dim = 20;
-  auto const tables = trainer::make_model(options, make_vocabulary(5, 2))->tables();
+  auto const tables = trainer::make_graph_model(options, make_vocabulary(5, 2))->tables();
   EXPECT_EQ(tables[0].dim, 20U);
   EXPECT_EQ(tables[1].dim, 400U);
 }
 
 // Keys of all entries of the entity table.
-std::vector<std::uint64_t> drawn(ModelOptions const& options, Batch const& batch, std::size_t entities = 1000) {
+std::vector<std::uint64_t> drawn(GraphModelOptions const& options, Batch const& batch, std::size_t entities = 1000) {
   Stream stream(Device::host(), 2);
-  Work const work = trainer::make_model(options, make_vocabulary(entities, 4))->prepare(stream, batch);
+  GraphEntries const work = trainer::make_graph_model(options, make_vocabulary(entities, 4))->prepare(stream, batch);
   std::vector<std::uint64_t> keys;
   for (Key key : work.parts[0].keys.view()) keys.push_back(number(key));
   return keys;
@@ -123,13 +123,13 @@ class Negatives : public testing::TestWithParam<char const*> {};
 INSTANTIATE_TEST_SUITE_P(All, Negatives, testing::Values("triple", "shared"));
 
 TEST_P(Negatives, DependOnSeedClockAndNumberAlone) {
-  ModelOptions options;
+  GraphModelOptions options;
   options.sampling = GetParam();
   Batch const batch = make_batch(20, 2, 1000, 4);
   auto const keys = drawn(options, batch);
   EXPECT_EQ(keys, drawn(options, batch));
 
-  ModelOptions other_seed = options;
+  GraphModelOptions other_seed = options;
   other_seed.seed = 2;
   EXPECT_NE(keys, drawn(other_seed, batch));
   Batch changed = batch;
@@ -145,7 +145,7 @@ TEST_P(Negatives, DependOnSeedClockAndNumberAlone) {
 }
 
 TEST(SharedNegatives, AreEvenOverTheEntitiesAndEachSideHasItsOwn) {
-  ModelOptions options;
+  GraphModelOptions options;
   options.sampling = "shared";
   options.negatives = 999;
   std::size_t const entities = 10;
@@ -167,7 +167,8 @@ TEST(SharedNegatives, AreEvenOverTheEntitiesAndEachSideHasItsOwn) {
 }
 
 // The negatives of each triple of a batch.
-std::vector<std::vector<std::uint64_t>> dealt(ModelOptions const& options, Batch const& batch, std::size_t entities) {
+std::vector<std::vector<std::uint64_t>> dealt(GraphModelOptions const& options, Batch const& batch,
+                                              std::size_t entities) {
   auto const keys = drawn(options, batch, entities);
   std::size_t const draws = 2 * options.negatives;
   std::vector<std::vector<std::uint64_t>> triples;
@@ -178,7 +179,7 @@ std::vector<std::vector<std::uint64_t>> dealt(ModelOptions const& options, Batch
 }
 
 TEST(DealtNegatives, OfATripleAreDistinctAndABatchDrawsEachEntityAboutEquallyOften) {
-  ModelOptions options;
+  GraphModelOptions options;
   options.negatives = 3;
   options.negative_reuse = 1;
   for (std::size_t const entities : {6, 7, 50, 96, 1000, 100000}) {
@@ -198,7 +199,7 @@ TEST(DealtNegatives, OfATripleAreDistinctAndABatchDrawsEachEntityAboutEquallyOft
 TEST(DealtNegatives, AreUsedByAsManyNeighboursAsAskedFor) {
   for (std::uint32_t const reuse : {1, 2, 3, 7, 8, 16}) {
     SCOPED_TRACE(reuse);
-    ModelOptions options;
+    GraphModelOptions options;
     options.negatives = 3;
     options.negative_reuse = reuse;
     auto const triples = dealt(options, make_batch(160, 4, 1000, 4), 1000);
@@ -222,7 +223,7 @@ TEST(DealtNegatives, AreUsedByAsManyNeighboursAsAskedFor) {
 }
 
 TEST(DealtNegatives, AreAnyEntityInAnyPlaceAsOften) {
-  ModelOptions options;
+  GraphModelOptions options;
   options.negatives = 2;
   std::size_t const entities = 11, steps = 4000;
   std::map<std::uint64_t, int> in_place[4], in_pair;

@@ -19,21 +19,21 @@ Rows rows_of(Store& store, TableId table, std::vector<Key> const& keys, std::siz
   return rows;
 }
 
-// Model and sampling.
+// GraphModel and sampling.
 class ModelStep : public testing::TestWithParam<std::tuple<char const*, char const*>> {};
 INSTANTIATE_TEST_SUITE_P(All, ModelStep,
                          testing::Combine(testing::Values("complex", "rescal", "transe", "rotate"),
                                           testing::Values("triple", "shared")));
 
 TEST_P(ModelStep, MovesRowsAgainstTheGradient) {
-  ModelOptions options;
+  GraphModelOptions options;
   options.name = std::get<0>(GetParam()), options.sampling = std::get<1>(GetParam()), options.loss = "softmax";
   options.dim = options.name == "rescal" ? 20 : 40;
   options.initializer.scale = 0.5F;
   options.optimizer = {.kind = Optimizer::Kind::kSgd, .learning_rate = 0.5F};
   std::size_t const samples = 6;
   Vocabulary const vocabulary = make_vocabulary(9, 3);
-  auto const model = trainer::make_model(options, vocabulary);
+  auto const model = trainer::make_graph_model(options, vocabulary);
   Store store(Group::alone(), {});
   for (TableOptions const& table : model->tables()) store.add_table(table);
   Stream stream = store.make_stream();
@@ -42,19 +42,19 @@ TEST_P(ModelStep, MovesRowsAgainstTheGradient) {
 
   Batch batch = make_batch(samples, 2, 9, 3);
   batch.clock = Clock{0};
-  Work const work = model->prepare(stream, batch);
-  Prepared const prepared = store.prepare(stream, batch.clock, work.tables(), samples);
+  GraphEntries const work = model->prepare(stream, batch);
+  PreparedBatch const prepared = store.prepare(stream, batch.clock, work.tables(), samples);
   store.wait_ready(prepared);
   Matrix<float> const pulled[] = {{Device::host(), prepared.rows(0), options.dim},
                                   {Device::host(), prepared.rows(1), relation_dim(options)}};
   MatrixView<float> const rows[] = {pulled[0], pulled[1]};
   MatrixView<float const> const read[] = {pulled[0], pulled[1]};
   store.pull(stream, prepared, rows);
-  Gradients gradients;
+  GraphGradients gradients;
   double const loss = static_cast<double>(model->forward_backward(stream, work, prepared, read, gradients)) * 0x1p-30;
   store.push(stream, prepared, gradients.tables(work));
   store.advance_clock();
-  store.wait_flush();
+  store.wait_applied();
 
   auto const triples = oracle_triples(options, vocabulary, batch, work);
   EXPECT_NEAR(loss, oracle_loss(options, entities, relations, triples), 1e-4);

@@ -11,8 +11,8 @@ namespace gpups::test {
 namespace {
 
 // Every combination at widths that take the plain paths and both kinds of vector ends.
-std::vector<ModelOptions> all_options() {
-  std::vector<ModelOptions> all;
+std::vector<GraphModelOptions> all_options() {
+  std::vector<GraphModelOptions> all;
   for (std::string const& name : trainer::model_names()) {
     for (char const* loss : {"logistic", "softmax", "self_adversarial"}) {
       for (char const* sampling : {"triple", "shared"}) {
@@ -24,7 +24,7 @@ std::vector<ModelOptions> all_options() {
                                    {33, 0.01F, 0.02F},
                                    {64, 0.0F, 0.02F},
                                    {100, 0.01F, 0.0F}}) {
-          ModelOptions options;
+          GraphModelOptions options;
           options.name = name, options.loss = loss, options.sampling = sampling;
           options.dim = static_cast<std::size_t>(name == "complex" || name == "rotate" ? dim + dim % 2 : dim);
           if (name == "rescal" && dim > 30) options.dim /= 4;  // the oracle takes dim^4 steps
@@ -44,7 +44,7 @@ std::vector<ModelOptions> all_options() {
   return all;
 }
 
-std::string name_of(testing::TestParamInfo<ModelOptions> const& info) {
+std::string name_of(testing::TestParamInfo<GraphModelOptions> const& info) {
   auto const& o = info.param;
   return fmt::format("{}{}_{}_{}_dim{}_{}_{}", o.name, o.name == "transe" ? std::to_string(o.norm) : "", o.loss,
                      o.sampling, o.dim, o.l2 > 0 ? (o.n3 > 0 ? "l2_n3" : "l2") : (o.n3 > 0 ? "n3" : "plain"),
@@ -53,7 +53,7 @@ std::string name_of(testing::TestParamInfo<ModelOptions> const& info) {
 
 constexpr std::size_t kEntities = 9, kRelations = 3;
 
-class Models : public testing::TestWithParam<ModelOptions> {};
+class Models : public testing::TestWithParam<GraphModelOptions> {};
 INSTANTIATE_TEST_SUITE_P(All, Models, testing::ValuesIn(all_options()), name_of);
 
 void expect_near(Rows const& got, Rows const& wanted) {
@@ -68,7 +68,7 @@ void expect_near(Rows const& got, Rows const& wanted) {
   }
 }
 
-void expect_definition(ModelOptions const& options, Device device) {
+void expect_definition(GraphModelOptions const& options, Device device) {
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
   Batch const batch = make_batch(7, 2, kEntities, kRelations);
   Step const step = run_step(options, vocabulary, batch, 2, {}, {}, device);
@@ -85,7 +85,7 @@ void expect_definition(ModelOptions const& options, Device device) {
 TEST_P(Models, LossAndGradientsAreThoseOfTheDefinition) { expect_definition(GetParam(), Device::host()); }
 
 // Bits of the sources, coefficients and entries of the triples of microbatch m, in an order of their own.
-std::vector<std::uint64_t> bits_of(Step const& step, std::size_t m, ModelOptions const& options) {
+std::vector<std::uint64_t> bits_of(Step const& step, std::size_t m, GraphModelOptions const& options) {
   std::vector<std::uint64_t> bits;
   auto const tables = step.gradients.tables(step.work);
   auto const entry = [&](std::size_t part, std::size_t i) {
@@ -107,14 +107,14 @@ std::vector<std::uint64_t> bits_of(Step const& step, std::size_t m, ModelOptions
   return bits;
 }
 
-void expect_bits_of_the_batch_alone(ModelOptions const& options, Device device) {
+void expect_bits_of_the_batch_alone(GraphModelOptions const& options, Device device) {
   Vocabulary const vocabulary = make_vocabulary(40, 4);
   Batch const batch = make_batch(301, 3, 40, 4);
   auto const run = [&](Batch const& part, int threads) {
     return run_step(options, vocabulary, part, threads, {}, {}, device);
   };
   Step const one = run(batch, 1), two = run(batch, 2);
-  Step const first = run(part_of(batch, 0, 1), 2), rest = run(part_of(batch, 1, 2), 2);
+  Step const first = run(slice_or_empty(batch, 0, 1), 2), rest = run(slice_or_empty(batch, 1, 2), 2);
   for (std::size_t m = 0; m < 3; ++m) {
     auto const bits = bits_of(one, m, options);
     EXPECT_TRUE(bits == bits_of(two, m, options)) << m;
@@ -133,9 +133,9 @@ class ModelsOnCuda : public testing::Test {
   void SetUp() override {
     if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
   }
-  static void each_options(void (*expect)(ModelOptions const&, Device)) {
+  static void each_options(void (*expect)(GraphModelOptions const&, Device)) {
     std::size_t index = 0;
-    for (ModelOptions const& options : all_options()) {
+    for (GraphModelOptions const& options : all_options()) {
       SCOPED_TRACE(name_of({options, index++}));
       expect(options, Device::cuda(0));
     }
@@ -146,7 +146,7 @@ TEST_F(ModelsOnCuda, LossAndGradientsAreThoseOfTheDefinition) { each_options(exp
 TEST_F(ModelsOnCuda, BitsDependNotOnWhoComputes) { each_options(expect_bits_of_the_batch_alone); }
 
 TEST_P(Models, PaddingOfSourcesIsZero) {
-  ModelOptions const& options = GetParam();
+  GraphModelOptions const& options = GetParam();
   Step const step =
       run_step(options, make_vocabulary(kEntities, kRelations), make_batch(5, 1, kEntities, kRelations), 1);
   auto const tables = step.gradients.tables(step.work);
@@ -160,10 +160,10 @@ TEST_P(Models, PaddingOfSourcesIsZero) {
   }
 }
 
-void expect_scores(ModelOptions const& options, Device device) {
+void expect_scores(GraphModelOptions const& options, Device device) {
   std::size_t const entities_count = 71, queries = 37;
   Vocabulary const vocabulary = make_vocabulary(entities_count, queries);
-  auto const model = trainer::make_model(options, vocabulary);
+  auto const model = trainer::make_graph_model(options, vocabulary);
   Rows const entities = random_rows(vocabulary.entities, options.dim, 1);
   Rows const relations = random_rows(vocabulary.relations, relation_dim(options), 2);
   std::vector<std::uint64_t> entity_keys, relation_keys;
@@ -196,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(All, ModelScores, kDevices, device_name);
 TEST_P(ModelScores, OfAllEntitiesAreThoseOfTheDefinition) {
   for (std::string const& name : trainer::model_names()) {
     for (std::size_t dim : {2, 14, 50, 64, 100}) {
-      ModelOptions options;
+      GraphModelOptions options;
       options.name = name, options.dim = dim;
       expect_scores(options, GetParam());
       options.norm = 2;
@@ -206,9 +206,9 @@ TEST_P(ModelScores, OfAllEntitiesAreThoseOfTheDefinition) {
 }
 
 TEST_P(Models, GradientsAreReusedForLargerAndSmallerBatches) {
-  ModelOptions const& options = GetParam();
+  GraphModelOptions const& options = GetParam();
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
-  Gradients reused;
+  GraphGradients reused;
   for (std::size_t samples : {3, 9, 0, 4}) {
     Batch const batch = make_batch(samples, 2, kEntities, kRelations);
     Step fresh = run_step(options, vocabulary, batch, 1);
@@ -223,7 +223,7 @@ TEST_P(Models, GradientsAreReusedForLargerAndSmallerBatches) {
 
 // What the store is told of the sources, where it is told.
 TEST_P(Models, TheLargestSourceIsKnown) {
-  ModelOptions const& options = GetParam();
+  GraphModelOptions const& options = GetParam();
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
   Batch const batch = make_batch(7, 1, kEntities, kRelations);
   Step const step = run_step(options, vocabulary, batch, 2);
@@ -235,7 +235,7 @@ TEST_P(Models, TheLargestSourceIsKnown) {
   }
   EXPECT_GT(most, 0.0F);
   EXPECT_EQ(step.gradients.source_max_abs, most);
-  Gradients used = run_step(options, vocabulary, batch, 2).gradients;  // what was in them before is nothing to it
+  GraphGradients used = run_step(options, vocabulary, batch, 2).gradients;  // what was in them before is nothing to it
   for (auto* sources : {&used.sources, &used.relation_sources}) {
     for (float& x : sources->view().flat()) x = std::nanf("");
   }
@@ -249,7 +249,7 @@ TEST(DistanceModels, GradientsAreFiniteAndNoneAtDistanceZero) {
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
   for (auto const& [name, norm] : {std::pair{"transe", 1}, {"transe", 2}, {"rotate", 1}}) {
     for (std::size_t dim : {6, 64}) {
-      ModelOptions options;
+      GraphModelOptions options;
       options.name = name, options.norm = norm, options.dim = dim;
       for (double value : {0.0, 1e-30, 1e-20}) {
         SCOPED_TRACE(fmt::format("{}{}, dim {}, values {}", name, norm, dim, value));
@@ -269,7 +269,7 @@ TEST(DistanceModels, GradientsAreFiniteAndNoneAtDistanceZero) {
 }
 
 TEST_P(Models, LargeScoresGiveFiniteLossesAndNotANumberIsPassedOn) {
-  ModelOptions const& options = GetParam();
+  GraphModelOptions const& options = GetParam();
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
   Batch const batch = make_batch(5, 1, kEntities, kRelations);
   for (double value : {1e3, -1e3, std::nan("")}) {

@@ -8,15 +8,15 @@
 #include <cmath>
 
 #include "tests/support/expect_error.hpp"
-#include "trainer/graph/known_answers.hpp"
 #include "trainer/graph/nearest.hpp"
+#include "trainer/graph/ranking_filter.hpp"
 
 namespace gpups::trainer {
 namespace {
 
-TEST(KnownAnswers, AreThoseOfAllSplits) {
+TEST(RankingFilter, AreThoseOfAllSplits) {
   std::vector<Triple> const train{{0, 0, 5}, {0, 0, 3}, {0, 1, 4}, {2, 0, 5}}, test{{0, 0, 3}, {0, 0, 1}};
-  KnownAnswers const objects({train, test}, true), subjects({train, test}, false);
+  RankingFilter const objects({train, test}, true), subjects({train, test}, false);
   auto const list = [](std::span<std::uint32_t const> s) { return std::vector<std::uint32_t>(s.begin(), s.end()); };
   EXPECT_EQ(list(objects.of(0, 0)), (std::vector<std::uint32_t>{1, 3, 5}));
   EXPECT_EQ(list(objects.of(0, 1)), (std::vector<std::uint32_t>{4}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of three names are read as they are; what is no such line is counted, named, and refused above a limit.
+// Lines of three names are read as they are; what is no such line is counted, named, and rejected above a limit.
 #include <gtest/gtest.h>
 
 #include "tests/support/expect_error.hpp"

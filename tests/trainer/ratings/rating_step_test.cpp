@@ -73,7 +73,7 @@ TEST_P(RatingSteps, MoveRowsAgainstTheGradient) {
   for (std::uint64_t i = 3; i < 40; i += 2) batch.samples.push_back(i * 7 % 40);
   batch.samples.push_back(batch.samples.front());  // one rating twice
   auto const step = task.prepare(stream, batch);
-  Prepared const prepared = store.prepare(stream, Clock{0}, step->tables(), batch.samples.size());
+  PreparedBatch const prepared = store.prepare(stream, Clock{0}, step->tables(), batch.samples.size());
   store.wait_ready(prepared);
   std::vector<Matrix<float>> pulled;
   for (std::size_t p = 0; p < 2; ++p) {
@@ -86,7 +86,7 @@ TEST_P(RatingSteps, MoveRowsAgainstTheGradient) {
   double const loss = static_cast<double>(step->forward_backward(stream, prepared, const_views)) * 0x1p-30;
   store.push(stream, prepared, step->gradients());
   store.advance_clock();
-  store.wait_flush();
+  store.wait_applied();
 
   double const want = loss_of(set, batch.samples, rows, columns);
   EXPECT_NEAR(loss / static_cast<double>(batch.samples.size()), want, 1e-5);

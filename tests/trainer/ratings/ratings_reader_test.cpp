@@ -98,7 +98,7 @@ TEST_F(RatingSets, NumberIdsInOrderOfArrival) {
 }
 
 TEST_F(RatingSets, ManyIdsKeepTheirNumbers) {
-  Numbering numbering;
+  IdMap numbering;
   for (std::uint64_t i = 0; i < 5000; ++i) EXPECT_EQ(numbering.add(i << 40), i);
   for (std::uint64_t i = 0; i < 5000; ++i) EXPECT_EQ(numbering.add(i << 40), i);
   EXPECT_EQ(numbering.size(), 5000U);

@@ -16,7 +16,7 @@ namespace {
 using test::expect_error;
 
 // Of 60 rows and 40 columns with two factors each; every other pair has a rating.
-std::string made_up_ratings() {
+std::string synthetic_ratings() {
   std::string text;
   auto const wave = [](std::uint64_t what, std::uint64_t i) {
     return static_cast<double>(random_bits(what, i) >> 40) * 0x1p-23 - 1;  // from -1 to 1
@@ -35,7 +35,7 @@ class RatingsTrainTest : public RunTest {
   RatingsTrainTest()
       : RunTest({"data.reader=ratings", "data.train=ratings.txt", "data.valid_share=0.1", "model.dim=8",
                  "model.init_scale=0.3", "optimizer.learning_rate=0.1"}) {
-    folder_.write("ratings.txt", made_up_ratings());
+    folder_.write("ratings.txt", synthetic_ratings());
   }
 };
 
@@ -79,13 +79,13 @@ TEST_F(RatingsTrainTest, GoesOnWithTheBitsOfARunThatNeverStopped) {
   for (auto* one : {&whole, &resumed}) one->erase("loss");  // since the last report
   EXPECT_EQ(resumed, whole);
   expect_error([&] { run("run", {"train.steps=41", "model.dim=9"}, true); }, {"model.dim = 8, and now it is 9"});
-  folder_.write("ratings.txt", made_up_ratings() + "1 1 1\n");
+  folder_.write("ratings.txt", synthetic_ratings() + "1 1 1\n");
   expect_error([&] { run("run", {"train.steps=41"}, true); }, {"other data"});
 }
 
 TEST_F(RatingsTrainTest, KeptBatchesEndWithTheSameBitsWhereverTheyAre) {
   auto const with = [&](Settings more) {
-    more.push_back("train.keep_batches=true");
+    more.push_back("train.reuse_batches=true");
     return more;
   };
   auto const alone = result(run("alone", with({})));
@@ -96,7 +96,7 @@ TEST_F(RatingsTrainTest, KeptBatchesEndWithTheSameBitsWhereverTheyAre) {
   run("resumed", with({"train.steps=21", "run.ranks=2"}));  // in the second epoch
   auto resumed = result(run("resumed", with({"train.steps=48"}), true));
   EXPECT_EQ(resumed.at("table_hash"), alone.at("table_hash"));
-  expect_error([&] { run("resumed", {"train.steps=48"}, true); }, {"train.keep_batches = true, and now it is false"});
+  expect_error([&] { run("resumed", {"train.steps=48"}, true); }, {"train.reuse_batches = true, and now it is false"});
 }
 
 TEST_F(RatingsTrainTest, PatienceWatchesTheError) {
@@ -130,9 +130,9 @@ TEST_F(RatingsTrainTest, EndsWhereAnErrorIsNotFinite) {
 TEST_F(RatingsTrainTest, RefusesWhatHasNoEffect) {
   for (char const* setting :
        {"model.l2=0.1", "model.n3=0.1", "model.negatives=3", "model.negative_reuse=3", "model.loss=softmax",
-        "model.sampling=shared", "model.wide=true", "model.admit_at=2", "model.top=[8]", "eval.hits=[1]",
-        "eval.samples_max=5", "eval.progressive=true", "weights.kind=sgd", "dense.optimizer=sgd", "data.numbers=3",
-        "data.categories=2", "train.expire_after=9", "run.reader_threads=1"}) {
+        "model.sampling=shared", "model.wide=true", "model.admission_count=2", "model.top=[8]", "eval.hits=[1]",
+        "eval.samples_max=5", "eval.progressive=true", "linear.kind=sgd", "dense.optimizer=sgd",
+        "data.numeric_columns=3", "data.categorical_columns=2", "train.expire_after=9", "run.reader_threads=1"}) {
     expect_error([&] { config({setting}); }, {setting, "has no effect here"});
   }
   expect_error([&] { config({"data.valid=ratings.txt", "data.valid_share=0.2"}); }, {"data.valid_share"});

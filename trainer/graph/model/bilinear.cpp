@@ -17,7 +17,7 @@
 namespace gpups::trainer {
 namespace {
 
-kernels::Loss loss_of(ModelOptions const& options) {
+kernels::Loss loss_of(GraphModelOptions const& options) {
   using Kind = kernels::Loss::Kind;
   Kind const kind = options.loss == "softmax"            ? Kind::kSoftmax
                     : options.loss == "self_adversarial" ? Kind::kSelfAdversarial
@@ -35,7 +35,7 @@ void grow(Stream& stream, Owner& owner, bool large_enough, Size... size) {
 
 }  // namespace
 
-Bilinear::Bilinear(kernels::Algebra algebra, ModelOptions const& options, Vocabulary const& vocabulary)
+Bilinear::Bilinear(kernels::Algebra algebra, GraphModelOptions const& options, Vocabulary const& vocabulary)
     : algebra_(algebra),
       options_(options),
       loss_(loss_of(options)),
@@ -44,20 +44,20 @@ Bilinear::Bilinear(kernels::Algebra algebra, ModelOptions const& options, Vocabu
 
 std::vector<TableOptions> Bilinear::tables() const {
   auto const table = [&](char const* name, std::size_t dim, Initializer initializer, std::size_t rows,
-                         NumberType values) {
+                         DataType values) {
     return TableOptions{.name = name,
                         .dim = dim,
                         .initializer = initializer,
                         .optimizer = options_.optimizer,
                         .schedule = options_.schedule,
                         .expected_rows = rows,
-                        .values = values};
+                        .value_type = values};
   };
   auto const& [entities, relations] = vocabulary_.host();
   Initializer const of_angles{Initializer::Kind::kUniform, std::numbers::pi_v<float>};
   Initializer const of_relations = algebra_ == kernels::Algebra::kRotation ? of_angles : options_.initializer;
-  return {table("entities", options_.dim, options_.initializer, entities.size(), options_.values),
-          table("relations", relation_dim(algebra_, options_.dim), of_relations, relations.size(), NumberType::kFloat)};
+  return {table("entities", options_.dim, options_.initializer, entities.size(), options_.value_type),
+          table("relations", relation_dim(algebra_, options_.dim), of_relations, relations.size(), DataType::kFloat)};
 }
 
 Bilinear::BatchSizes Bilinear::sizes(std::size_t samples, std::size_t microbatches) const {
@@ -67,7 +67,7 @@ Bilinear::BatchSizes Bilinear::sizes(std::size_t samples, std::size_t microbatch
   return {2 * samples + drawn, of_triple * samples + (shared_ ? drawn : 0)};
 }
 
-Model::Sizes Bilinear::sizes_of(std::size_t samples, std::size_t microbatches) const {
+GraphModel::Sizes Bilinear::sizes_of(std::size_t samples, std::size_t microbatches) const {
   auto const [entries, sources] = sizes(samples, microbatches);
   // Neighbouring triples share negatives of their own, see deal_negatives().
   std::size_t const negatives = entries - 2 * samples;
@@ -81,12 +81,12 @@ Model::Sizes Bilinear::sizes_of(std::size_t samples, std::size_t microbatches) c
           .gradient_bytes = floats * sizeof(float) + samples * sizeof(std::int64_t)};
 }
 
-Work Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
+GraphEntries Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
   GPUPS_ASSERT(batch.sample_numbers.size() == batch.triples.size());
   auto const [entities, relations, shuffled] = vocabulary_.keys(stream);
   std::size_t const samples = batch.triples.size();
   std::size_t const entries = sizes(samples, batch.microbatches.size()).entries;
-  Work work{.clock = batch.clock, .samples = samples, .parts = {}, .microbatches = batch.microbatches};
+  GraphEntries work{.clock = batch.clock, .samples = samples, .parts = {}, .microbatches = batch.microbatches};
   work.parts.push_back({TableId{0}, Array<Key>(stream.device(), entries),
                         Array<std::uint32_t>(stream.device(), own_entity_sources() ? 0 : entries)});
   work.parts.push_back(
@@ -136,12 +136,13 @@ Work Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
   return work;
 }
 
-std::int64_t Bilinear::forward_backward(Stream& stream, Work const& work, Prepared const& prepared,
-                                        std::span<MatrixView<float const> const> rows, Gradients& gradients) const {
+std::int64_t Bilinear::forward_backward(Stream& stream, GraphEntries const& work, PreparedBatch const& prepared,
+                                        std::span<MatrixView<float const> const> rows,
+                                        GraphGradients& gradients) const {
   return compute(stream, work, {prepared.positions(0), prepared.positions(1)}, rows, gradients);
 }
 
-void Bilinear::reserve(Stream& stream, Work const& work, Gradients& gradients) const {
+void Bilinear::reserve(Stream& stream, GraphEntries const& work, GraphGradients& gradients) const {
   auto const [entries, sources] = sizes(work.samples, work.microbatches.size());
   gradients.coefficients.resize(2);
   gradients.entries = {shared_ ? 0 : entries, 0};
@@ -159,13 +160,13 @@ void Bilinear::reserve(Stream& stream, Work const& work, Gradients& gradients) c
   grow(stream, gradients.scratch, gradients.scratch.size() >= scratch, scratch);
 }
 
-MatrixView<float> Bilinear::relation_sources(Gradients const& gradients, std::size_t samples) const {
+MatrixView<float> Bilinear::relation_sources(GraphGradients const& gradients, std::size_t samples) const {
   if (own_relation_sources()) return gradients.relation_sources.view().slice(0, samples);
   return source_rows(gradients.sources, kernels::kRelationGradient, 0, samples);
 }
 
-std::int64_t Bilinear::compute(Stream& stream, Work const& work, Positions positions,
-                               std::span<MatrixView<float const> const> rows, Gradients& gradients) const {
+std::int64_t Bilinear::compute(Stream& stream, GraphEntries const& work, Positions positions,
+                               std::span<MatrixView<float const> const> rows, GraphGradients& gradients) const {
   GPUPS_ASSERT(positions.entities.size() == work.parts[0].keys.size());
   GPUPS_ASSERT(positions.relations.size() == work.samples);
   GPUPS_ASSERT(rows[0].columns() == options_.dim && rows[0].stride() == row_stride(options_.dim));

@@ -17,15 +17,16 @@ inline MatrixView<float> source_rows(MatrixView<float> sources, kernels::SourceR
           sources.device()};
 }
 
-class Bilinear : public Model {
+class Bilinear : public GraphModel {
  public:
-  // REQUIRES: options that make_model accepts.
-  Bilinear(kernels::Algebra algebra, ModelOptions const& options, Vocabulary const& vocabulary);
+  // REQUIRES: options that make_graph_model accepts.
+  Bilinear(kernels::Algebra algebra, GraphModelOptions const& options, Vocabulary const& vocabulary);
 
   std::vector<TableOptions> tables() const override;
-  Work prepare(Stream& stream, TripleBatch const& batch) const override;
-  std::int64_t forward_backward(Stream& stream, Work const& work, Prepared const& prepared,
-                                std::span<MatrixView<float const> const> rows, Gradients& gradients) const override;
+  GraphEntries prepare(Stream& stream, TripleBatch const& batch) const override;
+  std::int64_t forward_backward(Stream& stream, GraphEntries const& work, PreparedBatch const& prepared,
+                                std::span<MatrixView<float const> const> rows,
+                                GraphGradients& gradients) const override;
   void score_all(Stream& stream, bool objects, MatrixView<float const> known, MatrixView<float const> relations,
                  MatrixView<float const> entities, MatrixView<float> scores) const override;
 
@@ -35,8 +36,8 @@ class Bilinear : public Model {
   struct Positions {
     View<std::uint32_t const> entities, relations;
   };
-  std::int64_t compute(Stream& stream, Work const& work, Positions positions,
-                       std::span<MatrixView<float const> const> rows, Gradients& gradients) const;
+  std::int64_t compute(Stream& stream, GraphEntries const& work, Positions positions,
+                       std::span<MatrixView<float const> const> rows, GraphGradients& gradients) const;
 
  private:
   // Entries of the entity table and rows of sources that a batch takes.
@@ -51,19 +52,19 @@ class Bilinear : public Model {
     MatrixView<float> drawn;   // (microbatches * 2 * negatives, dim): the negatives' rows, one after the other
   };
   std::size_t shared_scratch_size(std::size_t samples, std::size_t microbatches) const;
-  SharedScratch shared_scratch(Work const& work, Gradients const& gradients) const;
+  SharedScratch shared_scratch(GraphEntries const& work, GraphGradients const& gradients) const;
   // Each entry of the entity table has a source of its own number.
   bool own_entity_sources() const { return is_distance(algebra_) && !shared_; }
   bool own_relation_sources() const {
     return own_entity_sources() || algebra_ == kernels::Algebra::kMatrix || algebra_ == kernels::Algebra::kRotation;
   }
-  void reserve(Stream& stream, Work const& work, Gradients& gradients) const;
+  void reserve(Stream& stream, GraphEntries const& work, GraphGradients& gradients) const;
   // The gradient of each sample's relation.
-  MatrixView<float> relation_sources(Gradients const& gradients, std::size_t samples) const;
-  void compute_shared(Stream& stream, Work const& work, Positions positions,
-                      std::span<MatrixView<float const> const> rows, Gradients& gradients) const;
-  void compute_microbatch(Stream& stream, Work const& work, std::size_t m, Positions positions,
-                          MatrixView<float const> entities, Gradients& gradients) const;
+  MatrixView<float> relation_sources(GraphGradients const& gradients, std::size_t samples) const;
+  void compute_shared(Stream& stream, GraphEntries const& work, Positions positions,
+                      std::span<MatrixView<float const> const> rows, GraphGradients& gradients) const;
+  void compute_microbatch(Stream& stream, GraphEntries const& work, std::size_t m, Positions positions,
+                          MatrixView<float const> entities, GraphGradients& gradients) const;
   // Scores of all pairs of queries and negatives; and the gradients of both, from the derivatives of the loss by
   // scores.
   void score_shared(Stream& stream, MatrixView<float const> queries, MatrixView<float const> negatives,
@@ -73,7 +74,7 @@ class Bilinear : public Model {
                              MatrixView<float> negative_gradients) const;
 
   kernels::Algebra algebra_;
-  ModelOptions options_;
+  GraphModelOptions options_;
   kernels::Loss loss_;
   bool shared_;
   DeviceVocabulary vocabulary_;

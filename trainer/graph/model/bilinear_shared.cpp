@@ -3,13 +3,13 @@
 // libraries that dense layers use. Scores are the queries' layer, with the negatives as its weights. Or distances of
 // all queries from all negatives.
 #include "kernels/dense/linear.hpp"
+#include "kernels/parallel_for.hpp"
 #include "kernels/permute_rows.hpp"
 #include "kernels/score/combine_rows.hpp"
 #include "kernels/score/distance_rows.hpp"
 #include "kernels/score/finish_triples.hpp"
 #include "kernels/score/shared_loss.hpp"
 #include "kernels/score/sum_directions.hpp"
-#include "kernels/side_by_side.hpp"
 #include "trainer/graph/model/bilinear.hpp"
 
 namespace gpups::trainer {
@@ -33,7 +33,7 @@ std::size_t Bilinear::shared_scratch_size(std::size_t samples, std::size_t micro
          drawn * row_stride(options_.dim);
 }
 
-Bilinear::SharedScratch Bilinear::shared_scratch(Work const& work, Gradients const& gradients) const {
+Bilinear::SharedScratch Bilinear::shared_scratch(GraphEntries const& work, GraphGradients const& gradients) const {
   std::size_t const n = options_.negatives, stride = row_stride(n + 16);
   View<float> const all = gradients.scratch;
   float* const scores = all.data() + row_stride(work.samples + 16);
@@ -43,8 +43,8 @@ Bilinear::SharedScratch Bilinear::shared_scratch(Work const& work, Gradients con
                     row_stride(options_.dim), all.device()}};
 }
 
-void Bilinear::compute_shared(Stream& stream, Work const& work, Positions positions,
-                              std::span<MatrixView<float const> const> rows, Gradients& gradients) const {
+void Bilinear::compute_shared(Stream& stream, GraphEntries const& work, Positions positions,
+                              std::span<MatrixView<float const> const> rows, GraphGradients& gradients) const {
   std::size_t const samples = work.samples;
   MatrixView<float> const sources = gradients.sources;
   PickedRows const subjects{rows[0], positions.entities.data(), 2};
@@ -61,7 +61,7 @@ void Bilinear::compute_shared(Stream& stream, Work const& work, Positions positi
                         .left = objects,
                         .right = relations,
                         .out = source_rows(sources, kSubjectQuery, 0, samples)});
-  side_by_side(stream, work.microbatches.size(),
+  parallel_for(stream, work.microbatches.size(),
                [&](Stream& part, std::size_t m) { compute_microbatch(part, work, m, positions, rows[0], gradients); });
   finish_triples(stream, {.algebra = algebra_,
                           .regulariser = {options_.l2, options_.n3},
@@ -74,14 +74,14 @@ void Bilinear::compute_shared(Stream& stream, Work const& work, Positions positi
                           .losses = gradients.losses.view().slice(0, samples)});
 }
 
-void Bilinear::compute_microbatch(Stream& stream, Work const& work, std::size_t m, Positions positions,
-                                  MatrixView<float const> entities, Gradients& gradients) const {
+void Bilinear::compute_microbatch(Stream& stream, GraphEntries const& work, std::size_t m, Positions positions,
+                                  MatrixView<float const> entities, GraphGradients& gradients) const {
   std::size_t const samples = work.samples, negatives = options_.negatives;
   std::size_t const first = work.microbatches[m].first, count = work.microbatches[m].count;
   SharedScratch const scratch = shared_scratch(work, gradients);
   View<std::uint32_t const> const drawn = positions.entities.slice(2 * (samples + m * negatives), 2 * negatives);
   MatrixView<float> const drawn_rows = scratch.drawn.slice(2 * m * negatives, 2 * negatives);
-  take_rows(stream, {.from = whole_rows(entities), .positions = drawn, .to = whole_rows(drawn_rows)});
+  gather_matrix_rows(stream, {.from = whole_rows(entities), .positions = drawn, .to = whole_rows(drawn_rows)});
 
   auto const queries = [&](SourceRow which) { return source_rows(gradients.sources, which, first, count); };
   MatrixView<float> const of_side[] = {queries(kObjectQuery), queries(kSubjectQuery)};

@@ -9,7 +9,7 @@
 namespace gpups::trainer {
 namespace {
 
-std::unique_ptr<Model> make_complex(ModelOptions const& options, Vocabulary const& vocabulary) {
+std::unique_ptr<GraphModel> make_complex(GraphModelOptions const& options, Vocabulary const& vocabulary) {
   GPUPS_REQUIRE(options.dim % 2 == 0,
                 "dim is {} (a row of complex is the real parts, then the imaginary parts): "
                 "use an even number",
@@ -17,11 +17,11 @@ std::unique_ptr<Model> make_complex(ModelOptions const& options, Vocabulary cons
   return std::make_unique<Bilinear>(kernels::Algebra::kComplex, options, vocabulary);
 }
 
-std::unique_ptr<Model> make_distmult(ModelOptions const& options, Vocabulary const& vocabulary) {
+std::unique_ptr<GraphModel> make_distmult(GraphModelOptions const& options, Vocabulary const& vocabulary) {
   return std::make_unique<Bilinear>(kernels::Algebra::kReal, options, vocabulary);
 }
 
-std::unique_ptr<Model> make_rescal(ModelOptions const& options, Vocabulary const& vocabulary) {
+std::unique_ptr<GraphModel> make_rescal(GraphModelOptions const& options, Vocabulary const& vocabulary) {
   GPUPS_REQUIRE(options.dim <= 256,
                 "dim is {} (a relation of rescal is a matrix of dim * dim values, and a row has at most 65536): "
                 "use 256 or less",
@@ -29,7 +29,7 @@ std::unique_ptr<Model> make_rescal(ModelOptions const& options, Vocabulary const
   return std::make_unique<Bilinear>(kernels::Algebra::kMatrix, options, vocabulary);
 }
 
-void require_margin(ModelOptions const& options) {
+void require_margin(GraphModelOptions const& options) {
   GPUPS_REQUIRE(std::isfinite(options.margin) && options.margin >= 0,
                 "margin is {} (the score is the margin less a distance, so nothing could score above 0): use 9, or any "
                 "number that "
@@ -37,7 +37,7 @@ void require_margin(ModelOptions const& options) {
                 options.margin);
 }
 
-std::unique_ptr<Model> make_transe(ModelOptions const& options, Vocabulary const& vocabulary) {
+std::unique_ptr<GraphModel> make_transe(GraphModelOptions const& options, Vocabulary const& vocabulary) {
   GPUPS_REQUIRE(options.norm == 1 || options.norm == 2,
                 "norm is {} (the distance of transe is a sum of absolute differences, or Euclidean): use 1 or 2",
                 options.norm);
@@ -46,7 +46,7 @@ std::unique_ptr<Model> make_transe(ModelOptions const& options, Vocabulary const
       options.norm == 1 ? kernels::Algebra::kTranslationL1 : kernels::Algebra::kTranslationL2, options, vocabulary);
 }
 
-std::unique_ptr<Model> make_rotate(ModelOptions const& options, Vocabulary const& vocabulary) {
+std::unique_ptr<GraphModel> make_rotate(GraphModelOptions const& options, Vocabulary const& vocabulary) {
   GPUPS_REQUIRE(options.dim % 2 == 0,
                 "dim is {} (an entity's row of rotate is the real parts, then the imaginary parts): "
                 "use an even number",
@@ -57,7 +57,7 @@ std::unique_ptr<Model> make_rotate(ModelOptions const& options, Vocabulary const
 
 struct ModelEntry {
   char const* name;
-  std::unique_ptr<Model> (*make)(ModelOptions const&, Vocabulary const&);
+  std::unique_ptr<GraphModel> (*make)(GraphModelOptions const&, Vocabulary const&);
 };
 constexpr ModelEntry kModels[] = {{"complex", make_complex},
                                   {"distmult", make_distmult},
@@ -96,7 +96,7 @@ std::vector<std::string> model_names() {
   return names;
 }
 
-std::unique_ptr<Model> make_model(ModelOptions const& options, Vocabulary const& vocabulary) {
+std::unique_ptr<GraphModel> make_graph_model(GraphModelOptions const& options, Vocabulary const& vocabulary) {
   require_known("model", options.name, model_names());
   require_known("loss", options.loss, {"logistic", "softmax", "self_adversarial"});
   require_known("sampling", options.sampling, {"triple", "shared"});

@@ -9,7 +9,7 @@
 #include "trainer/bad_lines.hpp"
 #include "trainer/graph/reader.hpp"
 #include "trainer/line_reader.hpp"
-#include "trainer/progress.hpp"
+#include "trainer/progress_reporter.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -67,7 +67,7 @@ Dataset read_triples(DataConfig const& config) {
     });
     if (unknown > 0) {
       data.notices.push_back(fmt::format("left out: {} of {} with names that are not in the training data",
-                                         counted(unknown, "triple"), (folder / file).string()));
+                                         with_count(unknown, "triple"), (folder / file).string()));
     }
     GPUPS_REQUIRE(!split.empty(),
                   "{} has no triples to rank (metrics would mean nothing): correct it, or set it to \"\"",

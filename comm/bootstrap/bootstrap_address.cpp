@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/bootstrap/bootstrap_address.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "kernels/check.hpp"
+
+namespace gpups::comm {
+namespace {
+
+constexpr double kUnknownName_s = 10;
+
+std::vector<SocketAddress> wait_names(LaunchEnvironment const& launch, TimePoint deadline) {
+  TimePoint const until = std::min(deadline, after(now(), kUnknownName_s));
+  for (;;) {
+    std::vector<SocketAddress> endpoints;
+    std::string unknown;
+    for (std::string const& host : launch.hosts) {
+      Resolved const resolved = wait_resolve(host, launch.port);
+      endpoints.insert(endpoints.end(), resolved.endpoints.begin(), resolved.endpoints.end());
+      if (!resolved.error.empty()) unknown = resolved.error;
+    }
+    if (!endpoints.empty()) return endpoints;
+    GPUPS_REQUIRE(now() < until,
+                  "the host of rank 0, {}, is not known here (the resolver says: {}): correct MASTER_ADDR, or give the "
+                  "address as a number",
+                  fmt::join(launch.hosts, ", "), unknown.empty() ? "no name was given" : unknown);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+}
+
+}  // namespace
+
+std::vector<SocketAddress> wait_bootstrap_addresses(LaunchEnvironment const& launch, TimePoint deadline) {
+  std::vector<SocketAddress> endpoints = wait_names(launch, deadline);
+  if (!launch.token.empty()) return endpoints;
+  for (SocketAddress const& endpoint : endpoints) {
+    GPUPS_REQUIRE(
+        !endpoint.is_any(),
+        "MASTER_ADDR is {} (which stands for all addresses and is no address of a machine, where rank 0 could "
+        "be found): set it to the host of rank 0, 127.0.0.1 where all ranks are on one machine",
+        endpoint.address());
+  }
+  // Rank 0 listens on the loopback interface only, by whatever name this machine is called.
+  std::vector<std::string> const own = local_addresses();
+  bool const is_here = std::any_of(endpoints.begin(), endpoints.end(), [&](SocketAddress const& endpoint) {
+    return endpoint.is_loopback() || std::find(own.begin(), own.end(), endpoint.address()) != own.end();
+  });
+  GPUPS_REQUIRE(
+      is_here,
+      "rank 0 is on another machine, at {}, and there is no token (anybody in the network could join the job): "
+      "give all ranks the same one, in a file that GPUPS_TOKEN_FILE names",
+      endpoints.front().text());
+  std::vector<SocketAddress> here = wait_resolve("127.0.0.1", launch.port).endpoints;
+  for (SocketAddress const& endpoint : wait_resolve("::1", launch.port).endpoints) here.push_back(endpoint);
+  return here;
+}
+
+}  // namespace gpups::comm

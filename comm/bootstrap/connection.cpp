@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/bootstrap/connection.hpp"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <vector>
+
+#include "comm/bootstrap/hmac.hpp"
+#include "comm/wire.hpp"
+#include "kernels/check.hpp"
+
+namespace gpups::comm {
+namespace {
+
+constexpr std::size_t kHeadBytes = sizeof(std::uint32_t) + sizeof(FrameKind);
+constexpr std::size_t kQueuedBytesMax = std::size_t{1} << 20;  // before a further frame
+constexpr std::size_t kReadBytes = std::size_t{1} << 16;
+constexpr int kReadsMax = 64;  // in one call, so that nobody can keep this end busy
+
+std::string ended_by(int error) {
+  if (error == ECONNRESET || error == EPIPE) return "its process ended";
+  return fmt::format("its connection broke ({})", std::generic_category().message(error));
+}
+
+}  // namespace
+
+void Connection::end_sending() {
+  if (socket_.is_open()) (void)shutdown(socket_.fd(), SHUT_WR);
+}
+
+std::string Connection::frame_mac(ConnectionSide from, std::uint64_t number, FrameKind kind,
+                                  std::string_view body) const {
+  Writer writer;
+  writer.put<ConnectionSide>(from);
+  writer.put<std::uint64_t>(number);
+  writer.put<FrameKind>(kind);
+  return hmac(key_, writer.take().append(body));
+}
+
+bool Connection::put(FrameKind kind, std::string_view body) {
+  if (outgoing_.size() > kQueuedBytesMax) return false;
+  Writer head;
+  head.put<std::uint32_t>(static_cast<std::uint32_t>(body.size()));
+  head.put<FrameKind>(kind);
+  outgoing_.append(head.body()).append(body).append(frame_mac(side_, queued_frames++, kind, body));
+  return true;
+}
+
+void Connection::send() {
+  while (!outgoing_.empty()) {
+    ssize_t const sent = ::send(socket_.fd(), outgoing_.data(), outgoing_.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK) ended_ = ended_by(errno);
+    if (sent <= 0) return;
+    outgoing_.erase(0, static_cast<std::size_t>(sent));
+    sent_bytes_ += static_cast<std::size_t>(sent);
+  }
+}
+
+std::string Connection::exchange() {
+  if (!socket_.is_open()) return ended_.empty() ? "its process ended" : ended_;
+  if (ended_.empty()) send();
+  // Read even where nothing can be sent any more: what the other end said last may be there.
+  std::vector<char> some(kReadBytes);
+  // What is there already is read first by who uses it: the other end cannot fill this one's memory.
+  std::size_t const enough = kHeadBytes + body_bytes_max_ + kHmacBytes;
+  for (int read = 0; read < kReadsMax && incoming_.size() < enough + kReadBytes; ++read) {
+    ssize_t const got = recv(socket_.fd(), some.data(), some.size(), 0);
+    if (got > 0) {
+      incoming_.append(some.data(), static_cast<std::size_t>(got));
+      continue;
+    }
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+    ended_ = got == 0 ? "its process ended" : ended_by(errno);
+    break;
+  }
+  return ended_;
+}
+
+std::optional<std::size_t> Connection::body_bytes() const {
+  if (incoming_.size() < kHeadBytes) return {};
+  std::size_t const length = Reader(incoming_).get<std::uint32_t>();
+  if (length > body_bytes_max_) {
+    throw FrameError(
+        fmt::format("a frame says that it has {} bytes ({} are allowed): connect processes of one job only", length,
+                    body_bytes_max_));
+  }
+  return length;
+}
+
+std::optional<Frame> Connection::peek_unauthenticated() const {
+  auto const length = body_bytes();
+  if (!length || incoming_.size() < kHeadBytes + *length + kHmacBytes) return {};
+  return Frame{static_cast<FrameKind>(incoming_[kHeadBytes - 1]), incoming_.substr(kHeadBytes, *length)};
+}
+
+std::optional<Frame> Connection::next() {
+  auto frame = peek_unauthenticated();
+  if (!frame) return {};
+  std::size_t const sealed_at = kHeadBytes + frame->body.size();
+  ConnectionSide const other = side_ == ConnectionSide::kRankZero ? ConnectionSide::kOther : ConnectionSide::kRankZero;
+  if (!equal_hmac(frame_mac(other, received_frames_, frame->kind, frame->body),
+                  std::string_view(incoming_).substr(sealed_at, kHmacBytes))) {
+    throw FrameError("a frame has a wrong mac (it was not made by a process of this job): look for who made it");
+  }
+  ++received_frames_;
+  consume(sealed_at + kHmacBytes);
+  return frame;
+}
+
+}  // namespace gpups::comm

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sets of cores as text, and what the system says and does about them.
+#include "comm/bootstrap/core_affinity.hpp"
+
+#include <fmt/ranges.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "comm/peer_text.hpp"
+#include "kernels/check.hpp"
+#include "kernels/cuda_runtime.hpp"
+
+namespace gpups::comm {
+namespace {
+
+constexpr int kCoreMost = (1 << 16) - 1;  // no machine has more; a larger number is a mistake
+
+struct FreeCpuSet {
+  void operator()(cpu_set_t* set) const { CPU_FREE(set); }
+};
+
+// The system's kind of set, with room for cores below `count`.
+struct CpuSet {
+  explicit CpuSet(int count) : set(CPU_ALLOC(count)), bytes(CPU_ALLOC_SIZE(count)) {
+    GPUPS_REQUIRE(set != nullptr, "a set of {} cores cannot be allocated (there is no memory): free some", count);
+    CPU_ZERO_S(bytes, set.get());
+  }
+  std::unique_ptr<cpu_set_t, FreeCpuSet> set;
+  std::size_t bytes;
+};
+
+[[noreturn]] void throw_bad_core_list(std::string const& text) {
+  throw Error(fmt::format("'{}' is no set of cores (the cores of a rank cannot be known): write it as in 0-3,8",
+                          peer_text(text)));
+}
+
+int parse_core(std::string_view digits, std::string const& text) {
+  int core = -1;
+  auto const [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), core);
+  if (error != std::errc{} || stop != digits.data() + digits.size() || core < 0 || core > kCoreMost)
+    throw_bad_core_list(text);
+  return core;
+}
+
+}  // namespace
+
+std::vector<int> parse_core_list(std::string const& text) {
+  std::string_view rest = text;
+  while (!rest.empty() && (rest.back() == '\n' || rest.back() == ' ')) rest.remove_suffix(1);  // as files of Linux have
+  std::vector<std::pair<int, int>> ranges;
+  for (bool more = !rest.empty(); more;) {
+    std::size_t const comma = rest.find(',');
+    std::string_view const range = rest.substr(0, comma);
+    more = comma != std::string_view::npos;
+    if (more) rest.remove_prefix(comma + 1);
+    std::size_t const dash = range.find('-');
+    int const first = parse_core(range.substr(0, dash), text);
+    int const last = dash == std::string_view::npos ? first : parse_core(range.substr(dash + 1), text);
+    if (last < first) throw_bad_core_list(text);
+    ranges.emplace_back(first, last);
+  }
+  // The text may be another rank's and name all cores many times over; each is written down once.
+  std::sort(ranges.begin(), ranges.end());
+  std::vector<int> cores;
+  for (auto const& [first, last] : ranges) {
+    for (int core = cores.empty() ? first : std::max(first, cores.back() + 1); core <= last; ++core) {
+      cores.push_back(core);
+    }
+  }
+  return cores;
+}
+
+std::string format_core_list(std::vector<int> const& cores) {
+  std::vector<int> sorted = cores;
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  std::vector<std::string> ranges;
+  for (std::size_t first = 0, end = 0; first < sorted.size(); first = end) {
+    end = first + 1;
+    while (end < sorted.size() && sorted[end] == sorted[end - 1] + 1) ++end;
+    int const from = sorted[first], to = sorted[end - 1];
+    ranges.push_back(from == to ? fmt::to_string(from) : fmt::format("{}-{}", from, to));
+  }
+  return fmt::format("{}", fmt::join(ranges, ","));
+}
+
+std::vector<int> allowed_cores() {
+  // The call fails where the set has no room for all cores that the machine could have.
+  for (int count = CPU_SETSIZE;; count *= 2) {
+    CpuSet allowed(count);
+    if (sched_getaffinity(0, allowed.bytes, allowed.set.get()) == 0) {
+      std::vector<int> cores;
+      for (int core = 0; core < count; ++core) {
+        if (CPU_ISSET_S(static_cast<std::size_t>(core), allowed.bytes, allowed.set.get())) cores.push_back(core);
+      }
+      return cores;
+    }
+    GPUPS_REQUIRE(errno == EINVAL && count <= kCoreMost,
+                  "the cores of this process cannot be asked for ({}; its share of them is not known): check whether a "
+                  "sandbox forbids sched_getaffinity",
+                  std::strerror(errno));
+  }
+}
+
+int cores_per_rank(int ranks) { return static_cast<int>(allowed_cores().size()) / ranks; }
+
+std::vector<int> cores_near_gpu(int device) {
+  std::string const address = cuda::pci_address(device);
+  if (address.empty()) return {};
+  std::ifstream in("/sys/bus/pci/devices/" + address + "/local_cpulist");
+  std::string const text{std::istreambuf_iterator<char>(in), {}};
+  try {
+    return parse_core_list(text);
+  } catch (Error const&) {
+    return {};  // what the machine says helps nobody; the run is slower at worst
+  }
+}
+
+void bind_to_cores(std::vector<int> const& cores) {
+  GPUPS_ASSERT(!cores.empty());
+  CpuSet wanted(*std::max_element(cores.begin(), cores.end()) + 1);
+  for (int const core : cores) CPU_SET_S(static_cast<std::size_t>(core), wanted.bytes, wanted.set.get());
+  GPUPS_REQUIRE(sched_setaffinity(0, wanted.bytes, wanted.set.get()) == 0,
+                "this process cannot be bound to cores {} ({}; ranks would share cores): let the launcher bind ranks, "
+                "or give the container these cores",
+                format_core_list(cores), std::strerror(errno));
+}
+
+}  // namespace gpups::comm

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/bootstrap/pmix.hpp"
+
+#include "comm/wire.hpp"
+#include "kernels/build_config.hpp"
+#include "kernels/check.hpp"
+
+#if GPUPS_HAS_PMIX
+#include <pmix.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+
+namespace gpups::comm {
+namespace {
+
+constexpr char const* kKey = "gpups.meeting";
+
+void require(pmix_status_t status, char const* call) {
+  GPUPS_REQUIRE(status == PMIX_SUCCESS,
+                "the launcher fails in {}: {} (ranks cannot find each other without it): look at its output, or give "
+                "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT instead",
+                call, PMIx_Error_string(status));
+}
+
+using Value = std::unique_ptr<pmix_value_t, void (*)(pmix_value_t*)>;
+
+Value get(pmix_proc_t const& of, char const* key) {
+  pmix_value_t* value = nullptr;
+  require(PMIx_Get(&of, key, nullptr, 0, &value), key);
+  return {value, [](pmix_value_t* owned) { PMIX_VALUE_RELEASE(owned); }};
+}
+
+pmix_proc_t process(std::string const& job, pmix_rank_t rank) {
+  pmix_proc_t made{};
+  job.copy(made.nspace, sizeof made.nspace - 1);
+  made.rank = rank;
+  return made;
+}
+
+std::string encode(BootstrapAddress const& address) {
+  Writer writer;
+  writer.put_text(address.token);
+  writer.put_text(address.machine);
+  writer.put<std::int32_t>(address.port);
+  writer.put<std::uint32_t>(static_cast<std::uint32_t>(address.hosts.size()));
+  for (std::string const& host : address.hosts) writer.put_text(host);
+  return writer.take();
+}
+
+BootstrapAddress decode(std::string_view body) {
+  Reader reader(body);
+  BootstrapAddress address;
+  address.token = reader.get_text();
+  address.machine = reader.get_text();
+  address.port = reader.get<std::int32_t>();
+  for (auto left = reader.get<std::uint32_t>(); left > 0; --left) address.hosts.emplace_back(reader.get_text());
+  reader.end();
+  return address;
+}
+
+std::uint32_t number_of(pmix_proc_t const& of, char const* key) {
+  Value const value = get(of, key);
+  if (value->type == PMIX_UINT16) return value->data.uint16;
+  GPUPS_REQUIRE(
+      value->type == PMIX_UINT32,
+      "the launcher gives another kind of value for {} than PMIx says (ranks cannot be told apart): update it", key);
+  return value->data.uint32;
+}
+
+void put(std::string body) {
+  pmix_value_t value{};
+  value.type = PMIX_BYTE_OBJECT;
+  value.data.bo = {.bytes = body.data(), .size = body.size()};
+  require(PMIx_Put(PMIX_GLOBAL, kKey, &value), "PMIx_Put");
+  require(PMIx_Commit(), "PMIx_Commit");
+}
+
+void wait_fence(double timeout_s) {
+  pmix_info_t info[2] = {};
+  bool const collect = true;
+  int const seconds = static_cast<int>(std::clamp(timeout_s, 1.0, 1e9));
+  PMIX_INFO_LOAD(&info[0], PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
+  PMIX_INFO_LOAD(&info[1], PMIX_TIMEOUT, &seconds, PMIX_INT);
+  require(PMIx_Fence(nullptr, 0, info, 2), "PMIx_Fence");
+}
+
+}  // namespace
+
+Pmix::Pmix() {
+  pmix_proc_t mine{};
+  require(PMIx_Init(&mine, nullptr, 0), "PMIx_Init");
+  open_ = true;
+  job_ = mine.nspace;
+  rank_ = Rank{mine.rank};
+  size_ = static_cast<int>(number_of(process(job_, PMIX_RANK_WILDCARD), PMIX_JOB_SIZE));
+  local_rank_ = static_cast<int>(number_of(mine, PMIX_LOCAL_RANK));
+}
+
+Pmix::~Pmix() {
+  if (open_) (void)PMIx_Finalize(nullptr, 0);
+}
+
+BootstrapAddress Pmix::wait_exchange(BootstrapAddress const& mine, double timeout_s) {
+  if (rank_ == Rank{0}) put(encode(mine));
+  wait_fence(timeout_s);
+  BootstrapAddress address = mine;
+  if (rank_ != Rank{0}) {
+    Value const value = get(process(job_, 0), kKey);
+    GPUPS_REQUIRE(
+        value->type == PMIX_BYTE_OBJECT,
+        "the launcher gives another kind of value than rank 0 gave to it (rank 0 cannot be found): run the same "
+        "build on all ranks");
+    address = decode({value->data.bo.bytes, value->data.bo.size});
+  }
+  open_ = false;
+  require(PMIx_Finalize(nullptr, 0), "PMIx_Finalize");
+  return address;
+}
+
+}  // namespace gpups::comm
+
+#else
+
+namespace gpups::comm {
+
+Pmix::Pmix() {
+  throw Error(
+      "this build cannot ask the launcher who it is (PMIx was not found when it was built): install libpmix-dev and "
+      "build again, or give RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
+}
+Pmix::~Pmix() = default;
+BootstrapAddress Pmix::wait_exchange(BootstrapAddress const& mine, double) { return mine; }
+
+}  // namespace gpups::comm
+
+#endif

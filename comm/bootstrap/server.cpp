@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/bootstrap/server.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <list>
+#include <set>
+#include <utility>
+
+#include "comm/bootstrap/heartbeat_hub.hpp"
+#include "comm/bootstrap/hmac.hpp"
+#include "comm/bootstrap/pair_keys.hpp"
+#include "comm/bootstrap/pending_connections.hpp"
+#include "kernels/check.hpp"
+
+namespace gpups::comm {
+namespace {
+
+constexpr double kHeartbeatInterval_s = 0.5;  // to those who wait
+constexpr double kLateJoinGrace_s = 2;        // after a rejection, for those who come late
+constexpr std::size_t kListedMax = 10;        // of the ranks that are missing
+
+// Where other ranks should look for rank 0.
+std::string listen_address(JoinRequest const& request, int port) {
+  LaunchEnvironment const& launch = request.launch;
+  std::string host = launch.hosts.empty() ? request.mine.host : launch.hosts.front();
+  if (launch.token.empty()) host = "127.0.0.1";
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
+}
+
+class BootstrapServer {
+ public:
+  BootstrapServer(JoinRequest const& request, Listener listener)
+      : request_(request),
+        mine_(rank_info_of(request)),
+        deadline_(after(now(), request.timeout_s)),
+        listen_address_text_(listen_address(request, listener.port())),
+        rank_peers_(mine_.size, nullptr),
+        pending_connections_(std::move(listener), request.launch.token, 64 + 2 * rank_peers_.size()) {}
+
+  JoinResult run() {
+    while (ranks_joined_ + 1 < mine_.size || !rejection_.empty()) {
+      wait_for_events();
+      // Who was stopped itself for long has not listened.
+      if (now() > after(std::exchange(progressed_at_, now()), 4 * kHeartbeatInterval_s)) {
+        for (AuthenticatedPeer& peer : peers_) peer.received_at = now();
+      }
+      for (AuthenticatedPeer& peer : pending_connections_.progress()) accept(std::move(peer));
+      for (AuthenticatedPeer& peer : peers_) receive_from(peer);
+      send_heartbeats();
+      if (rejection_.empty() && now() >= deadline_) reject_all(missing_ranks_error());
+      if (!rejection_.empty() && (now() >= rejected_until_ || all_informed())) throw Error(rejection_);
+    }
+    return start();
+  }
+
+ private:
+  void wait_for_events() {
+    std::vector<pollfd> poll_fds;
+    pending_connections_.add_poll_fds(poll_fds);
+    for (AuthenticatedPeer const& peer : peers_) {
+      if (!peer.connection.is_open()) continue;
+      short const events = peer.connection.has_outgoing() ? POLLIN | POLLOUT : POLLIN;
+      poll_fds.push_back({peer.connection.fd(), events, 0});
+    }
+    TimePoint until =
+        std::min(after(heartbeat_sent_at_, kHeartbeatInterval_s), rejection_.empty() ? deadline_ : rejected_until_);
+    (void)poll(poll_fds.data(), poll_fds.size(), milliseconds_until(until));
+  }
+
+  void accept(AuthenticatedPeer peer) {
+    peers_.push_back(std::move(peer));
+    AuthenticatedPeer& added = peers_.back();
+    if (rejection_.empty()) {
+      std::string why = mismatch_of(mine_, added.info);
+      if (why.empty()) why = duplicate_rank_error(added);
+      if (!why.empty()) return reject_all(why);
+      rank_peers_[number(added.info.rank)] = &added;
+      ++ranks_joined_;
+      added.connection.put(FrameKind::kAlive, {});  // which proves to it that this is rank 0
+    } else {
+      added.connection.put(FrameKind::kRefused, rejection_);
+    }
+    (void)added.connection.exchange();
+  }
+
+  std::string duplicate_rank_error(AuthenticatedPeer const& peer) const {
+    AuthenticatedPeer const* const before = rank_peers_[number(peer.info.rank)];
+    if (before == nullptr && peer.info.rank != mine_.rank) return {};
+    return fmt::format(
+        "two processes say that they are rank {}: {}, and {} (a rank is one process): give each process "
+        "its own RANK",
+        number(peer.info.rank), describe(before == nullptr ? mine_.member : before->info.member),
+        describe(peer.info.member));
+  }
+
+  void receive_from(AuthenticatedPeer& peer) {
+    if (!peer.connection.is_open()) return;
+    std::string ended = peer.connection.exchange();
+    try {
+      while (auto const frame = peer.connection.next()) {
+        peer.received_at = now();
+        if (frame->kind != FrameKind::kAlive) ended = "it sent what cannot be right";
+      }
+    } catch (FrameError const&) {
+      ended = "it sent what cannot be right";
+    }
+    if (ended.empty() && now() > after(peer.received_at, std::max(request_.failure_detector.peer_timeout_s, 5.0))) {
+      ended = "nothing is heard from it any more";
+    }
+    if (ended.empty()) return;
+    peer.connection.close();
+    if (rejection_.empty()) {
+      reject_all(
+          fmt::format("rank {} is lost, {}, before all ranks had come: {} (training needs all of them): look at "
+                      "its output",
+                      number(peer.info.rank), describe(peer.info.member), ended));
+    }
+  }
+
+  void send_heartbeats() {
+    if (now() < after(heartbeat_sent_at_, kHeartbeatInterval_s)) return;
+    heartbeat_sent_at_ = now();
+    for (AuthenticatedPeer& peer : peers_) {
+      if (rejection_.empty() && peer.connection.is_open() && !peer.connection.has_outgoing())
+        peer.connection.put(FrameKind::kAlive, {});
+    }
+  }
+
+  void reject_all(std::string const& why) {
+    rejection_ = why;
+    rejected_until_ = after(now(), kLateJoinGrace_s);
+    for (AuthenticatedPeer& peer : peers_) {
+      if (!peer.connection.is_open()) continue;
+      peer.connection.put(FrameKind::kRefused, rejection_);
+      (void)peer.connection.exchange();
+    }
+  }
+
+  // They close their connections when they have read why.
+  bool all_informed() const {
+    std::set<Rank> informed;
+    for (AuthenticatedPeer const& peer : peers_) {
+      if (peer.connection.is_open()) return false;
+      informed.insert(peer.info.rank);
+    }
+    return informed.size() + 1 >= mine_.size;
+  }
+
+  std::string missing_ranks_error() const {
+    std::vector<std::size_t> ranks;
+    for (std::size_t rank = 1; rank < rank_peers_.size(); ++rank) {
+      if (rank_peers_[rank] == nullptr) ranks.push_back(rank);
+    }
+    std::size_t const named = std::min(ranks.size(), kListedMax);
+    std::string text = fmt::format("{}", fmt::join(ranks.begin(), ranks.begin() + static_cast<long>(named), ", "));
+    if (named < ranks.size()) text += fmt::format(" and {} others", ranks.size() - named);
+    std::string why = fmt::format("training needs all of them, and rank 0 listens at {}", listen_address_text_);
+    if (request_.launch.token.empty()) why += "; without a token only processes of rank 0's machine can come";
+    if (!pending_connections_.rejected().empty())
+      why += fmt::format("; rejected were {}", fmt::join(pending_connections_.rejected(), ", "));
+    return fmt::format(
+        "{} {} of {} did not come within {} s ({}): start them, look at their output, and give all ranks the same "
+        "address and port",
+        ranks.size() == 1 ? "rank" : "ranks", text, rank_peers_.size(), request_.timeout_s, why);
+  }
+
+  JoinResult start() {
+    StartMessage start{.broadcast_data = request_.broadcast_data};
+    std::string const session = random_bytes(sizeof start.session);
+    std::memcpy(&start.session, session.data(), session.size());
+    start.members.push_back(request_.mine);
+    for (std::size_t rank = 1; rank < rank_peers_.size(); ++rank)
+      start.members.push_back(rank_peers_[rank]->info.member);
+    HashKey const keys = random_key();
+    std::vector<Connection> connections;
+    connections.emplace_back(Socket(), ConnectionSide::kRankZero);  // of rank 0 to itself
+    for (std::size_t rank = 1; rank < rank_peers_.size(); ++rank) {
+      Connection& connection = rank_peers_[rank]->connection;
+      start.keys = encrypt_keys(connection.key(), pair_keys(keys, rank_peers_[rank]->info.rank, rank_peers_.size()));
+      connection.put(FrameKind::kStart, encode(start));
+      (void)connection.exchange();
+      connections.push_back(std::move(connection));
+    }
+    return {.rank = mine_.rank,
+            .local_rank = request_.launch.local_rank,
+            .members = std::move(start.members),
+            .session = start.session,
+            .keys = pair_keys(keys, mine_.rank, rank_peers_.size()),
+            .broadcast_data = request_.broadcast_data,
+            .failure_detector = make_heartbeat_hub(request_.launch.rank, mine_.size, std::move(connections),
+                                                   request_.failure_detector)};
+  }
+
+  JoinRequest const& request_;
+  RankInfo mine_;
+  TimePoint deadline_;
+  std::string listen_address_text_;
+  std::vector<AuthenticatedPeer*> rank_peers_;  // by rank; null: has not come
+  PendingConnections pending_connections_;
+  std::list<AuthenticatedPeer> peers_;  // all who have proved, also those who have no place
+  std::size_t ranks_joined_ = 0;
+  TimePoint heartbeat_sent_at_ = now(), progressed_at_ = now();
+  std::string rejection_;
+  TimePoint rejected_until_{};
+};
+
+}  // namespace
+
+JoinResult wait_serve_bootstrap(JoinRequest const& request, Listener listener) {
+  return BootstrapServer(request, std::move(listener)).run();
+}
+
+}  // namespace gpups::comm

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/bulk/all_bulk_transports.hpp"
+
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <thread>
+
+#include "comm/bulk/local.hpp"
+#include "kernels/build_config.hpp"
+#if GPUPS_HAS_UCX
+#include "comm/bulk/ucx.hpp"
+#include "comm/ucx/local_workers.hpp"
+#endif
+#if GPUPS_HAS_NCCL
+#include "comm/nccl/communicator.hpp"
+#endif
+#include "comm/sim/network.hpp"
+
+namespace gpups::comm {
+namespace {
+
+std::vector<std::unique_ptr<BulkTransport>> make_local(int ranks) { return make_local_bulk_transports(ranks); }
+std::vector<std::unique_ptr<BulkTransport>> make_sim(int ranks) {
+  return make_local_bulk_transports(ranks, std::make_shared<SimNetwork>(Simulation{}));
+}
+
+#if GPUPS_HAS_UCX
+std::vector<std::unique_ptr<BulkTransport>> make_ucx(int ranks) {
+  std::vector<std::unique_ptr<BulkTransport>> ends;
+  for (auto const& ucx : make_local_ucx_workers(ranks)) ends.push_back(make_ucx_bulk_transport(ucx));
+  return ends;
+}
+#endif
+
+std::string lacks_nothing(int) { return {}; }
+
+#if GPUPS_HAS_UCX
+// As ucx, and between GPUs by NCCL.
+std::string lacks_for_nccl(int ranks) {
+  if (!GPUPS_HAS_NCCL) return "this build has no NCCL";
+  int const gpus = cuda_device_count();
+  return gpus >= ranks ? "" : fmt::format("there are {} GPUs for {} ranks", gpus, ranks);
+}
+std::vector<std::unique_ptr<BulkTransport>> make_nccl(int ranks) {
+  std::vector<std::unique_ptr<BulkTransport>> ends(static_cast<std::size_t>(ranks));
+#if GPUPS_HAS_NCCL
+  constexpr double kTimeout_s = 60;
+  auto const workers = make_local_ucx_workers(ranks);
+  std::string const id = make_nccl_id();
+  std::vector<std::thread> threads;  // one each, since they wait for each other
+  for (std::uint32_t rank = 0; rank < ends.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      auto const device = Device::cuda(static_cast<int>(rank));
+      ends[rank] = make_ucx_bulk_transport(workers[rank], make_nccl_fabric(id, Rank{rank}, ranks, device, kTimeout_s));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+#endif
+  return ends;
+}
+#endif
+
+constexpr BulkTransportFactory kAll[] = {
+    {"local", lacks_nothing, make_local},
+    {"sim", lacks_nothing, make_sim},
+#if GPUPS_HAS_UCX
+    {"ucx", lacks_nothing, make_ucx},
+    {"nccl", lacks_for_nccl, make_nccl},
+#endif
+};
+
+}  // namespace
+
+std::span<BulkTransportFactory const> all_bulk_transports() { return kAll; }
+
+}  // namespace gpups::comm

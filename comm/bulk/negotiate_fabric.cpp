@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/bulk/negotiate_fabric.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "comm/peer_text.hpp"
+#include "comm/wire.hpp"
+#include "gpups/error.hpp"
+
+namespace gpups::comm {
+namespace {
+
+FabricOffer read_offer(Rank from, std::string const& said) try {
+  Reader reader(said);
+  std::string place(reader.get_text());
+  FabricOffer offer{std::move(place), peer_text(reader.get_text())};
+  reader.end();
+  return offer;
+} catch (WireError const& error) {
+  throw PeerError(from,
+                  fmt::format("rank {} said of its device what cannot be understood: {} (nobody knows how to reach "
+                              "it): check that all ranks run the same version",
+                              number(from), error.what()));
+}
+
+std::vector<FabricOffer> wait_offers(ControlChannel& channel, FabricOffer const& mine) {
+  Writer writer;
+  writer.put_text(mine.place);
+  writer.put_text(mine.why_not);
+  std::vector<FabricOffer> offers;
+  for (std::string const& said : channel.wait_allgather(writer.take())) {
+    offers.push_back(read_offer(Rank{static_cast<std::uint32_t>(offers.size())}, said));
+  }
+  return offers;
+}
+
+// What went wrong; empty: nothing.
+template <class Call>
+std::string fault_of(Call call) {
+  try {
+    call();
+    return {};
+  } catch (Error const& error) {
+    return error.what();
+  }
+}
+
+std::string wait_first_fault(ControlChannel& channel, std::string const& mine) {
+  auto const all = channel.wait_allgather(mine);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (!all[rank].empty()) return fmt::format("rank {}: {}", rank, peer_text(all[rank]));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string fabric_obstacle(std::span<FabricOffer const> offers) {
+  std::map<std::string, std::size_t> ranks;
+  for (std::size_t rank = 0; rank < offers.size(); ++rank) {
+    auto const& [place, why_not] = offers[rank];
+    if (place.empty()) return fmt::format("rank {} is on the host", rank);
+    if (!why_not.empty()) return fmt::format("rank {}: {}", rank, why_not);
+    auto const [other, fresh] = ranks.emplace(place, rank);
+    if (!fresh) return fmt::format("ranks {} and {} share a device", other->second, rank);
+  }
+  return {};
+}
+
+NegotiatedFabric wait_negotiate_fabric(ControlChannel& channel, FabricFactory& maker) {
+  auto const offers = wait_offers(channel, maker.offer());
+  bool const any_device = std::any_of(offers.begin(), offers.end(), [](auto const& o) { return !o.place.empty(); });
+  if (!any_device || offers.size() < 2) return {};
+  NegotiatedFabric agreed;
+  agreed.why_not = fabric_obstacle(offers);
+  if (!agreed.why_not.empty()) return agreed;
+
+  std::string id;
+  agreed.why_not = wait_first_fault(channel, channel.rank() == 0 ? fault_of([&] { id = maker.make_id(); }) : "");
+  if (!agreed.why_not.empty()) return agreed;
+  id = channel.wait_broadcast(id);
+
+  Rank const me{static_cast<std::uint32_t>(channel.rank())};
+  agreed.why_not =
+      wait_first_fault(channel, fault_of([&] { agreed.fabric = maker.wait_make(id, me, channel.size()); }));
+  if (!agreed.why_not.empty()) agreed.fabric.reset();
+  return agreed;
+}
+
+}  // namespace gpups::comm

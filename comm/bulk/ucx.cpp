@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/bulk/ucx.hpp"
+
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <map>
+#include <optional>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "comm/bulk/flow_control.hpp"
+#include "comm/bulk/rendezvous.hpp"
+#include "comm/bulk/size_mismatch.hpp"
+#include "comm/peer_text.hpp"
+#include "comm/progress/callback.hpp"
+#include "gpups/array.hpp"
+#include "gpups/error.hpp"
+#include "kernels/check.hpp"
+
+namespace gpups::comm {
+namespace {
+
+// What may wait here of one rank before it is wanted: twice what it may be ahead. Who sends more does not keep to the
+// rules.
+constexpr std::size_t kUnexpectedMax = 2 * kTransfersAheadMax;
+constexpr std::size_t kUnexpectedBytesMax = 2 * kEagerBytesAheadMax;
+
+class Ucx final : public BulkTransport {
+ public:
+  Ucx(std::shared_ptr<ActiveMessages> ucx, std::shared_ptr<DeviceFabric> fabric)
+      : ucx_(std::move(ucx)),
+        peers_(static_cast<std::size_t>(ucx_->size())),
+        rendezvous_(
+            ucx_, std::move(fabric), [this](Rank peer, char const* what) { reject(peer, what); }, [this] { wake_(); }) {
+    for (auto const kind : {AmKind::kBulkOffer, AmKind::kFabricOffer}) {
+      ucx_->handle(kind, [this](AmHeader const& header, AmArrival const& arrival) {
+        ucx_->drop(arrival);
+        on_arrival_of(header, {nullptr, static_cast<std::size_t>(header.bytes), false, header});
+      });
+    }
+    ucx_->handle(AmKind::kData,
+                 [this](AmHeader const& header, AmArrival const& arrival) { on_arrival_of(header, arrival); });
+    ucx_->on_peer_error(this, [this](Rank peer, std::string const& what) {
+      fail(peer, fmt::format("rank {} cannot be gone on with: {}", number(peer), what));
+    });
+    ucx_->handle(AmKind::kBulkRejected, [this](AmHeader const& header, AmArrival const& arrival) {
+      std::string const why = peer_text({static_cast<char const*>(arrival.data), arrival.remote ? 0 : arrival.bytes});
+      ucx_->drop(arrival);
+      why.empty() ? reject(header.from, "it rejected data without a reason") : fail(header.from, why);
+    });
+    ucx_->handle(AmKind::kBulkWithdrawn, [this](AmHeader const& header, AmArrival const& arrival) {
+      ucx_->drop(arrival);
+      auto const found = unexpected_arrivals_.find({header.from, header.number});
+      if (found != unexpected_arrivals_.end()) ucx_->drop(take_arrived(found).allocate);
+    });
+    ucx_->handle(AmKind::kBulkCredit, [this](AmHeader const& header, AmArrival const& arrival) {
+      ucx_->drop(arrival);
+      bool const is_possible = peers_[number(header.from)].credits.acknowledge({header.number, header.bytes});
+      is_possible ? announce_more(header.from) : reject(header.from, "it has taken more than was sent");
+    });
+  }
+
+  // Whoever copies from memory of this end is waited for, but no longer than a second.
+  ~Ucx() override {
+    wake_.set(nullptr);
+    withdraw_sends();
+    auto const end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    while (copying() && std::chrono::steady_clock::now() < end) {
+      if (!ucx_->progress()) std::this_thread::yield();
+    }
+    std::lock_guard lock(ucx_->mutex());
+    if (copying()) ucx_->abandon();
+    *alive_ = false;
+    ucx_->on_peer_error(this, nullptr);
+    ucx_->handle(AmKind::kData, nullptr);
+    ucx_->handle(AmKind::kBulkRejected, nullptr);
+    ucx_->handle(AmKind::kBulkWithdrawn, nullptr);
+    ucx_->handle(AmKind::kBulkCredit, nullptr);
+    ucx_->handle(AmKind::kBulkOffer, nullptr);
+    ucx_->handle(AmKind::kFabricOffer, nullptr);
+    for (auto const& [id, arrival] : unexpected_arrivals_) ucx_->drop(arrival.allocate);
+  }
+
+  Transfer send(Stream& stream, Rank to, std::uint64_t tag, void const* data, std::size_t bytes) override {
+    std::lock_guard lock(ucx_->mutex());
+    Transfer const number{++transfers_};
+    PostedSend send{number, to, tag, data, bytes, stream, {}, {}};
+    if (!stream.device().is_host() && !rendezvous_.handles(stream.device(), bytes)) {
+      send.staged = Array<std::byte>(Device::host(), bytes);
+      memory::copy(stream, send.staged.data(), Device::host(), data, stream.device(), bytes);
+      send.data = send.staged.data();
+    }
+    send.ready = stream.record();
+    if (send.ready.done()) {
+      offer(std::move(send));
+    } else {
+      waiting_.push_back(std::move(send));
+    }
+    return number;
+  }
+
+  Transfer receive(Stream& stream, Rank from, std::uint64_t tag, std::size_t bytes, Allocate allocate) override {
+    std::lock_guard lock(ucx_->mutex());
+    Transfer const number{++transfers_};
+    Id const id{from, tag};
+    [[maybe_unused]] bool const fresh =
+        posted_receives_.emplace(id, PostedReceive{stream, number, bytes, std::move(allocate)}).second;
+    GPUPS_ASSERT(fresh && "one transfer of a tag at a time");
+    if (auto const found = unexpected_arrivals_.find(id); found != unexpected_arrivals_.end()) {
+      UnexpectedArrival arrival = take_arrived(found);
+      if (!arrival.allocate.remote) arrival.allocate.data = arrival.copy.data();  // not used of what is only offered
+      take(id, arrival.allocate);
+    }
+    return number;
+  }
+
+  bool can_allreduce(Device device) const override { return rendezvous_.has_fabric(device); }
+  Transfer sum(Stream& stream, std::uint64_t tag, View<float const> terms, View<float> sums) override {
+    std::lock_guard lock(ucx_->mutex());
+    Transfer const number{++transfers_};
+    rendezvous_.sum(tag, terms, sums, stream, [this, number] {
+      done_.insert(number);
+      wake_();
+    });
+    return number;
+  }
+
+  bool progress() override {
+    bool const moved = ucx_->progress();
+    std::lock_guard lock(ucx_->mutex());
+    if (failure_) std::rethrow_exception(failure_);
+    if (error_) throw *error_;
+    bool const copying = rendezvous_.progress() || !waiting_.empty() || !staged_copies_.empty();
+    if (error_) throw *error_;
+    for (auto& send : std::exchange(waiting_, {})) {
+      if (send.ready.done()) {
+        offer(std::move(send));
+      } else {
+        waiting_.push_back(std::move(send));
+      }
+    }
+    std::erase_if(staged_copies_, [this](StagedCopy const& copy) {
+      if (!copy.over.done()) return false;
+      done_.insert(copy.number);
+      return true;
+    });
+    return moved || copying;
+  }
+
+  bool done(Transfer transfer) override {
+    std::lock_guard lock(ucx_->mutex());
+    return done_.erase(transfer) != 0;
+  }
+  std::vector<Transfer> take_done() override {
+    std::lock_guard lock(ucx_->mutex());
+    if (done_.empty()) return {};
+    auto const done = std::exchange(done_, {});
+    return {done.begin(), done.end()};
+  }
+  void on_arrival(std::function<void()> wake) override { wake_.set(std::move(wake)); }
+
+ private:
+  using Id = std::pair<Rank, std::uint64_t>;  // the other rank, and the tag
+  struct PostedSend {
+    Transfer number;
+    Rank to;
+    std::uint64_t tag;
+    void const* data;
+    std::size_t bytes;
+    Stream stream;
+    Event ready;
+    Array<std::byte> staged;
+  };
+  struct PostedReceive {
+    Stream stream;
+    Transfer number;
+    std::size_t bytes;
+    Allocate allocate;
+  };
+  // What is being brought.
+  struct ReceiveRequest {
+    Stream stream;
+    Transfer number;
+    std::size_t bytes;
+    void* data;
+    Array<std::byte> staged;  // for a GPU
+  };
+  // What has come before it was wanted: a copy of what is small, else where it is.
+  struct UnexpectedArrival {
+    AmArrival allocate;
+    std::string copy;
+  };
+  struct Peer {
+    SendCredits credits;                 // as a sender
+    std::deque<PostedSend> unannounced;  // there are too many
+    Amount unexpected;                   // as a receiver: what has come before it was wanted
+    ConsumedCredits consumed;
+    bool credit_in_flight = false;
+  };
+  // On its way from staging memory to a GPU.
+  struct StagedCopy {
+    Transfer number;
+    Array<std::byte> staged;
+    Event over;
+  };
+
+  // An operation's end is called back by the link, which may outlive this object.
+  template <class F>
+  auto guarded(F then) {
+    return [alive = alive_, then = std::move(then)] {
+      if (*alive) then();
+    };
+  }
+
+  void offer(PostedSend send) {
+    Rank const to = send.to;
+    peers_[number(to)].unannounced.push_back(std::move(send));
+    announce_more(to);
+  }
+  void announce_more(Rank to) {
+    Peer& peer = peers_[number(to)];
+    while (!peer.unannounced.empty() && peer.credits.may_announce()) {
+      auto const send = std::make_shared<PostedSend>(std::move(peer.unannounced.front()));
+      peer.unannounced.pop_front();
+      announce(peer.credits, send);
+    }
+  }
+  void announce(SendCredits& credits, std::shared_ptr<PostedSend> const& send) {
+    if (rendezvous_.handles(send->stream.device(), send->bytes)) {
+      credits.add_rendezvous();
+      offers_.emplace(send->to, send->tag);
+      return rendezvous_.send({send->to, send->tag}, send->data, send->bytes, send->stream,
+                              [this, send] { end_send(*send, false); });
+    }
+    bool const eager = send->bytes == 0 || (send->bytes <= kEagerBytesMax && credits.may_send_eager(send->bytes));
+    eager ? credits.add_eager(send->bytes) : credits.add_rendezvous();
+    ++open_;
+    offers_.emplace(send->to, send->tag);
+    ucx_->send(eager ? AmProtocol::kEager : AmProtocol::kRendezvous, send->to, AmKind::kData, send->tag, eager,
+               send->data, send->bytes, guarded([this, send, eager] {
+                 --open_;
+                 end_send(*send, eager);
+               }));
+  }
+  void end_send(PostedSend const& send, bool was_eager) {
+    offers_.erase({send.to, send.tag});
+    done_.insert(send.number);
+    wake_();
+    if (was_eager) return;  // its receiver tells
+    peers_[number(send.to)].credits.remove_rendezvous();
+    announce_more(send.to);
+  }
+
+  // What went at once has been taken. One note at a time: whoever does not read them gets no pile of them.
+  void count_consumed(Rank from, std::size_t bytes) {
+    peers_[number(from)].consumed.add(bytes);
+    return_credits(from);
+  }
+  void return_credits(Rank from) {
+    Peer& peer = peers_[number(from)];
+    if (peer.credit_in_flight || !peer.consumed.should_return()) return;
+    peer.credit_in_flight = true;
+    Amount const taken = peer.consumed.take();
+    ucx_->send(AmProtocol::kEager, from, AmKind::kBulkCredit, taken.count, taken.bytes, nullptr, 0,
+               guarded([this, from] {
+                 peers_[number(from)].credit_in_flight = false;
+                 return_credits(from);
+               }));
+  }
+
+  void on_arrival_of(AmHeader const& header, AmArrival const& arrival) {
+    Id const id{header.from, header.number};
+    if (posted_receives_.contains(id)) return take(id, arrival);
+    Amount& unexpected = peers_[number(header.from)].unexpected;
+    bool const is_copied = header.kind == AmKind::kData && !arrival.remote;
+    std::size_t const copied = is_copied ? arrival.bytes : 0;
+    char const* wrong = nullptr;
+    if (unexpected_arrivals_.contains(id)) wrong = "it sent the same data twice";
+    if (unexpected.count == kUnexpectedMax || unexpected.bytes + copied > kUnexpectedBytesMax)
+      wrong = "it sent too much unasked";
+    if (wrong != nullptr) {
+      ucx_->drop(arrival);
+      return reject(header.from, wrong);
+    }
+    unexpected.add(copied);
+    std::string copy;
+    if (copied > 0) copy.assign(static_cast<char const*>(arrival.data), copied);
+    unexpected_arrivals_.emplace(id, UnexpectedArrival{arrival, std::move(copy)});
+  }
+
+  UnexpectedArrival take_arrived(std::map<Id, UnexpectedArrival>::iterator found) {
+    Amount& unexpected = peers_[number(found->first.first)].unexpected;
+    --unexpected.count;
+    unexpected.bytes -= found->second.copy.size();
+    UnexpectedArrival arrival = std::move(found->second);
+    unexpected_arrivals_.erase(found);
+    return arrival;
+  }
+
+  void reject(Rank peer, char const* wrong) {
+    fail(peer, fmt::format("rank {} cannot be gone on with ({}): run the same build and configuration on all ranks",
+                           number(peer), wrong));
+  }
+  // The first error is what progress() throws.
+  void fail(Rank peer, std::string const& why) {
+    if (!error_) error_.emplace(peer, why);
+    wake_();
+  }
+
+  void take(Id const& id, AmArrival const& arrival) {
+    auto const want = posted_receives_.extract(id);
+    auto const& [stream, number, bytes, allocate] = want.mapped();
+    if (arrival.bytes != bytes) {
+      std::string const why = size_mismatch(id.first, arrival.bytes, ucx_->rank(), bytes);
+      ucx_->drop(arrival);
+      ucx_->send(id.first, AmKind::kBulkRejected, id.second, 0, why);
+      return fail(id.first, why);
+    }
+    ReceiveRequest taken{stream, number, bytes, nullptr, {}};
+    try {
+      taken.data = allocate();
+      if (arrival.header.kind != AmKind::kData) {
+        bool const offers_fabric = arrival.header.kind == AmKind::kFabricOffer;
+        return rendezvous_.receive(id, offers_fabric, taken.data, bytes, stream, [this, transfer = number] {
+          done_.insert(transfer);
+          wake_();
+        });
+      }
+      if (!stream.device().is_host()) taken.staged = Array<std::byte>(Device::host(), bytes);
+    } catch (...) {  // UCX is between this and progress()
+      failure_ = std::current_exception();
+      ucx_->drop(arrival);
+      return wake_();
+    }
+    void* const to = taken.staged.empty() ? taken.data : taken.staged.data();
+    auto const kept = std::make_shared<ReceiveRequest>(std::move(taken));
+    bool const was_eager = arrival.header.bytes != 0;
+    if (arrival.remote) {
+      ++open_;
+      ucx_->fetch(arrival, to, guarded([this, kept, was_eager, from = id.first] {
+                    --open_;
+                    end(*kept);
+                    if (was_eager) count_consumed(from, kept->bytes);
+                  }));
+    } else {
+      if (bytes > 0) std::memcpy(to, arrival.data, bytes);
+      end(*kept);
+      if (was_eager) count_consumed(id.first, bytes);
+    }
+  }
+
+  void end(ReceiveRequest& taken) {
+    if (taken.staged.empty()) {
+      done_.insert(taken.number);
+    } else {
+      memory::copy(taken.stream, taken.data, taken.stream.device(), taken.staged.data(), Device::host(), taken.bytes);
+      staged_copies_.push_back({taken.number, std::move(taken.staged), taken.stream.record()});
+    }
+    wake_();
+  }
+
+  void withdraw_sends() {
+    std::lock_guard lock(ucx_->mutex());
+    for (auto const& [to, tag] : offers_) ucx_->send(to, AmKind::kBulkWithdrawn, tag, 0, {});
+  }
+  bool copying() {
+    std::lock_guard lock(ucx_->mutex());
+    return open_ > 0 || !staged_copies_.empty() || rendezvous_.busy();
+  }
+
+  std::shared_ptr<ActiveMessages> const ucx_;
+  std::shared_ptr<bool> const alive_ = std::make_shared<bool>(true);
+  std::uint64_t transfers_ = 0;
+  std::set<Id> offers_;  // sent, and not yet taken
+  std::map<Id, PostedReceive> posted_receives_;
+  std::map<Id, UnexpectedArrival> unexpected_arrivals_;
+  std::vector<Peer> peers_;          // by rank
+  std::vector<PostedSend> waiting_;  // for work of their streams
+  std::vector<StagedCopy> staged_copies_;
+  std::set<Transfer> done_;
+  std::size_t open_ = 0;  // operations of UCX
+  std::optional<PeerError> error_;
+  std::exception_ptr failure_;
+  Callback wake_;
+  RendezvousTransfers rendezvous_;
+};
+
+}  // namespace
+
+std::unique_ptr<BulkTransport> make_ucx_bulk_transport(std::shared_ptr<ActiveMessages> ucx,
+                                                       std::shared_ptr<DeviceFabric> fabric) {
+  return std::make_unique<Ucx>(std::move(ucx), std::move(fabric));
+}
+
+}  // namespace gpups::comm

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/collectives/selection/select_algorithm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "comm/collectives/sparse/sparse_vector_allreduce.hpp"
+
+namespace gpups::comm {
+namespace {
+
+constexpr double kFloatBytes = 4;
+constexpr double kBlock = 65536, kBlockBytes = 4;  // of kernels/wire/stream_format.hpp
+constexpr double kHalf = 0.2;  // of the cost of a code: converting a number to 16 bits, as was measured
+
+// Bytes of a stream of a range, its `count` elements being anywhere, each of `value_bytes`.
+double stream_bytes(double size, double count, double value_bytes) {
+  if (count == 0) return 0;
+  double const gaps = count * (1 + 1 / std::expm1(255 * count / size)), offsets = 2 * count, bitmap = size / 8;
+  double const sparse = count * value_bytes + std::min({gaps, offsets, bitmap});
+  return std::min(sparse, size * value_bytes) + std::ceil(size / kBlock) * kBlockBytes;
+}
+
+// A shape in numbers to calculate with, and the time of what algorithms have in common. What comes from others is
+// written to new memory too, but byte_s has that in it.
+struct Sum {
+  LinkCosts const& c;
+  AllreduceShape const& shape;
+  double ranks = shape.ranks, others = ranks - 1;
+  double n = static_cast<double>(shape.elements), slice = n / ranks;
+  double given = static_cast<double>(shape.nonzeros_max);
+  double summed = n == 0 ? 0 : n * (1 - std::pow(1 - given / n, ranks));  // each rank has its elements anywhere
+  bool is_exact = shape.format == WireFormat::kFloat, is_half = !is_exact && shape.format <= WireFormat::kBFloat16;
+  double value_bytes = is_exact ? 4 : is_half ? 2 : 1;
+
+  double write(double bytes) const { return c.add_s * bytes / kFloatBytes; }
+  double entries(double count, double range) const { return c.entry_s * (count + kPassed * range); }
+  // Making an array of a sparse vector.
+  double filling() const { return shape.sparse ? c.add_s * n + c.entry_s * given : 0; }
+  // Making streams of what is given. All elements of an array are read twice.
+  double streams() const { return entries(given, shape.sparse ? n : 2 * n); }
+  // Numbers in fewer bits than a float are converted by one side, and back by the other.
+  double coding(double numbers) const { return is_exact ? 0 : numbers * c.code_s * (is_half ? kHalf : 1); }
+  // Adding `added` entries of streams up to what the caller gets.
+  double result(double added) const {
+    if (!shape.sparse) return entries(added, n);
+    if (summed >= kDenseFromDensity * n) return entries(added, n) + c.add_s * n;
+    return entries(added + summed, n) + 4 * c.add_s * summed;
+  }
+};
+
+// Times that differ by less are equal: processors round the last bits of a power differently, and two algorithms may
+// do exactly the same work. Of equal ones the first is selected.
+constexpr double kEqual = 1 + 1e-9;
+
+bool can_sum(Algorithm const& algorithm, WireFormat format, AllreduceShape const& shape) {
+  if (!algorithm.is_available(shape.can_allreduce) || !algorithm.has(format)) return false;
+  return format == WireFormat::kFloat || (is_as_exact(format, shape.format) && algorithm.has(shape.format));
+}
+
+}  // namespace
+
+double time_of_reduce_scatter_allgather(LinkCosts const& c, AllreduceShape const& shape) {
+  Sum const s{c, shape};
+  return 2 * c.round_s + s.others * s.slice * (2 * kFloatBytes * c.byte_s + c.add_s) + s.filling();
+}
+
+// A ring's parts follow each other closely, and are added as they come.
+double time_of_fabric(LinkCosts const& c, AllreduceShape const& shape) {
+  Sum const s{c, shape};
+  return 2 * c.round_s + s.others * s.slice * 2 * kFloatBytes * c.byte_s + s.filling();
+}
+
+// Each round gets memory for what comes and for its sums.
+double time_of_recursive_doubling(LinkCosts const& c, AllreduceShape const& shape) {
+  Sum const s{c, shape};
+  return std::ceil(std::log2(s.ranks)) * (c.round_s + s.n * (kFloatBytes * c.byte_s + 3 * c.add_s)) + s.filling();
+}
+
+double time_of_sparse_allgather(LinkCosts const& c, AllreduceShape const& shape) {
+  Sum const s{c, shape};
+  double const bytes = stream_bytes(s.n, s.given, s.value_bytes);
+  return c.round_s + c.byte_s * s.others * bytes + s.write(bytes) + s.streams() + s.coding((1 + s.ranks) * s.given) +
+         s.result(s.ranks * s.given);
+}
+
+// The number of elements grows by the same factor each time. Those that are sent are converted, and those of both
+// ranks that are added.
+double time_of_ssar_recursive_doubling(LinkCosts const& c, AllreduceShape const& shape) {
+  Sum const s{c, shape};
+  double const rounds = std::ceil(std::log2(s.ranks));
+  double const growth = s.given == 0 ? 1 : std::pow(std::max(s.summed / s.given, 1.0), 1 / rounds);
+  double count = s.given, time = s.streams();
+  for (int round = 1; round <= rounds; ++round) {
+    double const bytes = stream_bytes(s.n, count, s.value_bytes);
+    time += c.round_s + c.byte_s * bytes + s.write(bytes) + s.coding(3 * count);
+    if (round == rounds) break;
+    time += s.entries((2 + growth) * count, s.n);
+    count *= growth;
+  }
+  return time + s.result(2 * count);
+}
+
+double time_of_ssar_split_allgather(LinkCosts const& c, AllreduceShape const& shape) {
+  Sum const s{c, shape};
+  double const sum = s.summed / s.ranks, part = stream_bytes(s.slice, s.given / s.ranks, s.value_bytes);
+  double const sums = stream_bytes(s.slice, sum, s.value_bytes);
+  return 2 * c.round_s + c.byte_s * s.others * (part + sums) + s.write(s.ranks * part + sums) + s.streams() +
+         s.entries(s.given + sum, s.slice) + s.coding(2 * s.given + sum + s.summed) + s.result(s.summed);
+}
+
+// Floats are written where the result is; other formats are made of sums that lie elsewhere, and unpacked.
+double time_of_dsar_split_allgather(LinkCosts const& c, AllreduceShape const& shape) {
+  Sum const s{c, shape};
+  double const part = stream_bytes(s.slice, s.given / s.ranks, kFloatBytes);
+  double const time = 2 * c.round_s + c.byte_s * s.others * (part + s.slice * s.value_bytes) + s.streams() +
+                      s.entries(s.given, s.slice) + s.write(s.others * part) + (shape.sparse ? c.add_s * s.slice : 0);
+  if (s.is_exact) return time;
+  return time + s.coding(s.slice + s.n) + s.write(s.n * s.value_bytes) + c.add_s * (s.slice + s.n);
+}
+
+std::string name_of(Selection const& selection) {
+  std::string const name = selection.algorithm->info.name;
+  bool const is_exact = selection.format == WireFormat::kFloat;
+  return is_exact ? name : fmt::format("{} as {}", name, name_of(selection.format));
+}
+
+std::vector<Selection> candidates(LinkCosts const& costs, AllreduceShape const& shape) {
+  std::vector<Selection> found;
+  for (Algorithm const& algorithm : algorithms()) {
+    for (WireFormat const format : kNumberFormats) {
+      if (!can_sum(algorithm, format, shape)) continue;
+      AllreduceShape as_sent = shape;
+      as_sent.format = format;
+      found.push_back({&algorithm, format, algorithm.time(costs, as_sent)});
+    }
+  }
+  return found;
+}
+
+Selection select_algorithm(LinkCosts const& costs, AllreduceShape const& shape) {
+  auto const all = candidates(costs, shape);
+  double least_s = all.front().modelled_s;
+  for (Selection const& one : all) least_s = std::min(least_s, one.modelled_s);
+  return *std::find_if(all.begin(), all.end(), [&](Selection const& s) { return s.modelled_s <= kEqual * least_s; });
+}
+
+}  // namespace gpups::comm

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A part of a rank's terms as a stream.
+#pragma once
+
+#include <vector>
+
+#include "comm/collectives/sparse/algorithms.hpp"
+#include "kernels/wire/encode_stream.hpp"
+
+namespace gpups::comm {
+
+template <class T>
+View<T> slice_or_empty(View<T> residual, Slice range) {
+  return residual.empty() ? residual : residual.slice(range.first, range.size);
+}
+
+template <class T>
+Bytes encode_slice(StreamInput<T>& terms, Slice range) {
+  View<T> const residual = slice_or_empty(terms.residual, range);
+  if (!terms.array.empty()) {
+    View<T const> const values = terms.array.slice(range.first, range.size);
+    return kernels::encode<T>(terms.stream, kernels::EncodeDense<T>{values, range.first, terms.form, residual});
+  }
+  return kernels::encode<T>(terms.stream, {terms.indices, terms.values, range.first, range.size, terms.form, residual});
+}
+
+inline std::vector<Slice> slices_of_ranks(std::uint64_t size, int ranks) {
+  std::vector<Slice> slices;
+  for (int r = 0; r < ranks; ++r) slices.push_back(slice_of(size, ranks, Rank(r)));
+  return slices;
+}
+
+}  // namespace gpups::comm

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <bit>
+
+#include "comm/collectives/sparse/exchange_streams.hpp"
+#include "comm/collectives/topk/truncate_to_k.hpp"
+
+namespace gpups::comm {
+namespace {
+
+// A rank's part of the sums of all slices on their way to their owners. Whoever passes a slice on adds its own elements
+// to what has come, and keeps what goes beyond the budget.
+template <class T>
+class SlicesInTransit {
+ public:
+  SlicesInTransit(Communicator& comm, StreamInput<T>& terms, std::size_t k_per_slice)
+      : comm_(comm), terms_(terms), k_per_slice_(k_per_slice), ranges_(slices_of_ranks(terms.size, comm.ranks())) {
+    received_.resize(ranges_.size());
+  }
+
+  std::vector<Slice> const& ranges() const { return ranges_; }
+  void add(Rank slice, Streams const& streams, std::size_t i) { received_[number(slice)].add(streams, i); }
+
+  // What this rank passes on of a slice.
+  Bytes sum(Rank slice) {
+    Slice const range = ranges_[number(slice)];
+    Streams parts;
+    parts.add(comm_,
+              kernels::encode<T>(
+                  terms_.stream,
+                  {terms_.indices, terms_.values, range.first, range.size, {lossless(), terms_.form.grid_log2}}));
+    parts.add(received_[number(slice)]);
+    auto list = kernels::sum<T>(terms_.stream, kernels::SumToEntries<T>{parts.views()});
+    check(comm_, parts, list.bad);
+    View<T> const residual = slice_or_empty(terms_.residual, range);
+    truncate_to_k(terms_.stream, list, k_per_slice_, residual, range.first);
+    return kernels::encode<T>(terms_.stream,
+                              {list.indices, list.values, range.first, range.size, terms_.form, residual});
+  }
+
+ private:
+  static constexpr kernels::StreamValues lossless() {
+    return std::is_same_v<T, float> ? kernels::StreamValues::kFloat : kernels::StreamValues::kUnits;
+  }
+
+  Communicator& comm_;
+  StreamInput<T>& terms_;
+  std::size_t const k_per_slice_;  // elements of a slice
+  std::vector<Slice> const ranges_;
+  std::vector<Streams> received_;  // by slice
+};
+
+}  // namespace
+
+// Slices travel by the binary digits of their distance, the largest first: log2 of the ranks messages, for any number
+// of ranks. A slice is summed and cut just before it is sent, when all that takes the same way has come.
+template <class T>
+CoTask<StreamSum<T>> spardl(Communicator& comm, StreamInput<T> terms, std::size_t k) {
+  auto const me = number(comm.me()), ranks = static_cast<std::uint32_t>(comm.ranks());
+  auto const rank_at = [&](std::uint32_t distance) { return Rank{(me + distance) % ranks}; };
+  SlicesInTransit<T> slices(comm, terms, std::max<std::size_t>(1, k / ranks));
+  for (std::uint32_t distance_of_hop = std::bit_floor(ranks - 1); distance_of_hop > 0; distance_of_hop /= 2) {
+    std::uint32_t const end = std::min(2 * distance_of_hop, ranks);
+    Streams outgoing;
+    std::vector<Slice> expected;
+    for (std::uint32_t distance = distance_of_hop; distance < end; ++distance) {
+      outgoing.add(comm, slices.sum(rank_at(distance)));
+      expected.push_back(slices.ranges()[number(rank_at(distance - distance_of_hop))]);
+    }
+    send_concatenated(comm, rank_at(distance_of_hop), outgoing);
+    Streams const received = co_await receive_streams(comm, rank_at(ranks - distance_of_hop), expected, terms.form);
+    for (std::size_t i = 0; i < received.size(); ++i) slices.add(rank_at(static_cast<std::uint32_t>(i)), received, i);
+  }
+  co_return StreamSum<T>(terms.stream, co_await allgather_streams(comm, slices.sum(comm.me()), slices.ranges()));
+}
+
+template CoTask<StreamSum<float>> spardl(Communicator&, StreamInput<float>, std::size_t);
+template CoTask<StreamSum<std::int64_t>> spardl(Communicator&, StreamInput<std::int64_t>, std::size_t);
+
+}  // namespace gpups::comm

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/collectives/sparse/sparse_vector_allreduce.hpp"
+
+#include "comm/collectives/sparse/check_indices.hpp"
+
+namespace gpups::comm {
+namespace {
+
+// This rank's vector on the host, whose numbers are to go in a format.
+CoTask<StreamInput<float>> on_host(Communicator& comm, SparseAllreduce sum, WireFormat format) {
+  Stream& stream = comm.stream();
+  StreamInput<float> terms{.stream = host_stream(stream),
+                           .indices = sum.vector.indices,
+                           .values = sum.vector.values,
+                           .size = sum.vector.size,
+                           .form = form_of(format),
+                           .keep = sum.keep};
+  if (!stream.device().is_host()) {
+    struct Lists {
+      Array<std::uint32_t> indices;
+      Array<float> values;
+    };
+    std::size_t const count = sum.vector.indices.size();
+    auto const lists = std::make_shared<Lists>(
+        Lists{Array<std::uint32_t>(Device::host(), count), Array<float>(Device::host(), count)});
+    copy<std::uint32_t>(stream, lists->indices, sum.vector.indices);
+    copy<float>(stream, lists->values, sum.vector.values);
+    co_await comm.stream_done();
+    terms.indices = lists->indices;
+    terms.values = lists->values;
+    terms.keep = lists;
+  }
+  check_last_index(terms.size, terms.indices);
+  co_return terms;
+}
+
+// The result where the caller has its vectors.
+CoTask<ReducedVector> on_device_of_caller(Communicator& comm, ReducedVector sum) {
+  Stream& stream = comm.stream();
+  if (stream.device().is_host()) co_return sum;
+  ReducedVector there{.first = sum.first,
+                      .size = sum.size,
+                      .sparse = sum.sparse,
+                      .indices = Array<std::uint32_t>(stream.device(), sum.indices.size()),
+                      .values = Array<float>(stream.device(), sum.values.size())};
+  copy<std::uint32_t>(stream, there.indices, sum.indices);
+  copy<float>(stream, there.values, sum.values);
+  co_await comm.stream_done();
+  co_return there;
+}
+
+bool is_sparse(Streams const& streams, std::uint64_t size) {
+  std::uint64_t count = 0;
+  for (auto const& stream : streams.views()) count += stream.header().count;
+  return static_cast<double>(count) < kDenseFromDensity * static_cast<double>(size);
+}
+
+// What a caller gets of the sum: `result` says of which elements.
+ReducedVector with_result(Communicator& comm, StreamSum<float>& total, ReducedVector result) {
+  result.sparse = is_sparse(total.streams(), result.size);
+  if (result.sparse) {
+    auto entries = total.entries(comm);
+    result.indices = std::move(entries.indices);
+    result.values = std::move(entries.values);
+  } else {
+    result.values = Array<float>(Device::host(), result.size);
+    total.write(comm, result.values);
+  }
+  return result;
+}
+
+}  // namespace
+
+kernels::ValueForm form_of(WireFormat format) {
+  switch (format) {
+    case WireFormat::kHalf:
+      return {kernels::StreamValues::kHalf, 0};
+    case WireFormat::kBFloat16:
+      return {kernels::StreamValues::kBFloat16, 0};
+    case WireFormat::kInt8:
+      return {kernels::StreamValues::kInt8, 0};
+    default:
+      return {kernels::StreamValues::kFloat, 0};
+  }
+}
+
+CoTask<ReducedVector> allreduce_sparse_vector(Communicator& comm, SparseAllreduce sum, StreamAlgorithm algorithm) {
+  StreamInput<float> const terms = co_await on_host(comm, sum, sum.format);
+  auto total = co_await algorithm(comm, terms);
+  ReducedVector result = with_result(comm, total, {.first = 0, .size = terms.size});
+  co_return co_await on_device_of_caller(comm, std::move(result));
+}
+
+CoTask<ReducedVector> dsar_sparse_vector(Communicator& comm, SparseAllreduce sum) {
+  StreamInput<float> const terms = co_await on_host(comm, sum, WireFormat::kFloat);
+  ReducedVector result{.first = 0, .size = terms.size};
+  auto const sums = std::make_shared<Array<float>>(Device::host(), result.size);
+  DsarOutput const owners{.into = *sums,
+                          .keep = sums,
+                          .format = wire_format(sum.format),
+                          .rounding_key = {.seed = comm.sequence_number()}};  // of each sum its own
+  co_await dsar_split_allgather(comm, terms, owners);
+  result.values = std::move(*sums);
+  co_return co_await on_device_of_caller(comm, std::move(result));
+}
+
+CoTask<ReducedVector> reduce_scatter_sparse_vector(Communicator& comm, SparseAllreduce sum) {
+  StreamInput<float> const terms = co_await on_host(comm, sum, sum.format);
+  auto total = co_await sparse_reduce_scatter<float>(comm, terms);
+  auto const& header = total.streams()[0].header();
+  ReducedVector result = with_result(comm, total, {.first = header.first, .size = header.size});
+  co_return co_await on_device_of_caller(comm, std::move(result));
+}
+
+}  // namespace gpups::comm

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/collectives/sparse/streams.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace gpups::comm {
+namespace {
+
+// Streams in one message begin at multiples of this.
+constexpr std::size_t kUnit = 8;
+std::size_t padded(std::size_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; }
+
+constexpr std::uint64_t kPlainElementBytes = sizeof(std::uint32_t) + sizeof(float);  // an index and a value
+
+}  // namespace
+
+std::size_t stream_bytes_max(std::uint64_t size) {
+  // Values of 8 bytes, and a form of places that takes no more than a bitmap; each block's filled up.
+  std::size_t const blocks = kernels::stream_blocks(size);
+  return kernels::stream_head_bytes(blocks) + 8 * size + size / 8 + 16 * blocks;
+}
+
+// A dense block does not say how many of its places have an element.
+std::uint64_t uncompressed_bytes(kernels::StreamView const& stream) {
+  std::uint64_t bytes = 0;
+  for (auto const& block : stream.blocks()) {
+    bytes += std::min(kPlainElementBytes * block.word.count, sizeof(float) * block.width);
+  }
+  return bytes;
+}
+
+SendRequest send_concatenated(Communicator& comm, Rank to, Streams const& streams) {
+  std::vector<std::size_t> start{0};  // of each, and the end of the last
+  for (std::size_t i = 0; i < streams.size(); ++i) start.push_back(padded(start[i]) + streams[i].bytes());
+  Bytes all(Device::host(), start.back());
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    std::memset(all.data() + start[i], 0, padded(start[i]) - start[i]);
+    std::memcpy(all.data() + padded(start[i]), streams.bytes(i).data(), streams[i].bytes());
+  }
+  std::uint64_t plain = 0;
+  for (auto const& stream : streams.views()) plain += uncompressed_bytes(stream);
+  comm.count_compression(plain, all.size());
+  return comm.send(to, std::move(all));
+}
+
+CoTask<Streams> receive_streams(Communicator& comm, Rank from, std::vector<Slice> ranges, kernels::ValueForm form) {
+  std::size_t bytes_max = 0;
+  for (Slice const range : ranges) bytes_max += padded(stream_bytes_max(range.size));
+  auto const memory = std::make_shared<Bytes const>(co_await comm.receive(from, bytes_max, Device::host()));
+  Streams streams;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    View<std::uint8_t const> const rest = memory->view().slice(at, memory->size() - at);
+    bool const last = i + 1 == ranges.size();
+    std::size_t const bytes = last ? rest.size() : std::min(rest.size(), kernels::stream_bytes(rest));
+    kernels::StreamView stream(rest.slice(0, bytes));
+    if (!stream.error().empty()) {
+      comm.throw_peer_error(from, fmt::format("sent a sparse stream that is none: {}", stream.error()));
+    }
+    if (stream.header().first != ranges[i].first || stream.header().size != ranges[i].size) {
+      comm.throw_peer_error(from,
+                            fmt::format("sent a sparse stream of {} elements from {} on, not of {} from {} on",
+                                        stream.header().size, stream.header().first, ranges[i].size, ranges[i].first));
+    }
+    if (stream.form() != form) {
+      comm.throw_peer_error(
+          from, fmt::format("sent a sparse stream of values in form {} on grid {}, not in form {} on grid {}",
+                            static_cast<int>(stream.form().values), stream.form().grid_log2,
+                            static_cast<int>(form.values), form.grid_log2));
+    }
+    streams.add(from, memory, std::move(stream));
+    at = std::min(padded(at + bytes), memory->size());
+  }
+  co_return streams;
+}
+
+void check(Communicator const& comm, Streams const& streams, kernels::BadStream bad) {
+  if (!bad) return;
+  comm.throw_peer_error(streams.from(*bad),
+                        "sent a sparse stream in which a block's places are not what its word says");
+}
+
+}  // namespace gpups::comm

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/group/process_group.hpp"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <exception>
+#include <future>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "comm/bootstrap/core_affinity.hpp"
+#include "comm/bootstrap/forwarded_failures.hpp"
+#include "comm/bulk/ucx.hpp"
+#include "comm/nccl/connect.hpp"
+#include "comm/peer_lost.hpp"
+#include "comm/progress/threaded_driver.hpp"
+#include "comm/transport/control_channel.hpp"
+#include "comm/transport/replaying_transport.hpp"
+#include "comm/transport/ucx.hpp"
+
+namespace gpups::comm {
+namespace {
+
+struct ProcessGroup final : Group::Impl {
+  std::shared_ptr<UcxWorker> ucx;
+  std::shared_ptr<ForwardedFailures> failure_detector;
+
+  void on_lost(std::function<void(Rank, std::string const&)> lost) override {
+    on_lost_ = std::move(lost);
+    subscribe();
+  }
+
+  std::string wait_connect_devices(Device device, ConnectOptions const& options) override {
+    constexpr double kNcclTimeout_s = 120;
+    ControlChannel channel(*transport, options.timeout_s);
+    auto agreed = wait_connect_nccl(channel, device, options.nccl, kNcclTimeout_s);
+    fabric_ = std::move(agreed.fabric);
+    if (fabric_ != nullptr) {
+      bulk.reset();  // before the other takes what arrives
+      bulk = make_ucx_bulk_transport(ucx, fabric_);
+      subscribe();
+    }
+    channel.wait_allgather({});  // nobody sends data before all have done so
+    if (auto rest = channel.take_unread(); !rest.empty()) {
+      transport = std::make_unique<ReplayingTransport>(std::move(transport), std::move(rest));
+    }
+    if (fabric_ != nullptr) return "NCCL";
+    if (agreed.why_not.empty()) return {};
+    return fmt::format("UCX, in pieces through the host where it reaches no GPU; not NCCL, since {}", agreed.why_not);
+  }
+
+  // What this rank has sent last has to arrive, so it stays until the others have left too, or are lost.
+  ~ProcessGroup() override {
+    end();
+    if (std::uncaught_exceptions() > 0) transport->fail(transport->rank(), "it stopped with an error of its own");
+    transport->leave();
+    driver.reset();
+    bulk.reset();
+    if (ended_well()) {
+      constexpr double kBetweenLooks_s = 0.001;
+      while (!failure_detector->wait_all_left(kBetweenLooks_s) && ended_well()) ucx->progress();
+    } else {
+      ucx->abandon();
+      // What goes with this rank, such as a run's empty folder, is there until the others know why.
+      constexpr double kTell_s = 0.5;
+      (void)failure_detector->wait_all_left(kTell_s);
+    }
+    transport.reset();
+  }
+
+  // A rank that is lost never takes part in what NCCL waits for.
+  void subscribe() {
+    if (fabric_ == nullptr) return failure_detector->on_lost(on_lost_);
+    failure_detector->on_lost([fabric = fabric_, lost = on_lost_](Rank rank, std::string const& why) {
+      fabric->abort();
+      if (lost) lost(rank, why);
+    });
+  }
+
+  bool ended_well() {
+    try {
+      while (transport->receive()) {
+      }
+      return std::uncaught_exceptions() == 0;
+    } catch (std::exception const&) {  // somebody is lost
+      return false;
+    }
+  }
+
+ private:
+  std::function<void(Rank, std::string const&)> on_lost_;
+  std::shared_ptr<DeviceFabric> fabric_;
+};
+
+// The first rank that the watch takes for lost, if it does so soon.
+std::optional<PeerLost> wait_loss(FailureDetector& failure_detector) {
+  constexpr std::chrono::seconds kSoon(1);
+  std::promise<PeerLost> told;
+  std::once_flag once;
+  failure_detector.subscribe(
+      {.lost = [&](Rank rank,
+                   std::string const& why) { std::call_once(once, [&] { told.set_value(PeerLost(rank, why)); }); },
+       .left = {}});
+  auto loss = told.get_future();
+  bool const is_told = loss.wait_for(kSoon) == std::future_status::ready;
+  failure_detector.subscribe({});
+  return is_told ? std::optional(loss.get()) : std::nullopt;
+}
+
+// Nobody can be reached who ends meanwhile: then that is the error which is told, and this rank is not at fault.
+void wait_connect(UcxWorker& ucx, Rank me, JoinResult const& joined) {
+  std::vector<UcxWorker::PeerAddress> peers;
+  for (std::size_t rank = 0; rank < joined.members.size(); ++rank) {
+    ProcessInfo const& member = joined.members[rank];
+    peers.push_back({.address = member.address,
+                     .same_machine = member.machine == joined.members[number(me)].machine,
+                     .key = joined.keys[rank]});
+  }
+  try {
+    ucx.connect(me, joined.session, peers);
+  } catch (Error const& error) {
+    ucx.abandon();
+    auto const loss = wait_loss(*joined.failure_detector);
+    joined.failure_detector->leave(loss ? loss->peer() : me, loss ? loss->why() : error.what());
+    if (loss) throw *loss;
+    throw;
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Group::Impl> make_process_group(Rank me, std::unique_ptr<UcxWorker> ucx, JoinResult joined) {
+  wait_connect(*ucx, me, joined);
+  auto impl = std::make_shared<ProcessGroup>();
+  impl->ucx = std::move(ucx);
+  impl->failure_detector = std::make_shared<ForwardedFailures>(std::move(joined.failure_detector));
+  impl->broadcast_data = std::move(joined.broadcast_data);
+  impl->transport = make_ucx_transport(impl->ucx, impl->failure_detector);
+  impl->bulk = make_ucx_bulk_transport(impl->ucx);
+  impl->driver = make_threaded_driver([ucx = impl->ucx] { return ucx->make_wakeup_event(); },
+                                      [of = impl.get()] { return cores_per_rank(of->cores_shared_by); });
+  return impl;
+}
+
+}  // namespace gpups::comm

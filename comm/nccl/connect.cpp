@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/nccl/connect.hpp"
+
+#include <cstdlib>
+
+#include "comm/bootstrap/host_name.hpp"
+#include "kernels/build_config.hpp"
+#include "kernels/cuda_runtime.hpp"
+#if GPUPS_HAS_NCCL
+#include "comm/nccl/communicator.hpp"
+#endif
+
+namespace gpups::comm {
+namespace {
+
+class NcclFactory final : public FabricFactory {
+ public:
+  NcclFactory(ControlChannel& channel, Device device, bool wanted, double timeout_s)
+      : channel_(channel), device_(device), wanted_(wanted), timeout_s_(timeout_s) {}
+
+  FabricOffer offer() const override { return nccl_offer(device_, wanted_); }
+#if GPUPS_HAS_NCCL
+  std::string make_id() override { return make_nccl_id(); }
+  std::shared_ptr<DeviceFabric> wait_make(std::string const& id, Rank me, int ranks) override {
+    channel_.set_timeout(channel_.timeout_s() + timeout_s_);  // another may wait for NCCL as long
+    return make_nccl_fabric(id, me, ranks, device_, timeout_s_);
+  }
+#else  // nobody asks for what is not offered
+  std::string make_id() override { return {}; }
+  std::shared_ptr<DeviceFabric> wait_make(std::string const&, Rank, int) override { return nullptr; }
+#endif
+
+ private:
+  [[maybe_unused]] ControlChannel& channel_;
+  Device device_;
+  bool wanted_;
+  [[maybe_unused]] double timeout_s_;
+};
+
+}  // namespace
+
+FabricOffer nccl_offer(Device device, bool wanted) {
+  if (device.is_host()) return {};
+  char const* const host = std::getenv("NCCL_HOSTID");  // what NCCL tells machines apart by, where it is set
+  std::string const place = (host == nullptr ? machine_name() : host) + " " + cuda::pci_address(device.index);
+  if (!GPUPS_HAS_NCCL) return {place, "its build has no NCCL"};
+  return {place, wanted ? "" : "it was told to use none"};
+}
+
+NegotiatedFabric wait_connect_nccl(ControlChannel& channel, Device device, bool wanted, double timeout_s) {
+  NcclFactory maker(channel, device, wanted, timeout_s);
+  return wait_negotiate_fabric(channel, maker);
+}
+
+}  // namespace gpups::comm

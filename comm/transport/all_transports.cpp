@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/transport/all_transports.hpp"
+
+#include "comm/sim/network.hpp"
+#include "comm/transport/local.hpp"
+#include "kernels/build_config.hpp"
+#if GPUPS_HAS_UCX
+#include "comm/transport/ucx.hpp"
+#include "comm/ucx/local_workers.hpp"
+#endif
+
+namespace gpups::comm {
+namespace {
+
+std::vector<std::unique_ptr<Transport>> make_local(int ranks) { return make_local_transports(ranks); }
+std::vector<std::unique_ptr<Transport>> make_sim(int ranks) {
+  return make_local_transports(ranks, std::make_shared<SimNetwork>(Simulation{}));
+}
+
+#if GPUPS_HAS_UCX
+std::vector<std::unique_ptr<Transport>> make_ucx(int ranks) {
+  std::vector<std::unique_ptr<Transport>> ends;
+  for (auto const& ucx : make_local_ucx_workers(ranks)) ends.push_back(make_ucx_transport(ucx, nullptr));
+  return ends;
+}
+#endif
+
+constexpr TransportFactory kAll[] = {
+    {"local", make_local},
+    {"sim", make_sim},
+#if GPUPS_HAS_UCX
+    {"ucx", make_ucx},
+#endif
+};
+
+}  // namespace
+
+std::span<TransportFactory const> all_transports() { return kAll; }
+
+}  // namespace gpups::comm

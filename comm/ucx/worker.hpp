@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// This process's end of a UCX network: sends to the other ranks, and hands on what arrives. Shared memory between ranks
+// of one machine, RDMA or TCP between machines: UCX chooses.
+//
+// Any thread may call it; what arrives is handed on by whoever calls progress(). Peers that fail are not found out here
+// (shared memory cannot tell): that is the watch's work.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/progress/wakeup_event.hpp"
+#include "comm/ucx/active_messages.hpp"
+#include "comm/ucx/header_mac.hpp"
+#include "gpups/types.hpp"
+
+namespace gpups::comm {
+
+class UcxWorker final : public ActiveMessages {
+ public:
+  struct PeerAddress {
+    std::string address;
+    bool same_machine;
+    HashKey key;  // that only it and this rank have
+  };
+  // Throws Error where UCX cannot start.
+  UcxWorker();
+  // Ends the connections once what was sent has arrived, for a second at most. What is still under way then is left to
+  // the end of the process, and so is all of it after abandon().
+  ~UcxWorker() override;
+
+  // For others to connect to.
+  std::string const& address() const { return address_; }
+  // Peers in rank order, this one included.
+  void connect(Rank me, std::uint64_t session, std::vector<PeerAddress> const& peers);
+
+  Rank rank() const override { return me_; }
+  int size() const override { return static_cast<int>(endpoints_.size()); }
+
+  void handle(AmKind kind, Handler handler) override;
+  void send(AmProtocol protocol, Rank to, AmKind kind, std::uint64_t number, std::uint64_t count, void const* data,
+            std::size_t bytes, std::function<void()> sent) override;
+  void send(Rank to, AmKind kind, std::uint64_t number, std::uint64_t count, std::string body) override;
+  void fetch(AmArrival const& arrival, void* to, std::function<void()> fetched) override;
+  void drop(AmArrival const& arrival) override;
+  bool reaches(Device device) const override { return device.is_host() || reaches_gpus_; }
+  bool progress() override;
+  // Operations that are not over.
+  std::size_t open() const { return open_; }
+  void on_broken(std::function<void(Rank peer, std::string const& what)> broken) override {
+    std::lock_guard lock(mutex_);
+    broken_ = std::move(broken);
+  }
+  void on_peer_error(void const* listener, OnPeerError wrong) override;
+  void abandon() override { abandoned_ = true; }
+
+  // For the thread that calls progress(): sleeps until there is something to do.
+  std::unique_ptr<WakeupEvent> make_wakeup_event();
+
+  std::recursive_mutex& mutex() override { return mutex_; }
+
+ private:
+  struct Native;
+  struct Operation;
+  friend struct Native;
+  void begin_send(AmProtocol protocol, Rank to, Operation* operation, void const* data, std::size_t bytes);
+  std::optional<std::uint64_t> checksum_of(Rank to, AmKind kind, void const* data, std::size_t bytes) const;
+  void failed(Rank peer, int status);  // status: ucs_status_t
+  void wrong(Rank peer, std::string const& what);
+  bool close();
+
+  std::recursive_mutex mutex_;
+  std::unique_ptr<Native> native_;
+  std::string address_;
+  Rank me_{};
+  std::optional<HeaderMac> header_mac_;
+  std::vector<bool> same_machine_;  // by rank
+  std::vector<void*> endpoints_;
+  std::vector<Handler> handlers_;
+  std::function<void(Rank, std::string const&)> broken_;
+  std::map<void const*, OnPeerError> on_wrong_;
+  std::vector<AmArrival> unhandled_;  // of a kind that nobody takes any more; their senders wait
+  std::size_t open_ = 0;
+  void* handling_ = nullptr;  // what a handler has been given
+  bool reaches_gpus_ = false;
+  bool arrived_ = false;
+  bool abandoned_ = false;
+};
+
+}  // namespace gpups::comm

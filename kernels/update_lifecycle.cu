@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/update_lifecycle.hpp"
+
+#include "kernels/assert.hpp"
+#include "kernels/atomic.hpp"
+#include "kernels/launch.hpp"
+#include "kernels/row_lifecycle.hpp"
+
+namespace gpups::kernels {
+
+template <Space S>
+void run(Exec<S> ex, RowsExist const& r) {
+  each(ex, r.ids.size(), [r] GPUPS_FN(std::size_t i) {
+    bool const found = r.ids[i] != kNoRow && exists(*r.lifecycle.row(r.ids[i]));
+    if (!found) r.ids[i] = kNoRow;
+    if (!r.found.empty()) r.found[i] = found ? 1 : 0;
+  });
+}
+
+template <Space S>
+void run(Exec<S> ex, BeginRows const& b) {
+  each(ex, b.ids.size(), [b] GPUPS_FN(std::size_t i) {
+    std::uint32_t* const lifecycle = b.lifecycle.row(b.ids[i]);
+    if (!exists(lifecycle[0])) lifecycle[0] = 1;
+    lifecycle[1] = b.step;
+  });
+}
+
+template <Space S>
+void run(Exec<S> ex, CountSightings const& s) {
+  GPUPS_ASSERT(s.counts.empty() ? s.offsets.size() == s.ids.size() + 1 : s.counts.size() >= s.ids.size());
+  each(ex, s.ids.size(), [s] GPUPS_FN(std::size_t i) {
+    std::uint32_t* const lifecycle = s.lifecycle.row(s.ids[i]);
+    if (exists(lifecycle[0])) return;
+    auto const more = s.counts.empty() ? s.offsets[i + 1] - s.offsets[i] : static_cast<std::uint32_t>(s.counts[i]);
+    lifecycle[0] = after_sightings(lifecycle[0], more);
+    lifecycle[1] = s.step;
+  });
+}
+
+template <Space S>
+void run(Exec<S> ex, EndRows const& e) {
+  each(ex, e.ids.size(), [e] GPUPS_FN(std::size_t i) {
+    if (e.ids[i] != kNoRow) *e.lifecycle.row(e.ids[i]) = 0;
+  });
+}
+
+template <Space S>
+void run(Exec<S> ex, ExpireRows const& e) {
+  each(ex, e.rows, [e] GPUPS_FN(std::size_t i) {
+    std::uint32_t* const lifecycle = e.lifecycle.row(static_cast<std::uint32_t>(i));
+    if (lifecycle[0] == 0 || e.now - lifecycle[1] <= e.age) return;
+    if (exists(lifecycle[0])) atomic_add(&e.existing[0], 1);
+    lifecycle[0] = 0;
+  });
+}
+
+GPUPS_KERNEL(rows_exist, RowsExist)
+GPUPS_KERNEL(begin_rows, BeginRows)
+GPUPS_KERNEL(count_sightings, CountSightings)
+GPUPS_KERNEL(end_rows, EndRows)
+GPUPS_KERNEL(expire_rows, ExpireRows)
+
+}  // namespace gpups::kernels

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pack: the columns that a lane handles at a time. They are as many as make vector code on the host, and 16 bytes of
+// floats on a GPU. Loads and stores know where a row ends.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/launch.hpp"
+#include "kernels/philox_blocks.hpp"
+#include "kernels/wire/masked_copy.hpp"
+#include "kernels/wire/rounding.hpp"
+
+namespace gpups::kernels {
+
+#ifdef __CUDACC__
+inline constexpr std::size_t kPacketSize = 4;
+#else
+inline constexpr std::size_t kPacketSize = 64;
+#endif
+
+// Columns of a row's codes, those included that fill its last word up.
+GPUPS_ANY_FN inline std::size_t coded_columns(std::size_t row_bytes, std::size_t bits) { return row_bytes * 8 / bits; }
+GPUPS_ANY_FN inline std::size_t packets_of(std::size_t columns) { return (columns + kPacketSize - 1) / kPacketSize; }
+
+// Columns first .. of a row of `dim`; zeros behind its end.
+template <class T>
+GPUPS_FN inline void load_packet(T const* row, std::size_t first, std::size_t dim, T (&to)[kPacketSize]) {
+  T const* const from = row + first;
+  if (first + kPacketSize <= dim) {
+#ifdef __CUDACC__
+    if (sizeof(T) == 4 && reinterpret_cast<std::uintptr_t>(from) % 16 == 0) {
+      float4 const quad = *reinterpret_cast<float4 const*>(from);
+      memcpy(to, &quad, sizeof quad);
+      return;
+    }
+#endif
+    for (std::size_t k = 0; k < kPacketSize; ++k) to[k] = from[k];
+  } else {
+#ifdef __CUDACC__
+    for (std::size_t k = 0; k < kPacketSize; ++k) to[k] = first + k < dim ? from[k] : T{};
+#else
+    masked_load<sizeof to>(from, to, first < dim ? (dim - first) * sizeof(T) : 0);
+#endif
+  }
+}
+
+template <class T>
+GPUPS_FN inline void store_packet(T const (&from)[kPacketSize], T* row, std::size_t first, std::size_t dim) {
+  T* const to = row + first;
+  if (first + kPacketSize <= dim) {
+#ifdef __CUDACC__
+    if (sizeof(T) == 4 && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
+      float4 quad;
+      memcpy(&quad, from, sizeof quad);
+      *reinterpret_cast<float4*>(to) = quad;
+      return;
+    }
+#endif
+    for (std::size_t k = 0; k < kPacketSize; ++k) to[k] = from[k];
+  } else {
+#ifdef __CUDACC__
+    for (std::size_t k = 0; k < kPacketSize; ++k) {
+      if (first + k < dim) to[k] = from[k];
+    }
+#else
+    masked_store<sizeof from>(from, to, first < dim ? (dim - first) * sizeof(T) : 0);
+#endif
+  }
+}
+
+// A number in [0, 1) for each column of a pack, first a multiple of 4: column j of row i has word j % 4 of block j / 4.
+GPUPS_FN inline void draw_uniforms(RoundingKey const& rounding_key, std::size_t row, std::size_t first,
+                                   float (&uniform)[kPacketSize]) {
+  std::uint64_t const number = rounding_key.first_row + row;
+  PhiloxBlocks<kPacketSize / 4> blocks;
+  for (std::size_t b = 0; b < kPacketSize / 4; ++b) {
+    blocks.word[0][b] = static_cast<std::uint32_t>(first / 4 + b);
+    blocks.word[1][b] = static_cast<std::uint32_t>(number);
+    blocks.word[2][b] = static_cast<std::uint32_t>(number >> 32);
+    blocks.word[3][b] = rounding_key.use;
+  }
+  blocks.run(philox_key(rounding_key.seed));
+  std::uint32_t word[kPacketSize];
+  for (std::size_t b = 0; b < kPacketSize / 4; ++b) {
+    for (std::size_t j = 0; j < 4; ++j) word[4 * b + j] = blocks.word[j][b];
+  }
+  for (std::size_t k = 0; k < kPacketSize; ++k) uniform[k] = uniform01(word[k]);
+}
+
+// Codes of a pack as they lie on the wire, kBits each.
+template <std::size_t kBits>
+struct PackedCodes {
+  static constexpr std::size_t kBytes = kPacketSize * kBits / 8;
+  // A code in whole bytes, and those that share a byte side by side.
+  using Unit =
+      std::conditional_t<kBits == 32, std::uint32_t, std::conditional_t<kBits == 16, std::uint16_t, std::uint8_t>>;
+  using PackedGroup = std::conditional_t<kBits == 2, std::uint32_t, std::uint16_t>;
+  alignas(16) std::uint8_t byte[kBytes];
+
+  GPUPS_FN static PackedCodes of(std::uint32_t const (&code)[kPacketSize]) {
+    PackedCodes p;
+    Unit unit[kPacketSize];
+    for (std::size_t k = 0; k < kPacketSize; ++k) unit[k] = static_cast<Unit>(code[k]);
+    if constexpr (kBits >= 8) {
+      memcpy(p.byte, unit, kBytes);
+    } else {
+      PackedGroup group[kBytes];
+      memcpy(group, unit, sizeof unit);
+      for (std::size_t b = 0; b < kBytes; ++b) p.byte[b] = static_cast<std::uint8_t>(gathered(group[b]));
+    }
+    return p;
+  }
+  GPUPS_FN void codes(std::uint32_t (&code)[kPacketSize]) const {
+    Unit unit[kPacketSize];
+    if constexpr (kBits >= 8) {
+      memcpy(unit, byte, kBytes);
+    } else {
+      PackedGroup group[kBytes];
+      for (std::size_t b = 0; b < kBytes; ++b) group[b] = static_cast<PackedGroup>(spread(byte[b]));
+      memcpy(unit, group, sizeof unit);
+    }
+    for (std::size_t k = 0; k < kPacketSize; ++k) code[k] = unit[k];
+  }
+
+  // The codes of columns first .. in a row of row_bytes; what is behind its end is neither read nor written.
+  GPUPS_FN void load(std::uint8_t const* row, std::size_t first, std::size_t row_bytes) {
+    std::size_t const at = first * kBits / 8;
+#ifdef __CUDACC__
+    if (row_bytes - at < kBytes) *this = {};
+    move(row + at, byte, row_bytes - at);
+#else
+    masked_load<kBytes>(row + at, byte, std::min(row_bytes - at, kBytes));
+#endif
+  }
+  GPUPS_FN void store(std::uint8_t* row, std::size_t first, std::size_t row_bytes) const {
+    std::size_t const at = first * kBits / 8;
+#ifdef __CUDACC__
+    move(byte, row + at, row_bytes - at);
+#else
+    masked_store<kBytes>(byte, row + at, std::min(row_bytes - at, kBytes));
+#endif
+  }
+
+ private:
+  // The low kBits of each byte of a group, side by side in its lowest byte; and back.
+  GPUPS_FN static std::uint32_t gathered(std::uint32_t group) {
+    return kBits == 4 ? group | group >> 4 : group | group >> 6 | group >> 12 | group >> 18;
+  }
+  GPUPS_FN static std::uint32_t spread(std::uint32_t byte) {
+    return kBits == 4 ? (byte | byte << 4) & 0x0F0FU : (byte | byte << 6 | byte << 12 | byte << 18) & 0x03030303U;
+  }
+
+#ifdef __CUDACC__
+  // Rows begin and end at multiples of 4 bytes.
+  GPUPS_FN static void move(std::uint8_t const* from, std::uint8_t* to, std::size_t bytes_left) {
+    using Word =
+        std::conditional_t<kBytes == 1, std::uint8_t, std::conditional_t<kBytes == 2, std::uint16_t, std::uint32_t>>;
+    if constexpr (kBytes == 16) {
+      if (bytes_left >= 16 &&
+          (reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to)) % 16 == 0) {
+        *reinterpret_cast<uint4*>(to) = *reinterpret_cast<uint4 const*>(from);
+        return;
+      }
+    }
+    for (std::size_t b = 0; b < kBytes; b += sizeof(Word)) {
+      if (b < bytes_left) *reinterpret_cast<Word*>(to + b) = *reinterpret_cast<Word const*>(from + b);
+    }
+  }
+#endif
+};
+
+}  // namespace gpups::kernels

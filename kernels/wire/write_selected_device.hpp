@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes down which elements of a vector are kept, in order, once the threshold is known. For device objects only.
+#pragma once
+
+#include <cub/block/block_reduce.cuh>
+#include <cub/block/block_scan.cuh>
+#include <cub/device/device_scan.cuh>
+
+#include "kernels/device_scratch.hpp"
+#include "kernels/launch.hpp"
+#include "kernels/wire/code.hpp"
+
+namespace gpups::kernels {
+
+// Kept are all elements whose magnitude has bits > `bits`, and the first `equal` of those with just these bits.
+struct DeviceBound {
+  std::uint32_t bits, equal;
+};
+
+// Elements of a tile: four of each thread of a crew, which are 16 bytes.
+inline constexpr std::size_t kPerThread = 4, kTile = kPerThread * kBlockThreadsMax;
+
+// A thread's elements of a tile; 0 behind the vector's end, which no bound lets in.
+__device__ inline float4 load_four(View<float const> x, std::size_t tile) {
+  std::size_t const first = tile * kTile + threadIdx.x * kPerThread;
+  if (first + kPerThread <= x.size() && reinterpret_cast<std::uintptr_t>(x.data()) % 16 == 0) {
+    return *reinterpret_cast<float4 const*>(x.data() + first);
+  }
+  auto const at = [&](std::size_t i) { return i < x.size() ? x[i] : 0.0F; };
+  return {at(first), at(first + 1), at(first + 2), at(first + 3)};
+}
+
+// How many are above the bound and equal to it: a tile's counts fit 16 bits each, a vector's 32.
+__device__ inline std::uint32_t count_one(float x, std::uint32_t bound) {
+  std::uint32_t const bits = magnitude_bits(x);
+  return bits > bound ? 0x10000U : bits == bound ? 1U : 0U;
+}
+
+struct CountTile {
+  View<float const> x;
+  DeviceBound const* bound;
+  std::uint64_t* counts;  // (tiles + 1), above in the upper half; the last one is 0
+
+  __device__ void operator()(std::size_t tile) const {
+    using Reduce = cub::BlockReduce<std::uint32_t, kBlockThreadsMax>;
+    __shared__ typename Reduce::TempStorage memory;
+    float4 const four = load_four(x, tile);
+    std::uint32_t const bits = bound->bits;
+    std::uint32_t const own =
+        count_one(four.x, bits) + count_one(four.y, bits) + count_one(four.z, bits) + count_one(four.w, bits);
+    std::uint32_t const all = Reduce(memory).Sum(own);
+    if (threadIdx.x == 0) counts[tile] = std::uint64_t{all >> 16} << 32 | (all & 0xFFFFU);
+    __syncthreads();
+  }
+};
+
+struct WriteTile {
+  View<float const> x;
+  DeviceBound const* bound;
+  std::uint64_t const* before;  // what is above and equal in the tiles before each
+  std::size_t room;
+  View<std::uint32_t> indices;
+  View<float> kept;
+  View<float> residual;
+
+  __device__ void operator()(std::size_t tile) const {
+    using Scan = cub::BlockScan<std::uint32_t, kBlockThreadsMax>;
+    __shared__ typename Scan::TempStorage memory;
+    float4 const four = load_four(x, tile);
+    float const value[kPerThread] = {four.x, four.y, four.z, four.w};
+    std::uint32_t const bits = bound->bits, equal_most = bound->equal;
+    std::uint32_t own = 0;
+    for (float const v : value) own += count_one(v, bits);
+    std::uint32_t seen = 0;
+    Scan(memory).ExclusiveSum(own, seen);
+    __syncthreads();  // the scan's memory is used again for the next tile
+    std::uint64_t above = (before[tile] >> 32) + (seen >> 16), equal = (before[tile] & 0xFFFFFFFFU) + (seen & 0xFFFFU);
+    for (std::size_t k = 0; k < kPerThread; ++k) {
+      std::uint32_t const one = count_one(value[k], bits);
+      std::uint64_t const rank = above + (equal < equal_most ? equal : equal_most);
+      bool const keep = (one > 1 || (one == 1 && equal < equal_most)) && rank < room;
+      above += one >> 16;
+      equal += one & 0xFFFFU;
+      if (!keep) continue;
+      std::size_t const i = tile * kTile + threadIdx.x * kPerThread + k;
+      indices[rank] = static_cast<std::uint32_t>(i);
+      kept[rank] = value[k];
+      if (!residual.empty()) residual[i] = 0;
+    }
+  }
+};
+
+// values + residual, where there is one in the residual's place.
+inline View<float const> sum_in_place(DeviceExec ex, View<float const> values, View<float> residual) {
+  if (residual.empty()) return values;
+  each(ex, values.size(), [=] GPUPS_FN(std::size_t i) { residual[i] += values[i]; });
+  return residual;
+}
+
+// Returns how many are kept, at most `room`: the first ones. Waits for the stream. `bound` is on the device, and so is
+// the rest. REQUIRES: bound->bits > 0 or bound->equal == 0.
+inline std::size_t wait_write_selected(DeviceExec ex, View<float const> x, DeviceBound const* bound, std::size_t room,
+                                       View<std::uint32_t> indices, View<float> kept, View<float> residual) {
+  if (x.empty()) return 0;
+  auto const stream = static_cast<cudaStream_t>(ex.stream);
+  std::size_t const tiles = (x.size() + kTile - 1) / kTile;
+  Array<std::uint64_t> const counts(x.device(), tiles + 1);
+  check_cuda(cudaMemsetAsync(counts.data() + tiles, 0, sizeof(std::uint64_t), stream), "clearing a count");
+  each_block(ex, tiles, CountTile{x, bound, counts.data()});
+  auto const scratch = run_with_scratch(x.device(), [&](void* memory, std::size_t& bytes) {
+    return cub::DeviceScan::ExclusiveSum(memory, bytes, counts.data(), counts.data(),
+                                         static_cast<std::int64_t>(tiles + 1), stream);
+  });
+  each_block(ex, tiles, WriteTile{x, bound, counts.data(), room, indices, kept, residual});
+  std::uint64_t total = 0;
+  DeviceBound exact{};
+  check_cuda(cudaMemcpyAsync(&total, counts.data() + tiles, sizeof total, cudaMemcpyDeviceToHost, stream),
+             "reading a count");
+  check_cuda(cudaMemcpyAsync(&exact, bound, sizeof exact, cudaMemcpyDeviceToHost, stream), "reading a bound");
+  check_cuda(cudaStreamSynchronize(stream), "waiting for a count");
+  std::uint64_t const equal = total & 0xFFFFFFFFU;
+  std::uint64_t const all = (total >> 32) + (equal < exact.equal ? equal : exact.equal);
+  return all < room ? all : room;
+}
+
+}  // namespace gpups::kernels

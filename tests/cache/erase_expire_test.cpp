@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that are erased, or expire: what is left of them, who may forget when, and that their places are used again.
+#include <gtest/gtest.h>
+
+#include "gpups/gpups.hpp"
+#include "tests/cache/cluster.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace gpups::test {
+namespace {
+
+std::vector<Group> group_of(int ranks) { return ranks == 1 ? std::vector{Group::alone()} : Group::threads(ranks); }
+
+TableOptions table(std::uint32_t admission_count = 1) {
+  return {.name = "t",
+          .dim = 3,
+          .initializer = {Initializer::Kind::kNormal, 0.5F},
+          .optimizer = {.kind = Optimizer::Kind::kAdagrad, .learning_rate = 0.1F, .initial_accumulator = 0.25F},
+          .admission_count = admission_count};
+}
+
+std::vector<Key> keys_from(std::uint64_t first, std::uint64_t count) {
+  std::vector<Key> keys;
+  for (std::uint64_t k = first; k < first + count; ++k) keys.push_back(Key{k});
+  return keys;
+}
+
+// One step on these keys with a gradient of .5.
+void step(Store& store, std::vector<Key> const& keys) {
+  auto stream = store.make_stream();
+  TableBatch const part{.table = TableId{0}, .keys = View<Key const>(keys)};
+  auto const batch = store.prepare(stream, store.clock(), {&part, 1}, 1);
+  store.wait_ready(batch);
+  Matrix<float> sources(Device::host(), keys.size(), 3);
+  std::fill_n(sources.view().data(), sources.view().flat().size(), 0.5F);
+  TableGradients const gradients{.sources = sources};
+  store.push(stream, batch, {&gradients, 1});
+  store.advance_clock();
+}
+
+void erase(Store& store, std::vector<Key> const& keys) {
+  auto stream = store.make_stream();
+  store.erase(stream, TableId{0}, View<Key const>(keys));
+}
+
+TEST(Forget, AnErasedRowBeginsAgainAsANewOne) {
+  for (std::uint32_t const admission_count : {1U, 2U}) {
+    Store erased(Group::alone(), {}), fresh(Group::alone(), {});
+    erased.add_table(table(admission_count));
+    fresh.add_table(table(admission_count));
+    for (int i = 0; i < 3; ++i) {
+      step(erased, keys_from(0, 100));
+      step(fresh, keys_from(50, 50));
+    }
+    erase(erased, keys_from(0, 50));
+    EXPECT_EQ(erased.size(TableId{0}), 50U);
+    EXPECT_EQ(erased.table_hash(), fresh.table_hash());
+    for (int i = 0; i < 2; ++i) {  // a new row takes a place that had values and state
+      for (Store* const store : {&erased, &fresh}) step(*store, keys_from(30, 40));
+      EXPECT_EQ(erased.size(TableId{0}), fresh.size(TableId{0}));
+      EXPECT_EQ(erased.table_hash(), fresh.table_hash());
+    }
+  }
+}
+
+TEST(Forget, ASightedKeyIsForgottenToo) {
+  Store store(Group::alone(), {});
+  store.add_table(table(2));
+  step(store, keys_from(0, 10));
+  erase(store, keys_from(0, 5));
+  step(store, keys_from(0, 10));
+  EXPECT_EQ(store.size(TableId{0}), 5U);
+  step(store, keys_from(0, 10));
+  EXPECT_EQ(store.size(TableId{0}), 10U);
+}
+
+TEST(Forget, RowsExpireByTheStepsSinceTheirLastUpdate) {
+  Store store(Group::alone(), {});
+  store.add_table(table());
+  for (std::uint64_t i = 0; i < 10; ++i) step(store, keys_from(i, 1));  // key i at step i
+  step(store, keys_from(0, 1));                                         // key 0 at step 10
+  EXPECT_EQ(store.expire(TableId{0}, 11), 0U);
+  EXPECT_EQ(store.expire(TableId{0}, 4), 6U);  // 7, 8, 9 and 0 stay
+  EXPECT_EQ(store.size(TableId{0}), 4U);
+  EXPECT_EQ(store.expire(TableId{0}, 4), 0U);
+  store.advance_clock();  // a step that names nothing
+  EXPECT_EQ(store.expire(TableId{0}, 4), 1U);
+}
+
+TEST(Forget, AnAssignIsAnUpdateOfTheStepBefore) {
+  Store store(Group::alone(), {});
+  store.add_table(table());
+  auto stream = store.make_stream();
+  auto const keys = keys_from(0, 2);
+  Matrix<float> values(Device::host(), 2, 3);
+  memory::fill_bytes(stream, values.view().data(), 0, values.view().flat().bytes());
+  store.assign(stream, TableId{0}, View<Key const>(keys), values);  // before step 0
+  EXPECT_EQ(store.expire(TableId{0}, 1), 0U);
+  step(store, keys_from(0, 1));
+  EXPECT_EQ(store.expire(TableId{0}, 1), 1U);
+}
+
+// The ages of rows go on over a checkpoint.
+TEST(Forget, AgesAreSaved) {
+  TemporaryFolder const folder;
+  {
+    Store store(Group::alone(), {});
+    store.add_table(table(2));
+    step(store, keys_from(0, 10));
+    step(store, keys_from(0, 10));
+    step(store, keys_from(0, 3));
+    step(store, keys_from(20, 5));  // wait
+    store.save(folder.path(), {});
+  }
+  run_ranks(Group::threads(3), [&](Group group) {
+    Store store(group, {});
+    store.add_table(table(2));
+    store.restore(folder.path());
+    EXPECT_EQ(store.expire(TableId{0}, 2), 7U);
+    EXPECT_EQ(store.size(TableId{0}), 3U);
+    store.wait_barrier();
+  });
+}
+
+TEST(Forget, AStreamOfNewKeysRunsInBoundedMemory) {
+  for (int ranks : {1, 2}) {
+    for (std::uint32_t const admission_count : {1U, 3U}) {
+      run_ranks(group_of(ranks), [&](Group group) {
+        Store store(group, {});
+        store.add_table(table(admission_count));
+        std::uint64_t growths = 0;
+        for (std::uint64_t i = 0; i < 60; ++i) {
+          // Every rank brings 1,000 new keys and 100 that stay.
+          auto keys = keys_from((i * 2 + number(store.rank())) * 1000 + 1000, 1000);
+          auto const staying = keys_from(0, 100);
+          keys.insert(keys.end(), staying.begin(), staying.end());
+          step(store, keys);
+          if (i % 5 == 4) {
+            std::size_t const before = store.size(TableId{0}), gone = store.expire(TableId{0}, 1);
+            EXPECT_EQ(before - gone, store.size(TableId{0}));
+          }
+          if (i == 20) growths = store.stats().index_growths;
+        }
+        auto const stats = store.stats();
+        EXPECT_LE(stats.rows_reserved, 100U + 7000U);  // of 60,000 or more
+        EXPECT_EQ(stats.index_growths, growths);
+        EXPECT_GE(store.size(TableId{0}), 100U);
+        store.wait_barrier();
+      });
+    }
+  }
+}
+
+// What a store's rows take is what it said that they would, but for what blocks are rounded up by: that of the index
+// here.
+TEST(Forget, RowsTakeTheMemoryThatWasPlanned) {
+  constexpr std::size_t kRows = 200000;
+  Store store(Group::alone(), {});
+  auto options = table();
+  options.expected_rows = kRows;
+  store.add_table(options);
+  std::size_t planned = 0;
+  for (auto const& line : store.memory_plan()) planned += line.bytes;
+  std::size_t const before = memory::usage(Device::host()).bytes;
+  step(store, keys_from(0, kRows));
+  store.wait_applied();
+  EXPECT_EQ(store.expire(TableId{0}, 1), 0U);
+  std::size_t const taken = memory::usage(Device::host()).bytes - before;
+  EXPECT_GE(taken + (std::size_t{64} << 10), planned);
+  constexpr std::size_t kBlocks = std::size_t{400} << 10;
+  EXPECT_LE(taken, planned + kBlocks);
+}
+
+// -- who may --
+
+TEST(Forget, IsRefusedOnAllRanksWhereOneHasABatch) {
+  run_ranks(Group::threads(3), [](Group group) {
+    Store store(group, {});
+    store.add_table(table());
+    step(store, keys_from(0, 30));
+    auto const hash = store.table_hash();
+    auto stream = store.make_stream();
+    auto const keys = keys_from(0, 9);
+    TableBatch const part{.table = TableId{0}, .keys = View<Key const>(keys)};
+    PreparedBatch batch;
+    if (number(store.rank()) == 1) batch = store.prepare(stream, store.clock() + 2, {&part, 1}, 1);
+    expect_error([&] { erase(store, keys); }, {"a batch is prepared for step 3", "its step has ended"});
+    expect_error([&] { store.expire(TableId{0}, 1); }, {"a batch is prepared for step 3"});
+    EXPECT_EQ(store.table_hash(), hash);
+    store.advance_clock();
+    store.advance_clock();
+    if (number(store.rank()) == 1) {
+      store.wait_ready(batch);
+      Matrix<float> const sources(Device::host(), keys.size(), 3);
+      memory::fill_bytes(stream, sources.view().data(), 0, sources.view().flat().bytes());
+      TableGradients const gradients{.sources = sources};
+      store.push(stream, batch, {&gradients, 1});
+    }
+    store.advance_clock();
+    erase(store, keys);  // now it may
+    EXPECT_EQ(store.size(TableId{0}), 21U);
+    store.wait_barrier();
+  });
+}
+
+TEST(Forget, DifferentCallsAreRefused) {
+  run_ranks(Group::threads(2), [](Group group) {
+    Store store(group, {});
+    store.add_table(table());
+    step(store, keys_from(0, 30));
+    bool const first = number(store.rank()) == 0;
+    expect_error([&] { first ? static_cast<void>(store.expire(TableId{0}, 5)) : erase(store, {}); },
+                 {"rank 1 calls erase for table 't' while rank 0 calls expire for table 't' and age 5"});
+    expect_error([&] { store.expire(TableId{0}, first ? 5 : 6); }, {"age 6 while rank 0"});
+    EXPECT_EQ(store.size(TableId{0}), 30U);
+    store.wait_barrier();
+  });
+}
+
+TEST(Forget, ArgumentsThatMakeNoSenseAreRefusedOnAllRanks) {
+  run_ranks(Group::threads(2), [](Group group) {
+    Store store(group, {});
+    store.add_table(table());
+    bool const first = number(store.rank()) == 0;
+    for (std::int64_t const age : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 32}) {
+      expect_error([&] { store.expire(TableId{0}, first ? 5 : age); }, {"expire was given the age"});
+    }
+    expect_error([&] { store.expire(TableId{7}, 5); }, {"table 7 is not there"});
+    step(store, keys_from(0, 3));  // and all goes on
+    EXPECT_EQ(store.expire(TableId{0}, 1), 0U);
+    store.wait_barrier();
+  });
+}
+
+class ForgetRanks : public testing::TestWithParam<int> {};
+
+TEST_P(ForgetRanks, EndWithTheBitsOfOne) {
+  for (Device const device : devices()) {
+    for (int lookahead : {0, 2, 9}) {
+      Workload workload{.steps = 40,
+                        .seed = 7,
+                        .keys = 300,
+                        .lookahead = lookahead,
+                        .threads = 1 + lookahead % 2,
+                        .admission_count = 1 + static_cast<std::uint32_t>(lookahead),
+                        .forget_every = 5,
+                        .age = 12};
+      auto const alone = train_all({Group::alone()}, workload);
+      workload.device = device;
+      EXPECT_EQ(train_all(Group::threads(GetParam()), workload).hash, alone.hash)
+          << "lookahead " << lookahead << " on " << to_string(device);
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Threads, ForgetRanks, testing::Values(1, 2, 3, 4));
+
+}  // namespace
+}  // namespace gpups::test

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rejected step leaves what a rank holds back as it was: rows that were new in it, sent in it, late or not, or
+// forgotten in it. And no more rows are remembered than may be.
+#include "cache/residual_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <tuple>
+#include <vector>
+
+#include "tests/support/inputs.hpp"
+#include "tests/support/on_devices.hpp"
+
+namespace gpups::cache {
+namespace {
+
+constexpr std::size_t kDim = 70, kRowsMax = 90, kRowsOfPart = 40;
+
+TableOptions options(bool forgets, bool largest_columns) {
+  TableOptions table{.name = "t", .dim = kDim, .gradient_compression = {.codec = RowCodec::kInt8}};
+  table.gradient_compression.filter.age_max = 3;
+  table.gradient_compression.filter.density = 0.3F;
+  if (forgets) table.gradient_compression.capacity_rows = kRowsMax;
+  if (largest_columns) table.gradient_compression.top_k = 10;
+  return table;
+}
+
+// A step's sums for distinct keys, in another order than they are named.
+struct Part {
+  Array<Key> keys;
+  Matrix<std::int64_t> sums;
+  Array<std::uint32_t> order;
+
+  Part(Stream& stream, std::mt19937_64& random, std::uint64_t keys_below)
+      : sums(stream.device(), kRowsOfPart, kDim),
+        order(to_device(stream, test::distinct_ids(random, kRowsOfPart, kRowsOfPart))) {
+    std::vector<Key> named;
+    for (std::uint32_t const key : test::distinct_ids(random, kRowsOfPart, keys_below)) named.push_back(Key{key});
+    keys = to_device(stream, named);
+    std::size_t const stride = row_stride(kDim);
+    std::vector<std::int64_t> numbers(kRowsOfPart * stride, 0);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      if (i % stride < kDim) numbers[i] = static_cast<std::int64_t>(random()) >> (i / stride % 3 == 0 ? 30 : 44);
+    }
+    copy<std::int64_t>(stream, sums.view().flat(), View<std::int64_t const>(numbers));
+    stream.wait();
+  }
+};
+
+using Row = std::pair<std::vector<std::uint32_t>, std::vector<std::int64_t>>;  // marks, and what is held back
+std::map<Key, Row> rows_of(ResidualChunk const& piece) {
+  std::map<Key, Row> rows;
+  for (std::size_t i = 0; i < piece.keys.size(); ++i) {
+    auto const marks = piece.marks.begin() + static_cast<std::ptrdiff_t>(i * kernels::kResidualMarks);
+    auto const sums = piece.sums.begin() + static_cast<std::ptrdiff_t>(i * kDim);
+    rows[piece.keys[i]] = {{marks, marks + kernels::kResidualMarks}, {sums, sums + kDim}};
+  }
+  return rows;
+}
+
+class HeldRowsRejected : public testing::TestWithParam<std::tuple<bool, bool, bool>> {};
+
+TEST_P(HeldRowsRejected, AreWhatTheyWere) {
+  auto const [forgets, largest_columns, send_all] = GetParam();
+  for (Device const device : test::devices()) {
+    Stream stream(device, 2);
+    ResidualTable held(device, options(forgets, largest_columns));
+    std::mt19937_64 random(5);
+    std::size_t late = 0, sent = 0, most_rows = 0;
+    for (std::int64_t step = 0; step < 24; ++step) {
+      bool const rejected = step % 3 == 2;
+      auto const before = held.wait_save(stream);
+      Part const first(stream, random, 150), second(stream, random, 200);
+      for (Part const* part : {&first, &second}) {
+        sent += held.wait_compress(stream, Clock{step}, part->keys, part->sums, part->order).sent;
+      }
+      most_rows = std::max(most_rows, held.rows());
+      late += held.wait_take_flushed(stream, Clock{step}, rejected && send_all).size();
+      if (forgets) {
+        EXPECT_LE(held.rows(), kRowsMax);
+      }
+      EXPECT_NE(rows_of(held.wait_save(stream)), rows_of(before));
+      held.wait_end_step(stream, rejected);
+      if (!rejected) continue;
+      auto const after = held.wait_save(stream);
+      EXPECT_EQ(rows_of(after), rows_of(before)) << to_string(device) << ", step " << step;
+      EXPECT_EQ(after.threshold.steps, before.threshold.steps);
+      EXPECT_EQ(after.threshold.threshold, before.threshold.threshold);
+    }
+    EXPECT_GT(sent, 100U);
+    EXPECT_GT(late, 5U);
+    EXPECT_GT(most_rows, kRowsMax);
+    if (forgets) {
+      EXPECT_LE(most_rows, kRowsMax + 2 * kRowsOfPart);
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, HeldRowsRejected, testing::Combine(testing::Bool(), testing::Bool(), testing::Bool()));
+
+// Rows that are named once and never again, each of which holds something back.
+TEST(ResidualTable, TakeNoMoreMemoryHoweverManyRowsThereHaveBeen) {
+  TableOptions const table = options(true, false);
+  for (Device const device : test::devices()) {
+    Stream stream(device, 2);
+    std::mt19937_64 random(5);
+    Part part(stream, random, kRowsOfPart);
+    std::size_t const before = memory::usage(device).bytes;
+    ResidualTable held(device, table);
+    std::size_t forgotten = 0;
+    constexpr std::int64_t kSteps = 60;
+    for (std::int64_t step = 0; step < kSteps; ++step) {
+      SCOPED_TRACE(testing::Message() << to_string(device) << ", step " << step);
+      part.keys = to_device(stream, test::distinct_keys(kRowsOfPart, kRowsOfPart * static_cast<std::uint64_t>(step)));
+      held.wait_compress(stream, Clock{step}, part.keys, part.sums, part.order);
+      for (auto const& late : held.wait_take_flushed(stream, Clock{step}, false)) {
+        if (late.exact) forgotten += late.keys.size();
+      }
+      held.wait_end_step(stream, step % 7 == 6);
+      EXPECT_LE(held.rows(), kRowsMax);
+      std::size_t const planned = ResidualTable::bytes_for(table, kRowsMax + kRowsOfPart);
+      EXPECT_LE(memory::usage(device).bytes - before, planned + planned / 4 + 512);
+    }
+    EXPECT_GT(forgotten, kSteps * kRowsOfPart / 2);
+  }
+}
+
+}  // namespace
+}  // namespace gpups::cache

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients that codecs round and filters hold back: nothing is lost, over simulated networks, whatever is rounded,
+// filtered, forgotten for lack of room or rejected; and nothing is later than it may be.
+#include "tests/cache/residuals_fixture.hpp"
+
+namespace gpups::test {
+namespace {
+
+using namespace held;
+
+std::vector<RowCompression> transfers() {
+  std::vector<RowCompression> all;
+  for (auto const codec :
+       {RowCodec::kLossless, RowCodec::kHalf, RowCodec::kBFloat16, RowCodec::kInt8, RowCodec::kInt4}) {
+    for (std::uint32_t const age : {0U, 1U, 4U}) {
+      for (std::size_t const top_k : {std::size_t{0}, std::size_t{2}}) {
+        for (std::size_t const rows : {std::size_t{1}, std::size_t{5}, std::size_t{1000}}) {
+          all.push_back(
+              {.codec = codec, .top_k = top_k, .filter = {.age_max = age, .density = 0.2F}, .capacity_rows = rows});
+        }
+      }
+    }
+  }
+  return all;
+}
+
+TEST(GradientResiduals, NothingIsEverLost) {
+  std::uint64_t seed = 0;
+  std::size_t held = 0, rejected = 0;
+  for (auto const& transfer : transfers()) {
+    for (int round = 0; round < 2; ++round, ++seed) {
+      Workload work{.ranks = 2 + static_cast<int>(seed % 3), .seed = seed, .gradient_compression = transfer};
+      work.rejected_share = seed % 4 == 0 ? 0.3 : 0;
+      SCOPED_TRACE(fmt::format("seed {}, codec {}, age {}, top {}, room {}", seed, static_cast<int>(transfer.codec),
+                               transfer.filter.age_max, transfer.top_k, transfer.capacity_rows));
+      auto const outcome = train(
+          Group::simulated(work.ranks, {.seed = seed, .delay_ms_max = 1.0 + static_cast<double>(seed % 9)}), work);
+      ASSERT_EQ(outcome.wrong, 0U);
+      if (transfer.enabled() && transfer.capacity_rows == 1000 && transfer.codec == RowCodec::kInt4) {
+        ASSERT_GT(outcome.wrong_before, 0U);  // or nothing was held back, and nothing tested
+      }
+      held += outcome.wrong_before;
+      rejected += static_cast<std::size_t>(outcome.rejected);
+    }
+  }
+  EXPECT_GT(held, 1000U);
+  EXPECT_GT(rejected, 100U);
+}
+
+TEST(GradientResiduals, AllIsSentWithTheStepThatEndsNext) {
+  RowCompression const gradient_compression{.codec = RowCodec::kInt4, .filter = {.age_max = 1000, .density = 0}};
+  Workload const work{.idle_share = 0, .gradient_compression = gradient_compression};
+  run_ranks(Group::simulated(work.ranks, {.seed = 3, .delay_ms_max = 4}), [&](Group mine) {
+    Store store(mine, {.threads = 1});
+    store.add_table(table(work.gradient_compression));
+    int const rank = static_cast<int>(number(store.rank()));
+    Sums sums;
+    for (int s = 0; s < 12; s += 2) {
+      bring(store, work, s, parts_of(work, s, rank), false);
+      store.flush_residuals();  // while that step is on its way
+      EXPECT_FALSE(step(store, work, s + 1, parts_of(work, s + 1, rank), false));
+      for (int q = 0; q < work.ranks; ++q) {
+        add(sums, parts_of(work, s, q));
+        add(sums, parts_of(work, s + 1, q));
+      }
+      EXPECT_EQ(wrong_numbers(store, sums), 0U);
+    }
+  });
+}
+
+TEST(GradientResiduals, AllIsSentAlsoOfRowsThatTheStepBegins) {
+  Workload const work{.idle_share = 0, .gradient_compression = {.codec = RowCodec::kInt4}};
+  run_ranks(Group::threads(work.ranks), [&](Group mine) {
+    Store store(mine, {.threads = 1});
+    store.add_table(table(work.gradient_compression));
+    bool const brings = number(store.rank()) == 1;
+    Sums sums;
+    for (int s = 0; s < 4; ++s) {
+      std::vector<Part> parts(1);
+      for (int k = 0; k < 20; ++k) {
+        parts[0].push_back({Key{static_cast<std::uint64_t>(20 * s + k)}, {100 + k, 1, 3 * k, -17, 8}});
+      }
+      store.flush_residuals();
+      EXPECT_FALSE(step(store, work, s, brings ? parts : std::vector<Part>(1), false));
+      add(sums, parts);
+      EXPECT_EQ(wrong_numbers(store, sums), 0U);
+    }
+  });
+}
+
+// What rows are after each step, if rank 1 alone brings gradients: 1 for each of these keys, each time. Returns how
+// often one was late.
+std::size_t flushed_bytes_with(RowCompression const& gradient_compression) {
+  std::uint32_t const age = gradient_compression.filter.age_max;
+  constexpr std::uint64_t kKeys = 30;
+  Workload const work{.gradient_compression = gradient_compression};
+  std::size_t late = 0;
+  run_ranks(Group::threads(2), [&](Group mine) {
+    Store store(mine, {.threads = 1});
+    store.add_table(table(work.gradient_compression));
+    bool const brings = number(store.rank()) == 1;
+    std::vector<std::vector<std::int64_t>> sums;  // by step
+    for (int s = 0; s < 40; ++s) {
+      std::vector<Part> parts(1);
+      sums.push_back(sums.empty() ? std::vector<std::int64_t>(kKeys) : sums.back());
+      for (std::uint64_t k = 0; k < kKeys; ++k) {
+        if ((static_cast<std::uint64_t>(s) + k) % (k % 7 + 1) != 0) continue;
+        sums.back()[k] += 1;
+        if (brings) parts[0].push_back({Key{k}, std::vector<int>(kDim, 1)});
+      }
+      EXPECT_FALSE(step(store, {.idle_share = 0}, s, parts, false));
+      std::vector<Key> keys;
+      for (std::uint64_t k = 0; k < kKeys; ++k) keys.push_back(Key{k});
+      auto stream = store.make_stream();
+      Matrix<float> rows(Device::host(), kKeys, kDim);
+      store.lookup(stream, TableId{0}, View<Key const>(keys), rows, {});
+      for (std::size_t at = 0; at < kKeys * kDim && brings; ++at) {
+        std::uint64_t const k = at / kDim;
+        auto const applied = static_cast<std::int64_t>(-rows.row(k)[at % kDim] * kSamples);
+        EXPECT_LE(applied, sums[static_cast<std::size_t>(s)][k]);
+        if (s >= static_cast<int>(age)) {
+          EXPECT_GE(applied, sums[static_cast<std::size_t>(s) - age][k]) << s << " " << k;
+        }
+        late += applied < sums[static_cast<std::size_t>(s)][k] ? 1 : 0;
+      }
+      store.wait_barrier();
+    }
+  });
+  return late;
+}
+
+TEST(GradientResiduals, NoGradientIsLaterThanItMayBe) {
+  EXPECT_GT(flushed_bytes_with({.filter = {.age_max = 3, .density = 0}}), 500U);  // only age sends
+  // Columns that are not among the largest wait, also of rows that the bound sends.
+  EXPECT_GT(flushed_bytes_with({.top_k = 2, .filter = {.age_max = 3, .density = 0}}), 500U);
+  EXPECT_GT(flushed_bytes_with({.top_k = 2, .filter = {.age_max = 3, .threshold_max = 0}}), 500U);
+}
+
+std::uint64_t hash_after(RowCompression const& gradient_compression) {
+  std::uint64_t hash = 0;
+  run_ranks(Group::threads(3), [&](Group mine) {
+    Store store(mine, {.threads = 1});
+    auto options = table(gradient_compression);
+    options.optimizer = {.kind = Optimizer::Kind::kAdagrad, .learning_rate = 0.1F};
+    options.grid_log2 = -30;
+    store.add_table(options);
+    Workload const work{.ranks = 3};
+    for (int s = 0; s < 20; ++s) step(store, work, s, parts_of(work, s, static_cast<int>(number(store.rank()))), false);
+    auto const mine_hash = store.table_hash();
+    if (number(store.rank()) == 0) hash = mine_hash;
+  });
+  return hash;
+}
+
+TEST(GradientResiduals, ABoundOfZeroGivesTheBitsOfNoFilter) {
+  auto const plain = hash_after({});
+  EXPECT_EQ(hash_after({.filter = {.age_max = 5, .density = 0.1F, .threshold_max = 0}}), plain);
+  EXPECT_EQ(hash_after({.filter = {.age_max = 5, .density = 0.1F, .threshold_max = 0}, .capacity_rows = 2}), plain);
+  EXPECT_NE(hash_after({.filter = {.age_max = 5, .density = 0.1F}}), plain);
+  EXPECT_NE(hash_after({.codec = RowCodec::kInt8}), plain);
+}
+
+TEST(GradientResiduals, RunsAreTheSameEachTime) {
+  RowCompression const all{
+      .codec = RowCodec::kInt4, .top_k = 3, .filter = {.age_max = 5, .density = 0.3F}, .capacity_rows = 7};
+  EXPECT_EQ(hash_after(all), hash_after(all));
+}
+
+TEST(GradientResiduals, TheBoundFollowsTheShareOfRows) {
+  auto const bytes = [](RowCompression const& gradient_compression) {
+    Workload const work{.steps = 200,
+                        .keys = 400,
+                        .entries = 120,
+                        .idle_share = 0,
+                        .parts = 1,
+                        .gradient_compression = gradient_compression};
+    return static_cast<double>(train(Group::threads(2), work).gradient_bytes);
+  };
+  double const all = bytes({.filter = {.age_max = 1000, .threshold_max = 0}});
+  double const some = bytes({.filter = {.age_max = 1000, .density = 0.25F}});
+  EXPECT_LT(some / all, 0.45);  // the last step sends what is held back
+  EXPECT_GT(some / all, 0.20);
+}
+
+TEST(GradientResiduals, SectionsAreAsLargeAsCodecsSay) {
+  // Rank 1 brings 1000 keys each step; the other rank owns about half.
+  auto const bytes_of_row = [](RowCompression const& gradient_compression) {
+    double bytes = 0;
+    run_ranks(Group::threads(2), [&](Group mine) {
+      Store store(mine, {.threads = 1});
+      store.add_table(table(gradient_compression));
+      std::vector<Part> parts(1);
+      for (std::uint64_t k = 0; number(mine.rank()) == 1 && k < 1000; ++k) {
+        parts[0].push_back({Key{k}, std::vector<int>(kDim, 100)});
+      }
+      for (int s = 0; s < 4; ++s) EXPECT_FALSE(step(store, {.idle_share = 0}, s, parts, false));
+      auto const stats = store.stats();
+      if (number(mine.rank()) == 1) {
+        bytes = static_cast<double>(stats.sent.gradients) / static_cast<double>(stats.remote_keys);
+      }
+    });
+    return bytes;
+  };
+  constexpr double kNear = 0.2;  // the last 64 numbers are not full
+  EXPECT_NEAR(bytes_of_row({.codec = RowCodec::kHalf}), 10, kNear);
+  EXPECT_NEAR(bytes_of_row({.codec = RowCodec::kBFloat16}), 10, kNear);
+  EXPECT_NEAR(bytes_of_row({.codec = RowCodec::kInt8}), 5 + 5 * 4.0 / 64, kNear);  // a scale for 64 numbers
+  EXPECT_NEAR(bytes_of_row({.codec = RowCodec::kInt4}), 2.5 + 5 * 4.0 / 64, kNear);
+  EXPECT_NEAR(bytes_of_row({.codec = RowCodec::kInt8, .top_k = 2}), 2 + 2 * 4.0 / 64 + 4, kNear);  // a bitmap too
+  EXPECT_NEAR(bytes_of_row({.top_k = 2}), 0.5 + 2 * 2 + 4, kNear);  // sums that two bytes hold
+  EXPECT_NEAR(bytes_of_row({.codec = RowCodec::kHalf, .filter = {.age_max = 9, .threshold_max = 0}}), 10 + 1.0 / 8,
+              kNear);
+}
+
+TEST(GradientResiduals, WrongOptions) {
+  Store store(Group::alone(), {});
+  auto const add = [&](RowCompression const& gradient_compression) {
+    return [&store, gradient_compression] { store.add_table(table(gradient_compression)); };
+  };
+  expect_error(add({.codec = static_cast<RowCodec>(9)}), {"a codec of type 9 for its gradients", "RowCodec"});
+  expect_error(add({.top_k = 6}), {"the 6 largest columns", "its rows have 5", "lower top_k"});
+  expect_error(add({.filter = {.age_max = 1, .density = 1.5F}}), {"a share of 1.5", "filter.density"});
+  expect_error(add({.filter = {.age_max = 1, .threshold_max = -1}}), {"a bound of -1", "filter.threshold_max"});
+  expect_error(add({.filter = {.age_max = 1, .threshold_max = std::numeric_limits<float>::infinity()}}),
+               {"a bound of inf"});
+  expect_error(add({.filter = {.age_max = 0x80000000}}), {"for 2147483648 steps", "filter.age_max"});
+  expect_error(add({.capacity_rows = 0}), {"of 0 rows", "capacity_rows"});
+}
+
+}  // namespace
+}  // namespace gpups::test

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that are coded or wait on their way, when a run is saved: one that goes on has the bits of one that never
+// stopped.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "gpups/gpups.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace gpups::test {
+namespace {
+
+constexpr int kRanks = 3, kSteps = 24, kSaved = 11;
+
+struct CollectiveOp {
+  RowCompression refresh_compression{};
+  int lookahead = 1;                   // steps that batches are prepared ahead
+  int parts = 1;                       // of a batch, all of the same table
+  std::size_t dim = 40, entries = 30;  // of a part
+  RowCompression gradient_compression{};
+  std::uint64_t spread = 1;  // keys are multiples of it; new ones travel as gaps, or whole where they are far apart
+  std::size_t dictionary_keys = 1000;
+  bool flushes = false;  // with the step before it is saved
+};
+constexpr std::uint64_t kFar = 0x9E3779B97F4A7C15;
+
+std::vector<Key> keys_of(CollectiveOp const& run, std::int64_t step, int rank, int part) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(step * 100 + rank * 10 + part));
+  std::vector<Key> keys;
+  for (std::size_t i = 0; i < run.entries; ++i) {
+    keys.push_back(Key{(random() % 3 == 0 ? random() % (run.entries / 6) : random() % (3 * run.entries)) * run.spread});
+  }
+  return keys;
+}
+
+// One rank's part of a run: its store, and the batches that it has prepared.
+class Member {
+ public:
+  Member(Group const& group, CollectiveOp const& run)
+      : run_(run),
+        rank_(static_cast<int>(number(group.rank()))),
+        store_(group, {.threads = 1}),
+        table_(store_.add_table({.name = "t",
+                                 .dim = run.dim,
+                                 .initializer = {Initializer::Kind::kUniform, 1},
+                                 .optimizer = {.kind = Optimizer::Kind::kSgd, .learning_rate = 0.3F},
+                                 .gradient_compression = run.gradient_compression,
+                                 .refresh_compression = run.refresh_compression,
+                                 .dictionary_keys = run.dictionary_keys})),
+        stream_(store_.make_stream()) {}
+
+  Store& store() { return store_; }
+
+  void prepare(std::int64_t step) {
+    std::vector<std::vector<Key>> keys;
+    std::vector<TableBatch> parts;
+    for (int p = 0; p < run_.parts; ++p) keys.push_back(keys_of(run_, step, rank_, p));
+    for (auto const& of_part : keys) parts.push_back({.table = table_, .keys = View<Key const>(of_part)});
+    ahead_[step] = store_.prepare(stream_, Clock{step}, parts, 1);
+  }
+
+  void step(std::int64_t step) {
+    auto const batch = ahead_.at(step);
+    store_.wait_ready(batch);
+    push(batch, pull(batch));
+    if (run_.flushes && step + 1 == kSaved) store_.flush_residuals();
+    store_.advance_clock();
+    store_.wait_applied();
+    ahead_.erase(step);
+  }
+
+ private:
+  // The rows of each part.
+  std::vector<Matrix<float>> pull(PreparedBatch const& batch) {
+    std::vector<Matrix<float>> rows;
+    for (std::size_t p = 0; p < batch.parts(); ++p) rows.emplace_back(Device::host(), batch.rows(p), run_.dim);
+    store_.pull(stream_, batch, std::vector<MatrixView<float>>(rows.begin(), rows.end()));
+    stream_.wait();
+    return rows;
+  }
+
+  // Gradients that depend on the rows which were read.
+  void push(PreparedBatch const& batch, std::vector<Matrix<float>> const& rows) {
+    std::vector<Matrix<float>> sources;
+    for (std::size_t p = 0; p < batch.parts(); ++p) {
+      auto& of_part = sources.emplace_back(Device::host(), batch.entries(p), run_.dim);
+      for (std::size_t e = 0; e < batch.entries(p); ++e) {
+        auto const row = rows[p].row(batch.positions(p)[e]);
+        for (std::size_t j = 0; j < run_.dim; ++j) of_part.row(e)[j] = row[j] - 0.01F * static_cast<float>(e + j);
+      }
+    }
+    std::vector<TableGradients> gradients;
+    for (auto const& of_part : sources) gradients.push_back({.sources = of_part});
+    store_.push(stream_, batch, gradients);
+    stream_.wait();  // they go
+  }
+
+  CollectiveOp const run_;
+  int rank_;
+  Store store_;
+  TableId table_;
+  Stream stream_;
+  std::map<std::int64_t, PreparedBatch> ahead_;
+};
+
+// Trains steps first .. end - 1; saves before one of them. Returns the hash of all tables.
+std::uint64_t train(CollectiveOp const& run, std::filesystem::path const& folder, int first, int end, int saved) {
+  std::uint64_t hash = 0;
+  run_ranks(Group::threads(kRanks), [&](Group const& group) {
+    Member member(group, run);
+    if (first > 0) member.store().restore(folder);
+    int next = first;  // to prepare
+    for (int step = first; step < end; ++step) {
+      while (next < std::min(end, step + run.lookahead)) member.prepare(next++);
+      if (step == saved) member.store().save(folder, {});
+      while (next < std::min(end, step + run.lookahead + 1)) member.prepare(next++);
+      member.step(step);
+    }
+    auto const mine = member.store().table_hash();
+    if (group.rank() == Rank{0}) hash = mine;
+  });
+  return hash;
+}
+
+class SavedMirrors : public testing::TestWithParam<CollectiveOp> {};
+
+TEST_P(SavedMirrors, AResumedRunHasTheBitsOfOneThatNeverStopped) {
+  TemporaryFolder const folder;
+  auto const& run = GetParam();
+  auto const through = train(run, folder.path(), 0, kSteps, kSaved);
+  EXPECT_EQ(train(run, folder.path(), kSaved, kSteps, -1), through);
+  EXPECT_NE(train({.dim = run.dim, .entries = run.entries, .spread = run.spread}, folder.path(), 0, kSteps, -1),
+            through)
+      << "rows are lossy, or nothing is tested";
+}
+
+TEST_P(SavedMirrors, BitsAreThoseOfBatchesThatAreAnnouncedLateAndOfKeysThatHaveNoNumbers) {
+  auto run = GetParam();
+  auto const bits = train(run, {}, 0, kSteps, -1);
+  run.lookahead = run.lookahead == 0 ? 1 : 0;
+  EXPECT_EQ(train(run, {}, 0, kSteps, -1), bits);
+  run.dictionary_keys = 0;
+  run.lookahead = 2;
+  EXPECT_EQ(train(run, {}, 0, kSteps, -1), bits);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Refreshes, SavedMirrors,
+    testing::Values(
+        CollectiveOp{{.codec = RowCodec::kInt4}, 0}, CollectiveOp{{.codec = RowCodec::kInt4}, 1},
+        CollectiveOp{{.codec = RowCodec::kInt8, .filter = {.age_max = 4, .density = 0.3F}}, 2},
+        CollectiveOp{{.filter = {.age_max = 5, .density = 0.2F}, .capacity_rows = 20}, 1},
+        CollectiveOp{{.codec = RowCodec::kInt4, .filter = {.age_max = 3, .density = 0.5F}, .capacity_rows = 11}, 1, 2},
+        CollectiveOp{
+            .refresh_compression = {.filter = {.age_max = 5, .density = 0.2F}}, .lookahead = 0, .flushes = true},
+        CollectiveOp{
+            .refresh_compression = {.filter = {.age_max = 5, .density = 0.2F}}, .lookahead = 2, .flushes = true},
+        CollectiveOp{{.codec = RowCodec::kBFloat16, .filter = {.age_max = 3, .density = 0.5F}}, 0, 2}));
+
+// Short rows share scales: which do must not depend on what the ranks have named to each other before. All that are
+// named at a time are more than share one.
+constexpr RowCompression kInt8{.codec = RowCodec::kInt8}, kInt4{.codec = RowCodec::kInt4};
+constexpr RowCompression kWaiting{
+    .codec = RowCodec::kInt4, .filter = {.age_max = 3, .density = 0.3F}, .capacity_rows = 150};
+constexpr RowCompression kLargest{.codec = RowCodec::kInt8, .top_k = 3};
+INSTANTIATE_TEST_SUITE_P(
+    ShortRows, SavedMirrors,
+    testing::Values(
+        CollectiveOp{.refresh_compression = kInt8, .dim = 5, .entries = 300},
+        CollectiveOp{.refresh_compression = kInt4, .lookahead = 3, .dim = 20, .entries = 300},
+        CollectiveOp{.refresh_compression = kInt4, .dim = 5, .entries = 300, .spread = kFar},
+        CollectiveOp{
+            .refresh_compression = kWaiting, .lookahead = 2, .parts = 2, .dim = 3, .entries = 300, .spread = kFar},
+        CollectiveOp{.dim = 5, .entries = 300, .gradient_compression = kInt8},
+        CollectiveOp{.lookahead = 3, .dim = 20, .entries = 300, .gradient_compression = kInt4},
+        CollectiveOp{.dim = 5, .entries = 300, .gradient_compression = kInt4, .spread = kFar},
+        CollectiveOp{.lookahead = 2, .entries = 300, .gradient_compression = kLargest},
+        CollectiveOp{
+            .lookahead = 2, .parts = 2, .dim = 3, .entries = 300, .gradient_compression = kWaiting, .spread = kFar},
+        CollectiveOp{.refresh_compression = kWaiting,
+                     .dim = 7,
+                     .entries = 300,
+                     .gradient_compression = kWaiting,
+                     .dictionary_keys = 200}));
+
+}  // namespace
+}  // namespace gpups::test

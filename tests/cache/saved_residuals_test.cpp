@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients that are held back when a run is saved, or when rows are forgotten.
+#include "tests/cache/residuals_fixture.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace gpups::test {
+namespace {
+
+using namespace held;
+
+// A run that stops after some steps, and goes on on another number of ranks.
+struct Halves {
+  int before, after;  // ranks
+};
+class ResidualsSaved : public testing::TestWithParam<Halves> {};
+
+TEST_P(ResidualsSaved, NothingIsLost) {
+  TemporaryFolder const folder;
+  for (auto const codec : {RowCodec::kLossless, RowCodec::kInt4}) {
+    Workload const work{
+        .idle_share = 0,
+        .gradient_compression = {.codec = codec, .filter = {.age_max = 9, .density = 0.1F}, .capacity_rows = 20}};
+    auto const [before, after] = GetParam();
+    Sums sums;
+    std::size_t held = 0;
+    auto const half = [&](int ranks, int first, bool restores, bool ends) {
+      for (int s = first; s < first + 10; ++s) {
+        for (int q = 0; q < ranks; ++q) add(sums, parts_of(work, s, q));
+      }
+      auto const group = ranks == 1 ? std::vector{Group::alone()} : Group::threads(ranks);
+      run_ranks(group, [&](Group mine) {
+        Store store(mine, {.threads = 1});
+        store.add_table(table(work.gradient_compression));
+        if (restores) store.restore(folder.path());
+        int const rank = static_cast<int>(number(store.rank()));
+        for (int s = first; s < first + 10; ++s) EXPECT_FALSE(step(store, work, s, parts_of(work, s, rank), false));
+        std::size_t const wrong = wrong_numbers(store, sums);
+        if (rank == 0) held += wrong;
+        if (!ends) return store.save(folder.path(), {});
+        store.flush_residuals();
+        store.advance_clock();
+        store.wait_applied();
+        EXPECT_EQ(wrong_numbers(store, sums), 0U);
+      });
+    };
+    half(before, 0, false, false);
+    EXPECT_GT(held, 0U);  // or nothing was saved
+    half(after, 10, true, true);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, ResidualsSaved,
+                         testing::Values(Halves{2, 2}, Halves{2, 3}, Halves{2, 1}, Halves{3, 2}, Halves{4, 3}),
+                         [](auto const& halves) {
+                           return fmt::format("{}then{}", halves.param.before, halves.param.after);
+                         });
+
+TEST(GradientResiduals, AResumedRunHasTheBitsOfOneThatNeverStopped) {
+  TemporaryFolder const folder;
+  RowCompression const all{
+      .codec = RowCodec::kInt4, .top_k = 3, .filter = {.age_max = 5, .density = 0.3F}, .capacity_rows = 7};
+  Workload const work{.ranks = 3, .gradient_compression = all};
+  std::uint64_t through = 0, resumed = 0;
+  run_ranks(Group::threads(3), [&](Group mine) {
+    Store store(mine, {.threads = 1});
+    store.add_table(table(all));
+    int const rank = static_cast<int>(number(store.rank()));
+    for (int s = 0; s < 20; ++s) {
+      if (s == 10) store.save(folder.path(), {});
+      step(store, work, s, parts_of(work, s, rank), false);
+    }
+    auto const hash = store.table_hash();
+    if (rank == 0) through = hash;
+  });
+  run_ranks(Group::threads(3), [&](Group mine) {
+    Store store(mine, {.threads = 1});
+    store.add_table(table(all));
+    int const rank = static_cast<int>(number(store.rank()));
+    store.restore(folder.path());
+    for (int s = 10; s < 20; ++s) step(store, work, s, parts_of(work, s, rank), false);
+    auto const hash = store.table_hash();
+    if (rank == 0) resumed = hash;
+  });
+  EXPECT_EQ(resumed, through);
+}
+
+TEST(GradientResiduals, ErasedAndExpiredRowsStayForgotten) {
+  RowCompression const gradient_compression{
+      .codec = RowCodec::kInt4, .filter = {.age_max = 4, .density = 0.1F}, .capacity_rows = 8};
+  run_ranks(Group::threads(3), [&](Group mine) {
+    Store store(mine, {.threads = 1});
+    auto options = table(gradient_compression);
+    options.refresh_compression = {.codec = RowCodec::kInt8};
+    store.add_table(options);
+    Workload const work{.ranks = 3, .idle_share = 0};
+    int const rank = static_cast<int>(number(store.rank()));
+    auto stream = store.make_stream();
+    for (int s = 0; s < 6; ++s) EXPECT_FALSE(step(store, work, s, parts_of(work, s, rank), false));
+    // All rows are erased, by all ranks or one of them: nothing that was held back may bring one back.
+    std::vector<Key> keys;
+    for (std::uint64_t k = 0; k < work.keys; ++k) {
+      if (k % 2 == 0 || rank == 1) keys.push_back(Key{k * 0x9E3779B97F4A7C15U});
+    }
+    store.erase(stream, TableId{0}, View<Key const>(keys));
+    store.flush_residuals();
+    for (int s = 6; s < 12; ++s) EXPECT_FALSE(step(store, work, s, {{}}, false));
+    EXPECT_EQ(store.size(TableId{0}), 0U);
+
+    Sums sums;
+    for (int s = 12; s < 18; ++s) {
+      EXPECT_FALSE(step(store, work, s, parts_of(work, s, rank), false));
+      for (int q = 0; q < 3; ++q) add(sums, parts_of(work, s, q));
+    }
+    store.flush_residuals();
+    EXPECT_FALSE(step(store, work, 18, {{}}, false));
+    EXPECT_EQ(wrong_numbers(store, sums), 0U);  // of new rows alone
+
+    for (int s = 19; s < 22; ++s) EXPECT_FALSE(step(store, work, s, parts_of(work, s, rank), false));
+    for (int s = 22; s < 32; ++s) EXPECT_FALSE(step(store, work, s, {{}}, false));  // what waits has come
+    store.expire(TableId{0}, 1);
+    EXPECT_EQ(store.size(TableId{0}), 0U);
+    store.flush_residuals();  // what the codec has rounded off
+    EXPECT_FALSE(step(store, work, 32, {{}}, false));
+    EXPECT_EQ(store.size(TableId{0}), 0U);
+  });
+}
+
+}  // namespace
+}  // namespace gpups::test

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that join each other over the loopback interface, as threads of one process.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <future>
+#include <string>
+#include <vector>
+
+#include "comm/bootstrap/join.hpp"
+#include "gpups/error.hpp"
+#include "tests/support/free_port.hpp"
+
+namespace gpups::test {
+
+// What rank `rank` of `size` asks for, where nothing is wrong.
+inline comm::JoinRequest request_of(int rank, int size, int port) {
+  comm::JoinRequest request;
+  request.launch = {.kind = comm::LaunchEnvironment::Kind::kEnvironment,
+                    .rank = Rank{static_cast<std::uint32_t>(rank)},
+                    .size = size,
+                    .hosts = {"127.0.0.1"},
+                    .port = port,
+                    .token = "the token of the tests"};
+  request.mine = {.host = "host" + std::to_string(rank),
+                  .machine = "machine",
+                  .pid = 1000 + rank,
+                  .address = std::string("\0address", 8) + std::to_string(rank),
+                  .cores = "0-1"};
+  request.version = "1.0";
+  request.must_match = {{"model.dim", "100"}, {"data", "sha256:abc"}};
+  request.broadcast_data = "said by " + std::to_string(rank);
+  request.timeout_s = 60;
+  return request;
+}
+
+// How the join of one rank ended.
+struct Outcome {
+  comm::JoinResult joined{};
+  std::string error{};
+};
+
+inline std::future<Outcome> start_join(comm::JoinRequest request) {
+  return std::async(std::launch::async, [request = std::move(request)] {
+    Outcome outcome;
+    try {
+      outcome.joined = comm::wait_join(request);
+    } catch (Error const& error) {
+      outcome.error = error.what();
+    }
+    return outcome;
+  });
+}
+
+// All ranks at once; `change` makes some of the requests wrong.
+inline std::vector<Outcome> join_all(int size, std::function<void(int, comm::JoinRequest&)> const& change = {}) {
+  int const port = free_port();
+  std::vector<std::future<Outcome>> running;
+  for (int rank = 0; rank < size; ++rank) {
+    comm::JoinRequest request = request_of(rank, size, port);
+    if (change) change(rank, request);
+    running.push_back(start_join(std::move(request)));
+  }
+  std::vector<Outcome> outcomes;
+  for (auto& rank : running) outcomes.push_back(rank.get());
+  return outcomes;
+}
+
+}  // namespace gpups::test

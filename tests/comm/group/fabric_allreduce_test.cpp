@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums by what connects the ranks' devices, as NCCL does, beside bulk data that goes the same way: with a fabric of the
+// test's own between hosts.
+#include <gmock/gmock.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "comm/group/group_impl.hpp"
+#include "comm/progress/threaded_driver.hpp"
+#include "gpups/gpups.hpp"
+#include "tests/support/bulk_routes.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/support/float_allreduce_workload.hpp"
+
+namespace gpups::test {
+namespace {
+
+using namespace gpups::comm;
+
+constexpr int kRanks = 3;
+
+// Ranks whose bulk data and sums go by fabrics.
+struct Laned {
+  std::shared_ptr<FabricHub> hub = std::make_shared<FabricHub>(kRanks);
+  std::vector<Group> groups = Group::threads(kRanks);
+  Laned() {
+    auto const links = make_local_ucx_workers(kRanks);
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      groups[rank].impl().bulk = make_ucx_bulk_transport(links[rank], std::make_shared<LocalFabric>(Rank{rank}, hub));
+    }
+  }
+};
+
+TEST(FabricAllreduce, AreThoseOfAllAlgorithms) {
+  Laned laned;
+  run_ranks(laned.groups, [](Group const& group) {
+    Store store(group, {.threads = 1});
+    auto stream = store.make_stream();
+    for (std::size_t const size : {0, 1, 20000, 300000}) FloatSums(group, stream, size).check_all(true);
+  });
+  // Of each size but the first: three of arrays, and two of vectors, that ask for it.
+  EXPECT_GE(laned.hub->summed, 3U * 5U);
+  EXPECT_GT(laned.hub->moved, 0U);
+}
+
+// Of arrays that are full.
+TEST(FabricAllreduce, AreSelectedWhereTheyCostLeast) {
+  Laned laned;
+  run_ranks(laned.groups, [](Group const& group) {
+    Store store(group, {.threads = 1});
+    auto stream = store.make_stream();
+    std::vector<float> values(1 << 18, 1);
+    group.wait_allreduce(stream, group.begin_allreduce(stream, values));
+    auto const lines = group.explain_allreduces();
+    ASSERT_EQ(lines.size(), 2U);
+    EXPECT_NE(lines[1].find("by nccl; modelled nccl "), std::string::npos) << lines[1];
+    store.wait_barrier();
+  });
+  EXPECT_EQ(laned.hub->summed, 1U);
+}
+
+TEST(FabricAllreduce, AreNotWithoutOne) {
+  auto const groups = Group::threads(2);
+  run_ranks(groups, [](Group const& group) {
+    Store store(group, {.threads = 1});
+    auto stream = store.make_stream();
+    std::vector<float> values(10, 1);
+    AllreduceOptions const by_nccl{.algorithm = "nccl"};
+    expect_error([&] { group.begin_allreduce(stream, values, by_nccl); },
+                 {"\"nccl\" was asked for on host", "does not connect the ranks", "use \"auto\""});
+    std::vector<std::uint32_t> const indices{3};
+    expect_error(
+        [&] {
+          group.begin_allreduce(stream, SparseView{10, indices, View<float const>(values.data(), 1)}, by_nccl);
+        },
+        {"does not connect the ranks"});
+    store.wait_barrier();
+  });
+}
+
+// Also where what adds up would hang.
+TEST(FabricAllreduce, OfArraysOfDifferentSizesNameTheirRanks) {
+  Laned laned;
+  run_ranks(laned.groups, [](Group const& group) {
+    Store store(group, {.threads = 1});
+    auto stream = store.make_stream();
+    std::vector<float> values(group.rank() == Rank{1} ? 70000 : 80000, 1);
+    auto const sum = group.begin_allreduce(stream, values, {.algorithm = "nccl"});
+    try {
+      group.wait_allreduce(stream, sum);
+      ADD_FAILURE();
+    } catch (PeerError const& error) {
+      EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("70000"), testing::HasSubstr("80000")));
+    }
+  });
+  EXPECT_EQ(laned.hub->summed, 0U);
+}
+
+using Ends = std::vector<std::unique_ptr<BulkTransport>>;
+
+// A fabric would not notice that one rank's array is shorter. Whichever comes first, rank 0 names the other one.
+TEST(FabricAllreduce, OfOtherSizesAreRefused) {
+  for (bool const first : {false, true}) {
+    Ends const ends = make_by_fabric(2);
+    Stream stream(Device::host(), 1);
+    std::vector<float> values(10, 1);
+    View<float> const all = values, fewer(values.data(), 9);
+    auto const begin_own = [&] { ends[0]->sum(stream, 7, all, all); };
+    auto const begin_other = [&] { ends[1]->sum(stream, 7, fewer, fewer); };
+    first ? begin_own() : begin_other();
+    ends[0]->progress();
+    expect_error(
+        [&] {
+          first ? begin_other() : begin_own();
+          for (;;) ends[0]->progress();
+        },
+        {"rank 1", "ready for another sum than others are"});
+  }
+}
+
+// Rank 2 begins them in another order, and each rank is sent something meanwhile.
+TEST(FabricAllreduce, HaveOneOrderWithWhatIsMoved) {
+  constexpr std::size_t kSums = 50, kSize = 30000;
+  Ends const ends = make_by_fabric(kRanks);
+  Stream stream(Device::host(), 1);
+  std::vector<std::vector<float>> values(kRanks * kSums), sent(kRanks * kSums), came(kRanks * kSums);
+  std::vector<std::vector<Transfer>> open(kRanks);
+  for (std::size_t k = 0; k < kSums; ++k) {
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      std::size_t const sum = rank == 2 ? kSums - 1 - k : k;
+      auto& mine = values[rank * kSums + sum];
+      mine.assign(kSize, static_cast<float>(sum * (rank + 1)));
+      open[rank].push_back(ends[rank]->sum(stream, sum, View<float const>(mine), View<float>(mine)));
+      Rank const next{(rank + 1) % kRanks}, before{(rank + kRanks - 1) % kRanks};
+      auto& given = sent[rank * kSums + k];
+      given.assign(kSize, static_cast<float>(rank * kSums + k));
+      open[rank].push_back(ends[rank]->send(stream, next, k, given.data(), kSize * sizeof(float)));
+      auto& place = came[rank * kSums + k];
+      place.resize(kSize);
+      open[rank].push_back(ends[rank]->receive_into(stream, before, k, place.data(), kSize * sizeof(float)));
+    }
+  }
+  for (std::size_t left = kRanks * kSums * 3; left > 0;) {
+    for (std::size_t rank = 0; rank < kRanks; ++rank) {
+      ends[rank]->progress();
+      left -= std::erase_if(open[rank], [&](Transfer transfer) { return ends[rank]->done(transfer); });
+    }
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    EXPECT_EQ(values[i], std::vector<float>(kSize, static_cast<float>(6 * (i % kSums))));
+    EXPECT_EQ(came[i], sent[(i + (kRanks - 1) * kSums) % sent.size()]) << "of the rank before";
+  }
+}
+
+// A fabric that is given up ends what is under way before its time: whoever gave it up, as a rank is lost, says so.
+TEST(FabricAllreduce, AreNotThereWhereTheFabricIsGivenUp) {
+  auto const hub = std::make_shared<FabricHub>(2);
+  std::vector<std::shared_ptr<LocalFabric>> fabrics;
+  Ends ends;
+  for (auto const& link : make_local_ucx_workers(2)) {
+    fabrics.push_back(std::make_shared<LocalFabric>(link->rank(), hub));
+    ends.push_back(make_ucx_bulk_transport(link, fabrics.back()));
+  }
+  Stream stream(Device::host(), 1);
+  std::vector<float> mine(10, 1), other(10, 1);
+  auto const sum = ends[0]->sum(stream, 7, View<float const>(mine), View<float>(mine));
+  ends[1]->sum(stream, 7, View<float const>(other), View<float>(other));
+  auto const begun = [&] {
+    std::lock_guard lock(hub->mutex);
+    return !hub->sums.empty();
+  };
+  while (!begun()) ends[0]->progress();
+  fabrics[0]->abort();
+  for (int turn = 0; turn < 100; ++turn) {
+    ends[0]->progress();
+    EXPECT_FALSE(ends[0]->done(sum));
+  }
+  EXPECT_EQ(hub->summed, 0U);
+}
+
+// What really travels is not seen.
+TEST(FabricAllreduce, CountWhatARingWouldSend) {
+  constexpr std::size_t kSize = 30000;
+  Laned laned;
+  run_ranks(laned.groups, [](Group const& group) {
+    Store store(group, {.threads = 1});
+    auto stream = store.make_stream();
+    std::vector<float> values(kSize, 1);
+    group.wait_allreduce(stream, group.begin_allreduce(stream, values, {.algorithm = "nccl"}));
+    store.wait_barrier();
+    auto const stats = store.stats();
+    Rank const next{(number(group.rank()) + 1) % kRanks}, before{(number(group.rank()) + kRanks - 1) % kRanks};
+    std::size_t const bytes = 2 * kSize * sizeof(float) * (kRanks - 1) / kRanks;
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      EXPECT_EQ(stats.peers[rank].sent.allreduces, Rank{rank} == next ? bytes : 0);
+      EXPECT_EQ(stats.peers[rank].received.allreduces, Rank{rank} == before ? bytes : 0);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace gpups::test

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who turns a rank's protocol, and when its communication thread does.
+#include "comm/progress/progress_driver.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "comm/progress/local_wakeup_event.hpp"
+#include "comm/progress/threaded_driver.hpp"
+#include "comm/progress/timer.hpp"
+#include "comm/progress/wakeup_event.hpp"
+
+namespace gpups::comm {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+TEST(Timer, RingsOnceItsTimeHasCome) {
+  Timer timer;
+  auto const at = Clock::now() + milliseconds(5);
+  timer.set(at);
+  timer.wait();
+  EXPECT_GE(Clock::now(), at);
+}
+
+TEST(Timer, RingsAtOnceForATimeThatIsOver) {
+  Timer timer;
+  for (auto const at : {Timer::Time{}, Clock::now() - milliseconds(1)}) {
+    timer.set(at);
+    timer.wait();
+  }
+}
+
+TEST(Timer, IsPutOffWhileAThreadWaits) {
+  for (bool was_in_time = false; !was_in_time;) {
+    Timer timer;
+    auto const first = Clock::now() + milliseconds(20), second = first + milliseconds(20);
+    timer.set(first);
+    Clock::time_point rung;
+    std::thread waits([&] {
+      timer.wait();
+      rung = Clock::now();
+    });
+    std::this_thread::sleep_for(milliseconds(5));
+    timer.set(second);
+    was_in_time = Clock::now() < first;  // else it may have rung before
+    waits.join();
+    EXPECT_GE(rung, was_in_time ? second : first);
+  }
+}
+
+// By the cores of its rank: with one, the communication thread stands back for longer.
+class ThreadedDriver : public testing::TestWithParam<int> {
+ protected:
+  std::unique_ptr<ProgressDriver> driver_ =
+      make_threaded_driver([] { return std::make_unique<LocalWakeupEvent>(); }, [] { return GetParam(); });
+};
+
+// Has nobody sleep for long: a communication thread that does not turn stands back.
+class BriefEvent final : public WakeupEvent {
+ public:
+  void signal() override {}
+  void wait() override { std::this_thread::sleep_for(milliseconds(1)); }
+};
+
+class CommunicationThread : public testing::TestWithParam<int> {
+ protected:
+  // Until it has turned: nobody else does, and nobody asks it to.
+  static void await_turn(std::atomic<int> const& calls) {
+    auto const end = Clock::now() + std::chrono::seconds(60);
+    for (int const before = calls; calls == before;) {
+      ASSERT_LT(Clock::now(), end);
+      std::this_thread::yield();
+    }
+  }
+
+  std::unique_ptr<ProgressDriver> driver_ =
+      make_threaded_driver([] { return std::make_unique<BriefEvent>(); }, [] { return GetParam(); });
+};
+
+INSTANTIATE_TEST_SUITE_P(Cores, ThreadedDriver, testing::Values(1, 2), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Cores, CommunicationThread, testing::Values(1, 2), testing::PrintToStringParamName());
+
+TEST_P(ThreadedDriver, WaitGivesUpWhenNothingHappens) {
+  driver_->start([] { return false; });
+  EXPECT_FALSE(driver_->wait([] { return false; }, 0.01));
+  EXPECT_TRUE(driver_->wait([] { return true; }, 0));
+}
+
+TEST(ProgressDriver, TurnsThatDoSomethingKeepAWaitAlive) {
+  auto const driver = make_threaded_driver([] { return std::make_unique<LocalWakeupEvent>(); }, [] { return 2; });
+  std::atomic<int> calls = 0;
+  driver->start([&] {
+    std::this_thread::sleep_for(milliseconds(400));
+    return ++calls > 0;
+  });
+  EXPECT_TRUE(driver->wait([&] { return calls >= 4; }, 1));
+  driver->stop();
+  int const last = calls;
+  EXPECT_FALSE(driver->wait([] { return false; }, 0.01));
+  EXPECT_EQ(calls, last);
+}
+
+TEST_P(ThreadedDriver, AWakeIsATurnAndALookAtWhatIsAwaited) {
+  std::atomic<int> said = 0, heard = 0;
+  driver_->start([&] {
+    heard = said.load();
+    return false;
+  });
+  std::thread other([&] {
+    while (said < 1000) {
+      ++said;
+      driver_->wake();
+      while (heard < said) std::this_thread::yield();
+    }
+  });
+  EXPECT_TRUE(driver_->wait([&] { return heard == 1000; }, 60));
+  other.join();
+  driver_->stop();
+}
+
+// As where a turn's work takes up a task that posts something.
+TEST_P(ThreadedDriver, ATurnCanAskForAnotherSoon) {
+  std::atomic<int> calls = 0;
+  driver_->start([&] {
+    if (++calls < 100) driver_->progress_soon();
+    return false;
+  });
+  driver_->progress_soon();  // on this thread; who is to follow may be asleep
+  while (calls < 100) std::this_thread::yield();
+  driver_->stop();
+}
+
+TEST_P(ThreadedDriver, AWakeIsALookWhereNothingTurns) {
+  std::atomic<bool> flag = false;
+  std::thread other([&] {
+    flag = true;
+    driver_->wake();
+  });
+  EXPECT_TRUE(driver_->wait([&] { return flag.load(); }, 60));
+  other.join();
+}
+
+TEST_P(ThreadedDriver, CanStartAgain) {
+  for (int i = 0; i < 3; ++i) {
+    std::atomic<bool> turned = false;
+    driver_->start([&] { return !turned.exchange(true); });
+    EXPECT_TRUE(driver_->wait([&] { return turned.load(); }, 60));
+    driver_->stop();
+    driver_->stop();
+  }
+}
+
+TEST_P(ThreadedDriver, TurnsNoMoreOnceStopped) {
+  for (int i = 0; i < 20; ++i) {
+    std::atomic<int> calls = 0;
+    driver_->start([&] { return ++calls < 0; });
+    EXPECT_TRUE(driver_->wait([&] { return calls > i % 3; }, 60));
+    driver_->stop();
+    int const last = calls;
+    EXPECT_FALSE(driver_->wait([] { return false; }, 0));
+    EXPECT_EQ(calls, last);
+  }
+}
+
+TEST_P(CommunicationThread, StandsBackWhileAnotherTurns) {
+  auto const me = std::this_thread::get_id();
+  int before = -1;  // turns of the communication thread when this one has taken up turning
+  std::atomic<int> its = 0;
+  driver_->start([&] {
+    if (std::this_thread::get_id() != me) return ++its < 0;
+    if (before < 0) before = its;
+    return true;
+  });
+  auto const end = Clock::now() + milliseconds(20);
+  EXPECT_TRUE(driver_->wait([&] { return Clock::now() > end; }, 60));
+  driver_->stop();
+  EXPECT_LE(its - before, 1);  // it may have been about to turn
+}
+
+// Who has waited need not ask for it.
+TEST_P(CommunicationThread, TurnsAfterAWait) {
+  std::atomic<int> calls = 0;
+  driver_->start([&] { return ++calls < 0; });
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(driver_->wait([before = calls.load(), &calls] { return calls > before; }, 60));
+    if (i % 10 == 0) await_turn(calls);
+  }
+  for (int i = 0; i < 10; ++i) {
+    driver_->progress_soon();
+    await_turn(calls);
+  }
+  driver_->stop();
+}
+
+// So long that it sleeps until who waits is done.
+TEST_P(CommunicationThread, TurnsAfterALongWait) {
+  std::atomic<int> calls = 0;
+  std::atomic<bool> over = false;
+  driver_->start([&] { return ++calls < 0; });
+  std::thread other([&] {
+    std::this_thread::sleep_for(milliseconds(30));
+    over = true;
+    driver_->wake();
+  });
+  EXPECT_TRUE(driver_->wait([&] { return over.load(); }, 60));
+  await_turn(calls);
+  other.join();
+  driver_->stop();
+}
+
+// As threads that wait at the same time do.
+TEST_P(CommunicationThread, TurnsForThoseWhoWaitOn) {
+  std::atomic<int> calls = 0;
+  driver_->start([&] { return ++calls < 0; });
+  for (int i = 0; i < 5; ++i) {
+    std::thread longer(
+        [&, until = calls + 2000] { EXPECT_TRUE(driver_->wait([&] { return calls >= until || calls < 0; }, 60)); });
+    EXPECT_TRUE(driver_->wait([&, until = calls + 20] { return calls >= until; }, 60));
+    calls += 2000;
+    longer.join();
+  }
+  driver_->stop();
+}
+
+}  // namespace
+}  // namespace gpups::comm

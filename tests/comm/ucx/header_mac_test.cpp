@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Headers of what is sent over UCX: who made one is known, and every change is found.
+#include "comm/ucx/header_mac.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "kernels/checksum.hpp"
+
+namespace gpups::comm {
+namespace {
+
+using testing::HasSubstr;
+using Verdict = HeaderMac::Verified::Verdict;
+
+constexpr std::uint64_t kSession = 0x0123456789abcdef;
+constexpr std::uint32_t kRanks = 3;
+constexpr AmHeader kHeader{Rank{1}, AmKind::kData, 77, 88};
+
+HeaderMac mac_of_rank(std::uint32_t me, std::uint64_t session = kSession) {
+  std::vector<HashKey> keys;
+  for (std::uint64_t other = 0; other < kRanks; ++other) keys.push_back({me + other, me * other + 1000});
+  return {Rank{me}, session, keys};
+}
+
+struct Signed {
+  AmWireHeader header;
+  HeaderMac::Verified open(std::size_t body_bytes = 5) const {
+    return mac_of_rank(0).open(&header, sizeof header, body_bytes);
+  }
+};
+Signed signed_by_one() { return {mac_of_rank(1).sign(Rank{0}, kHeader, 5, 99)}; }
+
+// The values that the authors of SipHash give for the key 0, 1, ... and texts 0, 1, ... of that many bytes.
+TEST(KeyedHash, IsSipHash) {
+  HashKey const key{0x0706050403020100, 0x0f0e0d0c0b0a0908};
+  EXPECT_EQ(keyed_hash(key, std::array<std::uint64_t, 0>{}), 0x726fdb47dd0e0e31U);
+  EXPECT_EQ(keyed_hash(key, std::array<std::uint64_t, 1>{key[0]}), 0x93f5f5799a932462U);
+  EXPECT_EQ(keyed_hash(key, key), 0x3f2acc7f57c29bdbU);
+}
+
+TEST(HeaderMac, AreOpenedByWhomTheyAreFor) {
+  auto const verified = signed_by_one().open();
+  ASSERT_EQ(verified.verdict, Verdict::kValid);
+  EXPECT_EQ(verified.header.from, Rank{1});
+  EXPECT_EQ(verified.header.kind, AmKind::kData);
+  EXPECT_EQ(verified.header.number, 77U);
+  EXPECT_EQ(verified.header.bytes, 88U);
+  EXPECT_EQ(verified.checksum, 99U);
+  Signed const unchecked{mac_of_rank(1).sign(Rank{0}, kHeader, 5, {})};
+  EXPECT_EQ(unchecked.open().verdict, Verdict::kValid);
+  EXPECT_FALSE(unchecked.open().checksum);
+  Signed const to_another{mac_of_rank(1).sign(Rank{2}, kHeader, 5, 99)};
+  EXPECT_EQ(to_another.open().verdict, Verdict::kWrong);
+}
+
+TEST(HeaderMac, FindEveryChangedBitAndNameTheRank) {
+  for (std::size_t bit = 0; bit < 8 * sizeof(AmWireHeader); ++bit) {
+    Signed signed_header = signed_by_one();
+    auto* const bytes = reinterpret_cast<unsigned char*>(&signed_header.header);
+    bytes[bit / 8] = static_cast<unsigned char>(bytes[bit / 8] ^ 1U << bit % 8);
+    auto const verified = signed_header.open();
+    EXPECT_EQ(verified.verdict, Verdict::kWrong) << bit;
+    EXPECT_EQ(verified.header.from, Rank{1}) << bit;
+    EXPECT_NE(verified.wrong, "") << bit;
+  }
+}
+
+TEST(HeaderMac, FindAnotherLength) {
+  EXPECT_EQ(signed_by_one().open(6).verdict, Verdict::kWrong);
+  EXPECT_THAT(signed_by_one().open(6).wrong, HasSubstr("6 bytes where its header says 5"));
+  auto const signed_header = signed_by_one();
+  for (std::size_t bytes = 0; bytes < sizeof signed_header.header; ++bytes) {
+    EXPECT_NE(mac_of_rank(0).open(&signed_header.header, bytes, 5).verdict, Verdict::kValid) << bytes;
+  }
+}
+
+TEST(HeaderMac, OfStrangersAreTold) {
+  Signed const signed_header{mac_of_rank(1, 0xfedcba9876543210).sign(Rank{0}, kHeader, 5, 99)};
+  EXPECT_EQ(signed_header.open().verdict, Verdict::kForeign);
+  EXPECT_EQ(mac_of_rank(0).open("hello", 5, 0).verdict, Verdict::kForeign);
+  // By chance a session may be near this job's; one in which a few bits have changed is nearer.
+  Signed const near{mac_of_rank(1, kSession ^ 0xffff).sign(Rank{0}, kHeader, 5, 99)};
+  EXPECT_EQ(near.open().verdict, Verdict::kForeign);
+  Signed const changed{mac_of_rank(1, kSession ^ 0xff).sign(Rank{0}, kHeader, 5, 99)};
+  EXPECT_EQ(changed.open().verdict, Verdict::kWrong);
+  std::string const noise(64, '\xa5');
+  EXPECT_EQ(mac_of_rank(0).open(noise.data(), noise.size(), 0).verdict, Verdict::kForeign);
+}
+
+TEST(HeaderMac, ARankThatPosesAsAnotherIsNamed) {
+  // It has no key but its own.
+  std::vector<HashKey> keys(kRanks);
+  keys[0] = {2, 1000};
+  Signed const signed_header{HeaderMac(Rank{1}, kSession, keys).sign(Rank{0}, kHeader, 5, 99)};
+  auto const verified = signed_header.open();
+  EXPECT_EQ(verified.verdict, Verdict::kWrong);
+  EXPECT_EQ(verified.header.from, Rank{2});
+  EXPECT_EQ(verified.wrong, "it poses as rank 1");
+}
+
+TEST(HeaderMac, AnotherVersionIsNamedWithThisOne) {
+  Signed signed_header = signed_by_one();
+  signed_header.header.protocol = 77;
+  EXPECT_EQ(signed_header.open().wrong,
+            "it speaks version 77 of the data protocol and this rank version " + std::to_string(kUcxProtocol));
+  // Also where its headers are longer or shorter.
+  EXPECT_THAT(mac_of_rank(0).open(&signed_header.header, 24, 5).wrong, HasSubstr("version 77"));
+}
+
+TEST(Checksum, FindsEveryChangedByte) {
+  for (std::size_t const size : {1, 7, 64, 300, 5000}) {
+    std::string body(size, 'x');
+    auto const before = kernels::checksum(body.data(), size);
+    for (std::size_t i = 0; i < size; ++i) {
+      body[i] = 'y';
+      EXPECT_NE(kernels::checksum(body.data(), size), before);
+      body[i] = 'x';
+    }
+    EXPECT_EQ(kernels::checksum(body.data(), size), before);
+  }
+}
+
+}  // namespace
+}  // namespace gpups::comm

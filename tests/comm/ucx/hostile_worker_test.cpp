@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+// A peer that sends over a link what no rank sends: one wrong thing at a time, each a PeerError that names the rank,
+// and none takes memory without bound.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "comm/bulk/bulk_transport.hpp"
+#include "comm/bulk/flow_control.hpp"
+#include "comm/bulk/ucx.hpp"
+#include "comm/peer_text.hpp"
+#include "comm/transport/transport.hpp"
+#include "comm/transport/ucx.hpp"
+#include "gpups/error.hpp"
+#include "tests/support/bulk_routes.hpp"
+#include "tests/support/expect_error.hpp"
+#include "tests/support/fake_active_messages.hpp"
+
+namespace gpups::comm {
+namespace {
+
+constexpr Rank kPeer{1}, kOther{2};
+
+void expect_fault(std::function<void()> const& call, char const* words) {
+  try {
+    call();
+    ADD_FAILURE() << "no PeerError; expected one with: " << words;
+  } catch (PeerError const& error) {
+    EXPECT_EQ(error.peer(), kPeer);
+    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+  }
+}
+
+class HostileLink : public testing::Test {
+ protected:
+  void expect_lost(char const* words) {
+    expect_fault(
+        [this] {
+          while (transport->receive()) {
+          }
+        },
+        words);
+  }
+  void expect_wrong(char const* words) {
+    expect_fault([this] { bulk->progress(); }, words);
+  }
+  std::shared_ptr<test::FakeActiveMessages> const carrier = std::make_shared<test::FakeActiveMessages>(3);
+  std::unique_ptr<Transport> transport = make_ucx_transport(carrier, nullptr);
+  std::unique_ptr<BulkTransport> bulk = make_ucx_bulk_transport(carrier);
+};
+
+TEST_F(HostileLink, MessagesAreNotTakenOnWordWithoutBound) {
+  for (int i = 0; i < 2; ++i) carrier->deliver_remote_message(kPeer, kMessageBytesMax);
+  EXPECT_EQ(carrier->bytes_wanted(), 2 * kMessageBytesMax);
+  carrier->deliver_remote_message(kPeer, 1);
+  EXPECT_EQ(carrier->bytes_wanted(), 2 * kMessageBytesMax);
+  carrier->end_all();
+  expect_lost("more than there is room for");
+}
+
+TEST_F(HostileLink, AFailedConnectionIsALossWhereNobodyKnowsBetter) {
+  carrier->break_connection(kPeer);
+  expect_fault(
+      [this] {
+        for (;;) transport->receive();
+      },
+      "its data connection failed: it broke");
+}
+
+TEST_F(HostileLink, WhoLeavesSaysWhyItsConnectionFailed) {
+  carrier->break_connection(kPeer);
+  EXPECT_FALSE(transport->receive());
+  carrier->deliver(kPeer, AmKind::kEnd, number(kPeer), 0, "no memory");
+  expect_lost("no memory");
+}
+
+TEST_F(HostileLink, ATooLongMessageIsNotTaken) {
+  carrier->deliver_remote_message(kPeer, ~std::size_t{0});
+  EXPECT_EQ(carrier->bytes_wanted(), 0U);
+  expect_lost("more than there is room for");
+}
+
+TEST_F(HostileLink, TheBoundIsOfEachRank) {
+  for (int i = 0; i < 2; ++i) carrier->deliver_remote_message(kPeer, kMessageBytesMax);
+  carrier->deliver_message(kOther, "x");
+  EXPECT_EQ(transport->receive()->body, "x");
+}
+
+TEST_F(HostileLink, WhatCannotBeLargeIsNotFetched) {
+  for (auto const kind : {AmKind::kCredit, AmKind::kCreditRequest, AmKind::kEnd}) {
+    carrier->deliver_remote(kPeer, kind, 1, 0, 100);
+  }
+  EXPECT_EQ(carrier->bytes_wanted(), 0U);
+  expect_lost("cannot be right");
+}
+
+TEST_F(HostileLink, NobodyPosesAsThisRank) {
+  carrier->deliver_message(Rank{0}, "x");
+  carrier->deliver(Rank{0}, AmKind::kEnd, 0, 0, "");
+  EXPECT_FALSE(transport->receive());
+  EXPECT_TRUE(transport->send(Rank{0}, "y"));
+  EXPECT_EQ(transport->receive()->body, "y");
+}
+
+TEST_F(HostileLink, CreditsAreOfWhatWasSent) {
+  transport->send(kPeer, "abc");
+  carrier->deliver(kPeer, AmKind::kCredit, 1, 4);
+  expect_lost("has taken more than was sent");
+}
+
+TEST_F(HostileLink, ARegularEndIsNobodyElses) {
+  carrier->deliver(kPeer, AmKind::kEnd, number(kOther), 0, "");
+  expect_lost("cannot be right");
+}
+
+TEST_F(HostileLink, AnEndBecauseOfNobodyIsWrong) {
+  carrier->deliver(kPeer, AmKind::kEnd, 3, 0, "why");
+  expect_lost("cannot be right");
+}
+
+TEST_F(HostileLink, ReasonsAreFitForATerminal) {
+  carrier->deliver(kPeer, AmKind::kEnd, number(kPeer), 0, "\033[2J" + std::string(60000, 'x'));
+  try {
+    transport->receive();
+    ADD_FAILURE();
+  } catch (PeerError const& error) {
+    EXPECT_LT(std::string(error.what()).size(), kPeerTextBytesMax + 200);
+    EXPECT_EQ(std::string(error.what()).find('\033'), std::string::npos);
+  }
+}
+
+TEST_F(HostileLink, CreditsDoNotPileUp) {
+  for (int i = 0; i < 1000; ++i) {
+    carrier->deliver_message(kPeer, "x");
+    ASSERT_TRUE(transport->receive());
+    carrier->deliver(kPeer, AmKind::kCreditRequest, 0, 0);
+  }
+  EXPECT_EQ(carrier->under_way(), 1U);
+  carrier->end_all();  // tells all that has come meanwhile
+  ASSERT_EQ(carrier->sent.size(), 2U);
+  EXPECT_EQ(carrier->sent[0].number + carrier->sent[1].number, 1000U);
+}
+
+TEST_F(HostileLink, MessagesMayOvertakeEachOther) {
+  carrier->deliver(kPeer, AmKind::kMessage, 2, 0, "c");
+  carrier->deliver(kPeer, AmKind::kMessage, 1, 0, "b");
+  EXPECT_FALSE(transport->receive());
+  carrier->deliver(kPeer, AmKind::kMessage, 0, 0, "a");
+  for (char const* const body : {"a", "b", "c"}) EXPECT_EQ(transport->receive()->body, body);
+}
+
+TEST_F(HostileLink, AMessageThatComesTwiceIsWrong) {
+  carrier->deliver(kPeer, AmKind::kMessage, 0, 0, "a");
+  ASSERT_TRUE(transport->receive());
+  carrier->deliver(kPeer, AmKind::kMessage, 0, 0, "a");
+  expect_lost("came twice");
+}
+
+TEST_F(HostileLink, AMessageThatComesTwiceBeforeItIsReceivedIsWrong) {
+  for (int i = 0; i < 2; ++i) carrier->deliver(kPeer, AmKind::kMessage, 1, 0, "b");
+  expect_lost("came twice");
+}
+
+TEST_F(HostileLink, NumbersOfMessagesCostNoMemory) {
+  carrier->deliver(kPeer, AmKind::kMessage, std::uint64_t{1} << 60, 0, "a");
+  expect_lost("more than there is room for");
+}
+
+TEST_F(HostileLink, WhatWasChangedOnTheWayEndsBoth) {
+  carrier->change(kPeer);
+  expect_lost("it was changed");
+  expect_wrong("it was changed");
+}
+
+TEST_F(HostileLink, WhatIsFetchedMayOutliveTheTransport) {
+  carrier->deliver_remote_message(kPeer, 10);
+  transport.reset();
+  carrier->end_all();
+}
+
+TEST_F(HostileLink, DataUnderManyTagsIsBounded) {
+  std::uint64_t tag = 0;
+  for (; tag < 2 * kTransfersAheadMax; ++tag) carrier->deliver_remote(kPeer, AmKind::kData, tag, 0, 100000);
+  EXPECT_NO_THROW(bulk->progress());
+  carrier->deliver_remote(kPeer, AmKind::kData, tag, 0, 100000);
+  expect_wrong("too much unasked");
+}
+
+TEST_F(HostileLink, BytesThatNobodyWantsAreBounded) {
+  std::string const body(kEagerBytesMax, 'x');
+  std::uint64_t const fit = 2 * kEagerBytesAheadMax / kEagerBytesMax;
+  for (std::uint64_t tag = 0; tag < fit; ++tag) carrier->deliver(kPeer, AmKind::kData, tag, 0, body);
+  EXPECT_NO_THROW(bulk->progress());
+  carrier->deliver(kPeer, AmKind::kData, fit, 0, body);
+  expect_wrong("too much unasked");
+}
+
+TEST_F(HostileLink, WhatIsTakenOrWithdrawnMakesRoom) {
+  Stream stream(Device::host(), 1);
+  std::string into(100, ' ');
+  for (std::uint64_t tag = 0; tag < 1U << 17; ++tag) {
+    carrier->deliver(kPeer, AmKind::kData, tag, 0, std::string(100, 'x'));
+    if (tag % 2 == 0) {
+      carrier->deliver(kPeer, AmKind::kBulkWithdrawn, tag, 0);
+    } else {
+      ASSERT_TRUE(bulk->done(bulk->receive_into(stream, kPeer, tag, into.data(), into.size())));
+    }
+  }
+  EXPECT_NO_THROW(bulk->progress());
+}
+
+// What a payload sends to a receiver that is slow: first at once, then to be fetched, and then nothing more.
+TEST_F(HostileLink, ASlowReceiverIsSentNoMoreThanItHasRoomFor) {
+  Stream stream(Device::host(), 1);
+  std::string const small(1000, 'x'), large(kEagerBytesMax, 'x');
+  std::uint64_t tag = 0;
+  std::size_t at_once = 0, sends = 0;
+  auto const send = [&](std::string const& data) {
+    bulk->send(stream, kPeer, tag++, data.data(), data.size());
+    ++sends;
+  };
+  for (std::size_t i = 0; i < 2 * kEagerBytesAheadMax / large.size(); ++i) send(large);
+  for (auto const& sent : carrier->sent) at_once += sent.protocol == AmProtocol::kEager ? sent.bytes : 0;
+  EXPECT_EQ(at_once, kEagerBytesAheadMax);
+  while (carrier->sent.size() == sends) send(small);
+  EXPECT_EQ(carrier->sent.size(), kTransfersAheadMax);
+
+  // It takes some of those that went at once, and there is room for as many.
+  carrier->deliver(kPeer, AmKind::kBulkCredit, 10, 10 * large.size());
+  EXPECT_EQ(carrier->sent.size(), kTransfersAheadMax + 1);
+  for (int i = 0; i < 20; ++i) send(small);
+  EXPECT_EQ(carrier->sent.size(), kTransfersAheadMax + 10);
+  EXPECT_EQ(carrier->sent.back().protocol, AmProtocol::kEager);
+}
+
+TEST_F(HostileLink, WhatWasTakenIsOfWhatWasSent) {
+  carrier->deliver(kPeer, AmKind::kBulkCredit, 1, 0);
+  expect_wrong("taken more than was sent");
+}
+
+TEST_F(HostileLink, ASenderIsToldWhatWasTaken) {
+  Stream stream(Device::host(), 1);
+  std::string into(kEagerBytesMax, ' ');
+  std::size_t const worth = kEagerBytesAheadMax / 4 / into.size();
+  for (std::uint64_t tag = 0; tag < worth; ++tag) {
+    EXPECT_TRUE(carrier->sent.empty());
+    carrier->deliver(kPeer, AmKind::kData, tag, 1, std::string(into.size(), 'x'));
+    bulk->receive_into(stream, kPeer, tag, into.data(), into.size());
+  }
+  ASSERT_EQ(carrier->sent.size(), 1U);
+  EXPECT_EQ(carrier->sent[0].kind, AmKind::kBulkCredit);
+  EXPECT_EQ(carrier->sent[0].number, worth);
+  EXPECT_EQ(carrier->sent[0].count, worth * into.size());
+}
+
+TEST_F(HostileLink, DataThatComesTwiceIsWrong) {
+  for (int i = 0; i < 2; ++i) carrier->deliver_remote(kPeer, AmKind::kData, 7, 0, 100000);
+  expect_wrong("the same data twice");
+}
+
+TEST_F(HostileLink, PiecesAreOfWhatIsWanted) {
+  carrier->deliver_remote(kPeer, AmKind::kBulkPiece, 7, 0, 100);
+  EXPECT_EQ(carrier->bytes_wanted(), 0U);
+  expect_wrong("a piece of what was not wanted");
+}
+
+TEST_F(HostileLink, PiecesLieWithinWhatIsWanted) {
+  constexpr std::uint64_t kSize = 200000;
+  for (auto const& [offset, bytes] : {std::pair{kSize - 1, 2UL}, {~0UL, 1UL}, {0UL, kSize + 1}, {kSize, 0UL}}) {
+    auto const other = std::make_shared<test::FakeActiveMessages>(3);
+    auto const end = make_ucx_bulk_transport(other);
+    Stream stream(Device::host(), 1);
+    std::string into(kSize, ' ');
+    end->receive_into(stream, kPeer, 7, into.data(), into.size());
+    other->deliver(kPeer, AmKind::kBulkOffer, 7, kSize);
+    ASSERT_EQ(other->sent.back().kind, AmKind::kBulkRequest);
+    other->deliver_remote(kPeer, AmKind::kBulkPiece, 7, offset, bytes);
+    EXPECT_EQ(other->bytes_wanted(), 0U);
+    expect_fault([&] { end->progress(); }, "a piece of what was not wanted");
+  }
+}
+
+TEST_F(HostileLink, WhatWasNotOfferedIsNotSent) {
+  carrier->deliver(kPeer, AmKind::kBulkRequest, 7, 0);
+  expect_wrong("wants what was not offered");
+}
+
+TEST_F(HostileLink, WhatIsOfferedIsWantedInAWayThatThereIs) {
+  auto const other = std::make_shared<test::FakeActiveMessages>(3);
+  auto const hub = std::make_shared<test::FabricHub>(3);
+  auto const end = make_ucx_bulk_transport(other, std::make_shared<test::LocalFabric>(Rank{0}, hub));
+  Stream stream(Device::host(), 1);
+  std::string const data(200000, 'x');
+  end->send(stream, kPeer, 7, data.data(), data.size());
+  ASSERT_EQ(other->sent.back().kind, AmKind::kFabricOffer);
+  other->deliver(kPeer, AmKind::kBulkRequest, 7, 2);
+  EXPECT_EQ(other->sent.back().kind, AmKind::kFabricOffer);
+  expect_fault([&] { end->progress(); }, "wants a transfer in a way that there is not");
+}
+
+TEST_F(HostileLink, OnlyRankZeroTellsOfBatches) {
+  carrier->deliver(kPeer, AmKind::kFabricBatch, 0, 0, std::string("\1\0\0\0\1\1\0\0\0\0\0\0\0\0\0\0\0", 17));
+  expect_wrong("a batch that cannot be");
+}
+
+// Also one that names no transfer.
+TEST_F(HostileLink, BatchesGoByAFabric) {
+  carrier->deliver(Rank{0}, AmKind::kFabricBatch, 0, 0, std::string(4, '\0'));
+  test::expect_error([this] { bulk->progress(); }, {"transfers by a fabric where there are none"});
+}
+
+TEST_F(HostileLink, OnlyRanksOfTheJobAreReady) {
+  carrier->deliver(kPeer, AmKind::kFabricReady, 7, 3);
+  expect_wrong("ready for what cannot be");
+}
+
+TEST_F(HostileLink, RanksAreReadyForASumOnce) {
+  for (int i = 0; i < 2; ++i) carrier->deliver(kPeer, AmKind::kFabricAllreduceReady, 7, 100);
+  expect_wrong("ready for another sum");
+}
+
+TEST_F(HostileLink, RanksAreReadyForTheSameSum) {
+  carrier->deliver(kOther, AmKind::kFabricAllreduceReady, 7, 100);
+  carrier->deliver(kPeer, AmKind::kFabricAllreduceReady, 7, 101);
+  expect_wrong("ready for another sum");
+}
+
+TEST_F(HostileLink, SumsThatWaitAreBounded) {
+  for (std::uint64_t tag = 0; tag < 1000000; ++tag) carrier->deliver(kPeer, AmKind::kFabricAllreduceReady, tag, 100);
+  expect_wrong("ready for a sum that cannot be");
+}
+
+TEST_F(HostileLink, RefusalsAreNotFetched) {
+  carrier->deliver_remote(kPeer, AmKind::kBulkRejected, 7, 0, ~std::size_t{0});
+  carrier->deliver_remote(kPeer, AmKind::kBulkWithdrawn, 7, 0, ~std::size_t{0});
+  EXPECT_EQ(carrier->bytes_wanted(), 0U);
+  expect_wrong("rank 1");
+}
+
+}  // namespace
+}  // namespace gpups::comm

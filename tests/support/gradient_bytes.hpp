@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ranks send as each pushes gradients for the same rows, everything counted but the values that are read.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gpups/gpups.hpp"
+
+namespace gpups::test {
+
+struct Sent {
+  double bytes = 0;               // of all ranks
+  std::uint64_t other_bytes = 0;  // what should not be there: urgent look-ups, and the like
+  std::uint64_t hash = 0;
+};
+
+// Every rank pushes gradients below 2 for the same rows, in each of some steps.
+inline Sent gradient_bytes_per_key(int ranks, int pushes, std::size_t rows, TableOptions options, bool dense_keys) {
+  std::mutex mutex;
+  Sent sent;
+  options.name = std::string("t");
+  run_ranks(Group::threads(ranks), [&](Group group) {
+    Store store(group, {.threads = 1});
+    auto const id = store.add_table(options);
+    auto stream = store.make_stream();
+    std::mt19937_64 random(1);
+    std::vector<Key> keys;
+    for (std::size_t i = 0; i < rows; ++i) keys.push_back(Key{dense_keys ? 7 * i : random()});
+    Matrix<float> const sources(Device::host(), rows, options.dim);
+    for (std::size_t i = 0; i < rows; ++i) {
+      for (float& x : sources.row(i)) x = static_cast<float>(static_cast<std::int64_t>(random()) >> 40) * 0x1p-22F;
+    }
+    TableBatch const part{.table = id, .keys = View<Key const>(keys)};
+    PreparedBatch batch;
+    for (std::int64_t t = 0; t <= pushes; ++t) {
+      PreparedBatch next;
+      if (t < pushes)
+        next = store.prepare(stream, Clock{t + 1}, {&part, 1}, 1);  // a step ahead: it goes with the round
+      if (t > 0) {
+        store.wait_ready(batch);
+        TableGradients const gradients{.sources = sources};
+        store.push(stream, batch, {&gradients, 1});
+      }
+      store.advance_clock();
+      store.wait_applied();
+      batch = next;
+    }
+    auto const stats = store.stats();
+    auto const hash = store.table_hash();
+    store.wait_barrier();
+    std::lock_guard const lock(mutex);
+    sent.bytes += static_cast<double>(stats.sent.gradients + stats.sent.intents + stats.sent.control);
+    sent.other_bytes += stats.sent.late_fetches + stats.sent.lookups + stats.sent.allreduces;
+    sent.hash = hash;
+  });
+  return sent;
+}
+
+}  // namespace gpups::test

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/watchdog.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+
+#include "comm/group/group_impl.hpp"
+#include "tools/standard_streams.hpp"
+
+namespace gpups::tools {
+namespace {
+
+constexpr std::chrono::milliseconds kPatience{1200};
+
+// What the handler of a signal says: it can be given nothing, and may not allocate.
+std::array<char, 2048> lost_text;
+std::atomic<std::size_t> lost_bytes{0};
+
+// abort() was called, perhaps because a rank has gone: the watch will know in a moment.
+void on_abort(int) {
+  constexpr int kLooks = 20;
+  timespec const between{.tv_sec = 0, .tv_nsec = 50'000'000};
+  for (int i = 0; i < kLooks && lost_bytes == 0; ++i) ::nanosleep(&between, nullptr);
+  if (lost_bytes == 0) return;
+  [[maybe_unused]] auto const written = ::write(STDERR_FILENO, lost_text.data(), lost_bytes);
+  ::_exit(2);
+}
+
+}  // namespace
+
+Watchdog::Watchdog(Group const& group) : group_(group) {
+  struct sigaction action {};
+  action.sa_handler = on_abort;
+  sigaction(SIGABRT, &action, &before_);
+  group_.impl().on_lost([this](Rank rank, std::string const& why) {
+    std::string const text = fmt::format(
+        "rank {} is lost ({}; rank {} was busy with work of its own): look at that rank's output, then go on from the "
+        "last checkpoint",
+        number(rank), why, number(group_.rank()));
+    std::string line = error_line(text) + "\n";
+    line.resize(std::min(line.size(), lost_text.size()));
+    std::copy(line.begin(), line.end(), lost_text.begin());
+    lost_bytes = line.size();
+    std::lock_guard lock(mutex_);
+    if (!over_) thread_ = std::thread([this, text] { wait_and_end(text); });
+  });
+}
+
+Watchdog::~Watchdog() {
+  group_.impl().on_lost(nullptr);
+  {
+    std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+  sigaction(SIGABRT, &before_, nullptr);
+  lost_bytes = 0;
+}
+
+void Watchdog::wait_and_end(std::string const& text) {
+  std::unique_lock lock(mutex_);
+  if (changed_.wait_for(lock, kPatience, [this] { return over_; })) return;
+  print_error(text);
+  std::_Exit(2);
+}
+
+}  // namespace gpups::tools

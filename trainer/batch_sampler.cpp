@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/batch_sampler.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/check.hpp"
+#include "trainer/random.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+constexpr std::uint64_t kBatches = 1;  // what random bits are for
+
+// The first sample of microbatch m where `samples` are cut into `microbatches`: the least i with i * V / B >= m.
+std::uint32_t first_sample(std::uint64_t m, std::uint64_t samples, std::uint64_t microbatches) {
+  return static_cast<std::uint32_t>((m * samples + microbatches - 1) / microbatches);
+}
+
+}  // namespace
+
+BatchSampler::BatchSampler(std::uint64_t samples, BatchOptions const& options)
+    : samples_(samples),
+      options_(options),
+      steps_per_epoch_(static_cast<std::int64_t>((samples + options.batch_size - 1) / options.batch_size)),
+      order_({.samples = samples, .seed = options.seed, .block_samples = options.block_samples}),
+      order_of_batches_({.samples = static_cast<std::uint64_t>(steps_per_epoch_),
+                         .seed = random_bits(options.seed, kBatches),
+                         .block_samples = 1}) {
+  GPUPS_ASSERT(samples > 0 && options.batch_size > 0 && number(options.rank) < options.ranks);
+  GPUPS_REQUIRE(
+      options.ranks <= options.microbatches,
+      "there are {} ranks and {} microbatches (a rank computes whole microbatches, and some would have none): "
+      "use at most {} ranks, or start a run with train.microbatches={}",
+      options.ranks, options.microbatches, options.microbatches, options.ranks);
+}
+
+std::int64_t BatchSampler::batch_number(Clock clock) {
+  std::int64_t const epoch = number(clock) / steps_per_epoch_, place = number(clock) % steps_per_epoch_;
+  // The first epoch has them as they are cut, so that it reads the data as fast as without same_batches.
+  if (!options_.same_batches || epoch == 0) return place;
+  std::uint64_t batch = 0;
+  order_of_batches_.fill(static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(place), {&batch, 1});
+  return static_cast<std::int64_t>(batch);
+}
+
+std::uint32_t BatchSampler::samples(Clock clock) {
+  std::uint64_t const first = static_cast<std::uint64_t>(batch_number(clock)) * options_.batch_size;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.batch_size, samples_ - first));
+}
+
+Batch BatchSampler::make(Clock clock) {
+  std::uint64_t const rank = number(options_.rank), ranks = options_.ranks, cuts = options_.microbatches;
+  std::uint32_t const batch_samples = samples(clock);
+  auto const begin = static_cast<std::uint32_t>(rank * cuts / ranks);
+  auto const end = static_cast<std::uint32_t>((rank + 1) * cuts / ranks);
+  std::uint32_t const first = first_sample(begin, batch_samples, cuts), last = first_sample(end, batch_samples, cuts);
+
+  Batch batch;
+  batch.clock = clock;
+  batch.batch_samples = batch_samples;
+  batch.epoch = number(clock) / steps_per_epoch_;
+  batch.samples.resize(last - first);
+  order_.fill(options_.same_batches ? 0 : static_cast<std::uint64_t>(batch.epoch),
+              static_cast<std::uint64_t>(batch_number(clock)) * options_.batch_size + first, batch.samples);
+  batch.sample_numbers.resize(last - first);
+  std::iota(batch.sample_numbers.begin(), batch.sample_numbers.end(), first);
+  for (std::uint32_t m = begin; m < end; ++m) {
+    std::uint32_t const from = first_sample(m, batch_samples, cuts), to = first_sample(m + 1, batch_samples, cuts);
+    if (from < to) batch.microbatches.push_back({m, from - first, to - from});
+  }
+  return batch;
+}
+
+}  // namespace gpups::trainer

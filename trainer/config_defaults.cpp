@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/config_defaults.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gpups::trainer {
+namespace {
+
+Config click_defaults() {
+  Config defaults;
+  defaults.data.train = defaults.data.valid = defaults.data.test = "";
+  defaults.data.valid_share = 0;
+  defaults.data.test_share = 0.1;
+  defaults.model.name = "dlrm";
+  defaults.model.dim = 16;
+  defaults.model.init_scale = 0.01;
+  return defaults;
+}
+
+Config rating_defaults() {
+  Config defaults;
+  defaults.data.train = defaults.data.valid = defaults.data.test = "";
+  defaults.data.valid_share = 0;
+  defaults.data.test_share = 0.1;
+  defaults.model.name = "factorization";
+  defaults.model.dim = 32;
+  return defaults;
+}
+
+}  // namespace
+
+Config defaults_for(std::string const& reader) {
+  if (reader == "clicks") return click_defaults();
+  if (reader == "ratings") return rating_defaults();
+  return {};
+}
+
+// Entities begin where distances of untrained triples are about the margin: for much nearer or further ones, the loss
+// has no slope left for positives or for negatives. (Sun et al. 2019 take the same range.) A softmax sees differences
+// of scores alone.
+void set_default_init(ModelConfig const& model, ModelConfig& defaults) {
+  if ((model.name != "transe" && model.name != "rotate") || model.loss == "softmax") return;
+  auto const dim = static_cast<double>(model.dim);
+  double const summands = model.name == "rotate" ? dim / 2 : model.norm == 2 ? std::sqrt(dim) : dim;
+  defaults.init = "uniform";
+  defaults.init_scale = std::min((model.margin + 2) / summands, 1e6);  // the most that may be set
+}
+
+}  // namespace gpups::trainer

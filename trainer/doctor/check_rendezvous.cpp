@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Will the ranks of the job find each other?
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "trainer/doctor/checks.hpp"
+#include "trainer/progress_reporter.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+constexpr std::size_t kTokenLeast = 16;  // bytes: what nobody guesses
+constexpr int kPortLeast = 1024;         // below are those of root
+
+bool meets_on_loopback(RendezvousFacts const& meeting) {
+  return std::all_of(meeting.hosts.begin(), meeting.hosts.end(), [](auto const& host) { return host.loopback; });
+}
+
+}  // namespace
+
+Findings check_launcher(Facts const& facts) {
+  RendezvousFacts const& m = facts.rendezvous;
+  if (!m.error.empty()) return {problem(m.error)};
+  if (m.launcher.empty()) return {ok("no launcher started this process: it is alone")};
+  std::string const size =
+      m.size > 0 ? with_count(static_cast<std::uint64_t>(m.size), "process", "processes") : "this process";
+  return {ok(fmt::format("{} started {}", m.launcher, size))};
+}
+
+Findings check_host_names(Facts const& facts) {
+  Findings found;
+  if (!facts.machine.host_resolves) {
+    found.push_back(
+        warning(fmt::format("the name of this machine, {}, has no address (launchers look for it): add it to "
+                            "/etc/hosts",
+                            facts.machine.host)));
+  }
+  auto const& hosts = facts.rendezvous.hosts;
+  for (RendezvousFacts::Host const& host : hosts) {
+    if (host.error.empty()) continue;
+    std::string const text = fmt::format(
+        "{} has no address ({}; rank 0 is looked for there): check MASTER_ADDR, and "
+        "that DNS or /etc/hosts knows it",
+        host.name, host.error);
+    bool const others = std::any_of(hosts.begin(), hosts.end(), [](auto const& other) { return other.error.empty(); });
+    found.push_back(others ? warning(text) : problem(text));
+  }
+  return found;
+}
+
+Findings check_port(Facts const& facts) {
+  RendezvousFacts const& m = facts.rendezvous;
+  if (m.launcher.empty() || m.port == 0) return {};
+  switch (m.port_error) {
+    case 0:
+      return {ok(fmt::format("ranks meet at port {}", m.port))};
+    case EADDRINUSE:
+      return {
+          problem(fmt::format("port {} is occupied by another program (rank 0 listens there): see whether "
+                              "another process has RANK=0 too, else set MASTER_PORT to another on all ranks, or "
+                              "GPUPS_PORT where the launcher itself listens there",
+                              m.port))};
+    case EACCES:
+      return {
+          problem(fmt::format("port {} is for root only (rank 0 listens there): set MASTER_PORT to one from {} to "
+                              "65535 on all ranks",
+                              m.port, kPortLeast))};
+    default:
+      return {
+          problem(fmt::format("port {} cannot be used ({}; rank 0 listens there): set MASTER_PORT to another on all "
+                              "ranks",
+                              m.port, std::strerror(m.port_error)))};
+  }
+}
+
+Findings check_token(Facts const& facts) {
+  RendezvousFacts const& m = facts.rendezvous;
+  if (!m.token) {
+    if (m.launcher.empty() || m.hosts.empty()) return {};
+    if (meets_on_loopback(m)) return {ok("there is no token: ranks meet on the loopback interface only")};
+    return {
+        problem("there is no token (anybody on the network could join as a rank): write 32 random bytes, as text, to "
+                "a file that only you can read, and name it by GPUPS_TOKEN_FILE on all ranks")};
+  }
+  RendezvousFacts::Token const& token = *m.token;
+  // Where the launch has failed on it, check_launcher() says so.
+  if (!token.file.empty() && m.error.find(token.file) != std::string::npos) return {};
+  std::string const what = token.file.empty() ? "GPUPS_TOKEN" : "the token file " + token.file;
+  if (!token.error.empty()) {
+    return {problem(
+        fmt::format("{} cannot be read ({}; ranks need it to join): check GPUPS_TOKEN_FILE", what, token.error))};
+  }
+  if (token.bytes == 0) {
+    return {problem(
+        fmt::format("{} is empty (whoever knows the token can join): put 32 random bytes into it, as text", what))};
+  }
+  Findings found;
+  if (!token.file.empty() && (token.mode & 077U) != 0) {
+    found.push_back(
+        warning(fmt::format("{} has mode {:03o} (others of this machine can read it and join): chmod 600 {}", what,
+                            token.mode & 0777U, token.file)));
+  }
+  if (token.bytes < kTokenLeast) {
+    found.push_back(warning(
+        fmt::format("{} has {} bytes (it can be guessed): put 32 random bytes into it, as text", what, token.bytes)));
+  }
+  if (found.empty()) found.push_back(ok(fmt::format("{} has {} bytes", what, token.bytes)));
+  return found;
+}
+
+}  // namespace gpups::trainer

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/explain_dense_allreduce.hpp"
+
+#include <fmt/format.h>
+
+#include "trainer/progress_reporter.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+std::string counted_sums(DenseAllreduceSummary::LayerSums const& part) {
+  return fmt::format("dense layers: {} in {} a step", with_count(part.numbers, "number"), with_count(part.sums, "sum"));
+}
+
+std::string explain_exact(DenseAllreduceSummary const& sums) {
+  return fmt::format(
+      "{}, exactly, as whole units of 2^{}: each rank adds up one slice and sends its sums to all, and short arrays go "
+      "to all at once (integers have no other algorithm)",
+      counted_sums(sums.exact), sums.grid_log2);
+}
+
+std::string explain_largest(DenseAllreduceSummary const& sums, int ranks) {
+  TopKOptions const& options = *sums.top_k;
+  bool const is_lossless = options.format == WireFormat::kFloat;
+  return fmt::format("{}, of the largest {:g} % of each rank, in {}, by {}{}: {}", counted_sums(sums.largest),
+                     100 * options.density, is_lossless ? "whole units" : name_of(options.format), sums.by->name,
+                     options.algorithm == "auto" ? fmt::format(" (\"auto\" of {} ranks)", ranks) : "",
+                     sums.by->description);
+}
+
+}  // namespace
+
+std::vector<std::string> explain(DenseAllreduceSummary const& sums, int ranks, DenseAllreduceTraffic const& sent) {
+  std::vector<std::string> lines;
+  if (ranks < 2) return lines;
+  if (sums.largest.sums > 0) lines.push_back(explain_largest(sums, ranks));
+  lines.push_back(explain_exact(sums));
+  if (sums.largest.sums == 0 && sent.steps > 0) {
+    double const numbers = static_cast<double>(sums.exact.numbers) * static_cast<double>(sent.steps) * ranks;
+    lines.back() += fmt::format("; a rank sends {:.2f} bytes for a number", static_cast<double>(sent.bytes) / numbers);
+  }
+  return lines;
+}
+
+}  // namespace gpups::trainer

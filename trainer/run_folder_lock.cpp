@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/run_folder_lock.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+
+#include "kernels/check.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool there(fs::path const& path) {
+  std::error_code error;
+  return fs::symlink_status(path, error).type() != fs::file_type::not_found;
+}
+
+bool begins_with_mark(fs::path const& file) {
+  std::string text(sizeof kConfigMark - 1, '\0');
+  std::ifstream in(file, std::ios::binary);
+  return in.read(text.data(), static_cast<std::streamsize>(text.size())) && text == kConfigMark;
+}
+
+void require_ours(fs::path const& folder, fs::path const& config_file) {
+  fs::path const config = folder / "config.toml";
+  bool const checkpoint = there(folder / "checkpoint");
+  std::error_code error;
+  if (there(config)) {
+    GPUPS_REQUIRE(checkpoint || !fs::equivalent(config, config_file, error),
+                  "{} is where the run would write its configuration (it would replace yours): choose another folder "
+                  "with --run",
+                  config.string());
+    GPUPS_REQUIRE(begins_with_mark(config),
+                  "{} was not written by gpu_train (the run would replace it): move it away, or choose "
+                  "another folder with --run",
+                  config.string());
+    return;
+  }
+  for (char const* name : {"metrics.jsonl", "summary.json"}) {
+    GPUPS_REQUIRE(
+        checkpoint || !there(folder / name),
+        "{} is not of a run of gpu_train, which has a config.toml beside it (the run would change it): choose "
+        "another folder with --run",
+        (folder / name).string());
+  }
+}
+
+}  // namespace
+
+RunFolderLock::RunFolderLock(fs::path const& folder, std::string const& name, fs::path const& config_file) {
+  try {
+    folder.empty() ? make_new(name) : make(folder);
+    lock();
+    require_ours(path_, config_file);
+  } catch (...) {
+    release();
+    throw;
+  }
+}
+
+RunFolderLock::~RunFolderLock() { release(); }
+
+void RunFolderLock::make(fs::path const& folder) {
+  path_ = folder;
+  fs::path part;
+  for (fs::path const& name : fs::absolute(folder)) {
+    part /= name;
+    std::error_code error, unknown;
+    if (fs::create_directory(part, error)) made_.push_back(part);
+    GPUPS_REQUIRE(!error || fs::is_directory(part, unknown),
+                  "the run's folder {} cannot be made ({}): choose another with --run", folder.string(),
+                  error.message());
+  }
+}
+
+void RunFolderLock::make_new(std::string const& name) {
+  std::time_t const now = std::time(nullptr);
+  std::tm parts{};
+  localtime_r(&now, &parts);
+  char time[32];
+  std::strftime(time, sizeof time, "%Y%m%d-%H%M%S", &parts);
+  make("runs");
+  std::size_t const before = made_.size();
+  for (int copy = 1; made_.size() == before; ++copy) {  // until one is new
+    make(fs::path("runs") / fmt::format("{}-{}{}", name, time, copy == 1 ? "" : fmt::format("-{}", copy)));
+  }
+}
+
+void RunFolderLock::lock() {
+  lock_ = ::open((path_ / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  GPUPS_REQUIRE(lock_ >= 0, "the run's folder {} cannot be written to ({}): choose another with --run", path_.string(),
+                std::strerror(errno));
+  // File systems without locks give other errors: there, two runs must not be given one folder.
+  bool const taken = ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  struct stat now {};
+  bool const removed = ::fstat(lock_, &now) == 0 && now.st_nlink == 0;  // by the one who had it
+  ours_ = !taken && !removed && now.st_size == 0;
+  GPUPS_REQUIRE(
+      !taken && !removed,
+      "the folder {} is in use by another gpu_train (two runs, or two processes that are rank 0 of one, would mix "
+      "there): wait for it, choose another folder with --run, or give each process its own RANK",
+      path_.string());
+}
+
+bool RunFolderLock::is_locked(fs::path const& folder) {
+  std::error_code ignored;
+  return fs::exists(folder / "lock", ignored);
+}
+
+void RunFolderLock::release() {
+  std::error_code ignored;
+  if (ours_) fs::remove(path_ / "lock", ignored);
+  if (lock_ >= 0) ::close(lock_);
+  for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) fs::remove(*folder, ignored);  // where empty
+}
+
+}  // namespace gpups::trainer

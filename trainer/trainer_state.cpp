@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/trainer_state.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "kernels/check.hpp"
+
+namespace gpups::trainer {
+namespace {
+
+constexpr char kConfigBlob[] = "gpu_train/config.toml", kStateBlob[] = "gpu_train/cursor.json";
+
+std::string const& blob(std::span<Blob const> blobs, std::string const& name, std::filesystem::path const& folder) {
+  for (Blob const& b : blobs) {
+    if (b.name == name) return b.bytes;
+  }
+  throw Error(fmt::format("the checkpoint in {} has no {} (it was not made by gpu_train): choose another folder",
+                          folder.string(), name));
+}
+
+}  // namespace
+
+std::vector<Blob> to_blobs(Config const& config, TrainerState const& c) {
+  // Digits of 64 bits are written as text: JSON's numbers are exact up to 2^53 only.
+  nlohmann::json const json{{"clock", c.clock},
+                            {"microbatches", c.microbatches},
+                            {"schedule_steps", c.schedule_steps},
+                            {"data_digest", fmt::format("{:016x}", c.data_digest)},
+                            {"best_valid", c.best_valid},
+                            {"validations_since_best", c.validations_since_best},
+                            {"train_seconds", c.train_seconds},
+                            {"samples", c.samples}};
+  return {{kConfigBlob, resolved(config)}, {kStateBlob, json.dump()}};
+}
+
+SavedState from_blobs(std::span<Blob const> blobs, std::filesystem::path const& folder) {
+  SavedState saved{.config = parse_config(blob(blobs, kConfigBlob, folder), kConfigBlob, folder), .state = {}};
+  try {
+    auto const json = nlohmann::json::parse(blob(blobs, kStateBlob, folder));
+    saved.state = {.clock = json.at("clock"),
+                   .microbatches = json.at("microbatches"),
+                   .schedule_steps = json.at("schedule_steps"),
+                   .data_digest = std::stoull(json.at("data_digest").get<std::string>(), nullptr, 16),
+                   .best_valid = json.at("best_valid"),
+                   .validations_since_best = json.at("validations_since_best"),
+                   .train_seconds = json.at("train_seconds"),
+                   .samples = json.at("samples")};
+  } catch (std::exception const& error) {
+    throw Error(fmt::format("{} of the checkpoint in {} cannot be read ({}): choose another checkpoint", kStateBlob,
+                            folder.string(), error.what()));
+  }
+  return saved;
+}
+
+void require_same_run(SavedState const& saved, Config const& now, std::uint64_t data_digest,
+                      std::filesystem::path const& folder) {
+  auto differences = resume_differences(saved.config, now);
+  if (now.train.microbatches != 0 && now.train.microbatches != saved.state.microbatches) {
+    differences.push_back(
+        {"train.microbatches", fmt::to_string(saved.state.microbatches), fmt::to_string(now.train.microbatches)});
+  }
+  if (!differences.empty()) {
+    auto const& d = differences.front();
+    throw Error(
+        fmt::format("the checkpoint in {} was made with {} = {}, and now it is {} (the run could not go on as it "
+                    "was): use the same value, or start another run",
+                    folder.string(), d.key, d.a, d.b));
+  }
+  GPUPS_REQUIRE(saved.state.data_digest == data_digest,
+                "the checkpoint in {} was made with other data (digest {:016x}, and now it is {:016x}): use the same "
+                "files, or start another run",
+                folder.string(), saved.state.data_digest, data_digest);
+}
+
+}  // namespace gpups::trainer
