@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be summed over the ranks of a group, and how: see Group::begin_allreduce().
+// Types of Group's collectives: wire formats, algorithms, options, sparse vectors, and handles of sums in flight.
+//
+//   AllreduceOptions const options{.algorithm = "auto", .format = WireFormat::kHalf};
+//   CollectiveRequest const sum = group.begin_allreduce(stream, values, options);
+//   ... other work ...
+//   group.wait_allreduce(stream, sum);  // `values` now holds the sum over all ranks
 #pragma once
 
 #include <cstdint>
@@ -12,65 +17,64 @@
 
 namespace gpups {
 
-// How floats go over the wire. The codes of 8 bits and fewer have a scale for each block of values. What rounding takes
-// off is lost: a sum keeps no residual of it for the next one. TopKAllreduce does, also where it sends all elements
-// (density 1). Numbers are rounded to the nearest, but for the sums that "dsar_split_allgather" sends as integers:
-// these at random, so that their mean error is zero.
+// The wire format of floats in a collective. Formats of 8 bits and fewer have one scale per block of up to 512 values
+// (dense) or 65,536 values (sparse). Values are rounded to the nearest number of the format, except the sums that
+// "dsar_split_allgather" sends as integers: these are rounded stochastically, so that their expected error is zero
+// (QSGD, Alistarh et al., NeurIPS 2017). Rounding errors are lost; only TopKAllreduce keeps them in a residual.
 //
-// What a format has no number for, on the host and on GPUs alike; kFloat sends all as it is:
-//   kHalf      beyond 65,504 in magnitude: is cut off to that, with its sign. Infinite or NaN: is NaN
-//   kBFloat16    beyond 3.3895e38, the largest bfloat: likewise
-//   the others a block with anything from 2^127 on, infinite or NaN: all of it is NaN. Blocks have up to 512 places,
-//              or where no zeros are sent 65,536
-// No error says so. It happens to whatever travels: a rank's numbers, and their sums on the way to the other ranks.
-// Algorithms differ in which sums travel, so of 40,000 on each of two ranks one makes 80,000 in halves, another 65,504.
+// Values outside the range of a format are not an error. kFloat sends every value exactly, infinities and NaN included.
+//   kHalf      magnitudes beyond 65,504 become 65,504 with the same sign; infinities and NaN become NaN
+//   kBFloat16    the same with 3.3895e38, the largest bfloat16
+//   all others a block with a magnitude of 2^127 or more, an infinity or a NaN becomes NaN as a whole
+// The rule applies to whatever the algorithm sends: terms, and partial sums. So the sum of 40,000 on each of two ranks
+// is 80,000 in kHalf with an algorithm that sends terms only, and 65,504 with one that sends the sum.
 enum class WireFormat : std::uint8_t { kFloat, kHalf, kBFloat16, kE4M3, kE5M2, kInt8, kInt4, kInt2 };
-// As in "float", "half" and "int8".
+// Returns the name of a format, such as "float", "half" or "int8".
 char const* name_of(WireFormat format);
 
-// How arrays of floats are summed. The same on all ranks.
+// Options of an allreduce of floats, equal on all ranks.
 struct AllreduceOptions {
-  // One of allreduce_algorithms(), or "auto": the one of least modelled time. The model knows the length, the number of
-  // ranks, how many elements are not zero on the rank that has most of them, and what the links cost. Costs are
-  // measured once and kept in a file; with equal costs equal inputs give the same bits in every run (docs/exchange.md).
-  // The environment variable GPUPS_ALLREDUCE_ALGORITHM replaces "auto" by another name, for all sums of a job. A name
-  // that there is not is an Error, and ranks whose variables differ get a PeerError that names two of them.
+  // A name of allreduce_algorithms(), or "auto": the algorithm of least modelled time. The model has the size and the
+  // density of the vectors, the number of ranks, and the costs of the links (latency, bandwidth, merging, coding),
+  // which are measured once and cached; see Group::explain_allreduces(). With equal costs "auto" gives equal bits in
+  // every run. The environment variable GPUPS_ALLREDUCE_ALGORITHM replaces "auto".
   std::string algorithm = "auto";
-  // A named algorithm sends numbers in this format, which it must have. "auto" sends them in it where that is fastest,
-  // and else in one whose largest errors are no larger: as floats, or in an algorithm that has both, as bfloats in
-  // place of a format with scales. An algorithm that the environment names sends floats if it lacks the format. Where
-  // the mean error of many sums must be zero, name "dsar_split_allgather".
+  // A named algorithm uses this format and must support it. "auto" may use it, or a format whose largest error is at
+  // most as large: kFloat, or kBFloat16 in place of a format with scales. The format is thus the largest loss that the
+  // caller accepts. To get an expected error of zero over many sums, name "dsar_split_allgather".
   WireFormat format = WireFormat::kFloat;
 };
 
-// A way to sum arrays and sparse vectors over ranks.
+// An algorithm of allreduce_algorithms().
 struct AllreduceAlgorithm {
   char const* name;
-  char const* description;  // it does, in a few words
-  bool sparse;              // sends elements that are not zero, in any of several formats; else all, as floats
-  bool by_nccl = false;     // only where NCCL connects the devices of all ranks: see Group::wait_connect_devices()
+  char const* description;  // a few words
+  bool sparse;              // sends only nonzero elements, in any format; otherwise all elements, as floats
+  bool by_nccl = false;     // available only if NCCL connects the devices of all ranks: Group::wait_connect_devices()
 };
+// Returns all algorithms. Every algorithm sums arrays and sparse vectors.
 std::span<AllreduceAlgorithm const> allreduce_algorithms();
 
-// A vector of `size` floats that are zero but where it says what they are. With a quarter, arrays are often faster.
+// A sparse vector: `size` floats of which the listed ones may be nonzero. Above about 25 % density a dense array is
+// usually faster.
 struct SparseView {
   std::uint64_t size = 0;               // at most 2^32
-  View<std::uint32_t const> indices{};  // (count), ascending, each once
+  View<std::uint32_t const> indices{};  // (count), strictly ascending
   View<float const> values{};           // (count)
-  // Owns both, if it is given: then a sum reads them where they are, and they stay as they are until it is over. Else
-  // the sum makes a copy.
+  // Optional owner of both arrays. If it is set, the collective reads the arrays in place, and they must not change
+  // until the collective is done. If it is null, the collective copies the arrays.
   std::shared_ptr<void const> keep{};
 };
 
 // Elements first .. first + size - 1 of a sum of vectors.
 struct ReducedVector {
   std::uint64_t first = 0, size = 0;
-  bool sparse = false;             // the elements that are not named are zero
-  Array<std::uint32_t> indices{};  // (count), ascending, of the whole vector; empty where it is not sparse
-  Array<float> values{};           // (count), or (size)
+  bool sparse = false;             // the elements that are not listed are zero
+  Array<std::uint32_t> indices{};  // (count), strictly ascending, indices of the whole vector; empty if not sparse
+  Array<float> values{};           // (count) if sparse, else (size)
 };
 
-// A sum over the ranks that has been begun. Cheap to copy; a copy is the same sum.
+// The handle of a collective in flight. Copies are cheap and refer to the same collective.
 class CollectiveRequest {
  public:
   CollectiveRequest() = default;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a job and how they reach each other. A group sums arrays over its ranks, with or without a Store:
+// Groups of ranks: how the ranks of a job find each other, and the collectives between them.
 //
+//   // Four ranks as threads of this process:
 //   run_ranks(Group::threads(4), [](Group group) {
 //     Stream stream(Device::host(), 1);
-//     std::vector<float> values(1000, 1.0F);
-//     CollectiveRequest const sum = group.begin_allreduce(stream, View<float>(values));
-//     // ... other work ...
-//     group.wait_allreduce(stream, sum);  // now all values are 4 on every rank
+//     Array<std::int64_t> counts(Device::host(), 1000);
+//     ... fill counts ...
+//     group.wait_allreduce(stream, group.begin_allreduce(stream, counts));  // sums over the four ranks
 //   });
+//   // This process as one rank of a job that mpirun, srun, torchrun or Kubernetes started:
+//   Group group = Group::join();
 #pragma once
 
 #include <cstddef>
@@ -25,139 +27,131 @@
 
 namespace gpups {
 
-// How badly the simulated network treats its messages. Same seed, same run.
+// Options of a simulated network, for tests. Equal options give equal runs.
 struct Simulation {
   std::uint64_t seed = 0;
-  double delay_ms_max = 10;         // each message waits a random time up to this, in simulated time
-  double stall_probability = 0.05;  // that a rank does nothing for up to `stall_ms_max` after a turn, or as it waits
+  double delay_ms_max = 10;         // a message is delayed by a random time up to this; simulated milliseconds
+  double stall_probability = 0.05;  // probability that a rank pauses for up to `stall_ms_max` after it made progress
   double stall_ms_max = 50;
 };
 
-// How this process comes into a group with others.
+// Options of Group::join().
 struct JoinOptions {
-  // What must be the same on all ranks, by name. Where it differs all ranks reject, naming the rank and both values.
+  // Named values that must be equal on all ranks, such as a hash of the configuration. If one differs, join() throws an
+  // Error on all ranks that names the rank and both values.
   std::vector<std::pair<std::string, std::string>> must_match{};
-  std::string broadcast_data{};  // what rank 0 has to say to all; see Group::broadcast_data()
-  double join_timeout_s = 120;   // until all ranks have come
-  double peer_timeout_s = 30;    // how long a process may be silent before it is taken for lost
+  std::string broadcast_data{};  // bytes of rank 0 that all ranks get from Group::broadcast_data()
+  double join_timeout_s = 120;   // seconds until all ranks must have joined
+  double peer_timeout_s = 30;    // seconds without a heartbeat after which a process counts as lost
 };
 
-// How GPUs of ranks that are processes are connected.
+// Options of Group::wait_connect_devices().
 struct ConnectOptions {
-  bool nccl = true;        // by NCCL, where all ranks want it and each has a GPU of its own
-  double timeout_s = 300;  // until all ranks are there
+  bool nccl = true;        // use NCCL if all ranks set this and each rank has a GPU of its own
+  double timeout_s = 300;  // seconds until all ranks must have called it
 };
 
-// A process as its launcher sees it.
+// The rank and size that a launcher gave this process.
 struct LaunchInfo {
   Rank rank{};
-  int ranks = 1;  // 0: several, perhaps; the launcher says how many at the join only
+  int ranks = 1;  // 0: unknown until join()
 };
 
-// Where a rank runs.
+// The location of a rank.
 struct RankLocation {
-  std::string host{};   // name of its machine
-  std::string cores{};  // that it is bound to, as in "0-3,8"; empty for a thread, which is not bound
-  int local_rank = 0;   // among the ranks of this machine
-  int local_ranks = 1;  // of this machine
+  std::string host{};   // host name
+  std::string cores{};  // cores that the process is bound to, such as "0-3,8"; empty for ranks that are threads
+  int local_rank = 0;   // number of this rank among the ranks of the same host
+  int local_ranks = 1;  // number of ranks of the same host
 };
 
-// One rank's membership of a group. Copies are the same membership. A membership is for one Store at most, once.
-//
-// The first call that needs the other ranks starts a communication thread. It ends with the last copy of the membership
-// or, in run_ranks(), when the body returns: this rank then sends what it still owes the others, and leaves them. Ranks
-// that wait for more from it get a PeerError that names it.
+// One rank's membership of a group. Copies are cheap and refer to the same membership. A Store takes one membership,
+// and a membership has at most one Store.
 class Group {
  public:
-  // A group of one.
+  // Returns a group of one rank.
   static Group alone();
 
-  // A group with the other processes of this job, as the launcher's environment says: PMIx (mpirun, srun --mpi=pmix),
-  // or RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT with a token in the file that GPUPS_TOKEN_FILE names (without one,
-  // on the loopback interface only); alone where neither is there. Blocks until all are there, and binds this process
-  // to its share of its machine's cores: call it before threads are started, once in a process. Throws Error where
-  // ranks do not belong together, with the rank at fault.
+  // Joins the processes of this job. The environment says which these are: PMIx (mpirun, srun --mpi=pmix), or RANK,
+  // WORLD_SIZE, MASTER_ADDR and MASTER_PORT (torchrun, Kubernetes) with a token in the file GPUPS_TOKEN_FILE (without a
+  // token, ranks connect over the loopback interface only). Without either, the group has one rank. Blocks until all
+  // ranks have joined, and binds the process to its share of the cores of its host: call it once, before threads are
+  // started. Throws Error if ranks do not belong together or do not come in time; the message names the rank.
   static Group join(JoinOptions const& options);
-  // What join() will find: this process's rank, and how many there are; 0 of 1 without a launcher. Throws Error where
-  // the environment makes no sense.
+  // Returns the rank and size that join() will use; rank 0 of 1 without a launcher. Throws Error if the environment is
+  // inconsistent.
   static LaunchInfo launch_info();
 
-  // `ranks` memberships for threads of this process, in rank order; each is for a thread of its own.
+  // Returns `ranks` memberships, in rank order, for threads of this process. Use run_ranks(), or one thread for each.
   static std::vector<Group> threads(int ranks);
 
-  // The same over a simulated network, for tests. Use run_ranks() to run the ranks.
+  // The same over a simulated network, for tests. Use run_ranks().
   static std::vector<Group> simulated(int ranks, Simulation const& options);
 
   Rank rank() const;
   int size() const;
   RankLocation const& location() const;
-  // What rank 0 passed to join(); empty for other groups.
+  // Returns the bytes that rank 0 passed to join(); empty for other groups.
   std::string const& broadcast_data() const;
 
-  // Connects the device that this rank's Store is going to use with those of the others by NCCL, where all ranks can
-  // and want to; otherwise none is, and data between GPUs go over the network. Collective, once and before a Store is
-  // made on this membership; blocks until all ranks have called it. Returns by what data go between GPUs, and why, in
-  // words for a log: the same on all ranks, and empty where no rank has a GPU or ranks are threads. Throws Error where
-  // there is a Store already or a collective has begun, PeerError where a rank is lost or does not come. A Store or a
-  // collective on another device throws Error.
+  // Connects the devices of all ranks by NCCL if all ranks support and request it; otherwise data between GPUs goes
+  // over UCX. Collective; call it at most once, before a Store is created, with the device of that Store. Blocks until
+  // all ranks have called it. Returns what connects the GPUs, and why, as a text for a log: equal on all ranks, empty
+  // if no rank has a GPU or ranks are threads. Throws Error if there is a Store or a collective was started, PeerError
+  // if a rank is lost or late.
   std::string wait_connect_devices(Device device, ConnectOptions const& options = {}) const;
 
-  // Sets how long this rank waits in the calls below for what other ranks owe it, before they throw PeerError: 300
-  // seconds unless it is set. The calls of a Store wait for StoreOptions::wait_timeout_s. Throws Error for a number
-  // that is not above 0.
+  // Sets the time that collectives wait for other ranks without progress before they throw PeerError; 300 seconds by
+  // default. Throws Error for a number that is not above 0.
   void set_wait_timeout_s(double seconds) const;
 
-  // Starts an asynchronous allreduce: sums `values`, (n), element by element over the ranks, such as the gradients of
-  // dense layers. 64-bit integers wrap, so that the sum has no order. Queued after the work on `stream`. Blocks only
-  // while kAllreducesMax sums are under way. `values` belong to the group until wait_allreduce().
-  // Device: all collectives of a rank use one, that of wait_connect_devices(), else that of its Store, else that of its
-  // first collective; `values` and `stream` are on it.
-  // Collective: every rank makes the same calls in the same order, for arrays of the same size. Several sums may be
-  // under way together, and with all that a Store does, before, while and after there is one. All these calls are for
-  // one thread of the rank, where it has a Store the training thread. On the host they use as many cores as the Store's
-  // streams, without a Store this rank's even share.
-  // Throws Error where devices or sizes do not fit, or when kAllreducesMax sums are under way. Where sizes differ,
-  // every rank's wait throws PeerError, which names two ranks and their sizes.
+  // Starts an allreduce: replaces `values`, (n), by their element-wise sums over all ranks; 64-bit integers, modulo
+  // 2^64, so the result does not depend on an order. Queued after the work on `stream`. Blocks only while
+  // kAllreducesMax sums are in flight. `values` must not be used until wait_allreduce(). Collective: all ranks start
+  // the same sums, of equal sizes, in the same order. Sums may be in flight together, and together with look-ups and
+  // rounds of a Store. All arrays and streams of a rank's collectives are on one device: that of
+  // wait_connect_devices(), else that of its Store, else that of its first collective. A Store is not needed. One
+  // thread at a time. Throws Error if devices or sizes do not fit. If sizes differ between ranks, the wait throws
+  // PeerError on every rank and names two ranks and their sizes.
   CollectiveRequest begin_allreduce(Stream& stream, View<std::int64_t> values) const;
-  // The same for floats: all ranks get the same bits, which are the same in every run that sums by the same algorithm
-  // ("nccl": as far as NCCL does so). "auto" selects the same one in every run with equal link costs
-  // (explain_allreduces()). Throws Error also for an algorithm or a format that there is not.
+  // The same for floats. All ranks get equal bits, and so does every run that uses the same algorithm ("nccl": as far
+  // as NCCL guarantees it). Throws Error also for an unknown algorithm or format.
   CollectiveRequest begin_allreduce(Stream& stream, View<float> values, AllreduceOptions const& options = {}) const;
-  // The same without a copy: the array goes, and wait_result() gives it back.
+  // The same without a copy: the group owns the array until wait_result() returns it.
   CollectiveRequest begin_allreduce(Stream& stream, Array<float>&& values, AllreduceOptions const& options = {}) const;
-  // The same without a copy of values that go on being needed: `keep`, not null, owns them, and they stay as they are
-  // until the sum is over. wait_result() gives the sums.
+  // The same without a copy and without giving the values away: `keep`, not null, owns them, and they must not change
+  // until the sum is done. wait_result() returns the sum.
   CollectiveRequest begin_allreduce(Stream& stream, View<float const> values, std::shared_ptr<void const> keep,
                                     AllreduceOptions const& options = {}) const;
-  // The same for sparse vectors of one size, each with elements of its own; for wait_result(). Where nobody keeps it,
-  // the vector may change when the work queued on `stream` is done.
+  // The same for sparse vectors, which have the same size on all ranks but elements of their own. wait_result() returns
+  // the sum. Without SparseView::keep the vector may change when the work queued on `stream` is done.
   CollectiveRequest begin_allreduce(Stream& stream, SparseView const& vector,
                                     AllreduceOptions const& options = {}) const;
-  // Sums sparse vectors likewise, and leaves to each rank the sum of one slice, to rank r the r-th: for
-  // wait_result(). Every rank sends the others the elements of theirs. Slices are of equal size, but for what does not
-  // divide.
+  // Starts a reduce-scatter of sparse vectors: rank r gets slice r of the sum, from wait_result(). The slices have
+  // equal sizes, except for a remainder.
   CollectiveRequest begin_reduce_scatter(Stream& stream, SparseView const& vector,
                                          WireFormat format = WireFormat::kFloat) const;
 
-  // Blocks until `values` are the sums over all ranks; they are the same on all of them. Wait for sums in any order;
-  // one of which no copy of its CollectiveRequest is left goes on alone, and its sums are lost. Throws Error for one
-  // that is over, PeerError where a rank is lost or has left, or nothing comes for as long as set_wait_timeout_s()
-  // says.
+  // Blocks until `values` of begin_allreduce() hold the sums, the same bits on all ranks. Sums may be waited for in any
+  // order. A sum whose last handle is destroyed goes on, and its result is lost. Throws Error for a sum that was waited
+  // for before, PeerError if a rank is lost or does not
+  // answer in time (set_wait_timeout_s()).
   void wait_allreduce(Stream& stream, CollectiveRequest const& request) const;
-  // The same for sums that were not begun with a View. They are in memory of the rank's device, ready for `stream`. A
-  // sum of sparse vectors is sparse or not, as it came to be on its way, the same on all ranks.
+  // The same for sums that were not started with a View. The result is on the device of the collective, ready for
+  // `stream`. A sum of sparse vectors is sparse or dense as the algorithm chose, the same on all ranks.
   ReducedVector wait_result(Stream& stream, CollectiveRequest const& request) const;
-  // Under way at a time, on a rank. Where all places are taken, what begins a sum waits for one under way that nobody
-  // can wait for any more, and throws Error if there is none.
+  // Maximum number of sums in flight per rank. If it is reached, the next begin waits for a sum without a handle, and
+  // throws Error if there is none.
   static constexpr std::size_t kAllreducesMax = 64;
 
-  // Moving copies: no membership is without a group.
+  // Explains the selections of "auto": returns a line with the link costs, and one for each kind of sum so far with the
+  // selected algorithm and the modelled times of all algorithms. Equal on all ranks; empty before the first selection.
+  // A simulated group has fixed link costs.
+  std::vector<std::string> explain_allreduces() const;
+
+  // Copies refer to the same membership. A move copies too, so every Group object has a membership.
   Group(Group const&) = default;
   Group& operator=(Group const&) = default;
-  // How the sums of begin_allreduce() were done whose algorithm was "auto": a line of what the links cost, and one for
-  // each kind of sum so far, with the selected algorithm and the modelled times of all. The same on all ranks; empty
-  // before the first such sum. In a simulated group the links' costs are assumed.
-  std::vector<std::string> explain_allreduces() const;
 
   struct Impl;
   explicit Group(std::shared_ptr<Impl> impl);
@@ -167,11 +161,10 @@ class Group {
   std::shared_ptr<Impl> impl_;
 };
 
-// Runs `body` once for each of the memberships of this process, each in a thread of its own, and waits for all of them.
-// Ranks of a simulated group take turns, one at a time, in an order that only the seed decides. Where bodies throw, the
-// first cause is thrown again: a rank that fails makes the others' next wait fail with PeerError, which is never
-// preferred. What is no std::exception is thrown as an Error with the object nested in it (std::rethrow_if_nested).
-// Where a body has used its membership (a Store, a collective), that ends as the body returns.
+// Runs `body` for each membership, each in a thread of its own, and waits for all of them. Ranks of a simulated group
+// run one at a time, in an order that the seed decides. A membership that a body has used ends when the body returns.
+// If bodies throw, rethrows the first cause: an exception of one rank makes the other ranks' next wait throw PeerError,
+// which is not the cause. An object that is no std::exception is rethrown as an Error with the object nested in it.
 void run_ranks(std::vector<Group> const& group, std::function<void(Group)> const& body);
 
 }  // namespace gpups
