@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that look at what callers give: the first number that points nowhere, the first row that cannot be kept.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/check_numbers.hpp"
+#include "kernels/check_values.hpp"
+#include "kernels/half.hpp"
+#include "kernels/row_storage.hpp"
+#include "tests/support/on_devices.hpp"
+
+namespace gpups::kernels {
+namespace {
+
+class CheckArguments : public test::OnDevice {};
+INSTANTIATE_TEST_SUITE_P(Devices, CheckArguments, test::kDevices, test::device_name);
+
+TEST_P(CheckArguments, TheFirstNumberThatPointsNowhereIsFound) {
+  Stream stream(GetParam(), 3);
+  std::size_t const n = 50'000;  // several blocks
+  std::vector<std::uint32_t> good(n), bad(n), worse(n);
+  for (std::uint32_t i = 0; i < n; ++i) good[i] = bad[i] = worse[i] = i % 1000;
+  bad[n - 1] = 1000;
+  worse[30'000] = 0xFFFFFFFF;
+  worse[20'001] = 1001;
+  auto const a = to_device(stream, good), b = to_device(stream, bad), c = to_device(stream, worse);
+  std::vector<NumbersPart> const parts{{a, 1000}, {b, 1000}, {c, 1000},           {{}, 0},
+                                       {a, 0},    {b, 1001}, {c, ~std::size_t{0}}};
+  Array<std::uint32_t> const bad_rows(stream.device(), parts.size());
+  check_numbers(stream, {.parts = parts, .bad_rows = bad_rows});
+  EXPECT_EQ(to_host(stream, bad_rows.view()),
+            (std::vector<std::uint32_t>{kNoRow, 49'999, 20'001, kNoRow, 0, kNoRow, kNoRow}));
+}
+
+TEST_P(CheckArguments, TheFirstRowThatCannotBeKeptIsFound) {
+  Stream stream(GetParam(), 3);
+  Array<std::uint32_t> const fault(stream.device(), 1);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (std::size_t const columns : {1, 3, 40}) {
+    Matrix<float> rows(Device::host(), 1000, columns);
+    for (std::size_t i = 0; i < 1000; ++i) std::fill_n(rows.row(i).data(), columns, -65504.0F);
+    auto const first = [&](float limit) {
+      auto const there = test::moved<float const>(stream, stream.device(), rows);
+      check_values(stream, {.rows = there, .limit = limit, .fault = fault});
+      return to_host(stream, fault.view())[0];
+    };
+    EXPECT_EQ(first(largest_kept(NumberType::kFloat)), kNoRow);
+    EXPECT_EQ(first(largest_kept(NumberType::kHalf)), kNoRow);
+    EXPECT_EQ(first(65503), 0U);
+    for (float const value : {kInfinity, -kInfinity, kNan, 65520.0F}) {
+      rows.row(990)[columns - 1] = kNan;
+      rows.row(700)[columns - 1] = value;
+      EXPECT_EQ(first(largest_kept(NumberType::kHalf)), 700U) << value;
+    }
+  }
+}
+
+// What is just within the limit of a type rounds to a finite number, and what is just beyond does not.
+TEST(LargestKept, IsTheLastThatIsFinite) {
+  float const half = largest_kept(NumberType::kHalf), bfloat = largest_kept(NumberType::kBFloat16);
+  EXPECT_EQ(to_float(round_to<Half>(half)), 65504.0F);
+  EXPECT_TRUE(std::isinf(to_float(round_to<Half>(std::nextafter(half, 1e38F)))));
+  EXPECT_TRUE(std::isfinite(to_float(round_to<BFloat16>(bfloat))));
+  EXPECT_TRUE(std::isinf(to_float(round_to<BFloat16>(std::nextafter(bfloat, 3.4028e38F)))));
+}
+
+}  // namespace
+}  // namespace gpups::kernels
