@@ -4,21 +4,12 @@
 #include <cmath>
 
 #include "cache/key_coding.hpp"
+#include "cache/no_fault.hpp"
 #include "kernels/check.hpp"
 #include "kernels/columns.hpp"
 #include "kernels/wire/list_rows.hpp"
 
 namespace gpups::cache {
-namespace {
-
-Array<std::uint32_t> no_bad_row(Stream& stream) {
-  Array<std::uint32_t> bad_row(stream.device(), 1);
-  memory::fill_bytes(stream, bad_row.data(), 0xFF, bad_row.bytes());  // kNoRow
-  return bad_row;
-}
-
-}  // namespace
-
 ResidualTable::ResidualTable(Device device, TableOptions const& table)
     : table_(table),
       section_(table),

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "cache/no_fault.hpp"
 #include "cache/received_sums.hpp"
 #include "cache/row_format.hpp"
 #include "kernels/assert.hpp"
@@ -21,12 +22,6 @@ Matrix<std::int64_t> zeros(Stream& stream, std::size_t rows, std::size_t columns
   Matrix<std::int64_t> matrix(stream.device(), rows, columns);
   memory::fill_bytes(stream, matrix.view().data(), 0, matrix.view().flat().bytes());
   return matrix;
-}
-
-Array<std::uint32_t> no_bad_row(Stream& stream) {
-  Array<std::uint32_t> bad_row(stream.device(), 1);
-  memory::fill_bytes(stream, bad_row.data(), 0xFF, bad_row.bytes());  // kNoRow
-  return bad_row;
 }
 
 // The k largest columns of each row, ascending: (n, k).

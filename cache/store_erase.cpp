@@ -12,7 +12,7 @@
 namespace gpups {
 namespace {
 
-constexpr std::int64_t kAgeMax = 0xFFFFFFFF;  // rows know the low half of their step
+constexpr std::int64_t kRowAgeMax = 0xFFFFFFFF;  // rows know the low half of their step
 
 // Throws where ranks are not in the same call.
 void require_same_call(std::vector<std::string> const& calls) {
@@ -124,10 +124,10 @@ std::size_t Store::expire(TableId table, std::int64_t age) {
   auto& engine = impl_->engine();
   wait_applied();
   auto const check = [&] {
-    GPUPS_REQUIRE(age >= 1 && age <= kAgeMax,
+    GPUPS_REQUIRE(age >= 1 && age <= kRowAgeMax,
                   "expire was given the age {} (rows that were updated in the last 1 to {} steps stay): give such a "
                   "number of steps",
-                  age, kAgeMax);
+                  age, kRowAgeMax);
     return fmt::format("expire for table '{}' and age {}", impl_->shard(table).options().name, age);
   };
   return impl_->wait_remove_rows(check, [&] {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cache/key_dictionary.hpp"
+#include "cache/no_fault.hpp"
 #include "cache/residual_table.hpp"
 #include "cache/row_mirror.hpp"
 #include "kernels/assign_slots.hpp"
@@ -25,12 +26,6 @@
 
 namespace gpups::cache {
 namespace {
-
-Array<std::uint32_t> no_bad_row(Stream& stream) {
-  Array<std::uint32_t> bad_row(stream.device(), 1);
-  memory::fill_bytes(stream, bad_row.data(), 0xFF, bad_row.bytes());  // kNoRow
-  return bad_row;
-}
 
 // Tells what values are rounded by from what they begin with.
 constexpr std::uint64_t kRounding = 0x726F756E64;

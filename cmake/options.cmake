@@ -6,6 +6,7 @@ set(GPUPS_CUDA AUTO CACHE STRING "Device code: AUTO (where nvcc is found), ON or
 set(GPUPS_PMIX AUTO CACHE STRING "Ranks started by mpirun or srun --mpi=pmix: AUTO (where PMIx is found), ON or OFF")
 set(GPUPS_CUDA_ARCHITECTURES "80;90;100" CACHE STRING "Compute capabilities of the device code")
 set(GPUPS_HOST_ARCH native CACHE STRING "Machine that host code is made for: native, x86-64-v3, x86-64-v4 or empty")
+option(GPUPS_UNITY "Compile sources a dozen at a time: quicker all at once, slower after a change" OFF)
 option(GPUPS_RESOURCE_USE "Keep what the device compiler says of each kernel, for tools/resource_use" OFF)
 option(GPUPS_FUZZ "Link the fuzz targets with libFuzzer (clang only; else they replay their corpus)" OFF)
 set(GPUPS_SANITIZE "" CACHE STRING "Sanitizers for host code, as in -fsanitize=")

@@ -63,8 +63,8 @@ class Pool {
       trim(usage_.bytes_cached);
       block = fresh(size);
       GPUPS_REQUIRE(block != nullptr,
-                    "no memory for {} bytes on {} ({} are in use): use smaller tables, remember fewer rows of each "
-                    "other rank (rows_max, dictionary_keys), or use more {}",
+                    "no memory for {} bytes on {} ({} are in use): use smaller batches, sums or tables, remember fewer "
+                    "rows of each other rank (rows_max, dictionary_keys), or use more {}",
                     size, to_string(device_), usage_.bytes, device_.is_host() ? "machines" : "GPUs");
     }
     count(size);

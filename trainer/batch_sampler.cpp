@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "kernels/check.hpp"
+#include "trainer/progress_reporter.hpp"
 #include "trainer/random.hpp"
 
 namespace gpups::trainer {
@@ -31,8 +32,8 @@ BatchSampler::BatchSampler(std::uint64_t samples, BatchOptions const& options)
   GPUPS_REQUIRE(
       options.ranks <= options.microbatches,
       "there are {} ranks and {} microbatches (a rank computes whole microbatches, and some would have none): "
-      "use at most {} ranks, or start a run with train.microbatches={}",
-      options.ranks, options.microbatches, options.microbatches, options.ranks);
+      "use at most {}, or start a run with train.microbatches={}",
+      options.ranks, options.microbatches, with_count(options.microbatches, "rank"), options.ranks);
 }
 
 std::int64_t BatchSampler::batch_number(Clock clock) {

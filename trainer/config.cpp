@@ -6,11 +6,13 @@
 #include <toml++/toml.h>
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <set>
 #include <sstream>
+#include <type_traits>
 #include <utility>
 
 #include "kernels/check.hpp"
@@ -83,10 +85,22 @@ Field const& find_field(std::string const& section, std::string const& key, Orig
     if (f.key == key) return f;
     keys.emplace_back(f.key);
   }
+  std::string const nearest = nearest_word(key, keys);
+  auto const elsewhere = std::find_if(fields().begin(), fields().end(), [&](Field const& f) { return f.key == key; });
+  constexpr std::size_t kTypos = 2;
+  if (!keys.empty() && elsewhere != fields().end() && edit_distance(key, nearest) > kTypos) {
+    throw Error(fmt::format("{}: there is no key '{}' in [{}] (it would have no effect): it is a key of [{}]",
+                            origin.text, key, section, elsewhere->section));
+  }
   GPUPS_REQUIRE(!keys.empty(), "{}: there is no section [{}] (it would have no effect): did you mean [{}]?",
                 origin.text, section, nearest_word(section, section_names()));
   throw Error(fmt::format("{}: there is no key '{}' in [{}] (it would have no effect): did you mean '{}'?", origin.text,
-                          key, section, nearest_word(key, keys)));
+                          key, section, nearest));
+}
+
+std::string trimmed(std::string const& text) {
+  std::size_t const first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t");
+  return first == std::string::npos ? "" : text.substr(first, last + 1 - first);
 }
 
 [[noreturn]] void throw_wrong_type(Field const& field, FieldPointer pointer, toml::node const& value,
@@ -105,9 +119,13 @@ Field const& find_field(std::string const& section, std::string const& key, Orig
 template <class Number>
 Number checked(Field const& field, Number value, Origin const& origin) {
   auto const as_double = static_cast<double>(value);
-  GPUPS_REQUIRE(as_double >= field.least && as_double <= field.most,
-                "{}: {} is {} (out of range): use a value from {} to {}", origin.text, field.name(), value, field.least,
-                field.most);
+  bool fits = as_double >= field.least && as_double <= field.most;  // not so for NaN
+  if constexpr (std::is_same_v<Number, std::int64_t>) {
+    // A number of more than 53 bits was rounded. There is no field that holds 2^63.
+    fits = fits && value <= static_cast<std::int64_t>(field.most);
+  }
+  GPUPS_REQUIRE(fits, "{}: {} is {} (out of range): use a value from {} to {}", origin.text, field.name(), value,
+                field.least, field.most);
   return value;
 }
 
@@ -209,11 +227,35 @@ void set_defaults(Config& config, Given const& given) {
   set_default("model.init_scale", config.model.init_scale, defaults.model.init_scale);
 }
 
+// A string without quotes is a mistake of many, and TOML's words for it do not say what to do.
+void refuse_unquoted(Config& config, std::string const& text, std::uint32_t number, std::string const& name) {
+  std::istringstream lines(text);
+  std::string line, section;
+  for (std::uint32_t i = 0; i < number && std::getline(lines, line); ++i) {
+    std::string const all = trimmed(line.substr(0, line.find('\r')));
+    if (i + 1 < number && all.size() > 2 && all.front() == '[' && all.back() == ']') {
+      section = trimmed(all.substr(1, all.size() - 2));
+    }
+  }
+  line.erase(std::min(line.find_first_of("#\r"), line.size()));
+  std::size_t const equals = std::min(line.find('='), line.size() - std::min<std::size_t>(line.size(), 1));
+  std::string const key = trimmed(line.substr(0, equals)),
+                    value = trimmed(line.substr(std::min(equals + 1, line.size())));
+  bool const is_bare = !value.empty() && value.find_first_of("\"'[]{}=") == std::string::npos;
+  for (Field const& field : fields()) {
+    if (!is_bare || field.section != section || field.key != key) continue;
+    GPUPS_REQUIRE(!std::holds_alternative<std::string*>(field.pointer(config)),
+                  "{}:{}: {} is {} without quotes (it holds a string): write {} = \"{}\"", name, number, field.name(),
+                  value, key, value);
+  }
+}
+
 Given read_file(Config& config, std::string const& text, std::string const& name, fs::path const& folder) {
   toml::table table;
   try {
     table = toml::parse(text, name);
   } catch (toml::parse_error const& error) {
+    refuse_unquoted(config, text, error.source().begin.line, name);
     throw Error(fmt::format("{}:{}: {} (the file is not TOML): correct the line", name, error.source().begin.line,
                             error.description()));
   }
@@ -240,11 +282,7 @@ Given read_file(Config& config, std::string const& text, std::string const& name
   return given;
 }
 
-std::string trimmed(std::string const& text) {
-  std::size_t const first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t");
-  return first == std::string::npos ? "" : text.substr(first, last + 1 - first);
-}
-
+constexpr std::size_t kConfigBytesMax = std::size_t{1} << 20;
 constexpr std::size_t kTypedMost = 200;  // characters of an override in a message
 
 // The value's text is TOML; strings need no quotes.
@@ -262,8 +300,13 @@ void read_overrides(Config& config, Given given_before, std::vector<SettingOverr
         find_field(trimmed(text.substr(0, dot)), trimmed(text.substr(dot + 1, equals - dot - 1)), origin);
     std::string const value = trimmed(text.substr(equals + 1));
     bool const quoted = !value.empty() && (value[0] == '"' || value[0] == '\'');
+    double number = 0;
+    auto const [stop, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    bool const is_number = error == std::errc() && stop == value.data() + value.size();
     if (std::holds_alternative<std::string*>(field.pointer(config)) && !quoted) {
       set(config, field, toml::value<std::string>(value), origin);
+    } else if (std::holds_alternative<double*>(field.pointer(config)) && is_number) {
+      set(config, field, toml::value<double>(number), origin);  // also as .3 or 3., which TOML does not know
     } else {
       toml::table parsed;
       try {
@@ -349,7 +392,12 @@ Config load_config(fs::path const& file, std::vector<SettingOverride> const& ove
   std::ifstream in(file, std::ios::binary);
   GPUPS_REQUIRE(in.good(), "{} cannot be read ({}; a run needs its configuration): check the path", file.string(),
                 std::strerror(errno));
-  std::string const text{std::istreambuf_iterator<char>(in), {}};
+  std::string text(kConfigBytesMax + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  GPUPS_REQUIRE(text.size() <= kConfigBytesMax,
+                "{} is larger than 1 MiB (this is no configuration): name a file of sections, keys and values",
+                file.string());
   GPUPS_REQUIRE(text.find_first_not_of(" \t\r\n") != std::string::npos,
                 "{} is empty (a run needs its configuration): examples/configs has examples", file.string());
   return parse_config(text, file.string(), fs::absolute(file).parent_path(), overrides);

@@ -83,7 +83,8 @@ StepSizes step_sizes(Config const& config, std::uint64_t data_samples, Device de
 }
 
 // Beside the entries' keys, positions, order and offsets, a prepared batch has the rows' numbers, and the values of
-// rows that other ranks own. Its keys have room for as many rows as entries: the host gives pages that are used alone.
+// rows that other ranks own. Its keys have room for as many rows as entries; the host gives pages as they are used, and
+// finds some in blocks that were used before: half of the room, say.
 void add_batches(MemoryPlan& plan, std::span<BatchPart const> parts, StepSizes const& step, Device device,
                  std::string const& settings) {
   constexpr std::uint64_t kPatternEntry = 3 * sizeof(std::uint32_t), kFinding = 16;
@@ -92,7 +93,7 @@ void add_batches(MemoryPlan& plan, std::span<BatchPart const> parts, StepSizes c
     std::uint64_t const elsewhere = share_elsewhere(part.rows, step.ranks), stride = row_stride(part.dim);
     std::uint64_t const value = part.value_type == DataType::kFloat ? sizeof(float) : 2;
     pattern += part.entries * (kPatternEntry + part.entry_bytes);
-    pattern += (device.is_host() ? part.rows : part.entries) * sizeof(Key);
+    pattern += (device.is_host() ? (part.rows + part.entries) / 2 : part.entries) * sizeof(Key);
     announced += part.rows * sizeof(std::uint32_t) +
                  elsewhere * (sizeof(std::uint32_t) + value * kernels::row_stride(part.dim, part.value_type));
     pulled += (part.rows + part.rows / 4) * stride * sizeof(float);
@@ -120,6 +121,20 @@ std::uint64_t table_bytes(TableOptions const& options, std::size_t rows) {
   return kernels::ValueStorage::bytes_for(rows, options.dim, options.value_type) +
          RowStorage<float>::bytes_for(rows, kernels::state_columns(options.optimizer, options.dim)) +
          kernels::KeyIndex::bytes_for(rows) + RowStorage<std::uint32_t>::bytes_for(rows, kernels::kLifecycleWords);
+}
+
+void add_saving(MemoryPlan& plan, std::span<TableOptions const> tables, std::size_t ranks) {
+  constexpr std::size_t kRowsAtOnce = 16384;
+  std::uint64_t device = 0, host = 0;
+  for (TableOptions const& table : tables) {
+    std::size_t const rows =
+        table.expected_rows == 0 ? kRowsAtOnce : std::min(kRowsAtOnce, table.expected_rows / ranks + 1);
+    std::uint64_t const state = kernels::state_columns(table.optimizer, table.dim);
+    device = std::max(device, rows * (row_stride(table.dim) + state) * sizeof(float));
+    host = std::max(host, rows * (row_stride(table.dim) + 2 * table.dim + state) * sizeof(float));
+  }
+  plan.push_back({.what = "checkpoints: some rows", .bytes = device});
+  plan.push_back({.what = "checkpoints: some rows on the host", .bytes = host, .on_host = true});
 }
 
 std::size_t distinct_of(std::size_t draws, std::size_t of) {

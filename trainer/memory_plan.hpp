@@ -52,6 +52,9 @@ void add_batches(MemoryPlan& plan, std::span<BatchPart const> parts, StepSizes c
 // Rows of a table, where the store is not told how many there will be.
 std::uint64_t table_bytes(TableOptions const& options, std::size_t rows);
 
+// What saving a table takes, whose rows go some at a time: first on the device, then on the host.
+void add_saving(MemoryPlan& plan, std::span<TableOptions const> tables, std::size_t ranks);
+
 // How many different numbers there are when `draws` are drawn from 0 .. of - 1, on average.
 std::size_t distinct_of(std::size_t draws, std::size_t of);
 

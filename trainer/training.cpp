@@ -19,6 +19,9 @@ constexpr int kMicrobatches = 8;    // of a new run, for any number of ranks up 
 // Of which each line of metrics.jsonl has what each pair sent: a line grows with the square of the ranks.
 constexpr int kPairsRanksMax = 16, kPairsRanksMaxAtEnd = 128;
 
+// The host gives pages as they are used: of an array's list of blocks, and of its first block, few are.
+constexpr std::uint64_t kUnused = std::uint64_t{2} << 20, kLeast = std::uint64_t{64} << 10;
+
 std::int64_t steps_in_epoch(Data const& data, Config const& config) {
   auto const samples = static_cast<std::int64_t>(data.samples());
   return (samples + config.train.batch_size - 1) / config.train.batch_size;
@@ -104,8 +107,11 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
 MemoryPlan Training::memory_plan(Device device) {
   MemoryPlan plan;
   for (MemoryPlanLine const& line : store().memory_plan()) {
-    plan.push_back({.what = line.what, .bytes = line.bytes, .on_host = line.what.ends_with("on the host")});
+    bool const on_host = device.is_host() || line.what.ends_with("on the host");
+    std::uint64_t const used = std::max(line.bytes - std::min(line.bytes, kUnused), std::min(line.bytes, kLeast));
+    plan.push_back({.what = line.what, .bytes = on_host ? used : line.bytes, .on_host = on_host});
   }
+  add_saving(plan, task().tables(), static_cast<std::size_t>(store().ranks()));
   StepSizes const step = step_sizes(config_, data_.samples(), device, store().ranks(), state_.microbatches);
   for (PlannedMemory const& line : data_.memory_plan(config_, device, step)) plan.push_back(line);
   return plan;

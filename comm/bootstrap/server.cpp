@@ -18,9 +18,9 @@
 namespace gpups::comm {
 namespace {
 
-constexpr double kHeartbeatInterval_s = 0.5;  // to those who wait
-constexpr double kLateJoinGrace_s = 2;        // after a rejection, for those who come late
-constexpr std::size_t kListedMax = 10;        // of the ranks that are missing
+constexpr double kHostAliveEvery_s = 0.5;  // to those who wait
+constexpr double kLateJoinGrace_s = 2;     // after a rejection, for those who come late
+constexpr std::size_t kListedMax = 10;     // of the ranks that are missing
 
 // Where other ranks should look for rank 0.
 std::string listen_address(JoinRequest const& request, int port) {
@@ -44,7 +44,7 @@ class BootstrapServer {
     while (ranks_joined_ + 1 < mine_.size || !rejection_.empty()) {
       wait_for_events();
       // Who was stopped itself for long has not listened.
-      if (now() > after(std::exchange(progressed_at_, now()), 4 * kHeartbeatInterval_s)) {
+      if (now() > after(std::exchange(progressed_at_, now()), 4 * kHostAliveEvery_s)) {
         for (AuthenticatedPeer& peer : peers_) peer.received_at = now();
       }
       for (AuthenticatedPeer& peer : pending_connections_.progress()) accept(std::move(peer));
@@ -66,7 +66,7 @@ class BootstrapServer {
       poll_fds.push_back({peer.connection.fd(), events, 0});
     }
     TimePoint until =
-        std::min(after(heartbeat_sent_at_, kHeartbeatInterval_s), rejection_.empty() ? deadline_ : rejected_until_);
+        std::min(after(heartbeat_sent_at_, kHostAliveEvery_s), rejection_.empty() ? deadline_ : rejected_until_);
     (void)poll(poll_fds.data(), poll_fds.size(), milliseconds_until(until));
   }
 
@@ -121,7 +121,7 @@ class BootstrapServer {
   }
 
   void send_heartbeats() {
-    if (now() < after(heartbeat_sent_at_, kHeartbeatInterval_s)) return;
+    if (now() < after(heartbeat_sent_at_, kHostAliveEvery_s)) return;
     heartbeat_sent_at_ = now();
     for (AuthenticatedPeer& peer : peers_) {
       if (rejection_.empty() && peer.connection.is_open() && !peer.connection.has_outgoing())

@@ -18,14 +18,14 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-Rank as_rank(int number) { return Rank{static_cast<std::uint32_t>(number)}; }
+Rank peer_rank(int number) { return Rank{static_cast<std::uint32_t>(number)}; }
 
 void wait_done(BulkTransport& bulk, Transfer transfer, int peer) {
   Deadline deadline(kTimeoutS);
   while (!bulk.done(transfer)) {
     if (bulk.progress() || deadline.wait()) continue;
-    throw PeerError(as_rank(peer), "bulk data does not move between ranks 0 and " + std::to_string(peer) +
-                                       " (messages do): set UCX_TLS to leave out ways that do not work here");
+    throw PeerError(peer_rank(peer), "bulk data does not move between ranks 0 and " + std::to_string(peer) +
+                                         " (messages do): set UCX_TLS to leave out ways that do not work here");
   }
 }
 
@@ -49,7 +49,7 @@ LinkSpeed wait_measure(ControlChannel& channel, BulkTransport& bulk, Stream& str
 
   for (int i = -1; i < sizes.payloads; ++i) {
     if (i == 0) start = Clock::now();
-    wait_done(bulk, bulk.send(stream, as_rank(peer), 1, buffer.data(), buffer.size()), peer);
+    wait_done(bulk, bulk.send(stream, peer_rank(peer), 1, buffer.data(), buffer.size()), peer);
   }
   channel.wait_receive(peer);
   speed.payloads_bytes_per_s = static_cast<double>(sizes.payload_bytes) * sizes.payloads / seconds_since(start);

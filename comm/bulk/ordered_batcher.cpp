@@ -10,7 +10,7 @@
 namespace gpups::comm {
 namespace {
 
-constexpr std::size_t kBatchesAheadMax = 1 << 16;
+constexpr std::size_t kHeadersAheadMax = 1 << 16;
 
 std::string encode(OrderedBatcher::TransferBatch const& batch) {
   Writer writer;
@@ -167,7 +167,7 @@ void OrderedBatcher::send_batches() {
 void OrderedBatcher::on_batch(AmHeader const& header, std::string_view body) {
   try {
     bool const is_possible = header.from == Rank{0} && header.number >= batches_started_ &&
-                             header.number - batches_started_ < kBatchesAheadMax;
+                             header.number - batches_started_ < kHeadersAheadMax;
     if (is_possible && announced_batches_.emplace(header.number, decode(body)).second) return;
   } catch (WireError const&) {
   }

@@ -70,7 +70,7 @@ void Collectives::end(OpMap::iterator which) {
   entry.collective->done = true;
 }
 
-// A run may have gone on with another one's choice, and have ended by that.
+// A run may have gone on with link costs that another one has measured, and have ended by that.
 void Collectives::end_finished() {
   for (auto next = ops_.begin(); next != ops_.end();) {
     auto const here = next++;

@@ -12,29 +12,29 @@
 namespace gpups::comm {
 namespace {
 
-std::vector<std::unique_ptr<Transport>> make_local(int ranks) { return make_local_transports(ranks); }
-std::vector<std::unique_ptr<Transport>> make_sim(int ranks) {
+std::vector<std::unique_ptr<Transport>> local_transports(int ranks) { return make_local_transports(ranks); }
+std::vector<std::unique_ptr<Transport>> sim_transports(int ranks) {
   return make_local_transports(ranks, std::make_shared<SimNetwork>(Simulation{}));
 }
 
 #if GPUPS_HAS_UCX
-std::vector<std::unique_ptr<Transport>> make_ucx(int ranks) {
+std::vector<std::unique_ptr<Transport>> ucx_transports(int ranks) {
   std::vector<std::unique_ptr<Transport>> ends;
   for (auto const& ucx : make_local_ucx_workers(ranks)) ends.push_back(make_ucx_transport(ucx, nullptr));
   return ends;
 }
 #endif
 
-constexpr TransportFactory kAll[] = {
-    {"local", make_local},
-    {"sim", make_sim},
+constexpr TransportFactory kTransports[] = {
+    {"local", local_transports},
+    {"sim", sim_transports},
 #if GPUPS_HAS_UCX
-    {"ucx", make_ucx},
+    {"ucx", ucx_transports},
 #endif
 };
 
 }  // namespace
 
-std::span<TransportFactory const> all_transports() { return kAll; }
+std::span<TransportFactory const> all_transports() { return kTransports; }
 
 }  // namespace gpups::comm

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums over ranks whose messages are changed on their way as a script says, below all checksums: the links' costs, the
-// choice of an algorithm, streams, arrays and integers. Each rank gets a sum, or says that another has sent what cannot
-// be; and the header of a message is rejected, or is written again as just these bytes.
+// numbers by which an algorithm is selected, streams, arrays and integers. Each rank gets a sum, or says that another
+// has sent what cannot be; and the header of a message is rejected, or is written again as just these bytes.
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -27,7 +27,7 @@ using comm::CollectiveTask;
 using comm::Communicator;
 using comm::CoTask;
 
-// Links are measured once, so that a run is quick and its algorithms are chosen by what sums have taken.
+// Links are measured once, so that a run is quick.
 comm::LinkCostCache links() { return comm::LinkCostCache(std::filesystem::temp_directory_path() / "gpups-fuzz-links"); }
 
 class Sums {

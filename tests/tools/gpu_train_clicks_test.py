@@ -5,6 +5,7 @@
 usage: gpu_train_clicks_test.py GPU_TRAIN
 """
 import json
+import os
 import pathlib
 import random
 import re
@@ -94,6 +95,9 @@ class Clicks(unittest.TestCase):
         self.expect_error("is a folder", "data.train=.")
         self.expect_error("none.tsv cannot be", "data.test=none.tsv")
         self.expect_error("clicks.tsv:1 has 6 fields", "data.numeric_columns=3")
+        os.mkfifo(self.folder / "pipe")  # which nobody writes to: to open it would never end
+        self.expect_error("pipe is a pipe or a device", "data.train=pipe")
+        self.expect_error("/dev/zero is a pipe or a device", "data.train=/dev/zero")
         self.write("empty.tsv", [])
         self.expect_error("empty.tsv has no samples", "data.train=empty.tsv")
         self.write("bad.tsv", ["no sample\n"] * 50)

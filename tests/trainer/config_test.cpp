@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
+#include <limits>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -191,21 +193,34 @@ std::string other_value(Field const& f, Config& config) {
   return "[7]";
 }
 
+// Each field has an effect in one of these.
+std::vector<std::string> const& configurations() {
+  static std::vector<std::string> const all{
+      "",
+      "[data]\nreader = 'wordnet'\n",
+      "[optimizer]\nschedule = 'linear'\n",
+      "[optimizer]\nkind = 'adam'\n",
+      "[optimizer]\nkind = 'ftrl'\n",
+      "[eval]\nsamples_max = 7\n",
+      "[model]\nname = 'transe'\n",
+      "[model]\nloss = 'self_adversarial'\n",
+      "[data]\nreader = 'clicks'\ntrain = 'x'\nmulti_hot = ['C1']\n[model]\nwide = true\n",
+      "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'dcnv2'\nnumbers = 'both'\n",
+      "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'sgd'\n",
+      "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'adagrad'\n",
+      "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'ftrl'\n",
+      "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'fm'\n[linear]\nkind = 'ftrl'\n",
+      "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\nexchange = 'top_k'\noptimizer = 'sgd'\nwarmup_steps = 3\n",
+      "[data]\nreader = 'ratings'\ntrain = 'x'\n",
+      "[gradients]\nage_max = 4\n",
+      "[refreshes]\nage_max = 4\n"};
+  return all;
+}
+
 TEST(Config, EveryKeyIsReadWrittenAndDescribed) {
   for (Field const& f : fields()) {
     bool seen = false;
-    for (std::string const before :
-         {"", "[data]\nreader = 'wordnet'\n", "[optimizer]\nschedule = 'linear'\n", "[optimizer]\nkind = 'adam'\n",
-          "[optimizer]\nkind = 'ftrl'\n", "[eval]\nsamples_max = 7\n", "[model]\nname = 'transe'\n",
-          "[model]\nloss = 'self_adversarial'\n",
-          "[data]\nreader = 'clicks'\ntrain = 'x'\nmulti_hot = ['C1']\n[model]\nwide = true\n",
-          "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'dcnv2'\nnumbers = 'both'\n",
-          "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'sgd'\n",
-          "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'adagrad'\n",
-          "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'ftrl'\n",
-          "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'fm'\n[linear]\nkind = 'ftrl'\n",
-          "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\nexchange = 'top_k'\noptimizer = 'sgd'\nwarmup_steps = 3\n",
-          "[data]\nreader = 'ratings'\ntrain = 'x'\n", "[gradients]\nage_max = 4\n", "[refreshes]\nage_max = 4\n"}) {
+    for (std::string const& before : configurations()) {
       Config config = parse(before);
       if (!f.constraint.in(config) || before.find(fmt::format("[{}]\n{} ", f.section, f.key)) != std::string::npos)
         continue;
@@ -217,6 +232,89 @@ TEST(Config, EveryKeyIsReadWrittenAndDescribed) {
     }
     EXPECT_TRUE(seen) << f.name();
   }
+}
+
+bool takes(std::string const& before, Field const& f, std::string const& value) {
+  bool const is_list = f.ordered || f.name() == "eval.hits";
+  try {
+    Config const once = parse(before, {f.name() + "=" + (is_list ? "[" + value + "]" : value)});
+    return resolved(once) == resolved(parse_config(resolved(once), "again.toml", "/elsewhere"));
+  } catch (Error const& error) {
+    std::string const text = error.what();
+    EXPECT_TRUE(text.find("out of range") != text.npos || text.find("has no effect") != text.npos ||
+                text.find("holds") != text.npos || text.find("density") != text.npos)
+        << text;
+    return false;
+  }
+}
+
+TEST(Config, EveryNumberHasLimitsThatAreKept) {
+  int numbers = 0;
+  for (Field const& f : fields()) {
+    Config config;
+    FieldPointer const pointer = f.pointer(config);
+    bool const is_integer =
+        std::holds_alternative<std::int64_t*>(pointer) || std::holds_alternative<std::vector<std::int64_t>*>(pointer);
+    if (!is_integer && !std::holds_alternative<double*>(pointer)) continue;
+    ++numbers;
+    EXPECT_GT(f.least, std::numeric_limits<double>::lowest()) << f.name() << " may be anything";
+    EXPECT_LT(f.most, 1e31) << f.name() << " may be anything";
+    auto const written = [is_integer](double value) {
+      return is_integer ? fmt::format("{}", static_cast<std::int64_t>(value)) : fmt::format("{:.17g}", value);
+    };
+    double const far = std::max(1.0, f.most * 1e-3);
+    std::vector<std::string> rejected{"nan",
+                                      "-nan",
+                                      "inf",
+                                      "-inf",
+                                      "1e400",
+                                      "-1e400",
+                                      "''",
+                                      "true",
+                                      "1979-05-27",
+                                      written(f.least - 1),
+                                      "-9223372036854775808",
+                                      "9223372036854775808"};
+    rejected.push_back(is_integer ? fmt::format("{}", static_cast<std::int64_t>(f.most) + 1) : written(f.most + far));
+    rejected.emplace_back(is_integer ? "9223372036854775807" : "1e300");
+    bool least = false, most = false;
+    for (std::string const& before : configurations()) {
+      for (std::string const& value : rejected) EXPECT_FALSE(takes(before, f, value)) << f.name() << " = " << value;
+      least = least || takes(before, f, written(f.least));
+      most = most || takes(before, f, written(f.most));
+    }
+    EXPECT_TRUE(least && most) << f.name();
+  }
+  EXPECT_GT(numbers, 60);
+}
+
+TEST(Config, NumbersMayBeginOrEndWithTheirPoint) {
+  EXPECT_EQ(parse("", {"optimizer.learning_rate=.3"}).optimizer.learning_rate, .3);
+  EXPECT_EQ(parse("", {"optimizer.learning_rate=3."}).optimizer.learning_rate, 3);
+  EXPECT_EQ(parse("", {"optimizer.learning_rate=1e-2"}).optimizer.learning_rate, .01);
+  expect_error([] { parse("", {"model.dim=.3"}); }, {"model.dim", "give an integer"});
+  expect_error([] { parse("", {"optimizer.learning_rate=.x"}); }, {"is '.x' (it holds a number): give a number"});
+}
+
+TEST(Config, StringsWithoutQuotesAreNamed) {
+  expect_error(
+      [] { parse("[train]\nseed = 1\n[gradients]\n  codec = int4  # small\n"); },
+      {"run.toml:4: gradient_compression.codec is int4 without quotes (it holds a string): write codec = \"int4\""});
+  expect_error([] { parse("[ data ]\r\ntrain = some.txt\r\n"); }, {"write train = \"some.txt\""});
+  expect_error([] { parse("[model]\ndim = many\n"); }, {"run.toml:2", "not TOML"});
+  expect_error([] { parse("codec = int4\n"); }, {"run.toml:1", "not TOML"});
+  expect_error([] { parse("[gradients]\n=\n"); }, {"run.toml:2", "not TOML"});
+  expect_error([] { parse("[gradients]\ncodec =\n"); }, {"run.toml:2", "not TOML"});
+}
+
+TEST(Config, AKeyOfAnotherSectionIsShownThere) {
+  expect_error([] { parse("[refreshes]\ntop_k = 3\n"); },
+               {"run.toml:2", "no key 'top_k' in [refreshes] (it would have no effect): it is a key of [gradients]"});
+  expect_error([] { parse("[train]\ndevice = 'host'\n"); }, {"it is a key of [run]"});
+}
+
+TEST(Config, AFileThatIsNoneIsNotReadToItsEnd) {
+  expect_error([] { load_config("/dev/zero"); }, {"/dev/zero is larger than 1 MiB", "no configuration"});
 }
 
 TEST(Config, DifferencesNameTheKeyAndBothValues) {

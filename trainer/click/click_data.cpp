@@ -44,6 +44,13 @@ Layout layout_of(DataConfig const& config) {
 
 Samples open_click_file(fs::path const& path, Config const& config, std::vector<std::string>& notices) {
   Layout const layout = layout_of(config.data);
+  std::error_code unknown;  // what is not there is said by who opens it
+  auto const type = fs::status(path, unknown).type();
+  GPUPS_REQUIRE(type == fs::file_type::regular || type == fs::file_type::directory ||
+                    type == fs::file_type::not_found || type == fs::file_type::none,
+                "{} is a pipe or a device (data is opened more than once, to see what it is and to go on from a "
+                "checkpoint): write it to a file, or convert it",
+                path.string());
   if (!is_binary(path)) {
     TextOptions const options{.bad_share_max = config.data.bad_share_max,
                               .threads = static_cast<int>(config.run.reader_threads)};

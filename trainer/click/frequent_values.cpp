@@ -11,7 +11,7 @@
 namespace gpups::trainer {
 namespace {
 
-constexpr char kBlobName[] = "clicks/frequent_values";
+constexpr char kFrequentValuesBlob[] = "clicks/frequent_values";
 
 // The place of a key, or the free one where it would be. REQUIRES: one is free, and the key is not 0.
 std::size_t place_of(std::vector<std::uint64_t> const& slots, std::uint64_t key) {
@@ -85,14 +85,15 @@ FrequentValues KeyCounts::at_least(std::uint32_t least) const {
 
 Blob to_blob(FrequentValues const& values) {
   auto const keys = values.keys();
-  return {kBlobName, std::string(reinterpret_cast<char const*>(keys.data()), keys.size() * sizeof(keys[0]))};
+  return {kFrequentValuesBlob, std::string(reinterpret_cast<char const*>(keys.data()), keys.size() * sizeof(keys[0]))};
 }
 
 FrequentValues frequent_values(std::span<Blob const> blobs) {
-  auto const blob = std::find_if(blobs.begin(), blobs.end(), [](Blob const& b) { return b.name == kBlobName; });
+  auto const blob =
+      std::find_if(blobs.begin(), blobs.end(), [](Blob const& b) { return b.name == kFrequentValuesBlob; });
   GPUPS_REQUIRE(blob != blobs.end() && blob->bytes.size() % sizeof(std::uint64_t) == 0,
                 "{} of the checkpoint is missing or cut (it says which values have rows): choose another checkpoint",
-                kBlobName);
+                kFrequentValuesBlob);
   std::vector<std::uint64_t> keys(blob->bytes.size() / sizeof(std::uint64_t));
   if (!keys.empty()) std::memcpy(keys.data(), blob->bytes.data(), blob->bytes.size());
   return FrequentValues(keys);

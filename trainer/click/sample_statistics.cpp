@@ -13,7 +13,7 @@
 namespace gpups::trainer {
 namespace {
 
-constexpr char kBlobName[] = "clicks/statistics.json";
+constexpr char kStatisticsBlob[] = "clicks/statistics.json";
 constexpr std::uint64_t kMeasured = std::uint64_t{1} << 20;  // samples
 
 }  // namespace
@@ -61,14 +61,14 @@ float SampleStatistics::base_logit() const {
 }
 
 Blob to_blob(SampleStatistics const& statistics) {
-  return {kBlobName,
+  return {kStatisticsBlob,
           nlohmann::json{
               {"mean", statistics.mean}, {"deviation", statistics.deviation}, {"click_share", statistics.click_share}}
               .dump()};
 }
 
 SampleStatistics sample_statistics(std::span<Blob const> blobs, std::size_t numbers) {
-  auto const blob = std::find_if(blobs.begin(), blobs.end(), [](Blob const& b) { return b.name == kBlobName; });
+  auto const blob = std::find_if(blobs.begin(), blobs.end(), [](Blob const& b) { return b.name == kStatisticsBlob; });
   try {
     if (blob == blobs.end()) throw std::runtime_error("it is missing");
     auto const json = nlohmann::json::parse(blob->bytes);
@@ -78,8 +78,8 @@ SampleStatistics sample_statistics(std::span<Blob const> blobs, std::size_t numb
     }
     return statistics;
   } catch (std::exception const& error) {
-    throw Error(
-        fmt::format("{} of the checkpoint cannot be used ({}): choose another checkpoint", kBlobName, error.what()));
+    throw Error(fmt::format("{} of the checkpoint cannot be used ({}): choose another checkpoint", kStatisticsBlob,
+                            error.what()));
   }
 }
 

@@ -3,12 +3,6 @@
 
 #include <algorithm>
 namespace gpups::trainer {
-namespace {
-
-constexpr std::size_t kKeysAtOnce = std::size_t{1} << 16;
-
-}  // namespace
-
 Matrix<float> read_rows(Stream& stream, Store& store, TableId table, std::vector<Key> const& keys) {
   Array<Key> const on_device = to_device(stream, keys);
   Matrix<float> rows(stream.device(), keys.size(), store.table(table).dim);

@@ -10,6 +10,9 @@
 
 namespace gpups::trainer {
 
+// Keys that read_rows() looks up at once.
+inline constexpr std::size_t kKeysAtOnce = std::size_t{1} << 16;
+
 // Reads the rows of `keys` wherever they are, a bounded number at a time. Waits. Takes (keys, dim) on the store's
 // device. Not collective: every rank must keep its store until all are done.
 Matrix<float> read_rows(Stream& stream, Store& store, TableId table, std::vector<Key> const& keys);

@@ -27,8 +27,11 @@ std::vector<Triple> sample(std::span<Triple const> triples, EvaluateOptions cons
 
 }  // namespace
 
-std::uint64_t score_bytes(std::size_t entities) {
-  return block_queries(entities) * row_stride(entities) * sizeof(float);
+std::uint64_t score_bytes(std::size_t entities, std::size_t triples, EvaluateOptions const& options,
+                          std::size_t ranks) {
+  std::size_t const queries = options.samples_max == 0 ? triples : std::min(options.samples_max, triples);
+  std::size_t const block = block_queries(entities), blocks = (queries + block - 1) / block;
+  return std::min(block, queries) * row_stride(entities) * sizeof(float) * std::min(blocks, ranks) / ranks;
 }
 
 EvaluateOptions evaluate_options(EvalConfig const& config) {

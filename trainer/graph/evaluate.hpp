@@ -24,8 +24,9 @@ struct EvaluateOptions {
 };
 EvaluateOptions evaluate_options(EvalConfig const& config);
 
-// Scores of a block of queries, (queries, entities), at most.
-std::uint64_t score_bytes(std::size_t entities);
+// Scores of a block of queries, (queries, entities), of one side. triples: of the split; ranks: that share its blocks.
+// On average over the ranks, since some may have no block.
+std::uint64_t score_bytes(std::size_t entities, std::size_t triples, EvaluateOptions const& options, std::size_t ranks);
 
 class Evaluator {
  public:

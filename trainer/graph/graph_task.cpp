@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "trainer/graph/entity_matrix.hpp"
 #include "trainer/graph/evaluate.hpp"
 #include "trainer/graph/key_names.hpp"
 #include "trainer/progress_reporter.hpp"
@@ -112,8 +113,12 @@ MemoryPlan GraphData::memory_plan(Config const& config, Device device, StepSizes
   add_batches(plan, parts, step, device, settings);
   plan.push_back({"gradients and scores of a step", sizes.gradient_bytes, "train.batch_size or " + settings});
   if (!has("valid") && !has("test")) return plan;
+  std::uint64_t const scores =
+      score_bytes(entities, std::max(data.valid.size(), data.test.size()), evaluate_options(config.eval), step.ranks);
   std::uint64_t const rows = entities * row_stride(tables[0].dim) + relations * row_stride(tables[1].dim);
-  plan.push_back({"evaluation: all rows, and scores of some queries", rows * sizeof(float) + score_bytes(entities)});
+  plan.push_back({"evaluation: all rows, and scores of queries", rows * sizeof(float) + scores, "eval.samples_max"});
+  plan.push_back(
+      {"evaluation: a look-up", std::min(kKeysAtOnce, entities) * row_stride(tables[0].dim) * sizeof(float)});
   // Known answers both ways, and the list that they are sorted in.
   constexpr std::uint64_t kAnswer = 2 * (sizeof(std::uint64_t) + 2 * sizeof(std::uint32_t)) + 16;
   plan.push_back({.what = "evaluation: known answers", .bytes = triples * kAnswer, .on_host = true});

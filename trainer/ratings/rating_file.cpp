@@ -41,8 +41,13 @@ bool is_number(std::string_view field, Number& value) {
   return error == std::errc{} && stop == field.data() + field.size();
 }
 
-// Reads from a Matrix Market file's first line up to that with the sizes. Returns how many entries follow.
-std::uint64_t read_matrix_head(std::string_view first, LineReader& reader, fs::path const& path) {
+// What a Matrix Market file says of itself.
+struct MatrixSizes {
+  std::uint64_t rows, columns, entries;
+};
+
+// Reads from a Matrix Market file's first line up to that with the sizes.
+MatrixSizes read_matrix_head(std::string_view first, LineReader& reader, fs::path const& path) {
   GPUPS_REQUIRE(
       first.find(" matrix coordinate ") != std::string_view::npos &&
           (first.find(" real ") != std::string_view::npos || first.find(" integer ") != std::string_view::npos),
@@ -59,9 +64,17 @@ std::uint64_t read_matrix_head(std::string_view first, LineReader& reader, fs::p
                       is_number(take_field(line), entries),
                   "{} has no sizes (rows, columns and entries follow the comments): correct the line",
                   reader.position());
-    return entries;
+    return {rows, columns, entries};
   }
   throw Error(fmt::format("{} ends before its sizes (the file was cut): take a whole one", path.string()));
+}
+
+// What is wrong with an entry of such a file; nothing where it is in the matrix.
+std::string_view check_entry(RatingLine const& rating, MatrixSizes const& sizes) {
+  if (rating.row < 1 || rating.row > sizes.rows) return "has a row that is not one of 1 to the file's rows";
+  if (rating.column < 1 || rating.column > sizes.columns)
+    return "has a column that is not one of 1 to the file's columns";
+  return {};
 }
 
 }  // namespace
@@ -78,14 +91,16 @@ std::vector<RatingLine> read_rating_file(fs::path const& path, double bad_share_
   LineReader reader(path);
   BadLines lines;
   std::vector<RatingLine> ratings;
-  std::uint64_t promised = 0;
+  MatrixSizes sizes{};
   bool matrix = false;
   std::string_view line;
   while (reader.next(line)) {
     if (reader.line_number() == 1 && line.starts_with(kMatrixMarket)) {
       matrix = true;
-      promised = read_matrix_head(std::string(line), reader, path);
-      ratings.reserve(std::min<std::uint64_t>(promised, fs::file_size(path) / kLineBytesMin));
+      sizes = read_matrix_head(std::string(line), reader, path);
+      std::error_code unknown;  // the size of a pipe: then there is no more to be known
+      std::uint64_t const bytes = fs::file_size(path, unknown);
+      if (!unknown) ratings.reserve(std::min<std::uint64_t>(sizes.entries, bytes / kLineBytesMin));
       continue;
     }
     if (matrix && (line.empty() || line.front() == '%')) continue;
@@ -95,12 +110,13 @@ std::vector<RatingLine> read_rating_file(fs::path const& path, double bad_share_
     }
     ++lines.lines;
     RatingLine rating;
-    std::string_view const wrong = parse_rating(line, rating);
+    std::string_view wrong = parse_rating(line, rating);
+    if (matrix && wrong.empty()) wrong = check_entry(rating, sizes);
     wrong.empty() ? ratings.push_back(rating) : lines.add(reader.position(), wrong);
   }
-  GPUPS_REQUIRE(!matrix || lines.lines == promised,
+  GPUPS_REQUIRE(!matrix || lines.lines == sizes.entries,
                 "{} has {} entries and says that it has {} (it was cut, or its head is wrong): take a whole one",
-                path.string(), lines.lines, promised);
+                path.string(), lines.lines, sizes.entries);
   lines.report(path, bad_share_max, "a row's id, a column's id and a rating", "data.bad_share_max", notices);
   GPUPS_REQUIRE(!ratings.empty(), "{} has no ratings (there is nothing to learn from or to predict): check the file",
                 path.string());

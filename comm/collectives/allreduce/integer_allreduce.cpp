@@ -16,7 +16,7 @@ namespace {
 
 // Words of the pieces that go on their way one by one, and how many of each rank do so at a time.
 constexpr std::size_t kChunkWords = std::size_t{1} << 18;
-constexpr std::size_t kChunksInFlight = 2;
+constexpr std::size_t kPiecesAhead = 2;
 
 class IntegerReduceScatterAllgather {
  public:
@@ -28,11 +28,11 @@ class IntegerReduceScatterAllgather {
         chunks_((slice_size_max(values.size(), comm.ranks()) + kChunkWords - 1) / kChunkWords) {}
 
   CoTask<> run() {
-    for (std::size_t k = 0; k < std::min(kChunksInFlight, chunks_); ++k) co_await send_terms(k);
+    for (std::size_t k = 0; k < std::min(kPiecesAhead, chunks_); ++k) co_await send_terms(k);
     for (std::size_t k = 0; k < chunks_; ++k) {
       co_await add_terms(k);
       co_await send_sums(k);
-      if (k + kChunksInFlight < chunks_) co_await send_terms(k + kChunksInFlight);
+      if (k + kPiecesAhead < chunks_) co_await send_terms(k + kPiecesAhead);
       co_await receive_sums(k);
     }
   }

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
-#include <utility>
 
 namespace gpups::comm {
 namespace {
@@ -58,11 +57,10 @@ void LinkCostCache::put(std::string const& key, LinkCosts const& model) const {
 
 fs::path user_cache_folder() {
   if (char const* const folder = std::getenv("GPUPS_CACHE_DIR")) return folder;
-  for (auto const& [variable, below] : {std::pair("XDG_CACHE_HOME", "gpups"), {"HOME", ".cache/gpups"}}) {
-    char const* const folder = std::getenv(variable);
-    if (folder != nullptr && *folder == '/') return fs::path(folder) / below;
-  }
-  return {};
+  char const* const cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache == '/') return fs::path(cache) / "gpups";
+  char const* const home = std::getenv("HOME");
+  return home != nullptr && *home == '/' ? fs::path(home) / ".cache/gpups" : fs::path();
 }
 
 }  // namespace gpups::comm

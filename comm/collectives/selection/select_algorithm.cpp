@@ -11,8 +11,7 @@
 namespace gpups::comm {
 namespace {
 
-constexpr double kFloatBytes = 4;
-constexpr double kBlock = 65536, kBlockBytes = 4;  // of kernels/wire/stream_format.hpp
+constexpr double kFloatBytes = 4, kBlock = 65536, kBlockBytes = 4;  // the latter of kernels/wire/stream_format.hpp
 constexpr double kHalf = 0.2;  // of the cost of a code: converting a number to 16 bits, as was measured
 
 // Bytes of a stream of a range, its `count` elements being anywhere, each of `value_bytes`.

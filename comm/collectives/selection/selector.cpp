@@ -81,7 +81,7 @@ CoTask<Selection> Selector::select(Communicator& comm, AllreduceShape shape) {
 std::vector<std::string> Selector::explain() const {
   std::vector<std::string> lines;
   if (sums_.empty()) return lines;
-  lines.push_back(fmt::format("links: {:.3g} us a round, {:.3g} GB/s, ", costs_->round_s * 1e6, 1e-9 / costs_->byte_s));
+  lines = {fmt::format("links: {:.3g} us a round, {:.3g} GB/s, ", costs_->round_s * 1e6, 1e-9 / costs_->byte_s)};
   lines[0] += fmt::format("{:.3g} ns per added element, {:.3g} ns per entry, {:.3g} ns per code ({})",
                           costs_->add_s * 1e9, costs_->entry_s * 1e9, costs_->code_s * 1e9, source_);
   for (auto const& [kind, sums] : sums_) {

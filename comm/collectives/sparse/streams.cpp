@@ -10,8 +10,8 @@ namespace gpups::comm {
 namespace {
 
 // Streams in one message begin at multiples of this.
-constexpr std::size_t kUnit = 8;
-std::size_t padded(std::size_t bytes) { return (bytes + kUnit - 1) / kUnit * kUnit; }
+constexpr std::size_t kPaddingBytes = 8;
+std::size_t padded(std::size_t bytes) { return (bytes + kPaddingBytes - 1) / kPaddingBytes * kPaddingBytes; }
 
 constexpr std::uint64_t kPlainElementBytes = sizeof(std::uint32_t) + sizeof(float);  // an index and a value
 

@@ -17,7 +17,7 @@ CoTask<StreamSum<Units>> sum_whole(Communicator& comm, StreamInput<Units> terms,
   return Sum(comm, std::move(terms));
 }
 
-constexpr TopKAlgorithmEntry kAlgorithms[] = {
+constexpr TopKAlgorithmEntry kTopKAlgorithms[] = {
     {{"sparse_allgather", "every rank gets the elements of all, and adds them up", true},
      sum_whole<sparse_allgather<Units>>},
     {{"ssar_recursive_doubling", "pairs of ranks exchange the sums of their elements, at growing distances", true},
@@ -35,12 +35,12 @@ char const* name_of(kernels::StreamValues values) {
 
 }  // namespace
 
-std::span<TopKAlgorithmEntry const> top_k_algorithms() { return kAlgorithms; }
+std::span<TopKAlgorithmEntry const> top_k_algorithms() { return kTopKAlgorithms; }
 
 TopKAlgorithmEntry const& top_k_algorithm(std::string const& name, int ranks) {
   std::string_view const wanted = name != "auto" ? std::string_view(name) : ranks <= 2 ? "sparse_allgather" : "spardl";
   std::string known;
-  for (auto const& algorithm : kAlgorithms) {
+  for (auto const& algorithm : kTopKAlgorithms) {
     if (wanted == algorithm.info.name) return algorithm;
     known += std::string(known.empty() ? "" : ", ") + algorithm.info.name;
   }
@@ -96,7 +96,7 @@ CoTask<> TopKSparseAllreduce::run(Communicator& comm, std::shared_ptr<void const
 std::span<AllreduceAlgorithm const> top_k_algorithms() {
   static std::vector<AllreduceAlgorithm> const all = [] {
     std::vector<AllreduceAlgorithm> info;
-    for (auto const& algorithm : comm::kAlgorithms) info.push_back(algorithm.info);
+    for (auto const& algorithm : comm::kTopKAlgorithms) info.push_back(algorithm.info);
     return info;
   }();
   return all;

@@ -45,15 +45,15 @@ TEST(FloatAllreduce, SumsOverANetworkThatDelaysAndReorders) {
   }
 }
 
-// They are under way together before rank 0 knows what the links cost: each goes on with its own choice.
-TEST(FloatAllreduce, ManySumsOfOneSizeMayBeginBeforeTheFirstChoice) {
+// They are under way together before ranks know what the links cost.
+TEST(FloatAllreduce, ManySumsMayBeginBeforeTheFirstSelection) {
   for (int const ranks : {2, 3, 4}) {
     for (std::size_t const size : {std::size_t{5}, std::size_t{3000}, std::size_t{200000}}) {
       run_ranks(Group::threads(ranks), [&](Group const& group) {
         Store store(group, {.threads = 1});
         auto stream = store.make_stream();
         std::vector<std::vector<float>> values(12, std::vector<float>(size, 1));
-        std::vector<float> other(size + 1);  // its choice comes first, and needs the links
+        std::vector<float> other(size + 1);  // its selection comes first, and measures the links
         std::vector<CollectiveRequest> sums{group.begin_allreduce(stream, other)};
         for (auto& of : values) sums.push_back(group.begin_allreduce(stream, of));
         for (auto const& sum : sums) group.wait_allreduce(stream, sum);

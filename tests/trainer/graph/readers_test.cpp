@@ -21,6 +21,15 @@ TEST(Readers, AnUnknownNameIsRefused) {
   test::expect_error([] { read_dataset({.reader = "parquet"}); }, {"'parquet'", "triples, wordnet"});
 }
 
+TEST(Readers, TriplesOfWhatIsNoFileOfLinesAreRefused) {
+  auto const read = [](char const* folder, char const* file) {
+    return read_dataset({.reader = "triples", .folder = folder, .train = file});
+  };
+  test::expect_error([&] { read("/dev", "zero"); }, {"/dev/zero:1: the line is longer than 16 MiB"});
+  test::expect_error([&] { read("/dev", "null"); }, {"/dev/null has no triples"});
+  test::expect_error([&] { read("/", "tmp"); }, {"/tmp cannot be read"});
+}
+
 TEST(Readers, AMissingFolderIsNamed) {
   for (std::string const& name : reader_names()) {
     test::expect_error([&] { read_dataset({.reader = name, .folder = "/no/such/folder"}); },

@@ -2,7 +2,11 @@
 // Lines of two ids and a rating are read as they are, whatever is between them; what is no such line is counted.
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
+#include <fstream>
 #include <set>
+#include <thread>
 
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -59,6 +63,29 @@ TEST_F(RatingFile, ReadsMatrixMarket) {
   for (char const* other : {"array real general", "coordinate pattern general", "coordinate complex general"}) {
     expect_error([&] { read(std::string("%%MatrixMarket matrix ") + other + "\n9 9 1\n3 7 4.5\n"); }, {other});
   }
+}
+
+TEST_F(RatingFile, EntriesBeyondTheMatrixAreBadLines) {
+  std::string const text =
+      "%%MatrixMarket matrix coordinate real general\n5 3 6\n1 1 1\n5 3 1\n0 1 1\n6 1 1\n1 0 1\n5 4 1\n";
+  expect_error([&] { read(text); },
+               {"4 bad lines of 6", "ratings:5 has a row that is not one of 1 to", "ratings:7 has a column"});
+  EXPECT_EQ(read(text, 0.7), (Lines{{1, 1, 1}, {5, 3, 1}}));
+}
+
+TEST_F(RatingFile, MayComeFromAPipe) {
+  auto const pipe = folder_.path() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(pipe) << "%%MatrixMarket matrix coordinate real general\n9 9 1\n3 7 4.5\n"; });
+  EXPECT_EQ(read_rating_file(pipe, 0, notices_), (Lines{{3, 7, 4.5F}}));
+  writer.join();
+}
+
+TEST_F(RatingFile, WhatIsNoFileOfLinesIsRefused) {
+  auto const read_path = [&](char const* path) { return read_rating_file(path, 1, notices_); };
+  expect_error([&] { read_path("/dev/zero"); }, {"/dev/zero:1: the line is longer than 16 MiB"});
+  expect_error([&] { read_path("/dev/null"); }, {"/dev/null has no ratings"});
+  expect_error([&] { read_path("/tmp"); }, {"/tmp cannot be read"});
 }
 
 TEST_F(RatingFile, RefusesBadLinesNamingTheFirst) {
