@@ -39,7 +39,8 @@ def ms_on_link(result):
 
 def one_run(bench):
     """{name of a number: its value}."""
-    settings = {**fb15k(bench), "data.valid": "", "data.test": "", "train.validate_every": 0, "train.checkpoint_every": 0}
+    settings = {**fb15k(bench), "data.valid": "", "data.test": "", "train.validate_every": 0,
+                "train.checkpoint_every": 0}
     alone = bench.train(CONFIG.name, "end-to-end/alone",
                         {**settings, "train.steps": STEPS_CODED, "run.threads": CORES})
     of_ranks = {**settings, "run.threads": 1}

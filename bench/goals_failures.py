@@ -18,7 +18,7 @@ GIVE_UP_S = 30
 RESTARTS = 5
 # Every epoch, of a few milliseconds, ends with a validation and a checkpoint.
 SETTINGS = {"cluster__peer_timeout_s": PEER_TIMEOUT_S, "cluster__join_timeout_s": JOIN_TIMEOUT_S,
-            "train__checkpoint_every": 1, "train__valid_every": 1}
+            "train__checkpoint_every": 1, "train__validate_every": 1}
 
 
 @dataclasses.dataclass

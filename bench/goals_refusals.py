@@ -125,7 +125,8 @@ def reject(ground, rejection):
                 problems.append(f"the exit status of process {index} is {codes[index]}")
             if not re.search(rejection.error, last_error(job.output(index))):
                 problems.append(f"process {index} says '{last_error(job.output(index))}'")
-        problems += [f"rank 0 does not say {said}" for said in rejection.zero_says if not re.search(said, job.output(0))]
+        problems += [f"rank 0 does not say {said}" for said in rejection.zero_says
+                     if not re.search(said, job.output(0))]
         seconds = max(ends.values()) if len(ends) == len(rejection.ending) else GIVE_UP_S
         if seconds > BOUND_S:
             problems.append(f"it took {seconds:.1f} s")

@@ -11,18 +11,19 @@ RANKS, SEEDS, EPOCHS = 4, 3, 4
 BY_RANKS = {"run.ranks": RANKS, "run.threads": 1, "train.checkpoint_every": 0}
 INT4 = {"gradient_compression.codec": "int4", "refresh_compression.codec": "int4"}
 CLICKS = {**INT4, "gradient_compression.age_max": 400, "gradient_compression.density": .6,
-          "refresh_compression.age_max": 20, "refresh_compression.share": .3}
+          "refresh_compression.age_max": 20, "refresh_compression.density": .3}
 GRAPH = {"gradient_compression.codec": "int8", "gradient_compression.age_max": 50, "gradient_compression.density": .2,
-         "refresh_compression.codec": "int8", "refresh_compression.age_max": 30, "refresh_compression.share": .2}
-NO_BOUND = {"gradient_compression.age_max": 10, "gradient_compression.threshold_max": 0, "refresh_compression.age_max": 1, "refresh_compression.bound": 0}
+         "refresh_compression.codec": "int8", "refresh_compression.age_max": 30, "refresh_compression.density": .2}
+NO_BOUND = {"gradient_compression.age_max": 10, "gradient_compression.threshold_max": 0,
+            "refresh_compression.age_max": 1, "refresh_compression.threshold_max": 0}
 PUSHES = {"new keys": "new", "named": "named", "float16, new keys": "new_half", "float16, named": "named_half"}
-FEEDBACK = ["HeldGradients.NothingIsEverLost", "*HeldGradientsSaved.*", "HeldGradients.AResumedRunHasTheBits*",
-            "HeldGradients.AllIsSent*", "ChangedValues.WhatACodecRoundsOffIsInTheNextChange",
+FEEDBACK = ["GradientResiduals.NothingIsEverLost", "*ResidualsSaved.*", "GradientResiduals.AResumedRunHasTheBits*",
+            "GradientResiduals.AllIsSent*", "ChangedValues.WhatACodecRoundsOffIsInTheNextChange",
             "*TopKFeedback.LosesNothing*", "TopKAllreduce.LosesNothing"]
-AGES = ["HeldGradients.NoGradientIsLaterThanItMayBe",
+AGES = ["GradientResiduals.NoGradientIsLaterThanItMayBe",
         "ChangedValues.AFilterHoldsBackNoMoreThanItsBoundNorLongerThanItMay",
         "ChangedValues.AReaderThatComesSeldomSeesNothingOlderThanItMay",
-        "HeldGradients.ABoundOfZeroGivesTheBitsOfNoFilter", "ChangedValues.LosslessChangesAreTheBitsOfAllRows"]
+        "GradientResiduals.ABoundOfZeroGivesTheBitsOfNoFilter", "ChangedValues.LosslessChangesAreTheBitsOfAllRows"]
 
 
 def lines_of(bench, program):
@@ -70,7 +71,8 @@ def beside_plain(bench, config, name, settings, coding, quality):
 
 def filtered(bench):
     graph = {**fb15k(bench), "train.epochs": EPOCHS, "train.validate_every": 0, "eval.samples_max": 0}
-    short = {**fb15k(bench), **BY_RANKS, "train.steps": 50, "data.valid": "", "data.test": "", "train.validate_every": 0}
+    short = {**fb15k(bench), **BY_RANKS, "train.steps": 50, "data.valid": "", "data.test": "",
+             "train.validate_every": 0}
     hashes = [bench.train("fb15k-237.toml", f"filter/bits-{i}", {**short, **extra})["table_hash"]
               for i, extra in enumerate(({}, NO_BOUND))]
     return {**beside_plain(bench, "criteo.toml", "clicks", criteo(bench), CLICKS, "auc"),

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kDimMax = 65536;
 constexpr std::uint32_t kAdmitMax = 0x7FFFFFFF;
 constexpr std::uint32_t kAgeMax = 0x7FFFFFFF;
-constexpr std::size_t kHeldRowsMax = std::size_t{1} << 30;
+constexpr std::size_t kCapacityRowsMax = std::size_t{1} << 30;
 constexpr std::size_t kDictionaryMax = std::size_t{1} << 30;
 constexpr std::size_t kRankRowsMax = (std::size_t{1} << 31) - 1;  // row numbers have 31 bits
 constexpr std::size_t kNameBytesMax = 1024;
@@ -42,9 +42,9 @@ void check_compression(TableOptions const& table, RowCompression const& transfer
   GPUPS_REQUIRE(filter.age_max <= kAgeMax,
                 "table '{}' holds its {} back for {} steps (the most is {}): lower filter.age_max", table.name, which,
                 filter.age_max, kAgeMax);
-  GPUPS_REQUIRE(transfer.capacity_rows >= 1 && transfer.capacity_rows <= kHeldRowsMax,
+  GPUPS_REQUIRE(transfer.capacity_rows >= 1 && transfer.capacity_rows <= kCapacityRowsMax,
                 "table '{}' remembers what it holds back of {} rows of {} (1 to {} can be): correct capacity_rows",
-                table.name, transfer.capacity_rows, which, kHeldRowsMax);
+                table.name, transfer.capacity_rows, which, kCapacityRowsMax);
 }
 // Whether initial values are in the range of their type; normal ones are less than 8 standard deviations.
 bool can_begin(TableOptions const& options) {

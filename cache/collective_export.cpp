@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kRowsPerChunk = 16384;
+constexpr std::size_t kExportRowsPerChunk = 16384;
 constexpr std::uint64_t kRowsMax = std::uint64_t{1} << 31;  // of a rank
 
 // One table in the files.
@@ -135,8 +135,8 @@ void write_table(Engine& engine, TableShard const& table, fs::path const& folder
   PartWriter keys_file(folder / layout.keys_name(), layout.keys_header().size() + layout.first * sizeof(Key));
   PartWriter values_file(folder / layout.values_name(),
                          layout.values_header().size() + layout.first * layout.row_bytes());
-  for (std::size_t first = 0; first < ids.size(); first += kRowsPerChunk) {
-    std::size_t const count = std::min(kRowsPerChunk, ids.size() - first);
+  for (std::size_t first = 0; first < ids.size(); first += kExportRowsPerChunk) {
+    std::size_t const count = std::min(kExportRowsPerChunk, ids.size() - first);
     std::vector<Key> keys;
     std::vector<float> values;
     engine.wait_invoke([&](Stream& stream) {

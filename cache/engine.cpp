@@ -137,7 +137,7 @@ bool Engine::idle() const { return executor_.idle() && requests_.idle() && round
 
 void Engine::write_stats(Stats& stats) const {
   stats.steps = steps_.load();
-  stats.late_keys = urgent_keys_.load();
+  stats.late_keys = late_keys_.load();
   stats.rows_reserved = rows_reserved_.load();
   stats.index_growths = index_growths_.load();
   stats.round = times_.seconds();
@@ -152,7 +152,7 @@ void Engine::publish() {
   }
   rows_reserved_ = rows;
   index_growths_ = growths;
-  urgent_keys_ = executor_.late_keys();
+  late_keys_ = executor_.late_keys();
 }
 
 void Engine::throw_if_rejected() {

@@ -12,7 +12,7 @@ void RoundExecutor::fetch_late(PendingBatch& announced) {
     announced.unanswered.push_back(owner);
     OutgoingIntents outgoing;
     encode_intent(owner, *announced.batch, true, outgoing);
-    for (auto const& part : outgoing.intents[0].parts) urgent_keys_ += part.keys;
+    for (auto const& part : outgoing.intents[0].parts) late_keys_ += part.keys;
     Clock const clock = announced.batch->clock;
     messenger_.send(owner, {.kind = MessageKind::kLateFetch,
                             .clock = clock,

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "cache/key_coding.hpp"
-#include "cache/no_fault.hpp"
+#include "cache/no_bad_row.hpp"
 #include "kernels/check.hpp"
 #include "kernels/columns.hpp"
 #include "kernels/wire/list_rows.hpp"

@@ -62,7 +62,7 @@ class RoundExecutor {
   // The rank has not answered an late fetch for that step.
   bool lacks(Rank owner, Clock step) const;
 
-  std::uint64_t late_keys() const { return urgent_keys_; }
+  std::uint64_t late_keys() const { return late_keys_; }
 
  private:
   // A batch of this rank that is announced and not yet complete.
@@ -190,7 +190,7 @@ class RoundExecutor {
   bool flush_residuals_ = false;     // for the step that ends next
   bool resends_all_values_ = false;  // of values, after a step that sent all that was held back
   BatchPtr current_;                 // the batch whose step has ended, until it is complete
-  std::uint64_t urgent_keys_ = 0;
+  std::uint64_t late_keys_ = 0;
 };
 
 }  // namespace gpups::cache

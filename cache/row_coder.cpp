@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "cache/no_fault.hpp"
+#include "cache/no_bad_row.hpp"
 #include "cache/received_sums.hpp"
 #include "cache/row_format.hpp"
 #include "kernels/assert.hpp"

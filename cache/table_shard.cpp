@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "cache/key_dictionary.hpp"
-#include "cache/no_fault.hpp"
+#include "cache/no_bad_row.hpp"
 #include "cache/residual_table.hpp"
 #include "cache/row_mirror.hpp"
 #include "kernels/assign_slots.hpp"
@@ -170,7 +170,7 @@ void TableShard::wait_apply(Stream& stream, std::span<RowSums const> lists, Cloc
 
 void TableShard::count_occurrences(Stream& stream, RowSums const& rows, Clock clock) {
   if (!counts_occurrences()) return;
-  kernels::count_sightings(stream, {.lifecycle = lifecycle_.ref(),
+  kernels::count_occurrences(stream, {.lifecycle = lifecycle_.ref(),
                                     .ids = rows.ids,
                                     .offsets = rows.offsets,
                                     .step = low_half(clock),

@@ -64,7 +64,7 @@ class Pool {
       block = fresh(size);
       GPUPS_REQUIRE(block != nullptr,
                     "no memory for {} bytes on {} ({} are in use): use smaller batches, sums or tables, remember fewer "
-                    "rows of each other rank (rows_max, dictionary_keys), or use more {}",
+                    "rows of each other rank (capacity_rows, dictionary_keys), or use more {}",
                     size, to_string(device_), usage_.bytes, device_.is_host() ? "machines" : "GPUs");
     }
     count(size);

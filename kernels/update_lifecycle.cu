@@ -27,7 +27,7 @@ void run(Exec<S> ex, BeginRows const& b) {
 }
 
 template <Space S>
-void run(Exec<S> ex, CountSightings const& s) {
+void run(Exec<S> ex, CountOccurrences const& s) {
   GPUPS_ASSERT(s.counts.empty() ? s.offsets.size() == s.ids.size() + 1 : s.counts.size() >= s.ids.size());
   each(ex, s.ids.size(), [s] GPUPS_FN(std::size_t i) {
     std::uint32_t* const lifecycle = s.lifecycle.row(s.ids[i]);
@@ -57,7 +57,7 @@ void run(Exec<S> ex, ExpireRows const& e) {
 
 GPUPS_KERNEL(rows_exist, RowsExist)
 GPUPS_KERNEL(begin_rows, BeginRows)
-GPUPS_KERNEL(count_sightings, CountSightings)
+GPUPS_KERNEL(count_occurrences, CountOccurrences)
 GPUPS_KERNEL(end_rows, EndRows)
 GPUPS_KERNEL(expire_rows, ExpireRows)
 

@@ -27,14 +27,14 @@ struct BeginRows {
 void begin_rows(Stream& stream, BeginRows const& arguments);
 
 // Rows that do not exist wait for admission, and have been sighted as often more as their entries in a batch say.
-struct CountSightings {
+struct CountOccurrences {
   Rows<std::uint32_t> lifecycle;
   View<std::uint32_t const> ids;         // (n), distinct
   View<std::uint32_t const> offsets;     // (n + 1): row ids[i] has offsets[i + 1] - offsets[i] entries, or
   std::uint32_t step;                    // low half
   View<std::int64_t const> counts = {};  // (n): as many as this says; then `offsets` are not used
 };
-void count_sightings(Stream& stream, CountSightings const& arguments);
+void count_occurrences(Stream& stream, CountOccurrences const& arguments);
 
 // Rows are as if nobody had ever named them.
 struct EndRows {

@@ -11,7 +11,6 @@
 #include <fstream>
 #include <iterator>
 #include <set>
-#include <sstream>
 #include <type_traits>
 #include <utility>
 
@@ -20,6 +19,7 @@
 #include "trainer/config_defaults.hpp"
 #include "trainer/config_fields.hpp"
 #include "trainer/edit_distance.hpp"
+#include "trainer/overloaded.hpp"
 #include "trainer/retired_keys.hpp"
 #include "trainer/tasks.hpp"
 
@@ -33,13 +33,6 @@ struct Origin {
   std::string text;  // "run.toml:3" or "--set model.dim=x"
   fs::path folder;
 };
-
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;  // clang 14 does not find it alone
 
 std::string type_of(FieldPointer pointer) {
   return std::visit(Overloaded{[](std::string*) { return "a string"; }, [](std::int64_t*) { return "an integer"; },
@@ -325,29 +318,6 @@ void read_overrides(Config& config, Given given_before, std::vector<SettingOverr
   throw_if_unused(config, given);
 }
 
-std::string toml_string(std::string const& text) {
-  std::ostringstream out;
-  out << toml::value<std::string>(text);
-  return out.str();
-}
-
-std::string toml_text(FieldPointer pointer) {
-  return std::visit(
-      Overloaded{[](std::string* s) { return toml_string(*s); }, [](std::int64_t* i) { return fmt::format("{}", *i); },
-                 [](double* d) {
-                   std::string text = fmt::format("{}", *d);
-                   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
-                 },
-                 [](bool* b) { return fmt::format("{}", *b); },
-                 [](std::vector<std::int64_t>* v) { return fmt::format("[{}]", fmt::join(*v, ", ")); },
-                 [](std::vector<std::string>* v) {
-                   std::vector<std::string> quoted;
-                   for (std::string const& text : *v) quoted.push_back(toml_string(text));
-                   return fmt::format("[{}]", fmt::join(quoted, ", "));
-                 }},
-      pointer);
-}
-
 }  // namespace
 
 Config parse_config(std::string const& text, std::string const& name, fs::path const& folder,
@@ -407,41 +377,6 @@ Config saved_config(Config const& saved, fs::path const& folder, std::vector<Set
   Config of_run = saved;
   of_run.run.ranks = 1;
   return parse_config(resolved(of_run), (folder / "checkpoint").string(), folder, overrides);
-}
-
-std::string resolved(Config const& config) {
-  Config copy = config;
-  std::string text;
-  std::string_view section;
-  for (Field const& f : fields()) {
-    if (!f.constraint.in(config)) continue;
-    if (f.section != section) text += fmt::format("{}[{}]\n", section.empty() ? "" : "\n", f.section);
-    section = f.section;
-    std::string const line = fmt::format("{} = {}", f.key, toml_text(f.pointer(copy)));
-    text += f.doc.empty() ? line + "\n" : fmt::format("{:<32}  # {}\n", line, f.doc);
-  }
-  return text;
-}
-
-std::vector<std::pair<std::string, std::string>> common_settings(Config const& config) {
-  Config copy = config;
-  std::vector<std::pair<std::string, std::string>> settings;
-  for (Field const& f : fields()) {
-    bool const own = f.path || f.section == "run" || f.section == "cluster";
-    if (!own && f.constraint.in(config)) settings.emplace_back(f.name(), toml_text(f.pointer(copy)));
-  }
-  return settings;
-}
-
-std::vector<Difference> resume_differences(Config const& a, Config const& b) {
-  Config left = a, right = b;
-  std::vector<Difference> found;
-  for (Field const& f : fields()) {
-    if (!f.is_fixed_on_resume || !(f.constraint.in(a) || f.constraint.in(b))) continue;
-    std::string const in_a = toml_text(f.pointer(left)), in_b = toml_text(f.pointer(right));
-    if (in_a != in_b) found.push_back({f.name(), in_a, in_b});
-  }
-  return found;
 }
 
 }  // namespace gpups::trainer

@@ -251,7 +251,7 @@ class HeartbeatHub final : public FailureDetector {
 
   void deliver() {
     std::lock_guard delivering(delivering_);
-    std::vector<Membership::Change> events = membership_.gather_changes();
+    std::vector<Membership::Change> events = membership_.take_changes();
     Events listener;
     {
       std::lock_guard lock(mutex_);

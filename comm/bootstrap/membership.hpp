@@ -34,9 +34,9 @@ class Membership {
 
   // Whether anybody but this rank can have said this.
   bool is_valid(MembershipUpdate const& update) const;
-  // REQUIRES: can_be(notice)
+  // REQUIRES: is_valid(update)
   void apply(MembershipUpdate const& update);
-  std::vector<Change> gather_changes() { return std::exchange(changes_, {}); }
+  std::vector<Change> take_changes() { return std::exchange(changes_, {}); }
 
   bool is_alive(Rank rank) const { return states_[number(rank)] == State::kAlive; }
   bool is_lost(Rank rank) const { return states_[number(rank)] == State::kFailed; }

@@ -71,7 +71,7 @@ comm::JoinResult wait_join(comm::LaunchEnvironment const& launch, JoinOptions co
                           .failure_detector = {.peer_timeout_s = options.peer_timeout_s}});
 }
 
-Group join_launched(comm::LaunchEnvironment const& launch, JoinOptions const& options) {
+Group join_by_launch_info(comm::LaunchEnvironment const& launch, JoinOptions const& options) {
   std::unique_ptr<comm::UcxWorker> ucx;
   try {
     ucx = std::make_unique<comm::UcxWorker>();
@@ -92,7 +92,7 @@ Group join_launched(comm::LaunchEnvironment const& launch, JoinOptions const& op
 
 #else
 
-Group join_launched(comm::LaunchEnvironment const& launch, JoinOptions const&) {
+Group join_by_launch_info(comm::LaunchEnvironment const& launch, JoinOptions const&) {
   throw Error(
       fmt::format("{} ranks were started as processes (this build has no UCX to join them by): install libucx "
                   "and build again, or use threads (--ranks)",
@@ -112,7 +112,7 @@ Group Group::join(JoinOptions const& options) {
   kernels::require_timeout(options.join_timeout_s, "JoinOptions::join_timeout_s (cluster.join_timeout_s)");
   kernels::require_timeout(options.peer_timeout_s, "JoinOptions::peer_timeout_s (cluster.peer_timeout_s)");
   auto const launch = comm::detect_launch();
-  return launch.kind == comm::LaunchEnvironment::Kind::kAlone ? alone() : join_launched(launch, options);
+  return launch.kind == comm::LaunchEnvironment::Kind::kAlone ? alone() : join_by_launch_info(launch, options);
 }
 
 }  // namespace gpups

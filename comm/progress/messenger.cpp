@@ -43,18 +43,18 @@ Messenger::Messenger(Transport& transport, BulkTransport& bulk)
       bulk_(bulk),
       outbox_(static_cast<std::size_t>(transport.size())),
       counters_(transport.size()) {
-  for (End& end : ends_) end.closed_by.resize(outbox_.size());
+  for (ChannelState& end : ends_) end.closed_by.resize(outbox_.size());
 }
 
 void Messenger::open(ChannelId id, Channel& channel) {
-  End& end = end_of(id);
+  ChannelState& end = end_of(id);
   GPUPS_ASSERT(end.channel == nullptr && !end.dropped);
   end.channel = &channel;
   for (auto const& [from, body] : std::exchange(end.early, {})) deliver(id, from, body);
 }
 
 void Messenger::drop(ChannelId id) {
-  End& end = end_of(id);
+  ChannelState& end = end_of(id);
   end.channel = nullptr;
   end.dropped = true;
   end.early.clear();
@@ -147,7 +147,7 @@ bool Messenger::receive() {
   counters_.received(from, &TrafficByKind::control, message.size());
   auto const id = static_cast<ChannelId>(message.front());
   std::string_view const body = std::string_view(message).substr(kNumberBytes);
-  End& end = end_of(id);
+  ChannelState& end = end_of(id);
   if (end.closed_by[number(from)]) reject(from, "it is of a channel that the rank has closed");
   if (end.dropped) return true;
   end.channel == nullptr ? keep_early(end, from, body) : deliver(id, from, body);
@@ -155,7 +155,7 @@ bool Messenger::receive() {
 }
 
 // A sender that keeps to the protocol waits for this rank's answers soon.
-void Messenger::keep_early(End& end, Rank from, std::string_view body) {
+void Messenger::keep_early(ChannelState& end, Rank from, std::string_view body) {
   auto& [messages, bytes] = end.early_of[from];
   bool const too_many = messages == kQueuedMessagesMax || (messages > 0 && bytes + body.size() > kMessageBytesMax);
   if (too_many) {
@@ -169,7 +169,7 @@ void Messenger::keep_early(End& end, Rank from, std::string_view body) {
 }
 
 void Messenger::deliver(ChannelId id, Rank from, std::string_view body) {
-  End& end = end_of(id);
+  ChannelState& end = end_of(id);
   if (!body.empty()) return end.channel->received(from, body);
   end.closed_by[number(from)] = true;
   for (auto& [transfer, pending] : pending_) {
@@ -208,7 +208,7 @@ bool Messenger::idle() const { return idle(ChannelId::kStore) && idle(ChannelId:
 void Messenger::forget_all() {
   pending_.clear();
   for (auto& waiting : outbox_) waiting.clear();
-  for (End& end : ends_) end.open_transfers = 0;
+  for (ChannelState& end : ends_) end.open_transfers = 0;
 }
 
 }  // namespace gpups::comm

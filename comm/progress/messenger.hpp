@@ -84,7 +84,7 @@ class Messenger {
 
  private:
   // This rank's end of a channel.
-  struct End {
+  struct ChannelState {
     struct Early {
       std::size_t messages = 0, bytes = 0;
     };
@@ -103,17 +103,17 @@ class Messenger {
     std::function<void()> then;
   };
 
-  End& end_of(ChannelId id) { return ends_[static_cast<std::size_t>(id)]; }
-  End const& end_of(ChannelId id) const { return ends_[static_cast<std::size_t>(id)]; }
+  ChannelState& end_of(ChannelId id) { return ends_[static_cast<std::size_t>(id)]; }
+  ChannelState const& end_of(ChannelId id) const { return ends_[static_cast<std::size_t>(id)]; }
   void post(Rank to, std::string message);
   bool try_send(Rank to, std::string const& message);
-  void keep_early(End& end, Rank from, std::string_view body);
+  void keep_early(ChannelState& end, Rank from, std::string_view body);
   void deliver(ChannelId id, Rank from, std::string_view body);
   void add(Transfer transfer, Pending pending);
 
   Transport& transport_;
   BulkTransport& bulk_;
-  std::array<End, kChannels> ends_;
+  std::array<ChannelState, kChannels> ends_;
   // By rank: what the transport had no room for. Lists, because most are empty and an empty deque uses memory.
   std::vector<std::list<std::string>> outbox_;
   std::unordered_map<Transfer, Pending> pending_;

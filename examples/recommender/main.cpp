@@ -91,7 +91,7 @@ int run_export(Words const& words) {
   std::filesystem::path const out = words.at(2);
   saved.store.export_rows(out, ExportFormat::kNpy);
   std::uint64_t const shape[] = {Model::size()};  // all parameters, in the order of model.hpp
-  export_array(out / "dense", ExportFormat::kNpy, shape, saved.model.value_type());
+  export_array(out / "dense", ExportFormat::kNpy, shape, saved.model.values());
   return 0;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of packed_rows.hpp with vectors of 8 integers: a permutation of bytes makes them narrow, and another one wide.
+// Rows of packed_rows.hpp with vectors of 8 integers: a permutation of bytes packs them, and another one unpacks them.
 #pragma once
 
 #if defined(__AVX512VBMI__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && !defined(__CUDACC__)

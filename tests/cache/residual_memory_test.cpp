@@ -81,7 +81,7 @@ TEST(HeldMemory, OfCopiesIsAsPlanned) {
   }
 }
 
-TEST(HeldMemory, OfNamedKeysIsAsPlanned) {
+TEST(HeldMemory, OfKeyDictionariesIsAsPlanned) {
   Stream stream(Device::host(), 1);
   for (std::size_t const count : kCounts) {
     SCOPED_TRACE(count);
@@ -138,7 +138,8 @@ TEST(HeldMemory, WhereThereIsNoMoreTheErrorSaysWhatTakesLess) {
   GTEST_SKIP() << "sanitizers end a program that asks for so much";
 #endif
   test::expect_error([] { Array<float> const array(Device::host(), std::size_t{1} << 60); },
-                     {"no memory for", "are in use", "smaller batches, sums or tables", "capacity_rows", "more machines"});
+                     {"no memory for", "are in use", "smaller batches, sums or tables", "capacity_rows",
+                      "more machines"});
 }
 
 }  // namespace

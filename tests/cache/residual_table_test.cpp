@@ -61,9 +61,9 @@ std::map<Key, Row> rows_of(ResidualChunk const& piece) {
   return rows;
 }
 
-class HeldRowsRejected : public testing::TestWithParam<std::tuple<bool, bool, bool>> {};
+class ResidualTableRejected : public testing::TestWithParam<std::tuple<bool, bool, bool>> {};
 
-TEST_P(HeldRowsRejected, AreWhatTheyWere) {
+TEST_P(ResidualTableRejected, AreWhatTheyWere) {
   auto const [forgets, largest_columns, send_all] = GetParam();
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
@@ -98,7 +98,8 @@ TEST_P(HeldRowsRejected, AreWhatTheyWere) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, HeldRowsRejected, testing::Combine(testing::Bool(), testing::Bool(), testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(All, ResidualTableRejected, 
+                         testing::Combine(testing::Bool(), testing::Bool(), testing::Bool()));
 
 // Rows that are named once and never again, each of which holds something back.
 TEST(ResidualTable, TakeNoMoreMemoryHoweverManyRowsThereHaveBeen) {

@@ -59,7 +59,7 @@ void greet(std::string_view bytes) {
 // Nobody without the key makes a frame, however it arrives.
 void hear_stranger(Script& script) {
   Ends ends = connected();
-  Connection link(std::move(ends.mine), script.byte() % 2 == 0 ? Side::kRankZero : Side::kOther);
+  Connection link(std::move(ends.mine), script.byte() % 2 == 0 ? ConnectionSide::kRankZero : ConnectionSide::kOther);
   link.set_key("a key");
   link.set_body_bytes_max(64);
   attempt([&] {
@@ -76,7 +76,7 @@ void hear_stranger(Script& script) {
 // What was put comes out, in order, unless something was changed on its way.
 void hear_member(Script& script) {
   Ends ends = connected();
-  Connection link(std::move(ends.mine), Side::kRankZero), peer(std::move(ends.other), Side::kOther);
+  Connection link(std::move(ends.mine), ConnectionSide::kRankZero), peer(std::move(ends.other), ConnectionSide::kOther);
   link.set_key("a key");
   peer.set_key("a key");
   while (!script.over()) {
@@ -113,14 +113,14 @@ void hear_statement(std::string_view body) {
   require(encode(said) == body);
   bool const agrees = mismatch_of(of_rank_zero(), said).empty();
   require(!agrees || number(said.rank) < of_rank_zero().size);
-  require(who(said.member).size() < 200);
+  require(describe(said.member).size() < 200);
   check_cores(said.member.cores);
 }
 
 void hear_start(std::string_view body) {
   auto const start = decode_start(body);
   require(encode(start) == body);
-  (void)concerns(start, of_rank_zero());
+  (void)matches(start, of_rank_zero());
   constexpr std::size_t kMembersMax = 16;  // each may have as many cores as there are
   std::vector<std::vector<int>> allowed;
   for (auto const& member : start.members) {
@@ -140,8 +140,8 @@ void hear_notices(Script& script) {
       std::string const body = script.text(80);
       auto const notice = decode_membership_update(body);
       require(encode(notice) == body);
-      if (membership.can_be(notice)) membership.apply(notice);
-      events += membership.take_events().size();
+      if (membership.is_valid(notice)) membership.apply(notice);
+      events += membership.take_changes().size();
     });
   }
   require(events <= 2 * (kSize - 1));  // of each, that it has left, and that it is lost

@@ -14,7 +14,7 @@ namespace gpups::fuzz {
 namespace {
 
 using comm::HeaderMac;
-using Verdict = HeaderMac::Opened::Verdict;
+using Verdict = HeaderMac::Verified::Verdict;
 
 constexpr std::uint64_t kSession = 0x0123456789abcdef;
 
@@ -23,15 +23,15 @@ bool opens(void const* data, std::size_t bytes) {
   auto const opened = zero.open(data, bytes, 5);
   if ((opened.verdict == Verdict::kWrong) == opened.wrong.empty()) std::abort();
   if (number(opened.header.from) >= 3) std::abort();
-  return opened.verdict == Verdict::kGood;
+  return opened.verdict == Verdict::kValid;
 }
 
 void lay_over(std::uint8_t const* data, std::size_t size) {
   static HeaderMac const one(Rank{1}, kSession, std::vector<comm::HashKey>{{3, 4}, {7, 8}, {9, 10}});
   auto const made = one.sign(Rank{0}, {Rank{1}, comm::AmKind::kData, 7, 8}, 5, 9);
   auto altered = made;
-  std::size_t const at = size == 0 ? 0 : data[0] % (sizeof made - sizeof made.seal);
-  std::size_t const bytes = size == 0 ? 0 : std::min(size - 1, sizeof made - sizeof made.seal - at);
+  std::size_t const at = size == 0 ? 0 : data[0] % (sizeof made - sizeof made.mac);
+  std::size_t const bytes = size == 0 ? 0 : std::min(size - 1, sizeof made - sizeof made.mac - at);
   if (bytes > 0) std::memcpy(reinterpret_cast<char*>(&altered) + at, data + 1, bytes);
   bool const is_same = std::memcmp(&altered, &made, sizeof made) == 0;
   if (opens(&altered, sizeof altered) != is_same) std::abort();

@@ -17,7 +17,6 @@ using cache::MessageKind;
 using cache::Section;
 using cache::tag;
 
-constexpr std::uint64_t kMyRank = 1;
 // Of the store's messages, and one more: a header of a collective, whose run is `id`. Of transfers: the store's
 // sections, and those of collectives.
 constexpr int kKinds = 13, kSections = 12;
@@ -44,88 +43,10 @@ AnyTag any_tag(Script& script) {
   return {test::ChannelId::kStore, tag(section_of(section), all & ~(~std::uint64_t{0} << 48), part)};
 }
 
-std::uint64_t word(Clock clock) { return static_cast<std::uint64_t>(number(clock)); }
 
-std::size_t dim_of(TableId table) { return kDims[number(table) % std::size(kDims)]; }
-bool counts_occurrences(TableId table) { return options_of(table).admission_count > 1; }
 
-// Bytes of rows of floats, with their padding.
-std::size_t float_bytes(TableId table, std::size_t rows) { return rows * row_stride(dim_of(table)) * sizeof(float); }
 
 }  // namespace
-
-// -- what rank 0 says --
-
-bool ScriptedPeer::listen() {
-  bool const before = wires_.progress();
-  while (auto const received = wires_.receive_any()) {
-    if (received->of_store) note(*received->of_store);
-    if (received->of_collective && received->of_collective->signature) {
-      sums_heard_.push_back(received->of_collective->signature->elements);
-    }
-  }
-  bool const after = wires_.progress();
-  return before || after;
-}
-
-void ScriptedPeer::take_gradients(Message const& message) {
-  auto const step = static_cast<std::uint64_t>(number(message.clock));
-  for (std::size_t p = 0; p < message.gradients.size(); ++p) {
-    auto const& [sums, occurrences, rows] = message.gradients[p];
-    if (sums > 0) wires_.receive_data(tag(Section::kGradients, step, p), std::min(sums, kBytesMax));
-    if (occurrences > 0) wires_.receive_data(tag(Section::kOccurrences, step, p), std::min(occurrences, kBytesMax));
-  }
-  for (std::size_t list = 0; list < message.flushed.size(); ++list) {
-    wires_.receive_data(tag(Section::kFlushedKeys, step, list), std::min(message.flushed[list].key_bytes, kBytesMax));
-    wires_.receive_data(tag(Section::kFlushedSums, step, list), message.flushed[list].bytes);
-  }
-}
-
-void ScriptedPeer::note_intents(Message const& message, Section keys) {
-  for (auto const& intent : message.intents) asked_[number(intent.clock)] = intent;
-  if (message.key_bytes > 0) wires_.receive_data(tag(keys, word(message.clock), 0), message.key_bytes);
-}
-
-void ScriptedPeer::note(Message const& m) {
-  auto const clock = number(m.clock);
-  switch (m.kind) {
-    case MessageKind::kGradientPhase:
-      heard_in_ = clock;
-      take_gradients(m);
-      return note_intents(m, Section::kKeys);
-    case MessageKind::kRefreshPhase:
-      heard_out_ = clock;
-      if (m.parts > 0) take_parts(mine_[clock + 1], Section::kValues, clock + 1, m.sent);
-      return;
-    case MessageKind::kLateFetch:
-      note_intents(m, Section::kLateFetchKeys);
-      urgent_[clock] = true;
-      return unanswered_.push_back(m);
-    case MessageKind::kLateFetchReply:
-      return take_parts(mine_[clock], Section::kLateFetchValues, clock, m.sent);
-    case MessageKind::kGather:
-      ++gathers_heard_;
-      return;
-    case MessageKind::kLookup:
-    case MessageKind::kAssign:
-    case MessageKind::kErase:
-      wires_.receive_data(tag(Section::kRequestKeys, m.id, 0), m.keys * sizeof(Key));
-      if (m.kind == MessageKind::kAssign) {
-        wires_.receive_data(tag(Section::kRequestValues, m.id, 0), float_bytes(m.table, m.keys));
-      }
-      return unanswered_.push_back(m);
-    case MessageKind::kLookupReply: {
-      auto const& asked = requests_[m.id];
-      if (asked.keys == 0 || asked.keys >= kBytesMax) return;
-      wires_.receive_data(tag(Section::kRequestValues, m.id, kMyRank), float_bytes(asked.table, asked.keys));
-      return wires_.receive_data(tag(Section::kRequestFound, m.id, kMyRank), asked.keys);
-    }
-    case MessageKind::kAssignReply:
-    case MessageKind::kEraseReply:
-    case MessageKind::kSchema:
-      return;
-  }
-}
 
 // -- what it sends --
 
@@ -240,7 +161,7 @@ void ScriptedPeer::send_in(bool with_intents) {
       std::uint64_t sent = 0;
       if (keys > 0) {
         part.sums = options_of(table).gradient_compression.enabled()
-                        ? held_rows(table, std::min(keys, kBytesMax), sent)
+                        ? residual_rows(table, std::min(keys, kBytesMax), sent)
                         : narrow_rows(std::min(keys, kBytesMax), dim_of(table));
       }
       if (keys > 0 && counts_occurrences(table))
@@ -337,7 +258,7 @@ void ScriptedPeer::sum() {
   // Zeros need no bytes but those that say so: of a short array all are zero, of another one rank 0's slice, and the
   // peer's.
   std::string const zeros(8, '\0');
-  std::uint64_t const messages = comm::fits_eager(2, comm::packed_rows_bytes_max(elements)) ? 1 : 2;
+  std::uint64_t const messages = comm::fits_eager(2, comm::packed_bytes_max(elements)) ? 1 : 2;
   for (std::uint64_t i = 0; i < messages; ++i)
     send_header(id, {.message = comm::CollectiveHeader::MessagePart{i, 8, zeros}});
 }

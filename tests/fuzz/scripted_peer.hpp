@@ -20,7 +20,7 @@
 namespace gpups::fuzz {
 
 inline constexpr std::size_t kDims[] = {2, 20, 5};  // of the tables
-inline constexpr std::uint32_t kAdmitAt[] = {1, 2, 1};
+inline constexpr std::uint32_t kAdmissionCount[] = {1, 2, 1};
 inline constexpr RowCompression kTransfers[] = {{}, {}, {.codec = RowCodec::kInt8, .filter = {.age_max = 2}}};
 inline constexpr std::size_t kDictionaryKeys = 6;
 inline constexpr std::uint64_t kBytesMax = 1 << 16;  // of one transfer
@@ -31,12 +31,19 @@ inline TableOptions options_of(TableId table) {
   std::size_t const t = number(table) % std::size(kDims);
   return {.name = std::string(1, static_cast<char>('a' + t)),
           .dim = kDims[t],
-          .admission_count = kAdmitAt[t],
-          .values = kValues[t],
+          .admission_count = kAdmissionCount[t],
+          .value_type = kValues[t],
           .gradient_compression = kTransfers[t],
           .refresh_compression = kTransfers[t],
           .dictionary_keys = kDictionaryKeys};
 }
+
+inline constexpr std::uint64_t kMyRank = 1;
+inline std::uint64_t word(Clock clock) { return static_cast<std::uint64_t>(number(clock)); }
+inline std::size_t dim_of(TableId table) { return kDims[number(table) % std::size(kDims)]; }
+inline bool counts_occurrences(TableId table) { return options_of(table).admission_count > 1; }
+// Bytes of rows of floats, with their padding.
+inline std::size_t float_bytes(TableId table, std::size_t rows) { return rows * row_stride(dim_of(table)) * sizeof(float); }
 
 class ScriptedPeer {
  public:
@@ -66,7 +73,7 @@ class ScriptedPeer {
   std::vector<std::uint8_t> name_keys(cache::Message const& message);
   std::vector<std::uint8_t> narrow_rows(std::size_t rows, std::size_t dim);
   Matrix<std::int64_t> any_sums(std::size_t rows, std::size_t dim);
-  std::vector<std::uint8_t> held_rows(TableId table, std::size_t rows, std::uint64_t& sent);
+  std::vector<std::uint8_t> residual_rows(TableId table, std::size_t rows, std::uint64_t& sent);
   struct Late {
     std::vector<std::uint8_t> keys, sums;
   };

@@ -66,7 +66,7 @@ Matrix<std::int64_t> ScriptedPeer::any_sums(std::size_t rows, std::size_t dim) {
 }
 
 // Some of the rows of a part.
-std::vector<std::uint8_t> ScriptedPeer::held_rows(TableId table, std::size_t rows, std::uint64_t& sent) {
+std::vector<std::uint8_t> ScriptedPeer::residual_rows(TableId table, std::size_t rows, std::uint64_t& sent) {
   std::vector<std::uint32_t> numbers;
   std::uint32_t const each = 1 + script_.byte() % 3;
   for (std::uint32_t i = 0; i < rows; i += each) numbers.push_back(i);

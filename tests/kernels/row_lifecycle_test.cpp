@@ -93,7 +93,7 @@ TEST_P(RowLife, SightingsAreCounted) {
     compare(
         device,
         [&](Stream& on, auto lifecycle, auto const& ids) {
-          count_sightings(on, {lifecycle, ids, to_device(on, offsets), 77});
+          count_occurrences(on, {lifecycle, ids, to_device(on, offsets), 77});
         },
         [](std::vector<Row>& all, Ids const& ids) {
           for (std::size_t i = 0; i < ids.size(); ++i) {

@@ -75,7 +75,7 @@ class RetiredWords(unittest.TestCase):
     def test_right(self):
         for path, text in [
                 ("comm/a.hpp", "return soon; int turn, soon; // in turn, soon\n"),
-                ("comm/a.hpp", "int communicators; // a meshwork\n"),
+                ("comm/a.hpp", "int meshes; // a meshwork\n"),
                 ("cache/a.cpp", "class Mesh;\n"),
                 ("CHANGELOG.md", "held back\n"),
                 ("docs/a.md", "what is held there, and back here\n")]:
@@ -84,7 +84,7 @@ class RetiredWords(unittest.TestCase):
     def test_wrong(self):
         for path, text, lines in [
                 ("a.cpp", "x.turn_soon();\n\ny.turn_soon_ = kTurnSoonMost;\n", [1, 3, 3]),
-                ("comm/a.hpp", "// over a communicator\nclass MemoryMesh;\nauto text = \"a communicator\";\n", [1, 2, 3]),
+                ("comm/a.hpp", "// over a mesh\nclass MemoryMesh;\nauto text = \"a mesh\";\n", [1, 2, 3]),
                 ("docs/a.md", "the `Mesh`\n", [1]),
                 ("cache/a.hpp", "int x;\n// what is held\n// back of a row\n", [2])]:
             self.assertEqual(self.found(path, text), [f"{path}:{line}:" for line in lines], text)
@@ -117,8 +117,8 @@ class TypeNames(unittest.TestCase):
     def test_wrong(self):
         for texts, count in [
                 (["namespace a {\nclass Xyz {};\n}\n", "namespace b::c {\nstruct Xyz final : Yvw {};\n}\n"], 1),
-                (["struct A {\n  void f() { g(); }\n  struct RowChunk {};\n};\n",
-                  "struct B {\n  struct RowChunk {};\n};\n"], 1),
+                (["struct A {\n  void f() { g(); }\n  struct Piece {};\n};\n",
+                  "struct B {\n  struct Piece {};\n};\n"], 1),
                 (["struct Kind {};\n", "struct B {\n  enum class Kind { kB };\n};\n"], 1),
                 (["using Xyz = int;\n", "enum class Xyz : char { kA };\n",
                   "template <class T>\nclass [[nodiscard]] Xyz {};\n"], 2)]:

@@ -285,7 +285,8 @@ class GpuTrain(unittest.TestCase):
         text = self.expect_error("of memory on the host", "train", self.config, "--run", "out", "--set",
                                  "model.negatives=1000000", "--set", "train.lookahead=1024", "--set",
                                  "train.epochs=1000")
-        self.assertRegex(text, r"TiB for 1025 prepared batches \(lower train.batch_size or model.negatives, or train.look")
+        self.assertRegex(text, r"TiB for 1025 prepared batches "
+                               r"\(lower train.batch_size or model.negatives, or train.look")
         self.assertEqual(self.names(), before)
 
     def test_one_run_in_a_folder_at_a_time(self):

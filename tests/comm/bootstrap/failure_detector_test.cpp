@@ -195,7 +195,7 @@ TEST(FailureDetector, WhatCannotBeRightIsALoss) {
 
 std::vector<std::string> changes_of(Membership& membership) {
   std::vector<std::string> lines;
-  for (auto const& event : membership.gather_changes()) {
+  for (auto const& event : membership.take_changes()) {
     lines.push_back(std::to_string(number(event.rank)) + (event.why.empty() ? " left" : " lost: " + event.why));
   }
   return lines;

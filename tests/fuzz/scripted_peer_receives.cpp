@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a scripted peer makes of the messages of rank 0.
+#include "tests/fuzz/scripted_peer.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "comm/collectives/allreduce/packed_integers.hpp"
+#include "comm/collectives/collective_header.hpp"
+#include "gpups/array.hpp"
+
+namespace gpups::fuzz {
+
+using cache::Intent;
+using cache::Message;
+using cache::MessageKind;
+using cache::Section;
+
+bool ScriptedPeer::listen() {
+  bool const before = wires_.progress();
+  while (auto const received = wires_.receive_any()) {
+    if (received->of_store) note(*received->of_store);
+    if (received->of_collective && received->of_collective->signature) {
+      sums_heard_.push_back(received->of_collective->signature->elements);
+    }
+  }
+  bool const after = wires_.progress();
+  return before || after;
+}
+
+void ScriptedPeer::take_gradients(Message const& message) {
+  auto const step = static_cast<std::uint64_t>(number(message.clock));
+  for (std::size_t p = 0; p < message.gradients.size(); ++p) {
+    auto const& [sums, occurrences, rows] = message.gradients[p];
+    if (sums > 0) wires_.receive_data(tag(Section::kGradients, step, p), std::min(sums, kBytesMax));
+    if (occurrences > 0) wires_.receive_data(tag(Section::kOccurrences, step, p), std::min(occurrences, kBytesMax));
+  }
+  for (std::size_t list = 0; list < message.flushed.size(); ++list) {
+    wires_.receive_data(tag(Section::kFlushedKeys, step, list), std::min(message.flushed[list].key_bytes, kBytesMax));
+    wires_.receive_data(tag(Section::kFlushedSums, step, list), message.flushed[list].bytes);
+  }
+}
+
+void ScriptedPeer::note_intents(Message const& message, Section keys) {
+  for (auto const& intent : message.intents) asked_[number(intent.clock)] = intent;
+  if (message.key_bytes > 0) wires_.receive_data(tag(keys, word(message.clock), 0), message.key_bytes);
+}
+
+void ScriptedPeer::note(Message const& m) {
+  auto const clock = number(m.clock);
+  switch (m.kind) {
+    case MessageKind::kGradientPhase:
+      heard_in_ = clock;
+      take_gradients(m);
+      return note_intents(m, Section::kKeys);
+    case MessageKind::kRefreshPhase:
+      heard_out_ = clock;
+      if (m.parts > 0) take_parts(mine_[clock + 1], Section::kValues, clock + 1, m.sent);
+      return;
+    case MessageKind::kLateFetch:
+      note_intents(m, Section::kLateFetchKeys);
+      urgent_[clock] = true;
+      return unanswered_.push_back(m);
+    case MessageKind::kLateFetchReply:
+      return take_parts(mine_[clock], Section::kLateFetchValues, clock, m.sent);
+    case MessageKind::kGather:
+      ++gathers_heard_;
+      return;
+    case MessageKind::kLookup:
+    case MessageKind::kAssign:
+    case MessageKind::kErase:
+      wires_.receive_data(tag(Section::kRequestKeys, m.id, 0), m.keys * sizeof(Key));
+      if (m.kind == MessageKind::kAssign) {
+        wires_.receive_data(tag(Section::kRequestValues, m.id, 0), float_bytes(m.table, m.keys));
+      }
+      return unanswered_.push_back(m);
+    case MessageKind::kLookupReply: {
+      auto const& asked = requests_[m.id];
+      if (asked.keys == 0 || asked.keys >= kBytesMax) return;
+      wires_.receive_data(tag(Section::kRequestValues, m.id, kMyRank), float_bytes(asked.table, asked.keys));
+      return wires_.receive_data(tag(Section::kRequestFound, m.id, kMyRank), asked.keys);
+    }
+    case MessageKind::kAssignReply:
+    case MessageKind::kEraseReply:
+    case MessageKind::kSchema:
+      return;
+  }
+}
+
+}  // namespace gpups::fuzz
