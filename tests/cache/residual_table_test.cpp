@@ -98,7 +98,7 @@ TEST_P(ResidualTableRejected, AreWhatTheyWere) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, ResidualTableRejected, 
+INSTANTIATE_TEST_SUITE_P(All, ResidualTableRejected,
                          testing::Combine(testing::Bool(), testing::Bool(), testing::Bool()));
 
 // Rows that are named once and never again, each of which holds something back.

@@ -43,9 +43,6 @@ AnyTag any_tag(Script& script) {
   return {test::ChannelId::kStore, tag(section_of(section), all & ~(~std::uint64_t{0} << 48), part)};
 }
 
-
-
-
 }  // namespace
 
 // -- what it sends --

@@ -43,7 +43,9 @@ inline std::uint64_t word(Clock clock) { return static_cast<std::uint64_t>(numbe
 inline std::size_t dim_of(TableId table) { return kDims[number(table) % std::size(kDims)]; }
 inline bool counts_occurrences(TableId table) { return options_of(table).admission_count > 1; }
 // Bytes of rows of floats, with their padding.
-inline std::size_t float_bytes(TableId table, std::size_t rows) { return rows * row_stride(dim_of(table)) * sizeof(float); }
+inline std::size_t float_bytes(TableId table, std::size_t rows) {
+  return rows * row_stride(dim_of(table)) * sizeof(float);
+}
 
 class ScriptedPeer {
  public:
