@@ -132,7 +132,7 @@ class Measurement {
   Session session_;
   StageTimes times_;
   Pipeline pipeline_;
-  Stepper stepper_;
+  StepRunner stepper_;
   std::vector<LayerShape> shapes_;
 };
 

@@ -81,7 +81,7 @@ double pull(Store& store, Stream& stream, TableId table, std::vector<Key> const&
   };
   while (seconds() < o.seconds) {
     Open& next = open[begun % o.open];
-    next.batch_size = begun++ % batches.size();
+    next.batch = begun++ % batches.size();
     next.lookup = store.begin_lookup(stream, table, batches[next.batch], next.out, {});
     if (begun - ended == o.open) end_one();
   }

@@ -16,7 +16,7 @@ void measure(int ranks, std::size_t dim) {
   TableOptions const lossless{.dim = dim};
   TableOptions const half{.dim = dim, .gradient_compression = {.codec = RowCodec::kHalf}};
   auto const bytes = [&](TableOptions const& options, int pushes) {
-    return test::sent_for_pushes(ranks, pushes, kRows, options, /*dense_keys=*/false).bytes;
+    return test::gradient_bytes_per_key(ranks, pushes, kRows, options, /*dense_keys=*/false).bytes;
   };
   // A rank sends the rows that it does not own: (ranks - 1) / ranks of them, on average over the ranks.
   double const sent = static_cast<double>(kRows) * (ranks - 1), columns = static_cast<double>(dim);

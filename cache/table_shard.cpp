@@ -171,10 +171,10 @@ void TableShard::wait_apply(Stream& stream, std::span<RowSums const> lists, Cloc
 void TableShard::count_occurrences(Stream& stream, RowSums const& rows, Clock clock) {
   if (!counts_occurrences()) return;
   kernels::count_occurrences(stream, {.lifecycle = lifecycle_.ref(),
-                                    .ids = rows.ids,
-                                    .offsets = rows.offsets,
-                                    .step = low_half(clock),
-                                    .counts = rows.counts});
+                                      .ids = rows.ids,
+                                      .offsets = rows.offsets,
+                                      .step = low_half(clock),
+                                      .counts = rows.counts});
 }
 
 kernels::UpdateRows TableShard::update(View<std::uint32_t const> ids, Clock clock, std::size_t samples,

@@ -57,7 +57,7 @@ Race gather_bare_race(Stream& stream) {
       float const* const from = rows->view().data();
       float* const to = out->view().data();
       for (std::size_t i = block * kBlock; i < (block + 1) * kBlock; ++i) {
-        kernels::prefetch_row<kernels::Ahead::kToL2>(from + kDim * id[i + kAhead], kDim * sizeof(float));
+        kernels::prefetch_row<kernels::PrefetchTarget::kToL2>(from + kDim * id[i + kAhead], kDim * sizeof(float));
         for (std::size_t j = 0; j < kDim; j += kernels::kLineFloats) {
           kernels::store_line_nontemporal(to + kDim * i + j, from + kDim * id[i] + j);
         }

@@ -76,15 +76,15 @@ Race push_bare_race(Stream& stream) {
       MatrixView<float const> const sources = g->source_rows;
       for (std::size_t r = block * kBlock; r < end; ++r) {
         std::uint32_t const later = ids[std::min(r + kRowsAhead, end - 1)], id = ids[r];
-        kernels::prefetch_row<kernels::Ahead::kToL2>(values.row(later), kDim * sizeof(float));
-        kernels::prefetch_row<kernels::Ahead::kToL2>(state.row(later), 1);
-        kernels::prefetch_row<kernels::Ahead::kToL2>(lifecycle.row(later), 1);
+        kernels::prefetch_row<kernels::PrefetchTarget::kToL2>(values.row(later), kDim * sizeof(float));
+        kernels::prefetch_row<kernels::PrefetchTarget::kToL2>(state.row(later), 1);
+        kernels::prefetch_row<kernels::PrefetchTarget::kToL2>(lifecycle.row(later), 1);
         float sum[kDim] = {};
         for (std::size_t e = offsets[r]; e < offsets[r + 1]; ++e) {
-          kernels::prefetch_row<kernels::Ahead::kToL2>(sources.row(order[std::min(e + kFar, last)]),
-                                                       kDim * sizeof(float));
-          kernels::prefetch_row<kernels::Ahead::kToL1>(sources.row(order[std::min(e + kNear, last)]),
-                                                       kDim * sizeof(float));
+          kernels::prefetch_row<kernels::PrefetchTarget::kToL2>(sources.row(order[std::min(e + kFar, last)]),
+                                                                kDim * sizeof(float));
+          kernels::prefetch_row<kernels::PrefetchTarget::kToL1>(sources.row(order[std::min(e + kNear, last)]),
+                                                                kDim * sizeof(float));
           float const* const source = sources.row(order[e]);
           for (std::size_t j = 0; j < kDim; ++j) sum[j] += source[j];
         }

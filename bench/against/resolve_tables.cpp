@@ -47,7 +47,7 @@ struct Tables {
     batch = to_device(stream, keys);
   }
   void together() {
-    std::vector<TableShard::KeysOfShard> parts;
+    std::vector<TableShard::ShardKeys> parts;
     for (std::size_t t = 0; t < kTables; ++t) parts.push_back({shards[t].get(), batch, ids[t]});
     TableShard::wait_resolve(stream, parts);
   }

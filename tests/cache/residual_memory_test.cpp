@@ -137,9 +137,9 @@ TEST(HeldMemory, WhereThereIsNoMoreTheErrorSaysWhatTakesLess) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers end a program that asks for so much";
 #endif
-  test::expect_error([] { Array<float> const array(Device::host(), std::size_t{1} << 60); },
-                     {"no memory for", "are in use", "smaller batches, sums or tables", "capacity_rows",
-                      "more machines"});
+  test::expect_error(
+      [] { Array<float> const array(Device::host(), std::size_t{1} << 60); },
+      {"no memory for", "are in use", "smaller batches, sums or tables", "capacity_rows", "more machines"});
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ TEST_P(CheckArguments, TheFirstNumberThatPointsNowhereIsFound) {
 
 TEST_P(CheckArguments, TheFirstRowThatCannotBeKeptIsFound) {
   Stream stream(GetParam(), 3);
-  Array<std::uint32_t> const fault(stream.device(), 1);
+  Array<std::uint32_t> const bad_row(stream.device(), 1);
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   for (std::size_t const columns : {1, 3, 40}) {
@@ -46,23 +46,23 @@ TEST_P(CheckArguments, TheFirstRowThatCannotBeKeptIsFound) {
     for (std::size_t i = 0; i < 1000; ++i) std::fill_n(rows.row(i).data(), columns, -65504.0F);
     auto const first = [&](float limit) {
       auto const there = test::moved<float const>(stream, stream.device(), rows);
-      check_values(stream, {.rows = there, .limit = limit, .fault = fault});
-      return to_host(stream, fault.view())[0];
+      check_values(stream, {.rows = there, .limit = limit, .bad_row = bad_row});
+      return to_host(stream, bad_row.view())[0];
     };
-    EXPECT_EQ(first(largest_kept(NumberType::kFloat)), kNoRow);
-    EXPECT_EQ(first(largest_kept(NumberType::kHalf)), kNoRow);
+    EXPECT_EQ(first(largest_kept(DataType::kFloat)), kNoRow);
+    EXPECT_EQ(first(largest_kept(DataType::kHalf)), kNoRow);
     EXPECT_EQ(first(65503), 0U);
     for (float const value : {kInfinity, -kInfinity, kNan, 65520.0F}) {
       rows.row(990)[columns - 1] = kNan;
       rows.row(700)[columns - 1] = value;
-      EXPECT_EQ(first(largest_kept(NumberType::kHalf)), 700U) << value;
+      EXPECT_EQ(first(largest_kept(DataType::kHalf)), 700U) << value;
     }
   }
 }
 
 // What is just within the limit of a type rounds to a finite number, and what is just beyond does not.
 TEST(LargestKept, IsTheLastThatIsFinite) {
-  float const half = largest_kept(NumberType::kHalf), bfloat = largest_kept(NumberType::kBFloat16);
+  float const half = largest_kept(DataType::kHalf), bfloat = largest_kept(DataType::kBFloat16);
   EXPECT_EQ(to_float(round_to<Half>(half)), 65504.0F);
   EXPECT_TRUE(std::isinf(to_float(round_to<Half>(std::nextafter(half, 1e38F)))));
   EXPECT_TRUE(std::isfinite(to_float(round_to<BFloat16>(bfloat))));

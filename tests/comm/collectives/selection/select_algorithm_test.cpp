@@ -161,8 +161,9 @@ TEST(Environment, NamesAnAlgorithmInPlaceOfAuto) {
   {
     Environment const environment(Environment::Variables{{kVariable, "ring"}});
     EXPECT_EQ(with_environment({.algorithm = "reduce_scatter_allgather"}).algorithm, "reduce_scatter_allgather");
-    test::expect_error([] { with_environment({}); },
-                       {"GPUPS_ALLREDUCE_ALGORITHM is \"ring\"", "\"auto\" or to one of direct (float), ", "nccl"});
+    test::expect_error(
+        [] { with_environment({}); },
+        {"GPUPS_ALLREDUCE_ALGORITHM is \"ring\"", "\"auto\" or to one of reduce_scatter_allgather (float), ", "nccl"});
   }
   Environment const environment(Environment::Variables{{kVariable, std::nullopt}});
   EXPECT_EQ(with_environment({}).algorithm, "auto");
