@@ -108,7 +108,7 @@ double factor(Schedule const& s, std::int64_t clock) {
   auto const now = static_cast<double>(clock), warmup = static_cast<double>(s.warmup_steps);
   if (clock < s.warmup_steps) return (now + 1) / warmup;
   double const done = std::min(1.0, (now - warmup) / (static_cast<double>(s.total_steps) - warmup));
-  double const floor = s.floor;
+  double const floor = s.min_factor;
   if (s.kind == Schedule::Kind::kLinear) return 1 - (1 - floor) * done;
   if (s.kind == Schedule::Kind::kCosine) return floor + (1 - floor) * (1 + std::cos(std::numbers::pi * done)) / 2;
   return 1;
