@@ -321,7 +321,7 @@ TEST_P(SourceNumbers, BeyondTheSourcesAreRefused) {
               [&] {
                 one.push(batch, {0, wrong, 2});
               },
-              {"source number", std::to_string(wrong).c_str(), "entry 1", "table 't'", "3 sources", "below"});
+              {"source index", std::to_string(wrong).c_str(), "entry 1", "table 't'", "3 sources", "below"});
           one.push(batch, {2, 2, 0});
           one.store.advance_clock();
           one.store.wait_applied();

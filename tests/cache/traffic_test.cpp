@@ -234,10 +234,10 @@ TEST(TrafficReport, TellsWhoReceivesTooMuch) {
   EXPECT_EQ((trainer::TrafficReport{.received = {0, 0}}.receive_imbalance()), 1);
   EXPECT_EQ(
       trainer::to_json(trainer::TrafficReport{.received = {1, 3}}).dump(),
-      R"({"compression_ratio":1.0,"compression_ratio_by_kind":{},"received":[1,3],"receive_imbalance":1.5,)"
-      R"("sent":{"control":0,"gradients":0,"intents":0,"lookups":0,"messages":0,"allreduces":0,"refreshes":0,)"
-      R"("urgent":0},"saved_bytes":{"control":0,"gradients":0,"intents":0,"lookups":0,"allreduces":0,"refreshes":0,)"
-      R"("urgent":0}})");
+      R"({"compression_ratio":1.0,"compression_ratio_by_kind":{},"receive_imbalance":1.5,"received":[1,3],)"
+      R"("saved_bytes":{"allreduces":0,"control":0,"gradients":0,"intents":0,"late_fetches":0,"lookups":0,)"
+      R"("refreshes":0},"sent":{"allreduces":0,"control":0,"gradients":0,"intents":0,"late_fetches":0,"lookups":0,)"
+      R"("messages":0,"refreshes":0}})");
 }
 
 TEST(TrafficReport, IsCompressedByKind) {

@@ -83,13 +83,13 @@ TEST(Config, RefusesWhatHasNoEffect) {
   expect_error([] { parse("[data]\nvalid_share = 0.1\n"); }, {"data.valid_share", "those of data.valid"});
   expect_error([] { parse("[data]\nreader = 'wordnet'\ntrain = 'a'\n"); }, {"data.train", "wordnet"});
   expect_error([] { parse("[optimizer]\nkind = 'sgd'\nepsilon = 1e-3\n"); }, {"optimizer.epsilon", "sgd"});
-  expect_error([] { parse("[optimizer]\nfloor = 0.5\n"); }, {"optimizer.min_factor", "constant"});
+  expect_error([] { parse("[optimizer]\nmin_factor = 0.5\n"); }, {"optimizer.min_factor", "constant"});
   expect_error([] { parse("[model]\nmargin = 3\n"); }, {"model.margin", "transe"});
   expect_error([] { parse("[model]\nname = 'rotate'\nloss = 'softmax'\nmargin = 3\n"); }, {"model.margin", "same"});
   expect_error([] { parse("[model]\nname = 'rotate'\nnorm = 2\n"); }, {"model.norm", "transe"});
   expect_error([] { parse("[model]\ntemperature = 2\n"); }, {"model.temperature", "self_adversarial"});
   expect_error([] { parse("[eval]\nsample = 'first'\n"); }, {"eval.sample", "all are ranked"});
-  expect_error([] { parse("[train]\nvalid_every = 0\npatience = 1\n"); }, {"train.patience", "validate_every is 0"});
+  expect_error([] { parse("[train]\nvalidate_every = 0\npatience = 1\n"); }, {"train.patience", "validate_every is 0"});
 }
 
 TEST(Config, EntitiesOfDistancesBeginAboutTheMarginApart) {
@@ -169,7 +169,7 @@ TEST(Config, NamesAMissingFile) {
 
 TEST(Config, ResolvedGivesTheSameAgain) {
   for (std::string const text :
-       {"", "[data]\nreader = 'ratings'\ntrain = 'x'\n[train]\nkeep_batches = true\n",
+       {"", "[data]\nreader = 'ratings'\ntrain = 'x'\n[train]\nreuse_batches = true\n",
         "[data]\nreader = 'wordnet'\n[optimizer]\nschedule = 'cosine'\nlearning_rate = 0.1234567890123\n",
         "[train]\nsteps = 12\n[optimizer]\nkind = 'sgd'\n[run]\nfolder = 'a \"b\" \\c'\n[eval]\nhits = [1, 3]\n"}) {
     Config const once = parse(text);
@@ -205,15 +205,15 @@ std::vector<std::string> const& configurations() {
       "[model]\nname = 'transe'\n",
       "[model]\nloss = 'self_adversarial'\n",
       "[data]\nreader = 'clicks'\ntrain = 'x'\nmulti_hot = ['C1']\n[model]\nwide = true\n",
-      "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'dcnv2'\nnumbers = 'both'\n",
+      "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'dcnv2'\nnumeric_features = 'both'\n",
       "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'sgd'\n",
       "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'adagrad'\n",
       "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\noptimizer = 'ftrl'\n",
       "[data]\nreader = 'clicks'\ntrain = 'x'\n[model]\nname = 'fm'\n[linear]\nkind = 'ftrl'\n",
-      "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\nexchange = 'top_k'\noptimizer = 'sgd'\nwarmup_steps = 3\n",
+      "[data]\nreader = 'clicks'\ntrain = 'x'\n[dense]\ncompression = 'top_k'\noptimizer = 'sgd'\nwarmup_steps = 3\n",
       "[data]\nreader = 'ratings'\ntrain = 'x'\n",
-      "[gradients]\nage_max = 4\n",
-      "[refreshes]\nage_max = 4\n"};
+      "[gradient_compression]\nage_max = 4\n",
+      "[refresh_compression]\nage_max = 4\n"};
   return all;
 }
 
@@ -298,18 +298,20 @@ TEST(Config, NumbersMayBeginOrEndWithTheirPoint) {
 
 TEST(Config, StringsWithoutQuotesAreNamed) {
   expect_error(
-      [] { parse("[train]\nseed = 1\n[gradients]\n  codec = int4  # small\n"); },
+      [] { parse("[train]\nseed = 1\n[gradient_compression]\n  codec = int4  # small\n"); },
       {"run.toml:4: gradient_compression.codec is int4 without quotes (it holds a string): write codec = \"int4\""});
   expect_error([] { parse("[ data ]\r\ntrain = some.txt\r\n"); }, {"write train = \"some.txt\""});
   expect_error([] { parse("[model]\ndim = many\n"); }, {"run.toml:2", "not TOML"});
   expect_error([] { parse("codec = int4\n"); }, {"run.toml:1", "not TOML"});
-  expect_error([] { parse("[gradients]\n=\n"); }, {"run.toml:2", "not TOML"});
-  expect_error([] { parse("[gradients]\ncodec =\n"); }, {"run.toml:2", "not TOML"});
+  expect_error([] { parse("[gradient_compression]\n=\n"); }, {"run.toml:2", "not TOML"});
+  expect_error([] { parse("[gradient_compression]\ncodec =\n"); }, {"run.toml:2", "not TOML"});
 }
 
 TEST(Config, AKeyOfAnotherSectionIsShownThere) {
-  expect_error([] { parse("[refreshes]\ntop_k = 3\n"); },
-               {"run.toml:2", "no key 'top_k' in [refreshes] (it would have no effect): it is a key of [gradients]"});
+  expect_error(
+      [] { parse("[refresh_compression]\ntop_k = 3\n"); },
+      {"run.toml:2",
+       "no key 'top_k' in [refresh_compression] (it would have no effect): it is a key of [gradient_compression]"});
   expect_error([] { parse("[train]\ndevice = 'host'\n"); }, {"it is a key of [run]"});
 }
 

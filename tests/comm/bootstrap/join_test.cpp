@@ -264,7 +264,7 @@ TEST(Join, AnOccupiedPortIsNamed) {
 TEST(Join, NobodyIsWaitedForForever) {
   auto request = request_of(1, 2, free_port());
   request.timeout_s = 0.2;
-  expect_error([&] { wait_join(request); }, {"rank 0 was not there within 0.2 s", "127.0.0.1", "rejected"});
+  expect_error([&] { wait_join(request); }, {"rank 0 was not there within 0.2 s", "127.0.0.1", "refused"});
 }
 
 TEST(Join, AnUnknownHostIsNamed) {
