@@ -102,10 +102,10 @@ TEST_P(TransferSettings, ChangeTheTables) {
                             {"codec=int8", "capacity_rows=8"},
                             {"age_max=4"},
                             {"age_max=2"},
-                            {"age_max=4", "share=0.5"},
-                            {"age_max=4", "bound=0.2"},
+                            {"age_max=4", "density=0.5"},
+                            {"age_max=4", "threshold_max=0.2"},
                             {"age_max=4", "capacity_rows=8"}};
-  if (GetParam() == "gradients") all.insert(all.end(), {{"top_k=4"}, {"top_k=8"}});
+  if (GetParam() == "gradient_compression") all.insert(all.end(), {{"top_k=4"}, {"top_k=8"}});
   for (Settings const& settings : all) {
     EXPECT_TRUE(hashes.insert(hash(settings)).second) << fmt::format("{}", fmt::join(settings, " "));
   }
@@ -115,7 +115,7 @@ TEST_P(TransferSettings, ChangeTheTables) {
 TEST_P(TransferSettings, ABoundOfZeroHoldsNothingBack) {
   auto const whole = summary({}), held = summary({"age_max=4"});
   EXPECT_LT(bytes(held), .7 * bytes(whole));
-  EXPECT_EQ(hash({"age_max=4", "bound=0"}), whole.at("table_hash"));
+  EXPECT_EQ(hash({"age_max=4", "threshold_max=0"}), whole.at("table_hash"));
 }
 
 // In their own direction: a codec of the other one would hardly change these bytes.
