@@ -133,6 +133,16 @@ Intent ScriptedPeer::make_intent(std::int64_t clock) {
   return intent;
 }
 
+// The first byte is a kind, as scripts number them, or that of a channel that there is not.
+void ScriptedPeer::send_any_bytes() {
+  std::string bytes = script_.text(255);
+  auto const first = bytes.empty() ? std::uint8_t{0xFF} : static_cast<std::uint8_t>(bytes.front());
+  if (first >= 2 * kKinds) return wires_.send_bytes(bytes);
+  if (first == kCollectiveKind) return wires_.send_on(test::ChannelId::kCollectives, bytes.substr(1));
+  if (first < kKinds) bytes.front() = static_cast<char>(kind_of(first));
+  wires_.send_on(test::ChannelId::kStore, bytes);
+}
+
 void ScriptedPeer::send_any_data() {
   auto const [channel, tag] = any_tag(script_);
   if (channel == test::ChannelId::kStore) return send_data(tag, script_.number());
@@ -314,7 +324,7 @@ void ScriptedPeer::act(std::uint8_t action) {
     case 10:
       return send(any_message());
     case 11:
-      return wires_.send_bytes(script_.text(255));
+      return send_any_bytes();
     case 12:
       return send_any_data();
     case 13: {

@@ -67,6 +67,7 @@ class ScriptedPeer {
 
   void send(cache::Message message);
   void send_data(std::uint64_t tag, std::size_t bytes);
+  void send_any_bytes();
   void send_any_data();
   void send_bytes(std::uint64_t tag, std::vector<std::uint8_t> bytes);
   void send_parts(cache::Intent const& intent, cache::Section section, std::int64_t clock,
