@@ -78,15 +78,15 @@ Field const& find_field(std::string const& section, std::string const& key, Orig
     if (f.key == key) return f;
     keys.emplace_back(f.key);
   }
-  std::string const nearest = nearest_word(key, keys);
   auto const elsewhere = std::find_if(fields().begin(), fields().end(), [&](Field const& f) { return f.key == key; });
+  GPUPS_REQUIRE(!keys.empty(), "{}: there is no section [{}] (it would have no effect): did you mean [{}]?",
+                origin.text, section, nearest_word(section, section_names()));
+  std::string const nearest = nearest_word(key, keys);
   constexpr std::size_t kTypos = 2;
-  if (!keys.empty() && elsewhere != fields().end() && edit_distance(key, nearest) > kTypos) {
+  if (elsewhere != fields().end() && edit_distance(key, nearest) > kTypos) {
     throw Error(fmt::format("{}: there is no key '{}' in [{}] (it would have no effect): it is a key of [{}]",
                             origin.text, key, section, elsewhere->section));
   }
-  GPUPS_REQUIRE(!keys.empty(), "{}: there is no section [{}] (it would have no effect): did you mean [{}]?",
-                origin.text, section, nearest_word(section, section_names()));
   throw Error(fmt::format("{}: there is no key '{}' in [{}] (it would have no effect): did you mean '{}'?", origin.text,
                           key, section, nearest));
 }
