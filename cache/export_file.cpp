@@ -18,7 +18,7 @@ static_assert(std::endian::native == std::endian::little, "headers say so");
 
 constexpr std::size_t kNpyAlignment = 64;  // of the first element
 
-[[noreturn]] void fail(char const* doing, std::filesystem::path const& path) {
+[[noreturn]] void fail_export(char const* doing, std::filesystem::path const& path) {
   throw Error(
       fmt::format("{} '{}' failed: {} (the export would not be whole): check the path, that all ranks see it, its "
                   "permissions and the space on the disk",
@@ -64,13 +64,13 @@ std::string npy_header(std::string const& type, std::vector<std::uint64_t> const
 
 void create_array(std::filesystem::path const& path, std::string const& header, std::uint64_t bytes) {
   int const file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (file < 0) fail("creating", path);
+  if (file < 0) fail_export("creating", path);
   int const result = ::ftruncate(file, static_cast<off_t>(header.size() + bytes));
   if (result != 0) {
     int const why = errno;
     ::close(file);
     errno = why;
-    fail("sizing", path);
+    fail_export("sizing", path);
   }
   ::close(file);
   PartWriter writer(path, 0);
@@ -80,7 +80,7 @@ void create_array(std::filesystem::path const& path, std::string const& header, 
 
 PartWriter::PartWriter(std::filesystem::path path, std::uint64_t offset)
     : path_(std::move(path)), offset_(offset), file_(::open(path_.c_str(), O_WRONLY | O_CLOEXEC)) {
-  if (file_ < 0) fail("opening", path_);
+  if (file_ < 0) fail_export("opening", path_);
 }
 
 PartWriter::~PartWriter() {
@@ -92,7 +92,7 @@ void PartWriter::write(void const* data, std::size_t bytes) {
   while (bytes > 0) {
     auto const n = ::pwrite(file_, from, bytes, static_cast<off_t>(offset_));
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) fail("writing", path_);
+    if (n <= 0) fail_export("writing", path_);
     from += n;
     bytes -= static_cast<std::size_t>(n);
     offset_ += static_cast<std::uint64_t>(n);
@@ -100,10 +100,10 @@ void PartWriter::write(void const* data, std::size_t bytes) {
 }
 
 void PartWriter::finish() {
-  if (::fsync(file_) != 0) fail("flushing", path_);
+  if (::fsync(file_) != 0) fail_export("flushing", path_);
   int const result = ::close(file_);
   file_ = -1;
-  if (result != 0) fail("closing", path_);
+  if (result != 0) fail_export("closing", path_);
 }
 
 }  // namespace gpups::cache

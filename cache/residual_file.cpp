@@ -10,15 +10,15 @@
 namespace gpups::cache {
 namespace {
 
-constexpr std::uint32_t kEnd = 0xFFFFFFFF, kAllChanges = 1;
+constexpr std::uint32_t kNoMoreTables = 0xFFFFFFFF, kAllChanges = 1;
 
 template <class T>
-void write_column(FileWriter& writer, std::vector<T> const& column) {
+void write_list(FileWriter& writer, std::vector<T> const& column) {
   writer.write(column.data(), column.size() * sizeof(T));
 }
 
 template <class T>
-std::vector<T> read_column(FileReader& reader, std::uint64_t rows, std::size_t width) {
+std::vector<T> read_list(FileReader& reader, std::uint64_t rows, std::size_t width) {
   GPUPS_REQUIRE(rows <= reader.bytes_left() / (width * sizeof(T)),
                 "a checkpoint's list of held gradients or copied rows is longer than its file (it would be read past "
                 "its end): use "
@@ -32,9 +32,9 @@ template <class T>
 void read_rows(FileReader& reader, std::size_t dim, std::vector<Key>& keys, std::vector<std::uint32_t>& marks,
                std::vector<T>& numbers) {
   auto const rows = reader.get<std::uint64_t>();
-  keys = read_column<Key>(reader, rows, 1);
-  marks = read_column<std::uint32_t>(reader, rows, kernels::kResidualMarks);
-  numbers = read_column<T>(reader, rows, dim);
+  keys = read_list<Key>(reader, rows, 1);
+  marks = read_list<std::uint32_t>(reader, rows, kernels::kResidualMarks);
+  numbers = read_list<T>(reader, rows, dim);
 }
 
 void write_head(FileWriter& writer, TableId table, Rank rank, AdaptiveThreshold::State const& threshold) {
@@ -48,9 +48,9 @@ template <class T>
 void write_rows(FileWriter& writer, std::vector<Key> const& keys, std::vector<std::uint32_t> const& marks,
                 std::vector<T> const& numbers) {
   writer.put(std::uint64_t{keys.size()});
-  write_column(writer, keys);
-  write_column(writer, marks);
-  write_column(writer, numbers);
+  write_list(writer, keys);
+  write_list(writer, marks);
+  write_list(writer, numbers);
 }
 
 // The table of the next chunk, and its rank; nothing where the list ends.
@@ -60,7 +60,7 @@ struct Of {
 };
 std::optional<Of> read_of(FileReader& reader, std::string const& path, std::size_t tables, std::uint32_t ranks) {
   auto const table = reader.get<std::uint32_t>();
-  if (table == kEnd) return std::nullopt;
+  if (table == kNoMoreTables) return std::nullopt;
   GPUPS_REQUIRE(table < tables, "'{}' names table {} (the store has {}): use another checkpoint", path, table, tables);
   Rank const rank{reader.get<std::uint32_t>()};
   GPUPS_REQUIRE(number(rank) < ranks,
@@ -99,13 +99,13 @@ FileChecksum write_residuals(ResidualFile const& file, std::filesystem::path con
     write_head(writer, chunk.table, chunk.peer, chunk.threshold);
     write_rows(writer, chunk.keys, chunk.marks, chunk.sums);
   }
-  writer.put(kEnd);
+  writer.put(kNoMoreTables);
   for (auto const& chunk : file.mirrors) {
     write_head(writer, chunk.table, chunk.reader, chunk.threshold);
     writer.put(number(chunk.step));
     write_rows(writer, chunk.keys, chunk.marks, chunk.values);
   }
-  writer.put(kEnd);
+  writer.put(kNoMoreTables);
   if (file.resends_all_values) writer.put(kAllChanges);
   return writer.finish();
 }

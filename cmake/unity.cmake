@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # gpups_unity(target): with GPUPS_UNITY, sources of the target that lie in one folder are compiled a dozen at a time,
-# which takes a third of the time, since headers are read once for all of them. Each source compiles alone too. Kernels
+# which takes about half the time, since headers are read once for all of them. Each source compiles alone too. Kernels
 # always do: which functions the compiler inlines there, and with that the rounding of floats, must not depend on what
 # else is in the file.
 set(GPUPS_UNITY_SOURCES 12)

@@ -14,8 +14,8 @@
 namespace gpups::trainer {
 namespace {
 
-constexpr std::uint32_t kStop = 1;  // a bit of Store::signals()
-constexpr int kMicrobatches = 8;    // of a new run, for any number of ranks up to it
+constexpr std::uint32_t kStop = 1;      // a bit of Store::signals()
+constexpr int kNewRunMicrobatches = 8;  // of a new run, for any number of ranks up to it
 // Of which each line of metrics.jsonl has what each pair sent: a line grows with the square of the ranks.
 constexpr int kPairsRanksMax = 16, kPairsRanksMaxAtEnd = 128;
 
@@ -49,8 +49,9 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
                 options.folder.string());
   refuse_checkpoint_without_manifest(options.folder);
   bool const chosen = config_.train.microbatches == 0;  // by us
-  state_ = {.microbatches = static_cast<std::uint32_t>(
-                config_.train.microbatches > 0 ? config_.train.microbatches : std::max(kMicrobatches, group.size())),
+  state_ = {.microbatches = static_cast<std::uint32_t>(config_.train.microbatches > 0
+                                                           ? config_.train.microbatches
+                                                           : std::max(kNewRunMicrobatches, group.size())),
             .schedule_steps = end_,
             .data_digest = data_digest_};
   if (exists) {
@@ -80,9 +81,9 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
                               to_string(store().options().device), with_count(static_cast<std::uint64_t>(end_), "step"),
                               with_count(static_cast<std::uint64_t>(config_.train.batch_size), data_.noun())));
   if (!session_->gpu_interconnect.empty()) progress_.print("between GPUs: " + session_->gpu_interconnect);
-  if (!exists && chosen && state_.microbatches > std::uint32_t{kMicrobatches}) {
+  if (!exists && chosen && state_.microbatches > std::uint32_t{kNewRunMicrobatches}) {
     progress_.print(fmt::format("microbatches: {}, since there are {} ranks: tables will differ from runs with {}",
-                                state_.microbatches, store().ranks(), kMicrobatches));
+                                state_.microbatches, store().ranks(), kNewRunMicrobatches));
   }
   MemoryPlan const plan = memory_plan(store().options().device);
   for (std::string const& line : memory_text(plan, store().options().device, options.ranks_here)) {

@@ -13,7 +13,7 @@
 namespace gpups::comm {
 namespace {
 
-constexpr double kHandshakeTimeout_s = 5;
+constexpr double kPendingTimeout_s = 5;
 constexpr std::size_t kLinesMax = 20;  // on standard error
 constexpr std::size_t kShownMax = 4;   // for the message about ranks that have not come
 
@@ -46,7 +46,7 @@ void PendingConnections::accept_all() {
       pending_connections_.push_back({.connection = Connection(std::move(accepted->first), ConnectionSide::kRankZero),
                                       .from = accepted->second.text(),
                                       .handshake = make_handshake(),
-                                      .deadline = after(now(), kHandshakeTimeout_s)});
+                                      .deadline = after(now(), kPendingTimeout_s)});
       pending_connections_.back().connection.put_plaintext(pending_connections_.back().handshake);
     }
   }
