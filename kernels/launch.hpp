@@ -124,7 +124,7 @@ inline constexpr std::size_t kRowsAhead = 12;
 inline constexpr std::size_t kBlockElements = 8192;
 inline constexpr std::size_t kBlockRows = 128;
 
-// Calls f(i) for each i < n, in parallel. REQUIRES: calls for different i touch different elements.
+// Calls f(i) for each i < n, in parallel. REQUIRES: except by atomic operations, different i touch different elements.
 template <class F>
 void each(HostExec ex, std::size_t n, F f) {
   ex.arena->blocks((n + kBlockElements - 1) / kBlockElements, [&](std::size_t block) {
