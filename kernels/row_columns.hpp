@@ -143,6 +143,7 @@ V scaled(std::int64_t const* sum, double unit) {
   return value;
 }
 
+// The columns of a row in vectors V.
 template <class V>
 struct HostColumns {
   using Value = V;

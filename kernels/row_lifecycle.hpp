@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two words of a row's lifecycle: its state, and the step of its last use.
 //
-// The first word is 0 if the row is free or only reserved, kWaiting + its occurrences if it waits for admission, and 1
-// + the number of its updates if it exists. The second word is the low half of the step, so ages below 2^32 steps are
-// distinguished.
+// The first word is 0 if the row is free or only reserved, kWaiting + its occurrences if it waits for admission, and
+// 1 + the number of its updates if it exists. The second word is the low half of the step, so ages below 2^32 steps
+// are distinguished.
 #pragma once
 
 #include <cstddef>

@@ -22,6 +22,7 @@
 
 namespace gpups::kernels {
 
+// Values of type float.
 template <class C>
 struct FloatValues {
   C columns;
@@ -37,6 +38,7 @@ struct FloatValues {
 };
 
 #ifdef __CUDACC__
+// Values of a type T of 16 bits.
 template <class C, class T>
 struct RoundedValues {
   T* row;
@@ -62,6 +64,7 @@ struct RoundedValues {
   }
 };
 #else
+// Values of a type T of 16 bits.
 template <class C, class T>
 struct RoundedValues {
   using V = typename C::Value;

@@ -29,10 +29,10 @@ inline constexpr Int128 kHighUnit = Int128{1} << 32;
 struct LongRows {
   std::size_t rows_max, stride;
   std::uint64_t *low = nullptr, *high = nullptr;  // (rows_max, stride)
-  std::uint32_t *counts = nullptr,
-                *bad = nullptr;   // (2): numbers of rows and pieces; (rows_max): not 0 if one is not valid
-  std::uint32_t* rows = nullptr;  // (rows_max)
-  uint2* pieces = nullptr;        // (pieces_max): the index in `rows`, and the piece of the row
+  std::uint32_t* counts = nullptr;                // (2): numbers of rows and of pieces
+  std::uint32_t* bad = nullptr;                   // (rows_max): not 0 if a contribution is not valid
+  std::uint32_t* rows = nullptr;                  // (rows_max)
+  uint2* pieces = nullptr;                        // (pieces_max): the index in `rows`, and the piece of the row
 
   GPUPS_ANY_FN std::size_t pieces_max() const { return 2 * rows_max; }
   // Returns the bytes of the arrays before `rows`, which must be zero at the beginning.
