@@ -26,7 +26,7 @@ struct Bags {
   }
   GPUPS_ANY_FN float* row(std::size_t bag) const { return out.row(targets.empty() ? bag : targets[bag]); }
   GPUPS_ANY_FN float weight(std::uint32_t entry) const { return weights.empty() ? 1.0F : weights[entry]; }
-  // Returns the factor of the sum of so many entries: 1, or 1 / entries for a mean.
+  // Returns the factor of the sum of `entries` entries: 1, or 1 / entries for a mean.
   GPUPS_ANY_FN float scale(std::uint32_t entries) const {
     return mean && entries > 0 ? 1.0F / static_cast<float>(entries) : 1.0F;
   }

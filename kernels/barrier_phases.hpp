@@ -25,7 +25,7 @@ void run_phases(Arena& arena, std::size_t phases, std::size_t blocks, Body const
   std::vector<Block> progress(blocks);
   alignas(64) std::atomic<std::size_t> now = 0;
   alignas(64) std::atomic<std::size_t> done = 0, joined = 0;
-  // A thread waits only for blocks that running threads have taken: a thread that has not started has taken none.
+  // A thread waits only for blocks that are being run: a thread that has not started has taken none.
   auto const work = [&] {
     std::size_t const first_block = joined++;
     for (std::size_t phase; (phase = now.load(std::memory_order_acquire)) < phases;) {

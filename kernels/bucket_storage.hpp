@@ -35,7 +35,7 @@ class BucketStorage {
   // Returns how many times the array began to grow.
   std::size_t growths() const { return growths_; }
   std::size_t bytes() const { return old_.bytes() + grown_.bytes(); }
-  // Returns the bytes of buckets for so many keys, before growth.
+  // Returns the bytes of buckets for `keys` keys, before growth.
   static std::size_t bytes_for(std::size_t keys, std::size_t least_buckets = kLeastBuckets);
   // The default least number of buckets. Smaller numbers make sense for many indices with few keys each.
   static constexpr std::size_t kLeastBuckets = 16;

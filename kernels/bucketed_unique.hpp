@@ -12,7 +12,7 @@
 
 namespace gpups::kernels {
 
-// The approximate number of entries of a bucket. The hash table for so many fits the cache of a core.
+// The approximate number of entries of a bucket, whose hash table then fits the cache of a core.
 inline constexpr std::size_t kBucketEntries = 65536;
 
 // Returns the number of buckets of each home.

@@ -12,7 +12,7 @@
 
 namespace gpups::kernels {
 
-// Returns whether rows of so many bytes, the first of which is at `first`, can be copied in words of 16 bytes.
+// Returns whether rows of `row_bytes` bytes, the first of which is at `first`, can be copied in words of 16 bytes.
 inline bool are_words_of_16(void const* first, std::size_t row_bytes) {
   return reinterpret_cast<std::uintptr_t>(first) % 16 == 0 && row_bytes % 16 == 0;
 }

@@ -18,8 +18,8 @@ namespace gpups::kernels {
 // The distinct keys of those that were added, and their numbers.
 class DistinctKeys {
  public:
-  // entries: the most keys that will be added, which may all be distinct. keys: room for so many; gets the distinct
-  // keys.
+  // entries: the most keys that will be added, which may all be distinct. keys: room for `entries` keys; the distinct
+  // keys are written there.
   DistinctKeys(std::size_t entries, Key* keys)
       : keys_(keys), slots_(Device::host(), std::bit_ceil(std::max<std::size_t>(2 * entries, 64))) {
     std::fill_n(slots_.data(), slots_.size(), kNoRow);

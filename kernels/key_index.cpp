@@ -13,7 +13,7 @@ namespace {
 // the index grows, so it does not depend on the number of threads.
 std::size_t keys_at_once(Device device) { return std::size_t{1} << (device.is_host() ? 17 : 20); }
 
-// A batch has few new keys if at most one key in so many is new.
+// A batch has few new keys if at most one key in kKeysPerFewNew is new.
 constexpr std::size_t kKeysPerFewNew = 8;
 
 // Growth::kByMoving is for many indices with few keys each, which begin with fewer buckets.

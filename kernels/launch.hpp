@@ -215,7 +215,7 @@ __global__ void each_row_kernel(std::size_t n, F f) {
   for (std::size_t i = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) / kLanes; i < n; i += step) f(i, lanes);
 }
 
-// Returns enough blocks for so many threads, but no more than keep the largest GPU busy.
+// Returns the number of blocks for `threads` threads, but not more than keep the largest GPU busy.
 inline unsigned grid_size(std::size_t threads) {
   std::size_t const blocks = (threads + kBlockThreads - 1) / kBlockThreads;
   return static_cast<unsigned>(blocks < 16384 ? blocks : 16384);

@@ -126,7 +126,7 @@ class Pool {
 
   void give_back(void* block) noexcept { device_.is_host() ? std::free(block) : cuda::release(device_.index, block); }
 
-  // Frees kept blocks, largest first, until so many bytes are freed or none is left.
+  // Frees kept blocks, largest first, until `bytes` bytes are freed or no block is left.
   void trim(std::size_t bytes) {
     std::size_t const left = usage_.bytes_cached - std::min(usage_.bytes_cached, bytes);
     for (auto kept = free_.rbegin(); kept != free_.rend() && usage_.bytes_cached > left; ++kept) {

@@ -7,7 +7,7 @@ namespace gpups::kernels {
 namespace {
 
 // Returns the bytes of the private cache of a core. The shared cache is not counted: on most machines its part for a
-// core is smaller, and where it is larger, other programs use it too.
+// core is smaller, and if it is larger, other programs use it too.
 std::size_t core_cache_bytes() {
   constexpr long kLeast = 256 << 10;  // if the system does not report it
   long const bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);

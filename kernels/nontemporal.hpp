@@ -20,12 +20,12 @@ namespace gpups::kernels {
 inline constexpr std::size_t kLineBytes = 64;
 inline constexpr std::size_t kLineFloats = kLineBytes / sizeof(float);
 
-// Returns whether rows of so many bytes, the first of which is at `first`, consist of whole cache lines.
+// Returns whether rows of `row_bytes` bytes, the first of which is at `first`, consist of whole cache lines.
 inline bool are_lines(void const* first, std::size_t row_bytes) {
   return reinterpret_cast<std::uintptr_t>(first) % kLineBytes == 0 && row_bytes % kLineBytes == 0;
 }
 
-// Returns whether a result of so many bytes is too large for the caches of the arena's threads.
+// Returns whether a result of `bytes` bytes is too large for the caches of the arena's threads.
 bool exceeds_caches(Arena const& arena, std::size_t bytes);
 
 #ifndef __CUDACC__

@@ -33,7 +33,7 @@ struct NumberView {
   std::size_t row_bytes() const { return stride() * bytes_of_number(type); }
 };
 
-// Owns the memory of such a matrix.
+// Owns a matrix of numbers.
 class NumberMatrix {
  public:
   NumberMatrix() = default;

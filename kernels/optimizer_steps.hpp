@@ -69,7 +69,7 @@ GPUPS_INLINED_FN float rowwise_adagrad_step(RowStep<C, Values> const& r, Gradien
   return 0.0F * s + descend(r, quotient(r.rate, std::sqrt(s) + r.optimizer.epsilon), gradient);
 }
 
-// The factors that correct the bias of Adam's moments after so many updates.
+// The factors that correct the bias of Adam's moments after a number of updates.
 struct BiasCorrection {
   float first, second;
 };

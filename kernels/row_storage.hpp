@@ -29,7 +29,7 @@ struct Rows {
 // The contents of new rows.
 enum class NewRows { kUndefined, kZero };
 
-// How room for more rows is made.
+// How a storage makes room for more rows.
 enum class Growth {
   // Rows never move. Room grows by whole chunks, and the list of chunks has its final size of 1 MiB from the beginning,
   // because kernels and other threads use it while room is made.
@@ -56,7 +56,7 @@ class RowStorage {
   std::size_t rows_reserved() const { return rows_; }
   // Returns the bytes of rows and of the list of chunks.
   std::size_t bytes() const { return rows_ * stride_ * sizeof(T) + list_.bytes(); }
-  // Returns these bytes for so many rows.
+  // Returns the bytes of a storage with room for `rows` rows, the list of chunks included.
   static std::size_t bytes_for(std::size_t rows, std::size_t stride, Growth growth = Growth::kInPlace);
 
  private:

@@ -19,7 +19,8 @@ inline void check([[maybe_unused]] SumGradients const& s) {
 }
 
 #ifdef __CUDACC__
-// A team sums a row of up to kPieceEntries entries. Longer rows are cut into pieces of so many, which any team may sum.
+// A team sums a row of up to kPieceEntries entries. Longer rows are cut into pieces of kPieceEntries entries, which any
+// team may sum.
 inline constexpr std::uint32_t kPieceEntries = 256;
 
 inline constexpr Int128 kHighUnit = Int128{1} << 32;

@@ -10,8 +10,8 @@
 
 namespace gpups::kernels {
 
-// sums[r][j] = sum over the entries e of row r of floor(coefficient[e] * source[e][j] / 2^grid_log2), the product
-// exact.
+// sums[r][j] = sum over the entries e of row r of floor(coefficient[e] * source[e][j] / 2^grid_log2). The
+// product is exact.
 struct SumGradients {
   View<std::uint32_t const> offsets;  // (rows + 1), row r has the entries order[offsets[r] .. offsets[r + 1])
   View<std::uint32_t const> order;    // (n)

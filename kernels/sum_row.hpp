@@ -2,7 +2,7 @@
 // Exact sums at the speed of sums of doubles. An accumulator that starts at 1.5 * 2^52 grid steps has the grid as the
 // unit of its last place, so a fused multiply-add that rounds down *is* a floor to the grid and an integer addition.
 // This holds as long as the exponent of the accumulator stays the same; a change of it, even for a moment, is reported.
-// If no sum of so many entries can change the exponent, it is checked once, at the end, which still finds values that
+// If no sum of this many entries can change the exponent, it is checked once, at the end, which still finds values that
 // are not finite.
 #pragma once
 

@@ -22,7 +22,7 @@ struct UpdateRows {
   View<std::uint32_t const> ids;        // (n), distinct
   MatrixView<std::int64_t const> sums;  // (>= n, dim), stride row_stride(dim)
   WritableRows values;                  // stride row_stride(dim, type); padding is zero and stays zero
-  Rows<float> state;                    // stride state_columns(optimizer, dim); unused where that is 0
+  Rows<float> state;                    // stride state_columns(optimizer, dim); unused if that is 0
   Rows<std::uint32_t> lifecycle;        // stride kLifecycleWords
   std::size_t dim;
   int grid_log2;
