@@ -10,7 +10,7 @@ template <Space S>
 void run(Exec<S> ex, AddElements const& a) {
   GPUPS_ASSERT(a.indices.size() == a.values.size());
   each(ex, a.indices.size(), [a] GPUPS_FN(std::size_t i) {
-    std::uint64_t const at = a.indices[i] - a.first;  // huge where the index is below `first`
+    std::uint64_t const at = a.indices[i] - a.first;  // wraps to a large number if the index is below `first`
     if (at < a.into.size()) a.into[at] += a.values[i];
   });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds a sparse vector to an array. Moves 16 bytes per element that is named.
+// Adds a sparse vector to an array. Moves 16 bytes per element of the sparse vector.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace gpups::kernels {
 
 // into[indices[i] - first] += values[i]
 struct AddElements {
-  View<std::uint32_t const> indices;  // (n), distinct; first .. first + into.size() - 1: others are left out
+  View<std::uint32_t const> indices;  // (n), distinct; those outside of first .. first + into.size() - 1 are ignored
   View<float const> values;           // (n)
   std::uint64_t first = 0;
   View<float> into;  // (size)

@@ -10,7 +10,7 @@ template <Space S>
 void run(Exec<S> ex, AddWords const& a) {
   GPUPS_ASSERT(a.into.size() == a.words.size());
   each(ex, a.into.size(), [a] GPUPS_FN(std::size_t i) {
-    // Unsigned, since integers with a sign must not overflow.
+    // Unsigned, because the sum may wrap and the overflow of signed integers is undefined.
     auto const sum = static_cast<std::uint64_t>(a.into[i]) + static_cast<std::uint64_t>(a.words[i]);
     a.into[i] = static_cast<std::int64_t>(sum);
   });

@@ -8,7 +8,7 @@
 
 namespace gpups::kernels {
 
-// into[i] += words[i], wrapping.
+// into[i] += words[i], modulo 2^64.
 struct AddWords {
   View<std::int64_t> into;         // (n)
   View<std::int64_t const> words;  // (n)

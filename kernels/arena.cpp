@@ -20,9 +20,10 @@
 namespace gpups::kernels {
 namespace {
 
-// Cores that the calling thread may run on now. Not TBB's number: that is what the process had when TBB was first used.
+// Returns the number of cores that the calling thread may run on now. TBB's number is not used: it is the number that
+// the process had when it first used TBB.
 int allowed_threads() {
-  // The call fails where the set has no room for all cores that the machine could have.
+  // The call fails with EINVAL if the set is too small for all cores that the machine could have.
   for (std::size_t sets = 1; sets <= 64; sets *= 2) {
     std::vector<cpu_set_t> allowed(sets);
     std::size_t const bytes = sets * sizeof(cpu_set_t);
@@ -55,8 +56,8 @@ struct Arena::Impl {
 
 #else
 
-// The thread sanitizer cannot see how libtbb, which is not built with it, orders the work of its threads, and takes
-// nearly everything for a race. Plain threads do the work for it, slowly.
+// libtbb is not built with the thread sanitizer, which therefore cannot see how TBB orders the work of its threads, and
+// reports races nearly everywhere. Plain threads run the blocks instead, slowly.
 struct Arena::Impl {
   explicit Impl(int count) : threads(count), idle(count - 1) {}
   void blocks(std::size_t blocks, FunctionRef<void(std::size_t)> body) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A share of the host's cores. Work is split into blocks at fixed boundaries, so that no result depends on the number
-// of threads.
+// A share of the host's cores on which blocks of work run in parallel. Callers cut work at fixed boundaries, so that no
+// result depends on the number of threads.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace gpups::kernels {
 
-// Refers to a callable for the time of a call; no allocation.
+// A reference to a callable, without allocation. The callable must outlive all calls.
 template <class Signature>
 class FunctionRef;
 template <class R, class... A>
@@ -26,15 +26,16 @@ class FunctionRef<R(A...)> {
   R (*call_)(void*, A...);
 };
 
+// Runs blocks of work on a limited number of threads.
 class Arena {
  public:
-  // threads: at most this many run at once, callers included; 0 for one on each core that
-  // the calling thread may run on.
+  // threads: the most threads that run blocks at once, the callers included; 0: one for each core that the calling
+  // thread may run on.
   explicit Arena(int threads);
   ~Arena();
   int threads() const;
-  // Calls body(block) once for each block < blocks, in any order, by any of the arena's threads; returns when all are
-  // done. May be called by several threads, which share the limit.
+  // Calls body(block) once for each block < blocks, in any order and on any of the arena's threads. Returns when all
+  // calls have returned. Several threads may call this function at once; they share the limit of threads.
   void blocks(std::size_t blocks, FunctionRef<void(std::size_t)> body);
 
  private:

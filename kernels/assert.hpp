@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own mistakes stop a debug build.
+// GPUPS_ASSERT(condition) aborts a debug build if the condition is false, which only a bug in gpups can cause. Device
+// code includes this file, and not kernels/check.hpp with its text formatting.
 #pragma once
 
 #include <cassert>

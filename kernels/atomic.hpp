@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Relaxed atomic operations on plain memory, the same words on host and device.
+// Relaxed atomic operations on plain memory, with the same names on host and device.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 namespace gpups::kernels {
 
-// Adds and returns what was there before.
+// Adds `value`. Returns the previous value.
 GPUPS_FN inline std::uint32_t atomic_add(std::uint32_t* to, std::uint32_t value) {
 #ifdef __CUDACC__
   return atomicAdd(to, value);
@@ -26,7 +26,7 @@ GPUPS_FN inline void atomic_add(std::uint64_t* to, std::uint64_t value) {
 #endif
 }
 
-// Writes, and returns what was there before.
+// Writes `value`. Returns the previous value.
 GPUPS_FN inline std::uint64_t atomic_exchange(std::uint64_t* at, std::uint64_t value) {
 #ifdef __CUDACC__
   return atomicExch(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(value));
@@ -43,7 +43,7 @@ GPUPS_FN inline std::uint32_t atomic_load(std::uint32_t const* from) {
 #endif
 }
 
-// Writes `value` if `expected` is there. Returns what was there.
+// Writes `value` if the current value is `expected`. Returns the previous value.
 GPUPS_FN inline std::uint32_t atomic_exchange_if(std::uint32_t* at, std::uint32_t expected, std::uint32_t value) {
 #ifdef __CUDACC__
   return atomicCAS(at, expected, value);
@@ -53,7 +53,7 @@ GPUPS_FN inline std::uint32_t atomic_exchange_if(std::uint32_t* at, std::uint32_
 #endif
 }
 
-// Both return what was there before.
+// Both return the previous value.
 GPUPS_FN inline std::uint32_t atomic_or(std::uint32_t* to, std::uint32_t bits) {
 #ifdef __CUDACC__
   return atomicOr(to, bits);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bags of entries, where each bag's pooled row goes, and where the rows of entries are: what bodies that pool share.
+// The bags of a pooling kernel: their entries, the rows that they are pooled into, and the sources of the rows of
+// entries.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +12,12 @@
 
 namespace gpups::kernels {
 
+// The bags, the weights of their entries, and the matrix that they are pooled into.
 struct Bags {
   std::size_t count;
   View<std::uint32_t const> offsets;  // (count + 1); empty: entry b is bag b
   View<float const> weights;          // (entries); empty: all 1
-  View<std::uint32_t const> targets;  // (count), row of a bag; empty: row b
+  View<std::uint32_t const> targets;  // (count), the row of `out` of each bag; empty: bag b is row b
   bool mean;
   MatrixView<float> out;
 
@@ -24,16 +26,16 @@ struct Bags {
   }
   GPUPS_ANY_FN float* row(std::size_t bag) const { return out.row(targets.empty() ? bag : targets[bag]); }
   GPUPS_ANY_FN float weight(std::uint32_t entry) const { return weights.empty() ? 1.0F : weights[entry]; }
-  // What a sum of so many entries is multiplied with.
+  // Returns the factor of the sum of `entries` entries: 1, or 1 / entries for a mean.
   GPUPS_ANY_FN float scale(std::uint32_t entries) const {
     return mean && entries > 0 ? 1.0F / static_cast<float>(entries) : 1.0F;
   }
 };
 
-// A source says where an entry's row is: row() is null where there is none, and its numbers are then those of absent().
-// On the host a source by key finds the numbers of some entries at a time, from which row() goes on.
+// A source returns the rows of entries: row() is null if an entry has no row, and absent() then returns the values of
+// the missing row. On the host, a source of entries with keys first finds the row numbers of several entries at once.
 
-// Rows of a matrix by position.
+// A source for entries that are positions of rows in a matrix.
 struct MatrixEntries {
   using Number = float;
   static constexpr bool kByKey = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work in steps on the cores of an arena. Threads that wait for a step do not sleep, so that a step costs a small part
-// of a microsecond and may be short.
+// Runs work in phases on the threads of an arena, with a barrier after each phase. Threads spin while they wait, so
+// that a barrier costs a small part of a microsecond and phases may be short.
 #pragma once
 
 #include <atomic>
@@ -14,9 +14,9 @@
 
 namespace gpups::kernels {
 
-// Calls body(step, block) for each block < blocks, side by side, and then after(step) once, for each step < steps in
-// turn. A thread does the same blocks in all steps, if it can: what they use is in its caches. Where one throws, no
-// step begins behind its own, and an exception is thrown.
+// For each phase < phases, in order: calls body(phase, block) for each block < blocks, in parallel, and then
+// after_phase(phase) once. A thread runs the same blocks in all phases if it can, so that their data stay in its
+// caches. If a call throws, no later phase begins, and one of the exceptions is rethrown.
 template <class Body, class After>
 void run_phases(Arena& arena, std::size_t phases, std::size_t blocks, Body const& body, After const& after_phase) {
   struct alignas(64) Block {
@@ -25,7 +25,7 @@ void run_phases(Arena& arena, std::size_t phases, std::size_t blocks, Body const
   std::vector<Block> progress(blocks);
   alignas(64) std::atomic<std::size_t> now = 0;
   alignas(64) std::atomic<std::size_t> done = 0, joined = 0;
-  // Whoever waits, waits for threads that are at work: one that has not come has taken nothing.
+  // A thread waits only for blocks that are being run: a thread that has not started has taken none.
   auto const work = [&] {
     std::size_t const first_block = joined++;
     for (std::size_t phase; (phase = now.load(std::memory_order_acquire)) < phases;) {
@@ -38,7 +38,7 @@ void run_phases(Arena& arena, std::size_t phases, std::size_t blocks, Body const
         after_phase(phase);
         now.store(phase + 1, std::memory_order_release);
       }
-      constexpr int kSpins = 4096;  // then another thread may need the core
+      constexpr int kSpins = 4096;  // then yields: another thread may need the core
       for (int spins = 0; now.load(std::memory_order_acquire) == phase; ++spins) {
         if (spins >= kSpins) std::this_thread::yield();
         cpu_pause();
@@ -52,7 +52,7 @@ void run_phases(Arena& arena, std::size_t phases, std::size_t blocks, Body const
       work();
     } catch (...) {
       if (!failed.exchange(true)) failure = std::current_exception();
-      now = phases;  // nobody waits for it
+      now = phases;  // ends the waits of the other threads
     }
   });
   if (failed) std::rethrow_exception(failure);

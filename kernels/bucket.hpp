@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buckets of a key index: five keys, their numbers and marks, in one cache line each.
+// The buckets of a key index. A bucket is one cache line with five keys, their row numbers and a word of marks.
 //
-// Keys lie over an array of buckets in the order of the low half of their hashes, so an array of any size will do, and
-// growing copies from one end of an array to the same end of a larger one. A key whose bucket is full goes on to the
-// next, and marks each bucket that it passes with its tag, one of 27: a search ends at a bucket where no key of its tag
-// went on. That is the first one for nearly every key that is not there.
+// Keys are spread over an array of buckets in the order of the low half of their hashes. So an array may have any size,
+// and growth moves keys in order, from the beginning of one array to the beginning of a larger one. If the bucket of a
+// key is full, the key goes into a later bucket, and its tag, one of 27, is marked in each bucket that it passes. A
+// search ends at a bucket in which the tag of the searched key is not marked: for nearly every absent key, that is the
+// first bucket.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +23,17 @@ namespace gpups::kernels {
 inline constexpr std::uint32_t kBucketKeys = 5;
 inline constexpr std::uint32_t kAllPlaces = (1U << kBucketKeys) - 1;
 
-// Which bit of `marks` says that a key with this hash went on to the next bucket. It comes from bits of the hash that
-// name neither a place nor, on fewer than 2^16 ranks, a home. Hashes: one, or a vector of them.
+// Returns the tag of a key with this hash: the bit of `marks` that is set in each bucket that such a key has passed.
+// The tag depends on bits of the hash that select neither the bucket nor, with fewer than 2^16 ranks, the home. Hashes:
+// one hash, or a vector of them.
 template <class Hashes>
 GPUPS_ANY_FN constexpr Hashes went_on_bit(Hashes hash) {
   return kBucketKeys + ((hash >> 32 & 0xFFFF) * (32 - kBucketKeys) >> 16);
 }
 GPUPS_ANY_FN constexpr std::uint32_t went_on(std::uint64_t hash) { return 1U << went_on_bit(hash); }
 
-// The place, of `size`, where the search for a key with this hash starts. Non-decreasing in the low half of the hash.
+// Returns the number, < size, of the bucket where the search for a key with this hash starts. Non-decreasing in the low
+// half of the hash.
 template <class Hashes>
 GPUPS_ANY_FN constexpr Hashes first_place(Hashes hash, std::uint64_t size) {
   return (hash & 0xFFFFFFFF) * size >> 32;
@@ -48,9 +51,9 @@ GPUPS_FN inline unsigned lowest_bit(std::uint32_t bits) {
 struct alignas(64) Bucket {
   std::uint64_t key[kBucketKeys];
   std::uint32_t id[kBucketKeys];
-  std::uint32_t marks;  // bits 0 to 4: which places are taken; the others: see went_on()
+  std::uint32_t marks;  // bits 0 to 4: the places that are taken; the other bits: see went_on()
 
-  // One bit, that of the place where `key` is; or 0. Without a branch.
+  // Returns a word whose only bit is the place of the key, or 0 if the bucket does not have the key. Has no branch.
   GPUPS_FN std::uint32_t place_of(Key of) const {
 #if defined(__AVX512F__) && !defined(__CUDACC__)
     auto const all = static_cast<std::int64_t>(number(of));
@@ -64,7 +67,8 @@ struct alignas(64) Bucket {
 };
 static_assert(sizeof(Bucket) == 64);
 
-// What kernels may do with an array of buckets. Many may insert, or erase, at once, and nobody searches meanwhile.
+// An array of buckets, as kernels use it. Many threads may insert at once, or erase at once, but not while others
+// search.
 struct BucketArray {
   Bucket* bucket;
   std::uint32_t size;
@@ -72,13 +76,13 @@ struct BucketArray {
   GPUPS_FN std::uint32_t place(std::uint64_t hash) const { return static_cast<std::uint32_t>(first_place(hash, size)); }
   GPUPS_FN std::uint32_t next(std::uint32_t at) const { return at + 1 == size ? 0 : at + 1; }
 
-  // REQUIRES: the key is not in yet, and fewer than 5 * size keys are.
+  // Inserts a key with its number. REQUIRES: the array does not have the key, and has fewer than 5 * size keys.
   GPUPS_FN void insert(Key key, std::uint64_t hash, std::uint32_t id) const {
     for (std::uint32_t at = place(hash);; at = next(at)) {
       Bucket& b = bucket[at];
       std::uint32_t marks = atomic_load(&b.marks);
       while ((marks & kAllPlaces) != kAllPlaces) {
-        std::uint32_t const taken = (marks + 1) & ~marks & kAllPlaces;  // the lowest that is free
+        std::uint32_t const taken = (marks + 1) & ~marks & kAllPlaces;  // the lowest free place
         std::uint32_t const seen = atomic_exchange_if(&b.marks, marks, marks | taken);
         if (seen == marks) {
           unsigned const k = lowest_bit(taken);
@@ -92,7 +96,7 @@ struct BucketArray {
     }
   }
 
-  // Takes a key out if it has the number `id`. The marks of keys that went on stay. Returns whether it was there.
+  // Erases a key if its number is `id`. Returns whether it was there. Marked tags stay.
   GPUPS_FN bool erase(Key key, std::uint64_t hash, std::uint32_t id) const {
     std::uint32_t at = place(hash);
     for (std::uint32_t steps = 0; steps < size; ++steps, at = next(at)) {
@@ -108,23 +112,24 @@ struct BucketArray {
   }
 };
 
-// What kernels may do with the buckets of an index: an array, and the larger one that keys are moving to, in the order
-// of their places. Those with places below `moved` are there.
+// The buckets of an index, as kernels use them: an array and, while the index grows, a larger array to which keys move
+// in the order of their first buckets. Keys whose first bucket in `old` is below `moved` are in `grown`.
 struct Buckets {
   BucketArray old, grown;
   std::uint32_t moved;
 
+  // Returns the array for keys with this hash.
   GPUPS_FN BucketArray of(std::uint64_t hash) const {
     bool const there = old.place(hash) < moved;
     return {there ? grown.bucket : old.bucket, there ? grown.size : old.size};
   }
-  // The first bucket of the search for a key with this hash.
+  // Returns the bucket where the search for a key with this hash starts.
   GPUPS_FN Bucket* first(std::uint64_t hash) const {
     Bucket* const here = old.bucket + old.place(hash);
     Bucket* const there = grown.bucket + grown.place(hash);
     return old.place(hash) < moved ? there : here;
   }
-  // The number of a key with this hash, or kNoRow; by one thread.
+  // Returns the number of a key with this hash, or kNoRow. One thread does the whole search.
   GPUPS_FN std::uint32_t find(Key key, std::uint64_t hash) const {
     BucketArray const array = of(hash);
     std::uint32_t at = array.place(hash);

@@ -9,8 +9,8 @@ namespace gpups::kernels {
 namespace {
 
 constexpr std::size_t kWords = sizeof(Bucket) / sizeof(std::uint64_t);
-// Old and new array together have 2.5 times the old one's buckets. At five of them with each new key all is done when
-// as many keys have come as make a tenth of the old array's places, so that it is never fuller than .95.
+// The old and the new array together have 2.5 times the buckets of the old one. With five buckets for each new key, the
+// move ends after as many new keys as a tenth of the old array's places, so the old array is at most 95 % full.
 constexpr std::size_t kBucketsPerKey = 5;
 constexpr std::size_t kBucketsAtOnce = std::size_t{1} << 14;
 

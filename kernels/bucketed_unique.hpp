@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The distinct keys of a part that is cut into buckets, on the host. Buckets are searched independently, and what was
-// found in them is put one after the other.
+// Finds the distinct keys of a part on the host. The keys are partitioned into buckets, which are searched
+// independently; then the results of all buckets are concatenated.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,16 @@
 
 namespace gpups::kernels {
 
-// About as many entries as a bucket has: its table fits a core's cache.
+// The approximate number of entries of a bucket, whose hash table then fits the cache of a core.
 inline constexpr std::size_t kBucketEntries = 65536;
 
+// Returns the number of buckets of each home.
 inline std::uint32_t buckets_of_home(std::size_t entries, std::uint32_t homes) {
   std::size_t const buckets = std::min<std::size_t>((entries + kBucketEntries - 1) / kBucketEntries, 256);
   return static_cast<std::uint32_t>((buckets + homes - 1) / homes);
 }
 
-// From counts to the first place of each, beginning with `start`.
+// Replaces each count by `start` plus the sum of all counts before it.
 inline void counts_to_starts(std::uint32_t* counts, std::size_t n, std::uint32_t start) {
   for (std::size_t r = 0; r < n; ++r) {
     std::uint32_t const count = counts[r];
@@ -29,8 +30,9 @@ inline void counts_to_starts(std::uint32_t* counts, std::size_t n, std::uint32_t
   }
 }
 
-// The steps, each to be done for all blocks or buckets before the next: cut, place_entries, find, place_rows, and
-// write_positions and write_rows in any order.
+// Finds the distinct keys of one part. Callers call the functions in this order, each for all blocks or all buckets
+// before the next: partition(), place_entries(), find(), place_rows(); then write_positions() and write_rows() in any
+// order.
 class BucketedUnique {
  public:
   BucketedUnique(KeyPart const& part, std::uint32_t homes)
@@ -54,7 +56,7 @@ class BucketedUnique {
     }
   }
 
-  // The distinct keys of a bucket, and the entries of each.
+  // Finds the distinct keys of a bucket, and the entries of each key.
   void find(std::uint32_t bucket) {
     std::uint32_t const first = first_entry_[bucket];
     DistinctKeys distinct(first_entry_[bucket + 1] - first, unique_.data() + first);
@@ -91,7 +93,7 @@ class BucketedUnique {
     for (std::size_t block = 0; block < partition_.blocks(); ++block) act(partition_.run(block, bucket));
   }
 
-  // A counting sort of a bucket's entries by their keys' numbers.
+  // Sorts the entries of a bucket by the numbers of their keys, with a counting sort.
   void order_entries(std::uint32_t bucket, std::uint32_t rows) {
     std::uint32_t* const ends = ends_.data() + first_entry_[bucket];
     std::uint32_t* const order = part_.order.data();
@@ -108,8 +110,8 @@ class BucketedUnique {
   KeyPart const& part_;
   std::uint32_t of_home_;
   KeyBuckets partition_;
-  Array<Key> unique_;                                   // (n): bucket b's from first_entry_[b] on,
-  Array<std::uint32_t> ends_;                           // (n): likewise, where the entries of each end in `order`
+  Array<Key> unique_;                                   // (n): those of bucket b begin at first_entry_[b]
+  Array<std::uint32_t> ends_;                           // (n): likewise, the end of each key's entries in `order`
   std::vector<std::uint32_t> first_entry_, first_row_;  // (buckets + 1)
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two kinds of failure: a user's mistake throws gpups::Error, ours stops a debug build.
+// Checks of conditions. GPUPS_REQUIRE throws Error if a user has made a mistake; GPUPS_ASSERT aborts a debug build if
+// gpups has a bug.
 #pragma once
 
 #include <fmt/core.h>
@@ -7,7 +8,8 @@
 #include "gpups/error.hpp"
 #include "kernels/assert.hpp"  // GPUPS_ASSERT
 
-// GPUPS_REQUIRE(ok, "what is wrong (why that is a problem): what to do", arguments...)
+// Throws Error with a formatted text if the condition is false. GPUPS_REQUIRE(condition, "what is wrong (why that is a
+// problem): what to do", arguments...)
 #define GPUPS_REQUIRE(condition, ...)                                 \
   do {                                                                \
     if (!(condition)) throw ::gpups::Error(fmt::format(__VA_ARGS__)); \

@@ -23,7 +23,8 @@ void run(Exec<S> ex, CheckNumbers const& c) {
   }
 }
 #else
-// The largest number of a block is found without branches; only where it is too large are numbers looked at one by one.
+// Finds the largest number of each block without branches. Only blocks whose largest number is too large are searched
+// number by number.
 template <Space S>
 void run(Exec<S> ex, CheckNumbers const& c) {
   GPUPS_ASSERT(c.bad_rows.size() == c.parts.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether numbers that a caller gave point at something: row numbers below the number of rows. Reads 4 bytes each.
+// Checks that row numbers from a caller are below the number of rows. Reads 4 bytes per number.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@ namespace gpups::kernels {
 
 struct NumbersPart {
   View<std::uint32_t const> numbers;  // (n)
-  std::size_t limit;                  // each should be below it
+  std::size_t limit;                  // valid numbers are below it
 };
 
 struct CheckNumbers {
   std::span<NumbersPart const> parts;
-  View<std::uint32_t> bad_rows;  // (parts): the first place whose number is not below the part's limit, or kNoRow
+  View<std::uint32_t> bad_rows;  // (parts), output: index of the first number that is not valid, or kNoRow
 };
 void check_numbers(Stream& stream, CheckNumbers const& arguments);
 

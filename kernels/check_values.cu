@@ -24,8 +24,9 @@ GPUPS_KERNEL(check_values, CheckValues)
 
 #ifndef __CUDACC__
 float largest_kept(DataType type) {
-  if (type == DataType::kHalf) return std::bit_cast<float>(0x477FEFFFU);      // below 65,520
-  if (type == DataType::kBFloat16) return std::bit_cast<float>(0x7F7F7FFFU);  // below the middle to the next
+  if (type == DataType::kHalf) return std::bit_cast<float>(0x477FEFFFU);  // below 65,520
+  if (type == DataType::kBFloat16)
+    return std::bit_cast<float>(0x7F7F7FFFU);  // below the middle between the largest finite number and 2^128
   return std::numeric_limits<float>::max();
 }
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether all elements of some rows are finite, and can be kept as a table keeps them. Reads each once.
+// Checks that all elements of rows are finite, also in the data type of a table. Reads each element once.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace gpups::kernels {
 
-// The largest float whose nearest number of this type is finite.
+// Returns the largest float whose nearest number of this data type is finite.
 float largest_kept(DataType type);
 
 struct CheckValues {
   MatrixView<float const> rows;  // (n, columns)
-  float limit;                   // elements should be from -limit to limit
-  View<std::uint32_t> bad_row;   // (1): the first row with another element, NaN included, or kNoRow
+  float limit;                   // valid elements are from -limit to limit
+  View<std::uint32_t> bad_row;   // (1), output: the first row with an element that is not valid, or NaN; or kNoRow
 };
 void check_values(Stream& stream, CheckValues const& arguments);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/checksum.hpp"
 
-// Compiled here, for the instructions that the rest of this library uses. g++ 12 takes what its own header says of wide
-// vectors for a mistake.
+// XXH3 is compiled here, with the instruction set of the rest of this library. g++ 12 gives false warnings for its own
+// headers of wide vectors.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #ifndef __clang__

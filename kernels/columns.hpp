@@ -7,18 +7,18 @@
 
 namespace gpups::kernels {
 
-// T: float, std::uint32_t or std::uint64_t.
+// Copies from rows to an array. T: float, std::uint32_t or std::uint64_t.
 template <class T>
 struct GatherColumn {
   Rows<T const> rows;
-  View<std::uint32_t const> ids;  // (n), of existing rows
+  View<std::uint32_t const> ids;  // (n), numbers of existing rows
   View<T> out;                    // (n * rows.stride)
 };
 void gather_column(Stream& stream, GatherColumn<float> const& arguments);
 void gather_column(Stream& stream, GatherColumn<std::uint32_t> const& arguments);
 void gather_column(Stream& stream, GatherColumn<std::uint64_t> const& arguments);
 
-// T: float or std::uint32_t.
+// Copies from an array to rows. T: float or std::uint32_t.
 template <class T>
 struct ScatterColumn {
   View<T const> from;             // (n * rows.stride)

@@ -17,8 +17,9 @@
 
 namespace gpups::kernels {
 
-// Calls emit(i, rank) for each i < n with pick(i), where rank counts the smaller ones; returns how many there are.
-// Waits for the stream. REQUIRES: emit(i) does not change pick of others; n < 2^32 - 1.
+// Calls emit(i, rank) for each i < n for which pick(i) is true; rank is the number of smaller i for which it is.
+// Returns the number of calls. Waits for the stream. REQUIRES: n < 2^32 - 1; emit(i) does not change pick(k) of any
+// other k.
 #ifdef __CUDACC__
 template <class Pick, class Emit>
 std::size_t wait_compact(DeviceExec ex, Device device, std::size_t n, Pick pick, Emit emit) {

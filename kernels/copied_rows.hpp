@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows are copied: functors that say where row i is, or null where there is none.
+// The rows that copy_rows() reads or writes: functors that return the address of row i, or null if there is none.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace gpups::kernels {
 
-// Whether rows of so many bytes, the first of them here, can be moved by words of 16 bytes.
+// Returns whether rows of `row_bytes` bytes, the first of which is at `first`, can be copied in words of 16 bytes.
 inline bool are_words_of_16(void const* first, std::size_t row_bytes) {
   return reinterpret_cast<std::uintptr_t>(first) % 16 == 0 && row_bytes % 16 == 0;
 }
@@ -40,7 +40,7 @@ struct MatrixRowsAt {
   bool are_words() const { return are_words_of_16(rows.data(), rows.stride() * sizeof(T)); }
 };
 
-// Row ids[i] of a table; null where that is kNoRow.
+// Row ids[i] of a table; null if ids[i] is kNoRow.
 template <class T>
 struct TableRows {
   static constexpr bool kScattered = true;
@@ -48,12 +48,12 @@ struct TableRows {
   View<std::uint32_t const> ids;
 
   GPUPS_ANY_FN T* operator()(std::size_t i) const { return ids[i] == kNoRow ? nullptr : rows.row(ids[i]); }
-  // Chunks begin with a line.
+  // Each chunk begins at the beginning of a cache line.
   bool are_whole_lines() const { return are_lines(nullptr, rows.stride * sizeof(T)); }
   bool are_words() const { return are_words_of_16(nullptr, rows.stride * sizeof(T)); }
 };
 
-// Floats of a row: how many are copied, and up to where zeros follow.
+// The floats of a row: the first `dim` are copied, and zeros are written from there up to `stride`.
 struct CopiedRow {
   std::size_t dim, stride;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// copy_rows(), at the speed of memory, for the space that is compiled.
+// copy_rows() for the space that is being compiled. It runs at the speed of memory.
 #pragma once
 
 #ifdef __CUDACC__

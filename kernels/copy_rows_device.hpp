@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies rows on a GPU: each thread moves four words of 16 bytes, and asks for all of them before it writes the first.
+// Copies rows on a GPU. Each thread copies four words of 16 bytes, and loads all four before it stores the first.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,8 @@ namespace gpups::kernels {
 
 inline constexpr std::size_t kWordsAtOnce = 4;
 
-// Rows of whole words of 16 bytes: word w of all is word w % words of row w / words.
+// Copies rows that consist of `words` words of 16 bytes. Word w of all rows together is word w % words of row w /
+// words.
 template <class From, class To>
 void copy_words(DeviceExec ex, std::size_t n, std::size_t words, From from, To to) {
   std::size_t const total = n * words, step = (total + kWordsAtOnce - 1) / kWordsAtOnce;
@@ -25,7 +26,7 @@ void copy_words(DeviceExec ex, std::size_t n, std::size_t words, From from, To t
       std::size_t const w = first + k * step;
       place[k] = nullptr;
       if (w >= total) continue;
-      // A division of 64 bits takes as long as the rest.
+      // A 64-bit division would take as long as the rest of this body, so it is avoided if 32 bits suffice.
       std::size_t const row = total >> 32 == 0 ? static_cast<std::uint32_t>(w) / row_words : w / row_words;
       auto const* const source = reinterpret_cast<uint4 const*>(from(row));
       auto* const target = reinterpret_cast<uint4*>(to(row));
@@ -40,7 +41,8 @@ void copy_words(DeviceExec ex, std::size_t n, std::size_t words, From from, To t
   });
 }
 
-// to(i) = from(i) for i < n where neither is null, and zeros behind the dim floats. REQUIRES: rows to(i) are distinct.
+// Copies row from(i) to row to(i) for each i < n for which neither is null, and writes zeros behind the first dim
+// floats. REQUIRES: the rows to(i) are distinct.
 template <class From, class To>
 void copy_rows(DeviceExec ex, std::size_t n, CopiedRow row, From from, To to) {
   bool const words = row.dim == row.stride && row.stride % 4 == 0 && from.are_words() && to.are_words();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies rows on the host. Scattered rows are asked for some rows ahead of their copy. Results larger than the caches
-// are written around them: an ordinary store reads the line that it is about to overwrite, which is half as much
+// Copies rows on the host. Scattered rows are prefetched some rows before they are copied. Results that are larger than
+// the caches are written around them: an ordinary store first reads the line that it overwrites, which adds half of the
 // traffic again.
 #pragma once
 
@@ -15,14 +15,14 @@
 
 namespace gpups::kernels {
 
-// Where rows are: each is looked up once, when it is asked for, and that is kept until it is copied. Nothing is kept
-// for rows that lie one behind the other.
+// The addresses of rows. The address of a scattered row is computed once, for its prefetch, and kept until the row is
+// copied. Addresses of contiguous rows are not kept.
 template <class Rows, bool kScattered = Rows::kScattered>
 class RowAddresses {
  public:
   explicit RowAddresses(Rows rows) : rows_(rows) {}
   auto* look_up(std::size_t i) { return row_[i % kKept] = rows_(i); }
-  // REQUIRES: row i is one of the last kKept that were looked up.
+  // REQUIRES: row i is one of the last kKept rows that look_up() was called for.
   auto* operator[](std::size_t i) const { return row_[i % kKept]; }
 
  private:
@@ -40,8 +40,8 @@ class RowAddresses<Rows, false> {
   Rows rows_;
 };
 
-// kLines: the whole lines that a row is, so that its copy is a few instructions and a core has more rows in hand; or 0,
-// for any row.
+// Copies one row. kLines: the number of whole cache lines of the row, so that the copy takes few instructions and a
+// core has more rows in flight; or 0, for rows of any size.
 template <bool kStream, std::size_t kLines>
 inline void copy_row(float* to, float const* from, CopiedRow row) {
   std::size_t const whole = kLines != 0 ? kLines * kLineFloats : row.dim / kLineFloats * kLineFloats;
@@ -59,8 +59,8 @@ inline void copy_row(float* to, float const* from, CopiedRow row) {
   std::memcpy(to + whole, last, (row.stride - whole) * sizeof(float));
 }
 
-// How many rows ahead of the copy the first line of a row is asked for, and the rest of it. In between, the page is
-// found; otherwise each line would look for it.
+// The distances, in rows, from the prefetch of a row to its copy: for its first line, and for its other lines. The
+// first prefetch finds the page of the row; without it, each line would wait for the page.
 struct RowsAhead {
   std::size_t first_line, rest;
 
@@ -70,12 +70,13 @@ struct RowsAhead {
   }
 };
 
+// Copies a range of rows, with prefetches.
 template <bool kStream, std::size_t kLines, class From, class To>
 class RowCopy {
  public:
   RowCopy(From from, To to, CopiedRow row) : from_(from), to_(to), row_(row) {}
 
-  // Rows first .. last - 1.
+  // Copies rows first .. last - 1.
   void run(std::size_t first, std::size_t last) {
     CopiedRow const row = row_;
     RowsAhead const ahead = RowsAhead::of(row.stride * sizeof(float));
@@ -92,8 +93,8 @@ class RowCopy {
   }
 
  private:
-  // To the second-level cache, which can wait for more lines at once than the first. Rows that are written come there
-  // too, unless they are written around it.
+  // Prefetch into the second-level cache, which can have more lines in flight than the first-level cache. Target rows
+  // are prefetched too, unless they are written around the caches.
   [[gnu::always_inline]] void ask_first_line(std::size_t i) {
     if constexpr (From::kScattered) prefetch_row<PrefetchTarget::kToL2>(from_.look_up(i), 1);
     if constexpr (To::kScattered) {
@@ -116,7 +117,8 @@ class RowCopy {
 
 template <bool kStream, std::size_t kLines, class From, class To>
 void copy_rows(HostExec ex, std::size_t n, CopiedRow row, From from, To to) {
-  // At the end of a stream a thread waits until memory has all of it.
+  // With nontemporal stores, a thread waits at the end of each block until all its stores are in memory, so blocks are
+  // larger.
   constexpr std::size_t kRows = kStream ? 16 * kBlockRows : 4 * kBlockRows;
   ex.arena->blocks((n + kRows - 1) / kRows, [=](std::size_t block) {
     RowCopy<kStream, kLines, From, To>(from, to, row).run(block * kRows, std::min((block + 1) * kRows, n));
@@ -140,7 +142,8 @@ void copy_rows(HostExec ex, std::size_t n, CopiedRow row, From from, To to) {
   }
 }
 
-// to(i) = from(i) for i < n where neither is null, and zeros behind the dim floats. REQUIRES: rows to(i) are distinct.
+// Copies row from(i) to row to(i) for each i < n for which neither is null, and writes zeros behind the first dim
+// floats. REQUIRES: the rows to(i) are distinct.
 template <class From, class To>
 void copy_rows(HostExec ex, std::size_t n, CopiedRow row, From from, To to) {
   GPUPS_ASSERT(row.stride >= row.dim && row.stride - row.dim < kLineFloats);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many entries some rows of a batch have. Reads 12 and writes 8 bytes per row.
+// Counts the entries of given rows of a batch. Reads 12 and writes 8 bytes per row.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace gpups::kernels {
 
-// counts[i] = offsets[rows[i] + 1] - offsets[rows[i]], and 0 behind the last.
+// counts[i] = offsets[rows[i] + 1] - offsets[rows[i]] for i < n; the other counts are set to 0.
 struct CountEntries {
   View<std::uint32_t const> offsets;
   View<std::uint32_t const> rows;  // (n)

@@ -3,8 +3,8 @@
 
 namespace gpups::kernels {
 
-// Lets a core's other thread have it for a moment. To give it up would be to lose it for milliseconds where there is
-// other work.
+// Pauses the calling thread for a moment, in which the core's other hardware thread has all of the core. The calling
+// thread keeps its core; after a yield, it could lose the core for milliseconds to other processes.
 inline void cpu_pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA runtime of a build without CUDA: no device is ever found.
+// The functions of cuda_runtime.hpp in a build without CUDA: there is no device.
 #include "gpups/error.hpp"
 #include "kernels/cuda_runtime.hpp"
 
@@ -7,7 +7,7 @@ namespace gpups::cuda {
 namespace {
 
 [[noreturn]] void absent() {
-  throw Error("a CUDA device was asked for (this build has no device code): use device 'host', or build with nvcc");
+  throw Error("a CUDA device was requested (this build has no device code): use device 'host', or build with nvcc");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace gpups {
 
 void check_cuda(cudaError_t result, char const* doing) {
   if (result == cudaSuccess) return;
-  throw Error(std::string("CUDA says '") + cudaGetErrorString(result) + "' (while " + doing +
+  throw Error(std::string("CUDA reports '") + cudaGetErrorString(result) + "' (while " + doing +
               "): run compute-sanitizer if it is an access error, else check the device with nvidia-smi");
 }
 
@@ -21,7 +21,7 @@ int device_count() {
   return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
 
-void use_device(int device) { check_cuda(cudaSetDevice(device), "choosing a device"); }
+void use_device(int device) { check_cuda(cudaSetDevice(device), "selecting a device"); }
 
 MemoryInfo memory_info(int device) {
   use_device(device);
@@ -32,10 +32,9 @@ MemoryInfo memory_info(int device) {
 
 std::string pci_address(int device) {
   char text[32] = {};
-  check_cuda(cudaDeviceGetPCIBusId(text, sizeof text, device), "asking where a device is");
+  check_cuda(cudaDeviceGetPCIBusId(text, sizeof text, device), "reading the PCI address of a device");
   std::string address = text;
-  for (char& c : address)
-    c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));  // files have small letters
+  for (char& c : address) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));  // as Linux writes it
   return address;
 }
 
@@ -48,14 +47,16 @@ int toolkit_version() { return CUDART_VERSION; }
 
 int capability(int device) {
   int major = 0, minor = 0;
-  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "asking what a device can");
-  check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "asking what a device can");
+  check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+             "reading the compute capability of a device");
+  check_cuda(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device),
+             "reading the compute capability of a device");
   return 10 * major + minor;
 }
 
 bool can_reach(int device, int other) {
   int can = 0;
-  check_cuda(cudaDeviceCanAccessPeer(&can, device, other), "asking which devices reach each other");
+  check_cuda(cudaDeviceCanAccessPeer(&can, device, other), "checking whether devices can access each other's memory");
   return can != 0;
 }
 
@@ -102,7 +103,7 @@ void fill_bytes(int device, void* stream, void* to, unsigned char byte, std::siz
 void* create_stream(int device) {
   use_device(device);
   cudaStream_t stream = nullptr;
-  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "creating a stream");
   return stream;
 }
 
@@ -119,7 +120,7 @@ void wait_stream(int device, void* stream) {
 void* record_event(int device, void* stream) {
   use_device(device);
   cudaEvent_t event = nullptr;
-  check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event");
+  check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "creating an event");
   auto const result = cudaEventRecord(event, static_cast<cudaStream_t>(stream));
   if (result != cudaSuccess) (void)cudaEventDestroy(event);
   check_cuda(result, "recording an event");
@@ -135,10 +136,10 @@ bool event_done(int device, void* event) {
   use_device(device);
   auto const result = cudaEventQuery(static_cast<cudaEvent_t>(event));
   if (result == cudaErrorNotReady) {
-    (void)cudaGetLastError();  // else the next launch would report it
+    (void)cudaGetLastError();  // clears the error; otherwise the next launch would report it
     return false;
   }
-  check_cuda(result, "asking for an event");
+  check_cuda(result, "querying an event");
   return true;
 }
 

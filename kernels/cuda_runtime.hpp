@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of the CUDA runtime that the library needs, without its header. In a build without CUDA there is no
-// device, so none of them is reached; they throw.
+// The functions of the CUDA runtime that the library uses, without the header of the runtime. In a build without CUDA,
+// device_count() returns 0, and functions that need a device throw Error.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include <cuda_runtime.h>
 
 namespace gpups {
-// Throws Error with CUDA's own words where `result` is not success.
+// Throws Error with CUDA's error message if `result` is not success. doing: the action that failed, such as "copying".
 void check_cuda(cudaError_t result, char const* doing);
 namespace kernels {
 using gpups::check_cuda;
@@ -27,21 +27,23 @@ struct MemoryInfo {
   std::size_t free, total;
 };
 MemoryInfo memory_info(int device);
-// Where the device is on the machine's bus, in the kernel's spelling: "0000:17:00.0". Empty in a build without CUDA.
+// Returns the PCI address of the device as Linux writes it: "0000:17:00.0". Empty in a build without CUDA.
 std::string pci_address(int device);
 
-// Versions of CUDA, as in 12040: what the driver is for, and what this build was made with. 0: there is none.
+// Return versions of CUDA, such as 12040 for 12.4: the newest one that the driver supports, and that of the toolkit of
+// this build. 0: there is no driver, or no toolkit.
 int driver_version();
 int toolkit_version();
-int capability(int device);             // 90 for 9.0
-bool can_reach(int device, int other);  // whether a device can read and write the other's memory
+int capability(int device);             // compute capability, such as 90 for 9.0
+bool can_reach(int device, int other);  // whether `device` can access the memory of `other`
 
-// Null where there is no memory.
+// Returns null if the device does not have enough memory.
 void* allocate(int device, std::size_t bytes);
 void release(int device, void* block) noexcept;
-// Memory of the host, for all devices. Null where there is none.
+// Allocates pinned host memory for all devices. Returns null if there is not enough.
 void* allocate_pinned(std::size_t bytes);
 void release_pinned(void* block) noexcept;
+// copy() and fill_bytes() are queued on the stream.
 void copy(int device, void* stream, void* to, void const* from, std::size_t bytes);
 void fill_bytes(int device, void* stream, void* to, unsigned char byte, std::size_t bytes);
 
@@ -53,6 +55,7 @@ void* record_event(int device, void* stream);
 void destroy_event(int device, void* event) noexcept;
 bool event_done(int device, void* event);
 void wait_event(int device, void* event);
+// Makes work that is queued on the stream later wait for the event.
 void stream_after(int device, void* stream, void* event);
 
 }  // namespace gpups::cuda

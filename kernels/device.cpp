@@ -14,7 +14,8 @@ int cuda_device_count() { return cuda::device_count(); }
 
 Device device_from(std::string const& text, int local_rank) {
   GPUPS_REQUIRE(local_rank >= 0,
-                "a device is sought for the local rank {} (ranks of a machine count from 0): give Place::local_rank",
+                "a device was requested for local rank {} (the ranks of a machine are numbered from 0): use "
+                "RankLocation::local_rank",
                 local_rank);
   int const count = cuda_device_count();
   if (text == "host" || (text == "auto" && count == 0)) return Device::host();
@@ -27,8 +28,8 @@ Device device_from(std::string const& text, int local_rank) {
     auto const [stop, error] = std::from_chars(text.data() + 5, end, index);
     known = error == std::errc{} && stop == end && index >= 0;
   }
-  GPUPS_REQUIRE(known, "device '{}' is unknown (a run needs one to start): use auto, host, cuda or cuda:0", text);
-  GPUPS_REQUIRE(index < count, "device '{}' is not there ({} CUDA devices were found): use host, or check nvidia-smi",
+  GPUPS_REQUIRE(known, "device '{}' is unknown (it is not the name of a device): use auto, host, cuda or cuda:0", text);
+  GPUPS_REQUIRE(index < count, "device '{}' does not exist ({} CUDA devices were found): use host, or check nvidia-smi",
                 text, count);
   return Device::cuda(index);
 }

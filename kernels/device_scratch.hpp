@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for the time of a kernel, and CUB's algorithms with memory of ours. For device objects only.
+// Scratch memory for kernels and for the algorithms of CUB. For device objects only.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace gpups::kernels {
 
-// Calls call(scratch, bytes), a function of CUB, first for the size of its scratch memory, then to queue its work.
-// Returns the memory, which must stay until the stream has done that work.
+// Calls call(scratch, bytes), a function of CUB, twice: first to get the size of its scratch memory, then to queue its
+// work. Returns the memory, which must be kept until the stream has done the work.
 template <class Call>
 Array<std::byte> run_with_scratch(Device device, Call call) {
   std::size_t bytes = 0;
@@ -22,16 +22,17 @@ Array<std::byte> run_with_scratch(Device device, Call call) {
   return scratch;
 }
 
-// Memory for work that is queued. To be kept until the stream has done it.
+// Scratch memory for queued work. Must be kept until the stream has done the work.
 class QueuedScratch {
  public:
   explicit QueuedScratch(Device device) : device_(device) {}
 
+  // Returns memory for `size` elements.
   template <class T>
   T* array(std::size_t size) {
     return reinterpret_cast<T*>(blocks_.emplace_back(device_, size * sizeof(T)).data());
   }
-  // Queues an algorithm of CUB, as run_with_scratch().
+  // Queues an algorithm of CUB, see run_with_scratch().
   template <class Call>
   void run(Call call) {
     blocks_.push_back(run_with_scratch(device_, call));
@@ -42,7 +43,8 @@ class QueuedScratch {
   std::vector<Array<std::byte>> blocks_;
 };
 
-// Memory in the order of a stream: it is freed when what was queued before that has been done, so nothing need wait.
+// Scratch memory that is allocated and freed in the order of a stream: it is freed after the work that was queued
+// before the destructor, so no thread has to wait.
 class StreamScratch {
  public:
   StreamScratch(DeviceExec ex, std::size_t bytes) : stream_(static_cast<cudaStream_t>(ex.stream)) {
@@ -55,14 +57,16 @@ class StreamScratch {
   void* data() const { return data_; }
 
  private:
-  // Or what is freed would go back to the driver at the next wait, which costs more than the kernel.
+  // Keeps freed memory in the pool of the device. Otherwise it would return to the driver at the next wait, which costs
+  // more than the kernel.
   static void keep_memory() {
     int device = 0;
     cudaMemPool_t pool{};
     std::uint64_t most = ~std::uint64_t{0};
-    check_cuda(cudaGetDevice(&device), "asking for the device");
-    check_cuda(cudaDeviceGetDefaultMemPool(&pool, device), "asking for scratch memory");
-    check_cuda(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most), "keeping scratch memory");
+    check_cuda(cudaGetDevice(&device), "reading the current device");
+    check_cuda(cudaDeviceGetDefaultMemPool(&pool, device), "reading the memory pool of a device");
+    check_cuda(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &most),
+               "changing the memory pool of a device");
   }
 
   cudaStream_t stream_;

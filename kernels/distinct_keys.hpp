@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers distinct keys in the order of first use, on one thread. A hash table of 4-byte slots, each the number of a
-// key in a dense list: where few keys are frequent, those are next to each other at the list's beginning and stay in
-// cache.
+// Numbers distinct keys in the order of first use, on one thread. The slots of the hash table have 4 bytes: each is the
+// number of a key in a dense list. If few keys are frequent, they are next to each other at the beginning of the list
+// and stay in cache.
 #pragma once
 
 #include <algorithm>
@@ -15,9 +15,11 @@
 
 namespace gpups::kernels {
 
+// The distinct keys of those that were added, and their numbers.
 class DistinctKeys {
  public:
-  // keys: room for the `entries` keys that will be added at most, which may all be distinct.
+  // entries: the most keys that will be added, which may all be distinct. keys: room for `entries` keys; the distinct
+  // keys are written there.
   DistinctKeys(std::size_t entries, Key* keys)
       : keys_(keys), slots_(Device::host(), std::bit_ceil(std::max<std::size_t>(2 * entries, 64))) {
     std::fill_n(slots_.data(), slots_.size(), kNoRow);
@@ -25,8 +27,9 @@ class DistinctKeys {
 
   std::uint32_t size() const { return size_; }
 
-  // Adds n keys; numbers[i] becomes that of keys[i]. Whether a key is new is hard to predict, so nothing branches on
-  // it: a new key's place in the list is written in any case. Only a slot that has another key is a branch.
+  // Adds n keys and sets numbers[i] to the number of keys[i]. It is hard to predict whether a key is new, so no branch
+  // depends on it: the next place of the list is written in any case. The only branch is for slots that have another
+  // key.
   void add(Key const* keys, std::size_t n, std::uint32_t* numbers) {
     auto const mask = static_cast<std::uint32_t>(slots_.size() - 1);
     std::uint32_t* const slots = slots_.data();
@@ -54,7 +57,7 @@ class DistinctKeys {
   }
 
  private:
-  static constexpr std::size_t kGroup = 64;  // whose hashes are computed together, by vectors
+  static constexpr std::size_t kGroup = 64;  // keys whose hashes are computed together, in vectors
 
   Key* keys_;
   Array<std::uint32_t> slots_;

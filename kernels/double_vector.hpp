@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of doubles that multiply and add with one rounding, downward. GPUPS_DOWNWARD is defined where this machine
-// has the instructions, and GPUPS_ROUNDS_APART where each says for itself how it rounds, so that others round to
-// nearest beside it.
+// Vectors of doubles with a fused multiply-add that rounds downward. GPUPS_DOWNWARD is defined if the target has the
+// instructions. GPUPS_ROUNDS_APART is defined if each instruction has its own rounding mode, so that other arithmetic
+// still rounds to nearest.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@ namespace gpups::kernels {
 
 struct DoubleVector {
   static constexpr std::size_t kLanes = 8;
-  static constexpr int kRegisters = 16;  // accumulators to use at a time
+  static constexpr int kRegisters = 16;  // accumulators that are used at a time
   using Mask = __mmask8;
   static Mask first_lanes(std::size_t n) { return static_cast<Mask>(0xFFU >> (kLanes - n)); }
 
-  // Rounding is part of the instruction here.
+  // Does nothing: the rounding mode is part of each instruction.
   struct Downward {};
 
   __m512d value;
@@ -34,22 +34,23 @@ struct DoubleVector {
     value = _mm512_fmadd_round_pd(c.value, x.value, value, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
   }
 
-  // Bits of vectors that are looked at together.
+  // Collects the bits in which pairs of vectors differ.
   struct Bits {
     __m512i value = _mm512_setzero_si512();
     // this |= a ^ b
     void note(DoubleVector a, DoubleVector b) {
       value = _mm512_ternarylogic_epi64(value, _mm512_castpd_si512(a.value), _mm512_castpd_si512(b.value), 0xF6);
     }
+    // Returns whether any of the bits `of` differed.
     bool any(std::uint64_t of) const {
       return _mm512_test_epi64_mask(value, _mm512_set1_epi64(static_cast<long long>(of))) != 0;
     }
   };
-  // The difference of the bits of two vectors, as integers.
+  // Stores the differences of the bits of two vectors, as integers, for the lanes of `mask`.
   static void store_difference(DoubleVector a, DoubleVector b, std::int64_t* to, Mask mask) {
     _mm512_mask_storeu_epi64(to, mask, _mm512_sub_epi64(_mm512_castpd_si512(a.value), _mm512_castpd_si512(b.value)));
   }
-  // (low - b) * scale and behind it (high - b) * scale, as floats.
+  // Stores (low - b) * scale, followed by (high - b) * scale, as floats.
   static void store_scaled(DoubleVector low, DoubleVector high, DoubleVector b, DoubleVector scale, float* to) {
     __m256 const first = _mm512_maskz_cvtpd_ps(0xFF, _mm512_mul_pd(_mm512_sub_pd(low.value, b.value), scale.value));
     __m256 const second = _mm512_maskz_cvtpd_ps(0xFF, _mm512_mul_pd(_mm512_sub_pd(high.value, b.value), scale.value));
@@ -73,7 +74,8 @@ struct DoubleVector {
     return _mm_cmpgt_epi32(_mm_set1_epi32(static_cast<int>(n)), _mm_setr_epi32(0, 1, 2, 3));
   }
 
-  // The thread rounds downward while this lives. REQUIRES: arithmetic in functions that are not inlined.
+  // Makes the thread round downward until it is destroyed. REQUIRES: the arithmetic is in functions that are not
+  // inlined.
   struct Downward {
     unsigned const before = _MM_GET_ROUNDING_MODE();
     Downward() { _MM_SET_ROUNDING_MODE(_MM_ROUND_DOWN); }

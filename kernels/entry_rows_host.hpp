@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of entries that the host pools, strip by strip; those that entries name by key are searched for ahead.
+// The rows of the entries that the host pools, strip by strip. If entries have keys, the keys are searched ahead.
 #pragma once
 
 #include <algorithm>
@@ -7,9 +7,9 @@
 
 namespace gpups::kernels {
 
-inline constexpr std::uint32_t kStripMax = 64;  // entries of a strip, at most
+inline constexpr std::uint32_t kStripMax = 64;  // the most entries of a strip
 
-// The rows of entries, in their order.
+// The rows of entries, which are requested in the order of entries.
 template <class Source>
 class EntryRows {
  public:
@@ -22,20 +22,20 @@ class EntryRows {
   Source const& source_;
 };
 
-// The same where entries are named by key. While the memory is busy with rows of earlier entries, the keys of later
-// ones are looked for: each strip asks for some buckets, and kPiece keys are finished at a time.
+// The same for entries with keys. While the rows of earlier entries are being loaded, the keys of later ones are
+// searched: each strip prefetches some buckets, and the search is finished for kPiece keys at a time.
 template <class Source>
 requires(Source::kByKey) class EntryRows<Source> {
  public:
   explicit EntryRows(Source const& source) : source_(source) {}
-  // Entries first .. last - 1 follow.
+  // Begins with the entries first .. last - 1.
   void begin(std::uint32_t first, std::uint32_t last) {
     first_ = first;
     count_ = last - first;
     found_ = 0;
     source_.begin(search_, first, count_, ids_, kKept - 1);
   }
-  // Finds the rows of entries before `end`. Those of kStripMax entries before it stay known.
+  // Finds the rows of entries before `end`. row() may then be called for the last kStripMax of them.
   void reach(std::uint32_t end) {
     if (end == first_) return;
     end -= first_;
@@ -50,12 +50,12 @@ requires(Source::kByKey) class EntryRows<Source> {
   auto* row(std::uint32_t entry) const { return source_.of_number(ids_[(entry - first_) % kKept]); }
 
  private:
-  // Keys that are not in their first bucket have those kLookAhead entries to look at their next ones.
+  // A key that is not in its first bucket is searched in later buckets while kLookAhead other keys are searched.
   static constexpr std::uint32_t kPiece = 64, kLookAhead = 256, kAskAhead = 448, kKept = 512;
   static_assert(kKept % kPiece == 0 && kStripMax + 2 * kPiece + kLookAhead <= kKept);
 
   Source const& source_;
-  std::uint32_t first_ = 0, count_ = 0, found_ = 0;  // entries; the latter two from the first one on
+  std::uint32_t first_ = 0, count_ = 0, found_ = 0;  // entries; count_ and found_ are counted from first_
   typename Source::Search search_;
   std::uint32_t ids_[kKept];
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search on a GPU, by teams of four threads, for up to 32 indices in one launch.
+// Finds keys on a GPU, by teams of four threads, in up to 32 indices per launch.
 #pragma once
 
 #include "kernels/assert.hpp"
@@ -12,12 +12,12 @@ namespace gpups::kernels {
 
 inline constexpr unsigned kIndicesOfLaunch = 32;
 
-// What a launch searches. Each index has whole warps, so that the keys of a team are of one index.
+// The searches of one launch. Each index has whole warps, so that all keys of a team belong to one index.
 struct FindLaunch {
   KeysOfIndex index[kIndicesOfLaunch];
-  std::size_t first[kIndicesOfLaunch + 1];  // threads
+  std::size_t first[kIndicesOfLaunch + 1];  // first thread of each index; last: the number of threads
   unsigned count;
-  std::uint32_t* missing;  // of each index; or null
+  std::uint32_t* missing;  // (count), or null
 };
 
 inline void find_keys(DeviceExec ex, FindLaunch const& launch) {
@@ -33,7 +33,7 @@ inline void find_keys(DeviceExec ex, FindLaunch const& launch) {
     std::uint32_t const id = probe(FourThreads{}, index.buckets, has ? index.keys[i] : Key{}, has);
     if (has) index.ids[i] = id;
     if (launch.missing == nullptr) return;
-    unsigned const missing = __ballot_sync(0xFFFFFFFF, has && id == kNoRow);  // a warp is of one index
+    unsigned const missing = __ballot_sync(0xFFFFFFFF, has && id == kNoRow);  // a warp has keys of one index
     if (missing != 0 && threadIdx.x % 32 == 0) atomic_add(launch.missing + low, __popc(missing));
   });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the keys of many indices on the host, a block of them at a time.
+// Finds keys in many indices on the host, a block of keys at a time.
 #pragma once
 
 #include <algorithm>

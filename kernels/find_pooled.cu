@@ -34,10 +34,10 @@ inline void check(PooledTable const& t) {
 }
 
 #ifdef __CUDACC__
-// What the parameters of a kernel have room for.
+// The most tables that fit the parameters of a kernel.
 inline constexpr std::size_t kTablesAtOnce = CUDART_VERSION >= 12010 ? 32 : 8;
 
-// Tables of a launch: table t has the warps first_warp[t] .. first_warp[t + 1] - 1.
+// The tables of one launch. The warps first_warp[t] .. first_warp[t + 1] - 1 pool table t.
 struct TablesAtOnce {
   PooledTable table[kTablesAtOnce];
   Bags bags[kTablesAtOnce];
@@ -45,6 +45,7 @@ struct TablesAtOnce {
   std::size_t first_warp[kTablesAtOnce + 1];
   std::uint32_t count;
 
+  // Returns the table of a warp.
   __device__ std::uint32_t table_of(std::size_t warp) const {
     std::uint32_t low = 0;
     for (std::uint32_t high = count; high - low > 1;) {
@@ -55,6 +56,7 @@ struct TablesAtOnce {
   }
 };
 
+// Pools the bags of one warp, with the source of its table.
 struct PoolWarp {
   Bags const& bags;
   WarpTasks const& tasks;
@@ -90,7 +92,7 @@ void run(Exec<S> ex, FindPooled const& f) {
 }
 
 #else
-// Bags [first, last) of a table.
+// The bags first .. last - 1 of a table.
 struct PooledBlock {
   std::uint32_t table;
   std::size_t first, last;
@@ -113,7 +115,7 @@ void run(Exec<S> ex, FindPooled const& f) {
   bool const large = exceeds_caches(*ex.arena, bytes);
   ex.arena->blocks(blocks.size(), [&](std::size_t b) {
     auto const& [table, first_bag, last_bag] = blocks[b];
-    std::size_t const first = first_bag, last = last_bag;  // clang lets no lambda use names of a binding
+    std::size_t const first = first_bag, last = last_bag;  // clang does not let lambdas capture structured bindings
     Bags const& of_table = bags[table];
     with_source(f.tables[table], [&](auto const& source) {
       pool_bags(source, of_table, first, last,

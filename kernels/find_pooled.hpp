@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the keys of many tables and pools their rows, in one pass over all of them: on a GPU in one launch, on the host
-// with the search for later keys, and the reading of their rows, under way while earlier rows are added up. Tables may
-// differ in dim and type. Reads a line of the index and a row per entry, writes 4 * stride bytes per bag.
+// Finds the keys of many tables and pools their rows, all in one pass. On a GPU, one launch does many tables; on the
+// host, later keys are searched, and their rows are loaded, while earlier rows are added up. Tables may differ in dim
+// and data type. Reads a cache line of the index and a row per entry; writes 4 * stride bytes per bag.
 #pragma once
 
 #include <cstdint>
@@ -15,29 +15,29 @@
 
 namespace gpups::kernels {
 
-// A table's share of the batch. Bag b has the entries offsets[b] .. offsets[b + 1] - 1 and becomes row b of `out`: the
-// sum of its rows, or their mean, in float, in the order of its entries; zeros where it is empty.
+// The part of a batch that uses one table. Bag b has the entries offsets[b] .. offsets[b + 1] - 1. Row b of `out`
+// becomes the sum or the mean of their rows, computed in float in the order of the entries; zeros for an empty bag.
 //
-// A key without a row reads as the initial value that its row would have; so does it count in a mean. Where that should
-// be zeros, leave `initializer` as it is here. An entry that is named by number, and has none, reads as zeros.
+// A key without a row reads as the initial value that its row would have, and counts in a mean. With the default
+// `initializer` it reads as zeros. An entry whose id is kNoRow reads as zeros.
 struct PooledTable {
   TypedRows rows;                   // stride >= dim
-  Buckets index{};                  // from keys to numbers of rows; unused where keys are empty
-  View<Key const> keys{};           // (entries); empty: `ids` say which rows
-  View<std::uint32_t const> ids{};  // numbers of existing rows, or kNoRow; (entries), or as `positions` say
-  // (entries), the row of entry e is ids[positions[e]]; empty: ids[e].
+  Buckets index{};                  // from keys to row numbers; unused if `keys` is empty
+  View<Key const> keys{};           // (entries); empty: `ids` has the rows
+  View<std::uint32_t const> ids{};  // row numbers or kNoRow; (entries), or indexed by `positions`
+  // (entries): the row of entry e is ids[positions[e]]; empty: it is ids[e].
   View<std::uint32_t const> positions{};
   View<std::uint32_t const> offsets{};  // (bags + 1); empty: entry b is bag b
-  View<float const> weights{};          // (entries), what each row is multiplied with; empty: all 1
+  View<float const> weights{};          // (entries), factors of the rows; empty: all 1
   bool mean = false;                    // the sum is divided by the number of entries
   MatrixView<float> out;                // (>= bags, dim); padding is set to zero
-  View<std::uint32_t> found{};          // (entries), gets the number of each key, or kNoRow; empty: not wanted
+  View<std::uint32_t> found{};          // (entries), output: the row number of each key, or kNoRow; empty: none
   Initializer initializer{Initializer::Kind::kConstant, 0.0F};
   std::uint64_t seed = 0;  // of the table
 };
 
 struct FindPooled {
-  std::span<PooledTable const> tables;  // on the host, for the time of the call
+  std::span<PooledTable const> tables;  // on the host; used only during the call
 };
 void find_pooled(Stream& stream, FindPooled const& arguments);
 

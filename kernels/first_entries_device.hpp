@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first entry that has the key of each entry, on a GPU: a hash table whose slots are the numbers of entries, so
-// that the keys themselves stay where they are.
+// Finds, for each entry, the first entry with the same key, on a GPU. The slots of the hash table are numbers of
+// entries, so that the keys are not copied.
 #pragma once
 
 #include <bit>
@@ -13,19 +13,21 @@
 
 namespace gpups::kernels {
 
-// A part with entries, as kernels see it.
+// A part that has entries, as kernels use it.
 struct DevicePart {
   Key const* keys;
   Key* unique;
   std::uint32_t *positions, *offsets, *order;
-  std::uint32_t first, last;  // its entries, numbered through all parts
+  std::uint32_t first, last;  // its entries are first .. last - 1, numbered over all parts
 };
 
+// All parts that have entries, as kernels use them.
 struct DeviceParts {
   DevicePart const* list;
   std::uint32_t count;
   std::size_t entries;
 
+  // Returns the part of an entry.
   GPUPS_FN std::uint32_t part_of(std::size_t entry) const {
     std::uint32_t low = 0, high = count - 1;
     while (low < high) {
@@ -37,10 +39,10 @@ struct DeviceParts {
   GPUPS_FN Key key(std::uint32_t part, std::size_t entry) const { return list[part].keys[entry - list[part].first]; }
 };
 
-// The slot of this key, which then has the number of an entry with it, `entry` or a smaller one.
+// Returns the slot of this key. Afterwards, the slot has the number of an entry with the key: `entry` or a smaller one.
 //
-// A slot that is not free keeps its key. Slots are read from the cache that atomic operations act on: a stale "free"
-// would send all who use a frequent key through the same operation, one after the other.
+// A slot that is taken keeps its key. Slots are read from the second-level cache, on which atomic operations act: after
+// a stale read of a free slot, all threads with a frequent key would do the same atomic operation, one after another.
 GPUPS_FN inline std::uint32_t claim_slot(DeviceParts const& parts, std::uint32_t part, std::uint32_t entry, Key key,
                                          std::uint32_t* slots, std::uint32_t mask) {
   DevicePart const& mine = parts.list[part];
@@ -54,14 +56,14 @@ GPUPS_FN inline std::uint32_t claim_slot(DeviceParts const& parts, std::uint32_t
   }
 }
 
-// For each entry, the first one of its part with its key.
+// For each entry, the first entry of the same part with the same key.
 struct FirstEntries {
   std::uint32_t const *slots, *slot_of;
 
   GPUPS_FN std::uint32_t operator[](std::size_t entry) const { return slots[slot_of[entry]]; }
 };
 
-// Queued on the stream; the result may be read after that, as long as `scratch` is there.
+// Queues the search on the stream. The result may be read by work that is queued later, as long as `scratch` exists.
 inline FirstEntries find_first_entries(DeviceExec ex, DeviceParts parts, QueuedScratch& scratch) {
   auto const stream = static_cast<cudaStream_t>(ex.stream);
   std::size_t const size = std::bit_ceil(2 * parts.entries), bytes = size * sizeof(std::uint32_t);
@@ -72,7 +74,7 @@ inline FirstEntries find_first_entries(DeviceExec ex, DeviceParts parts, QueuedS
   each(ex, parts.entries, [=] GPUPS_FN(std::size_t i) {
     std::uint32_t const part = parts.part_of(i);
     Key const key = parts.key(part, i);
-    // Of the threads of a warp that have the same key, the first one, whose entry is the smallest, acts for all.
+    // Of the threads of a warp with the same key, the first one, which has the smallest entry, acts for all of them.
     unsigned const active = __activemask();
     unsigned const same = __match_any_sync(active, number(key)) & __match_any_sync(active, part);
     unsigned const leader = __ffs(static_cast<int>(same)) - 1;

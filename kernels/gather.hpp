@@ -9,8 +9,8 @@ namespace gpups::kernels {
 
 struct Gather {
   Rows<float const> rows;         // chunks of (kChunkRows, stride)
-  View<std::uint32_t const> ids;  // (n), numbers of existing rows; where kNoRow, a row of `out` is left as it is
-  MatrixView<float> out;          // (>= n, dim); padding is copied too, as far as its stride, which is at most theirs
+  View<std::uint32_t const> ids;  // (n), numbers of existing rows; kNoRow: the row of `out` does not change
+  MatrixView<float> out;          // (>= n, dim); its padding is copied too; its stride is at most that of `rows`
 };
 void gather(Stream& stream, Gather const& arguments);
 

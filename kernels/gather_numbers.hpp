@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies rows of any type by number, as they are kept. Moves twice the bytes of `out`, and 4 per row.
+// Copies rows of any data type by number, without conversion. Moves twice the bytes of `out`, and 4 bytes per row.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct GatherNumbers {
   NumberView out;                 // (n, dim), of the same type
 };
 
-// Two numbers of 16 bits are copied as a float.
+// Copies the rows. Two numbers of 16 bits are copied as one float.
 inline void gather_numbers(Stream& stream, GatherNumbers const& g) {
   std::size_t const numbers = sizeof(float) / bytes_of_number(g.rows.type), stride = g.out.stride() / numbers;
   gather(stream, {.rows = {reinterpret_cast<float const* const*>(g.rows.chunks), g.rows.stride / numbers},

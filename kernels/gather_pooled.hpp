@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sum or mean of the rows of each bag, weighted or not, in float, in the order of its entries; zeros for an empty
-// bag. Reads 4 * stride + 4 bytes per entry, 8 more for weights and targets, writes 4 * stride per bag.
+// Computes the sum or mean of the rows of each bag, weighted or not, in float, in the order of the entries; zeros for
+// an empty bag. Reads 4 * stride + 4 bytes per entry, and 8 more with weights and targets; writes 4 * stride bytes per
+// bag.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +13,13 @@ namespace gpups::kernels {
 struct GatherPooled {
   MatrixView<float const> rows;         // (rows, dim)
   View<std::uint32_t const> positions;  // (entries), each < rows
-  // (bags + 1), bag b has the entries offsets[b] .. offsets[b + 1] - 1; empty: entry b is bag b.
+  // (bags + 1): bag b has the entries offsets[b] .. offsets[b + 1] - 1; empty: entry b is bag b.
   View<std::uint32_t const> offsets;
   bool mean;              // else the sum
   MatrixView<float> out;  // (>= bags, dim), the same stride
-  // (entries), what each row is multiplied with; empty: all 1. The mean is the sum divided by the number of entries.
+  // (entries), factors of the rows; empty: all 1. The mean is the sum divided by the number of entries.
   View<float const> coefficients{};
-  View<std::uint32_t const> targets{};  // (bags), distinct, bag b is row targets[b] of out; empty: row b
+  View<std::uint32_t const> targets{};  // (bags), distinct: bag b is row targets[b] of out; empty: row b
 };
 void gather_pooled(Stream& stream, GatherPooled const& arguments);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of 16 bits in storage: IEEE binary16, and bfloat16, which is the upper half of a float. Made of a float they
-// are rounded to nearest, ties to even; infinities and NaN stay what they are, and what is too large becomes infinite.
-// Arithmetic is in float.
+// Numbers of 16 bits: IEEE binary16, and bfloat16, which is the upper half of a float. Floats are converted by rounding
+// to nearest, ties to even. Infinities and NaN are kept; finite floats that are too large become infinite. Arithmetic
+// is in float.
 #pragma once
 
 #include <bit>
@@ -17,6 +17,7 @@
 
 namespace gpups::kernels {
 
+// IEEE binary16.
 struct Half {
   std::uint16_t bits;
 };
@@ -24,19 +25,19 @@ struct BFloat16 {
   std::uint16_t bits;
 };
 
-// Bits of floats that the conversions name.
+// Bit patterns of floats for the conversions below.
 inline constexpr std::uint32_t kFloatSign = 0x80000000, kFloatInfinity = 0x7F800000, kFloatQuiet = 0x00400000;
 
 GPUPS_ANY_FN inline float to_float(float x) { return x; }
 
 GPUPS_ANY_FN inline float to_float(BFloat16 x) { return std::bit_cast<float>(std::uint32_t{x.bits} << 16); }
 
-// Without branches, so that loops of it become vector code.
+// Has no branches, so that loops of it become vector code.
 GPUPS_ANY_FN inline float to_float(Half x) {
 #ifdef __CUDA_ARCH__
   return __half2float(__half(__half_raw{x.bits}));
 #else
-  constexpr float kRebias = 0x1p112F;  // exponents of floats begin 112 lower
+  constexpr float kRebias = 0x1p112F;  // the exponent bias of floats is larger by 112
   std::uint32_t const sign = (std::uint32_t{x.bits} << 16) & kFloatSign;
   float const magnitude = std::bit_cast<float>((x.bits & 0x7FFFU) << 13) * kRebias;
   std::uint32_t const special = magnitude > 65536.0F ? kFloatInfinity | kFloatQuiet : kFloatInfinity;
@@ -45,7 +46,7 @@ GPUPS_ANY_FN inline float to_float(Half x) {
 #endif
 }
 
-// The nearest number of type T.
+// Returns the number of type T that is nearest to x.
 template <class T>
 GPUPS_ANY_FN inline T round_to(float x);
 
@@ -71,7 +72,7 @@ GPUPS_ANY_FN inline Half round_to<Half>(float x) {
   constexpr std::uint32_t kLeastNormal = 0x38800000;  // 2^-14
   std::uint32_t const bits = std::bit_cast<std::uint32_t>(x);
   std::uint32_t const magnitude = bits & ~kFloatSign;
-  // The last place of .5 is that of subnormal halves, so adding it rounds to a multiple of that.
+  // The last place of the float 0.5 is that of subnormal halves, so adding 0.5 rounds to a multiple of it.
   std::uint32_t const subnormal = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5F) - 0x3F000000;
   std::uint32_t const normal = (magnitude - (112U << 23) + 0xFFF + (magnitude >> 13 & 1U)) >> 13;
   std::uint32_t const special = magnitude > kFloatInfinity ? 0x7E00U | (magnitude >> 13 & 0x3FFU) : 0x7C00U;
@@ -80,8 +81,7 @@ GPUPS_ANY_FN inline Half round_to<Half>(float x) {
 #endif
 }
 
-// Reads kWide numbers that lie side by side, as floats. A loop of to_float(), with the machine's own instruction
-// where it has one.
+// Reads kWide consecutive numbers as floats, with the conversion instruction of the target if it has one.
 template <std::size_t kWide, class T>
 GPUPS_ANY_FN inline void read_floats(T const* from, float (&to)[kWide]) {
   for (std::size_t k = 0; k < kWide; ++k) to[k] = to_float(from[k]);

@@ -16,8 +16,8 @@ GPUPS_FN inline std::uint64_t word_of(float value) {
   return word;
 }
 
-// The hash of `n` numbers, as floats: each is mixed with its place and the row's salt, so equal words at other places,
-// or in other rows, count differently.
+// Returns the hash of `n` numbers as floats. Each number is mixed with its column and the salt of the row, so that
+// equal numbers in other columns, or in other rows, give other hashes.
 template <class T>
 GPUPS_FN inline std::uint64_t hash_numbers(NativeLanes lanes, T const* from, std::size_t n, std::uint64_t salt) {
   return mix(lanes.sum_words(

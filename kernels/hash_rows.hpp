@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A digest of a table's rows that does not depend on their order or number of ranks: the sum of a 64-bit hash of each.
-// Reads a row's key, value, state and lifecycle once.
+// Computes a digest of the rows of a table that does not depend on their order or on the number of ranks: the sum of a
+// 64-bit hash of each row. Reads key, values, state and lifecycle of each row once.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@
 namespace gpups::kernels {
 
 struct HashRows {
-  std::size_t rows;                // numbers 0 .. rows - 1; those that do not exist are left out
+  std::size_t rows;                // rows 0 .. rows - 1; those that do not exist are skipped
   Rows<std::uint64_t const> keys;  // stride 1
-  TypedRows values;                // (dim); numbers of 16 bits count as the floats that they are
+  TypedRows values;                // (dim); numbers of 16 bits are converted to float
   Rows<float const> state;         // (state_columns)
   std::size_t dim;
   std::size_t state_columns;
   Rows<std::uint32_t const> lifecycle;  // stride kLifecycleWords
   std::uint64_t seed;                   // of the table
-  View<std::uint64_t> digest;  // (2): the rows' hashes are added to the first, wrapping, their number to the second
+  View<std::uint64_t> digest;           // (2), added to: the sum of the hashes, modulo 2^64; the number of rows
 };
 void hash_rows(Stream& stream, HashRows const& arguments);
 

@@ -11,7 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What follows `name` in a file of lines "name number"; the whole file's number where the name is empty.
+// Returns the number after `name` in a file of lines "name number", or the first number of the file if the name is
+// empty. Returns nothing if there is none.
 std::optional<std::uint64_t> number_in(fs::path const& file, std::string const& name = "") {
   std::ifstream in(file);
   std::string word;
@@ -23,13 +24,13 @@ std::optional<std::uint64_t> number_in(fs::path const& file, std::string const& 
   return std::nullopt;
 }
 
-// Where a version of control groups keeps what they may take and what they do.
+// The files of one version of control groups that contain the limit and the use of memory.
 struct GroupFiles {
-  char const* line;  // of /proc/self/cgroup, up to the group's path: after the first colon
+  char const* line;  // its line in /proc/self/cgroup, from the first colon to the path of the group
   char const* folder;
   char const* limit;
   char const* used;
-  char const* pages_of_files[2];  // in memory.stat: they can be read again, and go first
+  char const* pages_of_files[2];  // names in memory.stat: pages that Linux frees first
 };
 constexpr GroupFiles kVersions[] = {
     {"memory:",
@@ -40,10 +41,10 @@ constexpr GroupFiles kVersions[] = {
     {":", "sys/fs/cgroup", "memory.max", "memory.current", {"inactive_file", "active_file"}},
 };
 
-// A limit may be a group's own or that of one around it.
+// Lowers `memory` to what the group in `folder` allows, if it has a limit. Groups around it may have limits too.
 void lower_to(HostMemory& memory, GroupFiles const& files, fs::path const& folder) {
   auto const limit = number_in(folder / files.limit), used = number_in(folder / files.used);
-  if (!limit || !used) return;  // none, or "max"
+  if (!limit || !used) return;  // no such group, or the limit is "max"
   std::uint64_t taken = *used;
   for (char const* name : files.pages_of_files) {
     taken -= std::min(taken, number_in(folder / "memory.stat", name).value_or(0));

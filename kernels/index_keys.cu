@@ -12,7 +12,7 @@
 
 namespace gpups::kernels {
 #ifndef __CUDACC__
-// How far ahead a host thread asks for buckets. A GPU hides their latency by other threads.
+// The distance, in keys, at which a host thread prefetches buckets. A GPU hides their latency with other threads.
 static constexpr std::size_t kBucketsAhead = 16;
 #endif
 
@@ -58,7 +58,7 @@ void run(Exec<S> ex, MoveKeys const& m) {
         std::uint64_t const hash = hash_of(Key{b.key[k]});
         if (m.from.place(hash) == home) m.to.insert(Key{b.key[k]}, hash, b.id[k]);
       }
-      if (marks >> kBucketKeys == 0) break;  // no key went on
+      if (marks >> kBucketKeys == 0) break;  // no key has passed this bucket
     }
   });
 }

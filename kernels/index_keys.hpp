@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of a key index. A search reads one cache line for nearly every key, there or not.
+// The kernels of a key index. A search reads one cache line for nearly every key, present or absent.
 #pragma once
 
 #include <cstddef>
@@ -19,22 +19,22 @@ struct KeysOfIndex {
   View<Key const> keys;     // (n)
   View<std::uint32_t> ids;  // (>= n)
 };
-// Any number of indices: on a GPU one launch for 32 of them.
+// Finds keys in any number of indices. On a GPU, one launch does 32 of them.
 struct FindKeys {
   std::span<KeysOfIndex const> indices;  // on the host
-  View<std::uint32_t> missing{};         // (indices), to each is added how many keys are absent; empty: not wanted
+  View<std::uint32_t> missing{};         // (indices): the number of absent keys is added to each; empty: none
 };
 void find_keys(Stream& stream, FindKeys const& arguments);
 
-// Puts the keys in that are not there, whose ids are kNoRow, and writes their numbers. The r-th of them, in the order
-// in which the batch has them first, gets number free[r], or past these the next one from next_id on. *count: how many.
-// Waits for `stream`. REQUIRES: ids are as find_keys() would write them now, but on the host kNoRow may also stand for
-// keys that are there; room for all.
+// Inserts the absent keys, whose ids are kNoRow, and writes their numbers. The r-th new key, in the order of first use
+// in the batch, gets number free[r]; keys after the last free number get the numbers from next_id on. Sets *count to
+// the number of new keys. Waits for `stream`. REQUIRES: `ids` are what find_keys() would write now, except that, on the
+// host, kNoRow may also stand for keys that are present; the index has room for all new keys.
 struct InsertKeys {
   KeysOfIndex index;               // n < 2^31
   View<std::uint32_t const> free;  // distinct
   std::uint32_t next_id;
-  View<std::uint32_t> new_ids;    // (>= *count): their numbers, in this order
+  View<std::uint32_t> new_ids;    // (>= *count), output: the new numbers, in this order
   Rows<std::uint64_t> key_of_id;  // stride 1; written for new numbers
   std::size_t* count;             // on the host
 
@@ -42,27 +42,28 @@ struct InsertKeys {
     return r < free.size() ? free[r] : next_id + static_cast<std::uint32_t>(r - free.size());
   }
 };
-// No number has this bit. Meanwhile a new key has it and the first place of an equal key in the batch.
+// A bit that no row number has. While keys are being inserted, the id of a new key is this bit with the first position
+// of an equal key in the batch.
 inline constexpr std::uint32_t kNewKey = 0x80000000;
 void wait_insert_keys(Stream& stream, InsertKeys const& arguments);
 
-// Takes out the keys that have these numbers. was[i] = ids[i], or kNoRow where no key had it.
+// Erases the keys that have these numbers. was[i] becomes ids[i], or kNoRow if no key has that number.
 struct EraseKeys {
   Buckets buckets;
   View<std::uint32_t const> ids;        // (n), distinct
-  Rows<std::uint64_t const> key_of_id;  // stride 1; of a number without a key: any that it had
+  Rows<std::uint64_t const> key_of_id;  // stride 1; of a number without a key: a key that had it
   View<std::uint32_t> was;              // (n)
 };
 void erase_keys(Stream& stream, EraseKeys const& arguments);
 
-// Makes buckets first .. last - 1 empty.
+// Clears the buckets first .. last - 1.
 struct ClearBuckets {
   BucketArray buckets;
   std::uint32_t first, last;
 };
 void clear_buckets(Stream& stream, ClearBuckets const& arguments);
 
-// Copies the keys whose places in `from` are first .. last - 1, with their numbers, to `to`.
+// Copies the keys whose first bucket in `from` is one of first .. last - 1, with their numbers, to `to`.
 struct MoveKeys {
   BucketArray from, to;
   std::uint32_t first, last;

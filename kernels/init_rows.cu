@@ -7,7 +7,7 @@
 
 namespace gpups::kernels {
 
-// Writes a row of `Written` as the nearest numbers of type T are.
+// Writes the initial values of a row as numbers of type Written, after rounding them to type T.
 template <class T, class Written>
 GPUPS_FN inline void init_row(NativeLanes lanes, Initializer init, std::uint64_t seed, Key key, Written* to,
                               std::size_t dim, std::size_t stride) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of rows that no batch has named yet: a pure function of (seed, key, column), as the nearest number of their
-// type. Writes the bytes of a row for each.
+// Writes the initial values of rows: a pure function of (seed, key, column), rounded to the nearest number of the data
+// type. Writes each row once.
 #pragma once
 
 #include <cstddef>
@@ -19,24 +19,24 @@ struct InitRows {
   View<std::uint32_t const> ids;  // (n), distinct
   View<Key const> keys;           // (n)
   WritableRows values;            // stride >= dim
-  Rows<float> state;              // stride state_columns; unused where that is 0
+  Rows<float> state;              // stride state_columns; unused if that is 0
   std::size_t dim;
   std::size_t state_columns;
   Initializer initializer;
-  std::size_t accumulators;  // the first columns of state, which begin with initial_accumulator; the others with 0
+  std::size_t accumulators;  // number of first state columns that begin with initial_accumulator; others: 0
   float initial_accumulator;
   std::uint64_t seed;  // of the table
 };
 void init_rows(Stream& stream, InitRows const& arguments);
 
-// The same values to a matrix, as floats: what a look-up answers for keys without a row.
+// Writes the same values to a matrix, as floats. A look-up returns them for keys without a row.
 struct InitMatrix {
   View<Key const> keys;                         // (n)
-  View<std::uint32_t const> only_where_no_row;  // (n), writes row i only where this is kNoRow; empty: all
+  View<std::uint32_t const> only_where_no_row;  // (n): row i is written only if this is kNoRow; empty: all are
   MatrixView<float> out;                        // (>= n, dim); padding is set to zero
   Initializer initializer;
   std::uint64_t seed;                // of the table
-  DataType type = DataType::kFloat;  // of its values
+  DataType type = DataType::kFloat;  // of the table's values
 };
 void init_matrix(Stream& stream, InitMatrix const& arguments);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The value of a row that no batch has named yet, as a body computes it: a pure function of (seed, key, column).
+// Computes the initial values of a row inside of kernels: a pure function of (seed, key, column).
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct FourValues {
   float value[4];
 };
 
-// The initial values of columns 4 * quad .. 4 * quad + 3.
+// Returns the initial values of the columns 4 * quad .. 4 * quad + 3.
 GPUPS_FN inline FourValues initial_values(Initializer init, std::uint64_t seed, Key key, std::size_t quad) {
   float const scale = init.scale;
   if (init.kind == Initializer::Kind::kConstant) return {{scale, scale, scale, scale}};

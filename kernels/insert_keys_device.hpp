@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inserting on a GPU. Absent keys are looked for among each other first, in a hash table of their places: a batch's
-// keys do not change, so two that are equal find each other without a lock, and the smallest place wins. Whatever the
-// order of threads, ids are the same.
+// Inserts keys on a GPU. First, equal absent keys of the batch are matched, in a hash table of their positions. The
+// keys of a batch do not change, so threads with equal keys find the same slot without a lock, and the smallest
+// position stays in it. So ids do not depend on the order of threads.
 #pragma once
 
 #include <bit>
@@ -12,7 +12,7 @@
 
 namespace gpups::kernels {
 
-// Those that are absent become kNewKey + a slot.
+// Sets the id of each absent key to kNewKey + its slot.
 inline void claim_slots(DeviceExec ex, KeysOfIndex const& f, std::uint32_t* slots, std::uint64_t mask) {
   each(ex, f.keys.size(), [f, slots, mask] GPUPS_FN(std::size_t i) {
     if (f.ids[i] != kNoRow) return;
@@ -57,7 +57,8 @@ inline void insert_keys(DeviceExec ex, InsertKeys const& f) {
   each(ex, keys.size(), [ids] GPUPS_FN(std::size_t i) {
     if ((ids[i] & kNewKey) != 0) ids[i] = ids[ids[i] & ~kNewKey];
   });
-  check_cuda(cudaStreamSynchronize(static_cast<cudaStream_t>(ex.stream)), "waiting for new keys");  // `places` go
+  // The stream uses `places`, which is freed on return.
+  check_cuda(cudaStreamSynchronize(static_cast<cudaStream_t>(ex.stream)), "waiting for new keys");
 }
 
 }  // namespace gpups::kernels

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inserting on the host, without atomic operations: threads cut the keys that are not there by share, each puts in
-// those of its share, and numbers the new ones of its chunk. A large batch is taken in parts, whose buckets stay in the
-// second-level caches until they have numbers.
+// Inserts keys on the host, without atomic operations. Threads partition the absent keys by share; then each thread
+// inserts the keys of its share, and numbers the new keys of its chunk. A large batch is processed in parts, so that
+// the buckets of a part stay in the second-level caches until its keys have numbers.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace gpups::kernels {
 
-// Some keys of a batch. Its functions are called in the order in which they stand here: once for each share or chunk,
-// side by side, or once where it says so.
+// Inserts a part of a batch. Callers call the functions in the order in which they are declared: once for each share or
+// chunk, in parallel, or only once if their comment says so.
 class PartInsertion {
  public:
   PartInsertion(Buckets const& buckets, View<Key const> keys, View<std::uint32_t> ids,
@@ -33,7 +33,7 @@ class PartInsertion {
     insertion(s).run();
     count_new_of_share(s);
   }
-  // To be called once.
+  // Counts the new keys of each chunk. Called once.
   void count_new() {
     for (std::uint32_t s = 0; s < partition_.shares(); ++s) {
       if (!shares_[s].beyond_limit.empty()) {
@@ -46,8 +46,7 @@ class PartInsertion {
     }
     for (std::uint32_t c = 0; c < partition_.chunks(); ++c) before_[c + 1] += before_[c];
   }
-  // Writes what was found of a chunk's keys, and numbers its new ones, where the part's new keys are those from
-  // `first` on.
+  // Writes the ids of a chunk's keys and numbers its new keys. first: the number of new keys in earlier parts.
   void number(InsertKeys const& f, std::size_t first, std::uint32_t chunk) {
     for (std::uint32_t s = 0; s < partition_.shares(); ++s) {
       std::uint32_t const *const places = partition_.places(chunk, s), *const found = shares_[s].found.data() +
@@ -61,15 +60,15 @@ class PartInsertion {
       r = number_block(f, r, begin, end);
     }
   }
-  // To be called once. Adds the part's new keys to `count`.
+  // Adds the number of new keys of this part to `count`. Called once.
   void end_numbering(std::size_t& count) {
     count += before_[partition_.chunks()];
     if (!shares_are_mixed_) return;
-    // The next part must not use another share's bucket before all numbers are there.
+    // The next part must not use a bucket of another share before all numbers are written.
     for (std::uint32_t s = 0; s < partition_.shares(); ++s) write_numbers(s);
     for (std::uint32_t s = 0; s < partition_.shares(); ++s) shares_[s].new_count = 0;
   }
-  // To the index, and to repeated keys.
+  // Writes the numbers of new keys to the index, and to the ids of keys that the part repeats.
   void write_numbers(std::uint32_t s) {
     constexpr std::size_t kAhead = 16;
     std::uint32_t* const* const numbers = shares_[s].new_numbers.data();
@@ -107,9 +106,10 @@ class PartInsertion {
       first = last;
     }
   }
-  // Numbers the new keys among first .. last - 1, with free number r and those behind it; returns the next r.
+  // Gives numbers to the new keys at positions first .. last - 1, beginning with the r-th new key. Returns the next r.
   std::size_t number_block(InsertKeys const& f, std::size_t r, std::size_t first, std::size_t last) {
-    // Without a branch; the list has room for what is written and not kept.
+    // Has no branch: each position is written to the list, and only those of new keys are kept. So the list has room
+    // for one more.
     std::uint32_t places[kNumberAtOnce + 1];
     std::size_t count = 0;
     for (std::size_t i = first; i < last; ++i) {
@@ -127,10 +127,10 @@ class PartInsertion {
   Buckets buckets_;
   std::uint32_t* ids_;
   KeyShares partition_;
-  InsertedShare* shares_;                    // of the part that is being inserted
-  std::size_t before_[kSharesMax + 1] = {};  // new keys of the chunks before
-  bool repeats_new_keys_ = false;            // a new key is in the part more than once
-  bool shares_are_mixed_ = false;            // one has put keys into another's buckets
+  InsertedShare* shares_;                    // of the current part
+  std::size_t before_[kSharesMax + 1] = {};  // number of new keys in the chunks before each
+  bool repeats_new_keys_ = false;            // the part has a new key more than once
+  bool shares_are_mixed_ = false;            // a share has inserted keys into buckets of another one
 };
 
 inline void insert_keys(HostExec ex, InsertKeys const& f) {
@@ -148,8 +148,9 @@ inline void insert_keys(HostExec ex, InsertKeys const& f) {
   ex.arena->blocks(shares, [&](std::size_t s) {
     for (auto& part : parts) part.partition(static_cast<std::uint32_t>(s));
   });
-  // Three steps for each part, but for most the third is one with the first of the next part.
-  std::size_t done = 0;  // new keys
+  // A part has three steps: insert(), number() and write_numbers(). The third is done in the same phase as the first
+  // step of the next part.
+  std::size_t done = 0;  // number of new keys in earlier parts
   run_phases(
       *ex.arena, 2 * parts.size() + 1, shares,
       [&](std::size_t step, std::size_t block) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding and inserting the keys of one share, by one thread. Nearly every key is found, or put in, at its first bucket
-// and without a branch. The others wait until all have been looked at, for their second bucket, and in the end for
-// those behind it. A key that would leave the share's buckets waits until all shares are done.
+// Finds and inserts the keys of one share, on one thread. Nearly every key is found in its first bucket, or inserted
+// into it, without a branch. The other keys wait until all first buckets have been searched; then they are searched in
+// their second buckets, and last in the buckets after these. A key that would leave the buckets of the share waits
+// until all shares are done.
 //
-// Keys are put in out of order, but equal ones in order: what makes one wait does not end before it is in, so those
-// behind it wait as well.
+// Keys are inserted out of order, but equal keys in order: the reason for which a key waits lasts until the key is
+// inserted, so equal keys after it wait as well.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +17,10 @@
 
 namespace gpups::kernels {
 
+// The insertion of the keys of one share.
 class ShareInsertion {
  public:
-  // The share's keys are those of the batch `keys` at share.places.
+  // keys: those of the batch; share.places: the positions of the share's keys among them.
   ShareInsertion(Buckets const& buckets, HashShare range, View<Key const> keys, InsertedShare& share)
       : buckets_(buckets),
         keys_(keys.data()),
@@ -28,6 +30,7 @@ class ShareInsertion {
         edge_(std::min(range.edge(buckets_.old), range.edge(buckets_.grown))),
         new_numbers_{share.new_numbers.data(), share.new_count} {}
 
+  // Finds or inserts all keys that do not leave the buckets of the share.
   void run() {
     std::size_t const n = share_.size;
     for (std::size_t k = 0; k < kFar + 2 * kGroup; k += kGroup) place(k);
@@ -43,7 +46,7 @@ class ShareInsertion {
         [&](std::size_t k, Bucket*) { find_or_insert(k, false); });
     share_.new_count = new_numbers_.count;
   }
-  // REQUIRES: all shares have run.
+  // Finds or inserts the other keys. REQUIRES: run() has been called for all shares.
   void insert_beyond_limit() {
     old_limit_ = buckets_.old.size;
     grown_limit_ = buckets_.grown.size;
@@ -54,14 +57,14 @@ class ShareInsertion {
  private:
   static constexpr std::size_t kGroup = 16, kFar = 48, kNear = 16, kRing = 128, kAhead = 16;
 
-  // A list with room for one that is written and not kept.
+  // A list with room for one element that is written and not kept.
   struct NewNumbers {
     std::uint32_t** number;
     std::size_t count;
   };
 
-  // Where the search for each key of a group begins; past the last key, that of the last. Past the last group it is
-  // where earlier ones began.
+  // Computes the first bucket of each key of a group. Past the last key of the share, the last key is repeated; past
+  // the last group, the ring keeps buckets of earlier keys.
   void place(std::size_t first) {
     std::size_t const n = share_.size;
     if (first >= n) return;
@@ -72,7 +75,7 @@ class ShareInsertion {
     } else {
       for (std::size_t k = 0; k < kGroup; ++k) key[k] = keys_[places[std::min(first + k, n - 1)]];
     }
-    Buckets const buckets = buckets_;  // a copy, which no store below can change
+    Buckets const buckets = buckets_;  // a copy: the compiler knows that no store below changes it
     for (std::size_t k = 0; k < kGroup; k += kKeysOfVector) {
       KeyWords const hash = hashes_of(key + k), its_own = first_buckets(buckets, hash);
       KeyWords const elsewhere = reinterpret_cast<std::uintptr_t>(elsewhere_) - KeyWords{};
@@ -82,11 +85,12 @@ class ShareInsertion {
     }
   }
 
-  // The group of keys from `first` on, at their first buckets. A key that is absent goes in at once if there is room
-  // and no key of its tag went on. Those for whom this is not all are listed. Without a branch, and in few
-  // instructions: the more keys a core has in flight, the less it waits. Returns how many wait.
+  // Searches the group of keys from `first` on in their first buckets. An absent key is inserted at once if the bucket
+  // has room and no key of its tag has passed it. Keys that are neither found nor inserted are added to the list of
+  // waiting keys, which has `waiting` elements. Returns the new length of the list. Has no branches and few
+  // instructions: the more keys a core has in flight, the less it waits.
   std::size_t look(std::size_t first, std::size_t waiting) {
-    // Copies, which no store below can change.
+    // Copies: the compiler knows that no store below changes them.
     std::size_t const count = std::min(kGroup, share_.size - first);
     std::uint32_t const* const places = share_.places.data() + first;
     std::uint32_t *const found_numbers = share_.found.data() + first, *const list = share_.waiting.data();
@@ -111,7 +115,8 @@ class ShareInsertion {
     return waiting;
   }
 
-  // The first `count` waiting keys at their first two buckets. Returns how many wait for others, and are the first now.
+  // Searches the first `count` waiting keys in their first two buckets. Moves those that still wait to the beginning of
+  // the list, and returns their number.
   std::size_t look_further(std::size_t count) {
     std::size_t waiting = 0;
     ahead_of_each(
@@ -122,7 +127,8 @@ class ShareInsertion {
         });
     return waiting;
   }
-  // Calls look(key, its first bucket) for the first `count` waiting keys, and ask(its first bucket) some keys before.
+  // Calls look(k, first bucket of key k) for the first `count` waiting keys k, and ask(first bucket) kAhead keys
+  // before.
   template <class Ask, class Look>
   void ahead_of_each(std::size_t count, Ask ask, Look look) {
     Bucket* first[kAhead];
@@ -135,7 +141,7 @@ class ShareInsertion {
       ask(bucket);
     }
   }
-  // Returns whether nothing else is to be done for key k.
+  // Searches key k in its first two buckets. Returns whether it was found or inserted.
   bool look_at_two(std::size_t k, Bucket* first) {
     if (first == elsewhere_) return false;
     Bucket* const next = first + 1;
@@ -158,13 +164,14 @@ class ShareInsertion {
 
   static unsigned has_room(std::uint32_t marks) { return (~marks & kAllPlaces) != 0 ? 1 : 0; }
 
-  // The number that is at place `found` of a bucket; of a key that is at none: `as_new`.
+  // Returns the number at place `found` of a bucket, or `as_new` if `found` is 0.
   [[gnu::always_inline]] static std::uint32_t number_in(Bucket const* bucket, std::uint32_t found,
                                                         std::uint32_t as_new) {
     return as_new ^ ((as_new ^ number_at(*bucket, found)) & (is_none(found) - 1));
   }
 
-  // Puts a key into a bucket that has these marks, and room, if goes_in is 1. If it is 0 what is written goes nowhere.
+  // Inserts a key into a bucket that has these marks and room, if goes_in is 1. If goes_in is 0, the stores go to
+  // nowhere_.
   [[gnu::always_inline]] void put(NewNumbers& list, unsigned goes_in, Bucket* bucket, std::uint32_t marks, Key key,
                                   std::uint32_t as_new) {
     auto const at = static_cast<unsigned>(__builtin_ctz((~marks & kAllPlaces) | 1U << (kBucketKeys - 1)));
@@ -178,7 +185,8 @@ class ShareInsertion {
     list.count += goes_in;
   }
 
-  // The search for a key that may be anywhere in the share's buckets.
+  // Searches key k in all buckets of the share from its first one on, and inserts it if it is absent. may_wrap:
+  // searches all buckets of the array, from the last one on to the first.
   void find_or_insert(std::size_t k, bool may_wrap) {
     std::uint32_t const i = share_.places[k];
     Key const key = keys_[i];
@@ -186,8 +194,8 @@ class ShareInsertion {
     bool const moved = buckets_.old.place(hash) < buckets_.moved;
     BucketArray const& array = moved ? buckets_.grown : buckets_.old;
     std::uint32_t const limit = moved ? grown_limit_ : old_limit_;
-    Bucket* room = nullptr;  // the first bucket that has some
-    bool absent = may_wrap;  // so it is when all buckets have been looked at
+    Bucket* room = nullptr;  // the first bucket with room
+    bool absent = may_wrap;  // with may_wrap, a key that no bucket has is absent
     for (std::uint32_t at = array.place(hash), steps = 0; at < limit && steps < array.size; ++steps) {
       Bucket& b = array.bucket[at];
       std::uint32_t const found = b.place_of(key);
@@ -214,15 +222,15 @@ class ShareInsertion {
   Key const* keys_;
   InsertedShare& share_;
   std::uint32_t old_limit_, grown_limit_;
-  std::uint64_t edge_;  // see Share
+  std::uint64_t edge_;  // see HashShare::edge()
   NewNumbers new_numbers_;
 
-  // Of the keys from the one that is looked at on: key k's at k % kRing.
+  // For the current and later keys: element k % kRing is of key k.
   Key key_[kRing];
   std::uint8_t tag_[kRing];
   Bucket* bucket_[kRing] = {};
-  // What is seen and changed in place of a bucket: of one that other shares have keys in, and where nothing is to be
-  // put in.
+  // Buckets that stand in for others: elsewhere_ is read in place of buckets that also have keys of other shares, and
+  // nowhere_ is written if no key is to be inserted.
   Bucket elsewhere_[2] = {{{}, {}, ~kAllPlaces}}, nowhere_{};
 };
 

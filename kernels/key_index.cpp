@@ -9,14 +9,14 @@
 namespace gpups::kernels {
 namespace {
 
-// Keys of a batch that come in before it is asked again whether the index must grow. This decides when it does, so it
-// is the same for any number of threads.
+// The number of keys of a batch that are inserted before the index checks again whether it must grow. It decides when
+// the index grows, so it does not depend on the number of threads.
 std::size_t keys_at_once(Device device) { return std::size_t{1} << (device.is_host() ? 17 : 20); }
 
-// New keys are few where at most one key in so many is new.
+// A batch has few new keys if at most one key in kKeysPerFewNew is new.
 constexpr std::size_t kKeysPerFewNew = 8;
 
-// Of what there are many, with few keys in each.
+// Growth::kByMoving is for many indices with few keys each, which begin with fewer buckets.
 std::size_t least_buckets(Growth growth) { return growth == Growth::kByMoving ? 4 : BucketStorage::kLeastBuckets; }
 
 std::vector<KeysOfIndex> indices_of(std::span<KeyIndex::Search const> searches) {
@@ -35,7 +35,8 @@ KeyIndex::KeyIndex(Device device, std::size_t expected_keys, Growth growth)
   Stream stream(device, 1);
   keys_.reserve(stream, expected_keys);
   if (!device.is_host()) return;
-  // The operating system gives memory when it is first written: not while training waits for it.
+  // The operating system provides memory when it is first written. It is written here, so that this does not delay
+  // training.
   for (std::size_t row = 0; row < keys_.rows_reserved(); row += kChunkRows) {
     std::size_t const rows = std::min(kChunkRows, keys_.rows_reserved() - row);
     memory::fill_bytes(stream, keys_.ref().row(static_cast<std::uint32_t>(row)), 0, rows * sizeof(Key));
@@ -99,7 +100,7 @@ Array<std::uint32_t> KeyIndex::wait_insert(Stream& stream, View<Key const> keys,
 
 std::size_t KeyIndex::wait_insert_part(Stream& stream, Search const& part, std::size_t missing,
                                        View<std::uint32_t> new_ids) {
-  if (size() + missing > capacity()) {  // whether it grows must not depend on what has been looked for
+  if (size() + missing > capacity()) {  // growth must not depend on whether keys were searched
     find(stream, part.keys, part.ids);
     auto const found = to_host(stream, View<std::uint32_t const>(part.ids).slice(0, part.keys.size()));
     missing = static_cast<std::size_t>(std::count(found.begin(), found.end(), kNoRow));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the row number of a key. Any key is legal, and a key keeps its number until it is erased. Growing moves entries
-// of the index, in bounded parts (kernels/bucket_storage.hpp), never a row. 15 to 23 bytes per key, and 8 in the list
-// of keys.
+// Maps keys to row numbers. Any key is allowed, and a key keeps its number until it is erased. Growth moves entries of
+// the index, in bounded parts (kernels/bucket_storage.hpp), but never rows. Takes 15 to 23 bytes per key, and 8 in the
+// list of keys.
 #pragma once
 
 #include <cstddef>
@@ -17,72 +17,75 @@
 
 namespace gpups::kernels {
 
+// An index from keys to row numbers.
 class KeyIndex {
  public:
   KeyIndex() = default;
-  // So many keys take three quarters of the places, and come in without growth. growth: of the list of keys.
+  // expected_keys: the number of keys that fill three quarters of the places; the index does not grow before. growth:
+  // that of the list of keys.
   KeyIndex(Device device, std::size_t expected_keys, Growth growth = Growth::kInPlace);
 
-  // ids[i] = the number of keys[i], or kNoRow. Queued on `stream`.
+  // Sets ids[i] to the number of keys[i], or to kNoRow. Queued on `stream`.
   void find(Stream& stream, View<Key const> keys, View<std::uint32_t> ids) const;
-  // The same for several indices at once: on a GPU in one launch for up to 32. Queued on `stream`.
+  // The same for several indices at once; on a GPU, one launch does up to 32 of them. Queued on `stream`.
   struct Search {
     KeyIndex const* index;
     View<Key const> keys;     // (n)
     View<std::uint32_t> ids;  // (>= n)
   };
   static void find(Stream& stream, std::span<Search const> searches);
-  // Begins wait_insert(): writes `ids`, and returns how many of each search's are kNoRow. On the host, after a batch
-  // with many new keys, that is all of them, unsearched: searching would cost more than it saves. Waits for `stream`,
-  // once.
+  // Does the first part of wait_insert(): writes `ids`, and returns for each search the number of ids that are kNoRow.
+  // On the host, if the last batch of an index had many new keys, all ids are set to kNoRow without a search, because a
+  // search would cost more than it saves. Waits for `stream` once.
   static std::vector<std::uint32_t> wait_find_missing(Stream& stream, std::span<Search const> searches);
 
-  // Keys without a number get one, in the order in which the batch has them first: a free one, the highest first, else
-  // the next. A key may be in a batch many times. Returns the new numbers in this order. Waits for `stream`.
-  // REQUIRES: nothing else uses the index meanwhile.
+  // Writes the number of each key to `ids`. Keys without a number get one, in the order of first use in the batch: the
+  // highest free number, or the next one if none is free. A batch may have a key many times. Returns the new numbers in
+  // this order. Waits for `stream`. REQUIRES: nothing else uses the index meanwhile.
   Array<std::uint32_t> wait_find_or_insert(Stream& stream, View<Key const> keys, View<std::uint32_t> ids);
-  // The same. missing: what wait_find_missing() has just returned for these keys, having written `ids`; nullopt: it was
-  // not called.
+  // The same. missing: the result of wait_find_missing() that was just called with these `keys` and `ids`; nullopt: it
+  // was not called.
   Array<std::uint32_t> wait_insert(Stream& stream, View<Key const> keys, View<std::uint32_t> ids,
                                    std::optional<std::size_t> missing);
-  // Goes on with growing, if that is under way, as inserting does. Waits for `stream` at times.
+  // Continues growth if the index is growing, as insertions do. Some calls wait for `stream`.
   void wait_go_on_growing(Stream& stream);
 
-  // Takes keys out; their numbers are free for new ones. Keys that are not there do no harm. Waits for `stream`.
+  // Erases keys; their numbers become free for new keys. Keys that are absent are ignored. Waits for `stream`.
   // REQUIRES: nothing else uses the index meanwhile.
   void wait_erase(Stream& stream, View<Key const> keys);
-  // The same by the keys' numbers. ids: (n), distinct; numbers without a key do no harm.
+  // The same by the numbers of keys. ids: (n), distinct; numbers without a key are ignored.
   void wait_erase_ids(Stream& stream, View<std::uint32_t const> ids);
 
-  // The numbers that have a key, ascending; keys() has the keys. Waits for `stream`.
+  // Returns the numbers that have a key, ascending; see keys() for their keys. Waits for `stream`.
   Array<std::uint32_t> wait_ids(Stream& stream) const;
-  // The key of each number that has one.
+  // Returns the keys, by number.
   Rows<std::uint64_t const> keys() const { return keys_.const_ref(); }
 
-  // What kernels that search need; until the index changes.
+  // Returns the buckets, for kernels that search. They are valid until the index changes.
   Buckets buckets() const;
 
-  // Keys that have a number.
+  // Returns the number of keys.
   std::size_t size() const { return ids_end_ - free_.size(); }
-  // Numbers are below this; it never falls.
+  // Returns a bound: all numbers are below it. It never decreases.
   std::size_t ids_end() const { return ids_end_; }
-  // Keys that fit before it grows.
+  // Returns the number of keys that fit before the index must grow.
   std::size_t capacity() const { return buckets_.capacity(); }
-  // What an index for so many keys takes, before it grows.
+  // Returns the bytes of an index for `keys` keys, before it grows.
   static std::size_t bytes_for(std::size_t keys, Growth growth = Growth::kInPlace);
-  // How often it began to grow.
+  // Returns how many times the index began to grow.
   std::size_t growths() const { return buckets_.growths(); }
   std::size_t bytes() const { return buckets_.bytes() + keys_.bytes(); }
 
  private:
-  // Inserts the missing keys of a part of a batch, the first of which get the numbers new_ids. Returns how many.
+  // Inserts the missing keys of a part of a batch, and writes their numbers to the beginning of `new_ids`. Returns how
+  // many there were.
   std::size_t wait_insert_part(Stream& stream, Search const& part, std::size_t missing, View<std::uint32_t> new_ids);
 
   BucketStorage buckets_;
   RowStorage<std::uint64_t> keys_;
   std::vector<std::uint32_t> free_;  // numbers without a key, ascending
   std::size_t ids_end_ = 0;
-  bool many_new_ = true;  // in the last batch
+  bool many_new_ = true;  // whether the last batch had many new keys
 };
 
 }  // namespace gpups::kernels

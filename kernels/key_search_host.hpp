@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search on the host, for keys in their order. Each goes through three stages, and what the caller does between
-// them overlaps with the reading of buckets. Keys are hashed by vectors, and their first buckets asked for, in the
-// second-level cache, which can wait for more lines at once than the first. Some time later these are looked at without
-// a branch. Keys that may be in a later bucket wait for it, one key in ten for the second one, some for several: all
-// that wait look at one more each time that others look at their first. So no branch is guessed wrong, and the memory
-// always has work.
+// Searches an index for keys on the host, in the order of the keys. The search of a key has three stages, and the work
+// that the caller does between them overlaps with the loading of buckets. First, keys are hashed in vectors and their
+// first buckets are prefetched into the second-level cache, which can have more lines in flight than the first-level
+// cache. Some time later, these buckets are searched without a branch. Keys that may be in a later bucket wait: one key
+// in ten for its second bucket, some for several buckets. Each time that new keys are searched in their first buckets,
+// all waiting keys are searched in one more bucket. So no branch is mispredicted, and memory is always busy.
 #pragma once
 
 #include <algorithm>
@@ -18,12 +18,13 @@
 
 namespace gpups::kernels {
 
+// The search for the keys of one view.
 class KeySearch {
  public:
-  // Keys that may be looked at and not finished, at most.
+  // The most keys for which look() has been called, but finish() has not.
   static constexpr std::size_t kPending = 2048;
 
-  // The number of key k, or kNoRow, is written to ids[k & mask].
+  // Starts a search. The number of key k, or kNoRow, will be written to ids[k & mask].
   void begin(Buckets const& buckets, View<Key const> keys, std::uint32_t* ids, std::size_t mask) {
     buckets_ = buckets;
     keys_ = keys;
@@ -31,8 +32,8 @@ class KeySearch {
     mask_ = mask;
     placed_ = looked_ = waiting_ = 0;
   }
-  // Asks for the first buckets of the keys before `end`. REQUIRES: there are keys; fewer than kRing are asked for and
-  // not looked at.
+  // Prefetches the first buckets of the keys before `end`. REQUIRES: there are keys; ask() is fewer than kRing keys
+  // ahead of look().
   [[gnu::always_inline]] void ask(std::size_t end) {
     for (end = std::min(end, keys_.size() + kNear); placed_ < end;) {
       Bucket const* const* const bucket = bucket_ + placed_ % kRing;
@@ -40,8 +41,9 @@ class KeySearch {
       for (std::size_t k = 0; k < kGroup; ++k) __builtin_prefetch(bucket[k], 0, kSecondLevel);
     }
   }
-  // Looks at the first buckets of the keys before `end`. kClose: they are brought closer before, from the second-level
-  // cache; not worth it where they were asked for long ago. REQUIRES: at most kPending keys are not finished then.
+  // Searches the keys before `end` in their first buckets. kClose: before, prefetches buckets from the second-level
+  // into the first-level cache, which does not pay if ask() was called long ago. REQUIRES: at most kPending keys are
+  // then not finished.
   template <bool kClose>
   void look(std::size_t end) {
     if (kClose && looked_ == 0) ask(kFar);
@@ -50,11 +52,11 @@ class KeySearch {
       look_at_first<kClose>(std::min(looked_ + kPiece, end));
     }
   }
-  // Makes sure that the numbers of the keys before `end` are there. REQUIRES: these were looked for.
+  // Completes the search for the keys before `end`: writes their numbers. REQUIRES: look() has been called for them.
   void finish(std::size_t end) {
     std::uint32_t const most = std::max(buckets_.old.size, buckets_.grown.size);
     for (std::uint32_t steps = 0; waiting_ != 0 && list_[0].key < end; ++steps) {
-      if (steps == most) waiting_ = 0;  // they have been everywhere
+      if (steps == most) waiting_ = 0;  // they have been searched in all buckets
       look_again();
     }
   }
@@ -62,18 +64,18 @@ class KeySearch {
  private:
   static constexpr std::size_t kGroup = 16, kPiece = 64, kFar = 48, kNear = 8, kKeysAhead = 256, kRing = 512;
   static_assert(kRing % kGroup == 0);
-  // A key that may be in the bucket, which is on its way.
+  // A key that may be in `bucket`, which is being prefetched.
   struct Waiting {
     Bucket const* bucket;
     std::uint32_t key;
-    std::uint32_t tag;  // the bit of a bucket's marks that says whether such a key went on
+    std::uint32_t tag;  // the bit of marks that is set if such a key has passed a bucket
   };
 
-  // Hashes the next kGroup keys; past the last one, the last ones again.
+  // Computes the first buckets of the next kGroup keys; past the last key, the last key is repeated.
   [[gnu::always_inline]] void place() {
     std::size_t const n = keys_.size(), first = placed_;
     placed_ += kGroup;
-    // The processor reads ahead to the end of a page, which is 512 keys.
+    // The hardware prefetcher stops at the end of a page, which has 512 keys.
     prefetch_row<PrefetchTarget::kToL2>(keys_.data() + std::min(first + kKeysAhead, n), kGroup * sizeof(Key));
     if (first + kGroup <= n) return place(keys_.data() + first, first % kRing);
     Key last[kGroup];
@@ -89,14 +91,14 @@ class KeySearch {
     }
   }
 
-  // Looks at the first buckets of the keys looked_ .. end - 1, at most kPiece.
+  // Searches the keys looked_ .. end - 1, at most kPiece, in their first buckets.
   template <bool kClose>
   void look_at_first(std::size_t end) {
-    // Copies, which no store below can change.
+    // Copies: the compiler knows that no store below changes them.
     Key const* const keys = keys_.data();
     std::uint32_t* const ids = ids_;
     std::size_t const mask = mask_;
-    std::uint32_t elsewhere[kPiece + 1];  // keys that may be
+    std::uint32_t elsewhere[kPiece + 1];  // keys that may be in a later bucket
     std::size_t count = 0;
     for (std::size_t group = looked_; group < end; group += kGroup) {
       if (kClose) {
@@ -105,7 +107,7 @@ class KeySearch {
         ask(group + kGroup + kFar);
       }
       for (std::size_t k = group; k < std::min(group + kGroup, end); ++k) {
-        if (kClose) {  // one at a time: the first level waits for few lines at once
+        if (kClose) {  // one at a time: the first-level cache has few lines in flight
           __builtin_prefetch(bucket_[(k + kFar) % kRing], 0, kSecondLevel);
           __builtin_prefetch(bucket_[(k + kNear) % kRing]);
         }
@@ -123,7 +125,7 @@ class KeySearch {
     }
     ask_for_next(waiting);
   }
-  // All keys that wait look at the bucket that they wait for.
+  // Searches each waiting key in the bucket that it waits for.
   void look_again() {
     std::size_t waiting = 0;
     for (std::size_t w = 0; w < waiting_; ++w) {
@@ -136,7 +138,8 @@ class KeySearch {
     ask_for_next(waiting);
   }
 
-  // Lets a key wait behind `waiting` others if it is `absent` and may be in a later bucket. Returns how many wait.
+  // Appends a key to the list of waiting keys, which has `waiting` elements, if `absent` is 1 and the key may be in a
+  // later bucket. Returns the new length of the list.
   [[gnu::always_inline]] std::size_t wait_for_next(Waiting one, std::uint32_t absent, std::size_t waiting) {
     list_[waiting] = {next(one.bucket), one.key, one.tag};
     return waiting + (absent & one.bucket->marks >> one.tag);
@@ -146,7 +149,7 @@ class KeySearch {
     waiting_ = waiting;
   }
   Bucket const* next(Bucket const* bucket) const {
-    // By the array that it is in: one may end where the other begins.
+    // The array is found by the address of the bucket, because one array may end where the other begins.
     auto const from_grown =
         reinterpret_cast<std::uintptr_t>(bucket) - reinterpret_cast<std::uintptr_t>(buckets_.grown.bucket);
     BucketArray const& array = from_grown < buckets_.grown.size * sizeof(Bucket) ? buckets_.grown : buckets_.old;
@@ -157,12 +160,12 @@ class KeySearch {
   View<Key const> keys_;
   std::uint32_t* ids_;
   std::size_t mask_;
-  std::size_t placed_ = 0, looked_ = 0;  // keys
-  // Of key k, at k % kRing: its first bucket, and its tag, see Waiting.
+  std::size_t placed_ = 0, looked_ = 0;  // numbers of keys
+  // Element k % kRing is of key k: its first bucket, and its tag (see Waiting).
   alignas(64) Bucket const* bucket_[kRing];
   std::uint8_t tag_[kRing];
   std::size_t waiting_ = 0;
-  Waiting list_[kPending + 1];  // of waiting_ keys, in their order
+  Waiting list_[kPending + 1];  // of waiting_ keys, in the order of keys
 };
 
 }  // namespace gpups::kernels

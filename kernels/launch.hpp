@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How bodies run. A kernel is a loop over elements, each(), or over rows, each_row(), whose body is written once and
-// marked GPUPS_FN. This is the only file with a launch in it.
+// Runs the bodies of kernels. A kernel is a loop over elements, each(), or over rows, each_row(). Its body is written
+// once, for host and GPU, and marked GPUPS_FN. No other file launches CUDA kernels.
 //
-// A row is handled by a team of lanes: 16 threads of a GPU, or the vector unit of one host thread.
+// A row is processed by a team of lanes: 16 threads of a GPU, or the vector unit of one host thread.
 #pragma once
 
 #include <cmath>
@@ -21,10 +21,11 @@
 #define GPUPS_FN
 #define GPUPS_ANY_FN
 #endif
-// For functions that are given closures, or that only prefetch, which g++ drops. A function that is not inlined gets
-// its closure in memory: one that was just put together must first reach the cache, behind rows that are on their way
-// there. And for the closures themselves: whether a product that one returns is rounded before it goes into a sum must
-// not depend on who calls. Not with sanitizers, where it takes the compiler minutes.
+// GPUPS_INLINED_FN is for functions that take closures, and for functions that only prefetch, which g++ drops if they
+// are not inlined. A function that is not inlined reads its closure from memory, and a closure that was just written
+// reaches the cache only after the rows that are being loaded. GPUPS_INLINED_BODY is for the closures themselves:
+// whether a product that a closure returns is rounded before it is added to a sum must not depend on the caller. With
+// sanitizers neither forces inlining, because that would take the compiler minutes.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define GPUPS_INLINED_FN GPUPS_FN inline
 #define GPUPS_INLINED_BODY
@@ -38,10 +39,10 @@
 
 namespace gpups::kernels {
 
-// Lanes of a team, and the number of partial sums of a reduction everywhere.
+// The number of lanes of a team, and of partial sums of a reduction on any machine.
 inline constexpr std::size_t kLanes = 16;
 
-// The team of lanes that a row's body is given.
+// The team of lanes of a row on the host.
 struct HostLanes {
   // Calls f(j) for j < n, in any order. REQUIRES: calls for different j touch different elements.
   template <class F>
@@ -49,8 +50,8 @@ struct HostLanes {
 #pragma GCC ivdep
     for (std::size_t j = 0; j < n; ++j) f(j);
   }
-  // The sum of f(j) for j < n, the same for all lanes. Element j goes to partial sum j % 16; these are added in pairs
-  // of equal distance, so the order is the same for every machine and space.
+  // Returns the sum of f(j) for j < n, to all lanes. Element j is added to partial sum j % 16, and partial sums are
+  // added in pairs of equal distance, so the order is the same on every machine and in every space.
   template <class F>
   float sum(std::size_t n, F f) const {
     float part[kLanes] = {};
@@ -65,14 +66,14 @@ struct HostLanes {
     }
     return part[0];
   }
-  // The sum of 64-bit words f(j) for j < n, wrapping; the same for all lanes.
+  // Returns the sum of the 64-bit words f(j) for j < n, modulo 2^64, to all lanes.
   template <class F>
   std::uint64_t sum_words(std::size_t n, F f) const {
     std::uint64_t sum = 0;
     for (std::size_t j = 0; j < n; ++j) sum += f(j);
     return sum;
   }
-  // The largest of the words f(j) for j < n, 0 where there are none; the same for all lanes. Calls f once for each j.
+  // Returns the largest of the words f(j) for j < n, or 0 if n is 0, to all lanes. Calls f once for each j.
   template <class F>
   std::uint32_t max_word(std::size_t n, F f) const {
     std::uint32_t most = 0;
@@ -82,12 +83,12 @@ struct HostLanes {
     }
     return most;
   }
-  // Asks for memory that a later row will read. A GPU hides its latency by other teams instead.
-  // Always inlined: g++ drops calls of a function that only prefetches.
+  // Prefetches memory that a later row will read. A GPU hides the latency with other teams instead. Always inlined,
+  // because g++ drops calls of a function that only prefetches.
   [[gnu::always_inline]] void prefetch(void const* from, std::size_t bytes) const {
     for (std::size_t b = 0; b < bytes; b += 64) __builtin_prefetch(static_cast<char const*>(from) + b);
   }
-  // The largest of `least` and f(j) for j < n, the same for all lanes; ignores what is not a number.
+  // Returns the largest of `least` and f(j) for j < n, to all lanes. Ignores NaN.
   template <class F>
   float max(float least, std::size_t n, F f) const {
     typedef float Floats __attribute__((vector_size(kLanes * sizeof(float))));
@@ -95,7 +96,7 @@ struct HostLanes {
     std::size_t j = 0;
     for (; j + kLanes <= n; j += kLanes) {
       float x[kLanes];
-      // Not unrolled: then it becomes a vector, conditions in f included.
+      // Not unrolled, so that it becomes vector code even if f has conditions.
 #pragma GCC ivdep
 #pragma GCC unroll 1
       for (std::size_t k = 0; k < kLanes; ++k) x[k] = f(j + k);
@@ -110,19 +111,20 @@ struct HostLanes {
     for (std::size_t k = 0; k < kLanes; ++k) least = part[k] > least ? part[k] : least;
     return least;
   }
-  // True in one lane: for what is written once per row.
+  // Returns true in one lane, which writes what is written once per row.
   bool first() const { return true; }
-  // What one lane wrote before, all lanes may read after.
+  // Orders memory: all lanes may then read what any lane wrote before.
   void sync() const {}
 };
 
-// How many rows ahead a host body prefetches.
+// The distance, in rows, at which a body prefetches on the host.
 inline constexpr std::size_t kRowsAhead = 12;
 
-// Elements or rows of a block: boundaries are fixed by n alone.
+// The numbers of elements and rows of a block. Boundaries of blocks depend on n alone.
 inline constexpr std::size_t kBlockElements = 8192;
 inline constexpr std::size_t kBlockRows = 128;
 
+// Calls f(i) for each i < n, in parallel. REQUIRES: except by atomic operations, different i touch different elements.
 template <class F>
 void each(HostExec ex, std::size_t n, F f) {
   ex.arena->blocks((n + kBlockElements - 1) / kBlockElements, [&](std::size_t block) {
@@ -133,6 +135,7 @@ void each(HostExec ex, std::size_t n, F f) {
   });
 }
 
+// Calls f(i, lanes) for each row i < n with a team of lanes, in parallel.
 template <class F>
 void each_row(HostExec ex, std::size_t n, F f) {
   ex.arena->blocks((n + kBlockRows - 1) / kBlockRows, [&](std::size_t block) {
@@ -142,11 +145,11 @@ void each_row(HostExec ex, std::size_t n, F f) {
   });
 }
 
-// The same team as 16 threads of a warp, which is DeviceWarp, or what emulates it in tests.
+// The same team as 16 threads of a warp. Warp: DeviceWarp, or an emulation in tests.
 template <class Warp>
 struct WarpLanes {
   unsigned lane;  // 0 .. 15
-  unsigned mask;  // of the team in its warp
+  unsigned mask;  // the bits of the team in its warp
   [[no_unique_address]] Warp warp{};
 
   template <class F>
@@ -197,7 +200,7 @@ using DeviceLanes = WarpLanes<DeviceWarp>;
 
 inline constexpr unsigned kBlockThreads = 256;
 
-// __grid_constant__: a body may refer to what it captured, and index it, without a copy for each thread.
+// With __grid_constant__, a body may index what it captured without a copy for each thread.
 template <class F>
 __global__ void each_kernel(std::size_t n, __grid_constant__ F const f) {
   std::size_t const step = std::size_t{gridDim.x} * blockDim.x;
@@ -212,7 +215,7 @@ __global__ void each_row_kernel(std::size_t n, F f) {
   for (std::size_t i = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) / kLanes; i < n; i += step) f(i, lanes);
 }
 
-// Enough blocks for the work, and no more than keep the largest GPU busy.
+// Returns the number of blocks for `threads` threads, but not more than keep the largest GPU busy.
 inline unsigned grid_size(std::size_t threads) {
   std::size_t const blocks = (threads + kBlockThreads - 1) / kBlockThreads;
   return static_cast<unsigned>(blocks < 16384 ? blocks : 16384);
@@ -232,7 +235,7 @@ void each_row(DeviceExec ex, std::size_t n, F f) {
   check_cuda(cudaGetLastError(), "launching a kernel");
 }
 
-// Threads of the blocks of each_block(), if it does not say.
+// The default number of threads of a block in each_block().
 inline constexpr unsigned kBlockThreadsMax = 1024;
 
 template <unsigned Threads, class F>
@@ -240,7 +243,8 @@ __global__ void __launch_bounds__(Threads) each_block_kernel(std::size_t n, F f)
   for (std::size_t i = blockIdx.x; i < n; i += gridDim.x) f(i);
 }
 
-// For work too large for a team: f(i) is called by all threads of a block at once, and may use __syncthreads().
+// Calls f(i) for each i < n, with all threads of a block, for work that is too large for a team. f may use
+// __syncthreads().
 template <unsigned Threads = kBlockThreadsMax, class F>
 void each_block(DeviceExec ex, std::size_t n, F f) {
   if (n == 0) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of very many entries are summed piece by piece on the host, all pieces of all of them side by side, so that
-// popular keys keep no thread waiting.
+// Sums rows with very many entries on the host, in pieces. The pieces of all rows are summed in parallel, so that no
+// thread waits for a frequent key.
 #pragma once
 
 #ifndef __CUDACC__
@@ -17,7 +17,7 @@ namespace gpups::kernels {
 
 inline constexpr std::uint32_t kPieceEntries = 2048;
 
-// Rows of more entries than a piece has. First sum_pieces(), then add_pieces() for each row.
+// The rows that have more entries than one piece. sum_pieces() is called first, then add_pieces() for each row.
 class HostLongRows {
  public:
   HostLongRows(SumGradients const& s, double per_grid, std::vector<std::uint32_t> rows)
@@ -37,7 +37,8 @@ class HostLongRows {
     arena.blocks(good_.size(), [this](std::size_t p) { sum_piece(p); });
   }
 
-  // Writes the sums of row(i) to `to`. False: one does not fit, and all are undefined.
+  // Writes the sums of row(i) to `to`. Returns false if a contribution is not valid or a sum does not fit int64; all
+  // sums are then undefined.
   bool add_pieces(std::size_t i, std::int64_t* to) const {
     auto const first = good_.begin() + first_piece_[i], last = good_.begin() + first_piece_[i + 1];
     bool fits = std::find(first, last, 0) == last;
@@ -72,9 +73,9 @@ class HostLongRows {
   SumGradients const& s_;
   double per_grid_;
   std::vector<std::uint32_t> rows_;
-  std::vector<std::size_t> first_piece_;  // (rows + 1): where each row's pieces begin
+  std::vector<std::size_t> first_piece_;  // (rows + 1): the first piece of each row
   Array<Int128> partial_;                 // (pieces, stride)
-  std::vector<std::uint8_t> good_;        // (pieces)
+  std::vector<std::uint8_t> good_;        // (pieces): whether all contributions are valid
 };
 
 }  // namespace gpups::kernels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest absolute value of some floats: what tells that sums of them stay in their range.
+// The largest absolute value of floats. It bounds sums of them, so that they need not be checked for overflow.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace gpups::kernels {
 
-// Infinity where one is not finite; the same for all lanes.
+// Returns the largest |x[j]| for j < n, or infinity if one of them is not finite, to all lanes.
 GPUPS_FN inline float max_abs(NativeLanes lanes, float const* x, std::size_t n) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
 #ifdef __CUDACC__
@@ -22,7 +22,7 @@ GPUPS_FN inline float max_abs(NativeLanes lanes, float const* x, std::size_t n) 
     return a <= std::numeric_limits<float>::max() ? a : kInfinity;
   });
 #else
-  // Without their signs, floats are in the order of their bits, and what is not a number is above infinity.
+  // Floats without signs have the order of their bits, and NaN is above infinity.
   static_cast<void>(lanes);
   std::uint32_t part[kLanes] = {};
   auto const take = [&](std::size_t j, std::size_t k) {
@@ -39,7 +39,7 @@ GPUPS_FN inline float max_abs(NativeLanes lanes, float const* x, std::size_t n) 
 #endif
 }
 
-// *most = max(*most, value), of numbers that are not negative.
+// Sets *most to max(*most, value). REQUIRES: both are at least 0.
 GPUPS_FN inline void atomic_max(float* most, float value) {
 #ifdef __CUDACC__
   if (value > *most) atomicMax(reinterpret_cast<int*>(most), __float_as_int(value));

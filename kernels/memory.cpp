@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of arrays. Freed blocks are kept in a list for their size class, since batches of nearly equal size come and
-// go every step, and fresh pages of the operating system cost more than the work done on them.
+// Memory of arrays. Freed blocks are kept in a list of their size class and used again: every step needs batches of
+// nearly the same sizes, and new pages from the operating system cost more than the work on them.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -24,7 +24,8 @@ namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-// Four classes for each power of two: at most a quarter is wasted.
+// Returns the bytes of the size class of `bytes`. There are four classes for each power of two, so at most a quarter
+// more than `bytes` is allocated.
 std::size_t class_bytes(std::size_t bytes) {
   std::size_t const least = 64;  // a cache line
   if (bytes <= least) return least;
@@ -32,7 +33,7 @@ std::size_t class_bytes(std::size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
-// Waits awake at first: the lock is held for tens of nanoseconds, and sleeping takes a hundred times as long.
+// Locks a mutex. Spins at first: the mutex is held for tens of nanoseconds, and sleeping takes a hundred times as long.
 class ShortLock {
  public:
   explicit ShortLock(std::mutex& mutex) : lock_(mutex, std::try_to_lock) {
@@ -48,6 +49,7 @@ class ShortLock {
   std::unique_lock<std::mutex> lock_;
 };
 
+// The memory of one device.
 class Pool {
  public:
   explicit Pool(Device device) : device_(device) {}
@@ -63,8 +65,8 @@ class Pool {
       trim(usage_.bytes_cached);
       block = fresh(size);
       GPUPS_REQUIRE(block != nullptr,
-                    "no memory for {} bytes on {} ({} are in use): use smaller batches, sums or tables, remember fewer "
-                    "rows of each other rank (capacity_rows, dictionary_keys), or use more {}",
+                    "no memory for {} bytes on {} ({} bytes are in use): use smaller batches, sums or tables, "
+                    "a smaller capacity_rows or dictionary_keys, or more {}",
                     size, to_string(device_), usage_.bytes, device_.is_host() ? "machines" : "GPUs");
     }
     count(size);
@@ -89,7 +91,7 @@ class Pool {
   }
 
  private:
-  // A block that was freed; null: there is none.
+  // Returns a kept block of this size class, or null if there is none.
   void* take_kept(std::size_t size) {
     ShortLock const lock(mutex_);
     auto& blocks = free_[size];
@@ -114,8 +116,9 @@ class Pool {
     return block;
   }
 
-  // A GPU says when it has no more; Linux gives more than there is, and ends a process later. Large blocks alone are
-  // worth the look, which takes too long for the lock.
+  // Returns how many kept bytes to free before a block is allocated on the host. A GPU reports when it has no more
+  // memory; Linux provides more memory than there is, and kills a process later. The check pays for large blocks only.
+  // It takes too long to be made under the lock.
   std::size_t bytes_to_give_back(std::size_t size) const {
     if (!device_.is_host() || size < kHugePage) return 0;
     return kernels::memory_shortage(kernels::host_memory(), size);
@@ -123,7 +126,7 @@ class Pool {
 
   void give_back(void* block) noexcept { device_.is_host() ? std::free(block) : cuda::release(device_.index, block); }
 
-  // Gives back so many bytes that are kept, largest blocks first, or all.
+  // Frees kept blocks, largest first, until `bytes` bytes are freed or no block is left.
   void trim(std::size_t bytes) {
     std::size_t const left = usage_.bytes_cached - std::min(usage_.bytes_cached, bytes);
     for (auto kept = free_.rbegin(); kept != free_.rend() && usage_.bytes_cached > left; ++kept) {
@@ -142,7 +145,7 @@ class Pool {
   Usage usage_{};
 };
 
-// Pools live as long as the process: arrays of any lifetime may come back to them.
+// Returns the pool of a device. Pools are never destroyed, because arrays of any lifetime return their memory to them.
 Pool& pool(Device device) {
   static std::mutex mutex;
   static auto& pools = *new std::map<int, Pool*>;
@@ -163,7 +166,7 @@ Usage usage(Device device) { return pool(device).usage(); }
 void copy(Stream& stream, void* to, Device to_device, void const* from, Device from_device, std::size_t bytes) {
   if (bytes == 0) return;
   GPUPS_REQUIRE(to != nullptr && from != nullptr,
-                "{} bytes are to be copied {} a null address (there is nothing): give the address of their memory",
+                "{} bytes are to be copied {} a null address (there is no memory): give the address of their memory",
                 bytes, to == nullptr ? "to" : "from");
   if (!to_device.is_host() || !from_device.is_host()) {
     Device const device = to_device.is_host() ? from_device : to_device;

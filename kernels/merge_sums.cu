@@ -15,7 +15,7 @@ void run(Exec<S> ex, MergeSums const& m) {
       lanes.prefetch(m.into.row(m.slots[i + kRowsAhead]), width * sizeof(std::int64_t));
     std::int64_t* const to = m.into.row(m.slots[i]);
     std::int64_t const* const from = m.sums.row(i);
-    // A sum has overflowed where its sign is neither's.
+    // A sum has overflowed if its sign differs from the signs of both terms.
     std::uint64_t const overflows = lanes.sum_words(width, [=](std::size_t j) {
       auto const a = static_cast<std::uint64_t>(to[j]), b = static_cast<std::uint64_t>(from[j]), sum = a + b;
       to[j] = static_cast<std::int64_t>(sum);

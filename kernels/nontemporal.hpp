@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores that go around the host's caches, and prefetches of whole rows.
+// Nontemporal stores, which bypass the caches of the host, and prefetches of whole rows.
 //
-// What is streamed is read from memory by whoever needs it next. So streaming is for results that the caches would
-// have dropped anyway; a small batch should stay where the model will look for it.
+// The next reader of a result of nontemporal stores reads it from memory. So they are for results that the caches would
+// have dropped anyway; the result of a small batch should stay in cache, where the model reads it.
 #pragma once
 
 #include <cstddef>
@@ -20,17 +20,17 @@ namespace gpups::kernels {
 inline constexpr std::size_t kLineBytes = 64;
 inline constexpr std::size_t kLineFloats = kLineBytes / sizeof(float);
 
-// Whether rows of so many bytes, the first of them here, are made of whole lines.
+// Returns whether rows of `row_bytes` bytes, the first of which is at `first`, consist of whole cache lines.
 inline bool are_lines(void const* first, std::size_t row_bytes) {
   return reinterpret_cast<std::uintptr_t>(first) % kLineBytes == 0 && row_bytes % kLineBytes == 0;
 }
 
-// Whether a result of so many bytes is too large for caches to keep what the arena's threads write.
+// Returns whether a result of `bytes` bytes is too large for the caches of the arena's threads.
 bool exceeds_caches(Arena const& arena, std::size_t bytes);
 
 #ifndef __CUDACC__
-// Writes a line around the caches. REQUIRES: `to` begins a line; nontemporal_fence() by the same thread, before others
-// read.
+// Writes a cache line with a nontemporal store. REQUIRES: `to` is the beginning of a line; the same thread calls
+// nontemporal_fence() before other threads read the line.
 inline void store_line_nontemporal(float* to, float const* from) {
 #if defined(__AVX512F__)
   _mm512_stream_ps(to, _mm512_loadu_ps(from));
@@ -43,7 +43,7 @@ inline void store_line_nontemporal(float* to, float const* from) {
 #endif
 }
 
-// The same for any number of bytes, to any place: parts of lines are written as usual.
+// The same for any number of bytes at any address. Parts of lines are written by ordinary stores.
 inline void store_nontemporal(std::uint8_t* to, std::uint8_t const* from, std::size_t bytes) {
   std::size_t const before = (kLineBytes - reinterpret_cast<std::uintptr_t>(to) % kLineBytes) % kLineBytes;
   std::size_t const first = before < bytes ? before : bytes;
@@ -57,17 +57,19 @@ inline void store_nontemporal(std::uint8_t* to, std::uint8_t const* from, std::s
   std::memcpy(to + at, from + at, bytes - at);
 }
 
+// Makes all nontemporal stores of this thread visible to other threads.
 inline void nontemporal_fence() {
 #ifdef __SSE__
   _mm_sfence();
 #endif
 }
 
-// Where a prefetched row goes. Few lines can be on their way to the first level, and more to the second: that is for
-// rows that come from memory, all of them.
+// The cache that a row is prefetched into, or kToWrite: the first-level cache, for a row that will be written. The
+// second-level cache can have more lines in flight than the first-level cache, so rows that are all in memory are
+// prefetched into it.
 enum class PrefetchTarget { kToL1, kToL2, kToWrite };
 
-// Always inlined: g++ drops calls of a function that only prefetches.
+// Prefetches a row. Always inlined, because g++ drops calls of a function that only prefetches.
 template <PrefetchTarget kAhead>
 [[gnu::always_inline]] inline void prefetch_row(void const* from, std::size_t bytes) {
   for (std::size_t b = 0; b < bytes; b += kLineBytes) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normal random numbers (Box and Muller, 1958) with the same bits on host and device: logarithm, sine and cosine are
-// polynomials in double whose every multiply-add is spelled fma, so that no compiler has a rounding to choose.
+// Normal random numbers (Box and Muller, 1958) with the same bits on host and device. Logarithm, sine and cosine are
+// polynomials in double in which every multiply-add is an explicit fma, so that rounding does not depend on the
+// compiler.
 #pragma once
 
 #include <cmath>
@@ -15,9 +16,9 @@ struct NormalPair {
   float first, second;
 };
 
-// The logarithm of (2 word + 1) / 2^33, which is in (0, 1), to about 1e-11.
+// Returns the logarithm of (2 word + 1) / 2^33, which is in (0, 1), with an error of about 1e-11.
 GPUPS_ANY_FN inline double log_of_word(std::uint32_t word) {
-  double m = 2.0 * static_cast<double>(word) + 1.0;  // exact, so there is no rounding to choose
+  double m = 2.0 * static_cast<double>(word) + 1.0;  // exact, so rounding does not depend on the compiler
   std::uint64_t bits = 0;
   memcpy(&bits, &m, sizeof m);
   double const exponent = static_cast<double>(static_cast<int>(bits >> 52) - 1023 - 33);
@@ -32,10 +33,10 @@ GPUPS_ANY_FN inline double log_of_word(std::uint32_t word) {
   return fma(exponent, 0.69314718055994530942, log_m);
 }
 
-// Two independent draws of mean 0 and deviation 1 from two random words.
+// Returns two independent draws with mean 0 and standard deviation 1, from two random words.
 GPUPS_ANY_FN inline NormalPair normal_pair(std::uint32_t a, std::uint32_t b) {
   double const radius = sqrt(-2 * log_of_word(a));
-  // The angle: a quarter turn from the top two bits, and x in [-pi/4, pi/4) from the others.
+  // The top two bits of the angle select a quarter turn, and the others give x in [-pi/4, pi/4).
   double const x = (static_cast<double>(b & 0x3FFFFFFFU) - 0x1p29) * (1.57079632679489661923 * 0x1p-30);
   double const x2 = x * x;
   double sine = fma(x2, -1.0 / 39916800, 1.0 / 362880);

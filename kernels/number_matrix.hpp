@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of numbers of any type in one piece of memory, as they are sent to other ranks: one behind the other. A row of
-// an odd number of 16-bit numbers has one more, so that rows are made of whole words.
+// Matrices of numbers of any data type in contiguous memory, as they are sent to other ranks. A row of an odd number of
+// 16-bit numbers has one more, so that rows consist of whole 32-bit words.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +9,21 @@
 
 namespace gpups::kernels {
 
-// Refers to `rows` rows of `columns` numbers.
+// A view of `rows` rows of `columns` numbers.
 struct NumberView {
   std::byte* data = nullptr;
   std::size_t rows = 0, columns = 0;
   DataType type = DataType::kFloat;
   Device device{};
 
-  // In numbers.
+  // Returns the distance from a row to the next, in numbers.
   std::size_t stride() const { return type == DataType::kFloat ? columns : (columns + 1) / 2 * 2; }
   std::size_t bytes() const { return rows * row_bytes(); }
   // REQUIRES: first + count <= rows.
   NumberView slice(std::size_t first, std::size_t count) const {
     return {data + first * row_bytes(), count, columns, type, device};
   }
-  // All numbers. REQUIRES: T is their type.
+  // Returns all numbers, padding included. REQUIRES: T is their type.
   template <class T>
   View<T> flat() const {
     return {reinterpret_cast<T*>(data), rows * stride(), device};
@@ -33,7 +33,7 @@ struct NumberView {
   std::size_t row_bytes() const { return stride() * bytes_of_number(type); }
 };
 
-// Owns them.
+// Owns a matrix of numbers.
 class NumberMatrix {
  public:
   NumberMatrix() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of numbers whose type is known when the program runs: floats, or 16 bits (half.hpp).
+// Rows of numbers whose data type is known at run time: floats, or numbers of 16 bits (half.hpp).
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,7 @@ namespace gpups::kernels {
 
 using gpups::DataType;
 
+// The data type of numbers of type T.
 template <class T>
 inline constexpr DataType kNumberType = DataType::kFloat;
 template <>
@@ -23,7 +24,7 @@ inline constexpr DataType kNumberType<BFloat16> = DataType::kBFloat16;
 
 constexpr std::size_t bytes_of_number(DataType type) { return type == DataType::kFloat ? 4 : 2; }
 
-// Calls f.template operator()<T>() with a type's T.
+// Calls f.template operator()<T>() with the C++ type T of `type`.
 template <class F>
 void with_number(DataType type, F f) {
   switch (type) {
@@ -37,17 +38,17 @@ void with_number(DataType type, F f) {
 }
 
 using gpups::row_stride;
-// Numbers from one row to the next: multiples of 64 bytes where a row has more than half as many, of 16 bytes below.
-// At least row_stride(columns), which it is for floats.
+// Returns the distance from a row to the next, in numbers. It is a multiple of 64 bytes if a row has more than 32
+// bytes, else of 16 bytes. For floats it is row_stride(columns); for other types it is not smaller.
 constexpr std::size_t row_stride(std::size_t columns, DataType type) {
   if (type == DataType::kFloat) return row_stride(columns);
   std::size_t const step = columns > 16 ? 32 : 8;
   return (columns + step - 1) / step * step;
 }
 
-// Refers to rows of any type, for writing. Padding is zero.
+// A view of rows of any data type, for writing. Padding is zero.
 struct WritableRows {
-  void* const* chunks = nullptr;  // of kChunkRows rows, each beginning with a line
+  void* const* chunks = nullptr;  // each has kChunkRows rows and begins at a cache line
   std::size_t stride = 0;         // numbers of a row; row_stride(dim, type)
   DataType type = DataType::kFloat;
 
@@ -56,7 +57,7 @@ struct WritableRows {
   WritableRows(Rows<T> rows)  // NOLINT: implicit on purpose
       : chunks(reinterpret_cast<void* const*>(rows.chunks)), stride(rows.stride), type(kNumberType<T>) {}
 
-  // REQUIRES: T is their type.
+  // Returns the rows as rows of T. REQUIRES: T is their type.
   template <class T>
   GPUPS_ANY_FN Rows<T> as() const {
     return {reinterpret_cast<T* const*>(chunks), stride};
@@ -74,7 +75,7 @@ struct TypedRows {
   TypedRows(Rows<T const> rows)  // NOLINT: implicit on purpose
       : chunks(reinterpret_cast<void const* const*>(rows.chunks)), stride(rows.stride), type(kNumberType<T>) {}
 
-  // REQUIRES: T is their type.
+  // Returns the rows as rows of T. REQUIRES: T is their type.
   template <class T>
   GPUPS_ANY_FN Rows<T const> as() const {
     return {reinterpret_cast<T const* const*>(chunks), stride};

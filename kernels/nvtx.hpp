@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names a stretch of work for profilers that read NVTX. Costs nothing without one, and in builds without CUDA.
+// Marks ranges of work for profilers that read NVTX. Costs nothing without a profiler, and in builds without CUDA.
 #pragma once
 
 #include "kernels/build_config.hpp"
@@ -10,7 +10,7 @@
 
 namespace gpups::kernels {
 
-// From construction to destruction.
+// A named range of work, from construction to destruction.
 class NvtxRange {
  public:
 #if GPUPS_HAS_CUDA
@@ -18,7 +18,7 @@ class NvtxRange {
   ~NvtxRange() { nvtxRangePop(); }
 #else
   explicit NvtxRange(char const*) {}
-  ~NvtxRange() {}  // not trivial, so that a range is never an unused variable
+  ~NvtxRange() {}  // not trivial, so that compilers do not report an unused variable
 #endif
   NvtxRange(NvtxRange const&) = delete;
   NvtxRange& operator=(NvtxRange const&) = delete;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each optimizer does to a row, or to a part of dense layers (see Optimizer and DenseOptimizer for the formulas).
-// A step returns 0, or what is not a number where a new value or state is not finite.
+// The step of each optimizer for a row, or for a part of dense layers (see Optimizer and DenseOptimizer for the
+// formulas). A step returns 0, or NaN if a new value or state is not finite.
 #pragma once
 
 #include <cmath>
@@ -13,20 +13,20 @@
 
 namespace gpups::kernels {
 
-// A row as a team of lanes takes it, and how to step. gradient(j) below is the mean's in columns from j on, clipped;
-// it is 0 in the padding, and so is what is written there.
+// A row as a team of lanes processes it, and the parameters of the step. gradient(j) below returns the mean gradient of
+// the columns from j on, clipped. It is 0 in the padding, so zeros are written there.
 template <class C, class Values>
 struct RowStep {
   C columns;
   std::size_t width, dim;
   Values value;
   float* state;
-  float* more_state;  // of optimizers that keep two numbers of a value
+  float* more_state;  // for optimizers with two numbers of state per value
   float rate;
   Optimizer optimizer;
 };
 
-// base^n, the same on every machine.
+// Returns base^n, with the same bits on every machine.
 GPUPS_ANY_FN inline double power(double base, std::uint64_t n) {
   double result = 1;
   for (; n > 0; n /= 2, base *= base) result *= n % 2 == 1 ? base : 1;
@@ -46,7 +46,7 @@ GPUPS_INLINED_FN float sgd_step(RowStep<C, Values> const& r, GradientAt gradient
   return descend(r, r.rate, gradient);
 }
 
-// state: the sums s
+// state: the sums s of squared gradients
 template <class C, class Values, class GradientAt>
 GPUPS_INLINED_FN float adagrad_step(RowStep<C, Values> const& r, GradientAt gradient) {
   return r.columns.nonfinite(r.width, [=, columns = r.columns, value = r.value, sums = r.state, rate = r.rate,
@@ -58,18 +58,18 @@ GPUPS_INLINED_FN float adagrad_step(RowStep<C, Values> const& r, GradientAt grad
   });
 }
 
-// state: one s
+// state: one sum s for the row
 template <class C, class Values, class GradientAt>
 GPUPS_INLINED_FN float rowwise_adagrad_step(RowStep<C, Values> const& r, GradientAt gradient) {
   float const squares =
       r.columns.sum(r.width, [=](std::size_t j) GPUPS_INLINED_BODY { return gradient(j) * gradient(j); });
   float const s = *r.state + squares / static_cast<float>(r.dim);
-  r.columns.sync();  // all have read the state
+  r.columns.sync();  // all lanes have read the state
   if (r.columns.first()) *r.state = s;
   return 0.0F * s + descend(r, quotient(r.rate, std::sqrt(s) + r.optimizer.epsilon), gradient);
 }
 
-// What corrects the bias of Adam's moments after so many updates.
+// The factors that correct the bias of Adam's moments after a number of updates.
 struct BiasCorrection {
   float first, second;
 };
@@ -78,7 +78,7 @@ GPUPS_ANY_FN inline BiasCorrection bias_correction(Optimizer const& o, std::uint
           static_cast<float>(1 / (1 - power(static_cast<double>(o.beta2), updates)))};
 }
 
-// state: the first moments of Adam; more_state: the second ones.
+// The moments of Adam. state: the first moments; more_state: the second moments.
 template <class C>
 struct AdamMoments {
   C columns;
@@ -96,7 +96,8 @@ struct AdamMoments {
         epsilon(r.optimizer.epsilon),
         correction(corrected_by) {}
 
-  // Returns what is not a number where a moment is not finite, else 0.
+  // Adds the gradient g to the moments of the columns from j on. Returns NaN in columns whose moment is not finite,
+  // else 0.
   template <class V>
   GPUPS_FN V add(std::size_t j, V g) const {
     V const m = beta1 * columns.get(first + j) + (1 - beta1) * g;
@@ -105,6 +106,7 @@ struct AdamMoments {
     columns.put(second + j, v);
     return 0.0F * m + 0.0F * v;
   }
+  // Returns the direction of the step in the columns from j on.
   GPUPS_FN auto direction(std::size_t j) const {
     return quotient(correction.first * columns.get(first + j),
                     root(correction.second * columns.get(second + j)) + epsilon);
@@ -120,8 +122,8 @@ GPUPS_INLINED_FN float adam_step(RowStep<C, Values> const& r, BiasCorrection cor
   });
 }
 
-// LAMB adds to the moments, then takes the direction and the norms that follow from them, and steps when the norms are
-// whole: those of a layer come from many parts.
+// The update of LAMB: Adam's direction and the decay of values. LAMB first updates the moments, then computes the norms
+// of update and values, and steps when the norms are complete: those of a layer are summed over many parts.
 template <class C, class Values>
 struct LambUpdate {
   AdamMoments<C> moments;
@@ -159,12 +161,12 @@ GPUPS_INLINED_FN float lamb_step(RowStep<C, Values> const& r, BiasCorrection cor
   return sums.nonfinite + descend(r, r.rate * trust_ratio(sums.update_squares, sums.value_squares), update);
 }
 
-// state: the sums n; more_state: z. inverse_change: by how much 1 / rate has grown since the step before; z is then as
-// if all steps had had this rate, so that values stay where they are. Where z is 0 there was no step, or the value is
-// 0: then z becomes what the value follows from.
+// state: the sums n; more_state: z. inverse_change: the growth of 1 / rate since the previous step. z is changed as if
+// all steps had had the current rate, so that values stay the same. If z is 0, there was no step before, or the value
+// is 0; then z is computed from the value.
 template <class C, class Values, class GradientAt>
 GPUPS_INLINED_FN float ftrl_step(RowStep<C, Values> const& r, float inverse_change, GradientAt gradient) {
-  if (!(r.rate > 0)) return 0;  // where a schedule has fallen to 0, and z has no scale
+  if (!(r.rate > 0)) return 0;  // a schedule can end at rate 0, at which z is not defined
   return r.columns.nonfinite(r.width, [=, columns = r.columns, value = r.value, sums = r.state, z_at = r.more_state,
                                        rate = r.rate, o = r.optimizer](std::size_t j) GPUPS_INLINED_BODY {
     auto const g = gradient(j), before = columns.get(sums + j), n = before + g * g;

@@ -9,7 +9,7 @@
 namespace gpups::kernels {
 namespace {
 
-// Keeps the exception of the smallest number.
+// Keeps the exception of the smallest index.
 class FirstException {
  public:
   template <class F>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of work that are independent of each other, such as microbatches, on the cores of a stream.
+// Runs independent pieces of work, such as microbatches, on the cores of a stream.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,10 @@
 
 namespace gpups::kernels {
 
-// Calls body(part, i) once for each i < n and returns when all are done. On the host they run side by side, each with a
-// stream of one thread, so that kernels called with `part` run in the body's thread; on a GPU one after the other, with
-// `stream` itself. Where bodies throw, the others run all the same, and the exception of the smallest i is thrown.
+// Calls body(part, i) once for each i < n, and returns when all calls have returned. On the host the calls run in
+// parallel. Each has a stream of one thread, so that kernels that are called with `part` run in the body's thread. On a
+// GPU the calls run one after another, with `stream` itself. If a body throws, the other calls are still made; then the
+// exception of the smallest i is rethrown.
 void parallel_for(Stream& stream, std::size_t n, FunctionRef<void(Stream& part, std::size_t i)> body);
 
 }  // namespace gpups::kernels

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies rows of a matrix from or to given places. Moves 8 * dim + 4 bytes per row.
+// Copies rows of a matrix from or to given positions. Moves 8 * dim + 4 bytes per row.
 #pragma once
 
 #include "gpups/array.hpp"
 
 namespace gpups::kernels {
 
-// to.row(i) = from.row(positions[i]), and likewise for one byte per row where `flags_from` is not empty.
+// to.row(i) = from.row(positions[i]); if `flags_from` is not empty, also flags_to[i] = flags_from[positions[i]].
 struct GatherMatrixRows {
   MatrixView<float const> from;
   View<std::uint32_t const> positions;       // (n)
@@ -16,7 +16,7 @@ struct GatherMatrixRows {
 };
 void gather_matrix_rows(Stream& stream, GatherMatrixRows const& arguments);
 
-// to.row(positions[i]) = from.row(i), and zeros to the padding.
+// to.row(positions[i]) = from.row(i); padding is set to zero.
 struct ScatterMatrixRows {
   MatrixView<float const> from;         // (n, dim)
   View<std::uint32_t const> positions;  // (n), distinct

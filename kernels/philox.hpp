@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers as a pure function of what they are for: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random
+// Random numbers as a pure function of a key and a counter: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random
 // numbers: as easy as 1, 2, 3", SC 2011). The same bits on host and device.
 #pragma once
 
@@ -21,7 +21,7 @@ constexpr PhiloxKey philox_key(std::uint64_t seed) {
   return {{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}};
 }
 
-// Four random words for one counter.
+// Returns four random words for one counter.
 constexpr Philox4 philox(PhiloxKey key, PhiloxCounter counter) {
   std::uint32_t a = counter.word[0], b = counter.word[1], c = counter.word[2], d = counter.word[3];
   std::uint32_t k0 = key.word[0], k1 = key.word[1];
@@ -38,7 +38,7 @@ constexpr Philox4 philox(PhiloxKey key, PhiloxCounter counter) {
   return {{a, b, c, d}};
 }
 
-// In [0, 1), a multiple of 2^-24.
+// Returns a multiple of 2^-24 in [0, 1).
 constexpr float uniform01(std::uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24F; }
 
 }  // namespace gpups::kernels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several blocks of philox() side by side, with the same key, in a form that becomes vector code on the host.
+// Computes several blocks of philox() at once, with the same key, in a form that becomes vector code on the host.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace gpups::kernels {
 
-// word[.][b] are the four words of block b: its counter before run(), the random words after it.
+// word[.][b] are the four words of block b: its counter before run(), its random words after it.
 template <std::size_t kBlocks>
 struct PhiloxBlocks {
   std::uint32_t word[4][kBlocks];
@@ -39,7 +39,7 @@ struct PhiloxBlocks {
 
 #if defined(__AVX512F__) && !defined(__CUDACC__)
  private:
-  // One word in 64 bits, whose upper halves mean nothing: products read lower halves only.
+  // Each word is in a 64-bit lane, whose upper half may have any value: products read lower halves only.
   [[gnu::always_inline]] void run_eight(PhiloxKey key, std::size_t first) {
     constexpr __mmask8 kAll = 0xFF;
     constexpr int kXorOfThree = 0x96;

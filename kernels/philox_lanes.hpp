@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// philox() of several counters at once on the host, one in each 64-bit lane of a vector: words are in the lower halves,
-// where they are multiplied, and what is in the upper halves does not matter.
+// Computes philox() of several counters at once on the host, one in each 64-bit lane of a vector. Words are in the
+// lower halves of lanes, which products read; upper halves may have any value.
 #pragma once
 
 #include <cstddef>
@@ -20,16 +20,17 @@ inline constexpr std::size_t kPhiloxLanes = 4;
 #endif
 using PhiloxVector = std::uint64_t __attribute__((vector_size(kPhiloxLanes * sizeof(std::uint64_t))));
 
+// Returns a vector whose lanes are their numbers.
 inline PhiloxVector philox_lane_numbers() {
   PhiloxVector numbers;
   for (std::size_t lane = 0; lane < kPhiloxLanes; ++lane) numbers[lane] = lane;
   return numbers;
 }
 
-// Lanes of a and b by turns, from lane `first` on.
+// Returns lanes of a and of b alternately, from lane `first` on.
 inline PhiloxVector philox_pairs(PhiloxVector a, PhiloxVector b, std::size_t first) {
   PhiloxVector pairs;
-#ifdef __clang__  // has no such function for a mask that is a variable
+#ifdef __clang__  // clang has no shuffle whose mask is a variable
   for (std::size_t l = 0; l < kPhiloxLanes; ++l) pairs[l] = l % 2 == 0 ? a[first + l / 2] : b[first + l / 2];
 #else
   for (std::size_t l = 0; l < kPhiloxLanes; ++l) pairs[l] = first + l / 2 + l % 2 * kPhiloxLanes;
@@ -38,7 +39,7 @@ inline PhiloxVector philox_pairs(PhiloxVector a, PhiloxVector b, std::size_t fir
   return pairs;
 }
 
-// A word times a factor, 64 bits of it.
+// Returns the product of each word and a factor, in 64 bits.
 inline PhiloxVector philox_product(PhiloxVector word, std::uint32_t factor) {
 #if defined(__AVX512F__)
   auto const factors = _mm512_set1_epi64(static_cast<long long>(factor));
@@ -51,7 +52,7 @@ inline PhiloxVector philox_product(PhiloxVector word, std::uint32_t factor) {
 #endif
 }
 
-// The words a, b, c, d of the counters become the random words.
+// Replaces the words a, b, c, d of counters by their random words.
 inline void philox_lanes(PhiloxKey key, PhiloxVector& a, PhiloxVector& b, PhiloxVector& c, PhiloxVector& d) {
   std::uint32_t k0 = key.word[0], k1 = key.word[1];
 #pragma GCC unroll 10

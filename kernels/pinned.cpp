@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kAlign = 4096;
 
-// The same throughout a process.
+// Returns whether there is a GPU. The result does not change during a process.
 bool has_gpu() {
   static bool const has = cuda_device_count() > 0;
   return has;
@@ -27,7 +27,8 @@ void PinnedDelete::operator()(std::byte* block) const noexcept {
 PinnedPtr allocate_pinned(std::size_t bytes) {
   void* const block =
       has_gpu() ? cuda::allocate_pinned(bytes) : std::aligned_alloc(kAlign, (bytes + kAlign - 1) / kAlign * kAlign);
-  GPUPS_REQUIRE(block != nullptr, "no memory for {} bytes that GPUs can copy from (pinned): lower the number of ranks",
+  GPUPS_REQUIRE(block != nullptr,
+                "no pinned memory of the host for {} bytes (data of GPUs are copied through it): use fewer ranks",
                 bytes);
   return PinnedPtr(static_cast<std::byte*>(block));
 }

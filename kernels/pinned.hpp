@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host memory that a GPU reads and writes without a copy between: for staging. Ordinary memory where there is no GPU.
+// Pinned host memory, which a GPU reads and writes without a further copy. It is used for staging. Without a GPU it is
+// ordinary memory.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@ struct PinnedDelete {
 };
 using PinnedPtr = std::unique_ptr<std::byte[], PinnedDelete>;
 
-// Throws Error where there is no memory.
+// Allocates pinned memory. Throws Error if there is not enough.
 PinnedPtr allocate_pinned(std::size_t bytes);
 
 }  // namespace gpups::kernels

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools bags on a GPU. A tile of lanes does some consecutive bags, whose entries lie side by side: each lane finds the
-// row of one of them, then all lanes add up 16 bytes of each row, four rows being on their way at a time. A tile has as
-// many lanes as a row has words, so that short rows keep a warp busy too. No bag is shared, and none waits for another.
+// Pools bags on a GPU. A tile of lanes pools a few consecutive bags, whose entries are consecutive too. Each lane finds
+// the row of one entry; then all lanes add up the rows, 16 bytes of each row per lane, with four rows in flight at a
+// time. A tile has as many lanes as a row has words of 16 bytes, so that short rows keep a warp busy too. Each sum
+// belongs to one lane, so no lane waits for another bag.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +18,16 @@ inline constexpr unsigned kWarpLanes = 32;
 inline constexpr std::uint32_t kBagsOfTile = 4;
 inline constexpr unsigned kRowsAtOnce = 4;
 
-// What a warp is for: its tiles do the bags from first_bag on, kBagsOfTile each, and words from first_word on.
+// The work of a warp: its tiles pool the bags from first_bag on, kBagsOfTile each, in the words from first_word on.
 struct WarpTask {
   std::uint32_t first_bag;
   std::uint32_t first_word;
 };
 
-// How the bags of a source are given to warps.
+// The distribution of bags over warps.
 struct WarpTasks {
   std::uint32_t lanes;    // of a tile: 4, 8, 16 or 32
-  std::uint32_t columns;  // warps side by side, where a row has more words than a warp has lanes
+  std::uint32_t columns;  // warps for each row: several if a row has more words than a warp has lanes
   std::uint32_t bags_per_warp;
   std::size_t warps;
 
@@ -36,7 +37,7 @@ struct WarpTasks {
   }
 };
 
-// number_bytes: of a number of the rows.
+// Distributes bags over warps. number_bytes: bytes of a number of the rows.
 inline WarpTasks warp_tasks(Bags const& bags, std::size_t number_bytes) {
   auto const words = static_cast<std::uint32_t>((bags.out.stride() * number_bytes + 15) / 16);
   WarpTasks t{kRowsAtOnce, (words + kWarpLanes - 1) / kWarpLanes, 0, 0};
@@ -46,7 +47,7 @@ inline WarpTasks warp_tasks(Bags const& bags, std::size_t number_bytes) {
   return t;
 }
 
-// Values are added up 16 bytes of a row at a time.
+// A word of 16 bytes of a row, and its numbers.
 template <class T>
 struct PooledWord {
   static constexpr unsigned kNumbers = 16 / sizeof(T);
@@ -56,8 +57,8 @@ struct PooledWord {
   };
 };
 
-// What a lane does. Most bags have a row for each entry. Those that have not are pooled again, one row at a time:
-// making initial values takes many registers, and all warps would have to keep them.
+// Pools bags with one lane of a tile. Most entries have a row. Bags with other entries are pooled a second time, one
+// row at a time: initial values need many registers, which otherwise all warps would have to reserve.
 template <class Source>
 struct TilePooler {
   using T = typename Source::Number;
@@ -66,11 +67,12 @@ struct TilePooler {
   Source const& source;
   Bags const& bags;
   std::uint32_t lanes, lane, mask;  // of the tile
-  std::uint32_t word;               // of the row, that this lane adds up
+  std::uint32_t word;               // the word of each row that this lane adds up
 
+  // Returns whether rows have the word of this lane.
   __device__ bool reads() const { return word * kNumbers < source.stride(); }
 
-  // What an entry without a row adds.
+  // Adds the initial values of an entry without a row.
   __device__ void add_absent(float (&sum)[kNumbers], std::uint32_t entry, float weight) const {
 #pragma unroll
     for (unsigned quad = 0; quad < kNumbers / 4; ++quad) {
@@ -80,7 +82,7 @@ struct TilePooler {
     }
   }
 
-  // Writes a bag's sum, and begins the next.
+  // Writes the result of a bag, and sets the sum to 0.
   __device__ void finish(std::uint32_t bag, float (&sum)[kNumbers]) const {
     float const scale = bags.scale(bags.begin(bag + 1) - bags.begin(bag));
     float* const to = bags.row(bag) + word * kNumbers;
@@ -95,7 +97,8 @@ struct TilePooler {
     for (unsigned k = 0; k < kNumbers; ++k) sum[k] = 0;
   }
 
-  // Pools the bags [bag, last_bag) with kRows rows on their way at a time. Returns whether all entries have one.
+  // Pools the bags bag .. last_bag - 1 with kRows rows in flight at a time. kAbsent: adds entries without a row too.
+  // Returns whether all entries have a row.
   template <unsigned kRows, bool kAbsent>
   __device__ bool run(std::uint32_t bag, std::uint32_t last_bag) const {
     std::uint32_t const last = bags.begin(last_bag);
@@ -152,7 +155,7 @@ __device__ __noinline__ void pool_with_absent(TilePooler<Source> pooler, std::ui
   pooler.template run<1, true>(first, last);
 }
 
-// What one warp does; called by all its lanes.
+// Pools the bags of a warp. All lanes of the warp call it.
 template <class Source>
 __device__ void pool_warp(Source const& source, Bags const& bags, WarpTasks const& tasks, std::size_t warp) {
   WarpTask const task = tasks.task(warp);

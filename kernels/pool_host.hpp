@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools bags on the host. A thread goes over its entries in strips: while it adds up the rows of one, those of the next
-// ones are on their way from memory. Keys are found a piece of some strips at a time, by a search that never guesses.
+// Pools bags on the host. A thread processes its entries in strips: while it adds up the rows of one strip, the rows of
+// the next strips are being loaded. Keys are searched for several strips at once, without unpredictable branches.
 //
-// A bag is summed in the order of its entries, in float, whatever strips it is in.
+// A bag is summed in float, in the order of its entries, even if it is in several strips.
 #pragma once
 
 #include <algorithm>
@@ -19,15 +19,15 @@ namespace gpups::kernels {
 
 inline constexpr std::size_t kStripBytes = 8192;
 
-// Some entries, and their rows.
+// The entries first .. last - 1, and their rows.
 template <class T>
 struct Strip {
   std::uint32_t first = 0, last = 0;
   T const* row[kStripMax];
-  std::vector<T> absent;  // rows of keys that have none
+  std::vector<T> absent;  // initial values of keys without a row
 };
 
-// The strip's share of a bag.
+// The part of a bag that is in one strip.
 template <class T>
 struct BagShare {
   T const* const* rows;  // (count)
@@ -73,7 +73,7 @@ inline void sum_share(BagShare<T> const& share, std::size_t width, std::size_t s
   for (; j < stride; ++j) share.to[j] = 0;
 }
 
-// A bag of one entry.
+// Pools a bag of one entry.
 template <bool kWeighted, bool kStream, class T>
 inline void copy_entry(T const* from, float weight, float* to, std::size_t width, std::size_t stride) {
   auto const copy = [=]<std::size_t kLanes>(FloatVector<kLanes> x, std::size_t column) {
@@ -87,7 +87,7 @@ inline void copy_entry(T const* from, float weight, float* to, std::size_t width
   for (; j < stride; ++j) to[j] = 0;
 }
 
-// Pools the bags [first_bag, last_bag) of a source.
+// Pools a range of bags of a source.
 template <bool kWeighted, bool kStream, class Source>
 class BagPooler {
   using T = typename Source::Number;
@@ -113,7 +113,7 @@ class BagPooler {
       find(e + ahead_ * size_, strip_[(turn + ahead_) % kStrips]);
       pool(strip_[turn % kStrips]);
     }
-    if (first == last_) pool(strip_[0]);  // empty bags only
+    if (first == last_) pool(strip_[0]);  // all bags are empty
     if (kStream) nontemporal_fence();
   }
 
@@ -133,7 +133,7 @@ class BagPooler {
     if (!all) make_absent(strip);
   }
 
-  // Gives entries without a row one that is made for them.
+  // Writes initial values for the entries without a row.
   void make_absent(Strip<T>& strip) {
     strip.absent.resize(size_ * width_);
     for (std::uint32_t e = strip.first; e < strip.last; ++e) {
@@ -168,7 +168,7 @@ class BagPooler {
     }
   }
 
-  // Adds the entries at_ .. to - 1 of the bag.
+  // Adds the entries at_ .. to - 1 of the current bag. ends: the bag ends there.
   void add(Strip<T> const& strip, std::uint32_t to, bool ends) {
     if (!ends) carried_.resize(bags_.out.stride());
     BagShare<T> const share{strip.row + (at_ - strip.first),
@@ -184,32 +184,34 @@ class BagPooler {
     }
   }
 
-  // Measured: rows of 512 bytes come a quarter faster from some 40 rows ahead on, whatever the bytes on the way. Likely
-  // the processor follows reads in 32 pages, and reads on behind a row that is asked for and added up soon after.
+  // Measured: rows of 512 bytes are loaded a quarter faster if they are prefetched about 40 rows ahead or more, however
+  // many bytes are in flight. Probably the processor tracks reads in 32 pages, and reads on after a row that is used
+  // soon after its prefetch.
   static constexpr std::uint32_t kStripMin = 8, kRowsAhead = kStripMax, kStrips = 16;
   static_assert(kRowsAhead / kStripMin < kStrips);
 
   Source const& source_;
   EntryRows<Source> rows_;
   Bags const& bags_;
-  std::size_t width_;    // columns that are summed
+  std::size_t width_;    // number of columns that are summed
   std::uint32_t size_;   // entries of a strip
-  std::uint32_t ahead_;  // strips
+  std::uint32_t ahead_;  // strips that are prefetched ahead
   std::uint32_t last_ = 0;
   Strip<T> strip_[kStrips];
-  std::size_t bag_ = 0, last_bag_ = 0;    // the bag that is summed, and the end
-  std::uint32_t bag_begin_ = 0, at_ = 0;  // its first entry, and the next one
-  std::vector<float> carried_;            // the sum so far of a bag that goes on in the next strip
+  std::size_t bag_ = 0, last_bag_ = 0;    // the current bag, and the end
+  std::uint32_t bag_begin_ = 0, at_ = 0;  // first entry of the current bag, and the next entry
+  std::vector<float> carried_;            // the sum of a bag that continues in the next strip
 };
 
-// Bags that a thread does at a time: their entries fill some strips, however long bags are.
+// Returns the number of bags that a thread pools at a time. Together they have the entries of some strips, however long
+// bags are.
 inline std::size_t bags_at_once(Bags const& bags) {
   constexpr std::size_t kEntries = 2048;
   std::size_t const entries = bags.count == 0 ? 0 : bags.begin(bags.count) - bags.begin(0);
   return std::clamp<std::size_t>(entries == 0 ? kEntries : kEntries * bags.count / entries, 1, kEntries);
 }
 
-// Pools the bags [first, last).
+// Pools the bags first .. last - 1. stream: writes the results around the caches.
 template <class Source>
 void pool_bags(Source const& source, Bags const& bags, std::size_t first, std::size_t last, bool stream) {
   bool const weighted = !bags.weights.empty();
@@ -219,7 +221,7 @@ void pool_bags(Source const& source, Bags const& bags, std::size_t first, std::s
   BagPooler<false, false, Source>(source, bags).run(first, last);
 }
 
-// Whether what bags are pooled to is better written around the caches.
+// Returns whether the results are better written around the caches.
 inline bool should_stream(Arena const& arena, Bags const& bags) {
   std::size_t const row_bytes = bags.out.stride() * sizeof(float);
   return are_lines(bags.out.data(), row_bytes) && exceeds_caches(arena, bags.count * row_bytes);

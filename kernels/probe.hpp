@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search for keys by a team of lanes. Each lane brings a key; for each of these keys in turn all lanes load the
-// first bucket, a share of it each, so that a team reads whole cache lines and has one on the way for every key. A team
-// is four neighbouring threads of a GPU, 16 bytes each, or one lane that does everything.
+// Searches for keys by a team of lanes. Each lane has a key. For each of these keys in turn, all lanes load its first
+// bucket, a share each, so that a team reads whole cache lines and has one in flight for every key. A team is four
+// neighbouring threads of a GPU, with shares of 16 bytes, or one lane that loads whole buckets.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace gpups::kernels {
 
-// Team: kSize lanes of 1, 2, 4 or 8; lane(); shuffle(x, l), the x of lane l; ballot(b), whose bit l is lane l's b.
+// A Team has kSize lanes: 1, 2, 4 or 8. lane() returns the number of the calling lane, shuffle(x, l) the x of lane l,
+// and ballot(b) a word whose bit l is the b of lane l.
 struct OneLane {
   static constexpr unsigned kSize = 1;
   GPUPS_FN unsigned lane() const { return 0; }
@@ -35,7 +36,7 @@ struct FourThreads {
 };
 #endif
 
-// A lane's share of a bucket.
+// The share of a bucket that one lane loads.
 template <class Team>
 struct alignas(64 / Team::kSize) BucketShare {
   static constexpr unsigned kWords = 8 / Team::kSize;
@@ -44,14 +45,14 @@ struct alignas(64 / Team::kSize) BucketShare {
   GPUPS_FN static BucketShare load(Team team, Bucket const* bucket) {
     return reinterpret_cast<BucketShare const*>(bucket)[team.lane()];
   }
-  // 32-bit word i of the bucket, for all lanes. REQUIRES: the same i in all lanes.
+  // Returns 32-bit word i of the bucket, to all lanes. REQUIRES: the same i in all lanes.
   GPUPS_FN std::uint32_t half_word(Team team, unsigned i) const {
     unsigned const mine = i % (2 * kWords);
     unsigned long long chosen = word[0];
     for (unsigned w = 1; w < kWords; ++w) chosen = w == mine / 2 ? word[w] : chosen;
     return team.shuffle(static_cast<std::uint32_t>(chosen >> 32 * (mine % 2)), i / (2 * kWords));
   }
-  // The place of a key, or none: >= 5. The same for all lanes.
+  // Returns the place of a key, or kBucketKeys if the bucket does not have it, to all lanes.
   GPUPS_FN unsigned place_of(Team team, unsigned long long key, std::uint32_t marks) const {
     unsigned place = kBucketKeys;
     for (unsigned w = 0; w < kWords; ++w) {
@@ -64,7 +65,8 @@ struct alignas(64 / Team::kSize) BucketShare {
   }
 };
 
-// The number of this lane's key, or kNoRow. All lanes of a team call it together; those without a key pass has = false.
+// Returns the number of this lane's key, or kNoRow. All lanes of a team call it together; lanes without a key pass has
+// = false.
 template <class Team>
 GPUPS_FN std::uint32_t probe(Team team, Buckets const& buckets, Key key, bool has) {
   using Share = BucketShare<Team>;
@@ -90,7 +92,7 @@ GPUPS_FN std::uint32_t probe(Team team, Buckets const& buckets, Key key, bool ha
     id = has && place < kBucketKeys ? found : kNoRow;
     undecided = place >= kBucketKeys && (marks & my_tag) != 0;
   }
-  // Few keys are elsewhere: one after another, by the whole team.
+  // Few keys are in later buckets. The whole team searches them, one after another.
   for (unsigned left = team.ballot(undecided); left != 0; left &= left - 1) {
     unsigned const k = lowest_bit(left);
     unsigned long long const wanted = team.shuffle(static_cast<unsigned long long>(number(key)), k);

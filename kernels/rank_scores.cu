@@ -5,7 +5,8 @@
 
 namespace gpups::kernels {
 
-// A team counts a tile, or a query's known columns in steps of a tile: a float holds every count up to 2^24.
+// A team counts a tile of columns, or the known columns of a query in pieces of a tile. Counts are sums of floats,
+// which are exact up to 2^24.
 template <Space S>
 void run(Exec<S> ex, RankScores const& r) {
   std::size_t const tiles = rank_tiles(r.scores.columns());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out whether a list names a row twice. Moves 20 bytes per row.
+// Finds a row that a list has more than once. Moves 20 bytes per row.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace gpups::kernels {
 
 struct RepeatedIds {
   View<std::uint32_t const> ids;  // (n)
-  Rows<std::uint64_t> mark;       // stride 1: of each row, and changed
-  std::uint32_t epoch;            // of the list; no mark has it in its high half
-  View<std::uint32_t> repeated;   // (1), kNoRow before; after it a row that is named twice, if there is any
+  Rows<std::uint64_t> mark;       // stride 1: marks of rows; those of the list are overwritten
+  std::uint32_t epoch;            // identifies the list; no mark has it in its high half before the call
+  View<std::uint32_t> repeated;   // (1), kNoRow before the call; after it the smallest repeated row, if there is one
 };
 void repeated_ids(Stream& stream, RepeatedIds const& arguments);
 

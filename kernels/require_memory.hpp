@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refuses arrays that callers of the library give without memory. Views do not check themselves: kernels cut them all
-// the time, also on devices, where nothing can be thrown.
+// Rejects arrays of callers that have elements but a null address, or that are on another device than the stream. Views
+// do not check this: kernels slice them all the time, also on devices, where no exception can be thrown.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 
 namespace gpups::kernels {
 
+// Returns the number of elements of a view, or of rows of a matrix.
 template <class T>
 std::size_t count_given(View<T> const& given) {
   return given.size();
@@ -20,7 +21,8 @@ std::size_t count_given(MatrixView<T> const& given) {
   return given.columns() == 0 ? 0 : given.rows();
 }
 
-// Throws Error where there are elements and no memory that they are in. call, what: "push", "sources".
+// Throws Error if an array has elements but a null address. call, what: the names of call and array for the message,
+// such as "push" and "sources".
 template <class V>
 void require_memory(V const& given, char const* call, char const* what) {
   GPUPS_REQUIRE(given.data() != nullptr || count_given(given) == 0,
@@ -29,12 +31,12 @@ void require_memory(V const& given, char const* call, char const* what) {
                 call, count_given(given), what);
 }
 
-// The same, and where data is elsewhere than the stream that reads or writes it.
+// The same. Also throws Error if the array is on another device than the stream that reads or writes it.
 template <class V>
 void require_here(Stream const& stream, V const& given, char const* call, char const* what) {
   require_memory(given, call, what);
   GPUPS_REQUIRE(given.data() == nullptr || given.device() == stream.device(),
-                "{} was given {} on {} and the stream is on {} (it cannot reach them): copy them first", call, what,
+                "{} was given {} on {} and a stream on {} (the stream cannot reach them): copy them first", call, what,
                 to_string(given.device()), to_string(stream.device()));
 }
 

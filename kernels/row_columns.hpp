@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a team takes the columns of one row: a vector at a time on the host, four in each lane of a GPU. A formula is
-// written once, for a Value of several columns: sum(n, f) adds f(j) up for all columns below n, and faults(n, f) is 0
-// if each f(j) is, and otherwise not a number. REQUIRES: rows of row_stride() columns, which is a multiple of four.
+// The columns of one row as a team of lanes processes them: a vector at a time on the host, four columns in each lane
+// of a GPU. A formula is written once, for a Value of several columns. sum(n, f) returns the sum of f(j) over all
+// columns below n; nonfinite(n, f) returns 0 if every f(j) is 0, else NaN. REQUIRES: rows have row_stride() columns, a
+// multiple of four.
 #pragma once
 
 #include <cmath>
@@ -18,11 +19,12 @@
 
 namespace gpups::kernels {
 
-// Partial sums of a reduction over a row, on any machine: column j goes to number j % 64, and these are added in pairs
-// of equal distance.
+// The number of partial sums of a reduction over a row, on any machine. Column j is added to partial sum j % 64, and
+// partial sums are added in pairs of equal distance.
 inline constexpr std::size_t kRowPartials = 64;
 
 #ifdef __CUDACC__
+// The values of four columns.
 struct Quad {
   float4 of;
 
@@ -44,24 +46,24 @@ __device__ Quad apply(F f, Quad a, Quad b) {
   return {f(a.of.x, b.of.x), f(a.of.y, b.of.y), f(a.of.z, b.of.z), f(a.of.w, b.of.w)};
 }
 __device__ inline Quad root(Quad a) { return {sqrtf(a.of.x), sqrtf(a.of.y), sqrtf(a.of.z), sqrtf(a.of.w)}; }
-// a / b; 0 where b is, as it may be where all gradients so far were 0.
+// Returns a / b, or 0 if b is 0, which it may be if all gradients so far were 0.
 __device__ inline float quotient(float a, float b) { return b > 0 ? a / b : 0.0F; }
 __device__ inline Quad quotient(Quad a, Quad b) {
   return apply([](float x, float y) { return quotient(x, y); }, a, b);
 }
 
-// How far z is outside [-l1, l1].
+// Returns z minus the nearest number in [-l1, l1].
 __device__ inline float beyond(float z, float l1) { return z > l1 ? z - l1 : (z < -l1 ? z + l1 : 0.0F); }
 __device__ inline Quad beyond(Quad z, float l1) {
   return apply([](float x, float y) { return beyond(x, y); }, z, l1);
 }
-// a where z is 0, else b.
+// Returns a if z is 0, else b.
 __device__ inline float where_zero(float z, float a, float b) { return z == 0 ? a : b; }
 __device__ inline Quad where_zero(Quad z, float a, float b) {
   return {where_zero(z.of.x, a, b), where_zero(z.of.y, a, b), where_zero(z.of.z, a, b), where_zero(z.of.w, a, b)};
 }
 
-// sum * unit, of exact sums.
+// Returns sum * unit, for exact sums.
 template <class V>
 __device__ V scaled(std::int64_t const* sum, double unit) {
   auto const* const pairs = reinterpret_cast<longlong2 const*>(sum);
@@ -70,6 +72,7 @@ __device__ V scaled(std::int64_t const* sum, double unit) {
   return {one(low.x), one(low.y), one(high.x), one(high.y)};
 }
 
+// The columns of a row in the lanes of a GPU team.
 struct DeviceColumns {
   using Value = Quad;
   DeviceLanes lanes;
@@ -110,12 +113,12 @@ template <class V>
 V quotient(V a, V b) {
   return b > 0.0F ? a / b : V{};
 }
-// How far z is outside [-l1, l1].
+// Returns z minus the nearest number in [-l1, l1].
 template <class V>
 V beyond(V z, float l1) {
   return z > l1 ? z - l1 : (z < -l1 ? z + l1 : V{});
 }
-// a where z is 0, else b.
+// Returns a if z is 0, else b.
 template <class V>
 V where_zero(V z, float a, float b) {
   return z == 0.0F ? V{} + a : V{} + b;
@@ -130,7 +133,7 @@ V root(V x) {
   return x;
 }
 
-// sum * unit, of exact sums.
+// Returns sum * unit, for exact sums.
 template <class V>
 V scaled(std::int64_t const* sum, double unit) {
   V value;
@@ -140,6 +143,7 @@ V scaled(std::int64_t const* sum, double unit) {
   return value;
 }
 
+// The columns of a row in vectors V.
 template <class V>
 struct HostColumns {
   using Value = V;
@@ -171,7 +175,7 @@ struct HostColumns {
     for (std::size_t k = 0; k < kWidth; ++k) any += x[k];
     return any == 0;
   }
-  // Numbers of parts are constants, so that parts stay in registers.
+  // The indices of parts are constants, so that parts stay in registers.
   template <class F, std::size_t... k>
   GPUPS_INLINED_FN static float sum_parts(std::size_t n, F f, std::index_sequence<k...>) {
     V part[sizeof...(k)] = {};

@@ -11,24 +11,24 @@
 namespace gpups::kernels {
 namespace {
 
-// Rows that are read at random are found twice as fast in huge pages, of which the operating system has one for each
-// so many bytes.
+// The bytes of a huge page of the operating system. Random reads of rows are twice as fast in huge pages.
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
-// Chunks that are made at a time where there are `chunks`: small ones share a huge page, but a small table does not
-// take a whole one.
+// Returns how many chunks to add to `chunks`. Small chunks share a huge page, but a small table does not take a whole
+// one.
 std::size_t chunks_to_add(std::size_t chunks, std::size_t chunk_bytes) {
   std::size_t const in_page = std::max<std::size_t>(kHugePageBytes / chunk_bytes, 1);
   return std::min(in_page, std::max<std::size_t>(chunks, 1));
 }
 
-// The most rows that there can ever be.
+// The most rows of a table.
 constexpr std::size_t kRowsMax = std::size_t{1} << 31;
 
-// Where room grows by moving: the least rows, and places of the list, which fill the smallest block of memory.
+// With Growth::kByMoving: the least number of rows, and the least length of the list of chunks, which fills the
+// smallest block of memory.
 constexpr std::size_t kFewRows = 16, kFewChunks = 8;
 
-// Rows that a first chunk which moves has room for, if it is to have these.
+// Returns the number of rows that the first chunk has room for, with Growth::kByMoving and `rows` rows.
 std::size_t rows_of_first_chunk(std::size_t rows) { return std::clamp(std::bit_ceil(rows), kFewRows, kChunkRows); }
 
 std::size_t places_in_list(Growth growth, std::size_t chunks) {
@@ -48,7 +48,7 @@ RowStorage<T>::RowStorage(Device device, std::size_t stride, NewRows new_rows, G
 template <class T>
 void RowStorage<T>::reserve(Stream& stream, std::size_t rows) {
   if (stride_ == 0 || rows <= rows_) return;
-  GPUPS_REQUIRE(rows <= kRowsMax, "a table has {} rows (its row numbers have 31 bits): use more ranks", rows);
+  GPUPS_REQUIRE(rows <= kRowsMax, "a table needs room for {} rows (row numbers have 31 bits): use more ranks", rows);
   if (growth_ == Growth::kByMoving && rows_ < kChunkRows) move_to_larger_chunk(stream, rows_of_first_chunk(rows));
   while (rows_ < rows) add_chunks(stream);
 }
@@ -91,7 +91,7 @@ void RowStorage<T>::wait_list_chunks(Stream& stream, std::size_t first, std::vec
     list_ = std::move(longer);
   }
   memory::copy(stream, list_.data() + first, device_, chunks.data(), Device::host(), chunks.size() * sizeof(T*));
-  stream.wait();  // the caller's addresses go
+  stream.wait();  // the caller frees `chunks` afterwards
 }
 
 template <class T>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows by number, in chunks. Rows stay where they are; or, while there are few, they move to larger memory.
+// Storage of rows by number, in chunks. Rows never move; or, with Growth::kByMoving, they move to larger memory while
+// there are few.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ inline constexpr std::size_t kChunkRows = std::size_t{1} << kChunkBits;
 // The row number of a key that has no row.
 inline constexpr std::uint32_t kNoRow = 0xFFFFFFFF;
 
-// Refers to the rows of one column: what a kernel may do with a RowStorage.
+// A view of the rows of one column, for kernels.
 template <class T>
 struct Rows {
   T* const* chunks;    // on the storage's device
@@ -25,16 +26,16 @@ struct Rows {
   constexpr T* row(std::uint32_t id) const { return chunks[id >> kChunkBits] + (id & (kChunkRows - 1)) * stride; }
 };
 
-// What is in rows that have just been made.
+// The contents of new rows.
 enum class NewRows { kUndefined, kZero };
 
-// Where rows are while room for more is made.
+// How a storage makes room for more rows.
 enum class Growth {
-  // Where they were, for good: room grows by whole chunks, and the list of all chunks that there can ever be is made at
-  // once, 1 MiB, since kernels and other threads use it meanwhile.
+  // Rows never move. Room grows by whole chunks, and the list of chunks has its final size of 1 MiB from the beginning,
+  // because kernels and other threads use it while room is made.
   kInPlace,
-  // Elsewhere, until they fill a chunk: room for few rows doubles, and so does the list. For what one thread uses, and
-  // of which there are many with few rows in each.
+  // Rows move until they fill a chunk: room for few rows doubles, and so does the list of chunks. For storage that one
+  // thread uses, and of which there is much with few rows each.
   kByMoving
 };
 
@@ -46,32 +47,32 @@ class RowStorage {
   RowStorage(Device device, std::size_t stride, NewRows new_rows = NewRows::kUndefined,
              Growth growth = Growth::kInPlace);
 
-  // Makes room for rows 0 .. rows-1, and keeps what is in them. Waits for `stream` where it makes room.
-  // kInPlace: safe beside kernels that use existing rows. kByMoving: REQUIRES that none does, on other streams; what
-  // ref() gave before must not be used any more.
+  // Makes room for rows 0 .. rows - 1, and keeps their contents. Waits for `stream` if it makes room. kInPlace: kernels
+  // may use existing rows meanwhile. kByMoving: REQUIRES: no kernel of another stream uses rows meanwhile; earlier
+  // results of ref() become invalid.
   void reserve(Stream& stream, std::size_t rows);
   Rows<T> ref() const { return {list_.data(), stride_}; }
   Rows<T const> const_ref() const { return {const_cast<T const* const*>(list_.data()), stride_}; }
   std::size_t rows_reserved() const { return rows_; }
-  // The list of chunks too.
+  // Returns the bytes of rows and of the list of chunks.
   std::size_t bytes() const { return rows_ * stride_ * sizeof(T) + list_.bytes(); }
-  // What room for so many rows takes, likewise.
+  // Returns the bytes of a storage with room for `rows` rows, the list of chunks included.
   static std::size_t bytes_for(std::size_t rows, std::size_t stride, Growth growth = Growth::kInPlace);
 
  private:
-  // Memory for new rows.
+  // Allocates memory for new rows.
   Array<T> make_block(Stream& stream, std::size_t rows) const;
   void move_to_larger_chunk(Stream& stream, std::size_t rows);
   void add_chunks(Stream& stream);
-  // Where chunks from number `first` on are. Waits for `stream`.
+  // Writes the addresses of chunks to the list, from number `first` on. Waits for `stream`.
   void wait_list_chunks(Stream& stream, std::size_t first, std::vector<T*> const& chunks);
 
   Device device_{};
   std::size_t stride_ = 0;
   NewRows new_rows_ = NewRows::kUndefined;
   Growth growth_ = Growth::kInPlace;
-  std::vector<Array<T>> blocks_;  // of one chunk or several, or the first part of a chunk
-  std::size_t rows_ = 0;          // that there is room for: whole chunks, or a part of one
+  std::vector<Array<T>> blocks_;  // each is one or more chunks, or the first part of a chunk
+  std::size_t rows_ = 0;          // rows that there is room for: whole chunks, or a part of one
   Array<T*> list_;                // chunk addresses, on the device
 };
 

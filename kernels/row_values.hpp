@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of a row as an optimizer's formula reads and writes them, some columns at a time: floats, or numbers of 16
-// bits that new values are rounded to at random. REQUIRES: each column is put once, in ascending order, and not read
-// after that.
+// The values of a row as the formula of an optimizer reads and writes them, some columns at a time: floats, or numbers
+// of 16 bits, to which new values are rounded stochastically. REQUIRES: each column is written once, in ascending
+// order, and not read after that.
 #pragma once
 
 #include <bit>
@@ -22,13 +22,14 @@
 
 namespace gpups::kernels {
 
+// Values of type float.
 template <class C>
 struct FloatValues {
   C columns;
   float* row;
 
   GPUPS_FN auto get(std::size_t j) const { return columns.get(row + j); }
-  // Returns what is not a number where a value is not finite, else 0.
+  // Writes the columns from j on. Returns NaN in columns whose value is not finite, else 0.
   template <class V>
   GPUPS_FN V put(std::size_t j, V x) const {
     columns.put(row + j, x);
@@ -37,6 +38,7 @@ struct FloatValues {
 };
 
 #ifdef __CUDACC__
+// Values of a type T of 16 bits.
 template <class C, class T>
 struct RoundedValues {
   T* row;
@@ -46,7 +48,7 @@ struct RoundedValues {
     uint2 const four = *reinterpret_cast<uint2 const*>(row + j);
     return {number(four.x), number(four.x >> 16), number(four.y), number(four.y >> 16)};
   }
-  // As above, of what has been rounded.
+  // The same; values are rounded before they are checked.
   __device__ Quad put(std::size_t j, Quad x) const {
     FourBits const bits = rounding_bits(draw, j);
     std::uint32_t const a = rounded(x.of.x, bits.of[0]), b = rounded(x.of.y, bits.of[1]);
@@ -62,6 +64,7 @@ struct RoundedValues {
   }
 };
 #else
+// Values of a type T of 16 bits.
 template <class C, class T>
 struct RoundedValues {
   using V = typename C::Value;
@@ -77,7 +80,7 @@ struct RoundedValues {
     numbers.load(row + j);
     return std::bit_cast<V>(numbers.value);
   }
-  // As above, of what has been rounded.
+  // The same; values are rounded before they are checked.
   V put(std::size_t j, V x) const {
     Words const rounded = rounded_bits(T{}, std::bit_cast<Words>(x), words_of<kLanes>(bits->from(j)));
     Halves const numbers = __builtin_convertvector(rounded, Halves);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes rows by number: rows(ids[i]) = from.row(i), as the nearest numbers of the rows' type, and zeros to its
-// padding. Moves 8 * dim + 4 bytes per row, or 6 * dim + 4 for numbers of 16 bits.
+// Writes rows by number: rows(ids[i]) = from.row(i), rounded to the nearest numbers of the rows' data type; padding is
+// set to zero. Moves 8 * dim + 4 bytes per row, or 6 * dim + 4 for numbers of 16 bits.
 #pragma once
 
 #include <cstddef>

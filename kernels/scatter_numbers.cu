@@ -11,7 +11,7 @@
 namespace gpups::kernels {
 
 #ifdef __CUDACC__
-// Numbers 2 * pair and the next of a row of `dim`; zeros behind it.
+// Returns numbers 2 * pair and 2 * pair + 1 of a row as floats; zeros from column `dim` on.
 template <class T>
 __device__ inline float2 widened(std::uint32_t const* row, std::size_t pair, std::size_t dim) {
   std::size_t const j = 2 * pair;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of numbers that have come from other ranks, as floats and in the order of a batch. Moves 8 bytes per number, or
-// 6.
+// Converts rows that were received from other ranks to floats, in the order of a batch. Moves 8 bytes per number, or 6
+// for numbers of 16 bits.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace gpups::kernels {
 
-// out.row(places[i]) = row i, and zeros to the padding.
+// out.row(positions[i]) = row i of `from`; padding is set to zero.
 struct ScatterNumbers {
   NumberView from;                      // (n, dim)
   View<std::uint32_t const> positions;  // (n), distinct

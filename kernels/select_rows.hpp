@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists rows by what has become of them. Reads 8 bytes per number, writes 4 per row.
+// Lists the rows that have a given status. Reads 8 bytes per row, writes 4 bytes per listed row.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,17 @@
 
 namespace gpups::kernels {
 
+// The status of a row: it exists, waits for admission, or is free or only reserved (see row_lifecycle.hpp).
 enum class RowStatus { kExist, kWait, kFree };
 
 struct SelectRows {
   Rows<std::uint32_t const> lifecycle;  // stride kLifecycleWords
-  std::uint32_t first, last;            // of the numbers first .. last - 1,
-  View<std::uint32_t> ids;              // (>= last - first) those of this kind, ascending
+  std::uint32_t first, last;            // the rows that are searched: first .. last - 1
+  View<std::uint32_t> ids;              // (>= last - first), output: the rows of this kind, ascending
   RowStatus kind;
 };
 
-// Returns how many there are. Waits for `stream`.
+// Lists the rows. Returns how many there are. Waits for `stream`.
 std::size_t wait_select_rows(Stream& stream, SelectRows const& arguments);
 
 }  // namespace gpups::kernels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a kernel body runs, as a type: handing work for one space to the other does not compile.
+// The space in which a kernel body runs, as a type: work for one space cannot be passed to the other.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ class Arena;
 
 enum class Space { kHost, kDevice };
 
-// What a body needs to run: the cores on the host, the CUDA stream on a GPU.
+// What a body needs to run: an arena on the host, a CUDA stream on a GPU.
 template <Space S>
 struct Exec;
 template <>
@@ -23,25 +23,28 @@ struct Exec<Space::kHost> {
 template <>
 struct Exec<Space::kDevice> {
   void* stream;                    // cudaStream_t
-  std::shared_ptr<void>* library;  // what a library keeps for the stream; null before its first use
+  std::shared_ptr<void>* library;  // data that a library keeps for the stream; null before its first use
 };
 using HostExec = Exec<Space::kHost>;
 using DeviceExec = Exec<Space::kDevice>;
 
-// The space that the compiler at work makes objects for.
+// The space that is being compiled.
 #ifdef __CUDACC__
 using NativeExec = DeviceExec;
 #else
 using NativeExec = HostExec;
 #endif
 
+// Return what bodies need on the device of a stream. device_exec() also makes this device the current one of the
+// thread.
 HostExec host_exec(Stream const& stream);
 DeviceExec device_exec(Stream const& stream);
 
 }  // namespace gpups::kernels
 
-// Ends kernels/NAME.cu, once for each pair of a function and its arguments. This compiler's object gets the body for
-// its own space; the host object also gets the function that callers use, which picks the space of the stream.
+// Stands at the end of kernels/NAME.cu, once for each pair of a function and its arguments. Each compiler instantiates
+// the body for its space. The host object also gets the function that callers use, which selects the space by the
+// device of the stream.
 #ifdef __CUDACC__
 #define GPUPS_KERNEL(name, Arguments) template void run(DeviceExec, Arguments const&);
 #elif GPUPS_HAS_CUDA

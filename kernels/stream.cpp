@@ -80,8 +80,8 @@ void Stream::after(Event const& event) {
 }
 
 void throw_moved_from(char const* kind) {
-  throw Error(fmt::format(
-      "{} was used that has been moved from (nothing is left in it): use the one that it was moved to", kind));
+  throw Error(
+      fmt::format("{} was used after it had been moved from (it is empty): use the one that it was moved to", kind));
 }
 
 namespace kernels {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is inside a Stream and an Event.
+// The members of Stream and Event.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@ struct Stream::Impl {
   Device device;
   std::shared_ptr<kernels::Arena> arena;  // host
   void* cuda = nullptr;                   // cudaStream_t
-  bool owned = false;
-  std::shared_ptr<void> library;  // what a library of a device object keeps for this stream
+  bool owned = false;                     // whether ~Impl() destroys `cuda`
+  std::shared_ptr<void> library;          // data that a library keeps for this stream
 
   ~Impl();
 };

@@ -73,7 +73,7 @@ double contribution_max(float coefficient_max_abs, float source_max_abs, int gri
 }
 
 bool has_sums_within(std::size_t entries, double contribution_max) {
-  return static_cast<double>(entries) * contribution_max <= kSumMax;  // false for what is not a number
+  return static_cast<double>(entries) * contribution_max <= kSumMax;  // false for NaN
 }
 
 }  // namespace gpups::kernels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact sum of some entries' gradients on the host, in whatever way is fastest.
+// The exact sum of the gradients of some entries on the host, by the fastest method that applies.
 #pragma once
 
 #ifndef __CUDACC__
@@ -10,7 +10,7 @@
 
 namespace gpups::kernels {
 
-// The plain way, of column j, which cannot overflow.
+// Returns the sum of column j in 128 bits, which cannot overflow. The slower method.
 inline WideSum wide_sum(SumGradients const& s, double per_grid, RowEntries const& entries, std::size_t j) {
   WideSum sum{0, true};
   for (std::size_t k = 0; k < entries.count; ++k) {
@@ -20,7 +20,8 @@ inline WideSum wide_sum(SumGradients const& s, double per_grid, RowEntries const
   return sum;
 }
 
-// Writes the sums to `to`, padding included. False: one does not fit, and all are undefined.
+// Writes the sums of all columns to `to`, and zeros to the padding. Returns false if a contribution is not valid or a
+// sum does not fit int64; all sums are then undefined.
 inline bool sum_any_row(SumGradients const& s, double per_grid, RowEntries const& entries, std::int64_t* to) {
   std::size_t const dim = s.sums.columns(), stride = s.sums.stride();
   for (std::size_t j = dim; j < stride; ++j) to[j] = 0;

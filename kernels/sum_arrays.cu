@@ -7,7 +7,7 @@
 namespace gpups::kernels {
 namespace {
 
-// Arrays that are read in one pass.
+// The most arrays that are read in one pass.
 constexpr std::size_t kAtOnce = 8;
 
 struct Pointers {

@@ -10,8 +10,8 @@ namespace gpups::kernels {
 
 // sums[i] = ((arrays[0][i] + arrays[1][i]) + arrays[2][i]) + ...
 struct SumArrays {
-  std::span<View<float const> const> arrays;  // at least one, each (n); on the host, and only for the call
-  View<float> sums;                           // (n); may be the first of them
+  std::span<View<float const> const> arrays;  // at least one, each (n); the list is on the host
+  View<float> sums;                           // (n); may be the first array
 };
 void sum_arrays(Stream& stream, SumArrays const& arguments);
 

@@ -19,24 +19,27 @@ inline void check([[maybe_unused]] SumGradients const& s) {
 }
 
 #ifdef __CUDACC__
-// A team sums a row of up to this many entries; longer rows are cut into pieces of as many, which any teams sum.
+// A team sums a row of up to kPieceEntries entries. Longer rows are cut into pieces of kPieceEntries entries, which any
+// team may sum.
 inline constexpr std::uint32_t kPieceEntries = 256;
 
 inline constexpr Int128 kHighUnit = Int128{1} << 32;
 
-// Long rows and their pieces, listed in the order in which teams meet them. A sum of pieces is two words that no number
-// of pieces can overflow: low + 2^32 * high.
+// Long rows and their pieces, listed in the order in which teams find them. The sum of pieces is low + 2^32 * high, two
+// words that no number of pieces can overflow.
 struct LongRows {
   std::size_t rows_max, stride;
-  std::uint64_t *low = nullptr, *high = nullptr;    // (rows_max, stride)
-  std::uint32_t *counts = nullptr, *bad = nullptr;  // (2): rows, pieces; (rows_max): is a contribution at fault
-  std::uint32_t* rows = nullptr;                    // (rows_max)
-  uint2* pieces = nullptr;                          // (pieces_max): which of the rows, and which piece of it
+  std::uint64_t *low = nullptr, *high = nullptr;  // (rows_max, stride)
+  std::uint32_t* counts = nullptr;                // (2): numbers of rows and of pieces
+  std::uint32_t* bad = nullptr;                   // (rows_max): not 0 if a contribution is not valid
+  std::uint32_t* rows = nullptr;                  // (rows_max)
+  uint2* pieces = nullptr;                        // (pieces_max): the index in `rows`, and the piece of the row
 
   GPUPS_ANY_FN std::size_t pieces_max() const { return 2 * rows_max; }
-  // What lies up to `rows` begins as zero.
+  // Returns the bytes of the arrays before `rows`, which must be zero at the beginning.
   std::size_t bytes_zeroed() const { return 16 * rows_max * stride + 4 * (2 + rows_max); }
   std::size_t bytes() const { return bytes_zeroed() + 4 * rows_max + sizeof(uint2) * pieces_max(); }
+  // Places the arrays in memory of bytes() bytes.
   void place(void* memory) {
     low = static_cast<std::uint64_t*>(memory);
     high = low + rows_max * stride;
@@ -47,7 +50,7 @@ struct LongRows {
   }
 };
 
-// A number that points at no row reads the first; see check_numbers.hpp.
+// Returns the source of an entry. A source index that does not exist reads row 0; see check_numbers.hpp.
 __device__ inline float const* source_row(SumGradients const& s, std::uint32_t entry) {
   std::uint32_t const row = s.sources.empty() ? entry : s.sources[entry];
   return s.source_rows.row(row < s.source_rows.rows() ? row : 0);
@@ -56,13 +59,14 @@ __device__ inline float coefficient(SumGradients const& s, std::uint32_t entry) 
   return s.coefficients.empty() ? 1.0F : s.coefficients[entry];
 }
 
-// Four columns of a source, of which `count` are there.
+// Returns four columns of a source, of which `count` exist.
 __device__ inline float4 quad_at(float const* from, std::size_t count, bool aligned) {
   if (aligned) return *reinterpret_cast<float4 const*>(from);
   return {from[0], count > 1 ? from[1] : 0, count > 2 ? from[2] : 0, count > 3 ? from[3] : 0};
 }
 
-// Calls take(j, sum) for each column of the sum of what the order has at [first, last). A lane has four columns.
+// Sums the entries at positions first .. last - 1 of `order`, and calls take(j, sum) for each column. A lane sums four
+// columns at a time.
 template <class Take>
 __device__ void sum_entries(NativeLanes lanes, SumGradients const& s, double per_grid, std::uint32_t first,
                             std::uint32_t last, Take take) {
@@ -86,6 +90,7 @@ __device__ void sum_entries(NativeLanes lanes, SumGradients const& s, double per
   }
 }
 
+// Writes the sum of a column of row r, and reports the row if the sum is not valid.
 __device__ inline void put_sum(SumGradients const& s, std::uint32_t r, std::size_t j, WideSum const& sum) {
   s.sums.row(r)[j] = static_cast<std::int64_t>(sum.units);
   if (!sum.fits()) atomic_min(s.bad_row.data(), r);
@@ -105,6 +110,7 @@ __device__ inline void cut(NativeLanes lanes, LongRows const& all, std::uint32_t
   for (std::uint32_t p = lanes.lane; p < count; p += kLanes) all.pieces[piece + p] = {row, p};
 }
 
+// Adds the sums of a piece to those of its row.
 __device__ inline void sum_piece(NativeLanes lanes, SumGradients const& s, double per_grid, LongRows const& all,
                                  uint2 piece) {
   std::uint32_t const r = all.rows[piece.x], end = s.offsets[r + 1], first = s.offsets[r] + piece.y * kPieceEntries;

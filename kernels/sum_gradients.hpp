@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact sums of gradients: contributions are rounded down to a grid once and summed as integers, so the sum has no
-// order. Reads 4 * stride + 12 bytes per entry, writes 8 * stride per row.
+// Exact sums of gradients. Contributions are rounded down to a grid once and summed as integers, so sums do not depend
+// on their order. Reads 4 * stride + 12 bytes per entry, writes 8 * stride per row.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace gpups::kernels {
 
-// sums[r][j] = sum over the entries e of row r of floor(coefficient[e] * source[e][j] / 2^grid_log2), the product
-// exact.
+// sums[r][j] = sum over the entries e of row r of floor(coefficient[e] * source[e][j] / 2^grid_log2). The
+// product is exact.
 struct SumGradients {
   View<std::uint32_t const> offsets;  // (rows + 1), row r has the entries order[offsets[r] .. offsets[r + 1])
   View<std::uint32_t const> order;    // (n)
-  // (n), row of source_rows of each entry; empty: entry e has source e. REQUIRES, on the host: below their number; on a
-  // GPU the sum of a row with another is undefined.
+  // (n), the row of source_rows of each entry; empty: entry e has source e. REQUIRES, on the host: each is below
+  // source_rows.rows(). On a GPU, an index above that makes the sums of its row undefined.
   View<std::uint32_t const> sources;
   MatrixView<float const> source_rows;  // (number of sources, dim)
   View<float const> coefficients;       // (n); empty: all 1
   int grid_log2;                        // -200 .. 200
   MatrixView<std::int64_t> sums;        // (>= rows, dim), stride row_stride(dim); padding is set to 0
-  // (1), kNoRow before the call; after it the smallest r that has a contribution that is not finite or outside int64,
-  // or a sum outside int64, if there is any. The sums of such a row are undefined.
+  // (1), kNoRow before the call; after it the smallest row that has a contribution that is not finite or outside int64,
+  // or a sum outside int64, if there is one. The sums of such a row are undefined.
   View<std::uint32_t> bad_row;
-  // No contribution is further from 0 than so many units of the grid; infinity: nobody has looked. Where it tells that
-  // a row's sums stay small, the host need not watch each addition.
+  // A bound of the magnitude of all contributions, in units of the grid; infinity: not known. If it shows that the sums
+  // of a row stay small, the host does not check each addition.
   double contribution_max = std::numeric_limits<double>::infinity();
 };
 void sum_gradients(Stream& stream, SumGradients const& arguments);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact sums as fast as sums of doubles: an accumulator that starts at 1.5 * 2^52 grid steps has the grid as the unit
-// of its last place, so a fused multiply-add that rounds down *is* floor to the grid and an integer addition. It stays
-// so while the accumulator's exponent does; one that changed, if only for a moment, is reported. Where no sum of so
-// many entries can change it, it is looked at once, at the end: that finds what should not have been there.
+// Exact sums at the speed of sums of doubles. An accumulator that starts at 1.5 * 2^52 grid steps has the grid as the
+// unit of its last place, so a fused multiply-add that rounds down *is* a floor to the grid and an integer addition.
+// This holds as long as the exponent of the accumulator stays the same; a change of it, even for a moment, is reported.
+// If no sum of this many entries can change the exponent, it is checked once, at the end, which still finds values that
+// are not finite.
 #pragma once
 
 #include "kernels/double_vector.hpp"
@@ -19,13 +20,13 @@ namespace gpups::kernels {
 inline constexpr std::size_t kVectorLanes = DoubleVector::kLanes;
 inline constexpr std::size_t kPassColumns = kVectorLanes * DoubleVector::kRegisters;
 
-// How far from its start an accumulator may go, in units of the grid.
+// The largest distance of an accumulator from its start, in units of the grid.
 inline constexpr double kFastUnits = 0x1p51;
 
-// ldexp(1.0, n) for -1022 <= n <= 1023, without a call.
+// Returns ldexp(1.0, n) for -1022 <= n <= 1023, without a call.
 inline double power_of_two(int n) { return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + n) << 52); }
 
-// Where a row's sums go: in units of the grid ...
+// Writes the sums of a row as integers, in units of the grid.
 struct ToUnits {
   std::int64_t* to;
   template <int kVectors>
@@ -39,7 +40,7 @@ struct ToUnits {
   }
 };
 #ifdef GPUPS_ROUNDS_APART
-// ... or as floats, times a scale; writes up to a multiple of 16 columns.
+// Writes the sums of a row as floats, times a scale, up to a multiple of 16 columns.
 struct ToFloats {
   float* to;
   double scale;
@@ -56,9 +57,9 @@ struct ToFloats {
 };
 #endif
 
-// Sums kVectors vectors of columns of a row, of which the last has `tail` lanes. False: an accumulator left its range,
-// or something was not finite; what was put out is then undefined. Not inlined: a caller may have turned the rounding
-// mode.
+// Sums kVectors vectors of columns of a row, of which the last has `tail` lanes. Returns false if an accumulator left
+// its range or a value is not finite; the output is then undefined. kFar: also prefetches sources into the second-level
+// cache. kWatch: checks accumulators after each addition. Not inlined, because callers may change the rounding mode.
 template <int kVectors, bool kFar, bool kWatch, class Out>
 [[gnu::noinline]] bool sum_columns(SumGradients const& s, RowEntries const& entries, std::size_t column,
                                    std::size_t tail, Out out) {
@@ -94,7 +95,7 @@ template <int kVectors, bool kFar, bool kWatch, class Out>
   return true;
 }
 
-// All columns of a row. False: as above.
+// Sums all columns of a row. Returns false as sum_columns() does.
 template <bool kFar, bool kWatch, class Out>
 bool sum_all_columns(SumGradients const& s, RowEntries const& entries, Out out) {
   using Sum = bool (*)(SumGradients const&, RowEntries const&, std::size_t, std::size_t, Out);
@@ -114,6 +115,7 @@ bool sum_all_columns(SumGradients const& s, RowEntries const& entries, Out out) 
   return true;
 }
 
+// Sums all columns of a row to `out`: ToUnits or ToFloats. Returns false as sum_columns() does.
 template <class Out>
 bool sum_row(SumGradients const& s, RowEntries const& entries, Out out) {
   bool const far = s.source_rows.rows() * s.source_rows.stride() * sizeof(float) > kNearBytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the host's threads share the rows whose gradients are summed: runs of rows, and pieces of long ones.
+// Distributes the rows whose gradients are summed over host threads: runs of rows, and pieces of long rows.
 #pragma once
 
 #ifndef __CUDACC__
@@ -14,13 +14,14 @@
 
 namespace gpups::kernels {
 
-// Rows that a thread takes at a time, one after the other, while what the next ones need is on its way.
+// Runs of consecutive rows. A thread sums the rows of a run one after another, while the data of the next rows are
+// being loaded.
 struct RowRuns {
   std::size_t rows, run_rows;
   std::vector<std::uint32_t> order;  // of the runs
 
-  // Runs go by their first entries: distinct keys are listed by parts of their hashes, and what lies beside each other
-  // in the batch, keys that occur together and their sources, is then in a cache together.
+  // Sorts runs by their first entries. Distinct keys are listed by ranges of their hashes; in this order, keys that are
+  // near each other in the batch, and their sources, are in cache at the same time.
   RowRuns(SumGradients const& s, int threads) : rows(s.offsets.size() - 1) {
     std::size_t const blocks = (rows + kBlockRows - 1) / kBlockRows;
     std::size_t const parts = static_cast<std::size_t>(threads) * kRunsPerThread;
@@ -39,8 +40,8 @@ struct RowRuns {
   static constexpr std::size_t kBlocksMax = 16, kRunsPerThread = 32;
 };
 
-// Calls short_row(r, entries) for rows of few entries, and long_row(r, add), with a function that is like
-// HostLongRows::add_pieces for that row, for the others. ahead(r) is called a little before short_row(r, ..).
+// Calls short_row(r, entries) for each row with few entries, and long_row(r, add) for each other row, where add(to) is
+// HostLongRows::add_pieces() for the row. Calls ahead(r) kRowsAhead rows before row r.
 template <class PrefetchTarget, class ShortRow, class LongRow>
 void each_row_to_sum(HostExec ex, SumGradients const& s, double per_grid, PrefetchTarget ahead, ShortRow short_row,
                      LongRow long_row) {

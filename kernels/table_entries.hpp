@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the rows of a table's entries are: sources for bodies that pool (bags.hpp). They refer to the table's
-// description and copy nothing of it, which on a GPU leaves registers for rows.
+// Sources for bodies that pool the entries of tables (see bags.hpp). They refer to the PooledTable and copy nothing of
+// it, which leaves registers for rows on a GPU.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace gpups::kernels {
 
-// Entries name rows by number.
+// A source for entries with row numbers.
 template <class T>
 struct NumberedEntries {
   using Number = T;
@@ -31,7 +31,7 @@ struct NumberedEntries {
   GPUPS_FN FourValues absent(std::uint32_t, std::size_t) const { return {}; }
 };
 
-// Entries name rows by key; keys without a row read as the initial value that the row would have.
+// A source for entries with keys. A key without a row reads as the initial value that the row would have.
 template <class T>
 struct KeyedEntries {
   using Number = T;
@@ -52,11 +52,12 @@ struct KeyedEntries {
   }
 #else
   using Search = KeySearch;
-  // Begins the search for the keys of `count` entries from `first` on, whose numbers go to ids[0 .. mask], in a ring.
+  // Starts the search for the keys of `count` entries from `first` on. Their numbers are written to the ring ids[0 ..
+  // mask].
   void begin(Search& search, std::uint32_t first, std::uint32_t count, std::uint32_t* ids, std::size_t mask) const {
     search.begin(table->index, table->keys.slice(first, count), ids, mask);
   }
-  // Keeps the numbers that it found, if they are wanted.
+  // Copies the found numbers to table->found, if that is not empty.
   void keep_found(std::uint32_t first, std::uint32_t count, std::uint32_t const* ids) const {
     if (!table->found.empty()) std::copy_n(ids, count, table->found.data() + first);
   }
@@ -64,7 +65,7 @@ struct KeyedEntries {
   GPUPS_FN T const* of_number(std::uint32_t id) const {
     return id == kNoRow ? nullptr : table->rows.template as<T>().row(id);
   }
-  // Columns 4 * quad .. 4 * quad + 3, as a row of this type would keep them.
+  // Returns the initial values of the columns 4 * quad .. 4 * quad + 3, rounded to type T.
   GPUPS_FN FourValues absent(std::uint32_t entry, std::size_t quad) const {
     FourValues q = initial_values(table->initializer, table->seed, table->keys[entry], quad);
     for (std::size_t k = 0; k < 4; ++k) {
@@ -74,7 +75,7 @@ struct KeyedEntries {
   }
 };
 
-// Calls f(source) with the source that fits the table.
+// Calls f(source) with the source of a table whose values have type T.
 template <class T, class F>
 GPUPS_FN inline void with_entries(PooledTable const& table, F f) {
   if (table.keys.empty()) {
@@ -84,6 +85,7 @@ GPUPS_FN inline void with_entries(PooledTable const& table, F f) {
   }
 }
 
+// Calls f(source) with the source of a table.
 template <class F>
 GPUPS_FN inline void with_source(PooledTable const& table, F f) {
   switch (table.rows.type) {

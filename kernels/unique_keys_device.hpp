@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distinct keys on a GPU. A hash table finds the first entry of each key; then entries are sorted by it, which takes
-// fewer bits than to sort them by key, and runs of the sorted entries are the keys. The order is by home and first use.
+// Finds distinct keys on a GPU. A hash table finds the first entry of each key. Then entries are sorted by the first
+// entry of their key, which needs fewer bits than sorting by keys, and each run of sorted entries is a distinct key.
+// The order of keys is by home and first use.
 //
-// Entries of all parts are numbered through, part after part, so the number of launches is that of one part.
+// Entries are numbered over all parts, so that there are no more launches than for one part.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,7 @@
 
 namespace gpups::kernels {
 
-// How entries are sorted: by part and home, where there are several homes, and then by the first entry of their key.
+// The order of entries: by part and home, if there are several homes, and then by the first entry of their key.
 struct EntryOrder {
   std::uint32_t homes;
   int entry_bits, bits;
@@ -37,7 +38,8 @@ struct EntryOrder {
   }
 };
 
-// Writes what the parts ask for, and to `home_offsets` those of all parts. Queued on the stream.
+// Sorts entries and writes the results of all parts. home_offsets: (parts, homes + 1), on the device. Queued on the
+// stream.
 template <class SortKey>
 void sort_entries(DeviceExec ex, DeviceParts parts, EntryOrder order, FirstEntries first_entry,
                   std::uint32_t* home_offsets, QueuedScratch& scratch) {
@@ -55,13 +57,13 @@ void sort_entries(DeviceExec ex, DeviceParts parts, EntryOrder order, FirstEntri
   scratch.run([&](void* memory, std::size_t& bytes) {
     return cub::DeviceRadixSort::SortPairs(memory, bytes, key, sorted, entry, from, count, 0, order.bits, stream);
   });
-  // rank[k] = number of distinct keys up to place k, so the first has rank 1.
+  // rank[k]: the number of distinct keys up to position k, so the first key has rank 1.
   each(ex, n, [=] GPUPS_FN(std::size_t k) { rank[k] = k == 0 || sorted[k] != sorted[k - 1] ? 1 : 0; });
   scratch.run([&](void* memory, std::size_t& bytes) {
     return cub::DeviceScan::InclusiveSum(memory, bytes, rank, rank, count, stream);
   });
   each(ex, n, [=] GPUPS_FN(std::size_t k) {
-    std::uint32_t const i = from[k], p = parts.part_of(i);  // places of a part are its entries' numbers
+    std::uint32_t const i = from[k], p = parts.part_of(i);  // positions of a part are the numbers of its entries
     DevicePart const& part = parts.list[p];
     std::uint32_t const row = rank[k] - rank[part.first];
     part.positions[i - part.first] = row;
@@ -85,7 +87,7 @@ void sort_entries(DeviceExec ex, DeviceParts parts, EntryOrder order, FirstEntri
   });
 }
 
-// The parts with entries. Those without have no keys, which is written at once.
+// Returns the parts that have entries, and writes the results of the others, which have no keys.
 inline std::vector<DevicePart> list_parts(UniqueKeys const& u, cudaStream_t stream) {
   std::vector<DevicePart> list;
   std::uint32_t entries = 0;

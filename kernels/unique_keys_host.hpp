@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distinct keys on the host. A small part is the work of one thread; a large one is cut into buckets. The order is by
-// home, bucket and first use, and buckets depend on sizes alone.
+// Finds distinct keys on the host. A small part is processed by one thread; a large part is cut into buckets. The order
+// of keys is by home, bucket and first use, and buckets depend on sizes alone.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace gpups::kernels {
 
-// Puts the keys of each home together; within a home they keep their order.
+// Groups the distinct keys of a part by home. Within a home they keep their order.
 inline void group_by_home(KeyPart const& part, std::uint32_t rows) {
   auto const homes = static_cast<std::uint32_t>(part.home_offsets.size() - 1);
   Array<Key> const keys(Device::host(), rows);
@@ -32,7 +32,7 @@ inline void group_by_home(KeyPart const& part, std::uint32_t rows) {
   for (std::uint32_t& position : part.positions.slice(0, part.keys.size())) position = place[position];
 }
 
-// A part whose keys are one bucket: all by one thread.
+// Finds the distinct keys of a part that is one bucket, on one thread.
 inline void find_whole(KeyPart const& part) {
   std::size_t const n = part.keys.size();
   DistinctKeys distinct(n, part.unique.data());
@@ -54,7 +54,7 @@ inline void find_whole(KeyPart const& part) {
 
 using Pieces = std::vector<std::pair<BucketedUnique*, std::uint32_t>>;
 
-// All pieces 0 .. count() - 1 of all parts.
+// Returns the pieces 0 .. count() - 1 of all parts.
 inline Pieces pieces_of(std::vector<std::unique_ptr<BucketedUnique>> const& parts,
                         std::uint32_t (BucketedUnique::*count)() const) {
   Pieces pieces;
@@ -80,7 +80,7 @@ inline void unique_keys(HostExec ex, UniqueKeys const& u) {
   }
   Pieces const blocks = pieces_of(partition, &BucketedUnique::blocks),
                buckets = pieces_of(partition, &BucketedUnique::buckets);
-  // To wake another thread takes longer than to do a little work.
+  // Waking another thread takes longer than a little work.
   constexpr std::size_t kFewEntries = 8192;
   bool const parallel = entries - largest_whole > kFewEntries;
   auto const run = [&](std::size_t tasks, auto const& task) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimizer's step of one row.
+// The step of the optimizer for one row.
 #pragma once
 
 #include <cmath>
@@ -23,7 +23,8 @@ template <class T>
 }
 #endif
 
-// Asks for what update_row() will read of a row, into the second cache: the first is busy with sources.
+// Prefetches what update_row() will read of a row into the second-level cache, because the first-level cache is busy
+// with sources. Does nothing on a GPU.
 GPUPS_INLINED_FN void prefetch_row([[maybe_unused]] UpdateRows const& u, [[maybe_unused]] std::uint32_t id) {
 #ifndef __CUDACC__
   if (u.values.type == DataType::kFloat) {
@@ -41,7 +42,7 @@ GPUPS_INLINED_FN void prefetch_row([[maybe_unused]] UpdateRows const& u, [[maybe
 #endif
 }
 
-// The mean's gradient in some columns, from an exact sum or as it is; 0 in the padding.
+// The mean gradient of a row, from an exact sum. 0 in the padding.
 struct MeanOfUnits {
   std::int64_t const* sum;
   double unit;
@@ -50,6 +51,7 @@ struct MeanOfUnits {
     return scaled<typename Columns::Value>(sum + j, unit);
   }
 };
+// The mean gradient of a row, from floats. 0 in the padding.
 struct Mean {
   float const* mean;
   template <class Columns>
@@ -58,6 +60,7 @@ struct Mean {
   }
 };
 
+// Updates values, state and lifecycle of a row. Does nothing for a row that waits for admission.
 template <class C, class Values, class MeanAt>
 GPUPS_INLINED_FN void update_columns(C columns, UpdateRows const& u, std::uint32_t id, Values values, MeanAt mean) {
   using Kind = Optimizer::Kind;
@@ -93,14 +96,14 @@ GPUPS_INLINED_FN void update_columns(C columns, UpdateRows const& u, std::uint32
       : u.optimizer.kind == Kind::kAdam           ? adam_step(row, bias_correction(u.optimizer, updates), regularised)
       : u.optimizer.kind == Kind::kLamb           ? lamb_step(row, bias_correction(u.optimizer, updates), clipped)
                                                   : ftrl_step(row, 0.0F, clipped);
-  columns.sync();  // all have read the row's lifecycle
+  columns.sync();  // all lanes have read the row's lifecycle
   if (!columns.first()) return;
   lifecycle[0] = after;
   lifecycle[1] = u.step;
   if (!(nonfinite == 0)) atomic_min(u.bad_row.data(), id);
 }
 
-// Values of type T.
+// Updates a row whose values have type T.
 template <class T, class C, class MeanAt>
 GPUPS_INLINED_FN void update_values(C columns, UpdateRows const& u, std::uint32_t id, MeanAt mean) {
   T* const row = u.values.as<T>().row(id);
@@ -117,8 +120,8 @@ GPUPS_INLINED_FN void update_values(C columns, UpdateRows const& u, std::uint32_
   }
 }
 
-// Updates a row of T, which is the type of the values. Nothing for a row that waits. Columns go as far as the padding
-// of floats does.
+// Updates a row whose values have type T with a team of lanes. Does nothing for a row that waits for admission. Columns
+// include the padding of floats.
 template <class T, class MeanAt>
 GPUPS_INLINED_FN void update_row_of(NativeLanes lanes, UpdateRows const& u, std::uint32_t id, MeanAt mean) {
 #ifdef __CUDACC__
@@ -131,13 +134,13 @@ GPUPS_INLINED_FN void update_row_of(NativeLanes lanes, UpdateRows const& u, std:
 }
 
 #ifndef __CUDACC__
-// Not inlined, so that code for floats is what it would be without.
+// Not inlined, so that the code for floats does not change.
 template <class T, class MeanAt>
 [[gnu::noinline]] void update_short_row(UpdateRows const& u, std::uint32_t id, MeanAt mean) {
   update_row_of<T>(HostLanes{}, u, id, mean);
 }
 
-// Updates a row of any type.
+// Updates a row of any data type.
 template <class MeanAt>
 inline void update_row(HostLanes lanes, UpdateRows const& u, std::uint32_t id, MeanAt mean) {
   if (u.values.type == DataType::kFloat) return update_row_of<float>(lanes, u, id, mean);

@@ -35,7 +35,7 @@ void run(Exec<S> ex, ValidateBags const& c) {
   }
 }
 #else
-// Parts side by side, and bags too where a part has many.
+// Parts are processed in parallel, and so are the bags of a part with many bags.
 template <Space S>
 void run(Exec<S> ex, ValidateBags const& c) {
   GPUPS_ASSERT(c.bad_offsets.size() == c.parts.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of a table's rows, whose type is known when the program runs.
+// The values of the rows of a table, whose data type is known at run time.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 
 namespace gpups::kernels {
 
+// A RowStorage of any data type.
 class ValueStorage {
  public:
   ValueStorage() = default;
@@ -17,7 +18,7 @@ class ValueStorage {
     with_number(type, [&]<class T>() { rows_ = RowStorage<T>(device, row_stride(dim, type)); });
   }
 
-  // As those of RowStorage.
+  // The functions below are like those of RowStorage.
   void reserve(Stream& stream, std::size_t rows) {
     std::visit([&](auto& storage) { storage.reserve(stream, rows); }, rows_);
   }
