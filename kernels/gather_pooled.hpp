@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes the sum or mean of the rows of each bag, weighted or not, in float, in the order of the entries; zeros for
-// an empty bag. Reads 4 * stride + 4 bytes per entry, and 8 more with weights and targets; writes 4 * stride bytes per
-// bag.
+// an empty bag. Reads 4 * stride + 4 bytes per entry, 4 more with coefficients, and writes 4 * stride bytes per bag;
+// targets take 4 bytes per bag.
 #pragma once
 
 #include <cstdint>
