@@ -21,7 +21,7 @@
 #include "trainer/edit_distance.hpp"
 #include "trainer/overloaded.hpp"
 #include "trainer/retired_keys.hpp"
-#include "trainer/tasks.hpp"
+#include "trainer/task.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/config_fields.hpp"
 
-#include "trainer/field_builder.hpp"
-
 namespace gpups::trainer {
 namespace {
 

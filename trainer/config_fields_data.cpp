@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keys of data.
 #include "trainer/config_constraints.hpp"
-#include "trainer/field_builder.hpp"
-#include "trainer/tasks.hpp"
+#include "trainer/config_fields.hpp"
+#include "trainer/task.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -2,7 +2,7 @@
 // The keys of dense layers.
 #include "gpups/top_k_allreduce.hpp"
 #include "trainer/config_constraints.hpp"
-#include "trainer/field_builder.hpp"
+#include "trainer/config_fields.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keys of how rows are updated, and of how they travel between ranks.
 #include "trainer/config_constraints.hpp"
-#include "trainer/field_builder.hpp"
+#include "trainer/config_fields.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -6,13 +6,16 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpups/gpups.hpp"
+#include "gpups/stream.hpp"
 #include "trainer/explain_dense_allreduce.hpp"
 #include "trainer/parameters.hpp"
 
@@ -106,6 +109,28 @@ class DenseGradientReducer {
   std::mutex mutex_;        // of what follows, and LargeLayer::missing
   std::size_t next_ = 0;    // large_ before it have begun
   bool beginning_ = false;  // some thread begins them
+};
+
+class LayerGradients {
+ public:
+  using OnReady = std::function<void(Stream&, Parameter const&)>;
+
+  // all: shaped as the parameters.
+  LayerGradients(View<float> all, OnReady on_ready = {})
+      : all_(all), on_ready_(std::move(on_ready)) {}  // NOLINT: implicit on purpose
+
+  MatrixView<float> matrix(Parameter const& p) const { return p.matrix(all_); }
+  View<float> vector(Parameter const& p) const { return p.vector(all_); }
+
+  // All that writes these gradients is queued on `stream`.
+  template <class... P>
+  void mark_ready(Stream& stream, P const&... parameters) const {
+    if (on_ready_) (on_ready_(stream, parameters), ...);
+  }
+
+ private:
+  View<float> all_;
+  OnReady on_ready_;
 };
 
 }  // namespace gpups::trainer

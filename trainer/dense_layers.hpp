@@ -16,7 +16,6 @@
 #include "gpups/gpups.hpp"
 #include "kernels/dense/update_dense.hpp"
 #include "trainer/dense_gradient_reducer.hpp"
-#include "trainer/layer_gradients.hpp"
 #include "trainer/parameters.hpp"
 
 namespace gpups::trainer {

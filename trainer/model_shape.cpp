@@ -4,7 +4,7 @@
 #include "kernels/check.hpp"
 #include "trainer/config_constraints.hpp"
 #include "trainer/table_settings.hpp"
-#include "trainer/tasks.hpp"
+#include "trainer/task.hpp"
 
 namespace gpups::trainer {
 

@@ -15,10 +15,11 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
-#include "trainer/batch.hpp"
+#include "trainer/batch_sampler.hpp"
 #include "trainer/config.hpp"
 #include "trainer/dense_layers.hpp"
 #include "trainer/memory_plan.hpp"
+#include "trainer/model_shape.hpp"
 
 namespace gpups::trainer {
 
@@ -114,5 +115,12 @@ class Data {
 
 // Reads what config.data names. Throws Error, naming file and line, where there is no data or too much of it is bad.
 std::unique_ptr<Data const> read_data(Config const& config);
+
+std::vector<std::string> all_reader_names();
+std::vector<std::string> all_model_names();
+// Models that learn from what this reader reads.
+std::vector<std::string> model_names_for(std::string_view reader);
+// Of the model that the configuration describes. Throws Error where there can be none.
+ModelShape model_shape(Config const& config);
 
 }  // namespace gpups::trainer

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/support/expect_error.hpp"
-#include "trainer/tasks.hpp"
+#include "trainer/task.hpp"
 
 namespace gpups::trainer {
 namespace {

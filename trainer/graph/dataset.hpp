@@ -9,7 +9,6 @@
 
 #include "trainer/graph/dictionary.hpp"
 #include "trainer/graph/model.hpp"
-#include "trainer/graph/triple.hpp"
 
 namespace gpups::trainer {
 

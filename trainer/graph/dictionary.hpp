@@ -51,4 +51,10 @@ class Dictionary {
   std::vector<std::uint32_t> slots_;  // open addressing: number + 1; 0 is free
 };
 
+// Numbers of a dictionary's names: entities and relations are numbered from 0.
+struct Triple {
+  std::uint32_t subject, relation, object;
+  bool operator==(Triple const&) const = default;
+};
+
 }  // namespace gpups::trainer

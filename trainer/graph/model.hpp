@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
-#include "trainer/batch.hpp"
-#include "trainer/graph/triple.hpp"
+#include "trainer/batch_sampler.hpp"
+#include "trainer/graph/dictionary.hpp"
 
 namespace gpups::trainer {
 

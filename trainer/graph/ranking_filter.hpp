@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "trainer/graph/triple.hpp"
+#include "trainer/graph/dictionary.hpp"
 
 namespace gpups::trainer {
 

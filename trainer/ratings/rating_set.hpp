@@ -9,9 +9,14 @@
 
 #include "trainer/config.hpp"
 #include "trainer/ratings/id_map.hpp"
-#include "trainer/ratings/rating.hpp"
 
 namespace gpups::trainer {
+
+struct Rating {
+  std::uint32_t row, column;  // their numbers, see IdMap
+  float value;
+  bool operator==(Rating const&) const = default;
+};
 
 struct RatingSet {
   IdMap rows, columns;                            // those of `train` come first

@@ -9,7 +9,7 @@
 #include "trainer/config.hpp"
 #include "trainer/config_fields.hpp"
 #include "trainer/table_settings.hpp"
-#include "trainer/tasks.hpp"
+#include "trainer/task.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/tasks.hpp"
 
 #include <algorithm>
 #include <memory>
