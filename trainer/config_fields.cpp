@@ -4,7 +4,7 @@
 namespace gpups::trainer {
 namespace {
 
-// In the order in which a configuration is written.
+// Returns all fields, in the order in which a configuration is written.
 std::vector<Field> make_fields() {
   std::vector<Field> all;
   for (auto const& of_section :

@@ -119,7 +119,7 @@ class GpuTrain(unittest.TestCase):
         self.assertIn("left out: 1 bad line of 3 in clicks.tsv: clicks.tsv:2 has 1 field", done.stderr)
 
         convert = ("convert", "clicks.tsv", "new.bin")
-        self.expect_one_line_error("allow their share with --bad-share-max", *convert, *shape)
+        self.expect_one_line_error("allow a share of bad lines with --bad-share-max", *convert, *shape)
         self.expect_one_line_error("3 bad lines of 3", *convert)  # Criteo's columns
         self.expect_one_line_error("'C9' is no category", *convert, "--categorical-columns", 2, "--weighted", "C9")
         self.expect_one_line_error("--numeric-columns is '-1'", *convert, "--numeric-columns=-1")
@@ -143,7 +143,8 @@ class GpuTrain(unittest.TestCase):
         expect("none.toml cannot be read", "train", "none.toml")
         expect("did you mean 'dim'?", "train", self.config, "--set", "model.dimm=3")
         expect("device 'tpu' is unknown", "train", self.config, "--device", "tpu")
-        expect("error: --ranks two: run.ranks is 'two' (it holds an integer)", "train", self.config, "--ranks", "two")
+        expect("error: --ranks two: run.ranks is 'two' (the key needs an integer)",
+               "train", self.config, "--ranks", "two")
         expect("error: --threads -1: ", "train", self.config, "--threads", "-1")
         expect("cannot be made", "train", self.config, "--run", "train.txt/out")
         expect("--resume has no folder", "train", self.config, "--resume")
