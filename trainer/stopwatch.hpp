@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seconds that passed while it ran.
+// Measures seconds between start() and stop(), summed over all intervals.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ class Stopwatch {
  private:
   using SteadyClock = std::chrono::steady_clock;
   SteadyClock::time_point started_{};
-  double before_ = 0;
+  double before_ = 0;  // seconds of earlier intervals
   bool running_ = false;
 };
 

@@ -40,7 +40,7 @@ class Clusters(unittest.TestCase):
         self.assertGreater(saved, 0)
         with environment.job(self.graph.command("out", saved + 50, "--resume"), 2, cwd=self.graph.folder) as job:
             self.wait_well(job)
-            self.assertRegex(job.output(0), rf"going on from step {saved}\b")
+            self.assertRegex(job.output(0), rf"resuming from step {saved}\b")
         self.assertEqual(self.graph.summary("out")["table_hash"], self.hash_alone(saved + 50))
 
 

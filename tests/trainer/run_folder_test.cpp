@@ -78,7 +78,7 @@ TEST(RunFolder, FilesOfACheckpointWithoutAManifestAreRefused) {
   EXPECT_NO_THROW(refuse_checkpoint_without_manifest(outer.path()));
   std::filesystem::create_directories(outer.path() / "checkpoint" / "step-1");
   expect_error([&] { refuse_checkpoint_without_manifest(outer.path()); },
-               {"checkpoint/step-1 holds files", "no manifest.json", "move", "to begin anew"});
+               {"checkpoint/step-1 contains files", "no manifest.json", "move", "to start a new run"});
   outer.write("checkpoint/manifest.json", "{}");
   EXPECT_NO_THROW(refuse_checkpoint_without_manifest(outer.path()));
 }
@@ -86,7 +86,7 @@ TEST(RunFolder, FilesOfACheckpointWithoutAManifestAreRefused) {
 TEST(RunFolder, AFileInItsPlaceIsRefused) {
   TemporaryFolder const outer;
   expect_error([&] { RunFolder(outer.write("file", "")); }, {"/file cannot be", "run.folder"});
-  expect_error([&] { RunFolder(outer.path() / "file" / "below"); }, {"file/below cannot be made"});
+  expect_error([&] { RunFolder(outer.path() / "file" / "below"); }, {"file/below cannot be created"});
   std::filesystem::create_directories(outer.path() / "taken" / "metrics.jsonl");
   expect_error([&] { RunFolder(outer.path() / "taken"); }, {"taken cannot be written to", "directory"});
 }
@@ -111,7 +111,7 @@ TEST(TrainerState, ComesBackFromACheckpoint) {
 
 TEST(TrainerState, OtherCheckpointsAreRefused) {
   Config const config = parse_config("", "x", "/data");
-  expect_error([] { from_blobs({}, "/some/folder"); }, {"/some/folder", "not made by gpu_train"});
+  expect_error([] { from_blobs({}, "/some/folder"); }, {"/some/folder", "gpu_train did not write it"});
   auto blobs = to_blobs(config, some_state());
   blobs[1].bytes = "{\"clock\": 1}";
   expect_error([&] { from_blobs(blobs, "f"); }, {"cursor.json", "cannot be read"});
