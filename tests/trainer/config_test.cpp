@@ -242,7 +242,7 @@ bool takes(std::string const& before, Field const& f, std::string const& value) 
   } catch (Error const& error) {
     std::string const text = error.what();
     EXPECT_TRUE(text.find("out of range") != text.npos || text.find("has no effect") != text.npos ||
-                text.find("holds") != text.npos || text.find("density") != text.npos)
+                text.find("the key needs") != text.npos || text.find("density") != text.npos)
         << text;
     return false;
   }

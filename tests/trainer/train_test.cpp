@@ -226,7 +226,11 @@ TEST_F(TrainTest, PatienceEndsARunThatGetsNoBetter) {
 TEST_F(TrainTest, RefusesAFolderThatHoldsAnotherRun) {
   run("run", {"train.steps=2"});
   expect_error([&] { run("run", {"train.steps=2"}); }, {"/run contains a checkpoint", "--resume"});
-  expect_error([&] { run("run", {"train.steps=2", "model.dim=8"}, true); }, {"model.dim = 16, and now it is 8"});
+  expect_error(
+      [&] {
+        run("run", {"train.steps=2", "model.dim=8"}, true);
+      },
+      {"model.dim = 16, and the configuration sets 8"});
   expect_error([&] { run("run", {"train.steps=2", "train.microbatches=9"}, true); }, {"train.microbatches = 8"});
   folder_.write("train.txt", "a\tb\tc\n");
   expect_error([&] { run("run", {"train.steps=2", "data.valid=", "data.test="}, true); }, {"other data"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the doctor looks at. A new check is a function from facts to findings, and a line in checks.cpp.
+// The checks of the doctor (tools/doctor). A check is a function from facts to findings, and a line in checks.cpp.
 #pragma once
 
 #include <span>
@@ -10,15 +10,18 @@
 
 namespace gpups::trainer {
 
+// A named check.
 struct Check {
   std::string_view name;
   Findings (*look)(Facts const& facts);
 };
 
+// Returns all checks, in the order of the report.
 std::span<Check const> checks();
-// The findings of all checks, in their order.
+// Returns the findings of all checks, in this order.
 Findings run_checks(Facts const& facts);
-// Whether nothing that a check has found keeps this rank from joining the others.
+// Returns whether this rank can join the job: no check of transports, launcher, host names, port or token has a
+// problem.
 bool can_join(Facts const& facts);
 
 // check_program.cpp

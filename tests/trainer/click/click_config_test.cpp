@@ -45,7 +45,7 @@ TEST(ClickConfig, HasDefaultsOfItsOwn) {
 
 TEST(ClickConfig, NeedsAFileToLearnFrom) {
   expect_error([] { parse_config("[data]\nreader = 'clicks'\n", "run.toml", "/", {}); },
-               {"run.toml: data.train is empty (there is nothing to learn from): name a file"});
+               {"run.toml: data.train is empty (there are no samples to train on): set it to a file"});
 }
 
 TEST(ClickConfig, RefusesAModelThatLearnsFromOtherData) {

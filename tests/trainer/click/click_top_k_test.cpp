@@ -132,7 +132,7 @@ TEST_F(ClickTopKTest, SaysHowItSums) {
 TEST_F(ClickTopKTest, RefusesAnotherExchangeAfterwards) {
   run("run", with(top_k(1, {"train.steps=2"})));
   test::expect_error([&] { run("run", with({"train.steps=4"}), true); },
-                     {"dense.compression = 'top_k', and now it is 'none'"});
+                     {"dense.compression = 'top_k', and the configuration sets 'none'"});
 }
 
 }  // namespace
