@@ -144,7 +144,7 @@ class Loss(Clusters):
         os.mkfifo(never / "train.txt")
         own = 'if [ "$RANK" = 1 ]; then exec "$@" --set data.folder=never; else exec "$@"; fi'
         with environment.job(["bash", "-c", own, "bash", *self.command()], 3, cwd=self.graph.folder) as job:
-            job.wait_for(0, "triples to learn from")
+            job.wait_for(0, "triples for training")
             job.signal(2, signal.SIGKILL)
             self.expect_named(job, 2, {0, 1})
 

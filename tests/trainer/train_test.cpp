@@ -309,7 +309,7 @@ TEST_F(TrainTest, SaysWhatItDoes) {
   testing::internal::CaptureStderr();
   run("run", {"train.steps=1", "train.microbatches=0", "run.ranks=9"});
   std::string text = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(text, testing::HasSubstr("120 entities, 4 relations; 420 triples to learn from, 30 for validation"));
+  EXPECT_THAT(text, testing::HasSubstr("120 entities, 4 relations; 420 triples for training, 30 for validation"));
   EXPECT_THAT(text, testing::HasSubstr("9 ranks on host, 1 step of 64 triples\n"));
   EXPECT_THAT(text,
               testing::HasSubstr("microbatches: 9, because there are 9 ranks: tables will differ from runs with 8\n"));
