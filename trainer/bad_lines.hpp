@@ -10,6 +10,7 @@
 
 namespace gpups::trainer {
 
+// The bad lines of a file, or of a piece of it.
 struct BadLines {
   std::uint64_t bad = 0, lines = 0;  // number of bad lines, and of all lines
   std::vector<std::string> first;    // the first 3 bad lines at most, each as position and reason

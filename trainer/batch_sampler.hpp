@@ -31,6 +31,7 @@ struct Batch {
   std::uint32_t batch_samples = 0;  // size of the global batch
 };
 
+// Options of a BatchSampler; all except `rank` are equal on all ranks.
 struct BatchOptions {
   std::uint32_t batch_size = 1024;  // samples of a global batch; the last batch of an epoch may have fewer
   std::uint32_t microbatches = 8;   // V: sample i of a batch of B is in microbatch floor(i * V / B)

@@ -159,6 +159,7 @@ struct ClusterConfig {
   bool nccl = true;  // between GPUs
 };
 
+// The sections of a configuration.
 struct Config {
   DataConfig data;
   ModelConfig model;

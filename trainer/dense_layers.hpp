@@ -20,6 +20,7 @@
 
 namespace gpups::trainer {
 
+// Options of dense layers, equal on all ranks.
 struct DenseOptions {
   kernels::DenseOptimizer optimizer{};
   Schedule schedule{};

@@ -11,6 +11,7 @@
 
 namespace gpups::trainer {
 
+// The size of the data, and of blocks and windows.
 struct EpochOrderOptions {
   std::uint64_t samples = 0;
   std::uint64_t seed = 0;

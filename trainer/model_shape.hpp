@@ -9,6 +9,7 @@
 
 namespace gpups::trainer {
 
+// The largest parts of a model.
 struct ModelShape {
   std::size_t widest_row = 0;     // largest dim of all tables
   std::size_t largest_layer = 0;  // Parameter::size() of the largest layer; 0: the model has no dense layers

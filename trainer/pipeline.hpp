@@ -31,6 +31,7 @@ struct PreparedStep {
   PreparedBatch prepared;
 };
 
+// Options of a Pipeline.
 struct PipelineOptions {
   Clock begin{}, end{};       // steps begin .. end - 1
   std::size_t lookahead = 4;  // number of steps that are prepared ahead

@@ -9,6 +9,7 @@
 
 namespace gpups::trainer {
 
+// A former name, and the new name as it appears in the message.
 struct RetiredKey {
   std::string_view before, now;
 };

@@ -14,6 +14,7 @@
 
 namespace gpups::trainer {
 
+// The objects of one rank.
 struct Session {
   std::unique_ptr<Task> task;
   Store store;

@@ -6,6 +6,7 @@
 
 namespace gpups::trainer {
 
+// start() and stop() may be called repeatedly.
 class Stopwatch {
  public:
   void start() {
@@ -16,6 +17,7 @@ class Stopwatch {
     before_ = seconds();
     running_ = false;
   }
+  // Returns the total, including the current interval.
   double seconds() const {
     return running_ ? before_ + std::chrono::duration<double>(SteadyClock::now() - started_).count() : before_;
   }

@@ -10,6 +10,7 @@
 
 namespace gpups::trainer {
 
+// Options of a run that are not in its configuration.
 struct TrainOptions {
   std::filesystem::path folder;  // of the run
   bool resume = false;           // resume from the checkpoint in the folder, if there is one

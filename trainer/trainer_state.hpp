@@ -15,6 +15,7 @@
 
 namespace gpups::trainer {
 
+// A blob of the checkpoint.
 struct TrainerState {
   std::int64_t clock = 0;           // number of completed steps, which determines the position in the data
   std::uint32_t microbatches = 0;   // of a global batch
@@ -31,6 +32,7 @@ struct TrainerState {
 // Returns the trainer's blobs of a checkpoint: the configuration and the trainer state.
 std::vector<Blob> to_blobs(Config const& config, TrainerState const& state);
 
+// The blobs of a checkpoint that to_blobs() returns.
 struct SavedState {
   Config config;
   TrainerState state;

@@ -10,6 +10,7 @@
 
 namespace gpups::trainer {
 
+// The build of the program.
 struct ProgramFacts {
   std::string version{}, host_arch{};
   std::string cuda_architectures{};         // for example "80;90"; empty: built without CUDA
@@ -17,6 +18,7 @@ struct ProgramFacts {
   bool pmix = false, hwloc = false;
 };
 
+// The resources and limits of the machine, or of the container.
 struct MachineFacts {
   std::string host{};
   bool host_resolves = true;
@@ -31,6 +33,7 @@ struct MachineFacts {
   bool memory_readable = true;        // a process can read the memory of another process of the same user
 };
 
+// The GPUs and their driver.
 struct GpuFacts {
   struct Gpu {
     std::string address{};                    // on the PCI bus

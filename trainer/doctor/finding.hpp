@@ -8,6 +8,7 @@
 
 namespace gpups::trainer {
 
+// One line of the doctor's report.
 struct Finding {
   // kProblem: a run fails. kWarning: a run is slow, or fails in some cases. kOk: information.
   enum class Level { kOk, kWarning, kProblem };

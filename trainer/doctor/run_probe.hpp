@@ -12,6 +12,7 @@
 
 namespace gpups::trainer {
 
+// The result of a trial.
 struct RunProbe {
   RunFacts facts{};
   std::unique_ptr<RunFolderLock> folder_lock{};  // on rank 0, if the folder can be used

@@ -17,11 +17,13 @@
 
 namespace gpups::trainer {
 
+// The triples to rank, and the metrics.
 struct EvaluateOptions {
-  std::size_t samples_max = 0;  // number of triples to rank; 0: all
-  bool spread = true;           // true: evenly spaced in the split; false: its first triples
-  std::vector<std::int64_t> hits{1, 3, 10};
+  std::size_t samples_max = 0;               // number of triples to rank; 0: all
+  bool spread = true;                        // true: evenly spaced in the split; false: its first triples
+  std::vector<std::int64_t> hits{1, 3, 10};  // the k of Hits@k
 };
+// Converts a configuration to options.
 EvaluateOptions evaluate_options(EvalConfig const& config);
 
 // Returns the bytes of the scores of a block of queries, (queries, entities), as the average over the ranks, because a

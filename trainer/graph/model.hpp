@@ -21,6 +21,7 @@ struct Vocabulary {
   std::vector<Key> relations;
 };
 
+// The options of all models; some models ignore some of them.
 struct GraphModelOptions {
   std::string name = "complex";  // one of model_names()
   std::size_t dim = 100;         // floats in a row; a complex model has dim / 2 complex numbers

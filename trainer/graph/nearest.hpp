@@ -10,6 +10,7 @@
 
 namespace gpups::trainer {
 
+// An entity and its similarity.
 struct Neighbour {
   std::uint32_t entity;
   double cosine;

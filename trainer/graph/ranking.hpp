@@ -11,6 +11,7 @@
 
 namespace gpups::trainer {
 
+// Metrics of a split.
 struct RankingMetrics {
   std::int64_t ranked = 0;  // number of answers: two for each triple
   double mrr = 0;           // mean of 1 / rank

@@ -11,6 +11,7 @@
 
 namespace gpups::trainer {
 
+// A hash map from ids to numbers.
 class IdMap {
  public:
   // Returns the number of an id, and adds the id if it is new. REQUIRES: fewer than 2^32 - 1 ids.

@@ -12,6 +12,7 @@
 
 namespace gpups::trainer {
 
+// An element of the matrix of ratings.
 struct Rating {
   std::uint32_t row, column;  // numbers of an IdMap
   float value;
