@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder that is there whole or not at all.
+// Creates a folder atomically: it exists with all of its files, or not at all.
 #pragma once
 
 #include <filesystem>
@@ -8,12 +8,12 @@
 
 namespace gpups::trainer {
 
-// Makes a folder beside `folder`, lets `write` fill it, and renames it into place; leaves nothing where that throws.
-// Throws Error where there is something already, or it cannot be written.
+// Creates a temporary folder beside `folder`, calls `write` to fill it, and renames it to `folder`. Removes the
+// temporary folder if `write` throws. Throws Error if `folder` exists and is not empty, or cannot be written.
 void write_folder(std::filesystem::path const& folder,
                   std::function<void(std::filesystem::path const& beside)> const& write);
 
-// Writes a file. Throws Error where that fails.
+// Writes `bytes` to a file. Throws Error if that fails.
 void write_file(std::filesystem::path const& path, std::string const& bytes);
 
 }  // namespace gpups::trainer

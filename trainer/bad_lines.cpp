@@ -32,9 +32,9 @@ void BadLines::report(std::filesystem::path const& path, double share_max, std::
   std::string const what = fmt::format("{} of {} in {}: {}{}", with_count(bad, "bad line"), lines, path.string(),
                                        fmt::join(first, ", "), bad > first.size() ? ", ..." : "");
   GPUPS_REQUIRE(static_cast<double>(bad) <= share_max * static_cast<double>(lines),
-                "{} (a line is {} with tabs between them): correct them, or allow their share with {}", what, line_is,
-                setting);
-  notices.push_back("left out: " + what);
+                "{} (a line is {}, separated by tabs): correct the lines, or allow a share of bad lines with {}", what,
+                line_is, setting);
+  notices.push_back("skipped " + what);
 }
 
 }  // namespace gpups::trainer

@@ -11,9 +11,10 @@
 namespace gpups::trainer {
 namespace {
 
-constexpr std::uint64_t kBatches = 1;  // what random bits are for
+constexpr std::uint64_t kBatches = 1;  // purpose of the random bits: the order of batches
 
-// The first sample of microbatch m where `samples` are cut into `microbatches`: the least i with i * V / B >= m.
+// Returns the first sample of microbatch m when `samples` samples are cut into `microbatches` microbatches: the least i
+// with i * V / B >= m.
 std::uint32_t first_sample(std::uint64_t m, std::uint64_t samples, std::uint64_t microbatches) {
   return static_cast<std::uint32_t>((m * samples + microbatches - 1) / microbatches);
 }
@@ -31,14 +32,14 @@ BatchSampler::BatchSampler(std::uint64_t samples, BatchOptions const& options)
   GPUPS_ASSERT(samples > 0 && options.batch_size > 0 && number(options.rank) < options.ranks);
   GPUPS_REQUIRE(
       options.ranks <= options.microbatches,
-      "there are {} ranks and {} microbatches (a rank computes whole microbatches, and some would have none): "
+      "there are {} ranks and {} microbatches (a rank computes whole microbatches, and some ranks would have none): "
       "use at most {}, or start a run with train.microbatches={}",
       options.ranks, options.microbatches, with_count(options.microbatches, "rank"), options.ranks);
 }
 
 std::int64_t BatchSampler::batch_number(Clock clock) {
   std::int64_t const epoch = number(clock) / steps_per_epoch_, place = number(clock) % steps_per_epoch_;
-  // The first epoch has them as they are cut, so that it reads the data as fast as without same_batches.
+  // The first epoch keeps the order in which batches are cut, so it reads the data as fast as without same_batches.
   if (!options_.same_batches || epoch == 0) return place;
   std::uint64_t batch = 0;
   order_of_batches_.fill(static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(place), {&batch, 1});

@@ -21,14 +21,14 @@
 #include "trainer/edit_distance.hpp"
 #include "trainer/overloaded.hpp"
 #include "trainer/retired_keys.hpp"
-#include "trainer/tasks.hpp"
+#include "trainer/task.hpp"
 
 namespace gpups::trainer {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Where a value was given, for messages and relative paths.
+// The file and line, or the option, that gives a value: for messages and relative paths.
 struct Origin {
   std::string text;  // "run.toml:3" or "--set model.dim=x"
   fs::path folder;
@@ -98,23 +98,23 @@ std::string trimmed(std::string const& text) {
 
 [[noreturn]] void throw_wrong_type(Field const& field, FieldPointer pointer, toml::node const& value,
                                    Origin const& origin) {
-  throw Error(fmt::format("{}: {} is {} (it holds {}): give {}", origin.text, field.name(), type_of(value),
+  throw Error(fmt::format("{}: {} is {} (the key needs {}): write {}", origin.text, field.name(), type_of(value),
                           type_of(pointer), type_of(pointer)));
 }
 
-// For a list with an element that does not belong there.
+// Throws Error for an element of a list that has the wrong type.
 [[noreturn]] void throw_wrong_element(Field const& field, FieldPointer pointer, toml::node const& element,
                                       Origin const& origin) {
-  throw Error(fmt::format("{}: {} has {} in it (it holds {}): give {}", origin.text, field.name(), type_of(element),
-                          type_of(pointer), type_of(pointer)));
+  throw Error(fmt::format("{}: {} contains {} (the key needs {}): write {}", origin.text, field.name(),
+                          type_of(element), type_of(pointer), type_of(pointer)));
 }
 
 template <class Number>
 Number checked(Field const& field, Number value, Origin const& origin) {
   auto const as_double = static_cast<double>(value);
-  bool fits = as_double >= field.least && as_double <= field.most;  // not so for NaN
+  bool fits = as_double >= field.least && as_double <= field.most;  // false for NaN
   if constexpr (std::is_same_v<Number, std::int64_t>) {
-    // A number of more than 53 bits was rounded. There is no field that holds 2^63.
+    // The conversion to double rounds integers of more than 53 bits. The limits of all fields are below 2^63.
     fits = fits && value <= static_cast<std::int64_t>(field.most);
   }
   GPUPS_REQUIRE(fits, "{}: {} is {} (out of range): use a value from {} to {}", origin.text, field.name(), value,
@@ -130,21 +130,21 @@ std::string checked(Field const& field, std::string value, Origin const& origin)
   if (!field.path || value.empty()) return value;
   std::error_code error;
   fs::path const path = fs::weakly_canonical(origin.folder / value, error);
-  GPUPS_REQUIRE(!error, "{}: {} is no path that can be used ({}): choose another", origin.text, field.name(),
+  GPUPS_REQUIRE(!error, "{}: {} is not a usable path ({}): choose another path", origin.text, field.name(),
                 error.message());
   return path.string();
 }
 
-// Most lists are sets: what is in them has no order.
+// Sorts the values of a list whose order has no meaning. Throws Error if two of them are equal.
 template <class Element>
 void require_distinct(Field const& field, std::vector<Element>& values, Origin const& origin) {
   std::sort(values.begin(), values.end());
   auto const twice = std::adjacent_find(values.begin(), values.end());
-  GPUPS_REQUIRE(twice == values.end(), "{}: {} has {} twice (the second has no effect): name it once", origin.text,
-                field.name(), *twice);
+  GPUPS_REQUIRE(twice == values.end(), "{}: {} contains {} twice (the second has no effect): write it once",
+                origin.text, field.name(), *twice);
 }
 
-// False: the value is no list.
+// Returns false if the value is not a list.
 template <class Element>
 bool set_list(std::vector<Element>& to, Field const& field, FieldPointer pointer, toml::node const& value,
               Origin const& origin) {
@@ -158,7 +158,7 @@ bool set_list(std::vector<Element>& to, Field const& field, FieldPointer pointer
   return true;
 }
 
-// Checks a value and puts it in its place.
+// Checks a value and stores it in `config`.
 void set(Config& config, Field const& field, toml::node const& value, Origin const& origin) {
   FieldPointer const pointer = field.pointer(config);
   bool const fits = std::visit(
@@ -202,7 +202,7 @@ bool is_given(Given const& given, std::string_view name) {
   return std::any_of(given.begin(), given.end(), [name](auto const& one) { return one.first->name() == name; });
 }
 
-// What is usual depends on what the data is, and on the model.
+// Sets the values of keys that are not given, where the default depends on the reader or the model.
 void set_defaults(Config& config, Given const& given) {
   Config defaults = defaults_for(config.data.reader);
   auto const set_default = [&given](std::string_view name, auto& value, auto const& by_default) {
@@ -220,7 +220,8 @@ void set_defaults(Config& config, Given const& given) {
   set_default("model.init_scale", config.model.init_scale, defaults.model.init_scale);
 }
 
-// A string without quotes is a mistake of many, and TOML's words for it do not say what to do.
+// Throws Error if the line with this number is a string without quotes. This mistake is common, and the TOML parser's
+// message does not say how to correct it.
 void refuse_unquoted(Config& config, std::string const& text, std::uint32_t number, std::string const& name) {
   std::istringstream lines(text);
   std::string line, section;
@@ -238,8 +239,8 @@ void refuse_unquoted(Config& config, std::string const& text, std::uint32_t numb
   for (Field const& field : fields()) {
     if (!is_bare || field.section != section || field.key != key) continue;
     GPUPS_REQUIRE(!std::holds_alternative<std::string*>(field.pointer(config)),
-                  "{}:{}: {} is {} without quotes (it holds a string): write {} = \"{}\"", name, number, field.name(),
-                  value, key, value);
+                  "{}:{}: {} is {} without quotes (the key needs a string): write {} = \"{}\"", name, number,
+                  field.name(), value, key, value);
   }
 }
 
@@ -257,8 +258,9 @@ Given read_file(Config& config, std::string const& text, std::string const& name
     Origin const at{fmt::format("{}:{}", name, section.source().begin.line), folder};
     std::string const section_name(section.str());
     throw_if_retired(section_name, at.text);
-    GPUPS_REQUIRE(node.is_table(), "{}: '{}' is outside of a section (keys are in sections): put it below [{}]",
-                  at.text, section_name, nearest_word(section_name, section_names()));
+    GPUPS_REQUIRE(node.is_table(),
+                  "{}: '{}' is outside of a section (every key belongs to a section): move it below [{}]", at.text,
+                  section_name, nearest_word(section_name, section_names()));
     auto const names = section_names();
     GPUPS_REQUIRE(std::find(names.begin(), names.end(), section_name) != names.end(),
                   "{}: there is no section [{}] (it would have no effect): did you mean [{}]?", at.text, section_name,
@@ -278,17 +280,17 @@ Given read_file(Config& config, std::string const& text, std::string const& name
 constexpr std::size_t kConfigBytesMax = std::size_t{1} << 20;
 constexpr std::size_t kTypedMost = 200;  // characters of an override in a message
 
-// The value's text is TOML; strings need no quotes.
+// Applies overrides. Their values are TOML, but strings need no quotes.
 void read_overrides(Config& config, Given given_before, std::vector<SettingOverride> const& overrides) {
   Given given;
   for (auto const& [text, typed] : overrides) {
     Origin const origin{typed.size() <= kTypedMost ? typed : typed.substr(0, kTypedMost) + "...", fs::current_path()};
     GPUPS_REQUIRE(text.find_first_of("\r\n") == std::string::npos,
-                  "{}: a setting has a line break (it is one key and one value): write section.key=value",
+                  "{}: a setting contains a line break (a setting is one key and one value): write section.key=value",
                   trimmed(typed.substr(0, typed.find_first_of("\r\n"))));
     std::size_t const equals = text.find('='), dot = text.find('.');
     GPUPS_REQUIRE(equals != std::string::npos && dot < equals,
-                  "{}: this is no setting (a key and a value are needed): write section.key=value", origin.text);
+                  "{}: this is not a setting (a setting is a key and a value): write section.key=value", origin.text);
     Field const& field =
         find_field(trimmed(text.substr(0, dot)), trimmed(text.substr(dot + 1, equals - dot - 1)), origin);
     std::string const value = trimmed(text.substr(equals + 1));
@@ -299,14 +301,14 @@ void read_overrides(Config& config, Given given_before, std::vector<SettingOverr
     if (std::holds_alternative<std::string*>(field.pointer(config)) && !quoted) {
       set(config, field, toml::value<std::string>(value), origin);
     } else if (std::holds_alternative<double*>(field.pointer(config)) && is_number) {
-      set(config, field, toml::value<double>(number), origin);  // also as .3 or 3., which TOML does not know
+      set(config, field, toml::value<double>(number), origin);  // .3 and 3. are valid here, though not in TOML
     } else {
       toml::table parsed;
       try {
         parsed = toml::parse("value = " + value);
       } catch (toml::parse_error const&) {
         std::string const needed = type_of(field.pointer(config));
-        throw Error(fmt::format("{}: {} is {} (it holds {}): give {}", origin.text, field.name(),
+        throw Error(fmt::format("{}: {} is {} (the key needs {}): write {}", origin.text, field.name(),
                                 value.empty() ? "empty" : fmt::format("'{}'", value), needed, needed));
       }
       set(config, field, *parsed.get("value"), origin);
@@ -331,45 +333,44 @@ Config parse_config(std::string const& text, std::string const& name, fs::path c
   auto const known = model_names_for(config.data.reader);
   GPUPS_REQUIRE(
       std::find(known.begin(), known.end(), config.model.name) != known.end(),
-      "{}: model.name is \"{}\" and data.reader is \"{}\" (that model does not learn from such data): use one of "
+      "{}: model.name is \"{}\" and data.reader is \"{}\" (this model cannot be trained on this data): use one of "
       "{}",
       name, config.model.name, config.data.reader, fmt::join(known, ", "));
   bool const named = config.data.reader == "clicks" || config.data.reader == "ratings";
   GPUPS_REQUIRE(!named || !config.data.train.empty(),
-                "{}: data.train is empty (there is nothing to learn from): name a file", name);
+                "{}: data.train is empty (there are no samples to train on): set it to a file", name);
   bool const rows_by_ftrl =
       (constraints::has_rows(config) && config.optimizer.kind == "ftrl") || constraints::kWideProximal.in(config);
-  GPUPS_REQUIRE(
-      !rows_by_ftrl || config.optimizer.schedule == "constant",
-      "{}: rows learn by \"ftrl\" and optimizer.schedule is \"{}\" (each update makes a row anew, in proportion "
-      "to the rate, and rows would shrink with it): set optimizer.schedule = \"constant\"",
-      name, config.optimizer.schedule);
+  GPUPS_REQUIRE(!rows_by_ftrl || config.optimizer.schedule == "constant",
+                "{}: optimizer.schedule is \"{}\" and the optimizer of rows is \"ftrl\" (FTRL computes values in "
+                "proportion to the "
+                "learning rate, so rows would shrink with it): set optimizer.schedule = \"constant\"",
+                name, config.optimizer.schedule);
   GPUPS_REQUIRE(!constraints::kTopKWarmsUp.in(config) || config.dense.density <= config.dense.initial_density,
-                "{}: dense.density is {} and dense.initial_density is {} (in dense.warmup_steps the share falls from "
-                "the second to "
-                "the first): set dense.initial_density to dense.density or more, or dense.warmup_steps = 0",
+                "{}: dense.density is {} and dense.initial_density is {} (during the warm-up the share falls from the "
+                "second to the first): set dense.initial_density to at least dense.density, or dense.warmup_steps = 0",
                 name, config.dense.density, config.dense.initial_density);
-  GPUPS_REQUIRE(!config.eval.hits.empty(), "{}: eval.hits is empty (there is nothing to report): name a k, such as 10",
-                name);
+  GPUPS_REQUIRE(!config.eval.hits.empty(),
+                "{}: eval.hits is empty (no Hits@k would be reported): add a k, for example 10", name);
   return config;
 }
 
 Config load_config(fs::path const& file, std::vector<SettingOverride> const& overrides) {
-  std::error_code ignored;  // what cannot be asked cannot be opened, either
-  GPUPS_REQUIRE(!fs::is_directory(file, ignored), "{} is a folder (a run needs a configuration): name a file in it",
-                file.string());
+  std::error_code ignored;  // if this fails, opening the file fails too
+  GPUPS_REQUIRE(!fs::is_directory(file, ignored),
+                "{} is a folder (a run needs a configuration file): give the path of a file", file.string());
   errno = 0;
   std::ifstream in(file, std::ios::binary);
-  GPUPS_REQUIRE(in.good(), "{} cannot be read ({}; a run needs its configuration): check the path", file.string(),
+  GPUPS_REQUIRE(in.good(), "{} cannot be read ({}; a run needs a configuration file): check the path", file.string(),
                 std::strerror(errno));
   std::string text(kConfigBytesMax + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(in.gcount()));
   GPUPS_REQUIRE(text.size() <= kConfigBytesMax,
-                "{} is larger than 1 MiB (this is no configuration): name a file of sections, keys and values",
+                "{} is larger than 1 MiB (it cannot be a configuration): give a file of sections, keys and values",
                 file.string());
   GPUPS_REQUIRE(text.find_first_not_of(" \t\r\n") != std::string::npos,
-                "{} is empty (a run needs its configuration): examples/configs has examples", file.string());
+                "{} is empty (a run needs a configuration): see examples/configs for examples", file.string());
   return parse_config(text, file.string(), fs::absolute(file).parent_path(), overrides);
 }
 

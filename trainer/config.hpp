@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run is told: a TOML file of sections and keys, with overrides from the command line.
+// The configuration of a run: a TOML file of sections and keys, with overrides from the command line.
 //
-// docs and checks of every key are in config_fields*.cpp.
+// config_fields*.cpp describes every key and its valid values.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace gpups::trainer {
 
 struct DataConfig {
   std::string reader = "triples";
-  std::string folder{};  // triples, clicks: of the files below; wordnet: of the database
+  std::string folder{};  // of the files below, or of the WordNet database
   std::string train = "train.txt";
-  std::string valid = "valid.txt";  // empty: none, or the last samples of `train`
-  std::string test = "test.txt";    // likewise
+  std::string valid = "valid.txt";  // empty: none, or a share of the samples in `train`
+  std::string test = "test.txt";    // empty: the same
   double valid_share = 0.02;
   double test_share = 0.02;
   std::int64_t split_seed = 1;
@@ -43,7 +43,7 @@ struct ModelConfig {
   std::string init = "normal";
   double init_scale = 0.1;
   std::string value_type = "float32";
-  // Of click-through models.
+  // For click-through models.
   std::string numeric_features = "log";
   std::int64_t buckets = 1;
   std::string pooling = "sum";
@@ -72,11 +72,11 @@ struct OptimizerConfig {
   double beta = 1;
   std::string schedule = "constant";
   std::int64_t warmup_steps = 0;
-  std::int64_t total_steps = 0;  // 0: the run's length
+  std::int64_t total_steps = 0;  // 0: the length of the run
   double min_factor = 0;
 };
 
-// Rows of one number, of click-through models.
+// Optimizer of the linear part of click-through models.
 struct LinearConfig {
   std::string kind = "adagrad";
   double learning_rate = 0.05;
@@ -87,7 +87,7 @@ struct LinearConfig {
   std::int64_t admission_count = 1;
 };
 
-// Dense layers.
+// Optimizer of dense layers, and compression of their gradients.
 struct DenseConfig {
   std::string optimizer = "adam";
   double learning_rate = 0.001;
@@ -100,7 +100,7 @@ struct DenseConfig {
   double l1 = 0;
   double l2 = 0;
   double beta = 1;
-  // Between ranks.
+  // Allreduce between ranks.
   std::string compression = "none";
   double density = 0.01;
   double initial_density = 0.25;
@@ -110,7 +110,7 @@ struct DenseConfig {
   std::string algorithm = "auto";
 };
 
-// What rows of all tables are between ranks, in one direction.
+// Compression of the rows of all tables between ranks, in one direction.
 struct CompressionConfig {
   std::string codec = "lossless";
   std::int64_t top_k = 0;
@@ -122,9 +122,9 @@ struct CompressionConfig {
 
 struct TrainConfig {
   std::int64_t epochs = 20;
-  std::int64_t steps = 0;  // 0: by epochs
+  std::int64_t steps = 0;  // 0: `epochs` sets the length
   std::int64_t batch_size = 1024;
-  std::int64_t microbatches = 0;  // 0: the larger of 8 and the ranks
+  std::int64_t microbatches = 0;  // 0: the larger of 8 and the number of ranks
   std::int64_t lookahead = 4;
   bool prefetch_thread = true;
   bool reuse_batches = false;
@@ -148,10 +148,10 @@ struct RunConfig {
   std::int64_t threads = 0;
   std::int64_t ranks = 1;
   std::int64_t report_every = 100;
-  std::int64_t reader_threads = 0;  // 0: one on each core
+  std::int64_t reader_threads = 0;  // 0: one for each core
 };
 
-// Ranks that are processes.
+// Ranks as processes.
 struct ClusterConfig {
   double join_timeout_s = 120;
   double peer_timeout_s = 30;
@@ -159,6 +159,7 @@ struct ClusterConfig {
   bool nccl = true;  // between GPUs
 };
 
+// The sections of a configuration.
 struct Config {
   DataConfig data;
   ModelConfig model;
@@ -173,9 +174,10 @@ struct Config {
   ClusterConfig cluster;
 };
 
-// A setting "section.key=value" from outside of the file, and what was typed for it, for messages.
+// A setting that replaces one of the file.
 struct SettingOverride {
-  std::string setting, typed;
+  std::string setting;  // "section.key=value"
+  std::string typed;    // the option on the command line, for messages
 
   SettingOverride(std::string section_key_value) : setting(std::move(section_key_value)), typed("--set " + setting) {}
   SettingOverride(char const* section_key_value) : SettingOverride(std::string(section_key_value)) {}
@@ -183,30 +185,31 @@ struct SettingOverride {
       : setting(std::move(section_key_value)), typed(std::move(what_was_typed)) {}
 };
 
-// Reads a file, then overrides, which win. Relative paths in the file begin at its folder, those of
-// overrides at the working directory. Throws Error, with file and line, for what is unknown, mistyped, out of range, or
-// without effect in this configuration.
+// Reads a configuration file and applies overrides to it. Paths in the file are relative to its folder, paths in
+// overrides to the working directory. Throws Error, with file and line, for a key that is unknown or has no effect in
+// this configuration, and for a value that has the wrong type or is out of range.
 Config load_config(std::filesystem::path const& file, std::vector<SettingOverride> const& overrides = {});
-// The same for text; `name` stands for the file in messages, `folder` is where relative paths begin.
+// The same for text. Messages use `name` as the name of the file; relative paths begin at `folder`.
 Config parse_config(std::string const& text, std::string const& name, std::filesystem::path const& folder,
                     std::vector<SettingOverride> const& overrides = {});
 
-// The configuration of a run that was saved, with overrides, for another command than train: how many ranks run it is
-// not taken from the run. `folder` is that of the run.
+// Returns the configuration of a saved run for a command other than train, with overrides. The number of ranks is 1
+// unless an override sets it. folder: the run's folder.
 Config saved_config(Config const& saved, std::filesystem::path const& folder,
                     std::vector<SettingOverride> const& overrides);
 
-// The whole configuration as TOML: parsed again, it gives the same one.
+// Returns the whole configuration as TOML. Parsing the text gives the same configuration.
 std::string resolved(Config const& config);
 
-// What all ranks of a run must have in common, as names and values: all but where files are, and how a rank runs.
+// Returns the settings that all ranks of a run must share, as pairs of key and value: all settings except paths and the
+// sections [run] and [cluster].
 std::vector<std::pair<std::string, std::string>> common_settings(Config const& config);
 
-// A key of which two configurations have different values.
+// A key that has different values in two configurations.
 struct Difference {
-  std::string key, a, b;  // as in "model.dim", "100", "200"
+  std::string key, a, b;  // for example "model.dim", "100", "200"
 };
-// Differences in what a checkpoint depends on: data, model, optimizer, and the making of batches.
+// Returns the differences in settings that must not change when a run resumes: data, model, optimizer and batches.
 std::vector<Difference> resume_differences(Config const& a, Config const& b);
 
 }  // namespace gpups::trainer

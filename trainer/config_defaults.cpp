@@ -36,15 +36,15 @@ Config defaults_for(std::string const& reader) {
   return {};
 }
 
-// Entities begin where distances of untrained triples are about the margin: for much nearer or further ones, the loss
-// has no slope left for positives or for negatives. (Sun et al. 2019 take the same range.) A softmax sees differences
-// of scores alone.
+// Chooses a range in which the distances of untrained triples are near the margin: for much smaller or larger distances
+// the gradient of the loss vanishes for positives or for negatives. Sun et al. 2019 use the same range. A softmax loss
+// depends on differences of scores only and keeps the general default.
 void set_default_init(ModelConfig const& model, ModelConfig& defaults) {
   if ((model.name != "transe" && model.name != "rotate") || model.loss == "softmax") return;
   auto const dim = static_cast<double>(model.dim);
   double const summands = model.name == "rotate" ? dim / 2 : model.norm == 2 ? std::sqrt(dim) : dim;
   defaults.init = "uniform";
-  defaults.init_scale = std::min((model.margin + 2) / summands, 1e6);  // the most that may be set
+  defaults.init_scale = std::min((model.margin + 2) / summands, 1e6);  // the upper limit of model.init_scale
 }
 
 }  // namespace gpups::trainer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What settings are where nobody gives them, if it depends on others that are given.
+// Default values of settings that depend on other settings.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 
 namespace gpups::trainer {
 
+// Returns the defaults for data of this reader.
 Config defaults_for(std::string const& reader);
 
-// Sets init and init_scale of `defaults` where they depend on the model.
+// Sets init and init_scale of `defaults` if they depend on `model`.
 void set_default_init(ModelConfig const& model, ModelConfig& defaults);
 
 }  // namespace gpups::trainer

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/config_fields.hpp"
 
-#include "trainer/field_builder.hpp"
-
 namespace gpups::trainer {
 namespace {
 
-// In the order in which a configuration is written.
+// Returns all fields, in the order in which a configuration is written.
 std::vector<Field> make_fields() {
   std::vector<Field> all;
   for (auto const& of_section :

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of dense layers.
+// The keys of [dense].
 #include "gpups/top_k_allreduce.hpp"
 #include "trainer/config_constraints.hpp"
-#include "trainer/field_builder.hpp"
+#include "trainer/config_fields.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -21,7 +21,7 @@ std::vector<std::string> top_k_algorithm_names() {
 std::vector<Field> dense_fields() {
   using namespace constraints;
   return {
-      FieldBuilder("dense", "optimizer", kDense<&DenseConfig::optimizer>, "how a gradient changes dense layers")
+      FieldBuilder("dense", "optimizer", kDense<&DenseConfig::optimizer>, "optimizer of dense layers")
           .one_of({"adam", "adagrad", "sgd", "lamb", "ftrl"})
           .only_if(kClicks)
           .fixed_on_resume(),
@@ -33,11 +33,11 @@ std::vector<Field> dense_fields() {
           .range(0, 0.9999)
           .only_if(kMomentum)
           .fixed_on_resume(),
-      FieldBuilder("dense", "beta1", kDense<&DenseConfig::beta1>, "of the first moment")
+      FieldBuilder("dense", "beta1", kDense<&DenseConfig::beta1>, "decay of the mean gradient")
           .range(0, 0.9999)
           .only_if(kDenseMoments)
           .fixed_on_resume(),
-      FieldBuilder("dense", "beta2", kDense<&DenseConfig::beta2>, "of the second")
+      FieldBuilder("dense", "beta2", kDense<&DenseConfig::beta2>, "decay of the mean squared gradient")
           .range(0, 0.999999)
           .only_if(kDenseMoments)
           .fixed_on_resume(),
@@ -50,7 +50,7 @@ std::vector<Field> dense_fields() {
           .only_if(kDenseAccumulates)
           .fixed_on_resume(),
       FieldBuilder("dense", "weight_decay", kDense<&DenseConfig::weight_decay>,
-                   "share of a weight that a step takes, by its rate")
+                   "share of a weight that a step subtracts, times the learning rate")
           .range(0, 1e6)
           .only_if(kDenseDecays)
           .fixed_on_resume(),
@@ -58,7 +58,7 @@ std::vector<Field> dense_fields() {
           .range(0, 1e6)
           .only_if(kDenseProximal)
           .fixed_on_resume(),
-      FieldBuilder("dense", "l2", kDense<&DenseConfig::l2>, "pulls weights towards 0")
+      FieldBuilder("dense", "l2", kDense<&DenseConfig::l2>, "weight of the squared weights in the loss")
           .range(0, 1e6)
           .only_if(kDenseProximal)
           .fixed_on_resume(),
@@ -67,16 +67,17 @@ std::vector<Field> dense_fields() {
           .only_if(kDenseProximal)
           .fixed_on_resume(),
       FieldBuilder("dense", "compression", kDense<&DenseConfig::compression>,
-                   "none: sums of all gradients; top_k: of the largest, of layers of 4096 numbers or more; others wait")
+                   "none: all gradients are sent; top_k: layers of 4096 numbers or more send their largest elements")
           .one_of({"none", "top_k"})
           .only_if(kClicks)
           .fixed_on_resume(),
-      FieldBuilder("dense", "density", kDense<&DenseConfig::density>, "share of a layer's gradient that a step sends")
+      FieldBuilder("dense", "density", kDense<&DenseConfig::density>,
+                   "share of a layer's gradient that is sent in a step")
           .range(1e-6, 1)
           .only_if(kTopK)
           .fixed_on_resume(),
       FieldBuilder("dense", "initial_density", kDense<&DenseConfig::initial_density>,
-                   "share in the first step of the warm-up")
+                   "share that is sent in the first step of the warm-up")
           .range(1e-6, 1)
           .only_if(kTopKWarmsUp)
           .fixed_on_resume(),
@@ -86,15 +87,16 @@ std::vector<Field> dense_fields() {
           .only_if(kTopK)
           .fixed_on_resume(),
       FieldBuilder("dense", "momentum_correction", kDense<&DenseConfig::momentum_correction>,
-                   "true: momentum is taken of all gradients, before the largest are sent")
+                   "true: momentum is applied before the largest elements are selected")
           .only_if(kTopKMomentum)
           .fixed_on_resume(),
-      FieldBuilder("dense", "codec", kDense<&DenseConfig::codec>, "of what is sent; what is rounded off waits")
+      FieldBuilder("dense", "codec", kDense<&DenseConfig::codec>,
+                   "number format of sent elements; rounding errors are sent later")
           .one_of({"lossless", "float16", "bfloat16", "int8"})
           .only_if(kTopK)
           .fixed_on_resume(),
       FieldBuilder("dense", "algorithm", kDense<&DenseConfig::algorithm>,
-                   "of the sums; auto: sparse_allgather of two ranks, else spardl")
+                   "algorithm of the sums; auto: sparse_allgather for two ranks, else spardl")
           .one_of(top_k_algorithm_names())
           .only_if(kTopK)
           .fixed_on_resume(),

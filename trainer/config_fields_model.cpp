@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of models: of all, and of those that learn from clicks.
+// The keys of [model].
 #include "trainer/config_constraints.hpp"
-#include "trainer/field_builder.hpp"
-#include "trainer/tasks.hpp"
+#include "trainer/config_fields.hpp"
+#include "trainer/task.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -16,33 +16,32 @@ std::vector<Field> model_fields() {
   using namespace constraints;
   using M = ModelConfig;
   return {
-      FieldBuilder("model", "name", kModel<&M::name>, "how a sample is scored")
-          .one_of(all_model_names())
-          .fixed_on_resume(),
-      FieldBuilder("model", "dim", kModel<&M::dim>, "numbers in a row")
+      FieldBuilder("model", "name", kModel<&M::name>, "the model").one_of(all_model_names()).fixed_on_resume(),
+      FieldBuilder("model", "dim", kModel<&M::dim>, "number of values in a row")
           .range(1, 65536)
           .only_if(kRows)
           .fixed_on_resume(),
-      FieldBuilder("model", "loss", kModel<&M::loss>, "of a positive against its negatives")
+      FieldBuilder("model", "loss", kModel<&M::loss>, "loss of a positive and its negatives")
           .one_of({"logistic", "softmax", "self_adversarial"})
           .only_if(kGraphs)
           .fixed_on_resume(),
       FieldBuilder("model", "temperature", kModel<&M::temperature>,
-                   "weights negatives by the softmax of so many times their scores; 0: alike")
+                   "factor of scores in the softmax that weights negatives; 0: equal weights")
           .range(0, 1e6)
           .only_if(kWeighted)
           .fixed_on_resume(),
-      FieldBuilder("model", "negatives", kModel<&M::negatives>, "drawn for the subject, and as many for the object")
+      FieldBuilder("model", "negatives", kModel<&M::negatives>,
+                   "negatives for the subject, and the same number for the object")
           .range(1, 1 << 20)
           .only_if(kGraphs)
           .fixed_on_resume(),
       FieldBuilder("model", "sampling", kModel<&M::sampling>,
-                   "triple: negatives of its own for each; shared: by a microbatch")
+                   "triple: negatives for each triple; shared: for each microbatch")
           .one_of({"triple", "shared"})
           .only_if(kGraphs)
           .fixed_on_resume(),
       FieldBuilder("model", "negative_reuse", kModel<&M::negative_reuse>,
-                   "of 16 triples side by side, those that use a negative")
+                   "how many of 16 consecutive triples use the same negative")
           .range(1, 16)
           .only_if(kOwnNegatives)
           .fixed_on_resume(),
@@ -54,7 +53,7 @@ std::vector<Field> model_fields() {
           .range(0, 1e6)
           .only_if(kGraphs)
           .fixed_on_resume(),
-      FieldBuilder("model", "norm", kModel<&M::norm>, "of the distance: 1, or 2 for the Euclidean")
+      FieldBuilder("model", "norm", kModel<&M::norm>, "norm of the distance: 1, or 2 for Euclidean")
           .range(1, 2)
           .only_if(kTranslations)
           .fixed_on_resume(),
@@ -66,12 +65,11 @@ std::vector<Field> model_fields() {
           .one_of({"normal", "uniform", "constant"})
           .only_if(kRows)
           .fixed_on_resume(),
-      FieldBuilder("model", "init_scale", kModel<&M::init_scale>, "its deviation, its half width, or its value")
+      FieldBuilder("model", "init_scale", kModel<&M::init_scale>, "standard deviation, half width, or the constant")
           .range(0, 1e6)
           .only_if(kRows)
           .fixed_on_resume(),
-      FieldBuilder("model", "value_type", kModel<&M::value_type>,
-                   "what numbers of rows are kept as (graphs: of entities)")
+      FieldBuilder("model", "value_type", kModel<&M::value_type>, "data type of rows (in graphs: of entities)")
           .one_of({"float32", "bfloat16", "float16"})
           .only_if(kRows)
           .fixed_on_resume(),
@@ -82,31 +80,33 @@ std::vector<Field> click_model_fields() {
   using namespace constraints;
   using M = ModelConfig;
   return {
-      FieldBuilder("model", "numeric_features", kModel<&M::numeric_features>, "how they are learnt from")
+      FieldBuilder("model", "numeric_features", kModel<&M::numeric_features>,
+                   "inputs that are made from numeric columns")
           .one_of({"log", "buckets", "both", "none"})
           .only_if(kClicks)
           .fixed_on_resume(),
-      FieldBuilder("model", "buckets", kModel<&M::buckets>, "of a number, from each to its double")
+      FieldBuilder("model", "buckets", kModel<&M::buckets>, "buckets for each factor of two of a number")
           .range(1, 64)
           .only_if(kBuckets)
           .fixed_on_resume(),
-      FieldBuilder("model", "pooling", kModel<&M::pooling>, "of the rows of many values")
+      FieldBuilder("model", "pooling", kModel<&M::pooling>, "pooling of the rows of several values")
           .one_of({"sum", "mean"})
           .only_if(kPooled)
           .fixed_on_resume(),
-      FieldBuilder("model", "dims", kModel<&M::dims>, "categories whose rows have another dim, as in \"C3:32\"")
+      FieldBuilder("model", "dims", kModel<&M::dims>, "categories whose rows have another dim, for example \"C3:32\"")
           .only_if(kCross)
           .fixed_on_resume(),
-      FieldBuilder("model", "shared", kModel<&M::shared>, "categories whose equal values have one row, as in \"C1,C2\"")
+      FieldBuilder("model", "shared", kModel<&M::shared>,
+                   "categories that share the rows of equal values, for example \"C1,C2\"")
           .only_if(kClicks)
           .fixed_on_resume(),
       FieldBuilder("model", "admission_count", kModel<&M::admission_count>,
-                   "occurrences of a value before its row is learnt")
+                   "occurrence of a value at which its row is created")
           .range(1, 1 << 30)
           .only_if(kClickRows)
           .fixed_on_resume(),
       FieldBuilder("model", "min_count", kModel<&M::min_count>,
-                   "values that the training data has less often share a row with the unknown; 0: each has its own")
+                   "values with fewer training samples share the row of unknown values; 0: each value has a row")
           .range(0, 255)
           .only_if(kClicks)
           .fixed_on_resume(),
@@ -120,20 +120,18 @@ std::vector<Field> click_model_fields() {
           .keeps_order()
           .only_if(kDeep)
           .fixed_on_resume(),
-      FieldBuilder("model", "wide", kModel<&M::wide>,
-                   "a weight for each value and number too, summed as in a regression")
+      FieldBuilder("model", "wide", kModel<&M::wide>, "true: adds a linear part, one weight for each value and number")
           .only_if(kMayBeWide)
           .fixed_on_resume(),
-      FieldBuilder("model", "row_dropout", kModel<&M::row_dropout>,
-                   "share of a sample's categories that a step leaves out")
+      FieldBuilder("model", "row_dropout", kModel<&M::row_dropout>, "share of a sample's categories that a step drops")
           .range(0, 0.99)
           .only_if(kClickRows)
           .fixed_on_resume(),
-      FieldBuilder("model", "cross_layers", kModel<&M::cross_layers>, "layers of crosses")
+      FieldBuilder("model", "cross_layers", kModel<&M::cross_layers>, "number of cross layers")
           .range(1, 64)
           .only_if(kCross)
           .fixed_on_resume(),
-      FieldBuilder("model", "dropout", kModel<&M::dropout>, "share of the hidden units that a step leaves out")
+      FieldBuilder("model", "dropout", kModel<&M::dropout>, "share of hidden units that a step drops")
           .range(0, 0.99)
           .only_if(kDeep)
           .fixed_on_resume(),

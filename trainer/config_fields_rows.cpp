@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of how rows are updated, and of how they travel between ranks.
+// The keys of [optimizer], [linear], [gradient_compression] and [refresh_compression].
 #include "trainer/config_constraints.hpp"
-#include "trainer/field_builder.hpp"
+#include "trainer/config_fields.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -21,7 +21,7 @@ std::vector<Field> optimizer_fields() {
   using namespace constraints;
   using O = OptimizerConfig;
   return {
-      FieldBuilder("optimizer", "kind", kOptimizer<&O::kind>, "how a gradient changes a row")
+      FieldBuilder("optimizer", "kind", kOptimizer<&O::kind>, "optimizer of rows")
           .one_of({"sgd", "adagrad", "rowwise_adagrad", "adam", "lamb", "ftrl"})
           .only_if(kRows)
           .fixed_on_resume(),
@@ -33,47 +33,48 @@ std::vector<Field> optimizer_fields() {
           .range(0, 1e6)
           .only_if(kDivides)
           .fixed_on_resume(),
-      FieldBuilder("optimizer", "initial_accumulator", kOptimizer<&O::initial_accumulator>, "of new rows")
+      FieldBuilder("optimizer", "initial_accumulator", kOptimizer<&O::initial_accumulator>, "accumulator of new rows")
           .range(0, 1e6)
           .only_if(kAccumulates)
           .fixed_on_resume(),
-      FieldBuilder("optimizer", "l2", kOptimizer<&O::l2>, "share of its values that is added to a row's gradient")
+      FieldBuilder("optimizer", "l2", kOptimizer<&O::l2>, "factor of a row's values that is added to its gradient")
           .range(0, 1e6)
           .only_if(kRows)
           .fixed_on_resume(),
-      FieldBuilder("optimizer", "clip_norm", kOptimizer<&O::clip_norm>, "largest norm of a row's gradient; 0: any")
+      FieldBuilder("optimizer", "clip_norm", kOptimizer<&O::clip_norm>, "largest norm of a row's gradient; 0: no limit")
           .range(0, 1e6)
           .only_if(kRows)
           .fixed_on_resume(),
-      FieldBuilder("optimizer", "beta1", kOptimizer<&O::beta1>, "share of the mean gradient that stays")
+      FieldBuilder("optimizer", "beta1", kOptimizer<&O::beta1>, "decay of the mean gradient")
           .range(0, 0.999999)
           .only_if(kMoments)
           .fixed_on_resume(),
-      FieldBuilder("optimizer", "beta2", kOptimizer<&O::beta2>, "share of the mean square that stays")
+      FieldBuilder("optimizer", "beta2", kOptimizer<&O::beta2>, "decay of the mean squared gradient")
           .range(0, 0.999999)
           .only_if(kMoments)
           .fixed_on_resume(),
-      FieldBuilder("optimizer", "l1", kOptimizer<&O::l1>, "sums of gradients up to this leave a value at 0")
+      FieldBuilder("optimizer", "l1", kOptimizer<&O::l1>, "a value is 0 while its sum of gradients is at most this")
           .range(0, 1e6)
           .only_if(kProximal)
           .fixed_on_resume(),
-      FieldBuilder("optimizer", "beta", kOptimizer<&O::beta>, "makes first steps smaller")
+      FieldBuilder("optimizer", "beta", kOptimizer<&O::beta>, "larger values make the first steps smaller")
           .range(0, 1e6)
           .only_if(kProximal)
           .fixed_on_resume(),
-      FieldBuilder("optimizer", "schedule", kOptimizer<&O::schedule>, "of the learning rate")
+      FieldBuilder("optimizer", "schedule", kOptimizer<&O::schedule>, "schedule of the learning rate")
           .one_of({"constant", "linear", "cosine"})
           .fixed_on_resume(),
-      FieldBuilder("optimizer", "warmup_steps", kOptimizer<&O::warmup_steps>, "in which the rate rises from 0")
+      FieldBuilder("optimizer", "warmup_steps", kOptimizer<&O::warmup_steps>,
+                   "steps in which the learning rate rises from 0")
           .range(0, kMost53)
           .fixed_on_resume(),
       FieldBuilder("optimizer", "total_steps", kOptimizer<&O::total_steps>,
-                   "where the schedule ends; 0: where the run does")
+                   "step at which the schedule ends; 0: the last step of the run")
           .range(0, kMost53)
           .only_if(kDecaying)
           .fixed_on_resume(),
       FieldBuilder("optimizer", "min_factor", kOptimizer<&O::min_factor>,
-                   "share of the learning rate that is left there")
+                   "share of the learning rate at the end of the schedule")
           .range(0, 1)
           .only_if(kDecaying)
           .fixed_on_resume(),
@@ -83,7 +84,7 @@ std::vector<Field> optimizer_fields() {
 std::vector<Field> linear_fields() {
   using namespace constraints;
   return {
-      FieldBuilder("linear", "kind", kLinear<&LinearConfig::kind>, "how a gradient changes a row of one number")
+      FieldBuilder("linear", "kind", kLinear<&LinearConfig::kind>, "optimizer of the linear part")
           .one_of({"sgd", "adagrad", "rowwise_adagrad", "ftrl"})
           .only_if(kWide)
           .fixed_on_resume(),
@@ -91,7 +92,8 @@ std::vector<Field> linear_fields() {
           .range(0, 1e6)
           .only_if(kWide)
           .fixed_on_resume(),
-      FieldBuilder("linear", "initial_accumulator", kLinear<&LinearConfig::initial_accumulator>, "of new ones")
+      FieldBuilder("linear", "initial_accumulator", kLinear<&LinearConfig::initial_accumulator>,
+                   "accumulator of new rows")
           .range(0, 1e6)
           .only_if(kWideStateful)
           .fixed_on_resume(),
@@ -118,28 +120,28 @@ std::vector<Field> gradient_compression_fields() {
   using namespace constraints;
   using X = CompressionConfig;
   return {
-      FieldBuilder("gradient_compression", "codec", kGradientCompression<&X::codec>, "of rows' gradients between ranks")
+      FieldBuilder("gradient_compression", "codec", kGradientCompression<&X::codec>, "row codec of gradients")
           .is_codec(),
       FieldBuilder("gradient_compression", "top_k", kGradientCompression<&X::top_k>,
-                   "columns of a row that are sent, the largest, fewer than the widest rows have; 0: all")
+                   "number of largest columns of a row that are sent, less than the widest rows have; 0: all")
           .range(0, 65536)
           .fixed_on_resume(),
       FieldBuilder("gradient_compression", "age_max", kGradientCompression<&X::age_max>,
-                   "steps that a row may be held back for; 0: none")
+                   "number of steps that a gradient may wait; 0: no row filter")
           .range(0, 1e9)
           .fixed_on_resume(),
       FieldBuilder("gradient_compression", "density", kGradientCompression<&X::density>,
-                   "of rows that ought to be sent")
+                   "requested share of rows that are sent")
           .range(0, 1)
           .fixed_on_resume()
           .only_if(kGradientFilter),
       FieldBuilder("gradient_compression", "threshold_max", kGradientCompression<&X::threshold_max>,
-                   "by the root of the step, the most that waits")
+                   "upper limit of the adaptive threshold, times the square root of the step")
           .range(0, 1e30)
           .fixed_on_resume()
           .only_if(kGradientFilter),
       FieldBuilder("gradient_compression", "capacity_rows", kGradientCompression<&X::capacity_rows>,
-                   "held back for each other rank")
+                   "capacity of the residuals for each other rank, in rows")
           .range(1, 1 << 30)
           .fixed_on_resume()
           .only_if(kGradientsCompressed),
@@ -150,24 +152,23 @@ std::vector<Field> refresh_compression_fields() {
   using namespace constraints;
   using X = CompressionConfig;
   return {
-      FieldBuilder("refresh_compression", "codec", kRefreshCompression<&X::codec>,
-                   "of changes of rows that other ranks read")
-          .is_codec(),
+      FieldBuilder("refresh_compression", "codec", kRefreshCompression<&X::codec>, "row codec of refreshes").is_codec(),
       FieldBuilder("refresh_compression", "age_max", kRefreshCompression<&X::age_max>,
-                   "steps that a change may be held back for; 0: none")
+                   "number of steps that a change may wait; 0: no row filter")
           .range(0, 1e9)
           .fixed_on_resume(),
-      FieldBuilder("refresh_compression", "density", kRefreshCompression<&X::density>, "of rows that ought to be sent")
+      FieldBuilder("refresh_compression", "density", kRefreshCompression<&X::density>,
+                   "requested share of rows that are sent")
           .range(0, 1)
           .fixed_on_resume()
           .only_if(kRefreshFilter),
       FieldBuilder("refresh_compression", "threshold_max", kRefreshCompression<&X::threshold_max>,
-                   "by the root of the step, the most that waits")
+                   "upper limit of the adaptive threshold, times the square root of the step")
           .range(0, 1e30)
           .fixed_on_resume()
           .only_if(kRefreshFilter),
       FieldBuilder("refresh_compression", "capacity_rows", kRefreshCompression<&X::capacity_rows>,
-                   "of which each other rank has a copy")
+                   "capacity of the mirrors for each other rank, in rows")
           .range(1, 1 << 30)
           .fixed_on_resume()
           .only_if(kRefreshesCompressed),

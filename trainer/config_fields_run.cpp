@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of training, of evaluation, and of where both run.
+// The keys of [train], [eval], [run] and [cluster].
 #include "trainer/config_constraints.hpp"
-#include "trainer/field_builder.hpp"
+#include "trainer/config_fields.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -24,21 +24,23 @@ std::vector<Field> train_fields() {
       FieldBuilder("train", "epochs", kTrain<&T::epochs>, "passes over the training data")
           .range(1, 1e6)
           .only_if(kByEpochs),
-      FieldBuilder("train", "steps", kTrain<&T::steps>, "length of the run in steps; 0: by epochs").range(0, kMost53),
+      FieldBuilder("train", "steps", kTrain<&T::steps>, "length of the run in steps; 0: train.epochs sets it")
+          .range(0, kMost53),
       FieldBuilder("train", "batch_size", kTrain<&T::batch_size>, "samples in a step, over all ranks")
           .range(1, 1 << 24)
           .fixed_on_resume(),
       FieldBuilder("train", "microbatches", kTrain<&T::microbatches>,
-                   "parts of a batch, whatever the ranks; 0: the larger of 8 and the ranks")
+                   "microbatches of a global batch; 0: the larger of 8 and the number of ranks")
           .range(0, 65536),
-      FieldBuilder("train", "lookahead", kTrain<&T::lookahead>, "steps that are prepared ahead").range(1, 1024),
+      FieldBuilder("train", "lookahead", kTrain<&T::lookahead>, "number of steps that are prepared ahead")
+          .range(1, 1024),
       FieldBuilder("train", "prefetch_thread", kTrain<&T::prefetch_thread>,
-                   "false: the training thread prepares them itself"),
+                   "true: a thread prepares steps; false: the training thread prepares them"),
       FieldBuilder("train", "reuse_batches", kTrain<&T::reuse_batches>,
-                   "true: epochs have the same batches, each prepared once; takes some 50 bytes for each sample")
+                   "true: epochs have the same batches, each prepared once; needs about 50 bytes per sample")
           .only_if(kRatings)
           .fixed_on_resume(),
-      FieldBuilder("train", "seed", kTrain<&T::seed>, "of initial values, negatives and the order of samples")
+      FieldBuilder("train", "seed", kTrain<&T::seed>, "seed of initial values, negatives and the order of samples")
           .range(0, kMost53)
           .fixed_on_resume(),
       FieldBuilder("train", "validate_every", kTrain<&T::validate_every>,
@@ -48,11 +50,11 @@ std::vector<Field> train_fields() {
                    "epochs between checkpoints; 0: at the end only")
           .range(0, 1e6),
       FieldBuilder("train", "patience", kTrain<&T::patience>,
-                   "validations without a better one that end the run; 0: any")
+                   "validations without improvement after which the run ends; 0: no limit")
           .range(0, 1e6)
           .only_if(kValidated),
       FieldBuilder("train", "expire_after", kTrain<&T::expire_after>,
-                   "steps without a occurrence after which a row is forgotten, looked for after each epoch; 0: never")
+                   "rows without an update in this many steps are removed after each epoch; 0: never")
           .range(0, 4e9)
           .only_if(kClicks)
           .fixed_on_resume(),
@@ -62,16 +64,16 @@ std::vector<Field> train_fields() {
 std::vector<Field> eval_fields() {
   using namespace constraints;
   return {
-      FieldBuilder("eval", "samples_max", kEval<&EvalConfig::samples_max>, "triples to rank; 0: all")
+      FieldBuilder("eval", "samples_max", kEval<&EvalConfig::samples_max>, "number of triples to rank; 0: all")
           .range(0, kMost32)
           .only_if(kGraphs),
       FieldBuilder("eval", "sample", kEval<&EvalConfig::sample>,
-                   "spread: evenly over the split; first: its first triples")
+                   "spread: triples evenly spaced in the split; first: its first triples")
           .one_of({"spread", "first"})
           .only_if(kSampled),
       FieldBuilder("eval", "hits", kEval<&EvalConfig::hits>, "the k of Hits@k").range(1, kMost32).only_if(kGraphs),
       FieldBuilder("eval", "progressive", kEval<&EvalConfig::progressive>,
-                   "metrics of samples before they are learnt from")
+                   "true: reports metrics of samples that are predicted before they are trained on")
           .only_if(kClicks),
   };
 }
@@ -79,15 +81,16 @@ std::vector<Field> eval_fields() {
 std::vector<Field> run_fields() {
   using namespace constraints;
   return {
-      FieldBuilder("run", "folder", kRun<&RunConfig::folder>, "for results; empty: runs/NAME-YYYYmmdd-HHMMSS")
+      FieldBuilder("run", "folder", kRun<&RunConfig::folder>, "folder of results; empty: runs/NAME-YYYYmmdd-HHMMSS")
           .is_path(),
       FieldBuilder("run", "device", kRun<&RunConfig::device>, "auto, host, cuda or cuda:0"),
-      FieldBuilder("run", "threads", kRun<&RunConfig::threads>, "cores of a rank on the host; 0: its even share")
+      FieldBuilder("run", "threads", kRun<&RunConfig::threads>, "host cores of a rank; 0: an even share")
           .range(0, 65536),
-      FieldBuilder("run", "ranks", kRun<&RunConfig::ranks>, "ranks, as threads of the program").range(1, 1024),
-      FieldBuilder("run", "report_every", kRun<&RunConfig::report_every>, "steps between the lines of metrics.jsonl")
+      FieldBuilder("run", "ranks", kRun<&RunConfig::ranks>, "number of ranks, as threads of the program")
+          .range(1, 1024),
+      FieldBuilder("run", "report_every", kRun<&RunConfig::report_every>, "steps between lines of metrics.jsonl")
           .range(1, kMost53),
-      FieldBuilder("run", "reader_threads", kRun<&RunConfig::reader_threads>, "cores that parse text; 0: all of them")
+      FieldBuilder("run", "reader_threads", kRun<&RunConfig::reader_threads>, "cores that parse text; 0: all")
           .range(0, 1024)
           .only_if(kClicks),
   };
@@ -97,16 +100,16 @@ std::vector<Field> cluster_fields() {
   using namespace constraints;
   return {
       FieldBuilder("cluster", "join_timeout_s", kCluster<&ClusterConfig::join_timeout_s>,
-                   "until all processes have come")
+                   "seconds in which all processes must join")
           .range(0.1, 1e6),
       FieldBuilder("cluster", "peer_timeout_s", kCluster<&ClusterConfig::peer_timeout_s>,
-                   "how long a process may be silent before it is taken for lost")
+                   "seconds without a heartbeat after which a process is lost")
           .range(0.1, 1e6),
       FieldBuilder("cluster", "wait_timeout_s", kCluster<&ClusterConfig::wait_timeout_s>,
-                   "how long one that is there may let others wait")
+                   "seconds without progress after which a wait for another rank fails")
           .range(0.1, 1e6),
       FieldBuilder("cluster", "nccl", kCluster<&ClusterConfig::nccl>,
-                   "by NCCL between GPUs, if each rank has one of its own"),
+                   "true: GPUs exchange data by NCCL if each rank has its own GPU"),
   };
 }
 

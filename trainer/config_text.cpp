@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a configuration as TOML, and compares two configurations by what is written.
+// Writes a configuration as TOML, and compares two configurations by their TOML text.
 #include <fmt/format.h>
 
 #include <toml++/toml.h>

@@ -43,7 +43,7 @@ DenseGradientReducer::DenseGradientReducer(Group const& group, Parameters const&
   }
   small_sums_ = Array<std::int64_t>(gradients.device(), small_size + 1);
   Stream stream(gradients.device(), 1);
-  fill(stream, sums_.view(), 0);  // padding stays so
+  fill(stream, sums_.view(), 0);  // padding stays zero
   stream.wait();
 }
 
@@ -54,7 +54,8 @@ void DenseGradientReducer::begin_step(Stream& stream, std::size_t microbatches) 
   for (LargeLayer& large : large_) large.missing = microbatches;
 }
 
-// The thread that finds a sum ready begins it and those that become ready meanwhile; others need not wait for it.
+// The thread that finds a sum ready starts it, and then the sums that become ready meanwhile. Other threads return
+// without waiting for it.
 void DenseGradientReducer::mark_ready(Stream& stream, Parameter const& parameter) {
   std::unique_lock lock(mutex_);
   for (LargeLayer& large : large_) {
@@ -78,12 +79,13 @@ void DenseGradientReducer::begin(Stream& stream, LargeLayer& large) {
     large.request = group_.begin_allreduce(stream, sums);
     return;
   }
-  // A sum that is none would spoil the residual; all ranks learn of it with the small ones.
+  // An invalid sum would corrupt the residual, so zeros are sent. The allreduce of small layers reports the error to
+  // all ranks.
   if (to_host(stream, bad_elements_.view().slice(large.number, 1))[0] != kernels::kNoRow) fill(stream, sums, 0);
   if (auto const rejected = large.top_k->begin_checked(stream, View<std::int64_t const>(sums))) {
     std::vector<std::uint32_t> const at{static_cast<std::uint32_t>(*rejected)};
     copy<std::uint32_t>(stream, bad_elements_.view().slice(large.number, 1), View<std::uint32_t const>(at));
-    stream.wait();  // the vector goes
+    stream.wait();  // the copy reads a local vector
   }
 }
 
@@ -105,7 +107,7 @@ void DenseGradientReducer::begin_remaining(Stream& stream) {
   std::vector<std::int64_t> const bad_elements{bad_element_ == kernels::kNoRow ? 0 : 1};
   copy<std::int64_t>(stream, small_sums_.view().slice(small_sums_.size() - 1, 1),
                      View<std::int64_t const>(bad_elements));
-  stream.wait();  // the vector goes
+  stream.wait();  // the copy reads a local vector
   small_request_ = group_.begin_allreduce(stream, small_sums_.view());
 }
 
@@ -135,7 +137,7 @@ std::int64_t DenseGradientReducer::wait(Stream& stream) {
 
 DenseAllreduceSummary DenseGradientReducer::allreduce_summary() const {
   DenseAllreduceSummary all{.grid_log2 = grid_log2_, .top_k = top_k_};
-  all.exact.sums = 1;  // of the small ones
+  all.exact.sums = 1;  // small layers share one sum
   for (SmallLayer const& small : small_) all.exact.numbers += small.parameter.rows * small.parameter.columns;
   for (LargeLayer const& large : large_) {
     DenseAllreduceSummary::LayerSums& part = large.top_k ? all.largest : all.exact;

@@ -27,7 +27,7 @@ std::uint32_t wait_first_bad_element(Stream& stream, View<std::uint32_t const> b
   return to_host(stream, bad_element)[0];
 }
 
-// Where parameters begin, and where the last one ends.
+// Returns the offsets of all parameters, and the end of the last one.
 std::vector<std::size_t> begins_of(Parameters const& parameters) {
   std::vector<std::size_t> begins;
   for (Parameter const& p : parameters.all()) begins.push_back(p.offset);
@@ -41,7 +41,7 @@ Array<std::uint32_t> no_bad_element(Stream& stream) {
   return bad_element;
 }
 
-// A parameter's numbers in an array of all.
+// Returns the elements of one parameter from the array of all parameters.
 std::vector<float> without_padding(Parameter const& p, std::vector<float> const& all) {
   std::vector<float> numbers(p.rows * p.columns);
   for (std::size_t i = 0; i < p.rows; ++i) {
@@ -51,7 +51,7 @@ std::vector<float> without_padding(Parameter const& p, std::vector<float> const&
 }
 
 std::string blob_name(Parameter const& p, char const* part) { return fmt::format("dense/{}/{}", p.name, part); }
-// A rank's residual of a parameter's gradients; they are saved in order of the ranks.
+// Returns the name of a rank's residual of a parameter's gradients. Residuals are saved in the order of ranks.
 std::string residual_name(std::string const& parameter, std::size_t rank) {
   return fmt::format("dense/{}/residual/{}", parameter, rank);
 }
@@ -78,7 +78,7 @@ DenseLayers::DenseLayers(Group const& group, Device device, Parameters parameter
   stream.wait();
 }
 
-// A number's value depends on the seed, its parameter's name and its place alone.
+// An initial value depends only on the seed, the parameter's name, and the row and column.
 void DenseLayers::initialize(Stream& stream) {
   std::vector<float> values(parameters_.size());
   for (Parameter const& p : parameters_.all()) {
@@ -93,7 +93,7 @@ void DenseLayers::initialize(Stream& stream) {
     }
   }
   copy<float>(stream, values_, View<float const>(values));
-  stream.wait();  // the vector goes
+  stream.wait();  // the copy reads a local vector
 }
 
 void DenseLayers::begin_step(Stream& stream, std::size_t microbatches) {
@@ -119,8 +119,8 @@ void DenseLayers::wait_apply(Stream& stream, Clock clock, std::size_t samples) {
   std::uint32_t const mine = sums_->bad_element();
   GPUPS_REQUIRE(
       bad_elements == 0,
-      "the gradient of {} is not finite or too large at step {} (dense layers are as they were, but rows have "
-      "changed, so training cannot go on): restore a checkpoint, check the data and lower the learning rates",
+      "the gradient of {} is not finite or too large at step {} (dense layers have not changed, but rows have, so "
+      "training cannot continue): restore a checkpoint, check the data and lower the learning rates",
       mine == kernels::kNoRow ? std::string("a dense layer on another rank") : name_of(mine), number(clock));
   if (!sums_->corrects_momentum()) return update(stream, clock, samples, {0, parameters_.size(), options_.optimizer});
   for (Parameter const& p : parameters_.all()) {
@@ -147,7 +147,7 @@ void DenseLayers::update(Stream& stream, Clock clock, std::size_t samples, Param
                                  .units = units_.ref()});
   std::uint32_t const at = wait_first_bad_element(stream, bad_element.view());
   GPUPS_REQUIRE(at == kernels::kNoRow,
-                "the update of {} at step {} is not finite (training cannot go on): restore a checkpoint, and lower "
+                "the update of {} at step {} is not finite (training cannot continue): restore a checkpoint and lower "
                 "dense.learning_rate",
                 name_of(static_cast<std::uint32_t>(range.first) + at), number(clock));
 }
@@ -205,8 +205,8 @@ void DenseLayers::wait_restore(Stream& stream, std::span<Blob const> blobs) {
       std::string const wanted = blob_name(p, name);
       auto const found = std::find_if(blobs.begin(), blobs.end(), [&](auto const& b) { return b.name == wanted; });
       GPUPS_REQUIRE(found != blobs.end() && found->bytes.size() == p.rows * p.columns * sizeof(float),
-                    "the checkpoint has no {} of {} numbers (its model had other layers): use the configuration that "
-                    "it was made with",
+                    "the checkpoint has no {} of {} numbers (its model has other layers): use the configuration of "
+                    "the run that saved it",
                     wanted, p.rows * p.columns);
       for (std::size_t i = 0; i < p.rows; ++i) {
         std::memcpy(host.data() + p.offset + i * row_stride(p.columns),
@@ -214,7 +214,7 @@ void DenseLayers::wait_restore(Stream& stream, std::span<Blob const> blobs) {
       }
     }
     copy<float>(stream, numbers, View<float const>(host));
-    stream.wait();  // the vector goes
+    stream.wait();  // the copy reads a local vector
   }
   restore_residuals(blobs);
 }
@@ -227,8 +227,8 @@ void DenseLayers::restore_residuals(std::span<Blob const> blobs) {
       if (blob.name == residual_name(parameter, of_ranks.size())) of_ranks.push_back(blob.bytes);
     }
     GPUPS_REQUIRE(!of_ranks.empty(),
-                  "the checkpoint has no {} (its model had other layers, or sent their gradients whole): use the "
-                  "configuration that it was made with",
+                  "the checkpoint has no {} (its model has other layers, or its run did not compress their gradients): "
+                  "use the configuration of the run that saved it",
                   residual_name(parameter, 0));
     sums_->restore(residuals);
   }

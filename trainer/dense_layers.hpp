@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of a model's dense layers on one rank: every rank has a copy, and all change alike.
+// The parameters of a model's dense layers on one rank. Every rank has a copy, and all copies stay equal.
 //
-// A microbatch leaves a gradient in floats; those of a step are summed as integers, over microbatches and ranks, and
-// become a float once. So the bits are the same for every number of ranks and threads, unless only the largest of large
-// layers are sent. Takes 4 bytes per parameter, as many for each microbatch of the rank, 8 for the sum, and the
-// optimizer's state.
+// A microbatch writes its gradient as floats. The gradients of a step are summed as integers over microbatches and
+// ranks, and the sum is converted to float once. So the bits are the same for every number of ranks and threads, unless
+// large layers send their largest elements only. Memory: 4 bytes per parameter, 4 more for each microbatch of the rank,
+// 8 for the sum, and the optimizer state.
 #pragma once
 
 #include <cstdint>
@@ -16,65 +16,67 @@
 #include "gpups/gpups.hpp"
 #include "kernels/dense/update_dense.hpp"
 #include "trainer/dense_gradient_reducer.hpp"
-#include "trainer/layer_gradients.hpp"
 #include "trainer/parameters.hpp"
 
 namespace gpups::trainer {
 
+// Options of dense layers, equal on all ranks.
 struct DenseOptions {
   kernels::DenseOptimizer optimizer{};
   Schedule schedule{};
   std::uint64_t seed = 1;
-  // Gradients are summed in units of 2^grid_log2 of the summed loss's gradient, as those of tables are.
+  // The summed loss's gradients are summed as multiples of 2^grid_log2, like those of tables.
   int grid_log2 = -30;
   DenseAllreduceOptions allreduce{};
 };
 
+// Parameters, optimizer state and gradients of the dense layers. One thread at a time, except for layer_gradients().
 class DenseLayers {
  public:
-  // microbatches: the most that this rank computes in a step. Allocates all of it.
+  // Allocates all memory and sets the initial values. microbatches: the largest number that this rank computes in a
+  // step.
   DenseLayers(Group const& group, Device device, Parameters parameters, std::size_t microbatches,
               DenseOptions const& options);
 
   Parameters const& parameters() const { return parameters_; }
   View<float const> values() const { return values_; }
-  // Where microbatch i of the rank leaves its gradient: all of it, shaped as the values. Padding is zero and must stay.
+  // The gradient of the rank's microbatch i, in the layout of values(). Padding is zero and must stay zero.
   View<float> gradient(std::size_t i) const { return gradients_.view().slice(i * stride(), parameters_.size()); }
 
-  // A step begins in which this rank has so many microbatches.
+  // Begins a step in which this rank computes `microbatches` microbatches.
   void begin_step(Stream& stream, std::size_t microbatches);
-  // For microbatch i of it, on any thread: where gradients go, which are summed over the ranks as they come.
+  // Returns the gradients of microbatch i of the step. The sum of a large layer starts when all microbatches have
+  // marked its gradient as ready. Any thread.
   LayerGradients layer_gradients(std::size_t i);
-  // Begins to sum what is not on its way yet of the gradients of this rank's first `microbatches`. Waits for `stream`.
-  // Collective: a rank without samples has none, and takes part; it need not call begin_step().
+  // Starts the allreduces that have not started, of the gradients of this rank's first `microbatches` microbatches.
+  // Waits for `stream`. Collective: a rank without samples calls it with 0, and need not call begin_step().
   void begin_allreduce(Stream& stream, std::size_t microbatches);
-  // Blocks until the sums are here, and takes the optimizer's step. samples: of the step, over all ranks. Throws
-  // Error, on all ranks alike and before any layer has changed, where a gradient is not finite or too large.
+  // Blocks until the allreduces are complete and applies the optimizer. samples: size of the global batch. Throws Error
+  // on all ranks, before any layer has changed, if a gradient is not finite or too large.
   void wait_apply(Stream& stream, Clock clock, std::size_t samples);
 
-  // For explain().
   DenseAllreduceSummary allreduce_summary() const { return sums_->allreduce_summary(); }
 
-  // A digest of parameters and optimizer state. Waits.
+  // Returns a digest of parameters and optimizer state. Blocks.
   std::uint64_t wait_hash(Stream& stream) const;
-  // Every parameter and its state by name, as floats without padding; and residuals of gradients, on rank 0. Waits.
-  // Collective.
+  // Returns every parameter and its optimizer state, as floats without padding, and on rank 0 the residuals of
+  // gradients. Blocks. Collective.
   std::vector<Blob> wait_save(Stream& stream) const;
-  // Takes what wait_save() gave. Throws Error where an array, or all residuals of a gradient, are missing or have
-  // another size, naming them. Waits.
+  // Restores the blobs of wait_save(). Throws Error if an array or all residuals of a gradient are missing, or if an
+  // array has another size. Blocks.
   void wait_restore(Stream& stream, std::span<Blob const> blobs);
 
-  // One parameter's numbers, (rows, columns). Waits.
+  // Returns the values of one parameter, (rows, columns) without padding. Blocks.
   std::vector<float> wait_numbers(Stream& stream, Parameter const& parameter) const;
 
-  // What all of it takes on this rank's device.
+  // Returns the memory on this rank's device.
   std::vector<MemoryPlanLine> memory_plan() const;
-  // The same, before they are made.
+  // Returns the same plan without an object.
   static std::vector<MemoryPlanLine> memory_plan(Parameters const& parameters, std::size_t microbatches,
                                                  DenseOptions const& options);
 
  private:
-  // One of the arrays below with its name in checkpoints.
+  // One of the arrays below, and its name in checkpoints.
   struct NamedArray {
     char const* name;
     View<float> numbers;
@@ -85,13 +87,13 @@ class DenseLayers {
   std::vector<Blob> wait_parameters(Stream& stream) const;
   void restore_residuals(std::span<Blob const> blobs);
   float rate(Clock clock) const;
-  // Numbers of the array, and what changes them.
+  // A range of the parameter array, and the optimizer that updates it.
   struct ParameterRange {
     std::size_t first, size;
     kernels::DenseOptimizer optimizer;
   };
   void update(Stream& stream, Clock clock, std::size_t samples, ParameterRange const& range);
-  // "number 7 of top.0.weights", for errors.
+  // Returns a text such as "number 7 of top.0.weights", for error messages.
   std::string name_of(std::uint32_t number) const;
 
   Group group_;
@@ -101,7 +103,7 @@ class DenseLayers {
   kernels::DenseUnits units_;  // LAMB: a unit for each parameter
   Array<float> gradients_;     // (microbatches, stride())
   std::unique_ptr<DenseGradientReducer> sums_;
-  bool stepping_ = false;  // begin_step() has been called, and begin_allreduce() not since
+  bool stepping_ = false;  // between begin_step() and begin_allreduce()
 };
 
 }  // namespace gpups::trainer

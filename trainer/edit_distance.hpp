@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the right word behind a mistyped one.
+// Finds the most similar word, for suggestions in error messages.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace gpups::trainer {
 
-// Insertions, deletions and replacements of a character that turn `a` into `b`. Costs |a| * |b|.
+// Returns the least number of inserted, deleted and replaced characters that turn `a` into `b`. Takes O(|a| |b|) time.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// The first of `words` with the smallest distance. REQUIRES: !words.empty().
+// Returns the first of `words` with the smallest distance to `word`. REQUIRES: !words.empty().
 std::string nearest_word(std::string_view word, std::vector<std::string> const& words);
 
 }  // namespace gpups::trainer

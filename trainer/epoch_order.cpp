@@ -10,7 +10,7 @@
 namespace gpups::trainer {
 namespace {
 
-// What random bits are for.
+// Purposes of random bits.
 constexpr std::uint64_t kBlocks = 1, kSamples = 2;
 
 }  // namespace
@@ -28,7 +28,7 @@ void EpochOrder::fill(std::uint64_t epoch, std::uint64_t first, std::span<std::u
   if (!loaded_ || epoch != epoch_) load_epoch(epoch);
   for (std::uint64_t done = 0; done < indices.size();) {
     std::uint64_t const position = first + done;
-    // The window before may hold the short block, so the guess is this window or the one after.
+    // If an earlier window has the short block, windows begin earlier, so the position may be in the next window.
     std::uint64_t window = position / (options_.block_samples * options_.window_blocks);
     if (window + 1 < windows_ && position >= window_begin(window + 1)) ++window;
     if (window_order_.empty() || window != window_) load_window(window);
@@ -40,8 +40,8 @@ void EpochOrder::fill(std::uint64_t epoch, std::uint64_t first, std::span<std::u
   }
 }
 
-// A Feistel network on pairs of half_bits_ bits permutes a domain of at most four times as many numbers; those that
-// are no blocks are passed through it again.
+// A Feistel network on pairs of half_bits_ bits permutes a domain of at most 4 * blocks_ numbers. Results that are not
+// valid blocks pass through the network again (cycle walking).
 std::uint64_t EpochOrder::block_at(std::uint64_t place) const {
   std::uint64_t const mask = (std::uint64_t{1} << half_bits_) - 1;
   std::uint64_t x = place;

@@ -9,23 +9,24 @@ namespace gpups::trainer {
 namespace {
 
 std::string counted_sums(DenseAllreduceSummary::LayerSums const& part) {
-  return fmt::format("dense layers: {} in {} a step", with_count(part.numbers, "number"), with_count(part.sums, "sum"));
+  return fmt::format("dense layers: {} in {} per step", with_count(part.numbers, "number"),
+                     with_count(part.sums, "allreduce"));
 }
 
 std::string explain_exact(DenseAllreduceSummary const& sums) {
   return fmt::format(
-      "{}, exactly, as whole units of 2^{}: each rank adds up one slice and sends its sums to all, and short arrays go "
-      "to all at once (integers have no other algorithm)",
+      "{}, exact, in units of 2^{}: each rank sums one slice and sends it to all ranks; short arrays are sent to all "
+      "ranks at once",
       counted_sums(sums.exact), sums.grid_log2);
 }
 
 std::string explain_largest(DenseAllreduceSummary const& sums, int ranks) {
   TopKOptions const& options = *sums.top_k;
   bool const is_lossless = options.format == WireFormat::kFloat;
-  return fmt::format("{}, of the largest {:g} % of each rank, in {}, by {}{}: {}", counted_sums(sums.largest),
-                     100 * options.density, is_lossless ? "whole units" : name_of(options.format), sums.by->name,
-                     options.algorithm == "auto" ? fmt::format(" (\"auto\" of {} ranks)", ranks) : "",
-                     sums.by->description);
+  return fmt::format(
+      "{}, largest {:g} % of each rank's elements, sent as {}, algorithm {}{}: {}", counted_sums(sums.largest),
+      100 * options.density, is_lossless ? "integers" : name_of(options.format), sums.by->name,
+      options.algorithm == "auto" ? fmt::format(" (\"auto\" for {} ranks)", ranks) : "", sums.by->description);
 }
 
 }  // namespace
@@ -37,7 +38,7 @@ std::vector<std::string> explain(DenseAllreduceSummary const& sums, int ranks, D
   lines.push_back(explain_exact(sums));
   if (sums.largest.sums == 0 && sent.steps > 0) {
     double const numbers = static_cast<double>(sums.exact.numbers) * static_cast<double>(sent.steps) * ranks;
-    lines.back() += fmt::format("; a rank sends {:.2f} bytes for a number", static_cast<double>(sent.bytes) / numbers);
+    lines.back() += fmt::format("; a rank sends {:.2f} bytes per number", static_cast<double>(sent.bytes) / numbers);
   }
   return lines;
 }

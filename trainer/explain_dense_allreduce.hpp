@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says in words how the gradients of dense layers are summed over the ranks.
+// Describes the allreduce of dense gradients, for a log.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,23 @@
 
 namespace gpups::trainer {
 
-// The sums of a step.
+// The allreduces of a step.
 struct DenseAllreduceSummary {
-  // Sums of all numbers of some layers, or of their largest.
   struct LayerSums {
-    std::size_t sums = 0, numbers = 0;
+    std::size_t sums = 0, numbers = 0;  // number of allreduces, and of gradient elements in them
   };
-  LayerSums exact{}, largest{};
+  LayerSums exact{}, largest{};  // of all elements, and of the largest elements (top-k)
   int grid_log2 = -30;
-  std::optional<TopKOptions> top_k{};      // of the largest
-  AllreduceAlgorithm const* by = nullptr;  // which sums them
+  std::optional<TopKOptions> top_k{};      // options of `largest`
+  AllreduceAlgorithm const* by = nullptr;  // algorithm of `largest`
 };
 
-// By all ranks.
+// Bytes that all ranks have sent, and the number of steps.
 struct DenseAllreduceTraffic {
   std::uint64_t bytes = 0, steps = 0;
 };
 
-// Lines for a log, one for each part; none where nobody is to be summed with.
+// Returns lines for a log: one for `exact`, and one for `largest` if there is any. Returns no lines for a single rank.
 std::vector<std::string> explain(DenseAllreduceSummary const& sums, int ranks, DenseAllreduceTraffic const& sent);
 
 }  // namespace gpups::trainer

@@ -17,11 +17,11 @@ namespace {
 namespace fs = std::filesystem;
 
 bool is_click_model(fs::path const& run) {
-  if (!has_checkpoint(run)) return false;  // which opening it will say
+  if (!has_checkpoint(run)) return false;  // open_run() throws the error
   return from_blobs(read_blobs(run / "checkpoint"), run / "checkpoint").config.data.reader == "clicks";
 }
 
-// A line for each name: its key and the name.
+// Returns a line for each name: its key, a tab and the name.
 std::string lines_of(Dictionary const& names) {
   std::string text;
   for (std::uint32_t i = 0; i < names.size(); ++i) {
@@ -30,7 +30,7 @@ std::string lines_of(Dictionary const& names) {
   return text;
 }
 
-// The rows of all tables; of a graph also what their keys are the names of. Keys of ratings are the ids themselves.
+// Writes the rows of all tables; for a graph also the name of each key. The keys of ratings are the ids in the data.
 void export_tables(SavedRun const& run, fs::path const& folder, ExportFormat format) {
   auto const* const graph = dynamic_cast<GraphData const*>(run.data.get());
   Session session = open_session(run.saved.config, *run.data, Group::alone(), run.plan());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run has learnt, as files for other programs.
+// Exports a trained model as files for other programs.
 #pragma once
 
 #include <filesystem>
@@ -10,9 +10,10 @@
 
 namespace gpups::trainer {
 
-// Writes the rows of a run's checkpoint below rows/ of a new folder, and what is needed to use them: of a click-through
-// model its layers (see SavedClicks::write), of a knowledge graph the name behind each key, in entities.tsv and
-// relations.tsv. Throws Error.
+// Writes the rows of a run's checkpoint to `folder`/rows, and other files that a program needs to use them: the dense
+// layers of a click-through model (see SavedClicks::write), or the names of a knowledge graph's keys, in entities.tsv
+// and relations.tsv. run: folder of the run. folder: must not exist, or be empty. Throws Error if the run has no valid
+// checkpoint or the folder cannot be written.
 void export_run(std::filesystem::path const& run, std::vector<SettingOverride> const& overrides,
                 std::filesystem::path const& folder, ExportFormat format);
 

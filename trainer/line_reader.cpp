@@ -33,7 +33,7 @@ bool LineReader::next(std::string_view& line) {
     }
     if (newline != nullptr || ended_) break;
     searched = end_ - begin_;
-    fill();  // moves what is left to the front
+    fill();  // moves the unread bytes to the front
   }
   if (newline == nullptr && begin_ == end_) return false;
 
@@ -48,7 +48,7 @@ bool LineReader::next(std::string_view& line) {
 void LineReader::fill() {
   std::size_t const left = end_ - begin_;
   GPUPS_REQUIRE(left <= kLineBytesMax,
-                "{}:{}: the line is longer than 16 MiB (this is no list of lines): check the file", path_,
+                "{}:{}: the line is longer than 16 MiB (the file is probably not text): check the file", path_,
                 line_number_ + 1);
   if (left > 0) std::memmove(buffer_.data(), buffer_.data() + begin_, left);
   buffer_.resize(left + kBlockBytes);

@@ -19,18 +19,18 @@
 namespace gpups::trainer {
 namespace {
 
-constexpr std::uint32_t kMicrobatches = 8;  // for any number of ranks up to it
+constexpr std::uint32_t kMicrobatches = 8;  // default for up to as many ranks
 
 std::uint64_t share_elsewhere(std::uint64_t rows, std::size_t ranks) { return rows * (ranks - 1) / ranks; }
 
 bool on_host(PlannedMemory const& line, Device device) { return device.is_host() || line.on_host; }
 
-// Of all ranks of the process.
+// Returns the bytes of all ranks of the process.
 std::uint64_t in_process(PlannedMemory const& line, int ranks) {
   return line.taken ? line.bytes : line.bytes * static_cast<std::uint64_t>(ranks);
 }
 
-// "1.2 GiB for batches (train.batch_size)", the three largest.
+// Returns the three largest lines as text, for example "1.2 GiB for prepared batches (lower train.batch_size)".
 std::string largest_lines(MemoryPlan lines, int ranks) {
   std::sort(lines.begin(), lines.end(), [](auto const& a, auto const& b) { return a.bytes > b.bytes; });
   std::string text;
@@ -47,8 +47,8 @@ void require_room(MemoryPlan const& lines, std::string const& where, int ranks, 
   for (PlannedMemory const& line : lines) needed += in_process(line, ranks);
   if (needed <= available) return;
   throw Error(
-      fmt::format("the run needs {} of memory on {}{} and {} is left there (it would end for want of it): take "
-                  "less of what takes the most, or use more {}: {}",
+      fmt::format("the run needs {} of memory on {}{} and {} is free (it would run out of memory): lower the "
+                  "settings of the largest parts, or use more {}: {}",
                   short_bytes(needed), where, ranks > 1 ? fmt::format(", {} ranks together,", ranks) : "",
                   short_bytes(available), where == "the host" ? "machines" : "GPUs", largest_lines(lines, ranks)));
 }
@@ -82,9 +82,9 @@ StepSizes step_sizes(Config const& config, std::uint64_t data_samples, Device de
   return step;
 }
 
-// Beside the entries' keys, positions, order and offsets, a prepared batch has the rows' numbers, and the values of
-// rows that other ranks own. Its keys have room for as many rows as entries; the host gives pages as they are used, and
-// finds some in blocks that were used before: half of the room, say.
+// A prepared batch has the keys, positions, order and offsets of entries, the numbers of its rows, and the values of
+// rows that other ranks own. The array of keys has capacity for one row per entry. On the host only pages that are used
+// take memory; blocks that were used before already have such pages, so the plan counts half of the unused capacity.
 void add_batches(MemoryPlan& plan, std::span<BatchPart const> parts, StepSizes const& step, Device device,
                  std::string const& settings) {
   constexpr std::uint64_t kPatternEntry = 3 * sizeof(std::uint32_t), kFinding = 16;
@@ -100,20 +100,20 @@ void add_batches(MemoryPlan& plan, std::span<BatchPart const> parts, StepSizes c
     finding += part.entries * kFinding;
     if (step.ranks == 1 && kernels::can_sum_and_update(device, part.dim)) continue;
     sums += part.rows * stride * sizeof(std::int64_t);
-    // Gradients in 4 bytes at most as a rule, and values, each on their way out and in.
+    // Gradients, usually in 4 bytes or less, and values, each in a send and a receive buffer.
     sent += elsewhere * stride * (2 * sizeof(float) + 2 * value);
   }
   std::string const by_batch = settings.empty() ? "train.batch_size" : "train.batch_size or " + settings;
   if (step.kept > 0) {
-    plan.push_back({fmt::format("{} kept batches", step.kept), pattern * step.kept, "train.reuse_batches"});
+    plan.push_back({fmt::format("{} reused batches", step.kept), pattern * step.kept, "train.reuse_batches"});
   }
   std::uint64_t const of_batch = announced + (step.kept > 0 ? 0 : pattern);
   plan.push_back({fmt::format("{} prepared batches", step.prepared), of_batch * step.prepared,
                   by_batch + (settings.empty() ? " or train.lookahead" : ", or train.lookahead")});
-  plan.push_back({"finding a batch's distinct keys", finding, by_batch});
+  plan.push_back({"search for a batch's distinct keys", finding, by_batch});
   plan.push_back({"rows of a step", pulled, by_batch});
   if (sums > 0) plan.push_back({"sums of a step's gradients", sums, by_batch});
-  if (sent > 0) plan.push_back({"gradients and values on their way", sent, by_batch});
+  if (sent > 0) plan.push_back({"send and receive buffers of gradients and values", sent, by_batch});
 }
 
 std::uint64_t table_bytes(TableOptions const& options, std::size_t rows) {
@@ -133,8 +133,8 @@ void add_saving(MemoryPlan& plan, std::span<TableOptions const> tables, std::siz
     device = std::max(device, rows * (row_stride(table.dim) + state) * sizeof(float));
     host = std::max(host, rows * (row_stride(table.dim) + 2 * table.dim + state) * sizeof(float));
   }
-  plan.push_back({.what = "checkpoints: some rows", .bytes = device});
-  plan.push_back({.what = "checkpoints: some rows on the host", .bytes = host, .on_host = true});
+  plan.push_back({.what = "checkpoints: buffers of rows", .bytes = device});
+  plan.push_back({.what = "checkpoints: buffers of rows on the host", .bytes = host, .on_host = true});
 }
 
 std::size_t distinct_of(std::size_t draws, std::size_t of) {
@@ -155,8 +155,8 @@ std::vector<std::string> memory_text(MemoryPlan const& plan, Device device, int 
   }
   std::string const of_ranks = ranks > 1 ? fmt::format(" by the {} ranks of this process", ranks) : "";
   if (!device.is_host())
-    lines.push_back(fmt::format("{:>10}  in all on {}{}", short_bytes(there), to_string(device), of_ranks));
-  lines.push_back(fmt::format("{:>10}  in all on the host{}", short_bytes(host), of_ranks));
+    lines.push_back(fmt::format("{:>10}  total on {}{}", short_bytes(there), to_string(device), of_ranks));
+  lines.push_back(fmt::format("{:>10}  total on the host{}", short_bytes(host), of_ranks));
   return lines;
 }
 

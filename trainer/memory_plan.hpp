@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory a run will take, before it takes any: what grows with the configuration and with the data.
+// Estimates the memory of a run before it allocates any: all parts that grow with the configuration or the data.
 #pragma once
 
 #include <cstddef>
@@ -13,61 +13,62 @@
 
 namespace gpups::trainer {
 
-// One use of memory on one rank, at its largest.
+// One use of memory on one rank, at its peak.
 struct PlannedMemory {
   std::string what;
   std::uint64_t bytes;
-  std::string settings{};  // what to lower for less; empty: nothing
-  bool on_host = false;    // also where the rank computes on a GPU
-  bool taken = false;      // already, as the data is; once for all ranks of the process
-  bool with_task = false;  // as the task is made; all else as steps are computed
+  std::string settings{};  // the settings to lower for less memory; may be empty
+  bool on_host = false;    // host memory, even if the rank computes on a GPU
+  bool taken = false;      // already allocated, like the data; shared by all ranks of the process
+  bool with_task = false;  // allocated when the task is created, not during steps
 };
 using MemoryPlan = std::vector<PlannedMemory>;
 
-// What a rank computes in a step, at most.
+// The largest sizes of one rank's step.
 struct StepSizes {
   std::size_t samples, microbatches, microbatch_samples;
   std::size_t prepared;  // batches that are prepared at the same time, the current one included
-  std::size_t kept;      // batches that are kept from epoch to epoch, with train.reuse_batches
+  std::size_t kept;      // batches that are reused in each epoch, with train.reuse_batches
   std::size_t ranks;
-  std::size_t threads;  // on the host; 1 on a GPU
+  std::size_t threads;  // host threads that compute; 1 on a GPU
 };
-// data_samples: to learn from. microbatches: of the global batch; 0: as a new run would have.
+// data_samples: number of training samples. microbatches: of the global batch; 0: those of a new run.
 StepSizes step_sizes(Config const& config, std::uint64_t data_samples, Device device, int ranks,
                      std::uint32_t microbatches);
-// Microbatches of a new run.
+// Returns the number of microbatches of a new run.
 std::uint32_t new_microbatches(Config const& config, int ranks);
 
-// A part of a rank's batch.
+// Sizes of one part of a rank's batch.
 struct BatchPart {
-  std::size_t entries, rows;  // rows: distinct ones
+  std::size_t entries, rows;  // rows: number of distinct keys
   std::size_t dim;
   DataType value_type;
-  std::size_t entry_bytes;  // that the task keeps of each entry, beside the store
+  std::size_t entry_bytes;  // bytes per entry that the task keeps, without those of the store
 };
-// What the store and the training loop take for batches of these parts. settings: of the task, that make them large.
+// Adds the memory of the store and the training loop for batches of these parts. settings: the task's settings that
+// determine the sizes, for messages.
 void add_batches(MemoryPlan& plan, std::span<BatchPart const> parts, StepSizes const& step, Device device,
                  std::string const& settings);
 
-// Rows of a table, where the store is not told how many there will be.
+// Returns the bytes of a table with this many rows.
 std::uint64_t table_bytes(TableOptions const& options, std::size_t rows);
 
-// What saving a table takes, whose rows go some at a time: first on the device, then on the host.
+// Adds the buffers in which a checkpoint collects some rows at a time, on the device and on the host.
 void add_saving(MemoryPlan& plan, std::span<TableOptions const> tables, std::size_t ranks);
 
-// How many different numbers there are when `draws` are drawn from 0 .. of - 1, on average.
+// Returns the expected number of distinct values among `draws` uniform draws from 0 .. of - 1.
 std::size_t distinct_of(std::size_t draws, std::size_t of);
 
-// The plan's lines as a user reads them, the sum last. ranks: of this process.
+// Returns the plan as text lines with the totals at the end. ranks: number of ranks of this process.
 std::vector<std::string> memory_text(MemoryPlan const& plan, Device device, int ranks);
 
-// The plan's lines that are not taken when the task has been made.
+// Returns the lines that are still to be allocated after the task was created.
 MemoryPlan without_task(MemoryPlan const& plan);
 
-// Throws Error where what the plan has yet to take is more than there is: on the host by what the system and the
-// control groups around the process leave, on a GPU by what is free there. ranks: of this process, each with this plan.
+// Throws Error if the plan has to allocate more memory than is free. On the host, the memory limits of control groups
+// count too. ranks: number of ranks of this process, each of which has this plan.
 void require_memory(MemoryPlan const& plan, Device device, int ranks);
-// The same, given what there is.
+// The same, for a given amount of free memory.
 struct MemoryAvailable {
   std::uint64_t host, device;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run measures, over all ranks, and how it is written.
+// Measurements of a run over all ranks, and their JSON form.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,27 @@
 
 namespace gpups::trainer {
 
-// Since the last report; integers, so that their sum over ranks has no order.
+// Counters since the last report. Loss and samples are integers, so their sum does not depend on the order of ranks.
 struct IntervalStats {
   std::int64_t loss = 0;  // in units of 2^-30
   std::int64_t samples = 0;
-  double seconds = 0;  // of training, on this rank
+  double seconds = 0;  // training time of this rank
 
   double loss_mean() const;
   double samples_per_s() const;
 };
 
-// Sums `mine` and the traffic over the ranks. Collective.
+// Counters summed over all ranks.
 struct Totals {
   IntervalStats interval;
   TrafficReport traffic_report;
 };
+// Sums `mine` and the traffic in `stats` over all ranks. Blocks. Collective.
 Totals wait_totals(Store& store, IntervalStats const& mine, Stats const& stats);
 
-// {"prepare": seconds, ...}
+// Returns {"prepare": seconds, ...}.
 nlohmann::json to_json(StageTimes const& times);
-// {"process": bytes, "host": bytes, "device": bytes}: the most memory so far of this process, and of the library in it.
+// Returns the peak memory of this process and of the library in it: {"process": bytes, "host": bytes, "device": bytes}.
 nlohmann::json peak_memory(Device device);
 
 }  // namespace gpups::trainer

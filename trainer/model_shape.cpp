@@ -4,7 +4,7 @@
 #include "kernels/check.hpp"
 #include "trainer/config_constraints.hpp"
 #include "trainer/table_settings.hpp"
-#include "trainer/tasks.hpp"
+#include "trainer/task.hpp"
 
 namespace gpups::trainer {
 
@@ -13,15 +13,14 @@ void require_effect(Config const& config, std::string const& name) {
   ModelShape const shape = model_shape(config);
   auto const top_k = static_cast<std::size_t>(config.gradient_compression.top_k);
   GPUPS_REQUIRE(top_k == 0 || top_k < shape.widest_row,
-                "{}: gradient_compression.top_k is {} and the widest rows of the model have {} columns (all of them "
-                "would be sent, "
-                "as without it): set fewer, or 0",
+                "{}: gradient_compression.top_k is {} and the widest rows of the model have {} columns (all columns "
+                "would be sent, so it would have no effect): set a smaller number, or 0",
                 name, top_k, shape.widest_row);
   DenseAllreduceOptions const dense = dense_allreduce_options(config.dense);
   GPUPS_REQUIRE(
       !dense.top_k || shape.largest_layer >= dense.large_from,
       "{}: dense.compression is \"top_k\" and the largest layer of the model has {} numbers, padding included "
-      "(layers of fewer than {} go whole, so it would have no effect): set dense.compression = \"none\"",
+      "(layers of fewer than {} are not compressed, so it would have no effect): set dense.compression = \"none\"",
       name, shape.largest_layer, dense.large_from);
 }
 

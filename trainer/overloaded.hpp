@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A visitor of std::variant that is made of one function for each alternative.
+// A visitor for std::visit that combines one function for each alternative.
 #pragma once
 
 namespace gpups::trainer {
@@ -9,6 +9,6 @@ struct Overloaded : F... {
   using F::operator()...;
 };
 template <class... F>
-Overloaded(F...) -> Overloaded<F...>;  // clang 14 does not find it alone
+Overloaded(F...) -> Overloaded<F...>;  // clang 14 needs this deduction guide
 
 }  // namespace gpups::trainer

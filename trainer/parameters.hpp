@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the parameters of dense layers lie: one after the other in one array, each a matrix with padded rows.
+// The layout of the parameters of dense layers: one array with a matrix for each parameter, whose rows are padded.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,17 @@ namespace gpups::trainer {
 // A layer's weights or bias: (rows, columns), rows row_stride(columns) apart.
 struct Parameter {
   std::string name;    // "top.0.weights"
-  std::size_t offset;  // of its first number in the array
+  std::size_t offset;  // of its first element in the array
   std::size_t rows, columns;
-  float scale;  // numbers begin uniformly in [begin - scale, begin + scale)
+  float scale;  // initial values are uniform in [begin - scale, begin + scale)
   float begin;
 
   std::size_t size() const { return rows * row_stride(columns); }
-  // To where the next one begins.
+  // Returns the distance to the next parameter.
   std::size_t padded_size() const {
     return (size() + kernels::kDenseAlignment - 1) / kernels::kDenseAlignment * kernels::kDenseAlignment;
   }
-  // T: float, or float const. all: what holds every parameter, or a gradient for each.
+  // Returns this parameter's part of an array in the layout of all parameters. T: float, or float const.
   template <class T>
   MatrixView<T> matrix(View<T> all) const {
     return {all.data() + offset, rows, columns, row_stride(columns), all.device()};
@@ -37,12 +37,13 @@ struct Parameter {
   }
 };
 
+// The parameters of a model, in the order of their offsets.
 class Parameters {
  public:
-  // Parameters begin at multiples of this.
+  // The offset of every parameter is a multiple of this.
   static constexpr std::size_t kAlignment = kernels::kDenseAlignment;
 
-  // Returns the parameter's place. Names are distinct.
+  // Appends a parameter and returns it. REQUIRES: no other parameter has this name.
   Parameter add(std::string name, std::size_t rows, std::size_t columns, float scale, float begin = 0) {
     Parameter const added{std::move(name), size_, rows, columns, scale, begin};
     size_ += added.padded_size();
@@ -50,13 +51,13 @@ class Parameters {
     return added;
   }
   std::vector<Parameter> const& all() const { return all_; }
-  // The numbers, without padding.
+  // Returns the number of elements, without padding.
   std::size_t count() const {
     std::size_t count = 0;
     for (Parameter const& p : all_) count += p.rows * p.columns;
     return count;
   }
-  // Of the array: the numbers and their padding. A multiple of kAlignment.
+  // Returns the size of the array, padding included: a multiple of kAlignment.
   std::size_t size() const { return size_; }
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the coming steps ready ahead of their time: samples, entries, distinct keys. Preparing a step announces it to
-// the other ranks, so that its rows are there when it comes. Where epochs have the same batches, what was made of each
-// is kept for the epochs after.
+// Prepares steps some steps ahead: samples, entries and distinct keys. Preparing a step announces its keys to their
+// owners, so its rows arrive before the step begins. If epochs have the same batches, each batch is prepared once and
+// kept for later epochs.
 #pragma once
 
 #include <condition_variable>
@@ -20,7 +20,7 @@
 
 namespace gpups::trainer {
 
-// A step that is ready to run. A rank may have no samples in a small last batch: then there is nothing prepared.
+// A step that is ready to run. If a small last batch has no samples for this rank, `work` is null and `prepared` empty.
 struct PreparedStep {
   Clock clock{};
   std::int64_t epoch = 0;
@@ -31,27 +31,30 @@ struct PreparedStep {
   PreparedBatch prepared;
 };
 
+// Options of a Pipeline.
 struct PipelineOptions {
-  Clock begin{}, end{};       // the first step, and the one after the last
-  std::size_t lookahead = 4;  // steps that are prepared before they are asked for
-  // false: next() prepares them itself, in the calling thread; for ranks that take turns.
+  Clock begin{}, end{};       // steps begin .. end - 1
+  std::size_t lookahead = 4;  // number of steps that are prepared ahead
+  // false: next() prepares steps in the calling thread, as simulated ranks require.
   bool prefetch_thread = true;
-  bool reuse_batches = false;  // REQUIRES: BatchOptions::same_batches, and steps of the task that may be run again
+  bool reuse_batches = false;  // REQUIRES: BatchOptions::same_batches, and a task whose TaskSteps can run repeatedly
 };
 
+// The steps of one rank, in order. One thread calls next().
 class Pipeline {
  public:
-  // `store`, `task` and `times` must stay.
+  // `store`, `task` and `times` must outlive this object.
   Pipeline(Store& store, Task& task, BatchSampler batches, StageTimes& times, PipelineOptions const& options);
   ~Pipeline();
   Pipeline(Pipeline const&) = delete;
   Pipeline& operator=(Pipeline const&) = delete;
 
-  // The next step, or nothing after the last. What went wrong in the thread is thrown here.
+  // Returns the next step, or nothing after the last one. Blocks until the step is prepared. Throws the exceptions of
+  // the prefetch thread.
   std::optional<PreparedStep> next();
 
  private:
-  // What was made of a batch.
+  // A prepared batch without its clock.
   struct CachedBatch {
     std::size_t samples, microbatches;
     std::shared_ptr<TaskStep> work;
@@ -60,8 +63,8 @@ class Pipeline {
 
   PreparedStep prepare(Clock clock);
   PreparedStep prepare_anew(Clock clock);
-  void run();   // the thread
-  void fill();  // without a thread
+  void run();   // body of the prefetch thread
+  void fill();  // prepares steps in the calling thread
 
   Store& store_;
   Task& task_;
@@ -69,15 +72,15 @@ class Pipeline {
   StageTimes& times_;
   PipelineOptions const options_;
   Stream stream_;
-  Clock coming_;                                // the next to be prepared
-  std::map<std::int64_t, CachedBatch> cached_;  // by number of the batch
+  Clock coming_;                                // the next step to prepare
+  std::map<std::int64_t, CachedBatch> cached_;  // by BatchSampler::batch_number()
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<PreparedStep> ready_;  // at most `lookahead`
   std::exception_ptr failure_;
   bool stopping_ = false, ended_ = false;
-  std::thread thread_;  // last: it uses all of the above
+  std::thread thread_;  // declared last, because it uses all other members
 };
 
 }  // namespace gpups::trainer

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers as a function of what they are for: no state, the same on every rank and machine.
+// Stateless random numbers: a hash of a list of numbers that describes their purpose. They are the same on every rank
+// and machine.
 #pragma once
 
 #include <concepts>
@@ -9,10 +10,10 @@
 
 namespace gpups::trainer {
 
-// Mixing, so that 0 is no fixed point of it.
+// Hashes x. Unlike kernels::mix, it does not map 0 to 0.
 constexpr std::uint64_t mix(std::uint64_t x) { return kernels::mix(x + 0x9E3779B97F4A7C15U); }
 
-// Random bits for a list of numbers: random_bits(seed, epoch, window, draw).
+// Returns random bits for a list of numbers, for example random_bits(seed, epoch, window, draw).
 template <std::integral... N>
 constexpr std::uint64_t random_bits(std::uint64_t first, N... rest) {
   std::uint64_t state = mix(first);
@@ -20,7 +21,7 @@ constexpr std::uint64_t random_bits(std::uint64_t first, N... rest) {
   return state;
 }
 
-// The same for many lists with a common beginning, whose mixing is done once: RandomBits(seed, epoch)(draw) is
+// The same for many lists with a common beginning, which is hashed once: RandomBits(seed, epoch)(draw) is
 // random_bits(seed, epoch, draw).
 class RandomBits {
  public:
@@ -32,7 +33,7 @@ class RandomBits {
   std::uint64_t state_;
 };
 
-// From random bits, a number below `end`; its bias is below end / 2^64.
+// Converts random bits to a number below `end`. The bias is less than end / 2^64.
 constexpr std::uint64_t below(std::uint64_t end, std::uint64_t bits) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>(static_cast<Wide>(bits) * end >> 64);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of a configuration that have another name now, for the error that says so. Only for config.cpp.
+// Keys of a configuration that were renamed, for error messages with the new name. Included by config.cpp only.
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@
 
 namespace gpups::trainer {
 
+// A former name, and the new name as it appears in the message.
 struct RetiredKey {
   std::string_view before, now;
 };
 
-// Sections and keys, as they were called up to version 0.1.
+// The former names of sections and keys, up to version 0.1.
 inline constexpr RetiredKey kRetiredKeys[] = {
     {"gradients", "[gradient_compression]"},
     {"gradients.share", "gradient_compression.density"},
@@ -47,10 +48,11 @@ inline constexpr RetiredKey kRetiredKeys[] = {
     {"train.keep_batches", "train.reuse_batches"},
 };
 
-// Throws Error, naming the new name, where `name`, a section or section.key, has one. origin: where it was given.
+// Throws Error if `name`, "section" or "section.key", is a former name. The error contains the new name. origin: the
+// file and line, or the option, that gives the key.
 inline void throw_if_retired(std::string const& name, std::string const& origin) {
   for (auto const& [before, now] : kRetiredKeys) {
-    GPUPS_REQUIRE(name != before, "{}: {} has another name now (it would have no effect): write {}", origin, name, now);
+    GPUPS_REQUIRE(name != before, "{}: {} was renamed (it would have no effect): write {}", origin, name, now);
   }
 }
 

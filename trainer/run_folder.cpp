@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
   std::error_code error;
   fs::create_directories(path_, error);
-  GPUPS_REQUIRE(!error, "the run's folder {} cannot be made ({}): choose another with run.folder", path_.string(),
+  GPUPS_REQUIRE(!error, "the run's folder {} cannot be created ({}): choose another with run.folder", path_.string(),
                 error.message());
   made_metrics_ = metrics_id() == FileId{};
   metrics_.open(path_ / "metrics.jsonl", std::ios::app);
@@ -37,22 +37,23 @@ void RunFolder::write_config(std::string const& resolved) {
     write_whole("config.toml", kConfigMark + resolved);
   } catch (...) {
     std::error_code ignored;
-    if (made_metrics_) fs::remove(path_ / "metrics.jsonl", ignored);  // without a config.toml it would look like yours
+    // RunFolderLock would take a metrics.jsonl without config.toml for a file of the user.
+    if (made_metrics_) fs::remove(path_ / "metrics.jsonl", ignored);
     throw;
   }
 }
 
 void RunFolder::require_there() const {
   GPUPS_REQUIRE(metrics_id() == opened_,
-                "the run's folder {} was removed, moved or replaced under the run (what it writes would be lost): "
-                "start it again, and leave its folder as it is until it ends",
+                "the run's folder {} was removed, moved or replaced during the run (its results would be lost): "
+                "start the run again, and do not change its folder until it ends",
                 path_.string());
 }
 
 void RunFolder::add_metrics(nlohmann::json const& line) {
   require_there();
   metrics_ << line.dump() << std::endl;
-  GPUPS_REQUIRE(metrics_.good(), "{} cannot be written ({}): make room, or choose another run.folder",
+  GPUPS_REQUIRE(metrics_.good(), "{} cannot be written ({}): free some disk space, or choose another run.folder",
                 (path_ / "metrics.jsonl").string(), std::strerror(errno));
 }
 
@@ -72,19 +73,20 @@ void RunFolder::write_whole(std::string const& name, std::string const& text) {
   if (out.good() && !error) return;
   if (error) why = error.message();
   fs::remove(beside, error);
-  throw Error(fmt::format("{} cannot be written ({}): make room, or choose another run.folder", file.string(), why));
+  throw Error(
+      fmt::format("{} cannot be written ({}): free some disk space, or choose another run.folder", file.string(), why));
 }
 
 bool has_checkpoint(fs::path const& folder) { return fs::exists(folder / "checkpoint" / "manifest.json"); }
 
 void refuse_checkpoint_without_manifest(fs::path const& folder) {
   if (has_checkpoint(folder)) return;
-  std::error_code none;  // there need not be a checkpoint
+  std::error_code none;  // set if there is no checkpoint folder
   for (auto const& entry : fs::directory_iterator(folder / "checkpoint", none)) {
     GPUPS_REQUIRE(!entry.path().filename().string().starts_with("step-"),
-                  "{} holds files of a checkpoint, and {} has no manifest.json (the first save did not end, or the "
-                  "manifest was removed; the next save would delete these files): put the manifest back, or move {} "
-                  "away to begin anew",
+                  "{} contains files of a checkpoint, but {} has no manifest.json (the first save was interrupted, or "
+                  "the manifest was removed; the next save would delete these files): restore the manifest, or move "
+                  "{} away to start a new run",
                   entry.path().string(), entry.path().parent_path().string(), entry.path().string());
   }
 }

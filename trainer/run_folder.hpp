@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of a run: what it was told, what it measured, and where it can go on. docs/run_folder.md describes it.
+// The folder of a run: its configuration, metrics and checkpoint. docs/run_folder.md describes it.
 #pragma once
 
 #include <cstdint>
@@ -10,42 +10,43 @@
 
 namespace gpups::trainer {
 
+// Writes the files of a run's folder. Only rank 0 has one. A write that fails throws Error.
 class RunFolder {
  public:
-  // Makes the folder if need be, and tries to write in it. Throws Error where that fails.
+  // Creates the folder if it does not exist, and opens metrics.jsonl in it. Throws Error if that fails.
   explicit RunFolder(std::filesystem::path path);
 
   std::filesystem::path const& path() const { return path_; }
   std::filesystem::path checkpoint() const { return path_ / "checkpoint"; }
 
-  // Puts config.toml in place, whole. Where that fails, what the constructor made is removed again.
+  // Writes config.toml atomically. If that fails, removes the metrics.jsonl that the constructor created.
   void write_config(std::string const& resolved);
-  // Throws Error where metrics.jsonl is no longer the file that was opened: the folder was removed, moved or replaced.
+  // Throws Error if metrics.jsonl is not the file that was opened: the folder was removed, moved or replaced.
   void require_there() const;
-  // Adds a line to metrics.jsonl; it can be read at once.
+  // Appends a line to metrics.jsonl and flushes it.
   void add_metrics(nlohmann::json const& line);
-  // Puts summary.json in place, whole.
+  // Writes summary.json atomically.
   void write_summary(nlohmann::json const& summary);
 
  private:
   void write_whole(std::string const& name, std::string const& text);
 
   struct FileId {
-    std::uint64_t device = 0, inode = 0;  // 0, 0: there is no file
+    std::uint64_t device = 0, inode = 0;  // 0, 0: no file
     bool operator==(FileId const&) const = default;
   };
   FileId metrics_id() const;
 
   std::filesystem::path path_;
-  bool made_metrics_ = false;  // metrics.jsonl
+  bool made_metrics_ = false;  // metrics.jsonl did not exist before
   std::ofstream metrics_;
-  FileId opened_;  // which is metrics_
+  FileId opened_;  // of metrics_
 };
 
-// Whether a run's folder has a checkpoint that is whole: a first save that did not end leaves none.
+// Returns whether a run's folder has a complete checkpoint. An interrupted first save leaves none.
 bool has_checkpoint(std::filesystem::path const& folder);
 
-// Throws Error where the folder has files of a checkpoint but no manifest for them: the next save would delete them.
+// Throws Error if the folder has files of a checkpoint without a manifest, because the next save would delete them.
 void refuse_checkpoint_without_manifest(std::filesystem::path const& folder);
 
 }  // namespace gpups::trainer

@@ -35,7 +35,7 @@ void require_ours(fs::path const& folder, fs::path const& config_file) {
   std::error_code error;
   if (there(config)) {
     GPUPS_REQUIRE(checkpoint || !fs::equivalent(config, config_file, error),
-                  "{} is where the run would write its configuration (it would replace yours): choose another folder "
+                  "the run would write its configuration to {} (it would replace your file): choose another folder "
                   "with --run",
                   config.string());
     GPUPS_REQUIRE(begins_with_mark(config),
@@ -47,8 +47,8 @@ void require_ours(fs::path const& folder, fs::path const& config_file) {
   for (char const* name : {"metrics.jsonl", "summary.json"}) {
     GPUPS_REQUIRE(
         checkpoint || !there(folder / name),
-        "{} is not of a run of gpu_train, which has a config.toml beside it (the run would change it): choose "
-        "another folder with --run",
+        "{} does not belong to a run of gpu_train, because there is no config.toml beside it (the run would change "
+        "it): choose another folder with --run",
         (folder / name).string());
   }
 }
@@ -76,7 +76,7 @@ void RunFolderLock::make(fs::path const& folder) {
     std::error_code error, unknown;
     if (fs::create_directory(part, error)) made_.push_back(part);
     GPUPS_REQUIRE(!error || fs::is_directory(part, unknown),
-                  "the run's folder {} cannot be made ({}): choose another with --run", folder.string(),
+                  "the run's folder {} cannot be created ({}): choose another with --run", folder.string(),
                   error.message());
   }
 }
@@ -89,7 +89,7 @@ void RunFolderLock::make_new(std::string const& name) {
   std::strftime(time, sizeof time, "%Y%m%d-%H%M%S", &parts);
   make("runs");
   std::size_t const before = made_.size();
-  for (int copy = 1; made_.size() == before; ++copy) {  // until one is new
+  for (int copy = 1; made_.size() == before; ++copy) {  // until make() has created a folder
     make(fs::path("runs") / fmt::format("{}-{}{}", name, time, copy == 1 ? "" : fmt::format("-{}", copy)));
   }
 }
@@ -98,15 +98,15 @@ void RunFolderLock::lock() {
   lock_ = ::open((path_ / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   GPUPS_REQUIRE(lock_ >= 0, "the run's folder {} cannot be written to ({}): choose another with --run", path_.string(),
                 std::strerror(errno));
-  // File systems without locks give other errors: there, two runs must not be given one folder.
+  // Other errors are ignored: the file system has no locks, and the user must not use one folder for two runs.
   bool const taken = ::flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   struct stat now {};
-  bool const removed = ::fstat(lock_, &now) == 0 && now.st_nlink == 0;  // by the one who had it
+  bool const removed = ::fstat(lock_, &now) == 0 && now.st_nlink == 0;  // by the former holder of the lock
   ours_ = !taken && !removed && now.st_size == 0;
   GPUPS_REQUIRE(
       !taken && !removed,
-      "the folder {} is in use by another gpu_train (two runs, or two processes that are rank 0 of one, would mix "
-      "there): wait for it, choose another folder with --run, or give each process its own RANK",
+      "the folder {} is in use by another gpu_train (two runs, or two processes with rank 0, would mix their files): "
+      "wait for the other run, choose another folder with --run, or give each process its own RANK",
       path_.string());
 }
 
@@ -119,7 +119,8 @@ void RunFolderLock::release() {
   std::error_code ignored;
   if (ours_) fs::remove(path_ / "lock", ignored);
   if (lock_ >= 0) ::close(lock_);
-  for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) fs::remove(*folder, ignored);  // where empty
+  for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder)
+    fs::remove(*folder, ignored);  // fails if not empty
 }
 
 }  // namespace gpups::trainer

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run's hold on its folder: nothing of somebody else's is overwritten, and no two runs write into one folder.
+// Locks the folder of a run, so that two runs do not use one folder, and checks that the run overwrites no files that
+// gpu_train did not write.
 #pragma once
 
 #include <filesystem>
@@ -11,20 +12,21 @@ namespace gpups::trainer {
 // The first line of a config.toml that gpu_train has written.
 inline constexpr char kConfigMark[] = "# Written by gpu_train: the whole configuration of this run.\n";
 
+// Holds the lock of a run's folder while it exists.
 class RunFolderLock {
  public:
-  // Makes the folder if need be, and locks it while the object lives. An empty `folder` is a new one below runs/ in
-  // the working directory, NAME-YYYYmmdd-HHMMSS by the local time, with -2, -3, ... behind it where that is taken.
-  // Throws Error where the folder cannot be made or written to, where another process has claimed it, where it has
-  // files that gpu_train would replace but did not write, and where `config_file`, which the run is made from, is one.
+  // Creates the folder if it does not exist, and locks it. If `folder` is empty, creates a folder below runs/ in the
+  // working directory: NAME-YYYYmmdd-HHMMSS in local time, with -2, -3, ... appended if that exists. Throws Error if
+  // the folder cannot be created or written to, if another process has locked it, or if the run would replace a file
+  // that gpu_train did not write, or `config_file`, the configuration of the run.
   RunFolderLock(std::filesystem::path const& folder, std::string const& name, std::filesystem::path const& config_file);
-  // What was made is removed again where nothing was put into it.
+  // Releases the lock, and removes the folders that the constructor created if they are empty.
   ~RunFolderLock();
   RunFolderLock(RunFolderLock const&) = delete;
   RunFolderLock& operator=(RunFolderLock const&) = delete;
 
   std::filesystem::path const& path() const { return path_; }
-  // Whether a process, perhaps on another machine, has claimed the folder, as far as can be seen from here.
+  // Returns whether the folder has a lock file: a process, perhaps on another machine, may have locked it.
   static bool is_locked(std::filesystem::path const& folder);
 
  private:
@@ -34,9 +36,9 @@ class RunFolderLock {
   void release();
 
   std::filesystem::path path_;
-  std::vector<std::filesystem::path> made_;  // outermost first
+  std::vector<std::filesystem::path> made_;  // created folders, outermost first
   int lock_ = -1;                            // descriptor of the file `lock`
-  bool ours_ = false;                        // that file is nothing but our lock
+  bool ours_ = false;                        // this object holds the lock, and the file is empty
 };
 
 }  // namespace gpups::trainer

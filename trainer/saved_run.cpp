@@ -16,7 +16,7 @@ namespace gpups::trainer {
 
 SavedRun open_run(std::filesystem::path const& folder, std::vector<SettingOverride> const& overrides) {
   auto const checkpoint = folder / "checkpoint";
-  GPUPS_REQUIRE(has_checkpoint(folder), "{} has no checkpoint (there is nothing to load): name the folder of a run",
+  GPUPS_REQUIRE(has_checkpoint(folder), "{} has no checkpoint (there is no model to load): give the folder of a run",
                 folder.string());
   SavedState saved = from_blobs(read_blobs(checkpoint), checkpoint);
   Config const config = saved_config(saved.config, folder, overrides);
@@ -28,7 +28,7 @@ SavedRun open_run(std::filesystem::path const& folder, std::vector<SettingOverri
 Metrics wait_evaluate_run(SavedRun const& run, Group const& group, std::string const& split) {
   Config const& config = run.saved.config;
   GPUPS_REQUIRE(run.data->has(split),
-                "the data has no {} split (there is nothing to predict): choose another with --split", split);
+                "the data has no {} split (there are no samples to predict): choose another with --split", split);
   Session session = open_session(config, *run.data, group, run.plan());
   wait_restore(session, run.checkpoint());
   wait_check_consistency(session.store, config, run.saved.state.data_digest);
@@ -38,7 +38,8 @@ Metrics wait_evaluate_run(SavedRun const& run, Group const& group, std::string c
 
 std::string nearest_in_run(SavedRun const& run, std::vector<std::string> const& names, std::size_t count) {
   auto const* const graph = dynamic_cast<GraphData const*>(run.data.get());
-  GPUPS_REQUIRE(graph != nullptr, "{} has no entities (nearest is for knowledge graphs): name the folder of such a run",
+  GPUPS_REQUIRE(graph != nullptr,
+                "{} has no entities (nearest needs a knowledge graph): give the folder of a run on a graph",
                 run.folder.string());
   Dictionary const& entities = graph->dataset().entities;
   std::vector<std::uint32_t> asked;

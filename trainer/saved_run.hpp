@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be done with a run that has left a checkpoint: evaluate it, and look at what it has learnt.
+// Opens a run that has a checkpoint, evaluates it, and finds the nearest neighbours of its entities.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,7 @@
 
 namespace gpups::trainer {
 
+// A run that was loaded from its folder, and its data.
 struct SavedRun {
   std::filesystem::path folder;
   SavedState saved;
@@ -25,14 +26,15 @@ struct SavedRun {
   RunPlan plan() const { return {saved.state.microbatches, saved.state.schedule_steps}; }
 };
 
-// Reads the configuration from the checkpoint, with overrides, and the data from where it was.
-// Throws Error where the data has changed since.
+// Reads the configuration from the checkpoint, applies overrides, and reads the data. Throws Error if there is no
+// checkpoint, or if the data has changed.
 SavedRun open_run(std::filesystem::path const& folder, std::vector<SettingOverride> const& overrides);
 
-// Evaluates a split, "valid" or "test", with the rows and layers of the checkpoint. Collective.
+// Evaluates a split, "valid" or "test", with the model of the checkpoint. Blocks. Collective.
 Metrics wait_evaluate_run(SavedRun const& run, Group const& group, std::string const& split);
 
-// For each name, a line of its name, and one for each of its `count` nearest neighbours.
+// Returns text: for each name, a line with the name and a line for each of its `count` nearest neighbours. Throws Error
+// if the run has no entities, or none with such a name.
 std::string nearest_in_run(SavedRun const& run, std::vector<std::string> const& names, std::size_t count);
 
 }  // namespace gpups::trainer

@@ -44,17 +44,18 @@ void wait_check_consistency(Store& store, Config const& config, std::uint64_t da
   for (auto const& [name, value] : common_settings(config)) settings += fmt::format("\n{} = {}", name, value);
   std::string mine = fmt::format("{:016x}", data_digest);
   std::size_t const digest_length = mine.size();
-  // Of the settings, which every rank would get from every other.
+  // A checksum, so that ranks do not exchange all settings.
   mine += fmt::format("{:016x}", kernels::checksum(settings.data(), settings.size()));
   auto const all = store.wait_allgather(mine);
   auto const differs = std::find_if(all.begin(), all.end(), [&](auto const& other) { return other != all[0]; });
   if (differs == all.end()) return;
   try {
-    store.wait_barrier();  // till all know: who left before would be taken for the cause
+    // Waits until all ranks have the result. The other ranks would report a rank that left earlier as the cause.
+    store.wait_barrier();
   } catch (Error const&) {
   }
   bool const same_data = differs->substr(0, digest_length) == all[0].substr(0, digest_length);
-  throw Error(fmt::format("rank {} has {} than rank 0 (they could not train together): give every rank the same {}",
+  throw Error(fmt::format("rank {} has {} than rank 0 (they cannot train together): give every rank the same {}",
                           differs - all.begin(), same_data ? "another configuration" : "other data",
                           same_data ? "configuration" : "files"));
 }

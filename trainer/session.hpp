@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a configuration asks for, made: a rank's task, and a store with the task's tables.
+// Creates the objects of a configuration: a rank's task, and a store with the task's tables.
 #pragma once
 
 #include <cstdint>
@@ -14,28 +14,30 @@
 
 namespace gpups::trainer {
 
+// The objects of one rank.
 struct Session {
   std::unique_ptr<Task> task;
   Store store;
-  std::string gpu_interconnect;  // by what data go, and why, in words for a log; empty where no rank has a GPU
+  std::string gpu_interconnect;  // how GPUs exchange data, and why, for a log; empty if no rank has a GPU
 };
 
-// What a run settles when it begins, and keeps.
+// Values that a run chooses when it begins, and that do not change when it resumes.
 struct RunPlan {
   std::uint32_t microbatches;
   std::int64_t schedule_steps;
 };
 
-// Throws Error for options that do not fit each other, and for a device that is not there. Allocates no rows. `data`
-// must stay. Collective; before_waiting is called when this rank has found no fault, before it waits for the others.
+// Creates the task and the store. Allocates no rows. `data` must outlive the session. before_waiting: called when this
+// rank's options are valid, before it waits for other ranks. Throws Error for options that do not fit together, and for
+// a device that does not exist. Collective.
 Session open_session(
     Config const& config, Data const& data, Group const& group, RunPlan const& plan,
     std::function<void()> const& before_waiting = [] {});
 
-// Loads the tables and the dense layers of a checkpoint. Collective.
+// Loads the tables and the dense layers of a checkpoint. Blocks. Collective.
 void wait_restore(Session& session, std::filesystem::path const& checkpoint);
 
-// Throws Error where a rank has another configuration, cut or data than rank 0, naming it. Collective.
+// Throws Error on all ranks if a rank has another configuration or other data than rank 0. Blocks. Collective.
 void wait_check_consistency(Store& store, Config const& config, std::uint64_t data_digest);
 
 }  // namespace gpups::trainer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of steps goes. Profilers that read NVTX see the same stretches under the same names.
+// Measures the time of each stage of a step. Profilers that read NVTX ranges show the same stages under these names.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 namespace gpups::trainer {
 
 enum class Stage : std::size_t {
-  kPrepare,  // in the thread that works ahead, so beside the others
+  kPrepare,  // in the prefetch thread, at the same time as the other stages
   kWaitReady,
   kPull,
   kForwardBackward,
@@ -25,10 +25,11 @@ enum class Stage : std::size_t {
 inline constexpr std::array kStageNames{"prepare", "wait_ready",      "pull",          "forward_backward",
                                         "push",    "begin_allreduce", "advance_clock", "wait_apply"};
 
-// Of one rank. Any thread. On a GPU it is the time to queue work, and to wait where a stage does.
+// The stage times of one rank. Any thread. On a GPU, a stage's time is the time to queue its work, and the time for
+// which it waits.
 class StageTimes {
  public:
-  // From construction to destruction, a thread is in a stage.
+  // Adds the time from its construction to its destruction to a stage.
   class StageTimer {
    public:
     StageTimer(StageTimes& times, Stage stage)
@@ -47,7 +48,7 @@ class StageTimes {
     std::chrono::steady_clock::time_point begin_;
   };
 
-  // In all ranges that have ended.
+  // Returns the total of all timers that have ended.
   double seconds(Stage stage) const {
     return std::chrono::duration<double>(SteadyClock::duration(ticks_[static_cast<std::size_t>(stage)].load())).count();
   }

@@ -14,7 +14,7 @@ void StepRunner::wait_ready(PreparedStep const& step) {
 }
 
 std::int64_t StepRunner::run(PreparedStep step_now, std::uint32_t signal) {
-  last_ = std::move(step_now);  // wait_ready has seen the end of the one before
+  last_ = std::move(step_now);  // wait_ready() has waited for the end of the previous step
   PreparedStep const& step = last_;
   kernels::NvtxRange const range("step");
   std::int64_t loss = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training step.
+// Runs training steps on one rank: pull, forward and backward, push, and the update of dense layers.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@
 
 namespace gpups::trainer {
 
-// Owns what a step computes, from step to step.
+// Reuses its buffers from step to step. One thread at a time.
 class StepRunner {
  public:
-  // All must stay. times: get what steps take.
+  // All arguments must outlive this object. times: receives the time of each stage.
   StepRunner(Store& store, Task& task, StageTimes& times);
 
-  // Blocks until the step before is complete on every rank and the rows of this one are here.
+  // Blocks until the previous step is complete on every rank and the rows of this step are on this rank.
   void wait_ready(PreparedStep const& step);
-  // Runs the step, and keeps it until the next one: a GPU may still read its arrays. Returns the sum of its samples'
-  // losses on this rank, in units of 2^-30. signal: as for Store::advance_clock. REQUIRES: wait_ready(step).
+  // Runs the step, and keeps its arrays until the next one because a GPU may still read them. Returns the summed loss
+  // of this rank's samples, in units of 2^-30. signal: see Store::advance_clock. REQUIRES: wait_ready(step).
   std::int64_t run(PreparedStep step, std::uint32_t signal);
 
  private:
-  // Room for the rows of the step's keys.
+  // Allocates buffers for the rows of the step's keys.
   void reserve(PreparedStep const& step);
 
   Store& store_;
@@ -33,7 +33,7 @@ class StepRunner {
   StageTimes& times_;
   Stream stream_;
   std::vector<Matrix<float>> rows_;       // for each part
-  std::vector<MatrixView<float>> views_;  // of its first rows, as many as the step has
+  std::vector<MatrixView<float>> views_;  // the first rows of rows_, one for each key of the step
   std::vector<MatrixView<float const>> const_views_;
   PreparedStep last_;
 };

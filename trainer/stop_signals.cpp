@@ -10,7 +10,7 @@ constexpr int kSignals[] = {SIGTERM, SIGUSR1, SIGINT, SIGHUP};
 constexpr int kCount = 4;
 static_assert(sizeof kSignals == kCount * sizeof(int));
 
-// A handler has no argument to carry it.
+// Global, because a signal handler has no other access to it.
 std::atomic<bool> stop_came{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
@@ -28,7 +28,7 @@ StopSignals::StopSignals() {
   action.sa_flags = SA_RESTART;
   for (int i = 0; i < kCount; ++i) {
     sigaction(kSignals[i], nullptr, &before_[i]);
-    bool const kept_off = kSignals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN;  // by nohup
+    bool const kept_off = kSignals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN;  // set by nohup
     if (!kept_off) sigaction(kSignals[i], &action, nullptr);
   }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns SIGTERM, SIGUSR1, SIGINT and SIGHUP into a question that the training loop asks: should we stop and save?
+// Handles SIGTERM, SIGUSR1, SIGINT and SIGHUP: the training loop asks whether one was received, stops and saves.
 #pragma once
 
 #include <csignal>
 
 namespace gpups::trainer {
 
-// Handlers are in place while the object lives. A second SIGINT ends the program as it would without us; a SIGHUP that
-// was ignored before, as by nohup, stays so.
+// Installs the handlers while the object exists. A second SIGINT ends the program. A SIGHUP that was ignored before,
+// for example by nohup, stays ignored.
 class StopSignals {
  public:
   StopSignals();
@@ -15,7 +15,7 @@ class StopSignals {
   StopSignals(StopSignals const&) = delete;
   StopSignals& operator=(StopSignals const&) = delete;
 
-  // Whether one came in the life of the object. Any thread.
+  // Returns whether one of the signals was received since the object was created. Any thread.
   static bool received();
 
  private:

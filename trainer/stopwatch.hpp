@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seconds that passed while it ran.
+// Measures seconds between start() and stop(), summed over all intervals.
 #pragma once
 
 #include <chrono>
 
 namespace gpups::trainer {
 
+// start() and stop() may be called repeatedly.
 class Stopwatch {
  public:
   void start() {
@@ -16,6 +17,7 @@ class Stopwatch {
     before_ = seconds();
     running_ = false;
   }
+  // Returns the total, including the current interval.
   double seconds() const {
     return running_ ? before_ + std::chrono::duration<double>(SteadyClock::now() - started_).count() : before_;
   }
@@ -23,7 +25,7 @@ class Stopwatch {
  private:
   using SteadyClock = std::chrono::steady_clock;
   SteadyClock::time_point started_{};
-  double before_ = 0;
+  double before_ = 0;  // seconds of earlier intervals
   bool running_ = false;
 };
 

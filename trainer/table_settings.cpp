@@ -9,7 +9,7 @@
 namespace gpups::trainer {
 namespace {
 
-// The enumerator that stands beside a word. REQUIRES: it is there; the configuration was checked.
+// Returns the enumerator of a word. REQUIRES: `all` has the word, which the check of the configuration ensures.
 template <class Kind, std::size_t N>
 Kind kind_of(std::string const& word, std::pair<char const*, Kind> const (&all)[N]) {
   for (auto const& [name, kind] : all) {
@@ -105,7 +105,7 @@ kernels::DenseOptimizer dense_optimizer(DenseConfig const& d) {
 
 DenseAllreduceOptions dense_allreduce_options(DenseConfig const& d) {
   if (d.compression == "none") return {};
-  // Smaller layers go whole: they take few bytes, and have few elements to choose from.
+  // Smaller layers send all elements: they have few bytes, and few elements to select from.
   return {.large_from = 4096,
           .top_k = TopKOptions{.density = d.density,
                                .initial_density = d.initial_density,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a configuration says of tables and layers, in the library's words.
+// Converts a configuration to the options of tables and dense layers.
 #pragma once
 
 #include "gpups/table.hpp"
@@ -13,12 +13,12 @@ Initializer initializer(ModelConfig const& model);
 DataType row_value_type(ModelConfig const& model);
 Optimizer row_optimizer(OptimizerConfig const& optimizer);
 Optimizer linear_optimizer(LinearConfig const& weights);
-// For a table with rows of this dim.
+// dim: of the table's rows.
 RowCompression row_compression(CompressionConfig const& transfer, std::size_t dim);
 kernels::DenseOptimizer dense_optimizer(DenseConfig const& dense);
 DenseAllreduceOptions dense_allreduce_options(DenseConfig const& dense);
 
-// run_steps: where a schedule ends that the configuration gives no end.
+// run_steps: the end of the schedule if optimizer.total_steps is 0.
 Schedule schedule(OptimizerConfig const& optimizer, std::int64_t run_steps);
 
 }  // namespace gpups::trainer

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run is about, apart from the run itself: a data set, what learns from it, and how well it does.
+// The interface between the training loop and a kind of task: the data, the model and its evaluation.
 //
-// A kind of task is a Data, which is read once, and a Task, of which each rank has its own. Training knows no more of
-// either than what is here.
+// A kind of task implements Data, which a process reads once, Task, which each rank creates from the Data, and
+// TaskStep, which the Task creates for each batch. task.cpp lists all kinds.
 #pragma once
 
 #include <cstdint>
@@ -15,104 +15,117 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
-#include "trainer/batch.hpp"
+#include "trainer/batch_sampler.hpp"
 #include "trainer/config.hpp"
 #include "trainer/dense_layers.hpp"
 #include "trainer/memory_plan.hpp"
+#include "trainer/model_shape.hpp"
 
 namespace gpups::trainer {
 
-// How well a model does on a split.
+// The quality of a model on a split.
 struct Metrics {
   nlohmann::json json;
-  std::string text;    // for a person
-  double quality = 0;  // the larger, the better: what patience watches
+  std::string text;    // for the log
+  double quality = 0;  // larger is better; train.patience watches it
 };
 
-// A batch on its way through a step: made ahead of it, run in it; with train.reuse_batches again in each later epoch.
+// One batch of a task. It is created some steps ahead and runs once, or once in each epoch with train.reuse_batches.
 class TaskStep {
  public:
   virtual ~TaskStep() = default;
 
-  // The entries of the task's tables; refers to this object.
+  // Returns the entries of each table. The views refer to this object.
   virtual std::vector<TableBatch> tables() const = 0;
 
-  // rows[part] is what Store::pull gave. Returns the sum over the samples of their loss, in units of 2^-30: an integer,
-  // so that it has no order. Leaves gradients of rows to gradients(), those of dense layers in the task's. Waits for
-  // `stream`, for that number.
+  // Computes the loss and all gradients. rows[part]: the rows from Store::pull. gradients() then returns the gradients
+  // of rows; those of dense layers are in Task::dense(). Returns the summed loss of the samples in units of 2^-30, an
+  // integer so that sums do not depend on their order. Waits for `stream`.
   virtual std::int64_t forward_backward(Stream& stream, PreparedBatch const& prepared,
                                         std::span<MatrixView<float const> const> rows) = 0;
 
-  // One element for each of tables(). What they refer to stays until the task's next step.
+  // Returns one element for each of tables(). The views are valid until the task's next step.
   virtual std::vector<TableGradients> gradients() const = 0;
 };
 
+// The model of one rank: its tables, dense layers, steps and evaluation.
 class Task {
  public:
   virtual ~Task() = default;
 
-  // REQUIRES: the store gets these in this order, before anything else.
+  // Returns the tables. REQUIRES: the caller adds them to an empty store, in this order.
   virtual std::vector<TableOptions> tables() const = 0;
-  // What every rank has a copy of, or null.
+  // Returns the dense layers, or null if the model has none.
   virtual DenseLayers* dense() { return nullptr; }
 
-  // Reads the batch's samples and lists the entries. One thread at a time, any one; a function of configuration, data
-  // and batch alone. `this` must stay.
+  // Reads the batch's samples and lists their entries. The result depends on configuration, data and batch only. The
+  // task must outlive the step. Any thread, one at a time.
   virtual std::unique_ptr<TaskStep> prepare(Stream& stream, Batch const& batch) = 0;
 
-  // How well the model does on a split that the data has. The same for every number of ranks. Waits. Collective,
-  // between steps.
+  // Evaluates the model on a split that the data has. The result is the same for every number of ranks. Blocks.
+  // Collective, between steps.
   virtual Metrics wait_evaluate(Stream& stream, Store& store, std::string_view split) = 0;
 
-  // How well it has predicted samples before it learnt from them, since the last call; nothing where this was not
-  // asked for, or there were none. Waits. Collective, between steps.
+  // Returns the progressive validation since the last call: metrics of samples that were predicted before they were
+  // trained on. Returns nothing if it is off or there were no samples. Blocks. Collective, between steps.
   virtual std::optional<Metrics> wait_progressive(Store&) { return std::nullopt; }
 
-  // What a checkpoint holds of the task beside tables, and takes it from there. wait_restore() throws Error where that
-  // is not there, or of another model. Both wait.
+  // Returns the task's state other than tables, for a checkpoint. Blocks.
   virtual std::vector<Blob> wait_save(Stream&) const { return {}; }
+  // Restores that state. Throws Error if blobs are missing or belong to another model. Blocks.
   virtual void wait_restore(Stream&, std::span<Blob const>) {}
 
-  // An error's text, with the names behind the keys in it.
+  // Returns an error message with the names of the keys in it.
   virtual std::string explain(std::string message) const { return message; }
 };
 
-// Where a task is made: what a rank is, and what the run has settled.
+// The rank and the run for which a task is created.
 struct TaskContext {
   Group group;
   Device device;
   std::uint32_t microbatches;
-  std::int64_t schedule_steps;  // where the learning rate's schedule ends, unless the configuration says
+  std::int64_t schedule_steps;  // end of the learning rate's schedule if the configuration does not set it
 };
 
+// The data of a run, read once for all ranks of a process. Any thread.
 class Data {
  public:
   virtual ~Data() = default;
 
-  // Samples to learn from; a batch names them by their numbers, from 0.
+  // Returns the number of training samples. A batch has their indices, from 0.
   virtual std::uint64_t samples() const = 0;
-  // Samples that lie beside each other in the data: what is cheap to read together.
+  // Returns the number of consecutive samples that are cheap to read together.
   virtual std::uint64_t block() const { return 256; }
-  // "triple": what a sample is.
+  // Returns the word for a sample, such as "triple".
   virtual std::string_view noun() const = 0;
-  // REQUIRES: split is "valid" or "test".
+  // Returns whether the data has this split. REQUIRES: split is "valid" or "test".
   virtual bool has(std::string_view split) const = 0;
-  // Equal data has equal ones.
+  // Returns a digest of the data.
   virtual std::uint64_t digest() const = 0;
-  // What a person should know: of the reading, and of what was read.
+  // Returns sentences about the reading of the data, for the log.
   virtual std::vector<std::string> notices() const = 0;
+  // Returns one line about the sizes of the data, for the log.
   virtual std::string summary() const = 0;
+  // Returns the sizes of the data, for summary.json.
   virtual nlohmann::json counts() const = 0;
 
-  // The memory that a rank's task will take beside its tables' rows, and that the data takes: nothing of the former is
-  // there yet.
+  // Returns the memory of the data, and the memory that a rank's task will allocate in addition to the rows of its
+  // tables.
   virtual MemoryPlan memory_plan(Config const& config, Device device, StepSizes const& step) const = 0;
 
-  // For one rank. `this` must stay. Throws Error for a configuration that does not fit.
+  // Creates the task of one rank. The data must outlive it. Throws Error if the configuration does not fit the data.
   virtual std::unique_ptr<Task> make_task(Config const& config, TaskContext const& context) const = 0;
 };
 
-// Reads what config.data names. Throws Error, naming file and line, where there is no data or too much of it is bad.
+// Reads the data of a configuration. Throws Error, with file and line, if a file has no samples or too many bad lines.
 std::unique_ptr<Data const> read_data(Config const& config);
+
+// The names of all readers and models, of all kinds of tasks.
+std::vector<std::string> all_reader_names();
+std::vector<std::string> all_model_names();
+// Returns the models that can be trained on the data of this reader.
+std::vector<std::string> model_names_for(std::string_view reader);
+// Returns the sizes of the configuration's model. Throws Error if the settings of the model are invalid.
+ModelShape model_shape(Config const& config);
 
 }  // namespace gpups::trainer

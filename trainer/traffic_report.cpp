@@ -57,8 +57,8 @@ std::vector<std::int64_t> to_terms(Stats const& mine) {
        {static_cast<TrafficByKind const&>(mine.sent), mine.sent.messages, mine.saved_bytes}) {
     for (auto const& [name, kind] : kKinds) terms.push_back(static_cast<std::int64_t>(numbers.*kind));
   }
-  // By rank what it is sent, not what it has counted: ranks look at different times, and while one sends its counts
-  // another has not looked yet.
+  // The bytes that a rank receives are counted by their senders. A receiver's own counters would not match the
+  // senders', because ranks read their counters at different times.
   for (PeerTraffic const& peer : mine.peers) terms.push_back(static_cast<std::int64_t>(peer.sent.bytes()));
   return terms;
 }

@@ -16,14 +16,14 @@ std::string const& blob(std::span<Blob const> blobs, std::string const& name, st
   for (Blob const& b : blobs) {
     if (b.name == name) return b.bytes;
   }
-  throw Error(fmt::format("the checkpoint in {} has no {} (it was not made by gpu_train): choose another folder",
+  throw Error(fmt::format("the checkpoint in {} has no {} (gpu_train did not write it): choose another folder",
                           folder.string(), name));
 }
 
 }  // namespace
 
 std::vector<Blob> to_blobs(Config const& config, TrainerState const& c) {
-  // Digits of 64 bits are written as text: JSON's numbers are exact up to 2^53 only.
+  // The digest has 64 bits and is written as text, because numbers in JSON are exact up to 2^53 only.
   nlohmann::json const json{{"clock", c.clock},
                             {"microbatches", c.microbatches},
                             {"schedule_steps", c.schedule_steps},
@@ -64,13 +64,13 @@ void require_same_run(SavedState const& saved, Config const& now, std::uint64_t 
   if (!differences.empty()) {
     auto const& d = differences.front();
     throw Error(
-        fmt::format("the checkpoint in {} was made with {} = {}, and now it is {} (the run could not go on as it "
-                    "was): use the same value, or start another run",
+        fmt::format("the checkpoint in {} was saved with {} = {}, and the configuration sets {} (the run cannot "
+                    "resume with another value): use the same value, or start a new run",
                     folder.string(), d.key, d.a, d.b));
   }
   GPUPS_REQUIRE(saved.state.data_digest == data_digest,
-                "the checkpoint in {} was made with other data (digest {:016x}, and now it is {:016x}): use the same "
-                "files, or start another run",
+                "the checkpoint in {} was saved with other data (digest {:016x}, now {:016x}): use the same files, or "
+                "start a new run",
                 folder.string(), saved.state.data_digest, data_digest);
 }
 

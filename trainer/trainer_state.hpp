@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a run is, beside its tables: what a checkpoint needs to go on with the same bits.
+// The state of a run other than tables and dense layers. With it a resumed run gets the same bits as one that never
+// stopped.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +15,13 @@
 
 namespace gpups::trainer {
 
+// A blob of the checkpoint.
 struct TrainerState {
-  std::int64_t clock = 0;           // steps trained; the position in the data follows from it
-  std::uint32_t microbatches = 0;   // V
-  std::int64_t schedule_steps = 0;  // where the learning rate's schedule ends
+  std::int64_t clock = 0;           // number of completed steps, which determines the position in the data
+  std::uint32_t microbatches = 0;   // of a global batch
+  std::int64_t schedule_steps = 0;  // end of the learning rate's schedule
   std::uint64_t data_digest = 0;
-  double best_valid = 0;  // the best quality of a validation
+  double best_valid = 0;  // best quality of all validations
   std::int64_t validations_since_best = 0;
   double train_seconds = 0;
   std::int64_t samples = 0;
@@ -27,18 +29,19 @@ struct TrainerState {
   bool operator==(TrainerState const&) const = default;
 };
 
-// What the trainer adds to a checkpoint: the configuration and the cursor.
+// Returns the trainer's blobs of a checkpoint: the configuration and the trainer state.
 std::vector<Blob> to_blobs(Config const& config, TrainerState const& state);
 
+// The blobs of a checkpoint that to_blobs() returns.
 struct SavedState {
   Config config;
   TrainerState state;
 };
-// Throws Error where a checkpoint was not made by this trainer, naming `folder`.
+// Reads these blobs. folder: of the checkpoint, for messages. Throws Error if blobs are missing or invalid.
 SavedState from_blobs(std::span<Blob const> blobs, std::filesystem::path const& folder);
 
-// Throws Error where a run with this configuration, data and number of ranks cannot go on from `saved`, naming the
-// first key that differs and both values.
+// Throws Error if a run with this configuration and data cannot resume from `saved`. The error contains the first key
+// that differs, and both values.
 void require_same_run(SavedState const& saved, Config const& now, std::uint64_t data_digest,
                       std::filesystem::path const& folder);
 

@@ -15,11 +15,13 @@ namespace gpups::trainer {
 namespace {
 
 constexpr std::uint32_t kStop = 1;      // a bit of Store::signals()
-constexpr int kNewRunMicrobatches = 8;  // of a new run, for any number of ranks up to it
-// Of which each line of metrics.jsonl has what each pair sent: a line grows with the square of the ranks.
+constexpr int kNewRunMicrobatches = 8;  // default for up to as many ranks
+// The largest numbers of ranks for which metrics.jsonl and summary.json list the traffic of each pair, because the list
+// grows with the square of the number of ranks.
 constexpr int kPairsRanksMax = 16, kPairsRanksMaxAtEnd = 128;
 
-// The host gives pages as they are used: of an array's list of blocks, and of its first block, few are.
+// Host memory takes pages only where it is used, and few pages of an array's block list and first block are used:
+// kUnused bytes of an array are not counted, but at least kLeast are.
 constexpr std::uint64_t kUnused = std::uint64_t{2} << 20, kLeast = std::uint64_t{64} << 10;
 
 std::int64_t steps_in_epoch(Data const& data, Config const& config) {
@@ -45,10 +47,11 @@ Training::Training(Config const& config, Data const& data, Group const& group, T
 void Training::restore_or_begin(TrainOptions const& options, Group const& group) {
   bool const exists = has_checkpoint(options.folder);
   GPUPS_REQUIRE(options.resume || !exists,
-                "{} holds a checkpoint (a new run would replace it): go on with --resume, or choose another folder",
+                "{} contains a checkpoint (a new run would replace it): resume it with --resume, or choose another "
+                "folder",
                 options.folder.string());
   refuse_checkpoint_without_manifest(options.folder);
-  bool const chosen = config_.train.microbatches == 0;  // by us
+  bool const chosen = config_.train.microbatches == 0;  // not by the configuration
   state_ = {.microbatches = static_cast<std::uint32_t>(config_.train.microbatches > 0
                                                            ? config_.train.microbatches
                                                            : std::max(kNewRunMicrobatches, group.size())),
@@ -82,7 +85,7 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
                               with_count(static_cast<std::uint64_t>(config_.train.batch_size), data_.noun())));
   if (!session_->gpu_interconnect.empty()) progress_.print("between GPUs: " + session_->gpu_interconnect);
   if (!exists && chosen && state_.microbatches > std::uint32_t{kNewRunMicrobatches}) {
-    progress_.print(fmt::format("microbatches: {}, since there are {} ranks: tables will differ from runs with {}",
+    progress_.print(fmt::format("microbatches: {}, because there are {} ranks: tables will differ from runs with {}",
                                 state_.microbatches, store().ranks(), kNewRunMicrobatches));
   }
   MemoryPlan const plan = memory_plan(store().options().device);
@@ -90,19 +93,20 @@ void Training::restore_or_begin(TrainOptions const& options, Group const& group)
     progress_.print("memory: " + line);
   }
   require_memory(without_task(plan), store().options().device, options.ranks_here);  // a collective allocates rows
-  if (exists) trainer::wait_restore(*session_, checkpoint_);  // before the ranks talk to each other
+  if (exists) trainer::wait_restore(*session_, checkpoint_);                         // before the first collective call
   wait_check_consistency(store(), config_, data_digest_);
   if (!group.location().cores.empty()) wait_print_locations(group);
   GPUPS_REQUIRE(!exists || number(store().clock()) == state_.clock,
-                "the checkpoint in {} is of step {}, and its cursor says {} (they must be of one time): use another",
+                "the tables of the checkpoint in {} are of step {}, and its trainer state is of step {} (they do not "
+                "match): use another checkpoint",
                 checkpoint_.string(), number(store().clock()), state_.clock);
-  if (is_root()) {  // the last thing: a start that is rejected leaves nothing behind
+  if (is_root()) {  // last, so that a start that fails writes no files
     folder_.emplace(options.folder);
     folder_->write_config(resolved(config_));
   }
   if (!exists) return;
-  progress_.print(state_.clock < end_ ? fmt::format("going on from step {}", state_.clock)
-                                      : fmt::format("nothing is left to train: step {} of {}", state_.clock, end_));
+  progress_.print(state_.clock < end_ ? fmt::format("resuming from step {}", state_.clock)
+                                      : fmt::format("training is already complete: step {} of {}", state_.clock, end_));
 }
 
 MemoryPlan Training::memory_plan(Device device) {
@@ -118,7 +122,7 @@ MemoryPlan Training::memory_plan(Device device) {
   return plan;
 }
 
-// Where each process runs, once for all.
+// Prints the machine, cores and device of each rank.
 void Training::wait_print_locations(Group const& group) {
   gpups::RankLocation const& mine = group.location();
   auto const places = store().wait_allgather(
@@ -137,7 +141,7 @@ void Training::wait_train() {
   watch_.stop();
 }
 
-// Where nothing may be prepared ahead: rows are forgotten there.
+// Returns the next step at which no batch may be prepared: the end, or the end of an epoch if rows expire.
 Clock Training::next_break() const {
   if (config_.train.expire_after == 0) return Clock{end_};
   std::int64_t const epoch = number(store().clock()) / steps_per_epoch_;
@@ -236,11 +240,12 @@ void Training::wait_validate() {
   patience_over_ = config_.train.patience > 0 && state_.validations_since_best >= config_.train.patience;
   progress_.print(fmt::format("epoch {}: valid {}{}", state_.clock / steps_per_epoch_, valid_->text,
                               loss_ ? fmt::format(", loss {:.4f}", *loss_) : ""));
-  if (patience_over_) progress_.print(fmt::format("no better for {} validations: done", config_.train.patience));
+  if (patience_over_)
+    progress_.print(fmt::format("no improvement in {} validations: training ends", config_.train.patience));
   if (folder_) folder_->add_metrics({{"step", state_.clock}, {"valid", valid_->json}});
 }
 
-// Metrics of an epoch's samples, or of those since a resume, each before the step that learnt from it.
+// Reports the progressive validation of an epoch, or of its steps since a resume.
 void Training::wait_progressive() {
   auto const metrics = task().wait_progressive(store());
   if (!metrics) return;
@@ -251,7 +256,7 @@ void Training::wait_progressive() {
 }
 
 void Training::wait_save() {
-  if (folder_) folder_->require_there();  // saving would make a folder that is gone anew
+  if (folder_) folder_->require_there();  // saving would create the folder again
   state_.train_seconds = seconds_before_ + watch_.seconds();
   std::vector<Blob> blobs = to_blobs(config_, state_);
   for (Blob& blob : task().wait_save(*stream_)) blobs.push_back(std::move(blob));
@@ -273,12 +278,12 @@ bool Training::wait_finish() {
   }
   if (folder_) {
     folder_->write_summary(summary);
-    progress_.print(fmt::format("{} samples/s, {} in all; results in {}",
+    progress_.print(fmt::format("{} samples/s, training time {}; results in {}",
                                 short_count(summary.at("samples_per_s").get<double>()),
                                 short_time(summary.at("train_seconds").get<double>()), folder_->path().string()));
   }
   if (stopped_) {
-    progress_.print(fmt::format("stopped at step {} by a signal; go on with --resume --run {}", state_.clock,
+    progress_.print(fmt::format("stopped at step {} by a signal; resume with --resume --run {}", state_.clock,
                                 checkpoint_.parent_path().string()));
   }
   return !stopped_;

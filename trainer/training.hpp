@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a run on one rank, and what happens between its steps.
+// The training loop of one rank, and the work between steps: reports, validation, checkpoints.
 #pragma once
 
 #include <memory>
@@ -18,16 +18,17 @@
 
 namespace gpups::trainer {
 
+// A run on one rank; train() uses it.
 class Training {
  public:
-  // Restores the checkpoint where that was asked for. Collective.
+  // Restores the checkpoint if options.resume is set and there is one. Blocks. Collective.
   Training(Config const& config, Data const& data, Group const& group, TrainOptions const& options);
 
-  // The names behind the keys of an error.
+  // Returns an error message with the names of the keys in it.
   std::string explain(std::string const& message) { return task().explain(message); }
-  // Steps until the run is done, or all ranks have agreed to stop. Collective.
+  // Trains until the last step, or until the ranks stop because of a signal or of train.patience. Collective.
   void wait_train();
-  // Saves, evaluates, and writes the summary. Returns false where the run stopped early. Collective.
+  // Saves, evaluates, and writes the summary. Returns false if a signal stopped the run early. Collective.
   bool wait_finish();
 
  private:
@@ -40,26 +41,26 @@ class Training {
   void wait_print_locations(Group const& group);
   void after_step(Clock done, std::int64_t loss, std::size_t samples);
   Clock next_break() const;
-  // Steps until this one. False: the run is to stop.
+  // Trains the steps before `end`. Returns false if the run has to stop.
   bool wait_train_until(StepRunner& stepper, Clock end);
-  // The collective parts of a break between steps.
+  // Collective work between steps.
   void wait_report();
-  // What this rank will take and has taken; that of the task is there when the session is.
+  // Returns the memory of this rank: of the store and the data, which is allocated, and of steps.
   MemoryPlan memory_plan(Device device);
   void wait_progressive();
   void wait_expire();
   void wait_validate();
   void wait_save();
-  // What went between ranks, where time went, and memory, up to now: as metrics.jsonl and summary.json both say it.
+  // Returns the traffic, times and memory up to now, for metrics.jsonl and summary.json.
   nlohmann::json accounts_of(Stats const& mine, TrafficReport const& traffic_report);
   nlohmann::json wait_summary();
-  // How sums over the ranks went, line by line, on rank 0.
+  // Returns lines about the algorithms of the allreduces, on rank 0.
   std::vector<std::string> explain_sums(TrafficReport const& traffic_report);
 
   Config config_;
   Data const& data_;
   Group const group_;
-  std::optional<RunFolder> folder_;  // of rank 0
+  std::optional<RunFolder> folder_;  // on rank 0 only
   std::filesystem::path checkpoint_;
   ProgressReporter progress_;
   std::uint64_t data_digest_;
@@ -68,13 +69,13 @@ class Training {
   std::optional<Session> session_;
   std::optional<BatchSampler> batches_;
   std::optional<Stream> stream_;  // for evaluation
-  Stopwatch watch_;               // of training, without what comes between steps
+  Stopwatch watch_;               // training time, without the work between steps
   StageTimes stages_;
 
   IntervalStats since_report_;
   std::optional<double> loss_;   // of the last report
-  double seconds_before_ = 0;    // of training before a resume
-  double seconds_reported_ = 0;  // of training, at the last report
+  double seconds_before_ = 0;    // training time before the resume
+  double seconds_reported_ = 0;  // training time at the last report
   std::int64_t first_step_ = 0, step_reported_ = 0;
   std::optional<Metrics> progressive_, valid_, test_;
   bool patience_over_ = false, stopped_ = false;

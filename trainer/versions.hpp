@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this program was built from and for.
+// The version of this program and the options of its build.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
 namespace gpups::trainer {
 
-// {"gpups": "0.1.0", "host_arch": "native", "cuda_architectures": "80;90", "compiler": "..."}
+// Returns {"gpups": "0.1.0", "host_arch": "native", "cuda_architectures": "80;90", "compiler": "..."}.
 nlohmann::json versions();
 
 }  // namespace gpups::trainer

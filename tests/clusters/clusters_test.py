@@ -40,7 +40,7 @@ class Clusters(unittest.TestCase):
         self.assertGreater(saved, 0)
         with environment.job(self.graph.command("out", saved + 50, "--resume"), 2, cwd=self.graph.folder) as job:
             self.wait_well(job)
-            self.assertRegex(job.output(0), rf"going on from step {saved}\b")
+            self.assertRegex(job.output(0), rf"resuming from step {saved}\b")
         self.assertEqual(self.graph.summary("out")["table_hash"], self.hash_alone(saved + 50))
 
 
@@ -144,7 +144,7 @@ class Loss(Clusters):
         os.mkfifo(never / "train.txt")
         own = 'if [ "$RANK" = 1 ]; then exec "$@" --set data.folder=never; else exec "$@"; fi'
         with environment.job(["bash", "-c", own, "bash", *self.command()], 3, cwd=self.graph.folder) as job:
-            job.wait_for(0, "triples to learn from")
+            job.wait_for(0, "triples for training")
             job.signal(2, signal.SIGKILL)
             self.expect_named(job, 2, {0, 1})
 

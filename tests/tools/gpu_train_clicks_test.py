@@ -85,7 +85,7 @@ class Clicks(unittest.TestCase):
         done = self.run_it("train", "run.toml", "--run", "out", "--resume", "--ranks", 2, "--set", "train.epochs=3",
                            "--set", "eval.progressive=true")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("going on from step 18", done.stderr)
+        self.assertIn("resuming from step 18", done.stderr)
         done = self.run_it("nearest", "out", "v1")
         self.assertEqual(done.returncode, 2)
         self.assertIn("has no entities", done.stderr)
@@ -114,7 +114,7 @@ class Clicks(unittest.TestCase):
         self.expect_error("30 bad lines of 300", "data.train=some.tsv")
         self.expect_error("30 bad lines of 300", "data.train=some.tsv", "data.bad_share_max=0.09")
         summary, said = self.train("data.train=some.tsv", "data.bad_share_max=0.1")
-        self.assertIn("left out: 30 bad lines of 300", said)
+        self.assertIn("skipped 30 bad lines of 300", said)
         self.assertEqual(summary["samples"], 2 * 243)
 
     def test_binary_files_are_of_the_layout_that_is_configured(self):
@@ -172,7 +172,7 @@ class Clicks(unittest.TestCase):
                 given.remove("train.epochs=1")
                 (self.folder / "run.toml").write_text(CONFIG.replace("epochs = 2\n", ""))
             summary, said = self.train(*given, *settings, name=f"planned{number}")
-            planned = float(re.search(r"memory: +([0-9.]+) MiB  in all on the host", said)[1])
+            planned = float(re.search(r"memory: +([0-9.]+) MiB  total on the host", said)[1])
             taken = summary["peak_memory"]["process"] / 2**20
             self.assertGreater(taken, 150)
             self.assertGreater(planned, .7 * (taken - 40), said)

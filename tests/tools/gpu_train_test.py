@@ -116,10 +116,10 @@ class GpuTrain(unittest.TestCase):
         self.assertEqual((said["samples"], said["bad"]), (2, 1))
         self.assertEqual(said["bytes"], (self.folder / "clicks.bin").stat().st_size)
         self.assertGreater(said["seconds"], 0)
-        self.assertIn("left out: 1 bad line of 3 in clicks.tsv: clicks.tsv:2 has 1 field", done.stderr)
+        self.assertIn("skipped 1 bad line of 3 in clicks.tsv: clicks.tsv:2 has 1 field", done.stderr)
 
         convert = ("convert", "clicks.tsv", "new.bin")
-        self.expect_one_line_error("allow their share with --bad-share-max", *convert, *shape)
+        self.expect_one_line_error("allow a share of bad lines with --bad-share-max", *convert, *shape)
         self.expect_one_line_error("3 bad lines of 3", *convert)  # Criteo's columns
         self.expect_one_line_error("'C9' is no category", *convert, "--categorical-columns", 2, "--weighted", "C9")
         self.expect_one_line_error("--numeric-columns is '-1'", *convert, "--numeric-columns=-1")
@@ -143,9 +143,10 @@ class GpuTrain(unittest.TestCase):
         expect("none.toml cannot be read", "train", "none.toml")
         expect("did you mean 'dim'?", "train", self.config, "--set", "model.dimm=3")
         expect("device 'tpu' is unknown", "train", self.config, "--device", "tpu")
-        expect("error: --ranks two: run.ranks is 'two' (it holds an integer)", "train", self.config, "--ranks", "two")
+        expect("error: --ranks two: run.ranks is 'two' (the key needs an integer)",
+               "train", self.config, "--ranks", "two")
         expect("error: --threads -1: ", "train", self.config, "--threads", "-1")
-        expect("cannot be made", "train", self.config, "--run", "train.txt/out")
+        expect("cannot be created", "train", self.config, "--run", "train.txt/out")
         expect("--resume has no folder", "train", self.config, "--resume")
         expect("has no checkpoint", "eval", "nowhere")
         expect("File name too long", "eval", "x" * 300)
@@ -190,7 +191,7 @@ class GpuTrain(unittest.TestCase):
         self.assertEqual([path.name for path in mine.parent.iterdir()], ["config.toml"])
         self.assertEqual(mine.read_text(), text)
         (self.folder / "metrics.jsonl").write_text("{}\n")
-        self.expect_error("is not of a run", "train", self.config, "--run", ".")
+        self.expect_error("does not belong to a run", "train", self.config, "--run", ".")
         self.assertEqual((self.folder / "metrics.jsonl").read_text(), "{}\n")
 
     def test_what_cannot_be_shown_stops_nothing(self):
@@ -258,12 +259,12 @@ class GpuTrain(unittest.TestCase):
         self.expect_error("has no manifest.json", "train", self.config, "--run", "out")
         self.assertEqual(sorted(checkpoint.iterdir()), before)
         manifest.write_text(text)
-        self.assertIn("nothing is left to train", self.train("--run", "out", "--resume").stderr)
+        self.assertIn("training is already complete", self.train("--run", "out", "--resume").stderr)
 
     def expect_planned(self, *arguments):
         """What a run plans to take is within 30 % of what it takes, which has some 20 MB of programs in it."""
         done = self.train("--run", "planned", "--set", "train.steps=6", "--set", "train.validate_every=0", *arguments)
-        total = re.search(r"memory: +([0-9.]+) MiB  in all on the host", done.stderr)
+        total = re.search(r"memory: +([0-9.]+) MiB  total on the host", done.stderr)
         self.assertIsNotNone(total, done.stderr)
         taken = json.loads((self.folder / "planned" / "summary.json").read_text())["peak_memory"]["process"] / 2**20
         shutil.rmtree(self.folder / "planned")
@@ -299,7 +300,7 @@ class GpuTrain(unittest.TestCase):
             running.send_signal(signal.SIGHUP)
             rest = running.stderr.read()
         self.assertEqual(running.returncode, 0, rest)
-        self.assertRegex(rest.splitlines()[-1], r"^stopped at step \d+ by a signal; go on with --resume --run .*/out$")
+        self.assertRegex(rest.splitlines()[-1], r"^stopped at step \d+ by a signal; resume with --resume --run .*/out$")
         self.assertNotIn("lock", [path.name for path in (self.folder / "out").iterdir()])
 
     def test_nohup_protects_a_run(self):
@@ -374,17 +375,17 @@ class GpuTrain(unittest.TestCase):
         rest = running.stderr.read()
         running.stderr.close()
         self.assertEqual(running.wait(), 0, rest)
-        self.assertIn("by a signal; go on with --resume", rest)
+        self.assertIn("by a signal; resume with --resume", rest)
         steps = json.loads((self.folder / "out" / "summary.json").read_text())["steps"]
-        self.expect_error("holds a checkpoint", *long_run)
+        self.expect_error("contains a checkpoint", *long_run)
         more = ["train", self.config, "--run", "out", "--resume", "--set", f"train.steps={steps + 5}"]
         self.config.write_text(CONFIG.replace("epochs = 2\n", ""))
         done = self.run_it(*more)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(f"going on from step {steps}", done.stderr)
+        self.assertIn(f"resuming from step {steps}", done.stderr)
         self.assertEqual(json.loads((self.folder / "out" / "summary.json").read_text())["steps"], steps + 5)
         done = self.run_it(*more)
-        self.assertIn(f"nothing is left to train: step {steps + 5} of {steps + 5}", done.stderr)
+        self.assertIn(f"training is already complete: step {steps + 5} of {steps + 5}", done.stderr)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ TEST(Config, RefusesAnUnknownKeyNamingTheRightOne) {
 
 TEST(Config, SaysTheNewNameOfARetiredKey) {
   expect_error([] { parse("[train]\nbatch = 10\n"); },
-               {"run.toml:2", "train.batch has another name", "write train.batch_size"});
+               {"run.toml:2", "train.batch was renamed", "write train.batch_size"});
   expect_error([] { parse("[refreshes]\ncodec = 'int8'\n"); }, {"run.toml:1", "write [refresh_compression]"});
   expect_error([] { parse("", {"gradients.share=0.5"}); }, {"write gradient_compression.density"});
 }
@@ -80,7 +80,7 @@ TEST(Config, RefusesWhatIsOutOfRangeOrUnknown) {
 
 TEST(Config, RefusesWhatHasNoEffect) {
   expect_error([] { parse("[train]\nsteps = 5\nepochs = 2\n"); }, {"run.toml:3", "train.epochs", "train.steps is set"});
-  expect_error([] { parse("[data]\nvalid_share = 0.1\n"); }, {"data.valid_share", "those of data.valid"});
+  expect_error([] { parse("[data]\nvalid_share = 0.1\n"); }, {"data.valid_share", "data.valid has the samples"});
   expect_error([] { parse("[data]\nreader = 'wordnet'\ntrain = 'a'\n"); }, {"data.train", "wordnet"});
   expect_error([] { parse("[optimizer]\nkind = 'sgd'\nepsilon = 1e-3\n"); }, {"optimizer.epsilon", "sgd"});
   expect_error([] { parse("[optimizer]\nmin_factor = 0.5\n"); }, {"optimizer.min_factor", "constant"});
@@ -88,7 +88,7 @@ TEST(Config, RefusesWhatHasNoEffect) {
   expect_error([] { parse("[model]\nname = 'rotate'\nloss = 'softmax'\nmargin = 3\n"); }, {"model.margin", "same"});
   expect_error([] { parse("[model]\nname = 'rotate'\nnorm = 2\n"); }, {"model.norm", "transe"});
   expect_error([] { parse("[model]\ntemperature = 2\n"); }, {"model.temperature", "self_adversarial"});
-  expect_error([] { parse("[eval]\nsample = 'first'\n"); }, {"eval.sample", "all are ranked"});
+  expect_error([] { parse("[eval]\nsample = 'first'\n"); }, {"eval.sample", "all triples are ranked"});
   expect_error([] { parse("[train]\nvalidate_every = 0\npatience = 1\n"); }, {"train.patience", "validate_every is 0"});
 }
 
@@ -139,7 +139,7 @@ TEST(Config, RefusesBadOverrides) {
   expect_error([] { parse("", {"model.dimm=3"}); }, {"--set", "did you mean 'dim'?"});
   expect_error([] { parse("", {"modle.dim=3"}); }, {"did you mean [model]?"});
   expect_error([] { parse("", {"model.dim=three"}); },
-               {"--set model.dim=three: model.dim is 'three' (it holds an integer): give an integer"});
+               {"--set model.dim=three: model.dim is 'three' (the key needs an integer): write an integer"});
   expect_error([] { parse("", {"model.dim="}); }, {"model.dim is empty", "an integer"});
   expect_error([] { parse("", {"model.dim=3\n[train]"}); }, {"--set model.dim=3: ", "line break"});
   expect_error([] { parse("", {"model.name=a\nb"}); }, {"line break"});
@@ -242,7 +242,7 @@ bool takes(std::string const& before, Field const& f, std::string const& value) 
   } catch (Error const& error) {
     std::string const text = error.what();
     EXPECT_TRUE(text.find("out of range") != text.npos || text.find("has no effect") != text.npos ||
-                text.find("holds") != text.npos || text.find("density") != text.npos)
+                text.find("the key needs") != text.npos || text.find("density") != text.npos)
         << text;
     return false;
   }
@@ -295,13 +295,13 @@ TEST(Config, NumbersMayBeginOrEndWithTheirPoint) {
   EXPECT_EQ(parse("", {"optimizer.learning_rate=3."}).optimizer.learning_rate, 3);
   EXPECT_EQ(parse("", {"optimizer.learning_rate=1e-2"}).optimizer.learning_rate, .01);
   expect_error([] { parse("", {"model.dim=.3"}); }, {"model.dim", "give an integer"});
-  expect_error([] { parse("", {"optimizer.learning_rate=.x"}); }, {"is '.x' (it holds a number): give a number"});
+  expect_error([] { parse("", {"optimizer.learning_rate=.x"}); }, {"is '.x' (the key needs a number): write a number"});
 }
 
 TEST(Config, StringsWithoutQuotesAreNamed) {
-  expect_error(
-      [] { parse("[train]\nseed = 1\n[gradient_compression]\n  codec = int4  # small\n"); },
-      {"run.toml:4: gradient_compression.codec is int4 without quotes (it holds a string): write codec = \"int4\""});
+  expect_error([] { parse("[train]\nseed = 1\n[gradient_compression]\n  codec = int4  # small\n"); },
+               {"run.toml:4: gradient_compression.codec is int4 without quotes (the key needs a string): write codec = "
+                "\"int4\""});
   expect_error([] { parse("[ data ]\r\ntrain = some.txt\r\n"); }, {"write train = \"some.txt\""});
   expect_error([] { parse("[model]\ndim = many\n"); }, {"run.toml:2", "not TOML"});
   expect_error([] { parse("codec = int4\n"); }, {"run.toml:1", "not TOML"});
@@ -318,7 +318,7 @@ TEST(Config, AKeyOfAnotherSectionIsShownThere) {
 }
 
 TEST(Config, AFileThatIsNoneIsNotReadToItsEnd) {
-  expect_error([] { load_config("/dev/zero"); }, {"/dev/zero is larger than 1 MiB", "no configuration"});
+  expect_error([] { load_config("/dev/zero"); }, {"/dev/zero is larger than 1 MiB", "cannot be a configuration"});
 }
 
 TEST(Config, DifferencesNameTheKeyAndBothValues) {

@@ -306,21 +306,23 @@ TEST(ExplainSums, OfAllNumbersAndOfTheLargest) {
   DenseAllreduceSummary sums{.exact = {2, 1000}, .grid_log2 = -20};
   EXPECT_TRUE(explain(sums, 1, {.bytes = 0, .steps = 5}).empty());
   std::string const exact =
-      "exactly, as whole units of 2^-20: each rank adds up one slice and sends its sums to all, and short arrays go to "
-      "all at once (integers have no other algorithm)";
-  EXPECT_EQ(explain(sums, 4, {}), (std::vector<std::string>{"dense layers: 1000 numbers in 2 sums a step, " + exact}));
+      "exact, in units of 2^-20: each rank sums one slice and sends it to all ranks; short arrays are sent to all "
+      "ranks "
+      "at once";
+  EXPECT_EQ(explain(sums, 4, {}),
+            (std::vector<std::string>{"dense layers: 1000 numbers in 2 allreduces per step, " + exact}));
   EXPECT_EQ(explain(sums, 4, {.bytes = 4 * 5 * 3250, .steps = 5}),
-            (std::vector<std::string>{"dense layers: 1000 numbers in 2 sums a step, " + exact +
-                                      "; a rank sends 3.25 bytes for a number"}));
+            (std::vector<std::string>{"dense layers: 1000 numbers in 2 allreduces per step, " + exact +
+                                      "; a rank sends 3.25 bytes per number"}));
 
   sums.largest = {1, 5000};
   sums.by = &top_k_algorithms()[0];
   sums.top_k = TopKOptions{.density = .001, .algorithm = "sparse_allgather", .format = WireFormat::kFloat};
   EXPECT_EQ(explain(sums, 2, {.bytes = 1000, .steps = 5}),
-            (std::vector<std::string>{
-                "dense layers: 5000 numbers in 1 sum a step, of the largest 0.1 % of each rank, in whole units, by "
-                "sparse_allgather: every rank gets the elements of all, and adds them up",
-                "dense layers: 1000 numbers in 2 sums a step, " + exact}));
+            (std::vector<std::string>{"dense layers: 5000 numbers in 1 allreduce per step, largest 0.1 % of each "
+                                      "rank's elements, sent as integers, algorithm "
+                                      "sparse_allgather: every rank gets the elements of all, and adds them up",
+                                      "dense layers: 1000 numbers in 2 allreduces per step, " + exact}));
 }
 
 TEST(DenseGradientReducer, SayHowTheyGo) {

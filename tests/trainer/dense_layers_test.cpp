@@ -208,7 +208,7 @@ TEST(DenseLayers, ABadGradientOnOneRankEndsTrainingOnAll) {
       } catch (Error const& error) {
         EXPECT_THAT(error.what(), testing::HasSubstr(rank == 1 ? "the gradient of number 14 of a.weights is not finite"
                                                                : "of a dense layer on another rank is not finite"));
-        EXPECT_THAT(error.what(), testing::HasSubstr("at step 1 (dense layers are as they were"));
+        EXPECT_THAT(error.what(), testing::HasSubstr("at step 1 (dense layers have not changed"));
       }
       EXPECT_EQ(member.layers.wait_hash(member.stream), before);
     });
@@ -238,7 +238,7 @@ TEST(DenseLayers, RefuseACheckpointOfOtherLayers) {
     auto some = blobs;
     std::erase_if(some, [&](Blob const& blob) { return blob.name == left_out.name; });
     expect_error([&] { member.layers.wait_restore(member.stream, some); },
-                 {"the checkpoint has no ", left_out.name.c_str(), "(its model had other layers): use the config"});
+                 {"the checkpoint has no ", left_out.name.c_str(), "(its model has other layers): use the config"});
     some.push_back({left_out.name, left_out.bytes + "0123"});
     expect_error([&] { member.layers.wait_restore(member.stream, some); }, {left_out.name.c_str(), " numbers "});
   }
@@ -248,7 +248,7 @@ TEST(DenseLayers, RefuseACheckpointWithoutTheResidualsOfTopK) {
   DenseOptions const top_k{.allreduce = {.large_from = 10, .top_k = TopKOptions{}}};
   Member whole(Group::alone()), member(Group::alone(), top_k), again(Group::alone(), top_k);
   expect_error([&] { member.layers.wait_restore(member.stream, whole.layers.wait_save(whole.stream)); },
-               {"the checkpoint has no dense/b.weights/residual/0", "or sent their gradients whole"});
+               {"the checkpoint has no dense/b.weights/residual/0", "or its run did not compress their gradients"});
   again.layers.wait_restore(again.stream, member.layers.wait_save(member.stream));
 }
 

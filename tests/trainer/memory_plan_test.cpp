@@ -78,7 +78,7 @@ TEST(MemoryPlan, WhatDoesNotFitIsRefused) {
   Device const host = Device::host();
   EXPECT_NO_THROW(require_memory(some_plan(), host, 1, {.host = 8 * kGiB, .device = 0}));
   expect_error([&] { require_memory(some_plan(), host, 1, {.host = 6 * kGiB, .device = 0}); },
-               {"needs 7.0 GiB of memory on the host and 6.0 GiB is left",
+               {"needs 7.0 GiB of memory on the host and 6.0 GiB is free",
                 "3.0 GiB for prepared batches (lower "
                 "train.batch_size); 2.0 GiB for rows;"});
   expect_error([&] { require_memory(some_plan(), host, 2, {.host = 8 * kGiB, .device = 0}); },
@@ -96,8 +96,8 @@ TEST(MemoryPlan, OnAGpuTheHostHasItsOwnLines) {
   auto const text = memory_text(some_plan(), gpu, 2);
   ASSERT_EQ(text.size(), 8U);
   EXPECT_EQ(text[0], " 100.0 GiB  the data, on the host");
-  EXPECT_EQ(text[6], "  12.0 GiB  in all on cuda:0 by the 2 ranks of this process");
-  EXPECT_EQ(text[7], " 102.0 GiB  in all on the host by the 2 ranks of this process");
+  EXPECT_EQ(text[6], "  12.0 GiB  total on cuda:0 by the 2 ranks of this process");
+  EXPECT_EQ(text[7], " 102.0 GiB  total on the host by the 2 ranks of this process");
 }
 
 TEST(DistinctCount, IsNearTheTruth) {

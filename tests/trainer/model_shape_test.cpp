@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/support/expect_error.hpp"
-#include "trainer/tasks.hpp"
+#include "trainer/task.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -49,7 +49,7 @@ TEST(ModelShape, AsManyColumnsAsAllAreRefused) {
   auto const reject = [](std::string const& reader, std::vector<SettingOverride> const& settings,
                          std::string const& what) {
     expect_error([&] { require_effect(parse(reader, settings), "run.toml"); },
-                 {"run.toml: gradient_compression.top_k is", what.c_str(), "set fewer"});
+                 {"run.toml: gradient_compression.top_k is", what.c_str(), "set a smaller number"});
   };
   reject("triples", {"model.dim=32", "gradient_compression.top_k=33"},
          "is 33 and the widest rows of the model have 32 columns");

@@ -29,11 +29,12 @@ TEST_F(RunFolderLockTest, WhatGpuTrainDidNotWriteIsRefused) {
   outer_.write("a/config.toml", "[model]\n");
   expect_rejected(outer_.path() / "a", {"a/config.toml was not written by gpu_train", "move it away"});
   outer_.write("b/metrics.jsonl", "{}\n");
-  expect_rejected(outer_.path() / "b", {"b/metrics.jsonl is not of a run"});
+  expect_rejected(outer_.path() / "b", {"b/metrics.jsonl does not belong to a run"});
   outer_.write("c/summary.json", "{}\n");
-  expect_rejected(outer_.path() / "c", {"c/summary.json is not of a run"});
+  expect_rejected(outer_.path() / "c", {"c/summary.json does not belong to a run"});
   config_ = outer_.write("d/config.toml", std::string(kConfigMark) + "[model]\n");
-  expect_rejected(outer_.path() / "d", {"d/config.toml is where the run would write", "yours"});
+  expect_rejected(outer_.path() / "d",
+                  {"the run would write its configuration to", "d/config.toml", "replace your file"});
 }
 
 TEST_F(RunFolderLockTest, FoldersOfRunsAndOtherFilesAreTaken) {
@@ -71,7 +72,7 @@ TEST_F(RunFolderLockTest, AnEmptyFolderThatItMadeIsRemoved) {
 
 TEST_F(RunFolderLockTest, WhatCannotBeAFolderIsRefused) {
   expect_error([&] { RunFolderLock(config_, "x", config_); }, {"mine.toml cannot be"});
-  expect_error([&] { RunFolderLock(config_ / "below", "x", config_); }, {"mine.toml/below cannot be made"});
+  expect_error([&] { RunFolderLock(config_ / "below", "x", config_); }, {"mine.toml/below cannot be created"});
   expect_error([&] { RunFolderLock(outer_.path() / std::string(300, 'x'), "x", config_); }, {"File name too long"});
 }
 

@@ -78,7 +78,7 @@ TEST(RunFolder, FilesOfACheckpointWithoutAManifestAreRefused) {
   EXPECT_NO_THROW(refuse_checkpoint_without_manifest(outer.path()));
   std::filesystem::create_directories(outer.path() / "checkpoint" / "step-1");
   expect_error([&] { refuse_checkpoint_without_manifest(outer.path()); },
-               {"checkpoint/step-1 holds files", "no manifest.json", "move", "to begin anew"});
+               {"checkpoint/step-1 contains files", "no manifest.json", "move", "to start a new run"});
   outer.write("checkpoint/manifest.json", "{}");
   EXPECT_NO_THROW(refuse_checkpoint_without_manifest(outer.path()));
 }
@@ -86,7 +86,7 @@ TEST(RunFolder, FilesOfACheckpointWithoutAManifestAreRefused) {
 TEST(RunFolder, AFileInItsPlaceIsRefused) {
   TemporaryFolder const outer;
   expect_error([&] { RunFolder(outer.write("file", "")); }, {"/file cannot be", "run.folder"});
-  expect_error([&] { RunFolder(outer.path() / "file" / "below"); }, {"file/below cannot be made"});
+  expect_error([&] { RunFolder(outer.path() / "file" / "below"); }, {"file/below cannot be created"});
   std::filesystem::create_directories(outer.path() / "taken" / "metrics.jsonl");
   expect_error([&] { RunFolder(outer.path() / "taken"); }, {"taken cannot be written to", "directory"});
 }
@@ -111,7 +111,7 @@ TEST(TrainerState, ComesBackFromACheckpoint) {
 
 TEST(TrainerState, OtherCheckpointsAreRefused) {
   Config const config = parse_config("", "x", "/data");
-  expect_error([] { from_blobs({}, "/some/folder"); }, {"/some/folder", "not made by gpu_train"});
+  expect_error([] { from_blobs({}, "/some/folder"); }, {"/some/folder", "gpu_train did not write it"});
   auto blobs = to_blobs(config, some_state());
   blobs[1].bytes = "{\"clock\": 1}";
   expect_error([&] { from_blobs(blobs, "f"); }, {"cursor.json", "cannot be read"});
@@ -127,11 +127,12 @@ TEST(TrainerState, ARunThatDiffersIsRefused) {
   for (char const* harmless : {"train.epochs=50", "run.ranks=3", "train.lookahead=9", "train.microbatches=8"}) {
     EXPECT_NO_THROW(require_same_run(saved, now(harmless), digest, "f")) << harmless;
   }
-  expect_error([&] { require_same_run(saved, now("model.dim=50"), digest, "f"); }, {"model.dim = 100", "now it is 50"});
+  expect_error([&] { require_same_run(saved, now("model.dim=50"), digest, "f"); },
+               {"model.dim = 100", "the configuration sets 50"});
   expect_error([&] { require_same_run(saved, now("optimizer.learning_rate=0.5"), digest, "f"); },
                {"optimizer.learning_rate = 0.1", "0.5"});
   expect_error([&] { require_same_run(saved, now("train.microbatches=9"), digest, "f"); },
-               {"train.microbatches = 8", "now it is 9"});
+               {"train.microbatches = 8", "the configuration sets 9"});
   expect_error([&] { require_same_run(saved, then, digest + 1, "f"); }, {"other data", "fedcba9876543210"});
 }
 

@@ -225,8 +225,12 @@ TEST_F(TrainTest, PatienceEndsARunThatGetsNoBetter) {
 
 TEST_F(TrainTest, RefusesAFolderThatHoldsAnotherRun) {
   run("run", {"train.steps=2"});
-  expect_error([&] { run("run", {"train.steps=2"}); }, {"/run holds a checkpoint", "--resume"});
-  expect_error([&] { run("run", {"train.steps=2", "model.dim=8"}, true); }, {"model.dim = 16, and now it is 8"});
+  expect_error([&] { run("run", {"train.steps=2"}); }, {"/run contains a checkpoint", "--resume"});
+  expect_error(
+      [&] {
+        run("run", {"train.steps=2", "model.dim=8"}, true);
+      },
+      {"model.dim = 16, and the configuration sets 8"});
   expect_error([&] { run("run", {"train.steps=2", "train.microbatches=9"}, true); }, {"train.microbatches = 8"});
   folder_.write("train.txt", "a\tb\tc\n");
   expect_error([&] { run("run", {"train.steps=2", "data.valid=", "data.test="}, true); }, {"other data"});
@@ -305,21 +309,21 @@ TEST_F(TrainTest, SaysWhatItDoes) {
   testing::internal::CaptureStderr();
   run("run", {"train.steps=1", "train.microbatches=0", "run.ranks=9"});
   std::string text = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(text, testing::HasSubstr("120 entities, 4 relations; 420 triples to learn from, 30 for validation"));
+  EXPECT_THAT(text, testing::HasSubstr("120 entities, 4 relations; 420 triples for training, 30 for validation"));
   EXPECT_THAT(text, testing::HasSubstr("9 ranks on host, 1 step of 64 triples\n"));
   EXPECT_THAT(text,
-              testing::HasSubstr("microbatches: 9, since there are 9 ranks: tables will differ from runs with 8\n"));
+              testing::HasSubstr("microbatches: 9, because there are 9 ranks: tables will differ from runs with 8\n"));
   testing::internal::CaptureStderr();
   run("run", {"train.steps=1", "train.microbatches=0", "run.ranks=3"}, true);
   text = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(text, testing::HasSubstr("nothing is left to train: step 1 of 1\n"));
-  EXPECT_THAT(text, testing::Not(testing::HasSubstr("going on")));
+  EXPECT_THAT(text, testing::HasSubstr("training is already complete: step 1 of 1\n"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("resuming")));
   EXPECT_THAT(text, testing::Not(testing::HasSubstr("microbatches")));
 }
 
 TEST_F(TrainTest, RefusesAFolderThatCannotBeMade) {
   folder_.write("file", "");
-  expect_error([&] { run("file/run", {}); }, {"file/run cannot be made"});
+  expect_error([&] { run("file/run", {}); }, {"file/run cannot be created"});
 }
 
 TEST_F(TrainTest, ASavedRunIsEvaluatedAndLookedAt) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
-#include "trainer/batch.hpp"
+#include "trainer/batch_sampler.hpp"
 #include "trainer/click/click_model.hpp"
 #include "trainer/dense_layers.hpp"
 

@@ -12,7 +12,7 @@
 #include "trainer/click/features.hpp"
 #include "trainer/click/scratch.hpp"
 #include "trainer/config.hpp"
-#include "trainer/layer_gradients.hpp"
+#include "trainer/dense_gradient_reducer.hpp"
 #include "trainer/parameters.hpp"
 
 namespace gpups::trainer {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is the program what it should be, with the libraries that it was built for?
+// Checks that the program uses the libraries that it was built with.
 #include <fmt/format.h>
 
 #include "trainer/doctor/checks.hpp"
@@ -15,8 +15,8 @@ Findings check_versions(Facts const& facts) {
       part("PMIx", p.pmix), part("hwloc", p.hwloc)))};
   if (p.ucx_header != p.ucx_library) {
     found.push_back(
-        warning(fmt::format("the UCX library is {}, the program was built for {} (functions may differ): "
-                            "build it again here, or check LD_LIBRARY_PATH",
+        warning(fmt::format("the UCX library is {}, and the program was built for {} (functions may differ): "
+                            "rebuild the program on this machine, or check LD_LIBRARY_PATH",
                             p.ucx_library, p.ucx_header)));
   }
   return found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Will the ranks of the job find each other?
+// Checks that the ranks of the job can find and authenticate each other.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace gpups::trainer {
 namespace {
 
-constexpr std::size_t kTokenLeast = 16;  // bytes: what nobody guesses
-constexpr int kPortLeast = 1024;         // below are those of root
+constexpr std::size_t kTokenLeast = 16;  // bytes that nobody can guess
+constexpr int kPortLeast = 1024;         // lower ports are reserved for root
 
 bool meets_on_loopback(RendezvousFacts const& meeting) {
   return std::all_of(meeting.hosts.begin(), meeting.hosts.end(), [](auto const& host) { return host.loopback; });
@@ -24,7 +24,7 @@ bool meets_on_loopback(RendezvousFacts const& meeting) {
 Findings check_launcher(Facts const& facts) {
   RendezvousFacts const& m = facts.rendezvous;
   if (!m.error.empty()) return {problem(m.error)};
-  if (m.launcher.empty()) return {ok("no launcher started this process: it is alone")};
+  if (m.launcher.empty()) return {ok("no launcher started this process: it is the only one of the job")};
   std::string const size =
       m.size > 0 ? with_count(static_cast<std::uint64_t>(m.size), "process", "processes") : "this process";
   return {ok(fmt::format("{} started {}", m.launcher, size))};
@@ -34,7 +34,7 @@ Findings check_host_names(Facts const& facts) {
   Findings found;
   if (!facts.machine.host_resolves) {
     found.push_back(
-        warning(fmt::format("the name of this machine, {}, has no address (launchers look for it): add it to "
+        warning(fmt::format("the name of this machine, {}, has no address (launchers look it up): add it to "
                             "/etc/hosts",
                             facts.machine.host)));
   }
@@ -42,8 +42,8 @@ Findings check_host_names(Facts const& facts) {
   for (RendezvousFacts::Host const& host : hosts) {
     if (host.error.empty()) continue;
     std::string const text = fmt::format(
-        "{} has no address ({}; rank 0 is looked for there): check MASTER_ADDR, and "
-        "that DNS or /etc/hosts knows it",
+        "{} has no address ({}; ranks connect to rank 0 there): check MASTER_ADDR, and that DNS or /etc/hosts has the "
+        "name",
         host.name, host.error);
     bool const others = std::any_of(hosts.begin(), hosts.end(), [](auto const& other) { return other.error.empty(); });
     found.push_back(others ? warning(text) : problem(text));
@@ -56,22 +56,22 @@ Findings check_port(Facts const& facts) {
   if (m.launcher.empty() || m.port == 0) return {};
   switch (m.port_error) {
     case 0:
-      return {ok(fmt::format("ranks meet at port {}", m.port))};
+      return {ok(fmt::format("ranks join at port {}", m.port))};
     case EADDRINUSE:
       return {
-          problem(fmt::format("port {} is occupied by another program (rank 0 listens there): see whether "
-                              "another process has RANK=0 too, else set MASTER_PORT to another on all ranks, or "
-                              "GPUPS_PORT where the launcher itself listens there",
+          problem(fmt::format("port {} is in use by another program (rank 0 listens there): check that no other "
+                              "process has RANK=0, or set MASTER_PORT to another port on all ranks, or GPUPS_PORT if "
+                              "the launcher itself listens there",
                               m.port))};
     case EACCES:
       return {
-          problem(fmt::format("port {} is for root only (rank 0 listens there): set MASTER_PORT to one from {} to "
-                              "65535 on all ranks",
+          problem(fmt::format("port {} is reserved for root (rank 0 listens there): set MASTER_PORT to a port from {} "
+                              "to 65535 on all ranks",
                               m.port, kPortLeast))};
     default:
       return {
-          problem(fmt::format("port {} cannot be used ({}; rank 0 listens there): set MASTER_PORT to another on all "
-                              "ranks",
+          problem(fmt::format("port {} cannot be used ({}; rank 0 listens there): set MASTER_PORT to another port on "
+                              "all ranks",
                               m.port, std::strerror(m.port_error)))};
   }
 }
@@ -80,13 +80,13 @@ Findings check_token(Facts const& facts) {
   RendezvousFacts const& m = facts.rendezvous;
   if (!m.token) {
     if (m.launcher.empty() || m.hosts.empty()) return {};
-    if (meets_on_loopback(m)) return {ok("there is no token: ranks meet on the loopback interface only")};
+    if (meets_on_loopback(m)) return {ok("there is no token: ranks join through the loopback interface only")};
     return {
         problem("there is no token (anybody on the network could join as a rank): write 32 random bytes, as text, to "
-                "a file that only you can read, and name it by GPUPS_TOKEN_FILE on all ranks")};
+                "a file that only you can read, and set GPUPS_TOKEN_FILE to its path on all ranks")};
   }
   RendezvousFacts::Token const& token = *m.token;
-  // Where the launch has failed on it, check_launcher() says so.
+  // If the token file made the launch fail, check_launcher() reports it.
   if (!token.file.empty() && m.error.find(token.file) != std::string::npos) return {};
   std::string const what = token.file.empty() ? "GPUPS_TOKEN" : "the token file " + token.file;
   if (!token.error.empty()) {
@@ -94,18 +94,18 @@ Findings check_token(Facts const& facts) {
         fmt::format("{} cannot be read ({}; ranks need it to join): check GPUPS_TOKEN_FILE", what, token.error))};
   }
   if (token.bytes == 0) {
-    return {problem(
-        fmt::format("{} is empty (whoever knows the token can join): put 32 random bytes into it, as text", what))};
+    return {
+        problem(fmt::format("{} is empty (anybody could join as a rank): write 32 random bytes to it, as text", what))};
   }
   Findings found;
   if (!token.file.empty() && (token.mode & 077U) != 0) {
     found.push_back(
-        warning(fmt::format("{} has mode {:03o} (others of this machine can read it and join): chmod 600 {}", what,
+        warning(fmt::format("{} has mode {:03o} (other users of this machine can read it and join): chmod 600 {}", what,
                             token.mode & 0777U, token.file)));
   }
   if (token.bytes < kTokenLeast) {
     found.push_back(warning(
-        fmt::format("{} has {} bytes (it can be guessed): put 32 random bytes into it, as text", what, token.bytes)));
+        fmt::format("{} has {} bytes (it can be guessed): write 32 random bytes to it, as text", what, token.bytes)));
   }
   if (found.empty()) found.push_back(ok(fmt::format("{} has {} bytes", what, token.bytes)));
   return found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Can this configuration be trained here?
+// Checks that this configuration can be trained on this machine.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,8 +19,8 @@ Findings check_run(Facts const& facts) {
   if (!run.device.empty()) found.push_back(ok(fmt::format("{} trains on {}", run.config, run.device)));
   if (!facts.rendezvous.launcher.empty() && run.ranks > 1) {
     found.push_back(
-        problem(fmt::format("run.ranks is {} where a launcher has started processes (each of them is one "
-                            "rank): leave it out",
+        problem(fmt::format("run.ranks is {}, but a launcher has started the processes (each process is one rank): "
+                            "remove run.ranks",
                             run.ranks)));
   }
   return found;
@@ -30,26 +30,28 @@ Findings check_room(Facts const& facts) {
   if (!facts.run || facts.run->folder.empty() || facts.run->table_bytes == 0) return {};
   RunFacts const& run = *facts.run;
   std::string const rows = short_bytes(run.table_bytes), free = short_bytes(run.folder_free_bytes);
-  // A checkpoint replaces the one before when it is whole.
+  // A checkpoint replaces the previous one when it is complete.
   std::uint64_t const needed = 2 * run.table_bytes;
   if (run.folder_free_bytes < run.table_bytes) {
-    return {problem(fmt::format("{} has {} left (a checkpoint has {}): make room, or choose another folder with --run",
-                                run.folder, free, rows))};
-  }
-  if (run.folder_free_bytes < needed) {
     return {
-        warning(fmt::format("{} has {} left (a checkpoint has {}, and the one before stays until it is whole): make "
-                            "room, or choose another folder with --run",
+        problem(fmt::format("{} has {} free (a checkpoint needs {}): free some disk space, or choose another folder "
+                            "with --run",
                             run.folder, free, rows))};
   }
-  Findings found{ok(fmt::format("{} can be written to and has {} left, a checkpoint has {}", run.folder, free, rows))};
+  if (run.folder_free_bytes < needed) {
+    return {warning(
+        fmt::format("{} has {} free (a checkpoint needs {}, and the previous one is kept until it is complete): "
+                    "free some disk space, or choose another folder with --run",
+                    run.folder, free, rows))};
+  }
+  Findings found{ok(fmt::format("{} is writable and has {} free, a checkpoint needs {}", run.folder, free, rows))};
   std::uint64_t const share =
       run.table_bytes / static_cast<std::uint64_t>(std::max({facts.rendezvous.size, run.ranks, 1}));
   for (std::size_t i = 0; i < facts.gpu.gpus.size(); ++i) {
     GpuFacts::Gpu const& gpu = facts.gpu.gpus[i];
     if (run.device != fmt::format("cuda:{}", i) || gpu.bytes == 0 || share <= gpu.free_bytes) continue;
     found.push_back(
-        problem(fmt::format("cuda:{} has {} left (the rows of a rank have {}): use more ranks, or smaller rows", i,
+        problem(fmt::format("cuda:{} has {} free (the rows of a rank need {}): use more ranks, or smaller rows", i,
                             short_bytes(gpu.free_bytes), short_bytes(share))));
   }
   return found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By which ways can UCX carry data here?
+// Checks which transports and devices UCX can use on this machine.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 using Kind = TransportFacts::Resource::Kind;
 
-// "shared memory by cma, posix", or nothing.
+// Appends a text such as "shared memory by cma, posix" if there are resources of this kind.
 void add_kind(std::string& text, std::vector<TransportFacts::Resource> const& resources, Kind kind, char const* words) {
   std::vector<std::string> names;
   for (TransportFacts::Resource const& way : resources) {
@@ -32,23 +32,23 @@ bool only_loopback(std::vector<TransportFacts::Resource> const& resources) {
 
 Findings check_transports(Facts const& facts) {
   if (facts.program.ucx_header.empty()) {
-    std::string const what = "this build has no UCX (ranks can be threads of one process only): ";
     if (facts.rendezvous.size == 1) return {ok("this build has no UCX: ranks are threads of one process")};
-    return {problem(what + "build with libucx-dev installed")};
+    return {
+        problem("this build has no UCX (ranks can only be threads of one process): install libucx-dev and rebuild")};
   }
   auto const& resources = facts.transport.resources;
   std::string text;
   add_kind(text, resources, Kind::kNetwork, "networks");
   add_kind(text, resources, Kind::kSharedMemory, "shared memory by");
   add_kind(text, resources, Kind::kDevice, "device memory by");
-  Findings found{ok(fmt::format("UCX offers {}", text.empty() ? "nothing between processes" : text))};
+  Findings found{ok(fmt::format("UCX can use {}", text.empty() ? "no transport between processes" : text))};
   if (!facts.transport.wanted_transports.empty()) {
-    found.push_back(ok(fmt::format("UCX_TLS lets it use {}", facts.transport.wanted_transports)));
+    found.push_back(ok(fmt::format("UCX_TLS restricts UCX to {}", facts.transport.wanted_transports)));
   }
   if (only_loopback(resources)) {
     found.push_back(
-        warning("UCX sees no network but the loopback interface (ranks of other machines cannot be reached): "
-                "bring a network interface up, or start the container with --network=host"));
+        warning("UCX finds no network except the loopback interface (it cannot reach ranks of other machines): "
+                "enable a network interface, or start the container with --network=host"));
   }
   return found;
 }
@@ -67,8 +67,10 @@ Findings check_wanted_devices(Facts const& facts) {
     bool const is_there = std::any_of(facts.transport.resources.begin(), facts.transport.resources.end(),
                                       [&](TransportFacts::Resource const& way) { return way.device == name; });
     if (is_there) continue;
-    found.push_back(warning(fmt::format("UCX_NET_DEVICES names {} (it is not here: {} are): correct it, or unset it",
-                                        name, there.empty() ? "none" : there)));
+    found.push_back(warning(
+        fmt::format("UCX_NET_DEVICES contains {} (it is not a device of this machine, which has {}): correct it, or "
+                    "unset it",
+                    name, there.empty() ? "none" : there)));
   }
   return found;
 }

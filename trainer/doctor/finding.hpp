@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the doctor found.
+// A result of the doctor's checks.
 #pragma once
 
 #include <string>
@@ -8,12 +8,13 @@
 
 namespace gpups::trainer {
 
+// One line of the doctor's report.
 struct Finding {
-  // kProblem: a run fails. kWarning: it is slow, or fails in some cases. kOk: good to know.
+  // kProblem: a run fails. kWarning: a run is slow, or fails in some cases. kOk: information.
   enum class Level { kOk, kWarning, kProblem };
 
   Level level = Level::kOk;
-  std::string text{};  // kOk: a fact; else: what is wrong (why that is a problem): what to do
+  std::string text{};  // kOk: a fact; else as an error message: what is wrong (why that is a problem): what to do
   bool operator==(Finding const&) const = default;
 };
 

@@ -44,7 +44,7 @@ bool has_problem(Findings const& findings) {
 std::string serialize(Findings const& findings) {
   auto list = nlohmann::json::array();
   for (Finding const& finding : findings) list.push_back({static_cast<int>(finding.level), finding.text});
-  // Names of files may be no UTF-8.
+  // File names may be invalid UTF-8.
   return list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -55,7 +55,7 @@ Findings deserialize(std::string const& text) {
       findings.push_back({static_cast<Finding::Level>(std::clamp(level, 0, 2)), words});
     }
   } catch (nlohmann::json::exception const& error) {
-    throw Error(fmt::format("what another rank has found cannot be read ({}): start the same program everywhere",
+    throw Error(fmt::format("the findings of another rank cannot be read ({}): start the same program on all ranks",
                             error.what()));
   }
   return findings;

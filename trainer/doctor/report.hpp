@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings of one or many ranks, as lines.
+// Formats the findings of one or more ranks as lines of text.
 #pragma once
 
 #include <string>
@@ -9,20 +9,21 @@
 
 namespace gpups::trainer {
 
-// "warning: /dev/shm has ...", on one line.
+// Returns one line, such as "warning: /dev/shm has ...". whose: the ranks, for example "rank 3"; may be empty.
 std::string line_of(Finding const& finding, std::string const& whose = {});
 
-// A finding, and the ranks that have it, ascending.
+// A finding, and the ranks that have it, in ascending order.
 struct SharedFinding {
   Finding finding{};
   std::vector<int> ranks{};
 };
-// Equal findings once, in the order in which the ranks have them. findings: of each rank.
+// Merges equal findings, in the order of their first occurrence. findings: of each rank.
 std::vector<SharedFinding> merged(std::vector<Findings> const& findings);
 
+// Returns whether a finding has level kProblem.
 bool has_problem(Findings const& findings);
 
-// As text for another rank, and back. Throws Error for other text.
+// Converts findings to text that can be sent to another rank, and back. deserialize() throws Error for invalid text.
 std::string serialize(Findings const& findings);
 Findings deserialize(std::string const& text);
 

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Does it, and keeps what it throws.
+// Calls `deed` and adds the message of an exception to the errors.
 template <class Deed>
 void attempt(RunFacts& facts, Deed deed) {
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tries what a run does before its first step, and leaves nothing behind.
+// Tries the work of a run before its first step, and leaves no files behind.
 #pragma once
 
 #include <filesystem>
@@ -12,13 +12,14 @@
 
 namespace gpups::trainer {
 
+// The result of a trial.
 struct RunProbe {
   RunFacts facts{};
-  std::unique_ptr<RunFolderLock> folder_lock{};  // of rank 0, where the folder can be used
+  std::unique_ptr<RunFolderLock> folder_lock{};  // on rank 0, if the folder can be used
 };
 
-// Reads the configuration and its data, asks for the device, and claims the run's folder, which is rank 0's to do. What
-// fails is among the facts.
+// Reads the configuration and its data, checks the device, and, on rank 0, locks the run's folder. Errors are in
+// RunFacts::errors.
 RunProbe probe_run(std::filesystem::path const& config, std::vector<SettingOverride> const& overrides, int rank,
                    int local_rank);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A knowledge graph in memory: names, and triples of their numbers in three splits.
+// A knowledge graph in memory: the names of entities and relations, and three splits of triples.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +9,27 @@
 
 #include "trainer/graph/dictionary.hpp"
 #include "trainer/graph/model.hpp"
-#include "trainer/graph/triple.hpp"
 
 namespace gpups::trainer {
 
+// All triples of a run.
 struct Dataset {
   Dictionary entities{"entity"};
   Dictionary relations{"relation"};
   std::vector<Triple> train, valid, test;
-  std::vector<std::string> notices;  // what a user should know about the reading, in sentences
+  std::vector<std::string> notices;  // sentences about the reading, for the log
 
-  // A triple to learn from; its names are numbered.
+  // Adds a training triple, and its names if they are new.
   void add_train(std::string_view subject, std::string_view relation, std::string_view object);
-  // A triple to rank. False: a name is not in the training data, so there is nothing to rank it by; it is left out.
+  // Adds a triple to `split`, for evaluation. Returns false, and adds nothing, if a name is not in the training data:
+  // the model has no row for it.
   bool add_held_out(std::vector<Triple>& split, std::string_view subject, std::string_view relation,
                     std::string_view object);
 
-  // REQUIRES: name is "train", "valid" or "test".
+  // Returns a split. REQUIRES: name is "train", "valid" or "test".
   std::vector<Triple> const& split(std::string_view name) const;
   Vocabulary vocabulary() const { return {entities.keys(), relations.keys()}; }
-  // A digest of names and triples: equal data has equal ones.
+  // Returns a digest of names and triples.
   std::uint64_t digest() const;
 };
 

@@ -26,8 +26,8 @@ std::uint32_t Dictionary::add(std::string_view name) {
                   kind_, this->name(known), name, number(key));
     return known;
   }
-  GPUPS_REQUIRE(keys_.size() < 0xFFFFFFFEU, "there are more than 2^32 - 2 {} names (numbers have 32 bits): use fewer",
-                kind_);
+  GPUPS_REQUIRE(keys_.size() < 0xFFFFFFFEU,
+                "there are more than 2^32 - 2 {} names (they are numbered with 32 bits): use fewer", kind_);
   keys_.push_back(key);
   text_ += name;
   ends_.push_back(text_.size());

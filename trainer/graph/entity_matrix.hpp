@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All rows of a table as one matrix, in the order of a dictionary, for ranking and for finding neighbours.
+// Reads all rows of a table as one matrix, for ranking and for the search of neighbours.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace gpups::trainer {
 
-// Keys that read_rows() looks up at once.
+// The number of keys in one look-up of read_rows().
 inline constexpr std::size_t kKeysAtOnce = std::size_t{1} << 16;
 
-// Reads the rows of `keys` wherever they are, a bounded number at a time. Waits. Takes (keys, dim) on the store's
-// device. Not collective: every rank must keep its store until all are done.
+// Returns the rows of `keys`, (keys, dim), on the store's device, whichever ranks own them. Looks up kKeysAtOnce keys
+// at a time. Blocks. Not collective, but every rank must keep its store until all ranks have read their rows.
 Matrix<float> read_rows(Stream& stream, Store& store, TableId table, std::vector<Key> const& keys);
 
 }  // namespace gpups::trainer

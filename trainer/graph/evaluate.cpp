@@ -11,8 +11,8 @@
 namespace gpups::trainer {
 namespace {
 
-// Queries of a block: as many as give 64 MiB of scores. A function of the data alone, so that a block is the same
-// matrix product for every number of ranks.
+// Returns the number of queries in a block: their scores take about 64 MiB. It depends on the data only, so a block is
+// the same matrix product for every number of ranks.
 std::size_t block_queries(std::size_t entities) {
   return std::clamp<std::size_t>((std::size_t{16} << 20) / std::max<std::size_t>(entities, 1), 16, 1024);
 }
@@ -57,7 +57,7 @@ RankingMetrics Evaluator::wait_evaluate(Stream& stream, Store& store, std::span<
   std::size_t const block = block_queries(entities.rows());
   auto const ranks = static_cast<std::size_t>(store.ranks());
   for (std::size_t b = number(store.rank()); b * block < triples.size(); b += ranks) {
-    store.throw_if_failed();  // a block takes a while
+    store.throw_if_failed();  // checked here because a block takes long
     std::size_t const count = std::min(block, triples.size() - b * block);
     rank(stream, entities, relations, std::span(triples).subspan(b * block, count), sums);
   }
@@ -92,7 +92,7 @@ void Evaluator::rank_side(Stream& stream, MatrixView<float const> entities, Matr
   Matrix<float> const relation_rows(stream.device(), queries, relations.columns());
   auto const known_there = to_device(stream, known), relation_there = to_device(stream, relation);
   for (auto const& rows : {known_rows.view(), relation_rows.view()}) {
-    memory::fill_bytes(stream, rows.data(), 0, rows.flat().bytes());  // the padding
+    memory::fill_bytes(stream, rows.data(), 0, rows.flat().bytes());  // zeros the padding
   }
   kernels::gather_matrix_rows(stream, {.from = entities, .positions = known_there, .to = known_rows});
   kernels::gather_matrix_rows(stream, {.from = relations, .positions = relation_there, .to = relation_rows});

@@ -17,27 +17,30 @@
 
 namespace gpups::trainer {
 
+// The triples to rank, and the metrics.
 struct EvaluateOptions {
-  std::size_t samples_max = 0;  // triples to rank; 0: all
-  bool spread = true;           // evenly over the split; false: its first ones
-  std::vector<std::int64_t> hits{1, 3, 10};
+  std::size_t samples_max = 0;               // number of triples to rank; 0: all
+  bool spread = true;                        // true: evenly spaced in the split; false: its first triples
+  std::vector<std::int64_t> hits{1, 3, 10};  // the k of Hits@k
 };
+// Converts a configuration to options.
 EvaluateOptions evaluate_options(EvalConfig const& config);
 
-// Scores of a block of queries, (queries, entities), of one side. triples: of the split; ranks: that share its blocks.
-// On average over the ranks, since some may have no block.
+// Returns the bytes of the scores of a block of queries, (queries, entities), as the average over the ranks, because a
+// rank may have no block. triples: size of the split. ranks: number of ranks that share its blocks.
 std::uint64_t score_bytes(std::size_t entities, std::size_t triples, EvaluateOptions const& options, std::size_t ranks);
 
+// Ranks the objects and subjects of triples among all entities, without other known answers.
 class Evaluator {
  public:
-  // `data` and `model` must stay.
+  // `data` and `model` must outlive this object.
   Evaluator(Dataset const& data, GraphModel const& model, EvaluateOptions const& options);
 
-  // The same bits for every number of ranks. Waits. Collective, between steps.
+  // Ranks a split. The result has the same bits for every number of ranks. Blocks. Collective, between steps.
   RankingMetrics wait_evaluate(Stream& stream, Store& store, std::span<Triple const> split) const;
 
-  // Ranks the given triples against the rows of all entities and relations, on the device of `stream`: what
-  // wait_evaluate() does with the rank's share. Waits.
+  // Ranks the given triples and adds the ranks to `sums`. entities, relations: all rows, on the device of `stream`.
+  // wait_evaluate() calls it for the blocks of this rank. Blocks.
   void rank(Stream& stream, MatrixView<float const> entities, MatrixView<float const> relations,
             std::span<Triple const> triples, RankingSums& sums) const;
 

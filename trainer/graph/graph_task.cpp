@@ -22,7 +22,7 @@ Metrics to_metrics(RankingMetrics const& metrics) {
 
 class GraphStep : public TaskStep {
  public:
-  // `gradients` is reused from step to step.
+  // gradients: reused in each step.
   GraphStep(GraphModel const& model, GraphEntries work, GraphGradients& gradients)
       : model_(model), work_(std::move(work)), gradients_(gradients) {}
 
@@ -71,7 +71,7 @@ class GraphTask : public Task {
   Dataset const& data_;
   std::unique_ptr<GraphModel> model_;
   EvaluateOptions options_;
-  std::optional<Evaluator> evaluator_;  // made when it is first needed: it knows all answers
+  std::optional<Evaluator> evaluator_;  // created at the first evaluation, because it sorts all triples
   GraphGradients gradients_;
 };
 
@@ -80,7 +80,7 @@ class GraphTask : public Task {
 GraphData::GraphData(Dataset dataset) : dataset_(std::move(dataset)), digest_(dataset_.digest()) {}
 
 std::string GraphData::summary() const {
-  return fmt::format("{}, {}; {} to learn from, {} for validation, {} for the test",
+  return fmt::format("{}, {}; {} for training, {} for validation, {} for the test",
                      with_count(dataset_.entities.size(), "entity", "entities"),
                      with_count(dataset_.relations.size(), "relation"), with_count(dataset_.train.size(), "triple"),
                      dataset_.valid.size(), dataset_.test.size());
@@ -119,7 +119,7 @@ MemoryPlan GraphData::memory_plan(Config const& config, Device device, StepSizes
   plan.push_back({"evaluation: all rows, and scores of queries", rows * sizeof(float) + scores, "eval.samples_max"});
   plan.push_back(
       {"evaluation: a look-up", std::min(kKeysAtOnce, entities) * row_stride(tables[0].dim) * sizeof(float)});
-  // Known answers both ways, and the list that they are sorted in.
+  // The filters of both directions, and the list in which facts are sorted.
   constexpr std::uint64_t kAnswer = 2 * (sizeof(std::uint64_t) + 2 * sizeof(std::uint32_t)) + 16;
   plan.push_back({.what = "evaluation: known answers", .bytes = triples * kAnswer, .on_host = true});
   return plan;
@@ -152,7 +152,7 @@ GraphModelOptions graph_model_options(Config const& config, std::int64_t schedul
 }
 
 ModelShape graph_shape(Config const& config) {
-  Vocabulary const smallest{.entities = {Key{1}}, .relations = {Key{2}}};  // rows are alike for all
+  Vocabulary const smallest{.entities = {Key{1}}, .relations = {Key{2}}};  // dims do not depend on the vocabulary
   ModelShape shape;
   for (TableOptions const& table : make_graph_model(graph_model_options(config, 1), smallest)->tables()) {
     shape.widest_row = std::max(shape.widest_row, table.dim);

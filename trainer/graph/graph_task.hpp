@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Knowledge graphs as a task: triples to learn from, and to rank among all entities.
+// The task of knowledge graphs: a model is trained on triples, and ranks triples among all entities.
 #pragma once
 
 #include <memory>
@@ -13,6 +13,7 @@
 
 namespace gpups::trainer {
 
+// A knowledge graph as Data.
 class GraphData : public Data {
  public:
   explicit GraphData(Dataset dataset);
@@ -33,8 +34,9 @@ class GraphData : public Data {
   std::uint64_t digest_;
 };
 
-// schedule_steps: where the schedule of the learning rate ends, unless the configuration says.
+// Converts a configuration to model options. schedule_steps: see TaskContext.
 GraphModelOptions graph_model_options(Config const& config, std::int64_t schedule_steps);
+// Returns the widest row of the configuration's model.
 ModelShape graph_shape(Config const& config);
 
 }  // namespace gpups::trainer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names beside the keys in a message of the store, which knows no names.
+// Adds the name of a key to an error message of the store, which has keys only.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace gpups::trainer {
 
-// "... key 123 in table 'entities' ..." becomes "... key 123 ('dog.n.01') in table 'entities' ...". Costs a look at
-// every key; a message that names no key stays as it is.
+// Returns "... key 123 ('dog.n.01') in table 'entities' ..." for "... key 123 in table 'entities' ...". Returns other
+// messages unchanged. Compares all keys.
 std::string with_names(std::string message, Dataset const& data);
 
 }  // namespace gpups::trainer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of a knowledge graph: what rows a batch needs, and what their gradients are.
+// The interface of models of knowledge graphs: the rows that a batch uses, their gradients, and scores for evaluation.
 #pragma once
 
 #include <cstdint>
@@ -10,52 +10,53 @@
 #include <vector>
 
 #include "gpups/gpups.hpp"
-#include "trainer/batch.hpp"
-#include "trainer/graph/triple.hpp"
+#include "trainer/batch_sampler.hpp"
+#include "trainer/graph/dictionary.hpp"
 
 namespace gpups::trainer {
 
-// The things a knowledge graph is about, as keys: number -> key, on the host.
+// The keys of entities and relations, by number, on the host.
 struct Vocabulary {
   std::vector<Key> entities;
   std::vector<Key> relations;
 };
 
+// The options of all models; some models ignore some of them.
 struct GraphModelOptions {
   std::string name = "complex";  // one of model_names()
-  std::size_t dim = 100;         // values in a row (real numbers: a complex model has dim / 2 complex ones)
-  // logistic, softmax (cross entropy of the positive against its negatives) or self_adversarial (logistic, with the
-  // negatives weighted by their scores)
+  std::size_t dim = 100;         // floats in a row; a complex model has dim / 2 complex numbers
+  // logistic, softmax (cross entropy of the positive and its negatives) or self_adversarial (logistic, with negatives
+  // weighted by the softmax of their scores)
   std::string loss = "logistic";
-  float temperature = 1;            // of self_adversarial: 0 weights all alike, more the higher scores
-  std::uint32_t negatives = 6;      // drawn for the subject, and as many for the object
-  std::string sampling = "triple";  // triple: drawn for each triple; shared: for each microbatch, by all its triples
-  // Triples that use an entity which was drawn, of 16 that are neighbours in the batch: 1 .. 16. More, where a batch
-  // draws more than there are entities. For sampling "triple".
+  float temperature = 1;            // for self_adversarial: factor of scores in the softmax; 0: equal weights
+  std::uint32_t negatives = 6;      // for the subject, and the same number for the object
+  std::string sampling = "triple";  // triple: negatives for each triple; shared: for all triples of a microbatch
+  // For sampling "triple": how many of 16 consecutive triples of a batch use the same negative, 1 .. 16. More triples
+  // use it if a batch needs more negatives than there are entities.
   std::uint32_t negative_reuse = 8;
   float l2 = 0;            // weight of the squared norm of the rows of a positive triple
   float n3 = 0;            // weight of the sum of cubed moduli of the rows of a positive triple
-  int norm = 1;            // of transe's distance: 1 or 2
-  float margin = 9;        // of transe and rotate: the score of distance 0
+  int norm = 1;            // for transe: norm of the distance, 1 or 2
+  float margin = 9;        // for transe and rotate: score of distance 0
   std::uint64_t seed = 1;  // of negatives
   Initializer initializer{Initializer::Kind::kNormal, 0.1F};
-  DataType value_type = DataType::kFloat;  // of entities; relations are few, and learnt from in every step
+  DataType value_type = DataType::kFloat;  // of entities; relations are few and updated often, so they are float32
   Optimizer optimizer{Optimizer::Kind::kAdagrad, 0.1F};
   Schedule schedule{};
 };
 
-// A batch of triples.
+// One rank's share of a batch of triples.
 struct TripleBatch {
   Clock clock{};
   std::int64_t epoch = 0;
   std::vector<Triple> triples;
-  // For each triple, its number in the global batch: what its negatives are drawn by.
+  // For each triple, its index in the global batch, which determines its negatives.
   std::vector<std::uint32_t> sample_numbers;
   std::vector<Microbatch> microbatches;
-  std::uint32_t batch_triples = 0;  // of the global batch, over all ranks
+  std::uint32_t batch_triples = 0;  // size of the global batch
 };
 
-// What a model made of a batch ahead of its step: the entries of its tables, on the device. Plain data.
+// A prepared batch: the entries of both tables, on the device. Plain data.
 struct GraphEntries {
   Clock clock{};
   std::size_t samples = 0;
@@ -66,55 +67,58 @@ struct GraphEntries {
   };
   std::vector<EntryList> parts;  // 0: entities, 1: relations
   std::vector<Microbatch> microbatches;
-  std::vector<TableBatch> tables() const;  // refers to `parts`
+  std::vector<TableBatch> tables() const;  // views of `parts`
 };
 
-// What a step computes, reused from step to step; arrays only grow.
+// Results of a step. The arrays are reused in later steps and never shrink.
 struct GraphGradients {
-  Matrix<float> sources;                   // of both tables
-  Matrix<float> relation_sources;          // of the relations, where their rows are wider; else without columns
-  std::vector<Array<float>> coefficients;  // one per part
-  std::vector<std::size_t> entries;        // of each part that has coefficients; 0: they are all 1
+  Matrix<float> sources;                   // of entities, and of relations without relation_sources
+  Matrix<float> relation_sources;          // separate sources of relations; without columns if there are none
+  std::vector<Array<float>> coefficients;  // for each part
+  std::vector<std::size_t> entries;        // number of coefficients of each part; 0: all are 1
   Array<std::int64_t> losses;              // of each sample
   Array<float> scratch;
-  std::optional<float> source_max_abs;  // where it is known: the largest absolute value in the sources
-  // Refers to what is here and in `work`, whose gradients these are.
+  std::optional<float> source_max_abs;  // largest absolute value in the sources, if known
+  // Returns views of this object and of `work`, the batch of these gradients.
   std::vector<TableGradients> tables(GraphEntries const& work) const;
 };
 
+// A model without mutable state. Any thread.
 class GraphModel {
  public:
   virtual ~GraphModel() = default;
 
-  // Entities first, then relations. REQUIRES: add these to the store in this order, before anything else.
+  // Returns the tables of entities and relations. REQUIRES: the caller adds them to an empty store, in this order.
   virtual std::vector<TableOptions> tables() const = 0;
 
-  // RoundingKey negatives and lists the entries. Any thread; a function of seed, vocabulary and batch alone.
+  // Draws negatives and lists the entries. The result depends on seed, vocabulary and batch only.
   virtual GraphEntries prepare(Stream& stream, TripleBatch const& batch) const = 0;
 
-  // rows[part] is what Store::pull gave. Returns the sum over the samples of their loss, in units of 2^-30: an
-  // integer, so that it has no order. Waits for `stream`, for that number.
+  // Computes the loss and all gradients. rows[part]: the rows from Store::pull. Returns the summed loss of the samples
+  // in units of 2^-30, an integer so that sums do not depend on their order. Waits for `stream`.
   virtual std::int64_t forward_backward(Stream& stream, GraphEntries const& work, PreparedBatch const& prepared,
                                         std::span<MatrixView<float const> const> rows,
                                         GraphGradients& gradients) const = 0;
 
-  // The most that a batch of so many samples takes.
+  // The largest sizes of a batch.
   struct Sizes {
-    std::size_t entries, rows;     // of entities: rows are the distinct ones
-    std::size_t entry_bytes;       // of an entity's entry, in GraphEntries
-    std::uint64_t gradient_bytes;  // of GraphGradients
+    std::size_t entries, rows;     // of the entity table; rows: number of distinct keys
+    std::size_t entry_bytes;       // bytes of an entity's entry in GraphEntries
+    std::uint64_t gradient_bytes;  // bytes of GraphGradients
   };
+  // samples, microbatches: of one rank's share of the batch.
   virtual Sizes sizes_of(std::size_t samples, std::size_t microbatches) const = 0;
 
-  // For evaluation: scores[i][e] of query i with entity e in the place of its object (or its subject).
-  // subjects_or_objects: (queries, dim) rows of the known entity; relations: (queries, dim); entities: (E, dim);
-  // scores: (queries, E).
+  // Scores all entities as answers of queries, for evaluation. objects: the answers are objects, else subjects. known:
+  // (queries, dim), the rows of the other entity. relations: (queries, relation dim). entities: (E, dim). scores:
+  // (queries, E). Blocks.
   virtual void score_all(Stream& stream, bool objects, MatrixView<float const> known, MatrixView<float const> relations,
                          MatrixView<float const> entities, MatrixView<float> scores) const = 0;
 };
 
+// Returns the names of all models.
 std::vector<std::string> model_names();
-// Throws Error for options that do not fit each other, naming the option.
+// Creates the model with the name in `options`. Throws Error for an invalid option.
 std::unique_ptr<GraphModel> make_graph_model(GraphModelOptions const& options, Vocabulary const& vocabulary);
 
 }  // namespace gpups::trainer

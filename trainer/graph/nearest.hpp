@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which entities lie in the direction of a given one.
+// Finds the nearest neighbours of an entity by cosine similarity.
 #pragma once
 
 #include <string_view>
@@ -10,16 +10,17 @@
 
 namespace gpups::trainer {
 
+// An entity and its similarity.
 struct Neighbour {
   std::uint32_t entity;
   double cosine;
 };
 
-// The `count` entities whose rows have the largest cosine with that of `entity`, itself left out; ties by number.
-// rows: (entities, dim), on the host. Costs a dot product for each entity.
+// Returns the `count` other entities whose rows have the largest cosine with the row of `entity`. Entities with equal
+// cosines are in the order of their numbers. rows: (entities, dim), on the host. Takes two dot products per entity.
 std::vector<Neighbour> nearest(MatrixView<float const> rows, std::uint32_t entity, std::size_t count);
 
-// The number of a name. Throws Error for a name that is not there, with the one that is most like it.
+// Returns the number of a name. Throws Error if there is no such entity; the error suggests the most similar name.
 std::uint32_t find_entity(Dictionary const& entities, std::string_view name);
 
 }  // namespace gpups::trainer

@@ -15,7 +15,7 @@ constexpr double kUnit = 4294967296.0;
 RankingSums::RankingSums(std::vector<std::int64_t> hits) : hits_(std::move(hits)), values_(3 + hits_.size()) {}
 
 void RankingSums::add(std::uint64_t better, std::uint64_t equal) {
-  std::uint64_t const twice = 2 + 2 * better + equal;  // the rank
+  std::uint64_t const twice = 2 + 2 * better + equal;  // twice the rank
   values_[0] += 1;
   values_[1] += static_cast<std::int64_t>(2 * kUnit / static_cast<double>(twice));
   values_[2] += static_cast<std::int64_t>(twice);

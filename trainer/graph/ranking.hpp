@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over ranked answers that do not depend on their order, and the metrics that they give.
+// Metrics of ranked answers, as sums that do not depend on the order of the answers.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,34 @@
 
 namespace gpups::trainer {
 
+// Metrics of a split.
 struct RankingMetrics {
-  std::int64_t ranked = 0;  // answers: two for each triple
+  std::int64_t ranked = 0;  // number of answers: two for each triple
   double mrr = 0;           // mean of 1 / rank
   double mean_rank = 0;
-  std::vector<std::pair<std::int64_t, double>> hits;  // k, and the share of ranks up to k
+  std::vector<std::pair<std::int64_t, double>> hits;  // k, and the share of answers with a rank up to k
 };
 
-// {"ranked": 2, "mrr": 0.5, "mean_rank": 2.0, "hits@1": 0.5}
+// Returns {"ranked": 2, "mrr": 0.5, "mean_rank": 2.0, "hits@1": 0.5}, for example.
 nlohmann::json to_json(RankingMetrics const& metrics);
-// "mrr 0.3456  hits@1 0.2501  hits@10 0.5012"
+// Returns "mrr 0.3456  hits@1 0.2501  hits@10 0.5012", for example.
 std::string to_text(RankingMetrics const& metrics);
 
-// An answer's rank is 1 + better + equal / 2: the middle of the places that ties allow.
+// Sums over answers. The rank of an answer is 1 + better + equal / 2, the middle of the ranks that ties allow.
 class RankingSums {
  public:
+  // hits: the k of Hits@k.
   explicit RankingSums(std::vector<std::int64_t> hits);
 
+  // Adds an answer. better, equal: number of other entities with a better or an equal score.
   void add(std::uint64_t better, std::uint64_t equal);
-  // Integers to be summed over ranks.
+  // Returns the sums as integers, which the caller sums over the ranks of a group.
   std::span<std::int64_t> values() { return values_; }
   RankingMetrics metrics() const;
 
  private:
   std::vector<std::int64_t> hits_;
-  std::vector<std::int64_t> values_;  // count; 1 / rank in units of 2^-32; twice the ranks; hits
+  std::vector<std::int64_t> values_;  // answers; sum of 1 / rank in units of 2^-32; twice the sum of ranks; hits
 };
 
 }  // namespace gpups::trainer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which entities are known to answer a question: the objects of (subject, relation), or the subjects of (object,
-// relation). Sorted lists end to end; 4 bytes for each triple and 12 for each question.
+// The known answers of questions, which filtered ranking leaves out: the objects of (subject, relation), or the
+// subjects of (object, relation). Takes 4 bytes per triple and 12 per question.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,18 @@
 #include <span>
 #include <vector>
 
-#include "trainer/graph/triple.hpp"
+#include "trainer/graph/dictionary.hpp"
 
 namespace gpups::trainer {
 
+// The known answers of one direction.
 class RankingFilter {
  public:
-  // objects: true for the objects of (subject, relation).
+  // objects: true: answers are objects; false: answers are subjects.
   RankingFilter(std::initializer_list<std::span<Triple const>> splits, bool objects);
 
-  // Distinct and sorted; empty for a question that no triple answers. entity: the known one of the two.
+  // Returns the answers, sorted and distinct; empty if no triple answers the question. entity: the entity in the
+  // question.
   std::span<std::uint32_t const> of(std::uint32_t entity, std::uint32_t relation) const;
 
  private:

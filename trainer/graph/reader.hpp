@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reader turns files into a Dataset. A new one is a function, and a line in readers.cpp.
+// The readers of knowledge graphs. A reader is a function that reads files into a Dataset, and a line in readers.cpp.
 #pragma once
 
 #include <span>
@@ -12,20 +12,22 @@
 
 namespace gpups::trainer {
 
+// A named reader.
 struct ReaderEntry {
   std::string_view name;
-  // Throws Error, naming file and line, where there is no data or too much of it is bad.
+  // Throws Error, with file and line, if a file has no triples or too many bad lines.
   Dataset (*read)(DataConfig const& config);
 };
 
 std::span<ReaderEntry const> readers();
 std::vector<std::string> reader_names();
 
-// Reads with the reader that config.reader names.
+// Reads a graph with the reader `config.reader`.
 Dataset read_dataset(DataConfig const& config);
 
-// The readers.
+// Reads text files of triples.
 Dataset read_triples(DataConfig const& config);
+// Makes a graph from a WordNet database.
 Dataset read_wordnet(DataConfig const& config);
 
 }  // namespace gpups::trainer

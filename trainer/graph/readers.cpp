@@ -26,7 +26,7 @@ Dataset read_dataset(DataConfig const& config) {
   for (ReaderEntry const& r : kAll) {
     if (r.name == config.reader) return r.read(config);
   }
-  throw Error(fmt::format("there is no reader '{}' (data needs one): use one of {}", config.reader,
+  throw Error(fmt::format("there is no reader '{}' (the data cannot be read): use one of {}", config.reader,
                           fmt::join(reader_names(), ", ")));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids of rows or of columns, any 64-bit numbers, numbered from 0 in order of arrival. Costs about 20 bytes for each.
+// Numbers the ids of rows or of columns from 0, in the order in which they are added. An id is any 64-bit number. Takes
+// about 20 bytes per id.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +11,15 @@
 
 namespace gpups::trainer {
 
+// A hash map from ids to numbers.
 class IdMap {
  public:
-  // The number of an id, new if need be. REQUIRES: there are less than 2^32 - 1 of them.
+  // Returns the number of an id, and adds the id if it is new. REQUIRES: fewer than 2^32 - 1 ids.
   std::uint32_t add(std::uint64_t id);
   std::size_t size() const { return keys_.size(); }
-  // Of memory.
+  // Returns the bytes of memory.
   std::uint64_t bytes() const { return keys_.capacity() * sizeof(Key) + slots_.capacity() * sizeof(std::uint32_t); }
-  // number -> the key of its row in the table, which is the id.
+  // Maps a number to the key of its row in the table. The key is the id.
   std::vector<Key> const& keys() const { return keys_; }
 
  private:

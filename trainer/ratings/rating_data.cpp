@@ -16,7 +16,7 @@ std::unique_ptr<Data const> read_rating_data(Config const& config) {
 }
 
 std::string RatingData::summary() const {
-  return fmt::format("{}, {}; {} to learn from, {} for validation, {} for the test", with_count(set_.known_rows, "row"),
+  return fmt::format("{}, {}; {} for training, {} for validation, {} for the test", with_count(set_.known_rows, "row"),
                      with_count(set_.known_columns, "column"), with_count(set_.train.size(), "rating"),
                      set_.valid.size(), set_.test.size());
 }
@@ -33,13 +33,13 @@ MemoryPlan RatingData::memory_plan(Config const& config, Device device, StepSize
                   .taken = true});
   std::vector<BatchPart> parts;
   for (TableOptions const& table : tables) {
-    // With each entry's key; and half of its rating.
+    // An entry keeps its key. Each of the two tables counts half of the rating.
     parts.push_back({samples, distinct_of(samples, table.expected_rows), table.dim, table.value_type, sizeof(Key) + 2});
   }
   add_batches(plan, parts, step, device, "");
   plan.push_back({"errors of a step", samples * (sizeof(float) + sizeof(std::int64_t)), "train.batch_size"});
   if (has("valid") || has("test")) {
-    plan.push_back({"evaluation: rows of some ratings", predictor_bytes(static_cast<std::size_t>(config.model.dim))});
+    plan.push_back({"evaluation: buffers of rows", predictor_bytes(static_cast<std::size_t>(config.model.dim))});
   }
   return plan;
 }

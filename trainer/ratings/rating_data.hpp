@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ratings as a task: a sparse matrix that is factorized.
+// The data of the rating task: a sparse matrix that is factorized.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,12 @@
 
 namespace gpups::trainer {
 
-// Names of what learns from ratings.
+// Returns the names of the models for ratings.
 std::vector<std::string> rating_model_names();
+// Reads the ratings of a configuration; see read_ratings().
 std::unique_ptr<Data const> read_rating_data(Config const& config);
 
+// A set of ratings as Data.
 class RatingData : public Data {
  public:
   explicit RatingData(RatingSet set) : set_(std::move(set)), digest_(set_.digest()) {}

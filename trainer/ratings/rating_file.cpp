@@ -22,8 +22,8 @@ constexpr std::size_t kLineBytesMin = 6;  // "1 1 1" and its end
 
 void skip_blanks(std::string_view& line) { line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size())); }
 
-// Takes the next field from the front of a line, and what is between it and the one after: blanks, and one of , ; : or
-// ::. Empty: there is none.
+// Removes the next field and the separator after it from the front of a line, and returns the field. A separator is
+// blanks, or one of , ; : and ::, with or without blanks. Returns an empty field at the end of the line.
 std::string_view take_field(std::string_view& line) {
   skip_blanks(line);
   std::string_view const field = line.substr(0, line.find_first_of(kBetween));
@@ -41,39 +41,40 @@ bool is_number(std::string_view field, Number& value) {
   return error == std::errc{} && stop == field.data() + field.size();
 }
 
-// What a Matrix Market file says of itself.
+// The size line of a Matrix Market file.
 struct MatrixSizes {
   std::uint64_t rows, columns, entries;
 };
 
-// Reads from a Matrix Market file's first line up to that with the sizes.
+// Reads the lines after the first line of a Matrix Market file, up to and including the size line.
 MatrixSizes read_matrix_head(std::string_view first, LineReader& reader, fs::path const& path) {
   GPUPS_REQUIRE(
       first.find(" matrix coordinate ") != std::string_view::npos &&
           (first.find(" real ") != std::string_view::npos || first.find(" integer ") != std::string_view::npos),
-      "{} is '{}' (ratings are the numbers of a sparse matrix): write it as 'matrix coordinate real general'",
+      "{} has the format '{}' (ratings need a sparse matrix of numbers): write it as 'matrix coordinate real general'",
       path.string(), first);
   GPUPS_REQUIRE(first.find(" general") != std::string_view::npos,
-                "{} is '{}' (half of a symmetric matrix is not in the file): write it as 'general'", path.string(),
-                first);
+                "{} has the format '{}' (the file has only half of a symmetric matrix): write it as 'general'",
+                path.string(), first);
   std::string_view line;
   while (reader.next(line)) {
     if (line.empty() || line.front() == '%') continue;
     std::uint64_t rows = 0, columns = 0, entries = 0;
     GPUPS_REQUIRE(is_number(take_field(line), rows) && is_number(take_field(line), columns) &&
                       is_number(take_field(line), entries),
-                  "{} has no sizes (rows, columns and entries follow the comments): correct the line",
+                  "{}: the line does not have the numbers of rows, columns and entries (they follow the comments): "
+                  "correct the line",
                   reader.position());
     return {rows, columns, entries};
   }
-  throw Error(fmt::format("{} ends before its sizes (the file was cut): take a whole one", path.string()));
+  throw Error(fmt::format("{} ends before its size line (the file is incomplete): use a complete file", path.string()));
 }
 
-// What is wrong with an entry of such a file; nothing where it is in the matrix.
+// Returns why an entry of the file is invalid, or nothing if it is valid.
 std::string_view check_entry(RatingLine const& rating, MatrixSizes const& sizes) {
-  if (rating.row < 1 || rating.row > sizes.rows) return "has a row that is not one of 1 to the file's rows";
+  if (rating.row < 1 || rating.row > sizes.rows) return "has a row that is not between 1 and the file's number of rows";
   if (rating.column < 1 || rating.column > sizes.columns)
-    return "has a column that is not one of 1 to the file's columns";
+    return "has a column that is not between 1 and the file's number of columns";
   return {};
 }
 
@@ -98,14 +99,14 @@ std::vector<RatingLine> read_rating_file(fs::path const& path, double bad_share_
     if (reader.line_number() == 1 && line.starts_with(kMatrixMarket)) {
       matrix = true;
       sizes = read_matrix_head(std::string(line), reader, path);
-      std::error_code unknown;  // the size of a pipe: then there is no more to be known
+      std::error_code unknown;  // set if the file has no size, like a pipe
       std::uint64_t const bytes = fs::file_size(path, unknown);
       if (!unknown) ratings.reserve(std::min<std::uint64_t>(sizes.entries, bytes / kLineBytesMin));
       continue;
     }
     if (matrix && (line.empty() || line.front() == '%')) continue;
     if (reader.line_number() == 1 && !line.empty() && std::isalpha(static_cast<unsigned char>(line.front())) != 0) {
-      notices.push_back(fmt::format("left out: the heading of {}", path.string()));
+      notices.push_back(fmt::format("skipped the heading of {}", path.string()));
       continue;
     }
     ++lines.lines;
@@ -115,10 +116,11 @@ std::vector<RatingLine> read_rating_file(fs::path const& path, double bad_share_
     wrong.empty() ? ratings.push_back(rating) : lines.add(reader.position(), wrong);
   }
   GPUPS_REQUIRE(!matrix || lines.lines == sizes.entries,
-                "{} has {} entries and says that it has {} (it was cut, or its head is wrong): take a whole one",
+                "{} has {} entries, but its size line says {} (the file is incomplete, or the line is wrong): use a "
+                "complete file",
                 path.string(), lines.lines, sizes.entries);
-  lines.report(path, bad_share_max, "a row's id, a column's id and a rating", "data.bad_share_max", notices);
-  GPUPS_REQUIRE(!ratings.empty(), "{} has no ratings (there is nothing to learn from or to predict): check the file",
+  lines.report(path, bad_share_max, "a row id, a column id and a rating", "data.bad_share_max", notices);
+  GPUPS_REQUIRE(!ratings.empty(), "{} has no ratings (training and evaluation need some): check the file",
                 path.string());
   return ratings;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text file of ratings: lines of a row's id, a column's id and a rating, or a sparse matrix in Matrix Market's
+// Reads text files of ratings: lines of a row id, a column id and a rating, or a sparse matrix in the Matrix Market
 // format.
 #pragma once
 
@@ -11,19 +11,19 @@
 
 namespace gpups::trainer {
 
-// A rating as the file has it.
+// A rating with the ids in the file.
 struct RatingLine {
   std::uint64_t row = 0, column = 0;
   float value = 0;
   bool operator==(RatingLine const&) const = default;
 };
 
-// Reads a line's three fields, with blanks, tabs, commas, colons or semicolons between them; what follows, such as a
-// time, is left out. Returns what is wrong with the line, or nothing.
+// Parses the three fields of a line, separated by blanks, tabs, commas, colons or semicolons. Ignores further fields,
+// such as a time. Returns why the line is invalid, or nothing if it is valid.
 std::string_view parse_rating(std::string_view line, RatingLine& rating);
 
-// Reads a file. A heading is left out: a first line that begins with a letter. Throws Error where there are no ratings,
-// or more than `bad_share_max` of the lines are none, naming the first of them.
+// Reads a file. Skips a first line that begins with a letter, as a heading. Adds notices about skipped lines. Throws
+// Error if there are no ratings, or if the share of bad lines is more than `bad_share_max`.
 std::vector<RatingLine> read_rating_file(std::filesystem::path const& path, double bad_share_max,
                                          std::vector<std::string>& notices);
 

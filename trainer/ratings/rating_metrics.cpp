@@ -26,7 +26,7 @@ Metrics RatingSums::wait_metrics(Store& store) const {
   double const mse = ErrorSum{sums[1], sums[2]}.total() / ratings, mae = ErrorSum{sums[3], sums[4]}.total() / ratings;
   return {.json = {{"ratings", sums[0]}, {"mse", mse}, {"rmse", std::sqrt(mse)}, {"mae", mae}},
           .text = fmt::format("mse {:.4g}  rmse {:.4g}  mae {:.4g}", mse, std::sqrt(mse), mae),
-          .quality = 1 / (1 + mse)};  // a quality is positive, and grows as errors fall
+          .quality = 1 / (1 + mse)};  // positive, and larger for smaller errors
 }
 
 }  // namespace gpups::trainer

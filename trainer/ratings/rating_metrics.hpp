@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far predictions are from ratings, over all ranks.
+// Error metrics of predicted ratings over all ranks.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace gpups::trainer {
 
-// A sum of numbers that are not negative, as integers, so that it has no order: whole units, and the rest in units of
-// 2^-30. What is not a number, or beyond 2^32, counts as 2^32.
+// A sum of non-negative numbers. It is kept as integers, so it does not depend on the order of the numbers: whole
+// units, and fractions in units of 2^-30. NaN and numbers above 2^32 count as 2^32.
 struct ErrorSum {
   std::int64_t whole = 0, rest = 0;
 
@@ -18,11 +18,12 @@ struct ErrorSum {
   double total() const { return static_cast<double>(whole) + static_cast<double>(rest) * 0x1p-30; }
 };
 
+// Sums of the errors of this rank's predictions.
 class RatingSums {
  public:
-  // error: the prediction less the rating.
+  // Adds one rating. error: the prediction minus the rating.
   void add(double error);
-  // Of all ranks. REQUIRES: there is at least one rating. Waits. Collective.
+  // Returns the metrics over all ranks. REQUIRES: at least one rating on all ranks together. Blocks. Collective.
   Metrics wait_metrics(Store& store) const;
 
  private:

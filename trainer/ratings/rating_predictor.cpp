@@ -10,7 +10,7 @@
 namespace gpups::trainer {
 namespace {
 
-constexpr std::size_t kPredictedAtOnce = 16384;  // few enough for their rows to stay in caches
+constexpr std::size_t kPredictedAtOnce = 16384;  // ratings in a look-up; few enough that their rows stay in caches
 
 class Predictor {
  public:
@@ -59,7 +59,7 @@ class Predictor {
   Matrix<float> room(TableId table, std::size_t rows) {
     Matrix<float> matrix(stream_.device(), rows, store_.table(table).dim);
     View<float> const all = matrix.view().flat();
-    memory::fill_bytes(stream_, all.data(), 0, all.bytes());  // the padding, which a look-up leaves as it is
+    memory::fill_bytes(stream_, all.data(), 0, all.bytes());  // sets the padding, which a look-up does not write
     return matrix;
   }
 
@@ -69,7 +69,7 @@ class Predictor {
   Matrix<float> rows_, columns_;
   Array<float> slopes_;
   Array<std::int64_t> losses_;
-  Array<std::uint32_t> each_;  // 0, 1, ..: a rating's rows are its own
+  Array<std::uint32_t> each_;  // 0, 1, ..: each rating has separate rows
 };
 
 }  // namespace
@@ -84,7 +84,7 @@ RatingSums wait_predict(Stream& stream, Store& store, RatingSet const& set, std:
     std::size_t const first = b * kPredictedAtOnce;
     predictor.wait_add(ratings.subspan(first, std::min(kPredictedAtOnce, ratings.size() - first)), sums);
   }
-  store.wait_barrier();  // every rank serves look-ups until all are done
+  store.wait_barrier();  // a rank serves the look-ups of other ranks until all ranks are done
   return sums;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts ratings by look-ups, many at a time.
+// Predicts ratings from rows that are looked up, many ratings at a time.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ namespace gpups::trainer {
 // The tables of a factorization.
 inline constexpr TableId kRowsTable{0}, kColumnsTable{1};
 
-// What wait_predict() takes for rows of this dim.
+// Returns the bytes that wait_predict() needs for rows of this dim.
 std::uint64_t predictor_bytes(std::size_t dim);
 
-// The errors of this rank's share of the ratings. Waits. Collective, between steps.
+// Predicts this rank's share of the ratings and returns their errors. Blocks. Collective, between steps.
 RatingSums wait_predict(Stream& stream, Store& store, RatingSet const& set, std::span<Rating const> ratings);
 
 }  // namespace gpups::trainer

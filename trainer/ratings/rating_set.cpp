@@ -17,8 +17,8 @@ namespace {
 
 using Lines = std::vector<RatingLine>;
 
-// Moves a share of what is in `from` to `to`, drawn by the number of each rating in the file. Ranges of draws: what is
-// held out for one split is not drawn for another.
+// Moves the ratings whose draw is in [begin, end) from `from` to `to`. draws: a random number in [0, 1) for each rating
+// of `from`. Splits use disjoint ranges, so no rating is in two splits.
 void hold_out(Lines& from, Lines& to, std::vector<double>& draws, double begin, double end) {
   if (begin >= end) return;
   std::size_t kept = 0;
@@ -50,8 +50,8 @@ void say_unknown(RatingSet& set, std::string_view name) {
   });
   if (unknown == 0) return;
   set.notices.push_back(
-      fmt::format("{} of the {} split, of {}, have a row or a column without a training rating: they "
-                  "are predicted by initial values",
+      fmt::format("{} of the {} split, of {}, have a row or a column without training ratings: their predictions use "
+                  "initial values",
                   with_count(static_cast<std::uint64_t>(unknown), "rating"), name, split.size()));
 }
 
@@ -88,7 +88,7 @@ RatingSet read_ratings(DataConfig const& config) {
   hold_out(train, test, draws, 0, test_share);
   hold_out(train, valid, draws, test_share, test_share + valid_share);
   GPUPS_REQUIRE(!train.empty(),
-                "{} has no ratings to learn from (all of them are held out): lower data.valid_share and "
+                "{} has no ratings for training (all of them are held out): lower data.valid_share and "
                 "data.test_share",
                 config.train);
 

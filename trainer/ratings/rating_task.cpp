@@ -53,7 +53,7 @@ class RatingStep : public TaskStep {
   std::vector<TableGradients> gradients_;
 };
 
-// An array of the host, on the stream's device. Waits.
+// Moves a host array to the stream's device. Blocks.
 template <class T>
 Array<T> moved_there(Stream& stream, Array<T> from) {
   if (stream.device().is_host()) return from;

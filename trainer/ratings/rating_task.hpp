@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A factorization on one rank: a rating is the dot product of its row's and its column's factors.
+// Matrix factorization on one rank: the prediction of a rating is the dot product of a row of the table "rows" and a
+// row of the table "columns".
 //
-// The loss is the squared error. A rating's gradient is a number, its slope, times a row of the other table: so the
-// pulled rows are the sources of gradients, and nothing of their width is written.
+// The loss is the squared error. The gradient of one row is a number, the slope of the loss, times the other row. So
+// the pulled rows are the sources of the gradients, and a step writes one number per rating.
 #pragma once
 
 #include <memory>
@@ -13,16 +14,17 @@
 
 namespace gpups::trainer {
 
+// The task of one rank.
 class RatingTask : public Task {
  public:
-  // `set` must stay.
+  // `set` must outlive this object. schedule_steps: see TaskContext.
   RatingTask(RatingSet const& set, Config const& config, std::int64_t schedule_steps);
 
   std::vector<TableOptions> tables() const override;  // rows, columns
   std::unique_ptr<TaskStep> prepare(Stream& stream, Batch const& batch) override;
   Metrics wait_evaluate(Stream& stream, Store& store, std::string_view split) override;
 
-  // What a step computes, reused from step to step.
+  // Results of a step; the arrays are reused in later steps.
   struct Computed {
     Array<float> slopes;
     Array<std::int64_t> losses;

@@ -9,7 +9,7 @@
 #include "trainer/config.hpp"
 #include "trainer/config_fields.hpp"
 #include "trainer/table_settings.hpp"
-#include "trainer/tasks.hpp"
+#include "trainer/task.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -45,7 +45,7 @@ TEST(ClickConfig, HasDefaultsOfItsOwn) {
 
 TEST(ClickConfig, NeedsAFileToLearnFrom) {
   expect_error([] { parse_config("[data]\nreader = 'clicks'\n", "run.toml", "/", {}); },
-               {"run.toml: data.train is empty (there is nothing to learn from): name a file"});
+               {"run.toml: data.train is empty (there are no samples to train on): set it to a file"});
 }
 
 TEST(ClickConfig, RefusesAModelThatLearnsFromOtherData) {
@@ -65,19 +65,19 @@ TEST(ClickConfig, RefusesWhatAModelDoesNotHave) {
     char const *model, *setting, *why;
   };
   for (auto const& [model, setting, why] : std::initializer_list<Case>{
-           {"logistic", "model.dim=4", "rows of one number only"},
-           {"logistic", "model.init=uniform", "rows of one number only"},
-           {"logistic", "model.init_scale=1", "rows of one number only"},
-           {"logistic", "model.value_type=bfloat16", "rows of one number only"},
-           {"logistic", "model.admission_count=2", "no rows of many numbers"},
-           {"logistic", "model.row_dropout=0.1", "no rows of many numbers"},
+           {"logistic", "model.dim=4", "a linear part only"},
+           {"logistic", "model.init=uniform", "a linear part only"},
+           {"logistic", "model.init_scale=1", "a linear part only"},
+           {"logistic", "model.value_type=bfloat16", "a linear part only"},
+           {"logistic", "model.admission_count=2", "a linear part only"},
+           {"logistic", "model.row_dropout=0.1", "a linear part only"},
            {"logistic", "model.dropout=0.1", "\"deepfm\", \"dlrm\" or \"dcnv2\""},
-           {"logistic", "optimizer.kind=sgd", "rows of one number only"},
-           {"logistic", "optimizer.learning_rate=1", "rows of one number only"},
-           {"logistic", "optimizer.epsilon=1", "rows of one number only"},
-           {"logistic", "optimizer.initial_accumulator=1", "rows of one number only"},
-           {"logistic", "optimizer.l2=1", "rows of one number only"},
-           {"logistic", "optimizer.clip_norm=1", "rows of one number only"},
+           {"logistic", "optimizer.kind=sgd", "a linear part only"},
+           {"logistic", "optimizer.learning_rate=1", "a linear part only"},
+           {"logistic", "optimizer.epsilon=1", "a linear part only"},
+           {"logistic", "optimizer.initial_accumulator=1", "a linear part only"},
+           {"logistic", "optimizer.l2=1", "a linear part only"},
+           {"logistic", "optimizer.clip_norm=1", "a linear part only"},
            {"logistic", "model.wide=true", "\"dlrm\" or \"dcnv2\""},
            {"fm", "model.wide=true", "\"dlrm\" or \"dcnv2\""},
            {"fm", "model.top=[8]", "\"deepfm\", \"dlrm\" or \"dcnv2\""},
@@ -87,15 +87,15 @@ TEST(ClickConfig, RefusesWhatAModelDoesNotHave) {
            {"dlrm", "model.dims=[\"C1:8\"]", "model.name = \"dcnv2\""},
            {"dlrm", "linear.learning_rate=1", "set model.wide"},
            {"dcnv2", "linear.admission_count=2", "set model.wide"},
-           {"dcnv2", "linear.initial_accumulator=1", "no rows of one number"},
+           {"dcnv2", "linear.initial_accumulator=1", "no linear part"},
            {"dcnv2", "model.bottom=[8]", "model.name = \"dlrm\""},
-           {"dlrm", "model.pooling=mean", "no category has many values"},
-           {"dlrm", "model.l2=0.1", "it is for knowledge graphs"},
-           {"dlrm", "model.loss=softmax", "it is for knowledge graphs"},
-           {"dlrm", "model.negatives=3", "it is for knowledge graphs"},
-           {"dlrm", "model.n3=0.1", "it is for knowledge graphs"},
-           {"dlrm", "eval.hits=[1]", "it is for knowledge graphs"},
-           {"dlrm", "eval.samples_max=3", "it is for knowledge graphs"},
+           {"dlrm", "model.pooling=mean", "no category has several values"},
+           {"dlrm", "model.l2=0.1", "only knowledge graphs use it"},
+           {"dlrm", "model.loss=softmax", "only knowledge graphs use it"},
+           {"dlrm", "model.negatives=3", "only knowledge graphs use it"},
+           {"dlrm", "model.n3=0.1", "only knowledge graphs use it"},
+           {"dlrm", "eval.hits=[1]", "only knowledge graphs use it"},
+           {"dlrm", "eval.samples_max=3", "only knowledge graphs use it"},
            {"dlrm", "data.split_seed=3", "no samples are held out at random"},
            {"dlrm", "dense.momentum=0.5", "dense.optimizer = \"sgd\""},
            {"dlrm", "dense.initial_accumulator=0.5", "dense.optimizer = \"adagrad\" or \"ftrl\""},
@@ -117,21 +117,22 @@ TEST(ClickConfig, RefusesWhatOtherSettingsLeaveWithoutEffect) {
     expect_error([&] { parse("", settings); }, {"has no effect here", why});
   };
   reject({"dense.optimizer=sgd", "dense.beta1=0.5"}, "dense.optimizer = \"adam\"");
-  reject({"dense.optimizer=sgd", "dense.epsilon=0.5"}, "dense.optimizer = \"sgd\" and \"ftrl\" have none");
+  reject({"dense.optimizer=sgd", "dense.epsilon=0.5"}, "dense.optimizer = \"sgd\" and \"ftrl\" do not use it");
   reject({"dense.optimizer=adagrad", "dense.beta2=0.5"}, "dense.optimizer = \"adam\" or \"lamb\"");
   reject({"dense.optimizer=ftrl", "dense.beta1=0.5"}, "dense.optimizer = \"adam\" or \"lamb\"");
-  reject({"dense.optimizer=ftrl", "dense.epsilon=0.5"}, "\"ftrl\" have none");
-  reject({"dense.optimizer=ftrl", "dense.weight_decay=0.5"}, "makes weights anew in each step: set dense.l2");
+  reject({"dense.optimizer=ftrl", "dense.epsilon=0.5"}, "\"ftrl\" do not use it");
+  reject({"dense.optimizer=ftrl", "dense.weight_decay=0.5"}, "from sums of gradients in each step: set dense.l2");
   reject({"dense.optimizer=lamb", "dense.momentum=0.5"}, "dense.optimizer = \"sgd\"");
   reject({"dense.optimizer=lamb", "dense.initial_accumulator=1"}, "dense.optimizer = \"adagrad\" or \"ftrl\"");
-  reject({"dense.density=0.5"}, "it is for dense.compression = \"top_k\"");
-  reject({"dense.codec=int8"}, "it is for dense.compression = \"top_k\"");
-  reject({"dense.algorithm=ssar_split_allgather"}, "it is for dense.compression = \"top_k\"");
-  reject({"dense.warmup_steps=5"}, "it is for dense.compression = \"top_k\"");
+  reject({"dense.density=0.5"}, "only dense.compression = \"top_k\" uses it");
+  reject({"dense.codec=int8"}, "only dense.compression = \"top_k\" uses it");
+  reject({"dense.algorithm=ssar_split_allgather"}, "only dense.compression = \"top_k\" uses it");
+  reject({"dense.warmup_steps=5"}, "only dense.compression = \"top_k\" uses it");
   reject({"dense.compression=top_k", "dense.initial_density=0.5"}, "there is no warm-up: set");
-  reject({"dense.compression=top_k", "dense.momentum_correction=true"}, "dense.optimizer = \"sgd\" and a momentum");
+  reject({"dense.compression=top_k", "dense.momentum_correction=true"},
+         "dense.optimizer = \"sgd\" and dense.momentum > 0 uses it");
   reject({"dense.compression=top_k", "dense.optimizer=sgd", "dense.momentum=0", "dense.momentum_correction=true"},
-         "dense.optimizer = \"sgd\" and a momentum");
+         "dense.optimizer = \"sgd\" and dense.momentum > 0 uses it");
   EXPECT_NO_THROW(parse("", {"dense.compression=top_k", "dense.optimizer=sgd", "dense.momentum_correction=true",
                              "dense.warmup_steps=5", "dense.initial_density=0.5", "dense.algorithm=spardl"}));
   expect_error([] { parse("", {"dense.compression=top_k", "dense.algorithm=ring"}); }, {"\"ring\"", "spardl"});
@@ -141,12 +142,13 @@ TEST(ClickConfig, RefusesWhatOtherSettingsLeaveWithoutEffect) {
       [] {
         parse("", {"dense.compression=top_k", "dense.density=0.5", "dense.warmup_steps=3"});
       },
-      {"dense.density is 0.5 and dense.initial_density is 0.25", "set dense.initial_density to dense.density"});
+      {"dense.density is 0.5 and dense.initial_density is 0.25",
+       "set dense.initial_density to at least dense.density"});
   EXPECT_NO_THROW(parse("", {"dense.compression=top_k", "dense.density=0.5"}));
-  reject({"linear.l1=0.5"}, "models that have rows of one number");
+  reject({"linear.l1=0.5"}, "a model with a linear part uses it");
   reject({"model.wide=true", "linear.kind=sgd", "linear.initial_accumulator=1"}, "keeps no state");
-  reject({"data.test=b.tsv", "data.test_share=0.1"}, "the samples are those of data.test");
-  reject({"data.valid=b.tsv", "data.valid_share=0.1"}, "the samples are those of data.valid");
+  reject({"data.test=b.tsv", "data.test_share=0.1"}, "data.test has the samples");
+  reject({"data.valid=b.tsv", "data.valid_share=0.1"}, "data.valid has the samples");
   EXPECT_NO_THROW(parse("", {"data.multi_hot=[\"C1\"]", "model.pooling=mean"}));
   EXPECT_NO_THROW(parse("", {"model.wide=true", "linear.kind=rowwise_adagrad", "linear.initial_accumulator=1"}));
   EXPECT_NO_THROW(parse("", {"dense.optimizer=lamb", "dense.beta1=0.5", "dense.epsilon=1", "dense.weight_decay=1"}));
@@ -156,7 +158,7 @@ TEST(ClickConfig, RefusesWhatOtherSettingsLeaveWithoutEffect) {
       [] {
         parse("", {"model.wide=true", "linear.kind=ftrl", "optimizer.schedule=cosine"});
       },
-      {"rows learn by \"ftrl\"", "would shrink", "set optimizer.schedule = \"constant\""});
+      {"the optimizer of rows is \"ftrl\"", "would shrink", "set optimizer.schedule = \"constant\""});
   expect_error([] { parse("", {"optimizer.kind=ftrl", "optimizer.schedule=linear"}); }, {"schedule is \"linear\""});
   EXPECT_NO_THROW(parse("", {"dense.optimizer=ftrl", "optimizer.schedule=linear"}));
 }

@@ -201,7 +201,7 @@ TEST(ClickText, CountsBadLinesAndNamesTheFirst) {
   Read const some = read(layout, text, {.bad_share_max = 0.001});
   EXPECT_EQ(some.samples.samples, 399995U);
   ASSERT_EQ(some.notices.size(), 1U);
-  EXPECT_NE(some.notices[0].find("left out: 5 bad lines of 400000"), std::string::npos) << some.notices[0];
+  EXPECT_NE(some.notices[0].find("skipped 5 bad lines of 400000"), std::string::npos) << some.notices[0];
   expect_error([&] { read(layout, text, {.bad_share_max = 0.00001, .bad_share_setting = "--share"}); }, {"--share"});
 }
 

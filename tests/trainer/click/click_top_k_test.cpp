@@ -118,18 +118,21 @@ TEST_F(ClickTopKTest, SaysHowItSums) {
   };
   EXPECT_THAT(lines_of(1, top_k(1, {"train.steps=2"})), ElementsAre());
   EXPECT_THAT(lines_of(3, {"train.steps=2", "run.ranks=3"}),
-              ElementsAre(AllOf(HasSubstr("exactly, as whole units of 2^-30"), HasSubstr("a rank sends "),
-                                HasSubstr(" bytes for a number"))));
-  EXPECT_THAT(lines_of(3, top_k(3, {"train.steps=2", "dense.codec=float16"})),
-              ElementsAre(HasSubstr("in 1 sum a step, of the largest 10 % of each rank, in half, by spardl (\"auto\" "
-                                    "of 3 ranks): as ssar_split_allgather"),
-                          HasSubstr("exactly")));
+              ElementsAre(AllOf(HasSubstr("exact, in units of 2^-30"), HasSubstr("a rank sends "),
+                                HasSubstr(" bytes per number"))));
+  EXPECT_THAT(
+      lines_of(3, top_k(3, {"train.steps=2", "dense.codec=float16"})),
+      ElementsAre(
+          HasSubstr(
+              "in 1 allreduce per step, largest 10 % of each rank's elements, sent as half, algorithm spardl (\"auto\" "
+              "for 3 ranks): as ssar_split_allgather"),
+          HasSubstr("exact, in units")));
 }
 
 TEST_F(ClickTopKTest, RefusesAnotherExchangeAfterwards) {
   run("run", with(top_k(1, {"train.steps=2"})));
   test::expect_error([&] { run("run", with({"train.steps=4"}), true); },
-                     {"dense.compression = 'top_k', and now it is 'none'"});
+                     {"dense.compression = 'top_k', and the configuration sets 'none'"});
 }
 
 }  // namespace

@@ -173,10 +173,10 @@ TEST_F(ClickTrainTest, RefusesToGoOnWithOtherLayersOrData) {
     settings.insert(settings.end(), more.begin(), more.end());
     run("run", settings, true);
   };
-  expect_error([&] { again({"model.top=[9]"}); }, {"model.top = [8], and now it is [9]"});
-  expect_error([&] { again({"model.wide=true"}); }, {"model.wide = false, and now it is true"});
-  expect_error([&] { again({"dense.beta1=0.8"}); }, {"dense.beta1 = 0.9, and now it is 0.8"});
-  expect_error([&] { again({"model.dims=[\"C1:8\"]"}); }, {"model.dims = [], and now it is ['C1:8']"});
+  expect_error([&] { again({"model.top=[9]"}); }, {"model.top = [8], and the configuration sets [9]"});
+  expect_error([&] { again({"model.wide=true"}); }, {"model.wide = false, and the configuration sets true"});
+  expect_error([&] { again({"dense.beta1=0.8"}); }, {"dense.beta1 = 0.9, and the configuration sets 0.8"});
+  expect_error([&] { again({"model.dims=[\"C1:8\"]"}); }, {"model.dims = [], and the configuration sets ['C1:8']"});
   expect_error([&] { again({"data.test_share=0.2"}); }, {"other data"});
   clicks_ = folder_.write("clicks.tsv", synthetic_clicks(699));
   expect_error([&] { again({}); }, {"other data"});

@@ -51,7 +51,7 @@ TEST_F(ClickTrainTest, ASavedModelPredictsAndIsExported) {
   EXPECT_GT(keys, 50U);
   EXPECT_EQ(std::filesystem::file_size(out / "rows" / "weights.values.bin"), 4 * keys);
   EXPECT_GT(std::filesystem::file_size(out / "frequent_values.bin"), 0U);
-  expect_error([&] { saved.write(out, ExportFormat::kNpy); }, {"is there already", "name a new folder"});
+  expect_error([&] { saved.write(out, ExportFormat::kNpy); }, {"exists already", "choose a new folder"});
   expect_error([&] { SavedClicks(folder_.path() / "none", {}); }, {"has no checkpoint"});
   expect_error([&] { SavedClicks(folder_.path() / "run", {"model.dim=8"}); }, {"model.dim", "another model"});
 }

@@ -97,7 +97,7 @@ TEST(DoctorMachine, WantsSharedMemory) {
   facts.machine.shared_memory_bytes = facts.machine.shared_memory_free_bytes = 64 * kMiB;  // Docker's default
   expect_only(facts, Level::kWarning, {"/dev/shm has 64.0 MiB", "--shm-size"});
   facts.machine.shared_memory_bytes = 8 * kGiB;
-  expect_only(facts, Level::kWarning, {"64.0 MiB left of 8.0 GiB", "remove files"});
+  expect_only(facts, Level::kWarning, {"64.0 MiB free of 8.0 GiB", "remove unused files"});
   facts.machine.shared_memory_bytes.reset();
   expect_only(facts, Level::kWarning, {"no /dev/shm", "mount a tmpfs"});
 }
@@ -105,7 +105,7 @@ TEST(DoctorMachine, WantsSharedMemory) {
 TEST(DoctorMachine, WantsLockedMemoryForRdma) {
   Facts facts = healthy();
   facts.machine.locked_bytes = 64 << 10;
-  expect_only(facts, Level::kWarning, {"may lock 64.0 KiB", "--ulimit memlock=-1"});
+  expect_only(facts, Level::kWarning, {"can lock only 64.0 KiB", "--ulimit memlock=-1"});
   std::erase_if(facts.transport.resources, [](auto const& way) { return way.name == "rc_mlx5"; });
   for (Finding const& finding : run_checks(facts)) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
 }
@@ -116,7 +116,8 @@ TEST(DoctorMachine, SaysWhyMemoryCannotBeRead) {
   facts.machine.ptrace_scope = 2;
   expect_only(facts, Level::kWarning, {"ptrace_scope is 2", "copied twice", "sysctl", "SYS_PTRACE"});
   facts.machine.ptrace_scope.reset();
-  expect_only(facts, Level::kWarning, {"the container forbids it", "start the container with --cap-add=SYS_PTRACE"});
+  expect_only(facts, Level::kWarning,
+              {"the container runtime forbids it", "start the container with --cap-add=SYS_PTRACE"});
 }
 
 TEST(DoctorMachine, WantsDescriptorsForAllRanks) {
@@ -140,9 +141,9 @@ TEST(DoctorGpus, ComparesTheDriverWithTheToolkit) {
   Facts facts = healthy();
   facts.gpu.gpus.clear();
   facts.gpu.driver_version = 12040;
-  expect_only(facts, Level::kWarning, {"driver is for CUDA 12.4", "built with 13.0", "update the driver"});
+  expect_only(facts, Level::kWarning, {"driver supports CUDA 12.4", "built with CUDA 13.0", "update the driver"});
   facts.gpu.driver_version = 0;
-  expect_only(facts, Level::kWarning, {"libcuda.so is not here", "--gpus all"});
+  expect_only(facts, Level::kWarning, {"libcuda.so is missing", "--gpus all"});
 }
 
 TEST(DoctorGpus, KnowsDevicesThatTheBuildIsNotFor) {
@@ -170,13 +171,13 @@ TEST(DoctorGpus, NamesDevicesThatCannotReachEachOther) {
 TEST(DoctorGpus, PassesOnWhatADeviceSays) {
   Facts facts = healthy();
   facts.gpu.gpus[0].error = "CUDA says 'busy' (while reading): check nvidia-smi";
-  expect_only(facts, Level::kProblem, {"cuda:0 does not answer", "'busy'"});
+  expect_only(facts, Level::kProblem, {"cuda:0 does not respond", "'busy'"});
 }
 
 TEST(DoctorTransports, WantsANetwork) {
   Facts facts = healthy();
   facts.transport.resources.erase(facts.transport.resources.begin() + 1, facts.transport.resources.begin() + 3);
-  expect_only(facts, Level::kWarning, {"no network but the loopback", "--network=host"});
+  expect_only(facts, Level::kWarning, {"no network except the loopback", "--network=host"});
 }
 
 TEST(DoctorTransports, WantsUcxForProcesses) {
@@ -193,7 +194,7 @@ TEST(DoctorTransports, KnowsDevicesThatAreNotThere) {
     for (Finding const& finding : run_checks(facts)) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
   }
   facts.transport.wanted_devices = "eth0,ib7";
-  expect_only(facts, Level::kWarning, {"names ib7", "lo, eth0, mlx5_0:1"});
+  expect_only(facts, Level::kWarning, {"contains ib7", "lo, eth0, mlx5_0:1"});
 }
 
 TEST(DoctorMeeting, PassesOnWhatTheEnvironmentLacks) {
@@ -221,11 +222,11 @@ TEST(DoctorMeeting, WantsANameForTheMachine) {
 TEST(DoctorMeeting, WantsAFreePort) {
   Facts facts = healthy();
   facts.rendezvous.port_error = EADDRINUSE;
-  expect_only(facts, Level::kProblem, {"port 29500 is occupied", "MASTER_PORT"});
+  expect_only(facts, Level::kProblem, {"port 29500 is in use", "MASTER_PORT"});
   EXPECT_FALSE(can_join(facts));
   facts.rendezvous.port = 80;
   facts.rendezvous.port_error = EACCES;
-  expect_only(facts, Level::kProblem, {"port 80 is for root only", "from 1024"});
+  expect_only(facts, Level::kProblem, {"port 80 is reserved for root", "from 1024"});
   facts.rendezvous.port_error = EMFILE;
   expect_only(facts, Level::kProblem, {"port 80 cannot be used", "Too many open files"});
 }
@@ -260,7 +261,7 @@ TEST(DoctorPlace, WantsSomethingForEachRank) {
   facts.binding = BindingFacts{.host = "node7", .bound_cores = "0-7", .local_rank = 0, .local_ranks = 2};
   for (Finding const& finding : run_checks(facts)) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
   facts.binding->local_ranks = 3;
-  expect_only(facts, Level::kWarning, {"3 ranks share this machine's 2 GPUs", "one for each GPU"});
+  expect_only(facts, Level::kWarning, {"3 ranks share this machine's 2 GPUs", "one rank for each GPU"});
   facts.run->device = "host";
   EXPECT_EQ(run_checks(facts).size(), run_checks(healthy()).size() + 1);
   facts.binding->local_ranks = facts.binding->cores_shared_by = 17;
@@ -274,22 +275,22 @@ TEST(DoctorPlace, WantsSomethingForEachRank) {
 TEST(DoctorRun, RefusesRanksAsThreadsOfAProcess) {
   Facts facts = healthy();
   facts.run->ranks = 2;
-  expect_only(facts, Level::kProblem, {"run.ranks is 2", "leave it out"});
+  expect_only(facts, Level::kProblem, {"run.ranks is 2", "remove run.ranks"});
 }
 
 TEST(DoctorRun, WantsRoomForCheckpoints) {
   Facts facts = healthy();
   facts.run->folder_free_bytes = 3 * kGiB / 2;
-  expect_only(facts, Level::kWarning, {"1.5 GiB left", "the one before stays", "--run"});
+  expect_only(facts, Level::kWarning, {"1.5 GiB free", "the previous one is kept", "--run"});
   facts.run->folder_free_bytes = kGiB / 2;
-  expect_only(facts, Level::kProblem, {"512.0 MiB left", "a checkpoint has 1.0 GiB"});
+  expect_only(facts, Level::kProblem, {"512.0 MiB free", "a checkpoint needs 1.0 GiB"});
 }
 
 TEST(DoctorRun, WantsRoomForRowsOnTheDevice) {
   Facts facts = healthy();
   facts.run->table_bytes = 8 * kGiB;
   facts.gpu.gpus[0].free_bytes = kGiB;  // 4 ranks: 2 GiB each
-  expect_only(facts, Level::kProblem, {"cuda:0 has 1.0 GiB left", "2.0 GiB"});
+  expect_only(facts, Level::kProblem, {"cuda:0 has 1.0 GiB free", "2.0 GiB"});
   facts.run->device = "cuda:1";
   EXPECT_FALSE(has_problem(run_checks(facts)));
 }

@@ -45,7 +45,7 @@ TEST(Readers, EmptyFilesAreRefused) {
   }
   for (std::string const& name : reader_names()) {
     test::expect_error([&] { read_dataset({.reader = name, .folder = folder.path().string()}); },
-                       {"nothing to learn from"});
+                       {"training needs some"});
   }
 }
 

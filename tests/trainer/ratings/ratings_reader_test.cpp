@@ -53,12 +53,13 @@ TEST_F(RatingFile, ReadsMatrixMarket) {
   EXPECT_EQ(read("%%MatrixMarket matrix coordinate real general\n9 9 2\n3 7 4.5\n\n% by hand\n1 1 2\n\n"),
             (Lines{{3, 7, 4.5F}, {1, 1, 2}}));
   expect_error([&] { read("%%MatrixMarket matrix coordinate real general\n1 1 18446744073709551615\n3 7 4.5\n"); },
-               {"has 1 entries and says that it has 18446744073709551615"});
+               {"has 1 entries, but its size line says 18446744073709551615"});
   expect_error([&] { read("%%MatrixMarket matrix coordinate real general\n9 9 3\n3 7 4.5\n"); },
-               {"has 1 entries and says that it has 3", "cut"});
+               {"has 1 entries, but its size line says 3", "incomplete"});
   expect_error([&] { read("%%MatrixMarket matrix coordinate real general\n9 nine 3\n3 7 4.5\n"); },
-               {"ratings:2 has no sizes"});
-  expect_error([&] { read("%%MatrixMarket matrix coordinate real general\n% nothing\n"); }, {"ends before its sizes"});
+               {"ratings:2: the line does not have the numbers"});
+  expect_error([&] { read("%%MatrixMarket matrix coordinate real general\n% nothing\n"); },
+               {"ends before its size line"});
   expect_error([&] { read("%%MatrixMarket matrix coordinate real symmetric\n9 9 1\n3 7 4.5\n"); }, {"symmetric"});
   for (char const* other : {"array real general", "coordinate pattern general", "coordinate complex general"}) {
     expect_error([&] { read(std::string("%%MatrixMarket matrix ") + other + "\n9 9 1\n3 7 4.5\n"); }, {other});
@@ -69,7 +70,7 @@ TEST_F(RatingFile, EntriesBeyondTheMatrixAreBadLines) {
   std::string const text =
       "%%MatrixMarket matrix coordinate real general\n5 3 6\n1 1 1\n5 3 1\n0 1 1\n6 1 1\n1 0 1\n5 4 1\n";
   expect_error([&] { read(text); },
-               {"4 bad lines of 6", "ratings:5 has a row that is not one of 1 to", "ratings:7 has a column"});
+               {"4 bad lines of 6", "ratings:5 has a row that is not between 1 and", "ratings:7 has a column"});
   EXPECT_EQ(read(text, 0.7), (Lines{{1, 1, 1}, {5, 3, 1}}));
 }
 

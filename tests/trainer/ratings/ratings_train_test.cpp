@@ -78,7 +78,11 @@ TEST_F(RatingsTrainTest, GoesOnWithTheBitsOfARunThatNeverStopped) {
   auto resumed = result(run("run", {"train.steps=40", "run.ranks=2"}, true));
   for (auto* one : {&whole, &resumed}) one->erase("loss");  // since the last report
   EXPECT_EQ(resumed, whole);
-  expect_error([&] { run("run", {"train.steps=41", "model.dim=9"}, true); }, {"model.dim = 8, and now it is 9"});
+  expect_error(
+      [&] {
+        run("run", {"train.steps=41", "model.dim=9"}, true);
+      },
+      {"model.dim = 8, and the configuration sets 9"});
   folder_.write("ratings.txt", synthetic_ratings() + "1 1 1\n");
   expect_error([&] { run("run", {"train.steps=41"}, true); }, {"other data"});
 }
@@ -96,7 +100,8 @@ TEST_F(RatingsTrainTest, KeptBatchesEndWithTheSameBitsWhereverTheyAre) {
   run("resumed", with({"train.steps=21", "run.ranks=2"}));  // in the second epoch
   auto resumed = result(run("resumed", with({"train.steps=48"}), true));
   EXPECT_EQ(resumed.at("table_hash"), alone.at("table_hash"));
-  expect_error([&] { run("resumed", {"train.steps=48"}, true); }, {"train.reuse_batches = true, and now it is false"});
+  expect_error([&] { run("resumed", {"train.steps=48"}, true); },
+               {"train.reuse_batches = true, and the configuration sets false"});
 }
 
 TEST_F(RatingsTrainTest, PatienceWatchesTheError) {
@@ -138,14 +143,14 @@ TEST_F(RatingsTrainTest, RefusesWhatHasNoEffect) {
   expect_error([&] { config({"data.valid=ratings.txt", "data.valid_share=0.2"}); }, {"data.valid_share"});
   expect_error([&] { config({"model.name=complex"}); }, {"data.reader is \"ratings\"", "use one of factorization"});
   expect_error([&] { parse_config("[data]\nreader = 'ratings'\n", "run.toml", "/", {}); },
-               {"data.train is empty", "name a file"});
+               {"data.train is empty", "set it to a file"});
 }
 
 TEST_F(RatingsTrainTest, SaysWhatItHasRead) {
   testing::internal::CaptureStderr();
   run("run", {"train.steps=1"});
   std::string const text = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(text, testing::ContainsRegex("60 rows, 40 columns; [0-9]+ ratings to learn from, [0-9]+ for validation"));
+  EXPECT_THAT(text, testing::ContainsRegex("60 rows, 40 columns; [0-9]+ ratings for training, [0-9]+ for validation"));
   EXPECT_THAT(text, testing::HasSubstr("1 step of 64 ratings"));
   EXPECT_THAT(text, testing::ContainsRegex("test mse [0-9.]+  rmse [0-9.]+  mae [0-9.]+"));
 }

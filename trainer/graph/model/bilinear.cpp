@@ -25,7 +25,7 @@ kernels::Loss loss_of(GraphModelOptions const& options) {
   return {kind, options.temperature};
 }
 
-// Grows an array for what is about to be computed, not before what is queued has used it.
+// Replaces an array by a larger one if it is too small. Waits first, because queued work may use the old array.
 template <class Owner, class... Size>
 void grow(Stream& stream, Owner& owner, bool large_enough, Size... size) {
   if (large_enough) return;
@@ -69,7 +69,7 @@ Bilinear::BatchSizes Bilinear::sizes(std::size_t samples, std::size_t microbatch
 
 GraphModel::Sizes Bilinear::sizes_of(std::size_t samples, std::size_t microbatches) const {
   auto const [entries, sources] = sizes(samples, microbatches);
-  // Neighbouring triples share negatives of their own, see deal_negatives().
+  // Neighbouring triples share negatives, see deal_negatives().
   std::size_t const negatives = entries - 2 * samples;
   std::size_t const drawn = shared_ ? negatives : negatives / options_.negative_reuse + 1;
   std::uint64_t floats = sources * row_stride(options_.dim) + (shared_ ? 0 : entries);
@@ -94,7 +94,8 @@ GraphEntries Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
 
   static_assert(sizeof(Triple) == 3 * sizeof(std::uint32_t));
   Array<Triple> const triples = to_device(stream, batch.triples);
-  std::vector<std::uint32_t> drawing = batch.sample_numbers;  // what draws negatives: triples, or microbatches
+  std::vector<std::uint32_t> drawing =
+      batch.sample_numbers;  // indices of triples, or of microbatches, for which negatives are drawn
   if (shared_) {
     drawing.clear();
     for (Microbatch const& microbatch : batch.microbatches) drawing.push_back(microbatch.number);
@@ -132,7 +133,7 @@ GraphEntries Bilinear::prepare(Stream& stream, TripleBatch const& batch) const {
                                              .step = per_triple,
                                              .keys = work.parts[0].keys,
                                              .sources = work.parts[0].sources});
-  stream.wait();  // `triples` and the numbers go
+  stream.wait();  // the kernels read local arrays
   return work;
 }
 
@@ -207,7 +208,7 @@ void Bilinear::score_all(Stream& stream, bool objects, MatrixView<float const> k
   } else {
     kernels::dot_rows(stream, {.left = queries, .right = {entities}, .out = scores});
   }
-  stream.wait();  // the queries go
+  stream.wait();  // the kernels read the local queries
 }
 
 }  // namespace gpups::trainer

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ComplEx (Trouillon et al., ICML 2016), DistMult (Yang et al., ICLR 2015) and RESCAL (Nickel et al., ICML 2011), whose
-// scores are linear in each of a triple's three rows; TransE (Bordes et al., NIPS 2013) and RotatE (Sun et al., ICLR
-// 2019), whose scores are distances. All score many candidates with one query.
+// Models whose scores are linear in each of a triple's three rows: ComplEx (Trouillon et al., ICML 2016), DistMult
+// (Yang et al., ICLR 2015) and RESCAL (Nickel et al., ICML 2011); and models whose scores are distances: TransE (Bordes
+// et al., NIPS 2013) and RotatE (Sun et al., ICLR 2019). All of them score many candidates with one query.
 #pragma once
 
 #include "kernels/score/types.hpp"
@@ -9,7 +9,7 @@
 
 namespace gpups::trainer {
 
-// Row `which` of the sources of `count` triples from `first` on.
+// Returns source row `which` of the triples first .. first + count - 1.
 inline MatrixView<float> source_rows(MatrixView<float> sources, kernels::SourceRow which, std::size_t first,
                                      std::size_t count) {
   std::size_t const per_triple = kernels::kSourcesPerTriple;
@@ -17,6 +17,7 @@ inline MatrixView<float> source_rows(MatrixView<float> sources, kernels::SourceR
           sources.device()};
 }
 
+// A model that an Algebra defines.
 class Bilinear : public GraphModel {
  public:
   // REQUIRES: options that make_graph_model accepts.
@@ -32,7 +33,7 @@ class Bilinear : public GraphModel {
 
   Sizes sizes_of(std::size_t samples, std::size_t microbatches) const override;
 
-  // forward_backward, given the row of each entry.
+  // forward_backward() with the row of each entry.
   struct Positions {
     View<std::uint32_t const> entities, relations;
   };
@@ -40,33 +41,34 @@ class Bilinear : public GraphModel {
                        std::span<MatrixView<float const> const> rows, GraphGradients& gradients) const;
 
  private:
-  // Entries of the entity table and rows of sources that a batch takes.
+  // The number of entries of the entity table, and of source rows, of a batch.
   struct BatchSizes {
     std::size_t entries, sources;
   };
   BatchSizes sizes(std::size_t samples, std::size_t microbatches) const;
-  // What shared negatives take beside gradients, out of one array.
+  // Scratch arrays for shared negatives, all in one allocation.
   struct SharedScratch {
-    View<float> slopes;        // of each triple: the derivative by its positive's score
-    MatrixView<float> scores;  // (2 * triples, negatives), for objects first; then derivatives by them
-    MatrixView<float> drawn;   // (microbatches * 2 * negatives, dim): the negatives' rows, one after the other
+    View<float> slopes;        // for each triple: derivative of the loss by the score of the positive
+    MatrixView<float> scores;  // (2 * triples, negatives), of objects first; later the derivatives by the scores
+    MatrixView<float> drawn;   // (microbatches * 2 * negatives, dim): rows of the negatives
   };
   std::size_t shared_scratch_size(std::size_t samples, std::size_t microbatches) const;
   SharedScratch shared_scratch(GraphEntries const& work, GraphGradients const& gradients) const;
-  // Each entry of the entity table has a source of its own number.
+  // Returns whether entry e of the entity table has source e.
   bool own_entity_sources() const { return is_distance(algebra_) && !shared_; }
+  // Returns whether relations have separate sources, GraphGradients::relation_sources.
   bool own_relation_sources() const {
     return own_entity_sources() || algebra_ == kernels::Algebra::kMatrix || algebra_ == kernels::Algebra::kRotation;
   }
   void reserve(Stream& stream, GraphEntries const& work, GraphGradients& gradients) const;
-  // The gradient of each sample's relation.
+  // Returns the gradient of each sample's relation.
   MatrixView<float> relation_sources(GraphGradients const& gradients, std::size_t samples) const;
   void compute_shared(Stream& stream, GraphEntries const& work, Positions positions,
                       std::span<MatrixView<float const> const> rows, GraphGradients& gradients) const;
   void compute_microbatch(Stream& stream, GraphEntries const& work, std::size_t m, Positions positions,
                           MatrixView<float const> entities, GraphGradients& gradients) const;
-  // Scores of all pairs of queries and negatives; and the gradients of both, from the derivatives of the loss by
-  // scores.
+  // Computes the scores of all pairs of queries and negatives; and the gradients of both, from the derivatives of the
+  // loss by the scores.
   void score_shared(Stream& stream, MatrixView<float const> queries, MatrixView<float const> negatives,
                     MatrixView<float> scores) const;
   void score_shared_backward(Stream& stream, MatrixView<float const> queries, MatrixView<float const> negatives,

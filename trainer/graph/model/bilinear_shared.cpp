@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The step with negatives that all triples of a microbatch share: matrix products of queries and negatives, by the
-// libraries that dense layers use. Scores are the queries' layer, with the negatives as its weights. Or distances of
-// all queries from all negatives.
+// The step with negatives that all triples of a microbatch share. For bilinear models, scores are matrix products of
+// queries and negatives, computed as a dense layer with the negatives as weights. For distance models, they are the
+// distances of all queries from all negatives.
 #include "kernels/dense/linear.hpp"
 #include "kernels/parallel_for.hpp"
 #include "kernels/permute_rows.hpp"
@@ -18,7 +18,7 @@ using namespace kernels;
 
 namespace {
 
-// With its padding, so that products write zeros there.
+// Returns the rows with their padding as columns, so that products write zeros to the padding.
 template <class T>
 MatrixView<T> whole_rows(MatrixView<T> rows) {
   return {rows.data(), rows.rows(), row_stride(rows.columns()), rows.stride(), rows.device()};
@@ -26,7 +26,8 @@ MatrixView<T> whole_rows(MatrixView<T> rows) {
 
 }  // namespace
 
-// Rows of scores are not powers of two apart, which would put the same column of all of them in one set of a cache.
+// The 16 extra elements avoid strides that are powers of two, with which a column of all rows would map to one set of
+// the cache.
 std::size_t Bilinear::shared_scratch_size(std::size_t samples, std::size_t microbatches) const {
   std::size_t const drawn = 2 * microbatches * options_.negatives;
   return row_stride(samples + 16) + 2 * samples * row_stride(options_.negatives + 16) +

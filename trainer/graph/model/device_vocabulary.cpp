@@ -6,7 +6,7 @@
 namespace gpups::trainer {
 namespace {
 
-// Keeps this shuffle apart from what else is drawn with the same seed.
+// Makes the random numbers of the shuffle differ from others with the same seed.
 constexpr std::uint64_t kShuffle = 0x73687566666c65;  // "shuffle"
 
 }  // namespace

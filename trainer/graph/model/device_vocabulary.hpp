@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A vocabulary's keys on whatever device asks for them.
+// The keys of a vocabulary, on the host and on each GPU that uses them.
 #pragma once
 
 #include <map>
@@ -10,16 +10,17 @@
 
 namespace gpups::trainer {
 
+// Copies the keys to a GPU at the first use there.
 class DeviceVocabulary {
  public:
-  // seed: of the shuffle.
+  // seed: for Keys::shuffled.
   DeviceVocabulary(Vocabulary vocabulary, std::uint64_t seed);
 
   struct Keys {
     View<Key const> entities, relations;
-    View<Key const> shuffled;  // the entities, in an order that has nothing to do with what they are
+    View<Key const> shuffled;  // the entities in random order
   };
-  // On the stream's device; copied there by the first call, which waits. Any thread.
+  // Returns the keys on the stream's device. The first call for a GPU copies them and blocks. Any thread.
   Keys keys(Stream& stream) const;
   Vocabulary const& host() const { return host_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How what models make looks to the store.
+// Converts the entries and gradients of models to the arguments of Store calls.
 #include "trainer/graph/model.hpp"
 
 namespace gpups::trainer {

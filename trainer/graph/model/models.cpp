@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All models: a new one is a line here and a file beside it.
+// The list of all models. To add one, add an entry here and a file to this folder.
 #include <cmath>
 #include <string_view>
 
@@ -10,10 +10,10 @@ namespace gpups::trainer {
 namespace {
 
 std::unique_ptr<GraphModel> make_complex(GraphModelOptions const& options, Vocabulary const& vocabulary) {
-  GPUPS_REQUIRE(options.dim % 2 == 0,
-                "dim is {} (a row of complex is the real parts, then the imaginary parts): "
-                "use an even number",
-                options.dim);
+  GPUPS_REQUIRE(
+      options.dim % 2 == 0,
+      "dim is {} (a row of complex has real parts and the same number of imaginary parts): use an even number",
+      options.dim);
   return std::make_unique<Bilinear>(kernels::Algebra::kComplex, options, vocabulary);
 }
 
@@ -31,9 +31,8 @@ std::unique_ptr<GraphModel> make_rescal(GraphModelOptions const& options, Vocabu
 
 void require_margin(GraphModelOptions const& options) {
   GPUPS_REQUIRE(std::isfinite(options.margin) && options.margin >= 0,
-                "margin is {} (the score is the margin less a distance, so nothing could score above 0): use 9, or any "
-                "number that "
-                "is not negative",
+                "margin is {} (a score is the margin minus a distance, so all scores would be below 0): use 9, or "
+                "another number that is not negative",
                 options.margin);
 }
 
@@ -48,8 +47,8 @@ std::unique_ptr<GraphModel> make_transe(GraphModelOptions const& options, Vocabu
 
 std::unique_ptr<GraphModel> make_rotate(GraphModelOptions const& options, Vocabulary const& vocabulary) {
   GPUPS_REQUIRE(options.dim % 2 == 0,
-                "dim is {} (an entity's row of rotate is the real parts, then the imaginary parts): "
-                "use an even number",
+                "dim is {} (an entity's row of rotate has real parts and the same number of imaginary parts): use an "
+                "even number",
                 options.dim);
   require_margin(options);
   return std::make_unique<Bilinear>(kernels::Algebra::kRotation, options, vocabulary);
@@ -65,7 +64,7 @@ constexpr ModelEntry kModels[] = {{"complex", make_complex},
                                   {"transe", make_transe},
                                   {"rotate", make_rotate}};
 
-// "a, b or c"
+// Returns "a, b or c".
 std::string any_of(std::span<std::string const> names) {
   std::string text;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -78,7 +77,7 @@ void require_known(char const* option, std::string const& value, std::vector<std
   for (std::string const& name : known) {
     if (name == value) return;
   }
-  GPUPS_REQUIRE(false, "{} '{}' is unknown (a run needs one that is there): use {}", option, value, any_of(known));
+  GPUPS_REQUIRE(false, "{} '{}' is unknown (a run needs an existing one): use {}", option, value, any_of(known));
 }
 
 void require_weight(char const* option, float weight) {
@@ -103,17 +102,18 @@ std::unique_ptr<GraphModel> make_graph_model(GraphModelOptions const& options, V
   GPUPS_REQUIRE(options.dim >= 1 && options.dim <= 65536,
                 "dim is {} (a row has 1 to 65536 values): use 50 to 1000 for most graphs", options.dim);
   GPUPS_REQUIRE(options.negatives >= 1 && options.negatives <= 1U << 20,
-                "negatives is {} (a positive is learned against 1 to 1048576 on each side): use 6 of its own for "
-                "each triple, or 500 shared ones",
+                "negatives is {} (a positive has 1 to 1048576 negatives on each side): use 6 for each triple, or 500 "
+                "shared negatives",
                 options.negatives);
   GPUPS_REQUIRE(options.negative_reuse >= 1 && options.negative_reuse <= 16,
-                "negative_reuse is {} (16 neighbouring triples draw together, and this many use each negative): use 8, "
-                "or 1 for the most entities in a batch",
+                "negative_reuse is {} (it is the number of triples, of 16 consecutive ones, that use the same "
+                "negative): use 8, or 1 for the most entities in a batch",
                 options.negative_reuse);
-  GPUPS_REQUIRE(std::isfinite(options.temperature) && options.temperature >= 0,
-                "temperature is {} (it multiplies scores whose softmax weights negatives): use 0 to weight them alike, "
-                "or a number around 1",
-                options.temperature);
+  GPUPS_REQUIRE(
+      std::isfinite(options.temperature) && options.temperature >= 0,
+      "temperature is {} (it multiplies the scores whose softmax weights negatives): use 0 for equal weights, "
+      "or a number near 1",
+      options.temperature);
   require_weight("l2", options.l2);
   require_weight("n3", options.n3);
   GPUPS_REQUIRE(!vocabulary.entities.empty() && !vocabulary.relations.empty(),
@@ -123,7 +123,7 @@ std::unique_ptr<GraphModel> make_graph_model(GraphModelOptions const& options, V
   for (ModelEntry const& entry : kModels) {
     if (entry.name == options.name) return entry.make(options, vocabulary);
   }
-  throw Error("model '" + options.name + "' has no maker");
+  throw Error("model '" + options.name + "' is not implemented");
 }
 
 }  // namespace gpups::trainer

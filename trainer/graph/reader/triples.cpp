@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads lines of subject, relation and object with tabs between them. Names are any strings but empty ones.
+// Reads lines of subject, relation and object, separated by tabs. A name is any string that is not empty.
 #include <fmt/format.h>
 
 #include <array>
@@ -16,7 +16,7 @@ namespace {
 
 using Names = std::array<std::string_view, 3>;
 
-// The three names, or what is wrong with the line.
+// Splits a line into three names. Returns why the line is invalid, or nothing if it is valid.
 std::string_view split_line(std::string_view line, Names& names) {
   std::size_t const a = line.find('\t');
   if (a == std::string_view::npos) return "has 1 field";
@@ -53,10 +53,10 @@ void read_file(std::filesystem::path const& path, double bad_share_max, std::vec
 Dataset read_triples(DataConfig const& config) {
   Dataset data;
   std::filesystem::path const folder = config.folder;
-  GPUPS_REQUIRE(!config.train.empty(), "data.train is empty (there is nothing to learn from): name a file");
+  GPUPS_REQUIRE(!config.train.empty(), "data.train is empty (there are no triples to train on): set it to a file");
   read_file(folder / config.train, config.bad_share_max, data.notices,
             [&](Names const& n) { data.add_train(n[0], n[1], n[2]); });
-  GPUPS_REQUIRE(!data.train.empty(), "{} has no triples (there is nothing to learn from): check the file",
+  GPUPS_REQUIRE(!data.train.empty(), "{} has no triples (training needs some): check the file",
                 (folder / config.train).string());
 
   auto const read_held_out = [&](std::string const& file, std::vector<Triple>& split) {
@@ -66,11 +66,11 @@ Dataset read_triples(DataConfig const& config) {
       if (!data.add_held_out(split, n[0], n[1], n[2])) ++unknown;
     });
     if (unknown > 0) {
-      data.notices.push_back(fmt::format("left out: {} of {} with names that are not in the training data",
+      data.notices.push_back(fmt::format("skipped {} of {} with names that are not in the training data",
                                          with_count(unknown, "triple"), (folder / file).string()));
     }
     GPUPS_REQUIRE(!split.empty(),
-                  "{} has no triples to rank (metrics would mean nothing): correct it, or set it to \"\"",
+                  "{} has no triples to rank (metrics need some): correct the file, or set its key to \"\"",
                   (folder / file).string());
   };
   read_held_out(config.valid, data.valid);

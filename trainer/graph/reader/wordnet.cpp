@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a knowledge graph of a WordNet database: synsets, and one of each two relations that say the same.
+// Makes a knowledge graph from a WordNet database. Its entities are synsets. Of two inverse relations it has only one.
 #include <algorithm>
 #include <numeric>
 #include <tuple>
@@ -12,7 +12,7 @@
 namespace gpups::trainer {
 namespace {
 
-// A pointer's symbol as a relation; reversed: from its target to its source.
+// The relation of a pointer's symbol. reversed: the target of the pointer is the subject.
 struct RelationOf {
   std::string_view symbol, relation;
   bool reversed;
@@ -26,9 +26,10 @@ constexpr RelationOf kRelations[] = {
     {"-u", "usage_domain", true},      {"&", "similar_to", false},      {"^", "also_see", false},
     {"$", "verb_group", false},        {"*", "entailment", false},      {">", "cause", false},
 };
-constexpr std::string_view kAttribute = "attribute";  // "=" in both directions: from nouns to adjectives here
+constexpr std::string_view kAttribute =
+    "attribute";  // symbol "=", which the database has in both directions: here from nouns to adjectives
 
-// Numbers of synsets and of kinds of relation.
+// A triple, with the indices of synsets.
 struct Fact {
   std::uint32_t subject, object;
   std::string_view relation;
@@ -60,7 +61,7 @@ std::vector<Fact> facts_of(std::vector<Synset> const& synsets) {
   return facts;
 }
 
-// All facts about the same two synsets, which stay together: one may give away the other.
+// All facts about the same two synsets. They are in the same split, because one fact can reveal another.
 struct Pair {
   std::uint64_t hash;
   std::vector<std::uint32_t> facts;
@@ -87,13 +88,15 @@ std::vector<Pair> pairs_of(std::vector<Fact> const& facts, std::vector<Synset> c
   return pairs;
 }
 
-// How often things are named by what is still for training: a held-out fact must leave something to learn from.
+// Counts the uses of synsets and relations in training facts. After facts are held out, each synset and relation must
+// have a training fact.
 class Uses {
  public:
   Uses(std::vector<Fact> const& facts, std::size_t synsets) : facts_(facts), synsets_(synsets) {
     for (std::uint32_t i = 0; i < facts.size(); ++i) add(i, 1);
   }
-  // False, and nothing is taken, where a synset or relation would be left without a fact.
+  // Removes the facts of a pair from training. Returns false, and removes nothing, if a synset or relation would have
+  // no training fact.
   bool take(Pair const& pair) {
     for (std::uint32_t i : pair.facts) add(i, -1);
     bool const enough = std::all_of(pair.facts.begin(), pair.facts.end(), [this](std::uint32_t i) {
@@ -146,8 +149,7 @@ std::vector<Side> split(std::vector<Fact> const& facts, std::vector<Synset> cons
 Dataset read_wordnet(DataConfig const& config) {
   std::vector<Synset> const synsets = read_wordnet_database(config.folder);
   std::vector<Fact> const facts = facts_of(synsets);
-  GPUPS_REQUIRE(!facts.empty(),
-                "the database in {} has no relations (there is nothing to learn from): check data.folder",
+  GPUPS_REQUIRE(!facts.empty(), "the database in {} has no relations (training needs some): check data.folder",
                 config.folder);
   std::vector<Side> const sides = split(facts, synsets, config);
 

@@ -15,16 +15,16 @@ namespace gpups::trainer {
 namespace {
 
 struct Part {
-  char letter;  // as in pointers; satellites of adjectives are adjectives
+  char letter;  // in pointers; adjective satellites count as adjectives
   char const* file;
 };
 constexpr Part kParts[] = {{'n', "noun"}, {'v', "verb"}, {'a', "adj"}, {'r', "adv"}};
 
-// A synset is known by the byte offset of its line in the file of its part of speech.
+// The id of a synset in the database: its part of speech, and the byte offset of its line in that file.
 using Place = std::uint64_t;
 Place place_of(char letter, std::uint64_t offset) { return offset << 8 | static_cast<unsigned char>(letter); }
 
-// The fields of a line, one after the other.
+// Reads the fields of a line in order.
 class Fields {
  public:
   Fields(std::string_view line, LineReader const& reader) : line_(line), reader_(reader) {}
@@ -49,7 +49,7 @@ class Fields {
     return value;
   }
   void require(bool ok) const {
-    GPUPS_REQUIRE(ok, "{} is no line of a WordNet database (fields are as in wndb(5WN)): check data.folder",
+    GPUPS_REQUIRE(ok, "{} is not a line of a WordNet database (see wndb(5WN) for its fields): check data.folder",
                   reader_.position());
   }
 
@@ -58,7 +58,7 @@ class Fields {
   LineReader const& reader_;
 };
 
-// Lines of the licence begin with two spaces.
+// Returns whether a line is an entry. Lines of the licence begin with two spaces.
 bool is_entry(std::string_view line) { return !line.starts_with("  ") && !line.empty(); }
 
 std::string lower(std::string_view text) {
@@ -67,9 +67,10 @@ std::string lower(std::string_view text) {
   return copy;
 }
 
+// Reads the files of a database, then resolves names and pointers.
 class Database {
  public:
-  // Synsets, with the first word and the kind as names, and pointers to places.
+  // Reads a data file: for each synset the first word, the kind and the pointers.
   void read_data(std::filesystem::path const& path, char letter) {
     LineReader reader(path);
     std::string_view line;
@@ -77,7 +78,7 @@ class Database {
       if (!is_entry(line)) continue;
       Fields fields(line.substr(0, line.find(" | ")), reader);
       std::uint64_t const offset = fields.number();
-      fields.number();  // of the lexicographer's file
+      fields.number();  // number of the lexicographer file
       std::string_view const kind = fields.word();
       std::uint64_t const words = fields.number(16);
       fields.require(kind.size() == 1 && words > 0);
@@ -85,7 +86,7 @@ class Database {
       for (std::uint64_t i = 0; i < words; ++i) {
         std::string_view const word = fields.word();
         if (i == 0) first = word.substr(0, word.find('('));  // a syntactic marker follows some adjectives
-        fields.word();                                       // its number in the lexicographer's file
+        fields.word();                                       // id in the lexicographer file
       }
       fields.require(by_place_.emplace(place_of(letter, offset), synsets_.size()).second);
       synsets_.push_back({lower(first), {}});
@@ -102,7 +103,8 @@ class Database {
     }
   }
 
-  // A word's senses in their order: the place of a synset in the list of its first word is its number.
+  // Reads an index file, which lists the synsets of each word in the order of senses. The number of a synset's sense is
+  // its position in the list of its first word.
   void read_index(std::filesystem::path const& path, char letter) {
     LineReader reader(path);
     std::string_view line;
@@ -122,20 +124,22 @@ class Database {
     }
   }
 
+  // Returns the synsets with their names and pointers.
   std::vector<Synset> finish(std::filesystem::path const& folder) {
     std::unordered_set<std::string> names;
     for (std::size_t i = 0; i < synsets_.size(); ++i) {
       Synset& synset = synsets_[i];
       GPUPS_REQUIRE(senses_[i] > 0,
-                    "the index files in {} do not list '{}' (synsets are named by its senses): check them",
+                    "the index files in {} do not list '{}' (the names of synsets need its senses): check the files",
                     folder.string(), synset.name);
       synset.name = fmt::format("{}.{}.{:02}", synset.name, kinds_[i], senses_[i]);
       GPUPS_REQUIRE(names.insert(synset.name).second,
-                    "two synsets in {} are named '{}' (names must be unique): check it", folder.string(), synset.name);
+                    "two synsets in {} have the name '{}' (names must be unique): check the files", folder.string(),
+                    synset.name);
       for (Link const& link : links_[i]) {
         auto const found = by_place_.find(link.to);
         GPUPS_REQUIRE(found != by_place_.end(),
-                      "a pointer of '{}' in {} leads nowhere (the files do not fit): check them", synset.name,
+                      "a pointer of '{}' in {} has no target (the files do not match): check the files", synset.name,
                       folder.string());
         synset.pointers.push_back({link.symbol, found->second});
       }

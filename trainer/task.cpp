@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/tasks.hpp"
+
+#include "trainer/task.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -10,11 +11,11 @@
 #include "trainer/graph/graph_task.hpp"
 #include "trainer/graph/reader.hpp"
 #include "trainer/ratings/rating_data.hpp"
-#include "trainer/task.hpp"
 
 namespace gpups::trainer {
 namespace {
 
+// A kind of task. To add one, add an entry to kinds().
 struct TaskKind {
   std::vector<std::string> readers, models;
   std::unique_ptr<Data const> (*read)(Config const& config);
