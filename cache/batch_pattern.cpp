@@ -158,14 +158,14 @@ cache::PreparedPart const& part_of(PreparedBatch const& prepared, std::size_t pa
 void cache::require_batch(PreparedBatch const& batch, char const* call) {
   GPUPS_REQUIRE(
       batch.impl() != nullptr,
-      "{} was called with an empty batch (it was default-constructed or moved from): use a batch that prepare() "
+      "{}() was called with an empty batch (it was default-constructed or moved from): use a batch that prepare() "
       "has returned",
       call);
 }
 
 void cache::require_part(std::size_t part, std::size_t parts, char const* call) {
   GPUPS_REQUIRE(part < parts,
-                "{} was called for part {} of a batch with {} parts (parts are numbered from 0): use a lower number",
+                "{}() was called for part {} of a batch with {} parts (parts are numbered from 0): use a lower number",
                 call, part, parts);
 }
 

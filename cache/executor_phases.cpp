@@ -33,8 +33,7 @@ std::string RoundExecutor::fault_of(PreparedBatch::Impl const& batch) {
     if (entries[p] == kernels::kNoRow) continue;
     return fmt::format(
         "rank {} pushed a source index for entry {} of table '{}' at step {} that is not below the number of sources "
-        "(the "
-        "step was rejected on all ranks): give indices below the number of sources",
+        "(the step was rejected on all ranks): give indices below the number of sources",
         number(me_), entries[p], tables_[number(batch.parts[p].table)]->options().name, number(batch.clock));
   }
   auto const rows = to_host(stream_, batch.bad_rows.view());

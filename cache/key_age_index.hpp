@@ -36,7 +36,7 @@ class KeyAgeIndex {
   Array<std::uint32_t> wait_list_aged(Stream& stream, kernels::ResidualMark mark, Clock step, std::uint32_t age) const;
   // Returns the slots of all keys, ascending.
   Array<std::uint32_t> wait_slots(Stream& stream) const { return index_.wait_ids(stream); }
-  // Returns the age since the last use, in steps, from which keys must be erased so that at most 7/8 of `most` keys stay;
+  // Returns the age in steps since the last use from which keys must be erased so that at most 7/8 of `most` keys stay;
   // 0 if there are no more than `most` keys. At least 1 otherwise, so keys of step `step` stay. Depends only on the
   // marks, so ranks with equal marks get equal ages.
   std::uint32_t wait_eviction_age(Stream& stream, Clock step, std::size_t most) const;
