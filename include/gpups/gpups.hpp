@@ -27,7 +27,7 @@
 //       store.push(stream, batch, {&of_rows, 1});
 //       store.advance_clock();                                   // rows are updated by the table's optimizer
 //       group.wait_allreduce(stream, request);
-//       update(weights, dense);                                  // your optimizer, the same on all ranks
+//       update(weights, dense);  // your optimizer, equal on all ranks; `dense` is the sum over all ranks
 //     }
 //     Blob const blob{"weights", bytes_of(weights)};
 //     store.save(folder, {&blob, 1});

@@ -136,7 +136,7 @@ struct TableOptions {
   // 2^grid_log2, and the owner divides the sum by the number of samples. With -30, a unit is about 1e-9 and sums may
   // have magnitudes up to 8e9; larger ones are errors.
   int grid_log2 = -30;
-  std::size_t expected_rows = 0;  // over all ranks; memory for this number of rows is reserved, more rows make it grow
+  std::size_t expected_rows = 0;  // over all ranks; the index is sized for them in advance
   // Admission: a row is created in the step of its admission_count-th occurrence, 1 .. 2^31 - 1. Occurrences are
   // entries of global batches, so one step may have several. Before that step, Store::pull() returns the initial value,
   // and gradients are dropped. A gradient that a codec or a filter delays belongs to the step in which it arrives,
