@@ -162,9 +162,9 @@ void put_in_place(fs::path const& folder) {
   sync_folder(unfinished(folder));
   std::error_code error;
   fs::rename(unfinished(folder), folder, error);
-  GPUPS_REQUIRE(!error,
-                "'{}' cannot be renamed: {} (the export is complete but has no place): give the path of a new folder",
-                unfinished(folder).string(), error.message());
+  GPUPS_REQUIRE(
+      !error, "'{}' cannot be renamed: {} (the export is complete, but not at its path): give the path of a new folder",
+      unfinished(folder).string(), error.message());
   sync_folder(folder.parent_path());
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the headers say that numbers are little-endian");
 
-constexpr std::size_t kNpyAlignment = 64;  // of the first element
+constexpr std::size_t kNpyAlignment = 64;  // offset of the first element is a multiple of this
 
 [[noreturn]] void fail_export(char const* doing, std::filesystem::path const& path) {
   throw Error(

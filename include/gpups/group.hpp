@@ -9,7 +9,7 @@
 //     group.wait_allreduce(stream, group.begin_allreduce(stream, counts));  // sums over the four ranks
 //   });
 //   // This process as one rank of a job that mpirun, srun, torchrun or Kubernetes started:
-//   Group group = Group::join();
+//   Group group = Group::join({});
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ struct Simulation {
 // Options of Group::join().
 struct JoinOptions {
   // Named values that must be equal on all ranks, such as a hash of the configuration. If one differs, join() throws an
-  // Error on all ranks that names the rank and both values.
+  // Error on all ranks, with the rank and both values.
   std::vector<std::pair<std::string, std::string>> must_match{};
   std::string broadcast_data{};  // of rank 0: bytes that all ranks get from Group::broadcast_data()
   double join_timeout_s = 120;   // seconds within which all ranks must have joined
@@ -51,7 +51,7 @@ struct ConnectOptions {
   double timeout_s = 300;  // seconds within which all ranks must have called it
 };
 
-// The rank and size that a launcher gave this process.
+// The rank of this process and the number of ranks, as the launcher has set them.
 struct LaunchInfo {
   Rank rank{};
   int ranks = 1;  // number of ranks; 0: unknown until join()
@@ -69,8 +69,8 @@ struct RankLocation {
 // a membership has at most one Store in its lifetime. When the last copy is destroyed, the rank leaves the group: this
 // blocks until the rank has sent what other ranks wait for.
 //
-// Collective functions must be called by all ranks, in the same order. The functions for collectives may be called by
-// one thread at a time; other functions by any thread.
+// Collective functions must be called by all ranks, in the same order. rank(), size(), location() and broadcast_data()
+// may be called by any thread; other functions by one thread at a time.
 class Group {
  public:
   // Returns the membership of a new group of one rank.
