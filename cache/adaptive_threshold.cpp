@@ -27,7 +27,8 @@ void AdaptiveThreshold::begin(std::vector<float> largest) {
 void AdaptiveThreshold::count(std::size_t sent, std::size_t rows) {
   if (rows == 0) return;
   double const share = static_cast<double>(sent) / static_cast<double>(rows);
-  // Beside the envelope, so that a bound which it holds down for long can fall at once.
+  // Starts from the limited threshold. Otherwise threshold_ could grow far beyond the limit, and would need many steps
+  // to fall below it.
   threshold_ = next() * static_cast<float>(std::exp(kRate * (share - double{filter_.density})));
   ++steps_;
 }

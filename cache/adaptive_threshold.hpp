@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bound that rows' changes must reach to be sent: it follows the share of rows that ought to be. A pure function of
-// what was sent.
+// The threshold of a row filter (RowFilter), which adapts to the requested density.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +9,22 @@
 
 namespace gpups::cache {
 
+// Computes the magnitude from which a row's change is sent in a step, such that the share of sent rows follows
+// RowFilter::density. Depends only on the calls of begin() and count(). Source: the dynamic value-bounded filter of
+// Ratatouille (Sun, Wen et al.).
 class AdaptiveThreshold {
  public:
   explicit AdaptiveThreshold(RowFilter const& filter) : filter_(filter) {}
 
-  // The bound of the next step. B_{t+1} = B_t exp(rate (sent share - share)), at most bound / sqrt(t).
+  // Returns the threshold of the next step t: B_t = B_{t-1} * exp(0.5 * (sent share - density)), at most
+  // threshold_max / sqrt(t). Steps are counted from 1.
   float next() const;
-  // A first step has no past: it sends all its rows, and begins with the bound that the share of them, by their largest
-  // magnitudes, reach. It counts as others do then, as one that has sent all.
+  // Returns true until begin() has set a first threshold above 0. Until then next() returns 0, so all rows are sent.
   bool is_new() const { return threshold_ == 0 && filter_.threshold_max > 0; }
+  // Sets the first threshold to the magnitude that a share of `density` of the rows reaches. largest: (rows), the
+  // largest magnitude of each row of the first step; may be empty. Call count() for the first step too.
   void begin(std::vector<float> largest);
-  // A step is over that has sent so many of its rows.
+  // Adapts the threshold after a step that has sent `sent` of `rows` rows. Does nothing for 0 rows.
   void count(std::size_t sent, std::size_t rows);
 
   // For checkpoints.
@@ -34,7 +38,7 @@ class AdaptiveThreshold {
  private:
   RowFilter filter_;
   std::uint64_t steps_ = 0;
-  float threshold_ = 0;  // without the envelope
+  float threshold_ = 0;  // without the limit of threshold_max
 };
 
 }  // namespace gpups::cache

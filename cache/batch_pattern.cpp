@@ -20,22 +20,26 @@ void check(std::span<TableBatch const> tables, Device device, std::size_t table_
   std::size_t entries = 0;
   for (TableBatch const& batch : tables) {
     entries += std::min(batch.keys.size(), kernels::kUniqueKeysMax + 1);
-    GPUPS_REQUIRE(number(batch.table) < table_count, "a batch names table {} (the store has {}): add the table first",
-                  number(batch.table), table_count);
+    GPUPS_REQUIRE(number(batch.table) < table_count,
+                  "a batch uses table {} (the store has {} tables): add the table first", number(batch.table),
+                  table_count);
     kernels::require_memory(batch.keys, "prepare", "keys");
     kernels::require_memory(batch.offsets, "prepare", "bag offsets");
-    GPUPS_REQUIRE(batch.keys.empty() || batch.keys.device() == device,
-                  "a batch's keys are on {} and the stream is on {} (they are read there): copy them first",
-                  to_string(batch.keys.device()), to_string(device));
-    GPUPS_REQUIRE(batch.offsets.empty() || batch.offsets.device() == device,
-                  "a batch's bag offsets are on {} and the stream is on {} (they are read there): copy them first",
-                  to_string(batch.offsets.device()), to_string(device));
+    GPUPS_REQUIRE(
+        batch.keys.empty() || batch.keys.device() == device,
+        "a batch's keys are on {} and the stream is on {} (the stream's device reads the keys): copy them first",
+        to_string(batch.keys.device()), to_string(device));
+    GPUPS_REQUIRE(
+        batch.offsets.empty() || batch.offsets.device() == device,
+        "a batch's bag offsets are on {} and the stream is on {} (the stream's device reads the offsets): copy them "
+        "first",
+        to_string(batch.offsets.device()), to_string(device));
   }
-  GPUPS_REQUIRE(entries <= kernels::kUniqueKeysMax, "a batch has {} entries (the most is {}): use smaller batches",
+  GPUPS_REQUIRE(entries <= kernels::kUniqueKeysMax, "a batch has {} entries (the maximum is {}): use smaller batches",
                 entries, kernels::kUniqueKeysMax);
 }
 
-// Hands out the elements of an array in slices that begin on cache lines.
+// Divides an array into slices that start at multiples of 16 elements.
 template <class T>
 class Slices {
  public:
@@ -49,7 +53,7 @@ class Slices {
   std::size_t at_ = 0;
 };
 
-// Memory for the arrays of all parts, with room for as many rows as entries.
+// Allocates the arrays of all parts. A part has room for as many rows as it has entries.
 void allocate(BatchPattern::Impl& pattern, std::span<TableBatch const> tables, Device device, int ranks) {
   std::size_t key_room = 0, word_room = 0;
   for (TableBatch const& batch : tables) {
@@ -74,7 +78,7 @@ void allocate(BatchPattern::Impl& pattern, std::span<TableBatch const> tables, D
   }
 }
 
-// Finds the parts' distinct keys and the entries of each, and gives the arrays their sizes.
+// Finds the distinct keys of each part and the entries of each key, and truncates the arrays to the number of rows.
 void wait_find_keys(Stream& stream, BatchPattern::Impl& pattern, std::span<TableBatch const> tables, int ranks) {
   std::vector<kernels::KeyPart> parts;
   for (std::size_t p = 0; p < tables.size(); ++p) {
@@ -94,7 +98,8 @@ void wait_find_keys(Stream& stream, BatchPattern::Impl& pattern, std::span<Table
   }
 }
 
-// The bags of the parts that have some. Offsets that do not cut the entries into bags would be read past their end.
+// Copies the bag offsets of pooled parts and finds the bag of each entry. Throws Error for invalid offsets, because
+// kernels would read entries beyond the end.
 void wait_find_bags(Stream& stream, BatchPattern::Impl& pattern, std::span<TableBatch const> tables) {
   std::vector<kernels::BagPart> bags;
   std::vector<TableBatch const*> batches;
@@ -113,10 +118,11 @@ void wait_find_bags(Stream& stream, BatchPattern::Impl& pattern, std::span<Table
   for (std::size_t p = 0; p < found.size(); ++p) {
     if (found[p] == kernels::kNoRow) continue;
     auto const offsets = to_host(stream, batches[p]->offsets);
-    throw Error(fmt::format(
-        "the bag offsets of table {} go from {} to {} for {} entries, or fall in between (they cut the entries into "
-        "bags): start at 0, end at the number of entries, never fall",
-        number(batches[p]->table), offsets.front(), offsets.back(), batches[p]->keys.size()));
+    throw Error(
+        fmt::format("the bag offsets of table {} are invalid: the first is {}, the last is {}, and there are {} "
+                    "entries (the offsets "
+                    "divide the entries into bags): start at 0, end at the number of entries, and never decrease",
+                    number(batches[p]->table), offsets.front(), offsets.back(), batches[p]->keys.size()));
   }
 }
 
@@ -150,15 +156,17 @@ cache::PreparedPart const& part_of(PreparedBatch const& prepared, std::size_t pa
 }  // namespace
 
 void cache::require_batch(PreparedBatch const& batch, char const* call) {
-  GPUPS_REQUIRE(batch.impl() != nullptr,
-                "{} was called with no batch (the object is empty, or has been moved from): use what prepare() has "
-                "returned",
-                call);
+  GPUPS_REQUIRE(
+      batch.impl() != nullptr,
+      "{}() was called with an empty batch (it was default-constructed or moved from): use a batch that prepare() "
+      "has returned",
+      call);
 }
 
 void cache::require_part(std::size_t part, std::size_t parts, char const* call) {
-  GPUPS_REQUIRE(part < parts, "{} was called for part {} of a batch of {} (there is none): number them from 0", call,
-                part, parts);
+  GPUPS_REQUIRE(part < parts,
+                "{}() was called for part {} of a batch with {} parts (parts are numbered from 0): use a lower number",
+                call, part, parts);
 }
 
 BatchPattern PreparedBatch::pattern() const { return BatchPattern(batch_of(*this, "pattern").pattern); }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether options make sense: what would be an endless wait, a crash or a table that never learns is rejected before
-// anything is made of it.
+// Checks of store and table options, so that invalid options throw an Error before anything is created.
 #pragma once
 
 #include "gpups/store.hpp"
 
 namespace gpups::cache {
 
-// Throw Error, which names the option, its value and what it can be.
+// Throw Error with the option, its value and the valid values. ranks: number of ranks of the store.
 void check_store(StoreOptions const& options);
 void check_table(TableOptions const& options, int ranks);
 

@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::uint32_t kEnd = 0xFFFFFFFF;
 constexpr std::uint32_t kRowsPerChunk = 16384;
-constexpr std::uint32_t kExisting = 0, kWaitingRows = 1;  // kinds of pieces
+constexpr std::uint32_t kExisting = 0, kWaitingRows = 1;  // kinds of chunks
 
-// One chunk on the host, without padding.
+// A chunk on the host, without padding.
 struct HostRowChunk {
   std::vector<Key> keys;
   std::vector<float> values, state;
@@ -33,14 +33,13 @@ void write_column(FileWriter& writer, std::vector<T> const& column) {
 template <class T>
 std::vector<T> read_column(FileReader& reader, std::size_t size) {
   GPUPS_REQUIRE(size <= reader.bytes_left() / sizeof(T),
-                "a checkpoint's chunk is longer than its file (it would be "
-                "read past its end): use another checkpoint");
+                "a chunk of a checkpoint is longer than its file (the file is damaged): use another checkpoint");
   std::vector<T> column(size);
   reader.read(column.data(), size * sizeof(T));
   return column;
 }
 
-// Values are numbers of their table's type in files, and floats elsewhere.
+// Writes values as numbers of the table's data type; in memory they are floats.
 void write_values(FileWriter& writer, std::vector<float> const& values, DataType type) {
   if (type == DataType::kFloat) return write_column(writer, values);
   kernels::with_number(type, [&]<class T>() {
@@ -60,7 +59,7 @@ std::vector<float> read_values(FileReader& reader, std::size_t size, DataType ty
   return values;
 }
 
-// Keeps the elements of rows whose home is `me`, in place; `width` of each row.
+// Removes the rows that are not `own` from a column with `width` elements per row, in place.
 template <class T>
 void keep_rows(std::vector<T>& column, std::vector<bool> const& own, std::size_t width) {
   if (column.empty()) return;
@@ -150,15 +149,15 @@ FileChecksum write_rows(Stream& stream, TableShards const& tables, std::filesyst
 void read_rows(Stream& stream, TableShards& tables, std::filesystem::path const& path, Rank me, int ranks) {
   FileReader reader(path);
   for (auto t = reader.get<std::uint32_t>(); t != kEnd; t = reader.get<std::uint32_t>()) {
-    GPUPS_REQUIRE(t < tables.size(), "'{}' names table {} (the store has {}): use another checkpoint", path.string(), t,
-                  tables.size());
+    GPUPS_REQUIRE(t < tables.size(), "'{}' has rows of table {} (the store has {} tables): use another checkpoint",
+                  path.string(), t, tables.size());
     auto& table = *tables[t];
     auto const kind = reader.get<std::uint32_t>();
     GPUPS_REQUIRE(kind <= kWaitingRows,
-                  "'{}' has a chunk of unknown kind {} (it cannot be read): use another checkpoint", path.string(),
+                  "'{}' has a chunk of unknown kind {} (the file is damaged): use another checkpoint", path.string(),
                   kind);
     auto const rows = reader.get<std::uint64_t>();
-    GPUPS_REQUIRE(rows <= kRowsPerChunk, "'{}' has a chunk of {} rows (the most is {}): use another checkpoint",
+    GPUPS_REQUIRE(rows <= kRowsPerChunk, "'{}' has a chunk of {} rows (the maximum is {}): use another checkpoint",
                   path.string(), rows, kRowsPerChunk);
     auto chunk = read_chunk(reader, kind, rows, table);
     keep_own(chunk, table.dim(), table.state_columns(), me, ranks);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a checkpoint: each rank writes its own to one file, and reads all files to keep what is its own.
+// The files of a checkpoint that hold rows. Each rank writes its rows to one file. To restore, each rank reads all
+// files and keeps the rows that it owns.
 //
-// A file is a list of chunk: table (u32), kind (u32), rows (u64), then the columns keys, lifecycle (2 each) and, for
-// rows that exist (kind 0), values (dim each, of the table's type) and state, each without padding, in the machine's
-// byte order. Kind 1 are rows that wait for admission. A table number of 2^32 - 1 ends the file.
+// A file is a list of chunks. A chunk has: table (u32), kind (u32), rows (u64), keys (u64 each) and lifecycle words (2
+// x u32 each). A chunk of kind 0 has rows that exist, and continues with values (dim each, of the table's data type)
+// and optimizer state (f32). A chunk of kind 1 has rows that wait for admission. Columns have no padding; the byte
+// order is the machine's. The table number 2^32 - 1 ends the file.
 #pragma once
 
 #include <filesystem>
@@ -17,11 +19,15 @@
 
 namespace gpups::cache {
 
+// Writes all rows of this rank to a new file, with at most 16,384 rows in memory at a time. Waits for `stream`. Throws
+// Error if the file cannot be written.
 FileChecksum write_rows(Stream& stream, TableShards const& tables, std::filesystem::path const& path);
 
-// Adds the rows of the file whose home is `me`. REQUIRES: the file is verified and the tables are the manifest's.
+// Adds the rows of the file that rank `me` of `ranks` owns to `tables`. Waits for `stream`. Throws Error for an invalid
+// file. REQUIRES: the file's checksum is verified, and the tables have the options of the manifest.
 void read_rows(Stream& stream, TableShards& tables, std::filesystem::path const& path, Rank me, int ranks);
 
+// Reads the blobs of a manifest, and verifies their checksums. Throws Error.
 std::vector<Blob> read_blobs_of(std::filesystem::path const& folder, Manifest const& manifest);
 
 }  // namespace gpups::cache

@@ -20,7 +20,7 @@ constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
 
 [[noreturn]] void fail(char const* doing, std::filesystem::path const& path) {
   throw Error(
-      fmt::format("{} '{}' failed: {} (the checkpoint would not be whole): check the path, its permissions and "
+      fmt::format("{} '{}' failed: {} (the checkpoint would be incomplete): check the path, its permissions and "
                   "the space on the disk",
                   doing, path.string(), std::strerror(errno)));
 }
@@ -82,8 +82,8 @@ FileReader::FileReader(std::filesystem::path path)
   struct stat about {};
   if (::fstat(file_, &about) != 0 || !S_ISREG(about.st_mode)) {
     ::close(std::exchange(file_, -1));
-    throw Error(fmt::format("'{}' is no file that can be read (a checkpoint is made of such): use another checkpoint",
-                            path_.string()));
+    throw Error(fmt::format(
+        "'{}' is not a regular file (a checkpoint consists of regular files): use another checkpoint", path_.string()));
   }
   bytes_ = static_cast<std::uint64_t>(about.st_size);
 }
@@ -93,7 +93,7 @@ FileReader::~FileReader() {
 }
 
 void FileReader::read(void* data, std::size_t bytes) {
-  GPUPS_REQUIRE(bytes <= bytes_left(), "'{}' ends at byte {} (more was announced): use another checkpoint",
+  GPUPS_REQUIRE(bytes <= bytes_left(), "'{}' ends at byte {} (it must have more bytes): use another checkpoint",
                 path_.string(), bytes_);
   std::size_t done = 0;
   while (done < bytes) {
@@ -109,10 +109,10 @@ void verify(std::filesystem::path const& folder, FileChecksum const& checksum) {
   auto const path = folder / checksum.name;
   std::error_code error;
   GPUPS_REQUIRE(std::filesystem::is_regular_file(path, error),
-                "'{}' is missing (the checkpoint names it): use another one", path.string());
+                "'{}' is missing (the manifest lists it): use another checkpoint", path.string());
   FileReader reader(path);
   GPUPS_REQUIRE(reader.bytes_left() == checksum.bytes,
-                "'{}' has {} bytes, not {} (it was cut or changed after it was written): use another checkpoint",
+                "'{}' has {} bytes, not {} (it was truncated or changed after it was written): use another checkpoint",
                 path.string(), reader.bytes_left(), checksum.bytes);
   XXH3_state_t* const hash = XXH3_createState();
   XXH3_64bits_reset(hash);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of a checkpoint: written once with a checksum, read only if that still holds.
+// Files of a checkpoint, which are written once, with a checksum, and verified before they are read.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,17 @@ struct XXH3_state_s;
 
 namespace gpups::cache {
 
-// What the manifest says of a file.
+// The name, the size and the checksum of a file, as a manifest has them.
 struct FileChecksum {
   std::string name;
   std::uint64_t bytes = 0;
   std::uint64_t xxh3 = 0;
 };
 
-// Writes a file from begin to end; throws Error, naming the file and the system's reason, when it cannot.
+// Writes a file sequentially through a buffer of 4 MiB. Throws Error with the path and the system's reason. Blocks.
 class FileWriter {
  public:
+  // Creates the file, or truncates an existing one.
   explicit FileWriter(std::filesystem::path path);
   ~FileWriter();
   FileWriter(FileWriter const&) = delete;
@@ -32,7 +33,7 @@ class FileWriter {
   void put(T const& value) {
     write(&value, sizeof value);
   }
-  // Flushes to the disk and closes.
+  // Flushes the file to the disk, closes it, and returns its name (without folders), size and checksum.
   FileChecksum finish();
 
  private:
@@ -45,7 +46,7 @@ class FileWriter {
   XXH3_state_s* hash_;
 };
 
-// Reads a file from begin to end. Throws Error where it ends too early.
+// Reads a file sequentially. Throws Error if the file cannot be read or ends too early. Blocks.
 class FileReader {
  public:
   explicit FileReader(std::filesystem::path path);
@@ -69,14 +70,15 @@ class FileReader {
   std::uint64_t position_ = 0;
 };
 
-// Throws Error where the file is missing, has another size or other contents than its seal.
+// Reads folder/checksum.name and throws Error if it is missing, or if its size or its checksum differs.
 void verify(std::filesystem::path const& folder, FileChecksum const& checksum);
 
-// Makes sure that the folder's entries are on the disk.
+// Flushes the entries of a folder to the disk, so that new and renamed files in it survive a crash. Throws Error.
 void sync_folder(std::filesystem::path const& folder);
 
+// Returns the contents of a file.
 std::string read_whole(std::filesystem::path const& path);
-// Writes beside it, flushes, and renames into place: the path holds the old or the new contents, never a part.
+// Replaces the contents of a file atomically: writes and flushes PATH.new, and renames it to PATH. Throws Error.
 void replace_whole(std::filesystem::path const& path, std::string const& contents);
 
 }  // namespace gpups::cache

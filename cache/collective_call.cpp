@@ -7,7 +7,7 @@
 namespace gpups::cache {
 namespace {
 
-// What a rank says after its share: a result, or an error.
+// What each rank sends after its local work: an error, or a result if the error is empty.
 struct RankResult {
   std::string error;
   std::string result;
@@ -32,10 +32,11 @@ RankResult decode_rank_result(std::string const& bytes) {
 }  // namespace
 
 void throw_invalid_result(std::size_t rank, std::string const& what) {
-  throw PeerError(Rank{static_cast<std::uint32_t>(rank)},
-                  fmt::format("rank {} said of its share of a common work what cannot be: {} (nothing can be built on "
-                              "it): check that all ranks run the same program",
-                              rank, what));
+  throw PeerError(
+      Rank{static_cast<std::uint32_t>(rank)},
+      fmt::format("rank {} sent an invalid result for a collective call: {} (the call cannot continue): check "
+                  "that all ranks run the same program",
+                  rank, what));
 }
 
 std::vector<std::string> wait_collective_call(Engine& engine, Timeout timeout,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that all ranks do together: each says what came of its share, and where one fails all throw its error.
+// Collective calls: each rank does its local work and sends the result. If one rank fails, all ranks throw its error.
 #pragma once
 
 #include <functional>
@@ -11,18 +11,20 @@
 
 namespace gpups::cache {
 
-// How long ranks wait for each other: as for any call, or as long as it takes, for work such as writing files.
+// How long a rank waits for the others: for StoreOptions::wait_timeout_s, or without a limit, if their work may take
+// long, for example if they write files.
 enum class Timeout { kDefault, kNone };
 
-// Does `local_work` on every rank and gathers the results, in rank order; throws the first error of any rank on all of
-// them. Collective.
+// Runs `local_work` in the calling thread and returns the results of all ranks, in rank order. If `local_work` throws
+// on any rank, throws an Error with the message of the lowest such rank, on all ranks. Blocks until all ranks have
+// called it. Collective.
 std::vector<std::string> wait_collective_call(Engine& engine, Timeout timeout,
                                               std::function<std::string()> const& local_work);
 
-// Throws PeerError: what a rank said of its share cannot be right.
+// Throws PeerError: `rank` sent an invalid result. what: the invalid part, for the message.
 [[noreturn]] void throw_invalid_result(std::size_t rank, std::string const& what);
 
-// What `read` makes of something that a rank said; PeerError where it cannot.
+// Returns read(). A comm::WireError becomes the PeerError of throw_invalid_result().
 template <class Read>
 auto parse_result(std::size_t rank, Read const& read) {
   try {

@@ -32,13 +32,13 @@ FileChecksum decode_checksum(comm::Reader& reader) {
 
 bool is_step_folder(fs::path const& path) { return path.filename().string().starts_with("step-"); }
 
-// The file of a rank's rows.
+// Returns the name of the file with a rank's rows.
 std::string rows_name(std::size_t rank, int ranks) { return fmt::format("rows-{}-of-{}.bin", rank, ranks); }
 
-// Likewise, of the gradients that it holds back, and of copies of its rows.
+// Returns the name of the file with a rank's residuals and mirrors.
 std::string residuals_name(std::size_t rank, int ranks) { return fmt::format("residuals-{}-of-{}.bin", rank, ranks); }
 
-// The files that a rank has written: the second only if it has something for it; else its name is empty.
+// The files that a rank has written. A rank without residuals and mirrors writes no second file; its name is empty.
 struct RankChecksums {
   FileChecksum rows, residuals;
 };
@@ -50,7 +50,7 @@ RankChecksums decode_checksums(std::string const& bytes) {
   return checksums;
 }
 
-// A new folder for the files of a checkpoint; its name.
+// Creates a new folder for the files of a checkpoint, and returns its name.
 std::string make_step_folder(fs::path const& folder, Clock clock) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -58,12 +58,13 @@ std::string make_step_folder(fs::path const& folder, Clock clock) {
     auto const name = fmt::format("step-{}{}", number(clock), attempt == 0 ? "" : fmt::format("-{}", attempt));
     if (fs::create_directory(folder / name, error)) return name;
   }
-  throw Error(fmt::format("'{}' cannot be written: {} (a checkpoint goes there): check the path and its permissions",
-                          folder.string(), error.message()));
+  throw Error(fmt::format(
+      "'{}' cannot be written: {} (the checkpoint needs a folder there): check the path and its permissions",
+      folder.string(), error.message()));
 }
 
 void remove_other_steps(fs::path const& folder, std::string const& keep) {
-  std::error_code ignored;  // what cannot be removed costs space only
+  std::error_code ignored;  // a folder that cannot be removed only uses space
   for (auto const& entry : fs::directory_iterator(folder, ignored)) {
     if (is_step_folder(entry.path()) && entry.path().filename() != keep) fs::remove_all(entry.path(), ignored);
   }
@@ -75,15 +76,15 @@ std::vector<Manifest::Table> describe_all(Engine& engine) {
   return tables;
 }
 
-// Throws Error where blobs could not be told apart.
+// Throws Error if a name is not valid, or if two blobs have the same name.
 void check_blobs(std::span<Blob const> blobs) {
   std::set<std::string_view> names;
   for (Blob const& blob : blobs) {
     GPUPS_REQUIRE(!blob.name.empty() && is_utf8(blob.name),
-                  "save was given a blob with {} (who restores it finds it by its name): give it one",
-                  blob.name.empty() ? "no name" : "a name that is no UTF-8");
+                  "save() was called with a blob that has {} (blobs are found by their names): give it a name in UTF-8",
+                  blob.name.empty() ? "no name" : "a name that is not UTF-8");
     GPUPS_REQUIRE(names.insert(blob.name).second,
-                  "save was given two blobs named '{}' (who restores them finds them by their names): rename one",
+                  "save() was called with two blobs named '{}' (blobs are found by their names): rename one",
                   blob.name);
   }
 }
@@ -104,12 +105,12 @@ void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blo
     check_blobs(blobs);
     return make_step_folder(folder, clock);
   })[0];
-  // What others say becomes paths here: it may be a name of ours and nothing else.
+  // The name comes from rank 0 and becomes a path here, so it must be a name that make_step_folder() can return.
   if (!is_step_folder(manifest.folder) || manifest.folder.find('/') != std::string::npos) {
     throw_invalid_result(0, fmt::format("the folder '{}'", comm::peer_text(manifest.folder)));
   }
   auto const files = folder / manifest.folder;
-  bool placed = false;  // the manifest names the new files
+  bool placed = false;  // the manifest lists the new files
   try {
     auto const checksums = wait_collective_call(engine, Timeout::kNone, [&] {
       RankChecksums mine;
@@ -146,7 +147,7 @@ void wait_save(Engine& engine, fs::path const& folder, std::span<Blob const> blo
     }
     wait_collective_call(engine, Timeout::kNone, [&] {
       if (!first) return std::string();
-      sync_folder(folder);  // the files' folder is there before what names it
+      sync_folder(folder);  // before the manifest, which refers to it
       write_manifest(folder, manifest);
       placed = true;
       return std::string();

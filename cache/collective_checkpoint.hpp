@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saving and restoring by all ranks together: each says what went wrong with its share, and all agree.
+// Store::save() and Store::restore(), which all ranks do together.
 #pragma once
 
 #include <filesystem>
@@ -10,11 +10,14 @@
 
 namespace gpups::cache {
 
-// Collective, between steps. On an error on any rank all throw it, and the previous checkpoint stays.
+// Writes a checkpoint below `folder`; the blobs are those of rank 0. If any rank fails, all ranks throw its error, and
+// the previous checkpoint stays valid. Blocks until all ranks are done. Collective, between steps.
 void wait_save(Engine& engine, std::filesystem::path const& folder, std::span<Blob const> blobs, Clock clock,
                std::uint64_t seed);
 
-// Collective, before anything is prepared. On an error on any rank all throw it, and no row has changed.
+// Loads a checkpoint into empty tables and returns its blobs. If any rank finds a missing, changed or unsuitable file,
+// all ranks throw its error before any row has changed. Blocks until all ranks are done. Collective, before the first
+// prepare().
 std::vector<Blob> wait_restore(Engine& engine, std::filesystem::path const& folder, std::uint64_t seed);
 
 }  // namespace gpups::cache

@@ -17,14 +17,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kExportRowsPerChunk = 16384;
-constexpr std::uint64_t kRowsMax = std::uint64_t{1} << 31;  // of a rank
+constexpr std::uint64_t kRowsMax = std::uint64_t{1} << 31;  // of one table on one rank
 
-// One table in the files.
+// The layout of one table's files.
 struct TableFiles {
   std::string table;
   std::uint64_t dim = 0;
-  std::uint64_t rows = 0;   // of all ranks
-  std::uint64_t first = 0;  // of this rank's
+  std::uint64_t rows = 0;   // over all ranks
+  std::uint64_t first = 0;  // number of rows of lower ranks: the position of this rank's first row
   ExportFormat format{};
 
   std::string extension() const { return format == ExportFormat::kNpy ? "npy" : "bin"; }
@@ -35,11 +35,11 @@ struct TableFiles {
   std::uint64_t row_bytes() const { return dim * sizeof(float); }
 };
 
-// The folder without a slash at its end, which others stand beside.
+// Returns the absolute path of the folder without a slash at its end, so that a suffix can be appended.
 fs::path plain_path(fs::path const& folder) {
   std::error_code error;
   auto const path = fs::absolute(folder, error).lexically_normal();
-  GPUPS_REQUIRE(!error && !folder.empty(), "'{}' is no path of a folder (an export is written there): name one",
+  GPUPS_REQUIRE(!error && !folder.empty(), "'{}' is not the path of a folder (the export needs a folder): give a path",
                 folder.string());
   return path.has_filename() ? path : path.parent_path();
 }
@@ -49,15 +49,17 @@ fs::path unfinished(fs::path const& folder) { return fs::path(folder).concat(".u
 void make_unfinished(fs::path const& folder) {
   std::error_code error;
   bool const taken = fs::exists(folder, error) && !(fs::is_directory(folder, error) && fs::is_empty(folder, error));
-  GPUPS_REQUIRE(!taken, "'{}' is there already (an export is never mixed with another): name a new folder",
-                folder.string());
-  fs::remove_all(unfinished(folder), error);  // of an export that was killed
+  GPUPS_REQUIRE(
+      !taken,
+      "'{}' exists and is not an empty folder (an export does not replace files): give the path of a new folder",
+      folder.string());
+  fs::remove_all(unfinished(folder), error);  // left by an export that was killed
   if (!error) fs::create_directories(unfinished(folder), error);
-  GPUPS_REQUIRE(!error, "'{}' cannot be made: {} (an export is written there): check the path and its permissions",
+  GPUPS_REQUIRE(!error, "'{}' cannot be created: {} (the export is written there): check the path and its permissions",
                 unfinished(folder).string(), error.message());
 }
 
-// Rows that exist here, for each table.
+// Returns the number of rows of each table on this rank, as a list of u64.
 std::string count_rows(Engine& engine) {
   std::vector<std::uint64_t> counts;
   engine.wait_invoke([&](Stream& stream) {
@@ -71,7 +73,8 @@ std::string count_rows(Engine& engine) {
   return writer.take();
 }
 
-// Where each rank's rows go: ranks own ascending ranges of the hash, so their sorted rows follow each other.
+// Computes the position of each rank's rows in the files. Ranks own ascending ranges of the key hash, so the sorted
+// rows of rank r + 1 follow those of rank r.
 std::vector<TableFiles> plan_files(Engine& engine, std::vector<std::string> const& result, ExportFormat format) {
   std::vector<TableFiles> files;
   for (auto const& table : engine.tables()) files.push_back({table->options().name, table->dim(), 0, 0, format});
@@ -110,7 +113,8 @@ void create_files(fs::path const& folder, TableFiles const& layout) {
   if (layout.format == ExportFormat::kFlat) write_description(folder, layout);
 }
 
-// Numbers of the rows that exist, by the hash of their keys.
+// Returns the numbers of all existing rows, in the order of their keys' hashes. Uses up to 28 bytes of
+// host memory per row.
 std::vector<std::uint32_t> sorted_rows(Engine& engine, TableShard const& table) {
   std::vector<std::uint32_t> ids;
   std::vector<Key> keys;
@@ -153,13 +157,14 @@ void write_table(Engine& engine, TableShard const& table, fs::path const& folder
   values_file.finish();
 }
 
-// Makes the folder what its name says.
+// Renames the complete export to its final name.
 void put_in_place(fs::path const& folder) {
   sync_folder(unfinished(folder));
   std::error_code error;
   fs::rename(unfinished(folder), folder, error);
-  GPUPS_REQUIRE(!error, "'{}' cannot be renamed: {} (the export is whole, but not in place): name a new folder",
-                unfinished(folder).string(), error.message());
+  GPUPS_REQUIRE(
+      !error, "'{}' cannot be renamed: {} (the export is complete, but not at its path): give the path of a new folder",
+      unfinished(folder).string(), error.message());
   sync_folder(folder.parent_path());
 }
 

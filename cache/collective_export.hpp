@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exporting by all ranks together: rank 0 makes the files, each rank writes its rows to its place in them.
+// Store::export_rows(), which all ranks do together: rank 0 creates the files, and each rank writes its rows into them.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,8 @@
 
 namespace gpups::cache {
 
-// Collective, between steps. On an error on any rank all throw it, and there is no folder.
+// Exports all tables to `folder`. If any rank fails, all ranks throw its error, and no folder is left. Blocks until all
+// ranks are done. Collective, between steps.
 void wait_export(Engine& engine, std::filesystem::path const& folder, ExportFormat format);
 
 }  // namespace gpups::cache

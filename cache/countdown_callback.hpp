@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for several things, each of which calls when it is there.
+// A callback that counts down.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace gpups::cache {
 
-// Calls `then` when it has been called itself `count` times; at once for none. One thread at a time.
+// Returns a function that calls `then` at its `count`-th call. If `count` is 0, calls `then` immediately. One thread at
+// a time.
 inline std::function<void()> countdown_callback(std::size_t count, std::function<void()> then) {
   if (count == 0) {
     then();

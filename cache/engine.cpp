@@ -13,15 +13,15 @@
 namespace gpups::cache {
 namespace {
 
-constexpr std::size_t kGatherBytesMax = std::size_t{32} << 20;  // far below a message's, which has other fields
+constexpr std::size_t kGatherBytesMax = std::size_t{32} << 20;  // below the maximum size of a message
 constexpr comm::ChannelId kChannel = comm::ChannelId::kStore;
 
-// The engine of a membership that has had no Store yet.
+// Returns the progress engine of the membership. Throws Error if the membership has had a Store before.
 comm::ProgressEngine& engine_of(Group const& group) {
   GPUPS_REQUIRE(
       !group.impl().had_store,
-      "a second Store is made on a membership (the messages of both would be taken for each other's): put all "
-      "tables into one Store, or make another group for the second");
+      "a second Store is created on one membership of a Group (messages of the two could not be told apart): put all "
+      "tables into one Store, or use another Group for the second");
   return group.impl().engine();
 }
 
@@ -53,13 +53,13 @@ Engine::Engine(Group const& group, Stream const& stream, double wait_timeout_s)
 
 Engine::~Engine() {
   bool const unwinding = std::uncaught_exceptions() > exceptions_at_start_;
-  if (unwinding && !started_) return;  // whoever catches the exception tells the others what it was
+  if (unwinding && !started_) return;  // run_ranks() or the Group informs the other ranks
   bool closed = false;
   closing_ = true;
   try {
     if (!unwinding) progress_.wait_close(kChannel, limit_);
     closed = !unwinding;
-  } catch (...) {  // NOLINT: the others have been told
+  } catch (...) {  // NOLINT: the progress engine has informed the other ranks
   }
   if (!closed) progress_.abandon("an exception has ended its Store");
 }
@@ -72,7 +72,7 @@ void Engine::start(Clock first, std::uint64_t seed) {
   seed_ = seed;
   progress_.start();
   progress_.post([this] {
-    send_schema();  // before all else
+    send_schema();  // the first message
     progress_.messenger().open(kChannel, *this);
   });
 }
@@ -89,7 +89,9 @@ void Engine::received(Rank from, std::string_view body) {
   Message const message = read_message(from, body);
   bool const asks = message.kind == MessageKind::kLookup || message.kind == MessageKind::kAssign ||
                     message.kind == MessageKind::kErase;
-  if (asks && closing_ && idle()) return;  // who asks learns why in a moment; else it could ask forever
+  // The other rank is informed soon that this Store has ended. If requests were served, more of them could follow
+  // forever.
+  if (asks && closing_ && idle()) return;
   switch (message.kind) {
     case MessageKind::kGradientPhase:
     case MessageKind::kRefreshPhase:
@@ -104,14 +106,15 @@ void Engine::received(Rank from, std::string_view body) {
   }
 }
 
-// What is sent to it later is rejected; see comm/progress/messenger.hpp.
+// Later sends to `peer` throw; see comm/progress/messenger.hpp.
 void Engine::closed_by(Rank peer) {
   closed_.push_back(peer);
   any_closed_ = true;
   check_closed();
 }
 
-// Rows that were announced late may never be read: a rank may end while they are still asked for.
+// Values of a late fetch count as missing only if a thread waits for them: a rank may end while late fetches that
+// nobody waits for are in flight.
 void Engine::check_closed() const {
   for (Rank const peer : closed_) {
     if (round_.lacks(peer) || requests_.lacks(peer) || executor_.lacks(peer, Clock{reading_.load()})) {
@@ -184,7 +187,7 @@ void Engine::announce(BatchPtr batch) {
 
 void Engine::wait_ready(PreparedBatch::Impl const& batch) {
   reading_ = number(batch.clock);
-  if (any_closed_) progress_.post([] {});  // to look whether it waits in vain
+  if (any_closed_) progress_.post([] {});  // makes progress, so that check_closed() sees the new value of reading_
   wait([&batch] { return batch.ready.load(); });
 }
 
@@ -199,7 +202,7 @@ std::vector<std::string> Engine::wait_allgather_forever(std::string const& mine)
 std::vector<std::string> Engine::gather(std::string const& mine, comm::WaitLimit const& limit,
                                         std::optional<Rank> root) {
   GPUPS_REQUIRE(mine.size() <= kGatherBytesMax,
-                "{} bytes of a rank are to be gathered at once (the most is {}): gather them in parts", mine.size(),
+                "a rank gathers {} bytes in one call (the maximum is {}): gather them in parts", mine.size(),
                 kGatherBytesMax);
   auto const request = std::make_shared<GatherRequest>();
   request->number = gathers_++;

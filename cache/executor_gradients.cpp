@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients on their way to the owners of rows: a batch's sums, in as few bytes as hold them.
+// RoundExecutor: sends the gradients of a batch to the owners of its rows, and receives those of other ranks.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -23,8 +23,8 @@ kernels::PackedBytes wait_narrow_counts(Stream& stream, View<std::uint32_t const
 
 }  // namespace
 
-// Makes the sections of a batch's gradients for an owner, and says how large they are; `sends` send them, once the
-// header has gone.
+// Encodes the gradients of the current batch for an owner. Returns the sizes of the sections, for the header; the
+// functions in `sends` send the sections, after the header.
 std::vector<GradientBytes> RoundExecutor::send_gradients(Rank owner, std::vector<std::function<void()>>& sends) {
   if (intent_for(owner, *current_).parts.empty()) return {};
   std::vector<GradientBytes> sizes(current_->parts.size());
@@ -60,9 +60,9 @@ std::vector<GradientBytes> RoundExecutor::send_gradients(Rank owner, std::vector
   return sizes;
 }
 
-// Announced sizes must be possible for the rows that the batch names, before any memory is taken.
+// Throws PeerError if the announced sizes are impossible for the rows of the batch. Called before memory is allocated.
 void RoundExecutor::check_gradients(Rank from, ReaderBatch const& use, std::vector<GradientBytes> const& sizes) const {
-  if (use.parts.size() != sizes.size()) throw_peer_error(from, "sent gradients that it did not announce");
+  if (use.parts.size() != sizes.size()) throw_peer_error(from, "sent gradients for rows that it did not announce");
   for (std::size_t p = 0; p < sizes.size(); ++p) {
     auto const& part = use.parts[p];
     auto const& table = *tables_[number(part.table)];
@@ -74,7 +74,7 @@ void RoundExecutor::check_gradients(Rank from, ReaderBatch const& use, std::vect
                             ? GradientSection(table.options()).is_valid_size(sizes[p].sums, sizes[p].sent, part.keys)
                             : sums.is_valid_size(sizes[p].sums);
     if (!may_be || !occurrences.is_valid_size(sizes[p].occurrences)) {
-      throw_peer_error(from, "sent gradients of another size than the rows of its batch can have");
+      throw_peer_error(from, "sent gradients whose size is impossible for the rows of its batch");
     }
   }
 }
@@ -86,8 +86,7 @@ void RoundExecutor::receive_sums(Rank from, std::uint64_t tag, std::shared_ptr<R
     return sums->bytes.data();
   };
   messenger_.receive_data(stream_, from, tag, bytes, allocate, [this, from, sums, then = std::move(then)] {
-    if (!sums->wait_index_rows(stream_))
-      throw_peer_error(from, "sent gradients whose rows are not as long as they say");
+    if (!sums->wait_index_rows(stream_)) throw_peer_error(from, "sent gradients whose rows do not fill their bytes");
     then();
   });
 }
@@ -112,8 +111,7 @@ void RoundExecutor::receive_gradients(Rank from, ReaderBatchId const& use, std::
                  auto& counts = counted.counts =
                      Matrix<std::int64_t>(stream_.device(), counted.occurrences->count, kCountsPerRow);
                  memory::fill_bytes(stream_, counts.view().data(), 0, counts.view().flat().bytes());
-                 Array<std::uint32_t> const bad_row(stream_.device(),
-                                                    1);  // nothing is added to zeros that leaves their range
+                 Array<std::uint32_t> const bad_row(stream_.device(), 1);  // not read: sums with zeros cannot overflow
                  kernels::add_packed_sums(stream_, {.rows = counted.occurrences->rows(),
                                                     .starts = counted.occurrences->starts,
                                                     .slots = {},
@@ -128,14 +126,16 @@ void RoundExecutor::receive_gradient_phase(Rank from, Message const& message) {
   ReaderBatchId const id{from, round_.clock()};
   auto const use = reader_batches_.find(id);
   bool const gradients = !message.gradients.empty();
-  if (gradients && use == reader_batches_.end()) throw_peer_error(from, "sent gradients that it did not announce");
+  if (gradients && use == reader_batches_.end())
+    throw_peer_error(from, "sent gradients for rows that it did not announce");
   if (use != reader_batches_.end() && !use->second.keys_received)
-    throw_peer_error(from, "ended a step whose keys it has not sent yet");
+    throw_peer_error(from, "ended a step before it sent the keys of the step");
   if (gradients) check_gradients(from, use->second, message.gradients);
   check_flushed(from, message.flushed);
   std::size_t filled = 0;
   for (std::size_t p = 0; p < message.gradients.size(); ++p) filled += use->second.parts[p].keys > 0 ? 1 : 0;
-  // Of each part with keys, its sums and its occurrences; keys and sums of late rows; and the keys of later batches.
+  // Counts: the sums and the occurrences of each part with keys; keys and sums of each list of flushed rows; and the
+  // keys of new intents.
   auto const taken =
       countdown_callback(2 * (filled + message.flushed.size()) + 1, [this, from] { round_.on_data_received(from); });
   for (std::size_t p = 0; p < message.gradients.size(); ++p) {

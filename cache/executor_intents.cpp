@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of batches that are announced: to their owners, and by readers.
+// RoundExecutor: sends the intents of this rank's batches to owners, and receives those of other ranks.
 #include <fmt/core.h>
 
 #include <utility>
@@ -22,7 +22,7 @@ KeyDecoder& RoundExecutor::decoder_for(Rank reader, TableId table) {
   return decoders_.try_emplace({reader, table}, dictionary_capacity(table)).first->second;
 }
 
-// -- to owners --
+// -- intents of this rank --
 
 std::vector<Rank> RoundExecutor::owners_of(PreparedBatch::Impl const& batch) const {
   std::vector<Rank> owners;
@@ -59,7 +59,7 @@ void RoundExecutor::encode_intent(Rank owner, PreparedBatch::Impl& batch, bool i
     for (auto& row : order) row += part.owners[number(owner)];
     copy<std::uint32_t>(stream_, part.remote_positions.view().slice(part.first_of(owner, me_), order.size()),
                         View<std::uint32_t const>(order));
-    if (!stream_.device().is_host()) stream_.wait();  // the vector goes
+    if (!stream_.device().is_host()) stream_.wait();  // `order` ends here
   }
 }
 
@@ -72,10 +72,11 @@ void RoundExecutor::send_keys(Rank owner, OutgoingIntents const& outgoing, std::
   messenger_.send_data(on_host_, owner, tag, outgoing.bytes->data(), outgoing.bytes->size(), kind, outgoing.bytes);
 }
 
-// -- by readers --
+// -- intents of other ranks --
 
-// An late fetch is of the step that its reader is in or ends: at most two after what is applied here. Other batches
-// come with the round of a step before theirs.
+// Throws PeerError for an invalid intent. The intent of a late fetch is for the step that its reader trains or ends,
+// which is at most two steps after the step that is applied here. Other intents arrive with the round of an earlier
+// step.
 void RoundExecutor::check_intent(Rank from, Intent const& intent, bool is_late) const {
   Clock const first = is_late ? round_.applied() + 1 : round_.clock() + 1;
   Clock const last = is_late ? round_.applied() + 2 : round_.clock() + kStepsAheadMax;
@@ -90,7 +91,7 @@ void RoundExecutor::check_intent(Rank from, Intent const& intent, bool is_late) 
     throw_peer_error(from, fmt::format("announced more than {} parts of batches ahead", kPartsAheadMax));
   }
   for (auto const& part : intent.parts) {
-    if (number(part.table) >= tables_.size()) throw_peer_error(from, "named a table that is not there");
+    if (number(part.table) >= tables_.size()) throw_peer_error(from, "announced keys of a table that does not exist");
   }
 }
 
@@ -116,7 +117,7 @@ void RoundExecutor::receive_intents(Rank from, Message const& message, bool is_l
       });
 }
 
-// Finds the rows of the keys that a message announces, all at once.
+// Decodes the keys of all intents of a message, and finds or reserves their rows, all together.
 void RoundExecutor::wait_resolve(Rank from, Message const& message, bool is_late, std::string_view bytes) try {
   std::vector<Array<Key>> keys;
   std::vector<TableShard::ShardKeys> read;
@@ -135,10 +136,10 @@ void RoundExecutor::wait_resolve(Rank from, Message const& message, bool is_late
       if (table.sends_deltas()) part.key_list = std::make_shared<Array<Key>>(to_device(stream_, keys_read));
     }
   }
-  if (!bytes.empty()) throw comm::WireError("more bytes of keys than its batches have");
+  if (!bytes.empty()) throw comm::WireError("more bytes than the keys of its batches need");
   TableShard::wait_resolve(stream_, read);
   if (auto const repeated = TableShard::wait_find_repeated(stream_, read)) {
-    throw_peer_error(from, fmt::format("named key {} of table '{}' twice in a batch", number(repeated->key),
+    throw_peer_error(from, fmt::format("announced key {} of table '{}' twice in a batch", number(repeated->key),
                                        read[repeated->part].shard->options().name));
   }
 } catch (comm::WireError const& error) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads that were announced too late to come with the values of a round: asked for and answered at once.
+// RoundExecutor: late fetches, for batches that were announced too late for the refreshes of a round. Owners answer as
+// soon as the step before the batch is applied.
 #include <algorithm>
 
 #include "cache/round_executor.hpp"
@@ -40,7 +41,7 @@ void RoundExecutor::on_message(Rank from, Message const& message) {
   if (from == me_) throw_peer_error(from, "sent a message to itself");
   if (message.kind == MessageKind::kLateFetch) {
     if (message.intents.size() != 1 || message.intents[0].clock != message.clock)
-      throw_peer_error(from, "sent an late fetch without its keys");
+      throw_peer_error(from, "sent a late fetch without its keys");
     ReaderBatchId const id{from, message.intents[0].clock};
     receive_intents(from, message, true, [this, id] {
       if (round_.applied() >= id.second - 1) {
@@ -52,7 +53,7 @@ void RoundExecutor::on_message(Rank from, Message const& message) {
   } else {
     auto const found = batches_.find(message.clock);
     if (found == batches_.end() || std::erase(found->second.unanswered, from) == 0) {
-      throw_peer_error(from, "answered a read that nobody asked of it");
+      throw_peer_error(from, "answered a late fetch that was not requested");
     }
     receive_refreshes(from, message.clock, Section::kLateFetchValues, message.sent,
                       [this, clock = message.clock] { check_ready(clock); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank does in each phase of the round.
+// RoundExecutor: the actions of each phase of the round.
 #include <fmt/core.h>
 
 #include "cache/countdown_callback.hpp"
@@ -26,13 +26,14 @@ void RoundExecutor::execute(Round::Action const& action) {
   }
 }
 
+// Returns why the step of this batch must be rejected, or an empty text. Waits for the stream.
 std::string RoundExecutor::fault_of(PreparedBatch::Impl const& batch) {
   auto const entries = to_host(stream_, batch.wrong_numbers.view());
   for (std::size_t p = 0; p < entries.size(); ++p) {
     if (entries[p] == kernels::kNoRow) continue;
     return fmt::format(
-        "rank {} pushed a source number for entry {} of table '{}' at step {} that is not below the number of sources "
-        "(it points at none; the step was rejected on all ranks): give numbers below it",
+        "rank {} pushed a source index for entry {} of table '{}' at step {} that is not below the number of sources "
+        "(the step was rejected on all ranks): give indices below the number of sources",
         number(me_), entries[p], tables_[number(batch.parts[p].table)]->options().name, number(batch.clock));
   }
   auto const rows = to_host(stream_, batch.bad_rows.view());
@@ -40,7 +41,9 @@ std::string RoundExecutor::fault_of(PreparedBatch::Impl const& batch) {
     auto const& part = batch.parts[p];
     auto const row = rows[p];
     if (row == kernels::kNoRow) continue;
-    if (part.applied) tables_[number(part.table)]->throw_bad_row(stream_, row);  // rows have changed
+    if (part.applied)
+      tables_[number(part.table)]->throw_bad_row(stream_,
+                                                 row);  // rows have changed already, so the step cannot be rejected
     return fmt::format(
         "the gradient of key {} in table '{}' is not finite or too large on rank {} at step {} (the step "
         "was rejected on all ranks): check the data and lower the learning rate",
@@ -57,7 +60,7 @@ void RoundExecutor::end_step(BatchPtr const& batch, std::uint32_t signal) {
 
 void RoundExecutor::begin_round() {
   if (ended_.empty() || round_.phase() != Round::Phase::kTraining) return;
-  // A batch that was pushed without waiting for its rows: while owners send them, the step cannot end.
+  // The batch was pushed without wait_ready(), and owners are still sending its rows: the round must wait for these.
   auto const place = batches_.find(round_.clock());
   if (place != batches_.end() && place->second.missing > 0) return;
   auto const [batch, signal, flush_residuals] = std::move(ended_.front());
@@ -104,7 +107,8 @@ void RoundExecutor::apply() {
   kernels::NvtxRange const range("round: apply");
   Clock const step = round_.applied();
   for (auto const& [id, use] : reader_batches_) {
-    if (id.second <= step && !use.keys_received) throw_peer_error(id.first, "read rows for a step that it had ended");
+    if (id.second <= step && !use.keys_received)
+      throw_peer_error(id.first, "announced a batch for a step that it had ended");
   }
   if (round_.all().samples > 0) samples_ = round_.all().samples;
   bool const rejected = !round_.all().rejection.empty();
@@ -135,7 +139,7 @@ void RoundExecutor::apply() {
     for (auto const& chunk : restored_) {
       if (number(chunk.table) == t) lists.push_back(wait_read_restored(chunk, flushed.emplace_back()));
     }
-    // What comes late counts as of this step; if it has no samples, as of the last one that had.
+    // Flushed residuals are divided by the samples of this step or, if it has none, by those of the last step that had.
     bool const all_late = round_.all().samples == 0 && !flushed.empty();
     tables_[t]->wait_apply(stream_, lists, step, all_late ? samples_ : round_.all().samples);
   }
@@ -171,7 +175,7 @@ void RoundExecutor::receive_refresh_phase(Rank from, Message const& message) {
   auto const found = batches_.find(next);
   bool const expected = found != batches_.end() && found->second.sent_to_owners && !found->second.is_late &&
                         !intent_for(from, *found->second.batch).parts.empty();
-  if (expected != (message.parts > 0)) throw_peer_error(from, "sent other values than were announced");
+  if (expected != (message.parts > 0)) throw_peer_error(from, "sent values for other rows than were announced");
   expected ? receive_refreshes(from, next, Section::kValues, message.sent, taken) : taken();
 }
 

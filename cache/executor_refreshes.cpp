@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of rows on their way from owners to readers: all of them, or what has changed.
+// RoundExecutor: sends values of this rank's rows to readers, and receives those of other ranks' rows. Tables with
+// refresh compression send changes against mirrors, other tables send whole values.
 #include "cache/countdown_callback.hpp"
 #include "cache/round_executor.hpp"
 #include "kernels/number_matrix.hpp"
@@ -63,7 +64,7 @@ void RoundExecutor::receive_refreshes(Rank from, Clock clock, Section section, s
     std::uint64_t const from_there = tag(section, static_cast<std::uint64_t>(number(clock)), p);
     if (table.sends_deltas()) {
       if (sent.size() != batch->parts.size() || sent[p] > rows)
-        throw_peer_error(from, "sent values of other rows than asked for");
+        throw_peer_error(from, "sent values for other rows than were announced");
       std::size_t const bytes = RowMirror::bytes(table.options(), sent[p], rows);
       auto const allocate = [changes, p, device = stream_.device(), bytes] {
         (*changes)[p] = Array<std::uint8_t>(device, bytes);
@@ -98,7 +99,7 @@ void RoundExecutor::wait_decode_deltas(Rank owner, Clock clock, PreparedPart& pa
   MatrixView<float> const out(values.flat<float>().data(), values.rows, values.columns, values.stride(), values.device);
   if (!mirror_of(received_mirrors_, owner, part.table)
            .wait_read(stream_, clock, wait_keys_on_wire(part, owner), section, sent, out)) {
-    throw_peer_error(owner, "sent values of other rows than it counted");
+    throw_peer_error(owner, "sent values of a different number of rows than its message says");
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of tables that hold some of them back: those that come late, and reading both.
+// RoundExecutor: gradients of tables with gradient compression, flushed residuals, and residuals in checkpoints.
 #include <fmt/core.h>
 
 #include "cache/countdown_callback.hpp"
@@ -11,7 +11,7 @@
 namespace gpups::cache {
 namespace {
 
-// The rows of a piece that this rank owns.
+// Returns the rows of a chunk that rank `me` owns.
 ResidualChunk chunk_of_home(ResidualChunk const& chunk, std::size_t dim, Rank me, int ranks) {
   ResidualChunk own{.table = chunk.table, .keys = {}, .marks = {}, .sums = {}};
   for (std::size_t i = 0; i < chunk.keys.size(); ++i) {
@@ -27,7 +27,7 @@ ResidualChunk chunk_of_home(ResidualChunk const& chunk, std::size_t dim, Rank me
 
 }  // namespace
 
-// An owner's keys in the order that it knows.
+// Returns the keys of a part that `owner` owns, in the order of the intent.
 Array<Key> RoundExecutor::wait_keys_on_wire(PreparedPart const& part, Rank owner) {
   Array<Key> keys(stream_.device(), part.owned_by(owner));
   kernels::gather_keys(stream_, {.from = part.keys, .numbers = part.remote_positions_of(owner, me_), .to = keys});
@@ -66,16 +66,16 @@ void RoundExecutor::receive_compressed(Rank from, ReaderPart& part, std::size_t 
   messenger_.receive_data(stream_, from, tag(Section::kGradients, step, number_of_part), sizes.sums, allocate, taken);
 }
 
-// Rows come late only of tables that hold some back, and in as many bytes as they may have.
+// Throws PeerError for flushed residuals of a table without gradient compression, and for impossible sizes.
 void RoundExecutor::check_flushed(Rank from, std::vector<FlushedList> const& flushed) const {
   for (auto const& rows : flushed) {
     if (number(rows.table) >= tables_.size() ||
         !tables_[number(rows.table)]->options().gradient_compression.enabled()) {
-      throw_peer_error(from, "sent gradients late for a table that holds none back");
+      throw_peer_error(from, "sent residuals for a table without gradient compression");
     }
     auto const& options = tables_[number(rows.table)]->options();
     if (!RowCoder(options, options.gradient_compression, rows.exact).is_valid_size(rows.bytes, rows.rows)) {
-      throw_peer_error(from, "sent gradients late whose size is not that of their rows");
+      throw_peer_error(from, "sent residuals whose size is impossible for their rows");
     }
   }
 }
@@ -103,30 +103,30 @@ void RoundExecutor::receive_flushed(Rank from, std::vector<FlushedList> const& f
 RowSums RoundExecutor::wait_decode_compressed(Rank from, ReaderPart& part) {
   auto const& options = tables_[number(part.table)]->options();
   auto rows = GradientSection(options).wait_read(stream_, *part.compressed, part.sent, part.ids.size());
-  if (!rows) throw_peer_error(from, "sent gradients of other rows than it counted");
+  if (!rows) throw_peer_error(from, "sent gradients of a different number of rows than its message says");
   part.decoded_sums = std::move(rows->sums);
   return {.ids = part.ids, .sums = part.decoded_sums, .counts = part.counts.view().flat(), .marked = rows->marked};
 }
 
-// In the order of their sums. REQUIRES: of the keys that a round announces, all of this one have been heard, and none
-// of the next.
+// Returns the keys of flushed residuals in ascending order, which is the order of their sums. REQUIRES: the intents of
+// this round are decoded and none of the next round is, because both change the key dictionary.
 std::vector<Key> RoundExecutor::keys_of(ReceivedFlush const& part) try {
   std::string_view bytes(reinterpret_cast<char const*>(part.keys->data()), part.keys->size());
   auto keys = decoder_for(part.from, part.rows.table).decode_known(bytes, part.rows.rows);
-  if (!bytes.empty()) throw comm::WireError("more bytes of keys than it has rows");
+  if (!bytes.empty()) throw comm::WireError("more bytes than its keys need");
   sort_keys(keys);
   return keys;
 } catch (comm::WireError const& error) {
-  throw_peer_error(part.from, fmt::format("sent a list of late rows with {}", error.what()));
+  throw_peer_error(part.from, fmt::format("sent residuals with {}", error.what()));
 }
 
-// Forgotten rows stay forgotten: what comes late for them is dropped. Rows that this step begins are reserved.
+// Decodes flushed residuals into `room`. Residuals of keys without a row are dropped, because these rows were erased.
 RowSums RoundExecutor::wait_decode_flushed(ReceivedFlush const& part, FlushedSums& room) {
   auto& shard = *tables_[number(part.rows.table)];
   auto const n = static_cast<std::size_t>(part.rows.rows);
   auto const all_keys = keys_of(part);
   auto const known = shard.wait_known(stream_, to_device(stream_, all_keys));
-  std::vector<std::uint32_t> places(n);  // those that have rows come first
+  std::vector<std::uint32_t> places(n);  // by key: its position in the sums; keys that have rows come first
   std::uint32_t taken = 0, other = static_cast<std::uint32_t>(n);
   std::vector<Key> keys;
   for (std::size_t i = 0; i < n; ++i) {
@@ -137,17 +137,17 @@ RowSums RoundExecutor::wait_decode_flushed(ReceivedFlush const& part, FlushedSum
   memory::fill_bytes(stream_, room.sums.view().data(), 0, room.sums.view().flat().bytes());
   RowCoder const coder(shard.options(), shard.options().gradient_compression, part.rows.exact);
   if (!coder.wait_add(stream_, *part.bytes, n, to_device(stream_, places), room.sums)) {
-    throw_peer_error(part.from, "sent gradients late that are not of their rows");
+    throw_peer_error(part.from, "sent residuals that do not match the number of their rows");
   }
   auto const list = resolved(keys, part.rows.table, room);
   TableShard::ShardKeys const named{&shard, {}, room.ids};
   if (TableShard::wait_find_repeated(stream_, {&named, 1})) {
-    throw_peer_error(part.from, "sent gradients late of a key twice");
+    throw_peer_error(part.from, "sent two residuals of one key");
   }
   return list;
 }
 
-// The rows of keys, and the first sums of the room; they are no occurrences.
+// Finds or reserves the rows of `keys`; their sums are the first rows of room.sums. They count as no occurrences.
 RowSums RoundExecutor::resolved(std::vector<Key> const& keys, TableId table, FlushedSums& room) {
   room.ids = Array<std::uint32_t>(stream_.device(), keys.size());
   tables_[number(table)]->wait_resolve(stream_, to_device(stream_, keys), room.ids);
@@ -156,7 +156,6 @@ RowSums RoundExecutor::resolved(std::vector<Key> const& keys, TableId table, Flu
   return {.ids = room.ids, .sums = room.sums.view().slice(0, keys.size()), .counts = room.counts};
 }
 
-// Forgotten rows leave nothing behind.
 void RoundExecutor::wait_drop(TableId table, View<Key const> keys) {
   residuals_.wait_drop(stream_, table, keys);
   for (auto* const copies : {&sent_mirrors_, &received_mirrors_}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An application's own array, as Store::export_rows() writes its files.
+// export_array(): writes an array of the application in the format of Store::export_rows().
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -16,15 +16,15 @@ void export_array(std::filesystem::path const& path, ExportFormat format, std::s
                   std::span<float const> values) {
   std::vector<std::uint64_t> const sizes(shape.begin(), shape.end());
   cache::require_format(format);
-  // A product that does not fit is that of no array.
+  // A product that overflows 64 bits becomes 2^64 - 1, which is the size of no array.
   std::uint64_t const count =
       std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{1}, [](std::uint64_t product, std::uint64_t size) {
         std::uint64_t next = 0;
         return __builtin_mul_overflow(product, size, &next) ? ~std::uint64_t{0} : next;
       });
   GPUPS_REQUIRE(count == values.size(),
-                "an array of {} numbers is written as one of {} ('{}' would lie about it): give "
-                "the sizes of its axes",
+                "export_array() was called with {} numbers and a shape of {} numbers ('{}' would have a wrong header): "
+                "give the sizes of the array's axes",
                 values.size(), count, path.string());
   kernels::require_memory(View<float const>(values.data(), values.size()), "export_array", "numbers");
   bool const npy = format == ExportFormat::kNpy;

@@ -14,13 +14,13 @@
 namespace gpups::cache {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "headers say so");
+static_assert(std::endian::native == std::endian::little, "the headers say that numbers are little-endian");
 
-constexpr std::size_t kNpyAlignment = 64;  // of the first element
+constexpr std::size_t kNpyAlignment = 64;  // offset of the first element is a multiple of this
 
 [[noreturn]] void fail_export(char const* doing, std::filesystem::path const& path) {
   throw Error(
-      fmt::format("{} '{}' failed: {} (the export would not be whole): check the path, that all ranks see it, its "
+      fmt::format("{} '{}' failed: {} (the export would be incomplete): check the path, that all ranks see it, its "
                   "permissions and the space on the disk",
                   doing, path.string(), std::strerror(errno)));
 }
@@ -33,8 +33,7 @@ bool is_plain(char c) {
 
 void require_format(ExportFormat format) {
   GPUPS_REQUIRE(format == ExportFormat::kNpy || format == ExportFormat::kFlat,
-                "an array is to be written in a format of number {} (no such format is known): use an enumerator of "
-                "ExportFormat",
+                "an export has the format number {} (there is no such format): use an enumerator of ExportFormat",
                 static_cast<int>(format));
 }
 
@@ -55,7 +54,7 @@ std::string npy_header(std::string const& type, std::vector<std::uint64_t> const
                                 fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
   std::string const magic("\x93NUMPY\x01\x00", 8);
   std::size_t const before = magic.size() + sizeof(std::uint16_t);
-  // Spaces and a newline up to where the elements begin.
+  // Spaces and a newline fill the header up to the first element.
   auto const length =
       static_cast<std::uint16_t>((before + text.size() + kNpyAlignment) / kNpyAlignment * kNpyAlignment - before);
   std::string const length_bytes(reinterpret_cast<char const*>(&length), sizeof length);

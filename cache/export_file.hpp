@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of an export: arrays that several ranks write together, each its own rows.
+// Files of an export: each is one array, of which every rank writes its rows.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,22 @@
 
 namespace gpups::cache {
 
-// Throws Error for a format that there is not.
+// Throws Error if `format` is not an enumerator.
 void require_format(ExportFormat format);
 
-// A name of a file for a table: bytes other than letters, digits, '-' and '_' become %XX, so no two tables share one.
+// Returns a file name for a table, different for different tables. Bytes other than letters, digits, '-' and '_' become
+// %XX.
 std::string file_name_of(std::string const& table);
 
-// What is before the elements in a file of NumPy's format, version 1.0. type: such as "<f4".
+// Returns the header of a file in NumPy's format, version 1.0, padded to a multiple of 64 bytes. type: NumPy's descr,
+// such as "<f4". Source: numpy.lib.format.
 std::string npy_header(std::string const& type, std::vector<std::uint64_t> const& shape);
 
-// Makes a file of this header and so many bytes after it, which are zero. Throws Error.
+// Creates a file with the header and `bytes` zero bytes after it. Throws Error, also if the file exists.
 void create_array(std::filesystem::path const& path, std::string const& header, std::uint64_t bytes);
 
-// Writes to a file that is there, from an offset on. Throws Error, naming the file and the system's reason.
+// Writes to an existing file from an offset in bytes, while other ranks may write other parts of it. Throws Error with
+// the path and the system's reason. Blocks.
 class PartWriter {
  public:
   PartWriter(std::filesystem::path path, std::uint64_t offset);
@@ -33,7 +36,7 @@ class PartWriter {
   PartWriter& operator=(PartWriter const&) = delete;
 
   void write(void const* data, std::size_t bytes);
-  // Flushes to the disk and closes.
+  // Flushes the file to the disk and closes it.
   void finish();
 
  private:

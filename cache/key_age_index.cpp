@@ -35,7 +35,7 @@ std::uint32_t KeyAgeIndex::wait_eviction_age(Stream& stream, Clock step, std::si
   for (std::size_t i = kernels::kLastUse; i < on_host.size(); i += kernels::kResidualMarks) {
     ages.push_back(stamp_of(step) - on_host[i]);
   }
-  // An eighth more than must go, so that it need not be done each step. The oldest come last.
+  // Keeps an eighth less than `most`, so that not every step must evict keys. Larger ages are sorted to the end.
   std::size_t const keep = most - most / 8;
   std::nth_element(ages.begin(), ages.begin() + static_cast<std::ptrdiff_t>(keep), ages.end());
   return std::max(ages[keep], 1U);

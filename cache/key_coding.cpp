@@ -10,12 +10,12 @@
 namespace gpups::cache {
 namespace {
 
-// How new keys lie on the wire.
+// How new keys are encoded.
 enum class Coding : std::uint8_t { kPlain, kGaps };
 
-// In front of a list: how many keys are known, in 4 bytes, and the coding of the others.
+// A list starts with the number of known keys, in 4 bytes, and the coding of the new keys, in 1 byte.
 constexpr std::size_t kHeadBytes = 5, kGapBytesMax = 5;
-// Keys within a range of 32 bits have gaps that are shorter than they are.
+// Keys within a range of 32 bits are sent as gaps of at most 5 bytes.
 constexpr std::uint64_t kRangeMax = 0xFFFFFFFF;
 
 std::uint8_t* write_gap(std::uint8_t* to, std::uint64_t gap) {
@@ -24,7 +24,7 @@ std::uint8_t* write_gap(std::uint8_t* to, std::uint64_t gap) {
   return to;
 }
 
-// Writes ascending values of [first, 2^32 + first).
+// Writes ascending values in [first, first + 2^32) as gaps. Returns the end.
 std::uint8_t* write_gaps(std::uint8_t* to, std::span<IndexedKey const> indexed, std::uint64_t first) {
   std::uint64_t next = first;
   for (auto const& [value, index] : indexed) {
@@ -34,7 +34,7 @@ std::uint8_t* write_gaps(std::uint8_t* to, std::span<IndexedKey const> indexed, 
   return to;
 }
 
-// Calls take(offset) with the offset of each of `count` ascending values from the first possible one.
+// Reads `count` gaps and calls take(value - first) for each value.
 template <class Take>
 void read_gaps(std::string_view& wire, std::size_t count, Take take) {
   auto const* at = reinterpret_cast<std::uint8_t const*>(wire.data());
@@ -44,11 +44,11 @@ void read_gaps(std::string_view& wire, std::size_t count, Take take) {
     std::uint64_t gap = 0;
     std::uint8_t byte = 128;
     for (unsigned shift = 0; byte >= 128; shift += 7) {
-      if (at == end || shift >= 7 * kGapBytesMax) throw comm::WireError("gaps between keys that have no end");
+      if (at == end || shift >= 7 * kGapBytesMax) throw comm::WireError("a gap between keys that does not end");
       byte = *at++;
       gap |= std::uint64_t{byte & 127U} << shift;
     }
-    if (next + gap > kRangeMax) throw comm::WireError("gaps between keys that lead beyond the last one");
+    if (next + gap > kRangeMax) throw comm::WireError("a gap between keys that exceeds the largest key");
     take(next + gap);
     next += gap + 1;
   }
@@ -57,7 +57,7 @@ void read_gaps(std::string_view& wire, std::size_t count, Take take) {
 
 template <class T>
 T take(std::string_view& wire) {
-  if (wire.size() < sizeof(T)) throw comm::WireError("a list of keys that is cut");
+  if (wire.size() < sizeof(T)) throw comm::WireError("a truncated list of keys");
   T value;
   std::memcpy(&value, wire.data(), sizeof value);
   wire.remove_prefix(sizeof value);
@@ -71,7 +71,7 @@ bool have_short_gaps(std::span<IndexedKey const> keys) {
   return most - least < kRangeMax;
 }
 
-// Sorts by the difference to `least`, of so many bits.
+// Radix sort by value - least, which has `bits` bits.
 void sort_by_digits(std::vector<IndexedKey>& indexed, std::uint64_t least, int bits) {
   constexpr int kDigitBits = 11;
   constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;
@@ -97,7 +97,7 @@ std::vector<IndexedKey> indexed_by_value(View<Key const> keys) {
 }  // namespace
 
 void sort_by_value(std::vector<IndexedKey>& indexed) {
-  constexpr std::size_t kFew = 512;  // digits do not pay below
+  constexpr std::size_t kFew = 512;  // below this size, std::sort is faster
   auto const less = [](IndexedKey const& a, IndexedKey const& b) { return a.value < b.value; };
   if (indexed.size() < kFew) return std::sort(indexed.begin(), indexed.end(), less);
   auto const [least, most] = std::minmax_element(indexed.begin(), indexed.end(), less);
@@ -150,25 +150,25 @@ CodedKeys decode_keys(std::string_view& wire, std::uint64_t count, std::size_t s
   if (count == 0) return {};
   auto const known = take<std::uint32_t>(wire);
   auto const coding = take<std::uint8_t>(wire);
-  if (coding > static_cast<std::uint8_t>(Coding::kGaps)) throw comm::WireError("a list of keys of unknown coding");
-  if (known > count) throw comm::WireError("more numbers of keys than it has keys");
+  if (coding > static_cast<std::uint8_t>(Coding::kGaps)) throw comm::WireError("a list of keys in an unknown coding");
+  if (known > count) throw comm::WireError("more slots than keys");
   bool const gaps = coding == static_cast<std::uint8_t>(Coding::kGaps);
   std::uint64_t const fresh = count - known;
-  // Each takes a byte at least.
+  // A slot or a gap has at least 1 byte.
   if (known > wire.size() || fresh > (wire.size() - known) / (gaps ? 1 : sizeof(Key))) {
-    throw comm::WireError("fewer bytes than its keys take");
+    throw comm::WireError("fewer bytes than its keys need");
   }
   CodedKeys keys;
   keys.known.reserve(known);
   read_gaps(wire, known, [&](std::uint64_t slot) {
-    if (slot >= slots) throw comm::WireError("the number of a key that it has never named");
+    if (slot >= slots) throw comm::WireError("a slot that has no key yet");
     keys.known.push_back(static_cast<std::uint32_t>(slot));
   });
   keys.fresh.reserve(fresh);
   if (gaps && fresh > 0) {
     auto const first = take<std::uint64_t>(wire);
     read_gaps(wire, fresh, [&](std::uint64_t offset) {
-      if (first + offset < first) throw comm::WireError("gaps between keys that lead beyond the last one");
+      if (first + offset < first) throw comm::WireError("a gap between keys that exceeds the largest key");
       keys.fresh.push_back(Key{first + offset});
     });
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list of keys as it travels: first the slots of those that both ends know, ascending, as gaps; then the others,
-// ascending and as gaps where that is shorter, else as they are. A gap is a number of 7 bits per byte, lowest first,
-// whose last byte is below 128. A list without keys has no bytes.
+// The encoding of a list of keys between ranks. A list has: the number of known keys (u32), the coding of the new keys
+// (u8), and the slots of known keys, ascending, as gaps. If all new keys are within a range of 32 bits, they follow in
+// ascending order: the first key (u64), then gaps. Otherwise they follow as u64 in their given order. A gap is the
+// number of skipped values, as a varint: 7 bits per byte, lowest bits first; the last byte is below 128. A list without
+// keys has no bytes.
 #pragma once
 
 #include <cstdint>
@@ -14,33 +16,33 @@
 
 namespace gpups::cache {
 
-// A key's slot, or the key itself, and where it is in the list that it comes from.
+// A key's slot, or the key itself, and the key's index in the list that is encoded.
 struct IndexedKey {
   std::uint64_t value;
   std::uint32_t index;
 };
 
-// Sorts by value. Linear: by digits of 11 bits.
+// Sorts by value. Large lists are sorted in linear time, by a radix sort with digits of 11 bits.
 void sort_by_value(std::vector<IndexedKey>& indexed);
 
-// The order of keys by their values, which is the same whatever order they travelled in: keys[order[i]] is the i-th.
+// Returns the ascending order of keys on the host: keys[order[i]] is the i-th smallest key.
 std::vector<std::uint32_t> order_by_value(View<Key const> keys);
-// Puts them into that order.
+// Sorts keys in ascending order.
 void sort_keys(std::vector<Key>& keys);
 
-// Appends the slots of known keys and the values of new ones to `wire`, and sorts both as they were written.
+// Appends the slots of known keys and the values of new keys to `wire`, and brings both lists into the order of `wire`.
 void encode_keys(std::vector<IndexedKey>& known, std::vector<IndexedKey>& fresh, std::vector<std::uint8_t>& wire);
 
-// What encode_keys() was given, in the order of the wire.
+// A decoded list, in the order of the wire.
 struct CodedKeys {
   std::vector<std::uint32_t> known;  // slots, ascending
   std::vector<Key> fresh;
 };
-// Takes the next list of `count` keys off `wire`. Throws comm::WireError for bytes that are no such list, or name a
-// slot of `slots` or more, before memory is taken that they do not justify.
+// Decodes a list of `count` keys and removes it from the front of `wire`. slots: number of valid slots. Throws
+// comm::WireError for invalid bytes and for invalid slots. Allocates no more memory than the bytes can justify.
 CodedKeys decode_keys(std::string_view& wire, std::uint64_t count, std::size_t slots);
 
-// The most bytes that so many keys take.
+// Returns the maximum size of a list of `keys` keys, in bytes.
 std::uint64_t key_bytes_max(std::uint64_t keys);
 
 }  // namespace gpups::cache

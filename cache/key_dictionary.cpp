@@ -49,8 +49,8 @@ KeyEncoder::EncodedList KeyEncoder::wait_encode_keys(Stream& stream, View<Key co
   return encoded;
 }
 
-// The index has lost the keys of the slots that are given anew, and hands their numbers out again: the highest first,
-// then the next, which is the order of SecondChanceSlots::allocate().
+// Replaces keys in the index. After the keys of replaced slots are erased, the index gives their numbers to new keys,
+// the highest number first, and then the next unused numbers. That is the order of SecondChanceSlots::allocate().
 void KeyEncoder::wait_remember(Stream& stream, std::vector<IndexedKey> const& fresh,
                                std::vector<std::uint32_t> const& allocated, EncodedList& encoded) {
   if (allocated.empty()) return;

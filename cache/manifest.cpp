@@ -10,16 +10,17 @@ namespace gpups::cache {
 namespace {
 
 constexpr int kFormat = 3;
-constexpr int kFormatWithResiduals =
-    5;  // has residuals gradients and copies of rows, which who does not know of them would lose
-constexpr int kFormatOfFloats = 2;  // says no type: values are floats. Otherwise the same.
+constexpr int kFormatWithResiduals = 5;  // with residuals and mirrors; versions that do not know these must reject it
+constexpr int kFormatOfFloats = 2;       // without value_type: values are floats. Otherwise the same.
 constexpr char const* kFloats = "float32";
 
-// A file's own name, below the checkpoint's folder: never a path that leads out of it.
+// Returns the name if it is a plain file name, so that it cannot lead out of the checkpoint's folder. Otherwise throws
+// Error.
 std::string safe_name(std::string const& name) {
-  GPUPS_REQUIRE(!name.empty() && name.find('/') == std::string::npos && name != "." && name != "..",
-                "a checkpoint's manifest names the file '{}' (files lie in its own folder): use another checkpoint",
-                name);
+  GPUPS_REQUIRE(
+      !name.empty() && name.find('/') == std::string::npos && name != "." && name != "..",
+      "a checkpoint's manifest lists the file '{}' (only files in its own folder are allowed): use another checkpoint",
+      name);
   return name;
 }
 
@@ -60,8 +61,8 @@ Manifest::Table describe(TableOptions const& options) {
 void require_same(Manifest const& manifest, std::uint64_t seed, std::vector<Manifest::Table> const& tables) {
   auto const same = [](std::string const& what, auto const& there, auto const& here) {
     GPUPS_REQUIRE(there == here,
-                  "{} is {} in the checkpoint and {} here (a resumed run must go on as it began): use the checkpoint's "
-                  "configuration",
+                  "{} is {} in the checkpoint and {} here (a run can only be resumed with equal settings): use the "
+                  "checkpoint's configuration",
                   what, there, here);
   };
   same("the seed", manifest.seed, seed);
@@ -76,16 +77,17 @@ void require_same(Manifest const& manifest, std::uint64_t seed, std::vector<Mani
     same(fmt::format("the initializer of table '{}'", here.name), there.initial, here.initial);
     same(fmt::format("grid_log2 of table '{}'", here.name), there.grid_log2, here.grid_log2);
     same(fmt::format("admission_count of table '{}'", here.name), there.admission_count, here.admission_count);
-    same(fmt::format("the type of the values of table '{}'", here.name), there.value_type, here.value_type);
+    same(fmt::format("value_type of table '{}'", here.name), there.value_type, here.value_type);
   }
 }
 
 Manifest read_manifest(std::filesystem::path const& folder) {
   auto const path = folder / "manifest.json";
-  std::error_code none;  // what cannot be looked at is not there
-  GPUPS_REQUIRE(std::filesystem::is_regular_file(path, none),
-                "'{}' has no manifest.json (it is no checkpoint, or the first save did not end): name another folder",
-                folder.string());
+  std::error_code none;  // a path that cannot be read counts as missing
+  GPUPS_REQUIRE(
+      std::filesystem::is_regular_file(path, none),
+      "'{}' has no manifest.json (it is not a checkpoint, or its first save was interrupted): give another folder",
+      folder.string());
   try {
     auto const json = nlohmann::json::parse(read_whole(path));
     auto const format = json.at("format").get<int>();

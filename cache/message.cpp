@@ -8,19 +8,19 @@
 namespace gpups::cache {
 namespace {
 
-constexpr std::size_t kNumbersBytes = 128;     // of a message without lists, at most
-constexpr std::uint32_t kCountMax = 1U << 20;  // of intents, and of parts in one
+constexpr std::size_t kNumbersBytes = 128;     // upper bound for a message without lists
+constexpr std::uint32_t kCountMax = 1U << 20;  // of intents in a message, and of parts in an intent
 
 std::uint32_t count(comm::Reader& reader, char const* what) {
   auto const n = reader.get<std::uint32_t>();
-  if (n > kCountMax) throw comm::WireError(std::string("a message announces too many ") + what);
+  if (n > kCountMax) throw comm::WireError(std::string("a message has too many ") + what);
   return n;
 }
 
 }  // namespace
 
 std::string encode(Message const& message) {
-  comm::Writer writer(kNumbersBytes + message.error.size() + message.bytes.size());  // of lists there are few
+  comm::Writer writer(kNumbersBytes + message.error.size() + message.bytes.size());  // lists are short
   writer.put<std::uint8_t>(static_cast<std::uint8_t>(message.kind));
   writer.put<std::int64_t>(number(message.clock));
   writer.put<std::uint64_t>(message.id);
@@ -76,12 +76,12 @@ Message decode(std::string_view bytes) {
     auto const sums = reader.get<std::uint64_t>(), occurrences = reader.get<std::uint64_t>();
     message.gradients.push_back({sums, occurrences, reader.get<std::uint64_t>()});
   }
-  for (auto lists = count(reader, "late rows"); lists > 0; --lists) {
+  for (auto lists = count(reader, "lists of residuals"); lists > 0; --lists) {
     auto const table = TableId{reader.get<std::uint32_t>()};
     auto const rows = reader.get<std::uint64_t>(), key_bytes = reader.get<std::uint64_t>();
     auto const bytes_of_sums = reader.get<std::uint64_t>();
     auto const exact = reader.get<std::uint8_t>();
-    if (exact > 1) throw comm::WireError("a list of late rows is neither exact nor coded");
+    if (exact > 1) throw comm::WireError("a list of residuals is neither exact nor encoded");
     message.flushed.push_back({table, rows, key_bytes, bytes_of_sums, exact == 1});
   }
   for (auto parts = count(reader, "parts"); parts > 0; --parts) message.sent.push_back(reader.get<std::uint64_t>());
@@ -107,40 +107,40 @@ void check_fields(Message const& message) {
   auto const require = [](bool fine, char const* what) {
     if (!fine) throw comm::WireError(what);
   };
-  require(in || message.error.empty(), "a message without a step to reject says why it must be rejected");
+  require(in || message.error.empty(), "a message that does not end a step has a rejection");
   require(in || kind == MessageKind::kLateFetch || message.intents.empty(),
-          "a message of another kind announces batches");
+          "a message of this kind must not have intents");
   bool const has_bytes = kind == MessageKind::kGather || kind == MessageKind::kSchema;
-  require(has_bytes || message.bytes.empty(), "a message of another kind has a piece to gather");
-  require(in || message.gradients.empty(), "a message of another kind has gradients");
+  require(has_bytes || message.bytes.empty(), "a message of this kind must not have bytes to gather");
+  require(in || message.gradients.empty(), "a message of this kind must not have gradients");
   require(message.parts <= kPartsMax && message.gradients.size() <= kPartsMax,
-          "a message names more sections than a batch has parts");
+          "a message announces more sections than a batch can have parts");
   bool const values = kind == MessageKind::kRefreshPhase || kind == MessageKind::kLateFetchReply;
-  require(values || message.sent.empty(), "a message of another kind has values");
-  require(message.sent.size() <= kPartsMax, "a message counts rows of more sections than a batch has parts");
-  require(in || message.flushed.empty(), "a message of another kind has gradients");
-  require(message.flushed.size() <= kPartsMax, "a message has more lists of late rows than tags can tell");
+  require(values || message.sent.empty(), "a message of this kind must not have values");
+  require(message.sent.size() <= kPartsMax, "a message counts the rows of more sections than a batch can have parts");
+  require(in || message.flushed.empty(), "a message of this kind must not have residuals");
+  require(message.flushed.size() <= kPartsMax, "a message has too many lists of residuals");
   for (auto const& flushed : message.flushed) {
     require(flushed.rows >= 1 && flushed.rows <= kernels::kUniqueKeysMax,
-            "a list of late rows has a size that cannot be");
+            "a list of residuals has no rows, or too many");
     require(flushed.key_bytes <= key_bytes_max(flushed.rows),
-            "a list of late rows has more bytes of keys than they can take");
+            "a list of residuals has more bytes of keys than its rows can need");
   }
-  require(message.samples <= kSamplesMax, "a step has more samples than sums can hold");
-  require(message.id < kIdEnd, "a request has a number that no tag can hold");
-  require(message.keys <= kernels::kUniqueKeysMax, "a request names more keys than one may");
+  require(message.samples <= kSamplesMax, "a step has too many samples");
+  require(message.id < kIdEnd, "a request has a number that is too large for tags");
+  require(message.keys <= kernels::kUniqueKeysMax, "a request has too many keys");
   std::uint64_t key_bytes = 0;
   for (auto const& intent : message.intents) {
     require(intent.parts.size() <= kPartsMax, "a batch has too many parts");
     for (auto const& part : intent.parts) {
-      require(part.keys <= kernels::kUniqueKeysMax, "a part of a batch has more keys than one may");
+      require(part.keys <= kernels::kUniqueKeysMax, "a part of a batch has too many keys");
       key_bytes += key_bytes_max(part.keys);
     }
   }
-  require(message.key_bytes <= key_bytes, "a message has more bytes of keys than its batches can take");
+  require(message.key_bytes <= key_bytes, "a message has more bytes of keys than its batches can need");
 }
 
-// 4 bits, 12 and 44: comm::kTagBits in all.
+// A tag has 4 bits for the section, 12 for the part and 44 for the number: comm::kTagBits together.
 std::uint64_t tag(Section section, std::uint64_t number, std::uint64_t part) {
   return static_cast<std::uint64_t>(section) << 56 | (part & 0xFFF) << 44 | (number & (kIdEnd - 1));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where kernels write the row in which something is wrong.
+// The array to which kernels write the number of a bad row.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace gpups::cache {
 
-// One number that says "no row" (kNoRow). Queued on the stream.
+// Returns an array of one element, kNoRow. Queued on `stream`.
 inline Array<std::uint32_t> no_bad_row(Stream& stream) {
   Array<std::uint32_t> bad_row(stream.device(), 1);
   memory::fill_bytes(stream, bad_row.data(), 0xFF, bad_row.bytes());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is inside a prepared batch: for each part the distinct keys, grouped by owner, and the entries as a sparse
-// matrix, which batches of several steps may share; then what the round brings (row numbers, values of rows owned
-// elsewhere) and what push leaves (sums).
+// The data of BatchPattern and PreparedBatch. A pattern has the distinct keys of each part, grouped by owner, and its
+// entries as a sparse matrix; batches of several steps may share it. A prepared batch adds row numbers, values of rows
+// that other ranks own, and the sums of push().
 #pragma once
 
 #include <atomic>
@@ -15,21 +15,23 @@
 
 namespace gpups::cache {
 
+// One part of a pattern. Views refer to arrays of BatchPattern::Impl.
 struct PatternPart {
   TableId table{};
   std::size_t entries = 0;
   std::size_t rows = 0;
   std::vector<std::uint32_t> owners;  // (ranks + 1): keys of owner q are owners[q] .. owners[q+1]
   View<Key> keys;                     // (rows)
-  View<std::uint32_t> positions;      // (entries) row of an entry
-  View<std::uint32_t> offsets;        // (rows + 1) into `order`
-  View<std::uint32_t> order;          // (entries) entries by row
-  Array<std::uint32_t> bags;          // (bags + 1), for pooled parts only, and
-  Array<std::uint32_t> bag_of;        // (entries), likewise
+  View<std::uint32_t> positions;      // (entries): the row of each entry
+  View<std::uint32_t> offsets;        // (rows + 1): entries of row r are order[offsets[r]] .. order[offsets[r + 1] - 1]
+  View<std::uint32_t> order;          // (entries): entries sorted by row
+  Array<std::uint32_t> bags;          // (bags + 1): bag offsets; empty for parts that are not pooled
+  Array<std::uint32_t> bag_of;        // (entries): the bag of each entry; empty for parts that are not pooled
 };
 
+// One part of a prepared batch.
 struct PreparedPart {
-  // `pattern` must stay.
+  // `pattern` must outlive this object.
   explicit PreparedPart(PatternPart const& pattern)
       : table(pattern.table),
         entries(pattern.entries),
@@ -42,24 +44,24 @@ struct PreparedPart {
         bags(pattern.bags),
         bag_of(pattern.bag_of) {}
 
-  // Of the pattern.
+  // From the pattern.
   TableId table;
   std::size_t entries, rows;
   std::span<std::uint32_t const> owners;
   View<Key const> keys;
   View<std::uint32_t const> positions, offsets, order, bags, bag_of;
 
-  // Made when the batch is announced, by the thread that turns the round.
-  Array<std::uint32_t> ids;  // row numbers in this rank's shard of the keys that it owns
-  // Rows owned elsewhere, by owner as `keys`, but each owner's in the order that it knows, see Intent.
-  Array<std::uint32_t> remote_positions;  // (rows owned elsewhere), their numbers in this batch
-  kernels::NumberMatrix values;  // (rows owned elsewhere, dim), filled by their owners, with numbers as they are kept
+  // Set when the batch is announced, in progress().
+  Array<std::uint32_t> ids;  // (rows of this rank): their numbers in this rank's shard
+  // Rows of other ranks, grouped by owner as in `keys`; the rows of an owner are in the order of its intent.
+  Array<std::uint32_t> remote_positions;  // (rows of other ranks): their positions in this batch
+  kernels::NumberMatrix values;  // (rows of other ranks, dim): values from the owners, in the table's data type
 
-  Matrix<float> pulled;  // (rows, dim), made by pull_pooled
+  Matrix<float> pulled;  // (rows, dim), set by pull_pooled()
 
-  // Made by push.
+  // Set by push().
   Matrix<std::int64_t> sums;  // (rows, dim)
-  bool applied = false;       // push has updated the rows at once, without sums; then its fault is of the update
+  bool applied = false;       // push() has updated the rows directly, without sums
 
   std::size_t owned_by(Rank owner) const { return owners[number(owner) + 1] - owners[number(owner)]; }
   View<Key const> keys_of(Rank owner) const { return keys.slice(owners[number(owner)], owned_by(owner)); }
@@ -73,11 +75,11 @@ struct PreparedPart {
   MatrixView<std::int64_t> sums_of(Rank owner) const {
     return sums.view().slice(owners[number(owner)], owned_by(owner));
   }
-  // The rows of `values` that come from `owner`, on rank `me`. REQUIRES: owner != me.
+  // Returns the rows of `values` that `owner` sends to rank `me`. REQUIRES: owner != me.
   kernels::NumberView values_of(Rank owner, Rank me) const {
     return values.view().slice(first_of(owner, me), owned_by(owner));
   }
-  // Where the rows of `owner` begin among those owned elsewhere.
+  // Returns the position of the first row of `owner` among the rows of other ranks.
   std::size_t first_of(Rank owner, Rank me) const {
     return owners[number(owner)] - (number(owner) > number(me) ? owned_by(me) : 0);
   }
@@ -88,10 +90,10 @@ struct PreparedPart {
 namespace gpups {
 
 struct BatchPattern::Impl {
-  std::shared_ptr<void const> store;  // the one that prepared it: Store::Impl::identity_
+  std::shared_ptr<void const> store;  // Store::Impl::identity_ of the store that prepared it
   std::size_t samples = 0;
   std::vector<cache::PatternPart> parts;
-  Array<Key> keys;             // of all parts, which refer to these two
+  Array<Key> keys;             // of all parts; PatternPart has views of this and the next array
   Array<std::uint32_t> words;  // positions, offsets and order
 };
 
@@ -106,15 +108,15 @@ struct PreparedBatch::Impl {
   Clock clock;
   std::size_t samples;
   std::vector<cache::PreparedPart> parts;
-  std::atomic<bool> ready = false;  // every row can be read, after `ready_event`
+  std::atomic<bool> ready = false;  // all rows can be read after `ready_event`
   Event ready_event;
-  std::vector<Event> read_events;  // after reading rows: they may change, and arrays go, after these
-  Event pulled_event;              // PreparedPart::pulled is there
+  std::vector<Event> read_events;  // ends of all reads of rows; rows may change after these
+  Event pulled_event;              // PreparedPart::pulled is complete
 
-  // Made by push.
+  // Set by push().
   bool pushed = false;
-  Array<std::uint32_t> bad_rows;  // (parts) the first row of each whose gradient is not finite, or kNoRow
-  // Where source indices were given, on a GPU: (parts) the first entry of each whose number is no source's, or kNoRow.
+  Array<std::uint32_t> bad_rows;  // (parts): the first row whose gradient is not finite, or kNoRow
+  // (parts): the first entry whose source index is invalid, or kNoRow. Empty on the host, and without source indices.
   Array<std::uint32_t> wrong_numbers;
   Event push_event;
 };

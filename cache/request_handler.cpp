@@ -12,8 +12,8 @@
 namespace gpups::cache {
 namespace {
 
-// RequestHandler of one rank that are served at a time: look-ups, and one that sets rows. What has been answered may
-// still be on its way when the next one comes.
+// Maximum number of requests of one rank that are served at a time. More than kLookupsMax, because data of answered
+// requests may still be in flight when the next request arrives.
 constexpr std::size_t kServedMax = 4 * Store::kLookupsMax;
 
 using Kind = RowRequest::Kind;
@@ -27,13 +27,14 @@ MessageKind reply_kind(Kind kind) {
                                              MessageKind::kEraseReply};
   return kAnswers[static_cast<int>(kind)];
 }
-// REQUIRES: the message is a question.
+// REQUIRES: the message is a request, not a reply.
 Kind kind_of(Message const& message) {
   if (message.kind == MessageKind::kLookup) return Kind::kLookup;
   return message.kind == MessageKind::kAssign ? Kind::kAssign : Kind::kErase;
 }
 
-// Both ranks of a pair number their requests; the asking rank's bit keeps the tags of the two apart.
+// Returns the part number in the tags of requests of rank `asking`. Both ranks of a pair number their requests from 0,
+// so their tags must differ in the part.
 std::uint64_t part_of(Rank asking) { return number(asking) & 0xFFF; }
 
 }  // namespace
@@ -49,7 +50,7 @@ RequestHandler::RequestHandler(Rank me, int ranks, Stream& stream, StoreMessenge
       gathers_of_(static_cast<std::size_t>(ranks)) {}
 
 void RequestHandler::throw_peer_error(Rank peer, std::string const& what) const {
-  throw PeerError(peer, fmt::format("rank {} {} (rank {} cannot go on with it): check that all ranks run the same "
+  throw PeerError(peer, fmt::format("rank {} {} (rank {} cannot continue): check that all ranks run the same "
                                     "program and configuration",
                                     number(peer), what, number(me_)));
 }
@@ -67,11 +68,11 @@ void RequestHandler::begin(std::shared_ptr<GatherRequest> const& request) {
   keep_piece(request->number, me_, request->root.value_or(me_) == me_ ? request->mine : std::string());
 }
 
-// A rank begins a gather when it has every piece of the one before, this rank's too: so it can be one ahead.
+// A rank starts a gather when it has the bytes of all ranks for the gather before, so it is at most one gather ahead.
 void RequestHandler::on_gather(Rank from, Message const& message) {
   auto& next = gathers_of_[number(from)];
   if (message.id != next || message.id > gathers_of_[number(me_)]) {
-    throw_peer_error(from, fmt::format("sent its piece of gather {} where {} is next", message.id, next));
+    throw_peer_error(from, fmt::format("sent its bytes for gather {}, but gather {} is next", message.id, next));
   }
   ++next;
   keep_piece(message.id, from, message.bytes);
@@ -89,7 +90,7 @@ void RequestHandler::keep_piece(std::uint64_t number, Rank from, std::string con
 void RequestHandler::begin(std::shared_ptr<RowRequest> const& request) {
   auto const id = next_id_++;
   rows_[id] = request;
-  request->missing = 1;  // this rank, last
+  request->missing = 1;  // this rank, which finishes last
   for (int q = 0; q < ranks_; ++q) {
     Rank const owner{static_cast<std::uint32_t>(q)};
     if (owner != me_ && request->owned_by(owner) > 0) send_request(owner, id, request);
@@ -135,19 +136,20 @@ void RequestHandler::finish_one(std::uint64_t id) {
 }
 
 void RequestHandler::check_request(Rank reader, Message const& message) {
-  if (number(message.table) >= tables_.size()) throw_peer_error(reader, "asked for a table that is not there");
-  if (message.keys == 0) throw_peer_error(reader, "asked for no rows");
+  if (number(message.table) >= tables_.size())
+    throw_peer_error(reader, "requested rows of a table that does not exist");
+  if (message.keys == 0) throw_peer_error(reader, "sent a request for no rows");
   auto const kind = kind_of(message);
   if (kind != Kind::kLookup && allowed_ != kind) {
-    throw_peer_error(
-        reader, kind == Kind::kAssign ? "set rows while this rank does not" : "erased rows while this rank does not");
+    throw_peer_error(reader, kind == Kind::kAssign ? "assigned rows while this rank did not"
+                                                   : "erased rows while this rank did not");
   }
   std::erase_if(serving_, [](auto const& entry) { return entry.second.expired(); });
-  if (serving_.contains({reader, message.id})) throw_peer_error(reader, "made a request twice");
+  if (serving_.contains({reader, message.id})) throw_peer_error(reader, "sent a request twice");
   auto const mine = std::count_if(serving_.begin(), serving_.end(),
                                   [reader](auto const& entry) { return entry.first.first == reader; });
   if (static_cast<std::size_t>(mine) >= kServedMax)
-    throw_peer_error(reader, "makes requests without taking their answers");
+    throw_peer_error(reader, "sent too many requests without receiving the replies");
 }
 
 void RequestHandler::answer_lookup(Rank reader, std::uint64_t id, TableShard const& shard,
@@ -206,7 +208,7 @@ void RequestHandler::on_reply(Rank owner, Message const& message) {
   auto const place = rows_.find(message.id);
   if (place == rows_.end() || reply_kind(place->second->kind) != message.kind ||
       std::erase(place->second->unanswered, owner) == 0) {
-    throw_peer_error(owner, "answered a request that nobody made of it");
+    throw_peer_error(owner, "sent a reply without a request");
   }
   if (message.kind != MessageKind::kLookupReply) return finish_one(message.id);
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks ask of each other outside the round: gathering small data, reading, setting and erasing rows.
-//
-// Only the thread that turns the round uses this object; what it fills belongs to the caller again when `done` is set.
+// Requests between ranks outside of rounds: gathers of small data, and look-ups, assigns and erases of rows.
 #pragma once
 
 #include <atomic>
@@ -18,34 +16,40 @@
 
 namespace gpups::cache {
 
-// Every rank's bytes.
+// A gather: `mine` of every rank. When `done` is set, `all` has the bytes of all ranks, in rank order.
 struct GatherRequest {
-  std::uint64_t number = 0;  // counts a rank's gathers: the same one has the same number on all ranks
+  std::uint64_t number = 0;  // numbers the gathers from 0, equal on all ranks
   std::string mine;
-  std::optional<Rank> root{};  // who gets the bytes; null: all do
+  std::optional<Rank> root{};  // the rank that gets the bytes; nullopt: all ranks
   std::vector<std::string> all;
   std::atomic<bool> done = false;
 };
 
+// Sends the requests of this rank, serves those of other ranks, and receives replies. For the thread that makes
+// progress. A request that was passed to begin() must not be used by other threads until its `done` is set. Throws
+// PeerError for invalid messages.
 class RequestHandler {
  public:
+  // stream: for kernels and transfers. All references must outlive this object.
   RequestHandler(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round const& round,
                  std::vector<std::unique_ptr<TableShard>>& tables);
 
+  // Start a request. They do not wait for other ranks.
   void begin(std::shared_ptr<GatherRequest> const& request);
   void begin(std::shared_ptr<RowRequest> const& request);
-  // How rows change in the collective that this rank is in: at other times nobody may change any.
+  // Sets the kind of requests that may change rows of this rank now; nullopt: none.
   void allow_change(std::optional<RowRequest::Kind> change) { allowed_ = change; }
-  // Ranks that have not yet answered what this one waits for.
+  // Returns the ranks from which this rank waits for a reply, or for the bytes of a gather.
   std::vector<Rank> pending_peers() const;
+  // Returns true if pending_peers() has `peer`.
   bool lacks(Rank peer) const;
-  // Nothing that this rank has asked for is missing.
+  // Returns true if all requests of this rank are done.
   bool idle() const;
-  // kGather; kLookup, kAssign, kErase and their answers.
+  // Handles a message of kind kGather, or a request for rows or its reply.
   void on_message(Rank from, Message const& message);
 
  private:
-  // What a rank takes to serve a request, kept until its answer has been taken.
+  // Memory for serving a request, kept until the reply has been sent.
   struct ServedRequest {
     Array<Key> keys;
     Matrix<float> values;
@@ -73,11 +77,11 @@ class RequestHandler {
   std::vector<std::unique_ptr<TableShard>>& tables_;
 
   struct PendingGather {
-    std::shared_ptr<GatherRequest> request;  // null until this rank takes part
+    std::shared_ptr<GatherRequest> request;  // null until this rank starts the gather
     std::map<Rank, std::string> pieces;
   };
   std::map<std::uint64_t, PendingGather> gathers_;
-  std::vector<std::uint64_t> gathers_of_;  // by rank: how many it has begun
+  std::vector<std::uint64_t> gathers_of_;  // by rank: number of gathers that it has started
   std::map<std::pair<Rank, std::uint64_t>, std::weak_ptr<ServedRequest>> serving_;
   std::optional<RowRequest::Kind> allowed_;
   std::map<std::uint64_t, std::shared_ptr<RowRequest>> rows_;

@@ -19,10 +19,10 @@ void write_list(FileWriter& writer, std::vector<T> const& column) {
 
 template <class T>
 std::vector<T> read_list(FileReader& reader, std::uint64_t rows, std::size_t width) {
-  GPUPS_REQUIRE(rows <= reader.bytes_left() / (width * sizeof(T)),
-                "a checkpoint's list of held gradients or copied rows is longer than its file (it would be read past "
-                "its end): use "
-                "another checkpoint");
+  GPUPS_REQUIRE(
+      rows <= reader.bytes_left() / (width * sizeof(T)),
+      "a list of residuals or mirrors in a checkpoint is longer than its file (the file is damaged): use another "
+      "checkpoint");
   std::vector<T> column(static_cast<std::size_t>(rows) * width);
   reader.read(column.data(), column.size() * sizeof(T));
   return column;
@@ -53,7 +53,7 @@ void write_rows(FileWriter& writer, std::vector<Key> const& keys, std::vector<st
   write_list(writer, numbers);
 }
 
-// The table of the next chunk, and its rank; nothing where the list ends.
+// The table and the rank of a chunk. read_of() returns nullopt at the end of a list.
 struct Of {
   TableId table;
   Rank rank;
@@ -61,10 +61,11 @@ struct Of {
 std::optional<Of> read_of(FileReader& reader, std::string const& path, std::size_t tables, std::uint32_t ranks) {
   auto const table = reader.get<std::uint32_t>();
   if (table == kNoMoreTables) return std::nullopt;
-  GPUPS_REQUIRE(table < tables, "'{}' names table {} (the store has {}): use another checkpoint", path, table, tables);
+  GPUPS_REQUIRE(table < tables, "'{}' has rows of table {} (the store has {} tables): use another checkpoint", path,
+                table, tables);
   Rank const rank{reader.get<std::uint32_t>()};
   GPUPS_REQUIRE(number(rank) < ranks,
-                "'{}' has gradients or rows for rank {} of {} (there is none): use another checkpoint", path,
+                "'{}' has data for rank {} of {} ranks (there is no such rank): use another checkpoint", path,
                 number(rank), ranks);
   return Of{TableId{table}, rank};
 }
@@ -136,8 +137,8 @@ ResidualFile read_residuals(std::filesystem::path const& path, std::vector<std::
   }
   if (reader.bytes_left() == 0) return file;
   file.resends_all_values = reader.get<std::uint32_t>() == kAllChanges && reader.bytes_left() == 0;
-  GPUPS_REQUIRE(file.resends_all_values,
-                "'{}' has more behind its end (no store has written it): use another checkpoint", path.string());
+  GPUPS_REQUIRE(file.resends_all_values, "'{}' has bytes after its end (the file is damaged): use another checkpoint",
+                path.string());
   return file;
 }
 

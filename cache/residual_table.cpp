@@ -39,7 +39,7 @@ ResidualTable::UndoRecord& ResidualTable::remember(Stream& stream, View<std::uin
                                                    View<Key const> keys) {
   UndoRecord before{.keys = Array<Key>(stream.device(), keys.size()), .marks = marks_of(stream, slots)};
   copy<Key>(stream, before.keys, keys);
-  stream.wait();  // the keys may be the caller's for this call alone
+  stream.wait();  // `keys` may end after this call
   return before_.emplace_back(std::move(before));
 }
 
@@ -47,8 +47,8 @@ void ResidualTable::throw_if_bad_row(Stream& stream, View<std::uint32_t const> b
   std::uint32_t const row = to_host(stream, bad_row)[0];
   if (row == kernels::kNoRow) return;
   throw Error(
-      fmt::format("what is held back of the gradient of key {} in table '{}' is too large to be coded (it would "
-                  "be sent wrongly): restore a checkpoint, and lower the learning rate or raise grid_log2",
+      fmt::format("the residual of key {} in table '{}' is too large to be encoded (a wrong gradient would be sent): "
+                  "restore a checkpoint, and lower the learning rate or raise grid_log2",
                   number(to_host(stream, keys.slice(row, 1))[0]), table_.name));
 }
 
@@ -92,7 +92,7 @@ ResidualTable::Compressed ResidualTable::wait_compress(Stream& stream, Clock ste
   auto bytes = section_.wait_write(stream, before.sent, n, rows);
   Compressed part{.sent = sent, .bytes = std::make_shared<kernels::PackedBytes>(std::move(bytes))};
   kernels::scatter_residual(stream, {.from = rows, .slots = sent_slots, .residual = held_.ref()});
-  stream.wait();  // all arrays here end
+  stream.wait();  // local arrays end here
 
   rows_named_ += n;
   rows_sent_ += sent;
@@ -102,7 +102,8 @@ ResidualTable::Compressed ResidualTable::wait_compress(Stream& stream, Clock ste
   return part;
 }
 
-// In the order of their keys: slots are others after a resume, and where rows share scales their order decides bits.
+// Encodes rows in ascending order of their keys. The order of slots would differ after a restore, and where rows share
+// scales the order of rows changes the bits.
 ResidualTable::FlushedRows ResidualTable::wait_send(Stream& stream, View<std::uint32_t const> unordered, bool exact) {
   FlushedRows flushed{.exact = exact, .keys = {}, .bytes = {}};
   auto const keys = to_host(stream, keys_.wait_keys(stream, unordered).view());
@@ -122,7 +123,7 @@ ResidualTable::FlushedRows ResidualTable::wait_send(Stream& stream, View<std::ui
   return flushed;
 }
 
-// Those of the rows of which something is held back.
+// Flushes the rows that have a residual other than 0.
 void ResidualTable::wait_flush_nonzero(Stream& stream, View<std::uint32_t const> slots, bool exact,
                                        std::vector<FlushedRows>& flushed) {
   Device const device = stream.device();
@@ -137,12 +138,13 @@ void ResidualTable::wait_flush_nonzero(Stream& stream, View<std::uint32_t const>
   if (count > 0) flushed.push_back(wait_send(stream, filled.view().slice(0, count), exact));
 }
 
-// None of the rows is remembered.
+// Flushes the rows exactly, and frees their slots.
 void ResidualTable::wait_evict(Stream& stream, View<std::uint32_t const> slots, std::vector<FlushedRows>& flushed) {
   wait_flush_nonzero(stream, slots, true, flushed);
   keys_.wait_erase(stream, slots);
 }
 
+// Flushes rows that have reached the filter's age.
 void ResidualTable::wait_flush_aged(Stream& stream, View<std::uint32_t const> slots,
                                     std::vector<FlushedRows>& flushed) {
   wait_flush_nonzero(stream, slots, flushes_unsent_columns(), flushed);
@@ -180,7 +182,7 @@ void ResidualTable::wait_undo(Stream& stream, UndoRecord const& before) {
   }
   kernels::scatter_column(stream, kernels::ScatterColumn<std::uint32_t>{before.marks, slots, keys_.marks()});
   auto const marks = to_host(stream, before.marks.view());
-  std::vector<std::uint32_t> unknown;  // before the step
+  std::vector<std::uint32_t> unknown;  // slots that were free before the step
   for (std::size_t i = 0; i < slots_there.size(); ++i) {
     if (marks[i * kernels::kResidualMarks + kernels::kLastUse] == 0) unknown.push_back(slots_there[i]);
   }

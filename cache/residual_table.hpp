@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank holds back of its gradients for the rows of one table that one other rank owns: what a codec has rounded
-// off, and what a filter lets wait. Sums are integers, so what has been sent and what is held back are together the sum
-// of all gradients, exactly.
+// The residuals of a rank's gradients for the rows of one table that one other rank owns: rounding errors of the codec,
+// columns that top_k left out, and rows that the filter delays. Source: error feedback (Seide et al., Interspeech 2014;
+// Karimireddy et al., ICML 2019).
 #pragma once
 
 #include <cstddef>
@@ -18,62 +18,72 @@
 
 namespace gpups::cache {
 
+// Adds residuals to the gradients of a step, selects and encodes the rows to send, and keeps the rest. Sums are
+// integers, so the sent sums and the residuals add up exactly to the sum of all gradients. For the thread that makes
+// progress. Functions with `wait` in their names block until `stream` is done.
+//
+//   auto const section = residuals.wait_compress(stream, step, keys, sums, order);  // for each part of the batch
+//   auto const flushed = residuals.wait_take_flushed(stream, step, false);          // after all parts
+//   residuals.wait_end_step(stream, rejected);
 class ResidualTable {
  public:
+  // table: the options of a table with gradient compression.
   ResidualTable(Device device, TableOptions const& table);
 
-  // A section of a message: so many rows of a part, see GradientSection.
+  // An encoded GradientSection, and the number of its rows.
   struct Compressed {
     std::size_t sent = 0;
     std::shared_ptr<kernels::PackedBytes> bytes;
   };
-  // What is to be sent of a step's sums for these distinct keys, sums.row(order[i]) being that of keys[i], and of what
-  // is held back of them; the rest is held back now. REQUIRES: `sums` and `order` stay as they are until the step's
-  // end. Waits for `stream`. Throws Error, naming the key, where a sum is too large.
+  // Adds a step's sums to the residuals, encodes the rows to send, and keeps the remainders as residuals. keys: (n),
+  // distinct; row order[i] of `sums` belongs to keys[i]. `sums` and `order` must not change until wait_end_step().
+  // Throws Error if a residual exceeds 2^62 units.
   Compressed wait_compress(Stream& stream, Clock step, View<Key const> keys, MatrixView<std::int64_t const> sums,
                            View<std::uint32_t const> order);
 
-  // Rows that a step sends although no batch of it need name them, see RowCoder.
+  // Flushed rows, encoded by RowCoder. exact: whole sums, not in the table's codec.
   struct FlushedRows {
     bool exact = false;
     std::vector<Key> keys;  // ascending
     std::shared_ptr<kernels::PackedBytes> bytes;
   };
-  // Those that have waited as long as they may, and, exactly, the longest unused of more rows than are remembered, or
-  // all where `all` says so. After the step's parts. Waits for `stream`.
+  // Returns the rows that must be sent in this step in addition to those of its batch: rows that reached the filter's
+  // age; and, exactly, the least recently used rows beyond capacity_rows, or all rows if `all` is true. Call it after
+  // wait_compress() of all parts.
   std::vector<FlushedRows> wait_take_flushed(Stream& stream, Clock step, bool all);
 
-  // A step is over. rejected: everything is to be as it was before. Waits for `stream`.
+  // Ends a step. rejected: restores the residuals of before the step.
   void wait_end_step(Stream& stream, bool rejected);
 
-  // Nothing is held back of these rows any more. Between steps. Waits for `stream`.
+  // Drops the residuals of these keys. Call it between steps.
   void wait_drop(Stream& stream, View<Key const> keys);
-  // Between steps, for a checkpoint: everything but the table and the owner. Waits for `stream`.
+  // Returns all residuals for a checkpoint; the caller sets `table` and `peer`. Call it between steps.
   ResidualChunk wait_save(Stream& stream) const;
-  // REQUIRES: nothing is held back yet.
+  // Loads the residuals of a checkpoint. REQUIRES: there are no residuals yet.
   void wait_load(Stream& stream, ResidualChunk const& chunk);
 
-  // Of so many rows that are remembered.
+  // Returns the bytes of memory for residuals of `rows` rows.
   static std::size_t bytes_for(TableOptions const& table, std::size_t rows);
-  // Rows that are remembered.
+  // Returns the number of rows that have a slot.
   std::size_t rows() const { return keys_.size(); }
 
  private:
-  // How to make rows what they were before a step. Those of a part that have sent something get back what they held
-  // then, and all of them give back what the step had added to that; rows that were sent late get back what they held.
+  // What is needed to restore rows if the step is rejected. For a part: sent rows get back their residuals of before
+  // they were encoded, and the step's sums are subtracted from all rows. For flushed rows: their residuals are
+  // restored.
   struct UndoRecord {
     Array<Key> keys;
     Array<std::uint32_t> marks;      // (n, kResidualMarks)
-    Matrix<std::int64_t> held = {};  // (sent, dim), or of late rows (n, dim)
-    // Of a part, or empty:
-    Array<std::uint32_t> sent = {};  // numbers of keys
+    Matrix<std::int64_t> held = {};  // of a part: (sent, dim); of flushed rows: (n, dim)
+    // For a part only:
+    Array<std::uint32_t> sent = {};  // (sent), indices of keys
     MatrixView<std::int64_t const> added = {};
-    View<std::uint32_t const> order = {};  // (n), of `added`
+    View<std::uint32_t const> order = {};  // (n), rows of `added`
   };
-  // The keys' slots, with room for what is held back of them.
+  // Returns the slots of keys; new keys get a slot with a residual of 0.
   Array<std::uint32_t> wait_slots(Stream& stream, View<Key const> keys);
   Array<std::uint32_t> marks_of(Stream& stream, View<std::uint32_t const> slots) const;
-  // Begins to remember what rows were.
+  // Adds a record with the keys and the current marks.
   UndoRecord& remember(Stream& stream, View<std::uint32_t const> slots, View<Key const> keys);
   FlushedRows wait_send(Stream& stream, View<std::uint32_t const> unordered, bool exact);
   void wait_flush_nonzero(Stream& stream, View<std::uint32_t const> slots, bool exact,
@@ -83,7 +93,8 @@ class ResidualTable {
   void wait_undo(Stream& stream, UndoRecord const& before);
   void throw_if_bad_row(Stream& stream, View<std::uint32_t const> bad_row, View<Key const> keys) const;
 
-  // Whole columns that are never among the largest would wait forever: what has waited for its age goes exactly.
+  // Returns true if rows are flushed exactly at the filter's age, because columns that are never among the top k would
+  // otherwise stay in the residual forever.
   bool flushes_unsent_columns() const {
     return table_.gradient_compression.top_k > 0 && table_.gradient_compression.filter.age_max > 0;
   }
@@ -93,10 +104,10 @@ class ResidualTable {
   AdaptiveThreshold threshold_;
   KeyAgeIndex keys_;
   kernels::RowStorage<std::int64_t> held_;
-  // Of the step that is under way.
+  // For the current step.
   std::vector<UndoRecord> before_;
   std::size_t rows_named_ = 0, rows_sent_ = 0;
-  std::vector<float> largest_;  // while there is no bound yet
+  std::vector<float> largest_;  // while there is no threshold yet
 };
 
 }  // namespace gpups::cache

@@ -38,14 +38,15 @@ void Round::on_message(Rank from, Message const& message) {
   bool const in = message.kind == MessageKind::kGradientPhase;
   auto& peer = peers_[number(from)];
   auto& place = in ? peer.in : peer.out;
-  // A peer is in the same phase or one ahead: it cannot end a phase before it has what this rank sends in it.
+  // A peer is in the same phase or one phase ahead, because it needs this rank's message to end a phase.
   bool const fits = in ? (phase_ == Phase::kRefreshPhase ? message.clock == clock_ + 1 : message.clock == clock_)
                        : (phase_ != Phase::kTraining && message.clock == clock_);
   if (from == me_ || place != nullptr || !fits) {
-    throw PeerError(from, fmt::format("rank {} sent the {} of step {} while rank {} is at step {} (the ranks have lost "
-                                      "step with each other): check that all run the same program and configuration",
-                                      number(from), in ? "gradients" : "values", number(message.clock), number(me_),
-                                      number(clock_)));
+    throw PeerError(
+        from,
+        fmt::format("rank {} sent the {} of step {} while rank {} is at step {} (ranks must make the same "
+                    "steps): check that all ranks run the same program and configuration",
+                    number(from), in ? "gradients" : "values", number(message.clock), number(me_), number(clock_)));
   }
   place = std::make_unique<Message>(message);
 }

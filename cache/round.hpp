@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The round that ends a step, as one rank goes through it. It sees who has said what, and says what comes next; the
-// executor does it. It opens no socket, starts no thread and reads no clock.
+// The state machine of a round, which ends a step, on one rank. It decides the order of actions; RoundExecutor executes
+// them. It does no input or output, starts no thread and reads no clock.
 //
-// A rank trains step t, then tells every rank its gradients (in), applies when it has heard all of them, tells every
-// rank the new values that are read next (out), and is done with t when it has those of all. A rank can be one phase
-// ahead of another, never two: so what arrives early is kept, and what else arrives cannot be right.
+// After step t, a rank sends gradients to every rank (gradient phase). When it has the gradients of all ranks, it
+// applies them and sends to every rank the new values that the receiver reads next (refresh phase). When it has the
+// values of all ranks, step t is complete. A rank can be one phase ahead of another rank, but not two. So a message of
+// the next phase is kept, and any other unexpected message is an error.
 #pragma once
 
 #include <cstdint>
@@ -18,63 +19,71 @@
 
 namespace gpups::cache {
 
+// For the thread that makes progress. No function blocks.
+//
+//   round.end_step(report);
+//   while (auto const action = round.next()) executor.execute(*action);  // again after each on_...() call
 class Round {
-  // What another rank has said in this phase, or ahead of it.
+  // The messages of another rank.
   struct Peer {
-    std::unique_ptr<Message> in, out;  // arrived, not yet handed out; most of the time none is there
-    bool given = false;                // handed out in this phase
-    bool taken = false;                // and its data is there
+    std::unique_ptr<Message> in, out;  // arrived messages of the gradient and the refresh phase; usually null
+    bool given = false;                // next() has returned the message of this phase
+    bool taken = false;                // and the data that it announces have arrived
   };
 
  public:
+  // Memory in bytes for each rank.
   static constexpr std::size_t kBytesOfPeer = sizeof(Peer);
 
   enum class Phase { kTraining, kGradientPhase, kRefreshPhase };
   enum class ActionKind { kSendGradients, kReceiveGradients, kApply, kSendRefreshes, kReceiveRefreshes, kComplete };
 
-  // What the executor must do next. kSend..: send to all others. kTake..: receive what `message` announces, from
-  // `from`, and call on_data_received() when it is there.
+  // What the executor must do next. kSend...: send to all other ranks. kReceive...: receive the data that `message`
+  // announces from rank `from`, and call on_data_received() when they have arrived.
   struct Action {
     ActionKind kind{};
     Rank from{};
     Message message;
   };
 
-  // What a rank says of its step.
+  // The report of a rank about its step, or the combined report of all ranks.
   struct StepReport {
     std::uint64_t samples = 0;
     std::uint32_t signal = 0;
     std::string rejection;  // why the step must not be applied, or empty
   };
 
+  // first: the first step.
   Round(Rank me, int ranks, Clock first);
 
-  // The training thread has ended the step clock(), and this is what there is to say of it.
+  // Starts the round of step clock(). own: the report of this rank. REQUIRES: no round is in progress.
   void end_step(StepReport const& own);
-  // A header of a round has come. Throws PeerError where it cannot be right.
+  // Takes a message of kind kGradientPhase or kRefreshPhase. Throws PeerError if it is not of the expected step and
+  // phase.
   void on_message(Rank from, Message const& message);
-  // What a kTake action asked for has arrived.
+  // Reports that the data of a kReceive... action have arrived.
   void on_data_received(Rank from);
-  // The next thing to do, or nothing until one of the calls above.
+  // Returns the next action; nullopt if there is none before the next call of a function above.
   std::optional<Action> next();
 
   Phase phase() const { return phase_; }
-  // The step that is trained or ended now: all before it are complete on this rank.
+  // Returns the step that is trained, or whose round is in progress. All earlier steps are complete on this rank.
   Clock clock() const { return clock_; }
-  // The step whose kSendGradients comes next: what is announced now travels with it.
+  // Returns the step of the next kSendGradients action. Intents that are queued now are sent with it.
   Clock next_in() const;
-  // This rank's owned rows have every update up to and including this step.
+  // Returns the last step that is applied to the rows that this rank owns.
   Clock applied() const { return applied_; }
 
   StepReport const& own() const { return own_; }
-  // Over all ranks: samples added, bits united, the first rejection. Complete when kApply is given.
+  // Returns the combined report of all ranks: the sum of samples, the union of signal bits, and the first rejection.
+  // Complete when next() returns kApply.
   StepReport const& all() const { return all_; }
 
-  // Ranks that have not yet said what is pending_peers now.
+  // Returns the ranks whose data of this phase have not arrived; none between rounds.
   std::vector<Rank> pending_peers() const;
-  // The rank's message of this phase has not come.
+  // Returns true if a round is in progress and the message of `peer` for this phase has not arrived.
   bool lacks(Rank peer) const;
-  // For messages: "the gradients of step 7".
+  // Returns what this rank waits for, for error messages: "the gradients of step 7".
   std::string pending_data() const;
 
  private:
@@ -87,7 +96,7 @@ class Round {
   Clock clock_;
   Clock applied_;
   Phase phase_ = Phase::kTraining;
-  bool sent_ = false;  // this rank's part of the phase
+  bool sent_ = false;  // next() has returned the kSend... action of this phase
   StepReport own_, all_;
 };
 

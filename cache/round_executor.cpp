@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is announced to owners, and the values that they send for it.
+// RoundExecutor: announces batches, and marks them as ready when their values have arrived.
 #include "cache/round_executor.hpp"
 
 #include <fmt/core.h>
@@ -21,7 +21,7 @@ RoundExecutor::RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger&
       tables_(tables) {}
 
 void RoundExecutor::throw_peer_error(Rank peer, std::string const& what) const {
-  throw PeerError(peer, fmt::format("rank {} {} (rank {} cannot go on with it): check that all ranks run the same "
+  throw PeerError(peer, fmt::format("rank {} {} (rank {} cannot continue): check that all ranks run the same "
                                     "program and configuration",
                                     number(peer), what, number(me_)));
 }

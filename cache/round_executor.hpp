@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The round's data on one rank: whose batches name which rows, and the executor of the round's actions.
+// Executes the actions of a round on one rank, and keeps its data: the batches of this rank, the intents of other
+// ranks, residuals, mirrors and key dictionaries.
 //
-// A reader's intent names the keys of a batch once. The order in which they travel, or for rows that share scales that
-// of the keys' values, is then that in which the owner sends their values and receives their gradients, so neither
-// carries keys.
+// The keys of a batch are sent once, in its intent. The owner sends their values and receives their gradients in the
+// order of the keys in the intent, so these need no keys (docs/decisions/002-positional-exchange.md). If rows share
+// scales (cache/row_format.hpp), the order is the ascending order of the keys instead.
 #pragma once
 
 #include <deque>
@@ -25,80 +26,89 @@ namespace gpups::cache {
 
 using BatchPtr = std::shared_ptr<PreparedBatch::Impl>;
 
+// Sends, receives and applies gradients, intents and values. For the thread that makes progress. Functions with `wait`
+// in their names block until `stream` is done; none waits for other ranks. PeerErrors report invalid messages of peers.
 class RoundExecutor {
  public:
-  // Only the thread that turns the round uses this object. `stream` is its own.
+  // stream: used only by this object and by the thread that makes progress. All references must outlive this object.
   RoundExecutor(Rank me, int ranks, Stream& stream, StoreMessenger& messenger, Round& round,
                 std::vector<std::unique_ptr<TableShard>>& tables);
 
-  // This rank will read these rows: finds or reserves its own, and tells the owners of the others.
+  // Announces a batch of this rank: finds or reserves the rows that this rank owns, and queues intents for the owners
+  // of the others. If the batch is too late for a round, fetches their values at once (late fetch).
   void announce(BatchPtr const& batch);
-  // The training thread has ended its next step: it has pushed this batch, or had none (null). Steps may end before
-  // the round of an earlier one has.
+  // Ends the next step of the training thread. batch: the pushed batch, null if the step had none. If the round of an
+  // earlier step is still in progress, the step waits in a queue.
   void end_step(BatchPtr const& batch, std::uint32_t signal);
-  // Performs what the round says comes next.
+  // Executes an action of Round::next().
   void execute(Round::Action const& action);
-  // kLateFetch and kLateFetchReply.
+  // Handles a message of kind kLateFetch or kLateFetchReply. Throws PeerError if it is invalid.
   void on_message(Rank from, Message const& message);
 
   // Called when a step is complete on this rank.
   std::function<void(Clock step, Round::StepReport const& all)> on_complete;
 
-  // With the step that ends next here all that gradients have been held back of goes to the owners.
+  // Makes the step that ends next send all residuals of gradients to the owners; see Store::flush_residuals().
   void flush_residuals() { flush_residuals_ = true; }
 
-  // Nothing is held back or copied of these rows, of any owner, any more. Between steps.
+  // Drops the residuals and the mirrors of erased rows. keys: distinct, of any owner. Call it between steps.
   void wait_drop(TableId table, View<Key const> keys);
-  // What is held back, between steps, and what others have copies of, for a checkpoint.
+  // Returns the residuals of this rank's gradients and the mirrors that other ranks have of its rows, for a checkpoint.
+  // Call it between steps.
   ResidualFile wait_save_residuals() const;
-  // Takes what ranks have saved: on as many ranks each what was its own; on others owners take gradients for their
-  // rows, which the next step applies, and copies begin anew. REQUIRES: nothing is held back or copied yet.
+  // Loads this rank's share of one rank's file. If the number of ranks is that of the checkpoint, each rank continues
+  // with its own residuals and mirrors. Otherwise owners take over the residuals of their rows, which the next applied
+  // step adds, and mirrors start from initial values. Call it for the files of all ranks. REQUIRES: there are no other
+  // residuals or mirrors.
   void wait_load_residuals(ResidualFile const& file);
 
-  // No step that has ended here waits for its round.
+  // Returns true if no ended step waits for its round.
   bool idle() const { return ended_.empty(); }
-  // Owners of rows that this step reads and that have not all come.
+  // Returns the owners of the rows that this step reads, if not all of these rows have arrived.
   std::vector<Rank> pending_peers() const;
-  // The rank has not answered an late fetch for that step.
+  // Returns true if `owner` has not answered a late fetch of this rank for `step`.
   bool lacks(Rank owner, Clock step) const;
 
+  // Returns the number of keys that were fetched late.
   std::uint64_t late_keys() const { return late_keys_; }
 
  private:
-  // A batch of this rank that is announced and not yet complete.
+  // A batch of this rank that is announced, and whose step is not complete.
   struct PendingBatch {
     BatchPtr batch;
-    bool sent_to_owners = false;     // its intents have gone out, with a round or late
-    bool is_late = false;            // the latter
-    std::size_t missing;             // parts of values that owners still have to send
-    std::vector<Rank> unanswered{};  // owners that have been told late
+    bool sent_to_owners = false;     // its intents were sent, with a round or as late fetches
+    bool is_late = false;            // they were sent as late fetches
+    std::size_t missing;             // value sections that have not arrived
+    std::vector<Rank> unanswered{};  // owners that have not answered a late fetch
   };
-  // What another rank reads of this shard at a clock: row numbers, in its order; then its gradients.
+  // The rows of one table that another rank reads from this rank at a clock, in the order of its intent, and the
+  // gradients that it sends for them.
   struct ReaderPart {
     TableId table{};
     std::uint64_t keys = 0;
     Array<std::uint32_t> ids{};
     std::shared_ptr<ReceivedSums> sums{}, occurrences{};
-    Matrix<std::int64_t> counts{};  // of occurrences
-    // Of tables that hold gradients back: a section, which stays until it is added, how many rows it has, and these. Of
-    // those that send changes: the keys.
-    std::shared_ptr<Array<std::uint8_t>> compressed{};
-    std::size_t sent = 0;
-    Matrix<std::int64_t> decoded_sums{};
-    std::shared_ptr<Array<Key>> key_list{};
+    Matrix<std::int64_t> counts{};  // decoded occurrences
+    // For tables with gradient compression:
+    std::shared_ptr<Array<std::uint8_t>> compressed{};  // the gradient section, kept until its rows are added
+    std::size_t sent = 0;                               // rows in it
+    Matrix<std::int64_t> decoded_sums{};                // (sent, dim)
+    std::shared_ptr<Array<Key>> key_list{};             // the keys, for tables with refresh compression
   };
-  // Gradients of this shard's rows that their sender has held back.
+  // Flushed residuals of rows of this shard, from one rank.
   struct ReceivedFlush {
     Rank from;
     FlushedList rows;
-    std::shared_ptr<Array<std::uint8_t>> keys;  // as they travelled, on the host
-    std::shared_ptr<Array<std::uint8_t>> bytes;
+    std::shared_ptr<Array<std::uint8_t>> keys;   // encoded keys, on the host
+    std::shared_ptr<Array<std::uint8_t>> bytes;  // encoded sums, on the stream's device
   };
+  // Memory for decoded flushed or restored residuals. `counts` is zero: residuals are no occurrences.
   struct FlushedSums {
     Array<std::uint32_t> ids;
     Matrix<std::int64_t> sums;
     Array<std::int64_t> counts;
   };
+  // The batch of another rank at a clock, as far as it reads rows of this rank.
   struct ReaderBatch {
     std::vector<ReaderPart> parts;
     bool is_late = false;
@@ -114,15 +124,17 @@ class RoundExecutor {
   void receive_refresh_phase(Rank from, Message const& message);
   void complete();
 
-  // Keys that are on their way to an owner, or wait for the next round.
+  // Intents for one owner, with their encoded keys.
   struct OutgoingIntents {
     std::vector<Intent> intents;
-    std::shared_ptr<std::vector<std::uint8_t>> bytes;  // as key_coding.hpp has them
+    std::shared_ptr<std::vector<std::uint8_t>> bytes;  // in the format of key_coding.hpp
   };
-  // Other ranks that own rows of the batch.
+  // Returns the other ranks that own rows of the batch.
   std::vector<Rank> owners_of(PreparedBatch::Impl const& batch) const;
+  // Returns the intent for one owner; it has no parts if the owner has no row of the batch.
   Intent intent_for(Rank owner, PreparedBatch::Impl const& batch) const;
-  // Adds the batch's keys of this owner; they have numbers unless they are fetched late.
+  // Encodes the batch's keys of this owner and appends them to `outgoing`. Sets PreparedPart::remote_positions. Late
+  // fetches do not use the key dictionary, because they are not ordered with the rounds.
   void encode_intent(Rank owner, PreparedBatch::Impl& batch, bool is_late, OutgoingIntents& outgoing);
   void send_keys(Rank owner, OutgoingIntents const& outgoing, std::uint64_t tag, TrafficKind kind);
   void check_intent(Rank from, Intent const& intent, bool is_late) const;
@@ -165,31 +177,31 @@ class RoundExecutor {
   Rank me_;
   int ranks_;
   Stream& stream_;
-  Stream on_host_;  // for keys on their way
+  Stream on_host_;  // for encoded keys
   StoreMessenger& messenger_;
   Round& round_;
   std::vector<std::unique_ptr<TableShard>>& tables_;
   GradientResiduals residuals_;
-  std::vector<ReceivedFlush> flushed_;       // of this step, from all ranks
-  std::vector<ResidualChunk> restored_;      // for this rank's own rows, with the next step that is applied
-  std::size_t samples_ = 0;                  // over all ranks, of the last step that had some
-  Mirrors sent_mirrors_, received_mirrors_;  // of this rank's rows, by who has them; of other ranks' rows here
+  std::vector<ReceivedFlush> flushed_;   // flushed residuals of this step, from all ranks
+  std::vector<ResidualChunk> restored_;  // residuals of this rank's rows from a checkpoint, for the next applied step
+  std::size_t samples_ = 0;              // over all ranks, in the last step with samples
+  Mirrors sent_mirrors_, received_mirrors_;  // of this rank's rows, by reader; of other ranks' rows, by owner
   std::map<Clock, PendingBatch> batches_;
   std::map<ReaderBatchId, ReaderBatch> reader_batches_;
-  std::map<Rank, OutgoingIntents> outgoing_;  // with the next kGradientPhase
+  std::map<Rank, OutgoingIntents> outgoing_;  // by owner: sent with the next kGradientPhase
   std::map<std::pair<Rank, TableId>, KeyEncoder> encoders_;
   std::map<std::pair<Rank, TableId>, KeyDecoder> decoders_;
-  std::map<Rank, std::size_t> parts_ahead_;  // of uses
-  std::vector<ReaderBatchId> unanswered_;    // late fetches of a step that is not applied here yet
+  std::map<Rank, std::size_t> parts_ahead_;  // by reader: number of parts in reader_batches_
+  std::vector<ReaderBatchId> unanswered_;    // late fetches that wait until the step before theirs is applied here
   struct EndedStep {
     BatchPtr batch;
     std::uint32_t signal;
     bool flush_residuals;
   };
-  std::deque<EndedStep> ended_;      // steps that wait for the round of an earlier one
+  std::deque<EndedStep> ended_;      // ended steps that wait for the round of an earlier step
   bool flush_residuals_ = false;     // for the step that ends next
-  bool resends_all_values_ = false;  // of values, after a step that sent all that was held back
-  BatchPtr current_;                 // the batch whose step has ended, until it is complete
+  bool resends_all_values_ = false;  // the applied step flushed residuals: send all changed values, ignoring the filter
+  BatchPtr current_;                 // the batch whose round is in progress
   std::uint64_t late_keys_ = 0;
 };
 

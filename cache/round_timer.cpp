@@ -6,7 +6,7 @@ namespace gpups::cache {
 void RoundTimer::spend(Seconds& on) {
   auto const now = std::chrono::steady_clock::now();
   double const passed = std::chrono::duration<double>(now - last_).count();
-  on.store(on.load(std::memory_order_relaxed) + passed, std::memory_order_relaxed);  // one thread at a time writes
+  on.store(on.load(std::memory_order_relaxed) + passed, std::memory_order_relaxed);  // only one thread writes at a time
   last_ = now;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Divides the time of rounds among what it was spent on.
+// Measures the time of rounds (RoundSeconds).
 #pragma once
 
 #include <atomic>
@@ -10,24 +10,25 @@
 
 namespace gpups::cache {
 
-// For the thread that turns, but for seconds().
+// Assigns the time since the last call to gradients, update, refreshes or waiting. For the thread that makes progress,
+// except seconds().
 class RoundTimer {
  public:
-  // A turn begins. What has passed since the last useful thing, if a round goes on, was waiting.
+  // Progress begins. During a round, the time since the last call counts as waiting.
   void turn_begins(Round::Phase phase);
-  // The turn has received or sent in this phase.
+  // Messages or data were received or sent in this phase.
   void moved(Round::Phase phase);
-  // It has done this.
+  // An action was executed.
   void acted(Round::ActionKind step);
 
-  // Any thread.
+  // Returns the times so far. Any thread.
   RoundSeconds seconds() const;
 
  private:
   using Seconds = std::atomic<double>;
   void spend(Seconds& on);
 
-  std::chrono::steady_clock::time_point last_;  // until which all is accounted for
+  std::chrono::steady_clock::time_point last_;  // end of the time that is assigned
   Seconds gradients_ = 0, update_ = 0, refreshes_ = 0, waiting_ = 0;
 };
 

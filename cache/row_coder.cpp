@@ -24,7 +24,7 @@ Matrix<std::int64_t> zeros(Stream& stream, std::size_t rows, std::size_t columns
   return matrix;
 }
 
-// The k largest columns of each row, ascending: (n, k).
+// Returns the k columns of largest magnitude of each row, ascending: (n, k).
 Array<std::uint32_t> wait_largest_columns(Stream& stream, MatrixView<std::int64_t const> rows, std::size_t k) {
   Matrix<float> const values(stream.device(), rows.rows(), rows.columns());
   kernels::units_to_floats(stream, {.from = rows, .to = values});
@@ -80,7 +80,7 @@ kernels::PackedBytes RowCoder::wait_quantize(Stream& stream, MatrixView<std::int
   auto const numbers = folded.view().flat().slice(0, folds ? n * width_ : 0);
   if (folds) kernels::extract_sums(stream, {.rows = rows, .words = numbers});
   auto const codes = all.memory.view().slice(head, size - head);
-  auto const bad_row = no_bad_row(stream);  // there is none, see wait_encode()
+  auto const bad_row = no_bad_row(stream);  // not read: wait_encode() requires numbers in range
   kernels::quantize_sums(stream, {.sums = {},
                                   .residual = folds ? folded.view() : rows,
                                   .wire = kernels::wire_rows(codes, format_, coded.rows, coded.columns),
@@ -105,7 +105,7 @@ kernels::PackedBytes RowCoder::wait_encode(Stream& stream, MatrixView<std::int64
   Array<std::uint32_t> const bitmaps(stream.device(), n * kernels::bitmap_words(dim_));
   kernels::extract_columns(stream, {.rows = rows, .k = width_, .columns = columns, .kept = kept, .bitmaps = bitmaps});
   auto all = wait_encode_numbers(stream, kept, head + bitmap_bytes(n));
-  kernels::add_columns(stream, {.kept = kept, .bitmaps = bitmaps, .slots = {}, .rows = rows});  // what was rounded off
+  kernels::add_columns(stream, {.kept = kept, .bitmaps = bitmaps, .slots = {}, .rows = rows});  // the rounding errors
   View<std::uint8_t const> const bytes(reinterpret_cast<std::uint8_t const*>(bitmaps.data()), bitmap_bytes(n),
                                        stream.device());
   copy<std::uint8_t>(stream, all.memory.view().slice(head, bytes.size()), bytes);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of sums as bytes of a message, in a table's codec: what is sent and what is left are together what there was.
-//
-// The bytes of n rows: where only the largest columns are sent, a bitmap of these for each row; then their numbers,
-// which are codes and scales, or exact sums in as few bytes as hold them. See row_format.hpp for short rows.
+// Encodes rows of summed gradients for a message. The encoding of n rows is: with top_k, a bitmap of the sent columns
+// for each row; then the numbers of the sent columns, as codes and scales, or as packed integers if they are exact. For
+// rows of few columns see row_format.hpp.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +14,22 @@
 
 namespace gpups::cache {
 
+// The encoder and decoder for the gradients of one table. The decoded numbers and the residuals add up exactly to the
+// encoded rows.
 class RowCoder {
  public:
-  // exact: as if the transfer said lossless, and all columns.
+  // exact: encode whole rows as exact sums, regardless of `transfer`.
   RowCoder(TableOptions const& table, RowCompression const& transfer, bool exact);
 
-  // Whether n rows can be so many bytes.
+  // Returns true if the encoding of n rows can have `bytes` bytes.
   bool is_valid_size(std::uint64_t bytes, std::size_t n) const;
 
-  // Makes bytes of rows, behind `head` bytes that the caller fills, a multiple of 4; and leaves in the rows what was
-  // not sent. No number is further from 0 than 2^62. Waits for `stream`.
+  // Encodes rows, (n, dim), and replaces them by their residuals. Returns `head` bytes for the caller to fill, a
+  // multiple of 4, and the encoding after them. REQUIRES: magnitudes are at most 2^62. Waits for `stream`.
   kernels::PackedBytes wait_encode(Stream& stream, MatrixView<std::int64_t> rows, std::size_t head) const;
 
-  // Adds n rows to rows slots[i] of `into`, or row i to row i where slots are empty; padding apart. False where the
-  // bytes are no such rows. REQUIRES: is_valid_size(). Waits for `stream`.
+  // Decodes n rows and adds row i to row slots[i] of `into`, or to row i if `slots` is empty. Does not change the
+  // padding. Returns false if the bytes are invalid. REQUIRES: is_valid_size(). Waits for `stream`.
   bool wait_add(Stream& stream, View<std::uint8_t const> from, std::size_t n, View<std::uint32_t const> slots,
                 MatrixView<std::int64_t> into) const;
 
@@ -46,7 +47,7 @@ class RowCoder {
   std::size_t dim_;
   std::size_t width_;  // columns that are sent
   int grid_log2_;
-  bool exact_;  // numbers are sums as they are
+  bool exact_;  // numbers are exact sums
   kernels::Format format_;
 };
 

@@ -18,7 +18,7 @@ namespace {
 
 bool is_lossless(TableOptions const& table) { return table.refresh_compression.codec == RowCodec::kLossless; }
 
-// Whole values are sent as what they are kept as.
+// Returns the number format of sent rows. Lossless rows are sent in the table's data type.
 kernels::Format format_for(TableOptions const& table) {
   if (!is_lossless(table)) return format_of(table.refresh_compression.codec);
   constexpr kernels::Format kOfValues[] = {kernels::Format::kFloat, kernels::Format::kHalf, kernels::Format::kBFloat16};
@@ -30,7 +30,7 @@ std::size_t code_bytes(TableOptions const& table, std::size_t n) {
   return kernels::wire_bytes(format_for(table), coded.rows, coded.columns);
 }
 
-// Rows without padding, in the shape in which they are coded; zeros.
+// A matrix of zeros that is used both as rows without padding and in the shape in which they are encoded.
 struct FoldedRows {
   FoldedRows(Stream& stream, std::size_t n, std::size_t dim)
       : shape(coded_shape(n, dim)), numbers(stream.device(), shape.rows * shape.columns), n_(n), dim_(dim) {
@@ -111,8 +111,9 @@ RowMirror::Changes RowMirror::wait_send(Stream& stream, Clock step, View<Key con
   }
   auto* const words = reinterpret_cast<std::uint32_t*>(part.bytes->data() + code_bytes(table, sent));
   kernels::indices_to_bitmap(stream, {.indices = sent_rows, .bitmap = {words, kernels::bitmap_words(n), device}});
-  stream.wait();                       // all arrays here end
-  if (step != loaded_step_ && !all) {  // or it has been counted, or says nothing of the bound
+  stream.wait();  // local arrays end here
+  // The threshold of a checkpoint includes loaded_step_. A step that sends all changes must not adapt the threshold.
+  if (step != loaded_step_ && !all) {
     if (threshold_.is_new()) threshold_.begin(to_host(stream, largest.view()));
     threshold_.count(sent, n);
   }

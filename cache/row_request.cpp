@@ -9,7 +9,7 @@
 namespace gpups::cache {
 namespace {
 
-// Below this, to find keys that repeat takes longer than to read their rows twice.
+// Up to this number of keys, finding repeated keys takes longer than reading their rows twice.
 constexpr std::size_t kFewKeys = 2048;
 
 char const* name_of(RowRequest::Kind kind) {
@@ -23,7 +23,7 @@ char const* name_of(RowRequest::Kind kind) {
   }
 }
 
-// Groups keys by owner without looking for those that repeat. On the host.
+// Groups keys on the host by owner, without merging repeated keys.
 void group_by_owner(View<Key const> keys, View<std::uint32_t> positions, RowRequest& request) {
   auto const ranks = static_cast<std::uint32_t>(request.owners.size() - 1);
   auto& first = request.owners;
@@ -43,10 +43,10 @@ std::shared_ptr<RowRequest> make_request(Stream& stream, RowRequest::Kind kind, 
   bool const lookup = kind == RowRequest::Kind::kLookup;
   kernels::require_memory(keys, name_of(kind), "keys");
   GPUPS_REQUIRE(keys.size() <= kernels::kUniqueKeysMax,
-                "{} keys are read, set or erased at once (the most is {}): do it in parts", keys.size(),
+                "{}() was called with {} keys (the maximum is {}): use several calls", name_of(kind), keys.size(),
                 kernels::kUniqueKeysMax);
   GPUPS_REQUIRE(keys.empty() || keys.device() == stream.device(),
-                "keys are on {} and the stream is on {} (they are read there): copy them first",
+                "keys are on {} and the stream is on {} (the stream's device reads the keys): copy them first",
                 to_string(keys.device()), to_string(stream.device()));
   auto request = std::make_shared<RowRequest>();
   request->kind = kind;

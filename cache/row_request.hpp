@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of the owners of rows between steps: to read them, to set them, to erase them.
+// Requests to the owners of rows, between steps: look-ups, assigns and erases.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,8 @@
 
 namespace gpups::cache {
 
-// Rows of one table, wherever they are. Keys are grouped by owner, and distinct where rows change.
+// A request for rows of one table, of any owner. Keys are grouped by owner; for kAssign and kErase they are distinct.
+// While the request is in flight, only the thread that makes progress uses it; then it sets `done`.
 struct RowRequest {
   enum class Kind { kLookup, kAssign, kErase };
 
@@ -21,10 +22,10 @@ struct RowRequest {
   TableId table{};
   std::vector<std::uint32_t> owners;  // (ranks + 1): keys of owner q are owners[q] .. owners[q+1]
   Array<Key> keys;
-  Matrix<float> values;       // kLookup: read into, kAssign: set from
-  Array<std::uint8_t> found;  // kLookup
-  std::size_t missing = 0;    // owners that have not answered, this rank included
-  std::vector<Rank> unanswered;
+  Matrix<float> values;          // (keys, dim). kLookup: the result; kAssign: the values to set
+  Array<std::uint8_t> found;     // (keys), kLookup: 1 for rows that exist
+  std::size_t missing = 0;       // number of owners that are not done, including this rank
+  std::vector<Rank> unanswered;  // other owners that have not answered
   std::atomic<bool> done = false;
 
   std::size_t owned_by(Rank owner) const { return owners[number(owner) + 1] - owners[number(owner)]; }
@@ -33,8 +34,8 @@ struct RowRequest {
   View<std::uint8_t> found_of(Rank owner) const { return found.view().slice(owners[number(owner)], owned_by(owner)); }
 };
 
-// A request for keys, which may go. positions: where each given key is among the request's. Waits for `stream`. Throws
-// Error for keys that are too many, or elsewhere.
+// Makes a request for `keys`, which may be freed afterwards. positions: set to an array with the index of each given
+// key in RowRequest::keys. Waits for `stream`. Throws Error for too many keys, and for keys on another device.
 std::shared_ptr<RowRequest> make_request(Stream& stream, RowRequest::Kind kind, TableId table, View<Key const> keys,
                                          std::size_t dim, int ranks, Array<std::uint32_t>& positions);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The learning rate of a step.
+// learning_rate_factor()
 
 #include <algorithm>
 #include <cmath>

@@ -12,7 +12,7 @@
 namespace gpups::cache {
 namespace {
 
-// An option as text: ranks compare no more than that, and an error shows it.
+// An option as text. Ranks compare the texts, and errors show them.
 struct Field {
   std::string name;
   std::string value;
@@ -53,8 +53,9 @@ void append_compression(Fields& fields, char const* of, RowCompression const& tr
   fields.push_back({fmt::format("{}.capacity_rows", of), fmt::to_string(transfer.capacity_rows)});
 }
 
-// All of a table's options but its name, expected_rows, which is a hint, and how long its schedule is: where that
-// follows from the data, a program can say better that ranks have other data. The order is part of the format.
+// Returns all options of a table except its name, expected_rows, and the lengths of its schedule. The order is part of
+// the format. expected_rows only reserves memory. The lengths may follow from the amount of data; a program can report
+// different data better than this check.
 Fields fields_of(TableOptions const& o) {
   Fields fields{
       {"dim", fmt::to_string(o.dim)},
@@ -82,12 +83,12 @@ Fields fields_of(TableOptions const& o) {
   return fields;
 }
 
-// Throws PeerError where `its` is not `mine`. which: whose values they are, as in "a seed".
+// Throws PeerError if `its` differs from `mine`. which: the name of the value, such as "a seed".
 void compare(Rank me, Rank from, std::string const& which, std::string_view mine, std::string_view its) {
   if (its == mine) return;
   throw PeerError(from,
-                  fmt::format("rank {} has {} of {}, and rank {} of {} (ranks would read each other's rows "
-                              "wrongly): give all ranks the same tables, with the same options, and the same seed",
+                  fmt::format("rank {} has {} of {}, and rank {} of {} (the ranks could not decode each other's rows): "
+                              "give all ranks the same tables, with the same options, and the same seed",
                               number(from), which, comm::peer_text(its), number(me), comm::peer_text(mine)));
 }
 
@@ -117,8 +118,8 @@ void check_schema(Rank me, std::uint64_t seed, TableShards const& tables, Rank f
   }
   reader.end();
 } catch (comm::WireError const& error) {
-  throw PeerError(from, fmt::format("rank {} said of its tables what cannot be: {} (rows on their way depend on "
-                                    "them): check that all ranks run the same program",
+  throw PeerError(from, fmt::format("rank {} sent an invalid list of its table options: {} (options cannot be "
+                                    "compared): check that all ranks run the same program",
                                     number(from), error.what()));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks tell each other before anything else: the seed and the options of their tables. What rows and keys look
-// like on their way follows from these, so ranks with other ones would read each other's bytes wrongly.
+// The schema check: before any other message, ranks exchange the store's seed and the options of their tables. The wire
+// format of rows and keys depends on these, so ranks with different ones could not decode each other's messages.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,10 @@
 
 namespace gpups::cache {
 
+// Returns the body of a kSchema message.
 std::string encode_schema(std::uint64_t seed, TableShards const& tables);
 
-// Throws PeerError that names both ranks and their values where another rank's tables are not like these.
+// Throws PeerError if the schema of rank `from` differs, with both ranks and both values, or if it is invalid.
 void check_schema(Rank me, std::uint64_t seed, TableShards const& tables, Rank from, std::string const& schema);
 
 }  // namespace gpups::cache

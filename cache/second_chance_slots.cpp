@@ -9,7 +9,7 @@
 namespace gpups::cache {
 namespace {
 
-// How many slots the hand looks at for a new key. Where all of these must stay, the key gets none.
+// Maximum number of slots that the hand examines for a new key. If none of them can be replaced, the key gets no slot.
 constexpr int kLooks = 8;
 
 }  // namespace
@@ -42,7 +42,8 @@ std::vector<std::uint32_t> SecondChanceSlots::allocate(std::size_t count, Clock 
     allocated.push_back(slot);
     last_step_[slot] = number(step);
   }
-  std::sort(allocated.begin(), allocated.end(), std::greater<>());  // as kernels::KeyIndex hands out free numbers
+  std::sort(allocated.begin(), allocated.end(),
+            std::greater<>());  // the order in which kernels::KeyIndex assigns free numbers
   for (std::size_t i = 0; i < fresh; ++i) {
     allocated.push_back(static_cast<std::uint32_t>(filled()));
     last_step_.push_back(number(step));

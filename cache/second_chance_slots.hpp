@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which slot of a dictionary a new key gets: what a reader and an owner of rows both compute from the same messages, so
-// that neither needs to tell the other.
-//
-// A hand goes round over the slots. It passes those whose keys a batch under way names, and, once, those that have been
-// named again since it last came by. So a key that is named often stays, and what is kept for each slot elsewhere can
-// rely on its key from the batch's announcement until its gradients have been sent.
+// Selects the slot of a new key in a key dictionary. Reader and owner compute it from the same lists of keys, so no
+// message is needed.
 #pragma once
 
 #include <cstddef>
@@ -16,31 +12,39 @@
 
 namespace gpups::cache {
 
-// Of a key that has none.
+// The slot number of a key without a slot.
 inline constexpr std::uint32_t kNoSlot = 0xFFFFFFFF;
 
+// Replaces keys by the CLOCK algorithm (second chance). A hand moves over the slots in a circle. It skips slots whose
+// keys a batch in progress uses, and it skips each slot once if its key was used again since the hand last passed it.
+// So frequent keys stay, and the slots of a batch's keys are stable from the announcement of the batch until its
+// gradients are sent.
 class SecondChanceSlots {
  public:
+  // capacity: maximum number of slots.
   explicit SecondChanceSlots(std::size_t capacity) : capacity_(capacity) {}
 
-  // These keys are named again, for a batch of this step. REQUIRES: slots < filled().
+  // Marks slots as used by a batch of step `step`. REQUIRES: slots < filled().
   void touch(std::span<std::uint32_t const> slots, Clock step);
-  // The slots of the first of `count` new keys of a batch of this step; the others get none. First come slots that had
-  // another key, then new ones, from filled() on. A batch is under way if its step is `now` or later.
+  // Assigns slots to `count` new keys of a batch of step `step`. Returns the slots of the first keys; the remaining
+  // keys get none. Replaced slots come first, in descending order, then new slots from filled() on. Slots that batches
+  // of step `now` or later use are not replaced.
   std::vector<std::uint32_t> allocate(std::size_t count, Clock step, Clock now);
 
-  // Slots below have a key.
+  // Returns the number of slots with a key; they are 0 .. filled() - 1.
   std::size_t filled() const { return last_step_.size(); }
   std::size_t capacity() const { return capacity_; }
+  // Memory in bytes for each slot.
   static constexpr std::size_t kBytesEach = sizeof(std::int64_t) + sizeof(std::uint8_t);
 
  private:
-  // Moves the hand to a slot whose key may go, and behind it; kNoSlot if there is none among the next few.
+  // Returns the next slot whose key can be replaced, and moves the hand behind it. Returns kNoSlot if there is none
+  // among the next 8 slots.
   std::uint32_t find_victim(Clock now);
 
   std::size_t capacity_;
-  std::vector<std::int64_t> last_step_;   // (filled), the latest that names the key
-  std::vector<std::uint8_t> referenced_;  // (filled), 1: named again since the hand came by
+  std::vector<std::int64_t> last_step_;   // (filled): the last step that uses the key
+  std::vector<std::uint8_t> referenced_;  // (filled), 1: used again since the hand passed it
   std::size_t hand_ = 0;
 };
 

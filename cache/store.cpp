@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store itself and its tables.
+// Store: construction, tables, memory plan and counters.
 #include "gpups/store.hpp"
 
 #include <algorithm>
@@ -28,8 +28,9 @@ cache::Engine& Store::Impl::engine() {
 }
 
 cache::TableShard& Store::Impl::shard(TableId table) {
-  GPUPS_REQUIRE(number(table) < engine_.tables().size(), "table {} is not there (the store has {}): add it first",
-                number(table), engine_.tables().size());
+  GPUPS_REQUIRE(number(table) < engine_.tables().size(),
+                "table {} does not exist (the store has {} tables): add it first", number(table),
+                engine_.tables().size());
   return *engine_.tables()[number(table)];
 }
 
@@ -50,15 +51,13 @@ Clock Store::clock() const { return impl_->clock_; }
 TableId Store::add_table(TableOptions const& options) {
   auto& tables = impl_->engine_.tables();
   GPUPS_REQUIRE(!impl_->engine_.started(),
-                "table '{}' is added to a store in use (all ranks must know all tables from "
-                "the start): add tables first",
+                "table '{}' is added to a store in use (all ranks must have all tables before the first step): add "
+                "tables before any other call",
                 options.name);
   cache::check_table(options, ranks());
   for (auto const& table : tables) {
     GPUPS_REQUIRE(table->options().name != options.name,
-                  "two tables are named '{}' (checkpoints tell them apart by "
-                  "name): rename one",
-                  options.name);
+                  "two tables are named '{}' (names must be unique in a store): rename one", options.name);
   }
   auto const share = options.expected_rows / static_cast<std::size_t>(ranks()) + 1;
   tables.push_back(std::make_unique<cache::TableShard>(options, impl_->options_.seed, share));

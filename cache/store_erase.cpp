@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are forgotten, by key or by age.
+// Store::erase() and Store::expire().
 #include <cstring>
 #include <set>
 
@@ -12,18 +12,19 @@
 namespace gpups {
 namespace {
 
-constexpr std::int64_t kRowAgeMax = 0xFFFFFFFF;  // rows know the low half of their step
+constexpr std::int64_t kRowAgeMax = 0xFFFFFFFF;  // rows store the low 32 bits of their step
 
-// Throws where ranks are not in the same call.
+// Throws Error if the ranks have made different calls.
 void require_same_call(std::vector<std::string> const& calls) {
   for (std::size_t rank = 1; rank < calls.size(); ++rank) {
     GPUPS_REQUIRE(calls[rank] == calls[0],
-                  "rank {} calls {} while rank 0 calls {} (all ranks forget the same rows together): make the same "
-                  "calls in the same order",
+                  "rank {} calls {} while rank 0 calls {} (all ranks must erase rows together): make the same calls in "
+                  "the same order",
                   rank, comm::peer_text(calls[rank]), comm::peer_text(calls[0]));
   }
 }
 
+// Returns the sum of the counts of all ranks.
 std::uint64_t sum_of(std::vector<std::string> const& counts) {
   std::uint64_t sum = 0;
   for (std::size_t rank = 0; rank < counts.size(); ++rank) {
@@ -37,14 +38,14 @@ std::uint64_t sum_of(std::vector<std::string> const& counts) {
   return sum;
 }
 
-// What ranks hold back or have copies of for rows that any rank has erased goes too.
+// Drops the residuals and mirrors of the rows that any rank has erased. Collective.
 void wait_drop(cache::Engine& engine, Stream& stream, TableId table, View<Key const> keys) {
   auto const mine = to_host(stream, keys);
   std::string const bytes(reinterpret_cast<char const*>(mine.data()), mine.size() * sizeof(Key));
   std::set<Key> all;
   auto const of_ranks = engine.wait_allgather(bytes);
   for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
-    if (of_ranks[rank].size() % sizeof(Key) != 0) cache::throw_invalid_result(rank, "keys that are no keys");
+    if (of_ranks[rank].size() % sizeof(Key) != 0) cache::throw_invalid_result(rank, "a list of keys of a wrong size");
     for (std::size_t at = 0; at < of_ranks[rank].size(); at += sizeof(Key)) {
       Key key;
       std::memcpy(&key, of_ranks[rank].data() + at, sizeof key);
@@ -60,7 +61,7 @@ void wait_drop(cache::Engine& engine, Stream& stream, TableId table, View<Key co
 std::uint64_t Store::Impl::wait_remove_rows(std::function<std::string()> const& check,
                                             std::function<std::uint64_t()> const& change) {
   using cache::Timeout;
-  struct Hold {  // of preparing batches, and of changes by others
+  struct Hold {  // at the end, allows prepare() again and forbids changes by other ranks
     Store::Impl& store;
     ~Hold() {
       std::lock_guard lock(store.mutex_);
@@ -73,8 +74,8 @@ std::uint64_t Store::Impl::wait_remove_rows(std::function<std::string()> const& 
     {
       std::lock_guard lock(mutex_);
       GPUPS_REQUIRE(prepared_.empty(),
-                    "rows are to be forgotten while a batch is prepared for step {} (its rows could be among them): do "
-                    "so when every batch that is prepared has been pushed and its step has ended",
+                    "erase() or expire() was called while a batch is prepared for step {} (its rows could be erased): "
+                    "call it when all prepared batches have been pushed and their steps have ended",
                     number(*prepared_.begin()));
       removing_rows_ = true;
     }
@@ -85,7 +86,7 @@ std::uint64_t Store::Impl::wait_remove_rows(std::function<std::string()> const& 
     mine = change();
     return std::string();
   });
-  // No rank prepares a batch before all have come here: what is reserved belongs to nobody.
+  // No rank can prepare a batch before all ranks have reached this call, so rows that are only reserved are unused.
   return sum_of(cache::wait_collective_call(engine_, Timeout::kNone, [&] {
     engine_.wait_invoke([&](Stream& own) {
       for (auto const& table : engine_.tables()) table->wait_reclaim(own);
@@ -125,9 +126,8 @@ std::size_t Store::expire(TableId table, std::int64_t age) {
   wait_applied();
   auto const check = [&] {
     GPUPS_REQUIRE(age >= 1 && age <= kRowAgeMax,
-                  "expire was given the age {} (rows that were updated in the last 1 to {} steps stay): give such a "
-                  "number of steps",
-                  age, kRowAgeMax);
+                  "expire() was called with the age {} (an age is 1 to {} steps): give an age in this range", age,
+                  kRowAgeMax);
     return fmt::format("expire for table '{}' and age {}", impl_->shard(table).options().name, age);
   };
   return impl_->wait_remove_rows(check, [&] {

@@ -10,7 +10,7 @@
 namespace gpups::cache {
 namespace {
 
-// What bulk data of a section counts as.
+// Returns the kind of traffic as which the data of a section are counted.
 TrafficKind kind_of(Section section) {
   switch (section) {
     case Section::kGradients:
@@ -48,9 +48,10 @@ Message read_message(Rank from, std::string_view body) {
     message.error = comm::peer_text(message.error);
     return message;
   } catch (comm::WireError const& error) {
-    throw PeerError(from, fmt::format("rank {} sent what is not a message: {} (nothing it says can be trusted): check "
-                                      "that all ranks run the same version",
-                                      number(from), error.what()));
+    throw PeerError(from,
+                    fmt::format("rank {} sent an invalid message: {} (it cannot be used): check that all ranks run "
+                                "the same version",
+                                number(from), error.what()));
   }
 }
 

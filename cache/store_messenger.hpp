@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store's channel of the messenger: its messages, and the bulk data of their sections.
+// Sends and receives the messages and the bulk data of the store's channel.
 #pragma once
 
 #include <functional>
@@ -13,13 +13,13 @@ namespace gpups::cache {
 
 using comm::TrafficKind;
 
-// For the thread that turns the round. What each call promises: see comm/progress/messenger.hpp.
+// Calls comm::Messenger, which documents each function, for the store's channel. For the thread that makes progress.
 class StoreMessenger {
  public:
   explicit StoreMessenger(comm::Messenger& messenger) : messenger_(messenger) {}
 
   void send(Rank to, Message const& message) { send(to, message, &Traffic::control, 0); }
-  // The same where so many of its bytes are data of that kind.
+  // The same for a message of which `bytes_of_kind` bytes count as data of that kind, and the rest as control.
   void send(Rank to, Message const& message, TrafficKind kind, std::size_t bytes_of_kind) {
     messenger_.send(kChannel, to, encode(message), kind, bytes_of_kind);
   }
@@ -40,7 +40,7 @@ class StoreMessenger {
   comm::Messenger& messenger_;
 };
 
-// What a body of the channel says. Throws PeerError for what is no message.
+// Decodes and checks a message of the channel. Throws PeerError if it is invalid.
 Message read_message(Rank from, std::string_view body);
 
 }  // namespace gpups::cache

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of any owner, read and set between steps by requests to their owners.
+// Store::lookup(), begin_lookup(), wait_lookup() and assign().
 #include <algorithm>
 
 #include "cache/collective_call.hpp"
@@ -12,7 +12,7 @@
 namespace gpups {
 namespace {
 
-// Throws Error where one of the rows that are assigned cannot be kept.
+// Throws Error if a value is not finite, or out of the range of the table's data type. Waits for `stream`.
 void wait_check_values(Stream& stream, TableOptions const& options, View<Key const> keys,
                        MatrixView<float const> values) {
   if (keys.empty()) return;
@@ -23,8 +23,8 @@ void wait_check_values(Stream& stream, TableOptions const& options, View<Key con
   if (row == kernels::kNoRow) return;
   Key const key = to_host(stream, keys.slice(row, 1))[0];
   throw Error(fmt::format(
-      "assign was given a value for key {} of table '{}' that is not finite, or beyond the {} where its numbers end "
-      "(training could not go on with it): give finite values",
+      "assign() was called with a value for key {} of table '{}' that is not finite or has a magnitude above {}, the "
+      "largest of the table's value_type (training could not continue): give finite values in this range",
       number(key), options.name, limit));
 }
 
@@ -64,14 +64,16 @@ LookupRequest Store::begin_lookup(Stream& stream, TableId table, View<Key const>
   auto const dim = impl_->shard(table).dim();
   GPUPS_REQUIRE(
       out.rows() >= keys.size() && out.columns() == dim && (found.empty() || found.size() >= keys.size()),
-      "lookup was given room for ({}, {}) values and {} marks for {} keys of dim {}: give as much as there are "
-      "keys",
+      "a look-up has an array of ({}, {}) values and {} found marks for {} keys of dim {} (each key needs a row and a "
+      "mark): give one row of the table's dim and one mark for each key",
       out.rows(), out.columns(), found.size(), keys.size(), dim);
   kernels::require_here(stream, out, "lookup", "rows");
   kernels::require_here(stream, found, "lookup", "marks");
-  GPUPS_REQUIRE(impl_->lookups_ < kLookupsMax,
-                "{} look-ups are under way (each takes memory on all ranks): wait for one before the next is begun",
-                kLookupsMax);
+  GPUPS_REQUIRE(
+      impl_->lookups_ < kLookupsMax,
+      "{} look-ups are in flight (the maximum, because each uses memory on all ranks): wait for one before you "
+      "start another",
+      kLookupsMax);
   auto lookup = std::make_shared<LookupRequest::Impl>();
   lookup->request =
       cache::make_request(stream, cache::RowRequest::Kind::kLookup, table, keys, dim, ranks(), lookup->positions);
@@ -89,11 +91,12 @@ void Store::wait_lookup(Stream& stream, LookupRequest const& lookup) {
   impl_->require_stream(stream, "wait_lookup");
   auto const impl = lookup.impl();
   GPUPS_REQUIRE(impl != nullptr && impl->request != nullptr,
-                "wait_lookup was given a look-up that is over (its rows have been written): begin another");
+                "wait_lookup() was called with an empty look-up, or with one that was waited for before (each can be "
+                "waited for once): start another");
   GPUPS_REQUIRE(
       impl->store == impl_->identity_,
-      "wait_lookup was called with a look-up of another store (its rows come there): use the store that began "
-      "it");
+      "wait_lookup() was called with a look-up of another store (its rows are sent to that store): use the store that "
+      "started it");
   impl_->engine().wait_rows(*impl->request);
   --impl_->lookups_;
   auto const request = std::move(impl->request);
@@ -105,7 +108,6 @@ void Store::wait_lookup(Stream& stream, LookupRequest const& lookup) {
   stream.wait();
 }
 
-// What is wrong on any rank is thrown on all of them, before any has changed a row.
 void Store::assign(Stream& stream, TableId table, View<Key const> keys, MatrixView<float const> values) {
   impl_->require_between_steps("assign");
   auto& engine = impl_->engine();
@@ -120,22 +122,22 @@ void Store::assign(Stream& stream, TableId table, View<Key const> keys, MatrixVi
     {
       std::lock_guard lock(impl_->mutex_);
       GPUPS_REQUIRE(!impl_->prepared_.contains(impl_->clock_),
-                    "assign was called when a rank had prepared a batch for step {} (its values may already be under "
-                    "way): assign before the step's batch is prepared",
+                    "assign() was called after a rank had prepared a batch for step {} (its values may have been sent "
+                    "already): call it before that batch is prepared",
                     number(impl_->clock_));
     }
     impl_->require_stream(stream, "assign");
     auto const& options = impl_->shard(table).options();
     GPUPS_REQUIRE(values.rows() >= keys.size() && (keys.empty() || values.columns() == options.dim),
-                  "assign was given ({}, {}) values for {} keys of dim {} (each key gets a row): give as many",
+                  "assign() was called with ({}, {}) values for {} keys of dim {} (each key needs a row): give one row "
+                  "of the table's dim for each key",
                   values.rows(), values.columns(), keys.size(), options.dim);
     kernels::require_here(stream, values, "assign", "rows");
     Array<std::uint32_t> positions;
     request =
         cache::make_request(stream, cache::RowRequest::Kind::kAssign, table, keys, options.dim, ranks(), positions);
     GPUPS_REQUIRE(request->values.rows() == keys.size(),
-                  "assign was given {} keys of which {} are distinct (a row has one "
-                  "value): give each key once",
+                  "assign() was called with {} keys of which {} are distinct (a row has one value): give each key once",
                   keys.size(), request->values.rows());
     wait_check_values(stream, options, keys, values);
     kernels::scatter_matrix_rows(stream, {.from = values, .positions = positions, .to = request->values});

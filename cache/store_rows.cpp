@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks do between steps: collectives, scans, hashes, checkpoints, exports.
+// Store: collectives, scans, hashes, checkpoints and exports.
 #include <algorithm>
 
 #include "cache/collective_checkpoint.hpp"
@@ -14,7 +14,7 @@
 namespace gpups {
 namespace {
 
-constexpr std::uint32_t kScanRows = 16384;  // in one call of scan's visitor
+constexpr std::uint32_t kScanRows = 16384;  // rows in one call of scan()'s visitor
 
 }  // namespace
 
@@ -23,15 +23,16 @@ std::vector<std::string> Store::wait_allgather(std::string const& mine) { return
 void Store::wait_barrier() { wait_allgather({}); }
 
 std::vector<std::string> Store::wait_gather_to(Rank root, std::string const& mine) {
-  GPUPS_REQUIRE(number(root) < static_cast<std::uint32_t>(ranks()),
-                "wait_gather_to was called for rank {} of {} (nobody would get the bytes): give a rank of the group",
-                number(root), ranks());
+  GPUPS_REQUIRE(
+      number(root) < static_cast<std::uint32_t>(ranks()),
+      "wait_gather_to() was called with rank {} of {} ranks (no rank would get the bytes): give a rank of the group",
+      number(root), ranks());
   return impl_->engine().wait_gather_to(root, mine);
 }
 
 void Store::wait_allreduce(std::span<std::int64_t> values) {
   kernels::require_memory(View<std::int64_t const>(values.data(), values.size()), "wait_allreduce", "integers");
-  constexpr std::size_t kFewBytes = 4096;  // of all ranks
+  constexpr std::size_t kFewBytes = 4096;  // up to this size, over all ranks, every rank gathers and adds all values
   std::string const mine(reinterpret_cast<char const*>(values.data()), values.size_bytes());
   bool const few = values.size_bytes() * static_cast<std::size_t>(ranks()) <= kFewBytes;
   bool const adds = few || rank() == Rank{0};
@@ -39,23 +40,24 @@ void Store::wait_allreduce(std::span<std::int64_t> values) {
   std::vector<std::uint64_t> sums(values.size(), 0);
   for (auto const& chunk : pieces) {
     if (!adds) break;
-    GPUPS_REQUIRE(chunk.size() == mine.size(),
-                  "ranks sum {} and {} values (each must bring as many): call wait_allreduce with "
-                  "the same number everywhere",
-                  chunk.size() / 8, mine.size() / 8);
+    GPUPS_REQUIRE(
+        chunk.size() == mine.size(),
+        "wait_allreduce() was called with {} values on one rank and {} on another (the numbers must be equal): "
+        "give the same number on all ranks",
+        chunk.size() / 8, mine.size() / 8);
     for (std::size_t i = 0; i < sums.size(); ++i) {
       std::uint64_t value = 0;
       std::copy_n(chunk.data() + i * sizeof value, sizeof value, reinterpret_cast<char*>(&value));
-      sums[i] += value;  // unsigned: wraps where the sum does
+      sums[i] += value;  // unsigned, because it may overflow
     }
   }
   if (!few) {
     std::string const from_here = adds ? std::string(reinterpret_cast<char const*>(sums.data()), mine.size()) : "";
     auto const of_all = wait_allgather(from_here);
-    GPUPS_REQUIRE(
-        of_all[0].size() == mine.size(),
-        "ranks sum {} and {} values (each must bring as many): call wait_allreduce with the same number everywhere",
-        of_all[0].size() / 8, mine.size() / 8);
+    GPUPS_REQUIRE(of_all[0].size() == mine.size(),
+                  "wait_allreduce() was called with {} values on one rank and {} on another (the numbers must be "
+                  "equal): give the same number on all ranks",
+                  of_all[0].size() / 8, mine.size() / 8);
     std::copy_n(of_all[0].data(), mine.size(), reinterpret_cast<char*>(sums.data()));
   }
   for (std::size_t i = 0; i < sums.size(); ++i) values[i] = static_cast<std::int64_t>(sums[i]);
@@ -65,7 +67,7 @@ void Store::scan(Stream& stream, TableId table,
                  std::function<void(View<Key const>, MatrixView<float const>)> const& visit) {
   impl_->require_between_steps("scan");
   impl_->require_stream(stream, "scan");
-  GPUPS_REQUIRE(visit != nullptr, "scan was given no function (nobody would see the rows): give one to visit them");
+  GPUPS_REQUIRE(visit != nullptr, "scan() was called with an empty function (the rows would be lost): give a function");
   auto& engine = impl_->engine();
   wait_applied();
   auto& shard = impl_->shard(table);
@@ -130,13 +132,15 @@ std::vector<Blob> Store::restore(std::filesystem::path const& folder) {
   {
     std::lock_guard lock(impl_->mutex_);
     GPUPS_REQUIRE(!impl_->engine_.started(),
-                  "restore was called on a store in use (rows would be mixed): restore first");
-    // Where a checkpoint continues is known before the protocol starts; what is wrong with it is agreed upon after.
+                  "restore() was called on a store in use (its rows and those of the checkpoint would be mixed): call "
+                  "it before anything is prepared");
+    // The protocol must start at the clock of the checkpoint. Errors are ignored here; wait_restore() throws them on
+    // all ranks.
     std::error_code error;
     if (std::filesystem::is_regular_file(folder / "manifest.json", error)) {
       try {
         impl_->clock_ = cache::read_manifest(folder).clock;
-      } catch (Error const&) {  // wait_restore says it again, on all ranks
+      } catch (Error const&) {
       }
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step, as the training thread sees it.
+// Store: the calls of a training step.
 #include <algorithm>
 #include <chrono>
 
@@ -18,19 +18,21 @@ namespace {
 
 using kernels::require_here;
 
-// Rows are those of the batch's step from wait_ready() to push().
+// Throws Error if rows of the batch cannot be read: before wait_ready(), after push(), or in another step.
 void require_readable(PreparedBatch const& batch, Clock now, char const* call) {
   GPUPS_REQUIRE(batch.impl()->ready,
-                "{} was called before the rows of step {} had come (there is nothing to read yet): "
-                "call wait_ready first",
+                "{}() was called before the rows of step {} had arrived (they cannot be read yet): call wait_ready() "
+                "first",
                 call, number(batch.clock()));
-  GPUPS_REQUIRE(batch.clock() == now && !batch.impl()->pushed,
-                "{} was called after the batch of step {} had been pushed (its rows change then): read rows before",
-                call, number(batch.clock()));
+  GPUPS_REQUIRE(
+      batch.clock() == now && !batch.impl()->pushed,
+      "{}() was called for the batch of step {} after its push, or in another step (its rows may have changed): "
+      "call it between wait_ready() and push()",
+      call, number(batch.clock()));
 }
 
-// Source numbers are looked at before any is used: on the host at once, where Error is thrown. On a GPU what is found
-// is left to the round, which rejects the step.
+// Checks the source indices before they are used. On the host it throws Error for an invalid index. On a GPU it queues
+// the check, and the round rejects the step if it finds an invalid index.
 void check_source_numbers(Stream& stream, PreparedBatch::Impl& batch, std::span<TableGradients const> gradients,
                           std::vector<std::unique_ptr<cache::TableShard>> const& tables) {
   std::vector<kernels::NumbersPart> parts;
@@ -51,10 +53,11 @@ void check_source_numbers(Stream& stream, PreparedBatch::Impl& batch, std::span<
   }
   for (std::size_t p = 0; p < parts.size(); ++p) {
     auto const entry = bad_rows[p];
-    GPUPS_REQUIRE(entry == kernels::kNoRow,
-                  "push was given the source index {} for entry {} of table '{}' and {} sources (it points at none): "
-                  "give indices below the number of sources",
-                  parts[p].numbers[entry], entry, tables[number(batch.parts[p].table)]->options().name, parts[p].limit);
+    GPUPS_REQUIRE(
+        entry == kernels::kNoRow,
+        "push() was called with the source index {} for entry {} of table '{}' and {} sources (there is no such "
+        "source): give indices below the number of sources",
+        parts[p].numbers[entry], entry, tables[number(batch.parts[p].table)]->options().name, parts[p].limit);
   }
 }
 
@@ -62,31 +65,33 @@ void check_source_numbers(Stream& stream, PreparedBatch::Impl& batch, std::span<
 
 void Store::Impl::require_own(PreparedBatch const& batch, char const* call) const {
   cache::require_batch(batch, call);
-  GPUPS_REQUIRE(batch.impl()->pattern->store == identity_,
-                "{} was called with a batch of another store (its rows are there): use the store that prepared it",
-                call);
+  GPUPS_REQUIRE(
+      batch.impl()->pattern->store == identity_,
+      "{}() was called with a batch of another store (its rows are in that store): use the store that prepared it",
+      call);
 }
 
 void Store::Impl::require_stream(Stream const& stream, char const* call) const {
   GPUPS_REQUIRE(stream.device() == options_.device,
-                "{} was given a stream on {} and the store is on {} (its rows are there): use Store::make_stream()",
+                "{}() was called with a stream on {}, and the store is on {} (its rows are there): use "
+                "Store::make_stream()",
                 call, to_string(stream.device()), to_string(options_.device));
 }
 
 void Store::Impl::require_between_steps(char const* call) const {
-  GPUPS_REQUIRE(pushed_ == nullptr,
-                "{} was called between push and advance_clock of step {} (some rows may have its updates already, and "
-                "others not): call it after advance_clock",
-                call, number(clock_));
+  GPUPS_REQUIRE(
+      pushed_ == nullptr,
+      "{}() was called between push() and advance_clock() of step {} (some rows may have the step's updates, and "
+      "others not): call it after advance_clock()",
+      call, number(clock_));
 }
 
 PreparedBatch Store::prepare(Stream& stream, Clock clock, std::span<TableBatch const> tables, std::size_t samples) {
-  GPUPS_REQUIRE(tables.size() <= cache::kPartsMax, "a batch has {} parts (the most is {}): put tables together",
+  GPUPS_REQUIRE(tables.size() <= cache::kPartsMax, "a batch has {} parts (the maximum is {}): use fewer, larger tables",
                 tables.size(), cache::kPartsMax);
   GPUPS_REQUIRE(
       samples <= cache::kSamplesMax,
-      "a batch of {} samples is prepared (sums over the ranks would not fit; the most is {}): give the number "
-      "of this rank's samples in the batch",
+      "prepare() was called with {} samples (the maximum is {}): give the number of this rank's samples in the batch",
       samples, cache::kSamplesMax);
   impl_->require_stream(stream, "prepare");
   std::size_t const table_count = impl_->engine().tables().size();
@@ -97,48 +102,49 @@ PreparedBatch Store::prepare(Stream& stream, Clock clock, std::span<TableBatch c
 
 PreparedBatch Store::prepare(BatchPattern const& pattern, Clock clock) {
   GPUPS_REQUIRE(pattern.impl() != nullptr,
-                "a batch is prepared for step {} from no pattern (nothing says what it reads): take that of a batch "
-                "which was prepared by this store",
+                "a batch is prepared for step {} from an empty pattern (a pattern has the keys): use the pattern of a "
+                "batch that this store prepared",
                 number(clock));
   GPUPS_REQUIRE(pattern.impl()->store == impl_->identity_,
-                "a batch is prepared for step {} from the pattern of another store (its keys have other owners, tables "
-                "or devices): take that of a batch which was prepared by this store",
+                "a batch is prepared for step {} from the pattern of another store (its keys may have other owners, "
+                "tables or devices): use the pattern of a batch that this store prepared",
                 number(clock));
   auto& engine = impl_->engine();
   auto batch = std::make_shared<PreparedBatch::Impl>(pattern.impl(), clock);
   {
     std::lock_guard lock(impl_->mutex_);
     GPUPS_REQUIRE(clock >= impl_->clock_,
-                  "a batch is prepared for step {} (step {} is next: it would never be read): "
-                  "prepare batches in advance",
+                  "a batch is prepared for step {}, but the next step is {} (the batch would never be read): prepare "
+                  "batches in advance",
                   number(clock), number(impl_->clock_));
-    GPUPS_REQUIRE(!impl_->removing_rows_,
-                  "a batch is prepared for step {} while rows are forgotten (they could be its rows): prepare it when "
-                  "erase or expire has returned",
-                  number(clock));
+    GPUPS_REQUIRE(
+        !impl_->removing_rows_,
+        "a batch is prepared for step {} while erase() or expire() is in progress (its rows could be erased): "
+        "prepare it when the call has returned",
+        number(clock));
     GPUPS_REQUIRE(clock - impl_->clock_ <= cache::kStepsAheadMax / 2,
-                  "a batch is prepared for step {} at step {} (at most {} steps ahead are announced): prepare it later",
+                  "a batch is prepared for step {} at step {} (the maximum is {} steps ahead): prepare it later",
                   number(clock), number(impl_->clock_), cache::kStepsAheadMax / 2);
     GPUPS_REQUIRE(impl_->prepared_.insert(clock).second,
-                  "a second batch is prepared for step {} (a step reads one): put "
-                  "both in one batch",
+                  "a second batch is prepared for step {} (a rank has one batch per step): put both in one batch",
                   number(clock));
     for (auto const& part : batch->parts) {
       impl_->entries_ += part.entries;
       impl_->distinct_keys_ += part.rows;
       impl_->remote_keys_ += part.rows - part.owned_by(rank());
     }
-    engine.announce(batch);  // under the lock: before the clock can pass it
+    engine.announce(batch);  // with the lock, so that the clock does not advance first
   }
   return PreparedBatch(std::move(batch));
 }
 
 void Store::wait_ready(PreparedBatch const& batch) {
   impl_->require_own(batch, "wait_ready");
-  GPUPS_REQUIRE(batch.clock() == clock(),
-                "a batch of step {} is waited for at step {} (rows are read at their own "
-                "step): call advance_clock between steps",
-                number(batch.clock()), number(clock()));
+  GPUPS_REQUIRE(
+      batch.clock() == clock(),
+      "wait_ready() was called with a batch of step {} at step {} (rows are read in the step of their batch): "
+      "call advance_clock() between steps",
+      number(batch.clock()), number(clock()));
   auto const begin = std::chrono::steady_clock::now();
   auto& engine = impl_->engine();
   engine.wait_ready(*batch.impl());
@@ -154,8 +160,8 @@ void Store::pull(Stream& stream, PreparedBatch const& batch, std::span<MatrixVie
   impl_->require_own(batch, "pull");
   impl_->require_stream(stream, "pull");
   GPUPS_REQUIRE(rows.size() == batch.parts(),
-                "pull was given {} matrices for a batch of {} parts (each part has its "
-                "own): give one for each",
+                "pull() was called with {} matrices for a batch of {} parts (each part needs one): give one matrix for "
+                "each part",
                 rows.size(), batch.parts());
   require_readable(batch, clock(), "pull");
   stream.after(batch.impl()->ready_event);
@@ -164,7 +170,7 @@ void Store::pull(Stream& stream, PreparedBatch const& batch, std::span<MatrixVie
     auto const& shard = impl_->shard(part.table);
     GPUPS_REQUIRE(
         rows[p].rows() >= part.rows && rows[p].columns() == shard.dim() && rows[p].stride() == row_stride(shard.dim()),
-        "pull was given a ({}, {}) matrix for {} rows of dim {} (rows are copied whole, padding included): use "
+        "pull() was called with a ({}, {}) matrix for {} rows of dim {} (rows are copied with their padding): use a "
         "gpups::Matrix of at least that size",
         rows[p].rows(), rows[p].columns(), part.rows, shard.dim());
     require_here(stream, rows[p], "pull", "rows");
@@ -181,27 +187,27 @@ void Store::pull_pooled(Stream& stream, PreparedBatch const& batch, std::size_t 
   impl_->require_stream(stream, "pull_pooled");
   cache::require_part(part, batch.parts(), "pull_pooled");
   GPUPS_REQUIRE(pooling == Pooling::kSum || pooling == Pooling::kMean,
-                "pull_pooled was given a pooling of number {} (no such pooling is known): use an enumerator of Pooling",
+                "pull_pooled() was called with the pooling number {} (there is no such pooling): use an enumerator of "
+                "Pooling",
                 static_cast<int>(pooling));
   require_readable(batch, clock(), "pull_pooled");
   require_here(stream, out, "pull_pooled", "rows");
   require_here(stream, coefficients, "pull_pooled", "coefficients");
   auto const& pooled = batch.impl()->parts[part];
   GPUPS_REQUIRE(!pooled.bags.empty(),
-                "part {} was prepared without offsets (they say what the bags are): prepare it "
-                "with TableBatch::offsets",
+                "pull_pooled() was called for part {}, which has no bag offsets (they divide the entries into bags): "
+                "prepare it with TableBatch::offsets",
                 part);
   GPUPS_REQUIRE(out.rows() + 1 >= pooled.bags.size() && out.columns() == impl_->shard(pooled.table).dim() &&
                     out.stride() == row_stride(out.columns()),
-                "pull_pooled was given a ({}, {}) matrix for {} bags of dim {} (rows are written with their "
-                "padding): use gpups::Matrix of that size",
+                "pull_pooled() was called with a ({}, {}) matrix for {} bags of dim {} (rows are written with their "
+                "padding): use a gpups::Matrix of that size",
                 out.rows(), out.columns(), pooled.bags.size() - 1, impl_->shard(pooled.table).dim());
-  GPUPS_REQUIRE(
-      coefficients.empty() || coefficients.size() == pooled.entries,
-      "pull_pooled was given {} coefficients for {} entries (each entry has a weight of its own): give one for "
-      "each entry, or none",
-      coefficients.size(), pooled.entries);
-  if (pooled.owned_by(rank()) == pooled.rows) {  // rows are read where they are
+  GPUPS_REQUIRE(coefficients.empty() || coefficients.size() == pooled.entries,
+                "pull_pooled() was called with {} coefficients for {} entries (each entry needs one): give one for "
+                "each entry, or none",
+                coefficients.size(), pooled.entries);
+  if (pooled.owned_by(rank()) == pooled.rows) {  // this rank owns all rows: no copy is needed
     stream.after(batch.impl()->ready_event);
     kernels::PooledTable const table{.rows = impl_->shard(pooled.table).values(),
                                      .ids = pooled.ids,
@@ -237,9 +243,9 @@ void Store::pull_pooled(Stream& stream, PreparedBatch const& batch, std::size_t 
   batch.impl()->read_events.push_back(stream.record());
 }
 
-// Alone, a rank need not wait for others' gradients: rows are updated as they are summed. A step that must be rejected
-// must change nothing, so only where no sum can be at fault, which the largest values tell. Nor before the rows have
-// their numbers, or while a look-up reads them.
+// In a group of one rank, rows can be updated while their gradients are summed. A rejected step must not change any
+// row, so this is only possible if the largest magnitudes show that no sum can overflow or be infinite. It is not
+// possible before the rows have their numbers, while a look-up reads rows, and if two parts use the same table.
 bool Store::Impl::can_fuse_update(Stream& stream, PreparedBatch const& batch, std::size_t part,
                                   std::optional<float> source_max_abs, kernels::SumGradients& sum) {
   auto const& parts = batch.impl()->parts;
@@ -271,14 +277,15 @@ void Store::push(Stream& stream, PreparedBatch const& batch, std::span<TableGrad
   impl_->require_stream(stream, "push");
   auto& impl = *batch.impl();
   GPUPS_REQUIRE(batch.clock() == clock(),
-                "a batch of step {} is pushed at step {} (gradients belong to their own "
-                "step): call advance_clock between steps",
+                "push() was called with a batch of step {} at step {} (gradients belong to the step of their batch): "
+                "call advance_clock() between steps",
                 number(batch.clock()), number(clock()));
-  GPUPS_REQUIRE(!impl.pushed, "the batch of step {} is pushed twice (each update is applied once): sum before pushing",
+  GPUPS_REQUIRE(!impl.pushed,
+                "push() was called twice for the batch of step {} (a batch is pushed once): add up its gradients first",
                 number(batch.clock()));
   GPUPS_REQUIRE(gradients.size() == batch.parts(),
-                "push was given gradients of {} parts for a batch of {} (each part "
-                "has its own): give one for each",
+                "push() was called with gradients of {} parts for a batch of {} parts (each part needs its own): give "
+                "one element for each part",
                 gradients.size(), batch.parts());
   impl.bad_rows = Array<std::uint32_t>(stream.device(), gradients.size());
   memory::fill_bytes(stream, impl.bad_rows.data(), 0xFF, impl.bad_rows.bytes());  // kNoRow
@@ -291,25 +298,28 @@ void Store::push(Stream& stream, PreparedBatch const& batch, std::span<TableGrad
     require_here(stream, source_indices, "push", "source indices");
     require_here(stream, coefficients, "push", "coefficients");
     GPUPS_REQUIRE(part.entries == 0 || sources.rows() > 0,
-                  "push was given no sources for {} entries of table '{}' (each is a gradient's share): give some",
+                  "push() was called without sources for {} entries of table '{}' (each entry needs a source): give "
+                  "sources",
                   part.entries, options.name);
-    GPUPS_REQUIRE(part.entries == 0 || sources.columns() == options.dim,
-                  "the sources of table '{}' have {} columns (its rows have {}): give gradients of the row's width",
-                  options.name, sources.columns(), options.dim);
+    GPUPS_REQUIRE(
+        part.entries == 0 || sources.columns() == options.dim,
+        "push() was called with sources of table '{}' that have {} columns (its rows have {}): give sources of "
+        "the table's dim",
+        options.name, sources.columns(), options.dim);
     GPUPS_REQUIRE(
         coefficients.empty() || coefficients.size() >= part.entries,
-        "push was given {} coefficients for {} entries of table '{}' (each entry has one): give as many, or none",
+        "push() was called with {} coefficients for {} entries of table '{}' (each entry needs one): give one for each "
+        "entry, or none",
         coefficients.size(), part.entries, options.name);
-    GPUPS_REQUIRE(
-        source_indices.empty() || source_indices.size() >= part.entries,
-        "push was given {} source indices for {} entries of table '{}' (each entry has one): give as many, or "
-        "none",
-        source_indices.size(), part.entries, options.name);
+    GPUPS_REQUIRE(source_indices.empty() || source_indices.size() >= part.entries,
+                  "push() was called with {} source indices for {} entries of table '{}' (each entry needs one): give "
+                  "one for each entry, or none",
+                  source_indices.size(), part.entries, options.name);
     std::size_t const least = !part.bags.empty() ? part.bags.size() - 1 : part.entries;
     GPUPS_REQUIRE(
         !source_indices.empty() || sources.rows() >= least,
-        "push was given {} sources for {} entries or bags of table '{}' (each has its own where numbers are not "
-        "given): give as many",
+        "push() was called with {} sources for {} entries or bags of table '{}' (without source indices each needs its "
+        "own): give one for each, or source indices",
         sources.rows(), least, options.name);
     kernels::SumGradients const sum{
         .offsets = part.offsets,
@@ -325,7 +335,7 @@ void Store::push(Stream& stream, PreparedBatch const& batch, std::span<TableGrad
 
   check_source_numbers(stream, impl, gradients, impl_->engine_.tables());
 
-  // All parts or none: a step that is rejected changes nothing.
+  // Either all parts are updated at once or none, because a rejected step must not change any row.
   bool at_once = true;
   for (std::size_t p = 0; at_once && p < sums.size(); ++p) {
     at_once = impl_->can_fuse_update(stream, batch, p, gradients[p].source_max_abs, sums[p]);
@@ -353,13 +363,13 @@ void Store::advance_clock(std::uint32_t signal) {
   {
     std::lock_guard lock(impl_->mutex_);
     GPUPS_REQUIRE(!impl_->awaits_lookup(),
-                  "the step {} ends while a look-up is under way (its rows would have the step's updates or not, as it "
-                  "happens): call wait_lookup before",
+                  "advance_clock() was called at step {} while a look-up is in flight (its rows could have the step's "
+                  "updates or not): call wait_lookup() before",
                   number(impl_->clock_));
     GPUPS_REQUIRE(
         impl_->pushed_ != nullptr || !impl_->prepared_.contains(impl_->clock_),
-        "the step {} ends without a push of the batch that was prepared for it (its owners wait for it): push "
-        "it, with empty gradients if need be",
+        "advance_clock() was called at step {} before the push of the batch that is prepared for it (the owners of its "
+        "rows wait for its gradients): call push(), if necessary with gradients of 0",
         number(impl_->clock_));
     batch.swap(impl_->pushed_);
     impl_->prepared_.erase(impl_->clock_);

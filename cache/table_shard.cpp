@@ -27,13 +27,13 @@
 namespace gpups::cache {
 namespace {
 
-// Tells what values are rounded by from what they begin with.
+// Makes the random numbers of stochastic rounding differ from those of initial values.
 constexpr std::uint64_t kRounding = 0x726F756E64;
 
-// What maps take of memory for two entries, beside these.
+// Memory in bytes of the map nodes of two entries, without the entries.
 constexpr std::size_t kMapNodes = 2 * 64;
 
-// What a row's lifecycle keeps of a step's number.
+// Returns the low 32 bits of a step's number, which a row's lifecycle stores.
 std::uint32_t low_half(Clock clock) { return static_cast<std::uint32_t>(number(clock)); }
 
 }  // namespace
@@ -81,7 +81,7 @@ void TableShard::gather_numbers(Stream& stream, View<std::uint32_t const> ids, k
 
 std::uint32_t TableShard::next_epoch(Stream& stream) {
   mark_.reserve(stream, index_.ids_end());
-  if (++epoch_ == 0) epoch_ = 1;  // marks of four billion lists ago cannot be told apart, nor do they matter
+  if (++epoch_ == 0) epoch_ = 1;  // marks of 2^32 lists ago may be equal, which is accepted
   return epoch_;
 }
 
@@ -108,7 +108,7 @@ RowSums TableShard::wait_merge(Stream& stream, std::span<RowSums const> lists, A
                                                                   .slots = here,
                                                                   .new_ids = merged.view().slice(rows, total - rows)});
     auto const begun = merged_sums.view().slice(rows, fresh).flat();
-    bool const first = rows == 0;  // then slots are 0, 1, 2 ...
+    bool const first = rows == 0;  // its slots are 0, 1, 2 ...
     rows += fresh;
     if (first && list.received == nullptr && list.marked.empty()) {
       copy<std::int64_t>(stream, begun, list.sums.slice(0, fresh).flat());
@@ -141,11 +141,11 @@ void TableShard::throw_bad_row(Stream& stream, std::uint32_t id) const {
   auto const key = to_host(stream, wait_keys_of(stream, ids).view())[0];
   bool const half = options_.value_type == DataType::kHalf;
   throw Error(fmt::format(
-      "the update of key {} in table '{}' is not finite{}, or its gradient's sum over the ranks is too large (other "
-      "rows of the step have been updated, so training cannot go on): restore a checkpoint, and lower the learning "
-      "rate{} or raise grid_log2",
-      number(key), options_.name, half ? ", or beyond 65,504, where fp16 ends" : "",
-      half ? ", keep values as bfloat16" : ""));
+      "the updated value of key {} in table '{}' is not finite{}, or the sum of its gradients over the ranks overflows "
+      "(other rows of the step have been updated, so training cannot continue): restore a checkpoint, and lower the "
+      "learning rate{} or raise grid_log2",
+      number(key), options_.name, half ? " or above 65,504, the largest float16" : "",
+      half ? ", use the value_type bfloat16" : ""));
 }
 
 void TableShard::wait_apply(Stream& stream, std::span<RowSums const> lists, Clock clock, std::size_t samples) {
@@ -164,7 +164,7 @@ void TableShard::wait_apply(Stream& stream, std::span<RowSums const> lists, Cloc
   auto step = update(all.ids, clock, samples, bad_row);
   step.sums = all.sums;
   kernels::update_rows(stream, step);
-  std::uint32_t const id = to_host(stream, bad_row.view())[0];  // of a row, here
+  std::uint32_t const id = to_host(stream, bad_row.view())[0];  // the number of a row in the shard
   if (id != kernels::kNoRow) throw_bad_row(stream, id);
 }
 
@@ -335,20 +335,22 @@ std::vector<MemoryPlanLine> TableShard::memory_plan(TableOptions const& options,
       {name("index"), kernels::KeyIndex::bytes_for(rows)},
       {name("counters"), RowStorage<std::uint32_t>::bytes_for(rows, kernels::kLifecycleWords) + marks}};
   auto const others = static_cast<std::size_t>(ranks - 1);
-  std::size_t const known = others == 0 ? 0 : std::min(rows, options.dictionary_keys / others);  // of each
+  std::size_t const known =
+      others == 0 ? 0 : std::min(rows, options.dictionary_keys / others);  // keys in each dictionary
   if (known > 0) {
-    plan.push_back({name("dictionaries of keys, on the host"),
-                    others * (KeyEncoder::bytes_for(known) + KeyDecoder::bytes_for(known) + sizeof(KeyEncoder) +
-                              sizeof(KeyDecoder) + kMapNodes)});
+    plan.push_back(
+        {name("key dictionaries, on the host"), others * (KeyEncoder::bytes_for(known) + KeyDecoder::bytes_for(known) +
+                                                          sizeof(KeyEncoder) + sizeof(KeyDecoder) + kMapNodes)});
   }
   if (others > 0 && options.gradient_compression.enabled()) {
     std::size_t const held = std::min(rows, options.gradient_compression.capacity_rows);
-    plan.push_back({name("gradients held back"), others * ResidualTable::bytes_for(options, held)});
+    plan.push_back({name("residuals of gradients"), others * ResidualTable::bytes_for(options, held)});
   }
   if (others > 0 && options.refresh_compression.enabled()) {
-    std::size_t const copied =
-        std::min(rows, options.refresh_compression.capacity_rows);  // of each other rank's, and by each
-    plan.push_back({name("copies of sent values"), 2 * others * RowMirror::bytes_for(options, copied)});
+    std::size_t const copied = std::min(
+        rows,
+        options.refresh_compression.capacity_rows);  // rows of each other rank, and rows that each other rank reads
+    plan.push_back({name("mirrors"), 2 * others * RowMirror::bytes_for(options, copied)});
   }
   return plan;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding the rows of keys, of many tables together, reserving those that are missing, and finding keys that a list has
-// twice.
+// TableShard: finds and reserves rows of many tables together, and finds repeated keys.
 #include <fmt/core.h>
 
 #include <set>
@@ -26,7 +25,7 @@ void TableShard::wait_resolve(Stream& stream, std::span<ShardKeys const> parts) 
   auto const missing = kernels::KeyIndex::wait_find_missing(stream, searches);
 
   std::vector<MissingKeys> now;
-  std::vector<ShardKeys> later;  // parts that may lack what another of their table brings now
+  std::vector<ShardKeys> later;  // lists whose missing keys another list of their table may add now
   std::set<TableShard const*> changed;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     auto const& part = parts[p];
@@ -63,8 +62,8 @@ std::optional<TableShard::RepeatedKey> TableShard::wait_find_repeated(Stream& st
   return std::nullopt;
 }
 
-// Threads of the host share the work of a table that is large, or has more than a thread's share of all. Other tables
-// have a thread each.
+// On the host, all threads work together on a table with many missing keys: 8192, or more than one thread's share of
+// all missing keys. The other tables are distributed over the threads.
 void TableShard::wait_reserve(Stream& stream, std::span<MissingKeys const> tables) {
   constexpr std::size_t kLarge = 8192;
   std::size_t total = 0;
@@ -100,9 +99,9 @@ void TableShard::wait_reserve(Stream& stream, MissingKeys const& missing) try {
                               .accumulators = kernels::accumulator_columns(options_.optimizer, dim()),
                               .initial_accumulator = options_.optimizer.initial_accumulator,
                               .seed = seed_});
-  stream.wait();  // new_ids go
+  stream.wait();  // new_ids and new_keys end here
 } catch (Error const& error) {
-  throw Error(fmt::format("table '{}' cannot take its new rows: {}", options_.name, error.what()));
+  throw Error(fmt::format("new rows of table '{}' cannot be added: {}", options_.name, error.what()));
 }
 
 }  // namespace gpups::cache

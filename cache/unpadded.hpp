@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows as files have them.
+// Rows without padding, as files have them.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace gpups::cache {
 
-// The rows' values on the host, (rows, columns), one after the other. Waits for `stream`.
+// Returns the elements of a matrix on the host, (rows, columns), without padding. Waits for `stream`.
 inline std::vector<float> wait_unpadded(Stream& stream, MatrixView<float const> from) {
   auto const padded = to_host(stream, from.flat());
   std::vector<float> values(from.rows() * from.columns());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of Group's collectives: wire formats, algorithms, options, sparse vectors, and handles of sums in flight.
+// Types of Group's collectives: wire formats, algorithms, options, sparse vectors and requests.
 //
 //   AllreduceOptions const options{.algorithm = "auto", .format = WireFormat::kHalf};
 //   CollectiveRequest const sum = group.begin_allreduce(stream, values, options);
-//   ... other work ...
+//   do_other_work();
 //   group.wait_allreduce(stream, sum);  // `values` now holds the sum over all ranks
 #pragma once
 
@@ -26,22 +26,23 @@ namespace gpups {
 //   kHalf      magnitudes beyond 65,504 become 65,504 with the same sign; infinities and NaN become NaN
 //   kBFloat16    the same with 3.3895e38, the largest bfloat16
 //   all others a block with a magnitude of 2^127 or more, an infinity or a NaN becomes NaN as a whole
-// The rule applies to whatever the algorithm sends: terms, and partial sums. So the sum of 40,000 on each of two ranks
-// is 80,000 in kHalf with an algorithm that sends terms only, and 65,504 with one that sends the sum.
+// The rule applies to all numbers that the algorithm sends: terms, and possibly partial sums. For example, the sum of
+// 40,000 on each of two ranks in kHalf is 80,000 with an algorithm that sends only terms, and 65,504 with one that
+// sends the sum.
 enum class WireFormat : std::uint8_t { kFloat, kHalf, kBFloat16, kE4M3, kE5M2, kInt8, kInt4, kInt2 };
 // Returns the name of a format, such as "float", "half" or "int8".
 char const* name_of(WireFormat format);
 
 // Options of an allreduce of floats, equal on all ranks.
 struct AllreduceOptions {
-  // A name of allreduce_algorithms(), or "auto": the algorithm of least modelled time. The model has the size and the
-  // density of the vectors, the number of ranks, and the costs of the links (latency, bandwidth, merging, coding),
-  // which are measured once and cached; see Group::explain_allreduces(). With equal costs "auto" gives equal bits in
-  // every run. The environment variable GPUPS_ALLREDUCE_ALGORITHM replaces "auto".
+  // A name of allreduce_algorithms(), or "auto": the algorithm with the shortest modelled time. The model uses the size
+  // and the density of the vectors, the number of ranks, and the link costs (latency, bandwidth, merging, coding),
+  // which are measured once and cached; see Group::explain_allreduces(). With equal link costs, "auto" gives equal bits
+  // in every run. The environment variable GPUPS_ALLREDUCE_ALGORITHM replaces "auto".
   std::string algorithm = "auto";
-  // A named algorithm uses this format and must support it. "auto" may use it, or a format whose largest error is at
-  // most as large: kFloat, or kBFloat16 in place of a format with scales. The format is thus the largest loss that the
-  // caller accepts. To get an expected error of zero over many sums, name "dsar_split_allgather".
+  // The largest loss of precision that the caller accepts. A named algorithm uses this format and must support it.
+  // "auto" may also use a format whose largest error is not larger: kFloat, or kBFloat16 instead of a format with
+  // scales. For an expected error of zero over many sums, set the algorithm "dsar_split_allgather".
   WireFormat format = WireFormat::kFloat;
 };
 
@@ -52,11 +53,15 @@ struct AllreduceAlgorithm {
   bool sparse;              // sends only nonzero elements, in any format; otherwise all elements, as floats
   bool by_nccl = false;     // available only if NCCL connects the devices of all ranks: Group::wait_connect_devices()
 };
-// Returns all algorithms. Every algorithm sums arrays and sparse vectors.
+// Returns all algorithms. Every algorithm can sum arrays and sparse vectors. docs/exchange.md compares them.
 std::span<AllreduceAlgorithm const> allreduce_algorithms();
 
-// A sparse vector: `size` floats of which the listed ones may be nonzero. Above about 25 % density a dense array is
-// usually faster.
+// A sparse vector of `size` floats: elements whose indices are not listed are zero. Above a density of about 25 %, a
+// dense array is usually faster.
+//
+//   SparseView const gradient{.size = 1'000'000, .indices = indices, .values = values};
+//   CollectiveRequest const request = group.begin_allreduce(stream, gradient);
+//   ReducedVector const sum = group.wait_result(stream, request);
 struct SparseView {
   std::uint64_t size = 0;               // at most 2^32
   View<std::uint32_t const> indices{};  // (count), strictly ascending
@@ -66,15 +71,16 @@ struct SparseView {
   std::shared_ptr<void const> keep{};
 };
 
-// Elements first .. first + size - 1 of a sum of vectors.
+// The result of a collective: elements first .. first + size - 1 of the sum, sparse or dense.
 struct ReducedVector {
   std::uint64_t first = 0, size = 0;
-  bool sparse = false;             // the elements that are not listed are zero
+  bool sparse = false;             // true: elements whose indices are not listed are zero
   Array<std::uint32_t> indices{};  // (count), strictly ascending, indices of the whole vector; empty if not sparse
   Array<float> values{};           // (count) if sparse, else (size)
 };
 
-// The handle of a collective in flight. Copies are cheap and refer to the same collective.
+// The handle of a collective in flight, from Group::begin_...(). Copies are cheap and refer to the same collective.
+// Pass it to Group::wait_allreduce() or Group::wait_result() once.
 class CollectiveRequest {
  public:
   CollectiveRequest() = default;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrays on a device. Array and Matrix own memory; View and MatrixView refer to memory of the library or the
-// application.
+// application. The classes do not synchronise threads.
 //
 //   Array<float> x(Device::host(), 3);           // uninitialised
-//   Matrix<float> rows(Device::cuda(0), 100, 64);
+//   Matrix<float> rows(Device::cuda(0), 100, 64), host_rows(Device::host(), 100, 64);
 //   View<float> const given(pointer, 1000, Device::cuda(0));  // an application's memory, not owned
-//   std::vector<float> const result = to_host(stream, given);
+//   std::vector<float> const result = to_host(stream, given);  // blocks
+//   for (std::size_t r = 0; r < host_rows.rows(); ++r) use(host_rows.row(r));  // std::span of 64 floats
 //
 // A row of a Matrix is padded to row_stride(columns) elements, so that every row is aligned for vector loads. The
-// padding of float matrices that the library writes is zero.
+// library writes zeros to the padding of float matrices.
 #pragma once
 
 #include <cassert>
@@ -30,7 +31,8 @@ constexpr std::size_t row_stride(std::size_t columns) {
   return (columns + step - 1) / step * step;
 }
 
-// A non-owning reference to `size` contiguous elements at `data` on `device`.
+// A non-owning reference to `size` contiguous elements at `data` on `device`. Elements can be accessed by operator[],
+// begin() and span() if the device is the host. Indices are not checked.
 template <class T>
 class View {
  public:
@@ -56,7 +58,7 @@ class View {
   constexpr T& operator[](std::size_t i) const { return data_[i]; }
   constexpr T* begin() const { return data_; }
   constexpr T* end() const { return data_ + size_; }
-  // REQUIRES: first + count <= size().
+  // Returns the elements first .. first + count - 1. REQUIRES: first + count <= size().
   constexpr View slice(std::size_t first, std::size_t count) const { return {data_ + first, count, device_}; }
   std::span<T> span() const { return {data_, size_}; }
 
@@ -66,7 +68,7 @@ class View {
   Device device_{};
 };
 
-// A non-owning reference to a row-major (rows, columns) matrix. Consecutive rows start `stride` elements apart.
+// A non-owning reference to a row-major matrix, (rows, columns). Rows start `stride` elements apart; stride >= columns.
 template <class T>
 class MatrixView {
  public:
@@ -82,8 +84,9 @@ class MatrixView {
   constexpr std::size_t columns() const { return columns_; }
   constexpr std::size_t stride() const { return stride_; }
   constexpr Device device() const { return device_; }
+  // Returns the address of row i, on the matrix's device.
   constexpr T* row(std::size_t i) const { return data_ + i * stride_; }
-  // REQUIRES: first + count <= rows().
+  // Returns the rows first .. first + count - 1. REQUIRES: first + count <= rows().
   constexpr MatrixView slice(std::size_t first, std::size_t count) const {
     return {data_ + first * stride_, count, columns_, stride_, device_};
   }
@@ -96,40 +99,43 @@ class MatrixView {
   Device device_{};
 };
 
+// Memory of devices. Applications normally use Array and Matrix instead.
 namespace memory {
 
-// Returns a block of `bytes` bytes with undefined contents, from a cache of released blocks if one fits. Large host
+// Returns a block of `bytes` bytes with undefined contents, from the cache of released blocks if one fits. Large host
 // blocks use huge pages. Throws Error if there is no memory. Any thread.
 void* allocate(Device device, std::size_t bytes);
+// Returns a block to the cache. bytes: the size that was allocated. Any thread.
 void release(Device device, void* block, std::size_t bytes) noexcept;
-// Returns count * element_bytes, or on overflow a number of bytes so large that allocate() throws.
+// Returns count * element_bytes. On overflow it returns a number that is too large for allocate(), which then throws.
 constexpr std::size_t bytes_of(std::size_t count, std::size_t element_bytes) {
   constexpr std::size_t most = ~std::size_t{0} / 4;
   return element_bytes != 0 && count > most / element_bytes ? most : count * element_bytes;
 }
-// Bytes allocated now, the maximum of that so far, and bytes in the cache of released blocks.
+// Bytes that are allocated now, the maximum so far, and bytes in the cache of released blocks.
 struct Usage {
   std::size_t bytes, bytes_peak, bytes_cached;
 };
+// Returns the memory usage of a device, for this process. Any thread.
 Usage usage(Device device);
 
-// Copies `bytes` bytes between any two devices; queued on `stream`, which must be a stream of one of the two.
+// Copies `bytes` bytes between any two devices. Queued on `stream`, which must be on one of the two.
 void copy(Stream& stream, void* to, Device to_device, void const* from, Device from_device, std::size_t bytes);
-// Sets `bytes` bytes at `to` to `byte`; queued on `stream`.
+// Sets `bytes` bytes at `to`, on the stream's device, to `byte`. Queued on `stream`.
 void fill_bytes(Stream& stream, void* to, unsigned char byte, std::size_t bytes);
 
 }  // namespace memory
 
-// Owns `size` elements on one device. Move-only; contents are undefined at first. The destructor returns the block to a
-// cache from which any stream may allocate. REQUIRES: work on the block is done by then, or the stream of that work is
-// the one that uses the block next.
+// Owns `size` elements on one device, with undefined contents at first. Move-only; a moved-from Array is empty. The
+// destructor does not block: it returns the memory to a cache, and another Array may get it immediately. REQUIRES: at
+// destruction, work on the memory is done, or the next user of the memory works on the same stream.
 template <class T>
 class Array {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
   Array() = default;
-  // Throws Error where there is no memory.
+  // Allocates uninitialised elements. Throws Error if there is no memory.
   Array(Device device, std::size_t size)
       : data_(size == 0 ? nullptr : static_cast<T*>(memory::allocate(device, memory::bytes_of(size, sizeof(T))))),
         size_(size),
@@ -145,7 +151,7 @@ class Array {
     if (data_ != nullptr) memory::release(device_, data_, room_ * sizeof(T));
   }
 
-  // Drops all but the first `size` elements; the block keeps its size. REQUIRES: size <= size().
+  // Reduces the array to its first `size` elements, without freeing memory. REQUIRES: size <= size().
   void truncate(std::size_t size) {
     assert(size <= size_);
     size_ = size;
@@ -178,11 +184,12 @@ class Array {
   Device device_{};
 };
 
-// Owns a (rows, columns) matrix with padded rows.
+// Owns a matrix, (rows, columns), with rows padded to row_stride(columns). Move-only. Memory rules are those of Array.
 template <class T>
 class Matrix {
  public:
   Matrix() = default;
+  // Allocates uninitialised elements. Throws Error if there is no memory.
   Matrix(Device device, std::size_t rows, std::size_t columns)
       : elements_(device, memory::bytes_of(rows, row_stride(columns))), rows_(rows), columns_(columns) {}
 
@@ -190,7 +197,7 @@ class Matrix {
   std::size_t columns() const { return columns_; }
   std::size_t stride() const { return row_stride(columns_); }
   Device device() const { return elements_.device(); }
-  // REQUIRES: the matrix is on the host.
+  // Returns row i, without its padding. REQUIRES: the matrix is on the host.
   std::span<T> row(std::size_t i) const {
     assert(device().is_host() && i < rows_);
     return {elements_.data() + i * stride(), columns_};
@@ -204,14 +211,15 @@ class Matrix {
   std::size_t rows_ = 0, columns_ = 0;
 };
 
-// Copies `from` to the first from.size() elements of `to`; queued on `stream`. REQUIRES: to.size() >= from.size().
+// Copies `from` to the first from.size() elements of `to`, between any two devices. Queued on `stream`, which must be
+// on one of the two. REQUIRES: to.size() >= from.size().
 template <class T>
 void copy(Stream& stream, View<T> to, View<std::type_identity_t<T> const> from) {
   assert(to.size() >= from.size());
   memory::copy(stream, to.data(), to.device(), from.data(), from.device(), from.bytes());
 }
 
-// Returns a copy of `from` on the stream's device. Blocks until the copy is done.
+// Returns a copy of `from` on the stream's device. Blocks until all work queued on `stream` is done.
 template <class T>
 Array<T> to_device(Stream& stream, std::vector<T> const& from) {
   Array<T> to(stream.device(), from.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that holds arrays and runs kernels: the host, or one CUDA device.
+// The devices that hold arrays and run kernels.
 #pragma once
 
 #include <compare>
@@ -7,6 +7,10 @@
 
 namespace gpups {
 
+// The host, or one CUDA device. A small value, without resources. The constructors do not check that the device exists.
+//
+//   Device const device = device_from("auto", group.location().local_rank);  // one GPU for each rank of a host
+//   Store store(group, {.device = device});
 struct Device {
   enum class Kind { kHost, kCuda };
 
@@ -25,9 +29,9 @@ std::string to_string(Device device);
 // Returns the number of usable CUDA devices: 0 if the build has no CUDA, or the machine has no driver or no device.
 int cuda_device_count();
 
-// Parses "auto", "host", "cuda" or "cuda:1". "auto" and "cuda" select the CUDA device `local_rank` modulo the number of
-// devices; "auto" selects the host if there is none. Throws Error for any other text and for a device that does not
-// exist.
+// Returns the device for "auto", "host", "cuda" or "cuda:1" (any index). "auto" and "cuda" select the CUDA device
+// `local_rank` modulo the number of devices; "auto" selects the host if there is no CUDA device. Throws Error for
+// another text, a device that does not exist, and a negative local_rank.
 Device device_from(std::string const& text, int local_rank = 0);
 
 }  // namespace gpups

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exceptions of the library. A message reads: what is wrong (why that is a problem): what to do.
+// The exceptions of the library. A message has the form: what is wrong (why that is a problem): what to do.
+//
+//   try {
+//     store.wait_ready(batch);
+//   } catch (GradientError const& error) {  // the step before was rejected: skip it, or lower the learning rate
+//   } catch (PeerError const& error) {      // rank error.peer() is lost: end, and resume from a checkpoint
+//   }
 #pragma once
 
 #include <stdexcept>
@@ -9,24 +15,27 @@
 
 namespace gpups {
 
-// An error of the caller or of the environment: invalid options, bad files, no memory, no disk space.
+// An error of the caller or of the environment, for example invalid options, damaged files, no memory or no disk space.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Another rank was lost, ended early or sent invalid data. peer() is that rank; every remaining rank gets this error.
+// Another rank was lost, ended early, did not answer in time or sent invalid data. Every remaining rank gets this error
+// at its next call that needs other ranks. After that, a Store can only be destroyed, and the group's collectives
+// cannot be used.
 class PeerError : public Error {
  public:
   PeerError(Rank peer, std::string const& message) : Error(message), peer_(peer) {}
+  // Returns the rank that caused the error.
   Rank peer() const { return peer_; }
 
  private:
   Rank peer_;
 };
 
-// A gradient was not finite, or a rank's sum of gradients overflowed the table's grid (TableOptions::grid_log2). All
-// ranks reject the step, and no row has changed. Training can go on with the next step.
+// A gradient was not finite, or a rank's sum of gradients was out of the range of the table's grid
+// (TableOptions::grid_log2). All ranks reject the step: no row has changed. Training can continue with the next step.
 class GradientError : public Error {
  public:
   using Error::Error;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of ranks: how the ranks of a job find each other, and the collectives between them.
+// Groups of ranks: how the ranks of a job find each other, and their collectives.
 //
 //   // Four ranks as threads of this process:
 //   run_ranks(Group::threads(4), [](Group group) {
 //     Stream stream(Device::host(), 1);
 //     Array<std::int64_t> counts(Device::host(), 1000);
-//     ... fill counts ...
+//     fill(counts);
 //     group.wait_allreduce(stream, group.begin_allreduce(stream, counts));  // sums over the four ranks
 //   });
 //   // This process as one rank of a job that mpirun, srun, torchrun or Kubernetes started:
-//   Group group = Group::join();
+//   Group group = Group::join({});
 #pragma once
 
 #include <cstddef>
@@ -27,129 +27,142 @@
 
 namespace gpups {
 
-// Options of a simulated network, for tests. Equal options give equal runs.
+// Options of a simulated network, for tests. Equal options give equal runs. Times are simulated milliseconds.
 struct Simulation {
   std::uint64_t seed = 0;
-  double delay_ms_max = 10;         // a message is delayed by a random time up to this; simulated milliseconds
-  double stall_probability = 0.05;  // probability that a rank pauses for up to `stall_ms_max` after it made progress
-  double stall_ms_max = 50;
+  double delay_ms_max = 10;         // maximum of the random delay of a message
+  double stall_probability = 0.05;  // probability that a rank pauses after it made progress
+  double stall_ms_max = 50;         // maximum of the random length of a pause
 };
 
 // Options of Group::join().
 struct JoinOptions {
   // Named values that must be equal on all ranks, such as a hash of the configuration. If one differs, join() throws an
-  // Error on all ranks that names the rank and both values.
+  // Error on all ranks, with the rank and both values.
   std::vector<std::pair<std::string, std::string>> must_match{};
-  std::string broadcast_data{};  // bytes of rank 0 that all ranks get from Group::broadcast_data()
-  double join_timeout_s = 120;   // seconds until all ranks must have joined
+  std::string broadcast_data{};  // of rank 0: bytes that all ranks get from Group::broadcast_data()
+  double join_timeout_s = 120;   // seconds within which all ranks must have joined
   double peer_timeout_s = 30;    // seconds without a heartbeat after which a process counts as lost
 };
 
 // Options of Group::wait_connect_devices().
 struct ConnectOptions {
   bool nccl = true;        // use NCCL if all ranks set this and each rank has a GPU of its own
-  double timeout_s = 300;  // seconds until all ranks must have called it
+  double timeout_s = 300;  // seconds within which all ranks must have called it
 };
 
-// The rank and size that a launcher gave this process.
+// The rank of this process and the number of ranks, as the launcher has set them.
 struct LaunchInfo {
   Rank rank{};
-  int ranks = 1;  // 0: unknown until join()
+  int ranks = 1;  // number of ranks; 0: unknown until join()
 };
 
-// The location of a rank.
+// The location of a rank; see Group::location().
 struct RankLocation {
   std::string host{};   // host name
   std::string cores{};  // cores that the process is bound to, such as "0-3,8"; empty for ranks that are threads
-  int local_rank = 0;   // number of this rank among the ranks of the same host
+  int local_rank = 0;   // number of this rank among the ranks of the same host, from 0
   int local_ranks = 1;  // number of ranks of the same host
 };
 
-// One rank's membership of a group. Copies are cheap and refer to the same membership. A Store takes one membership,
-// and a membership has at most one Store.
+// One rank's membership of a group. Copies are cheap and refer to the same membership. A Store uses one membership, and
+// a membership has at most one Store in its lifetime. When the last copy is destroyed, the rank leaves the group: this
+// blocks until the rank has sent what other ranks wait for.
+//
+// Collective functions must be called by all ranks, in the same order. rank(), size(), location() and broadcast_data()
+// may be called by any thread; other functions by one thread at a time.
 class Group {
  public:
-  // Returns a group of one rank.
+  // Returns the membership of a new group of one rank.
   static Group alone();
 
-  // Joins the processes of this job. The environment says which these are: PMIx (mpirun, srun --mpi=pmix), or RANK,
-  // WORLD_SIZE, MASTER_ADDR and MASTER_PORT (torchrun, Kubernetes) with a token in the file GPUPS_TOKEN_FILE (without a
-  // token, ranks connect over the loopback interface only). Without either, the group has one rank. Blocks until all
-  // ranks have joined, and binds the process to its share of the cores of its host: call it once, before threads are
-  // started. Throws Error if ranks do not belong together or do not come in time; the message names the rank.
+  // Joins the other processes of this job, and binds this process to its share of the cores of its host. The
+  // environment must have PMIx (mpirun, srun --mpi=pmix), or the variables RANK, WORLD_SIZE, MASTER_ADDR and
+  // MASTER_PORT (torchrun, Kubernetes) and the path of a file with a secret token in GPUPS_TOKEN_FILE. Without a token,
+  // ranks connect over the loopback interface only. Without PMIx and these variables, the group has one rank. Call it
+  // once, before threads are started. Blocks until all ranks have joined. Throws Error with the rank concerned if a
+  // rank is late or has other values of JoinOptions::must_match.
   static Group join(JoinOptions const& options);
-  // Returns the rank and size that join() will use; rank 0 of 1 without a launcher. Throws Error if the environment is
-  // inconsistent.
+  // Returns the rank and the number of ranks that join() will use; rank 0 of 1 without a launcher. Does not
+  // communicate. Throws Error if the environment is inconsistent.
   static LaunchInfo launch_info();
 
-  // Returns `ranks` memberships, in rank order, for threads of this process. Use run_ranks(), or one thread for each.
+  // Returns the memberships of a new group of `ranks` ranks, in rank order. Each must be used in its own thread of this
+  // process, for example by run_ranks().
   static std::vector<Group> threads(int ranks);
 
-  // The same over a simulated network, for tests. Use run_ranks().
+  // The same over a simulated network, for tests. The memberships must be used by run_ranks().
   static std::vector<Group> simulated(int ranks, Simulation const& options);
 
   Rank rank() const;
   int size() const;
+  // Returns the host, the cores and the local rank of this rank.
   RankLocation const& location() const;
   // Returns the bytes that rank 0 passed to join(); empty for other groups.
   std::string const& broadcast_data() const;
 
-  // Connects the devices of all ranks by NCCL if all ranks support and request it; otherwise data between GPUs goes
-  // over UCX. Collective; call it at most once, before a Store is created, with the device of that Store. Blocks until
-  // all ranks have called it. Returns what connects the GPUs, and why, as a text for a log: equal on all ranks, empty
-  // if no rank has a GPU or ranks are threads. Throws Error if there is a Store or a collective was started, PeerError
-  // if a rank is lost or late.
+  // Connects the devices of all ranks by NCCL, if all ranks support and request it. Otherwise data between GPUs are
+  // sent over UCX. Call it at most once, before a Store is created and before other collectives, with the device of
+  // that Store. Returns a text for a log, equal on all ranks: what connects the GPUs, and why. The text is empty if no
+  // rank has a GPU or if ranks are threads. Blocks until all ranks have called it. Throws Error if there is a Store or
+  // a collective was started, and PeerError if a rank is lost or late. Collective.
   std::string wait_connect_devices(Device device, ConnectOptions const& options = {}) const;
 
-  // Sets the time that collectives wait for other ranks without progress before they throw PeerError; 300 seconds by
-  // default. Throws Error for a number that is not above 0.
+  // Sets the seconds without progress after which a wait for a collective throws PeerError; 300 by default. Throws
+  // Error unless the number is finite and above 0.
   void set_wait_timeout_s(double seconds) const;
 
-  // Starts an allreduce: replaces `values`, (n), by their element-wise sums over all ranks; 64-bit integers, modulo
-  // 2^64, so the result does not depend on an order. Queued after the work on `stream`. Blocks only while
-  // kAllreducesMax sums are in flight. `values` must not be used until wait_allreduce(). Collective: all ranks start
-  // the same sums, of equal sizes, in the same order. Sums may be in flight together, and together with look-ups and
-  // rounds of a Store. All arrays and streams of a rank's collectives are on one device: that of
-  // wait_connect_devices(), else that of its Store, else that of its first collective. A Store is not needed. One
-  // thread at a time. Throws Error if devices or sizes do not fit. If sizes differ between ranks, the wait throws
-  // PeerError on every rank and names two ranks and their sizes.
+  // Starts an allreduce: replaces `values`, (n), by their element-wise sums over all ranks, modulo 2^64, so the result
+  // does not depend on the order of additions. The collective starts after the work that is queued on `stream`.
+  // `values` must not be used until wait_allreduce() returns.
+  //
+  // Several collectives may be in flight together, and together with look-ups and rounds of a Store; no Store is
+  // needed. All arrays and streams of a rank's collectives must be on one device: that of wait_connect_devices(), else
+  // that of the rank's Store, else that of its first collective. Blocks only while kAllreducesMax collectives are in
+  // flight. Throws Error for an array or a stream on another device. If sizes differ between ranks, the wait throws
+  // PeerError on every rank, with two ranks and their sizes. Collective: all ranks must start the same collectives in
+  // the same order.
   CollectiveRequest begin_allreduce(Stream& stream, View<std::int64_t> values) const;
-  // The same for floats. All ranks get equal bits, and so does every run that uses the same algorithm ("nccl": as far
-  // as NCCL guarantees it). Throws Error also for an unknown algorithm or format.
+  // The same for floats. All ranks get equal bits. Every run with the same algorithm gets equal bits too ("nccl": as
+  // far as NCCL guarantees it). Also throws Error for an unknown algorithm, or a format that the algorithm does not
+  // support.
   CollectiveRequest begin_allreduce(Stream& stream, View<float> values, AllreduceOptions const& options = {}) const;
-  // The same without a copy: the group owns the array until wait_result() returns it.
+  // The same without a copy: takes ownership of the array. wait_result() returns the sum.
   CollectiveRequest begin_allreduce(Stream& stream, Array<float>&& values, AllreduceOptions const& options = {}) const;
-  // The same without a copy and without giving the values away: `keep`, not null, owns them, and they must not change
-  // until the sum is done. wait_result() returns the sum.
+  // The same without a copy: reads `values` in place, so they must not change until the sum is done. keep: the owner of
+  // `values`, not null; the group holds it until then. wait_result() returns the sum.
   CollectiveRequest begin_allreduce(Stream& stream, View<float const> values, std::shared_ptr<void const> keep,
                                     AllreduceOptions const& options = {}) const;
-  // The same for sparse vectors, which have the same size on all ranks but elements of their own. wait_result() returns
-  // the sum. Without SparseView::keep the vector may change when the work queued on `stream` is done.
+  // The same for sparse vectors, which have equal sizes on all ranks but may have different indices. If
+  // SparseView::keep is null, the vector may change after the work queued on `stream` is done. wait_result() returns
+  // the sum.
   CollectiveRequest begin_allreduce(Stream& stream, SparseView const& vector,
                                     AllreduceOptions const& options = {}) const;
-  // Starts a reduce-scatter of sparse vectors: rank r gets slice r of the sum, from wait_result(). The slices have
-  // equal sizes, except for a remainder.
+  // Starts a reduce-scatter of sparse vectors: wait_result() returns slice r of the sum on rank r. Slices have equal
+  // sizes, except for a remainder. format: kFloat, kHalf, kBFloat16 or kInt8. Rules and errors are those of
+  // begin_allreduce().
   CollectiveRequest begin_reduce_scatter(Stream& stream, SparseView const& vector,
                                          WireFormat format = WireFormat::kFloat) const;
 
-  // Blocks until `values` of begin_allreduce() hold the sums, the same bits on all ranks. Sums may be waited for in any
-  // order. A sum whose last handle is destroyed goes on, and its result is lost. Throws Error for a sum that was waited
-  // for before, PeerError if a rank is lost or does not
-  // answer in time (set_wait_timeout_s()).
+  // Blocks until `values` of begin_allreduce() have the sums, so that work queued on `stream` afterwards can read them.
+  // Wait for each sum once; the order does not matter. If the last copy of a request is destroyed, its sum continues,
+  // because other ranks need it, and its result is lost. Throws Error for a sum that was waited for before, and
+  // PeerError if a rank is lost or does not answer in time (set_wait_timeout_s()).
   void wait_allreduce(Stream& stream, CollectiveRequest const& request) const;
-  // The same for sums that were not started with a View. The result is on the device of the collective, ready for
-  // `stream`. A sum of sparse vectors is sparse or dense as the algorithm chose, the same on all ranks.
+  // The same for collectives that do not write to the caller's array. Returns the result, on the device of the
+  // collective, readable by work on `stream`. The sum of sparse vectors is sparse or dense; the algorithm decides,
+  // equally on all ranks.
   ReducedVector wait_result(Stream& stream, CollectiveRequest const& request) const;
-  // Maximum number of sums in flight per rank. If it is reached, the next begin waits for a sum without a handle, and
-  // throws Error if there is none.
+  // Maximum number of collectives in flight per rank. When it is reached, the next begin_...() blocks until one whose
+  // requests are destroyed is done, and throws Error if there is none.
   static constexpr std::size_t kAllreducesMax = 64;
 
-  // Explains the selections of "auto": returns a line with the link costs, and one for each kind of sum so far with the
-  // selected algorithm and the modelled times of all algorithms. Equal on all ranks; empty before the first selection.
-  // A simulated group has fixed link costs.
+  // Explains the selections of the algorithm "auto": returns one line with the link costs, and one line for each kind
+  // of sum so far, with the selected algorithm and the modelled times of all algorithms. Equal on all ranks; empty
+  // before the first selection. A simulated group has fixed link costs.
   std::vector<std::string> explain_allreduces() const;
 
-  // Copies refer to the same membership. A move copies too, so every Group object has a membership.
+  // There is no move: it copies, so every Group object has a membership.
   Group(Group const&) = default;
   Group& operator=(Group const&) = default;
 
@@ -161,10 +174,13 @@ class Group {
   std::shared_ptr<Impl> impl_;
 };
 
-// Runs `body` for each membership, each in a thread of its own, and waits for all of them. Ranks of a simulated group
-// run one at a time, in an order that the seed decides. A membership that a body has used ends when the body returns.
-// If bodies throw, rethrows the first cause: an exception of one rank makes the other ranks' next wait throw PeerError,
-// which is not the cause. An object that is no std::exception is rethrown as an Error with the object nested in it.
+// Runs `body` for each membership in its own thread, and blocks until all have returned. group: all memberships of this
+// process: those of Group::threads() or Group::simulated(), or the one of Group::join(). A membership ends when its
+// body returns. Ranks of a simulated group run one at a time, in an order that depends on the seed.
+//
+// If bodies throw, rethrows the exception that was the cause: after an exception of one rank, the next wait of each
+// other rank throws PeerError, which is not the cause. An exception that is not a std::exception is rethrown as an
+// Error, with the exception nested in it. Throws Error if threads cannot be started.
 void run_ranks(std::vector<Group> const& group, std::function<void(Group)> const& body);
 
 }  // namespace gpups

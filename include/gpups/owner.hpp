@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is inside an object that can be moved.
+// Owner: the pointer from a public class, such as Store, to its implementation. Applications do not use it.
 #pragma once
 
 #include <memory>
 
 namespace gpups {
 
-// Throws Error: an object of this kind, such as "a Store", was used that has been moved from.
+// Throws the Error for the use of a moved-from object. kind: the class, such as "a Store".
 [[noreturn]] void throw_moved_from(char const* kind);
 
-// Owns a T, as std::unique_ptr does, and throws Error where it is used after it has been moved from. Move-only.
+// Owns a T, like std::unique_ptr, but throws Error if it is used while it is empty. Move-only; a moved-from Owner is
+// empty. T may be an incomplete type, except in reset(). Not synchronised.
+//
+//   Owner<Impl> impl_{"a Store"};  // member of a class; its constructor calls impl_.reset(new Impl(...))
 template <class T>
 class Owner {
  public:
   explicit Owner(char const* kind) noexcept : kind_(kind) {}
 
-  // REQUIRES: T is a complete type; only here.
+  // Takes ownership of `owned` and deletes the previous object. REQUIRES: T is a complete type.
   void reset(T* owned) {
     owned_ = {owned, [](T* of) { delete of; }};
   }

@@ -5,22 +5,26 @@
 //   TableId const users = store.add_table({.name = "users", .dim = 64});
 //   Stream stream = store.make_stream();
 //   PreparedBatch batch = store.prepare(stream, clock, tables, samples);  // some steps ahead, from any thread
-//   store.wait_ready(batch);                                         // the rows of the batch are on this rank
-//   store.pull(stream, batch, rows);                                 // (distinct keys, dim) for each table
-//   ... compute gradients from `rows` ...
-//   store.push(stream, batch, gradients);                            // exact sums; nothing is applied yet
-//   store.advance_clock();                                           // owners sum over ranks and update the rows
+//   store.wait_ready(batch);                    // the rows of the batch are on this rank
+//   store.pull(stream, batch, rows);            // (distinct keys, dim) for each table
+//   compute(batch, rows, gradients);            // yours: gradients of the summed loss
+//   store.push(stream, batch, gradients);       // sums them exactly by key
+//   store.advance_clock();                      // ends the step: owners sum over all ranks and update their rows
+//
+// gpups.hpp has a complete trainer.
 //
 // A read at clock c sees the updates of all ranks up to clock c - 1. Gradients are summed exactly, so the tables have
-// the same bits for every number of ranks and threads, provided that each global batch is the same.
+// the same bits for every number of ranks and threads, if each global batch is the same and compression is lossless.
 //
-// Threads: prepare() and stats() may be called from any thread at any time. All other functions are for one thread at a
-// time, the training thread. Functions marked *collective* must be called by all ranks, in the same order. An error in
-// the background (a lost rank, for example) is thrown by the next call.
+// Threads: prepare() and stats() may be called by any thread at any time. All other functions may be called by one
+// thread at a time, the training thread. Functions marked *collective* block until all ranks have called them, and all
+// ranks must call them in the same order. An error in the background, for example a lost rank, is thrown by the next
+// call.
 //
-// Errors: Error for invalid arguments, for calls in the wrong order, for a PreparedBatch, BatchPattern or LookupRequest
-// that is empty or of another Store, and for every call of a moved-from Store; PeerError for a lost or failing rank,
-// after which the Store can only be destroyed; GradientError for a rejected step, after which training can go on.
+// Errors of all functions: Error for invalid arguments, for calls in the wrong order, for a PreparedBatch, BatchPattern
+// or LookupRequest that is empty or of another Store, and for every call of a moved-from Store. PeerError for a lost or
+// failing rank; the Store can only be destroyed after that. GradientError for a rejected step, from the next call that
+// waits for the step (wait_ready(), wait_applied(), and functions between steps); training can continue after that.
 #pragma once
 
 #include <cstddef>
@@ -44,31 +48,34 @@
 
 namespace gpups {
 
+// Options of a Store.
 struct StoreOptions {
-  Device device{};
+  Device device{};         // of the rows, and of all arrays that are given to the Store
   int threads = 0;         // host threads of this rank; 0: an even share of the cores of the process
-  std::uint64_t seed = 1;  // of initial values; equal on all ranks
-  // Seconds without progress after which a call that waits for another rank throws PeerError. Collectives of the Group
-  // have a limit of their own: Group::set_wait_timeout_s().
+  std::uint64_t seed = 1;  // seed of initial values; equal on all ranks
+  // Seconds without progress after which a call that waits for another rank throws PeerError, at most 1e9. The limit
+  // for collectives of the Group is Group::set_wait_timeout_s().
   double wait_timeout_s = 300;
 };
 
-// The part of a batch that uses one table: one entry for each use of a row. The arrays are on the store's device and
-// may be freed once prepare() has returned.
+// The part of a batch that uses one table, with one entry for each use of a row. The arrays are on the store's device,
+// and may be freed when prepare() has returned.
+//
+//   TableBatch const words{.table = table, .keys = keys};                        // one row for each entry
+//   TableBatch const bags{.table = table, .keys = keys, .offsets = bag_offsets};  // for pull_pooled()
 struct TableBatch {
   TableId table{};
   View<Key const> keys{};  // (entries), with repetitions
-  // For pooled look-ups: bag b consists of entries offsets[b] .. offsets[b+1]-1. (bags + 1), non-decreasing, from 0 to
-  // the number of entries.
+  // (bags + 1), for pull_pooled(), else empty: bag b has the entries offsets[b] .. offsets[b + 1] - 1. The first offset
+  // is 0, the last is the number of entries, and offsets never decrease.
   View<std::uint32_t const> offsets{};
 };
 
-// The sparsity pattern of a batch: its distinct keys, and the distinct key of each entry, without a clock. Copies are
-// cheap and share the arrays.
+// The sparsity pattern of a batch: its distinct keys, the key of each entry, and the number of samples, without a
+// clock. Copies are cheap and share the arrays. Any thread.
 //
-//   BatchPattern const pattern = batch.pattern();          // in the first epoch
-//   PreparedBatch next = store.prepare(pattern, later_clock);   // in later epochs: no keys are searched or sorted
-//   again
+//   BatchPattern const pattern = batch.pattern();              // in the first epoch
+//   PreparedBatch next = store.prepare(pattern, later_clock);  // in later epochs, without sorting the keys again
 class BatchPattern {
  public:
   BatchPattern() = default;
@@ -82,22 +89,27 @@ class BatchPattern {
 };
 
 // A batch whose distinct keys are known and whose intents are sent to the owners. Copies are cheap and refer to the
-// same batch. Its arrays live until the batch is pushed, the clock is advanced and the last copy is destroyed.
+// same batch. Its arrays live until its step has ended and the last copy is destroyed. All functions but constructors
+// throw Error for an empty object or an invalid part. `part` is the index of a TableBatch in the call of prepare().
 class PreparedBatch {
  public:
   PreparedBatch() = default;
 
   Clock clock() const;
+  // Returns the number of samples of this rank.
   std::size_t samples() const;
-  // Returns the number of TableBatches. `part` below is the index of a TableBatch in the call of prepare().
+  // Returns the number of TableBatches.
   std::size_t parts() const;
   TableId table(std::size_t part) const;
   std::size_t entries(std::size_t part) const;
   // Returns the number of distinct keys, which is the number of rows that pull() writes.
   std::size_t rows(std::size_t part) const;
-  View<Key const> keys(std::size_t part) const;                 // (rows): the distinct keys
-  View<std::uint32_t const> positions(std::size_t part) const;  // (entries): the row of each entry, < rows(part)
-  // Returns the pattern, for batches of later steps with the same entries.
+  // Returns the distinct keys, (rows), on the store's device, in the order of the rows that pull() writes.
+  View<Key const> keys(std::size_t part) const;
+  // Returns the row of each entry, (entries), on the store's device: keys(part)[positions(part)[e]] is the key of entry
+  // e.
+  View<std::uint32_t const> positions(std::size_t part) const;
+  // Returns the pattern of the batch, to prepare the same entries for later steps.
   BatchPattern pattern() const;
 
   struct Impl;
@@ -108,8 +120,8 @@ class PreparedBatch {
   std::shared_ptr<Impl> impl_;
 };
 
-// The handle of a look-up in flight. Copies are cheap and refer to the same look-up. Wait for each look-up once; one
-// that nobody waits for stays in flight until the Store is destroyed.
+// The handle of a look-up in flight, from Store::begin_lookup(). Copies are cheap and refer to the same look-up. Pass
+// it to Store::wait_lookup() once; a look-up without this call stays in flight until the Store is destroyed.
 class LookupRequest {
  public:
   LookupRequest() = default;
@@ -122,189 +134,227 @@ class LookupRequest {
   std::shared_ptr<Impl> impl_;
 };
 
-// The gradients of one table as a sparse matrix: the gradient of a key is the sum over its entries e of
-// coefficients[e] * sources.row(source_indices[e]). A row that many entries use with different weights is thus given
-// once: the other factor of a factorization, the query of negative samples, the gradient of a bag.
+// The gradients of one part of a batch, for Store::push(), as a sparse matrix: the gradient of a key is the sum over
+// its entries e of coefficients[e] * sources.row(source_indices[e]). So a gradient that many entries share with
+// different weights is given once, for example the other factor of a factorization, the query of negative samples, or
+// the gradient of a bag. Gradients are those of the loss summed over the samples of this rank, not of its mean. Arrays
+// are on the store's device.
+//
+//   TableGradients const of_entries{.sources = gradients};  // (entries, dim)
+//   TableGradients const of_bags{.sources = bag_gradients, .coefficients = weights};  // (bags, dim), (entries)
 struct TableGradients {
-  MatrixView<float const> sources{};  // (number of sources, dim)
-  // (entries): the source of each entry; empty: entry e, or its bag, has source e
+  MatrixView<float const> sources{};  // (number of sources, dim), any stride
+  // (entries): the source of each entry. Empty: entry e has source e; in a part with offsets, an entry of bag b has
+  // source b.
   View<std::uint32_t const> source_indices{};
   View<float const> coefficients{};  // (entries); empty: all are 1
-  // An upper bound of the magnitude of all source elements, all of which are finite. If it is given, push() does not
-  // compute it. A wrong bound may give wrong sums, and a non-finite element then ends training after the update.
+  // An upper bound of the magnitudes of all elements of `sources`, which then must be finite. If it is given, push()
+  // does not compute it, which saves reading `sources` once. If it is too low, sums may be wrong; an element that is
+  // not finite then ends training, after rows have changed.
   std::optional<float> source_max_abs{};
 };
 
+// How Store::pull_pooled() combines the rows of a bag.
 enum class Pooling { kSum, kMean };
 
-// A named piece of an application's own state in a checkpoint: dense layers, position in the data, configuration.
+// Named bytes of an application in a checkpoint, for example a dense layer, the position in the data or a
+// configuration. Names are UTF-8, not empty, and unique in a checkpoint.
 struct Blob {
   std::string name;
   std::string bytes;
 };
 
-// The file format of Store::export_rows(). kNpy: TABLE.keys.npy and so on, in NumPy's format. kFlat: TABLE.keys.bin,
-// the same without header, and TABLE.json with types, shapes and byte order.
+// The file format of Store::export_rows(). kNpy: TABLE.keys.npy and TABLE.values.npy, in NumPy's format. kFlat:
+// TABLE.keys.bin and TABLE.values.bin, without headers, and TABLE.json with types, shapes and byte order.
 enum class ExportFormat { kNpy, kFlat };
 
+// One rank's part of a parameter server; see the top of this file. Move-only.
 class Store {
  public:
-  // Creates this rank's part of the store. Not collective: the first call that needs two ranks checks that their seeds
-  // and tables are equal. Throws Error if the device does not exist, if collectives of the membership use another
-  // device, or if the membership has had a Store before.
+  // Creates this rank's part of the store. Does not communicate: the first call that needs other ranks checks that
+  // seeds and tables are equal. Throws Error for invalid options, if the device does not exist, if collectives of the
+  // membership use another device, or if the membership has had a Store before.
   Store(Group group, StoreOptions const& options);
-  // Blocks until this rank has sent what it owes to other ranks. If another rank still waits for more from this rank,
-  // it gets a PeerError at once. Collectives of the Group go on.
+  // Ends this rank's part. Blocks until this rank has sent everything that its calls so far require. A rank that waits
+  // for more from this rank gets a PeerError immediately; call wait_barrier() before, if other ranks may still look up
+  // rows. Collectives of the Group continue.
   ~Store();
   Store(Store&&) noexcept;
 
   Rank rank() const;
   int ranks() const;
   StoreOptions const& options() const;
-  // Returns a new stream on the store's device with this rank's share of the host threads. Use one stream per thread.
+  // Returns a new stream on the store's device. All streams of a store share the host threads of StoreOptions::threads.
+  // Use one stream per thread.
   Stream make_stream() const;
 
-  // Adds a table. Call it before anything is prepared, in the same order and with equal options on all ranks.
+  // Adds a table and returns its number. Call it before the first prepare() or other call that needs tables, in the
+  // same order and with equal options on all ranks. Throws Error for invalid options, a repeated name, or a store in
+  // use.
   TableId add_table(TableOptions const& options);
+  // Returns the options of a table.
   TableOptions const& table(TableId table) const;
-  // Returns the memory that the tables will use on this rank with their `expected_rows`, on the device unless the line
-  // says that it is host memory. Ranks that are threads of a process use as much each. Batches, messages and the
-  // application's own arrays are not included. Nothing is allocated before the first prepare().
+  // Returns the memory that the tables will use on this rank if they have `expected_rows` rows. It is memory of the
+  // store's device, unless a line says that it is host memory. Every rank that is a thread of this process uses as
+  // much. Batches, messages and arrays of the application are not included. Tables allocate memory at the first call
+  // that needs them.
   std::vector<MemoryPlanLine> memory_plan() const;
 
   // -- a step --
 
-  // Finds the distinct keys of a batch, and sends their owners the intent to read them at `clock`, so that the rows
-  // arrive in time. A rank has at most one batch per clock. Prepare four or more steps ahead if the links are slow.
-  // samples: number of samples of this rank in the batch, at most 2^40; gradients are divided by the sum over all
-  // ranks. Blocks until `stream` is done. Creates no rows. Any thread.
+  // Prepares this rank's batch for step `clock`: finds the distinct keys, and sends their owners the intent to read
+  // them, so that the rows arrive in time. Creates no rows. A rank has at most one batch per clock; `clock` is clock()
+  // or later, at most 2^19 steps ahead. Prepare four or more steps ahead if links are slow: a batch that is prepared
+  // after the round of the step before has started is fetched late, and wait_ready() blocks longer.
+  //
+  // tables: at most 4096 parts, with less than 2^28 entries together; several may use the same table. samples: number
+  // of samples of this rank in the batch, at most 2^40; owners divide gradients by the sum over all ranks. Blocks until
+  // `stream` is done. Throws Error for invalid arguments, and during erase() and expire(). Cost: sorts the keys. Any
+  // thread.
   PreparedBatch prepare(Stream& stream, Clock clock, std::span<TableBatch const> tables, std::size_t samples);
 
-  // The same for a pattern of this store: sends intents, and reuses the distinct keys and the number of samples. For
-  // data that has the same batches in every epoch. Throws Error for a pattern of another store. Any thread.
+  // The same for the entries and the number of samples of an earlier batch of this store, without finding the distinct
+  // keys again. For data that has the same batches in every epoch. Does not block. Any thread.
   PreparedBatch prepare(BatchPattern const& pattern, Clock clock);
 
-  // Blocks until all rows of the batch can be read. REQUIRES: batch.clock() == clock().
+  // Blocks until all rows of the batch can be read. Throws Error unless batch.clock() == clock(), and GradientError if
+  // the step before was rejected.
   void wait_ready(PreparedBatch const& batch);
 
-  // Writes the values of the distinct keys to rows[part], (batch.rows(part), dim) or larger, in the order of
-  // batch.keys(part). Call it between wait_ready() and push(); throws Error otherwise. Queued on `stream`.
+  // Writes the values of the distinct keys of each part to rows[part], in the order of batch.keys(part). rows[part]:
+  // (batch.rows(part) or more, dim), with the stride row_stride(dim), as a Matrix has. Call it between wait_ready() and
+  // push(), any number of times. Queued on `stream`.
   void pull(Stream& stream, PreparedBatch const& batch, std::span<MatrixView<float> const> rows);
 
-  // Writes the sum or mean of the rows of each bag to out, (bags, dim); an empty bag gives zeros. The part must have
-  // been prepared with offsets. With coefficients, (entries), each row is multiplied by the coefficient of its entry;
-  // the mean is then the weighted sum divided by the number of entries. Queued on `stream`.
+  // Writes the sum or the mean of the rows of each bag to `out`, (bags or more, dim), with the stride row_stride(dim);
+  // an empty bag gives zeros. The part must have been prepared with offsets. coefficients: (entries) or empty; each row
+  // is multiplied by the coefficient of its entry, and the mean is the weighted sum divided by the number of entries.
+  // Call it between wait_ready() and push(). Queued on `stream`.
   void pull_pooled(Stream& stream, PreparedBatch const& batch, std::size_t part, Pooling pooling, MatrixView<float> out,
                    View<float const> coefficients = {});
 
-  // Sums the gradients of a batch, one element for each part. Push each batch once, with or without a pull() before.
-  // Queued on `stream`: sources and coefficients may be freed when the work queued here is done. For mean pooling give
-  // coefficients of 1 / bag size; for a weighted bag multiply them by the weights that pull_pooled() got. Throws Error
-  // if a source index is not below the number of sources, and then pushes nothing; on a GPU, where push() does not
-  // block, all ranks reject the step instead. Cost of that check: 4 bytes are read per entry.
+  // Sums the gradients of the batch of this step by key. gradients: one element for each part, of the summed loss. Push
+  // each batch once, with or without wait_ready() and pull() before. Queued on `stream`: the arrays may be freed when
+  // the work queued here is done. The rows of the batch cannot be read after push(), because they may change.
+  //
+  // For Pooling::kMean, give coefficients of 1 / bag size, multiplied by the coefficients of pull_pooled(), if any.
+  // Throws Error if a source index is not below the number of sources, and pushes nothing; on a GPU, all ranks reject
+  // the step instead, because push() does not wait for the check, which reads 4 bytes per entry.
   void push(Stream& stream, PreparedBatch const& batch, std::span<TableGradients const> gradients);
 
-  // Ends the step. When all ranks have done so, owners apply the gradients. Does not block. A rank without a batch at
-  // this clock calls it too. signal: bits that all ranks see in signals(), such as a request to stop. Throws Error
-  // while a look-up is in flight.
+  // Ends the step. When all ranks have ended it, owners apply the gradients in the background. A rank without a batch
+  // at this clock calls it too. signal: bits that all ranks get from signals(), for example a request to stop. Does not
+  // block. Throws Error if a prepared batch of this step is not pushed, or if a look-up is in flight.
   void advance_clock(std::uint32_t signal = 0);
 
-  // Returns the clock of the next step: the number of calls of advance_clock(), plus the clock of a restored
+  // Returns the clock of the current step: the number of calls of advance_clock(), plus the clock of a restored
   // checkpoint.
   Clock clock() const;
 
-  // Blocks until all owners have applied the step before clock(). Throws GradientError if that step was rejected.
+  // Blocks until the round of the step before clock() is complete, so that all owners have applied it. Throws
+  // GradientError if that step was rejected.
   void wait_applied();
 
-  // Flushes residuals with the next step: this rank sends the owners, exactly, everything that codecs and filters
-  // (TableOptions::gradient_compression) have kept of its gradients; and it sends the changes of its own rows to the
-  // ranks that read them in the step after, regardless of the filter (TableOptions::refresh_compression). Checkpoints
-  // and evaluation do not need this call.
+  // Flushes this rank's residuals with the step that ends next: sends all residuals of its gradients to the owners,
+  // exactly (TableOptions::gradient_compression). In the same round, sends all changes of its own rows to the ranks
+  // that read them in the next step, regardless of the filter (TableOptions::refresh_compression). Checkpoints and
+  // evaluation do not need this call. Does not block.
   void flush_residuals();
 
-  // Returns the bits that any rank passed to the last advance_clock(). REQUIRES: wait_applied() or wait_ready() since.
+  // Returns the union of the bits that all ranks passed to the last advance_clock(). REQUIRES: wait_applied() or
+  // wait_ready() was called since.
   std::uint32_t signals() const;
 
-  // Throws a pending error of the background, such as the loss of a rank. Does not block. For long computations between
-  // other calls.
+  // Throws a pending error of the background, for example the loss of a rank. Does not block. Call it during long
+  // computations, in which no other function is called.
   void throw_if_failed();
 
   // -- at any time --
 
   // Blocks until all ranks have called it. Collective.
   void wait_barrier();
-  // Returns the bytes of every rank, in rank order; at most 32 MiB per rank. Collective.
+  // Returns the bytes `mine` of every rank, in rank order. Throws Error for more than 32 MiB of a rank. Collective.
   std::vector<std::string> wait_allgather(std::string const& mine);
-  // The same for rank `root` only, which saves the memory of the others: they get empty strings. Collective.
+  // The same on rank `root`; other ranks get empty strings and do not receive the bytes. Collective.
   std::vector<std::string> wait_gather_to(Rank root, std::string const& mine);
-  // Replaces `values` by their sums over all ranks. For small data on the host; see Group::begin_allreduce().
-  // Collective, with the same number of values on all ranks.
+  // Replaces `values`, in host memory, by their sums over all ranks, modulo 2^64. The number of values must be equal on
+  // all ranks. For small data; use Group::begin_allreduce() for large arrays. Collective.
   void wait_allreduce(std::span<std::int64_t> values);
 
-  // -- between steps: after advance_clock() and before the next push(), otherwise Error --
+  // -- between steps: after advance_clock() and before the next push(), otherwise they throw Error --
+  //
+  // These functions wait until the step before clock() is complete, and throw GradientError if it was rejected.
 
-  // Reads the rows of any keys, with all updates of steps before clock(), and blocks until they are here. Creates no
-  // rows: a key without a row gives its initial value and found[i] = 0. out is (keys, dim), found is (keys) or empty,
-  // both on the store's device. Not collective, but the other ranks must keep their stores: end with wait_barrier().
+  // Reads the rows of any keys, with all updates of steps before clock(), and blocks until they have arrived. Creates
+  // no rows: for a key without a row, writes its initial value and found[i] = 0. keys: (n), may repeat. out: (n or
+  // more, dim), any stride. found: (n or more) or empty; 1 for keys with a row. All are on the store's device. Not
+  // collective, but the owners' Stores must exist: call wait_barrier() before a Store is destroyed.
   void lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out, View<std::uint8_t> found);
-  // Starts a look-up. Blocks until `stream` and the round of the step before are done, then requests the rows from
-  // their owners. `keys` may then be freed; `out` and `found` must live until wait_lookup(). Throws Error if sizes do
-  // not fit, or if kLookupsMax look-ups are in flight.
+  // Starts a look-up: requests the rows from their owners. Blocks until `stream` and the round of the step before are
+  // done. Afterwards `keys` may be freed; `out` and `found` must live until wait_lookup(). Throws Error if sizes do not
+  // match, or if kLookupsMax look-ups are in flight.
   LookupRequest begin_lookup(Stream& stream, TableId table, View<Key const> keys, MatrixView<float> out,
                              View<std::uint8_t> found);
-  // Blocks until the rows are here, and writes them to the arrays of begin_lookup(). Wait for all look-ups, in any
-  // order, before the next advance_clock(). Throws Error for a look-up that was waited for before, PeerError if an
+  // Blocks until the rows have arrived, and writes them to the arrays of begin_lookup(). Wait for all look-ups, in any
+  // order, before the next advance_clock(). Throws Error for a look-up that was waited for before, and PeerError if an
   // owner is lost.
   void wait_lookup(Stream& stream, LookupRequest const& lookup);
-  static constexpr std::size_t kLookupsMax = 64;  // look-ups in flight per rank
+  static constexpr std::size_t kLookupsMax = 64;  // maximum number of look-ups in flight per rank
 
-  // Sets the values of rows on any rank; new rows get initial optimizer state. keys: distinct; a rank may give none.
-  // values: (keys, dim); 16-bit tables round to the nearest. Throws Error on all ranks, before any row has changed, if
-  // a value is not finite or beyond the range of the table's numbers. Collective.
+  // Sets the values of rows of any owner; creates missing rows with initial optimizer state. keys: (n), distinct; a
+  // rank may give none; if several ranks give a key, one of their values is kept. values: (n or more, dim), any stride;
+  // 16-bit tables round to the nearest. Throws Error on all ranks, before any row has changed, if a value is not finite
+  // or out of the range of the table's data type, or if a rank has prepared a batch for clock(). Collective.
   void assign(Stream& stream, TableId table, View<Key const> keys, MatrixView<float const> values);
 
-  // Deletes rows on any rank, with their optimizer state and occurrence counts, as if their keys had never been used.
-  // Keys need not exist; several ranks may give the same. Throws Error on all ranks if a prepared batch of any rank is
-  // not finished, and prepare() throws meanwhile. Collective.
+  // Deletes rows of any owner, with their optimizer state and occurrence counts, as if their keys had never been used.
+  // keys: (n), may repeat, and several ranks may give the same; keys without a row have no effect. Throws Error on all
+  // ranks if any rank has a prepared batch whose step has not ended. prepare() throws Error during this call.
+  // Collective.
   void erase(Stream& stream, TableId table, View<Key const> keys);
 
-  // Deletes all rows that no step of the last `age` steps updated, and the occurrence counts of keys that no step of
-  // the last `age` steps used. An assign counts as an update in the step before it. Memory is reused, so it is bounded
-  // by the number of distinct keys seen between two calls. Returns the number of deleted rows over all ranks. Cost:
-  // reads 8 bytes for each row, and removes the keys from the index. Errors as for erase(). Collective.
+  // Deletes all rows that were not updated in the last `age` steps, and the occurrence counts of keys that were not
+  // used in the last `age` steps. age: 1 .. 2^32 - 1, equal on all ranks. An assign counts as an update in the step
+  // before it. Returns the number of deleted rows over all ranks. Memory is reused for new rows, so it is bounded by
+  // the number of distinct keys seen between two calls. Cost: reads 8 bytes for each row, and removes the deleted keys
+  // from the index. Errors of erase(). Collective.
   std::size_t expire(TableId table, std::int64_t age);
 
-  // Calls `visit` with this rank's rows, in blocks of bounded size and in no particular order. The arrays are on the
-  // store's device and are reused for the next block.
+  // Calls `visit` with all rows that this rank owns, in chunks of at most 16,384 rows, in no particular order. The
+  // arrays, (n) and (n, dim), are on the store's device and valid during the call; work that `visit` queues on `stream`
+  // may use them too. Blocks until all rows are visited. Throws what `visit` throws. Not collective.
   void scan(Stream& stream, TableId table,
             std::function<void(View<Key const> keys, MatrixView<float const> values)> const& visit);
 
-  // Returns the number of rows over all ranks. Collective.
+  // Returns the number of rows of a table over all ranks. Collective.
   std::size_t size(TableId table);
 
   // Returns a 64-bit hash of the keys, values, optimizer state and counters of all rows of all tables. It does not
-  // depend on the number of ranks or the order of rows. Collective.
+  // depend on the number of ranks or the order of rows. Cost: reads all rows. Collective.
   std::uint64_t table_hash();
 
-  // Writes a checkpoint below `folder`, which is created if necessary: tables, clock and the blobs of rank 0. All ranks
-  // write in parallel, and the manifest is renamed into place last, so the folder always holds one complete checkpoint,
-  // the old or the new one. Does not change training. Needs a file system that all ranks see. Collective.
+  // Writes a checkpoint below `folder`, which is created if necessary: all tables with optimizer state and residuals,
+  // the clock, and the blobs of rank 0. All ranks write in parallel. The manifest is renamed into place last, so the
+  // folder always has one complete checkpoint, the old or the new one. Does not change training. Needs a file system
+  // that all ranks share. Throws Error on all ranks if any rank fails; the old checkpoint stays. Collective.
   void save(std::filesystem::path const& folder, std::span<Blob const> blobs);
 
-  // Loads a checkpoint into the same tables, on any number of ranks, before anything is prepared. Returns the blobs.
-  // Throws Error, before any row has changed on any rank, if a file is missing, truncated or altered (checksums), or
-  // does not match the tables. Collective.
+  // Loads a checkpoint into tables with the same options, on any number of ranks, and sets clock(). Returns the blobs,
+  // on every rank. Call it after add_table() and before other calls that need tables. Throws Error on all ranks, before
+  // any row has changed, if a file is missing, truncated or changed (checksums), or does not match the tables and the
+  // seed. Collective.
   std::vector<Blob> restore(std::filesystem::path const& folder);
 
-  // Exports the rows of all tables: for each TABLE the keys, uint64 (rows), and the values, float32 (rows, dim), for
-  // every DataType. Rows are sorted by a hash of the key, so the files have the same bytes for every number of ranks.
-  // All ranks write in parallel below `folder`.unfinished, which is renamed to `folder` when it is complete; `folder`
-  // must not exist, or be empty. Other characters than letters, digits, '-' and '_' of a table's name are written as
-  // %XX. Uses 20 bytes of host memory for each row of a table. Needs a file system that all ranks see. An error on any
-  // rank is thrown on all ranks, and no folder is left. Collective.
+  // Exports the rows of all tables for other programs: for each TABLE a file of keys, uint64 (rows), and a file of
+  // values, float32 (rows, dim) for every DataType. Rows are sorted by a hash of the key, so the files have the same
+  // bytes for every number of ranks. All ranks write in parallel below FOLDER.unfinished, which is renamed to `folder`
+  // when it is complete; `folder` must not exist, or must be an empty folder. In file names, characters of a table's
+  // name other than letters, digits, '-' and '_' are written as %XX. Uses up to 28 bytes of host memory for each row of
+  // this rank in the largest table. Needs a file system that all ranks share. Throws Error on all ranks if any rank
+  // fails, and leaves no folder. Collective.
   void export_rows(std::filesystem::path const& folder, ExportFormat format);
 
-  // Returns this rank's counters. Any thread.
+  // Returns this rank's counters. Does not block. Any thread.
   Stats stats() const;
 
  private:
@@ -313,11 +363,14 @@ class Store {
 };
 
 // Returns the blobs of a checkpoint without a Store, for example to read a configuration before tables are added.
-// Throws Error as restore().
+// Throws Error if `folder` has no checkpoint, or if a file is missing or changed.
 std::vector<Blob> read_blobs(std::filesystem::path const& folder);
 
-// Writes an array of the application, such as a dense layer, in the format of Store::export_rows(): PATH.npy, or
-// PATH.bin and PATH.json. shape: the sizes of the axes; the last axis is contiguous. Throws Error.
+// Writes an array of the application, for example a dense layer, in the format of Store::export_rows(): PATH.npy, or
+// PATH.bin and PATH.json. shape: the sizes of the axes; the last axis is contiguous. values: in host memory. Throws
+// Error if the shape does not match the number of values, or if the array's file exists or cannot be written.
+//
+//   export_array("out/weights", ExportFormat::kNpy, std::array<std::uint64_t, 2>{64, 10}, weights);
 void export_array(std::filesystem::path const& path, ExportFormat format, std::span<std::uint64_t const> shape,
                   std::span<float const> values);
 

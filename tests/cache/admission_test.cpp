@@ -173,8 +173,7 @@ TEST(Admission, CostsBytesOnlyWhereItIsAsked) {
 TEST(Admission, OptionsThatMakeNoSenseAreRefused) {
   Store store(Group::alone(), {});
   for (std::uint32_t const admission_count : {0U, 0x80000000U}) {
-    expect_error([&] { store.add_table(table(admission_count)); },
-                 {"admits rows at occurrence", "set admission_count"});
+    expect_error([&] { store.add_table(table(admission_count)); }, {"has admission_count", "set admission_count"});
   }
   store.add_table(table(0x7FFFFFFF));
 }

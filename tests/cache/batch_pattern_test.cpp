@@ -120,11 +120,11 @@ TEST(Pattern, MisuseIsExplained) {
   std::vector<Key> const keys{Key{1}};
   TableBatch const part{.table = TableId{0}, .keys = View<Key const>(keys), .offsets = {}};
   BatchPattern const pattern = store.prepare(stream, Clock{2}, {&part, 1}, 1).pattern();
-  expect_error([&] { store.prepare(BatchPattern(), Clock{1}); }, {"step 1 from no pattern"});
+  expect_error([&] { store.prepare(BatchPattern(), Clock{1}); }, {"step 1 from an empty pattern"});
   expect_error([&] { store.prepare(pattern, Clock{2}); }, {"a second batch is prepared for step 2"});
-  expect_error([&] { store.prepare(pattern, Clock{1'000'000}); }, {"steps ahead are announced"});
+  expect_error([&] { store.prepare(pattern, Clock{1'000'000}); }, {"steps ahead): prepare it later"});
   store.advance_clock();
-  expect_error([&] { store.prepare(pattern, Clock{0}); }, {"step 1 is next"});
+  expect_error([&] { store.prepare(pattern, Clock{0}); }, {"the next step is 1"});
 
   Store other(Group::alone(), {});
   other.add_table({.name = "b", .dim = 4});

@@ -185,7 +185,7 @@ TEST(Forget, IsRefusedOnAllRanksWhereOneHasABatch) {
     TableBatch const part{.table = TableId{0}, .keys = View<Key const>(keys)};
     PreparedBatch batch;
     if (number(store.rank()) == 1) batch = store.prepare(stream, store.clock() + 2, {&part, 1}, 1);
-    expect_error([&] { erase(store, keys); }, {"a batch is prepared for step 3", "its step has ended"});
+    expect_error([&] { erase(store, keys); }, {"a batch is prepared for step 3", "their steps have ended"});
     expect_error([&] { store.expire(TableId{0}, 1); }, {"a batch is prepared for step 3"});
     EXPECT_EQ(store.table_hash(), hash);
     store.advance_clock();
@@ -224,9 +224,9 @@ TEST(Forget, ArgumentsThatMakeNoSenseAreRefusedOnAllRanks) {
     store.add_table(table());
     bool const first = number(store.rank()) == 0;
     for (std::int64_t const age : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 32}) {
-      expect_error([&] { store.expire(TableId{0}, first ? 5 : age); }, {"expire was given the age"});
+      expect_error([&] { store.expire(TableId{0}, first ? 5 : age); }, {"expire() was called with the age"});
     }
-    expect_error([&] { store.expire(TableId{7}, 5); }, {"table 7 is not there"});
+    expect_error([&] { store.expire(TableId{7}, 5); }, {"table 7 does not exist"});
     step(store, keys_from(0, 3));  // and all goes on
     EXPECT_EQ(store.expire(TableId{0}, 1), 0U);
     store.wait_barrier();

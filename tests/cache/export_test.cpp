@@ -171,7 +171,7 @@ void expect_failure(fs::path const& folder, Spoil spoil, std::initializer_list<c
 TEST(Export, IsNeverMixedWithAnother) {
   TemporaryFolder const folder;
   auto const old = folder.write("old.keys.npy", "old");
-  expect_failure(folder.path(), [] {}, {"is there already", "name a new folder"});
+  expect_failure(folder.path(), [] {}, {"exists and is not an empty folder", "a new folder"});
   EXPECT_EQ(contents(old), "old");
   fs::remove(old);
   Store store(Group::alone(), {});
@@ -182,11 +182,11 @@ TEST(Export, IsNeverMixedWithAnother) {
 
 TEST(Export, AFileInItsPlaceIsRefused) {
   TemporaryFolder const folder;
-  expect_failure(folder.write("file", "x"), [] {}, {"is there already"});
+  expect_failure(folder.write("file", "x"), [] {}, {"exists and is not an empty folder"});
 }
 
 TEST(Export, AFolderThatCannotBeMadeIsAnErrorOnAllRanks) {
-  expect_failure("/proc/nowhere/export", [] {}, {"cannot be made", "check the path"});
+  expect_failure("/proc/nowhere/export", [] {}, {"cannot be created", "check the path"});
 }
 
 TEST(Export, LeftoversOfAKilledExportAreReplaced) {

@@ -190,7 +190,8 @@ TEST_P(Resolve, ATableThatCannotTakeItsRowsIsNamed) {
   tables.shards[1] = std::make_unique<TableShard>(too_large, 7, 10);
   tables.shards[1]->allocate(GetParam());
   std::vector<Part> const parts{{0, {Key{1}}}, {1, {Key{2}}}, {2, {Key{3}}}};
-  test::expect_error([&] { resolve(tables, parts, true); }, {"table 'table 1' cannot take its new rows", "no memory"});
+  test::expect_error([&] { resolve(tables, parts, true); },
+                     {"new rows of table 'table 1' cannot be added", "no memory"});
 }
 
 }  // namespace

@@ -354,7 +354,7 @@ TEST(ShortValues, WhatATypeCannotHoldIsAnError) {
   expect_error([&] { store.add_table(large); }, {"of scale 60000", "ends at 65,504", "or use kBFloat16"});
   large.initializer.kind = Initializer::Kind::kConstant;
   large.value_type = static_cast<DataType>(9);
-  expect_error([&] { store.add_table(large); }, {"values of type 9"});
+  expect_error([&] { store.add_table(large); }, {"value_type number 9"});
   large.value_type = DataType::kHalf;
   large.optimizer.learning_rate = 10000;
   store.add_table(large);
@@ -368,7 +368,7 @@ TEST(ShortValues, WhatATypeCannotHoldIsAnError) {
   TableGradients const gradients{.sources = sources};
   store.push(stream, batch, {&gradients, 1});
   store.advance_clock();
-  expect_error([&] { store.wait_applied(); }, {"key 77", "beyond 65,504"});
+  expect_error([&] { store.wait_applied(); }, {"key 77", "above 65,504"});
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ TEST(SentRows, DictionariesAreInTheMemoryPlan) {
     Store store(ranks == 1 ? Group::alone() : Group::threads(ranks)[0], {});
     store.add_table({.name = "t", .dim = 4, .expected_rows = 1 << 20, .dictionary_keys = keys});
     for (auto const& line : store.memory_plan()) {
-      if (line.what == "table 't': dictionaries of keys, on the host") bytes = line.bytes;
+      if (line.what == "table 't': key dictionaries, on the host") bytes = line.bytes;
     }
     return bytes;
   };
@@ -96,7 +96,7 @@ TEST(SentRows, WhatWaitsAndWhatIsCopiedIsInTheMemoryPlan) {
 TEST(SentRows, TooManyKeysToRememberAreRefused) {
   Store store(Group::alone(), {});
   expect_error([&] { store.add_table({.name = "t", .dim = 4, .dictionary_keys = std::size_t{1} << 31}); },
-               {"table 't' remembers 2147483648 keys", "lower dictionary_keys"});
+               {"table 't' has 2147483648 dictionary_keys", "lower dictionary_keys"});
 }
 
 }  // namespace

@@ -33,7 +33,9 @@ class HostileKeys : public HostilePeer {
   }
 };
 
-TEST_F(HostileKeys, ANumberThatWasNeverGiven) { expect_keys_rejected(1, {1, 0, 0, 0, 0, 0}, "never named"); }
+TEST_F(HostileKeys, ANumberThatWasNeverGiven) {
+  expect_keys_rejected(1, {1, 0, 0, 0, 0, 0}, "a slot that has no key yet");
+}
 
 TEST_F(HostileKeys, ANumberBehindTheLastThatWasGiven) {
   auto message = named(3);
@@ -44,7 +46,7 @@ TEST_F(HostileKeys, ANumberBehindTheLastThatWasGiven) {
   peer_.send(message);
   peer_.send_data(tag(Section::kGradients, 1, 0), 2);
   peer_.send_data(tag(Section::kKeys, 1, 0), bytes);
-  expect_rejected("never named");
+  expect_rejected("a slot that has no key yet");
 }
 
 TEST_F(HostileKeys, ANumberInAnUrgentRead) {
@@ -55,13 +57,13 @@ TEST_F(HostileKeys, ANumberInAnUrgentRead) {
   auto late = urgent(2, 1, 6);
   peer_.send(late);
   peer_.send_data(tag(Section::kLateFetchKeys, 2, 0), Bytes{1, 0, 0, 0, 0, 0});
-  expect_rejected("never named");
+  expect_rejected("a slot that has no key yet");
 }
 
 TEST_F(HostileKeys, AKeyTwice) {
   auto bytes = new_keys({5, 1ULL << 60});
   std::copy_n(bytes.begin() + 5, 8, bytes.begin() + 13);
-  expect_keys_rejected(2, bytes, "named key 5 of table 't' twice");
+  expect_keys_rejected(2, bytes, "announced key 5 of table 't' twice");
 }
 
 TEST_F(HostileKeys, AKnownKeyAsANewOne) {
@@ -74,25 +76,25 @@ TEST_F(HostileKeys, AKnownKeyAsANewOne) {
   peer_.send(message);
   peer_.send_data(tag(Section::kGradients, 1, 0), 1);
   peer_.send_data(tag(Section::kKeys, 1, 0), bytes);
-  expect_rejected("named key 0 of table 't' twice");
+  expect_rejected("announced key 0 of table 't' twice");
 }
 
-TEST_F(HostileKeys, GapsThatHaveNoEnd) { expect_keys_rejected(1, {1, 0, 0, 0, 0, 0x80}, "have no end"); }
+TEST_F(HostileKeys, GapsThatHaveNoEnd) { expect_keys_rejected(1, {1, 0, 0, 0, 0, 0x80}, "does not end"); }
 
-TEST_F(HostileKeys, KeysWithoutBytes) { expect_keys_rejected(1, {}, "a list of keys that is cut"); }
+TEST_F(HostileKeys, KeysWithoutBytes) { expect_keys_rejected(1, {}, "a truncated list of keys"); }
 
-TEST_F(HostileKeys, MoreKeysThanBytes) { expect_keys_rejected(kHuge, Bytes(100, 0), "fewer bytes than its keys take"); }
+TEST_F(HostileKeys, MoreKeysThanBytes) { expect_keys_rejected(kHuge, Bytes(100, 0), "fewer bytes than its keys need"); }
 
 TEST_F(HostileKeys, MoreBytesThanKeys) {
   auto bytes = new_keys({5});
   bytes.push_back(0);
-  expect_keys_rejected(1, bytes, "more bytes of keys than its batches have");
+  expect_keys_rejected(1, bytes, "more bytes than the keys of its batches need");
 }
 
 TEST_F(HostileKeys, MoreBytesThanItsKeysCanTake) {
   peer_.send(in(0, {intent(1, 1)}, 1000));
   end_step();
-  expect_rejected("more bytes of keys than its batches can take");
+  expect_rejected("more bytes of keys than its batches can need");
 }
 
 class HostileSizes : public HostileKeys, public testing::WithParamInterface<cache::GradientBytes> {};
@@ -102,7 +104,7 @@ TEST_P(HostileSizes, OfGradientsThatCannotBe) {
   auto message = named(3);
   message.gradients = {GetParam()};
   peer_.send(message);
-  expect_rejected("of another size than the rows of its batch can have");
+  expect_rejected("whose size is impossible for the rows of its batch");
 }
 INSTANTIATE_TEST_SUITE_P(Sizes, HostileSizes,
                          testing::Values(cache::GradientBytes{1, 0}, cache::GradientBytes{99, 0},
@@ -113,7 +115,7 @@ TEST_F(HostileKeys, RowsThatAreNotAsLongAsTheySay) {
   message.gradients = {{30, 0}};
   peer_.send(message);
   peer_.send_data(tag(Section::kGradients, 1, 0), 30, 0x11);  // three rows of a byte take 2 + 12
-  expect_rejected("whose rows are not as long as they say");
+  expect_rejected("whose rows do not fill their bytes");
 }
 
 }  // namespace

@@ -21,12 +21,13 @@ TEST_F(HostilePeer, AnUrgentAnswerTwice) {
     peer_.on_idle = [] { return false; };
     return true;
   };
-  EXPECT_NE(error_of([&] { store_->wait_ready(batch); }).find("nobody asked of it"), std::string::npos);
+  EXPECT_NE(error_of([&] { store_->wait_ready(batch); }).find("a late fetch that was not requested"),
+            std::string::npos);
 }
 
 TEST_F(HostilePeer, AnAnswerThatNobodyAskedFor) {
   peer_.send({.kind = MessageKind::kLookupReply, .id = 0});
-  expect_rejected("a request that nobody made of it");
+  expect_rejected("a reply without a request");
 }
 
 TEST_F(HostilePeer, AnAnswerOfAnotherKindOrTwice) {
@@ -46,7 +47,7 @@ TEST_F(HostilePeer, AnAnswerOfAnotherKindOrTwice) {
     auto const asked = to_device(stream, keys);
     Matrix<float> const values(Device::host(), keys.size(), 4);
     auto const text = error_of([&] { store.lookup(stream, table, asked, values, {}); });
-    EXPECT_NE(text.find("a request that nobody made of it"), std::string::npos) << text;
+    EXPECT_NE(text.find("a reply without a request"), std::string::npos) << text;
   }
 }
 
@@ -54,12 +55,12 @@ TEST_F(HostilePeer, AnAnswerOfAnotherKindOrTwice) {
 
 TEST_F(HostilePeer, RowsSetOutsideOfTheCollective) {
   peer_.send({.kind = MessageKind::kAssign, .id = 0, .keys = 1});
-  expect_rejected("set rows while this rank does not");
+  expect_rejected("assigned rows while this rank did not");
 }
 
 TEST_F(HostilePeer, RowsErasedOutsideOfTheCollective) {
   peer_.send({.kind = MessageKind::kErase, .id = 0, .keys = 1});
-  expect_rejected("erased rows while this rank does not");
+  expect_rejected("erased rows while this rank did not");
 }
 
 // A rank that waits in erase lets others erase, and nothing else.
@@ -70,7 +71,7 @@ TEST_F(HostilePeer, RowsSetInTheCollectiveThatErases) {
     return true;
   };
   auto const text = error_of([&] { store_->erase(*stream_, table_, {}); });
-  EXPECT_NE(text.find("set rows while this rank does not"), std::string::npos) << text;
+  EXPECT_NE(text.find("assigned rows while this rank did not"), std::string::npos) << text;
 }
 
 // What another thread of this rank may try while one waits in erase.
@@ -78,7 +79,7 @@ TEST_F(HostilePeer, NothingIsPreparedWhileRowsAreForgotten) {
   bool tried = false;
   peer_.on_idle = [&] {
     tried = true;
-    expect_error([&] { read_from_peer(Clock{0}); }, {"while rows are forgotten", "has returned"});
+    expect_error([&] { read_from_peer(Clock{0}); }, {"while erase() or expire() is in progress", "has returned"});
     return false;
   };
   EXPECT_NE(error_of([&] { store_->erase(*stream_, table_, {}); }), "");  // the peer never comes
@@ -96,12 +97,12 @@ TEST_F(HostilePeer, ANumberOfForgottenRowsThatIsNone) {
     return true;
   };
   auto const text = error_of([&] { store_->expire(table_, 5); });
-  EXPECT_NE(text.find("of its share of a common work what cannot be"), std::string::npos) << text;
+  EXPECT_NE(text.find("sent an invalid result for a collective call"), std::string::npos) << text;
 }
 
 TEST_F(HostilePeer, ARequestTwice) {
   for (int i = 0; i < 2; ++i) peer_.send({.kind = MessageKind::kLookup, .id = 4, .keys = 1});
-  expect_rejected("made a request twice");
+  expect_rejected("sent a request twice");
 }
 
 TEST_F(HostilePeer, RequestsWhoseAnswersAreNotTaken) {
@@ -111,7 +112,7 @@ TEST_F(HostilePeer, RequestsWhoseAnswersAreNotTaken) {
     peer_.send_words(tag(Section::kRequestKeys, id, 1), {id});
     peer_.let_turn();
   }
-  expect_rejected("without taking their answers");
+  expect_rejected("without receiving the replies");
 }
 
 TEST_F(HostilePeer, RequestsWhoseAnswersAreTakenMayBeMany) {
@@ -128,24 +129,24 @@ TEST_F(HostilePeer, RequestsWhoseAnswersAreTakenMayBeMany) {
 
 TEST_F(HostilePeer, GathersAheadOfThisRank) {
   for (std::uint64_t id = 0; id < 2; ++id) peer_.send({.kind = MessageKind::kGather, .id = id});
-  expect_rejected("piece of gather 1");
+  expect_rejected("bytes for gather 1");
 }
 
 TEST_F(HostilePeer, GathersOutOfTurn) {
   peer_.send({.kind = MessageKind::kGather, .id = ~std::uint64_t{0}});
-  expect_rejected("a number that no tag can hold");
+  expect_rejected("a number that is too large for tags");
 }
 
 TEST_F(HostilePeer, AGatherOutOfTurn) {
   peer_.send({.kind = MessageKind::kGather, .id = 1});
-  expect_rejected("where 0 is next");
+  expect_rejected("but gather 0 is next");
 }
 
 TEST_F(HostilePeer, RequestsWhoseTagsWouldBeOne) {
   for (std::uint64_t const id : {std::uint64_t{3}, cache::kIdEnd + 3}) {
     peer_.send({.kind = MessageKind::kLookup, .id = id, .keys = 1});
   }
-  expect_rejected("a number that no tag can hold");
+  expect_rejected("a number that is too large for tags");
 }
 
 // The peer says body(i) in gather i, and that nothing is wrong with it.
@@ -173,7 +174,7 @@ TEST_F(HostilePeer, AFileNameThatLeadsElsewhere) {
     seal.put<std::uint64_t>(0);
     answer_gathers(peer, [bytes = seal.take()](std::uint64_t i) { return i == 1 ? bytes : ""; });
     auto const text = error_of([&] { store.save(folder.path(), {}); });
-    EXPECT_NE(text.find("of its share of a common work what cannot be"), std::string::npos) << text;
+    EXPECT_NE(text.find("sent an invalid result for a collective call"), std::string::npos) << text;
     EXPECT_EQ(text.find('\033'), std::string::npos);
   }
 }
@@ -189,7 +190,7 @@ TEST_F(HostilePeer, RowsThatNoTableHas) {
     list.put_list<std::uint64_t>(counts);
     answer_gathers(peer, [bytes = list.take()](std::uint64_t) { return bytes; });
     auto const text = error_of([&] { store.export_rows(folder.path() / "out", ExportFormat::kNpy); });
-    EXPECT_NE(text.find("of its share of a common work what cannot be"), std::string::npos) << text;
+    EXPECT_NE(text.find("sent an invalid result for a collective call"), std::string::npos) << text;
     EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   }
 }

@@ -45,13 +45,13 @@ class HostileResiduals : public HostilePeer {
 };
 
 TEST_F(HostileResiduals, FlushedRowsOfATableThatIsNotThere) {
-  expect_in(turn_after(late(1, 64, TableId{7})), "late for a table that holds none back");
+  expect_in(turn_after(late(1, 64, TableId{7})), "residuals for a table without gradient compression");
 }
 
 TEST_F(HostileResiduals, FlushedRowsOfAnotherSize) {
   for (std::uint64_t const bytes : {std::uint64_t{0}, std::uint64_t{3}, std::uint64_t{1} << 60}) {
     for (bool const exact : {false, true}) {
-      expect_in(turn_after(late(kHuge, bytes, TableId{0}, exact)), "whose size is not that of their rows");
+      expect_in(turn_after(late(kHuge, bytes, TableId{0}, exact)), "whose size is impossible for their rows");
     }
   }
 }
@@ -59,21 +59,21 @@ TEST_F(HostileResiduals, FlushedRowsOfAnotherSize) {
 TEST_F(HostileResiduals, FlushedRowsWithMoreBytesOfKeysThanTheyCanTake) {
   auto message = late(1, 20);
   message.flushed[0].key_bytes = std::uint64_t{1} << 60;
-  expect_in(turn_after(message), "more bytes of keys than they can take");
+  expect_in(turn_after(message), "more bytes of keys than its rows can need");
 }
 
 TEST_F(HostileResiduals, FlushedRowsWhoseKeysAreNone) {
   std::vector<std::uint8_t> const plain{0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0};
   expect_in(turn_after(plain), "awaited the values of step 0");  // it was taken
-  expect_in(turn_after({1, 0, 0, 0, 0, 0}), "late rows with the number of a key that it has never named");
-  expect_in(turn_after({0, 0, 0, 0, 0, 7}), "late rows with fewer bytes than its keys take");
-  expect_in(turn_after(std::vector<std::uint8_t>{}), "late rows with a list of keys that is cut");
+  expect_in(turn_after({1, 0, 0, 0, 0, 0}), "residuals with a slot that has no key yet");
+  expect_in(turn_after({0, 0, 0, 0, 0, 7}), "residuals with fewer bytes than its keys need");
+  expect_in(turn_after(std::vector<std::uint8_t>{}), "residuals with a truncated list of keys");
   auto more = plain;
   more.resize(17);
-  expect_in(turn_after(more), "late rows with more bytes of keys than it has rows");
+  expect_in(turn_after(more), "residuals with more bytes than its keys need");
 }
 
-TEST_F(HostileResiduals, NoRowsLate) { expect_in(turn_after(late(0, 0)), "a size that cannot be"); }
+TEST_F(HostileResiduals, NoRowsLate) { expect_in(turn_after(late(0, 0)), "has no rows, or too many"); }
 
 TEST_F(HostileResiduals, ValuesThatNobodyAskedFor) {
   Message message = in(0);

@@ -219,22 +219,22 @@ void expect_rejected(Bytes const& bytes, std::uint64_t count, std::size_t slots,
 
 TEST(KeyDictionary, RefusesWhatNoReaderSends) {
   Bytes const eight(8, 0);
-  expect_rejected({1, 0, 0}, 1, 9, "a list of keys that is cut");
+  expect_rejected({1, 0, 0}, 1, 9, "a truncated list of keys");
   expect_rejected(list(0, 2, eight), 1, 9, "unknown coding");
-  expect_rejected(list(2, 0, eight), 1, 9, "more numbers of keys than it has keys");
-  expect_rejected(list(0, 0, eight), 2, 9, "fewer bytes than its keys take");
-  expect_rejected(list(0, 1, eight), std::uint64_t{1} << 40, 9, "fewer bytes than its keys take");
-  expect_rejected(list(0xFFFFFFFF, 0, eight), 0xFFFFFFFF, 9, "fewer bytes than its keys take");
-  expect_rejected(list(1, 0, {9}), 1, 9, "never named");
-  expect_rejected(list(2, 0, {4, 4}), 2, 9, "never named");
-  expect_rejected(list(1, 0, {0}), 1, 0, "never named");
-  expect_rejected(list(2, 0, {4, 0x80}), 2, 9, "have no end");
-  expect_rejected(list(1, 0, Bytes(20, 0x80)), 1, 9, "have no end");
-  expect_rejected(list(2, 0, {0xFF, 0xFF, 0xFF, 0xFF, 0x0F, 0}), 2, std::size_t{1} << 40, "beyond the last one");
-  expect_rejected(list(0, 1, Bytes(9, 0xFF)), 1, 9, "have no end");
+  expect_rejected(list(2, 0, eight), 1, 9, "more slots than keys");
+  expect_rejected(list(0, 0, eight), 2, 9, "fewer bytes than its keys need");
+  expect_rejected(list(0, 1, eight), std::uint64_t{1} << 40, 9, "fewer bytes than its keys need");
+  expect_rejected(list(0xFFFFFFFF, 0, eight), 0xFFFFFFFF, 9, "fewer bytes than its keys need");
+  expect_rejected(list(1, 0, {9}), 1, 9, "a slot that has no key yet");
+  expect_rejected(list(2, 0, {4, 4}), 2, 9, "a slot that has no key yet");
+  expect_rejected(list(1, 0, {0}), 1, 0, "a slot that has no key yet");
+  expect_rejected(list(2, 0, {4, 0x80}), 2, 9, "does not end");
+  expect_rejected(list(1, 0, Bytes(20, 0x80)), 1, 9, "does not end");
+  expect_rejected(list(2, 0, {0xFF, 0xFF, 0xFF, 0xFF, 0x0F, 0}), 2, std::size_t{1} << 40, "exceeds the largest key");
+  expect_rejected(list(0, 1, Bytes(9, 0xFF)), 1, 9, "does not end");
   Bytes at_the_end(10, 0xFF);
   at_the_end[8] = at_the_end[9] = 0;
-  expect_rejected(list(0, 1, at_the_end), 2, 9, "beyond the last one");
+  expect_rejected(list(0, 1, at_the_end), 2, 9, "exceeds the largest key");
 }
 
 // Any bytes are a list or an error, and never more keys than bytes.

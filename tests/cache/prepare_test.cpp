@@ -103,7 +103,7 @@ TEST(Prepare, TheSameFromAnyThreadsAtOnce) {
 TEST(Prepare, RefusesBatchesThatMakeNoSense) {
   Stream stream(Device::host(), 1);
   std::vector<Key> const keys(6);
-  expect_error([&] { prepare(stream, {{TableId{3}, keys}}); }, {"names table 3", "add the table first"});
+  expect_error([&] { prepare(stream, {{TableId{3}, keys}}); }, {"uses table 3", "add the table first"});
   View<Key const> const half(keys.data(), std::size_t{1} << 27);  // more than there are, and never read
   expect_error([&] { prepare(stream, {{TableId{0}, half}, {TableId{1}, half}}); }, {"268435456 entries", "smaller"});
   for (Ids const& wrong : {Ids{0, 5}, Ids{1, 6}, Ids{0, 4, 3, 6}, Ids{6}}) {

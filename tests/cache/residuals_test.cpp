@@ -217,14 +217,15 @@ TEST(GradientResiduals, WrongOptions) {
   auto const add = [&](RowCompression const& gradient_compression) {
     return [&store, gradient_compression] { store.add_table(table(gradient_compression)); };
   };
-  expect_error(add({.codec = static_cast<RowCodec>(9)}), {"a codec of type 9 for its gradients", "RowCodec"});
-  expect_error(add({.top_k = 6}), {"the 6 largest columns", "its rows have 5", "lower top_k"});
-  expect_error(add({.filter = {.age_max = 1, .density = 1.5F}}), {"a share of 1.5", "filter.density"});
-  expect_error(add({.filter = {.age_max = 1, .threshold_max = -1}}), {"a bound of -1", "filter.threshold_max"});
+  expect_error(add({.codec = static_cast<RowCodec>(9)}), {"the codec number 9 for its gradients", "RowCodec"});
+  expect_error(add({.top_k = 6}), {"top_k 6", "its rows have 5", "lower top_k"});
+  expect_error(add({.filter = {.age_max = 1, .density = 1.5F}}), {"has filter.density 1.5", "filter.density"});
+  expect_error(add({.filter = {.age_max = 1, .threshold_max = -1}}),
+               {"has filter.threshold_max -1", "filter.threshold_max"});
   expect_error(add({.filter = {.age_max = 1, .threshold_max = std::numeric_limits<float>::infinity()}}),
-               {"a bound of inf"});
-  expect_error(add({.filter = {.age_max = 0x80000000}}), {"for 2147483648 steps", "filter.age_max"});
-  expect_error(add({.capacity_rows = 0}), {"of 0 rows", "capacity_rows"});
+               {"has filter.threshold_max inf"});
+  expect_error(add({.filter = {.age_max = 0x80000000}}), {"has filter.age_max 2147483648", "filter.age_max"});
+  expect_error(add({.capacity_rows = 0}), {"has capacity_rows 0", "capacity_rows"});
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ TEST(SchemaCheck, AnotherNumberOfTablesAndAnotherSeedAreRefused) {
 
 TEST_F(HostilePeer, TablesThatAreCut) {
   peer_.send({.kind = MessageKind::kSchema, .bytes = "abc"});
-  expect_rejected("said of its tables what cannot be");
+  expect_rejected("sent an invalid list of its table options");
 }
 
 }  // namespace

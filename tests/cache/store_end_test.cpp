@@ -197,7 +197,7 @@ TEST(StoreEnd, ByAnExceptionThatIsCaughtIsToldAtLast) {
 TEST(StoreEnd, AMembershipHasOneStoreOnly) {
   auto const reject = [](Group const& group) {
     expect_error([&] { Store(group, {.threads = 1}); },
-                 {"a second Store is made on a membership", "put all tables into one Store", "another group"});
+                 {"a second Store is created on one membership", "put all tables into one Store", "another Group"});
   };
   auto const body = [&](Group const& group) {
     {

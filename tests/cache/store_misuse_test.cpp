@@ -107,7 +107,7 @@ TEST(StoreMisuse, CallsBetweenStepsAreRefusedWithinOne) {
     Matrix<float> const rows(Device::host(), 2, kDim);
     View<Key const> const two(keys);
     auto const rejected = [&](char const* name, std::function<void()> const& call) {
-      expect_error(call, {name, "between push and advance_clock of step 1", "call it after advance_clock"});
+      expect_error(call, {name, "between push() and advance_clock() of step 1", "call it after advance_clock"});
     };
     rejected("table_hash", [&] { one.store.table_hash(); });
     rejected("save", [&] { one.store.save(folder.path() / "saved", {}); });
@@ -146,7 +146,7 @@ TEST(StoreMisuse, ALookUpUnderWayReadsRowsAsTheyWere) {
       auto const batch = one.prepare(keys);
       one.store.wait_ready(batch);
       one.push(batch);
-      expect_error([&] { one.store.advance_clock(); }, {"look-up is under way", "call wait_lookup"});
+      expect_error([&] { one.store.advance_clock(); }, {"look-up is in flight", "call wait_lookup"});
       one.store.wait_lookup(one.stream, lookup);
       EXPECT_EQ(rows.row(2)[0], static_cast<float>(-t));
       one.store.advance_clock();
@@ -168,7 +168,7 @@ TEST(StoreMisuse, ObjectsOfNothingAreRefused) {
     auto const taken = std::move(gone);
     for (PreparedBatch const& none : {PreparedBatch(), gone}) {  // NOLINT(bugprone-use-after-move)
       auto const rejected = [&](char const* name, std::function<void()> const& call) {
-        expect_error(call, {name, "no batch", "use what prepare() has returned"});
+        expect_error(call, {name, "an empty batch", "use a batch that prepare() has returned"});
       };
       rejected("wait_ready", [&] { one.store.wait_ready(none); });
       rejected("pull", [&] { one.store.pull(one.stream, none, {}); });
@@ -184,11 +184,11 @@ TEST(StoreMisuse, ObjectsOfNothingAreRefused) {
       rejected("positions", [&] { none.positions(0); });
       rejected("pattern", [&] { none.pattern(); });
     }
-    expect_error([&] { one.store.prepare(BatchPattern(), Clock{1}); }, {"from no pattern"});
-    expect_error([&] { one.store.wait_lookup(one.stream, LookupRequest()); }, {"wait_lookup", "begin another"});
+    expect_error([&] { one.store.prepare(BatchPattern(), Clock{1}); }, {"from an empty pattern"});
+    expect_error([&] { one.store.wait_lookup(one.stream, LookupRequest()); }, {"wait_lookup", "start another"});
 
     auto const no_part = [&](char const* name, std::function<void()> const& call) {
-      expect_error(call, {name, "part 1 of a batch of 1", "number them from 0"});
+      expect_error(call, {name, "part 1 of a batch with 1 parts", "numbered from 0"});
     };
     no_part("table", [&] { taken.table(1); });
     no_part("entries", [&] { taken.entries(1); });
@@ -197,8 +197,8 @@ TEST(StoreMisuse, ObjectsOfNothingAreRefused) {
     no_part("positions", [&] { taken.positions(1); });
     one.store.wait_ready(taken);
     no_part("pull_pooled", [&] { one.store.pull_pooled(one.stream, taken, 1, Pooling::kSum, {}); });
-    expect_error([&] { one.store.table(TableId{1}); }, {"table 1 is not there"});
-    expect_error([&] { one.store.size(TableId{7}); }, {"table 7 is not there"});
+    expect_error([&] { one.store.table(TableId{1}); }, {"table 1 does not exist"});
+    expect_error([&] { one.store.size(TableId{7}); }, {"table 7 does not exist"});
     one.push(taken);
     one.store.advance_clock();
   });
@@ -224,7 +224,8 @@ TEST(StoreMisuse, BatchesOfAnotherStoreAreRefused) {
       expect_error([&] { one.store.prepare(strange.pattern(), Clock{1}); }, {"the pattern of another store"});
     }
     auto const lookup = other.store.begin_lookup(other.stream, kTable, strange.keys(0), rows, {});
-    expect_error([&] { one.store.wait_lookup(one.stream, lookup); }, {"of another store", "use the store that began"});
+    expect_error([&] { one.store.wait_lookup(one.stream, lookup); },
+                 {"of another store", "use the store that started"});
     other.store.wait_lookup(other.stream, lookup);
     other.push(strange);
     other.store.advance_clock();

@@ -292,7 +292,7 @@ TEST(Store, NothingIsReadOrPushedBeforeItHasCome) {
   store.pull(stream, batch, {&out, 1});
   store.push(stream, batch, {&gradients, 1});
   for (int step = 0; step < 2; ++step) {  // rows may have changed
-    expect_error([&] { store.pull(stream, batch, {&out, 1}); }, {"after the batch of step 1 had been pushed"});
+    expect_error([&] { store.pull(stream, batch, {&out, 1}); }, {"for the batch of step 1 after its push"});
     store.advance_clock();
   }
 }

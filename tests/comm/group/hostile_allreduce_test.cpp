@@ -141,7 +141,7 @@ TEST_F(HostileSums, MoreElementsThanThereCanBe) {
 
 TEST_F(HostileSums, AHeaderInAMessageOfTheStore) {
   peer_.send({.kind = MessageKind::kLookup, .bytes = encode(sum_of(0, 3).header)});
-  expect_rejected("has a piece to gather");
+  expect_rejected("must not have bytes to gather");
 }
 
 TEST_F(HostileSums, AMessageThatIsNone) {
