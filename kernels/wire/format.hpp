@@ -37,6 +37,17 @@ constexpr std::size_t bits_of(Format format) {
 constexpr bool is_integer(Format format) { return format >= Format::kInt8; }
 constexpr bool has_scale(Format format) { return format >= Format::kE4M3; }
 
+// How a value between two codes is rounded: to the nearest code, or up with the probability of the fraction.
+enum class Rounding { kNearest, kStochastic };
+
+// Selects the random numbers of stochastic rounding: row i of a call uses those of (seed, use, first_row + i). Calls
+// with equal keys round equal values to equal codes.
+struct RoundingKey {
+  std::uint64_t seed = 0;
+  std::uint32_t use = 0;  // distinguishes calls with the same seed, for instance by the number of the step
+  std::uint64_t first_row = 0;
+};
+
 // Bytes of one row's codes.
 constexpr std::size_t code_bytes(Format format, std::size_t dim) { return (dim * bits_of(format) + 31) / 32 * 4; }
 

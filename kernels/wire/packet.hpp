@@ -11,8 +11,8 @@
 
 #include "kernels/launch.hpp"
 #include "kernels/philox_blocks.hpp"
+#include "kernels/wire/format.hpp"
 #include "kernels/wire/masked_copy.hpp"
-#include "kernels/wire/rounding.hpp"
 
 namespace gpups::kernels {
 

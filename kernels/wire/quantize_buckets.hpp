@@ -5,7 +5,6 @@
 
 #include "gpups/array.hpp"
 #include "kernels/wire/format.hpp"
-#include "kernels/wire/rounding.hpp"
 
 namespace gpups::kernels {
 

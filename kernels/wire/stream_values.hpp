@@ -4,7 +4,7 @@
 
 #include "kernels/wire/block_entries.hpp"
 #include "kernels/wire/block_values.hpp"
-#include "kernels/wire/wrapping_arithmetic.hpp"
+#include "kernels/wire/unit_values.hpp"
 
 namespace gpups::kernels {
 

@@ -1,16 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole units of a grid in a stream's block to bytes and back, in the fewest bytes that hold all of them; and between
-// units and floats. On the host. Any bytes can be read.
+// Arithmetic of the values of sparse streams, which are floats or whole units of a grid: sums, conversion of units to
+// bytes and back, in the fewest bytes that hold all of them, and conversion between units and floats. On the host. All
+// functions accept any value: units from a faulty rank may be any 64-bit integers.
 #pragma once
 
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/wire/stream_format.hpp"
 
 namespace gpups::kernels {
+
+// Returns a + b. Integers wrap around on overflow.
+template <class T>
+constexpr T plus(T a, T b) {
+  if constexpr (std::is_same_v<T, std::int64_t>) {
+    return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+  } else {
+    return a + b;
+  }
+}
+
+// Returns a - b. Integers wrap around on overflow.
+template <class T>
+constexpr T minus(T a, T b) {
+  if constexpr (std::is_same_v<T, std::int64_t>) {
+    return static_cast<T>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+  } else {
+    return a - b;
+  }
+}
 
 // Log2 of the bytes of the narrowest signed integer that holds them all.
 inline std::uint8_t width_log2_of(std::int64_t const* units, std::size_t n) {
