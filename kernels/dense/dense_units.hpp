@@ -19,13 +19,13 @@ inline constexpr std::size_t kDensePart = 256;
 // Sizes of units and of parameter arrays are multiples of this, so that vectors of the host cover them.
 inline constexpr std::size_t kDenseAlignment = 16;
 
-// See above. On one device; ref() is what kernels get.
+// See above. The arrays are on one device; kernels get them from ref().
 class DenseUnits {
  public:
   // Arrays for use in kernels. They are valid as long as the DenseUnits.
   struct Ref {
-    View<std::uint32_t const>
-        begins;  // (units + 1): where each unit begins in the array; the last element is the end of the array
+    // (units + 1): where each unit begins in the array; the last element is the end of the array
+    View<std::uint32_t const> begins;
     // (units + 1): the number of the first part of each unit; the last element is the number of parts
     View<std::uint32_t const> first_parts;
     View<std::uint32_t const> unit_of;  // (parts): the unit of each part

@@ -44,12 +44,12 @@ inline void multiply(MatrixProduct const& p) {
       dnnl_sgemm(p.transpose_a ? 'T' : 'N', p.transpose_b ? 'T' : 'N', size(p.out.rows()), size(p.out.columns()),
                  size(p.inner()), 1.0F, p.a.data(), size(p.a.stride()), p.b.data(), size(p.b.stride()),
                  p.accumulate ? 1.0F : 0.0F, p.out.data(), size(p.out.stride()));
-  GPUPS_REQUIRE(status == dnnl_success,
-                "oneDNN rejected a product of ({}, {}) and ({}, {}) with status {} (a layer cannot be computed): if "
-                "the status is 2 "
-                "(out of memory), give the process more memory; otherwise use the version of oneDNN that "
-                "tools/install_dependencies installs",
-                p.out.rows(), p.inner(), p.inner(), p.out.columns(), static_cast<int>(status));
+  GPUPS_REQUIRE(
+      status == dnnl_success,
+      "oneDNN rejected a product of ({}, {}) and ({}, {}) with status {} (a layer cannot be computed): if "
+      "the status is 2 (out of memory), give the process more memory; otherwise use the version of oneDNN that "
+      "tools/install_dependencies installs",
+      p.out.rows(), p.inner(), p.inner(), p.out.columns(), static_cast<int>(status));
 }
 
 // Adds the bias, and sets negative values to zero. NaN stays NaN.

@@ -16,9 +16,8 @@ struct FinishTriples {
   // (n * kSourcesPerTriple, dim): contains the queries. The rows for the gradients of subject and object contain the
   // gradients of the queries for objects and for subjects, without the part of the positive.
   MatrixView<float> sources;
-  MatrixView<float>
-      relation_sources;       // (n, relation_dim), all elements are written; may be the rows for it in `sources`
-  View<std::int64_t> losses;  // (n), in units of kLossUnit; the loss of the regulariser is added
+  MatrixView<float> relation_sources;  // (n, relation_dim), all elements are set; may be rows of `sources`
+  View<std::int64_t> losses;           // (n), in units of kLossUnit; the loss of the regulariser is added
 };
 void finish_triples(Stream& stream, FinishTriples const& arguments);
 

@@ -64,8 +64,8 @@ GPUPS_FN inline auto regularise(Regulariser g, RowGradients<N>& d, N s, N r, N o
 // The loss of one side of a triple. The functions below replace the scores of the n negatives by the derivatives of the
 // loss by them. A negative is the true answer if rows[j] == answer.
 struct SideLoss {
-  float loss,
-      slope;  // slope: by the score of the positive; except for kSoftmax the part of the positive is not included
+  float loss;
+  float slope;  // by the score of the positive; except for kSoftmax the part of the positive is not included
 };
 template <class Lanes>
 GPUPS_FN inline SideLoss self_adversarial(Lanes lanes, float temperature, float* scores, std::size_t n,
@@ -130,9 +130,8 @@ struct TripleRows {
   float const *subject, *relation, *object;
   float *object_query, *subject_query;
   float *subject_gradient, *object_gradient, *relation_gradient;
-  float* scratch;  // one row
-  std::size_t dim, stride,
-      relation_stride;  // lengths of rows; relation_stride is that of the relation and its gradient
+  float* scratch;                            // one row
+  std::size_t dim, stride, relation_stride;  // relation_stride: of the relation and its gradient
 };
 // Returns the rows of triple i, with its queries and gradients in `sources`.
 GPUPS_FN inline TripleRows triple_rows(float const* s, float const* r, float const* o, MatrixView<float> sources,
