@@ -34,7 +34,7 @@ constexpr T minus(T a, T b) {
   }
 }
 
-// Log2 of the bytes of the narrowest signed integer that holds them all.
+// Returns log2 of the bytes of the narrowest signed integer that holds all units.
 inline std::uint8_t width_log2_of(std::int64_t const* units, std::size_t n) {
   std::uint64_t all = 0;
   for (std::size_t i = 0; i < n; ++i) all |= static_cast<std::uint64_t>(units[i] ^ units[i] >> 63);
@@ -42,7 +42,7 @@ inline std::uint8_t width_log2_of(std::int64_t const* units, std::size_t n) {
   return bits <= 8 ? 0 : bits <= 16 ? 1 : bits <= 32 ? 2 : 3;
 }
 
-// Calls f with a zero of the signed integer of 2^width_log2 bytes.
+// Calls f with a zero of the signed integer type of 2^width_log2 bytes.
 template <class F>
 void with_width(unsigned width_log2, F f) {
   switch (width_log2) {
@@ -57,6 +57,7 @@ void with_width(unsigned width_log2, F f) {
   }
 }
 
+// Writes units with 2^width_log2 bytes each, and zeros up to the next multiple of 8 bytes. REQUIRES: n > 0.
 inline void write_units(std::int64_t const* units, std::size_t n, unsigned width_log2, std::uint8_t* to) {
   std::memset(to + value_bytes(StreamValues::kUnits, n, width_log2) - 8, 0, 8);
   with_width(width_log2, [&]<class Integer>(Integer) {
@@ -67,6 +68,7 @@ inline void write_units(std::int64_t const* units, std::size_t n, unsigned width
   });
 }
 
+// Reads units of 2^width_log2 bytes each.
 inline void read_units(std::uint8_t const* from, std::size_t n, unsigned width_log2, std::int64_t* to) {
   with_width(width_log2, [&]<class Integer>(Integer narrowed) {
     for (std::size_t i = 0; i < n; ++i) {
@@ -76,12 +78,12 @@ inline void read_units(std::uint8_t const* from, std::size_t n, unsigned width_l
   });
 }
 
-// Whole units nearest to x, or 0 for what they cannot say.
+// Returns the number of units nearest to x, or 0 if it does not fit in 64 bits or x is NaN.
 inline std::int64_t nearest_units(float x, double per_unit) {
   double const units = std::rint(static_cast<double>(x) * per_unit);
   return std::abs(units) < 0x1p63 ? static_cast<std::int64_t>(units) : 0;
 }
-// Units that a float stands for, of which it never says more than its sender had.
+// Returns the units of x, rounded towards zero, so never more than the sender had; 0 as in nearest_units().
 inline std::int64_t whole_units(float x, double per_unit) {
   double const units = static_cast<double>(x) * per_unit;
   return std::abs(units) < 0x1p63 ? static_cast<std::int64_t>(units) : 0;
