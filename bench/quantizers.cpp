@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quantizes a million numbers in each wire format, as rows, as buckets of a long vector, as rows of exact sums, and as
 // elements of a sparse stream. Measures the error of their mean, in standard deviations of the mean; the largest error,
-// relative to the bound that the format states; and the bytes, beside the stated bytes. Prints a line of JSON for each
+// relative to the bound that the format states; and the written and the stated bytes. Prints a line of JSON for each
 // format, layout and rounding.
 #include <fmt/format.h>
 

@@ -12,6 +12,7 @@ namespace gpups::bench {
 
 inline constexpr int kGridLog2 = -30;
 
+// The arrays of the batch and of the table, as SumAndUpdate uses them.
 struct SparseGradients {
   std::size_t dim;
   Array<std::uint32_t> offsets, order, sources, ids, bad_row;

@@ -12,6 +12,7 @@
 
 namespace gpups::bench {
 
+// The draws, and memory for the results.
 struct KeyDraws {
   std::vector<Key> keys;
   Array<Key> unique;

@@ -11,6 +11,7 @@
 
 namespace gpups::bench {
 
+// Determines the inputs of all ranks.
 struct InputOptions {
   std::size_t elements = 0;  // length of the vector
   double density = 1;        // fraction of the elements that are present

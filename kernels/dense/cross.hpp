@@ -7,6 +7,7 @@
 
 namespace gpups::kernels {
 
+// Computes out.
 struct CrossForward {
   MatrixView<float const> x0;  // (m, width)
   MatrixView<float const> u;   // (m, width)

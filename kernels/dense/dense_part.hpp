@@ -42,6 +42,7 @@ inline float inverse_change(UpdateDense const& u) {
   return u.rate_before > 0 ? 1 / u.rate - 1 / u.rate_before : 0.0F;
 }
 
+// Returns the values of a step.
 inline DenseStep dense_step(UpdateDense const& u) {
   DenseOptimizer const& o = u.optimizer;
   bool const lamb = o.kind == DenseOptimizer::Kind::kLamb;

@@ -11,6 +11,7 @@
 
 namespace gpups::kernels {
 
+// Computes the sum of each sample.
 struct FactorizationForward {
   MatrixView<float const> rows;  // (m, slots * row_stride(dim)): `slots` vectors per sample
   std::size_t first_slot;        // vectors first_slot .. slots - 1 are used
@@ -20,6 +21,7 @@ struct FactorizationForward {
 };
 void factorization_forward(Stream& stream, FactorizationForward const& arguments);
 
+// Adds the gradients of the vectors to rows_gradient.
 struct FactorizationBackward {
   MatrixView<float const> rows;  // as above
   std::size_t first_slot;

@@ -16,6 +16,7 @@ constexpr std::size_t interact_pairs_columns(std::size_t slots, std::size_t dim)
   return row_stride(dim) + slots * (slots - 1) / 2;
 }
 
+// Computes the dot products of each sample.
 struct InteractPairsForward {
   MatrixView<float const> rows;  // (m, slots * row_stride(dim)): `slots` vectors per sample
   std::size_t slots;             // at least 1
@@ -26,6 +27,7 @@ struct InteractPairsForward {
 };
 void interact_pairs_forward(Stream& stream, InteractPairsForward const& arguments);
 
+// Computes the gradients of the vectors.
 struct InteractPairsBackward {
   MatrixView<float const> rows;  // as above
   std::size_t slots;

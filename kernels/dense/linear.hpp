@@ -14,6 +14,7 @@
 
 namespace gpups::kernels {
 
+// Computes the output of the layer.
 struct LinearForward {
   MatrixView<float const> in;       // (m, inputs)
   MatrixView<float const> weights;  // (outputs, inputs)
@@ -23,6 +24,7 @@ struct LinearForward {
 };
 void linear_forward(Stream& stream, LinearForward const& arguments);
 
+// Computes the gradients of inputs, weights and bias, given the gradient of the output.
 struct LinearBackward {
   MatrixView<float const> in;          // (m, inputs)
   MatrixView<float const> weights;     // (outputs, inputs)

@@ -88,6 +88,7 @@ void mask_and_sum(MatrixView<float const> out, MatrixView<float> gradient, float
   }
 }
 
+// Applies the ReLU to out_gradient, and sums it into bias_gradient, if the layer has them.
 inline void mask_and_sum(LinearBackward const& g) {
   float* const sums = g.bias_gradient.data();
   if (!g.bias_gradient.empty()) std::memset(sums, 0, g.bias_gradient.bytes());

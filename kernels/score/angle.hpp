@@ -11,6 +11,7 @@ template <class T>
 struct CosineSine {
   T cosine, sine;
 };
+// x: in radians.
 template <class T>
 GPUPS_FN inline CosineSine<T> cosine_sine(T x) {
   T const shifted = x * 0.636619772F + 0x1.8p23F;  // rounds to whole quarter turns, in the low bits

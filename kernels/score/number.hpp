@@ -37,6 +37,7 @@ struct ComplexNumber {
   GPUPS_FN T squared() const { return re * re + im * im; }
 };
 
+// Returns a b.
 template <class T>
 GPUPS_FN inline RealNumber<T> product(RealNumber<T> a, RealNumber<T> b) {
   return {a.re * b.re};

@@ -30,6 +30,7 @@ __device__ void pair_tile(Pair pair, MatrixView<float const> left, PickedRows co
   thread.write(out, first_left, first_right);
 }
 
+// out(i, j) = the result of `pair` for left.row(i) and right.row(j).
 template <class Pair>
 void pair_rows(DeviceExec ex, Pair pair, MatrixView<float const> left, PickedRows right, MatrixView<float> out) {
   std::size_t const down = (out.rows() + kPairTile - 1) / kPairTile;

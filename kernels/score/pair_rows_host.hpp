@@ -56,6 +56,7 @@ void pair_tile(Pair pair, float const* left, std::size_t stride, float const* pa
   }
 }
 
+// The same for 1 to 8 rows.
 template <class Pair>
 void pair_tile(Pair pair, std::size_t rows, float const* left, std::size_t stride, float const* panel, std::size_t dim,
                Vector (*results)[2]) {
@@ -92,6 +93,7 @@ void pair_narrow_rows(HostExec ex, Pair pair, MatrixView<float const> left, Pick
   });
 }
 
+// out(i, j) = the result of `pair` for left.row(i) and right.row(j).
 template <class Pair>
 void pair_rows(HostExec ex, Pair pair, MatrixView<float const> left, PickedRows right, MatrixView<float> out) {
   if (left.columns() < kVector) return pair_narrow_rows(ex, pair, left, right, out);

@@ -14,6 +14,7 @@
 
 namespace gpups::kernels {
 
+// Load and store a float or a vector at any address.
 template <class T>
 GPUPS_FN inline T load(float const* from) {
   T value;
@@ -26,6 +27,7 @@ GPUPS_FN inline void store(float* to, T value) {
 }
 GPUPS_FN inline float square_root(float x) { return sqrtf(x); }
 
+// bits_of() and from_bits() convert between floats and their bits, for one float or each lane of a vector.
 GPUPS_FN inline std::uint32_t bits_of(float x) {
   std::uint32_t bits;
   __builtin_memcpy(&bits, &x, sizeof bits);

@@ -11,7 +11,9 @@
 
 namespace gpups::kernels {
 
+// Returns the bits of |x|. Their order is that of magnitudes, with NaN above infinity.
 GPUPS_ANY_FN inline std::uint32_t magnitude_bits(float x) { return std::bit_cast<std::uint32_t>(x) & ~kFloatSign; }
+// Returns x limited to [-most, most]; NaN becomes -most.
 GPUPS_ANY_FN inline float clamped(float x, float most) {
   float const low = x > -most ? x : -most;
   return low < most ? low : most;

@@ -64,7 +64,7 @@ std::uint64_t group_bits(std::uint32_t const* from) {
 }
 
 // Marks the ascending positions from[i] - base in a bitmap that has one word more than they need. Handles groups of
-// kGroup positions, most of which lie within 64 positions. Single bits would be slower, since each would wait for the
+// kGroup positions, most of which are within 64 positions. Single bits would be slower, since each would wait for the
 // one before it.
 template <unsigned kGroup>
 void mark_groups(std::uint32_t const* from, std::size_t count, std::uint32_t base, std::uint64_t* bits) {

@@ -34,6 +34,7 @@ struct PackPermutations {
 };
 inline constexpr PackPermutations kPackPermutations;
 
+// Returns a mask of the lowest `count` bits.
 inline std::uint64_t low_bits(std::size_t count) {
   return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
 }

@@ -11,6 +11,7 @@
 
 namespace gpups::kernels {
 
+// Selects the rows to pack.
 struct PackSums {
   MatrixView<std::int64_t const> sums;  // (rows, dim)
   View<std::uint32_t const> order;      // (n): row i of the packed rows is sums.row(order[i])

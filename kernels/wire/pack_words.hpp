@@ -22,6 +22,7 @@ namespace gpups::kernels {
 inline constexpr std::size_t kPackedWordBlock = 512;  // words; the last block may have fewer
 inline constexpr std::size_t kWordBytesMax = 8;
 
+// Returns the number of blocks.
 constexpr std::size_t packed_word_blocks(std::size_t words) {
   return (words + kPackedWordBlock - 1) / kPackedWordBlock;
 }

@@ -35,6 +35,7 @@ struct ValueForm {
   bool operator==(ValueForm const&) const = default;
 };
 
+// The first 48 bytes of a stream.
 struct StreamHeader {
   std::uint8_t version;
   StreamValues values;
@@ -62,6 +63,7 @@ struct BlockWord {
   }
 };
 
+// Returns the number of blocks of a range of `size` elements.
 GPUPS_ANY_FN constexpr std::size_t stream_blocks(std::uint64_t size) {
   return (size + kStreamBlock - 1) / kStreamBlock;
 }

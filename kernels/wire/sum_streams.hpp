@@ -36,10 +36,12 @@ struct SumToDense {
 // The index of the first stream with an invalid block, if there is one; then there is no other result.
 using BadStream = std::optional<std::size_t>;
 
+// A sum as a stream.
 struct EncodedSum {
   BadStream bad;
   Array<std::uint8_t> bytes;
 };
+// A sum as a list of elements.
 template <class T>
 struct SumEntries {
   BadStream bad;
