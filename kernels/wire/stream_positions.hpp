@@ -17,8 +17,8 @@ class StreamPositions {
   // For a stream of elements [first, first + size), whose block b will have at most most[b] elements.
   StreamPositions(ValueForm form, std::uint64_t first, std::uint64_t size, std::vector<std::uint32_t> const& most);
 
-  // Encodes a block; call it once for each block that has elements. Returns its word, which the form of its values
-  // depends on.
+  // Encodes a block; call it once for each block that has elements. Returns its word, which determines the size of
+  // its values.
   BlockWord write(std::size_t block, BlockPositions const& positions, unsigned width_log2);
 
   // Returns the stream when all blocks are written, without values: the caller writes those of block b at

@@ -44,9 +44,9 @@ class TopKFeedback {
   // The fraction that the next step sends, and the number k of its elements.
   double density() const;
   std::size_t k() const;
-  // (size). The caller adds errors that occur later on the way of the sent elements.
+  // Returns the residual, (size). Callers add to it what sent elements lose later, by rounding or by being dropped.
   View<std::int64_t> residual() const { return residual_; }
-  // (size), or empty without momentum. A checkpoint contains it in addition to the residual.
+  // Returns the velocity, (size), or empty without momentum. It must be saved together with the residual.
   View<float> velocity() const { return velocity_; }
 
   // The state of the selection. With residual and velocity it determines all later steps.
