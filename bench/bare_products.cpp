@@ -12,7 +12,7 @@
 #include "kernels/check.hpp"
 #include "trainer/stopwatch.hpp"
 
-// Of libgomp, whose header clang does not find.
+// A function of libgomp; clang does not find its header.
 extern "C" void omp_set_num_threads(int threads) noexcept;
 
 namespace gpups::bench {
@@ -25,18 +25,19 @@ Matrix<float> some_numbers(std::size_t rows, std::size_t columns) {
   return matrix;
 }
 
-// out = a * b, all of them row by row; 'T': that one is stored transposed.
+// out = a * b, all stored by rows; 'T': the matrix is stored transposed.
 void multiply(char transpose_a, char transpose_b, std::size_t inner, Matrix<float> const& a, Matrix<float> const& b,
               Matrix<float> const& out) {
   auto const size = [](std::size_t n) { return static_cast<dnnl_dim_t>(n); };
   dnnl_status_t const status =
       dnnl_sgemm(transpose_a, transpose_b, size(out.rows()), size(out.columns()), size(inner), 1.0F, a.view().data(),
                  size(a.stride()), b.view().data(), size(b.stride()), 0.0F, out.view().data(), size(out.stride()));
-  GPUPS_REQUIRE(status == dnnl_success, "oneDNN rejected a product with status {} (nothing can be measured): report it",
+  GPUPS_REQUIRE(status == dnnl_success,
+                "oneDNN rejected a product with status {} (nothing can be measured): check the installation of oneDNN",
                 static_cast<int>(status));
 }
 
-// A layer's matrices, of one thread.
+// The matrices of a layer, for one thread.
 struct Layer {
   explicit Layer(LayerShape const& s)
       : shape(s),
@@ -89,7 +90,7 @@ ProductsTime time_products(std::vector<LayerShape> const& shapes, std::size_t mi
     running.emplace_back([&, t] {
       omp_set_num_threads(1);
       std::vector<Layer> const layers(shapes.begin(), shapes.end());
-      compute(layers);  // oneDNN makes its code, and memory is touched
+      compute(layers);  // oneDNN generates its code, and memory is touched for the first time
       all_are_here.arrive_and_wait();
       double const begin = core_seconds_of(CLOCK_THREAD_CPUTIME_ID);
       for (auto i = static_cast<std::size_t>(t); i < microbatches; i += static_cast<std::size_t>(threads)) {

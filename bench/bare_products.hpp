@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matrix products of a training step and nothing else, by oneDNN's own sgemm: what a step cannot be faster than.
+// The matrix products of a training step without anything else, with oneDNN's sgemm: a lower bound of the time of a
+// step.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +10,21 @@
 
 namespace gpups::bench {
 
-// A fully connected layer's products of one microbatch: forward, for its weights, and for its inputs.
+// A fully connected layer, whose products for one microbatch are: the forward pass, the gradient of its weights, and
+// the gradient of its inputs.
 struct LayerShape {
   std::size_t samples, inputs, outputs;
-  bool input_gradient;  // not of a layer on the numbers, which nothing is learnt of
+  bool input_gradient;  // false for the first layer, whose inputs are numbers that are not learned
 };
 
-// Of DLRM's layers, for microbatches of `samples`.
+// Returns the layers of DLRM, for microbatches of `samples`.
 std::vector<LayerShape> layer_shapes(trainer::Parameters const& parameters, std::size_t samples);
 
-// Multiplications with an addition, of one microbatch.
+// Returns the number of multiply-adds for one microbatch.
 double products_of(std::vector<LayerShape> const& shapes);
 
-// Those of `microbatches`, by `threads` side by side, each with its share. Strides are the trainer's.
+// The time of the products of `microbatches`, which `threads` compute in parallel, each its share. Matrices have the
+// same strides as in the trainer.
 struct ProductsTime {
   double seconds;
   double core_seconds;  // of all threads

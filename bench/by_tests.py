@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goals that tests hold exactly: cases of test programs are run by their names, and each must be there and have
-passed."""
+"""Goals that tests check exactly: runs cases of test programs by name; each must exist and pass."""
 import fnmatch
 import os
 import subprocess
@@ -14,7 +13,8 @@ import run_cases  # noqa: E402
 
 
 def failures(bench, patterns, timeout_s=3600):
-    """How many of the cases with such names did not pass, in a list. Nothing is measured where one is missing."""
+    """Returns [the number of cases matching these patterns that did not pass]. Raises CannotMeasure if a pattern
+    matches no case."""
     programs = {program: run_cases.cases_of(program) for program in sorted((bench.build / "tests").glob("*_tests"))}
     chosen = {program: [case for case in cases if any(fnmatch.fnmatchcase(case, pattern) for pattern in patterns)]
               for program, cases in programs.items()}
@@ -30,7 +30,7 @@ def failures(bench, patterns, timeout_s=3600):
 def failures_of(bench, program, patterns, timeout_s):
     results = bench.work / "tests.jsonl"
     results.parent.mkdir(parents=True, exist_ok=True)
-    results.unlink(missing_ok=True)  # of other tests
+    results.unlink(missing_ok=True)  # results of earlier tests
     command = [sys.executable, run_cases.__file__, str(results), str(program)]
     bench.commands.append(f"{program} --gtest_filter='{':'.join(patterns)}'")
     try:
@@ -38,7 +38,7 @@ def failures_of(bench, program, patterns, timeout_s):
             done = subprocess.run(command, env={**os.environ, "GTEST_FILTER": ":".join(patterns)}, timeout=timeout_s,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
-        raise CannotMeasure(f"over {timeout_s} s: {bench.commands[-1]}") from None
+        raise CannotMeasure(f"timeout of {timeout_s} s: {bench.commands[-1]}") from None
     if not results.exists():
         raise CannotMeasure(f"status {done.returncode} and no results from {bench.commands[-1]}")
     outcomes = count_tests.of_program(results.read_text(encoding="utf-8").splitlines())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of several processes for goals: the harness of tests/clusters, and what goals add to it."""
+"""Jobs of several processes for goals: functions on top of the harness of tests/clusters."""
 import shlex
 import sys
 import time
@@ -22,12 +22,12 @@ def need(module):
 
 
 def note(bench, launcher, command):
-    """For the goal's last line: how a job was started."""
+    """Records how a job was started, for the last line of the goal's output."""
     bench.commands.append(f"{launcher} {shlex.join(map(str, command))}")
 
 
 def wait_well(job, timeout_s=1800):
-    """All end well, or nothing can be measured."""
+    """Waits for all processes, and returns their outputs. Raises CannotMeasure if one fails or the time is over."""
     with job:
         try:
             codes = job.wait(timeout_s)
@@ -39,7 +39,8 @@ def wait_well(job, timeout_s=1800):
 
 
 def wait_ends(job, which, timeout_s, begin):
-    """Seconds from `begin` until each of these processes has ended; without those that have not by then."""
+    """Returns {process: seconds from `begin` until it ended} of the processes `which`, without those still running
+    after timeout_s."""
     ends = {}
     while len(ends) < len(which) and time.monotonic() < begin + timeout_s:
         for index, code in enumerate(job.codes()):
@@ -50,6 +51,6 @@ def wait_ends(job, which, timeout_s, begin):
 
 
 def last_error(output):
-    """The line by which gpu_train says why it ended."""
+    """Returns the last line with an error of gpu_train, or an empty string."""
     errors = [line for line in output.splitlines() if line.startswith("gpu_train: error: ")]
     return errors[-1] if errors else ""

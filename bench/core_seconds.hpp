@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seconds of cores that were used, which other work on the machine touches less than the time that passed.
+// CPU time, which other work on the machine changes less than elapsed time.
 #pragma once
 
 #include <ctime>
 
 namespace gpups::bench {
 
-// clock: CLOCK_THREAD_CPUTIME_ID, or CLOCK_PROCESS_CPUTIME_ID for all threads.
+// Returns the CPU time in seconds. clock: CLOCK_THREAD_CPUTIME_ID, or CLOCK_PROCESS_CPUTIME_ID for all threads.
 inline double core_seconds_of(clockid_t clock) {
   timespec time{};
   clock_gettime(clock, &time);

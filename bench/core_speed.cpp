@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast the cores are that it may run on, while others work on them: every 10 ms a thread on each times 20 us of
-// additions in registers. Where nothing is shared these always take the same; they take longer while a core does
-// another machine's work too (as a hyperthread does, of which a virtual machine sees nothing) or has a lower clock.
-// Ends with its standard input, and prints a line of JSON.
+// Measures the speed of the allowed cores while other programs run on them: every 10 ms a thread on each core times
+// about 20 us of additions in registers. The time is constant unless the core is shared. It grows while the core also
+// works for another virtual machine (for instance as a hyperthread, which a virtual machine cannot see) or runs at a
+// lower clock. Ends when its standard input ends, and prints a line of JSON:
 //   {"least_us": of all probes, "median_us": [of each core's]}
 #include <sched.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kPause{10};
 constexpr int kRounds = 16'000;  // about 20 us
 
-// Additions of which several can be made at once, as a core has units for them.
+// Times additions, several of which a core can execute at the same time.
 double probe_us() {
   auto const start = Clock::now();
   std::uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6;
@@ -74,8 +74,7 @@ double median(std::vector<double> values) {
 int main() {
   std::vector<int> const cores = allowed_cores();
   if (cores.empty()) {
-    std::fprintf(stderr, "core_speed: error: the cores that it may run on are not known: give it fewer than %d\n",
-                 CPU_SETSIZE);
+    std::fprintf(stderr, "core_speed: error: the allowed cores are not known: allow fewer than %d\n", CPU_SETSIZE);
     return 2;
   }
   std::atomic<bool> ends = false, are_bound = true;
@@ -94,8 +93,9 @@ int main() {
   ends = true;
   for (std::thread& thread : threads) thread.join();
   if (!are_bound) {
-    std::fprintf(stderr,
-                 "core_speed: error: a thread cannot be bound to its core (two would share one): give it others\n");
+    std::fprintf(
+        stderr,
+        "core_speed: error: a thread cannot be bound to its core (two threads would share one): allow other cores\n");
     return 2;
   }
   double least = probes[0][0];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast a click-through model (DLRM) is trained by one rank, where the time of a step goes, and what its matrix
-// products alone take at oneDNN's own speed. Prints a line of JSON.
+// Measures how fast one rank trains a click-through model (DLRM), the time of each stage of a step, and the time that
+// the matrix products alone take with oneDNN. Prints a line of JSON.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -52,7 +52,7 @@ Config config_of(Options const& o) {
   return parse_config("", "ctr_bench", {}, settings);
 }
 
-// Runs of steps and of bare products in turn, so that a change of the machine's speed touches both.
+// Alternates steps and bare products, so that changes of the machine's speed affect both.
 class Measurement {
  public:
   Measurement(Options const& o, Config const& config, Data const& data, Group const& group)
@@ -106,7 +106,7 @@ class Measurement {
   }
 
  private:
-  // Seconds of `count` steps, whose samples are prepared meanwhile.
+  // Returns the seconds of `count` steps, whose samples are prepared at the same time.
   double steps(std::int64_t count) {
     Stopwatch watch;
     watch.start();
@@ -120,7 +120,7 @@ class Measurement {
     return watch.seconds();
   }
 
-  // A step's products alone: the best of some, and of those before.
+  // Measures the products of a step alone; `best` becomes the shortest time so far.
   void products(ProductsTime& best) const {
     for (int i = 0; i < 5; ++i) {
       auto const now = time_products(shapes_, static_cast<std::size_t>(options_.microbatches), options_.threads);
@@ -148,13 +148,14 @@ void run(Options const& o) {
 
 int main(int argc, char** argv) {
   gpups::bench::Options o;
-  CLI::App app("Trains DLRM on the host, and says where the time goes");
-  app.add_option("DATA", o.data, "Click data in Criteo's layout, best as gpu_train convert writes it")->required();
+  CLI::App app("Trains DLRM on the host, and prints the time of each stage");
+  app.add_option("DATA", o.data, "Click data in Criteo's layout; fastest as a file that gpu_train convert has written")
+      ->required();
   app.add_option("--batch", o.batch, "Samples of a step");
   app.add_option("--microbatches", o.microbatches, "Parts of a batch")->check(CLI::PositiveNumber);
   app.add_option("--threads", o.threads, "Cores to train with")->check(CLI::PositiveNumber);
   app.add_option("--steps", o.steps, "Steps of a round")->check(CLI::PositiveNumber);
-  app.add_option("--rounds", o.rounds, "Of steps, with bare products between; the median counts")
+  app.add_option("--rounds", o.rounds, "Rounds of steps, with bare products in between; the median is printed")
       ->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
   try {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast click data is read: text (plain, compressed), and the binary file next to what read(2) takes for it. Prints
-// a line of JSON. Files must stay in the page cache: use text of much less than the machine's memory.
+// Measures how fast click data is read: text (plain and compressed), and the binary file in comparison with read(2).
+// Prints a line of JSON. Files must fit in the page cache: use a text much smaller than the machine's memory.
 //
-// usage: data_bench TEXT FOLDER [REPEATS]    TEXT: in Criteo's layout, as make_clicks writes it; FOLDER: for its copies
+// usage: data_bench TEXT FOLDER [REPEATS]    TEXT: in Criteo's layout, as make_clicks writes it; FOLDER: for copies of
+// it
 #include <fmt/format.h>
 #include <zstd.h>
 
@@ -30,7 +31,7 @@ using namespace gpups::trainer;
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-volatile std::uint64_t used = 0;  // so that work is not left out
+volatile std::uint64_t used = 0;  // keeps the compiler from removing the work
 
 double now(clockid_t clock) {
   timespec time{};
@@ -38,7 +39,7 @@ double now(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// Of a core, by this thread: what else runs on the machine does not count.
+// Returns the CPU seconds of this thread, which do not include other programs.
 double seconds_of(std::function<void()> const& work) {
   double const begin = now(CLOCK_THREAD_CPUTIME_ID);
   work();
@@ -49,7 +50,7 @@ double megabytes(fs::path const& path) { return static_cast<double>(fs::file_siz
 
 // -- text --
 
-// Parsing alone, on one core: text that is in memory already.
+// Returns MB/s of parsing alone, on one core, of text that is already in memory.
 double parse_speed(fs::path const& text) {
   TextChunks chunks(text, 4);
   TextChunk chunk;
@@ -64,7 +65,7 @@ double parse_speed(fs::path const& text) {
   return bytes * 1e-6 / seconds;
 }
 
-// Text to samples in memory: MB of plain text per second, and per second of a core (reading included).
+// Reads text to samples in memory. Returns MB of plain text per second, and per CPU second (including reading).
 Json read_speed(fs::path const& text, double text_megabytes, int threads) {
   double const cores = now(CLOCK_PROCESS_CPUTIME_ID), time = now(CLOCK_MONOTONIC);
   std::vector<std::string> notices;
@@ -94,7 +95,7 @@ void read_plainly(fs::path const& path) {
   }
 }
 
-// Maps the file anew, and checks and visits every block.
+// Maps the file again, and checks and reads every block.
 void read_columns(fs::path const& path) {
   Samples const samples = open_samples(path);
   SampleStorage const& storage = samples.storage();
@@ -106,7 +107,7 @@ void read_columns(fs::path const& path) {
   used = used + sum;
 }
 
-// Best of some alternating runs of both.
+// Returns the best of some alternating runs of both.
 Json binary_speed(fs::path const& path, int repeats) {
   double plain = 1e9, columns = 1e9;
   for (int i = 0; i < repeats; ++i) {
@@ -119,7 +120,7 @@ Json binary_speed(fs::path const& path, int repeats) {
           {"columns_to_read", plain / columns}};
 }
 
-// Samples per second into batches of 4096, in the order of the file and in that of an epoch.
+// Returns samples per second that are read into batches of 4096, in the order of the file and in the order of an epoch.
 Json batch_speed(fs::path const& path) {
   constexpr std::size_t kBatch = 4096;
   Samples const samples = open_samples(path);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what bench/exchange measured into docs/exchange.md, and plots of it beside that page."""
+"""Writes measurements of bench/exchange into docs/exchange.md, and plots of them beside that page."""
 import math
 
 from exchange_grid import AUTOMATIC, cells, ways_near_best
@@ -11,7 +11,7 @@ COLOURS = ("#000000", "#888888", "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9
 
 
 class Axis:
-    """A logarithmic axis between two places of the picture."""
+    """A logarithmic axis between two coordinates of the picture."""
 
     def __init__(self, values, first, last):
         self._low = math.floor(math.log10(min(values)))
@@ -34,7 +34,7 @@ def line(x1, y1, x2, y2, colour, width=1):
 
 
 def plot(title, curves):
-    """An SVG of milliseconds over density; curves: {name: [(density, ms)]}."""
+    """Returns an SVG of milliseconds over density; curves: {name: [(density, ms)]}."""
     across = Axis([x for curve in curves.values() for x, _ in curve], LEFT, WIDTH - KEY)
     up = Axis([y for curve in curves.values() for _, y in curve], HEIGHT - BOTTOM, TOP)
     parts = [text((LEFT + WIDTH - KEY) / 2, 18, title)]
@@ -44,7 +44,7 @@ def plot(title, curves):
     for tick in up.ticks():
         parts += [line(LEFT, up.at(tick), WIDTH - KEY, up.at(tick), "#dddddd"),
                   text(LEFT - 6, up.at(tick) + 4, f"{tick:.3g}", "end")]
-    parts += [text((LEFT + WIDTH - KEY) / 2, HEIGHT - 6, "share of the elements on a rank"),
+    parts += [text((LEFT + WIDTH - KEY) / 2, HEIGHT - 6, "fraction of the elements on a rank"),
               text(LEFT - 6, TOP - 10, "ms", "end")]
     for number, (name, curve) in enumerate(curves.items()):
         colour, width = COLOURS[number % len(COLOURS)], 4 if name == AUTOMATIC else 2
@@ -59,7 +59,7 @@ def plot(title, curves):
 
 
 def curves_of(lines, link, ranks, elements):
-    """Of one link and size; none where there are too few densities for a curve."""
+    """Returns {way: [(density, ms)]} of one link and size, without ways that have a single density."""
     curves = {name: [] for name in columns_of(lines)}
     for (its_link, its_ranks, its_elements, density), ways in cells(lines).items():
         if (its_link, its_ranks, its_elements) == (link, ranks, elements):
@@ -69,18 +69,18 @@ def curves_of(lines, link, ranks, elements):
 
 
 def check(page):
-    """Raises ValueError where nothing can be put into the page."""
+    """Raises ValueError if the page has no place for tables."""
     if not page.is_file():
-        raise ValueError(f"there is no page {page} (tables are put between its marks): make it")
+        raise ValueError(f"there is no page {page} (tables are written between its marks): create it")
     for mark in (BEGIN, END):
         if page.read_text().count(mark) != 1:
-            raise ValueError(f"{page} does not have the line {mark.strip()} once (tables are put between such marks): "
-                             "write it where they belong")
+            raise ValueError(f"{page} must have the line {mark.strip()} exactly once (tables are written between these "
+                             "marks): put it where tables belong")
 
 
 def write(lines, page):
-    """Puts tables and plots between the page's marks, and the plots' files beside it; of ways that are near the best
-    somewhere."""
+    """Writes tables and links to plots between the marks of the page, and the plots beside it. Shows
+    ways_near_best()."""
     named = ways_near_best(lines)
     lines = [found for found in lines if found["way"] in named]
     images = []

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table of what bench/exchange measured."""
+"""Makes tables of measurements of bench/exchange."""
 from exchange_grid import AUTOMATIC, REFERENCE, best, cells, ratio
 
 
 def cell_text(line):
-    """Milliseconds, and megabytes on the wire where there was one: what gpups counted over shared memory."""
+    """Returns milliseconds, and megabytes on the wire; over shared memory, those that gpups counted."""
     if line is None:
         return "-"
     sent = (line["wire_bytes"] if line["link"] != "shm" else line["sent_bytes"]) / 1e6
@@ -28,7 +28,7 @@ def row(ways, columns):
 
 
 def markdown(lines):
-    """Tables, one for each link: ms / MB on the wire over all ranks."""
+    """Returns tables, one for each link: ms / MB on the wire over all ranks."""
     columns = columns_of(lines)
     text = []
     for link in dict.fromkeys(line["link"] for line in lines):

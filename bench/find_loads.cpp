@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times the search for keys at each load of the index's buckets: all of a batch there, half of it, none.
+// Measures the search for keys at several loads of the index's buckets: all, half or none of the keys of a batch exist.
 //   bench_find_loads --threads 2 --million-keys 32
 #include <fmt/core.h>
 
@@ -20,7 +20,7 @@ using gpups::kernels::KeyIndex;
 
 constexpr std::size_t kBatch = std::size_t{1} << 20;
 
-// An index of `keys` keys that are so large a share of its places.
+// Returns an index of `keys` keys whose slots are filled to this load.
 KeyIndex index_at(Stream& stream, std::size_t keys, double load) {
   KeyIndex index(stream.device(), static_cast<std::size_t>(static_cast<double>(keys) * .75 / load));
   gpups::Array<std::uint32_t> ids(stream.device(), kBatch);
@@ -33,7 +33,7 @@ KeyIndex index_at(Stream& stream, std::size_t keys, double load) {
   return index;
 }
 
-// Keys per second, by the median of eleven batches that are drawn from the first `range` keys, from number `first` on.
+// Returns keys per second, the median of eleven batches. Keys are drawn from `range` numbers that begin with `first`.
 double rate(Stream& stream, KeyIndex const& index, std::size_t first, std::size_t range) {
   gpups::test::Random random(1);
   gpups::Array<std::uint32_t> ids(stream.device(), kBatch);
@@ -54,7 +54,7 @@ double rate(Stream& stream, KeyIndex const& index, std::size_t first, std::size_
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Times the search for keys at several loads");
+  CLI::App app("Measures the search for keys at several loads");
   std::string device = "auto";
   int threads = 0;
   std::size_t millions = 32;
@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
   std::size_t const keys = millions << 20;
   fmt::print("{}, {} threads, {} keys, batches of {}; M keys/s\n", to_string(stream.device()), stream.threads(), keys,
              kBatch);
-  fmt::print("{:>5} {:>10} {:>10} {:>10}\n", "load", "all there", "half", "none");
+  fmt::print("{:>5} {:>10} {:>10} {:>10}\n", "load", "all exist", "half", "none");
   for (double const load : {.5, .6, .7, .75, .8, .849}) {
     auto const index = index_at(stream, keys, load);
     fmt::print("{:5.2f} {:10.1f} {:10.1f} {:10.1f}\n", load, rate(stream, index, 0, keys) * 1e-6,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a goal is, how programs are run for it, and how its verdict is printed."""
+"""Goals: their definition, functions that run programs for them, and the output of verdicts."""
 import contextlib
 import dataclasses
 import json
@@ -13,11 +13,11 @@ import time
 from typing import Callable
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CORES = 2  # what all goals are stated for
+CORES = 2  # all goals are stated for this number of cores
 
 
 class CannotMeasure(Exception):
-    """Data or a program is missing, or a command failed. A goal that cannot be measured does not hold."""
+    """Data or a program is missing, or a command failed. A goal that cannot be measured is missed."""
 
 
 @dataclasses.dataclass
@@ -47,7 +47,7 @@ def none():
 
 
 def reported():
-    """A number that is promised nowhere, and of interest beside others."""
+    """Returns a limit that always holds, for a number that is only printed."""
     return Limit("no promise", lambda values: True)
 
 
@@ -60,7 +60,7 @@ class Goal:
 
 
 class Bench:
-    """Where things are, and what was run."""
+    """Paths and options of a measurement, and the commands that it ran."""
 
     def __init__(self, build, data, kge_generator, losses=100, seed=1, mf_generator=None, fuzz_build="build/fuzz",
                  fuzz_seconds=3600):
@@ -81,16 +81,16 @@ class Bench:
         return found[0]
 
     def run(self, command, timeout_s=1800, env=None):
-        """Runs a command on CORES cores; returns its seconds."""
+        """Runs a command on CORES cores, and returns its seconds."""
         return self.run_for_output(command, timeout_s, env)[0]
 
     def output(self, command, timeout_s=1800):
-        """Runs a command in the same way; returns the JSON of the last line that it printed."""
+        """Runs a command on CORES cores, and returns the JSON of the last line that it printed."""
         return json.loads(self.run_for_output(command, timeout_s)[1].splitlines()[-1])
 
     @contextlib.contextmanager
     def on_cores(self):
-        """All that this thread starts meanwhile runs on the cores that goals are stated for."""
+        """Binds this thread, and all that it starts in the context, to CORES cores."""
         before = os.sched_getaffinity(0)
         os.sched_setaffinity(0, self.cores)
         try:
@@ -99,7 +99,7 @@ class Bench:
             os.sched_setaffinity(0, before)
 
     def run_for_output(self, command, timeout_s, env=None):
-        """Its seconds, and what it printed."""
+        """Runs a command on CORES cores, and returns its seconds and its output. Raises CannotMeasure if it fails."""
         command = [str(word) for word in command]
         shown = [f"{name}={value}" for name, value in (env or {}).items()] + [shlex.quote(word) for word in command]
         text = " ".join(shown)
@@ -111,7 +111,7 @@ class Bench:
                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                       text=True, errors="replace")
         except subprocess.TimeoutExpired:
-            raise CannotMeasure(f"over {timeout_s} s: {text}") from None
+            raise CannotMeasure(f"timeout of {timeout_s} s: {text}") from None
         if done.returncode != 0:
             tail = "\n".join(done.stdout.splitlines()[-5:])
             raise CannotMeasure(f"status {done.returncode} from {text}\n{tail}")
@@ -124,8 +124,8 @@ class Bench:
         return folder
 
     def train(self, config, run, settings, resume=False):
-        """Trains into a folder below the work folder, a new one or, to resume, the one that is there; returns the
-        summary, with `wall_seconds` of the command."""
+        """Trains into a folder below the work folder: a new one, or with `resume` an existing one. Returns the summary
+        and `wall_seconds`, the time of the command."""
         folder = self.work / run if resume else self.fresh_folder(run)
         command = [self.program("gpu_train"), "train", ROOT / "examples/configs" / config, "--run", folder]
         seconds = self.run(command + ["--resume"] * resume + overrides(settings))
@@ -144,7 +144,7 @@ def summary(folder):
 
 
 def spread(values):
-    """'median (least .. most, number)' of numbers; the distinct values of anything else."""
+    """Returns 'median (least .. most, number)' of numbers, or the distinct values of anything else."""
     if all(isinstance(value, (int, float)) for value in values):
         middle, least, most = statistics.median(values), min(values), max(values)
         return f"{middle:,.4g} ({least:,.4g} .. {most:,.4g}, n = {len(values)})" if middle < 1000 else \
@@ -153,7 +153,7 @@ def spread(values):
 
 
 def judge(goal, bench):
-    """Measures a goal and prints what came of it; returns whether it holds."""
+    """Measures a goal, prints the results, and returns whether the goal holds."""
     bench.commands = []
     print(f"goal      {goal.name}: {goal.text}", flush=True)
     try:

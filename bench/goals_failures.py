@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goals about a rank that is lost: all others know soon, say which one it is, and can go on from a checkpoint."""
+"""Goals about lost ranks: all other ranks end soon with an error that names the lost rank, and the job can continue
+from a checkpoint."""
 import contextlib
 import dataclasses
 import random
@@ -12,11 +13,11 @@ from cluster_jobs import environment, last_error, namespaces, need, note, small_
 from goal import CannotMeasure, Goal, each_at_most, none, reported
 
 RANKS, PEER_TIMEOUT_S, SLACK_S, JOIN_TIMEOUT_S = 4, 2, 2, 5
-# During the join rank 0 may owe a rank an answer for 10 s, and who has been rejected has 2 s to hear why.
+# During the join rank 0 may take 10 s to answer a rank, and a rejected rank has 2 s to receive the reason.
 JOIN_BOUND_S = 10 + 2 + SLACK_S
 GIVE_UP_S = 30
 RESTARTS = 5
-# Every epoch, of a few milliseconds, ends with a validation and a checkpoint.
+# Every epoch takes a few milliseconds, and ends with a validation and a checkpoint.
 SETTINGS = {"cluster__peer_timeout_s": PEER_TIMEOUT_S, "cluster__join_timeout_s": JOIN_TIMEOUT_S,
             "train__checkpoint_every": 1, "train__validate_every": 1}
 
@@ -27,7 +28,7 @@ class Loss:
     kind: str  # kill, stop, cut
     victim: int
     after_s: float
-    by_network: bool  # each rank on a host of its own
+    by_network: bool  # each rank on its own host (network namespace)
 
     def __str__(self):
         where = "four hosts" if self.by_network else "one host"
@@ -35,7 +36,7 @@ class Loss:
 
 
 def losses_of(count, seed):
-    """Kinds in turn. A fifth of the moments is before all ranks have met, or soon after."""
+    """Returns losses of all kinds in turn. A fifth of them occur during the join or soon after it."""
     chance, made = random.Random(seed), []
     for number in range(count):
         kind = ("kill", "stop", "cut")[number % 3]
@@ -53,32 +54,33 @@ def inflict(loss, job, network):
 
 
 def wrong_name(line, victim, joined):
-    """What is wrong with a survivor's last line, if anything."""
+    """Returns what is wrong with the last error of a surviving rank, or an empty string."""
     during_join = "" if joined else (rf"|\branks? [\d, ]*\b{victim}\b[\d, ]* of {RANKS} did not come"
                                      + r"|\brank 0 was not there|\bis not rank 0 of this job" * (victim == 0))
     if re.search(rf"\brank {victim} is lost\b{during_join}", line):
         return ""
-    return f"says '{line}'" if line else "says no error"
+    return f"prints '{line}'" if line else "prints no error"
 
 
 def judge(loss, job, joined, ends):
-    """What is wrong with how the processes have ended."""
+    """Returns what is wrong with the way the processes have ended."""
     bound_s, problems, codes = PEER_TIMEOUT_S + SLACK_S if joined else JOIN_BOUND_S, [], job.codes()
     for rank in range(RANKS):
         judged = rank != loss.victim or loss.kind == "cut"
         if judged and rank not in ends:
-            problems.append(f"rank {rank} runs after {GIVE_UP_S} s")
+            problems.append(f"rank {rank} still runs after {GIVE_UP_S} s")
         elif judged and ends[rank] > bound_s:
             problems.append(f"rank {rank} ended after {ends[rank]:.2f} s")
         if codes[rank] is not None and codes[rank] <= 0 and not (rank == loss.victim and loss.kind == "kill"):
-            problems.append(f"rank {rank} ended with status {codes[rank]} and says first '{job.output(rank)[:500]}'")
+            problems.append(f"rank {rank} ended with status {codes[rank]}, and its output begins with "
+                            f"'{job.output(rank)[:500]}'")
         if rank != loss.victim and (wrong := wrong_name(last_error(job.output(rank)), loss.victim, joined)):
             problems.append(f"rank {rank} {wrong}")
     return problems
 
 
 def suffer(graph, loss):
-    """Has a job lose a rank. Returns whether all had met, the largest delay, and what went wrong."""
+    """Runs a job that loses a rank. Returns whether all ranks had joined, the largest delay, and what went wrong."""
     with contextlib.ExitStack() as held:
         network = held.enter_context(namespaces.Network(RANKS)) if loss.by_network else None
         command = graph.command(f"loss-{loss.number}", small_graph.LONG, **SETTINGS)
@@ -96,9 +98,9 @@ def suffer(graph, loss):
             if not wait_ends(job, [loss.victim], GIVE_UP_S, time.monotonic()):
                 ends.pop(loss.victim, None)
         joined = f"{RANKS} ranks on host" in job.output(0)
-        problems = [f"rank {rank} ended before that" for rank in ended_before] + judge(loss, job, joined, ends)
+        problems = [f"rank {rank} ended before the loss" for rank in ended_before] + judge(loss, job, joined, ends)
         if None in job.codes():
-            problems.append(f"exit codes are {job.codes()}: something is left")
+            problems.append(f"exit codes are {job.codes()}: a process still runs")
         if problems:
             print(f"failed    {loss}: {'; '.join(problems)}\n{job.all_output()}", flush=True)
         return joined, max(ends.values(), default=GIVE_UP_S), problems
@@ -118,8 +120,8 @@ def losses(bench):
             shutil.rmtree(graph.folder / f"loss-{loss.number}", ignore_errors=True)
     finally:
         graph.remove()
-    return {"losses": [bench.losses], "that failed": [failed], "seconds after a loss": delays[True] or [0.0],
-            "seconds after one during the join": delays[False] or [0.0]}
+    return {"losses": [bench.losses], "failed losses": [failed], "seconds after a loss": delays[True] or [0.0],
+            "seconds after a loss during the join": delays[False] or [0.0]}
 
 
 def run_alone(graph, run, steps, *more):
@@ -140,10 +142,10 @@ def restart(bench):
                 time.sleep(chance.uniform(0, 1))
                 job.signal(victim, signal.SIGKILL)
                 if len(wait_ends(job, range(RANKS), GIVE_UP_S, time.monotonic())) < RANKS:
-                    raise CannotMeasure(f"after the loss of rank {victim} somebody runs\n{job.all_output()}")
+                    raise CannotMeasure(f"after the loss of rank {victim} a process still runs\n{job.all_output()}")
             for copy in ("look", "2", "4"):
                 shutil.copytree(graph.folder / run, graph.folder / f"{run}-{copy}")
-            # This trains nothing, and says how far the run had come when it was saved last.
+            # This run trains nothing, and shows the step of the last checkpoint.
             steps = run_alone(graph, f"{run}-look", 1, "--resume")["steps"] + 50
             hashes = [run_alone(graph, f"{run}-whole", steps)["table_hash"]]
             for ranks in (2, 4):
@@ -156,16 +158,16 @@ def restart(bench):
         raise CannotMeasure(str(problem)) from None
     finally:
         graph.remove()
-    return {"restarts with the same bits": [sum(right)], "with others": [len(right) - sum(right)]}
+    return {"restarts with the same bits": [sum(right)], "restarts with other bits": [len(right) - sum(right)]}
 
 
 GOALS = [
-    Goal("losses", "four processes, one of them killed, stopped or cut off at a random moment (--losses of them): all "
-         f"others end with an error that names it within {PEER_TIMEOUT_S} s (cluster.peer_timeout_s) + {SLACK_S} s, "
-         f"and where they have not all met yet within {JOIN_BOUND_S} s", losses,
-         {"losses": reported(), "that failed": none(), "seconds after a loss": each_at_most(PEER_TIMEOUT_S + SLACK_S),
-          "seconds after one during the join": each_at_most(JOIN_BOUND_S)}),
-    Goal("restart", f"{RESTARTS} jobs of four processes that lost one go on from the last checkpoint, with two and "
-         "with four, and end with the bits of a run that lost nobody", restart,
-         {"restarts with the same bits": reported(), "with others": none()}),
+    Goal("losses", "four processes, one of which is killed, stopped or cut off at a random moment (--losses times): "
+         f"all others end with an error that names it within {PEER_TIMEOUT_S} s (cluster.peer_timeout_s) + {SLACK_S} "
+         f"s, or within {JOIN_BOUND_S} s during the join", losses,
+         {"losses": reported(), "failed losses": none(), "seconds after a loss": each_at_most(PEER_TIMEOUT_S + SLACK_S),
+          "seconds after a loss during the join": each_at_most(JOIN_BOUND_S)}),
+    Goal("restart", f"{RESTARTS} jobs of four processes that lost one continue from the last checkpoint, with two and "
+         "with four processes, and end with the bits of a run without a loss", restart,
+         {"restarts with the same bits": reported(), "restarts with other bits": none()}),
 ]

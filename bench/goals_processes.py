@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The goals of jobs of several processes: the same bits however they are started, speed, losses, rejections."""
+"""The goals of jobs of several processes: equal bits with every launcher, speed, losses, rejections."""
 import json
 
 import goals_failures
@@ -13,7 +13,7 @@ TCP = {"UCX_TLS": "tcp,self"}
 
 
 def command_of(bench, run, settings):
-    """gpu_train with a new run folder, and that folder."""
+    """Returns a command of gpu_train with a new run folder, and that folder."""
     folder = bench.fresh_folder(run)
     return [bench.program("gpu_train"), "train", CONFIG, "--run", folder, *overrides(settings)], folder
 
@@ -26,7 +26,7 @@ def by_mpirun(bench, ranks, command, env=None):
 
 def by_slurm(bench, ranks, command):
     note(bench, f"UCX_TLS=tcp,self srun --mpi=pmix -N {ranks} -n {ranks}", command)
-    with bench.on_cores(), slurm.Cluster(ranks) as cluster:  # its links have 1 Gbit/s
+    with bench.on_cores(), slurm.Cluster(ranks) as cluster:  # with links of 1 Gbit/s
         return wait_well(cluster.srun(command, ranks, cwd=ROOT, env=TCP))
 
 
@@ -52,7 +52,7 @@ def pull(bench):
 
 
 def two_processes(bench):
-    """Beside one process, in turn, so that a change of the machine's speed touches both."""
+    """Alternates runs with one and two processes, so that changes of the machine's speed affect both."""
     need(mpirun)
     settings = {**kge100k(bench), "data.valid": "", "data.test": "", "train.epochs": 20, "train.checkpoint_every": 0}
     one, two = [], []
@@ -66,12 +66,13 @@ def two_processes(bench):
 
 
 GOALS = [
-    Goal("bits", f"tables after {STEPS} steps have the same bits in 1 process, in 2, 3, 4 below mpirun, and in 2, 4 "
-         "below Slurm with a link of 1 Gbit/s to each", bits, {"table hash": all_equal()}),
+    Goal("bits", f"tables after {STEPS} steps have the same bits in 1 process, in 2, 3, 4 with mpirun, and in 2, 4 "
+         "with Slurm, each on a link of 1 Gbit/s", bits, {"table hash": all_equal()}),
     *goals_failures.GOALS,
     *goals_refusals.GOALS,
-    Goal("pull", "256 rows of 256 bytes at a time, from another process: 8,000,000 keys/s on two cores", pull,
+    Goal("pull", "pulls of 256 rows of 256 bytes from another process: 8,000,000 keys/s on two cores", pull,
          {"keys/s": at_least(8_000_000), "keys/s, open 1": reported(), "keys/s, open 32": reported()}),
-    Goal("kge100k-2", "kge100k in two processes, one thread each, beside one process with two threads", two_processes,
+    Goal("kge100k-2", "kge100k in two processes with one thread each, compared with one process with two threads",
+         two_processes,
          {"samples/s, 1 process": reported(), "samples/s, 2 processes": reported(), "ratio": reported()}),
 ]

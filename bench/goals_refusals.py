@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The goal that ranks which do not belong together do not train together: they end soon, and say which rank and why."""
+"""The goal that ranks with different data, versions or settings do not train together: they end soon with an error that
+names the rank and the reason."""
 import contextlib
 import dataclasses
 import re
@@ -18,15 +19,15 @@ ALL = frozenset(range(RANKS))
 class Refusal:
     what: str
     at_fault: int
-    ending: frozenset  # processes that are at fault, or that can know
-    error: str  # pattern of the last line of each of them
-    zero_says: tuple = ()  # patterns of what rank 0 says besides
-    first_listens: bool = False  # the first process does before the others start
+    ending: frozenset  # the processes that must end: those at fault, and those that can detect it
+    error: str  # pattern of the last error of each of them
+    zero_says: tuple = ()  # patterns of further output of rank 0
+    first_listens: bool = False  # the others start when the first process listens
 
 
 def rejections():
     for at in range(RANKS):
-        # A stranger must not end a job: rank 0 says whom it rejected, and waits.
+        # A process without the token must not end a job: rank 0 prints which rank it rejected, and waits.
         strangers = [at] if at else [1, 2]
         yield Refusal("token", at, frozenset(strangers), "its token is another one",
                       tuple(rf"gpups: rejected .* rank {rank} \(its token is another one\)" for rank in strangers))
@@ -41,7 +42,7 @@ def rejections():
 
 
 class Ground:
-    """What ranks may differ in: programs, graphs."""
+    """Programs and graphs that differ between ranks."""
 
     def __init__(self, program):
         self.graph, self.other_graph = small_graph.SmallGraph(program), small_graph.SmallGraph(program)
@@ -52,19 +53,19 @@ class Ground:
         self.runs = 0
 
     def _make_other_version(self, program):
-        """The version is in the program's instructions, in pieces: the first of them becomes another."""
+        """Copies the program and changes its version, the first part of which is in its instructions."""
         version = output_of([program, "--version"]).split()[1].encode()
         self.other_program.write_bytes(program.read_bytes().replace(version[:4], b"9" + version[1:4]))
         self.other_program.chmod(0o755)
         if output_of([self.other_program, "--version"]).split()[1].encode() != b"9" + version[1:]:
-            raise CannotMeasure("a copy of gpu_train with another version could not be made")
+            raise CannotMeasure("the version of a copy of gpu_train could not be changed")
 
     def remove(self):
         self.graph.remove()
         self.other_graph.remove()
 
     def commands(self, rejection):
-        """(command, folder) of each process."""
+        """Returns (command, folder) of each process."""
         self.runs += 1
         run = self.graph.folder / f"run-{self.runs}"
         made = [(self.graph.command(run, small_graph.LONG), self.graph.folder)] * RANKS
@@ -109,7 +110,7 @@ def start(job, ground, rejection, port):
 
 
 def reject(ground, rejection):
-    """Returns the seconds that it took, and what went wrong."""
+    """Runs a job with one rejection. Returns the seconds until it ended, and what went wrong."""
     with contextlib.ExitStack() as held:
         port = processes.free_port()
         if rejection.what == "port":
@@ -124,8 +125,8 @@ def reject(ground, rejection):
             if codes[index] is None or codes[index] <= 0:
                 problems.append(f"the exit status of process {index} is {codes[index]}")
             if not re.search(rejection.error, last_error(job.output(index))):
-                problems.append(f"process {index} says '{last_error(job.output(index))}'")
-        problems += [f"rank 0 does not say {said}" for said in rejection.zero_says
+                problems.append(f"process {index} prints '{last_error(job.output(index))}'")
+        problems += [f"rank 0 does not print {said}" for said in rejection.zero_says
                      if not re.search(said, job.output(0))]
         seconds = max(ends.values()) if len(ends) == len(rejection.ending) else GIVE_UP_S
         if seconds > BOUND_S:
@@ -147,13 +148,14 @@ def measure(bench):
             failed += bool(problems)
     finally:
         ground.remove()
-    return {"rejections": [sum(map(len, seconds.values()))], "that failed": [failed], **seconds}
+    return {"rejections": [sum(map(len, seconds.values()))], "failed rejections": [failed], **seconds}
 
 
 KINDS = dict.fromkeys(rejection.what for rejection in rejections())
 GOALS = [
-    Goal("rejections", "another token, version, configuration, data, number of ranks, a rank twice, a port in use: who "
-         f"is at fault or can know ends within {BOUND_S} s, and a line says which rank and why", measure,
-         {"rejections": reported(), "that failed": none(),
+    Goal("rejections", "different token, version, configuration, data or number of ranks, a duplicate rank, a port in "
+         "use: the ranks at fault and those that can detect it end within "
+         f"{BOUND_S} s, with an error that names the rank and the reason", measure,
+         {"rejections": reported(), "failed rejections": none(),
           **{f"seconds, {what}": each_at_most(BOUND_S) for what in KINDS}}),
 ]

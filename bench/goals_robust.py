@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The goals of an exchange that meets the worst: rows read while written, lost ranks, changed bytes, fuzzers."""
+"""The goals of an exchange under faults: rows read while they are written, lost ranks, changed bytes, fuzzers."""
 import json
 import multiprocessing.pool
 import re
@@ -13,7 +13,7 @@ import losses  # of tests/clusters, which cluster_jobs has made known
 
 READS, INPUTS, FUZZ_SECONDS = 100_000_000, 10_000, 3600
 LOSSES = ["LostInAllreduce.*"]
-SLACK_S = 5  # a closed connection is noticed at once, and silence when the timeout is over
+SLACK_S = 5  # a closed connection is detected at once, a silent rank after the timeout
 CHANGES = ["InTransit.*", "Strangers.OverUcxAreNotHeard", "Seals.*", "Checksum.*", "HostileStream.*",
            "HostileLink.WhatWasChanged*"]
 FUZZ = ROOT / "tests" / "fuzz"
@@ -22,27 +22,27 @@ import corpus  # noqa: E402
 
 
 def reads(bench):
-    """Between threads, and between two processes. A torn row that is taken for whole ends the program with 1."""
+    """Reads between threads, and between two processes. The program exits with 1 if the check misses a torn row."""
     need(mpirun)
     command = [bench.program("one_sided"), "--reads", READS]
     threads = json.loads(bench.run_for_output(command, 1800)[1].splitlines()[-1])
     texts = "".join(by_mpirun(bench, 2, command)).splitlines()
     processes = [json.loads(text) for text in texts if text.startswith("{")]
-    if [line["windows"] for line in processes] != ["ucx, processes"]:  # without UCX each process is alone
-        raise CannotMeasure("no process has read what another put: build with UCX")
+    if [line["windows"] for line in processes] != ["ucx, processes"]:  # without UCX each process runs alone
+        raise CannotMeasure("no process has read rows of another: build with UCX")
     both = [threads, *processes]
     return {"reads": [line["reads"] for line in both],
-            "torn rows taken for whole": [sum(line["got_through"] for line in both)],
-            "torn rows that were seen": [line["caught"] for line in both]}
+            "missed torn rows": [sum(line["got_through"] for line in both)],
+            "detected torn rows": [line["caught"] for line in both]}
 
 
 def lose(bench):
-    """What came of each loss; of those that went wrong also prints why."""
+    """Runs all losses and returns their outcomes; prints the reason of each failure."""
     for way in losses.WAYS:
         need(way.harness())
     program, outcomes = bench.program("work_until_lost"), []
     if absent := losses.MUST_BE_LISTED - set(losses.works(program)):
-        raise CannotMeasure(f"{program} knows no {', '.join(sorted(absent))}: build it")
+        raise CannotMeasure(f"{program} does not have {', '.join(sorted(absent))}: build the current sources")
     note(bench, f"RANK=0..{losses.RANKS - 1} WORLD_SIZE={losses.RANKS}", [program, "WORK", losses.PEER_TIMEOUT_S])
     with bench.on_cores():
         for outcome in losses.all_losses(program):
@@ -55,14 +55,15 @@ def lose(bench):
 def faults(bench):
     outcomes = lose(bench)
     seconds = {way: [outcome.late_s() for outcome in outcomes if outcome.way == way.name] for way in losses.WAYS}
-    return {"losses": [len(outcomes)], "that not all named": [sum(bool(outcome.problems) for outcome in outcomes)],
+    return {"losses": [len(outcomes)],
+            "losses without all errors": [sum(bool(outcome.problems) for outcome in outcomes)],
             "seconds after a kill, four hosts": seconds[losses.KILL_OF_HOST],
             "seconds after a kill, one host": seconds[losses.KILL],
             "seconds over the timeout after a cut": seconds[losses.CUT],
             "seconds over the timeout of a rank that hangs": seconds[losses.STOP],
-            "seconds until all had ended": [outcome.ended_s for outcome in outcomes],
-            "tests of losses not passed": by_tests.failures(bench, LOSSES),
-            "tests of changed bytes not passed": by_tests.failures(bench, CHANGES)}
+            "seconds until all ranks had ended": [outcome.ended_s for outcome in outcomes],
+            "failed tests of losses": by_tests.failures(bench, LOSSES),
+            "failed tests of changed bytes": by_tests.failures(bench, CHANGES)}
 
 
 def fuzzer(bench, name):
@@ -73,7 +74,7 @@ def fuzzer(bench, name):
 
 
 def explore(bench, name, program, seconds):
-    """Seconds that a fuzzer ran for, and how many inputs it made."""
+    """Runs a fuzzer for this many seconds. Returns the seconds that it ran, and the number of inputs."""
     found, known = bench.work / "found" / name, bench.fresh_folder(f"corpus/{name}")
     found.mkdir(parents=True, exist_ok=True)
     corpus.unpack(corpus.CORPORA / f"{name}.zip", known)
@@ -84,8 +85,8 @@ def explore(bench, name, program, seconds):
 
 
 def fuzz(bench):
-    """What is there and changed copies of it by each target, then the fuzzer itself: the time is shared by all targets,
-    of which as many run at a time as there are cores."""
+    """Runs each target with its corpus and changed copies of it, then the fuzzer itself. The targets share the time,
+    and as many of them run at a time as there are cores."""
     names = re.findall(r"^gpups_fuzz\((\w+)", (FUZZ / "CMakeLists.txt").read_text(), re.MULTILINE)
     programs = {name: fuzzer(bench, name) for name in names}
     changed = []
@@ -95,26 +96,26 @@ def fuzz(bench):
     share = max(1, -(-bench.fuzz_seconds // len(programs)))  # rounded up
     with multiprocessing.pool.ThreadPool(len(bench.cores)) as pool:
         runs = pool.starmap(explore, [(bench, name, program, share) for name, program in programs.items()], chunksize=1)
-    return {"targets": [len(names)], "fewest inputs made of what is there": [min(changed)],
+    return {"targets": [len(names)], "fewest inputs made from a corpus": [min(changed)],
             "seconds of fuzzers": [sum(taken for taken, _ in runs)],
-            "inputs of each, by the fuzzer": [inputs for _, inputs in runs]}
+            "inputs of each fuzzer": [inputs for _, inputs in runs]}
 
 
 GOALS = [
-    Goal("reads", "10^8 rows read while another rank writes them by one-sided puts, over threads and over processes: "
-         "none is torn", reads,
-         {"reads": at_least(READS), "torn rows taken for whole": none(), "torn rows that were seen": reported()}),
-    Goal("faults", "a rank that is killed or hangs, or a link that is cut, in the middle of any sum, look-up, step, "
-         f"checkpoint or other call of all ranks: all others name it, within {SLACK_S} s after a kill, else within the "
-         f"peer timeout ({losses.PEER_TIMEOUT_S} s) + {SLACK_S} s; a changed message is found", faults,
-         {"losses": reported(), "that not all named": none(),
+    Goal("reads", "10^8 rows are read while another rank writes them with one-sided puts, between threads and between "
+         "processes: the check misses no torn row", reads,
+         {"reads": at_least(READS), "missed torn rows": none(), "detected torn rows": reported()}),
+    Goal("faults", "a rank is killed or hangs, or a link is cut, during any sum, look-up, step, checkpoint or other "
+         f"collective call: all other ranks name the lost rank, within {SLACK_S} s after a kill, otherwise within the "
+         f"peer timeout ({losses.PEER_TIMEOUT_S} s) + {SLACK_S} s; changed messages are detected", faults,
+         {"losses": reported(), "losses without all errors": none(),
           **{name: each_at_most(SLACK_S) for name in (
               "seconds after a kill, four hosts", "seconds after a kill, one host",
               "seconds over the timeout after a cut", "seconds over the timeout of a rank that hangs")},
-          "seconds until all had ended": reported(),
-          "tests of losses not passed": none(), "tests of changed bytes not passed": none()}),
-    Goal("fuzz", "10,000 inputs of each format from outside, and an hour of the fuzzer: nothing is found",
+          "seconds until all ranks had ended": reported(),
+          "failed tests of losses": none(), "failed tests of changed bytes": none()}),
+    Goal("fuzz", "10,000 inputs for each external format, and an hour of fuzzing: no failure",
          fuzz,
-         {"targets": reported(), "fewest inputs made of what is there": at_least(INPUTS),
-          "seconds of fuzzers": at_least(FUZZ_SECONDS), "inputs of each, by the fuzzer": reported()}),
+         {"targets": reported(), "fewest inputs made from a corpus": at_least(INPUTS),
+          "seconds of fuzzers": at_least(FUZZ_SECONDS), "inputs of each fuzzer": reported()}),
 ]

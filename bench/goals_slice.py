@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The goals of the first slice: static placement, synchronous training, the host, ranks as threads."""
+"""The goals of the basic configuration: static placement, synchronous training on the host, ranks as threads."""
 import itertools
 import shlex
 
@@ -9,9 +9,9 @@ SPEED_RUNS, QUALITY_SEEDS, SIMULATION_SEEDS, STEPS = 5, 5, 2000, 200
 
 
 def fb15k(bench):
-    """Settings that name FB15k-237: a folder of that name below --data, or its archive, which is unpacked."""
+    """Returns settings for FB15k-237 below --data: a folder fb15k-237, or its archive, which is unpacked."""
     if bench.data is None:
-        raise CannotMeasure("FB15k-237 is needed: --data FOLDER, with fb15k-237/train.txt or fb15k-237.tar.zst in it")
+        raise CannotMeasure("FB15k-237 is missing: use --data FOLDER with fb15k-237/train.txt or fb15k-237.tar.zst")
     places = [bench.data / "fb15k-237", bench.work / "fb15k-237"]
     archive = bench.data / "fb15k-237.tar.zst"
     if not any(files(place) for place in places) and archive.exists():
@@ -24,24 +24,24 @@ def fb15k(bench):
 
 
 def files(folder):
-    """The folder at or below this one that has train.txt, if any."""
+    """Returns the first folder at or below this one that contains train.txt, or None."""
     found = sorted(folder.rglob("train.txt")) if folder.exists() else []
     return found[0].parent if found else None
 
 
 def kge100k(bench):
-    """Settings that name the synthetic knowledge graph kge100k, generated once."""
+    """Returns settings for the synthetic knowledge graph kge100k, and generates it at the first call."""
     folder = bench.work / "kge100k"
     if not (folder / "test.del").exists():
         if bench.kge_generator is None:
-            raise CannotMeasure("kge100k is needed: --kge-generator COMMAND, which writes it")
+            raise CannotMeasure("kge100k is missing: use --kge-generator COMMAND, which writes it")
         bench.work.mkdir(parents=True, exist_ok=True)
         bench.run([*shlex.split(bench.kge_generator), 15000, 200, 100000, 1000, 7, folder])
     return {"data.folder": folder}
 
 
 def short_run(bench):
-    """Settings of a run of STEPS steps that evaluates nothing."""
+    """Returns settings for a run of STEPS steps without evaluation."""
     return {**kge100k(bench), "train.steps": STEPS, "data.valid": "", "data.test": ""}
 
 
@@ -68,7 +68,7 @@ def speed(bench):
 
 
 def early_quality(bench):
-    """The configuration of the speed goal, on real data."""
+    """Trains with the configuration of the speed goal on real data."""
     settings = {**fb15k(bench), "data.train": "train.txt", "data.valid": "valid.txt", "data.test": "",
                 "train.epochs": 5, "train.checkpoint_every": 0, "eval.sample": "first", "eval.samples_max": 2000,
                 "run.threads": CORES}
@@ -84,7 +84,7 @@ def simulation(bench):
 
 
 def resumed(bench):
-    """A run that never stopped, and runs that stopped and went on with the same or another number of ranks."""
+    """Compares an uninterrupted run with runs that stopped and continued with the same or another number of ranks."""
     settings = short_run(bench)
     hashes = [bench.train("kge100k.toml", "resume/whole", settings)["table_hash"]]
     for stop in (1, 97, 199):
@@ -97,14 +97,14 @@ def resumed(bench):
 
 
 def quick_start(bench):
-    """In a fresh clone, so that everything is built; a compiler cache may help."""
+    """Runs in a new clone, so that everything is built; a compiler cache may speed this up."""
     clone = bench.fresh_folder("clone")
     bench.run(["git", "clone", "-q", ROOT, clone])
     return {"seconds": [bench.run([clone / "tools" / "quickstart"])]}
 
 
 GOALS = [
-    Goal("quality", "ComplEx on FB15k-237: filtered test MRR of .28 within 15 minutes on two cores", quality,
+    Goal("quality", "ComplEx on FB15k-237: filtered test MRR of .28 in 15 minutes on two cores", quality,
          {"test MRR": at_least(.28), "seconds": at_most(900)}),
     Goal("bits", f"tables after {STEPS} steps have the same bits on 1, 2, 3, 4 ranks, 1, 2 threads, lookahead 4, 16",
          bits, {"table hash": all_equal()}),
@@ -113,9 +113,9 @@ GOALS = [
     Goal("early-quality",
          "the speed goal's settings on FB15k-237, 5 epochs: filtered MRR of .175 on the first 2,000 validation triples",
          early_quality, {"valid MRR": at_least(.175)}),
-    Goal("simulation", f"{SIMULATION_SEEDS:,} seeds of the simulated network lose and invent no update", simulation,
+    Goal("simulation", f"{SIMULATION_SEEDS:,} seeds of the simulated network: no update is lost or added", simulation,
          {"seeds": at_least(SIMULATION_SEEDS)}),
-    Goal("resume", "a resumed run ends with the bits of one that never stopped, on any number of ranks", resumed,
+    Goal("resume", "a resumed run ends with the bits of an uninterrupted run, on any number of ranks", resumed,
          {"table hash": all_equal()}),
     Goal("quick-start", "tools/quickstart takes less than 5 minutes on two cores", quick_start,
          {"seconds": at_most(300)}),

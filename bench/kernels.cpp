@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Benchmarks of every kernel's case: nanoseconds per entry, GB/s, and the share of what a copy of large arrays reaches
-// here, by the median of seven repetitions.
+// Benchmarks every kernel case: nanoseconds per entry, GB/s, and the fraction of the bandwidth of a large copy, each
+// from the median of seven repetitions.
 //   bench_kernels --device host --threads 2 --entries 61440 --dim 100 sum_gradients gather
-// With --jsonl FILE each case also becomes a line of that file, for tools/compare. Flags of Google Benchmark are
-// understood as well.
+// With --jsonl FILE, each case also adds a line to that file, for tools/compare. Options of Google Benchmark are
+// accepted as well.
 #include <benchmark/benchmark.h>
 #include <fmt/core.h>
 
@@ -37,13 +37,13 @@ double copy_bytes_per_second(Stream& stream) {
   return copy.amount / seconds[kRepetitions / 2];
 }
 
-// What all results are of, and where they go.
+// The options that all results share, and where results are written.
 struct Settings {
   std::string jsonl, commit;  // jsonl: empty for none
   gpups::test::CaseSize size{61440, 100};
 };
 
-// Prints a line for each case's median, and writes it to the file.
+// Prints a line with the median of each case, and adds it to the file.
 class Reporter : public benchmark::BenchmarkReporter {
  public:
   Reporter(Settings const& settings, Stream const& stream, double copy)
@@ -111,7 +111,7 @@ void run(Stream& stream, gpups::test::KernelCase const& kernel, Settings const& 
 
 int main(int argc, char** argv) try {
   benchmark::Initialize(&argc, argv);
-  CLI::App app("Times the kernels");
+  CLI::App app("Measures the speed of kernels");
   std::string device = "auto";
   int threads = 0;
   Settings settings;
@@ -124,21 +124,21 @@ int main(int argc, char** argv) try {
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 26));
   app.add_option("--dim", settings.size.dim, "columns of a row")->capture_default_str()->check(CLI::Range(1, 1 << 16));
-  app.add_option("--jsonl", settings.jsonl, "file to add a line for each case to");
-  app.add_option("--commit", settings.commit, "what the lines say of the code that was measured");
-  app.add_option("case", names, "which cases; none: all");
+  app.add_option("--jsonl", settings.jsonl, "file to which a line for each case is added");
+  app.add_option("--commit", settings.commit, "name of the measured code, printed in each line");
+  app.add_option("case", names, "the cases to run; none: all");
   CLI11_PARSE(app, argc, argv);
 
   auto const cases = gpups::test::kernel_cases();
   for (auto const& name : names) {
     if (std::any_of(cases.begin(), cases.end(), [&](auto const& kernel) { return kernel.name == name; })) continue;
-    fmt::print(stderr, "bench_kernels: there is no case \"{}\" (nothing would be measured): take some of", name);
+    fmt::print(stderr, "bench_kernels: there is no case \"{}\" (nothing would be measured): use some of", name);
     for (auto const& kernel : cases) fmt::print(stderr, " {}", kernel.name);
     fmt::print(stderr, "\n");
     return 2;
   }
   if (!settings.jsonl.empty() && !std::ofstream(settings.jsonl, std::ios::app)) {
-    fmt::print(stderr, "bench_kernels: {} cannot be written (results would be lost): name a file that can\n",
+    fmt::print(stderr, "bench_kernels: {} cannot be written (results would be lost): use a file that can be written\n",
                settings.jsonl);
     return 2;
   }

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links between the processes of an mpirun on this machine, each in a network namespace of its own.
+"""Links between the processes of an mpirun on this machine, each link in its own network namespace.
 
-A namespace is held by a process that ends with us: nothing is left behind, whatever happens to us. All processes are in
-the same one, so that a shaped link has one token bucket for all of them, as a hub has, and its counters are theirs.
+A process that ends with this program keeps the namespace alive, so nothing is left behind if this program is killed.
+All processes of an mpirun are in one namespace: a shaped link has one token bucket for all of them, as a hub has, and
+the counters of the namespace are those of the link.
 """
 import contextlib
 import dataclasses
@@ -17,12 +18,12 @@ class Link:
     name: str
     text: str
     mpi: tuple  # options of mpirun
-    env: dict  # for UCX
-    shape: str = ""  # a command inside
-    pause_ms: float = 0  # in which its token bucket fills
+    env: dict  # environment for UCX
+    shape: str = ""  # command that limits the rate, run in the namespace
+    pause_ms: float = 0  # time in which its token bucket fills
 
 
-PLAIN = ("--mca", "pml", "ob1")  # Open MPI's own transports, not UCX below it
+PLAIN = ("--mca", "pml", "ob1")  # the transports of Open MPI itself, without UCX
 TCP = (*PLAIN, "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo")
 LINKS = [
     Link("shm", "shared memory", (*PLAIN, "--mca", "btl", "vader,self"), {}),
@@ -33,13 +34,13 @@ LINKS = [
 
 
 def missing():
-    """What is not here that these links need, as a list of texts."""
+    """Returns what these links need and this machine lacks, as a list of texts."""
     return mpirun.missing() + namespaces.missing()
 
 
 @contextlib.contextmanager
 def inside(link):
-    """Makes the link; gives what mpirun.job needs to be told to run across it."""
+    """Sets up the link, and yields the arguments with which mpirun.job() runs across it."""
     held = folders.Temporary("link")
     host = None
     try:
@@ -48,7 +49,7 @@ def inside(link):
         host = namespaces.Host("link", hosts_file, False)
         if link.shape:
             host.run(link.shape.split())
-        # Links are measured each time: what is kept of another would have the same name.
+        # gpups measures the link in each run: costs cached for another link would have the same name.
         yield {"env": {**link.env, "GPUPS_CACHE_DIR": ""}, "options": link.mpi, "within": host.command}
     finally:
         if host:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of bilinear models on rows that are already pulled, and scoring for evaluation. The number of threads is the
-// last argument of each.
+// Benchmarks steps of bilinear models with rows that are already pulled, and scoring for evaluation. The last argument
+// of each is the number of threads.
 #include <benchmark/benchmark.h>
 
 #include "tests/support/model_fixture.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are read while another rank writes them by one-sided puts: how many reads a second, how many torn rows the
-// check caught, and how many got through. Alone, both ranks are threads; started as two processes, rank 0 writes rank
-// 1's rows over UCX. Prints a line of JSON, and ends with 1 where a torn row got through.
+// Reads rows that another rank writes with one-sided puts at the same time: measures reads per second, and counts the
+// torn rows that the check caught and those that it missed. As one process, both ranks are threads; as two processes,
+// rank 0 writes rows of rank 1 over UCX. Prints a line of JSON, and exits with 1 if a torn row was missed.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -35,10 +35,10 @@ struct Options {
 
 std::size_t window_bytes(Options const& o) { return VersionedRows::bytes(o.rows, o.row_bytes); }
 
-// Each word of a row says which version of it this is.
+// Returns the value of all words of a version of a row.
 std::uint64_t word_of(std::uint64_t version, std::size_t row) { return version * 0x9e3779b97f4a7c15 + row; }
 
-// Writes rows until `over`. Returns how many.
+// Writes rows until over() is true. Returns their number.
 template <class Over>
 std::uint64_t write(Window& window, Options const& o, Over over) {
   VersionedRows const rows(window.memory(), o.rows, o.row_bytes);
@@ -62,7 +62,7 @@ struct Reads {
   double seconds = 0;
 };
 
-// Reads until so many rows were whole. With `unchecked` torn rows are taken for whole.
+// Reads until this many rows were whole. With `unchecked`, torn rows count as whole.
 Reads read(Window& window, Options const& o) {
   VersionedRows const rows(window.memory(), o.rows, o.row_bytes);
   VersionedRows::VersionedRow versioned_row;
@@ -116,13 +116,13 @@ int run_threads(Options const& o) {
     writer.join();
     return report(o, reads, o.windows, fmt::format(", \"writes\": {}", written));
   }
-  throw Error(fmt::format("there are no windows \"{}\" in this build: take local or ucx", o.windows));
+  throw Error(fmt::format("there are no windows \"{}\" in this build: use local or ucx", o.windows));
 }
 
 #if GPUPS_HAS_UCX
 int run_processes(Options const& o) {
   Group const group = Group::join({});
-  GPUPS_REQUIRE(group.size() == 2, "one_sided is a job of {} ranks (one writes and one reads): start two",
+  GPUPS_REQUIRE(group.size() == 2, "one_sided was started with {} ranks (one rank writes and one reads): start two",
                 group.size());
   comm::ControlChannel channel(*group.impl().transport, 600);
   auto const window = comm::make_ucx_window(group.rank(), window_bytes(o),
@@ -145,7 +145,7 @@ int run_processes(Options const& o) {
 
 int run(Options const& o) {
   GPUPS_REQUIRE(o.rows > 0 && o.row_bytes >= 8 && o.row_bytes % 8 == 0,
-                "rows of {} bytes cannot be read (each word of 8 bytes tells the version): take a multiple of 8",
+                "rows of {} bytes cannot be read (each word of 8 bytes contains the version): use a multiple of 8",
                 o.row_bytes);
 #if GPUPS_HAS_UCX
   if (Group::launch_info().ranks != 1) return run_processes(o);
@@ -160,10 +160,10 @@ int main(int argc, char** argv) {
   gpups::bench::Options o;
   CLI::App app("Reads rows that another rank writes");
   app.add_option("--reads", o.reads, "Rows to read whole");
-  app.add_option("--rows", o.rows, "Rows that are written in turn");
+  app.add_option("--rows", o.rows, "Number of rows, which are written in turn");
   app.add_option("--row-bytes", o.row_bytes, "Bytes of a row");
-  app.add_option("--windows", o.windows, "Of ranks that are threads: local or ucx");
-  app.add_flag("--unchecked", o.unchecked, "Take every row for whole, which shows that rows are torn");
+  app.add_option("--windows", o.windows, "Kind of windows between threads: local or ucx");
+  app.add_flag("--unchecked", o.unchecked, "Accept every row without a check, to show that rows are torn");
   CLI11_PARSE(app, argc, argv);
   try {
     return gpups::bench::run(o);

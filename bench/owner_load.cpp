@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How evenly the work of owners is spread: ranks train on batches of categorical features whose values follow Zipf's
-// law, and count what each of them receives. Bytes alone are of interest, so that the ranks are threads. Prints a line
-// of JSON.
+// Measures how evenly the work of owners is distributed: ranks train on batches of categorical features whose values
+// have a Zipf distribution, and count the bytes that each rank receives. Only bytes matter, so the ranks are threads.
+// Prints a line of JSON.
 //   owner_load --ranks 4 --batch 4096 --features 26 --exponent 1.05
 #include <fmt/format.h>
 
@@ -25,15 +25,15 @@ struct Options {
   double exponent = 1.05;
 };
 
-// RoundingKey k in [0, values) in proportion to 1 / (k + 1)^exponent, closely: the inverse of the integral. exponent
-// != 1.
+// Draws k in [0, values) with a probability of about 1 / (k + 1)^exponent, by the inverse of the integral. REQUIRES:
+// exponent != 1.
 std::uint64_t zipf(test::Random& random, std::size_t values, double exponent) {
   double const end = std::pow(static_cast<double>(values) + 1, 1 - exponent);
   double const drawn = std::pow(1 + test::uniform(random) * (end - 1), 1 / (1 - exponent));
   return std::min(static_cast<std::uint64_t>(drawn) - 1, static_cast<std::uint64_t>(values) - 1);
 }
 
-// This rank's part of a batch: a key for each feature of each sample.
+// Returns this rank's share of a batch: a key for each feature of each sample.
 std::vector<Key> keys_of(test::Random& random, Options const& o) {
   std::vector<Key> keys;
   for (std::size_t sample = 0; sample < o.batch / static_cast<std::size_t>(o.ranks); ++sample) {
@@ -44,7 +44,7 @@ std::vector<Key> keys_of(test::Random& random, Options const& o) {
   return keys;
 }
 
-// Bytes that this rank has received before the first step, and after each.
+// Returns the bytes that this rank has received before the first step and after each step.
 std::vector<std::uint64_t> received_by_step(Group const& group, Options const& o) {
   Store store(group, {.device = Device::host(), .threads = 1});
   auto const table = store.add_table({.name = "values", .dim = o.dim, .expected_rows = o.features * 20000});
@@ -82,7 +82,7 @@ double max_over_mean(std::vector<std::uint64_t> const& values) {
 void run(Options const& o) {
   std::vector<std::vector<std::uint64_t>> received(static_cast<std::size_t>(o.ranks));
   run_ranks(Group::threads(o.ranks), [&](Group group) { received[number(group.rank())] = received_by_step(group, o); });
-  // Of all steps between two of them.
+  // Returns the bytes that each rank receives in steps first .. last - 1.
   auto const between = [&](std::size_t first, std::size_t last) {
     std::vector<std::uint64_t> bytes;
     for (auto const& of_rank : received) bytes.push_back(of_rank[last] - of_rank[first]);
@@ -106,19 +106,20 @@ void run(Options const& o) {
 
 int main(int argc, char** argv) {
   gpups::bench::Options o;
-  CLI::App app("Measures how evenly the work of owners is spread");
-  app.add_option("--ranks", o.ranks, "of the job")->check(CLI::Range(2, 256))->capture_default_str();
-  app.add_option("--steps", o.steps, "to train")->check(CLI::Range(1, 100000))->capture_default_str();
+  CLI::App app("Measures how evenly the work of owners is distributed");
+  app.add_option("--ranks", o.ranks, "number of ranks")->check(CLI::Range(2, 256))->capture_default_str();
+  app.add_option("--steps", o.steps, "steps to train")->check(CLI::Range(1, 100000))->capture_default_str();
   app.add_option("--batch", o.batch, "samples of all ranks together")->capture_default_str();
-  app.add_option("--features", o.features, "of a sample")->capture_default_str();
-  app.add_option("--values", o.values, "of a feature")->capture_default_str();
+  app.add_option("--features", o.features, "features of a sample")->capture_default_str();
+  app.add_option("--values", o.values, "values of a feature")->capture_default_str();
   app.add_option("--dim", o.dim, "numbers in a row")->capture_default_str();
-  app.add_option("--exponent", o.exponent, "of Zipf's law; not 1")->capture_default_str();
+  app.add_option("--exponent", o.exponent, "exponent of the Zipf distribution; not 1")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   try {
-    GPUPS_REQUIRE(o.exponent > 0 && o.exponent != 1, "--exponent is {} (it cannot be drawn): take 1.05", o.exponent);
-    GPUPS_REQUIRE(o.batch >= static_cast<std::size_t>(o.ranks), "--batch is {} (each rank needs a sample): take {}",
-                  o.batch, o.ranks);
+    GPUPS_REQUIRE(o.exponent > 0 && o.exponent != 1, "--exponent is {} (it must be positive and not 1): use 1.05",
+                  o.exponent);
+    GPUPS_REQUIRE(o.batch >= static_cast<std::size_t>(o.ranks),
+                  "--batch is {} (each rank needs a sample): use at least {}", o.batch, o.ranks);
     gpups::bench::run(o);
     return 0;
   } catch (std::exception const& error) {

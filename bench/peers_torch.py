@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times what PyTorch has for the work of our kernels, on the shapes of their cases, as bench_kernels times them.
+"""Measures the PyTorch functions that correspond to kernels of gpups, on the shapes of the cases of bench_kernels.
 
 usage: bench/peers_torch.py [--device cuda:0] [--entries N] [--dim N] [--threads N] [--jsonl FILE] [--commit ID]
                             [CASE...]
 
 Prints a line of JSON for each case, and adds it to FILE: {"case", "peer": "torch", "device", "entries", "dim",
-"ns_per_entry", ...}. Its counterparts here:
+"ns_per_entry", ...}. The cases, their PyTorch functions, and the corresponding cases of bench_kernels:
 
   gather        index_select of distinct rows             gather
-  pooled_sum    embedding_bag, 0 to 8 entries a bag       pooled_sum
+  pooled_sum    embedding_bag, 0 to 8 entries per bag     pooled_sum
   unique_keys   unique with inverse, Zipf keys            unique_keys
-  adagrad_step  Adagrad's step with a sparse gradient     sum_gradients, then update_adagrad
-  top_percent   topk of one number in a hundred, unsorted
+  adagrad_step  Adagrad step with a sparse gradient       sum_gradients, then update_adagrad
+  top_percent   topk of 1 % of the numbers, unsorted
 """
 import argparse
 import json
@@ -23,11 +23,11 @@ import time
 try:
     import torch
 except ImportError as missing:
-    sys.exit(f"peers_torch: {missing} (there is nothing to time): install PyTorch for this Python")
+    sys.exit(f"peers_torch: {missing} (PyTorch is what it measures): install PyTorch for this Python")
 
 
 def zipf(n, limit, device):
-    """n draws below `limit`, number k in proportion to 1 / (k + 1)."""
+    """Returns n draws below `limit`; the probability of k is proportional to 1 / (k + 1)."""
     top = torch.log(torch.tensor(float(limit) + 1, dtype=torch.float64))
     return (torch.exp(top * torch.rand(n, dtype=torch.float64)).long() - 1).clamp_(0, limit - 1).to(device)
 
@@ -48,7 +48,7 @@ def pooled_sum(n, dim, device):
 
 
 def unique_keys(n, dim, device):
-    scramble = -7046029254386353131  # a key's bits are spread, as those of hashes are
+    scramble = -7046029254386353131  # spreads the bits of a key, as a hash does
     keys = zipf(n, n // 3 + 1, "cpu").mul_(scramble).to(device)
     return lambda: torch.unique(keys, return_inverse=True)
 
@@ -74,7 +74,7 @@ CASES = (gather, pooled_sum, unique_keys, adagrad_step, top_percent)
 
 
 def median_seconds(run, device):
-    """Of a call, over seven calls and a fifth of a second at least."""
+    """Returns the median seconds of a call, over at least seven calls and .2 seconds."""
     wait = torch.cuda.synchronize if device.startswith("cuda") else lambda: None
     for _ in range(2):
         run()
@@ -89,14 +89,14 @@ def median_seconds(run, device):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Times PyTorch on the shapes of our cases")
+    parser = argparse.ArgumentParser(description="Measures PyTorch on the shapes of the cases of bench_kernels")
     parser.add_argument("--device", default="cuda:0" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--entries", type=int, default=61440)
     parser.add_argument("--dim", type=int, default=100)
-    parser.add_argument("--threads", type=int, default=0, help="cores of the host; 0: as PyTorch likes")
-    parser.add_argument("--jsonl", help="file to add the lines to")
+    parser.add_argument("--threads", type=int, default=0, help="threads on the host; 0: the default of PyTorch")
+    parser.add_argument("--jsonl", help="file to which the lines are added")
     parser.add_argument("--commit", default="")
-    parser.add_argument("case", nargs="*", help="which cases; none: all")
+    parser.add_argument("case", nargs="*", help="the cases to run; none: all")
     options = parser.parse_args()
     if unknown := set(options.case) - {case.__name__ for case in CASES}:
         parser.error(f"there is no case {', '.join(sorted(unknown))}: use {', '.join(c.__name__ for c in CASES)}")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches prepared as a store does, on the cores that training uses too: those of graphs, of matrix factorization and
-// of recommenders.
+// Benchmarks the preparation of batches as in a store, on the cores that training uses too: batches of graphs, of
+// matrix factorization and of recommenders.
 //   prepare_bench --benchmark_filter=graph
 #include <benchmark/benchmark.h>
 
@@ -34,7 +34,7 @@ struct Batch {
 };
 
 void prepare(benchmark::State& state, std::vector<PartSize> const& sizes, int threads, int ranks = 1) {
-  constexpr std::size_t kBatches = 16;  // others each time: processors learn what they see again
+  constexpr std::size_t kBatches = 16;  // different ones in turn, since branch predictors learn repeated batches
   Stream stream(Device::host(), threads);
   test::Random random(1);
   std::vector<std::unique_ptr<Batch>> batches;
@@ -48,7 +48,7 @@ void prepare(benchmark::State& state, std::vector<PartSize> const& sizes, int th
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(entries));
 }
 
-// 4,096 triples with 6 + 6 negatives; 200 relations.
+// 4,096 triples with 6 + 6 negatives, and 200 relations.
 std::vector<PartSize> const kGraph{{57344, 15000}, {4096, 200}};
 std::vector<PartSize> const kTiny{{64, 100}, {64, 100}};
 std::vector<PartSize> const kRelations{{4096, 200}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that another process owns, pulled in small batches. Started as two or more processes; rank 0 pulls from all
-// others, a number of look-ups being under way, and prints a line of JSON.
+// Measures pulls, in small batches, of rows that other processes own. Started as two or more processes; rank 0 pulls
+// from all others, with several look-ups in flight, and prints a line of JSON.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -21,7 +21,7 @@ struct Options {
   bool check = false;
 };
 
-// Keys of which rank 0 owns none.
+// Returns keys that rank 0 does not own.
 std::vector<Key> foreign_keys(std::size_t rows, int ranks) {
   std::vector<Key> keys;
   for (std::uint64_t k = 0; keys.size() < rows; ++k) {
@@ -32,7 +32,7 @@ std::vector<Key> foreign_keys(std::size_t rows, int ranks) {
 
 float value_of(Key key, std::size_t column) { return static_cast<float>(number(key) % 1000003 + column); }
 
-// Rank 0 sets all rows; the others take part.
+// Sets all rows from rank 0. Collective.
 void fill(Store& store, Stream& stream, TableId table, std::vector<Key> const& keys, std::size_t dim) {
   constexpr std::size_t kPiece = 1 << 16;
   for (std::size_t first = 0; first < keys.size(); first += kPiece) {
@@ -49,14 +49,14 @@ void check(MatrixView<float const> rows, std::vector<Key> const& keys) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     for (std::size_t j = 0; j < rows.columns(); ++j) {
       GPUPS_REQUIRE(rows.row(i)[j] == value_of(keys[i], j),
-                    "key {} has another value in column {} (a pull is wrong): "
-                    "report it",
+                    "key {} has a wrong value in column {} (a pull failed): "
+                    "report this defect",
                     number(keys[i]), j);
     }
   }
 }
 
-// Keys per second.
+// Returns keys per second.
 double pull(Store& store, Stream& stream, TableId table, std::vector<Key> const& keys, Options const& o) {
   std::minstd_rand random(1);
   std::size_t const pool = o.spread > 0 ? std::min(o.spread, keys.size()) : keys.size();
@@ -91,7 +91,8 @@ double pull(Store& store, Stream& stream, TableId table, std::vector<Key> const&
 
 void run(Options const& o) {
   Group const group = Group::join({});
-  GPUPS_REQUIRE(group.size() >= 2, "pull_bench is alone (nobody else owns rows): start it with mpirun -n 2");
+  GPUPS_REQUIRE(group.size() >= 2,
+                "pull_bench was started as one process (no other process owns rows): start it with mpirun -n 2");
   Store store(group, {.device = Device::host(), .threads = 1});
   TableId const table = store.add_table({.name = "rows", .dim = o.dim, .expected_rows = o.rows});
   Stream stream = store.make_stream();
@@ -111,13 +112,13 @@ void run(Options const& o) {
 
 int main(int argc, char** argv) {
   gpups::bench::Options o;
-  CLI::App app("Pulls rows that other processes own");
-  app.add_option("--rows", o.rows, "Rows of the others");
-  app.add_option("--spread", o.spread, "Only this many of them are pulled; 0: all");
+  CLI::App app("Measures pulls of rows that other processes own");
+  app.add_option("--rows", o.rows, "Rows of the other processes");
+  app.add_option("--spread", o.spread, "Number of these rows that are pulled; 0: all");
   app.add_option("--dim", o.dim, "Values in a row");
   app.add_option("--batch", o.batch, "Keys of a look-up");
-  app.add_option("--open", o.open, "Look-ups under way")->check(CLI::Range(1, 64));
-  app.add_option("--seconds", o.seconds, "Time to pull for");
+  app.add_option("--open", o.open, "Look-ups in flight")->check(CLI::Range(1, 64));
+  app.add_option("--seconds", o.seconds, "Seconds to pull");
   app.add_flag("--check", o.check, "Compare each value");
   CLI11_PARSE(app, argc, argv);
   try {

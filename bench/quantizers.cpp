@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each format of the wire does to a million numbers, as rows and as buckets of a long vector, as rows of exact
-// sums and as elements of a sparse stream: how far their mean is off, in standard deviations of it; the largest error,
-// in what the format states; bytes, beside what it states. Prints a line of JSON for each format, layout and rounding.
+// Quantizes a million numbers in each wire format, as rows, as buckets of a long vector, as rows of exact sums, and as
+// elements of a sparse stream. Measures the error of their mean, in standard deviations of the mean; the largest error,
+// relative to the bound that the format states; and the written and the stated bytes. Prints a line of JSON for each
+// format, layout and rounding.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -30,11 +31,11 @@ constexpr Layout kLayouts[] = {Layout::kRows, Layout::kBuckets, Layout::kSums, L
 
 constexpr std::size_t kColumns = 510, kRows = 2001, kNumbers = kRows * kColumns;  // codes of 2 to 8 bits are padded
 constexpr std::size_t kBucket = 208;                                              // the last one has 62 numbers
-constexpr std::size_t kPlaces = 16;                                // of a stream for each element: gaps of one byte
+constexpr std::size_t kPlaces = 16;  // positions of a stream for each element: gaps take one byte
 constexpr std::size_t kOfBlock = kernels::kStreamBlock / kPlaces;  // the last one has 606
 constexpr int kGrid = -30;
 constexpr std::uint8_t kUntouched = 0xA5;
-constexpr double kFar = 1e9;  // for infinity, which JSON has not
+constexpr double kFar = 1e9;  // stands for infinity, which JSON does not have
 constexpr char const* kNames[] = {"float", "float16", "bfloat16", "e4m3", "e5m2", "int8", "int4", "int2"};
 constexpr char const* kLayoutNames[] = {"rows", "buckets", "sums", "stream"};
 
@@ -42,15 +43,15 @@ struct Case {
   Format format;
   Rounding rounding;
   Layout layout;
-  float value;  // of all draws; 0: each another one
+  float value;  // of all draws; 0: random values
 };
 
-// Numbers that have a scale together.
+// Returns how many numbers share a scale.
 std::size_t columns(Case const& c) {
   return c.layout == Layout::kBuckets ? kBucket : c.layout == Layout::kStream ? kOfBlock : kColumns;
 }
 
-// Header, a word for each block and one for an odd number of them; values and gaps of blocks.
+// Returns the sum of header, a word for each block, one more if their number is odd, and values and gaps of the blocks.
 std::size_t stream_bytes_stated(Format format) {
   std::size_t const blocks = (kNumbers + kOfBlock - 1) / kOfBlock, rest = kNumbers % kOfBlock;
   std::size_t const head = 48 + (blocks + blocks % 2) * 4;
@@ -64,16 +65,16 @@ std::size_t bytes_stated(Case const& c) {
                                       : kernels::wire_bytes(c.format, kRows, kColumns);
 }
 
-// In numbers with a scale of which the largest is 1.
+// Returns the stated error bound, for numbers that share a scale and whose largest is 1.
 double error_stated(Case const& c, double x) {
   double const times = c.rounding == Rounding::kStochastic ? 2 : 1;
   if (c.layout != Layout::kSums) return times * test::error_max(c.format, x, 1);
-  if (c.format == Format::kFloat) return 0x1p-24 * std::abs(x);  // sums have more bits
-  double const units = kernels::has_scale(c.format) ? .5 : 0;    // scales are whole ones
+  if (c.format == Format::kFloat) return 0x1p-24 * std::abs(x);  // sums have more bits than floats
+  double const units = kernels::has_scale(c.format) ? .5 : 0;    // scales are whole units
   return times * (test::error_max(c.format, x, 1) * (1 + 0x1p-12) + std::ldexp(units, kGrid));
 }
 
-// The first number of those with a scale makes it, the others are draws.
+// The first of the numbers that share a scale is 1 and determines it; the others are draws.
 std::vector<float> numbers(Case const& c) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<float> any(-1, 1);
@@ -84,10 +85,10 @@ std::vector<float> numbers(Case const& c) {
 
 struct Coded {
   std::vector<double> given, decoded;
-  std::size_t bytes;  // that were written
+  std::size_t bytes;  // written bytes
 };
 
-// Room for what is stated, and behind it for what would be too much.
+// Memory of the stated size, followed by more memory that shows writes beyond it.
 class Wire {
  public:
   explicit Wire(Case const& c) : stated_(bytes_stated(c)), all_(stated_ + 64, kUntouched) {}
@@ -134,7 +135,7 @@ Coded code_floats(Stream& stream, Case const& c) {
   return {{all.begin(), all.end()}, {decoded.begin(), decoded.end()}, wire.written()};
 }
 
-// Not a number where what was decoded and what is left are not the sum, to the unit.
+// Decoded values are NaN if decoded units and residual do not add up exactly to the sum.
 Coded code_sums(Stream& stream, Case const& c) {
   std::vector<std::int64_t> sums, residual(kNumbers, 0), decoded(kNumbers, 0);
   std::mt19937_64 random(9);

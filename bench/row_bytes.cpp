@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many bytes a push of rows takes, in what it may: 4 for each number, or 2 as float16, and 9 for a key that is new,
-// 2 for one that was named before. Prints a line of JSON for each number of ranks and width of rows.
+// Measures the bytes of a push of rows, relative to the allowed bytes: 4 for each number, or 2 as float16, plus 9 for a
+// new key, or 2 for a key that was sent before. Prints a line of JSON for each number of ranks and width of rows.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ void measure(int ranks, std::size_t dim) {
   auto const bytes = [&](TableOptions const& options, int pushes) {
     return test::gradient_bytes_per_key(ranks, pushes, kRows, options, /*dense_keys=*/false).bytes;
   };
-  // A rank sends the rows that it does not own: (ranks - 1) / ranks of them, on average over the ranks.
+  // A rank sends the rows that it does not own: (ranks - 1) / ranks of them on average.
   double const sent = static_cast<double>(kRows) * (ranks - 1), columns = static_cast<double>(dim);
   double const first = bytes(lossless, 1), first_half = bytes(half, 1);
   nlohmann::ordered_json const line{{"ranks", ranks},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much longer the selected algorithms take than the fastest ones, by recorded times: what it costs to select by
-// modelled time. Measures nothing.
+// Computes from recorded times how much longer the selected algorithms take than the fastest ones: the loss from
+// selection by modelled time. Measures nothing.
 //   selection_loss bench/results/exchange.jsonl bench/results/link_costs.jsonl
 #include <fmt/core.h>
 
@@ -38,7 +38,8 @@ comm::LinkCosts costs_of(json const& line) {
           .code_s = ns("code_ns")};
 }
 
-// As bench_exchange names the selected algorithm: it gives sums an array from this density on, else a list.
+// Returns the name that bench_exchange uses for the selected algorithm. From this density on, bench_exchange gives sums
+// an array, otherwise a list.
 std::string way_of(comm::LinkCosts const& costs, VersionedRow const& versioned_row) {
   auto const& [link, ranks, elements, density] = versioned_row;
   bool const is_list = density < comm::kDenseFromDensity;
@@ -54,7 +55,7 @@ int run(char const* exchange, char const* link_costs) {
   for (json const& line : lines_of(link_costs)) costs[{line.at("link"), line.at("ranks")}] = costs_of(line);
   std::map<VersionedRow, std::map<std::string, double>> cells;  // milliseconds by way
   for (json const& line : lines_of(exchange)) {
-    if (line.at("way") == "auto") continue;  // which is no algorithm
+    if (line.at("way") == "auto") continue;  // it is not an algorithm
     VersionedRow const versioned_row{line.at("link"), line.at("ranks"), line.at("elements"), line.at("density")};
     cells[versioned_row][line.at("way")] = line.at("ms");
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an index of keys is measured against: absl::flat_hash_map from keys to row numbers, in one shard for each
-// thread.
+// The reference for indices of keys: absl::flat_hash_map from keys to row numbers, with one shard for each thread.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -19,16 +18,16 @@ namespace gpups::bench {
 
 using AbslMap = absl::flat_hash_map<std::uint64_t, std::uint32_t>;
 
-// Which of `shards` owns a key: by bits that the map does not look at.
+// Returns the shard of a key, from bits that the map does not use.
 inline std::size_t shard_of(Key key, std::size_t shards) { return (number(key) >> 16) % shards; }
 
-// Calls part(p) for each p < threads of the stream, side by side.
+// Calls part(p) for each p < threads of the stream, in parallel.
 template <class F>
 void on_each_thread(Stream& stream, F part) {
   kernels::host_exec(stream).arena->blocks(static_cast<std::size_t>(stream.threads()), part);
 }
 
-// Keys 0 .. count - 1, each with its number, and room for `room`.
+// Returns maps with keys 0 .. count - 1, each with its number as value, and with room for `room` keys.
 inline std::vector<AbslMap> absl_shards(Stream& stream, std::size_t shards, std::size_t count, std::size_t room) {
   std::vector<AbslMap> maps(shards);
   on_each_thread(stream, [&](std::size_t s) {

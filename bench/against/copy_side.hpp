@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bandwidth is measured against: copies of a gibibyte, by the C library in equal parts by the stream's threads, or
-// on a GPU by its copy engine.
+// The reference for bandwidth: a copy of 1 GiB, by memcpy() in equal parts on the stream's threads, or on a GPU by its
+// copy engine.
 #pragma once
 
 #include "bench/against/race.hpp"
 
 namespace gpups::bench {
 
-// Its amount is the bytes read and written.
+// The amount is the number of bytes read and written.
 Side copy_side(Stream& stream);
 
-// The same by reading alone: its amount is the bytes read. REQUIRES: a host stream.
+// Only reads; the amount is the number of bytes read. REQUIRES: a host stream.
 Side read_side(Stream& stream);
 
 }  // namespace gpups::bench

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step's gradients summed exactly and applied, beside the same with sums in float, whose bits depend on the order.
+// Compares a step whose gradients are summed exactly with one whose gradients are summed in float, where the bits
+// depend on the order.
 #include <memory>
 
 #include "bench/against/races.hpp"
@@ -19,7 +20,7 @@ using kernels::Vector;
 constexpr std::size_t kTriples = 4096, kNegatives = 6, kEntities = 15000, kRelations = 200, kDim = 100;
 constexpr std::size_t kVector = kernels::kVector, kVectors = row_stride(kDim) / kVector, kEntriesAhead = 8;
 
-// scale * the sum of a row's gradients.
+// to = scale * the sum of the gradients of a row.
 void float_sum(kernels::SumGradients const& s, std::size_t row, float scale, float* to) {
   Vector sum[kVectors] = {};
   std::size_t const end = s.order.size();
@@ -45,7 +46,7 @@ void float_sum_and_update(Stream& stream, kernels::SumAndUpdate const& step) {
   });
 }
 
-// What comes before the sums in a step.
+// The arrays of the part of a step that comes before the sums.
 struct Triples {
   Matrix<float> entities, relations;
   Array<std::uint32_t> entity_rows, relation_rows;
@@ -59,7 +60,7 @@ Array<std::uint32_t> numbers(Stream& stream, std::size_t count, RowOf row) {
   return to_device(stream, all);
 }
 
-// Where each row is among those of the batch.
+// Replaces each row by its position among the rows of the batch, `ids`.
 std::vector<std::uint32_t> places_of(std::vector<std::uint32_t> rows, View<std::uint32_t const> ids) {
   std::vector<std::uint32_t> place(kEntities);
   for (std::uint32_t i = 0; i < ids.size(); ++i) place[ids[i]] = i;
@@ -93,8 +94,8 @@ void pull_and_step(Stream& stream, Triples const& t, SparseGradients const& g, V
 
 }  // namespace
 
-// A step of ComplEx: triples with 6 + 6 negatives, entities by their popularity and at random. ours / theirs is what is
-// left of the speed of float.
+// A step of ComplEx: triples with 6 + 6 negatives; entities of triples are drawn by popularity, negatives uniformly.
+// The ratio ours / theirs is the speed relative to sums in float.
 Race exact_sums_race(Stream& stream) {
   test::Random random(1);
   std::vector<std::uint32_t> rows, sources;

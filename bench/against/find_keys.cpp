@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row numbers of a million keys a batch, out of 32 million, in an index that is three quarters full; beside one
+// Compares look-ups of a million keys per batch, out of 32 million in an index that is three quarters full, with one
 // absl::flat_hash_map that all threads read, each for its part of the batch.
 #include <memory>
 
@@ -18,10 +18,10 @@ struct State {
   std::vector<AbslMap> map;
   std::vector<std::vector<Key>> batches;
   Array<std::uint32_t> ids;
-  std::size_t ours = 0, theirs = 0;  // batches so far
+  std::size_t ours = 0, theirs = 0;  // number of batches so far
 };
 
-// Keys are drawn from the first `range` numbers; those from kKeys on are not there.
+// Keys are drawn from the first `range` numbers; the index does not contain those from kKeys on.
 Race find_race(Stream& stream, std::size_t range) {
   auto const state = std::make_shared<State>();
   state->index = kernels::KeyIndex(stream.device(), kKeys);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A million keys a batch, half of which are new, into an index of 24 million and more; beside absl::flat_hash_map in
-// one shard for each thread, which looks for its own keys in all of the batch. Both have room for 40 million from the
-// beginning.
+// Compares insertion of a million keys per batch, half of which are new, into an index of 24 million keys and more,
+// with absl::flat_hash_map: one shard for each thread, which searches the whole batch for its keys. Both have room for
+// 40 million keys from the beginning.
 #include <memory>
 
 #include "bench/against/absl_map.hpp"
@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::size_t kKeys = std::size_t{24} << 20, kRoom = std::size_t{40} << 20, kBatch = std::size_t{1} << 20;
 
-// Batches of one side, each drawn once.
+// The batches of one side; each is drawn before it is used.
 struct Batches {
   test::Random random{1};
-  std::size_t count = kKeys;  // of keys that are there
+  std::size_t count = kKeys;  // number of existing keys
   std::vector<Key> keys = std::vector<Key>(kBatch);
 
   void next() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random rows of 256 bytes out of 4 million, beside a copy of as many bytes.
+// Compares a gather of random rows of 256 bytes, out of 4 million, with a copy of as many bytes.
 #include "kernels/gather.hpp"
 
 #include <memory>
@@ -41,7 +41,7 @@ Race gather_race(Stream& stream) {
           copy_side(stream)};
 }
 
-// A loop with nothing around it, over rows in one piece: what a gather can reach on this machine.
+// A minimal loop over rows in one piece of memory: the upper limit of a gather on this machine.
 Race gather_bare_race(Stream& stream) {
   constexpr std::size_t kAhead = 32, kBlock = 4096;
   test::Random random(1);

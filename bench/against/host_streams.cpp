@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of elements to sparse streams, and such streams to the array of their sums, beside copies of as many bytes as
-// these read and write. 16 million elements in floats, and densities at which places have each of their forms.
+// Compares the encoding of lists as sparse streams, and the summation of streams to an array, with copies that read and
+// write as many bytes. Vectors of 16 million floats, with densities for each position encoding.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -39,7 +39,7 @@ Array<std::uint8_t> encoded(Stream& stream, List const& list) {
   return kernels::encode<float>(stream, {list.indices, list.values, 0, kSize, {}});
 }
 
-// A copy by the stream's threads that reads and writes so many bytes.
+// Returns a copy by the stream's threads that reads and writes this many bytes in total.
 Side copy_of(Stream& stream, std::size_t bytes) {
   auto const from = std::make_shared<Array<std::uint8_t>>(Device::host(), bytes / 2);
   auto const to = std::make_shared<Array<std::uint8_t>>(Device::host(), bytes / 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs races: both sides in turn, five times or for a second, and prints each side's rate by its median, and the
-// ratio of the two.
+// Runs comparisons, which are called races: both sides alternately, at least five times and for at least a second.
+// Prints the rate of each side, from its median time, and the ratio of the two.
 //   bench_against --threads 2 gather find_hits
 #include <fmt/core.h>
 
@@ -32,13 +32,13 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Units per second of both sides.
+// The units per second of both sides.
 struct Rates {
   double ours, theirs;
 };
 
 Rates run(Race const& race) {
-  seconds(race.ours), seconds(race.theirs);  // pages and caches
+  seconds(race.ours), seconds(race.theirs);  // warms up memory pages and caches
   std::vector<double> ours, theirs;
   for (double total = 0; ours.size() < kRunsMin || total < kSecondsMin; total += ours.back() + theirs.back()) {
     ours.push_back(seconds(race.ours));
@@ -50,19 +50,19 @@ Rates run(Race const& race) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Times kernels beside what would be used instead");
+  CLI::App app("Compares the speed of kernels with that of alternatives");
   int threads = 0;
   bool json = false;
   std::vector<std::string> names;
   app.add_option("--threads", threads, "cores; 0: all")->capture_default_str()->check(CLI::Range(0, 4096));
-  app.add_flag("--json", json, "a JSON object a line, instead of a table");
-  app.add_option("race", names, "which races; none: all");
+  app.add_flag("--json", json, "print a JSON object per line instead of a table");
+  app.add_option("race", names, "the races to run; none: all");
   CLI11_PARSE(app, argc, argv);
 
   for (auto const& name : names) {
     auto const all = gpups::bench::races();
     if (std::none_of(all.begin(), all.end(), [&](auto const& entry) { return entry.name == name; })) {
-      fmt::print(stderr, "bench_against: there is no race \"{}\" (nothing would be measured): take some of", name);
+      fmt::print(stderr, "bench_against: there is no race \"{}\" (nothing would be measured): use some of", name);
       for (auto const& entry : all) fmt::print(stderr, " {}", entry.name);
       fmt::print(stderr, "\n");
       return 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A million rows of 64 sums in as few bytes as hold them, and back, beside a copy of as many bytes.
+// Compares packing and unpacking of a million rows of 64 sums with a copy of as many bytes.
 #include "kernels/wire/pack_sums.hpp"
 
 #include <memory>
@@ -21,7 +21,7 @@ struct State {
   kernels::PackedRows rows() const { return {bytes.memory.view().slice(0, bytes.size), kRows, kDim}; }
 };
 
-// Sums of 26 to 32 bits, as those of gradients usually are.
+// Sums of 26 to 32 bits, which is usual for gradients.
 std::shared_ptr<State> make_state(Stream& stream) {
   auto const state = std::make_shared<State>();
   test::Random random(1);

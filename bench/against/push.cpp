@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of a batch of popular keys, summed exactly and applied by row-wise Adagrad to a table larger than the
-// caches, beside a copy of as many bytes as must move.
+// Compares a push of a batch of popular keys, summed exactly and applied by row-wise Adagrad to a table larger than the
+// caches, with a copy of as many bytes as it must move.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kEntries = std::size_t{1} << 20, kRows = std::size_t{4} << 20, kDim = 64;
 constexpr double kExponent = 1.05;
 
-// RoundingKey of a Zipf distribution over kRows, as numbers of rows that lie anywhere in the table.
+// Draws from a Zipf distribution over kRows; the popular rows are spread over the table.
 std::vector<std::uint32_t> zipf_rows(test::Random& random) {
   std::vector<double> up_to(kRows);
   double total = 0;
@@ -34,7 +34,7 @@ std::vector<std::uint32_t> zipf_rows(test::Random& random) {
   return rows;
 }
 
-// Each source belongs to `per_source` entries, one after the other.
+// Each source belongs to `per_source` consecutive entries.
 std::shared_ptr<SparseGradients> gradients(Stream& stream, std::size_t per_source) {
   test::Random random(1);
   std::vector<std::uint32_t> sources(per_source > 1 ? kEntries : 0);
@@ -43,7 +43,7 @@ std::shared_ptr<SparseGradients> gradients(Stream& stream, std::size_t per_sourc
       sparse_gradients(stream, zipf_rows(random), sources, kRows, kDim, {.kind = Optimizer::Kind::kRowwiseAdagrad}));
 }
 
-// Each entry's source is read once; each row's value, state and life are read and written.
+// Each source is read once for each of its entries; the values, state and lifecycle of each row are read and written.
 double bytes_moved(SparseGradients const& g) {
   double const row_bytes = kDim * sizeof(float) + sizeof(float) + kernels::kLifecycleWords * sizeof(std::uint32_t);
   return static_cast<double>(g.entries()) * kDim * sizeof(float) + static_cast<double>(g.rows()) * 2 * row_bytes;
@@ -60,8 +60,8 @@ Race push_of(Stream& stream, std::size_t per_source) {
 
 Race push_race(Stream& stream) { return push_of(stream, 1); }
 
-// A loop with nothing around it, that adds up the sources of each row and adds that to the row: what the memory takes
-// of a push on this machine.
+// A minimal loop that sums the sources of each row and adds the sum to the row: the memory's share of the time of a
+// push on this machine.
 Race push_bare_race(Stream& stream) {
   constexpr std::size_t kBlock = 2048, kRowsAhead = 16, kFar = 64, kNear = 8;
   auto const g = gradients(stream, 1);
@@ -98,7 +98,7 @@ Race push_bare_race(Stream& stream) {
   return {"bytes", {"a bare loop", bytes_moved(*g), run}, copy_side(stream)};
 }
 
-// Bags of 16 keys that share their gradient.
+// Bags of 16 keys that share one gradient.
 Race push_bags_race(Stream& stream) { return push_of(stream, 16); }
 
 }  // namespace gpups::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 2 million rows of 64 floats to int8 with residuals, beside a copy of as many bytes.
+// Compares the quantization of 2 million rows of 64 floats to int8 with residuals, with a copy of as many bytes.
 #include <memory>
 
 #include "bench/against/copy_side.hpp"
@@ -23,7 +23,7 @@ struct State {
 Race quantize_int8_race(Stream& stream) {
   auto const state = std::make_shared<State>();
   test::Random random(1);
-  // The same thousand rows again and again: what is in them makes no difference in time.
+  // The same 1024 rows are repeated, since the values do not change the time.
   auto const some = test::floats(random, 1024, kDim);
   state->values = Matrix<float>(stream.device(), kRows, kDim);
   state->residual = Matrix<float>(stream.device(), kRows, kDim);

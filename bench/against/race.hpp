@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel timed beside what a user would take instead, or beside a plain copy, in one run: machines are shared, so
-// only the ratio means something.
+// A race is a comparison of a kernel with an alternative, or with a plain copy, in one run. Machines are shared with
+// other programs, so only the ratio is meaningful.
 #pragma once
 
 #include <functional>
@@ -11,26 +11,27 @@
 
 namespace gpups::bench {
 
-// One of two ways to do the same work.
+// One side of a race: a way to do the work.
 struct Side {
   std::string name;
-  double amount;                      // of work, in the race's unit, that a call of `run` does
-  std::function<void()> run;          // timed; ends when the work is done
-  std::function<void()> before = {};  // before each run, not timed; empty: nothing
+  double amount;                      // the work of one call of `run`, in the unit of the race
+  std::function<void()> run;          // the timed part; returns when the work is done
+  std::function<void()> before = {};  // called before each run, not timed; may be empty
 };
 
+// Two ways to do the same work.
 struct Race {
-  std::string unit;  // what amounts count: "keys", "bytes"
+  std::string unit;  // the unit of amounts, for instance "keys" or "bytes"
   Side ours, theirs;
 };
 
-// A race by name; `make` allocates and fills what both sides use.
+// A race with its name; `make` allocates and fills the memory of both sides.
 struct RaceEntry {
   char const* name;
   Race (*make)(Stream& stream);
 };
 
-// All races.
+// Returns all races.
 std::span<RaceEntry const> races();
 
 }  // namespace gpups::bench

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The races, each in the file of its name.
+// The races; each is implemented in the file that is named after it.
 #pragma once
 
 #include "bench/against/race.hpp"
 
 namespace gpups::bench {
 
-// Beside absl::flat_hash_map, where it is installed.
+// Comparisons with absl::flat_hash_map, if it is installed.
 Race find_hits_race(Stream& stream);
 Race find_half_missing_race(Stream& stream);
 Race find_or_insert_race(Stream& stream);

@@ -9,7 +9,7 @@
 
 namespace gpups::bench {
 
-// Key number n, with no order in it.
+// Returns key number n; keys are in no order.
 inline Key random_key(std::uint64_t n) { return Key{kernels::mix(n ^ 0x5DEECE66D1234567U)}; }
 
 }  // namespace gpups::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a batch's keys in 26 tables of 100,000 rows, 4,000 keys of each, all known or a few new: in one call,
-// beside a call for each table.
+// Compares one call that finds the rows of a batch's keys in 26 tables with one call for each table. The tables have
+// 100,000 rows; a batch has 4,000 keys of each, all known or a few of them new.
 #include <fmt/core.h>
 
 #include <memory>
@@ -18,12 +18,12 @@ using cache::TableShard;
 
 constexpr std::size_t kTables = 26, kRows = 100000, kKeys = 4000;
 
-// One side's tables, and its batches.
+// The tables and the batches of one side.
 struct Tables {
   Stream& stream;
-  std::size_t new_keys;  // of each table in each batch
+  std::size_t new_keys;  // for each table in each batch
   test::Random random{1};
-  std::size_t count = kRows;  // of keys that are there
+  std::size_t count = kRows;  // number of existing keys
   std::vector<std::unique_ptr<TableShard>> shards{};
   std::vector<Key> keys = std::vector<Key>(kKeys);
   Array<Key> batch;

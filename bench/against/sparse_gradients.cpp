@@ -18,7 +18,7 @@ kernels::RowStorage<T> column(Stream& stream, std::size_t rows, std::size_t stri
   return storage;
 }
 
-// Entries as a prepared batch has them, for which each row has a key.
+// The entries of a prepared batch, sorted by row.
 struct EntriesByKey {
   std::vector<std::uint32_t> offsets, order;
 };

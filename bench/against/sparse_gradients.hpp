@@ -12,12 +12,13 @@ namespace gpups::bench {
 
 inline constexpr int kGridLog2 = -30;
 
+// The arrays of the batch and of the table, as SumAndUpdate uses them.
 struct SparseGradients {
   std::size_t dim;
   Array<std::uint32_t> offsets, order, sources, ids, bad_row;
   Array<float> coefficients;
   Matrix<float> source_rows;
-  double contribution_max;  // of what is in the two above
+  double contribution_max;  // of coefficients and source rows
   Optimizer optimizer;
   kernels::RowStorage<float> values, state;
   kernels::RowStorage<std::uint32_t> lifecycle;
@@ -30,8 +31,8 @@ struct SparseGradients {
   kernels::SumAndUpdate arguments() const;
 };
 
-// rows[e] and sources[e] are the table's row, below table_rows, and the source of entry e; no sources: each has its
-// own.
+// Makes a batch. rows[e], below table_rows, and sources[e] are the row in the table and the source of entry e; without
+// `sources`, entry e has source e.
 SparseGradients sparse_gradients(Stream& stream, std::vector<std::uint32_t> const& rows,
                                  std::vector<std::uint32_t> const& sources, std::size_t table_rows, std::size_t dim,
                                  Optimizer const& optimizer);

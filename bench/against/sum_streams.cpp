@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sum of four ranks' sparse vectors, 1 % of 16 million elements each at random, as a stream of halves, beside
-// merges of sorted pairs (index, value), as sparse allreduces have them. Merging takes one thread.
+// Compares the sum of the sparse vectors of four ranks, as a stream of halves, with merges of sorted (index, value)
+// pairs, which other sparse allreduces use. Each vector has 1 % of 16 million elements at random positions. The merge
+// uses one thread.
 #include "kernels/wire/sum_streams.hpp"
 
 #include <algorithm>

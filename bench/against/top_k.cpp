@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest hundredth of 16 million normal floats, with their indices, beside reading as many bytes.
+// Compares the selection of the largest 1 % of 16 million normally distributed floats, with their indices, with reading
+// as many bytes.
 #include "kernels/wire/top_k.hpp"
 
 #include <memory>

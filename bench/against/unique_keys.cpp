@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distinct keys, and the place of each entry's key, beside sorting.
+// Compares finding the distinct keys, and the position of each entry's key among them, with sorting.
 #include "bench/against/unique_keys.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A million draws by Zipf's law of exponent 1.05 out of ten million scrambled keys, and our side of their races.
+// A million draws from ten million scrambled keys with a Zipf distribution of exponent 1.05, and our side of the races
+// that use them.
 #pragma once
 
 #include <memory>
@@ -11,6 +12,7 @@
 
 namespace gpups::bench {
 
+// The draws, and memory for the results.
 struct KeyDraws {
   std::vector<Key> keys;
   Array<Key> unique;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distinct keys, and the place of each entry's key, beside hash maps of Abseil: one for each thread, which looks at all
-// keys and takes those of its share of the hashes. Places are within a share.
+// Compares finding the distinct keys, and the position of each entry's key, with hash maps of Abseil: one for each
+// thread, which reads all keys and keeps those of its share of the hashes. Positions are within a share.
 #include <absl/container/flat_hash_map.h>
 
 #include "bench/against/races.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group::begin_allreduce of integers: the sum has the same bits in any order, at twice the bytes.
+// Group::begin_allreduce() of integers: the sum has the same bits in any order, but is twice as large as one of floats.
 #include <cstdint>
 
 #include "bench/allreduces/way.hpp"
@@ -7,14 +7,15 @@
 namespace gpups::bench {
 namespace {
 
-constexpr float kUnits = 1073741824.0F;  // in 1
+constexpr float kUnits = 1073741824.0F;  // units of 1
 
 class Exact final : public Way {
  public:
   Exact(Job const& job, Input const& input, View<float> sums) : job_(job), input_(input), sums_(sums) {}
 
   void wait_result() override {
-    Array<std::int64_t> const terms(Device::host(), sums_.size());  // ways that do not run hold no memory
+    Array<std::int64_t> const terms(Device::host(),
+                                    sums_.size());  // allocated here, so that it uses memory only while it runs
     std::int64_t* const integers = terms.data();
     float const* const values = input_.dense.data();
     for (std::size_t i = 0; i < sums_.size(); ++i) integers[i] = static_cast<std::int64_t>(values[i] * kUnits);

@@ -6,7 +6,7 @@
 namespace gpups::bench {
 namespace {
 
-// Finalizer of splitmix64: neighbouring inputs have nothing in common.
+// The finalizer of splitmix64, so that adjacent inputs give unrelated results.
 std::uint64_t mixed(std::uint64_t x) {
   x ^= x >> 30;
   x *= 0xBF58476D1CE4E5B9;
@@ -15,7 +15,8 @@ std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Its upper half says whether the element is there, its lower half the value.
+// Draws elements from 64 random bits: the upper half decides whether the element is present, the lower half is its
+// value.
 struct Draw {
   std::uint64_t stream;
   std::uint64_t threshold;  // of 2^32

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each rank gives to a sum: a vector of which each element is there with the same probability, on each rank for
-// itself. An element is a function of seed, rank and index, so that any rank can say what any sum must be.
+// The input of each rank: a vector whose elements are present with a fixed probability, independently on each rank. An
+// element is a function of seed, rank and index, so every rank can compute the expected sums.
 #pragma once
 
 #include <cstddef>
@@ -11,26 +11,28 @@
 
 namespace gpups::bench {
 
+// Determines the inputs of all ranks.
 struct InputOptions {
-  std::size_t elements = 0;  // of the vector
-  double density = 1;        // share of them that is there
+  std::size_t elements = 0;  // length of the vector
+  double density = 1;        // fraction of the elements that are present
   std::uint64_t seed = 1;
 };
 
-// Of this element, on this rank; 0 where it is not there. In (-1, 1), and never 0 where it is.
+// Returns an element of a rank: 0 if it is not present, otherwise a number other than 0 in (-1, 1).
 float element_of(InputOptions const& options, int rank, std::size_t index);
 
-// A rank's part, in both representations.
+// The input of one rank, as a dense array and as a list.
 struct Input {
   Input(InputOptions const& options, int rank);
 
-  double density;                      // of all ranks' inputs
+  double density;                      // of the inputs of all ranks
   Array<float> dense;                  // (elements)
-  std::vector<std::uint32_t> indices;  // of those that are there; they rise
-  std::vector<float> values;           // of the same
+  std::vector<std::uint32_t> indices;  // of the elements that are present, ascending
+  std::vector<float> values;           // of the same elements
 };
 
-// sums: what `ranks` ranks sum to, added in double, of as many elements from `first` on; 0 beyond the last.
+// Computes the expected sums over `ranks` ranks, added in double, of the elements from `first` on; 0 beyond the last
+// element.
 void allreduce_by_fabric_(InputOptions const& options, int ranks, std::size_t first, View<float> sums);
 
 }  // namespace gpups::bench

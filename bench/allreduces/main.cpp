@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums vectors of some lengths and densities over the processes of an mpirun in every way that there is, beside
-// MPI_Allreduce, and prints a line of JSON for each. bench/exchange makes the links between the processes.
+// Measures all algorithms that sum vectors over the processes of an mpirun, for some lengths and densities, in
+// comparison with MPI_Allreduce. Prints a line of JSON for each. bench/exchange sets up the links between the
+// processes.
 //   mpirun -n 2 --bind-to none bench_exchange --elements 1048576 --density 0.01
 #include <fmt/format.h>
 #include <mpi.h>
@@ -33,7 +34,7 @@ std::vector<WayEntry> chosen_ways(std::vector<std::string> const& names) {
     auto const found = std::find_if(ways().begin(), ways().end(), [&](auto const& way) { return way.name == name; });
     std::string all;
     for (auto const& way : ways()) all += " " + way.name;
-    GPUPS_REQUIRE(found != ways().end(), "there is no way \"{}\" (nothing would be measured): take some of{}", name,
+    GPUPS_REQUIRE(found != ways().end(), "there is no way \"{}\" (nothing would be measured): use some of{}", name,
                   all);
     chosen.push_back(*found);
   }
@@ -62,13 +63,13 @@ void run(Options const& o) {
   Store store(group, {.device = Device::host(), .threads = 1});
   store.add_table({.name = "none", .dim = 4, .expected_rows = 1});
   Stream stream = store.make_stream();
-  // The first that is not short learns what the links cost.
+  // The first sum that is not short measures the costs of the links.
   std::vector<float> const zeros(std::size_t{1} << 14);
   Array<float> first(Device::host(), zeros.size());
   copy<float>(stream, first, View<float const>(zeros));
   group.wait_allreduce(stream, group.begin_allreduce(stream, first.view()));
   for (std::size_t const elements : o.elements) {
-    std::vector<Measured> known;  // of those that density is nothing to
+    std::vector<Measured> known;  // ways whose time does not depend on the density
     for (double const density : o.densities) {
       InputOptions const input{.elements = elements, .density = density};
       auto const measured = wait_race({group, store, stream}, input, entries, o.race, known);
@@ -89,22 +90,24 @@ void run(Options const& o) {
 
 int main(int argc, char** argv) {
   gpups::bench::Options o;
-  CLI::App app("Sums vectors over processes, beside MPI_Allreduce");
-  app.add_option("--elements", o.elements, "of the vectors")->delimiter(',')->capture_default_str();
-  app.add_option("--density", o.densities, "shares of the elements that a rank has")
+  CLI::App app("Compares sums of vectors over processes with MPI_Allreduce");
+  app.add_option("--elements", o.elements, "lengths of the vectors")->delimiter(',')->capture_default_str();
+  app.add_option("--density", o.densities, "fractions of the elements that are not 0 on a rank")
       ->delimiter(',')
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_option("--way", o.names, "which ones; none: all that do what \"auto\" does, and it")->delimiter(',');
-  app.add_option("--link", o.link, "what the lines say of the link between the processes");
-  app.add_option("--seconds", o.race.seconds, "that a way is run for")->capture_default_str();
-  app.add_option("--turns-max", o.race.turns_max, "of a way, short sums having several runs in each")
+  app.add_option("--way", o.names, "the ways to measure; none: \"auto\" and all with the same result")->delimiter(',');
+  app.add_option("--link", o.link, "name of the link between the processes, printed in each line");
+  app.add_option("--seconds", o.race.seconds, "time for which each way is run")->capture_default_str();
+  app.add_option("--turns-max", o.race.turns_max, "turns of each way; a short sum runs several times per turn")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
   app.add_option("--in-a-row", o.race.in_a_row, "sums that are timed together, for short ones")
       ->capture_default_str()
       ->check(CLI::Range(1, 100'000));
-  app.add_option("--pause-ms", o.race.pause_ms, "before each run")->capture_default_str()->check(CLI::Range(0, 1000));
+  app.add_option("--pause-ms", o.race.pause_ms, "pause before each run")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1000));
   CLI11_PARSE(app, argc, argv);
   MPI_Init(&argc, &argv);
   int code = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPI_Allreduce of all elements: what everything else is compared with.
+// MPI_Allreduce of all elements: the reference for all other ways.
 #include <mpi.h>
 
 #include "bench/allreduces/way.hpp"

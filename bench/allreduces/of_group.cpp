@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group::begin_allreduce of floats, of the whole vector or of its elements that are there, by each algorithm; and
-// TopKAllreduce, of as many elements of it as are there.
+// Group::begin_allreduce() of floats, of the whole vector or of its elements that are present, with each algorithm; and
+// TopKAllreduce, with as many elements as are present.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,10 +14,10 @@
 namespace gpups::bench {
 namespace {
 
-// Inputs outlive all sums of them.
+// Returns an owner that does nothing: inputs outlive all sums of them.
 std::shared_ptr<void const> kept(Input const& input) { return {std::shared_ptr<void>(), &input}; }
 
-// The input stays as it is, as MPI_Allreduce's does.
+// Does not change the input, as MPI_Allreduce.
 class DenseAllreduce final : public Way {
  public:
   DenseAllreduce(Job const& job, Input const& input, AllreduceOptions options)
@@ -66,7 +66,7 @@ class SparseAllreduce : public Way {
   ReducedVector sum_;
 };
 
-// Each rank gets the sum of its slice.
+// Reduce-scatter: each rank gets the sum of its slice.
 class Push final : public SparseAllreduce {
  public:
   using SparseAllreduce::SparseAllreduce;
@@ -76,8 +76,9 @@ class Push final : public SparseAllreduce {
   }
 };
 
-// Re-sparsified, in halves: a sum has as many elements as each rank gives, and all others wait. The input is the same
-// in each run, so what has been applied and what waits, on all ranks, are the exact sum as often as there were runs.
+// TopKAllreduce with "spardl", in halves: a sum has as many elements as each rank gives, and all others stay in
+// residuals. The input is the same in each run, so the applied sums plus the residuals of all ranks are the exact sum
+// times the number of runs.
 class TopK final : public Way {
  public:
   TopK(Job const& job, Input const& input, View<float> sums) : job_(job), input_(input), sums_(sums) {}
@@ -88,13 +89,14 @@ class TopK final : public Way {
     sum_->wait(job_.stream, sums_);
     if (!is_checked_) keep_account();
   }
-  // What the input's sum is by the account, which ends here: what is timed later does nothing beside.
+  // Returns the sum of the input, from the applied sums and the residuals. The account ends here, so that it does not
+  // slow down timed runs.
   Result result() override {
     auto const there = static_cast<double>(std::count_if(sums_.begin(), sums_.end(), [](float x) { return x != 0; }));
     double const wanted = input_.density * static_cast<double>(sums_.size());
     GPUPS_REQUIRE(there >= .9 * wanted && there <= 1.1 * wanted + job_.group.size(),
-                  "a sum of the largest elements has {} of them, and {:.0f} were wanted (its bytes are not the usual "
-                  "ones): count those of a later run",
+                  "a sum of the largest elements has {} elements instead of {:.0f} (its bytes are not the usual "
+                  "ones): increase runs_before_usual",
                   there, wanted);
     Array<std::int64_t> const waits(Device::host(), sums_.size());
     copy<std::int64_t>(job_.stream, waits, sum_->residual());
@@ -126,9 +128,9 @@ class TopK final : public Way {
   Job job_;
   Input const& input_;
   View<float> sums_;
-  std::optional<TopKAllreduce> sum_;  // ways that do not run hold no memory
+  std::optional<TopKAllreduce> sum_;  // made at the first run, so that it uses memory only if it runs
   Array<std::int64_t> applied_;       // in units
-  int runs_ = 0;                      // that the account is of
+  int runs_ = 0;                      // the number of runs in the account
   bool is_checked_ = false;
 };
 
@@ -151,7 +153,7 @@ WayEntry sparse_entry(std::string const& name, AllreduceOptions const& options) 
           }};
 }
 
-// Of what a caller does well to hold, as the library itself does.
+// A sparse allreduce that is given a dense array if the density is high, as the library itself does.
 WayEntry held_entry(std::string const& name, AllreduceOptions const& options) {
   auto entry = sparse_entry<SparseAllreduce>(name, options);
   entry.make = [options, of_list = entry.make](Job const& job, Input const& input,
@@ -162,11 +164,12 @@ WayEntry held_entry(std::string const& name, AllreduceOptions const& options) {
   return entry;
 }
 
-// In the first run nothing waits. After a hundred with one input fewer bytes are sent than with gradients that change.
+// The first run has no residuals. After a hundred runs with the same input fewer bytes are sent than with changing
+// gradients.
 WayEntry top_k_entry() {
   return {.name = "top_k_half",
           .is_dense = false,
-          .by_default = false,  // what is not sent waits
+          .by_default = false,  // the elements that are not sent stay in residuals
           .error_max = kRounding,
           .make = [](Job const& job, Input const& input,
                      View<float> sums) { return std::make_unique<TopK>(job, input, sums); },
@@ -194,11 +197,11 @@ std::vector<WayEntry> ways_of_group() {
     }
     ways.push_back(held_entry("auto", {"auto", format}));
     ways.push_back(sparse_entry<Push>("push", {"auto", format}));
-    ways.back().by_default = false;  // it does less than the others
+    ways.back().by_default = false;  // its result is smaller than that of the others
   }
   ways.push_back(sparse_entry<SparseAllreduce>("auto", {}));
   ways.back().name = "auto_list";
-  ways.back().by_default = false;  // another input than the others have
+  ways.back().by_default = false;  // its input differs from that of the others
   ways.push_back(top_k_entry());
   return ways;
 }

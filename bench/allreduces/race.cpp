@@ -16,17 +16,18 @@
 namespace gpups::bench {
 namespace {
 
-// What is still in a shaped link's queue, acknowledgements for one, is none of the next run's.
+// A pause after which the queue of a shaped link has no packets of a run, for instance acknowledgements.
 constexpr std::chrono::milliseconds kSettle{2};
-// Memory has been got after so many runs or so long.
+// After this many runs, or this long, all memory has been allocated.
 constexpr int kWarmRuns = 20;
 constexpr double kWarm_s = 0.1;
-// A run that takes less is preceded by others: one, or as many as take this long, but not more. The first does not
-// count, nor do the others where each run needs rest before it, or is several sums in a row.
+// Shorter runs are preceded by others in the same turn: as many as take kAgain_s, at least one and at most kAgainRuns.
+// The first of them does not count; the others count neither if each run needs a pause before it, nor if a run is
+// several sums in a row.
 constexpr double kShort_s = 0.1;
 constexpr double kAgain_s = 0.004;
 constexpr int kAgainRuns = 8;
-constexpr int kTurnsLeast = 3;  // of which the median is something
+constexpr int kTurnsLeast = 3;  // enough for a median
 
 double max_over_ranks(double value) {
   MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
@@ -38,7 +39,7 @@ std::uint64_t sum_over_ranks(std::uint64_t value) {
   return value;
 }
 
-// What all must come to. Each rank reckons a part of it.
+// Computes the expected sum; each rank computes a part of it.
 Array<float> wait_sum_of(InputOptions const& input, int ranks) {
   std::size_t const part = (input.elements + static_cast<std::size_t>(ranks) - 1) / static_cast<std::size_t>(ranks);
   int me = 0;
@@ -50,7 +51,7 @@ Array<float> wait_sum_of(InputOptions const& input, int ranks) {
   return sums;
 }
 
-// Seconds of a sum, whose result stays until drop_result().
+// Returns the seconds of a sum, whose result stays until drop_result().
 double wait_run_that_stays(Way& way, int in_a_row = 1) {
   MPI_Barrier(MPI_COMM_WORLD);
   auto const start = std::chrono::steady_clock::now();
@@ -73,7 +74,7 @@ double wait_rested_run(Way& way, RaceOptions const& options) {
   return wait_one_run(way, options.in_a_row);
 }
 
-// The bytes of one run; MPI's own around it are few.
+// Measures the bytes of one run, including few bytes of MPI barriers around it.
 double wait_counted_run(Job const& job, Way& way, Measured& measured) {
   MPI_Barrier(MPI_COMM_WORLD);
   std::this_thread::sleep_for(kSettle);
@@ -95,7 +96,7 @@ void check(WayEntry const& entry, Way& way, View<float const> expected, Measured
   }
   measured.error_max = max_over_ranks(worst);
   GPUPS_REQUIRE(measured.error_max <= entry.error_max,
-                "{} is wrong by {} in some element (its sums must be right to {}): its time says nothing", entry.name,
+                "{} has an error of {} in an element (at most {} is allowed): its time is not comparable", entry.name,
                 measured.error_max, entry.error_max);
 }
 
@@ -105,7 +106,7 @@ struct Racer {
   Measured measured;
   int turns = 0;
   double total_s = 0;
-  bool is_known = false;  // from another race
+  bool is_known = false;  // measured in another race
 };
 
 bool has_enough(Racer const& racer, double seconds) {
@@ -119,7 +120,7 @@ Measured const* find(std::vector<Measured> const& known, std::string const& name
 
 }  // namespace
 
-// Of two in the middle, their mean.
+// Of an even number of times, the mean of the two in the middle.
 double Measured::median_s() const {
   std::vector<double> sorted = seconds;
   std::sort(sorted.begin(), sorted.end());
@@ -149,7 +150,8 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
   expected = {};
   std::vector<std::size_t> order(racers.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::mt19937_64 random(input.seed);  // the same on all ranks: none comes always after the same one
+  std::mt19937_64 random(
+      input.seed);  // the same on all ranks; a random order, so that no way always follows the same one
   for (int turn = 0; turn < options.turns_max; ++turn) {
     std::shuffle(order.begin(), order.end(), random);
     for (std::size_t const i : order) {
@@ -160,7 +162,7 @@ std::vector<Measured> wait_race(Job const& job, InputOptions const& input, std::
         racer.measured.seconds.push_back(seconds);
         racer.total_s += seconds;
       };
-      // The way before it has left other things in the caches, which counts where a run is short.
+      // The way before has left other data in the caches, which matters if a run is short.
       bool const fits_eager = racer.total_s < kShort_s * static_cast<double>(racer.measured.seconds.size() + 1);
       bool const count_all = options.pause_ms == 0 && options.in_a_row == 1;
       double again_s = fits_eager ? 0 : kAgain_s;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A way of summing a vector over the ranks, and those that there are.
+// A way of summing a vector over the ranks, and the list of all ways.
 #pragma once
 
 #include <functional>
@@ -12,48 +12,49 @@
 
 namespace gpups::bench {
 
-// What ways are given. The same ranks are an MPI job and a group.
+// The arguments of ways. The ranks of the MPI job and of the group are the same.
 struct Job {
   Group const& group;
   Store& store;
-  Stream& stream;  // of the host
+  Stream& stream;  // on the host
 };
 
-// One sum, again and again; a rank's side of it.
+// One rank's side of a sum that is repeated.
 class Way {
  public:
   virtual ~Way() = default;
-  // Sums the input over the ranks: what is timed. Collective.
+  // Sums the input over the ranks; this call is timed. Collective.
   virtual void wait_result() = 0;
-  // What the last one came to: the whole sum, or a part of it.
+  // Returns the result of the last sum: the whole sum, or a part of it.
   struct Result {
-    View<float const> sums;  // (any)
-    std::size_t first = 0;   // of all elements
+    View<float const> sums;  // the sums of any number of elements
+    std::size_t first = 0;   // index of the first of them
   };
   virtual Result result() = 0;
-  // Gives up memory that only result() needs, so that every way is timed with the same memory free.
+  // Frees memory that only result() needs, so that all ways are timed with the same free memory.
   virtual void drop_result() {}
 };
 
+// A way with its name and properties.
 struct WayEntry {
   std::string name;
   bool is_dense;     // its time does not depend on the density
-  bool by_default;   // measured where nobody asks for ways by name: it does what "auto" does
-  double error_max;  // of an element that is the sum of a few numbers in (-1, 1)
-  // `sums`, (elements), is memory for what comes of it; another way may use it meanwhile. All outlive the way.
+  bool by_default;   // measured if no ways are named; its result is that of "auto"
+  double error_max;  // of an element, which is a sum of a few numbers in (-1, 1)
+  // `sums`, (elements), is memory for the result; other ways may use it between runs. All arguments outlive the way.
   std::function<std::unique_ptr<Way>(Job const&, Input const&, View<float> sums)> make;
-  int runs_before_usual = 0;  // that are not like those after them: their bytes are not counted
+  int runs_before_usual = 0;  // runs that differ from later ones; their bytes are not counted
 };
 
-// The first is the one that all others are compared with.
+// Returns all ways; the first is the reference for all others.
 std::vector<WayEntry> const& ways();
 
 std::unique_ptr<Way> make_mpi_dense(Job const&, Input const&, View<float> sums);
 std::unique_ptr<Way> make_exact(Job const&, Input const&, View<float> sums);
-// Of each algorithm, for dense arrays ("dense_") and for sparse vectors. From a density of one quarter on those that
-// send streams, and "auto", are given an array too; "auto_list" never is. "push" sums each slice on one rank only.
-// Names that end with "_half" send numbers of 16 bits. "top_k_half" sums the largest elements of ranks, as many as are
-// there, by TopKAllreduce: all others wait, and its result is what has been applied and what waits.
+// Returns the ways of Group: each algorithm, for dense arrays ("dense_") and for sparse vectors. From a density of one
+// quarter on, those that send streams, and "auto", are given an array too; "auto_list" never is. "push" sums each slice
+// on one rank only. Names that end with "_half" send numbers of 16 bits. "top_k_half" sums as many of the largest
+// elements of each rank as are present with TopKAllreduce; its result is the applied sums plus the residuals.
 std::vector<WayEntry> ways_of_group();
 
 }  // namespace gpups::bench

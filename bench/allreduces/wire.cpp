@@ -7,7 +7,7 @@
 
 namespace gpups::bench {
 
-// Lines of /proc/net/dev: "name: received bytes, 7 more numbers, sent bytes, ...".
+// Format of /proc/net/dev: "name: received bytes, 7 more numbers, sent bytes, ...".
 std::uint64_t wire_bytes_sent() {
   std::ifstream file("/proc/self/net/dev");
   std::uint64_t sum = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that the network interfaces of this process's machine, or namespace, have sent.
+// The bytes that the network interfaces of this machine, or network namespace, have sent.
 #pragma once
 
 #include <cstdint>
 
 namespace gpups::bench {
 
-// Of all interfaces together, headers of TCP/IP included; 0 where the kernel does not say.
+// Returns the sum over all interfaces, including headers of TCP/IP; 0 if the kernel does not provide it.
 std::uint64_t wire_bytes_sent();
 
 }  // namespace gpups::bench

@@ -13,7 +13,6 @@
 #include "kernels/check.hpp"
 #include "kernels/wire/top_k_feedback.hpp"
 #include "kernels/wire/unit_values.hpp"
-#include "kernels/wire/wrapping_arithmetic.hpp"
 
 namespace gpups {
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The element-wise part of a cross layer of DCN-v2 (Wang et al.: "DCN V2: improved deep & cross network", WWW 2021):
-// out = x0 * u + x, where u = W x + b is a linear layer's.
+// out = x0 * u + x, where u = W x + b is the output of a linear layer.
 #pragma once
 
 #include "gpups/array.hpp"
 
 namespace gpups::kernels {
 
+// Computes out.
 struct CrossForward {
   MatrixView<float const> x0;  // (m, width)
   MatrixView<float const> u;   // (m, width)
@@ -15,7 +16,8 @@ struct CrossForward {
 };
 void cross_forward(Stream& stream, CrossForward const& arguments);
 
-// The caller adds W^T u_gradient to x_gradient, by linear_backward() with `accumulate`.
+// The gradients of CrossForward. They do not include the path through u: the caller adds W^T u_gradient to x_gradient,
+// with linear_backward() and `accumulate`.
 struct CrossBackward {
   MatrixView<float const> x0;            // (m, width)
   MatrixView<float const> u;             // (m, width)

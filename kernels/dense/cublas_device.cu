@@ -12,11 +12,11 @@ namespace {
 
 void check_cublas(cublasStatus_t status, char const* doing) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw Error(std::string("cuBLASLt says '") + cublasLtGetStatusString(status) + "' (while " + doing +
-              "): check that the driver fits this version of CUDA, and that the device has memory left");
+  throw Error(std::string("cuBLASLt failed with '") + cublasLtGetStatusString(status) + "' (while " + doing +
+              "): check that the driver supports this version of CUDA, and that the device has free memory");
 }
 
-// Descriptors are C objects with a function to destroy each kind.
+// Owns a descriptor of the library; each kind has its own C function that destroys it.
 template <class T, cublasStatus_t (*kDestroy)(T)>
 struct Destroy {
   using pointer = T;
@@ -28,7 +28,8 @@ using Layout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 using Operation = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
 using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 
-// The library's matrices are columns: a matrix of rows is its transpose.
+// Returns the layout of a matrix. The library stores matrices by columns, so it sees the transpose of our matrix of
+// rows.
 Layout layout_of(MatrixView<float const> matrix) {
   cublasLtMatrixLayout_t layout = nullptr;
   check_cublas(cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, matrix.columns(), matrix.rows(),
@@ -46,7 +47,7 @@ void set(Operation const& operation, cublasLtMatmulDescAttributes_t attribute, T
 template <class T>
 void set(Preference const& preference, cublasLtMatmulPreferenceAttributes_t attribute, T value) {
   check_cublas(cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof value),
-               "saying which algorithms will do");
+               "setting the limits of the selection of an algorithm");
 }
 
 Operation operation_of(MatrixProduct const& p, cublasLtEpilogue_t epilogue) {
@@ -60,12 +61,12 @@ Operation operation_of(MatrixProduct const& p, cublasLtEpilogue_t epilogue) {
   return operation;
 }
 
-// What the rows of a matrix are aligned to at least, in bytes.
+// The alignment of rows of matrices that callers guarantee, in bytes.
 constexpr std::uint32_t kRowAlignment = 16;
 
 Preference preference_of(std::size_t workspace_bytes, std::uint32_t out_alignment) {
   cublasLtMatmulPreference_t made = nullptr;
-  check_cublas(cublasLtMatmulPreferenceCreate(&made), "saying which algorithms will do");
+  check_cublas(cublasLtMatmulPreferenceCreate(&made), "setting the limits of the selection of an algorithm");
   Preference preference(made);
   set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
   set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
@@ -79,7 +80,7 @@ Preference preference_of(std::size_t workspace_bytes, std::uint32_t out_alignmen
   return preference;
 }
 
-// What NVIDIA recommends from Hopper on; older devices are content with less.
+// The size that NVIDIA recommends for Hopper and later; older devices need less.
 constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 
 }  // namespace
@@ -91,7 +92,7 @@ struct Cublas::Plan {
 };
 
 Cublas::Cublas(Device device, cudaStream_t stream) : stream_(stream), workspace_(device, kWorkspaceBytes) {
-  check_cublas(cublasLtCreate(&handle_), "starting on a device");
+  check_cublas(cublasLtCreate(&handle_), "creating a handle");
 }
 
 Cublas::~Cublas() {
@@ -142,7 +143,7 @@ Cublas& Cublas::of(DeviceExec ex) {
   std::shared_ptr<void>& of_stream = *ex.library;
   if (of_stream == nullptr) {
     int device = 0;
-    check_cuda(cudaGetDevice(&device), "asking for the device in use");
+    check_cuda(cudaGetDevice(&device), "querying the current device");
     of_stream = std::make_shared<Cublas>(Device::cuda(device), static_cast<cudaStream_t>(ex.stream));
   }
   return *static_cast<Cublas*>(of_stream.get());

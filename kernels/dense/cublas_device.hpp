@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLASLt for one stream: its handle, its workspace, and one algorithm for each shape, chosen once. For device objects
-// only.
+// cuBLASLt for one stream: its handle, its workspace, and one algorithm for each shape, which is selected at the first
+// use of the shape. For device objects only.
 //
-// Numbers are multiplied as they are (no TF32), and partial sums are never added in an order of chance: the same shapes
-// and values give the same bits on the same kind of GPU with the same version of the library.
+// Inputs are not rounded to TF32, and the order of all sums is fixed: equal shapes and values give equal bits on GPUs
+// of one kind with one version of the library.
 #pragma once
 
 #include <cublasLt.h>
@@ -18,23 +18,26 @@
 
 namespace gpups::kernels {
 
+// The products of one stream. For one thread at a time, as the stream itself.
 class Cublas {
  public:
-  // The one of a stream, made at its first use.
+  // Returns the object of a stream, and creates it at the first call.
   static Cublas& of(DeviceExec ex);
 
   Cublas(Device device, cudaStream_t stream);
+  // Blocks until the stream is done, since it may still use the workspace.
   ~Cublas();
   Cublas(Cublas const&) = delete;
   Cublas& operator=(Cublas const&) = delete;
 
-  // Queues the product, and what the epilogue does with `bias`, (columns).
+  // Queues the product and the epilogue, which may use `bias`, (columns). Throws Error if the library cannot compute
+  // it.
   void multiply(MatrixProduct const& product, cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT,
                 float const* bias = nullptr);
 
  private:
   struct Plan;
-  // Everything that an algorithm is chosen by: sizes, strides, transpositions, epilogue, accumulation.
+  // All inputs of the selection of an algorithm: sizes, strides, transpositions, epilogue, accumulation.
   using Shape = std::array<std::size_t, 10>;
   Plan make_plan(MatrixProduct const& product, cublasLtEpilogue_t epilogue, float const* bias) const;
 

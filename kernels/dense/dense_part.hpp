@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of the dense parameters, as a row that an optimizer's formula takes. Only for update_dense.cu.
+// Presents a part of the dense parameters as a row, to which the formulas of the optimizers for rows apply. Only for
+// update_dense.cu.
 #pragma once
 
 #include <cmath>
@@ -22,24 +23,26 @@ using DenseColumns = HostColumns<Vector>;
 inline DenseColumns dense_columns(HostLanes) { return {}; }
 #endif
 
-// What is the same for all parameters of a step.
+// The values that are the same for all parameters of a step.
 struct DenseStep {
-  double unit;  // of a sum: the gradient in these
-  float decay;  // what is left of a value before the step
+  double unit;  // a gradient is its sum times this
+  float decay;  // a value is multiplied by this before the step
   float rate;
   float momentum;
-  float inverse_change;  // FTRL: by how much 1 / rate has grown since the step before
+  float inverse_change;  // FTRL: 1 / rate of this step minus 1 / rate of the step before
   BiasCorrection correction;
   Optimizer optimizer;
 };
 
-// 1 / rate counts as 0 before the first step, and as unchanged where a step has no rate.
+// Returns 1 / rate - 1 / rate_before. 1 / rate_before counts as 0 in the first step; the result is 0 if one of the
+// rates is 0.
 inline float inverse_change(UpdateDense const& u) {
   if (!(u.rate > 0)) return 0;
   if (u.step == 1) return 1 / u.rate;
   return u.rate_before > 0 ? 1 / u.rate - 1 / u.rate_before : 0.0F;
 }
 
+// Returns the values of a step.
 inline DenseStep dense_step(UpdateDense const& u) {
   DenseOptimizer const& o = u.optimizer;
   bool const lamb = o.kind == DenseOptimizer::Kind::kLamb;
@@ -58,7 +61,7 @@ inline DenseStep dense_step(UpdateDense const& u) {
           .optimizer = formula};
 }
 
-// Parameters of a team of lanes.
+// The parameters that one team of lanes updates, at most kDensePart.
 struct DensePart {
   std::size_t first, count;
 };
@@ -70,14 +73,14 @@ GPUPS_FN inline DensePart part_of_unit(DenseUnits::Ref const& units, std::size_t
   return part_of(units.begins[unit] + (part - units.first_parts[unit]) * kDensePart, units.begins[unit + 1]);
 }
 
-// Values, from which weight decay is taken before a formula sees them.
+// The values of a part, multiplied by `decay` (weight decay) when a formula reads them.
 struct DecayedValues {
   DenseColumns columns;
   float* row;
   float decay;
 
   GPUPS_FN auto get(std::size_t j) const { return decay * columns.get(row + j); }
-  // Returns what is not a number where a value is not finite, else 0.
+  // Stores x. Returns NaN if x is not finite, else 0.
   template <class V>
   GPUPS_FN V put(std::size_t j, V x) const {
     columns.put(row + j, x);
@@ -85,7 +88,8 @@ struct DecayedValues {
   }
 };
 
-// The sums of Adagrad and FTRL come first in a row's state, but are the second array of layers.
+// Returns the part as a row of an optimizer's formula. Formulas have the sums of squares of Adagrad and FTRL first;
+// dense layers have them in the second array.
 GPUPS_INLINED_FN RowStep<DenseColumns, DecayedValues> dense_row(NativeLanes lanes, UpdateDense const& u,
                                                                 DenseStep const& step, DensePart part) {
   using Kind = DenseOptimizer::Kind;
@@ -103,7 +107,7 @@ GPUPS_INLINED_FN RowStep<DenseColumns, DecayedValues> dense_row(NativeLanes lane
           .optimizer = step.optimizer};
 }
 
-// The mean's gradient in columns of a part.
+// The gradient of the mean loss of the step, in the columns of a part.
 struct DenseGradient {
   std::int64_t const* sums;
   double unit;
@@ -118,7 +122,8 @@ GPUPS_FN inline bool is_bad(UpdateDense const& u, std::size_t j) {
   return !is_finite(u.values[j]) || !(u.first.empty() || is_finite(u.first[j])) ||
          !(u.second.empty() || is_finite(u.second[j]));
 }
-// faults: 0, or what is not a number where a new value or state of the part is not finite.
+// Records the first parameter of the part whose new value or state is not finite. nonfinite: 0 if there is none, else
+// NaN.
 GPUPS_FN inline void report_nonfinite(NativeLanes lanes, UpdateDense const& u, DensePart part, float nonfinite) {
   if (nonfinite == 0) return;
   lanes.sync();

@@ -12,7 +12,7 @@ namespace gpups::kernels {
 DenseUnits::DenseUnits(Stream& stream, std::span<std::size_t const> begins) {
   GPUPS_ASSERT(!begins.empty() && begins.front() == 0);
   GPUPS_REQUIRE(begins.back() <= std::numeric_limits<std::uint32_t>::max(),
-                "the dense layers have {} parameters (LAMB numbers them with 32 bits): use another optimizer for them, "
+                "the dense layers have {} parameters (LAMB supports fewer than 2^32): use another optimizer for them, "
                 "or smaller layers",
                 begins.back());
   std::vector<std::uint32_t> const places(begins.begin(), begins.end());

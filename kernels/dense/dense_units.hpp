@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The units of an array of dense parameters, whose norms LAMB takes, and scratch for these norms.
+// The units of an array of dense parameters, and scratch memory for their norms. A unit is an array whose norms LAMB
+// uses: the weights of a layer, or its bias.
 //
-// A unit is cut into parts, each of which one team of lanes takes, and its sums are added in the order of the parts: so
-// that they do not depend on how many teams run at once. Takes 12 bytes for each part.
+// A unit is cut into parts, one for each team of lanes, and the sums of the parts are added in order: they do not
+// depend on how many teams run at the same time. Uses 12 bytes for each part.
 #pragma once
 
 #include <cstddef>
@@ -13,25 +14,30 @@
 
 namespace gpups::kernels {
 
-// Parameters of a team of lanes, at most.
+// The largest number of parameters of a part, which one team of lanes handles.
 inline constexpr std::size_t kDensePart = 256;
-// What the sizes of units, and of arrays of parameters, are multiples of: vectors on the host.
+// Sizes of units and of parameter arrays are multiples of this, so that vectors of the host cover them.
 inline constexpr std::size_t kDenseAlignment = 16;
 
+// See above. The arrays are on one device; kernels get them from ref().
 class DenseUnits {
  public:
+  // Arrays for use in kernels. They are valid as long as the DenseUnits.
   struct Ref {
-    View<std::uint32_t const> begins;       // (units + 1): of units, in the array; the last is where it ends
-    View<std::uint32_t const> first_parts;  // (units + 1)
-    View<std::uint32_t const> unit_of;      // (parts)
-    // Scratch: the squares of updates and of values in each part (parts, 2), and the trust ratio of each unit (units).
+    // (units + 1): where each unit begins in the array; the last element is the end of the array
+    View<std::uint32_t const> begins;
+    // (units + 1): the number of the first part of each unit; the last element is the number of parts
+    View<std::uint32_t const> first_parts;
+    View<std::uint32_t const> unit_of;  // (parts): the unit of each part
+    // Scratch memory: the sums of squares of updates and of values of each part (parts, 2), and the trust ratio of each
+    // unit (units).
     View<float> squares;
     View<float> trust;
   };
 
   DenseUnits() = default;
-  // begins: where each unit begins, and, last, where the last one ends; ascending multiples of kDenseAlignment, from 0
-  // on. Throws Error where that is beyond 32 bits. Waits.
+  // begins: where each unit begins, and at the end where the last unit ends; multiples of kDenseAlignment in ascending
+  // order, the first is 0. Throws Error if the last needs more than 32 bits. Blocks.
   DenseUnits(Stream& stream, std::span<std::size_t const> begins);
 
   Ref ref() const { return {begins_, first_parts_, unit_of_, squares_, trust_}; }

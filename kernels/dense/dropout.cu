@@ -9,17 +9,17 @@
 
 namespace gpups::kernels {
 
-// Keeps these draws apart from what else is drawn with the same seed, and from those of other layers.
+// Returns a key that no other random numbers of this seed use; it differs by layer.
 inline std::uint64_t dropout_key(Dropout const& g) {
   return (g.seed ^ 0x64726f706f757421U) + g.layer * 0x9E3779B97F4A7C15U;
 }
 
-// What is the same for all values.
+// The values that are the same for all elements of a call.
 struct Mask {
   PhiloxKey key;
   std::uint32_t clock[2];
-  std::uint32_t least;  // of 16 random bits, for a value to be kept
-  float kept;           // what it is multiplied with
+  std::uint32_t least;  // a value is kept if its 16 random bits are at least this
+  float kept;           // the factor of a kept value
 
   GPUPS_FN Philox4 random(std::uint32_t sample, std::size_t call) const {
     return philox(key, {{static_cast<std::uint32_t>(call), sample, clock[0], clock[1]}});
@@ -35,14 +35,15 @@ inline Mask mask_of(Dropout const& g) {
           .kept = 1.0F / (1.0F - static_cast<float>(least) * 0x1p-16F)};
 }
 
-// Columns of a call of the generator: call c is for columns 8 * c .. 8 * c + 7, low halves of words first.
+// The columns for which one call of the generator suffices: call c is for columns 8 * c .. 8 * c + 7. The low half of a
+// word is for the column before that of the high half.
 inline constexpr std::size_t kCallColumns = 8;
 
 GPUPS_FN inline void drop_columns(Mask const& mask, std::uint32_t sample, std::size_t call, std::size_t columns,
                                   float* row) {
   Philox4 const random = mask.random(sample, call);
   std::size_t const first = kCallColumns * call;
-#pragma unroll  // so that words stay in registers
+#pragma unroll  // keeps the words in registers
   for (std::size_t k = 0; k < kCallColumns; ++k) {
     if (first + k >= columns) return;
     std::uint32_t const bits = random.word[k / 2] >> k % 2 * 16 & 0xFFFFU;
@@ -50,7 +51,7 @@ GPUPS_FN inline void drop_columns(Mask const& mask, std::uint32_t sample, std::s
   }
 }
 
-// The calls from the first on that fill whole vectors of the host, and their number.
+// On the host, handles the calls that fill whole vectors, and returns their number; returns 0 on a GPU.
 GPUPS_FN inline std::size_t drop_vectors([[maybe_unused]] Mask mask, [[maybe_unused]] std::uint32_t sample,
                                          [[maybe_unused]] std::size_t columns, [[maybe_unused]] float* row) {
   std::size_t call = 0;

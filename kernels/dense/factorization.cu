@@ -6,7 +6,8 @@
 
 namespace gpups::kernels {
 
-// The sums over vectors of `kWide` columns from `column` on, and of their squares, in registers.
+// The sums of `kWide` columns from `column` on over the vectors of sample i, and the sums of their squares, in
+// registers.
 template <std::size_t kWide>
 struct ColumnSums {
   float sum[kWide] = {};
@@ -26,7 +27,8 @@ struct ColumnSums {
   }
 };
 
-// Calls act(columns, first) with ColumnSums for all columns of a vector, its padding included.
+// Calls act(sums, first) with the ColumnSums that begin at column `first`, for all columns of a vector including
+// padding.
 template <class Factorization, class Act>
 GPUPS_FN inline void each_column(NativeLanes lanes, Factorization const& g, std::size_t i, Act act) {
   std::size_t const stride = row_stride(g.dim);

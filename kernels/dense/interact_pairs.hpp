@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dot products of all pairs of a sample's vectors, beside a copy of the first one: the interaction of DLRM (Naumov
-// et al.: "Deep learning recommendation model for personalization and recommendation systems", 2019).
+// The dot products of all pairs of a sample's vectors, after a copy of its first vector: the interaction layer of DLRM
+// (Naumov et al.: "Deep learning recommendation model for personalization and recommendation systems", 2019).
 //
-// slots * (slots - 1) * dim operations a sample forward, twice as many backward.
+// slots * (slots - 1) * dim operations per sample forward, and twice as many backward.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,14 @@
 
 namespace gpups::kernels {
 
-// Columns of the result: vector 0 with its padding, then the pairs.
+// Returns the number of columns of the result: those of vector 0 with its padding, then one for each pair.
 constexpr std::size_t interact_pairs_columns(std::size_t slots, std::size_t dim) {
   return row_stride(dim) + slots * (slots - 1) / 2;
 }
 
+// Computes the dot products of each sample.
 struct InteractPairsForward {
-  MatrixView<float const> rows;  // (m, slots * row_stride(dim)): `slots` vectors one after the other
+  MatrixView<float const> rows;  // (m, slots * row_stride(dim)): `slots` vectors per sample
   std::size_t slots;             // at least 1
   std::size_t dim;
   // (m, interact_pairs_columns(slots, dim)): vector 0, zeros up to row_stride(dim), then the dot products of vectors i
@@ -26,12 +27,13 @@ struct InteractPairsForward {
 };
 void interact_pairs_forward(Stream& stream, InteractPairsForward const& arguments);
 
+// Computes the gradients of the vectors.
 struct InteractPairsBackward {
   MatrixView<float const> rows;  // as above
   std::size_t slots;
   std::size_t dim;
-  MatrixView<float const> out_gradient;  // shaped as out; padding is not read
-  MatrixView<float> rows_gradient;       // shaped as rows, set; zeros in the padding of the vectors
+  MatrixView<float const> out_gradient;  // the same shape as out; padding is not read
+  MatrixView<float> rows_gradient;       // the same shape as rows; is set, with zeros in the padding of vectors
 };
 void interact_pairs_backward(Stream& stream, InteractPairsBackward const& arguments);
 

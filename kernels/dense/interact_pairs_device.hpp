@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPU's path of interact_pairs: a thread for each number of the result. A sample's vectors are read many times,
-// from the caches. Only for interact_pairs.cu.
+// interact_pairs on a GPU: one thread for each element of the result. The vectors of a sample are read many times, from
+// the caches. Only for interact_pairs.cu.
 #pragma once
 
 #include <cmath>
@@ -10,10 +10,11 @@
 
 namespace gpups::kernels {
 
-// The place of pair (row, column), column < row, among a sample's pairs, and its row.
+// Returns the index of pair (row, column), column < row, among the pairs of a sample.
 __device__ inline std::size_t place_of_pair(std::size_t row, std::size_t column) {
   return row * (row - 1) / 2 + column;
 }
+// Returns the row of the pair with this index.
 __device__ inline std::size_t row_of_pair(std::size_t place) {
   auto row = static_cast<std::size_t>((1 + sqrtf(1 + 8 * static_cast<float>(place))) / 2);
   while (row * (row - 1) / 2 > place) --row;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's path of interact_pairs: a sample's vectors stay in the first cache, and products are sums of vectors in
-// registers, eight rows at a time. Only for interact_pairs.cu.
+// interact_pairs on the host: the vectors of a sample stay in the first-level cache, and a matrix product computes
+// eight rows at a time in vector registers. Only for interact_pairs.cu.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace gpups::kernels {
 
 using ShortVector = float __attribute__((vector_size(16)));
 
-// Rows of out are sums over k of factors[row][k] * terms[k]. The rows of each are `stride` apart.
+// Arguments of a product of two small matrices: out[row] = sum over k of factors[row][k] * terms[k].
 struct TileProduct {
   float const* factors;  // (rows, count)
   std::size_t factors_stride;
@@ -24,6 +24,7 @@ struct TileProduct {
   std::size_t out_stride;
 };
 
+// Computes kRows rows.
 template <class V, std::size_t kRows>
 void multiply_tile(TileProduct const& p) {
   V sum[kRows] = {};
@@ -36,7 +37,7 @@ void multiply_tile(TileProduct const& p) {
   for (std::size_t r = 0; r < kRows; ++r) store(p.out + r * p.out_stride, sum[r]);
 }
 
-// All rows: eight at a time, then what is left.
+// Computes all rows, eight at a time, then the remaining ones.
 template <class V>
 void multiply_tiles(TileProduct p, std::size_t rows) {
   for (; rows >= 8; rows -= 8) {
@@ -64,7 +65,8 @@ void multiply_tiles(TileProduct p, std::size_t rows) {
   }
 }
 
-// What a thread needs for a sample: a square matrix of pairs with room for whole vectors, and the vectors transposed.
+// The scratch memory of a thread: a square matrix with an element for each pair, in rows of whole vectors, and the
+// transposed vectors of one sample.
 struct PairScratch {
   PairScratch(std::size_t slots, std::size_t dim)
       : width((slots + kVector - 1) / kVector * kVector),
@@ -72,12 +74,13 @@ struct PairScratch {
         pairs(memory.data()),
         panels(pairs + slots * width) {}
 
-  std::size_t width;  // slots, rounded up
+  std::size_t width;  // slots, rounded up to whole vectors
   Array<float> memory;
   float* pairs;   // (slots, width)
-  float* panels;  // (width / 16, dim, 16): panel[k][l] is number k of vector 16 * panel + l
+  float* panels;  // (width / 16, dim, 16): panel[k][l] is element k of vector 16 * panel + l
 };
 
+// Fills scratch.panels.
 inline void transpose_vectors(float const* vectors, std::size_t slots, std::size_t dim, PairScratch const& scratch) {
   std::size_t const stride = row_stride(dim);
   for (std::size_t first = 0; first < slots; first += kVector) {
@@ -100,7 +103,7 @@ inline void transpose_vectors(float const* vectors, std::size_t slots, std::size
   }
 }
 
-// Copies `count` numbers by whole vectors where `room` allows, which overwrites what comes after them.
+// Copies `count` numbers. Copies whole vectors, which overwrites numbers behind them, unless that would exceed `room`.
 inline void copy_vectors(float* to, float const* from, std::size_t count, std::size_t room) {
   if ((count + kVector - 1) / kVector * kVector > room) {
     std::memcpy(to, from, count * sizeof(float));
@@ -114,7 +117,7 @@ inline void interact_sample(InteractPairsForward const& g, std::size_t i, PairSc
   float const* const vectors = g.rows.row(i);
   transpose_vectors(vectors, g.slots, g.dim, scratch);
   for (std::size_t column = 0; column + 1 < g.slots; column += kVector) {
-    std::size_t const row = column + 1;  // the first that has pairs in these columns
+    std::size_t const row = column + 1;  // the first row that has pairs in these columns
     multiply_tiles<Vector>({.factors = vectors + row * stride,
                             .factors_stride = stride,
                             .terms = scratch.panels + column * g.dim,
@@ -134,7 +137,7 @@ inline void interact_sample(InteractPairsForward const& g, std::size_t i, PairSc
   std::fill(out + stride + pairs, out + g.out.stride(), 0.0F);
 }
 
-// The symmetric matrix of the pairs' gradients, its diagonal zero.
+// Writes the gradients of the pairs to scratch.pairs as a symmetric matrix with zeros on the diagonal.
 inline void unpack_pairs(float const* packed, std::size_t slots, PairScratch const& scratch) {
   for (std::size_t row = 0; row < slots; packed += row++) {
     float* const to = scratch.pairs + row * scratch.width;

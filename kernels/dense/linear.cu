@@ -11,7 +11,7 @@
 
 namespace gpups::kernels {
 
-// Without inputs: the libraries reject products of nothing.
+// The forward pass of a layer without inputs; the libraries reject products with an empty dimension.
 template <Space S>
 void forward_bias(Exec<S> ex, LinearForward const& g) {
   std::size_t const outputs = g.out.columns();

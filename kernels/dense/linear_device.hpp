@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers on a GPU: products by cuBLASLt, which adds the bias and cuts off as it goes, and a pass of our own.
-// Only for linear.cu.
+// Linear layers on a GPU: cuBLASLt computes the products, with bias and ReLU in the same pass; a kernel of gpups sums
+// the gradient of the bias. Only for linear.cu.
 #pragma once
 
 #include "kernels/dense/cublas_device.hpp"
@@ -21,8 +21,8 @@ inline void forward(DeviceExec ex, LinearForward const& g) {
                           epilogue, g.bias.data());
 }
 
-// Sets gradients of 16 columns to zero where the ReLU did so with values, and adds up the columns. Teams of the block
-// take turns with the rows; their sums are added in pairs of equal distance.
+// Sets the gradients of 16 columns to zero where the ReLU returned zero, and sums the columns into the bias gradient.
+// Each team of the block sums every n-th row; then the sums of the teams are added in a fixed tree.
 __device__ inline void mask_and_sum(LinearBackward const& g, std::size_t first) {
   __shared__ float share[kBlockThreadsMax];
   std::size_t const j = first + threadIdx.x % kLanes;

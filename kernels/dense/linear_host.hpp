@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers on the host: products by oneDNN, and our own passes over their results. All of a call is done by the
-// thread that makes it. Only for linear.cu.
+// Linear layers on the host: oneDNN computes the products, and loops below do the rest. A call uses only the calling
+// thread. Only for linear.cu.
 #pragma once
 
 #include <dnnl.h>
@@ -13,17 +13,17 @@
 #include "kernels/launch.hpp"
 
 #if DNNL_CPU_THREADING_RUNTIME != DNNL_RUNTIME_OMP
-#error "this oneDNN was not made with OpenMP, so it cannot be told to use one thread: install libdnnl-dev"
+#error "this oneDNN was built without OpenMP, so it cannot be limited to one thread: install libdnnl-dev"
 #endif
 
-// Of libgomp, whose header clang does not find.
+// Functions of libgomp; clang does not find its header.
 extern "C" int omp_get_max_threads(void) noexcept;
 extern "C" void omp_set_num_threads(int threads) noexcept;
 
 namespace gpups::kernels {
 
-// While this lives, OpenMP uses no other thread for what the calling one does. More threads would take the cores that
-// compute other microbatches, and the order of sums would depend on their number.
+// Limits OpenMP to the calling thread for the lifetime of the object. More threads would use the cores that compute
+// other microbatches, and the order of sums would depend on the number of threads.
 class OneThread {
  public:
   OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
@@ -35,6 +35,7 @@ class OneThread {
   int before_;
 };
 
+// Computes the product with oneDNN. Throws Error if oneDNN fails.
 inline void multiply(MatrixProduct const& p) {
   GPUPS_ASSERT(p.fits());
   OneThread const one;
@@ -45,12 +46,13 @@ inline void multiply(MatrixProduct const& p) {
                  p.accumulate ? 1.0F : 0.0F, p.out.data(), size(p.out.stride()));
   GPUPS_REQUIRE(
       status == dnnl_success,
-      "oneDNN rejected a product of ({}, {}) and ({}, {}) with status {} (a layer cannot be computed): if it is "
-      "2, give the process more memory; else use the release that tools/install_dependencies installs",
+      "oneDNN rejected a product of ({}, {}) and ({}, {}) with status {} (a layer cannot be computed): if "
+      "the status is 2 (out of memory), give the process more memory; otherwise use the version of oneDNN that "
+      "tools/install_dependencies installs",
       p.out.rows(), p.inner(), p.inner(), p.out.columns(), static_cast<int>(status));
 }
 
-// Adds the bias and cuts off what is negative. What is not a number stays so.
+// Adds the bias, and sets negative values to zero. NaN stays NaN.
 template <bool kBias, bool kRelu>
 void finish_rows(MatrixView<float> out, float const* __restrict bias) {
   for (std::size_t i = 0; i < out.rows(); ++i) {
@@ -72,7 +74,7 @@ inline void forward(HostExec, LinearForward const& g) {
   }
 }
 
-// Sets gradients to zero where the ReLU did so with values, and adds up the columns, in one pass.
+// Sets gradients to zero where the ReLU returned zero, and adds each column to its sum, in one pass.
 template <bool kMask, bool kSum>
 void mask_and_sum(MatrixView<float const> out, MatrixView<float> gradient, float* __restrict sums) {
   for (std::size_t i = 0; i < gradient.rows(); ++i) {
@@ -86,6 +88,7 @@ void mask_and_sum(MatrixView<float const> out, MatrixView<float> gradient, float
   }
 }
 
+// Applies the ReLU to out_gradient, and sums it into bias_gradient, if the layer has them.
 inline void mask_and_sum(LinearBackward const& g) {
   float* const sums = g.bias_gradient.data();
   if (!g.bias_gradient.empty()) std::memset(sums, 0, g.bias_gradient.bytes());

@@ -12,7 +12,8 @@ GPUPS_FN inline float logit_of(MatrixView<float const> terms, std::size_t i) {
   return logit;
 }
 
-// What follows from a logit. The shares of 1 that the two answers get are each exact where they are small.
+// Functions of a logit. `yes` and `no` add up to 1; the smaller of them is computed without subtraction, so its
+// relative error is small.
 struct Logistic {
   float yes, no;   // sigmoid(logit), sigmoid(-logit)
   float log_term;  // log(1 + exp(-|logit|))
@@ -32,7 +33,7 @@ void run(Exec<S> ex, LogisticLoss const& g) {
   each(ex, m, [g] GPUPS_FN(std::size_t i) {
     float const logit = logit_of(g.terms, i), label = g.labels[i];
     Logistic const at = logistic(logit);
-    // Neither the gradient nor the loss is a difference of large numbers where label is 0 or 1.
+    // With label 0 or 1, neither gradient nor loss is a difference of large numbers.
     g.gradient[i] = (1.0F - label) * at.yes - label * at.no;
     g.losses[i] = loss_units(at.log_term + (logit < 0.0F ? -label : 1.0F - label) * logit);
     if (!g.probabilities.empty()) g.probabilities[i] = at.yes;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product of matrices by the library of the space at work, for linear.cu.
+// The arguments of a matrix product that oneDNN or cuBLASLt computes, for linear.cu.
 #pragma once
 
 #include "gpups/array.hpp"
 
 namespace gpups::kernels {
 
-// out = a * b, where a is (rows, k) or, transposed, (k, rows), and b is (k, columns) or, transposed, (columns, k).
+// out = a * b. a is (rows, k), or (k, rows) if transposed; b is (k, columns), or (columns, k) if transposed.
 struct MatrixProduct {
   MatrixView<float const> a;
   bool transpose_a;
@@ -15,7 +15,9 @@ struct MatrixProduct {
   MatrixView<float> out;    // (rows, columns)
   bool accumulate = false;  // out += a * b
 
+  // Returns k.
   std::size_t inner() const { return transpose_a ? a.rows() : a.columns(); }
+  // Returns whether the shapes of a, b and out match.
   bool fits() const {
     return out.rows() == (transpose_a ? a.columns() : a.rows()) &&
            out.columns() == (transpose_b ? b.rows() : b.columns()) && inner() == (transpose_b ? b.columns() : b.rows());

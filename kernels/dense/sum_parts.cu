@@ -10,7 +10,7 @@
 
 namespace gpups::kernels {
 
-// One parameter, whatever its parts are.
+// Sums one parameter, whatever the magnitudes of its parts.
 GPUPS_FN inline void sum_parameter(SumParts const& s, double per_grid, std::size_t j) {
   WideSum sum{0, true};
   for (std::size_t i = 0; i < s.parts.rows(); ++i) sum.add(1.0F, s.parts.row(i)[j], per_grid);
@@ -29,12 +29,13 @@ void run(Exec<S> ex, SumParts const& s) {
 
 #else
 
-// Parameters that are summed together, so that their sums stay in the first cache; and those of a step among them, for
-// which the next part is asked for ahead: its memory is far from this one's, so the machine does not guess it.
+// kTogether parameters are summed at a time, so that their sums stay in the first-level cache. Within them, kAtOnce
+// parameters are summed between two prefetches of the next part; hardware prefetch does not cover it, because parts are
+// far apart in memory.
 inline constexpr std::size_t kTogether = 1024;
 inline constexpr std::size_t kAtOnce = 64;
 
-// Adds a part to sums; the number of those that are not in [-limit, limit).
+// Adds a part to sums, without the elements that are not in [-limit, limit). Returns the number of these elements.
 inline std::size_t add_part(float const* __restrict part, double per_grid, double limit, std::size_t count,
                             std::int64_t* __restrict sums) {
   std::size_t outside = 0;
@@ -47,7 +48,7 @@ inline std::size_t add_part(float const* __restrict part, double per_grid, doubl
   return outside;
 }
 
-// The sums of up to kTogether parameters from `first` on; the number of parts that are not in [-limit, limit).
+// Sums up to kTogether parameters from `first` on. Returns the number of elements that are not in [-limit, limit).
 inline std::size_t sum_together(SumParts const& s, double per_grid, double limit, std::size_t first,
                                 std::size_t count) {
   std::fill_n(s.sums.data() + first, count, 0);
@@ -71,7 +72,7 @@ void run(Exec<S> ex, SumParts const& s) {
   std::size_t const n = s.sums.size(), parts = s.parts.rows();
   GPUPS_ASSERT(s.parts.columns() >= n);
   double const per_grid = std::ldexp(1.0, -s.grid_log2);
-  // Parts below this have a sum without looking at it.
+  // Sums of elements below this cannot leave int64.
   double const limit = 0x1p62 / static_cast<double>(std::max<std::size_t>(parts, 1));
   ex.arena->blocks((n + kTogether - 1) / kTogether, [&](std::size_t block) {
     std::size_t const first = block * kTogether, count = std::min(kTogether, n - first);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact sums of dense gradients: each microbatch's gradient is rounded down to a grid once, and summed as integers, so
-// the sum has no order. Reads 4 bytes per parameter and part, writes 8 per parameter.
+// Exact sums of dense gradients: each element of a microbatch's gradient is rounded down to a grid and summed as an
+// integer, so the order of additions does not change the sum. Reads 4 bytes per parameter and part, writes 8 bytes per
+// parameter.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ struct SumParts {
   MatrixView<float const> parts;  // (p, n), n < 2^32 - 1
   int grid_log2;                  // -200 .. 200
   View<std::int64_t> sums;        // (n)
-  // (1), kNoRow before the call; after it the smallest j with a part that is not finite or outside int64, or a sum
-  // outside int64, if there is any. The sum of such a parameter is undefined.
+  // (1), kNoRow before the call. The call sets it to the smallest j that has a part that is not finite or outside
+  // int64, or whose sum is outside int64; the sums of these j are undefined.
   View<std::uint32_t> bad_element;
 };
 void sum_parts(Stream& stream, SumParts const& arguments);

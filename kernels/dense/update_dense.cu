@@ -17,7 +17,7 @@ struct SgdStep {
     return sgd_step(r, gradient);
   }
 };
-// state: v
+// State: v.
 struct MomentumStep {
   template <class Row, class GradientAt>
   GPUPS_INLINED_FN static float apply(Row const& r, DenseStep const& step, GradientAt gradient) {
@@ -59,7 +59,7 @@ void update(Exec<S> ex, UpdateDense const& u) {
   });
 }
 
-// Adds to the moments, and leaves the squares of each part.
+// LAMB, first pass: updates the moments, and writes the sums of squares of each part.
 template <Space S>
 void add_moments(Exec<S> ex, UpdateDense const& u, DenseStep const& step) {
   each_row(ex, u.units.unit_of.size(), [u, step] GPUPS_FN(std::size_t i, NativeLanes lanes) {
@@ -74,7 +74,8 @@ void add_moments(Exec<S> ex, UpdateDense const& u, DenseStep const& step) {
   });
 }
 
-// A step that has failed goes no further, so that no other number of a unit is named.
+// LAMB, second pass: computes the trust ratio of each unit. After a non-finite value the ratio is 0, so that
+// bad_element does not change to another parameter of the unit.
 template <Space S>
 void find_trust(Exec<S> ex, UpdateDense const& u) {
   each_row(ex, u.units.trust.size(), [u] GPUPS_FN(std::size_t unit, NativeLanes lanes) {
@@ -86,6 +87,7 @@ void find_trust(Exec<S> ex, UpdateDense const& u) {
   });
 }
 
+// LAMB, third pass: changes the values.
 template <Space S>
 void step_with_trust(Exec<S> ex, UpdateDense const& u, DenseStep const& step) {
   each_row(ex, u.units.unit_of.size(), [u, step] GPUPS_FN(std::size_t i, NativeLanes lanes) {

@@ -7,7 +7,7 @@
 
 namespace gpups::kernels {
 
-// Ratings whose factors a team asks for before it waits for the first of them.
+// The number of ratings whose factors a team loads at the same time.
 inline constexpr std::size_t kInFlight = 4;
 
 GPUPS_FN inline float rating_slope(float product, float rating) { return 2.0F * (product - rating); }

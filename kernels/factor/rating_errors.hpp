@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a factorization is from ratings: the product of a row's and a column's factors, beside what it should be.
-// Reads 2 * stride + 12 bytes for each rating, writes 4.
+// The errors of a factorization: the dot product of a row's and a column's factors, compared with the rating. Reads 2 *
+// stride + 12 bytes for each rating, writes 4.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,21 @@
 
 namespace gpups::kernels {
 
-// Ratings whose losses are summed together.
+// The number of ratings whose losses are summed into one number.
 inline constexpr std::size_t kRatingsTogether = 16;
+// Returns the number of these sums.
 constexpr std::size_t rating_losses(std::size_t ratings) { return (ratings + kRatingsTogether - 1) / kRatingsTogether; }
 
-// With p the dot product of row rows_of[i] of `rows` and row columns_of[i] of `columns`:
+// Computes errors and losses, where p is the dot product of row rows_of[i] of `rows` and row columns_of[i] of
+// `columns`.
 struct RatingErrors {
   MatrixView<float const> rows;          // (any, dim)
   MatrixView<float const> columns;       // (any, dim)
   View<std::uint32_t const> rows_of;     // (n)
   View<std::uint32_t const> columns_of;  // (n)
   View<float const> ratings;             // (n)
-  View<float> slopes;                    // (n): 2 (p - rating), what the squared error's slope by p is
-  // (rating_losses(n)): sums of squared errors, in units of kLossUnit, each error's square counted as 1024 at most
+  View<float> slopes;                    // (n): 2 (p - rating), the derivative of the squared error by p
+  // (rating_losses(n)): sums of squared errors, in units of kLossUnit. A squared error above 1024 counts as 1024.
   View<std::int64_t> losses;
 };
 void rating_errors(Stream& stream, RatingErrors const& arguments);

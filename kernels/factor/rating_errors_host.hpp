@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's fast path of rating_errors: 16 dot products at a time, whose lanes are added together, and the factors of
-// the next 16 ratings on their way. Only for rating_errors.cu.
+// rating_errors on the host: computes 16 dot products at a time, and prefetches the factors of the next 16 ratings.
+// Only for rating_errors.cu.
 #pragma once
 
 #ifndef __CUDACC__
@@ -15,6 +15,7 @@ namespace gpups::kernels {
 
 static_assert(kRatingsTogether == kVector);
 
+// Computes the errors of ratings in groups of 16.
 class HostRatingErrors {
  public:
   explicit HostRatingErrors(RatingErrors const& g) : g_(g), dim_(g.rows.columns()), stride_(g.rows.stride()) {}
@@ -28,7 +29,7 @@ class HostRatingErrors {
     }
   }
 
-  // Ratings first .. first + 15.
+  // Computes ratings first .. first + 15.
   void sixteen(std::size_t first, std::int64_t& loss) const {
     Vector sums[kVector];
     for (std::size_t k = 0; k < kVector; ++k) sums[k] = products(first + k);
@@ -36,7 +37,7 @@ class HostRatingErrors {
     store(g_.slopes.data() + first, slopes);
     loss = squared_errors(slopes, kVector);
   }
-  // The same for `count` < 16 of them.
+  // The same for `count` < 16 ratings.
   void some(std::size_t first, std::size_t count, std::int64_t& loss) const {
     Vector sums[kVector] = {}, ratings = {};
     for (std::size_t k = 0; k < count; ++k) sums[k] = products(first + k);
@@ -47,7 +48,7 @@ class HostRatingErrors {
   }
 
  private:
-  // Lane l is the sum of the products of columns l, l + 16, ..; the padding adds zeros.
+  // Lane l of the result is the sum of the products of columns l, l + 16, ...; the padding adds zeros.
   Vector products(std::size_t rating) const {
     float const* const row = g_.rows.row(g_.rows_of[rating]);
     float const* const column = g_.columns.row(g_.columns_of[rating]);
@@ -55,7 +56,7 @@ class HostRatingErrors {
     for (std::size_t j = 0; j < stride_; j += kVector) sum += load<Vector>(row + j) * load<Vector>(column + j);
     return sum;
   }
-  // As squared_error_units().
+  // The same bits as squared_error_units().
   static std::int64_t squared_errors(Vector slopes, std::size_t count) {
     std::int64_t loss = 0;
     for (std::size_t k = 0; k < count; ++k) {

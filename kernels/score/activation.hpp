@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// exp, the logistic function and softplus, without branches or calls, so that host loops over them become vectors and
-// every machine gives the same bits. Relative errors are below 3e-7.
+// exp, the logistic function and softplus, without branches or calls: compilers vectorize loops over them, and every
+// machine gives the same bits. Relative errors are below 3e-7.
 #pragma once
 
 #include <cmath>
@@ -11,10 +11,10 @@
 
 namespace gpups::kernels {
 
-// exp(x) for x <= 0, and at least 1e-38.
+// Returns exp(x) for x <= 0; the result is at least 1e-38.
 GPUPS_FN inline float exp_negative(float x) {
   x = x < -87.0F ? -87.0F : x;
-  float const shifted = x * 1.44269504F + 0x1.8p23F;  // rounds to an integer, which is then in the low bits
+  float const shifted = x * 1.44269504F + 0x1.8p23F;  // rounds to an integer, in the low bits
   float const n = shifted - 0x1.8p23F;
   float const r = (x - n * 0.693359375F) + n * 2.12194440e-4F;  // ln 2 in two parts
   float p = 1.3888889e-3F;
@@ -32,7 +32,7 @@ GPUPS_FN inline float exp_negative(float x) {
   return p * scale;
 }
 
-// log(1 + e) for 0 <= e <= 1: twice the artanh of e / (2 + e).
+// Returns log(1 + e) for 0 <= e <= 1, as twice the artanh of e / (2 + e).
 GPUPS_FN inline float log1p_unit(float e) {
   float const z = e / (2.0F + e);
   float const w = z * z;
@@ -57,7 +57,7 @@ GPUPS_FN inline Softplus softplus(float x) {
   return {(x > 0.0F ? x : 0.0F) + log1p_unit(e), x < 0.0F ? e * share : share};
 }
 
-// A loss in units of kLossUnit. What is not a number, or beyond 2^10, counts as 2^10: 2^22 such samples have a sum.
+// Returns a loss in units of kLossUnit. NaN and losses above 2^10 count as 2^10, so the sum of 2^22 losses fits.
 GPUPS_FN inline std::int64_t loss_units(double loss) {
   double const most = 0x1p10;
   return static_cast<std::int64_t>(floor((loss < most ? loss : most) * 0x1p30));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cosine and sine together, without branches or calls, for one float or a vector of them. Absolute errors are below
-// 2e-7 for angles up to 1000, and grow with the angle beyond.
+// Cosine and sine together, without branches or calls, of a float or a vector of floats. Absolute errors are below 2e-7
+// for angles up to 1000, and grow with larger angles.
 #pragma once
 
 #include "kernels/score/vector.hpp"
@@ -11,13 +11,14 @@ template <class T>
 struct CosineSine {
   T cosine, sine;
 };
+// x: in radians.
 template <class T>
 GPUPS_FN inline CosineSine<T> cosine_sine(T x) {
-  T const shifted = x * 0.636619772F + 0x1.8p23F;  // rounds to whole quarter turns, which are then in the low bits
+  T const shifted = x * 0.636619772F + 0x1.8p23F;  // rounds to whole quarter turns, in the low bits
   T const n = shifted - 0x1.8p23F;
   T const r = ((x - n * 0x1.92p0F) - n * 0x1.fap-12F) - n * 0x1.54442ep-20F;  // pi / 2 in three parts
   T const z = r * r;
-  // Least squares at Chebyshev's nodes for |r| <= pi / 4.
+  // A least-squares fit at Chebyshev nodes for |r| <= pi / 4.
   T const sine = r + r * z * ((-1.9497271e-4F * z + 8.3319842e-3F) * z - 1.6666650e-1F);
   T const cosine = 1.0F + z * (((2.4371513e-5F * z - 1.3886527e-3F) * z + 4.1666614e-2F) * z - 0.5F);
 

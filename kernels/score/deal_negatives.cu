@@ -9,15 +9,15 @@
 
 namespace gpups::kernels {
 
-// Keeps these draws apart from what else is drawn with the same seed.
+// A key that no other random numbers of this seed use.
 inline constexpr std::uint64_t kDealKey = 0x6465616c;  // "deal"
 
-// A step's shuffle: place x goes to entity (factor * x + shift) mod size, which is one to one.
+// The shuffle of a step: a one-to-one map of position x to entity (factor * x + shift) mod size.
 struct Shuffle {
   std::uint64_t factor, shift, size;
 
   GPUPS_FN std::uint64_t operator()(std::uint64_t place) const { return (factor * (place % size) + shift) % size; }
-  // The entity of the next place.
+  // Returns the entity of the next position.
   GPUPS_FN std::uint64_t after(std::uint64_t entity) const {
     std::uint64_t const next = entity + factor;
     return next < size ? next : next - size;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Negatives of their own for each triple, dealt like cards: entities are shuffled anew for each step and cut into
-// hands; 16 triples that lie beside each other in the batch are dealt theirs from one hand, each from another
-// place on if there are enough, going around it. For a triple these are entities as likely as any other, and distinct
-// if there are enough, as if it had drawn alone. But a step reads and updates fewer rows, and those of a hand stay in a
-// cache while its triples read them, as do the triples' sources while the hand's rows are updated. Each entity of a
-// hand is used about equally often. Writes 12 bytes per negative.
+// Draws negative entities for each triple like cards: each step shuffles all entities and cuts them into hands. 16
+// consecutive triples of the batch draw from one hand. Each of them starts at a different position of the hand, if the
+// hand is large enough, and continues at its beginning after its end.
+//
+// For one triple, all entities are equally likely, and the negatives are distinct if there are enough entities, as with
+// independent draws. But a step reads and updates fewer rows. The rows of a hand stay in a cache while its triples read
+// them, and the sources of the triples stay there while the rows of the hand are updated. The entities of a hand are
+// used about equally often. Writes 12 bytes per negative.
 #pragma once
 
 #include "gpups/types.hpp"
@@ -14,8 +16,9 @@ namespace gpups::kernels {
 
 inline constexpr std::uint32_t kHandTriples = 16;
 
-// Entities of a hand where a batch has this many triples, of which each draws `draws`: so many that `reuse` of the 16
-// triples use each; fewer where hands would have to share entities, but never fewer than a triple draws.
+// Returns the number of entities of a hand, for a batch of this many triples with `draws` draws each: the size with
+// which `reuse` of the 16 triples use each entity. Smaller if hands would share entities otherwise, but at least
+// `draws`.
 constexpr std::uint64_t hand_size(std::uint64_t entities, std::uint64_t batch_triples, std::uint64_t draws,
                                   std::uint64_t reuse) {
   std::uint64_t const hands = (batch_triples + kHandTriples - 1) / kHandTriples;
@@ -23,17 +26,19 @@ constexpr std::uint64_t hand_size(std::uint64_t entities, std::uint64_t batch_tr
   return share < draws ? draws : share < wanted ? share : wanted;
 }
 
+// Draws for the triples of a microbatch.
 struct DealNegatives {
   std::uint64_t seed;
   Clock clock;
-  View<std::uint32_t const> numbers;  // (n), of triples in the global batch
+  View<std::uint32_t const> numbers;  // (n): the number of each triple in the global batch
   std::uint32_t batch_triples;        // in the global batch
-  std::uint32_t negatives;            // for the object, and as many for the subject; at least 1
+  std::uint32_t negatives;            // for the object; as many are drawn for the subject; at least 1
   std::uint32_t reuse;                // 1 .. kHandTriples, see hand_size()
-  View<Key const> entities;           // (1 .. 2^32), in any order that has nothing to do with what they are
-  std::size_t first, step;            // triple i's negatives are keys[first + i * step ..], for the object first
+  View<Key const> entities;           // (1 .. 2^32), in an order that does not depend on their properties
+  // Triple i's negatives are keys[first + i * step ..]: those for the object, then those for the subject.
+  std::size_t first, step;
   View<Key> keys;
-  View<std::uint32_t> sources;  // of these entries: the triple's query for objects, or for subjects; or empty
+  View<std::uint32_t> sources;  // of these entries: the triple's query for objects or for subjects; or empty
 };
 void deal_negatives(Stream& stream, DealNegatives const& arguments);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of a distance score: how a relation moves an entity to where its partner should be, and how far another
-// entity is from there. T is one float, or a vector of them on the host.
+// The arithmetic of distance scores, number by number: the relation moves the row of an entity, and the score depends
+// on the distance from the moved row to the row of another entity. T is one float, or a vector of floats on the host.
 #pragma once
 
 #include "kernels/score/angle.hpp"
@@ -9,7 +9,8 @@
 
 namespace gpups::kernels {
 
-// |d|, and the direction d / |d|, which is 0 where d is: there the distance has no derivative, and 0 is a subgradient.
+// The length |d| of a difference and its direction d / |d|. The direction is 0 at d = 0, where the distance has no
+// derivative and 0 is a subgradient.
 template <class N, class T>
 struct Apart {
   T length;
@@ -18,7 +19,7 @@ struct Apart {
 template <class T>
 GPUPS_FN inline Apart<RealNumber<T>, T> apart(RealNumber<T> d) {
   T const one = T{} + 1.0F;
-  return {d.re < 0.0F ? -d.re : d.re, {d.re > 0.0F ? one : d.re < 0.0F ? -one : d.re}};  // not a number stays so
+  return {d.re < 0.0F ? -d.re : d.re, {d.re > 0.0F ? one : d.re < 0.0F ? -one : d.re}};  // NaN stays NaN
 }
 template <class T>
 GPUPS_FN inline Apart<ComplexNumber<T>, T> apart(ComplexNumber<T> d) {
@@ -26,23 +27,23 @@ GPUPS_FN inline Apart<ComplexNumber<T>, T> apart(ComplexNumber<T> d) {
   return {squared * inverse, {d.re * inverse, d.im * inverse}};
 }
 
-// Relations of TransE.
+// The relations of TransE: q = s + r and p = o - r.
 template <class T>
 struct Translation {
   using Number = RealNumber<T>;
-  static constexpr bool kRegular = true;  // parts of it are penalised as entities' are
+  static constexpr bool kRegular = true;  // the regulariser includes the row of the relation
   T step;
 
   GPUPS_FN static Translation at(float const* row, std::size_t k) { return {load<T>(row + k)}; }
   GPUPS_FN Number moved(Number s) const { return {s.re + step}; }
   GPUPS_FN Number moved_back(Number o) const { return {o.re - step}; }
-  // Gradients of s and o, from those of q = moved(s) and p = moved_back(o).
+  // The gradients of s and o, given those of q = moved(s) and p = moved_back(o).
   GPUPS_FN Number subject_gradient(Number dq) const { return dq; }
   GPUPS_FN Number object_gradient(Number dp) const { return dp; }
   GPUPS_FN static T relation_gradient(Number, Number dq, Number, Number dp) { return dq.re - dp.re; }
 };
 
-// Relations of RotatE: angles.
+// The relations of RotatE: angles.
 template <class T>
 struct Rotation {
   using Number = ComplexNumber<T>;
@@ -57,13 +58,14 @@ struct Rotation {
   GPUPS_FN Number moved_back(Number o) const { return product_conj(o, turn); }
   GPUPS_FN Number subject_gradient(Number dq) const { return product_conj(dq, turn); }
   GPUPS_FN Number object_gradient(Number dp) const { return product(dp, turn); }
-  // A larger angle moves q by i q, and p by -i p.
+  // The derivative by the angle: q changes by i q, and p by -i p.
   GPUPS_FN static T relation_gradient(Number q, Number dq, Number p, Number dp) {
     return (dq.im * q.re - dq.re * q.im) + (dp.re * p.im - dp.im * p.re);
   }
 };
 
-// The scores, for templates. kEuclidean: lengths of numbers are squared and summed before the root, else just summed.
+// The scores, as template arguments. kEuclidean: the distance is the root of the sum of squared lengths; otherwise it
+// is the sum of the lengths.
 struct TranslationL1 {
   template <class T>
   using Relation = Translation<T>;
@@ -80,7 +82,7 @@ struct RotationModuli {
   static constexpr bool kEuclidean = false;
 };
 
-// Calls f(Score{}) for one of the above.
+// Calls f(Score{}) with the score of this algebra.
 template <class F>
 inline void with_distance(Algebra algebra, F f) {
   if (algebra == Algebra::kTranslationL1) return f(TranslationL1{});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scores of all pairs of a query and a candidate where a score is a distance: out(i, j) = margin - |left.row(i) -
-// right.row(j)|. Each is summed number after number, so no split of the work changes its bits. n * m * dim differences.
+// The scores of all pairs of a query and a candidate, if the score is a distance: out(i, j) = margin - |left.row(i) -
+// right.row(j)|. A distance is summed in the order of the numbers of a row, so the split of the work does not change
+// its bits. Cost: n * m * dim differences.
 #pragma once
 
 #include "kernels/score/types.hpp"

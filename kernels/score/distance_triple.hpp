@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The step of one triple where the score is a margin less a distance: as NumberTriple, but the gradient of a candidate
-// depends on its own row, so the triple's team writes one for each.
+// The step of one triple whose score is a margin minus a distance. As NumberTriple, except that the gradient of a
+// candidate depends on its own row, so it is written out for each candidate.
 #pragma once
 
 #include "kernels/score/distance_math.hpp"
@@ -13,6 +13,7 @@ struct DistanceTriple {
   using Relation = typename Score::template Relation<T>;
   using N = typename Relation::Number;
 
+  // Writes the rows of the queries.
   template <class Lanes>
   GPUPS_FN static void write_queries(Lanes lanes, TripleRows const& t) {
     std::size_t const count = N::count(t.dim);
@@ -24,6 +25,7 @@ struct DistanceTriple {
     });
   }
 
+  // Returns the distance of a query and a candidate.
   template <class Lanes>
   GPUPS_FN static float distance(Lanes lanes, float const* query, float const* row, std::size_t dim) {
     std::size_t const count = N::count(dim);
@@ -34,7 +36,7 @@ struct DistanceTriple {
     return Score::kEuclidean ? sqrtf(sum) : sum;
   }
 
-  // Writes the gradient of the score by the candidate's row, padding included; returns the distance.
+  // The same; also writes the gradient of the score by the candidate's row, including padding.
   template <class Lanes>
   GPUPS_FN static float distance(Lanes lanes, float const* query, float const* row, std::size_t dim, float* gradient) {
     std::size_t const count = N::count(dim);
@@ -54,9 +56,10 @@ struct DistanceTriple {
     }
   }
 
-  // Writes the gradients of the three rows. query_gradients(k) is number k of those of q and p, the positive's share
-  // left out; slope is the derivative of the loss by the positive's score. Returns the loss of the regulariser; angles
-  // have none. Number k of the queries' rows is read before it is written, if it lies where a gradient goes.
+  // Writes the gradients of the three rows, and returns the loss of the regulariser, which has no part for angles.
+  // query_gradients(k) returns number k of the gradients of q and p, without the part of the positive; slope is the
+  // derivative of the loss by the score of the positive. The rows of the queries may be those of the gradients: number
+  // k of a query is read before number k of a gradient is written.
   template <class Lanes, class F>
   GPUPS_FN static float finish(Lanes lanes, Regulariser g, float slope, TripleRows const& t, F query_gradients) {
     std::size_t const dim = t.dim, count = N::count(dim);
@@ -84,7 +87,7 @@ struct DistanceTriple {
  private:
   GPUPS_FN static float inverse_of(float length) { return length == 0.0F ? 0.0F : 1.0F / length; }
 
-  // The gradient of the score by `row`; inverse: of the Euclidean distance.
+  // Returns the gradient of the score by `row`. inverse: 1 / the Euclidean distance.
   GPUPS_FN static N towards(N query, N row, float inverse) {
     N const d = minus(query, row);
     if constexpr (Score::kEuclidean) {
@@ -94,6 +97,7 @@ struct DistanceTriple {
     }
   }
 
+  // Adds the gradients of the regulariser, and returns its loss.
   GPUPS_FN static T regularise(Regulariser g, float const* relation, std::size_t k, N s, N o, N& ds, N& d_o,
                                RealNumber<T>& dr) {
     if (g.l2 == 0.0F && g.n3 == 0.0F) return T{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All dot products of two sets of rows: out(i, j) = <left.row(i), right.row(j)>. Each is summed column after column
-// with fused multiply-adds, so no split of the work changes its bits. n * m * dim multiply-adds.
+// All dot products of two sets of rows: out(i, j) = <left.row(i), right.row(j)>. A product is summed in the order of
+// columns with fused multiply-adds, so the split of the work does not change its bits. Cost: n * m * dim multiply-adds.
 #pragma once
 
 #include "kernels/score/types.hpp"

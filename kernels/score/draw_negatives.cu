@@ -6,7 +6,7 @@
 
 namespace gpups::kernels {
 
-// Keeps these draws apart from what else is drawn with the same seed.
+// A key that no other random numbers of this seed use.
 inline constexpr std::uint64_t kNegativesKey = 0x6e65676174697665;  // "negative"
 
 template <Space S>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RoundingKey negatives that all triples of a microbatch share, evenly over the entities. A draw is a function of seed,
-// clock, the microbatch's number in the global batch and the draw's number, so every rank that computes it draws the
-// same.
+// Draws random negatives that all triples of a microbatch share, uniformly over the entities. A draw is a function of
+// the seed, the clock, the number of the microbatch in the global batch and the number of the draw, so every rank that
+// computes it gets the same entity.
 #pragma once
 
 #include "gpups/types.hpp"
@@ -12,12 +12,12 @@ namespace gpups::kernels {
 struct DrawNegatives {
   std::uint64_t seed;
   Clock clock;
-  View<std::uint32_t const> groups;  // numbers of microbatches
-  std::size_t negatives;             // of each side: first those for objects, then those for subjects
+  View<std::uint32_t const> groups;  // the numbers of the microbatches
+  std::size_t negatives;             // for each side; those for objects are drawn first, then those for subjects
   View<Key const> entities;          // at most 2^32
-  std::size_t first;                 // entry of the first negative
-  std::uint32_t first_source;        // its source; each negative has one of its own
-  View<Key> keys;                    // of the entity table's entries
+  std::size_t first;                 // the entry of the first negative
+  std::uint32_t first_source;        // the source of the first negative; each negative has its own source
+  View<Key> keys;                    // of the entries of the entity table
   View<std::uint32_t> sources;
 };
 void draw_negatives(Stream& stream, DrawNegatives const& arguments);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the host goes over triples: the rows of the next but one are on their way while one is computed.
+// The loop over triples on the host: it prefetches the rows of the triple after the next one.
 #pragma once
 
 #ifndef __CUDACC__
@@ -11,7 +11,8 @@
 
 namespace gpups::kernels {
 
-// Step(g) has scratch of its own; step.prefetch(i) asks for what step(i) will read.
+// Computes all triples. Step(g) is made for each block, with its own scratch memory; step.prefetch(i) prefetches the
+// rows that step(i) reads.
 template <class Step>
 void each_triple(HostExec ex, StepTriples const& g) {
   std::size_t const n = g.relation_rows.size();

@@ -16,7 +16,8 @@ void finish_triples_of(Exec<S> ex, FinishTriples const& g) {
   });
 }
 
-// What there is of the gradients of the queries lies where those of subject and object go.
+// The gradients of the queries are in the rows for the gradients of subject and object, without the part of the
+// positive.
 template <class Score, Space S>
 void finish_distances_of(Exec<S> ex, FinishTriples const& g) {
   each_row(ex, g.slopes.size(), [g] GPUPS_FN(std::size_t i, NativeLanes lanes) {

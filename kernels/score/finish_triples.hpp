@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of the rows of triples from those of their queries, and the regulariser.
+// Computes the gradients of the rows of triples from the gradients of their queries, and adds the regulariser.
 #pragma once
 
 #include "kernels/score/types.hpp"
@@ -12,12 +12,12 @@ struct FinishTriples {
   PickedRows subjects;       // (n) rows of (any, dim)
   PickedRows relations;      // (n) rows of (any, relation_dim)
   PickedRows objects;        // (n) rows of (any, dim)
-  View<float const> slopes;  // (n): derivative of the loss by the positive's score
-  // (n * kSourcesPerTriple, dim): the queries are in place; the gradients of the queries for objects and subjects lie
-  // where those of subject and object go, the positive's share left out
+  View<float const> slopes;  // (n): the derivative of the loss by the score of the positive
+  // (n * kSourcesPerTriple, dim): contains the queries. The rows for the gradients of subject and object contain the
+  // gradients of the queries for objects and for subjects, without the part of the positive.
   MatrixView<float> sources;
-  MatrixView<float> relation_sources;  // (n, relation_dim), all written; may be the rows for it in `sources`
-  View<std::int64_t> losses;           // (n), in units of kLossUnit; the regulariser's is added
+  MatrixView<float> relation_sources;  // (n, relation_dim), all elements are set; may be rows of `sources`
+  View<std::int64_t> losses;           // (n), in units of kLossUnit; the loss of the regulariser is added
 };
 void finish_triples(Stream& stream, FinishTriples const& arguments);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The logistic loss of a triple on the host, from the scores of all its candidates at once.
+// The logistic loss of a triple on the host, from the scores of all its candidates.
 #pragma once
 
 #ifndef __CUDACC__
@@ -9,9 +9,11 @@
 
 namespace gpups::kernels {
 
+// Returns n rounded up to whole vectors.
 constexpr std::size_t whole_vectors(std::size_t n) { return (n + kVector - 1) / kVector * kVector; }
 
-// Scores become slopes: of the positive, which is the first, and of its negatives. Room is for whole vectors.
+// Replaces the scores of the positive, which is the first, and of its negatives by the derivatives of the loss. The
+// array has room for whole vectors.
 inline SideLoss logistic_loss(float* scores, std::size_t count) {
   float loss[kVector] = {};
   scores[0] = -scores[0];

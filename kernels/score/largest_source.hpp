@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells the largest element of what a triple has just written, its sources and scratch, which is still in the first
-// cache: no source is larger.
+// Updates the upper bound of the magnitude of all sources with those of one triple, just after they are written, while
+// they are in the first-level cache. Includes scratch rows, so the bound may be larger than all sources.
 #pragma once
 
 #include "kernels/max_abs.hpp"
@@ -14,7 +14,7 @@ GPUPS_FN inline void note_largest_source(NativeLanes lanes, StepTriples const& g
   float const* const sources = g.sources.row(rows * triple);
   float most = max_abs(lanes, sources, rows * g.sources.stride());
   float const* const relation = g.relation_sources.row(triple);
-  if (relation != sources + kRelationGradient * g.sources.stride()) {  // has rows of its own
+  if (relation != sources + kRelationGradient * g.sources.stride()) {  // not the row in `sources`
     float const other = max_abs(lanes, relation, row_stride(g.relation_sources.columns()));
     most = other > most ? other : most;
   }

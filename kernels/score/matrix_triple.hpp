@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries and gradients where the relation is a matrix R (RESCAL): the score of a triple is s R o. As NumberTriple.
-// 5 * dim^2 multiply-adds.
+// The queries and gradients of a triple whose relation is a matrix R (RESCAL): the score is s R o. As NumberTriple.
+// Cost: 5 * dim^2 multiply-adds.
 #pragma once
 
 #include <type_traits>
@@ -9,10 +9,10 @@
 
 namespace gpups::kernels {
 
-// out = x R, of a square matrix without gaps between its rows.
+// out = x R, for a square matrix without gaps between its rows.
 template <class Lanes>
 GPUPS_FN inline void row_times_matrix(Lanes lanes, float const* x, float const* matrix, std::size_t dim, float* out) {
-  if constexpr (std::is_same_v<Lanes, HostLanes>) {  // whole rows, which are in the first cache
+  if constexpr (std::is_same_v<Lanes, HostLanes>) {  // row by row; `out` is in the first-level cache
     lanes.each(dim, [=](std::size_t j) { out[j] = 0.0F; });
     for (std::size_t i = 0; i < dim; ++i) {
       float const factor = x[i];
@@ -38,6 +38,7 @@ GPUPS_FN inline void matrix_times_column(Lanes lanes, float const* matrix, float
   }
 }
 
+// See NumberTriple for the functions.
 struct MatrixTriple {
   template <class Lanes>
   GPUPS_FN static void write_queries(Lanes lanes, TripleRows const& t) {
@@ -52,7 +53,7 @@ struct MatrixTriple {
     std::size_t const dim = t.dim;
     float const *const s = t.subject, *const r = t.relation, *const o = t.object, *const q = t.object_query;
     float *const gs = t.subject_gradient, *const go = t.object_gradient, *const gr = t.relation_gradient;
-    // gs is the gradient of the query for objects from here on, the positive's share included.
+    // From here on, gs is the gradient of the query for objects, including the part of the positive.
     lanes.each(dim, [=](std::size_t k) { gs[k] += slope * o[k]; });
     bool const regular = g.l2 != 0.0F || g.n3 != 0.0F;
     for (std::size_t i = 0; i < dim; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers that rows are made of, real or complex, over T: one float, or a vector of them on the host.
+// The numbers of rows, real or complex, over T: one float, or a vector of floats on the host.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace gpups::kernels {
 
-// Numbers k, and on, of a row that has `count` numbers.
+// Number k of a row that has `count` numbers; for vectors, number k and those after it.
 template <class T>
 struct RealNumber {
   using One = RealNumber<float>;
@@ -37,6 +37,7 @@ struct ComplexNumber {
   GPUPS_FN T squared() const { return re * re + im * im; }
 };
 
+// Returns a b.
 template <class T>
 GPUPS_FN inline RealNumber<T> product(RealNumber<T> a, RealNumber<T> b) {
   return {a.re * b.re};
@@ -45,7 +46,7 @@ template <class T>
 GPUPS_FN inline ComplexNumber<T> product(ComplexNumber<T> a, ComplexNumber<T> b) {
   return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
 }
-// a conj(b)
+// Returns a conj(b).
 template <class T>
 GPUPS_FN inline RealNumber<T> product_conj(RealNumber<T> a, RealNumber<T> b) {
   return {a.re * b.re};
@@ -54,7 +55,7 @@ template <class T>
 GPUPS_FN inline ComplexNumber<T> product_conj(ComplexNumber<T> a, ComplexNumber<T> b) {
   return {a.re * b.re + a.im * b.im, a.im * b.re - a.re * b.im};
 }
-// a + factor * b
+// Returns a + factor * b.
 template <class T, class Factor>
 GPUPS_FN inline RealNumber<T> plus(RealNumber<T> a, Factor factor, RealNumber<T> b) {
   return {a.re + factor * b.re};
@@ -64,7 +65,7 @@ GPUPS_FN inline ComplexNumber<T> plus(ComplexNumber<T> a, Factor factor, Complex
   return {a.re + factor * b.re, a.im + factor * b.im};
 }
 
-// a - b, of numbers or of one and a vector.
+// Returns a - b. One of them may be a single number and the other a vector.
 template <class A, class B>
 GPUPS_FN inline auto minus(RealNumber<A> a, RealNumber<B> b) {
   return RealNumber<decltype(a.re - b.re)>{a.re - b.re};

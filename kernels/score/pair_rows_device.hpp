@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPU's path of a number for each pair of rows: a block of threads for each tile. Only for dot_rows.cu and
+// Computes a number for each pair of rows on a GPU: a block of threads for each tile. Only for dot_rows.cu and
 // distance_rows.cu.
 #pragma once
 
@@ -7,6 +7,7 @@
 
 namespace gpups::kernels {
 
+// Computes the tile that begins at (first_left, first_right). All threads of the block call it.
 template <class Pair>
 __device__ void pair_tile(Pair pair, MatrixView<float const> left, PickedRows const& right, MatrixView<float> out,
                           std::size_t first_left, std::size_t first_right) {
@@ -16,7 +17,7 @@ __device__ void pair_tile(Pair pair, MatrixView<float const> left, PickedRows co
   std::size_t const left_rows = n - first_left < kPairTile ? n - first_left : kPairTile;
   std::size_t const right_rows = m - first_right < kPairTile ? m - first_right : kPairTile;
   Thread thread(pair, threadIdx.x, left.columns());
-  __syncthreads();  // the tile before has read its last stage
+  __syncthreads();  // all threads have read the last stage of the tile before
   thread.load({left}, first_left, left_rows, right, first_right, right_rows, 0);
   for (std::size_t k = 0; k < count; k += Thread::kDepth) {
     PairStage& stage = stages[k / Thread::kDepth % 2];
@@ -29,11 +30,12 @@ __device__ void pair_tile(Pair pair, MatrixView<float const> left, PickedRows co
   thread.write(out, first_left, first_right);
 }
 
+// out(i, j) = the result of `pair` for left.row(i) and right.row(j).
 template <class Pair>
 void pair_rows(DeviceExec ex, Pair pair, MatrixView<float const> left, PickedRows right, MatrixView<float> out) {
   std::size_t const down = (out.rows() + kPairTile - 1) / kPairTile;
   std::size_t const across = (out.columns() + kPairTile - 1) / kPairTile;
-  // Blocks at work together share right rows: there are more of them, and they are read from memory once.
+  // Concurrent blocks use the same right rows, so that these, which are the larger matrix, are read from memory once.
   each_block<kPairThreads>(ex, down * across, [=] GPUPS_FN(std::size_t i) {
     pair_tile(pair, left, right, out, i % down * kPairTile, i / down * kPairTile);
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's path of a number for each pair of rows: panels of 32 right rows, transposed so that 32 pairs with one left
-// row are two vectors; eight left rows at a time. Only for dot_rows.cu and distance_rows.cu.
+// Computes a number for each pair of rows on the host. Panels of 32 right rows are transposed, so that the 32 pairs
+// with one left row are two vectors; eight left rows are computed at a time. Only for dot_rows.cu and distance_rows.cu.
 #pragma once
 
 #ifndef __CUDACC__
@@ -14,8 +14,8 @@ namespace gpups::kernels {
 inline constexpr std::size_t kPanel = 2 * kVector;
 inline constexpr std::size_t kTileRows = 8;
 
-// Writes columns first .. first+15 of right rows to a panel: panel[k * kPanel + row]. Missing rows are zero; columns
-// of the padding are read and left out.
+// Writes columns first .. first+15 of right rows to a panel: panel[k * kPanel + row]. Missing rows are zero; padding
+// columns are read but not written.
 inline void pack_columns(PickedRows const& right, std::size_t first_row, std::size_t rows, std::size_t first,
                          float* panel) {
   Vector v[kVector] = {};
@@ -25,7 +25,7 @@ inline void pack_columns(PickedRows const& right, std::size_t first_row, std::si
   for (std::size_t k = 0; k < columns; ++k) store(panel + (first + k) * kPanel, v[k]);
 }
 
-// R left rows, each `stride` after the last, by a panel.
+// Computes the pairs of R left rows, which are `stride` apart, with a panel.
 template <std::size_t R, class Pair>
 void pair_tile(Pair pair, float const* left, std::size_t stride, float const* panel, std::size_t dim,
                Vector (*results)[2]) {
@@ -56,6 +56,7 @@ void pair_tile(Pair pair, float const* left, std::size_t stride, float const* pa
   }
 }
 
+// The same for 1 to 8 rows.
 template <class Pair>
 void pair_tile(Pair pair, std::size_t rows, float const* left, std::size_t stride, float const* panel, std::size_t dim,
                Vector (*results)[2]) {
@@ -79,7 +80,7 @@ void pair_tile(Pair pair, std::size_t rows, float const* left, std::size_t strid
   }
 }
 
-// Rows shorter than a vector.
+// For rows that are shorter than a vector.
 template <class Pair>
 void pair_narrow_rows(HostExec ex, Pair pair, MatrixView<float const> left, PickedRows right, MatrixView<float> out) {
   using N = typename Pair::template Number<float>;
@@ -92,6 +93,7 @@ void pair_narrow_rows(HostExec ex, Pair pair, MatrixView<float const> left, Pick
   });
 }
 
+// out(i, j) = the result of `pair` for left.row(i) and right.row(j).
 template <class Pair>
 void pair_rows(HostExec ex, Pair pair, MatrixView<float const> left, PickedRows right, MatrixView<float> out) {
   if (left.columns() < kVector) return pair_narrow_rows(ex, pair, left, right, out);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tile of numbers for pairs of rows by 128 threads of a GPU: 64 x 64 of them, from columns that are staged through
-// shared memory 16 at a time while the next 16 are on their way. Written as what one thread does between barriers, so
-// that a test can take the threads' turns on the host.
+// Computes a tile of 64 x 64 numbers for pairs of rows with 128 threads of a GPU. 16 columns at a time are staged in
+// shared memory while the next 16 are loaded. The class contains the work of one thread between barriers, so that a
+// test can run all threads in turn on the host.
 #pragma once
 
 #include <cmath>
@@ -19,33 +19,34 @@ struct alignas(16) FourFloats {
   float x, y, z, w;
 };
 
-// Columns of the tile's rows; a thread reads four neighbours at once, and its rows are 16 bytes off the banks of the
-// rows before. Of complex numbers, the real parts are in the first half.
+// 16 columns of the rows of a tile. A thread reads four adjacent rows at once; the padding shifts each column by 16
+// bytes relative to the memory banks. For complex numbers the real parts are the first half of the columns.
 struct PairStage {
   alignas(16) float left[kPairColumns][kPairTile + 4];
   alignas(16) float right[kPairColumns][kPairTile + 4];
 };
 
-// A thread has the sums of four left rows and of twice four right rows.
+// One thread of a block: it has the sums of four left rows with two groups of four right rows.
 template <class Pair>
 class PairTileThread {
   using N = typename Pair::template Number<float>;
 
  public:
-  static constexpr std::size_t kDepth = kPairColumns / Pair::kParts;  // numbers of a stage
+  static constexpr std::size_t kDepth = kPairColumns / Pair::kParts;  // numbers of a row in a stage
   GPUPS_FN static std::size_t count(std::size_t dim) { return N::count(dim); }
 
   GPUPS_FN PairTileThread(Pair pair, unsigned thread, std::size_t dim)
       : pair_(pair), thread_(thread), stride_(row_stride(dim)), count_(N::count(dim)) {}
 
-  // Loads numbers k .. k + kDepth - 1, as far as rows are long, of the rows first .. first + count - 1 of both sides.
+  // Loads numbers k .. k + kDepth - 1 of the rows first .. first + count - 1 of both sides into registers; those beyond
+  // the end of a row are zero.
   GPUPS_FN void load(PickedRows const& left, std::size_t first_left, std::size_t left_rows, PickedRows const& right,
                      std::size_t first_right, std::size_t right_rows, std::size_t k) {
     load(left, first_left, left_rows, k, next_left_);
     load(right, first_right, right_rows, k, next_right_);
   }
 
-  // What was loaded becomes what all threads read, after a barrier.
+  // Stores the loaded numbers in a stage. The other threads can read them after a barrier.
   GPUPS_FN void put(PairStage& stage) const {
     put(next_left_, stage.left);
     put(next_right_, stage.right);
@@ -82,11 +83,11 @@ class PairTileThread {
   }
 
  private:
-  GPUPS_FN unsigned row_group() const { return thread_ / 8; }     // of 16
-  GPUPS_FN unsigned column_group() const { return thread_ % 8; }  // of 8, in each half
+  GPUPS_FN unsigned row_group() const { return thread_ / 8; }     // 0 .. 15
+  GPUPS_FN unsigned column_group() const { return thread_ % 8; }  // 0 .. 7, in each half
   GPUPS_FN static FourFloats four(float const* from) { return *reinterpret_cast<FourFloats const*>(from); }
 
-  // Number k of four neighbouring rows of a stage.
+  // Reads number k of four adjacent rows of a stage.
   GPUPS_FN static void four(float const (&stage)[kPairColumns][kPairTile + 4], std::size_t row, std::size_t k, N* to) {
     FourFloats const re = four(stage[k] + row);
     if constexpr (Pair::kParts == 1) {
@@ -97,7 +98,7 @@ class PairTileThread {
     }
   }
 
-  // Four threads read 64 bytes of a row.
+  // Four threads read 64 bytes of a row together.
   GPUPS_FN void load(PickedRows const& rows, std::size_t first, std::size_t count, std::size_t k,
                      FourFloats (&next)[2]) const {
 #pragma unroll
@@ -111,7 +112,7 @@ class PairTileThread {
     if constexpr (Pair::kParts == 1) {
       std::size_t const column = k + quarter * 4;
       return column < stride_ ? four(row + column) : FourFloats{};
-    } else {  // imaginary parts may begin anywhere
+    } else {  // imaginary parts have no alignment
       std::size_t const number = k + quarter % 2 * 4;
       float const* const from = row + quarter / 2 * count_ + number;
       return {number < count_ ? from[0] : 0.0F, number + 1 < count_ ? from[1] : 0.0F,
@@ -129,7 +130,7 @@ class PairTileThread {
       stage[k + 3][row] = next[u].w;
     }
   }
-  // Rows of `out` may begin anywhere.
+  // Rows of `out` have no alignment.
   GPUPS_FN void write(float* row, std::size_t column, std::size_t columns, float const* sums) const {
     float* const to = row + column;
     if (column + 4 <= columns && reinterpret_cast<std::uintptr_t>(to) % sizeof(FourFloats) == 0) {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be computed of each pair of two sets of rows: a sum over their numbers. Of a left number, one float, and a
-// right one, a float or a vector of those of several rows.
+// The functions of a pair of rows that pair_rows() can compute: each is a sum over the numbers of the rows. The left
+// number is a single one; the right one is a single one, or a vector with the numbers of several rows.
 #pragma once
 
 #include "kernels/score/distance_math.hpp"
 
 namespace gpups::kernels {
 
+// The dot product.
 struct DotPair {
   template <class T>
   using Number = RealNumber<T>;
-  static constexpr std::size_t kParts = 1;  // floats of a number
+  static constexpr std::size_t kParts = 1;  // floats per number
 
   GPUPS_FN static float add(float sum, RealNumber<float> a, RealNumber<float> b) { return fmaf(a.re, b.re, sum); }
 #ifndef __CUDACC__
@@ -22,7 +23,7 @@ struct DotPair {
   }
 };
 
-// The score of the right row where the left one is a query.
+// The score of a right row, where the left row is a query and the score is a distance.
 template <class Score>
 struct DistancePair {
   template <class T>

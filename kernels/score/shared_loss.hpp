@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loss of triples against negatives that they share, from scores; scores become the derivatives of the loss.
+// The loss of triples with shared negatives, computed from scores. The scores are replaced by the derivatives of the
+// loss.
 #pragma once
 
 #include "kernels/score/types.hpp"
@@ -8,16 +9,17 @@ namespace gpups::kernels {
 
 struct SharedLoss {
   Algebra algebra;
-  float margin = 0;  // of a distance
+  float margin = 0;  // of a distance score
   Loss loss;
-  std::size_t negatives;                      // of each side
-  PickedRows queries;                         // (n): the query for objects of each triple
-  PickedRows objects;                         // (n): the rows of their objects
-  View<std::uint32_t const> positive_rows;    // (n, 2): rows of subject and object in the entity table
-  View<std::uint32_t const> negative_rows;    // (2 * negatives): for objects, then for subjects
-  MatrixView<float> of_objects, of_subjects;  // (n, negatives)
-  View<float> slopes;                         // (n): derivative of the loss by the positive's score
-  View<std::int64_t> losses;                  // (n), in units of kLossUnit
+  std::size_t negatives;                    // of each side
+  PickedRows queries;                       // (n): the query for objects of each triple
+  PickedRows objects;                       // (n): the row of each triple's object
+  View<std::uint32_t const> positive_rows;  // (n, 2): rows of subject and object in the entity table
+  View<std::uint32_t const> negative_rows;  // (2 * negatives): for objects, then for subjects
+  // (n, negatives): the scores of the negatives for objects and for subjects; replaced by derivatives
+  MatrixView<float> of_objects, of_subjects;
+  View<float> slopes;         // (n): the derivative of the loss by the score of the positive
+  View<std::int64_t> losses;  // (n), in units of kLossUnit
 };
 void shared_loss(Stream& stream, SharedLoss const& arguments);
 

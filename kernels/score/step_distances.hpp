@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The paths of step_triples for distances. Only for step_triples.cu.
+// step_triples for distances. Only for step_triples.cu.
 //
-// Each entry has a source of its own, with the entry's number. That of a negative is the derivative of its score by its
-// row, and its coefficient that of the loss by the score; those of subject and object are whole gradients.
+// Entry e has source e. The source of a negative is the derivative of its score by its row, and its coefficient is the
+// derivative of the loss by the score. The sources of subject and object are complete gradients.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace gpups::kernels {
 
-// The rows of triple i, but for its queries.
+// Returns the rows of triple i, except its queries.
 GPUPS_FN inline TripleRows distance_rows_of(StepTriples const& g, std::size_t i) {
   std::size_t const entries = 2 + 2 * g.negatives;
   std::uint32_t const* const rows = g.entity_rows.data() + i * entries;
@@ -33,8 +33,8 @@ GPUPS_FN inline TripleRows distance_rows_of(StepTriples const& g, std::size_t i)
           .relation_stride = row_stride(g.relation_sources.columns())};
 }
 
-// Number k of the gradients of both queries, but for the positive's share, from the derivatives of the loss by the
-// negatives' scores and the sources of the negatives.
+// Returns number k of the gradients of both queries, without the part of the positive. slopes: the derivatives of the
+// loss by the scores of the negatives; sources: those of the negatives.
 template <class N>
 GPUPS_FN inline QueryPair<N> sum_of_negatives(float const* slopes, float const* sources, std::size_t stride,
                                               std::size_t negatives, std::size_t k, std::size_t count) {
@@ -55,7 +55,7 @@ void step_distances_of(Exec<S> ex, StepTriples const& g) {
     float* const coefficients = g.coefficients.data() + i * (2 + 2 * n);
     float* const sources = g.sources.row(i * (2 + 2 * n) + 2);  // of the negatives
     TripleRows t = distance_rows_of(g, i);
-    t.object_query = t.subject_gradient;  // until the end
+    t.object_query = t.subject_gradient;  // until finish() writes the gradients
     t.subject_query = t.object_gradient;
 
     Triple::write_queries(lanes, t);
@@ -81,7 +81,7 @@ void step_distances_of(Exec<S> ex, StepTriples const& g) {
 
 #ifndef __CUDACC__
 
-// With vectors, and the rows of the next triples on their way.
+// The same on the host, with vectors and prefetch.
 template <class Score>
 class HostDistanceStep {
  public:
@@ -92,7 +92,7 @@ class HostDistanceStep {
         padded_(whole_vectors(1 + 2 * n_)),
         scratch_(Device::host(), padded_ + 2 * stride_) {}
 
-  // Always inlined: g++ drops calls of a function that only prefetches.
+  // Always inlined, since g++ removes calls of a function that only prefetches.
   [[gnu::always_inline]] void prefetch(std::size_t i) const {
     std::uint32_t const* const rows = g_.entity_rows.data() + i * (2 + 2 * n_);
     std::size_t const bytes = stride_ * sizeof(float);
@@ -107,7 +107,7 @@ class HostDistanceStep {
     std::uint32_t const* const rows = g_.entity_rows.data() + i * (2 + 2 * n_);
     float* const coefficients = g_.coefficients.data() + i * (2 + 2 * n_);
     float* const sources = g_.sources.row(i * (2 + 2 * n_) + 2);
-    float* const scores = scratch_.data();  // of the object, its negatives, the subject's
+    float* const scores = scratch_.data();  // of the object, the negatives for it, and the negatives for the subject
     std::size_t const dim = g_.entities.columns();
     TripleRows t = distance_rows_of(g_, i);
     t.object_query = scores + padded_;
@@ -137,7 +137,7 @@ class HostDistanceStep {
  private:
   StepTriples const& g_;
   std::size_t n_, stride_, padded_;
-  Array<float> scratch_;  // scores, the queries
+  Array<float> scratch_;  // the scores, then the queries
 };
 
 #endif

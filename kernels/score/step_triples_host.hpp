@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's fast path of step_triples: rows as vectors, eight dot products at a time, and the rows of the next triple
-// on their way while this one is computed. Only for step_triples.cu.
+// step_triples on the host, for long rows: vectors, eight dot products at a time, and prefetch of the rows of later
+// triples. Only for step_triples.cu.
 #pragma once
 
 #ifndef __CUDACC__
@@ -16,8 +16,8 @@
 
 namespace gpups::kernels {
 
-// Candidate c of a triple is its object (c = 0), its negatives for the object (1 .. n), for the subject (n + 1 .. 2 n);
-// its row is number 1 + c of the triple's entity rows.
+// Computes triples one by one. Candidate c of a triple is its object (c = 0), a negative for the object (1 .. n), or a
+// negative for the subject (n + 1 .. 2 n); its row is number 1 + c of the triple's entity rows.
 template <class N>
 class HostTripleStep {
  public:
@@ -29,7 +29,7 @@ class HostTripleStep {
         padded_(whole_vectors(1 + 2 * n_)),
         scratch_(Device::host(), padded_ + 2 * stride_) {}
 
-  // Always inlined: g++ drops calls of a function that only prefetches.
+  // Always inlined, since g++ removes calls of a function that only prefetches.
   [[gnu::always_inline]] void prefetch(std::size_t i) const {
     std::uint32_t const* const rows = g_.entity_rows.data() + i * (2 + 2 * n_);
     prefetch_row(g_.relations.row(g_.relation_rows[i]));
@@ -79,7 +79,7 @@ class HostTripleStep {
     HostLanes{}.prefetch(row, stride_ * sizeof(float));
   }
 
-  // R dot products of one query, as vectors of partial sums.
+  // Computes R dot products of one query, as vectors of partial sums.
   template <std::size_t R>
   void dots(float const* query, std::uint32_t const* rows, Vector* sums) const {
     float const* row[R];
@@ -113,7 +113,7 @@ class HostTripleStep {
     }
   }
 
-  // Scores of all candidates; those after the last, up to padded_, become 0.
+  // Computes the scores of all candidates, and sets the rest up to padded_ to 0.
   void dot_products(float const* q, float const* p, std::uint32_t const* rows, float* scores) const {
     Vector sums[kVector] = {};
     for (std::size_t c = 0; c < 1 + 2 * n_;) {
@@ -127,7 +127,7 @@ class HostTripleStep {
     }
   }
 
-  // C vectors of the sum of weights[j] * row j over one side's negatives.
+  // Computes C vectors, from column k on, of the sum of weights[j] * row j over the negatives of one side.
   template <std::size_t C>
   void mix(float const* weights, std::uint32_t const* rows, std::size_t k, float* out) const {
     Vector sum[C] = {};
@@ -159,7 +159,7 @@ class HostTripleStep {
     }
   }
 
-  // As NumberTriple::finish, from dq and dp.
+  // As NumberTriple::finish(), given dq and dp.
   float finish(float slope, float const* s, float const* r, float const* o, float const* q, float const* dq,
                float const* dp, float* sources, float* gr) const {
     float* const gs = sources + kSubjectGradient * stride_;
@@ -183,7 +183,7 @@ class HostTripleStep {
 
   StepTriples const& g_;
   std::size_t n_, dim_, stride_, padded_;
-  Array<float> scratch_;  // scores, dq, dp
+  Array<float> scratch_;  // the scores, dq and dp
 };
 
 }  // namespace gpups::kernels

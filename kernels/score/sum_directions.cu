@@ -10,7 +10,7 @@ GPUPS_FN inline float weight(SumDirections const& g, std::size_t i, std::size_t 
   return g.transposed ? g.weights.row(j)[i] : g.weights.row(i)[j];
 }
 
-// Number after number: the direction in one does not depend on the others.
+// For distances whose direction in one number does not depend on the other numbers: one number at a time.
 template <class Score, class T>
 GPUPS_FN inline void sum_by_number(NativeLanes lanes, SumDirections const& g, std::size_t i) {
   using N = typename Score::template Relation<T>::Number;
@@ -28,8 +28,8 @@ GPUPS_FN inline void sum_by_number(NativeLanes lanes, SumDirections const& g, st
   lanes.each(row_stride(dim) - dim, [=](std::size_t k) { out[dim + k] = 0.0F; });
 }
 
-// Row after row: the direction needs the Euclidean distance. Rows are read with their padding, so that no vector
-// overlaps the one before it.
+// For Euclidean distances, whose direction depends on the whole distance: one right row at a time. Includes the padding
+// of rows, so that vectors do not overlap.
 template <class T>
 GPUPS_FN inline void sum_by_row(NativeLanes lanes, SumDirections const& g, std::size_t i) {
   std::size_t const stride = row_stride(g.left.columns());

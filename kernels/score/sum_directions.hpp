@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of queries and candidates that were all scored against each other by distance_rows: the way back of it.
+// The backward pass of distance_rows: the gradients of queries and candidates that were all scored with each other.
 // out.row(i) = the sum over j of weight(i, j) * the gradient of the score margin - |left.row(i) - right.row(j)| by
-// left.row(i). ResidualSum in the order of j. n * m * dim differences.
+// left.row(i), summed in the order of j. Cost: n * m * dim differences.
 #pragma once
 
 #include "kernels/score/types.hpp"
@@ -12,9 +12,9 @@ struct SumDirections {
   Algebra algebra;                  // a distance
   MatrixView<float const> left;     // (n, dim); padding is 0
   MatrixView<float const> right;    // (m, dim); padding is 0
-  MatrixView<float const> weights;  // (n, m): derivatives of the loss by scores
+  MatrixView<float const> weights;  // (n, m): the derivatives of the loss by the scores
   bool transposed;                  // weights are (m, n)
-  MatrixView<float> out;            // (n, dim); padding becomes 0
+  MatrixView<float> out;            // (n, dim); padding is set to 0
 };
 void sum_directions(Stream& stream, SumDirections const& arguments);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The step of one triple by a team of lanes: its queries, its loss over scores, and the gradients of its three rows.
+// The step of one triple by a team of lanes: its queries, its loss for given scores, and the gradients of its three
+// rows.
 #pragma once
 
 #include <cmath>
@@ -9,7 +10,7 @@
 
 namespace gpups::kernels {
 
-// Number k of the queries q = s r, for objects, and p = o conj(r), for subjects.
+// Number k of the queries: q = s r for objects, and p = o conj(r) for subjects.
 template <class N>
 struct QueryPair {
   N object, subject;
@@ -19,8 +20,9 @@ GPUPS_FN inline QueryPair<N> query_pair(N s, N r, N o) {
   return {product(s, r), product_conj(o, r)};
 }
 
-// Number k of the gradients, from those of the queries: d_object of q (the positive's share left out) and d_subject of
-// p; slope is the derivative of the loss by the positive's score.
+// Number k of the gradients of the three rows. row_gradients() computes them from d_object, the gradient of q without
+// the part of the positive, and d_subject, the gradient of p; slope is the derivative of the loss by the score of the
+// positive.
 template <class N>
 struct RowGradients {
   N subject, object, relation;
@@ -32,7 +34,7 @@ GPUPS_FN inline RowGradients<N> row_gradients(N s, N r, N o, N q, N d_object, N 
           plus(product_conj(dq, s), 1.0F, product_conj(o, d_subject))};
 }
 
-// l2 |x|^2 + n3 |x|^3, and the factor of x in its gradient.
+// l2 |x|^2 + n3 |x|^3, and its gradient divided by x.
 template <class T>
 struct Penalty {
   T loss, slope;
@@ -51,7 +53,7 @@ template <class T>
 GPUPS_FN inline T regulariser_loss(Regulariser g, T squared) {
   return penalty(g, squared).loss;
 }
-// Adds the penalties' gradients; returns their loss.
+// Adds the gradients of the regulariser to d, and returns its loss.
 template <class N>
 GPUPS_FN inline auto regularise(Regulariser g, RowGradients<N>& d, N s, N r, N o) {
   auto const of_s = penalty(g, s.squared()), of_o = penalty(g, o.squared()), of_r = penalty(g, r.squared());
@@ -59,15 +61,16 @@ GPUPS_FN inline auto regularise(Regulariser g, RowGradients<N>& d, N s, N r, N o
   return of_s.loss + of_r.loss + of_o.loss;
 }
 
-// One side of a triple: what the loss makes of the scores of its n negatives. Scores become the derivatives of the
-// loss by them; `rows` and `answer` tell a negative that is the true answer.
+// The loss of one side of a triple. The functions below replace the scores of the n negatives by the derivatives of the
+// loss by them. A negative is the true answer if rows[j] == answer.
 struct SideLoss {
-  float loss, slope;  // slope: by the positive's score; but for kSoftmax the positive is counted apart
+  float loss;
+  float slope;  // by the score of the positive; except for kSoftmax the part of the positive is not included
 };
 template <class Lanes>
 GPUPS_FN inline SideLoss self_adversarial(Lanes lanes, float temperature, float* scores, std::size_t n,
                                           std::uint32_t const* rows, std::uint32_t answer) {
-  constexpr float kNone = -3e38F;  // of the true answer, which has no weight, however high its score
+  constexpr float kNone = -3e38F;  // the exponent of the true answer, which has weight 0 whatever its score
   auto const weighed = [=](std::size_t j) { return rows[j] == answer ? kNone : temperature * scores[j]; };
   float const most = lanes.max(kNone, n, weighed);
   auto const weight = [=](std::size_t j) { return rows[j] == answer ? 0.0F : exp_negative(weighed(j) - most); };
@@ -109,7 +112,7 @@ GPUPS_FN inline SideLoss side_loss(Lanes lanes, Loss loss, float positive, float
   return {logf(total) + (most - positive), own * scale - 1.0F};
 }
 
-// Both sides of a triple, with the negatives of objects first.
+// Returns the loss of both sides, and replaces all scores by derivatives.
 template <class Lanes>
 GPUPS_FN inline SideLoss triple_loss(Lanes lanes, Loss loss, float positive, float* of_objects, float* of_subjects,
                                      std::size_t n, std::uint32_t const* objects, std::uint32_t const* subjects,
@@ -122,14 +125,15 @@ GPUPS_FN inline SideLoss triple_loss(Lanes lanes, Loss loss, float positive, flo
   return {times * own.value + (a.loss + b.loss), -times * own.slope};
 }
 
-// The rows of a triple, on the way to its queries and back to its gradients.
+// Pointers to the rows, queries and gradients of one triple.
 struct TripleRows {
   float const *subject, *relation, *object;
   float *object_query, *subject_query;
   float *subject_gradient, *object_gradient, *relation_gradient;
-  float* scratch;                            // a row
-  std::size_t dim, stride, relation_stride;  // rows are `stride` long, but for the relation's two
+  float* scratch;                            // one row
+  std::size_t dim, stride, relation_stride;  // relation_stride: of the relation and its gradient
 };
+// Returns the rows of triple i, with its queries and gradients in `sources`.
 GPUPS_FN inline TripleRows triple_rows(float const* s, float const* r, float const* o, MatrixView<float> sources,
                                        MatrixView<float> relation_sources, std::size_t i) {
   std::size_t const stride = sources.stride();
@@ -148,10 +152,10 @@ GPUPS_FN inline TripleRows triple_rows(float const* s, float const* r, float con
           .relation_stride = row_stride(relation_sources.columns())};
 }
 
-// What queries and gradients are where all three rows are numbers N.
+// The queries and gradients of a triple whose three rows consist of numbers N.
 template <class N>
 struct NumberTriple {
-  // Writes the queries' rows, padding included.
+  // Writes the rows of the queries, including padding.
   template <class Lanes>
   GPUPS_FN static void write_queries(Lanes lanes, TripleRows const& t) {
     std::size_t const count = N::count(t.dim);
@@ -164,8 +168,9 @@ struct NumberTriple {
     lanes.each(t.stride - t.dim, [=](std::size_t k) { t.object_query[t.dim + k] = t.subject_query[t.dim + k] = 0.0F; });
   }
 
-  // Turns the queries' gradients, which lie where those of subject and object go (the positive's share left out), into
-  // the gradients of the three rows. Returns the loss of the regulariser.
+  // Replaces the gradients of the queries by the gradients of the three rows, and returns the loss of the regulariser.
+  // The gradients of the queries, without the part of the positive, are in the rows for the gradients of subject and
+  // object.
   template <class Lanes>
   GPUPS_FN static float finish(Lanes lanes, Regulariser g, float slope, TripleRows const& t) {
     std::size_t const count = N::count(t.dim);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of 16 floats for the host's fast paths; g++ splits them where the machine's are narrower.
+// Vectors of 16 floats for fast loops on the host. g++ splits them if the machine has narrower registers.
 #pragma once
 
 #include <cmath>
@@ -14,6 +14,7 @@
 
 namespace gpups::kernels {
 
+// Load and store a float or a vector at any address.
 template <class T>
 GPUPS_FN inline T load(float const* from) {
   T value;
@@ -26,6 +27,7 @@ GPUPS_FN inline void store(float* to, T value) {
 }
 GPUPS_FN inline float square_root(float x) { return sqrtf(x); }
 
+// bits_of() and from_bits() convert between floats and their bits, for one float or each lane of a vector.
 GPUPS_FN inline std::uint32_t bits_of(float x) {
   std::uint32_t bits;
   __builtin_memcpy(&bits, &x, sizeof bits);
@@ -49,16 +51,16 @@ using VectorBits = std::uint32_t __attribute__((vector_size(64)));
 inline VectorBits bits_of(Vector x) { return reinterpret_cast<VectorBits>(x); }
 
 inline Vector square_root(Vector x) {
-#ifdef __AVX512F__  // g++ takes the vector apart
+#ifdef __AVX512F__  // g++ would compute each lane separately
   return reinterpret_cast<Vector>(_mm512_maskz_sqrt_ps(0xFFFF, reinterpret_cast<__m512>(x)));
 #endif
   for (std::size_t k = 0; k < kVector; ++k) x[k] = __builtin_sqrtf(x[k]);
   return x;
 }
 
-// Lane l is lane mask[l] of a and b, one after the other.
+// Lane l of the result is lane mask[l] of the 32 lanes of a and b.
 inline Vector shuffle(Vector a, Vector b, VectorIndex mask) {
-#ifdef __clang__  // has no such function for a mask that is a variable
+#ifdef __clang__  // clang has no shuffle with a variable mask
   Vector shuffled;
   for (int l = 0; l < 16; ++l) shuffled[l] = mask[l] < 16 ? a[mask[l]] : b[mask[l] - 16];
   return shuffled;
@@ -67,7 +69,8 @@ inline Vector shuffle(Vector a, Vector b, VectorIndex mask) {
 #endif
 }
 
-// Of each pair of blocks of D lanes, the first ones (or second ones) of a and of b, side by side.
+// first_blocks() returns, for each pair of adjacent blocks of D lanes, the first block of a and the first block of b;
+// second_blocks() returns the second ones.
 template <int D>
 inline Vector first_blocks(Vector a, Vector b) {
   VectorIndex mask;
@@ -81,7 +84,7 @@ inline Vector second_blocks(Vector a, Vector b) {
   return shuffle(a, b, mask);
 }
 
-// Lane l of the result is the sum of the lanes of v[l], added in pairs of equal distance as HostLanes::sum does.
+// Lane l of the result is the sum of the lanes of v[l], added in the same tree as in HostLanes::sum().
 inline Vector sums_of(Vector const* v) {
   Vector a[8], b[4], c[2];
   for (int i = 0; i < 8; ++i) a[i] = first_blocks<8>(v[i], v[i + 8]) + second_blocks<8>(v[i], v[i + 8]);
@@ -90,6 +93,7 @@ inline Vector sums_of(Vector const* v) {
   return first_blocks<1>(c[0], c[1]) + second_blocks<1>(c[0], c[1]);
 }
 
+// Transposes 2 x 2 blocks of D x D elements.
 template <int D>
 inline void transpose_blocks(Vector* v) {
   for (int i = 0; i < 16; ++i) {
@@ -99,7 +103,7 @@ inline void transpose_blocks(Vector* v) {
     v[i + D] = second_blocks<D>(a, b);
   }
 }
-// v[i][j] becomes v[j][i].
+// Transposes a 16 x 16 matrix.
 inline void transpose(Vector* v) {
   transpose_blocks<8>(v);
   transpose_blocks<4>(v);
@@ -107,21 +111,21 @@ inline void transpose(Vector* v) {
   transpose_blocks<1>(v);
 }
 
-// Calls f(k) for vectors that begin at k = 0, 16, .. and cover n numbers; the last one overlaps the one before it.
-// REQUIRES: n >= 16, and f gives the same numbers when called for them again.
+// Calls f(k) for vectors that begin at k = 0, 16, ... and cover n numbers; the last vector overlaps the one before it
+// if n is not a multiple of 16. REQUIRES: n >= 16, and f writes the same numbers when it is called for them again.
 template <class F>
 inline void each_vector(std::size_t n, F f) {
   for (std::size_t k = 0; k + kVector <= n; k += kVector) f(k);
   if (n % kVector != 0) f(n - kVector);
 }
 
-// 0 in the first lanes.
+// Returns x with the first lanes set to 0.
 inline Vector without_first(std::size_t lanes, Vector x) {
   constexpr VectorIndex kLane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   return kLane >= static_cast<int>(lanes) ? x : Vector{};
 }
 
-// The sum of f(k), as each_vector calls it, with each number counted once.
+// Returns the sum of f(k) over the vectors of each_vector(); each number counts once.
 template <class F>
 inline float sum_vectors(std::size_t n, F f) {
   Vector sum = {};
@@ -133,8 +137,8 @@ inline float sum_vectors(std::size_t n, F f) {
 
 #endif
 
-// Calls f(k) for the numbers of a row, T at a time: a float by each of the lanes, or vectors by one host thread. As for
-// each_vector, f gives the same when called again. REQUIRES: n >= 16 where T is a vector.
+// Calls f(k) for the numbers of a row, T at a time: floats spread over the lanes, or vectors on one host thread. f may
+// be called again for the same numbers, as in each_vector(). REQUIRES: n >= 16 if T is a vector.
 template <class T, class Lanes, class F>
 GPUPS_FN inline void each_number(Lanes lanes, std::size_t n, F f) {
   if constexpr (std::is_same_v<T, float>) {
@@ -143,7 +147,7 @@ GPUPS_FN inline void each_number(Lanes lanes, std::size_t n, F f) {
     each_vector(n, f);
   }
 }
-// The sum of f(k).
+// Returns the sum of f(k) over the numbers of a row.
 template <class T, class Lanes, class F>
 GPUPS_FN inline float sum_numbers(Lanes lanes, std::size_t n, F f) {
   if constexpr (std::is_same_v<T, float>) {

@@ -12,7 +12,7 @@ namespace gpups::kernels {
 
 struct HoldRow {
   AccumulateResidual h;
-  // Rows are long: that of a few rows later is asked for piece by piece, between what is done for this one.
+  // Rows are long, so the row of a later iteration is prefetched piece by piece, between the pieces of this row.
   static constexpr std::size_t kAhead = 4;
 
   GPUPS_FN void operator()(std::size_t i, NativeLanes lanes) const {

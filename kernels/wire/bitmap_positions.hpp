@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The places of a stream's block as a bitmap, on the host. What is read may be any bytes.
+// The positions of a stream's block as a bitmap, on the host. Readers accept any bytes.
 #pragma once
 
 #include <bit>
@@ -15,14 +15,15 @@ namespace gpups::kernels {
 
 inline constexpr std::size_t kBlockWords = kStreamBlock / 64;  // of a bitmap
 
+// Returns the number of set bits.
 inline std::size_t bits_set(std::uint64_t const* bits, std::size_t words) {
   std::size_t count = 0;
   for (std::size_t w = 0; w < words; ++w) count += static_cast<std::size_t>(std::popcount(bits[w]));
   return count;
 }
 
-// The numbers of words that are not 0, of those from `first` on. No branch depends on one: in sparse blocks none could
-// be foretold.
+// Lists the words of [first, last) that are not 0, and returns their number. Has no branch per word, since branches of
+// sparse blocks cannot be predicted.
 inline std::size_t words_set(std::uint64_t const* bits, std::size_t first, std::size_t last,
                              std::uint16_t (&to)[kBlockWords + 1]) {
   std::size_t count = 0;
@@ -33,8 +34,8 @@ inline std::size_t words_set(std::uint64_t const* bits, std::size_t first, std::
   return count;
 }
 
-// The set bits of words number_of(0) .. number_of(count - 1) of a bitmap in order; returns how many. `to` has room for
-// 64 more than that.
+// Lists the set bits of words number_of(0) .. number_of(count - 1) of a bitmap in order, and returns their number. `to`
+// has room for 64 more.
 template <class F>
 std::size_t positions_of_words(std::uint64_t const* bits, std::size_t count, F number_of, std::uint16_t* to) {
   std::size_t found = 0;
@@ -71,8 +72,8 @@ std::size_t positions_of_words(std::uint64_t const* bits, std::size_t count, F n
   return found;
 }
 
-// The set bits of words [first, last) of a bitmap in order; returns how many. `to` has room for 64 more than that.
-// Words without any are sorted out first, unless `most_have_some`.
+// Lists the set bits of words [first, last) of a bitmap in order, and returns their number. `to` has room for 64 more.
+// Skips empty words first, unless `most_have_some`; this changes only the speed.
 inline std::size_t positions_of(std::uint64_t const* bits, std::size_t first, std::size_t last, std::uint16_t* to,
                                 bool most_have_some = false) {
   if (most_have_some)
@@ -84,7 +85,8 @@ inline std::size_t positions_of(std::uint64_t const* bits, std::size_t first, st
       bits, count, [&](std::size_t i) { return std::size_t{set[i]}; }, to);
 }
 
-// A bitmap as words, the last filled up with zeros; false where it has not `count` bits, all below `width`.
+// Copies a bitmap to words, with zeros at the end. Returns false unless exactly `count` bits are set, all below
+// `width`.
 inline bool read_bitmap(std::uint8_t const* from, std::size_t count, std::uint32_t width, std::uint64_t* bits) {
   std::size_t const words = (width + 63) / 64;
   bits[words - 1] = 0;
@@ -93,7 +95,8 @@ inline bool read_bitmap(std::uint8_t const* from, std::size_t count, std::uint32
   return bits_set(bits, words) == count;
 }
 
-// By bytes of 0 and 1, eight of which make one of the bitmap: a bit at a time would wait for the one before.
+// Writes a bitmap through an array of bytes that are 0 or 1, eight of which become one byte of the bitmap. Setting
+// single bits would be slower, since each would wait for the one before it.
 inline void write_bitmap(std::uint16_t const* positions, std::size_t count, std::uint32_t width, std::uint8_t* to) {
   alignas(64) std::uint8_t is_set[kStreamBlock];
   std::size_t const bytes = (width + 7) / 8;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elements of a block that are not zero, as lists, and how they are found in arrays of its pieces. On the host.
+// The elements of a block that are not zero, as lists, and how they are found in arrays with the pieces of a block. On
+// the host.
 #pragma once
 
 #include <algorithm>
@@ -15,19 +16,19 @@
 
 namespace gpups::kernels {
 
-// Where a block has elements, in order.
+// The positions of a block's elements, in ascending order.
 struct BlockPositions {
   std::size_t count;
-  std::uint16_t const* positions;  // (count), 64 more may be read; null where there are more than every eighth
-  std::uint64_t const* bits;       // the places as a bitmap of the block; null where there are places alone
+  std::uint16_t const* positions;  // (count), 64 more may be read; null if are_many()
+  std::uint64_t const* bits;       // the positions as a bitmap of the block; may be null if `positions` is not
 };
-// The elements as well. T is float, or std::int64_t for units.
+// Positions and values. T is float, or std::int64_t for units.
 template <class T>
 struct BlockEntries : BlockPositions {
   T const* values;  // (count)
 };
 
-// Calls f(i, place) for each entry, in order.
+// Calls f(i, position) for each entry, in order.
 template <class F>
 void each_position(BlockPositions const& entries, F f) {
   if (entries.positions != nullptr) {
@@ -42,10 +43,10 @@ void each_position(BlockPositions const& entries, F f) {
   }
 }
 
-// More than every eighth: a bitmap takes less than a list, and less time.
+// More than one element in eight: then a bitmap takes fewer bytes and less time than a list.
 constexpr bool are_many(std::size_t count, std::uint32_t width) { return count * 8 > width; }
 
-// Which of x are not zero. REQUIRES: bits of (width + 63) / 64 words.
+// Marks the elements of x that are not zero. REQUIRES: bits has (width + 63) / 64 words.
 template <class T>
 void mark_nonzero(T const* x, std::uint32_t width, std::uint64_t* bits) {
   std::uint32_t i = 0;
@@ -69,7 +70,7 @@ void mark_nonzero(T const* x, std::uint32_t width, std::uint64_t* bits) {
   }
 }
 
-// The marked ones of x, side by side. `to` has room for 16 more.
+// Copies the marked elements of x next to each other. `to` has room for 16 more.
 template <class T>
 void compress(T const* x, std::uint64_t const* bits, std::size_t words, T* to) {
   for (std::size_t w = 0; w < words; ++w) {
@@ -88,21 +89,22 @@ void compress(T const* x, std::uint64_t const* bits, std::size_t words, T* to) {
   }
 }
 
-// Memory for one block's entries, which are collected piece by piece: pieces begin at multiples of 64 places.
+// Memory in which the entries of one block are collected piece by piece. Pieces begin at multiples of 64 elements.
 template <class T>
 struct EntryMemory {
   Array<std::uint64_t> bits{Device::host(), kBlockWords};
   Array<std::uint16_t> positions{Device::host(), kPositionRoom};
   Array<T> values{Device::host(), kStreamBlock + 64};
-  std::size_t count = 0, zeros = 0;  // of values so far, and of those among them that are 0
+  std::size_t count = 0, zeros = 0;  // the number of values so far, and how many of them are 0
 
+  // Begins a new block.
   void begin() {
     std::memset(bits.data(), 0, bits.bytes());
     count = zeros = 0;
   }
 
-  // For pieces in which elements are few: those of x, the places [first, last), that `bits` marks. They become 0.
-  // `in_most_words`: of the bitmap. It is a matter of speed alone.
+  // For sparse pieces: collects the elements of x, which are the positions [first, last), that `bits` marks, and sets
+  // them to 0. `in_most_words`: most words of the bitmap have marked elements; this changes only the speed.
   void take_few(T* x, std::uint32_t first, std::uint32_t last, bool in_most_words) {
     std::size_t const begin = count;
     count += positions_of(bits.data(), first / 64, (last + 63) / 64, positions.data() + begin, in_most_words);
@@ -115,7 +117,7 @@ struct EntryMemory {
     }
     for (std::size_t i = begin; i < count; ++i) zeros += to[i] == 0 ? 1 : 0;
   }
-  // All that take_few() found, but what is 0.
+  // Returns everything that take_few() collected, except zeros.
   BlockEntries<T> few() {
     if (zeros == 0) return {{count, positions.data(), bits.data()}, values.data()};
     std::size_t left = 0;
@@ -127,7 +129,7 @@ struct EntryMemory {
     return {{left, positions.data(), nullptr}, values.data()};
   }
 
-  // Where a whole block's x are not 0; nothing is collected.
+  // Finds the elements of a whole block that are not 0, without collecting values.
   BlockPositions find_positions(T const* x, std::uint32_t width) {
     std::size_t const words = (width + 63) / 64;
     mark_nonzero(x, width, bits.data());
@@ -137,7 +139,7 @@ struct EntryMemory {
     return {found, positions.data(), bits.data()};
   }
 
-  // For pieces in which they may be many: those of x, the places [first, last), that are not 0.
+  // For dense pieces: collects the elements of x, which are the positions [first, last), that are not 0.
   void find_many(T const* x, std::uint32_t first, std::uint32_t last) {
     std::uint64_t* const marks = bits.data() + first / 64;
     std::size_t const words = (last - first + 63) / 64;
@@ -145,7 +147,7 @@ struct EntryMemory {
     compress(x, marks, words, values.data() + count);
     count += bits_set(marks, words);
   }
-  // All that was found so.
+  // Returns everything that find_many() collected.
   BlockEntries<T> many(std::uint32_t width) {
     if (are_many(count, width)) return {{count, nullptr, bits.data()}, values.data()};
     positions_of(bits.data(), 0, kBlockWords, positions.data());

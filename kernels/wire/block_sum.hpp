@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds blocks of streams up, piece by piece, in an array that stays in a core's first cache: nothing is merged, and
-// where elements are few, what is not touched is not read. An element's terms are added in the order of the streams. On
-// the host.
+// Sums blocks of streams, piece by piece, in an array that stays in a core's first-level cache. Nothing is merged, and
+// in sparse blocks only elements that are present are read. The terms of an element are added in the order of the
+// streams. On the host.
 #pragma once
 
 #include <span>
@@ -11,10 +11,11 @@
 
 namespace gpups::kernels {
 
+// The sum of one block at a time, with memory that is reused for the next block.
 template <class T>
 class BlockSum {
  public:
-  // Reads block `block` of each stream. Calls bad(i) where that of stream i is wrong, which then counts nothing.
+  // Reads block `block` of each stream. Calls bad(i) if that of stream i is invalid; it then counts as empty.
   template <class Bad>
   void read(std::span<StreamView const> streams, std::size_t block, Bad bad) {
     while (terms_.size() < streams.size()) terms_.emplace_back();
@@ -27,7 +28,7 @@ class BlockSum {
     count_ = streams.size();
   }
 
-  // sums = what has been read, or with `add`, sums += it.
+  // Sets sums to the sum of the blocks, or adds it with `add`.
   void write(T* sums, std::uint32_t width, bool add) {
     each_piece(width, [&](std::uint32_t first, std::uint32_t last) {
       if (add) {
@@ -38,7 +39,7 @@ class BlockSum {
     });
   }
 
-  // The sums that are not zero, until the next call.
+  // Returns the sums that are not zero. They are valid until the next call.
   BlockEntries<T> sum(std::uint32_t width) {
     memory_.begin();
     return are_many(given_, width) ? many(width) : few(width);
@@ -64,7 +65,7 @@ class BlockSum {
     return memory_.many(width);
   }
 
-  // Keeps the array zero: what is not touched is not read.
+  // The array stays zero between calls, so that only present elements are read.
   BlockEntries<T> few(std::uint32_t width) {
     make_room();
     std::memset(sums_.data(), 0, dirty_ * sizeof(T));
@@ -82,7 +83,7 @@ class BlockSum {
     dirty_ = sums_.size();
   }
 
-  // Calls f(first, last) for pieces of 32 KiB, or for the whole block where a piece would have hardly any elements.
+  // Calls f(first, last) for pieces of 32 KiB, or for the whole block if pieces would have hardly any elements.
   template <class F>
   void each_piece(std::uint32_t width, F f) const {
     constexpr std::uint32_t kPiece = 32768 / sizeof(T);
@@ -91,9 +92,9 @@ class BlockSum {
   }
 
   std::vector<DecodedBlock<T>> terms_;  // a block of each stream
-  std::size_t count_ = 0, given_ = 0;   // of streams, and of their elements
-  Array<T> sums_;                       // of a piece, at the beginning
-  std::size_t dirty_ = 0;               // of its elements may not be zero: the first ones
+  std::size_t count_ = 0, given_ = 0;   // the number of streams, and of their elements
+  Array<T> sums_;                       // of one piece, at its beginning
+  std::size_t dirty_ = 0;               // this many elements at the beginning may be other than zero
   EntryMemory<T> memory_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of a stream's block, floats or whole units of a grid, in any form that a stream has for them.
+// The values of a stream's block, floats or whole units of a grid, in any form that a stream has for them. On the host.
 #pragma once
 
 #include <cmath>
@@ -12,18 +12,19 @@
 
 namespace gpups::kernels {
 
-// Values of type T, float or std::int64_t (units). The object is memory for them on their way to the other type.
+// Converts values of type T, float or std::int64_t (units), to and from bytes. The object holds the memory for values
+// of the other type.
 template <class T>
 class BlockValues {
   using Other = std::conditional_t<std::is_same_v<T, float>, std::int64_t, float>;
 
  public:
-  // Of units, in bytes; 0 for other forms, which are not read.
+  // Returns log2 of the bytes per value for units; 0 for other forms.
   std::uint8_t width_log2(ValueForm form, T const* x, std::size_t n) {
     return form.values == StreamValues::kUnits ? width_log2_of(units_of(form, x, n), n) : std::uint8_t{0};
   }
 
-  // REQUIRES: n > 0; `to` has room for their value_bytes().
+  // Writes n values. REQUIRES: n > 0; `to` has room for value_bytes().
   void write(ValueForm form, T const* x, std::size_t n, std::uint8_t* to) {
     if (form.values == StreamValues::kUnits) {
       std::int64_t const* const units = units_of(form, x, n);
@@ -39,6 +40,7 @@ class BlockValues {
     }
   }
 
+  // Reads n values. `from` may contain any bytes.
   void read(ValueForm form, std::uint8_t const* from, std::size_t n, unsigned width_log2, T* to) {
     if constexpr (std::is_same_v<T, float>) {
       if (form.values != StreamValues::kUnits) return read_floats(form.values, from, n, to);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The large elements of a vector, found in one pass on the host, and the k-th largest of them. Magnitudes are compared
-// as the bits of floats.
+// Finds the large elements of a vector in one pass on the host, and selects the k-th largest of them. Magnitudes are
+// compared as the bits of floats.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,14 @@
 
 namespace gpups::kernels {
 
-// Bits of magnitudes: the threshold is probably in [low, high).
+// An estimate of the threshold, as bits of magnitudes: it is probably in [low, high).
 struct ThresholdRange {
   std::uint32_t low, high;
-  std::size_t listed;  // most elements to list
+  std::size_t listed;  // the largest number of elements to list
 };
 inline constexpr std::uint32_t kBitsEnd = 0x80000000;
 
-// Elements above a lower bound, in pieces in order of the vector's blocks.
+// The elements from a lower bound on, in pieces: one for each block of the vector, in order.
 class CandidateList {
  public:
   CandidateList(ThresholdRange const& range, std::size_t n)
@@ -34,9 +34,10 @@ class CandidateList {
     while ((range.high - 1 - range.low) >> shift_ >= kBins - 1) ++shift_;
   }
 
-  // Lists the elements of x >= low and sets them to 0 in the residual. False where they are too many for the list.
+  // Lists the elements of x with magnitude bits >= low, and sets them to 0 in the residual. Returns false if the list
+  // has no room for all of them.
   bool fill(HostExec ex, ResidualSum& x) {
-    Array<Bins> const bins(Device::host(), kParts);  // not a vector, whose pages would be new each time
+    Array<Bins> const bins(Device::host(), kParts);  // its pages are reused by later calls, unlike those of a vector
     std::memset(bins.data(), 0, bins.bytes());
     each_piece(ex, [&](std::size_t part, std::size_t p) { fill_piece(x, p, bins[part]); });
     x.set_added();
@@ -52,7 +53,7 @@ class CandidateList {
     return {indices() + first, 0, values() + first, count};
   }
 
-  // Undoes what fill() has done to the residual, but for the addition.
+  // Undoes the changes of fill() to the residual, except the addition.
   void put_back(HostExec ex, ResidualSum const& x) const {
     each_piece(ex, [&](std::size_t, std::size_t p) {
       Candidates const c = piece(p);
@@ -60,14 +61,14 @@ class CandidateList {
     });
   }
 
-  // The bits of the k-th largest. REQUIRES: 0 < k <= size().
+  // Returns the bits of the k-th largest magnitude. REQUIRES: 0 < k <= size().
   std::uint32_t kth(HostExec ex, std::size_t k) const {
     std::size_t bin = kBins - 1, above = 0;
     while (above + bins_.count[bin] < k) above += bins_.count[bin--];
     std::vector<std::vector<std::uint32_t>> found(kParts);
     each_piece(ex, [&](std::size_t part, std::size_t p) {
       Candidates const c = piece(p);
-      // Few are in the bin, so they are looked for 16 at a time.
+      // Few are in the bin, so 16 elements are checked at a time.
       for (std::size_t first = 0; first < c.count; first += 16) {
         std::size_t const last = std::min(first + 16, c.count);
         int any = 0;
@@ -87,8 +88,8 @@ class CandidateList {
 
  private:
   static constexpr std::size_t kHugePage = std::size_t{2} << 20;  // bytes; smaller pages take longer to write
-  static constexpr std::size_t kParts = 64;                       // of the work
-  static constexpr std::size_t kBins = 1024;                      // the last one: about all from `high` on
+  static constexpr std::size_t kParts = 64;                       // the work is split into this many
+  static constexpr std::size_t kBins = 1024;  // the last bin has about all magnitudes from `high` on
   struct Bins {
     std::uint32_t count[kBins];
   };
@@ -98,7 +99,7 @@ class CandidateList {
 
   std::uint32_t* indices() const { return memory_.data(); }
   float* values() const { return reinterpret_cast<float*>(memory_.data() + room_); }
-  // Calls act(part, p) for all pieces; those of a part one after the other.
+  // Calls act(part, p) for all pieces; the pieces of one part one after the other.
   template <class Act>
   void each_piece(HostExec ex, Act act) const {
     ex.arena->blocks(kParts, [&](std::size_t part) {
@@ -133,10 +134,10 @@ class CandidateList {
   std::vector<CandidateRange> pieces_;
   unsigned shift_ = 0;
   Bins bins_{};
-  alignas(64) std::atomic<std::size_t> size_ = 0;  // apart from what threads only read
+  alignas(64) std::atomic<std::size_t> size_ = 0;  // on a cache line apart from members that threads only read
 };
 
-// Keeps what the list has within the bound, and puts the rest back.
+// Writes the elements of the list that the bound selects, and puts the others back into the residual.
 inline std::size_t write_selected(HostExec ex, CandidateList const& list, ResidualSum const& x, Bound bound,
                                   SelectedElements out) {
   return write_selected(
@@ -144,7 +145,7 @@ inline std::size_t write_selected(HostExec ex, CandidateList const& list, Residu
       [&](std::uint32_t index, float value, bool keep) { x.set_if(!keep, index, value); });
 }
 
-// Keeps what the whole vector has within the bound. REQUIRES: x has been added.
+// Writes the elements of the whole vector that the bound selects. REQUIRES: the sum has been written to the residual.
 inline std::size_t write_selected(HostExec ex, ResidualSum const& x, Bound bound, SelectedElements out) {
   return write_selected(
       ex, x.blocks(), bound, out,

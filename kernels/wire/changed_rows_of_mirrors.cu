@@ -21,7 +21,7 @@ struct ChangedRow {
     std::uint32_t* const marks = c.marks.row(c.slots[i]);
     std::uint32_t const since = marks[kOldest];
     float const max_magnitude = lanes.max(0, dim, [=](std::size_t j) { return __builtin_fabsf(value[j] - copy[j]); });
-    // What is left where none is larger than 0: other bits of equal numbers, and changes that are no numbers.
+    // If no difference is above 0: bits of equal numbers may differ, and differences may be NaN.
     bool const by_bits = c.by_bits;
     bool const differs = max_magnitude > 0 || lanes.max_word(dim, [=](std::size_t j) {
       bool const same = by_bits ? std::bit_cast<std::uint32_t>(value[j]) == std::bit_cast<std::uint32_t>(copy[j])
@@ -34,7 +34,7 @@ struct ChangedRow {
       c.send[i] = 0;
       return;
     }
-    // The change may be as old as this. 0: as the row.
+    // The change may have begun at this step; 0: at any step.
     std::uint32_t const first = since != 0 ? since : marks[kLastUse] != 0 ? marks[kLastUse] + 1 : 0;
     bool const may_wait = first != 0 && c.now - first < c.age;
     bool const send = differs && (max_magnitude >= c.bound || !may_wait);

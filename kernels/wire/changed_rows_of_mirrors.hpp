@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of values of which somebody has copies: which of them have changed enough to be sent, and how copies follow.
-// Reads 8 bytes per element.
+// Selects rows that have changed enough since they were last sent to the readers that have mirrors of them, and updates
+// mirrors. Reads 8 bytes per element.
 #pragma once
 
 #include <cstddef>
@@ -12,26 +12,26 @@
 
 namespace gpups::kernels {
 
-// The change of row i is values.row(i) less the copy in slot slots[i]. A row that has changed is to be sent if the
-// largest magnitude of its change is at least the bound, or if it may have differed from its copy for `age` steps:
-// since the step after the last that named it and found it the same, however many there are between that one and this.
-// What was never named has a copy that may be of any age. A row that was named in this step before stays as it was
-// then: it is sent once, or not.
+// The change of row i is values.row(i) minus the mirror in slot slots[i]. A changed row is to be sent if the largest
+// magnitude of its change is at least the bound, or if the change may be `age` steps old. The age of a change is
+// counted from the step after the last one that compared the row and found it unchanged, even if steps in between did
+// not use the row. A row that was never compared counts as older than any `age`. A row that this step has already
+// compared is not to be sent again.
 struct ChangedRows {
   MatrixView<float const> values;   // (n, dim)
   View<std::uint32_t const> slots;  // (n), distinct
   Rows<float const> mirrors;        // stride >= dim
-  Rows<std::uint32_t> marks;        // as AccumulateResidual has them
-  std::uint32_t now;
-  std::uint32_t age;  // 0: all rows that have changed are sent
+  Rows<std::uint32_t> marks;        // as in AccumulateResidual
+  std::uint32_t now;                // this step
+  std::uint32_t age;                // 0: all changed rows are sent
   float bound;
-  bool by_bits;               // rows have changed if any bit has, such as the sign of a zero
-  View<float> max_magnitude;  // (n), magnitudes of changes
+  bool by_bits;               // rows count as changed if any bit has changed, for instance the sign of a zero
+  View<float> max_magnitude;  // (n), of the changes
   View<std::uint8_t> send;    // (n), 1 or 0
 };
 void changed_rows(Stream& stream, ChangedRows const& arguments);
 
-// to.row(k) = values.row(rows[k]) less the copy in slot slots[k].
+// to.row(k) = values.row(rows[k]) minus the mirror in slot slots[k].
 struct GatherChanges {
   MatrixView<float const> values;   // (n, dim)
   View<std::uint32_t const> rows;   // (k)
@@ -41,7 +41,7 @@ struct GatherChanges {
 };
 void gather_changes(Stream& stream, GatherChanges const& arguments);
 
-// The copy in slot slots[i] becomes row i, or grows by it.
+// Sets the mirror in slot slots[i] to row i, or adds row i to it.
 struct UpdateMirrors {
   MatrixView<float const> rows;     // (n, dim)
   View<std::uint32_t const> slots;  // (n), distinct

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One number in each wire format: a scaled float to a code, a code to a float, and the scale for a row's largest
-// magnitude. The same bits on host and device.
+// Conversion of one number in each wire format: a scaled float to a code, a code to a float, and the scale for a row's
+// largest magnitude. Host and device give the same bits.
 #pragma once
 
 #include <bit>
@@ -11,16 +11,19 @@
 
 namespace gpups::kernels {
 
+// Returns the bits of |x|. Their order is that of magnitudes, with NaN above infinity.
 GPUPS_ANY_FN inline std::uint32_t magnitude_bits(float x) { return std::bit_cast<std::uint32_t>(x) & ~kFloatSign; }
+// Returns x limited to [-most, most]; NaN becomes -most.
 GPUPS_ANY_FN inline float clamped(float x, float most) {
   float const low = x > -most ? x : -most;
   return low < most ? low : most;
 }
 
-// Rows whose largest magnitude is outside [2^-100, 2^127) are not scaled.
+// Rows whose largest magnitude is outside of [2^-100, 2^127) are not scaled.
 inline constexpr std::uint32_t kScaleLeast = (127U - 100U) << 23, kScaleMost = (127U + 127U) << 23;
 
-// encode() takes x / scale, at most the format's largest number but for rounding; a dice is in [0, 1).
+// The codes of a format. encode() takes x / scale, whose magnitude is at most the largest of the format, except for
+// rounding errors; `uniform` is a random number in [0, 1).
 template <Format F>
 struct Code;
 
@@ -48,12 +51,12 @@ struct Code<Format::kBFloat16> {
   GPUPS_ANY_FN static float decode(std::uint32_t code) { return std::bit_cast<float>(code << 16); }
 };
 
-// Floats of 8 bits, `kMantissa` of them behind the point, with exponents from 1 - kBias on.
+// Floats of 8 bits: `kMantissa` bits of mantissa, and exponents from 1 - kBias on.
 template <int kBias, int kMantissa>
 struct CodeOfFloat8 {
   static constexpr float kMost = 1.75F * static_cast<float>(1U << (kBias == 7 ? 8 : 15));  // 448, 57344
 
-  // The least power of two by which a row with this largest magnitude stays within kMost.
+  // Returns the smallest power of two by which a row with this largest magnitude is scaled to at most kMost.
   GPUPS_ANY_FN static float scale(std::uint32_t magnitude) {
     constexpr std::uint32_t kExponent = kBias == 7 ? 8 : 15;  // of kMost, whose mantissa is 1.75
     std::uint32_t const up = (magnitude & 0x7FFFFFU) > 0x600000U ? 1 : 0;
@@ -61,7 +64,8 @@ struct CodeOfFloat8 {
   }
   GPUPS_ANY_FN static std::uint32_t encode(float x) {
     constexpr std::uint32_t kLeastNormal = (128U - kBias) << 23;
-    constexpr float kSubnormal = std::bit_cast<float>((128U - kBias + 23 - kMantissa) << 23);  // last place: the step
+    // One unit in the last place of this is the step of subnormals.
+    constexpr float kSubnormal = std::bit_cast<float>((128U - kBias + 23 - kMantissa) << 23);
     float const finite = clamped(x, kMost);
     std::uint32_t const bits = std::bit_cast<std::uint32_t>(finite), magnitude = bits & ~kFloatSign;
     std::uint32_t const small = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + kSubnormal) -
@@ -72,7 +76,7 @@ struct CodeOfFloat8 {
     return bits >> 31 << 7 | (magnitude < kLeastNormal ? small : normal);
   }
   GPUPS_ANY_FN static float decode(std::uint32_t code) {
-    // Not by a product of subnormal floats, which are slow.
+    // Avoids products of subnormal floats, which are slow.
     constexpr float kStep = std::bit_cast<float>((128U - kBias - kMantissa) << 23);
     std::uint32_t const magnitude = code & 0x7FU;
     float const small = static_cast<float>(static_cast<std::int32_t>(magnitude)) * kStep;
@@ -92,13 +96,14 @@ struct CodeOfInteger {
   static constexpr int kMost = (1 << (kBits - 1)) - 1;
   static constexpr std::uint32_t kMask = (1U << kBits) - 1;
 
-  // A kMost-th of the magnitude, rounded up to 16 bits.
+  // Returns magnitude / kMost, rounded up to 16 significant bits.
   GPUPS_ANY_FN static float scale(std::uint32_t magnitude) {
     std::uint32_t const bits = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) / kMost);
     return std::bit_cast<float>((bits + 0xFFU) & ~0xFFU);
   }
   GPUPS_ANY_FN static std::uint32_t encode(float x) { return of(__builtin_rintf(x)); }
-  // x * inverse, up with the probability of what is behind the point. One rounding, whatever a compiler fuses.
+  // Encodes x * inverse, rounded up with the probability of its fraction. The fma rounds once, whatever the compiler
+  // fuses.
   GPUPS_ANY_FN static std::uint32_t encode(float x, float inverse, float uniform) {
     return of(__builtin_floorf(__builtin_fmaf(x, inverse, uniform)));
   }
@@ -118,10 +123,11 @@ struct Code<Format::kInt4> : CodeOfInteger<4> {};
 template <>
 struct Code<Format::kInt2> : CodeOfInteger<2> {};
 
-// The scale of a row with this largest magnitude, as bits of a float, and what to multiply by instead of dividing.
+// The scale of a row, and its inverse.
 struct RowScale {
   float scale, inverse;
 };
+// Returns the scale of a row with this largest magnitude, given as the bits of a float.
 template <Format F>
 GPUPS_ANY_FN inline RowScale scale_of(std::uint32_t magnitude) {
   if constexpr (has_scale(F)) {

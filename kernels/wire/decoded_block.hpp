@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block of a stream, read and checked, that is added to arrays of the block's pieces. On the host.
+// A block of a stream that is decoded, checked, and added to arrays with pieces of the block. On the host.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,15 @@
 #include "kernels/wire/block_entries.hpp"
 #include "kernels/wire/block_values.hpp"
 #include "kernels/wire/stream_view.hpp"
-#include "kernels/wire/wrapping_arithmetic.hpp"
+#include "kernels/wire/unit_values.hpp"
 
 namespace gpups::kernels {
 
+// Decodes one block at a time, with memory that is reused for the next block.
 template <class T>
 class DecodedBlock {
  public:
-  // Takes another block. False, and the block has no elements, where the bytes are not what a writer writes.
+  // Decodes a block. Returns false if its bytes are not valid; the block then has no elements.
   bool read(ValueForm form, StreamBlock const& block) {
     kind_ = block.word.kind;
     count_ = block.word.count;
@@ -29,7 +30,7 @@ class DecodedBlock {
     return true;
   }
 
-  // sums[place - first] = value, and 0 at the other places; otherwise as add().
+  // Sets sums[position - first] = value, and all other elements to 0; otherwise as add().
   void set(T* sums, std::uint32_t first, std::uint32_t last) {
     if (next_ < count_ && kind_ == PositionEncoding::kBitmap) return set_marked(sums, first, last);
     if (next_ < count_ && kind_ == PositionEncoding::kDense) return set_dense(sums, last - first);
@@ -37,9 +38,9 @@ class DecodedBlock {
     add(sums, nullptr, first, last);
   }
 
-  // sums[place - first] += value for the places in [first, last), multiples of 64 but for the block's end. Marks them
-  // in `marks`, a bitmap of the block, unless that is null. REQUIRES: calls go through the block from place 0 on, and
-  // leave nothing out.
+  // sums[position - first] += value for the positions in [first, last), which are multiples of 64 or the end of the
+  // block. Sets their bits in `marks`, a bitmap of the block, unless it is null. REQUIRES: consecutive calls cover the
+  // block from position 0 on without gaps.
   void add(T* sums, std::uint64_t* marks, std::uint32_t first, std::uint32_t last) {
     if (next_ == count_) return;
     switch (kind_) {
@@ -69,7 +70,7 @@ class DecodedBlock {
     return read_gaps(block.positions, position_bytes(word, block.width), word.count, block.width, positions_.data());
   }
 
-  // Floats are left where they are.
+  // Aligned floats are used in place, without a copy.
   void read_values(ValueForm form, StreamBlock const& block) {
     bool const are_aligned = reinterpret_cast<std::uintptr_t>(block.values) % alignof(T) == 0;
     if (std::is_same_v<T, float> && form.values == StreamValues::kFloat && are_aligned) {
@@ -81,7 +82,7 @@ class DecodedBlock {
     values_ = read_.data();
   }
 
-  // A zero is added, since -0 as a sum is 0.
+  // Adding zero turns -0 into 0, as in a sum.
   void set_dense(T* sums, std::uint32_t size) {
     T const* const from = values_ + next_;
     for (std::uint32_t i = 0; i < size; ++i) sums[i] = T{0} + from[i];
@@ -171,12 +172,12 @@ class DecodedBlock {
   }
 
   PositionEncoding kind_{};
-  std::uint32_t count_ = 0, next_ = 0;  // of elements, and how many have been added
+  std::uint32_t count_ = 0, next_ = 0;  // the number of elements, and how many of them have been added
   T const* values_ = nullptr;
   BlockValues<T> reader_;
   Array<std::uint64_t> bits_{Device::host(), kBlockWords};
   Array<std::uint16_t> positions_{Device::host(), kPositionRoom};
-  Array<T> read_;  // values that are not as they came
+  Array<T> read_;  // values that needed decoding
 };
 
 }  // namespace gpups::kernels

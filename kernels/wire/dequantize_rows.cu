@@ -8,7 +8,7 @@
 
 namespace gpups::kernels {
 
-// Calls take(first column, codes) for the packs of row i.
+// Calls take(first column, codes) for each packet of row i.
 template <Format F, class Take>
 GPUPS_FN inline void each_coded_pack(WireRowsIn const& wire, std::size_t i, NativeLanes lanes, Take take) {
   std::size_t const row_bytes = code_bytes(F, wire.dim);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops over rows of packed_rows.hpp: where each lies depends on the widths of all before it. On the host a task
-// has some blocks of rows and adds widths up as it goes; on a GPU a scan over blocks comes first, and each row adds up
-// those of its block.
+// The loops over the rows of packed_rows.hpp. The start of a row depends on the widths of all rows before it. On the
+// host, a task has some blocks of rows and adds up widths as it proceeds. On a GPU, a scan over blocks runs first, and
+// each row adds up the widths before it in its block.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 
 namespace gpups::kernels {
 
-// The bytes of the rows of block b.
+// Returns the bytes of the rows of block b.
 GPUPS_FN inline std::uint64_t packed_block_bytes(PackedRows const& rows, std::size_t b) {
   std::uint64_t bytes = 0;
   std::size_t const first = b * kPackedBlockRows;
@@ -35,7 +35,7 @@ GPUPS_FN inline std::uint64_t packed_block_bytes(PackedRows const& rows, std::si
 
 #ifdef __CUDACC__
 
-// starts[b] = sum of starts before b, for b <= blocks; returns the last. Waits.
+// Replaces starts[b] by the sum of all starts before b, for b <= blocks, and returns the last one. Blocks.
 inline std::uint64_t wait_add_up(DeviceExec ex, Device device, std::uint64_t* starts, std::size_t blocks) {
   auto const stream = static_cast<cudaStream_t>(ex.stream);
   auto const scratch = run_with_scratch(device, [&](void* memory, std::size_t& bytes) {
@@ -47,6 +47,7 @@ inline std::uint64_t wait_add_up(DeviceExec ex, Device device, std::uint64_t* st
   return total;
 }
 
+// Writes the start of each block and, at the end, the total size, which it returns. Blocks.
 inline std::uint64_t wait_find_starts(DeviceExec ex, PackedRows const& rows, View<std::uint64_t> starts) {
   std::size_t const blocks = packed_blocks(rows.rows);
   each(ex, blocks + 1, [=] GPUPS_FN(std::size_t b) { starts[b] = b < blocks ? packed_block_bytes(rows, b) : 0; });
@@ -64,6 +65,8 @@ void each_packed_row(DeviceExec ex, PackedRows const& rows, View<std::uint64_t c
   });
 }
 
+// Packs n rows. writer.width(i, lanes) returns the bytes per element of row i, and writer.write() writes the row.
+// Blocks.
 template <class Writer>
 PackedBytes write_packed(DeviceExec ex, Device device, std::size_t n, std::size_t dim, Writer writer) {
   std::size_t const blocks = packed_blocks(n), head = packed_header_bytes(n);
@@ -92,9 +95,10 @@ PackedBytes write_packed(DeviceExec ex, Device device, std::size_t n, std::size_
 
 #else
 
-// Rows of a task.
+// The rows of a task.
 inline constexpr std::size_t kPackTaskRows = 4 * kBlockRows;
 
+// Writes the start of each block and, at the end, the total size, which it returns.
 inline std::uint64_t wait_find_starts(HostExec, PackedRows const& rows, View<std::uint64_t> starts) {
   std::uint64_t total = 0;
   for (std::size_t b = 0; b < packed_blocks(rows.rows); ++b) {
@@ -119,7 +123,7 @@ void each_packed_row(HostExec ex, PackedRows const& rows, View<std::uint64_t con
   });
 }
 
-// Writes rows first .. last - 1 one behind the other, and their widths to `head`; returns where the next would lie.
+// Writes rows first .. last - 1 one after another, and their widths to `head`. Returns the end of the last row.
 template <class Writer>
 std::uint8_t* write_packed_rows(Writer const& writer, std::size_t first, std::size_t last, std::size_t dim,
                                 std::uint8_t* head, std::uint8_t* to) {
@@ -132,17 +136,17 @@ std::uint8_t* write_packed_rows(Writer const& writer, std::size_t first, std::si
   return to;
 }
 
-// One thread knows where a row goes when it is there. Of several, each writes some rows somewhere in its cache, and
-// copies them when all know how many bytes the others have; so does one whose result would leave the caches, for it
-// is copied around them.
+// As above. With one thread, rows are written directly to the result. With several threads, each writes some rows to a
+// buffer in its cache, and copies them when the sizes of all buffers are known. One thread does the same if the result
+// exceeds the caches, since the copy can use non-temporal stores.
 template <class Writer>
 PackedBytes write_packed(HostExec ex, Device device, std::size_t n, std::size_t dim, Writer writer) {
-  constexpr std::size_t kCachedBytes = std::size_t{1} << 20;  // of each thread
+  constexpr std::size_t kCachedBytes = std::size_t{1} << 20;  // per thread
   auto const threads = static_cast<std::size_t>(ex.arena->threads());
   std::size_t const head = packed_header_bytes(n), task_bytes = kPackTaskRows * dim * sizeof(std::int64_t);
   PackedBytes bytes{Array<std::uint8_t>(device, packed_rows_bytes_max(n, dim)), 0};
   std::uint8_t *const widths = bytes.memory.data(), *to = widths + head;
-  bool const stream = exceeds_caches(*ex.arena, bytes.memory.size() / 2);  // what is usual
+  bool const stream = exceeds_caches(*ex.arena, bytes.memory.size() / 2);  // usual results are about half the maximum
   if (n <= kPackTaskRows || (threads == 1 && !stream)) {
     bytes.size = static_cast<std::size_t>(write_packed_rows(writer, 0, n, dim, widths, to) - widths);
     return bytes;

@@ -23,11 +23,12 @@ T* block_of(View<T> residual, std::size_t block) {
 
 void check_ascending(bool ascending) {
   GPUPS_REQUIRE(ascending,
-                "the indices of a sparse vector are not ascending, each once (what is sent are the gaps between them): "
-                "sort them, and add up the values of equal ones");
+                "the indices of a sparse vector are not ascending or not distinct (the gaps between them are sent): "
+                "sort them, and add up the values of equal indices");
 }
 
-// The first of the indices in [first, last) that is not below `index`; `guess` are, about. Reads few lines of them.
+// Returns the first of the indices in [first, last) that is not below `index`; it is expected near first + guess. Reads
+// few cache lines.
 std::size_t find_index(View<std::uint32_t const> indices, std::uint64_t index, std::size_t first, std::size_t last,
                        std::size_t guess) {
   std::size_t step = guess / 16 + 1, high = first + guess + step;
@@ -40,13 +41,13 @@ std::size_t find_index(View<std::uint32_t const> indices, std::uint64_t index, s
   return static_cast<std::size_t>(std::lower_bound(begin + first, begin + std::min(high, last), index) - begin);
 }
 
-// A list, cut by the blocks of a range.
+// A list that is split at the blocks of a range.
 template <class T>
 class ListBlocks {
  public:
-  // Throws Error where it sees that indices are not ascending.
+  // Throws Error if it finds that indices are not ascending.
   explicit ListBlocks(EncodeEntries<T> const& e) : e_(e) {
-    // The same for this range's end and for the next one's begin, also where indices are not ascending.
+    // The end of this range and the beginning of the next one are the same position, even if indices are not ascending.
     auto const find = [&](std::uint64_t index) {
       return static_cast<std::size_t>(std::lower_bound(e.indices.begin(), e.indices.end(), index) - e.indices.begin());
     };
@@ -75,11 +76,11 @@ class ListBlocks {
   std::uint32_t base(std::size_t b) const { return static_cast<std::uint32_t>(e_.first + b * kStreamBlock); }
 
   EncodeEntries<T> const& e_;
-  std::vector<std::size_t> start_;  // in the list, and the end
+  std::vector<std::size_t> start_;  // of each block in the list, then the end
   std::vector<std::uint32_t> counts_;
 };
 
-// Calls f(memory, block, places) for the blocks that have elements. Throws Error where indices are not ascending.
+// Calls f(memory, block, positions) for the blocks that have elements. Throws Error if indices are not ascending.
 template <class T, class F>
 void each_block(HostExec ex, ListBlocks<T> const& list, F f) {
   struct Memory {
@@ -108,7 +109,7 @@ StreamPositions write_places(HostExec ex, EncodeEntries<T> const& e, ListBlocks<
   return positions;
 }
 
-// What each block is, of an array.
+// Writes the position encodings of all blocks of an array.
 template <class T>
 StreamPositions write_places(HostExec ex, EncodeDense<T> const& e) {
   struct Memory {
@@ -134,8 +135,8 @@ StreamPositions write_places(HostExec ex, EncodeDense<T> const& e) {
   return positions;
 }
 
-// The values of a block that are not 0, as they are, by pieces that stay in the first cache. `count` is how many there
-// were when there was made room for them: if somebody changes the array meanwhile, no more are written.
+// Writes the values of a block that are not 0, as floats, by pieces that stay in the first-level cache. Writes at most
+// `count` values, for which there is room, even if another thread changes the array at the same time.
 void write_nonzero(float const* x, std::uint32_t width, std::size_t count, std::uint8_t* to) {
   constexpr std::uint32_t kPiece = 4096;
   std::uint64_t marks[kPiece / 64];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact threshold of top-k by histograms of a whole vector: three passes on the host, whatever is in it.
+// The exact threshold of top-k, by histograms over the whole vector: three passes on the host, for any values.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace gpups::kernels {
 
-// How many magnitudes besides 0 there are for each value of (bits >> shift), of those with (bits >> above) == prefix.
+// Counts the nonzero magnitudes with (bits >> above) == prefix, by the bits from `shift` to `above`.
 inline std::vector<std::size_t> count_bits(HostExec ex, ResidualSum const& x, unsigned shift, unsigned above,
                                            std::uint32_t prefix) {
   constexpr std::size_t kParts = 16;
@@ -32,8 +32,8 @@ inline std::vector<std::size_t> count_bits(HostExec ex, ResidualSum const& x, un
   return counts[0];
 }
 
-// The bits of the k-th largest magnitude, or if there are fewer than k besides zeros, the last of those; and how many
-// elements that makes. REQUIRES: k > 0.
+// The bits of the k-th largest magnitude and k itself. If fewer than k elements are nonzero, k is their number.
+// REQUIRES: k > 0.
 struct ExactThreshold {
   std::uint32_t bits;
   std::size_t k;

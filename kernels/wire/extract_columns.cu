@@ -37,7 +37,7 @@ void run(Exec<S> ex, ExtractColumns const& t) {
       kept[r] = row[columns[r]];
       row[columns[r]] = 0;
     });
-    // Few columns: one lane is enough.
+    // There are few columns, so one lane does it.
     if (!lanes.first()) return;
     for (std::size_t r = 0; r < t.k; ++r) bitmap[columns[r] / 32] |= 1U << (columns[r] % 32);
   });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the few large ones among many floats, on the host, without a branch for each: the inner loop of sparsifying.
+// Finds the few large elements among many floats, on the host, without a branch for each. This is the inner loop of
+// sparsification.
 #pragma once
 
 #include <bit>
@@ -13,19 +14,19 @@
 
 namespace gpups::kernels {
 
-// Floats that are looked at between two steps of bookkeeping; a multiple of 16. They and their list stay in a core's
-// caches.
+// The number of floats that are searched at a time, a multiple of 16. These floats and the list of the large ones stay
+// in a core's caches.
 inline constexpr std::size_t kThresholdBlock = 8192;
 
-// The places in x, ascending, and the values of those of its `count` floats whose magnitude has bits >= least. Returns
-// how many there are. `places` and `values` have room for count + 16. REQUIRES: count <= kThresholdBlock, least > 0.
+// Lists the positions in x, ascending, and the values of the floats whose magnitude has bits >= least, and returns
+// their number. `places` and `values` have room for count + 16. REQUIRES: count <= kThresholdBlock, least > 0.
 inline std::size_t find_above_threshold(float const* x, std::size_t count, std::uint32_t least, std::uint32_t* places,
                                         float* values) {
   std::size_t found = 0;
   std::size_t i = 0;
-// Instrumented for the thread sanitizer, g++ 12 spills 16 bits of a mask, and counts the ones of 32.
+// With the thread sanitizer g++ 12 miscompiles this: it spills 16 bits of a mask, and counts the set bits of 32.
 #if defined(__AVX512F__) && !defined(__SANITIZE_THREAD__)
-  constexpr std::size_t kAhead = 512;  // floats: the hardware stops at pages
+  constexpr std::size_t kAhead = 512;  // floats; hardware prefetch stops at page boundaries
   __m512i const magnitude = _mm512_set1_epi32(0x7FFFFFFF), bound = _mm512_set1_epi32(static_cast<int>(least));
   __m512i const step = _mm512_set1_epi32(16);
   __m512i here = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);

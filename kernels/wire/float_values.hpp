@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floats of a stream's block to bytes and back, on the host. Any bytes can be read.
+// Conversion of the floats of a stream's block to bytes and back, on the host. Readers accept any bytes.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 
 namespace gpups::kernels {
 
+// Write and read the codes of one wire format.
 template <Format F>
 void write_codes(float const* x, std::size_t n, float inverse, std::uint8_t* to, std::size_t bytes) {
   for (std::size_t i = 0; i < n; i += kPacketSize) {
@@ -37,7 +38,7 @@ void read_codes(std::uint8_t const* from, std::size_t bytes, std::size_t n, floa
   }
 }
 
-// Halves or bfloats.
+// Reads 16-bit floats; Short is Half or BFloat16.
 template <class Short>
 void read_shorts(std::uint8_t const* from, std::size_t n, float* to) {
   for (std::size_t i = 0; i < n; i += kPacketSize) {
@@ -50,6 +51,7 @@ void read_shorts(std::uint8_t const* from, std::size_t n, float* to) {
   }
 }
 
+// Write and read n floats in the form `values`.
 inline void write_floats(StreamValues values, float const* x, std::size_t n, std::uint8_t* to) {
   switch (values) {
     case StreamValues::kFloat:

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formats in which rows of floats go over the wire, and how many bytes they take there.
+// The wire formats of rows of floats, and their sizes in bytes.
 //
-// A row becomes codes of equal width, in order of its columns, the first in the lowest bits; its bytes are filled up
-// to a multiple of 4. Formats of few bits have a scale for each row: a column's value is its code's times the scale.
-// Scales have at most 16 significant bits, so that this product is exact as a float.
+// A row is encoded as codes of equal width, in the order of its columns, the first in the lowest bits. Its bytes are
+// padded to a multiple of 4. Formats with few bits have a scale for each row: the value of a column is its code times
+// the scale. Scales have at most 16 significant bits, so this product is exact as a float.
 //
-// Largest errors, M being the largest magnitude in the row and |x| that of the value:
-//   kFloat    none                                        32 bits
-//   kHalf     2^-11 |x|, or 2^-25; cut off at 65504       16
-//   kBFloat16   2^-8 |x|, or 2^-134                         16
+// Largest errors, where M is the largest magnitude in the row and |x| the magnitude of the value, and bits per value:
+//   kFloat    none                                        32
+//   kHalf     2^-11 |x|, or 2^-25; clamped to 65504       16
+//   kBFloat16 2^-8 |x|, or 2^-134                         16
 //   kE4M3     2^-4 |x|, or 2^-17 M                         8, and a scale that is a power of two
-//   kE5M2     2^-3 |x|, or 2^-31 M                         8, likewise
+//   kE5M2     2^-3 |x|, or 2^-31 M                         8, and a scale that is a power of two
 //   kInt8     M / 254  (1 + 2^-14)                         8, and a scale of M / 127
 //   kInt4     M / 14  (1 + 2^-14)                          4, and a scale of M / 7
 //   kInt2     M / 2  (1 + 2^-14)                           2, and a scale of M
-// Stochastic rounding, for the last three, doubles the error and makes its mean zero, but for 2^-17 of the scale.
-// A row with a scale is sent as zeros if M < 2^-100. If M >= 2^127, or not a number, its scale is NaN, which all its
-// values then are. Without scales a value that is not finite is sent as NaN, but by kFloat, which changes nothing.
+// Stochastic rounding, for the last three, doubles the largest error and makes its mean zero, except for 2^-17 of the
+// scale. A row with a scale is sent as zeros if M < 2^-100. If M >= 2^127, or M is not finite, the scale is NaN, and so
+// are all values. Formats without scales send NaN for a value that is not finite, except kFloat, which changes nothing.
 #pragma once
 
 #include <cstddef>
@@ -37,21 +37,32 @@ constexpr std::size_t bits_of(Format format) {
 constexpr bool is_integer(Format format) { return format >= Format::kInt8; }
 constexpr bool has_scale(Format format) { return format >= Format::kE4M3; }
 
-// Bytes of one row's codes.
+// How a value between two codes is rounded: to the nearest code, or up with the probability of the fraction.
+enum class Rounding { kNearest, kStochastic };
+
+// Selects the random numbers of stochastic rounding: row i of a call uses those of (seed, use, first_row + i). Calls
+// with equal keys round equal values to equal codes.
+struct RoundingKey {
+  std::uint64_t seed = 0;
+  std::uint32_t use = 0;  // distinguishes calls with the same seed, for instance by the number of the step
+  std::uint64_t first_row = 0;
+};
+
+// Returns the bytes of the codes of one row.
 constexpr std::size_t code_bytes(Format format, std::size_t dim) { return (dim * bits_of(format) + 31) / 32 * 4; }
 
-// Bytes of n rows on the wire: their codes, then their scales.
+// Returns the bytes of n rows on the wire: their codes, then their scales.
 constexpr std::size_t wire_bytes(Format format, std::size_t n, std::size_t dim) {
   return n * (code_bytes(format, dim) + (has_scale(format) ? sizeof(float) : 0));
 }
 
-// Rows on the wire. Byte is std::uint8_t or a constant of it, Scale likewise float.
+// Encoded rows. Byte is std::uint8_t and Scale is float; both are const for rows that are only read.
 template <class Byte, class Scale>
 struct EncodedRows {
   Format format;
   std::size_t dim;
   View<Byte> codes;    // (n, code_bytes(format, dim)), begins at a multiple of 4 bytes
-  View<Scale> scales;  // (n), or empty where the format has none
+  View<Scale> scales;  // (n), or empty if the format has no scales
 
   // REQUIRES: dim > 0.
   constexpr std::size_t rows() const { return codes.size() / code_bytes(format, dim); }
@@ -59,7 +70,8 @@ struct EncodedRows {
 using WireRows = EncodedRows<std::uint8_t, float>;
 using WireRowsIn = EncodedRows<std::uint8_t const, float const>;
 
-// n rows in one piece of memory. REQUIRES: wire.size() >= wire_bytes(format, n, dim); it begins at a multiple of 4.
+// Return views of n encoded rows in one piece of memory. REQUIRES: wire.size() >= wire_bytes(format, n, dim); the
+// memory begins at a multiple of 4 bytes.
 inline WireRows wire_rows(View<std::uint8_t> wire, Format format, std::size_t n, std::size_t dim) {
   std::size_t const codes = n * code_bytes(format, dim);
   auto* const scales = reinterpret_cast<float*>(wire.data() + codes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some keys of a list. Moves 20 bytes for each.
+// Copies some keys of a list. Moves 20 bytes for each.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the indices of a list to the places of a stream's blocks, checked on the way: each index is read once. On the
-// host.
+// Converts the indices of a list to the positions of a stream's blocks, and checks them: each index is read once. On
+// the host.
 #pragma once
 
 #include <algorithm>
@@ -13,19 +13,19 @@
 
 namespace gpups::kernels {
 
-// A block's part of a list.
+// The part of a list that belongs to a block.
 struct BlockIndices {
   std::uint32_t const* indices;
   std::size_t count;
-  std::uint32_t base, width;  // an index is base + place, and place < width
+  std::uint32_t base, width;  // an index is base + position, where position < width
 };
 
-// Calls f(first, last) for pieces of the list that stay in the first cache, once each is known to be ascending and in
-// the block; false where one is not.
+// Calls f(first, last) for pieces of the list that stay in the first-level cache, after it has checked that their
+// indices are ascending and in the block. Returns false at the first piece that is not.
 template <class F>
 bool each_checked(BlockIndices const& from, F f) {
   constexpr std::size_t kPiece = 512;
-  constexpr std::size_t kAhead = 2048;  // so far ahead they are asked for: a block's are a quarter more quickly read
+  constexpr std::size_t kAhead = 2048;  // prefetch distance; reads of a block become about a quarter faster
   std::uint32_t const* const indices = from.indices;
   if (from.count > 0 && indices[0] < from.base) return false;
   for (std::size_t first = 0; first < from.count; first += kPiece) {
@@ -39,7 +39,8 @@ bool each_checked(BlockIndices const& from, F f) {
   return true;
 }
 
-// Bits of n ascending numbers, 8 or 16, less the first, which all are below 64.
+// Returns a word with bit from[k] - from[0] set for each of n ascending numbers, n = 8 or 16. REQUIRES: all differences
+// are below 64.
 template <unsigned n>
 std::uint64_t group_bits(std::uint32_t const* from) {
 #if defined(__AVX512F__)
@@ -62,8 +63,9 @@ std::uint64_t group_bits(std::uint32_t const* from) {
 #endif
 }
 
-// Marks ascending places, from[i] - base, in a bitmap that has a word more than they need: groups of kGroup, of which
-// most lie within 64 places. A bit at a time would wait for the one before.
+// Marks the ascending positions from[i] - base in a bitmap that has one word more than they need. Handles groups of
+// kGroup positions, most of which are within 64 positions. Single bits would be slower, since each would wait for the
+// one before it.
 template <unsigned kGroup>
 void mark_groups(std::uint32_t const* from, std::size_t count, std::uint32_t base, std::uint64_t* bits) {
   auto const mark = [&](std::size_t i) { bits[(from[i] - base) / 64] |= std::uint64_t{1} << (from[i] - base) % 64; };
@@ -81,10 +83,10 @@ void mark_groups(std::uint32_t const* from, std::size_t count, std::uint32_t bas
   for (; i < count; ++i) mark(i);
 }
 
-// Finds where blocks of a list have elements.
+// Finds the positions of a block's elements in a list, with memory that is reused for the next block.
 class IndexedPositions {
  public:
-  // Nothing where the indices are not ascending, or outside the block. Until the next call.
+  // Returns nothing if the indices are not ascending, or not all in the block. The result is valid until the next call.
   std::optional<BlockPositions> find(BlockIndices const& from) {
     if (are_many(from.count, from.width)) {
       if (!mark(from)) return {};

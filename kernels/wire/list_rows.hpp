@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows of a list are sent: a byte for each where that is decided, a bit for each on the wire, and their numbers
-// where they are handled.
+// Selections of rows in three forms: a byte for each row (where rows are selected), a bitmap (on the wire), and a list
+// of row numbers (where rows are processed).
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace gpups::kernels {
 
-// rows = the i with a flag that is not 0, ascending, and taken = from[i] of these. Returns how many. Waits for
-// `stream`.
+// rows = the i with a flag other than 0, ascending, and taken = from[i] for these i. Returns their number. Blocks until
+// `stream` is done.
 struct ListFlagged {
   View<std::uint8_t const> flags;  // (n)
   View<std::uint32_t> rows;        // (n)
@@ -20,8 +20,8 @@ struct ListFlagged {
 };
 std::size_t wait_list_flagged(Stream& stream, ListFlagged const& arguments);
 
-// taken = from[i], or i where there is no `from`, of the i < n whose bit i % 32 of bitmap[i / 32] is set, in order, as
-// indices_to_bitmap() sets them. Returns how many. Waits for `stream`.
+// taken = from[i], or i without `from`, for the i < n whose bit i % 32 of bitmap[i / 32] is set, in order;
+// indices_to_bitmap() makes such bitmaps. Returns their number. Blocks until `stream` is done.
 struct ListMarked {
   View<std::uint32_t const> bitmap;  // ((n + 31) / 32)
   std::size_t n;
@@ -30,7 +30,7 @@ struct ListMarked {
 };
 std::size_t wait_list_marked(Stream& stream, ListMarked const& arguments);
 
-// Words of such a bitmap.
+// Returns the number of words of a bitmap of n bits.
 constexpr std::size_t bitmap_words(std::size_t n) { return (n + 31) / 32; }
 
 }  // namespace gpups::kernels

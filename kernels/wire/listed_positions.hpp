@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The places of a stream's block as gaps or offsets, to a list of 16-bit places and back, on the host. What is read may
-// be any bytes: what no writer writes is found, and no more is written than there is room for.
+// Conversion of the positions of a stream's block between 16-bit numbers and their encodings as gaps or offsets, on the
+// host. Readers accept any bytes: they find invalid encodings, and write no more than there is room for.
 #pragma once
 
 #include <algorithm>
@@ -15,14 +15,14 @@
 
 namespace gpups::kernels {
 
-inline constexpr std::size_t kPositionRoom =
-    kStreamBlock + 512 + 64;  // of a list: what vectors write beyond is included
+// The room of a list of positions, including what vector stores write behind its end.
+inline constexpr std::size_t kPositionRoom = kStreamBlock + 512 + 64;
 
-// False where the bytes are not the gaps of `count` places below `width`.
+// Returns false unless the bytes are the gaps of `count` positions below `width`.
 inline bool read_gaps(std::uint8_t const* gaps, std::size_t bytes, std::size_t count, std::uint32_t width,
                       std::uint16_t* to) {
   std::size_t found = 0, i = 0;
-  std::uint32_t next = 0;  // the place behind the last one
+  std::uint32_t next = 0;  // one more than the last position
 #if defined(__AVX512F__)
   constexpr __mmask16 kAll = 0xFFFF;  // intrinsics without a mask make g++ 12 warn
   __m512i const one = _mm512_set1_epi32(1), skip = _mm512_set1_epi32(255), zero = _mm512_setzero_si512();
@@ -50,6 +50,7 @@ inline bool read_gaps(std::uint8_t const* gaps, std::size_t bytes, std::size_t c
   return found == count && next <= width && gaps[bytes - 1] != 255;
 }
 
+// Returns false unless the bytes are `count` ascending positions below `width`. REQUIRES: count > 0.
 inline bool read_offsets(std::uint8_t const* from, std::size_t count, std::uint32_t width, std::uint16_t* to) {
   std::memcpy(to, from, 2 * count);
   std::uint32_t wrong = 0;
@@ -57,14 +58,14 @@ inline bool read_offsets(std::uint8_t const* from, std::size_t count, std::uint3
   return wrong == 0 && to[count - 1] < width;
 }
 
-// How many skips the gaps of these places have.
+// Returns the number of skips (bytes 255) in the gaps of these positions.
 inline std::uint32_t skips_of(std::uint16_t const* positions, std::size_t count) {
   std::uint32_t skips = count == 0 ? 0 : positions[0] / 255U;
   for (std::size_t i = 1; i < count; ++i) skips += (positions[i] - positions[i - 1] - 1U) / 255U;
   return skips;
 }
 
-// Returns how many bytes it wrote; `to` has room for 64 more.
+// Writes the gaps, and returns their number of bytes. `to` has room for 64 more.
 inline std::size_t write_gaps(std::uint16_t const* positions, std::size_t count, std::uint8_t* to) {
   std::uint8_t* const begin = to;
   std::uint32_t next = 0;
@@ -78,7 +79,7 @@ inline std::size_t write_gaps(std::uint16_t const* positions, std::size_t count,
     }
   };
 #if defined(__AVX512VBMI2__)
-  // A gap below 510 is two bytes, 255 and the rest, of which the first is mostly left out.
+  // A gap below 510 is the two bytes 255 and the rest; the first is dropped for gaps below 255.
   __m512i const one = _mm512_set1_epi16(1), skip = _mm512_set1_epi16(255);
   write(std::min<std::size_t>(1, count));
   while (i + 32 <= count) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of what is left of a row, up to a number of bytes known to the compiler, on the host: masked vectors where it
-// has them, since a call of memcpy() for each row takes longer than the rest of the work on it.
+// Copies of the last part of a row, up to a number of bytes that the compiler knows, on the host. Uses masked vectors
+// if the machine has them, since calling memcpy() for each row would take longer than the rest of the work on the row.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,18 @@
 namespace gpups::kernels {
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
-// Vectors are those of the loops around: a load of bytes that were stored in other pieces waits until they have left
-// for the cache.
+// The vectors have the size of those in the surrounding loops: a load of bytes that were stored in pieces of other
+// sizes waits until the stores are complete.
 inline constexpr std::size_t kVectorBytes = 32;
 
-// Of a vector's bytes, whose first is byte b, those before byte `end`.
+// Returns the mask of the bytes of a vector that come before byte `end`, where the vector begins at byte b.
 inline __mmask32 bytes_before(std::size_t end, std::size_t b) {
   std::size_t const left = end > b ? end - b : 0;
   return left >= kVectorBytes ? ~std::uint32_t{0} : (std::uint32_t{1} << left) - 1;
 }
 #endif
 
-// Fills kBytes at `to`: with `bytes` bytes, and zeros behind them. REQUIRES: bytes <= kBytes.
+// Fills kBytes at `to` with `bytes` bytes and then zeros. REQUIRES: bytes <= kBytes.
 template <std::size_t kBytes>
 inline void masked_load(void const* from, void* to, std::size_t bytes) {
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
@@ -46,7 +46,7 @@ inline void masked_load(void const* from, void* to, std::size_t bytes) {
 #endif
 }
 
-// Copies `bytes` bytes. REQUIRES: bytes <= kBytes, and kBytes can be read.
+// Copies `bytes` bytes. REQUIRES: bytes <= kBytes, and kBytes can be read at `from`.
 template <std::size_t kBytes>
 inline void masked_store(void const* from, void* to, std::size_t bytes) {
 #if defined(__AVX512BW__) && defined(__AVX512VL__)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of packed_rows.hpp with vectors of 8 integers: a permutation of bytes packs them, and another one unpacks them.
+// Packing of the rows of packed_rows.hpp with vectors of 8 integers: one permutation of bytes packs them, another
+// unpacks them.
 #pragma once
 
 #if defined(__AVX512VBMI__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && !defined(__CUDACC__)
@@ -12,10 +13,11 @@
 
 namespace gpups::kernels {
 
-// Byte b of integer e goes to, and comes from, place e * width + b. Wide integers get their bytes at the upper end.
+// Byte b of integer e is packed to byte e * width + b. Unpacking puts the bytes of an integer at its upper end; an
+// arithmetic shift then extends the sign.
 struct PackPermutations {
   alignas(64) std::uint8_t pack[9][64] = {}, unpack[9][64] = {};
-  std::uint64_t filled[9] = {};  // of the wide integers' bytes
+  std::uint64_t filled[9] = {};  // the bytes that unpacking fills
 
   constexpr PackPermutations() {
     for (std::size_t width = 1; width <= 8; ++width) {
@@ -32,11 +34,12 @@ struct PackPermutations {
 };
 inline constexpr PackPermutations kPackPermutations;
 
+// Returns a mask of the lowest `count` bits.
 inline std::uint64_t low_bits(std::size_t count) {
   return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
 }
 
-// Calls take(first, integers) for the vectors of a row: 8 integers each, but for the last.
+// Calls take(first, count) for the vectors of a row: 8 integers each, fewer in the last.
 template <class Take>
 [[gnu::always_inline]] inline void each_vector(std::size_t dim, Take take) {
   std::size_t j = 0;
@@ -44,6 +47,7 @@ template <class Take>
   if (j < dim) take(j, dim - j);
 }
 
+// Returns the bytes that hold every integer of the row.
 inline std::uint32_t width_of_row(std::int64_t const* row, std::size_t dim) {
   __m512i folded = _mm512_setzero_si512();
   each_vector(dim, [&](std::size_t j, std::size_t count) {
@@ -59,7 +63,7 @@ inline std::uint32_t width_of_row(std::int64_t const* row, std::size_t dim) {
   return static_cast<std::uint32_t>((64 - _lzcnt_u64(all) + 7) / 8);
 }
 
-// REQUIRES: width > 0.
+// Packs a row. REQUIRES: width > 0.
 inline void write_row(std::int64_t const* row, std::size_t dim, std::uint32_t width, std::uint8_t* to) {
   __m512i const permutation = _mm512_load_si512(kPackPermutations.pack[width]);
   each_vector(dim, [&](std::size_t j, std::size_t count) {
@@ -69,7 +73,7 @@ inline void write_row(std::int64_t const* row, std::size_t dim, std::uint32_t wi
   });
 }
 
-// True where a sum has left its range. REQUIRES: width > 0.
+// Adds a packed row to `into`. Returns true if a sum has left the range of 64 bits. REQUIRES: width > 0.
 inline bool add_row(std::uint8_t const* from, std::size_t dim, std::uint32_t width, std::int64_t* into) {
   __m512i const permutation = _mm512_load_si512(kPackPermutations.unpack[width]);
   __mmask64 const filled = kPackPermutations.filled[width];

@@ -25,7 +25,7 @@ GPUPS_FN inline std::uint32_t width_of(std::int64_t const* row, std::size_t dim,
 #endif
 }
 
-// Calls f.template operator()<width>() for a width of 1 to 8.
+// Calls f.template as<width>() for a width of 1 to 8.
 template <class F>
 GPUPS_FN inline void with_width(std::uint32_t width, F f) {
   switch (width) {
@@ -48,7 +48,7 @@ GPUPS_FN inline void with_width(std::uint32_t width, F f) {
   }
 }
 
-// The low W bytes of a word; where all are aligned, in one access.
+// Stores the low W bytes of a word, in one access if the address is aligned.
 template <std::size_t W>
 GPUPS_FN inline void store_bytes(std::uint64_t x, std::uint8_t* to) {
 #ifdef __CUDACC__
@@ -104,7 +104,7 @@ struct AddRow {
 
   template <std::size_t W>
   GPUPS_FN void as() const {
-    // A sum has overflowed where its sign is neither's.
+    // An addition has overflowed if the sign of the sum differs from the signs of both terms.
     *overflows = lanes.sum_words(dim, [*this](std::size_t j) {
       auto const a = static_cast<std::uint64_t>(into[j]), b = static_cast<std::uint64_t>(load_bytes<W>(from + j * W));
       std::uint64_t const sum = a + b;
@@ -116,17 +116,18 @@ struct AddRow {
 
 // -- writing --
 
-// What the loops of packed_rows.hpp's format call.
+// The functions that write_packed() calls.
 struct PackWriter {
   PackSums n;
-  std::size_t ahead;  // rows
+  std::size_t ahead;  // prefetch distance in rows
 
   GPUPS_FN std::int64_t const* row(std::size_t i) const { return n.sums.row(n.order[i]); }
   GPUPS_FN std::uint32_t width(std::size_t i, NativeLanes lanes) const {
     ask_ahead(i);
     return width_of(row(i), n.sums.columns(), lanes);
   }
-  // The first line of a row before the rest of it, as in copy_rows_host.hpp. A GPU hides the latency by other teams.
+  // Prefetches the first cache line of a later row, and the rest of a row that comes earlier, as in copy_rows_host.hpp.
+  // A GPU hides the latency with other teams.
   GPUPS_INLINED_FN void ask_ahead([[maybe_unused]] std::size_t i) const {
 #ifndef __CUDACC__
     std::size_t const row_bytes = n.sums.columns() * sizeof(std::int64_t);

@@ -7,13 +7,13 @@
 namespace gpups::kernels {
 namespace {
 
-// The words of block b.
+// Returns the number of words of block b.
 GPUPS_ANY_FN inline std::size_t block_words(std::size_t words, std::size_t b) {
   std::size_t const left = words - b * kPackedWordBlock;
   return left < kPackedWordBlock ? left : kPackedWordBlock;
 }
 
-// All f(j) for j < n, united; the same for all lanes.
+// Returns the bitwise OR of f(j) for all j < n, to all lanes.
 template <class F>
 std::uint64_t unite(HostLanes, std::size_t n, F f) {
   std::uint64_t all = 0;
@@ -36,7 +36,7 @@ struct FindWidth {
   GPUPS_FN void operator()(std::size_t b, NativeLanes lanes) const {
     std::int64_t const* const words = f.words.data() + b * kPackedWordBlock;
     std::size_t const n = block_words(f.words.size(), b);
-    // A number and its complement need as many bits, and one for the sign; only zero needs none.
+    // A number and its complement need the same bits, plus one for the sign; only zero needs no bits.
     std::uint64_t bits = unite(lanes, n, [words](std::size_t j) {
       return static_cast<std::uint64_t>(words[j] ^ (words[j] >> 63)) << 1 | static_cast<std::uint64_t>(words[j] != 0);
     });
@@ -46,7 +46,7 @@ struct FindWidth {
   }
 };
 
-// Calls plane(a word of its type, lowest bit that it has, bytes before it) for each plane of a block.
+// Calls plane(a word of its type, lowest bit of its part of a word, offset in bytes) for each plane of a block.
 template <class Plane>
 GPUPS_FN inline void each_plane(unsigned width, std::size_t n, Plane plane) {
   if (width == 8) return plane(std::uint64_t{}, 0U, std::size_t{0});
@@ -126,7 +126,7 @@ struct UnpackBlock {
     put(b, n, lanes, 64 - 8 * (sizeof(First) + sizeof(Second) + sizeof(Third)),
         [=](std::size_t j) { return first[j] | std::uint64_t{second[j]} << 32 | std::uint64_t{third[j]} << 48; });
   }
-  // word(j) has its sign `spare` bits below the highest.
+  // The sign of word(j) is `spare` bits below the highest bit.
   template <class Word>
   GPUPS_FN void put(std::size_t b, std::size_t n, NativeLanes lanes, unsigned spare, Word word) const {
     std::int64_t* const into = w.into.data() + b * kPackedWordBlock;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pack: the columns that a lane handles at a time. They are as many as make vector code on the host, and 16 bytes of
-// floats on a GPU. Loads and stores know where a row ends.
+// Packets: the columns that a lane handles at a time. On the host a packet has enough columns for vector code, on a GPU
+// 16 bytes of floats. Loads and stores do not cross the end of a row.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 #include "kernels/launch.hpp"
 #include "kernels/philox_blocks.hpp"
+#include "kernels/wire/format.hpp"
 #include "kernels/wire/masked_copy.hpp"
-#include "kernels/wire/rounding.hpp"
 
 namespace gpups::kernels {
 
@@ -22,11 +22,11 @@ inline constexpr std::size_t kPacketSize = 4;
 inline constexpr std::size_t kPacketSize = 64;
 #endif
 
-// Columns of a row's codes, those included that fill its last word up.
+// Returns the columns of a row's codes, including those that pad its last word.
 GPUPS_ANY_FN inline std::size_t coded_columns(std::size_t row_bytes, std::size_t bits) { return row_bytes * 8 / bits; }
 GPUPS_ANY_FN inline std::size_t packets_of(std::size_t columns) { return (columns + kPacketSize - 1) / kPacketSize; }
 
-// Columns first .. of a row of `dim`; zeros behind its end.
+// Loads the columns of a row of `dim` from `first` on; columns beyond the row become zero.
 template <class T>
 GPUPS_FN inline void load_packet(T const* row, std::size_t first, std::size_t dim, T (&to)[kPacketSize]) {
   T const* const from = row + first;
@@ -48,6 +48,7 @@ GPUPS_FN inline void load_packet(T const* row, std::size_t first, std::size_t di
   }
 }
 
+// Stores the columns of a packet that are in the row.
 template <class T>
 GPUPS_FN inline void store_packet(T const (&from)[kPacketSize], T* row, std::size_t first, std::size_t dim) {
   T* const to = row + first;
@@ -72,7 +73,8 @@ GPUPS_FN inline void store_packet(T const (&from)[kPacketSize], T* row, std::siz
   }
 }
 
-// A number in [0, 1) for each column of a pack, first a multiple of 4: column j of row i has word j % 4 of block j / 4.
+// Draws a number in [0, 1) for each column of a packet. `first` is a multiple of 4: column j of row i uses word j % 4
+// of Philox block j / 4.
 GPUPS_FN inline void draw_uniforms(RoundingKey const& rounding_key, std::size_t row, std::size_t first,
                                    float (&uniform)[kPacketSize]) {
   std::uint64_t const number = rounding_key.first_row + row;
@@ -91,16 +93,17 @@ GPUPS_FN inline void draw_uniforms(RoundingKey const& rounding_key, std::size_t 
   for (std::size_t k = 0; k < kPacketSize; ++k) uniform[k] = uniform01(word[k]);
 }
 
-// Codes of a pack as they lie on the wire, kBits each.
+// The codes of a packet as on the wire, kBits each.
 template <std::size_t kBits>
 struct PackedCodes {
   static constexpr std::size_t kBytes = kPacketSize * kBits / 8;
-  // A code in whole bytes, and those that share a byte side by side.
+  // Unit holds one code; PackedGroup holds the codes that share a byte, one in each of its bytes.
   using Unit =
       std::conditional_t<kBits == 32, std::uint32_t, std::conditional_t<kBits == 16, std::uint16_t, std::uint8_t>>;
   using PackedGroup = std::conditional_t<kBits == 2, std::uint32_t, std::uint16_t>;
   alignas(16) std::uint8_t byte[kBytes];
 
+  // Packs one code for each column.
   GPUPS_FN static PackedCodes of(std::uint32_t const (&code)[kPacketSize]) {
     PackedCodes p;
     Unit unit[kPacketSize];
@@ -114,6 +117,7 @@ struct PackedCodes {
     }
     return p;
   }
+  // Unpacks the codes.
   GPUPS_FN void codes(std::uint32_t (&code)[kPacketSize]) const {
     Unit unit[kPacketSize];
     if constexpr (kBits >= 8) {
@@ -126,7 +130,8 @@ struct PackedCodes {
     for (std::size_t k = 0; k < kPacketSize; ++k) code[k] = unit[k];
   }
 
-  // The codes of columns first .. in a row of row_bytes; what is behind its end is neither read nor written.
+  // Load or store the codes of the columns from `first` on, in a row of row_bytes bytes; bytes behind its end are
+  // neither read nor written.
   GPUPS_FN void load(std::uint8_t const* row, std::size_t first, std::size_t row_bytes) {
     std::size_t const at = first * kBits / 8;
 #ifdef __CUDACC__
@@ -146,7 +151,7 @@ struct PackedCodes {
   }
 
  private:
-  // The low kBits of each byte of a group, side by side in its lowest byte; and back.
+  // gathered() moves the low kBits of each byte of a group together into its lowest byte; spread() does the inverse.
   GPUPS_FN static std::uint32_t gathered(std::uint32_t group) {
     return kBits == 4 ? group | group >> 4 : group | group >> 6 | group >> 12 | group >> 18;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pack of numbers in a wire format: loops of Code<F>, with the machine's own instructions for halves where it has
-// them. The same bits.
+// Conversion of a packet of numbers in a wire format: loops over Code<F>, or instructions for half floats if the
+// machine has them. The bits are the same.
 #pragma once
 
 #include "kernels/wire/code.hpp"
@@ -12,7 +12,7 @@
 
 namespace gpups::kernels {
 
-// x / scale to codes, to nearest.
+// Encodes x / scale, rounded to nearest.
 template <Format F>
 GPUPS_FN inline void encode_packet(float const (&x)[kPacketSize], std::uint32_t (&code)[kPacketSize]) {
 #if defined(__AVX512F__) && !defined(__CUDACC__)
@@ -35,7 +35,7 @@ GPUPS_FN inline void encode_packet(float const (&x)[kPacketSize], std::uint32_t 
   for (std::size_t k = 0; k < kPacketSize; ++k) code[k] = Code<F>::encode(x[k]);
 }
 
-// What codes stand for, before it is multiplied by the scale.
+// Decodes codes, without multiplication by the scale.
 template <Format F>
 GPUPS_FN inline void decode_packet(std::uint32_t const (&code)[kPacketSize], float (&x)[kPacketSize]) {
 #if defined(__AVX512F__) && !defined(__CUDACC__)

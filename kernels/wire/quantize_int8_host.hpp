@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wire's most used format, kInt8 rounded to nearest, with vectors of 16 floats: a row's sums stay in registers
-// between the search for its largest magnitude and its codes. The same bits as Code<Format::kInt8>.
+// The most used wire format, kInt8 rounded to nearest, with vectors of 16 floats: the sums of a row stay in registers
+// between the search for its largest magnitude and the encoding. Gives the same bits as Code<Format::kInt8>.
 #pragma once
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && !defined(__CUDACC__)
@@ -11,10 +11,10 @@
 
 namespace gpups::kernels {
 
-// Columns of the longest row that fits in registers.
+// The longest row that fits in registers.
 inline constexpr std::size_t kInt8ColumnsMost = 128;
 
-// maskz forms, here and below, since g++ takes what the others leave undefined for a mistake of ours.
+// Intrinsics here and below have zero masks (maskz), because g++ warns about the undefined lanes of the others.
 inline std::uint32_t largest_word(__m512i words) {
   __m256i most =
       _mm256_max_epu32(_mm512_maskz_extracti64x4_epi64(0xF, words, 0), _mm512_maskz_extracti64x4_epi64(0xF, words, 1));
@@ -24,8 +24,9 @@ inline std::uint32_t largest_word(__m512i words) {
   return static_cast<std::uint32_t>(_mm_cvtsi128_si32(few));
 }
 
-// A row of dim columns, 16 * kVectors or up to 15 fewer; returns its scale. `residual` may be null. What is `ahead`
-// floats behind the row will be needed soon: asking for it here, between loads, is worth a fifth of the speed.
+// Quantizes a row of dim columns, 16 * kVectors or up to 15 fewer, and returns its scale. `residual` may be null. The
+// memory `ahead` floats behind the row is prefetched, since it is needed soon: prefetches between the loads make this a
+// fifth faster.
 template <int kVectors>
 inline float quantize_int8(float const* values, float* residual, std::uint8_t* codes, std::size_t dim,
                            std::size_t ahead) {
@@ -52,7 +53,7 @@ inline float quantize_int8(float const* values, float* residual, std::uint8_t* c
   bool const leave = residual != nullptr && scale.scale == scale.scale;
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) {
-    // What is not a number becomes -127, as it does in clamped().
+    // NaN becomes -127, as in clamped().
     __m512 const scaled = _mm512_maskz_max_ps(kAll, _mm512_mul_ps(sum[v], inverse), least);
     __m512i const code = _mm512_maskz_cvtps_epi32(kAll, scaled);
     _mm_mask_storeu_epi8(codes + 16 * v, v == kLast ? last_codes : kAll, _mm512_maskz_cvtepi32_epi8(kAll, code));
@@ -63,7 +64,7 @@ inline float quantize_int8(float const* values, float* residual, std::uint8_t* c
   return scale.scale;
 }
 
-// REQUIRES: 0 < dim <= kInt8ColumnsMost.
+// Quantizes a row. REQUIRES: 0 < dim <= kInt8ColumnsMost.
 inline float quantize_int8_row(float const* values, float* residual, std::uint8_t* codes, std::size_t dim,
                                std::size_t ahead) {
   switch ((dim + 15) / 16) {

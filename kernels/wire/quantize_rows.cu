@@ -9,12 +9,12 @@
 
 namespace gpups::kernels {
 
-// What is to be sent of a row: its values and what is left of former ones.
+// The numbers of a row that are quantized: its values plus its residual.
 struct RowToSend {
   float const* values;
   float const* residual;  // may be null
   std::size_t dim;
-  std::size_t ahead;  // floats from here to a row that will be needed soon
+  std::size_t ahead;  // distance in floats to a row that is needed soon
 
   GPUPS_FN void prefetch(NativeLanes lanes, std::size_t first) const {
     lanes.prefetch(values + first + ahead, kPacketSize * sizeof(float));
@@ -27,7 +27,7 @@ struct RowToSend {
     load_packet(residual, first, dim, rest);
     for (std::size_t k = 0; k < kPacketSize; ++k) sum[k] += rest[k];
   }
-  // Of the largest magnitude.
+  // Returns the bits of the largest magnitude.
   GPUPS_FN std::uint32_t most_bits(std::size_t first) const {
     float sum[kPacketSize];
     load(first, sum);

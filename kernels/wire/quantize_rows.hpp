@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of floats in a format of the wire, and what that leaves out, in one pass. Reads 8 and writes 4 bytes per
-// element, and writes the codes.
+// Quantizes rows of floats and computes the residual in one pass. Reads 8 and writes 4 bytes per element, and writes
+// the codes.
 #pragma once
 
 #include "gpups/array.hpp"
 #include "kernels/wire/format.hpp"
-#include "kernels/wire/rounding.hpp"
 
 namespace gpups::kernels {
 
-// Encodes s = values + residual, a float, and sets residual = s - decoded. The first sum rounds, to 2^-24 |s| at most.
-// The second is exact with kNearest but for 2^-24 of itself where a value is near the middle of two codes; with
-// kStochastic it rounds likewise. So decoded + new residual differ from values + old residual by at most
-// 2^-24 (|s| + |s - decoded|). Where s is not finite, or its row has the scale NaN, the residual stays as it was.
+// Encodes s = values + residual, a float, and sets residual = s - decoded. The sum s is rounded, by at most 2^-24 |s|.
+// With kNearest the difference is exact, except for 2^-24 of itself if a value is near the middle of two codes; with
+// kStochastic it is rounded to a float. So decoded + new residual differs from values + old residual by at most 2^-24
+// (|s| + |s - decoded|). If s is not finite, or the scale of its row is NaN, the residual does not change.
 struct QuantizeRows {
   MatrixView<float const> values;          // (n, dim)
-  MatrixView<float> residual = {};         // (n, dim), or without rows: nothing is added, and what is left out is lost
+  MatrixView<float> residual = {};         // (n, dim), or without rows: nothing is added, and errors are lost
   WireRows wire;                           // n rows of the same dim
-  Rounding rounding = Rounding::kNearest;  // kStochastic is for the formats of integers
+  Rounding rounding = Rounding::kNearest;  // kStochastic only with integer formats
   RoundingKey rounding_key = {};           // for kStochastic
 };
 void quantize_rows(Stream& stream, QuantizeRows const& arguments);

@@ -48,7 +48,7 @@ struct QuantizeSumsRow {
   }
 
  private:
-  // True where all is well.
+  // Loads sums plus residuals. Returns false if one is out of range.
   GPUPS_FN bool load(std::size_t i, std::size_t first, std::int64_t (&total)[kPacketSize]) const {
     std::int64_t more[kPacketSize] = {};
     load_packet<std::int64_t>(q.residual.row(i), first, q.wire.dim, total);

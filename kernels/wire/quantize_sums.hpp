@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of exact sums in a format of the wire, with residuals that are integers too, so that nothing is ever lost: the
-// units that are decoded and the new residual are together the sum and the old residual, to the bit. Reads 16 and
-// writes 8 bytes per element, and writes the codes.
+// Quantizes rows of exact sums. Residuals are integers too, so nothing is ever lost: decoded units + new residual =
+// sums + old residual, exactly. Reads 16 and writes 8 bytes per element, and writes the codes.
 #pragma once
 
 #include <cstdint>
 
 #include "gpups/array.hpp"
 #include "kernels/wire/format.hpp"
-#include "kernels/wire/rounding.hpp"
 
 namespace gpups::kernels {
 
 // Encodes t = sums + residual, and sets residual = t - decoded units. A unit is 2^grid_log2. Formats with a scale have
-// it in units, a whole number; the others encode the value, float(t * 2^grid_log2). Errors are those of the format,
-// within 2^-12 of themselves, and half a unit (one where rounding is stochastic); a float's is 2^-24 |x|. Formats of
-// integers have none where all of a row's magnitudes are at most the format's largest integer.
+// a whole number of units as scale; the others encode the value, float(t * 2^grid_log2). Errors are those of the
+// format, times at most 1 + 2^-12, plus half a unit (one unit with stochastic rounding); that of a float is 2^-24 |x|.
+// Integer formats have no error if all magnitudes of a row, in units, are at most the largest integer of the format.
 struct QuantizeSums {
   MatrixView<std::int64_t const> sums;  // (n, dim), or without rows: t = residual
   MatrixView<std::int64_t> residual;    // (n, dim), the same stride
   WireRows wire;                        // n rows of the same dim
   int grid_log2;                        // at most 0
-  View<std::uint32_t> bad_row;          // (1), kNoRow before the call; after it the smallest row with a t outside
-                                        // -2^62 .. 2^62, if there is any: its codes and residuals are undefined
+  // (1), kNoRow before the call. The call sets it to the smallest row with a t outside of -2^62 .. 2^62; codes and
+  // residuals of such rows are undefined.
+  View<std::uint32_t> bad_row;
   Rounding rounding = Rounding::kNearest;
   RoundingKey rounding_key = {};
 };

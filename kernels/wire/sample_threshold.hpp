@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A guess at the threshold of top-k, with bounds, by looking at few elements. On the host.
+// An estimate of the threshold of top-k, with bounds, from a sample of the elements. On the host.
 #pragma once
 
 #include <cmath>
@@ -10,16 +10,16 @@
 
 namespace gpups::kernels {
 
-// Bounds from lines of 16 floats, one at random out of each of 4096 equal parts of the vector. REQUIRES: 65,536
-// elements or more.
+// Returns bounds from a sample of 4096 cache lines of 16 floats, one at a random position of each of 4096 equal parts
+// of the vector. REQUIRES: 65,536 elements or more.
 inline ThresholdRange sample_threshold(HostExec ex, ResidualSum const& x, std::size_t k) {
   constexpr std::size_t kLines = 4096, kLine = 16, kSample = kLines * kLine;
   constexpr unsigned kShift = 16;
-  // Not vectors, whose pages would be new each time.
+  // Arrays reuse their pages in later calls, unlike vectors.
   Array<std::uint32_t> const sample(Device::host(), kSample), bins(Device::host(), kBitsEnd >> kShift);
   std::memset(bins.data(), 0, bins.bytes());
   std::size_t const n = x.size(), part = n / kLines;
-  constexpr std::size_t kTogether = 256;  // lines that are waited for together
+  constexpr std::size_t kTogether = 256;  // lines that are prefetched together
   ex.arena->blocks(kLines / kTogether, [&](std::size_t block) {
     std::size_t first[kTogether];
     for (std::size_t l = 0; l < kTogether; ++l) {
@@ -34,7 +34,7 @@ inline ThresholdRange sample_threshold(HostExec ex, ResidualSum const& x, std::s
     }
   });
   for (std::uint32_t const bits : sample.view()) ++bins[bits >> kShift];
-  // The bin of the element of this rank from the top.
+  // Returns the bin of the element with this rank, counted from the largest.
   auto const bin_of = [&](double rank) {
     double seen = 0;
     std::size_t bin = bins.size();
@@ -42,7 +42,7 @@ inline ThresholdRange sample_threshold(HostExec ex, ResidualSum const& x, std::s
     return static_cast<std::uint32_t>(bin);
   };
   double const rank = static_cast<double>(k) * kSample / static_cast<double>(n);
-  // Lines are drawn, and elements of a line may be alike: so much do counts of other samples differ.
+  // A margin for the difference between samples. Lines are drawn at random, and elements of a line may be similar.
   std::uint32_t const middle = bin_of(rank) << kShift;
   double squares = 0;
   for (std::size_t l = 0; l < kLines; ++l) {

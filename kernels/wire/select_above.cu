@@ -17,7 +17,7 @@ struct SelectAboveCounted {
   std::size_t* count;  // on the host
 };
 
-// Bits of the least magnitude to keep.
+// Returns the bits of the smallest magnitude to select.
 inline std::uint32_t least_bits(float bound) {
   std::uint32_t const bits = bound > 0 ? magnitude_bits(bound) : 0;
   return bits > 1 ? bits : 1;
@@ -55,7 +55,7 @@ void run(Exec<S> ex, SelectAboveCounted const& both) {
 
 template <Space S>
 void run(Exec<S> ex, IndicesToBitmap const& m) {
-  // A word is made by whoever has its first index.
+  // The thread with the first index of a word computes the whole word.
   each(ex, m.bitmap.size(), [m] GPUPS_FN(std::size_t word) { m.bitmap[word] = 0; });
   each(ex, m.indices.size(), [m] GPUPS_FN(std::size_t i) {
     std::uint32_t const word = m.indices[i] / 32;

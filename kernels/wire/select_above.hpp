@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elements of a long vector whose magnitude reaches a bound, and what is left of the vector. On the host all
-// elements are read once; twice where more reach the bound than there is room for, and on a GPU.
+// Selects the elements of a long vector whose magnitude reaches a bound, and computes the residual. On the host all
+// elements are read once, or twice if more elements reach the bound than there is room for. On a GPU they are read
+// twice.
 #pragma once
 
 #include <cstddef>
@@ -10,29 +11,29 @@
 
 namespace gpups::kernels {
 
-// Keeps the elements of x = values + residual, floats, with |x| >= bound or NaN, but no zeros: the first of them that
-// there is room for. The others wait in the residual: after the call residual = x, and 0 where x was kept. With the
-// threshold that wait_top_k() returned some steps ago as the bound, about k are kept at the price of one pass.
+// Selects the elements of x = values + residual, floats, with |x| >= bound or NaN, but no zeros; if there are more than
+// fit, the first ones. After the call residual = x, and 0 at the selected elements. If the bound is the threshold that
+// wait_top_k() returned some steps ago, about k elements are selected in one pass.
 struct SelectAbove {
   View<float const> values;     // (n), n < 2^32 - 1
   View<float> residual = {};    // (n), or empty: x = values
   float bound;                  // not NaN
   View<std::uint32_t> indices;  // (room), ascending
-  View<float> kept;             // (room), x of these
+  View<float> kept;             // (room), x at these indices
 };
 
-// Returns how many are kept. Waits for `stream`.
+// Returns the number of selected elements. Blocks until `stream` is done.
 std::size_t wait_select_above(Stream& stream, SelectAbove const& arguments);
 
-// Bit i % 32 of bitmap[i / 32] is set for each i among the indices, all others are not: smaller than a list where more
-// than one in 32 is kept.
+// Sets bit i % 32 of bitmap[i / 32] for each i of the indices, and clears all others. A bitmap is smaller than a list
+// if more than one element in 32 is selected.
 struct IndicesToBitmap {
   View<std::uint32_t const> indices;  // (kept), distinct, ascending
-  View<std::uint32_t> bitmap;         // ((n + 31) / 32), n being larger than all indices
+  View<std::uint32_t> bitmap;         // ((n + 31) / 32), where n is larger than all indices
 };
 void indices_to_bitmap(Stream& stream, IndicesToBitmap const& arguments);
 
-// into[indices[i]] += kept[i]: what has been kept of a vector is added to another.
+// into[indices[i]] += kept[i]: adds the selected elements of a vector to another vector.
 struct ScatterAdd {
   View<std::uint32_t const> indices;  // (kept), distinct
   View<float const> kept;             // (kept)

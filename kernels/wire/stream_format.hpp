@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sparse stream: the elements of a long vector that are not zero, as bytes.
+// The format of sparse streams: the elements of a long vector that are not zero, as bytes.
 //
-// A stream tells of a range of the vector, which is cut into blocks of 65536 elements; the last may be shorter. It is
-//   StreamHeader | a word for each block, and 0 if they are odd | values of all blocks | places of all blocks
-// with numbers as they lie in memory, little-endian. Each block has the form of places that takes fewest bytes:
-//   kGaps     a byte for the zeros before an element, up to 254; 255 stands for 255 zeros with no element behind them
-//   kOffsets  16 bits: the place in the block
-//   kBitmap   bit i % 8 of byte i / 8 for place i
-//   kDense    nothing: there is a value for each place
-// With uniform places of density p, gaps take 1 + 1 / (e^(255 p) - 1) bytes: 1.083 at 1 %, 1.00004 at 4 %; offsets
-// are smaller below .27 %, bitmaps above 12.5 %. A block's word adds 4 bytes.
+// A stream contains a range of the vector, which is split into blocks of 65536 elements; the last may be shorter:
+//   StreamHeader | a word for each block, and 0 if their number is odd | values of all blocks | positions of all blocks
+// Numbers are little-endian. Each block uses the position encoding that takes the fewest bytes:
+//   kGaps     a byte for the zeros before an element, up to 254; 255 stands for 255 zeros without an element after them
+//   kOffsets  16 bits: the position in the block
+//   kBitmap   bit i % 8 of byte i / 8 for position i
+//   kDense    nothing: there is a value for each position
+// With uniform positions of density p, gaps take 1 + 1 / (e^(255 p) - 1) bytes: 1.083 at 1 %, 1.00004 at 4 %. Offsets
+// are smaller below .27 %, bitmaps above 12.5 %. The word of a block adds 4 bytes.
 #pragma once
 
 #include <cstddef>
@@ -23,35 +23,36 @@ inline constexpr std::uint8_t kStreamVersion = 1;
 inline constexpr std::size_t kStreamBlock = 65536;                        // elements
 inline constexpr std::uint64_t kStreamElements = std::uint64_t{1} << 32;  // of a vector, at most
 
-// Values are as in kernels/wire/format.hpp, an int8 with a scale for its block; kUnits are whole units of a grid, in
-// the least of 1, 2, 4 and 8 bytes that hold all of a block.
+// The form of values. Floats are as in kernels/wire/format.hpp, kInt8 with one scale for each block. kUnits are whole
+// units of a grid, in the fewest of 1, 2, 4 and 8 bytes that hold all of a block.
 enum class StreamValues : std::uint8_t { kFloat, kHalf, kBFloat16, kInt8, kUnits };
 enum class PositionEncoding : std::uint8_t { kGaps, kOffsets, kBitmap, kDense };
 
-// How a stream says its values.
+// The form in which a stream has its values.
 struct ValueForm {
   StreamValues values = StreamValues::kFloat;
   int grid_log2 = 0;  // units are multiples of 2^grid_log2
   bool operator==(ValueForm const&) const = default;
 };
 
+// The first 48 bytes of a stream.
 struct StreamHeader {
   std::uint8_t version;
   StreamValues values;
-  std::int16_t grid_log2;  // of units: one is 2^grid_log2
+  std::int16_t grid_log2;  // for kUnits: a unit is 2^grid_log2
   std::uint32_t zero;
   std::uint64_t first, size;  // of the range, in elements
-  std::uint64_t count;        // of elements in the stream
+  std::uint64_t count;        // elements in the stream
   std::uint64_t value_bytes, position_bytes;
 };
 static_assert(sizeof(StreamHeader) == 48);
 
-// What a block's word says. An empty block's word is 0.
+// The word of a block. That of an empty block is 0.
 struct BlockWord {
-  std::uint32_t count;      // of elements, at most 65536: 17 bits. With kDense this counts all places
-  std::uint32_t skips;      // of 255 among the gaps: 9 bits
+  std::uint32_t count;      // elements, at most 65536: 17 bits. With kDense, all positions count
+  std::uint32_t skips;      // bytes 255 among the gaps: 9 bits
   PositionEncoding kind;    // 2 bits
-  std::uint8_t width_log2;  // of units, in bytes: 2 bits
+  std::uint8_t width_log2;  // log2 of the bytes of a unit: 2 bits
 
   GPUPS_ANY_FN static BlockWord of(std::uint32_t word) {
     return {word & 0x1FFFFU, word >> 17 & 0x1FFU, static_cast<PositionEncoding>(word >> 26 & 3U),
@@ -62,20 +63,21 @@ struct BlockWord {
   }
 };
 
+// Returns the number of blocks of a range of `size` elements.
 GPUPS_ANY_FN constexpr std::size_t stream_blocks(std::uint64_t size) {
   return (size + kStreamBlock - 1) / kStreamBlock;
 }
-// Elements of a block of a range.
+// Returns the number of elements of a block of a range.
 GPUPS_ANY_FN constexpr std::uint32_t block_width(std::uint64_t size, std::size_t block) {
   std::uint64_t const left = size - block * kStreamBlock;
   return static_cast<std::uint32_t>(left < kStreamBlock ? left : kStreamBlock);
 }
-// Bytes in front of the values; they begin at a multiple of 8.
+// Returns the number of bytes before the values, a multiple of 8.
 GPUPS_ANY_FN constexpr std::size_t stream_head_bytes(std::size_t blocks) {
   return sizeof(StreamHeader) + (blocks + 1) / 2 * 8;
 }
 
-// Bytes of `count` values of a block; each block's begin at a multiple of what one value takes.
+// Returns the bytes of `count` values of a block. The values of a block begin at a multiple of the size of one value.
 GPUPS_ANY_FN constexpr std::size_t value_bytes(StreamValues values, std::size_t count, unsigned width_log2) {
   if (count == 0) return 0;
   switch (values) {
@@ -91,6 +93,7 @@ GPUPS_ANY_FN constexpr std::size_t value_bytes(StreamValues values, std::size_t 
   }
   return 0;
 }
+// Returns the bytes of the positions of a block.
 GPUPS_ANY_FN constexpr std::size_t position_bytes(BlockWord word, std::uint32_t width) {
   switch (word.kind) {
     case PositionEncoding::kGaps:

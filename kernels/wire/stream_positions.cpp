@@ -7,10 +7,11 @@
 namespace gpups::kernels {
 namespace {
 
-// Bytes that vectors may write behind a block's.
+// Bytes that vector stores may write behind a block.
 constexpr std::size_t kSlack = 64;
 
-// The form of places that takes fewest bytes, a dense block's further values included.
+// Returns the word with the position encoding that takes the fewest bytes, including the additional values of a dense
+// block.
 BlockWord best_word(BlockPositions const& positions, StreamValues values, unsigned width_log2, std::uint32_t width) {
   auto const count = static_cast<std::uint32_t>(positions.count);
   std::size_t const sparse = value_bytes(values, count, width_log2), dense = value_bytes(values, width, width_log2);

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block's values as a stream has them: of its elements, or of all places where it is dense. On the host.
+// Encodes the values of a block for a stream: those of its elements, or of all positions if the block is dense. On the
+// host.
 #pragma once
 
 #include "kernels/wire/block_entries.hpp"
 #include "kernels/wire/block_values.hpp"
-#include "kernels/wire/wrapping_arithmetic.hpp"
+#include "kernels/wire/unit_values.hpp"
 
 namespace gpups::kernels {
 
-// Elements of a block as a caller's list has them.
+// The elements of a block as a part of a caller's list.
 template <class T>
 struct ListedEntries {
   std::size_t count;
   std::uint32_t const* indices;  // (count)
-  std::uint32_t base;            // of place 0
+  std::uint32_t base;            // the index of position 0
   T const* values;               // (count)
 };
 template <class T, class F>
@@ -21,12 +22,12 @@ void each_position(ListedEntries<T> const& entries, F f) {
   for (std::size_t i = 0; i < entries.count; ++i) f(i, entries.indices[i] - entries.base);
 }
 
-// What a thread needs to write values.
+// Writes values, with memory that is reused for the next block; one for each thread.
 template <class T>
 class ValueWriter {
  public:
-  // Writes where there is room for value_bytes() of the word. Adds what the values lost to residual[place], unless that
-  // is null. Entries: BlockEntries or ListedEntries.
+  // Writes the values to `to`, which has room for value_bytes() of the word. If residual is not null, adds the errors
+  // of the values to residual[position]. Entries: BlockEntries or ListedEntries.
   template <class Entries>
   void write(ValueForm form, Entries const& entries, BlockWord word, std::uint32_t width, std::uint8_t* to,
              T* residual) {
@@ -39,7 +40,7 @@ class ValueWriter {
     each_position(entries, [&](std::size_t i, std::uint32_t position) { all[position] = entries.values[i]; });
     values_.write(form, all, width, to);
   }
-  // Of units, in bytes; 0 for other forms.
+  // Returns log2 of the bytes per value for units; 0 for other forms.
   std::uint8_t width_log2(ValueForm form, T const* x, std::size_t n) { return values_.width_log2(form, x, n); }
 
  private:

@@ -14,16 +14,16 @@ std::string_view fault_of(StreamHeader const& h, std::size_t bytes) {
   if (h.size > kStreamElements || h.first > kStreamElements - h.size) return "its range is too long";
   std::size_t const head = stream_head_bytes(stream_blocks(h.size));
   if (bytes < head || h.value_bytes > bytes - head || h.position_bytes != bytes - head - h.value_bytes) {
-    return "its length is not what its header says";
+    return "its length differs from that in its header";
   }
   return {};
 }
 
 std::string_view fault_of(BlockWord word, std::uint32_t width) {
-  if (word.count == 0 && word.bits() != 0) return "an empty block's word is not 0";
-  if (word.count > width) return "a block has more elements than places";
+  if (word.count == 0 && word.bits() != 0) return "the word of an empty block is not 0";
+  if (word.count > width) return "a block has more elements than positions";
   if (word.skips > width / 255 || (word.skips != 0 && word.kind != PositionEncoding::kGaps))
-    return "a block's skips are wrong";
+    return "a block has a wrong number of skips";
   if (word.kind == PositionEncoding::kDense && word.count != width) return "a dense block is not full";
   return {};
 }
@@ -51,17 +51,19 @@ std::string_view StreamView::find_blocks(View<std::uint8_t const> bytes) {
     std::memcpy(&bits, bytes.data() + sizeof header_ + b * sizeof bits, sizeof bits);
     BlockWord const word = BlockWord::of(bits);
     std::uint32_t const width = block_width(header_.size, b);
-    if (word.bits() != bits) return "a block's word has unknown bits";
-    if (word.width_log2 != 0 && header_.values != StreamValues::kUnits) return "a block's width is of no use";
+    if (word.bits() != bits) return "the word of a block has unknown bits";
+    if (word.width_log2 != 0 && header_.values != StreamValues::kUnits)
+      return "a block has a width of units, but the stream has no units";
     if (auto const error = fault_of(word, width); !error.empty()) return error;
     blocks_.push_back({word, width, bytes.data() + value_at, bytes.data() + position_at});
     value_at += value_bytes(header_.values, word.count, word.width_log2);
     position_at += word.count == 0 ? 0 : position_bytes(word, width);
     count += word.count;
-    if (value_at > place_begin || position_at > bytes.size()) return "its blocks are longer than it is";
+    if (value_at > place_begin || position_at > bytes.size()) return "its blocks need more bytes than it has";
   }
-  if (value_at != place_begin || position_at != bytes.size()) return "its blocks are shorter than it is";
-  return count == header_.count ? std::string_view{} : "its blocks have another number of elements than it says";
+  if (value_at != place_begin || position_at != bytes.size()) return "its blocks need fewer bytes than it has";
+  return count == header_.count ? std::string_view{}
+                                : "the number of elements of its blocks differs from that in its header";
 }
 
 std::size_t stream_bytes(View<std::uint8_t const> bytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sparse stream that has come from somewhere: its header and words are checked, and where its blocks lie is known.
+// A view of a sparse stream that may come from anywhere: checks its header and words, and finds its blocks.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace gpups::kernels {
 
-// A block of a stream. What its bytes say is checked by who reads them.
+// A block of a stream. Its values and positions are not checked; their reader does that.
 struct StreamBlock {
   BlockWord word;
   std::uint32_t width;  // elements of the vector
@@ -20,16 +20,16 @@ struct StreamBlock {
   std::uint8_t const* positions;
 };
 
-// Refers to the bytes, which must outlive it. They are on the host.
+// Refers to the bytes of a stream on the host, which must outlive it.
 class StreamView {
  public:
-  // Any bytes; where fault() says something they are not a stream.
+  // Accepts any bytes; error() is not empty if they are not a stream.
   explicit StreamView(View<std::uint8_t const> bytes);
-  // Blocks that this process has made, wherever their bytes are: data() is null.
+  // For blocks that this process has made, whose bytes may be in different places: data() is null.
   StreamView(StreamHeader const& header, std::vector<StreamBlock> blocks)
       : header_(header), data_(nullptr), bytes_(0), blocks_(std::move(blocks)) {}
 
-  // What is wrong, or nothing. The rest REQUIRES that nothing is.
+  // Returns an error, or an empty string. The other functions REQUIRE that there is no error.
   std::string_view error() const { return error_; }
   StreamHeader const& header() const { return header_; }
   ValueForm form() const { return {header_.values, header_.grid_log2}; }
@@ -47,8 +47,8 @@ class StreamView {
   std::vector<StreamBlock> blocks_;
 };
 
-// How long the stream says it is that these bytes begin with; 0 where they are too few to say so, or it is longer than
-// any memory.
+// Returns the length of the stream that begins with these bytes, as its header states it. Returns 0 if the header is
+// incomplete or the length exceeds any memory.
 std::size_t stream_bytes(View<std::uint8_t const> bytes);
 
 }  // namespace gpups::kernels

@@ -13,7 +13,8 @@ StreamWriter::StreamWriter(ValueForm form, std::uint64_t first, std::uint64_t si
   blocks_.reserve(most.size());
   for (std::size_t b = 0; b < most.size(); ++b) {
     blocks_.push_back({value_at, 0});
-    // A dense block has the values of all places, but takes no more bytes than another form would. Units: the widest.
+    // A dense block has values for all positions, but takes no more bytes than another encoding. Units count with 8
+    // bytes.
     if (most[b] > 0) value_at += value_bytes(form.values, most[b], 3) + (block_width(size, b) + 7) / 8;
     value_at = (value_at + 7) / 8 * 8;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts a stream together of blocks whose sizes nobody knows before they are made: they are written by any threads, each
-// where it has room for the most that it may take, and then all are moved side by side. On the host.
+// Writes a stream block by block when the sizes of blocks are not known beforehand. Any threads write blocks to
+// separate memory with room for the largest encoding; then all are copied next to each other. On the host.
 #pragma once
 
 #include <vector>
@@ -10,22 +10,23 @@
 
 namespace gpups::kernels {
 
+// See above. write() may be called by several threads for different blocks.
 class StreamWriter {
  public:
-  // A stream of elements [first, first + size); block b will have most[b] of them or fewer.
+  // For a stream of elements [first, first + size), whose block b will have at most most[b] elements.
   StreamWriter(ValueForm form, std::uint64_t first, std::uint64_t size, std::vector<std::uint32_t> const& most);
 
-  // Once for each block that has elements; adds what its values lost on the way to residual[place], unless that is
-  // null.
+  // Writes a block; call it once for each block that has elements. If residual is not null, adds the errors of the
+  // values to residual[position].
   template <class T>
   void write(std::size_t block, BlockEntries<T> const& entries, ValueWriter<T>& values, T* residual);
 
-  // The stream, once all blocks are written.
+  // Returns the stream when all blocks are written.
   Array<std::uint8_t> finish(HostExec ex) const;
 
  private:
   struct Values {
-    std::size_t at, bytes;  // where they have room, and how many they are
+    std::size_t at, bytes;  // where the values have room, and their size
   };
 
   ValueForm form_;

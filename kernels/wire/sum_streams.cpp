@@ -21,7 +21,7 @@ using Streams = std::span<StreamView const>;
   return true;
 }
 
-// The least of the numbers of bad streams that threads find.
+// The smallest index of the bad streams that threads find.
 class FirstBad {
  public:
   void add(std::size_t stream) {
@@ -36,7 +36,7 @@ class FirstBad {
   std::atomic<std::size_t> first_ = kNone;
 };
 
-// The most elements that each block of the sum can have.
+// Returns an upper bound of the number of elements of each block of the sum.
 std::vector<std::uint32_t> counts_at_most(Streams streams) {
   std::vector<std::uint32_t> most(streams[0].blocks().size(), 0);
   for (StreamView const& s : streams) {
@@ -48,12 +48,13 @@ std::vector<std::uint32_t> counts_at_most(Streams streams) {
   return most;
 }
 
-// The entries that one part of the work has found: where they begin in the list, and how many.
+// The entries that one part of the work has written to the list.
 struct PartOfEntries {
   std::size_t first = 0, count = 0;
 };
 
-// Closes the gaps between the parts of a list. Nothing is copied where there is one part, and it fills more than half.
+// Removes the gaps between the parts of a list. Copies nothing if there is one part that fills more than half of the
+// list.
 template <class T>
 void put_together(HostExec ex, std::vector<PartOfEntries> const& parts, SumEntries<T>& list) {
   std::vector<std::size_t> start{0};

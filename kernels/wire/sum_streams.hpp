@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sum of sparse streams of one range, as a stream, as a list or in a dense vector. It is made block by block, in an
-// array that stays in a core's caches; each element's terms are added in the order of the streams, so that the bits are
-// the same wherever the same streams are summed. T is float, or std::int64_t for whole units of a grid.
+// Sums sparse streams of one range, to a stream, to a list or to a dense vector. Works block by block in arrays that
+// stay in a core's caches. The terms of an element are added in the order of the streams, so the same streams give the
+// same bits everywhere. T is float, or std::int64_t for whole units of a grid.
 #pragma once
 
 #include <optional>
@@ -12,33 +12,36 @@
 
 namespace gpups::kernels {
 
-// REQUIRES of all: streams without a fault, of one range; a stream of units and sums of std::int64_t have one grid.
+// All REQUIRE: streams without error, of the same range; if T is std::int64_t, streams of units have its grid.
 template <class T>
 struct SumToStream {
   std::span<StreamView const> streams;  // at least one
   ValueForm form;                       // of the result
-  View<T> residual = {};                // (size), or empty: takes up, at their places, what the sums lose by their form
+  // (size), or empty. If `form` is not exact, the errors are added to the residual at the positions of the values.
+  View<T> residual = {};
 };
-// The sums, their indices in the vector ascending. Sums of 0 are left out.
+// To a list of the sums that are not 0, with their indices in the vector, ascending.
 template <class T>
 struct SumToEntries {
   std::span<StreamView const> streams;  // at least one
 };
-// into = the sum, or with `add`, into += each stream in turn.
+// into = the sum; with `add`, into += each stream in order.
 template <class T>
 struct SumToDense {
   std::span<StreamView const> streams;
-  View<T> into;  // (size), of the range
+  View<T> into;  // (size), the elements of the range
   bool add = false;
 };
 
-// The first of the streams in which a block is not what a sender writes, if any; there is no other result then.
+// The index of the first stream with an invalid block, if there is one; then there is no other result.
 using BadStream = std::optional<std::size_t>;
 
+// A sum as a stream.
 struct EncodedSum {
   BadStream bad;
   Array<std::uint8_t> bytes;
 };
+// A sum as a list of elements.
 template <class T>
 struct SumEntries {
   BadStream bad;
@@ -46,7 +49,7 @@ struct SumEntries {
   Array<T> values;
 };
 
-// All is on the host; the stream's threads share the work.
+// Everything is on the host; the threads of `stream` share the work.
 template <class T>
 EncodedSum sum(Stream& stream, SumToStream<T> const& arguments);
 template <class T>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Top-k on a GPU: three histograms of the bits of magnitudes, from the highest down, give the exact threshold; what is
-// kept is then counted and written. Nothing depends on the order of work. For device objects only.
+// Top-k on a GPU: three histograms of the bits of magnitudes, from the highest bits down, give the exact threshold;
+// then the selected elements are counted and written. The result does not depend on the order of work. For device
+// objects only.
 #pragma once
 
 #include <limits>
@@ -10,20 +11,20 @@
 
 namespace gpups::kernels {
 
-// Digits of 11, 10 and 10 bits make up a magnitude.
+// A magnitude consists of digits of 11, 10 and 10 bits.
 constexpr unsigned digit_shift(int level) { return 20 - 10 * static_cast<unsigned>(level); }
 constexpr unsigned digit_bits(int level) { return level == 0 ? 11 : 10; }
 inline constexpr std::uint32_t kDigits = 2048;
-// Tiles for each block of the histogram.
+// Tiles that one block of threads counts.
 inline constexpr std::size_t kTilesTogether = 16;
 
-// What is known of the threshold: the digits found so far, the rank of the threshold among the elements that begin
-// with them, and how many elements are kept.
+// The state of the search for the threshold: the digits found so far, the rank of the threshold among the elements that
+// begin with these digits, and the number of elements to select.
 struct DigitSearch {
   std::uint32_t prefix, rank, kept;
 };
 
-// Counts the next digit of the elements that begin with the prefix; zeros are not counted.
+// Counts the next digit of the elements that begin with the prefix, except zeros.
 struct CountDigits {
   View<float const> x;
   DigitSearch const* search;
@@ -31,7 +32,7 @@ struct CountDigits {
   int level;
 
   __device__ void operator()(std::size_t block) const {
-    // Two copies, so that warps disturb each other less.
+    // Two copies, so that warps have fewer conflicts.
     __shared__ std::uint32_t count[2][kDigits];
     for (std::uint32_t d = threadIdx.x; d < 2 * kDigits; d += kBlockThreadsMax) count[d / kDigits][d % kDigits] = 0;
     __syncthreads();
@@ -57,8 +58,8 @@ struct CountDigits {
   }
 
  private:
-  // All threads of a warp come here together. Where all of them have the same digit, one adds for all: a vector of
-  // equal elements must not be slow.
+  // All threads of a warp call this together. If all of them have the same digit, one thread adds for all, so that a
+  // vector of equal elements is not slow.
   __device__ static void add(std::uint32_t* own, float value, unsigned above, unsigned shift, std::uint32_t prefix) {
     std::uint32_t const bits = magnitude_bits(value);
     bool const counts = bits != 0 && (above >= 31 || bits >> above == prefix);
@@ -73,7 +74,7 @@ struct CountDigits {
   }
 };
 
-// One block: finds the digit that the element of the searched rank has.
+// Run by one block: finds the next digit of the element with the searched rank.
 struct FindDigit {
   std::uint32_t const* digits;
   DigitSearch* search;
@@ -84,7 +85,7 @@ struct FindDigit {
     using Scan = cub::BlockScan<std::uint32_t, kBlockThreadsMax>;
     __shared__ typename Scan::TempStorage memory;
     __shared__ std::uint32_t rank;
-    // From the largest digit down, two to a thread.
+    // Digits in descending order, two for each thread.
     std::uint32_t const high = kDigits - 1 - 2 * threadIdx.x, low = high - 1;
     std::uint32_t const in_high = digits[high], own = in_high + digits[low];
     std::uint32_t before = 0, total = 0;

@@ -28,7 +28,8 @@ std::int64_t times_exp(std::int64_t bound, double exponent) {
   return std::max<std::int64_t>(1, std::llround(static_cast<double>(bound) * std::exp(exponent)));
 }
 
-// The places of the magnitudes from `bound` on; `to` has room for all. They are few, so 16 are looked at together.
+// Lists the positions of magnitudes from `bound` on, and returns their number; `to` has room for all. They are few, so
+// 16 elements are checked at a time.
 std::size_t find(std::int64_t const* units, std::size_t n, std::int64_t bound, std::uint32_t* to) {
   constexpr std::size_t kTogether = 16;
   std::size_t found = 0;
@@ -46,10 +47,10 @@ std::size_t find(std::int64_t const* units, std::size_t n, std::int64_t bound, s
 
 float as_float(float gradient, double) { return gradient; }
 float as_float(std::int64_t units, double per_unit) {
-  return static_cast<float>(static_cast<double>(units) / per_unit);  // a power of 2
+  return static_cast<float>(static_cast<double>(units) / per_unit);  // exact, since per_unit is a power of 2
 }
 
-// The first of the values that is not a number of units below the limit; n where all are.
+// Returns the first value whose number of units is not below the limit, or NaN; n if there is none.
 template <class T>
 std::size_t first_refused(T const* values, double per_unit, std::size_t n) {
   auto const fits = [per_unit](T value) { return std::abs(static_cast<double>(value) * per_unit) < kUnitsMost; };
@@ -59,8 +60,7 @@ std::size_t first_refused(T const* values, double per_unit, std::size_t n) {
   return static_cast<std::size_t>(std::find_if_not(values, values + n, fits) - values);
 }
 
-// Adds a block's gradient, and returns n; or the first element that cannot be said in units, and nothing has been
-// added.
+// Adds the gradient of a block and returns n; or adds nothing and returns the first element that is out of range.
 template <class T>
 std::size_t add_block(T const* gradient, float* velocity, float momentum, double per_unit, std::int64_t* residual,
                       std::size_t n) {
@@ -86,7 +86,7 @@ std::size_t add_block(T const* gradient, float* velocity, float momentum, double
 
 }  // namespace
 
-// Places above the bound, in pieces of the vector's blocks.
+// The positions of elements from the bound on, in pieces: one for each block of the vector.
 struct TopKFeedback::Found {
   Found(std::size_t n, std::size_t most) : list(Device::host(), most), pieces(blocks_of(n)) {}
   struct Piece {
@@ -94,7 +94,7 @@ struct TopKFeedback::Found {
   };
   Array<std::uint32_t> list;
   std::vector<Piece> pieces;
-  std::atomic<std::size_t> count = 0;  // more than the list's size: it did not fit
+  std::atomic<std::size_t> count = 0;  // if it exceeds the size of the list, the elements did not fit
 
   void add(std::size_t block, std::uint32_t const* places, std::size_t some) {
     std::size_t const at = count.fetch_add(some, std::memory_order_relaxed);
@@ -119,13 +119,14 @@ TopKFeedback::TopKFeedback(std::uint64_t size, TopKFeedbackOptions const& option
   GPUPS_ASSERT(size < 0xFFFFFFFF);
   GPUPS_REQUIRE(options.density > 0 && options.density <= 1 && options.initial_density >= options.density &&
                     options.initial_density <= 1,
-                "the density is {} and begins with {} (a share of the gradient's elements that falls while training "
-                "warms up): use 0 < density <= initial_density <= 1",
+                "the density is {} and the initial density {} (fractions of the gradient's elements, "
+                "between which the density falls in the first steps): use 0 < density <= initial_density <= 1",
                 options.density, options.initial_density);
   GPUPS_REQUIRE(options.momentum >= 0 && options.momentum < 1,
-                "the momentum is {} (velocities would grow without end): use a number from 0 to below 1",
+                "the momentum is {} (velocities would grow without limit): use a number from 0 to below 1",
                 options.momentum);
-  GPUPS_REQUIRE(options.exact_every > 0, "exact_every is 0 (it counts steps): use 1 to select exactly in each step");
+  GPUPS_REQUIRE(options.exact_every > 0,
+                "exact_every is 0 (it is a number of steps): use 1 to select exactly in every step");
   if (size > 0) std::memset(residual_.data(), 0, residual_.bytes());
   if (!velocity_.empty()) std::memset(velocity_.data(), 0, velocity_.bytes());
 }
@@ -155,8 +156,8 @@ TopKFeedback::SelectedUnits TopKFeedback::step_or_throw(Stream& stream, View<T c
   std::optional<std::uint64_t> rejected;
   SelectedUnits chosen = step_by(stream, gradient, rejected);
   GPUPS_REQUIRE(!rejected,
-                "a gradient is not finite or {} units of 2^{} or more (sums of such would leave 64 bits): lower the "
-                "learning rate, or take a coarser grid",
+                "a gradient is not finite or {} units of 2^{} or more (their sums would exceed 64 bits): lower the "
+                "learning rate, or use a coarser grid",
                 kUnitsMost, options_.grid_log2);
   return chosen;
 }
@@ -179,8 +180,8 @@ TopKFeedback::SelectedUnits TopKFeedback::step_by(Stream& stream, View<T const> 
   return take(found.in_order(), count);
 }
 
-// What waits grows while training begins, so the threshold has a trend as well. With residuals of normal gradients,
-// larger factors swing, and smaller ones take longer to find the threshold.
+// Residuals grow while training begins, so the threshold also has a trend. With residuals of normally distributed
+// gradients, larger factors oscillate, and smaller factors take longer to find the threshold.
 void TopKFeedback::follow(double too_many) {
   double const error = std::log(too_many);
   selection_state_.trend = .8 * selection_state_.trend + .02 * error;

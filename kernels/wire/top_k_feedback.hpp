@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Top-k SGD with error feedback for a dense gradient: each step sends the elements that have become largest, and all
-// others wait in a residual. Whole units of a grid, so that what has been sent and the residual are the sum of the
-// gradients to the last bit (Alistarh et al., NeurIPS 2018; with momentum correction and masking as in Deep Gradient
-// Compression, Lin et al., ICLR 2018, and without its clipping). On the host.
+// Top-k SGD with error feedback for a dense gradient: each step sends the elements of largest magnitude, and all others
+// stay in a residual. Uses whole units of a grid, so everything sent plus the residual equals the sum of the gradients
+// exactly (Alistarh et al., NeurIPS 2018; with momentum correction and masking as in Deep Gradient Compression, Lin et
+// al., ICLR 2018, but without its clipping). On the host.
 #pragma once
 
 #include <cstdint>
@@ -12,47 +12,49 @@
 
 namespace gpups::kernels {
 
+// Options of TopKFeedback.
 struct TopKFeedbackOptions {
   int grid_log2 = -30;           // a unit is 2^grid_log2
-  double density = .001;         // share of the elements to send
-  double initial_density = .25;  // in the first of the steps of warming up, and less from step to step
+  double density = .001;         // the fraction of the elements to send
+  double initial_density = .25;  // in the first warm-up step; falls to `density` during warm-up
   std::uint64_t warmup_steps = 0;
-  float momentum = 0;               // a velocity is accumulated instead of the gradient, and forgotten where it is sent
-  std::uint64_t exact_every = 128;  // steps from one exact selection to the next
+  float momentum = 0;  // if not 0, a velocity is accumulated instead of the gradient, and set to 0 where it is sent
+  std::uint64_t exact_every = 128;  // steps between two exact selections
 };
 
+// The residual and the selection of one dense gradient. For one thread at a time.
 class TopKFeedback {
  public:
   TopKFeedback(std::uint64_t size, TopKFeedbackOptions const& options);
 
-  // Elements of a vector, ascending.
+  // Elements of a vector, with ascending indices.
   struct SelectedUnits {
     Array<std::uint32_t> indices;
     Array<std::int64_t> units;
   };
-  // Adds a step's gradient, and takes out what is to be sent: about k elements. They are those above the threshold of
-  // the steps before; the k largest where there is none yet, or it lets through less than half or more than twice as
-  // many. Throws Error where the gradient is not finite or leaves the grid's range; the
-  // residual is of no use then. A gradient is of floats, or of units.
+  // Adds the gradient of a step, of floats or of units, and removes the elements to send from the residual: about k.
+  // These are the elements above a threshold that follows from earlier steps. The k largest elements are selected
+  // exactly if there is no threshold yet, or if it selects less than half or more than twice as many. Throws Error if
+  // the gradient is not finite or out of the range of the grid; the residual is then invalid.
   SelectedUnits step(Stream& stream, View<float const> gradient);
   SelectedUnits step(Stream& stream, View<std::int64_t const> gradient);
-  // The same without throwing: where it would, nothing is chosen, and `rejected` is the first element at fault.
+  // The same without throwing Error: selects nothing in these cases, and sets `rejected` to the first invalid element.
   SelectedUnits step(Stream& stream, View<std::int64_t const> gradient, std::optional<std::uint64_t>& rejected);
 
-  // The share that the next step sends, and k for it.
+  // The fraction that the next step sends, and the number k of its elements.
   double density() const;
   std::size_t k() const;
-  // (size): what waits. What is lost later, by those who were given what was taken out, is added to it.
+  // Returns the residual, (size). Callers add to it what sent elements lose later, by rounding or by being dropped.
   View<std::int64_t> residual() const { return residual_; }
-  // (size), or empty without momentum. Whoever saves the residual saves this too.
+  // Returns the velocity, (size), or empty without momentum. It must be saved together with the residual.
   View<float> velocity() const { return velocity_; }
 
-  // Where the selection stands: with residual and velocity, all that later steps depend on.
+  // The state of the selection. With residual and velocity it determines all later steps.
   struct SelectionState {
     std::uint64_t steps = 0;  // so far
-    std::int64_t bound = 0;   // the least magnitude that the next step sends; 0: not known
-    std::int64_t last = 0;    // that the last one sent
-    double trend = 0;         // of its logarithm, for each step
+    std::int64_t bound = 0;   // the smallest magnitude that the next step sends; 0: not known
+    std::int64_t last = 0;    // the smallest magnitude that the last step sent
+    double trend = 0;         // the change of log(bound) per step
   };
   SelectionState const& selection_state() const { return selection_state_; }
   void set_selection_state(SelectionState const& selection_state) { selection_state_ = selection_state; }

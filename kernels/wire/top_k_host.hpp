@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Top-k on the host: a sample gives bounds that the threshold very likely lies between, one pass over the vector lists
-// what is above the lower one, and the rest is done on that list. Where the bounds were wrong, exact histograms of the
-// whole vector give the threshold instead.
+// Top-k on the host: a sample gives bounds between which the threshold probably lies, one pass over the vector lists
+// the elements above the lower bound, and the list is searched. If the bounds were wrong, exact histograms of the whole
+// vector give the threshold instead.
 #pragma once
 
 #include <limits>
@@ -14,14 +14,14 @@
 
 namespace gpups::kernels {
 
-// Vectors up to this length are listed as a whole.
+// All elements of vectors up to this length are listed.
 inline constexpr std::size_t kListAll = 65536;
 
 inline TopKResult top_k_result(std::size_t count, std::uint32_t bits) {
   return {count, count == 0 ? std::numeric_limits<float>::infinity() : std::bit_cast<float>(bits)};
 }
 
-// Nothing where the bounds were wrong.
+// Returns nothing if the bounds were wrong.
 inline std::optional<TopKResult> top_k_of_list(HostExec ex, TopK const& t, ResidualSum& x,
                                                ThresholdRange const& range) {
   CandidateList list(range, x.size());
@@ -37,7 +37,7 @@ inline std::optional<TopKResult> top_k_of_list(HostExec ex, TopK const& t, Resid
   return top_k_result(k, bits);
 }
 
-// Any vector, by five passes. REQUIRES: k > 0.
+// For any vector, in five passes. REQUIRES: k > 0.
 inline TopKResult top_k_of_all(HostExec ex, TopK const& t, ResidualSum& x, std::size_t k) {
   auto const [bits, count] = exact_threshold(ex, x, k);
   write_selected(ex, x, {bits, count, true}, {t.indices, t.kept});

@@ -7,20 +7,21 @@
 
 namespace gpups::kernels {
 
-// Bits of a magnitude that at least k elements of a row reach, and how many of those with just these bits are kept.
+// The threshold of a row: at least k elements reach the magnitude with these bits; of the elements equal to it, `equal`
+// are selected.
 struct RowBound {
   std::uint32_t bits;
   std::size_t equal;
 };
 
-// How many of the row's magnitudes have bits >= least.
+// Returns how many magnitudes of the row have bits >= least.
 GPUPS_FN inline std::size_t count_from(float const* x, std::size_t dim, std::uint32_t least, NativeLanes lanes) {
   return lanes.sum_words(dim, [=](std::size_t j) { return magnitude_bits(x[j]) >= least ? std::uint64_t{1} : 0; });
 }
 
-// By halving an interval of bits. REQUIRES: 0 < k <= dim.
+// Finds the bound by bisection of the bits. REQUIRES: 0 < k <= dim.
 GPUPS_FN inline RowBound find_bound(float const* x, std::size_t dim, std::size_t k, float guess, NativeLanes lanes) {
-  constexpr std::uint32_t kNear = 1U << 20;  // an eighth, about
+  constexpr std::uint32_t kNear = 1U << 20;  // about an eighth
   std::uint32_t low = 0, end = 0x80000000;   // k elements reach `low`, fewer reach `end`
   std::uint32_t const near = magnitude_bits(guess);
   if (near > kNear && near < kFloatInfinity) {
@@ -36,7 +37,7 @@ GPUPS_FN inline RowBound find_bound(float const* x, std::size_t dim, std::size_t
   return {low, k - count_from(x, dim, low + 1, lanes)};
 }
 
-// Calls keep(j, rank) for the columns within the bound, in order.
+// Calls keep(j, rank) for the selected columns, in order.
 #ifdef __CUDACC__
 template <class Keep>
 __device__ void each_kept(float const* x, std::size_t dim, RowBound bound, NativeLanes lanes, Keep keep) {

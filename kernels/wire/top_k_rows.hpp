@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The k elements of each row that are largest by magnitude, and what is left of the rows, exactly; likewise for
-// slices of a long vector. A row stays in a core's caches, or a team's, while its threshold is searched.
+// Selects the k elements of each row with the largest magnitudes, exactly, and computes the residual. Also for the
+// buckets of a long vector. A row stays in the caches of a core, or of a team, during the search for its threshold.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,18 @@
 
 namespace gpups::kernels {
 
-// Of each row of x = values + residual, floats, keeps the min(k, dim) of largest magnitude; of equal ones those of
-// lower column. After the call residual = x, and 0 where x was kept.
+// Selects the min(k, dim) elements of each row of x = values + residual, floats, with the largest magnitudes; of equal
+// magnitudes those with lower columns. After the call residual = x, and 0 at the selected elements.
 struct TopKRows {
   MatrixView<float const> values;   // (n, dim), dim < 2^32
   MatrixView<float> residual = {};  // (n, dim), or without rows: x = values
   std::size_t k;                    // at least 1
   View<std::uint32_t> columns;      // (n, min(k, dim)), ascending in each row
-  View<float> kept;                 // (n, min(k, dim)), x of these
-  View<float> thresholds = {};      // (n), or empty: a magnitude for each row that the kept elements reach, and others
-                                    // only if equal to it. What is there before is where the search begins: that of
-                                    // a similar row saves a third of the time, and none changes the result
+  View<float> kept;                 // (n, min(k, dim)), x at these columns
+  // (n), or empty: a magnitude for each row that all selected elements reach, and other elements only if they are equal
+  // to it. The search starts from its previous value: that of a similar row saves a third of the time. The result does
+  // not depend on it.
+  View<float> thresholds = {};
 };
 void top_k_rows(Stream& stream, TopKRows const& arguments);
 

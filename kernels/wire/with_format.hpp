@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a format known at run time to code made for it.
+// Selects code for a format that is known only at run time.
 #pragma once
 
 #include "kernels/assert.hpp"
@@ -30,7 +30,7 @@ void with_format(Ex ex, Format format, Call const& call) {
   }
 }
 
-// What arguments must be for n rows of `dim` columns.
+// Asserts that `wire` has room for n rows of `dim` columns.
 template <class Wire>
 void assert_room([[maybe_unused]] Wire const& wire, [[maybe_unused]] std::size_t n, [[maybe_unused]] std::size_t dim) {
   GPUPS_ASSERT(wire.dim == dim && wire.codes.size() >= n * code_bytes(wire.format, dim));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes down which elements of a vector are kept, in order, once the threshold is known. On the host.
+// Writes the selected elements of a vector, in order, when the threshold is known. On the host.
 #pragma once
 
 #include <algorithm>
@@ -10,21 +10,21 @@
 
 namespace gpups::kernels {
 
-// Kept are elements whose magnitude has bits > `bits`; `and_equal`, if these are fewer than `most`, also the first of
-// those with just these bits; and of all that only the first `most`.
+// Selects elements whose magnitude has bits > `bits`. If these are fewer than `most` and `and_equal` is set, also
+// selects the first elements with exactly these bits. Only the first `most` of all these elements are selected.
 struct Bound {
   std::uint32_t bits;
   std::size_t most;
   bool and_equal;
 };
 
-// Where what is kept goes.
+// The destination of the selected elements.
 struct SelectedElements {
   View<std::uint32_t> indices;
   View<float> values;
 };
 
-// Elements in order of their indices: indices[i], or first + i where there are none.
+// Elements in the order of their indices: indices[i], or first + i if `indices` is null.
 struct Candidates {
   std::uint32_t const* indices;
   std::uint32_t first;
@@ -36,8 +36,9 @@ struct Candidates {
   }
 };
 
-// Of `pieces` pieces of candidates, of at most kThresholdBlock each, piece(p) is the p-th; done(index, x, keep) hears
-// what became of them. Returns how many are kept. No branch depends on an element: many of them are near the bound.
+// Writes the selected elements of `pieces` pieces of at most kThresholdBlock candidates; piece(p) returns piece p.
+// Calls done(index, x, keep) for each candidate. Returns the number of selected elements. Has no branch per element,
+// since many elements are near the bound and branches could not be predicted.
 template <class Piece, class Done>
 std::size_t write_selected(HostExec ex, std::size_t pieces, Bound bound, SelectedElements out, Piece piece, Done done) {
   constexpr std::size_t kParts = 64;
@@ -62,7 +63,7 @@ std::size_t write_selected(HostExec ex, std::size_t pieces, Bound bound, Selecte
   std::size_t above = 0;
   for (Count const& count : counts) above += count.above;
   std::size_t equal_left = bound.and_equal ? bound.most - std::min(bound.most, above) : 0;
-  // From what is in a piece to where it begins, and how many equal ones it takes.
+  // From the counts of a piece to its position in the output, and the number of equal elements that it contributes.
   std::vector<std::size_t> start{0};
   for (Count& count : counts) {
     count.equal = std::min(count.equal, equal_left);

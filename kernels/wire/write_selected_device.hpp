@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes down which elements of a vector are kept, in order, once the threshold is known. For device objects only.
+// Writes the selected elements of a vector, in order, when the threshold is known. For device objects only.
 #pragma once
 
 #include <cub/block/block_reduce.cuh>
@@ -12,15 +12,15 @@
 
 namespace gpups::kernels {
 
-// Kept are all elements whose magnitude has bits > `bits`, and the first `equal` of those with just these bits.
+// Selects all elements whose magnitude has bits > `bits`, and the first `equal` elements with exactly these bits.
 struct DeviceBound {
   std::uint32_t bits, equal;
 };
 
-// Elements of a tile: four of each thread of a crew, which are 16 bytes.
+// The elements of a tile: four (16 bytes) for each thread of a block.
 inline constexpr std::size_t kPerThread = 4, kTile = kPerThread * kBlockThreadsMax;
 
-// A thread's elements of a tile; 0 behind the vector's end, which no bound lets in.
+// Loads a thread's elements of a tile; 0 beyond the end of the vector, which no bound selects.
 __device__ inline float4 load_four(View<float const> x, std::size_t tile) {
   std::size_t const first = tile * kTile + threadIdx.x * kPerThread;
   if (first + kPerThread <= x.size() && reinterpret_cast<std::uintptr_t>(x.data()) % 16 == 0) {
@@ -30,16 +30,18 @@ __device__ inline float4 load_four(View<float const> x, std::size_t tile) {
   return {at(first), at(first + 1), at(first + 2), at(first + 3)};
 }
 
-// How many are above the bound and equal to it: a tile's counts fit 16 bits each, a vector's 32.
+// Returns 1 in the upper 16 bits if x is above the bound, 1 in the lower 16 bits if it is equal to it. Sums of a tile
+// fit in 16 bits each, sums of a vector in 32.
 __device__ inline std::uint32_t count_one(float x, std::uint32_t bound) {
   std::uint32_t const bits = magnitude_bits(x);
   return bits > bound ? 0x10000U : bits == bound ? 1U : 0U;
 }
 
+// Counts the elements of each tile that are above the bound, and those equal to it.
 struct CountTile {
   View<float const> x;
   DeviceBound const* bound;
-  std::uint64_t* counts;  // (tiles + 1), above in the upper half; the last one is 0
+  std::uint64_t* counts;  // (tiles + 1), counts above the bound in the upper half; the last one is 0
 
   __device__ void operator()(std::size_t tile) const {
     using Reduce = cub::BlockReduce<std::uint32_t, kBlockThreadsMax>;
@@ -54,10 +56,11 @@ struct CountTile {
   }
 };
 
+// Writes the selected elements of each tile.
 struct WriteTile {
   View<float const> x;
   DeviceBound const* bound;
-  std::uint64_t const* before;  // what is above and equal in the tiles before each
+  std::uint64_t const* before;  // counts of all tiles before each tile
   std::size_t room;
   View<std::uint32_t> indices;
   View<float> kept;
@@ -73,7 +76,7 @@ struct WriteTile {
     for (float const v : value) own += count_one(v, bits);
     std::uint32_t seen = 0;
     Scan(memory).ExclusiveSum(own, seen);
-    __syncthreads();  // the scan's memory is used again for the next tile
+    __syncthreads();  // the next tile reuses the memory of the scan
     std::uint64_t above = (before[tile] >> 32) + (seen >> 16), equal = (before[tile] & 0xFFFFFFFFU) + (seen & 0xFFFFU);
     for (std::size_t k = 0; k < kPerThread; ++k) {
       std::uint32_t const one = count_one(value[k], bits);
@@ -90,15 +93,15 @@ struct WriteTile {
   }
 };
 
-// values + residual, where there is one in the residual's place.
+// Adds the values to the residual, and returns it; without a residual, returns the values.
 inline View<float const> sum_in_place(DeviceExec ex, View<float const> values, View<float> residual) {
   if (residual.empty()) return values;
   each(ex, values.size(), [=] GPUPS_FN(std::size_t i) { residual[i] += values[i]; });
   return residual;
 }
 
-// Returns how many are kept, at most `room`: the first ones. Waits for the stream. `bound` is on the device, and so is
-// the rest. REQUIRES: bound->bits > 0 or bound->equal == 0.
+// Writes the selected elements, the first `room` of them, and returns their number. All arrays and `bound` are on the
+// device. Blocks until the stream is done. REQUIRES: bound->bits > 0 or bound->equal == 0.
 inline std::size_t wait_write_selected(DeviceExec ex, View<float const> x, DeviceBound const* bound, std::size_t room,
                                        View<std::uint32_t> indices, View<float> kept, View<float> residual) {
   if (x.empty()) return 0;

@@ -17,7 +17,6 @@
 
 #include "comm/collectives/sparse/streams.hpp"
 #include "kernels/wire/format.hpp"
-#include "kernels/wire/rounding.hpp"
 
 namespace gpups::comm {
 

@@ -7,7 +7,7 @@
 #include "kernels/assert.hpp"
 #include "kernels/wire/sum_streams.hpp"
 #include "kernels/wire/top_k.hpp"
-#include "kernels/wire/wrapping_arithmetic.hpp"
+#include "kernels/wire/unit_values.hpp"
 
 namespace gpups::comm {
 

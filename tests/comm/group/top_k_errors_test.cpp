@@ -24,8 +24,8 @@ TEST(TopKAllreduce, RefusesWhatMakesNoSense) {
   auto const make = [&](TopKOptions const& options) { TopKAllreduce(group, 10, options); };
   expect_error([&] { make({.density = 0}); }, {"the density is 0", "use 0 < density <= initial_density <= 1"});
   expect_error([&] { make({.density = .5, .initial_density = .1, .warmup_steps = 3}); },
-               {"the density is 0.5 and begins with 0.1"});
-  expect_error([&] { make({.momentum = 1}); }, {"the momentum is 1 (velocities would grow without end)"});
+               {"the density is 0.5 and the initial density 0.1"});
+  expect_error([&] { make({.momentum = 1}); }, {"the momentum is 1 (velocities would grow without limit)"});
   expect_error([&] { make({.algorithm = "ring"}); },
                {"no algorithm \"ring\" sums the largest elements", "sparse_allgather", "spardl"});
   expect_error([&] { make({.format = WireFormat::kInt4}); },

@@ -50,24 +50,24 @@ TEST(HostileStream, IsRefused) {
                        {4, 1, "its reserved bytes are not 0"},
                        {15, 1, "its range is too long"},
                        {20, 1, "its range is too long"},
-                       {18, 7, "its length is not what its header says"},
-                       {24, 1, "its blocks have another number of elements than it says"},
-                       {33, 1, "its length is not what its header says"},
-                       {47, 0xFF, "its length is not what its header says"},
-                       {51, 0x03, "a block's skips are wrong"},
-                       {51, 0x80, "a block's word has unknown bits"},
-                       {51, 0x10, "a block's width is of no use"},
+                       {18, 7, "its length differs from that in its header"},
+                       {24, 1, "the number of elements of its blocks differs from that in its header"},
+                       {33, 1, "its length differs from that in its header"},
+                       {47, 0xFF, "its length differs from that in its header"},
+                       {51, 0x03, "a block has a wrong number of skips"},
+                       {51, 0x80, "the word of a block has unknown bits"},
+                       {51, 0x10, "a block has a width of units, but the stream has no units"},
                        {51, 0x0C, "a dense block is not full"},
-                       {51, 0x04, "its blocks are longer than it is"},
-                       {52, 99, "a block has more elements than places"},
-                       {55, 8, "an empty block's word is not 0"}}) {
+                       {51, 0x04, "its blocks need more bytes than it has"},
+                       {52, 99, "a block has more elements than positions"},
+                       {55, 8, "the word of an empty block is not 0"}}) {
     auto bytes = good;
     bytes[c.at] = c.byte;
     EXPECT_EQ(fault_of(bytes), c.bad_row) << "byte " << c.at;
   }
   auto longer = good;
   longer.push_back(0);
-  EXPECT_EQ(fault_of(longer), "its length is not what its header says");
+  EXPECT_EQ(fault_of(longer), "its length differs from that in its header");
 }
 
 // Each bit is turned over: no read leaves the bytes, and what is read lies in the range.

@@ -230,7 +230,7 @@ TEST(SparseStreamErrors, IndicesMustAscend) {
         [&] {
           kernels::encode<float>(stream, {wrong, values, 0, 100000, {}});
         },
-        {"are not ascending, each once"});
+        {"are not ascending or not distinct"});
   }
 }
 
@@ -248,7 +248,7 @@ TEST(SparseStreamErrors, IndicesMustAscendWhereTheyAreMany) {
           [&] {
             kernels::view_in_place(stream, {indices, values, 0, 2 * kStreamBlock});
           },
-          {"are not ascending, each once"});
+          {"are not ascending or not distinct"});
     }
   }
 }

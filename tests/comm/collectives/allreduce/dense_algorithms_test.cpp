@@ -214,8 +214,8 @@ TEST_P(SumAlgorithms, RefuseListsThatAreNotAscendingOrLeaveTheVector) {
   };
   expect_error([&] { sum({1, 10}); }, {"a sparse vector of 10 elements names element 10"});
   expect_error([&] { sum({1, 9999, 2}); }, {"a sparse vector of 10 elements names element 9999"});
-  expect_error([&] { sum({1, 3, 3}); }, {"are not ascending, each once"});
-  expect_error([&] { sum({1, 3, 2}); }, {"are not ascending, each once"});
+  expect_error([&] { sum({1, 3, 3}); }, {"are not ascending"});
+  expect_error([&] { sum({1, 3, 2}); }, {"are not ascending"});
 }
 
 // Or the mean of many sums would keep the error of one.

@@ -96,7 +96,7 @@ TEST(TopKFeedback, TakesNoGradientThatIsNone) {
     TopKFeedback feedback(2, {});
     expect_error([&] { feedback.step(stream, values); }, {"a gradient is not finite or", "coarser grid"});
   }
-  expect_error([] { TopKFeedback(2, {.density = 0}); }, {"the density is 0 and begins with 0.25"});
+  expect_error([] { TopKFeedback(2, {.density = 0}); }, {"the density is 0 and the initial density 0.25"});
   expect_error([] { TopKFeedback(2, {.density = .5}); }, {"use 0 < density <= initial_density <= 1"});
   expect_error([] { TopKFeedback(2, {.momentum = 1}); }, {"the momentum is 1"});
   expect_error([] { TopKFeedback(2, {.exact_every = 0}); }, {"exact_every is 0"});
