@@ -9,7 +9,7 @@
 //     group.wait_allreduce(stream, group.begin_allreduce(stream, counts));  // sums over the four ranks
 //   });
 //   // This process as one rank of a job that mpirun, srun, torchrun or Kubernetes started:
-//   Group group = Group::join({});
+//   Group group = Group::join();
 #pragma once
 
 #include <cstddef>
@@ -82,7 +82,7 @@ class Group {
   // ranks connect over the loopback interface only. Without PMIx and these variables, the group has one rank. Call it
   // once, before threads are started. Blocks until all ranks have joined. Throws Error with the rank concerned if a
   // rank is late or has other values of JoinOptions::must_match.
-  static Group join(JoinOptions const& options);
+  static Group join(JoinOptions const& options = {});
   // Returns the rank and the number of ranks that join() will use; rank 0 of 1 without a launcher. Does not
   // communicate. Throws Error if the environment is inconsistent.
   static LaunchInfo launch_info();
