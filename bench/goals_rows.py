@@ -66,8 +66,8 @@ def beside_plain(bench, config, name, settings, coding, quality):
         seeded = {**settings, **BY_RANKS, "train.seed": seed}
         plain = bench.train(config, f"filter/{name}/plain-{seed}", seeded)
         coded = bench.train(config, f"filter/{name}/coded-{seed}", {**seeded, **coding})
-        for direction in ("gradient_compression", "refresh_compression"):
-            found[f"% saved, {name}, {direction}"].append(saved(plain, coded, direction))
+        for kind in ("gradients", "refreshes"):
+            found[f"% saved, {name}, {kind}"].append(saved(plain, coded, kind))
         found[f"% lost, {name}"].append(100 * (1 - coded["test"][quality] / plain["test"][quality]))
     return found
 

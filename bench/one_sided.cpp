@@ -121,7 +121,7 @@ int run_threads(Options const& o) {
 
 #if GPUPS_HAS_UCX
 int run_processes(Options const& o) {
-  Group const group = Group::join({});
+  Group const group = Group::join();
   GPUPS_REQUIRE(group.size() == 2, "one_sided was started with {} ranks (one rank writes and one reads): start two",
                 group.size());
   comm::ControlChannel channel(*group.impl().transport, 600);

@@ -90,7 +90,7 @@ double pull(Store& store, Stream& stream, TableId table, std::vector<Key> const&
 }
 
 void run(Options const& o) {
-  Group const group = Group::join({});
+  Group const group = Group::join();
   GPUPS_REQUIRE(group.size() >= 2,
                 "pull_bench was started as one process (no other process owns rows): start it with mpirun -n 2");
   Store store(group, {.device = Device::host(), .threads = 1});

@@ -20,7 +20,7 @@ namespace {
 
 using namespace gpups;
 using nlohmann::json;
-using VersionedRow = std::tuple<std::string, int, std::uint64_t, double>;  // link, ranks, elements, density
+using Cell = std::tuple<std::string, int, std::uint64_t, double>;  // link, ranks, elements, density
 
 std::vector<json> lines_of(char const* file) {
   std::vector<json> lines;
@@ -40,8 +40,8 @@ comm::LinkCosts costs_of(json const& line) {
 
 // Returns the name that bench_exchange uses for the selected algorithm. From this density on, bench_exchange gives sums
 // an array, otherwise a list.
-std::string way_of(comm::LinkCosts const& costs, VersionedRow const& versioned_row) {
-  auto const& [link, ranks, elements, density] = versioned_row;
+std::string way_of(comm::LinkCosts const& costs, Cell const& cell) {
+  auto const& [link, ranks, elements, density] = cell;
   bool const is_list = density < comm::kDenseFromDensity;
   auto const given = static_cast<std::uint64_t>(std::llround(density * static_cast<double>(elements)));
   auto const selected =
@@ -53,16 +53,16 @@ std::string way_of(comm::LinkCosts const& costs, VersionedRow const& versioned_r
 int run(char const* exchange, char const* link_costs) {
   std::map<std::pair<std::string, int>, comm::LinkCosts> costs;
   for (json const& line : lines_of(link_costs)) costs[{line.at("link"), line.at("ranks")}] = costs_of(line);
-  std::map<VersionedRow, std::map<std::string, double>> cells;  // milliseconds by way
+  std::map<Cell, std::map<std::string, double>> cells;  // milliseconds by way
   for (json const& line : lines_of(exchange)) {
     if (line.at("way") == "auto") continue;  // it is not an algorithm
-    VersionedRow const versioned_row{line.at("link"), line.at("ranks"), line.at("elements"), line.at("density")};
-    cells[versioned_row][line.at("way")] = line.at("ms");
+    Cell const cell{line.at("link"), line.at("ranks"), line.at("elements"), line.at("density")};
+    cells[cell][line.at("way")] = line.at("ms");
   }
   std::vector<double> ratios;
-  for (auto const& [versioned_row, ms] : cells) {
-    auto const& [link, ranks, elements, density] = versioned_row;
-    std::string const selected = way_of(costs.at({link, ranks}), versioned_row);
+  for (auto const& [cell, ms] : cells) {
+    auto const& [link, ranks, elements, density] = cell;
+    std::string const selected = way_of(costs.at({link, ranks}), cell);
     auto const best = *std::min_element(ms.begin(), ms.end(), [](auto& a, auto& b) { return a.second < b.second; });
     ratios.push_back(ms.at(selected) / best.second);
     fmt::print("{} {} ranks, {} M, {:g} %: {} {:.3g} ms, {} {:.3g} ms: {:.2f}\n", link, ranks, elements >> 20,

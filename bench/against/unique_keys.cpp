@@ -17,37 +17,37 @@ std::shared_ptr<KeyDraws> draw_keys() {
   double sum = 0;
   for (std::size_t k = 0; k < kKeys; ++k) up_to[k] = sum += std::pow(static_cast<double>(k + 1), -1.05);
   test::Random random(1);
-  auto rounding_key = std::make_shared<KeyDraws>();
+  auto draws = std::make_shared<KeyDraws>();
   for (std::size_t i = 0; i < kDraws; ++i) {
     auto const drawn = std::upper_bound(up_to.begin(), up_to.end() - 1, sum * test::uniform(random));
-    rounding_key->keys.push_back(test::scrambled(static_cast<std::uint64_t>(drawn - up_to.begin())));
+    draws->keys.push_back(test::scrambled(static_cast<std::uint64_t>(drawn - up_to.begin())));
   }
-  rounding_key->unique = Array<Key>(Device::host(), kDraws);
-  rounding_key->positions = Array<std::uint32_t>(Device::host(), kDraws);
-  return rounding_key;
+  draws->unique = Array<Key>(Device::host(), kDraws);
+  draws->positions = Array<std::uint32_t>(Device::host(), kDraws);
+  return draws;
 }
 
-Side unique_keys_side(Stream& stream, std::shared_ptr<KeyDraws> rounding_key) {
-  return {"unique_keys", static_cast<double>(rounding_key->keys.size()), [rounding_key, &stream] {
-            std::vector<std::uint32_t> home_offsets(2);
-            kernels::KeyPart const part{rounding_key->keys, rounding_key->unique, rounding_key->positions,
-                                        View<std::uint32_t>(home_offsets)};
-            kernels::wait_unique_keys(stream, {{&part, 1}, 1});
-          }};
+Side unique_keys_side(Stream& stream, std::shared_ptr<KeyDraws> draws) {
+  return {
+      "unique_keys", static_cast<double>(draws->keys.size()), [draws, &stream] {
+        std::vector<std::uint32_t> home_offsets(2);
+        kernels::KeyPart const part{draws->keys, draws->unique, draws->positions, View<std::uint32_t>(home_offsets)};
+        kernels::wait_unique_keys(stream, {{&part, 1}, 1});
+      }};
 }
 
 Race unique_keys_sort_race(Stream& stream) {
-  auto const rounding_key = draw_keys();
-  Side const theirs{"sort, unique, lower_bound", static_cast<double>(rounding_key->keys.size()), [rounding_key] {
-                      std::vector<Key> unique(rounding_key->keys);
+  auto const draws = draw_keys();
+  Side const theirs{"sort, unique, lower_bound", static_cast<double>(draws->keys.size()), [draws] {
+                      std::vector<Key> unique(draws->keys);
                       std::sort(unique.begin(), unique.end());
                       unique.erase(std::unique(unique.begin(), unique.end()), unique.end());
-                      for (std::size_t i = 0; i < rounding_key->keys.size(); ++i) {
-                        auto const found = std::lower_bound(unique.begin(), unique.end(), rounding_key->keys[i]);
-                        rounding_key->positions[i] = static_cast<std::uint32_t>(found - unique.begin());
+                      for (std::size_t i = 0; i < draws->keys.size(); ++i) {
+                        auto const found = std::lower_bound(unique.begin(), unique.end(), draws->keys[i]);
+                        draws->positions[i] = static_cast<std::uint32_t>(found - unique.begin());
                       }
                     }};
-  return {"keys", unique_keys_side(stream, rounding_key), theirs};
+  return {"keys", unique_keys_side(stream, draws), theirs};
 }
 
 }  // namespace gpups::bench

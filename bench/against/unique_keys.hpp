@@ -20,6 +20,6 @@ struct KeyDraws {
 };
 std::shared_ptr<KeyDraws> draw_keys();
 
-Side unique_keys_side(Stream& stream, std::shared_ptr<KeyDraws> rounding_key);
+Side unique_keys_side(Stream& stream, std::shared_ptr<KeyDraws> draws);
 
 }  // namespace gpups::bench

@@ -12,20 +12,20 @@
 namespace gpups::bench {
 
 Race unique_keys_absl_race(Stream& stream) {
-  auto const rounding_key = draw_keys();
-  Side const theirs{"absl::flat_hash_map", static_cast<double>(rounding_key->keys.size()), [rounding_key, &stream] {
+  auto const draws = draw_keys();
+  Side const theirs{"absl::flat_hash_map", static_cast<double>(draws->keys.size()), [draws, &stream] {
                       auto const shares = static_cast<std::uint32_t>(stream.threads());
                       kernels::host_exec(stream).arena->blocks(shares, [&](std::size_t share) {
                         absl::flat_hash_map<std::uint64_t, std::uint32_t> places;
-                        for (std::size_t i = 0; i < rounding_key->keys.size(); ++i) {
-                          Key const key = rounding_key->keys[i];
+                        for (std::size_t i = 0; i < draws->keys.size(); ++i) {
+                          Key const key = draws->keys[i];
                           if (kernels::home_of(key, shares) != share) continue;
                           auto const next = static_cast<std::uint32_t>(places.size());
-                          rounding_key->positions[i] = places.emplace(number(key), next).first->second;
+                          draws->positions[i] = places.emplace(number(key), next).first->second;
                         }
                       });
                     }};
-  return {"keys", unique_keys_side(stream, rounding_key), theirs};
+  return {"keys", unique_keys_side(stream, draws), theirs};
 }
 
 }  // namespace gpups::bench

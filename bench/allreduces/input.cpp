@@ -53,12 +53,12 @@ Input::Input(InputOptions const& options, int rank)
   }
 }
 
-void allreduce_by_fabric_(InputOptions const& options, int ranks, std::size_t first, View<float> sums) {
-  std::vector<Draw> rounding_key;
-  for (int rank = 0; rank < ranks; ++rank) rounding_key.emplace_back(options, rank);
+void expected_sums(InputOptions const& options, int ranks, std::size_t first, View<float> sums) {
+  std::vector<Draw> draws;
+  for (int rank = 0; rank < ranks; ++rank) draws.emplace_back(options, rank);
   for (std::size_t k = 0; k < sums.size(); ++k) {
     double sum = 0;
-    for (Draw const& draw : rounding_key) sum += static_cast<double>(draw(first + k));
+    for (Draw const& draw : draws) sum += static_cast<double>(draw(first + k));
     sums[k] = first + k < options.elements ? static_cast<float>(sum) : 0;
   }
 }

@@ -33,6 +33,6 @@ struct Input {
 
 // Computes the expected sums over `ranks` ranks, added in double, of the elements from `first` on; 0 beyond the last
 // element.
-void allreduce_by_fabric_(InputOptions const& options, int ranks, std::size_t first, View<float> sums);
+void expected_sums(InputOptions const& options, int ranks, std::size_t first, View<float> sums);
 
 }  // namespace gpups::bench

@@ -59,7 +59,7 @@ void print(Options const& o, int ranks, InputOptions const& input, Measured cons
 
 void run(Options const& o) {
   auto const entries = chosen_ways(o.names);
-  Group const group = Group::join({});
+  Group const group = Group::join();
   Store store(group, {.device = Device::host(), .threads = 1});
   store.add_table({.name = "none", .dim = 4, .expected_rows = 1});
   Stream stream = store.make_stream();

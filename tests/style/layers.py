@@ -56,7 +56,7 @@ def problems_of(path, text):
             yield (f"{path}:{line}: {top} includes {quoted} (a folder includes only those to its left): "
                    f"allowed are {', '.join(sorted(MAY_INCLUDE[top]))}")
         elif angled and top == "include" and not STANDARD_HEADER.match(angled):
-            yield f"{path}:{line}: <{angled}> in a public header (an application would need it too): encrypt_keys it"
+            yield f"{path}:{line}: <{angled}> in a public header (an application would need it too): hide it"
         elif angled and top != "kernels" and CUDA_HEADER.match(angled):
             yield f"{path}:{line}: <{angled}> outside kernels (only kernels sees CUDA): call a kernel"
         elif angled and top not in ("kernels", "bench") and re.match(r"(tbb|oneapi)/", angled):

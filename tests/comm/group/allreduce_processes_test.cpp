@@ -104,7 +104,7 @@ int failures(int ranks, std::function<void(Group const&)> const& body) {
       ::setenv("MASTER_ADDR", "127.0.0.1", 1);
       ::setenv("MASTER_PORT", std::to_string(port).c_str(), 1);
       try {
-        body(Group::join({}));
+        body(Group::join());
         _exit(0);
       } catch (std::exception const& error) {
         std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
