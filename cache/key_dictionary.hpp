@@ -2,7 +2,7 @@
 // The key dictionary of a reader and an owner, for one table. A key that the reader has sent before is sent as the
 // number of its slot, in one or two bytes. The reader has a KeyEncoder and the owner a KeyDecoder. Both process the
 // same lists in the same order, so they assign the same slots without further messages
-// (docs/decisions/007-narrow-rows-and-named-keys.md).
+// (docs/decisions/007-row-codecs-and-key-dictionaries.md).
 //
 // The slots of a batch's keys stay valid until the gradients of the batch's step have been sent, so either end may
 // store data by slot.
