@@ -14,8 +14,8 @@ import losses  # of tests/clusters, which cluster_jobs has made known
 READS, INPUTS, FUZZ_SECONDS = 100_000_000, 10_000, 3600
 LOSSES = ["LostInAllreduce.*"]
 SLACK_S = 5  # a closed connection is noticed at once, and silence when the timeout is over
-CHANGES = ["InTransit.*", "Strangers.OverUcxAreNotHeard", "Seals.*", "Checksum.*", "HostileStream.*",
-           "HostileLink.WhatWasChanged*"]
+CHANGES = ["InTransit.*", "ForeignProcess.DataOverUcxIsIgnored", "HeaderMac.*", "Checksum.*", "HostileStream.*",
+           "HostileLink.ChangedDataEnds*"]
 FUZZ = ROOT / "tests" / "fuzz"
 sys.path.append(str(FUZZ))
 import corpus  # noqa: E402

@@ -23,7 +23,7 @@ AdaptiveThreshold threshold_at(RowFilter const& filter, std::uint64_t steps, flo
   return made;
 }
 
-TEST(AdaptiveThreshold, IsAtMostTheEnvelope) {
+TEST(AdaptiveThreshold, NeverExceedsEnvelope) {
   RowFilter const filter{.age_max = 5, .density = .1F, .threshold_max = 4};
   EXPECT_FLOAT_EQ(threshold_at(filter, 0, 1e6F).next(), 4);
   EXPECT_FLOAT_EQ(threshold_at(filter, 3, 1e6F).next(), 2);
@@ -33,7 +33,7 @@ TEST(AdaptiveThreshold, IsAtMostTheEnvelope) {
 }
 
 // The first magnitudes of rows say where it begins: as many as the share reach it.
-TEST(AdaptiveThreshold, BeginsWithWhatTheShareOfRowsReach) {
+TEST(AdaptiveThreshold, StartsAtQuantileOfFirstMagnitudes) {
   std::vector<float> largest;
   for (int i = 1; i <= 100; ++i) largest.push_back(static_cast<float>(i * 37 % 101));  // 1 .. 100
   for (auto const& [share, least] : {std::pair{.25F, 76.0F}, {.5F, 51.0F}, {1.0F, 1.0F}, {0.0F, 100.0F}}) {
@@ -48,7 +48,7 @@ TEST(AdaptiveThreshold, BeginsWithWhatTheShareOfRowsReach) {
   }
 }
 
-TEST(AdaptiveThreshold, FollowsTheShareExponentially) {
+TEST(AdaptiveThreshold, AdaptsExponentiallyToDensity) {
   RowFilter const filter{.age_max = 5, .density = .25F, .threshold_max = kNoEnvelope};
   AdaptiveThreshold bound = threshold_at(filter, 7, 3);
   double want = 3;
@@ -66,7 +66,7 @@ TEST(AdaptiveThreshold, FollowsTheShareExponentially) {
 }
 
 // Else a bound that was far above the envelope would go on sending nothing when it ought to fall.
-TEST(AdaptiveThreshold, FollowsFromTheEnvelopeWhereThatHoldsItDown) {
+TEST(AdaptiveThreshold, AdaptsFromEnvelopeWhenCapped) {
   RowFilter const filter{.age_max = 5, .density = .5F, .threshold_max = 10};
   AdaptiveThreshold bound = threshold_at(filter, 99, 1e6F);
   bound.count(0, 100);
@@ -76,7 +76,7 @@ TEST(AdaptiveThreshold, FollowsFromTheEnvelopeWhereThatHoldsItDown) {
 }
 
 // Whatever the share and wherever it starts, about as many rows are sent; without a rule, all or none of them were.
-TEST(AdaptiveThreshold, FindsTheBoundOfTheShare) {
+TEST(AdaptiveThreshold, ConvergesToDensity) {
   for (float const share : {.1F, .3F, .7F}) {
     for (float const start : {1e-3F, .5F, 20.0F}) {
       SCOPED_TRACE(testing::Message() << "share " << share << " from " << start);
@@ -95,7 +95,7 @@ TEST(AdaptiveThreshold, FindsTheBoundOfTheShare) {
   }
 }
 
-TEST(AdaptiveThreshold, OfZeroHoldsNothingBack) {
+TEST(AdaptiveThreshold, MaximumOfZeroSendsAllRows) {
   AdaptiveThreshold bound({.age_max = 5, .density = .1F, .threshold_max = 0});
   EXPECT_FALSE(bound.is_new());
   for (int step = 0; step < 5; ++step) {
@@ -104,7 +104,7 @@ TEST(AdaptiveThreshold, OfZeroHoldsNothingBack) {
   }
 }
 
-TEST(AdaptiveThreshold, GoesOnFromItsState) {
+TEST(AdaptiveThreshold, ContinuesFromRestoredState) {
   RowFilter const filter{.age_max = 5, .density = .2F, .threshold_max = 3};
   AdaptiveThreshold whole(filter);
   whole.begin({1, 2, 3, 4, 5});

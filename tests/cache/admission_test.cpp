@@ -61,7 +61,7 @@ std::size_t scanned(Store& store) {
   return rows;
 }
 
-TEST(Admission, AKeyIsNothingBeforeItsNthSighting) {
+TEST(Admission, KeyHasNoRowBeforeNthOccurrence) {
   Store store(Group::alone(), {});
   store.add_table(table(4));
   auto const empty = store.table_hash();
@@ -82,7 +82,7 @@ TEST(Admission, AKeyIsNothingBeforeItsNthSighting) {
 }
 
 // The step that admits a row applies its own gradients, and none of those before.
-TEST(Admission, TheRowBeginsAsIfTheAdmittingStepWereItsFirst) {
+TEST(Admission, AdmittingStepIsFirstUpdateOfRow) {
   Store late(Group::alone(), {}), fresh(Group::alone(), {});
   late.add_table(table(3));
   fresh.add_table(table(1));
@@ -98,7 +98,7 @@ TEST(Admission, TheRowBeginsAsIfTheAdmittingStepWereItsFirst) {
 }
 
 // Two ranks sight a key twice each in one step: four occurrences, whoever owns it.
-TEST(Admission, SightingsOfAllRanksCount) {
+TEST(Admission, CountsOccurrencesOfAllRanks) {
   for (std::uint32_t const admission_count : {4U, 5U}) {
     run_ranks(Group::threads(2), [&](Group group) {
       Store store(group, {});
@@ -112,7 +112,7 @@ TEST(Admission, SightingsOfAllRanksCount) {
   }
 }
 
-TEST(Admission, ARefusedStepSightsNothing) {
+TEST(Admission, RejectedStepCountsNoOccurrences) {
   Store store(Group::alone(), {});
   store.add_table(table(2));
   auto stream = store.make_stream();
@@ -132,7 +132,7 @@ TEST(Admission, ARefusedStepSightsNothing) {
   EXPECT_EQ(store.size(TableId{0}), 1U);
 }
 
-TEST(Admission, AnAssignedRowExistsAtOnce) {
+TEST(Admission, AssignCreatesRowAtOnce) {
   Store store(Group::alone(), {});
   store.add_table(table(3));
   step(store, {Key{1}, Key{2}});
@@ -148,7 +148,7 @@ TEST(Admission, AnAssignedRowExistsAtOnce) {
 }
 
 // A rank that admits at the first occurrence sends no occurrences.
-TEST(Admission, CostsBytesOnlyWhereItIsAsked) {
+TEST(Admission, OccurrencesAreSentOnlyIfEnabled) {
   std::uint64_t sent[2] = {};
   for (std::uint32_t const admission_count : {1U, 2U}) {
     run_ranks(Group::threads(2), [&](Group group) {
@@ -170,7 +170,7 @@ TEST(Admission, CostsBytesOnlyWhereItIsAsked) {
   EXPECT_EQ(sent[1] - sent[0], (lines + 1) / 2 + lines * 16);
 }
 
-TEST(Admission, OptionsThatMakeNoSenseAreRefused) {
+TEST(Admission, RejectsInvalidCounts) {
   Store store(Group::alone(), {});
   for (std::uint32_t const admission_count : {0U, 0x80000000U}) {
     expect_error([&] { store.add_table(table(admission_count)); },
@@ -181,7 +181,7 @@ TEST(Admission, OptionsThatMakeNoSenseAreRefused) {
 
 class AdmissionRanks : public testing::TestWithParam<int> {};
 
-TEST_P(AdmissionRanks, EndWithTheBitsOfOne) {
+TEST_P(AdmissionRanks, HashEqualsOneRank) {
   for (int lookahead : {0, 3, 9}) {
     Workload const workload{.steps = 40,
                             .seed = 5,
@@ -240,7 +240,7 @@ std::uint64_t hash_of(int before, int after, bool stop, std::filesystem::path co
   return hash;
 }
 
-TEST(Admission, SightingsAreSavedAndRestoredOnAnyNumberOfRanks) {
+TEST(Admission, OccurrencesSurviveRestoreOnAnyRanks) {
   TemporaryFolder const folder;
   auto const undisturbed = hash_of(1, 1, false, folder.path());
   for (int before : {1, 3}) {
@@ -250,7 +250,7 @@ TEST(Admission, SightingsAreSavedAndRestoredOnAnyNumberOfRanks) {
   }
 }
 
-TEST(Admission, ACheckpointOfAnotherOneIsRefused) {
+TEST(Admission, RejectsCheckpointWithOtherCount) {
   TemporaryFolder const folder;
   {
     Store store(Group::alone(), {});
@@ -263,7 +263,7 @@ TEST(Admission, ACheckpointOfAnotherOneIsRefused) {
                {"admission_count of table 't' is 5 in the checkpoint and 6 here"});
 }
 
-TEST(Admission, ACheckpointOfTheFirstFormatIsRefused) {
+TEST(Admission, RejectsCheckpointOfFormat1) {
   TemporaryFolder const folder;
   folder.write("manifest.json", "{\"format\": 1}\n");
   Store store(Group::alone(), {});

@@ -41,7 +41,7 @@ void on_one_rank_and_two(Check check) {
   }
 }
 
-TEST(GivenMemory, OfSumsIsThere) {
+TEST(NullArguments, RejectedByCollectives) {
   on_one_rank_and_two([](Group const& group, Store& store, Stream& stream) {
     std::vector<std::uint32_t> const indices{1, 3, 4};
     std::vector<float> const values{1, 2, 3};
@@ -69,7 +69,7 @@ TEST(GivenMemory, OfSumsIsThere) {
   });
 }
 
-TEST(GivenMemory, OfStepsIsThere) {
+TEST(NullArguments, RejectedByStepCalls) {
   on_one_rank_and_two([](Group const&, Store& store, Stream& stream) {
     std::vector<Key> const keys{Key{1}, Key{2}, Key{2}, Key{9}};
     auto const prepare = [&](View<Key const> of, View<std::uint32_t const> offsets) {
@@ -103,7 +103,7 @@ TEST(GivenMemory, OfStepsIsThere) {
   });
 }
 
-TEST(GivenMemory, OfRequestsIsThere) {
+TEST(NullArguments, RejectedByLookupAssignAndErase) {
   on_one_rank_and_two([](Group const&, Store& store, Stream& stream) {
     TableId const table{0};
     std::vector<Key> const keys{Key{1}, Key{2}};
@@ -120,7 +120,7 @@ TEST(GivenMemory, OfRequestsIsThere) {
   });
 }
 
-TEST(GivenMemory, OfCopiesIsThere) {
+TEST(NullArguments, RejectedByCopies) {
   Stream stream(Device::host(), 1);
   std::vector<float> const values{1, 2};
   expect_error([&] { to_host(stream, nowhere<float>(2)); }, {"8 bytes are to be copied from a null address"});

@@ -73,7 +73,7 @@ std::uint64_t train(Group const& group, bool anew) {
   return store.table_hash();
 }
 
-TEST(Pattern, GivesTheBitsOfEntriesOnAnyNumberOfRanks) {
+TEST(BatchPattern, GivesSameBitsAsEntries) {
   for (int ranks = 1; ranks <= 3; ++ranks) {
     std::vector<std::uint64_t> hashes;
     for (bool anew : {true, false}) {
@@ -85,7 +85,7 @@ TEST(Pattern, GivesTheBitsOfEntriesOnAnyNumberOfRanks) {
   }
 }
 
-TEST(Pattern, OutlivesItsBatchAndKeepsOnlyEntries) {
+TEST(BatchPattern, OutlivesBatchWithoutItsRows) {
   Store store(Group::alone(), {});
   store.add_table({.name = "a", .dim = 4096});
   Stream stream = store.make_stream();
@@ -113,7 +113,7 @@ TEST(Pattern, OutlivesItsBatchAndKeepsOnlyEntries) {
   EXPECT_EQ(again.positions(0)[0], again.positions(0)[2]);
 }
 
-TEST(Pattern, MisuseIsExplained) {
+TEST(BatchPattern, RejectsMisuse) {
   Store store(Group::alone(), {});
   store.add_table({.name = "a", .dim = 4});
   Stream stream = store.make_stream();

@@ -76,7 +76,7 @@ std::uint64_t hash_after(int ranks, std::int64_t steps) {
   return hash;
 }
 
-TEST_F(Checkpoint, AResumedRunHasTheBitsOfOneThatNeverStopped) {
+TEST_F(Checkpoint, ResumedRunEndsWithSameBits) {
   auto const undisturbed = hash_after(1, 12);
   for (int before : {1, 2, 4}) {
     EXPECT_EQ(hash_after(before, 12), undisturbed);
@@ -107,7 +107,7 @@ TEST_F(Checkpoint, AResumedRunHasTheBitsOfOneThatNeverStopped) {
   }
 }
 
-TEST_F(Checkpoint, SavingChangesNothing) {
+TEST_F(Checkpoint, SavingDoesNotChangeTables) {
   Store store(Group::alone(), {});
   add_tables(store);
   for (std::int64_t last = 1; last <= 12; ++last) {
@@ -121,7 +121,7 @@ TEST_F(Checkpoint, SavingChangesNothing) {
   EXPECT_EQ(folders, 1);
 }
 
-TEST_F(Checkpoint, EveryDamageIsFound) {
+TEST_F(Checkpoint, RejectsDamagedFiles) {
   {
     Store store(Group::alone(), {});
     add_tables(store);
@@ -167,7 +167,7 @@ TEST_F(Checkpoint, EveryDamageIsFound) {
   EXPECT_EQ(store.restore(folder_).at(0).bytes, "some bytes");  // whole again
 }
 
-TEST_F(Checkpoint, AnotherConfigurationIsRefusedByName) {
+TEST_F(Checkpoint, ErrorNamesDifferentOption) {
   {
     Store store(Group::alone(), {});
     add_tables(store);
@@ -193,7 +193,7 @@ TEST_F(Checkpoint, AnotherConfigurationIsRefusedByName) {
   expect({}, other, "initializer");
 }
 
-TEST_F(Checkpoint, AFailedSaveLeavesTheOldOne) {
+TEST_F(Checkpoint, FailedSaveKeepsOldCheckpoint) {
   Store store(Group::alone(), {});
   add_tables(store);
   train(store, 2);
@@ -211,7 +211,7 @@ TEST_F(Checkpoint, AFailedSaveLeavesTheOldOne) {
   store.save(folder_, {});  // and training and saving go on
 }
 
-TEST_F(Checkpoint, ANewFolderThatCannotBeMadeIsAnError) {
+TEST_F(Checkpoint, ReportsFolderThatCannotBeCreated) {
   Store store(Group::alone(), {});
   add_tables(store);
   EXPECT_THROW(store.save("/proc/nowhere/checkpoint", {}), Error);

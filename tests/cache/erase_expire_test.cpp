@@ -44,7 +44,7 @@ void erase(Store& store, std::vector<Key> const& keys) {
   store.erase(stream, TableId{0}, View<Key const>(keys));
 }
 
-TEST(Forget, AnErasedRowBeginsAgainAsANewOne) {
+TEST(EraseExpire, ErasedRowStartsAnew) {
   for (std::uint32_t const admission_count : {1U, 2U}) {
     Store erased(Group::alone(), {}), fresh(Group::alone(), {});
     erased.add_table(table(admission_count));
@@ -64,7 +64,7 @@ TEST(Forget, AnErasedRowBeginsAgainAsANewOne) {
   }
 }
 
-TEST(Forget, ASightedKeyIsForgottenToo) {
+TEST(EraseExpire, EraseResetsOccurrences) {
   Store store(Group::alone(), {});
   store.add_table(table(2));
   step(store, keys_from(0, 10));
@@ -75,7 +75,7 @@ TEST(Forget, ASightedKeyIsForgottenToo) {
   EXPECT_EQ(store.size(TableId{0}), 10U);
 }
 
-TEST(Forget, RowsExpireByTheStepsSinceTheirLastUpdate) {
+TEST(EraseExpire, RowsExpireByLastUpdate) {
   Store store(Group::alone(), {});
   store.add_table(table());
   for (std::uint64_t i = 0; i < 10; ++i) step(store, keys_from(i, 1));  // key i at step i
@@ -88,7 +88,7 @@ TEST(Forget, RowsExpireByTheStepsSinceTheirLastUpdate) {
   EXPECT_EQ(store.expire(TableId{0}, 4), 1U);
 }
 
-TEST(Forget, AnAssignIsAnUpdateOfTheStepBefore) {
+TEST(EraseExpire, AssignCountsAsUpdateOfPreviousStep) {
   Store store(Group::alone(), {});
   store.add_table(table());
   auto stream = store.make_stream();
@@ -102,7 +102,7 @@ TEST(Forget, AnAssignIsAnUpdateOfTheStepBefore) {
 }
 
 // The ages of rows go on over a checkpoint.
-TEST(Forget, AgesAreSaved) {
+TEST(EraseExpire, AgesSurviveRestore) {
   TemporaryFolder const folder;
   {
     Store store(Group::alone(), {});
@@ -123,7 +123,7 @@ TEST(Forget, AgesAreSaved) {
   });
 }
 
-TEST(Forget, AStreamOfNewKeysRunsInBoundedMemory) {
+TEST(EraseExpire, ExpireBoundsMemoryOfNewKeys) {
   for (int ranks : {1, 2}) {
     for (std::uint32_t const admission_count : {1U, 3U}) {
       run_ranks(group_of(ranks), [&](Group group) {
@@ -154,7 +154,7 @@ TEST(Forget, AStreamOfNewKeysRunsInBoundedMemory) {
 
 // What a store's rows take is what it said that they would, but for what blocks are rounded up by: that of the index
 // here.
-TEST(Forget, RowsTakeTheMemoryThatWasPlanned) {
+TEST(EraseExpire, RowMemoryMatchesPlan) {
   constexpr std::size_t kRows = 200000;
   Store store(Group::alone(), {});
   auto options = table();
@@ -174,7 +174,7 @@ TEST(Forget, RowsTakeTheMemoryThatWasPlanned) {
 
 // -- who may --
 
-TEST(Forget, IsRefusedOnAllRanksWhereOneHasABatch) {
+TEST(EraseExpire, AllRanksRejectWhileBatchIsPrepared) {
   run_ranks(Group::threads(3), [](Group group) {
     Store store(group, {});
     store.add_table(table());
@@ -204,7 +204,7 @@ TEST(Forget, IsRefusedOnAllRanksWhereOneHasABatch) {
   });
 }
 
-TEST(Forget, DifferentCallsAreRefused) {
+TEST(EraseExpire, RejectsDifferentCallsOfRanks) {
   run_ranks(Group::threads(2), [](Group group) {
     Store store(group, {});
     store.add_table(table());
@@ -218,7 +218,7 @@ TEST(Forget, DifferentCallsAreRefused) {
   });
 }
 
-TEST(Forget, ArgumentsThatMakeNoSenseAreRefusedOnAllRanks) {
+TEST(EraseExpire, AllRanksRejectInvalidArguments) {
   run_ranks(Group::threads(2), [](Group group) {
     Store store(group, {});
     store.add_table(table());
@@ -233,9 +233,9 @@ TEST(Forget, ArgumentsThatMakeNoSenseAreRefusedOnAllRanks) {
   });
 }
 
-class ForgetRanks : public testing::TestWithParam<int> {};
+class EraseExpireRanks : public testing::TestWithParam<int> {};
 
-TEST_P(ForgetRanks, EndWithTheBitsOfOne) {
+TEST_P(EraseExpireRanks, HashEqualsOneRank) {
   for (Device const device : devices()) {
     for (int lookahead : {0, 2, 9}) {
       Workload workload{.steps = 40,
@@ -253,7 +253,7 @@ TEST_P(ForgetRanks, EndWithTheBitsOfOne) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(Threads, ForgetRanks, testing::Values(1, 2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(Threads, EraseExpireRanks, testing::Values(1, 2, 3, 4));
 
 }  // namespace
 }  // namespace gpups::test

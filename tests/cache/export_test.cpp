@@ -104,7 +104,7 @@ void expect_rows(std::string const& keys_bytes, std::string const& values_bytes)
   for (std::uint64_t k = 0; k < 40000; ++k) ASSERT_TRUE(seen.contains(k * k));
 }
 
-TEST(Export, FilesAreTheSameForEveryNumberOfRanks) {
+TEST(Export, FilesAreEqualForAnyRanks) {
   TemporaryFolder const parent;
   std::map<std::string, std::string> of_one[2];
   for (int ranks : {1, 2, 3, 4}) {
@@ -145,7 +145,7 @@ TEST(Export, FilesAreTheSameForEveryNumberOfRanks) {
   expect_rows(flat.at(json.at("keys").at("file")), flat.at(json.at("values").at("file")));
 }
 
-TEST(Export, NamesOfTablesAreNamesOfFiles) {
+TEST(Export, TableNamesAreEscapedInFileNames) {
   EXPECT_EQ(cache::file_name_of("user_id-2"), "user_id-2");
   EXPECT_EQ(cache::file_name_of("../etc/passwd"), "%2E%2E%2Fetc%2Fpasswd");
   EXPECT_EQ(cache::file_name_of("a%2Fb"), "a%252Fb");
@@ -168,7 +168,7 @@ void expect_failure(fs::path const& folder, Spoil spoil, std::initializer_list<c
   });
 }
 
-TEST(Export, IsNeverMixedWithAnother) {
+TEST(Export, RejectsFolderWithFiles) {
   TemporaryFolder const folder;
   auto const old = folder.write("old.keys.npy", "old");
   expect_failure(folder.path(), [] {}, {"is there already", "name a new folder"});
@@ -180,16 +180,16 @@ TEST(Export, IsNeverMixedWithAnother) {
   EXPECT_EQ(files_in(folder.path()).size(), 6U);
 }
 
-TEST(Export, AFileInItsPlaceIsRefused) {
+TEST(Export, RejectsFileAtPath) {
   TemporaryFolder const folder;
   expect_failure(folder.write("file", "x"), [] {}, {"is there already"});
 }
 
-TEST(Export, AFolderThatCannotBeMadeIsAnErrorOnAllRanks) {
+TEST(Export, AllRanksReportFolderThatCannotBeCreated) {
   expect_failure("/proc/nowhere/export", [] {}, {"cannot be made", "check the path"});
 }
 
-TEST(Export, LeftoversOfAKilledExportAreReplaced) {
+TEST(Export, ReplacesUnfinishedExport) {
   TemporaryFolder const parent;
   parent.write("out.unfinished/items%2Fnew%20v2.keys.npy", "half");
   Store store(Group::alone(), {});
@@ -200,7 +200,7 @@ TEST(Export, LeftoversOfAKilledExportAreReplaced) {
 }
 
 // No space: files may have no more than so many bytes.
-TEST(Export, ADiskThatIsFullLeavesNothing) {
+TEST(Export, FullDiskLeavesNoFiles) {
   TemporaryFolder const parent;
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -216,7 +216,7 @@ TEST(Export, ADiskThatIsFullLeavesNothing) {
   EXPECT_TRUE(fs::is_empty(parent.path()));
 }
 
-TEST(Export, APartThatCannotBeWrittenIsAnError) {
+TEST(Export, ReportsPartThatCannotBeWritten) {
   TemporaryFolder const folder;
   expect_error([&] { cache::PartWriter(folder.path() / "none", 0); }, {"opening", "that all ranks see it"});
   cache::create_array(folder.path() / "array", "head", 6);

@@ -43,7 +43,7 @@ void refuse_all(std::vector<Case<Options>> const& cases, Options const& good,
   }
 }
 
-TEST(ExtremeOptions, OfTablesAreRefused) {
+TEST(ExtremeOptions, TableOptionsAreRejected) {
   using T = TableOptions;
   std::vector<Case<T>> cases{
       {"has no name", [](T& t) { t.name = ""; }},
@@ -121,7 +121,7 @@ TEST(ExtremeOptions, OfTablesAreRefused) {
 }
 
 // The most that is accepted can be planned.
-TEST(ExtremeOptions, TheMostExpectedRowsCanBePlanned) {
+TEST(ExtremeOptions, LargestExpectedRowsCanBePlanned) {
   Store store(Group::alone(), {.threads = 1});
   store.add_table({.name = "t", .dim = 65536, .expected_rows = (std::size_t{1} << 31) - 2});
   std::uint64_t bytes = 0;
@@ -132,7 +132,7 @@ TEST(ExtremeOptions, TheMostExpectedRowsCanBePlanned) {
   EXPECT_GT(bytes, std::uint64_t{1} << 48);
 }
 
-TEST(ExtremeOptions, OfStoresAreRefused) {
+TEST(ExtremeOptions, StoreOptionsAreRejected) {
   using S = StoreOptions;
   std::vector<Case<S>> cases{
       {"StoreOptions::threads is -1", [](S& s) { s.threads = -1; }},
@@ -154,7 +154,7 @@ TEST(ExtremeOptions, OfStoresAreRefused) {
   refuse_all<S>(cases, {.threads = 1, .wait_timeout_s = 1e9}, [](S const& options) { Store(Group::alone(), options); });
 }
 
-TEST(ExtremeOptions, OfGroupsAreRefused) {
+TEST(ExtremeOptions, GroupOptionsAreRejected) {
   for (double const timeout : {0.0, -1.0, kNan, kInfinity}) {
     expect_error([&] { Group::join({.join_timeout_s = timeout}); }, {"JoinOptions::join_timeout_s"});
     expect_error([&] { Group::join({.peer_timeout_s = timeout}); }, {"JoinOptions::peer_timeout_s"});
@@ -185,7 +185,7 @@ TEST(ExtremeOptions, OfGroupsAreRefused) {
   expect_error([] { device_from("auto", -1); }, {"local rank -1"});
 }
 
-TEST(ExtremeOptions, OfSumsAreRefused) {
+TEST(ExtremeOptions, AllreduceOptionsAreRejected) {
   Group const group = Group::alone();
   Store store(group, {.threads = 1});
   auto stream = store.make_stream();
@@ -225,7 +225,7 @@ TEST(ExtremeOptions, OfSumsAreRefused) {
   expect_error([&] { TopKAllreduce(group, kMost, {}); }, {"too long"});
 }
 
-TEST(ExtremeOptions, OfStepsAreRefused) {
+TEST(ExtremeOptions, StepArgumentsAreRejected) {
   Store store(Group::alone(), {.threads = 1});
   store.add_table({.name = "t", .dim = 4});
   auto stream = store.make_stream();
@@ -255,7 +255,7 @@ TEST(ExtremeOptions, OfStepsAreRefused) {
   prepare(Clock{0}, std::size_t{1} << 40);
 }
 
-TEST(ExtremeOptions, OfCallsBetweenStepsAreRefused) {
+TEST(ExtremeOptions, ArgumentsBetweenStepsAreRejected) {
   Store store(Group::alone(), {.threads = 1});
   store.add_table({.name = "t", .dim = 4});
   for (std::int64_t const age : {std::int64_t{0}, std::int64_t{-1}, kLeast64, kMost64}) {
@@ -280,7 +280,7 @@ TEST(ExtremeOptions, OfCallsBetweenStepsAreRefused) {
 }
 
 // Values that no training could go on with, on one rank of several: no row has changed on any.
-TEST(ExtremeOptions, AssignRefusesWhatIsNotFiniteOnAllRanks) {
+TEST(ExtremeOptions, AllRanksRejectAssignOfNonFiniteValues) {
   for (int const ranks : {1, 3}) {
     run_ranks(Group::threads(ranks), [](Group const& group) {
       Store store(group, {.threads = 1});
@@ -318,7 +318,7 @@ TEST(ExtremeOptions, AssignRefusesWhatIsNotFiniteOnAllRanks) {
   }
 }
 
-TEST(ExtremeOptions, BlobsHaveNamesOfTheirOwn) {
+TEST(ExtremeOptions, BlobNamesMustBeUnique) {
   TemporaryFolder const folder;
   run_ranks(Group::threads(2), [&](Group const& group) {
     Store store(group, {.threads = 1});

@@ -120,7 +120,7 @@ std::vector<Part> draw(Random& random, std::size_t tables, int batch) {
 class Resolve : public test::OnDevice {};
 INSTANTIATE_TEST_SUITE_P(, Resolve, test::kDevices, test::device_name);
 
-TEST_P(Resolve, ManyTablesAtOnceAsOneAfterTheOther) {
+TEST_P(Resolve, ManyTablesMatchOneByOne) {
   constexpr std::size_t kSchema = 40;  // more than a launch takes
   for (int threads = 1; threads <= 3; ++threads) {
     Random random(static_cast<std::uint64_t>(threads));
@@ -143,7 +143,7 @@ TEST_P(Resolve, ManyTablesAtOnceAsOneAfterTheOther) {
 }
 
 // A batch whose keys are nearly all known is searched before anything is put in, one with many new keys is not.
-TEST_P(Resolve, FewNewKeysAmongManyGetTheNextRows) {
+TEST_P(Resolve, NewKeysGetNextRows) {
   Tables tables(GetParam(), 2, 3, 5000);
   std::vector<Part> parts{{0, {}}, {1, {}}, {2, {}}};
   for (std::uint64_t k = 0; k < 4000; ++k) {
@@ -160,7 +160,7 @@ TEST_P(Resolve, FewNewKeysAmongManyGetTheNextRows) {
   }
 }
 
-TEST_P(Resolve, NothingAndPartsWithoutKeysAreResolved) {
+TEST_P(Resolve, AcceptsEmptyParts) {
   Tables tables(GetParam(), 2, 2, 10);
   EXPECT_EQ(resolve(tables, {}, true), std::vector<Ids>());
   EXPECT_EQ(resolve(tables, {{0, {}}, {1, {}}}, true), std::vector<Ids>(2));
@@ -168,7 +168,7 @@ TEST_P(Resolve, NothingAndPartsWithoutKeysAreResolved) {
 }
 
 // Keys move to the larger index while batches come, new keys or not; then the smaller one goes.
-TEST_P(Resolve, AnIndexGoesOnGrowingWithoutNewKeys) {
+TEST_P(Resolve, IndexGrowthEndsWithoutNewKeys) {
   Tables tables(GetParam(), 2, 1, 100000);
   auto const from = [](std::uint64_t first) {
     std::vector<Key> keys;
@@ -183,7 +183,7 @@ TEST_P(Resolve, AnIndexGoesOnGrowingWithoutNewKeys) {
   EXPECT_LT(memory::usage(GetParam()).bytes + 1000000, while_growing);
 }
 
-TEST_P(Resolve, ATableThatCannotTakeItsRowsIsNamed) {
+TEST_P(Resolve, ErrorNamesTableWithoutMemory) {
   Tables tables(GetParam(), 2, 3, 10);
   auto too_large = options(1);
   too_large.dim = std::size_t{1} << 33;  // a chunk of rows has more bytes than there are addresses

@@ -9,7 +9,7 @@ using namespace held;
 
 // Small gradients, which are held back behind large ones and then sent late with their keys: less is saved than
 // without, and what was sent and what was saved are together what there was, once.
-TEST(LateGradients, WhatComesLateIsNoLongerSpared) {
+TEST(FlushedResiduals, FlushedBytesAreNotCountedAsSaved) {
   run_ranks(Group::threads(2), [&](Group mine) {
     Store store(mine, {.threads = 1});
     store.add_table(table({.filter = {.age_max = 3, .density = 0}}));
@@ -85,7 +85,7 @@ double late_key_bytes(std::size_t dictionary_keys) {
   return bytes;
 }
 
-TEST(LateGradients, WhatComesLateGoesByTheNumbersThatItsKeysHave) {
+TEST(FlushedResiduals, KeysAreSentAsDictionarySlots) {
   EXPECT_NEAR(late_key_bytes(1 << 20), 1, 0.05);
   EXPECT_NEAR(late_key_bytes(0), 8, 0.05);
   double const some = late_key_bytes(500);  // of about a thousand

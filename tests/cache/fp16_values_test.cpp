@@ -112,7 +112,7 @@ std::vector<Key> first_keys(std::uint64_t n) {
   return keys;
 }
 
-TEST(ShortValues, HaveTheSameBitsOnAnyNumberOfRanksAndThreads) {
+TEST(Fp16Values, BitsAreEqualForAnyRanksAndThreads) {
   auto const one = hash_after(1, 8);
   for (int ranks : {2, 3, 4}) EXPECT_EQ(hash_after(ranks, 8), one) << ranks;
   auto threads = store_of(Group::alone(), 1);
@@ -127,7 +127,7 @@ TEST(ShortValues, HaveTheSameBitsOnAnyNumberOfRanksAndThreads) {
   EXPECT_NE(floats.table_hash(), one);
 }
 
-TEST(ShortValues, AResumedRunHasTheBitsOfOneThatNeverStopped) {
+TEST(Fp16Values, ResumedRunEndsWithSameBits) {
   auto const undisturbed = hash_after(1, 8);
   for (int before : {1, 2, 3}) {
     TemporaryFolder const folder;
@@ -149,7 +149,7 @@ TEST(ShortValues, AResumedRunHasTheBitsOfOneThatNeverStopped) {
 }
 
 // Read by look-ups, scans, pulls and pooled pulls: of rows that were trained, and of keys without a row.
-TEST(ShortValues, ReadTheSameInEveryWay) {
+TEST(Fp16Values, AllReadsReturnSameValues) {
   for (int ranks : {1, 2}) {
     run_on_ranks(ranks, [&](Store& store) {
       train(store, 5);
@@ -195,7 +195,7 @@ TEST(ShortValues, ReadTheSameInEveryWay) {
 }
 
 // Steps of a hundredth of what lies between two numbers: each would be lost if it were rounded to the nearest.
-TEST(ShortValues, SmallUpdatesAddUp) {
+TEST(Fp16Values, StochasticRoundingKeepsSmallUpdates) {
   for (auto const values : {DataType::kBFloat16, DataType::kHalf}) {
     double const unit = values == DataType::kHalf ? 0x1p-10 : 0x1p-7;  // from 1 to 2
     Store store(Group::alone(), {});
@@ -228,7 +228,7 @@ TEST(ShortValues, SmallUpdatesAddUp) {
   }
 }
 
-TEST(ShortValues, TakeHalfTheMemoryAndHalfTheFile) {
+TEST(Fp16Values, HalveMemoryAndFileSize) {
   auto const bytes = [](DataType values) {
     auto options = table("t", values, Kind::kSgd, 64);
     options.expected_rows = 1 << 20;
@@ -255,7 +255,7 @@ TEST(ShortValues, TakeHalfTheMemoryAndHalfTheFile) {
   }
 }
 
-TEST(ShortValues, ACheckpointOfAnotherTypeIsRefused) {
+TEST(Fp16Values, RejectsCheckpointOfOtherType) {
   TemporaryFolder const folder;
   {
     Store store(Group::alone(), {});
@@ -272,7 +272,7 @@ TEST(ShortValues, ACheckpointOfAnotherTypeIsRefused) {
 }
 
 // Checkpoints of the format before this one say no type.
-TEST(ShortValues, CheckpointsThatSayNoTypeAreOfFloats) {
+TEST(Fp16Values, CheckpointWithoutTypeIsFloat32) {
   TemporaryFolder const folder;
   auto const add = [](Store& store, DataType values) { store.add_table(table("t", values, Kind::kSgd, 3)); };
   std::uint64_t hash = 0;
@@ -305,7 +305,7 @@ TEST(ShortValues, CheckpointsThatSayNoTypeAreOfFloats) {
   expect_error([&] { fourth.restore(folder.path()); }, {"has format 6 (this program reads 2 to 5)"});
 }
 
-TEST(ShortValues, SetAndForgottenRowsAreAsOfFloats) {
+TEST(Fp16Values, AssignRoundsAndExpireResets) {
   auto store = store_of(Group::alone());
   auto stream = store.make_stream();
   auto const keys = first_keys(10);
@@ -329,7 +329,7 @@ TEST(ShortValues, SetAndForgottenRowsAreAsOfFloats) {
   EXPECT_EQ(look_up(store, TableId{3}, keys), initial);
 }
 
-TEST(ShortValues, ExportsAreOfFloats) {
+TEST(Fp16Values, ExportWritesFloat32) {
   TemporaryFolder const folder;
   Store store(Group::alone(), {});
   store.add_table(table("t", DataType::kBFloat16, Kind::kSgd, 2));
@@ -347,7 +347,7 @@ TEST(ShortValues, ExportsAreOfFloats) {
   EXPECT_EQ(fs::file_size(folder.path() / "out" / "t.values.bin"), sizeof got);
 }
 
-TEST(ShortValues, WhatATypeCannotHoldIsAnError) {
+TEST(Fp16Values, RejectsValuesBeyondRange) {
   Store store(Group::alone(), {});
   auto large = table("t", DataType::kHalf, Kind::kSgd, 2);
   large.initializer = {Initializer::Kind::kNormal, 60000};

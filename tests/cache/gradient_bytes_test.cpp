@@ -10,7 +10,7 @@
 namespace gpups::test {
 namespace {
 
-TEST(SentRows, CostTheirSumsAndAByteOrTwoForKeysThatWereNamedBefore) {
+TEST(GradientBytes, KnownKeysTakeAtMostTwoBytes) {
   constexpr std::size_t kRows = 10000;
   for (int const ranks : {2, 4}) {
     for (std::size_t const dim : {1, 10, 64}) {
@@ -30,7 +30,7 @@ TEST(SentRows, CostTheirSumsAndAByteOrTwoForKeysThatWereNamedBefore) {
   }
 }
 
-TEST(SentRows, KeysTravelWholeWithoutADictionary) {
+TEST(GradientBytes, KeysTakeEightBytesWithoutDictionary) {
   constexpr std::size_t kRows = 3000;
   TableOptions options{.dim = 3};
   auto const with = gradient_bytes_per_key(2, 5, kRows, options, false);
@@ -45,7 +45,7 @@ TEST(SentRows, KeysTravelWholeWithoutADictionary) {
   EXPECT_EQ(with.hash, few.hash);
 }
 
-TEST(SentRows, DictionariesAreInTheMemoryPlan) {
+TEST(GradientBytes, MemoryPlanIncludesDictionaries) {
   auto const planned = [](int ranks, std::size_t keys) {
     std::uint64_t bytes = 0;
     Store store(ranks == 1 ? Group::alone() : Group::threads(ranks)[0], {});
@@ -63,7 +63,7 @@ TEST(SentRows, DictionariesAreInTheMemoryPlan) {
   EXPECT_NEAR(static_cast<double>(planned(4, 90000)), static_cast<double>(planned(2, 90000)), 90000 * 10);
 }
 
-TEST(SentRows, WhatWaitsAndWhatIsCopiedIsInTheMemoryPlan) {
+TEST(GradientBytes, MemoryPlanIncludesResidualsAndMirrors) {
   auto const planned = [](int ranks, RowCompression const& gradient_compression,
                           RowCompression const& refresh_compression) {
     std::uint64_t bytes = 0;
@@ -93,7 +93,7 @@ TEST(SentRows, WhatWaitsAndWhatIsCopiedIsInTheMemoryPlan) {
   EXPECT_LT(planned(2, all, {}), planned(2, {}, {}) + (std::uint64_t{1} << 20) * 64 * 8);  // of half the rows
 }
 
-TEST(SentRows, TooManyKeysToRememberAreRefused) {
+TEST(GradientBytes, RejectsTooLargeDictionary) {
   Store store(Group::alone(), {});
   expect_error([&] { store.add_table({.name = "t", .dim = 4, .dictionary_keys = std::size_t{1} << 31}); },
                {"table 't' remembers 2147483648 keys", "lower dictionary_keys"});

@@ -33,9 +33,9 @@ class HostileKeys : public HostilePeer {
   }
 };
 
-TEST_F(HostileKeys, ANumberThatWasNeverGiven) { expect_keys_rejected(1, {1, 0, 0, 0, 0, 0}, "never named"); }
+TEST_F(HostileKeys, RejectsUnknownSlot) { expect_keys_rejected(1, {1, 0, 0, 0, 0, 0}, "never named"); }
 
-TEST_F(HostileKeys, ANumberBehindTheLastThatWasGiven) {
+TEST_F(HostileKeys, RejectsSlotBeyondLast) {
   auto message = named(3);
   message.gradients = {{2, 0}};
   message.intents = {intent(2, 2)};
@@ -47,7 +47,7 @@ TEST_F(HostileKeys, ANumberBehindTheLastThatWasGiven) {
   expect_rejected("never named");
 }
 
-TEST_F(HostileKeys, ANumberInAnUrgentRead) {
+TEST_F(HostileKeys, RejectsUnknownSlotInLateFetch) {
   auto message = named(3);
   message.gradients = {{2, 0}};
   peer_.send(message);
@@ -58,13 +58,13 @@ TEST_F(HostileKeys, ANumberInAnUrgentRead) {
   expect_rejected("never named");
 }
 
-TEST_F(HostileKeys, AKeyTwice) {
+TEST_F(HostileKeys, RejectsDuplicateKey) {
   auto bytes = new_keys({5, 1ULL << 60});
   std::copy_n(bytes.begin() + 5, 8, bytes.begin() + 13);
   expect_keys_rejected(2, bytes, "named key 5 of table 't' twice");
 }
 
-TEST_F(HostileKeys, AKnownKeyAsANewOne) {
+TEST_F(HostileKeys, RejectsKnownKeySentAsNew) {
   auto message = named(1);
   message.gradients = {{1, 0}};
   message.intents = {intent(2, 2)};
@@ -77,19 +77,21 @@ TEST_F(HostileKeys, AKnownKeyAsANewOne) {
   expect_rejected("named key 0 of table 't' twice");
 }
 
-TEST_F(HostileKeys, GapsThatHaveNoEnd) { expect_keys_rejected(1, {1, 0, 0, 0, 0, 0x80}, "have no end"); }
+TEST_F(HostileKeys, RejectsUnterminatedGap) { expect_keys_rejected(1, {1, 0, 0, 0, 0, 0x80}, "have no end"); }
 
-TEST_F(HostileKeys, KeysWithoutBytes) { expect_keys_rejected(1, {}, "a list of keys that is cut"); }
+TEST_F(HostileKeys, RejectsMissingKeyBytes) { expect_keys_rejected(1, {}, "a list of keys that is cut"); }
 
-TEST_F(HostileKeys, MoreKeysThanBytes) { expect_keys_rejected(kHuge, Bytes(100, 0), "fewer bytes than its keys take"); }
+TEST_F(HostileKeys, RejectsMoreKeysThanBytes) {
+  expect_keys_rejected(kHuge, Bytes(100, 0), "fewer bytes than its keys take");
+}
 
-TEST_F(HostileKeys, MoreBytesThanKeys) {
+TEST_F(HostileKeys, RejectsMoreBytesThanKeys) {
   auto bytes = new_keys({5});
   bytes.push_back(0);
   expect_keys_rejected(1, bytes, "more bytes of keys than its batches have");
 }
 
-TEST_F(HostileKeys, MoreBytesThanItsKeysCanTake) {
+TEST_F(HostileKeys, RejectsKeyBytesBeyondMaximum) {
   peer_.send(in(0, {intent(1, 1)}, 1000));
   end_step();
   expect_rejected("more bytes of keys than its batches can take");
@@ -97,7 +99,7 @@ TEST_F(HostileKeys, MoreBytesThanItsKeysCanTake) {
 
 class HostileSizes : public HostileKeys, public testing::WithParamInterface<cache::GradientBytes> {};
 
-TEST_P(HostileSizes, OfGradientsThatCannotBe) {
+TEST_P(HostileSizes, RejectsImpossibleGradientSizes) {
   // Three rows of four columns: from 2 bytes to 98; and no occurrences, which this table does not count.
   auto message = named(3);
   message.gradients = {GetParam()};
@@ -108,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, HostileSizes,
                          testing::Values(cache::GradientBytes{1, 0}, cache::GradientBytes{99, 0},
                                          cache::GradientBytes{~0ULL, 0}, cache::GradientBytes{2, 1}));
 
-TEST_F(HostileKeys, RowsThatAreNotAsLongAsTheySay) {
+TEST_F(HostileKeys, RejectsRowsOfWrongLength) {
   auto message = named(3);
   message.gradients = {{30, 0}};
   peer_.send(message);

@@ -14,7 +14,7 @@ namespace {
 
 // -- answers --
 
-TEST_F(HostilePeer, AnUrgentAnswerTwice) {
+TEST_F(HostilePeer, RejectsSecondLateFetchReply) {
   auto const batch = read_from_peer(Clock{0});
   peer_.on_idle = [this] {
     for (int i = 0; i < 2; ++i) peer_.send({.kind = MessageKind::kLateFetchReply});
@@ -24,12 +24,12 @@ TEST_F(HostilePeer, AnUrgentAnswerTwice) {
   EXPECT_NE(error_of([&] { store_->wait_ready(batch); }).find("nobody asked of it"), std::string::npos);
 }
 
-TEST_F(HostilePeer, AnAnswerThatNobodyAskedFor) {
+TEST_F(HostilePeer, RejectsUnrequestedReply) {
   peer_.send({.kind = MessageKind::kLookupReply, .id = 0});
   expect_rejected("a request that nobody made of it");
 }
 
-TEST_F(HostilePeer, AnAnswerOfAnotherKindOrTwice) {
+TEST_F(HostilePeer, RejectsReplyOfWrongKindOrTwice) {
   for (auto const& kinds :
        {std::vector{MessageKind::kAssignReply}, std::vector{MessageKind::kLookupReply, MessageKind::kLookupReply}}) {
     RawPeer peer;
@@ -52,18 +52,18 @@ TEST_F(HostilePeer, AnAnswerOfAnotherKindOrTwice) {
 
 // -- requests --
 
-TEST_F(HostilePeer, RowsSetOutsideOfTheCollective) {
+TEST_F(HostilePeer, RejectsAssignOutsideCollective) {
   peer_.send({.kind = MessageKind::kAssign, .id = 0, .keys = 1});
   expect_rejected("set rows while this rank does not");
 }
 
-TEST_F(HostilePeer, RowsErasedOutsideOfTheCollective) {
+TEST_F(HostilePeer, RejectsEraseOutsideCollective) {
   peer_.send({.kind = MessageKind::kErase, .id = 0, .keys = 1});
   expect_rejected("erased rows while this rank does not");
 }
 
 // A rank that waits in erase lets others erase, and nothing else.
-TEST_F(HostilePeer, RowsSetInTheCollectiveThatErases) {
+TEST_F(HostilePeer, RejectsAssignDuringErase) {
   peer_.on_idle = [this] {
     peer_.send({.kind = MessageKind::kAssign, .id = 0, .keys = 1});
     peer_.on_idle = [] { return false; };
@@ -74,7 +74,7 @@ TEST_F(HostilePeer, RowsSetInTheCollectiveThatErases) {
 }
 
 // What another thread of this rank may try while one waits in erase.
-TEST_F(HostilePeer, NothingIsPreparedWhileRowsAreForgotten) {
+TEST_F(HostilePeer, PrepareFailsDuringErase) {
   bool tried = false;
   peer_.on_idle = [&] {
     tried = true;
@@ -85,7 +85,7 @@ TEST_F(HostilePeer, NothingIsPreparedWhileRowsAreForgotten) {
   EXPECT_TRUE(tried);
 }
 
-TEST_F(HostilePeer, ANumberOfForgottenRowsThatIsNone) {
+TEST_F(HostilePeer, RejectsInvalidExpireResult) {
   std::uint64_t gathers = 0;
   peer_.on_idle = [&] {
     if (!peer_.receive()) return false;
@@ -99,12 +99,12 @@ TEST_F(HostilePeer, ANumberOfForgottenRowsThatIsNone) {
   EXPECT_NE(text.find("of its share of a common work what cannot be"), std::string::npos) << text;
 }
 
-TEST_F(HostilePeer, ARequestTwice) {
+TEST_F(HostilePeer, RejectsDuplicateRequest) {
   for (int i = 0; i < 2; ++i) peer_.send({.kind = MessageKind::kLookup, .id = 4, .keys = 1});
   expect_rejected("made a request twice");
 }
 
-TEST_F(HostilePeer, RequestsWhoseAnswersAreNotTaken) {
+TEST_F(HostilePeer, RejectsTooManyUnreadReplies) {
   EXPECT_EQ(turn(), "");
   for (std::uint64_t id = 0; id <= 4 * Store::kLookupsMax; ++id) {
     peer_.send({.kind = MessageKind::kLookup, .id = id, .keys = 1});
@@ -114,7 +114,7 @@ TEST_F(HostilePeer, RequestsWhoseAnswersAreNotTaken) {
   expect_rejected("without taking their answers");
 }
 
-TEST_F(HostilePeer, RequestsWhoseAnswersAreTakenMayBeMany) {
+TEST_F(HostilePeer, AcceptsManyRequestsWithReadReplies) {
   for (std::uint64_t id = 0; id < 100; ++id) {
     peer_.send({.kind = MessageKind::kLookup, .id = id, .keys = 1});
     peer_.send_words(tag(Section::kRequestKeys, id, 1), {id});
@@ -126,22 +126,22 @@ TEST_F(HostilePeer, RequestsWhoseAnswersAreTakenMayBeMany) {
   }
 }
 
-TEST_F(HostilePeer, GathersAheadOfThisRank) {
+TEST_F(HostilePeer, RejectsGatherAheadOfThisRank) {
   for (std::uint64_t id = 0; id < 2; ++id) peer_.send({.kind = MessageKind::kGather, .id = id});
   expect_rejected("piece of gather 1");
 }
 
-TEST_F(HostilePeer, GathersOutOfTurn) {
+TEST_F(HostilePeer, RejectsGatherIdThatFitsNoTag) {
   peer_.send({.kind = MessageKind::kGather, .id = ~std::uint64_t{0}});
   expect_rejected("a number that no tag can hold");
 }
 
-TEST_F(HostilePeer, AGatherOutOfTurn) {
+TEST_F(HostilePeer, RejectsGatherOutOfOrder) {
   peer_.send({.kind = MessageKind::kGather, .id = 1});
   expect_rejected("where 0 is next");
 }
 
-TEST_F(HostilePeer, RequestsWhoseTagsWouldBeOne) {
+TEST_F(HostilePeer, RejectsRequestIdThatFitsNoTag) {
   for (std::uint64_t const id : {std::uint64_t{3}, cache::kIdEnd + 3}) {
     peer_.send({.kind = MessageKind::kLookup, .id = id, .keys = 1});
   }
@@ -161,7 +161,7 @@ void answer_gathers(RawPeer& peer, std::function<std::string(std::uint64_t)> bod
 }
 
 // What a rank says of its file becomes a path on rank 0.
-TEST_F(HostilePeer, AFileNameThatLeadsElsewhere) {
+TEST_F(HostilePeer, RejectsUnsafeFileName) {
   for (std::string const name : {"../../elsewhere", "/etc/passwd", "rows-0-of-2.bin", "", "\033[2J"}) {
     TemporaryFolder const folder;
     RawPeer peer;
@@ -179,7 +179,7 @@ TEST_F(HostilePeer, AFileNameThatLeadsElsewhere) {
 }
 
 // What a rank says of its rows decides where others write theirs.
-TEST_F(HostilePeer, RowsThatNoTableHas) {
+TEST_F(HostilePeer, RejectsInvalidRowCounts) {
   for (std::vector<std::uint64_t> const& counts : {std::vector{~std::uint64_t{0}}, {1, 1}, {}}) {
     TemporaryFolder const folder;
     RawPeer peer;
@@ -196,7 +196,7 @@ TEST_F(HostilePeer, RowsThatNoTableHas) {
 
 // -- a regular program that is unusual --
 
-TEST_F(HostilePeer, APushThatDoesNotWaitForItsRowsEndsTheStepWhenTheyHaveCome) {
+TEST_F(HostilePeer, StepEndsWhenRowsArriveAfterPush) {
   auto const batch = read_from_peer(Clock{0});
   push_zeros(batch);
   end_step();
@@ -216,7 +216,7 @@ TEST_F(HostilePeer, APushThatDoesNotWaitForItsRowsEndsTheStepWhenTheyHaveCome) {
   EXPECT_EQ(turn(), "");
 }
 
-TEST_F(HostilePeer, AStoreThatGoesStillEndsItsLastStep) {
+TEST_F(HostilePeer, DestroyedStoreCompletesLastStep) {
   push_zeros(read_from_peer(Clock{0}));
   end_step();
   peer_.let_turn();

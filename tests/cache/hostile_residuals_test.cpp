@@ -44,11 +44,11 @@ class HostileResiduals : public HostilePeer {
   }
 };
 
-TEST_F(HostileResiduals, FlushedRowsOfATableThatIsNotThere) {
+TEST_F(HostileResiduals, RejectsFlushOfUnknownTable) {
   expect_in(turn_after(late(1, 64, TableId{7})), "late for a table that holds none back");
 }
 
-TEST_F(HostileResiduals, FlushedRowsOfAnotherSize) {
+TEST_F(HostileResiduals, RejectsFlushOfWrongSize) {
   for (std::uint64_t const bytes : {std::uint64_t{0}, std::uint64_t{3}, std::uint64_t{1} << 60}) {
     for (bool const exact : {false, true}) {
       expect_in(turn_after(late(kHuge, bytes, TableId{0}, exact)), "whose size is not that of their rows");
@@ -56,13 +56,13 @@ TEST_F(HostileResiduals, FlushedRowsOfAnotherSize) {
   }
 }
 
-TEST_F(HostileResiduals, FlushedRowsWithMoreBytesOfKeysThanTheyCanTake) {
+TEST_F(HostileResiduals, RejectsTooManyKeyBytes) {
   auto message = late(1, 20);
   message.flushed[0].key_bytes = std::uint64_t{1} << 60;
   expect_in(turn_after(message), "more bytes of keys than they can take");
 }
 
-TEST_F(HostileResiduals, FlushedRowsWhoseKeysAreNone) {
+TEST_F(HostileResiduals, RejectsInvalidKeys) {
   std::vector<std::uint8_t> const plain{0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0};
   expect_in(turn_after(plain), "awaited the values of step 0");  // it was taken
   expect_in(turn_after({1, 0, 0, 0, 0, 0}), "late rows with the number of a key that it has never named");
@@ -73,9 +73,9 @@ TEST_F(HostileResiduals, FlushedRowsWhoseKeysAreNone) {
   expect_in(turn_after(more), "late rows with more bytes of keys than it has rows");
 }
 
-TEST_F(HostileResiduals, NoRowsLate) { expect_in(turn_after(late(0, 0)), "a size that cannot be"); }
+TEST_F(HostileResiduals, RejectsEmptyFlush) { expect_in(turn_after(late(0, 0)), "a size that cannot be"); }
 
-TEST_F(HostileResiduals, ValuesThatNobodyAskedFor) {
+TEST_F(HostileResiduals, RejectsUnrequestedValues) {
   Message message = in(0);
   message.kind = MessageKind::kRefreshPhase;
   message.sent = {7};

@@ -98,7 +98,7 @@ TEST(KeyDictionary, BothEndsAgreeOnEverySlot) {
   }
 }
 
-TEST(KeyDictionary, AKeyThatIsNamedOftenStays) {
+TEST(KeyDictionary, FrequentKeysKeepTheirSlots) {
   Pair pair(100);
   std::vector<Key> hot, cold;
   for (std::uint64_t k = 0; k < 50; ++k) hot.push_back(Key{k << 40});
@@ -115,7 +115,7 @@ TEST(KeyDictionary, AKeyThatIsNamedOftenStays) {
 }
 
 // Bytes of a list are: 5, a byte for each key that is known and whose neighbour is near, 8 for other keys.
-TEST(KeyDictionary, BytesOfAList) {
+TEST(KeyDictionary, KnownKeysTakeOneByte) {
   Pair pair(1 << 20);
   auto const bytes_each = [&](std::vector<Key> const& keys) {
     static std::int64_t now = 0;
@@ -134,7 +134,7 @@ TEST(KeyDictionary, BytesOfAList) {
   EXPECT_LT(bytes_each(tenth), 1.1);
 }
 
-TEST(KeyDictionary, RemembersNothingWithoutRoom) {
+TEST(KeyDictionary, CapacityZeroKeepsNoKeys) {
   Pair pair(0);
   std::vector<Key> const keys{Key{5}, Key{1ULL << 60}, Key{0}, Key{~0ULL}};
   for (int i = 0; i < 3; ++i) {
@@ -146,7 +146,7 @@ TEST(KeyDictionary, RemembersNothingWithoutRoom) {
   EXPECT_EQ(pair.send({}, 9, 8).at_owner.keys.size(), 0U);
 }
 
-TEST(KeyDictionary, SortsLikeTheLibrary) {
+TEST(KeyDictionary, SortMatchesStableSort) {
   std::mt19937_64 random(3);
   for (int const bits : {1, 11, 12, 32, 63, 64}) {
     std::vector<IndexedKey> places;
@@ -158,7 +158,7 @@ TEST(KeyDictionary, SortsLikeTheLibrary) {
   }
 }
 
-TEST(KeyDictionary, KeysHaveAnOrderWhateverTheyTravelledIn) {
+TEST(KeyDictionary, OrdersKeysByValue) {
   std::mt19937_64 random(4);
   for (std::size_t const count : {0U, 1U, 40U, 3000U}) {
     std::vector<Key> keys(count);
@@ -174,7 +174,7 @@ TEST(KeyDictionary, KeysHaveAnOrderWhateverTheyTravelledIn) {
 }
 
 // Keys that are listed, and not named, are understood at each time, and change nothing.
-TEST(KeyDictionary, ListsGoByTheSlotsThatAreThere) {
+TEST(KeyDictionary, EncodeKnownDoesNotChangeSlots) {
   std::mt19937_64 random(5);
   Pair pair(300), same(300);
   for (std::int64_t now = 0; now < 60; ++now) {
@@ -217,7 +217,7 @@ void expect_rejected(Bytes const& bytes, std::uint64_t count, std::size_t slots,
       {words});
 }
 
-TEST(KeyDictionary, RefusesWhatNoReaderSends) {
+TEST(KeyDictionary, RejectsInvalidLists) {
   Bytes const eight(8, 0);
   expect_rejected({1, 0, 0}, 1, 9, "a list of keys that is cut");
   expect_rejected(list(0, 2, eight), 1, 9, "unknown coding");
@@ -238,7 +238,7 @@ TEST(KeyDictionary, RefusesWhatNoReaderSends) {
 }
 
 // Any bytes are a list or an error, and never more keys than bytes.
-TEST(KeyDictionary, TakesAnyBytes) {
+TEST(KeyDictionary, AnyBytesGiveListOrError) {
   std::mt19937_64 random(1);
   int lists = 0;
   for (int i = 0; i < 100000; ++i) {

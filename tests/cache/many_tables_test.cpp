@@ -61,7 +61,7 @@ std::vector<std::uint64_t> hashes_of_many_tables(int ranks, bool last_table_firs
   return hashes;
 }
 
-TEST(ManyTables, EndWithTheSameBitsInAnyOrderOnAnyRanks) {
+TEST(ManyTables, BitsAreEqualForAnyOrderAndRanks) {
   auto const hash = hashes_of_many_tables(1, false)[0];
   EXPECT_EQ(hashes_of_many_tables(1, true), std::vector{hash});
   EXPECT_EQ(hashes_of_many_tables(3, false), std::vector(3, hash));

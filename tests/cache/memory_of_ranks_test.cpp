@@ -83,7 +83,7 @@ Bytes bytes_of(int ranks) {
   return bytes;
 }
 
-TEST(MemoryOfRanks, GrowsWithTheirNumber) {
+TEST(MemoryOfRanks, GrowsLinearly) {
   if (!kMeasures) GTEST_SKIP() << "sanitizers count memory in another way";
   constexpr int kFew = 100, kMany = 200;
   bytes_of(2);  // what the process takes once
@@ -99,7 +99,7 @@ TEST(MemoryOfRanks, GrowsWithTheirNumber) {
   EXPECT_GE(many.planned, 0.8 * of_rank);
 }
 
-TEST(MemoryOfRanks, IsPlannedForEachOther) {
+TEST(MemoryOfRanks, PlanIncludesOtherRanks) {
   std::vector<std::uint64_t> planned;
   for (int const ranks : {1, 2, 11, 101}) {
     auto const group = Group::threads(ranks);
@@ -119,7 +119,7 @@ TEST(MemoryOfRanks, IsPlannedForEachOther) {
 }
 
 // Many integers are sent to rank 0 and back, and not from each rank to each other.
-TEST(MemoryOfRanks, LongSumsGoThroughOneRank) {
+TEST(MemoryOfRanks, LongAllreduceUsesOneRank) {
   constexpr int kRanks = 8;
   constexpr std::size_t kLong = 5000;
   run_ranks(Group::threads(kRanks), [](Group const& group) {

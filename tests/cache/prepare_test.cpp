@@ -50,7 +50,7 @@ bool same_bits(BatchPattern::Impl const& a, BatchPattern::Impl const& b) {
   return all;
 }
 
-TEST(Prepare, EachPartHasItsKeysByOwnerAndItsEntriesByKey) {
+TEST(Prepare, GroupsKeysByOwnerAndEntriesByKey) {
   Batch const batch(1);
   Stream stream(Device::host(), 2);
   auto const prepared = prepare(stream, batch.tables);
@@ -83,7 +83,7 @@ TEST(Prepare, EachPartHasItsKeysByOwnerAndItsEntriesByKey) {
   EXPECT_TRUE(prepared->parts[3].bags.empty());
 }
 
-TEST(Prepare, TheSameFromAnyThreadsAtOnce) {
+TEST(Prepare, ConcurrentThreadsGetSameResult) {
   Stream stream(Device::host(), 3);
   std::vector<std::thread> threads;
   std::vector<int> wrong(4, 0);
@@ -100,7 +100,7 @@ TEST(Prepare, TheSameFromAnyThreadsAtOnce) {
   EXPECT_EQ(wrong, std::vector<int>(4, 0));
 }
 
-TEST(Prepare, RefusesBatchesThatMakeNoSense) {
+TEST(Prepare, RejectsInvalidBatches) {
   Stream stream(Device::host(), 1);
   std::vector<Key> const keys(6);
   expect_error([&] { prepare(stream, {{TableId{3}, keys}}); }, {"names table 3", "add the table first"});
@@ -116,7 +116,7 @@ TEST(Prepare, RefusesBatchesThatMakeNoSense) {
   }
 }
 
-TEST(Prepare, NoPartsAndPartsWithoutEntries) {
+TEST(Prepare, AcceptsEmptyBatchesAndParts) {
   Stream stream(Device::host(), 2);
   EXPECT_TRUE(prepare(stream, {})->parts.empty());
   Ids const no_bags{0};

@@ -42,7 +42,7 @@ void expect_as_planned(std::size_t taken, std::size_t planned) {
   EXPECT_LE(taken, planned + planned / 4 + 512);
 }
 
-TEST(HeldMemory, OfGradientsIsAsPlanned) {
+TEST(ResidualMemory, ResidualTableMatchesPlan) {
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
     for (std::size_t const count : kCounts) {
@@ -62,7 +62,7 @@ TEST(HeldMemory, OfGradientsIsAsPlanned) {
   }
 }
 
-TEST(HeldMemory, OfCopiesIsAsPlanned) {
+TEST(ResidualMemory, RowMirrorMatchesPlan) {
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
     TableShard shard(options(), 1, 100);
@@ -81,7 +81,7 @@ TEST(HeldMemory, OfCopiesIsAsPlanned) {
   }
 }
 
-TEST(HeldMemory, OfKeyDictionariesIsAsPlanned) {
+TEST(ResidualMemory, KeyEncoderMatchesPlan) {
   Stream stream(Device::host(), 1);
   for (std::size_t const count : kCounts) {
     SCOPED_TRACE(count);
@@ -96,7 +96,7 @@ TEST(HeldMemory, OfKeyDictionariesIsAsPlanned) {
 }
 
 // All gradients and changes of what few rows there are wait, on many ranks in one process.
-TEST(HeldMemory, OfFewRowsIsSmallForManyRanks) {
+TEST(ResidualMemory, FewRowsTakeLittleOnManyRanks) {
   constexpr int kRanks = 16;
   auto const taken_by = [](TableOptions const& table) {
     std::size_t taken = 0;
@@ -133,7 +133,7 @@ TEST(HeldMemory, OfFewRowsIsSmallForManyRanks) {
 }
 
 // What helps does not depend on why memory ends: more ranks in one process take more of it.
-TEST(HeldMemory, WhereThereIsNoMoreTheErrorSaysWhatTakesLess) {
+TEST(ResidualMemory, AllocationErrorSuggestsRemedies) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers end a program that asks for so much";
 #endif

@@ -61,9 +61,9 @@ std::map<Key, Row> rows_of(ResidualChunk const& piece) {
   return rows;
 }
 
-class ResidualTableRejected : public testing::TestWithParam<std::tuple<bool, bool, bool>> {};
+class ResidualTableRejectedStep : public testing::TestWithParam<std::tuple<bool, bool, bool>> {};
 
-TEST_P(ResidualTableRejected, AreWhatTheyWere) {
+TEST_P(ResidualTableRejectedStep, RestoresAllResiduals) {
   auto const [forgets, largest_columns, send_all] = GetParam();
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
@@ -98,11 +98,11 @@ TEST_P(ResidualTableRejected, AreWhatTheyWere) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, ResidualTableRejected,
+INSTANTIATE_TEST_SUITE_P(All, ResidualTableRejectedStep,
                          testing::Combine(testing::Bool(), testing::Bool(), testing::Bool()));
 
 // Rows that are named once and never again, each of which holds something back.
-TEST(ResidualTable, TakeNoMoreMemoryHoweverManyRowsThereHaveBeen) {
+TEST(ResidualTable, CapacityBoundsMemory) {
   TableOptions const table = options(true, false);
   for (Device const device : test::devices()) {
     Stream stream(device, 2);

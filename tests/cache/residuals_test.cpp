@@ -24,7 +24,7 @@ std::vector<RowCompression> transfers() {
   return all;
 }
 
-TEST(GradientResiduals, NothingIsEverLost) {
+TEST(GradientResiduals, NoGradientIsLost) {
   std::uint64_t seed = 0;
   std::size_t held = 0, rejected = 0;
   for (auto const& transfer : transfers()) {
@@ -47,7 +47,7 @@ TEST(GradientResiduals, NothingIsEverLost) {
   EXPECT_GT(rejected, 100U);
 }
 
-TEST(GradientResiduals, AllIsSentWithTheStepThatEndsNext) {
+TEST(GradientResiduals, FlushSendsAllWithNextStep) {
   RowCompression const gradient_compression{.codec = RowCodec::kInt4, .filter = {.age_max = 1000, .density = 0}};
   Workload const work{.idle_share = 0, .gradient_compression = gradient_compression};
   run_ranks(Group::simulated(work.ranks, {.seed = 3, .delay_ms_max = 4}), [&](Group mine) {
@@ -68,7 +68,7 @@ TEST(GradientResiduals, AllIsSentWithTheStepThatEndsNext) {
   });
 }
 
-TEST(GradientResiduals, AllIsSentAlsoOfRowsThatTheStepBegins) {
+TEST(GradientResiduals, FlushIncludesRowsNewInStep) {
   Workload const work{.idle_share = 0, .gradient_compression = {.codec = RowCodec::kInt4}};
   run_ranks(Group::threads(work.ranks), [&](Group mine) {
     Store store(mine, {.threads = 1});
@@ -129,7 +129,7 @@ std::size_t flushed_bytes_with(RowCompression const& gradient_compression) {
   return late;
 }
 
-TEST(GradientResiduals, NoGradientIsLaterThanItMayBe) {
+TEST(GradientResiduals, NoGradientExceedsAgeMax) {
   EXPECT_GT(flushed_bytes_with({.filter = {.age_max = 3, .density = 0}}), 500U);  // only age sends
   // Columns that are not among the largest wait, also of rows that the bound sends.
   EXPECT_GT(flushed_bytes_with({.top_k = 2, .filter = {.age_max = 3, .density = 0}}), 500U);
@@ -152,7 +152,7 @@ std::uint64_t hash_after(RowCompression const& gradient_compression) {
   return hash;
 }
 
-TEST(GradientResiduals, ABoundOfZeroGivesTheBitsOfNoFilter) {
+TEST(GradientResiduals, ThresholdZeroMatchesNoFilter) {
   auto const plain = hash_after({});
   EXPECT_EQ(hash_after({.filter = {.age_max = 5, .density = 0.1F, .threshold_max = 0}}), plain);
   EXPECT_EQ(hash_after({.filter = {.age_max = 5, .density = 0.1F, .threshold_max = 0}, .capacity_rows = 2}), plain);
@@ -160,13 +160,13 @@ TEST(GradientResiduals, ABoundOfZeroGivesTheBitsOfNoFilter) {
   EXPECT_NE(hash_after({.codec = RowCodec::kInt8}), plain);
 }
 
-TEST(GradientResiduals, RunsAreTheSameEachTime) {
+TEST(GradientResiduals, RunsAreReproducible) {
   RowCompression const all{
       .codec = RowCodec::kInt4, .top_k = 3, .filter = {.age_max = 5, .density = 0.3F}, .capacity_rows = 7};
   EXPECT_EQ(hash_after(all), hash_after(all));
 }
 
-TEST(GradientResiduals, TheBoundFollowsTheShareOfRows) {
+TEST(GradientResiduals, SentBytesFollowDensity) {
   auto const bytes = [](RowCompression const& gradient_compression) {
     Workload const work{.steps = 200,
                         .keys = 400,
@@ -182,7 +182,7 @@ TEST(GradientResiduals, TheBoundFollowsTheShareOfRows) {
   EXPECT_GT(some / all, 0.20);
 }
 
-TEST(GradientResiduals, SectionsAreAsLargeAsCodecsSay) {
+TEST(GradientResiduals, BytesPerRowMatchCodec) {
   // Rank 1 brings 1000 keys each step; the other rank owns about half.
   auto const bytes_of_row = [](RowCompression const& gradient_compression) {
     double bytes = 0;
@@ -212,7 +212,7 @@ TEST(GradientResiduals, SectionsAreAsLargeAsCodecsSay) {
               kNear);
 }
 
-TEST(GradientResiduals, WrongOptions) {
+TEST(GradientResiduals, RejectsInvalidOptions) {
   Store store(Group::alone(), {});
   auto const add = [&](RowCompression const& gradient_compression) {
     return [&store, gradient_compression] { store.add_table(table(gradient_compression)); };

@@ -44,7 +44,7 @@ struct Ends {
   }
 };
 
-TEST(RowMirror, AreOfNoMoreRowsThanMayBeRemembered) {
+TEST(RowMirror, CapacityBoundsRowsAndMemory) {
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
     TableShard shard(options(), 1, 100);
@@ -67,7 +67,7 @@ TEST(RowMirror, AreOfNoMoreRowsThanMayBeRemembered) {
 }
 
 // More rows than may be remembered in a step: they stay until the next one.
-TEST(RowMirror, OfAStepAreRememberedInIt) {
+TEST(RowMirror, KeepsAllRowsOfOneStep) {
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
     TableShard shard(options(), 1, 100);

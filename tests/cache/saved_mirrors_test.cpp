@@ -128,7 +128,7 @@ std::uint64_t train(CollectiveOp const& run, std::filesystem::path const& folder
 
 class SavedMirrors : public testing::TestWithParam<CollectiveOp> {};
 
-TEST_P(SavedMirrors, AResumedRunHasTheBitsOfOneThatNeverStopped) {
+TEST_P(SavedMirrors, ResumedRunEndsWithSameBits) {
   TemporaryFolder const folder;
   auto const& run = GetParam();
   auto const through = train(run, folder.path(), 0, kSteps, kSaved);
@@ -138,7 +138,7 @@ TEST_P(SavedMirrors, AResumedRunHasTheBitsOfOneThatNeverStopped) {
       << "rows are lossy, or nothing is tested";
 }
 
-TEST_P(SavedMirrors, BitsAreThoseOfBatchesThatAreAnnouncedLateAndOfKeysThatHaveNoNumbers) {
+TEST_P(SavedMirrors, LookaheadAndDictionaryDoNotChangeBits) {
   auto run = GetParam();
   auto const bits = train(run, {}, 0, kSteps, -1);
   run.lookahead = run.lookahead == 0 ? 1 : 0;

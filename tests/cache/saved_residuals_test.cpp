@@ -12,9 +12,9 @@ using namespace held;
 struct Halves {
   int before, after;  // ranks
 };
-class ResidualsSaved : public testing::TestWithParam<Halves> {};
+class SavedResiduals : public testing::TestWithParam<Halves> {};
 
-TEST_P(ResidualsSaved, NothingIsLost) {
+TEST_P(SavedResiduals, SurviveRestoreOnAnyRanks) {
   TemporaryFolder const folder;
   for (auto const codec : {RowCodec::kLossless, RowCodec::kInt4}) {
     Workload const work{
@@ -49,13 +49,13 @@ TEST_P(ResidualsSaved, NothingIsLost) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, ResidualsSaved,
+INSTANTIATE_TEST_SUITE_P(Ranks, SavedResiduals,
                          testing::Values(Halves{2, 2}, Halves{2, 3}, Halves{2, 1}, Halves{3, 2}, Halves{4, 3}),
                          [](auto const& halves) {
                            return fmt::format("{}then{}", halves.param.before, halves.param.after);
                          });
 
-TEST(GradientResiduals, AResumedRunHasTheBitsOfOneThatNeverStopped) {
+TEST(GradientResiduals, ResumedRunEndsWithSameBits) {
   TemporaryFolder const folder;
   RowCompression const all{
       .codec = RowCodec::kInt4, .top_k = 3, .filter = {.age_max = 5, .density = 0.3F}, .capacity_rows = 7};
@@ -84,7 +84,7 @@ TEST(GradientResiduals, AResumedRunHasTheBitsOfOneThatNeverStopped) {
   EXPECT_EQ(resumed, through);
 }
 
-TEST(GradientResiduals, ErasedAndExpiredRowsStayForgotten) {
+TEST(GradientResiduals, ErasedAndExpiredRowsStayRemoved) {
   RowCompression const gradient_compression{
       .codec = RowCodec::kInt4, .filter = {.age_max = 4, .density = 0.1F}, .capacity_rows = 8};
   run_ranks(Group::threads(3), [&](Group mine) {

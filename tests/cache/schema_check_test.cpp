@@ -46,7 +46,7 @@ void expect_rejected(TableOptions const& mine, TableOptions const& of_1, std::st
   EXPECT_TRUE(named) << all[0] << "\n" << all[1];
 }
 
-TEST(SchemaCheck, AreNotRefused) {
+TEST(SchemaCheck, AcceptsEqualSchemasAndDifferentHints) {
   auto const add = [](std::size_t rows) {
     return [rows](Store& store) {
       store.add_table(
@@ -75,7 +75,7 @@ TableOptions with(Change change) {
   return options;
 }
 
-TEST(SchemaCheck, OtherOptionsAreRefusedByRankAndValue) {
+TEST(SchemaCheck, ErrorNamesRanksAndValues) {
   expect_rejected(kPlain, with([](auto& o) { o.dictionary_keys = 100; }),
                   "rank 1 has table 't' with dictionary_keys of 100, and rank 0 of 1048576",
                   "rank 0 has table 't' with dictionary_keys of 1048576, and rank 1 of 100");
@@ -98,7 +98,7 @@ TEST(SchemaCheck, OtherOptionsAreRefusedByRankAndValue) {
                   "rank 0 has a table 0 with the name of t, and rank 1 of t2");
 }
 
-TEST(SchemaCheck, OtherKindsAreRefusedByName) {
+TEST(SchemaCheck, ErrorNamesKinds) {
   expect_rejected(kPlain, with([](auto& o) { o.optimizer.kind = Optimizer::Kind::kFtrl; }),
                   "optimizer.kind of kFtrl, and rank 0 of kRowwiseAdagrad", "and rank 1 of kFtrl");
   expect_rejected(kPlain, with([](auto& o) { o.initializer.kind = Initializer::Kind::kNormal; }),
@@ -107,7 +107,7 @@ TEST(SchemaCheck, OtherKindsAreRefusedByName) {
                   "schedule.kind of kCosine, and rank 0 of kConstant", "and rank 1 of kCosine");
 }
 
-TEST(SchemaCheck, AnotherNumberOfTablesAndAnotherSeedAreRefused) {
+TEST(SchemaCheck, RejectsOtherTableCountOrSeed) {
   auto const one = [](Store& store) { store.add_table({.name = "t", .dim = 4}); };
   for (auto const& error : errors(one, [](Store&) {})) EXPECT_NE(error.find("number of tables of"), std::string::npos);
   for (auto const& error : errors(one, one, 2)) {
@@ -116,7 +116,7 @@ TEST(SchemaCheck, AnotherNumberOfTablesAndAnotherSeedAreRefused) {
   }
 }
 
-TEST_F(HostilePeer, TablesThatAreCut) {
+TEST_F(HostilePeer, RejectsTruncatedSchema) {
   peer_.send({.kind = MessageKind::kSchema, .bytes = "abc"});
   expect_rejected("said of its tables what cannot be");
 }

@@ -35,7 +35,7 @@ Workload workload_of(std::uint64_t seed) {
           .reduce_share = static_cast<double>(seed % 3) / 4};
 }
 
-TEST(StoreSimulation, EverySeedGivesTheBitsOfOneRank) {
+TEST(StoreSimulation, EverySeedMatchesOneRank) {
   std::uint64_t const first = setting("GPUPS_SIM_FIRST", 0), count = setting("GPUPS_SIM_SEEDS", 200);
   std::uint64_t urgent = 0, remote = 0, sums = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {

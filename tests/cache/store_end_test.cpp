@@ -114,7 +114,7 @@ void end_one(Group const& group, Ending const& ending, std::latch* all_know) {
   if (all_know != nullptr) all_know->count_down();
 }
 
-TEST(StoreEnd, IsToldToThoseWhoStillWaitForIt) {
+TEST(StoreEnd, WaitingRanksThrowPeerError) {
   for (Ending const& ending : endings()) {
     std::latch all_know(kRanks - 1);
     run_ranks(Group::threads(kRanks), [&](Group const& group) { end_one(group, ending, &all_know); });
@@ -122,7 +122,7 @@ TEST(StoreEnd, IsToldToThoseWhoStillWaitForIt) {
 }
 
 // Whatever is on its way when it ends.
-TEST(StoreEnd, IsToldInEverySimulatedNetwork) {
+TEST(StoreEnd, SimulatedRanksThrowPeerError) {
   for (Ending const& ending : endings()) {
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
       run_ranks(Group::simulated(kRanks, {.seed = seed}), [&](Group const& group) { end_one(group, ending, nullptr); });
@@ -130,7 +130,7 @@ TEST(StoreEnd, IsToldInEverySimulatedNetwork) {
   }
 }
 
-TEST(StoreEnd, NamesWhatWasAwaited) {
+TEST(StoreEnd, ErrorNamesAwaitedData) {
   std::latch all_know(1);
   run_ranks(Group::threads(2), [&](Group const& group) {
     Member me(group);
@@ -154,7 +154,7 @@ TEST(StoreEnd, NamesWhatWasAwaited) {
 }
 
 // A rank that is through with its last step may end while others are not: nobody waits for anything else of it.
-TEST(StoreEnd, AfterTheLastStepIsNoErrorToAnybody) {
+TEST(StoreEnd, IsNoErrorAfterLastStep) {
   auto const body = [](Group const& group) {
     Member me(group);
     for (int step = 0; step < 4; ++step) me.step();
@@ -172,7 +172,7 @@ TEST(StoreEnd, AfterTheLastStepIsNoErrorToAnybody) {
 }
 
 // A program that catches what went through its Store goes on without its group, which learns why it is missing.
-TEST(StoreEnd, ByAnExceptionThatIsCaughtIsToldAtLast) {
+TEST(StoreEnd, ByCaughtExceptionIsReportedByCollectives) {
   auto const body = [](Group const& group) {
     try {
       Member me(group);
@@ -194,7 +194,7 @@ TEST(StoreEnd, ByAnExceptionThatIsCaughtIsToldAtLast) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) run_ranks(Group::simulated(kRanks, {.seed = seed}), body);
 }
 
-TEST(StoreEnd, AMembershipHasOneStoreOnly) {
+TEST(StoreEnd, GroupRejectsSecondStore) {
   auto const reject = [](Group const& group) {
     expect_error([&] { Store(group, {.threads = 1}); },
                  {"a second Store is made on a membership", "put all tables into one Store", "another group"});

@@ -74,7 +74,7 @@ void with_store(std::function<void(Trained&)> const& body) {
 }
 
 // In a simulated group nothing happens before somebody waits: the rows of no batch have come when it is pushed.
-TEST(StoreMisuse, AStepThatReadsNoRowsNeedsNoWaitReady) {
+TEST(StoreMisuse, StepWithoutPullNeedsNoWaitReady) {
   for (int const ranks : {1, 2}) {
     std::uint64_t hash[2] = {1, 2};
     for (bool const waits : {false, true}) {
@@ -94,7 +94,7 @@ TEST(StoreMisuse, AStepThatReadsNoRowsNeedsNoWaitReady) {
   }
 }
 
-TEST(StoreMisuse, CallsBetweenStepsAreRefusedWithinOne) {
+TEST(StoreMisuse, RejectsCallsBetweenPushAndAdvanceClock) {
   TemporaryFolder const folder;
   with_store([&](Trained& one) {
     std::vector<Key> const keys{Key{1}, Key{2}};
@@ -136,7 +136,7 @@ TEST(StoreMisuse, CallsBetweenStepsAreRefusedWithinOne) {
 }
 
 // Alone, a rank could update rows while a look-up reads them.
-TEST(StoreMisuse, ALookUpUnderWayReadsRowsAsTheyWere) {
+TEST(StoreMisuse, AdvanceClockRejectsLookupInFlight) {
   run_on_ranks([](Group const& group) {
     Trained one(group);
     std::vector<Key> const keys{Key{1}, Key{2}, Key{3}};
@@ -161,7 +161,7 @@ TEST(StoreMisuse, ALookUpUnderWayReadsRowsAsTheyWere) {
   });
 }
 
-TEST(StoreMisuse, ObjectsOfNothingAreRefused) {
+TEST(StoreMisuse, RejectsEmptyHandles) {
   with_store([](Trained& one) {
     auto const batch = one.prepare({Key{1}, Key{2}});
     auto gone = batch;
@@ -204,7 +204,7 @@ TEST(StoreMisuse, ObjectsOfNothingAreRefused) {
   });
 }
 
-TEST(StoreMisuse, BatchesOfAnotherStoreAreRefused) {
+TEST(StoreMisuse, RejectsBatchesOfAnotherStore) {
   with_store([](Trained& one) {
     Trained other(Group::alone());
     auto const batch = one.prepare({Key{1}, Key{2}});
@@ -233,7 +233,7 @@ TEST(StoreMisuse, BatchesOfAnotherStoreAreRefused) {
   });
 }
 
-TEST(StoreMisuse, AStoreThatHasBeenMovedFromSaysSo) {
+TEST(StoreMisuse, MovedFromStoreThrows) {
   Trained one(Group::alone());
   auto batch = one.prepare({Key{1}});
   Store store = std::move(one.store);
@@ -282,7 +282,7 @@ TEST(StoreMisuse, AStoreThatHasBeenMovedFromSaysSo) {
   EXPECT_EQ(store.size(kTable), 1U);
 }
 
-TEST(StoreMisuse, GroupsAndStreamsStayWhatTheyAre) {
+TEST(StoreMisuse, MovedFromGroupAndStreamStayValid) {
   Group group = Group::alone();
   Group const other = std::move(group);
   EXPECT_EQ(group.size(), other.size());  // NOLINT(bugprone-use-after-move)
@@ -302,12 +302,12 @@ TEST(StoreMisuse, GroupsAndStreamsStayWhatTheyAre) {
   }
 }
 
-class SourceNumbers : public OnDevice {};
-INSTANTIATE_TEST_SUITE_P(Devices, SourceNumbers, kDevices, device_name);
+class SourceIndices : public OnDevice {};
+INSTANTIATE_TEST_SUITE_P(Devices, SourceIndices, kDevices, device_name);
 
 // On the host push() itself throws, and the batch can be pushed again. A GPU finds them later: then all ranks reject
 // the step, as for a gradient that is not finite.
-TEST_P(SourceNumbers, BeyondTheSourcesAreRefused) {
+TEST_P(SourceIndices, RejectsIndicesBeyondSources) {
   for (int const ranks : {1, 2}) {
     for (std::uint32_t const wrong : {3U, 4U, 0xFFFFFFFFU}) {
       run_ranks(Group::threads(ranks), [&](Group const& group) {

@@ -47,7 +47,7 @@ float value_of(Store& store, Stream& stream, Key key, std::size_t dim, bool* fou
   return out.row(0)[dim - 1];
 }
 
-TEST(Store, RowsExistFromTheFirstStepThatNamesThem) {
+TEST(Store, FirstUseCreatesRow) {
   Store store(Group::alone(), {});
   store.add_table(lossless_table(3));
   auto stream = store.make_stream();
@@ -65,7 +65,7 @@ TEST(Store, RowsExistFromTheFirstStepThatNamesThem) {
 }
 
 // A factor that forgot where it began would stay at 0, as would the gradients of what it is multiplied with.
-TEST(Store, FtrlMovesOnFromTheInitialValue) {
+TEST(Store, FtrlStartsFromInitialValue) {
   Store store(Group::alone(), {});
   auto table = lossless_table(3);
   table.optimizer = {.kind = Optimizer::Kind::kFtrl, .learning_rate = 0.5F};
@@ -78,7 +78,7 @@ TEST(Store, FtrlMovesOnFromTheInitialValue) {
   EXPECT_FLOAT_EQ(value_of(store, stream, Key{8}, 3), 0.625F);
 }
 
-TEST(Store, BatchesPreparedAheadMakeNoRows) {
+TEST(Store, PrepareCreatesNoRows) {
   Store store(Group::alone(), {});
   store.add_table(lossless_table(2));
   auto stream = store.make_stream();
@@ -135,7 +135,7 @@ TEST(Store, PullPooledSumsAndAverages) {
   EXPECT_EQ(value_of(store, stream, Key{3}, 2), 3.0F - 12.0F / 3);
 }
 
-TEST(Store, TwoPartsMayNameOneTable) {
+TEST(Store, TwoPartsMayUseOneTable) {
   Store store(Group::alone(), {});
   store.add_table(lossless_table(2));
   auto stream = store.make_stream();
@@ -172,7 +172,7 @@ TEST(Store, ScanVisitsEveryRowOnce) {
   for (auto const& [key, times] : seen) ASSERT_EQ(times, 1);
 }
 
-TEST(Store, RefusesAStepWithAGradientThatIsNotFinite) {
+TEST(Store, RejectsStepWithNonFiniteGradient) {
   for (int ranks : {1, 3}) {
     run_ranks(ranks == 1 ? std::vector{Group::alone()} : Group::threads(ranks), [&](Group group) {
       Store store(group, {});
@@ -197,7 +197,7 @@ TEST(Store, RefusesAStepWithAGradientThatIsNotFinite) {
   }
 }
 
-TEST(Store, SourcesWhoseLargestIsKnownAreNotLookedAt) {
+TEST(Store, GivenSourceMaximumIsNotRecomputed) {
   auto const push = [](Store& store, float amount, std::optional<float> most) {
     auto stream = store.make_stream();
     auto const keys = keys_of({1, 2});
@@ -228,14 +228,14 @@ TEST(Store, SourcesWhoseLargestIsKnownAreNotLookedAt) {
   }
 }
 
-TEST(Store, OptimizersThatCannotLearnAreRefused) {
+TEST(Store, RejectsInvalidOptimizers) {
   Store store(Group::alone(), {});
   EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .optimizer = {.beta2 = 1}}), Error);
   EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .optimizer = {.beta1 = -0.1F}}), Error);
   EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .optimizer = {.l1 = -1}}), Error);
 }
 
-TEST(Store, MisuseIsExplained) {
+TEST(Store, RejectsMisuse) {
   Store store(Group::alone(), {});
   EXPECT_THROW(store.add_table({.name = "", .dim = 3}), Error);
   EXPECT_THROW(store.add_table({.name = "x", .dim = 0}), Error);
@@ -276,7 +276,7 @@ TEST(Store, MisuseIsExplained) {
   EXPECT_THROW(store.prepare(stream, Clock{1}, {&bags, 1}, 1), Error);
 }
 
-TEST(Store, NothingIsReadOrPushedBeforeItHasCome) {
+TEST(Store, PullNeedsReadyAndUnpushedBatch) {
   Store store(Group::alone(), {});
   store.add_table(lossless_table(2));
   auto stream = store.make_stream();
@@ -338,7 +338,7 @@ TEST(Store, AssignAndLookupReachRowsOfAllRanks) {
   });
 }
 
-TEST(Store, ALostRankIsNamed) {
+TEST(Store, ErrorNamesLostRank) {
   auto const group = Group::threads(3);
   EXPECT_THROW(run_ranks(group,
                          [](Group mine) {
@@ -359,7 +359,7 @@ TEST(Store, ALostRankIsNamed) {
 
 class StoreRanks : public testing::TestWithParam<int> {};
 
-TEST_P(StoreRanks, EndWithTheBitsOfOne) {
+TEST_P(StoreRanks, HashEqualsOneRank) {
   for (int lookahead : {0, 1, 4, 16}) {
     for (Device const device : devices()) {
       Workload workload{.steps = 40, .seed = 3, .keys = 200, .lookahead = lookahead};

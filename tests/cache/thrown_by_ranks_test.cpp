@@ -78,7 +78,7 @@ void expect_42(std::vector<Group> const& group, At at) {
   EXPECT_EQ(told, static_cast<int>(group.size()) - 1);
 }
 
-TEST(ThrownByRanks, WhatIsNoExceptionEndsAllAndIsThrownAgain) {
+TEST(ThrownByRanks, NonExceptionEndsAllRanks) {
   for (At const at : kAll) {
     for (int const ranks : {1, 2, 4}) {
       SCOPED_TRACE(testing::Message() << ranks << " ranks, place " << static_cast<int>(at));
@@ -88,7 +88,7 @@ TEST(ThrownByRanks, WhatIsNoExceptionEndsAllAndIsThrownAgain) {
   }
 }
 
-TEST(ThrownByRanks, NoFunctionIsRefused) {
+TEST(ThrownByRanks, RejectsEmptyFunction) {
   expect_error([] { run_ranks(Group::threads(2), {}); }, {"no function"});
 }
 

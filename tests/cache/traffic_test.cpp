@@ -50,7 +50,7 @@ std::vector<Stats> stats_of_training(int ranks, int steps) {
   return all;
 }
 
-TEST(Traffic, BothEndsOfAPairCountTheSame) {
+TEST(Traffic, BothEndsOfPairCountTheSame) {
   auto const all = stats_of_training(3, 4);
   for (std::size_t from = 0; from < all.size(); ++from) {
     for (std::size_t to = 0; to < all.size(); ++to) {
@@ -64,7 +64,7 @@ TEST(Traffic, BothEndsOfAPairCountTheSame) {
   }
 }
 
-TEST(Traffic, IsThatOfAllPeers) {
+TEST(Traffic, TotalsAreSumsOverPeers) {
   auto const all = stats_of_training(3, 4);
   for (Stats const& stats : all) {
     Traffic sent;
@@ -79,7 +79,7 @@ TEST(Traffic, IsThatOfAllPeers) {
 }
 
 // Of zeros: gradients of 16 bytes a row, keys of 8, values of 16; and of 12 integers, which are summed in slices of 4.
-TEST(Traffic, AndWhatCodingSparesAreTogetherWhatThereWas) {
+TEST(Traffic, SentPlusSavedIsUncompressed) {
   constexpr int kSteps = 4;
   for (Stats const& stats : stats_of_training(3, kSteps)) {
     std::uint64_t const rows = stats.remote_keys;
@@ -103,7 +103,7 @@ TEST(Traffic, AndWhatCodingSparesAreTogetherWhatThereWas) {
   EXPECT_EQ(keys_and_values, (8 + 16) * rows);  // who has asked for rows is sent them
 }
 
-TEST(Traffic, SaysWhatCodingSpares) {
+TEST(Traffic, CountsSavedBytes) {
   comm::TrafficCounters counters(2);
   counters.sent(Rank{1}, &TrafficByKind::gradients, 100);
   counters.sent(Rank{1}, &TrafficByKind::control, 100);
@@ -116,7 +116,7 @@ TEST(Traffic, SaysWhatCodingSpares) {
   EXPECT_EQ(Stats{}.compression_ratio(), 1);
 }
 
-TEST(Traffic, WhatWasSparedAndIsSentAfterAllIsSparedNoLonger) {
+TEST(Traffic, SubtractSavedStopsAtZero) {
   comm::TrafficCounters counters(2);
   counters.sent(Rank{1}, &TrafficByKind::gradients, 100);
   counters.add_saved(&TrafficByKind::gradients, 100);
@@ -129,7 +129,7 @@ TEST(Traffic, WhatWasSparedAndIsSentAfterAllIsSparedNoLonger) {
   EXPECT_EQ(stats.compression_ratio(), 1);
 }
 
-TEST(Traffic, RoundsTakeSomeTimeAndNoMoreThanThereIs) {
+TEST(Traffic, RoundTimesFitInElapsedTime) {
   auto const start = std::chrono::steady_clock::now();
   auto const all = stats_of_training(2, 20);
   double const passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -142,7 +142,7 @@ TEST(Traffic, RoundsTakeSomeTimeAndNoMoreThanThereIs) {
 }
 
 // Of these two calls, each within the time that its caller sees, and not of the other parts of a step.
-TEST(Traffic, WaitingIsThatOfWaitReadyAndWaitFlush) {
+TEST(Traffic, CountsTimeInWaitReadyAndWaitApplied) {
   using Seconds = std::chrono::duration<double>;
   run_ranks(Group::threads(2), [](Group group) {
     Store store(group, {.threads = 1});
@@ -176,7 +176,7 @@ TEST(Traffic, WaitingIsThatOfWaitReadyAndWaitFlush) {
   });
 }
 
-TEST(RoundTimer, WaitingIsWhatLiesBetweenUsefulTurns) {
+TEST(RoundTimer, CountsTimeBetweenActionsAsWaiting) {
   cache::RoundTimer times;
   times.turn_begins(cache::Round::Phase::kTraining);
   times.acted(cache::Round::ActionKind::kSendGradients);
@@ -194,7 +194,7 @@ TEST(RoundTimer, WaitingIsWhatLiesBetweenUsefulTurns) {
   EXPECT_EQ(times.seconds().refreshes, then.refreshes);
 }
 
-TEST(TrafficReport, IsSummedOverRanks) {
+TEST(TrafficReport, SumsOverRanks) {
   auto const all = stats_of_training(3, 4);
   std::vector<std::int64_t> sums;
   std::uint64_t sent = 0, messages = 0, received = 0;
@@ -216,7 +216,7 @@ TEST(TrafficReport, IsSummedOverRanks) {
 }
 
 // A message that rank 1 has counted and rank 0 not yet, since it sent it after it had looked.
-TEST(TrafficReport, ReceivedIsWhatWasSentWheneverRanksLook) {
+TEST(TrafficReport, CountsReceivedBytesAtSender) {
   Traffic const before{{.gradients = 100}}, after{{.gradients = 100, .control = 289}};
   Stats const first{.sent = before, .peers = {{}, {.sent = before}}};
   Stats const second{.received = after, .peers = {{.received = after}, {}}};
@@ -228,7 +228,7 @@ TEST(TrafficReport, ReceivedIsWhatWasSentWheneverRanksLook) {
   EXPECT_EQ(traffic_report.sent.bytes(), 100U);
 }
 
-TEST(TrafficReport, TellsWhoReceivesTooMuch) {
+TEST(TrafficReport, ReportsReceiveImbalance) {
   EXPECT_EQ((trainer::TrafficReport{.received = {10, 10, 40, 0}}.receive_imbalance()), 40.0 / 15);
   EXPECT_EQ((trainer::TrafficReport{.received = {7, 7}}.receive_imbalance()), 1);
   EXPECT_EQ((trainer::TrafficReport{.received = {0, 0}}.receive_imbalance()), 1);
@@ -240,7 +240,7 @@ TEST(TrafficReport, TellsWhoReceivesTooMuch) {
       R"("messages":0,"refreshes":0}})");
 }
 
-TEST(TrafficReport, IsCompressedByKind) {
+TEST(TrafficReport, ReportsCompressionRatioByKind) {
   trainer::TrafficReport const traffic_report{.sent = Traffic{{.gradients = 100, .control = 300}},
                                               .saved_bytes = {.gradients = 300, .refreshes = 5}};
   EXPECT_EQ(traffic_report.compression_ratio_by_kind().dump(), R"({"control":1.0,"gradients":4.0})");

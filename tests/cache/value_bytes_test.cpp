@@ -58,7 +58,7 @@ Sent value_bytes_per_key(DataType type, std::size_t dim, bool late) {
   return sent;
 }
 
-TEST(SentValues, OfShortNumbersTravelInHalfTheBytes) {
+TEST(ValueBytes, HalfPrecisionHalvesBytes) {
   for (std::size_t const dim : {1, 4, 10, 20, 64, 100}) {
     for (bool const late : {false, true}) {
       for (auto const values : {DataType::kFloat, DataType::kBFloat16, DataType::kHalf}) {

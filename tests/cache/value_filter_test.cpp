@@ -81,7 +81,7 @@ Seen read_while_training(RowCompression const& refresh_compression, int steps = 
   return seen;
 }
 
-TEST(ChangedValues, WhatACodecRoundsOffIsInTheNextChange) {
+TEST(RefreshCompression, RoundingErrorIsAddedToNextChange) {
   for (auto const codec : {RowCodec::kHalf, RowCodec::kBFloat16, RowCodec::kInt8, RowCodec::kInt4}) {
     auto const seen = read_while_training({.codec = codec});
     EXPECT_GT(seen.off_most, 0) << static_cast<int>(codec);
@@ -90,7 +90,7 @@ TEST(ChangedValues, WhatACodecRoundsOffIsInTheNextChange) {
   }
 }
 
-TEST(ChangedValues, AFilterHoldsBackNoMoreThanItsBoundNorLongerThanItMay) {
+TEST(RefreshCompression, FilterDelaysNoLongerThanAgeMax) {
   auto const seen = read_while_training({.filter = {.age_max = 4, .density = 0, .threshold_max = 1}});
   EXPECT_GT(seen.off_most, 0.1);
   EXPECT_LT(seen.off_most, 4 * 0.125 + 0.01);  // of as many steps
@@ -98,7 +98,7 @@ TEST(ChangedValues, AFilterHoldsBackNoMoreThanItsBoundNorLongerThanItMay) {
 }
 
 // However seldom it reads: what changed since its last read may be older than it may be.
-TEST(ChangedValues, AReaderThatComesSeldomSeesNothingOlderThanItMay) {
+TEST(RefreshCompression, RareReaderSeesNothingOlderThanAgeMax) {
   RowFilter const filter{.age_max = 4, .density = 0, .threshold_max = 1};
   EXPECT_EQ(read_while_training({.filter = filter}, 40, {.every = 10}).off_most, 0);
   EXPECT_EQ(read_while_training({.filter = filter}, 40, {.every = 5}).off_most, 0);
@@ -108,12 +108,12 @@ TEST(ChangedValues, AReaderThatComesSeldomSeesNothingOlderThanItMay) {
 }
 
 // Its copy is the initial value.
-TEST(ChangedValues, AReaderThatComesLateDoesNotBeginWithInitialValues) {
+TEST(RefreshCompression, FirstReadGetsCurrentValues) {
   RowFilter const filter{.age_max = 1000, .density = 0, .threshold_max = 100};
   EXPECT_EQ(read_while_training({.filter = filter}, 11, {.first = 10, .every = 50}).off_most, 0);
 }
 
-TEST(ChangedValues, LosslessChangesAreTheBitsOfAllRows) {
+TEST(RefreshCompression, LosslessChangesKeepAllBits) {
   auto const all = read_while_training({});
   auto const changed = read_while_training({.filter = {.age_max = 1, .threshold_max = 0}});
   EXPECT_EQ(changed.off_most, 0);
@@ -169,7 +169,7 @@ std::vector<double> off_where_all_is_sent_with(int step_of_all, bool ahead) {
   return off;
 }
 
-TEST(ChangedValues, AllIsSentAfterAStepThatSendsAllThatIsHeldBack) {
+TEST(RefreshCompression, FlushSendsAllDelayedChanges) {
   constexpr int kStep = 3;
   for (bool const ahead : {false, true}) {
     auto const off = off_where_all_is_sent_with(kStep, ahead);

@@ -25,16 +25,16 @@ class LostAtWork(unittest.TestCase):
             with self.subTest(work=outcome.work):
                 self.assertEqual(outcome.problems, [], outcome.output)
 
-    def test_a_link_is_cut(self):
+    def test_link_is_cut(self):
         self.check_all(losses.CUT)
 
-    def test_a_rank_is_killed(self):
+    def test_rank_is_killed(self):
         self.check_all(losses.KILL_OF_HOST)
 
-    def test_a_rank_on_the_same_host_is_killed(self):
+    def test_rank_on_same_host_is_killed(self):
         self.check_all(losses.KILL)
 
-    def test_a_rank_hangs(self):
+    def test_rank_hangs(self):
         self.check_all(losses.STOP)
 
 

@@ -129,7 +129,7 @@ class Namespaces(unittest.TestCase):
     def python(self, script, *arguments):
         return [sys.executable, "-c", script, *arguments]
 
-    def test_hosts_differ_and_two_networks_do_not_meet(self):
+    def test_hosts_differ_and_networks_are_separate(self):
         show = ["sh", "-ec", "hostname; touch /dev/shm/$RANK; ls /dev/shm; ip -br address show dev eth0"]
         with namespaces.Network(2) as one, namespaces.Network(2) as two, one.job(show) as job, two.job(show) as other:
             for each in (job, other):
@@ -139,7 +139,7 @@ class Namespaces(unittest.TestCase):
                     self.assertEqual(lines[:2], [f"host{rank + 1}", str(rank)])
                     self.assertIn(namespaces.Network.address(rank), lines[2])
 
-    def test_a_cut_link_loses_packets_and_tells_nobody(self):
+    def test_cut_link_drops_packets_without_error(self):
         go_on = self.folder / "go_on"
         with namespaces.Network(2) as network, network.job(self.python(TALK, str(go_on))) as job:
             job.wait_for(1, "heard ONE")
@@ -153,7 +153,7 @@ class Namespaces(unittest.TestCase):
             job.wait_for(1, "heard TWO")
             self.assertEqual(job.wait(), [0, 0], job.all_output())
 
-    def test_links_are_no_faster_than_asked(self):
+    def test_links_respect_their_rate(self):
         with namespaces.Network(2, rate="10mbit") as network, network.job(self.python(SEND)) as job:
             self.assertEqual(job.wait(), [0, 0], job.all_output())
             self.assertGreater(float(job.output(1).split()[1]), 2.5)
@@ -216,7 +216,7 @@ class Leftovers(unittest.TestCase):
     def test_killed(self):
         self.check(signal.SIGKILL)
 
-    def test_folders_of_a_killed_program_are_swept(self):
+    def test_folders_of_killed_program_are_removed(self):
         with unittest.mock.patch.object(tempfile, "tempdir", str(self.folder)):
             held = folders.Temporary("held")
             left = self.folder / (folders.PREFIX + "left")

@@ -66,7 +66,7 @@ JoinResult join_as_zero(int size, int port, double peer_timeout_s) {
   return wait_join(request);
 }
 
-TEST(WatchProcesses, AKilledOneIsLost) {
+TEST(FailureDetectorProcesses, KilledProcessIsLost) {
   int const port = free_port();
   Children children(4, port, 60);
   Heard heard;
@@ -77,7 +77,7 @@ TEST(WatchProcesses, AKilledOneIsLost) {
   EXPECT_THAT(heard.sorted(3), ElementsAre("1 left", "2 lost: its process ended", "3 left"));
 }
 
-TEST(WatchProcesses, AStoppedOneIsLost) {
+TEST(FailureDetectorProcesses, StoppedProcessIsLost) {
   int const port = free_port();
   Children children(4, port, 4);
   Heard heard;
@@ -88,7 +88,7 @@ TEST(WatchProcesses, AStoppedOneIsLost) {
   EXPECT_THAT(heard.sorted(3), ElementsAre(HasSubstr("1 lost"), "2 left", "3 left"));
 }
 
-TEST(WatchProcesses, WhereNobodyIsHeardTheOwnLinkIsSuspected) {
+TEST(FailureDetectorProcesses, SilenceOfAllRanksSuspectsOwnLink) {
   int const port = free_port();
   Children children(4, port, 4);
   Heard heard;
@@ -98,7 +98,7 @@ TEST(WatchProcesses, WhereNobodyIsHeardTheOwnLinkIsSuspected) {
   for (std::string const& line : heard.sorted(3)) EXPECT_THAT(line, HasSubstr("the link of rank 0's own machine"));
 }
 
-TEST(WatchProcesses, AShortStopIsForgiven) {
+TEST(FailureDetectorProcesses, ShortPauseIsTolerated) {
   int const port = free_port();
   Children children(3, port, 20);
   Heard heard;
@@ -112,7 +112,7 @@ TEST(WatchProcesses, AShortStopIsForgiven) {
 }
 
 // All are stopped for longer than a rank may be silent, as when a machine is suspended, and nobody is lost.
-TEST(WatchProcesses, APauseOfAllIsForgiven) {
+TEST(FailureDetectorProcesses, PauseOfAllRanksIsTolerated) {
   pid_t const job = fork();
   if (job == 0) {
     setpgid(0, 0);

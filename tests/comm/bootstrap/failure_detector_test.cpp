@@ -43,7 +43,7 @@ struct Job {
   std::vector<std::unique_ptr<FailureDetector>> watches;
 };
 
-TEST(FailureDetector, ALeaveIsToldToAllOthers) {
+TEST(FailureDetector, LeaveIsReportedToAllRanks) {
   Job job(3);
   for (std::uint32_t rank = 0; rank < 3; ++rank) job.watches[rank]->leave(Rank{rank}, "");
   for (auto& failure_detector : job.watches) EXPECT_TRUE(failure_detector->wait_all_left(60));
@@ -52,7 +52,7 @@ TEST(FailureDetector, ALeaveIsToldToAllOthers) {
   EXPECT_THAT(job.heard[2]->sorted(2), ElementsAre("0 left", "1 left"));
 }
 
-TEST(FailureDetector, WhoIsThereIsWaitedFor) {
+TEST(FailureDetector, WaitsForRanksThatStay) {
   Job job(3);
   job.watches[0]->leave(Rank{0}, "");
   job.watches[1]->leave(Rank{1}, "");
@@ -60,13 +60,13 @@ TEST(FailureDetector, WhoIsThereIsWaitedFor) {
   EXPECT_FALSE(job.watches[1]->wait_all_left(0.1));
 }
 
-TEST(FailureDetector, AnEndedProcessIsToldToAllOthers) {
+TEST(FailureDetector, EndedProcessIsReportedToAllRanks) {
   Job job(4);
   job.watches[1].reset();
   for (std::size_t const rank : {0, 2, 3}) EXPECT_THAT(job.heard[rank]->sorted(1), ElementsAre(kProcessEnded));
 }
 
-TEST(FailureDetector, TheEndOfRankZeroIsNoticed) {
+TEST(FailureDetector, EndOfRankZeroIsDetected) {
   Job job(3);
   job.watches[0].reset();
   for (std::size_t const rank : {1, 2}) {
@@ -75,7 +75,7 @@ TEST(FailureDetector, TheEndOfRankZeroIsNoticed) {
   }
 }
 
-TEST(FailureDetector, ACauseGoesOutEvenWhereTheProcessEndsAtOnce) {
+TEST(FailureDetector, CauseIsSentBeforeProcessEnds) {
   for (int repeat = 0; repeat < 20; ++repeat) {
     Job job(3);
     job.watches[1]->leave(Rank{1}, "its disk is full");
@@ -85,7 +85,7 @@ TEST(FailureDetector, ACauseGoesOutEvenWhereTheProcessEndsAtOnce) {
   }
 }
 
-TEST(FailureDetector, ALossIsToldOnceWithItsCause) {
+TEST(FailureDetector, LossIsReportedOnceWithItsCause) {
   Job job(4);
   job.watches[2]->leave(Rank{1}, "the link to it broke");
   job.watches[2].reset();
@@ -100,7 +100,7 @@ TEST(FailureDetector, ALossIsToldOnceWithItsCause) {
   EXPECT_THAT(job.heard[0]->sorted(1), ElementsAre("1 lost: the link to it broke"));
 }
 
-TEST(FailureDetector, AnErrorAfterARegularEndCounts) {
+TEST(FailureDetector, ErrorAfterLeaveIsReported) {
   Job job(3);
   job.watches[1]->leave(Rank{1}, "");
   job.watches[1]->leave(Rank{1}, "it could not save");
@@ -111,7 +111,7 @@ TEST(FailureDetector, AnErrorAfterARegularEndCounts) {
   }
 }
 
-TEST(FailureDetector, EventsFromBeforeAreToldToWhoListensLater) {
+TEST(FailureDetector, LateSubscriberGetsEarlierEvents) {
   auto outcomes = join_all(2);
   outcomes[1].joined.failure_detector->leave(Rank{1}, "an early end");
   EXPECT_TRUE(outcomes[0].joined.failure_detector->wait_all_left(60));
@@ -121,7 +121,7 @@ TEST(FailureDetector, EventsFromBeforeAreToldToWhoListensLater) {
   outcomes.clear();
 }
 
-TEST(FailureDetector, AListenerMayLeave) {
+TEST(FailureDetector, ListenerMayCallLeave) {
   Job job(3);
   FailureDetector& failure_detector = *job.watches[0];
   job.watches[0]->subscribe(
@@ -133,13 +133,13 @@ TEST(FailureDetector, AListenerMayLeave) {
   EXPECT_TRUE(job.watches[2]->wait_all_left(60));
 }
 
-TEST(FailureDetector, WhoIsThereStaysThere) {
+TEST(FailureDetector, HeartbeatsKeepRanksAlive) {
   Job job(3, 0.4);  // beats every 0.1 s
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   for (auto& heard : job.heard) EXPECT_THAT(heard->sorted(0), IsEmpty());
 }
 
-TEST(FailureDetector, AJobOfOneIsGoneAtOnce) {
+TEST(FailureDetector, SingleRankWaitsForNobody) {
   Job job(1);
   EXPECT_TRUE(job.watches[0]->wait_all_left(0));
 }
@@ -171,7 +171,7 @@ struct Forged {
   std::unique_ptr<FailureDetector> zero;
 };
 
-TEST(FailureDetector, WhatCannotBeRightIsALoss) {
+TEST(FailureDetector, InvalidMessageMakesSenderLost) {
   auto const wrong = [](std::function<void(Connection&)> const& say) {
     Forged job;
     say(job.one);
@@ -201,7 +201,7 @@ std::vector<std::string> changes_of(Membership& membership) {
   return lines;
 }
 
-TEST(Membership, ALossIsThatOfTheRankAtFault) {
+TEST(Membership, LossIsAttributedToRankAtFault) {
   Membership membership(Rank{0}, 4);
   membership.apply({.by = Rank{1}, .rank = Rank{2}, .why = "silent"});
   EXPECT_THAT(changes_of(membership), ElementsAre("2 lost: silent"));
@@ -214,7 +214,7 @@ TEST(Membership, ALossIsThatOfTheRankAtFault) {
   EXPECT_TRUE(membership.is_alone());
 }
 
-TEST(Membership, WhoMissesARankThatHasLeftIsAtFaultItself) {
+TEST(Membership, ReporterOfLeftRankIsAtFault) {
   Membership membership(Rank{0}, 3);
   membership.apply({.by = Rank{1}, .rank = Rank{1}});
   membership.apply({.by = Rank{2}, .rank = Rank{1}, .why = "it has left"});

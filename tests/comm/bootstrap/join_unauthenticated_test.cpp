@@ -32,7 +32,7 @@ void say(Socket const& socket, std::string const& bytes) {
   ASSERT_EQ(send(socket.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
 }
 
-TEST(Strangers, DoNotDisturbTheJob) {
+TEST(UnauthenticatedPeers, DoNotDisturbJob) {
   int const port = free_port();
   auto zero = start_join(request_of(0, 2, port));
   std::vector<Socket> strangers;
@@ -49,7 +49,7 @@ TEST(Strangers, DoNotDisturbTheJob) {
   EXPECT_EQ(zero.get().error, "");
 }
 
-TEST(Strangers, WithAnotherTokenAreRefusedAloneAndAtOnce) {
+TEST(UnauthenticatedPeers, WithOtherTokenAreRejectedAtOnce) {
   int const port = free_port();
   testing::internal::CaptureStderr();
   auto zero = start_join(request_of(0, 2, port));
@@ -67,7 +67,7 @@ TEST(Strangers, WithAnotherTokenAreRefusedAloneAndAtOnce) {
   EXPECT_THAT(said + error, Not(HasSubstr("the token of the tests")));
 }
 
-TEST(Strangers, AreListedWhereRanksAreMissing) {
+TEST(UnauthenticatedPeers, AreListedIfRanksAreMissing) {
   int const port = free_port();
   auto request = request_of(0, 2, port);
   request.timeout_s = 3;
@@ -90,7 +90,7 @@ std::string join_to(std::function<void(Socket const&)> const& answer) {
   return one.get().error;
 }
 
-TEST(Strangers, InThePlaceOfRankZeroAreKnown) {
+TEST(UnauthenticatedPeers, InPlaceOfRankZeroAreDetected) {
   EXPECT_THAT(join_to([](Socket const&) {}), HasSubstr("it closed the connection"));
   EXPECT_THAT(join_to([](Socket const& to) { say(to, "SSH-2.0-OpenSSH_9\r\n"); }), HasSubstr("it is no gpups process"));
   EXPECT_THAT(join_to([](Socket const& to) { say(to, make_handshake(3)); }),
@@ -99,7 +99,7 @@ TEST(Strangers, InThePlaceOfRankZeroAreKnown) {
   EXPECT_THAT(join_to(silent), HasSubstr("it is silent"));
 }
 
-TEST(Strangers, CannotImitateRankZero) {
+TEST(UnauthenticatedPeers, CannotImitateRankZero) {
   auto const imitate = [](Socket const& to) {
     say(to, make_handshake());
     std::string made(5 + kHmacBytes, '\0');
@@ -149,7 +149,7 @@ TEST(Frames, ArriveInOrder) {
   EXPECT_FALSE(one.next());
 }
 
-TEST(Frames, AnyChangedBitIsFound) {
+TEST(Frames, DetectAnyChangedBit) {
   for (std::size_t bit = 0; bit < 8 * (5 + 4 + kHmacBytes); ++bit) {
     auto [zero, one] = linked();
     std::string bytes = sent(zero, one, FrameKind::kMembershipUpdate, "body");
@@ -165,7 +165,7 @@ TEST(Frames, AnyChangedBitIsFound) {
   }
 }
 
-TEST(Frames, NoneCanBeRepeatedDroppedOrSentBack) {
+TEST(Frames, DetectReplayLossAndReflection) {
   {
     auto [zero, one] = linked();
     std::string const bytes = sent(zero, one, FrameKind::kMembershipUpdate, "body");
@@ -186,13 +186,13 @@ TEST(Frames, NoneCanBeRepeatedDroppedOrSentBack) {
   }
 }
 
-TEST(Frames, ALengthIsNotBelieved) {
+TEST(Frames, RejectTooLargeLength) {
   auto [zero, one] = linked();
   give(zero, one, std::string("\xff\xff\xff\x7f\x06", 5));
   EXPECT_THROW(one.next(), FrameError);
 }
 
-TEST(StartMessages, MustConcernWhoReadsThem) {
+TEST(StartMessage, MustContainReceiver) {
   RankInfo const mine = rank_info_of(request_of(1, 2, 1));
   StartMessage const start{.members = {request_of(0, 2, 1).mine, mine.member}};
   EXPECT_TRUE(matches(start, mine));

@@ -14,7 +14,7 @@ using namespace gpups::comm;
 using Ends = std::vector<std::unique_ptr<BulkTransport>>;
 
 // Without a way of its own a transfer between devices would go as any other, and all tests above hold for it.
-TEST(PayloadWays, AreTaken) {
+TEST(BulkRoutes, TransfersUseExpectedRoute) {
   constexpr std::size_t kBytes = (std::size_t{9} << 20) + 1;
   Stream stream(Device::host(), 1);
   std::vector<std::uint8_t> source(kBytes), target(kBytes);

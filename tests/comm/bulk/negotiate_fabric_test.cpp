@@ -102,7 +102,7 @@ void expect_none(std::vector<Outcome> const& outcomes, std::string const& why_no
   }
 }
 
-TEST(NegotiateFabric, AllHaveOneWhereAllCan) {
+TEST(NegotiateFabric, AllRanksGetFabricIfAllCan) {
   auto const outcomes = agree({on("a 1"), on("a 2"), on("b 1")});
   for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
     EXPECT_EQ(outcomes[rank].fabric, "the id, rank " + std::to_string(rank) + " of 3");
@@ -110,25 +110,25 @@ TEST(NegotiateFabric, AllHaveOneWhereAllCan) {
   }
 }
 
-TEST(NegotiateFabric, NobodyTriesWhereOneCannot) {
+TEST(NegotiateFabric, NoRankTriesIfOneCannot) {
   expect_none(agree({on("a 1"), on("b 1"), on("a 1")}), "ranks 0 and 2 share a device", 0);
   expect_none(agree({on("a 1"), on(""), on("a 2")}), "rank 1 is on the host", 0);
   expect_none(agree({on("a 1"), on("a 2", "its build has none")}), "rank 1: its build has none", 0);
   expect_none(agree({on("a 1"), on("a 2", "a\nline")}), "rank 1: a?line", 0);
 }
 
-TEST(NegotiateFabric, ThereIsNothingToSayWhereNothingIsToBeConnected) {
+TEST(NegotiateFabric, NoReasonIfNothingToConnect) {
   expect_none(agree({on(""), on(""), on("")}), "", 0);
   expect_none(agree({on("a 1")}), "", 0);
 }
 
-TEST(NegotiateFabric, NobodyTriesWithoutAnId) {
+TEST(NegotiateFabric, NoRankTriesWithoutId) {
   auto first = on("a 1");
   first.no_id = "no network";
   expect_none(agree({first, on("a 2"), on("a 3")}), "rank 0: no network", 0);
 }
 
-TEST(NegotiateFabric, NobodyKeepsOneThatAnotherHasNot) {
+TEST(NegotiateFabric, AllRanksDropFabricIfOneFails) {
   for (std::size_t const failing : {0, 2}) {
     std::vector<FakeMaker> makers{on("a 1"), on("a 2"), on("a 3")};
     makers[failing].no_fabric = "out of memory";
@@ -136,7 +136,7 @@ TEST(NegotiateFabric, NobodyKeepsOneThatAnotherHasNot) {
   }
 }
 
-TEST(NegotiateFabric, WhoSaysWhatIsNoOfferIsNamed) {
+TEST(NegotiateFabric, ErrorNamesRankWithInvalidOffer) {
   run_ranks(Group::threads(3), [](Group const& group) {
     comm::ControlChannel channel(*group.impl().transport);
     if (group.rank() == Rank{1}) {
@@ -156,7 +156,7 @@ TEST(NegotiateFabric, WhoSaysWhatIsNoOfferIsNamed) {
   });
 }
 
-TEST(ConnectDevices, IsNothingToThreads) {
+TEST(ConnectDevices, HasNoEffectForThreads) {
   run_ranks(Group::threads(2), [](Group const& group) {
     EXPECT_EQ(group.wait_connect_devices(Device::host()), "");
     Store store(group, {.threads = 1});
@@ -164,14 +164,14 @@ TEST(ConnectDevices, IsNothingToThreads) {
   });
 }
 
-TEST(ConnectDevices, IsForTheDeviceOfTheStore) {
+TEST(ConnectDevices, RejectsStoreOnOtherDevice) {
   Group const group = Group::alone();
   EXPECT_EQ(group.wait_connect_devices(Device::cuda(3)), "");
   expect_error([&] { Store const store(group, {.threads = 1}); },
                {"a Store on host", "wait_connect_devices() was called for cuda:3", "both for the same device"});
 }
 
-TEST(ConnectDevices, ComesBeforeTheStore) {
+TEST(ConnectDevices, MustPrecedeStore) {
   Group const group = Group::alone();
   Store const store(group, {.threads = 1});
   expect_error([&] { group.wait_connect_devices(Device::host()); },

@@ -24,7 +24,7 @@ float term(std::size_t rank, std::size_t i) { return static_cast<float>((rank + 
 
 class AllreduceLarge : public testing::TestWithParam<std::string> {};
 
-TEST_P(AllreduceLarge, IsRightEverywhere) {
+TEST_P(AllreduceLarge, AllElementsAreCorrect) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers take minutes for it";
 #endif

@@ -121,14 +121,14 @@ int failures(int ranks, std::function<void(Group const&)> const& body) {
   return failed;
 }
 
-TEST(AllreduceProcesses, LeaveTheSumsOnEveryRank) {
+TEST(AllreduceProcesses, EveryRankGetsSums) {
   for (int const ranks : {2, 3}) EXPECT_EQ(failures(ranks, fabric_allreduce), 0) << ranks;
   for (int const ranks : {2, 3}) EXPECT_EQ(failures(ranks, add_up_floats), 0) << ranks;
 }
 
-TEST(AllreduceProcesses, RefuseArraysOfDifferentSizes) { EXPECT_EQ(failures(3, add_up_unlike), 0); }
+TEST(AllreduceProcesses, RejectDifferentSizes) { EXPECT_EQ(failures(3, add_up_unlike), 0); }
 
-TEST(AllreduceProcesses, RefuseAlgorithmsThatOnlyOneEnvironmentNames) {
+TEST(AllreduceProcesses, RejectAlgorithmSetOnOneRank) {
   for (std::size_t const size : {10, 100000}) {
     EXPECT_EQ(failures(3, [size](Group const& group) { add_up_by_unlike_names(group, size); }), 0) << size;
   }

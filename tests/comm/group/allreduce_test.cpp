@@ -62,7 +62,7 @@ std::vector<Group> ranks_of_threads(int ranks) {
 
 class Allreduce : public testing::TestWithParam<int> {};
 
-TEST_P(Allreduce, LeavesTheSumsOnEveryRank) {
+TEST_P(Allreduce, EveryRankGetsSums) {
   std::vector<Device> devices{Device::host()};
   if (cuda_device_count() > 0) devices.push_back(Device::cuda(0));
   for (Device const device : devices) {
@@ -78,7 +78,7 @@ TEST_P(Allreduce, LeavesTheSumsOnEveryRank) {
   }
 }
 
-TEST_P(Allreduce, SeveralAreUnderWayAndWaitedForInAnyOrder) {
+TEST_P(Allreduce, ConcurrentSumsEndInAnyOrder) {
   run_ranks(ranks_of_threads(GetParam()), [](Group group) {
     Member me(group);
     std::vector<Array<std::int64_t>> arrays;
@@ -98,7 +98,7 @@ TEST_P(Allreduce, SeveralAreUnderWayAndWaitedForInAnyOrder) {
 }
 
 // More than may be under way, which nobody waits for: each gives its place back. Those that somebody has do not.
-TEST_P(Allreduce, ForgetsSumsThatNobodyHas) {
+TEST_P(Allreduce, DroppedRequestsAreReleased) {
   run_ranks(ranks_of_threads(GetParam()), [](Group group) {
     Member me(group);
     auto const unchanged = me.words(50, 0);
@@ -121,7 +121,7 @@ TEST_P(Allreduce, ForgetsSumsThatNobodyHas) {
 }
 
 // A step as a trainer with dense layers makes it: the sums go while the round and a look-up do.
-TEST_P(Allreduce, GoesOnWithinAStep) {
+TEST_P(Allreduce, RunsConcurrentlyWithStep) {
   run_ranks(ranks_of_threads(GetParam()), [](Group group) {
     Member me(group);
     auto const table = me.store.add_table({.name = "rows", .dim = 2});
@@ -151,7 +151,7 @@ TEST_P(Allreduce, GoesOnWithinAStep) {
 
 // Each block of 512 in the fewest bytes that hold its integers: this rank's of the others' slices, and the sums of its
 // own.
-TEST_P(Allreduce, SendsWhatItSaysAndCountsIt) {
+TEST_P(Allreduce, SentBytesMatchPackedSizes) {
   std::size_t const ranks = static_cast<std::size_t>(GetParam());
   for (std::size_t const slice : {20, 1000, 84000}) {
     std::size_t const n = slice * ranks, blocks = (slice + 511) / 512, front = (blocks + 7) / 8 * 8;
@@ -195,7 +195,7 @@ std::vector<std::string> errors_of(int ranks, std::function<void(Member&)> const
   return errors;
 }
 
-TEST(AllreduceErrors, ArraysOfDifferentSizesAreRefused) {
+TEST(AllreduceErrors, RejectsDifferentSizes) {
   for (std::size_t const other : {0, 2, 1000}) {
     auto const errors = errors_of(3, [&](Member& me) {
       auto const values = me.words(me.rank() == 1 ? other : 3, 1);
@@ -209,7 +209,7 @@ TEST(AllreduceErrors, ArraysOfDifferentSizesAreRefused) {
   }
 }
 
-TEST(AllreduceErrors, ARankThatFailsIsNamedWithWhatWasAwaited) {
+TEST(AllreduceErrors, ErrorNamesFailedRank) {
   std::atomic<int> begun = 0;
   auto const errors = errors_of(3, [&begun](Member& me) {
     auto const table = me.store.add_table({.name = "rows", .dim = 2});
@@ -230,7 +230,7 @@ TEST(AllreduceErrors, ARankThatFailsIsNamedWithWhatWasAwaited) {
   }
 }
 
-TEST(AllreduceErrors, ARankThatDoesNotComeIsNamedAfterTheTimeout) {
+TEST(AllreduceErrors, ErrorNamesMissingRankAfterTimeout) {
   std::binary_semaphore given_up(0);
   auto const wait = [&given_up](Member& me) {
     auto const values = me.words(10, 1);
@@ -254,7 +254,7 @@ TEST(AllreduceErrors, ARankThatDoesNotComeIsNamedAfterTheTimeout) {
 }
 
 // The group sums a copy: an exception may take the array away, and what then has its place stays as it is.
-TEST(AllreduceErrors, AStoreThatGoesGivesWhatOthersNeedAndWritesToNothing) {
+TEST(AllreduceErrors, DestroyedStoreCompletesSumForOthers) {
   run_ranks(Group::threads(3), [](Group group) {
     std::optional<Member> me(group);
     auto values = words_of(me->rank(), 50000, 1);
@@ -271,7 +271,7 @@ TEST(AllreduceErrors, AStoreThatGoesGivesWhatOthersNeedAndWritesToNothing) {
   });
 }
 
-TEST(AllreduceErrors, MisuseIsExplained) {
+TEST(AllreduceErrors, RejectsMisuse) {
   Words words(3);
   Stream stream(Device::host(), 1);
   auto const group = Group::alone();

@@ -75,7 +75,7 @@ Places both(Places a, Places const& b) {
 
 // A header of 48 bytes, a word of 4 for each block of 65536 places and as much again where they are odd, values,
 // places.
-TEST(CountedCoding, OfEachFormOfPlaces) {
+TEST(CompressionCounters, CountEachPositionEncoding) {
   struct Case {
     char const* name;
     std::uint64_t size;
@@ -110,7 +110,7 @@ TEST(CountedCoding, OfEachFormOfPlaces) {
 }
 
 // Vectors of 6000 elements with so few at a time that gaps are shortest.
-class CountedSums : public testing::TestWithParam<WireFormat> {
+class SparseSumCounters : public testing::TestWithParam<WireFormat> {
  protected:
   static constexpr std::uint32_t kSize = 6000;
   std::uint64_t value_bytes() const { return GetParam() == WireFormat::kFloat ? 4 : 2; }
@@ -152,7 +152,7 @@ class CountedSums : public testing::TestWithParam<WireFormat> {
   }
 };
 
-TEST_P(CountedSums, ByOwners) {
+TEST_P(SparseSumCounters, CountSplitAllgather) {
   for (std::uint32_t const ranks : {2U, 3U}) {
     auto const places = places_of(static_cast<int>(ranks));
     expect(count_vectors(places, kSize, {.algorithm = "ssar_split_allgather", .format = GetParam()}),
@@ -165,7 +165,7 @@ TEST_P(CountedSums, ByOwners) {
   }
 }
 
-TEST_P(CountedSums, OfSlicesAlone) {
+TEST_P(SparseSumCounters, CountReduceScatter) {
   for (std::uint32_t const ranks : {2U, 3U}) {
     auto const places = places_of(static_cast<int>(ranks));
     expect(count_vectors(places, kSize, {.format = GetParam()}, true),
@@ -174,7 +174,7 @@ TEST_P(CountedSums, OfSlicesAlone) {
 }
 
 // The sums are arrays: of floats, which are as they were, or of halves.
-TEST_P(CountedSums, ByOwnersThatSendArrays) {
+TEST_P(SparseSumCounters, CountDenseSplitAllgather) {
   for (std::uint32_t const ranks : {2U, 3U}) {
     auto const places = places_of(static_cast<int>(ranks));
     expect(count_vectors(places, kSize, {.algorithm = "dsar_split_allgather", .format = GetParam()}),
@@ -188,7 +188,7 @@ TEST_P(CountedSums, ByOwnersThatSendArrays) {
 
 // Of three ranks the last gives its vector to the first, and gets both terms of the sum in one message, the second at a
 // multiple of 8 bytes.
-TEST_P(CountedSums, ByDoubling) {
+TEST_P(SparseSumCounters, CountRecursiveDoubling) {
   AllreduceOptions const options{.algorithm = "ssar_recursive_doubling", .format = GetParam()};
   auto const two = places_of(2), three = places_of(3);
   auto const whole = [&](Places const& places) {
@@ -206,7 +206,7 @@ TEST_P(CountedSums, ByDoubling) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, CountedSums, testing::Values(WireFormat::kFloat, WireFormat::kHalf),
+INSTANTIATE_TEST_SUITE_P(Formats, SparseSumCounters, testing::Values(WireFormat::kFloat, WireFormat::kHalf),
                          [](auto const& format) { return std::string(name_of(format.param)); });
 
 // Tens at every 20th place, of each rank at others.
@@ -231,7 +231,7 @@ Counted instead_of_all(std::uint64_t sent, std::uint64_t ranks) {
 }
 
 // "float" sends units, here of a byte each; a block's values end at a multiple of 8.
-TEST(CountedTopK, OfAllElements) {
+TEST(TopKCounters, CountSparseAllgather) {
   for (auto const& [format, coded] :
        {std::pair(WireFormat::kFloat, 56 + 152 + 150), {WireFormat::kHalf, 56 + 150 * 2 + 150}}) {
     for (int const ranks : {2, 3}) {
@@ -245,7 +245,7 @@ TEST(CountedTopK, OfAllElements) {
 }
 
 // Each rank sends the others what it has of their slices, and the 50 largest of its own slice's sums.
-TEST(CountedTopK, MadeSparseAgain) {
+TEST(TopKCounters, CountSparDL) {
   for (auto const& [format, coded] :
        {std::pair(WireFormat::kFloat, 56 + 56 + 50), {WireFormat::kHalf, 56 + 50 * 2 + 50}}) {
     auto const all = count_top_k(3, {.density = .05, .algorithm = "spardl", .format = format, .grid_log2 = 0});
@@ -255,9 +255,9 @@ TEST(CountedTopK, MadeSparseAgain) {
 }
 
 // Slices of 3001 elements are not all of one size; 400 go at once.
-class CountedTopKAndExact : public testing::TestWithParam<std::size_t> {};
+class TopKAndExactCounters : public testing::TestWithParam<std::size_t> {};
 
-TEST_P(CountedTopKAndExact, AreTogetherTheSame) {
+TEST_P(TopKAndExactCounters, SentPlusSavedIsEqual) {
   for (int const ranks : {1, 2, 3, 4, 5}) {
     auto const exact = count(ranks, [&](Group const& group, Stream& stream) {
       auto gradient = gradient_of(group.rank(), GetParam());
@@ -274,10 +274,10 @@ TEST_P(CountedTopKAndExact, AreTogetherTheSame) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, CountedTopKAndExact, testing::Values(400, 3001));
+INSTANTIATE_TEST_SUITE_P(Sizes, TopKAndExactCounters, testing::Values(400, 3001));
 
 // What a run writes of all ranks: bytes sent and saved for each that was sent, headers and all.
-TEST(CountedTopK, IsInTheMetrics) {
+TEST(TopKCounters, ReportContainsCompressionRatio) {
   auto const all = count_top_k(2, {.density = .05, .format = WireFormat::kHalf, .grid_log2 = 0});
   std::vector<std::int64_t> sums;
   std::uint64_t control = 0;

@@ -36,7 +36,7 @@ struct Laned {
   }
 };
 
-TEST(FabricAllreduce, AreThoseOfAllAlgorithms) {
+TEST(FabricAllreduce, SumsMatchOtherAlgorithms) {
   Laned laned;
   run_ranks(laned.groups, [](Group const& group) {
     Store store(group, {.threads = 1});
@@ -49,7 +49,7 @@ TEST(FabricAllreduce, AreThoseOfAllAlgorithms) {
 }
 
 // Of arrays that are full.
-TEST(FabricAllreduce, AreSelectedWhereTheyCostLeast) {
+TEST(FabricAllreduce, IsSelectedIfCheapest) {
   Laned laned;
   run_ranks(laned.groups, [](Group const& group) {
     Store store(group, {.threads = 1});
@@ -64,7 +64,7 @@ TEST(FabricAllreduce, AreSelectedWhereTheyCostLeast) {
   EXPECT_EQ(laned.hub->summed, 1U);
 }
 
-TEST(FabricAllreduce, AreNotWithoutOne) {
+TEST(FabricAllreduce, IsRejectedWithoutFabric) {
   auto const groups = Group::threads(2);
   run_ranks(groups, [](Group const& group) {
     Store store(group, {.threads = 1});
@@ -84,7 +84,7 @@ TEST(FabricAllreduce, AreNotWithoutOne) {
 }
 
 // Also where what adds up would hang.
-TEST(FabricAllreduce, OfArraysOfDifferentSizesNameTheirRanks) {
+TEST(FabricAllreduce, ErrorNamesDifferentSizes) {
   Laned laned;
   run_ranks(laned.groups, [](Group const& group) {
     Store store(group, {.threads = 1});
@@ -104,7 +104,7 @@ TEST(FabricAllreduce, OfArraysOfDifferentSizesNameTheirRanks) {
 using Ends = std::vector<std::unique_ptr<BulkTransport>>;
 
 // A fabric would not notice that one rank's array is shorter. Whichever comes first, rank 0 names the other one.
-TEST(FabricAllreduce, OfOtherSizesAreRefused) {
+TEST(FabricAllreduce, RejectsOtherSizeInAnyOrder) {
   for (bool const first : {false, true}) {
     Ends const ends = make_by_fabric(2);
     Stream stream(Device::host(), 1);
@@ -124,7 +124,7 @@ TEST(FabricAllreduce, OfOtherSizesAreRefused) {
 }
 
 // Rank 2 begins them in another order, and each rank is sent something meanwhile.
-TEST(FabricAllreduce, HaveOneOrderWithWhatIsMoved) {
+TEST(FabricAllreduce, KeepsOneOrderWithTransfers) {
   constexpr std::size_t kSums = 50, kSize = 30000;
   Ends const ends = make_by_fabric(kRanks);
   Stream stream(Device::host(), 1);
@@ -158,7 +158,7 @@ TEST(FabricAllreduce, HaveOneOrderWithWhatIsMoved) {
 }
 
 // A fabric that is given up ends what is under way before its time: whoever gave it up, as a rank is lost, says so.
-TEST(FabricAllreduce, AreNotThereWhereTheFabricIsGivenUp) {
+TEST(FabricAllreduce, AbortedFabricCompletesNothing) {
   auto const hub = std::make_shared<FabricHub>(2);
   std::vector<std::shared_ptr<LocalFabric>> fabrics;
   Ends ends;
@@ -184,7 +184,7 @@ TEST(FabricAllreduce, AreNotThereWhereTheFabricIsGivenUp) {
 }
 
 // What really travels is not seen.
-TEST(FabricAllreduce, CountWhatARingWouldSend) {
+TEST(FabricAllreduce, CountsBytesOfRing) {
   constexpr std::size_t kSize = 30000;
   Laned laned;
   run_ranks(laned.groups, [](Group const& group) {

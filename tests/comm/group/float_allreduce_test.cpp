@@ -36,7 +36,7 @@ TEST(FloatAllreduce, SumsOverThreads) {
   }
 }
 
-TEST(FloatAllreduce, SumsOverANetworkThatDelaysAndReorders) {
+TEST(FloatAllreduce, SumsOverSimulatedNetwork) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     int const ranks = 2 + static_cast<int>(seed % 4);
     run_ranks(Group::simulated(ranks, {.seed = seed}), [&](Group const& group) {
@@ -46,7 +46,7 @@ TEST(FloatAllreduce, SumsOverANetworkThatDelaysAndReorders) {
 }
 
 // They are under way together before ranks know what the links cost.
-TEST(FloatAllreduce, ManySumsMayBeginBeforeTheFirstSelection) {
+TEST(FloatAllreduce, ManySumsMayStartBeforeSelection) {
   for (int const ranks : {2, 3, 4}) {
     for (std::size_t const size : {std::size_t{5}, std::size_t{3000}, std::size_t{200000}}) {
       run_ranks(Group::threads(ranks), [&](Group const& group) {
@@ -65,7 +65,7 @@ TEST(FloatAllreduce, ManySumsMayBeginBeforeTheFirstSelection) {
 }
 
 // Some of whose numbers do not fit 31 bits; with arrays of that size ranks would take 16 GiB each.
-TEST(FloatAllreduce, SparseVectorsHaveUpTo2To32Elements) {
+TEST(FloatAllreduce, SparseVectorsMayHave2To32Elements) {
   constexpr int kRanks = 3;
   constexpr std::uint64_t kSize = 1ULL << 32;
   constexpr std::uint32_t kCommon[] = {0, 0x7FFFFFFF, 0x80000001, 0xFFFFFFFF};
@@ -121,7 +121,7 @@ std::vector<float> sum_with_zeros(std::vector<float> const& values, AllreduceOpt
   return sums;
 }
 
-TEST(FloatAllreduce, WhatAFormatHasNoNumberForIsCutOffOrNaN) {
+TEST(FloatAllreduce, OutOfRangeValuesSaturateOrBecomeNaN) {
   constexpr float kInfinite = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
   for (char const* algorithm :
        {"sparse_allgather", "ssar_recursive_doubling", "ssar_split_allgather", "dsar_split_allgather"}) {
@@ -144,7 +144,7 @@ TEST(FloatAllreduce, WhatAFormatHasNoNumberForIsCutOffOrNaN) {
 }
 
 // What travels is cut off, which is not the same in all algorithms.
-TEST(FloatAllreduce, SumsAreCutOffWhereTheyTravel) {
+TEST(FloatAllreduce, OnlySentValuesSaturate) {
   for (auto const& [algorithm, expected] :
        {std::pair("sparse_allgather", 80000.0F), {"ssar_split_allgather", 65504.0F}}) {
     run_ranks(Group::threads(2), [algorithm = algorithm, expected = expected](Group const& group) {
@@ -175,7 +175,7 @@ std::vector<std::string> errors_of(int ranks, std::function<void(Group const&, S
   return errors;
 }
 
-TEST(FloatAllreduceErrors, RanksThatDifferInSizeOrWayAreRefusedByAll) {
+TEST(FloatAllreduceErrors, AllRanksRejectDifferentCalls) {
   for (std::string const way : {"size", "algorithm", "kind"}) {
     auto const errors = errors_of(3, [&](Group const& group, Stream& stream) {
       bool const other = group.rank() == Rank{1};
@@ -198,7 +198,7 @@ TEST(FloatAllreduceErrors, RanksThatDifferInSizeOrWayAreRefusedByAll) {
   }
 }
 
-TEST(FloatAllreduceErrors, ARankThatFailsInTheMiddleIsNamed) {
+TEST(FloatAllreduceErrors, ErrorNamesRankFailingDuringSum) {
   auto const errors = errors_of(3, [](Group const& group, Stream& stream) {
     std::vector<float> values(1 << 20);
     auto const first = group.begin_allreduce(stream, values);
@@ -214,7 +214,7 @@ TEST(FloatAllreduceErrors, ARankThatFailsInTheMiddleIsNamed) {
   }
 }
 
-TEST(FloatAllreduceErrors, MisuseIsExplained) {
+TEST(FloatAllreduceErrors, RejectsMisuse) {
   auto const group = Group::alone();
   Store const store(group, {.threads = 1});
   auto stream = store.make_stream();

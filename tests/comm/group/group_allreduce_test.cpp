@@ -60,7 +60,7 @@ TEST(GroupAllreduce, NeedsNoStore) {
   fabric_allreduce(Group::alone());
 }
 
-TEST(GroupAllreduce, NeedsNoStoreInASimulation) {
+TEST(GroupAllreduce, NeedsNoStoreInSimulation) {
   auto const digest = [](std::uint64_t seed) {
     auto const groups = Group::simulated(3, {.seed = seed});
     run_ranks(groups, [](Group const& group) {
@@ -73,7 +73,7 @@ TEST(GroupAllreduce, NeedsNoStoreInASimulation) {
 }
 
 // A rank may sum before it has a Store while others have one, and when its Store has ended while others' go on.
-TEST(GroupAllreduce, GoesOnBeforeWhileAndAfterAStoreLives) {
+TEST(GroupAllreduce, WorksBeforeDuringAndAfterStore) {
   auto const body = [](Group const& group) {
     Stream stream(Device::host(), 1);
     std::vector<std::int64_t> early(3000, rank_of(group)), late(3000, rank_of(group));
@@ -113,7 +113,7 @@ TEST(GroupAllreduce, GoesOnBeforeWhileAndAfterAStoreLives) {
 }
 
 // What is waited for by nobody is ended for the others before a rank leaves.
-TEST(GroupAllreduce, GivesTheOthersTheirSumBeforeItLeaves) {
+TEST(GroupAllreduce, LeavingRankCompletesSumForOthers) {
   auto const body = [](Group const& group) {
     Stream stream(Device::host(), 1);
     std::vector<std::int64_t> values(50000, 1);
@@ -141,12 +141,12 @@ void lose_rank_one(Group const& group) {
   throw Error("a rank has left, and its sum is there");
 }
 
-TEST(GroupAllreduce, ARankThatHasLeftIsNamedByAllOthers) {
+TEST(GroupAllreduce, ErrorNamesRankThatLeft) {
   run_ranks(Group::threads(3), lose_rank_one);
   for (std::uint64_t seed = 0; seed < 50; ++seed) run_ranks(Group::simulated(3, {.seed = seed}), lose_rank_one);
 }
 
-TEST(GroupAllreduce, AMembershipEndsWithItsBody) {
+TEST(GroupAllreduce, EndsWithRunRanks) {
   auto const groups = Group::threads(2);
   run_ranks(groups, fabric_allreduce);
   Stream stream(Device::host(), 1);
@@ -155,7 +155,7 @@ TEST(GroupAllreduce, AMembershipEndsWithItsBody) {
                {"rank 0 takes no part in its group's messages any more", "make another group"});
 }
 
-TEST(GroupAllreduce, UsesOneDeviceOfARank) {
+TEST(GroupAllreduce, RejectsSecondDevice) {
   Stream stream(Device::host(), 1);
   std::vector<std::int64_t> values(10, 1);
   View<std::int64_t> const elsewhere(values.data(), values.size(), Device::cuda(0));
@@ -179,7 +179,7 @@ TEST(GroupAllreduce, UsesOneDeviceOfARank) {
       {"on host and wait_connect_devices() was called for cuda:0", "use an array and a stream of that device"});
 }
 
-TEST(GroupAllreduce, WaitsForATimeThatCanBe) {
+TEST(GroupAllreduce, RejectsInvalidWaitTimeout) {
   auto const group = Group::alone();
   for (double const seconds : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
     expect_error([&] { group.set_wait_timeout_s(seconds); }, {"a wait timeout of", "above 0"});
@@ -195,7 +195,7 @@ TEST(GroupAllreduce, NeedsNoStoreBetweenProcesses) {
   for (pid_t const pid : start_ranks(3, {}, body)) EXPECT_TRUE(wait_success(pid));
 }
 
-TEST(GroupAllreduce, AProcessThatHasLeftIsNamedByAllOthers) {
+TEST(GroupAllreduce, ErrorNamesProcessThatLeft) {
   for (pid_t const pid : start_ranks(3, {}, lose_rank_one)) EXPECT_TRUE(wait_success(pid));
 }
 #endif

@@ -41,14 +41,14 @@ void connect(Failure& failure) {
   (void)make_process_group(Rank{0}, std::move(link), std::move(joined));
 }
 
-TEST(GroupConnect, ToARankThatHasEndedSaysThatItIsLost) {
+TEST(GroupConnect, ReportsEndedRankAsLost) {
   Failure failure{.lost = "its process ended", .why = {}};
   expect_error([&] { connect(failure); }, {"rank 1 is lost", "its process ended"});
   EXPECT_EQ(failure.at_fault, Rank{1});
   EXPECT_EQ(failure.why, "its process ended");
 }
 
-TEST(GroupConnect, WithoutAWaySaysSoToAll) {
+TEST(GroupConnect, ReportsOwnFaultWithoutRoute) {
   Failure failure;
   expect_error([&] { connect(failure); }, {"rank 0 has no way to rank 1"});
   EXPECT_EQ(failure.at_fault, Rank{0});

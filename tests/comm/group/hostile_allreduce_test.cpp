@@ -35,7 +35,7 @@ std::string narrow(char word, std::size_t words = kSlice) {
   return bytes + std::string(words, word);
 }
 
-class HostileSums : public HostilePeer {
+class HostileAllreduce : public HostilePeer {
  protected:
   static void send(RawPeer& peer, OfRun const& message) { peer.send(message.run, message.header); }
   // What goes wrong where this rank sums so many integers, of which the second half is the peer's slice.
@@ -51,7 +51,7 @@ class HostileSums : public HostilePeer {
   std::vector<std::int64_t> values_;
 };
 
-TEST_F(HostileSums, APeerThatDoesItsPartIsHeard) {
+TEST_F(HostileAllreduce, AcceptsCorrectPeer) {
   send(peer_, sum_of(0, kWords));
   send(peer_, message_of(0, narrow(10)));
   send(peer_, message_of(1, narrow(22)));
@@ -61,14 +61,14 @@ TEST_F(HostileSums, APeerThatDoesItsPartIsHeard) {
 }
 
 // All of a short array comes in one message.
-TEST_F(HostileSums, APeerThatDoesItsPartOfAShortSumIsHeard) {
+TEST_F(HostileAllreduce, AcceptsCorrectPeerOfShortSum) {
   send(peer_, sum_of(0, 3));
   send(peer_, message_of(0, narrow(10, 3)));
   EXPECT_EQ(sum(3), "");
   EXPECT_EQ(values_, (std::vector<std::int64_t>{11, 11, 11}));
 }
 
-TEST_F(HostileSums, AShortSumInTwoMessages) {
+TEST_F(HostileAllreduce, RejectsShortSumInTwoMessages) {
   send(peer_, sum_of(0, 3));
   send(peer_, message_of(0, narrow(10, 3)));
   send(peer_, message_of(1, narrow(10, 3)));
@@ -77,7 +77,7 @@ TEST_F(HostileSums, AShortSumInTwoMessages) {
 }
 
 // Of a short array of floats all comes in one message, whose size both ranks know.
-TEST_F(HostileSums, AShortArrayOfAnotherSize) {
+TEST_F(HostileAllreduce, RejectsShortArrayOfWrongSize) {
   comm::Signature const floats{.operation = comm::CollectiveKind::kSumFloats, .elements = 3, .how = "auto in float"};
   for (std::size_t const bytes : {0, 8, 12, 16}) {
     RawPeer peer;
@@ -98,34 +98,34 @@ TEST_F(HostileSums, AShortArrayOfAnotherSize) {
   }
 }
 
-TEST_F(HostileSums, ASumThatNobodyBeganCostsNothing) {
+TEST_F(HostileAllreduce, AnnouncedSumTakesNoMemory) {
   send(peer_, sum_of(0, comm::kSumElementsMax));
   EXPECT_EQ(turn(), "");
 }
 
-TEST_F(HostileSums, MoreAheadThanOneMay) {
+TEST_F(HostileAllreduce, RejectsTooManySumsAhead) {
   for (std::uint64_t id = 0; id < Group::kAllreducesMax; ++id) send(peer_, sum_of(id, 1));
   EXPECT_EQ(turn(), "");
   send(peer_, sum_of(Group::kAllreducesMax, 1));
   expect_rejected("began allreduce 64 where 64 is its next and 0 is that of rank 0");
 }
 
-TEST_F(HostileSums, ASumTwice) {
+TEST_F(HostileAllreduce, RejectsDuplicateSum) {
   for (int i = 0; i < 2; ++i) send(peer_, sum_of(0, kWords));
   expect_rejected("began allreduce 0 where 1 is its next");
 }
 
-TEST_F(HostileSums, ASumOutOfTurn) {
+TEST_F(HostileAllreduce, RejectsSumOutOfOrder) {
   send(peer_, sum_of(1, 3));
   expect_rejected("began allreduce 1 where 0 is its next");
 }
 
-TEST_F(HostileSums, AnotherSizeBeforeThisRankBegins) {
+TEST_F(HostileAllreduce, RejectsOtherSizeBeforeStart) {
   send(peer_, sum_of(0, 4));
   expect_sum_rejected("sums 4 integers in allreduce 0 where rank 0 sums 1024");
 }
 
-TEST_F(HostileSums, AnotherSizeAfterThisRankHasBegun) {
+TEST_F(HostileAllreduce, RejectsOtherSizeAfterStart) {
   peer_.on_idle = [this] {
     send(peer_, sum_of(0, comm::kSumElementsMax));
     peer_.on_idle = [] { return false; };
@@ -134,27 +134,27 @@ TEST_F(HostileSums, AnotherSizeAfterThisRankHasBegun) {
   expect_sum_rejected("sums 4294967296 integers in allreduce 0 where rank 0 sums 1024");
 }
 
-TEST_F(HostileSums, MoreElementsThanThereCanBe) {
+TEST_F(HostileAllreduce, RejectsTooManyElements) {
   send(peer_, sum_of(0, comm::kSumElementsMax + 1));
   expect_rejected("more elements than one may");
 }
 
-TEST_F(HostileSums, AHeaderInAMessageOfTheStore) {
+TEST_F(HostileAllreduce, RejectsHeaderInStoreMessage) {
   peer_.send({.kind = MessageKind::kLookup, .bytes = encode(sum_of(0, 3).header)});
   expect_rejected("has a piece to gather");
 }
 
-TEST_F(HostileSums, AMessageThatIsNone) {
+TEST_F(HostileAllreduce, RejectsBytesThatAreNoMessage) {
   peer_.send_on(ChannelId::kCollectives, "abc");
   expect_rejected("sent what is not a message");
 }
 
-TEST_F(HostileSums, MessagesBeforeTheSumIsAnnounced) {
+TEST_F(HostileAllreduce, RejectsMessageBeforeAnnouncement) {
   send(peer_, message_of(0, narrow(10)));
   expect_rejected("goes on with allreduce 0 where 0 is its next");
 }
 
-TEST_F(HostileSums, MessagesAfterTheSumIsOver) {
+TEST_F(HostileAllreduce, RejectsMessageAfterEnd) {
   send(peer_, sum_of(0, kWords));
   send(peer_, message_of(0, narrow(10)));
   send(peer_, message_of(1, narrow(22)));
@@ -163,7 +163,7 @@ TEST_F(HostileSums, MessagesAfterTheSumIsOver) {
   expect_rejected("goes on with allreduce 0 where 1 is its next");
 }
 
-TEST_F(HostileSums, MoreMessagesThanTheSumHas) {
+TEST_F(HostileAllreduce, RejectsTooManyMessages) {
   send(peer_, sum_of(0, kWords));
   send(peer_, message_of(0, narrow(10)));
   send(peer_, message_of(1, narrow(22)));
@@ -172,7 +172,7 @@ TEST_F(HostileSums, MoreMessagesThanTheSumHas) {
   expect_sum_rejected("sent more messages of allreduce 0 than there are");
 }
 
-TEST_F(HostileSums, MoreMessagesThanMayWait) {
+TEST_F(HostileAllreduce, RejectsTooManyWaitingMessages) {
   send(peer_, sum_of(0, kWords));
   EXPECT_EQ(turn(), "");
   for (std::uint64_t i = 0; i <= comm::kUnexpectedMax; ++i) {
@@ -182,43 +182,43 @@ TEST_F(HostileSums, MoreMessagesThanMayWait) {
   expect_rejected("where 1024 is its next and 1024 wait");
 }
 
-TEST_F(HostileSums, AMessageTwice) {
+TEST_F(HostileAllreduce, RejectsDuplicateMessage) {
   send(peer_, sum_of(0, kWords));
   for (int i = 0; i < 2; ++i) send(peer_, message_of(0, narrow(10)));
   expect_rejected("sent message 0 of allreduce 0 where 1 is its next");
 }
 
-TEST_F(HostileSums, AnotherMessageThanIsAwaited) {
+TEST_F(HostileAllreduce, RejectsWrongMessageIndex) {
   send(peer_, sum_of(0, kWords));
   send(peer_, message_of(1, narrow(10)));
   expect_sum_rejected("sent message 1 of allreduce 0 with 520 bytes, where 0 with at most 4104 is awaited");
 }
 
-TEST_F(HostileSums, MoreBytesThanAreAwaited) {
+TEST_F(HostileAllreduce, RejectsTooManyBytes) {
   send(peer_, sum_of(0, kWords));
   send(peer_, bulk_of(0, std::uint64_t{1} << 60));
   expect_sum_rejected("with 1152921504606846976 bytes, where 0 with at most 4104 is awaited");
 }
 
-TEST_F(HostileSums, BulkDataOfAnotherSizeThanItsHeaderSays) {
+TEST_F(HostileAllreduce, RejectsBulkDataOfWrongSize) {
   send(peer_, sum_of(0, kWords));
   send(peer_, bulk_of(0, 16));
   peer_.send_data(comm::collective_tag(0, 0), 800, 0, ChannelId::kCollectives);
   expect_sum_rejected("sends 800 bytes");
 }
 
-TEST_F(HostileSums, BulkDataTwice) {
+TEST_F(HostileAllreduce, RejectsDuplicateBulkData) {
   for (int i = 0; i < 2; ++i) peer_.send_words(comm::collective_tag(0, 0), {10}, ChannelId::kCollectives);
   expect_sum_rejected("two transfers under one tag");
 }
 
-TEST_F(HostileSums, IntegersWithoutWidths) {
+TEST_F(HostileAllreduce, RejectsMissingWidths) {
   send(peer_, sum_of(0, kWords));
   send(peer_, message_of(0, "1234567"));
   expect_sum_rejected("sent integers without their widths");
 }
 
-TEST_F(HostileSums, IntegersOfImpossibleWidths) {
+TEST_F(HostileAllreduce, RejectsImpossibleWidths) {
   for (char const width : {0, 2, 9, -1}) {
     auto text = narrow(10);
     text[0] = width;
@@ -234,7 +234,7 @@ TEST_F(HostileSums, IntegersOfImpossibleWidths) {
   }
 }
 
-TEST_F(HostileSums, HeadersThatMakeNoSense) {
+TEST_F(HostileAllreduce, RejectsTruncatedHeaders) {
   auto const good = encode(comm::CollectiveHeader{
       .signature = sum_of(3), .message = comm::CollectiveHeader::MessagePart{.size = 2, .bytes = "ab"}});
   for (std::size_t length = 0; length < good.size(); ++length) {
@@ -246,11 +246,11 @@ TEST_F(HostileSums, HeadersThatMakeNoSense) {
   }
 }
 
-TEST_F(HostileSums, APeerThatSaysNothingIsNamed) {
+TEST_F(HostileAllreduce, ErrorNamesSilentPeer) {
   expect_sum_rejected("rank 0 awaited the sums of allreduce 0 from rank 1");
 }
 
-TEST_F(HostileSums, APeerThatStopsIsNamed) {
+TEST_F(HostileAllreduce, ErrorNamesPeerThatStops) {
   send(peer_, sum_of(0, kWords));
   send(peer_, message_of(0, narrow(10)));
   expect_sum_rejected("rank 0 awaited the sums of allreduce 0 from rank 1");

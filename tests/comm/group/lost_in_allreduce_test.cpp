@@ -64,13 +64,13 @@ void lose(int signal, std::size_t elements, std::chrono::milliseconds after, dou
   ::close(told[1]);
 }
 
-TEST(LostInAllreduce, AKilledRankIsNamedByAll) {
+TEST(LostInAllreduce, AllRanksReportKilledRank) {
   for (int const ms : {0, 3, 10, 31, 77, 150}) {
     lose(SIGKILL, std::size_t{1} << (ms % 2 == 0 ? 22 : 12), std::chrono::milliseconds(ms), 15);
   }
 }
 
-TEST(LostInAllreduce, ARankThatHangsIsNamedByAllWithinTheTimeout) {
+TEST(LostInAllreduce, AllRanksReportHangingRankInTime) {
   for (int const ms : {20, 60}) lose(SIGSTOP, std::size_t{1} << 22, std::chrono::milliseconds(ms), kPeerTimeout_s + 15);
 }
 

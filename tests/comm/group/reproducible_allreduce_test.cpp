@@ -80,7 +80,7 @@ TEST(ReproducibleAllreduce, SameBitsWithAssumedCosts) {
 }
 
 // The first run measures them.
-TEST(ReproducibleAllreduce, SameBitsWithCostsFromTheCache) {
+TEST(ReproducibleAllreduce, SameBitsWithCachedCosts) {
   TemporaryFolder const folder;
   Environment const environment(Environment::Variables{{"GPUPS_CACHE_DIR", folder.path().string()}});
   for (int const ranks : {2, 3}) {
@@ -90,7 +90,7 @@ TEST(ReproducibleAllreduce, SameBitsWithCostsFromTheCache) {
 }
 
 // Writes costs into the file that a run of three threads has left.
-TEST(ReproducibleAllreduce, CostsInTheCacheDecide) {
+TEST(ReproducibleAllreduce, CachedCostsDecideSelection) {
   TemporaryFolder const folder;
   Environment const environment(Environment::Variables{{"GPUPS_CACHE_DIR", folder.path().string()}});
   sum_in(Group::threads(3), 1);
@@ -116,7 +116,7 @@ TEST(ReproducibleAllreduce, CostsInTheCacheDecide) {
 }
 
 // So nothing is selected, and no costs are measured.
-TEST(ReproducibleAllreduce, TheEnvironmentNamesAnAlgorithm) {
+TEST(ReproducibleAllreduce, EnvironmentSetsAlgorithm) {
   auto const sum = [](AllreduceOptions const& options) {
     std::vector<float> result;
     run_ranks(Group::threads(3), [&](Group const& group) {

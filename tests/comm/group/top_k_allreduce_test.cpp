@@ -92,7 +92,7 @@ void train(Account& account, std::vector<Group> const& groups, TopKOptions const
   add_to(account.applied, applied[0]);
 }
 
-TEST(TopKAllreduce, LosesNothing) {
+TEST(TopKAllreduce, NoGradientIsLost) {
   for (auto const& algorithm : top_k_algorithms()) {
     for (auto const format : {WireFormat::kFloat, WireFormat::kHalf, WireFormat::kBFloat16, WireFormat::kInt8}) {
       for (int ranks = 1; ranks <= 5; ++ranks) {
@@ -110,7 +110,7 @@ TEST(TopKAllreduce, LosesNothing) {
 
 // All elements go in few bits: an allreduce with error feedback. What waits is what one step has rounded off, whatever
 // came before.
-TEST(TopKAllreduce, OfAllElementsLosesNothing) {
+TEST(TopKAllreduce, NoGradientIsLostAtFullDensity) {
   constexpr double kLargest = 10 * 0x1p20;  // more than any element of four gradients
   for (auto const& algorithm : top_k_algorithms()) {
     for (auto const format : {WireFormat::kInt8, WireFormat::kBFloat16}) {
@@ -132,7 +132,7 @@ TEST(TopKAllreduce, OfAllElementsLosesNothing) {
 }
 
 // Gradients of a million and more, of which a half says 65,504 at a time.
-TEST(TopKAllreduce, KeepsWhatHalvesCutOff) {
+TEST(TopKAllreduce, KeepsWhatExceedsHalf) {
   for (auto const& algorithm : top_k_algorithms()) {
     for (int const ranks : {2, 3}) {
       SCOPED_TRACE(testing::Message() << algorithm.name << ", " << ranks << " ranks");
@@ -149,7 +149,7 @@ TEST(TopKAllreduce, KeepsWhatHalvesCutOff) {
   }
 }
 
-TEST(TopKAllreduce, GoesOnAtAnyNumberOfRanks) {
+TEST(TopKAllreduce, ContinuesOnAnyNumberOfRanks) {
   TopKOptions const options{.density = .01, .initial_density = .1, .warmup_steps = 4};
   Account account;
   int step = 0;
@@ -161,7 +161,7 @@ TEST(TopKAllreduce, GoesOnAtAnyNumberOfRanks) {
   }
 }
 
-TEST(TopKAllreduce, HasTheBitsOfNeverHavingStoppedWithAsManyRanks) {
+TEST(TopKAllreduce, ResumedRunEndsWithSameBits) {
   for (float const momentum : {0.0F, .5F}) {
     TopKOptions const options{.density = .02, .initial_density = .1, .warmup_steps = 4, .momentum = momentum};
     Account whole, in_parts;
@@ -171,7 +171,7 @@ TEST(TopKAllreduce, HasTheBitsOfNeverHavingStoppedWithAsManyRanks) {
   }
 }
 
-TEST(TopKAllreduce, IsTheSameWhateverTheNetworkDoes) {
+TEST(TopKAllreduce, ResultDoesNotDependOnNetwork) {
   TopKOptions const options{.density = .02};
   Account over_threads;
   train(over_threads, threads(3), options, 0, 3);
@@ -184,7 +184,7 @@ TEST(TopKAllreduce, IsTheSameWhateverTheNetworkDoes) {
 
 // SparDL, a sum has as few elements as each rank gave, and the bytes follow from that: 3 for an element and a
 // little for headers and blocks, twice (P - 1) / P of them.
-TEST(TopKAllreduce, SendsAsManyBytesWithManyRanksAsWithFew) {
+TEST(TopKAllreduce, BytesDoNotGrowWithRanks) {
   for (int const ranks : {2, 3, 4, 5}) {
     Account account;
     int const steps = 4;
@@ -198,7 +198,7 @@ TEST(TopKAllreduce, SendsAsManyBytesWithManyRanksAsWithFew) {
   }
 }
 
-TEST(TopKAllreduce, AppliesTheLargestOfEachRank) {
+TEST(TopKAllreduce, AppliesLargestOfEachRank) {
   for (bool const floats : {false, true}) {
     run_on_ranks(threads(2), [&](Group group) {
       Store store(group, {.threads = 1});
@@ -227,7 +227,7 @@ TEST(TopKAllreduce, AppliesTheLargestOfEachRank) {
 }
 
 // Of sums with more bits than a float, the rest waits on one of the ranks.
-TEST(TopKAllreduce, LosesNothingThatFloatsRoundOff) {
+TEST(TopKAllreduce, KeepsFloatRoundingErrors) {
   for (auto const& algorithm : top_k_algorithms()) {
     for (int const ranks : {1, 2, 3}) {
       SCOPED_TRACE(testing::Message() << algorithm.name << ", " << ranks << " ranks");
@@ -252,7 +252,7 @@ TEST(TopKAllreduce, LosesNothingThatFloatsRoundOff) {
   }
 }
 
-TEST(TopKAllreduce, SendsVelocitiesWithMomentumCorrection) {
+TEST(TopKAllreduce, MomentumCorrectionSendsVelocities) {
   Group group = Group::alone();
   Store store(group, {.threads = 1});
   Stream stream = store.make_stream();
@@ -269,7 +269,7 @@ TEST(TopKAllreduce, SendsVelocitiesWithMomentumCorrection) {
   EXPECT_EQ(sums, (std::vector<float>{0, .25F}));  // forgotten where it was sent
 }
 
-TEST(TopKAllreduce, WarmsUp) {
+TEST(TopKAllreduce, DensityDecreasesDuringWarmUp) {
   Group group = Group::alone();
   Store store(group, {.threads = 1});
   Stream stream = store.make_stream();
@@ -288,7 +288,7 @@ TEST(TopKAllreduce, WarmsUp) {
 }
 
 // The others get the sum of what they have brought, instead of waiting for a rank that has thrown.
-TEST(TopKAllreduce, SumsNothingOfARankWhoseGradientIsTooLarge) {
+TEST(TopKAllreduce, LeavesOutTooLargeGradient) {
   run_on_ranks(threads(3), [](Group group) {
     Store store(group, {.threads = 1});
     Stream stream = store.make_stream();
@@ -308,7 +308,7 @@ TEST(TopKAllreduce, SumsNothingOfARankWhoseGradientIsTooLarge) {
 }
 
 // More of them than may be under way, one after the other: their sums end without them.
-TEST(TopKAllreduce, GivesItsPlaceBackWhereItGoesWhileItsSumIsUnderWay) {
+TEST(TopKAllreduce, DestructorReleasesUnfinishedSum) {
   for (int const ranks : {1, 2, 3}) {
     run_on_ranks(threads(ranks), [&](Group group) {
       Store store(group, {.threads = 1});

@@ -19,7 +19,7 @@ namespace {
 
 using Units = std::vector<std::int64_t>;
 
-TEST(TopKAllreduce, RefusesWhatMakesNoSense) {
+TEST(TopKAllreduce, RejectsInvalidOptions) {
   Group group = Group::alone();
   auto const make = [&](TopKOptions const& options) { TopKAllreduce(group, 10, options); };
   expect_error([&] { make({.density = 0}); }, {"the density is 0", "use 0 < density <= initial_density <= 1"});
@@ -35,7 +35,7 @@ TEST(TopKAllreduce, RefusesWhatMakesNoSense) {
   make({.density = .5, .initial_density = 7});  // initial_density means nothing without warm-up
 }
 
-TEST(TopKAllreduce, RefusesWrongUses) {
+TEST(TopKAllreduce, RejectsMisuse) {
   Group group = Group::alone();
   TopKAllreduce sum(group, 10, {});
   Units values(10, 1);
@@ -55,7 +55,7 @@ TEST(TopKAllreduce, RefusesWrongUses) {
   expect_error([&] { sum.begin(stream, View<float const>(wrong)); }, {"a gradient is not finite or"});
 }
 
-TEST(TopKAllreduce, RestoresOnlyWhatItHasSaved) {
+TEST(TopKAllreduce, RestoresOnlyItsOwnState) {
   Group group = Group::alone();
   TopKAllreduce sum(group, 10, {}), other(group, 11, {}), with_momentum(group, 10, {.momentum = .9F});
   auto const restore = [&](std::string const& bytes) { sum.restore(std::vector<std::string>{bytes}); };
@@ -70,7 +70,7 @@ TEST(TopKAllreduce, RestoresOnlyWhatItHasSaved) {
 }
 
 // Ranks whose options differ are told so by name: all of them, whichever differs.
-TEST(TopKAllreduce, NeedsTheSameOptionsOnAllRanks) {
+TEST(TopKAllreduce, RejectsDifferentOptionsOfRanks) {
   TopKOptions const usual{.density = .1, .algorithm = "sparse_allgather", .format = WireFormat::kBFloat16};
   TopKOptions density = usual, algorithm = usual, format = usual, grid = usual;
   density.density = .2;

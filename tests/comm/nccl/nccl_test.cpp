@@ -23,7 +23,7 @@ namespace gpups::test {
 namespace {
 
 // Processes ask each other, and go on by the network: nobody has a GPU, so that there is nothing to say.
-TEST(Nccl, IsNotUsedByProcessesOnTheHost) {
+TEST(Nccl, HostProcessesDoNotUseIt) {
   auto const pids = start_ranks(2, {}, [](Group const& group) {
     std::string const way = group.wait_connect_devices(Device::host());
     if (!way.empty()) throw Error(way);
@@ -80,7 +80,7 @@ std::string tell_id(comm::ControlChannel& channel) {
   return channel.wait_broadcast(channel.rank() == 0 ? comm::make_nccl_id() : std::string());
 }
 
-TEST(Nccl, SumsInPlaceAndElsewhere) {
+TEST(Nccl, SumsInPlaceAndOutOfPlace) {
   channels_on_one_gpu([](comm::ControlChannel& channel, Device device) {
     comm::NcclCommunicator nccl(tell_id(channel), Rank{static_cast<std::uint32_t>(channel.rank())}, kRanks, device);
     Stream stream(device);
@@ -102,7 +102,7 @@ TEST(Nccl, SumsInPlaceAndElsewhere) {
 }
 
 // Both directions at once, in one batch.
-TEST(Nccl, MovesWhatIsSentAndReceived) {
+TEST(Nccl, SendsAndReceivesInOneBatch) {
   channels_on_one_gpu([](comm::ControlChannel& channel, Device device) {
     auto const fabric = comm::wait_connect_nccl(channel, device, true, 120).fabric;
     require(fabric != nullptr, "there is no fabric");
@@ -121,7 +121,7 @@ TEST(Nccl, MovesWhatIsSentAndReceived) {
 }
 
 // By all algorithms, its own among them.
-TEST(Nccl, SumsForAGroup) {
+TEST(Nccl, SumsForGroup) {
   run_on_one_gpu([](Group const& group, Device device) {
     require(group.wait_connect_devices(device) == "NCCL", "the GPUs are not connected");
     Store store(group, {.device = device, .threads = 1});
@@ -132,7 +132,7 @@ TEST(Nccl, SumsForAGroup) {
 }
 
 // A rank waits for one that never sends: it is free again when NCCL is given up.
-TEST(Nccl, GivesUpWhenItIsTold) {
+TEST(Nccl, AbortEndsWaiting) {
   channels_on_one_gpu([](comm::ControlChannel& channel, Device device) {
     comm::NcclCommunicator nccl(tell_id(channel), Rank{static_cast<std::uint32_t>(channel.rank())}, kRanks, device);
     if (channel.rank() == 1) return;

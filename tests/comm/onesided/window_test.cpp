@@ -32,7 +32,7 @@ class WindowConformance : public testing::TestWithParam<WindowFactory> {
   }
 };
 
-TEST_P(WindowConformance, WhatWasPutIsThereOnceItsSenderSaysSo) {
+TEST_P(WindowConformance, PutIsVisibleAfterNotify) {
   constexpr std::size_t kRanks = 3, kBytes = 1 << 20;
   auto const ends = GetParam().make(kRanks, kBytes);
   for (std::size_t size : {8UL, 64UL, 4096UL, 100000UL}) {
@@ -53,7 +53,7 @@ TEST_P(WindowConformance, WhatWasPutIsThereOnceItsSenderSaysSo) {
   }
 }
 
-TEST_P(WindowConformance, MemoryIsZeroAndAlignedAndNobodyHasNotified) {
+TEST_P(WindowConformance, NewMemoryIsZeroAndAligned) {
   auto const ends = GetParam().make(2, 1000);
   for (auto const& end : ends) {
     EXPECT_EQ(end->size(), 2);
@@ -64,7 +64,7 @@ TEST_P(WindowConformance, MemoryIsZeroAndAlignedAndNobodyHasNotified) {
   }
 }
 
-TEST_P(WindowConformance, ManyPutsInARowAreAllThere) {
+TEST_P(WindowConformance, ManyPutsAllArrive) {
   constexpr std::size_t kPuts = 20000;
   auto const ends = GetParam().make(2, kPuts * 64);
   for (std::size_t i = 0; i < kPuts; ++i) {
@@ -77,7 +77,7 @@ TEST_P(WindowConformance, ManyPutsInARowAreAllThere) {
   for (std::size_t i = 0; i < kPuts * 8; ++i) ASSERT_EQ(there[i], i / 8 + 1);
 }
 
-TEST_P(WindowConformance, OnePutMayBeOfAllMemory) {
+TEST_P(WindowConformance, OnePutMayFillMemory) {
   constexpr std::size_t kBytes = (std::size_t{9} << 20) + 8;
   auto const ends = GetParam().make(2, kBytes);
   Words words(kBytes / 8);
@@ -92,7 +92,7 @@ TEST_P(WindowConformance, OnePutMayBeOfAllMemory) {
 }
 
 // Rank 0 writes rows of which each word tells its version; rank 1 reads them meanwhile.
-TEST_P(WindowConformance, NoTornRowIsReadWhileRowsAreWritten) {
+TEST_P(WindowConformance, ConcurrentReadsSeeNoTornRows) {
   constexpr std::size_t kRows = 4, kWords = 64, kReads = 100000;
   auto const ends = GetParam().make(2, VersionedRows::bytes(kRows, kWords * 8));
   VersionedRows const rows(ends[1]->memory(), kRows, kWords * 8);
@@ -131,7 +131,7 @@ TEST_P(WindowConformance, NoTornRowIsReadWhileRowsAreWritten) {
 INSTANTIATE_TEST_SUITE_P(All, WindowConformance, testing::ValuesIn(all_windows().begin(), all_windows().end()),
                          [](auto const& entry) { return std::string(entry.param.name); });
 
-TEST(VersionedRows, KnowEveryMixtureOfTwoValues) {
+TEST(VersionedRows, DetectEveryMixtureOfTwoValues) {
   constexpr std::size_t kWords = 9;
   VersionedRows::VersionedRow before, after, mixed;
   VersionedRows::make(before, 1, Words(kWords, 5).data(), kWords * 8);
@@ -145,7 +145,7 @@ TEST(VersionedRows, KnowEveryMixtureOfTwoValues) {
   }
 }
 
-TEST(VersionedRows, AreReadAsWrittenAndNotBefore) {
+TEST(VersionedRows, ReadReturnsOnlyWrittenRows) {
   constexpr std::size_t kRowBytes = 13;
   alignas(8) std::byte memory[3 * 32] = {};
   VersionedRows const rows(memory, 3, kRowBytes);

@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-TEST(Timer, RingsOnceItsTimeHasCome) {
+TEST(Timer, FiresAtItsTime) {
   Timer timer;
   auto const at = Clock::now() + milliseconds(5);
   timer.set(at);
@@ -28,7 +28,7 @@ TEST(Timer, RingsOnceItsTimeHasCome) {
   EXPECT_GE(Clock::now(), at);
 }
 
-TEST(Timer, RingsAtOnceForATimeThatIsOver) {
+TEST(Timer, FiresAtOnceForPastTime) {
   Timer timer;
   for (auto const at : {Timer::Time{}, Clock::now() - milliseconds(1)}) {
     timer.set(at);
@@ -36,7 +36,7 @@ TEST(Timer, RingsAtOnceForATimeThatIsOver) {
   }
 }
 
-TEST(Timer, IsPutOffWhileAThreadWaits) {
+TEST(Timer, CanBePostponedDuringWait) {
   for (bool was_in_time = false; !was_in_time;) {
     Timer timer;
     auto const first = Clock::now() + milliseconds(20), second = first + milliseconds(20);
@@ -86,13 +86,13 @@ class CommunicationThread : public testing::TestWithParam<int> {
 INSTANTIATE_TEST_SUITE_P(Cores, ThreadedDriver, testing::Values(1, 2), testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Cores, CommunicationThread, testing::Values(1, 2), testing::PrintToStringParamName());
 
-TEST_P(ThreadedDriver, WaitGivesUpWhenNothingHappens) {
+TEST_P(ThreadedDriver, WaitTimesOutWithoutProgress) {
   driver_->start([] { return false; });
   EXPECT_FALSE(driver_->wait([] { return false; }, 0.01));
   EXPECT_TRUE(driver_->wait([] { return true; }, 0));
 }
 
-TEST(ProgressDriver, TurnsThatDoSomethingKeepAWaitAlive) {
+TEST(ProgressDriver, ProgressExtendsWait) {
   auto const driver = make_threaded_driver([] { return std::make_unique<LocalWakeupEvent>(); }, [] { return 2; });
   std::atomic<int> calls = 0;
   driver->start([&] {
@@ -106,7 +106,7 @@ TEST(ProgressDriver, TurnsThatDoSomethingKeepAWaitAlive) {
   EXPECT_EQ(calls, last);
 }
 
-TEST_P(ThreadedDriver, AWakeIsATurnAndALookAtWhatIsAwaited) {
+TEST_P(ThreadedDriver, WakeMakesProgressAndChecksCondition) {
   std::atomic<int> said = 0, heard = 0;
   driver_->start([&] {
     heard = said.load();
@@ -125,7 +125,7 @@ TEST_P(ThreadedDriver, AWakeIsATurnAndALookAtWhatIsAwaited) {
 }
 
 // As where a turn's work takes up a task that posts something.
-TEST_P(ThreadedDriver, ATurnCanAskForAnotherSoon) {
+TEST_P(ThreadedDriver, ProgressMayRequestMoreProgress) {
   std::atomic<int> calls = 0;
   driver_->start([&] {
     if (++calls < 100) driver_->progress_soon();
@@ -136,7 +136,7 @@ TEST_P(ThreadedDriver, ATurnCanAskForAnotherSoon) {
   driver_->stop();
 }
 
-TEST_P(ThreadedDriver, AWakeIsALookWhereNothingTurns) {
+TEST_P(ThreadedDriver, WakeChecksConditionWhileStopped) {
   std::atomic<bool> flag = false;
   std::thread other([&] {
     flag = true;
@@ -146,7 +146,7 @@ TEST_P(ThreadedDriver, AWakeIsALookWhereNothingTurns) {
   other.join();
 }
 
-TEST_P(ThreadedDriver, CanStartAgain) {
+TEST_P(ThreadedDriver, CanRestart) {
   for (int i = 0; i < 3; ++i) {
     std::atomic<bool> turned = false;
     driver_->start([&] { return !turned.exchange(true); });
@@ -156,7 +156,7 @@ TEST_P(ThreadedDriver, CanStartAgain) {
   }
 }
 
-TEST_P(ThreadedDriver, TurnsNoMoreOnceStopped) {
+TEST_P(ThreadedDriver, MakesNoProgressAfterStop) {
   for (int i = 0; i < 20; ++i) {
     std::atomic<int> calls = 0;
     driver_->start([&] { return ++calls < 0; });
@@ -168,7 +168,7 @@ TEST_P(ThreadedDriver, TurnsNoMoreOnceStopped) {
   }
 }
 
-TEST_P(CommunicationThread, StandsBackWhileAnotherTurns) {
+TEST_P(CommunicationThread, BacksOffWhileAnotherThreadWaits) {
   auto const me = std::this_thread::get_id();
   int before = -1;  // turns of the communication thread when this one has taken up turning
   std::atomic<int> its = 0;
@@ -184,7 +184,7 @@ TEST_P(CommunicationThread, StandsBackWhileAnotherTurns) {
 }
 
 // Who has waited need not ask for it.
-TEST_P(CommunicationThread, TurnsAfterAWait) {
+TEST_P(CommunicationThread, ResumesProgressAfterWait) {
   std::atomic<int> calls = 0;
   driver_->start([&] { return ++calls < 0; });
   for (int i = 0; i < 100; ++i) {
@@ -199,7 +199,7 @@ TEST_P(CommunicationThread, TurnsAfterAWait) {
 }
 
 // So long that it sleeps until who waits is done.
-TEST_P(CommunicationThread, TurnsAfterALongWait) {
+TEST_P(CommunicationThread, ResumesProgressAfterLongWait) {
   std::atomic<int> calls = 0;
   std::atomic<bool> over = false;
   driver_->start([&] { return ++calls < 0; });
@@ -215,7 +215,7 @@ TEST_P(CommunicationThread, TurnsAfterALongWait) {
 }
 
 // As threads that wait at the same time do.
-TEST_P(CommunicationThread, TurnsForThoseWhoWaitOn) {
+TEST_P(CommunicationThread, RemainingWaitersGetProgress) {
   std::atomic<int> calls = 0;
   driver_->start([&] { return ++calls < 0; });
   for (int i = 0; i < 5; ++i) {

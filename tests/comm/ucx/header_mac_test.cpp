@@ -43,7 +43,7 @@ TEST(KeyedHash, IsSipHash) {
   EXPECT_EQ(keyed_hash(key, key), 0x3f2acc7f57c29bdbU);
 }
 
-TEST(HeaderMac, AreOpenedByWhomTheyAreFor) {
+TEST(HeaderMac, ReceiverAcceptsSignedHeader) {
   auto const verified = signed_by_one().open();
   ASSERT_EQ(verified.verdict, Verdict::kValid);
   EXPECT_EQ(verified.header.from, Rank{1});
@@ -58,7 +58,7 @@ TEST(HeaderMac, AreOpenedByWhomTheyAreFor) {
   EXPECT_EQ(to_another.open().verdict, Verdict::kWrong);
 }
 
-TEST(HeaderMac, FindEveryChangedBitAndNameTheRank) {
+TEST(HeaderMac, DetectsEveryChangedBit) {
   for (std::size_t bit = 0; bit < 8 * sizeof(AmWireHeader); ++bit) {
     Signed signed_header = signed_by_one();
     auto* const bytes = reinterpret_cast<unsigned char*>(&signed_header.header);
@@ -70,7 +70,7 @@ TEST(HeaderMac, FindEveryChangedBitAndNameTheRank) {
   }
 }
 
-TEST(HeaderMac, FindAnotherLength) {
+TEST(HeaderMac, DetectsOtherLength) {
   EXPECT_EQ(signed_by_one().open(6).verdict, Verdict::kWrong);
   EXPECT_THAT(signed_by_one().open(6).wrong, HasSubstr("6 bytes where its header says 5"));
   auto const signed_header = signed_by_one();
@@ -79,7 +79,7 @@ TEST(HeaderMac, FindAnotherLength) {
   }
 }
 
-TEST(HeaderMac, OfStrangersAreTold) {
+TEST(HeaderMac, RecognizesForeignHeaders) {
   Signed const signed_header{mac_of_rank(1, 0xfedcba9876543210).sign(Rank{0}, kHeader, 5, 99)};
   EXPECT_EQ(signed_header.open().verdict, Verdict::kForeign);
   EXPECT_EQ(mac_of_rank(0).open("hello", 5, 0).verdict, Verdict::kForeign);
@@ -92,7 +92,7 @@ TEST(HeaderMac, OfStrangersAreTold) {
   EXPECT_EQ(mac_of_rank(0).open(noise.data(), noise.size(), 0).verdict, Verdict::kForeign);
 }
 
-TEST(HeaderMac, ARankThatPosesAsAnotherIsNamed) {
+TEST(HeaderMac, NamesRankThatPosesAsAnother) {
   // It has no key but its own.
   std::vector<HashKey> keys(kRanks);
   keys[0] = {2, 1000};
@@ -103,7 +103,7 @@ TEST(HeaderMac, ARankThatPosesAsAnotherIsNamed) {
   EXPECT_EQ(verified.wrong, "it poses as rank 1");
 }
 
-TEST(HeaderMac, AnotherVersionIsNamedWithThisOne) {
+TEST(HeaderMac, ErrorNamesBothVersions) {
   Signed signed_header = signed_by_one();
   signed_header.header.protocol = 77;
   EXPECT_EQ(signed_header.open().wrong,
@@ -112,7 +112,7 @@ TEST(HeaderMac, AnotherVersionIsNamedWithThisOne) {
   EXPECT_THAT(mac_of_rank(0).open(&signed_header.header, 24, 5).wrong, HasSubstr("version 77"));
 }
 
-TEST(Checksum, FindsEveryChangedByte) {
+TEST(Checksum, DetectsEveryChangedByte) {
   for (std::size_t const size : {1, 7, 64, 300, 5000}) {
     std::string body(size, 'x');
     auto const before = kernels::checksum(body.data(), size);

@@ -52,7 +52,7 @@ class InTransit : public testing::Test {
 
 constexpr std::size_t kSmall = 20, kLarge = 200000;
 
-TEST_F(InTransit, WhatWasNotChangedArrives) {
+TEST_F(InTransit, UnchangedDataArrives) {
   auto const transport = make_ucx_transport(link, nullptr);
   auto const bulk = make_ucx_bulk_transport(link);
   std::uint64_t next = 0;
@@ -74,7 +74,7 @@ TEST_F(InTransit, WhatWasNotChangedArrives) {
   }
 }
 
-TEST_F(InTransit, EveryChangedByteIsFoundAndItsSenderNamed) {
+TEST_F(InTransit, DetectsEveryChangedByte) {
   int listener = 0, found = 0, handed_on = 0;
   std::string said;
   link->on_peer_error(&listener, [&](Rank peer, std::string const& what) {
@@ -108,7 +108,7 @@ TEST_F(InTransit, EveryChangedByteIsFoundAndItsSenderNamed) {
   link->handle(AmKind::kData, nullptr);
 }
 
-TEST_F(InTransit, TransportAndPayloadSayWhatWasChanged) {
+TEST_F(InTransit, TransportAndBulkReportChange) {
   for (bool const remote : {false, true}) {
     auto const transport = make_ucx_transport(link, nullptr);
     auto const bulk = make_ucx_bulk_transport(link);
@@ -131,7 +131,7 @@ TEST_F(InTransit, TransportAndPayloadSayWhatWasChanged) {
   }
 }
 
-TEST_F(InTransit, AnotherVersionIsRefusedByBothNumbers) {
+TEST_F(InTransit, ErrorNamesBothVersions) {
   auto const transport = make_ucx_transport(link, nullptr);
   auto header = header_of(AmKind::kMessage, 0, "");
   header.protocol = 9;
@@ -145,7 +145,7 @@ TEST_F(InTransit, AnotherVersionIsRefusedByBothNumbers) {
 }
 
 // A process that knows where rank 0 is reached, and not the job's secrets.
-TEST(Strangers, OverUcxAreNotHeard) {
+TEST(ForeignProcess, DataOverUcxIsIgnored) {
   int to_child[2];
   ASSERT_EQ(pipe(to_child), 0);
   pid_t const child = fork();

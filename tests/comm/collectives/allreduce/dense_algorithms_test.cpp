@@ -59,9 +59,9 @@ std::vector<Floats> run(Algorithm const& algorithm, int ranks, std::size_t n, st
   return results;
 }
 
-class SumAlgorithms : public testing::TestWithParam<Algorithm> {};
+class AllreduceAlgorithms : public testing::TestWithParam<Algorithm> {};
 
-TEST_P(SumAlgorithms, GiveAllRanksTheSameSums) {
+TEST_P(AllreduceAlgorithms, AllRanksGetTheSameSums) {
   for (int ranks = 1; ranks <= 9; ++ranks) {
     // With the last, slices have more pieces than are on their way at a time.
     auto const some = static_cast<std::size_t>(ranks);
@@ -80,12 +80,12 @@ TEST_P(SumAlgorithms, GiveAllRanksTheSameSums) {
   }
 }
 
-TEST_P(SumAlgorithms, AddInAnOrderThatDoesNotDependOnArrivals) {
+TEST_P(AllreduceAlgorithms, SumsDoNotDependOnArrivalOrder) {
   auto const first = run(GetParam(), 5, 70001, 1)[0];
   for (std::uint64_t seed = 2; seed < 12; ++seed) EXPECT_EQ(run(GetParam(), 5, 70001, seed)[3], first);
 }
 
-TEST_P(SumAlgorithms, GiveTheSameWhereTheTermsStay) {
+TEST_P(AllreduceAlgorithms, InPlaceAndOutOfPlaceAreEqual) {
   for (int const ranks : {1, 2, 3, 4, 7}) {
     std::size_t const n = static_cast<std::size_t>(ranks) * kPiece * 6 + 5;
     for (std::uint64_t seed = 1; seed < 5; ++seed) {
@@ -143,7 +143,7 @@ std::vector<Floats> sums_of_arrays(Algorithm const& algorithm, int ranks, std::s
   return results;
 }
 
-TEST_P(SumAlgorithms, SumArraysThatAreMostlyZero) {
+TEST_P(AllreduceAlgorithms, SumMostlyZeroArrays) {
   for (int const ranks : {1, 2, 3, 5, 8}) {
     for (std::size_t const size : {std::size_t{1000}, std::size_t{200003}}) {
       for (std::uint64_t const one_of : {2, 50, 1000000}) {
@@ -158,7 +158,7 @@ TEST_P(SumAlgorithms, SumArraysThatAreMostlyZero) {
 
 // Each number is rounded at most once by each rank that sends it on; below 2^11 half loses nothing of whole numbers.
 // Sums are at most 1500: errors are at most three steps of int8, 1500 / 127 each, or two of int4, 1500 / 7.
-TEST_P(SumAlgorithms, SumArraysInTheFormatsThatTheyHave) {
+TEST_P(AllreduceAlgorithms, SumInEachSupportedFormat) {
   if (!GetParam().info.sparse) GTEST_SKIP() << "it has floats alone";
   constexpr std::size_t kSize = 70001;
   Floats const want = sum_of(3, kSize, 4);
@@ -201,9 +201,9 @@ void expect_sparse_sums(Sum sum, bool slices) {
   }
 }
 
-TEST_P(SumAlgorithms, SumSparseVectors) { expect_sparse_sums(GetParam().sum_vector, false); }
+TEST_P(AllreduceAlgorithms, SumSparseVectors) { expect_sparse_sums(GetParam().sum_vector, false); }
 
-TEST_P(SumAlgorithms, RefuseListsThatAreNotAscendingOrLeaveTheVector) {
+TEST_P(AllreduceAlgorithms, RejectInvalidIndices) {
   auto const sum = [&](std::vector<std::uint32_t> const& indices) {
     MemoryCommunicators(2).run([&](Communicator& comm) -> CoTask<> {
       auto const mine = std::make_shared<Sparse>(Sparse{indices, Floats(indices.size(), 1)});
@@ -219,7 +219,7 @@ TEST_P(SumAlgorithms, RefuseListsThatAreNotAscendingOrLeaveTheVector) {
 }
 
 // Or the mean of many sums would keep the error of one.
-TEST(SumStreamsDensely, RoundsEachRunWithDrawsOfItsOwn) {
+TEST(DsarSparseVector, RoundsDifferentlyInEachRun) {
   constexpr std::size_t kSize = 1000;
   std::vector<Floats> sums;
   MemoryCommunicators communicators(2);
@@ -235,9 +235,12 @@ TEST(SumStreamsDensely, RoundsEachRunWithDrawsOfItsOwn) {
   EXPECT_NE(sums.at(0), sums.at(1));
 }
 
-TEST(ScatterStreamed, LeavesEachRankTheSumOfItsSlice) { expect_sparse_sums(comm::reduce_scatter_sparse_vector, true); }
+TEST(ReduceScatterSparseVector, EachRankGetsSumOfItsSlice) {
+  expect_sparse_sums(comm::reduce_scatter_sparse_vector, true);
+}
 
-INSTANTIATE_TEST_SUITE_P(All, SumAlgorithms, testing::ValuesIn(comm::algorithms().begin(), comm::algorithms().end()),
+INSTANTIATE_TEST_SUITE_P(All, AllreduceAlgorithms,
+                         testing::ValuesIn(comm::algorithms().begin(), comm::algorithms().end()),
                          [](auto const& of) { return std::string(of.param.info.name); });
 
 }  // namespace

@@ -57,7 +57,7 @@ void run(MemoryCommunicators& communicators, int ranks, std::size_t n, bool in_p
   });
 }
 
-TEST(ShortSums, AreThoseInTheOrderOfTheRanks) {
+TEST(EagerAllreduce, SumsInRankOrder) {
   for (int ranks = 1; ranks <= 19; ++ranks) {
     for (std::size_t const n : {0, 1, 7, 200}) {
       for (bool const in_place : {false, true}) {
@@ -70,7 +70,7 @@ TEST(ShortSums, AreThoseInTheOrderOfTheRanks) {
   }
 }
 
-TEST(ShortSums, TakeOneMessageToEachRank) {
+TEST(EagerAllreduce, SendsOneMessageToEachRank) {
   MemoryCommunicators communicators(4);
   run(communicators, 4, 100, true);
   for (int rank = 0; rank < 4; ++rank) {
@@ -79,7 +79,7 @@ TEST(ShortSums, TakeOneMessageToEachRank) {
   }
 }
 
-TEST(ShortSums, AreOfArraysThatFitIntoAHeaderForEachRank) {
+TEST(EagerAllreduce, IsUsedForArraysThatFitHeaders) {
   EXPECT_TRUE(comm::fits_eager(2, 4096));
   EXPECT_FALSE(comm::fits_eager(2, 4097));
   EXPECT_TRUE(comm::fits_eager(17, 1024));

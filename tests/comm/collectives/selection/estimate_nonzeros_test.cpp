@@ -19,7 +19,7 @@ std::vector<float> values_of(std::size_t size, double density) {
   return values;
 }
 
-TEST(EstimateNonzeros, CountsShortArrays) {
+TEST(EstimateNonzeros, CountsShortArraysExactly) {
   for (std::size_t const size : {0, 1, 15, 100, 2048}) {
     EXPECT_EQ(estimate_nonzeros(View<float const>(values_of(size, 1)), 1), size);
     EXPECT_EQ(estimate_nonzeros(View<float const>(values_of(size, 0)), 1), 0U);
@@ -28,7 +28,7 @@ TEST(EstimateNonzeros, CountsShortArrays) {
 }
 
 // 2048 are looked at, each for itself: twice its standard error holds for nearly all.
-TEST(EstimateNonzeros, ComesCloseInLongOnes) {
+TEST(EstimateNonzeros, IsCloseForLongArrays) {
   constexpr std::size_t kSize = 1000003;
   for (double const density : {0., .01, .3, .6, 1.}) {
     auto const values = values_of(kSize, density);
@@ -43,7 +43,7 @@ TEST(EstimateNonzeros, ComesCloseInLongOnes) {
 }
 
 // Whatever lies where.
-TEST(EstimateNonzeros, LooksEverywhere) {
+TEST(EstimateNonzeros, SamplesAllPositions) {
   for (std::size_t const size : {2064, 4080, 6000, 10000, 100000}) {
     for (std::size_t const last : {std::size_t{0}, size / 2, size - 32}) {  // 16 elements after it are not 0
       std::vector<float> values(size);
@@ -58,7 +58,7 @@ TEST(EstimateNonzeros, LooksEverywhere) {
 }
 
 // What lies at regular distances is not overlooked for good.
-TEST(EstimateNonzeros, LooksElsewhereEachTime) {
+TEST(EstimateNonzeros, SeedChangesSampledPositions) {
   std::vector<float> values(std::size_t{1} << 20);
   for (std::size_t i = 0; i < values.size(); i += 4096) values[i] = 1;
   std::set<std::uint64_t> found;

@@ -27,7 +27,7 @@ void write(std::filesystem::path const& file, std::string const& text) {
   std::ofstream(file, std::ios::binary) << text;
 }
 
-TEST(LinkCostCache, GivesBackWhatWasPut) {
+TEST(LinkCostCache, FindReturnsStoredCosts) {
   test::TemporaryFolder const folder;
   LinkCostCache const cache(folder.path() / "made" / "when_needed");
   EXPECT_EQ(cache.find("a b"), std::nullopt);
@@ -40,7 +40,7 @@ TEST(LinkCostCache, GivesBackWhatWasPut) {
   EXPECT_EQ(LinkCostCache(folder.path() / "made" / "when_needed").find("a b"), other);
 }
 
-TEST(LinkCostCache, DamageIsFound) {
+TEST(LinkCostCache, RejectsDamagedFiles) {
   test::TemporaryFolder const folder;
   LinkCostCache const cache(folder.path());
   cache.put("a b", kModel);
@@ -64,7 +64,7 @@ TEST(LinkCostCache, DamageIsFound) {
 }
 
 // So that two runs a year apart select the same algorithms.
-TEST(LinkCostCache, KeepsCostsUntilTheUserDeletesThem) {
+TEST(LinkCostCache, CostsNeverExpire) {
   test::TemporaryFolder const folder;
   LinkCostCache const cache(folder.path());
   cache.put("a b", kModel);
@@ -75,7 +75,7 @@ TEST(LinkCostCache, KeepsCostsUntilTheUserDeletesThem) {
   EXPECT_EQ(cache.find("a b"), std::nullopt);
 }
 
-TEST(LinkCostCache, WhereNothingCanBeWrittenNothingIsKept) {
+TEST(LinkCostCache, UnwritableFolderKeepsNothing) {
   LinkCostCache const nowhere{std::filesystem::path()};
   nowhere.put("a b", kModel);
   EXPECT_EQ(nowhere.find("a b"), std::nullopt);
@@ -84,7 +84,7 @@ TEST(LinkCostCache, WhereNothingCanBeWrittenNothingIsKept) {
   EXPECT_EQ(impossible.find("a b"), std::nullopt);
 }
 
-TEST(LinkCostCache, WritersAtOnceLeaveOneOfTheirs) {
+TEST(LinkCostCache, ConcurrentWritersLeaveOneFile) {
   test::TemporaryFolder const folder;
   std::vector<std::thread> writers;
   for (int w = 1; w <= 4; ++w) {
@@ -106,7 +106,7 @@ TEST(LinkCostCache, WritersAtOnceLeaveOneOfTheirs) {
   EXPECT_EQ(files, 1U);
 }
 
-TEST(LinkCostCache, IsWhereTheUserSays) {
+TEST(LinkCostCache, FolderFollowsEnvironment) {
   using Value = std::optional<std::string>;
   auto const folder_with = [](Value ours, Value xdg, Value home) {
     test::Environment const set({{"GPUPS_CACHE_DIR", ours}, {"XDG_CACHE_HOME", xdg}, {"HOME", home}});

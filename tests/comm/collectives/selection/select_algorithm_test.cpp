@@ -35,7 +35,7 @@ std::string selected(LinkCosts const& costs, AllreduceShape const& shape) {
   return name_of(select_algorithm(costs, shape));
 }
 
-TEST(LinkCosts, TimesAreLinearInTheCosts) {
+TEST(LinkCosts, TimesAreLinear) {
   test::Random random(1);
   for (AllreduceShape const& shape : {dense(1 << 20), dense(70000, 3), sparse(1 << 20, 10000), sparse(5000, 1, 7)}) {
     LinkCosts const one = random_costs(random), other = random_costs(random);
@@ -50,7 +50,7 @@ TEST(LinkCosts, TimesAreLinearInTheCosts) {
 }
 
 // Of sums whose bytes, messages and entries can be counted by hand.
-TEST(LinkCosts, CountsWhatAlgorithmsSend) {
+TEST(LinkCosts, CountsMessagesAndBytesOfAlgorithms) {
   auto const time = [](char const* name, double LinkCosts::*cost, AllreduceShape const& shape) {
     LinkCosts costs;
     costs.*cost = 1;
@@ -73,7 +73,7 @@ TEST(LinkCosts, CountsWhatAlgorithmsSend) {
   EXPECT_LT(stream, 4 * 10000 + 12500 + 2 * 4 + 1);
 }
 
-TEST(SelectAlgorithm, TakesTheLeastModelledTime) {
+TEST(SelectAlgorithm, TakesLeastModelledTime) {
   EXPECT_EQ(selected(only(&LinkCosts::byte_s), dense(1000)), "reduce_scatter_allgather");  // of few bytes
   EXPECT_EQ(selected(only(&LinkCosts::round_s), dense(1000, 2)), "recursive_doubling");    // of few messages
   test::Random random(2);
@@ -86,7 +86,7 @@ TEST(SelectAlgorithm, TakesTheLeastModelledTime) {
   }
 }
 
-TEST(SelectAlgorithm, SendsStreamsOfArraysThatAreMostlyZero) {
+TEST(SelectAlgorithm, TakesSparseForMostlyZeroArrays) {
   LinkCosts const costs = only(&LinkCosts::byte_s);
   AllreduceShape shape = dense(1 << 20, 2);
   EXPECT_FALSE(select_algorithm(costs, shape).algorithm->info.sparse);
@@ -98,7 +98,7 @@ TEST(SelectAlgorithm, SendsStreamsOfArraysThatAreMostlyZero) {
 
 // Between two ranks both do exactly the same. A machine that rounds the last bits of a time otherwise must not select
 // the other one.
-TEST(SelectAlgorithm, OfEqualTimesTakesTheFirst) {
+TEST(SelectAlgorithm, EqualTimesTakeFirst) {
   test::Random random(3);
   int gathers = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -109,7 +109,7 @@ TEST(SelectAlgorithm, OfEqualTimesTakesTheFirst) {
   EXPECT_GT(gathers, 100);
 }
 
-TEST(SelectAlgorithm, HasASelectionForEverySum) {
+TEST(SelectAlgorithm, HasResultForEveryShape) {
   for (std::uint64_t const elements : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 32}) {
     for (std::uint64_t const given : {std::uint64_t{0}, elements}) {
       for (auto const& cost : kLinkCostMembers) {
@@ -121,7 +121,7 @@ TEST(SelectAlgorithm, HasASelectionForEverySum) {
   }
 }
 
-TEST(SelectAlgorithm, TimesGrowWithTheSum) {
+TEST(SelectAlgorithm, TimesGrowWithSize) {
   test::Random random(4);
   LinkCosts const costs = random_costs(random);
   auto const grow = [&](AllreduceShape const& small, AllreduceShape const& large) {
@@ -136,7 +136,7 @@ TEST(SelectAlgorithm, TimesGrowWithTheSum) {
   grow(sparse(100000, 100), sparse(200000, 100));
 }
 
-TEST(SelectAlgorithm, TakesNcclOnlyWhereItConnectsTheRanks) {
+TEST(SelectAlgorithm, TakesNcclOnlyIfConnected) {
   AllreduceShape shape = dense(1 << 20);
   EXPECT_NE(selected(only(&LinkCosts::add_s), shape), "nccl");
   for (Selection const& one : candidates(only(&LinkCosts::byte_s), shape)) EXPECT_FALSE(one.algorithm->info.by_nccl);
@@ -144,7 +144,7 @@ TEST(SelectAlgorithm, TakesNcclOnlyWhereItConnectsTheRanks) {
   EXPECT_EQ(selected(only(&LinkCosts::add_s), shape), "nccl");  // it adds what passes
 }
 
-TEST(Environment, NamesAnAlgorithmInPlaceOfAuto) {
+TEST(AlgorithmVariable, ReplacesAutoOnly) {
   using Environment = test::Environment;
   constexpr char const* kVariable = "GPUPS_ALLREDUCE_ALGORITHM";
   for (char const* none : {"", "auto"}) {
@@ -184,7 +184,7 @@ double error_of(WireFormat format, std::vector<float> const& bucket) {
   return worst;
 }
 
-TEST(Formats, AsExactOnesErrNowhereByMoreThanTheOtherMay) {
+TEST(WireFormats, AsExactFormatsHaveNoLargerError) {
   int pairs = 0;
   for (WireFormat const format : kNumberFormats) {
     for (WireFormat const other : kNumberFormats) {
@@ -218,7 +218,7 @@ AllreduceShape as(WireFormat format, AllreduceShape shape) {
 
 // A rounded term is not a rounded sum: none of an algorithm that errs elsewhere than one which has the format asked
 // for.
-TEST(Formats, AreThoseOfAlgorithmsThatHaveTheOneAskedFor) {
+TEST(WireFormats, CandidatesUseSupportedFormats) {
   for (WireFormat const asked : kNumberFormats) {
     AllreduceShape const shape = as(asked, dense(1000));
     std::set<std::string> names;
@@ -240,7 +240,7 @@ TEST(Formats, AreThoseOfAlgorithmsThatHaveTheOneAskedFor) {
 }
 
 // Where bytes are what takes long numbers go in few of them, and where coding does as they are.
-TEST(Formats, TheFastestIsSelected) {
+TEST(WireFormats, FastestIsSelected) {
   for (WireFormat const asked : kNumberFormats) {
     for (AllreduceShape const& sum : {dense(1 << 20), sparse(1 << 20, 10000)}) {
       AllreduceShape const shape = as(asked, sum);
@@ -258,7 +258,7 @@ TEST(Formats, TheFastestIsSelected) {
 
 // Two ranks' terms nearly cancel where the third has none: a format with a scale may err by little there. Short arrays
 // go as they are.
-TEST(Formats, SumsOfAGroupErrByNoMoreThanTheFormatAskedFor) {
+TEST(WireFormats, GroupSumsStayWithinFormatError) {
   constexpr float kSums = 3, kTerms = 1000;  // about the largest
   for (WireFormat const asked : kNumberFormats) {
     bool const rounds_terms = has_stream_format(asked);

@@ -64,7 +64,7 @@ TEST(Selector, AllRanksSelectTheSame) {
 }
 
 // Whichever rank it is.
-TEST(Selector, TheRankWithMostElementsCounts) {
+TEST(Selector, UsesLargestNonzeroCountOfRanks) {
   for (std::size_t full = 0; full < 3; ++full) {
     auto selectors = selectors_of(3, only(&LinkCosts::byte_s));
     std::vector<AllreduceShape> few(3, sparse(1 << 20, 100, 3)), one_full = few;
@@ -89,7 +89,7 @@ TEST(Selector, AssumedCostsAreNotMeasured) {
 }
 
 // Sums that begin while the first one measures wait for the costs.
-TEST(Selector, SumsMayBeginBeforeTheCostsAreKnown) {
+TEST(Selector, SumsMayStartBeforeCostsAreKnown) {
   auto selectors = selectors_of(3, std::nullopt);
   std::vector<std::vector<std::string>> taken(3);
   test::MemoryCommunicators communicators(3);
@@ -107,7 +107,7 @@ TEST(Selector, SumsMayBeginBeforeTheCostsAreKnown) {
   EXPECT_EQ(taken[2], taken[0]);
 }
 
-TEST(Selector, ExplainsWhatWasSelected) {
+TEST(Selector, ExplainsSelections) {
   LinkCosts costs = only(&LinkCosts::byte_s);
   costs.byte_s = 1e-9;
   auto selectors = selectors_of(2, costs);
@@ -142,7 +142,7 @@ std::string links_of_job(std::size_t ranks, std::filesystem::path const& cache) 
   return lines[0];
 }
 
-TEST(Selector, LaterJobsAtTheSamePlacesHaveTheSameCosts) {
+TEST(Selector, LaterJobsReuseCachedCosts) {
   test::TemporaryFolder const folder;
   std::string const first = links_of_job(2, folder.path()), second = links_of_job(2, folder.path());
   EXPECT_NE(first.find("(measured in "), std::string::npos) << first;
@@ -166,12 +166,12 @@ void expect_rejected(std::function<CoTask<>(Communicator&)> const& rank_0, char 
       {"rank 0 ", words});
 }
 
-TEST(Selector, RefusesMoreElementsThanTheVectorHas) {
+TEST(Selector, RejectsTooManyNonzeros) {
   expect_rejected([](Communicator& comm) -> CoTask<> { co_await allgather_number(comm, 1001); },
                   "has 1001 nonzeros in 1000 elements");
 }
 
-TEST(Selector, RefusesCostsThatAreNotPositive) {
+TEST(Selector, RejectsNonPositiveCosts) {
   for (double const wrong : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
     auto const bits = std::bit_cast<std::uint64_t>(wrong);
     expect_rejected(
@@ -187,7 +187,7 @@ TEST(Selector, RefusesCostsThatAreNotPositive) {
   }
 }
 
-TEST(MeasureLinks, AllCostsArePositiveAndTheSameOnAllRanks) {
+TEST(MeasureLinks, AllRanksGetSamePositiveCosts) {
   std::vector<LinkCosts> models(3);
   test::MemoryCommunicators communicators(3);
   communicators.run([&](Communicator& comm) -> CoTask<> { models[number(comm.me())] = co_await measure_links(comm); });

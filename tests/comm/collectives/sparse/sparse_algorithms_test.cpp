@@ -102,11 +102,11 @@ std::vector<T> sums(MemoryCommunicators& communicators, std::vector<Vector<T>>& 
 }
 
 template <class T>
-class StreamSums : public testing::Test {};
+class SparseAlgorithms : public testing::Test {};
 using Types = testing::Types<float, std::int64_t>;
-TYPED_TEST_SUITE(StreamSums, Types);
+TYPED_TEST_SUITE(SparseAlgorithms, Types);
 
-TYPED_TEST(StreamSums, AreThoseOfAMap) {
+TYPED_TEST(SparseAlgorithms, SumsMatchReferenceMap) {
   using T = TypeParam;
   Random random(1);
   for (auto const& way : ways<T>()) {
@@ -135,7 +135,7 @@ TYPED_TEST(StreamSums, AreThoseOfAMap) {
 }
 
 // What was given is the sum and what the ranks keep, to the last unit.
-TEST(StreamSumsOfUnits, LoseNothing) {
+TEST(SparseAlgorithmsOfUnits, NoUnitIsLost) {
   using T = std::int64_t;
   Random random(2);
   for (auto const& way : ways<T>()) {
@@ -168,7 +168,7 @@ TEST(StreamSumsOfUnits, LoseNothing) {
   }
 }
 
-TEST(StreamSumsOfFloats, ToOwnersAreTheTermsOfTheirSlices) {
+TEST(SparseAlgorithmsOfFloats, ReduceScatterSumsSlices) {
   Random random(3);
   std::uint64_t const size = 5000;
   for (int ranks = 1; ranks <= 5; ++ranks) {
@@ -191,7 +191,7 @@ TEST(StreamSumsOfFloats, ToOwnersAreTheTermsOfTheirSlices) {
   }
 }
 
-TEST(StreamSumsOfFloats, ByDsarAreNearAndLoseNothing) {
+TEST(SparseAlgorithmsOfFloats, DsarErrorIsBoundedAndKept) {
   Random random(4);
   std::uint64_t const size = 5001;
   for (auto const format : {kernels::Format::kFloat, kernels::Format::kInt8, kernels::Format::kInt4}) {
@@ -237,7 +237,7 @@ double megabytes(CollectiveOp run) {
   return static_cast<double>(communicators.sent().bytes) / 1e6;
 }
 
-TEST(StreamSumsBytes, AreFew) {
+TEST(SparseAlgorithmBytes, StayWithinLimits) {
   EXPECT_LE(megabytes(comm::ssar_recursive_doubling<float>), 5.85);
   EXPECT_LE(megabytes(comm::sparse_allgather<float>), 5.95);
   EXPECT_LE(megabytes(comm::ssar_split_allgather<float>), 7.2);
@@ -247,7 +247,7 @@ TEST(StreamSumsBytes, AreFew) {
 }
 
 // The budget decides, not the number of ranks.
-TEST(StreamSumsBytes, OfWhatIsCutDoNotGrowWithRanks) {
+TEST(SparseAlgorithmBytes, OfSparDLDoNotGrowWithRanks) {
   constexpr std::uint64_t kSize = 1'000'000;
   constexpr std::size_t kMost = 10'000;
   for (int const ranks : {2, 3, 4, 6, 8}) {
@@ -266,7 +266,7 @@ TEST(StreamSumsBytes, OfWhatIsCutDoNotGrowWithRanks) {
 
 // Below the checksums of what brings them, streams are checked for all that would lead out of their bytes or their
 // range; a changed bit of a value is another value.
-TYPED_TEST(StreamSums, ChangedOnTheWayNameTheirSenderOrHaveOtherValues) {
+TYPED_TEST(SparseAlgorithms, ChangedStreamsNameSenderOrChangeValues) {
   using T = TypeParam;
   constexpr std::uint64_t kSize = 140000;
   Random random(11);
@@ -336,7 +336,7 @@ std::string error_of(std::vector<std::uint8_t> const& bytes) {
   return "none";
 }
 
-TEST(StreamSumsOfWrongStreams, NameTheirSender) {
+TEST(InvalidStreams, ErrorNamesSender) {
   Stream stream(Device::host(), 1);
   std::vector<float> const values{1, 2, 3};
   std::vector<std::uint32_t> const indices{1, 5, 700};
@@ -358,7 +358,7 @@ TEST(StreamSumsOfWrongStreams, NameTheirSender) {
 }
 
 // Units that no gradient can have: a wrong sum, as of any other wrong values.
-TEST(StreamSumsOfWrongStreams, MayLeave64Bits) {
+TEST(InvalidStreams, SumsMayOverflow64Bits) {
   using T = std::int64_t;
   constexpr T kMost = std::numeric_limits<T>::max();
   std::vector<std::uint32_t> indices(1000);
@@ -378,7 +378,7 @@ TEST(StreamSumsOfWrongStreams, MayLeave64Bits) {
   }
 }
 
-TEST(PlainBytes, AreOfAnIndexAndAFloatOrOfFloatsForAllPlaces) {
+TEST(UncompressedBytes, TakeSmallerOfSparseAndDense) {
   Stream stream(Device::host(), 1);
   auto const plain_of = [&](std::uint32_t count) {  // elements in the first block, and 10 in the next
     std::vector<std::uint32_t> indices(count + 10);
