@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bound that changes must reach to be sent: where it begins, how it follows the share of rows that are sent, and
-// what holds it down.
+// The adaptive threshold: its first value, how it follows the density, and its upper limit, the envelope.
 #include "cache/adaptive_threshold.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +31,7 @@ TEST(AdaptiveThreshold, NeverExceedsEnvelope) {
   EXPECT_FLOAT_EQ(threshold_at(filter, 15, .5F).next(), .5F);
 }
 
-// The first magnitudes of rows say where it begins: as many as the share reach it.
+// The first threshold is the magnitude that the fraction `share` of the first rows reach.
 TEST(AdaptiveThreshold, StartsAtQuantileOfFirstMagnitudes) {
   std::vector<float> largest;
   for (int i = 1; i <= 100; ++i) largest.push_back(static_cast<float>(i * 37 % 101));  // 1 .. 100
@@ -60,12 +59,12 @@ TEST(AdaptiveThreshold, AdaptsExponentiallyToDensity) {
     EXPECT_EQ(bound.state().steps, ++steps);
   }
   float const before = bound.next();
-  bound.count(0, 0);  // a step without rows says nothing
+  bound.count(0, 0);  // a step without rows changes nothing
   EXPECT_EQ(bound.next(), before);
   EXPECT_EQ(bound.state().steps, steps);
 }
 
-// Else a bound that was far above the envelope would go on sending nothing when it ought to fall.
+// The threshold adapts from the envelope: from a value far above it, it would send nothing for many steps.
 TEST(AdaptiveThreshold, AdaptsFromEnvelopeWhenCapped) {
   RowFilter const filter{.age_max = 5, .density = .5F, .threshold_max = 10};
   AdaptiveThreshold bound = threshold_at(filter, 99, 1e6F);
@@ -75,7 +74,7 @@ TEST(AdaptiveThreshold, AdaptsFromEnvelopeWhenCapped) {
   EXPECT_FLOAT_EQ(bound.next(), 10 / std::sqrt(102.0F));
 }
 
-// Whatever the share and wherever it starts, about as many rows are sent; without a rule, all or none of them were.
+// For every density and every first value, the fraction of rows that are sent converges to the density.
 TEST(AdaptiveThreshold, ConvergesToDensity) {
   for (float const share : {.1F, .3F, .7F}) {
     for (float const start : {1e-3F, .5F, 20.0F}) {

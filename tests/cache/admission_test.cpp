@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are admitted at their n-th occurrence: what can be seen of them before, the same bits on any number of
-// ranks, and a stop in the middle.
+// Admission of rows at their n-th occurrence: reads before it, equal bits on any number of ranks, and checkpoints.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -24,7 +23,7 @@ TableOptions table(std::uint32_t admission_count) {
           .admission_count = admission_count};
 }
 
-// One step in which this rank brings these entries, with a gradient of .01 plus .3 times the value read.
+// Runs one step with these entries on this rank. The gradient is .01 plus .3 times the value read.
 void step(Store& store, std::vector<Key> const& entries) {
   auto stream = store.make_stream();
   TableBatch const part{.table = TableId{0}, .keys = View<Key const>(entries)};
@@ -81,7 +80,7 @@ TEST(Admission, KeyHasNoRowBeforeNthOccurrence) {
   EXPECT_EQ(scanned(store), 1U);
 }
 
-// The step that admits a row applies its own gradients, and none of those before.
+// The step that admits a row applies its gradients, and no gradients of earlier steps.
 TEST(Admission, AdmittingStepIsFirstUpdateOfRow) {
   Store late(Group::alone(), {}), fresh(Group::alone(), {});
   late.add_table(table(3));
@@ -97,7 +96,7 @@ TEST(Admission, AdmittingStepIsFirstUpdateOfRow) {
   EXPECT_EQ(late.table_hash(), fresh.table_hash());
 }
 
-// Two ranks sight a key twice each in one step: four occurrences, whoever owns it.
+// Two ranks use a key twice each in one step: these are four occurrences, whichever rank owns the key.
 TEST(Admission, CountsOccurrencesOfAllRanks) {
   for (std::uint32_t const admission_count : {4U, 5U}) {
     run_ranks(Group::threads(2), [&](Group group) {
@@ -157,12 +156,13 @@ TEST(Admission, OccurrencesAreSentOnlyIfEnabled) {
       std::vector<Key> entries;
       for (std::uint64_t k = 0; k < 100; ++k) entries.push_back(Key{k});
       step(store, entries);
-      store.wait_applied();  // or the step's sums may not be under way yet
+      store.wait_applied();  // else the step's gradients may not have been sent
       if (number(store.rank()) == 0) sent[admission_count - 1] = store.stats().sent.gradients;
       store.wait_barrier();
     });
   }
-  // Sums of three columns: 4 bits, and 4 bytes each. A byte for each row's occurrences, and 4 bits for 16 of them.
+  // The sums of a row take 4 bits, and 4 bytes for each of three columns. Occurrences take a byte for each row, and 4
+  // bits for 16 rows.
   std::uint64_t rows = 0;
   while (rows < 100 && (rows + 1) / 2 + rows * 12 < sent[0]) ++rows;
   EXPECT_EQ(sent[0], (rows + 1) / 2 + rows * 12);
@@ -192,14 +192,14 @@ TEST_P(AdmissionRanks, HashEqualsOneRank) {
     auto const alone = train_all({Group::alone()}, workload);
     EXPECT_EQ(train_all(Group::threads(GetParam()), workload).hash, alone.hash) << "lookahead " << lookahead;
     EXPECT_GT(alone.rows, 10U);
-    EXPECT_LT(alone.rows, 300U);  // others wait
+    EXPECT_LT(alone.rows, 300U);  // the other keys are not admitted
   }
 }
 INSTANTIATE_TEST_SUITE_P(Threads, AdmissionRanks, testing::Values(1, 2, 3, 4));
 
 // -- checkpoints --
 
-// Rank r of n brings the entries of microbatches r, r + n, ... of eight.
+// Trains up to step `last`. Rank r of n has the entries of microbatches r, r + n, ... of eight.
 void train(Store& store, std::int64_t last) {
   while (number(store.clock()) < last) {
     std::vector<Key> entries;
@@ -211,7 +211,7 @@ void train(Store& store, std::int64_t last) {
   }
 }
 
-// Trains to step 4, goes on in another store if `stop`, and trains to step 9.
+// Returns the table hash after step 9. With `stop` the store is saved after step 4 and restored into another store.
 std::uint64_t hash_of(int before, int after, bool stop, std::filesystem::path const& folder) {
   std::uint64_t hash = 0;
   auto const report = [&](Store& store) {

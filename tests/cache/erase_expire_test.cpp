@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are erased, or expire: what is left of them, who may forget when, and that their places are used again.
+// erase() and expire(): removed rows start anew, their memory is reused, and the calls are rejected at the wrong time.
 #include <gtest/gtest.h>
 
 #include "gpups/gpups.hpp"
@@ -26,7 +26,7 @@ std::vector<Key> keys_from(std::uint64_t first, std::uint64_t count) {
   return keys;
 }
 
-// One step on these keys with a gradient of .5.
+// Runs one step on these keys with a gradient of .5.
 void step(Store& store, std::vector<Key> const& keys) {
   auto stream = store.make_stream();
   TableBatch const part{.table = TableId{0}, .keys = View<Key const>(keys)};
@@ -56,7 +56,7 @@ TEST(EraseExpire, ErasedRowStartsAnew) {
     erase(erased, keys_from(0, 50));
     EXPECT_EQ(erased.size(TableId{0}), 50U);
     EXPECT_EQ(erased.table_hash(), fresh.table_hash());
-    for (int i = 0; i < 2; ++i) {  // a new row takes a place that had values and state
+    for (int i = 0; i < 2; ++i) {  // new rows reuse memory with old values and state
       for (Store* const store : {&erased, &fresh}) step(*store, keys_from(30, 40));
       EXPECT_EQ(erased.size(TableId{0}), fresh.size(TableId{0}));
       EXPECT_EQ(erased.table_hash(), fresh.table_hash());
@@ -84,7 +84,7 @@ TEST(EraseExpire, RowsExpireByLastUpdate) {
   EXPECT_EQ(store.expire(TableId{0}, 4), 6U);  // 7, 8, 9 and 0 stay
   EXPECT_EQ(store.size(TableId{0}), 4U);
   EXPECT_EQ(store.expire(TableId{0}, 4), 0U);
-  store.advance_clock();  // a step that names nothing
+  store.advance_clock();  // a step without keys
   EXPECT_EQ(store.expire(TableId{0}, 4), 1U);
 }
 
@@ -101,7 +101,7 @@ TEST(EraseExpire, AssignCountsAsUpdateOfPreviousStep) {
   EXPECT_EQ(store.expire(TableId{0}, 1), 1U);
 }
 
-// The ages of rows go on over a checkpoint.
+// A checkpoint contains the ages of rows.
 TEST(EraseExpire, AgesSurviveRestore) {
   TemporaryFolder const folder;
   {
@@ -110,7 +110,7 @@ TEST(EraseExpire, AgesSurviveRestore) {
     step(store, keys_from(0, 10));
     step(store, keys_from(0, 10));
     step(store, keys_from(0, 3));
-    step(store, keys_from(20, 5));  // wait
+    step(store, keys_from(20, 5));  // not admitted yet
     store.save(folder.path(), {});
   }
   run_ranks(Group::threads(3), [&](Group group) {
@@ -131,7 +131,7 @@ TEST(EraseExpire, ExpireBoundsMemoryOfNewKeys) {
         store.add_table(table(admission_count));
         std::uint64_t growths = 0;
         for (std::uint64_t i = 0; i < 60; ++i) {
-          // Every rank brings 1,000 new keys and 100 that stay.
+          // Every rank uses 1,000 new keys and 100 old ones.
           auto keys = keys_from((i * 2 + number(store.rank())) * 1000 + 1000, 1000);
           auto const staying = keys_from(0, 100);
           keys.insert(keys.end(), staying.begin(), staying.end());
@@ -152,8 +152,7 @@ TEST(EraseExpire, ExpireBoundsMemoryOfNewKeys) {
   }
 }
 
-// What a store's rows take is what it said that they would, but for what blocks are rounded up by: that of the index
-// here.
+// The memory of rows equals the plan, except for the rounding of memory blocks, here of the index.
 TEST(EraseExpire, RowMemoryMatchesPlan) {
   constexpr std::size_t kRows = 200000;
   Store store(Group::alone(), {});
@@ -172,7 +171,7 @@ TEST(EraseExpire, RowMemoryMatchesPlan) {
   EXPECT_LE(taken, planned + kBlocks);
 }
 
-// -- who may --
+// -- when the calls are rejected --
 
 TEST(EraseExpire, AllRanksRejectWhileBatchIsPrepared) {
   run_ranks(Group::threads(3), [](Group group) {
@@ -198,7 +197,7 @@ TEST(EraseExpire, AllRanksRejectWhileBatchIsPrepared) {
       store.push(stream, batch, {&gradients, 1});
     }
     store.advance_clock();
-    erase(store, keys);  // now it may
+    erase(store, keys);  // the step of the batch has ended
     EXPECT_EQ(store.size(TableId{0}), 21U);
     store.wait_barrier();
   });
@@ -227,7 +226,7 @@ TEST(EraseExpire, AllRanksRejectInvalidArguments) {
       expect_error([&] { store.expire(TableId{0}, first ? 5 : age); }, {"expire was given the age"});
     }
     expect_error([&] { store.expire(TableId{7}, 5); }, {"table 7 is not there"});
-    step(store, keys_from(0, 3));  // and all goes on
+    step(store, keys_from(0, 3));  // the store still works
     EXPECT_EQ(store.expire(TableId{0}, 1), 0U);
     store.wait_barrier();
   });

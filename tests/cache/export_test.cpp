@@ -34,7 +34,7 @@ std::map<std::string, std::string> files_in(fs::path const& folder) {
   return files;
 }
 
-// The elements behind a header of NumPy's format, which is checked word for word.
+// Returns the elements after a header in NumPy's format, and checks the header exactly.
 std::string elements(std::string const& file, std::string const& type, std::string const& shape) {
   EXPECT_EQ(file.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
   std::uint16_t length = 0;
@@ -57,7 +57,7 @@ std::vector<T> numbers(std::string const& bytes) {
 
 constexpr std::size_t kDim = 5;  // rows have padding in memory
 
-// Tables of 40,000 rows, of which each rank sets some; of keys that only wait; and of nothing.
+// Adds a table with 40,000 rows that all ranks assign, a table whose only key is not admitted yet, and an empty table.
 void fill(Store& store) {
   store.add_table({.name = "items/new v2", .dim = kDim});
   store.add_table({.name = "waiting", .dim = 1, .admission_count = 2});
@@ -152,7 +152,7 @@ TEST(Export, TableNamesAreEscapedInFileNames) {
   EXPECT_EQ(cache::file_name_of(std::string("\0\xC3\n", 3)), "%00%C3%0A");
 }
 
-// -- what can go wrong, on all ranks alike --
+// -- errors, equal on all ranks --
 
 template <class Spoil>
 void expect_failure(fs::path const& folder, Spoil spoil, std::initializer_list<char const*> words) {
@@ -163,7 +163,7 @@ void expect_failure(fs::path const& folder, Spoil spoil, std::initializer_list<c
     if (number(store.rank()) == 0) spoil();
     store.wait_barrier();
     expect_error([&] { store.export_rows(folder, ExportFormat::kNpy); }, words);
-    EXPECT_EQ(store.size(TableId{0}), 40000U);  // and all goes on
+    EXPECT_EQ(store.size(TableId{0}), 40000U);  // the store still works
     store.wait_barrier();
   });
 }
@@ -176,7 +176,7 @@ TEST(Export, RejectsFolderWithFiles) {
   fs::remove(old);
   Store store(Group::alone(), {});
   fill(store);
-  store.export_rows(folder.path(), ExportFormat::kNpy);  // an empty one is fine
+  store.export_rows(folder.path(), ExportFormat::kNpy);  // an empty folder is accepted
   EXPECT_EQ(files_in(folder.path()).size(), 6U);
 }
 
@@ -199,7 +199,7 @@ TEST(Export, ReplacesUnfinishedExport) {
   EXPECT_FALSE(fs::exists(parent.path() / "out.unfinished"));
 }
 
-// No space: files may have no more than so many bytes.
+// A limit on the size of files simulates a full disk.
 TEST(Export, FullDiskLeavesNoFiles) {
   TemporaryFolder const parent;
   rlimit before{};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a push of rows costs in bytes, everything counted but the values that are read: with new keys, with keys that
-// were named before, and without a dictionary.
+// Bytes that ranks send for a push, all kinds but refreshes: with new keys, with known keys, and without a dictionary.
 #include <gtest/gtest.h>
 
 #include "gpups/gpups.hpp"
@@ -59,7 +58,7 @@ TEST(GradientBytes, MemoryPlanIncludesDictionaries) {
   EXPECT_EQ(planned(2, 0), 0U);
   EXPECT_GT(planned(2, 100000), 100000U * 40);
   EXPECT_LT(planned(2, 100000), 100000U * 70);
-  EXPECT_EQ(planned(2, 1 << 20), planned(2, 1 << 21));  // no more keys than the other rank has rows
+  EXPECT_EQ(planned(2, 1 << 20), planned(2, 1 << 21));  // at most as many keys as the other rank has rows
   EXPECT_NEAR(static_cast<double>(planned(4, 90000)), static_cast<double>(planned(2, 90000)), 90000 * 10);
 }
 
@@ -90,7 +89,7 @@ TEST(GradientBytes, MemoryPlanIncludesResidualsAndMirrors) {
     EXPECT_GT(planned(ranks, many, {}), planned(ranks, few, {}));
   }
   RowCompression const all{.codec = RowCodec::kInt8, .capacity_rows = std::size_t{1} << 21};
-  EXPECT_LT(planned(2, all, {}), planned(2, {}, {}) + (std::uint64_t{1} << 20) * 64 * 8);  // of half the rows
+  EXPECT_LT(planned(2, all, {}), planned(2, {}, {}) + (std::uint64_t{1} << 20) * 64 * 8);  // for half of the rows
 }
 
 TEST(GradientBytes, RejectsTooLargeDictionary) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a peer claims in headers, and says in the round.
+// A peer that sends invalid headers, or invalid messages in the round.
 #include "tests/support/hostile_peer.hpp"
 
 #include <fmt/core.h>
@@ -9,7 +9,7 @@
 namespace gpups::test {
 namespace {
 
-// -- claims --
+// -- sizes and fields --
 
 TEST_F(HostilePeer, AnnouncedKeysTakeNoMemory) {
   peer_.send(urgent(0, kHuge, 8 * kHuge));
@@ -80,7 +80,7 @@ TEST_F(HostilePeer, RejectsClocksOutOfRange) {
       store.add_table({.name = "t", .dim = 4});
       Message message{.kind = kind, .clock = Clock{clock}};
       if (kind == MessageKind::kLateFetch) message.intents = {intent(clock, 1)};
-      if (kind == MessageKind::kLateFetch && clock == 1) continue;  // may be
+      if (kind == MessageKind::kLateFetch && clock == 1) continue;  // is valid
       peer.send(message);
       EXPECT_NE(turn(store), "") << clock << ", kind " << static_cast<int>(kind);
     }
@@ -128,7 +128,7 @@ TEST_F(HostilePeer, RejectsUnannouncedGradients) {
   expect_rejected("gradients that it did not announce");
 }
 
-// Counts of entries may say anything: they are added up, and index nothing.
+// Any counts of entries are accepted: they are added up, and never used as indices.
 TEST_F(HostilePeer, AcceptsAnyOccurrenceCounts) {
   RawPeer peer;
   Store store(peer.group(), {.threads = 1});
@@ -167,13 +167,13 @@ TEST_F(HostilePeer, RejectsLateFetchAfterStepEnd) {
   auto const keys = new_keys({1, 2, 3});
   peer_.send(in(0, {intent(1, 3)}, keys.size()));
   end_step();
-  peer_.let_turn();  // awaits the keys
+  peer_.let_turn();  // waits for the keys
   peer_.send(urgent(0, 3, keys.size()));
   peer_.send_data(tag(Section::kKeys, 0, 0), keys);
   expect_rejected("a step that it had ended");
 }
 
-// The row of four numbers of 16 bits that was asked for takes 8 bytes.
+// The requested row of four 16-bit numbers takes 8 bytes.
 TEST_F(HostilePeer, RejectsValuesOfWrongType) {
   for (std::size_t const bytes : {4, 16}) {
     RawPeer peer;

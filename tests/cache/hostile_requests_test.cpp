@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a peer asks and answers outside of the round, and what it may do that is unusual.
+// Requests and replies of a peer outside of the round, and programs that are unusual but valid.
 #include <functional>
 #include <string>
 #include <utility>
@@ -12,7 +12,7 @@
 namespace gpups::test {
 namespace {
 
-// -- answers --
+// -- replies --
 
 TEST_F(HostilePeer, RejectsSecondLateFetchReply) {
   auto const batch = read_from_peer(Clock{0});
@@ -62,7 +62,7 @@ TEST_F(HostilePeer, RejectsEraseOutsideCollective) {
   expect_rejected("erased rows while this rank does not");
 }
 
-// A rank that waits in erase lets others erase, and nothing else.
+// A rank that waits in erase accepts requests to erase, and no other changes.
 TEST_F(HostilePeer, RejectsAssignDuringErase) {
   peer_.on_idle = [this] {
     peer_.send({.kind = MessageKind::kAssign, .id = 0, .keys = 1});
@@ -73,7 +73,7 @@ TEST_F(HostilePeer, RejectsAssignDuringErase) {
   EXPECT_NE(text.find("set rows while this rank does not"), std::string::npos) << text;
 }
 
-// What another thread of this rank may try while one waits in erase.
+// Another thread of this rank prepares a batch while one waits in erase.
 TEST_F(HostilePeer, PrepareFailsDuringErase) {
   bool tried = false;
   peer_.on_idle = [&] {
@@ -81,7 +81,7 @@ TEST_F(HostilePeer, PrepareFailsDuringErase) {
     expect_error([&] { read_from_peer(Clock{0}); }, {"while rows are forgotten", "has returned"});
     return false;
   };
-  EXPECT_NE(error_of([&] { store_->erase(*stream_, table_, {}); }), "");  // the peer never comes
+  EXPECT_NE(error_of([&] { store_->erase(*stream_, table_, {}); }), "");  // the peer never calls erase
   EXPECT_TRUE(tried);
 }
 
@@ -148,7 +148,7 @@ TEST_F(HostilePeer, RejectsRequestIdThatFitsNoTag) {
   expect_rejected("a number that no tag can hold");
 }
 
-// The peer says body(i) in gather i, and that nothing is wrong with it.
+// Lets the peer send body(i) in gather i, without an error.
 void answer_gathers(RawPeer& peer, std::function<std::string(std::uint64_t)> body) {
   peer.on_idle = [&peer, body = std::move(body), gathers = std::uint64_t{0}]() mutable {
     if (!peer.receive()) return false;
@@ -160,25 +160,25 @@ void answer_gathers(RawPeer& peer, std::function<std::string(std::uint64_t)> bod
   };
 }
 
-// What a rank says of its file becomes a path on rank 0.
+// Rank 0 makes a path from the file name that a rank sends.
 TEST_F(HostilePeer, RejectsUnsafeFileName) {
   for (std::string const name : {"../../elsewhere", "/etc/passwd", "rows-0-of-2.bin", "", "\033[2J"}) {
     TemporaryFolder const folder;
     RawPeer peer;
     Store store(peer.group(), {.threads = 1});
     store.add_table({.name = "t", .dim = 4});
-    comm::Writer seal;
-    seal.put_text(name);
-    seal.put<std::uint64_t>(8);
-    seal.put<std::uint64_t>(0);
-    answer_gathers(peer, [bytes = seal.take()](std::uint64_t i) { return i == 1 ? bytes : ""; });
+    comm::Writer record;
+    record.put_text(name);
+    record.put<std::uint64_t>(8);
+    record.put<std::uint64_t>(0);
+    answer_gathers(peer, [bytes = record.take()](std::uint64_t i) { return i == 1 ? bytes : ""; });
     auto const text = error_of([&] { store.save(folder.path(), {}); });
     EXPECT_NE(text.find("of its share of a common work what cannot be"), std::string::npos) << text;
     EXPECT_EQ(text.find('\033'), std::string::npos);
   }
 }
 
-// What a rank says of its rows decides where others write theirs.
+// The row counts of a rank decide where other ranks write their rows.
 TEST_F(HostilePeer, RejectsInvalidRowCounts) {
   for (std::vector<std::uint64_t> const& counts : {std::vector{~std::uint64_t{0}}, {1, 1}, {}}) {
     TemporaryFolder const folder;
@@ -194,7 +194,7 @@ TEST_F(HostilePeer, RejectsInvalidRowCounts) {
   }
 }
 
-// -- a regular program that is unusual --
+// -- programs that are unusual but valid --
 
 TEST_F(HostilePeer, StepEndsWhenRowsArriveAfterPush) {
   auto const batch = read_from_peer(Clock{0});
@@ -204,7 +204,7 @@ TEST_F(HostilePeer, StepEndsWhenRowsArriveAfterPush) {
   EXPECT_EQ(peer_.receive()->kind, MessageKind::kSchema);
   auto const first = peer_.receive();
   ASSERT_TRUE(first && first->kind == MessageKind::kLateFetch);
-  EXPECT_FALSE(peer_.receive());  // nothing of the step before its rows have come
+  EXPECT_FALSE(peer_.receive());  // no gradients of the step before its rows have arrived
   peer_.send({.kind = MessageKind::kLateFetchReply});
   peer_.send_data(tag(Section::kLateFetchValues, 0, 0), 16);
   peer_.send(in(0));
@@ -220,10 +220,10 @@ TEST_F(HostilePeer, DestroyedStoreCompletesLastStep) {
   push_zeros(read_from_peer(Clock{0}));
   end_step();
   peer_.let_turn();
-  std::vector<MessageKind> heard;
+  std::vector<MessageKind> received;
   bool answered = false;
   peer_.on_idle = [&] {
-    while (auto const message = peer_.receive()) heard.push_back(message->kind);
+    while (auto const message = peer_.receive()) received.push_back(message->kind);
     if (std::exchange(answered, true)) return false;
     peer_.send({.kind = MessageKind::kLateFetchReply});
     peer_.send_data(tag(Section::kLateFetchValues, 0, 0), 16);
@@ -232,7 +232,7 @@ TEST_F(HostilePeer, DestroyedStoreCompletesLastStep) {
     return true;
   };
   store_.reset();
-  EXPECT_EQ(heard, (std::vector{MessageKind::kSchema, MessageKind::kLateFetch, MessageKind::kGradientPhase}));
+  EXPECT_EQ(received, (std::vector{MessageKind::kSchema, MessageKind::kLateFetch, MessageKind::kGradientPhase}));
 }
 
 }  // namespace

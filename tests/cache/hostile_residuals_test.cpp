@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a peer claims of gradients that it has held back, and of values that have changed.
+// A peer that sends invalid flushed gradients, or invalid changes of values.
 #include <functional>
 #include <optional>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace gpups::test {
 namespace {
 
-// A store whose table holds back, and whose peer says one thing at the end of the first step.
+// A store whose table has residuals, and whose peer sends one message at the end of the first step.
 class HostileResiduals : public HostilePeer {
  protected:
   std::string turn_after(
@@ -30,9 +30,9 @@ class HostileResiduals : public HostilePeer {
     message.flushed = {{table, rows, 5 + 8 * rows, bytes, exact}};
     return message;
   }
-  // A row that comes late, its key in these bytes.
+  // The peer sends one flushed row; `keys` encodes its key.
   std::string turn_after(std::vector<std::uint8_t> const& keys) {
-    Message message = late(1, 16 + 4);  // codes as one row, and its scale
+    Message message = late(1, 16 + 4);  // codes of one row, and its scale
     message.flushed[0].key_bytes = keys.size();
     return turn_after(message, [&](RawPeer& peer) {
       peer.send_data(tag(Section::kFlushedKeys, 0, 0), keys);
@@ -64,7 +64,7 @@ TEST_F(HostileResiduals, RejectsTooManyKeyBytes) {
 
 TEST_F(HostileResiduals, RejectsInvalidKeys) {
   std::vector<std::uint8_t> const plain{0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0};
-  expect_in(turn_after(plain), "awaited the values of step 0");  // it was taken
+  expect_in(turn_after(plain), "awaited the values of step 0");  // the list was accepted
   expect_in(turn_after({1, 0, 0, 0, 0, 0}), "late rows with the number of a key that it has never named");
   expect_in(turn_after({0, 0, 0, 0, 0, 7}), "late rows with fewer bytes than its keys take");
   expect_in(turn_after(std::vector<std::uint8_t>{}), "late rows with a list of keys that is cut");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both ends of a dictionary of keys: they agree on every slot, whatever is named; and what no reader sends is rejected.
+// Key dictionaries: encoder and decoder agree on every slot, and invalid lists are rejected.
 #include "cache/key_dictionary.hpp"
 
 #include <gtest/gtest.h>
@@ -18,9 +18,9 @@ using Bytes = std::vector<std::uint8_t>;
 
 std::string_view text(Bytes const& bytes) { return {reinterpret_cast<char const*>(bytes.data()), bytes.size()}; }
 
-// A reader and an owner, and what each slot must mean: kept by a map.
+// The encoder of a reader, the decoder of an owner, and a map with the expected key of each slot.
 struct Pair {
-  explicit Pair(std::size_t capacity) : named(capacity), heard(capacity) {}
+  explicit Pair(std::size_t capacity) : encoder(capacity), decoder(capacity) {}
 
   struct Sent {
     KeyEncoder::EncodedList at_reader;
@@ -29,9 +29,9 @@ struct Pair {
   };
   Sent send(std::vector<Key> const& keys, std::int64_t step, std::int64_t now) {
     Bytes wire;
-    Sent sent{named.wait_encode_keys(stream, View<Key const>(keys), Clock{step}, Clock{now}, wire), {}, wire.size()};
+    Sent sent{encoder.wait_encode_keys(stream, View<Key const>(keys), Clock{step}, Clock{now}, wire), {}, wire.size()};
     auto left = text(wire);
-    sent.at_owner = heard.decode(left, keys.size(), Clock{step}, Clock{now});
+    sent.at_owner = decoder.decode(left, keys.size(), Clock{step}, Clock{now});
     EXPECT_TRUE(left.empty());
     EXPECT_LE(wire.size(), key_bytes_max(keys.size()));
     check(keys, sent);
@@ -60,9 +60,9 @@ struct Pair {
   }
 
   Stream stream{Device::host(), 1};
-  KeyEncoder named;
-  KeyDecoder heard;
-  std::map<std::uint32_t, Key> meaning;  // of slots
+  KeyEncoder encoder;
+  KeyDecoder decoder;
+  std::map<std::uint32_t, Key> meaning;  // the key of each slot
 };
 
 std::vector<Key> some_keys(std::mt19937_64& random, std::size_t most, std::uint64_t of, bool dense) {
@@ -74,25 +74,25 @@ std::vector<Key> some_keys(std::mt19937_64& random, std::size_t most, std::uint6
   return list;
 }
 
-// Small dictionaries and many batches under way: slots change their keys all the time, and none that a batch under way
-// names.
+// Small dictionaries and many batches in flight: slots often change their keys, but no slot does while a batch in
+// flight uses it.
 TEST(KeyDictionary, BothEndsAgreeOnEverySlot) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     std::mt19937_64 random(seed);
     std::size_t const capacity = random() % 60;
     Pair pair(capacity);
-    std::multimap<std::int64_t, std::pair<std::uint32_t, Key>> under_way;  // by step: slots and their keys
+    std::multimap<std::int64_t, std::pair<std::uint32_t, Key>> in_flight;  // by step: slots and their keys
     for (std::int64_t now = 0; now < 60; ++now) {
-      std::erase_if(under_way, [now](auto const& use) { return use.first < now; });
+      std::erase_if(in_flight, [now](auto const& use) { return use.first < now; });
       for (auto lists = random() % 3; lists > 0; --lists) {
         auto const keys = some_keys(random, random() % 4 == 0 ? 700 : 20, seed % 3 == 0 ? 2000 : 80, seed % 2 == 0);
         std::int64_t const step = now + 1 + static_cast<std::int64_t>(random() % 6);
         auto const& heard = pair.send(keys, step, now).at_owner;
         for (std::size_t i = 0; i < keys.size(); ++i) {
-          if (heard.slots[i] != kNoSlot) under_way.insert({step, {heard.slots[i], heard.keys[i]}});
+          if (heard.slots[i] != kNoSlot) in_flight.insert({step, {heard.slots[i], heard.keys[i]}});
         }
       }
-      for (auto const& [step, use] : under_way) ASSERT_EQ(pair.meaning.at(use.first), use.second) << "seed " << seed;
+      for (auto const& [step, use] : in_flight) ASSERT_EQ(pair.meaning.at(use.first), use.second) << "seed " << seed;
     }
     EXPECT_LE(pair.meaning.size(), capacity);
   }
@@ -114,7 +114,7 @@ TEST(KeyDictionary, FrequentKeysKeepTheirSlots) {
   EXPECT_EQ(known, 50U * 199);
 }
 
-// Bytes of a list are: 5, a byte for each key that is known and whose neighbour is near, 8 for other keys.
+// A list takes 5 bytes, one byte for each known key with a near neighbour, and 8 bytes for each other key.
 TEST(KeyDictionary, KnownKeysTakeOneByte) {
   Pair pair(1 << 20);
   auto const bytes_each = [&](std::vector<Key> const& keys) {
@@ -173,7 +173,7 @@ TEST(KeyDictionary, OrdersKeysByValue) {
   }
 }
 
-// Keys that are listed, and not named, are understood at each time, and change nothing.
+// Lists of wait_encode_known() can be decoded at any time, and do not change slots.
 TEST(KeyDictionary, EncodeKnownDoesNotChangeSlots) {
   std::mt19937_64 random(5);
   Pair pair(300), same(300);
@@ -181,9 +181,9 @@ TEST(KeyDictionary, EncodeKnownDoesNotChangeSlots) {
     auto const named = some_keys(random, 90, 1500, false), listed = some_keys(random, 200, 1500, false);
     EXPECT_EQ(pair.send(named, now + 1, now).at_owner.slots, same.send(named, now + 1, now).at_owner.slots);
     Bytes wire;
-    pair.named.wait_encode_known(pair.stream, View<Key const>(listed), wire);
+    pair.encoder.wait_encode_known(pair.stream, View<Key const>(listed), wire);
     auto left = text(wire);
-    auto heard = pair.heard.decode_known(left, listed.size());
+    auto heard = pair.decoder.decode_known(left, listed.size());
     EXPECT_TRUE(left.empty());
     auto want = listed;
     sort_keys(want);
@@ -197,9 +197,9 @@ TEST(KeyDictionary, EncodeKnownDoesNotChangeSlots) {
   }
 }
 
-// -- what no reader sends --
+// -- invalid lists --
 
-// known, coding, and what follows.
+// Returns a list: the number of known keys, the coding, and the rest.
 Bytes list(std::uint32_t known, std::uint8_t coding, Bytes const& rest) {
   Bytes bytes(4);
   std::memcpy(bytes.data(), &known, 4);
@@ -237,7 +237,7 @@ TEST(KeyDictionary, RejectsInvalidLists) {
   expect_rejected(list(0, 1, at_the_end), 2, 9, "beyond the last one");
 }
 
-// Any bytes are a list or an error, and never more keys than bytes.
+// Any bytes are a list with at most as many keys as bytes, or an error.
 TEST(KeyDictionary, AnyBytesGiveListOrError) {
   std::mt19937_64 random(1);
   int lists = 0;

@@ -43,7 +43,7 @@ TEST(MessageCoding, RejectsTruncatedMessages) {
   EXPECT_THROW(decode(bytes + "x"), comm::WireError);
 }
 
-// Each message is one sequence of bytes: what is read and written again is the same.
+// Each message has exactly one encoding, so a flag has only two valid values.
 TEST(MessageCoding, RejectsInvalidFlag) {
   auto exact = encode({.flushed = {{TableId{0}, 1, 13, 20, true}}});
   auto const coded = encode({.flushed = {{TableId{0}, 1, 13, 20, false}}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PreparedBatch batches: a pure function of the batch, for any threads, and what is rejected.
+// Patterns of batches: they depend on the batch alone, for any number of threads, and invalid batches are rejected.
 #include "cache/batch_pattern.hpp"
 
 #include <gtest/gtest.h>
@@ -104,7 +104,7 @@ TEST(Prepare, RejectsInvalidBatches) {
   Stream stream(Device::host(), 1);
   std::vector<Key> const keys(6);
   expect_error([&] { prepare(stream, {{TableId{3}, keys}}); }, {"names table 3", "add the table first"});
-  View<Key const> const half(keys.data(), std::size_t{1} << 27);  // more than there are, and never read
+  View<Key const> const half(keys.data(), std::size_t{1} << 27);  // longer than the array, and never read
   expect_error([&] { prepare(stream, {{TableId{0}, half}, {TableId{1}, half}}); }, {"268435456 entries", "smaller"});
   for (Ids const& wrong : {Ids{0, 5}, Ids{1, 6}, Ids{0, 4, 3, 6}, Ids{6}}) {
     Ids const right{0, 6};

@@ -13,7 +13,7 @@ Message header(MessageKind kind, std::int64_t clock, std::uint64_t samples = 1, 
   return {.kind = kind, .clock = Clock{clock}, .samples = samples, .error = std::move(error)};
 }
 
-// What the round wants next, as far as it goes, taking what it is told to take at once.
+// Returns all actions that the round can take now. Data that it receives arrive at once.
 std::vector<Round::ActionKind> run(Round& round) {
   std::vector<Round::ActionKind> steps;
   while (auto const action = round.next()) {
@@ -77,7 +77,8 @@ TEST(Round, AcceptsNextGradientsWhileWaitingForValues) {
   for (auto const rank : {Rank{1}, Rank{2}}) round.on_message(rank, header(MessageKind::kGradientPhase, 0));
   run(round);
   round.on_message(Rank{1}, header(MessageKind::kRefreshPhase, 0));
-  round.on_message(Rank{1}, header(MessageKind::kGradientPhase, 1, 9));  // rank 1 has all it needs and trains on
+  round.on_message(Rank{1},
+                   header(MessageKind::kGradientPhase, 1, 9));  // rank 1 has all its values and has ended step 1
   run(round);
   EXPECT_EQ(round.phase(), Round::Phase::kRefreshPhase);
   round.on_message(Rank{2}, header(MessageKind::kRefreshPhase, 0));

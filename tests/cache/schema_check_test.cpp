@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks whose tables differ reject each other with their first call that needs both, and say in what.
+// Ranks whose tables differ reject each other in their first exchange, with an error that names the difference.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -13,7 +13,7 @@
 namespace gpups::test {
 namespace {
 
-// What each rank's barrier throws where rank 1 has other tables; empty where it throws nothing.
+// Returns the error of each rank's barrier if rank 1 has other tables; empty if there is no error.
 std::vector<std::string> errors(std::function<void(Store&)> const& add, std::function<void(Store&)> const& add_on_1,
                                 std::uint64_t seed_of_1 = 1) {
   std::vector<std::string> all(2);
@@ -24,17 +24,17 @@ std::vector<std::string> errors(std::function<void(Store&)> const& add, std::fun
       other ? add_on_1(store) : add(store);
       try {
         store.wait_barrier();
-        store.wait_barrier();  // nobody leaves before all have heard of each other
+        store.wait_barrier();  // no rank leaves before all have received all schemas
       } catch (PeerError const& error) {
         all[number(group.rank())] = error.what();
       }
     });
-  } catch (Error const&) {  // that a rank has left because of it
+  } catch (Error const&) {  // another rank has left because of its error
   }
   return all;
 }
 
-// One of them hears of the other first, and ends both.
+// The rank that receives the other's schema first ends both, so the error has the text of one of them.
 void expect_rejected(TableOptions const& mine, TableOptions const& of_1, std::string const& words,
                      std::string const& words_of_1) {
   auto const all = errors([&](Store& store) { store.add_table(mine); }, [&](Store& store) { store.add_table(of_1); });

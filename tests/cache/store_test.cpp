@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user of the store relies on, alone and on several ranks over threads.
+// The basic behaviour of the store, on one rank and on several threads.
 #include "gpups/store.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ TableOptions lossless_table(std::size_t dim) {
           .optimizer = {.kind = Optimizer::Kind::kSgd, .learning_rate = 1.0F}};
 }
 
-// One step on `keys` with the gradient `amount` in every column of every key.
+// Runs one step on `keys` with the gradient `amount` in every column of every key.
 void step(Store& store, Stream& stream, std::vector<Key> const& keys, float amount, std::size_t dim) {
   TableBatch const part{.table = TableId{0}, .keys = View<Key const>(keys)};
   auto const batch = store.prepare(stream, store.clock(), {&part, 1}, 1);
@@ -64,7 +64,7 @@ TEST(Store, FirstUseCreatesRow) {
   EXPECT_EQ(value_of(store, stream, Key{8}, 3), 1.0F);
 }
 
-// A factor that forgot where it began would stay at 0, as would the gradients of what it is multiplied with.
+// A factor that lost its initial value would stay at 0, and so would the gradients of the factor it is multiplied with.
 TEST(Store, FtrlStartsFromInitialValue) {
   Store store(Group::alone(), {});
   auto table = lossless_table(3);
@@ -190,7 +190,7 @@ TEST(Store, RejectsStepWithNonFiniteGradient) {
         EXPECT_NE(std::string(error.what()).find("key "), std::string::npos) << error.what();
       }
       EXPECT_EQ(store.table_hash(), hash);
-      step(store, stream, keys_of({1}), 1.0F, 2);  // training may go on
+      step(store, stream, keys_of({1}), 1.0F, 2);  // training can continue
       EXPECT_NE(store.table_hash(), hash);
       store.wait_barrier();
     });
@@ -216,13 +216,13 @@ TEST(Store, GivenSourceMaximumIsNotRecomputed) {
   looked.add_table(lossless_table(2)), told.add_table(lossless_table(2));
   push(looked, 0.25F, {}), push(told, 0.25F, 0.25F);
   EXPECT_EQ(looked.table_hash(), told.table_hash());
-  EXPECT_THROW(push(told, kNan, kInf), GradientError);  // nothing has changed
+  EXPECT_THROW(push(told, kNan, kInf), GradientError);  // no row has changed
   EXPECT_EQ(looked.table_hash(), told.table_hash());
   try {
     push(told, kNan, 1.0F);
-    ADD_FAILURE() << "a wrong promise was believed";
+    ADD_FAILURE() << "a wrong source_max_abs was accepted";
   } catch (GradientError const&) {
-    ADD_FAILURE() << "rows have changed";
+    ADD_FAILURE() << "a GradientError says that no row has changed, and rows have";
   } catch (Error const& error) {
     EXPECT_NE(std::string(error.what()).find("table 'plain'"), std::string::npos) << error.what();
   }
@@ -259,7 +259,7 @@ TEST(Store, RejectsMisuse) {
   EXPECT_THROW(store.add_table({.name = "late", .dim = 2}), Error);
   EXPECT_THROW(store.advance_clock(), Error);  // its batch has not been pushed
   Matrix<float> const values(Device::host(), 2, 2);
-  EXPECT_THROW(store.assign(stream, TableId{0}, View<Key const>(keys), values), Error);  // nor read
+  EXPECT_THROW(store.assign(stream, TableId{0}, View<Key const>(keys), values), Error);  // within a step
   TableGradients const too_few{.sources = narrow};
   EXPECT_THROW(store.push(stream, batch, {&too_few, 1}), Error);
   Matrix<float> sources(Device::host(), 2, 2);
@@ -282,7 +282,7 @@ TEST(Store, PullNeedsReadyAndUnpushedBatch) {
   auto stream = store.make_stream();
   auto const keys = keys_of({1, 2});
   TableBatch const part{.table = TableId{0}, .keys = View<Key const>(keys)};
-  auto const batch = store.prepare(stream, Clock{1}, {&part, 1}, 1);  // the step after next cannot be ready
+  auto const batch = store.prepare(stream, Clock{1}, {&part, 1}, 1);  // a batch of a later step cannot be ready
   Matrix<float> rows(Device::host(), 2, 2);
   MatrixView<float> const out = rows;
   EXPECT_THROW(store.pull(stream, batch, {&out, 1}), Error);
@@ -348,7 +348,7 @@ TEST(Store, ErrorNamesLostRank) {
                            if (number(store.rank()) == 1) throw std::runtime_error("the disk is on fire");
                            try {
                              store.wait_barrier();
-                             ADD_FAILURE() << "rank 1 came";
+                             ADD_FAILURE() << "rank 1 reached the barrier";
                            } catch (PeerError const& error) {
                              EXPECT_NE(std::string(error.what()).find("rank 1"), std::string::npos) << error.what();
                              throw;

@@ -49,7 +49,7 @@ TEST_P(BulkLarge, TransfersMoreThan2GiB) {
 
 #if GPUPS_HAS_UCX
 constexpr BulkTransportFactory kRoutes[] = {{"by_fabric", test::lacks_nothing, test::make_by_fabric},
-                                          {"staged", test::lacks_nothing, test::make_staged}};
+                                            {"staged", test::lacks_nothing, test::make_staged}};
 INSTANTIATE_TEST_SUITE_P(Routes, BulkLarge, testing::ValuesIn(kRoutes),
                          [](auto const& entry) { return std::string(entry.param.name); });
 #endif
