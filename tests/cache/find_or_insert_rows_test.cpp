@@ -109,8 +109,7 @@ std::vector<Part> draw(Random& random, std::size_t tables, int batch) {
     for (std::size_t left = test::below(random, 3); left > 0; --left) {
       Part& part = parts.emplace_back(Part{t, {}});
       std::size_t const count = t == 3 ? 20000 : t == 4 ? 3000 : test::below(random, 3) * 200;
-      std::size_t const first =
-          t % 3 == 0 ? static_cast<std::size_t>(batch) * count : 0;  // else there are soon no new keys
+      std::size_t const first = t % 3 == 0 ? static_cast<std::size_t>(batch) * count : 0;  // else few keys are new
       for (std::size_t i = 0; i < count; ++i)
         part.keys.push_back(test::scrambled(first + test::below(random, 2 * count)));
     }

@@ -259,7 +259,8 @@ TEST(Store, RejectsMisuse) {
   EXPECT_THROW(store.add_table({.name = "late", .dim = 2}), Error);
   EXPECT_THROW(store.advance_clock(), Error);  // its batch has not been pushed
   Matrix<float> const values(Device::host(), 2, 2);
-  EXPECT_THROW(store.assign(stream, TableId{0}, View<Key const>(keys), values), Error);  // within a step
+  // A batch of this step is prepared.
+  EXPECT_THROW(store.assign(stream, TableId{0}, View<Key const>(keys), values), Error);
   TableGradients const too_few{.sources = narrow};
   EXPECT_THROW(store.push(stream, batch, {&too_few, 1}), Error);
   Matrix<float> sources(Device::host(), 2, 2);

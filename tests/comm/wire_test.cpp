@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message bodies: what is written is read, and what is cut, too long or wrong never is.
+// Message bodies: round trips, and errors for truncated, too long and invalid bodies.
 #include "comm/wire.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which cores ranks take, and that threads stay on them.
+// Which cores ranks get, and that threads stay on them.
 #include "comm/bootstrap/core_affinity.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ Cores range(int first, int last) {
   return cores;
 }
 
-// The same set for all ranks, which have no devices.
+// Returns the shares of ranks that have the same allowed cores and no devices.
 Sets share(int ranks, Cores const& all) {
   auto const n = static_cast<std::size_t>(ranks);
   return partition_cores(Sets(n, all), Sets(n));
@@ -96,7 +96,7 @@ TEST(PartitionCores, SingleRankKeepsAllCores) {
 TEST(PartitionCores, KeepsBindingOfLauncher) {
   Sets const bound{{4, 5}, {0, 1}, {2, 3}};
   EXPECT_EQ(partition_cores(bound, Sets(3)), bound);
-  EXPECT_EQ(partition_cores(bound, Sets(3, Cores{0, 1})), bound);  // even where the device is far
+  EXPECT_EQ(partition_cores(bound, Sets(3, Cores{0, 1})), bound);  // even if the device is far from them
 }
 
 TEST(PartitionCores, SplitsEachGroupSeparately) {
@@ -114,13 +114,13 @@ TEST(PartitionCores, KeepsOverlappingSets) {
 }
 
 TEST(PartitionCores, KeepsHardwareThreadsTogether) {
-  Cores const pairs{0, 4, 1, 5, 2, 6, 3, 7};  // 0 and 4 are one core's, as order_by_locality() has them
+  Cores const pairs{0, 4, 1, 5, 2, 6, 3, 7};  // 0 and 4 are threads of one core, in the order of order_by_locality()
   EXPECT_EQ(share(4, pairs), (Sets{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
   EXPECT_EQ(share(2, pairs), (Sets{{0, 4, 1, 5}, {2, 6, 3, 7}}));
 }
 
 TEST(PartitionCores, PrefersCoresNearDevice) {
-  // Devices of ranks 0 and 1 are at the second half.
+  // The devices of ranks 0 and 1 are near the second half.
   Sets const near{range(4, 7), range(4, 7), range(0, 3), range(0, 3)};
   EXPECT_EQ(partition_cores(Sets(4, range(0, 7)), near), (Sets{{4, 5}, {6, 7}, {0, 1}, {2, 3}}));
 }
@@ -141,7 +141,7 @@ TEST(PartitionCores, IgnoresUselessLocality) {
 }
 
 TEST(PartitionCores, SplitsAllIfNearCoresAreTooFew) {
-  // Three ranks want one core; the fourth comes last, since what is near to it does.
+  // Three ranks are near core 0 alone. The first rank gets the last cores, which are near its device.
   Sets const near{range(6, 7), {0}, {0}, {0}};
   EXPECT_EQ(partition_cores(Sets(4, range(0, 7)), near), (Sets{{6, 7}, {0, 1}, {2, 3}, {4, 5}}));
   EXPECT_EQ(partition_cores(Sets(2, range(0, 7)), {range(3, 7), range(0, 3)}), (Sets{range(4, 7), range(0, 3)}));
@@ -191,14 +191,14 @@ TEST(BindToCores, ArenaGetsOneThreadPerCore) {
   EXPECT_EQ(kernels::Arena(0).threads(), static_cast<int>(allowed_cores().size()));
 }
 
-// In a process of its own, where nothing has run before it is bound: as when ranks join.
+// Runs in a process of its own that binds itself before it starts threads, as ranks do when they join.
 void count_blocks_elsewhere() {
   int const core = allowed_cores().back();
   bind_to_cores({core});
   std::atomic<int> elsewhere = 0;
   kernels::Arena(8).blocks(200, [&](std::size_t) {
     std::atomic<int> spins = 0;
-    while (++spins < 20000) {  // long enough for other threads to come, where there are any
+    while (++spins < 20000) {  // long enough for other threads to take part, if there are any
     }
     elsewhere += sched_getcpu() != core;
   });

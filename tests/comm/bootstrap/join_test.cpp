@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The join: ranks that belong together start with the same picture, others are rejected with the same words on all.
+// Joining: ranks of one job start with the same data, and wrong requests are rejected with the same text on all ranks.
 #include "comm/bootstrap/join.hpp"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ TEST(Join, AllRanksGetTheSameResult) {
     JoinResult const& joined = outcomes[static_cast<std::size_t>(rank)].joined;
     ASSERT_EQ(outcomes[static_cast<std::size_t>(rank)].error, "");
     EXPECT_EQ(joined.rank, Rank{static_cast<std::uint32_t>(rank)});
-    EXPECT_EQ(joined.broadcast_data, "said by 0");
+    EXPECT_EQ(joined.broadcast_data, "data of rank 0");
     EXPECT_EQ(joined.session, outcomes[0].joined.session);
     ASSERT_EQ(joined.members.size(), 5U);
     for (int of = 0; of < kRanks; ++of) {
@@ -79,7 +79,7 @@ TEST(Join, NeedsNoTokenOnLoopback) {
 TEST(Join, FindsRankZeroByHostName) {
   char name[256] = {};
   ASSERT_EQ(gethostname(name, sizeof name - 1), 0);
-  if (!wait_resolve(name, 1).error.empty()) GTEST_SKIP() << "this machine does not know its own name";
+  if (!wait_resolve(name, 1).error.empty()) GTEST_SKIP() << "the name of this machine cannot be resolved";
   auto const outcomes = join_all(2, [&](int, JoinRequest& request) {
     request.launch.token = "";
     request.launch.hosts = {name};
@@ -90,7 +90,7 @@ TEST(Join, FindsRankZeroByHostName) {
 TEST(Join, RankZeroMayStartLast) {
   int const port = free_port();
   auto one = start_join(request_of(1, 2, port));
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // so that it has been rejected; the outcome is the same
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // so that at least one connection is refused
   auto zero = start_join(request_of(0, 2, port));
   EXPECT_EQ(zero.get().error, "");
   EXPECT_EQ(one.get().error, "");
@@ -108,7 +108,7 @@ TEST(Join, LargeAddressesAndBroadcastsArrive) {
   }
 }
 
-// All ranks reject with the same words.
+// Expects the same error, with these words, on all ranks.
 void expect_rejected(std::vector<Outcome> const& outcomes, std::initializer_list<char const*> words) {
   for (Outcome const& outcome : outcomes) {
     EXPECT_EQ(outcome.error, outcomes[0].error);
@@ -201,8 +201,8 @@ TEST(Join, ErrorCountsManyMissingRanks) {
   EXPECT_LT(error.size(), 500U);
 }
 
-// Proves that it is a rank, waits for the proof of rank 0, and ends.
-void come_and_go(JoinRequest const& request) {
+// Authenticates as a rank, waits for a frame of rank 0, and closes the connection.
+void authenticate_and_close(JoinRequest const& request) {
   Connected connected;
   while (!connected.socket.is_open()) {
     connected = wait_connect(wait_resolve("127.0.0.1", request.launch.port).endpoints[0], after(now(), 30));
@@ -222,7 +222,7 @@ TEST(Join, LostRankEndsJoinOfOthers) {
   int const port = free_port();
   auto zero = start_join(request_of(0, 4, port));
   auto one = start_join(request_of(1, 4, port));
-  come_and_go(request_of(2, 4, port));
+  authenticate_and_close(request_of(2, 4, port));
   std::vector<Outcome> outcomes(2);
   outcomes[0] = zero.get();
   outcomes[1] = one.get();
@@ -288,7 +288,7 @@ TEST(Join, RejectsWildcardAddress) {
 TEST(Join, OtherMachineNeedsToken) {
   for (int const rank : {0, 1}) {
     auto request = request_of(rank, 2, 1);
-    request.launch.hosts = {"192.0.2.1"};  // of nobody
+    request.launch.hosts = {"192.0.2.1"};  // a documentation address
     request.launch.token = "";
     expect_error([&] { wait_join(request); }, {"192.0.2.1", "GPUPS_TOKEN_FILE"});
   }

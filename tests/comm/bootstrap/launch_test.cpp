@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the environment says of who started this process.
+// Detecting the launcher of a process from its environment.
 #include "comm/bootstrap/launch.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ constexpr char const* kKnown[] = {
     "SLURM_PROCID",  "GPUPS_TOKEN_FILE",   "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_LOCAL_RANK",
     "SLURM_LOCALID", "TORCHELASTIC_RUN_ID"};
 
-// With these of the known variables and no others.
+// Detects the launcher with only these of the known variables.
 LaunchEnvironment launch(Variables const& variables) {
   Environment::Variables all;
   for (char const* name : kKnown) all[name] = std::nullopt;
@@ -102,7 +102,7 @@ TEST(LaunchEnvironment, RankMustMatchPmix) {
   expect_rejected(with({{"RANK", "0"}, {"WORLD_SIZE", "1"}}), {"WORLD_SIZE is 1", "rank 1 of 2"});
   LaunchEnvironment const found =
       launch({{"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "job"}, {"RANK", "1"}, {"WORLD_SIZE", "4"}});
-  EXPECT_EQ(found.kind, LaunchEnvironment::Kind::kPmix) << "where the size is not known, the rank decides";
+  EXPECT_EQ(found.kind, LaunchEnvironment::Kind::kPmix) << "if PMIx gives no size, only the rank must match";
 }
 
 TEST(LaunchEnvironment, RejectsContradictions) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every payload has to do, on the host and between all devices that are there.
+// Tests that every bulk transport must pass, on the host and between all devices of the machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ using Ends = std::vector<std::unique_ptr<BulkTransport>>;
 class BulkConformance : public testing::TestWithParam<BulkTransportFactory> {
  protected:
   static Rank rank(std::size_t i) { return Rank{static_cast<std::uint32_t>(i)}; }
-  // The suite needs four ends at most.
+  // No case needs more than four ends.
   void SetUp() override {
     std::string const lacks = GetParam().lacks(4);
     if (!lacks.empty()) GTEST_SKIP() << lacks;
@@ -153,7 +153,7 @@ TEST_P(BulkConformance, MatchesTransfersByPairAndTag) {
   EXPECT_EQ(targets, sources);
 }
 
-// More than may lie with the receiver or wait for it: the sender's calls all end well, and what is late arrives.
+// More transfers than may wait at the receiver: all calls of the sender succeed, and all data arrive.
 TEST_P(BulkConformance, SlowReceiverGetsAllData) {
   constexpr std::size_t kTransfers = 20000, kLargest = 9000;
   Ends const ends = make(2);
@@ -277,7 +277,7 @@ TEST_P(BulkConformance, CallsOnArrival) {
   for (auto const& end : ends) end->on_arrival(nullptr);
 }
 
-// What is offered or wanted by an end that goes is withdrawn: the other side waits for ever.
+// Offers and requests of an end are withdrawn when it is destroyed: the transfer at the other end never completes.
 TEST_P(BulkConformance, DestroyedSenderWithdrawsItsOffer) {
   Ends ends = make(2);
   Stream stream(Device::host(), 1);
@@ -303,7 +303,7 @@ TEST_P(BulkConformance, DestroyedReceiverWithdrawsItsRequest) {
   EXPECT_EQ(target, std::vector<std::uint8_t>(source.size()));
 }
 
-// An end may go with transfers open that the other is about to do: nobody touches memory that has gone.
+// An end may be destroyed with open transfers: the other end must not use its memory any more.
 TEST_P(BulkConformance, EndWithOpenTransfersMayBeDestroyed) {
   for (std::size_t const gone : {0, 1}) {
     Ends ends = make(2);
@@ -318,7 +318,7 @@ TEST_P(BulkConformance, EndWithOpenTransfersMayBeDestroyed) {
   }
 }
 
-// An end goes while the other side may be copying from it.
+// An end is destroyed while the other end may be copying from it.
 TEST_P(BulkConformance, DestructorWaitsForCopies) {
   for (int round = 0; round < 20; ++round) {
     Ends ends = make(2);

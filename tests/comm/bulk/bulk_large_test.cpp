@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfers of a gibibyte, and of more bytes than a signed 32-bit number can count, through every payload, and by
-// the ways of data between devices. They run alone: each takes twice its size of memory.
+// Transfers of a gibibyte, and of more bytes than a signed 32-bit number can count, over every bulk transport and by
+// the routes between devices. They run alone: each takes twice its size of memory.
 #include <gtest/gtest.h>
 
 #include <cstdint>

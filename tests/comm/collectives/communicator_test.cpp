@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coroutines over a communicator: what they await, what they throw, and how they end.
+// Coroutines over a communicator: messages, exceptions and the end of tasks.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -32,7 +32,7 @@ Rank other(Communicator const& comm, std::uint32_t distance) {
   return Rank{(number(comm.me()) + distance) % static_cast<std::uint32_t>(comm.ranks())};
 }
 
-// What every rank has, added up: a value goes once around for each rank.
+// Sums the values of all ranks in a ring.
 CoTask<std::uint64_t> sum_around(Communicator& comm, std::uint64_t mine) {
   std::uint64_t sum = mine, passed = mine;
   for (int step = 1; step < comm.ranks(); ++step) {
@@ -57,8 +57,7 @@ TEST(Communicator, RingSumIsCorrect) {
   }
 }
 
-// Two tasks of one rank that go on beside each other share its communicator: the order of calls says which message is
-// whose.
+// Two concurrent tasks of one rank share its communicator: messages are matched in the order of calls.
 TEST(Communicator, StartedTasksRunConcurrently) {
   MemoryCommunicators communicators(3);
   communicators.run([](Communicator& comm) -> CoTask<> {
@@ -112,7 +111,7 @@ TEST(Communicator, AwaitRethrowsExceptionOfTask) {
                std::runtime_error);
 }
 
-// Says when it goes.
+// Counts its destruction in `gone`.
 struct Guard {
   int& gone;
   ~Guard() { ++gone; }

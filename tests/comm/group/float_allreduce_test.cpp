@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of floats over the ranks of a group: their values over threads and a simulated network, and what is rejected.
+// Allreduces of floats over the ranks of a group: sums over threads and over a simulated network, and errors.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -45,7 +45,7 @@ TEST(FloatAllreduce, SumsOverSimulatedNetwork) {
   }
 }
 
-// They are under way together before ranks know what the links cost.
+// The sums are in flight together before the link costs are known.
 TEST(FloatAllreduce, ManySumsMayStartBeforeSelection) {
   for (int const ranks : {2, 3, 4}) {
     for (std::size_t const size : {std::size_t{5}, std::size_t{3000}, std::size_t{200000}}) {
@@ -53,7 +53,7 @@ TEST(FloatAllreduce, ManySumsMayStartBeforeSelection) {
         Store store(group, {.threads = 1});
         auto stream = store.make_stream();
         std::vector<std::vector<float>> values(12, std::vector<float>(size, 1));
-        std::vector<float> other(size + 1);  // its selection comes first, and measures the links
+        std::vector<float> other(size + 1);  // its selection is the first, and measures the links
         std::vector<CollectiveRequest> sums{group.begin_allreduce(stream, other)};
         for (auto& of : values) sums.push_back(group.begin_allreduce(stream, of));
         for (auto const& sum : sums) group.wait_allreduce(stream, sum);
@@ -64,7 +64,7 @@ TEST(FloatAllreduce, ManySumsMayStartBeforeSelection) {
   }
 }
 
-// Some of whose numbers do not fit 31 bits; with arrays of that size ranks would take 16 GiB each.
+// Some indices do not fit in 31 bits. An array of this size would take 16 GiB on each rank.
 TEST(FloatAllreduce, SparseVectorsMayHave2To32Elements) {
   constexpr int kRanks = 3;
   constexpr std::uint64_t kSize = 1ULL << 32;
@@ -108,7 +108,7 @@ TEST(FloatAllreduce, SparseVectorsMayHave2To32Elements) {
   });
 }
 
-// The sum of rank 0's values and zeros of another rank.
+// Returns the sum of rank 0's values and another rank's zeros.
 std::vector<float> sum_with_zeros(std::vector<float> const& values, AllreduceOptions const& options) {
   std::vector<float> sums;
   run_ranks(Group::threads(2), [&](Group const& group) {
@@ -136,14 +136,14 @@ TEST(FloatAllreduce, OutOfRangeValuesSaturateOrBecomeNaN) {
               (std::vector<float>{0x1.FEp127F, -0x1.FEp127F, 1, 1}));
     for (std::size_t i = 4; i < 7; ++i) EXPECT_TRUE(std::isnan(halves[i]) && std::isnan(bfloats[i])) << i;
     for (float const bad : {kInfinite, kNan, 0x1p127F}) {
-      auto const block = sum(WireFormat::kInt8, {1, 1, bad, 2});  // the first two may be another rank's
+      auto const block = sum(WireFormat::kInt8, {1, 1, bad, 2});  // the first two may be in the slice of another rank
       EXPECT_TRUE(std::isnan(block[2]) && std::isnan(block[3])) << bad;
     }
     EXPECT_EQ(sum(WireFormat::kFloat, {kInfinite, 1e30F}), (std::vector<float>{kInfinite, 1e30F}));
   }
 }
 
-// What travels is cut off, which is not the same in all algorithms.
+// Values saturate when they are sent, at different points in different algorithms.
 TEST(FloatAllreduce, OnlySentValuesSaturate) {
   for (auto const& [algorithm, expected] :
        {std::pair("sparse_allgather", 80000.0F), {"ssar_split_allgather", 65504.0F}}) {
@@ -158,7 +158,7 @@ TEST(FloatAllreduce, OnlySentValuesSaturate) {
   }
 }
 
-// What the ranks' bodies throw.
+// Returns the error of each rank's body; empty if there is none.
 std::vector<std::string> errors_of(int ranks, std::function<void(Group const&, Stream&)> const& body) {
   std::vector<std::string> errors(static_cast<std::size_t>(ranks));
   EXPECT_ANY_THROW(run_ranks(Group::threads(ranks), [&](Group const& group) {

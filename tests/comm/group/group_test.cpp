@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of threads: who they are, how they wait for each other, and what run_ranks makes of failures.
+// Groups of threads: ranks, messages, and how run_ranks() reports failures.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -16,7 +16,7 @@
 namespace gpups {
 namespace {
 
-// A rank whose protocol counts what arrives.
+// A rank whose protocol counts arriving messages.
 class Counter {
  public:
   explicit Counter(Group const& group) : impl_(group.impl()) {
@@ -117,7 +117,7 @@ TEST(RunRanks, RethrowsFailureAndEndsOtherRanks) {
   EXPECT_EQ(peer_errors, 3);
 }
 
-// Stacks of threads that no machine has room for, while the object lives.
+// While the object lives, new threads get stacks that are too large for any machine.
 class HugeStacks {
  public:
   HugeStacks() {

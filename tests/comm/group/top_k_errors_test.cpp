@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sums of gradients by their largest elements reject: options and calls that make no sense, what was not saved by
-// them, and ranks whose options differ.
+// Errors of top-k allreduces: invalid options and calls, foreign saved states, and ranks with different options.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -69,15 +68,15 @@ TEST(TopKAllreduce, RestoresOnlyItsOwnState) {
   restore(saved);
 }
 
-// Ranks whose options differ are told so by name: all of them, whichever differs.
+// All ranks get an error with both options, whichever rank has different ones.
 TEST(TopKAllreduce, RejectsDifferentOptionsOfRanks) {
-  TopKOptions const usual{.density = .1, .algorithm = "sparse_allgather", .format = WireFormat::kBFloat16};
-  TopKOptions density = usual, algorithm = usual, format = usual, grid = usual;
+  TopKOptions const common{.density = .1, .algorithm = "sparse_allgather", .format = WireFormat::kBFloat16};
+  TopKOptions density = common, algorithm = common, format = common, grid = common;
   density.density = .2;
   algorithm.algorithm = "ssar_split_allgather";
   format.format = WireFormat::kHalf;
   grid.grid_log2 = -29;
-  std::string const of_usual = "sums 100 elements of gradients by sparse_allgather in bfloat, grid -30, 10 at most";
+  std::string const of_common = "sums 100 elements of gradients by sparse_allgather in bfloat, grid -30, 10 at most";
   for (auto const& [other, of_other] : {std::pair{density, "by sparse_allgather in bfloat, grid -30, 20 at most"},
                                         std::pair{algorithm, "by ssar_split_allgather in bfloat, grid -30, 10 at most"},
                                         std::pair{format, "by sparse_allgather in half, grid -30, 10 at most"},
@@ -90,7 +89,7 @@ TEST(TopKAllreduce, RejectsDifferentOptionsOfRanks) {
           Store store(group, {.threads = 1});
           Stream stream = store.make_stream();
           std::size_t const me = number(group.rank());
-          TopKAllreduce sum(group, 100, me == odd ? other : usual);
+          TopKAllreduce sum(group, 100, me == odd ? other : common);
           Units values(100, 1);
           sum.begin(stream, View<std::int64_t const>(values));
           try {
@@ -100,7 +99,7 @@ TEST(TopKAllreduce, RejectsDifferentOptionsOfRanks) {
           }
         });
         for (auto const& text : texts) {
-          EXPECT_NE(text.find(of_usual), std::string::npos) << text;
+          EXPECT_NE(text.find(of_common), std::string::npos) << text;
           EXPECT_NE(text.find(of_other), std::string::npos) << text;
         }
       }

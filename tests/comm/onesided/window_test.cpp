@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kind of window has to do, and rows that are read while others write them.
+// Tests that every kind of window must pass, and rows that are read while others write them.
 #include "comm/onesided/window.hpp"
 
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ TEST_P(WindowConformance, OnePutMayFillMemory) {
   auto const ends = GetParam().make(2, kBytes);
   Words words(kBytes / 8);
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = i * 0x9E3779B97F4A7C15U;
-  constexpr int kTriesMax = 1 << 20;  // an empty window that has no room never will
+  constexpr int kTriesMax = 1 << 20;  // an empty window without enough room never gets it
   int tries = 0;
   while (!ends[0]->put(rank(1), 0, bytes_of(words)) && ++tries < kTriesMax) progress(ends);
   ASSERT_LT(tries, kTriesMax);
@@ -91,7 +91,7 @@ TEST_P(WindowConformance, OnePutMayFillMemory) {
   EXPECT_EQ(std::memcmp(ends[1]->memory().data(), words.data(), kBytes), 0);
 }
 
-// Rank 0 writes rows of which each word tells its version; rank 1 reads them meanwhile.
+// Rank 0 writes rows in which each word depends on the version; rank 1 reads them at the same time.
 TEST_P(WindowConformance, ConcurrentReadsSeeNoTornRows) {
   constexpr std::size_t kRows = 4, kWords = 64, kReads = 100000;
   auto const ends = GetParam().make(2, VersionedRows::bytes(kRows, kWords * 8));
@@ -123,7 +123,7 @@ TEST_P(WindowConformance, ConcurrentReadsSeeNoTornRows) {
     last[which] = *version;
   }
   over = true;
-  while (!ended) ends[1]->progress();  // its last writes may need it
+  while (!ended) ends[1]->progress();  // its last writes may need progress here
   writer.join();
   while (!ends[0]->idle()) progress(ends);
 }

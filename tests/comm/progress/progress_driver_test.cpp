@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who turns a rank's protocol, and when its communication thread does.
+// Which thread makes progress for a rank, and when its communication thread does.
 #include "comm/progress/progress_driver.hpp"
 
 #include <gtest/gtest.h>
@@ -41,27 +41,27 @@ TEST(Timer, CanBePostponedDuringWait) {
     Timer timer;
     auto const first = Clock::now() + milliseconds(20), second = first + milliseconds(20);
     timer.set(first);
-    Clock::time_point rung;
+    Clock::time_point fired;
     std::thread waits([&] {
       timer.wait();
-      rung = Clock::now();
+      fired = Clock::now();
     });
     std::this_thread::sleep_for(milliseconds(5));
     timer.set(second);
-    was_in_time = Clock::now() < first;  // else it may have rung before
+    was_in_time = Clock::now() < first;  // else it may have fired before
     waits.join();
-    EXPECT_GE(rung, was_in_time ? second : first);
+    EXPECT_GE(fired, was_in_time ? second : first);
   }
 }
 
-// By the cores of its rank: with one, the communication thread stands back for longer.
+// The parameter is the number of cores of the rank: with one, the communication thread backs off for longer.
 class ThreadedDriver : public testing::TestWithParam<int> {
  protected:
   std::unique_ptr<ProgressDriver> driver_ =
       make_threaded_driver([] { return std::make_unique<LocalWakeupEvent>(); }, [] { return GetParam(); });
 };
 
-// Has nobody sleep for long: a communication thread that does not turn stands back.
+// Ends every sleep soon, so that a communication thread that makes no progress must be backing off.
 class BriefEvent final : public WakeupEvent {
  public:
   void signal() override {}
@@ -70,8 +70,8 @@ class BriefEvent final : public WakeupEvent {
 
 class CommunicationThread : public testing::TestWithParam<int> {
  protected:
-  // Until it has turned: nobody else does, and nobody asks it to.
-  static void await_turn(std::atomic<int> const& calls) {
+  // Waits until the communication thread has made progress. No other thread does, and none requests it.
+  static void wait_for_progress(std::atomic<int> const& calls) {
     auto const end = Clock::now() + std::chrono::seconds(60);
     for (int const before = calls; calls == before;) {
       ASSERT_LT(Clock::now(), end);
@@ -124,14 +124,14 @@ TEST_P(ThreadedDriver, WakeMakesProgressAndChecksCondition) {
   driver_->stop();
 }
 
-// As where a turn's work takes up a task that posts something.
+// As when progress runs a task that posts another task.
 TEST_P(ThreadedDriver, ProgressMayRequestMoreProgress) {
   std::atomic<int> calls = 0;
   driver_->start([&] {
     if (++calls < 100) driver_->progress_soon();
     return false;
   });
-  driver_->progress_soon();  // on this thread; who is to follow may be asleep
+  driver_->progress_soon();  // on this thread; the communication thread may be asleep
   while (calls < 100) std::this_thread::yield();
   driver_->stop();
 }
@@ -170,7 +170,7 @@ TEST_P(ThreadedDriver, MakesNoProgressAfterStop) {
 
 TEST_P(CommunicationThread, BacksOffWhileAnotherThreadWaits) {
   auto const me = std::this_thread::get_id();
-  int before = -1;  // turns of the communication thread when this one has taken up turning
+  int before = -1;  // progress calls of the communication thread when this thread began to make progress
   std::atomic<int> its = 0;
   driver_->start([&] {
     if (std::this_thread::get_id() != me) return ++its < 0;
@@ -180,25 +180,25 @@ TEST_P(CommunicationThread, BacksOffWhileAnotherThreadWaits) {
   auto const end = Clock::now() + milliseconds(20);
   EXPECT_TRUE(driver_->wait([&] { return Clock::now() > end; }, 60));
   driver_->stop();
-  EXPECT_LE(its - before, 1);  // it may have been about to turn
+  EXPECT_LE(its - before, 1);  // it may have been about to make progress
 }
 
-// Who has waited need not ask for it.
+// A thread that has waited need not request it.
 TEST_P(CommunicationThread, ResumesProgressAfterWait) {
   std::atomic<int> calls = 0;
   driver_->start([&] { return ++calls < 0; });
   for (int i = 0; i < 100; ++i) {
     EXPECT_TRUE(driver_->wait([before = calls.load(), &calls] { return calls > before; }, 60));
-    if (i % 10 == 0) await_turn(calls);
+    if (i % 10 == 0) wait_for_progress(calls);
   }
   for (int i = 0; i < 10; ++i) {
     driver_->progress_soon();
-    await_turn(calls);
+    wait_for_progress(calls);
   }
   driver_->stop();
 }
 
-// So long that it sleeps until who waits is done.
+// The wait is so long that the communication thread sleeps until it ends.
 TEST_P(CommunicationThread, ResumesProgressAfterLongWait) {
   std::atomic<int> calls = 0;
   std::atomic<bool> over = false;
@@ -209,12 +209,12 @@ TEST_P(CommunicationThread, ResumesProgressAfterLongWait) {
     driver_->wake();
   });
   EXPECT_TRUE(driver_->wait([&] { return over.load(); }, 60));
-  await_turn(calls);
+  wait_for_progress(calls);
   other.join();
   driver_->stop();
 }
 
-// As threads that wait at the same time do.
+// Two threads wait at the same time. When one of them is done, the other must get progress.
 TEST_P(CommunicationThread, RemainingWaitersGetProgress) {
   std::atomic<int> calls = 0;
   driver_->start([&] { return ++calls < 0; });

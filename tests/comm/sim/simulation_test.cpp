@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated group: the seed decides everything, and what cannot go on is found.
+// The simulated group: the seed decides all events, and deadlocks are detected.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace gpups {
 namespace {
 
-// A rank's protocol: it passes on what arrives, and keeps it.
+// A rank's protocol, which keeps all messages that arrive.
 struct Node {
   explicit Node(Group const& g) : group(g), impl(g.impl()) {
     impl.transport->on_arrival([this] { impl.driver->wake(); });
@@ -61,8 +61,8 @@ struct Node {
   std::string error;
 };
 
-// Some rounds in which each rank tells each rank something, and waits for what it is told.
-void route(Group const& group, int rounds) {
+// Runs rounds in which each rank sends a message to each rank, and waits for the messages of all ranks.
+void exchange_rounds(Group const& group, int rounds) {
   Node node(group);
   for (int round = 0; round < rounds; ++round) {
     node.send_all(std::to_string(round));
@@ -80,7 +80,7 @@ void route(Group const& group, int rounds) {
 
 std::uint64_t digest_of(int ranks, Simulation const& options) {
   auto const group = Group::simulated(ranks, options);
-  run_ranks(group, [](Group const& member) { route(member, 5); });
+  run_ranks(group, [](Group const& member) { exchange_rounds(member, 5); });
   return comm::event_digest(group.front());
 }
 
@@ -118,7 +118,7 @@ TEST(Simulation, DigestIncludesMessages) {
   EXPECT_NE(digest("a"), digest("b"));
 }
 
-// Which of two senders is heard first, and which of two ranks ends first, differs from seed to seed.
+// The order of two senders' messages, and the order in which ranks end, depend on the seed.
 TEST(Simulation, RanksFinishInAnyOrder) {
   std::set<std::vector<Rank>> heard, ended;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
@@ -182,7 +182,7 @@ TEST(Simulation, WaitWithoutEventsEnds) {
   EXPECT_EQ(ended, 3);
 }
 
-// A protocol that forgets to wake its driver is found, since nobody turns it.
+// A protocol that does not wake its driver gets no progress, which is detected.
 TEST(Simulation, DetectsMissingWake) {
   EXPECT_THROW(run_ranks(Group::simulated(2, {}),
                          [](Group const& member) {
@@ -201,7 +201,7 @@ TEST(Simulation, RethrowsFailureAndEndsOtherRanks) {
     auto const body = [&](Group const& member) {
       if (member.rank() == Rank{1}) throw std::out_of_range("no such row");
       try {
-        route(member, 1000);
+        exchange_rounds(member, 1000);
       } catch (PeerError const& error) {
         EXPECT_NE(std::string(error.what()).find("no such row"), std::string::npos) << error.what();
         ++lost;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks tell each other things, and measure how fast.
+// The control channel, and the benchmark of links.
 #include "comm/transport/control_channel.hpp"
 
 #include <gtest/gtest.h>
@@ -47,8 +47,8 @@ TEST(ControlChannel, KeepsMessagesOfOtherRanks) {
   });
 }
 
-// Others may go on over the transport before this rank has ended its ControlChannel: what they send comes first, in
-// their order.
+// Other ranks may use the transport before this rank has ended its ControlChannel. Their messages are received first,
+// in their order.
 TEST(ControlChannel, PassesOnUnreadMessages) {
   auto const groups = Group::threads(3);
   for (int const rank : {1, 2}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every transport has to do.
+// Tests that every transport must pass.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -121,7 +121,7 @@ TEST_P(TransportConformance, FullQueueIsReportedAndRecovers) {
     if (message.from != rank(0)) continue;
     EXPECT_EQ(message.body, std::to_string(received++));
   }
-  while (!woken) std::this_thread::yield();  // the sender is told that there is room
+  while (!woken) std::this_thread::yield();  // the sender is woken when there is room
   EXPECT_TRUE(ends[0]->send(rank(1), "again"));
 }
 

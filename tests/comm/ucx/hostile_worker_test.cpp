@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A peer that sends over a link what no rank sends: one wrong thing at a time, each a PeerError that names the rank,
-// and none takes memory without bound.
+// A peer that sends invalid messages over a link: each is a PeerError that names the rank, and none takes unbounded
+// memory.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr Rank kPeer{1}, kOther{2};
 
-void expect_fault(std::function<void()> const& call, char const* words) {
+void expect_peer_error(std::function<void()> const& call, char const* words) {
   try {
     call();
     ADD_FAILURE() << "no PeerError; expected one with: " << words;
@@ -36,7 +36,7 @@ void expect_fault(std::function<void()> const& call, char const* words) {
 class HostileLink : public testing::Test {
  protected:
   void expect_lost(char const* words) {
-    expect_fault(
+    expect_peer_error(
         [this] {
           while (transport->receive()) {
           }
@@ -44,7 +44,7 @@ class HostileLink : public testing::Test {
         words);
   }
   void expect_wrong(char const* words) {
-    expect_fault([this] { bulk->progress(); }, words);
+    expect_peer_error([this] { bulk->progress(); }, words);
   }
   std::shared_ptr<test::FakeActiveMessages> const carrier = std::make_shared<test::FakeActiveMessages>(3);
   std::unique_ptr<Transport> transport = make_ucx_transport(carrier, nullptr);
@@ -62,7 +62,7 @@ TEST_F(HostileLink, BoundsMemoryOfAnnouncedMessages) {
 
 TEST_F(HostileLink, FailedConnectionIsLoss) {
   carrier->break_connection(kPeer);
-  expect_fault(
+  expect_peer_error(
       [this] {
         for (;;) transport->receive();
       },
@@ -138,7 +138,7 @@ TEST_F(HostileLink, SendsOneCreditMessageAtATime) {
     carrier->deliver(kPeer, AmKind::kCreditRequest, 0, 0);
   }
   EXPECT_EQ(carrier->under_way(), 1U);
-  carrier->end_all();  // tells all that has come meanwhile
+  carrier->end_all();  // sends credit for all messages received meanwhile
   ASSERT_EQ(carrier->sent.size(), 2U);
   EXPECT_EQ(carrier->sent[0].number + carrier->sent[1].number, 1000U);
 }
@@ -211,7 +211,7 @@ TEST_F(HostileLink, ReceivedAndWithdrawnDataFreeRoom) {
   EXPECT_NO_THROW(bulk->progress());
 }
 
-// What a payload sends to a receiver that is slow: first at once, then to be fetched, and then nothing more.
+// Transfers to a slow receiver: first eager, then by rendezvous, and then nothing more.
 TEST_F(HostileLink, SendsNoMoreThanReceiverHasRoomFor) {
   Stream stream(Device::host(), 1);
   std::string const small(1000, 'x'), large(kEagerBytesMax, 'x');
@@ -227,7 +227,7 @@ TEST_F(HostileLink, SendsNoMoreThanReceiverHasRoomFor) {
   while (carrier->sent.size() == sends) send(small);
   EXPECT_EQ(carrier->sent.size(), kTransfersAheadMax);
 
-  // It takes some of those that went at once, and there is room for as many.
+  // The receiver consumes some of the eager transfers, so there is room for as many.
   carrier->deliver(kPeer, AmKind::kBulkCredit, 10, 10 * large.size());
   EXPECT_EQ(carrier->sent.size(), kTransfersAheadMax + 1);
   for (int i = 0; i < 20; ++i) send(small);
@@ -278,7 +278,7 @@ TEST_F(HostileLink, RejectsPieceOutOfRange) {
     ASSERT_EQ(other->sent.back().kind, AmKind::kBulkRequest);
     other->deliver_remote(kPeer, AmKind::kBulkPiece, 7, offset, bytes);
     EXPECT_EQ(other->bytes_wanted(), 0U);
-    expect_fault([&] { end->progress(); }, "a piece of what was not wanted");
+    expect_peer_error([&] { end->progress(); }, "a piece of what was not wanted");
   }
 }
 
@@ -297,7 +297,7 @@ TEST_F(HostileLink, RejectsUnknownTransferMode) {
   ASSERT_EQ(other->sent.back().kind, AmKind::kFabricOffer);
   other->deliver(kPeer, AmKind::kBulkRequest, 7, 2);
   EXPECT_EQ(other->sent.back().kind, AmKind::kFabricOffer);
-  expect_fault([&] { end->progress(); }, "wants a transfer in a way that there is not");
+  expect_peer_error([&] { end->progress(); }, "wants a transfer in a way that there is not");
 }
 
 TEST_F(HostileLink, RejectsBatchNotFromRankZero) {
@@ -305,7 +305,7 @@ TEST_F(HostileLink, RejectsBatchNotFromRankZero) {
   expect_wrong("a batch that cannot be");
 }
 
-// Also one that names no transfer.
+// Even a batch without transfers is rejected.
 TEST_F(HostileLink, RejectsBatchWithoutFabric) {
   carrier->deliver(Rank{0}, AmKind::kFabricBatch, 0, 0, std::string(4, '\0'));
   test::expect_error([this] { bulk->progress(); }, {"transfers by a fabric where there are none"});

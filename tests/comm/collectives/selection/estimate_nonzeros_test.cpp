@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many elements of an array are not zero, as a look at some of them tells.
+// The estimated number of nonzeros of an array, from a sample of its elements.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,7 +27,7 @@ TEST(EstimateNonzeros, CountsShortArraysExactly) {
   EXPECT_EQ(estimate_nonzeros(View<float const>(std::vector<float>{0, 1, -0.0F, 2}), 1), 2U);
 }
 
-// 2048 are looked at, each for itself: twice its standard error holds for nearly all.
+// The sample has 2048 independent elements: nearly all estimates are within two standard errors.
 TEST(EstimateNonzeros, IsCloseForLongArrays) {
   constexpr std::size_t kSize = 1000003;
   for (double const density : {0., .01, .3, .6, 1.}) {
@@ -42,7 +42,7 @@ TEST(EstimateNonzeros, IsCloseForLongArrays) {
   }
 }
 
-// Whatever lies where.
+// Every position is in the sample of some seed.
 TEST(EstimateNonzeros, SamplesAllPositions) {
   for (std::size_t const size : {2064, 4080, 6000, 10000, 100000}) {
     for (std::size_t const last : {std::size_t{0}, size / 2, size - 32}) {  // 16 elements after it are not 0
@@ -57,7 +57,7 @@ TEST(EstimateNonzeros, SamplesAllPositions) {
   }
 }
 
-// What lies at regular distances is not overlooked for good.
+// Elements at regular distances are not missed with every seed.
 TEST(EstimateNonzeros, SeedChangesSampledPositions) {
   std::vector<float> values(std::size_t{1} << 20);
   for (std::size_t i = 0; i < values.size(); i += 4096) values[i] = 1;

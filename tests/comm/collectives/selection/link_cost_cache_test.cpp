@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of links survive a job, and nothing that lies in the cache folder can do harm.
+// Link costs are kept for later jobs, and damaged files in the cache folder are ignored.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -63,7 +63,7 @@ TEST(LinkCostCache, RejectsDamagedFiles) {
   EXPECT_EQ(cache.find("a b"), kModel);
 }
 
-// So that two runs a year apart select the same algorithms.
+// Costs of any age are used, so that two runs a year apart select the same algorithms.
 TEST(LinkCostCache, CostsNeverExpire) {
   test::TemporaryFolder const folder;
   LinkCostCache const cache(folder.path());
@@ -95,7 +95,7 @@ TEST(LinkCostCache, ConcurrentWritersLeaveOneFile) {
       for (int i = 0; i < 200; ++i) {
         cache.put("a b", model);
         auto const found = cache.find("a b");
-        ASSERT_TRUE(found.has_value());  // whole, whoever wrote it
+        ASSERT_TRUE(found.has_value());  // complete, whichever thread wrote it
         EXPECT_EQ(found->byte_s, kModel.byte_s);
       }
     });

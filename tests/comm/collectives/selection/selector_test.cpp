@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks select alike, each by itself.
+// Selectors: all ranks make the same selection, each on its own.
 #include "comm/collectives/selection/selector.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ std::vector<Selector> selectors_of(std::size_t ranks, std::optional<LinkCosts> c
   return selectors;
 }
 
-// Each rank makes a selection for each of these sums, one after the other; returns what each rank took. shapes: by sum
+// Each rank makes a selection for each sum, one after the other. Returns the selections of each rank. shapes: by sum
 // and rank.
 std::vector<std::vector<std::string>> select(std::vector<Selector>& selectors,
                                              std::vector<std::vector<AllreduceShape>> const& shapes,
@@ -43,7 +43,7 @@ std::vector<std::vector<std::string>> select(std::vector<Selector>& selectors,
   return taken;
 }
 
-// Ranks whose vectors have differently many elements, with costs that are measured.
+// Ranks whose vectors have different numbers of elements, with measured costs.
 TEST(Selector, AllRanksSelectTheSame) {
   for (int ranks : {2, 3, 4, 7}) {
     for (std::uint64_t seed = 1; seed <= 2; ++seed) {
@@ -63,7 +63,7 @@ TEST(Selector, AllRanksSelectTheSame) {
   }
 }
 
-// Whichever rank it is.
+// The full vector may be on any rank.
 TEST(Selector, UsesLargestNonzeroCountOfRanks) {
   for (std::size_t full = 0; full < 3; ++full) {
     auto selectors = selectors_of(3, only(&LinkCosts::byte_s));
@@ -73,7 +73,7 @@ TEST(Selector, UsesLargestNonzeroCountOfRanks) {
     for (auto const& of_rank : taken) {
       EXPECT_EQ(of_rank[0].substr(0, 6), "sparse");
       EXPECT_EQ(of_rank[1], "reduce_scatter_allgather");
-      EXPECT_EQ(of_rank[2], of_rank[0]);  // no sum counts for another
+      EXPECT_EQ(of_rank[2], of_rank[0]);  // no sum affects another
     }
   }
 }
@@ -88,7 +88,7 @@ TEST(Selector, AssumedCostsAreNotMeasured) {
   }
 }
 
-// Sums that begin while the first one measures wait for the costs.
+// Sums that start while the first one measures costs wait for the costs.
 TEST(Selector, SumsMayStartBeforeCostsAreKnown) {
   auto selectors = selectors_of(3, std::nullopt);
   std::vector<std::vector<std::string>> taken(3);
@@ -133,7 +133,7 @@ TEST(Selector, ExplainsSelections) {
   }
 }
 
-// What a job of so many ranks says of its links, and what it selects.
+// Runs a job of so many ranks, and returns its line about links.
 std::string links_of_job(std::size_t ranks, std::filesystem::path const& cache) {
   auto selectors = selectors_of(ranks, std::nullopt, cache);
   select(selectors, {std::vector(ranks, dense(5000, static_cast<int>(ranks)))});
@@ -152,7 +152,7 @@ TEST(Selector, LaterJobsReuseCachedCosts) {
   EXPECT_NE(other_places.find("(measured in "), std::string::npos) << other_places;
 }
 
-// The error of rank 1 where rank 0 does this.
+// Expects an error of rank 1 with these words if rank 0 runs this.
 void expect_rejected(std::function<CoTask<>(Communicator&)> const& rank_0, char const* words) {
   auto selectors = selectors_of(2, std::nullopt);
   test::expect_error(

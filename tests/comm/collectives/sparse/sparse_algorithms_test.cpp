@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of sparse vectors over ranks by each algorithm: against a map, the same bits on all ranks, nothing lost, and how
-// many bytes they take.
+// Sparse allreduce algorithms: sums compared with a map, equal bits on all ranks, no lost units, and the number of
+// bytes.
 #include "comm/collectives/sparse/algorithms.hpp"
 
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ double number(T x) {
   return std::is_same_v<T, float> ? static_cast<double>(x) : static_cast<double>(x) * 0x1p-30;
 }
 
-// What all ranks get, after checking that they get the same, by entries and by an array.
+// Returns the sums, after checking that all ranks get the same, as entries and as an array.
 template <class T>
 std::vector<T> sums(MemoryCommunicators& communicators, std::vector<Vector<T>>& vectors, std::uint64_t size,
                     ValueForm form, Way<T> const& way) {
@@ -134,7 +134,7 @@ TYPED_TEST(SparseAlgorithms, SumsMatchReferenceMap) {
   }
 }
 
-// What was given is the sum and what the ranks keep, to the last unit.
+// The terms are the sum plus the residuals of all ranks, to the last unit.
 TEST(SparseAlgorithmsOfUnits, NoUnitIsLost) {
   using T = std::int64_t;
   Random random(2);
@@ -223,8 +223,8 @@ TEST(SparseAlgorithmsOfFloats, DsarErrorIsBoundedAndKept) {
 }
 
 // 4 ranks, 16 million elements, 1 % of them at random places.
-template <class CollectiveOp>
-double megabytes(CollectiveOp run) {
+template <class Run>
+double megabytes(Run run) {
   constexpr std::uint64_t kSize = 16'000'000;
   Random random(5);
   std::vector<Vector<float>> vectors;
@@ -246,7 +246,7 @@ TEST(SparseAlgorithmBytes, StayWithinLimits) {
             2.98);
 }
 
-// The budget decides, not the number of ranks.
+// The bytes depend on the number of elements kept, not on the number of ranks.
 TEST(SparseAlgorithmBytes, OfSparDLDoNotGrowWithRanks) {
   constexpr std::uint64_t kSize = 1'000'000;
   constexpr std::size_t kMost = 10'000;
@@ -264,8 +264,8 @@ TEST(SparseAlgorithmBytes, OfSparDLDoNotGrowWithRanks) {
   }
 }
 
-// Below the checksums of what brings them, streams are checked for all that would lead out of their bytes or their
-// range; a changed bit of a value is another value.
+// Streams with changed bits: every change that would lead out of the bytes or the range of a stream is an error that
+// names its sender. A changed bit of a value gives another value; checksums of the transport detect it.
 TYPED_TEST(SparseAlgorithms, ChangedStreamsNameSenderOrChangeValues) {
   using T = TypeParam;
   constexpr std::uint64_t kSize = 140000;
@@ -308,7 +308,7 @@ TYPED_TEST(SparseAlgorithms, ChangedStreamsNameSenderOrChangeValues) {
   }
 }
 
-// Wrong streams in the place of what a rank should send.
+// Sends invalid bytes to rank 0 in place of a stream.
 void send_wrong(Communicator& comm, std::vector<std::uint8_t> bytes) {
   comm::Bytes message(Device::host(), bytes.size());
   std::copy(bytes.begin(), bytes.end(), message.data());
@@ -357,7 +357,7 @@ TEST(InvalidStreams, ErrorNamesSender) {
   EXPECT_EQ(error_of(wrong), "rank 1 sent a sparse stream in which a block's places are not what its word says");
 }
 
-// Units that no gradient can have: a wrong sum, as of any other wrong values.
+// Values so large that sums overflow: the sums wrap, and nothing else is wrong.
 TEST(InvalidStreams, SumsMayOverflow64Bits) {
   using T = std::int64_t;
   constexpr T kMost = std::numeric_limits<T>::max();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Top-k SGD with error feedback: nothing is lost over any number of steps and ranks, and about as much is sent as was
-// asked for.
+// Top-k SGD with error feedback: nothing is lost over any number of steps and ranks, and the number of elements sent
+// follows the density.
 #include "kernels/wire/top_k_feedback.hpp"
 
 #include <gtest/gtest.h>
@@ -102,7 +102,7 @@ TEST(TopKFeedback, RejectsInvalidGradientsAndOptions) {
   expect_error([] { TopKFeedback(2, {.exact_every = 0}); }, {"exact_every is 0"});
 }
 
-// Ranks that train, what they have been given in all steps, and what each has applied.
+// Ranks that train, the sum of the gradients of all steps, and the sums that each rank has applied.
 struct Training {
   static constexpr std::size_t kSize = 30000;
 
@@ -131,7 +131,7 @@ struct Training {
         });
   }
 
-  // What has been given is what has been applied and what waits.
+  // Expects that the applied sums plus all residuals are the gradients.
   void expect_nothing_lost() const {
     for (auto const& other : applied) EXPECT_EQ(other, applied[0]);
     for (std::size_t i = 0; i < kSize; ++i) {
@@ -161,7 +161,7 @@ TEST(TopKFeedback, NoGradientIsLost) {
   }
 }
 
-// What ranks kept that are no more is added to what others keep.
+// The residuals of removed ranks are added to those of other ranks.
 TEST(TopKFeedback, NoGradientIsLostWithFewerRanks) {
   Training first(4);
   for (int step = 0; step < 6; ++step) first.step(kernels::StreamValues::kHalf, true);
