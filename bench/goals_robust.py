@@ -91,7 +91,7 @@ def fuzz(bench):
     changed = []
     for name in names:
         text = bench.run_for_output([bench.program(f"fuzz_{name}"), INPUTS, corpus.CORPORA / f"{name}.zip"], 1800)[1]
-        changed.append(int(re.search(r"and (\d+) others went well", text)[1]))
+        changed.append(int(re.search(r"and (\d+) others passed", text)[1]))
     share = max(1, -(-bench.fuzz_seconds // len(programs)))  # rounded up
     with multiprocessing.pool.ThreadPool(len(bench.cores)) as pool:
         runs = pool.starmap(explore, [(bench, name, program, share) for name, program in programs.items()], chunksize=1)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A rank is lost in the middle of each kind of sum, and of each call of all ranks: every other rank names it.
+"""A rank is lost during each kind of allreduce and each collective call: every other rank reports it.
 
-Prints a line of JSON for each loss, with the seconds that it took.
+Prints a line of JSON for each loss, with the seconds until it was reported.
 
 usage: failure_during_work_test.py PROGRAM [unittest's arguments]    PROGRAM: work_until_lost
 """
