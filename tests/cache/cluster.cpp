@@ -191,7 +191,7 @@ bool may_prepare(Workload const& workload, std::int64_t batch, std::int64_t step
 }
 
 // Erases and expires rows before the next step, and compares the number of remaining rows with the reference.
-void forget(Store& store, Stream& stream, Workload const& workload, ReferenceTable& expected) {
+void erase_and_expire(Store& store, Stream& stream, Workload const& workload, ReferenceTable& expected) {
   auto const step = number(store.clock());
   std::vector<Key> mine;
   for (int m = 0; m < kMicrobatches; ++m) {
@@ -248,7 +248,8 @@ Outcome train(Group const& group, Workload const& workload) {
     sums.maybe_begin();
     expected.advance();
     sums.wait_all_but(static_cast<std::size_t>(step % 4));
-    if (workload.forget_every > 0 && (step + 1) % workload.forget_every == 0) forget(store, stream, workload, expected);
+    if (workload.forget_every > 0 && (step + 1) % workload.forget_every == 0)
+      erase_and_expire(store, stream, workload, expected);
     if (chosen(workload, workload.barrier_share, step, ~0ULL)) store.wait_barrier();
     if (chosen(workload, workload.lookup_share, step, number(store.rank()))) {
       check_lookup(store, stream, workload, expected);

@@ -186,7 +186,7 @@ TEST_P(Resolve, IndexGrowthEndsWithoutNewKeys) {
 TEST_P(Resolve, ErrorNamesTableWithoutMemory) {
   Tables tables(GetParam(), 2, 3, 10);
   auto too_large = options(1);
-  too_large.dim = std::size_t{1} << 33;  // a chunk of rows has more bytes than there are addresses
+  too_large.dim = std::size_t{1} << 33;  // a chunk of rows is larger than the address space
   tables.shards[1] = std::make_unique<TableShard>(too_large, 7, 10);
   tables.shards[1]->allocate(GetParam());
   std::vector<Part> const parts{{0, {Key{1}}}, {1, {Key{2}}}, {2, {Key{3}}}};

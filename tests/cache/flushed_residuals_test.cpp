@@ -5,7 +5,7 @@
 namespace gpups::test {
 namespace {
 
-using namespace held;
+using namespace residuals;
 
 // Small gradients after large ones are delayed and then flushed with their keys. Sent bytes plus saved bytes are still
 // the uncompressed bytes, each counted once.

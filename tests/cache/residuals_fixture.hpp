@@ -12,7 +12,7 @@
 #include "gpups/gpups.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace gpups::test::held {
+namespace gpups::test::residuals {
 inline constexpr std::size_t kDim = 5;
 inline constexpr int kSamples = 4;
 using Sums = std::map<Key, std::vector<std::int64_t>>;  // of gradients, whole numbers, by column
@@ -179,4 +179,4 @@ inline Outcome train(std::vector<Group> const& group, Workload const& work) {
   return outcome;
 }
 
-}  // namespace gpups::test::held
+}  // namespace gpups::test::residuals

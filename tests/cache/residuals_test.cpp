@@ -6,7 +6,7 @@
 namespace gpups::test {
 namespace {
 
-using namespace held;
+using namespace residuals;
 
 std::vector<RowCompression> transfers() {
   std::vector<RowCompression> all;

@@ -6,7 +6,7 @@
 namespace gpups::test {
 namespace {
 
-using namespace held;
+using namespace residuals;
 
 // A run that is saved after some steps and resumed on another number of ranks.
 struct Halves {

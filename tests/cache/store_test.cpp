@@ -249,7 +249,7 @@ TEST(Store, RejectsMisuse) {
   EXPECT_THROW(store.prepare(stream, Clock{0}, {&unknown, 1}, 1), Error);
   TableBatch const part{.table = TableId{0}, .keys = View<Key const>(keys)};
   auto const batch = store.prepare(stream, Clock{0}, {&part, 1}, 1);
-  EXPECT_THROW(store.prepare(stream, Clock{0}, {&part, 1}, 1), Error);  // the clock has a batch
+  EXPECT_THROW(store.prepare(stream, Clock{0}, {&part, 1}, 1), Error);  // the step has a batch
   auto const later = store.prepare(stream, Clock{2}, {&part, 1}, 1);
   EXPECT_THROW(store.wait_ready(later), Error);
   store.wait_ready(batch);

@@ -3,8 +3,8 @@
 // ends. Several sums are in flight at a time. Files are in the folder in which the program is started.
 //
 // usage: work_until_lost [WORK [PEER_TIMEOUT_S]]
-//   WORK: one of repeated_calls(), integers, reduce_scatter, top_k, or an ALGORITHM of allreduce_algorithms(), of
-//   arrays, or as ALGORITHM:sparse of sparse vectors; without it, prints all of them
+//   WORK: one of repeated_calls(), integers, reduce_scatter, top_k, an ALGORITHM of allreduce_algorithms() for arrays,
+//   or ALGORITHM:sparse for sparse vectors; without it the program prints all names
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

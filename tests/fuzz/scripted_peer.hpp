@@ -98,7 +98,7 @@ class ScriptedPeer {
 
   test::RawPeer& wires_;
   Script& script_;
-  bool dutiful_ = false;  // does its duty whenever rank 0 waits
+  bool dutiful_ = false;  // calls do_duty() whenever rank 0 waits
   bool exact_ = false;    // makes no random changes
   std::int64_t clock_ = 0, received_in_ = -1, received_out_ = -1;
   bool sent_in_ = false;

@@ -134,7 +134,7 @@ TEST(FailureDetector, ListenerMayCallLeave) {
 }
 
 TEST(FailureDetector, HeartbeatsKeepRanksAlive) {
-  Job job(3, 0.4);  // beats every 0.1 s
+  Job job(3, 0.4);  // heartbeats every 0.1 s
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   for (auto& log : job.log) EXPECT_THAT(log->sorted(0), IsEmpty());
 }

@@ -36,7 +36,7 @@ inline comm::JoinRequest request_of(int rank, int size, int port) {
   return request;
 }
 
-// How the join of one rank ended.
+// The result of one rank's join.
 struct Outcome {
   comm::JoinResult joined{};
   std::string error{};

@@ -243,7 +243,7 @@ TEST(TopKCounters, CountSparseAllgather) {
   }
 }
 
-// Each rank sends the others what it has of their slices, and the 50 largest of its own slice's sums.
+// Each rank sends the others its elements of their slices, and the 50 largest sums of its own slice.
 TEST(TopKCounters, CountSparDL) {
   for (auto const& [format, coded] :
        {std::pair(WireFormat::kFloat, 56 + 56 + 50), {WireFormat::kHalf, 56 + 50 * 2 + 50}}) {

@@ -171,7 +171,7 @@ TEST(GroupAllreduce, RejectsSecondDevice) {
                  {"a Store on cuda:0", "whose collectives are on host", "device of the first collective"});
     expect_error([&] { group.wait_connect_devices(Device::host()); },
                  {"that has begun a collective", "call it before the first collective"});
-    Store const store(group, {.threads = 1});  // the error left the membership as it was
+    Store const store(group, {.threads = 1});  // the errors have not changed the group
   }
   auto const group = Group::alone();
   group.wait_connect_devices(Device::cuda(0));

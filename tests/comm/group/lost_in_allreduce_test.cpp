@@ -16,7 +16,7 @@
 namespace gpups::test {
 namespace {
 
-using Clock = std::chrono::steady_clock;  // of the machine: processes can compare it
+using Clock = std::chrono::steady_clock;  // the same for all processes of the machine
 
 constexpr int kRanks = 4;
 constexpr Rank kVictim{2};

@@ -27,7 +27,7 @@ class TransportConformance : public testing::TestWithParam<TransportFactory> {
   Ends make(int ranks) const { return GetParam().make(ranks); }
 };
 
-// Bytes that differ from message to message and from place to place.
+// Returns bytes that depend on the message `which` and on their position.
 std::string bytes(std::size_t size, std::size_t which) {
   std::string body(size, '\0');
   for (std::size_t i = 0; i < size; ++i) body[i] = static_cast<char>(i * 31 + (i >> 8) + which);
@@ -227,7 +227,7 @@ TEST_P(TransportConformance, ManyRanksReachEachOther) {
   }
 }
 
-// Every rank sends to every rank from a thread of its own, through queues that fill up.
+// Every rank sends to every rank from its own thread, through queues that fill up.
 TEST_P(TransportConformance, AllRanksExchangeConcurrently) {
   constexpr std::size_t kRanks = 4, kMessages = 2000;
   Ends const ends = make(kRanks);
