@@ -19,13 +19,12 @@ NO_BOUND = {"gradient_compression.age_max": 10, "gradient_compression.threshold_
             "refresh_compression.age_max": 1, "refresh_compression.threshold_max": 0}
 PUSHES = {"new keys": "new", "known keys": "named", "float16, new keys": "new_half",
           "float16, known keys": "named_half"}
-FEEDBACK = ["GradientResiduals.NothingIsEverLost", "*ResidualsSaved.*", "GradientResiduals.AResumedRunHasTheBits*",
-            "GradientResiduals.AllIsSent*", "ChangedValues.WhatACodecRoundsOffIsInTheNextChange",
-            "*TopKFeedback.LosesNothing*", "TopKAllreduce.LosesNothing"]
-AGES = ["GradientResiduals.NoGradientIsLaterThanItMayBe",
-        "ChangedValues.AFilterHoldsBackNoMoreThanItsBoundNorLongerThanItMay",
-        "ChangedValues.AReaderThatComesSeldomSeesNothingOlderThanItMay",
-        "GradientResiduals.ABoundOfZeroGivesTheBitsOfNoFilter", "ChangedValues.LosslessChangesAreTheBitsOfAllRows"]
+FEEDBACK = ["GradientResiduals.NoGradientIsLost", "*SavedResiduals.*", "GradientResiduals.ResumedRunEndsWithSameBits",
+            "GradientResiduals.Flush*", "RefreshCompression.RoundingErrorIsAddedToNextChange",
+            "*TopKFeedback.NoGradientIsLost*", "TopKAllreduce.NoGradientIsLost"]
+AGES = ["GradientResiduals.NoGradientExceedsAgeMax", "RefreshCompression.FilterDelaysNoLongerThanAgeMax",
+        "RefreshCompression.RareReaderSeesNothingOlderThanAgeMax", "GradientResiduals.ThresholdZeroMatchesNoFilter",
+        "RefreshCompression.LosslessChangesKeepAllBits"]
 
 
 def lines_of(bench, program):

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bound that changes must reach to be sent: where it begins, how it follows the share of rows that are sent, and
-// what holds it down.
+// The adaptive threshold: its first value, how it follows the density, and its upper limit, the envelope.
 #include "cache/adaptive_threshold.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +22,7 @@ AdaptiveThreshold threshold_at(RowFilter const& filter, std::uint64_t steps, flo
   return made;
 }
 
-TEST(AdaptiveThreshold, IsAtMostTheEnvelope) {
+TEST(AdaptiveThreshold, NeverExceedsEnvelope) {
   RowFilter const filter{.age_max = 5, .density = .1F, .threshold_max = 4};
   EXPECT_FLOAT_EQ(threshold_at(filter, 0, 1e6F).next(), 4);
   EXPECT_FLOAT_EQ(threshold_at(filter, 3, 1e6F).next(), 2);
@@ -32,8 +31,8 @@ TEST(AdaptiveThreshold, IsAtMostTheEnvelope) {
   EXPECT_FLOAT_EQ(threshold_at(filter, 15, .5F).next(), .5F);
 }
 
-// The first magnitudes of rows say where it begins: as many as the share reach it.
-TEST(AdaptiveThreshold, BeginsWithWhatTheShareOfRowsReach) {
+// The first threshold is the magnitude that the fraction `share` of the first rows reach.
+TEST(AdaptiveThreshold, StartsAtQuantileOfFirstMagnitudes) {
   std::vector<float> largest;
   for (int i = 1; i <= 100; ++i) largest.push_back(static_cast<float>(i * 37 % 101));  // 1 .. 100
   for (auto const& [share, least] : {std::pair{.25F, 76.0F}, {.5F, 51.0F}, {1.0F, 1.0F}, {0.0F, 100.0F}}) {
@@ -48,7 +47,7 @@ TEST(AdaptiveThreshold, BeginsWithWhatTheShareOfRowsReach) {
   }
 }
 
-TEST(AdaptiveThreshold, FollowsTheShareExponentially) {
+TEST(AdaptiveThreshold, AdaptsExponentiallyToDensity) {
   RowFilter const filter{.age_max = 5, .density = .25F, .threshold_max = kNoEnvelope};
   AdaptiveThreshold bound = threshold_at(filter, 7, 3);
   double want = 3;
@@ -60,13 +59,13 @@ TEST(AdaptiveThreshold, FollowsTheShareExponentially) {
     EXPECT_EQ(bound.state().steps, ++steps);
   }
   float const before = bound.next();
-  bound.count(0, 0);  // a step without rows says nothing
+  bound.count(0, 0);  // a step without rows changes nothing
   EXPECT_EQ(bound.next(), before);
   EXPECT_EQ(bound.state().steps, steps);
 }
 
-// Else a bound that was far above the envelope would go on sending nothing when it ought to fall.
-TEST(AdaptiveThreshold, FollowsFromTheEnvelopeWhereThatHoldsItDown) {
+// The threshold adapts from the envelope: from a value far above it, it would send nothing for many steps.
+TEST(AdaptiveThreshold, AdaptsFromEnvelopeWhenCapped) {
   RowFilter const filter{.age_max = 5, .density = .5F, .threshold_max = 10};
   AdaptiveThreshold bound = threshold_at(filter, 99, 1e6F);
   bound.count(0, 100);
@@ -75,8 +74,8 @@ TEST(AdaptiveThreshold, FollowsFromTheEnvelopeWhereThatHoldsItDown) {
   EXPECT_FLOAT_EQ(bound.next(), 10 / std::sqrt(102.0F));
 }
 
-// Whatever the share and wherever it starts, about as many rows are sent; without a rule, all or none of them were.
-TEST(AdaptiveThreshold, FindsTheBoundOfTheShare) {
+// For every density and every first value, the fraction of rows that are sent converges to the density.
+TEST(AdaptiveThreshold, ConvergesToDensity) {
   for (float const share : {.1F, .3F, .7F}) {
     for (float const start : {1e-3F, .5F, 20.0F}) {
       SCOPED_TRACE(testing::Message() << "share " << share << " from " << start);
@@ -95,7 +94,7 @@ TEST(AdaptiveThreshold, FindsTheBoundOfTheShare) {
   }
 }
 
-TEST(AdaptiveThreshold, OfZeroHoldsNothingBack) {
+TEST(AdaptiveThreshold, MaximumOfZeroSendsAllRows) {
   AdaptiveThreshold bound({.age_max = 5, .density = .1F, .threshold_max = 0});
   EXPECT_FALSE(bound.is_new());
   for (int step = 0; step < 5; ++step) {
@@ -104,7 +103,7 @@ TEST(AdaptiveThreshold, OfZeroHoldsNothingBack) {
   }
 }
 
-TEST(AdaptiveThreshold, GoesOnFromItsState) {
+TEST(AdaptiveThreshold, ContinuesFromRestoredState) {
   RowFilter const filter{.age_max = 5, .density = .2F, .threshold_max = 3};
   AdaptiveThreshold whole(filter);
   whole.begin({1, 2, 3, 4, 5});

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are admitted at their n-th occurrence: what can be seen of them before, the same bits on any number of
-// ranks, and a stop in the middle.
+// Admission of rows at their n-th occurrence: reads before it, equal bits on any number of ranks, and checkpoints.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -24,7 +23,7 @@ TableOptions table(std::uint32_t admission_count) {
           .admission_count = admission_count};
 }
 
-// One step in which this rank brings these entries, with a gradient of .01 plus .3 times the value read.
+// Runs one step with these entries on this rank. The gradient is .01 plus .3 times the value read.
 void step(Store& store, std::vector<Key> const& entries) {
   auto stream = store.make_stream();
   TableBatch const part{.table = TableId{0}, .keys = View<Key const>(entries)};
@@ -61,7 +60,7 @@ std::size_t scanned(Store& store) {
   return rows;
 }
 
-TEST(Admission, AKeyIsNothingBeforeItsNthSighting) {
+TEST(Admission, KeyHasNoRowBeforeNthOccurrence) {
   Store store(Group::alone(), {});
   store.add_table(table(4));
   auto const empty = store.table_hash();
@@ -81,8 +80,8 @@ TEST(Admission, AKeyIsNothingBeforeItsNthSighting) {
   EXPECT_EQ(scanned(store), 1U);
 }
 
-// The step that admits a row applies its own gradients, and none of those before.
-TEST(Admission, TheRowBeginsAsIfTheAdmittingStepWereItsFirst) {
+// The step that admits a row applies its gradients, and no gradients of earlier steps.
+TEST(Admission, AdmittingStepIsFirstUpdateOfRow) {
   Store late(Group::alone(), {}), fresh(Group::alone(), {});
   late.add_table(table(3));
   fresh.add_table(table(1));
@@ -97,8 +96,8 @@ TEST(Admission, TheRowBeginsAsIfTheAdmittingStepWereItsFirst) {
   EXPECT_EQ(late.table_hash(), fresh.table_hash());
 }
 
-// Two ranks sight a key twice each in one step: four occurrences, whoever owns it.
-TEST(Admission, SightingsOfAllRanksCount) {
+// Two ranks use a key twice each in one step: these are four occurrences, whichever rank owns the key.
+TEST(Admission, CountsOccurrencesOfAllRanks) {
   for (std::uint32_t const admission_count : {4U, 5U}) {
     run_ranks(Group::threads(2), [&](Group group) {
       Store store(group, {});
@@ -112,7 +111,7 @@ TEST(Admission, SightingsOfAllRanksCount) {
   }
 }
 
-TEST(Admission, ARefusedStepSightsNothing) {
+TEST(Admission, RejectedStepCountsNoOccurrences) {
   Store store(Group::alone(), {});
   store.add_table(table(2));
   auto stream = store.make_stream();
@@ -132,7 +131,7 @@ TEST(Admission, ARefusedStepSightsNothing) {
   EXPECT_EQ(store.size(TableId{0}), 1U);
 }
 
-TEST(Admission, AnAssignedRowExistsAtOnce) {
+TEST(Admission, AssignCreatesRowAtOnce) {
   Store store(Group::alone(), {});
   store.add_table(table(3));
   step(store, {Key{1}, Key{2}});
@@ -148,7 +147,7 @@ TEST(Admission, AnAssignedRowExistsAtOnce) {
 }
 
 // A rank that admits at the first occurrence sends no occurrences.
-TEST(Admission, CostsBytesOnlyWhereItIsAsked) {
+TEST(Admission, OccurrencesAreSentOnlyIfEnabled) {
   std::uint64_t sent[2] = {};
   for (std::uint32_t const admission_count : {1U, 2U}) {
     run_ranks(Group::threads(2), [&](Group group) {
@@ -157,12 +156,13 @@ TEST(Admission, CostsBytesOnlyWhereItIsAsked) {
       std::vector<Key> entries;
       for (std::uint64_t k = 0; k < 100; ++k) entries.push_back(Key{k});
       step(store, entries);
-      store.wait_applied();  // or the step's sums may not be under way yet
+      store.wait_applied();  // else the step's gradients may not have been sent
       if (number(store.rank()) == 0) sent[admission_count - 1] = store.stats().sent.gradients;
       store.wait_barrier();
     });
   }
-  // Sums of three columns: 4 bits, and 4 bytes each. A byte for each row's occurrences, and 4 bits for 16 of them.
+  // The sums of a row take 4 bits, and 4 bytes for each of three columns. Occurrences take a byte for each row, and 4
+  // bits for 16 rows.
   std::uint64_t rows = 0;
   while (rows < 100 && (rows + 1) / 2 + rows * 12 < sent[0]) ++rows;
   EXPECT_EQ(sent[0], (rows + 1) / 2 + rows * 12);
@@ -170,7 +170,7 @@ TEST(Admission, CostsBytesOnlyWhereItIsAsked) {
   EXPECT_EQ(sent[1] - sent[0], (lines + 1) / 2 + lines * 16);
 }
 
-TEST(Admission, OptionsThatMakeNoSenseAreRefused) {
+TEST(Admission, RejectsInvalidCounts) {
   Store store(Group::alone(), {});
   for (std::uint32_t const admission_count : {0U, 0x80000000U}) {
     expect_error([&] { store.add_table(table(admission_count)); }, {"has admission_count", "set admission_count"});
@@ -180,7 +180,7 @@ TEST(Admission, OptionsThatMakeNoSenseAreRefused) {
 
 class AdmissionRanks : public testing::TestWithParam<int> {};
 
-TEST_P(AdmissionRanks, EndWithTheBitsOfOne) {
+TEST_P(AdmissionRanks, HashEqualsOneRank) {
   for (int lookahead : {0, 3, 9}) {
     Workload const workload{.steps = 40,
                             .seed = 5,
@@ -191,14 +191,14 @@ TEST_P(AdmissionRanks, EndWithTheBitsOfOne) {
     auto const alone = train_all({Group::alone()}, workload);
     EXPECT_EQ(train_all(Group::threads(GetParam()), workload).hash, alone.hash) << "lookahead " << lookahead;
     EXPECT_GT(alone.rows, 10U);
-    EXPECT_LT(alone.rows, 300U);  // others wait
+    EXPECT_LT(alone.rows, 300U);  // the other keys are not admitted
   }
 }
 INSTANTIATE_TEST_SUITE_P(Threads, AdmissionRanks, testing::Values(1, 2, 3, 4));
 
 // -- checkpoints --
 
-// Rank r of n brings the entries of microbatches r, r + n, ... of eight.
+// Trains up to step `last`. Rank r of n has the entries of microbatches r, r + n, ... of eight.
 void train(Store& store, std::int64_t last) {
   while (number(store.clock()) < last) {
     std::vector<Key> entries;
@@ -210,7 +210,7 @@ void train(Store& store, std::int64_t last) {
   }
 }
 
-// Trains to step 4, goes on in another store if `stop`, and trains to step 9.
+// Returns the table hash after step 9. With `stop` the store is saved after step 4 and restored into another store.
 std::uint64_t hash_of(int before, int after, bool stop, std::filesystem::path const& folder) {
   std::uint64_t hash = 0;
   auto const report = [&](Store& store) {
@@ -239,7 +239,7 @@ std::uint64_t hash_of(int before, int after, bool stop, std::filesystem::path co
   return hash;
 }
 
-TEST(Admission, SightingsAreSavedAndRestoredOnAnyNumberOfRanks) {
+TEST(Admission, OccurrencesSurviveRestoreOnAnyRanks) {
   TemporaryFolder const folder;
   auto const undisturbed = hash_of(1, 1, false, folder.path());
   for (int before : {1, 3}) {
@@ -249,7 +249,7 @@ TEST(Admission, SightingsAreSavedAndRestoredOnAnyNumberOfRanks) {
   }
 }
 
-TEST(Admission, ACheckpointOfAnotherOneIsRefused) {
+TEST(Admission, RejectsCheckpointWithOtherCount) {
   TemporaryFolder const folder;
   {
     Store store(Group::alone(), {});
@@ -262,7 +262,7 @@ TEST(Admission, ACheckpointOfAnotherOneIsRefused) {
                {"admission_count of table 't' is 5 in the checkpoint and 6 here"});
 }
 
-TEST(Admission, ACheckpointOfTheFirstFormatIsRefused) {
+TEST(Admission, RejectsCheckpointOfFormat1) {
   TemporaryFolder const folder;
   folder.write("manifest.json", "{\"format\": 1}\n");
   Store store(Group::alone(), {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays that ranks sum while they do other things, each checked when it is waited for.
+// Allreduces that run while ranks do other work. Each result is checked when it is waited for.
 #pragma once
 
 #include <fmt/core.h>
@@ -15,7 +15,8 @@
 
 namespace gpups::test {
 
-// The seed decides at which calls a sum begins, the same on all ranks, for the given share of them.
+// Starts an allreduce in a fraction `share` of the calls of maybe_begin(). The seed, equal on all ranks, decides in
+// which.
 class Sums {
  public:
   Sums(Group const& group, Stream& stream, std::uint64_t seed, double share)
@@ -28,17 +29,17 @@ class Sums {
     if (!begins) return;
     std::vector<std::int64_t> mine;
     for (std::size_t i = 0; i < n; ++i) mine.push_back(term(first, i, rank()));
-    auto& begun = under_way_.emplace_back(Begun{first, to_device(stream_, mine), {}});
+    auto& begun = in_flight_.emplace_back(Begun{first, to_device(stream_, mine), {}});
     begun.request = group_.begin_allreduce(stream_, begun.values);
     ++begun_;
   }
   std::uint64_t begun() const { return begun_; }
-  // Until at most `keep` are under way; in an order that each rank has of its own.
+  // Waits until at most `keep` allreduces are in flight. Each rank waits in a different order.
   void wait_all_but(std::size_t keep) {
-    while (under_way_.size() > keep) {
-      auto const at = (static_cast<std::size_t>(rank()) * 5 + under_way_.size() / 2) % under_way_.size();
-      auto const begun = std::move(under_way_[at]);
-      under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(at));
+    while (in_flight_.size() > keep) {
+      auto const at = (static_cast<std::size_t>(rank()) * 5 + in_flight_.size() / 2) % in_flight_.size();
+      auto const begun = std::move(in_flight_[at]);
+      in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(at));
       group_.wait_allreduce(stream_, begun.request);
       check(begun);
     }
@@ -50,7 +51,7 @@ class Sums {
     Array<std::int64_t> values;
     CollectiveRequest request;
   };
-  // What a rank adds to element i of an array.
+  // Returns the term of a rank for element i of an array.
   static std::int64_t term(std::int64_t first, std::size_t i, int rank) {
     return first / (rank + 1) + static_cast<std::int64_t>(i);
   }
@@ -71,7 +72,7 @@ class Sums {
   std::mt19937_64 random_;
   double share_;
   std::uint64_t begun_ = 0;
-  std::deque<Begun> under_way_;
+  std::deque<Begun> in_flight_;
 };
 
 }  // namespace gpups::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch prepared from the pattern of another is the batch that its entries would have given.
+// A batch prepared from a pattern equals a batch prepared from its entries.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kBatches = 3, kEpochs = 4;
 constexpr std::size_t kDim = 5, kEntries = 40, kBags = 8;
 
-// The keys of a rank's batch, some of them hot.
+// Returns the keys of a rank's batch; some of them are frequent.
 std::vector<Key> keys_of(std::int64_t batch, Rank rank) {
   std::vector<Key> keys;
   for (std::uint64_t e = 0; e < kEntries; ++e) {
@@ -25,7 +25,7 @@ std::vector<Key> keys_of(std::int64_t batch, Rank rank) {
   return keys;
 }
 
-// Trains two tables, one of them with bags, and returns their hash. anew: every batch is prepared from its entries.
+// Trains two tables, one of them with bags, and returns the table hash. anew: prepares every batch from its entries.
 std::uint64_t train(Group const& group, bool anew) {
   Store store(group, {});
   store.add_table({.name = "a", .dim = kDim, .optimizer = {.kind = Optimizer::Kind::kAdagrad}, .admission_count = 2});
@@ -65,7 +65,7 @@ std::uint64_t train(Group const& group, bool anew) {
     memory::fill_bytes(stream, pooled.view().data(), 0, pooled.view().flat().bytes());
     store.pull(stream, batch, rows);
     store.pull_pooled(stream, batch, 1, Pooling::kSum, pooled);
-    // What is read is pushed: a wrong value would be seen in the end.
+    // The values read are the gradients, so a wrong value changes the hash.
     TableGradients const gradients[] = {{.sources = a, .source_indices = batch.positions(0)}, {.sources = pooled}};
     store.push(stream, batch, gradients);
     store.advance_clock();
@@ -73,7 +73,7 @@ std::uint64_t train(Group const& group, bool anew) {
   return store.table_hash();
 }
 
-TEST(Pattern, GivesTheBitsOfEntriesOnAnyNumberOfRanks) {
+TEST(BatchPattern, GivesSameBitsAsEntries) {
   for (int ranks = 1; ranks <= 3; ++ranks) {
     std::vector<std::uint64_t> hashes;
     for (bool anew : {true, false}) {
@@ -85,7 +85,7 @@ TEST(Pattern, GivesTheBitsOfEntriesOnAnyNumberOfRanks) {
   }
 }
 
-TEST(Pattern, OutlivesItsBatchAndKeepsOnlyEntries) {
+TEST(BatchPattern, OutlivesBatchWithoutItsRows) {
   Store store(Group::alone(), {});
   store.add_table({.name = "a", .dim = 4096});
   Stream stream = store.make_stream();
@@ -113,7 +113,7 @@ TEST(Pattern, OutlivesItsBatchAndKeepsOnlyEntries) {
   EXPECT_EQ(again.positions(0)[0], again.positions(0)[2]);
 }
 
-TEST(Pattern, MisuseIsExplained) {
+TEST(BatchPattern, RejectsMisuse) {
   Store store(Group::alone(), {});
   store.add_table({.name = "a", .dim = 4});
   Stream stream = store.make_stream();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints: the same bits on any number of ranks, and nothing but an error from a damaged one.
+// Checkpoints: equal bits after a restore on any number of ranks, and an error for every damaged file.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -43,7 +43,7 @@ void add_tables(Store& store, TableOptions const& first = table("a", Optimizer::
   store.add_table(table("f", Optimizer::Kind::kFtrl, 20));
 }
 
-// Trains until `last`.
+// Trains up to step `last`.
 void train(Store& store, std::int64_t last) {
   auto stream = store.make_stream();
   while (number(store.clock()) < last) {
@@ -76,7 +76,7 @@ std::uint64_t hash_after(int ranks, std::int64_t steps) {
   return hash;
 }
 
-TEST_F(Checkpoint, AResumedRunHasTheBitsOfOneThatNeverStopped) {
+TEST_F(Checkpoint, ResumedRunEndsWithSameBits) {
   auto const undisturbed = hash_after(1, 12);
   for (int before : {1, 2, 4}) {
     EXPECT_EQ(hash_after(before, 12), undisturbed);
@@ -107,7 +107,7 @@ TEST_F(Checkpoint, AResumedRunHasTheBitsOfOneThatNeverStopped) {
   }
 }
 
-TEST_F(Checkpoint, SavingChangesNothing) {
+TEST_F(Checkpoint, SavingDoesNotChangeTables) {
   Store store(Group::alone(), {});
   add_tables(store);
   for (std::int64_t last = 1; last <= 12; ++last) {
@@ -115,13 +115,13 @@ TEST_F(Checkpoint, SavingChangesNothing) {
     store.save(folder_, {});
   }
   EXPECT_EQ(store.table_hash(), hash_after(1, 12));
-  // One folder of files is left: the last one's.
+  // Only the folder of the last save is left.
   int folders = 0;
   for (auto const& entry : fs::directory_iterator(folder_)) folders += entry.is_directory() ? 1 : 0;
   EXPECT_EQ(folders, 1);
 }
 
-TEST_F(Checkpoint, EveryDamageIsFound) {
+TEST_F(Checkpoint, RejectsDamagedFiles) {
   {
     Store store(Group::alone(), {});
     add_tables(store);
@@ -164,10 +164,10 @@ TEST_F(Checkpoint, EveryDamageIsFound) {
   }
   Store store(Group::alone(), {});
   add_tables(store);
-  EXPECT_EQ(store.restore(folder_).at(0).bytes, "some bytes");  // whole again
+  EXPECT_EQ(store.restore(folder_).at(0).bytes, "some bytes");  // the files are intact again
 }
 
-TEST_F(Checkpoint, AnotherConfigurationIsRefusedByName) {
+TEST_F(Checkpoint, ErrorNamesDifferentOption) {
   {
     Store store(Group::alone(), {});
     add_tables(store);
@@ -193,14 +193,14 @@ TEST_F(Checkpoint, AnotherConfigurationIsRefusedByName) {
   expect({}, other, "initializer");
 }
 
-TEST_F(Checkpoint, AFailedSaveLeavesTheOldOne) {
+TEST_F(Checkpoint, FailedSaveKeepsOldCheckpoint) {
   Store store(Group::alone(), {});
   add_tables(store);
   train(store, 2);
   std::vector<Blob> const blobs{{"which", "old"}};
   store.save(folder_, blobs);
   train(store, 4);
-  // The manifest cannot be put in place: a folder has its temporary name.
+  // The manifest cannot be written: a folder has its temporary name.
   fs::create_directory(folder_ / "manifest.json.new");
   EXPECT_THROW(store.save(folder_, {}), Error);
   fs::remove(folder_ / "manifest.json.new");
@@ -208,10 +208,10 @@ TEST_F(Checkpoint, AFailedSaveLeavesTheOldOne) {
   add_tables(again);
   EXPECT_EQ(again.restore(folder_).at(0).bytes, "old");
   EXPECT_EQ(again.clock(), Clock{2});
-  store.save(folder_, {});  // and training and saving go on
+  store.save(folder_, {});  // training and saving still work
 }
 
-TEST_F(Checkpoint, ANewFolderThatCannotBeMadeIsAnError) {
+TEST_F(Checkpoint, ReportsFolderThatCannotBeCreated) {
   Store store(Group::alone(), {});
   add_tables(store);
   EXPECT_THROW(store.save("/proc/nowhere/checkpoint", {}), Error);

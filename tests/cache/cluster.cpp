@@ -19,7 +19,7 @@ std::mt19937_64 generator(std::uint64_t seed, std::uint64_t a, std::uint64_t b) 
   return std::mt19937_64(sequence);
 }
 
-// Rows 0 .. keys-1 as keys all over the 64 bits, the extreme ones among them.
+// Returns the key of row 0 .. keys - 1. Keys are spread over all 64 bits and include both extreme values.
 Key key_of(std::uint64_t row) {
   if (row == 0) return Key{0};
   if (row == 1) return Key{~std::uint64_t{0}};
@@ -32,7 +32,7 @@ int owner_of_microbatch(int ranks, int microbatch) {
   return rank;
 }
 
-// What a rank does at a step.
+// The batch of one rank in one step.
 struct Batch {
   Matrix<float> sources;  // one for each entry: (amount, -amount)
   PreparedBatch prepared;
@@ -79,7 +79,7 @@ void check_read(Store const& store, Stream& stream, Batch const& batch, Matrix<f
   }
 }
 
-// The first column of what look-ups find.
+// Returns the first column of the rows of `keys`, read by a look-up.
 std::vector<float> look_up(Store& store, Stream& stream, std::vector<Key> const& keys,
                            std::vector<std::uint8_t>* found = nullptr) {
   auto const keys_there = to_device(stream, keys);
@@ -93,7 +93,7 @@ std::vector<float> look_up(Store& store, Stream& stream, std::vector<Key> const&
   return values;
 }
 
-// Between steps a row is what all steps so far have made of it.
+// Compares rows that are looked up between steps with the reference.
 void check_lookup(Store& store, Stream& stream, Workload const& workload, ReferenceTable const& expected) {
   std::vector<Key> keys;
   for (auto const& use : uses(workload, number(store.clock()), 0)) keys.push_back(use.key);
@@ -105,7 +105,7 @@ void check_lookup(Store& store, Stream& stream, Workload const& workload, Refere
   }
 }
 
-// True for a share of the (step, a) pairs that only the seed decides.
+// Returns true for a fraction `share` of the pairs (step, a). The seed alone decides for which.
 bool chosen(Workload const& workload, double share, std::int64_t step, std::uint64_t a) {
   auto random = generator(workload.seed ^ 0x10C, static_cast<std::uint64_t>(step), a);
   return static_cast<double>(random() % 1000) < 1000 * share;
@@ -134,13 +134,13 @@ std::vector<Key> erased(Workload const& workload, std::int64_t step, int microba
 
 bool takes_part(Workload const& workload, int ranks, std::int64_t step, int rank) {
   auto random = generator(workload.seed ^ 0xABCD, static_cast<std::uint64_t>(step), 0);
-  // Drawn for microbatches, so that it is the same work whatever the number of ranks: a rank sits out if all do.
+  // All ranks are idle in the same steps, so that the work does not depend on the number of ranks.
   bool const all_idle = static_cast<double>(random() % 1000) < 1000 * workload.idle_share;
   return !all_idle && (rank + 1) * kMicrobatches / ranks > rank * kMicrobatches / ranks;
 }
 
 void ReferenceTable::advance() {
-  std::map<Key, std::vector<double>> changes;  // for each occurrence of this step, one
+  std::map<Key, std::vector<double>> changes;  // one for each occurrence in this step
   for (int m = 0; m < kMicrobatches && takes_part(workload_, ranks_, step_, 0); ++m) {
     for (auto const& use : uses(workload_, step_, m)) {
       changes[use.key].push_back(static_cast<double>(use.amount) / kSamples);
@@ -149,10 +149,10 @@ void ReferenceTable::advance() {
   for (auto const& [key, of_key] : changes) {
     last_step_[key] = step_;
     if (!values_.contains(key)) {
-      auto& occurrences = sightings_[key];
+      auto& occurrences = occurrences_[key];
       occurrences += static_cast<std::uint32_t>(of_key.size());
       if (occurrences < workload_.admission_count) continue;
-      sightings_.erase(key);
+      occurrences_.erase(key);
     }
     for (double change : of_key) values_[key] -= change;
   }
@@ -162,7 +162,7 @@ void ReferenceTable::advance() {
 void ReferenceTable::erase(std::vector<Key> const& keys) {
   for (Key const key : keys) {
     values_.erase(key);
-    sightings_.erase(key);
+    occurrences_.erase(key);
     last_step_.erase(key);
   }
 }
@@ -184,14 +184,14 @@ double ReferenceTable::value(Key key) const {
 
 namespace {
 
-// Whether a batch of this step may be prepared while `step` is trained.
+// Returns whether the batch of step `batch` may be prepared while `step` is trained.
 bool may_prepare(Workload const& workload, std::int64_t batch, std::int64_t step) {
   if (batch > step + workload.lookahead) return false;
   return workload.forget_every == 0 || batch / workload.forget_every == step / workload.forget_every;
 }
 
-// Erases and expires rows before the next step, and compares what is left.
-void forget(Store& store, Stream& stream, Workload const& workload, ReferenceTable& expected) {
+// Erases and expires rows before the next step, and compares the number of remaining rows with the reference.
+void erase_and_expire(Store& store, Stream& stream, Workload const& workload, ReferenceTable& expected) {
   auto const step = number(store.clock());
   std::vector<Key> mine;
   for (int m = 0; m < kMicrobatches; ++m) {
@@ -248,7 +248,8 @@ Outcome train(Group const& group, Workload const& workload) {
     sums.maybe_begin();
     expected.advance();
     sums.wait_all_but(static_cast<std::size_t>(step % 4));
-    if (workload.forget_every > 0 && (step + 1) % workload.forget_every == 0) forget(store, stream, workload, expected);
+    if (workload.forget_every > 0 && (step + 1) % workload.forget_every == 0)
+      erase_and_expire(store, stream, workload, expected);
     if (chosen(workload, workload.barrier_share, step, ~0ULL)) store.wait_barrier();
     if (chosen(workload, workload.lookup_share, step, number(store.rank()))) {
       check_lookup(store, stream, workload, expected);
@@ -270,7 +271,7 @@ Outcome train(Group const& group, Workload const& workload) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (found[i] != 1 || values[i] != expected.value(keys[i])) {
       throw std::logic_error(
-          fmt::format("key {} ends as {}, not {}", number(keys[i]), values[i], expected.value(keys[i])));
+          fmt::format("key {} has the final value {}, not {}", number(keys[i]), values[i], expected.value(keys[i])));
     }
   }
   auto const stats = store.stats();
@@ -286,7 +287,7 @@ Outcome train_all(std::vector<Group> const& group, Workload const& workload) {
   run_ranks(group, [&](Group mine) {
     auto const outcome = train(mine, workload);
     std::lock_guard lock(mutex);
-    if (all.hash != 0 && all.hash != outcome.hash) throw std::logic_error("ranks disagree on the hash");
+    if (all.hash != 0 && all.hash != outcome.hash) throw std::logic_error("ranks have different table hashes");
     all.hash = outcome.hash;
     all.rows = outcome.rows;
     all.sums = outcome.sums;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are erased, or expire: what is left of them, who may forget when, and that their places are used again.
+// erase() and expire(): removed rows start anew, their memory is reused, and the calls are rejected at the wrong time.
 #include <gtest/gtest.h>
 
 #include "gpups/gpups.hpp"
@@ -26,7 +26,7 @@ std::vector<Key> keys_from(std::uint64_t first, std::uint64_t count) {
   return keys;
 }
 
-// One step on these keys with a gradient of .5.
+// Runs one step on these keys with a gradient of .5.
 void step(Store& store, std::vector<Key> const& keys) {
   auto stream = store.make_stream();
   TableBatch const part{.table = TableId{0}, .keys = View<Key const>(keys)};
@@ -44,7 +44,7 @@ void erase(Store& store, std::vector<Key> const& keys) {
   store.erase(stream, TableId{0}, View<Key const>(keys));
 }
 
-TEST(Forget, AnErasedRowBeginsAgainAsANewOne) {
+TEST(EraseExpire, ErasedRowStartsAnew) {
   for (std::uint32_t const admission_count : {1U, 2U}) {
     Store erased(Group::alone(), {}), fresh(Group::alone(), {});
     erased.add_table(table(admission_count));
@@ -56,7 +56,7 @@ TEST(Forget, AnErasedRowBeginsAgainAsANewOne) {
     erase(erased, keys_from(0, 50));
     EXPECT_EQ(erased.size(TableId{0}), 50U);
     EXPECT_EQ(erased.table_hash(), fresh.table_hash());
-    for (int i = 0; i < 2; ++i) {  // a new row takes a place that had values and state
+    for (int i = 0; i < 2; ++i) {  // new rows reuse memory with old values and state
       for (Store* const store : {&erased, &fresh}) step(*store, keys_from(30, 40));
       EXPECT_EQ(erased.size(TableId{0}), fresh.size(TableId{0}));
       EXPECT_EQ(erased.table_hash(), fresh.table_hash());
@@ -64,7 +64,7 @@ TEST(Forget, AnErasedRowBeginsAgainAsANewOne) {
   }
 }
 
-TEST(Forget, ASightedKeyIsForgottenToo) {
+TEST(EraseExpire, EraseResetsOccurrences) {
   Store store(Group::alone(), {});
   store.add_table(table(2));
   step(store, keys_from(0, 10));
@@ -75,7 +75,7 @@ TEST(Forget, ASightedKeyIsForgottenToo) {
   EXPECT_EQ(store.size(TableId{0}), 10U);
 }
 
-TEST(Forget, RowsExpireByTheStepsSinceTheirLastUpdate) {
+TEST(EraseExpire, RowsExpireByLastUpdate) {
   Store store(Group::alone(), {});
   store.add_table(table());
   for (std::uint64_t i = 0; i < 10; ++i) step(store, keys_from(i, 1));  // key i at step i
@@ -84,11 +84,11 @@ TEST(Forget, RowsExpireByTheStepsSinceTheirLastUpdate) {
   EXPECT_EQ(store.expire(TableId{0}, 4), 6U);  // 7, 8, 9 and 0 stay
   EXPECT_EQ(store.size(TableId{0}), 4U);
   EXPECT_EQ(store.expire(TableId{0}, 4), 0U);
-  store.advance_clock();  // a step that names nothing
+  store.advance_clock();  // a step without keys
   EXPECT_EQ(store.expire(TableId{0}, 4), 1U);
 }
 
-TEST(Forget, AnAssignIsAnUpdateOfTheStepBefore) {
+TEST(EraseExpire, AssignCountsAsUpdateOfPreviousStep) {
   Store store(Group::alone(), {});
   store.add_table(table());
   auto stream = store.make_stream();
@@ -101,8 +101,8 @@ TEST(Forget, AnAssignIsAnUpdateOfTheStepBefore) {
   EXPECT_EQ(store.expire(TableId{0}, 1), 1U);
 }
 
-// The ages of rows go on over a checkpoint.
-TEST(Forget, AgesAreSaved) {
+// A checkpoint contains the ages of rows.
+TEST(EraseExpire, AgesSurviveRestore) {
   TemporaryFolder const folder;
   {
     Store store(Group::alone(), {});
@@ -110,7 +110,7 @@ TEST(Forget, AgesAreSaved) {
     step(store, keys_from(0, 10));
     step(store, keys_from(0, 10));
     step(store, keys_from(0, 3));
-    step(store, keys_from(20, 5));  // wait
+    step(store, keys_from(20, 5));  // not admitted yet
     store.save(folder.path(), {});
   }
   run_ranks(Group::threads(3), [&](Group group) {
@@ -123,7 +123,7 @@ TEST(Forget, AgesAreSaved) {
   });
 }
 
-TEST(Forget, AStreamOfNewKeysRunsInBoundedMemory) {
+TEST(EraseExpire, ExpireBoundsMemoryOfNewKeys) {
   for (int ranks : {1, 2}) {
     for (std::uint32_t const admission_count : {1U, 3U}) {
       run_ranks(group_of(ranks), [&](Group group) {
@@ -131,7 +131,7 @@ TEST(Forget, AStreamOfNewKeysRunsInBoundedMemory) {
         store.add_table(table(admission_count));
         std::uint64_t growths = 0;
         for (std::uint64_t i = 0; i < 60; ++i) {
-          // Every rank brings 1,000 new keys and 100 that stay.
+          // Every rank uses 1,000 new keys and 100 old ones.
           auto keys = keys_from((i * 2 + number(store.rank())) * 1000 + 1000, 1000);
           auto const staying = keys_from(0, 100);
           keys.insert(keys.end(), staying.begin(), staying.end());
@@ -152,9 +152,8 @@ TEST(Forget, AStreamOfNewKeysRunsInBoundedMemory) {
   }
 }
 
-// What a store's rows take is what it said that they would, but for what blocks are rounded up by: that of the index
-// here.
-TEST(Forget, RowsTakeTheMemoryThatWasPlanned) {
+// The memory of rows equals the plan, except for the rounding of memory blocks, here of the index.
+TEST(EraseExpire, RowMemoryMatchesPlan) {
   constexpr std::size_t kRows = 200000;
   Store store(Group::alone(), {});
   auto options = table();
@@ -172,9 +171,9 @@ TEST(Forget, RowsTakeTheMemoryThatWasPlanned) {
   EXPECT_LE(taken, planned + kBlocks);
 }
 
-// -- who may --
+// -- when the calls are rejected --
 
-TEST(Forget, IsRefusedOnAllRanksWhereOneHasABatch) {
+TEST(EraseExpire, AllRanksRejectWhileBatchIsPrepared) {
   run_ranks(Group::threads(3), [](Group group) {
     Store store(group, {});
     store.add_table(table());
@@ -198,13 +197,13 @@ TEST(Forget, IsRefusedOnAllRanksWhereOneHasABatch) {
       store.push(stream, batch, {&gradients, 1});
     }
     store.advance_clock();
-    erase(store, keys);  // now it may
+    erase(store, keys);  // the step of the batch has ended
     EXPECT_EQ(store.size(TableId{0}), 21U);
     store.wait_barrier();
   });
 }
 
-TEST(Forget, DifferentCallsAreRefused) {
+TEST(EraseExpire, RejectsDifferentCallsOfRanks) {
   run_ranks(Group::threads(2), [](Group group) {
     Store store(group, {});
     store.add_table(table());
@@ -218,7 +217,7 @@ TEST(Forget, DifferentCallsAreRefused) {
   });
 }
 
-TEST(Forget, ArgumentsThatMakeNoSenseAreRefusedOnAllRanks) {
+TEST(EraseExpire, AllRanksRejectInvalidArguments) {
   run_ranks(Group::threads(2), [](Group group) {
     Store store(group, {});
     store.add_table(table());
@@ -227,15 +226,15 @@ TEST(Forget, ArgumentsThatMakeNoSenseAreRefusedOnAllRanks) {
       expect_error([&] { store.expire(TableId{0}, first ? 5 : age); }, {"expire() was called with the age"});
     }
     expect_error([&] { store.expire(TableId{7}, 5); }, {"table 7 does not exist"});
-    step(store, keys_from(0, 3));  // and all goes on
+    step(store, keys_from(0, 3));  // the store still works
     EXPECT_EQ(store.expire(TableId{0}, 1), 0U);
     store.wait_barrier();
   });
 }
 
-class ForgetRanks : public testing::TestWithParam<int> {};
+class EraseExpireRanks : public testing::TestWithParam<int> {};
 
-TEST_P(ForgetRanks, EndWithTheBitsOfOne) {
+TEST_P(EraseExpireRanks, HashEqualsOneRank) {
   for (Device const device : devices()) {
     for (int lookahead : {0, 2, 9}) {
       Workload workload{.steps = 40,
@@ -253,7 +252,7 @@ TEST_P(ForgetRanks, EndWithTheBitsOfOne) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(Threads, ForgetRanks, testing::Values(1, 2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(Threads, EraseExpireRanks, testing::Values(1, 2, 3, 4));
 
 }  // namespace
 }  // namespace gpups::test

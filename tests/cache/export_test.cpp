@@ -34,7 +34,7 @@ std::map<std::string, std::string> files_in(fs::path const& folder) {
   return files;
 }
 
-// The elements behind a header of NumPy's format, which is checked word for word.
+// Returns the elements after a header in NumPy's format, and checks the header exactly.
 std::string elements(std::string const& file, std::string const& type, std::string const& shape) {
   EXPECT_EQ(file.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
   std::uint16_t length = 0;
@@ -57,7 +57,7 @@ std::vector<T> numbers(std::string const& bytes) {
 
 constexpr std::size_t kDim = 5;  // rows have padding in memory
 
-// Tables of 40,000 rows, of which each rank sets some; of keys that only wait; and of nothing.
+// Adds a table with 40,000 rows that all ranks assign, a table whose only key is not admitted yet, and an empty table.
 void fill(Store& store) {
   store.add_table({.name = "items/new v2", .dim = kDim});
   store.add_table({.name = "waiting", .dim = 1, .admission_count = 2});
@@ -104,7 +104,7 @@ void expect_rows(std::string const& keys_bytes, std::string const& values_bytes)
   for (std::uint64_t k = 0; k < 40000; ++k) ASSERT_TRUE(seen.contains(k * k));
 }
 
-TEST(Export, FilesAreTheSameForEveryNumberOfRanks) {
+TEST(Export, FilesAreEqualForAnyRanks) {
   TemporaryFolder const parent;
   std::map<std::string, std::string> of_one[2];
   for (int ranks : {1, 2, 3, 4}) {
@@ -145,14 +145,14 @@ TEST(Export, FilesAreTheSameForEveryNumberOfRanks) {
   expect_rows(flat.at(json.at("keys").at("file")), flat.at(json.at("values").at("file")));
 }
 
-TEST(Export, NamesOfTablesAreNamesOfFiles) {
+TEST(Export, TableNamesAreEscapedInFileNames) {
   EXPECT_EQ(cache::file_name_of("user_id-2"), "user_id-2");
   EXPECT_EQ(cache::file_name_of("../etc/passwd"), "%2E%2E%2Fetc%2Fpasswd");
   EXPECT_EQ(cache::file_name_of("a%2Fb"), "a%252Fb");
   EXPECT_EQ(cache::file_name_of(std::string("\0\xC3\n", 3)), "%00%C3%0A");
 }
 
-// -- what can go wrong, on all ranks alike --
+// -- errors, equal on all ranks --
 
 template <class Spoil>
 void expect_failure(fs::path const& folder, Spoil spoil, std::initializer_list<char const*> words) {
@@ -163,12 +163,12 @@ void expect_failure(fs::path const& folder, Spoil spoil, std::initializer_list<c
     if (number(store.rank()) == 0) spoil();
     store.wait_barrier();
     expect_error([&] { store.export_rows(folder, ExportFormat::kNpy); }, words);
-    EXPECT_EQ(store.size(TableId{0}), 40000U);  // and all goes on
+    EXPECT_EQ(store.size(TableId{0}), 40000U);  // the store still works
     store.wait_barrier();
   });
 }
 
-TEST(Export, IsNeverMixedWithAnother) {
+TEST(Export, RejectsFolderWithFiles) {
   TemporaryFolder const folder;
   auto const old = folder.write("old.keys.npy", "old");
   expect_failure(folder.path(), [] {}, {"exists and is not an empty folder", "a new folder"});
@@ -176,20 +176,20 @@ TEST(Export, IsNeverMixedWithAnother) {
   fs::remove(old);
   Store store(Group::alone(), {});
   fill(store);
-  store.export_rows(folder.path(), ExportFormat::kNpy);  // an empty one is fine
+  store.export_rows(folder.path(), ExportFormat::kNpy);  // an empty folder is accepted
   EXPECT_EQ(files_in(folder.path()).size(), 6U);
 }
 
-TEST(Export, AFileInItsPlaceIsRefused) {
+TEST(Export, RejectsFileAtPath) {
   TemporaryFolder const folder;
   expect_failure(folder.write("file", "x"), [] {}, {"exists and is not an empty folder"});
 }
 
-TEST(Export, AFolderThatCannotBeMadeIsAnErrorOnAllRanks) {
+TEST(Export, AllRanksReportFolderThatCannotBeCreated) {
   expect_failure("/proc/nowhere/export", [] {}, {"cannot be created", "check the path"});
 }
 
-TEST(Export, LeftoversOfAKilledExportAreReplaced) {
+TEST(Export, ReplacesUnfinishedExport) {
   TemporaryFolder const parent;
   parent.write("out.unfinished/items%2Fnew%20v2.keys.npy", "half");
   Store store(Group::alone(), {});
@@ -199,8 +199,8 @@ TEST(Export, LeftoversOfAKilledExportAreReplaced) {
   EXPECT_FALSE(fs::exists(parent.path() / "out.unfinished"));
 }
 
-// No space: files may have no more than so many bytes.
-TEST(Export, ADiskThatIsFullLeavesNothing) {
+// A limit on the size of files simulates a full disk.
+TEST(Export, FullDiskLeavesNoFiles) {
   TemporaryFolder const parent;
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -216,7 +216,7 @@ TEST(Export, ADiskThatIsFullLeavesNothing) {
   EXPECT_TRUE(fs::is_empty(parent.path()));
 }
 
-TEST(Export, APartThatCannotBeWrittenIsAnError) {
+TEST(Export, ReportsPartThatCannotBeWritten) {
   TemporaryFolder const folder;
   expect_error([&] { cache::PartWriter(folder.path() / "none", 0); }, {"opening", "that all ranks see it"});
   cache::create_array(folder.path() / "array", "head", 6);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extreme values of every option and argument of the public headers that is a number: each that makes no sense is an
-// Error that names it, and nothing has changed.
+// Extreme values of every numeric option and argument of the public headers: each invalid value is an Error that names
+// the option, and changes nothing.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ constexpr std::int64_t kLeast64 = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMost64 = std::numeric_limits<std::int64_t>::max();
 constexpr int kLeast = std::numeric_limits<int>::min(), kMostInt = std::numeric_limits<int>::max();
 
-// A value of a field, and what the error says of it.
+// An invalid value of a field, and a part of the error text.
 template <class Options>
 struct Case {
   char const* says;
@@ -32,8 +32,8 @@ struct Case {
 };
 
 template <class Options>
-void refuse_all(std::vector<Case<Options>> const& cases, Options const& good,
-                std::function<void(Options const&)> const& use) {
+void expect_all_rejected(std::vector<Case<Options>> const& cases, Options const& good,
+                         std::function<void(Options const&)> const& use) {
   use(good);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     SCOPED_TRACE("case " + std::to_string(i));
@@ -43,7 +43,7 @@ void refuse_all(std::vector<Case<Options>> const& cases, Options const& good,
   }
 }
 
-TEST(ExtremeOptions, OfTablesAreRefused) {
+TEST(ExtremeOptions, TableOptionsAreRejected) {
   using T = TableOptions;
   std::vector<Case<T>> cases{
       {"has no name", [](T& t) { t.name = ""; }},
@@ -114,14 +114,14 @@ TEST(ExtremeOptions, OfTablesAreRefused) {
     cases.push_back({"capacity_rows", [=](T& t) { (t.*transfer).capacity_rows = 0; }});
     cases.push_back({"capacity_rows", [=](T& t) { (t.*transfer).capacity_rows = kMost; }});
   }
-  refuse_all<T>(cases, {.name = "t", .dim = 4}, [](T const& options) {
+  expect_all_rejected<T>(cases, {.name = "t", .dim = 4}, [](T const& options) {
     Store store(Group::alone(), {.threads = 1});
     store.add_table(options);
   });
 }
 
-// The most that is accepted can be planned.
-TEST(ExtremeOptions, TheMostExpectedRowsCanBePlanned) {
+// The largest accepted value does not overflow the memory plan.
+TEST(ExtremeOptions, LargestExpectedRowsCanBePlanned) {
   Store store(Group::alone(), {.threads = 1});
   store.add_table({.name = "t", .dim = 65536, .expected_rows = (std::size_t{1} << 31) - 2});
   std::uint64_t bytes = 0;
@@ -132,7 +132,7 @@ TEST(ExtremeOptions, TheMostExpectedRowsCanBePlanned) {
   EXPECT_GT(bytes, std::uint64_t{1} << 48);
 }
 
-TEST(ExtremeOptions, OfStoresAreRefused) {
+TEST(ExtremeOptions, StoreOptionsAreRejected) {
   using S = StoreOptions;
   std::vector<Case<S>> cases{
       {"StoreOptions::threads is -1", [](S& s) { s.threads = -1; }},
@@ -151,10 +151,11 @@ TEST(ExtremeOptions, OfStoresAreRefused) {
   for (double const timeout : {0.0, -1.0, kNan, kInfinity, -kInfinity}) {
     cases.push_back({"wait_timeout_s", [=](S& s) { s.wait_timeout_s = timeout; }});
   }
-  refuse_all<S>(cases, {.threads = 1, .wait_timeout_s = 1e9}, [](S const& options) { Store(Group::alone(), options); });
+  expect_all_rejected<S>(cases, {.threads = 1, .wait_timeout_s = 1e9},
+                         [](S const& options) { Store(Group::alone(), options); });
 }
 
-TEST(ExtremeOptions, OfGroupsAreRefused) {
+TEST(ExtremeOptions, GroupOptionsAreRejected) {
   for (double const timeout : {0.0, -1.0, kNan, kInfinity}) {
     expect_error([&] { Group::join({.join_timeout_s = timeout}); }, {"JoinOptions::join_timeout_s"});
     expect_error([&] { Group::join({.peer_timeout_s = timeout}); }, {"JoinOptions::peer_timeout_s"});
@@ -172,20 +173,21 @@ TEST(ExtremeOptions, OfGroupsAreRefused) {
     cases.push_back({"ms", [=](S& s) { s.stall_ms_max = value; }});
     cases.push_back({"stall probability", [=](S& s) { s.stall_probability = value; }});
   }
-  refuse_all<S>(cases, {.seed = ~std::uint64_t{0}, .delay_ms_max = 0, .stall_probability = 1, .stall_ms_max = 0},
-                [](S const& options) {
-                  run_ranks(Group::simulated(2, options), [](Group const& group) {
-                    Store store(group, {.threads = 1});
-                    store.wait_barrier();
-                  });
-                });
+  expect_all_rejected<S>(cases,
+                         {.seed = ~std::uint64_t{0}, .delay_ms_max = 0, .stall_probability = 1, .stall_ms_max = 0},
+                         [](S const& options) {
+                           run_ranks(Group::simulated(2, options), [](Group const& group) {
+                             Store store(group, {.threads = 1});
+                             store.wait_barrier();
+                           });
+                         });
   for (int const threads : {-1, kLeast, kMostInt}) {
     expect_error([&] { Stream(Device::host(), threads); }, {"number of threads of a Stream"});
   }
   expect_error([] { device_from("auto", -1); }, {"local rank -1"});
 }
 
-TEST(ExtremeOptions, OfSumsAreRefused) {
+TEST(ExtremeOptions, AllreduceOptionsAreRejected) {
   Group const group = Group::alone();
   Store store(group, {.threads = 1});
   auto stream = store.make_stream();
@@ -220,12 +222,12 @@ TEST(ExtremeOptions, OfSumsAreRefused) {
     cases.push_back({"density", [=](T& t) { t.density = value; }});
     cases.push_back({"density", [=](T& t) { t.warmup_steps = 5, t.initial_density = value; }});
   }
-  refuse_all<T>(cases, {.warmup_steps = ~std::uint64_t{0}},
-                [&](T const& options) { EXPECT_LE(TopKAllreduce(group, 4, options).density(), 1); });
+  expect_all_rejected<T>(cases, {.warmup_steps = ~std::uint64_t{0}},
+                         [&](T const& options) { EXPECT_LE(TopKAllreduce(group, 4, options).density(), 1); });
   expect_error([&] { TopKAllreduce(group, kMost, {}); }, {"too long"});
 }
 
-TEST(ExtremeOptions, OfStepsAreRefused) {
+TEST(ExtremeOptions, StepArgumentsAreRejected) {
   Store store(Group::alone(), {.threads = 1});
   store.add_table({.name = "t", .dim = 4});
   auto stream = store.make_stream();
@@ -241,12 +243,12 @@ TEST(ExtremeOptions, OfStepsAreRefused) {
   TableBatch nowhere = part;
   nowhere.table = TableId{0xFFFFFFFF};
   expect_error([&] { store.prepare(stream, Clock{0}, {&nowhere, 1}, 1); }, {"uses table 4294967295"});
-  // Two of half of all addresses are no entries, in a sum that wraps.
+  // Two parts of 2^63 entries each: their sum wraps to 0.
   TableBatch half = part;
   half.keys = {keys.data(), (kMost / 2) + 1};
   TableBatch const both[] = {half, half};
   expect_error([&] { store.prepare(stream, Clock{0}, both, 1); }, {"use smaller batches"});
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // sanitizers end a program that asks for so much
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // sanitizers end a program that allocates so much
   expect_error([&] { Array<double>(Device::host(), kMost / 4); }, {"no memory"});
   expect_error([&] { Array<double>(Device::host(), kMost / 8 + 2); }, {"no memory"});
   expect_error([&] { Matrix<float>(Device::host(), kMost / 16 + 2, 16); }, {"no memory"});
@@ -255,7 +257,7 @@ TEST(ExtremeOptions, OfStepsAreRefused) {
   prepare(Clock{0}, std::size_t{1} << 40);
 }
 
-TEST(ExtremeOptions, OfCallsBetweenStepsAreRefused) {
+TEST(ExtremeOptions, ArgumentsBetweenStepsAreRejected) {
   Store store(Group::alone(), {.threads = 1});
   store.add_table({.name = "t", .dim = 4});
   for (std::int64_t const age : {std::int64_t{0}, std::int64_t{-1}, kLeast64, kMost64}) {
@@ -273,14 +275,14 @@ TEST(ExtremeOptions, OfCallsBetweenStepsAreRefused) {
   expect_error([&] { store.save("", {}); }, {"cannot be written"});
   expect_error([&] { store.export_rows("", ExportFormat::kNpy); }, {"not the path of a folder"});
   expect_error([&] { read_blobs(""); }, {"manifest.json"});
-  std::string const too_long(300, 'x');  // the operating system has no such names
+  std::string const too_long(300, 'x');  // longer than the operating system allows
   expect_error([&] { read_blobs(too_long); }, {"manifest.json"});
   expect_error([&] { store.save(too_long, {}); }, {"cannot be written"});
   expect_error([&] { store.export_rows(too_long, ExportFormat::kNpy); }, {"cannot be created"});
 }
 
-// Values that no training could go on with, on one rank of several: no row has changed on any.
-TEST(ExtremeOptions, AssignRefusesWhatIsNotFiniteOnAllRanks) {
+// Non-finite values on one rank: all ranks throw, and no row has changed on any rank.
+TEST(ExtremeOptions, AllRanksRejectAssignOfNonFiniteValues) {
   for (int const ranks : {1, 3}) {
     run_ranks(Group::threads(ranks), [](Group const& group) {
       Store store(group, {.threads = 1});
@@ -312,13 +314,13 @@ TEST(ExtremeOptions, AssignRefusesWhatIsNotFiniteOnAllRanks) {
       for (std::uint32_t table = 0; table < 3; ++table) {
         EXPECT_EQ(store.size(TableId{table}), 2U * static_cast<std::size_t>(group.size()));
       }
-      // All ranks learn of other mistakes too.
+      // Other errors are thrown on all ranks too.
       expect_error([&] { assign(static_cast<std::uint32_t>(r == 0 ? 7 : 0), 1); }, {"table 7 does not exist"});
     });
   }
 }
 
-TEST(ExtremeOptions, BlobsHaveNamesOfTheirOwn) {
+TEST(ExtremeOptions, BlobNamesMustBeUnique) {
   TemporaryFolder const folder;
   run_ranks(Group::threads(2), [&](Group const& group) {
     Store store(group, {.threads = 1});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding and reserving the rows of many tables' keys in one call: beside shards of which one is asked after another,
-// and the numbers that rows get by their order.
+// TableShard::wait_resolve() for many tables in one call: the same rows as with one call for each table. New keys get
+// row numbers in the order of the keys.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ TableOptions options(std::size_t table) {
           .optimizer = {.kind = Optimizer::Kind::kAdagrad, .initial_accumulator = 0.25F}};
 }
 
-// One rank's shards of some tables, and what the order of keys says that their rows are.
+// The shards of one rank, and the expected row of each key.
 struct Tables {
   Stream stream;
   std::vector<std::unique_ptr<TableShard>> shards{};
@@ -47,19 +47,19 @@ struct Tables {
       shards.back()->allocate(device);
     }
   }
-  // The row of a key, which is the next where it has none.
+  // Returns the expected row of a key; a new key gets the next row.
   std::uint32_t row_of(std::size_t table, Key key) {
     return rows[table].try_emplace(key, static_cast<std::uint32_t>(rows[table].size())).first->second;
   }
 };
 
-// What a batch has of a table.
+// The keys of a batch for one table.
 struct Part {
   std::size_t table;
   std::vector<Key> keys;
 };
 
-// Resolves these in one call, or one after the other.
+// Resolves the parts in one call, or with one call for each part.
 std::vector<Ids> resolve(Tables& tables, std::vector<Part> const& parts, bool together) {
   std::vector<Array<Key>> keys;
   std::vector<Array<std::uint32_t>> ids;
@@ -88,7 +88,7 @@ std::vector<Ids> rows_by_order(Tables& tables, std::vector<Part> const& parts) {
   return rows;
 }
 
-// All bits of a shard's rows, whether they exist or not.
+// Returns all bits of the reserved rows of a shard.
 std::vector<std::uint32_t> bits_of(Tables& tables, std::size_t table) {
   auto& shard = *tables.shards[table];
   Ids all(shard.rows_reserved());
@@ -101,15 +101,15 @@ std::vector<std::uint32_t> bits_of(Tables& tables, std::size_t table) {
   return bits;
 }
 
-// Parts of most tables, of some twice and of some without keys; few of the batches' keys are new in some tables, nearly
-// all in others, and several tables have the same ones. A key may be in a part many times.
+// Returns random parts. Some tables have two parts, some parts have no keys. Few keys are new in some tables, nearly
+// all in others. Tables share keys, and a part may repeat a key.
 std::vector<Part> draw(Random& random, std::size_t tables, int batch) {
   std::vector<Part> parts;
   for (std::size_t t = 0; t < tables; ++t) {
     for (std::size_t left = test::below(random, 3); left > 0; --left) {
       Part& part = parts.emplace_back(Part{t, {}});
       std::size_t const count = t == 3 ? 20000 : t == 4 ? 3000 : test::below(random, 3) * 200;
-      std::size_t const first = t % 3 == 0 ? static_cast<std::size_t>(batch) * count : 0;  // else: soon no new ones
+      std::size_t const first = t % 3 == 0 ? static_cast<std::size_t>(batch) * count : 0;  // else few keys are new
       for (std::size_t i = 0; i < count; ++i)
         part.keys.push_back(test::scrambled(first + test::below(random, 2 * count)));
     }
@@ -120,8 +120,8 @@ std::vector<Part> draw(Random& random, std::size_t tables, int batch) {
 class Resolve : public test::OnDevice {};
 INSTANTIATE_TEST_SUITE_P(, Resolve, test::kDevices, test::device_name);
 
-TEST_P(Resolve, ManyTablesAtOnceAsOneAfterTheOther) {
-  constexpr std::size_t kSchema = 40;  // more than a launch takes
+TEST_P(Resolve, ManyTablesMatchOneByOne) {
+  constexpr std::size_t kSchema = 40;  // more than fit in one launch
   for (int threads = 1; threads <= 3; ++threads) {
     Random random(static_cast<std::uint64_t>(threads));
     Tables together(GetParam(), threads, kSchema, 100), apart(GetParam(), 2, kSchema, 100);
@@ -142,8 +142,8 @@ TEST_P(Resolve, ManyTablesAtOnceAsOneAfterTheOther) {
   }
 }
 
-// A batch whose keys are nearly all known is searched before anything is put in, one with many new keys is not.
-TEST_P(Resolve, FewNewKeysAmongManyGetTheNextRows) {
+// In a batch with few new keys all keys are searched before any is inserted; in a batch with many they are not.
+TEST_P(Resolve, NewKeysGetNextRows) {
   Tables tables(GetParam(), 2, 3, 5000);
   std::vector<Part> parts{{0, {}}, {1, {}}, {2, {}}};
   for (std::uint64_t k = 0; k < 4000; ++k) {
@@ -151,7 +151,7 @@ TEST_P(Resolve, FewNewKeysAmongManyGetTheNextRows) {
   }
   for (int batch = 0; batch < 4; ++batch) {
     EXPECT_EQ(resolve(tables, parts, true), rows_by_order(tables, parts));
-    // In another order, with some new keys in two of the tables, twice each and far from each other.
+    // Another order, and some new keys in two of the tables, each twice and far apart.
     for (auto& part : parts) std::rotate(part.keys.begin(), part.keys.begin() + 1234, part.keys.end());
     for (std::uint64_t k = 0; k < 7; ++k) {
       Key const key = test::scrambled(10000 + 10 * static_cast<std::uint64_t>(batch) + k);
@@ -160,15 +160,15 @@ TEST_P(Resolve, FewNewKeysAmongManyGetTheNextRows) {
   }
 }
 
-TEST_P(Resolve, NothingAndPartsWithoutKeysAreResolved) {
+TEST_P(Resolve, AcceptsEmptyParts) {
   Tables tables(GetParam(), 2, 2, 10);
   EXPECT_EQ(resolve(tables, {}, true), std::vector<Ids>());
   EXPECT_EQ(resolve(tables, {{0, {}}, {1, {}}}, true), std::vector<Ids>(2));
   EXPECT_EQ(resolve(tables, {{0, {}}, {1, {Key{5}, Key{5}}}, {0, {}}}, true), (std::vector<Ids>{{}, {0, 0}, {}}));
 }
 
-// Keys move to the larger index while batches come, new keys or not; then the smaller one goes.
-TEST_P(Resolve, AnIndexGoesOnGrowingWithoutNewKeys) {
+// Later batches move keys to the larger index, even without new keys; then the smaller index is freed.
+TEST_P(Resolve, IndexGrowthEndsWithoutNewKeys) {
   Tables tables(GetParam(), 2, 1, 100000);
   auto const from = [](std::uint64_t first) {
     std::vector<Key> keys;
@@ -183,10 +183,10 @@ TEST_P(Resolve, AnIndexGoesOnGrowingWithoutNewKeys) {
   EXPECT_LT(memory::usage(GetParam()).bytes + 1000000, while_growing);
 }
 
-TEST_P(Resolve, ATableThatCannotTakeItsRowsIsNamed) {
+TEST_P(Resolve, ErrorNamesTableWithoutMemory) {
   Tables tables(GetParam(), 2, 3, 10);
   auto too_large = options(1);
-  too_large.dim = std::size_t{1} << 33;  // a chunk of rows has more bytes than there are addresses
+  too_large.dim = std::size_t{1} << 33;  // a chunk of rows is larger than the address space
   tables.shards[1] = std::make_unique<TableShard>(too_large, 7, 10);
   tables.shards[1]->allocate(GetParam());
   std::vector<Part> const parts{{0, {Key{1}}}, {1, {Key{2}}}, {2, {Key{3}}}};

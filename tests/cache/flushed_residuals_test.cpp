@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients that a filter has held back, and what it costs when they come late.
+// Gradients that a filter has delayed, and the bytes that they take when they are flushed.
 #include "tests/cache/residuals_fixture.hpp"
 
 namespace gpups::test {
 namespace {
 
-using namespace held;
+using namespace residuals;
 
-// Small gradients, which are held back behind large ones and then sent late with their keys: less is saved than
-// without, and what was sent and what was saved are together what there was, once.
-TEST(LateGradients, WhatComesLateIsNoLongerSpared) {
+// Small gradients after large ones are delayed and then flushed with their keys. Sent bytes plus saved bytes are still
+// the uncompressed bytes, each counted once.
+TEST(FlushedResiduals, FlushedBytesAreNotCountedAsSaved) {
   run_ranks(Group::threads(2), [&](Group mine) {
     Store store(mine, {.threads = 1});
     store.add_table(table({.filter = {.age_max = 3, .density = 0}}));
@@ -25,7 +25,7 @@ TEST(LateGradients, WhatComesLateIsNoLongerSpared) {
     auto const plain = [](Stats const& stats) { return stats.remote_keys * kDim * sizeof(float); };
     auto const all = after(0, 100), held = after(1, 1);
     EXPECT_EQ(all.sent.gradients + all.saved_bytes.gradients, plain(all));
-    EXPECT_LT(held.sent.gradients - all.sent.gradients, all.remote_keys) << "nothing of the second step";
+    EXPECT_LT(held.sent.gradients - all.sent.gradients, all.remote_keys) << "gradients of the second step are delayed";
     EXPECT_EQ(held.sent.gradients + held.saved_bytes.gradients, plain(held));
     Stats late = held;
     for (int s = 2; s < 7; ++s) late = after(s, 0);
@@ -35,8 +35,8 @@ TEST(LateGradients, WhatComesLateIsNoLongerSpared) {
   });
 }
 
-// What rows cost that come late, each, beside their sums of a byte. Rank 1 brings them, in batches that are announced
-// ahead so that their keys get numbers.
+// Returns the bytes for the key of a flushed row, beside its sums of one byte each. Rank 1 pushes the gradients, in
+// batches that are announced ahead, so that their keys get slots.
 double late_key_bytes(std::size_t dictionary_keys) {
   constexpr std::uint64_t kKeys = 2000;
   double bytes = 0;
@@ -66,7 +66,7 @@ double late_key_bytes(std::size_t dictionary_keys) {
     auto const prepare = [&](int step) { return store.prepare(stream, Clock{step}, {&part, 1}, kSamples / 2); };
     auto const first = prepare(1), second = prepare(2);
     end_step();
-    bring(first, 100);  // all rows go, and the bound follows them
+    bring(first, 100);  // all rows are sent, and the threshold follows them
     end_step();
     bring(second, 1);
     auto const held = end_step();
@@ -85,7 +85,7 @@ double late_key_bytes(std::size_t dictionary_keys) {
   return bytes;
 }
 
-TEST(LateGradients, WhatComesLateGoesByTheNumbersThatItsKeysHave) {
+TEST(FlushedResiduals, KeysAreSentAsDictionarySlots) {
   EXPECT_NEAR(late_key_bytes(1 << 20), 1, 0.05);
   EXPECT_NEAR(late_key_bytes(0), 8, 0.05);
   double const some = late_key_bytes(500);  // of about a thousand

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables whose values are numbers of 16 bits: the same bits on any number of ranks and threads and after a resume, and
-// the same answers whichever way a row is read.
+// Tables whose values have 16 bits: equal bits on any number of ranks and threads and after a resume, and equal values
+// from every call that reads rows.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ TableOptions table(std::string name, DataType values, Kind kind, std::size_t dim
           .value_type = values};
 }
 
-// Rows of all kinds of padding, and every optimizer.
+// Tables with every kind of row padding and every optimizer.
 std::vector<TableOptions> tables() {
   return {table("a", DataType::kBFloat16, Kind::kAdagrad, 5), table("b", DataType::kHalf, Kind::kRowwiseAdagrad, 20),
           table("c", DataType::kBFloat16, Kind::kSgd, 1, 3),  table("d", DataType::kHalf, Kind::kAdam, 40),
@@ -45,7 +45,7 @@ std::vector<Key> keys_of(std::int64_t step, std::uint64_t microbatch, std::uint3
   return keys;
 }
 
-// Trains until `last`, eight microbatches a step.
+// Trains up to step `last`, with eight microbatches a step.
 void train(Store& store, std::int64_t last) {
   auto stream = store.make_stream();
   std::size_t const count = tables().size();
@@ -72,7 +72,7 @@ Store store_of(Group const& group, int threads = 1) {
   return store;
 }
 
-// What rank 0's `act` returns; all ranks do it.
+// Calls `act` on all ranks and returns the result of rank 0.
 template <class Act>
 std::uint64_t run_on_ranks(int ranks, Act act) {
   std::uint64_t result = 0;
@@ -101,7 +101,7 @@ std::vector<float> look_up(Store& store, TableId id, std::vector<Key> const& key
   return values;
 }
 
-bool fits_eager(float x, DataType type) {
+bool is_representable(float x, DataType type) {
   if (type == DataType::kHalf) return kernels::to_float(kernels::round_to<kernels::Half>(x)) == x;
   return type == DataType::kFloat || kernels::to_float(kernels::round_to<kernels::BFloat16>(x)) == x;
 }
@@ -112,7 +112,7 @@ std::vector<Key> first_keys(std::uint64_t n) {
   return keys;
 }
 
-TEST(ShortValues, HaveTheSameBitsOnAnyNumberOfRanksAndThreads) {
+TEST(Fp16Values, BitsAreEqualForAnyRanksAndThreads) {
   auto const one = hash_after(1, 8);
   for (int ranks : {2, 3, 4}) EXPECT_EQ(hash_after(ranks, 8), one) << ranks;
   auto threads = store_of(Group::alone(), 1);
@@ -127,7 +127,7 @@ TEST(ShortValues, HaveTheSameBitsOnAnyNumberOfRanksAndThreads) {
   EXPECT_NE(floats.table_hash(), one);
 }
 
-TEST(ShortValues, AResumedRunHasTheBitsOfOneThatNeverStopped) {
+TEST(Fp16Values, ResumedRunEndsWithSameBits) {
   auto const undisturbed = hash_after(1, 8);
   for (int before : {1, 2, 3}) {
     TemporaryFolder const folder;
@@ -148,8 +148,8 @@ TEST(ShortValues, AResumedRunHasTheBitsOfOneThatNeverStopped) {
   }
 }
 
-// Read by look-ups, scans, pulls and pooled pulls: of rows that were trained, and of keys without a row.
-TEST(ShortValues, ReadTheSameInEveryWay) {
+// Look-ups, scans, pulls and pooled pulls, for trained rows and for keys without a row.
+TEST(Fp16Values, AllReadsReturnSameValues) {
   for (int ranks : {1, 2}) {
     run_on_ranks(ranks, [&](Store& store) {
       train(store, 5);
@@ -159,7 +159,7 @@ TEST(ShortValues, ReadTheSameInEveryWay) {
         std::size_t const dim = store.table(TableId{t}).dim;
         auto const keys = first_keys(400);  // those from 300 on have no row
         auto const values = look_up(store, TableId{t}, keys);
-        for (float const x : values) EXPECT_TRUE(fits_eager(x, store.table(TableId{t}).value_type)) << x;
+        for (float const x : values) EXPECT_TRUE(is_representable(x, store.table(TableId{t}).value_type)) << x;
         store.scan(stream, TableId{t}, [&](View<Key const> scanned, MatrixView<float const> rows) {
           for (std::size_t i = 0; i < scanned.size(); ++i) {
             for (std::size_t j = 0; j < dim; ++j) EXPECT_EQ(rows.row(i)[j], values[number(scanned[i]) * dim + j]);
@@ -194,10 +194,10 @@ TEST(ShortValues, ReadTheSameInEveryWay) {
   }
 }
 
-// Steps of a hundredth of what lies between two numbers: each would be lost if it were rounded to the nearest.
-TEST(ShortValues, SmallUpdatesAddUp) {
+// Each update is 1/100 of the distance between two numbers: rounding to nearest would lose every one of them.
+TEST(Fp16Values, StochasticRoundingKeepsSmallUpdates) {
   for (auto const values : {DataType::kBFloat16, DataType::kHalf}) {
-    double const unit = values == DataType::kHalf ? 0x1p-10 : 0x1p-7;  // from 1 to 2
+    double const unit = values == DataType::kHalf ? 0x1p-10 : 0x1p-7;  // distance of numbers between 1 and 2
     Store store(Group::alone(), {});
     store.add_table({.name = "t",
                      .dim = 256,
@@ -224,11 +224,11 @@ TEST(ShortValues, SmallUpdatesAddUp) {
     }
     double const n = static_cast<double>(got.size()), mean = sum / n;
     EXPECT_NEAR(mean, 10, 0.3);                                // 1000 / 100, four deviations of a mean of 2048
-    EXPECT_NEAR(squares / n - mean * mean, 9.9, 1.3) << mean;  // draws do not depend on each other
+    EXPECT_NEAR(squares / n - mean * mean, 9.9, 1.3) << mean;  // draws are independent
   }
 }
 
-TEST(ShortValues, TakeHalfTheMemoryAndHalfTheFile) {
+TEST(Fp16Values, HalveMemoryAndFileSize) {
   auto const bytes = [](DataType values) {
     auto options = table("t", values, Kind::kSgd, 64);
     options.expected_rows = 1 << 20;
@@ -255,7 +255,7 @@ TEST(ShortValues, TakeHalfTheMemoryAndHalfTheFile) {
   }
 }
 
-TEST(ShortValues, ACheckpointOfAnotherTypeIsRefused) {
+TEST(Fp16Values, RejectsCheckpointOfOtherType) {
   TemporaryFolder const folder;
   {
     Store store(Group::alone(), {});
@@ -271,8 +271,8 @@ TEST(ShortValues, ACheckpointOfAnotherTypeIsRefused) {
   }
 }
 
-// Checkpoints of the format before this one say no type.
-TEST(ShortValues, CheckpointsThatSayNoTypeAreOfFloats) {
+// Checkpoints of format 2 contain no data types.
+TEST(Fp16Values, CheckpointWithoutTypeIsFloat32) {
   TemporaryFolder const folder;
   auto const add = [](Store& store, DataType values) { store.add_table(table("t", values, Kind::kSgd, 3)); };
   std::uint64_t hash = 0;
@@ -305,7 +305,7 @@ TEST(ShortValues, CheckpointsThatSayNoTypeAreOfFloats) {
   expect_error([&] { fourth.restore(folder.path()); }, {"has format 6 (this program reads 2 to 5)"});
 }
 
-TEST(ShortValues, SetAndForgottenRowsAreAsOfFloats) {
+TEST(Fp16Values, AssignRoundsAndExpireResets) {
   auto store = store_of(Group::alone());
   auto stream = store.make_stream();
   auto const keys = first_keys(10);
@@ -321,7 +321,7 @@ TEST(ShortValues, SetAndForgottenRowsAreAsOfFloats) {
   EXPECT_EQ(store.expire(TableId{3}, 1), 10U);
   EXPECT_EQ(look_up(store, TableId{3}, keys), initial);
 
-  // Other keys take their places, with nothing of what was there.
+  // Other keys reuse the rows, without their old contents.
   std::vector<Key> const others{Key{1001}, Key{1002}};
   for (std::size_t i = 0; i < 2; ++i) std::fill(values.row(i).begin(), values.row(i).end(), 3.0F);
   store.assign(stream, TableId{3}, View<Key const>(others), values.view().slice(0, 2));
@@ -329,7 +329,7 @@ TEST(ShortValues, SetAndForgottenRowsAreAsOfFloats) {
   EXPECT_EQ(look_up(store, TableId{3}, keys), initial);
 }
 
-TEST(ShortValues, ExportsAreOfFloats) {
+TEST(Fp16Values, ExportWritesFloat32) {
   TemporaryFolder const folder;
   Store store(Group::alone(), {});
   store.add_table(table("t", DataType::kBFloat16, Kind::kSgd, 2));
@@ -347,7 +347,7 @@ TEST(ShortValues, ExportsAreOfFloats) {
   EXPECT_EQ(fs::file_size(folder.path() / "out" / "t.values.bin"), sizeof got);
 }
 
-TEST(ShortValues, WhatATypeCannotHoldIsAnError) {
+TEST(Fp16Values, RejectsValuesBeyondRange) {
   Store store(Group::alone(), {});
   auto large = table("t", DataType::kHalf, Kind::kSgd, 2);
   large.initializer = {Initializer::Kind::kNormal, 60000};
@@ -364,7 +364,7 @@ TEST(ShortValues, WhatATypeCannotHoldIsAnError) {
   auto const batch = store.prepare(stream, Clock{0}, {&part, 1}, 1);
   store.wait_ready(batch);
   Matrix<float> sources(Device::host(), 1, 2);
-  sources.row(0)[0] = 0, sources.row(0)[1] = -1;  // 70,000
+  sources.row(0)[0] = 0, sources.row(0)[1] = -1;  // the new value would be 70,000
   TableGradients const gradients{.sources = sources};
   store.push(stream, batch, {&gradients, 1});
   store.advance_clock();

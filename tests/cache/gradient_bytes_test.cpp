@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a push of rows costs in bytes, everything counted but the values that are read: with new keys, with keys that
-// were named before, and without a dictionary.
+// Bytes that ranks send for a push, all kinds but refreshes: with new keys, with known keys, and without a dictionary.
 #include <gtest/gtest.h>
 
 #include "gpups/gpups.hpp"
@@ -10,7 +9,7 @@
 namespace gpups::test {
 namespace {
 
-TEST(SentRows, CostTheirSumsAndAByteOrTwoForKeysThatWereNamedBefore) {
+TEST(GradientBytes, KnownKeysTakeAtMostTwoBytes) {
   constexpr std::size_t kRows = 10000;
   for (int const ranks : {2, 4}) {
     for (std::size_t const dim : {1, 10, 64}) {
@@ -30,7 +29,7 @@ TEST(SentRows, CostTheirSumsAndAByteOrTwoForKeysThatWereNamedBefore) {
   }
 }
 
-TEST(SentRows, KeysTravelWholeWithoutADictionary) {
+TEST(GradientBytes, KeysTakeEightBytesWithoutDictionary) {
   constexpr std::size_t kRows = 3000;
   TableOptions options{.dim = 3};
   auto const with = gradient_bytes_per_key(2, 5, kRows, options, false);
@@ -45,7 +44,7 @@ TEST(SentRows, KeysTravelWholeWithoutADictionary) {
   EXPECT_EQ(with.hash, few.hash);
 }
 
-TEST(SentRows, DictionariesAreInTheMemoryPlan) {
+TEST(GradientBytes, MemoryPlanIncludesDictionaries) {
   auto const planned = [](int ranks, std::size_t keys) {
     std::uint64_t bytes = 0;
     Store store(ranks == 1 ? Group::alone() : Group::threads(ranks)[0], {});
@@ -59,11 +58,11 @@ TEST(SentRows, DictionariesAreInTheMemoryPlan) {
   EXPECT_EQ(planned(2, 0), 0U);
   EXPECT_GT(planned(2, 100000), 100000U * 40);
   EXPECT_LT(planned(2, 100000), 100000U * 70);
-  EXPECT_EQ(planned(2, 1 << 20), planned(2, 1 << 21));  // no more keys than the other rank has rows
+  EXPECT_EQ(planned(2, 1 << 20), planned(2, 1 << 21));  // at most as many keys as the other rank has rows
   EXPECT_NEAR(static_cast<double>(planned(4, 90000)), static_cast<double>(planned(2, 90000)), 90000 * 10);
 }
 
-TEST(SentRows, WhatWaitsAndWhatIsCopiedIsInTheMemoryPlan) {
+TEST(GradientBytes, MemoryPlanIncludesResidualsAndMirrors) {
   auto const planned = [](int ranks, RowCompression const& gradient_compression,
                           RowCompression const& refresh_compression) {
     std::uint64_t bytes = 0;
@@ -90,10 +89,10 @@ TEST(SentRows, WhatWaitsAndWhatIsCopiedIsInTheMemoryPlan) {
     EXPECT_GT(planned(ranks, many, {}), planned(ranks, few, {}));
   }
   RowCompression const all{.codec = RowCodec::kInt8, .capacity_rows = std::size_t{1} << 21};
-  EXPECT_LT(planned(2, all, {}), planned(2, {}, {}) + (std::uint64_t{1} << 20) * 64 * 8);  // of half the rows
+  EXPECT_LT(planned(2, all, {}), planned(2, {}, {}) + (std::uint64_t{1} << 20) * 64 * 8);  // for half of the rows
 }
 
-TEST(SentRows, TooManyKeysToRememberAreRefused) {
+TEST(GradientBytes, RejectsTooLargeDictionary) {
   Store store(Group::alone(), {});
   expect_error([&] { store.add_table({.name = "t", .dim = 4, .dictionary_keys = std::size_t{1} << 31}); },
                {"table 't' has 2147483648 dictionary_keys", "lower dictionary_keys"});

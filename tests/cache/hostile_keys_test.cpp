@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a peer claims of keys and gradients on their way: numbers that it never gave, keys that it names twice, rows of
-// sizes that cannot be.
+// A peer that sends invalid lists of keys or invalid gradients: unknown slots, duplicate keys, impossible sizes.
 #include "tests/support/hostile_peer.hpp"
 
 namespace gpups::test {
@@ -10,7 +9,7 @@ using Bytes = std::vector<std::uint8_t>;
 
 class HostileKeys : public HostilePeer {
  protected:
-  // Announces so many keys for step 1 with these bytes, at the end of step 0.
+  // The peer announces `keys` keys for step 1, encoded in `bytes`, and step 0 ends.
   void announce(std::uint64_t keys, Bytes const& bytes) {
     peer_.send(in(0, {intent(1, keys)}, bytes.size()));
     if (!bytes.empty()) peer_.send_data(tag(Section::kKeys, 0, 0), bytes);
@@ -20,8 +19,8 @@ class HostileKeys : public HostilePeer {
     announce(keys, bytes);
     expect_rejected(words);
   }
-  // `keys` keys that the peer has named; then step 1 of both begins. Returns what its header says.
-  Message named(std::uint64_t keys) {
+  // The peer announces `keys` new keys, and step 1 begins. Returns the header of its gradients, without their sizes.
+  Message step_with_known_keys(std::uint64_t keys) {
     std::vector<std::uint64_t> list;
     for (std::uint64_t k = 0; k < keys; ++k) list.push_back(k << 33);
     announce(keys, new_keys(list));
@@ -33,15 +32,13 @@ class HostileKeys : public HostilePeer {
   }
 };
 
-TEST_F(HostileKeys, ANumberThatWasNeverGiven) {
-  expect_keys_rejected(1, {1, 0, 0, 0, 0, 0}, "a slot that has no key yet");
-}
+TEST_F(HostileKeys, RejectsUnknownSlot) { expect_keys_rejected(1, {1, 0, 0, 0, 0, 0}, "a slot that has no key yet"); }
 
-TEST_F(HostileKeys, ANumberBehindTheLastThatWasGiven) {
-  auto message = named(3);
+TEST_F(HostileKeys, RejectsSlotBeyondLast) {
+  auto message = step_with_known_keys(3);
   message.gradients = {{2, 0}};
   message.intents = {intent(2, 2)};
-  Bytes const bytes{2, 0, 0, 0, 0, 1, 1};  // numbers 1 and 3
+  Bytes const bytes{2, 0, 0, 0, 0, 1, 1};  // slots 1 and 3
   message.key_bytes = bytes.size();
   peer_.send(message);
   peer_.send_data(tag(Section::kGradients, 1, 0), 2);
@@ -49,8 +46,8 @@ TEST_F(HostileKeys, ANumberBehindTheLastThatWasGiven) {
   expect_rejected("a slot that has no key yet");
 }
 
-TEST_F(HostileKeys, ANumberInAnUrgentRead) {
-  auto message = named(3);
+TEST_F(HostileKeys, RejectsUnknownSlotInLateFetch) {
+  auto message = step_with_known_keys(3);
   message.gradients = {{2, 0}};
   peer_.send(message);
   peer_.send_data(tag(Section::kGradients, 1, 0), 2);
@@ -60,17 +57,17 @@ TEST_F(HostileKeys, ANumberInAnUrgentRead) {
   expect_rejected("a slot that has no key yet");
 }
 
-TEST_F(HostileKeys, AKeyTwice) {
+TEST_F(HostileKeys, RejectsDuplicateKey) {
   auto bytes = new_keys({5, 1ULL << 60});
   std::copy_n(bytes.begin() + 5, 8, bytes.begin() + 13);
   expect_keys_rejected(2, bytes, "announced key 5 of table 't' twice");
 }
 
-TEST_F(HostileKeys, AKnownKeyAsANewOne) {
-  auto message = named(1);
+TEST_F(HostileKeys, RejectsKnownKeySentAsNew) {
+  auto message = step_with_known_keys(1);
   message.gradients = {{1, 0}};
   message.intents = {intent(2, 2)};
-  Bytes bytes(6 + 8, 0);  // number 0, and key 0, which has it
+  Bytes bytes(6 + 8, 0);  // slot 0, and key 0, which has this slot
   bytes[0] = 1;
   message.key_bytes = bytes.size();
   peer_.send(message);
@@ -79,19 +76,21 @@ TEST_F(HostileKeys, AKnownKeyAsANewOne) {
   expect_rejected("announced key 0 of table 't' twice");
 }
 
-TEST_F(HostileKeys, GapsThatHaveNoEnd) { expect_keys_rejected(1, {1, 0, 0, 0, 0, 0x80}, "does not end"); }
+TEST_F(HostileKeys, RejectsUnterminatedGap) { expect_keys_rejected(1, {1, 0, 0, 0, 0, 0x80}, "does not end"); }
 
-TEST_F(HostileKeys, KeysWithoutBytes) { expect_keys_rejected(1, {}, "a truncated list of keys"); }
+TEST_F(HostileKeys, RejectsMissingKeyBytes) { expect_keys_rejected(1, {}, "a truncated list of keys"); }
 
-TEST_F(HostileKeys, MoreKeysThanBytes) { expect_keys_rejected(kHuge, Bytes(100, 0), "fewer bytes than its keys need"); }
+TEST_F(HostileKeys, RejectsMoreKeysThanBytes) {
+  expect_keys_rejected(kHuge, Bytes(100, 0), "fewer bytes than its keys need");
+}
 
-TEST_F(HostileKeys, MoreBytesThanKeys) {
+TEST_F(HostileKeys, RejectsMoreBytesThanKeys) {
   auto bytes = new_keys({5});
   bytes.push_back(0);
   expect_keys_rejected(1, bytes, "more bytes than the keys of its batches need");
 }
 
-TEST_F(HostileKeys, MoreBytesThanItsKeysCanTake) {
+TEST_F(HostileKeys, RejectsKeyBytesBeyondMaximum) {
   peer_.send(in(0, {intent(1, 1)}, 1000));
   end_step();
   expect_rejected("more bytes of keys than its batches can need");
@@ -99,9 +98,9 @@ TEST_F(HostileKeys, MoreBytesThanItsKeysCanTake) {
 
 class HostileSizes : public HostileKeys, public testing::WithParamInterface<cache::GradientBytes> {};
 
-TEST_P(HostileSizes, OfGradientsThatCannotBe) {
-  // Three rows of four columns: from 2 bytes to 98; and no occurrences, which this table does not count.
-  auto message = named(3);
+TEST_P(HostileSizes, RejectsImpossibleGradientSizes) {
+  // Three rows of four columns take 2 to 98 bytes. This table counts no occurrences.
+  auto message = step_with_known_keys(3);
   message.gradients = {GetParam()};
   peer_.send(message);
   expect_rejected("whose size is impossible for the rows of its batch");
@@ -110,11 +109,11 @@ INSTANTIATE_TEST_SUITE_P(Sizes, HostileSizes,
                          testing::Values(cache::GradientBytes{1, 0}, cache::GradientBytes{99, 0},
                                          cache::GradientBytes{~0ULL, 0}, cache::GradientBytes{2, 1}));
 
-TEST_F(HostileKeys, RowsThatAreNotAsLongAsTheySay) {
-  auto message = named(3);
+TEST_F(HostileKeys, RejectsRowsOfWrongLength) {
+  auto message = step_with_known_keys(3);
   message.gradients = {{30, 0}};
   peer_.send(message);
-  peer_.send_data(tag(Section::kGradients, 1, 0), 30, 0x11);  // three rows of a byte take 2 + 12
+  peer_.send_data(tag(Section::kGradients, 1, 0), 30, 0x11);  // three rows with sums of a byte take 2 + 12
   expect_rejected("whose rows do not fill their bytes");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a peer claims in headers, and says in the round.
+// A peer that sends invalid headers, or invalid messages in the round.
 #include "tests/support/hostile_peer.hpp"
 
 #include <fmt/core.h>
@@ -9,28 +9,28 @@
 namespace gpups::test {
 namespace {
 
-// -- claims --
+// -- sizes and fields --
 
-TEST_F(HostilePeer, KeysThatAreNamedAndNeverComeCostNothing) {
+TEST_F(HostilePeer, AnnouncedKeysTakeNoMemory) {
   peer_.send(urgent(0, kHuge, 8 * kHuge));
   EXPECT_EQ(turn(), "");
   peer_.send({.kind = MessageKind::kLookup, .id = 1, .keys = kHuge});
   EXPECT_EQ(turn(), "");
 }
 
-TEST_F(HostilePeer, KeysOfAnotherNumberThanNamed) {
+TEST_F(HostilePeer, RejectsLateFetchOfWrongSize) {
   peer_.send(urgent(0, kHuge, 8 * kHuge));
   peer_.send_data(tag(Section::kLateFetchKeys, 0, 0), 80);
   expect_rejected("sends 80 bytes");
 }
 
-TEST_F(HostilePeer, LookupOfAnotherNumberThanNamed) {
+TEST_F(HostilePeer, RejectsLookupOfWrongSize) {
   peer_.send({.kind = MessageKind::kLookup, .id = 1, .keys = kHuge});
   peer_.send_data(tag(Section::kRequestKeys, 1, 1), 80);
   expect_rejected("sends 80 bytes");
 }
 
-TEST_F(HostilePeer, MoreKeysThanThereCanBe) {
+TEST_F(HostilePeer, RejectsTooManyKeys) {
   for (std::uint64_t const keys : {kHuge + 1, std::uint64_t{1} << 61, ~std::uint64_t{0}}) {
     RawPeer peer;
     Store store(peer.group(), {.threads = 1});
@@ -42,36 +42,36 @@ TEST_F(HostilePeer, MoreKeysThanThereCanBe) {
   expect_rejected("too many keys");
 }
 
-TEST_F(HostilePeer, RequestsForNothingOrForAnotherTable) {
+TEST_F(HostilePeer, RejectsLookupOfUnknownTable) {
   peer_.send({.kind = MessageKind::kLookup, .table = TableId{7}, .keys = 1});
   expect_rejected("a table that does not exist");
 }
 
-TEST_F(HostilePeer, RequestForNoRows) {
+TEST_F(HostilePeer, RejectsLookupOfNoRows) {
   peer_.send({.kind = MessageKind::kLookup, .keys = 0});
   expect_rejected("sent a request for no rows");
 }
 
-TEST_F(HostilePeer, MorePartsThanTagsCanTell) {
+TEST_F(HostilePeer, RejectsTooManyPartsInBatch) {
   Intent many{Clock{1}, {}};
   for (std::size_t p = 0; p <= cache::kPartsMax; ++p) many.parts.push_back({TableId{0}, 1});
   peer_.send(in(0, {many}));
   expect_rejected("too many parts");
 }
 
-TEST_F(HostilePeer, FieldsOfAnotherKind) {
+TEST_F(HostilePeer, RejectsFieldsOfAnotherKind) {
   peer_.send({.kind = MessageKind::kRefreshPhase, .intents = {intent(1, 1)}});
   expect_rejected("must not have intents");
 }
 
-TEST_F(HostilePeer, BytesThatAreNoMessage) {
+TEST_F(HostilePeer, RejectsBytesThatAreNoMessage) {
   peer_.send_bytes("hello");
   expect_rejected("an invalid message");
 }
 
 // -- the round --
 
-TEST_F(HostilePeer, ClocksOfAllSizes) {
+TEST_F(HostilePeer, RejectsClocksOutOfRange) {
   for (std::int64_t const clock : {kFirst, std::int64_t{-1}, std::int64_t{1}, kLast - 1, kLast}) {
     for (auto const kind : {MessageKind::kGradientPhase, MessageKind::kRefreshPhase, MessageKind::kLateFetch,
                             MessageKind::kLateFetchReply}) {
@@ -80,14 +80,14 @@ TEST_F(HostilePeer, ClocksOfAllSizes) {
       store.add_table({.name = "t", .dim = 4});
       Message message{.kind = kind, .clock = Clock{clock}};
       if (kind == MessageKind::kLateFetch) message.intents = {intent(clock, 1)};
-      if (kind == MessageKind::kLateFetch && clock == 1) continue;  // may be
+      if (kind == MessageKind::kLateFetch && clock == 1) continue;  // is valid
       peer.send(message);
       EXPECT_NE(turn(store), "") << clock << ", kind " << static_cast<int>(kind);
     }
   }
 }
 
-TEST_F(HostilePeer, BatchesTooFarAheadOrTooLate) {
+TEST_F(HostilePeer, RejectsBatchesTooEarlyOrTooLate) {
   for (std::int64_t const clock : {kFirst, std::int64_t{0}, cache::kStepsAheadMax + 1, kLast}) {
     RawPeer peer;
     Store store(peer.group(), {.threads = 1});
@@ -98,19 +98,19 @@ TEST_F(HostilePeer, BatchesTooFarAheadOrTooLate) {
   }
 }
 
-TEST_F(HostilePeer, ABatchTwice) {
+TEST_F(HostilePeer, RejectsBatchAnnouncedTwice) {
   end_step();
   peer_.send(in(0, {intent(1, 1), intent(1, 1)}));
   expect_rejected("announced a batch twice");
 }
 
-TEST_F(HostilePeer, ABatchOfATableThatIsNotThere) {
+TEST_F(HostilePeer, RejectsBatchOfUnknownTable) {
   end_step();
   peer_.send(in(0, {intent(1, 1, TableId{9})}));
   expect_rejected("a table that does not exist");
 }
 
-TEST_F(HostilePeer, MorePartsAheadThanOneMay) {
+TEST_F(HostilePeer, RejectsTooManyPartsAhead) {
   end_step();
   std::vector<Intent> intents;
   for (std::int64_t clock = 1; clock <= 257; ++clock) {
@@ -120,7 +120,7 @@ TEST_F(HostilePeer, MorePartsAheadThanOneMay) {
   expect_rejected("parts of batches ahead");
 }
 
-TEST_F(HostilePeer, GradientsThatWereNotAnnounced) {
+TEST_F(HostilePeer, RejectsUnannouncedGradients) {
   end_step();
   auto message = in(0);
   message.gradients = {{5, 0}};
@@ -128,8 +128,8 @@ TEST_F(HostilePeer, GradientsThatWereNotAnnounced) {
   expect_rejected("gradients for rows that it did not announce");
 }
 
-// Counts of entries may say anything: they are added up, and index nothing.
-TEST_F(HostilePeer, SightingsThatFall) {
+// Any counts of entries are accepted: they are added up, and never used as indices.
+TEST_F(HostilePeer, AcceptsAnyOccurrenceCounts) {
   RawPeer peer;
   Store store(peer.group(), {.threads = 1});
   store.add_table({.name = "t", .dim = 4, .admission_count = 100});
@@ -156,25 +156,25 @@ TEST_F(HostilePeer, SightingsThatFall) {
   EXPECT_EQ(rows, 1U);  // very many occurrences
 }
 
-TEST_F(HostilePeer, AStepThatEndsBeforeItsKeysHaveCome) {
+TEST_F(HostilePeer, RejectsStepEndBeforeItsKeys) {
   end_step();
   peer_.send(urgent(0, 3, 9));
   peer_.send(in(0));
   expect_rejected("before it sent the keys");
 }
 
-TEST_F(HostilePeer, AReadForAStepThatItHadEnded) {
+TEST_F(HostilePeer, RejectsLateFetchAfterStepEnd) {
   auto const keys = new_keys({1, 2, 3});
   peer_.send(in(0, {intent(1, 3)}, keys.size()));
   end_step();
-  peer_.let_turn();  // awaits the keys
+  peer_.let_turn();  // waits for the keys
   peer_.send(urgent(0, 3, keys.size()));
   peer_.send_data(tag(Section::kKeys, 0, 0), keys);
   expect_rejected("a step that it had ended");
 }
 
-// The row of four numbers of 16 bits that was asked for takes 8 bytes.
-TEST_F(HostilePeer, ValuesAsTheTableDoesNotKeepThem) {
+// The requested row of four 16-bit numbers takes 8 bytes.
+TEST_F(HostilePeer, RejectsValuesOfWrongType) {
   for (std::size_t const bytes : {4, 16}) {
     RawPeer peer;
     group_ = peer.group();
@@ -189,12 +189,12 @@ TEST_F(HostilePeer, ValuesAsTheTableDoesNotKeepThem) {
   }
 }
 
-TEST_F(HostilePeer, TwoTransfersUnderOneTag) {
+TEST_F(HostilePeer, RejectsTwoTransfersWithOneTag) {
   for (int i = 0; i < 2; ++i) peer_.send_data(tag(Section::kGradients, 5, 0), 8);
   expect_rejected("two transfers under one tag");
 }
 
-TEST_F(HostilePeer, WordsOfAPeerAreCutAndCleaned) {
+TEST_F(HostilePeer, SanitizesErrorTextOfPeer) {
   end_step();
   auto message = in(0);
   message.error = "\033[2J\n" + std::string(1 << 20, 'x');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a peer asks and answers outside of the round, and what it may do that is unusual.
+// Requests and replies of a peer outside of the round, and programs that are unusual but valid.
 #include <functional>
 #include <string>
 #include <utility>
@@ -12,9 +12,9 @@
 namespace gpups::test {
 namespace {
 
-// -- answers --
+// -- replies --
 
-TEST_F(HostilePeer, AnUrgentAnswerTwice) {
+TEST_F(HostilePeer, RejectsSecondLateFetchReply) {
   auto const batch = read_from_peer(Clock{0});
   peer_.on_idle = [this] {
     for (int i = 0; i < 2; ++i) peer_.send({.kind = MessageKind::kLateFetchReply});
@@ -25,12 +25,12 @@ TEST_F(HostilePeer, AnUrgentAnswerTwice) {
             std::string::npos);
 }
 
-TEST_F(HostilePeer, AnAnswerThatNobodyAskedFor) {
+TEST_F(HostilePeer, RejectsUnrequestedReply) {
   peer_.send({.kind = MessageKind::kLookupReply, .id = 0});
   expect_rejected("a reply without a request");
 }
 
-TEST_F(HostilePeer, AnAnswerOfAnotherKindOrTwice) {
+TEST_F(HostilePeer, RejectsReplyOfWrongKindOrTwice) {
   for (auto const& kinds :
        {std::vector{MessageKind::kAssignReply}, std::vector{MessageKind::kLookupReply, MessageKind::kLookupReply}}) {
     RawPeer peer;
@@ -53,18 +53,18 @@ TEST_F(HostilePeer, AnAnswerOfAnotherKindOrTwice) {
 
 // -- requests --
 
-TEST_F(HostilePeer, RowsSetOutsideOfTheCollective) {
+TEST_F(HostilePeer, RejectsAssignOutsideCollective) {
   peer_.send({.kind = MessageKind::kAssign, .id = 0, .keys = 1});
   expect_rejected("assigned rows while this rank did not");
 }
 
-TEST_F(HostilePeer, RowsErasedOutsideOfTheCollective) {
+TEST_F(HostilePeer, RejectsEraseOutsideCollective) {
   peer_.send({.kind = MessageKind::kErase, .id = 0, .keys = 1});
   expect_rejected("erased rows while this rank did not");
 }
 
-// A rank that waits in erase lets others erase, and nothing else.
-TEST_F(HostilePeer, RowsSetInTheCollectiveThatErases) {
+// A rank that waits in erase accepts requests to erase, and no other changes.
+TEST_F(HostilePeer, RejectsAssignDuringErase) {
   peer_.on_idle = [this] {
     peer_.send({.kind = MessageKind::kAssign, .id = 0, .keys = 1});
     peer_.on_idle = [] { return false; };
@@ -74,19 +74,19 @@ TEST_F(HostilePeer, RowsSetInTheCollectiveThatErases) {
   EXPECT_NE(text.find("assigned rows while this rank did not"), std::string::npos) << text;
 }
 
-// What another thread of this rank may try while one waits in erase.
-TEST_F(HostilePeer, NothingIsPreparedWhileRowsAreForgotten) {
+// Another thread of this rank prepares a batch while one waits in erase.
+TEST_F(HostilePeer, PrepareFailsDuringErase) {
   bool tried = false;
   peer_.on_idle = [&] {
     tried = true;
     expect_error([&] { read_from_peer(Clock{0}); }, {"while erase() or expire() is in progress", "has returned"});
     return false;
   };
-  EXPECT_NE(error_of([&] { store_->erase(*stream_, table_, {}); }), "");  // the peer never comes
+  EXPECT_NE(error_of([&] { store_->erase(*stream_, table_, {}); }), "");  // the peer never calls erase
   EXPECT_TRUE(tried);
 }
 
-TEST_F(HostilePeer, ANumberOfForgottenRowsThatIsNone) {
+TEST_F(HostilePeer, RejectsInvalidExpireResult) {
   std::uint64_t gathers = 0;
   peer_.on_idle = [&] {
     if (!peer_.receive()) return false;
@@ -100,12 +100,12 @@ TEST_F(HostilePeer, ANumberOfForgottenRowsThatIsNone) {
   EXPECT_NE(text.find("sent an invalid result for a collective call"), std::string::npos) << text;
 }
 
-TEST_F(HostilePeer, ARequestTwice) {
+TEST_F(HostilePeer, RejectsDuplicateRequest) {
   for (int i = 0; i < 2; ++i) peer_.send({.kind = MessageKind::kLookup, .id = 4, .keys = 1});
   expect_rejected("sent a request twice");
 }
 
-TEST_F(HostilePeer, RequestsWhoseAnswersAreNotTaken) {
+TEST_F(HostilePeer, RejectsTooManyUnreadReplies) {
   EXPECT_EQ(turn(), "");
   for (std::uint64_t id = 0; id <= 4 * Store::kLookupsMax; ++id) {
     peer_.send({.kind = MessageKind::kLookup, .id = id, .keys = 1});
@@ -115,7 +115,7 @@ TEST_F(HostilePeer, RequestsWhoseAnswersAreNotTaken) {
   expect_rejected("without receiving the replies");
 }
 
-TEST_F(HostilePeer, RequestsWhoseAnswersAreTakenMayBeMany) {
+TEST_F(HostilePeer, AcceptsManyRequestsWithReadReplies) {
   for (std::uint64_t id = 0; id < 100; ++id) {
     peer_.send({.kind = MessageKind::kLookup, .id = id, .keys = 1});
     peer_.send_words(tag(Section::kRequestKeys, id, 1), {id});
@@ -127,29 +127,29 @@ TEST_F(HostilePeer, RequestsWhoseAnswersAreTakenMayBeMany) {
   }
 }
 
-TEST_F(HostilePeer, GathersAheadOfThisRank) {
+TEST_F(HostilePeer, RejectsGatherAheadOfThisRank) {
   for (std::uint64_t id = 0; id < 2; ++id) peer_.send({.kind = MessageKind::kGather, .id = id});
   expect_rejected("bytes for gather 1");
 }
 
-TEST_F(HostilePeer, GathersOutOfTurn) {
+TEST_F(HostilePeer, RejectsGatherIdThatFitsNoTag) {
   peer_.send({.kind = MessageKind::kGather, .id = ~std::uint64_t{0}});
   expect_rejected("a number that is too large for tags");
 }
 
-TEST_F(HostilePeer, AGatherOutOfTurn) {
+TEST_F(HostilePeer, RejectsGatherOutOfOrder) {
   peer_.send({.kind = MessageKind::kGather, .id = 1});
   expect_rejected("but gather 0 is next");
 }
 
-TEST_F(HostilePeer, RequestsWhoseTagsWouldBeOne) {
+TEST_F(HostilePeer, RejectsRequestIdThatFitsNoTag) {
   for (std::uint64_t const id : {std::uint64_t{3}, cache::kIdEnd + 3}) {
     peer_.send({.kind = MessageKind::kLookup, .id = id, .keys = 1});
   }
   expect_rejected("a number that is too large for tags");
 }
 
-// The peer says body(i) in gather i, and that nothing is wrong with it.
+// Lets the peer send body(i) in gather i, without an error.
 void answer_gathers(RawPeer& peer, std::function<std::string(std::uint64_t)> body) {
   peer.on_idle = [&peer, body = std::move(body), gathers = std::uint64_t{0}]() mutable {
     if (!peer.receive()) return false;
@@ -161,26 +161,26 @@ void answer_gathers(RawPeer& peer, std::function<std::string(std::uint64_t)> bod
   };
 }
 
-// What a rank says of its file becomes a path on rank 0.
-TEST_F(HostilePeer, AFileNameThatLeadsElsewhere) {
+// Rank 0 makes a path from the file name that a rank sends.
+TEST_F(HostilePeer, RejectsUnsafeFileName) {
   for (std::string const name : {"../../elsewhere", "/etc/passwd", "rows-0-of-2.bin", "", "\033[2J"}) {
     TemporaryFolder const folder;
     RawPeer peer;
     Store store(peer.group(), {.threads = 1});
     store.add_table({.name = "t", .dim = 4});
-    comm::Writer seal;
-    seal.put_text(name);
-    seal.put<std::uint64_t>(8);
-    seal.put<std::uint64_t>(0);
-    answer_gathers(peer, [bytes = seal.take()](std::uint64_t i) { return i == 1 ? bytes : ""; });
+    comm::Writer record;
+    record.put_text(name);
+    record.put<std::uint64_t>(8);
+    record.put<std::uint64_t>(0);
+    answer_gathers(peer, [bytes = record.take()](std::uint64_t i) { return i == 1 ? bytes : ""; });
     auto const text = error_of([&] { store.save(folder.path(), {}); });
     EXPECT_NE(text.find("sent an invalid result for a collective call"), std::string::npos) << text;
     EXPECT_EQ(text.find('\033'), std::string::npos);
   }
 }
 
-// What a rank says of its rows decides where others write theirs.
-TEST_F(HostilePeer, RowsThatNoTableHas) {
+// The row counts of a rank decide where other ranks write their rows.
+TEST_F(HostilePeer, RejectsInvalidRowCounts) {
   for (std::vector<std::uint64_t> const& counts : {std::vector{~std::uint64_t{0}}, {1, 1}, {}}) {
     TemporaryFolder const folder;
     RawPeer peer;
@@ -195,9 +195,9 @@ TEST_F(HostilePeer, RowsThatNoTableHas) {
   }
 }
 
-// -- a regular program that is unusual --
+// -- programs that are unusual but valid --
 
-TEST_F(HostilePeer, APushThatDoesNotWaitForItsRowsEndsTheStepWhenTheyHaveCome) {
+TEST_F(HostilePeer, StepEndsWhenRowsArriveAfterPush) {
   auto const batch = read_from_peer(Clock{0});
   push_zeros(batch);
   end_step();
@@ -205,7 +205,7 @@ TEST_F(HostilePeer, APushThatDoesNotWaitForItsRowsEndsTheStepWhenTheyHaveCome) {
   EXPECT_EQ(peer_.receive()->kind, MessageKind::kSchema);
   auto const first = peer_.receive();
   ASSERT_TRUE(first && first->kind == MessageKind::kLateFetch);
-  EXPECT_FALSE(peer_.receive());  // nothing of the step before its rows have come
+  EXPECT_FALSE(peer_.receive());  // no gradients of the step before its rows have arrived
   peer_.send({.kind = MessageKind::kLateFetchReply});
   peer_.send_data(tag(Section::kLateFetchValues, 0, 0), 16);
   peer_.send(in(0));
@@ -217,14 +217,14 @@ TEST_F(HostilePeer, APushThatDoesNotWaitForItsRowsEndsTheStepWhenTheyHaveCome) {
   EXPECT_EQ(turn(), "");
 }
 
-TEST_F(HostilePeer, AStoreThatGoesStillEndsItsLastStep) {
+TEST_F(HostilePeer, DestroyedStoreCompletesLastStep) {
   push_zeros(read_from_peer(Clock{0}));
   end_step();
   peer_.let_turn();
-  std::vector<MessageKind> heard;
+  std::vector<MessageKind> received;
   bool answered = false;
   peer_.on_idle = [&] {
-    while (auto const message = peer_.receive()) heard.push_back(message->kind);
+    while (auto const message = peer_.receive()) received.push_back(message->kind);
     if (std::exchange(answered, true)) return false;
     peer_.send({.kind = MessageKind::kLateFetchReply});
     peer_.send_data(tag(Section::kLateFetchValues, 0, 0), 16);
@@ -233,7 +233,7 @@ TEST_F(HostilePeer, AStoreThatGoesStillEndsItsLastStep) {
     return true;
   };
   store_.reset();
-  EXPECT_EQ(heard, (std::vector{MessageKind::kSchema, MessageKind::kLateFetch, MessageKind::kGradientPhase}));
+  EXPECT_EQ(received, (std::vector{MessageKind::kSchema, MessageKind::kLateFetch, MessageKind::kGradientPhase}));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a peer claims of gradients that it has held back, and of values that have changed.
+// A peer that sends invalid flushed gradients, or invalid changes of values.
 #include <functional>
 #include <optional>
 #include <vector>
@@ -9,7 +9,7 @@
 namespace gpups::test {
 namespace {
 
-// A store whose table holds back, and whose peer says one thing at the end of the first step.
+// A store whose table has residuals, and whose peer sends one message at the end of the first step.
 class HostileResiduals : public HostilePeer {
  protected:
   std::string turn_after(
@@ -30,9 +30,9 @@ class HostileResiduals : public HostilePeer {
     message.flushed = {{table, rows, 5 + 8 * rows, bytes, exact}};
     return message;
   }
-  // A row that comes late, its key in these bytes.
+  // The peer sends one flushed row; `keys` encodes its key.
   std::string turn_after(std::vector<std::uint8_t> const& keys) {
-    Message message = late(1, 16 + 4);  // codes as one row, and its scale
+    Message message = late(1, 16 + 4);  // codes of one row, and its scale
     message.flushed[0].key_bytes = keys.size();
     return turn_after(message, [&](RawPeer& peer) {
       peer.send_data(tag(Section::kFlushedKeys, 0, 0), keys);
@@ -44,11 +44,11 @@ class HostileResiduals : public HostilePeer {
   }
 };
 
-TEST_F(HostileResiduals, FlushedRowsOfATableThatIsNotThere) {
+TEST_F(HostileResiduals, RejectsFlushOfUnknownTable) {
   expect_in(turn_after(late(1, 64, TableId{7})), "residuals for a table without gradient compression");
 }
 
-TEST_F(HostileResiduals, FlushedRowsOfAnotherSize) {
+TEST_F(HostileResiduals, RejectsFlushOfWrongSize) {
   for (std::uint64_t const bytes : {std::uint64_t{0}, std::uint64_t{3}, std::uint64_t{1} << 60}) {
     for (bool const exact : {false, true}) {
       expect_in(turn_after(late(kHuge, bytes, TableId{0}, exact)), "whose size is impossible for their rows");
@@ -56,15 +56,15 @@ TEST_F(HostileResiduals, FlushedRowsOfAnotherSize) {
   }
 }
 
-TEST_F(HostileResiduals, FlushedRowsWithMoreBytesOfKeysThanTheyCanTake) {
+TEST_F(HostileResiduals, RejectsTooManyKeyBytes) {
   auto message = late(1, 20);
   message.flushed[0].key_bytes = std::uint64_t{1} << 60;
   expect_in(turn_after(message), "more bytes of keys than its rows can need");
 }
 
-TEST_F(HostileResiduals, FlushedRowsWhoseKeysAreNone) {
+TEST_F(HostileResiduals, RejectsInvalidKeys) {
   std::vector<std::uint8_t> const plain{0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0};
-  expect_in(turn_after(plain), "awaited the values of step 0");  // it was taken
+  expect_in(turn_after(plain), "awaited the values of step 0");  // the list was accepted
   expect_in(turn_after({1, 0, 0, 0, 0, 0}), "residuals with a slot that has no key yet");
   expect_in(turn_after({0, 0, 0, 0, 0, 7}), "residuals with fewer bytes than its keys need");
   expect_in(turn_after(std::vector<std::uint8_t>{}), "residuals with a truncated list of keys");
@@ -73,9 +73,9 @@ TEST_F(HostileResiduals, FlushedRowsWhoseKeysAreNone) {
   expect_in(turn_after(more), "residuals with more bytes than its keys need");
 }
 
-TEST_F(HostileResiduals, NoRowsLate) { expect_in(turn_after(late(0, 0)), "has no rows, or too many"); }
+TEST_F(HostileResiduals, RejectsEmptyFlush) { expect_in(turn_after(late(0, 0)), "has no rows, or too many"); }
 
-TEST_F(HostileResiduals, ValuesThatNobodyAskedFor) {
+TEST_F(HostileResiduals, RejectsUnrequestedValues) {
   Message message = in(0);
   message.kind = MessageKind::kRefreshPhase;
   message.sent = {7};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both ends of a dictionary of keys: they agree on every slot, whatever is named; and what no reader sends is rejected.
+// Key dictionaries: encoder and decoder agree on every slot, and invalid lists are rejected.
 #include "cache/key_dictionary.hpp"
 
 #include <gtest/gtest.h>
@@ -18,9 +18,9 @@ using Bytes = std::vector<std::uint8_t>;
 
 std::string_view text(Bytes const& bytes) { return {reinterpret_cast<char const*>(bytes.data()), bytes.size()}; }
 
-// A reader and an owner, and what each slot must mean: kept by a map.
+// The encoder of a reader, the decoder of an owner, and a map with the expected key of each slot.
 struct Pair {
-  explicit Pair(std::size_t capacity) : named(capacity), heard(capacity) {}
+  explicit Pair(std::size_t capacity) : encoder(capacity), decoder(capacity) {}
 
   struct Sent {
     KeyEncoder::EncodedList at_reader;
@@ -29,9 +29,9 @@ struct Pair {
   };
   Sent send(std::vector<Key> const& keys, std::int64_t step, std::int64_t now) {
     Bytes wire;
-    Sent sent{named.wait_encode_keys(stream, View<Key const>(keys), Clock{step}, Clock{now}, wire), {}, wire.size()};
+    Sent sent{encoder.wait_encode_keys(stream, View<Key const>(keys), Clock{step}, Clock{now}, wire), {}, wire.size()};
     auto left = text(wire);
-    sent.at_owner = heard.decode(left, keys.size(), Clock{step}, Clock{now});
+    sent.at_owner = decoder.decode(left, keys.size(), Clock{step}, Clock{now});
     EXPECT_TRUE(left.empty());
     EXPECT_LE(wire.size(), key_bytes_max(keys.size()));
     check(keys, sent);
@@ -60,9 +60,9 @@ struct Pair {
   }
 
   Stream stream{Device::host(), 1};
-  KeyEncoder named;
-  KeyDecoder heard;
-  std::map<std::uint32_t, Key> meaning;  // of slots
+  KeyEncoder encoder;
+  KeyDecoder decoder;
+  std::map<std::uint32_t, Key> meaning;  // the key of each slot
 };
 
 std::vector<Key> some_keys(std::mt19937_64& random, std::size_t most, std::uint64_t of, bool dense) {
@@ -74,31 +74,31 @@ std::vector<Key> some_keys(std::mt19937_64& random, std::size_t most, std::uint6
   return list;
 }
 
-// Small dictionaries and many batches under way: slots change their keys all the time, and none that a batch under way
-// names.
+// Small dictionaries and many batches in flight: slots often change their keys, but no slot does while a batch in
+// flight uses it.
 TEST(KeyDictionary, BothEndsAgreeOnEverySlot) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     std::mt19937_64 random(seed);
     std::size_t const capacity = random() % 60;
     Pair pair(capacity);
-    std::multimap<std::int64_t, std::pair<std::uint32_t, Key>> under_way;  // by step: slots and their keys
+    std::multimap<std::int64_t, std::pair<std::uint32_t, Key>> in_flight;  // by step: slots and their keys
     for (std::int64_t now = 0; now < 60; ++now) {
-      std::erase_if(under_way, [now](auto const& use) { return use.first < now; });
+      std::erase_if(in_flight, [now](auto const& use) { return use.first < now; });
       for (auto lists = random() % 3; lists > 0; --lists) {
         auto const keys = some_keys(random, random() % 4 == 0 ? 700 : 20, seed % 3 == 0 ? 2000 : 80, seed % 2 == 0);
         std::int64_t const step = now + 1 + static_cast<std::int64_t>(random() % 6);
         auto const& heard = pair.send(keys, step, now).at_owner;
         for (std::size_t i = 0; i < keys.size(); ++i) {
-          if (heard.slots[i] != kNoSlot) under_way.insert({step, {heard.slots[i], heard.keys[i]}});
+          if (heard.slots[i] != kNoSlot) in_flight.insert({step, {heard.slots[i], heard.keys[i]}});
         }
       }
-      for (auto const& [step, use] : under_way) ASSERT_EQ(pair.meaning.at(use.first), use.second) << "seed " << seed;
+      for (auto const& [step, use] : in_flight) ASSERT_EQ(pair.meaning.at(use.first), use.second) << "seed " << seed;
     }
     EXPECT_LE(pair.meaning.size(), capacity);
   }
 }
 
-TEST(KeyDictionary, AKeyThatIsNamedOftenStays) {
+TEST(KeyDictionary, FrequentKeysKeepTheirSlots) {
   Pair pair(100);
   std::vector<Key> hot, cold;
   for (std::uint64_t k = 0; k < 50; ++k) hot.push_back(Key{k << 40});
@@ -114,8 +114,8 @@ TEST(KeyDictionary, AKeyThatIsNamedOftenStays) {
   EXPECT_EQ(known, 50U * 199);
 }
 
-// Bytes of a list are: 5, a byte for each key that is known and whose neighbour is near, 8 for other keys.
-TEST(KeyDictionary, BytesOfAList) {
+// A list takes 5 bytes, one byte for each known key with a near neighbour, and 8 bytes for each other key.
+TEST(KeyDictionary, KnownKeysTakeOneByte) {
   Pair pair(1 << 20);
   auto const bytes_each = [&](std::vector<Key> const& keys) {
     static std::int64_t now = 0;
@@ -134,7 +134,7 @@ TEST(KeyDictionary, BytesOfAList) {
   EXPECT_LT(bytes_each(tenth), 1.1);
 }
 
-TEST(KeyDictionary, RemembersNothingWithoutRoom) {
+TEST(KeyDictionary, CapacityZeroKeepsNoKeys) {
   Pair pair(0);
   std::vector<Key> const keys{Key{5}, Key{1ULL << 60}, Key{0}, Key{~0ULL}};
   for (int i = 0; i < 3; ++i) {
@@ -146,7 +146,7 @@ TEST(KeyDictionary, RemembersNothingWithoutRoom) {
   EXPECT_EQ(pair.send({}, 9, 8).at_owner.keys.size(), 0U);
 }
 
-TEST(KeyDictionary, SortsLikeTheLibrary) {
+TEST(KeyDictionary, SortMatchesStableSort) {
   std::mt19937_64 random(3);
   for (int const bits : {1, 11, 12, 32, 63, 64}) {
     std::vector<IndexedKey> places;
@@ -158,7 +158,7 @@ TEST(KeyDictionary, SortsLikeTheLibrary) {
   }
 }
 
-TEST(KeyDictionary, KeysHaveAnOrderWhateverTheyTravelledIn) {
+TEST(KeyDictionary, OrdersKeysByValue) {
   std::mt19937_64 random(4);
   for (std::size_t const count : {0U, 1U, 40U, 3000U}) {
     std::vector<Key> keys(count);
@@ -173,17 +173,17 @@ TEST(KeyDictionary, KeysHaveAnOrderWhateverTheyTravelledIn) {
   }
 }
 
-// Keys that are listed, and not named, are understood at each time, and change nothing.
-TEST(KeyDictionary, ListsGoByTheSlotsThatAreThere) {
+// Lists of wait_encode_known() can be decoded at any time, and do not change slots.
+TEST(KeyDictionary, EncodeKnownDoesNotChangeSlots) {
   std::mt19937_64 random(5);
   Pair pair(300), same(300);
   for (std::int64_t now = 0; now < 60; ++now) {
     auto const named = some_keys(random, 90, 1500, false), listed = some_keys(random, 200, 1500, false);
     EXPECT_EQ(pair.send(named, now + 1, now).at_owner.slots, same.send(named, now + 1, now).at_owner.slots);
     Bytes wire;
-    pair.named.wait_encode_known(pair.stream, View<Key const>(listed), wire);
+    pair.encoder.wait_encode_known(pair.stream, View<Key const>(listed), wire);
     auto left = text(wire);
-    auto heard = pair.heard.decode_known(left, listed.size());
+    auto heard = pair.decoder.decode_known(left, listed.size());
     EXPECT_TRUE(left.empty());
     auto want = listed;
     sort_keys(want);
@@ -197,9 +197,9 @@ TEST(KeyDictionary, ListsGoByTheSlotsThatAreThere) {
   }
 }
 
-// -- what no reader sends --
+// -- invalid lists --
 
-// known, coding, and what follows.
+// Returns a list: the number of known keys, the coding, and the rest.
 Bytes list(std::uint32_t known, std::uint8_t coding, Bytes const& rest) {
   Bytes bytes(4);
   std::memcpy(bytes.data(), &known, 4);
@@ -217,7 +217,7 @@ void expect_rejected(Bytes const& bytes, std::uint64_t count, std::size_t slots,
       {words});
 }
 
-TEST(KeyDictionary, RefusesWhatNoReaderSends) {
+TEST(KeyDictionary, RejectsInvalidLists) {
   Bytes const eight(8, 0);
   expect_rejected({1, 0, 0}, 1, 9, "a truncated list of keys");
   expect_rejected(list(0, 2, eight), 1, 9, "unknown coding");
@@ -237,8 +237,8 @@ TEST(KeyDictionary, RefusesWhatNoReaderSends) {
   expect_rejected(list(0, 1, at_the_end), 2, 9, "exceeds the largest key");
 }
 
-// Any bytes are a list or an error, and never more keys than bytes.
-TEST(KeyDictionary, TakesAnyBytes) {
+// Any bytes are a list with at most as many keys as bytes, or an error.
+TEST(KeyDictionary, AnyBytesGiveListOrError) {
   std::mt19937_64 random(1);
   int lists = 0;
   for (int i = 0; i < 100000; ++i) {

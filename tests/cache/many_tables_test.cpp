@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches with parts of many tables, alone and on several ranks over threads.
+// Batches with parts of many tables, on one rank and on several.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 namespace gpups::test {
 namespace {
 
-// Steps of batches with parts of 40 tables: keys that several tables and ranks have, tables without keys in a step, one
-// that two parts name, and new keys in some tables only. Returns the hash of all tables on each rank.
+// Trains with batches of 40 tables. Tables and ranks share keys, some tables have no keys in a step, one table has two
+// parts, and only some tables get new keys. Returns the table hash of each rank.
 std::vector<std::uint64_t> hashes_of_many_tables(int ranks, bool last_table_first) {
   constexpr std::uint32_t kSchema = 40;
   std::vector<std::uint64_t> hashes(static_cast<std::size_t>(ranks));
@@ -61,7 +61,7 @@ std::vector<std::uint64_t> hashes_of_many_tables(int ranks, bool last_table_firs
   return hashes;
 }
 
-TEST(ManyTables, EndWithTheSameBitsInAnyOrderOnAnyRanks) {
+TEST(ManyTables, BitsAreEqualForAnyOrderAndRanks) {
   auto const hash = hashes_of_many_tables(1, false)[0];
   EXPECT_EQ(hashes_of_many_tables(1, true), std::vector{hash});
   EXPECT_EQ(hashes_of_many_tables(3, false), std::vector(3, hash));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of many ranks in one process grows with their number, and next to nothing with its square; what is planned
-// is what they take.
+// The memory of many ranks in one process grows linearly with their number, with almost no quadratic part, and matches
+// the plan.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -18,18 +18,18 @@ constexpr std::size_t kDim = 8;
 constexpr std::uint64_t kKeys = 40;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kMeasures = false;  // sanitizers count what they hand out in another way
+constexpr bool kMeasures = false;  // sanitizers have an allocator of their own
 #else
 constexpr bool kMeasures = true;
 #endif
 
 struct Bytes {
-  double stores = 0;   // of all ranks, once their stores have met
+  double stores = 0;   // of all ranks, after their first barrier
   double trained = 0;  // after some steps
   double planned = 0;  // on one rank
 };
 
-// In use, whoever has asked for it. Blocks that arrays have given back are kept, and are in use by nobody.
+// Returns the bytes in use in this process, without cached blocks of freed arrays.
 double in_use() {
   auto const info = ::mallinfo2();
   return static_cast<double>(info.uordblks + info.hblkhd) -
@@ -83,23 +83,24 @@ Bytes bytes_of(int ranks) {
   return bytes;
 }
 
-TEST(MemoryOfRanks, GrowsWithTheirNumber) {
-  if (!kMeasures) GTEST_SKIP() << "sanitizers count memory in another way";
+TEST(MemoryOfRanks, GrowsLinearly) {
+  if (!kMeasures) GTEST_SKIP() << "sanitizers have an allocator of their own";
   constexpr int kFew = 100, kMany = 200;
-  bytes_of(2);  // what the process takes once
+  bytes_of(2);  // allocates what a process needs only once
   Bytes const few = bytes_of(kFew), many = bytes_of(kMany);
-  constexpr double kPairs = kMany * kMany - 2.0 * kFew * kFew;  // of ranks, beyond those of twice as many groups
+  constexpr double kPairs =
+      kMany * kMany - 2.0 * kFew * kFew;  // pairs of ranks in the large group, less those in two small groups
   EXPECT_LE((many.stores - 2 * few.stores) / kPairs, 600) << few.stores << " and " << many.stores << " bytes";
   EXPECT_LE((many.trained - 2 * few.trained) / kPairs, 800) << few.trained << " and " << many.trained << " bytes";
 
-  // Chunks of rows, their lists and what there is of other ranks are planned; batches and messages are not. Ranks that
-  // own none of the few rows have no chunks.
+  // The plan has chunks of rows, their lists and the state for other ranks, but no batches and messages. Ranks that own
+  // no rows have no chunks.
   double const of_rank = many.trained / kMany;
   EXPECT_LE(many.planned, 1.25 * of_rank);
   EXPECT_GE(many.planned, 0.8 * of_rank);
 }
 
-TEST(MemoryOfRanks, IsPlannedForEachOther) {
+TEST(MemoryOfRanks, PlanIncludesOtherRanks) {
   std::vector<std::uint64_t> planned;
   for (int const ranks : {1, 2, 11, 101}) {
     auto const group = Group::threads(ranks);
@@ -118,8 +119,8 @@ TEST(MemoryOfRanks, IsPlannedForEachOther) {
   EXPECT_EQ(planned, (std::vector<std::uint64_t>{0, kOne, 10 * kOne, 100 * kOne}));
 }
 
-// Many integers are sent to rank 0 and back, and not from each rank to each other.
-TEST(MemoryOfRanks, LongSumsGoThroughOneRank) {
+// Long arrays of integers are sent to rank 0 and back, and not from each rank to each other rank.
+TEST(MemoryOfRanks, LongAllreduceUsesOneRank) {
   constexpr int kRanks = 8;
   constexpr std::size_t kLong = 5000;
   run_ranks(Group::threads(kRanks), [](Group const& group) {

@@ -30,12 +30,12 @@ Message full() {
           .bytes = std::string("a\0b", 3)};
 }
 
-TEST(MessageCoding, GivesBackWhatWasWritten) {
+TEST(MessageCoding, RoundTripKeepsAllFields) {
   EXPECT_EQ(decode(encode(full())), full());
   EXPECT_EQ(decode(encode(Message{})), Message{});
 }
 
-TEST(MessageCoding, RefusesEveryCut) {
+TEST(MessageCoding, RejectsTruncatedMessages) {
   auto const bytes = encode(full());
   for (std::size_t length = 0; length < bytes.size(); ++length) {
     EXPECT_THROW(decode(bytes.substr(0, length)), comm::WireError) << length;
@@ -43,8 +43,8 @@ TEST(MessageCoding, RefusesEveryCut) {
   EXPECT_THROW(decode(bytes + "x"), comm::WireError);
 }
 
-// Each message is one sequence of bytes: what is read and written again is the same.
-TEST(MessageCoding, RefusesAFlagThatIsNeither) {
+// Each message has exactly one encoding, so a flag has only two valid values.
+TEST(MessageCoding, RejectsInvalidFlag) {
   auto exact = encode({.flushed = {{TableId{0}, 1, 13, 20, true}}});
   auto const coded = encode({.flushed = {{TableId{0}, 1, 13, 20, false}}});
   auto const at =
@@ -53,7 +53,7 @@ TEST(MessageCoding, RefusesAFlagThatIsNeither) {
   EXPECT_THROW(decode(exact), comm::WireError);
 }
 
-TEST(MessageCoding, NeverCrashesOnGarbage) {
+TEST(MessageCoding, ChangedBytesGiveMessageOrError) {
   std::mt19937_64 random(1);
   auto const bytes = encode(full());
   int rejected = 0;
@@ -71,7 +71,7 @@ TEST(MessageCoding, NeverCrashesOnGarbage) {
   EXPECT_GT(rejected, 0);
 }
 
-TEST(Tags, DifferForAllTransfersOfAPairAtATime) {
+TEST(Tags, DifferBySectionNumberAndPart) {
   EXPECT_NE(tag(Section::kGradients, 1, 0), tag(Section::kGradients, 1, 1));
   EXPECT_NE(tag(Section::kGradients, 1, 0), tag(Section::kGradients, 2, 0));
   EXPECT_NE(tag(Section::kGradients, 1, 0), tag(Section::kValues, 1, 0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PreparedBatch batches: a pure function of the batch, for any threads, and what is rejected.
+// Patterns of batches: they depend on the batch alone, for any number of threads, and invalid batches are rejected.
 #include "cache/batch_pattern.hpp"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ bool same_bits(BatchPattern::Impl const& a, BatchPattern::Impl const& b) {
   return all;
 }
 
-TEST(Prepare, EachPartHasItsKeysByOwnerAndItsEntriesByKey) {
+TEST(Prepare, GroupsKeysByOwnerAndEntriesByKey) {
   Batch const batch(1);
   Stream stream(Device::host(), 2);
   auto const prepared = prepare(stream, batch.tables);
@@ -83,7 +83,7 @@ TEST(Prepare, EachPartHasItsKeysByOwnerAndItsEntriesByKey) {
   EXPECT_TRUE(prepared->parts[3].bags.empty());
 }
 
-TEST(Prepare, TheSameFromAnyThreadsAtOnce) {
+TEST(Prepare, ConcurrentThreadsGetSameResult) {
   Stream stream(Device::host(), 3);
   std::vector<std::thread> threads;
   std::vector<int> wrong(4, 0);
@@ -100,11 +100,11 @@ TEST(Prepare, TheSameFromAnyThreadsAtOnce) {
   EXPECT_EQ(wrong, std::vector<int>(4, 0));
 }
 
-TEST(Prepare, RefusesBatchesThatMakeNoSense) {
+TEST(Prepare, RejectsInvalidBatches) {
   Stream stream(Device::host(), 1);
   std::vector<Key> const keys(6);
   expect_error([&] { prepare(stream, {{TableId{3}, keys}}); }, {"uses table 3", "add the table first"});
-  View<Key const> const half(keys.data(), std::size_t{1} << 27);  // more than there are, and never read
+  View<Key const> const half(keys.data(), std::size_t{1} << 27);  // longer than the array, and never read
   expect_error([&] { prepare(stream, {{TableId{0}, half}, {TableId{1}, half}}); }, {"268435456 entries", "smaller"});
   for (Ids const& wrong : {Ids{0, 5}, Ids{1, 6}, Ids{0, 4, 3, 6}, Ids{6}}) {
     Ids const right{0, 6};
@@ -116,7 +116,7 @@ TEST(Prepare, RefusesBatchesThatMakeNoSense) {
   }
 }
 
-TEST(Prepare, NoPartsAndPartsWithoutEntries) {
+TEST(Prepare, AcceptsEmptyBatchesAndParts) {
   Stream stream(Device::host(), 2);
   EXPECT_TRUE(prepare(stream, {})->parts.empty());
   Ids const no_bags{0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks remember for each other takes memory by the rows that are remembered, as much as is planned for them.
+// The memory of residuals, mirrors and key dictionaries is proportional to their rows, and matches the plan.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -15,7 +15,7 @@ namespace gpups::cache {
 namespace {
 
 constexpr std::size_t kDim = 32;
-constexpr std::size_t kCounts[] = {1, 40, 3000, 50000};  // less than a chunk of rows, and several
+constexpr std::size_t kCounts[] = {1, 40, 3000, 50000};  // from less than a chunk of rows to several chunks
 
 TableOptions options() {
   return {.name = "t",
@@ -36,13 +36,13 @@ std::vector<std::uint32_t> numbers_to(std::size_t count) {
   return numbers;
 }
 
-// Blocks of memory are up to a quarter larger than what lies in them.
+// Memory blocks are up to a quarter larger than their contents.
 void expect_as_planned(std::size_t taken, std::size_t planned) {
   EXPECT_GE(taken, planned);
   EXPECT_LE(taken, planned + planned / 4 + 512);
 }
 
-TEST(HeldMemory, OfGradientsIsAsPlanned) {
+TEST(ResidualMemory, ResidualTableMatchesPlan) {
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
     for (std::size_t const count : kCounts) {
@@ -62,7 +62,7 @@ TEST(HeldMemory, OfGradientsIsAsPlanned) {
   }
 }
 
-TEST(HeldMemory, OfCopiesIsAsPlanned) {
+TEST(ResidualMemory, RowMirrorMatchesPlan) {
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
     TableShard shard(options(), 1, 100);
@@ -81,7 +81,7 @@ TEST(HeldMemory, OfCopiesIsAsPlanned) {
   }
 }
 
-TEST(HeldMemory, OfKeyDictionariesIsAsPlanned) {
+TEST(ResidualMemory, KeyEncoderMatchesPlan) {
   Stream stream(Device::host(), 1);
   for (std::size_t const count : kCounts) {
     SCOPED_TRACE(count);
@@ -90,13 +90,14 @@ TEST(HeldMemory, OfKeyDictionariesIsAsPlanned) {
     KeyEncoder named(count);
     std::vector<std::uint8_t> wire;
     named.wait_encode_keys(stream, View<Key const>(keys), Clock{0}, Clock{0}, wire);
-    std::size_t const of_slots = count * SecondChanceSlots::kBytesEach;  // in vectors
+    std::size_t const of_slots =
+        count * SecondChanceSlots::kBytesEach;  // in std::vectors, which memory::usage() does not count
     expect_as_planned(memory::usage(Device::host()).bytes - before + of_slots, KeyEncoder::bytes_for(count));
   }
 }
 
-// All gradients and changes of what few rows there are wait, on many ranks in one process.
-TEST(HeldMemory, OfFewRowsIsSmallForManyRanks) {
+// Many ranks in one process, and few rows, whose gradients and changes are all delayed.
+TEST(ResidualMemory, FewRowsTakeLittleOnManyRanks) {
   constexpr int kRanks = 16;
   auto const taken_by = [](TableOptions const& table) {
     std::size_t taken = 0;
@@ -129,13 +130,13 @@ TEST(HeldMemory, OfFewRowsIsSmallForManyRanks) {
   std::size_t const planned =
       kPairs * (ResidualTable::bytes_for(options(), kRowsOfOwner) + 2 * RowMirror::bytes_for(options(), kRowsOfOwner));
   EXPECT_LE(planned, std::size_t{16} << 20);
-  EXPECT_LE(taken_by(options()), taken_by(whole) + 2 * planned);  // buffers of messages may still be there, too
+  EXPECT_LE(taken_by(options()), taken_by(whole) + 2 * planned);  // buffers of messages may still be in use
 }
 
-// What helps does not depend on why memory ends: more ranks in one process take more of it.
-TEST(HeldMemory, WhereThereIsNoMoreTheErrorSaysWhatTakesLess) {
+// The error lists all remedies, as the cause is not known.
+TEST(ResidualMemory, AllocationErrorSuggestsRemedies) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers end a program that asks for so much";
+  GTEST_SKIP() << "sanitizers end a program that allocates so much";
 #endif
   test::expect_error(
       [] { Array<float> const array(Device::host(), std::size_t{1} << 60); },

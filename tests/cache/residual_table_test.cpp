@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rejected step leaves what a rank holds back as it was: rows that were new in it, sent in it, late or not, or
-// forgotten in it. And no more rows are remembered than may be.
+// A rejected step leaves the residuals as they were, whether rows were added, sent, flushed or removed in it. The
+// number of rows is at most the capacity.
 #include "cache/residual_table.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ TableOptions options(bool forgets, bool largest_columns) {
   return table;
 }
 
-// A step's sums for distinct keys, in another order than they are named.
+// The sums of a step for distinct keys, in another order than the keys.
 struct Part {
   Array<Key> keys;
   Matrix<std::int64_t> sums;
@@ -50,7 +50,7 @@ struct Part {
   }
 };
 
-using Row = std::pair<std::vector<std::uint32_t>, std::vector<std::int64_t>>;  // marks, and what is held back
+using Row = std::pair<std::vector<std::uint32_t>, std::vector<std::int64_t>>;  // marks and residuals
 std::map<Key, Row> rows_of(ResidualChunk const& piece) {
   std::map<Key, Row> rows;
   for (std::size_t i = 0; i < piece.keys.size(); ++i) {
@@ -61,9 +61,9 @@ std::map<Key, Row> rows_of(ResidualChunk const& piece) {
   return rows;
 }
 
-class ResidualTableRejected : public testing::TestWithParam<std::tuple<bool, bool, bool>> {};
+class ResidualTableRejectedStep : public testing::TestWithParam<std::tuple<bool, bool, bool>> {};
 
-TEST_P(ResidualTableRejected, AreWhatTheyWere) {
+TEST_P(ResidualTableRejectedStep, RestoresAllResiduals) {
   auto const [forgets, largest_columns, send_all] = GetParam();
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
@@ -98,11 +98,11 @@ TEST_P(ResidualTableRejected, AreWhatTheyWere) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, ResidualTableRejected,
+INSTANTIATE_TEST_SUITE_P(All, ResidualTableRejectedStep,
                          testing::Combine(testing::Bool(), testing::Bool(), testing::Bool()));
 
-// Rows that are named once and never again, each of which holds something back.
-TEST(ResidualTable, TakeNoMoreMemoryHoweverManyRowsThereHaveBeen) {
+// Every row is used once, and has a residual.
+TEST(ResidualTable, CapacityBoundsMemory) {
   TableOptions const table = options(true, false);
   for (Device const device : test::devices()) {
     Stream stream(device, 2);

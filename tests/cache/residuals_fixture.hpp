@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that bring gradients of whole numbers to a table that holds some of them back, and what rows must become: minus
-// the sum of all that were brought.
+// Ranks that push whole-number gradients to a table with residuals. Rows must become minus the sum of all gradients.
 #pragma once
 
 #include <fmt/core.h>
@@ -13,12 +12,12 @@
 #include "gpups/gpups.hpp"
 #include "tests/support/expect_error.hpp"
 
-namespace gpups::test::held {
+namespace gpups::test::residuals {
 inline constexpr std::size_t kDim = 5;
 inline constexpr int kSamples = 4;
 using Sums = std::map<Key, std::vector<std::int64_t>>;  // of gradients, whole numbers, by column
 
-// Values are minus the sum of gradients over kSamples, exactly: everything is a multiple of 2^-6 and below 2^17.
+// Values are exactly minus the sum of gradients divided by kSamples: all numbers are multiples of 2^-6 and below 2^17.
 inline TableOptions table(RowCompression const& gradient_compression) {
   return {.name = "t",
           .dim = kDim,
@@ -60,7 +59,7 @@ inline bool is_idle(Workload const& work, int step, int rank) {
 }
 inline bool is_rejected(Workload const& work, int step) { return chance(work, step, 0, 2, work.rejected_share); }
 
-// What a rank brings: small numbers, and at times a large one.
+// Returns the gradients of a rank in a step: small numbers, and sometimes a large one.
 inline std::vector<Part> parts_of(Workload const& work, int step, int rank) {
   auto random = generator(work, step, rank, 3);
   std::vector<Part> parts(static_cast<std::size_t>(work.parts));
@@ -87,7 +86,7 @@ inline void add(Sums& sums, std::vector<Part> const& parts) {
   }
 }
 
-// Brings this rank's part of a step, and ends the step.
+// Pushes this rank's gradients of a step, and ends the step. poison: the first gradient is NaN.
 inline void bring(Store& store, Workload const& work, int step, std::vector<Part> const& parts, bool poison) {
   int const rank = static_cast<int>(number(store.rank()));
   if (is_idle(work, step, rank)) {
@@ -118,7 +117,7 @@ inline void bring(Store& store, Workload const& work, int step, std::vector<Part
   }
 }
 
-// One step of this rank. Returns whether it was rejected.
+// Runs one step of this rank. Returns whether it was rejected.
 inline bool step(Store& store, Workload const& work, int step, std::vector<Part> const& parts, bool poison) {
   bring(store, work, step, parts, poison);
   try {
@@ -129,7 +128,7 @@ inline bool step(Store& store, Workload const& work, int step, std::vector<Part>
   return false;
 }
 
-// How many numbers of the table are not what these sums make of them.
+// Returns how many numbers of the table differ from the values that these sums give.
 inline std::size_t wrong_numbers(Store& store, Sums const& sums) {
   auto stream = store.make_stream();
   std::vector<Key> keys;
@@ -148,7 +147,7 @@ inline std::size_t wrong_numbers(Store& store, Sums const& sums) {
 }
 
 struct Outcome {
-  std::size_t wrong_before = 0, wrong = 0;  // numbers: before everything is sent, and after
+  std::size_t wrong_before = 0, wrong = 0;  // wrong numbers before the residuals are flushed, and after
   std::uint64_t gradient_bytes = 0;         // of rank 0
   int rejected = 0;
 };
@@ -180,4 +179,4 @@ inline Outcome train(std::vector<Group> const& group, Workload const& work) {
   return outcome;
 }
 
-}  // namespace gpups::test::held
+}  // namespace gpups::test::residuals

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients that codecs round and filters hold back: nothing is lost, over simulated networks, whatever is rounded,
-// filtered, forgotten for lack of room or rejected; and nothing is later than it may be.
+// Gradients that codecs round and filters delay, over simulated networks: nothing is lost by rounding, filters, the
+// limit of rows or rejected steps, and no gradient is delayed for more than age_max steps.
 #include "tests/cache/residuals_fixture.hpp"
 
 namespace gpups::test {
 namespace {
 
-using namespace held;
+using namespace residuals;
 
 std::vector<RowCompression> transfers() {
   std::vector<RowCompression> all;
@@ -24,7 +24,7 @@ std::vector<RowCompression> transfers() {
   return all;
 }
 
-TEST(GradientResiduals, NothingIsEverLost) {
+TEST(GradientResiduals, NoGradientIsLost) {
   std::uint64_t seed = 0;
   std::size_t held = 0, rejected = 0;
   for (auto const& transfer : transfers()) {
@@ -37,7 +37,7 @@ TEST(GradientResiduals, NothingIsEverLost) {
           Group::simulated(work.ranks, {.seed = seed, .delay_ms_max = 1.0 + static_cast<double>(seed % 9)}), work);
       ASSERT_EQ(outcome.wrong, 0U);
       if (transfer.enabled() && transfer.capacity_rows == 1000 && transfer.codec == RowCodec::kInt4) {
-        ASSERT_GT(outcome.wrong_before, 0U);  // or nothing was held back, and nothing tested
+        ASSERT_GT(outcome.wrong_before, 0U);  // else no residual was tested
       }
       held += outcome.wrong_before;
       rejected += static_cast<std::size_t>(outcome.rejected);
@@ -47,7 +47,7 @@ TEST(GradientResiduals, NothingIsEverLost) {
   EXPECT_GT(rejected, 100U);
 }
 
-TEST(GradientResiduals, AllIsSentWithTheStepThatEndsNext) {
+TEST(GradientResiduals, FlushSendsAllWithNextStep) {
   RowCompression const gradient_compression{.codec = RowCodec::kInt4, .filter = {.age_max = 1000, .density = 0}};
   Workload const work{.idle_share = 0, .gradient_compression = gradient_compression};
   run_ranks(Group::simulated(work.ranks, {.seed = 3, .delay_ms_max = 4}), [&](Group mine) {
@@ -57,7 +57,7 @@ TEST(GradientResiduals, AllIsSentWithTheStepThatEndsNext) {
     Sums sums;
     for (int s = 0; s < 12; s += 2) {
       bring(store, work, s, parts_of(work, s, rank), false);
-      store.flush_residuals();  // while that step is on its way
+      store.flush_residuals();  // while that step is in flight
       EXPECT_FALSE(step(store, work, s + 1, parts_of(work, s + 1, rank), false));
       for (int q = 0; q < work.ranks; ++q) {
         add(sums, parts_of(work, s, q));
@@ -68,7 +68,7 @@ TEST(GradientResiduals, AllIsSentWithTheStepThatEndsNext) {
   });
 }
 
-TEST(GradientResiduals, AllIsSentAlsoOfRowsThatTheStepBegins) {
+TEST(GradientResiduals, FlushIncludesRowsNewInStep) {
   Workload const work{.idle_share = 0, .gradient_compression = {.codec = RowCodec::kInt4}};
   run_ranks(Group::threads(work.ranks), [&](Group mine) {
     Store store(mine, {.threads = 1});
@@ -88,9 +88,9 @@ TEST(GradientResiduals, AllIsSentAlsoOfRowsThatTheStepBegins) {
   });
 }
 
-// What rows are after each step, if rank 1 alone brings gradients: 1 for each of these keys, each time. Returns how
-// often one was late.
-std::size_t flushed_bytes_with(RowCompression const& gradient_compression) {
+// Rank 1 alone pushes gradients, each of 1. Checks after each step that no gradient is older than age_max, and returns
+// how many numbers lacked a gradient.
+std::size_t count_late_numbers(RowCompression const& gradient_compression) {
   std::uint32_t const age = gradient_compression.filter.age_max;
   constexpr std::uint64_t kKeys = 30;
   Workload const work{.gradient_compression = gradient_compression};
@@ -129,11 +129,11 @@ std::size_t flushed_bytes_with(RowCompression const& gradient_compression) {
   return late;
 }
 
-TEST(GradientResiduals, NoGradientIsLaterThanItMayBe) {
-  EXPECT_GT(flushed_bytes_with({.filter = {.age_max = 3, .density = 0}}), 500U);  // only age sends
-  // Columns that are not among the largest wait, also of rows that the bound sends.
-  EXPECT_GT(flushed_bytes_with({.top_k = 2, .filter = {.age_max = 3, .density = 0}}), 500U);
-  EXPECT_GT(flushed_bytes_with({.top_k = 2, .filter = {.age_max = 3, .threshold_max = 0}}), 500U);
+TEST(GradientResiduals, NoGradientExceedsAgeMax) {
+  EXPECT_GT(count_late_numbers({.filter = {.age_max = 3, .density = 0}}), 500U);  // only the age sends them
+  // Columns that are not among the largest wait, even in rows that reach the threshold.
+  EXPECT_GT(count_late_numbers({.top_k = 2, .filter = {.age_max = 3, .density = 0}}), 500U);
+  EXPECT_GT(count_late_numbers({.top_k = 2, .filter = {.age_max = 3, .threshold_max = 0}}), 500U);
 }
 
 std::uint64_t hash_after(RowCompression const& gradient_compression) {
@@ -152,7 +152,7 @@ std::uint64_t hash_after(RowCompression const& gradient_compression) {
   return hash;
 }
 
-TEST(GradientResiduals, ABoundOfZeroGivesTheBitsOfNoFilter) {
+TEST(GradientResiduals, ThresholdZeroMatchesNoFilter) {
   auto const plain = hash_after({});
   EXPECT_EQ(hash_after({.filter = {.age_max = 5, .density = 0.1F, .threshold_max = 0}}), plain);
   EXPECT_EQ(hash_after({.filter = {.age_max = 5, .density = 0.1F, .threshold_max = 0}, .capacity_rows = 2}), plain);
@@ -160,13 +160,13 @@ TEST(GradientResiduals, ABoundOfZeroGivesTheBitsOfNoFilter) {
   EXPECT_NE(hash_after({.codec = RowCodec::kInt8}), plain);
 }
 
-TEST(GradientResiduals, RunsAreTheSameEachTime) {
+TEST(GradientResiduals, RunsAreReproducible) {
   RowCompression const all{
       .codec = RowCodec::kInt4, .top_k = 3, .filter = {.age_max = 5, .density = 0.3F}, .capacity_rows = 7};
   EXPECT_EQ(hash_after(all), hash_after(all));
 }
 
-TEST(GradientResiduals, TheBoundFollowsTheShareOfRows) {
+TEST(GradientResiduals, SentBytesFollowDensity) {
   auto const bytes = [](RowCompression const& gradient_compression) {
     Workload const work{.steps = 200,
                         .keys = 400,
@@ -178,12 +178,12 @@ TEST(GradientResiduals, TheBoundFollowsTheShareOfRows) {
   };
   double const all = bytes({.filter = {.age_max = 1000, .threshold_max = 0}});
   double const some = bytes({.filter = {.age_max = 1000, .density = 0.25F}});
-  EXPECT_LT(some / all, 0.45);  // the last step sends what is held back
+  EXPECT_LT(some / all, 0.45);  // the last step flushes the residuals
   EXPECT_GT(some / all, 0.20);
 }
 
-TEST(GradientResiduals, SectionsAreAsLargeAsCodecsSay) {
-  // Rank 1 brings 1000 keys each step; the other rank owns about half.
+TEST(GradientResiduals, BytesPerRowMatchCodec) {
+  // Rank 1 uses 1000 keys in each step; the other rank owns about half of them.
   auto const bytes_of_row = [](RowCompression const& gradient_compression) {
     double bytes = 0;
     run_ranks(Group::threads(2), [&](Group mine) {
@@ -201,7 +201,7 @@ TEST(GradientResiduals, SectionsAreAsLargeAsCodecsSay) {
     });
     return bytes;
   };
-  constexpr double kNear = 0.2;  // the last 64 numbers are not full
+  constexpr double kNear = 0.2;  // the last block of 64 numbers is not full
   EXPECT_NEAR(bytes_of_row({.codec = RowCodec::kHalf}), 10, kNear);
   EXPECT_NEAR(bytes_of_row({.codec = RowCodec::kBFloat16}), 10, kNear);
   EXPECT_NEAR(bytes_of_row({.codec = RowCodec::kInt8}), 5 + 5 * 4.0 / 64, kNear);  // a scale for 64 numbers
@@ -212,7 +212,7 @@ TEST(GradientResiduals, SectionsAreAsLargeAsCodecsSay) {
               kNear);
 }
 
-TEST(GradientResiduals, WrongOptions) {
+TEST(GradientResiduals, RejectsInvalidOptions) {
   Store store(Group::alone(), {});
   auto const add = [&](RowCompression const& gradient_compression) {
     return [&store, gradient_compression] { store.add_table(table(gradient_compression)); };

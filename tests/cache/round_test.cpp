@@ -13,7 +13,7 @@ Message header(MessageKind kind, std::int64_t clock, std::uint64_t samples = 1, 
   return {.kind = kind, .clock = Clock{clock}, .samples = samples, .error = std::move(error)};
 }
 
-// What the round wants next, as far as it goes, taking what it is told to take at once.
+// Returns all actions that the round can take now. Data that it receives arrive at once.
 std::vector<Round::ActionKind> run(Round& round) {
   std::vector<Round::ActionKind> steps;
   while (auto const action = round.next()) {
@@ -27,7 +27,7 @@ std::vector<Round::ActionKind> run(Round& round) {
 
 using ActionKind = Round::ActionKind;
 
-TEST(Round, OfOneRankNeedsNobody) {
+TEST(Round, OneRankNeedsNoPeers) {
   Round round(Rank{0}, 1, Clock{5});
   EXPECT_TRUE(run(round).empty());
   round.end_step({.samples = 3});
@@ -38,7 +38,7 @@ TEST(Round, OfOneRankNeedsNobody) {
   EXPECT_EQ(round.all().samples, 3U);
 }
 
-TEST(Round, AppliesOnlyWhenAllHaveSpoken) {
+TEST(Round, AppliesAfterMessagesOfAllRanks) {
   Round round(Rank{0}, 3, Clock{0});
   round.end_step({.samples = 1});
   EXPECT_EQ(run(round), std::vector{ActionKind::kSendGradients});
@@ -50,7 +50,7 @@ TEST(Round, AppliesOnlyWhenAllHaveSpoken) {
   EXPECT_EQ(round.all().samples, 7U);
 }
 
-TEST(Round, WaitsForDataThatIsStillUnderWay) {
+TEST(Round, WaitsForDataInFlight) {
   Round round(Rank{0}, 2, Clock{0});
   round.end_step({});
   round.on_message(Rank{1}, header(MessageKind::kGradientPhase, 0));
@@ -61,7 +61,7 @@ TEST(Round, WaitsForDataThatIsStillUnderWay) {
   EXPECT_EQ(round.next()->kind, ActionKind::kApply);
 }
 
-TEST(Round, KeepsWhatComesEarly) {
+TEST(Round, KeepsEarlyMessages) {
   Round round(Rank{0}, 2, Clock{0});
   round.on_message(Rank{1}, header(MessageKind::kGradientPhase, 0));  // while this rank still trains
   round.end_step({});
@@ -71,13 +71,14 @@ TEST(Round, KeepsWhatComesEarly) {
   EXPECT_EQ(run(round), std::vector{ActionKind::kSendGradients});
 }
 
-TEST(Round, TakesTheNextStepsGradientsWhileValuesAreAwaited) {
+TEST(Round, AcceptsNextGradientsWhileWaitingForValues) {
   Round round(Rank{0}, 3, Clock{0});
   round.end_step({});
   for (auto const rank : {Rank{1}, Rank{2}}) round.on_message(rank, header(MessageKind::kGradientPhase, 0));
   run(round);
   round.on_message(Rank{1}, header(MessageKind::kRefreshPhase, 0));
-  round.on_message(Rank{1}, header(MessageKind::kGradientPhase, 1, 9));  // rank 1 has all it needs and trains on
+  round.on_message(Rank{1},
+                   header(MessageKind::kGradientPhase, 1, 9));  // rank 1 has all its values and has ended step 1
   run(round);
   EXPECT_EQ(round.phase(), Round::Phase::kRefreshPhase);
   round.on_message(Rank{2}, header(MessageKind::kRefreshPhase, 0));
@@ -88,7 +89,7 @@ TEST(Round, TakesTheNextStepsGradientsWhileValuesAreAwaited) {
   EXPECT_EQ(round.all().samples, 10U);
 }
 
-TEST(Round, RefusesWhatCannotBeRight) {
+TEST(Round, RejectsInvalidMessages) {
   auto const make = [] {
     Round round(Rank{0}, 2, Clock{3});
     round.end_step({});
@@ -113,7 +114,7 @@ TEST(Round, RefusesWhatCannotBeRight) {
   EXPECT_THROW(round.on_message(Rank{1}, header(MessageKind::kGradientPhase, 3)), PeerError);  // twice
 }
 
-TEST(Round, OneRefusalIsEverybodys) {
+TEST(Round, OneRejectionRejectsStepForAllRanks) {
   Round round(Rank{0}, 3, Clock{0});
   round.end_step({.samples = 1, .signal = 1});
   round.on_message(Rank{1},
@@ -124,7 +125,7 @@ TEST(Round, OneRefusalIsEverybodys) {
   EXPECT_EQ(round.all().signal, 5U);
 }
 
-TEST(Round, SaysWhatTravelsWithWhichStep) {
+TEST(Round, NextInIsFirstStepNotYetSent) {
   Round round(Rank{0}, 2, Clock{0});
   EXPECT_EQ(round.next_in(), Clock{0});
   round.end_step({});

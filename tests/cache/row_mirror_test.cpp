@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of another rank's rows: both ends remember the same rows, no more than they may, and take no more memory for
-// it, however many there have been.
+// Mirrors of another rank's rows: both ends keep the same rows, at most as many as the capacity, in bounded memory.
 #include "cache/row_mirror.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +31,7 @@ struct Ends {
   RowMirror owner, reader;
 
   Ends(Device device, TableShard const& shard) : owner(device, shard), reader(device, shard) {}
-  // A step of rows that are all different from their copies.
+  // Runs a step in which every row differs from its mirror.
   void wait_step(Stream& stream, std::int64_t step, std::vector<Key> const& keys) {
     auto const there = to_device(stream, keys);
     test::Random random(static_cast<std::uint64_t>(step));
@@ -44,7 +43,7 @@ struct Ends {
   }
 };
 
-TEST(RowMirror, AreOfNoMoreRowsThanMayBeRemembered) {
+TEST(RowMirror, CapacityBoundsRowsAndMemory) {
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
     TableShard shard(options(), 1, 100);
@@ -58,7 +57,7 @@ TEST(RowMirror, AreOfNoMoreRowsThanMayBeRemembered) {
       auto const keys = keys_of(stream, ends.owner);
       EXPECT_LE(keys.size(), kRowsMax);
       most = std::max(most, keys.size());
-      // Rows of a step are there beside those before it, until the longest unused of these are forgotten.
+      // The rows of a step are added before the least recently used ones are removed.
       std::size_t const planned = 2 * RowMirror::bytes_for(options(), kRowsMax + kRowsOfStep);
       EXPECT_LE(memory::usage(device).bytes - before, planned + planned / 4 + 1024);
     }
@@ -66,8 +65,8 @@ TEST(RowMirror, AreOfNoMoreRowsThanMayBeRemembered) {
   }
 }
 
-// More rows than may be remembered in a step: they stay until the next one.
-TEST(RowMirror, OfAStepAreRememberedInIt) {
+// A step with more rows than the capacity keeps them all until the next step.
+TEST(RowMirror, KeepsAllRowsOfOneStep) {
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
     TableShard shard(options(), 1, 100);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are coded or wait on their way, when a run is saved: one that goes on has the bits of one that never
-// stopped.
+// Checkpoints of mirrors and residuals: a resumed run ends with the bits of a run that was not interrupted.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,19 +15,19 @@ namespace {
 
 constexpr int kRanks = 3, kSteps = 24, kSaved = 11;
 
-struct CollectiveOp {
+struct RunOptions {
   RowCompression refresh_compression{};
   int lookahead = 1;                   // steps that batches are prepared ahead
   int parts = 1;                       // of a batch, all of the same table
   std::size_t dim = 40, entries = 30;  // of a part
   RowCompression gradient_compression{};
-  std::uint64_t spread = 1;  // keys are multiples of it; new ones travel as gaps, or whole where they are far apart
+  std::uint64_t spread = 1;  // keys are multiples of it; new keys are sent as gaps, or as 8 bytes if they are far apart
   std::size_t dictionary_keys = 1000;
-  bool flushes = false;  // with the step before it is saved
+  bool flushes = false;  // calls flush_residuals() in the step before the save
 };
 constexpr std::uint64_t kFar = 0x9E3779B97F4A7C15;
 
-std::vector<Key> keys_of(CollectiveOp const& run, std::int64_t step, int rank, int part) {
+std::vector<Key> keys_of(RunOptions const& run, std::int64_t step, int rank, int part) {
   std::mt19937_64 random(static_cast<std::uint64_t>(step * 100 + rank * 10 + part));
   std::vector<Key> keys;
   for (std::size_t i = 0; i < run.entries; ++i) {
@@ -40,7 +39,7 @@ std::vector<Key> keys_of(CollectiveOp const& run, std::int64_t step, int rank, i
 // One rank's part of a run: its store, and the batches that it has prepared.
 class Member {
  public:
-  Member(Group const& group, CollectiveOp const& run)
+  Member(Group const& group, RunOptions const& run)
       : run_(run),
         rank_(static_cast<int>(number(group.rank()))),
         store_(group, {.threads = 1}),
@@ -74,7 +73,7 @@ class Member {
   }
 
  private:
-  // The rows of each part.
+  // Returns the rows of each part.
   std::vector<Matrix<float>> pull(PreparedBatch const& batch) {
     std::vector<Matrix<float>> rows;
     for (std::size_t p = 0; p < batch.parts(); ++p) rows.emplace_back(Device::host(), batch.rows(p), run_.dim);
@@ -83,7 +82,7 @@ class Member {
     return rows;
   }
 
-  // Gradients that depend on the rows which were read.
+  // Pushes gradients that depend on the rows read.
   void push(PreparedBatch const& batch, std::vector<Matrix<float>> const& rows) {
     std::vector<Matrix<float>> sources;
     for (std::size_t p = 0; p < batch.parts(); ++p) {
@@ -96,10 +95,10 @@ class Member {
     std::vector<TableGradients> gradients;
     for (auto const& of_part : sources) gradients.push_back({.sources = of_part});
     store_.push(stream_, batch, gradients);
-    stream_.wait();  // they go
+    stream_.wait();  // the sources are freed
   }
 
-  CollectiveOp const run_;
+  RunOptions const run_;
   int rank_;
   Store store_;
   TableId table_;
@@ -107,8 +106,8 @@ class Member {
   std::map<std::int64_t, PreparedBatch> ahead_;
 };
 
-// Trains steps first .. end - 1; saves before one of them. Returns the hash of all tables.
-std::uint64_t train(CollectiveOp const& run, std::filesystem::path const& folder, int first, int end, int saved) {
+// Trains steps first .. end - 1, and saves before step `saved`. Returns the table hash.
+std::uint64_t train(RunOptions const& run, std::filesystem::path const& folder, int first, int end, int saved) {
   std::uint64_t hash = 0;
   run_ranks(Group::threads(kRanks), [&](Group const& group) {
     Member member(group, run);
@@ -126,19 +125,19 @@ std::uint64_t train(CollectiveOp const& run, std::filesystem::path const& folder
   return hash;
 }
 
-class SavedMirrors : public testing::TestWithParam<CollectiveOp> {};
+class SavedMirrors : public testing::TestWithParam<RunOptions> {};
 
-TEST_P(SavedMirrors, AResumedRunHasTheBitsOfOneThatNeverStopped) {
+TEST_P(SavedMirrors, ResumedRunEndsWithSameBits) {
   TemporaryFolder const folder;
   auto const& run = GetParam();
   auto const through = train(run, folder.path(), 0, kSteps, kSaved);
   EXPECT_EQ(train(run, folder.path(), kSaved, kSteps, -1), through);
   EXPECT_NE(train({.dim = run.dim, .entries = run.entries, .spread = run.spread}, folder.path(), 0, kSteps, -1),
             through)
-      << "rows are lossy, or nothing is tested";
+      << "lossy rows must change the bits, else nothing is tested";
 }
 
-TEST_P(SavedMirrors, BitsAreThoseOfBatchesThatAreAnnouncedLateAndOfKeysThatHaveNoNumbers) {
+TEST_P(SavedMirrors, LookaheadAndDictionaryDoNotChangeBits) {
   auto run = GetParam();
   auto const bits = train(run, {}, 0, kSteps, -1);
   run.lookahead = run.lookahead == 0 ? 1 : 0;
@@ -151,18 +150,16 @@ TEST_P(SavedMirrors, BitsAreThoseOfBatchesThatAreAnnouncedLateAndOfKeysThatHaveN
 INSTANTIATE_TEST_SUITE_P(
     Refreshes, SavedMirrors,
     testing::Values(
-        CollectiveOp{{.codec = RowCodec::kInt4}, 0}, CollectiveOp{{.codec = RowCodec::kInt4}, 1},
-        CollectiveOp{{.codec = RowCodec::kInt8, .filter = {.age_max = 4, .density = 0.3F}}, 2},
-        CollectiveOp{{.filter = {.age_max = 5, .density = 0.2F}, .capacity_rows = 20}, 1},
-        CollectiveOp{{.codec = RowCodec::kInt4, .filter = {.age_max = 3, .density = 0.5F}, .capacity_rows = 11}, 1, 2},
-        CollectiveOp{
-            .refresh_compression = {.filter = {.age_max = 5, .density = 0.2F}}, .lookahead = 0, .flushes = true},
-        CollectiveOp{
-            .refresh_compression = {.filter = {.age_max = 5, .density = 0.2F}}, .lookahead = 2, .flushes = true},
-        CollectiveOp{{.codec = RowCodec::kBFloat16, .filter = {.age_max = 3, .density = 0.5F}}, 0, 2}));
+        RunOptions{{.codec = RowCodec::kInt4}, 0}, RunOptions{{.codec = RowCodec::kInt4}, 1},
+        RunOptions{{.codec = RowCodec::kInt8, .filter = {.age_max = 4, .density = 0.3F}}, 2},
+        RunOptions{{.filter = {.age_max = 5, .density = 0.2F}, .capacity_rows = 20}, 1},
+        RunOptions{{.codec = RowCodec::kInt4, .filter = {.age_max = 3, .density = 0.5F}, .capacity_rows = 11}, 1, 2},
+        RunOptions{.refresh_compression = {.filter = {.age_max = 5, .density = 0.2F}}, .lookahead = 0, .flushes = true},
+        RunOptions{.refresh_compression = {.filter = {.age_max = 5, .density = 0.2F}}, .lookahead = 2, .flushes = true},
+        RunOptions{{.codec = RowCodec::kBFloat16, .filter = {.age_max = 3, .density = 0.5F}}, 0, 2}));
 
-// Short rows share scales: which do must not depend on what the ranks have named to each other before. All that are
-// named at a time are more than share one.
+// Short rows share scales. Which rows share one must not depend on the keys that ranks have sent before. Each part has
+// more rows than share one scale.
 constexpr RowCompression kInt8{.codec = RowCodec::kInt8}, kInt4{.codec = RowCodec::kInt4};
 constexpr RowCompression kWaiting{
     .codec = RowCodec::kInt4, .filter = {.age_max = 3, .density = 0.3F}, .capacity_rows = 150};
@@ -170,22 +167,22 @@ constexpr RowCompression kLargest{.codec = RowCodec::kInt8, .top_k = 3};
 INSTANTIATE_TEST_SUITE_P(
     ShortRows, SavedMirrors,
     testing::Values(
-        CollectiveOp{.refresh_compression = kInt8, .dim = 5, .entries = 300},
-        CollectiveOp{.refresh_compression = kInt4, .lookahead = 3, .dim = 20, .entries = 300},
-        CollectiveOp{.refresh_compression = kInt4, .dim = 5, .entries = 300, .spread = kFar},
-        CollectiveOp{
+        RunOptions{.refresh_compression = kInt8, .dim = 5, .entries = 300},
+        RunOptions{.refresh_compression = kInt4, .lookahead = 3, .dim = 20, .entries = 300},
+        RunOptions{.refresh_compression = kInt4, .dim = 5, .entries = 300, .spread = kFar},
+        RunOptions{
             .refresh_compression = kWaiting, .lookahead = 2, .parts = 2, .dim = 3, .entries = 300, .spread = kFar},
-        CollectiveOp{.dim = 5, .entries = 300, .gradient_compression = kInt8},
-        CollectiveOp{.lookahead = 3, .dim = 20, .entries = 300, .gradient_compression = kInt4},
-        CollectiveOp{.dim = 5, .entries = 300, .gradient_compression = kInt4, .spread = kFar},
-        CollectiveOp{.lookahead = 2, .entries = 300, .gradient_compression = kLargest},
-        CollectiveOp{
+        RunOptions{.dim = 5, .entries = 300, .gradient_compression = kInt8},
+        RunOptions{.lookahead = 3, .dim = 20, .entries = 300, .gradient_compression = kInt4},
+        RunOptions{.dim = 5, .entries = 300, .gradient_compression = kInt4, .spread = kFar},
+        RunOptions{.lookahead = 2, .entries = 300, .gradient_compression = kLargest},
+        RunOptions{
             .lookahead = 2, .parts = 2, .dim = 3, .entries = 300, .gradient_compression = kWaiting, .spread = kFar},
-        CollectiveOp{.refresh_compression = kWaiting,
-                     .dim = 7,
-                     .entries = 300,
-                     .gradient_compression = kWaiting,
-                     .dictionary_keys = 200}));
+        RunOptions{.refresh_compression = kWaiting,
+                   .dim = 7,
+                   .entries = 300,
+                   .gradient_compression = kWaiting,
+                   .dictionary_keys = 200}));
 
 }  // namespace
 }  // namespace gpups::test

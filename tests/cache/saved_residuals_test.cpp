@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients that are held back when a run is saved, or when rows are forgotten.
+// Residuals of gradients when a run is saved, and when rows are erased or expire.
 #include "tests/cache/residuals_fixture.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace gpups::test {
 namespace {
 
-using namespace held;
+using namespace residuals;
 
-// A run that stops after some steps, and goes on on another number of ranks.
+// A run that is saved after some steps and resumed on another number of ranks.
 struct Halves {
   int before, after;  // ranks
 };
-class ResidualsSaved : public testing::TestWithParam<Halves> {};
+class SavedResiduals : public testing::TestWithParam<Halves> {};
 
-TEST_P(ResidualsSaved, NothingIsLost) {
+TEST_P(SavedResiduals, SurviveRestoreOnAnyRanks) {
   TemporaryFolder const folder;
   for (auto const codec : {RowCodec::kLossless, RowCodec::kInt4}) {
     Workload const work{
@@ -44,18 +44,18 @@ TEST_P(ResidualsSaved, NothingIsLost) {
       });
     };
     half(before, 0, false, false);
-    EXPECT_GT(held, 0U);  // or nothing was saved
+    EXPECT_GT(held, 0U);  // else no residual was saved
     half(after, 10, true, true);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, ResidualsSaved,
+INSTANTIATE_TEST_SUITE_P(Ranks, SavedResiduals,
                          testing::Values(Halves{2, 2}, Halves{2, 3}, Halves{2, 1}, Halves{3, 2}, Halves{4, 3}),
                          [](auto const& halves) {
                            return fmt::format("{}then{}", halves.param.before, halves.param.after);
                          });
 
-TEST(GradientResiduals, AResumedRunHasTheBitsOfOneThatNeverStopped) {
+TEST(GradientResiduals, ResumedRunEndsWithSameBits) {
   TemporaryFolder const folder;
   RowCompression const all{
       .codec = RowCodec::kInt4, .top_k = 3, .filter = {.age_max = 5, .density = 0.3F}, .capacity_rows = 7};
@@ -84,7 +84,7 @@ TEST(GradientResiduals, AResumedRunHasTheBitsOfOneThatNeverStopped) {
   EXPECT_EQ(resumed, through);
 }
 
-TEST(GradientResiduals, ErasedAndExpiredRowsStayForgotten) {
+TEST(GradientResiduals, ErasedAndExpiredRowsStayRemoved) {
   RowCompression const gradient_compression{
       .codec = RowCodec::kInt4, .filter = {.age_max = 4, .density = 0.1F}, .capacity_rows = 8};
   run_ranks(Group::threads(3), [&](Group mine) {
@@ -96,7 +96,7 @@ TEST(GradientResiduals, ErasedAndExpiredRowsStayForgotten) {
     int const rank = static_cast<int>(number(store.rank()));
     auto stream = store.make_stream();
     for (int s = 0; s < 6; ++s) EXPECT_FALSE(step(store, work, s, parts_of(work, s, rank), false));
-    // All rows are erased, by all ranks or one of them: nothing that was held back may bring one back.
+    // All rows are erased, some by all ranks and some by one. No residual may create a row again.
     std::vector<Key> keys;
     for (std::uint64_t k = 0; k < work.keys; ++k) {
       if (k % 2 == 0 || rank == 1) keys.push_back(Key{k * 0x9E3779B97F4A7C15U});
@@ -116,10 +116,10 @@ TEST(GradientResiduals, ErasedAndExpiredRowsStayForgotten) {
     EXPECT_EQ(wrong_numbers(store, sums), 0U);  // of new rows alone
 
     for (int s = 19; s < 22; ++s) EXPECT_FALSE(step(store, work, s, parts_of(work, s, rank), false));
-    for (int s = 22; s < 32; ++s) EXPECT_FALSE(step(store, work, s, {{}}, false));  // what waits has come
+    for (int s = 22; s < 32; ++s) EXPECT_FALSE(step(store, work, s, {{}}, false));  // delayed gradients have arrived
     store.expire(TableId{0}, 1);
     EXPECT_EQ(store.size(TableId{0}), 0U);
-    store.flush_residuals();  // what the codec has rounded off
+    store.flush_residuals();  // the rounding errors of the codec
     EXPECT_FALSE(step(store, work, 32, {{}}, false));
     EXPECT_EQ(store.size(TableId{0}), 0U);
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks whose tables differ reject each other with their first call that needs both, and say in what.
+// Ranks whose tables differ reject each other in their first exchange, with an error that names the difference.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -13,7 +13,7 @@
 namespace gpups::test {
 namespace {
 
-// What each rank's barrier throws where rank 1 has other tables; empty where it throws nothing.
+// Returns the error of each rank's barrier if rank 1 has other tables; empty if there is no error.
 std::vector<std::string> errors(std::function<void(Store&)> const& add, std::function<void(Store&)> const& add_on_1,
                                 std::uint64_t seed_of_1 = 1) {
   std::vector<std::string> all(2);
@@ -24,17 +24,17 @@ std::vector<std::string> errors(std::function<void(Store&)> const& add, std::fun
       other ? add_on_1(store) : add(store);
       try {
         store.wait_barrier();
-        store.wait_barrier();  // nobody leaves before all have heard of each other
+        store.wait_barrier();  // no rank leaves before all have received all schemas
       } catch (PeerError const& error) {
         all[number(group.rank())] = error.what();
       }
     });
-  } catch (Error const&) {  // that a rank has left because of it
+  } catch (Error const&) {  // another rank has left because of its error
   }
   return all;
 }
 
-// One of them hears of the other first, and ends both.
+// The rank that receives the other's schema first ends both, so the error has the text of one of them.
 void expect_rejected(TableOptions const& mine, TableOptions const& of_1, std::string const& words,
                      std::string const& words_of_1) {
   auto const all = errors([&](Store& store) { store.add_table(mine); }, [&](Store& store) { store.add_table(of_1); });
@@ -46,7 +46,7 @@ void expect_rejected(TableOptions const& mine, TableOptions const& of_1, std::st
   EXPECT_TRUE(named) << all[0] << "\n" << all[1];
 }
 
-TEST(SchemaCheck, AreNotRefused) {
+TEST(SchemaCheck, AcceptsEqualSchemasAndDifferentHints) {
   auto const add = [](std::size_t rows) {
     return [rows](Store& store) {
       store.add_table(
@@ -75,7 +75,7 @@ TableOptions with(Change change) {
   return options;
 }
 
-TEST(SchemaCheck, OtherOptionsAreRefusedByRankAndValue) {
+TEST(SchemaCheck, ErrorNamesRanksAndValues) {
   expect_rejected(kPlain, with([](auto& o) { o.dictionary_keys = 100; }),
                   "rank 1 has table 't' with dictionary_keys of 100, and rank 0 of 1048576",
                   "rank 0 has table 't' with dictionary_keys of 1048576, and rank 1 of 100");
@@ -98,7 +98,7 @@ TEST(SchemaCheck, OtherOptionsAreRefusedByRankAndValue) {
                   "rank 0 has a table 0 with the name of t, and rank 1 of t2");
 }
 
-TEST(SchemaCheck, OtherKindsAreRefusedByName) {
+TEST(SchemaCheck, ErrorNamesKinds) {
   expect_rejected(kPlain, with([](auto& o) { o.optimizer.kind = Optimizer::Kind::kFtrl; }),
                   "optimizer.kind of kFtrl, and rank 0 of kRowwiseAdagrad", "and rank 1 of kFtrl");
   expect_rejected(kPlain, with([](auto& o) { o.initializer.kind = Initializer::Kind::kNormal; }),
@@ -107,7 +107,7 @@ TEST(SchemaCheck, OtherKindsAreRefusedByName) {
                   "schedule.kind of kCosine, and rank 0 of kConstant", "and rank 1 of kCosine");
 }
 
-TEST(SchemaCheck, AnotherNumberOfTablesAndAnotherSeedAreRefused) {
+TEST(SchemaCheck, RejectsOtherTableCountOrSeed) {
   auto const one = [](Store& store) { store.add_table({.name = "t", .dim = 4}); };
   for (auto const& error : errors(one, [](Store&) {})) EXPECT_NE(error.find("number of tables of"), std::string::npos);
   for (auto const& error : errors(one, one, 2)) {
@@ -116,7 +116,7 @@ TEST(SchemaCheck, AnotherNumberOfTablesAndAnotherSeedAreRefused) {
   }
 }
 
-TEST_F(HostilePeer, TablesThatAreCut) {
+TEST_F(HostilePeer, RejectsTruncatedSchema) {
   peer_.send({.kind = MessageKind::kSchema, .bytes = "abc"});
   expect_rejected("sent an invalid list of its table options");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a Store ends: a membership has one, and the other ranks learn at once where they still wait for it.
+// The end of a Store: ranks that still wait for it get an error at once. A group has one Store for each rank.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -55,8 +55,8 @@ struct Member {
   std::vector<Key> keys;
 };
 
-// One rank's Store ends after `before`, which all others go on from with `after`: each gets an error that names it. The
-// ending rank's membership lives on until they have it.
+// All ranks call `before`. Then one rank's Store ends and all others call `after`, which throws an error that names the
+// rank. The rank stays in the group until the others have the error.
 struct Ending {
   char const* name;
   std::function<void(Member&)> before, after;
@@ -90,7 +90,7 @@ std::vector<Ending> endings() {
           {"before the table is hashed", steps, [](Member& me) { me.store->table_hash(); }}};
 }
 
-// all_know: of the ranks that it ends for; null in a simulation, whose ranks run one at a time.
+// all_know: counts the ranks that have the error; null in a simulation, whose ranks run one at a time.
 void end_one(Group const& group, Ending const& ending, std::latch* all_know) {
   Member me(group);
   if (me.ends()) {
@@ -100,13 +100,13 @@ void end_one(Group const& group, Ending const& ending, std::latch* all_know) {
     return;
   }
   try {
-    ending.before(me);  // which may be disturbed by another rank that knows already
+    ending.before(me);  // may throw already, if another rank has the error
     ending.after(me);
-    ADD_FAILURE() << "a rank's Store has ended " << ending.name << ", and the others went on";
+    ADD_FAILURE() << "a rank's Store has ended " << ending.name << ", and the others got no error";
   } catch (PeerError const& error) {
     EXPECT_EQ(error.peer(), kEnding) << ending.name << ": " << error.what();
     std::string const text = error.what();
-    // In a simulation its membership ends with its Store, and may be missed first.
+    // In a simulation the rank leaves the group with its Store, and this may be noticed first.
     bool const is_named = text.find("rank 1 is lost (the Store of rank 1 has ended") != std::string::npos ||
                           (all_know == nullptr && text.find("rank 1 is lost (rank 1 has left") != std::string::npos);
     EXPECT_TRUE(is_named) << ending.name << ": " << text;
@@ -114,15 +114,15 @@ void end_one(Group const& group, Ending const& ending, std::latch* all_know) {
   if (all_know != nullptr) all_know->count_down();
 }
 
-TEST(StoreEnd, IsToldToThoseWhoStillWaitForIt) {
+TEST(StoreEnd, WaitingRanksThrowPeerError) {
   for (Ending const& ending : endings()) {
     std::latch all_know(kRanks - 1);
     run_ranks(Group::threads(kRanks), [&](Group const& group) { end_one(group, ending, &all_know); });
   }
 }
 
-// Whatever is on its way when it ends.
-TEST(StoreEnd, IsToldInEverySimulatedNetwork) {
+// With any messages in flight.
+TEST(StoreEnd, SimulatedRanksThrowPeerError) {
   for (Ending const& ending : endings()) {
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
       run_ranks(Group::simulated(kRanks, {.seed = seed}), [&](Group const& group) { end_one(group, ending, nullptr); });
@@ -130,7 +130,7 @@ TEST(StoreEnd, IsToldInEverySimulatedNetwork) {
   }
 }
 
-TEST(StoreEnd, NamesWhatWasAwaited) {
+TEST(StoreEnd, ErrorNamesAwaitedData) {
   std::latch all_know(1);
   run_ranks(Group::threads(2), [&](Group const& group) {
     Member me(group);
@@ -145,7 +145,7 @@ TEST(StoreEnd, NamesWhatWasAwaited) {
       me.store->wait_applied();
       ADD_FAILURE();
     } catch (PeerError const& error) {
-      // It is told before the step's messages have gone, or while their answers are awaited.
+      // The error comes before the step's messages are sent, or while this rank waits for the answers.
       EXPECT_NE(std::string(error.what()).find("rank 0 awaited the gradients of step 1 from rank 1"), std::string::npos)
           << error.what();
     }
@@ -153,12 +153,12 @@ TEST(StoreEnd, NamesWhatWasAwaited) {
   });
 }
 
-// A rank that is through with its last step may end while others are not: nobody waits for anything else of it.
-TEST(StoreEnd, AfterTheLastStepIsNoErrorToAnybody) {
+// A rank may end after its last step while others are still in it: they wait for nothing more from it.
+TEST(StoreEnd, IsNoErrorAfterLastStep) {
   auto const body = [](Group const& group) {
     Member me(group);
     for (int step = 0; step < 4; ++step) me.step();
-    // Rows of a step that never comes are announced, by some of the ranks.
+    // Some ranks announce rows of a step that never begins.
     if (me.group.rank() != Rank{2}) {
       Array<Key> const given = to_device(*me.stream, me.keys);
       TableBatch const part{.table = me.table, .keys = given};
@@ -171,8 +171,9 @@ TEST(StoreEnd, AfterTheLastStepIsNoErrorToAnybody) {
   for (std::uint64_t seed = 0; seed < 100; ++seed) run_ranks(Group::simulated(kRanks, {.seed = seed}), body);
 }
 
-// A program that catches what went through its Store goes on without its group, which learns why it is missing.
-TEST(StoreEnd, ByAnExceptionThatIsCaughtIsToldAtLast) {
+// A program that catches an exception which has destroyed its Store can no longer use its group, and the other ranks
+// get an error.
+TEST(StoreEnd, ByCaughtExceptionIsReportedByCollectives) {
   auto const body = [](Group const& group) {
     try {
       Member me(group);
@@ -180,7 +181,7 @@ TEST(StoreEnd, ByAnExceptionThatIsCaughtIsToldAtLast) {
       if (me.ends()) throw std::runtime_error("a disk is full");
       me.step();
       me.store->wait_applied();
-      ADD_FAILURE() << "a rank's Store has ended, and the others went on";
+      ADD_FAILURE() << "a rank's Store has ended, and the others got no error";
     } catch (PeerError const& error) {
       EXPECT_EQ(error.peer(), kEnding) << error.what();
     } catch (std::runtime_error const&) {
@@ -194,7 +195,7 @@ TEST(StoreEnd, ByAnExceptionThatIsCaughtIsToldAtLast) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) run_ranks(Group::simulated(kRanks, {.seed = seed}), body);
 }
 
-TEST(StoreEnd, AMembershipHasOneStoreOnly) {
+TEST(StoreEnd, GroupRejectsSecondStore) {
   auto const reject = [](Group const& group) {
     expect_error([&] { Store(group, {.threads = 1}); },
                  {"a second Store is created on one membership", "put all tables into one Store", "another Group"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of a Store at the wrong time, of the wrong object or with numbers that point nowhere: each is an Error that
-// says what to do, on one rank as on several, and changes nothing.
+// Calls of a Store at the wrong time, with the wrong object or with indices out of range: each is an Error that says
+// what to do, on one rank and on several, and changes nothing.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kDim = 4;
 TableId const kTable{0};
 
-// One rank's store with one table, whose rows begin at 0 and go down by their gradients.
+// One rank's store with one table, whose rows begin at 0 and decrease by their gradients.
 struct Trained {
   explicit Trained(Group const& group, Device device = {}) : store(group, {.device = device, .threads = 1}) {
     store.add_table({.name = "t",
@@ -33,7 +33,7 @@ struct Trained {
     TableBatch const part{.table = kTable, .keys = there, .offsets = {}};
     return store.prepare(stream, store.clock(), {&part, 1}, 1);
   }
-  // A gradient of 1 for each entry.
+  // Pushes a gradient of 1 for each entry.
   void push(PreparedBatch const& batch, std::vector<std::uint32_t> const& numbers = {}) { push(batch, numbers, store); }
   void push(PreparedBatch const& batch, std::vector<std::uint32_t> const& numbers, Store& into) {
     std::size_t const entries = batch.entries(0);
@@ -56,7 +56,7 @@ struct Trained {
   Stream stream = store.make_stream();
 };
 
-// On one rank and two, of threads and of a simulated group, where nothing happens before somebody waits.
+// Runs `body` on one rank and on two, as threads and in a simulation, where nothing happens before a rank waits.
 void run_on_ranks(std::function<void(Group const&)> const& body) {
   for (int const ranks : {1, 2}) {
     SCOPED_TRACE(std::to_string(ranks) + " ranks");
@@ -69,12 +69,12 @@ void with_store(std::function<void(Trained&)> const& body) {
   run_on_ranks([&](Group const& group) {
     Trained one(group);
     body(one);
-    one.store.wait_barrier();  // all goes on as if nothing had been called
+    one.store.wait_barrier();  // the rejected calls have changed nothing
   });
 }
 
-// In a simulated group nothing happens before somebody waits: the rows of no batch have come when it is pushed.
-TEST(StoreMisuse, AStepThatReadsNoRowsNeedsNoWaitReady) {
+// In a simulation nothing happens before a rank waits, so the rows of a batch have not arrived when it is pushed.
+TEST(StoreMisuse, StepWithoutPullNeedsNoWaitReady) {
   for (int const ranks : {1, 2}) {
     std::uint64_t hash[2] = {1, 2};
     for (bool const waits : {false, true}) {
@@ -94,7 +94,7 @@ TEST(StoreMisuse, AStepThatReadsNoRowsNeedsNoWaitReady) {
   }
 }
 
-TEST(StoreMisuse, CallsBetweenStepsAreRefusedWithinOne) {
+TEST(StoreMisuse, RejectsCallsBetweenPushAndAdvanceClock) {
   TemporaryFolder const folder;
   with_store([&](Trained& one) {
     std::vector<Key> const keys{Key{1}, Key{2}};
@@ -123,7 +123,7 @@ TEST(StoreMisuse, CallsBetweenStepsAreRefusedWithinOne) {
     EXPECT_FALSE(std::filesystem::exists(folder.path() / "saved"));
     EXPECT_FALSE(std::filesystem::exists(folder.path() / "exported.unfinished"));
 
-    // What concerns no row may be called at any time.
+    // Calls that concern no rows are allowed at any time.
     std::int64_t sum = 1;
     one.store.wait_allreduce({&sum, 1});
     EXPECT_EQ(sum, one.store.ranks());
@@ -135,8 +135,8 @@ TEST(StoreMisuse, CallsBetweenStepsAreRefusedWithinOne) {
   });
 }
 
-// Alone, a rank could update rows while a look-up reads them.
-TEST(StoreMisuse, ALookUpUnderWayReadsRowsAsTheyWere) {
+// Without this check a single rank could update rows while a look-up reads them.
+TEST(StoreMisuse, AdvanceClockRejectsLookupInFlight) {
   run_on_ranks([](Group const& group) {
     Trained one(group);
     std::vector<Key> const keys{Key{1}, Key{2}, Key{3}};
@@ -151,7 +151,7 @@ TEST(StoreMisuse, ALookUpUnderWayReadsRowsAsTheyWere) {
       EXPECT_EQ(rows.row(2)[0], static_cast<float>(-t));
       one.store.advance_clock();
     }
-    // One that nobody can wait for any more stops nobody.
+    // A look-up whose handle is gone does not delay later steps.
     {
       Matrix<float> const rows(Device::host(), keys.size(), kDim);
       one.store.begin_lookup(one.stream, kTable, View<Key const>(keys), rows, {});
@@ -161,7 +161,7 @@ TEST(StoreMisuse, ALookUpUnderWayReadsRowsAsTheyWere) {
   });
 }
 
-TEST(StoreMisuse, ObjectsOfNothingAreRefused) {
+TEST(StoreMisuse, RejectsEmptyHandles) {
   with_store([](Trained& one) {
     auto const batch = one.prepare({Key{1}, Key{2}});
     auto gone = batch;
@@ -204,7 +204,7 @@ TEST(StoreMisuse, ObjectsOfNothingAreRefused) {
   });
 }
 
-TEST(StoreMisuse, BatchesOfAnotherStoreAreRefused) {
+TEST(StoreMisuse, RejectsBatchesOfAnotherStore) {
   with_store([](Trained& one) {
     Trained other(Group::alone());
     auto const batch = one.prepare({Key{1}, Key{2}});
@@ -220,7 +220,7 @@ TEST(StoreMisuse, BatchesOfAnotherStoreAreRefused) {
     rejected("pull", [&] { one.store.pull(one.stream, strange, {&view, 1}); });
     rejected("pull_pooled", [&] { one.store.pull_pooled(one.stream, strange, 0, Pooling::kSum, rows); });
     rejected("push", [&] { one.push(strange); });
-    if (one.store.ranks() == 1) {  // patterns of as many tables and ranks look the same
+    if (one.store.ranks() == 1) {  // the other store has one rank too
       expect_error([&] { one.store.prepare(strange.pattern(), Clock{1}); }, {"the pattern of another store"});
     }
     auto const lookup = other.store.begin_lookup(other.stream, kTable, strange.keys(0), rows, {});
@@ -234,7 +234,7 @@ TEST(StoreMisuse, BatchesOfAnotherStoreAreRefused) {
   });
 }
 
-TEST(StoreMisuse, AStoreThatHasBeenMovedFromSaysSo) {
+TEST(StoreMisuse, MovedFromStoreThrows) {
   Trained one(Group::alone());
   auto batch = one.prepare({Key{1}});
   Store store = std::move(one.store);
@@ -283,7 +283,7 @@ TEST(StoreMisuse, AStoreThatHasBeenMovedFromSaysSo) {
   EXPECT_EQ(store.size(kTable), 1U);
 }
 
-TEST(StoreMisuse, GroupsAndStreamsStayWhatTheyAre) {
+TEST(StoreMisuse, MovedFromGroupAndStreamStayValid) {
   Group group = Group::alone();
   Group const other = std::move(group);
   EXPECT_EQ(group.size(), other.size());  // NOLINT(bugprone-use-after-move)
@@ -303,12 +303,12 @@ TEST(StoreMisuse, GroupsAndStreamsStayWhatTheyAre) {
   }
 }
 
-class SourceNumbers : public OnDevice {};
-INSTANTIATE_TEST_SUITE_P(Devices, SourceNumbers, kDevices, device_name);
+class SourceIndices : public OnDevice {};
+INSTANTIATE_TEST_SUITE_P(Devices, SourceIndices, kDevices, device_name);
 
-// On the host push() itself throws, and the batch can be pushed again. A GPU finds them later: then all ranks reject
-// the step, as for a gradient that is not finite.
-TEST_P(SourceNumbers, BeyondTheSourcesAreRefused) {
+// On the host push() throws, and the batch can be pushed again. On a GPU the indices are checked later: then all ranks
+// reject the step, as for a gradient that is not finite.
+TEST_P(SourceIndices, RejectsIndicesBeyondSources) {
   for (int const ranks : {1, 2}) {
     for (std::uint32_t const wrong : {3U, 4U, 0xFFFFFFFFU}) {
       run_ranks(Group::threads(ranks), [&](Group const& group) {

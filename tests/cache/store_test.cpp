@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user of the store relies on, alone and on several ranks over threads.
+// The basic behaviour of the store, on one rank and on several threads.
 #include "gpups/store.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ TableOptions lossless_table(std::size_t dim) {
           .optimizer = {.kind = Optimizer::Kind::kSgd, .learning_rate = 1.0F}};
 }
 
-// One step on `keys` with the gradient `amount` in every column of every key.
+// Runs one step on `keys` with the gradient `amount` in every column of every key.
 void step(Store& store, Stream& stream, std::vector<Key> const& keys, float amount, std::size_t dim) {
   TableBatch const part{.table = TableId{0}, .keys = View<Key const>(keys)};
   auto const batch = store.prepare(stream, store.clock(), {&part, 1}, 1);
@@ -47,7 +47,7 @@ float value_of(Store& store, Stream& stream, Key key, std::size_t dim, bool* fou
   return out.row(0)[dim - 1];
 }
 
-TEST(Store, RowsExistFromTheFirstStepThatNamesThem) {
+TEST(Store, FirstUseCreatesRow) {
   Store store(Group::alone(), {});
   store.add_table(lossless_table(3));
   auto stream = store.make_stream();
@@ -64,8 +64,8 @@ TEST(Store, RowsExistFromTheFirstStepThatNamesThem) {
   EXPECT_EQ(value_of(store, stream, Key{8}, 3), 1.0F);
 }
 
-// A factor that forgot where it began would stay at 0, as would the gradients of what it is multiplied with.
-TEST(Store, FtrlMovesOnFromTheInitialValue) {
+// A factor that lost its initial value would stay at 0, and so would the gradients of the factor it is multiplied with.
+TEST(Store, FtrlStartsFromInitialValue) {
   Store store(Group::alone(), {});
   auto table = lossless_table(3);
   table.optimizer = {.kind = Optimizer::Kind::kFtrl, .learning_rate = 0.5F};
@@ -78,7 +78,7 @@ TEST(Store, FtrlMovesOnFromTheInitialValue) {
   EXPECT_FLOAT_EQ(value_of(store, stream, Key{8}, 3), 0.625F);
 }
 
-TEST(Store, BatchesPreparedAheadMakeNoRows) {
+TEST(Store, PrepareCreatesNoRows) {
   Store store(Group::alone(), {});
   store.add_table(lossless_table(2));
   auto stream = store.make_stream();
@@ -135,7 +135,7 @@ TEST(Store, PullPooledSumsAndAverages) {
   EXPECT_EQ(value_of(store, stream, Key{3}, 2), 3.0F - 12.0F / 3);
 }
 
-TEST(Store, TwoPartsMayNameOneTable) {
+TEST(Store, TwoPartsMayUseOneTable) {
   Store store(Group::alone(), {});
   store.add_table(lossless_table(2));
   auto stream = store.make_stream();
@@ -172,7 +172,7 @@ TEST(Store, ScanVisitsEveryRowOnce) {
   for (auto const& [key, times] : seen) ASSERT_EQ(times, 1);
 }
 
-TEST(Store, RefusesAStepWithAGradientThatIsNotFinite) {
+TEST(Store, RejectsStepWithNonFiniteGradient) {
   for (int ranks : {1, 3}) {
     run_ranks(ranks == 1 ? std::vector{Group::alone()} : Group::threads(ranks), [&](Group group) {
       Store store(group, {});
@@ -190,14 +190,14 @@ TEST(Store, RefusesAStepWithAGradientThatIsNotFinite) {
         EXPECT_NE(std::string(error.what()).find("key "), std::string::npos) << error.what();
       }
       EXPECT_EQ(store.table_hash(), hash);
-      step(store, stream, keys_of({1}), 1.0F, 2);  // training may go on
+      step(store, stream, keys_of({1}), 1.0F, 2);  // training can continue
       EXPECT_NE(store.table_hash(), hash);
       store.wait_barrier();
     });
   }
 }
 
-TEST(Store, SourcesWhoseLargestIsKnownAreNotLookedAt) {
+TEST(Store, GivenSourceMaximumIsNotRecomputed) {
   auto const push = [](Store& store, float amount, std::optional<float> most) {
     auto stream = store.make_stream();
     auto const keys = keys_of({1, 2});
@@ -216,26 +216,26 @@ TEST(Store, SourcesWhoseLargestIsKnownAreNotLookedAt) {
   looked.add_table(lossless_table(2)), told.add_table(lossless_table(2));
   push(looked, 0.25F, {}), push(told, 0.25F, 0.25F);
   EXPECT_EQ(looked.table_hash(), told.table_hash());
-  EXPECT_THROW(push(told, kNan, kInf), GradientError);  // nothing has changed
+  EXPECT_THROW(push(told, kNan, kInf), GradientError);  // no row has changed
   EXPECT_EQ(looked.table_hash(), told.table_hash());
   try {
     push(told, kNan, 1.0F);
-    ADD_FAILURE() << "a wrong promise was believed";
+    ADD_FAILURE() << "a wrong source_max_abs was accepted";
   } catch (GradientError const&) {
-    ADD_FAILURE() << "rows have changed";
+    ADD_FAILURE() << "a GradientError says that no row has changed, and rows have";
   } catch (Error const& error) {
     EXPECT_NE(std::string(error.what()).find("table 'plain'"), std::string::npos) << error.what();
   }
 }
 
-TEST(Store, OptimizersThatCannotLearnAreRefused) {
+TEST(Store, RejectsInvalidOptimizers) {
   Store store(Group::alone(), {});
   EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .optimizer = {.beta2 = 1}}), Error);
   EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .optimizer = {.beta1 = -0.1F}}), Error);
   EXPECT_THROW(store.add_table({.name = "x", .dim = 2, .optimizer = {.l1 = -1}}), Error);
 }
 
-TEST(Store, MisuseIsExplained) {
+TEST(Store, RejectsMisuse) {
   Store store(Group::alone(), {});
   EXPECT_THROW(store.add_table({.name = "", .dim = 3}), Error);
   EXPECT_THROW(store.add_table({.name = "x", .dim = 0}), Error);
@@ -249,7 +249,7 @@ TEST(Store, MisuseIsExplained) {
   EXPECT_THROW(store.prepare(stream, Clock{0}, {&unknown, 1}, 1), Error);
   TableBatch const part{.table = TableId{0}, .keys = View<Key const>(keys)};
   auto const batch = store.prepare(stream, Clock{0}, {&part, 1}, 1);
-  EXPECT_THROW(store.prepare(stream, Clock{0}, {&part, 1}, 1), Error);  // the clock has a batch
+  EXPECT_THROW(store.prepare(stream, Clock{0}, {&part, 1}, 1), Error);  // the step has a batch
   auto const later = store.prepare(stream, Clock{2}, {&part, 1}, 1);
   EXPECT_THROW(store.wait_ready(later), Error);
   store.wait_ready(batch);
@@ -259,7 +259,8 @@ TEST(Store, MisuseIsExplained) {
   EXPECT_THROW(store.add_table({.name = "late", .dim = 2}), Error);
   EXPECT_THROW(store.advance_clock(), Error);  // its batch has not been pushed
   Matrix<float> const values(Device::host(), 2, 2);
-  EXPECT_THROW(store.assign(stream, TableId{0}, View<Key const>(keys), values), Error);  // nor read
+  // A batch of this step is prepared.
+  EXPECT_THROW(store.assign(stream, TableId{0}, View<Key const>(keys), values), Error);
   TableGradients const too_few{.sources = narrow};
   EXPECT_THROW(store.push(stream, batch, {&too_few, 1}), Error);
   Matrix<float> sources(Device::host(), 2, 2);
@@ -276,13 +277,13 @@ TEST(Store, MisuseIsExplained) {
   EXPECT_THROW(store.prepare(stream, Clock{1}, {&bags, 1}, 1), Error);
 }
 
-TEST(Store, NothingIsReadOrPushedBeforeItHasCome) {
+TEST(Store, PullNeedsReadyAndUnpushedBatch) {
   Store store(Group::alone(), {});
   store.add_table(lossless_table(2));
   auto stream = store.make_stream();
   auto const keys = keys_of({1, 2});
   TableBatch const part{.table = TableId{0}, .keys = View<Key const>(keys)};
-  auto const batch = store.prepare(stream, Clock{1}, {&part, 1}, 1);  // the step after next cannot be ready
+  auto const batch = store.prepare(stream, Clock{1}, {&part, 1}, 1);  // a batch of a later step cannot be ready
   Matrix<float> rows(Device::host(), 2, 2);
   MatrixView<float> const out = rows;
   EXPECT_THROW(store.pull(stream, batch, {&out, 1}), Error);
@@ -338,7 +339,7 @@ TEST(Store, AssignAndLookupReachRowsOfAllRanks) {
   });
 }
 
-TEST(Store, ALostRankIsNamed) {
+TEST(Store, ErrorNamesLostRank) {
   auto const group = Group::threads(3);
   EXPECT_THROW(run_ranks(group,
                          [](Group mine) {
@@ -348,7 +349,7 @@ TEST(Store, ALostRankIsNamed) {
                            if (number(store.rank()) == 1) throw std::runtime_error("the disk is on fire");
                            try {
                              store.wait_barrier();
-                             ADD_FAILURE() << "rank 1 came";
+                             ADD_FAILURE() << "rank 1 reached the barrier";
                            } catch (PeerError const& error) {
                              EXPECT_NE(std::string(error.what()).find("rank 1"), std::string::npos) << error.what();
                              throw;
@@ -359,7 +360,7 @@ TEST(Store, ALostRankIsNamed) {
 
 class StoreRanks : public testing::TestWithParam<int> {};
 
-TEST_P(StoreRanks, EndWithTheBitsOfOne) {
+TEST_P(StoreRanks, HashEqualsOneRank) {
   for (int lookahead : {0, 1, 4, 16}) {
     for (Device const device : devices()) {
       Workload workload{.steps = 40, .seed = 3, .keys = 200, .lookahead = lookahead};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's body that throws something that is no std::exception: the others learn it at once, wherever they are, and
-// run_ranks() throws an Error, in which it is nested.
+// A rank's body throws something that is no std::exception: all other ranks get an error at once, and run_ranks()
+// throws an Error in which the thrown object is nested.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -18,7 +18,7 @@ enum class At { kBeforeTheStore, kWithAStore, kPrepared, kPushed, kRoundUnderWay
 constexpr At kAll[] = {At::kBeforeTheStore, At::kWithAStore,  At::kPrepared, At::kPushed,
                        At::kRoundUnderWay,  At::kSumUnderWay, At::kInScan};
 
-// Trains for ever; the last rank throws at some place of step 3.
+// Trains without end; the last rank throws at the point `at` of step 3.
 void train(Group const& group, At at) {
   bool const throws = group.rank() == Rank{static_cast<std::uint32_t>(group.size() - 1)};
   auto const maybe = [&](At here, Clock clock) {
@@ -78,17 +78,17 @@ void expect_42(std::vector<Group> const& group, At at) {
   EXPECT_EQ(told, static_cast<int>(group.size()) - 1);
 }
 
-TEST(ThrownByRanks, WhatIsNoExceptionEndsAllAndIsThrownAgain) {
+TEST(ThrownByRanks, NonExceptionEndsAllRanks) {
   for (At const at : kAll) {
     for (int const ranks : {1, 2, 4}) {
-      SCOPED_TRACE(testing::Message() << ranks << " ranks, place " << static_cast<int>(at));
+      SCOPED_TRACE(testing::Message() << ranks << " ranks, point " << static_cast<int>(at));
       expect_42(Group::threads(ranks), at);
       expect_42(Group::simulated(ranks, {.seed = 7}), at);
     }
   }
 }
 
-TEST(ThrownByRanks, NoFunctionIsRefused) {
+TEST(ThrownByRanks, RejectsEmptyFunction) {
   expect_error([] { run_ranks(Group::threads(2), {}); }, {"no function"});
 }
 

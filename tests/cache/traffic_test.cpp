@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store says of the bytes and the time of its rounds: both ends of a pair count the same.
+// Statistics of a store: bytes and messages sent, received and saved, and the seconds of its rounds.
 #include <gtest/gtest.h>
 
 #include <barrier>
@@ -18,7 +18,8 @@ constexpr std::uint64_t TrafficByKind::*kKinds[] = {
     &TrafficByKind::gradients, &TrafficByKind::refreshes,  &TrafficByKind::intents, &TrafficByKind::late_fetches,
     &TrafficByKind::lookups,   &TrafficByKind::allreduces, &TrafficByKind::control};
 
-// Each rank trains some steps on rows of all ranks, looks rows up and sums an array; then what all have counted.
+// Each rank trains some steps on rows of all ranks, looks up rows and sums an array. Returns the statistics of all
+// ranks.
 std::vector<Stats> stats_of_training(int ranks, int steps) {
   std::vector<Stats> all(static_cast<std::size_t>(ranks));
   std::barrier all_have_looked(ranks);
@@ -45,12 +46,12 @@ std::vector<Stats> stats_of_training(int ranks, int steps) {
     group.wait_allreduce(stream, group.begin_allreduce(stream, sums));
     store.wait_barrier();  // all that was sent has been received
     all[number(group.rank())] = store.stats();
-    all_have_looked.arrive_and_wait();  // before anybody sends more, as at the store's end
+    all_have_looked.arrive_and_wait();  // before any rank sends more, as the destructor of a Store does
   });
   return all;
 }
 
-TEST(Traffic, BothEndsOfAPairCountTheSame) {
+TEST(Traffic, BothEndsOfPairCountTheSame) {
   auto const all = stats_of_training(3, 4);
   for (std::size_t from = 0; from < all.size(); ++from) {
     for (std::size_t to = 0; to < all.size(); ++to) {
@@ -64,7 +65,7 @@ TEST(Traffic, BothEndsOfAPairCountTheSame) {
   }
 }
 
-TEST(Traffic, IsThatOfAllPeers) {
+TEST(Traffic, TotalsAreSumsOverPeers) {
   auto const all = stats_of_training(3, 4);
   for (Stats const& stats : all) {
     Traffic sent;
@@ -78,8 +79,9 @@ TEST(Traffic, IsThatOfAllPeers) {
   }
 }
 
-// Of zeros: gradients of 16 bytes a row, keys of 8, values of 16; and of 12 integers, which are summed in slices of 4.
-TEST(Traffic, AndWhatCodingSparesAreTogetherWhatThereWas) {
+// Uncompressed, a row has gradients of 16 bytes, a key of 8 and values of 16. 12 integers are summed in slices of 4.
+// All numbers are zeros.
+TEST(Traffic, SentPlusSavedIsUncompressed) {
   constexpr int kSteps = 4;
   for (Stats const& stats : stats_of_training(3, kSteps)) {
     std::uint64_t const rows = stats.remote_keys;
@@ -87,7 +89,7 @@ TEST(Traffic, AndWhatCodingSparesAreTogetherWhatThereWas) {
     EXPECT_GT(rows, 0U);
     EXPECT_EQ(plain(&TrafficByKind::gradients), 16 * rows);
     EXPECT_EQ(plain(&TrafficByKind::allreduces), 2 * 12 * sizeof(std::int64_t));  // to each of two ranks
-    EXPECT_LT(stats.sent.gradients, 4 * rows) << "zeros are narrow";
+    EXPECT_LT(stats.sent.gradients, 4 * rows) << "zeros take few bytes";
     EXPECT_GT(stats.saved_bytes.intents + stats.saved_bytes.late_fetches, 0U);
     EXPECT_EQ(stats.saved_bytes.refreshes, 0U);
     double const sent = static_cast<double>(stats.sent.bytes());
@@ -100,10 +102,10 @@ TEST(Traffic, AndWhatCodingSparesAreTogetherWhatThereWas) {
     }
     rows += stats.remote_keys;
   }
-  EXPECT_EQ(keys_and_values, (8 + 16) * rows);  // who has asked for rows is sent them
+  EXPECT_EQ(keys_and_values, (8 + 16) * rows);  // each announced row is sent
 }
 
-TEST(Traffic, SaysWhatCodingSpares) {
+TEST(Traffic, CountsSavedBytes) {
   comm::TrafficCounters counters(2);
   counters.sent(Rank{1}, &TrafficByKind::gradients, 100);
   counters.sent(Rank{1}, &TrafficByKind::control, 100);
@@ -116,7 +118,7 @@ TEST(Traffic, SaysWhatCodingSpares) {
   EXPECT_EQ(Stats{}.compression_ratio(), 1);
 }
 
-TEST(Traffic, WhatWasSparedAndIsSentAfterAllIsSparedNoLonger) {
+TEST(Traffic, SubtractSavedStopsAtZero) {
   comm::TrafficCounters counters(2);
   counters.sent(Rank{1}, &TrafficByKind::gradients, 100);
   counters.add_saved(&TrafficByKind::gradients, 100);
@@ -129,7 +131,7 @@ TEST(Traffic, WhatWasSparedAndIsSentAfterAllIsSparedNoLonger) {
   EXPECT_EQ(stats.compression_ratio(), 1);
 }
 
-TEST(Traffic, RoundsTakeSomeTimeAndNoMoreThanThereIs) {
+TEST(Traffic, RoundTimesFitInElapsedTime) {
   auto const start = std::chrono::steady_clock::now();
   auto const all = stats_of_training(2, 20);
   double const passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -141,8 +143,8 @@ TEST(Traffic, RoundsTakeSomeTimeAndNoMoreThanThereIs) {
   }
 }
 
-// Of these two calls, each within the time that its caller sees, and not of the other parts of a step.
-TEST(Traffic, WaitingIsThatOfWaitReadyAndWaitFlush) {
+// wait_seconds counts these two calls, with at most the time that their caller measures, and no other part of a step.
+TEST(Traffic, CountsTimeInWaitReadyAndWaitApplied) {
   using Seconds = std::chrono::duration<double>;
   run_ranks(Group::threads(2), [](Group group) {
     Store store(group, {.threads = 1});
@@ -158,7 +160,7 @@ TEST(Traffic, WaitingIsThatOfWaitReadyAndWaitFlush) {
       double const passed = Seconds(std::chrono::steady_clock::now() - begin).count();
       double const more = store.stats().wait_seconds - waited;
       EXPECT_GT(more, 0);
-      EXPECT_LE(more, passed + 1e-9);  // of rounding
+      EXPECT_LE(more, passed + 1e-9);  // for rounding
       waited += more;
     };
     EXPECT_EQ(store.stats().wait_seconds, 0);
@@ -176,7 +178,7 @@ TEST(Traffic, WaitingIsThatOfWaitReadyAndWaitFlush) {
   });
 }
 
-TEST(RoundTimer, WaitingIsWhatLiesBetweenUsefulTurns) {
+TEST(RoundTimer, CountsTimeBetweenActionsAsWaiting) {
   cache::RoundTimer times;
   times.turn_begins(cache::Round::Phase::kTraining);
   times.acted(cache::Round::ActionKind::kSendGradients);
@@ -188,13 +190,13 @@ TEST(RoundTimer, WaitingIsWhatLiesBetweenUsefulTurns) {
   times.moved(cache::Round::Phase::kRefreshPhase);
   EXPECT_GT(times.seconds().refreshes, 0);
   RoundSeconds const then = times.seconds();
-  times.turn_begins(cache::Round::Phase::kTraining);  // a round is over, and none goes on
+  times.turn_begins(cache::Round::Phase::kTraining);  // the round is over
   times.moved(cache::Round::Phase::kTraining);
   EXPECT_EQ(times.seconds().waiting, then.waiting);
   EXPECT_EQ(times.seconds().refreshes, then.refreshes);
 }
 
-TEST(TrafficReport, IsSummedOverRanks) {
+TEST(TrafficReport, SumsOverRanks) {
   auto const all = stats_of_training(3, 4);
   std::vector<std::int64_t> sums;
   std::uint64_t sent = 0, messages = 0, received = 0;
@@ -215,8 +217,8 @@ TEST(TrafficReport, IsSummedOverRanks) {
   EXPECT_EQ(received, sent);
 }
 
-// A message that rank 1 has counted and rank 0 not yet, since it sent it after it had looked.
-TEST(TrafficReport, ReceivedIsWhatWasSentWheneverRanksLook) {
+// Rank 1 has counted a message that rank 0 sent after it had read its own statistics.
+TEST(TrafficReport, CountsReceivedBytesAtSender) {
   Traffic const before{{.gradients = 100}}, after{{.gradients = 100, .control = 289}};
   Stats const first{.sent = before, .peers = {{}, {.sent = before}}};
   Stats const second{.received = after, .peers = {{.received = after}, {}}};
@@ -228,7 +230,7 @@ TEST(TrafficReport, ReceivedIsWhatWasSentWheneverRanksLook) {
   EXPECT_EQ(traffic_report.sent.bytes(), 100U);
 }
 
-TEST(TrafficReport, TellsWhoReceivesTooMuch) {
+TEST(TrafficReport, ReportsReceiveImbalance) {
   EXPECT_EQ((trainer::TrafficReport{.received = {10, 10, 40, 0}}.receive_imbalance()), 40.0 / 15);
   EXPECT_EQ((trainer::TrafficReport{.received = {7, 7}}.receive_imbalance()), 1);
   EXPECT_EQ((trainer::TrafficReport{.received = {0, 0}}.receive_imbalance()), 1);
@@ -240,7 +242,7 @@ TEST(TrafficReport, TellsWhoReceivesTooMuch) {
       R"("messages":0,"refreshes":0}})");
 }
 
-TEST(TrafficReport, IsCompressedByKind) {
+TEST(TrafficReport, ReportsCompressionRatioByKind) {
   trainer::TrafficReport const traffic_report{.sent = Traffic{{.gradients = 100, .control = 300}},
                                               .saved_bytes = {.gradients = 300, .refreshes = 5}};
   EXPECT_EQ(traffic_report.compression_ratio_by_kind().dump(), R"({"control":1.0,"gradients":4.0})");

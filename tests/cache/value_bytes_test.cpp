@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of the rows that ranks send each other, by the type of their numbers.
+// The bytes of the rows that ranks send each other, for each data type.
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -15,8 +15,8 @@ struct Sent {
   std::uint64_t rows, bytes;
 };
 
-// What two ranks send each other for reading a table: for a batch that is announced ahead, or late. The rows that come
-// are what look-ups find.
+// Returns the rows and bytes that two ranks send each other for a batch that is announced ahead, or late. Checks that
+// the rows equal those of a look-up.
 Sent value_bytes_per_key(DataType type, std::size_t dim, bool late) {
   std::mutex mutex;
   Sent sent{};
@@ -51,14 +51,14 @@ Sent value_bytes_per_key(DataType type, std::size_t dim, bool late) {
     auto const stats = store.stats();
     std::lock_guard const lock(mutex);
     sent.rows += stats.remote_keys;
-    // Late keys travel as gaps, behind the first of them; here, of a byte.
+    // Keys of a late fetch are sent as the first key and gaps, here of a byte each.
     sent.bytes += late ? stats.sent.late_fetches - 5 - 8 - stats.remote_keys : stats.sent.refreshes;
     EXPECT_EQ(late ? stats.sent.refreshes : stats.sent.late_fetches, 0U);
   });
   return sent;
 }
 
-TEST(SentValues, OfShortNumbersTravelInHalfTheBytes) {
+TEST(ValueBytes, HalfPrecisionHalvesBytes) {
   for (std::size_t const dim : {1, 4, 10, 20, 64, 100}) {
     for (bool const late : {false, true}) {
       for (auto const values : {DataType::kFloat, DataType::kBFloat16, DataType::kHalf}) {

@@ -9,7 +9,7 @@
 
 namespace gpups::test {
 
-// On the host. parts: of tables 0, 1, ..., of `samples` samples.
+// Runs such a step on the host. parts: of tables 0, 1, ...; together they have `samples` samples.
 inline void run_value_dependent_step(Store& store, Stream& stream, std::span<TableBatch const> parts,
                                      std::size_t samples) {
   auto const batch = store.prepare(stream, store.clock(), parts, samples);

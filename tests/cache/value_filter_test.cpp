@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that travel as changes: what readers see of rows that a codec rounds and a filter holds back.
+// Values that are sent as changes: what readers see of rows that a codec rounds and a filter delays.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -18,20 +18,20 @@ namespace {
 constexpr std::size_t kDim = 40, kKeys = 30;
 
 struct Seen {
-  double off_most = 0, off_last = 0;  // largest differences to the rows' values, in all steps and in the last
+  double off_most = 0, off_last = 0;  // largest errors of the values read, in all steps and in the last
   std::uint64_t bytes = 0;            // of refreshes
   std::uint64_t hash = 0;
 };
 
-// Steps in which rank 1 names the rows: `first`, and every so many later.
-struct Named {
+// The steps in which rank 1 reads the rows: `first`, and every `every`-th step after it.
+struct ReadSteps {
   int first = 0, every = 1;
   bool in(int step) const { return step >= first && (step - first) % every == 0; }
 };
 
-// Both ranks read rows and change them in the first half of the steps, by 1 / 8 at most in each. What is off counts
-// where rank 1 names them.
-Seen read_while_training(RowCompression const& refresh_compression, int steps = 40, Named named = {}) {
+// Both ranks read rows, and change them by at most 1/8 in each step of the first half. Errors are counted in the steps
+// in which rank 1 reads.
+Seen read_while_training(RowCompression const& refresh_compression, int steps = 40, ReadSteps read_steps = {}) {
   Seen seen;
   std::mutex mutex;
   run_ranks(Group::threads(2), [&](Group mine) {
@@ -46,7 +46,7 @@ Seen read_while_training(RowCompression const& refresh_compression, int steps = 
     for (std::uint64_t k = 0; k < kKeys; ++k) keys.push_back(Key{k});
     bool const is_reader = number(mine.rank()) == 1;
     for (int s = 0; s < steps; ++s) {
-      std::size_t const count = is_reader && !named.in(s) ? 0 : kKeys;
+      std::size_t const count = is_reader && !read_steps.in(s) ? 0 : kKeys;
       TableBatch const part{.table = TableId{0}, .keys = View<Key const>(keys).slice(0, count)};
       auto const batch = store.prepare(stream, store.clock(), {&part, 1}, 1);
       store.wait_ready(batch);
@@ -69,7 +69,7 @@ Seen read_while_training(RowCompression const& refresh_compression, int steps = 
       store.advance_clock();
       store.wait_applied();
       std::lock_guard lock(mutex);
-      if (named.every == 1 || is_reader) seen.off_most = std::max(seen.off_most, off);
+      if (read_steps.every == 1 || is_reader) seen.off_most = std::max(seen.off_most, off);
       if (is_reader) seen.off_last = off;
     }
     auto const hash = store.table_hash();
@@ -81,50 +81,51 @@ Seen read_while_training(RowCompression const& refresh_compression, int steps = 
   return seen;
 }
 
-TEST(ChangedValues, WhatACodecRoundsOffIsInTheNextChange) {
+TEST(RefreshCompression, RoundingErrorIsAddedToNextChange) {
   for (auto const codec : {RowCodec::kHalf, RowCodec::kBFloat16, RowCodec::kInt8, RowCodec::kInt4}) {
     auto const seen = read_while_training({.codec = codec});
     EXPECT_GT(seen.off_most, 0) << static_cast<int>(codec);
     EXPECT_LT(seen.off_most, 0.1) << static_cast<int>(codec);
-    EXPECT_LT(seen.off_last, 1e-6) << static_cast<int>(codec);  // rows have rested
+    EXPECT_LT(seen.off_last, 1e-6) << static_cast<int>(codec);  // rows have not changed for many steps
   }
 }
 
-TEST(ChangedValues, AFilterHoldsBackNoMoreThanItsBoundNorLongerThanItMay) {
+TEST(RefreshCompression, FilterDelaysNoLongerThanAgeMax) {
   auto const seen = read_while_training({.filter = {.age_max = 4, .density = 0, .threshold_max = 1}});
   EXPECT_GT(seen.off_most, 0.1);
-  EXPECT_LT(seen.off_most, 4 * 0.125 + 0.01);  // of as many steps
+  EXPECT_LT(seen.off_most, 4 * 0.125 + 0.01);  // the changes of 4 steps
   EXPECT_EQ(seen.off_last, 0);
 }
 
-// However seldom it reads: what changed since its last read may be older than it may be.
-TEST(ChangedValues, AReaderThatComesSeldomSeesNothingOlderThanItMay) {
+// A reader that reads rarely must get every change that is older than age_max.
+TEST(RefreshCompression, RareReaderSeesNothingOlderThanAgeMax) {
   RowFilter const filter{.age_max = 4, .density = 0, .threshold_max = 1};
   EXPECT_EQ(read_while_training({.filter = filter}, 40, {.every = 10}).off_most, 0);
   EXPECT_EQ(read_while_training({.filter = filter}, 40, {.every = 5}).off_most, 0);
   auto const seen = read_while_training({.filter = filter}, 40, {.every = 3});
   EXPECT_GT(seen.off_most, 0.1);
-  EXPECT_LT(seen.off_most, 3 * 0.125 + 0.01);  // the next read after that is too late
+  EXPECT_LT(seen.off_most, 3 * 0.125 + 0.01);  // at the read after that the change is too old
 }
 
-// Its copy is the initial value.
-TEST(ChangedValues, AReaderThatComesLateDoesNotBeginWithInitialValues) {
+// The mirror of a new reader has the initial values.
+TEST(RefreshCompression, FirstReadGetsCurrentValues) {
   RowFilter const filter{.age_max = 1000, .density = 0, .threshold_max = 100};
   EXPECT_EQ(read_while_training({.filter = filter}, 11, {.first = 10, .every = 50}).off_most, 0);
 }
 
-TEST(ChangedValues, LosslessChangesAreTheBitsOfAllRows) {
+TEST(RefreshCompression, LosslessChangesKeepAllBits) {
   auto const all = read_while_training({});
   auto const changed = read_while_training({.filter = {.age_max = 1, .threshold_max = 0}});
   EXPECT_EQ(changed.off_most, 0);
   EXPECT_EQ(changed.hash, all.hash);
-  EXPECT_LT(static_cast<double>(changed.bytes), 0.6 * static_cast<double>(all.bytes));  // rows rest half of the time
+  EXPECT_LT(static_cast<double>(changed.bytes),
+            0.6 * static_cast<double>(all.bytes));  // rows do not change in half of the steps
   EXPECT_NE(read_while_training({.codec = RowCodec::kInt8}).bytes, all.bytes);
 }
 
-// How far off rows are that two ranks read and change, by step, where a filter holds back nearly all changes and both
-// send all that is held back with some step.
-std::vector<double> off_where_all_is_sent_with(int step_of_all, bool ahead) {
+// Returns the largest error of the values read in each step. A filter delays nearly all changes, and both ranks flush
+// them in step `step_of_all`. ahead: batches are announced one step ahead.
+std::vector<double> errors_with_flush(int step_of_all, bool ahead) {
   std::mutex mutex;
   std::vector<double> off(8);
   run_ranks(Group::threads(2), [&](Group mine) {
@@ -156,7 +157,7 @@ std::vector<double> off_where_all_is_sent_with(int step_of_all, bool ahead) {
         }
       }
       store.wait_barrier();
-      float const change = s == 0 ? 8 : 0.125F;  // the first one says what is worth a message
+      float const change = s == 0 ? 8 : 0.125F;  // the first change sets the threshold
       for (std::size_t i = 0; i < kKeys; ++i) std::fill(sources.row(i).begin(), sources.row(i).end(), change);
       TableGradients const gradients{.sources = sources};
       store.push(stream, batch, {&gradients, 1});
@@ -169,10 +170,10 @@ std::vector<double> off_where_all_is_sent_with(int step_of_all, bool ahead) {
   return off;
 }
 
-TEST(ChangedValues, AllIsSentAfterAStepThatSendsAllThatIsHeldBack) {
+TEST(RefreshCompression, FlushSendsAllDelayedChanges) {
   constexpr int kStep = 3;
   for (bool const ahead : {false, true}) {
-    auto const off = off_where_all_is_sent_with(kStep, ahead);
+    auto const off = errors_with_flush(kStep, ahead);
     for (int s = 0; s < static_cast<int>(off.size()); ++s) {
       bool const is_right = s < 2 || s == kStep + 1;
       EXPECT_EQ(off[static_cast<std::size_t>(s)] == 0, is_right) << "step " << s << (ahead ? ", announced ahead" : "");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tests of a unittest program for ctest, which wants to know of skipped ones by the exit status."""
+"""Runs a unittest program for ctest. The exit status is 77 if all tests are skipped."""
 import sys
 import unittest
 
@@ -19,7 +19,7 @@ def main():
 
 
 def need(test, module):
-    """Skips a test where something is missing that this way of starting jobs needs."""
+    """Skips a test if something is missing that this way of starting jobs needs."""
     missing = module.missing()
     if missing:
         test.skipTest(f"missing: {', '.join(missing)}")

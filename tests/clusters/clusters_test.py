@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""gpu_train as processes: the same bits however its ranks are started, and none of them waits for one that is lost.
+"""gpu_train as processes: equal bits for every way to start its ranks, and an error in all ranks if one is lost.
 
 usage: clusters_test.py PROGRAM [unittest's arguments]    PROGRAM: gpu_train
 """
@@ -36,7 +36,7 @@ class Clusters(unittest.TestCase):
         return self.graph.summary("alone")["table_hash"]
 
     def expect_same_bits_after_resume(self, saved):
-        """Goes on with the run "out", which is saved after so many steps, on two ranks."""
+        """Resumes the run "out", which was saved after `saved` steps, on two ranks, and compares the table hash."""
         self.assertGreater(saved, 0)
         with environment.job(self.graph.command("out", saved + 50, "--resume"), 2, cwd=self.graph.folder) as job:
             self.wait_well(job)
@@ -45,7 +45,7 @@ class Clusters(unittest.TestCase):
 
 
 class Bits(Clusters):
-    """The table hash after some steps is that of one process with one rank."""
+    """The table hash after some steps equals that of one process with one rank."""
     STEPS = 200
 
     def command(self, **settings):
@@ -92,7 +92,7 @@ class Bits(Clusters):
                                                  env={"GPU_TRAIN": PROGRAM}), 2)
 
     def test_eval_of_threads_by_processes(self):
-        """A run of two threads is evaluated by three processes: how many there are is a matter of the start."""
+        """A run of two threads is evaluated by three processes: the number of ranks is not part of a run."""
         as_ctest.need(self, environment)
         with self.graph.alone("out", self.STEPS, "--ranks", "2") as job:
             self.wait_well(job)
@@ -108,9 +108,9 @@ class Bits(Clusters):
 
 
 class Loss(Clusters):
-    """A rank that fails ends all others, which name it; those that it left behind can go on."""
+    """If a rank is lost, all others end with an error that names it, and the run can be resumed."""
     PEER_TIMEOUT_S = 2
-    WITHIN_S = 100  # much longer than that, for slow machines; shorter than cluster.join_timeout_s and wait_timeout_s
+    WITHIN_S = 100  # far above PEER_TIMEOUT_S, for slow machines; below cluster.join_timeout_s and wait_timeout_s
 
     def command(self):
         return self.graph.command("out", LONG, cluster__peer_timeout_s=self.PEER_TIMEOUT_S)
@@ -118,7 +118,7 @@ class Loss(Clusters):
     def expect_named(self, job, victim, survivors):
         codes = job.wait(self.WITHIN_S, but=[victim])
         for rank in survivors:
-            self.assertGreater(codes[rank], 0, job.all_output())  # an error of its own, and no signal
+            self.assertGreater(codes[rank], 0, job.all_output())  # ended with an error, not by a signal
             errors = [line for line in job.output(rank).splitlines() if line.startswith("gpu_train: error: ")]
             self.assertTrue(errors, job.all_output())
             self.assertRegex(errors[-1], rf"\brank {victim}\b", job.all_output())
@@ -137,7 +137,7 @@ class Loss(Clusters):
         self.check_killed(0)
 
     def test_killed_while_another_reads(self):
-        """Rank 1 reads a file that never ends, so that nothing but the loss can end it."""
+        """Rank 1 reads a file that never ends, so that only the loss can end it."""
         as_ctest.need(self, environment)
         never = self.graph.folder / "never"
         never.mkdir()
@@ -186,14 +186,14 @@ class Loss(Clusters):
 
     def test_resumed_with_fewer_ranks(self):
         self.check_killed(1)
-        # This trains nothing, and says how far the run had come when it was saved last.
+        # This trains no steps, and writes the number of steps at the last save.
         with self.graph.alone("out", 1, "--resume") as job:
             self.wait_well(job)
         self.expect_same_bits_after_resume(self.graph.summary("out")["steps"])
 
 
 class Stop(Clusters):
-    """A signal lets all ranks finish the same step, save, and end well, wherever it arrives."""
+    """After a signal to any process, all ranks finish the same step, save, and end without an error."""
 
     def check(self, job, send):
         with job:
@@ -214,7 +214,7 @@ class Stop(Clusters):
 
     def test_mpirun(self):
         as_ctest.need(self, mpirun)
-        # It hands SIGUSR1 on; at SIGTERM it would kill its ranks a second later.
+        # mpirun passes SIGUSR1 on to its ranks; after SIGTERM it would kill them within a second.
         job = mpirun.job(self.command(), 3, cwd=self.graph.folder)
         self.check(job, lambda job: job.signal_launcher(signal.SIGUSR1))
 

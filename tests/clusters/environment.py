@@ -7,12 +7,12 @@ import processes
 
 
 def missing():
-    """What is not here that these jobs need, as a list of texts."""
+    """Returns what these jobs need and this machine lacks, as a list of texts."""
     return processes.missing("setpriv")
 
 
 def write_token(folder):
-    """Makes a file with a new token that only its owner may read. It is never on a command line, where all see it."""
+    """Writes a new token to a file that only its owner may read. A command line would show the token to all users."""
     path = folder / "token"
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(secrets.token_hex(32) + "\n")
@@ -25,7 +25,7 @@ def variables(rank, ranks, address, port, token_file):
 
 
 def job(command, ranks, cwd=None, env=None):
-    """A running job."""
+    """Starts a job and returns it."""
     made = processes.Job(ranks)
     token_file, port = write_token(made.folder), processes.free_port()
     for rank in range(ranks):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A rank is lost in the middle of each kind of sum, and of each call of all ranks: every other rank names it.
+"""A rank is lost during each kind of allreduce and each collective call: every other rank reports it.
 
-Prints a line of JSON for each loss, with the seconds that it took.
+Prints a line of JSON for each loss, with the seconds until it was reported.
 
 usage: failure_during_work_test.py PROGRAM [unittest's arguments]    PROGRAM: work_until_lost
 """
@@ -25,16 +25,16 @@ class LostAtWork(unittest.TestCase):
             with self.subTest(work=outcome.work):
                 self.assertEqual(outcome.problems, [], outcome.output)
 
-    def test_a_link_is_cut(self):
+    def test_link_is_cut(self):
         self.check_all(losses.CUT)
 
-    def test_a_rank_is_killed(self):
+    def test_rank_is_killed(self):
         self.check_all(losses.KILL_OF_HOST)
 
-    def test_a_rank_on_the_same_host_is_killed(self):
+    def test_rank_on_same_host_is_killed(self):
         self.check_all(losses.KILL)
 
-    def test_a_rank_hangs(self):
+    def test_rank_hangs(self):
         self.check_all(losses.STOP)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Temporary folders, of which those of a program that was killed are removed by a later one."""
+"""Temporary folders. Those of a program that was killed are removed by a later program."""
 import fcntl
 import os
 import pathlib
@@ -12,14 +12,14 @@ OLD_S = 3600
 
 
 def sweep():
-    """Removes old folders whose owner is gone: he holds a lock while he lives."""
+    """Removes old folders whose owner has ended: a running owner holds a lock on its folder."""
     for path in pathlib.Path(tempfile.gettempdir()).glob(PREFIX + "*"):
         try:
             if time.time() - path.stat().st_mtime < OLD_S:
-                continue  # perhaps just made, and not yet locked
+                continue  # may be new and not yet locked
             held = os.open(path, os.O_RDONLY)
         except OSError:
-            continue  # somebody else was faster, or it is somebody else's
+            continue  # another program has removed it, or another user owns it
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(path, ignore_errors=True)
@@ -30,7 +30,7 @@ def sweep():
 
 
 class Temporary:
-    """A folder that only we may read, until remove()."""
+    """A folder that only this user may read. It exists until remove()."""
 
     def __init__(self, name):
         sweep()

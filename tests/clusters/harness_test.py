@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The clusters that other tests rely on are what they pretend to be, and nothing of them is left behind."""
+"""The clusters of other tests work as documented, and leave no processes or folders behind."""
 import os
 import pathlib
 import signal
@@ -23,8 +23,7 @@ import slurm
 HERE = pathlib.Path(__file__).resolve().parent
 WHO = ["sh", "-c", "echo rank ${RANK:-$PMIX_RANK} on $(hostname)"]
 
-# A rank 0 that answers each line by the same line in capitals, and a rank 1 that asks for "one" and, when it is told to
-# go on by a file, "two".
+# Rank 0 answers each line with the same line in capitals. Rank 1 sends "one" and, once the file exists, "two".
 TALK = """
 import os, pathlib, socket, sys, time
 if os.environ["RANK"] == "0":
@@ -44,11 +43,11 @@ else:
         while word == "two" and not pathlib.Path(sys.argv[1]).exists():
             time.sleep(0.05)
         lines.write(word + "\\n"); lines.flush()
-        print("asked", word, flush=True)
-        print("heard", lines.readline().strip(), flush=True)
+        print("sent", word, flush=True)
+        print("received", lines.readline().strip(), flush=True)
 """
 
-# Rank 1 sends some bytes to rank 0 and says how long it took until all were acknowledged.
+# Rank 1 sends bytes to rank 0 and prints the seconds until rank 0 has acknowledged all of them.
 SEND = """
 import os, socket, time
 size = 4 << 20
@@ -71,7 +70,7 @@ else:
     print("seconds", time.monotonic() - start)
 """
 
-# Brings up one of each and says so; then it is killed.
+# Starts a job of each kind and prints "up"; then the test ends it with a signal.
 VICTIM = """
 import sys, time
 import environment, mpirun, namespaces, processes, slurm
@@ -129,7 +128,7 @@ class Namespaces(unittest.TestCase):
     def python(self, script, *arguments):
         return [sys.executable, "-c", script, *arguments]
 
-    def test_hosts_differ_and_two_networks_do_not_meet(self):
+    def test_hosts_differ_and_networks_are_separate(self):
         show = ["sh", "-ec", "hostname; touch /dev/shm/$RANK; ls /dev/shm; ip -br address show dev eth0"]
         with namespaces.Network(2) as one, namespaces.Network(2) as two, one.job(show) as job, two.job(show) as other:
             for each in (job, other):
@@ -139,21 +138,21 @@ class Namespaces(unittest.TestCase):
                     self.assertEqual(lines[:2], [f"host{rank + 1}", str(rank)])
                     self.assertIn(namespaces.Network.address(rank), lines[2])
 
-    def test_a_cut_link_loses_packets_and_tells_nobody(self):
+    def test_cut_link_drops_packets_without_error(self):
         go_on = self.folder / "go_on"
         with namespaces.Network(2) as network, network.job(self.python(TALK, str(go_on))) as job:
-            job.wait_for(1, "heard ONE")
+            job.wait_for(1, "received ONE")
             network.cut(1)
             go_on.touch()
-            job.wait_for(1, "asked two")
+            job.wait_for(1, "sent two")
             time.sleep(2)
             self.assertEqual(job.codes(), [None, None], job.all_output())
-            self.assertNotIn("heard TWO", job.output(1))
-            network.mend(1)
-            job.wait_for(1, "heard TWO")
+            self.assertNotIn("received TWO", job.output(1))
+            network.restore_link(1)
+            job.wait_for(1, "received TWO")
             self.assertEqual(job.wait(), [0, 0], job.all_output())
 
-    def test_links_are_no_faster_than_asked(self):
+    def test_links_respect_their_rate(self):
         with namespaces.Network(2, rate="10mbit") as network, network.job(self.python(SEND)) as job:
             self.assertEqual(job.wait(), [0, 0], job.all_output())
             self.assertGreater(float(job.output(1).split()[1]), 2.5)
@@ -187,14 +186,14 @@ class Leftovers(unittest.TestCase):
         self.folder = pathlib.Path(held.name)
 
     def alive(self, mark):
-        """Pids of processes that have this in their environment."""
+        """Returns the pids of processes that have this in their environment."""
         found = []
         for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
             try:
                 if mark in path.read_bytes():
                     found.append(path.parent.name)
             except OSError:
-                pass  # just ended, or not ours
+                pass  # the process has ended, or belongs to another user
         return found
 
     def check(self, number):
@@ -216,7 +215,7 @@ class Leftovers(unittest.TestCase):
     def test_killed(self):
         self.check(signal.SIGKILL)
 
-    def test_folders_of_a_killed_program_are_swept(self):
+    def test_folders_of_killed_program_are_removed(self):
         with unittest.mock.patch.object(tempfile, "tempdir", str(self.folder)):
             held = folders.Temporary("held")
             left = self.folder / (folders.PREFIX + "left")

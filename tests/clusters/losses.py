@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that are lost in the middle of what all ranks do together: how soon all others name them.
+"""Ranks that are lost during work of all ranks: how soon all other ranks report them.
 
-The program is work_until_lost: it does one work without end, and when a rank is lost says which, and when.
+The program is work_until_lost: it repeats one kind of work, and when a rank is lost prints which one, and when.
 """
 import contextlib
 import dataclasses
@@ -17,21 +17,21 @@ import namespaces
 
 RANKS = 4
 PEER_TIMEOUT_S = 2
-WITHIN_S = 40  # much longer than that, for slow machines; shorter than the store's wait_timeout_s
-LOST = 3  # the program's exit status where a rank was lost
+WITHIN_S = 40  # far above PEER_TIMEOUT_S, for slow machines; below the store's wait_timeout_s
+LOST = 3  # the program's exit status if a rank was lost
 MUST_BE_LISTED = {"integers", "reduce_scatter", "top_k", "rows", "lookup", "lookups", "save", "restore", "gather"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Way:
-    """How a rank is lost. shift: so that each way meets other ranks in the same work."""
+    """How a rank is lost. shift: an offset of the victim's rank, different for each way."""
     name: str
-    by_network: bool  # each rank on a host of its own; else all on this one, with all ways of the kernel
-    timeout_s: float  # of the silence by which it is noticed; 0: by a closed connection
+    by_network: bool  # each rank on its own host; else all on one host, with every transport of the kernel
+    timeout_s: float  # seconds of silence until the loss is detected; 0: a closed connection shows it
     shift: int
 
     def harness(self):
-        """What starts its jobs."""
+        """Returns the module that starts its jobs."""
         return namespaces if self.by_network else environment
 
     def lose(self, job, network, victim):
@@ -41,7 +41,7 @@ class Way:
             job.signal(victim, signal.SIGSTOP if self is STOP else signal.SIGKILL)
 
     def reporters(self, victim):
-        """Those who have to say that somebody is lost: one that is cut off has lost the others."""
+        """Returns the ranks that must report a loss. A rank that is cut off must report one too."""
         return [rank for rank in range(RANKS) if rank != victim or self is CUT]
 
 
@@ -58,37 +58,37 @@ class Outcome:
     work: str
     victim: int
     timeout_s: float
-    reported_s: list  # for each who had to, from just before the loss
-    ended_s: float = WITHIN_S  # likewise, until all of them had ended
+    reported_s: list  # seconds from just before the loss, for each rank that must report it
+    ended_s: float = WITHIN_S  # seconds from just before the loss until all these ranks have ended
     problems: list = dataclasses.field(default_factory=list)
-    output: str = ""  # of all ranks, where there are problems
+    output: str = ""  # of all ranks, if there are problems
 
     def late_s(self):
-        """From when the loss could be noticed until the last has said it."""
+        """Returns the seconds from the time at which the loss could be detected to the last report."""
         return round(max(self.reported_s) - self.timeout_s, 3)
 
     def line(self):
-        """As JSON."""
+        """Returns the outcome as a line of JSON."""
         shown = {name: value for name, value in dataclasses.asdict(self).items() if name != "output"}
         return json.dumps({**shown, "late_s": self.late_s()})
 
 
 def works(program):
-    """The names of all that ranks can be lost in."""
+    """Returns the names of all kinds of work."""
     return subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
 
 
 def all_losses(program, ways=WAYS):
-    """Has a rank be lost in each work in each of the ways; yields what came of each."""
+    """Loses a rank in each kind of work in each way, and yields the outcomes."""
     for way in ways:
         for number, work in enumerate(works(program)):
-            # A checkpoint is restored once, and is soon read.
+            # A checkpoint is restored only once, in a short time.
             moment_s = 0.05 if work == "restore" else 0.05 + 0.07 * (number % 10)
-            yield suffer(program, work, way, (number + way.shift) % RANKS, moment_s)
+            yield lose_in_job(program, work, way, (number + way.shift) % RANKS, moment_s)
 
 
-def suffer(program, work, way, victim, moment_s):
-    """Has a job lose a rank, so long after it is in the middle of its work."""
+def lose_in_job(program, work, way, victim, moment_s):
+    """Starts a job and loses a rank `moment_s` after the work has begun. Returns the outcome."""
     outcome = Outcome(way.name, work, victim, way.timeout_s, [WITHIN_S] * len(way.reporters(victim)))
     with contextlib.ExitStack() as held:
         folder = folders.Temporary("losses")
@@ -113,28 +113,28 @@ def lose_in_time(outcome, job, network, way, moment_s):
     time.sleep(moment_s)
     if set(job.codes()) != {None}:
         raise RuntimeError(f"ended before rank {victim} was lost: exit codes are {job.codes()}")
-    begin = time.monotonic()  # the clock by which the program says when
+    begin = time.monotonic()  # the program prints times of the same clock
     way.lose(job, network, victim)
     reporters = way.reporters(victim)
     job.wait(WITHIN_S, but=set(range(RANKS)) - set(reporters))
     outcome.ended_s = round(time.monotonic() - begin, 3)
     outcome.reported_s = [judge(outcome, job, rank, begin) for rank in reporters]
     if way is STOP:
-        job.signal(victim, signal.SIGCONT)  # it finds that the others are gone
+        job.signal(victim, signal.SIGCONT)  # it detects that the others have ended
     expected = -signal.SIGKILL if way in (KILL, KILL_OF_HOST) else LOST
     if (code := job.wait(WITHIN_S)[victim]) != expected:
         outcome.problems.append(f"rank {victim}, which was lost, ended with status {code}")
 
 
 def judge(outcome, job, rank, begin):
-    """When a rank has said who is lost. It has ended."""
+    """Returns the seconds at which a rank that has ended reported the loss. Adds problems to the outcome."""
     if (code := job.codes()[rank]) != LOST:
         outcome.problems.append(f"rank {rank} ended with status {code}")
     said = re.search(r"^lost at ([\d.]+): rank (\d+): (.*)$", job.output(rank), re.MULTILINE)
     if not said:
-        outcome.problems.append(f"rank {rank} names nobody")
+        outcome.problems.append(f"rank {rank} reports no lost rank")
         return WITHIN_S
-    # Who is cut off himself hears nobody, and may name any of them.
+    # The rank that is cut off receives nothing, and may report any rank.
     if rank != outcome.victim and int(said[2]) != outcome.victim:
-        outcome.problems.append(f"rank {rank} names rank {said[2]}: {said[3]}")
+        outcome.problems.append(f"rank {rank} reports rank {said[2]}: {said[3]}")
     return round(float(said[1]) - begin, 3)

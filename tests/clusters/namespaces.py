@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts with a network between them, all of it on this machine, out of Linux namespaces. Needs what root may.
+"""Hosts with a network between them, made of Linux namespaces on this machine. Needs the rights of root.
 
 Each host has its own network, host name, shared memory and /etc/hosts, and a link of limited rate to a switch, which is
-a bridge in a namespace of its own. Namespaces have no names that could collide, and each is held by a process that ends
-with us, so nothing is left behind, whatever happens to us.
+a bridge in its own namespace. Namespaces have no names that could collide, and each is held by a process that ends with
+this program, so nothing is left behind, even if this program is killed.
 """
 import os
 import subprocess
@@ -14,7 +14,7 @@ from processes import Job, clean_environment, missing as missing_programs
 
 PORT = 29500
 
-# Prints the pid that this process has outside of its namespaces, then holds them until our end of its input closes.
+# Prints the pid of this process outside of its namespaces, then holds them until its input is closed.
 HOLD = """set -e
 read -r pid rest < /proc/self/stat
 hostname "$1"
@@ -25,7 +25,8 @@ ip link set lo up
 echo $pid
 while read -r line; do :; done
 """
-# Run in the switch: a link to the namespace of process $1, as port $2, of rate $3, with address $4 at its far end.
+# Run in the switch: makes a link to the namespace of process $1, as port $2, of rate $3, with address $4 at its far
+# end.
 LINK = """set -e
 ip link add "$2" type veth peer name eth0 netns "$1"
 ip link set "$2" master switch up
@@ -44,7 +45,7 @@ tc qdisc add dev port0 root tbf rate 1gbit burst 256kb latency 50ms
 
 
 def missing():
-    """What is not here that these jobs need, as a list of texts."""
+    """Returns what these jobs need and this machine lacks, as a list of texts."""
     programs = missing_programs("unshare", "nsenter", "setpriv", "ip", "tc", "bash")
     if programs:
         return programs
@@ -54,7 +55,7 @@ def missing():
 
 
 class Host:
-    """One machine, as far as the kernel can pretend. own_processes: it has its own pids, and all end with it."""
+    """A simulated machine. own_processes: it has its own pids, and all its processes end with it."""
 
     def __init__(self, name, hosts_file, own_processes):
         kinds = ["--net", "--uts", "--ipc", "--mount"]
@@ -69,7 +70,7 @@ class Host:
         self._kinds = kinds + (["--pid"] if own_processes else [])
 
     def command(self, command, cwd=None):
-        """The command, as one to be run on this host. Without own_processes its pid is that of the command itself."""
+        """Returns a command that runs `command` on this host. Without own_processes both have the same pid."""
         return ["nsenter", "--target", str(self.pid), *self._kinds, f"--wdns={cwd or os.getcwd()}", *map(str, command)]
 
     def run(self, command, **options):
@@ -116,14 +117,14 @@ class Network:
         self._held.remove()
 
     def cut(self, host):
-        """Pulls the plug of a host at the switch: what is sent vanishes, and nobody is told."""
+        """Cuts the link of a host at the switch: packets are dropped, and no process gets an error."""
         self._switch.run(["ip", "link", "set", f"port{host}", "down"])
 
-    def mend(self, host):
+    def restore_link(self, host):
         self._switch.run(["ip", "link", "set", f"port{host}", "up"])
 
     def job(self, command, cwd=None, env=None):
-        """A running job with a rank on each host. By TCP alone: the kernel's other ways know no hosts."""
+        """Starts a job with a rank on each host, and returns it. TCP alone: other transports ignore hosts."""
         made = Job(self._count)
         token_file = environment.write_token(made.folder)
         for rank, host in enumerate(self.hosts):

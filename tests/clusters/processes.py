@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes of one job: their output, how they end, and that they do end.
+"""The processes of a job: their output, their exit codes, and their end.
 
-Nothing that is started here outlives the program that started it, even when that is killed: each process asks the
-kernel for a signal at the death of its parent. Start jobs from the main thread: the kernel takes the thread for the
+No process that is started here outlives the program that started it, even if that is killed: each process gets a
+signal from the kernel at the death of its parent. Start jobs from the main thread: for the kernel the thread is the
 parent.
 """
 import os
@@ -20,19 +20,19 @@ LAUNCHERS_PREFIXES = ("GPUPS_", "PMIX_", "PMI_", "OMPI_", "ORTE_", "PRTE_", "SLU
 
 
 def missing(*programs):
-    """Those of the programs that are not installed."""
+    """Returns those of the programs that are not installed."""
     return [name for name in programs if shutil.which(name) is None]
 
 
 def clean_environment(**more):
-    """Ours, without what a launcher around us has put there, and with `more`."""
+    """Returns the environment of this process without the variables of launchers, and with `more`."""
     kept = {name: value for name, value in os.environ.items()
             if name not in LAUNCHERS_VARIABLES and not name.startswith(LAUNCHERS_PREFIXES)}
     return {**kept, **{name: str(value) for name, value in more.items()}}
 
 
 def leashed(command, signal_name="KILL"):
-    """The command, as one that gets this signal when its parent ends."""
+    """Returns a command that runs `command`, and gets this signal when its parent ends."""
     return ["setpriv", "--pdeathsig", signal_name, "--", *map(str, command)]
 
 
@@ -43,7 +43,7 @@ def free_port():
 
 
 def wait_until(condition, timeout_s, what):
-    """Waits for a true value and returns it. `what`: a text, or a function that makes one, for the error."""
+    """Waits for a true value and returns it. `what`: a text for the error, or a function that returns one."""
     end = time.monotonic() + timeout_s
     while not (value := condition()):
         if time.monotonic() > end:
@@ -53,14 +53,14 @@ def wait_until(condition, timeout_s, what):
 
 
 def end_on_sigterm():
-    """Makes SIGTERM end the program as Ctrl-C does, so that folders go too; unittest would catch SystemExit."""
+    """Makes SIGTERM end the program as Ctrl-C does, so that folders are removed; unittest would catch SystemExit."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 class Job:
-    """A job of some ranks; what each says goes to a file of its own. A context manager: at its end all are killed.
+    """A job of some ranks; the output of each goes to its own file. A context manager: at its end all are killed.
 
-    Either every rank is a process of ours, or one process of ours is the launcher (mpirun, srun) of all of them.
+    Either every rank is a child process, or one child process is the launcher (mpirun, srun) of all ranks.
     """
 
     def __init__(self, ranks):
@@ -78,13 +78,13 @@ class Job:
         self._held.remove()
 
     def _end(self, process):
-        if process in self._launchers:  # one that is killed leaves its ranks behind
+        if process in self._launchers:  # a launcher that is killed leaves its ranks behind
             process.terminate()
             try:
                 process.wait(20)
             except subprocess.TimeoutExpired:
                 pass
-        process.kill()  # ends stopped ones too
+        process.kill()  # ends stopped processes too
         process.wait()
 
     def start_rank(self, rank, command, env, cwd=None):
@@ -100,12 +100,12 @@ class Job:
                                                    stderr=subprocess.STDOUT))
 
     def in_rank_files(self, command, rank_variable):
-        """For a launcher: a command that writes what `command` says, and its pid, to the files of its rank."""
+        """For a launcher: returns a command that writes output and pid of `command` to the files of its rank."""
         script = f'at="{self.folder}/rank.${rank_variable}"; echo $$ > "$at.pid"; exec "$@" > "$at.txt" 2>&1'
         return ["sh", "-c", script, "sh", *leashed(command)]
 
     def output(self, rank):
-        """What a rank has said so far, on both streams."""
+        """Returns the output of a rank so far, of both streams."""
         return self._text(f"rank.{rank}.txt")
 
     def _text(self, name):
@@ -113,22 +113,22 @@ class Job:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def all_output(self):
-        """For messages: the end of what each rank, and the launcher, has said."""
+        """Returns the end of the output of each rank and of the launcher, for messages."""
         parts = [(name, self._text(f"{name}.txt")) for name in ["launcher", *map("rank.{}".format, range(self.ranks))]]
         return "".join(f"--- {name}\n{text[-2000:]}\n" for name, text in parts if text)
 
     def wait_for(self, rank, text, timeout_s=120):
-        """Waits until a rank has said this. Fails at once where the job has ended without."""
+        """Waits until the output of a rank contains this. Fails at once if the job has ended without it."""
         def said():
             ended = None not in self.codes()
             found = text in self.output(rank)
             if ended and not found:
-                raise RuntimeError(f"ended before rank {rank} said '{text}'\n{self.all_output()}")
+                raise RuntimeError(f"the job ended before rank {rank} printed '{text}'\n{self.all_output()}")
             return found
         wait_until(said, timeout_s, lambda: f"'{text}' from rank {rank}\n{self.all_output()}")
 
     def codes(self):
-        """Exit codes of the processes, of ranks or of the launcher; None for one that runs, -9 for one killed so."""
+        """Returns the exit codes of the ranks or of the launcher: None for a running process, -9 for a killed one."""
         return [process.poll() for process in self.processes]
 
     def wait(self, timeout_s=300, but=()):
@@ -139,7 +139,7 @@ class Job:
         return self.codes()
 
     def signal(self, rank, number):
-        """Sends a signal to a rank. REQUIRES: it has started, on this machine and in our pid namespace."""
+        """Sends a signal to a rank. It must have started, on this machine and in this pid namespace."""
         by_launcher = self._text(f"rank.{rank}.pid")
         os.kill(int(by_launcher) if by_launcher else self.processes[rank].pid, number)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of a store, one after the other: steps, look-ups, and what all ranks do between steps.
+// Calls of a store, repeated without end: steps, look-ups, and collective calls between steps.
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -13,9 +13,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kGatheredBytes = std::size_t{1} << 20, kSummed = std::size_t{1} << 16;
-constexpr std::size_t kLookups = 4, kLookedUp = 5000;             // under way at a time; keys of each
-constexpr std::size_t kRestoredRows = 800000, kPart = 100000;     // of a checkpoint that takes long to read
-constexpr char const *kSaved = "saved", *kExported = "exported";  // below the folder where all ranks are started
+constexpr std::size_t kLookups = 4, kLookedUp = 5000;             // in flight at a time; keys of each
+constexpr std::size_t kRestoredRows = 800000, kPart = 100000;     // of a checkpoint that takes a long time to read
+constexpr char const *kSaved = "saved", *kExported = "exported";  // in the folder in which all ranks are started
 
 TableOptions table_of(std::size_t rows) { return {.name = "t", .dim = kDim, .expected_rows = rows}; }
 
@@ -36,7 +36,7 @@ void assign(Store& store, Stream& stream, TableId table, std::vector<Key> const&
   store.assign(stream, table, View<Key const>(keys), values);
 }
 
-// A rank's share of the table's keys.
+// Returns a rank's share of the table's keys.
 std::vector<Key> own_keys(Member const& mine) {
   return keys_from(number(mine.store.rank()), kRows, static_cast<std::uint64_t>(mine.store.ranks()));
 }
@@ -44,11 +44,11 @@ std::vector<Key> own_keys(Member const& mine) {
 void repeat(std::function<void()> const& call) {
   for (int calls = 0;; ++calls) {
     call();
-    if (calls == 2) say_going();
+    if (calls == 2) print_going();
   }
 }
 
-// The call is made for a table that has rows.
+// Returns work that repeats a call for a table with rows.
 std::function<void(Member const&)> with_rows(std::function<void(Member const&)> const& call) {
   return [call](Member const& mine) {
     assign(mine.store, mine.stream, mine.table, own_keys(mine));
@@ -72,11 +72,11 @@ void take_steps(Member const& mine) {
     TableGradients const gradients{.sources = sources};
     mine.store.push(mine.stream, batch, {&gradients, 1});
     mine.store.advance_clock();
-    if (step == 2) say_going();
+    if (step == 2) print_going();
   }
 }
 
-// Steps of which nobody reads a row: all wait until each is applied on every rank.
+// Steps without batches: all ranks wait until each step is applied on every rank.
 void flush(Member const& mine) {
   repeat([&] {
     mine.store.advance_clock();
@@ -103,7 +103,7 @@ void look_up_in_parallel(Member const& mine) {
     }
     open.push_back(
         mine.store.begin_lookup(mine.stream, mine.table, View<Key const>(keys), values[begun % kLookups], {}));
-    if (begun == 3 * kLookups) say_going();
+    if (begun == 3 * kLookups) print_going();
   }
 }
 
@@ -115,11 +115,11 @@ void erase(Member const& mine) {
 
 void export_all(Member const& mine) {
   mine.store.export_rows(kExported, ExportFormat::kNpy);
-  if (mine.store.rank() == Rank{0}) fs::remove_all(kExported);  // it must not be there again
+  if (mine.store.rank() == Rank{0}) fs::remove_all(kExported);  // export_rows() needs a new folder
   mine.store.wait_barrier();
 }
 
-// By one rank alone, so that all others wait while it is verified, and all read it.
+// Rank 0 saves the checkpoint before it joins; the other ranks wait for it in Group::join().
 void save_before_join() {
   if (Group::launch_info().rank != Rank{0}) return;
   Store store(Group::alone(), {});
@@ -131,11 +131,11 @@ void save_before_join() {
   store.save(kSaved, {});
 }
 
-// A store restores once, so this one call has to take longer than it takes until a rank is lost.
+// A store restores only once, so this call must take longer than the time until a rank is lost.
 void restore(Member const& mine) {
-  say_going();
+  print_going();
   mine.store.restore(kSaved);
-  throw Error("the checkpoint was restored before a rank was lost (there is nothing more to do): save more rows");
+  throw Error("the checkpoint was restored before a rank was lost (a store restores only once): save more rows");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real Slurm of some nodes on this machine: its daemons run on the hosts of namespaces.py. Needs what root may."""
+"""A real Slurm cluster on this machine: its daemons run on the hosts of namespaces.py. Needs the rights of root."""
 import os
 import pathlib
 import secrets
@@ -37,7 +37,7 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 
 def missing():
-    """What is not here that these jobs need, as a list of texts."""
+    """Returns what these jobs need and this machine lacks, as a list of texts."""
     found = namespaces.missing() + missing_programs("munged", "slurmctld", "slurmd", "srun", "sbatch", "sinfo")
     if not any(plugin for pattern in ("slurm*", "*/slurm*")
                for plugin in pathlib.Path("/usr").glob(f"lib*/{pattern}/mpi_pmix*.so")):
@@ -67,13 +67,13 @@ class Cluster:
         return self
 
     def __exit__(self, *exception):
-        self._network.__exit__()  # ends all that runs on its hosts
+        self._network.__exit__()  # ends all processes of its hosts
         for daemon in self._daemons:
             daemon.wait()
         self._held.remove()
 
     def _write_files(self):
-        self._folder.chmod(0o755)  # munged wants its socket to be reachable
+        self._folder.chmod(0o755)  # munged requires that all users can reach its socket
         key = self._folder / "munge.key"
         key.touch(0o600)
         key.write_bytes(secrets.token_bytes(128))
@@ -109,14 +109,14 @@ class Cluster:
                                             for log in sorted(self._folder.glob("*.txt")))
 
     def srun(self, command, ranks, cwd=None, env=None):
-        """A running job. Its ranks are spread over all nodes, and cannot be sent signals by Job.signal()."""
+        """Starts a job and returns it. Its ranks are spread over all nodes; Job.signal() cannot be used."""
         made = Job(ranks)
         self._launch(made, ["srun", "--mpi=pmix", f"--nodes={self.nodes}", f"--ntasks={ranks}",
                             f"--output={made.folder}/rank.%t.txt", *map(str, command)], cwd, env)
         return made
 
     def sbatch(self, script, arguments=(), options=(), cwd=None, env=None):
-        """A batch job, and who waits for it. What it says is the launcher's output."""
+        """Starts a batch job and returns it. Its output is that of the launcher, which waits for it."""
         made = Job(0)
         self._launch(made, ["sbatch", "--wait", f"--output={made.folder}/launcher.txt", "--open-mode=append", *options,
                             str(script), *map(str, arguments)], cwd, env)
@@ -128,6 +128,6 @@ class Cluster:
                        check=True)
 
     def _launch(self, job, command, cwd, env):
-        # UCX must see two hosts, although both have one kernel.
+        # With TCP alone UCX treats the nodes as two hosts, although both have one kernel.
         its_env = {**self._env, "UCX_TLS": "tcp,self", **(env or {})}
         job.start_launcher(self._network.hosts[0].command(command, cwd), its_env)

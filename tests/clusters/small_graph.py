@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run of gpu_train on a small generated graph, in a folder of its own, however it is started."""
+"""A run of gpu_train on a small generated graph, in its own folder, for any way to start it."""
 import json
 import tempfile
 import pathlib
@@ -15,7 +15,7 @@ microbatches = 8
 device = "host"
 threads = 1
 """
-LONG = 10**12  # steps that nobody waits for
+LONG = 10**12  # more steps than any test runs
 
 
 class SmallGraph:
@@ -33,7 +33,7 @@ class SmallGraph:
         self._held.cleanup()
 
     def arguments(self, run, steps, **settings):
-        """Of gpu_train. settings: "cluster__peer_timeout_s=2" for --set cluster.peer_timeout_s=2."""
+        """Returns arguments of gpu_train. settings: cluster__peer_timeout_s=2 for --set cluster.peer_timeout_s=2."""
         changed = {"train.steps": steps, **{name.replace("__", "."): value for name, value in settings.items()}}
         return ["train", "small.toml", "--run", run,
                 *[word for name, value in changed.items() for word in ("--set", f"{name}={value}")]]
@@ -42,7 +42,7 @@ class SmallGraph:
         return [self._program, *self.arguments(run, steps, **settings), *more]
 
     def alone(self, run, steps, *more):
-        """A job of one process, which no launcher started."""
+        """Starts a job of one process without a launcher, and returns it."""
         job = Job(1)
         job.start_rank(0, self.command(run, steps, *more), clean_environment(), self.folder)
         return job

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks do again and again, all of them, until one is lost.
+// Kinds of work that all ranks repeat until one is lost.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace gpups::test {
 
-// A rank's share in the job.
+// The objects of one rank.
 struct Member {
   Group const& group;
   Store& store;
@@ -20,15 +20,15 @@ struct Member {
 
 inline constexpr std::size_t kRows = 20000, kDim = 64;
 
-// Nothing of it ends by itself.
+// A kind of work. run() ends only with an exception.
 struct Work {
   std::string name;
   std::function<void(Member const&)> run;
-  std::function<void()> before_join{};  // where something has to be there
+  std::function<void()> before_join{};  // preparation, for some kinds
 };
 
-// Says that the first calls are over: from now on one is always under way.
-void say_going();
+// Prints that the first calls are over: from now on one is always in flight.
+void print_going();
 
 std::vector<Work> repeated_allreduces();
 std::vector<Work> repeated_calls();

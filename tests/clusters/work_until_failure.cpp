@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank that does one kind of work with the others again and again, until another one is lost: then it says which,
-// and ends. Sums go several at a time. What a work needs of files lies in the folder where it is started.
+// A rank that repeats one kind of work with the other ranks until one of them is lost. Then it prints which one, and
+// ends. Several sums are in flight at a time. Files are in the folder in which the program is started.
 //
 // usage: work_until_lost [WORK [PEER_TIMEOUT_S]]
-//   WORK: one of repeated_calls(), integers, reduce_scatter, top_k, or an ALGORITHM of allreduce_algorithms(), of
-//   arrays, or as ALGORITHM:sparse of sparse vectors; without it, prints all of them
+//   WORK: one of repeated_calls(), integers, reduce_scatter, top_k, an ALGORITHM of allreduce_algorithms() for arrays,
+//   or ALGORITHM:sparse for sparse vectors; without it the program prints all names
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -14,42 +14,42 @@
 
 namespace gpups::test {
 
-void say_going() {
+void print_going() {
   std::puts("going");
   std::fflush(stdout);
 }
 
 namespace {
 
-constexpr std::size_t kElements = std::size_t{1} << 21, kEvery = 16;  // of sparse vectors, one of so many is not zero
-constexpr std::size_t kUnderWay = 3;
+constexpr std::size_t kElements = std::size_t{1} << 21, kEvery = 16;  // of a sparse vector, one of 16 is not zero
+constexpr std::size_t kInFlight = 3;
 
-// begin: one sum more; end: waits for it.
+// begin: starts a sum; end: waits for it.
 void sum_without_end(std::function<CollectiveRequest()> const& begin,
                      std::function<void(CollectiveRequest const&)> const& end) {
   std::deque<CollectiveRequest> open;
   for (std::size_t sums = 0;; ++sums) {
     open.push_back(begin());
-    if (open.size() < kUnderWay) continue;
+    if (open.size() < kInFlight) continue;
     end(open.front());
     open.pop_front();
-    if (sums == kUnderWay) say_going();
+    if (sums == kInFlight) print_going();
   }
 }
 
 void sum_integers(Group const& group, Stream& stream) {
-  std::vector<std::vector<std::int64_t>> arrays(kUnderWay, std::vector<std::int64_t>(kElements, 1 << 20));
+  std::vector<std::vector<std::int64_t>> arrays(kInFlight, std::vector<std::int64_t>(kElements, 1 << 20));
   std::size_t next = 0;
   sum_without_end(
       [&] {
-        auto& values = arrays[next++ % kUnderWay];
+        auto& values = arrays[next++ % kInFlight];
         std::fill(values.begin(), values.end(), 1 << 20);
         return group.begin_allreduce(stream, values);
       },
       [&](CollectiveRequest const& request) { group.wait_allreduce(stream, request); });
 }
 
-// dense: an array; else a sparse vector. algorithm: empty for a reduce-scatter.
+// dense: sums arrays, else sparse vectors. algorithm: empty for a reduce-scatter.
 void sum_floats(Group const& group, Stream& stream, std::string const& algorithm, bool dense) {
   std::vector<std::uint32_t> indices;
   for (std::uint32_t i = number(group.rank()); i < kElements; i += kEvery) indices.push_back(i);
@@ -69,19 +69,19 @@ void sum_top_k(Group const& group, Stream& stream) {
   std::vector<float> const gradient(kElements, 0x1p-10F);
   std::vector<float> sums(kElements);
   std::deque<TopKAllreduce> open;
-  for (std::size_t i = 0; i < kUnderWay; ++i) {
+  for (std::size_t i = 0; i < kInFlight; ++i) {
     open.emplace_back(group, kElements, TopKOptions{.density = 1.0 / kEvery})
         .begin(stream, View<float const>(gradient));
   }
   for (std::size_t sums_ended = 0;; ++sums_ended) {
-    auto& sum = open[sums_ended % kUnderWay];
+    auto& sum = open[sums_ended % kInFlight];
     sum.wait(stream, View<float>(sums));
     sum.begin(stream, View<float const>(gradient));
-    if (sums_ended == kUnderWay) say_going();
+    if (sums_ended == kInFlight) print_going();
   }
 }
 
-// When, by the machine's clock, which all its processes can compare.
+// Returns the time of the machine's clock, which is the same for all its processes.
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 void run(Work const& work, double peer_timeout_s) {
@@ -92,7 +92,7 @@ void run(Work const& work, double peer_timeout_s) {
   auto stream = store.make_stream();
   try {
     work.run({.group = group, .store = store, .table = table, .stream = stream});
-  } catch (PeerError const& error) {  // said before the store goes, which takes its time
+  } catch (PeerError const& error) {  // printed before the store is destroyed, which takes time
     std::printf("lost at %.3f: rank %u: %s\n", now_s(), number(error.peer()), error.what());
     std::fflush(stdout);
     throw;
@@ -109,7 +109,7 @@ Work find(std::string const& name) {
   for (auto const& work : all_work()) {
     if (work.name == name) return work;
   }
-  throw Error("no such work (see the usage): " + name);
+  throw Error("there is no such work (run the program without arguments for a list): " + name);
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ std::vector<Work> repeated_allreduces() {
       {"top_k", [](Member const& mine) { sum_top_k(mine.group, mine.stream); }},
   };
   for (auto const& algorithm : allreduce_algorithms()) {
-    if (algorithm.by_nccl) continue;  // not on the host
+    if (algorithm.by_nccl) continue;  // not available on the host
     std::string const name = algorithm.name;
     all.push_back({name, [name](Member const& mine) { sum_floats(mine.group, mine.stream, name, true); }});
     all.push_back({name + ":sparse", [name](Member const& mine) { sum_floats(mine.group, mine.stream, name, false); }});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message bodies: what is written is read, and what is cut, too long or wrong never is.
+// Message bodies: round trips, and errors for truncated, too long and invalid bodies.
 #include "comm/wire.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ void read_sample(std::string_view body) {
   reader.end();
 }
 
-TEST(Wire, ReadsWhatWasWritten) { read_sample(sample()); }
+TEST(Wire, RoundTripKeepsAllValues) { read_sample(sample()); }
 
 TEST(Wire, WidthsAreFixedAndLittleEndian) {
   Writer writer;
@@ -50,16 +50,16 @@ TEST(Wire, WidthsAreFixedAndLittleEndian) {
   EXPECT_EQ(sample().size(), 1U + 4 + 8 + 8 + (8 + 4) + (8 + 3 * 8) + 8);
 }
 
-TEST(Wire, EveryCutIsFound) {
+TEST(Wire, RejectsTruncatedBody) {
   std::string const body = sample();
   for (std::size_t length = 0; length < body.size(); ++length) {
     EXPECT_THROW(read_sample(std::string_view(body).substr(0, length)), WireError) << length;
   }
 }
 
-TEST(Wire, WhatFollowsIsFound) { EXPECT_THROW(read_sample(sample() + "x"), WireError); }
+TEST(Wire, RejectsTrailingBytes) { EXPECT_THROW(read_sample(sample() + "x"), WireError); }
 
-TEST(Wire, ALengthIsNotBelieved) {
+TEST(Wire, RejectsTooLargeLength) {
   // Lengths whose bytes are missing, would be gigabytes, or overflow when multiplied by the size of an element.
   for (std::uint64_t const length : {std::uint64_t{3}, std::uint64_t{1} << 33, (std::uint64_t{1} << 61) + 1,
                                      std::numeric_limits<std::uint64_t>::max()}) {
@@ -75,15 +75,15 @@ TEST(Wire, ALengthIsNotBelieved) {
   }
 }
 
-TEST(Wire, ErrorsAreErrorsOfTheLibrary) { EXPECT_THROW(Reader("").get<std::uint8_t>(), Error); }
+TEST(Wire, WireErrorIsAnError) { EXPECT_THROW(Reader("").get<std::uint8_t>(), Error); }
 
-TEST(PeerText, KeepsWordsAndLosesControlCharacters) {
+TEST(PeerText, ReplacesControlCharacters) {
   EXPECT_EQ(peer_text(""), "");
   EXPECT_EQ(peer_text("key 7 of 'na\xC3\xAFve'"), "key 7 of 'na\xC3\xAFve'");
   EXPECT_EQ(peer_text(std::string("a\0b\r\n\x7F\033[1m", 10)), "a?b????[1m");
 }
 
-TEST(PeerText, IsCutBetweenCharacters) {
+TEST(PeerText, CutsBetweenCharacters) {
   for (std::size_t before = 0; before < 4; ++before) {
     std::string text(before, 'x');
     while (text.size() <= kPeerTextBytesMax) text += "\xC3\xAF";

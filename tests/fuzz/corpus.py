@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Unpacks and packs the corpora of fuzz targets. Each is an archive, tests/fuzz/corpus/NAME.zip, whose files are stored
-as they are, without compression, so that the targets' replay reads it as it is; libFuzzer wants a folder.
+"""Unpacks and packs the corpora of fuzz targets. A corpus is an archive, tests/fuzz/corpus/NAME.zip, whose files are
+stored without compression, so that replay.cpp can read it. libFuzzer needs a folder.
 
-usage: corpus.py unpack NAME FOLDER    the files of the corpus NAME, into FOLDER, which is made where it is missing
-       corpus.py pack NAME FOLDER      FOLDER becomes the corpus NAME; the same files give the same archive, to the byte
+usage: corpus.py unpack NAME FOLDER    writes the files of the corpus NAME into FOLDER, creating it if needed
+       corpus.py pack NAME FOLDER      makes the corpus NAME of FOLDER; equal files give equal archives
 """
 import pathlib
 import sys

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that may be a binary file of samples, with its checksums as they are or made right: it is rejected, or all of
-// its samples can be read, in memory that its size justifies.
+// Any bytes as a binary file of samples, with their checksums or with correct ones: the file is rejected, or all of its
+// samples can be read, in memory proportional to its size.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that may be text of click data, plain or compressed: it is rejected, or gives samples that are well-formed.
+// Any bytes as a text file of click data, plain or compressed: the file is rejected, or its samples are well-formed.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

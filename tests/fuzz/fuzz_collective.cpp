@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over ranks whose messages are changed on their way as a script says, below all checksums: the links' costs, the
-// numbers by which an algorithm is selected, streams, arrays and integers. Each rank gets a sum, or says that another
-// has sent what cannot be; and the header of a message is rejected, or is written again as just these bytes.
+// Allreduces whose messages a script changes after all checksums: link costs, numbers for the selection of an
+// algorithm, streams, arrays and integers. Each rank gets a sum or throws PeerError. The header of a message is
+// rejected, or is encoded as the same bytes again.
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -27,7 +27,7 @@ using comm::CollectiveTask;
 using comm::Communicator;
 using comm::CoTask;
 
-// Links are measured once, so that a run is quick.
+// Links are measured once and cached, so that runs are fast.
 comm::LinkCostCache links() { return comm::LinkCostCache(std::filesystem::temp_directory_path() / "gpups-fuzz-links"); }
 
 class Sums {
@@ -52,7 +52,7 @@ class Sums {
   }
 
  private:
-  // Some bytes of some messages.
+  // Changes some bytes of some messages.
   void change(View<std::uint8_t> bytes) {
     if (bytes.empty() || !script_.rarely(48)) return;
     for (int changes = 1 + script_.byte() % 3; changes > 0; --changes) {
@@ -107,8 +107,8 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   fuzz::Script script(data, size);
   try {
     fuzz::Sums(script).run_some();
-  } catch (PeerError const&) {               // who has sent what cannot be is named
-  } catch (std::logic_error const& error) {  // a rank waits for what nobody sends, until its timeout
+  } catch (PeerError const&) {               // the sender of invalid data is named
+  } catch (std::logic_error const& error) {  // a rank waits for a message that no rank sends
     if (typeid(error) != typeid(std::logic_error)) throw;
   }
   return 0;

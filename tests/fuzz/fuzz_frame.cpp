@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes over the connection between a rank and rank 0, from a stranger or from a process that knows the token: it
-// is rejected, or is written as just these bytes again; nothing that is derived from it crashes or takes much memory.
+// Bytes that arrive on the connection between a rank and rank 0, from a foreign process or from one that has the token:
+// they are rejected, or are encoded as the same bytes again. No code that uses them crashes or takes much memory.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-// Throwing Error is as good as an answer.
+// Calls `call`, which may throw Error.
 template <class Call>
 void attempt(Call const& call) {
   try {
@@ -49,15 +49,15 @@ Ends connected() {
 
 // -- frames --
 
-void greet(std::string_view bytes) {
+void check_handshake(std::string_view bytes) {
   for (std::size_t size = 0; size <= bytes.size(); ++size) {
     bool const wrong = !handshake_error(bytes.substr(0, size)).empty();
-    require(!wrong || !handshake_error(bytes).empty());  // more does not put it right
+    require(!wrong || !handshake_error(bytes).empty());  // more bytes do not make it valid
   }
 }
 
-// Nobody without the key makes a frame, however it arrives.
-void hear_stranger(Script& script) {
+// A sender without the key cannot make a valid frame, however its bytes arrive.
+void receive_without_key(Script& script) {
   Ends ends = connected();
   Connection link(std::move(ends.mine), script.byte() % 2 == 0 ? ConnectionSide::kRankZero : ConnectionSide::kOther);
   link.set_key("a key");
@@ -73,8 +73,8 @@ void hear_stranger(Script& script) {
   });
 }
 
-// What was put comes out, in order, unless something was changed on its way.
-void hear_member(Script& script) {
+// Frames that are put are received, in order.
+void receive_with_key(Script& script) {
   Ends ends = connected();
   Connection link(std::move(ends.mine), ConnectionSide::kRankZero), peer(std::move(ends.other), ConnectionSide::kOther);
   link.set_key("a key");
@@ -90,7 +90,7 @@ void hear_member(Script& script) {
   }
 }
 
-// -- what is in them --
+// -- bodies of frames --
 
 std::vector<int> check_cores(std::string const& text) {
   auto const cores = parse_core_list(text);
@@ -99,7 +99,7 @@ std::vector<int> check_cores(std::string const& text) {
   return cores;
 }
 
-RankInfo const& of_rank_zero() {
+RankInfo const& rank_info_of_rank_zero() {
   static RankInfo const statement{.rank = Rank{0},
                                   .size = 4,
                                   .version = "1",
@@ -108,20 +108,20 @@ RankInfo const& of_rank_zero() {
   return statement;
 }
 
-void hear_statement(std::string_view body) {
+void check_rank_info(std::string_view body) {
   auto const said = decode_rank_info(body);
   require(encode(said) == body);
-  bool const agrees = mismatch_of(of_rank_zero(), said).empty();
-  require(!agrees || number(said.rank) < of_rank_zero().size);
+  bool const agrees = mismatch_of(rank_info_of_rank_zero(), said).empty();
+  require(!agrees || number(said.rank) < rank_info_of_rank_zero().size);
   require(describe(said.member).size() < 200);
   check_cores(said.member.cores);
 }
 
-void hear_start(std::string_view body) {
+void check_start(std::string_view body) {
   auto const start = decode_start(body);
   require(encode(start) == body);
-  (void)matches(start, of_rank_zero());
-  constexpr std::size_t kMembersMax = 16;  // each may have as many cores as there are
+  (void)matches(start, rank_info_of_rank_zero());
+  constexpr std::size_t kMembersMax = 16;  // each may have the largest number of cores
   std::vector<std::vector<int>> allowed;
   for (auto const& member : start.members) {
     if (allowed.size() < kMembersMax) allowed.push_back(check_cores(member.cores));
@@ -131,7 +131,7 @@ void hear_start(std::string_view body) {
   require(partition_cores(allowed, near).size() == allowed.size());
 }
 
-void hear_notices(Script& script) {
+void check_membership_updates(Script& script) {
   constexpr std::uint32_t kSize = 4;
   Membership membership(Rank{script.byte() % kSize}, kSize);
   std::size_t events = 0;
@@ -144,7 +144,7 @@ void hear_notices(Script& script) {
       events += membership.take_changes().size();
     });
   }
-  require(events <= 2 * (kSize - 1));  // of each, that it has left, and that it is lost
+  require(events <= 2 * (kSize - 1));  // two for each other rank: it has left, and it is lost
 }
 
 }  // namespace
@@ -157,22 +157,22 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   std::string_view const rest(reinterpret_cast<char const*>(data) + 1, size - 1);
   switch (data[0] % 7) {
     case 0:
-      greet(rest);
+      check_handshake(rest);
       break;
     case 1:
-      hear_stranger(script);
+      receive_without_key(script);
       break;
     case 2:
-      hear_member(script);
+      receive_with_key(script);
       break;
     case 3:
-      attempt([&] { hear_statement(rest); });
+      attempt([&] { check_rank_info(rest); });
       break;
     case 4:
-      attempt([&] { hear_start(rest); });
+      attempt([&] { check_start(rest); });
       break;
     case 5:
-      hear_notices(script);
+      check_membership_updates(script);
       break;
     default:
       attempt([&] { check_cores(std::string(rest)); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that may be a header of what comes over UCX: as they are, and laid over a right one. Only what is left as it
-// was made is believed. (As they are they may be right: the fuzzer reads along what seals are compared with.)
+// Any bytes as a header of a UCX message, alone and copied over a valid header. Of the latter only an unchanged header
+// is accepted. (Bytes alone may be valid: the fuzzer sees the MACs that they are compared with.)
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -26,7 +26,7 @@ bool opens(void const* data, std::size_t bytes) {
   return opened.verdict == Verdict::kValid;
 }
 
-void lay_over(std::uint8_t const* data, std::size_t size) {
+void change_valid_header(std::uint8_t const* data, std::size_t size) {
   static HeaderMac const one(Rank{1}, kSession, std::vector<comm::HashKey>{{3, 4}, {7, 8}, {9, 10}});
   auto const made = one.sign(Rank{0}, {Rank{1}, comm::AmKind::kData, 7, 8}, 5, 9);
   auto altered = made;
@@ -42,6 +42,6 @@ void lay_over(std::uint8_t const* data, std::size_t size) {
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   gpups::fuzz::opens(data, size);
-  gpups::fuzz::lay_over(data, size);
+  gpups::fuzz::change_valid_header(data, size);
   return 0;
 }

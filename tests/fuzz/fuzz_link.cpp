@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A script says what arrives over a link, and what its transport and payload are asked meanwhile: each call ends well
-// or throws gpups::Error, nothing that arrived is forgotten, and what a peer claims takes no more memory than is
+// A script chooses the messages that arrive over a link, and the calls of its transport and bulk transport: each call
+// succeeds or throws gpups::Error, no arrived message is lost, and claims of a peer take no more memory than is
 // allowed.
 #include <algorithm>
 #include <cstdint>
@@ -32,7 +32,7 @@ class Scenario {
         carrier_(std::make_shared<test::FakeActiveMessages>(static_cast<int>(kRanks))),
         transport_(comm::make_ucx_transport(carrier_, nullptr)),
         bulk_(comm::make_ucx_bulk_transport(carrier_)) {}
-  // Operations end after the transport has gone, and while the payload waits for them.
+  // Operations end after the transport is destroyed, and while the destructor of the bulk transport waits for them.
   ~Scenario() {
     transport_.reset();
     carrier_->ends_itself = true;
@@ -43,7 +43,7 @@ class Scenario {
     while (!script_.over()) {
       try {
         act(script_.byte() % 16);
-      } catch (Error const&) {  // as good an end of a call as success
+      } catch (Error const&) {  // an error is a valid result
       }
       if (carrier_->sent.size() > kSentMax) carrier_->sent.clear();
     }
@@ -74,7 +74,7 @@ class Scenario {
       case 4:
         return script_.byte() % 2 == 0 ? carrier_->deliver_message(rank(), script_.text(40))
                                        : carrier_->deliver_remote_message(rank(), bytes());
-      case 5: {  // many, as somebody does who ignores that there is no room
+      case 5: {  // many, as from a sender that ignores credits
         auto const from = rank();
         for (int left = 2 * script_.byte(); left > 0; --left) carrier_->deliver_message(from, "x");
         return;
@@ -141,7 +141,7 @@ class Scenario {
     auto const size = bytes();
     auto data = std::make_unique<std::vector<std::byte>>();
     auto const where = [into = data.get(), size]() -> void* {
-      if (size > kWantBytesMax) throw Error("there is no room for this (the test says so): ask for less");
+      if (size > kWantBytesMax) throw Error("the fuzz target has no memory for so many bytes: receive less");
       into->resize(size);
       return into->data();
     };
@@ -155,7 +155,7 @@ class Scenario {
 
   Script& script_;
   Stream stream_{Device::host(), 1};
-  std::vector<Open> open_;  // outlives the payload
+  std::vector<Open> open_;  // outlives the bulk transport
   std::shared_ptr<test::FakeActiveMessages> carrier_;
   std::unique_ptr<comm::Transport> transport_;
   std::unique_ptr<comm::BulkTransport> bulk_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes are rejected, or are a message of one of the channels that is written as just these bytes again.
+// Any bytes as a message of a channel: they are rejected, or are encoded as the same bytes again.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

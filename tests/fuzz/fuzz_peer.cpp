@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A script drives a store and its only peer: whatever the peer does, each call of the store ends well or throws
-// gpups::Error, and takes no more memory than the peer's bytes justify.
+// A script chooses the actions of a store and of its only peer. For all actions of the peer, each call of the store
+// succeeds or throws gpups::Error, and its memory is bounded by the bytes that the peer sends.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -17,8 +17,8 @@ namespace gpups::fuzz {
 namespace {
 
 constexpr std::uint8_t kStoreActions = 16;
-// What an idle store takes, and what each byte of the peer's may cost: a key of 8 bytes gets a row of 32 floats, and
-// its gradient as many numbers of 8 bytes, each in memory that is handed out in coarse sizes.
+// The memory of an idle store, and for each byte of the peer: a key of 8 bytes gets a row of 32 floats, and its
+// gradient 32 numbers of 8 bytes, all in rounded memory blocks.
 constexpr std::size_t kBytesBase = std::size_t{64} << 20, kBytesEach = 256;
 
 class Scenario {
@@ -45,7 +45,7 @@ class Scenario {
   std::size_t bytes_sent() const { return wires_.bytes_sent(); }
 
  private:
-  // Errors are as good an end of a call as success.
+  // Calls `call`, which may throw Error. Returns whether it succeeded.
   template <class Call>
   static bool attempt(Call const& call) {
     try {
@@ -56,7 +56,7 @@ class Scenario {
     }
   }
 
-  // While the store waits, the peer goes on; the wait is over when it is the store's turn in the script.
+  // Lets the peer act while the store waits. The wait ends when the next action of the script is one of the store.
   bool peer_acts_alone() {
     bool did = false;
     attempt([&] { did = peer_.dutiful() && peer_.do_duty(); });
@@ -110,7 +110,7 @@ class Scenario {
 
   void begin_allreduce() {
     std::size_t const size = script_.byte() % 8;
-    std::vector<std::int64_t> const words(size == 7 ? 1400 : size, 1);  // or more than goes at once
+    std::vector<std::int64_t> const words(size == 7 ? 1400 : size, 1);  // or more than are sent eagerly
     Sum sum{to_device(*stream_, words), {}};
     sum.request = group_.begin_allreduce(*stream_, sum.values);
     sums_.push_back(std::move(sum));
@@ -120,7 +120,7 @@ class Scenario {
     sums_.pop_front();
     group_.wait_allreduce(*stream_, sum.request);
   }
-  void count_or_forget() {
+  void erase_expire_or_count() {
     switch (script_.byte() % 3) {
       case 0: {
         auto const asked = keys();
@@ -177,7 +177,7 @@ class Scenario {
         store_->wait_allgather(script_.text(16));
         return;
       case 13:
-        return count_or_forget();
+        return erase_expire_or_count();
       case 14:
         store_->table_hash();
         return;
@@ -208,11 +208,11 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   fuzz::Script script(data, size);
   std::size_t sent = 0;
   {
-    fuzz::Scenario drama(script);
-    drama.play();
-    sent = drama.bytes_sent();
+    fuzz::Scenario scenario(script);
+    scenario.play();
+    sent = scenario.bytes_sent();
   }
-  // The peak is of all runs so far: only a run that raises it can be at fault.
+  // The peak is that of all runs so far, so only a run that raises it has taken too much.
   static std::size_t known = 0;
   std::size_t const peak = memory::usage(Device::host()).bytes_peak;
   if (peak > known && peak > fuzz::kBytesBase + sent * fuzz::kBytesEach) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that may be what a rank held back of its gradients, in a checkpoint: it is rejected, or is written again as
-// just these bytes, and takes no more memory than they justify. What format 4 has not is written as an empty list.
+// Any bytes as the file of a rank's residuals in a checkpoint: it is rejected, or is written as the same bytes again,
+// with memory bounded by its size. Lists that format 4 does not have are written as empty ones.
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -20,7 +20,8 @@ std::string read(std::string const& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Whether `written` is what `bytes` begin with, or all of them and the end of a list that format 4 has not.
+// Returns whether `bytes` begin with `written`, or `written` is `bytes` and the end of a list that format 4 does not
+// have.
 bool is_of(std::string const& written, std::string const& bytes) {
   constexpr std::string_view kEnd = "\xFF\xFF\xFF\xFF";
   return bytes.starts_with(written) || written == bytes + std::string(kEnd);

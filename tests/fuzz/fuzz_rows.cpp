@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes are rejected, or are lists of keys that a dictionary takes, or narrow rows; with no more of either than the
-// bytes justify.
+// Any bytes as lists of keys for a dictionary, or as packed rows: they are rejected, or have at most as many keys or
+// rows as bytes.
 #include <cstdint>
 #include <cstdlib>
 #include <set>
@@ -17,18 +17,18 @@ void require(bool fine) {
   if (!fine) std::abort();
 }
 
-void hear_keys(Script& script, std::string_view bytes) {
+void decode_lists(Script& script, std::string_view bytes) {
   std::size_t const capacity = script.byte() % 9, size = bytes.size();
-  cache::KeyDecoder heard(capacity);
+  cache::KeyDecoder decoder(capacity);
   try {
     for (std::int64_t now = 0; now < 20; ++now) {
       std::uint64_t const count = script.number();
       std::uint8_t const choice = script.byte();
-      if (choice >= 192) {  // rows that come late
-        require(heard.decode_known(bytes, count).size() == count && count <= size);
+      if (choice >= 192) {  // keys of flushed rows
+        require(decoder.decode_known(bytes, count).size() == count && count <= size);
         continue;
       }
-      auto const list = heard.decode(bytes, count, Clock{now + 1 + choice % 3}, Clock{now});
+      auto const list = decoder.decode(bytes, count, Clock{now + 1 + choice % 3}, Clock{now});
       require(list.keys.size() == count && list.slots.size() == count && count <= size);
       std::set<std::uint32_t> slots;
       for (std::uint32_t const slot : list.slots) {
@@ -59,8 +59,8 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   using namespace gpups;
   std::size_t const choices = size < 32 ? size : 32;
   fuzz::Script script(data, choices);
-  std::vector<std::uint8_t> const bytes(data + choices, data + size);  // of their own, so that sanitizers see their end
+  std::vector<std::uint8_t> const bytes(data + choices, data + size);  // a copy, so that sanitizers see its end
   std::string_view const text(reinterpret_cast<char const*>(bytes.data()), bytes.size());
-  script.byte() % 2 == 0 ? fuzz::hear_keys(script, text) : fuzz::add_rows(script, View<std::uint8_t const>(bytes));
+  script.byte() % 2 == 0 ? fuzz::decode_lists(script, text) : fuzz::add_rows(script, View<std::uint8_t const>(bytes));
   return 0;
 }

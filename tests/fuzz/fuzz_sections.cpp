@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes are rejected, or are the rows of gradients that a table holds back: those of a batch, where some may be
-// missing, and those that come late; in every codec, with and without a choice of columns.
+// Any bytes as gradients of a table with residuals: rows of a batch, some of which may be missing, and flushed rows, in
+// every codec, with and without top-k columns. They are rejected, or can be read.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -24,7 +24,7 @@ TableOptions any_table(Script& script) {
   return table;
 }
 
-// As many bytes as there may be, of these: so that it is not their number alone that is rejected.
+// Changes the bytes to a valid size, so that they are not rejected for their size alone.
 template <class MayHave>
 Array<std::uint8_t> fitting(Stream& stream, std::vector<std::uint8_t> bytes, MayHave const& is_valid_size) {
   std::size_t const given = bytes.size();
@@ -43,7 +43,7 @@ void read_section(Stream& stream, Script& script, TableOptions const& table, std
   if (rows && rows->sums.rows() != sent) std::abort();
 }
 
-void read_late(Stream& stream, Script& script, TableOptions const& table, std::vector<std::uint8_t> const& given) {
+void read_flushed(Stream& stream, Script& script, TableOptions const& table, std::vector<std::uint8_t> const& given) {
   std::size_t const n = 1 + script.byte() % 40;
   cache::RowCoder const coder(table, table.gradient_compression, script.byte() % 2 == 1);
   auto const is_valid_size = [&](std::size_t size) { return coder.is_valid_size(size, n); };
@@ -64,10 +64,10 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   using namespace gpups;
   std::size_t const choices = std::min<std::size_t>(size, 9);
   fuzz::Script script(data, choices);
-  std::vector<std::uint8_t> const bytes(data + choices, data + size);  // of their own, so that sanitizers see their end
+  std::vector<std::uint8_t> const bytes(data + choices, data + size);  // a copy, so that sanitizers see its end
   static Stream stream(Device::host(), 1);
   auto const table = fuzz::any_table(script);
   script.byte() % 2 == 0 ? fuzz::read_section(stream, script, table, bytes)
-                         : fuzz::read_late(stream, script, table, bytes);
+                         : fuzz::read_flushed(stream, script, table, bytes);
   return 0;
 }

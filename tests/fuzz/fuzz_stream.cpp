@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes are rejected, or are a sparse stream that can be summed, written and read again; as they are, and with the
-// lengths in their header made right.
+// Any bytes as a sparse stream, with their header or with a repaired one: they are rejected, or can be summed, written
+// and read again.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -32,7 +32,7 @@ void check(Stream& stream, StreamView const& given) {
     if (list.indices[i] < first || list.indices[i] - first >= given.header().size) std::abort();
     if (i > 0 && list.indices[i] <= list.indices[i - 1]) std::abort();
   }
-  if (given.header().size > 4 * kernels::kStreamBlock) return;  // who receives a stream knows its range
+  if (given.header().size > 4 * kernels::kStreamBlock) return;  // too large for an array here
   std::vector<T> all(given.header().size);
   if (kernels::sum<T>(stream, kernels::SumToDense<T>{once, all})) std::abort();
 }
@@ -45,7 +45,7 @@ void check(std::vector<std::uint8_t> const& bytes) {
   check<std::int64_t>(stream, given);
 }
 
-// Makes the header and the words right, so that what is behind them is read.
+// Repairs the header and the words of blocks, so that the rest is read.
 std::vector<std::uint8_t> repaired(std::vector<std::uint8_t> bytes) {
   kernels::StreamHeader header;
   if (bytes.size() < sizeof header) bytes.resize(sizeof header);

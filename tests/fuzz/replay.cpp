@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a fuzz target without a fuzzer: on every file of a corpus, on changed copies of them, and on random bytes.
 //
-// usage: <target> RUNS PATH...    RUNS: how many changed and random inputs; a PATH is a corpus (an archive NAME.zip,
-//                                 see corpus.py), or a file
+// usage: <target> RUNS PATH...
+//   RUNS: the number of changed and random inputs
+//   PATH: a corpus (an archive NAME.zip, see corpus.py), or a file
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -27,18 +28,18 @@ Bytes read(std::filesystem::path const& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A little-endian number of an archive.
+// Returns a little-endian number in an archive.
 std::size_t number_at(Bytes const& archive, std::size_t at, std::size_t bytes) {
-  if (at + bytes > archive.size()) throw std::runtime_error("the archive is cut");
+  if (at + bytes > archive.size()) throw std::runtime_error("the archive is truncated: copy it again");
   std::size_t number = 0;
   for (std::size_t i = bytes; i-- > 0;) number = number << 8 | archive[at + i];
   return number;
 }
 
-// The files of a zip archive, which are stored as they are: each is a header of 30 bytes, its name, perhaps more, and
-// what is in it. The directory of the archive comes after the last.
+// Returns the files of a zip archive without compression. Each file is a header of 30 bytes, its name, extra data and
+// its contents; the directory of the archive is at the end.
 std::vector<Bytes> unpack(Bytes const& archive) {
-  constexpr std::size_t kFile = 0x04034b50, kDirectory = 0x02014b50;  // how the headers of either begin
+  constexpr std::size_t kFile = 0x04034b50, kDirectory = 0x02014b50;  // first bytes of their headers
   std::vector<Bytes> files;
   std::size_t at = 0;
   while (number_at(archive, at, 4) == kFile) {
@@ -46,12 +47,13 @@ std::vector<Bytes> unpack(Bytes const& archive) {
     if (flags != 0 || method != 0) throw std::runtime_error("the archive is compressed: pack it with corpus.py");
     std::size_t const begin = at + 30 + number_at(archive, at + 26, 2) + number_at(archive, at + 28, 2);
     std::size_t const end = begin + number_at(archive, at + 18, 4);
-    if (end > archive.size()) throw std::runtime_error("the archive is cut");
+    if (end > archive.size()) throw std::runtime_error("the archive is truncated: copy it again");
     files.emplace_back(archive.begin() + static_cast<std::ptrdiff_t>(begin),
                        archive.begin() + static_cast<std::ptrdiff_t>(end));
     at = end;
   }
-  if (number_at(archive, at, 4) != kDirectory || files.empty()) throw std::runtime_error("that is no corpus");
+  if (number_at(archive, at, 4) != kDirectory || files.empty())
+    throw std::runtime_error("the file is no corpus: pack one with corpus.py");
   return files;
 }
 
@@ -74,7 +76,7 @@ Bytes random_bytes(std::mt19937_64& random) {
   return bytes;
 }
 
-// Some bytes changed, cut out or put in; or the end of another input after the beginning of this one.
+// Changes, removes or inserts some bytes, or replaces the end by that of another input.
 Bytes changed(Bytes input, std::vector<Bytes> const& others, std::mt19937_64& random) {
   for (auto changes = 1 + random() % 4; changes > 0 && !input.empty(); --changes) {
     auto const at = input.begin() + static_cast<std::ptrdiff_t>(random() % input.size());
@@ -118,13 +120,13 @@ int main(int count, char** arguments) {
   if (count < 2) return 2;
   auto const runs = std::stoul(arguments[1]);
   auto const inputs = read_all({arguments + 2, arguments + count});
-  std::signal(SIGABRT, [](int) { keep_input(); });  // assertions, and exceptions that nobody expected
+  std::signal(SIGABRT, [](int) { keep_input(); });  // assertions and uncaught exceptions
   for (auto const& input : inputs) run(input);
   std::mt19937_64 random(1);
   for (unsigned long i = 0; i < runs; ++i) {
     bool const fresh = inputs.empty() || i % 4 == 0;
     run(fresh ? random_bytes(random) : changed(inputs[random() % inputs.size()], inputs, random));
   }
-  std::printf("%zu inputs of the corpus and %lu others went well\n", inputs.size(), runs);
+  std::printf("%zu inputs of the corpus and %lu others passed\n", inputs.size(), runs);
   return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of a fuzzer, read as choices. Past the end every choice is 0.
+// Reads the bytes of a fuzzer as choices. Past the end every choice is 0.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@ class Script {
   bool over() const { return at_ == end_; }
   std::uint8_t peek() const { return over() ? std::uint8_t{0} : *at_; }
   std::uint8_t byte() { return over() ? std::uint8_t{0} : *at_++; }
-  // True for the last `in_256` values of a byte: for what should be rare.
+  // Returns true for `in_256` of the 256 values of a byte.
   bool rarely(int in_256) { return byte() >= 256 - in_256; }
 
-  // Small numbers, the edges of types and limits, or any number at all.
+  // Returns a small number, an extreme value of a type or limit, or any number.
   std::uint64_t number() {
     constexpr std::uint64_t kEdges[] = {0,
                                         1,

@@ -17,11 +17,11 @@ using cache::MessageKind;
 using cache::Section;
 using cache::tag;
 
-// Of the store's messages, and one more: a header of a collective, whose run is `id`. Of transfers: the store's
-// sections, and those of collectives.
+// Kinds: those of the store's messages, and the header of a collective, whose run is `id`. Sections: those of the
+// store's transfers, and one for those of collectives.
 constexpr int kKinds = 13, kSections = 12;
 constexpr MessageKind kHeader{static_cast<std::uint8_t>(MessageKind::kSchema) + 1};
-constexpr std::uint64_t kCollectiveKind = 11, kCollectiveSection = 8;  // in scripts
+constexpr std::uint64_t kCollectiveKind = 11, kCollectiveSection = 8;  // their numbers in scripts
 
 MessageKind kind_of(std::uint64_t choice) {
   choice %= kKinds;
@@ -45,7 +45,7 @@ AnyTag any_tag(Script& script) {
 
 }  // namespace
 
-// -- what it sends --
+// -- messages and data that the peer sends --
 
 void ScriptedPeer::spoil(Message& message) {
   if (exact_ || !script_.rarely(40)) return;
@@ -133,7 +133,7 @@ Intent ScriptedPeer::make_intent(std::int64_t clock) {
   return intent;
 }
 
-// The first byte is a kind, as scripts number them, or that of a channel that there is not.
+// The first byte is the number of a kind in scripts, or an unknown channel.
 void ScriptedPeer::send_any_bytes() {
   std::string bytes = script_.text(255);
   auto const first = bytes.empty() ? std::uint8_t{0xFF} : static_cast<std::uint8_t>(bytes.front());
@@ -169,10 +169,10 @@ void ScriptedPeer::send_in(bool with_intents) {
       if (keys > 0) {
         part.sums = options_of(table).gradient_compression.enabled()
                         ? residual_rows(table, std::min(keys, kBytesMax), sent)
-                        : narrow_rows(std::min(keys, kBytesMax), dim_of(table));
+                        : packed_rows(std::min(keys, kBytesMax), dim_of(table));
       }
       if (keys > 0 && counts_occurrences(table))
-        part.occurrences = narrow_rows((std::min(keys, kBytesMax) + 15) / 16, 16);
+        part.occurrences = packed_rows((std::min(keys, kBytesMax) + 15) / 16, 16);
       message.gradients.push_back({part.sums.size(), part.occurrences.size(), sent});
     }
   }
@@ -181,9 +181,9 @@ void ScriptedPeer::send_in(bool with_intents) {
     if (mine_.contains(clock)) continue;
     message.intents.push_back(mine_[clock] = make_intent(clock));
   }
-  auto const keys = name_keys(message);
+  auto const keys = encode_keys(message);
   message.key_bytes = keys.size();
-  auto const late = add_late(message);  // by the numbers that these have
+  auto const late = add_flushed(message);  // encoded with the slots of these keys
   send(message);
   sent_in_ = true;
   for (std::size_t p = 0; p < parts.size(); ++p) {
@@ -201,7 +201,7 @@ void ScriptedPeer::send_in(bool with_intents) {
 void ScriptedPeer::send_out() {
   Clock const next{clock_ + 1};
   auto const asked = asked_.find(clock_ + 1);
-  bool const values = asked != asked_.end() && !urgent_[clock_ + 1];
+  bool const values = asked != asked_.end() && !late_fetched_[clock_ + 1];
   Message message{.kind = MessageKind::kRefreshPhase, .clock = Clock{clock_}};
   if (values) message.parts = asked->second.parts.size(), message.sent = any_sent(asked->second);
   send(message);
@@ -210,12 +210,12 @@ void ScriptedPeer::send_out() {
   sent_in_ = false;
 }
 
-void ScriptedPeer::read_urgently() {
+void ScriptedPeer::fetch_late() {
   auto const clock = clock_ + script_.byte() % 2;
   auto const intent = make_intent(clock);
   mine_[clock] = intent;
   Message message{.kind = MessageKind::kLateFetch, .clock = Clock{clock}, .intents = {intent}};
-  auto const keys = name_keys(message);
+  auto const keys = encode_keys(message);
   message.key_bytes = keys.size();
   send(message);
   if (!keys.empty()) send_bytes(tag(Section::kLateFetchKeys, word(message.clock), 0), keys);
@@ -256,14 +256,13 @@ void ScriptedPeer::gather() {
   send({.kind = MessageKind::kGather, .id = gathers_++, .bytes = script_.byte() % 2 == 1 ? std::string(8, '\1') : ""});
 }
 
-// The next array that the ranks sum, with as many elements as rank 0 has where it has begun.
+// Sends the peer's part of the next allreduce, with as many elements as rank 0 has, if rank 0 has begun it.
 void ScriptedPeer::sum() {
   auto const id = sums_++;
-  auto const elements = id < sums_heard_.size() ? sums_heard_[id] : script_.byte() % 8;
+  auto const elements = id < sums_received_.size() ? sums_received_[id] : script_.byte() % 8;
   send_header(id, {.signature = comm::Signature{comm::CollectiveKind::kSumIntegers, elements, {}}});
   if (elements == 0) return;
-  // Zeros need no bytes but those that say so: of a short array all are zero, of another one rank 0's slice, and the
-  // peer's.
+  // Zeros are packed as widths alone: all of a short array, or rank 0's slice and the peer's slice of a long one.
   std::string const zeros(8, '\0');
   std::uint64_t const messages = comm::fits_eager(2, comm::packed_bytes_max(elements)) ? 1 : 2;
   for (std::uint64_t i = 0; i < messages; ++i)
@@ -274,18 +273,18 @@ void ScriptedPeer::send_header(std::uint64_t id, comm::CollectiveHeader const& h
 }
 
 bool ScriptedPeer::do_duty() {
-  bool const taken = listen();
+  bool const taken = receive_all();
   exact_ = true;
   bool did = true;
   if (!unanswered_.empty()) {
     answer();
-  } else if (gathers_ < gathers_heard_) {
+  } else if (gathers_ < gathers_received_) {
     gather();
-  } else if (sums_ < sums_heard_.size()) {
+  } else if (sums_ < sums_received_.size()) {
     sum();
-  } else if (heard_in_ >= clock_ && !sent_in_) {
+  } else if (received_in_ >= clock_ && !sent_in_) {
     send_in(true);
-  } else if (heard_in_ >= clock_ && heard_out_ >= clock_ - 1 && sent_in_) {
+  } else if (received_in_ >= clock_ && received_out_ >= clock_ - 1 && sent_in_) {
     send_out();
   } else {
     did = taken;
@@ -295,7 +294,7 @@ bool ScriptedPeer::do_duty() {
 }
 
 void ScriptedPeer::act(std::uint8_t action) {
-  exact_ = false;  // an error may have ended its duty
+  exact_ = false;  // an error may have interrupted do_duty()
   switch (action % kActions) {
     case 0:
       do_duty();
@@ -308,7 +307,7 @@ void ScriptedPeer::act(std::uint8_t action) {
     case 3:
       return send_out();
     case 4:
-      return read_urgently();
+      return fetch_late();
     case 5:
       return answer();
     case 6:
@@ -316,7 +315,7 @@ void ScriptedPeer::act(std::uint8_t action) {
     case 7:
       return gather();
     case 8:
-      listen();
+      receive_all();
       if (script_.rarely(64)) sum();
       return;
     case 9:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank whose actions a script chooses: it can take part in the protocol as it should, which leads deep into it, and
-// stray from it in every field and size.
+// A rank whose actions a script chooses. It can follow the protocol, to reach deep states, and deviate from it in every
+// field and size.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ inline constexpr std::size_t kDictionaryKeys = 6;
 inline constexpr std::uint64_t kBytesMax = 1 << 16;  // of one transfer
 inline constexpr DataType kValues[] = {DataType::kFloat, DataType::kBFloat16, DataType::kFloat};
 
-// Of a table of rank 0, or of one that there is not.
+// Returns the options of a table. `table` may be an unknown one.
 inline TableOptions options_of(TableId table) {
   std::size_t const t = number(table) % std::size(kDims);
   return {.name = std::string(1, static_cast<char>('a' + t)),
@@ -42,7 +42,7 @@ inline constexpr std::uint64_t kMyRank = 1;
 inline std::uint64_t word(Clock clock) { return static_cast<std::uint64_t>(number(clock)); }
 inline std::size_t dim_of(TableId table) { return kDims[number(table) % std::size(kDims)]; }
 inline bool counts_occurrences(TableId table) { return options_of(table).admission_count > 1; }
-// Bytes of rows of floats, with their padding.
+// Returns the bytes of rows of floats, with padding.
 inline std::size_t float_bytes(TableId table, std::size_t rows) {
   return rows * row_stride(dim_of(table)) * sizeof(float);
 }
@@ -53,12 +53,12 @@ class ScriptedPeer {
 
   static constexpr std::uint8_t kActions = 16;
   void act(std::uint8_t action);
-  // Does what rank 0 waits for, as it should be done; false if there is nothing to do.
+  // Does what rank 0 waits for, correctly. Returns false if there is nothing to do.
   bool do_duty();
   bool dutiful() const { return dutiful_; }
 
  private:
-  bool listen();  // true if data has been taken
+  bool receive_all();  // returns true if data have been received
   void note(cache::Message const& message);
   void note_intents(cache::Message const& message, cache::Section keys);
   void take_gradients(cache::Message const& message);
@@ -73,14 +73,14 @@ class ScriptedPeer {
   void send_parts(cache::Intent const& intent, cache::Section section, std::int64_t clock,
                   std::vector<std::uint64_t> const& sent);
   void send_keys(cache::Section section, std::uint64_t number, std::uint64_t part, std::size_t count);
-  std::vector<std::uint8_t> name_keys(cache::Message const& message);
-  std::vector<std::uint8_t> narrow_rows(std::size_t rows, std::size_t dim);
+  std::vector<std::uint8_t> encode_keys(cache::Message const& message);
+  std::vector<std::uint8_t> packed_rows(std::size_t rows, std::size_t dim);
   Matrix<std::int64_t> any_sums(std::size_t rows, std::size_t dim);
   std::vector<std::uint8_t> residual_rows(TableId table, std::size_t rows, std::uint64_t& sent);
-  struct Late {
+  struct FlushedRows {
     std::vector<std::uint8_t> keys, sums;
   };
-  std::vector<Late> add_late(cache::Message& message);
+  std::vector<FlushedRows> add_flushed(cache::Message& message);
   std::vector<std::uint64_t> any_sent(cache::Intent const& intent);
   std::vector<std::uint8_t> changed_rows(TableId table, std::size_t rows, std::uint64_t sent);
   void spoil(cache::Message& message);
@@ -89,7 +89,7 @@ class ScriptedPeer {
 
   void send_in(bool with_intents);
   void send_out();
-  void read_urgently();
+  void fetch_late();
   void answer();
   void request();
   void gather();
@@ -98,18 +98,19 @@ class ScriptedPeer {
 
   test::RawPeer& wires_;
   Script& script_;
-  bool dutiful_ = false;  // does its duty whenever rank 0 waits
-  bool exact_ = false;    // spoils nothing
-  std::int64_t clock_ = 0, heard_in_ = -1, heard_out_ = -1;
+  bool dutiful_ = false;  // calls do_duty() whenever rank 0 waits
+  bool exact_ = false;    // makes no random changes
+  std::int64_t clock_ = 0, received_in_ = -1, received_out_ = -1;
   bool sent_in_ = false;
-  std::map<std::int64_t, cache::Intent> asked_, mine_;  // by clock: what rank 0 reads here, what this one reads there
-  std::map<std::int64_t, bool> urgent_;
-  std::map<TableId, cache::KeyEncoder> named_;
+  // By clock: intents of rank 0 for rows of this rank, and of this rank for rows of rank 0.
+  std::map<std::int64_t, cache::Intent> asked_, mine_;
+  std::map<std::int64_t, bool> late_fetched_;
+  std::map<TableId, cache::KeyEncoder> encoders_;
   Stream stream_{Device::host(), 1};
   std::deque<cache::Message> unanswered_;
   std::map<std::uint64_t, cache::Message> requests_;
-  std::uint64_t gathers_ = 0, gathers_heard_ = 0, next_request_ = 0, sums_ = 0;
-  std::vector<std::uint64_t> sums_heard_;  // elements of each
+  std::uint64_t gathers_ = 0, gathers_received_ = 0, next_request_ = 0, sums_ = 0;
+  std::vector<std::uint64_t> sums_received_;  // number of elements of each
   cache::Message last_;
 };
 

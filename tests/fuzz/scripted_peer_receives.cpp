@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a scripted peer makes of the messages of rank 0.
+// How a scripted peer handles the messages of rank 0.
 #include "tests/fuzz/scripted_peer.hpp"
 
 #include <algorithm>
@@ -16,12 +16,12 @@ using cache::Message;
 using cache::MessageKind;
 using cache::Section;
 
-bool ScriptedPeer::listen() {
+bool ScriptedPeer::receive_all() {
   bool const before = wires_.progress();
   while (auto const received = wires_.receive_any()) {
     if (received->of_store) note(*received->of_store);
     if (received->of_collective && received->of_collective->signature) {
-      sums_heard_.push_back(received->of_collective->signature->elements);
+      sums_received_.push_back(received->of_collective->signature->elements);
     }
   }
   bool const after = wires_.progress();
@@ -50,21 +50,21 @@ void ScriptedPeer::note(Message const& m) {
   auto const clock = number(m.clock);
   switch (m.kind) {
     case MessageKind::kGradientPhase:
-      heard_in_ = clock;
+      received_in_ = clock;
       take_gradients(m);
       return note_intents(m, Section::kKeys);
     case MessageKind::kRefreshPhase:
-      heard_out_ = clock;
+      received_out_ = clock;
       if (m.parts > 0) take_parts(mine_[clock + 1], Section::kValues, clock + 1, m.sent);
       return;
     case MessageKind::kLateFetch:
       note_intents(m, Section::kLateFetchKeys);
-      urgent_[clock] = true;
+      late_fetched_[clock] = true;
       return unanswered_.push_back(m);
     case MessageKind::kLateFetchReply:
       return take_parts(mine_[clock], Section::kLateFetchValues, clock, m.sent);
     case MessageKind::kGather:
-      ++gathers_heard_;
+      ++gathers_received_;
       return;
     case MessageKind::kLookup:
     case MessageKind::kAssign:

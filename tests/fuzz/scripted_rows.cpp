@@ -19,14 +19,14 @@ using cache::tag;
 
 bool enabled(TableId table) { return options_of(table).gradient_compression.enabled(); }
 
-// A list of a key, whole, so often.
+// Returns a list with one new key, repeated `times` times.
 std::vector<std::uint8_t> repeated_key(Key key, std::size_t times) {
   std::vector<std::uint8_t> list(5 + times * sizeof key, 0);  // none of them is known
   for (std::size_t i = 0; i < times; ++i) std::memcpy(list.data() + 5 + i * sizeof key, &key, sizeof key);
   return list;
 }
 
-// Bytes of `rows` rows as their table keeps them.
+// Returns the bytes of `rows` rows in the data type of their table.
 std::size_t kept_bytes(TableId table, std::size_t rows) {
   auto const options = options_of(table);
   return kernels::NumberView{nullptr, rows, options.dim, options.value_type, {}}.bytes();
@@ -46,17 +46,17 @@ void ScriptedPeer::send_bytes(std::uint64_t tag, std::vector<std::uint8_t> bytes
   wires_.send_data(tag, bytes);
 }
 
-// Rows of sums that are all as wide, of any bytes.
-std::vector<std::uint8_t> ScriptedPeer::narrow_rows(std::size_t rows, std::size_t dim) {
+// Returns packed rows of equal width, with any bytes as sums.
+std::vector<std::uint8_t> ScriptedPeer::packed_rows(std::size_t rows, std::size_t dim) {
   std::size_t const width = script_.byte() % 9, head = (rows + 1) / 2;
   std::vector<std::uint8_t> bytes(std::min<std::size_t>(head + rows * dim * width, kBytesMax), script_.byte());
   std::fill_n(bytes.begin(), std::min(head, bytes.size()), static_cast<std::uint8_t>(width * 17));
   return bytes;
 }
 
-// -- tables that hold some rows back --
+// -- tables with residuals --
 
-// Of all magnitudes, up to more than a row may hold.
+// Returns equal sums of any magnitude, some larger than a row may have.
 Matrix<std::int64_t> ScriptedPeer::any_sums(std::size_t rows, std::size_t dim) {
   Matrix<std::int64_t> sums(stream_.device(), rows, dim);
   auto const sum = static_cast<std::int64_t>(script_.byte()) << script_.byte() % 54;
@@ -65,7 +65,7 @@ Matrix<std::int64_t> ScriptedPeer::any_sums(std::size_t rows, std::size_t dim) {
   return sums;
 }
 
-// Some of the rows of a part.
+// Returns the gradients of some rows of a part.
 std::vector<std::uint8_t> ScriptedPeer::residual_rows(TableId table, std::size_t rows, std::uint64_t& sent) {
   std::vector<std::uint32_t> numbers;
   std::uint32_t const each = 1 + script_.byte() % 3;
@@ -77,15 +77,15 @@ std::vector<std::uint8_t> ScriptedPeer::residual_rows(TableId table, std::size_t
   return to_host(stream_, section.memory.view().slice(0, section.size));
 }
 
-// Lists of rows that come late, now and then, of the table that has such.
-std::vector<ScriptedPeer::Late> ScriptedPeer::add_late(Message& message) {
-  std::vector<Late> lists(script_.rarely(64) ? 1 + script_.byte() % 2 : 0);
+// Sometimes adds lists of flushed rows to the message, mostly of the table with residuals.
+std::vector<ScriptedPeer::FlushedRows> ScriptedPeer::add_flushed(Message& message) {
+  std::vector<FlushedRows> lists(script_.rarely(64) ? 1 + script_.byte() % 2 : 0);
   for (auto& list : lists) {
     TableId const table{script_.rarely(32) ? 0U : 2U};
     auto const options = options_of(table);
     std::vector<Key> keys;
     for (std::uint64_t key = script_.byte(), n = 1 + script_.byte() % 5; n > 0; --n) keys.push_back(Key{key++});
-    named_.try_emplace(table, kDictionaryKeys)
+    encoders_.try_emplace(table, kDictionaryKeys)
         .first->second.wait_encode_known(stream_, View<Key const>(keys), list.keys);
     if (script_.rarely(16)) list.keys = repeated_key(keys[0], keys.size());
     bool const exact = script_.byte() % 2 == 1;
@@ -97,7 +97,7 @@ std::vector<ScriptedPeer::Late> ScriptedPeer::add_late(Message& message) {
   return lists;
 }
 
-// How many rows of each part have changed; nothing where no part is of a table that sends changes.
+// Returns how many rows of each part have changed; empty if no part is of a table with refresh compression.
 std::vector<std::uint64_t> ScriptedPeer::any_sent(cache::Intent const& intent) {
   std::vector<std::uint64_t> sent(intent.parts.size(), 0);
   bool changes = false;
@@ -110,7 +110,7 @@ std::vector<std::uint64_t> ScriptedPeer::any_sent(cache::Intent const& intent) {
   return changes ? sent : std::vector<std::uint64_t>();
 }
 
-// Codes of any bytes, and marks of the first rows.
+// Returns any bytes as codes, and marks of the first rows.
 std::vector<std::uint8_t> ScriptedPeer::changed_rows(TableId table, std::size_t rows, std::uint64_t sent) {
   if (sent > rows) return std::vector<std::uint8_t>(script_.byte());
   std::vector<std::uint8_t> bytes(cache::RowMirror::bytes(options_of(table), sent, rows), script_.byte());
@@ -147,9 +147,9 @@ void ScriptedPeer::send_parts(Intent const& intent, Section section, std::int64_
   }
 }
 
-// The keys of the batches that a message announces, as they travel.
-std::vector<std::uint8_t> ScriptedPeer::name_keys(Message const& message) {
-  bool const urgent = message.kind == MessageKind::kLateFetch;
+// Returns the encoded keys of the batches that a message announces.
+std::vector<std::uint8_t> ScriptedPeer::encode_keys(Message const& message) {
+  bool const late = message.kind == MessageKind::kLateFetch;
   std::vector<std::uint8_t> bytes;
   for (auto const& intent : message.intents) {
     for (auto const& [table, count] : intent.parts) {
@@ -157,8 +157,8 @@ std::vector<std::uint8_t> ScriptedPeer::name_keys(Message const& message) {
       std::uint64_t const first = script_.byte();
       for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = Key{(first + i) << (first % 2 * 40)};
       cache::KeyEncoder none(0);
-      auto& named = urgent ? none : named_.try_emplace(table, kDictionaryKeys).first->second;
-      named.wait_encode_keys(stream_, View<Key const>(keys), intent.clock, message.clock, bytes);
+      auto& encoder = late ? none : encoders_.try_emplace(table, kDictionaryKeys).first->second;
+      encoder.wait_encode_keys(stream_, View<Key const>(keys), intent.clock, message.clock, bytes);
     }
   }
   return bytes;

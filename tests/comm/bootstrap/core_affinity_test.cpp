@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which cores ranks take, and that threads stay on them.
+// Which cores ranks get, and that threads stay on them.
 #include "comm/bootstrap/core_affinity.hpp"
 
 #include <gtest/gtest.h>
@@ -25,47 +25,47 @@ Cores range(int first, int last) {
   return cores;
 }
 
-// The same set for all ranks, which have no devices.
+// Returns the shares of ranks that have the same allowed cores and no devices.
 Sets share(int ranks, Cores const& all) {
   auto const n = static_cast<std::size_t>(ranks);
   return partition_cores(Sets(n, all), Sets(n));
 }
 
-TEST(CoresText, ReadsAndWritesTheSame) {
+TEST(CoreList, RoundTripKeepsText) {
   for (char const* text : {"", "0", "7", "0-3", "0-3,8", "0,2,4-5,65535"})
     EXPECT_EQ(format_core_list(parse_core_list(text)), text);
 }
 
-TEST(CoresText, NamesEachCoreOnceHoweverOftenItIsNamed) {
+TEST(CoreList, RemovesDuplicates) {
   std::string text = "5";
   for (int i = 0; i < 100000; ++i) text += ",0-65535";
   EXPECT_EQ(parse_core_list(text).size(), 65536U);
 }
 
-TEST(CoresText, BringsIntoOrder) {
+TEST(CoreList, SortsCores) {
   EXPECT_EQ(parse_core_list("8,0-3"), (Cores{0, 1, 2, 3, 8}));
   EXPECT_EQ(parse_core_list("1,0-2"), (Cores{0, 1, 2}));
   EXPECT_EQ(format_core_list({5, 0, 1, 5, 4}), "0-1,4-5");
 }
 
-TEST(CoresText, ReadsFilesOfLinux) {
+TEST(CoreList, ParsesLinuxFiles) {
   EXPECT_EQ(parse_core_list("0-1,4\n"), (Cores{0, 1, 4}));
   EXPECT_EQ(parse_core_list("\n"), Cores{});
 }
 
-TEST(CoresText, RefusesOtherText) {
+TEST(CoreList, RejectsOtherText) {
   for (char const* text : {"a", "1,", ",1", "1,,2", "-1", "1-", "3-1", "1-2-3", "0x1", "0 1", "99999999999", "65536"}) {
     test::expect_error([&] { parse_core_list(text); }, {text, "no set of cores", "0-3,8"});
   }
 }
 
-TEST(ShareCores, CutsEvenlyWhereNothingIsBound) {
+TEST(PartitionCores, SplitsEvenlyIfUnbound) {
   EXPECT_EQ(share(2, range(0, 7)), (Sets{range(0, 3), range(4, 7)}));
   EXPECT_EQ(share(4, range(0, 7)), (Sets{{0, 1}, {2, 3}, {4, 5}, {6, 7}}));
   EXPECT_EQ(share(3, {10, 20, 30}), (Sets{{10}, {20}, {30}}));
 }
 
-TEST(ShareCores, GivesAnOddCoreToSomebody) {
+TEST(PartitionCores, SharesDifferByAtMostOneCore) {
   for (int ranks = 1; ranks <= 9; ++ranks) {
     for (int last = ranks - 1; last <= 20; ++last) {
       Sets const shares = share(ranks, range(0, last));
@@ -82,72 +82,72 @@ TEST(ShareCores, GivesAnOddCoreToSomebody) {
   }
 }
 
-TEST(ShareCores, LeavesAllToEachWhereThereAreFewerCoresThanRanks) {
+TEST(PartitionCores, FewerCoresThanRanksAreShared) {
   EXPECT_EQ(share(3, {0, 1}), Sets(3, Cores{0, 1}));
   EXPECT_EQ(share(2, {5}), Sets(2, Cores{5}));
 }
 
-TEST(ShareCores, LeavesASingleRankAlone) {
+TEST(PartitionCores, SingleRankKeepsAllCores) {
   EXPECT_EQ(share(1, range(0, 3)), Sets{range(0, 3)});
   EXPECT_EQ(partition_cores({range(0, 3)}, {{2, 3}}), Sets{range(0, 3)});
   EXPECT_EQ(partition_cores({}, {}), Sets{});
 }
 
-TEST(ShareCores, KeepsWhatTheLauncherBound) {
+TEST(PartitionCores, KeepsBindingOfLauncher) {
   Sets const bound{{4, 5}, {0, 1}, {2, 3}};
   EXPECT_EQ(partition_cores(bound, Sets(3)), bound);
-  EXPECT_EQ(partition_cores(bound, Sets(3, Cores{0, 1})), bound);  // even where the device is far
+  EXPECT_EQ(partition_cores(bound, Sets(3, Cores{0, 1})), bound);  // even if the device is far from them
 }
 
-TEST(ShareCores, SharesWithinEachOfTwoGroups) {
+TEST(PartitionCores, SplitsEachGroupSeparately) {
   Sets const allowed{range(0, 3), range(4, 7), range(0, 3), range(4, 7)};
   EXPECT_EQ(partition_cores(allowed, Sets(4)), (Sets{{0, 1}, {4, 5}, {2, 3}, {6, 7}}));
 }
 
-TEST(ShareCores, KnowsTheSameSetInAnotherOrder) {
+TEST(PartitionCores, ComparesSetsInAnyOrder) {
   EXPECT_EQ(partition_cores({{0, 2, 1, 3}, {3, 2, 1, 0}}, Sets(2)), (Sets{{0, 2}, {1, 3}}));
 }
 
-TEST(ShareCores, KeepsSetsThatOverlap) {
+TEST(PartitionCores, KeepsOverlappingSets) {
   Sets const allowed{range(0, 3), range(2, 5)};
   EXPECT_EQ(partition_cores(allowed, Sets(2)), allowed);
 }
 
-TEST(ShareCores, KeepsHardwareThreadsOfACoreTogether) {
-  Cores const pairs{0, 4, 1, 5, 2, 6, 3, 7};  // 0 and 4 are one core's, as order_by_locality() has them
+TEST(PartitionCores, KeepsHardwareThreadsTogether) {
+  Cores const pairs{0, 4, 1, 5, 2, 6, 3, 7};  // 0 and 4 are threads of one core, in the order of order_by_locality()
   EXPECT_EQ(share(4, pairs), (Sets{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
   EXPECT_EQ(share(2, pairs), (Sets{{0, 4, 1, 5}, {2, 6, 3, 7}}));
 }
 
-TEST(ShareCores, TakesWhatIsNearTheDevice) {
-  // Devices of ranks 0 and 1 are at the second half.
+TEST(PartitionCores, PrefersCoresNearDevice) {
+  // The devices of ranks 0 and 1 are near the second half.
   Sets const near{range(4, 7), range(4, 7), range(0, 3), range(0, 3)};
   EXPECT_EQ(partition_cores(Sets(4, range(0, 7)), near), (Sets{{4, 5}, {6, 7}, {0, 1}, {2, 3}}));
 }
 
-TEST(ShareCores, LeavesWhatIsFarToRanksWithoutDevice) {
+TEST(PartitionCores, RanksWithoutDeviceGetFarCores) {
   EXPECT_EQ(partition_cores(Sets(3, range(0, 7)), {{}, range(4, 7), {}}), (Sets{{0, 1}, range(4, 7), {2, 3}}));
 }
 
-TEST(ShareCores, TakesOnlyNearCoresThatAreAllowed) {
+TEST(PartitionCores, TakesOnlyAllowedNearCores) {
   EXPECT_EQ(partition_cores(Sets(2, range(2, 5)), {range(4, 7), range(0, 3)}), (Sets{{4, 5}, {2, 3}}));
 }
 
-TEST(ShareCores, IgnoresNearnessThatTellsNothing) {
+TEST(PartitionCores, IgnoresUselessLocality) {
   Sets const halves{range(0, 3), range(4, 7)};
   EXPECT_EQ(partition_cores(Sets(2, range(0, 7)), Sets(2, range(0, 7))), halves);
   EXPECT_EQ(partition_cores(Sets(2, range(0, 7)), Sets(2, range(100, 107))), halves);
   EXPECT_EQ(partition_cores(Sets(2, range(0, 7)), {range(0, 7), {}}), halves);  // nothing would be left for the second
 }
 
-TEST(ShareCores, CutsAllWhereTooManyWantTheSame) {
-  // Three ranks want one core; the fourth comes last, since what is near to it does.
+TEST(PartitionCores, SplitsAllIfNearCoresAreTooFew) {
+  // Three ranks are near core 0 alone. The first rank gets the last cores, which are near its device.
   Sets const near{range(6, 7), {0}, {0}, {0}};
   EXPECT_EQ(partition_cores(Sets(4, range(0, 7)), near), (Sets{{6, 7}, {0, 1}, {2, 3}, {4, 5}}));
   EXPECT_EQ(partition_cores(Sets(2, range(0, 7)), {range(3, 7), range(0, 3)}), (Sets{range(4, 7), range(0, 3)}));
 }
 
-TEST(Neighbourhood, HasTheSameCoresInAnyOrder) {
+TEST(OrderByLocality, DoesNotDependOnInputOrder) {
   Cores const cores = allowed_cores();
   Cores const backwards(cores.rbegin(), cores.rend());
   Cores ordered = order_by_locality(cores);
@@ -156,13 +156,13 @@ TEST(Neighbourhood, HasTheSameCoresInAnyOrder) {
   EXPECT_EQ(ordered, cores);
 }
 
-TEST(Neighbourhood, PutsUnknownCoresLast) {
+TEST(OrderByLocality, PutsUnknownCoresLast) {
   int const known = allowed_cores().front();
   EXPECT_EQ(order_by_locality({60001, known, 60000}), (Cores{known, 60000, 60001}));
   EXPECT_EQ(order_by_locality({}), Cores{});
 }
 
-TEST(Binding, HoldsForAThreadAndThoseItStarts) {
+TEST(BindToCores, AppliesToThreadAndItsChildren) {
   Cores const before = allowed_cores();
   ASSERT_FALSE(before.empty());
   Cores const last{before.back()};
@@ -177,11 +177,11 @@ TEST(Binding, HoldsForAThreadAndThoseItStarts) {
   EXPECT_EQ(allowed_cores(), before);
 }
 
-TEST(Binding, RefusesCoresThatAreNotThere) {
+TEST(BindToCores, RejectsMissingCores) {
   test::expect_error([] { bind_to_cores({65000}); }, {"65000", "let the launcher bind"});
 }
 
-TEST(Binding, GivesAnArenaAsManyThreadsAsCores) {
+TEST(BindToCores, ArenaGetsOneThreadPerCore) {
   int bound = 0;
   std::thread([&] {
     bind_to_cores({allowed_cores().front()});
@@ -191,21 +191,21 @@ TEST(Binding, GivesAnArenaAsManyThreadsAsCores) {
   EXPECT_EQ(kernels::Arena(0).threads(), static_cast<int>(allowed_cores().size()));
 }
 
-// In a process of its own, where nothing has run before it is bound: as when ranks join.
+// Runs in a process of its own that binds itself before it starts threads, as ranks do when they join.
 void count_blocks_elsewhere() {
   int const core = allowed_cores().back();
   bind_to_cores({core});
   std::atomic<int> elsewhere = 0;
   kernels::Arena(8).blocks(200, [&](std::size_t) {
     std::atomic<int> spins = 0;
-    while (++spins < 20000) {  // long enough for other threads to come, where there are any
+    while (++spins < 20000) {  // long enough for other threads to take part, if there are any
     }
     elsewhere += sched_getcpu() != core;
   });
   std::exit(elsewhere == 0 ? 0 : 1);
 }
 
-TEST(BindingDeathTest, HoldsForThreadsOfAnArena) {
+TEST(BindToCoresDeathTest, AppliesToArenaThreads) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(count_blocks_elsewhere(), testing::ExitedWithCode(0), "");
 }

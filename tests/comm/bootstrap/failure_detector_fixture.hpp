@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a watch has told, line by line.
+// The events of a failure detector, one line each.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +13,14 @@
 
 namespace gpups::test {
 
-class Heard {
+class EventLog {
  public:
   comm::FailureDetector::Events events() {
     return {.lost = [this](Rank rank, std::string const& why) { add(rank, "lost: " + why); },
             .left = [this](Rank rank) { add(rank, "left"); }};
   }
 
-  // Waits until there are as many lines.
+  // Waits for `count` lines, and returns all lines.
   std::vector<std::string> in_order(std::size_t count) {
     std::unique_lock lock(mutex_);
     added_.wait_for(lock, std::chrono::seconds(60), [&] { return lines_.size() >= count; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The watch over processes that are killed or stopped.
+// The failure detector with processes that are killed or stopped.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Ranks 1 and up, each a process that joins, says so and does nothing until it is told to end.
+// Ranks 1 and up, each a process that joins, and waits for the first event or a signal.
 class Children {
  public:
   Children(int size, int port, double peer_timeout_s) {
@@ -47,10 +47,10 @@ class Children {
     request.failure_detector.peer_timeout_s = peer_timeout_s;
     try {
       JoinResult const joined = wait_join(request);
-      // Who hears of a loss ends regularly, so that the test sees that it has heard.
-      Heard heard;
-      joined.failure_detector->subscribe(heard.events());
-      heard.in_order(1);
+      // A rank that receives an event leaves, so that the test knows that it has received one.
+      EventLog log;
+      joined.failure_detector->subscribe(log.events());
+      log.in_order(1);
       joined.failure_detector->leave(request.launch.rank, "");
       joined.failure_detector->wait_all_left(60);
     } catch (std::exception const&) {
@@ -60,70 +60,70 @@ class Children {
   std::vector<pid_t> pids_;
 };
 
-JoinResult join_as_zero(int size, int port, double peer_timeout_s) {
+JoinResult join_as_rank_zero(int size, int port, double peer_timeout_s) {
   auto request = request_of(0, size, port);
   request.failure_detector.peer_timeout_s = peer_timeout_s;
   return wait_join(request);
 }
 
-TEST(WatchProcesses, AKilledOneIsLost) {
+TEST(FailureDetectorProcesses, KilledProcessIsLost) {
   int const port = free_port();
   Children children(4, port, 60);
-  Heard heard;
-  JoinResult const joined = join_as_zero(4, port, 60);
-  joined.failure_detector->subscribe(heard.events());
+  EventLog log;
+  JoinResult const joined = join_as_rank_zero(4, port, 60);
+  joined.failure_detector->subscribe(log.events());
   children.signal(2, SIGKILL);
-  EXPECT_THAT(heard.in_order(1)[0], "2 lost: its process ended");
-  EXPECT_THAT(heard.sorted(3), ElementsAre("1 left", "2 lost: its process ended", "3 left"));
+  EXPECT_THAT(log.in_order(1)[0], "2 lost: its process ended");
+  EXPECT_THAT(log.sorted(3), ElementsAre("1 left", "2 lost: its process ended", "3 left"));
 }
 
-TEST(WatchProcesses, AStoppedOneIsLost) {
+TEST(FailureDetectorProcesses, StoppedProcessIsLost) {
   int const port = free_port();
   Children children(4, port, 4);
-  Heard heard;
-  JoinResult const joined = join_as_zero(4, port, 4);
-  joined.failure_detector->subscribe(heard.events());
+  EventLog log;
+  JoinResult const joined = join_as_rank_zero(4, port, 4);
+  joined.failure_detector->subscribe(log.events());
   children.signal(1, SIGSTOP);
-  EXPECT_EQ(heard.in_order(1)[0], "1 lost: nothing was heard from it for 4 s: it hangs, or its link is cut");
-  EXPECT_THAT(heard.sorted(3), ElementsAre(HasSubstr("1 lost"), "2 left", "3 left"));
+  EXPECT_EQ(log.in_order(1)[0], "1 lost: nothing was heard from it for 4 s: it hangs, or its link is cut");
+  EXPECT_THAT(log.sorted(3), ElementsAre(HasSubstr("1 lost"), "2 left", "3 left"));
 }
 
-TEST(WatchProcesses, WhereNobodyIsHeardTheOwnLinkIsSuspected) {
+TEST(FailureDetectorProcesses, SilenceOfAllRanksSuspectsOwnLink) {
   int const port = free_port();
   Children children(4, port, 4);
-  Heard heard;
-  JoinResult const joined = join_as_zero(4, port, 4);
-  joined.failure_detector->subscribe(heard.events());
+  EventLog log;
+  JoinResult const joined = join_as_rank_zero(4, port, 4);
+  joined.failure_detector->subscribe(log.events());
   for (int rank = 1; rank < 4; ++rank) children.signal(rank, SIGSTOP);
-  for (std::string const& line : heard.sorted(3)) EXPECT_THAT(line, HasSubstr("the link of rank 0's own machine"));
+  for (std::string const& line : log.sorted(3)) EXPECT_THAT(line, HasSubstr("the link of rank 0's own machine"));
 }
 
-TEST(WatchProcesses, AShortStopIsForgiven) {
+TEST(FailureDetectorProcesses, ShortPauseIsTolerated) {
   int const port = free_port();
   Children children(3, port, 20);
-  Heard heard;
-  JoinResult const joined = join_as_zero(3, port, 20);
-  joined.failure_detector->subscribe(heard.events());
+  EventLog log;
+  JoinResult const joined = join_as_rank_zero(3, port, 20);
+  joined.failure_detector->subscribe(log.events());
   children.signal(1, SIGSTOP);
   std::this_thread::sleep_for(std::chrono::seconds(3));
   children.signal(1, SIGCONT);
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  EXPECT_THAT(heard.sorted(0), IsEmpty());
+  EXPECT_THAT(log.sorted(0), IsEmpty());
 }
 
-// All are stopped for longer than a rank may be silent, as when a machine is suspended, and nobody is lost.
-TEST(WatchProcesses, APauseOfAllIsForgiven) {
+// All processes are stopped for longer than the peer timeout, as when a machine is suspended: no rank is lost.
+TEST(FailureDetectorProcesses, PauseOfAllRanksIsTolerated) {
   pid_t const job = fork();
   if (job == 0) {
     setpgid(0, 0);
     int const port = free_port();
     Children children(3, port, 4);
-    Heard heard;
-    JoinResult const joined = join_as_zero(3, port, 4);
-    joined.failure_detector->subscribe(heard.events());
+    EventLog log;
+    JoinResult const joined = join_as_rank_zero(3, port, 4);
+    joined.failure_detector->subscribe(log.events());
     raise(SIGSTOP);  // this process; the test stops the others
     std::this_thread::sleep_for(std::chrono::seconds(2));
-    auto const lines = heard.in_order(0);
+    auto const lines = log.in_order(0);
     for (std::string const& line : lines) fmt::print(stderr, "{}\n", line);
     children.signal(1, SIGKILL);
     children.signal(2, SIGKILL);
@@ -136,7 +136,7 @@ TEST(WatchProcesses, APauseOfAllIsForgiven) {
   std::this_thread::sleep_for(std::chrono::seconds(6));
   kill(-job, SIGCONT);
   ASSERT_EQ(waitpid(job, &status, 0), job);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "somebody was taken for lost";
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "a rank was reported as lost";
 }
 
 }  // namespace

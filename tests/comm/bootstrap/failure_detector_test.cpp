@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The watch: who leaves or is lost is told to all others, once and with the same words.
+// The failure detector: every rank that leaves or is lost is reported to all other ranks, once and with the same text.
 #include "comm/bootstrap/failure_detector.hpp"
 
 #include <gmock/gmock.h>
@@ -31,28 +31,28 @@ struct Job {
   explicit Job(int size, double peer_timeout_s = 60) {
     auto outcomes =
         join_all(size, [=](int, JoinRequest& request) { request.failure_detector.peer_timeout_s = peer_timeout_s; });
-    heard.resize(static_cast<std::size_t>(size));
+    log.resize(static_cast<std::size_t>(size));
     for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
       EXPECT_EQ(outcomes[rank].error, "");
       watches.push_back(std::move(outcomes[rank].joined.failure_detector));
-      heard[rank] = std::make_unique<Heard>();
-      watches[rank]->subscribe(heard[rank]->events());
+      log[rank] = std::make_unique<EventLog>();
+      watches[rank]->subscribe(log[rank]->events());
     }
   }
-  std::vector<std::unique_ptr<Heard>> heard;  // outlives the watches
+  std::vector<std::unique_ptr<EventLog>> log;  // outlives the watches
   std::vector<std::unique_ptr<FailureDetector>> watches;
 };
 
-TEST(FailureDetector, ALeaveIsToldToAllOthers) {
+TEST(FailureDetector, LeaveIsReportedToAllRanks) {
   Job job(3);
   for (std::uint32_t rank = 0; rank < 3; ++rank) job.watches[rank]->leave(Rank{rank}, "");
   for (auto& failure_detector : job.watches) EXPECT_TRUE(failure_detector->wait_all_left(60));
-  EXPECT_THAT(job.heard[0]->sorted(2), ElementsAre("1 left", "2 left"));
-  EXPECT_THAT(job.heard[1]->sorted(2), ElementsAre("0 left", "2 left"));
-  EXPECT_THAT(job.heard[2]->sorted(2), ElementsAre("0 left", "1 left"));
+  EXPECT_THAT(job.log[0]->sorted(2), ElementsAre("1 left", "2 left"));
+  EXPECT_THAT(job.log[1]->sorted(2), ElementsAre("0 left", "2 left"));
+  EXPECT_THAT(job.log[2]->sorted(2), ElementsAre("0 left", "1 left"));
 }
 
-TEST(FailureDetector, WhoIsThereIsWaitedFor) {
+TEST(FailureDetector, WaitsForRanksThatStay) {
   Job job(3);
   job.watches[0]->leave(Rank{0}, "");
   job.watches[1]->leave(Rank{1}, "");
@@ -60,91 +60,91 @@ TEST(FailureDetector, WhoIsThereIsWaitedFor) {
   EXPECT_FALSE(job.watches[1]->wait_all_left(0.1));
 }
 
-TEST(FailureDetector, AnEndedProcessIsToldToAllOthers) {
+TEST(FailureDetector, EndedProcessIsReportedToAllRanks) {
   Job job(4);
   job.watches[1].reset();
-  for (std::size_t const rank : {0, 2, 3}) EXPECT_THAT(job.heard[rank]->sorted(1), ElementsAre(kProcessEnded));
+  for (std::size_t const rank : {0, 2, 3}) EXPECT_THAT(job.log[rank]->sorted(1), ElementsAre(kProcessEnded));
 }
 
-TEST(FailureDetector, TheEndOfRankZeroIsNoticed) {
+TEST(FailureDetector, EndOfRankZeroIsDetected) {
   Job job(3);
   job.watches[0].reset();
   for (std::size_t const rank : {1, 2}) {
-    EXPECT_THAT(job.heard[rank]->sorted(1), ElementsAre("0 lost: its process ended"));
-    EXPECT_FALSE(job.watches[rank]->wait_all_left(60)) << "nobody can tell of the other one";
+    EXPECT_THAT(job.log[rank]->sorted(1), ElementsAre("0 lost: its process ended"));
+    EXPECT_FALSE(job.watches[rank]->wait_all_left(60)) << "without rank 0 no rank learns whether the other one leaves";
   }
 }
 
-TEST(FailureDetector, ACauseGoesOutEvenWhereTheProcessEndsAtOnce) {
+TEST(FailureDetector, CauseIsSentBeforeProcessEnds) {
   for (int repeat = 0; repeat < 20; ++repeat) {
     Job job(3);
     job.watches[1]->leave(Rank{1}, "its disk is full");
     job.watches[1].reset();
-    EXPECT_THAT(job.heard[0]->sorted(1), ElementsAre("1 lost: its disk is full"));
-    EXPECT_THAT(job.heard[2]->sorted(1), ElementsAre("1 lost: its disk is full"));
+    EXPECT_THAT(job.log[0]->sorted(1), ElementsAre("1 lost: its disk is full"));
+    EXPECT_THAT(job.log[2]->sorted(1), ElementsAre("1 lost: its disk is full"));
   }
 }
 
-TEST(FailureDetector, ALossIsToldOnceWithItsCause) {
+TEST(FailureDetector, LossIsReportedOnceWithItsCause) {
   Job job(4);
   job.watches[2]->leave(Rank{1}, "the link to it broke");
   job.watches[2].reset();
   job.watches[3]->leave(Rank{1}, "other words");
   job.watches[3].reset();
-  EXPECT_THAT(job.heard[0]->sorted(1), ElementsAre("1 lost: the link to it broke"));
-  // The one that is at fault in the eyes of others hears so from them.
-  EXPECT_THAT(job.heard[1]->sorted(2), ElementsAre("2 lost: it has given this rank up: the link to it broke",
-                                                   "3 lost: it has given this rank up: other words"));
+  EXPECT_THAT(job.log[0]->sorted(1), ElementsAre("1 lost: the link to it broke"));
+  // Rank 1, which others have reported as lost, gets their reasons.
+  EXPECT_THAT(job.log[1]->sorted(2), ElementsAre("2 lost: it has given this rank up: the link to it broke",
+                                                 "3 lost: it has given this rank up: other words"));
   job.watches[1].reset();
   EXPECT_TRUE(job.watches[0]->wait_all_left(60));
-  EXPECT_THAT(job.heard[0]->sorted(1), ElementsAre("1 lost: the link to it broke"));
+  EXPECT_THAT(job.log[0]->sorted(1), ElementsAre("1 lost: the link to it broke"));
 }
 
-TEST(FailureDetector, AnErrorAfterARegularEndCounts) {
+TEST(FailureDetector, ErrorAfterLeaveIsReported) {
   Job job(3);
   job.watches[1]->leave(Rank{1}, "");
   job.watches[1]->leave(Rank{1}, "it could not save");
-  job.watches[1]->leave(Rank{1}, "nobody wants to know that too");
+  job.watches[1]->leave(Rank{1}, "a second error is not reported");
   job.watches[1].reset();
   for (std::size_t const rank : {0, 2}) {
-    EXPECT_THAT(job.heard[rank]->in_order(2), ElementsAre("1 left", "1 lost: it could not save"));
+    EXPECT_THAT(job.log[rank]->in_order(2), ElementsAre("1 left", "1 lost: it could not save"));
   }
 }
 
-TEST(FailureDetector, EventsFromBeforeAreToldToWhoListensLater) {
+TEST(FailureDetector, LateSubscriberGetsEarlierEvents) {
   auto outcomes = join_all(2);
   outcomes[1].joined.failure_detector->leave(Rank{1}, "an early end");
   EXPECT_TRUE(outcomes[0].joined.failure_detector->wait_all_left(60));
-  Heard heard;
-  outcomes[0].joined.failure_detector->subscribe(heard.events());
-  EXPECT_THAT(heard.sorted(1), ElementsAre("1 lost: an early end"));
+  EventLog log;
+  outcomes[0].joined.failure_detector->subscribe(log.events());
+  EXPECT_THAT(log.sorted(1), ElementsAre("1 lost: an early end"));
   outcomes.clear();
 }
 
-TEST(FailureDetector, AListenerMayLeave) {
+TEST(FailureDetector, ListenerMayCallLeave) {
   Job job(3);
   FailureDetector& failure_detector = *job.watches[0];
   job.watches[0]->subscribe(
       {.lost = [&](Rank rank, std::string const& why) { failure_detector.leave(rank, why); }, .left = {}});
   job.watches[1].reset();
-  EXPECT_THAT(job.heard[2]->sorted(1), ElementsAre(kProcessEnded));
+  EXPECT_THAT(job.log[2]->sorted(1), ElementsAre(kProcessEnded));
   job.watches[2]->leave(Rank{1}, "its process ended");
   EXPECT_TRUE(job.watches[0]->wait_all_left(60));
   EXPECT_TRUE(job.watches[2]->wait_all_left(60));
 }
 
-TEST(FailureDetector, WhoIsThereStaysThere) {
-  Job job(3, 0.4);  // beats every 0.1 s
+TEST(FailureDetector, HeartbeatsKeepRanksAlive) {
+  Job job(3, 0.4);  // heartbeats every 0.1 s
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-  for (auto& heard : job.heard) EXPECT_THAT(heard->sorted(0), IsEmpty());
+  for (auto& log : job.log) EXPECT_THAT(log->sorted(0), IsEmpty());
 }
 
-TEST(FailureDetector, AJobOfOneIsGoneAtOnce) {
+TEST(FailureDetector, SingleRankWaitsForNobody) {
   Job job(1);
   EXPECT_TRUE(job.watches[0]->wait_all_left(0));
 }
 
-// Rank 0 of three, where rank 1 is played by the test and rank 2 is there.
+// Rank 0 of three; the test sends the messages of rank 1, and receives those for rank 2.
 struct Forged {
   Forged() {
     std::vector<Connection> links;
@@ -156,10 +156,10 @@ struct Forged {
       *other = Connection(Socket(ends[1]), ConnectionSide::kOther);
     }
     zero = make_heartbeat_hub(Rank{0}, 3, std::move(links), {.peer_timeout_s = 60});
-    zero->subscribe(heard.events());
+    zero->subscribe(log.events());
   }
-  // What rank 2 is told.
-  MembershipUpdate told_two() {
+  // Returns the next membership update that rank 2 receives.
+  MembershipUpdate next_update_for_two() {
     for (;;) {
       auto const frame = two.next();
       if (frame && frame->kind == FrameKind::kMembershipUpdate) return decode_membership_update(frame->body);
@@ -167,17 +167,17 @@ struct Forged {
     }
   }
   Connection one{Socket(), ConnectionSide::kOther}, two{Socket(), ConnectionSide::kOther};
-  Heard heard;
+  EventLog log;
   std::unique_ptr<FailureDetector> zero;
 };
 
-TEST(FailureDetector, WhatCannotBeRightIsALoss) {
+TEST(FailureDetector, InvalidMessageMakesSenderLost) {
   auto const wrong = [](std::function<void(Connection&)> const& say) {
     Forged job;
     say(job.one);
     (void)job.one.exchange();
-    EXPECT_THAT(job.heard.in_order(1), ElementsAre("1 lost: it sent what cannot be right"));
-    MembershipUpdate const told = job.told_two();
+    EXPECT_THAT(job.log.in_order(1), ElementsAre("1 lost: it sent what cannot be right"));
+    MembershipUpdate const told = job.next_update_for_two();
     EXPECT_EQ(told.rank, Rank{1});
     EXPECT_EQ(told.why, "it sent what cannot be right");
   };
@@ -201,7 +201,7 @@ std::vector<std::string> changes_of(Membership& membership) {
   return lines;
 }
 
-TEST(Membership, ALossIsThatOfTheRankAtFault) {
+TEST(Membership, LossIsAttributedToRankAtFault) {
   Membership membership(Rank{0}, 4);
   membership.apply({.by = Rank{1}, .rank = Rank{2}, .why = "silent"});
   EXPECT_THAT(changes_of(membership), ElementsAre("2 lost: silent"));
@@ -214,7 +214,7 @@ TEST(Membership, ALossIsThatOfTheRankAtFault) {
   EXPECT_TRUE(membership.is_alone());
 }
 
-TEST(Membership, WhoMissesARankThatHasLeftIsAtFaultItself) {
+TEST(Membership, ReporterOfLeftRankIsAtFault) {
   Membership membership(Rank{0}, 3);
   membership.apply({.by = Rank{1}, .rank = Rank{1}});
   membership.apply({.by = Rank{2}, .rank = Rank{1}, .why = "it has left"});

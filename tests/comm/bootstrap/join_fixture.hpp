@@ -15,7 +15,7 @@
 
 namespace gpups::test {
 
-// What rank `rank` of `size` asks for, where nothing is wrong.
+// Returns a valid request of rank `rank` of `size`.
 inline comm::JoinRequest request_of(int rank, int size, int port) {
   comm::JoinRequest request;
   request.launch = {.kind = comm::LaunchEnvironment::Kind::kEnvironment,
@@ -31,12 +31,12 @@ inline comm::JoinRequest request_of(int rank, int size, int port) {
                   .cores = "0-1"};
   request.version = "1.0";
   request.must_match = {{"model.dim", "100"}, {"data", "sha256:abc"}};
-  request.broadcast_data = "said by " + std::to_string(rank);
+  request.broadcast_data = "data of rank " + std::to_string(rank);
   request.timeout_s = 60;
   return request;
 }
 
-// How the join of one rank ended.
+// The result of one rank's join.
 struct Outcome {
   comm::JoinResult joined{};
   std::string error{};
@@ -54,7 +54,7 @@ inline std::future<Outcome> start_join(comm::JoinRequest request) {
   });
 }
 
-// All ranks at once; `change` makes some of the requests wrong.
+// Joins all ranks at once. `change` may modify the requests.
 inline std::vector<Outcome> join_all(int size, std::function<void(int, comm::JoinRequest&)> const& change = {}) {
   int const port = free_port();
   std::vector<std::future<Outcome>> running;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The join: ranks that belong together start with the same picture, others are rejected with the same words on all.
+// Joining: ranks of one job start with the same data, and wrong requests are rejected with the same text on all ranks.
 #include "comm/bootstrap/join.hpp"
 
 #include <gmock/gmock.h>
@@ -28,14 +28,14 @@ using namespace gpups::comm;
 using testing::HasSubstr;
 using testing::Not;
 
-TEST(Join, AllRanksHaveTheSamePicture) {
+TEST(Join, AllRanksGetTheSameResult) {
   constexpr int kRanks = 5;
   auto const outcomes = join_all(kRanks);
   for (int rank = 0; rank < kRanks; ++rank) {
     JoinResult const& joined = outcomes[static_cast<std::size_t>(rank)].joined;
     ASSERT_EQ(outcomes[static_cast<std::size_t>(rank)].error, "");
     EXPECT_EQ(joined.rank, Rank{static_cast<std::uint32_t>(rank)});
-    EXPECT_EQ(joined.broadcast_data, "said by 0");
+    EXPECT_EQ(joined.broadcast_data, "data of rank 0");
     EXPECT_EQ(joined.session, outcomes[0].joined.session);
     ASSERT_EQ(joined.members.size(), 5U);
     for (int of = 0; of < kRanks; ++of) {
@@ -45,7 +45,7 @@ TEST(Join, AllRanksHaveTheSamePicture) {
   EXPECT_NE(outcomes[0].joined.session, join_all(2)[0].joined.session);
 }
 
-TEST(Join, GivesEachPairOfRanksAKeyOfItsOwn) {
+TEST(Join, EachPairGetsItsOwnKey) {
   constexpr std::size_t kRanks = 4;
   auto const outcomes = join_all(kRanks);
   std::set<HashKey> different;
@@ -59,7 +59,7 @@ TEST(Join, GivesEachPairOfRanksAKeyOfItsOwn) {
   EXPECT_FALSE(different.contains(join_all(2)[0].joined.keys[1]));
 }
 
-TEST(PairKeys, AreHiddenByTheSessionKey) {
+TEST(PairKeys, AreEncryptedWithSessionKey) {
   auto const keys = pair_keys(random_key(), Rank{1}, 5);
   std::string const hidden = encrypt_keys("session", keys);
   EXPECT_EQ(decrypt_keys("session", hidden), keys);
@@ -71,15 +71,15 @@ TEST(PairKeys, AreHiddenByTheSessionKey) {
   EXPECT_THROW(decrypt_keys("session", ""), WireError);
 }
 
-TEST(Join, NeedsNoTokenOnTheLoopbackInterface) {
+TEST(Join, NeedsNoTokenOnLoopback) {
   auto const outcomes = join_all(3, [](int, JoinRequest& request) { request.launch.token = ""; });
   for (Outcome const& outcome : outcomes) EXPECT_EQ(outcome.error, "");
 }
 
-TEST(Join, FindsRankZeroByTheNameOfThisMachine) {
+TEST(Join, FindsRankZeroByHostName) {
   char name[256] = {};
   ASSERT_EQ(gethostname(name, sizeof name - 1), 0);
-  if (!wait_resolve(name, 1).error.empty()) GTEST_SKIP() << "this machine does not know its own name";
+  if (!wait_resolve(name, 1).error.empty()) GTEST_SKIP() << "the name of this machine cannot be resolved";
   auto const outcomes = join_all(2, [&](int, JoinRequest& request) {
     request.launch.token = "";
     request.launch.hosts = {name};
@@ -87,16 +87,16 @@ TEST(Join, FindsRankZeroByTheNameOfThisMachine) {
   for (Outcome const& outcome : outcomes) EXPECT_EQ(outcome.error, "");
 }
 
-TEST(Join, RankZeroMayComeLast) {
+TEST(Join, RankZeroMayStartLast) {
   int const port = free_port();
   auto one = start_join(request_of(1, 2, port));
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // so that it has been rejected; the outcome is the same
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // so that at least one connection is refused
   auto zero = start_join(request_of(0, 2, port));
   EXPECT_EQ(zero.get().error, "");
   EXPECT_EQ(one.get().error, "");
 }
 
-TEST(Join, LargeAddressesAndAnnouncementsArrive) {
+TEST(Join, LargeAddressesAndBroadcastsArrive) {
   auto const outcomes = join_all(4, [](int, JoinRequest& request) {
     request.mine.address = std::string(600'000, 'a');
     request.broadcast_data = std::string(3'000'000, 'b');
@@ -108,7 +108,7 @@ TEST(Join, LargeAddressesAndAnnouncementsArrive) {
   }
 }
 
-// All ranks reject with the same words.
+// Expects the same error, with these words, on all ranks.
 void expect_rejected(std::vector<Outcome> const& outcomes, std::initializer_list<char const*> words) {
   for (Outcome const& outcome : outcomes) {
     EXPECT_EQ(outcome.error, outcomes[0].error);
@@ -116,14 +116,14 @@ void expect_rejected(std::vector<Outcome> const& outcomes, std::initializer_list
   }
 }
 
-TEST(Join, AnotherAgreementIsRefusedOnAllRanks) {
+TEST(Join, AllRanksRejectDifferentSetting) {
   auto const other = [](int rank, JoinRequest& request) {
     if (rank == 2) request.must_match[0].second = "64";
   };
   expect_rejected(join_all(4, other), {"rank 2 has model.dim = 64 where rank 0 has 100 ("});
 }
 
-TEST(Join, ALongValueIsShownWhereItDiffers) {
+TEST(Join, ErrorShowsWhereLongValuesDiffer) {
   auto const other = [](int rank, JoinRequest& request) {
     request.must_match[1].second = std::string(5000, 'x') + (rank == 1 ? "seed = 8\nmore" : "seed = 7\nmore");
     request.must_match[1].second += std::string(5000, 'y');
@@ -133,7 +133,7 @@ TEST(Join, ALongValueIsShownWhereItDiffers) {
   EXPECT_LT(outcomes[0].error.size(), 500U);
 }
 
-TEST(Join, ALongTextIsCutAtAWord) {
+TEST(Join, ErrorCutsLongTextAtWord) {
   auto const other = [](int rank, JoinRequest& request) {
     request.must_match[0] = {"state of the configuration", "usable"};
     if (rank != 1) return;
@@ -144,7 +144,7 @@ TEST(Join, ALongTextIsCutAtAWord) {
                                        " a_word...\" where rank 0 has usable ("});
 }
 
-TEST(Join, AMissingValueIsRefusedEitherWay) {
+TEST(Join, RejectsMissingSettingOnEitherSide) {
   expect_rejected(join_all(2,
                            [](int rank, JoinRequest& r) {
                              if (rank == 1) r.must_match.pop_back();
@@ -157,14 +157,14 @@ TEST(Join, AMissingValueIsRefusedEitherWay) {
                   {"rank 1 has data, where rank 0 has none"});
 }
 
-TEST(Join, AnotherVersionIsRefusedOnAllRanks) {
+TEST(Join, AllRanksRejectDifferentVersion) {
   auto const other = [](int rank, JoinRequest& request) {
     if (rank == 1) request.version = "0.9";
   };
   expect_rejected(join_all(3, other), {"rank 1 runs version 0.9 where rank 0 runs 1.0"});
 }
 
-TEST(Join, AnotherWorldSizeIsRefusedOnAllRanks) {
+TEST(Join, AllRanksRejectDifferentWorldSize) {
   auto const other = [](int rank, JoinRequest& request) {
     if (rank == 1) request.launch.size = 4;
   };
@@ -172,7 +172,7 @@ TEST(Join, AnotherWorldSizeIsRefusedOnAllRanks) {
                   {"rank 1 belongs to a job of 4 ranks where rank 0 belongs to one of 3", "WORLD_SIZE"});
 }
 
-TEST(Join, TwoProcessesWithOneRankAreNamed) {
+TEST(Join, ErrorNamesProcessesWithSameRank) {
   auto const other = [](int rank, JoinRequest& request) {
     if (rank == 2) request.launch.rank = Rank{1};
   };
@@ -180,7 +180,7 @@ TEST(Join, TwoProcessesWithOneRankAreNamed) {
                                        "process 1002 on host host2"});
 }
 
-TEST(Join, MissingRanksAreListedForThoseWhoCame) {
+TEST(Join, ErrorListsMissingRanks) {
   int const port = free_port();
   auto request = request_of(0, 4, port);
   request.timeout_s = 0.5;
@@ -193,7 +193,7 @@ TEST(Join, MissingRanksAreListedForThoseWhoCame) {
   expect_rejected(outcomes, {"ranks 1, 3 of 4 did not come within 0.5 s", place.c_str()});
 }
 
-TEST(Join, ManyMissingRanksAreCounted) {
+TEST(Join, ErrorCountsManyMissingRanks) {
   auto request = request_of(0, 70'000, free_port());
   request.timeout_s = 0.1;
   std::string const error = start_join(request).get().error;
@@ -201,8 +201,8 @@ TEST(Join, ManyMissingRanksAreCounted) {
   EXPECT_LT(error.size(), 500U);
 }
 
-// Proves that it is a rank, waits for the proof of rank 0, and ends.
-void come_and_go(JoinRequest const& request) {
+// Authenticates as a rank, waits for a frame of rank 0, and closes the connection.
+void authenticate_and_close(JoinRequest const& request) {
   Connected connected;
   while (!connected.socket.is_open()) {
     connected = wait_connect(wait_resolve("127.0.0.1", request.launch.port).endpoints[0], after(now(), 30));
@@ -218,11 +218,11 @@ void come_and_go(JoinRequest const& request) {
   while (!link.next()) (void)link.exchange();
 }
 
-TEST(Join, ALostRankEndsTheWaitOfTheOthers) {
+TEST(Join, LostRankEndsJoinOfOthers) {
   int const port = free_port();
   auto zero = start_join(request_of(0, 4, port));
   auto one = start_join(request_of(1, 4, port));
-  come_and_go(request_of(2, 4, port));
+  authenticate_and_close(request_of(2, 4, port));
   std::vector<Outcome> outcomes(2);
   outcomes[0] = zero.get();
   outcomes[1] = one.get();
@@ -230,7 +230,7 @@ TEST(Join, ALostRankEndsTheWaitOfTheOthers) {
                   {"rank 2 is lost, process 1002 on host host2, before all ranks had come: its process ended"});
 }
 
-TEST(Join, RankZeroThatEndsIsMissed) {
+TEST(Join, ReportsLossOfRankZero) {
   int const port = free_port();
   auto one = start_join(request_of(1, 3, port));
   {
@@ -251,7 +251,7 @@ TEST(Join, RankZeroThatEndsIsMissed) {
   EXPECT_THAT(error, HasSubstr("rank 0 is lost, while rank 1 waited for the other ranks: its process ended"));
 }
 
-TEST(Join, AnOccupiedPortIsNamed) {
+TEST(Join, ErrorNamesOccupiedPort) {
   Listener const before(true, 0);
   auto request = request_of(0, 2, before.port());
   request.launch.token = "";
@@ -261,20 +261,20 @@ TEST(Join, AnOccupiedPortIsNamed) {
   expect_error([&] { wait_join(request); }, {std::to_string(before.port()).c_str(), "in use", "GPUPS_PORT"});
 }
 
-TEST(Join, NobodyIsWaitedForForever) {
+TEST(Join, TimesOutWithoutRankZero) {
   auto request = request_of(1, 2, free_port());
   request.timeout_s = 0.2;
   expect_error([&] { wait_join(request); }, {"rank 0 was not there within 0.2 s", "127.0.0.1", "refused"});
 }
 
-TEST(Join, AnUnknownHostIsNamed) {
+TEST(Join, ErrorNamesUnknownHost) {
   auto request = request_of(1, 2, 1);
   request.launch.hosts = {"no-such-host.invalid"};
   request.timeout_s = 0.1;
   expect_error([&] { wait_join(request); }, {"no-such-host.invalid", "MASTER_ADDR"});
 }
 
-TEST(Join, AnyAddressIsNoPlaceToMeet) {
+TEST(Join, RejectsWildcardAddress) {
   for (char const* const any : {"0.0.0.0", "::"}) {
     for (int const rank : {0, 1}) {
       auto request = request_of(rank, 2, 1);
@@ -285,10 +285,10 @@ TEST(Join, AnyAddressIsNoPlaceToMeet) {
   }
 }
 
-TEST(Join, AnotherMachineNeedsAToken) {
+TEST(Join, OtherMachineNeedsToken) {
   for (int const rank : {0, 1}) {
     auto request = request_of(rank, 2, 1);
-    request.launch.hosts = {"192.0.2.1"};  // of nobody
+    request.launch.hosts = {"192.0.2.1"};  // a documentation address
     request.launch.token = "";
     expect_error([&] { wait_join(request); }, {"192.0.2.1", "GPUPS_TOKEN_FILE"});
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who does not belong to the job cannot end it, hold it up or enter it; and a rank knows who is not rank 0.
+// Connections that do not belong to the job cannot end it, delay it or join it, and a rank detects a false rank 0.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -28,28 +28,28 @@ Socket connect_to(int port) {
   }
 }
 
-void say(Socket const& socket, std::string const& bytes) {
+void send_all(Socket const& socket, std::string const& bytes) {
   ASSERT_EQ(send(socket.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
 }
 
-TEST(Strangers, DoNotDisturbTheJob) {
+TEST(UnauthenticatedPeers, DoNotDisturbJob) {
   int const port = free_port();
   auto zero = start_join(request_of(0, 2, port));
-  std::vector<Socket> strangers;
+  std::vector<Socket> peers;
   for (std::string const& said :
        {std::string("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), std::string(1000, '\xff'), std::string(),
         make_handshake(kJoinProtocol + 1), make_handshake() + std::string(1000, '\xff'),
         make_handshake() + std::string(37, '\0'), make_handshake()}) {
-    strangers.push_back(connect_to(port));
-    say(strangers.back(), said);
+    peers.push_back(connect_to(port));
+    send_all(peers.back(), said);
   }
-  for (int i = 0; i < 300; ++i) strangers.push_back(connect_to(port));  // more than are kept
+  for (int i = 0; i < 300; ++i) peers.push_back(connect_to(port));  // more than the limit of pending connections
   auto one = start_join(request_of(1, 2, port));
   EXPECT_EQ(one.get().error, "");
   EXPECT_EQ(zero.get().error, "");
 }
 
-TEST(Strangers, WithAnotherTokenAreRefusedAloneAndAtOnce) {
+TEST(UnauthenticatedPeers, WithOtherTokenAreRejectedAtOnce) {
   int const port = free_port();
   testing::internal::CaptureStderr();
   auto zero = start_join(request_of(0, 2, port));
@@ -67,7 +67,7 @@ TEST(Strangers, WithAnotherTokenAreRefusedAloneAndAtOnce) {
   EXPECT_THAT(said + error, Not(HasSubstr("the token of the tests")));
 }
 
-TEST(Strangers, AreListedWhereRanksAreMissing) {
+TEST(UnauthenticatedPeers, AreListedIfRanksAreMissing) {
   int const port = free_port();
   auto request = request_of(0, 2, port);
   request.timeout_s = 3;
@@ -78,7 +78,7 @@ TEST(Strangers, AreListedWhereRanksAreMissing) {
   EXPECT_THAT(zero.get().error, HasSubstr("which says that it is rank 1 (its token is another one)"));
 }
 
-// Who listens in the place of rank 0, and what it says to the first one that connects.
+// Listens in place of rank 0 and calls `answer` for the first connection. Returns the error of the rank that joins.
 std::string join_to(std::function<void(Socket const&)> const& answer) {
   int const port = free_port();
   Listener listener(true, port);
@@ -90,27 +90,28 @@ std::string join_to(std::function<void(Socket const&)> const& answer) {
   return one.get().error;
 }
 
-TEST(Strangers, InThePlaceOfRankZeroAreKnown) {
+TEST(UnauthenticatedPeers, InPlaceOfRankZeroAreDetected) {
   EXPECT_THAT(join_to([](Socket const&) {}), HasSubstr("it closed the connection"));
-  EXPECT_THAT(join_to([](Socket const& to) { say(to, "SSH-2.0-OpenSSH_9\r\n"); }), HasSubstr("it is no gpups process"));
-  EXPECT_THAT(join_to([](Socket const& to) { say(to, make_handshake(3)); }),
+  EXPECT_THAT(join_to([](Socket const& to) { send_all(to, "SSH-2.0-OpenSSH_9\r\n"); }),
+              HasSubstr("it is no gpups process"));
+  EXPECT_THAT(join_to([](Socket const& to) { send_all(to, make_handshake(3)); }),
               HasSubstr("its join protocol is 3 and not 2"));
   auto const silent = [](Socket const&) { std::this_thread::sleep_for(std::chrono::milliseconds(3500)); };
   EXPECT_THAT(join_to(silent), HasSubstr("it is silent"));
 }
 
-TEST(Strangers, CannotImitateRankZero) {
+TEST(UnauthenticatedPeers, CannotImitateRankZero) {
   auto const imitate = [](Socket const& to) {
-    say(to, make_handshake());
+    send_all(to, make_handshake());
     std::string made(5 + kHmacBytes, '\0');
     made[4] = static_cast<char>(FrameKind::kAlive);
-    say(to, made);
+    send_all(to, made);
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   };
   EXPECT_THAT(join_to(imitate), HasSubstr("it did not prove that it has the same token"));
 }
 
-// A pair of links that are connected with each other.
+// Returns two connections that are connected with each other.
 std::pair<Connection, Connection> linked() {
   int ends[2];
   EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
@@ -121,7 +122,7 @@ std::pair<Connection, Connection> linked() {
   return links;
 }
 
-// What the first link sends for this.
+// Returns the bytes that `from` sends for this frame.
 std::string sent(Connection& from, Connection& to, FrameKind kind, std::string const& body) {
   EXPECT_TRUE(from.put(kind, body));
   EXPECT_EQ(from.exchange(), "");
@@ -131,7 +132,7 @@ std::string sent(Connection& from, Connection& to, FrameKind kind, std::string c
   return bytes;
 }
 
-// Gives these bytes to a link as if they came from the other end.
+// Sends these bytes to `to` as if they came from its other end.
 void give(Connection& raw, Connection& to, std::string const& bytes) {
   raw.put_plaintext(bytes);
   EXPECT_EQ(raw.exchange(), "");
@@ -149,13 +150,13 @@ TEST(Frames, ArriveInOrder) {
   EXPECT_FALSE(one.next());
 }
 
-TEST(Frames, AnyChangedBitIsFound) {
+TEST(Frames, DetectAnyChangedBit) {
   for (std::size_t bit = 0; bit < 8 * (5 + 4 + kHmacBytes); ++bit) {
     auto [zero, one] = linked();
     std::string bytes = sent(zero, one, FrameKind::kMembershipUpdate, "body");
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
     give(zero, one, bytes);
-    // A changed length may make the frame wait for bytes that never come.
+    // With a changed length the frame may wait for bytes that never arrive.
     bool taken = false;
     try {
       taken = one.next().has_value();
@@ -165,7 +166,7 @@ TEST(Frames, AnyChangedBitIsFound) {
   }
 }
 
-TEST(Frames, NoneCanBeRepeatedDroppedOrSentBack) {
+TEST(Frames, DetectReplayLossAndReflection) {
   {
     auto [zero, one] = linked();
     std::string const bytes = sent(zero, one, FrameKind::kMembershipUpdate, "body");
@@ -186,13 +187,13 @@ TEST(Frames, NoneCanBeRepeatedDroppedOrSentBack) {
   }
 }
 
-TEST(Frames, ALengthIsNotBelieved) {
+TEST(Frames, RejectTooLargeLength) {
   auto [zero, one] = linked();
   give(zero, one, std::string("\xff\xff\xff\x7f\x06", 5));
   EXPECT_THROW(one.next(), FrameError);
 }
 
-TEST(StartMessages, MustConcernWhoReadsThem) {
+TEST(StartMessage, MustContainReceiver) {
   RankInfo const mine = rank_info_of(request_of(1, 2, 1));
   StartMessage const start{.members = {request_of(0, 2, 1).mine, mine.member}};
   EXPECT_TRUE(matches(start, mine));

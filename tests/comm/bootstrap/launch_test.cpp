@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the environment says of who started this process.
+// Detecting the launcher of a process from its environment.
 #include "comm/bootstrap/launch.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ constexpr char const* kKnown[] = {
     "SLURM_PROCID",  "GPUPS_TOKEN_FILE",   "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_LOCAL_RANK",
     "SLURM_LOCALID", "TORCHELASTIC_RUN_ID"};
 
-// With these of the known variables and no others.
+// Detects the launcher with only these of the known variables.
 LaunchEnvironment launch(Variables const& variables) {
   Environment::Variables all;
   for (char const* name : kKnown) all[name] = std::nullopt;
@@ -44,7 +44,7 @@ void expect_rejected(Variables const& variables, std::initializer_list<char cons
   expect_error([&] { launch(variables); }, words);
 }
 
-TEST(LaunchEnvironment, WithoutALauncherAProcessIsAlone) {
+TEST(LaunchEnvironment, ProcessWithoutLauncherIsAlone) {
   EXPECT_EQ(launch({}).kind, LaunchEnvironment::Kind::kAlone);
   EXPECT_EQ(launch({{"RANK", "0"}, {"WORLD_SIZE", "1"}}).kind, LaunchEnvironment::Kind::kAlone);
   EXPECT_EQ(launch({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}}).kind, LaunchEnvironment::Kind::kAlone)
@@ -52,7 +52,7 @@ TEST(LaunchEnvironment, WithoutALauncherAProcessIsAlone) {
   EXPECT_EQ(launch({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}}).kind, LaunchEnvironment::Kind::kAlone);
 }
 
-TEST(LaunchEnvironment, ByTheEnvironment) {
+TEST(LaunchEnvironment, ReadsRankFromVariables) {
   LaunchEnvironment const found = launch(environment({{"LOCAL_RANK", "1"}, {"GPUPS_TOKEN", "secret"}}));
   EXPECT_EQ(found.kind, LaunchEnvironment::Kind::kEnvironment);
   EXPECT_EQ(found.rank, Rank{2});
@@ -66,7 +66,7 @@ TEST(LaunchEnvironment, ByTheEnvironment) {
   EXPECT_FALSE(launch(environment()).local_rank.has_value());
 }
 
-TEST(LaunchEnvironment, ByPmix) {
+TEST(LaunchEnvironment, ReadsRankFromPmix) {
   LaunchEnvironment const found = launch({{"PMIX_RANK", "1"},
                                           {"PMIX_NAMESPACE", "job"},
                                           {"OMPI_COMM_WORLD_SIZE", "3"},
@@ -82,14 +82,14 @@ TEST(LaunchEnvironment, ByPmix) {
             LaunchEnvironment::Kind::kAlone);
 }
 
-TEST(LaunchEnvironment, TorchrunWinsOverPmix) {
+TEST(LaunchEnvironment, TorchrunOverridesPmix) {
   LaunchEnvironment const found =
       launch(environment({{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "job"}, {"TORCHELASTIC_RUN_ID", "run"}}));
   EXPECT_EQ(found.kind, LaunchEnvironment::Kind::kEnvironment);
   EXPECT_EQ(found.rank, Rank{2});
 }
 
-TEST(LaunchEnvironment, RankUnderPmixMustSayTheSame) {
+TEST(LaunchEnvironment, RankMustMatchPmix) {
   Variables const pmix{{"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "job"}, {"OMPI_COMM_WORLD_SIZE", "2"}};
   auto const with = [&](Variables other) {
     other.insert(pmix.begin(), pmix.end());
@@ -102,10 +102,10 @@ TEST(LaunchEnvironment, RankUnderPmixMustSayTheSame) {
   expect_rejected(with({{"RANK", "0"}, {"WORLD_SIZE", "1"}}), {"WORLD_SIZE is 1", "rank 1 of 2"});
   LaunchEnvironment const found =
       launch({{"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "job"}, {"RANK", "1"}, {"WORLD_SIZE", "4"}});
-  EXPECT_EQ(found.kind, LaunchEnvironment::Kind::kPmix) << "where the size is not known, the rank decides";
+  EXPECT_EQ(found.kind, LaunchEnvironment::Kind::kPmix) << "if PMIx gives no size, only the rank must match";
 }
 
-TEST(LaunchEnvironment, ContradictionsAreRefused) {
+TEST(LaunchEnvironment, RejectsContradictions) {
   expect_rejected({{"RANK", "0"}}, {"RANK is", "WORLD_SIZE"});
   expect_rejected({{"WORLD_SIZE", "2"}}, {"WORLD_SIZE is 2", "RANK"});
   expect_rejected(environment({{"RANK", "4"}}), {"RANK is 4 and WORLD_SIZE is 4"});
@@ -119,12 +119,12 @@ TEST(LaunchEnvironment, ContradictionsAreRefused) {
   expect_rejected({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"OMPI_COMM_WORLD_SIZE", "3"}}, {"WORLD_SIZE is 1", "mpirun"});
 }
 
-TEST(LaunchEnvironment, ProcessesThatCannotFindEachOtherAreNotAlone) {
+TEST(LaunchEnvironment, RejectsRanksWithoutBootstrapAddress) {
   expect_rejected({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "4"}}, {"srun has started 4", "--mpi=pmix"});
   expect_rejected({{"OMPI_COMM_WORLD_SIZE", "2"}}, {"mpirun has started 2"});
 }
 
-TEST(LaunchEnvironment, TheTokenMayBeInAFile) {
+TEST(LaunchEnvironment, ReadsTokenFromFile) {
   TemporaryFolder const folder;
   std::string const file = (folder.path() / "token").string();
   std::ofstream(file) << "of the file\n";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins the processes that mpirun or srun --mpi=pmix has started, and ends without an error where all is right.
+// Joins the processes that mpirun or srun --mpi=pmix has started. The exit status is 0 if all values are right.
 //
 // usage: mpirun -n RANKS pmix_join RANKS
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every payload has to do, on the host and between all devices that are there.
+// Tests that every bulk transport must pass, on the host and between all devices of the machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,10 +27,10 @@ namespace {
 
 using Ends = std::vector<std::unique_ptr<BulkTransport>>;
 
-class PayloadConformance : public testing::TestWithParam<BulkTransportFactory> {
+class BulkConformance : public testing::TestWithParam<BulkTransportFactory> {
  protected:
   static Rank rank(std::size_t i) { return Rank{static_cast<std::uint32_t>(i)}; }
-  // The suite needs four ends at most.
+  // No case needs more than four ends.
   void SetUp() override {
     std::string const lacks = GetParam().lacks(4);
     if (!lacks.empty()) GTEST_SKIP() << lacks;
@@ -57,7 +57,7 @@ std::vector<Device> devices() {
   return all;
 }
 
-TEST_P(PayloadConformance, AnySizeArrivesWholeBetweenAnyDevices) {
+TEST_P(BulkConformance, AnySizeArrivesBetweenAnyDevices) {
   Ends const ends = make(2);
   for (Device const from : devices()) {
     for (Device const to : devices()) {
@@ -78,7 +78,7 @@ TEST_P(PayloadConformance, AnySizeArrivesWholeBetweenAnyDevices) {
   }
 }
 
-TEST_P(PayloadConformance, EitherSideMayComeFirst) {
+TEST_P(BulkConformance, EitherSideMayStartFirst) {
   Ends const ends = make(2);
   Stream stream(Device::host(), 1);
   auto const source = bytes(1000, 1);
@@ -92,7 +92,7 @@ TEST_P(PayloadConformance, EitherSideMayComeFirst) {
   EXPECT_EQ(target, source);
 }
 
-TEST_P(PayloadConformance, ASendIsNotDoneBeforeItIsReceived) {
+TEST_P(BulkConformance, LargeSendWaitsForReceiver) {
   Ends const ends = make(2);
   Stream stream(Device::host(), 1);
   auto const source = bytes(kEagerBytesMax + 1, 1);
@@ -103,7 +103,7 @@ TEST_P(PayloadConformance, ASendIsNotDoneBeforeItIsReceived) {
   }
 }
 
-TEST_P(PayloadConformance, DoneIsSaidOnce) {
+TEST_P(BulkConformance, DoneIsReportedOnce) {
   Ends const ends = make(1);
   Stream stream(Device::host(), 1);
   Transfer const sent = ends[0]->send(stream, rank(0), 0, nullptr, 0);
@@ -115,7 +115,7 @@ TEST_P(PayloadConformance, DoneIsSaidOnce) {
   EXPECT_FALSE(ends[0]->done(received));
 }
 
-TEST_P(PayloadConformance, WhatHasEndedIsTakenTogether) {
+TEST_P(BulkConformance, TakeDoneReturnsAllEndedTransfers) {
   constexpr std::size_t kTransfers = 3;
   std::vector<std::uint8_t> const source(10);
   std::vector<std::uint8_t> target(10);
@@ -135,7 +135,7 @@ TEST_P(PayloadConformance, WhatHasEndedIsTakenTogether) {
   for (Transfer const transfer : sent) EXPECT_FALSE(ends[0]->done(transfer));
 }
 
-TEST_P(PayloadConformance, TransfersAreToldApartByPairAndTag) {
+TEST_P(BulkConformance, MatchesTransfersByPairAndTag) {
   constexpr std::size_t kRanks = 4, kTags = 5;
   Ends const ends = make(kRanks);
   Stream stream(Device::host(), 1);
@@ -153,8 +153,8 @@ TEST_P(PayloadConformance, TransfersAreToldApartByPairAndTag) {
   EXPECT_EQ(targets, sources);
 }
 
-// More than may lie with the receiver or wait for it: the sender's calls all end well, and what is late arrives.
-TEST_P(PayloadConformance, AReceiverMayBeSlow) {
+// More transfers than may wait at the receiver: all calls of the sender succeed, and all data arrive.
+TEST_P(BulkConformance, SlowReceiverGetsAllData) {
   constexpr std::size_t kTransfers = 20000, kLargest = 9000;
   Ends const ends = make(2);
   Stream stream(Device::host(), 1);
@@ -177,7 +177,7 @@ TEST_P(PayloadConformance, AReceiverMayBeSlow) {
   }
 }
 
-TEST_P(PayloadConformance, ATagMayBeUsedAgain) {
+TEST_P(BulkConformance, TagMayBeReused) {
   Ends const ends = make(2);
   Stream stream(Device::host(), 1);
   for (std::size_t i = 0; i < 50; ++i) {
@@ -191,7 +191,7 @@ TEST_P(PayloadConformance, ATagMayBeUsedAgain) {
   }
 }
 
-TEST_P(PayloadConformance, AWrongSizeIsAnErrorOnBothSides) {
+TEST_P(BulkConformance, WrongSizeIsReportedOnBothSides) {
   Ends const ends = make(2);
   Stream stream(Device::host(), 1);
   std::vector<std::uint8_t> const source(100);
@@ -210,7 +210,7 @@ TEST_P(PayloadConformance, AWrongSizeIsAnErrorOnBothSides) {
   EXPECT_EQ(target, std::vector<std::uint8_t>(200, 1));
 }
 
-TEST_P(PayloadConformance, MemoryIsAskedForWhenDataOfThatSizeIsThere) {
+TEST_P(BulkConformance, MemoryIsRequestedWhenDataArrives) {
   Ends const ends = make(2);
   Stream stream(Device::host(), 1);
   std::vector<std::uint8_t> target;
@@ -230,7 +230,7 @@ TEST_P(PayloadConformance, MemoryIsAskedForWhenDataOfThatSizeIsThere) {
   EXPECT_EQ(target, source);
 }
 
-TEST_P(PayloadConformance, AClaimThatTheDataDoesNotBearOutCostsNoMemory) {
+TEST_P(BulkConformance, FalseSizeTakesNoMemory) {
   std::vector<std::uint8_t> const source(100);
   Ends const ends = make(2);
   Stream stream(Device::host(), 1);
@@ -248,7 +248,7 @@ TEST_P(PayloadConformance, AClaimThatTheDataDoesNotBearOutCostsNoMemory) {
   EXPECT_FALSE(asked);
 }
 
-TEST_P(PayloadConformance, ASecondTransferUnderATagIsAnErrorOfItsSender) {
+TEST_P(BulkConformance, SecondTransferWithSameTagIsSenderError) {
   std::vector<std::uint8_t> const source(100);
   Ends const ends = make(2);
   Stream stream(Device::host(), 1);
@@ -260,7 +260,7 @@ TEST_P(PayloadConformance, ASecondTransferUnderATagIsAnErrorOfItsSender) {
   }
 }
 
-TEST_P(PayloadConformance, ProgressIsWokenUp) {
+TEST_P(BulkConformance, CallsOnArrival) {
   Ends const ends = make(2);
   Stream stream(Device::host(), 1);
   std::atomic<bool> woken[2] = {};
@@ -277,8 +277,8 @@ TEST_P(PayloadConformance, ProgressIsWokenUp) {
   for (auto const& end : ends) end->on_arrival(nullptr);
 }
 
-// What is offered or wanted by an end that goes is withdrawn: the other side waits for ever.
-TEST_P(PayloadConformance, WhatAnEndOffersGoesWithIt) {
+// Offers and requests of an end are withdrawn when it is destroyed: the transfer at the other end never completes.
+TEST_P(BulkConformance, DestroyedSenderWithdrawsItsOffer) {
   Ends ends = make(2);
   Stream stream(Device::host(), 1);
   auto source = bytes(1 << 20, 1);
@@ -290,7 +290,7 @@ TEST_P(PayloadConformance, WhatAnEndOffersGoesWithIt) {
   EXPECT_FALSE(ends[1]->done(received));
 }
 
-TEST_P(PayloadConformance, WhatAnEndWantsGoesWithIt) {
+TEST_P(BulkConformance, DestroyedReceiverWithdrawsItsRequest) {
   Ends ends = make(2);
   Stream stream(Device::host(), 1);
   auto const source = bytes(1 << 20, 1);
@@ -303,8 +303,8 @@ TEST_P(PayloadConformance, WhatAnEndWantsGoesWithIt) {
   EXPECT_EQ(target, std::vector<std::uint8_t>(source.size()));
 }
 
-// An end may go with transfers open that the other is about to do: nobody touches memory that has gone.
-TEST_P(PayloadConformance, AnEndMayGoFirst) {
+// An end may be destroyed with open transfers: the other end must not use its memory any more.
+TEST_P(BulkConformance, EndWithOpenTransfersMayBeDestroyed) {
   for (std::size_t const gone : {0, 1}) {
     Ends ends = make(2);
     Stream stream(Device::host(), 1);
@@ -318,8 +318,8 @@ TEST_P(PayloadConformance, AnEndMayGoFirst) {
   }
 }
 
-// An end goes while the other side may be copying from it.
-TEST_P(PayloadConformance, AnEndWaitsForCopiesFromIt) {
+// An end is destroyed while the other end may be copying from it.
+TEST_P(BulkConformance, DestructorWaitsForCopies) {
   for (int round = 0; round < 20; ++round) {
     Ends ends = make(2);
     Stream stream(Device::host(), 1);
@@ -344,7 +344,7 @@ TEST_P(PayloadConformance, AnEndWaitsForCopiesFromIt) {
   }
 }
 
-TEST_P(PayloadConformance, AllAtOnce) {
+TEST_P(BulkConformance, AllRanksExchangeConcurrently) {
   constexpr std::size_t kRanks = 4, kSteps = 50;
   Ends const ends = make(kRanks);
   auto const run = [&](std::size_t me) {
@@ -372,13 +372,13 @@ TEST_P(PayloadConformance, AllAtOnce) {
 }
 
 #if GPUPS_HAS_UCX
-constexpr BulkTransportFactory kWays[] = {{"by_fabric", test::lacks_nothing, test::make_by_fabric},
-                                          {"staged", test::lacks_nothing, test::make_staged}};
-INSTANTIATE_TEST_SUITE_P(Ways, PayloadConformance, testing::ValuesIn(kWays),
+constexpr BulkTransportFactory kRoutes[] = {{"by_fabric", test::lacks_nothing, test::make_by_fabric},
+                                            {"staged", test::lacks_nothing, test::make_staged}};
+INSTANTIATE_TEST_SUITE_P(Routes, BulkConformance, testing::ValuesIn(kRoutes),
                          [](auto const& entry) { return std::string(entry.param.name); });
 #endif
 
-INSTANTIATE_TEST_SUITE_P(All, PayloadConformance,
+INSTANTIATE_TEST_SUITE_P(All, BulkConformance,
                          testing::ValuesIn(all_bulk_transports().begin(), all_bulk_transports().end()),
                          [](auto const& entry) { return std::string(entry.param.name); });
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transfers of a gibibyte, and of more bytes than a signed 32-bit number can count, through every payload, and by
-// the ways of data between devices. They run alone: each takes twice its size of memory.
+// Transfers of a gibibyte, and of more bytes than a signed 32-bit number can count, over every bulk transport and by
+// the routes between devices. They run alone: each takes twice its size of memory.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -24,9 +24,9 @@ void PrintTo(BulkTransportFactory const& entry, std::ostream* out) { *out << ent
 
 namespace {
 
-class PayloadLarge : public testing::TestWithParam<BulkTransportFactory> {};
+class BulkLarge : public testing::TestWithParam<BulkTransportFactory> {};
 
-TEST_P(PayloadLarge, ArrivesWhole) {
+TEST_P(BulkLarge, TransfersMoreThan2GiB) {
   if (std::string const lacks = GetParam().lacks(2); !lacks.empty()) GTEST_SKIP() << lacks;
   std::size_t const most = (std::size_t{1} << 31) + 5;
   std::uint64_t const available = kernels::host_memory().available;
@@ -48,14 +48,13 @@ TEST_P(PayloadLarge, ArrivesWhole) {
 }
 
 #if GPUPS_HAS_UCX
-constexpr BulkTransportFactory kWays[] = {{"by_fabric", test::lacks_nothing, test::make_by_fabric},
-                                          {"staged", test::lacks_nothing, test::make_staged}};
-INSTANTIATE_TEST_SUITE_P(Ways, PayloadLarge, testing::ValuesIn(kWays),
+constexpr BulkTransportFactory kRoutes[] = {{"by_fabric", test::lacks_nothing, test::make_by_fabric},
+                                            {"staged", test::lacks_nothing, test::make_staged}};
+INSTANTIATE_TEST_SUITE_P(Routes, BulkLarge, testing::ValuesIn(kRoutes),
                          [](auto const& entry) { return std::string(entry.param.name); });
 #endif
 
-INSTANTIATE_TEST_SUITE_P(All, PayloadLarge,
-                         testing::ValuesIn(all_bulk_transports().begin(), all_bulk_transports().end()),
+INSTANTIATE_TEST_SUITE_P(All, BulkLarge, testing::ValuesIn(all_bulk_transports().begin(), all_bulk_transports().end()),
                          [](auto const& entry) { return std::string(entry.param.name); });
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which way bulk data take between devices.
+// The routes of bulk data between devices.
 #include "tests/support/bulk_routes.hpp"
 
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@ namespace {
 using namespace gpups::comm;
 using Ends = std::vector<std::unique_ptr<BulkTransport>>;
 
-// Without a way of its own a transfer between devices would go as any other, and all tests above hold for it.
-TEST(PayloadWays, AreTaken) {
+// Checks that transfers use the fabric or staging: the conformance tests would pass without these routes too.
+TEST(BulkRoutes, TransfersUseExpectedRoute) {
   constexpr std::size_t kBytes = (std::size_t{9} << 20) + 1;
   Stream stream(Device::host(), 1);
   std::vector<std::uint8_t> source(kBytes), target(kBytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks agree on whether a fabric connects their devices: with devices and fabrics that are synthetic.
+// Ranks agree on whether a fabric connects their devices, with synthetic devices and fabrics.
 #include "comm/bulk/negotiate_fabric.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 using comm::FabricOffer;
 
-// What a fabric was made of. Nothing goes by it.
+// A fabric that only keeps its arguments, and transfers nothing.
 class NamedFabric final : public comm::DeviceFabric {
  public:
   explicit NamedFabric(std::string made_of) : made_of_(std::move(made_of)) {}
@@ -41,7 +41,7 @@ class NamedFabric final : public comm::DeviceFabric {
   Stream stream_{Device::host(), 1};
 };
 
-// A rank as a test wants it.
+// A fabric factory whose offer and errors a test sets.
 struct FakeMaker final : comm::FabricFactory {
   FabricOffer mine;
   std::string no_id, no_fabric;  // errors
@@ -63,14 +63,14 @@ struct FakeMaker final : comm::FabricFactory {
   }
 };
 
-// What each rank is left with.
+// The result of one rank.
 struct Outcome {
   std::string fabric, why_not;
   int tries = 0;
   bool fabric_is_gone = true;
 };
 
-std::vector<Outcome> agree(std::vector<FakeMaker> makers) {
+std::vector<Outcome> negotiate(std::vector<FakeMaker> makers) {
   std::vector<Outcome> outcomes(makers.size());
   auto const groups =
       makers.size() == 1 ? std::vector{Group::alone()} : Group::threads(static_cast<int>(makers.size()));
@@ -92,7 +92,7 @@ FakeMaker on(std::string const& place, std::string const& why_not = {}) {
   return maker;
 }
 
-// Without a fabric and for this reason on all ranks, each of which has tried so often.
+// Expects no fabric, this reason and this number of tries on all ranks.
 void expect_none(std::vector<Outcome> const& outcomes, std::string const& why_not, int tries) {
   for (auto const& outcome : outcomes) {
     EXPECT_EQ(outcome.fabric, "");
@@ -102,41 +102,41 @@ void expect_none(std::vector<Outcome> const& outcomes, std::string const& why_no
   }
 }
 
-TEST(NegotiateFabric, AllHaveOneWhereAllCan) {
-  auto const outcomes = agree({on("a 1"), on("a 2"), on("b 1")});
+TEST(NegotiateFabric, AllRanksGetFabricIfAllCan) {
+  auto const outcomes = negotiate({on("a 1"), on("a 2"), on("b 1")});
   for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
     EXPECT_EQ(outcomes[rank].fabric, "the id, rank " + std::to_string(rank) + " of 3");
     EXPECT_EQ(outcomes[rank].why_not, "");
   }
 }
 
-TEST(NegotiateFabric, NobodyTriesWhereOneCannot) {
-  expect_none(agree({on("a 1"), on("b 1"), on("a 1")}), "ranks 0 and 2 share a device", 0);
-  expect_none(agree({on("a 1"), on(""), on("a 2")}), "rank 1 is on the host", 0);
-  expect_none(agree({on("a 1"), on("a 2", "its build has none")}), "rank 1: its build has none", 0);
-  expect_none(agree({on("a 1"), on("a 2", "a\nline")}), "rank 1: a?line", 0);
+TEST(NegotiateFabric, NoRankTriesIfOneCannot) {
+  expect_none(negotiate({on("a 1"), on("b 1"), on("a 1")}), "ranks 0 and 2 share a device", 0);
+  expect_none(negotiate({on("a 1"), on(""), on("a 2")}), "rank 1 is on the host", 0);
+  expect_none(negotiate({on("a 1"), on("a 2", "its build has none")}), "rank 1: its build has none", 0);
+  expect_none(negotiate({on("a 1"), on("a 2", "a\nline")}), "rank 1: a?line", 0);
 }
 
-TEST(NegotiateFabric, ThereIsNothingToSayWhereNothingIsToBeConnected) {
-  expect_none(agree({on(""), on(""), on("")}), "", 0);
-  expect_none(agree({on("a 1")}), "", 0);
+TEST(NegotiateFabric, NoReasonIfNothingToConnect) {
+  expect_none(negotiate({on(""), on(""), on("")}), "", 0);
+  expect_none(negotiate({on("a 1")}), "", 0);
 }
 
-TEST(NegotiateFabric, NobodyTriesWithoutAnId) {
+TEST(NegotiateFabric, NoRankTriesWithoutId) {
   auto first = on("a 1");
   first.no_id = "no network";
-  expect_none(agree({first, on("a 2"), on("a 3")}), "rank 0: no network", 0);
+  expect_none(negotiate({first, on("a 2"), on("a 3")}), "rank 0: no network", 0);
 }
 
-TEST(NegotiateFabric, NobodyKeepsOneThatAnotherHasNot) {
+TEST(NegotiateFabric, AllRanksDropFabricIfOneFails) {
   for (std::size_t const failing : {0, 2}) {
     std::vector<FakeMaker> makers{on("a 1"), on("a 2"), on("a 3")};
     makers[failing].no_fabric = "out of memory";
-    expect_none(agree(makers), "rank " + std::to_string(failing) + ": out of memory", 1);
+    expect_none(negotiate(makers), "rank " + std::to_string(failing) + ": out of memory", 1);
   }
 }
 
-TEST(NegotiateFabric, WhoSaysWhatIsNoOfferIsNamed) {
+TEST(NegotiateFabric, ErrorNamesRankWithInvalidOffer) {
   run_ranks(Group::threads(3), [](Group const& group) {
     comm::ControlChannel channel(*group.impl().transport);
     if (group.rank() == Rank{1}) {
@@ -145,7 +145,7 @@ TEST(NegotiateFabric, WhoSaysWhatIsNoOfferIsNamed) {
       auto maker = on("a device");
       try {
         comm::wait_negotiate_fabric(channel, maker);
-        ADD_FAILURE() << "rank 1 was believed";
+        ADD_FAILURE() << "the invalid offer of rank 1 was accepted";
       } catch (PeerError const& error) {
         EXPECT_EQ(error.peer(), Rank{1});
         EXPECT_NE(std::string(error.what()).find("rank 1 said of its device what cannot be"), std::string::npos)
@@ -156,7 +156,7 @@ TEST(NegotiateFabric, WhoSaysWhatIsNoOfferIsNamed) {
   });
 }
 
-TEST(ConnectDevices, IsNothingToThreads) {
+TEST(ConnectDevices, HasNoEffectForThreads) {
   run_ranks(Group::threads(2), [](Group const& group) {
     EXPECT_EQ(group.wait_connect_devices(Device::host()), "");
     Store store(group, {.threads = 1});
@@ -164,14 +164,14 @@ TEST(ConnectDevices, IsNothingToThreads) {
   });
 }
 
-TEST(ConnectDevices, IsForTheDeviceOfTheStore) {
+TEST(ConnectDevices, RejectsStoreOnOtherDevice) {
   Group const group = Group::alone();
   EXPECT_EQ(group.wait_connect_devices(Device::cuda(3)), "");
   expect_error([&] { Store const store(group, {.threads = 1}); },
                {"a Store on host", "wait_connect_devices() was called for cuda:3", "both for the same device"});
 }
 
-TEST(ConnectDevices, ComesBeforeTheStore) {
+TEST(ConnectDevices, MustPrecedeStore) {
   Group const group = Group::alone();
   Store const store(group, {.threads = 1});
   expect_error([&] { group.wait_connect_devices(Device::host()); },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coroutines over a communicator: what they await, what they throw, and how they end.
+// Coroutines over a communicator: messages, exceptions and the end of tasks.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -32,7 +32,7 @@ Rank other(Communicator const& comm, std::uint32_t distance) {
   return Rank{(number(comm.me()) + distance) % static_cast<std::uint32_t>(comm.ranks())};
 }
 
-// What every rank has, added up: a value goes once around for each rank.
+// Sums the values of all ranks in a ring.
 CoTask<std::uint64_t> sum_around(Communicator& comm, std::uint64_t mine) {
   std::uint64_t sum = mine, passed = mine;
   for (int step = 1; step < comm.ranks(); ++step) {
@@ -43,7 +43,7 @@ CoTask<std::uint64_t> sum_around(Communicator& comm, std::uint64_t mine) {
   co_return sum;
 }
 
-TEST(Communicator, ACollectiveReadsLikeItsPseudoCode) {
+TEST(Communicator, RingSumIsCorrect) {
   for (int const ranks : {1, 2, 3, 5, 8}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       MemoryCommunicators communicators(ranks, seed);
@@ -57,9 +57,8 @@ TEST(Communicator, ACollectiveReadsLikeItsPseudoCode) {
   }
 }
 
-// Two tasks of one rank that go on beside each other share its communicator: the order of calls says which message is
-// whose.
-TEST(Communicator, TasksThatWereStartedGoOnBesideEachOther) {
+// Two concurrent tasks of one rank share its communicator: messages are matched in the order of calls.
+TEST(Communicator, StartedTasksRunConcurrently) {
   MemoryCommunicators communicators(3);
   communicators.run([](Communicator& comm) -> CoTask<> {
     auto first = sum_around(comm, 1), second = sum_around(comm, 1);
@@ -71,7 +70,7 @@ TEST(Communicator, TasksThatWereStartedGoOnBesideEachOther) {
   });
 }
 
-TEST(Communicator, MessagesOfKnownSizeComeInTheirOrderToo) {
+TEST(Communicator, FixedSizeMessagesKeepOrder) {
   MemoryCommunicators communicators(2, 3);
   communicators.run([](Communicator& comm) -> CoTask<> {
     auto const mine = std::make_shared<Bytes>(word(number(comm.me())));
@@ -96,7 +95,7 @@ CoTask<int> throws_after(Communicator& comm) {
   throw std::runtime_error("the disk is on fire");
 }
 
-TEST(Communicator, WhatATaskThrowsAwaitingItThrows) {
+TEST(Communicator, AwaitRethrowsExceptionOfTask) {
   MemoryCommunicators communicators(2);
   int caught = 0;
   communicators.run([&](Communicator& comm) -> CoTask<> {
@@ -112,7 +111,7 @@ TEST(Communicator, WhatATaskThrowsAwaitingItThrows) {
                std::runtime_error);
 }
 
-// Says when it goes.
+// Counts its destruction in `gone`.
 struct Guard {
   int& gone;
   ~Guard() { ++gone; }
@@ -122,7 +121,7 @@ CoTask<> waits_for_ever(Communicator& comm, int& gone) {
   (void)co_await comm.receive(other(comm, 1), 8);
 }
 
-TEST(Communicator, ARunThatIsGivenUpTakesItsTasksAlong) {
+TEST(Communicator, AbandonedRunDestroysItsTasks) {
   int gone = 0;
   MemoryCommunicators communicators(2);
   EXPECT_THROW(communicators.run([&](Communicator& comm) -> CoTask<> {
@@ -133,7 +132,7 @@ TEST(Communicator, ARunThatIsGivenUpTakesItsTasksAlong) {
   EXPECT_EQ(gone, 4);
 }
 
-TEST(Communicator, MoreThanTheReceiverExpectsIsRefused) {
+TEST(Communicator, RejectsMessageLargerThanExpected) {
   MemoryCommunicators communicators(2);
   expect_error(
       [&] {

@@ -19,14 +19,14 @@ constexpr std::size_t kSize = (std::size_t{1} << 29) + 5;
 constexpr std::uint64_t kBytes = kSize * sizeof(float);
 constexpr int kRanks = 2;
 
-// Whole numbers, of which sums are exact. 1000 divides no power of two, so that parts in each other's places are wrong.
+// Whole numbers, whose sums are exact. 1000 does not divide powers of two, so that exchanged parts give wrong sums.
 float term(std::size_t rank, std::size_t i) { return static_cast<float>((rank + 1) * (i % 1000)); }
 
 class AllreduceLarge : public testing::TestWithParam<std::string> {};
 
-TEST_P(AllreduceLarge, IsRightEverywhere) {
+TEST_P(AllreduceLarge, AllElementsAreCorrect) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers take minutes for it";
+  GTEST_SKIP() << "it takes minutes with sanitizers";
 #endif
   if (kernels::host_memory().available < 5 * kBytes + (std::uint64_t{2} << 30)) {
     GTEST_SKIP() << "less than 12 GiB of memory are available";

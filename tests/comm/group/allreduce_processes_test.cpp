@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over ranks that are processes, which carry them over UCX.
+// Allreduces of ranks that are processes, over UCX.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 namespace gpups::test {
 namespace {
 
-// Element i of what a rank adds, and of the sum.
+// Element i of a rank's array, and of the sum.
 std::int64_t term(int rank, std::size_t i) {
   return (std::int64_t{1} << 40) * (rank + 1) + static_cast<std::int64_t>(i);
 }
@@ -27,8 +27,8 @@ std::int64_t sum(int ranks, std::size_t i) {
   return total;
 }
 
-// Small sums go at once and large ones wait to be wanted; all are under way together, and with the end of a step.
-void fabric_allreduce(Group const& group) {
+// Arrays that are sent eagerly and by rendezvous, all in flight together and during the end of a step.
+void sum_integers(Group const& group) {
   Store store(group, {.threads = 1});
   store.add_table({.name = "rows", .dim = 2});
   auto stream = store.make_stream();
@@ -52,8 +52,8 @@ void fabric_allreduce(Group const& group) {
   store.wait_barrier();
 }
 
-// Floats likewise, by all algorithms.
-void add_up_floats(Group const& group) {
+// Floats, by all algorithms.
+void sum_floats(Group const& group) {
   Store store(group, {.threads = 1});
   auto stream = store.make_stream();
   for (std::size_t const size : {0, 1, 20000, 1500000}) FloatSums(group, stream, size).check_all();
@@ -61,7 +61,7 @@ void add_up_floats(Group const& group) {
 }
 
 // One rank's arrays are shorter than those of the others.
-void add_up_unlike(Group const& group) {
+void sum_different_sizes(Group const& group) {
   Store const store(group, {.threads = 1});
   auto stream = store.make_stream();
   std::vector<std::int64_t> values(group.rank() == Rank{1} ? 10 : 100000);
@@ -74,8 +74,8 @@ void add_up_unlike(Group const& group) {
   throw Error("the sizes differ, and the arrays were summed");
 }
 
-// One rank's environment names an algorithm, for an array of this size.
-void add_up_by_unlike_names(Group const& group, std::size_t size) {
+// Only rank 1 sets GPUPS_ALLREDUCE_ALGORITHM.
+void sum_by_different_algorithms(Group const& group, std::size_t size) {
   if (group.rank() == Rank{1}) ::setenv("GPUPS_ALLREDUCE_ALGORITHM", "reduce_scatter_allgather", 1);
   Store const store(group, {.threads = 1});
   auto stream = store.make_stream();
@@ -92,7 +92,7 @@ void add_up_by_unlike_names(Group const& group, std::size_t size) {
   throw Error("ranks summed by different algorithms");
 }
 
-// How many of the ranks' bodies failed; each runs in a process of its own.
+// Runs `body` on each rank, as a process of its own, and returns how many failed.
 int failures(int ranks, std::function<void(Group const&)> const& body) {
   int const port = free_port();
   std::vector<pid_t> pids;
@@ -121,16 +121,16 @@ int failures(int ranks, std::function<void(Group const&)> const& body) {
   return failed;
 }
 
-TEST(AllreduceProcesses, LeaveTheSumsOnEveryRank) {
-  for (int const ranks : {2, 3}) EXPECT_EQ(failures(ranks, fabric_allreduce), 0) << ranks;
-  for (int const ranks : {2, 3}) EXPECT_EQ(failures(ranks, add_up_floats), 0) << ranks;
+TEST(AllreduceProcesses, EveryRankGetsSums) {
+  for (int const ranks : {2, 3}) EXPECT_EQ(failures(ranks, sum_integers), 0) << ranks;
+  for (int const ranks : {2, 3}) EXPECT_EQ(failures(ranks, sum_floats), 0) << ranks;
 }
 
-TEST(AllreduceProcesses, RefuseArraysOfDifferentSizes) { EXPECT_EQ(failures(3, add_up_unlike), 0); }
+TEST(AllreduceProcesses, RejectDifferentSizes) { EXPECT_EQ(failures(3, sum_different_sizes), 0); }
 
-TEST(AllreduceProcesses, RefuseAlgorithmsThatOnlyOneEnvironmentNames) {
+TEST(AllreduceProcesses, RejectAlgorithmSetOnOneRank) {
   for (std::size_t const size : {10, 100000}) {
-    EXPECT_EQ(failures(3, [size](Group const& group) { add_up_by_unlike_names(group, size); }), 0) << size;
+    EXPECT_EQ(failures(3, [size](Group const& group) { sum_by_different_algorithms(group, size); }), 0) << size;
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of arrays over the ranks of a group: their values, what may be under way meanwhile, and what is rejected.
+// Allreduces of integers over the ranks of a group: sums, concurrent work, bytes sent, and errors.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace {
 
 using Words = std::vector<std::int64_t>;
 
-// What a rank adds to a sum: all 64 bits, so that sums wrap.
+// Returns the terms of a rank. They use all 64 bits, so that sums wrap.
 Words words_of(int rank, std::size_t n, std::uint64_t seed) {
   Random random(seed * 1000 + static_cast<std::uint64_t>(rank));
   Words words(n);
@@ -39,14 +39,14 @@ Words sums_of(int ranks, std::size_t n, std::uint64_t seed) {
   return sums;
 }
 
-// One rank: a membership, a store beside whose protocol it sums, and a stream.
+// One rank: its group, a store that runs at the same time, and a stream.
 struct Member {
   explicit Member(Group const& of, StoreOptions const& options = {.threads = 1})
       : group(of), store(of, options), stream(store.make_stream()) {}
 
   int rank() const { return static_cast<int>(number(group.rank())); }
   Array<std::int64_t> words(std::size_t n, std::uint64_t seed) { return to_device(stream, words_of(rank(), n, seed)); }
-  // Empty where `values` are the sums.
+  // Returns the difference between `values` and the sums; empty if there is none.
   std::string wrong(Array<std::int64_t> const& values, std::uint64_t seed) {
     return differ("sums", to_host(stream, values.view()), sums_of(group.size(), values.size(), seed));
   }
@@ -62,7 +62,7 @@ std::vector<Group> ranks_of_threads(int ranks) {
 
 class Allreduce : public testing::TestWithParam<int> {};
 
-TEST_P(Allreduce, LeavesTheSumsOnEveryRank) {
+TEST_P(Allreduce, EveryRankGetsSums) {
   std::vector<Device> devices{Device::host()};
   if (cuda_device_count() > 0) devices.push_back(Device::cuda(0));
   for (Device const device : devices) {
@@ -78,7 +78,7 @@ TEST_P(Allreduce, LeavesTheSumsOnEveryRank) {
   }
 }
 
-TEST_P(Allreduce, SeveralAreUnderWayAndWaitedForInAnyOrder) {
+TEST_P(Allreduce, ConcurrentSumsEndInAnyOrder) {
   run_ranks(ranks_of_threads(GetParam()), [](Group group) {
     Member me(group);
     std::vector<Array<std::int64_t>> arrays;
@@ -97,8 +97,8 @@ TEST_P(Allreduce, SeveralAreUnderWayAndWaitedForInAnyOrder) {
   });
 }
 
-// More than may be under way, which nobody waits for: each gives its place back. Those that somebody has do not.
-TEST_P(Allreduce, ForgetsSumsThatNobodyHas) {
+// More requests than may be in flight are dropped without waiting: each is released. Requests that are kept are not.
+TEST_P(Allreduce, DroppedRequestsAreReleased) {
   run_ranks(ranks_of_threads(GetParam()), [](Group group) {
     Member me(group);
     auto const unchanged = me.words(50, 0);
@@ -120,8 +120,8 @@ TEST_P(Allreduce, ForgetsSumsThatNobodyHas) {
   });
 }
 
-// A step as a trainer with dense layers makes it: the sums go while the round and a look-up do.
-TEST_P(Allreduce, GoesOnWithinAStep) {
+// Steps of a trainer with dense layers: sums run during the round and a look-up.
+TEST_P(Allreduce, RunsConcurrentlyWithStep) {
   run_ranks(ranks_of_threads(GetParam()), [](Group group) {
     Member me(group);
     auto const table = me.store.add_table({.name = "rows", .dim = 2});
@@ -149,14 +149,14 @@ TEST_P(Allreduce, GoesOnWithinAStep) {
   });
 }
 
-// Each block of 512 in the fewest bytes that hold its integers: this rank's of the others' slices, and the sums of its
-// own.
-TEST_P(Allreduce, SendsWhatItSaysAndCountsIt) {
+// Each block of 512 integers is sent in the fewest bytes that hold them: this rank's terms of other slices, and the
+// sums of its own slice.
+TEST_P(Allreduce, SentBytesMatchPackedSizes) {
   std::size_t const ranks = static_cast<std::size_t>(GetParam());
   for (std::size_t const slice : {20, 1000, 84000}) {
     std::size_t const n = slice * ranks, blocks = (slice + 511) / 512, front = (blocks + 7) / 8 * 8;
     for (std::size_t const bits : {0, 6, 13, 21, 60}) {
-      // The sums of as many as four ranks need two more bits.
+      // The sums of up to four ranks need two more bits.
       std::size_t const bytes = bits == 0 ? 0 : (bits + 1 + 7) / 8, bytes_of_sums = bits == 0                ? 0
                                                                                     : bits == 6 && ranks > 2 ? 2
                                                                                                              : bytes;
@@ -168,7 +168,7 @@ TEST_P(Allreduce, SendsWhatItSaysAndCountsIt) {
         auto const sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(mine[0]) * ranks);
         EXPECT_EQ(to_host(me.stream, values.view()), Words(n, sum)) << bits;
         auto const sent = me.store.stats().sent;
-        bool const at_once = slice == 20;  // to each rank all of it
+        bool const at_once = slice == 20;  // the whole array goes to each rank
         std::size_t const expected = at_once ? 8 + n * bytes : 2 * front + slice * (bytes + bytes_of_sums);
         EXPECT_EQ(sent.allreduces, (ranks - 1) * expected) << bits << " bits";
         EXPECT_EQ(sent.bytes(), sent.allreduces + sent.control);
@@ -180,7 +180,7 @@ TEST_P(Allreduce, SendsWhatItSaysAndCountsIt) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, Allreduce, testing::Values(1, 2, 3, 4));
 
-// What a rank's body throws, by rank; none where it ends well.
+// Returns the error of each rank's body; empty if there is none.
 std::vector<std::string> errors_of(int ranks, std::function<void(Member&)> const& body) {
   std::vector<std::string> errors(static_cast<std::size_t>(ranks));
   EXPECT_ANY_THROW(run_ranks(Group::threads(ranks), [&](Group group) {
@@ -195,7 +195,7 @@ std::vector<std::string> errors_of(int ranks, std::function<void(Member&)> const
   return errors;
 }
 
-TEST(AllreduceErrors, ArraysOfDifferentSizesAreRefused) {
+TEST(AllreduceErrors, RejectsDifferentSizes) {
   for (std::size_t const other : {0, 2, 1000}) {
     auto const errors = errors_of(3, [&](Member& me) {
       auto const values = me.words(me.rank() == 1 ? other : 3, 1);
@@ -209,7 +209,7 @@ TEST(AllreduceErrors, ArraysOfDifferentSizesAreRefused) {
   }
 }
 
-TEST(AllreduceErrors, ARankThatFailsIsNamedWithWhatWasAwaited) {
+TEST(AllreduceErrors, ErrorNamesFailedRank) {
   std::atomic<int> begun = 0;
   auto const errors = errors_of(3, [&begun](Member& me) {
     auto const table = me.store.add_table({.name = "rows", .dim = 2});
@@ -219,7 +219,7 @@ TEST(AllreduceErrors, ARankThatFailsIsNamedWithWhatWasAwaited) {
       throw std::runtime_error("the disk is on fire");
     }
     auto const request = me.group.begin_allreduce(me.stream, values);
-    me.store.scan(me.stream, table, [](auto, auto) {});  // it has begun when this is over
+    me.store.scan(me.stream, table, [](auto, auto) {});  // the allreduce has begun when this returns
     ++begun;
     me.group.wait_allreduce(me.stream, request);
   });
@@ -230,7 +230,7 @@ TEST(AllreduceErrors, ARankThatFailsIsNamedWithWhatWasAwaited) {
   }
 }
 
-TEST(AllreduceErrors, ARankThatDoesNotComeIsNamedAfterTheTimeout) {
+TEST(AllreduceErrors, ErrorNamesMissingRankAfterTimeout) {
   std::binary_semaphore given_up(0);
   auto const wait = [&given_up](Member& me) {
     auto const values = me.words(10, 1);
@@ -253,8 +253,8 @@ TEST(AllreduceErrors, ARankThatDoesNotComeIsNamedAfterTheTimeout) {
   EXPECT_NE(errors[0].find("Group::set_wait_timeout_s()"), std::string::npos) << errors[0];
 }
 
-// The group sums a copy: an exception may take the array away, and what then has its place stays as it is.
-TEST(AllreduceErrors, AStoreThatGoesGivesWhatOthersNeedAndWritesToNothing) {
+// The group sums a copy: an exception may free the array, and what then uses its memory must not change.
+TEST(AllreduceErrors, DestroyedStoreCompletesSumForOthers) {
   run_ranks(Group::threads(3), [](Group group) {
     std::optional<Member> me(group);
     auto values = words_of(me->rank(), 50000, 1);
@@ -262,8 +262,8 @@ TEST(AllreduceErrors, AStoreThatGoesGivesWhatOthersNeedAndWritesToNothing) {
     if (me->rank() == 1) {
       Words const others(values.size(), -1);
       values = others;
-      me.reset();  // ends the sum that others wait for
-      EXPECT_EQ(differ("what has the array's place", values, others), "");
+      me.reset();  // completes the sum that others wait for
+      EXPECT_EQ(differ("the array in the same memory", values, others), "");
       return;
     }
     group.wait_allreduce(me->stream, request);
@@ -271,7 +271,7 @@ TEST(AllreduceErrors, AStoreThatGoesGivesWhatOthersNeedAndWritesToNothing) {
   });
 }
 
-TEST(AllreduceErrors, MisuseIsExplained) {
+TEST(AllreduceErrors, RejectsMisuse) {
   Words words(3);
   Stream stream(Device::host(), 1);
   auto const group = Group::alone();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store counts of sums of sparse vectors and of largest elements, to the byte: what was sent, and what that has
-// saved: of 8 bytes for an element of a vector, or 4 for a place where that is less; and of all that an exact sum of
-// the gradient would have sent.
+// The bytes that a store counts as sent and as saved, exactly. Sparse vectors: saved compared with 8 bytes for each
+// element, or 4 for each position if that is less. Top-k: saved compared with an exact sum of the gradient.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -17,7 +16,7 @@ namespace {
 
 using Places = std::set<std::uint32_t>;
 
-// Of data. A message that coding makes longer saves nothing, and takes nothing from what others spare.
+// Bytes of data. A message that coding makes longer saves nothing, and is not subtracted from what others save.
 struct Counted {
   std::uint64_t sent = 0, saved_bytes = 0;
 
@@ -27,7 +26,7 @@ struct Counted {
   }
 };
 
-// What `sum` makes a store count on each rank. The bytes of headers around the data are not among them.
+// Returns the statistics of each rank after `sum`. Headers of messages are counted elsewhere, as control.
 std::vector<Stats> count(int ranks, std::function<void(Group const&, Stream&)> const& sum) {
   std::vector<Stats> all(static_cast<std::size_t>(ranks));
   run_ranks(Group::threads(ranks), [&](Group group) {
@@ -48,7 +47,7 @@ void expect(std::vector<Stats> const& all, std::function<Counted(std::uint32_t)>
   }
 }
 
-// Ones at places[rank].
+// Sums vectors with ones at places[rank].
 std::vector<Stats> count_vectors(std::vector<Places> const& places, std::uint64_t size, AllreduceOptions const& options,
                                  bool scatters = false) {
   return count(static_cast<int>(places.size()), [&](Group const& group, Stream& stream) {
@@ -73,9 +72,9 @@ Places both(Places a, Places const& b) {
   return a;
 }
 
-// A header of 48 bytes, a word of 4 for each block of 65536 places and as much again where they are odd, values,
-// places.
-TEST(CountedCoding, OfEachFormOfPlaces) {
+// A stream has a header of 48 bytes, a word of 4 bytes for each block of 65536 positions, padded to 8 bytes, then
+// values and positions.
+TEST(CompressionCounters, CountEachPositionEncoding) {
   struct Case {
     char const* name;
     std::uint64_t size;
@@ -109,8 +108,8 @@ TEST(CountedCoding, OfEachFormOfPlaces) {
   }
 }
 
-// Vectors of 6000 elements with so few at a time that gaps are shortest.
-class CountedSums : public testing::TestWithParam<WireFormat> {
+// Vectors of 6000 elements, so sparse that gaps are the shortest encoding.
+class SparseSumCounters : public testing::TestWithParam<WireFormat> {
  protected:
   static constexpr std::uint32_t kSize = 6000;
   std::uint64_t value_bytes() const { return GetParam() == WireFormat::kFloat ? 4 : 2; }
@@ -120,7 +119,7 @@ class CountedSums : public testing::TestWithParam<WireFormat> {
     all.resize(static_cast<std::size_t>(ranks));
     return all;
   }
-  // Places within slice q of as many as there are ranks, from its begin on.
+  // Returns the positions in slice q of `ranks`, relative to its begin.
   static Places slice(Places const& places, std::uint32_t q, std::uint32_t ranks) {
     Places part;
     std::uint32_t const width = kSize / ranks;
@@ -136,7 +135,7 @@ class CountedSums : public testing::TestWithParam<WireFormat> {
   }
 
   static std::uint64_t plain(Places const& places) { return 8 * places.size(); }
-  // No gap is above 254: a byte for each.
+  // No gap is above 254, so each takes a byte.
   static std::uint64_t coded(Places const& places, std::uint64_t value_bytes) {
     return 56 + (value_bytes + 1) * places.size();
   }
@@ -152,7 +151,7 @@ class CountedSums : public testing::TestWithParam<WireFormat> {
   }
 };
 
-TEST_P(CountedSums, ByOwners) {
+TEST_P(SparseSumCounters, CountSplitAllgather) {
   for (std::uint32_t const ranks : {2U, 3U}) {
     auto const places = places_of(static_cast<int>(ranks));
     expect(count_vectors(places, kSize, {.algorithm = "ssar_split_allgather", .format = GetParam()}),
@@ -165,7 +164,7 @@ TEST_P(CountedSums, ByOwners) {
   }
 }
 
-TEST_P(CountedSums, OfSlicesAlone) {
+TEST_P(SparseSumCounters, CountReduceScatter) {
   for (std::uint32_t const ranks : {2U, 3U}) {
     auto const places = places_of(static_cast<int>(ranks));
     expect(count_vectors(places, kSize, {.format = GetParam()}, true),
@@ -173,8 +172,8 @@ TEST_P(CountedSums, OfSlicesAlone) {
   }
 }
 
-// The sums are arrays: of floats, which are as they were, or of halves.
-TEST_P(CountedSums, ByOwnersThatSendArrays) {
+// The sums are arrays of floats, which save nothing, or of halves.
+TEST_P(SparseSumCounters, CountDenseSplitAllgather) {
   for (std::uint32_t const ranks : {2U, 3U}) {
     auto const places = places_of(static_cast<int>(ranks));
     expect(count_vectors(places, kSize, {.algorithm = "dsar_split_allgather", .format = GetParam()}),
@@ -186,9 +185,9 @@ TEST_P(CountedSums, ByOwnersThatSendArrays) {
   }
 }
 
-// Of three ranks the last gives its vector to the first, and gets both terms of the sum in one message, the second at a
-// multiple of 8 bytes.
-TEST_P(CountedSums, ByDoubling) {
+// With three ranks, the last one sends its vector to the first and gets both terms of the sum in one message, the
+// second at a multiple of 8 bytes.
+TEST_P(SparseSumCounters, CountRecursiveDoubling) {
   AllreduceOptions const options{.algorithm = "ssar_recursive_doubling", .format = GetParam()};
   auto const two = places_of(2), three = places_of(3);
   auto const whole = [&](Places const& places) {
@@ -206,10 +205,10 @@ TEST_P(CountedSums, ByDoubling) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, CountedSums, testing::Values(WireFormat::kFloat, WireFormat::kHalf),
+INSTANTIATE_TEST_SUITE_P(Formats, SparseSumCounters, testing::Values(WireFormat::kFloat, WireFormat::kHalf),
                          [](auto const& format) { return std::string(name_of(format.param)); });
 
-// Tens at every 20th place, of each rank at others.
+// Returns tens at every 20th position, different positions for each rank.
 std::vector<std::int64_t> gradient_of(Rank rank, std::size_t size) {
   std::vector<std::int64_t> gradient(size, 0);
   for (std::size_t i = 4 * number(rank); i < size; i += 20) gradient[i] = 10 * (std::int64_t{number(rank)} + 1);
@@ -224,14 +223,14 @@ std::vector<Stats> count_top_k(int ranks, TopKOptions const& options, std::size_
     sum.wait(stream, View<std::int64_t>(gradient));
   });
 }
-// Whatever is sent, the exact sum would send 8 bytes for each element of the other ranks' slices, and to each of those
-// as much for each element of its own.
+// The exact sum would send 8 bytes for each element of the other ranks' slices, and to each of these ranks 8 bytes for
+// each element of its own slice.
 Counted instead_of_all(std::uint64_t sent, std::uint64_t ranks) {
   return {sent, 2 * (ranks - 1) * (kGradient / ranks) * 8 - sent};
 }
 
 // "float" sends units, here of a byte each; a block's values end at a multiple of 8.
-TEST(CountedTopK, OfAllElements) {
+TEST(TopKCounters, CountSparseAllgather) {
   for (auto const& [format, coded] :
        {std::pair(WireFormat::kFloat, 56 + 152 + 150), {WireFormat::kHalf, 56 + 150 * 2 + 150}}) {
     for (int const ranks : {2, 3}) {
@@ -244,8 +243,8 @@ TEST(CountedTopK, OfAllElements) {
   }
 }
 
-// Each rank sends the others what it has of their slices, and the 50 largest of its own slice's sums.
-TEST(CountedTopK, MadeSparseAgain) {
+// Each rank sends the others its elements of their slices, and the 50 largest sums of its own slice.
+TEST(TopKCounters, CountSparDL) {
   for (auto const& [format, coded] :
        {std::pair(WireFormat::kFloat, 56 + 56 + 50), {WireFormat::kHalf, 56 + 50 * 2 + 50}}) {
     auto const all = count_top_k(3, {.density = .05, .algorithm = "spardl", .format = format, .grid_log2 = 0});
@@ -254,10 +253,10 @@ TEST(CountedTopK, MadeSparseAgain) {
   }
 }
 
-// Slices of 3001 elements are not all of one size; 400 go at once.
-class CountedTopKAndExact : public testing::TestWithParam<std::size_t> {};
+// Slices of 3001 elements have different sizes; arrays of 400 are sent eagerly.
+class TopKAndExactCounters : public testing::TestWithParam<std::size_t> {};
 
-TEST_P(CountedTopKAndExact, AreTogetherTheSame) {
+TEST_P(TopKAndExactCounters, SentPlusSavedIsEqual) {
   for (int const ranks : {1, 2, 3, 4, 5}) {
     auto const exact = count(ranks, [&](Group const& group, Stream& stream) {
       auto gradient = gradient_of(group.rank(), GetParam());
@@ -274,10 +273,10 @@ TEST_P(CountedTopKAndExact, AreTogetherTheSame) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, CountedTopKAndExact, testing::Values(400, 3001));
+INSTANTIATE_TEST_SUITE_P(Sizes, TopKAndExactCounters, testing::Values(400, 3001));
 
-// What a run writes of all ranks: bytes sent and saved for each that was sent, headers and all.
-TEST(CountedTopK, IsInTheMetrics) {
+// The compression ratio of the report counts all bytes, with headers.
+TEST(TopKCounters, ReportContainsCompressionRatio) {
   auto const all = count_top_k(2, {.density = .05, .format = WireFormat::kHalf, .grid_log2 = 0});
   std::vector<std::int64_t> sums;
   std::uint64_t control = 0;

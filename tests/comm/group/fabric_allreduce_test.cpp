@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums by what connects the ranks' devices, as NCCL does, beside bulk data that goes the same way: with a fabric of the
-// test's own between hosts.
+// Allreduces by a device fabric, as with NCCL, together with bulk data over the same fabric. The fabric is a fake one
+// between hosts.
 #include <gmock/gmock.h>
 
 #include <cstddef>
@@ -24,11 +24,11 @@ using namespace gpups::comm;
 
 constexpr int kRanks = 3;
 
-// Ranks whose bulk data and sums go by fabrics.
-struct Laned {
+// Ranks whose bulk data and sums use a fabric.
+struct FabricRanks {
   std::shared_ptr<FabricHub> hub = std::make_shared<FabricHub>(kRanks);
   std::vector<Group> groups = Group::threads(kRanks);
-  Laned() {
+  FabricRanks() {
     auto const links = make_local_ucx_workers(kRanks);
     for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
       groups[rank].impl().bulk = make_ucx_bulk_transport(links[rank], std::make_shared<LocalFabric>(Rank{rank}, hub));
@@ -36,22 +36,22 @@ struct Laned {
   }
 };
 
-TEST(FabricAllreduce, AreThoseOfAllAlgorithms) {
-  Laned laned;
-  run_ranks(laned.groups, [](Group const& group) {
+TEST(FabricAllreduce, SumsMatchOtherAlgorithms) {
+  FabricRanks ranks;
+  run_ranks(ranks.groups, [](Group const& group) {
     Store store(group, {.threads = 1});
     auto stream = store.make_stream();
     for (std::size_t const size : {0, 1, 20000, 300000}) FloatSums(group, stream, size).check_all(true);
   });
-  // Of each size but the first: three of arrays, and two of vectors, that ask for it.
-  EXPECT_GE(laned.hub->summed, 3U * 5U);
-  EXPECT_GT(laned.hub->moved, 0U);
+  // For each size but the first, three sums of arrays and two of vectors request it.
+  EXPECT_GE(ranks.hub->summed, 3U * 5U);
+  EXPECT_GT(ranks.hub->moved, 0U);
 }
 
-// Of arrays that are full.
-TEST(FabricAllreduce, AreSelectedWhereTheyCostLeast) {
-  Laned laned;
-  run_ranks(laned.groups, [](Group const& group) {
+// For dense arrays.
+TEST(FabricAllreduce, IsSelectedIfCheapest) {
+  FabricRanks ranks;
+  run_ranks(ranks.groups, [](Group const& group) {
     Store store(group, {.threads = 1});
     auto stream = store.make_stream();
     std::vector<float> values(1 << 18, 1);
@@ -61,10 +61,10 @@ TEST(FabricAllreduce, AreSelectedWhereTheyCostLeast) {
     EXPECT_NE(lines[1].find("by nccl; modelled nccl "), std::string::npos) << lines[1];
     store.wait_barrier();
   });
-  EXPECT_EQ(laned.hub->summed, 1U);
+  EXPECT_EQ(ranks.hub->summed, 1U);
 }
 
-TEST(FabricAllreduce, AreNotWithoutOne) {
+TEST(FabricAllreduce, IsRejectedWithoutFabric) {
   auto const groups = Group::threads(2);
   run_ranks(groups, [](Group const& group) {
     Store store(group, {.threads = 1});
@@ -83,10 +83,10 @@ TEST(FabricAllreduce, AreNotWithoutOne) {
   });
 }
 
-// Also where what adds up would hang.
-TEST(FabricAllreduce, OfArraysOfDifferentSizesNameTheirRanks) {
-  Laned laned;
-  run_ranks(laned.groups, [](Group const& group) {
+// A fabric would hang, so sizes are compared before it is used.
+TEST(FabricAllreduce, ErrorNamesDifferentSizes) {
+  FabricRanks ranks;
+  run_ranks(ranks.groups, [](Group const& group) {
     Store store(group, {.threads = 1});
     auto stream = store.make_stream();
     std::vector<float> values(group.rank() == Rank{1} ? 70000 : 80000, 1);
@@ -98,13 +98,14 @@ TEST(FabricAllreduce, OfArraysOfDifferentSizesNameTheirRanks) {
       EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("70000"), testing::HasSubstr("80000")));
     }
   });
-  EXPECT_EQ(laned.hub->summed, 0U);
+  EXPECT_EQ(ranks.hub->summed, 0U);
 }
 
 using Ends = std::vector<std::unique_ptr<BulkTransport>>;
 
-// A fabric would not notice that one rank's array is shorter. Whichever comes first, rank 0 names the other one.
-TEST(FabricAllreduce, OfOtherSizesAreRefused) {
+// A fabric would not detect that one rank's array is shorter. In either order, rank 0 throws an error that names rank
+// 1.
+TEST(FabricAllreduce, RejectsOtherSizeInAnyOrder) {
   for (bool const first : {false, true}) {
     Ends const ends = make_by_fabric(2);
     Stream stream(Device::host(), 1);
@@ -123,8 +124,8 @@ TEST(FabricAllreduce, OfOtherSizesAreRefused) {
   }
 }
 
-// Rank 2 begins them in another order, and each rank is sent something meanwhile.
-TEST(FabricAllreduce, HaveOneOrderWithWhatIsMoved) {
+// Rank 2 starts the sums in another order, and all ranks send bulk data at the same time.
+TEST(FabricAllreduce, KeepsOneOrderWithTransfers) {
   constexpr std::size_t kSums = 50, kSize = 30000;
   Ends const ends = make_by_fabric(kRanks);
   Stream stream(Device::host(), 1);
@@ -153,12 +154,12 @@ TEST(FabricAllreduce, HaveOneOrderWithWhatIsMoved) {
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
     EXPECT_EQ(values[i], std::vector<float>(kSize, static_cast<float>(6 * (i % kSums))));
-    EXPECT_EQ(came[i], sent[(i + (kRanks - 1) * kSums) % sent.size()]) << "of the rank before";
+    EXPECT_EQ(came[i], sent[(i + (kRanks - 1) * kSums) % sent.size()]) << "the data of the rank before";
   }
 }
 
-// A fabric that is given up ends what is under way before its time: whoever gave it up, as a rank is lost, says so.
-TEST(FabricAllreduce, AreNotThereWhereTheFabricIsGivenUp) {
+// An aborted fabric ends operations early: they must not count as done. The caller of abort() reports the error.
+TEST(FabricAllreduce, AbortedFabricCompletesNothing) {
   auto const hub = std::make_shared<FabricHub>(2);
   std::vector<std::shared_ptr<LocalFabric>> fabrics;
   Ends ends;
@@ -183,11 +184,11 @@ TEST(FabricAllreduce, AreNotThereWhereTheFabricIsGivenUp) {
   EXPECT_EQ(hub->summed, 0U);
 }
 
-// What really travels is not seen.
-TEST(FabricAllreduce, CountWhatARingWouldSend) {
+// The bytes that NCCL really sends are unknown.
+TEST(FabricAllreduce, CountsBytesOfRing) {
   constexpr std::size_t kSize = 30000;
-  Laned laned;
-  run_ranks(laned.groups, [](Group const& group) {
+  FabricRanks ranks;
+  run_ranks(ranks.groups, [](Group const& group) {
     Store store(group, {.threads = 1});
     auto stream = store.make_stream();
     std::vector<float> values(kSize, 1);

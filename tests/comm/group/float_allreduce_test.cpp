@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of floats over the ranks of a group: their values over threads and a simulated network, and what is rejected.
+// Allreduces of floats over the ranks of a group: sums over threads and over a simulated network, and errors.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -37,7 +37,7 @@ TEST(FloatAllreduce, SumsOverThreads) {
   }
 }
 
-TEST(FloatAllreduce, SumsOverANetworkThatDelaysAndReorders) {
+TEST(FloatAllreduce, SumsOverSimulatedNetwork) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     int const ranks = 2 + static_cast<int>(seed % 4);
     run_ranks(Group::simulated(ranks, {.seed = seed}), [&](Group const& group) {
@@ -46,15 +46,15 @@ TEST(FloatAllreduce, SumsOverANetworkThatDelaysAndReorders) {
   }
 }
 
-// They are under way together before ranks know what the links cost.
-TEST(FloatAllreduce, ManySumsMayBeginBeforeTheFirstSelection) {
+// The sums are in flight together before the link costs are known.
+TEST(FloatAllreduce, ManySumsMayStartBeforeSelection) {
   for (int const ranks : {2, 3, 4}) {
     for (std::size_t const size : {std::size_t{5}, std::size_t{3000}, std::size_t{200000}}) {
       run_ranks(Group::threads(ranks), [&](Group const& group) {
         Store store(group, {.threads = 1});
         auto stream = store.make_stream();
         std::vector<std::vector<float>> values(12, std::vector<float>(size, 1));
-        std::vector<float> other(size + 1);  // its selection comes first, and measures the links
+        std::vector<float> other(size + 1);  // its selection is the first, and measures the links
         std::vector<CollectiveRequest> sums{group.begin_allreduce(stream, other)};
         for (auto& of : values) sums.push_back(group.begin_allreduce(stream, of));
         for (auto const& sum : sums) group.wait_allreduce(stream, sum);
@@ -65,8 +65,8 @@ TEST(FloatAllreduce, ManySumsMayBeginBeforeTheFirstSelection) {
   }
 }
 
-// Some of whose numbers do not fit 31 bits; with arrays of that size ranks would take 16 GiB each.
-TEST(FloatAllreduce, SparseVectorsHaveUpTo2To32Elements) {
+// Some indices do not fit in 31 bits. An array of this size would take 16 GiB on each rank.
+TEST(FloatAllreduce, SparseVectorsMayHave2To32Elements) {
   constexpr int kRanks = 3;
   constexpr std::uint64_t kSize = 1ULL << 32;
   constexpr std::uint32_t kCommon[] = {0, 0x7FFFFFFF, 0x80000001, 0xFFFFFFFF};
@@ -109,7 +109,7 @@ TEST(FloatAllreduce, SparseVectorsHaveUpTo2To32Elements) {
   });
 }
 
-// The sum of rank 0's values and zeros of another rank.
+// Returns the sum of rank 0's values and another rank's zeros.
 std::vector<float> sum_with_zeros(std::vector<float> const& values, AllreduceOptions const& options) {
   std::vector<float> sums;
   run_ranks(Group::threads(2), [&](Group const& group) {
@@ -122,7 +122,7 @@ std::vector<float> sum_with_zeros(std::vector<float> const& values, AllreduceOpt
   return sums;
 }
 
-TEST(FloatAllreduce, WhatAFormatHasNoNumberForIsCutOffOrNaN) {
+TEST(FloatAllreduce, OutOfRangeValuesSaturateOrBecomeNaN) {
   constexpr float kInfinite = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
   for (char const* algorithm :
        {"sparse_allgather", "ssar_recursive_doubling", "ssar_split_allgather", "dsar_split_allgather"}) {
@@ -137,15 +137,15 @@ TEST(FloatAllreduce, WhatAFormatHasNoNumberForIsCutOffOrNaN) {
               (std::vector<float>{0x1.FEp127F, -0x1.FEp127F, 1, 1}));
     for (std::size_t i = 4; i < 7; ++i) EXPECT_TRUE(std::isnan(halves[i]) && std::isnan(bfloats[i])) << i;
     for (float const bad : {kInfinite, kNan, 0x1p127F}) {
-      auto const block = sum(WireFormat::kInt8, {1, 1, bad, 2});  // the first two may be another rank's
+      auto const block = sum(WireFormat::kInt8, {1, 1, bad, 2});  // the first two may be in the slice of another rank
       EXPECT_TRUE(std::isnan(block[2]) && std::isnan(block[3])) << bad;
     }
     EXPECT_EQ(sum(WireFormat::kFloat, {kInfinite, 1e30F}), (std::vector<float>{kInfinite, 1e30F}));
   }
 }
 
-// What travels is cut off, which is not the same in all algorithms.
-TEST(FloatAllreduce, SumsAreCutOffWhereTheyTravel) {
+// Values saturate when they are sent, at different points in different algorithms.
+TEST(FloatAllreduce, OnlySentValuesSaturate) {
   for (auto const& [algorithm, expected] :
        {std::pair("sparse_allgather", 80000.0F), {"ssar_split_allgather", 65504.0F}}) {
     run_ranks(Group::threads(2), [algorithm = algorithm, expected = expected](Group const& group) {
@@ -159,7 +159,7 @@ TEST(FloatAllreduce, SumsAreCutOffWhereTheyTravel) {
   }
 }
 
-// What the ranks' bodies throw.
+// Returns the error of each rank's body; empty if there is none.
 std::vector<std::string> errors_of(int ranks, std::function<void(Group const&, Stream&)> const& body) {
   std::vector<std::string> errors(static_cast<std::size_t>(ranks));
   EXPECT_ANY_THROW(run_ranks(Group::threads(ranks), [&](Group const& group) {
@@ -176,7 +176,7 @@ std::vector<std::string> errors_of(int ranks, std::function<void(Group const&, S
   return errors;
 }
 
-TEST(FloatAllreduceErrors, RanksThatDifferInSizeOrWayAreRefusedByAll) {
+TEST(FloatAllreduceErrors, AllRanksRejectDifferentCalls) {
   for (std::string const way : {"size", "algorithm", "kind"}) {
     auto const errors = errors_of(3, [&](Group const& group, Stream& stream) {
       bool const other = group.rank() == Rank{1};
@@ -199,7 +199,7 @@ TEST(FloatAllreduceErrors, RanksThatDifferInSizeOrWayAreRefusedByAll) {
   }
 }
 
-TEST(FloatAllreduceErrors, ARankThatFailsInTheMiddleIsNamed) {
+TEST(FloatAllreduceErrors, ErrorNamesRankFailingDuringSum) {
   auto const errors = errors_of(3, [](Group const& group, Stream& stream) {
     std::vector<float> values(1 << 20);
     auto const first = group.begin_allreduce(stream, values);
@@ -215,7 +215,7 @@ TEST(FloatAllreduceErrors, ARankThatFailsInTheMiddleIsNamed) {
   }
 }
 
-TEST(FloatAllreduceErrors, MisuseIsExplained) {
+TEST(FloatAllreduceErrors, RejectsMisuse) {
   auto const group = Group::alone();
   Store const store(group, {.threads = 1});
   auto stream = store.make_stream();

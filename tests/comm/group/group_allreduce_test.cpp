@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over the ranks of a group without a Store: over threads, a simulated network and processes; beside a Store's
-// life; and which device they use.
+// Allreduces of a group without a Store, over threads, a simulated network and processes; before, during and after a
+// Store; and the device that they use.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ namespace {
 
 int rank_of(Group const& group) { return static_cast<int>(number(group.rank())); }
 
-// Small and large arrays of integers, all under way together: each element is the sum of the ranks' numbers from 1.
-void fabric_allreduce(Group const& group) {
+// Sums small and large arrays of integers, all in flight together. Each element is the sum of rank + 1 over the ranks.
+void sum_integers(Group const& group) {
   Stream stream(Device::host(), 1);
   std::vector<std::vector<std::int64_t>> arrays;
   std::vector<CollectiveRequest> sums;
@@ -38,8 +38,8 @@ void fabric_allreduce(Group const& group) {
   }
 }
 
-// Floats and sparse vectors by all algorithms, and the largest elements.
-void add_up_all_ways(Group const& group) {
+// Sums floats and sparse vectors by all algorithms, and largest elements.
+void sum_by_all_algorithms(Group const& group) {
   Stream stream(Device::host(), 1);
   for (std::size_t const size : {0, 1, 20000}) FloatSums(group, stream, size).check_all();
   TopKAllreduce largest(group, 1000, {.density = 1, .algorithm = "sparse_allgather"});
@@ -52,32 +52,33 @@ void add_up_all_ways(Group const& group) {
 TEST(GroupAllreduce, NeedsNoStore) {
   for (int const ranks : {1, 2, 4}) {
     run_ranks(Group::threads(ranks), [](Group const& group) {
-      fabric_allreduce(group);
-      add_up_all_ways(group);
+      sum_integers(group);
+      sum_by_all_algorithms(group);
       EXPECT_EQ(group.explain_allreduces().empty(), group.size() == 1);
     });
   }
-  fabric_allreduce(Group::alone());
+  sum_integers(Group::alone());
 }
 
-TEST(GroupAllreduce, NeedsNoStoreInASimulation) {
+TEST(GroupAllreduce, NeedsNoStoreInSimulation) {
   auto const digest = [](std::uint64_t seed) {
     auto const groups = Group::simulated(3, {.seed = seed});
     run_ranks(groups, [](Group const& group) {
-      fabric_allreduce(group);
-      add_up_all_ways(group);
+      sum_integers(group);
+      sum_by_all_algorithms(group);
     });
     return comm::event_digest(groups.front());
   };
   for (std::uint64_t seed = 0; seed < 10; ++seed) EXPECT_EQ(digest(seed), digest(seed)) << seed;
 }
 
-// A rank may sum before it has a Store while others have one, and when its Store has ended while others' go on.
-TEST(GroupAllreduce, GoesOnBeforeWhileAndAfterAStoreLives) {
+// A rank may sum before it has a Store while others have one, and after its Store has ended while others still have
+// one.
+TEST(GroupAllreduce, WorksBeforeDuringAndAfterStore) {
   auto const body = [](Group const& group) {
     Stream stream(Device::host(), 1);
     std::vector<std::int64_t> early(3000, rank_of(group)), late(3000, rank_of(group));
-    fabric_allreduce(group);
+    sum_integers(group);
     auto const first = group.begin_allreduce(stream, early);
     CollectiveRequest second;
     {
@@ -94,7 +95,7 @@ TEST(GroupAllreduce, GoesOnBeforeWhileAndAfterAStoreLives) {
         memory::fill_bytes(own, sources.view().data(), 0, sources.view().flat().bytes());
         TableGradients const gradients{.sources = sources};
         store.push(own, batch, {&gradients, 1});
-        fabric_allreduce(group);
+        sum_integers(group);
         store.advance_clock();
       }
       second = group.begin_allreduce(own, late);
@@ -106,14 +107,14 @@ TEST(GroupAllreduce, GoesOnBeforeWhileAndAfterAStoreLives) {
     group.wait_allreduce(stream, first);
     EXPECT_EQ(early, std::vector<std::int64_t>(3000, group.size() * (group.size() - 1) / 2));
     EXPECT_EQ(early, late);
-    fabric_allreduce(group);
+    sum_integers(group);
   };
   run_ranks(Group::threads(3), body);
   for (std::uint64_t seed = 0; seed < 20; ++seed) run_ranks(Group::simulated(3, {.seed = seed}), body);
 }
 
-// What is waited for by nobody is ended for the others before a rank leaves.
-TEST(GroupAllreduce, GivesTheOthersTheirSumBeforeItLeaves) {
+// A rank completes sums that it does not wait for, for the other ranks, before it leaves.
+TEST(GroupAllreduce, LeavingRankCompletesSumForOthers) {
   auto const body = [](Group const& group) {
     Stream stream(Device::host(), 1);
     std::vector<std::int64_t> values(50000, 1);
@@ -126,13 +127,13 @@ TEST(GroupAllreduce, GivesTheOthersTheirSumBeforeItLeaves) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) run_ranks(Group::simulated(3, {.seed = seed}), body);
 }
 
-// Whoever waits for a sum of a rank that has left need not wait for long. Throws Error where it is not told so.
+// Rank 1 leaves, and the others wait for a sum with it. Throws Error if they get no error that says so.
 void lose_rank_one(Group const& group) {
   Stream stream(Device::host(), 1);
   std::vector<std::int64_t> values(50000, 1);
-  if (rank_of(group) == 1) return fabric_allreduce(group);
+  if (rank_of(group) == 1) return sum_integers(group);
   try {
-    fabric_allreduce(group);
+    sum_integers(group);
     group.wait_allreduce(stream, group.begin_allreduce(stream, values));
   } catch (PeerError const& error) {
     if (std::string(error.what()).find("rank 1 has left") != std::string::npos) return;
@@ -141,21 +142,21 @@ void lose_rank_one(Group const& group) {
   throw Error("a rank has left, and its sum is there");
 }
 
-TEST(GroupAllreduce, ARankThatHasLeftIsNamedByAllOthers) {
+TEST(GroupAllreduce, ErrorNamesRankThatLeft) {
   run_ranks(Group::threads(3), lose_rank_one);
   for (std::uint64_t seed = 0; seed < 50; ++seed) run_ranks(Group::simulated(3, {.seed = seed}), lose_rank_one);
 }
 
-TEST(GroupAllreduce, AMembershipEndsWithItsBody) {
+TEST(GroupAllreduce, EndsWithRunRanks) {
   auto const groups = Group::threads(2);
-  run_ranks(groups, fabric_allreduce);
+  run_ranks(groups, sum_integers);
   Stream stream(Device::host(), 1);
   std::vector<std::int64_t> values(10, 1);
   expect_error([&] { groups[0].wait_allreduce(stream, groups[0].begin_allreduce(stream, values)); },
                {"rank 0 takes no part in its group's messages any more", "make another group"});
 }
 
-TEST(GroupAllreduce, UsesOneDeviceOfARank) {
+TEST(GroupAllreduce, RejectsSecondDevice) {
   Stream stream(Device::host(), 1);
   std::vector<std::int64_t> values(10, 1);
   View<std::int64_t> const elsewhere(values.data(), values.size(), Device::cuda(0));
@@ -163,14 +164,14 @@ TEST(GroupAllreduce, UsesOneDeviceOfARank) {
     auto const group = Group::alone();
     expect_error([&] { group.begin_allreduce(stream, elsewhere); },
                  {"begin_allreduce was given a stream on host and an array on cuda:0", "of one device"});
-    fabric_allreduce(group);
+    sum_integers(group);
     expect_error([&] { group.begin_allreduce(stream, elsewhere); },
                  {"on cuda:0 and the first collective of this rank was on host", "use one device"});
     expect_error([&] { Store(group, {.device = Device::cuda(0), .threads = 1}); },
                  {"a Store on cuda:0", "whose collectives are on host", "device of the first collective"});
     expect_error([&] { group.wait_connect_devices(Device::host()); },
                  {"that has begun a collective", "call it before the first collective"});
-    Store const store(group, {.threads = 1});  // the error left the membership as it was
+    Store const store(group, {.threads = 1});  // the errors have not changed the group
   }
   auto const group = Group::alone();
   group.wait_connect_devices(Device::cuda(0));
@@ -179,7 +180,7 @@ TEST(GroupAllreduce, UsesOneDeviceOfARank) {
       {"on host and wait_connect_devices() was called for cuda:0", "use an array and a stream of that device"});
 }
 
-TEST(GroupAllreduce, WaitsForATimeThatCanBe) {
+TEST(GroupAllreduce, RejectsInvalidWaitTimeout) {
   auto const group = Group::alone();
   for (double const seconds : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
     expect_error([&] { group.set_wait_timeout_s(seconds); }, {"a wait timeout of", "above 0"});
@@ -189,13 +190,13 @@ TEST(GroupAllreduce, WaitsForATimeThatCanBe) {
 #if GPUPS_HAS_UCX
 TEST(GroupAllreduce, NeedsNoStoreBetweenProcesses) {
   auto const body = [](Group const& group) {
-    fabric_allreduce(group);
-    add_up_all_ways(group);
+    sum_integers(group);
+    sum_by_all_algorithms(group);
   };
   for (pid_t const pid : start_ranks(3, {}, body)) EXPECT_TRUE(wait_success(pid));
 }
 
-TEST(GroupAllreduce, AProcessThatHasLeftIsNamedByAllOthers) {
+TEST(GroupAllreduce, ErrorNamesProcessThatLeft) {
   for (pid_t const pid : start_ranks(3, {}, lose_rank_one)) EXPECT_TRUE(wait_success(pid));
 }
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank that finds no way to another tells who is at fault: the other one where it has ended, else itself.
+// A rank that cannot connect to another reports the rank at fault: the other rank if it has ended, else itself.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -13,13 +13,13 @@ namespace {
 using namespace gpups::comm;
 
 struct Failure {
-  std::string lost;  // why rank 1 is taken for lost; empty: it is not
+  std::string lost;  // why rank 1 is reported as lost; empty: it is not
   Rank at_fault{99};
   std::string why;
 };
 
 struct FakeFailureDetector final : FailureDetector {
-  explicit FakeFailureDetector(Failure& its_told) : failure(its_told) {}
+  explicit FakeFailureDetector(Failure& reported) : failure(reported) {}
   void subscribe(Events events) override {
     if (events.lost && !failure.lost.empty()) events.lost(Rank{1}, failure.lost);
   }
@@ -31,7 +31,7 @@ struct FakeFailureDetector final : FailureDetector {
   Failure& failure;
 };
 
-// A job of two, of which rank 1 has ended after it had said where it is reached.
+// Connects rank 0 of a job of two whose rank 1 has ended after it sent its address.
 void connect(Failure& failure) {
   auto link = std::make_unique<UcxWorker>();
   std::string const address = UcxWorker().address();
@@ -41,14 +41,14 @@ void connect(Failure& failure) {
   (void)make_process_group(Rank{0}, std::move(link), std::move(joined));
 }
 
-TEST(GroupConnect, ToARankThatHasEndedSaysThatItIsLost) {
+TEST(GroupConnect, ReportsEndedRankAsLost) {
   Failure failure{.lost = "its process ended", .why = {}};
   expect_error([&] { connect(failure); }, {"rank 1 is lost", "its process ended"});
   EXPECT_EQ(failure.at_fault, Rank{1});
   EXPECT_EQ(failure.why, "its process ended");
 }
 
-TEST(GroupConnect, WithoutAWaySaysSoToAll) {
+TEST(GroupConnect, ReportsOwnFaultWithoutRoute) {
   Failure failure;
   expect_error([&] { connect(failure); }, {"rank 0 has no way to rank 1"});
   EXPECT_EQ(failure.at_fault, Rank{0});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of threads: who they are, how they wait for each other, and what run_ranks makes of failures.
+// Groups of threads: ranks, messages, and how run_ranks() reports failures.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -16,7 +16,7 @@
 namespace gpups {
 namespace {
 
-// A rank whose protocol counts what arrives.
+// A rank whose protocol counts arriving messages.
 class Counter {
  public:
   explicit Counter(Group const& group) : impl_(group.impl()) {
@@ -80,24 +80,24 @@ TEST(Group, ThreadsAreRankedInOrder) {
   }
 }
 
-TEST(Group, RanksReachEachOther) {
+TEST(Group, RanksExchangeMessages) {
   run_ranks(Group::threads(4), [](Group group) { exchange(group, 100); });
 }
 
-TEST(Group, NumberOfRanksIsChecked) {
+TEST(Group, RejectsInvalidRankCounts) {
   EXPECT_THROW(Group::threads(0), Error);
   EXPECT_THROW(Group::threads(-1), Error);
   EXPECT_THROW(Group::threads(1025), Error);
   EXPECT_EQ(Group::threads(1024).size(), 1024U);
 }
 
-TEST(RunRanks, WantsTheWholeGroup) {
+TEST(RunRanks, RejectsIncompleteGroup) {
   auto const group = Group::threads(3);
   EXPECT_THROW(run_ranks({group[0], group[1]}, [](Group) {}), Error);
   EXPECT_THROW(run_ranks({}, [](Group) {}), Error);
 }
 
-TEST(RunRanks, AFailureEndsTheOthersAndIsWhatIsThrown) {
+TEST(RunRanks, RethrowsFailureAndEndsOtherRanks) {
   std::atomic<int> peer_errors = 0;
   try {
     run_ranks(Group::threads(4), [&](Group group) {
@@ -117,7 +117,7 @@ TEST(RunRanks, AFailureEndsTheOthersAndIsWhatIsThrown) {
   EXPECT_EQ(peer_errors, 3);
 }
 
-// Stacks of threads that no machine has room for, while the object lives.
+// While the object lives, new threads get stacks that are too large for any machine.
 class HugeStacks {
  public:
   HugeStacks() {
@@ -137,7 +137,7 @@ class HugeStacks {
   pthread_attr_t before_;
 };
 
-TEST(RunRanks, ThreadsThatCannotStartAreRefused) {
+TEST(RunRanks, ReportsThreadsThatCannotStart) {
   auto const group = Group::threads(3);
   std::atomic<int> begun = 0;
   {
@@ -149,7 +149,7 @@ TEST(RunRanks, ThreadsThatCannotStartAreRefused) {
   EXPECT_EQ(begun, 3);
 }
 
-TEST(RunRanks, ThreadsThatARankCannotStartAreRefused) {
+TEST(RunRanks, ReportsThreadFailureInsideRank) {
   auto const body = [](Group group) {
     if (group.rank() == Rank{1})
       throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));

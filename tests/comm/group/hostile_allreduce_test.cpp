@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a peer says of sums over the ranks, and sends for them.
+// A peer that sends invalid headers or data for allreduces.
 #include <fmt/core.h>
 
 #include "comm/collectives/collective_channel.hpp"
@@ -10,35 +10,35 @@
 namespace gpups::test {
 namespace {
 
-struct OfRun {
+struct RunMessage {
   std::uint64_t run;
   comm::CollectiveHeader header;
 };
 comm::Signature sum_of(std::uint64_t elements) {
   return {.operation = comm::CollectiveKind::kSumIntegers, .elements = elements};
 }
-OfRun sum_of(std::uint64_t run, std::uint64_t elements) { return {run, {.signature = sum_of(elements)}}; }
+RunMessage sum_of(std::uint64_t run, std::uint64_t elements) { return {run, {.signature = sum_of(elements)}}; }
 
-// A message of run 0 in its header, and one that follows it.
-OfRun message_of(std::uint64_t index, std::string const& bytes) {
+// A message of run 0 inside its header, and a message whose data follow as bulk data.
+RunMessage message_of(std::uint64_t index, std::string const& bytes) {
   return {0, {.message = comm::CollectiveHeader::MessagePart{.index = index, .size = bytes.size(), .bytes = bytes}}};
 }
-OfRun bulk_of(std::uint64_t index, std::uint64_t size) {
+RunMessage bulk_of(std::uint64_t index, std::uint64_t size) {
   return {0, {.message = comm::CollectiveHeader::MessagePart{.index = index, .size = size}}};
 }
-// Integers of one byte each: all the same, by default as many as a slice of the two ranks has.
+// Packed integers of one byte each, all equal; by default as many as a slice of two ranks has.
 constexpr std::size_t kSlice = 512;
 constexpr std::uint64_t kWords = 2 * kSlice;
-std::string narrow(char word, std::size_t words = kSlice) {
+std::string packed(char word, std::size_t words = kSlice) {
   std::string bytes(8, '\0');
   bytes[0] = 1;
   return bytes + std::string(words, word);
 }
 
-class HostileSums : public HostilePeer {
+class HostileAllreduce : public HostilePeer {
  protected:
-  static void send(RawPeer& peer, OfRun const& message) { peer.send(message.run, message.header); }
-  // What goes wrong where this rank sums so many integers, of which the second half is the peer's slice.
+  static void send(RawPeer& peer, RunMessage const& message) { peer.send(message.run, message.header); }
+  // Sums so many integers on this rank and returns the error. The second half is the peer's slice.
   std::string sum(std::size_t words = kWords) {
     values_.assign(words, 1);
     return error_of([&] { group_.wait_allreduce(*stream_, group_.begin_allreduce(*stream_, values_)); });
@@ -51,33 +51,33 @@ class HostileSums : public HostilePeer {
   std::vector<std::int64_t> values_;
 };
 
-TEST_F(HostileSums, APeerThatDoesItsPartIsHeard) {
+TEST_F(HostileAllreduce, AcceptsCorrectPeer) {
   send(peer_, sum_of(0, kWords));
-  send(peer_, message_of(0, narrow(10)));
-  send(peer_, message_of(1, narrow(22)));
+  send(peer_, message_of(0, packed(10)));
+  send(peer_, message_of(1, packed(22)));
   EXPECT_EQ(sum(), "");
   EXPECT_EQ(values_[0], 11);
   EXPECT_EQ(values_[kSlice], 22);
 }
 
-// All of a short array comes in one message.
-TEST_F(HostileSums, APeerThatDoesItsPartOfAShortSumIsHeard) {
+// A short array is sent in one message.
+TEST_F(HostileAllreduce, AcceptsCorrectPeerOfShortSum) {
   send(peer_, sum_of(0, 3));
-  send(peer_, message_of(0, narrow(10, 3)));
+  send(peer_, message_of(0, packed(10, 3)));
   EXPECT_EQ(sum(3), "");
   EXPECT_EQ(values_, (std::vector<std::int64_t>{11, 11, 11}));
 }
 
-TEST_F(HostileSums, AShortSumInTwoMessages) {
+TEST_F(HostileAllreduce, RejectsShortSumInTwoMessages) {
   send(peer_, sum_of(0, 3));
-  send(peer_, message_of(0, narrow(10, 3)));
-  send(peer_, message_of(1, narrow(10, 3)));
+  send(peer_, message_of(0, packed(10, 3)));
+  send(peer_, message_of(1, packed(10, 3)));
   EXPECT_EQ(turn(), "");
   EXPECT_NE(sum(3).find("sent more messages of allreduce 0 than there are"), std::string::npos);
 }
 
-// Of a short array of floats all comes in one message, whose size both ranks know.
-TEST_F(HostileSums, AShortArrayOfAnotherSize) {
+// A short array of floats is sent in one message, whose size both ranks know.
+TEST_F(HostileAllreduce, RejectsShortArrayOfWrongSize) {
   comm::Signature const floats{.operation = comm::CollectiveKind::kSumFloats, .elements = 3, .how = "auto in float"};
   for (std::size_t const bytes : {0, 8, 12, 16}) {
     RawPeer peer;
@@ -98,34 +98,34 @@ TEST_F(HostileSums, AShortArrayOfAnotherSize) {
   }
 }
 
-TEST_F(HostileSums, ASumThatNobodyBeganCostsNothing) {
+TEST_F(HostileAllreduce, AnnouncedSumTakesNoMemory) {
   send(peer_, sum_of(0, comm::kSumElementsMax));
   EXPECT_EQ(turn(), "");
 }
 
-TEST_F(HostileSums, MoreAheadThanOneMay) {
+TEST_F(HostileAllreduce, RejectsTooManySumsAhead) {
   for (std::uint64_t id = 0; id < Group::kAllreducesMax; ++id) send(peer_, sum_of(id, 1));
   EXPECT_EQ(turn(), "");
   send(peer_, sum_of(Group::kAllreducesMax, 1));
   expect_rejected("began allreduce 64 where 64 is its next and 0 is that of rank 0");
 }
 
-TEST_F(HostileSums, ASumTwice) {
+TEST_F(HostileAllreduce, RejectsDuplicateSum) {
   for (int i = 0; i < 2; ++i) send(peer_, sum_of(0, kWords));
   expect_rejected("began allreduce 0 where 1 is its next");
 }
 
-TEST_F(HostileSums, ASumOutOfTurn) {
+TEST_F(HostileAllreduce, RejectsSumOutOfOrder) {
   send(peer_, sum_of(1, 3));
   expect_rejected("began allreduce 1 where 0 is its next");
 }
 
-TEST_F(HostileSums, AnotherSizeBeforeThisRankBegins) {
+TEST_F(HostileAllreduce, RejectsOtherSizeBeforeStart) {
   send(peer_, sum_of(0, 4));
   expect_sum_rejected("sums 4 integers in allreduce 0 where rank 0 sums 1024");
 }
 
-TEST_F(HostileSums, AnotherSizeAfterThisRankHasBegun) {
+TEST_F(HostileAllreduce, RejectsOtherSizeAfterStart) {
   peer_.on_idle = [this] {
     send(peer_, sum_of(0, comm::kSumElementsMax));
     peer_.on_idle = [] { return false; };
@@ -134,45 +134,45 @@ TEST_F(HostileSums, AnotherSizeAfterThisRankHasBegun) {
   expect_sum_rejected("sums 4294967296 integers in allreduce 0 where rank 0 sums 1024");
 }
 
-TEST_F(HostileSums, MoreElementsThanThereCanBe) {
+TEST_F(HostileAllreduce, RejectsTooManyElements) {
   send(peer_, sum_of(0, comm::kSumElementsMax + 1));
   expect_rejected("more elements than one may");
 }
 
-TEST_F(HostileSums, AHeaderInAMessageOfTheStore) {
+TEST_F(HostileAllreduce, RejectsHeaderInStoreMessage) {
   peer_.send({.kind = MessageKind::kLookup, .bytes = encode(sum_of(0, 3).header)});
   expect_rejected("must not have bytes to gather");
 }
 
-TEST_F(HostileSums, AMessageThatIsNone) {
+TEST_F(HostileAllreduce, RejectsBytesThatAreNoMessage) {
   peer_.send_on(ChannelId::kCollectives, "abc");
   expect_rejected("sent what is not a message");
 }
 
-TEST_F(HostileSums, MessagesBeforeTheSumIsAnnounced) {
-  send(peer_, message_of(0, narrow(10)));
+TEST_F(HostileAllreduce, RejectsMessageBeforeAnnouncement) {
+  send(peer_, message_of(0, packed(10)));
   expect_rejected("goes on with allreduce 0 where 0 is its next");
 }
 
-TEST_F(HostileSums, MessagesAfterTheSumIsOver) {
+TEST_F(HostileAllreduce, RejectsMessageAfterEnd) {
   send(peer_, sum_of(0, kWords));
-  send(peer_, message_of(0, narrow(10)));
-  send(peer_, message_of(1, narrow(22)));
+  send(peer_, message_of(0, packed(10)));
+  send(peer_, message_of(1, packed(22)));
   EXPECT_EQ(sum(), "");
-  send(peer_, message_of(2, narrow(1)));
+  send(peer_, message_of(2, packed(1)));
   expect_rejected("goes on with allreduce 0 where 1 is its next");
 }
 
-TEST_F(HostileSums, MoreMessagesThanTheSumHas) {
+TEST_F(HostileAllreduce, RejectsTooManyMessages) {
   send(peer_, sum_of(0, kWords));
-  send(peer_, message_of(0, narrow(10)));
-  send(peer_, message_of(1, narrow(22)));
-  send(peer_, message_of(2, narrow(1)));
+  send(peer_, message_of(0, packed(10)));
+  send(peer_, message_of(1, packed(22)));
+  send(peer_, message_of(2, packed(1)));
   EXPECT_EQ(turn(), "");
   expect_sum_rejected("sent more messages of allreduce 0 than there are");
 }
 
-TEST_F(HostileSums, MoreMessagesThanMayWait) {
+TEST_F(HostileAllreduce, RejectsTooManyWaitingMessages) {
   send(peer_, sum_of(0, kWords));
   EXPECT_EQ(turn(), "");
   for (std::uint64_t i = 0; i <= comm::kUnexpectedMax; ++i) {
@@ -182,45 +182,45 @@ TEST_F(HostileSums, MoreMessagesThanMayWait) {
   expect_rejected("where 1024 is its next and 1024 wait");
 }
 
-TEST_F(HostileSums, AMessageTwice) {
+TEST_F(HostileAllreduce, RejectsDuplicateMessage) {
   send(peer_, sum_of(0, kWords));
-  for (int i = 0; i < 2; ++i) send(peer_, message_of(0, narrow(10)));
+  for (int i = 0; i < 2; ++i) send(peer_, message_of(0, packed(10)));
   expect_rejected("sent message 0 of allreduce 0 where 1 is its next");
 }
 
-TEST_F(HostileSums, AnotherMessageThanIsAwaited) {
+TEST_F(HostileAllreduce, RejectsWrongMessageIndex) {
   send(peer_, sum_of(0, kWords));
-  send(peer_, message_of(1, narrow(10)));
+  send(peer_, message_of(1, packed(10)));
   expect_sum_rejected("sent message 1 of allreduce 0 with 520 bytes, where 0 with at most 4104 is awaited");
 }
 
-TEST_F(HostileSums, MoreBytesThanAreAwaited) {
+TEST_F(HostileAllreduce, RejectsTooManyBytes) {
   send(peer_, sum_of(0, kWords));
   send(peer_, bulk_of(0, std::uint64_t{1} << 60));
   expect_sum_rejected("with 1152921504606846976 bytes, where 0 with at most 4104 is awaited");
 }
 
-TEST_F(HostileSums, BulkDataOfAnotherSizeThanItsHeaderSays) {
+TEST_F(HostileAllreduce, RejectsBulkDataOfWrongSize) {
   send(peer_, sum_of(0, kWords));
   send(peer_, bulk_of(0, 16));
   peer_.send_data(comm::collective_tag(0, 0), 800, 0, ChannelId::kCollectives);
   expect_sum_rejected("sends 800 bytes");
 }
 
-TEST_F(HostileSums, BulkDataTwice) {
+TEST_F(HostileAllreduce, RejectsDuplicateBulkData) {
   for (int i = 0; i < 2; ++i) peer_.send_words(comm::collective_tag(0, 0), {10}, ChannelId::kCollectives);
   expect_sum_rejected("two transfers under one tag");
 }
 
-TEST_F(HostileSums, IntegersWithoutWidths) {
+TEST_F(HostileAllreduce, RejectsMissingWidths) {
   send(peer_, sum_of(0, kWords));
   send(peer_, message_of(0, "1234567"));
   expect_sum_rejected("sent integers without their widths");
 }
 
-TEST_F(HostileSums, IntegersOfImpossibleWidths) {
+TEST_F(HostileAllreduce, RejectsImpossibleWidths) {
   for (char const width : {0, 2, 9, -1}) {
-    auto text = narrow(10);
+    auto text = packed(10);
     text[0] = width;
     RawPeer peer;
     auto const group = peer.group();
@@ -234,7 +234,7 @@ TEST_F(HostileSums, IntegersOfImpossibleWidths) {
   }
 }
 
-TEST_F(HostileSums, HeadersThatMakeNoSense) {
+TEST_F(HostileAllreduce, RejectsTruncatedHeaders) {
   auto const good = encode(comm::CollectiveHeader{
       .signature = sum_of(3), .message = comm::CollectiveHeader::MessagePart{.size = 2, .bytes = "ab"}});
   for (std::size_t length = 0; length < good.size(); ++length) {
@@ -246,13 +246,13 @@ TEST_F(HostileSums, HeadersThatMakeNoSense) {
   }
 }
 
-TEST_F(HostileSums, APeerThatSaysNothingIsNamed) {
+TEST_F(HostileAllreduce, ErrorNamesSilentPeer) {
   expect_sum_rejected("rank 0 awaited the sums of allreduce 0 from rank 1");
 }
 
-TEST_F(HostileSums, APeerThatStopsIsNamed) {
+TEST_F(HostileAllreduce, ErrorNamesPeerThatStops) {
   send(peer_, sum_of(0, kWords));
-  send(peer_, message_of(0, narrow(10)));
+  send(peer_, message_of(0, packed(10)));
   expect_sum_rejected("rank 0 awaited the sums of allreduce 0 from rank 1");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank is killed, or hangs, at some moment of sums of large arrays: every other one says so in time, and names it.
+// A rank is killed, or hangs, during sums of large arrays: all other ranks get an error in time, which names the rank.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -16,14 +16,14 @@
 namespace gpups::test {
 namespace {
 
-using Clock = std::chrono::steady_clock;  // of the machine: processes can compare it
+using Clock = std::chrono::steady_clock;  // the same for all processes of the machine
 
 constexpr int kRanks = 4;
 constexpr Rank kVictim{2};
 constexpr double kPeerTimeout_s = 2;
 
-// Sums array after array, several at once, until a rank is lost: that has to be the victim.
-void add_up_until_lost(Group const& group, std::size_t elements) {
+// Sums arrays, several at once, until a rank is lost. It must be the victim.
+void sum_until_lost(Group const& group, std::size_t elements) {
   Store const store(group, {.threads = 1});
   auto stream = store.make_stream();
   std::vector<std::vector<std::int64_t>> arrays(3, std::vector<std::int64_t>(elements, 1));
@@ -38,14 +38,15 @@ void add_up_until_lost(Group const& group, std::size_t elements) {
   }
 }
 
-// Sends the signal after a time that is short, or reaches into a sum. All others must know within the limit.
+// Sends the signal after this time, at the start or during a sum. All other ranks must report the loss within the
+// limit.
 void lose(int signal, std::size_t elements, std::chrono::milliseconds after, double limit_s) {
   int told[2];
   ASSERT_EQ(pipe(told), 0);
   auto const pids = start_ranks(kRanks, {.peer_timeout_s = kPeerTimeout_s}, [&](Group const& group) {
     char const is_ready = 'r';
     if (group.rank() == kVictim) (void)!write(told[1], &is_ready, 1);
-    add_up_until_lost(group, elements);
+    sum_until_lost(group, elements);
   });
   char byte;
   ASSERT_EQ(read(told[0], &byte, 1), 1);
@@ -64,13 +65,13 @@ void lose(int signal, std::size_t elements, std::chrono::milliseconds after, dou
   ::close(told[1]);
 }
 
-TEST(LostInAllreduce, AKilledRankIsNamedByAll) {
+TEST(LostInAllreduce, AllRanksReportKilledRank) {
   for (int const ms : {0, 3, 10, 31, 77, 150}) {
     lose(SIGKILL, std::size_t{1} << (ms % 2 == 0 ? 22 : 12), std::chrono::milliseconds(ms), 15);
   }
 }
 
-TEST(LostInAllreduce, ARankThatHangsIsNamedByAllWithinTheTimeout) {
+TEST(LostInAllreduce, AllRanksReportHangingRankInTime) {
   for (int const ms : {20, 60}) lose(SIGSTOP, std::size_t{1} << 22, std::chrono::milliseconds(ms), kPeerTimeout_s + 15);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// With equal link costs sums whose algorithm is selected have the same bits in every run.
+// With equal link costs, allreduces with a selected algorithm have the same bits in every run.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct Result {
   bool operator==(Result const&) const = default;
 };
 
-// What rank 0 gets of arrays and sparse vectors, dense and mostly zero. Their sums differ in their last bits by the
-// order in which ranks are added.
+// Returns rank 0's sums of arrays and sparse vectors, dense and mostly zero. The last bits of sums depend on the order
+// in which ranks are added.
 Result sum_in(std::vector<Group> const& groups, int repeats) {
   std::mutex mutex;
   Result result;
@@ -59,17 +59,17 @@ Result sum_in(std::vector<Group> const& groups, int repeats) {
       }
     }
     for (auto const& line : group.explain_allreduces()) {
-      if (!line.starts_with("links: ")) mine.explained.push_back(line.substr(line.find(" of ")));  // not how many
+      if (!line.starts_with("links: ")) mine.explained.push_back(line.substr(line.find(" of ")));  // without the count
     }
     store.wait_barrier();
     std::lock_guard lock(mutex);
     if (result.sums.empty()) result = mine;
-    EXPECT_TRUE(mine == result);  // on every rank
+    EXPECT_TRUE(mine == result);  // equal on every rank
   });
   return result;
 }
 
-// Whatever the order in which messages arrive.
+// For any order in which messages arrive.
 TEST(ReproducibleAllreduce, SameBitsWithAssumedCosts) {
   for (int const ranks : {2, 3, 4}) {
     Result const first = sum_in(Group::simulated(ranks, {.seed = 0}), 1);
@@ -79,8 +79,8 @@ TEST(ReproducibleAllreduce, SameBitsWithAssumedCosts) {
   }
 }
 
-// The first run measures them.
-TEST(ReproducibleAllreduce, SameBitsWithCostsFromTheCache) {
+// The first run measures the costs.
+TEST(ReproducibleAllreduce, SameBitsWithCachedCosts) {
   TemporaryFolder const folder;
   Environment const environment(Environment::Variables{{"GPUPS_CACHE_DIR", folder.path().string()}});
   for (int const ranks : {2, 3}) {
@@ -89,8 +89,8 @@ TEST(ReproducibleAllreduce, SameBitsWithCostsFromTheCache) {
   }
 }
 
-// Writes costs into the file that a run of three threads has left.
-TEST(ReproducibleAllreduce, CostsInTheCacheDecide) {
+// Writes costs into the cache file that a run of three threads has written.
+TEST(ReproducibleAllreduce, CachedCostsDecideSelection) {
   TemporaryFolder const folder;
   Environment const environment(Environment::Variables{{"GPUPS_CACHE_DIR", folder.path().string()}});
   sum_in(Group::threads(3), 1);
@@ -115,8 +115,8 @@ TEST(ReproducibleAllreduce, CostsInTheCacheDecide) {
   EXPECT_NE(results[0].sums, results[1].sums);  // added in other orders
 }
 
-// So nothing is selected, and no costs are measured.
-TEST(ReproducibleAllreduce, TheEnvironmentNamesAnAlgorithm) {
+// No algorithm is selected then, and no costs are measured.
+TEST(ReproducibleAllreduce, EnvironmentSetsAlgorithm) {
   auto const sum = [](AllreduceOptions const& options) {
     std::vector<float> result;
     run_ranks(Group::threads(3), [&](Group const& group) {
@@ -139,7 +139,7 @@ TEST(ReproducibleAllreduce, TheEnvironmentNamesAnAlgorithm) {
        {std::pair("recursive_doubling", doubled), {"reduce_scatter_allgather", direct}}) {
     Environment const environment(Environment::Variables{{"GPUPS_ALLREDUCE_ALGORITHM", name}});
     EXPECT_EQ(sum({}), expected) << name;
-    EXPECT_EQ(sum({.format = WireFormat::kHalf}), expected) << name;  // which it lacks
+    EXPECT_EQ(sum({.format = WireFormat::kHalf}), expected) << name;  // the algorithm does not support half
   }
 }
 

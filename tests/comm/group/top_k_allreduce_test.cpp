@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of gradients by their largest elements over the ranks of a group: nothing is lost, whatever the algorithm, the
-// form of values and the number of ranks that go on; and as few bytes as were asked for.
+// Top-k allreduces over the ranks of a group: nothing is lost, with any algorithm, format and later number of ranks,
+// and the bytes follow the density.
 #include "gpups/top_k_allreduce.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace {
 using Units = std::vector<std::int64_t>;
 constexpr std::size_t kSize = 20000;
 
-// Of a rank in a step: normal numbers, multiples of the grid.
+// Returns the gradient of a rank in a step: normal numbers, multiples of the grid.
 Units gradient(int rank, int step, std::size_t size = kSize) {
   Random random(1000 * static_cast<std::uint64_t>(step) + static_cast<std::uint64_t>(rank));
   std::normal_distribution<double> normal(0, 0x1p20);
@@ -44,7 +44,7 @@ void add_to(Units& all, View<std::int64_t const> more) {
   for (std::size_t i = 0; i < all.size(); ++i) all[i] += more[i];
 }
 
-// What ranks have been given, what has been applied, and what they have kept at the end.
+// The sum of all gradients, the sum of what has been applied, and the residuals at the end.
 struct Account {
   Units given = Units(kSize, 0), applied = Units(kSize, 0), waiting = Units(kSize, 0);
   std::vector<std::string> saved;         // by rank
@@ -56,7 +56,7 @@ struct Account {
   }
 };
 
-// Steps first .. last - 1. Goes on from what the account has saved.
+// Runs steps first .. last - 1. Continues from the saved state in the account.
 void train(Account& account, std::vector<Group> const& groups, TopKOptions const& options, int first, int last) {
   auto const ranks = groups.size();
   for (int step = first; step < last; ++step) {
@@ -92,7 +92,7 @@ void train(Account& account, std::vector<Group> const& groups, TopKOptions const
   add_to(account.applied, applied[0]);
 }
 
-TEST(TopKAllreduce, LosesNothing) {
+TEST(TopKAllreduce, NoGradientIsLost) {
   for (auto const& algorithm : top_k_algorithms()) {
     for (auto const format : {WireFormat::kFloat, WireFormat::kHalf, WireFormat::kBFloat16, WireFormat::kInt8}) {
       for (int ranks = 1; ranks <= 5; ++ranks) {
@@ -108,9 +108,9 @@ TEST(TopKAllreduce, LosesNothing) {
   }
 }
 
-// All elements go in few bits: an allreduce with error feedback. What waits is what one step has rounded off, whatever
-// came before.
-TEST(TopKAllreduce, OfAllElementsLosesNothing) {
+// All elements are sent in few bits: an allreduce with error feedback. The residual is the rounding error of one step,
+// and does not grow with steps.
+TEST(TopKAllreduce, NoGradientIsLostAtFullDensity) {
   constexpr double kLargest = 10 * 0x1p20;  // more than any element of four gradients
   for (auto const& algorithm : top_k_algorithms()) {
     for (auto const format : {WireFormat::kInt8, WireFormat::kBFloat16}) {
@@ -131,8 +131,8 @@ TEST(TopKAllreduce, OfAllElementsLosesNothing) {
   }
 }
 
-// Gradients of a million and more, of which a half says 65,504 at a time.
-TEST(TopKAllreduce, KeepsWhatHalvesCutOff) {
+// Elements of a million and more, of which a half can send 65,504 in a step.
+TEST(TopKAllreduce, KeepsWhatExceedsHalf) {
   for (auto const& algorithm : top_k_algorithms()) {
     for (int const ranks : {2, 3}) {
       SCOPED_TRACE(testing::Message() << algorithm.name << ", " << ranks << " ranks");
@@ -149,7 +149,7 @@ TEST(TopKAllreduce, KeepsWhatHalvesCutOff) {
   }
 }
 
-TEST(TopKAllreduce, GoesOnAtAnyNumberOfRanks) {
+TEST(TopKAllreduce, ContinuesOnAnyNumberOfRanks) {
   TopKOptions const options{.density = .01, .initial_density = .1, .warmup_steps = 4};
   Account account;
   int step = 0;
@@ -161,7 +161,7 @@ TEST(TopKAllreduce, GoesOnAtAnyNumberOfRanks) {
   }
 }
 
-TEST(TopKAllreduce, HasTheBitsOfNeverHavingStoppedWithAsManyRanks) {
+TEST(TopKAllreduce, ResumedRunEndsWithSameBits) {
   for (float const momentum : {0.0F, .5F}) {
     TopKOptions const options{.density = .02, .initial_density = .1, .warmup_steps = 4, .momentum = momentum};
     Account whole, in_parts;
@@ -171,7 +171,7 @@ TEST(TopKAllreduce, HasTheBitsOfNeverHavingStoppedWithAsManyRanks) {
   }
 }
 
-TEST(TopKAllreduce, IsTheSameWhateverTheNetworkDoes) {
+TEST(TopKAllreduce, ResultDoesNotDependOnNetwork) {
   TopKOptions const options{.density = .02};
   Account over_threads;
   train(over_threads, threads(3), options, 0, 3);
@@ -182,9 +182,9 @@ TEST(TopKAllreduce, IsTheSameWhateverTheNetworkDoes) {
   }
 }
 
-// SparDL, a sum has as few elements as each rank gave, and the bytes follow from that: 3 for an element and a
-// little for headers and blocks, twice (P - 1) / P of them.
-TEST(TopKAllreduce, SendsAsManyBytesWithManyRanksAsWithFew) {
+// With SparDL a sum has at most as many elements as each rank sends. An element takes 3 bytes, beside headers and
+// blocks, and is sent 2 (P - 1) / P times.
+TEST(TopKAllreduce, BytesDoNotGrowWithRanks) {
   for (int const ranks : {2, 3, 4, 5}) {
     Account account;
     int const steps = 4;
@@ -198,7 +198,7 @@ TEST(TopKAllreduce, SendsAsManyBytesWithManyRanksAsWithFew) {
   }
 }
 
-TEST(TopKAllreduce, AppliesTheLargestOfEachRank) {
+TEST(TopKAllreduce, AppliesLargestOfEachRank) {
   for (bool const floats : {false, true}) {
     run_on_ranks(threads(2), [&](Group group) {
       Store store(group, {.threads = 1});
@@ -226,8 +226,8 @@ TEST(TopKAllreduce, AppliesTheLargestOfEachRank) {
   }
 }
 
-// Of sums with more bits than a float, the rest waits on one of the ranks.
-TEST(TopKAllreduce, LosesNothingThatFloatsRoundOff) {
+// If a sum has more bits than a float, the rest stays in the residual of one rank.
+TEST(TopKAllreduce, KeepsFloatRoundingErrors) {
   for (auto const& algorithm : top_k_algorithms()) {
     for (int const ranks : {1, 2, 3}) {
       SCOPED_TRACE(testing::Message() << algorithm.name << ", " << ranks << " ranks");
@@ -252,7 +252,7 @@ TEST(TopKAllreduce, LosesNothingThatFloatsRoundOff) {
   }
 }
 
-TEST(TopKAllreduce, SendsVelocitiesWithMomentumCorrection) {
+TEST(TopKAllreduce, MomentumCorrectionSendsVelocities) {
   Group group = Group::alone();
   Store store(group, {.threads = 1});
   Stream stream = store.make_stream();
@@ -266,10 +266,10 @@ TEST(TopKAllreduce, SendsVelocitiesWithMomentumCorrection) {
   EXPECT_EQ(sums, (std::vector<float>{0, .25F + .375F}));
   sum.begin(stream, View<std::int64_t const>(Units{3, std::int64_t{1} << 28}));
   sum.wait(stream, View<float>(sums));
-  EXPECT_EQ(sums, (std::vector<float>{0, .25F}));  // forgotten where it was sent
+  EXPECT_EQ(sums, (std::vector<float>{0, .25F}));  // the velocity was reset where it was sent
 }
 
-TEST(TopKAllreduce, WarmsUp) {
+TEST(TopKAllreduce, DensityDecreasesDuringWarmUp) {
   Group group = Group::alone();
   Store store(group, {.threads = 1});
   Stream stream = store.make_stream();
@@ -287,8 +287,8 @@ TEST(TopKAllreduce, WarmsUp) {
   EXPECT_LE(sent[5], 2);
 }
 
-// The others get the sum of what they have brought, instead of waiting for a rank that has thrown.
-TEST(TopKAllreduce, SumsNothingOfARankWhoseGradientIsTooLarge) {
+// The other ranks get the sum of their gradients, and do not wait for a rank that has thrown.
+TEST(TopKAllreduce, LeavesOutTooLargeGradient) {
   run_on_ranks(threads(3), [](Group group) {
     Store store(group, {.threads = 1});
     Stream stream = store.make_stream();
@@ -307,8 +307,8 @@ TEST(TopKAllreduce, SumsNothingOfARankWhoseGradientIsTooLarge) {
   });
 }
 
-// More of them than may be under way, one after the other: their sums end without them.
-TEST(TopKAllreduce, GivesItsPlaceBackWhereItGoesWhileItsSumIsUnderWay) {
+// More objects than may be in flight are destroyed one after the other: their sums end without them.
+TEST(TopKAllreduce, DestructorReleasesUnfinishedSum) {
   for (int const ranks : {1, 2, 3}) {
     run_on_ranks(threads(ranks), [&](Group group) {
       Store store(group, {.threads = 1});

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sums of gradients by their largest elements reject: options and calls that make no sense, what was not saved by
-// them, and ranks whose options differ.
+// Errors of top-k allreduces: invalid options and calls, foreign saved states, and ranks with different options.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +18,7 @@ namespace {
 
 using Units = std::vector<std::int64_t>;
 
-TEST(TopKAllreduce, RefusesWhatMakesNoSense) {
+TEST(TopKAllreduce, RejectsInvalidOptions) {
   Group group = Group::alone();
   auto const make = [&](TopKOptions const& options) { TopKAllreduce(group, 10, options); };
   expect_error([&] { make({.density = 0}); }, {"the density is 0", "use 0 < density <= initial_density <= 1"});
@@ -35,7 +34,7 @@ TEST(TopKAllreduce, RefusesWhatMakesNoSense) {
   make({.density = .5, .initial_density = 7});  // initial_density means nothing without warm-up
 }
 
-TEST(TopKAllreduce, RefusesWrongUses) {
+TEST(TopKAllreduce, RejectsMisuse) {
   Group group = Group::alone();
   TopKAllreduce sum(group, 10, {});
   Units values(10, 1);
@@ -55,7 +54,7 @@ TEST(TopKAllreduce, RefusesWrongUses) {
   expect_error([&] { sum.begin(stream, View<float const>(wrong)); }, {"a gradient is not finite or"});
 }
 
-TEST(TopKAllreduce, RestoresOnlyWhatItHasSaved) {
+TEST(TopKAllreduce, RestoresOnlyItsOwnState) {
   Group group = Group::alone();
   TopKAllreduce sum(group, 10, {}), other(group, 11, {}), with_momentum(group, 10, {.momentum = .9F});
   auto const restore = [&](std::string const& bytes) { sum.restore(std::vector<std::string>{bytes}); };
@@ -69,15 +68,15 @@ TEST(TopKAllreduce, RestoresOnlyWhatItHasSaved) {
   restore(saved);
 }
 
-// Ranks whose options differ are told so by name: all of them, whichever differs.
-TEST(TopKAllreduce, NeedsTheSameOptionsOnAllRanks) {
-  TopKOptions const usual{.density = .1, .algorithm = "sparse_allgather", .format = WireFormat::kBFloat16};
-  TopKOptions density = usual, algorithm = usual, format = usual, grid = usual;
+// All ranks get an error with both options, whichever rank has different ones.
+TEST(TopKAllreduce, RejectsDifferentOptionsOfRanks) {
+  TopKOptions const common{.density = .1, .algorithm = "sparse_allgather", .format = WireFormat::kBFloat16};
+  TopKOptions density = common, algorithm = common, format = common, grid = common;
   density.density = .2;
   algorithm.algorithm = "ssar_split_allgather";
   format.format = WireFormat::kHalf;
   grid.grid_log2 = -29;
-  std::string const of_usual = "sums 100 elements of gradients by sparse_allgather in bfloat, grid -30, 10 at most";
+  std::string const of_common = "sums 100 elements of gradients by sparse_allgather in bfloat, grid -30, 10 at most";
   for (auto const& [other, of_other] : {std::pair{density, "by sparse_allgather in bfloat, grid -30, 20 at most"},
                                         std::pair{algorithm, "by ssar_split_allgather in bfloat, grid -30, 10 at most"},
                                         std::pair{format, "by sparse_allgather in half, grid -30, 10 at most"},
@@ -90,7 +89,7 @@ TEST(TopKAllreduce, NeedsTheSameOptionsOnAllRanks) {
           Store store(group, {.threads = 1});
           Stream stream = store.make_stream();
           std::size_t const me = number(group.rank());
-          TopKAllreduce sum(group, 100, me == odd ? other : usual);
+          TopKAllreduce sum(group, 100, me == odd ? other : common);
           Units values(100, 1);
           sum.begin(stream, View<std::int64_t const>(values));
           try {
@@ -100,7 +99,7 @@ TEST(TopKAllreduce, NeedsTheSameOptionsOnAllRanks) {
           }
         });
         for (auto const& text : texts) {
-          EXPECT_NE(text.find(of_usual), std::string::npos) << text;
+          EXPECT_NE(text.find(of_common), std::string::npos) << text;
           EXPECT_NE(text.find(of_other), std::string::npos) << text;
         }
       }

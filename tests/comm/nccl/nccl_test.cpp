@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL between the GPUs of ranks. One GPU serves for all: each rank is a process that NCCL takes for a machine.
+// NCCL between the GPUs of ranks. All ranks share one GPU: each is a process that NCCL treats as a machine.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -22,8 +22,8 @@
 namespace gpups::test {
 namespace {
 
-// Processes ask each other, and go on by the network: nobody has a GPU, so that there is nothing to say.
-TEST(Nccl, IsNotUsedByProcessesOnTheHost) {
+// No process has a GPU, so there is no fabric and no reason to report.
+TEST(Nccl, HostProcessesDoNotUseIt) {
   auto const pids = start_ranks(2, {}, [](Group const& group) {
     std::string const way = group.wait_connect_devices(Device::host());
     if (!way.empty()) throw Error(way);
@@ -42,7 +42,8 @@ void require(bool ok, char const* what) {
   if (!ok) throw Error(what);
 }
 
-// Each rank's body, with the GPU that all share. CUDA does not survive a fork, so that only the children look for one.
+// Runs `body` on each rank, with the GPU that all share. CUDA does not survive a fork, so only the children look for a
+// GPU.
 void run_on_one_gpu(std::function<void(Group const&, Device)> const& body) {
   auto const pids = start_ranks(kRanks, {}, [&](Group const& group) {
     if (cuda_device_count() == 0) _exit(kNoGpu);
@@ -76,13 +77,14 @@ void channels_on_one_gpu(std::function<void(comm::ControlChannel&, Device)> cons
   });
 }
 
-std::string tell_id(comm::ControlChannel& channel) {
+std::string broadcast_id(comm::ControlChannel& channel) {
   return channel.wait_broadcast(channel.rank() == 0 ? comm::make_nccl_id() : std::string());
 }
 
-TEST(Nccl, SumsInPlaceAndElsewhere) {
+TEST(Nccl, SumsInPlaceAndOutOfPlace) {
   channels_on_one_gpu([](comm::ControlChannel& channel, Device device) {
-    comm::NcclCommunicator nccl(tell_id(channel), Rank{static_cast<std::uint32_t>(channel.rank())}, kRanks, device);
+    comm::NcclCommunicator nccl(broadcast_id(channel), Rank{static_cast<std::uint32_t>(channel.rank())}, kRanks,
+                                device);
     Stream stream(device);
     constexpr std::size_t kSize = 100003;
     auto const mine = static_cast<float>(channel.rank()) + 0.5F;
@@ -102,7 +104,7 @@ TEST(Nccl, SumsInPlaceAndElsewhere) {
 }
 
 // Both directions at once, in one batch.
-TEST(Nccl, MovesWhatIsSentAndReceived) {
+TEST(Nccl, SendsAndReceivesInOneBatch) {
   channels_on_one_gpu([](comm::ControlChannel& channel, Device device) {
     auto const fabric = comm::wait_connect_nccl(channel, device, true, 120).fabric;
     require(fabric != nullptr, "there is no fabric");
@@ -116,12 +118,13 @@ TEST(Nccl, MovesWhatIsSentAndReceived) {
     auto const over = fabric->move(parts);
     while (!over()) fabric->check();
     auto const moved = to_host<std::uint8_t>(fabric->stream(), target);
-    require(moved == std::vector<std::uint8_t>(kSize, static_cast<std::uint8_t>(3 - mine)), "the bytes are others");
+    require(moved == std::vector<std::uint8_t>(kSize, static_cast<std::uint8_t>(3 - mine)),
+            "the bytes received are wrong");
   });
 }
 
-// By all algorithms, its own among them.
-TEST(Nccl, SumsForAGroup) {
+// By all algorithms, including NCCL.
+TEST(Nccl, SumsForGroup) {
   run_on_one_gpu([](Group const& group, Device device) {
     require(group.wait_connect_devices(device) == "NCCL", "the GPUs are not connected");
     Store store(group, {.device = device, .threads = 1});
@@ -131,16 +134,18 @@ TEST(Nccl, SumsForAGroup) {
   });
 }
 
-// A rank waits for one that never sends: it is free again when NCCL is given up.
-TEST(Nccl, GivesUpWhenItIsTold) {
+// A rank waits for data that are never sent. abort() ends its wait.
+TEST(Nccl, AbortEndsWaiting) {
   channels_on_one_gpu([](comm::ControlChannel& channel, Device device) {
-    comm::NcclCommunicator nccl(tell_id(channel), Rank{static_cast<std::uint32_t>(channel.rank())}, kRanks, device);
+    comm::NcclCommunicator nccl(broadcast_id(channel), Rank{static_cast<std::uint32_t>(channel.rank())}, kRanks,
+                                device);
     if (channel.rank() == 1) return;
     Stream stream(device);
     Array<std::uint8_t> const target(device, 1 << 20);
     comm::DeviceFabric::P2pOp const part{Rank{1}, false, target.data(), target.size()};
     nccl.move(stream, {&part, 1});
-    auto const soon = std::chrono::steady_clock::now() + std::chrono::seconds(2);  // it may wait for the sender first
+    // NCCL may first wait for the sender.
+    auto const soon = std::chrono::steady_clock::now() + std::chrono::seconds(2);
     while (!nccl.ready() && std::chrono::steady_clock::now() < soon) std::this_thread::yield();
     std::thread other([&] { nccl.abort(); });
     stream.wait();
@@ -150,7 +155,7 @@ TEST(Nccl, GivesUpWhenItIsTold) {
     } catch (Error const& error) {
       return require(std::string(error.what()).find("given up") != std::string::npos, error.what());
     }
-    throw Error("NCCL went on after it was given up");
+    throw Error("NCCL accepted work after abort()");
   });
 }
 

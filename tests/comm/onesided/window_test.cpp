@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kind of window has to do, and rows that are read while others write them.
+// Tests that every kind of window must pass, and rows that are read while others write them.
 #include "comm/onesided/window.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class WindowConformance : public testing::TestWithParam<WindowFactory> {
   }
 };
 
-TEST_P(WindowConformance, WhatWasPutIsThereOnceItsSenderSaysSo) {
+TEST_P(WindowConformance, PutIsVisibleAfterNotify) {
   constexpr std::size_t kRanks = 3, kBytes = 1 << 20;
   auto const ends = GetParam().make(kRanks, kBytes);
   for (std::size_t size : {8UL, 64UL, 4096UL, 100000UL}) {
@@ -53,7 +53,7 @@ TEST_P(WindowConformance, WhatWasPutIsThereOnceItsSenderSaysSo) {
   }
 }
 
-TEST_P(WindowConformance, MemoryIsZeroAndAlignedAndNobodyHasNotified) {
+TEST_P(WindowConformance, NewMemoryIsZeroAndAligned) {
   auto const ends = GetParam().make(2, 1000);
   for (auto const& end : ends) {
     EXPECT_EQ(end->size(), 2);
@@ -64,7 +64,7 @@ TEST_P(WindowConformance, MemoryIsZeroAndAlignedAndNobodyHasNotified) {
   }
 }
 
-TEST_P(WindowConformance, ManyPutsInARowAreAllThere) {
+TEST_P(WindowConformance, ManyPutsAllArrive) {
   constexpr std::size_t kPuts = 20000;
   auto const ends = GetParam().make(2, kPuts * 64);
   for (std::size_t i = 0; i < kPuts; ++i) {
@@ -77,12 +77,12 @@ TEST_P(WindowConformance, ManyPutsInARowAreAllThere) {
   for (std::size_t i = 0; i < kPuts * 8; ++i) ASSERT_EQ(there[i], i / 8 + 1);
 }
 
-TEST_P(WindowConformance, OnePutMayBeOfAllMemory) {
+TEST_P(WindowConformance, OnePutMayFillMemory) {
   constexpr std::size_t kBytes = (std::size_t{9} << 20) + 8;
   auto const ends = GetParam().make(2, kBytes);
   Words words(kBytes / 8);
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = i * 0x9E3779B97F4A7C15U;
-  constexpr int kTriesMax = 1 << 20;  // an empty window that has no room never will
+  constexpr int kTriesMax = 1 << 20;  // an empty window without enough room never gets it
   int tries = 0;
   while (!ends[0]->put(rank(1), 0, bytes_of(words)) && ++tries < kTriesMax) progress(ends);
   ASSERT_LT(tries, kTriesMax);
@@ -91,8 +91,8 @@ TEST_P(WindowConformance, OnePutMayBeOfAllMemory) {
   EXPECT_EQ(std::memcmp(ends[1]->memory().data(), words.data(), kBytes), 0);
 }
 
-// Rank 0 writes rows of which each word tells its version; rank 1 reads them meanwhile.
-TEST_P(WindowConformance, NoTornRowIsReadWhileRowsAreWritten) {
+// Rank 0 writes rows in which each word depends on the version; rank 1 reads them at the same time.
+TEST_P(WindowConformance, ConcurrentReadsSeeNoTornRows) {
   constexpr std::size_t kRows = 4, kWords = 64, kReads = 100000;
   auto const ends = GetParam().make(2, VersionedRows::bytes(kRows, kWords * 8));
   VersionedRows const rows(ends[1]->memory(), kRows, kWords * 8);
@@ -123,7 +123,7 @@ TEST_P(WindowConformance, NoTornRowIsReadWhileRowsAreWritten) {
     last[which] = *version;
   }
   over = true;
-  while (!ended) ends[1]->progress();  // its last writes may need it
+  while (!ended) ends[1]->progress();  // its last writes may need progress here
   writer.join();
   while (!ends[0]->idle()) progress(ends);
 }
@@ -131,7 +131,7 @@ TEST_P(WindowConformance, NoTornRowIsReadWhileRowsAreWritten) {
 INSTANTIATE_TEST_SUITE_P(All, WindowConformance, testing::ValuesIn(all_windows().begin(), all_windows().end()),
                          [](auto const& entry) { return std::string(entry.param.name); });
 
-TEST(VersionedRows, KnowEveryMixtureOfTwoValues) {
+TEST(VersionedRows, DetectEveryMixtureOfTwoValues) {
   constexpr std::size_t kWords = 9;
   VersionedRows::VersionedRow before, after, mixed;
   VersionedRows::make(before, 1, Words(kWords, 5).data(), kWords * 8);
@@ -145,7 +145,7 @@ TEST(VersionedRows, KnowEveryMixtureOfTwoValues) {
   }
 }
 
-TEST(VersionedRows, AreReadAsWrittenAndNotBefore) {
+TEST(VersionedRows, ReadReturnsOnlyWrittenRows) {
   constexpr std::size_t kRowBytes = 13;
   alignas(8) std::byte memory[3 * 32] = {};
   VersionedRows const rows(memory, 3, kRowBytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who turns a rank's protocol, and when its communication thread does.
+// Which thread makes progress for a rank, and when its communication thread does.
 #include "comm/progress/progress_driver.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-TEST(Timer, RingsOnceItsTimeHasCome) {
+TEST(Timer, FiresAtItsTime) {
   Timer timer;
   auto const at = Clock::now() + milliseconds(5);
   timer.set(at);
@@ -28,7 +28,7 @@ TEST(Timer, RingsOnceItsTimeHasCome) {
   EXPECT_GE(Clock::now(), at);
 }
 
-TEST(Timer, RingsAtOnceForATimeThatIsOver) {
+TEST(Timer, FiresAtOnceForPastTime) {
   Timer timer;
   for (auto const at : {Timer::Time{}, Clock::now() - milliseconds(1)}) {
     timer.set(at);
@@ -36,32 +36,32 @@ TEST(Timer, RingsAtOnceForATimeThatIsOver) {
   }
 }
 
-TEST(Timer, IsPutOffWhileAThreadWaits) {
+TEST(Timer, CanBePostponedDuringWait) {
   for (bool was_in_time = false; !was_in_time;) {
     Timer timer;
     auto const first = Clock::now() + milliseconds(20), second = first + milliseconds(20);
     timer.set(first);
-    Clock::time_point rung;
+    Clock::time_point fired;
     std::thread waits([&] {
       timer.wait();
-      rung = Clock::now();
+      fired = Clock::now();
     });
     std::this_thread::sleep_for(milliseconds(5));
     timer.set(second);
-    was_in_time = Clock::now() < first;  // else it may have rung before
+    was_in_time = Clock::now() < first;  // else it may have fired before
     waits.join();
-    EXPECT_GE(rung, was_in_time ? second : first);
+    EXPECT_GE(fired, was_in_time ? second : first);
   }
 }
 
-// By the cores of its rank: with one, the communication thread stands back for longer.
+// The parameter is the number of cores of the rank: with one, the communication thread backs off for longer.
 class ThreadedDriver : public testing::TestWithParam<int> {
  protected:
   std::unique_ptr<ProgressDriver> driver_ =
       make_threaded_driver([] { return std::make_unique<LocalWakeupEvent>(); }, [] { return GetParam(); });
 };
 
-// Has nobody sleep for long: a communication thread that does not turn stands back.
+// Ends every sleep soon, so that a communication thread that makes no progress must be backing off.
 class BriefEvent final : public WakeupEvent {
  public:
   void signal() override {}
@@ -70,8 +70,8 @@ class BriefEvent final : public WakeupEvent {
 
 class CommunicationThread : public testing::TestWithParam<int> {
  protected:
-  // Until it has turned: nobody else does, and nobody asks it to.
-  static void await_turn(std::atomic<int> const& calls) {
+  // Waits until the communication thread has made progress. No other thread does, and none requests it.
+  static void wait_for_progress(std::atomic<int> const& calls) {
     auto const end = Clock::now() + std::chrono::seconds(60);
     for (int const before = calls; calls == before;) {
       ASSERT_LT(Clock::now(), end);
@@ -86,13 +86,13 @@ class CommunicationThread : public testing::TestWithParam<int> {
 INSTANTIATE_TEST_SUITE_P(Cores, ThreadedDriver, testing::Values(1, 2), testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Cores, CommunicationThread, testing::Values(1, 2), testing::PrintToStringParamName());
 
-TEST_P(ThreadedDriver, WaitGivesUpWhenNothingHappens) {
+TEST_P(ThreadedDriver, WaitTimesOutWithoutProgress) {
   driver_->start([] { return false; });
   EXPECT_FALSE(driver_->wait([] { return false; }, 0.01));
   EXPECT_TRUE(driver_->wait([] { return true; }, 0));
 }
 
-TEST(ProgressDriver, TurnsThatDoSomethingKeepAWaitAlive) {
+TEST(ProgressDriver, ProgressExtendsWait) {
   auto const driver = make_threaded_driver([] { return std::make_unique<LocalWakeupEvent>(); }, [] { return 2; });
   std::atomic<int> calls = 0;
   driver->start([&] {
@@ -106,7 +106,7 @@ TEST(ProgressDriver, TurnsThatDoSomethingKeepAWaitAlive) {
   EXPECT_EQ(calls, last);
 }
 
-TEST_P(ThreadedDriver, AWakeIsATurnAndALookAtWhatIsAwaited) {
+TEST_P(ThreadedDriver, WakeMakesProgressAndChecksCondition) {
   std::atomic<int> said = 0, heard = 0;
   driver_->start([&] {
     heard = said.load();
@@ -124,19 +124,19 @@ TEST_P(ThreadedDriver, AWakeIsATurnAndALookAtWhatIsAwaited) {
   driver_->stop();
 }
 
-// As where a turn's work takes up a task that posts something.
-TEST_P(ThreadedDriver, ATurnCanAskForAnotherSoon) {
+// As when progress runs a task that posts another task.
+TEST_P(ThreadedDriver, ProgressMayRequestMoreProgress) {
   std::atomic<int> calls = 0;
   driver_->start([&] {
     if (++calls < 100) driver_->progress_soon();
     return false;
   });
-  driver_->progress_soon();  // on this thread; who is to follow may be asleep
+  driver_->progress_soon();  // on this thread; the communication thread may be asleep
   while (calls < 100) std::this_thread::yield();
   driver_->stop();
 }
 
-TEST_P(ThreadedDriver, AWakeIsALookWhereNothingTurns) {
+TEST_P(ThreadedDriver, WakeChecksConditionWhileStopped) {
   std::atomic<bool> flag = false;
   std::thread other([&] {
     flag = true;
@@ -146,7 +146,7 @@ TEST_P(ThreadedDriver, AWakeIsALookWhereNothingTurns) {
   other.join();
 }
 
-TEST_P(ThreadedDriver, CanStartAgain) {
+TEST_P(ThreadedDriver, CanRestart) {
   for (int i = 0; i < 3; ++i) {
     std::atomic<bool> turned = false;
     driver_->start([&] { return !turned.exchange(true); });
@@ -156,7 +156,7 @@ TEST_P(ThreadedDriver, CanStartAgain) {
   }
 }
 
-TEST_P(ThreadedDriver, TurnsNoMoreOnceStopped) {
+TEST_P(ThreadedDriver, MakesNoProgressAfterStop) {
   for (int i = 0; i < 20; ++i) {
     std::atomic<int> calls = 0;
     driver_->start([&] { return ++calls < 0; });
@@ -168,9 +168,9 @@ TEST_P(ThreadedDriver, TurnsNoMoreOnceStopped) {
   }
 }
 
-TEST_P(CommunicationThread, StandsBackWhileAnotherTurns) {
+TEST_P(CommunicationThread, BacksOffWhileAnotherThreadWaits) {
   auto const me = std::this_thread::get_id();
-  int before = -1;  // turns of the communication thread when this one has taken up turning
+  int before = -1;  // progress calls of the communication thread when this thread began to make progress
   std::atomic<int> its = 0;
   driver_->start([&] {
     if (std::this_thread::get_id() != me) return ++its < 0;
@@ -180,26 +180,26 @@ TEST_P(CommunicationThread, StandsBackWhileAnotherTurns) {
   auto const end = Clock::now() + milliseconds(20);
   EXPECT_TRUE(driver_->wait([&] { return Clock::now() > end; }, 60));
   driver_->stop();
-  EXPECT_LE(its - before, 1);  // it may have been about to turn
+  EXPECT_LE(its - before, 1);  // it may have been about to make progress
 }
 
-// Who has waited need not ask for it.
-TEST_P(CommunicationThread, TurnsAfterAWait) {
+// A thread that has waited need not request it.
+TEST_P(CommunicationThread, ResumesProgressAfterWait) {
   std::atomic<int> calls = 0;
   driver_->start([&] { return ++calls < 0; });
   for (int i = 0; i < 100; ++i) {
     EXPECT_TRUE(driver_->wait([before = calls.load(), &calls] { return calls > before; }, 60));
-    if (i % 10 == 0) await_turn(calls);
+    if (i % 10 == 0) wait_for_progress(calls);
   }
   for (int i = 0; i < 10; ++i) {
     driver_->progress_soon();
-    await_turn(calls);
+    wait_for_progress(calls);
   }
   driver_->stop();
 }
 
-// So long that it sleeps until who waits is done.
-TEST_P(CommunicationThread, TurnsAfterALongWait) {
+// The wait is so long that the communication thread sleeps until it ends.
+TEST_P(CommunicationThread, ResumesProgressAfterLongWait) {
   std::atomic<int> calls = 0;
   std::atomic<bool> over = false;
   driver_->start([&] { return ++calls < 0; });
@@ -209,13 +209,13 @@ TEST_P(CommunicationThread, TurnsAfterALongWait) {
     driver_->wake();
   });
   EXPECT_TRUE(driver_->wait([&] { return over.load(); }, 60));
-  await_turn(calls);
+  wait_for_progress(calls);
   other.join();
   driver_->stop();
 }
 
-// As threads that wait at the same time do.
-TEST_P(CommunicationThread, TurnsForThoseWhoWaitOn) {
+// Two threads wait at the same time. When one of them is done, the other must get progress.
+TEST_P(CommunicationThread, RemainingWaitersGetProgress) {
   std::atomic<int> calls = 0;
   driver_->start([&] { return ++calls < 0; });
   for (int i = 0; i < 5; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated group: the seed decides everything, and what cannot go on is found.
+// The simulated group: the seed decides all events, and deadlocks are detected.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace gpups {
 namespace {
 
-// A rank's protocol: it passes on what arrives, and keeps it.
+// A rank's protocol, which keeps all messages that arrive.
 struct Node {
   explicit Node(Group const& g) : group(g), impl(g.impl()) {
     impl.transport->on_arrival([this] { impl.driver->wake(); });
@@ -61,8 +61,8 @@ struct Node {
   std::string error;
 };
 
-// Some rounds in which each rank tells each rank something, and waits for what it is told.
-void route(Group const& group, int rounds) {
+// Runs rounds in which each rank sends a message to each rank, and waits for the messages of all ranks.
+void exchange_rounds(Group const& group, int rounds) {
   Node node(group);
   for (int round = 0; round < rounds; ++round) {
     node.send_all(std::to_string(round));
@@ -80,23 +80,23 @@ void route(Group const& group, int rounds) {
 
 std::uint64_t digest_of(int ranks, Simulation const& options) {
   auto const group = Group::simulated(ranks, options);
-  run_ranks(group, [](Group const& member) { route(member, 5); });
+  run_ranks(group, [](Group const& member) { exchange_rounds(member, 5); });
   return comm::event_digest(group.front());
 }
 
-TEST(Simulation, TheSameSeedGivesTheSameRun) {
+TEST(Simulation, SameSeedGivesSameRun) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     EXPECT_EQ(digest_of(4, {.seed = seed}), digest_of(4, {.seed = seed})) << seed;
   }
 }
 
-TEST(Simulation, EverySeedGivesAnotherRun) {
+TEST(Simulation, DifferentSeedsGiveDifferentRuns) {
   std::set<std::uint64_t> digests;
   for (std::uint64_t seed = 0; seed < 50; ++seed) digests.insert(digest_of(3, {.seed = seed}));
   EXPECT_EQ(digests.size(), 50U);
 }
 
-TEST(Simulation, EveryOptionMatters) {
+TEST(Simulation, EveryOptionChangesTheRun) {
   std::uint64_t const plain = digest_of(3, {.seed = 1});
   EXPECT_NE(plain, digest_of(3, {.seed = 1, .delay_ms_max = 0}));
   EXPECT_NE(plain, digest_of(3, {.seed = 1, .stall_probability = 1}));
@@ -104,7 +104,7 @@ TEST(Simulation, EveryOptionMatters) {
             digest_of(3, {.seed = 1, .stall_probability = 1, .stall_ms_max = 500}));
 }
 
-TEST(Simulation, WhatIsSaidIsPartOfTheDigest) {
+TEST(Simulation, DigestIncludesMessages) {
   auto const digest = [](std::string const& said) {
     auto const group = Group::simulated(1, {});
     run_ranks(group, [&](Group const& member) {
@@ -118,8 +118,8 @@ TEST(Simulation, WhatIsSaidIsPartOfTheDigest) {
   EXPECT_NE(digest("a"), digest("b"));
 }
 
-// Which of two senders is heard first, and which of two ranks ends first, differs from seed to seed.
-TEST(Simulation, RanksOvertakeEachOther) {
+// The order of two senders' messages, and the order in which ranks end, depend on the seed.
+TEST(Simulation, RanksFinishInAnyOrder) {
   std::set<std::vector<Rank>> heard, ended;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     std::vector<Rank> order, ends;
@@ -145,7 +145,7 @@ TEST(Simulation, RanksOvertakeEachOther) {
   EXPECT_EQ(ended.size(), 6U);
 }
 
-TEST(Simulation, PayloadsTravelToo) {
+TEST(Simulation, BulkTransfersArrive) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     run_ranks(Group::simulated(2, {.seed = seed}), [](Group const& member) {
       Node node(member);
@@ -169,7 +169,7 @@ TEST(Simulation, PayloadsTravelToo) {
   }
 }
 
-TEST(Simulation, WaitingForNothingEnds) {
+TEST(Simulation, WaitWithoutEventsEnds) {
   int ended = 0;
   EXPECT_THROW(run_ranks(Group::simulated(3, {}),
                          [&](Group const& member) {
@@ -182,8 +182,8 @@ TEST(Simulation, WaitingForNothingEnds) {
   EXPECT_EQ(ended, 3);
 }
 
-// A protocol that forgets to wake its driver is found, since nobody turns it.
-TEST(Simulation, AForgottenWakeIsFound) {
+// A protocol that does not wake its driver gets no progress, which is detected.
+TEST(Simulation, DetectsMissingWake) {
   EXPECT_THROW(run_ranks(Group::simulated(2, {}),
                          [](Group const& member) {
                            Node node(member);
@@ -195,13 +195,13 @@ TEST(Simulation, AForgottenWakeIsFound) {
                Error);
 }
 
-TEST(Simulation, AFailureEndsTheOthersAndIsWhatIsThrown) {
+TEST(Simulation, RethrowsFailureAndEndsOtherRanks) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     int lost = 0;
     auto const body = [&](Group const& member) {
       if (member.rank() == Rank{1}) throw std::out_of_range("no such row");
       try {
-        route(member, 1000);
+        exchange_rounds(member, 1000);
       } catch (PeerError const& error) {
         EXPECT_NE(std::string(error.what()).find("no such row"), std::string::npos) << error.what();
         ++lost;
@@ -213,19 +213,19 @@ TEST(Simulation, AFailureEndsTheOthersAndIsWhatIsThrown) {
   }
 }
 
-TEST(Simulation, AGroupCanRunAgain) {
+TEST(Simulation, GroupCanRunAgain) {
   auto const group = Group::simulated(3, {.seed = 7});
   int ran = 0;
   for (int i = 0; i < 3; ++i) run_ranks(group, [&](Group const&) { ++ran; });
   EXPECT_EQ(ran, 9);
 }
 
-TEST(Simulation, WaitingOutsideARunIsRefused) {
+TEST(Simulation, RejectsWaitOutsideRun) {
   auto const group = Group::simulated(2, {});
   EXPECT_THROW(group[0].impl().driver->wait([] { return true; }, 1), Error);
 }
 
-TEST(Simulation, OptionsAreChecked) {
+TEST(Simulation, RejectsInvalidOptions) {
   EXPECT_THROW(Group::simulated(0, {}), Error);
   EXPECT_THROW(Group::simulated(1025, {}), Error);
   EXPECT_THROW(Group::simulated(2, {.delay_ms_max = -1}), Error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks tell each other things, and measure how fast.
+// The control channel, and the benchmark of links.
 #include "comm/transport/control_channel.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST(ControlChannel, GathersInRankOrder) {
   });
 }
 
-TEST(ControlChannel, KeepsWhatOthersSay) {
+TEST(ControlChannel, KeepsMessagesOfOtherRanks) {
   run_ranks(Group::threads(3), [](Group const& group) {
     ControlChannel channel(*group.impl().transport);
     if (channel.rank() == 0) {
@@ -47,9 +47,9 @@ TEST(ControlChannel, KeepsWhatOthersSay) {
   });
 }
 
-// Others may go on over the transport before this rank has ended its ControlChannel: what they send comes first, in
-// their order.
-TEST(ControlChannel, HandsOnWhatNobodyHasAskedFor) {
+// Other ranks may use the transport before this rank has ended its ControlChannel. Their messages are received first,
+// in their order.
+TEST(ControlChannel, PassesOnUnreadMessages) {
   auto const groups = Group::threads(3);
   for (int const rank : {1, 2}) {
     auto& transport = *groups[static_cast<std::size_t>(rank)].impl().transport;
@@ -70,13 +70,13 @@ TEST(ControlChannel, HandsOnWhatNobodyHasAskedFor) {
   EXPECT_TRUE(channel.take_unread().empty());
 }
 
-TEST(ControlChannel, GivesUpOnASilentRank) {
+TEST(ControlChannel, TimesOutOnSilentRank) {
   auto const group = Group::threads(2);
   ControlChannel channel(*group[0].impl().transport, 0.01);
   test::expect_error([&] { channel.wait_receive(1); }, {"rank 1 has not answered", "firewalls"});
 }
 
-TEST(Probe, MeasuresEachRank) {
+TEST(LinkBenchmark, MeasuresEachRank) {
   for (int ranks : {1, 2, 3}) {
     run_ranks(Group::threads(ranks), [ranks](Group const& group) {
       ControlChannel channel(*group.impl().transport);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every transport has to do.
+// Tests that every transport must pass.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -27,7 +27,7 @@ class TransportConformance : public testing::TestWithParam<TransportFactory> {
   Ends make(int ranks) const { return GetParam().make(ranks); }
 };
 
-// Bytes that differ from message to message and from place to place.
+// Returns bytes that depend on the message `which` and on their position.
 std::string bytes(std::size_t size, std::size_t which) {
   std::string body(size, '\0');
   for (std::size_t i = 0; i < size; ++i) body[i] = static_cast<char>(i * 31 + (i >> 8) + which);
@@ -61,7 +61,7 @@ std::string await_error(Transport& end, Rank peer) {
       peer);
 }
 
-TEST_P(TransportConformance, EndsKnowWhoTheyAre) {
+TEST_P(TransportConformance, EndsReturnRankAndSize) {
   Ends const ends = make(3);
   ASSERT_EQ(ends.size(), 3U);
   for (std::size_t i = 0; i < 3; ++i) {
@@ -70,7 +70,7 @@ TEST_P(TransportConformance, EndsKnowWhoTheyAre) {
   }
 }
 
-TEST_P(TransportConformance, AnySizeArrivesWhole) {
+TEST_P(TransportConformance, AnySizeArrivesUnchanged) {
   Ends const ends = make(2);
   for (std::size_t const size : {0UL, 1UL, 7UL, 65535UL, 65536UL, 65537UL, 5UL << 20, kMessageBytesMax}) {
     std::string const body = bytes(size, 3);
@@ -82,7 +82,7 @@ TEST_P(TransportConformance, AnySizeArrivesWhole) {
   EXPECT_FALSE(ends[1]->receive());
 }
 
-TEST_P(TransportConformance, ARankReachesItself) {
+TEST_P(TransportConformance, RankCanSendToItself) {
   Ends const ends = make(2);
   ASSERT_TRUE(ends[1]->send(rank(1), "me"));
   TransportMessage const message = await(*ends[1]);
@@ -90,7 +90,7 @@ TEST_P(TransportConformance, ARankReachesItself) {
   EXPECT_EQ(message.body, "me");
 }
 
-TEST_P(TransportConformance, APairKeepsItsOrder) {
+TEST_P(TransportConformance, MessagesOfPairKeepOrder) {
   Ends const ends = make(3);
   for (int i = 0; i < 100; ++i) {
     for (std::size_t from : {0, 1}) {
@@ -106,7 +106,7 @@ TEST_P(TransportConformance, APairKeepsItsOrder) {
   }
 }
 
-TEST_P(TransportConformance, AFullQueueSaysSoAndRecovers) {
+TEST_P(TransportConformance, FullQueueIsReportedAndRecovers) {
   Ends const ends = make(3);
   std::size_t sent = 0, received = 0;
   while (ends[0]->send(rank(1), std::to_string(sent))) ASSERT_LT(++sent, 1000000U);
@@ -121,11 +121,11 @@ TEST_P(TransportConformance, AFullQueueSaysSoAndRecovers) {
     if (message.from != rank(0)) continue;
     EXPECT_EQ(message.body, std::to_string(received++));
   }
-  while (!woken) std::this_thread::yield();  // the sender is told that there is room
+  while (!woken) std::this_thread::yield();  // the sender is woken when there is room
   EXPECT_TRUE(ends[0]->send(rank(1), "again"));
 }
 
-TEST_P(TransportConformance, LargeMessagesFillAQueueToo) {
+TEST_P(TransportConformance, LargeMessagesFillQueue) {
   Ends const ends = make(2);
   int sent = 0;
   while (ends[0]->send(rank(1), std::string(kMessageBytesMax / 2, 'x'))) ASSERT_LT(++sent, 100);
@@ -135,7 +135,7 @@ TEST_P(TransportConformance, LargeMessagesFillAQueueToo) {
   EXPECT_TRUE(ends[0]->send(rank(1), std::string(kMessageBytesMax, 'x')));
 }
 
-TEST_P(TransportConformance, AnArrivalWakes) {
+TEST_P(TransportConformance, CallsOnArrival) {
   Ends const ends = make(2);
   std::atomic<int> woken = 0;
   ends[1]->on_arrival([&] { ++woken; });
@@ -150,7 +150,7 @@ TEST_P(TransportConformance, AnArrivalWakes) {
   EXPECT_EQ(woken, 0);
 }
 
-TEST_P(TransportConformance, ARegularEndIsNoError) {
+TEST_P(TransportConformance, LeaveIsNoError) {
   Ends const ends = make(3);
   EXPECT_TRUE(ends[1]->send(rank(0), "bye"));
   ends[1]->leave();
@@ -160,7 +160,7 @@ TEST_P(TransportConformance, ARegularEndIsNoError) {
   EXPECT_EQ(await(*ends[0]).body, "still here");
 }
 
-TEST_P(TransportConformance, NothingIsSentToWhoHasLeft) {
+TEST_P(TransportConformance, SendToRankThatLeftThrows) {
   Ends const ends = make(2);
   ends[1]->leave();
   auto const send_until_known = [&] {
@@ -169,7 +169,7 @@ TEST_P(TransportConformance, NothingIsSentToWhoHasLeft) {
   EXPECT_NE(error_of(send_until_known, rank(1)).find("rank 1"), std::string::npos);
 }
 
-TEST_P(TransportConformance, AnErrorComesAfterWhatWasSentBefore) {
+TEST_P(TransportConformance, ErrorComesAfterEarlierMessages) {
   Ends const ends = make(3);
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(ends[1]->send(rank(0), std::to_string(i)));
   ends[1]->fail(rank(1), "no memory");
@@ -181,7 +181,7 @@ TEST_P(TransportConformance, AnErrorComesAfterWhatWasSentBefore) {
   }
 }
 
-TEST_P(TransportConformance, AnErrorMayFollowARegularEnd) {
+TEST_P(TransportConformance, ErrorMayFollowLeave) {
   Ends const ends = make(2);
   ends[1]->leave();
   ends[1]->fail(rank(1), "too late");
@@ -189,13 +189,13 @@ TEST_P(TransportConformance, AnErrorMayFollowARegularEnd) {
   EXPECT_NE(await_error(*ends[0], rank(1)).find("too late"), std::string::npos);
 }
 
-TEST_P(TransportConformance, TheEndOfAnEndIsAnError) {
+TEST_P(TransportConformance, DestroyedEndIsLost) {
   Ends ends = make(2);
   ends[1].reset();
   EXPECT_NE(await_error(*ends[0], rank(1)).find("rank 1"), std::string::npos);
 }
 
-TEST_P(TransportConformance, WhoWaitsForRoomLearnsThatThereIsNone) {
+TEST_P(TransportConformance, LeaveWakesWaitingSender) {
   Ends const ends = make(2);
   while (ends[0]->send(rank(1), "x")) {
   }
@@ -206,7 +206,7 @@ TEST_P(TransportConformance, WhoWaitsForRoomLearnsThatThereIsNone) {
   EXPECT_THROW(ends[0]->send(rank(1), "x"), PeerError);
 }
 
-TEST_P(TransportConformance, ManyRanksReachAll) {
+TEST_P(TransportConformance, ManyRanksReachEachOther) {
   constexpr std::size_t kRanks = 40;
   Ends const ends = make(kRanks);
   for (std::size_t from = 0; from < kRanks; ++from) {
@@ -227,8 +227,8 @@ TEST_P(TransportConformance, ManyRanksReachAll) {
   }
 }
 
-// Every rank sends to every rank from a thread of its own, through queues that fill up.
-TEST_P(TransportConformance, AllAtOnce) {
+// Every rank sends to every rank from its own thread, through queues that fill up.
+TEST_P(TransportConformance, AllRanksExchangeConcurrently) {
   constexpr std::size_t kRanks = 4, kMessages = 2000;
   Ends const ends = make(kRanks);
   auto const run = [&](Transport& end) {
@@ -252,7 +252,7 @@ TEST_P(TransportConformance, AllAtOnce) {
 }
 
 // A rank fails while all others are sending to it and to each other.
-TEST_P(TransportConformance, AFailureReachesAllWhateverTheyDo) {
+TEST_P(TransportConformance, FailureReachesAllRanks) {
   constexpr std::size_t kRanks = 4;
   Ends const ends = make(kRanks);
   std::atomic<int> told = 0;

@@ -9,18 +9,18 @@ namespace gpups::test {
 namespace {
 
 void check(ucs_status_t status) {
-  if (status != UCS_OK) throw Error(std::string("the stranger's UCX says: ") + ucs_status_string(status));
+  if (status != UCS_OK) throw Error(std::string("UCX of the foreign process failed: ") + ucs_status_string(status));
 }
 
 }  // namespace
 
-struct UcxStranger::Native {
+struct ForeignUcxSender::Native {
   ucp_context_h context = nullptr;
   ucp_worker_h worker = nullptr;
   ucp_ep_h endpoint = nullptr;
 };
 
-UcxStranger::UcxStranger(std::string const& address) : native_(std::make_unique<Native>()) {
+ForeignUcxSender::ForeignUcxSender(std::string const& address) : native_(std::make_unique<Native>()) {
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES;
   params.features = UCP_FEATURE_AM;
@@ -33,7 +33,7 @@ UcxStranger::UcxStranger(std::string const& address) : native_(std::make_unique<
   check(ucp_ep_create(native_->worker, &endpoint, &native_->endpoint));
 }
 
-UcxStranger::~UcxStranger() {
+ForeignUcxSender::~ForeignUcxSender() {
   ucp_request_param_t how{};
   how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   how.flags = UCP_EP_CLOSE_FLAG_FORCE;
@@ -44,7 +44,7 @@ UcxStranger::~UcxStranger() {
   ucp_cleanup(native_->context);
 }
 
-void* UcxStranger::begin(void const* header, std::size_t header_bytes, std::string const& body, bool remote) {
+void* ForeignUcxSender::begin(void const* header, std::size_t header_bytes, std::string const& body, bool remote) {
   constexpr unsigned kActiveMessage = 1;
   ucp_request_param_t how{};
   how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
@@ -52,7 +52,7 @@ void* UcxStranger::begin(void const* header, std::size_t header_bytes, std::stri
   return ucp_am_send_nbx(native_->endpoint, kActiveMessage, header, header_bytes, body.data(), body.size(), &how);
 }
 
-bool UcxStranger::over(void* request) {
+bool ForeignUcxSender::over(void* request) {
   ucp_worker_progress(native_->worker);
   if (!UCS_PTR_IS_PTR(request)) return true;
   if (ucp_request_check_status(request) == UCS_INPROGRESS) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sender of any bytes to the address of a UcxWorker, by UCX alone: what a process can do that is no rank, or a
-// network that changes what it carries.
+// Sends any bytes to the address of a UcxWorker, with UCX alone, as a process that is no rank can do, or a network that
+// changes bytes.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,13 @@
 
 namespace gpups::test {
 
-class UcxStranger {
+class ForeignUcxSender {
  public:
-  explicit UcxStranger(std::string const& address);
-  ~UcxStranger();
+  explicit ForeignUcxSender(std::string const& address);
+  ~ForeignUcxSender();
 
-  // Returns when it is out. Large ones wait until the receiver fetches or drops them: `meanwhile` is called until then.
+  // Returns when the data are sent. Remote data wait until the receiver fetches or drops them; `meanwhile` is called
+  // until then.
   template <class Meanwhile>
   void send(void const* header, std::size_t header_bytes, std::string const& body, bool remote, Meanwhile meanwhile) {
     void* const request = begin(header, header_bytes, body, remote);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Headers of what is sent over UCX: who made one is known, and every change is found.
+// Header MACs of UCX messages: the receiver knows the sender of a header, and detects every change.
 #include "comm/ucx/header_mac.hpp"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ struct Signed {
 };
 Signed signed_by_one() { return {mac_of_rank(1).sign(Rank{0}, kHeader, 5, 99)}; }
 
-// The values that the authors of SipHash give for the key 0, 1, ... and texts 0, 1, ... of that many bytes.
+// The authors' test values of SipHash for the key 0, 1, ... and texts 0, 1, ... of 0, 8 and 16 bytes.
 TEST(KeyedHash, IsSipHash) {
   HashKey const key{0x0706050403020100, 0x0f0e0d0c0b0a0908};
   EXPECT_EQ(keyed_hash(key, std::array<std::uint64_t, 0>{}), 0x726fdb47dd0e0e31U);
@@ -43,7 +43,7 @@ TEST(KeyedHash, IsSipHash) {
   EXPECT_EQ(keyed_hash(key, key), 0x3f2acc7f57c29bdbU);
 }
 
-TEST(HeaderMac, AreOpenedByWhomTheyAreFor) {
+TEST(HeaderMac, ReceiverAcceptsSignedHeader) {
   auto const verified = signed_by_one().open();
   ASSERT_EQ(verified.verdict, Verdict::kValid);
   EXPECT_EQ(verified.header.from, Rank{1});
@@ -58,7 +58,7 @@ TEST(HeaderMac, AreOpenedByWhomTheyAreFor) {
   EXPECT_EQ(to_another.open().verdict, Verdict::kWrong);
 }
 
-TEST(HeaderMac, FindEveryChangedBitAndNameTheRank) {
+TEST(HeaderMac, DetectsEveryChangedBit) {
   for (std::size_t bit = 0; bit < 8 * sizeof(AmWireHeader); ++bit) {
     Signed signed_header = signed_by_one();
     auto* const bytes = reinterpret_cast<unsigned char*>(&signed_header.header);
@@ -70,7 +70,7 @@ TEST(HeaderMac, FindEveryChangedBitAndNameTheRank) {
   }
 }
 
-TEST(HeaderMac, FindAnotherLength) {
+TEST(HeaderMac, DetectsOtherLength) {
   EXPECT_EQ(signed_by_one().open(6).verdict, Verdict::kWrong);
   EXPECT_THAT(signed_by_one().open(6).wrong, HasSubstr("6 bytes where its header says 5"));
   auto const signed_header = signed_by_one();
@@ -79,11 +79,11 @@ TEST(HeaderMac, FindAnotherLength) {
   }
 }
 
-TEST(HeaderMac, OfStrangersAreTold) {
+TEST(HeaderMac, RecognizesForeignHeaders) {
   Signed const signed_header{mac_of_rank(1, 0xfedcba9876543210).sign(Rank{0}, kHeader, 5, 99)};
   EXPECT_EQ(signed_header.open().verdict, Verdict::kForeign);
   EXPECT_EQ(mac_of_rank(0).open("hello", 5, 0).verdict, Verdict::kForeign);
-  // By chance a session may be near this job's; one in which a few bits have changed is nearer.
+  // The session id of another job may be similar by chance; an id with a few changed bits is more similar.
   Signed const near{mac_of_rank(1, kSession ^ 0xffff).sign(Rank{0}, kHeader, 5, 99)};
   EXPECT_EQ(near.open().verdict, Verdict::kForeign);
   Signed const changed{mac_of_rank(1, kSession ^ 0xff).sign(Rank{0}, kHeader, 5, 99)};
@@ -92,8 +92,8 @@ TEST(HeaderMac, OfStrangersAreTold) {
   EXPECT_EQ(mac_of_rank(0).open(noise.data(), noise.size(), 0).verdict, Verdict::kForeign);
 }
 
-TEST(HeaderMac, ARankThatPosesAsAnotherIsNamed) {
-  // It has no key but its own.
+TEST(HeaderMac, NamesRankThatPosesAsAnother) {
+  // The rank has only its own keys.
   std::vector<HashKey> keys(kRanks);
   keys[0] = {2, 1000};
   Signed const signed_header{HeaderMac(Rank{1}, kSession, keys).sign(Rank{0}, kHeader, 5, 99)};
@@ -103,16 +103,16 @@ TEST(HeaderMac, ARankThatPosesAsAnotherIsNamed) {
   EXPECT_EQ(verified.wrong, "it poses as rank 1");
 }
 
-TEST(HeaderMac, AnotherVersionIsNamedWithThisOne) {
+TEST(HeaderMac, ErrorNamesBothVersions) {
   Signed signed_header = signed_by_one();
   signed_header.header.protocol = 77;
   EXPECT_EQ(signed_header.open().wrong,
             "it speaks version 77 of the data protocol and this rank version " + std::to_string(kUcxProtocol));
-  // Also where its headers are longer or shorter.
+  // Also if headers of that version are longer or shorter.
   EXPECT_THAT(mac_of_rank(0).open(&signed_header.header, 24, 5).wrong, HasSubstr("version 77"));
 }
 
-TEST(Checksum, FindsEveryChangedByte) {
+TEST(Checksum, DetectsEveryChangedByte) {
   for (std::size_t const size : {1, 7, 64, 300, 5000}) {
     std::string body(size, 'x');
     auto const before = kernels::checksum(body.data(), size);

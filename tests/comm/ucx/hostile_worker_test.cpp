@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A peer that sends over a link what no rank sends: one wrong thing at a time, each a PeerError that names the rank,
-// and none takes memory without bound.
+// A peer that sends invalid messages over a link: each is a PeerError that names the rank, and none takes unbounded
+// memory.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr Rank kPeer{1}, kOther{2};
 
-void expect_fault(std::function<void()> const& call, char const* words) {
+void expect_peer_error(std::function<void()> const& call, char const* words) {
   try {
     call();
     ADD_FAILURE() << "no PeerError; expected one with: " << words;
@@ -36,7 +36,7 @@ void expect_fault(std::function<void()> const& call, char const* words) {
 class HostileLink : public testing::Test {
  protected:
   void expect_lost(char const* words) {
-    expect_fault(
+    expect_peer_error(
         [this] {
           while (transport->receive()) {
           }
@@ -44,14 +44,14 @@ class HostileLink : public testing::Test {
         words);
   }
   void expect_wrong(char const* words) {
-    expect_fault([this] { bulk->progress(); }, words);
+    expect_peer_error([this] { bulk->progress(); }, words);
   }
   std::shared_ptr<test::FakeActiveMessages> const carrier = std::make_shared<test::FakeActiveMessages>(3);
   std::unique_ptr<Transport> transport = make_ucx_transport(carrier, nullptr);
   std::unique_ptr<BulkTransport> bulk = make_ucx_bulk_transport(carrier);
 };
 
-TEST_F(HostileLink, MessagesAreNotTakenOnWordWithoutBound) {
+TEST_F(HostileLink, BoundsMemoryOfAnnouncedMessages) {
   for (int i = 0; i < 2; ++i) carrier->deliver_remote_message(kPeer, kMessageBytesMax);
   EXPECT_EQ(carrier->bytes_wanted(), 2 * kMessageBytesMax);
   carrier->deliver_remote_message(kPeer, 1);
@@ -60,35 +60,35 @@ TEST_F(HostileLink, MessagesAreNotTakenOnWordWithoutBound) {
   expect_lost("more than there is room for");
 }
 
-TEST_F(HostileLink, AFailedConnectionIsALossWhereNobodyKnowsBetter) {
+TEST_F(HostileLink, FailedConnectionIsLoss) {
   carrier->break_connection(kPeer);
-  expect_fault(
+  expect_peer_error(
       [this] {
         for (;;) transport->receive();
       },
       "its data connection failed: it broke");
 }
 
-TEST_F(HostileLink, WhoLeavesSaysWhyItsConnectionFailed) {
+TEST_F(HostileLink, ReasonOfPeerReplacesConnectionError) {
   carrier->break_connection(kPeer);
   EXPECT_FALSE(transport->receive());
   carrier->deliver(kPeer, AmKind::kEnd, number(kPeer), 0, "no memory");
   expect_lost("no memory");
 }
 
-TEST_F(HostileLink, ATooLongMessageIsNotTaken) {
+TEST_F(HostileLink, RejectsTooLongMessage) {
   carrier->deliver_remote_message(kPeer, ~std::size_t{0});
   EXPECT_EQ(carrier->bytes_wanted(), 0U);
   expect_lost("more than there is room for");
 }
 
-TEST_F(HostileLink, TheBoundIsOfEachRank) {
+TEST_F(HostileLink, BoundAppliesToEachRank) {
   for (int i = 0; i < 2; ++i) carrier->deliver_remote_message(kPeer, kMessageBytesMax);
   carrier->deliver_message(kOther, "x");
   EXPECT_EQ(transport->receive()->body, "x");
 }
 
-TEST_F(HostileLink, WhatCannotBeLargeIsNotFetched) {
+TEST_F(HostileLink, RejectsLargeControlMessages) {
   for (auto const kind : {AmKind::kCredit, AmKind::kCreditRequest, AmKind::kEnd}) {
     carrier->deliver_remote(kPeer, kind, 1, 0, 100);
   }
@@ -96,7 +96,7 @@ TEST_F(HostileLink, WhatCannotBeLargeIsNotFetched) {
   expect_lost("cannot be right");
 }
 
-TEST_F(HostileLink, NobodyPosesAsThisRank) {
+TEST_F(HostileLink, IgnoresMessagesInNameOfThisRank) {
   carrier->deliver_message(Rank{0}, "x");
   carrier->deliver(Rank{0}, AmKind::kEnd, 0, 0, "");
   EXPECT_FALSE(transport->receive());
@@ -104,23 +104,23 @@ TEST_F(HostileLink, NobodyPosesAsThisRank) {
   EXPECT_EQ(transport->receive()->body, "y");
 }
 
-TEST_F(HostileLink, CreditsAreOfWhatWasSent) {
+TEST_F(HostileLink, RejectsCreditForUnsentBytes) {
   transport->send(kPeer, "abc");
   carrier->deliver(kPeer, AmKind::kCredit, 1, 4);
   expect_lost("has taken more than was sent");
 }
 
-TEST_F(HostileLink, ARegularEndIsNobodyElses) {
+TEST_F(HostileLink, RejectsLeaveOfAnotherRank) {
   carrier->deliver(kPeer, AmKind::kEnd, number(kOther), 0, "");
   expect_lost("cannot be right");
 }
 
-TEST_F(HostileLink, AnEndBecauseOfNobodyIsWrong) {
+TEST_F(HostileLink, RejectsFailureOfUnknownRank) {
   carrier->deliver(kPeer, AmKind::kEnd, 3, 0, "why");
   expect_lost("cannot be right");
 }
 
-TEST_F(HostileLink, ReasonsAreFitForATerminal) {
+TEST_F(HostileLink, SanitizesReasonOfPeer) {
   carrier->deliver(kPeer, AmKind::kEnd, number(kPeer), 0, "\033[2J" + std::string(60000, 'x'));
   try {
     transport->receive();
@@ -131,19 +131,19 @@ TEST_F(HostileLink, ReasonsAreFitForATerminal) {
   }
 }
 
-TEST_F(HostileLink, CreditsDoNotPileUp) {
+TEST_F(HostileLink, SendsOneCreditMessageAtATime) {
   for (int i = 0; i < 1000; ++i) {
     carrier->deliver_message(kPeer, "x");
     ASSERT_TRUE(transport->receive());
     carrier->deliver(kPeer, AmKind::kCreditRequest, 0, 0);
   }
   EXPECT_EQ(carrier->under_way(), 1U);
-  carrier->end_all();  // tells all that has come meanwhile
+  carrier->end_all();  // sends credit for all messages received meanwhile
   ASSERT_EQ(carrier->sent.size(), 2U);
   EXPECT_EQ(carrier->sent[0].number + carrier->sent[1].number, 1000U);
 }
 
-TEST_F(HostileLink, MessagesMayOvertakeEachOther) {
+TEST_F(HostileLink, PutsMessagesInOrder) {
   carrier->deliver(kPeer, AmKind::kMessage, 2, 0, "c");
   carrier->deliver(kPeer, AmKind::kMessage, 1, 0, "b");
   EXPECT_FALSE(transport->receive());
@@ -151,36 +151,36 @@ TEST_F(HostileLink, MessagesMayOvertakeEachOther) {
   for (char const* const body : {"a", "b", "c"}) EXPECT_EQ(transport->receive()->body, body);
 }
 
-TEST_F(HostileLink, AMessageThatComesTwiceIsWrong) {
+TEST_F(HostileLink, RejectsMessageReceivedTwice) {
   carrier->deliver(kPeer, AmKind::kMessage, 0, 0, "a");
   ASSERT_TRUE(transport->receive());
   carrier->deliver(kPeer, AmKind::kMessage, 0, 0, "a");
   expect_lost("came twice");
 }
 
-TEST_F(HostileLink, AMessageThatComesTwiceBeforeItIsReceivedIsWrong) {
+TEST_F(HostileLink, RejectsDuplicateOfWaitingMessage) {
   for (int i = 0; i < 2; ++i) carrier->deliver(kPeer, AmKind::kMessage, 1, 0, "b");
   expect_lost("came twice");
 }
 
-TEST_F(HostileLink, NumbersOfMessagesCostNoMemory) {
+TEST_F(HostileLink, RejectsTooLargeMessageNumber) {
   carrier->deliver(kPeer, AmKind::kMessage, std::uint64_t{1} << 60, 0, "a");
   expect_lost("more than there is room for");
 }
 
-TEST_F(HostileLink, WhatWasChangedOnTheWayEndsBoth) {
+TEST_F(HostileLink, ChangedDataEndsTransportAndBulk) {
   carrier->change(kPeer);
   expect_lost("it was changed");
   expect_wrong("it was changed");
 }
 
-TEST_F(HostileLink, WhatIsFetchedMayOutliveTheTransport) {
+TEST_F(HostileLink, FetchMayOutliveTransport) {
   carrier->deliver_remote_message(kPeer, 10);
   transport.reset();
   carrier->end_all();
 }
 
-TEST_F(HostileLink, DataUnderManyTagsIsBounded) {
+TEST_F(HostileLink, BoundsUnexpectedTransfers) {
   std::uint64_t tag = 0;
   for (; tag < 2 * kTransfersAheadMax; ++tag) carrier->deliver_remote(kPeer, AmKind::kData, tag, 0, 100000);
   EXPECT_NO_THROW(bulk->progress());
@@ -188,7 +188,7 @@ TEST_F(HostileLink, DataUnderManyTagsIsBounded) {
   expect_wrong("too much unasked");
 }
 
-TEST_F(HostileLink, BytesThatNobodyWantsAreBounded) {
+TEST_F(HostileLink, BoundsUnexpectedBytes) {
   std::string const body(kEagerBytesMax, 'x');
   std::uint64_t const fit = 2 * kEagerBytesAheadMax / kEagerBytesMax;
   for (std::uint64_t tag = 0; tag < fit; ++tag) carrier->deliver(kPeer, AmKind::kData, tag, 0, body);
@@ -197,7 +197,7 @@ TEST_F(HostileLink, BytesThatNobodyWantsAreBounded) {
   expect_wrong("too much unasked");
 }
 
-TEST_F(HostileLink, WhatIsTakenOrWithdrawnMakesRoom) {
+TEST_F(HostileLink, ReceivedAndWithdrawnDataFreeRoom) {
   Stream stream(Device::host(), 1);
   std::string into(100, ' ');
   for (std::uint64_t tag = 0; tag < 1U << 17; ++tag) {
@@ -211,8 +211,8 @@ TEST_F(HostileLink, WhatIsTakenOrWithdrawnMakesRoom) {
   EXPECT_NO_THROW(bulk->progress());
 }
 
-// What a payload sends to a receiver that is slow: first at once, then to be fetched, and then nothing more.
-TEST_F(HostileLink, ASlowReceiverIsSentNoMoreThanItHasRoomFor) {
+// Transfers to a slow receiver: first eager, then by rendezvous, and then nothing more.
+TEST_F(HostileLink, SendsNoMoreThanReceiverHasRoomFor) {
   Stream stream(Device::host(), 1);
   std::string const small(1000, 'x'), large(kEagerBytesMax, 'x');
   std::uint64_t tag = 0;
@@ -227,7 +227,7 @@ TEST_F(HostileLink, ASlowReceiverIsSentNoMoreThanItHasRoomFor) {
   while (carrier->sent.size() == sends) send(small);
   EXPECT_EQ(carrier->sent.size(), kTransfersAheadMax);
 
-  // It takes some of those that went at once, and there is room for as many.
+  // The receiver consumes some of the eager transfers, so there is room for as many.
   carrier->deliver(kPeer, AmKind::kBulkCredit, 10, 10 * large.size());
   EXPECT_EQ(carrier->sent.size(), kTransfersAheadMax + 1);
   for (int i = 0; i < 20; ++i) send(small);
@@ -235,12 +235,12 @@ TEST_F(HostileLink, ASlowReceiverIsSentNoMoreThanItHasRoomFor) {
   EXPECT_EQ(carrier->sent.back().protocol, AmProtocol::kEager);
 }
 
-TEST_F(HostileLink, WhatWasTakenIsOfWhatWasSent) {
+TEST_F(HostileLink, RejectsBulkCreditForUnsentData) {
   carrier->deliver(kPeer, AmKind::kBulkCredit, 1, 0);
   expect_wrong("taken more than was sent");
 }
 
-TEST_F(HostileLink, ASenderIsToldWhatWasTaken) {
+TEST_F(HostileLink, SendsBulkCreditAfterReceiving) {
   Stream stream(Device::host(), 1);
   std::string into(kEagerBytesMax, ' ');
   std::size_t const worth = kEagerBytesAheadMax / 4 / into.size();
@@ -255,18 +255,18 @@ TEST_F(HostileLink, ASenderIsToldWhatWasTaken) {
   EXPECT_EQ(carrier->sent[0].count, worth * into.size());
 }
 
-TEST_F(HostileLink, DataThatComesTwiceIsWrong) {
+TEST_F(HostileLink, RejectsDuplicateData) {
   for (int i = 0; i < 2; ++i) carrier->deliver_remote(kPeer, AmKind::kData, 7, 0, 100000);
   expect_wrong("the same data twice");
 }
 
-TEST_F(HostileLink, PiecesAreOfWhatIsWanted) {
+TEST_F(HostileLink, RejectsUnrequestedPiece) {
   carrier->deliver_remote(kPeer, AmKind::kBulkPiece, 7, 0, 100);
   EXPECT_EQ(carrier->bytes_wanted(), 0U);
   expect_wrong("a piece of what was not wanted");
 }
 
-TEST_F(HostileLink, PiecesLieWithinWhatIsWanted) {
+TEST_F(HostileLink, RejectsPieceOutOfRange) {
   constexpr std::uint64_t kSize = 200000;
   for (auto const& [offset, bytes] : {std::pair{kSize - 1, 2UL}, {~0UL, 1UL}, {0UL, kSize + 1}, {kSize, 0UL}}) {
     auto const other = std::make_shared<test::FakeActiveMessages>(3);
@@ -278,16 +278,16 @@ TEST_F(HostileLink, PiecesLieWithinWhatIsWanted) {
     ASSERT_EQ(other->sent.back().kind, AmKind::kBulkRequest);
     other->deliver_remote(kPeer, AmKind::kBulkPiece, 7, offset, bytes);
     EXPECT_EQ(other->bytes_wanted(), 0U);
-    expect_fault([&] { end->progress(); }, "a piece of what was not wanted");
+    expect_peer_error([&] { end->progress(); }, "a piece of what was not wanted");
   }
 }
 
-TEST_F(HostileLink, WhatWasNotOfferedIsNotSent) {
+TEST_F(HostileLink, RejectsRequestWithoutOffer) {
   carrier->deliver(kPeer, AmKind::kBulkRequest, 7, 0);
   expect_wrong("wants what was not offered");
 }
 
-TEST_F(HostileLink, WhatIsOfferedIsWantedInAWayThatThereIs) {
+TEST_F(HostileLink, RejectsUnknownTransferMode) {
   auto const other = std::make_shared<test::FakeActiveMessages>(3);
   auto const hub = std::make_shared<test::FabricHub>(3);
   auto const end = make_ucx_bulk_transport(other, std::make_shared<test::LocalFabric>(Rank{0}, hub));
@@ -297,42 +297,42 @@ TEST_F(HostileLink, WhatIsOfferedIsWantedInAWayThatThereIs) {
   ASSERT_EQ(other->sent.back().kind, AmKind::kFabricOffer);
   other->deliver(kPeer, AmKind::kBulkRequest, 7, 2);
   EXPECT_EQ(other->sent.back().kind, AmKind::kFabricOffer);
-  expect_fault([&] { end->progress(); }, "wants a transfer in a way that there is not");
+  expect_peer_error([&] { end->progress(); }, "wants a transfer in a way that there is not");
 }
 
-TEST_F(HostileLink, OnlyRankZeroTellsOfBatches) {
+TEST_F(HostileLink, RejectsBatchNotFromRankZero) {
   carrier->deliver(kPeer, AmKind::kFabricBatch, 0, 0, std::string("\1\0\0\0\1\1\0\0\0\0\0\0\0\0\0\0\0", 17));
   expect_wrong("a batch that cannot be");
 }
 
-// Also one that names no transfer.
-TEST_F(HostileLink, BatchesGoByAFabric) {
+// Even a batch without transfers is rejected.
+TEST_F(HostileLink, RejectsBatchWithoutFabric) {
   carrier->deliver(Rank{0}, AmKind::kFabricBatch, 0, 0, std::string(4, '\0'));
   test::expect_error([this] { bulk->progress(); }, {"transfers by a fabric where there are none"});
 }
 
-TEST_F(HostileLink, OnlyRanksOfTheJobAreReady) {
+TEST_F(HostileLink, RejectsReadyForUnknownRank) {
   carrier->deliver(kPeer, AmKind::kFabricReady, 7, 3);
   expect_wrong("ready for what cannot be");
 }
 
-TEST_F(HostileLink, RanksAreReadyForASumOnce) {
+TEST_F(HostileLink, RejectsSecondReadyForSum) {
   for (int i = 0; i < 2; ++i) carrier->deliver(kPeer, AmKind::kFabricAllreduceReady, 7, 100);
   expect_wrong("ready for another sum");
 }
 
-TEST_F(HostileLink, RanksAreReadyForTheSameSum) {
+TEST_F(HostileLink, RejectsReadyForOtherSum) {
   carrier->deliver(kOther, AmKind::kFabricAllreduceReady, 7, 100);
   carrier->deliver(kPeer, AmKind::kFabricAllreduceReady, 7, 101);
   expect_wrong("ready for another sum");
 }
 
-TEST_F(HostileLink, SumsThatWaitAreBounded) {
+TEST_F(HostileLink, BoundsWaitingSums) {
   for (std::uint64_t tag = 0; tag < 1000000; ++tag) carrier->deliver(kPeer, AmKind::kFabricAllreduceReady, tag, 100);
   expect_wrong("ready for a sum that cannot be");
 }
 
-TEST_F(HostileLink, RefusalsAreNotFetched) {
+TEST_F(HostileLink, DoesNotFetchRejections) {
   carrier->deliver_remote(kPeer, AmKind::kBulkRejected, 7, 0, ~std::size_t{0});
   carrier->deliver_remote(kPeer, AmKind::kBulkWithdrawn, 7, 0, ~std::size_t{0});
   EXPECT_EQ(carrier->bytes_wanted(), 0U);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What UCX brings is what a rank of the job has sent: a changed byte is found wherever it is, and strangers are not
-// heard.
+// Data that arrive over UCX: every changed byte is detected, and data of foreign processes are ignored.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -29,7 +28,7 @@ constexpr std::uint64_t kSession = 0x0123456789abcdef;
 constexpr HashKey kOwn{1, 2}, kOfOne{3, 4};
 constexpr Rank kOne{1};
 
-// Rank 0 of two ranks on two machines; what rank 1 sends is made by the test.
+// Rank 0 of two ranks on two machines; the test makes the messages of rank 1.
 class InTransit : public testing::Test {
  protected:
   InTransit() { link->connect(Rank{0}, kSession, {{link->address(), false, kOwn}, {link->address(), false, kOfOne}}); }
@@ -37,7 +36,7 @@ class InTransit : public testing::Test {
     return ones.sign(Rank{0}, {kOne, kind, number, body.size()}, body.size(),
                      kernels::checksum(body.data(), body.size()));
   }
-  // Sends, and lets rank 0 turn until it has come.
+  // Sends a message, and makes progress on rank 0 until `come` returns true.
   template <class Come>
   void send(AmWireHeader const& header, std::string const& body, bool remote, Come come) {
     one.send(&header, sizeof header, body, remote, [this] { link->progress(); });
@@ -47,12 +46,12 @@ class InTransit : public testing::Test {
 
   std::shared_ptr<UcxWorker> const link = std::make_shared<UcxWorker>();
   HeaderMac const ones{kOne, kSession, {kOfOne, kOwn}};
-  UcxStranger one{link->address()};
+  ForeignUcxSender one{link->address()};
 };
 
 constexpr std::size_t kSmall = 20, kLarge = 200000;
 
-TEST_F(InTransit, WhatWasNotChangedArrives) {
+TEST_F(InTransit, UnchangedDataArrives) {
   auto const transport = make_ucx_transport(link, nullptr);
   auto const bulk = make_ucx_bulk_transport(link);
   std::uint64_t next = 0;
@@ -74,7 +73,7 @@ TEST_F(InTransit, WhatWasNotChangedArrives) {
   }
 }
 
-TEST_F(InTransit, EveryChangedByteIsFoundAndItsSenderNamed) {
+TEST_F(InTransit, DetectsEveryChangedByte) {
   int listener = 0, found = 0, handed_on = 0;
   std::string said;
   link->on_peer_error(&listener, [&](Rank peer, std::string const& what) {
@@ -108,7 +107,7 @@ TEST_F(InTransit, EveryChangedByteIsFoundAndItsSenderNamed) {
   link->handle(AmKind::kData, nullptr);
 }
 
-TEST_F(InTransit, TransportAndPayloadSayWhatWasChanged) {
+TEST_F(InTransit, TransportAndBulkReportChange) {
   for (bool const remote : {false, true}) {
     auto const transport = make_ucx_transport(link, nullptr);
     auto const bulk = make_ucx_bulk_transport(link);
@@ -131,7 +130,7 @@ TEST_F(InTransit, TransportAndPayloadSayWhatWasChanged) {
   }
 }
 
-TEST_F(InTransit, AnotherVersionIsRefusedByBothNumbers) {
+TEST_F(InTransit, ErrorNamesBothVersions) {
   auto const transport = make_ucx_transport(link, nullptr);
   auto header = header_of(AmKind::kMessage, 0, "");
   header.protocol = 9;
@@ -144,8 +143,8 @@ TEST_F(InTransit, AnotherVersionIsRefusedByBothNumbers) {
   }
 }
 
-// A process that knows where rank 0 is reached, and not the job's secrets.
-TEST(Strangers, OverUcxAreNotHeard) {
+// A process that knows the address of rank 0, but not the secrets of the job.
+TEST(ForeignProcess, DataOverUcxIsIgnored) {
   int to_child[2];
   ASSERT_EQ(pipe(to_child), 0);
   pid_t const child = fork();
@@ -154,13 +153,13 @@ TEST(Strangers, OverUcxAreNotHeard) {
     ssize_t const got = read(to_child[0], address.data(), address.size());
     if (got <= 0) _exit(1);
     address.resize(static_cast<std::size_t>(got));
-    UcxStranger stranger(address);
-    HeaderMac const seals(kOne, std::uint64_t(getpid()) * 0x9e3779b97f4a7c15, {kOfOne, kOwn});
+    ForeignUcxSender sender(address);
+    HeaderMac const macs(kOne, std::uint64_t(getpid()) * 0x9e3779b97f4a7c15, {kOfOne, kOwn});
     for (std::uint32_t kind = 0; kind < 2 * kAmKinds; ++kind) {
-      for (std::string const& body : {std::string(), std::string("the stranger's"), std::string(kLarge, 's')}) {
-        auto const header = seals.sign(Rank{0}, {kOne, static_cast<AmKind>(kind), 0, 0}, body.size(), {});
+      for (std::string const& body : {std::string(), std::string("the sender's"), std::string(kLarge, 's')}) {
+        auto const header = macs.sign(Rank{0}, {kOne, static_cast<AmKind>(kind), 0, 0}, body.size(), {});
         for (std::size_t bytes : {std::size_t{0}, std::size_t{8}, sizeof header}) {
-          stranger.send(&header, bytes, body, body.size() == kLarge, [] {});
+          sender.send(&header, bytes, body, body.size() == kLarge, [] {});
         }
       }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All algorithms that sum floats over ranks, over communicators in memory: the same sums on all ranks, in every run.
+// All allreduce algorithms of floats, over communicators in memory: the same sums on all ranks, in every run.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -35,7 +35,7 @@ constexpr std::size_t kPiece = 1000;
 
 enum class Where { kInPlace, kElsewhere };
 
-// What each rank has after an algorithm's run.
+// Runs an algorithm and returns the sums of each rank.
 std::vector<Floats> run(Algorithm const& algorithm, int ranks, std::size_t n, std::uint64_t seed,
                         Where where = Where::kInPlace) {
   struct Arrays {
@@ -59,11 +59,11 @@ std::vector<Floats> run(Algorithm const& algorithm, int ranks, std::size_t n, st
   return results;
 }
 
-class SumAlgorithms : public testing::TestWithParam<Algorithm> {};
+class AllreduceAlgorithms : public testing::TestWithParam<Algorithm> {};
 
-TEST_P(SumAlgorithms, GiveAllRanksTheSameSums) {
+TEST_P(AllreduceAlgorithms, AllRanksGetTheSameSums) {
   for (int ranks = 1; ranks <= 9; ++ranks) {
-    // With the last, slices have more pieces than are on their way at a time.
+    // With the last size, slices have more pieces than are in flight at a time.
     auto const some = static_cast<std::size_t>(ranks);
     for (std::size_t const n : {std::size_t{0}, std::size_t{1}, some - 1, std::size_t{1000}, some * kPiece * 6 + 5}) {
       auto const results = run(GetParam(), ranks, n, 7);
@@ -80,12 +80,12 @@ TEST_P(SumAlgorithms, GiveAllRanksTheSameSums) {
   }
 }
 
-TEST_P(SumAlgorithms, AddInAnOrderThatDoesNotDependOnArrivals) {
+TEST_P(AllreduceAlgorithms, SumsDoNotDependOnArrivalOrder) {
   auto const first = run(GetParam(), 5, 70001, 1)[0];
   for (std::uint64_t seed = 2; seed < 12; ++seed) EXPECT_EQ(run(GetParam(), 5, 70001, seed)[3], first);
 }
 
-TEST_P(SumAlgorithms, GiveTheSameWhereTheTermsStay) {
+TEST_P(AllreduceAlgorithms, InPlaceAndOutOfPlaceAreEqual) {
   for (int const ranks : {1, 2, 3, 4, 7}) {
     std::size_t const n = static_cast<std::size_t>(ranks) * kPiece * 6 + 5;
     for (std::uint64_t seed = 1; seed < 5; ++seed) {
@@ -94,7 +94,7 @@ TEST_P(SumAlgorithms, GiveTheSameWhereTheTermsStay) {
   }
 }
 
-// A rank's sparse vector: element i is there where some bits of a hash say so.
+// A rank's sparse vector, with about one of `one_of` elements.
 struct Sparse {
   std::vector<std::uint32_t> indices;
   Floats values;
@@ -117,7 +117,7 @@ Floats sum_of(int ranks, std::size_t size, std::uint64_t one_of) {
   }
   return sums;
 }
-// The elements first .. first + size - 1 of the sum, all of them.
+// Returns the elements first .. first + size - 1 of the sum as an array.
 Floats dense(Stream& stream, ReducedVector const& sum) {
   auto const values = to_host(stream, sum.values.view());
   if (!sum.sparse) return values;
@@ -127,7 +127,7 @@ Floats dense(Stream& stream, ReducedVector const& sum) {
   return all;
 }
 
-// The sums of arrays that hold the ranks' sparse vectors, on each rank.
+// Sums the ranks' sparse vectors as arrays, and returns the sums of each rank.
 std::vector<Floats> sums_of_arrays(Algorithm const& algorithm, int ranks, std::size_t size, std::uint64_t one_of,
                                    WireFormat format = WireFormat::kFloat) {
   std::vector<Floats> results(static_cast<std::size_t>(ranks));
@@ -143,7 +143,7 @@ std::vector<Floats> sums_of_arrays(Algorithm const& algorithm, int ranks, std::s
   return results;
 }
 
-TEST_P(SumAlgorithms, SumArraysThatAreMostlyZero) {
+TEST_P(AllreduceAlgorithms, SumMostlyZeroArrays) {
   for (int const ranks : {1, 2, 3, 5, 8}) {
     for (std::size_t const size : {std::size_t{1000}, std::size_t{200003}}) {
       for (std::uint64_t const one_of : {2, 50, 1000000}) {
@@ -156,10 +156,10 @@ TEST_P(SumAlgorithms, SumArraysThatAreMostlyZero) {
   }
 }
 
-// Each number is rounded at most once by each rank that sends it on; below 2^11 half loses nothing of whole numbers.
-// Sums are at most 1500: errors are at most three steps of int8, 1500 / 127 each, or two of int4, 1500 / 7.
-TEST_P(SumAlgorithms, SumArraysInTheFormatsThatTheyHave) {
-  if (!GetParam().info.sparse) GTEST_SKIP() << "it has floats alone";
+// Each rank that sends a number rounds it at most once. Whole numbers below 2^11 are exact in half. Sums are at most
+// 1500: errors are at most three steps of int8, 1500 / 127 each, or two of int4, 1500 / 7.
+TEST_P(AllreduceAlgorithms, SumInEachSupportedFormat) {
+  if (!GetParam().info.sparse) GTEST_SKIP() << "the algorithm supports only float";
   constexpr std::size_t kSize = 70001;
   Floats const want = sum_of(3, kSize, 4);
   for (auto const format : {WireFormat::kHalf, WireFormat::kBFloat16, WireFormat::kInt8, WireFormat::kInt4}) {
@@ -175,7 +175,7 @@ TEST_P(SumAlgorithms, SumArraysInTheFormatsThatTheyHave) {
   }
 }
 
-// Calls sum(communicator, vector) on all ranks and checks what it gives each: all of it, or the rank's slice.
+// Calls sum(communicator, vector) on all ranks and checks the result of each: the whole sum, or the rank's slice.
 template <class Sum>
 void expect_sparse_sums(Sum sum, bool slices) {
   for (int ranks = 1; ranks <= 8; ++ranks) {
@@ -201,9 +201,9 @@ void expect_sparse_sums(Sum sum, bool slices) {
   }
 }
 
-TEST_P(SumAlgorithms, SumSparseVectors) { expect_sparse_sums(GetParam().sum_vector, false); }
+TEST_P(AllreduceAlgorithms, SumSparseVectors) { expect_sparse_sums(GetParam().sum_vector, false); }
 
-TEST_P(SumAlgorithms, RefuseListsThatAreNotAscendingOrLeaveTheVector) {
+TEST_P(AllreduceAlgorithms, RejectInvalidIndices) {
   auto const sum = [&](std::vector<std::uint32_t> const& indices) {
     MemoryCommunicators(2).run([&](Communicator& comm) -> CoTask<> {
       auto const mine = std::make_shared<Sparse>(Sparse{indices, Floats(indices.size(), 1)});
@@ -218,8 +218,8 @@ TEST_P(SumAlgorithms, RefuseListsThatAreNotAscendingOrLeaveTheVector) {
   expect_error([&] { sum({1, 3, 2}); }, {"are not ascending"});
 }
 
-// Or the mean of many sums would keep the error of one.
-TEST(SumStreamsDensely, RoundsEachRunWithDrawsOfItsOwn) {
+// With equal rounding in each run, the mean of many sums would keep the error of one.
+TEST(DsarSparseVector, RoundsDifferentlyInEachRun) {
   constexpr std::size_t kSize = 1000;
   std::vector<Floats> sums;
   MemoryCommunicators communicators(2);
@@ -235,9 +235,12 @@ TEST(SumStreamsDensely, RoundsEachRunWithDrawsOfItsOwn) {
   EXPECT_NE(sums.at(0), sums.at(1));
 }
 
-TEST(ScatterStreamed, LeavesEachRankTheSumOfItsSlice) { expect_sparse_sums(comm::reduce_scatter_sparse_vector, true); }
+TEST(ReduceScatterSparseVector, EachRankGetsSumOfItsSlice) {
+  expect_sparse_sums(comm::reduce_scatter_sparse_vector, true);
+}
 
-INSTANTIATE_TEST_SUITE_P(All, SumAlgorithms, testing::ValuesIn(comm::algorithms().begin(), comm::algorithms().end()),
+INSTANTIATE_TEST_SUITE_P(All, AllreduceAlgorithms,
+                         testing::ValuesIn(comm::algorithms().begin(), comm::algorithms().end()),
                          [](auto const& of) { return std::string(of.param.info.name); });
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short arrays of floats, which go to every rank at once.
+// The eager allreduce of short arrays of floats: each rank sends its array to every other rank.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -25,7 +25,7 @@ Floats floats_of(std::uint32_t rank, std::size_t n) {
   return values;
 }
 
-// In the order of the ranks.
+// Returns the sums, added in the order of the ranks.
 Floats sums_of(int ranks, std::size_t n) {
   Floats sums = floats_of(0, n);
   for (std::uint32_t rank = 1; rank < static_cast<std::uint32_t>(ranks); ++rank) {
@@ -39,7 +39,7 @@ struct Arrays {
   Array<float> terms, sums;
 };
 
-// Runs all ranks over these communicators, whose messages arrive as their seed decides; checks what each gets.
+// Runs all ranks over these communicators, whose seed decides the order of messages, and checks the sums of each rank.
 void run(MemoryCommunicators& communicators, int ranks, std::size_t n, bool in_place) {
   Floats const expected = sums_of(ranks, n);
   communicators.run([&](Communicator& comm) -> CoTask<> {
@@ -57,7 +57,7 @@ void run(MemoryCommunicators& communicators, int ranks, std::size_t n, bool in_p
   });
 }
 
-TEST(ShortSums, AreThoseInTheOrderOfTheRanks) {
+TEST(EagerAllreduce, SumsInRankOrder) {
   for (int ranks = 1; ranks <= 19; ++ranks) {
     for (std::size_t const n : {0, 1, 7, 200}) {
       for (bool const in_place : {false, true}) {
@@ -70,7 +70,7 @@ TEST(ShortSums, AreThoseInTheOrderOfTheRanks) {
   }
 }
 
-TEST(ShortSums, TakeOneMessageToEachRank) {
+TEST(EagerAllreduce, SendsOneMessageToEachRank) {
   MemoryCommunicators communicators(4);
   run(communicators, 4, 100, true);
   for (int rank = 0; rank < 4; ++rank) {
@@ -79,7 +79,7 @@ TEST(ShortSums, TakeOneMessageToEachRank) {
   }
 }
 
-TEST(ShortSums, AreOfArraysThatFitIntoAHeaderForEachRank) {
+TEST(EagerAllreduce, IsUsedForArraysThatFitHeaders) {
   EXPECT_TRUE(comm::fits_eager(2, 4096));
   EXPECT_FALSE(comm::fits_eager(2, 4097));
   EXPECT_TRUE(comm::fits_eager(17, 1024));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links and sums for tests of what is chosen.
+// Link costs and shapes of allreduces for tests of the selection.
 #pragma once
 
 #include "comm/collectives/allreduce/algorithms.hpp"
 
 namespace gpups::comm {
 
-// A network on which nothing but what `cost` says takes long.
+// Returns costs of which only `cost` is large.
 inline LinkCosts only(double LinkCosts::*cost) {
   LinkCosts model;
   for (auto const each : kLinkCostMembers) model.*each = 1e-15;

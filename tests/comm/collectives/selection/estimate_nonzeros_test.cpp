@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many elements of an array are not zero, as a look at some of them tells.
+// The estimated number of nonzeros of an array, from a sample of its elements.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ std::vector<float> values_of(std::size_t size, double density) {
   return values;
 }
 
-TEST(EstimateNonzeros, CountsShortArrays) {
+TEST(EstimateNonzeros, CountsShortArraysExactly) {
   for (std::size_t const size : {0, 1, 15, 100, 2048}) {
     EXPECT_EQ(estimate_nonzeros(View<float const>(values_of(size, 1)), 1), size);
     EXPECT_EQ(estimate_nonzeros(View<float const>(values_of(size, 0)), 1), 0U);
@@ -27,8 +27,8 @@ TEST(EstimateNonzeros, CountsShortArrays) {
   EXPECT_EQ(estimate_nonzeros(View<float const>(std::vector<float>{0, 1, -0.0F, 2}), 1), 2U);
 }
 
-// 2048 are looked at, each for itself: twice its standard error holds for nearly all.
-TEST(EstimateNonzeros, ComesCloseInLongOnes) {
+// The sample has 2048 independent elements: nearly all estimates are within two standard errors.
+TEST(EstimateNonzeros, IsCloseForLongArrays) {
   constexpr std::size_t kSize = 1000003;
   for (double const density : {0., .01, .3, .6, 1.}) {
     auto const values = values_of(kSize, density);
@@ -42,8 +42,8 @@ TEST(EstimateNonzeros, ComesCloseInLongOnes) {
   }
 }
 
-// Whatever lies where.
-TEST(EstimateNonzeros, LooksEverywhere) {
+// Every position is in the sample of some seed.
+TEST(EstimateNonzeros, SamplesAllPositions) {
   for (std::size_t const size : {2064, 4080, 6000, 10000, 100000}) {
     for (std::size_t const last : {std::size_t{0}, size / 2, size - 32}) {  // 16 elements after it are not 0
       std::vector<float> values(size);
@@ -57,8 +57,8 @@ TEST(EstimateNonzeros, LooksEverywhere) {
   }
 }
 
-// What lies at regular distances is not overlooked for good.
-TEST(EstimateNonzeros, LooksElsewhereEachTime) {
+// Elements at regular distances are not missed with every seed.
+TEST(EstimateNonzeros, SeedChangesSampledPositions) {
   std::vector<float> values(std::size_t{1} << 20);
   for (std::size_t i = 0; i < values.size(); i += 4096) values[i] = 1;
   std::set<std::uint64_t> found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of links survive a job, and nothing that lies in the cache folder can do harm.
+// Link costs are kept for later jobs, and damaged files in the cache folder are ignored.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -27,7 +27,7 @@ void write(std::filesystem::path const& file, std::string const& text) {
   std::ofstream(file, std::ios::binary) << text;
 }
 
-TEST(LinkCostCache, GivesBackWhatWasPut) {
+TEST(LinkCostCache, FindReturnsStoredCosts) {
   test::TemporaryFolder const folder;
   LinkCostCache const cache(folder.path() / "made" / "when_needed");
   EXPECT_EQ(cache.find("a b"), std::nullopt);
@@ -40,7 +40,7 @@ TEST(LinkCostCache, GivesBackWhatWasPut) {
   EXPECT_EQ(LinkCostCache(folder.path() / "made" / "when_needed").find("a b"), other);
 }
 
-TEST(LinkCostCache, DamageIsFound) {
+TEST(LinkCostCache, RejectsDamagedFiles) {
   test::TemporaryFolder const folder;
   LinkCostCache const cache(folder.path());
   cache.put("a b", kModel);
@@ -63,8 +63,8 @@ TEST(LinkCostCache, DamageIsFound) {
   EXPECT_EQ(cache.find("a b"), kModel);
 }
 
-// So that two runs a year apart select the same algorithms.
-TEST(LinkCostCache, KeepsCostsUntilTheUserDeletesThem) {
+// Costs of any age are used, so that two runs a year apart select the same algorithms.
+TEST(LinkCostCache, CostsNeverExpire) {
   test::TemporaryFolder const folder;
   LinkCostCache const cache(folder.path());
   cache.put("a b", kModel);
@@ -75,7 +75,7 @@ TEST(LinkCostCache, KeepsCostsUntilTheUserDeletesThem) {
   EXPECT_EQ(cache.find("a b"), std::nullopt);
 }
 
-TEST(LinkCostCache, WhereNothingCanBeWrittenNothingIsKept) {
+TEST(LinkCostCache, UnwritableFolderKeepsNothing) {
   LinkCostCache const nowhere{std::filesystem::path()};
   nowhere.put("a b", kModel);
   EXPECT_EQ(nowhere.find("a b"), std::nullopt);
@@ -84,7 +84,7 @@ TEST(LinkCostCache, WhereNothingCanBeWrittenNothingIsKept) {
   EXPECT_EQ(impossible.find("a b"), std::nullopt);
 }
 
-TEST(LinkCostCache, WritersAtOnceLeaveOneOfTheirs) {
+TEST(LinkCostCache, ConcurrentWritersLeaveOneFile) {
   test::TemporaryFolder const folder;
   std::vector<std::thread> writers;
   for (int w = 1; w <= 4; ++w) {
@@ -95,7 +95,7 @@ TEST(LinkCostCache, WritersAtOnceLeaveOneOfTheirs) {
       for (int i = 0; i < 200; ++i) {
         cache.put("a b", model);
         auto const found = cache.find("a b");
-        ASSERT_TRUE(found.has_value());  // whole, whoever wrote it
+        ASSERT_TRUE(found.has_value());  // complete, whichever thread wrote it
         EXPECT_EQ(found->byte_s, kModel.byte_s);
       }
     });
@@ -106,7 +106,7 @@ TEST(LinkCostCache, WritersAtOnceLeaveOneOfTheirs) {
   EXPECT_EQ(files, 1U);
 }
 
-TEST(LinkCostCache, IsWhereTheUserSays) {
+TEST(LinkCostCache, FolderFollowsEnvironment) {
   using Value = std::optional<std::string>;
   auto const folder_with = [](Value ours, Value xdg, Value home) {
     test::Environment const set({{"GPUPS_CACHE_DIR", ours}, {"XDG_CACHE_HOME", xdg}, {"HOME", home}});

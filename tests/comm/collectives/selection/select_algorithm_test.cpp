@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which algorithm and format are selected for a sum, by modelled time, and in which formats numbers may be sent.
+// The algorithm and format that are selected for an allreduce by modelled time, and the formats that may be used.
 #include "comm/collectives/selection/select_algorithm.hpp"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ std::string selected(LinkCosts const& costs, AllreduceShape const& shape) {
   return name_of(select_algorithm(costs, shape));
 }
 
-TEST(LinkCosts, TimesAreLinearInTheCosts) {
+TEST(LinkCosts, TimesAreLinear) {
   test::Random random(1);
   for (AllreduceShape const& shape : {dense(1 << 20), dense(70000, 3), sparse(1 << 20, 10000), sparse(5000, 1, 7)}) {
     LinkCosts const one = random_costs(random), other = random_costs(random);
@@ -49,8 +49,8 @@ TEST(LinkCosts, TimesAreLinearInTheCosts) {
   }
 }
 
-// Of sums whose bytes, messages and entries can be counted by hand.
-TEST(LinkCosts, CountsWhatAlgorithmsSend) {
+// For shapes whose bytes, messages and entries can be counted by hand.
+TEST(LinkCosts, CountsMessagesAndBytesOfAlgorithms) {
   auto const time = [](char const* name, double LinkCosts::*cost, AllreduceShape const& shape) {
     LinkCosts costs;
     costs.*cost = 1;
@@ -67,15 +67,15 @@ TEST(LinkCosts, CountsWhatAlgorithmsSend) {
   EXPECT_EQ(time("sparse_allgather", &LinkCosts::round_s, sparse(1000, 10)), 1);
   EXPECT_EQ(time("ssar_split_allgather", &LinkCosts::round_s, sparse(1000, 10)), 2);
   EXPECT_EQ(time("ssar_recursive_doubling", &LinkCosts::round_s, sparse(1000, 10, 8)), 3);
-  // 100,000 floats and places, in two blocks.
+  // 10,000 floats of 100,000 elements and their positions, in two blocks.
   double const stream = time("sparse_allgather", &LinkCosts::byte_s, sparse(100000, 10000, 2));
   EXPECT_GT(stream, 4 * 10000 + 10000);
   EXPECT_LT(stream, 4 * 10000 + 12500 + 2 * 4 + 1);
 }
 
-TEST(SelectAlgorithm, TakesTheLeastModelledTime) {
-  EXPECT_EQ(selected(only(&LinkCosts::byte_s), dense(1000)), "reduce_scatter_allgather");  // of few bytes
-  EXPECT_EQ(selected(only(&LinkCosts::round_s), dense(1000, 2)), "recursive_doubling");    // of few messages
+TEST(SelectAlgorithm, TakesLeastModelledTime) {
+  EXPECT_EQ(selected(only(&LinkCosts::byte_s), dense(1000)), "reduce_scatter_allgather");  // it sends the fewest bytes
+  EXPECT_EQ(selected(only(&LinkCosts::round_s), dense(1000, 2)), "recursive_doubling");  // it sends the fewest messages
   test::Random random(2);
   for (int i = 0; i < 200; ++i) {
     LinkCosts const costs = random_costs(random);
@@ -86,7 +86,7 @@ TEST(SelectAlgorithm, TakesTheLeastModelledTime) {
   }
 }
 
-TEST(SelectAlgorithm, SendsStreamsOfArraysThatAreMostlyZero) {
+TEST(SelectAlgorithm, TakesSparseForMostlyZeroArrays) {
   LinkCosts const costs = only(&LinkCosts::byte_s);
   AllreduceShape shape = dense(1 << 20, 2);
   EXPECT_FALSE(select_algorithm(costs, shape).algorithm->info.sparse);
@@ -96,9 +96,9 @@ TEST(SelectAlgorithm, SendsStreamsOfArraysThatAreMostlyZero) {
   }
 }
 
-// Between two ranks both do exactly the same. A machine that rounds the last bits of a time otherwise must not select
-// the other one.
-TEST(SelectAlgorithm, OfEqualTimesTakesTheFirst) {
+// Between two ranks both algorithms send the same messages. A machine that rounds the last bits of a time differently
+// must not select the other one.
+TEST(SelectAlgorithm, EqualTimesTakeFirst) {
   test::Random random(3);
   int gathers = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -109,7 +109,7 @@ TEST(SelectAlgorithm, OfEqualTimesTakesTheFirst) {
   EXPECT_GT(gathers, 100);
 }
 
-TEST(SelectAlgorithm, HasASelectionForEverySum) {
+TEST(SelectAlgorithm, HasResultForEveryShape) {
   for (std::uint64_t const elements : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 32}) {
     for (std::uint64_t const given : {std::uint64_t{0}, elements}) {
       for (auto const& cost : kLinkCostMembers) {
@@ -121,7 +121,7 @@ TEST(SelectAlgorithm, HasASelectionForEverySum) {
   }
 }
 
-TEST(SelectAlgorithm, TimesGrowWithTheSum) {
+TEST(SelectAlgorithm, TimesGrowWithSize) {
   test::Random random(4);
   LinkCosts const costs = random_costs(random);
   auto const grow = [&](AllreduceShape const& small, AllreduceShape const& large) {
@@ -136,15 +136,15 @@ TEST(SelectAlgorithm, TimesGrowWithTheSum) {
   grow(sparse(100000, 100), sparse(200000, 100));
 }
 
-TEST(SelectAlgorithm, TakesNcclOnlyWhereItConnectsTheRanks) {
+TEST(SelectAlgorithm, TakesNcclOnlyIfConnected) {
   AllreduceShape shape = dense(1 << 20);
   EXPECT_NE(selected(only(&LinkCosts::add_s), shape), "nccl");
   for (Selection const& one : candidates(only(&LinkCosts::byte_s), shape)) EXPECT_FALSE(one.algorithm->info.by_nccl);
   shape.can_allreduce = true;
-  EXPECT_EQ(selected(only(&LinkCosts::add_s), shape), "nccl");  // it adds what passes
+  EXPECT_EQ(selected(only(&LinkCosts::add_s), shape), "nccl");  // the fabric adds the values
 }
 
-TEST(Environment, NamesAnAlgorithmInPlaceOfAuto) {
+TEST(AlgorithmVariable, ReplacesAutoOnly) {
   using Environment = test::Environment;
   constexpr char const* kVariable = "GPUPS_ALLREDUCE_ALGORITHM";
   for (char const* none : {"", "auto"}) {
@@ -155,7 +155,7 @@ TEST(Environment, NamesAnAlgorithmInPlaceOfAuto) {
     Environment const environment(Environment::Variables{{kVariable, "sparse_allgather"}});
     EXPECT_EQ(with_environment({}).algorithm, "sparse_allgather");
     EXPECT_EQ(with_environment({"auto", WireFormat::kInt8}).format, WireFormat::kInt8);
-    EXPECT_EQ(with_environment({"auto", WireFormat::kInt4}).format, WireFormat::kFloat);  // which it lacks
+    EXPECT_EQ(with_environment({"auto", WireFormat::kInt4}).format, WireFormat::kFloat);  // int4 is not supported
     EXPECT_EQ(with_environment({.algorithm = "reduce_scatter_allgather"}).algorithm, "reduce_scatter_allgather");
   }
   {
@@ -169,7 +169,7 @@ TEST(Environment, NamesAnAlgorithmInPlaceOfAuto) {
   EXPECT_EQ(with_environment({}).algorithm, "auto");
 }
 
-// The largest error of numbers that go as a format, to the nearest, in one bucket.
+// Returns the largest error of numbers that are sent in a format, rounded to the nearest, as one bucket.
 double error_of(WireFormat format, std::vector<float> const& bucket) {
   Stream stream(Device::host());
   auto const code = wire_format(format);
@@ -184,11 +184,11 @@ double error_of(WireFormat format, std::vector<float> const& bucket) {
   return worst;
 }
 
-TEST(Formats, AsExactOnesErrNowhereByMoreThanTheOtherMay) {
+TEST(WireFormats, AsExactFormatsHaveNoLargerError) {
   int pairs = 0;
   for (WireFormat const format : kNumberFormats) {
     for (WireFormat const other : kNumberFormats) {
-      double most = 0;  // of what the other may err by in the largest number of a bucket
+      double most = 0;  // as a multiple of the largest error of the other format for the largest number of a bucket
       for (float const largest : {1e-25F, 1.2345e-7F, 1.0039F, 1.9999F, 3e4F, 6.7e4F, 1e30F}) {
         for (float const ratio : {.991F, .7F, .01F}) {
           std::vector<float> bucket;
@@ -208,7 +208,7 @@ TEST(Formats, AsExactOnesErrNowhereByMoreThanTheOtherMay) {
       }
     }
   }
-  EXPECT_EQ(pairs, 12);  // floats for 7 others, bfloats for the 5 with scales
+  EXPECT_EQ(pairs, 12);  // float instead of 7 others, bfloat instead of the 5 with scales
 }
 
 AllreduceShape as(WireFormat format, AllreduceShape shape) {
@@ -216,9 +216,9 @@ AllreduceShape as(WireFormat format, AllreduceShape shape) {
   return shape;
 }
 
-// A rounded term is not a rounded sum: none of an algorithm that errs elsewhere than one which has the format asked
-// for.
-TEST(Formats, AreThoseOfAlgorithmsThatHaveTheOneAskedFor) {
+// Rounding terms and rounding sums are different errors: an algorithm may only round where algorithms with the
+// requested format round.
+TEST(WireFormats, CandidatesUseSupportedFormats) {
   for (WireFormat const asked : kNumberFormats) {
     AllreduceShape const shape = as(asked, dense(1000));
     std::set<std::string> names;
@@ -239,14 +239,14 @@ TEST(Formats, AreThoseOfAlgorithmsThatHaveTheOneAskedFor) {
   }
 }
 
-// Where bytes are what takes long numbers go in few of them, and where coding does as they are.
-TEST(Formats, TheFastestIsSelected) {
+// If bytes are expensive, numbers are sent in few bytes; if coding is expensive, they are sent as floats.
+TEST(WireFormats, FastestIsSelected) {
   for (WireFormat const asked : kNumberFormats) {
     for (AllreduceShape const& sum : {dense(1 << 20), sparse(1 << 20, 10000)}) {
       AllreduceShape const shape = as(asked, sum);
       Selection const of_few_bytes = select_algorithm(only(&LinkCosts::byte_s), shape);
       Selection const of_little_coding = select_algorithm(only(&LinkCosts::code_s), shape);
-      // Of a few elements streams as floats are fewer bytes than all sums as codes.
+      // For few elements, sparse streams of floats take fewer bytes than arrays of codes.
       bool const pays = has_stream_format(asked) || !sum.sparse;
       EXPECT_EQ(of_few_bytes.format, pays ? asked : WireFormat::kFloat) << name_of(asked);
       if (asked != WireFormat::kFloat) {
@@ -256,15 +256,15 @@ TEST(Formats, TheFastestIsSelected) {
   }
 }
 
-// Two ranks' terms nearly cancel where the third has none: a format with a scale may err by little there. Short arrays
-// go as they are.
-TEST(Formats, SumsOfAGroupErrByNoMoreThanTheFormatAskedFor) {
-  constexpr float kSums = 3, kTerms = 1000;  // about the largest
+// The terms of two ranks nearly cancel and the third has none: errors of formats with a scale must be small. Short
+// arrays are sent as floats.
+TEST(WireFormats, GroupSumsStayWithinFormatError) {
+  constexpr float kSums = 3, kTerms = 1000;  // the largest magnitudes, approximately
   for (WireFormat const asked : kNumberFormats) {
     bool const rounds_terms = has_stream_format(asked);
     double const once = test::error_max(wire_format(asked), kSums, kSums);
     double const of_terms = test::error_max(wire_format(asked), kTerms, kTerms);
-    double const error = 1e-3 + 2 * once + (rounds_terms ? 3 * of_terms : 0);  // at random it is twice as much
+    double const error = 1e-3 + 2 * once + (rounds_terms ? 3 * of_terms : 0);  // random rounding doubles the error
     run_ranks(Group::threads(3), [&](Group const& group) {
       Store store(group, {.threads = 1});
       auto stream = store.make_stream();
@@ -284,7 +284,7 @@ TEST(Formats, SumsOfAGroupErrByNoMoreThanTheFormatAskedFor) {
         }
       }
       auto const lines = group.explain_allreduces();
-      EXPECT_EQ(lines.size(), 2U);  // of the links, and of the sums that needed a selection
+      EXPECT_EQ(lines.size(), 2U);  // one line for the links, and one for the sums that needed a selection
       EXPECT_NE(lines.back().find(std::string(", as ") + name_of(asked)), std::string::npos) << lines.back();
       store.wait_barrier();
     });

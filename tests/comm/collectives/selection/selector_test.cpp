@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks select alike, each by itself.
+// Selectors: all ranks make the same selection, each on its own.
 #include "comm/collectives/selection/selector.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ std::vector<Selector> selectors_of(std::size_t ranks, std::optional<LinkCosts> c
   return selectors;
 }
 
-// Each rank makes a selection for each of these sums, one after the other; returns what each rank took. shapes: by sum
+// Each rank makes a selection for each sum, one after the other. Returns the selections of each rank. shapes: by sum
 // and rank.
 std::vector<std::vector<std::string>> select(std::vector<Selector>& selectors,
                                              std::vector<std::vector<AllreduceShape>> const& shapes,
@@ -43,7 +43,7 @@ std::vector<std::vector<std::string>> select(std::vector<Selector>& selectors,
   return taken;
 }
 
-// Ranks whose vectors have differently many elements, with costs that are measured.
+// Ranks whose vectors have different numbers of elements, with measured costs.
 TEST(Selector, AllRanksSelectTheSame) {
   for (int ranks : {2, 3, 4, 7}) {
     for (std::uint64_t seed = 1; seed <= 2; ++seed) {
@@ -63,8 +63,8 @@ TEST(Selector, AllRanksSelectTheSame) {
   }
 }
 
-// Whichever rank it is.
-TEST(Selector, TheRankWithMostElementsCounts) {
+// The full vector may be on any rank.
+TEST(Selector, UsesLargestNonzeroCountOfRanks) {
   for (std::size_t full = 0; full < 3; ++full) {
     auto selectors = selectors_of(3, only(&LinkCosts::byte_s));
     std::vector<AllreduceShape> few(3, sparse(1 << 20, 100, 3)), one_full = few;
@@ -73,7 +73,7 @@ TEST(Selector, TheRankWithMostElementsCounts) {
     for (auto const& of_rank : taken) {
       EXPECT_EQ(of_rank[0].substr(0, 6), "sparse");
       EXPECT_EQ(of_rank[1], "reduce_scatter_allgather");
-      EXPECT_EQ(of_rank[2], of_rank[0]);  // no sum counts for another
+      EXPECT_EQ(of_rank[2], of_rank[0]);  // no sum affects another
     }
   }
 }
@@ -88,8 +88,8 @@ TEST(Selector, AssumedCostsAreNotMeasured) {
   }
 }
 
-// Sums that begin while the first one measures wait for the costs.
-TEST(Selector, SumsMayBeginBeforeTheCostsAreKnown) {
+// Sums that start while the first one measures costs wait for the costs.
+TEST(Selector, SumsMayStartBeforeCostsAreKnown) {
   auto selectors = selectors_of(3, std::nullopt);
   std::vector<std::vector<std::string>> taken(3);
   test::MemoryCommunicators communicators(3);
@@ -107,7 +107,7 @@ TEST(Selector, SumsMayBeginBeforeTheCostsAreKnown) {
   EXPECT_EQ(taken[2], taken[0]);
 }
 
-TEST(Selector, ExplainsWhatWasSelected) {
+TEST(Selector, ExplainsSelections) {
   LinkCosts costs = only(&LinkCosts::byte_s);
   costs.byte_s = 1e-9;
   auto selectors = selectors_of(2, costs);
@@ -133,7 +133,7 @@ TEST(Selector, ExplainsWhatWasSelected) {
   }
 }
 
-// What a job of so many ranks says of its links, and what it selects.
+// Runs a job of so many ranks, and returns its line about links.
 std::string links_of_job(std::size_t ranks, std::filesystem::path const& cache) {
   auto selectors = selectors_of(ranks, std::nullopt, cache);
   select(selectors, {std::vector(ranks, dense(5000, static_cast<int>(ranks)))});
@@ -142,7 +142,7 @@ std::string links_of_job(std::size_t ranks, std::filesystem::path const& cache) 
   return lines[0];
 }
 
-TEST(Selector, LaterJobsAtTheSamePlacesHaveTheSameCosts) {
+TEST(Selector, LaterJobsReuseCachedCosts) {
   test::TemporaryFolder const folder;
   std::string const first = links_of_job(2, folder.path()), second = links_of_job(2, folder.path());
   EXPECT_NE(first.find("(measured in "), std::string::npos) << first;
@@ -152,7 +152,7 @@ TEST(Selector, LaterJobsAtTheSamePlacesHaveTheSameCosts) {
   EXPECT_NE(other_places.find("(measured in "), std::string::npos) << other_places;
 }
 
-// The error of rank 1 where rank 0 does this.
+// Expects an error of rank 1 with these words if rank 0 runs this.
 void expect_rejected(std::function<CoTask<>(Communicator&)> const& rank_0, char const* words) {
   auto selectors = selectors_of(2, std::nullopt);
   test::expect_error(
@@ -166,12 +166,12 @@ void expect_rejected(std::function<CoTask<>(Communicator&)> const& rank_0, char 
       {"rank 0 ", words});
 }
 
-TEST(Selector, RefusesMoreElementsThanTheVectorHas) {
+TEST(Selector, RejectsTooManyNonzeros) {
   expect_rejected([](Communicator& comm) -> CoTask<> { co_await allgather_number(comm, 1001); },
                   "has 1001 nonzeros in 1000 elements");
 }
 
-TEST(Selector, RefusesCostsThatAreNotPositive) {
+TEST(Selector, RejectsNonPositiveCosts) {
   for (double const wrong : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
     auto const bits = std::bit_cast<std::uint64_t>(wrong);
     expect_rejected(
@@ -187,7 +187,7 @@ TEST(Selector, RefusesCostsThatAreNotPositive) {
   }
 }
 
-TEST(MeasureLinks, AllCostsArePositiveAndTheSameOnAllRanks) {
+TEST(MeasureLinks, AllRanksGetSamePositiveCosts) {
   std::vector<LinkCosts> models(3);
   test::MemoryCommunicators communicators(3);
   communicators.run([&](Communicator& comm) -> CoTask<> { models[number(comm.me())] = co_await measure_links(comm); });

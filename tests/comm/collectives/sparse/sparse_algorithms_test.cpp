@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of sparse vectors over ranks by each algorithm: against a map, the same bits on all ranks, nothing lost, and how
-// many bytes they take.
+// Sparse allreduce algorithms: correct sums, equal bits on all ranks, no lost units, and the number of bytes sent.
 #include "comm/collectives/sparse/algorithms.hpp"
 
 #include <gtest/gtest.h>
@@ -57,13 +56,13 @@ StreamInput<T> terms(Communicator& comm, Vector<T>& v, std::uint64_t size, Value
 }
 
 template <class T>
-struct Way {
+struct NamedAlgorithm {
   char const* name;
   std::function<CoTask<StreamSum<T>>(Communicator&, StreamInput<T>)> run;
-  bool keeps_all;  // of the elements, if not all of their values
+  bool keeps_all;  // sends all elements, with rounded values in some formats
 };
 template <class T>
-std::vector<Way<T>> ways() {
+std::vector<NamedAlgorithm<T>> all_algorithms() {
   auto const few = [](Communicator& comm, StreamInput<T> t) { return comm::spardl<T>(comm, t, 60); };
   auto const many = [](Communicator& comm, StreamInput<T> t) { return comm::spardl<T>(comm, t, 1 << 30); };
   return {{"gathering", comm::sparse_allgather<T>, true},
@@ -78,15 +77,15 @@ double number(T x) {
   return std::is_same_v<T, float> ? static_cast<double>(x) : static_cast<double>(x) * 0x1p-30;
 }
 
-// What all ranks get, after checking that they get the same, by entries and by an array.
+// Returns the sums, after checking that all ranks get the same, as entries and as an array.
 template <class T>
 std::vector<T> sums(MemoryCommunicators& communicators, std::vector<Vector<T>>& vectors, std::uint64_t size,
-                    ValueForm form, Way<T> const& way) {
+                    ValueForm form, NamedAlgorithm<T> const& algorithm) {
   std::vector<std::vector<T>> got(vectors.size(), std::vector<T>(size, T{9}));
   std::size_t done = 0;
   communicators.run([&](Communicator& comm) -> CoTask<> {
     auto& mine = vectors[number(comm.me())];
-    auto total = co_await way.run(comm, terms(comm, mine, size, form));
+    auto total = co_await algorithm.run(comm, terms(comm, mine, size, form));
     auto& all = got[number(comm.me())];
     total.write(comm, all);
     auto const entries = total.entries(comm);
@@ -102,19 +101,20 @@ std::vector<T> sums(MemoryCommunicators& communicators, std::vector<Vector<T>>& 
 }
 
 template <class T>
-class StreamSums : public testing::Test {};
+class SparseAlgorithms : public testing::Test {};
 using Types = testing::Types<float, std::int64_t>;
-TYPED_TEST_SUITE(StreamSums, Types);
+TYPED_TEST_SUITE(SparseAlgorithms, Types);
 
-TYPED_TEST(StreamSums, AreThoseOfAMap) {
+TYPED_TEST(SparseAlgorithms, SumsMatchReferenceMap) {
   using T = TypeParam;
   Random random(1);
-  for (auto const& way : ways<T>()) {
-    if (!way.keeps_all) continue;
+  for (auto const& algorithm : all_algorithms<T>()) {
+    if (!algorithm.keeps_all) continue;
     for (int ranks = 1; ranks <= 8; ++ranks) {
       for (std::uint64_t const size : {std::uint64_t{0}, std::uint64_t{3}, std::uint64_t{1000}, std::uint64_t{70000}}) {
         for (double const density : {.003, .2, .9}) {
-          SCOPED_TRACE(testing::Message() << way.name << ", " << ranks << " ranks, " << size << " at " << density);
+          SCOPED_TRACE(testing::Message()
+                       << algorithm.name << ", " << ranks << " ranks, " << size << " at " << density);
           std::vector<Vector<T>> vectors;
           std::map<std::uint32_t, double> want;
           for (int r = 0; r < ranks; ++r) {
@@ -123,7 +123,7 @@ TYPED_TEST(StreamSums, AreThoseOfAMap) {
             for (std::size_t i = 0; i < v.indices.size(); ++i) want[v.indices[i]] += number(v.values[i]);
           }
           MemoryCommunicators communicators(ranks, random());
-          auto const got = sums<T>(communicators, vectors, size, {StreamValues::kUnits, kGrid}, way);
+          auto const got = sums<T>(communicators, vectors, size, {StreamValues::kUnits, kGrid}, algorithm);
           for (std::uint64_t i = 0; i < size; ++i) {
             auto const at = want.find(static_cast<std::uint32_t>(i));
             ASSERT_EQ(number(got[i]), at == want.end() ? 0 : at->second) << "at " << i;
@@ -134,14 +134,15 @@ TYPED_TEST(StreamSums, AreThoseOfAMap) {
   }
 }
 
-// What was given is the sum and what the ranks keep, to the last unit.
-TEST(StreamSumsOfUnits, LoseNothing) {
+// The terms are the sum plus the residuals of all ranks, to the last unit.
+TEST(SparseAlgorithmsOfUnits, NoUnitIsLost) {
   using T = std::int64_t;
   Random random(2);
-  for (auto const& way : ways<T>()) {
+  for (auto const& algorithm : all_algorithms<T>()) {
     for (int ranks = 1; ranks <= 8; ++ranks) {
       for (auto const values : {StreamValues::kHalf, StreamValues::kInt8, StreamValues::kUnits}) {
-        SCOPED_TRACE(testing::Message() << way.name << ", " << ranks << " ranks, form " << static_cast<int>(values));
+        SCOPED_TRACE(testing::Message() << algorithm.name << ", " << ranks << " ranks, form "
+                                        << static_cast<int>(values));
         std::uint64_t const size = 66000;
         std::vector<Vector<T>> vectors;
         std::vector<T> want(size, 0);
@@ -151,7 +152,7 @@ TEST(StreamSumsOfUnits, LoseNothing) {
           for (std::size_t i = 0; i < v.indices.size(); ++i) want[v.indices[i]] += v.values[i];
         }
         MemoryCommunicators communicators(ranks, random());
-        auto got = sums<T>(communicators, vectors, size, {values, kGrid}, way);
+        auto got = sums<T>(communicators, vectors, size, {values, kGrid}, algorithm);
         std::size_t nonzero = 0, kept = 0;
         for (T const x : got) nonzero += x != 0 ? 1 : 0;
         for (auto const& v : vectors) {
@@ -161,14 +162,14 @@ TEST(StreamSumsOfUnits, LoseNothing) {
           }
         }
         EXPECT_TRUE(got == want);
-        EXPECT_EQ(kept == 0, values == StreamValues::kUnits && way.keeps_all);
-        EXPECT_LE(nonzero, way.keeps_all ? size : 60);
+        EXPECT_EQ(kept == 0, values == StreamValues::kUnits && algorithm.keeps_all);
+        EXPECT_LE(nonzero, algorithm.keeps_all ? size : 60);
       }
     }
   }
 }
 
-TEST(StreamSumsOfFloats, ToOwnersAreTheTermsOfTheirSlices) {
+TEST(SparseAlgorithmsOfFloats, ReduceScatterSumsSlices) {
   Random random(3);
   std::uint64_t const size = 5000;
   for (int ranks = 1; ranks <= 5; ++ranks) {
@@ -191,7 +192,7 @@ TEST(StreamSumsOfFloats, ToOwnersAreTheTermsOfTheirSlices) {
   }
 }
 
-TEST(StreamSumsOfFloats, ByDsarAreNearAndLoseNothing) {
+TEST(SparseAlgorithmsOfFloats, DsarErrorIsBoundedAndKept) {
   Random random(4);
   std::uint64_t const size = 5001;
   for (auto const format : {kernels::Format::kFloat, kernels::Format::kInt8, kernels::Format::kInt4}) {
@@ -223,8 +224,8 @@ TEST(StreamSumsOfFloats, ByDsarAreNearAndLoseNothing) {
 }
 
 // 4 ranks, 16 million elements, 1 % of them at random places.
-template <class CollectiveOp>
-double megabytes(CollectiveOp run) {
+template <class Run>
+double megabytes(Run run) {
   constexpr std::uint64_t kSize = 16'000'000;
   Random random(5);
   std::vector<Vector<float>> vectors;
@@ -237,7 +238,7 @@ double megabytes(CollectiveOp run) {
   return static_cast<double>(communicators.sent().bytes) / 1e6;
 }
 
-TEST(StreamSumsBytes, AreFew) {
+TEST(SparseAlgorithmBytes, StayWithinLimits) {
   EXPECT_LE(megabytes(comm::ssar_recursive_doubling<float>), 5.85);
   EXPECT_LE(megabytes(comm::sparse_allgather<float>), 5.95);
   EXPECT_LE(megabytes(comm::ssar_split_allgather<float>), 7.2);
@@ -246,8 +247,8 @@ TEST(StreamSumsBytes, AreFew) {
             2.98);
 }
 
-// The budget decides, not the number of ranks.
-TEST(StreamSumsBytes, OfWhatIsCutDoNotGrowWithRanks) {
+// The bytes depend on the number of elements kept, not on the number of ranks.
+TEST(SparseAlgorithmBytes, OfSparDLDoNotGrowWithRanks) {
   constexpr std::uint64_t kSize = 1'000'000;
   constexpr std::size_t kMost = 10'000;
   for (int const ranks : {2, 3, 4, 6, 8}) {
@@ -264,13 +265,13 @@ TEST(StreamSumsBytes, OfWhatIsCutDoNotGrowWithRanks) {
   }
 }
 
-// Below the checksums of what brings them, streams are checked for all that would lead out of their bytes or their
-// range; a changed bit of a value is another value.
-TYPED_TEST(StreamSums, ChangedOnTheWayNameTheirSenderOrHaveOtherValues) {
+// A changed bit that would lead out of the bytes or the range of a stream is an error that names the sender. A changed
+// bit of a value gives another value, which only the checksums of a transport detect.
+TYPED_TEST(SparseAlgorithms, ChangedStreamsNameSenderOrChangeValues) {
   using T = TypeParam;
   constexpr std::uint64_t kSize = 140000;
   Random random(11);
-  for (auto const& way : ways<T>()) {
+  for (auto const& algorithm : all_algorithms<T>()) {
     std::size_t rejected = 0, summed = 0, of_headers = 0;
     for (int trial = 0; trial < 400; ++trial) {
       int const ranks = 2 + trial % 3;
@@ -290,25 +291,26 @@ TYPED_TEST(StreamSums, ChangedOnTheWayNameTheirSenderOrHaveOtherValues) {
       try {
         communicators.run([&](Communicator& comm) -> CoTask<> {
           auto const values = std::is_same_v<T, float> ? StreamValues::kFloat : StreamValues::kUnits;
-          auto total = co_await way.run(comm, terms(comm, vectors[number(comm.me())], kSize, ValueForm{values, kGrid}));
+          auto total =
+              co_await algorithm.run(comm, terms(comm, vectors[number(comm.me())], kSize, ValueForm{values, kGrid}));
           std::vector<T> all(kSize);
           total.write(comm, all);
           total.entries(comm);
         });
         ++summed;
       } catch (PeerError const& error) {
-        EXPECT_EQ(error.peer(), changed) << way.name << ", trial " << trial << ": " << error.what();
+        EXPECT_EQ(error.peer(), changed) << algorithm.name << ", trial " << trial << ": " << error.what();
         ++rejected;
         of_headers += bit / 8 < sizeof(kernels::StreamHeader) ? 1 : 0;
       }
     }
-    EXPECT_GT(rejected, 100U) << way.name;
-    EXPECT_GT(of_headers, 50U) << way.name;
-    EXPECT_GT(summed, 0U) << way.name;
+    EXPECT_GT(rejected, 100U) << algorithm.name;
+    EXPECT_GT(of_headers, 50U) << algorithm.name;
+    EXPECT_GT(summed, 0U) << algorithm.name;
   }
 }
 
-// Wrong streams in the place of what a rank should send.
+// Sends invalid bytes to rank 0 in place of a stream.
 void send_wrong(Communicator& comm, std::vector<std::uint8_t> bytes) {
   comm::Bytes message(Device::host(), bytes.size());
   std::copy(bytes.begin(), bytes.end(), message.data());
@@ -336,7 +338,7 @@ std::string error_of(std::vector<std::uint8_t> const& bytes) {
   return "none";
 }
 
-TEST(StreamSumsOfWrongStreams, NameTheirSender) {
+TEST(InvalidStreams, ErrorNamesSender) {
   Stream stream(Device::host(), 1);
   std::vector<float> const values{1, 2, 3};
   std::vector<std::uint32_t> const indices{1, 5, 700};
@@ -357,8 +359,8 @@ TEST(StreamSumsOfWrongStreams, NameTheirSender) {
   EXPECT_EQ(error_of(wrong), "rank 1 sent a sparse stream in which a block's places are not what its word says");
 }
 
-// Units that no gradient can have: a wrong sum, as of any other wrong values.
-TEST(StreamSumsOfWrongStreams, MayLeave64Bits) {
+// Values so large that sums overflow: the sums wrap, and nothing else is wrong.
+TEST(InvalidStreams, SumsMayOverflow64Bits) {
   using T = std::int64_t;
   constexpr T kMost = std::numeric_limits<T>::max();
   std::vector<std::uint32_t> indices(1000);
@@ -370,15 +372,15 @@ TEST(StreamSumsOfWrongStreams, MayLeave64Bits) {
       v.values.assign(count, kMost);
       v.residual.assign(1000, kMost);
     }
-    for (auto const& way : ways<T>()) {
+    for (auto const& algorithm : all_algorithms<T>()) {
       MemoryCommunicators communicators(3);
-      auto const got = sums<T>(communicators, vectors, 1000, {StreamValues::kUnits, kGrid}, way);
-      EXPECT_TRUE(!way.keeps_all || got[0] == kMost - 2);  // 3 (2^63 - 1) - 2^64
+      auto const got = sums<T>(communicators, vectors, 1000, {StreamValues::kUnits, kGrid}, algorithm);
+      EXPECT_TRUE(!algorithm.keeps_all || got[0] == kMost - 2);  // 3 (2^63 - 1) - 2^64
     }
   }
 }
 
-TEST(PlainBytes, AreOfAnIndexAndAFloatOrOfFloatsForAllPlaces) {
+TEST(UncompressedBytes, TakeSmallerOfSparseAndDense) {
   Stream stream(Device::host(), 1);
   auto const plain_of = [&](std::uint32_t count) {  // elements in the first block, and 10 in the next
     std::vector<std::uint32_t> indices(count + 10);

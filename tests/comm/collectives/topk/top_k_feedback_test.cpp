@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Top-k SGD with error feedback: nothing is lost over any number of steps and ranks, and about as much is sent as was
-// asked for.
+// Top-k SGD with error feedback: nothing is lost over any number of steps and ranks, and the number of elements sent
+// follows the density.
 #include "kernels/wire/top_k_feedback.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ std::vector<float> gradient(Random& random, std::size_t n) {
   return values;
 }
 
-TEST(TopKFeedback, SendsTheLargestAndKeepsTheRest) {
+TEST(TopKFeedback, SendsLargestAndKeepsRest) {
   Random random(1);
   Stream stream(Device::host(), 2);
   std::size_t const n = 100000;
@@ -48,7 +48,7 @@ TEST(TopKFeedback, SendsTheLargestAndKeepsTheRest) {
   }
 }
 
-TEST(TopKFeedback, SendsAboutAsManyAsAskedFor) {
+TEST(TopKFeedback, SentCountFollowsDensity) {
   Random random(2);
   Stream stream(Device::host(), 2);
   std::size_t const n = 50000;
@@ -63,7 +63,7 @@ TEST(TopKFeedback, SendsAboutAsManyAsAskedFor) {
   EXPECT_GE(near, 285);
 }
 
-TEST(TopKFeedback, WarmsUp) {
+TEST(TopKFeedback, DensityDecreasesDuringWarmUp) {
   Stream stream(Device::host(), 1);
   TopKFeedback feedback(1000, {.density = .001, .warmup_steps = 4});
   Random random(3);
@@ -75,7 +75,7 @@ TEST(TopKFeedback, WarmsUp) {
   EXPECT_EQ(sent, (std::vector<std::size_t>{250, 63, 16, 4, 1, 1}));
 }
 
-TEST(TopKFeedback, AccumulatesVelocitiesAndForgetsThemWhereTheyAreSent) {
+TEST(TopKFeedback, SentVelocitiesAreReset) {
   Stream stream(Device::host(), 1);
   TopKFeedback feedback(2, {.density = .5, .initial_density = .5, .momentum = .5F});
   auto const unit = [](double x) { return std::llround(x * 0x1p30); };
@@ -88,7 +88,7 @@ TEST(TopKFeedback, AccumulatesVelocitiesAndForgetsThemWhereTheyAreSent) {
   EXPECT_EQ(feedback.velocity()[1], 0);
 }
 
-TEST(TopKFeedback, TakesNoGradientThatIsNone) {
+TEST(TopKFeedback, RejectsInvalidGradientsAndOptions) {
   Stream stream(Device::host(), 1);
   for (float const wrong :
        {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity(), 0x1p16F}) {
@@ -102,7 +102,7 @@ TEST(TopKFeedback, TakesNoGradientThatIsNone) {
   expect_error([] { TopKFeedback(2, {.exact_every = 0}); }, {"exact_every is 0"});
 }
 
-// Ranks that train, what they have been given in all steps, and what each has applied.
+// Ranks that train, the sum of the gradients of all steps, and the sums that each rank has applied.
 struct Training {
   static constexpr std::size_t kSize = 30000;
 
@@ -131,7 +131,7 @@ struct Training {
         });
   }
 
-  // What has been given is what has been applied and what waits.
+  // Expects that the applied sums plus all residuals are the gradients.
   void expect_nothing_lost() const {
     for (auto const& other : applied) EXPECT_EQ(other, applied[0]);
     for (std::size_t i = 0; i < kSize; ++i) {
@@ -147,7 +147,7 @@ struct Training {
   Random random{4};
 };
 
-TEST(TopKFeedback, LosesNothing) {
+TEST(TopKFeedback, NoGradientIsLost) {
   for (int ranks = 1; ranks <= 6; ++ranks) {
     for (auto const values : {kernels::StreamValues::kHalf, kernels::StreamValues::kInt8}) {
       for (bool const cut : {false, true}) {
@@ -161,8 +161,8 @@ TEST(TopKFeedback, LosesNothing) {
   }
 }
 
-// What ranks kept that are no more is added to what others keep.
-TEST(TopKFeedback, LosesNothingWhereFewerRanksGoOn) {
+// The residuals of removed ranks are added to those of other ranks.
+TEST(TopKFeedback, NoGradientIsLostWithFewerRanks) {
   Training first(4);
   for (int step = 0; step < 6; ++step) first.step(kernels::StreamValues::kHalf, true);
   Training second(3);
