@@ -3,8 +3,6 @@
 
 #include <cstring>
 
-#include "comm/collectives/other_ranks.hpp"
-
 namespace gpups::comm {
 
 CoTask<std::vector<std::uint64_t>> allgather_number(Communicator& comm, std::uint64_t mine) {

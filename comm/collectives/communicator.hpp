@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "comm/collectives/completion.hpp"
 #include "gpups/stream.hpp"
@@ -102,5 +103,17 @@ class Communicator {
   int ranks_;
   Stream& stream_;
 };
+
+// All other ranks of a communicator, in the order in which one should address them: its next first, so that not all
+// ranks send to the same one at a time.
+// me + 1, me + 2, ..., around the end.
+inline std::vector<Rank> other_ranks(Communicator const& comm) {
+  auto const ranks = static_cast<std::uint32_t>(comm.ranks());
+  std::vector<Rank> others;
+  for (std::uint32_t distance = 1; distance < ranks; ++distance) {
+    others.push_back(Rank{(number(comm.me()) + distance) % ranks});
+  }
+  return others;
+}
 
 }  // namespace gpups::comm

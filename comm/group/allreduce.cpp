@@ -5,8 +5,8 @@
 
 #include "comm/collectives/allreduce/float_allreduce.hpp"
 #include "comm/collectives/allreduce/integer_allreduce.hpp"
-#include "comm/collectives/sparse/check_indices.hpp"
 #include "comm/collectives/sparse/sparse_vector_allreduce.hpp"
+#include "comm/collectives/sparse/streams.hpp"
 #include "comm/group/group_impl.hpp"
 #include "comm/group/start_collective.hpp"
 #include "kernels/check.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "comm/collectives/selection/default_selector.hpp"
+#include "comm/collectives/selection/selector.hpp"
 #include "comm/group/group_impl.hpp"
 #include "kernels/check.hpp"
 #include "kernels/timeout.hpp"

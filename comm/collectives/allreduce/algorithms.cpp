@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "comm/collectives/selection/select_algorithm.hpp"
-#include "comm/collectives/sparse/array_as_stream.hpp"
+#include "comm/collectives/sparse/sparse_vector_allreduce.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups {
@@ -83,6 +83,10 @@ std::string algorithm_names() {
 }
 
 }  // namespace
+
+CoTask<> allreduce_by_fabric(Communicator& comm, DenseAllreduce sum) {
+  co_await comm.fabric_allreduce(sum.terms, sum.values, sum.keep);
+}
 
 std::span<Algorithm const> algorithms() { return kAlgorithms; }
 

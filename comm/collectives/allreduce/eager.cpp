@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "comm/collectives/allreduce/dense.hpp"
-#include "comm/collectives/other_ranks.hpp"
 #include "kernels/sum_arrays.hpp"
 
 namespace gpups::comm {

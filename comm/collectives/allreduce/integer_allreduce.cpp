@@ -8,7 +8,6 @@
 
 #include "comm/collectives/allreduce/packed_integers.hpp"
 #include "comm/collectives/collective_header.hpp"
-#include "comm/collectives/other_ranks.hpp"
 #include "comm/collectives/slices.hpp"
 
 namespace gpups::comm {

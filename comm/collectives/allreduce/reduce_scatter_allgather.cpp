@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "comm/collectives/allreduce/dense.hpp"
-#include "comm/collectives/other_ranks.hpp"
 #include "comm/collectives/slices.hpp"
 #include "kernels/sum_arrays.hpp"
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "comm/collectives/allgather_number.hpp"
-#include "comm/collectives/other_ranks.hpp"
 #include "comm/collectives/selection/link_costs.hpp"
 #include "comm/collectives/sparse/algorithms.hpp"
 #include "kernels/hash.hpp"

@@ -15,6 +15,7 @@
 namespace gpups::comm {
 namespace {
 
+constexpr LinkCosts kSimulatedLinks{.round_s = 2e-5, .byte_s = 1e-9, .add_s = 5e-10, .entry_s = 5e-9, .code_s = 2e-9};
 constexpr std::size_t kKindsMax = 1000;  // that are explained: the length may change with each sum
 
 // Identifies this rank's end of its links: its machine, how many threads add up, and which transports UCX may use.
@@ -98,6 +99,11 @@ std::vector<std::string> Selector::explain() const {
     lines.push_back(line);
   }
   return lines;
+}
+
+Selector make_selector(bool simulated) {
+  if (simulated) return Selector(LinkCostCache({}), kSimulatedLinks);
+  return Selector(LinkCostCache(user_cache_folder()), std::nullopt);
 }
 
 }  // namespace gpups::comm

@@ -49,4 +49,8 @@ class Selector {
   std::map<Kind, Sums> sums_;
 };
 
+// Links that are measured, and remembered in the user's cache folder; in a simulation, which must take the same choices
+// in every run, links that are assumed.
+Selector make_selector(bool simulated);
+
 }  // namespace gpups::comm

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "comm/collectives/sparse/check_indices.hpp"
 #include "comm/collectives/sparse/sparse.hpp"
+#include "comm/collectives/sparse/streams.hpp"
 #include "kernels/add_elements.hpp"
 #include "kernels/wire/encode_stream.hpp"
 #include "kernels/wire/sum_streams.hpp"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/collectives/other_ranks.hpp"
 #include "comm/collectives/sparse/exchange_streams.hpp"
 #include "kernels/wire/buckets.hpp"
 #include "kernels/wire/quantize_buckets.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/collectives/sparse/exchange_streams.hpp"
 
-#include "comm/collectives/other_ranks.hpp"
-
 namespace gpups::comm {
 namespace {
 

@@ -48,6 +48,19 @@ CoTask<ReducedVector> as_streams(Communicator& comm, SparseAllreduce sum) {
 // By dsar_split_allgather(): terms go as they are, sums in the format, which may be any.
 CoTask<ReducedVector> dsar_sparse_vector(Communicator& comm, SparseAllreduce sum);
 
+// Sums of arrays of floats by the algorithms over streams: only those elements of theirs are sent that are not 0. A sum
+// that is 0 is +0.
+// By one of the algorithms of algorithms.hpp. A GPU's arrays are summed by the host. REQUIRES:
+// has_stream_format(sum.format).
+CoTask<> allreduce_array_as_stream(Communicator& comm, DenseAllreduce sum, StreamAlgorithm algorithm);
+template <StreamAlgorithm Algorithm>
+CoTask<> array_as_streams(Communicator& comm, DenseAllreduce sum) {
+  return allreduce_array_as_stream(comm, std::move(sum), Algorithm);
+}
+
+// By dsar_split_allgather(): terms go as they are, sums in the format, which may be any.
+CoTask<> dsar_array(Communicator& comm, DenseAllreduce sum);
+
 // This rank's slice of the sum, slice_of() the size.
 CoTask<ReducedVector> reduce_scatter_sparse_vector(Communicator& comm, SparseAllreduce sum);
 

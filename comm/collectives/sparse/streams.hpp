@@ -2,6 +2,7 @@
 // Sparse streams between ranks: sent in one message or several to a message, and checked when they come.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -69,5 +70,11 @@ CoTask<Streams> receive_streams(Communicator& comm, Rank from, std::vector<Slice
 
 // Throws PeerError where one of the streams of a sum turned out to be wrong.
 void check(Communicator const& comm, Streams const& streams, kernels::BadStream bad);
+
+// Throws Error unless the indices are ascending, each once, and below the size. REQUIRES: they are on the host.
+void check_indices(std::uint64_t size, View<std::uint32_t const> indices);
+// The same for a list that is made streams of, all its parts before any is sent: that finds what is not ascending, and
+// is told here where the last of the parts ends.
+void check_last_index(std::uint64_t size, View<std::uint32_t const> indices);
 
 }  // namespace gpups::comm

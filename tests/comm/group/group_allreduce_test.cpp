@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/group/simulated.hpp"
+#include "comm/group/thread_group.hpp"
 #include "gpups/gpups.hpp"
 #include "kernels/build_config.hpp"
 #include "tests/support/expect_error.hpp"
