@@ -73,7 +73,7 @@ TEST_F(HostileSums, AShortSumInTwoMessages) {
   send(peer_, message_of(0, narrow(10, 3)));
   send(peer_, message_of(1, narrow(10, 3)));
   EXPECT_EQ(turn(), "");
-  EXPECT_NE(sum(3).find("sent more messages of allreduce 0 than there are"), std::string::npos);
+  EXPECT_NE(sum(3).find("sent more messages of allreduce 0 than are due"), std::string::npos);
 }
 
 // Of a short array of floats all comes in one message, whose size both ranks know.
@@ -92,7 +92,8 @@ TEST_F(HostileSums, AShortArrayOfAnotherSize) {
       EXPECT_EQ(error, "");
       EXPECT_EQ(values, (std::vector<float>{1, 2, 3}));
     } else {
-      auto const words = fmt::format("sent message 0 of allreduce 0 with {} bytes, where 0 with 12 is awaited", bytes);
+      auto const words =
+          fmt::format("sent message 0 of allreduce 0 with {} bytes, where message 0 with 12 bytes is due", bytes);
       EXPECT_NE(error.find(words), std::string::npos) << error;
     }
   }
@@ -107,17 +108,17 @@ TEST_F(HostileSums, MoreAheadThanOneMay) {
   for (std::uint64_t id = 0; id < Group::kAllreducesMax; ++id) send(peer_, sum_of(id, 1));
   EXPECT_EQ(turn(), "");
   send(peer_, sum_of(Group::kAllreducesMax, 1));
-  expect_rejected("began allreduce 64 where 64 is its next and 0 is that of rank 0");
+  expect_rejected("started allreduce 64 too early or out of order: its next one is 64, and 0 is the next of rank 0");
 }
 
 TEST_F(HostileSums, ASumTwice) {
   for (int i = 0; i < 2; ++i) send(peer_, sum_of(0, kWords));
-  expect_rejected("began allreduce 0 where 1 is its next");
+  expect_rejected("started allreduce 0 too early or out of order: its next one is 1");
 }
 
 TEST_F(HostileSums, ASumOutOfTurn) {
   send(peer_, sum_of(1, 3));
-  expect_rejected("began allreduce 1 where 0 is its next");
+  expect_rejected("started allreduce 1 too early or out of order: its next one is 0");
 }
 
 TEST_F(HostileSums, AnotherSizeBeforeThisRankBegins) {
@@ -136,7 +137,7 @@ TEST_F(HostileSums, AnotherSizeAfterThisRankHasBegun) {
 
 TEST_F(HostileSums, MoreElementsThanThereCanBe) {
   send(peer_, sum_of(0, comm::kSumElementsMax + 1));
-  expect_rejected("more elements than one may");
+  expect_rejected("more than 2^32 elements");
 }
 
 TEST_F(HostileSums, AHeaderInAMessageOfTheStore) {
@@ -146,12 +147,12 @@ TEST_F(HostileSums, AHeaderInAMessageOfTheStore) {
 
 TEST_F(HostileSums, AMessageThatIsNone) {
   peer_.send_on(ChannelId::kCollectives, "abc");
-  expect_rejected("sent what is not a message");
+  expect_rejected("sent an invalid message");
 }
 
 TEST_F(HostileSums, MessagesBeforeTheSumIsAnnounced) {
   send(peer_, message_of(0, narrow(10)));
-  expect_rejected("goes on with allreduce 0 where 0 is its next");
+  expect_rejected("sent a message of allreduce 0 too early or out of order: its next one is 0");
 }
 
 TEST_F(HostileSums, MessagesAfterTheSumIsOver) {
@@ -160,7 +161,7 @@ TEST_F(HostileSums, MessagesAfterTheSumIsOver) {
   send(peer_, message_of(1, narrow(22)));
   EXPECT_EQ(sum(), "");
   send(peer_, message_of(2, narrow(1)));
-  expect_rejected("goes on with allreduce 0 where 1 is its next");
+  expect_rejected("sent a message of allreduce 0 too early or out of order: its next one is 1");
 }
 
 TEST_F(HostileSums, MoreMessagesThanTheSumHas) {
@@ -169,7 +170,7 @@ TEST_F(HostileSums, MoreMessagesThanTheSumHas) {
   send(peer_, message_of(1, narrow(22)));
   send(peer_, message_of(2, narrow(1)));
   EXPECT_EQ(turn(), "");
-  expect_sum_rejected("sent more messages of allreduce 0 than there are");
+  expect_sum_rejected("sent more messages of allreduce 0 than are due");
 }
 
 TEST_F(HostileSums, MoreMessagesThanMayWait) {
@@ -179,25 +180,25 @@ TEST_F(HostileSums, MoreMessagesThanMayWait) {
     send(peer_, message_of(i, "x"));
     peer_.let_turn();
   }
-  expect_rejected("where 1024 is its next and 1024 wait");
+  expect_rejected("where 1024 is due, and 1024 messages of it are unread");
 }
 
 TEST_F(HostileSums, AMessageTwice) {
   send(peer_, sum_of(0, kWords));
   for (int i = 0; i < 2; ++i) send(peer_, message_of(0, narrow(10)));
-  expect_rejected("sent message 0 of allreduce 0 where 1 is its next");
+  expect_rejected("sent message 0 of allreduce 0 where 1 is due");
 }
 
 TEST_F(HostileSums, AnotherMessageThanIsAwaited) {
   send(peer_, sum_of(0, kWords));
   send(peer_, message_of(1, narrow(10)));
-  expect_sum_rejected("sent message 1 of allreduce 0 with 520 bytes, where 0 with at most 4104 is awaited");
+  expect_sum_rejected("sent message 1 of allreduce 0 with 520 bytes, where message 0 with at most 4104 bytes is due");
 }
 
 TEST_F(HostileSums, MoreBytesThanAreAwaited) {
   send(peer_, sum_of(0, kWords));
   send(peer_, bulk_of(0, std::uint64_t{1} << 60));
-  expect_sum_rejected("with 1152921504606846976 bytes, where 0 with at most 4104 is awaited");
+  expect_sum_rejected("with 1152921504606846976 bytes, where message 0 with at most 4104 bytes is due");
 }
 
 TEST_F(HostileSums, BulkDataOfAnotherSizeThanItsHeaderSays) {
@@ -242,7 +243,7 @@ TEST_F(HostileSums, HeadersThatMakeNoSense) {
     Store store(peer.group(), {.threads = 1});
     table_ = store.add_table({.name = "t", .dim = 4});
     peer.send_header(0, good.substr(0, length));
-    EXPECT_NE(turn(store).find("sent what is not a part of a collective"), std::string::npos) << length;
+    EXPECT_NE(turn(store).find("sent an invalid header of a collective"), std::string::npos) << length;
   }
 }
 
