@@ -192,7 +192,7 @@ TEST(ExtremeOptions, OfSumsAreRefused) {
   std::vector<float> four(4);
   View<float> const values(four);
   auto const format = static_cast<WireFormat>(77);
-  expect_error([&] { group.begin_allreduce(stream, values, {.format = format}); }, {"of no name"});
+  expect_error([&] { group.begin_allreduce(stream, values, {.format = format}); }, {"unknown"});
   expect_error([&] { group.begin_allreduce(stream, values, {.algorithm = "", .format = {}}); }, {"algorithm"});
   expect_error([&] { group.wait_allreduce(stream, {}); }, {"begin another"});
   expect_error([&] { group.wait_result(stream, {}); }, {"begin another"});

@@ -319,7 +319,7 @@ TEST(ExplainSums, OfAllNumbersAndOfTheLargest) {
   EXPECT_EQ(explain(sums, 2, {.bytes = 1000, .steps = 5}),
             (std::vector<std::string>{
                 "dense layers: 5000 numbers in 1 sum a step, of the largest 0.1 % of each rank, in whole units, by "
-                "sparse_allgather: every rank gets the elements of all, and adds them up",
+                "sparse_allgather: every rank receives the elements of all ranks and sums them",
                 "dense layers: 1000 numbers in 2 sums a step, " + exact}));
 }
 

@@ -227,11 +227,11 @@ TEST(FloatAllreduceErrors, MisuseIsExplained) {
       [&] {
         group.begin_allreduce(stream, values, {.algorithm = "reduce_scatter_allgather", .format = WireFormat::kHalf});
       },
-      {"no allreduce algorithm \"reduce_scatter_allgather\" has the format half", "use \"auto\"",
+      {"the allreduce algorithm \"reduce_scatter_allgather\" does not support the wire format half", "use \"auto\"",
        "reduce_scatter_allgather (float)"});
   for (int const format : {8, 64, 99, 255}) {
     expect_error([&] { group.begin_allreduce(stream, values, {.format = WireFormat(format)}); },
-                 {"has the format of no name"});
+                 {"does not support the wire format unknown"});
   }
   expect_error(
       [&] {

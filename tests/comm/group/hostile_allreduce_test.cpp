@@ -231,7 +231,7 @@ TEST_F(HostileSums, IntegersOfImpossibleWidths) {
     send(peer, message_of(0, text));
     std::vector<std::int64_t> values(kWords, 1);
     auto const error = error_of([&] { group.wait_allreduce(stream, group.begin_allreduce(stream, values)); });
-    EXPECT_NE(error.find("sent integers of impossible widths"), std::string::npos) << error;
+    EXPECT_NE(error.find("sent packed integers with invalid widths"), std::string::npos) << error;
   }
 }
 
