@@ -27,9 +27,9 @@ TEST(TopKAllreduce, RefusesWhatMakesNoSense) {
                {"the density is 0.5 and begins with 0.1"});
   expect_error([&] { make({.momentum = 1}); }, {"the momentum is 1 (velocities would grow without end)"});
   expect_error([&] { make({.algorithm = "ring"}); },
-               {"no algorithm \"ring\" sums the largest elements", "sparse_allgather", "spardl"});
+               {"there is no top-k algorithm \"ring\"", "sparse_allgather", "spardl"});
   expect_error([&] { make({.format = WireFormat::kInt4}); },
-               {"cannot be sent in the format int4", "use float, half, bfloat or int8"});
+               {"cannot use the wire format int4", "use float, half, bfloat or int8"});
   expect_error([&] { make({.grid_log2 = -300}); }, {"grid_log2 is -300"});
   expect_error([&] { TopKAllreduce(group, 0xFFFFFFFF, {}); }, {"is too long for a TopKAllreduce"});
   make({.density = .5, .initial_density = 7});  // initial_density means nothing without warm-up
