@@ -19,7 +19,8 @@ namespace {
 void check_ranks(int ranks) {
   constexpr int kRanksMax = 1024;
   GPUPS_REQUIRE(ranks >= 1 && ranks <= kRanksMax,
-                "a group of {} ranks cannot be made (each is a thread of this process): use 1 to {}", ranks, kRanksMax);
+                "a group of {} ranks cannot be created (each rank is a thread of this process): use 1 to {}", ranks,
+                kRanksMax);
 }
 
 std::vector<Group> to_groups(std::vector<std::shared_ptr<Group::Impl>> const& impls) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups whose ranks are threads of this process.
+// Groups whose ranks are threads of this process, over real or simulated time.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,14 @@
 
 namespace gpups::comm {
 
-// What a group of `ranks` is made of.
+// Returns the implementations of a group of `ranks`, by rank. network: null, or that of a simulation. Throws Error if
+// the number is out of range.
 std::vector<std::shared_ptr<Group::Impl>> make_thread_group(
     int ranks, std::shared_ptr<LocalNetwork> const& network,
     std::function<std::unique_ptr<ProgressDriver>(Rank)> const& make_driver);
 
-// Digest of all events so far in the order in which they happened, messages with their bytes. REQUIRES: a simulated
-// group, none of whose ranks is running.
+// Returns a digest of all events so far, in the order in which they happened, with the bytes of messages. REQUIRES: a
+// simulated group, none of whose ranks is running.
 std::uint64_t event_digest(Group const& group);
 
 }  // namespace gpups::comm

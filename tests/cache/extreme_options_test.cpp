@@ -162,8 +162,8 @@ TEST(ExtremeOptions, OfGroupsAreRefused) {
                  {"ConnectOptions::timeout_s"});
   }
   for (int const ranks : {0, -1, kLeast, kMostInt, 1025}) {
-    expect_error([&] { Group::threads(ranks); }, {"ranks cannot be made"});
-    expect_error([&] { Group::simulated(ranks, {}); }, {"ranks cannot be made"});
+    expect_error([&] { Group::threads(ranks); }, {"ranks cannot be created"});
+    expect_error([&] { Group::simulated(ranks, {}); }, {"ranks cannot be created"});
   }
   using S = Simulation;
   std::vector<Case<S>> cases;

@@ -288,8 +288,8 @@ TEST(AllreduceErrors, MisuseIsExplained) {
       {"4294967297 integers", "in parts"});
   auto const request = group.begin_allreduce(stream, words);
   group.wait_allreduce(stream, request);
-  expect_error([&] { group.wait_allreduce(stream, request); }, {"a sum that is over"});
-  expect_error([&] { group.wait_allreduce(stream, CollectiveRequest()); }, {"a sum that is over"});
+  expect_error([&] { group.wait_allreduce(stream, request); }, {"a sum that was waited for before"});
+  expect_error([&] { group.wait_allreduce(stream, CollectiveRequest()); }, {"a sum that was waited for before"});
 }
 
 }  // namespace

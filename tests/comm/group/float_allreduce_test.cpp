@@ -242,7 +242,7 @@ TEST(FloatAllreduceErrors, MisuseIsExplained) {
       [&] {
         group.begin_allreduce(stream, SparseView{(1ULL << 32) + 1, indices, values});
       },
-      {"4294967297 floats are summed at once"});
+      {"4294967297 floats in one sum are too many"});
   SparseView const vector{5, indices, View<float const>(values).slice(0, 2)};
   expect_error([&] { group.begin_reduce_scatter(stream, vector, WireFormat::kInt4); },
                {"begin_reduce_scatter was given the format int4", "use float, half, bfloat or int8"});
@@ -252,7 +252,7 @@ TEST(FloatAllreduceErrors, MisuseIsExplained) {
   auto const gives = group.begin_allreduce(stream, Array<float>(Device::host(), 3));
   expect_error([&] { group.wait_allreduce(stream, gives); }, {"begun without a View", "call wait_result"});
   EXPECT_EQ(group.wait_result(stream, gives).size, 3U);
-  expect_error([&] { group.wait_result(stream, gives); }, {"a sum that is over"});
+  expect_error([&] { group.wait_result(stream, gives); }, {"a sum that was waited for before"});
 }
 
 }  // namespace

@@ -165,24 +165,24 @@ TEST(GroupAllreduce, UsesOneDeviceOfARank) {
                  {"begin_allreduce was given a stream on host and an array on cuda:0", "of one device"});
     fabric_allreduce(group);
     expect_error([&] { group.begin_allreduce(stream, elsewhere); },
-                 {"on cuda:0 and the first collective of this rank was on host", "use one device"});
+                 {"on cuda:0, but the first collective of this rank was on host", "use one device"});
     expect_error([&] { Store(group, {.device = Device::cuda(0), .threads = 1}); },
-                 {"a Store on cuda:0", "whose collectives are on host", "device of the first collective"});
+                 {"a Store on cuda:0", "the collectives of this rank are on host", "device of the first collective"});
     expect_error([&] { group.wait_connect_devices(Device::host()); },
-                 {"that has begun a collective", "call it before the first collective"});
+                 {"after a collective was started", "call it before the first collective"});
     Store const store(group, {.threads = 1});  // the error left the membership as it was
   }
   auto const group = Group::alone();
   group.wait_connect_devices(Device::cuda(0));
   expect_error(
       [&] { group.begin_allreduce(stream, values); },
-      {"on host and wait_connect_devices() was called for cuda:0", "use an array and a stream of that device"});
+      {"on host, but wait_connect_devices() was called for cuda:0", "use an array and a stream of that device"});
 }
 
 TEST(GroupAllreduce, WaitsForATimeThatCanBe) {
   auto const group = Group::alone();
   for (double const seconds : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
-    expect_error([&] { group.set_wait_timeout_s(seconds); }, {"a wait timeout of", "above 0"});
+    expect_error([&] { group.set_wait_timeout_s(seconds); }, {"the wait timeout was set to", "above 0"});
   }
 }
 

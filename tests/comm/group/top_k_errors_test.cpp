@@ -41,14 +41,14 @@ TEST(TopKAllreduce, RefusesWrongUses) {
   Units values(10, 1);
   View<std::int64_t> const view(values);
   Stream stream(Device::host(), 1);
-  expect_error([&] { sum.wait(stream, view); }, {"no sum of the object is under way: call begin first"});
+  expect_error([&] { sum.wait(stream, view); }, {"no sum of the object is in flight: call begin first"});
   expect_error([&] { sum.begin(stream, View<std::int64_t const>(view.slice(0, 9))); },
                {"was given 9 elements of a gradient of 10"});
   sum.begin(stream, View<std::int64_t const>(view));
   expect_error([&] { sum.begin(stream, View<std::int64_t const>(view)); },
-               {"TopKAllreduce::begin was called while a sum of the object is under way"});
+               {"TopKAllreduce::begin was called while a sum of the object is in flight"});
   expect_error([&] { sum.save(); }, {"TopKAllreduce::save was called while a sum"});
-  expect_error([&] { sum.wait(stream, view.slice(0, 9)); }, {"was given room for 9 sums, where there are 10"});
+  expect_error([&] { sum.wait(stream, view.slice(0, 9)); }, {"was given an array of 9 elements for 10 sums"});
   sum.wait(stream, view);
   EXPECT_EQ(std::count(values.begin(), values.end(), 1), 1);
   std::vector<float> wrong(10, std::numeric_limits<float>::infinity());
@@ -61,11 +61,13 @@ TEST(TopKAllreduce, RestoresOnlyWhatItHasSaved) {
   auto const restore = [&](std::string const& bytes) { sum.restore(std::vector<std::string>{bytes}); };
   std::string const saved = sum.save();
   expect_error([&] { restore(other.save()); },
-               {"rank 0 kept back 11 elements with 0 velocities", "there are 10 with 0"});
-  expect_error([&] { restore(with_momentum.save()); }, {"10 elements with 10 velocities", "momentum was on or off"});
-  expect_error([&] { restore(saved.substr(0, saved.size() - 1)); }, {"kept back of a gradient cannot be read"});
+               {"rank 0 has 11 residuals and 0 velocities", "the gradient has 10 and 0"});
+  expect_error([&] { restore(with_momentum.save()); }, {"10 residuals and 10 velocities", "momentum was on or off"});
+  expect_error([&] { restore(saved.substr(0, saved.size() - 1)); },
+               {"the saved state of a TopKAllreduce cannot be read"});
   expect_error([&] { restore("what?"); }, {"is of another version"});
-  expect_error([&] { sum.restore({}); }, {"nothing of any rank to restore", "give what TopKAllreduce::save() gave"});
+  expect_error([&] { sum.restore({}); },
+               {"no saved state was given to restore", "give what TopKAllreduce::save() returned"});
   restore(saved);
 }
 
