@@ -66,7 +66,7 @@ TEST_F(HostilePeer, FieldsOfAnotherKind) {
 
 TEST_F(HostilePeer, BytesThatAreNoMessage) {
   peer_.send_bytes("hello");
-  expect_rejected("not a message");
+  expect_rejected("an invalid message");
 }
 
 // -- the round --

@@ -64,7 +64,7 @@ TEST_F(HostileResiduals, FlushedRowsWithMoreBytesOfKeysThanTheyCanTake) {
 
 TEST_F(HostileResiduals, FlushedRowsWhoseKeysAreNone) {
   std::vector<std::uint8_t> const plain{0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0};
-  expect_in(turn_after(plain), "awaited the values of step 0");  // it was taken
+  expect_in(turn_after(plain), "waited for the values of step 0");  // it was taken
   expect_in(turn_after({1, 0, 0, 0, 0, 0}), "late rows with the number of a key that it has never named");
   expect_in(turn_after({0, 0, 0, 0, 0, 7}), "late rows with fewer bytes than its keys take");
   expect_in(turn_after(std::vector<std::uint8_t>{}), "late rows with a list of keys that is cut");

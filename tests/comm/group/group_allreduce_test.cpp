@@ -152,7 +152,7 @@ TEST(GroupAllreduce, AMembershipEndsWithItsBody) {
   Stream stream(Device::host(), 1);
   std::vector<std::int64_t> values(10, 1);
   expect_error([&] { groups[0].wait_allreduce(stream, groups[0].begin_allreduce(stream, values)); },
-               {"rank 0 takes no part in its group's messages any more", "make another group"});
+               {"rank 0 has left its group", "create another group"});
 }
 
 TEST(GroupAllreduce, UsesOneDeviceOfARank) {

@@ -248,13 +248,13 @@ TEST_F(HostileSums, HeadersThatMakeNoSense) {
 }
 
 TEST_F(HostileSums, APeerThatSaysNothingIsNamed) {
-  expect_sum_rejected("rank 0 awaited the sums of allreduce 0 from rank 1");
+  expect_sum_rejected("rank 0 waited for the sums of allreduce 0 from rank 1");
 }
 
 TEST_F(HostileSums, APeerThatStopsIsNamed) {
   send(peer_, sum_of(0, kWords));
   send(peer_, message_of(0, narrow(10)));
-  expect_sum_rejected("rank 0 awaited the sums of allreduce 0 from rank 1");
+  expect_sum_rejected("rank 0 waited for the sums of allreduce 0 from rank 1");
 }
 
 }  // namespace
