@@ -24,7 +24,7 @@ namespace {
 
 constexpr char const* kAllreduce = "begin_allreduce";
 
-// Returns the selector. Throws Error if the options name an algorithm that cannot sum arrays on the device.
+// Returns the selector. Throws Error if the options set an algorithm that cannot sum arrays on the device.
 comm::Selector& selector_for(Group::Impl& group, Device device, AllreduceOptions const& options) {
   comm::Algorithm const* const algorithm = comm::algorithm_of(comm::with_environment(options));
   bool const is_alone = group.transport->size() == 1;

@@ -51,7 +51,7 @@ struct Group::Impl {
   // replaced. Any thread.
   comm::ProgressEngine& engine();
   comm::CollectiveChannel& collectives();
-  // Returns whether the engine was created.
+  // Returns whether the progress engine was created.
   bool has_engine();
 
   // Closes all channels after the last data was sent, and leaves the group. Does nothing if there is no engine. Call it

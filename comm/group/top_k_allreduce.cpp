@@ -185,7 +185,7 @@ std::string TopKAllreduce::save() const {
 }
 
 // Gathers by sums in which all other ranks have zeros. Zeros take almost no bytes, and the bytes that packing saves are
-// not counted, because nobody would have sent these zeros.
+// not counted, because these zeros would not be sent otherwise.
 std::vector<std::string> TopKAllreduce::wait_save_all(Stream& stream) const {
   constexpr char const* kCall = "TopKAllreduce::wait_save_all";
   impl_->require_idle("wait_save_all");

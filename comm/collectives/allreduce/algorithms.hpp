@@ -56,7 +56,7 @@ inline constexpr WireFormat kNumberFormats[] = {WireFormat::kFloat, WireFormat::
 // "auto". Throws Error for an unknown name.
 AllreduceOptions with_environment(AllreduceOptions options);
 
-// Returns the algorithm that the options name; null for "auto". Throws Error if it is unknown or does not support the
+// Returns the algorithm that the options set; null for "auto". Throws Error if it is unknown or does not support the
 // format.
 Algorithm const* algorithm_of(AllreduceOptions const& options);
 

@@ -20,6 +20,7 @@ class LinkCostCache {
   std::optional<LinkCosts> find(std::string const& key) const;
   // Saves the costs. Ignores errors.
   void put(std::string const& key, LinkCosts const& model) const;
+  // Returns the path of the file for a key.
   std::filesystem::path file_of(std::string const& key) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selects an algorithm for each floating-point allreduce whose caller names none. Each rank calls select_algorithm()
+// Selects an algorithm for each floating-point allreduce whose caller sets none. Each rank calls select_algorithm()
 // with equal arguments: the link costs, which all ranks have from rank 0, and the largest number of nonzero elements of
 // any rank, which the ranks exchange in a round of small messages. So the bits of a sum depend only on its input, the
 // number of ranks and the link costs.

@@ -67,7 +67,7 @@ class StreamSum {
 template <class T>
 CoTask<StreamSum<T>> sparse_allgather(Communicator& comm, StreamInput<T> terms);
 
-// SparCML's SSAR_Recursive_double (Renggli et al., SC 2019).
+// Recursive doubling of sparse streams: SparCML's SSAR_Recursive_double (Renggli et al., SC 2019).
 template <class T>
 CoTask<StreamSum<T>> ssar_recursive_doubling(Communicator& comm, StreamInput<T> terms);
 
