@@ -3,8 +3,6 @@
 
 #include <cstring>
 
-#include "comm/collectives/other_ranks.hpp"
-
 namespace gpups::comm {
 
 CoTask<std::vector<std::uint64_t>> allgather_number(Communicator& comm, std::uint64_t mine) {
@@ -16,7 +14,8 @@ CoTask<std::vector<std::uint64_t>> allgather_number(Communicator& comm, std::uin
   }
   for (Rank const q : other_ranks(comm)) {
     Bytes const bytes = co_await comm.receive(q, sizeof mine, Device::host());
-    if (bytes.size() != sizeof mine) comm.throw_peer_error(q, "sent something else where it should say one number");
+    if (bytes.size() != sizeof mine)
+      comm.throw_peer_error(q, "sent a message of the wrong size where all ranks exchange one number");
     std::memcpy(&numbers[number(q)], bytes.data(), sizeof mine);
   }
   co_return numbers;

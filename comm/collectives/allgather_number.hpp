@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every rank has to say in one number, so that all decide the same.
+// An allgather of one number per rank, so that all ranks can make the same decision.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace gpups::comm {
 
-// The numbers, by rank.
+// Returns the numbers of all ranks, by rank. Throws PeerError if a rank sends a message of another size.
 CoTask<std::vector<std::uint64_t>> allgather_number(Communicator& comm, std::uint64_t mine);
 
 }  // namespace gpups::comm

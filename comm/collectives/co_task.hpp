@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A coroutine that others await: how the collectives are written. It belongs to no thread: whoever makes happen what it
-// awaits goes on with it.
+// CoTask is the type of the coroutines in which collectives are written. A task is bound to no thread: the thread that
+// completes what the task waits for resumes it.
 //
-// A task runs when it is awaited, or as soon as start() is called, so that several go on beside each other. What it
-// throws, awaiting it throws. A task that is destroyed before its end takes those along that it awaits.
+// A task starts when it is awaited, or earlier by start(), so that several tasks take turns. Awaiting a task rethrows
+// its exception. Destroying a task before its end also destroys the tasks that it awaits.
 //
-// What braces make gets a name before a co_await: g++ 12 destroys twice what is made within such an expression, as in
-// co_await f({.keep = keep}).
+// Give a braced argument a name before a co_await, because g++ 12 destroys a temporary of such an expression twice, as
+// in co_await f({.keep = keep}).
 #pragma once
 
 #include <coroutine>
@@ -23,7 +23,7 @@ class CoTask;
 
 namespace detail {
 
-// What all tasks have: whoever awaits this one goes on at its end.
+// The common part of all promises: at the end of the task it resumes the waiting coroutine.
 struct TaskPromise {
   struct End {
     bool await_ready() const noexcept { return false; }
@@ -67,7 +67,7 @@ struct VoidPromise : TaskPromise {
 
 }  // namespace detail
 
-// Move-only.
+// A coroutine that returns a T. Move-only. At most one coroutine awaits it.
 template <class T = void>
 class [[nodiscard]] CoTask {
  public:
@@ -85,12 +85,12 @@ class [[nodiscard]] CoTask {
     if (handle_) handle_.destroy();
   }
 
-  // Runs until it has to wait for the first time; before it is awaited. Nothing where it has been started.
+  // Runs the task up to its first suspension, before it is awaited. Does nothing if the task was started before.
   void start() {
     if (!std::exchange(started_, true)) handle_.resume();
   }
   bool done() const { return handle_ && handle_.promise().ended; }
-  // What it returned; throws what it threw. REQUIRES: done(). Once.
+  // Returns the value of the task, or throws its exception. Call it once. REQUIRES: done().
   T result() { return handle_.promise().result(); }
 
   bool await_ready() const noexcept { return done(); }
@@ -118,7 +118,8 @@ inline CoTask<void> detail::VoidPromise::get_return_object() {
   return CoTask<void>(std::coroutine_handle<VoidPromise>::from_promise(*this));
 }
 
-// Goes on with all of them beside each other until all have ended. Throws what the first throws that threw.
+// Runs all tasks until they have ended; they take turns. Throws the exception of the first task in the list that
+// failed, without waiting for the tasks after it.
 inline CoTask<> all(std::vector<CoTask<>> tasks) {
   for (auto& task : tasks) task.start();
   for (auto& task : tasks) co_await task;

@@ -35,7 +35,7 @@ void CollectiveChannel::wait(CollectiveTask const& collective, WaitLimit const& 
 }
 
 std::vector<std::string> CollectiveChannel::wait_explain() {
-  if (!engine_.is_started() || engine_.has_failed()) return selector_.explain();  // nothing changes it
+  if (!engine_.is_started() || engine_.has_failed()) return selector_.explain();  // no other thread changes it then
   std::vector<std::string> lines;
   engine_.wait_invoke([&] { lines = selector_.explain(); });
   return lines;
@@ -51,8 +51,8 @@ void CollectiveChannel::received(Rank from, std::string_view body) {
   try {
     message = decode_collective(body);
   } catch (WireError const& error) {
-    throw PeerError(from, fmt::format("rank {} sent what is not a message: {} (nothing it says can be trusted): check "
-                                      "that all ranks run the same version",
+    throw PeerError(from, fmt::format("rank {} sent an invalid message: {} (none of its messages can be trusted): "
+                                      "check that all ranks run the same version",
                                       number(from), error.what()));
   }
   messenger_.received_within(from, kKind, collectives_.on_header(from, message.sequence, message.header));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collectives of a group, as one of its ranks takes part in them over its messenger.
+// The channel of the collectives: connects the collectives of this rank to its messenger.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,22 @@ namespace gpups::comm {
 
 class CollectiveChannel final : public Channel, private CollectiveTransport {
  public:
-  // Opens the channel. ahead_max: runs that a rank may have begun and another has not.
+  // Opens the channel. ahead_max: the number of collectives that another rank may have started and this rank has not.
   CollectiveChannel(ProgressEngine& engine, Rank me, int ranks, std::uint64_t ahead_max, Selector selector);
 
-  // -- for the thread that begins collectives --
+  // -- for the thread that starts collectives --
 
-  // REQUIRES: at least two ranks. The stream is for the collective's own work.
+  // Starts a collective, whose work is queued on `stream`. REQUIRES: at least two ranks.
   void begin(std::shared_ptr<CollectiveTask> const& collective, Stream const& stream);
-  // Blocks until collective.done. Throws what has gone wrong meanwhile.
+  // Blocks until collective.done. Throws the error of the progress engine if it has failed, and PeerError after the
+  // limit.
   void wait(CollectiveTask const& collective, WaitLimit const& limit);
-  // Which algorithms they take.
+  // Returns what selects the algorithms of floating-point collectives.
   Selector& selector() { return selector_; }
+  // Returns the lines of Selector::explain(). Blocks until the thread that makes progress has written them.
   std::vector<std::string> wait_explain();
-  // Whether something adds up between memory of the device and that of the other ranks. Throws what has gone wrong.
+  // Returns whether a device fabric sums arrays of this device over the ranks. Throws if the progress engine has
+  // failed.
   bool can_add_up(Device device) const;
 
   // -- for the thread that makes progress --
@@ -57,15 +60,16 @@ class CollectiveChannel final : public Channel, private CollectiveTransport {
   Collectives collectives_;
 };
 
-// A message of the channel: a header, and of which run it is.
+// A message of the channel.
 struct CollectiveMessage {
-  std::uint64_t sequence = 0;
-  std::string_view header;  // as comm/collectives/collective_header.hpp has it
+  std::uint64_t sequence = 0;  // of the collective
+  std::string_view header;     // an encoded CollectiveHeader
 };
 std::string encode(CollectiveMessage const& message);
-// Refers to the body. Throws WireError for what is no such message.
+// The result refers to `body`. Throws WireError if `body` is not such a message.
 CollectiveMessage decode_collective(std::string_view body);
-// The tag of a bulk transfer of a run: the runs that are under way together have close numbers.
+// Returns the tag of a bulk transfer of a collective. It has only the low bits of the sequence number: collectives that
+// are in flight together have close numbers.
 std::uint64_t collective_tag(std::uint64_t sequence, std::uint64_t index);
 
 }  // namespace gpups::comm

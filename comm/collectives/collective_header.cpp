@@ -17,9 +17,9 @@ Signature signature_in(Reader& reader) {
   if (operation >= kCollectiveKinds) throw WireError("a collective of unknown kind");
   signature.operation = static_cast<CollectiveKind>(operation);
   signature.elements = reader.get<std::uint64_t>();
-  if (signature.elements > kSumElementsMax) throw WireError("an array to sum has more elements than one may");
+  if (signature.elements > kSumElementsMax) throw WireError("the array of a collective has more than 2^32 elements");
   signature.how = std::string(reader.get_text());
-  if (signature.how.size() > kHowBytesMax) throw WireError("a collective has an algorithm without a name");
+  if (signature.how.size() > kHowBytesMax) throw WireError("the name of the algorithm of a collective is too long");
   return signature;
 }
 
@@ -27,14 +27,15 @@ CollectiveHeader::MessagePart item_in(Reader& reader) {
   CollectiveHeader::MessagePart message{.index = reader.get<std::uint64_t>(), .size = reader.get<std::uint64_t>()};
   message.bytes = std::string(reader.get_text());
   bool const is_inline = message.bytes.size() == message.size && message.size <= kInlineBytesMax;
-  if (!is_inline && !message.bytes.empty()) throw WireError("a message of a collective has another size than it says");
+  if (!is_inline && !message.bytes.empty())
+    throw WireError("a message of a collective does not have the size in its header");
   return message;
 }
 
 }  // namespace
 
 bool fits_eager(int ranks, std::size_t bytes) {
-  constexpr std::size_t kSentMax = std::size_t{16} << 10;  // by a rank, in all
+  constexpr std::size_t kSentMax = std::size_t{16} << 10;  // bytes that a rank sends to all others together
   return bytes <= kInlineBytesMax && bytes * (static_cast<std::size_t>(ranks) - 1) <= kSentMax;
 }
 
@@ -60,7 +61,8 @@ CollectiveHeader decode_header(std::string_view bytes) {
   Reader reader(bytes);
   CollectiveHeader header;
   auto const has = reader.get<std::uint8_t>();
-  if (has == 0 || has > (kHasSignature | kHasItem)) throw WireError("a header of a collective that says nothing");
+  if (has == 0 || has > (kHasSignature | kHasItem))
+    throw WireError("a header of a collective has no content or unknown content");
   if ((has & kHasSignature) != 0) header.signature = signature_in(reader);
   if ((has & kHasItem) != 0) header.message = item_in(reader);
   reader.end();

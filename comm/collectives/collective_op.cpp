@@ -13,7 +13,7 @@
 namespace gpups::comm {
 namespace {
 
-// Whether a message whose size both ranks know has no header: it would not fit into one, or there is nothing in it.
+// Whether a message of known size is sent without a header: it does not fit into one, or it is empty.
 bool is_headerless(std::size_t known_size) { return known_size == 0 || known_size > kInlineBytesMax; }
 
 }  // namespace
@@ -54,12 +54,12 @@ void CollectiveOp::each_other(F f) const {
 }
 
 void CollectiveOp::throw_peer_error(Rank of, std::string const& what) const {
-  throw PeerError(of, fmt::format("rank {} {} (every rank sums the same arrays in the same order): check that all "
-                                  "ranks run the same program and configuration",
+  throw PeerError(of, fmt::format("rank {} {} (all ranks must start the same collectives in the same order): check "
+                                  "that all ranks run the same program and configuration",
                                   gpups::number(of), what));
 }
 
-// Those whom the coroutine's first messages have not reached learn of the run after it has sent them.
+// Ranks to which the coroutine has sent no header get one that has only the signature.
 void CollectiveOp::begin(Signature const& signature, std::function<CoTask<>(Communicator&)> body) {
   auto const self = shared_from_this();
   signature_ = signature;
@@ -87,9 +87,9 @@ void CollectiveOp::on_header(Rank from, CollectiveHeader header) {
   }
   if (header.message) {
     if (header.message->index < its.next || its.unexpected.size() == kUnexpectedMax) {
-      throw_peer_error(
-          from, fmt::format("sent message {} of {} {} where {} is its next and {} wait", header.message->index,
-                            started() ? name_of(operation()) : "allreduce", number_, its.next, its.unexpected.size()));
+      throw_peer_error(from, fmt::format("sent message {} of {} {} where {} is due, and {} messages of it are unread",
+                                         header.message->index, started() ? name_of(operation()) : "allreduce", number_,
+                                         its.next, its.unexpected.size()));
     }
     its.next = header.message->index + 1;
     its.unexpected.push_back(std::move(*header.message));
@@ -162,7 +162,7 @@ std::shared_ptr<Completion> CollectiveOp::post_receive_fixed(Rank from, View<std
   return completion;
 }
 
-// Nothing is taken from a rank before it is clear that it is in the same run.
+// Gives messages of a rank to receives only after its signature was found to be equal.
 void CollectiveOp::match(Rank from) {
   PeerQueues& its = peer(from);
   if (!started() || !its.signature) return;
@@ -171,7 +171,7 @@ void CollectiveOp::match(Rank from) {
 }
 
 bool CollectiveOp::match_next(Rank from, PeerQueues& its) {
-  // What comes without a header may be taken before an earlier message has come.
+  // A message without a header may be received before an earlier message has arrived.
   auto const headerless = std::find_if(its.posted.begin(), its.posted.end(), [](PendingReceive const& post_receive) {
     return post_receive.to && is_headerless(post_receive.to->size());
   });
@@ -188,9 +188,10 @@ bool CollectiveOp::match_next(Rank from, PeerQueues& its) {
   its.unexpected.pop_front();
   bool const fits = post_receive.to ? message.size == post_receive.to->size() : message.size <= post_receive.bytes_max;
   if (message.index != post_receive.index || !fits) {
-    throw_peer_error(from, fmt::format("sent message {} of {} {} with {} bytes, where {} with {}{} is awaited",
-                                       message.index, name_of(operation()), number_, message.size, post_receive.index,
-                                       post_receive.to ? "" : "at most ", post_receive.bytes_max));
+    throw_peer_error(from,
+                     fmt::format("sent message {} of {} {} with {} bytes, where message {} with {}{} bytes is due",
+                                 message.index, name_of(operation()), number_, message.size, post_receive.index,
+                                 post_receive.to ? "" : "at most ", post_receive.bytes_max));
   }
   message.is_inline() ? deliver_inline(post_receive, message.bytes)
                       : receive_bulk(from, std::move(post_receive), message.size);
@@ -234,7 +235,7 @@ std::shared_ptr<Completion> CollectiveOp::post_allreduce(View<float const> terms
   return completion;
 }
 
-// What adds up might hang where ranks have arrays of different sizes.
+// A device fabric may hang if the ranks have arrays of different sizes.
 void CollectiveOp::start_allreduce_if_matching() {
   if (!add_up_ || matching_ranks_ + 1 < static_cast<std::size_t>(ranks())) return;
   std::exchange(add_up_, nullptr)();
@@ -274,16 +275,15 @@ bool CollectiveOp::finished() {
     if (uncompressed_bytes_) carrier_.count_compression(*uncompressed_bytes_, sent_in_run_);
   }
   each_other([&](Rank q) {
-    GPUPS_ASSERT(peer(q).posted.empty() && peer(q).arriving == 0 &&
-                 "a collective ends when it has all that it has asked for");
+    GPUPS_ASSERT(peer(q).posted.empty() && peer(q).arriving == 0 && "a collective ends after all of its receives");
     if (!peer(q).unexpected.empty()) {
-      throw_peer_error(q, fmt::format("sent more messages of {} {} than there are", name_of(operation()), number_));
+      throw_peer_error(q, fmt::format("sent more messages of {} {} than are due", name_of(operation()), number_));
     }
   });
   return missing_signatures_ == 0;
 }
 
-// A rank that has not begun delays all others: it is named before those whose data has not come.
+// A rank that has not started the collective delays all others, so it is reported before ranks whose data is late.
 std::vector<Rank> CollectiveOp::pending_peers() const {
   std::vector<Rank> ranks;
   auto const add_where = [&](auto const& slow) {
@@ -294,7 +294,7 @@ std::vector<Rank> CollectiveOp::pending_peers() const {
   };
   add_where([](PeerQueues const& its) { return !its.signature.has_value(); });
   add_where([](PeerQueues const& its) { return !its.posted.empty() || its.arriving > 0; });
-  add_where([](PeerQueues const&) { return true; });  // that have not taken what this rank has sent
+  add_where([](PeerQueues const&) { return true; });  // ranks that have not received what this rank has sent
   return ranks;
 }
 

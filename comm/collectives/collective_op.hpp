@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of a collective on this rank: its coroutine, and the communicator that it talks through. A run may hear of
-// others before it has begun here.
+// One collective in flight on this rank: its coroutine, and the communicator that the coroutine uses. Messages of other
+// ranks may arrive before this rank has started the collective.
 #pragma once
 
 #include <cstdint>
@@ -19,35 +19,37 @@
 
 namespace gpups::comm {
 
-// Messages that a rank may be sent before it wants them, by one rank in one run.
+// The most unexpected messages of one rank in one collective.
 inline constexpr std::size_t kUnexpectedMax = 1024;
 
 class CollectiveOp final : public Communicator, public std::enable_shared_from_this<CollectiveOp> {
  public:
-  // `on_progress` is called whenever the coroutine may have come to its end.
+  // `on_progress` is called whenever the coroutine may have ended.
   CollectiveOp(Rank me, int ranks, Stream const& stream, CollectiveTransport& carrier, std::uint64_t number,
                std::function<void(CollectiveOp&)> on_progress);
 
-  ~CollectiveOp() override;  // waits for the work of a coroutine that is given up: it may be on the coroutine's memory
+  ~CollectiveOp() override;  // waits for the stream if the coroutine has not ended, because its memory may be in use
 
-  // Takes another stream. REQUIRES: the run has not begun.
+  // Replaces the stream. REQUIRES: !started().
   void use(Stream const& stream);
-  // `body` is kept until the run ends.
+  // Starts the coroutine body(*this). `body` is kept until the op ends.
   void begin(Signature const& signature, std::function<CoTask<>(Communicator&)> body);
+  // Handles a header of another rank. Throws PeerError if the signatures differ or a message is out of order.
   void on_header(Rank from, CollectiveHeader header);
 
   std::uint64_t sequence_number() const override { return number_; }
   bool started() const { return signature_.has_value(); }
-  // The other rank has said that it has begun the run.
+  // Returns whether the other rank is known to have started the collective.
   bool has_heard(Rank rank) const { return rank == me() || peers_[number(rank)].signature.has_value(); }
   CollectiveKind operation() const { return signature_->operation; }
-  // The coroutine has returned, and all ranks are in the same run. Throws what it has thrown, and PeerError where a
-  // rank has sent what nobody wants.
+  // Returns whether the coroutine has returned and the signatures of all ranks have arrived. Throws the exception of
+  // the coroutine, and PeerError if a rank has sent more messages than this rank receives.
   bool finished();
-  // Ranks that it waits for. REQUIRES: begun().
+  // Returns the ranks that the op waits for. REQUIRES: started().
   std::vector<Rank> pending_peers() const;
 
-  // Goes on with what awaits work of the stream; true while there is any, since a GPU wakes nobody.
+  // Resumes the coroutine if the stream work that it waits for is done. Returns whether it was waiting for any; call
+  // progress() again then, because the end of work on a GPU wakes no thread.
   bool progress();
 
   bool can_allreduce() const override { return carrier_.can_allreduce(work_stream_.device()); }
@@ -71,18 +73,18 @@ class CollectiveOp final : public Communicator, public std::enable_shared_from_t
     std::shared_ptr<Completion> completion{};
     std::size_t bytes_max = 0;
     Device device{};
-    std::optional<View<std::uint8_t>> to{};  // where the size is known
+    std::optional<View<std::uint8_t>> to{};  // set if the size is known
     std::shared_ptr<void const> keep{};
   };
-  // Lists, since most are empty: a deque takes memory even then.
+  // Lists, because most are empty and an empty deque uses memory.
   struct PeerQueues {
-    bool header_sent = false;                             // it has this rank's signature
-    std::optional<Signature> signature;                   // its
-    std::uint64_t sent = 0, posted_count = 0;             // messages so far
-    std::list<CollectiveHeader::MessagePart> unexpected;  // come, and not wanted yet
-    std::uint64_t next = 0;                               // least index that its next message may have
-    std::list<PendingReceive> posted;                     // not come, or the ranks have not agreed yet
-    std::size_t arriving = 0;                             // bulk data on its way
+    bool header_sent = false;                             // the peer was sent this rank's signature
+    std::optional<Signature> signature;                   // of the peer
+    std::uint64_t sent = 0, posted_count = 0;             // messages and receives so far
+    std::list<CollectiveHeader::MessagePart> unexpected;  // messages without a receive
+    std::uint64_t next = 0;                               // smallest index that its next message may have
+    std::list<PendingReceive> posted;  // receives without a message, or before the signatures are compared
+    std::size_t arriving = 0;          // bulk transfers in flight
   };
 
   PeerQueues& peer(Rank rank);
@@ -97,22 +99,22 @@ class CollectiveOp final : public Communicator, public std::enable_shared_from_t
   void deliver_inline(PendingReceive const& post_receive, std::string const& bytes);
   Stream& stream_for(Device device) { return device.is_host() ? host_stream_ : stream(); }
 
-  Stream work_stream_;  // the communicator's
+  Stream work_stream_;  // the stream of the communicator
   CollectiveTransport& carrier_;
   std::uint64_t const number_;
   std::function<void(CollectiveOp&)> const on_progress_;
   Stream host_stream_;
   std::vector<PeerQueues> peers_;   // by rank
-  std::size_t missing_signatures_;  // ranks whose signature has not come
-  std::size_t matching_ranks_ = 0;  // ranks whose signature is this one's
-  std::function<void()> add_up_;    // begins the sum that the coroutine waits for, once all have agreed
+  std::size_t missing_signatures_;  // ranks whose signature has not arrived
+  std::size_t matching_ranks_ = 0;  // ranks whose signature equals this rank's
+  std::function<void()> add_up_;    // starts the fabric allreduce once all signatures match
   std::vector<std::pair<Event, std::shared_ptr<Completion>>> stream_completions_;
-  std::optional<std::uint64_t> uncompressed_bytes_{};  // as set_uncompressed_bytes() was told
-  std::uint64_t sent_in_run_ = 0;                      // bytes that are counted against it when the run is over
+  std::optional<std::uint64_t> uncompressed_bytes_{};  // the argument of set_uncompressed_bytes()
+  std::uint64_t sent_in_run_ = 0;                      // bytes so far that are compared with it at the end
   std::optional<Signature> signature_;
   std::function<CoTask<>(Communicator&)> body_;
   CoTask<> task_;
-  bool result_taken_ = false;  // what the task threw has been thrown
+  bool result_taken_ = false;  // the exception of the task, if any, has been rethrown
 };
 
 }  // namespace gpups::comm

@@ -39,7 +39,7 @@ std::size_t Collectives::on_header(Rank from, std::uint64_t sequence_number, std
   try {
     header = decode_header(text);
   } catch (WireError const& error) {
-    throw PeerError(from, fmt::format("rank {} sent what is not a part of a collective: {} (nothing it says can be "
+    throw PeerError(from, fmt::format("rank {} sent an invalid header of a collective: {} (none of its messages can be "
                                       "trusted): check that all ranks run the same version",
                                       number(from), error.what()));
   }
@@ -48,11 +48,12 @@ std::size_t Collectives::on_header(Rank from, std::uint64_t sequence_number, std
   bool const possible = from != me_ && (new_run ? sequence_number == next && next < started_ + ahead_max_
                                                 : sequence_number < next && ops_.contains(sequence_number));
   if (!possible) {
-    throw PeerError(from, fmt::format("rank {} {} allreduce {} where {} is its next and {} is that of rank {} (every "
-                                      "rank sums the same arrays in the same order): check that all ranks run the "
-                                      "same program and configuration",
-                                      number(from), new_run ? "began" : "goes on with", sequence_number, next, started_,
-                                      number(me_)));
+    throw PeerError(
+        from, fmt::format("rank {} {} allreduce {} too early or out of order: its next one is {}, and {} is "
+                          "the next of rank {} (all ranks must start the same collectives in the same "
+                          "order): check that all ranks run the same program and configuration",
+                          number(from), new_run ? "started" : "sent a message of", sequence_number, next, started_,
+                          number(me_)));
   }
   if (new_run) ++next;
   auto const op = entry_of(sequence_number).op;
@@ -70,7 +71,7 @@ void Collectives::end(OpMap::iterator which) {
   entry.collective->done = true;
 }
 
-// A run may have gone on with link costs that another one has measured, and have ended by that.
+// Looks at all ops, because one may have ended by link costs that another one has measured.
 void Collectives::end_finished() {
   for (auto next = ops_.begin(); next != ops_.end();) {
     auto const here = next++;

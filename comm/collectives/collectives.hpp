@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All runs of collectives that a rank has to do with: its k-th is the k-th of all ranks, and several go on together.
+// All collectives of a rank. The k-th collective of one rank is the k-th of every other rank, and several may be in
+// flight.
 #pragma once
 
 #include <atomic>
@@ -17,43 +18,45 @@
 
 namespace gpups::comm {
 
-// A collective as the thread that begins it sees it.
+// A collective as the thread that starts it hands it over: arguments, results, and whether they are ready.
 struct CollectiveTask {
   virtual ~CollectiveTask() = default;
   virtual Signature signature() const = 0;
-  // What a rank does. `self` is this object: who sends from its memory, or receives into it, keeps it.
+  // Returns the coroutine of this rank. `self` is this object; sends and receives that use its memory keep `self`
+  // alive.
   virtual CoTask<> run(Communicator& comm, std::shared_ptr<void const> self) = 0;
 
-  Event input_ready{};  // what it reads is there
-  Event ended{};        // what it has written is there; once `done`
+  Event input_ready{};  // the arguments are complete
+  Event ended{};        // the results are complete; set before `done`
   std::atomic<bool> done = false;
 };
 
-// Only the thread that turns uses this object.
+// Only the thread that makes progress uses this object.
 class Collectives {
  public:
-  // How many runs a rank may have begun that another has not.
+  // ahead_max: the number of collectives that another rank may have started and this rank has not.
   Collectives(Rank me, int ranks, CollectiveTransport& carrier, std::uint64_t ahead_max);
 
-  // The stream is this object's own. REQUIRES: at least two ranks.
+  // Starts a collective, whose work is queued on `stream`. REQUIRES: at least two ranks.
   void begin(std::shared_ptr<CollectiveTask> const& collective, Stream const& stream);
-  // A header has come; returns how many bytes of it are a message. Throws PeerError where it cannot be right.
+  // Handles a header of another rank and returns how many of its bytes are data of a message. Throws PeerError if the
+  // header is invalid.
   std::size_t on_header(Rank from, std::uint64_t number, std::string_view header);
-  // The rank begins no run any more. Throws PeerLost where this rank waits for it to begin one.
+  // Handles that the rank will start no more collectives. Throws PeerLost if this rank waits for it to start one.
   void closed_by(Rank peer);
 
-  // Goes on with what awaits work of the stream; true while there is any.
+  // Resumes coroutines whose stream work is done. Returns whether any waited for stream work.
   bool progress();
 
-  // No run that has begun here is under way.
+  // Returns whether no collective that this rank has started is in flight.
   bool idle() const { return ops_in_flight_ == 0; }
-  // The run that has been under way for longest here, and the ranks that it waits for; none where it is idle.
+  // Returns the ranks that the oldest collective in flight waits for; none if idle().
   PendingPeers pending_peers() const;
 
  private:
   struct Entry {
     std::shared_ptr<CollectiveOp> op{};
-    std::shared_ptr<CollectiveTask> collective{};  // null until it has begun here
+    std::shared_ptr<CollectiveTask> collective{};  // null until this rank has started it
   };
   Entry& entry_of(std::uint64_t number);
   using OpMap = std::map<std::uint64_t, Entry>;
@@ -62,14 +65,14 @@ class Collectives {
 
   Rank me_;
   int ranks_;
-  Stream const unknown_{Device::host(), 1};  // of a run that has not begun here
+  Stream const unknown_{Device::host(), 1};  // the stream of ops that this rank has not started
   CollectiveTransport& carrier_;
   std::uint64_t ahead_max_;
   std::uint64_t started_ = 0;
-  std::size_t ops_in_flight_ = 0;         // that are under way
-  std::size_t on_device_ = 0;             // of those, on a GPU
-  std::vector<std::uint64_t> announced_;  // by rank: how many it has begun
-  OpMap ops_;                             // by number; erased when they are over
+  std::size_t ops_in_flight_ = 0;         // started by this rank and not ended
+  std::size_t on_device_ = 0;             // of these, on a GPU
+  std::vector<std::uint64_t> announced_;  // by rank: the number of collectives that it has started
+  OpMap ops_;                             // by sequence number, until they end
 };
 
 }  // namespace gpups::comm

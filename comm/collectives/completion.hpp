@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message of a collective that is on its way, and the coroutine that awaits it.
+// Completions of sends and receives, and the requests with which coroutines await them.
 #pragma once
 
 #include <coroutine>
@@ -13,7 +13,7 @@ namespace gpups::comm {
 
 using Bytes = Array<std::uint8_t>;
 
-// The same memory as bytes.
+// Returns a view of the same memory as bytes.
 template <class T>
 View<std::uint8_t> bytes_of(View<T> values) {
   return {reinterpret_cast<std::uint8_t*>(values.data()), values.bytes(), values.device()};
@@ -23,28 +23,28 @@ View<std::uint8_t const> bytes_of(View<T const> values) {
   return {reinterpret_cast<std::uint8_t const*>(values.data()), values.bytes(), values.device()};
 }
 
-// One side's part in a message.
+// The state of one send or receive, and the coroutine that awaits it.
 struct Completion {
   bool done = false;
   std::coroutine_handle<> waiter{};
-  Bytes bytes{};  // what has come, where the receiver did not say where to
+  Bytes bytes{};  // the received data, unless the receiver gave memory for it
 
-  // Goes on with who awaits it.
+  // Marks the send or receive as done and resumes the waiting coroutine.
   void end() {
     done = true;
     if (waiter) std::exchange(waiter, {}).resume();
   }
 };
 
-// Awaits the end of a delivery. Whoever does not care when that is need not await it. One coroutine may.
+// Awaits a completion. At most one coroutine awaits a request; a request need not be awaited.
 class RequestBase {
  public:
-  // null: it is over.
+  // null: the send or receive is done.
   explicit RequestBase(std::shared_ptr<Completion> completion) : completion_(std::move(completion)) {}
   RequestBase(RequestBase&&) = default;
   RequestBase& operator=(RequestBase&&) = default;
   ~RequestBase() {
-    if (completion_ != nullptr) completion_->waiter = {};  // a run that is given up takes its coroutines along
+    if (completion_ != nullptr) completion_->waiter = {};  // an abandoned collective destroys its coroutines
   }
 
   bool await_ready() const noexcept { return completion_ == nullptr || completion_->done; }
@@ -54,21 +54,21 @@ class RequestBase {
   std::shared_ptr<Completion> completion_;
 };
 
-// Until the receiver has the data: the sender's memory may then change.
+// Completes when the receiver has the data or the header has a copy of it. The sender's memory may then change.
 class SendRequest : public RequestBase {
  public:
   using RequestBase::RequestBase;
   void await_resume() const noexcept {}
 };
 
-// Until the data is where it was to go; work queued on the communicator's stream from then on sees it.
+// Completes when the data is at its destination for work that is queued on the communicator's stream from then on.
 class Request : public RequestBase {
  public:
   using RequestBase::RequestBase;
   void await_resume() const noexcept {}
 };
 
-// The same for a message whose receiver learns its size from it.
+// The same for a message whose size the receiver learns from its header. co_await returns the data.
 class ReceiveRequest : public RequestBase {
  public:
   using RequestBase::RequestBase;

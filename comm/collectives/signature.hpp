@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run of a collective is, in few words: ranks whose k-th runs differ in it cannot go on.
+// The signature of a collective: its kind, size and algorithm. Ranks whose k-th collectives have different signatures
+// get an error.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 
 namespace gpups::comm {
 
-// Elements of one array.
+// The most elements of one array.
 inline constexpr std::uint64_t kSumElementsMax = std::uint64_t{1} << 32;
 
 enum class CollectiveKind : std::uint8_t { kSumIntegers, kSumFloats, kSumSparse, kScatterSparse, kSumTopK };
@@ -16,15 +17,16 @@ inline constexpr std::uint8_t kCollectiveKinds = 5;
 struct Signature {
   CollectiveKind operation{};
   std::uint64_t elements = 0;  // of the whole array
-  std::string how{};           // the algorithm and the numbers' format, where the caller has a choice
+  std::string how{};           // the algorithm and the wire format, if the caller has a choice
   bool operator==(Signature const&) const = default;
 };
 
+// The most bytes of Signature::how.
 inline constexpr std::size_t kHowBytesMax = 100;
 
-// As in "allreduce".
+// Returns a name such as "allreduce".
 char const* name_of(CollectiveKind operation);
-// As in "sums 3 integers".
+// Returns a description such as "sums 3 integers".
 std::string describe(Signature const& signature);
 
 }  // namespace gpups::comm

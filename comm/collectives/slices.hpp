@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an array is cut into one slice for each rank: by its size alone. Short arrays leave some ranks without any.
+// Divides an array into one slice for each rank, by its size alone. Some slices of short arrays are empty.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,13 @@
 
 namespace gpups::comm {
 
+// Elements first .. first + size - 1 of an array.
 struct Slice {
   std::uint64_t first, size;
 };
 
-// Slices begin at multiples of `unit` elements. REQUIRES: size <= 2^48 elements, fewer than 2^16 ranks.
+// Returns the slice of `rank`. Slices begin at multiples of `unit` elements. REQUIRES: size <= 2^48 elements, fewer
+// than 2^16 ranks.
 constexpr Slice slice_of(std::uint64_t size, int ranks, Rank rank, std::uint64_t unit = 1) {
   auto const count = static_cast<std::uint64_t>(ranks);
   std::uint64_t const units = (size + unit - 1) / unit;
@@ -27,7 +29,7 @@ View<T> slice_of(View<T> values, int ranks, Rank rank, std::uint64_t unit = 1) {
   return values.slice(slice.first, slice.size);
 }
 
-// No slice is larger.
+// Returns an upper bound of the sizes of all slices.
 constexpr std::uint64_t slice_size_max(std::uint64_t size, int ranks, std::uint64_t unit = 1) {
   auto const count = static_cast<std::uint64_t>(ranks);
   return ((size + unit - 1) / unit + count - 1) / count * unit;

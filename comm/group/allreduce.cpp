@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over the ranks of a group, as the training thread sees them.
+// The collectives of Group, for the thread that calls them.
 #include <functional>
 #include <utility>
 
 #include "comm/collectives/allreduce/float_allreduce.hpp"
 #include "comm/collectives/allreduce/integer_allreduce.hpp"
-#include "comm/collectives/sparse/check_indices.hpp"
 #include "comm/collectives/sparse/sparse_vector_allreduce.hpp"
+#include "comm/collectives/sparse/streams.hpp"
 #include "comm/group/group_impl.hpp"
 #include "comm/group/start_collective.hpp"
 #include "kernels/check.hpp"
@@ -14,37 +14,37 @@
 namespace gpups {
 
 struct CollectiveRequest::Impl {
-  std::shared_ptr<comm::CollectiveTask> collective{};  // null: it is over
-  std::shared_ptr<void const> place{};                 // its, while it is not
-  std::function<void(Stream&)> write{};                // gives the sums to who began with a View
-  std::function<ReducedVector()> take{};               // or else to who waits
+  std::shared_ptr<comm::CollectiveTask> collective{};  // null after it was waited for
+  std::shared_ptr<void const> place{};                 // keeps its place in InflightCollectives
+  std::function<void(Stream&)> write{};                // writes the sums to the View, if it was started with one
+  std::function<ReducedVector()> take{};               // returns the sums otherwise
 };
 
 namespace {
 
 constexpr char const* kAllreduce = "begin_allreduce";
 
-// Where the group has the algorithm for arrays on the device.
+// Returns the selector. Throws Error if the options set an algorithm that cannot sum arrays on the device.
 comm::Selector& selector_for(Group::Impl& group, Device device, AllreduceOptions const& options) {
   comm::Algorithm const* const algorithm = comm::algorithm_of(comm::with_environment(options));
   bool const is_alone = group.transport->size() == 1;
   GPUPS_REQUIRE(
       is_alone || algorithm == nullptr || algorithm->is_available(group.collectives().can_add_up(device)),
-      "the algorithm \"nccl\" was asked for{} on {}, where NCCL does not connect the ranks (it cannot add up): use "
-      "\"auto\", or give each rank a GPU of its own and call wait_connect_devices() first, which says by what "
-      "they are connected",
+      "the algorithm \"nccl\" was requested{} on {}, but NCCL does not connect the ranks there (so it cannot sum): use "
+      "\"auto\", or give each rank its own GPU and call wait_connect_devices() first, which returns what connects "
+      "the ranks",
       options.algorithm == "auto" ? " by GPUPS_ALLREDUCE_ALGORITHM" : "", to_string(device));
   return group.collectives().selector();
 }
 
-// An array of numbers that is to be summed.
+// Checks an array that is to be summed.
 template <class T>
 void wait_check(Group::Impl& group, Stream& stream, View<T> values, char const* what) {
   comm::wait_check_collective(group, {stream.device(), comm::device_of(stream, values, kAllreduce, what)},
                               values.size(), what, kAllreduce);
 }
 
-// The group sums a copy: where an exception ends the step, the caller's array may go while sums are still under way.
+// The group sums a copy: if an exception ends the step, the caller may free its array while the sum is in flight.
 template <class T>
 Array<std::remove_const_t<T>> copy_of(Stream& stream, View<T> values) {
   Array<std::remove_const_t<T>> copied(stream.device(), values.size());
@@ -79,23 +79,22 @@ CollectiveRequest begin_vectors(Group::Impl& group, Stream& stream, comm::Collec
                               {stream.device(), comm::device_of(stream, indices, call, "indices"),
                                comm::device_of(stream, values, call, "values")},
                               size, "floats", call);
-  GPUPS_REQUIRE(
-      !scatters || comm::has_stream_format(options.format),
-      "begin_reduce_scatter was given the format {} (elements go as sparse streams, which do not have it): use "
-      "float, half, bfloat or int8",
-      name_of(options.format));
+  GPUPS_REQUIRE(!scatters || comm::has_stream_format(options.format),
+                "begin_reduce_scatter was given the format {} (it sends sparse streams, which do not support it): use "
+                "float, half, bfloat or int8",
+                name_of(options.format));
   GPUPS_REQUIRE(indices.size() == values.size() && indices.size() <= size,
-                "a sparse vector of {} elements has {} indices and {} values (each element that is named has one): "
-                "give as many of both",
+                "a sparse vector of {} elements has {} indices and {} values (each index has one value, and at "
+                "most one index is given per element): give as many indices as values",
                 size, indices.size(), values.size());
-  if (group.transport->size() == 1 && indices.device().is_host()) {  // else who sums looks at them
+  if (group.transport->size() == 1 && indices.device().is_host()) {  // otherwise the algorithm checks them
     comm::check_indices(size, indices);
   } else if (group.transport->size() == 1) {
     auto const on_host = to_host(stream, indices);
     comm::check_indices(size, View<std::uint32_t const>(on_host));
   }
   auto& selector = selector_for(group, stream.device(), options);
-  bool const stays = keep != nullptr && group.transport->size() > 1;  // who is alone gets a vector of his own
+  bool const stays = keep != nullptr && group.transport->size() > 1;  // a rank that is alone returns a copy
   comm::SparseVector input_ready{.size = size};
   if (stays) {
     input_ready.kept = vector;
@@ -108,16 +107,16 @@ CollectiveRequest begin_vectors(Group::Impl& group, Stream& stream, comm::Collec
       std::make_shared<comm::SparseVectorAllreduce>(selector, operation, std::move(input_ready), options));
 }
 
-// Waits until the collective has ended, and gives what is inside.
+// Waits until the collective has ended, and moves out the content of the request.
 CollectiveRequest::Impl wait_end(Group::Impl& group, Stream& stream, CollectiveRequest const& request,
                                  char const* call) {
   auto const& impl = request.impl();
   bool const writes = call == std::string_view("wait_allreduce");
   GPUPS_REQUIRE(impl != nullptr && impl->collective != nullptr,
-                "{} was given a sum that is over (it has been written): begin another", call);
+                "{} was given no sum, or a sum that was waited for before: begin another", call);
   GPUPS_REQUIRE(writes == (impl->write != nullptr),
-                "{} was given a sum that was begun {} a View (there the sums are written, else they are handed out): "
-                "call {}",
+                "{} was given a sum that was begun {} a View (only sums of a View are written in place, others are "
+                "returned): call {}",
                 call, writes ? "without" : "with", writes ? "wait_result" : "wait_allreduce");
   comm::wait_result(group, stream, *impl->collective);
   return std::exchange(*impl, {});
@@ -159,7 +158,7 @@ CollectiveRequest Group::begin_allreduce(Stream& stream, SparseView const& vecto
 }
 
 CollectiveRequest Group::begin_reduce_scatter(Stream& stream, SparseView const& vector, WireFormat format) const {
-  // The first half of that algorithm.
+  // A reduce-scatter is the first half of this algorithm.
   return begin_vectors(*impl_, stream, comm::CollectiveKind::kScatterSparse, vector,
                        {.algorithm = "ssar_split_allgather", .format = format});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device that the collectives of a rank use, all of them: that of wait_connect_devices(), of the Store, or of the
-// first collective, whichever comes first.
+// The device that all collectives of a rank use: that of wait_connect_devices(), of the Store, or of the first
+// collective, whichever comes first.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,15 @@
 
 namespace gpups::comm {
 
-// For the thread that begins collectives.
+// Used by the thread that starts collectives.
 class CollectiveDevice {
  public:
+  // Returns the device; nullopt before it is set.
   std::optional<Device> known() const { return device_; }
 
-  // A Store is made on the device, wait_connect_devices() is called for it, or a collective begins there. Each throws
-  // Error where another one is known. `call` is what the user has called.
+  // Checks that a Store may be created on the device, that wait_connect_devices() may be called, and that a collective
+  // may start on the device. Each throws Error if another device is set, or if it is too late. call: the function that
+  // the user called.
   void check_store(Device device) const;
   void check_connect() const;
   void check_collective(Device device, char const* call) const;
@@ -24,7 +26,7 @@ class CollectiveDevice {
   void set_by_connect(Device device) { set(device, Source::kConnect); }
   void set_by_collective(Device device) { set(device, Source::kCollective); }
 
-  // For the work of collectives; null until one is given.
+  // Returns the stream for the work of collectives; nullopt until one is set.
   std::optional<Stream>& stream() { return stream_; }
 
  private:

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "comm/collectives/selection/default_selector.hpp"
+#include "comm/collectives/selection/selector.hpp"
 #include "comm/group/group_impl.hpp"
 #include "kernels/check.hpp"
 #include "kernels/timeout.hpp"
@@ -25,10 +25,11 @@ std::string Group::wait_connect_devices(Device device, ConnectOptions const& opt
 }
 
 void Group::set_wait_timeout_s(double seconds) const {
-  GPUPS_REQUIRE(std::isfinite(seconds) && seconds > 0,
-                "a wait timeout of {} s was set (no rank could answer in time, or none would ever be missed): set a "
-                "number of seconds above 0, such as 300",
-                seconds);
+  GPUPS_REQUIRE(
+      std::isfinite(seconds) && seconds > 0,
+      "the wait timeout was set to {} s (no rank could answer in time, or a lost rank would go unnoticed): set "
+      "a number of seconds above 0, such as 300",
+      seconds);
   impl_->wait_timeout_s = seconds;
 }
 

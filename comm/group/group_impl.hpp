@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is inside a Group: how one rank reaches the others.
+// The implementation of Group: how one rank reaches the others.
 #pragma once
 
 #include <cstddef>
@@ -25,10 +25,11 @@ struct Group::Impl {
   Impl(Impl const&) = delete;
   Impl& operator=(Impl const&) = delete;
   virtual ~Impl() { end(); }
-  // `lost` is called once, from any thread, when the first process of the group is lost; never where ranks are threads.
+  // Sets a function that is called once, from any thread, when the first process of the group is lost; never if the
+  // ranks are threads.
   virtual void on_lost(std::function<void(Rank rank, std::string const& why)>) {}
 
-  // Group::wait_connect_devices(); threads reach each other's memory.
+  // See Group::wait_connect_devices(). Threads need no connection: they reach each other's memory.
   virtual std::string wait_connect_devices(Device, ConnectOptions const&) { return {}; }
 
   std::unique_ptr<comm::Transport> transport;
@@ -37,25 +38,26 @@ struct Group::Impl {
   RankLocation location;
   int cores_shared_by = 1;   // ranks that run on the same cores
   int ranks_in_process = 1;  // ranks that are threads of this process
-  bool simulated = false;    // its time is made up: what takes how long says nothing, and must decide nothing
+  bool simulated = false;    // time is simulated: measured times mean nothing and must not decide anything
   std::string broadcast_data;
-  double wait_timeout_s = 300;  // of collectives
-  bool had_store = false;       // a membership is for one Store
+  double wait_timeout_s = 300;  // of collectives, in seconds
+  bool had_store = false;       // a rank may create one Store
   comm::CollectiveDevice collective_device;
   comm::InflightCollectives inflight;  // collectives that this rank has started
-  // Runs a rank's body so that it takes part in turns; plain call where there are none. For run_ranks().
+  // Runs the body of a rank for run_ranks(): in a simulation, so that one rank runs at a time; else by a plain call.
   std::function<void(std::function<void()> const&)> run = [](auto const& body) { body(); };
 
-  // What exchanges messages with the other ranks, and the collectives: made by the first call that needs them. From
-  // then on transport and payload stay. Any thread.
+  // Return the progress engine and the collectives, which the first call creates. After that the transports must not be
+  // replaced. Any thread.
   comm::ProgressEngine& engine();
   comm::CollectiveChannel& collectives();
+  // Returns whether the progress engine was created.
   bool has_engine();
 
-  // This rank needs nothing of the others any more: closes all channels and leaves; what it owes them, it gives them
-  // first. Nothing where no call has needed the engine. Once.
+  // Closes all channels after the last data was sent, and leaves the group. Does nothing if there is no engine. Call it
+  // once.
   void end() noexcept;
-  // The same where an exception has ended the rank's work: stops at once, and tells nobody.
+  // The same after an exception has ended the rank's work: stops at once and sends nothing.
   void abandon();
 
   comm::WaitLimit wait_limit() const { return {wait_timeout_s, "Group::set_wait_timeout_s()"}; }

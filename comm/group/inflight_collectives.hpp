@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sums that a rank has begun: each has a place, of which there are few, until it has been waited for. One that
-// nobody can wait for any more has it until it has ended.
+// The collectives that a rank has started. Each uses one of a few places until it has been waited for. An abandoned
+// one, whose request was destroyed, uses its place until it has ended.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,17 @@ namespace gpups::comm {
 
 struct CollectiveTask;
 
-// For the thread that begins sums.
+// Used by the thread that starts collectives.
 class InflightCollectives {
  public:
-  // Keep what it gives until the sum has been waited for: who has it may wait.
+  // Adds a collective and returns its owner: keep it until the collective has been waited for. Without its owner, a
+  // collective is abandoned.
   std::shared_ptr<void const> add(std::shared_ptr<CollectiveTask> const& collective);
-  void remove(CollectiveTask const& collective);  // it has been waited for
+  void remove(CollectiveTask const& collective);  // after it has been waited for
 
-  // How many have a place. Those that have ended, and that nobody can wait for, give theirs back here.
+  // Returns the number of places in use, after it has freed those of abandoned collectives that have ended.
   std::size_t count();
-  // The first that nobody can wait for; null: there is none.
+  // Returns the first abandoned collective; null if there is none.
   std::shared_ptr<CollectiveTask> abandoned() const;
 
  private:

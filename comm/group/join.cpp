@@ -22,7 +22,7 @@ namespace {
 
 #if GPUPS_HAS_UCX
 
-// The cores that each rank of this rank's machine takes, in the order of their ranks.
+// Returns the cores of each rank on this rank's machine, in the order of the ranks.
 std::vector<std::vector<int>> cores_of_machine(std::vector<comm::ProcessInfo> const& members, RankLocation const& place,
                                                std::string const& machine) {
   std::vector<std::vector<int>> allowed, near;
@@ -36,7 +36,7 @@ std::vector<std::vector<int>> cores_of_machine(std::vector<comm::ProcessInfo> co
   return comm::partition_cores(allowed, near);
 }
 
-// Where this rank runs among the others; binds it to its cores.
+// Sets the location of this rank, and binds the process to its cores.
 void take_place(Group::Impl& impl, std::vector<comm::ProcessInfo> const& members, Rank me) {
   comm::ProcessInfo const& mine = members[number(me)];
   impl.location = {.host = mine.host, .cores = {}, .local_rank = 0, .local_ranks = 0};
@@ -52,7 +52,7 @@ void take_place(Group::Impl& impl, std::vector<comm::ProcessInfo> const& members
   impl.cores_shared_by = static_cast<int>(std::count(shares.begin(), shares.end(), cores));
 }
 
-// Joins. A rank without a network can still say so: then no rank waits for it.
+// Joins the job. A rank whose network does not work joins too, so that all ranks get an error and none waits for it.
 comm::JoinResult wait_join(comm::LaunchEnvironment const& launch, JoinOptions const& options,
                            std::string const& address, std::string const& trouble) {
   auto must_match = options.must_match;
@@ -78,7 +78,7 @@ Group join_by_launch_info(comm::LaunchEnvironment const& launch, JoinOptions con
   } catch (Error const& error) {
     try {
       wait_join(launch, options, {}, error.what());
-    } catch (Error const&) {  // the others have been told; here the cause is thrown
+    } catch (Error const&) {  // the other ranks have the error; this rank throws the cause
     }
     throw;
   }
@@ -94,8 +94,8 @@ Group join_by_launch_info(comm::LaunchEnvironment const& launch, JoinOptions con
 
 Group join_by_launch_info(comm::LaunchEnvironment const& launch, JoinOptions const&) {
   throw Error(
-      fmt::format("{} ranks were started as processes (this build has no UCX to join them by): install libucx "
-                  "and build again, or use threads (--ranks)",
+      fmt::format("{} ranks were started as processes (this build has no UCX, which connects processes): "
+                  "install libucx and build again, or use threads (--ranks)",
                   launch.size));
 }
 

@@ -38,23 +38,24 @@ struct ProcessGroup final : Group::Impl {
     auto agreed = wait_connect_nccl(channel, device, options.nccl, kNcclTimeout_s);
     fabric_ = std::move(agreed.fabric);
     if (fabric_ != nullptr) {
-      bulk.reset();  // before the other takes what arrives
+      bulk.reset();  // before the new one receives
       bulk = make_ucx_bulk_transport(ucx, fabric_);
       subscribe();
     }
-    channel.wait_allgather({});  // nobody sends data before all have done so
+    channel.wait_allgather({});  // no rank sends data before all ranks have replaced theirs
     if (auto rest = channel.take_unread(); !rest.empty()) {
       transport = std::make_unique<ReplayingTransport>(std::move(transport), std::move(rest));
     }
     if (fabric_ != nullptr) return "NCCL";
     if (agreed.why_not.empty()) return {};
-    return fmt::format("UCX, in pieces through the host where it reaches no GPU; not NCCL, since {}", agreed.why_not);
+    return fmt::format("UCX, in chunks through the host if it does not reach GPUs; not NCCL, because {}",
+                       agreed.why_not);
   }
 
-  // What this rank has sent last has to arrive, so it stays until the others have left too, or are lost.
+  // The last messages of this rank must still arrive, so it stays until the other ranks have left or one is lost.
   ~ProcessGroup() override {
     end();
-    if (std::uncaught_exceptions() > 0) transport->fail(transport->rank(), "it stopped with an error of its own");
+    if (std::uncaught_exceptions() > 0) transport->fail(transport->rank(), "it stopped with an error");
     transport->leave();
     driver.reset();
     bulk.reset();
@@ -63,14 +64,15 @@ struct ProcessGroup final : Group::Impl {
       while (!failure_detector->wait_all_left(kBetweenLooks_s) && ended_well()) ucx->progress();
     } else {
       ucx->abandon();
-      // What goes with this rank, such as a run's empty folder, is there until the others know why.
+      // Resources that end with this process, such as the empty folder of a run, exist until the other ranks know the
+      // cause.
       constexpr double kTell_s = 0.5;
       (void)failure_detector->wait_all_left(kTell_s);
     }
     transport.reset();
   }
 
-  // A rank that is lost never takes part in what NCCL waits for.
+  // A lost rank does not take part in the collectives for which NCCL waits, so the loss of a rank aborts the fabric.
   void subscribe() {
     if (fabric_ == nullptr) return failure_detector->on_lost(on_lost_);
     failure_detector->on_lost([fabric = fabric_, lost = on_lost_](Rank rank, std::string const& why) {
@@ -84,7 +86,7 @@ struct ProcessGroup final : Group::Impl {
       while (transport->receive()) {
       }
       return std::uncaught_exceptions() == 0;
-    } catch (std::exception const&) {  // somebody is lost
+    } catch (std::exception const&) {  // a rank is lost
       return false;
     }
   }
@@ -94,7 +96,7 @@ struct ProcessGroup final : Group::Impl {
   std::shared_ptr<DeviceFabric> fabric_;
 };
 
-// The first rank that the watch takes for lost, if it does so soon.
+// Returns the first rank that the failure detector reports as lost, if it does so within a second.
 std::optional<PeerLost> wait_loss(FailureDetector& failure_detector) {
   constexpr std::chrono::seconds kSoon(1);
   std::promise<PeerLost> told;
@@ -109,7 +111,8 @@ std::optional<PeerLost> wait_loss(FailureDetector& failure_detector) {
   return is_told ? std::optional(loss.get()) : std::nullopt;
 }
 
-// Nobody can be reached who ends meanwhile: then that is the error which is told, and this rank is not at fault.
+// Connects this rank to all ranks. A rank that is lost meanwhile cannot be reached: then the loss of that rank is the
+// error that is thrown and reported, and not an error of this rank.
 void wait_connect(UcxWorker& ucx, Rank me, JoinResult const& joined) {
   std::vector<UcxWorker::PeerAddress> peers;
   for (std::size_t rank = 0; rank < joined.members.size(); ++rank) {

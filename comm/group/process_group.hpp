@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A group whose ranks are processes, joined over UCX.
+// Groups whose ranks are processes, connected by UCX.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace gpups::comm {
 
-// The membership of this process.
+// Connects this process to all ranks that have joined. Blocks. Throws Error, or PeerError if a rank is lost meanwhile.
 std::shared_ptr<Group::Impl> make_process_group(Rank me, std::unique_ptr<UcxWorker> ucx, JoinResult joined);
 
 }  // namespace gpups::comm

@@ -13,7 +13,7 @@
 namespace gpups {
 namespace {
 
-// What the ranks threw, the first cause before what followed from it.
+// The exceptions of the ranks. The first cause is rethrown in preference to errors about other ranks.
 class Failures {
  public:
   void add(std::exception_ptr failure, bool is_peer_error) {
@@ -31,18 +31,19 @@ class Failures {
   std::exception_ptr first_, first_peer_error_;
 };
 
-// What is to be said where threads run out.
+// Returns the error for a process that cannot create all threads.
 Error no_thread(std::size_t ranks, std::system_error const& error) {
-  return Error(fmt::format("{} ranks cannot have their threads ({}): use fewer ranks, or allow more threads and memory",
-                           ranks, error.code().message()));
+  return Error(
+      fmt::format("the threads of {} ranks cannot be created ({}): use fewer ranks, or allow more threads and memory",
+                  ranks, error.code().message()));
 }
 
-// The exception that is handled, nested in an Error: programs catch those, and say what they say.
+// Returns the exception that is being handled, nested in an Error, which programs catch and print.
 std::exception_ptr error_around(Rank rank) {
   try {
     std::throw_with_nested(Error(fmt::format(
-        "rank {} threw something that is no std::exception (nobody can say what it was): throw objects of classes that "
-        "are derived from std::exception, or look at what is nested in this one",
+        "rank {} threw something that is no std::exception (its text is unknown): throw objects of classes that are "
+        "derived from std::exception, or look at the object that is nested in this Error",
         number(rank))));
   } catch (...) {
     return std::current_exception();
@@ -81,13 +82,14 @@ void run_rank(Group const& member, std::function<void(Group)> const& body, Failu
 }  // namespace
 
 void run_ranks(std::vector<Group> const& group, std::function<void(Group)> const& body) {
-  GPUPS_REQUIRE(!group.empty() && group.size() == static_cast<std::size_t>(group.front().impl().ranks_in_process),
-                "{} memberships were given to run_ranks (the ranks wait for all of their group): give all of this "
-                "process",
-                group.size());
-  GPUPS_REQUIRE(body != nullptr, "run_ranks was given no function (ranks have nothing to run): give one");
+  GPUPS_REQUIRE(
+      !group.empty() && group.size() == static_cast<std::size_t>(group.front().impl().ranks_in_process),
+      "run_ranks was given {} Group objects, not one for each rank (ranks wait for the whole group): give all that "
+      "Group::threads() returned",
+      group.size());
+  GPUPS_REQUIRE(body != nullptr, "run_ranks was given an empty function (the ranks have nothing to run): give one");
   Failures failures;
-  std::promise<bool> begin;  // no rank begins before all threads are there
+  std::promise<bool> begin;  // no rank starts before all threads exist
   std::shared_future<bool> const may_begin = begin.get_future().share();
   std::vector<std::thread> threads;
   threads.reserve(group.size());

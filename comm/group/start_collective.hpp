@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all sums over the ranks of a group have in common, for the thread that begins them.
+// The common steps of all collectives of a group, for the thread that starts them.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,30 @@
 
 namespace gpups::comm {
 
-// All is on the device of the rank's collectives. Throws Error. `call` is what the user has called, for errors.
+// Checks that all devices are that of the rank's collectives. Throws Error. call: the function that the user called,
+// for the error text.
 void check_devices(Group::Impl const& group, std::initializer_list<Device> devices, char const* call);
-// What all sums need: one device, the rank's, which is known from the first one on, and a place. Throws Error. Where
-// all places are taken, waits for the end of a sum that nobody can wait for any more.
+// Checks what all collectives need: one device, which the first collective sets, not too many elements, and a free
+// place. Throws Error. If all places are in use, blocks until an abandoned collective has ended.
 void wait_check_collective(Group::Impl& group, std::initializer_list<Device> devices, std::uint64_t elements,
                            char const* what, char const* call);
-// Where an array is that is given to `call`, for these checks. Throws Error where it is nowhere.
+// Returns the device of an array that was given to `call`; that of the stream if the array is empty. Throws Error for a
+// null address.
 template <class T>
 Device device_of(Stream& stream, View<T> input_ready, char const* call, char const* what) {
   kernels::require_memory(input_ready, call, what);
   return input_ready.empty() ? stream.device() : input_ready.device();
 }
 
-// Nothing is run where the rank is alone. A sum that is begun is waited for, once, by who keeps what this gives until
-// then; where that goes earlier, the sum ends alone.
+// Starts a collective; a rank that is alone runs nothing. Keep the returned owner and call wait_result() once. If the
+// owner is destroyed earlier, the collective is abandoned: it ends, and its result is lost.
 [[nodiscard]] std::shared_ptr<void const> start_collective(Group::Impl& group, Stream& stream,
                                                            std::shared_ptr<CollectiveTask> const& sum);
-// Then what it has written can be read on `stream`.
+// Blocks until the collective has ended. Work that is queued on `stream` afterwards may read its results.
 void wait_result(Group::Impl& group, Stream& stream, CollectiveTask const& sum);
 
-// How many cores a rank has for the work of a host stream, where it shares them evenly with the other ranks of its
-// machine that may use the same.
+// Returns the number of cores for host streams of a rank: an even share among the ranks of its machine that use the
+// same cores.
 int share_of_cores(Group::Impl const& group);
 
 }  // namespace gpups::comm

@@ -3,18 +3,31 @@
 
 #include <utility>
 
+#include "comm/bootstrap/core_affinity.hpp"
 #include "comm/bootstrap/host_name.hpp"
 #include "comm/bulk/local.hpp"
+#include "comm/progress/threaded_driver.hpp"
+#include "comm/progress/wakeup_event.hpp"
+#include "comm/sim/progress_driver.hpp"
 #include "comm/transport/local.hpp"
 #include "kernels/check.hpp"
 
-namespace gpups::comm {
+namespace gpups {
+namespace comm {
+namespace {
 
 void check_ranks(int ranks) {
   constexpr int kRanksMax = 1024;
   GPUPS_REQUIRE(ranks >= 1 && ranks <= kRanksMax,
-                "a group of {} ranks cannot be made (each is a thread of this process): use 1 to {}", ranks, kRanksMax);
+                "a group of {} ranks cannot be created (each rank is a thread of this process): use 1 to {}", ranks,
+                kRanksMax);
 }
+
+std::vector<Group> to_groups(std::vector<std::shared_ptr<Group::Impl>> const& impls) {
+  return {impls.begin(), impls.end()};
+}
+
+}  // namespace
 
 std::vector<std::shared_ptr<Group::Impl>> make_thread_group(
     int ranks, std::shared_ptr<LocalNetwork> const& network,
@@ -36,8 +49,33 @@ std::vector<std::shared_ptr<Group::Impl>> make_thread_group(
   return impls;
 }
 
-std::vector<Group> to_groups(std::vector<std::shared_ptr<Group::Impl>> const& impls) {
-  return {impls.begin(), impls.end()};
+std::uint64_t event_digest(Group const& group) {
+  return dynamic_cast<SimProgressDriver const&>(*group.impl().driver).simulator().network()->digest();
 }
 
-}  // namespace gpups::comm
+}  // namespace comm
+
+Group Group::alone() { return threads(1).front(); }
+
+std::vector<Group> Group::threads(int ranks) {
+  return comm::to_groups(comm::make_thread_group(ranks, nullptr, [ranks](Rank) {
+    return comm::make_threaded_driver([] { return std::make_unique<comm::LocalWakeupEvent>(); },
+                                      [ranks] { return comm::cores_per_rank(ranks); });
+  }));
+}
+
+std::vector<Group> Group::simulated(int ranks, Simulation const& options) {
+  comm::check_ranks(ranks);
+  auto const simulator = std::make_shared<comm::Simulator>(ranks, options);
+  auto const impls = comm::make_thread_group(ranks, simulator->network(), [&](Rank rank) {
+    return std::make_unique<comm::SimProgressDriver>(rank, simulator);
+  });
+  for (auto const& impl : impls) {
+    Rank const rank = impl->transport->rank();
+    impl->simulated = true;
+    impl->run = [simulator, rank](std::function<void()> const& body) { simulator->run(rank, body); };
+  }
+  return comm::to_groups(impls);
+}
+
+}  // namespace gpups

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups whose ranks are threads of this process.
+// Groups whose ranks are threads of this process, over real or simulated time.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -11,14 +12,14 @@
 
 namespace gpups::comm {
 
-// Throws Error where the number is out of range.
-void check_ranks(int ranks);
-
-// What a group of `ranks` is made of.
+// Returns the implementations of a group of `ranks`, by rank. network: null, or that of a simulation. Throws Error if
+// the number is out of range.
 std::vector<std::shared_ptr<Group::Impl>> make_thread_group(
     int ranks, std::shared_ptr<LocalNetwork> const& network,
     std::function<std::unique_ptr<ProgressDriver>(Rank)> const& make_driver);
 
-std::vector<Group> to_groups(std::vector<std::shared_ptr<Group::Impl>> const& impls);
+// Returns a digest of all events so far, in the order in which they happened, with the bytes of messages. REQUIRES: a
+// simulated group, none of whose ranks is running.
+std::uint64_t event_digest(Group const& group);
 
 }  // namespace gpups::comm

@@ -21,15 +21,16 @@ struct TopKAllreduce::Impl {
   int grid_log2;
   kernels::ValueForm form;
   comm::TopKAlgorithmEntry const& algorithm;
-  std::shared_ptr<kernels::TopKFeedback> feedback;   // which a sum under way changes too
-  std::shared_ptr<comm::TopKSparseAllreduce> sum{};  // under way
-  std::shared_ptr<void const> place{};               // its
+  std::shared_ptr<kernels::TopKFeedback> feedback;   // a sum in flight changes it too
+  std::shared_ptr<comm::TopKSparseAllreduce> sum{};  // in flight
+  std::shared_ptr<void const> place{};               // keeps its place in InflightCollectives
 
   void require_idle(char const* call) const {
-    GPUPS_REQUIRE(sum == nullptr,
-                  "TopKAllreduce::{} was called while a sum of the object is under way (what waits is not known until "
-                  "then): call wait first",
-                  call);
+    GPUPS_REQUIRE(
+        sum == nullptr,
+        "TopKAllreduce::{} was called while a sum of the object is in flight (the residual is not known until "
+        "it ends): call wait first",
+        call);
   }
 };
 
@@ -44,7 +45,7 @@ kernels::TopKFeedbackOptions feedback_options(TopKOptions const& options) {
           .momentum = options.momentum};
 }
 
-// The same numbers on the host, once `stream` has written them.
+// Returns a copy on the host. Blocks until `stream` has written the values.
 template <class T>
 Array<T> wait_on_host(Stream& stream, View<T const> values) {
   Array<T> host(Device::host(), values.size());
@@ -53,13 +54,14 @@ Array<T> wait_on_host(Stream& stream, View<T const> values) {
   return host;
 }
 
+// Writes the sum to `to`, (size), on the host; elements that are not in the sum keep their values.
 void write_host(comm::TopKSparseAllreduce const& sum, View<std::int64_t> to) {
   auto const indices = sum.indices();
   auto const units = sum.units();
   for (std::size_t i = 0; i < indices.size(); ++i) to[indices[i]] = units[i];
 }
 
-// What floats round off waits in `residual`, unless that is empty.
+// The same in floats; their rounding errors are added to `residual`, unless it is empty.
 void write_host(comm::TopKSparseAllreduce const& sum, int grid_log2, View<float> to, View<std::int64_t> residual) {
   double const unit = std::ldexp(1.0, grid_log2), per_unit = std::ldexp(1.0, -grid_log2);
   auto const indices = sum.indices();
@@ -77,8 +79,8 @@ void write_host(comm::TopKSparseAllreduce const& sum, int grid_log2, View<float>
 
 TopKAllreduce::TopKAllreduce(Group const& group, std::uint64_t size, TopKOptions const& options) {
   GPUPS_REQUIRE(size < 0xFFFFFFFF,
-                "a gradient of {} elements is too long for a TopKAllreduce (the most is {}): do it in "
-                "parts",
+                "a gradient of {} elements is too long for a TopKAllreduce (the most is {}): use one for each "
+                "part",
                 size, 0xFFFFFFFEU);
   GPUPS_REQUIRE(options.grid_log2 >= -200 && options.grid_log2 <= 200,
                 "grid_log2 is {} (units of gradients are multiples of 2^grid_log2): use -200 to 200, such as -30",
@@ -102,7 +104,7 @@ void TopKAllreduce::begin_of(Stream& stream, View<T const> gradient, char const*
   Device const device = comm::device_of(stream, gradient, full.c_str(), kWhat);
   comm::wait_check_collective(group, {stream.device(), device}, size, kWhat, full.c_str());
   GPUPS_REQUIRE(gradient.size() == size,
-                "{} was given {} elements of a gradient of {} (there is an object for each gradient): give all of them",
+                "{} was given {} elements of a gradient of {} (each gradient has its own object): give all of them",
                 full, gradient.size(), size);
   std::size_t const k = feedback.k();
   kernels::TopKFeedback::SelectedUnits selected;
@@ -129,10 +131,11 @@ template <class T>
 void TopKAllreduce::wait_for(Stream& stream, View<T> collectives) {
   auto& group = impl_->group.impl();
   constexpr char const* kCall = "TopKAllreduce::wait";
-  GPUPS_REQUIRE(impl_->sum != nullptr, "{} was called, and no sum of the object is under way: call begin first", kCall);
+  GPUPS_REQUIRE(impl_->sum != nullptr, "{} was called, but no sum of the object is in flight: call begin first", kCall);
   std::size_t const size = impl_->feedback->residual().size();
   comm::check_devices(group, {stream.device(), comm::device_of(stream, collectives, kCall, "sums")}, kCall);
-  GPUPS_REQUIRE(collectives.size() == size, "{} was given room for {} sums, where there are {}: give as much", kCall,
+  GPUPS_REQUIRE(collectives.size() == size,
+                "{} was given an array of {} elements for {} sums: give an array of that size", kCall,
                 collectives.size(), size);
   comm::wait_result(group, stream, *impl_->sum);
   auto const sum = std::exchange(impl_->sum, nullptr);
@@ -142,14 +145,14 @@ void TopKAllreduce::wait_for(Stream& stream, View<T> collectives) {
   View<T> const to = on_host ? collectives : there.view();
   if (!to.empty()) std::memset(to.data(), 0, to.size() * sizeof(T));
   if constexpr (std::is_same_v<T, float>) {
-    bool const keeps_residual = impl_->group.rank() == Rank{0};  // all ranks round alike
+    bool const keeps_residual = impl_->group.rank() == Rank{0};  // all ranks have the same rounding errors
     write_host(*sum, impl_->grid_log2, to, keeps_residual ? impl_->feedback->residual() : View<std::int64_t>{});
   } else {
     write_host(*sum, to);
   }
   if (on_host) return;
   copy<T>(stream, collectives, there);
-  stream.wait();  // the array goes
+  stream.wait();  // before `there` is freed
 }
 
 void TopKAllreduce::begin(Stream& stream, View<float const> gradient) {
@@ -180,7 +183,8 @@ std::string TopKAllreduce::save() const {
   return comm::to_bytes(*impl_->feedback);
 }
 
-// By sums with zeros, which take next to no bytes, and of which coding saves nothing that anybody would have sent.
+// Gathers by sums in which all other ranks have zeros. Zeros take almost no bytes, and the bytes that packing saves are
+// not counted, because these zeros would not be sent otherwise.
 std::vector<std::string> TopKAllreduce::wait_save_all(Stream& stream) const {
   constexpr char const* kCall = "TopKAllreduce::wait_save_all";
   impl_->require_idle("wait_save_all");

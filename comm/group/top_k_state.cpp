@@ -25,7 +25,7 @@ SavedState read(std::string const& bytes) {
   try {
     Reader reader(bytes);
     GPUPS_REQUIRE(reader.get<std::uint32_t>() == kVersion,
-                  "what a rank kept back of a gradient is of another version: use what TopKAllreduce::save() gave");
+                  "the saved state of a TopKAllreduce is of another version: use what TopKAllreduce::save() returned");
     SavedState saved;
     saved.selection_state.steps = reader.get<std::uint64_t>();
     saved.selection_state.bound = reader.get<std::int64_t>();
@@ -37,8 +37,8 @@ SavedState read(std::string const& bytes) {
     return saved;
   } catch (WireError const& error) {
     throw Error(
-        fmt::format("what a rank kept back of a gradient cannot be read ({}): use what TopKAllreduce::save() "
-                    "gave",
+        fmt::format("the saved state of a TopKAllreduce cannot be read ({}): use what TopKAllreduce::save() "
+                    "returned",
                     error.what()));
   }
 }
@@ -71,20 +71,21 @@ std::string to_bytes(TopKFeedback const& feedback) {
 void restore(TopKFeedback& feedback, std::span<std::string const> of_ranks, Rank me, int ranks) {
   std::size_t const size = feedback.residual().size(), velocities = feedback.velocity().size();
   GPUPS_REQUIRE(!of_ranks.empty(),
-                "there is nothing of any rank to restore a gradient's residual from (it would be lost): give what "
-                "TopKAllreduce::save() gave on each rank");
+                "no saved state was given to restore a TopKAllreduce (its residual would be lost): give what "
+                "TopKAllreduce::save() returned on each rank");
   std::vector<SavedState> mine;
   TopKFeedback::SelectionState selection_state;
   for (std::size_t r = 0; r < of_ranks.size(); ++r) {
     SavedState saved = read(of_ranks[r]);
-    GPUPS_REQUIRE(saved.residual.size() == size && saved.velocity.size() == velocities,
-                  "rank {} kept back {} elements with {} velocities of a gradient, where there are {} with {} (it is "
-                  "another gradient, or momentum was on or off): restore with the options that it was saved with",
-                  r, saved.residual.size(), saved.velocity.size(), size, velocities);
+    GPUPS_REQUIRE(
+        saved.residual.size() == size && saved.velocity.size() == velocities,
+        "the saved state of rank {} has {} residuals and {} velocities, but the gradient has {} and {} (it is another "
+        "gradient, or momentum was on or off): restore with the options of the job that saved it",
+        r, saved.residual.size(), saved.velocity.size(), size, velocities);
     if (r == 0 || r == number(me)) selection_state = saved.selection_state;
     if (r % static_cast<std::size_t>(ranks) == number(me)) mine.push_back(std::move(saved));
   }
-  // The threshold is that of a residual of one rank.
+  // The threshold fits the residual of one rank only.
   if (of_ranks.size() != static_cast<std::size_t>(ranks)) selection_state.bound = 0;
   if (size > 0) std::memset(feedback.residual().data(), 0, size * sizeof(std::int64_t));
   if (velocities > 0) std::memset(feedback.velocity().data(), 0, velocities * sizeof(float));

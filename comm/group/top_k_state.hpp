@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank keeps back of a gradient as bytes, and how other ranks go on from it.
+// Saves and restores the state of a TopKAllreduce: the residual, the velocity and the state of the selection.
 #pragma once
 
 #include <span>
@@ -10,10 +10,11 @@
 
 namespace gpups::comm {
 
+// Returns the state as bytes.
 std::string to_bytes(kernels::TopKFeedback const& feedback);
 
-// Of R ranks, in order: rank r of those that go on takes what ranks r, r + ranks, ... kept back. Throws Error where
-// there are none, for bytes that are none, or of another size, before anything has changed.
+// Restores the states of an earlier job, in rank order: rank r takes the residuals of ranks r, r + ranks, ... Throws
+// Error if there are no states, or one is invalid or of another size; then nothing has changed.
 void restore(kernels::TopKFeedback& feedback, std::span<std::string const> of_ranks, Rank me, int ranks);
 
 }  // namespace gpups::comm

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the communication thread stands back: while other threads turn, and for some time after, in which they will
-// often turn again. It sleeps by an timer that they put off.
+// The backoff of the communication thread: it leaves progress to other threads while they make it, and for some time
+// after, in which they often make progress again. It sleeps on a timer that the other threads postpone.
 #pragma once
 
 #include <chrono>
@@ -11,29 +11,30 @@
 
 namespace gpups::comm {
 
-// All is called with the driver's lock.
+// All functions are called with the lock of the driver held.
 class Backoff {
  public:
-  // Before all else. cores: of the rank; with a single one its communication thread would take it from who computes.
+  // Call it first. cores: of the rank. With one core the backoff is longer, because the communication thread would take
+  // the core from threads that compute.
   void start(int cores) {
     timer_.emplace();
     pause_min_ = std::chrono::microseconds(cores > 1 ? 200 : 1000);
     pause_max_ = 2 * pause_min_;
   }
 
-  // A thread takes up turning, goes on with it, and leaves off.
+  // Another thread starts to make progress, continues, and stops.
   void begin() {
     ++other_drivers_;
     postpone();
   }
   void keep() {
-    if (now() < until_) postpone();  // else it has rung, and is set when the last of them leaves
+    if (now() < until_) postpone();  // otherwise the timer has fired, and the last thread that leaves sets it
   }
   void leave() {
     --other_drivers_;
     postpone();
   }
-  // The communication thread is to turn, if nobody else does.
+  // Ends the backoff as soon as no other thread makes progress.
   void end() {
     until_ = {};
     if (asleep_) timer_->set(until_);
@@ -41,7 +42,7 @@ class Backoff {
 
   // For the communication thread.
   bool is_over() const { return other_drivers_ == 0 && now() >= until_; }
-  // Until it may be over, or end().
+  // Sleeps until the backoff may be over, or end() is called.
   void sleep(std::unique_lock<std::mutex>& lock) {
     if (other_drivers_ == 0 || now() < until_) timer_->set(until_);
     asleep_ = true;
@@ -61,12 +62,13 @@ class Backoff {
     if (asleep_) timer_->set(until_);
   }
 
-  // How long after the last turn it rings: between the two it need not be set again.
+  // Limits of the time from the last progress to the moment when the timer fires. Within these limits the timer is not
+  // set again.
   std::chrono::microseconds pause_min_{}, pause_max_{};
   std::optional<Timer> timer_;
   Time until_{};
-  int other_drivers_ = 0;  // that turn in its place
-  bool asleep_ = false;    // the communication thread does
+  int other_drivers_ = 0;  // that make progress in its place
+  bool asleep_ = false;    // the communication thread sleeps
 };
 
 }  // namespace gpups::comm

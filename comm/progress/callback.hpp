@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A callback that other threads call and its owner may replace or take back.
+// A callback that other threads call, and that its owner may replace or remove.
 #pragma once
 
 #include <functional>
@@ -8,9 +8,11 @@
 
 namespace gpups::comm {
 
+// Calls and replacements exclude each other.
 class Callback {
  public:
-  // When this returns, the callback before is not running and will not run. It must not call set() itself.
+  // Replaces the callback. When set() returns, the previous callback is not running and will not run. The callback must
+  // not call set().
   void set(std::function<void()> wake) {
     std::lock_guard lock(mutex_);
     wake_ = std::move(wake);

@@ -17,34 +17,37 @@ namespace gpups::comm {
 enum class ChannelId : std::uint8_t { kStore, kCollectives };
 inline constexpr std::size_t kChannels = 2;
 
-// Tags of bulk transfers that a channel chooses have so many bits; those above hold the channel's number.
+// A tag that a channel chooses has this many bits; the bits above them hold the number of the channel.
 inline constexpr unsigned kTagBits = 60;
 constexpr std::uint64_t tag_of(ChannelId channel, std::uint64_t tag) {
   return static_cast<std::uint64_t>(channel) << kTagBits | tag;
 }
 
-// What a rank waits for.
+// The ranks that a rank waits for, for error texts.
 struct PendingPeers {
-  std::vector<Rank> ranks{};  // that have not sent it yet; empty: it waits for nobody
-  std::string what{};         // "the gradients of step 7"; where it waits for nobody, what it does: "was at step 7"
+  std::vector<Rank> ranks{};  // that have not sent it yet; empty: it waits for no rank
+  std::string what{};         // "the gradients of step 7"; if it waits for no rank, its state: "was at step 7"
 };
 
-// All calls come from the thread that makes progress, one at a time. What they throw ends the rank's protocol.
+// One user of the messenger. All functions are called by the thread that makes progress, one at a time. An exception
+// that they throw ends the progress engine.
 class Channel {
  public:
   virtual ~Channel() = default;
 
-  // Progress begins: messages, and the ends of transfers, follow.
+  // Called at the beginning of each progress, before messages and ends of transfers.
   virtual void progress_begins() {}
-  // A message of this channel has come; the body is not empty. Throws PeerError where it cannot be right.
+  // Handles a message of this channel; the body is not empty. Throws PeerError if the message is invalid.
   virtual void received(Rank from, std::string_view body) = 0;
-  // The rank has closed the channel: all that it has sent has been received, and nothing follows. Throws PeerLost where
+  // Handles that the rank has closed the channel: all its messages were received, and none follows. Throws PeerLost if
   // this rank waits for more.
   virtual void closed_by(Rank peer) = 0;
-  // Does what can be done now; true if it did anything. moved: something has happened since progress began.
+  // Does what can be done now, and returns whether it did anything. moved: something has happened since this progress
+  // began.
   virtual bool progress(bool moved) = 0;
-  // Whether this rank owes nothing to the others, and waits for nothing from them.
+  // Returns whether this rank has nothing to send to other ranks, and waits for nothing from them.
   virtual bool idle() const = 0;
+  // Returns what the rank waits for.
   virtual PendingPeers pending_peers() const = 0;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for what others do, by asking again: at once at first, so that short waits are measured well, then at times.
+// A time limit for waiting by repeated checks: without sleep at first, so that short waits are measured well, then with
+// short sleeps.
 #pragma once
 
 #include <chrono>
@@ -7,12 +8,13 @@
 
 namespace gpups::comm {
 
+// A time limit that begins at its construction.
 class Deadline {
  public:
   explicit Deadline(double timeout_s)
       : timeout_(std::chrono::duration_cast<SteadyClock::duration>(Seconds(timeout_s))) {}
 
-  // Between two looks. False when the time is over.
+  // Waits between two checks. Returns false when the time is over.
   bool wait() {
     auto const waited = SteadyClock::now() - start_;
     if (waited < std::chrono::milliseconds(5)) {

@@ -13,7 +13,7 @@
 namespace gpups::comm {
 namespace {
 
-constexpr std::size_t kNumberBytes = 1;  // of the channel, in front of a body
+constexpr std::size_t kNumberBytes = 1;  // of the channel number, in front of a body
 
 bool is_closing(std::string_view message) { return message.size() == kNumberBytes; }
 
@@ -26,12 +26,12 @@ std::string message_of(ChannelId id, std::string_view body) {
 }
 
 std::string why_closed(ChannelId id, Rank rank) {
-  if (id != ChannelId::kStore) return {};  // it has left
+  if (id != ChannelId::kStore) return {};  // the rank has left
   return fmt::format("the Store of rank {} has ended", number(rank));
 }
 
 [[noreturn]] void reject(Rank from, std::string const& what) {
-  throw PeerError(from, fmt::format("rank {} sent what is not a message: {} (nothing it says can be trusted): check "
+  throw PeerError(from, fmt::format("rank {} sent an invalid message: {} (none of its messages can be trusted): check "
                                     "that all ranks run the same version",
                                     number(from), what));
 }
@@ -88,7 +88,7 @@ bool Messenger::try_send(Rank to, std::string const& message) {
   try {
     return transport_.send(to, message);
   } catch (PeerLost const&) {
-    if (is_closing(message)) return true;  // who has left need not know
+    if (is_closing(message)) return true;  // a rank that has left needs no such message
     throw;
   }
 }
@@ -142,25 +142,25 @@ bool Messenger::receive() {
   if (!received) return false;
   auto const& [from, message] = *received;
   if (message.empty() || static_cast<std::uint8_t>(message.front()) >= kChannels) {
-    reject(from, "it is of no channel that there is");
+    reject(from, "it belongs to no channel");
   }
   counters_.received(from, &TrafficByKind::control, message.size());
   auto const id = static_cast<ChannelId>(message.front());
   std::string_view const body = std::string_view(message).substr(kNumberBytes);
   ChannelState& end = end_of(id);
-  if (end.closed_by[number(from)]) reject(from, "it is of a channel that the rank has closed");
+  if (end.closed_by[number(from)]) reject(from, "it belongs to a channel that the rank has closed");
   if (end.dropped) return true;
   end.channel == nullptr ? keep_early(end, from, body) : deliver(id, from, body);
   return true;
 }
 
-// A sender that keeps to the protocol waits for this rank's answers soon.
+// A valid sender soon waits for answers of this rank, so a limit is enough.
 void Messenger::keep_early(ChannelState& end, Rank from, std::string_view body) {
   auto& [messages, bytes] = end.early_of[from];
   bool const too_many = messages == kQueuedMessagesMax || (messages > 0 && bytes + body.size() > kMessageBytesMax);
   if (too_many) {
-    throw PeerError(from, fmt::format("rank {} sent more messages to the Store of rank {} than may wait before there "
-                                      "is one: check that all ranks run the same program and configuration",
+    throw PeerError(from, fmt::format("rank {} sent too many messages to the Store of rank {} before that Store was "
+                                      "created: check that all ranks run the same program and configuration",
                                       number(from), number(transport_.rank())));
   }
   ++messages;
@@ -193,7 +193,7 @@ bool Messenger::progress() {
     GPUPS_ASSERT(!node.empty());
     Pending const& pending = node.mapped();
     if (pending.is_owed) --end_of(pending.id).open_transfers;
-    if (pending.then) pending.then();  // may send and take more
+    if (pending.then) pending.then();  // may start more transfers
   }
   return moved || !ended.empty();
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends and receives the messages and the bulk data of all channels of a rank: waits for room, keeps what is under way
-// alive, and counts every byte by peer and kind.
+// Sends and receives the messages and bulk data of all channels of a rank. It queues messages until the transport has
+// room, keeps the memory of transfers alive, and counts every byte by peer and kind.
 //
-// A message is the number of its channel, a byte, and the channel's body. One without a body closes the channel: its
-// sender sends nothing more on it.
+// A message consists of the number of its channel, a byte, and the body of the channel. A message without a body closes
+// the channel: its sender sends nothing more on it.
 #pragma once
 
 #include <array>
@@ -25,59 +25,62 @@
 
 namespace gpups::comm {
 
-// For the thread that makes progress, but for counters() and adds().
+// Used by the thread that makes progress, except for counters() and can_allreduce().
 class Messenger {
  public:
   Messenger(Transport& transport, BulkTransport& bulk);
 
-  // From now on the channel receives its messages; those that came earlier at once. Once for each number.
+  // Opens a channel: it receives its messages from now on, and those that came earlier at once. Once for each number.
   void open(ChannelId id, Channel& channel);
-  // The channel receives nothing more: what comes is dropped, and what it waited for is forgotten. The other ranks are
-  // not told.
+  // Drops a channel: later messages are ignored, and callbacks of its transfers are not called. The other ranks are not
+  // informed.
   void drop(ChannelId id);
-  // The same, and the other ranks are told, once. REQUIRES: idle(id), where the channel was open.
+  // The same, and informs the other ranks, once. REQUIRES: idle(id), if the channel was open.
   void close(ChannelId id);
-  // null: it is not open.
+  // Returns null if the channel is not open.
   Channel* channel(ChannelId id) const { return end_of(id).channel; }
   bool is_closed(ChannelId id) const { return end_of(id).told; }
 
-  // Throws PeerLost where the receiver has closed the channel, or has left. `bytes_of_kind` of the body are data of
-  // that kind; the others count as control.
+  // Sends a message. `bytes_of_kind` bytes of the body count as data of `kind`, the others as control. Throws PeerLost
+  // if the receiver has closed the channel or has left.
   void send(ChannelId id, Rank to, std::string const& body, TrafficKind kind, std::size_t bytes_of_kind);
   void send(ChannelId id, Rank to, std::string const& body) { send(id, to, body, &Traffic::control, 0); }
-  // `keep` stays alive until the data has been taken, and then `then` runs in progress(); at once where there are no
-  // bytes, and nothing is sent. REQUIRES: the tag has at most kTagBits.
+  // Sends bulk data. `keep` stays alive until the data has been read; then progress() calls `then`. With 0 bytes
+  // nothing is sent, and `then` is called at once. REQUIRES: the tag has at most kTagBits.
   void send_data(ChannelId id, Stream& stream, Rank to, std::uint64_t tag, void const* data, std::size_t bytes,
                  TrafficKind kind, std::shared_ptr<void const> keep, std::function<void()> then);
-  // `where` gives the memory, when the sender's data of just this size is at hand; `then` runs in progress() when the
-  // data is there; at once where there are no bytes.
+  // Receives bulk data. `where` returns the memory, and is called when the sender has offered exactly `bytes`.
+  // progress() calls `then` when the data is there; with 0 bytes it is called at once.
   void receive_data(ChannelId id, Stream& stream, Rank from, std::uint64_t tag, std::size_t bytes, TrafficKind kind,
                     BulkTransport::Allocate where, std::function<void()> then);
 
-  // Whether sum_data() may be called for memory of the device.
+  // Returns whether sum_data() may be called for memory of the device. Any thread.
   bool can_allreduce(Device device) const { return bulk_.can_allreduce(device); }
-  // Adds up `terms` (n) of all ranks into `sums` (n), which `keep` owns; `then` runs in progress() when they are there;
-  // at once for none. What travels is not seen: each rank counts what a ring would send to the next one.
+  // Sums `terms`, (n), of all ranks into `sums`, (n), by the device fabric. `keep` owns both. progress() calls `then`
+  // when the sums are there; at once if n is 0. The bytes of the fabric are not visible: each rank counts what it would
+  // send to the next rank of a ring.
   void sum_data(ChannelId id, Stream& stream, std::uint64_t tag, View<float const> terms, View<float> sums,
                 TrafficKind kind, std::shared_ptr<void const> keep, std::function<void()> then);
 
-  // Gives the next message to its channel; false: none has come.
+  // Gives the next message to its channel. Returns false if there is none.
   bool receive();
-  // Sends what waits for room and ends transfers; true if anything moved.
+  // Sends queued messages and ends transfers. Returns whether anything was done.
   bool progress();
-  // Nothing is waiting to be sent, and nothing of the channel is on its way.
+  // Returns whether no message is queued and no transfer of the channel is in flight.
   bool idle(ChannelId id) const;
   bool idle() const;
-  // Nothing is called back any more, and what was kept for transfers goes. REQUIRES: the payload has gone.
+  // Forgets all messages and transfers: nothing is called any more, and memory that was kept is released. REQUIRES: the
+  // bulk transport was destroyed.
   void forget_all();
 
-  // So many bytes of the message that has come last from there were data of that kind.
+  // Counts `bytes` of the last message from that rank as data of `kind`.
   void received_within(Rank from, TrafficKind kind, std::size_t bytes) { counters_.received_within(from, kind, bytes); }
-  // What was sent in so many bytes is `plain` bytes where nothing is coded or held back; see Stats::saved_bytes.
+  // Counts that `sent` bytes were sent in place of `plain` bytes, because of compression or residuals; see
+  // Stats::saved_bytes.
   void count_compression(TrafficKind kind, std::uint64_t plain, std::uint64_t sent) {
     if (plain > sent) counters_.add_saved(kind, plain - sent);
   }
-  // So many bytes were sent of what has been counted as held back.
+  // Counts that `sent` bytes were sent of residuals that were counted as saved.
   void count_flushed(TrafficKind kind, std::uint64_t sent) { counters_.subtract_saved(kind, sent); }
   // Any thread.
   TrafficCounters const& counters() const { return counters_; }
@@ -91,14 +94,14 @@ class Messenger {
     Channel* channel = nullptr;
     bool dropped = false, told = false;
     std::vector<bool> closed_by;                     // by rank
-    std::deque<std::pair<Rank, std::string>> early;  // came before the channel was opened, without the number
+    std::deque<std::pair<Rank, std::string>> early;  // bodies that came before the channel was opened
     std::map<Rank, Early> early_of;
-    std::size_t open_transfers = 0;  // that this rank owes, or waits for
+    std::size_t open_transfers = 0;  // transfers to send or to receive
   };
   struct Pending {
     ChannelId id;
-    std::optional<Rank> to;  // of a send
-    bool is_owed = true;     // false: its receiver takes nothing any more
+    std::optional<Rank> to;  // the receiver of a send
+    bool is_owed = true;     // false after its receiver has closed the channel
     std::shared_ptr<void const> keep;
     std::function<void()> then;
   };
@@ -114,7 +117,8 @@ class Messenger {
   Transport& transport_;
   BulkTransport& bulk_;
   std::array<ChannelState, kChannels> ends_;
-  // By rank: what the transport had no room for. Lists, because most are empty and an empty deque uses memory.
+  // By rank: messages for which the transport had no room. Lists, because most are empty and an empty deque uses
+  // memory.
   std::vector<std::list<std::string>> outbox_;
   std::unordered_map<Transfer, Pending> pending_;
   TrafficCounters counters_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who turns a rank's protocol, and how a thread waits for it.
+// The progress driver decides which thread makes progress for a rank, and how threads wait.
 //
-// Over real transports the thread that waits turns it, and a communication thread while none does. In a simulation,
-// whichever rank has to wait turns the protocols of all ranks, in an order that the seed decides, and then hands over
-// to a rank whose wait has ended.
+// With real transports, a thread that waits makes progress, and a communication thread does while no thread waits. In a
+// simulation, a rank that waits makes progress for all ranks, in an order that the seed decides, and then hands over to
+// a rank whose wait has ended.
 #pragma once
 
 #include <functional>
@@ -14,22 +14,22 @@ class ProgressDriver {
  public:
   virtual ~ProgressDriver() = default;
 
-  // Starts turning. `progress` does what can be done now and says whether it did anything; it never throws. It is never
-  // called by two threads at once, but not always by the same.
+  // Starts to make progress. `progress` does what can be done now and returns whether it did anything; it never throws.
+  // It is never called by two threads at the same time, but not always by the same thread.
   virtual void start(std::function<bool()> progress) = 0;
 
-  // Something has changed: turn again, and look again at what wait() waits for. Any thread.
+  // Requests progress and a new check of what wait() waits for, because something has changed. Any thread.
   virtual void wake() = 0;
 
-  // The same for a thread that holds no lock which turning takes: it may do the next turn itself.
+  // The same for a thread that holds no lock which `progress` takes: the call may make the progress itself.
   virtual void progress_soon() { wake(); }
 
-  // Blocks until done() is true; meanwhile the thread that waits may do the turns. `done` may be called from any
-  // thread, often, and must be cheap. Returns false if `timeout_s` has passed without any turn that did something (in a
-  // simulation: when nothing can happen any more, whatever the time).
+  // Blocks until done() is true; the waiting thread may make progress meanwhile. `done` is called often, by any thread,
+  // and must be cheap. Returns false if `timeout_s` seconds have passed in which progress did nothing (in a simulation:
+  // when nothing can happen any more, at any time).
   virtual bool wait(std::function<bool()> const& done, double timeout_s) = 0;
 
-  // Ends turning: when it returns, `progress` is not running and will not run.
+  // Stops progress: when it returns, `progress` is not running and will not run.
   virtual void stop() = 0;
 };
 

@@ -30,7 +30,7 @@ ProgressEngine::ProgressEngine(Transport& transport, std::unique_ptr<BulkTranspo
       exceptions_at_start_(std::uncaught_exceptions()) {}
 
 ProgressEngine::~ProgressEngine() {
-  if (started_) abandon("its membership has ended");
+  if (started_) abandon("its Group has ended");
 }
 
 void ProgressEngine::start() {
@@ -110,7 +110,7 @@ void ProgressEngine::publish() {
 
 void ProgressEngine::fail(std::exception_ptr error) noexcept {
   Rank at_fault = me_;
-  std::string why = "it failed for a reason that it does not know";
+  std::string why = "it failed with an unknown exception";
   try {
     std::rethrow_exception(error);
   } catch (PeerLost const& lost) {
@@ -126,7 +126,7 @@ void ProgressEngine::fail(std::exception_ptr error) noexcept {
   } catch (std::exception const& own) {
     why = fmt::format("it failed: {}", own.what());
     error = only_errors(error);
-  } catch (...) {  // NOLINT: said above
+  } catch (...) {  // NOLINT: `why` is set above
   }
   {
     std::lock_guard lock(mutex_);
@@ -146,7 +146,7 @@ void ProgressEngine::throw_if_failed() {
 }
 
 ProgressEngine::Slowest ProgressEngine::slowest() const {
-  std::string doing = "waited for nobody";
+  std::string doing = "waited for no other rank";
   for (ChannelId const id : kAll) {
     Channel const* const channel = messenger_.channel(id);
     if (channel == nullptr) continue;
@@ -157,7 +157,7 @@ ProgressEngine::Slowest ProgressEngine::slowest() const {
     }
     std::vector<std::uint32_t> numbers;
     for (Rank rank : ranks) numbers.push_back(number(rank));
-    return {ranks.front(), fmt::format("rank {} awaited {} from {} {}", number(me_), what,
+    return {ranks.front(), fmt::format("rank {} waited for {} from {} {}", number(me_), what,
                                        numbers.size() == 1 ? "rank" : "ranks", fmt::join(numbers, ", "))};
   }
   return {me_, fmt::format("rank {} {}", number(me_), doing)};
@@ -171,9 +171,10 @@ void ProgressEngine::wait(std::function<bool()> const& done, WaitLimit const& li
     std::lock_guard progressing(progressing_);
     auto const [rank, text] = slowest();
     fail(std::make_exception_ptr(PeerError(
-        rank, fmt::format("{}, and nothing came for {} s (it may hang, or have ended early): look at that rank's "
-                          "output, or allow more time ({}, cluster.wait_timeout_s)",
-                          text, limit.seconds, limit.setting))));
+        rank,
+        fmt::format("{}, and nothing arrived for {} s (that rank may hang, or have ended early): look at that rank's "
+                    "output, or allow more time ({}, cluster.wait_timeout_s)",
+                    text, limit.seconds, limit.setting))));
   }
   throw_if_failed();
 }
@@ -205,7 +206,7 @@ void ProgressEngine::wait_close(ChannelId id, WaitLimit const& limit) {
     closing_[index(id)] = true;
     if (!has_posts()) publish();
   }
-  if (!started_ || closed_[index(id)]) return driver_.wake();  // what is said of it may wait for room
+  if (!started_ || closed_[index(id)]) return driver_.wake();  // the closing message may wait for room
   driver_.wake();
   wait([&] { return closed_[index(id)].load(); }, limit);
 }
@@ -225,8 +226,7 @@ void ProgressEngine::abandon(char const* why) {
   posts_.clear();
   if (failure_ == nullptr) {
     failure_ = std::make_exception_ptr(
-        Error(fmt::format("rank {} takes no part in its group's messages any more ({}): end it, or make another group",
-                          number(me_), why)));
+        Error(fmt::format("rank {} has left its group ({}): end the rank, or create another group", number(me_), why)));
   }
   failed_ = true;
 }
@@ -236,7 +236,7 @@ void ProgressEngine::end(WaitLimit const& limit) noexcept {
   bool const unwinding = std::uncaught_exceptions() > exceptions_at_start_;
   std::string reason;
   if (abandoned_) {
-    reason = "it went on after an exception that had ended its messages";
+    reason = "it continued after an exception that had ended its communication";
   } else if (!unwinding) {
     try {
       for (ChannelId const id : kAll) wait_close(id, limit);
@@ -244,14 +244,14 @@ void ProgressEngine::end(WaitLimit const& limit) noexcept {
     } catch (std::exception const& error) {
       reason = error.what();
     } catch (...) {
-      reason = "it failed for a reason that it does not know";
+      reason = "it failed with an unknown exception";
     }
   }
   try {
-    abandon("its membership has ended");
-    if (unwinding) return;  // whoever catches the exception tells the others what it was
+    abandon("its Group has ended");
+    if (unwinding) return;  // the code that catches the exception informs the other ranks
     reason.empty() ? transport_.leave() : transport_.fail(me_, reason);
-  } catch (...) {  // NOLINT: nobody is left to tell
+  } catch (...) {  // NOLINT: no rank is left to inform
   }
 }
 

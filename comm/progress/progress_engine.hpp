@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's protocol with the others: does what the application's threads post, gives messages to their channels, lets
-// threads wait, and tells the other ranks what has gone wrong. All of that happens in progress(); whichever thread
-// calls it (see comm/progress/progress_driver.hpp), calls exclude each other.
+// The progress engine of a rank: runs the tasks that threads post, gives messages to their channels, lets threads wait,
+// and reports errors to the other ranks. All of this happens in progress(), which any thread may call (see
+// comm/progress/progress_driver.hpp); calls exclude each other.
 #pragma once
 
 #include <array>
@@ -21,64 +21,64 @@
 
 namespace gpups::comm {
 
-// How long a peer may let this rank wait.
+// The time for which a rank waits for a peer without progress.
 struct WaitLimit {
   double seconds;
-  char const* setting;  // by which a user allows more, for the error
+  char const* setting;  // the setting with which a user allows more time, for the error text
 };
-// For what may take the ranks very different times, and for a rank's work of its own, which no peer can delay.
+// For waits that may take very different times on the ranks, or that no peer can delay.
 inline constexpr WaitLimit kNoLimit{1e9, "StoreOptions::wait_timeout_s"};
 
 class ProgressEngine {
  public:
-  // The payload goes when the engine ends: that withdraws what is offered, and ends copies from arrays that may go
-  // then.
+  // When the engine ends, it destroys the bulk transport. This withdraws offered data and stops copies from arrays that
+  // may be freed then.
   ProgressEngine(Transport& transport, std::unique_ptr<BulkTransport>& bulk, ProgressDriver& driver);
   ~ProgressEngine();
 
-  // For the thread that makes progress, and before start().
+  // For the thread that makes progress, and for other threads before start().
   Messenger& messenger() { return messenger_; }
-  // Any thread; what is counted, and which devices something adds up between.
+  // For any thread: counters() and can_allreduce().
   Messenger const& messenger() const { return messenger_; }
 
-  // Begins to make progress; nothing where it has begun. Any thread.
+  // Starts to make progress. Does nothing if it was started before. Any thread.
   void start();
   bool is_started() const { return started_; }
 
-  // Does `task` in progress, some time. Any thread.
+  // Queues `task`, which the next progress runs. Any thread.
   void post(std::function<void()> task);
-  // The same for a thread that holds no lock which progress takes: it may make the progress itself.
+  // The same for a thread that holds no lock which progress takes: the call may make the progress itself.
   void post_soon(std::function<void()> task);
-  // Does `task` in progress and waits for it; what it throws is thrown here, and harms nothing else.
+  // Runs `task` in progress and blocks until it has ended. Rethrows its exception, which does not end the engine.
   void wait_invoke(std::function<void()> const& task);
-  // Blocks until done() is true; throws what went wrong meanwhile, and PeerError when nothing happens for as long as a
-  // peer may stay silent. `done` must be cheap.
+  // Blocks until done() is true. `done` must be cheap. Throws the error of the engine, and PeerError if nothing happens
+  // for the time of the limit.
   void wait(std::function<bool()> const& done, WaitLimit const& limit);
 
   bool has_failed() const { return failed_; }
-  // Throws what has gone wrong.
+  // Throws the error of the engine, if it has failed.
   void throw_if_failed();
 
-  // Blocks until this rank owes nothing on the channel, then closes it: the other ranks learn that nothing follows.
+  // Blocks until this rank has sent everything on the channel, then closes the channel and informs the other ranks.
   // Also for a channel that was never opened.
   void wait_close(ChannelId id, WaitLimit const& limit);
-  // Stops at once, whatever is under way: its memory may go then. Later calls throw an Error that says why. Whoever
-  // calls it tells the others.
+  // Stops at once, also with transfers in flight, whose memory may be freed afterwards. Later calls throw an Error with
+  // `why`. The caller must inform the other ranks.
   void abandon(char const* why);
-  // Closes all channels, where nothing has gone wrong and no exception is on its way, stops, and leaves the other
-  // ranks. Once; later calls do nothing.
+  // Closes all channels unless there was an error or an exception is being thrown, stops, and leaves the other ranks.
+  // Later calls do nothing.
   void end(WaitLimit const& limit) noexcept;
 
  private:
   bool progress();
   bool take_posts();
   bool has_posts();
-  // REQUIRES of the rest: progressing_ is held.
+  // REQUIRES of the functions below: progressing_ is held.
   void publish();
   void fail(std::exception_ptr error) noexcept;
   struct Slowest {
-    Rank rank;         // that is awaited, or this one
-    std::string text;  // "rank 0 awaited the gradients of step 7 from rank 1"
+    Rank rank;         // that this rank waits for, or this rank
+    std::string text;  // "rank 0 waited for the gradients of step 7 from rank 1"
   };
   Slowest slowest() const;
 
@@ -89,8 +89,8 @@ class ProgressEngine {
   Messenger messenger_;
   int const exceptions_at_start_;
 
-  std::mutex progressing_;                 // held while progress is made: for looking at channels from outside
-  std::array<bool, kChannels> closing_{};  // to be closed as soon as it is idle
+  std::mutex progressing_;                 // held while progress is made or channels are read
+  std::array<bool, kChannels> closing_{};  // channels to close as soon as they are idle
 
   std::mutex mutex_;  // guards the two below
   std::vector<std::function<void()>> posts_;
@@ -100,7 +100,7 @@ class ProgressEngine {
   std::atomic<bool> started_ = false;
   std::atomic<bool> failed_ = false;  // failure_ is set
   std::array<std::atomic<bool>, kChannels> closed_{};
-  std::atomic<bool> idle_ = true;  // no message waits for room, and no transfer is on its way
+  std::atomic<bool> idle_ = true;  // no message is queued, and no transfer is in flight
   bool abandoned_ = false, ended_ = false;
 };
 

@@ -20,11 +20,11 @@ namespace {
 using Time = std::chrono::steady_clock::time_point;
 Time now() { return std::chrono::steady_clock::now(); }
 
-// A thread that waits turns until there has been nothing to do for this long; then it sleeps.
+// A thread that waits makes progress until there was nothing to do for this long; then it sleeps.
 constexpr std::chrono::microseconds kSpinTime{50};
 
-// Whoever waits turns the protocol itself, so that what it waits for costs no change of threads. Else the communication
-// thread does.
+// A thread that waits makes progress itself, so that the data it waits for costs no change of threads. Otherwise the
+// communication thread makes progress.
 class ThreadedDriver final : public ProgressDriver {
  public:
   ThreadedDriver(std::function<std::unique_ptr<WakeupEvent>()> const& make_wakeup_event, std::function<int()> cores)
@@ -48,11 +48,12 @@ class ThreadedDriver final : public ProgressDriver {
   }
 
   void wake() override {
-    if (driver_ == std::this_thread::get_id()) return;  // a turn that does something is followed by another
+    if (driver_ == std::this_thread::get_id()) return;  // progress that did something is followed by another one
     request_progress();
   }
 
-  // A thread that turns may come here too: as it waits for work of its own it takes up others', a microbatch's say.
+  // The thread that makes progress may call this too: while it waits for its own work, it may execute work of other
+  // threads, such as a microbatch.
   void progress_soon() override {
     if (driver_ == std::this_thread::get_id()) return request_progress();
     std::unique_lock progressing(progress_mutex_, std::try_to_lock);
@@ -67,7 +68,7 @@ class ThreadedDriver final : public ProgressDriver {
 
   bool wait(std::function<bool()> const& done, double timeout_s) override {
     if (done()) return true;
-    std::chrono::duration<double> const timeout(std::min(timeout_s, 1e9));  // the clock's type ends at some point
+    std::chrono::duration<double> const timeout(std::min(timeout_s, 1e9));  // the type of the clock has a limit
     Wait wait{done, std::chrono::duration_cast<std::chrono::nanoseconds>(timeout)};
     return begin_driving() ? drive_until(wait) : wait_passively(wait);
   }
@@ -82,7 +83,7 @@ class ThreadedDriver final : public ProgressDriver {
   }
 
  private:
-  // What is awaited, and until when: time begins anew with each useful turn.
+  // A wait and its end; each useful progress starts its time anew.
   struct Wait {
     std::function<bool()> const& done;
     std::chrono::nanoseconds timeout;
@@ -97,16 +98,16 @@ class ThreadedDriver final : public ProgressDriver {
     } else {
       resume_thread();
     }
-    // The turn that follows ends with a look at what is awaited; only where there is none is it for us to ask for one.
+    // The progress that follows also checks what threads wait for; only without it they are notified here.
     if (!progressing_) notify_waiters();
   }
-  // The communication thread is to turn at once. REQUIRES: the lock is held.
+  // Makes the communication thread make progress at once. REQUIRES: the lock is held.
   void resume_thread() {
     backoff_.end();
     thread_event_->signal();
   }
-  // For a thread that has turned in its place, and had seen so many wakes before the last time. REQUIRES: the lock is
-  // held.
+  // Called by a thread that has made progress in place of the communication thread. seen: the number of wakes before
+  // its last progress. REQUIRES: the lock is held.
   void leave(std::uint64_t seen) {
     backoff_.leave();
     if (wakes_ != seen || passive_waiters_ > 0) resume_thread();
@@ -124,7 +125,8 @@ class ThreadedDriver final : public ProgressDriver {
     return waiter_drives_ = true;
   }
 
-  // For the guest. done() is called without the lock, since it may take one under which the protocol calls wake().
+  // For the waiting thread that makes progress. done() is called without the lock, because it may take a lock under
+  // which the engine calls wake().
   bool drive_until(Wait& wait) {
     bool done = false;
     std::uint64_t seen = 0;
@@ -140,7 +142,7 @@ class ThreadedDriver final : public ProgressDriver {
       } else if (done || time >= wait.end) {
         break;
       } else if (time < busy_until) {
-        std::this_thread::yield();  // what is awaited may be done by a rank that shares this core
+        std::this_thread::yield();  // a rank that shares this core may be what it waits for
       } else if (wakes() == seen) {
         waiter_event_->wait();
       }
@@ -151,7 +153,7 @@ class ThreadedDriver final : public ProgressDriver {
     return done || wait.done();
   }
 
-  // For further threads that wait, and where nothing turns.
+  // For other threads that wait, and for waits when progress is stopped.
   bool wait_passively(Wait& wait) {
     std::unique_lock lock(mutex_);
     std::uint64_t progressed = useful_calls_;
@@ -172,14 +174,14 @@ class ThreadedDriver final : public ProgressDriver {
     }
   }
 
-  // REQUIRES: turn_mutex_ is held.
+  // REQUIRES: progress_mutex_ is held.
   bool progress() {
     driver_ = std::this_thread::get_id();
     bool const progressed = progress_();
     driver_ = std::thread::id();
     return progressed;
   }
-  // Says whether it was useful.
+  // Returns whether it did anything.
   bool progress_once() {
     bool progressed;
     {
@@ -228,15 +230,15 @@ class ThreadedDriver final : public ProgressDriver {
       waiter_event_;  // of the communication thread, and of a thread that waits
   std::function<int()> const cores_;
   std::function<bool()> progress_;
-  std::atomic<std::thread::id> driver_{};  // the thread that is turning
-  std::mutex progress_mutex_;              // held while turning
-  std::mutex mutex_;                       // of all below
-  std::condition_variable changed_;        // threads watch for changes_
+  std::atomic<std::thread::id> driver_{};  // the thread that makes progress
+  std::mutex progress_mutex_;              // held while progress is made
+  std::mutex mutex_;                       // guards all members below
+  std::condition_variable changed_;        // of changes_
   bool stopping_ = false;
-  bool progressing_ = false;    // the communication thread does
-  bool waiter_drives_ = false;  // a thread that waits does
+  bool progressing_ = false;    // the communication thread makes progress
+  bool waiter_drives_ = false;  // a thread that waits makes progress
   Backoff backoff_;
-  int passive_waiters_ = 0;  // threads in watch_until()
+  int passive_waiters_ = 0;  // threads in wait_passively()
   std::uint64_t wakes_ = 0, changes_ = 0, useful_calls_ = 0;
   std::thread thread_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns a rank's protocol in a thread that waits for it, and in a communication thread while none does. Both wait for a
-// wakeup event while there is nothing to do.
+// The progress driver for real transports: a thread that waits makes progress, and a communication thread does while no
+// thread waits. Both sleep on a wakeup event while there is nothing to do.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace gpups::comm {
 
-// cores(): that the rank has for itself; called by each start(). With a single one the communication thread stands back
-// for longer after others have turned.
+// cores(): returns the number of cores that the rank has for itself; called by each start(). With one core the
+// communication thread backs off for longer.
 std::unique_ptr<ProgressDriver> make_threaded_driver(
     std::function<std::unique_ptr<WakeupEvent>()> const& make_wakeup_event, std::function<int()> cores);
 

@@ -13,10 +13,10 @@
 
 namespace gpups::comm {
 
-// std::chrono::steady_clock is this clock.
+// CLOCK_MONOTONIC is the clock of std::chrono::steady_clock.
 Timer::Timer() : timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)) {
   GPUPS_REQUIRE(timer_ >= 0,
-                "a rank cannot make a timer ({}; its communication thread sleeps by one): allow more open "
+                "a rank cannot create a timer ({}), which its communication thread needs: allow more open "
                 "files (ulimit -n)",
                 std::strerror(errno));
 }
@@ -24,7 +24,7 @@ Timer::Timer() : timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)) {
 Timer::~Timer() { ::close(timer_); }
 
 void Timer::set(Time at) {
-  auto const since_epoch = std::max(at.time_since_epoch(), Time::duration(1));  // 0 would be never
+  auto const since_epoch = std::max(at.time_since_epoch(), Time::duration(1));  // 0 would disable the timer
   auto const seconds = std::chrono::duration_cast<std::chrono::seconds>(since_epoch);
   itimerspec const when{.it_interval = {}, .it_value = {seconds.count(), (since_epoch - seconds).count()}};
   [[maybe_unused]] int const failed = ::timerfd_settime(timer_, TFD_TIMER_ABSTIME, &when, nullptr);

@@ -11,7 +11,7 @@ constexpr TrafficKind kKinds[] = {&TrafficByKind::gradients,    &TrafficByKind::
                                   &TrafficByKind::late_fetches, &TrafficByKind::lookups,   &TrafficByKind::allreduces,
                                   &TrafficByKind::control};
 
-// Only one thread at a time adds, so that this need not be one operation.
+// Only one thread at a time adds, so the addition need not be atomic.
 void add(std::uint64_t& counter, std::uint64_t more) {
   std::atomic_ref<std::uint64_t> const shared(counter);
   shared.store(shared.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
@@ -30,7 +30,7 @@ void move_from_control(Traffic& traffic, TrafficKind kind, std::uint64_t bytes) 
 TrafficByKind read(TrafficByKind const& counted) {
   TrafficByKind copy;
   for (auto const kind : kKinds) {
-    // Nothing is written; atomic_ref has no form for constants.
+    // std::atomic_ref does not support constants; nothing is written.
     copy.*kind =
         std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(counted.*kind)).load(std::memory_order_relaxed);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts what a rank sends and receives, by peer and kind: one thread at a time counts, any thread reads, and no lock
-// is taken for either.
+// Counts the bytes and messages that a rank sends and receives, by peer and kind. One thread at a time counts, any
+// thread reads, and neither takes a lock.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,26 @@
 
 namespace gpups::comm {
 
-// Which counter some bytes belong to.
+// The counter to which some bytes belong.
 using TrafficKind = std::uint64_t TrafficByKind::*;
 
 class TrafficCounters {
  public:
   explicit TrafficCounters(int ranks) : peers_(static_cast<std::size_t>(ranks)) {}
 
+  // Counts a message or transfer.
   void sent(Rank to, TrafficKind kind, std::uint64_t bytes);
   void received(Rank from, TrafficKind kind, std::uint64_t bytes);
-  // So many bytes of what was counted as control are data of that kind.
+  // Moves `bytes` of a message from the control counter to that of `kind`.
   void sent_within(Rank to, TrafficKind kind, std::uint64_t bytes);
   void received_within(Rank from, TrafficKind kind, std::uint64_t bytes);
-  // Coding has made this many bytes of what was sent.
+  // Counts bytes that compression has saved.
   void add_saved(TrafficKind kind, std::uint64_t bytes);
-  // So many bytes that were counted as saved have been sent after all; at most all of them.
+  // Subtracts bytes that were counted as saved and then sent after all; at most the counted ones.
   void subtract_saved(TrafficKind kind, std::uint64_t bytes);
 
-  // Fills `sent`, `received`, `saved_bytes` and `peers`. Any thread. Each number is one that was right at some time of
-  // the call.
+  // Writes `sent`, `received`, `saved_bytes` and `peers`. Any thread. Each number was correct at some time during the
+  // call.
   void write(Stats& stats) const;
 
  private:

@@ -163,8 +163,8 @@ TEST(ExtremeOptions, GroupOptionsAreRejected) {
                  {"ConnectOptions::timeout_s"});
   }
   for (int const ranks : {0, -1, kLeast, kMostInt, 1025}) {
-    expect_error([&] { Group::threads(ranks); }, {"ranks cannot be made"});
-    expect_error([&] { Group::simulated(ranks, {}); }, {"ranks cannot be made"});
+    expect_error([&] { Group::threads(ranks); }, {"ranks cannot be created"});
+    expect_error([&] { Group::simulated(ranks, {}); }, {"ranks cannot be created"});
   }
   using S = Simulation;
   std::vector<Case<S>> cases;
@@ -194,7 +194,7 @@ TEST(ExtremeOptions, AllreduceOptionsAreRejected) {
   std::vector<float> four(4);
   View<float> const values(four);
   auto const format = static_cast<WireFormat>(77);
-  expect_error([&] { group.begin_allreduce(stream, values, {.format = format}); }, {"of no name"});
+  expect_error([&] { group.begin_allreduce(stream, values, {.format = format}); }, {"unknown"});
   expect_error([&] { group.begin_allreduce(stream, values, {.algorithm = "", .format = {}}); }, {"algorithm"});
   expect_error([&] { group.wait_allreduce(stream, {}); }, {"begin another"});
   expect_error([&] { group.wait_result(stream, {}); }, {"begin another"});

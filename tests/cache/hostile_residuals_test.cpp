@@ -64,7 +64,7 @@ TEST_F(HostileResiduals, RejectsTooManyKeyBytes) {
 
 TEST_F(HostileResiduals, RejectsInvalidKeys) {
   std::vector<std::uint8_t> const plain{0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0};
-  expect_in(turn_after(plain), "awaited the values of step 0");  // the list was accepted
+  expect_in(turn_after(plain), "waited for the values of step 0");  // the list was accepted
   expect_in(turn_after({1, 0, 0, 0, 0, 0}), "residuals with a slot that has no key yet");
   expect_in(turn_after({0, 0, 0, 0, 0, 7}), "residuals with fewer bytes than its keys need");
   expect_in(turn_after(std::vector<std::uint8_t>{}), "residuals with a truncated list of keys");

@@ -89,7 +89,7 @@ TEST(ThrownByRanks, NonExceptionEndsAllRanks) {
 }
 
 TEST(ThrownByRanks, RejectsEmptyFunction) {
-  expect_error([] { run_ranks(Group::threads(2), {}); }, {"no function"});
+  expect_error([] { run_ranks(Group::threads(2), {}); }, {"an empty function"});
 }
 
 }  // namespace

@@ -321,7 +321,7 @@ TEST(ExplainSums, OfAllNumbersAndOfTheLargest) {
   EXPECT_EQ(explain(sums, 2, {.bytes = 1000, .steps = 5}),
             (std::vector<std::string>{"dense layers: 5000 numbers in 1 allreduce per step, largest 0.1 % of each "
                                       "rank's elements, sent as integers, algorithm "
-                                      "sparse_allgather: every rank gets the elements of all, and adds them up",
+                                      "sparse_allgather: every rank receives the elements of all ranks and sums them",
                                       "dense layers: 1000 numbers in 2 allreduces per step, " + exact}));
 }
 

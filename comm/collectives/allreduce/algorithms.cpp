@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "comm/collectives/selection/select_algorithm.hpp"
-#include "comm/collectives/sparse/array_as_stream.hpp"
+#include "comm/collectives/sparse/sparse_vector_allreduce.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups {
@@ -25,45 +25,46 @@ constexpr std::uint32_t kOfStreams =
 constexpr std::uint32_t kAll = (1U << std::size(kNumberFormats)) - 1;
 
 constexpr Algorithm kAlgorithms[] = {
-    {.info = {"reduce_scatter_allgather", "each rank adds up one slice, in pieces, and sends its sums to all", false},
+    {.info = {"reduce_scatter_allgather", "each rank sums one slice, chunk by chunk, and sends the sums to all", false},
      .formats = kExact,
      .sum_array = reduce_scatter_allgather,
      .sum_vector = as_dense<reduce_scatter_allgather>,
      .time = time_of_reduce_scatter_allgather},
-    {.info = {"recursive_doubling", "pairs of ranks exchange all that they have, at growing distances", false},
+    {.info = {"recursive_doubling", "pairs of ranks exchange and add their sums, at distances 1, 2, 4, ...", false},
      .formats = kExact,
      .sum_array = recursive_doubling,
      .sum_vector = as_dense<recursive_doubling>,
      .time = time_of_recursive_doubling},
-    {.info = {"sparse_allgather", "every rank gets the elements of all, and adds them up", true},
+    {.info = {"sparse_allgather", "every rank receives the elements of all ranks and sums them", true},
      .formats = kOfStreams,
      .sum_array = array_as_streams<sparse_allgather<float>>,
      .sum_vector = as_streams<sparse_allgather<float>>,
      .time = time_of_sparse_allgather},
-    {.info = {"ssar_recursive_doubling", "pairs of ranks exchange the sums of their elements, at growing distances",
+    {.info = {"ssar_recursive_doubling", "pairs of ranks exchange and add sparse sums, at distances 1, 2, 4, ...",
               true},
      .formats = kOfStreams,
      .sum_array = array_as_streams<ssar_recursive_doubling<float>>,
      .sum_vector = as_streams<ssar_recursive_doubling<float>>,
      .time = time_of_ssar_recursive_doubling},
-    {.info = {"ssar_split_allgather", "each rank adds up the elements of one slice, and sends its sums to all", true},
+    {.info = {"ssar_split_allgather", "each rank sums the elements of one slice and sends the sparse sums to all",
+              true},
      .formats = kOfStreams,
      .sum_array = array_as_streams<ssar_split_allgather<float>>,
      .sum_vector = as_streams<ssar_split_allgather<float>>,
      .time = time_of_ssar_split_allgather},
-    {.info = {"dsar_split_allgather", "each rank adds up the elements of one slice, and sends all of it to all", true},
+    {.info = {"dsar_split_allgather", "each rank sums the elements of one slice and sends the dense sums to all", true},
      .formats = kAll,
      .sum_array = dsar_array,
      .sum_vector = dsar_sparse_vector,
      .time = time_of_dsar_split_allgather},
-    {.info = {"nccl", "NCCL adds up between GPUs that it connects", false, true},
+    {.info = {"nccl", "NCCL sums over the GPUs that it connects", false, true},
      .formats = kExact,
      .sum_array = allreduce_by_fabric,
      .sum_vector = as_dense<allreduce_by_fabric>,
      .time = time_of_fabric},
 };
 
-// As in "float, half".
+// Returns the names of the formats, such as "float, half".
 std::string formats_of(Algorithm const& algorithm) {
   std::string names;
   for (WireFormat const format : kNumberFormats) {
@@ -73,7 +74,7 @@ std::string formats_of(Algorithm const& algorithm) {
   return names;
 }
 
-// As in "direct (float), sparse_allgather (float, half)".
+// Returns all names with formats, such as "recursive_doubling (float), sparse_allgather (float, half)".
 std::string algorithm_names() {
   std::string names;
   for (auto const& algorithm : kAlgorithms) {
@@ -83,6 +84,10 @@ std::string algorithm_names() {
 }
 
 }  // namespace
+
+CoTask<> allreduce_by_fabric(Communicator& comm, DenseAllreduce sum) {
+  co_await comm.fabric_allreduce(sum.terms, sum.values, sum.keep);
+}
 
 std::span<Algorithm const> algorithms() { return kAlgorithms; }
 
@@ -94,7 +99,7 @@ AllreduceOptions with_environment(AllreduceOptions options) {
   auto const all = algorithms();
   auto const named = std::find_if(all.begin(), all.end(), [&](Algorithm const& a) { return a.info.name == name; });
   GPUPS_REQUIRE(named != all.end(),
-                "the environment variable {} is \"{}\" (there is no such allreduce algorithm): unset it, or set it to "
+                "the environment variable {} is \"{}\", which is not an allreduce algorithm: unset it, or set it to "
                 "\"auto\" or to one of {}",
                 kVariable, name, algorithm_names());
   options.algorithm = name;
@@ -111,12 +116,11 @@ Algorithm const* algorithm_of(AllreduceOptions const& options) {
   bool is_known = automatic;
   for (auto const& algorithm : algorithms()) is_known |= options.algorithm == algorithm.info.name;
   if (!is_known) {
-    throw Error(
-        fmt::format("there is no allreduce algorithm \"{}\" (nothing can be summed): use \"auto\", or one of {}",
-                    options.algorithm, algorithm_names()));
+    throw Error(fmt::format("there is no allreduce algorithm \"{}\": use \"auto\", or one of {}", options.algorithm,
+                            algorithm_names()));
   }
   throw Error(
-      fmt::format("no allreduce algorithm \"{}\" has the format {} (sums would be other numbers): use \"auto\", "
+      fmt::format("the allreduce algorithm \"{}\" does not support the wire format {}: use \"auto\", "
                   "or one of {}",
                   options.algorithm, name_of(options.format), algorithm_names()));
 }
@@ -135,7 +139,7 @@ std::span<AllreduceAlgorithm const> allreduce_algorithms() {
 char const* name_of(WireFormat format) {
   static constexpr char const* kNames[] = {"float", "half", "bfloat", "e4m3", "e5m2", "int8", "int4", "int2"};
   auto const i = static_cast<std::size_t>(format);
-  return i < std::size(kNames) ? kNames[i] : "of no name";
+  return i < std::size(kNames) ? kNames[i] : "unknown";
 }
 
 }  // namespace gpups

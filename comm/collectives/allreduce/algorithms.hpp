@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The algorithms that sum floats over ranks, by name, and what each of them costs.
+// The algorithms of floating-point allreduces, with their names and modelled times.
 #pragma once
 
 #include <cstdint>
@@ -13,46 +13,51 @@
 
 namespace gpups::comm {
 
-// What is known of a sum before it is done.
+// What is known about an allreduce before it runs.
 struct AllreduceShape {
   int ranks = 1;
   std::uint64_t elements = 0;
-  bool sparse = false;
-  std::uint64_t nonzeros_max = 0;  // elements that are not zero on the rank that has most of them
-  WireFormat format{};             // the one that numbers may go in
-  bool can_allreduce = false;      // what connects the ranks does, see Communicator::adds()
+  bool sparse = false;             // the input is a sparse vector
+  std::uint64_t nonzeros_max = 0;  // nonzero elements of the rank that has the most
+  WireFormat format{};             // the wire format that may be used
+  bool can_allreduce = false;      // see Communicator::can_allreduce()
 };
 
-// Modelled seconds of a sum of this shape, whose numbers are sent in the shape's format.
+// Returns the modelled seconds of an allreduce of this shape, whose values are sent in the format of the shape.
 using TimeOf = double(LinkCosts const& costs, AllreduceShape const& shape);
 
+// An algorithm, and what it supports.
 struct Algorithm {
   AllreduceAlgorithm info;
-  std::uint32_t formats;  // that it has, a bit for each
+  std::uint32_t formats;  // one bit for each supported wire format
   CoTask<> (*sum_array)(Communicator&, DenseAllreduce);
   CoTask<ReducedVector> (*sum_vector)(Communicator&, SparseAllreduce);
-  // Whether ranks can use it; adds: see Communicator::adds().
+  // Returns whether the ranks can use the algorithm. can_allreduce: see Communicator::can_allreduce().
   bool is_available(bool can_allreduce) const { return can_allreduce || !info.by_nccl; }
 
   TimeOf* time;
 
+  // Returns whether the algorithm supports the format.
   bool has(WireFormat format) const {
     auto const bit = static_cast<unsigned>(format);
     return bit < 32 && (formats >> bit & 1) != 0;
   }
 };
 
+// Returns all algorithms.
 std::span<Algorithm const> algorithms();
 
 inline constexpr WireFormat kNumberFormats[] = {WireFormat::kFloat, WireFormat::kHalf, WireFormat::kBFloat16,
                                                 WireFormat::kE4M3,  WireFormat::kE5M2, WireFormat::kInt8,
                                                 WireFormat::kInt4,  WireFormat::kInt2};
 
-// The options with the algorithm of the environment variable GPUPS_ALLREDUCE_ALGORITHM in place of "auto"; it sends
-// floats if it lacks the format. Unchanged where the variable is not set or "auto". Throws Error for an unknown name.
+// Returns the options with "auto" replaced by the algorithm in the environment variable GPUPS_ALLREDUCE_ALGORITHM; the
+// format becomes float if that algorithm does not support it. Returns them unchanged if the variable is not set or is
+// "auto". Throws Error for an unknown name.
 AllreduceOptions with_environment(AllreduceOptions options);
 
-// Throws Error where there is none of that name that has the format; null for "auto".
+// Returns the algorithm that the options set; null for "auto". Throws Error if it is unknown or does not support the
+// format.
 Algorithm const* algorithm_of(AllreduceOptions const& options);
 
 }  // namespace gpups::comm

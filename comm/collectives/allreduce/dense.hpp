@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Algorithms that sum arrays of floats. Each but allreduce_by_fabric() adds in an order that ranks and sizes decide
-// alone, so that every rank gets the same bits in every run. When one has ended, nobody reads the arrays any more.
+// Algorithms that sum dense arrays of floats. Each except allreduce_by_fabric() adds in an order that depends only on
+// ranks and sizes, so every rank gets equal bits in every run. When an algorithm has ended, it no longer uses the
+// arrays.
 #pragma once
 
 #include <cstddef>
@@ -12,35 +13,34 @@
 
 namespace gpups::comm {
 
-// Elements of the pieces that go on their way one by one: a message costs little beside its data, and while one piece
-// is added others travel. (Measured on two cores with shared memory and TCP; smaller ones cost half as much again over
-// TCP.)
+// Elements of a chunk. The overhead of a message is small compared with that of its data, and a chunk is added while
+// others travel. (Measured on two cores with shared memory and TCP; with smaller chunks TCP takes 50 % longer.)
 inline constexpr std::size_t kChunkElements = std::size_t{1} << 19;
 
+// The input and output of a dense algorithm.
 struct DenseAllreduce {
-  View<float> values;                      // (n): the sums
-  View<float const> terms = values;        // (n): this rank's
+  View<float> values;                      // (n): receives the sums
+  View<float const> terms = values;        // (n): this rank's input
   std::shared_ptr<void const> keep;        // owns both
-  std::size_t chunk = kChunkElements;      // the same on all ranks
-  WireFormat format = WireFormat::kFloat;  // how numbers go; those below have this one only
+  std::size_t chunk = kChunkElements;      // elements; equal on all ranks
+  WireFormat format = WireFormat::kFloat;  // wire format; the algorithms below support only this one
 };
 
-// Each rank adds up one slice and sends its sums to all, piece by piece: what is added and what is sent of both goes on
-// at the same time. A rank sends 8 * (ranks - 1) / ranks bytes for each element in 2 messages per piece and rank, and
-// keeps a few pieces of each rank. Adds in the order of the ranks, from the slice's own on and around.
+// Each rank sums one slice and sends the sums to all ranks, chunk by chunk: one chunk is summed while others travel. A
+// rank sends 8 * (ranks - 1) / ranks bytes per element, in 2 messages per chunk and rank, and keeps a few chunks of
+// each rank in memory. The terms of a slice are added in the order of the ranks, starting with the owner of the slice.
 CoTask<> reduce_scatter_allgather(Communicator& comm, DenseAllreduce sum);
 
-// Pairs of ranks at distances 1, 2, 4, ... exchange all that they have. A rank sends 4 log2(ranks) bytes for each
-// element in log2(ranks) messages; with a number of ranks that is no power of two some do so for others, which takes
-// two more. For arrays so small that only the number of messages counts.
+// Pairs of ranks at distances 1, 2, 4, ... exchange and add all that they have. A rank sends 4 log2(ranks) bytes per
+// element, in log2(ranks) messages. If the number of ranks is not a power of two, some ranks take part through a
+// partner, which takes two more messages. For arrays so small that only the number of messages matters.
 CoTask<> recursive_doubling(Communicator& comm, DenseAllreduce sum);
 
-// What connects the ranks' devices adds up, in an order of its own that is the same on all ranks. REQUIRES:
-// communicator.adds().
+// The device fabric sums, in an order of its choice that is the same on all ranks. REQUIRES: comm.can_allreduce().
 CoTask<> allreduce_by_fabric(Communicator& comm, DenseAllreduce sum);
 
-// Every rank sends all that it has to every other, and adds up in the order of the ranks. For arrays that are short,
-// see fits_eager(): nobody need choose then.
+// Each rank sends its whole array to every other rank and adds all arrays in the order of the ranks. For short arrays,
+// see fits_eager(); no algorithm is selected for these.
 CoTask<> eager_allreduce(Communicator& comm, DenseAllreduce sum);
 
 }  // namespace gpups::comm

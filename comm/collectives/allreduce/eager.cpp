@@ -2,12 +2,11 @@
 #include <vector>
 
 #include "comm/collectives/allreduce/dense.hpp"
-#include "comm/collectives/other_ranks.hpp"
 #include "kernels/sum_arrays.hpp"
 
 namespace gpups::comm {
 
-// Terms are sent from a copy, so that nobody waits until they have gone.
+// Sends a copy of the terms, so that the algorithm need not wait until they are sent.
 CoTask<> eager_allreduce(Communicator& comm, DenseAllreduce of) {
   auto& stream = comm.stream();
   auto const ranks = static_cast<std::uint32_t>(comm.ranks());
@@ -24,7 +23,7 @@ CoTask<> eager_allreduce(Communicator& comm, DenseAllreduce of) {
   std::vector<View<float const>> arrays;
   for (std::uint32_t q = 0; q < ranks; ++q) arrays.push_back(of_rank(Rank{q}));
   kernels::sum_arrays(stream, {.arrays = arrays, .sums = of.values});
-  co_await comm.stream_done();  // any stream may take the terms' memory from then on
+  co_await comm.stream_done();  // any stream may then reuse the memory of the terms
 }
 
 }  // namespace gpups::comm

@@ -8,13 +8,14 @@
 namespace gpups::comm {
 namespace {
 
-// What all ranks must agree on: the algorithm that the caller or the environment names, and the format.
+// Returns the part of the signature that has the algorithm, which the caller or the environment sets, and the format.
 std::string how(AllreduceOptions const& asked, AllreduceOptions const& taken) {
   char const* const by = asked.algorithm == taken.algorithm ? "" : " (GPUPS_ALLREDUCE_ALGORITHM)";
   return taken.algorithm + by + " in " + name_of(taken.format);
 }
 
-// A GPU's array counts as full. The same places of each array are looked at, so that equal arrays give equal sums.
+// Returns the estimated number of nonzeros; an array on a GPU counts as full. The seed is fixed, so that equal arrays
+// get the same algorithm and thus equal sums.
 std::uint64_t nonzeros_of(View<float const> terms) {
   return terms.device().is_host() ? estimate_nonzeros(terms, 1) : terms.size();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of floats over the ranks: arrays, and sparse vectors, by one of the algorithms.
+// Allreduces of floats, for arrays and for sparse vectors, by one of the algorithms.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,16 @@
 
 namespace gpups::comm {
 
+// The allreduce of an array.
 class FloatAllreduce final : public CollectiveTask {
  public:
-  // values: (n), this rank's, and then the sums.
+  // values: (n), this rank's input; receives the sums.
   FloatAllreduce(Selector& selector, Array<float> values, AllreduceOptions const& options);
-  // terms: (n), this rank's, which `keep` owns; the sums get memory of their own.
+  // terms: (n), this rank's input, owned by `keep`; the sums get their own memory.
   FloatAllreduce(Selector& selector, View<float const> terms, std::shared_ptr<void const> keep,
                  AllreduceOptions const& options);
 
+  // Returns the memory of the sums, (n).
   View<float> values() const { return values_; }
   ReducedVector take();
   Signature signature() const override;
@@ -31,11 +33,11 @@ class FloatAllreduce final : public CollectiveTask {
   View<float const> terms_;
   std::shared_ptr<void const> keep_{};
   AllreduceOptions options_;
-  std::string how_;             // as ranks compare it
-  Algorithm const* algorithm_;  // null: it is selected
+  std::string how_;             // of the signature
+  Algorithm const* algorithm_;  // null: the selector selects one
 };
 
-// A sparse vector that is owned, or that somebody keeps.
+// A sparse vector whose arrays are owned by this object, or by `kept.keep`.
 struct SparseVector {
   std::uint64_t size = 0;
   Array<std::uint32_t> indices{};
@@ -44,13 +46,14 @@ struct SparseVector {
   SparseView view() const { return kept.keep != nullptr ? kept : SparseView{size, indices, values}; }
 };
 
+// The allreduce or reduce-scatter of a sparse vector.
 class SparseVectorAllreduce final : public CollectiveTask {
  public:
   // operation: kSumSparse or kScatterSparse.
   SparseVectorAllreduce(Selector& selector, CollectiveKind operation, SparseVector vector,
                         AllreduceOptions const& options);
 
-  // The vector itself where the rank is alone, which must own it.
+  // Moves out the sum; on a rank that is alone, the vector itself, which this object must own.
   ReducedVector take();
   Signature signature() const override;
   CoTask<> run(Communicator& comm, std::shared_ptr<void const> self) override;
@@ -62,8 +65,8 @@ class SparseVectorAllreduce final : public CollectiveTask {
   CollectiveKind operation_;
   SparseVector vector_;
   AllreduceOptions options_;
-  std::string how_;             // as ranks compare it
-  Algorithm const* algorithm_;  // null: it is selected
+  std::string how_;             // of the signature
+  Algorithm const* algorithm_;  // null: the selector selects one
   ReducedVector sum_{};
 };
 

@@ -8,13 +8,12 @@
 
 #include "comm/collectives/allreduce/packed_integers.hpp"
 #include "comm/collectives/collective_header.hpp"
-#include "comm/collectives/other_ranks.hpp"
 #include "comm/collectives/slices.hpp"
 
 namespace gpups::comm {
 namespace {
 
-// Words of the pieces that go on their way one by one, and how many of each rank do so at a time.
+// Words of a chunk, and the number of chunks of each rank in flight.
 constexpr std::size_t kChunkWords = std::size_t{1} << 18;
 constexpr std::size_t kPiecesAhead = 2;
 
@@ -87,12 +86,12 @@ class IntegerReduceScatterAllgather {
   bool const counts_compression_;
   std::vector<Rank> const others_;
   std::size_t const chunks_;                 // of the largest slice
-  std::deque<ReceiveRequest> terms_, sums_;  // that are on their way: for each piece, one of each rank
+  std::deque<ReceiveRequest> terms_, sums_;  // in flight: for each chunk, one of each rank
 };
 
 bool uses_eager(int ranks, std::size_t words) { return fits_eager(ranks, packed_bytes_max(words)); }
 
-// Every rank sends all that it has to every other.
+// Each rank sends its whole array to every other rank.
 CoTask<> eager_allreduce(Communicator& comm, IntegerView values, bool counts_compression) {
   auto packed = co_await pack_integers(comm, values);
   auto const terms = std::make_shared<Bytes>(std::move(packed));

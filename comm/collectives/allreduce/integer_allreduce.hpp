@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums arrays of integers over the ranks: each rank adds up one slice of all ranks' arrays, and then gives its sums to
-// all of them, piece by piece. Both travel in as few bytes as hold them: with w bytes, and v for the sums, a rank sends
-// (w + v + 1 / 256) * (ranks - 1) / ranks bytes for each element. Short arrays go to every rank at once, in w *
-// (ranks - 1) bytes for each element.
+// Allreduces of integers. Each rank sums one slice of the arrays of all ranks and sends the sums to all ranks, chunk by
+// chunk. Terms and sums are packed into as few bytes as hold them: with w bytes for a term and v bytes for a sum, a
+// rank sends (w + v + 1 / 256) * (ranks - 1) / ranks bytes per element. Short arrays are sent whole to every rank, with
+// w * (ranks - 1) bytes per element.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,19 @@
 
 namespace gpups::comm {
 
-// What a rank sends of such a sum where nothing is coded: its words of the others' slices, and to each other rank the
-// sums of its own slice; of a short array all to each.
+// Returns the bytes that a rank would send without packing: its terms of the other slices, and the sums of its own
+// slice to each other rank; for a short array, the whole array to each other rank.
 std::uint64_t uncompressed_bytes_of_integers(std::uint64_t elements, int ranks, Rank me);
 
+// The allreduce of an array of integers.
 class IntegerAllreduce final : public CollectiveTask {
  public:
-  // values: (n), this rank's, and then the sums. What coding saves is counted, unless most of it are zeros that nobody
-  // would have sent.
+  // values: (n), this rank's input; receives the sums. counts_compression: whether the bytes that packing saves are
+  // counted; false if most values are zeros that would not be sent otherwise.
   explicit IntegerAllreduce(Array<std::int64_t> values, bool counts_compression = true)
       : values_(std::move(values)), counts_compression_(counts_compression) {}
 
+  // Returns the memory of the sums, (n).
   View<std::int64_t> values() const { return values_; }
   Signature signature() const override {
     return {.operation = CollectiveKind::kSumIntegers, .elements = values_.size()};

@@ -14,14 +14,15 @@ namespace {
 using kernels::kPackedWordBlock;
 using kernels::packed_word_blocks;
 
-// Bytes in front of the blocks, which begin at a multiple of 8.
+// Returns the bytes of the widths, after which the blocks begin: a multiple of 8.
 std::size_t header_bytes(std::size_t words) { return (packed_word_blocks(words) + 7) / 8 * 8; }
 
-// Where the blocks of these widths lie.
+// The offsets of blocks whose widths are known.
 struct Layout {
   std::vector<std::uint32_t> offsets;
   std::size_t bytes = 0;  // of all blocks
 };
+// Returns nullopt if a width is too large.
 std::optional<Layout> layout_of(std::vector<std::uint8_t> const& widths, std::size_t words) {
   Layout layout;
   layout.offsets.reserve(widths.size());
@@ -33,7 +34,7 @@ std::optional<Layout> layout_of(std::vector<std::uint8_t> const& widths, std::si
   return layout;
 }
 
-// On the stream's device; on the host it is the vector itself.
+// Returns a copy on the stream's device.
 template <class T>
 Array<T> on_device(Stream& stream, std::vector<T> const& values) {
   Array<T> there(stream.device(), values.size());
@@ -62,28 +63,28 @@ CoTask<Bytes> pack_integers(Communicator& comm, IntegerView words) {
   kernels::pack_words(
       stream,
       {.words = words, .widths = widths, .offsets = offsets, .bytes = message.view().slice(header, layout->bytes)});
-  co_await comm.stream_done();  // the offsets go
+  co_await comm.stream_done();  // before `offsets` is freed
   co_return message;
 }
 
 CoTask<> unpack_integers(Communicator& comm, Rank from, Bytes const& message, IntegerView into, Unpack how) {
   auto& stream = comm.stream();
   std::size_t const header = header_bytes(into.size());
-  if (message.size() < header) comm.throw_peer_error(from, "sent integers without their widths");
+  if (message.size() < header) comm.throw_peer_error(from, "sent packed integers without their widths");
   auto const widths = message.view().slice(0, packed_word_blocks(into.size()));
   std::vector<std::uint8_t> known(widths.size());
   copy<std::uint8_t>(stream, View<std::uint8_t>(known), widths);
   co_await comm.stream_done();
   auto const layout = layout_of(known, into.size());
   if (!layout || header + layout->bytes != message.size())
-    comm.throw_peer_error(from, "sent integers of impossible widths");
+    comm.throw_peer_error(from, "sent packed integers with invalid widths");
   auto const offsets = on_device(stream, layout->offsets);
   kernels::unpack_words(stream, {.bytes = message.view().slice(header, layout->bytes),
                                  .widths = widths,
                                  .offsets = offsets,
                                  .into = into,
                                  .add = how == Unpack::kAdd});
-  co_await comm.stream_done();  // the offsets go
+  co_await comm.stream_done();  // before `offsets` is freed
 }
 
 }  // namespace gpups::comm

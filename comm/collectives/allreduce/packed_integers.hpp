@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integers as one message, in the fewest whole bytes for each block of them: a byte with the width of each block, then
-// the blocks. See kernels/wire/pack_words.hpp.
+// Packs integers into one message, in the fewest whole bytes for each block: first one byte with the width of each
+// block, then the blocks. See kernels/wire/pack_words.hpp.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,15 @@ namespace gpups::comm {
 
 using IntegerView = View<std::int64_t>;
 
-// Most words of a message.
+// The most integers of a message.
 inline constexpr std::size_t kPackedIntegersMax = std::size_t{1} << 28;
-// No message of so many words is larger.
+// Returns an upper bound of the bytes of a message of `words` integers.
 std::size_t packed_bytes_max(std::size_t words);
 
+// Returns the integers as a message, in memory of their device.
 CoTask<Bytes> pack_integers(Communicator& comm, IntegerView words);
-// Puts the words of another rank's message in place of `into`, or adds them. Throws PeerError where it cannot be one.
+// Replaces the integers in `into` by those of a message of another rank, or adds them. Throws PeerError if the message
+// is invalid.
 enum class Unpack { kReplace, kAdd };
 CoTask<> unpack_integers(Communicator& comm, Rank from, Bytes const& message, IntegerView into, Unpack how);
 

@@ -21,8 +21,8 @@ CoTask<Values> receive(Communicator& comm, Rank from, std::size_t n) {
   co_return values;
 }
 
-// In an order that both ranks of a pair have; sums go to new memory, since what they were made of may be on its way.
-// Ends when they are made: any stream may take the memory of the terms from then on.
+// Adds in an order that is the same on both ranks of a pair, into new memory, because the terms may still be in flight.
+// Ends when the sums are complete: any stream may then reuse the memory of the terms.
 CoTask<Values> sum(Communicator& comm, Rank partner, Values mine, Values its) {
   auto sums = std::make_shared<Array<float>>(comm.stream().device(), mine->size());
   bool const first = number(comm.me()) < number(partner);
@@ -40,7 +40,7 @@ CoTask<Values> exchange_sum(Communicator& comm, Rank partner, Values mine) {
 
 }  // namespace
 
-// The ranks from the largest power of two on give what they have to one of those below, and get the sums from it.
+// Ranks from the largest power of two on send their terms to a rank below it and receive the sums from that rank.
 CoTask<> recursive_doubling(Communicator& comm, DenseAllreduce of) {
   auto const me = number(comm.me()), ranks = static_cast<std::uint32_t>(comm.ranks());
   std::uint32_t const power_of_two = std::bit_floor(ranks);

@@ -4,16 +4,15 @@
 #include <vector>
 
 #include "comm/collectives/allreduce/dense.hpp"
-#include "comm/collectives/other_ranks.hpp"
 #include "comm/collectives/slices.hpp"
 #include "kernels/sum_arrays.hpp"
 
 namespace gpups::comm {
 namespace {
 
-// Slices begin on vector boundaries.
+// Slices begin at multiples of a SIMD vector.
 constexpr std::size_t kUnit = 16;
-// Pieces that are on their way at a time, of each rank.
+// Chunks of each rank in flight.
 constexpr std::size_t kChunksInFlight = 4;
 
 class ReduceScatterAllgather {
@@ -39,10 +38,10 @@ class ReduceScatterAllgather {
   }
 
  private:
-  // What is under way of a piece of all slices.
+  // The terms of one chunk of all slices that are in flight.
   struct Terms {
-    std::vector<SendRequest> sent;                        // this rank's, of the others' slices
-    std::vector<std::shared_ptr<Array<float>>> received;  // the others', of this rank's slice
+    std::vector<SendRequest> sent;                        // this rank's terms of the other slices
+    std::vector<std::shared_ptr<Array<float>>> received;  // terms of the other ranks, of this rank's slice
     std::vector<Request> arriving;
   };
 
@@ -79,7 +78,7 @@ class ReduceScatterAllgather {
     kernels::sum_arrays(comm_.stream(), {.arrays = arrays, .sums = sums(comm_.me(), k)});
   }
 
-  // Where the sums of a piece take the place of this rank's terms of it, those have to be taken first.
+  // If the sums of a chunk replace the terms of this rank, these must have been sent before the sums are received.
   CoTask<> receive_sums(std::size_t k) {
     bool const in_place = sum_.terms.data() == sum_.values.data();
     for (std::size_t i = 0; i < others_.size(); ++i) {
@@ -88,7 +87,7 @@ class ReduceScatterAllgather {
       if (in_place) co_await sent;
       received_.push_back(comm_.receive_fixed(others_[i], bytes_of(sums(others_[i], k)), sum_.keep));
     }
-    co_await comm_.stream_done();  // any stream may take the terms' memory from then on
+    co_await comm_.stream_done();  // any stream may then reuse the memory of the terms
     terms_.pop_front();
   }
 
@@ -96,9 +95,9 @@ class ReduceScatterAllgather {
   DenseAllreduce const sum_;
   std::vector<Rank> const others_;
   std::size_t const chunks_;       // of the largest slice
-  std::deque<Terms> terms_;        // of the pieces that are on their way
-  std::vector<Request> received_;  // sums of the others' slices
-  std::vector<SendRequest> sent_;  // of this rank's slice, and its terms of the others'
+  std::deque<Terms> terms_;        // of the chunks in flight
+  std::vector<Request> received_;  // sums of the other slices
+  std::vector<SendRequest> sent_;  // sums of this rank's slice, and terms of the other slices
 };
 
 }  // namespace

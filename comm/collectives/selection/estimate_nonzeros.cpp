@@ -8,7 +8,7 @@
 namespace gpups::comm {
 namespace {
 
-constexpr std::size_t kTogether = 16;  // elements of a line of memory
+constexpr std::size_t kTogether = 16;  // elements of a cache line
 constexpr std::size_t kPlaces = 128;
 
 std::size_t nonzeros(View<float const> values) {
@@ -19,7 +19,7 @@ std::size_t nonzeros(View<float const> values) {
 
 }  // namespace
 
-// A place in each of kPlaces equal parts.
+// Reads one cache line in each of kPlaces equal parts.
 std::uint64_t estimate_nonzeros(View<float const> values, std::uint64_t seed) {
   std::size_t const lines = values.size() / kTogether;
   if (lines <= kPlaces) return nonzeros(values);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// About how many elements of a long array are not zero, by a look at a few of them.
+// Estimates how many elements of a long array are not zero, from a sample.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace gpups::comm {
 
-// values: (n). Reads some 2000 of them, at places that the seed decides, in a microsecond or two. Exact where there are
-// no more. REQUIRES: values on the host.
+// Returns the estimate for `values`, (n). Reads about 2000 elements, at positions that depend on the seed, in one to
+// two microseconds. Exact if there are no more elements than that. REQUIRES: values on the host.
 std::uint64_t estimate_nonzeros(View<float const> values, std::uint64_t seed);
 
 }  // namespace gpups::comm

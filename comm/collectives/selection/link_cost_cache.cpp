@@ -16,10 +16,10 @@ namespace fs = std::filesystem;
 
 std::string digest_of(std::string const& text) { return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size())); }
 
-// The version changes with the meaning of costs.
+// The version number changes when costs change their meaning.
 std::string head_of(std::string const& key) { return fmt::format("gpups links 4\n{}\n", key); }
 
-// Head, a line of hexadecimal floats, and a digest of all before it.
+// Returns the content of a file: the head, a line of hexadecimal floats, and a digest of the text before it.
 std::string text_of(std::string const& key, LinkCosts const& model) {
   std::string text = head_of(key);
   for (auto const cost : kLinkCostMembers) text += fmt::format("{:a} ", model.*cost);
@@ -30,7 +30,7 @@ std::string text_of(std::string const& key, LinkCosts const& model) {
 
 fs::path LinkCostCache::file_of(std::string const& key) const { return folder_ / ("links-" + digest_of(key)); }
 
-// The comparison with what put() writes finds all damage.
+// Comparing the file with the text that put() writes finds any damage.
 std::optional<LinkCosts> LinkCostCache::find(std::string const& key) const {
   std::ifstream in(file_of(key), std::ios::binary);
   std::string text;
@@ -41,7 +41,7 @@ std::optional<LinkCosts> LinkCostCache::find(std::string const& key) const {
   return is_possible(model) && text_of(key, model) == text ? std::optional(model) : std::nullopt;
 }
 
-// Writes beside the file and renames: a reader sees the old file or the new one.
+// Writes another file and renames it, so that a reader sees either the old file or the new one.
 void LinkCostCache::put(std::string const& key, LinkCosts const& model) const {
   if (folder_.empty()) return;
   std::error_code error;

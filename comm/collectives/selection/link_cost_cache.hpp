@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Link costs that an earlier job measured: a small file for each set of ranks' places, which stays until the user
-// deletes it. A damaged file, or one of another version, counts as absent. Several jobs may write at once.
+// A cache of link costs that earlier jobs measured: one small file for each set of links, which stays until the user
+// deletes it. A damaged file, or one of another version, counts as absent. Several jobs may write at the same time.
 #pragma once
 
 #include <filesystem>
@@ -13,20 +13,21 @@ namespace gpups::comm {
 
 class LinkCostCache {
  public:
-  // An empty folder keeps nothing.
+  // With an empty folder name, nothing is cached.
   explicit LinkCostCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // key: a line that identifies the links.
+  // Returns the costs of the links that the line `key` identifies; nullopt if there are none.
   std::optional<LinkCosts> find(std::string const& key) const;
-  // Ignores what cannot be written.
+  // Saves the costs. Ignores errors.
   void put(std::string const& key, LinkCosts const& model) const;
+  // Returns the path of the file for a key.
   std::filesystem::path file_of(std::string const& key) const;
 
  private:
   std::filesystem::path folder_;
 };
 
-// GPUPS_CACHE_DIR (empty: keep nothing), else XDG_CACHE_HOME/gpups, else HOME/.cache/gpups.
+// Returns GPUPS_CACHE_DIR (empty: no cache), else XDG_CACHE_HOME/gpups, else HOME/.cache/gpups.
 std::filesystem::path user_cache_folder();
 
 }  // namespace gpups::comm

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "comm/collectives/allgather_number.hpp"
-#include "comm/collectives/other_ranks.hpp"
 #include "comm/collectives/selection/link_costs.hpp"
 #include "comm/collectives/sparse/algorithms.hpp"
 #include "kernels/hash.hpp"
@@ -21,15 +20,16 @@ namespace {
 using WorkCounts = std::function<CoTask<>()>;
 
 constexpr int kRounds = 16;
-// Messages grow until an exchange of them takes so long that neither latency nor a link's first burst counts for much.
+// Messages grow until their exchange takes so long that neither the latency nor the first burst of a link matters.
 constexpr double kExchange_s = 0.006;
-constexpr std::size_t kBytesFirst = std::size_t{128} << 10;  // to all others together
+constexpr std::size_t kBytesFirst = std::size_t{128} << 10;  // to all other ranks together
 constexpr std::size_t kBytesLast = std::size_t{4} << 20;
-constexpr std::size_t kElements = std::size_t{1} << 20;  // more than a core's caches hold
-constexpr std::size_t kApart = 8;                        // one in so many elements of a stream is nonzero
-constexpr int kRepeats = 3;                              // of which the fastest counts: the first connects ranks
+constexpr std::size_t kElements = std::size_t{1} << 20;  // more than fit into the caches of a core
+constexpr std::size_t kApart = 8;                        // one of this many elements of the stream is nonzero
+constexpr int kRepeats = 3;                              // the fastest counts; the first one also connects the ranks
 
-// Seconds until all ranks have done the work: those that share a core do it one after the other. The slowest rank's.
+// Returns the seconds until all ranks have done the work, as the slowest rank measures them. Ranks that share a core do
+// the work one after the other.
 CoTask<double> time(Communicator& comm, WorkCounts const& work) {
   double least = 1e9;
   for (int i = 0; i < kRepeats; ++i) {
@@ -45,7 +45,7 @@ CoTask<double> time(Communicator& comm, WorkCounts const& work) {
   co_return most;
 }
 
-// Sends as many bytes to every other rank, and receives theirs.
+// Sends `out` to every other rank and receives as many bytes from each.
 CoTask<> exchange(Communicator& comm, std::shared_ptr<Bytes> out) {
   std::vector<Request> arriving;
   std::vector<SendRequest> sending;
@@ -87,7 +87,7 @@ CoTask<LinkCosts> measure_links(Communicator& comm) {
     host.wait();
     co_return;
   };
-  // Writes a stream and adds it to itself: 4 entries for each nonzero element, and 2 passes over all.
+  // Encodes a stream and adds it to itself: 4 entries for each nonzero element, and 2 passes over all elements.
   WorkCounts const write_and_add = [&]() -> CoTask<> {
     auto const bytes = kernels::encode<float>(host, {.indices = View<std::uint32_t const>(indices),
                                                      .values = values.view().slice(0, indices.size()),

@@ -11,10 +11,11 @@
 namespace gpups::comm {
 namespace {
 
-constexpr double kFloatBytes = 4, kBlock = 65536, kBlockBytes = 4;  // the latter of kernels/wire/stream_format.hpp
-constexpr double kHalf = 0.2;  // of the cost of a code: converting a number to 16 bits, as was measured
+constexpr double kFloatBytes = 4, kBlock = 65536, kBlockBytes = 4;  // the last two: kernels/wire/stream_format.hpp
+constexpr double kHalf = 0.2;  // cost of converting a number to 16 bits, as a fraction of code_s; measured
 
-// Bytes of a stream of a range, its `count` elements being anywhere, each of `value_bytes`.
+// Returns the bytes of a sparse stream that has `count` elements at random positions of a range of `size` elements,
+// with `value_bytes` per value.
 double stream_bytes(double size, double count, double value_bytes) {
   if (count == 0) return 0;
   double const gaps = count * (1 + 1 / std::expm1(255 * count / size)), offsets = 2 * count, bitmap = size / 8;
@@ -22,27 +23,28 @@ double stream_bytes(double size, double count, double value_bytes) {
   return std::min(sparse, size * value_bytes) + std::ceil(size / kBlock) * kBlockBytes;
 }
 
-// A shape in numbers to calculate with, and the time of what algorithms have in common. What comes from others is
-// written to new memory too, but byte_s has that in it.
+// A shape as floating-point numbers, and the times that algorithms have in common. Received data is written to new
+// memory too, but byte_s includes that.
 struct Sum {
   LinkCosts const& c;
   AllreduceShape const& shape;
   double ranks = shape.ranks, others = ranks - 1;
   double n = static_cast<double>(shape.elements), slice = n / ranks;
   double given = static_cast<double>(shape.nonzeros_max);
-  double summed = n == 0 ? 0 : n * (1 - std::pow(1 - given / n, ranks));  // each rank has its elements anywhere
+  double summed =
+      n == 0 ? 0 : n * (1 - std::pow(1 - given / n, ranks));  // each rank has its elements at random positions
   bool is_exact = shape.format == WireFormat::kFloat, is_half = !is_exact && shape.format <= WireFormat::kBFloat16;
   double value_bytes = is_exact ? 4 : is_half ? 2 : 1;
 
   double write(double bytes) const { return c.add_s * bytes / kFloatBytes; }
   double entries(double count, double range) const { return c.entry_s * (count + kPassed * range); }
-  // Making an array of a sparse vector.
+  // Seconds to convert a sparse vector to an array.
   double filling() const { return shape.sparse ? c.add_s * n + c.entry_s * given : 0; }
-  // Making streams of what is given. All elements of an array are read twice.
+  // Seconds to encode the input as streams. The elements of an array are read twice.
   double streams() const { return entries(given, shape.sparse ? n : 2 * n); }
-  // Numbers in fewer bits than a float are converted by one side, and back by the other.
+  // Seconds to convert numbers to fewer bits than a float, or back.
   double coding(double numbers) const { return is_exact ? 0 : numbers * c.code_s * (is_half ? kHalf : 1); }
-  // Adding `added` entries of streams up to what the caller gets.
+  // Seconds to add `added` entries of streams to the result that the caller gets.
   double result(double added) const {
     if (!shape.sparse) return entries(added, n);
     if (summed >= kDenseFromDensity * n) return entries(added, n) + c.add_s * n;
@@ -50,8 +52,8 @@ struct Sum {
   }
 };
 
-// Times that differ by less are equal: processors round the last bits of a power differently, and two algorithms may
-// do exactly the same work. Of equal ones the first is selected.
+// Times that differ by a smaller factor are equal: processors round the last bits of a power differently, and two
+// algorithms may do exactly the same work. The first of equal algorithms is selected.
 constexpr double kEqual = 1 + 1e-9;
 
 bool can_sum(Algorithm const& algorithm, WireFormat format, AllreduceShape const& shape) {
@@ -66,13 +68,13 @@ double time_of_reduce_scatter_allgather(LinkCosts const& c, AllreduceShape const
   return 2 * c.round_s + s.others * s.slice * (2 * kFloatBytes * c.byte_s + c.add_s) + s.filling();
 }
 
-// A ring's parts follow each other closely, and are added as they come.
+// The parts of a ring follow each other closely, and are added as they arrive.
 double time_of_fabric(LinkCosts const& c, AllreduceShape const& shape) {
   Sum const s{c, shape};
   return 2 * c.round_s + s.others * s.slice * 2 * kFloatBytes * c.byte_s + s.filling();
 }
 
-// Each round gets memory for what comes and for its sums.
+// Each round allocates memory for the received data and for its sums.
 double time_of_recursive_doubling(LinkCosts const& c, AllreduceShape const& shape) {
   Sum const s{c, shape};
   return std::ceil(std::log2(s.ranks)) * (c.round_s + s.n * (kFloatBytes * c.byte_s + 3 * c.add_s)) + s.filling();
@@ -85,8 +87,8 @@ double time_of_sparse_allgather(LinkCosts const& c, AllreduceShape const& shape)
          s.result(s.ranks * s.given);
 }
 
-// The number of elements grows by the same factor each time. Those that are sent are converted, and those of both
-// ranks that are added.
+// The number of elements grows by the same factor in each round. The elements that are sent are converted, and so are
+// those of both ranks that are added.
 double time_of_ssar_recursive_doubling(LinkCosts const& c, AllreduceShape const& shape) {
   Sum const s{c, shape};
   double const rounds = std::ceil(std::log2(s.ranks));
@@ -110,7 +112,8 @@ double time_of_ssar_split_allgather(LinkCosts const& c, AllreduceShape const& sh
          s.entries(s.given + sum, s.slice) + s.coding(2 * s.given + sum + s.summed) + s.result(s.summed);
 }
 
-// Floats are written where the result is; other formats are made of sums that lie elsewhere, and unpacked.
+// Floats are written directly to the result. For other formats, the sums are computed in other memory, quantized, and
+// dequantized into the result.
 double time_of_dsar_split_allgather(LinkCosts const& c, AllreduceShape const& shape) {
   Sum const s{c, shape};
   double const part = stream_bytes(s.slice, s.given / s.ranks, kFloatBytes);

@@ -15,9 +15,11 @@
 namespace gpups::comm {
 namespace {
 
-constexpr std::size_t kKindsMax = 1000;  // that are explained: the length may change with each sum
+constexpr LinkCosts kSimulatedLinks{.round_s = 2e-5, .byte_s = 1e-9, .add_s = 5e-10, .entry_s = 5e-9, .code_s = 2e-9};
+constexpr std::size_t kKindsMax = 1000;  // kinds in explain(); each sum may have another length
 
-// Identifies this rank's end of its links: its machine, how many threads add up, and which transports UCX may use.
+// Returns a digest that identifies this rank's end of its links: the machine, the device, the number of threads, and
+// the transports that UCX may use.
 std::uint64_t place_of_rank(Communicator const& comm) {
   std::string text =
       fmt::format("{} {} {} threads", host_name(), to_string(comm.stream().device()), comm.stream().threads());
@@ -28,7 +30,7 @@ std::uint64_t place_of_rank(Communicator const& comm) {
   return XXH3_64bits(text.data(), text.size());
 }
 
-// Rank 0's costs, on all ranks.
+// Returns the costs of rank 0 on all ranks.
 CoTask<LinkCosts> of_rank_0(Communicator& comm, LinkCosts costs) {
   for (auto const cost : kLinkCostMembers) {
     auto const all = co_await allgather_number(comm, std::bit_cast<std::uint64_t>(costs.*cost));
@@ -53,17 +55,17 @@ CoTask<> Selector::learn_costs(Communicator& comm) {
     if (comm.me() == Rank{0}) cache_.put(key, costs);
     costs = co_await of_rank_0(comm, costs);
   }
-  if (!is_possible(costs)) comm.throw_peer_error(Rank{0}, "sent link costs that are not positive");
+  if (!is_possible(costs)) comm.throw_peer_error(Rank{0}, "sent link costs that are not positive and finite");
   costs_ = costs;
 }
 
 CoTask<Selection> Selector::select(Communicator& comm, AllreduceShape shape) {
-  bool const learns = !std::exchange(is_learning_, true) && !costs_;  // the first sum that begins, on all ranks
+  bool const learns = !std::exchange(is_learning_, true) && !costs_;  // true in the first call, on all ranks
   auto const given = co_await allgather_number(comm, shape.nonzeros_max);
   auto const most = std::max_element(given.begin(), given.end());
   Rank const its{static_cast<std::uint32_t>(most - given.begin())};
   if (*most > shape.elements)
-    comm.throw_peer_error(its, fmt::format("has {} nonzeros in {} elements", *most, shape.elements));
+    comm.throw_peer_error(its, fmt::format("has {} nonzero elements of {}", *most, shape.elements));
   shape.nonzeros_max = *most;
   if (learns) {
     co_await learn_costs(comm);
@@ -87,10 +89,10 @@ std::vector<std::string> Selector::explain() const {
   for (auto const& [kind, sums] : sums_) {
     auto const& [count, shape, selection] = sums;
     double const share = static_cast<double>(shape.nonzeros_max) / std::max(static_cast<double>(shape.elements), 1.0);
-    std::string line = fmt::format("{} sum{} of {}{} floats, {:.3g} % of them on a rank, as {}{}, by {}; modelled",
-                                   count, count == 1 ? "" : "s", shape.sparse ? "sparse vectors of " : "",
-                                   shape.elements, share * 100, name_of(shape.format),
-                                   shape.format == WireFormat::kFloat ? "" : " or more exactly", name_of(selection));
+    std::string line = fmt::format(
+        "{} sum{} of {}{} floats, at most {:.3g} % nonzero on a rank, as {}{}, by {}; modelled", count,
+        count == 1 ? "" : "s", shape.sparse ? "sparse vectors of " : "", shape.elements, share * 100,
+        name_of(shape.format), shape.format == WireFormat::kFloat ? "" : " or more exactly", name_of(selection));
     auto all = candidates(*costs_, shape);
     std::stable_sort(all.begin(), all.end(), [](auto const& a, auto const& b) { return a.modelled_s < b.modelled_s; });
     for (Selection const& one : all) line += fmt::format(" {} {:.3g} ms,", name_of(one), one.modelled_s * 1e3);
@@ -98,6 +100,11 @@ std::vector<std::string> Selector::explain() const {
     lines.push_back(line);
   }
   return lines;
+}
+
+Selector make_selector(bool simulated) {
+  if (simulated) return Selector(LinkCostCache({}), kSimulatedLinks);
+  return Selector(LinkCostCache(user_cache_folder()), std::nullopt);
 }
 
 }  // namespace gpups::comm

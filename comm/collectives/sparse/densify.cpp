@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "comm/collectives/sparse/check_indices.hpp"
 #include "comm/collectives/sparse/sparse.hpp"
+#include "comm/collectives/sparse/streams.hpp"
 #include "kernels/add_elements.hpp"
 #include "kernels/wire/encode_stream.hpp"
 #include "kernels/wire/sum_streams.hpp"
@@ -10,7 +10,7 @@
 namespace gpups::comm {
 namespace {
 
-// On the host block by block, as a sum of one stream.
+// Fills the array block by block, as the sum of one stream.
 void fill_on_host(Stream& stream, SparseView vector, View<float> into) {
   check_last_index(vector.size, vector.indices);
   auto const listed = kernels::view_in_place(stream, {vector.indices, vector.values, 0, vector.size});

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/collectives/other_ranks.hpp"
 #include "comm/collectives/sparse/exchange_streams.hpp"
 #include "kernels/wire/buckets.hpp"
 #include "kernels/wire/quantize_buckets.hpp"
@@ -7,7 +6,7 @@
 namespace gpups::comm {
 namespace {
 
-// The sums of a slice as they go over the wire.
+// Returns memory for the sums of a slice in the wire format.
 std::shared_ptr<Bytes> wire_buffer(Slice slice, kernels::Format format) {
   return std::make_shared<Bytes>(Device::host(), kernels::bucket_bytes(format, slice.size, kBucket));
 }
@@ -22,7 +21,7 @@ CoTask<> receive_sums(Communicator& comm, Stream stream, Rank from, DsarOutput o
   unpack(stream, output, slice, *wire);
 }
 
-// Sums as they are: from the slice of the result to the same place on all ranks.
+// Gathers sums as floats: sends them from the result and receives them into the result.
 CoTask<> allgather_floats(Communicator& comm, StreamSum<float> terms_of_slice, DsarOutput output,
                           std::vector<Slice> slices) {
   auto const part = [&](Rank rank) {
@@ -38,7 +37,7 @@ CoTask<> allgather_floats(Communicator& comm, StreamSum<float> terms_of_slice, D
   for (auto& sums : sent) co_await sums;
 }
 
-// Sums in another format; what they lose by it stays here.
+// Gathers sums in another format. Rounding errors go to the residual of this rank.
 CoTask<> allgather_quantized(Communicator& comm, StreamInput<float> terms, StreamSum<float> terms_of_slice,
                              DsarOutput output, std::vector<Slice> slices) {
   Slice const mine = slices[number(comm.me())];
@@ -51,7 +50,7 @@ CoTask<> allgather_quantized(Communicator& comm, StreamInput<float> terms, Strea
   terms_of_slice.write(comm, sums);
   auto const wire = wire_buffer(mine, output.format);
   bool const rounds_stochastically = kernels::is_integer(output.format);
-  kernels::RoundingKey rounding_key = output.rounding_key;  // a row of its own for each bucket of each slice
+  kernels::RoundingKey rounding_key = output.rounding_key;  // each bucket of each slice has another row
   rounding_key.first_row += number(comm.me()) * (terms.size / kBucket + 1);
   kernels::quantize_buckets(
       terms.stream, {.values = sums,

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/collectives/sparse/exchange_streams.hpp"
 
-#include "comm/collectives/other_ranks.hpp"
-
 namespace gpups::comm {
 namespace {
 
-// `mine`, and what comes from the others, in order of the ranks. By then the others have what was sent to them: while
-// this rank adds up, it would bring nothing on its way, and they would wait for that.
+// Returns `mine` and the streams of the other ranks, in the order of the ranks, after the others have received what
+// this rank sent. Otherwise they would wait while this rank adds, because it makes no progress then.
 CoTask<Streams> wait_incoming(Communicator& comm, Streams mine, kernels::ValueForm form, std::vector<Slice> ranges,
                               std::vector<SendRequest> sent) {
   std::vector<CoTask<Streams>> incoming(ranges.size());
@@ -30,7 +28,8 @@ CoTask<Streams> wait_incoming(Communicator& comm, Streams mine, kernels::ValueFo
   co_return all;
 }
 
-// This rank's terms of its own slice as others would get them; what would lose nothing stays where it is.
+// Returns this rank's terms of its own slice, rounded like those of other ranks. They are not encoded if that loses
+// nothing.
 template <class T>
 Streams own_slice_stream(Communicator& comm, StreamInput<T>& terms, Slice slice) {
   Streams mine;
@@ -66,7 +65,7 @@ CoTask<Streams> allgather_streams(Communicator& comm, Bytes bytes, std::vector<S
 template <class T>
 CoTask<Streams> alltoall_streams(Communicator& comm, StreamInput<T> terms) {
   auto const slice = [&](Rank rank) { return slice_of(terms.size, comm.ranks(), rank); };
-  Streams parts;  // all are checked before the first is sent
+  Streams parts;  // encoding checks all before the first is sent
   for (Rank const q : other_ranks(comm)) parts.add(comm, encode_slice(terms, slice(q)));
   Streams const mine = own_slice_stream(comm, terms, slice(comm.me()));
   std::vector<SendRequest> sent;

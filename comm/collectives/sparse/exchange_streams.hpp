@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sums of sparse streams are made of: exchanges between all ranks.
+// Exchanges of sparse streams between all ranks: the parts of which the algorithms consist.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,17 @@
 
 namespace gpups::comm {
 
-// Each rank's stream to all ranks: those of all, in order of the ranks. ranges: of each rank's.
+// Sends a stream to all ranks. Returns the streams of all ranks, in the order of the ranks. ranges: of the stream of
+// each rank.
 CoTask<Streams> allgather_streams(Communicator& comm, Bytes mine, std::vector<Slice> ranges);
 
-// Each rank's elements of each slice to the rank that owns it: those of this rank's slice, in order of the ranks.
+// Sends the elements of each slice to the owner of the slice. Returns the streams of this rank's slice, in the order of
+// the ranks.
 template <class T>
 CoTask<Streams> alltoall_streams(Communicator& comm, StreamInput<T> terms);
 
-// The sum of streams of one range. What its values lose goes into the residual.
+// Returns the sum of streams of one range, encoded. Rounding errors go to `residual`. Throws PeerError if a stream is
+// invalid.
 template <class T>
 Bytes sum_streams(Communicator const& comm, Streams const& streams, StreamInput<T>& terms, View<T> residual);
 

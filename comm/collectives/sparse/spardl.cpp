@@ -8,8 +8,8 @@
 namespace gpups::comm {
 namespace {
 
-// A rank's part of the sums of all slices on their way to their owners. Whoever passes a slice on adds its own elements
-// to what has come, and keeps what goes beyond the budget.
+// This rank's part of the sums of all slices on their way to their owners. A rank that forwards a slice adds its own
+// elements to the received ones; elements beyond the k largest go to its residual.
 template <class T>
 class SlicesInTransit {
  public:
@@ -21,7 +21,7 @@ class SlicesInTransit {
   std::vector<Slice> const& ranges() const { return ranges_; }
   void add(Rank slice, Streams const& streams, std::size_t i) { received_[number(slice)].add(streams, i); }
 
-  // What this rank passes on of a slice.
+  // Returns the stream of a slice to forward: received and own elements, summed and truncated.
   Bytes sum(Rank slice) {
     Slice const range = ranges_[number(slice)];
     Streams parts;
@@ -52,8 +52,9 @@ class SlicesInTransit {
 
 }  // namespace
 
-// Slices travel by the binary digits of their distance, the largest first: log2 of the ranks messages, for any number
-// of ranks. A slice is summed and cut just before it is sent, when all that takes the same way has come.
+// A slice travels by the binary digits of its distance, the largest first. So a rank sends log2(ranks) messages, for
+// any number of ranks. A slice is summed and truncated just before it is sent, when everything that takes the same path
+// has arrived.
 template <class T>
 CoTask<StreamSum<T>> spardl(Communicator& comm, StreamInput<T> terms, std::size_t k) {
   auto const me = number(comm.me()), ranks = static_cast<std::uint32_t>(comm.ranks());

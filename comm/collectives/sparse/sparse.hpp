@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Algorithms that sum sparse vectors.
+// The input of algorithms that sum sparse vectors, and the conversion of sparse vectors to arrays.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,18 @@
 
 namespace gpups::comm {
 
-// A rank's vector, and how numbers go.
+// A rank's vector, and the wire format of its values.
 struct SparseAllreduce {
   SparseView vector;                 // on the communicator's device
   std::shared_ptr<void const> keep;  // owns it
   WireFormat format = WireFormat::kFloat;
 };
 
-// From this density on vectors are held as arrays, which take up to twice a list's memory then: within a machine going
-// through indices takes longer than the bytes that it saves, and what is slower sends streams of either. Sums that are
-// as dense are arrays.
+// From this density on a sum is returned as an array, which takes up to twice the memory of a list. Within a machine,
+// reading indices takes longer than the bytes that a list saves; over slower links both are sent as streams.
 inline constexpr double kDenseFromDensity = .25;
 
-// Makes an array of the vector, and sums it as one.
+// Converts the vector to an array and sums it with `sum_dense`.
 CoTask<ReducedVector> allreduce_densified(Communicator& comm, SparseAllreduce sum,
                                           CoTask<> (*sum_dense)(Communicator&, DenseAllreduce));
 template <CoTask<> (*SumDense)(Communicator&, DenseAllreduce)>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/collectives/sparse/sparse_vector_allreduce.hpp"
 
-#include "comm/collectives/sparse/check_indices.hpp"
+#include <memory>
+#include <utility>
 
 namespace gpups::comm {
 namespace {
 
-// This rank's vector on the host, whose numbers are to go in a format.
+// Returns this rank's vector on the host, to be sent in `format`.
 CoTask<StreamInput<float>> on_host(Communicator& comm, SparseAllreduce sum, WireFormat format) {
   Stream& stream = comm.stream();
   StreamInput<float> terms{.stream = host_stream(stream),
@@ -34,7 +35,7 @@ CoTask<StreamInput<float>> on_host(Communicator& comm, SparseAllreduce sum, Wire
   co_return terms;
 }
 
-// The result where the caller has its vectors.
+// Returns the result on the device of the caller.
 CoTask<ReducedVector> on_device_of_caller(Communicator& comm, ReducedVector sum) {
   Stream& stream = comm.stream();
   if (stream.device().is_host()) co_return sum;
@@ -55,7 +56,7 @@ bool is_sparse(Streams const& streams, std::uint64_t size) {
   return static_cast<double>(count) < kDenseFromDensity * static_cast<double>(size);
 }
 
-// What a caller gets of the sum: `result` says of which elements.
+// Returns the sum of the elements in `result`, as a list or as an array.
 ReducedVector with_result(Communicator& comm, StreamSum<float>& total, ReducedVector result) {
   result.sparse = is_sparse(total.streams(), result.size);
   if (result.sparse) {
@@ -67,6 +68,37 @@ ReducedVector with_result(Communicator& comm, StreamSum<float>& total, ReducedVe
     total.write(comm, result.values);
   }
   return result;
+}
+
+// This rank's array on the host, and the host memory that receives the sums.
+struct HostArray {
+  StreamInput<float> terms;
+  View<float> sums;
+};
+
+CoTask<HostArray> on_host(Communicator& comm, DenseAllreduce sum, WireFormat format) {
+  Stream& stream = comm.stream();
+  HostArray host{.terms = {.stream = host_stream(stream),
+                           .size = sum.terms.size(),
+                           .form = form_of(format),
+                           .keep = sum.keep,
+                           .array = sum.terms},
+                 .sums = sum.values};
+  if (stream.device().is_host()) co_return host;
+  auto const values = std::make_shared<Array<float>>(Device::host(), sum.terms.size());
+  copy<float>(stream, *values, sum.terms);
+  co_await comm.stream_done();
+  host.terms.keep = values;
+  host.terms.array = *values;
+  host.sums = *values;
+  co_return host;
+}
+
+// Copies the sums to the array of the caller.
+CoTask<> copy_back(Communicator& comm, View<float> into, View<float const> sums) {
+  if (into.data() == sums.data()) co_return;
+  copy<float>(comm.stream(), into, sums);
+  co_await comm.stream_done();
 }
 
 }  // namespace
@@ -98,10 +130,29 @@ CoTask<ReducedVector> dsar_sparse_vector(Communicator& comm, SparseAllreduce sum
   DsarOutput const owners{.into = *sums,
                           .keep = sums,
                           .format = wire_format(sum.format),
-                          .rounding_key = {.seed = comm.sequence_number()}};  // of each sum its own
+                          .rounding_key = {.seed = comm.sequence_number()}};  // another one for each sum
   co_await dsar_split_allgather(comm, terms, owners);
   result.values = std::move(*sums);
   co_return co_await on_device_of_caller(comm, std::move(result));
+}
+
+// The sums may overwrite the terms, because the terms were copied into streams before.
+CoTask<> allreduce_array_as_stream(Communicator& comm, DenseAllreduce sum, StreamAlgorithm algorithm) {
+  HostArray const host = co_await on_host(comm, sum, sum.format);
+  auto total = co_await algorithm(comm, host.terms);
+  total.write(comm, host.sums);
+  co_await copy_back(comm, sum.values, host.sums);
+}
+
+CoTask<> dsar_array(Communicator& comm, DenseAllreduce sum) {
+  HostArray host = co_await on_host(comm, sum, WireFormat::kFloat);
+  host.terms.array_stays = host.sums.data() != host.terms.array.data();
+  DsarOutput const owners{.into = host.sums,
+                          .keep = host.terms.keep,
+                          .format = wire_format(sum.format),
+                          .rounding_key = {.seed = comm.sequence_number()}};  // another one for each sum
+  co_await dsar_split_allgather(comm, host.terms, owners);
+  co_await copy_back(comm, sum.values, host.sums);
 }
 
 CoTask<ReducedVector> reduce_scatter_sparse_vector(Communicator& comm, SparseAllreduce sum) {

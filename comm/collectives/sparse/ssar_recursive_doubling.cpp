@@ -11,7 +11,7 @@ CoTask<Streams> receive_whole(Communicator& comm, Rank from, std::size_t streams
   return receive_streams(comm, from, std::vector<Slice>(streams, Slice{0, terms.size}), terms.form);
 }
 
-// In an order that both ranks of a pair have.
+// Returns both inputs in an order that is the same on both ranks.
 Streams in_order(Communicator const& comm, Rank partner, Streams const& mine, Streams const& its) {
   bool const first = number(comm.me()) < number(partner);
   Streams both;
@@ -22,9 +22,9 @@ Streams in_order(Communicator const& comm, Rank partner, Streams const& mine, St
 
 }  // namespace
 
-// The ranks from the largest power of two on give what they have to one of those below, and get the result from it.
-// All ranks of a group have the same sums, and lose the same by their form: its first rank keeps that. The last sum is
-// not sent: its two terms are the result.
+// Ranks from the largest power of two on send their input to a rank below it and receive the result from that rank. All
+// ranks that have the same partial sum lose the same when it is encoded; the first of them puts the loss into its
+// residual. The last sum is not sent: its two terms are the result.
 template <class T>
 CoTask<StreamSum<T>> ssar_recursive_doubling(Communicator& comm, StreamInput<T> terms) {
   auto const me = number(comm.me()), ranks = static_cast<std::uint32_t>(comm.ranks());
@@ -50,7 +50,7 @@ CoTask<StreamSum<T>> ssar_recursive_doubling(Communicator& comm, StreamInput<T> 
     Rank const partner{me ^ distance};
     auto sent = send(comm, partner, mine, 0);
     Streams const its = co_await receive_whole(comm, partner, 1, terms);
-    co_await sent;  // while this rank adds up, it would bring nothing on its way
+    co_await sent;  // this rank makes no progress while it adds
     Streams const both = in_order(comm, partner, mine, its);
     if (2 * distance == power_of_two) {
       mine = both;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/check.hpp"
+
 namespace gpups::comm {
 namespace {
 
@@ -18,12 +20,12 @@ constexpr std::uint64_t kPlainElementBytes = sizeof(std::uint32_t) + sizeof(floa
 }  // namespace
 
 std::size_t stream_bytes_max(std::uint64_t size) {
-  // Values of 8 bytes, and a form of places that takes no more than a bitmap; each block's filled up.
+  // Values of 8 bytes, and positions that take no more than a bitmap; each block is padded.
   std::size_t const blocks = kernels::stream_blocks(size);
   return kernels::stream_head_bytes(blocks) + 8 * size + size / 8 + 16 * blocks;
 }
 
-// A dense block does not say how many of its places have an element.
+// A dense block does not have the number of its nonzero elements.
 std::uint64_t uncompressed_bytes(kernels::StreamView const& stream) {
   std::uint64_t bytes = 0;
   for (auto const& block : stream.blocks()) {
@@ -33,7 +35,7 @@ std::uint64_t uncompressed_bytes(kernels::StreamView const& stream) {
 }
 
 SendRequest send_concatenated(Communicator& comm, Rank to, Streams const& streams) {
-  std::vector<std::size_t> start{0};  // of each, and the end of the last
+  std::vector<std::size_t> start{0};  // of each stream, and the end of the last
   for (std::size_t i = 0; i < streams.size(); ++i) start.push_back(padded(start[i]) + streams[i].bytes());
   Bytes all(Device::host(), start.back());
   for (std::size_t i = 0; i < streams.size(); ++i) {
@@ -58,12 +60,12 @@ CoTask<Streams> receive_streams(Communicator& comm, Rank from, std::vector<Slice
     std::size_t const bytes = last ? rest.size() : std::min(rest.size(), kernels::stream_bytes(rest));
     kernels::StreamView stream(rest.slice(0, bytes));
     if (!stream.error().empty()) {
-      comm.throw_peer_error(from, fmt::format("sent a sparse stream that is none: {}", stream.error()));
+      comm.throw_peer_error(from, fmt::format("sent an invalid sparse stream: {}", stream.error()));
     }
     if (stream.header().first != ranges[i].first || stream.header().size != ranges[i].size) {
-      comm.throw_peer_error(from,
-                            fmt::format("sent a sparse stream of {} elements from {} on, not of {} from {} on",
-                                        stream.header().size, stream.header().first, ranges[i].size, ranges[i].first));
+      comm.throw_peer_error(
+          from, fmt::format("sent a sparse stream of {} elements from index {} on, not of {} from index {} on",
+                            stream.header().size, stream.header().first, ranges[i].size, ranges[i].first));
     }
     if (stream.form() != form) {
       comm.throw_peer_error(
@@ -80,7 +82,24 @@ CoTask<Streams> receive_streams(Communicator& comm, Rank from, std::vector<Slice
 void check(Communicator const& comm, Streams const& streams, kernels::BadStream bad) {
   if (!bad) return;
   comm.throw_peer_error(streams.from(*bad),
-                        "sent a sparse stream in which a block's places are not what its word says");
+                        "sent a sparse stream whose positions do not match the header word of their block");
+}
+
+void check_indices(std::uint64_t size, View<std::uint32_t const> indices) {
+  std::uint32_t largest = 0, descents = 0;  // without branches, at the speed of memory
+  for (std::size_t i = 0; i < indices.size(); ++i) largest = std::max(largest, indices[i]);
+  for (std::size_t i = 1; i < indices.size(); ++i) descents |= indices[i] <= indices[i - 1] ? 1U : 0U;
+  GPUPS_REQUIRE(indices.empty() || largest < size,
+                "a sparse vector of {} elements has the index {} (indices must be below the size): give "
+                "indices of this vector",
+                size, largest);
+  GPUPS_REQUIRE(descents == 0,
+                "the indices of a sparse vector are not strictly ascending (equal ones would be summed at the same "
+                "time): sort them, and add the values of equal ones");
+}
+
+void check_last_index(std::uint64_t size, View<std::uint32_t const> indices) {
+  if (std::lower_bound(indices.begin(), indices.end(), size) != indices.end()) check_indices(size, indices);
 }
 
 }  // namespace gpups::comm

@@ -18,13 +18,13 @@ CoTask<StreamSum<Units>> sum_whole(Communicator& comm, StreamInput<Units> terms,
 }
 
 constexpr TopKAlgorithmEntry kTopKAlgorithms[] = {
-    {{"sparse_allgather", "every rank gets the elements of all, and adds them up", true},
+    {{"sparse_allgather", "every rank receives the elements of all ranks and sums them", true},
      sum_whole<sparse_allgather<Units>>},
-    {{"ssar_recursive_doubling", "pairs of ranks exchange the sums of their elements, at growing distances", true},
+    {{"ssar_recursive_doubling", "pairs of ranks exchange and add sparse sums, at distances 1, 2, 4, ...", true},
      sum_whole<ssar_recursive_doubling<Units>>},
-    {{"ssar_split_allgather", "each rank adds up the elements of one slice, and sends its sums to all", true},
+    {{"ssar_split_allgather", "each rank sums the elements of one slice and sends the sparse sums to all", true},
      sum_whole<ssar_split_allgather<Units>>},
-    {{"spardl", "as ssar_split_allgather, but sums are cut to as few elements as terms on their way", true},
+    {{"spardl", "as ssar_split_allgather, but partial sums are truncated to their largest elements on the way", true},
      spardl<Units>},
 };
 
@@ -44,10 +44,7 @@ TopKAlgorithmEntry const& top_k_algorithm(std::string const& name, int ranks) {
     if (wanted == algorithm.info.name) return algorithm;
     known += std::string(known.empty() ? "" : ", ") + algorithm.info.name;
   }
-  throw Error(
-      fmt::format("no algorithm \"{}\" sums the largest elements of gradients (there are {}): use one of them, "
-                  "or \"auto\"",
-                  name, known));
+  throw Error(fmt::format("there is no top-k algorithm \"{}\": use \"auto\", or one of {}", name, known));
 }
 
 kernels::ValueForm form_of(TopKOptions const& options) {
@@ -63,13 +60,13 @@ kernels::ValueForm form_of(TopKOptions const& options) {
       return {StreamValues::kInt8, options.grid_log2};
     default:
       throw Error(
-          fmt::format("the largest elements of gradients cannot be sent in the format {} (sparse streams do "
-                      "not have it): use float, half, bfloat or int8",
+          fmt::format("a top-k allreduce cannot use the wire format {} (sparse streams do not support it): "
+                      "use float, half, bfloat or int8",
                       gpups::name_of(options.format)));
   }
 }
 
-// Ranks that choose different shares would wait for each other's streams all the same; but it is not what was meant.
+// Ranks with different k could still exchange their streams, but different k are a mistake of the caller.
 Signature TopKSparseAllreduce::signature() const {
   return {.operation = CollectiveKind::kSumTopK,
           .elements = local_elements_.size,
@@ -85,8 +82,8 @@ CoTask<> TopKSparseAllreduce::run(Communicator& comm, std::shared_ptr<void const
                            .form = form_,
                            .residual = local_elements_.residual,
                            .keep = std::move(self)};
-  comm.set_uncompressed_bytes(
-      uncompressed_bytes_of_integers(local_elements_.size, comm.ranks(), comm.me()));  // elements that wait included
+  comm.set_uncompressed_bytes(uncompressed_bytes_of_integers(local_elements_.size, comm.ranks(),
+                                                             comm.me()));  // includes elements that stay in residuals
   auto total = co_await algorithm_.sum(comm, std::move(terms), local_elements_.k);
   sum_ = total.entries(comm);
 }

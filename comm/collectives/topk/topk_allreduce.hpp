@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums what ranks have chosen of dense gradients, whole units, by one of the algorithms over sparse streams that keep
-// what they lose.
+// Sums the elements of dense gradients that ranks have selected, in whole units, by an algorithm over sparse streams
+// that keeps its losses.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,32 @@
 
 namespace gpups::comm {
 
+// An algorithm of a top-k allreduce.
 struct TopKAlgorithmEntry {
   AllreduceAlgorithm info;
-  // most: elements that the sum should have.
+  // k: the number of elements that the sum should have.
   CoTask<StreamSum<std::int64_t>> (*sum)(Communicator& comm, StreamInput<std::int64_t> terms, std::size_t k);
 };
+// Returns all algorithms.
 std::span<TopKAlgorithmEntry const> top_k_algorithms();
 
-// What options name for so many ranks. Throws Error where there is none of that name.
+// Returns the algorithm of this name; for "auto" it depends on the number of ranks. Throws Error if the name is
+// unknown.
 TopKAlgorithmEntry const& top_k_algorithm(std::string const& name, int ranks);
-// Throws Error for a format that streams do not have.
+// Returns the form of values in streams. Throws Error for a format that streams do not support.
 kernels::ValueForm form_of(TopKOptions const& options);
 
+// The allreduce of the selected elements of one gradient.
 class TopKSparseAllreduce final : public CollectiveTask {
  public:
-  // A rank's elements, on the host.
+  // The elements that this rank has selected, on the host.
   struct LocalElements {
     std::uint64_t size = 0;  // of the gradient
     Array<std::uint32_t> indices{};
     Array<std::int64_t> units{};
-    View<std::int64_t> residual{};     // (size): gets what is lost
+    View<std::int64_t> residual{};     // (size): receives losses
     std::shared_ptr<void const> keep;  // owns the residual
-    std::size_t k = 0;
+    std::size_t k = 0;                 // number of elements that the sum should have
   };
   TopKSparseAllreduce(LocalElements local_elements, TopKAlgorithmEntry const& algorithm, kernels::ValueForm form)
       : local_elements_(std::move(local_elements)), algorithm_(algorithm), form_(form) {}
@@ -44,7 +48,7 @@ class TopKSparseAllreduce final : public CollectiveTask {
   Signature signature() const override;
   CoTask<> run(Communicator& comm, std::shared_ptr<void const> self) override;
 
-  // Units of the sum; those that are not named are zero. Once it is done, or where the rank is alone.
+  // The sum in units, once it is done or if the rank is alone. Elements that are not listed are zero.
   View<std::uint32_t const> indices() const {
     return done ? View<std::uint32_t const>(sum_.indices) : local_elements_.indices;
   }

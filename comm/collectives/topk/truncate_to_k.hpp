@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a list of elements short again.
+// Truncates a list of elements to its k largest.
 #pragma once
 
 #include <cmath>
@@ -11,14 +11,14 @@
 
 namespace gpups::comm {
 
-// Leaves the `k` largest by magnitude; adds the others to the residual of the range that begins at `first`, if there
-// is one.
+// Keeps the `k` elements of largest magnitude. Adds the others to `residual`, which covers the range that begins at
+// `first`, unless it is empty.
 template <class T>
 void truncate_to_k(Stream& stream, kernels::SumEntries<T>& list, std::size_t k, View<T> residual, std::uint64_t first) {
   std::size_t const count = list.indices.size();
   if (count <= k) return;
   Array<float> const magnitudes(Device::host(), count), kept_magnitudes(Device::host(), k);
-  Array<std::uint32_t> kept(Device::host(), k);  // places in the list, and then indices
+  Array<std::uint32_t> kept(Device::host(), k);  // positions in the list, later indices
   for (std::size_t i = 0; i < count; ++i) magnitudes[i] = std::abs(static_cast<float>(list.values[i]));
   std::size_t const left =
       kernels::wait_top_k(stream, {.values = magnitudes, .k = k, .indices = kept, .kept = kept_magnitudes}).count;

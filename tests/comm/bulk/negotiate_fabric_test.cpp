@@ -168,14 +168,14 @@ TEST(ConnectDevices, RejectsStoreOnOtherDevice) {
   Group const group = Group::alone();
   EXPECT_EQ(group.wait_connect_devices(Device::cuda(3)), "");
   expect_error([&] { Store const store(group, {.threads = 1}); },
-               {"a Store on host", "wait_connect_devices() was called for cuda:3", "both for the same device"});
+               {"a Store on host", "wait_connect_devices() was called for cuda:3", "the same device for both"});
 }
 
 TEST(ConnectDevices, MustPrecedeStore) {
   Group const group = Group::alone();
   Store const store(group, {.threads = 1});
   expect_error([&] { group.wait_connect_devices(Device::host()); },
-               {"on a membership with a Store", "make the Store later"});
+               {"after a Store was created", "create the Store later"});
 }
 
 }  // namespace

@@ -225,7 +225,7 @@ TEST(AllreduceErrors, ErrorNamesFailedRank) {
   });
   for (std::size_t const rank : {0, 2}) {
     EXPECT_NE(errors[rank].find("rank 1 is lost"), std::string::npos) << errors[rank];
-    EXPECT_NE(errors[rank].find("awaited the sums of allreduce 0 from rank"), std::string::npos) << errors[rank];
+    EXPECT_NE(errors[rank].find("waited for the sums of allreduce 0 from rank"), std::string::npos) << errors[rank];
     EXPECT_NE(errors[rank].find("the disk is on fire"), std::string::npos) << errors[rank];
   }
 }
@@ -248,7 +248,8 @@ TEST(AllreduceErrors, ErrorNamesMissingRankAfterTimeout) {
     given_up.release();
   };
   auto const errors = errors_of(2, wait);
-  EXPECT_NE(errors[0].find("rank 0 awaited the sums of allreduce 0 from rank 1, and nothing came"), std::string::npos)
+  EXPECT_NE(errors[0].find("rank 0 waited for the sums of allreduce 0 from rank 1, and nothing arrived"),
+            std::string::npos)
       << errors[0];
   EXPECT_NE(errors[0].find("Group::set_wait_timeout_s()"), std::string::npos) << errors[0];
 }
@@ -288,8 +289,8 @@ TEST(AllreduceErrors, RejectsMisuse) {
       {"4294967297 integers", "in parts"});
   auto const request = group.begin_allreduce(stream, words);
   group.wait_allreduce(stream, request);
-  expect_error([&] { group.wait_allreduce(stream, request); }, {"a sum that is over"});
-  expect_error([&] { group.wait_allreduce(stream, CollectiveRequest()); }, {"a sum that is over"});
+  expect_error([&] { group.wait_allreduce(stream, request); }, {"a sum that was waited for before"});
+  expect_error([&] { group.wait_allreduce(stream, CollectiveRequest()); }, {"a sum that was waited for before"});
 }
 
 }  // namespace

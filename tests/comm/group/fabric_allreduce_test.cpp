@@ -72,7 +72,7 @@ TEST(FabricAllreduce, IsRejectedWithoutFabric) {
     std::vector<float> values(10, 1);
     AllreduceOptions const by_nccl{.algorithm = "nccl"};
     expect_error([&] { group.begin_allreduce(stream, values, by_nccl); },
-                 {"\"nccl\" was asked for on host", "does not connect the ranks", "use \"auto\""});
+                 {"\"nccl\" was requested on host", "does not connect the ranks", "use \"auto\""});
     std::vector<std::uint32_t> const indices{3};
     expect_error(
         [&] {

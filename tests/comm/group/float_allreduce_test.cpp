@@ -194,7 +194,7 @@ TEST(FloatAllreduceErrors, AllRanksRejectDifferentCalls) {
         way == "size" ? "floats by reduce_scatter_allgather in float in allreduce 0" : "floats by";
     for (auto const& error : errors) {
       EXPECT_NE(error.find(words), std::string::npos) << way << ": " << error;
-      EXPECT_NE(error.find("every rank sums the same arrays"), std::string::npos) << way << ": " << error;
+      EXPECT_NE(error.find("all ranks must start the same collectives"), std::string::npos) << way << ": " << error;
     }
   }
 }
@@ -228,11 +228,11 @@ TEST(FloatAllreduceErrors, RejectsMisuse) {
       [&] {
         group.begin_allreduce(stream, values, {.algorithm = "reduce_scatter_allgather", .format = WireFormat::kHalf});
       },
-      {"no allreduce algorithm \"reduce_scatter_allgather\" has the format half", "use \"auto\"",
+      {"the allreduce algorithm \"reduce_scatter_allgather\" does not support the wire format half", "use \"auto\"",
        "reduce_scatter_allgather (float)"});
   for (int const format : {8, 64, 99, 255}) {
     expect_error([&] { group.begin_allreduce(stream, values, {.format = WireFormat(format)}); },
-                 {"has the format of no name"});
+                 {"does not support the wire format unknown"});
   }
   expect_error(
       [&] {
@@ -243,7 +243,7 @@ TEST(FloatAllreduceErrors, RejectsMisuse) {
       [&] {
         group.begin_allreduce(stream, SparseView{(1ULL << 32) + 1, indices, values});
       },
-      {"4294967297 floats are summed at once"});
+      {"4294967297 floats in one sum are too many"});
   SparseView const vector{5, indices, View<float const>(values).slice(0, 2)};
   expect_error([&] { group.begin_reduce_scatter(stream, vector, WireFormat::kInt4); },
                {"begin_reduce_scatter was given the format int4", "use float, half, bfloat or int8"});
@@ -253,7 +253,7 @@ TEST(FloatAllreduceErrors, RejectsMisuse) {
   auto const gives = group.begin_allreduce(stream, Array<float>(Device::host(), 3));
   expect_error([&] { group.wait_allreduce(stream, gives); }, {"begun without a View", "call wait_result"});
   EXPECT_EQ(group.wait_result(stream, gives).size, 3U);
-  expect_error([&] { group.wait_result(stream, gives); }, {"a sum that is over"});
+  expect_error([&] { group.wait_result(stream, gives); }, {"a sum that was waited for before"});
 }
 
 }  // namespace

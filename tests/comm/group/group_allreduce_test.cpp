@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/group/simulated.hpp"
+#include "comm/group/thread_group.hpp"
 #include "gpups/gpups.hpp"
 #include "kernels/build_config.hpp"
 #include "tests/support/expect_error.hpp"
@@ -153,7 +153,7 @@ TEST(GroupAllreduce, EndsWithRunRanks) {
   Stream stream(Device::host(), 1);
   std::vector<std::int64_t> values(10, 1);
   expect_error([&] { groups[0].wait_allreduce(stream, groups[0].begin_allreduce(stream, values)); },
-               {"rank 0 takes no part in its group's messages any more", "make another group"});
+               {"rank 0 has left its group", "create another group"});
 }
 
 TEST(GroupAllreduce, RejectsSecondDevice) {
@@ -166,24 +166,24 @@ TEST(GroupAllreduce, RejectsSecondDevice) {
                  {"begin_allreduce was given a stream on host and an array on cuda:0", "of one device"});
     sum_integers(group);
     expect_error([&] { group.begin_allreduce(stream, elsewhere); },
-                 {"on cuda:0 and the first collective of this rank was on host", "use one device"});
+                 {"on cuda:0, but the first collective of this rank was on host", "use one device"});
     expect_error([&] { Store(group, {.device = Device::cuda(0), .threads = 1}); },
-                 {"a Store on cuda:0", "whose collectives are on host", "device of the first collective"});
+                 {"a Store on cuda:0", "the collectives of this rank are on host", "device of the first collective"});
     expect_error([&] { group.wait_connect_devices(Device::host()); },
-                 {"that has begun a collective", "call it before the first collective"});
+                 {"after a collective was started", "call it before the first collective"});
     Store const store(group, {.threads = 1});  // the errors have not changed the group
   }
   auto const group = Group::alone();
   group.wait_connect_devices(Device::cuda(0));
   expect_error(
       [&] { group.begin_allreduce(stream, values); },
-      {"on host and wait_connect_devices() was called for cuda:0", "use an array and a stream of that device"});
+      {"on host, but wait_connect_devices() was called for cuda:0", "use an array and a stream of that device"});
 }
 
 TEST(GroupAllreduce, RejectsInvalidWaitTimeout) {
   auto const group = Group::alone();
   for (double const seconds : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
-    expect_error([&] { group.set_wait_timeout_s(seconds); }, {"a wait timeout of", "above 0"});
+    expect_error([&] { group.set_wait_timeout_s(seconds); }, {"the wait timeout was set to", "above 0"});
   }
 }
 

@@ -142,7 +142,8 @@ TEST(RunRanks, ReportsThreadsThatCannotStart) {
   std::atomic<int> begun = 0;
   {
     HugeStacks const huge;
-    test::expect_error([&] { run_ranks(group, [&](Group) { ++begun; }); }, {"3 ranks cannot have their threads"});
+    test::expect_error([&] { run_ranks(group, [&](Group) { ++begun; }); },
+                       {"the threads of 3 ranks cannot be created"});
   }
   EXPECT_EQ(begun, 0);
   run_ranks(group, [&](Group) { ++begun; });
@@ -155,7 +156,7 @@ TEST(RunRanks, ReportsThreadFailureInsideRank) {
       throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
     exchange(group, 1000000);
   };
-  test::expect_error([&] { run_ranks(Group::threads(2), body); }, {"2 ranks cannot have their threads"});
+  test::expect_error([&] { run_ranks(Group::threads(2), body); }, {"the threads of 2 ranks cannot be created"});
 }
 
 }  // namespace

@@ -26,9 +26,9 @@ TEST(TopKAllreduce, RejectsInvalidOptions) {
                {"the density is 0.5 and the initial density 0.1"});
   expect_error([&] { make({.momentum = 1}); }, {"the momentum is 1 (velocities would grow without limit)"});
   expect_error([&] { make({.algorithm = "ring"}); },
-               {"no algorithm \"ring\" sums the largest elements", "sparse_allgather", "spardl"});
+               {"there is no top-k algorithm \"ring\"", "sparse_allgather", "spardl"});
   expect_error([&] { make({.format = WireFormat::kInt4}); },
-               {"cannot be sent in the format int4", "use float, half, bfloat or int8"});
+               {"cannot use the wire format int4", "use float, half, bfloat or int8"});
   expect_error([&] { make({.grid_log2 = -300}); }, {"grid_log2 is -300"});
   expect_error([&] { TopKAllreduce(group, 0xFFFFFFFF, {}); }, {"is too long for a TopKAllreduce"});
   make({.density = .5, .initial_density = 7});  // initial_density means nothing without warm-up
@@ -40,14 +40,14 @@ TEST(TopKAllreduce, RejectsMisuse) {
   Units values(10, 1);
   View<std::int64_t> const view(values);
   Stream stream(Device::host(), 1);
-  expect_error([&] { sum.wait(stream, view); }, {"no sum of the object is under way: call begin first"});
+  expect_error([&] { sum.wait(stream, view); }, {"no sum of the object is in flight: call begin first"});
   expect_error([&] { sum.begin(stream, View<std::int64_t const>(view.slice(0, 9))); },
                {"was given 9 elements of a gradient of 10"});
   sum.begin(stream, View<std::int64_t const>(view));
   expect_error([&] { sum.begin(stream, View<std::int64_t const>(view)); },
-               {"TopKAllreduce::begin was called while a sum of the object is under way"});
+               {"TopKAllreduce::begin was called while a sum of the object is in flight"});
   expect_error([&] { sum.save(); }, {"TopKAllreduce::save was called while a sum"});
-  expect_error([&] { sum.wait(stream, view.slice(0, 9)); }, {"was given room for 9 sums, where there are 10"});
+  expect_error([&] { sum.wait(stream, view.slice(0, 9)); }, {"was given an array of 9 elements for 10 sums"});
   sum.wait(stream, view);
   EXPECT_EQ(std::count(values.begin(), values.end(), 1), 1);
   std::vector<float> wrong(10, std::numeric_limits<float>::infinity());
@@ -60,11 +60,13 @@ TEST(TopKAllreduce, RestoresOnlyItsOwnState) {
   auto const restore = [&](std::string const& bytes) { sum.restore(std::vector<std::string>{bytes}); };
   std::string const saved = sum.save();
   expect_error([&] { restore(other.save()); },
-               {"rank 0 kept back 11 elements with 0 velocities", "there are 10 with 0"});
-  expect_error([&] { restore(with_momentum.save()); }, {"10 elements with 10 velocities", "momentum was on or off"});
-  expect_error([&] { restore(saved.substr(0, saved.size() - 1)); }, {"kept back of a gradient cannot be read"});
+               {"rank 0 has 11 residuals and 0 velocities", "the gradient has 10 and 0"});
+  expect_error([&] { restore(with_momentum.save()); }, {"10 residuals and 10 velocities", "momentum was on or off"});
+  expect_error([&] { restore(saved.substr(0, saved.size() - 1)); },
+               {"the saved state of a TopKAllreduce cannot be read"});
   expect_error([&] { restore("what?"); }, {"is of another version"});
-  expect_error([&] { sum.restore({}); }, {"nothing of any rank to restore", "give what TopKAllreduce::save() gave"});
+  expect_error([&] { sum.restore({}); },
+               {"no saved state was given to restore", "give what TopKAllreduce::save() returned"});
   restore(saved);
 }
 

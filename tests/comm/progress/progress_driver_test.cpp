@@ -9,7 +9,6 @@
 #include <memory>
 #include <thread>
 
-#include "comm/progress/local_wakeup_event.hpp"
 #include "comm/progress/threaded_driver.hpp"
 #include "comm/progress/timer.hpp"
 #include "comm/progress/wakeup_event.hpp"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "comm/group/group_impl.hpp"
-#include "comm/group/simulated.hpp"
+#include "comm/group/thread_group.hpp"
 #include "gpups/error.hpp"
 
 namespace gpups {

@@ -212,10 +212,10 @@ TEST_P(AllreduceAlgorithms, RejectInvalidIndices) {
       (void)co_await GetParam().sum_vector(comm, of);
     });
   };
-  expect_error([&] { sum({1, 10}); }, {"a sparse vector of 10 elements names element 10"});
-  expect_error([&] { sum({1, 9999, 2}); }, {"a sparse vector of 10 elements names element 9999"});
-  expect_error([&] { sum({1, 3, 3}); }, {"are not ascending"});
-  expect_error([&] { sum({1, 3, 2}); }, {"are not ascending"});
+  expect_error([&] { sum({1, 10}); }, {"a sparse vector of 10 elements has the index 10"});
+  expect_error([&] { sum({1, 9999, 2}); }, {"a sparse vector of 10 elements has the index 9999"});
+  expect_error([&] { sum({1, 3, 3}); }, {"the indices of a sparse vector are not ascending"});
+  expect_error([&] { sum({1, 3, 2}); }, {"the indices of a sparse vector are not ascending"});
 }
 
 // With equal rounding in each run, the mean of many sums would keep the error of one.

@@ -122,12 +122,13 @@ TEST(Selector, ExplainsSelections) {
     ASSERT_EQ(lines.size(), 3U);
     EXPECT_NE(lines[0].find("links: 1e-09 us a round, 1 GB/s, "), std::string::npos) << lines[0];
     for (char const* part :
-         {"1 sum of sparse vectors of 100000 floats, 1 % of them on a rank, as half or more exactly",
+         {"1 sum of sparse vectors of 100000 floats, at most 1 % nonzero on a rank, as half or more exactly",
           ", by sparse_allgather as half; modelled sparse_allgather as half ", "reduce_scatter_allgather 0.4 ms"}) {
       EXPECT_NE(lines[1].find(part), std::string::npos) << part << " in " << lines[1];
     }
-    EXPECT_NE(lines[2].find("2 sums of 250000 floats, 100 % of them on a rank, as float, by reduce_scatter_allgather; "
-                            "modelled reduce_scatter_allgather 1 ms"),
+    EXPECT_NE(lines[2].find(
+                  "2 sums of 250000 floats, at most 100 % nonzero on a rank, as float, by reduce_scatter_allgather; "
+                  "modelled reduce_scatter_allgather 1 ms"),
               std::string::npos)
         << lines[2];
   }
@@ -168,7 +169,7 @@ void expect_rejected(std::function<CoTask<>(Communicator&)> const& rank_0, char 
 
 TEST(Selector, RejectsTooManyNonzeros) {
   expect_rejected([](Communicator& comm) -> CoTask<> { co_await allgather_number(comm, 1001); },
-                  "has 1001 nonzeros in 1000 elements");
+                  "has 1001 nonzero elements of 1000");
 }
 
 TEST(Selector, RejectsNonPositiveCosts) {

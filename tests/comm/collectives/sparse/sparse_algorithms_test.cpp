@@ -356,7 +356,7 @@ TEST(InvalidStreams, ErrorNamesSender) {
             "rank 1 sent a sparse stream of values in form 4 on grid -30, not in form 0 on grid 0");
   auto wrong = stream_of(0, 1000);
   wrong.back() = 255;
-  EXPECT_EQ(error_of(wrong), "rank 1 sent a sparse stream in which a block's places are not what its word says");
+  EXPECT_EQ(error_of(wrong), "rank 1 sent a sparse stream whose positions do not match the header word of their block");
 }
 
 // Values so large that sums overflow: the sums wrap, and nothing else is wrong.
