@@ -14,6 +14,7 @@
 namespace gpups {
 
 struct CollectiveRequest::Impl {
+  Group::Impl const* group{};                          // the membership that started it
   std::shared_ptr<comm::CollectiveTask> collective{};  // null after it was waited for
   std::shared_ptr<void const> place{};                 // keeps its place in InflightCollectives
   std::function<void(Stream&)> write{};                // writes the sums to the View, if it was started with one
@@ -53,6 +54,7 @@ Array<std::remove_const_t<T>> copy_of(Stream& stream, View<T> values) {
 }
 
 CollectiveRequest begin(Group::Impl& group, Stream& stream, CollectiveRequest::Impl request) {
+  request.group = &group;
   request.place = comm::start_collective(group, stream, request.collective);
   return CollectiveRequest(std::make_shared<CollectiveRequest::Impl>(std::move(request)));
 }
@@ -118,6 +120,11 @@ CollectiveRequest::Impl wait_end(Group::Impl& group, Stream& stream, CollectiveR
                 "{} was given a sum that was begun {} a View (only sums of a View are written in place, others are "
                 "returned): call {}",
                 call, writes ? "without" : "with", writes ? "wait_result" : "wait_allreduce");
+  GPUPS_REQUIRE(
+      impl->group == &group,
+      "{} was given a sum of another membership (only the rank that started a sum can wait for it): call it on "
+      "the Group that started the sum",
+      call);
   comm::wait_result(group, stream, *impl->collective);
   return std::exchange(*impl, {});
 }

@@ -146,8 +146,8 @@ class Group {
 
   // Blocks until `values` of begin_allreduce() have the sums, so that work queued on `stream` afterwards can read them.
   // Wait for each sum once; the order does not matter. If the last copy of a request is destroyed, its sum continues,
-  // because other ranks need it, and its result is lost. Throws Error for a sum that was waited for before, and
-  // PeerError if a rank is lost or does not answer in time (set_wait_timeout_s()).
+  // because other ranks need it, and its result is lost. Throws Error for a sum that was waited for before or
+  // that another membership started, and PeerError if a rank is lost or does not answer in time (set_wait_timeout_s()).
   void wait_allreduce(Stream& stream, CollectiveRequest const& request) const;
   // The same for collectives that do not write to the caller's array. Returns the result, on the device of the
   // collective, readable by work on `stream`. The sum of sparse vectors is sparse or dense; the algorithm decides,

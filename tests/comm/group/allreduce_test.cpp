@@ -291,6 +291,10 @@ TEST(AllreduceErrors, RejectsMisuse) {
   group.wait_allreduce(stream, request);
   expect_error([&] { group.wait_allreduce(stream, request); }, {"a sum that was waited for before"});
   expect_error([&] { group.wait_allreduce(stream, CollectiveRequest()); }, {"a sum that was waited for before"});
+  auto const started = group.begin_allreduce(stream, words);
+  expect_error([&] { Group::alone().wait_allreduce(stream, started); },
+               {"wait_allreduce was given a sum of another membership", "the Group that started the sum"});
+  group.wait_allreduce(stream, started);
 }
 
 }  // namespace
