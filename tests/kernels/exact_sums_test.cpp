@@ -83,7 +83,7 @@ TEST(ExactSums, CancellationIsExact) {
 }
 
 // The fast path holds 2^51 units; what leaves that range and comes back must still be exact.
-TEST(ExactSums, LeavingTheFastRangeIsExact) {
+TEST(ExactSums, SumsBeyondTheFastRangeAreExact) {
   float const edge = 0x1p21F, below = 0x1.fffffep20F;
   expect_like_oracle({{{1, edge}},
                       {{1, below}, {1, 0x1p-3F}, {1, 0x1p-30F}},
@@ -96,7 +96,7 @@ TEST(ExactSums, LeavingTheFastRangeIsExact) {
 }
 
 // Where the largest contribution is known, additions are not watched: up to the edge, and not beyond it.
-TEST(ExactSums, KnowingTheLargestContributionChangesNothing) {
+TEST(ExactSums, GivenContributionBoundKeepsResults) {
   float const half = 0x1p20F, below = 0x1.fffffep19F;  // 2^50 units
   expect_like_oracle({{{1, below}, {1, below}},
                       {{-1, below}, {-1, below}},
@@ -106,13 +106,13 @@ TEST(ExactSums, KnowingTheLargestContributionChangesNothing) {
                      -30, 0x1p50 + 1);
 }
 
-TEST(ExactSums, WhatWasNotPromisedIsFound) {
+TEST(ExactSums, ReportsContributionsAboveTheGivenBound) {
   expect_like_oracle({{{1, 1}}, {{1, 0.5F}, {1, kNan}}}, -30, 0x1p30);
   expect_like_oracle({{{1, -kInf}}, {{1, 1}}}, -30, 0x1p30);
   expect_like_oracle({{{1, 0x1p34F}}, {{1, 1}}}, -30, 0x1p30);
 }
 
-TEST(ExactSums, OverflowOfTheFinalSumIsAFault) {
+TEST(ExactSums, ReportsOverflowOfTheFinalSum) {
   std::vector<Product> const most{{1, 0x1.fffffep32F}};
   expect_like_oracle({most, {{1, 0x1p33F}}}, -30);
   expect_like_oracle({most, {{-1, 0x1p33F}}, {{-1, 0x1p33F}, {-1, 0x1p-30F}}}, -30);
@@ -141,7 +141,7 @@ TEST(ExactSums, VeryLongRowsAreExact) {
   expect_like_oracle({there_and_back, plain}, -30);
 }
 
-TEST(ExactSums, TheFirstRowThatIsNotFiniteIsNamed) {
+TEST(ExactSums, ReportsFirstRowThatIsNotFinite) {
   for (float bad : {kInf, -kInf, kNan}) {
     expect_like_oracle({{{1, 1}}, {{1, 2}, {1, bad}}, {{bad, 1}}}, -30);
     expect_like_oracle({{{1, 1}}, {{0.5F, 2}}, {{bad, 0}}}, -30);
@@ -151,7 +151,7 @@ TEST(ExactSums, TheFirstRowThatIsNotFiniteIsNamed) {
   expect_like_oracle({{{3e38F, 3e38F}, {-3e38F, 3e38F}}}, -30);
 }
 
-TEST(ExactSums, RandomNumbersOfAllSizes) {
+TEST(ExactSums, RandomNumbersOfAllMagnitudesAreExact) {
   Random random(5);
   for (int grid_log2 : {-60, -30, -7, 0, 20}) {
     std::vector<std::vector<Product>> rows(300);
@@ -166,7 +166,7 @@ TEST(ExactSums, RandomNumbersOfAllSizes) {
   }
 }
 
-TEST(MergeSums, OverflowIsAFault) {
+TEST(MergeSums, ReportsFirstRowThatOverflows) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max(), kLeast = -kMost - 1;
   for (Device const device : devices()) {
     Stream stream(device, 2);

@@ -35,15 +35,15 @@ double value_of(T x) {
 }
 
 template <class T>
-class SixteenBits : public testing::Test {
+class SixteenBitFloats : public testing::Test {
  protected:
   static T of(unsigned bits) { return {static_cast<std::uint16_t>(bits)}; }
   static T largest() { return of((0x7FFFU >> kMantissaBits<T> << kMantissaBits<T>)-1); }
 };
 using Types = testing::Types<Half, BFloat16>;
-TYPED_TEST_SUITE(SixteenBits, Types);
+TYPED_TEST_SUITE(SixteenBitFloats, Types);
 
-TYPED_TEST(SixteenBits, AllHaveTheValueOfTheirDefinition) {
+TYPED_TEST(SixteenBitFloats, AllBitPatternsConvertByDefinition) {
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     TypeParam const x = this->of(bits);
     double const want = value_of(x);
@@ -57,7 +57,7 @@ TYPED_TEST(SixteenBits, AllHaveTheValueOfTheirDefinition) {
   }
 }
 
-TYPED_TEST(SixteenBits, AllComeBack) {
+TYPED_TEST(SixteenBitFloats, RoundTripKeepsAllBitPatterns) {
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     TypeParam const x = this->of(bits);
     TypeParam const back = round_to<TypeParam>(to_float(x));
@@ -69,7 +69,7 @@ TYPED_TEST(SixteenBits, AllComeBack) {
   }
 }
 
-TYPED_TEST(SixteenBits, WhatLiesBetweenGoesToTheNearestAndTiesToEven) {
+TYPED_TEST(SixteenBitFloats, RoundsToNearestWithTiesToEven) {
   for (unsigned bits = 0; bits < this->largest().bits; ++bits) {
     double const low = value_of(this->of(bits)), high = value_of(this->of(bits + 1));
     auto const middle = static_cast<float>((low + high) / 2);  // exact: a float has the place
@@ -85,7 +85,7 @@ TYPED_TEST(SixteenBits, WhatLiesBetweenGoesToTheNearestAndTiesToEven) {
   }
 }
 
-TYPED_TEST(SixteenBits, WhatIsTooLargeBecomesInfinite) {
+TYPED_TEST(SixteenBitFloats, RoundsTooLargeNumbersToInfinity) {
   double const largest = value_of(this->largest());
   double const step = largest - value_of(this->of(this->largest().bits - 1U));
   auto const limit = static_cast<float>(largest + step / 2);
@@ -97,7 +97,7 @@ TYPED_TEST(SixteenBits, WhatIsTooLargeBecomesInfinite) {
   EXPECT_EQ(round_to<TypeParam>(-INFINITY).bits, infinity | 0x8000U);
 }
 
-TYPED_TEST(SixteenBits, NotANumberStays) {
+TYPED_TEST(SixteenBitFloats, KeepsNan) {
   for (std::uint32_t bits : {0x7F800001U, 0x7FC00000U, 0x7FFFFFFFU, 0xFF800001U, 0xFFFFFFFFU}) {
     EXPECT_TRUE(std::isnan(value_of(round_to<TypeParam>(std::bit_cast<float>(bits))))) << bits;
   }
@@ -114,7 +114,7 @@ void expect_read_alike(std::vector<T> const& from) {
   }
 }
 
-TYPED_TEST(SixteenBits, RowsAreReadAsNumbersAre) {
+TYPED_TEST(SixteenBitFloats, RowsConvertLikeSingleNumbers) {
   std::vector<TypeParam> all;
   for (unsigned bits = 0; bits < 0x10000; ++bits) all.push_back(this->of(bits));
   expect_read_alike<4>(all);

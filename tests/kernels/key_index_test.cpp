@@ -100,7 +100,7 @@ std::vector<Key> draw(Random& random, std::size_t count, std::size_t range) {
   return keys;
 }
 
-TEST(KeyIndex, BehavesLikeAMapOverRandomBatches) {
+TEST(KeyIndex, MatchesAMapOverRandomBatches) {
   for (Device const device : test::devices()) {
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
       Random random(seed);
@@ -120,7 +120,7 @@ TEST(KeyIndex, BehavesLikeAMapOverRandomBatches) {
 }
 
 // Growth in parts: much is found, inserted and erased while keys lie in two arrays of buckets.
-TEST(KeyIndex, GrowsWhileItIsUsed) {
+TEST(KeyIndex, FindsInsertsAndErasesWhileGrowing) {
   for (Device const device : test::devices()) {
     for (int const threads : {1, 2, 5}) {
       constexpr std::size_t kExpected = 300'000;
@@ -147,7 +147,7 @@ TEST(KeyIndex, GrowsWhileItIsUsed) {
 }
 
 // Erased keys leave marks; these go when keys move, and no memory is taken for it in the long run.
-TEST(KeyIndex, ErasingBoundsAStreamOfNewKeys) {
+TEST(KeyIndex, ErasingKeepsMemoryBounded) {
   Model model{Stream(Device::host(), 1), KeyIndex(Device::host(), 700)};
   model.insert(test::distinct_keys(700));
   std::size_t const bytes = model.index.bytes();
@@ -161,7 +161,7 @@ TEST(KeyIndex, ErasingBoundsAStreamOfNewKeys) {
   EXPECT_EQ(model.index.growths(), 0U);
 }
 
-TEST(KeyIndex, EveryKeyIsLegal) {
+TEST(KeyIndex, AcceptsEveryKeyValue) {
   for (Device const device : test::devices()) {
     Model model{Stream(device, 1), KeyIndex(device, 0)};
     std::vector<Key> const keys{Key{0}, Key{~std::uint64_t{0}}, Key{1}, Key{std::uint64_t{1} << 63}, Key{0xFFFFFFFF}};
@@ -192,7 +192,7 @@ Key key_with_hash(std::uint64_t hash) { return Key{unmix(hash) - 0x9E3779B97F4A7
 
 // All keys start their search at one bucket, among the last, so that their chain goes on at the first; with equal tags
 // or with all.
-TEST(KeyIndex, KeysOfOneBucketMakeAChain) {
+TEST(KeyIndex, FindsKeysThatAllHashToOneBucket) {
   ASSERT_EQ(hash_of(key_with_hash(12345)), 12345U);
   for (Device const device : test::devices()) {
     for (unsigned const shift : {32U, 48U}) {
@@ -231,7 +231,7 @@ TEST(KeyIndex, ExpectedKeysFitWithoutGrowing) {
 }
 
 // Numbers go by the first place in the batch, for any number of threads, however large the batch.
-TEST(KeyIndex, NumbersFollowTheBatch) {
+TEST(KeyIndex, NumbersNewKeysInBatchOrder) {
   for (Device const device : test::devices()) {
     for (int const threads : {1, 2, 3}) {
       Random random(7);
@@ -260,7 +260,7 @@ TEST(KeyIndex, MoreThreadsThanBucketsInsertRepeatedKeysOnce) {
   }
 }
 
-TEST(KeyIndex, FindsAtTheHighestLoad) {
+TEST(KeyIndex, FindsKeysAtMaximalLoad) {
   for (Device const device : test::devices()) {
     Model model{Stream(device, 2), KeyIndex(device, 40'000)};
     std::size_t const full = model.index.capacity();
@@ -271,7 +271,7 @@ TEST(KeyIndex, FindsAtTheHighestLoad) {
   }
 }
 
-TEST(KeyIndex, SearchesManyAtOnce) {
+TEST(KeyIndex, SearchesManyIndexesInOneCall) {
   for (Device const device : test::devices()) {
     Random random(5);
     std::vector<Model> models;

@@ -87,14 +87,14 @@ void check_team() {
   for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(ids[i], half.want(keys[i])) << i;
 }
 
-TEST(Probe, FindsInATeamOfAnySize) {
+TEST(Probe, FindsKeysWithTeamsOfAnySize) {
   check_team<1>();
   check_team<2>();
   check_team<4>();
   check_team<8>();
 }
 
-TEST(Probe, OneLaneNeedsNoTeam) {
+TEST(Probe, FindsKeysWithASingleLane) {
   Half const half;
   for (Key key : test::distinct_keys(381)) EXPECT_EQ(probe(OneLane{}, half.buckets, key, true), half.want(key));
 }

@@ -48,7 +48,7 @@ Ids words_of(std::vector<Row> const& all) {
   return words;
 }
 
-class RowLife : public testing::TestWithParam<int> {
+class RowLifecycleTest : public testing::TestWithParam<int> {
  protected:
   static constexpr std::size_t kRows = 20000;
 
@@ -72,7 +72,7 @@ class RowLife : public testing::TestWithParam<int> {
   }
 };
 
-TEST_P(RowLife, RowsBegin) {
+TEST_P(RowLifecycleTest, BeginRowsStartsRows) {
   for (Device const device : devices()) {
     compare(
         device,
@@ -86,7 +86,7 @@ TEST_P(RowLife, RowsBegin) {
   }
 }
 
-TEST_P(RowLife, SightingsAreCounted) {
+TEST_P(RowLifecycleTest, CountOccurrencesAddsToWaitingRows) {
   for (Device const device : devices()) {
     Ids offsets{0};
     for (std::size_t i = 0; i < kRows / 3; ++i) offsets.push_back(offsets.back() + static_cast<std::uint32_t>(i % 5));
@@ -106,7 +106,7 @@ TEST_P(RowLife, SightingsAreCounted) {
   }
 }
 
-TEST_P(RowLife, RowsEnd) {
+TEST_P(RowLifecycleTest, EndRowsFreesRows) {
   for (Device const device : devices()) {
     compare(
         device,
@@ -121,7 +121,7 @@ TEST_P(RowLife, RowsEnd) {
   }
 }
 
-TEST_P(RowLife, OldRowsExpire) {
+TEST_P(RowLifecycleTest, ExpireRowsFreesOldRows) {
   for (Device const device : devices()) {
     for (std::uint32_t const age : {1U, 15U, 45U}) {
       std::uint64_t existing = 0, want = 0;
@@ -147,7 +147,7 @@ TEST_P(RowLife, OldRowsExpire) {
   }
 }
 
-TEST_P(RowLife, OnlyRowsThatExistAreFound) {
+TEST_P(RowLifecycleTest, RowsExistReportsOnlyExistingRows) {
   for (Device const device : devices()) {
     Array<std::uint8_t> found;
     Ids asked, answered;
@@ -170,7 +170,7 @@ TEST_P(RowLife, OnlyRowsThatExistAreFound) {
   }
 }
 
-TEST(Life, CountingStopsAtTheTop) {
+TEST(LifecycleWord, CountsSaturateAtTheMaximum) {
   EXPECT_EQ(after_update(0), 2U);
   EXPECT_EQ(after_update(kWaiting + 7), 2U);
   EXPECT_EQ(after_update(kCountedMax - 1), kCountedMax);
@@ -182,7 +182,7 @@ TEST(Life, CountingStopsAtTheTop) {
   EXPECT_TRUE(is_admitted(1, 3));
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, RowLife, testing::Values(1, 2));
+INSTANTIATE_TEST_SUITE_P(Threads, RowLifecycleTest, testing::Values(1, 2));
 
 }  // namespace
 }  // namespace gpups::kernels

@@ -48,7 +48,7 @@ void expect_contents_stay(Stream& stream, std::size_t stride, Growth growth) {
   EXPECT_EQ(test::to_host(stream, storage.const_ref(), before).back(), number_in(before * stride - 1));
 }
 
-TEST(RowStorage, ContentsStayAsItGrowsAndNewRowsAreZero) {
+TEST(RowStorage, GrowthKeepsRowsAndZeroesNewOnes) {
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
     for (Growth const growth : kGrowths) {
@@ -58,7 +58,7 @@ TEST(RowStorage, ContentsStayAsItGrowsAndNewRowsAreZero) {
 }
 
 // Kernels that have begun with the first rows go on with them.
-TEST(RowStorage, RowsStayInPlaceWhereTheyMust) {
+TEST(RowStorage, InPlaceGrowthKeepsAddresses) {
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
     RowStorage<std::uint64_t> storage(device, 3);
@@ -73,7 +73,7 @@ TEST(RowStorage, RowsStayInPlaceWhereTheyMust) {
 }
 
 // Strides for which blocks have no room that nobody asked for.
-TEST(RowStorage, TakesTheMemoryThatItSays) {
+TEST(RowStorage, AllocatesAsManyBytesAsItReports) {
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
     for (Growth const growth : kGrowths) {
@@ -91,7 +91,7 @@ TEST(RowStorage, TakesTheMemoryThatItSays) {
   }
 }
 
-TEST(RowStorage, FewRowsThatMayMoveTakeLittle) {
+TEST(RowStorage, FewMovableRowsNeedLittleMemory) {
   auto const bytes = [](std::size_t rows) { return RowStorage<std::int64_t>::bytes_for(rows, 32, Growth::kByMoving); };
   EXPECT_EQ(bytes(0), 0U);
   EXPECT_LE(bytes(1), 17U << 10);  // 64 rows, and a list

@@ -45,7 +45,7 @@ struct Table {
   }
 };
 
-TEST(HashRows, NoticesEveryPart) {
+TEST(HashRows, DependsOnEveryFieldOfARow) {
   for (Device const device : devices()) {
     std::set<std::uint64_t> digests;
     auto const add = [&](auto change) {
@@ -88,7 +88,7 @@ std::uint32_t fault_of_update(Device device, Optimizer optimizer, std::vector<fl
   return to_host(stream, bad_row.view())[0];
 }
 
-TEST(UpdateRows, NamesTheFirstRowThatIsNotFinite) {
+TEST(UpdateRows, ReportsFirstRowThatIsNotFinite) {
   float const inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   for (Device const device : devices()) {
     for (auto kind : {Optimizer::Kind::kSgd, Optimizer::Kind::kAdagrad, Optimizer::Kind::kRowwiseAdagrad}) {
@@ -101,7 +101,7 @@ TEST(UpdateRows, NamesTheFirstRowThatIsNotFinite) {
   }
 }
 
-TEST(InitRows, DrawsHaveTheRightMoments) {
+TEST(InitRows, DrawsHaveExpectedMeanAndVariance) {
   Stream stream(Device::host(), 2);
   std::size_t const n = 2000, dim = 64;
   auto const keys = test::distinct_keys(n);

@@ -50,7 +50,7 @@ void expect_share(T below, float x) {
   }
 }
 
-TYPED_TEST(StochasticRounding, TheMeanOfAllDrawsIsTheNumber) {
+TYPED_TEST(StochasticRounding, MeanOfAllDrawsIsTheNumber) {
   for (unsigned const below : {0U, 1U, 5U, 0x7FU, 0x80U, 0x3FFU, 0x400U, 0x3555U, 0x3C00U, 0x3F80U, 0x7BFEU}) {
     double const low = this->value(below), high = this->value(below + 1);
     for (double const share : {0.0, 0x1p-13, 0.125, 0.25, 0.5, 0.75, 1 - 0x1p-13}) {
@@ -61,7 +61,7 @@ TYPED_TEST(StochasticRounding, TheMeanOfAllDrawsIsTheNumber) {
   }
 }
 
-TYPED_TEST(StochasticRounding, NumbersOfTheTypeStay) {
+TYPED_TEST(StochasticRounding, KeepsRepresentableNumbers) {
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     float const x = to_float(this->of(bits));
     for (std::uint32_t const draw : {0U, 1U, 0x7FFFU, 0x8000U, 0xFFFFU}) {
@@ -75,7 +75,7 @@ TYPED_TEST(StochasticRounding, NumbersOfTheTypeStay) {
   }
 }
 
-TYPED_TEST(StochasticRounding, WhatIsTooLargeBecomesInfinite) {
+TYPED_TEST(StochasticRounding, RoundsTooLargeNumbersToInfinity) {
   double const largest = to_float(this->largest()), step = largest - this->value(this->largest().bits - 1U);
   auto const beyond = static_cast<float>(largest + step / 4);
   EXPECT_EQ(round_stochastically<TypeParam>(beyond, 0).bits, this->largest().bits);
@@ -90,7 +90,7 @@ TYPED_TEST(StochasticRounding, WhatIsTooLargeBecomesInfinite) {
   }
 }
 
-TYPED_TEST(StochasticRounding, NotANumberStays) {
+TYPED_TEST(StochasticRounding, KeepsNan) {
   for (std::uint32_t bits : {0x7F800001U, 0x7FC00000U, 0x7FFFFFFFU, 0xFF800001U, 0xFFFFFFFFU}) {
     for (std::uint32_t const draw : {0U, 0x8000U, 0xFFFFU}) {
       EXPECT_TRUE(std::isnan(to_float(round_stochastically<TypeParam>(std::bit_cast<float>(bits), draw)))) << bits;
@@ -99,7 +99,7 @@ TYPED_TEST(StochasticRounding, NotANumberStays) {
 }
 
 // Vectors give what single numbers do, for floats of every kind.
-TYPED_TEST(StochasticRounding, VectorsRoundAsNumbersDo) {
+TYPED_TEST(StochasticRounding, VectorsRoundLikeSingleNumbers) {
   using Words = BitVectors<16>::Words;
   std::uint32_t state = 1;
   for (int i = 0; i < 100000; ++i) {
@@ -117,7 +117,7 @@ TYPED_TEST(StochasticRounding, VectorsRoundAsNumbersDo) {
   }
 }
 
-TEST(RoundingBits, AreThoseOfPhilox) {
+TEST(RoundingBits, AreWordsOfPhilox) {
   RoundingDraw const draw{philox_key(0x123456789), 0xFEDCBA9876543210, 7};
   RoundingBits bits(draw);
   for (std::size_t j = 0; j < 1000; j += 4) {
@@ -130,7 +130,7 @@ TEST(RoundingBits, AreThoseOfPhilox) {
 }
 
 // Another seed, key, step or column is another draw.
-TEST(RoundingBits, DependOnEveryPart) {
+TEST(RoundingBits, DependOnSeedKeyStepAndColumn) {
   std::set<std::vector<std::uint16_t>> all;
   auto const add = [&](RoundingDraw const& draw, std::size_t from) {
     RoundingBits bits(draw);

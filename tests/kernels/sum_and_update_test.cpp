@@ -112,7 +112,7 @@ void expect_same_bits(std::size_t dim, Optimizer const& optimizer, int threads) 
   EXPECT_TRUE(moved);
 }
 
-TEST(SumAndUpdate, HasTheBitsOfTwoPasses) {
+TEST(SumAndUpdate, HasTheBitsOfSeparatePasses) {
   for (std::size_t dim : {1, 3, 16, 100, 130}) {
     for (auto kind : {Optimizer::Kind::kSgd, Optimizer::Kind::kAdagrad, Optimizer::Kind::kRowwiseAdagrad,
                       Optimizer::Kind::kAdam, Optimizer::Kind::kLamb, Optimizer::Kind::kFtrl}) {
@@ -126,7 +126,7 @@ TEST(SumAndUpdate, HasTheBitsOfTwoPasses) {
   expect_same_bits<BFloat16>(100, clipping, 2);
 }
 
-TEST(SumAndUpdate, LooksForWhatIsNotFinite) {
+TEST(SumAndUpdate, MaxAbsIsInfiniteForNonfiniteElements) {
   Stream stream(Device::host(), 2);
   for (std::size_t columns : {5, 16}) {  // with padding, which may hold anything, and without
     Matrix<float> rows(Device::host(), 1000, columns);
@@ -143,7 +143,7 @@ TEST(SumAndUpdate, LooksForWhatIsNotFinite) {
   EXPECT_EQ(wait_max_abs(stream, MatrixView<float const>{}), 0.0F);
 }
 
-TEST(SumAndUpdate, BoundsSums) {
+TEST(SumAndUpdate, BoundsSumsByContributionMax) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   EXPECT_EQ(contribution_max(0.5F, 3.0F, -30), 0x1.8p30 + 1);
   EXPECT_TRUE(has_sums_within(1000, contribution_max(1.0F, 1.0F, -30)));

@@ -100,7 +100,7 @@ std::map<std::string, std::vector<Key>> hard_lists() {
   return lists;
 }
 
-TEST(UniqueKeys, HardLists) {
+TEST(UniqueKeys, FindsDistinctKeysOfHardLists) {
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
     for (auto const& [name, keys] : hard_lists()) {
@@ -112,7 +112,7 @@ TEST(UniqueKeys, HardLists) {
   }
 }
 
-TEST(UniqueKeys, TheSameForAnyNumberOfThreads) {
+TEST(UniqueKeys, ResultIsIndependentOfThreadCount) {
   for (auto const& [name, keys] : hard_lists()) {
     for (std::uint32_t const homes : {1U, 3U}) {
       Stream one(Device::host(), 1);
@@ -126,7 +126,7 @@ TEST(UniqueKeys, TheSameForAnyNumberOfThreads) {
 }
 
 // Tables share keys and have sizes from none to many; each is found as if it were alone.
-TEST(UniqueKeys, ManyPartsAreFoundAsOne) {
+TEST(UniqueKeys, ManyPartsEqualSeparateCalls) {
   Random random(6);
   std::vector<std::vector<Key>> lists;
   for (std::size_t const n : {0, 4096, 4096, 1, 90'000, 0, 4096, 20'000, 3, 0}) {
@@ -145,7 +145,7 @@ TEST(UniqueKeys, ManyPartsAreFoundAsOne) {
   }
 }
 
-TEST(UniqueKeys, EntriesOfKeysOnlyWhereAskedFor) {
+TEST(UniqueKeys, EntriesOfKeysAreOptional) {
   Random random(7);
   for (std::size_t const n : {500, 50'000}) {
     auto const keys = test::zipf_keys(random, n, 1000);
@@ -159,7 +159,7 @@ TEST(UniqueKeys, EntriesOfKeysOnlyWhereAskedFor) {
   }
 }
 
-TEST(UniqueKeys, NoParts) {
+TEST(UniqueKeys, AcceptsNoParts) {
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
     EXPECT_TRUE(find(stream, {}, 3).empty());

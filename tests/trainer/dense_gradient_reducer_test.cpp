@@ -92,7 +92,7 @@ void run_on_ranks(int ranks, std::function<void(Group)> const& body) {
 }
 
 // What a layer's sum is of shows when it was begun.
-TEST(DenseGradientReducer, BeginWhenAllMicrobatchesHaveALayerAndThoseBehindIt) {
+TEST(DenseGradientReducer, StartsLayersInOrderWhenTheyAreReady) {
   for (bool const top_k : {false, true}) {
     Member member(Group::alone(), top_k ? top({.density = 1, .format = WireFormat::kFloat}) : all_of());
     auto const& all = member.parameters.all();
@@ -122,7 +122,7 @@ TEST(DenseGradientReducer, BeginWhenAllMicrobatchesHaveALayerAndThoseBehindIt) {
   }
 }
 
-TEST(DenseGradientReducer, AreTheSameInWhateverOrderRanksComeToThem) {
+TEST(DenseGradientReducer, SumsAreIndependentOfReadyOrder) {
   std::vector<std::vector<std::size_t>> const orders{{3, 2, 1, 0}, {0, 1, 2, 3}, {2, 0, 3, 1}, {}};
   for (int ranks = 1; ranks <= 4; ++ranks) {
     std::vector<Units> sums(static_cast<std::size_t>(ranks)), want(static_cast<std::size_t>(ranks));
@@ -178,7 +178,7 @@ struct Ranks {
   }
 };
 
-TEST(DenseGradientReducer, LoseNothingWhereTheLargestAreSentByChangingNumbersOfRanks) {
+TEST(DenseGradientReducer, TopKLosesNothingWhenRankCountChanges) {
   TopKOptions const options{.density = .05, .initial_density = .5, .warmup_steps = 4};
   Ranks run;
   int step = 0;
@@ -194,7 +194,7 @@ TEST(DenseGradientReducer, LoseNothingWhereTheLargestAreSentByChangingNumbersOfR
   EXPECT_EQ(run.applied, run.given);
 }
 
-TEST(DenseGradientReducer, GoOnWithTheSameBitsOnAsManyRanks) {
+TEST(DenseGradientReducer, ResumeGivesEqualBitsOnEqualRankCount) {
   for (float const momentum : {0.0F, .5F}) {
     DenseAllreduceOptions const allreduce = top({.density = .05, .momentum = momentum});
     Ranks whole, in_parts;
@@ -205,7 +205,7 @@ TEST(DenseGradientReducer, GoOnWithTheSameBitsOnAsManyRanks) {
   }
 }
 
-TEST(DenseGradientReducer, CountRanksWithAGradientThatIsNone) {
+TEST(DenseGradientReducer, CountsRanksWithNanGradients) {
   for (bool const top_k : {false, true}) {
     for (std::size_t const wrong : {0, 1, 3}) {
       run_on_ranks(3, [&](Group group) {
@@ -224,7 +224,7 @@ TEST(DenseGradientReducer, CountRanksWithAGradientThatIsNone) {
 }
 
 // 2^46 units are too many for a residual, and all ranks must hear of that together.
-TEST(DenseGradientReducer, CountRanksWithAGradientThatIsTooLargeToWait) {
+TEST(DenseGradientReducer, CountsRanksWithTooLargeGradients) {
   run_on_ranks(3, [&](Group group) {
     Member member(group, top({.density = .01}));
     Parameter const& p = member.parameters.all()[2];
@@ -239,7 +239,7 @@ TEST(DenseGradientReducer, CountRanksWithAGradientThatIsTooLargeToWait) {
 }
 
 // Gradients of 3/4 of the limit: a velocity is beyond it in the second step where it has not been sent in the first.
-TEST(DenseGradientReducer, CountRanksWithAVelocityThatIsTooLargeToWait) {
+TEST(DenseGradientReducer, CountsRanksWithTooLargeVelocities) {
   run_on_ranks(2, [&](Group group) {
     Member member(group, top({.density = .01, .momentum = .5F}));
     Parameter const& p = member.parameters.all()[2];
@@ -258,7 +258,7 @@ TEST(DenseGradientReducer, CountRanksWithAVelocityThatIsTooLargeToWait) {
   });
 }
 
-TEST(DenseGradientReducer, SavingWhatWaitsSparesNothing) {
+TEST(DenseGradientReducer, SavingResidualsCountsNoSavedBytes) {
   run_on_ranks(3, [&](Group group) {
     Member member(group, top({}));
     auto const saved = member.sums.wait_save(member.stream);
@@ -271,7 +271,7 @@ TEST(DenseGradientReducer, SavingWhatWaitsSparesNothing) {
 }
 
 // Small layers, which go whole, have the optimizer's momentum; large ones that of what is sent, once.
-TEST(DenseLayersWithMomentumCorrection, HaveTheMomentumOnce) {
+TEST(DenseLayersWithMomentumCorrection, ApplyMomentumOnce) {
   auto const train = [](std::optional<TopKOptions> const& top_k) {
     Group group = Group::alone();
     Store store(group, {.threads = 1});
@@ -302,7 +302,7 @@ TEST(DenseLayersWithMomentumCorrection, HaveTheMomentumOnce) {
   }
 }
 
-TEST(ExplainSums, OfAllNumbersAndOfTheLargest) {
+TEST(ExplainAllreduces, DescribesExactAndTopKSums) {
   DenseAllreduceSummary sums{.exact = {2, 1000}, .grid_log2 = -20};
   EXPECT_TRUE(explain(sums, 1, {.bytes = 0, .steps = 5}).empty());
   std::string const exact =
@@ -325,7 +325,7 @@ TEST(ExplainSums, OfAllNumbersAndOfTheLargest) {
                                       "dense layers: 1000 numbers in 2 allreduces per step, " + exact}));
 }
 
-TEST(DenseGradientReducer, SayHowTheyGo) {
+TEST(DenseGradientReducer, SummaryCountsExactAndTopKSums) {
   for (int const ranks : {2, 3}) {
     run_ranks(Group::threads(ranks), [&](Group const& group) {
       DenseAllreduceSummary const all = Member(group, all_of()).sums.allreduce_summary();

@@ -116,7 +116,7 @@ double factor(Schedule const& s, std::int64_t clock) {
 
 class DenseOptimizers : public testing::TestWithParam<Case> {};
 
-TEST_P(DenseOptimizers, DoWhatTheyAreInDouble) {
+TEST_P(DenseOptimizers, MatchTheOracleInDouble) {
   auto const& [name, o, schedule] = GetParam();
   Member member(Group::alone(), {.optimizer = o, .schedule = schedule});
   std::map<std::string, std::vector<test::DenseNumber>> all;
@@ -145,7 +145,7 @@ TEST_P(DenseOptimizers, DoWhatTheyAreInDouble) {
     }
   }
 }
-TEST_P(DenseOptimizers, EndWithTheSameBitsHoweverMicrobatchesAreShared) {
+TEST_P(DenseOptimizers, BitsAreIndependentOfMicrobatchDistribution) {
   // What each rank has of the six microbatches; some have none.
   std::vector<std::vector<std::size_t>> const shares{{6}, {3, 3}, {1, 5}, {2, 2, 2}, {0, 6}, {1, 0, 4, 1}};
   auto const& [name, o, schedule] = GetParam();
@@ -170,7 +170,7 @@ TEST_P(DenseOptimizers, EndWithTheSameBitsHoweverMicrobatchesAreShared) {
 std::string name_of(testing::TestParamInfo<Case> const& one) { return one.param.name; }
 INSTANTIATE_TEST_SUITE_P(All, DenseOptimizers, testing::ValuesIn(cases()), name_of);
 
-TEST(DenseLayers, BeginWithNumbersOfTheirNames) {
+TEST(DenseLayers, InitialValuesDependOnlyOnNameAndSeed) {
   Member one(Group::alone());
   Parameters other_order;
   other_order.add("b.weights", 2, 17, 0.25F);
@@ -190,7 +190,7 @@ TEST(DenseLayers, BeginWithNumbersOfTheirNames) {
   EXPECT_NEAR(squares / 1600, 1.0 / 3, 0.03);
 }
 
-TEST(DenseLayers, ABadGradientOnOneRankEndsTrainingOnAll) {
+TEST(DenseLayers, NonfiniteGradientOnOneRankThrowsOnAll) {
   for (float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 1e30F}) {
     run_on_ranks(3, [&](Group group) {
       Member member(group);
@@ -215,7 +215,7 @@ TEST(DenseLayers, ABadGradientOnOneRankEndsTrainingOnAll) {
   }
 }
 
-TEST(DenseLayers, GoOnFromACheckpointWithTheSameBits) {
+TEST(DenseLayers, ResumeFromCheckpointGivesEqualBits) {
   for (auto const& [name, optimizer, schedule] : cases()) {
     DenseOptions const options{.optimizer = optimizer, .schedule = schedule};
     Member whole(Group::alone(), options);
@@ -231,7 +231,7 @@ TEST(DenseLayers, GoOnFromACheckpointWithTheSameBits) {
   }
 }
 
-TEST(DenseLayers, RefuseACheckpointOfOtherLayers) {
+TEST(DenseLayers, RejectCheckpointOfOtherLayers) {
   Member member(Group::alone());
   auto const blobs = member.layers.wait_save(member.stream);
   for (Blob const& left_out : blobs) {
@@ -244,7 +244,7 @@ TEST(DenseLayers, RefuseACheckpointOfOtherLayers) {
   }
 }
 
-TEST(DenseLayers, RefuseACheckpointWithoutTheResidualsOfTopK) {
+TEST(DenseLayers, RejectCheckpointWithoutTopKResiduals) {
   DenseOptions const top_k{.allreduce = {.large_from = 10, .top_k = TopKOptions{}}};
   Member whole(Group::alone()), member(Group::alone(), top_k), again(Group::alone(), top_k);
   expect_error([&] { member.layers.wait_restore(member.stream, whole.layers.wait_save(whole.stream)); },
@@ -252,7 +252,7 @@ TEST(DenseLayers, RefuseACheckpointWithoutTheResidualsOfTopK) {
   again.layers.wait_restore(again.stream, member.layers.wait_save(member.stream));
 }
 
-TEST(DenseLayers, TheirHashIsThatOfEveryNumber) {
+TEST(DenseLayers, HashDependsOnEveryNumber) {
   Member member(Group::alone());  // Adam: two numbers of state for each
   member.step(0, 0, kMicrobatches);
   auto const blobs = member.layers.wait_save(member.stream);
@@ -270,7 +270,7 @@ TEST(DenseLayers, TheirHashIsThatOfEveryNumber) {
   EXPECT_EQ(member.layers.wait_hash(member.stream), hash);
 }
 
-TEST(DenseLayers, PlanTheMemoryThatTheyTake) {
+TEST(DenseLayers, MemoryPlanMatchesAllocatedBytes) {
   Member member(Group::alone());
   std::size_t const floats = member.layers.parameters().size();
   auto const plan = member.layers.memory_plan();

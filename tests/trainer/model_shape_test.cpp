@@ -21,7 +21,7 @@ Config parse(std::string const& reader, std::vector<SettingOverride> settings = 
   return parse_config(fmt::format("[data]\nreader = '{}'\n{}", reader, train), "run.toml", "/data", settings);
 }
 
-TEST(ModelShape, HasTheWidestRows) {
+TEST(ModelShape, ReportsWidestRow) {
   auto const widest = [](std::string const& reader, std::vector<SettingOverride> const& settings) {
     return model_shape(parse(reader, settings)).widest_row;
   };
@@ -36,7 +36,7 @@ TEST(ModelShape, HasTheWidestRows) {
   EXPECT_EQ(widest("clicks", {"model.name=logistic"}), 1U);
 }
 
-TEST(ModelShape, HasTheLargestLayer) {
+TEST(ModelShape, ReportsLargestLayer) {
   auto const largest = [](std::string const& reader, std::vector<SettingOverride> const& settings) {
     return model_shape(parse(reader, settings)).largest_layer;
   };
@@ -45,7 +45,7 @@ TEST(ModelShape, HasTheLargestLayer) {
   EXPECT_EQ(largest("clicks", {"model.name=fm"}), 16U);  // weights of 13 numbers, and padding
 }
 
-TEST(ModelShape, AsManyColumnsAsAllAreRefused) {
+TEST(ModelShape, RejectsTopKOfAllColumns) {
   auto const reject = [](std::string const& reader, std::vector<SettingOverride> const& settings,
                          std::string const& what) {
     expect_error([&] { require_effect(parse(reader, settings), "run.toml"); },
@@ -64,7 +64,7 @@ TEST(ModelShape, AsManyColumnsAsAllAreRefused) {
                                  "run.toml"));
 }
 
-TEST(ModelShape, LargestElementsOfSmallLayersAreRefused) {
+TEST(ModelShape, RejectsTopKOfSmallLayers) {
   std::vector<SettingOverride> small{"dense.compression=top_k", "model.bottom=[16]", "model.dim=16", "model.top=[8]"};
   std::string text;
   try {

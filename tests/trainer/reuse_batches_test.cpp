@@ -15,7 +15,7 @@ constexpr std::uint64_t kSamples = 1003;
 
 BatchOptions options() { return {.batch_size = 100, .microbatches = 8, .seed = 4, .same_batches = true}; }
 
-TEST(SameBatches, ComeOnceInEveryEpochInAnOrderOfItsOwn) {
+TEST(SameBatches, EachEpochHasAllBatchesInNewOrder) {
   BatchSampler batches(kSamples, options());
   ASSERT_EQ(batches.steps_per_epoch(), 11);
   std::map<std::int64_t, std::vector<std::uint64_t>> first_epoch;
@@ -41,7 +41,7 @@ TEST(SameBatches, ComeOnceInEveryEpochInAnOrderOfItsOwn) {
   EXPECT_EQ(samples.size(), kSamples);
 }
 
-TEST(SameBatches, AreThoseOfAFirstEpochThatIsCutAnew) {
+TEST(SameBatches, FirstEpochEqualsSamplingWithoutReuse) {
   BatchOptions anew = options();
   anew.same_batches = false;
   BatchSampler same(kSamples, options()), other(kSamples, anew);
@@ -103,7 +103,7 @@ std::vector<std::vector<Key>> run(CountingTask& task, bool keep, bool thread) {
   return keys;
 }
 
-TEST(KeptBatches, AreMadeOnce) {
+TEST(ReusedBatches, ArePreparedOnce) {
   CountingTask kept, alone, anew;
   auto const keys = run(kept, true, true);
   EXPECT_EQ(kept.prepared, 11);

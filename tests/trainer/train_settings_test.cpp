@@ -11,7 +11,7 @@
 namespace gpups::trainer {
 namespace {
 
-TEST_F(TrainTest, SettingsOfLearningChangeTheTables) {
+TEST_F(TrainTest, LearningSettingsChangeTheTables) {
   auto const hash = [&](std::string const& name, Settings settings) {
     settings.push_back("train.steps=4");
     return run(name, settings).at("table_hash").get<std::string>();
@@ -112,7 +112,7 @@ TEST_P(TransferSettings, ChangeTheTables) {
 }
 
 // And the other way round: where nothing is held back, tables are those without a filter.
-TEST_P(TransferSettings, ABoundOfZeroHoldsNothingBack) {
+TEST_P(TransferSettings, ThresholdOfZeroSendsAllRows) {
   auto const whole = summary({}), held = summary({"age_max=4"});
   EXPECT_LT(bytes(held), .7 * bytes(whole));
   EXPECT_EQ(hash({"age_max=4", "threshold_max=0"}), whole.at("table_hash"));
@@ -141,12 +141,12 @@ TEST_F(TrainTest, MicrobatchesChangeSharedNegatives) {
   EXPECT_NE(summary.at("table_hash"), run("eight", shared).at("table_hash"));
 }
 
-TEST_F(TrainTest, MicrobatchesAreTheLargerOfEightAndTheRanks) {
+TEST_F(TrainTest, DefaultMicrobatchesAreMaxOfEightAndRanks) {
   EXPECT_EQ(run("one", {"train.microbatches=0", "train.steps=1"}).at("microbatches"), 8);
   EXPECT_EQ(run("nine", {"train.microbatches=0", "train.steps=1", "run.ranks=9"}).at("microbatches"), 9);
 }
 
-TEST_F(TrainTest, SettingsOfEvaluationChangeTheMetrics) {
+TEST_F(TrainTest, EvaluationSettingsChangeTheMetrics) {
   auto const summary = run("run", {"train.steps=1", "eval.samples_max=7", "eval.hits=[2, 5]"});
   EXPECT_EQ(summary.at("test").at("ranked"), 14);
   EXPECT_TRUE(summary.at("test").contains("hits@5"));
@@ -161,7 +161,7 @@ TEST_F(TrainTest, SettingsOfEvaluationChangeTheMetrics) {
   EXPECT_EQ(sampled("first-all", "30", "first"), sampled("spread-all", "30", "spread"));
 }
 
-TEST_F(TrainTest, SettingsOfReportsChangeTheirNumber) {
+TEST_F(TrainTest, ReportSettingsChangeTheNumberOfReports) {
   run("often", {"train.epochs=4", "run.report_every=2", "train.validate_every=2"});
   EXPECT_EQ(lines("often", "loss").size(), 4U * 7 / 2 + 2);  // and at the odd ends of epochs
   EXPECT_EQ(lines("often", "valid").size(), 2U);
@@ -173,7 +173,7 @@ TEST_F(TrainTest, SettingsOfReportsChangeTheirNumber) {
 }
 
 // A run that breaks off leaves the last checkpoint that was due.
-TEST_F(TrainTest, CheckpointsComeWhenTheyAreDue) {
+TEST_F(TrainTest, CheckpointsAreSavedAtTheirInterval) {
   Settings const diverging{"optimizer.kind=sgd", "optimizer.learning_rate=30", "train.epochs=1000"};
   auto const breaks_off = [&](std::string const& name, std::string const& setting) {
     Settings settings = diverging;

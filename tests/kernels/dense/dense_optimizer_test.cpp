@@ -30,7 +30,7 @@ Sums sums_of(Matrix<float> const& parts, int grid_log2, int threads = 1) {
   return s;
 }
 
-TEST(SumParts, IsTheSumOfRoundedParts) {
+TEST(SumParts, SumsPartsRoundedDownToTheGrid) {
   Random random(1);
   for (std::size_t n : {0, 1, 3, 511, 1023, 1024, 1025, 5000}) {
     for (std::size_t p : {0, 1, 2, 33}) {
@@ -57,7 +57,7 @@ TEST(SumParts, IsTheSumOfRoundedParts) {
 }
 
 // Large parts have a sum all the same, as long as it fits.
-TEST(SumParts, FindsTheFirstParameterWithoutASum) {
+TEST(SumParts, ReportsFirstSumThatOverflowsOrIsNotFinite) {
   Random random(2);
   float const most = 0x1.fffffep62F, infinite = std::numeric_limits<float>::infinity();
   float const nan = std::numeric_limits<float>::quiet_NaN();
@@ -132,9 +132,9 @@ std::vector<std::int64_t> random_sums(Random& random, std::size_t n) {
   return sums;
 }
 
-class UpdateDenseOf : public testing::TestWithParam<DenseOptimizer> {};
+class UpdateDenseWithOptimizer : public testing::TestWithParam<DenseOptimizer> {};
 INSTANTIATE_TEST_SUITE_P(
-    Optimizers, UpdateDenseOf,
+    Optimizers, UpdateDenseWithOptimizer,
     testing::Values(
         DenseOptimizer{.kind = Kind::kSgd}, DenseOptimizer{.kind = Kind::kSgd, .momentum = 0.9F},
         DenseOptimizer{.kind = Kind::kSgd, .momentum = 0.5F, .weight_decay = 0.3F},
@@ -147,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(
         DenseOptimizer{.kind = Kind::kFtrl}, DenseOptimizer{.kind = Kind::kFtrl, .beta = 1e-4F},
         DenseOptimizer{.kind = Kind::kFtrl, .initial_accumulator = 0.2F, .l1 = 1.5F, .l2 = 2.0F, .beta = 0.5F}));
 
-TEST_P(UpdateDenseOf, StepsAreThoseOfTheFormulas) {
+TEST_P(UpdateDenseWithOptimizer, StepsFollowTheFormulas) {
   // Where units end, in arrays of parameters; parts of units are of 256.
   for (std::vector<std::size_t> const& ends : std::initializer_list<std::vector<std::size_t>>{
            {}, {16}, {48}, {16, 256}, {272}, {16, 32, 288}, {4752, 4768, 5024}, {16, 33040}}) {
@@ -185,7 +185,7 @@ TEST_P(UpdateDenseOf, StepsAreThoseOfTheFormulas) {
   }
 }
 
-TEST_P(UpdateDenseOf, NamesTheFirstParameterThatIsNotFinite) {
+TEST_P(UpdateDenseWithOptimizer, ReportsFirstParameterThatIsNotFinite) {
   for (float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     std::vector<float> initial(1008, 0.5F);
     for (std::size_t j : {901, 700, 333}) initial[j] = bad;
@@ -195,27 +195,27 @@ TEST_P(UpdateDenseOf, NamesTheFirstParameterThatIsNotFinite) {
 }
 
 // Padding of weights has no gradient, and stays zero.
-TEST_P(UpdateDenseOf, ZerosWithoutAGradientStayZero) {
+TEST_P(UpdateDenseWithOptimizer, ZerosWithoutAGradientStayZero) {
   Trained trained(GetParam(), std::vector<float>(48, 0.0F), 1);
   for (int t = 1; t <= 3; ++t) EXPECT_EQ(trained.step(std::vector<std::int64_t>(48, 0), 0.1F, t, 0.1F), kNoRow);
   EXPECT_EQ(trained.values, std::vector<float>(48, 0.0F));
 }
 
 // A second moment that is beyond a float leaves the value as it is.
-TEST(UpdateDense, LambNamesAStateThatIsNotFinite) {
+TEST(UpdateDense, LambReportsStateThatIsNotFinite) {
   Trained trained({.kind = Kind::kLamb}, std::vector<float>(640, 0.5F), 2);
   trained.second[600] = trained.second[577] = std::numeric_limits<float>::infinity();
   EXPECT_EQ(trained.step(std::vector<std::int64_t>(640, 1 << 30), 0.1F, 1), 577U);
 }
 
 // All numbers are finite, but their norm is not.
-TEST(UpdateDense, LambDoesNotStepByANormThatIsNotFinite) {
+TEST(UpdateDense, LambReportsNormThatIsNotFinite) {
   Trained trained({.kind = Kind::kLamb}, std::vector<float>(640, 1e30F), 2, {320});
   EXPECT_EQ(trained.step(std::vector<std::int64_t>(640, 1 << 30), 0.1F, 1), 0U);
 }
 
 // A unit's step is as long as its rate's share of its norm, however long the gradient.
-TEST(UpdateDense, LambStepsByTheNormOfEachUnit) {
+TEST(UpdateDense, LambStepIsProportionalToNormOfEachUnit) {
   Random random(3);
   std::vector<std::size_t> const ends{1600, 1616, 4000};
   std::vector<float> initial = random_values(random, 4000);
@@ -233,7 +233,7 @@ TEST(UpdateDense, LambStepsByTheNormOfEachUnit) {
   }
 }
 
-TEST(UpdateDense, FtrlBeginsAtTheInitialValuesAndStaysWhereTheRateChanges) {
+TEST(UpdateDense, FtrlKeepsValuesWithoutGradientsAtAnyRate) {
   Random random(4);
   std::vector<float> const initial = random_values(random, 512);
   std::vector<std::int64_t> const none(512, 0);
@@ -246,7 +246,7 @@ TEST(UpdateDense, FtrlBeginsAtTheInitialValuesAndStaysWhereTheRateChanges) {
   }
 }
 
-TEST(UpdateDense, FtrlSetsParametersOfSmallGradientsToZero) {
+TEST(UpdateDense, FtrlZeroesParametersWithSmallGradients) {
   Random random(5);
   Trained trained({.kind = Kind::kFtrl, .l1 = 50.0F}, std::vector<float>(512, 0.01F), 1);
   std::vector<std::int64_t> sums(512);
@@ -255,7 +255,7 @@ TEST(UpdateDense, FtrlSetsParametersOfSmallGradientsToZero) {
   for (std::size_t j = 0; j < 512; ++j) EXPECT_EQ(trained.values[j] == 0, j % 4 != 0) << j;
 }
 
-TEST(UpdateDense, LambRefusesMoreParametersThanItCanNumber) {
+TEST(UpdateDense, LambRejectsMoreThan32BitParameterCount) {
   Stream stream(Device::host(), 1);
   expect_error(
       [&] {

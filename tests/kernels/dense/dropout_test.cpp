@@ -44,7 +44,7 @@ std::vector<std::uint32_t> numbers(std::size_t first, std::size_t count) {
   return samples;
 }
 
-TEST(Dropout, DropsTheShareThatItIsAskedFor) {
+TEST(Dropout, DropsTheRequestedFraction) {
   for (float rate : {0.0F, 0.1F, 0.5F, 0.9F}) {
     auto const mask = kept({.rate = rate}, numbers(0, 400), 500);
     double const share =
@@ -54,7 +54,7 @@ TEST(Dropout, DropsTheShareThatItIsAskedFor) {
 }
 
 // Each of 4096 samples of 8 columns is independent of its neighbours in both directions.
-TEST(Dropout, NeighboursAreIndependent) {
+TEST(Dropout, NeighbouringElementsAreIndependent) {
   std::size_t const n = 4096, columns = 8;
   auto const mask = kept({.rate = 0.5F}, numbers(0, n), columns);
   for (std::size_t distance : {std::size_t{1}, std::size_t{2}, columns}) {
@@ -66,7 +66,7 @@ TEST(Dropout, NeighboursAreIndependent) {
 
 // The mask of a sample's columns is the same in any microbatch, at any place, for any number of threads, and where
 // there are more columns.
-TEST(Dropout, DependsOnTheSampleAndTheColumnAlone) {
+TEST(Dropout, MaskDependsOnlyOnSampleAndColumn) {
   for (std::size_t columns : {1, 3, 16, 17, 127, 128, 300}) {
     auto const all = kept({}, numbers(0, 511), columns);
     EXPECT_EQ(all == kept({}, numbers(0, 511), columns, 2), true);
@@ -82,7 +82,7 @@ TEST(Dropout, DependsOnTheSampleAndTheColumnAlone) {
   EXPECT_TRUE(kept({}, {}, 16).empty());
 }
 
-TEST(Dropout, OtherSeedsLayersAndClocksGiveOtherMasks) {
+TEST(Dropout, MaskDependsOnSeedLayerAndClock) {
   auto const samples = numbers(0, 64);
   auto const mask = kept({}, samples, 64);
   EXPECT_NE(mask, kept({.seed = 2}, samples, 64));

@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Interactions,
                          testing::Combine(testing::Values(0, 1, 3, 511), testing::Values(1, 2, 9, 16, 17, 27, 40),
                                           testing::Values(1, 3, 16, 17)));
 
-TEST_P(Interactions, PairsAreDotProductsInOrder) {
+TEST_P(Interactions, PairsAreDotProductsInFixedOrder) {
   Matrix<float> const out(Device::host(), m, interact_pairs_columns(slots, dim));
   for (float& x : out.view().flat()) x = 99;
   interact_pairs_forward(stream, {rows, slots, dim, out});
@@ -52,7 +52,7 @@ TEST_P(Interactions, PairsAreDotProductsInOrder) {
   }
 }
 
-TEST_P(Interactions, PairsHaveTheGradientOfTheForwardPass) {
+TEST_P(Interactions, PairsGradientMatchesFiniteDifferences) {
   Matrix<float> const by_out = random_dense(random, m, interact_pairs_columns(slots, dim));
   Matrix<float> const by_rows(Device::host(), m, rows.columns());
   for (float& x : by_rows.view().flat()) x = 99;
@@ -72,7 +72,7 @@ TEST_P(Interactions, PairsHaveTheGradientOfTheForwardPass) {
   }
 }
 
-TEST_P(Interactions, FactorizationIsTheSumOfAllPairs) {
+TEST_P(Interactions, FactorizationIsSumOfAllPairs) {
   for (std::size_t first : {std::size_t{0}, slots / 2, slots}) {
     Array<float> const out(Device::host(), m);
     factorization_forward(stream, {rows, first, slots, dim, out});
@@ -81,7 +81,7 @@ TEST_P(Interactions, FactorizationIsTheSumOfAllPairs) {
   }
 }
 
-TEST_P(Interactions, FactorizationAddsTheGradientOfTheForwardPass) {
+TEST_P(Interactions, FactorizationAddsGradientOfForwardPass) {
   std::size_t const first = slots / 3;
   Matrix<float> const by_out = random_dense(random, 1, m), before = random_vectors(random, m, slots, dim);
   Matrix<float> const by_rows(Device::host(), m, rows.columns());
@@ -95,7 +95,7 @@ TEST_P(Interactions, FactorizationAddsTheGradientOfTheForwardPass) {
   });
 }
 
-TEST_P(Interactions, CrossIsElementwiseAndHasItsGradient) {
+TEST_P(Interactions, CrossAndItsGradientMatchDefinition) {
   std::size_t const width = rows.columns();
   Matrix<float> const x0 = random_dense(random, m, width), u = random_dense(random, m, width);
   Matrix<float> const out(Device::host(), m, width), by_out = random_dense(random, m, width);

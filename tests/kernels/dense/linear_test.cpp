@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Linear,
                          testing::Combine(testing::Values(0, 1, 3, 511), testing::Values(0, 1, 3, 16, 17, 130),
                                           testing::Values(1, 3, 16, 17)));
 
-TEST_P(Linear, ForwardIsTheProductAndItsBias) {
+TEST_P(Linear, ForwardIsProductPlusBias) {
   for (bool relu : {false, true}) {
     for (bool biased : {false, true}) {
       Layer l = layer();
@@ -82,7 +82,7 @@ TEST_P(Linear, ForwardIsTheProductAndItsBias) {
   }
 }
 
-TEST_P(Linear, GradientsAreThoseOfTheForwardPass) {
+TEST_P(Linear, GradientsMatchFiniteDifferences) {
   for (bool relu : {false, true}) {
     for (bool accumulate : {false, true}) {
       Layer l = layer(2);
@@ -121,7 +121,7 @@ TEST_P(Linear, OutGradientIsMaskedInPlace) {
   }
 }
 
-TEST_P(Linear, WhatIsNotWantedIsLeftOut) {
+TEST_P(Linear, OmittedOutputsAreNotComputed) {
   Layer l = layer(4), other = layer(4);
   l.forward(stream, false);
   l.backward(stream, false, false);
@@ -191,7 +191,7 @@ TEST_P(Linear, BitsDoNotDependOnAddresses) {
 }
 
 // Large enough for oneDNN to split over threads, if it were allowed to.
-TEST(LinearThreads, BitsDoNotDependOnThreadsAndTheirNumberIsRestored) {
+TEST(LinearThreads, BitsAreIndependentOfThreadCount) {
   int const before = omp_get_max_threads();
   std::string alone;
   for (int threads : {1, 2, 3}) {

@@ -50,12 +50,12 @@ struct Problem {
 };
 
 // n, dim
-class RatingErrorsOf : public testing::TestWithParam<std::tuple<std::size_t, std::size_t>> {};
-INSTANTIATE_TEST_SUITE_P(Sizes, RatingErrorsOf,
+class RatingErrorsOfSize : public testing::TestWithParam<std::tuple<std::size_t, std::size_t>> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, RatingErrorsOfSize,
                          testing::Combine(testing::Values(0, 1, 15, 16, 17, 61, 5000),
                                           testing::Values(1, 5, 15, 16, 18, 32, 100)));
 
-TEST_P(RatingErrorsOf, AreThoseOfTheDefinition) {
+TEST_P(RatingErrorsOfSize, MatchDefinition) {
   auto const [n, dim] = GetParam();
   Problem p(n, dim);
   p.run(1);
@@ -73,7 +73,7 @@ TEST_P(RatingErrorsOf, AreThoseOfTheDefinition) {
   }
 }
 
-TEST_P(RatingErrorsOf, HaveTheSameBitsForAnyNumberOfThreads) {
+TEST_P(RatingErrorsOfSize, BitsAreIndependentOfThreadCount) {
   auto const [n, dim] = GetParam();
   Problem one(n, dim), two(n, dim);
   one.run(1);
@@ -83,7 +83,7 @@ TEST_P(RatingErrorsOf, HaveTheSameBitsForAnyNumberOfThreads) {
 }
 
 // A rating's slope does not depend on those beside it.
-TEST_P(RatingErrorsOf, HaveTheSameBitsAloneAndAmongOthers) {
+TEST_P(RatingErrorsOfSize, SlopeDoesNotDependOnOtherRatings) {
   auto const [n, dim] = GetParam();
   Problem all(n, dim);
   all.run(1);
@@ -97,7 +97,7 @@ TEST_P(RatingErrorsOf, HaveTheSameBitsAloneAndAmongOthers) {
   }
 }
 
-TEST(RatingErrors, WhatIsNoNumberIsALargeLossAndStaysInTheSlope) {
+TEST(RatingErrors, NanRatingGivesLargeLossAndNanSlope) {
   for (std::size_t dim : {4, 32}) {
     Problem p(16, dim);
     p.ratings[3] = std::numeric_limits<float>::quiet_NaN();

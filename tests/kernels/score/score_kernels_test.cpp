@@ -55,7 +55,7 @@ std::vector<Size> sizes() {
 class Products : public OnDevice {};
 INSTANTIATE_TEST_SUITE_P(All, Products, kDevices, device_name);
 
-TEST_P(Products, DotRowsAreAllDotProducts) {
+TEST_P(Products, DotRowsComputesAllDotProducts) {
   Stream stream(GetParam(), 2);
   for (auto const [n, m, dim] : sizes()) {
     SCOPED_TRACE(fmt::format("n = {}, m = {}, dim = {}", n, m, dim));
@@ -89,7 +89,7 @@ double distance(Algebra algebra, std::span<float const> a, std::span<float const
   return algebra == Algebra::kTranslationL2 ? std::sqrt(sum) : sum;
 }
 
-TEST_P(Products, DistanceRowsAreMarginsLessDistances) {
+TEST_P(Products, DistanceRowsComputesMarginMinusDistance) {
   Stream stream(GetParam(), 2);
   for (Algebra algebra : {Algebra::kTranslationL1, Algebra::kTranslationL2, Algebra::kRotation}) {
     for (auto const [n, m, dim] : sizes()) {
@@ -124,7 +124,7 @@ TEST_P(Products, DistanceRowsAreMarginsLessDistances) {
 }
 
 // A product's bits are the same alone, as a part of a larger one.
-TEST_P(Products, DotRowsDependOnTheirTwoRowsAlone) {
+TEST_P(Products, DotRowsBitsDependOnlyOnTheTwoRows) {
   Stream stream(GetParam(), 2);
   for (auto const [n, m, dim] : sizes()) {
     SCOPED_TRACE(fmt::format("n = {}, m = {}, dim = {}", n, m, dim));
@@ -186,9 +186,9 @@ void expect_tiles(Rows g, Pair pair, CollectiveOp run) {
   }
 }
 
-TEST(PairTiles, AreTheProductsOfTheHost) { expect_tiles(DotRows{}, DotPair{}, dot_rows); }
+TEST(PairTiles, ProductsMatchTheHost) { expect_tiles(DotRows{}, DotPair{}, dot_rows); }
 
-TEST(PairTiles, AreTheDistancesOfTheHost) {
+TEST(PairTiles, DistancesMatchTheHost) {
   expect_tiles(DistanceRows{.algebra = Algebra::kTranslationL1, .margin = 2}, DistancePair<TranslationL1>{2},
                distance_rows);
   expect_tiles(DistanceRows{.algebra = Algebra::kTranslationL2, .margin = 2}, DistancePair<TranslationL2>{2},
@@ -198,7 +198,7 @@ TEST(PairTiles, AreTheDistancesOfTheHost) {
 }
 
 // However far ahead of the others the true answer is.
-TEST(SelfAdversarialLoss, WeightsNegativesAsIfTheTrueAnswerWereNotThere) {
+TEST(SelfAdversarialLoss, IgnoresTrueAnswerAmongNegatives) {
   std::uint32_t const rows[] = {7, 1, 2}, answer = 7;
   float scores[] = {30, 10, 0}, alone[] = {10, 0};
   float const loss = self_adversarial(HostLanes{}, 5, scores, 3, rows, answer).loss;
@@ -209,7 +209,7 @@ TEST(SelfAdversarialLoss, WeightsNegativesAsIfTheTrueAnswerWereNotThere) {
   EXPECT_EQ(scores[2], alone[1]);
 }
 
-TEST(SelfAdversarialLoss, IsNothingWhereAllNegativesAreTheTrueAnswer) {
+TEST(SelfAdversarialLoss, IsZeroIfAllNegativesAreTheAnswer) {
   std::uint32_t const rows[] = {7, 7};
   float scores[] = {3, 3};
   EXPECT_EQ(self_adversarial(HostLanes{}, 1, scores, 2, rows, 7).loss, 0);

@@ -44,19 +44,19 @@ void expect_same_bits(F f) {
   }
 }
 
-TEST(WarpLanes, SumsHaveTheBitsOfTheHost) {
+TEST(WarpLanes, SumsHaveHostBits) {
   std::vector<float> const x = random_floats(kMost, 1);
   expect_same_bits([&](std::size_t n, auto lanes) { return lanes.sum(n, [&](std::size_t j) { return x[j]; }); });
 }
 
-TEST(WarpLanes, SumsOfWordsHaveTheBitsOfTheHost) {
+TEST(WarpLanes, SumsOfWordsHaveHostBits) {
   std::mt19937_64 random(1);
   std::vector<std::uint64_t> x(kMost);
   for (auto& word : x) word = random();
   expect_same_bits([&](std::size_t n, auto lanes) { return lanes.sum_words(n, [&](std::size_t j) { return x[j]; }); });
 }
 
-TEST(WarpLanes, LargestWordAsksOnceForEach) {
+TEST(WarpLanes, LargestWordReadsEachElementOnce) {
   std::vector<float> const x = random_floats(kMost, 4);
   std::vector<std::uint32_t> const words = bits(x);
   expect_same_bits(
@@ -70,7 +70,7 @@ TEST(WarpLanes, LargestWordAsksOnceForEach) {
   }
 }
 
-TEST(WarpLanes, LargestIgnoreWhatIsNotANumberAsTheHostDoes) {
+TEST(WarpLanes, LargestIgnoresNanLikeTheHost) {
   std::vector<float> x = random_floats(kMost, 2);
   for (std::size_t j = 0; j < kMost; j += 7) x[j] = std::nanf("");
   for (float least : {-100.0F, 0.0F, 100.0F}) {
@@ -92,7 +92,7 @@ TEST(WarpLanes, EachVisitsEveryElementOnce) {
 }
 
 // A body of several exchanges, with values that lanes leave for each other in memory.
-TEST(WarpLanes, LossOfASideHasTheBitsOfTheHost) {
+TEST(WarpLanes, SideLossHasHostBits) {
   std::vector<std::uint32_t> rows(kMost);
   for (std::size_t j = 0; j < kMost; ++j) rows[j] = static_cast<std::uint32_t>(j % 11);
   using Kind = kernels::Loss::Kind;
@@ -158,7 +158,7 @@ struct OneNegative : kernels::DistanceTriple<Score, float> {
   }
 };
 
-TEST(WarpLanes, DistancesAreThoseOfTheHost) {
+TEST(WarpLanes, DistancesMatchTheHost) {
   for (std::size_t dim : {2, 6, 16, 34, 50}) {
     SCOPED_TRACE(dim);
     expect_same_triple<OneNegative<kernels::TranslationL1>>(dim, dim);
@@ -167,7 +167,7 @@ TEST(WarpLanes, DistancesAreThoseOfTheHost) {
   }
 }
 
-TEST(WarpLanes, TriplesAreThoseOfTheHost) {
+TEST(WarpLanes, TriplesMatchTheHost) {
   for (std::size_t dim : {2, 6, 16, 34, 50}) {
     SCOPED_TRACE(dim);
     expect_same_triple<kernels::NumberTriple<kernels::RealNumber<float>>>(dim, dim);
@@ -176,7 +176,7 @@ TEST(WarpLanes, TriplesAreThoseOfTheHost) {
   }
 }
 
-TEST(EmulatedWarp, Exchanges) {
+TEST(EmulatedWarp, ShuffleBallotAndMatchExchangeValues) {
   constexpr unsigned kAll = 0xFFFFFFFF, kOdd = 0xAAAAAAAA;
   WarpEmulator(1).run([&](EmulatedWarp warp, unsigned thread) {
     EXPECT_EQ(warp.shuffle(kAll, thread * 10, 7), 70U);
@@ -192,7 +192,7 @@ TEST(EmulatedWarp, Exchanges) {
 }
 
 // Sums that neighbours leave in memory are wrong for some order of the threads, unless they wait for each other.
-TEST(EmulatedWarp, AMissingSyncShows) {
+TEST(EmulatedWarp, ReportsMissingSyncAsWrongResult) {
   auto const sees_old_values = [](std::uint64_t seed, bool sync) {
     std::vector<int> left(32, 0);
     bool old = false;
@@ -220,7 +220,7 @@ std::string error_of(WarpEmulator::Body const& body) {
   return "";
 }
 
-TEST(EmulatedWarp, ThreadsThatWaitInVainAreAnError) {
+TEST(EmulatedWarp, ReportsThreadsThatWaitForever) {
   using testing::HasSubstr;
   EXPECT_THAT(error_of([](EmulatedWarp warp, unsigned thread) {
                 if (thread != 9) warp.sync(0xFFFFFFFF);

@@ -35,7 +35,7 @@ std::vector<std::uint8_t> small_stream(double density, StreamValues values) {
                  kernels::encode<float>(stream, {indices, floats, 10, kStreamBlock + 50, {values, -30}}).view());
 }
 
-TEST(HostileStream, IsRefused) {
+TEST(HostileStream, InvalidHeaderIsRejectedWithReason) {
   auto const good = small_stream(.02, StreamValues::kHalf);
   EXPECT_EQ(fault_of(good), "");
   EXPECT_EQ(fault_of({}), "it is shorter than a header");
@@ -71,7 +71,7 @@ TEST(HostileStream, IsRefused) {
 }
 
 // Each bit is turned over: no read leaves the bytes, and what is read lies in the range.
-TEST(HostileStream, IsNeverBelieved) {
+TEST(HostileStream, BitFlipsNeverCauseReadsOutOfRange) {
   Stream stream(Device::host(), 1);
   std::size_t rejected = 0, bad = 0, read = 0;
   for (double const density : {.004, .03, .4, 1.}) {
@@ -99,7 +99,7 @@ TEST(HostileStream, IsNeverBelieved) {
   EXPECT_GT(read, 1000U);
 }
 
-TEST(HostileStream, IsNamed) {
+TEST(HostileStream, SumsReportTheIndexOfABadStream) {
   Stream stream(Device::host(), 1);
   auto const good = small_stream(.02, StreamValues::kHalf);
   auto wrong = good;

@@ -21,7 +21,7 @@ bool found(Bytes const& bytes, std::size_t rows, std::size_t dim) {
   return kernels::wait_find_packed_rows(stream, {View<std::uint8_t const>(bytes), rows, dim}, starts);
 }
 
-TEST(PackSums, OfTheWrongSizeAreNotFound) {
+TEST(PackSums, RejectsBytesOfWrongSize) {
   EXPECT_TRUE(found({}, 0, 5));
   EXPECT_FALSE(found({0}, 0, 5));
   EXPECT_TRUE(found({0x00}, 1, 5));
@@ -36,7 +36,7 @@ TEST(PackSums, OfTheWrongSizeAreNotFound) {
   EXPECT_FALSE(found(Bytes(1 << 20, 0xFF), std::size_t{1} << 21, 65536));
 }
 
-TEST(PackSums, OutsideTheirRangeAreReported) {
+TEST(PackSums, ReportsFirstRowThatOverflows) {
   constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
   Stream stream(Device::host(), 1);
   for (std::size_t const dim : {1, 3, 8, 19}) {

@@ -43,7 +43,7 @@ Sent send(Device device, Format format, std::vector<float> const& values, std::v
   return {to_host(stream, out.view().flat()), to_host(stream, residual.view().flat())};
 }
 
-TEST(Quantize, SizesOnTheWire) {
+TEST(Quantize, WireSizesMatchTheFormat) {
   EXPECT_EQ(kernels::wire_bytes(Format::kFloat, 10, 100), 4000U);
   EXPECT_EQ(kernels::wire_bytes(Format::kHalf, 10, 101), 2040U);
   EXPECT_EQ(kernels::wire_bytes(Format::kE5M2, 10, 64), 680U);
@@ -80,7 +80,7 @@ TEST(Quantize, StochasticRoundingHasNoBias) {
   }
 }
 
-TEST(Quantize, DrawsBelongToRows) {
+TEST(Quantize, StochasticDrawsDependOnTheRow) {
   Random random(1);
   auto const values = floats(random, 10, kDim);
   std::vector<float> const second(values.begin() + 6 * kDim, values.end());
@@ -96,7 +96,7 @@ TEST(Quantize, DrawsBelongToRows) {
 }
 
 // What has been decoded over many steps, and the last residual, are the sum of all that was sent.
-TEST(Quantize, NothingIsLostOverManySteps) {
+TEST(Quantize, ResidualsPreserveTheSumOverManySteps) {
   constexpr int kSteps = 200;
   for (Device const device : devices()) {
     for (Format const format : kernels::kFormats) {
@@ -120,7 +120,7 @@ TEST(Quantize, NothingIsLostOverManySteps) {
   }
 }
 
-TEST(Quantize, WhatIsNotFiniteStaysInItsRow) {
+TEST(Quantize, NonfiniteValueAffectsOnlyItsRow) {
   std::vector<float> const good{1, 2, 3, 4}, rest{0.5F, 0.5F, 0.5F, 0.5F};
   for (Device const device : devices()) {
     for (float const bad : {kInfinity, -kInfinity, kNan, 3e38F}) {
@@ -146,7 +146,7 @@ TEST(Quantize, WhatIsNotFiniteStaysInItsRow) {
   }
 }
 
-TEST(Quantize, TinyRowsWaitInTheResidual) {
+TEST(Quantize, TinyRowsStayInTheResidual) {
   std::vector<float> const values{1e-40F, -1e-45F, 0x1p-101F, 0};
   for (Device const device : devices()) {
     for (Format const format : {Format::kE4M3, Format::kE5M2, Format::kInt8, Format::kInt2}) {
@@ -191,7 +191,7 @@ TEST(QuantizeSums, SmallSumsAreExact) {
   }
 }
 
-TEST(QuantizeSums, LargestSums) {
+TEST(QuantizeSums, LargestSumsAreExactAndOverflowIsReported) {
   constexpr std::int64_t kMost = std::int64_t{1} << 62, kMax = std::numeric_limits<std::int64_t>::max();
   for (Device const device : devices()) {
     for (Format const format : kernels::kFormats) {
@@ -207,7 +207,7 @@ TEST(QuantizeSums, LargestSums) {
   }
 }
 
-TEST(QuantizeSums, WhatHalvesCutOffStaysInTheResidual) {
+TEST(QuantizeSums, ClippedHalfValuesStayInTheResidual) {
   constexpr std::int64_t kOne = std::int64_t{1} << 30, kCut = 65504 * kOne;
   for (Device const device : devices()) {
     auto const sent =
@@ -218,7 +218,7 @@ TEST(QuantizeSums, WhatHalvesCutOffStaysInTheResidual) {
   }
 }
 
-TEST(QuantizeBuckets, TheLastOneIsShorter) {
+TEST(QuantizeBuckets, LastBucketMayBeShorter) {
   Random random(9);
   for (Device const device : devices()) {
     Stream stream(device, 2);

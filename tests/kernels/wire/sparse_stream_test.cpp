@@ -56,7 +56,7 @@ class SparseStream : public testing::Test {};
 using Types = testing::Types<float, std::int64_t>;
 TYPED_TEST_SUITE(SparseStream, Types);
 
-TYPED_TEST(SparseStream, SaysWhatItWasGiven) {
+TYPED_TEST(SparseStream, RoundTripKeepsElements) {
   Random random(1);
   Stream stream(Device::host(), 2);
   std::uint64_t const sizes[] = {0, 1, 63, 65, kStreamBlock - 1, kStreamBlock, kStreamBlock + 1, 3 * kStreamBlock + 7};
@@ -78,7 +78,7 @@ TYPED_TEST(SparseStream, SaysWhatItWasGiven) {
   }
 }
 
-TEST(SparseStreamOfFloats, StaysInItsList) {
+TEST(SparseStreamOfFloats, ViewOfAListReadsInPlace) {
   Random random(3);
   Stream stream(Device::host(), 2);
   for (double const density : kDensities) {
@@ -102,7 +102,7 @@ TEST(SparseStreamOfFloats, StaysInItsList) {
   }
 }
 
-TEST(SparseStreamOfFloats, StaysInItsArray) {
+TEST(SparseStreamOfFloats, ViewOfAnArrayReadsInPlace) {
   Random random(4);
   Stream stream(Device::host(), 2);
   constexpr std::uint64_t kFirst = 17, kSize = 2 * kStreamBlock + 77;
@@ -129,7 +129,7 @@ TEST(SparseStreamOfFloats, StaysInItsArray) {
 }
 
 // Whatever the form of places, and for each of the terms.
-TYPED_TEST(SparseStream, TakesItsPartOfAList) {
+TYPED_TEST(SparseStream, EncodesOnlyTheGivenRange) {
   Random random(2);
   Stream stream(Device::host(), 2);
   auto const e = elements<TypeParam>(random, 0, 3 * kStreamBlock + 100, .03);
@@ -144,7 +144,7 @@ TYPED_TEST(SparseStream, TakesItsPartOfAList) {
   }
 }
 
-TYPED_TEST(SparseStream, KeepsWhatValuesLose) {
+TYPED_TEST(SparseStream, ResidualKeepsTheRoundingError) {
   Random random(3);
   Stream stream(Device::host(), 2);
   for (double const density : {.01, .3}) {
@@ -173,7 +173,7 @@ PositionEncoding kind_at(double density, ValueForm form, std::size_t* position_b
   return all.blocks()[0].word.kind;
 }
 
-TEST(SparseStreamBytes, AreFewForPlaces) {
+TEST(SparseStreamBytes, PositionsUseTheShortestEncoding) {
   struct Case {
     double density, most;  // bytes for each element, all headers included
     PositionEncoding kind;
@@ -192,7 +192,7 @@ TEST(SparseStreamBytes, AreFewForPlaces) {
   }
 }
 
-TEST(SparseStreamBytes, UnitsTakeTheWidthTheirBlockNeeds) {
+TEST(SparseStreamBytes, UnitsUseTheWidthTheirBlockNeeds) {
   Stream stream(Device::host(), 1);
   std::vector<std::uint32_t> const indices{5, 6, 70000, 140000, 200000};
   std::vector<std::int64_t> const values{-128, 127, 128, -40000, std::int64_t{1} << 40};
@@ -205,7 +205,7 @@ TEST(SparseStreamBytes, UnitsTakeTheWidthTheirBlockNeeds) {
   for (std::size_t i = 0; i < indices.size(); ++i) EXPECT_EQ(got[indices[i]], values[i]);
 }
 
-TEST(SparseStreamBytes, ReachTheLastIndexThereIs) {
+TEST(SparseStreamBytes, SupportLargestIndex) {
   Stream stream(Device::host(), 1);
   std::vector<std::uint32_t> const indices{0xFFFF0000, 0xFFFFFFFE};
   std::vector<float> const values{1, 2};
@@ -221,7 +221,7 @@ TEST(SparseStreamBytes, ReachTheLastIndexThereIs) {
   EXPECT_EQ(to_host(stream, kernels::sum<float>(stream, kernels::SumToEntries<float>{whole}).indices.view()), indices);
 }
 
-TEST(SparseStreamErrors, IndicesMustAscend) {
+TEST(SparseStreamErrors, RejectsUnsortedIndices) {
   Stream stream(Device::host(), 2);
   std::vector<float> const values(4, 1);
   for (std::vector<std::uint32_t> const& wrong :
@@ -235,7 +235,7 @@ TEST(SparseStreamErrors, IndicesMustAscend) {
 }
 
 // In blocks whose places are bitmaps, wherever in the list.
-TEST(SparseStreamErrors, IndicesMustAscendWhereTheyAreMany) {
+TEST(SparseStreamErrors, RejectsUnsortedIndicesInDenseBlocks) {
   Stream stream(Device::host(), 2);
   std::vector<std::uint32_t> good;
   for (std::uint32_t i = 0; i < 2 * kStreamBlock; i += 1 + i % 3) good.push_back(i);

@@ -16,11 +16,11 @@ using kernels::StreamValues;
 using kernels::StreamView;
 
 template <class T>
-class SparseAllreduce : public testing::Test {};
+class SparseSum : public testing::Test {};
 using Types = testing::Types<float, std::int64_t>;
-TYPED_TEST_SUITE(SparseAllreduce, Types);
+TYPED_TEST_SUITE(SparseSum, Types);
 
-TYPED_TEST(SparseAllreduce, IsThatOfAMap) {
+TYPED_TEST(SparseSum, MatchesSumInAMap) {
   Random random(4);
   for (double const density : {.0005, .02, .1, .5, .99}) {
     for (std::size_t ranks = 1; ranks <= 8; ++ranks) {
@@ -70,7 +70,7 @@ TYPED_TEST(SparseAllreduce, IsThatOfAMap) {
   }
 }
 
-TYPED_TEST(SparseAllreduce, AddsToWhatIsThere) {
+TYPED_TEST(SparseSum, AddsToExistingValues) {
   Random random(5);
   Stream stream(Device::host(), 1);
   auto const e = elements<TypeParam>(random, 0, 70000, .05);
@@ -84,7 +84,7 @@ TYPED_TEST(SparseAllreduce, AddsToWhatIsThere) {
   }
 }
 
-TEST(SparseSumOfFloats, IsZeroOfMinusZeros) {
+TEST(SparseSumOfFloats, SumOfNegativeZerosIsPositiveZero) {
   Stream stream(Device::host(), 1);
   for (std::uint32_t const step : {1, 2, 5, 20, 600}) {
     std::vector<std::uint32_t> indices;
@@ -102,7 +102,7 @@ TEST(SparseSumOfFloats, IsZeroOfMinusZeros) {
 
 // There may be fewer sums than there were elements: no more memory is kept than twice what the sums take, and all of it
 // is given back.
-TEST(SparseSumMemory, IsNotWhatTheTermsNeeded) {
+TEST(SparseSumMemory, IsBoundedByTheSizeOfTheSum) {
   Random random(8);
   Stream stream(Device::host(), 1);
   std::size_t const before = memory::usage(Device::host()).bytes;

@@ -78,7 +78,7 @@ std::vector<float> normal(std::size_t n, std::uint64_t seed) {
   return x;
 }
 
-TEST(TopK, ManyNumbersOfElements) {
+TEST(TopK, SelectsLargestForAnyK) {
   auto const x = normal(kLong, 1);
   for (std::size_t const k : {std::size_t{0}, std::size_t{1}, kLong / 100, kLong / 2, kLong - 1, kLong, kLong + 5}) {
     expect_largest(x, k);
@@ -87,14 +87,14 @@ TEST(TopK, ManyNumbersOfElements) {
   expect_largest({0, 0, 0}, 2);
 }
 
-TEST(TopK, GuessesDoNotChangeTheResult) {
+TEST(TopK, ThresholdGuessDoesNotChangeTheResult) {
   auto const x = normal(kLong, 2);
   for (float const guess : {2.5758F, 0.001F, 100.0F, -1.0F, kInfinity, kNan, 1e-45F, 3e38F}) {
     expect_largest(x, kLong / 100, guess);
   }
 }
 
-TEST(TopK, EqualElements) {
+TEST(TopK, SelectsAmongEqualElements) {
   expect_largest(std::vector<float>(kLong, -3), 1000);
   std::vector<float> few(kLong, 0);  // fewer that are not zero than are asked for
   for (std::size_t i = 5; i < few.size(); i += 1000) few[i] = i % 3 == 0 ? -1 : 1;
@@ -105,7 +105,7 @@ TEST(TopK, EqualElements) {
   expect_largest(two, kLong / 3);
 }
 
-TEST(TopK, OrderedElements) {
+TEST(TopK, SelectsAmongSortedElements) {
   std::vector<float> x(kLong);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
   expect_largest(x, kLong / 100);
@@ -114,14 +114,14 @@ TEST(TopK, OrderedElements) {
 }
 
 // A sample of a few places sees none of the large elements, which all lie together.
-TEST(TopK, LargeElementsInOnePlace) {
+TEST(TopK, FindsLargeElementsThatSamplesMiss) {
   auto x = normal(400'000, 3);
   for (std::size_t i = 123'456; i < 123'456 + 300; ++i) x[i] *= 1e6F;
   expect_largest(x, 200);
   expect_largest(x, 400);
 }
 
-TEST(TopK, NotANumberIsLargest) {
+TEST(TopK, NanIsLargerThanInfinity) {
   auto x = normal(kLong, 4);
   x[77] = kInfinity;
   x[78] = -kInfinity;
@@ -132,7 +132,7 @@ TEST(TopK, NotANumberIsLargest) {
   expect_largest(std::vector<float>(kLong, kNan), 10);
 }
 
-TEST(TopK, SmallestFloats) {
+TEST(TopK, SelectsAmongDenormalFloats) {
   std::vector<float> x(kLong, 1e-45F);
   for (std::size_t i = 0; i < x.size(); i += 10) x[i] = 3e-45F;
   expect_largest(x, 1000);
@@ -140,7 +140,7 @@ TEST(TopK, SmallestFloats) {
 }
 
 // The threshold of one step is the bound of the next ones, which need no selection.
-TEST(TopK, ThresholdsKeepAboutAsMany) {
+TEST(TopK, ThresholdSelectsAboutAsManyNextTime) {
   for (Device const device : devices()) {
     Stream stream(device, 2);
     std::size_t const k = kLong / 100;
@@ -154,7 +154,7 @@ TEST(TopK, ThresholdsKeepAboutAsMany) {
   }
 }
 
-TEST(SelectAbove, NothingWithoutRoomIsLost) {
+TEST(SelectAbove, ResidualKeepsElementsWithoutRoom) {
   for (Device const device : devices()) {
     Stream stream(device, 2);
     auto const values = to_device(stream, std::vector<float>{1, -5, 0, kNan, 7, -kInfinity, 4});

@@ -41,7 +41,7 @@ struct Conversion {
   Converted done;
 };
 
-TEST(ClickConvert, CompressedTextIsTheSame) {
+TEST(ClickConvert, CompressedTextGivesTheSameSamples) {
   Conversion c;
   auto const lines = SyntheticText(small_layout()).lines(50000);
   std::string const text = joined(lines);
@@ -56,7 +56,7 @@ TEST(ClickConvert, CompressedTextIsTheSame) {
   EXPECT_EQ(c.done.bad, 0U);
 }
 
-TEST(ClickConvert, RefusesDamagedCompression) {
+TEST(ClickConvert, RejectsDamagedCompression) {
   Conversion c;
   std::string const packed = compressed(joined(SyntheticText(small_layout()).lines(20000)));
   for (std::size_t size : {std::size_t{4}, std::size_t{5}, packed.size() / 2, packed.size() - 1}) {
@@ -72,7 +72,7 @@ TEST(ClickConvert, RefusesDamagedCompression) {
 }
 
 // A frame that wants a window of 2 GiB, and much text in few bytes.
-TEST(ClickConvert, CompressedTextTakesBoundedMemory) {
+TEST(ClickConvert, DecompressionUsesBoundedMemory) {
   Conversion c;
   std::string const window("\x28\xB5\x2F\xFD\x00\xA8\x01\x00\x00", 9);
   expect_error([&] { c.convert(window); }, {"text cannot be decompressed (", "memory"});
@@ -80,7 +80,7 @@ TEST(ClickConvert, CompressedTextTakesBoundedMemory) {
                {"text:1: the line is longer than 16 MiB"});
 }
 
-TEST(ClickConvert, ReportsWhatItLeftOut) {
+TEST(ClickConvert, ReportsSkippedLines) {
   Conversion c;
   c.options.bad_share_max = 0.5;
   c.convert("1\t\t\t\ta\tb\tc\nbad\n");
@@ -89,7 +89,7 @@ TEST(ClickConvert, ReportsWhatItLeftOut) {
   EXPECT_THAT(c.done.notices, testing::ElementsAre(testing::HasSubstr("1 bad line of 2")));
 }
 
-TEST(ClickConvert, AFailureLeavesWhatWasThere) {
+TEST(ClickConvert, FailureKeepsTheOldFile) {
   Conversion c;
   std::uint64_t const digest = c.convert("1\t\t\t\ta\tb\tc\n");
   expect_error([&] { c.convert("bad\n"); }, {"1 bad line of 1"});

@@ -20,7 +20,7 @@ constexpr Case kCases[] = {
     {"user", "anna", 0xDE74372C8DE63439U, 0xD549224F4829B115U},
 };
 
-TEST(ClickKeys, AreAsDocumented) {
+TEST(ClickKeys, MatchTheDocumentation) {
   for (Case const& c : kCases) {
     EXPECT_EQ(value_id(c.text), c.id) << c.text;
     EXPECT_EQ(click_key(c.category, c.id), Key{c.key}) << c.category << " " << c.text;

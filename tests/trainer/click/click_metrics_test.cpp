@@ -43,7 +43,7 @@ std::vector<Prediction> random_predictions(std::size_t count, unsigned seed, boo
 
 double auc(std::vector<Prediction> all) { return area_under_curve(all); }
 
-TEST(AreaUnderCurve, IsTheShareOfPairsInOrder) {
+TEST(AreaUnderCurve, IsFractionOfPairsInOrder) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     for (bool fractions : {false, true}) {
       for (bool bad : {false, true}) {
@@ -54,7 +54,7 @@ TEST(AreaUnderCurve, IsTheShareOfPairsInOrder) {
   }
 }
 
-TEST(AreaUnderCurve, OfFewSamples) {
+TEST(AreaUnderCurve, MatchesHandComputedValues) {
   EXPECT_EQ(auc({{0.9F, 1}, {0.1F, 0}}), 1);
   EXPECT_EQ(auc({{0.1F, 1}, {0.9F, 0}}), 0);
   EXPECT_EQ(auc({{0.5F, 1}, {0.5F, 0}}), 0.5);
@@ -64,7 +64,7 @@ TEST(AreaUnderCurve, OfFewSamples) {
   EXPECT_EQ(auc({{NAN, 0}, {NAN, 1}}), 0.5);
 }
 
-TEST(AreaUnderCurve, IsAHalfWhereThereAreNoPairs) {
+TEST(AreaUnderCurve, IsOneHalfWithoutPairs) {
   EXPECT_EQ(auc({}), 0.5);
   EXPECT_EQ(auc({{0.1F, 1}, {0.9F, 1}}), 0.5);
   EXPECT_EQ(auc({{0.1F, 0}, {0.9F, 0}}), 0.5);
@@ -74,7 +74,7 @@ std::int64_t units(double loss) { return std::llround(loss * 0x1p30); }
 
 std::vector<Group> ranks_of(int ranks) { return ranks == 1 ? std::vector{Group::alone()} : Group::threads(ranks); }
 
-TEST(ClickMetrics, AreWhatTheyAreByHand) {
+TEST(ClickMetrics, MatchHandComputedValues) {
   Store store(Group::alone(), {.threads = 1});
   PredictionCollector counts;
   EXPECT_TRUE(counts.empty());
@@ -105,7 +105,7 @@ TEST(ClickMetrics, AreWhatTheyAreByHand) {
   EXPECT_NEAR(third.normalized_entropy, 2 / (std::log(3.0) / 3 + std::log(1.5) * 2 / 3), 1e-9);
 }
 
-TEST(ClickMetrics, SayWhatTheyAre) {
+TEST(ClickMetrics, AreWrittenAsTextAndJson) {
   Metrics const m = to_metrics(
       {.samples = 9, .clicks = 2.5, .auc = 0.75, .log_loss = 0.5, .calibration = 1.25, .normalized_entropy = 0.875});
   EXPECT_EQ(m.text, "auc 0.7500  log-loss 0.5000  calibration 1.250  normalized entropy 0.8750");
@@ -114,7 +114,7 @@ TEST(ClickMetrics, SayWhatTheyAre) {
                                               "calibration": 1.25, "normalized_entropy": 0.875})"));
 }
 
-TEST(ClickMetrics, OfOneClassAreThoseOfNothingKnown) {
+TEST(ClickMetrics, AreNeutralIfAllLabelsAreEqual) {
   Store store(Group::alone(), {.threads = 1});
   PredictionCollector counts;
   for (float label : {0.0F, 1.0F}) {
@@ -128,7 +128,7 @@ TEST(ClickMetrics, OfOneClassAreThoseOfNothingKnown) {
 }
 
 // Ranks with all, many, few and no predictions, told in pieces that end within and with them: the same bits.
-TEST(ClickMetrics, AreTheSameForAllRanks) {
+TEST(ClickMetrics, AreIndependentOfRanksAndPieces) {
   auto const all = random_predictions(240, 3, true, false);
   std::optional<nlohmann::json> alone;
   std::vector<std::vector<std::size_t>> const shares{{240}, {120, 120}, {0, 240}, {200, 0, 40}, {1, 100, 39, 100}};

@@ -56,7 +56,7 @@ std::vector<ClickCase> cases() {
 
 class ClickModels : public testing::TestWithParam<ClickCase> {};
 
-TEST_P(ClickModels, PredictAndLoseWhatTheyShould) {
+TEST_P(ClickModels, ProbabilitiesAndLossesMatchTheOracle) {
   ClickStepFixture f(GetParam(), kSamples);
   for (bool const training : {false, true}) {
     training ? f.run_step() : f.run_prediction();
@@ -71,7 +71,7 @@ TEST_P(ClickModels, PredictAndLoseWhatTheyShould) {
   }
 }
 
-TEST_P(ClickModels, HaveTheGradientsOfTheirLossByRows) {
+TEST_P(ClickModels, RowGradientsMatchFiniteDifferences) {
   ClickStepFixture f(GetParam(), kSamples);
   f.run_step();
   double largest = 0;
@@ -87,7 +87,7 @@ TEST_P(ClickModels, HaveTheGradientsOfTheirLossByRows) {
   EXPECT_TRUE(largest > 0.05 || f.oracle_.rows.empty()) << largest;
 }
 
-TEST_P(ClickModels, HaveTheGradientsOfTheirLossByParameters) {
+TEST_P(ClickModels, ParameterGradientsMatchFiniteDifferences) {
   ClickStepFixture f(GetParam(), kSamples);
   f.run_step();
   std::mt19937 random(1);
@@ -111,7 +111,7 @@ TEST_P(ClickModels, HaveTheGradientsOfTheirLossByParameters) {
 
 // Memory that an earlier, larger batch has used shows in nothing.
 // Whoever sums gradients as they come must not miss one, nor be told before it is all there.
-TEST_P(ClickModels, SayOnceOfEachParameterThatItsGradientIsThere) {
+TEST_P(ClickModels, ReportsEachParameterGradientOnceWhenComplete) {
   ClickStepFixture f(GetParam(), kSamples);
   f.run_step();
   auto const& model = f.model_;
@@ -143,7 +143,7 @@ TEST_P(ClickModels, SayOnceOfEachParameterThatItsGradientIsThere) {
   for (auto const& p : model.parameters().all()) EXPECT_EQ(said[p.name], numbers_of(p)) << p.name;
 }
 
-TEST_P(ClickModels, DoNotRememberABatch) {
+TEST_P(ClickModels, ResultsDoNotDependOnEarlierBatches) {
   ClickStepFixture f(GetParam(), kSamples);
   f.run_step();
   auto const rows = f.row_gradients();
@@ -166,7 +166,7 @@ TEST_P(ClickModels, DoNotRememberABatch) {
   EXPECT_EQ(to_host(f.stream_, View<float const>(f.dense_->gradient(0))), parts);
 }
 
-TEST(ClickModelErrors, SayWhatDoesNotFit) {
+TEST(ClickModelErrors, ReportUnsuitableColumns) {
   auto const make = [](ClickCase const& c) {
     auto const config = ClickStepFixture::config_of(c);
     trainer::ClickModel(trainer::layout_of(config.data), config.model, 1);

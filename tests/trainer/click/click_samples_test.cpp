@@ -59,7 +59,7 @@ void put(std::string& bytes, std::size_t at, T value) {
   std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
-TEST(ClickSamples, AreTheSameFromMemoryAndFromAFile) {
+TEST(ClickSamples, AreEqualFromMemoryAndFile) {
   for (Layout const& layout : {criteo_layout(), small_layout(), make_layout(2, 0), make_layout(0, 3)}) {
     Clicks const clicks(layout);
     std::vector<std::string> notices;
@@ -80,7 +80,7 @@ TEST(ClickSamples, AreTheSameFromMemoryAndFromAFile) {
   }
 }
 
-TEST(ClickSamples, AreGatheredInAnyOrder) {
+TEST(ClickSamples, GatherAcceptsAnyOrder) {
   for (Layout const& layout : {criteo_layout(), small_layout()}) {
     Clicks const clicks(layout);
     Samples const samples = open_samples(clicks.binary);
@@ -104,7 +104,7 @@ TEST(ClickSamples, AreGatheredInAnyOrder) {
   }
 }
 
-TEST(ClickSamples, MayBeUsedByManyThreads) {
+TEST(ClickSamples, AreReadByManyThreads) {
   Clicks const clicks(small_layout());
   Samples const samples = open_samples(clicks.binary);
   kernels::Arena arena(4);
@@ -115,7 +115,7 @@ TEST(ClickSamples, MayBeUsedByManyThreads) {
   });
 }
 
-TEST(ClickSamples, IdsTakeFourBytesWhereTheyCan) {
+TEST(ClickSamples, IdsUseFourBytesIfTheyFit) {
   Layout const layout = make_layout(0, 1);
   TemporaryFolder const folder;
   auto const bytes = [&](std::string const& cell) {
@@ -128,7 +128,7 @@ TEST(ClickSamples, IdsTakeFourBytesWhereTheyCan) {
   EXPECT_EQ(bytes("other"), bytes("") + 4 * 1024);
 }
 
-TEST(ClickSamples, ABatchHasFewerThan2To32Values) {
+TEST(ClickSamples, RejectsBatchWithTooManyValues) {
   TemporaryFolder const folder;
   std::string text = "1\t";
   for (int i = 1; i < 65536; ++i) text += "|";
@@ -138,7 +138,7 @@ TEST(ClickSamples, ABatchHasFewerThan2To32Values) {
   expect_error([&] { samples.gather(std::vector<std::uint64_t>(65536), batch); }, {"has 4294967296 values"});
 }
 
-TEST(ClickSamples, RefusesOtherFiles) {
+TEST(ClickSamples, RejectsFilesOfOtherKinds) {
   Clicks const clicks(small_layout());
   expect_error([&] { open_samples(clicks.text); }, {"is no binary file of samples", "gpu_train convert"});
   expect_error([&] { open_samples(clicks.write("")); }, {"is no binary file of samples"});
@@ -147,7 +147,7 @@ TEST(ClickSamples, RefusesOtherFiles) {
   expect_error([&] { open_samples(clicks.folder.path() / "none"); }, {"none cannot be opened"});
 }
 
-TEST(ClickSamples, RefusesACutFile) {
+TEST(ClickSamples, RejectsTruncatedFile) {
   Clicks const clicks(small_layout(), 1500);
   std::string const whole = clicks.bytes();
   for (std::size_t size = 0; size < whole.size(); size += size < 300 ? 1 : 997) {
@@ -156,7 +156,7 @@ TEST(ClickSamples, RefusesACutFile) {
   expect_error([&] { open_samples(clicks.write(whole + "x")); }, {"changed.bin has", "bytes, which is not what"});
 }
 
-TEST(ClickSamples, RefusesAnyChangedByte) {
+TEST(ClickSamples, RejectsAnyChangedByte) {
   Clicks const clicks(small_layout(), 1100);
   std::string const whole = clicks.bytes();
   FileHeader const header = header_of(whole);
@@ -175,7 +175,7 @@ TEST(ClickSamples, RefusesAnyChangedByte) {
   }
 }
 
-TEST(ClickSamples, NamesTheDamagedBlockAndKeepsTheOthers) {
+TEST(ClickSamples, ErrorNamesDamagedBlockAndOthersAreReadable) {
   Clicks const clicks(small_layout(), 3000);
   std::string changed = clicks.bytes();
   BlockEntry entry;
@@ -190,7 +190,7 @@ TEST(ClickSamples, NamesTheDamagedBlockAndKeepsTheOthers) {
   }
 }
 
-TEST(ClickSamples, RefusesHostileHeaders) {
+TEST(ClickSamples, RejectsInvalidHeaders) {
   Clicks const clicks(small_layout(), 1100);
   std::string const whole = clicks.bytes();
   auto const rejected = [&](std::size_t at, auto value, char const* words) {
@@ -223,7 +223,7 @@ TEST(ClickSamples, RefusesHostileHeaders) {
 }
 
 // Each column entry and each kind of content, made wrong in a block whose checksum is right.
-TEST(ClickSamples, RefusesHostileBlocks) {
+TEST(ClickSamples, RejectsInvalidBlocks) {
   Layout const layout = small_layout();
   SampleBatch batch{.samples = 2,
                     .labels = {0.5, 1},

@@ -31,7 +31,7 @@ class ClickTopKTest : public ClickTrainTest {
   static double reductions(nlohmann::json const& summary) { return summary.at("sent").at("allreduces").get<double>(); }
 };
 
-TEST_F(ClickTopKTest, LearnsNearlyAsWellWithATenth) {
+TEST_F(ClickTopKTest, LearnsNearlyAsWellWithTenthOfGradients) {
   auto const exact = run("exact", with({"train.epochs=6", "run.ranks=2"}));
   for (char const* algorithm : {"auto", "spardl"}) {
     std::string const setting = std::string("dense.algorithm=") + algorithm;
@@ -44,7 +44,7 @@ TEST_F(ClickTopKTest, LearnsNearlyAsWellWithATenth) {
   }
 }
 
-TEST_F(ClickTopKTest, EndsWithTheSameBitsEachTime) {
+TEST_F(ClickTopKTest, RepeatedRunsGiveEqualBits) {
   for (int ranks : {1, 2, 3}) {
     auto const name = std::to_string(ranks);
     auto const once = result(run(name + "once", with(top_k(ranks))));
@@ -53,7 +53,7 @@ TEST_F(ClickTopKTest, EndsWithTheSameBitsEachTime) {
   }
 }
 
-TEST_F(ClickTopKTest, GoesOnWithTheSameBitsOnAsManyRanksAndLearnsOnOthers) {
+TEST_F(ClickTopKTest, ResumeGivesEqualBitsOnEqualRankCount) {
   Settings const sgd{"dense.optimizer=sgd", "dense.momentum=0.5", "dense.momentum_correction=true",
                      "dense.warmup_steps=6"};
   for (Settings const& more : {Settings{}, sgd}) {
@@ -77,7 +77,7 @@ TEST_F(ClickTopKTest, GoesOnWithTheSameBitsOnAsManyRanksAndLearnsOnOthers) {
 }
 
 // With one number of ranks bits agree, so that what differs is the setting's. Momentum is an optimizer's that has some.
-TEST_F(ClickTopKTest, NoSettingIsInert) {
+TEST_F(ClickTopKTest, EverySettingChangesTheResult) {
   int runs = 0;
   auto const summary = [&](Settings const& settings) {
     Settings all = with(top_k(2, {"train.steps=6"}));
@@ -110,7 +110,7 @@ TEST_F(ClickTopKTest, NoSettingIsInert) {
   EXPECT_LT(sent({warm}), sent({warm, "dense.initial_density=0.5"}));
 }
 
-TEST_F(ClickTopKTest, SaysHowItSums) {
+TEST_F(ClickTopKTest, ReportsAllreduceAlgorithms) {
   using testing::AllOf, testing::ElementsAre, testing::HasSubstr;
   auto const lines_of = [&](int ranks, Settings const& settings) {
     auto const summary = run(fmt::format("{} {}", ranks, settings.size()), with(settings));
@@ -129,7 +129,7 @@ TEST_F(ClickTopKTest, SaysHowItSums) {
           HasSubstr("exact, in units")));
 }
 
-TEST_F(ClickTopKTest, RefusesAnotherExchangeAfterwards) {
+TEST_F(ClickTopKTest, ResumeRejectsChangedCompression) {
   run("run", with(top_k(1, {"train.steps=2"})));
   test::expect_error([&] { run("run", with({"train.steps=4"}), true); },
                      {"dense.compression = 'top_k', and the configuration sets 'none'"});

@@ -13,7 +13,7 @@
 namespace gpups::trainer {
 namespace {
 
-TEST(FrequentValues, AreThoseThatWereAddedOftenEnough) {
+TEST(FrequentValues, HaveAtLeastTheMinimalCount) {
   std::mt19937_64 random(3);
   std::map<std::uint64_t, int> want;
   KeyCounts counts;
@@ -36,7 +36,7 @@ TEST(FrequentValues, AreThoseThatWereAddedOftenEnough) {
   EXPECT_FALSE(FrequentValues().has(Key{1}));
 }
 
-TEST(FrequentValues, ComeBackFromACheckpoint) {
+TEST(FrequentValues, RoundTripThroughCheckpoint) {
   KeyCounts counts;
   for (std::uint64_t key : {9U, 0U, 7U}) counts.add(Key{key});
   std::vector<Blob> const blobs{{"other", "x"}, to_blob(counts.at_least(1))};
@@ -47,7 +47,7 @@ TEST(FrequentValues, ComeBackFromACheckpoint) {
 }
 
 // Two categories with salts 1 and 2; of the first, value 10 alone is frequent.
-TEST(FrequentValues, LeaveOneKeyToTheRestOfACategory) {
+TEST(FrequentValues, RareValuesOfACategoryShareOneKey) {
   SampleBatch samples{
       .samples = 3, .labels = {0, 1, 0}, .numbers = {}, .offsets = {}, .values = {10, 10, 11, 5, 12, 10}};
   std::vector<std::uint64_t> const keys{number(salted_key(1, 10)), number(salted_key(2, 5))};
@@ -63,7 +63,7 @@ TEST(FrequentValues, LeaveOneKeyToTheRestOfACategory) {
   EXPECT_NE(rare_key(1), salted_key(1, 11));
 }
 
-TEST(Entries, AreTheSameForValuesAndForListsOfOne) {
+TEST(Entries, AreEqualForValuesAndListsOfOne) {
   std::mt19937_64 random(5);
   SampleBatch samples{.samples = 9};
   for (int i = 0; i < 9 * 3; ++i) samples.values.push_back(random());

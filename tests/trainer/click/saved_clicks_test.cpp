@@ -17,7 +17,7 @@ namespace {
 using test::expect_error;
 
 // The last samples of the file are the test; what is loaded for predicting knows nothing of the training data.
-TEST_F(ClickTrainTest, ASavedModelPredictsAndIsExported) {
+TEST_F(ClickTrainTest, SavedModelPredictsAndIsExported) {
   auto const summary = run("run", rich({"data.valid_share=0"}));
   std::filesystem::rename(clicks_, folder_.path() / "elsewhere.tsv");
   SavedClicks saved(folder_.path() / "run", {});
@@ -57,7 +57,7 @@ TEST_F(ClickTrainTest, ASavedModelPredictsAndIsExported) {
 }
 
 // Rows of 5 numbers take 8 in memory, and memory that was used before holds anything.
-TEST_F(ClickTrainTest, WhatIsBehindARowIsNoPartOfAPrediction) {
+TEST_F(ClickTrainTest, PaddingOfRowsDoesNotAffectPredictions) {
   auto const summary = run("run", small("deepfm", {"model.dim=5"}));
   for (std::size_t size = 1024; size <= std::size_t{1} << 22; size *= 2) {
     Array<float> const used(Device::host(), size);
@@ -68,7 +68,7 @@ TEST_F(ClickTrainTest, WhatIsBehindARowIsNoPartOfAPrediction) {
 }
 
 // Rows that no step names for long go; those that are named stay.
-TEST_F(ClickTrainTest, RowsAreForgotten) {
+TEST_F(ClickTrainTest, UnusedRowsExpire) {
   auto const rows_of = [&](std::string const& name, Settings settings) {
     settings.insert(settings.end(), {"train.epochs=2", "data.train=" + clicks_.string(), "model.name=fm"});
     run(name, settings);

@@ -35,7 +35,7 @@ class LineModel final : public GraphModel {
 
 using Fact = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
 
-TEST(Evaluator, RanksAsByHand) {
+TEST(Evaluator, RanksMatchHandComputation) {
   std::mt19937 random(3);
   Dataset data;
   std::uint32_t const entities = 50, relations = 3;

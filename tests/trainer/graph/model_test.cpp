@@ -82,7 +82,7 @@ void expect_definition(GraphModelOptions const& options, Device device) {
   expect_near(summed(step, 1, relation_dim(options)), oracle_gradients(options, entities, relations, triples, true));
 }
 
-TEST_P(Models, LossAndGradientsAreThoseOfTheDefinition) { expect_definition(GetParam(), Device::host()); }
+TEST_P(Models, LossAndGradientsMatchDefinition) { expect_definition(GetParam(), Device::host()); }
 
 // Bits of the sources, coefficients and entries of the triples of microbatch m, in an order of their own.
 std::vector<std::uint64_t> bits_of(Step const& step, std::size_t m, GraphModelOptions const& options) {
@@ -124,9 +124,7 @@ void expect_bits_of_the_batch_alone(GraphModelOptions const& options, Device dev
   EXPECT_EQ(one.loss_units, first.loss_units + rest.loss_units);
 }
 
-TEST_P(Models, BitsDependNeitherOnThreadsNorOnWhoComputes) {
-  expect_bits_of_the_batch_alone(GetParam(), Device::host());
-}
+TEST_P(Models, BitsAreIndependentOfThreadsAndRanks) { expect_bits_of_the_batch_alone(GetParam(), Device::host()); }
 
 class ModelsOnCuda : public testing::Test {
  protected:
@@ -142,8 +140,8 @@ class ModelsOnCuda : public testing::Test {
   }
 };
 
-TEST_F(ModelsOnCuda, LossAndGradientsAreThoseOfTheDefinition) { each_options(expect_definition); }
-TEST_F(ModelsOnCuda, BitsDependNotOnWhoComputes) { each_options(expect_bits_of_the_batch_alone); }
+TEST_F(ModelsOnCuda, LossAndGradientsMatchDefinition) { each_options(expect_definition); }
+TEST_F(ModelsOnCuda, BitsAreIndependentOfRanks) { each_options(expect_bits_of_the_batch_alone); }
 
 TEST_P(Models, PaddingOfSourcesIsZero) {
   GraphModelOptions const& options = GetParam();
@@ -193,7 +191,7 @@ void expect_scores(GraphModelOptions const& options, Device device) {
 class ModelScores : public OnDevice {};
 INSTANTIATE_TEST_SUITE_P(All, ModelScores, kDevices, device_name);
 
-TEST_P(ModelScores, OfAllEntitiesAreThoseOfTheDefinition) {
+TEST_P(ModelScores, MatchDefinition) {
   for (std::string const& name : trainer::model_names()) {
     for (std::size_t dim : {2, 14, 50, 64, 100}) {
       GraphModelOptions options;
@@ -205,7 +203,7 @@ TEST_P(ModelScores, OfAllEntitiesAreThoseOfTheDefinition) {
   }
 }
 
-TEST_P(Models, GradientsAreReusedForLargerAndSmallerBatches) {
+TEST_P(Models, GradientMemoryIsReusedByBatchesOfOtherSizes) {
   GraphModelOptions const& options = GetParam();
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
   GraphGradients reused;
@@ -222,7 +220,7 @@ TEST_P(Models, GradientsAreReusedForLargerAndSmallerBatches) {
 }
 
 // What the store is told of the sources, where it is told.
-TEST_P(Models, TheLargestSourceIsKnown) {
+TEST_P(Models, ReportsLargestSource) {
   GraphModelOptions const& options = GetParam();
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
   Batch const batch = make_batch(7, 1, kEntities, kRelations);
@@ -245,7 +243,7 @@ TEST_P(Models, TheLargestSourceIsKnown) {
 }
 
 // A distance has no derivative at 0, which is where training moves positives to.
-TEST(DistanceModels, GradientsAreFiniteAndNoneAtDistanceZero) {
+TEST(DistanceModels, GradientsAreFiniteAtDistanceZero) {
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
   for (auto const& [name, norm] : {std::pair{"transe", 1}, {"transe", 2}, {"rotate", 1}}) {
     for (std::size_t dim : {6, 64}) {
@@ -268,7 +266,7 @@ TEST(DistanceModels, GradientsAreFiniteAndNoneAtDistanceZero) {
   }
 }
 
-TEST_P(Models, LargeScoresGiveFiniteLossesAndNotANumberIsPassedOn) {
+TEST_P(Models, LargeScoresGiveFiniteLosses) {
   GraphModelOptions const& options = GetParam();
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
   Batch const batch = make_batch(5, 1, kEntities, kRelations);

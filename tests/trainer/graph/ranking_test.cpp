@@ -14,7 +14,7 @@
 namespace gpups::trainer {
 namespace {
 
-TEST(RankingFilter, AreThoseOfAllSplits) {
+TEST(RankingFilter, ContainsAnswersOfAllSplits) {
   std::vector<Triple> const train{{0, 0, 5}, {0, 0, 3}, {0, 1, 4}, {2, 0, 5}}, test{{0, 0, 3}, {0, 0, 1}};
   RankingFilter const objects({train, test}, true), subjects({train, test}, false);
   auto const list = [](std::span<std::uint32_t const> s) { return std::vector<std::uint32_t>(s.begin(), s.end()); };
@@ -25,7 +25,7 @@ TEST(RankingFilter, AreThoseOfAllSplits) {
   EXPECT_TRUE(objects.of(7, 7).empty());
 }
 
-TEST(Ranking, TiesCountAsTheMiddle) {
+TEST(Ranking, TiesGetTheMeanRank) {
   RankingSums sums({1, 2, 3});
   sums.add(0, 0);  // rank 1
   sums.add(1, 1);  // rank 2.5
@@ -41,7 +41,7 @@ TEST(Ranking, TiesCountAsTheMiddle) {
   EXPECT_EQ(m.hits[2], (std::pair<std::int64_t, double>{3, 0.75}));
 }
 
-TEST(Ranking, SumsOfPartsAreThoseOfTheWhole) {
+TEST(Ranking, SumsOfPartsAddUp) {
   RankingSums whole({10}), a({10}), b({10});
   for (std::uint64_t i = 0; i < 100; ++i) {
     whole.add(i * 7 % 31, i % 3);
@@ -52,7 +52,7 @@ TEST(Ranking, SumsOfPartsAreThoseOfTheWhole) {
   EXPECT_TRUE(std::equal(joined.begin(), joined.end(), whole.values().begin(), whole.values().end()));
 }
 
-TEST(Ranking, OfNothingIsZero) {
+TEST(Ranking, MetricsOfNoTriplesAreZero) {
   RankingMetrics const m = RankingSums({1}).metrics();
   EXPECT_EQ(m.ranked, 0);
   EXPECT_EQ(m.mrr, 0);
@@ -69,7 +69,7 @@ TEST(Nearest, SortsByCosine) {
   EXPECT_EQ(nearest({rows.data(), 5, 2, 4}, 0, 100).back().entity, 2U);
 }
 
-TEST(Nearest, AnUnknownNameIsRefusedWithTheNearest) {
+TEST(Nearest, UnknownNameErrorSuggestsSimilarName) {
   Dictionary d("entity");
   for (char const* name : {"cat.n.01", "dog.n.01", "dog.n.02"}) d.add(name);
   EXPECT_EQ(find_entity(d, "dog.n.02"), 2U);

@@ -70,7 +70,7 @@ TEST(WordnetReader, KeepsOneOfTwoInverseRelations) {
                                                "loud.a.01 similar_to noisy.s.01", "noisy.s.01 similar_to loud.a.01"}));
 }
 
-TEST(WordnetReader, RefusesWhatIsNoDatabase) {
+TEST(WordnetReader, RejectsInvalidDatabase) {
   TemporaryFolder const folder;
   expect_error([&] { read_wordnet(config_of(folder)); }, {"data.noun cannot be opened"});
   write_database(folder);
@@ -113,7 +113,7 @@ void expect_sound_split(Dataset const& d) {
   }
 }
 
-TEST(WordnetReader, HoldsOutWhatTrainingDoesNotNeed) {
+TEST(WordnetReader, HeldOutTriplesAreNotNeededForTraining) {
   TemporaryFolder const folder;
   write_database(folder);
   DataConfig config = config_of(folder);
@@ -132,7 +132,7 @@ class InstalledWordnet : public testing::Test {
   DataConfig config_{.reader = "wordnet", .folder = "/usr/share/wordnet"};
 };
 
-TEST_F(InstalledWordnet, IsReadWhole) {
+TEST_F(InstalledWordnet, AllRelationsAreRead) {
   Dataset const d = read_wordnet(config_);
   std::map<std::string, std::size_t> count;
   for (auto const* split : {&d.train, &d.valid, &d.test}) {
@@ -153,7 +153,7 @@ TEST_F(InstalledWordnet, IsReadWhole) {
   expect_sound_split(d);
 }
 
-TEST_F(InstalledWordnet, TheSeedDecidesTheSplit) {
+TEST_F(InstalledWordnet, SplitDependsOnTheSeed) {
   std::uint64_t const once = read_wordnet(config_).digest();
   EXPECT_EQ(read_wordnet(config_).digest(), once);
   config_.split_seed = 2;

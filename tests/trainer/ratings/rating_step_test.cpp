@@ -55,7 +55,7 @@ double loss_of(RatingSet const& set, std::vector<std::uint64_t> const& samples, 
 class RatingSteps : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Dims, RatingSteps, testing::Values(1, 6, 32));
 
-TEST_P(RatingSteps, MoveRowsAgainstTheGradient) {
+TEST_P(RatingSteps, MovesRowsAgainstTheGradient) {
   RatingSet const set = some_ratings();
   Config config;
   config.model.dim = GetParam();
