@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that look at what callers give: the first number that points nowhere, the first row that cannot be kept.
+// Kernels that check arguments of callers: they report the first index out of range, and the first row whose values the
+// table's data type cannot hold.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -60,7 +61,7 @@ TEST_P(CheckArguments, ReportsFirstRowThatOverflowsItsType) {
   }
 }
 
-// What is just within the limit of a type rounds to a finite number, and what is just beyond does not.
+// The largest kept float rounds to a finite number of the type, and the next larger float rounds to infinity.
 TEST(LargestKept, IsLargestFloatThatRoundsToFinite) {
   float const half = largest_kept(DataType::kHalf), bfloat = largest_kept(DataType::kBFloat16);
   EXPECT_EQ(to_float(round_to<Half>(half)), 65504.0F);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling by key gives the bits that pooling by number gives, however many entries a thread takes at a time.
+// Pooling by key gives the same bits as pooling by row number, for any number of entries that a thread handles at a
+// time.
 #include "kernels/find_pooled.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@ namespace {
 
 constexpr std::size_t kRows = 3000, kDim = 20;
 
-// Bags of so many entries, of keys of which a tenth has no row.
+// The parameter is the number of entries of each bag. About a tenth of the keys have no row.
 class FindPooledBags : public testing::TestWithParam<std::vector<std::uint32_t>> {
  protected:
   FindPooledBags() {
@@ -61,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(All, FindPooledBags,
                                          std::vector<std::uint32_t>(2000, 5),
                                          std::vector<std::uint32_t>{4096, 256, 4097, 64, 1}));
 
-// Some keys are then many buckets away from their first one.
+// At this load some keys are many buckets away from their first bucket.
 TEST(FindPooled, FindsKeysAtMaximalLoad) {
   Stream stream(Device::host(), 2);
   KeyIndex index(Device::host(), kRows);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of 16 bits, each of them and what lies between two neighbours, against their definition in double.
+// All 16-bit floats, and the floats between two neighbours, compared with their definition in double.
 #include "kernels/half.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace gpups::kernels {
 namespace {
 
-// How a type's bits are divided: sign, exponent, then so many bits of mantissa.
+// The number of mantissa bits of a type; the other bits are the sign and the exponent.
 template <class T>
 inline constexpr int kMantissaBits = 0;
 template <>
@@ -19,7 +19,7 @@ inline constexpr int kMantissaBits<Half> = 10;
 template <>
 inline constexpr int kMantissaBits<BFloat16> = 7;
 
-// What the bits say, by the definition of IEEE 754.
+// Returns the value of the bits by the definition of IEEE 754.
 template <class T>
 double value_of(T x) {
   int const mantissa_bits = kMantissaBits<T>, exponent_bits = 15 - mantissa_bits;
@@ -72,7 +72,7 @@ TYPED_TEST(SixteenBitFloats, RoundTripKeepsAllBitPatterns) {
 TYPED_TEST(SixteenBitFloats, RoundsToNearestWithTiesToEven) {
   for (unsigned bits = 0; bits < this->largest().bits; ++bits) {
     double const low = value_of(this->of(bits)), high = value_of(this->of(bits + 1));
-    auto const middle = static_cast<float>((low + high) / 2);  // exact: a float has the place
+    auto const middle = static_cast<float>((low + high) / 2);  // exact in most cases: a float has enough bits
     if (static_cast<double>(middle) != (low + high) / 2) continue;
     float const below = std::nextafter(middle, 0.0F), above = std::nextafter(middle, INFINITY);
     unsigned const even = bits % 2 == 0 ? bits : bits + 1;

@@ -42,7 +42,7 @@ TEST_F(HostMemoryFiles, UsesTightestEnclosingCgroup) {
         "anon 100\ninactive_file " + std::to_string(kMega) + "\nactive_file " + std::to_string(kMega) + "\n");
   auto const memory = host_memory(root());
   EXPECT_EQ(memory.total, 6 * kMega);
-  EXPECT_EQ(memory.available, 3 * kMega);  // its pages of files can go
+  EXPECT_EQ(memory.available, 3 * kMega);  // cached pages of files can be freed
 }
 
 TEST_F(HostMemoryFiles, ReadsCgroupsOfVersion1) {

@@ -16,12 +16,12 @@ namespace {
 using test::Random;
 using Ids = std::vector<std::uint32_t>;
 
-// An index, and what it should hold.
+// An index, and the contents that it should have.
 struct Model {
   Stream stream;
   KeyIndex index;
   std::map<std::uint64_t, std::uint32_t> ids{};
-  Ids free{};  // ascending; the last is taken first
+  Ids free{};  // ascending; the largest is reused first
   std::uint32_t ids_end = 0;
 
   std::uint32_t next() {
@@ -35,7 +35,7 @@ struct Model {
     EXPECT_EQ(index.ids_end(), ids_end);
     EXPECT_LE(index.size(), index.capacity());
   }
-  // keys: any number of times each.
+  // A key may occur several times in `keys`.
   void insert(std::vector<Key> const& keys) {
     auto const there = to_device(stream, keys);
     Array<std::uint32_t> got(stream.device(), keys.size());
@@ -61,7 +61,7 @@ struct Model {
     for (Key key : keys) forget(number(key));
     check_sizes();
   }
-  // Erases, by their numbers, the keys of which `goes` says so; names numbers that are free as well.
+  // Erases the keys for which `goes` returns true, by their ids. The call also gives ids that are free already.
   void erase_where(std::function<bool(std::uint64_t)> const& goes) {
     Ids gone = free;
     std::vector<std::uint64_t> keys;
@@ -119,7 +119,7 @@ TEST(KeyIndex, MatchesAMapOverRandomBatches) {
   }
 }
 
-// Growth in parts: much is found, inserted and erased while keys lie in two arrays of buckets.
+// The index grows in steps. Keys are found, inserted and erased while they are in two arrays of buckets.
 TEST(KeyIndex, FindsInsertsAndErasesWhileGrowing) {
   for (Device const device : test::devices()) {
     for (int const threads : {1, 2, 5}) {
@@ -146,7 +146,7 @@ TEST(KeyIndex, FindsInsertsAndErasesWhileGrowing) {
   }
 }
 
-// Erased keys leave marks; these go when keys move, and no memory is taken for it in the long run.
+// Erased keys leave marks in buckets. The marks are removed when keys are moved, so memory does not grow.
 TEST(KeyIndex, ErasingKeepsMemoryBounded) {
   Model model{Stream(Device::host(), 1), KeyIndex(Device::host(), 700)};
   model.insert(test::distinct_keys(700));
@@ -180,7 +180,7 @@ TEST(KeyIndex, AcceptsEveryKeyValue) {
   }
 }
 
-// Takes back what mix() does, so that keys can be made whose hashes are chosen.
+// The inverse of mix(), to make keys with given hashes.
 std::uint64_t unmix(std::uint64_t x) {
   x ^= x >> 31 ^ x >> 62;
   x *= 0x319642B2D24D8EC3U;
@@ -190,8 +190,8 @@ std::uint64_t unmix(std::uint64_t x) {
 }
 Key key_with_hash(std::uint64_t hash) { return Key{unmix(hash) - 0x9E3779B97F4A7C15U}; }
 
-// All keys start their search at one bucket, among the last, so that their chain goes on at the first; with equal tags
-// or with all.
+// The search for every key starts at the same bucket near the end, so that the chain of buckets continues at the first
+// bucket. The keys have equal tags in one round, and all tags in the other.
 TEST(KeyIndex, FindsKeysThatAllHashToOneBucket) {
   ASSERT_EQ(hash_of(key_with_hash(12345)), 12345U);
   for (Device const device : test::devices()) {
@@ -207,7 +207,7 @@ TEST(KeyIndex, FindsKeysThatAllHashToOneBucket) {
       model.insert(keys);
       model.find(keys);
       EXPECT_EQ(model.index.growths(), 0U);
-      model.insert(test::distinct_keys(9000));  // moves the chain
+      model.insert(test::distinct_keys(9000));  // grows the index, which moves the chain
       EXPECT_GT(model.index.growths(), 0U);
       model.find(keys);
       model.erase(keys);
@@ -230,7 +230,8 @@ TEST(KeyIndex, ExpectedKeysFitWithoutGrowing) {
   }
 }
 
-// Numbers go by the first place in the batch, for any number of threads, however large the batch.
+// New keys get ids in the order of their first occurrence in the batch, for any number of threads and size of the
+// batch.
 TEST(KeyIndex, NumbersNewKeysInBatchOrder) {
   for (Device const device : test::devices()) {
     for (int const threads : {1, 2, 3}) {
@@ -245,8 +246,7 @@ TEST(KeyIndex, NumbersNewKeysInBatchOrder) {
   }
 }
 
-// At the highest load, just before it grows, and with every key looked for.
-// Some threads then have a range of hashes within one bucket.
+// With so many threads the range of hashes of some threads is within one bucket.
 TEST(KeyIndex, MoreThreadsThanBucketsInsertRepeatedKeysOnce) {
   for (int const threads : {19, 28, 32}) {
     for (std::size_t const expected : {1, 64, 90}) {
@@ -260,6 +260,7 @@ TEST(KeyIndex, MoreThreadsThanBucketsInsertRepeatedKeysOnce) {
   }
 }
 
+// The index holds as many keys as it can without growing.
 TEST(KeyIndex, FindsKeysAtMaximalLoad) {
   for (Device const device : test::devices()) {
     Model model{Stream(device, 2), KeyIndex(device, 40'000)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that move rows, with results that outgrow the caches and are written around them, and with small ones of the
-// same kind: what is written is the same.
+// Kernels that copy rows. Results larger than the caches are written with nontemporal stores, small ones are not; both
+// must be correct.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kTableRows = 5000;
 
-// Columns of rows, and whether there are many of them.
+// The columns of a row, and whether the result is larger than the caches.
 struct Shape {
   std::size_t dim;
   bool large;
@@ -43,7 +43,7 @@ class NontemporalResults : public testing::TestWithParam<Shape> {
 
   float value(std::size_t i, std::size_t j) const { return values_[numbers_[i] * stride_ + j]; }
 
-  // Row i should be factor(i) times row numbers_[i] of the table, with its padding; nothing where that is nullopt.
+  // Expects that row i is factor(i) times row numbers_[i] of the table, padding included.
   template <class Factor>
   void expect(MatrixView<float const> got, Factor factor) const {
     for (std::size_t i = 0; i < got.rows(); ++i) {
@@ -113,7 +113,7 @@ TEST_P(NontemporalResults, PoolingBagsOfOneEntryCopiesRows) {
   expect(out_, once);
 }
 
-// Bags of one that are added to nothing, and every tenth row is an empty one.
+// Bags of one weighted entry; every tenth bag is empty.
 TEST_P(NontemporalResults, PoolingWithWeightsMultipliesRows) {
   std::vector<std::uint32_t> offsets{0};
   std::vector<float> weights;

@@ -15,13 +15,13 @@ void expect_words(Philox4 got, std::vector<std::uint32_t> const& want) {
   EXPECT_TRUE(std::equal(want.begin(), want.end(), got.word)) << std::hex << got.word[0];
 }
 
-// Known answers of the authors' Random123.
-TEST(Philox, MatchesKnownAnswers) {
+// The expected words are the test vectors of Random123, the library of Philox's authors.
+TEST(Philox, MatchesPublishedTestVectors) {
   constexpr std::uint32_t kOnes = 0xFFFFFFFF;
   expect_words(philox({{0, 0}}, {{0, 0, 0, 0}}), {0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8});
   expect_words(philox({{kOnes, kOnes}}, {{kOnes, kOnes, kOnes, kOnes}}),
                {0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD});
-  static_assert(philox({{0, 0}}, {{0, 0, 0, 0}}).word[0] == 0x6627E8D5, "known to the compiler as well");
+  static_assert(philox({{0, 0}}, {{0, 0, 0, 0}}).word[0] == 0x6627E8D5, "philox() is also evaluated at compile time");
 }
 
 TEST(Philox, UniformIsInHalfOpenUnitInterval) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Begin, waiting, age and end of rows, against plain loops over a struct for each row.
+// Row lifecycles: rows that start, wait, expire and end, compared with loops over a struct for each row.
 #include "kernels/update_lifecycle.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,8 @@ struct Row {
   }
 };
 
-// Rows of all kinds, last seen in the 20 steps before 0, which wraps, or in the 20 after.
+// Rows of all kinds, last used in one of the 20 steps before step 0 (the unsigned number wraps) or the 20 steps after
+// it.
 std::vector<Row> random_rows(Random& random, std::size_t n) {
   std::vector<Row> all(n);
   for (auto& row : all) {
@@ -52,9 +53,9 @@ class RowLifecycleTest : public testing::TestWithParam<int> {
  protected:
   static constexpr std::size_t kRows = 20000;
 
-  // Does `run` on the rows' lives, and compares them with what `all` is after `expect`.
-  template <class CollectiveOp, class Expect>
-  void compare(Device device, CollectiveOp run, Expect expect) {
+  // Calls `run` on lifecycles on the device and `expect` on the same rows as structs, and compares the results.
+  template <class Run, class Expect>
+  void compare(Device device, Run run, Expect expect) {
     Stream stream(device, GetParam());
     Random random(static_cast<std::uint64_t>(GetParam()));
     auto all = random_rows(random, kRows);

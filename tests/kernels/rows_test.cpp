@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cases do not show: digests notice every bit, updates that fail name their row, and hard lists of keys.
+// Properties of row kernels beyond the kernel cases: digests depend on every bit, failing updates report their row, and
+// initial values have the expected moments.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -67,12 +68,12 @@ TEST(HashRows, DependsOnEveryFieldOfARow) {
     Table padded, swapped, waiting, reserved;
     waiting.lifecycle[0] = kWaiting + 3;
     reserved.lifecycle[0] = 0;
-    EXPECT_EQ(waiting.digest(device), reserved.digest(device)) << "neither exists";
+    EXPECT_EQ(waiting.digest(device), reserved.digest(device)) << "waiting and free rows do not count";
     padded.values[3] = 9;
-    EXPECT_EQ(padded.digest(device), Table{}.digest(device)) << "padding is no part of a row";
+    EXPECT_EQ(padded.digest(device), Table{}.digest(device)) << "padding does not count";
     swapped.lifecycle = {2, 9, 1, 8};
     std::swap(swapped.keys[0], swapped.keys[1]);
-    EXPECT_EQ(swapped.digest(device), Table{}.digest(device)) << "rows have no order";
+    EXPECT_EQ(swapped.digest(device), Table{}.digest(device)) << "the order of rows does not count";
   }
 }
 
@@ -116,10 +117,10 @@ TEST(InitRows, DrawsHaveExpectedMeanAndVariance) {
         neighbours += out.row(i)[j] * out.row(i)[(j + 1) % dim];
       }
     }
-    double const rounding_key = n * dim, variance = kind == Initializer::Kind::kNormal ? 4.0 : 4.0 / 3;
-    EXPECT_NEAR(sum / rounding_key, 0, 0.02);
-    EXPECT_NEAR(squares / rounding_key, variance, 0.05);
-    EXPECT_NEAR(neighbours / rounding_key, 0, 0.03);
+    double const draws = n * dim, variance = kind == Initializer::Kind::kNormal ? 4.0 : 4.0 / 3;
+    EXPECT_NEAR(sum / draws, 0, 0.02);
+    EXPECT_NEAR(squares / draws, variance, 0.05);
+    EXPECT_NEAR(neighbours / draws, 0, 0.03);
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Summing and updating in one pass gives the bits of doing one after the other.
+// Summing and updating in one pass gives the same bits as two passes.
 #include "kernels/sum_and_update.hpp"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ void expect_same_bits(std::size_t dim, Optimizer const& optimizer, int threads) 
     numbers.push_back(static_cast<std::uint32_t>(random() % kSources));
     coefficients.push_back(static_cast<float>(random() % 1000) / 500 - 1);
   }
-  // The first row is summed in pieces.
+  // The first row has so many entries that it is summed in pieces.
   for (std::size_t r = 1; r < kRows; ++r) {
     offsets.push_back(static_cast<std::uint32_t>(kFewest + random() % (kEntries - kFewest + 1)));
   }
@@ -128,7 +128,7 @@ TEST(SumAndUpdate, HasTheBitsOfSeparatePasses) {
 
 TEST(SumAndUpdate, MaxAbsIsInfiniteForNonfiniteElements) {
   Stream stream(Device::host(), 2);
-  for (std::size_t columns : {5, 16}) {  // with padding, which may hold anything, and without
+  for (std::size_t columns : {5, 16}) {  // with padding, whose values do not matter, and without
     Matrix<float> rows(Device::host(), 1000, columns);
     for (float& x : rows.view().flat()) x = 100;
     for (std::size_t i = 0; i < rows.rows(); ++i) std::fill_n(rows.row(i).begin(), columns, -0.5F);

@@ -74,7 +74,7 @@ TEST(ValidateBags, ReturnsTheBagOfEachEntry) {
   }
 }
 
-// Nothing is written past the entries, however wrong the offsets are, and other parts are cut all the same.
+// Wrong offsets never cause a write past the entries, and the other parts are handled as usual.
 TEST(ValidateBags, ReportsFirstWrongOffset) {
   std::vector<Bags> const parts{{{1, 2}, 2},      {{0, 2, 1, 3}, 3},          {{0, 1, 2}, 3}, {{0, 1, 4}, 3},
                                 {{0, 900, 3}, 3}, {{0, 0xFFFFFFFF, 0, 1}, 1}, {{5}, 5},       {{0, 2, 3}, 3}};

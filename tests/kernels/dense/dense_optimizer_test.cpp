@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact sums of dense gradients and the optimizers' steps, against loops in 128-bit integers and double.
+// Exact sums of dense gradients, compared with sums in 128-bit integers, and steps of optimizers, compared with loops
+// in double.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -56,7 +57,7 @@ TEST(SumParts, SumsPartsRoundedDownToTheGrid) {
   }
 }
 
-// Large parts have a sum all the same, as long as it fits.
+// Large parts are summed as well, as long as their sum fits.
 TEST(SumParts, ReportsFirstSumThatOverflowsOrIsNotFinite) {
   Random random(2);
   float const most = 0x1.fffffep62F, infinite = std::numeric_limits<float>::infinity();
@@ -84,7 +85,7 @@ TEST(SumParts, ReportsFirstSumThatOverflowsOrIsNotFinite) {
   }
 }
 
-// Parameters that are trained, with their state. LAMB takes them as units that end at these places.
+// Parameters with their optimizer state. `ends`: where the units of LAMB end.
 struct Trained {
   Trained(DenseOptimizer const& o, std::vector<float> initial, int threads, std::vector<std::size_t> const& ends = {})
       : optimizer(o),
@@ -125,7 +126,7 @@ std::vector<float> random_values(Random& random, std::size_t n) {
   for (float& x : values) x = static_cast<float>(uniform(random) * 2 - 1);
   return values;
 }
-// Of up to 2 a sample.
+// Sums of gradients of magnitude up to 2 per sample.
 std::vector<std::int64_t> random_sums(Random& random, std::size_t n) {
   std::vector<std::int64_t> sums(n);
   for (auto& sum : sums) sum = static_cast<std::int64_t>((uniform(random) - 0.4) * 0x1p37);
@@ -148,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(
         DenseOptimizer{.kind = Kind::kFtrl, .initial_accumulator = 0.2F, .l1 = 1.5F, .l2 = 2.0F, .beta = 0.5F}));
 
 TEST_P(UpdateDenseWithOptimizer, StepsFollowTheFormulas) {
-  // Where units end, in arrays of parameters; parts of units are of 256.
+  // Where units end in the array of parameters. The kernel splits units into parts of 256.
   for (std::vector<std::size_t> const& ends : std::initializer_list<std::vector<std::size_t>>{
            {}, {16}, {48}, {16, 256}, {272}, {16, 32, 288}, {4752, 4768, 5024}, {16, 33040}}) {
     std::size_t const n = ends.empty() ? 0 : ends.back();
@@ -194,27 +195,27 @@ TEST_P(UpdateDenseWithOptimizer, ReportsFirstParameterThatIsNotFinite) {
   }
 }
 
-// Padding of weights has no gradient, and stays zero.
+// The padding of weights has no gradient and must stay zero.
 TEST_P(UpdateDenseWithOptimizer, ZerosWithoutAGradientStayZero) {
   Trained trained(GetParam(), std::vector<float>(48, 0.0F), 1);
   for (int t = 1; t <= 3; ++t) EXPECT_EQ(trained.step(std::vector<std::int64_t>(48, 0), 0.1F, t, 0.1F), kNoRow);
   EXPECT_EQ(trained.values, std::vector<float>(48, 0.0F));
 }
 
-// A second moment that is beyond a float leaves the value as it is.
+// An infinite second moment does not change the value, so only the state shows the error.
 TEST(UpdateDense, LambReportsStateThatIsNotFinite) {
   Trained trained({.kind = Kind::kLamb}, std::vector<float>(640, 0.5F), 2);
   trained.second[600] = trained.second[577] = std::numeric_limits<float>::infinity();
   EXPECT_EQ(trained.step(std::vector<std::int64_t>(640, 1 << 30), 0.1F, 1), 577U);
 }
 
-// All numbers are finite, but their norm is not.
+// All parameters are finite, but their norm overflows.
 TEST(UpdateDense, LambReportsNormThatIsNotFinite) {
   Trained trained({.kind = Kind::kLamb}, std::vector<float>(640, 1e30F), 2, {320});
   EXPECT_EQ(trained.step(std::vector<std::int64_t>(640, 1 << 30), 0.1F, 1), 0U);
 }
 
-// A unit's step is as long as its rate's share of its norm, however long the gradient.
+// The norm of a unit's step is the learning rate times the norm of the unit, for any norm of the gradient.
 TEST(UpdateDense, LambStepIsProportionalToNormOfEachUnit) {
   Random random(3);
   std::vector<std::size_t> const ends{1600, 1616, 4000};

@@ -19,14 +19,14 @@ struct Draw {
   Clock clock{5};
 };
 
-// Which of (samples, columns) values are kept; each kept one must be 1 / (1 - rate).
+// Returns which of (samples, columns) values are kept. Expects that each kept value is 1 / (1 - rate).
 std::vector<bool> kept(Draw const& draw, std::vector<std::uint32_t> const& samples, std::size_t columns,
                        int threads = 1) {
   Matrix<float> const values(Device::host(), samples.size(), columns);
   for (float& x : values.view().flat()) x = 1;
   Stream stream(Device::host(), threads);
   dropout(stream, {values, draw.rate, draw.seed, draw.layer, draw.clock, samples});
-  double const rate = std::round(draw.rate * 65536.0) / 65536;  // of 16 bits
+  double const rate = std::round(draw.rate * 65536.0) / 65536;  // dropout uses a rate of 16 bits
   std::vector<bool> all;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     for (float x : values.row(i)) {
@@ -53,7 +53,7 @@ TEST(Dropout, DropsTheRequestedFraction) {
   }
 }
 
-// Each of 4096 samples of 8 columns is independent of its neighbours in both directions.
+// Whether an element is dropped does not depend on its neighbours in the row and in the column.
 TEST(Dropout, NeighbouringElementsAreIndependent) {
   std::size_t const n = 4096, columns = 8;
   auto const mask = kept({.rate = 0.5F}, numbers(0, n), columns);
@@ -64,8 +64,8 @@ TEST(Dropout, NeighbouringElementsAreIndependent) {
   }
 }
 
-// The mask of a sample's columns is the same in any microbatch, at any place, for any number of threads, and where
-// there are more columns.
+// The mask of a sample's columns is the same in any microbatch, at any position, for any number of threads, and if the
+// layer has more columns.
 TEST(Dropout, MaskDependsOnlyOnSampleAndColumn) {
   for (std::size_t columns : {1, 3, 16, 17, 127, 128, 300}) {
     auto const all = kept({}, numbers(0, 511), columns);

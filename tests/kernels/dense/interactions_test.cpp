@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interactions of a sample's vectors against loops in double, and their gradients against differences.
+// Interactions of a sample's vectors, compared with loops in double, and their gradients, compared with finite
+// differences.
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -26,7 +27,7 @@ class Interactions : public testing::TestWithParam<std::tuple<std::size_t, std::
   Matrix<float> const rows = random_vectors(random, m, slots, dim);
   Stream stream{Device::host(), 2};
 
-  // A few numbers of samples: sample, and column of a vector.
+  // Calls act(sample, column of the row) for some random elements.
   template <class Act>
   void each_of_some(Act act) {
     for (int k = 0; k < 25 && m > 0; ++k) {
@@ -115,7 +116,7 @@ TEST_P(Interactions, CrossAndItsGradientMatchDefinition) {
       expect_near(by_x.row(i)[j], difference(c, value), "x");
     }
   }
-  // In place: out over x, u's gradient over u, x's gradient over out's.
+  // In place: `out` overwrites x, the gradient of u overwrites u, and the gradient of x overwrites that of `out`.
   cross_forward(stream, {x0, u, rows, rows});
   cross_backward(stream, {x0, u, by_out, u, by_x0, by_out});
   for (std::size_t i = 0; i < m; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The logistic loss against its definition in double, near and far from zero.
+// The logistic loss, compared with its definition in double, near zero and far from it.
 #include "kernels/dense/logistic_loss.hpp"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST(LogisticLoss, IsCrossEntropyWithItsDerivative) {
   }
 }
 
-// A confident right answer still has a loss and a gradient, and a wrong one has no overflow.
+// A correct prediction with a large logit still has a loss and a gradient, and a wrong one does not overflow.
 TEST(LogisticLoss, IsAccurateFarFromZero) {
   Losses const got({{30}, {-30}, {500}, {-500}}, {1, 0, 0, 1});
   for (std::size_t i : {0, 1}) {

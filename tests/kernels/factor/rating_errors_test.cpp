@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of a factorization at sizes that end within groups, against loops in double.
+// Errors of a factorization at sizes that are no multiples of a group, compared with loops in double.
 #include "kernels/factor/rating_errors.hpp"
 
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ TEST_P(RatingErrorsOfSize, BitsAreIndependentOfThreadCount) {
   EXPECT_EQ(one.losses, two.losses);
 }
 
-// A rating's slope does not depend on those beside it.
+// The slope of a rating does not depend on its neighbours.
 TEST_P(RatingErrorsOfSize, SlopeDoesNotDependOnOtherRatings) {
   auto const [n, dim] = GetParam();
   Problem all(n, dim);

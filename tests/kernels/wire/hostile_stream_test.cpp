@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse streams that nobody wrote: rejected with a reason, or read without leaving their bytes or their range.
+// Invalid sparse streams are rejected with a reason, or read without accesses outside of their bytes and their range.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -70,7 +70,7 @@ TEST(HostileStream, InvalidHeaderIsRejectedWithReason) {
   EXPECT_EQ(fault_of(longer), "its length is not what its header says");
 }
 
-// Each bit is turned over: no read leaves the bytes, and what is read lies in the range.
+// Flips each bit. No read is outside of the bytes, and all indices are within the stream's range.
 TEST(HostileStream, BitFlipsNeverCauseReadsOutOfRange) {
   Stream stream(Device::host(), 1);
   std::size_t rejected = 0, bad = 0, read = 0;
@@ -103,7 +103,7 @@ TEST(HostileStream, SumsReportTheIndexOfABadStream) {
   Stream stream(Device::host(), 1);
   auto const good = small_stream(.02, StreamValues::kHalf);
   auto wrong = good;
-  wrong.back() = 255;  // the last gap leads nowhere
+  wrong.back() = 255;  // the last gap leaves the range
   StreamView const streams[] = {StreamView(View<std::uint8_t const>(good)),
                                 StreamView(View<std::uint8_t const>(wrong))};
   std::vector<float> all(kStreamBlock + 50);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the wire's formats promise beyond one row's error: no bias, no loss over many steps, sizes, and odd numbers.
+// Properties of the wire formats beyond the error of one row: no bias, no loss over many steps, sizes, and special
+// values.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -27,7 +28,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 struct Sent {
   std::vector<float> decoded, residual;
 };
-constexpr std::size_t kDim = 4;  // columns of rows, where nothing else is said
+constexpr std::size_t kDim = 4;  // columns of a row, unless the test gives another number
 
 Sent send(Device device, Format format, std::vector<float> const& values, std::vector<float> const& rest,
           Rounding rounding = Rounding::kNearest, kernels::RoundingKey rounding_key = {}, std::size_t dim = kDim) {
@@ -55,7 +56,7 @@ TEST(Quantize, WireSizesMatchTheFormat) {
 }
 
 TEST(Quantize, StochasticRoundingHasNoBias) {
-  // A column of 1 makes the scale; the others are a million draws for one value.
+  // Columns of value 1 set the scale; the other columns are a million draws for one value.
   constexpr std::size_t kRows = 1000, kColumns = 1008, kDraws = kRows * (kColumns - 8);
   for (Device const device : devices()) {
     for (float const value : {0.3F, -0.77F, 0.004F}) {
@@ -95,7 +96,7 @@ TEST(Quantize, StochasticDrawsDependOnTheRow) {
   }
 }
 
-// What has been decoded over many steps, and the last residual, are the sum of all that was sent.
+// The sum of all decoded values and the last residual is the sum of all values that were to be sent.
 TEST(Quantize, ResidualsPreserveTheSumOverManySteps) {
   constexpr int kSteps = 200;
   for (Device const device : devices()) {
@@ -113,7 +114,7 @@ TEST(Quantize, ResidualsPreserveTheSumOverManySteps) {
         }
       }
       for (std::size_t i = 0; i < sent.size(); ++i) {
-        // Each step rounds s = values + residual, here below 4, and maybe s - decoded.
+        // Each step rounds s = values + residual, here below 4, and possibly s - decoded.
         EXPECT_NEAR(got[i] + static_cast<double>(residual[i]), sent[i], kSteps * 0x1p-21) << static_cast<int>(format);
       }
     }
@@ -183,7 +184,7 @@ TEST(QuantizeSums, SmallSumsAreExact) {
   for (Device const device : devices()) {
     for (Format const format : {Format::kFloat, Format::kHalf, Format::kBFloat16, Format::kInt8}) {
       auto const sent = send_sums(device, format, sums, rest);
-      // 127 units of 2^-30 are below what half can tell apart.
+      // Half cannot represent 127 units of 2^-30 exactly.
       bool const exact = sent.decoded == std::vector<std::int64_t>{127, -127, -4, 0};
       EXPECT_EQ(exact, format != Format::kHalf) << static_cast<int>(format);
       for (std::size_t j = 0; j < kDim; ++j) EXPECT_EQ(sent.decoded[j] + sent.residual[j], sums[j] + rest[j]);

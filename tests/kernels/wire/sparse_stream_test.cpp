@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse streams: every form of values and places against maps of doubles, and their sizes.
+// Sparse streams: every form of values and every encoding of positions, compared with dense arrays; and their sizes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ constexpr ValueForm kForms[] = {{StreamValues::kFloat, kGrid},
                                 {StreamValues::kUnits, kGrid}};
 constexpr double kDensities[] = {0, 1e-5, .001, .01, .04, .12, .2, .6, .97, 1};
 
-// The most that a form may be off, `most` being the largest magnitude of a block.
+// Returns the largest error that a form may have in a block whose largest magnitude is `most`.
 double error_max(ValueForm form, double most) {
   switch (form.values) {
     case StreamValues::kHalf:
@@ -68,7 +68,8 @@ TYPED_TEST(SparseStream, RoundTripKeepsElements) {
         auto const bytes = encoded(stream, e, form);
         auto const all = e.dense();
         auto const same = kernels::encode<TypeParam>(stream, {all, e.first, form});
-        ASSERT_EQ(to_host(stream, bytes.view()), to_host(stream, same.view())) << "of a list and of an array";
+        ASSERT_EQ(to_host(stream, bytes.view()), to_host(stream, same.view()))
+            << "the encodings of a list and of an array differ";
         StreamView const streams[] = {view(bytes)};
         EXPECT_EQ(streams[0].header().first, e.first);
         EXPECT_GE(streams[0].header().count, e.indices.size());
@@ -84,7 +85,7 @@ TEST(SparseStreamOfFloats, ViewOfAListReadsInPlace) {
   for (double const density : kDensities) {
     SCOPED_TRACE(density);
     auto const e = elements<float>(random, 5, 2 * kStreamBlock + 77, density);
-    std::uint64_t const first = 17, size = e.size - 20;  // the list has more elements in front and behind
+    std::uint64_t const first = 17, size = e.size - 20;  // the list also has elements before and after this range
     auto const listed = kernels::view_in_place(stream, {e.indices, e.values, first, size});
     auto const other = elements<float>(random, first, size, .1);
     auto const sent = encoded(stream, other, {StreamValues::kHalf, kGrid});
@@ -115,7 +116,7 @@ TEST(SparseStreamOfFloats, ViewOfAnArrayReadsInPlace) {
     StreamView const in_place = kernels::view_in_place(values, kFirst);
     EXPECT_EQ(in_place.header().first, kFirst);
     EXPECT_EQ(in_place.header().size, kSize);
-    // By bits: a stream knows no -0.
+    // Compares bits, because an encoded stream has no -0.
     auto const bits = [&](std::vector<StreamView> const& streams) {
       auto const sums = dense<float>(stream, streams);
       std::vector<std::uint32_t> all(sums.size());
@@ -128,7 +129,6 @@ TEST(SparseStreamOfFloats, ViewOfAnArrayReadsInPlace) {
   }
 }
 
-// Whatever the form of places, and for each of the terms.
 TYPED_TEST(SparseStream, EncodesOnlyTheGivenRange) {
   Random random(2);
   Stream stream(Device::host(), 2);
@@ -215,7 +215,7 @@ TEST(SparseStreamBytes, SupportLargestIndex) {
   auto const got = kernels::sum<float>(stream, kernels::SumToEntries<float>{streams});
   EXPECT_EQ(to_host(stream, got.indices.view()), indices);
   EXPECT_EQ(to_host(stream, got.values.view()), values);
-  // All of the largest vector: its words alone are 256 KiB.
+  // The largest possible vector; the words of its blocks alone are 256 KiB.
   auto const largest = kernels::encode<float>(stream, {indices, values, 0, 0xFFFFFFFF, {StreamValues::kHalf, kGrid}});
   StreamView const whole[] = {view(largest)};
   EXPECT_EQ(to_host(stream, kernels::sum<float>(stream, kernels::SumToEntries<float>{whole}).indices.view()), indices);
@@ -234,7 +234,7 @@ TEST(SparseStreamErrors, RejectsUnsortedIndices) {
   }
 }
 
-// In blocks whose places are bitmaps, wherever in the list.
+// The wrong index is in a block whose positions are a bitmap, at several places of the list.
 TEST(SparseStreamErrors, RejectsUnsortedIndicesInDenseBlocks) {
   Stream stream(Device::host(), 2);
   std::vector<std::uint32_t> good;

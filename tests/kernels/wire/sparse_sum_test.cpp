@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of sparse streams against maps of doubles, and the memory that they keep.
+// Sums of sparse streams, compared with maps of doubles, and the memory that the sums keep.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ TYPED_TEST(SparseSum, MatchesSumInAMap) {
         auto const e = elements<TypeParam>(random, 77, kStreamBlock + 999, density * (r == 2 ? 20 : 1));
         bytes.push_back(encoded(stream, e, {StreamValues::kUnits, kGrid}));
         for (std::size_t i = 0; i < e.indices.size(); ++i) want[e.indices[i]] += number(e.values[i]);
-        if (r == 0 && ranks > 1) {  // the next takes every second element away again
+        if (r == 0 && ranks > 1) {  // the next stream cancels every second element
           auto other = e;
           for (std::size_t i = 0; i < e.indices.size(); ++i) {
             other.values[i] = i % 2 == 0 ? -e.values[i] : e.values[i];
@@ -100,8 +100,8 @@ TEST(SparseSumOfFloats, SumOfNegativeZerosIsPositiveZero) {
   }
 }
 
-// There may be fewer sums than there were elements: no more memory is kept than twice what the sums take, and all of it
-// is given back.
+// The sum may have fewer elements than its terms together. It keeps at most twice the memory that its elements need,
+// and frees all of it.
 TEST(SparseSumMemory, IsBoundedByTheSizeOfTheSum) {
   Random random(8);
   Stream stream(Device::host(), 1);
@@ -110,7 +110,7 @@ TEST(SparseSumMemory, IsBoundedByTheSizeOfTheSum) {
     auto const e = elements<float>(random, 0, 2 * kStreamBlock, density);
     auto const bytes = encoded(stream, e, {StreamValues::kFloat, kGrid});
     std::size_t const with_bytes = memory::usage(Device::host()).bytes;
-    for (std::size_t const terms : {1, 2, 8}) {  // .6 of what two terms have at most, or a half, or an eighth
+    for (std::size_t const terms : {1, 2, 8}) {  // the sum has 1 / terms of the elements of all terms
       std::vector<StreamView> const streams(terms, view(bytes));
       auto const sums = kernels::sum<float>(stream, kernels::SumToEntries<float>{streams});
       EXPECT_EQ(to_host(stream, sums.indices.view()), e.indices);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors that make top-k hard: no sample tells their threshold, or there is none to tell.
+// Vectors that are difficult for top-k: a sample of elements gives a wrong threshold, or no threshold separates k
+// elements.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +24,7 @@ struct Kept {
   float threshold;
 };
 
-// x is split into values and a residual where `split`.
+// Runs the kernel on x. If `split` is set, x is split into values and a residual.
 Kept top_k(Device device, int threads, std::vector<float> const& x, std::size_t k, float guess, bool split) {
   Stream stream(device, threads);
   std::vector<float> values = x, rest(split ? x.size() : 0, 0);
@@ -41,7 +42,7 @@ Kept top_k(Device device, int threads, std::vector<float> const& x, std::size_t 
 
 std::uint32_t magnitude(float x) { return std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFF; }
 
-// The oracle sorts; NaN is larger than infinity, and zeros are nothing.
+// Compares with sorting. NaN is larger than infinity, and zeros are never selected.
 void expect_largest(std::vector<float> const& x, std::size_t k, float guess = 0) {
   std::vector<std::uint32_t> order;
   for (std::uint32_t i = 0; i < x.size(); ++i) {
@@ -68,7 +69,7 @@ void expect_largest(std::vector<float> const& x, std::size_t k, float guess = 0)
   }
 }
 
-constexpr std::size_t kLong = 100'000;  // more than are listed as a whole
+constexpr std::size_t kLong = 100'000;  // so many that the kernel estimates the threshold from a sample
 
 std::vector<float> normal(std::size_t n, std::uint64_t seed) {
   Random random(seed);
@@ -96,7 +97,7 @@ TEST(TopK, ThresholdGuessDoesNotChangeTheResult) {
 
 TEST(TopK, SelectsAmongEqualElements) {
   expect_largest(std::vector<float>(kLong, -3), 1000);
-  std::vector<float> few(kLong, 0);  // fewer that are not zero than are asked for
+  std::vector<float> few(kLong, 0);  // fewer nonzero elements than k
   for (std::size_t i = 5; i < few.size(); i += 1000) few[i] = i % 3 == 0 ? -1 : 1;
   expect_largest(few, 100);
   expect_largest(few, 1000);
@@ -113,7 +114,7 @@ TEST(TopK, SelectsAmongSortedElements) {
   expect_largest(x, kLong / 100);
 }
 
-// A sample of a few places sees none of the large elements, which all lie together.
+// All large elements are next to each other, so a sample of elements contains none of them.
 TEST(TopK, FindsLargeElementsThatSamplesMiss) {
   auto x = normal(400'000, 3);
   for (std::size_t i = 123'456; i < 123'456 + 300; ++i) x[i] *= 1e6F;
@@ -139,7 +140,7 @@ TEST(TopK, SelectsAmongDenormalFloats) {
   expect_largest(x, kLong / 2);
 }
 
-// The threshold of one step is the bound of the next ones, which need no selection.
+// The threshold of one step is used as the bound of the next steps, which then need no selection.
 TEST(TopK, ThresholdSelectsAboutAsManyNextTime) {
   for (Device const device : devices()) {
     Stream stream(device, 2);
