@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks' batches are the global batch, whatever the number of ranks.
+// The batches of all ranks together are the global batch, for any number of ranks.
 #include "trainer/batch_sampler.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A configuration is read strictly: whatever is wrong is rejected, naming where it stands and what would be right.
+// Configurations are checked strictly: an invalid setting is rejected with an error that names its line and a
+// correction.
 #include "trainer/config.hpp"
 
 #include <gtest/gtest.h>
@@ -100,7 +101,7 @@ TEST(Config, DistanceModelsScaleInitialValuesByMargin) {
   EXPECT_EQ(parse("[model]\nname = 'transe'\ndim = 100\nnorm = 2\nmargin = 8\n").model.init_scale, 1);
   EXPECT_EQ(parse("[model]\nname = 'rotate'\ndim = 100\nmargin = 8\n").model.init_scale, 0.2);
   EXPECT_EQ(parse("[model]\nname = 'rotate'\nloss = 'softmax'\n").model.init, "normal");
-  // Settings that come later change what is usual, but not what is given.
+  // Later settings change defaults, but not given values.
   EXPECT_EQ(parse("[model]\nname = 'rotate'\n", {"model.dim=220"}).model.init_scale, 0.1);
   auto const given = parse("[model]\nname = 'rotate'\ninit = 'normal'\ninit_scale = 0.3\n").model;
   EXPECT_EQ(given.init, "normal");
@@ -179,7 +180,7 @@ TEST(Config, ResolvedConfigurationRoundTrips) {
   }
 }
 
-// What a value of a field may be changed to.
+// Returns another valid value for a field.
 std::string other_value(Field const& f, Config& config) {
   FieldPointer const pointer = f.pointer(config);
   if (auto const* s = std::get_if<std::string*>(&pointer)) {
@@ -193,7 +194,7 @@ std::string other_value(Field const& f, Config& config) {
   return "[7]";
 }
 
-// Each field has an effect in one of these.
+// Each field has an effect in at least one of these configurations.
 std::vector<std::string> const& configurations() {
   static std::vector<std::string> const all{
       "",
@@ -234,6 +235,7 @@ TEST(Config, EveryKeyIsReadWrittenAndDescribed) {
   }
 }
 
+// Whether the configuration accepts the value and keeps it when it is resolved.
 bool takes(std::string const& before, Field const& f, std::string const& value) {
   bool const is_list = f.ordered || f.name() == "eval.hits";
   try {
@@ -257,8 +259,8 @@ TEST(Config, EveryNumberHasLimits) {
         std::holds_alternative<std::int64_t*>(pointer) || std::holds_alternative<std::vector<std::int64_t>*>(pointer);
     if (!is_integer && !std::holds_alternative<double*>(pointer)) continue;
     ++numbers;
-    EXPECT_GT(f.least, std::numeric_limits<double>::lowest()) << f.name() << " may be anything";
-    EXPECT_LT(f.most, 1e31) << f.name() << " may be anything";
+    EXPECT_GT(f.least, std::numeric_limits<double>::lowest()) << f.name() << " has no limit";
+    EXPECT_LT(f.most, 1e31) << f.name() << " has no limit";
     auto const written = [is_integer](double value) {
       return is_integer ? fmt::format("{}", static_cast<std::int64_t>(value)) : fmt::format("{:.17g}", value);
     };
@@ -283,7 +285,7 @@ TEST(Config, EveryNumberHasLimits) {
       least = least || takes(before, f, written(f.least));
       most = most || takes(before, f, written(f.most));
     }
-    // These two limit each other: a density may not be above that at the beginning.
+    // These two limit each other: a density may not be above the initial density.
     bool const depends = f.name() == "dense.density" || f.name() == "dense.initial_density";
     EXPECT_TRUE((least && most) || (depends && (least || most))) << f.name();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An epoch visits every sample once, in an order that can be entered anywhere.
+// An epoch visits every sample once, and any part of its order can be computed directly.
 #include "trainer/epoch_order.hpp"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(EpochOrder, WindowsContainWholeBlocks) {
   }
 }
 
-// A sample comes at every place equally often: the mean place of one sample over many epochs is the middle.
+// The mean position of each sample over many epochs is the middle of the epoch.
 TEST(EpochOrder, IsUniformOverPositions) {
   EpochOrderOptions const options{.samples = 70, .seed = 1, .block_samples = 4, .window_blocks = 3};
   std::vector<double> sum(options.samples);

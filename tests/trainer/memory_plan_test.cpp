@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run will take, and what is rejected before it takes it. tests/tools compares plans with what runs took.
+// Planned memory of a run, and plans that are rejected. tests/tools compares plans with the memory that runs used.
 #include "trainer/memory_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -32,9 +32,9 @@ TEST(StepSizes, DescribeTheRankWithMostSamples) {
   StepSizes const third = sizes({"train.batch_size=1000"}, 1000000, 3);  // 3 of 8 microbatches
   EXPECT_EQ(third.microbatches, 3U);
   EXPECT_EQ(third.samples, 375U);
-  EXPECT_EQ(sizes({"train.batch_size=1000"}, 40).samples, 40U);                    // there are no more
-  EXPECT_EQ(sizes({"train.steps=2", "train.lookahead=9"}, 1000000).prepared, 2U);  // nor steps
-  EXPECT_EQ(sizes({"train.epochs=3", "train.lookahead=9"}, 100).prepared, 3U);     // of one batch each
+  EXPECT_EQ(sizes({"train.batch_size=1000"}, 40).samples, 40U);                    // the data has only 40 samples
+  EXPECT_EQ(sizes({"train.steps=2", "train.lookahead=9"}, 1000000).prepared, 2U);  // the run has only 2 steps
+  EXPECT_EQ(sizes({"train.epochs=3", "train.lookahead=9"}, 100).prepared, 3U);     // 3 epochs of one batch each
   EXPECT_EQ(sizes({"train.batch_size=1000"}, 1000000, 20).microbatches, 1U);
 }
 
@@ -61,7 +61,7 @@ TEST(MemoryPlan, BatchesGrowWithEntriesLookaheadAndRanks) {
   EXPECT_GT(batch_bytes(1000000, many), 1000000 * 10 * 28);
   EXPECT_LT(batch_bytes(1000000, few), batch_bytes(1000000, many));
   StepSizes two = few;
-  two.ranks = 2;  // values of rows that the other owns, sums, and what travels
+  two.ranks = 2;  // adds values of rows that the other rank owns, sums, and messages
   EXPECT_GT(batch_bytes(1000000, two), batch_bytes(1000000, few));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large models are by their configurations, and that what would do nothing on a model of that size is rejected.
+// The sizes of models by configuration. Settings that have no effect on a model of that size are rejected.
 #include "trainer/model_shape.hpp"
 
 #include <fmt/core.h>
@@ -41,7 +41,7 @@ TEST(ModelShape, ReportsLargestLayer) {
     return model_shape(parse(reader, settings)).largest_layer;
   };
   EXPECT_EQ(largest("triples", {}), 0U);
-  EXPECT_EQ(largest("clicks", {}), 512U * 368);          // of a row of 16, 351 products, and padding
+  EXPECT_EQ(largest("clicks", {}), 512U * 368);          // inputs: a row of 16, 351 products, and padding
   EXPECT_EQ(largest("clicks", {"model.name=fm"}), 16U);  // weights of 13 numbers, and padding
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress reads well, and does not flood a log.
+// Texts of progress, and the number of lines in a log.
 #include "trainer/progress_reporter.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where epochs have the same batches, each is made once, and comes once in every epoch.
+// If batches are reused in every epoch, each batch is prepared once and occurs once in every epoch.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ TEST(SameBatches, FirstEpochEqualsSamplingWithoutReuse) {
   EXPECT_NE(same.make(Clock{12}).samples, other.make(Clock{12}).samples);
 }
 
-// A task whose samples are keys; counts what is prepared.
+// A task whose samples are keys. It counts calls of prepare().
 class CountingTask : public Task {
  public:
   struct PreparedStep : TaskStep {
@@ -75,7 +75,7 @@ class CountingTask : public Task {
   int prepared = 0;
 };
 
-// The keys of a pipeline's steps.
+// Runs a pipeline and returns the keys of each step.
 std::vector<std::vector<Key>> run(CountingTask& task, bool keep, bool thread) {
   Store store(Group::alone(), {});
   store.add_table(task.tables()[0]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose a folder is, and what is left of it where a run did not begin.
+// Folders that a run may use, and files that remain if a run did not start.
 #include "trainer/run_folder_lock.hpp"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ TEST_F(RunFolderLockTest, AcceptsRunFoldersAndUnrelatedFiles) {
   outer_.write("a/metrics.jsonl", "{}\n");
   EXPECT_NO_THROW(RunFolderLock(outer_.path() / "a", "x", config_));
   EXPECT_NO_THROW(RunFolderLock(outer_.path(), "x", config_));  // mine.toml is not in the way
-  config_ = outer_.path() / "a" / "config.toml";                // to go on with what the run was told
+  config_ = outer_.path() / "a" / "config.toml";                // resumes with the configuration of the run
   fs::create_directory(outer_.path() / "a" / "checkpoint");
   EXPECT_NO_THROW(RunFolderLock(outer_.path() / "a", "x", config_));
 }

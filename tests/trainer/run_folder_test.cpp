@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run leaves behind, and what it rejects to go on from.
+// The files of a run, and runs that cannot be resumed.
 #include "trainer/run_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(RunFolder, WritesConfigMetricsAndSummary) {
   EXPECT_EQ(text_of(folder.path() / "config.toml"), std::string(kConfigMark) + "x = 1\n");
   EXPECT_EQ(text_of(folder.path() / "metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n");
   EXPECT_EQ(nlohmann::json::parse(text_of(folder.path() / "summary.json")), nlohmann::json({{"steps", 2}}));
-  std::filesystem::create_directories(folder.path() / "checkpoint" / "step-1");  // a save that did not end
+  std::filesystem::create_directories(folder.path() / "checkpoint" / "step-1");  // an incomplete checkpoint
   EXPECT_FALSE(has_checkpoint(folder.path()));
   RunFolder again(folder.path());
   again.add_metrics({{"step", 3}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs: they learn, end with the same bits wherever they are made, and go on where they were.
+// Runs on a graph: they learn, give the same bits on any number of ranks and threads, and can be resumed.
 #include "trainer/train.hpp"
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ TEST_F(TrainTest, Learns) {
   EXPECT_EQ(summary.at("finished"), true);
 }
 
-// Also in the lines of metrics, for which no rank waits.
+// This also holds in lines of metrics, although ranks do not wait for each other there.
 TEST_F(TrainTest, ReceivedBytesEqualSentBytes) {
   for (int const ranks : {2, 4}) {
     auto const name = fmt::format("on {}", ranks);
@@ -52,7 +52,7 @@ TEST_F(TrainTest, ReceivedBytesEqualSentBytes) {
   }
 }
 
-// What each rank sent to each other one adds up to what all have sent, kind by kind.
+// Expects that the bytes of all pairs of ranks add up to the bytes that all ranks have sent, for each kind.
 void expect_pairs_add_up(nlohmann::json const& said, std::size_t ranks) {
   auto left = said.at("sent");
   std::vector<std::uint64_t> received(ranks);
@@ -75,7 +75,7 @@ void expect_pairs_add_up(nlohmann::json const& said, std::size_t ranks) {
   EXPECT_EQ(said.at("received"), nlohmann::json(received));
 }
 
-// The whole is that of the kinds, each in proportion to its bytes.
+// Expects that the total compression ratio is the mean of the ratios of the kinds, weighted by their bytes.
 void expect_compression_adds_up(nlohmann::json const& said) {
   double sent = 0, plain = 0;
   for (auto const& [kind, ratio] : said.at("compression_ratio_by_kind").items()) {
@@ -147,7 +147,7 @@ TEST_F(TrainTest, LearnsMatrixRelations) {
   EXPECT_EQ(result(run("ranks3", settings)), result(alone));
 }
 
-// The circle's relations are rotations; translations cannot go around it, but do better than chance, which is 0.045.
+// The relations of the circle are rotations. Translations cannot represent them, but are better than chance (0.045).
 TEST_F(TrainTest, LearnsWithDistanceModels) {
   Settings const usual{"train.epochs=60", "train.validate_every=60"};
   std::string const softmax = "model.loss=softmax", adversarial = "model.loss=self_adversarial";
@@ -183,7 +183,7 @@ TEST_F(TrainTest, ResolvedConfigurationReproducesTheRun) {
 }
 
 TEST_F(TrainTest, ResumedRunEqualsUninterruptedRun) {
-  // Ends within an epoch, and goes on with another number of ranks.
+  // Stops within an epoch, and resumes on another number of ranks.
   for (char const* schedule : {"optimizer.schedule=constant", "optimizer.schedule=linear"}) {
     std::string const name = std::string(schedule).substr(19);
     Settings const common{schedule, "optimizer.warmup_steps=5"};
@@ -219,7 +219,7 @@ TEST_F(TrainTest, PatienceEndsRunWithoutImprovement) {
   EXPECT_EQ(summary.at("steps"), 3 * 7);
   EXPECT_EQ(lines("run", "valid").size(), 3U);
   EXPECT_EQ(summary.at("finished"), true);
-  // A run that has ended so stays ended.
+  // A run that ended by patience does not continue.
   EXPECT_EQ(run("run", {"train.epochs=50", "train.patience=2", "optimizer.learning_rate=0"}, true).at("steps"), 21);
 }
 
@@ -274,8 +274,8 @@ TEST_F(TrainTest, ReportsSecondsOfStages) {
   }
   EXPECT_EQ(seconds.at("begin_allreduce"), 0);  // no dense layers
   EXPECT_EQ(seconds.at("wait_apply"), 0);
-  EXPECT_LT(all, 600);  // seconds, and no smaller unit
-  // Lines of metrics say it as far as they go.
+  EXPECT_LT(all, 600);  // the unit is seconds, not a smaller one
+  // Lines of metrics have the seconds so far.
   auto said = lines("run", "stage_seconds");
   EXPECT_EQ(said.size(), 3U);
   said.push_back(summary);
@@ -290,7 +290,7 @@ TEST_F(TrainTest, ReportsSecondsOfStages) {
   }
 }
 
-// Within an epoch steps alone wait for rows, in a stage of theirs; at the end the run waits for the last round too.
+// Within an epoch only the stage wait_ready waits. At the end the run also waits for the last round.
 TEST_F(TrainTest, ReportsWaitSeconds) {
   auto const summary = run("run", {"run.ranks=2", "train.steps=5", "run.report_every=1"});
   double before = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of click-through models: what is usual, what is rejected, and what checkpoints depend on.
+// Settings of click-through models: defaults, rejected settings, and settings that must not change on resume.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,12 +31,12 @@ TEST(ClickConfig, UsesDefaultsOfClickModels) {
   EXPECT_EQ(c.data.test_share, 0.1);
   EXPECT_EQ(c.data.numeric_columns, 13);
   EXPECT_EQ(c.data.categorical_columns, 26);
-  // What is given wins, in the file or outside of it, and whether the reader comes first or last.
+  // Given values replace defaults, in the file or as overrides, before or after the reader is set.
   EXPECT_EQ(parse("[model]\ndim = 8\n").model.dim, 8);
   EXPECT_EQ(parse("[model]\nname = 'fm'\n").model.name, "fm");
   EXPECT_EQ(parse("", {"model.init_scale=0.5"}).model.init_scale, 0.5);
   EXPECT_EQ(parse_config("", "t", "/", {"model.dim=8", "data.train=x", "data.reader=clicks"}).model.dim, 8);
-  // Graphs have theirs still.
+  // Graph models keep their own defaults.
   Config const graph = parse_config("", "t", "/");
   EXPECT_EQ(graph.model.name, "complex");
   EXPECT_EQ(graph.model.dim, 100);
@@ -241,7 +241,7 @@ TEST(ClickConfig, ResolvedConfigurationRoundTrips) {
   }
 }
 
-// Each key of click models, in turn: ranks must agree on it, and a checkpoint is of one value.
+// Ranks must agree on every key of click models that has an effect, and on no other.
 TEST(ClickConfig, CommonSettingsIncludeModelStructure) {
   std::set<std::string> common;
   for (auto const& [name, value] : common_settings(parse("", changed()))) common.insert(name);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversion reads plain and compressed text alike, leaves nothing behind where it fails, and overwrites nothing else.
+// Conversion gives the same file from plain and compressed text, leaves no files if it fails, and does not overwrite
+// other files.
 #include <gmock/gmock.h>
 #include <zstd.h>
 
@@ -24,7 +25,7 @@ std::string compressed(std::string const& text) {
 }
 
 struct Conversion {
-  // Converts `contents`; returns the digest.
+  // Converts `contents` and returns the digest of the samples.
   std::uint64_t convert(std::string const& contents) {
     done = convert_samples(folder.write("text", contents), binary, small_layout(), options);
     return open_samples(binary).digest();
@@ -67,11 +68,11 @@ TEST(ClickConvert, RejectsDamagedCompression) {
   std::string changed = packed;
   changed[4] = '\xFF';
   expect_error([&] { c.convert(changed); }, {"text cannot be decompressed ("});
-  expect_error([&] { c.convert("\x1F\x8B compressed otherwise"); }, {"is compressed with gzip"});
+  expect_error([&] { c.convert("\x1F\x8B another compression"); }, {"is compressed with gzip"});
   EXPECT_THAT(c.names(), testing::UnorderedElementsAre("text"));
 }
 
-// A frame that wants a window of 2 GiB, and much text in few bytes.
+// The inputs are a frame with a window of 2 GiB, and much text in few bytes.
 TEST(ClickConvert, DecompressionUsesBoundedMemory) {
   Conversion c;
   std::string const window("\x28\xB5\x2F\xFD\x00\xA8\x01\x00\x00", 9);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From samples to entries: keys, places in the block, coefficients, and what is left out at random.
+// Conversion of samples to entries: keys, positions in the block, coefficients, and row dropout.
 #include "trainer/click/features.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ ModelConfig model(std::vector<SettingOverride> settings) {
   return parse_config("", "test", "/", settings).model;
 }
 
-// The keys of one sample with these values in C1, C2, ..
+// Returns the keys of a sample with these values in C1, C2, ...
 std::vector<std::uint64_t> keys_of(Features const& features, std::vector<std::uint64_t> const& values) {
   Stream stream(Device::host(), 1);
   SampleBatch const batch{.samples = 1, .labels = {1}, .numbers = {}, .offsets = {}, .values = values, .weights = {}};
@@ -50,7 +50,7 @@ TEST(ClickKeys, MixValueAndCategory) {
   EXPECT_NE(click_key("C2", 77), click_key("C3", 77));
 }
 
-// In saved tables and exported rows: they may not change.
+// Saved tables and exported rows contain the keys, so they must not change.
 TEST(ClickKeys, NeverChangeBetweenVersions) {
   EXPECT_EQ(number(click_key("C1", value_id("68fd1e64"))), kernels::mix(0x68fd1e64U ^ XXH3_64bits("C1", 2)));
   EXPECT_EQ(number(click_key("C26", value_id(""))), kernels::mix(kMissingId ^ XXH3_64bits("C26", 3)));
@@ -93,16 +93,16 @@ TEST(ClickFeatures, RejectSettingsThatDoNotFitTheLayout) {
   EXPECT_NO_THROW(Features(none, model({"model.numeric_features=none"}), {}));
 }
 
-// Bags by the place of their row in a block.
+// The bags of an input by the position of their row in the block.
 std::map<std::size_t, std::pair<std::size_t, std::size_t>> places_of(Features const& features,
                                                                      ClickInput const& input) {
-  std::map<std::size_t, std::pair<std::size_t, std::size_t>> places;  // begin: end, part
+  std::map<std::size_t, std::pair<std::size_t, std::size_t>> places;  // begin: (end, part)
   for (std::size_t p = 0; p < input.parts.size(); ++p) {
     if (input.parts[p].weights) continue;
     std::size_t const dim = features.tables()[p].dim;
     for (std::uint32_t target : input.parts[p].targets.view()) {
       std::size_t const begin = target * row_stride(dim);
-      EXPECT_TRUE(places.emplace(begin, std::pair(begin + dim, p)).second) << "two rows in one place";
+      EXPECT_TRUE(places.emplace(begin, std::pair(begin + dim, p)).second) << "two rows at one position";
     }
   }
   return places;
@@ -128,7 +128,7 @@ TEST(ClickFeatures, RowsDoNotOverlapInTheBlock) {
             auto const [end, part] = at->second;
             EXPECT_EQ(width % row_stride(features.tables()[part].dim), 0U);
             EXPECT_GE(at->first % width, head);
-            EXPECT_LE(end, (at->first / width + 1) * width) << "beyond its block";
+            EXPECT_LE(end, (at->first / width + 1) * width) << "beyond the end of its block";
             auto const next = std::next(at);
             EXPECT_LE(end, next == places.end() ? end : next->first);
           }
@@ -139,7 +139,7 @@ TEST(ClickFeatures, RowsDoNotOverlapInTheBlock) {
   }
 }
 
-// Every entry against the oracle's lists.
+// Compares each entry with the lists of the oracle.
 TEST(ClickFeatures, EntriesMatchTheOracle) {
   Stream stream(Device::host(), 1);
   for (char const* pooling : {"model.pooling=sum", "model.pooling=mean"}) {
@@ -217,7 +217,7 @@ TEST_F(RowDropoutTest, DependsOnlyOnSeedStepSampleAndCategory) {
   EXPECT_EQ(coefficients({0.5, 1, Clock{3}, numbers_}), base);
   EXPECT_NE(coefficients({0.5, 2, Clock{3}, numbers_}), base);
   EXPECT_NE(coefficients({0.5, 1, Clock{4}, numbers_}), base);
-  // Samples in another order are left out as before.
+  // The same rows are dropped if the samples are in another order.
   auto reversed = numbers_;
   std::reverse(reversed.begin(), reversed.end());
   auto const other = coefficients({0.5, 1, Clock{3}, reversed});
@@ -243,7 +243,7 @@ TEST(NumberFeatures, LogarithmIsSymmetricAroundZero) {
   EXPECT_FLOAT_EQ(log_of_number(-1), -std::log(2.0F));
   EXPECT_FLOAT_EQ(log_of_number(1e30F), static_cast<float>(std::log(1e30)));
   EXPECT_FLOAT_EQ(log_of_number(-1e30F), static_cast<float>(-std::log(1e30)));
-  EXPECT_EQ(log_of_number(kInfinity), kInfinity);  // no reader gives one
+  EXPECT_EQ(log_of_number(kInfinity), kInfinity);  // readers reject infinities
   EXPECT_EQ(log_of_number(-kInfinity), -kInfinity);
 }
 

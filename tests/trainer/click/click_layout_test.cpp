@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layout is written as text and read again; what is no layout is rejected.
+// A layout is written as text and read again. Text that is not a layout is rejected.
 #include "tests/support/expect_error.hpp"
 #include "trainer/click/layout.hpp"
 

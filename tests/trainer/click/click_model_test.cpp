@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Click-through models against naive ones in double: probabilities, losses, and gradients by differences.
+// Click-through models, compared with simple models in double: probabilities, losses, and gradients by finite
+// differences.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::size_t kSamples = 9;  // in microbatches of 2, 3 and 4
 constexpr double kTolerance = 2e-5;
-constexpr std::size_t kChecked = 24;  // numbers of a parameter
+constexpr std::size_t kChecked = 24;  // elements of a parameter that are compared
 
 double error(double got, double want) { return std::abs(got - want) / std::max(1.0, std::abs(want)); }
 
@@ -109,8 +110,7 @@ TEST_P(ClickModels, ParameterGradientsMatchFiniteDifferences) {
   }
 }
 
-// Memory that an earlier, larger batch has used shows in nothing.
-// Whoever sums gradients as they come must not miss one, nor be told before it is all there.
+// The reducer starts an allreduce when a gradient is reported, so each gradient must be reported once, when complete.
 TEST_P(ClickModels, ReportsEachParameterGradientOnceWhenComplete) {
   ClickStepFixture f(GetParam(), kSamples);
   f.run_step();
@@ -143,6 +143,7 @@ TEST_P(ClickModels, ReportsEachParameterGradientOnceWhenComplete) {
   for (auto const& p : model.parameters().all()) EXPECT_EQ(said[p.name], numbers_of(p)) << p.name;
 }
 
+// An earlier, larger batch has used the same memory.
 TEST_P(ClickModels, ResultsDoNotDependOnEarlierBatches) {
   ClickStepFixture f(GetParam(), kSamples);
   f.run_step();

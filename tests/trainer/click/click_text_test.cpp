@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of click data is read as a slow reader reads it; lines that are no samples are counted and named.
+// The reader of click data agrees with a slow reader. Lines that are not samples are counted and reported.
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/trainer/click/click_fixture.hpp"
@@ -32,13 +32,13 @@ Read read(Layout const& layout, std::string_view text, TextOptions const& option
   return result;
 }
 
-// Reads the lines and compares with the oracle.
+// Compares samples that were read with the oracle's samples of the same lines.
 void expect_as_oracle(Layout const& layout, std::vector<std::string> const& lines, Read const& got) {
   ASSERT_EQ(got.samples.samples, lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i) expect_sample(layout, got.samples, i, oracle_sample(layout, lines[i]));
 }
 
-// What is said of one bad line.
+// Expects that reading this one line throws an error with these words.
 void expect_bad(Layout const& layout, std::string const& line, char const* words) {
   expect_error([&] { read(layout, line + "\n"); }, {"1 bad line of 1", "clicks.tsv:1 ", words});
 }
@@ -66,7 +66,7 @@ TEST(ValueId, OtherTextHasTopBitSet) {
         "@bcdef01"}) {
     EXPECT_EQ(value_id(text) >> 63, 1U) << text;
   }
-  // Every character in every place.
+  // Every character at every position.
   for (int place = 0; place < 8; ++place) {
     for (int c = 0; c < 256; ++c) {
       std::string text = "0a1b2c3d";
@@ -168,7 +168,7 @@ TEST(ClickText, LimitsTheValuesOfACell) {
   for (std::size_t i = 1; i < kCellValuesMax; ++i) most += "b|";
   EXPECT_EQ(read(layout, most + "\n").samples.values.size(), 1 + kCellValuesMax);
   expect_bad(layout, most + "|", "has more than 65536 values in C2");
-  // Bad ones leave nothing behind.
+  // Values of bad lines are removed.
   Read const after = read(layout, most + "|\n1\ta\tb\n", {.bad_share_max = 0.5});
   EXPECT_EQ(after.samples.values.size(), 2U);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs on click data: they learn, end with the same bits wherever they are made, and go on where they were.
+// Runs on click data: they learn, give the same bits on any number of ranks and threads, and can be resumed.
 #include <gmock/gmock.h>
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ namespace {
 
 using test::expect_error;
 
-// Its rows are fewer: model.dim is none of its settings.
+// A logistic model has no model.dim, so it does not use the settings of ClickTrainTest.
 class LogisticTrainTest : public RunTest {
  protected:
   LogisticTrainTest() : RunTest({"data.reader=clicks", "model.name=logistic"}) {
@@ -105,10 +105,10 @@ TEST_F(ClickTrainTest, SimulatedNetworkGivesEqualBits) {
   }
 }
 
-// A last batch of fewer samples than microbatches leaves some ranks none.
+// The last batch has fewer samples than microbatches, so some ranks have no samples.
 TEST_F(ClickTrainTest, SmallLastBatchGivesEqualBits) {
   clicks_ = folder_.write("few.tsv", synthetic_clicks(150));
-  Settings const few{"data.test_share=0.12", "eval.progressive=true"};  // 132 to learn from: 64, 64 and 4
+  Settings const few{"data.test_share=0.12", "eval.progressive=true"};  // 132 for training: 64, 64 and 4
   auto const alone = result(run("alone", small("deepfm", few)));
   EXPECT_EQ(alone.at("samples"), 3 * 132);
   for (int ranks : {3, 8}) {
@@ -253,7 +253,8 @@ TEST_F(ClickTrainTest, PoolingChangesTheResult) {
   EXPECT_NE(run("mean", small("deepfm", mean)).at("table_hash"), run("sum", small("deepfm", lists)).at("table_hash"));
 }
 
-// A logistic regression by hand: maps, one sample after the other, predicted before the step that learns from it.
+// Compares with a simple logistic regression: weights in maps, one sample after the other, and each batch is predicted
+// before the step that trains on it.
 TEST_F(LogisticTrainTest, ProgressiveMetricsUsePredictionsBeforeTraining) {
   Settings const settings{"data.train=" + clicks_.string(),
                           "data.numeric_columns=13",
@@ -278,7 +279,7 @@ TEST_F(LogisticTrainTest, ProgressiveMetricsUsePredictionsBeforeTraining) {
   SampleBatch all;
   data.train().samples.read(0, 700, all);
   double const share = std::accumulate(all.labels.begin(), all.labels.end(), 0.0) / 700;
-  double bias = std::log(share / (1 - share));  // where a run begins
+  double bias = std::log(share / (1 - share));  // the initial bias of a run
   BatchSampler batches(
       700, {.batch_size = 200, .seed = static_cast<std::uint64_t>(c.train.seed), .block_samples = data.block()});
   std::vector<std::vector<Prediction>> epochs(2);

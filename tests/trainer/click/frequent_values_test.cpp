@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values are frequent, and that the others of a category share a key.
+// Values that occur often enough are frequent; the other values of a category share one key.
 #include "trainer/click/frequent_values.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ TEST(FrequentValues, HaveAtLeastTheMinimalCount) {
   std::mt19937_64 random(3);
   std::map<std::uint64_t, int> want;
   KeyCounts counts;
-  for (int i = 0; i < 20000; ++i) {  // grows several times; 0 is a key like any other
+  for (int i = 0; i < 20000; ++i) {  // the table grows several times; 0 is a valid key
     std::uint64_t const key = random() % 4 == 0 ? random() % 7 : random() % 5000 * 0x9E3779B97F4A7C15U;
     ++want[key];
     counts.add(Key{key});
@@ -46,7 +46,7 @@ TEST(FrequentValues, RoundTripThroughCheckpoint) {
   test::expect_error([] { frequent_values(std::vector<Blob>{{"clicks/frequent_values", "abc"}}); }, {"cut"});
 }
 
-// Two categories with salts 1 and 2; of the first, value 10 alone is frequent.
+// Two categories have the salts 1 and 2. The only frequent value of the first one is 10.
 TEST(FrequentValues, RareValuesOfACategoryShareOneKey) {
   SampleBatch samples{
       .samples = 3, .labels = {0, 1, 0}, .numbers = {}, .offsets = {}, .values = {10, 10, 11, 5, 12, 10}};

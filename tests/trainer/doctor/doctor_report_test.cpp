@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the doctor learns of a run, and how it reports.
+// The facts that the doctor collects about a run, and its report.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -25,7 +25,7 @@ TEST(DoctorRun, ProbeLeavesNoFiles) {
     EXPECT_EQ(probe.facts.folder, (folder.path() / "out").string());
     EXPECT_GT(probe.facts.folder_free_bytes, 0U);
     EXPECT_NE(probe.facts.data.find("120 entities"), std::string::npos) << probe.facts.data;
-    EXPECT_EQ(probe_run(config, {}, 1, 1).facts.data_digest, probe.facts.data_digest);  // the folder is rank 0's
+    EXPECT_EQ(probe_run(config, {}, 1, 1).facts.data_digest, probe.facts.data_digest);  // only rank 0 checks the folder
   }
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "out"));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the doctor says of machines that are synthetic.
+// Findings of the doctor for synthetic machines.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -18,7 +18,7 @@ using Kind = TransportFacts::Resource::Kind;
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
-// Nothing is wrong with it.
+// The facts of a machine without problems.
 Facts healthy() {
   Facts facts;
   facts.program = {.version = "0.1.0", .cuda_architectures = "80;90", .ucx_header = "1.13", .ucx_library = "1.13"};
@@ -53,7 +53,8 @@ Facts healthy() {
   return facts;
 }
 
-// Expects that the facts give one finding that is not ok, with this level and these words, in the form of the house.
+// Expects that the facts give one finding that is not ok, with this level and these words, in the form "what (why):
+// what to do".
 void expect_only(Facts const& facts, Level level, std::initializer_list<char const*> words) {
   int count = 0;
   for (Finding const& finding : run_checks(facts)) {
@@ -209,7 +210,7 @@ TEST(DoctorBootstrap, ReportsUnresolvableAddressOfRank0) {
   facts.rendezvous.hosts[0].error = "Name or service not known";
   expect_only(facts, Level::kProblem, {"node7 has no address", "MASTER_ADDR", "DNS"});
   EXPECT_FALSE(can_join(facts));
-  facts.rendezvous.hosts.push_back({.name = "10.0.0.7"});  // there is another way
+  facts.rendezvous.hosts.push_back({.name = "10.0.0.7"});  // another address of rank 0
   expect_only(facts, Level::kWarning, {"node7 has no address"});
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names get numbers in order of arrival, and keys that depend on kind and name alone.
+// Names get numbers in insertion order, and keys that depend only on kind and name.
 #include "trainer/graph/dictionary.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What make_graph_model accepts, what the tables of a model are, and how negatives are drawn.
+// Options that make_graph_model() accepts, the tables of a model, and the distribution of negatives.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -110,7 +110,7 @@ TEST(GraphModelOptions, RescalRelationsAreMatrices) {
   EXPECT_EQ(tables[1].dim, 400U);
 }
 
-// Keys of all entries of the entity table.
+// Returns the keys of all entries of the entity table.
 std::vector<std::uint64_t> drawn(GraphModelOptions const& options, Batch const& batch, std::size_t entities = 1000) {
   Stream stream(Device::host(), 2);
   GraphEntries const work = trainer::make_graph_model(options, make_vocabulary(entities, 4))->prepare(stream, batch);
@@ -166,7 +166,7 @@ TEST(SharedNegatives, AreUniformAndIndependentForEachSide) {
   EXPECT_NEAR(equal, 99.9, 50);
 }
 
-// The negatives of each triple of a batch.
+// Returns the negatives of each triple of a batch.
 std::vector<std::vector<std::uint64_t>> dealt(GraphModelOptions const& options, Batch const& batch,
                                               std::size_t entities) {
   auto const keys = drawn(options, batch, entities);
@@ -215,7 +215,7 @@ TEST(TripleNegatives, AreReusedByTheRequestedNumberOfTriples) {
       for (auto const& [key, times] : count) {
         EXPECT_LE(times, reuse + 1) << key;
         EXPECT_GE(times + 1, reuse) << key;
-        EXPECT_TRUE(all.insert(key).second) << key;  // in one hand only
+        EXPECT_TRUE(all.insert(key).second) << key;  // used by one group of 16 triples only
       }
     }
     EXPECT_GE(different.size(), 10 * std::min<std::size_t>(16, (6 * 16 + reuse - 1) / reuse));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every model, with every loss, sampling and regulariser, against the naive one.
+// Every model, with every loss, sampling and regulariser, compared with a simple implementation.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace gpups::test {
 namespace {
 
-// Every combination at widths that take the plain paths and both kinds of vector ends.
+// Every combination, at widths that use the scalar code and both kinds of ends of vectors.
 std::vector<GraphModelOptions> all_options() {
   std::vector<GraphModelOptions> all;
   for (std::string const& name : trainer::model_names()) {
@@ -84,7 +84,7 @@ void expect_definition(GraphModelOptions const& options, Device device) {
 
 TEST_P(Models, LossAndGradientsMatchDefinition) { expect_definition(GetParam(), Device::host()); }
 
-// Bits of the sources, coefficients and entries of the triples of microbatch m, in an order of their own.
+// Returns the bits of sources, coefficients and keys of the entries of microbatch m, in a fixed order.
 std::vector<std::uint64_t> bits_of(Step const& step, std::size_t m, GraphModelOptions const& options) {
   std::vector<std::uint64_t> bits;
   auto const tables = step.gradients.tables(step.work);
@@ -107,6 +107,7 @@ std::vector<std::uint64_t> bits_of(Step const& step, std::size_t m, GraphModelOp
   return bits;
 }
 
+// Expects that bits depend neither on the number of threads nor on the rank that computes a microbatch.
 void expect_bits_of_the_batch_alone(GraphModelOptions const& options, Device device) {
   Vocabulary const vocabulary = make_vocabulary(40, 4);
   Batch const batch = make_batch(301, 3, 40, 4);
@@ -219,7 +220,7 @@ TEST_P(Models, GradientMemoryIsReusedByBatchesOfOtherSizes) {
   }
 }
 
-// What the store is told of the sources, where it is told.
+// The model gives the store the largest magnitude of sources, except for shared negatives.
 TEST_P(Models, ReportsLargestSource) {
   GraphModelOptions const& options = GetParam();
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
@@ -233,7 +234,7 @@ TEST_P(Models, ReportsLargestSource) {
   }
   EXPECT_GT(most, 0.0F);
   EXPECT_EQ(step.gradients.source_max_abs, most);
-  GraphGradients used = run_step(options, vocabulary, batch, 2).gradients;  // what was in them before is nothing to it
+  GraphGradients used = run_step(options, vocabulary, batch, 2).gradients;  // old values must not matter
   for (auto* sources : {&used.sources, &used.relation_sources}) {
     for (float& x : sources->view().flat()) x = std::nanf("");
   }
@@ -242,7 +243,7 @@ TEST_P(Models, ReportsLargestSource) {
   EXPECT_EQ(bad.gradients.source_max_abs, std::numeric_limits<float>::infinity());
 }
 
-// A distance has no derivative at 0, which is where training moves positives to.
+// A distance has no derivative at 0, and training moves positives to distance 0.
 TEST(DistanceModels, GradientsAreFiniteAtDistanceZero) {
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
   for (auto const& [name, norm] : {std::pair{"transe", 1}, {"transe", 2}, {"rotate", 1}}) {
@@ -251,7 +252,7 @@ TEST(DistanceModels, GradientsAreFiniteAtDistanceZero) {
       options.name = name, options.norm = norm, options.dim = dim;
       for (double value : {0.0, 1e-30, 1e-20}) {
         SCOPED_TRACE(fmt::format("{}{}, dim {}, values {}", name, norm, dim, value));
-        // All rows are equal, and numbers so small that a relation moves nothing or hardly anything.
+        // All rows are equal, and so small that all distances are 0 or nearly 0.
         Step const step = run_step(options, vocabulary, make_batch(5, 1, kEntities, kRelations), 1, {}, value);
         for (std::size_t part : {0, 1}) {
           for (auto const& [key, row] : summed(step, part, part == 0 ? dim : relation_dim(options))) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Known answers are found, ties count as the middle, and sums over parts are those of the whole.
+// The ranking filter, ranks with ties, sums of ranks over parts, and nearest neighbours.
 #include "trainer/graph/ranking.hpp"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(Nearest, SortsByCosine) {
   ASSERT_EQ(found.size(), 3U);
   EXPECT_EQ(found[0].entity, 1U);
   EXPECT_NEAR(found[0].cosine, 2 / std::sqrt(4.01), 1e-6);
-  EXPECT_EQ(found[1].entity, 3U);  // 0, as the row of zeros after it
+  EXPECT_EQ(found[1].entity, 3U);  // cosine 0, like the row of zeros after it
   EXPECT_EQ(found[2].entity, 4U);
   EXPECT_EQ(nearest({rows.data(), 5, 2, 4}, 0, 100).back().entity, 2U);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every reader must do, for each one in the array.
+// Requirements on every reader.
 #include "trainer/graph/reader.hpp"
 
 #include <gtest/gtest.h>

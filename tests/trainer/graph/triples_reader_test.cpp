@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of three names are read as they are; what is no such line is counted, named, and rejected above a limit.
+// Reads lines of three names. Other lines are counted, reported, and rejected if there are more than a limit.
 #include <gtest/gtest.h>
 
 #include "tests/support/expect_error.hpp"
@@ -13,7 +13,7 @@ namespace {
 using test::expect_error;
 using test::TemporaryFolder;
 
-// A config whose only file is `train`.
+// A configuration that has only a training file.
 DataConfig only_train(TemporaryFolder const& folder, std::string_view text) {
   folder.write("train.txt", text);
   return {.folder = folder.path().string(), .valid = "", .test = ""};

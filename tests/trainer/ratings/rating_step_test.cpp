@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of a factorization through a store: rows move against the gradient of the mean squared error, found by
-// differences in double.
+// One step of a factorization through a store: rows move against the gradient of the mean squared error, computed by
+// finite differences in double.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -37,7 +37,7 @@ Factors factors_of(Store& store, TableId table, std::vector<Key> const& keys) {
   return factors;
 }
 
-// The mean squared error of some ratings.
+// Returns the mean squared error of some ratings.
 double loss_of(RatingSet const& set, std::vector<std::uint64_t> const& samples, Factors const& rows,
                Factors const& columns) {
   double sum = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of two ids and a rating are read as they are, whatever is between them; what is no such line is counted.
+// Reads lines of two ids and a rating, with any of the common separators. Other lines are counted as bad.
 #include <gtest/gtest.h>
 
 #include <sys/stat.h>
@@ -153,7 +153,7 @@ TEST_F(RatingSets, HoldOutSharesAtRandom) {
   EXPECT_NEAR(static_cast<double>(set.test.size()), 2000, 150);
   EXPECT_NEAR(static_cast<double>(set.valid.size()), 1000, 120);
   EXPECT_EQ(set.train.size() + set.valid.size() + set.test.size(), 10000U);
-  EXPECT_EQ(set.rows.size(), 10000U);  // each in one split
+  EXPECT_EQ(set.rows.size(), 10000U);  // each rating is in one split
   config_.split_seed = 2;
   EXPECT_NE(read_ratings(config_).digest(), set.digest());
   config_.test_share = config_.valid_share = 0.45;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs on ratings: they learn, end with the same bits wherever they are made, and go on where they were.
+// Runs on ratings: they learn, give the same bits on any number of ranks and threads, and can be resumed.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 using test::expect_error;
 
-// Of 60 rows and 40 columns with two factors each; every other pair has a rating.
+// Ratings of 60 rows and 40 columns with two factors each; about half of the pairs have a rating.
 std::string synthetic_ratings() {
   std::string text;
   auto const wave = [](std::uint64_t what, std::uint64_t i) {
