@@ -15,7 +15,8 @@ namespace {
 
 using kernels::kNoRow;
 
-// The first step, in which moments cancel: of parameters of 1, in units of `unit`.
+// The first step, for parameters of value 1 in units of equal size. In this step the bias corrections of the moments
+// cancel.
 Problem first_step(Stream& stream, CaseSize size, std::uint64_t seed, kernels::DenseOptimizer const& optimizer) {
   struct State {
     std::vector<std::int64_t> sums;

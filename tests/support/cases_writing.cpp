@@ -17,7 +17,7 @@ namespace {
 using kernels::kNoRow;
 using Ids = std::vector<std::uint32_t>;
 
-// Popular rows have many entries. Odd seeds have neither sources nor coefficients.
+// Some rows have many entries. Odd seeds use neither source indices nor coefficients.
 Problem sum_gradients(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     CaseSize size;
@@ -119,7 +119,7 @@ Problem merge_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-// All 64 bits, so that about half of the sums wrap.
+// Words use all 64 bits, so many sums wrap around.
 Problem add_words(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     std::vector<std::int64_t> want;
@@ -147,7 +147,7 @@ Problem add_words(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-// Every other seed clips. Every third has rows that wait for admission, and some of them keep waiting.
+// Every other seed clips gradients. Every third has rows that wait for admission; some of them are not admitted.
 Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer::Kind kind) {
   struct State {
     CaseSize size;
@@ -227,7 +227,7 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
     }
     return differ("values", to_host(on, s->values_there.ref(), s->count), values, 1e-5) +
            differ("state", to_host(on, s->state_there.ref(), s->count), state, 1e-5) +
-           differ("life", to_host(on, s->life_there.ref(), s->count), lifecycle) +
+           differ("lifecycle", to_host(on, s->life_there.ref(), s->count), lifecycle) +
            differ("fault", to_host(on, s->bad_row.view()), Ids{kNoRow});
   };
   p.bits = [s](Stream& on) {
