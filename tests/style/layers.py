@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that files of a folder include only folders to its left, and that CUDA, TBB and kernel launches are used only in
-the folders that they belong to.
+"""Checks that files of a folder include only folders to its left, and that CUDA, TBB and kernel launches are used only
+in the folders that they belong to.
 
     include/gpups  <-  kernels  <-  comm  <-  cache  <-  trainer  <-  tools, tests, bench
 
@@ -52,19 +52,20 @@ def problems_of(path, text):
         if quoted and "/" not in quoted and top == "examples":
             continue  # a header of the example itself
         if quoted and "/" not in quoted:
-            yield f"{path}:{line}: \"{quoted}\" has no folder (the layer of an include without folder is unknown): write the whole path"
+            yield f"{path}:{line}: \"{quoted}\" has no folder (its layer cannot be checked): write the whole path"
         elif quoted and folder not in MAY_INCLUDE[top]:
             yield (f"{path}:{line}: {top} includes {quoted} (a folder includes only those to its left): "
                    f"allowed are {', '.join(sorted(MAY_INCLUDE[top]))}")
         elif angled and top == "include" and not STANDARD_HEADER.match(angled):
-            yield f"{path}:{line}: <{angled}> in a public header (an application would need that library too): include it in a .cpp file"
+            yield (f"{path}:{line}: <{angled}> in a public header (an application would need that library too): "
+                   "include it in a .cpp file")
         elif angled and top != "kernels" and CUDA_HEADER.match(angled):
             yield f"{path}:{line}: <{angled}> outside kernels (only kernels/ uses CUDA): call a kernel"
         elif angled and top not in ("kernels", "bench") and re.match(r"(tbb|oneapi)/", angled):
             yield f"{path}:{line}: <{angled}> outside kernels (work is split by Arena only): use kernels/arena.hpp"
     for number, line in enumerate(without_strings(code).splitlines(), 1):
         if "<<<" in line and path.as_posix() != "kernels/launch.hpp":
-            yield f"{path}:{number}: a launch outside of kernels/launch.hpp (kernels do not depend on CUDA's launch syntax): use each()"
+            yield f"{path}:{number}: a launch outside kernels/launch.hpp (no other file may launch): use each()"
         word = CUDA_WORD.search(line)
         if word and top != "kernels":
             yield f"{path}:{number}: {word.group(0)} outside kernels (only kernels/ uses CUDA): call a kernel"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks every text file of the project: licence line, markers of unfinished work, ASCII characters, length of lines, and
-words that another one has replaced (tests/style/retired_words.tsv). Checks that each type name in the product's headers
-is the name of one type.
+"""Checks every text file of the project: licence line, markers of unfinished work, ASCII characters, length of lines,
+and words that another one has replaced (tests/style/retired_words.tsv). Checks that each type name in the product's
+headers is the name of one type.
 
 usage: words.py FOLDER    of the repository
 """
@@ -89,7 +89,7 @@ class RetiredWords:
                 continue
             fields = line.rstrip("\n").split("\t")
             if len(fields) != 3 or not all(fields):
-                raise ValueError(f"line {number}: {line!r} is not a line of old word, new word and where (separated by tabs)")
+                raise ValueError(f"line {number}: {line!r} is not old word, new word and where, separated by tabs")
             old, new, where = fields
             entry = (parts_of(old), old, new, self.globs_of(where))
             if " " in old:

@@ -18,8 +18,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 import count_tests  # noqa: E402
 
 KILLED = "its process was ended by SIGKILL"
-FAILING = {"Outcomes.Fails": "", "Outcomes.IsKilled": KILLED, "Outcomes.EndsItsProcess": "its process ended with status 0",
-           "All/Numbers.AreSmall/2": ""}
+FAILING = {"Outcomes.Fails": "", "Outcomes.IsKilled": KILLED,
+           "Outcomes.EndsItsProcess": "its process ended with status 0", "All/Numbers.AreSmall/2": ""}
 PASSING = ["Outcomes.Passes", "All/Numbers.AreSmall/0", "All/Numbers.AreSmall/1"]
 
 
@@ -88,13 +88,14 @@ class RunCases(unittest.TestCase):
     def test_cases_that_were_not_reached_fail(self):
         process = self.start(GTEST_FILTER="Outcomes.Passes:Outcomes.Hangs:All/Numbers.AreSmall/0")
         while not self.results.exists() or '"started": "Outcomes.Hangs"' not in self.results.read_text():
-            self.assertIsNone(process.poll(), "it ended early")
+            self.assertIsNone(process.poll(), "the program ended before the case started")
             time.sleep(.05)
         process.send_signal(signal.SIGTERM)
         process.communicate()
         self.assertNotEqual(process.returncode, 0)
         self.assertEqual(self.outcomes(), [
-            ("Outcomes.Passes", "passed", ""), ("Outcomes.Hangs", "failed", "it was running when its program was ended"),
+            ("Outcomes.Passes", "passed", ""),
+            ("Outcomes.Hangs", "failed", "it was running when its program was ended"),
             ("All/Numbers.AreSmall/0", "failed", "it did not run")])
 
 

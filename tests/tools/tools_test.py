@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of tools that evaluate results: counts of tests, verdicts of bench/goals, comparisons of benchmarks, resource use
-of kernels; and of the corpora of fuzz targets."""
+"""Tests of tools that evaluate results: counts of tests, verdicts of bench/goals, comparisons of benchmarks, resource
+use of kernels; and of the corpora of fuzz targets."""
 import contextlib
 import io
 import json

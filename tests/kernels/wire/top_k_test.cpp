@@ -69,7 +69,7 @@ void expect_largest(std::vector<float> const& x, std::size_t k, float guess = 0)
   }
 }
 
-constexpr std::size_t kLong = 100'000;  // so many that the kernel estimates the threshold from a sample
+constexpr std::size_t kLong = 100'000;  // so many that the kernel does not list all elements as candidates
 
 std::vector<float> normal(std::size_t n, std::uint64_t seed) {
   Random random(seed);
