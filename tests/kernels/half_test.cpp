@@ -104,7 +104,7 @@ TYPED_TEST(SixteenBitFloats, KeepsNan) {
 }
 
 template <std::size_t kWide, class T>
-void expect_read_alike(std::vector<T> const& from) {
+void expect_same_reads(std::vector<T> const& from) {
   for (std::size_t first = 0; first + kWide <= from.size(); first += kWide) {
     float got[kWide];
     read_floats(from.data() + first, got);
@@ -117,10 +117,10 @@ void expect_read_alike(std::vector<T> const& from) {
 TYPED_TEST(SixteenBitFloats, RowsConvertLikeSingleNumbers) {
   std::vector<TypeParam> all;
   for (unsigned bits = 0; bits < 0x10000; ++bits) all.push_back(this->of(bits));
-  expect_read_alike<4>(all);
-  expect_read_alike<16>(all);
-  expect_read_alike<28>(all);
-  expect_read_alike<64>(all);
+  expect_same_reads<4>(all);
+  expect_same_reads<16>(all);
+  expect_same_reads<28>(all);
+  expect_same_reads<64>(all);
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ TEST(HashRows, DependsOnEveryFieldOfARow) {
   }
 }
 
-std::uint32_t fault_of_update(Device device, Optimizer optimizer, std::vector<float> const& values, double scale) {
+std::uint32_t bad_row_of_update(Device device, Optimizer optimizer, std::vector<float> const& values, double scale) {
   Stream stream(device, 2);
   Ids const ids{2, 0, 1};
   auto const v = rows(stream, values, 3, 4);
@@ -95,9 +95,9 @@ TEST(UpdateRows, ReportsFirstRowThatIsNotFinite) {
     for (auto kind : {Optimizer::Kind::kSgd, Optimizer::Kind::kAdagrad, Optimizer::Kind::kRowwiseAdagrad}) {
       Optimizer optimizer;
       optimizer.kind = kind;
-      EXPECT_EQ(fault_of_update(device, optimizer, {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}, 1), kNoRow);
-      EXPECT_EQ(fault_of_update(device, optimizer, {1, 0, 0, 0, nan, 0, 0, 0, inf, 0, 0, 0}, 1), 1U);
-      EXPECT_EQ(fault_of_update(device, optimizer, {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}, 1e300), 0U);
+      EXPECT_EQ(bad_row_of_update(device, optimizer, {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}, 1), kNoRow);
+      EXPECT_EQ(bad_row_of_update(device, optimizer, {1, 0, 0, 0, nan, 0, 0, 0, inf, 0, 0, 0}, 1), 1U);
+      EXPECT_EQ(bad_row_of_update(device, optimizer, {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}, 1e300), 0U);
     }
   }
 }

@@ -238,7 +238,7 @@ Problem sum_parts(Stream& stream, CaseSize size, std::uint64_t seed) {
       }
     }
     return differ("sums", to_host(on, s->sums.view()), want) +
-           differ("fault", to_host(on, s->bad_element.view()), std::vector<std::uint32_t>{kNoRow});
+           differ("bad_row", to_host(on, s->bad_element.view()), std::vector<std::uint32_t>{kNoRow});
   };
   p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->sums.view())); };
   return p;

@@ -162,7 +162,7 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
       }
     }
     return differ("state", to_host(on, s->state_there.ref(), s->count), state, 1e-5) +
-           differ("fault", to_host(on, s->bad_row.view()), Ids{kernels::kNoRow});
+           differ("bad_row", to_host(on, s->bad_row.view()), Ids{kernels::kNoRow});
   };
   p.bits = [s](Stream& on) {
     return bytes_of(to_host(on, s->values_there.ref(), s->count)) +

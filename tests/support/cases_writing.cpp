@@ -77,7 +77,7 @@ Problem sum_gradients(Stream& stream, CaseSize size, std::uint64_t seed) {
       }
     }
     return differ("sums", to_host(on, s->sums.view().flat()), want) +
-           differ("fault", to_host(on, s->bad_row.view()), Ids{kNoRow});
+           differ("bad_row", to_host(on, s->bad_row.view()), Ids{kNoRow});
   };
   p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->sums.view().flat())); };
   return p;
@@ -113,7 +113,7 @@ Problem merge_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
   p.run = [s](Stream& on) { kernels::merge_sums(on, {s->into, s->slots, s->from, s->bad_row}); };
   p.wrong = [s](Stream& on) {
     return differ("into", to_host(on, s->into.view().flat()), s->want) +
-           differ("fault", to_host(on, s->bad_row.view()), Ids{kNoRow});
+           differ("bad_row", to_host(on, s->bad_row.view()), Ids{kNoRow});
   };
   p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->into.view().flat())); };
   return p;
@@ -228,7 +228,7 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
     return differ("values", to_host(on, s->values_there.ref(), s->count), values, 1e-5) +
            differ("state", to_host(on, s->state_there.ref(), s->count), state, 1e-5) +
            differ("lifecycle", to_host(on, s->life_there.ref(), s->count), lifecycle) +
-           differ("fault", to_host(on, s->bad_row.view()), Ids{kNoRow});
+           differ("bad_row", to_host(on, s->bad_row.view()), Ids{kNoRow});
   };
   p.bits = [s](Stream& on) {
     return bytes_of(to_host(on, s->values_there.ref(), s->count)) +

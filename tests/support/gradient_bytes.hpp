@@ -38,9 +38,8 @@ inline Sent gradient_bytes_per_key(int ranks, int pushes, std::size_t rows, Tabl
     PreparedBatch batch;
     for (std::int64_t t = 0; t <= pushes; ++t) {
       PreparedBatch next;
-      if (t < pushes)
-        next = store.prepare(stream, Clock{t + 1}, {&part, 1},
-                             1);  // a step ahead, so that its intent is sent in the round
+      // A step ahead, so that the intent is sent in the round.
+      if (t < pushes) next = store.prepare(stream, Clock{t + 1}, {&part, 1}, 1);
       if (t > 0) {
         store.wait_ready(batch);
         TableGradients const gradients{.sources = sources};

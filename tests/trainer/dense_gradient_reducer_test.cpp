@@ -71,7 +71,7 @@ struct Member {
     }
     return true;
   }
-  void say_done(std::vector<std::size_t> const& order) {
+  void mark_ready(std::vector<std::size_t> const& order) {
     for (std::size_t const p : order) sums.mark_ready(stream, parameters.all()[p]);
   }
   Units wait() {
@@ -101,14 +101,14 @@ TEST(DenseGradientReducer, StartsLayersInOrderWhenTheyAreReady) {
     }
     member.sums.begin_step(member.stream, kMicrobatches);
     auto const change = [&](std::size_t p) { member.fill(0, all[p], 2); };
-    member.say_done({3, 3});
+    member.mark_ready({3, 3});
     change(3);  // not started: a microbatch is missing
-    member.say_done({3});
+    member.mark_ready({3});
     change(3);  // started
     member.fill(1, all[3], 100);
-    member.say_done({0, 0, 0});
+    member.mark_ready({0, 0, 0});
     change(0);  // not started: b.weights comes first
-    member.say_done({2, 2, 2});
+    member.mark_ready({2, 2, 2});
     member.fill(1, all[0], 100);
     member.fill(1, all[2], 100);
     change(1);  // small: at the end
@@ -133,7 +133,7 @@ TEST(DenseGradientReducer, SumsAreIndependentOfReadyOrder) {
         Units given(member.parameters.size(), 0);
         member.write(step, given);
         member.sums.begin_step(member.stream, kMicrobatches);
-        for (std::size_t m = 0; m < kMicrobatches; ++m) member.say_done(orders[member.rank()]);
+        for (std::size_t m = 0; m < kMicrobatches; ++m) member.mark_ready(orders[member.rank()]);
         member.sums.begin_remaining(member.stream);
         sums[member.rank()] = member.wait();
         want[member.rank()] = given;

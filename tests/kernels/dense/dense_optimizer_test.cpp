@@ -63,7 +63,7 @@ TEST(SumParts, ReportsFirstSumThatOverflowsOrIsNotFinite) {
   float const most = 0x1.fffffep62F, infinite = std::numeric_limits<float>::infinity();
   float const nan = std::numeric_limits<float>::quiet_NaN();
   std::size_t const n = 3000;
-  for (auto const& [a, b, faulty] :
+  for (auto const& [a, b, is_bad] :
        {std::tuple{most, -most, false}, std::tuple{most, most, true}, std::tuple{-0x1p62F, -0x1p62F, false},
         std::tuple{0x1p62F, 0x1p62F, true}, std::tuple{nan, 1.0F, true}, std::tuple{1.0F, infinite, true},
         std::tuple{-0x1p63F, 0.0F, false}, std::tuple{0x1p63F, -0x1p63F, true}}) {
@@ -76,9 +76,9 @@ TEST(SumParts, ReportsFirstSumThatOverflowsOrIsNotFinite) {
       parts.row(1)[j] = b;
     }
     Sums const got = sums_of(parts, 0, 2);
-    EXPECT_EQ(got.bad_element, faulty ? 1500 : kNoRow) << a << " + " << b;
+    EXPECT_EQ(got.bad_element, is_bad ? 1500 : kNoRow) << a << " + " << b;
     for (std::size_t j = 0; j < n; ++j) {
-      if (faulty && (j == 1500 || j == 2222)) continue;
+      if (is_bad && (j == 1500 || j == 2222)) continue;
       Int128 const want = static_cast<Int128>(parts.row(0)[j]) + static_cast<Int128>(parts.row(1)[j]);
       ASSERT_EQ(got.sums[j], static_cast<std::int64_t>(want)) << j;
     }

@@ -98,8 +98,8 @@ TEST_P(Products, DistanceRowsComputesMarginMinusDistance) {
       SCOPED_TRACE(fmt::format("algebra {}, n = {}, m = {}, dim = {}", static_cast<int>(algebra), n, m, dim));
       Matrix<float> const left = random_matrix(n, dim, 1);
       Matrix<float> right = random_matrix(m, dim, 2);
-      if (n > 0)
-        std::copy(left.row(0).begin(), left.row(0).end(), right.row(m - 1).begin());  // the distance of this pair is 0
+      // The distance of this pair is 0.
+      if (n > 0) std::copy(left.row(0).begin(), left.row(0).end(), right.row(m - 1).begin());
       Matrix<float> const out(stream.device(), n, m), one(stream.device(), n, 1);
       auto const left_there = moved(stream, stream.device(), left.view());
       auto const right_there = moved(stream, stream.device(), right.view());

@@ -79,9 +79,9 @@ class WarpEmulator::Fibers {
 
   static void enter(unsigned high, unsigned low) {
     auto* const thread = reinterpret_cast<Thread*>(std::uintptr_t{high} << 32 | low);
-    thread->fibers->live(*thread);
+    thread->fibers->run_body(*thread);
   }
-  void live(Thread& thread) {
+  void run_body(Thread& thread) {
     __sanitizer_finish_switch_fiber(nullptr, &scheduler_stack_, &scheduler_bytes_);
     try {
       body_(*thread.warp, static_cast<unsigned>(&thread - threads_.data()));

@@ -16,7 +16,7 @@ using kernels::kStreamBlock;
 using kernels::StreamValues;
 using kernels::StreamView;
 
-std::string fault_of(std::vector<std::uint8_t> const& bytes) {
+std::string error_of(std::vector<std::uint8_t> const& bytes) {
   return std::string(StreamView(View<std::uint8_t const>(bytes)).error());
 }
 
@@ -37,12 +37,12 @@ std::vector<std::uint8_t> small_stream(double density, StreamValues values) {
 
 TEST(HostileStream, InvalidHeaderIsRejectedWithReason) {
   auto const good = small_stream(.02, StreamValues::kHalf);
-  EXPECT_EQ(fault_of(good), "");
-  EXPECT_EQ(fault_of({}), "it is shorter than a header");
+  EXPECT_EQ(error_of(good), "");
+  EXPECT_EQ(error_of({}), "it is shorter than a header");
   struct Case {
     std::size_t at;
     std::uint8_t byte;
-    char const* bad_row;
+    char const* error;
   };
   for (Case const c : {Case{0, 2, "its version is unknown"},
                        {1, 5, "its values have an unknown format"},
@@ -63,11 +63,11 @@ TEST(HostileStream, InvalidHeaderIsRejectedWithReason) {
                        {55, 8, "an empty block's word is not 0"}}) {
     auto bytes = good;
     bytes[c.at] = c.byte;
-    EXPECT_EQ(fault_of(bytes), c.bad_row) << "byte " << c.at;
+    EXPECT_EQ(error_of(bytes), c.error) << "byte " << c.at;
   }
   auto longer = good;
   longer.push_back(0);
-  EXPECT_EQ(fault_of(longer), "its length is not what its header says");
+  EXPECT_EQ(error_of(longer), "its length is not what its header says");
 }
 
 // Flips each bit. No read is outside of the bytes, and all indices are within the stream's range.
