@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clocks are points in time: steps can be added to one, another clock cannot.
+// A number of steps can be added to a clock, but not another clock.
 #include "gpups/types.hpp"
 
 #ifdef WRONG

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory is never copied by accident: an Array can be moved only.
+// Device memory is never copied by accident: an Array can only be moved.
 #include "gpups/array.hpp"
 
 gpups::Array<float> take(gpups::Array<float>& from) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// There is no default stream: the order of work is always named.
+// There is no default stream: a Stream needs a device.
 #include "gpups/stream.hpp"
 
 #ifdef WRONG

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host compiler cannot launch device work: that object is nvcc's.
+// Code from the host compiler cannot launch device work; only nvcc compiles launches.
 #include "kernels/launch.hpp"
 
 void call(gpups::kernels::HostExec host, gpups::kernels::DeviceExec device) {

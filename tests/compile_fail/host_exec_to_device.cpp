@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A body for one space is not handed the other space's means.
+// A function for the device does not accept the execution object of the host.
 #include "kernels/launch.hpp"
 
 void run_on_device(gpups::kernels::DeviceExec);

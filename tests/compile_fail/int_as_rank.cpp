@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plain number is not a rank.
+// An integer is not a rank.
 #include "gpups/error.hpp"
 
 #ifdef WRONG

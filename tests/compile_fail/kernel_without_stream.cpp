@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel is called with the stream that orders it.
+// A kernel needs a stream.
 #include "kernels/gather.hpp"
 
 void call(gpups::Stream& stream, gpups::kernels::Gather const& arguments) {

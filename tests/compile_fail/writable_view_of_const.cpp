@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may only be read does not become writable.
+// A read-only view does not convert to a writable one.
 #include "gpups/array.hpp"
 
 #ifdef WRONG

@@ -8,7 +8,7 @@
 namespace gpups {
 namespace {
 
-TEST(Array, ForgetsItsLastElementsAndGivesBackAllMemory) {
+TEST(Array, TruncateKeepsMemoryUntilDestruction) {
   constexpr std::size_t kSize = 100000;
   auto const in_use = [] { return memory::usage(Device::host()).bytes; };
   std::size_t const before = in_use();

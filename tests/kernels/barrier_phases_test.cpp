@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kSteps = 300, kBlocks = 7;
 
-TEST(RunPhases, DoesEachBlockOnceAndAStepAfterTheOther) {
+TEST(RunPhases, RunsEachBlockOnceAndStepsInOrder) {
   for (int const threads : {1, 2, 4, 16}) {
     Arena arena(threads);
     std::vector<std::vector<int>> calls(kSteps, std::vector<int>(kBlocks));
@@ -35,7 +35,7 @@ TEST(RunPhases, DoesEachBlockOnceAndAStepAfterTheOther) {
   }
 }
 
-TEST(RunPhases, NobodyWaitsForABlockThatThrows) {
+TEST(RunPhases, ExceptionInABlockEndsAllThreads) {
   Arena arena(4);
   auto const run = [&](std::size_t throws, bool between) {
     run_phases(
@@ -54,7 +54,7 @@ TEST(RunPhases, NobodyWaitsForABlockThatThrows) {
   }
 }
 
-TEST(RunPhases, HasNothingToDoWithoutStepsOrBlocks) {
+TEST(RunPhases, CallsNothingWithoutStepsOrBlocks) {
   Arena arena(2);
   int calls = 0;
   auto const count = [&](auto...) { ++calls; };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that look at what callers give: the first number that points nowhere, the first row that cannot be kept.
+// Kernels that check arguments of callers: they report the first index out of range, and the first row whose values the
+// table's data type cannot hold.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +20,7 @@ namespace {
 class CheckArguments : public test::OnDevice {};
 INSTANTIATE_TEST_SUITE_P(Devices, CheckArguments, test::kDevices, test::device_name);
 
-TEST_P(CheckArguments, TheFirstNumberThatPointsNowhereIsFound) {
+TEST_P(CheckArguments, ReportsFirstIndexOutOfRange) {
   Stream stream(GetParam(), 3);
   std::size_t const n = 50'000;  // several blocks
   std::vector<std::uint32_t> good(n), bad(n), worse(n);
@@ -36,7 +37,7 @@ TEST_P(CheckArguments, TheFirstNumberThatPointsNowhereIsFound) {
             (std::vector<std::uint32_t>{kNoRow, 49'999, 20'001, kNoRow, 0, kNoRow, kNoRow}));
 }
 
-TEST_P(CheckArguments, TheFirstRowThatCannotBeKeptIsFound) {
+TEST_P(CheckArguments, ReportsFirstRowThatOverflowsItsType) {
   Stream stream(GetParam(), 3);
   Array<std::uint32_t> const bad_row(stream.device(), 1);
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -60,8 +61,8 @@ TEST_P(CheckArguments, TheFirstRowThatCannotBeKeptIsFound) {
   }
 }
 
-// What is just within the limit of a type rounds to a finite number, and what is just beyond does not.
-TEST(LargestKept, IsTheLastThatIsFinite) {
+// The largest kept float rounds to a finite number of the type, and the next larger float rounds to infinity.
+TEST(LargestKept, IsLargestFloatThatRoundsToFinite) {
   float const half = largest_kept(DataType::kHalf), bfloat = largest_kept(DataType::kBFloat16);
   EXPECT_EQ(to_float(round_to<Half>(half)), 65504.0F);
   EXPECT_TRUE(std::isinf(to_float(round_to<Half>(std::nextafter(half, 1e38F)))));

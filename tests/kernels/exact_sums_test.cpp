@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums that are hard to get right: huge cancellation, the smallest floats, edges of the fast path and of int64.
+// Difficult sums: large cancellation, the smallest floats, and the limits of the fast path and of int64.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -20,7 +20,7 @@ struct Sums {
   std::uint32_t bad_row;
 };
 
-// One column; row r is made of rows[r].
+// Computes sums with one column; sum r is that of the products in rows[r].
 Sums sum(Device device, std::vector<std::vector<Product>> const& rows, int grid_log2, double contribution_max) {
   Stream stream(device, 2);
   Ids offsets{0}, order;
@@ -29,7 +29,7 @@ Sums sum(Device device, std::vector<std::vector<Product>> const& rows, int grid_
     for (auto const& [c, x] : products) {
       order.push_back(static_cast<std::uint32_t>(order.size()));
       coefficients.push_back(c);
-      sources.insert(sources.end(), {x, 77, 77, 77});  // what is in the padding must not matter
+      sources.insert(sources.end(), {x, 77, 77, 77});  // the padding must not matter
     }
     offsets.push_back(static_cast<std::uint32_t>(order.size()));
   }
@@ -82,8 +82,8 @@ TEST(ExactSums, CancellationIsExact) {
   expect_like_oracle({row, {{0x1p31F, 1}, {-0x1p31F, 1}, {1, 1}}}, -30);
 }
 
-// The fast path holds 2^51 units; what leaves that range and comes back must still be exact.
-TEST(ExactSums, LeavingTheFastRangeIsExact) {
+// The fast path holds 2^51 units. A sum that leaves this range and returns to it must still be exact.
+TEST(ExactSums, SumsBeyondTheFastRangeAreExact) {
   float const edge = 0x1p21F, below = 0x1.fffffep20F;
   expect_like_oracle({{{1, edge}},
                       {{1, below}, {1, 0x1p-3F}, {1, 0x1p-30F}},
@@ -95,8 +95,9 @@ TEST(ExactSums, LeavingTheFastRangeIsExact) {
                      -30);
 }
 
-// Where the largest contribution is known, additions are not watched: up to the edge, and not beyond it.
-TEST(ExactSums, KnowingTheLargestContributionChangesNothing) {
+// If the caller gives the largest contribution, additions are not checked for overflow. Sums up to the limit of the
+// fast path and beyond it must be exact.
+TEST(ExactSums, GivenContributionBoundKeepsResults) {
   float const half = 0x1p20F, below = 0x1.fffffep19F;  // 2^50 units
   expect_like_oracle({{{1, below}, {1, below}},
                       {{-1, below}, {-1, below}},
@@ -106,18 +107,18 @@ TEST(ExactSums, KnowingTheLargestContributionChangesNothing) {
                      -30, 0x1p50 + 1);
 }
 
-TEST(ExactSums, WhatWasNotPromisedIsFound) {
+TEST(ExactSums, ReportsContributionsAboveTheGivenBound) {
   expect_like_oracle({{{1, 1}}, {{1, 0.5F}, {1, kNan}}}, -30, 0x1p30);
   expect_like_oracle({{{1, -kInf}}, {{1, 1}}}, -30, 0x1p30);
   expect_like_oracle({{{1, 0x1p34F}}, {{1, 1}}}, -30, 0x1p30);
 }
 
-TEST(ExactSums, OverflowOfTheFinalSumIsAFault) {
+TEST(ExactSums, ReportsOverflowOfTheFinalSum) {
   std::vector<Product> const most{{1, 0x1.fffffep32F}};
   expect_like_oracle({most, {{1, 0x1p33F}}}, -30);
   expect_like_oracle({most, {{-1, 0x1p33F}}, {{-1, 0x1p33F}, {-1, 0x1p-30F}}}, -30);
   expect_like_oracle({{{1, 0x1p32F}, {1, 0x1p32F}, {-1, 0x1p32F}}, most, {{1, 0x1p32F}, {1, 0x1p32F}}}, -30);
-  // Many entries, so that a GPU divides the row.
+  // Many entries, so that a GPU splits the row.
   std::vector<Product> back_and_forth;
   for (int k = 0; k < 300; ++k) back_and_forth.push_back({k < 150 ? 1.0F : -1.0F, 0x1.8p32F});
   expect_like_oracle({back_and_forth}, -30);
@@ -125,7 +126,7 @@ TEST(ExactSums, OverflowOfTheFinalSumIsAFault) {
   expect_like_oracle({{{1, 1}}, back_and_forth}, -30);
 }
 
-// Rows that are summed piece by piece, where pieces may leave a range that the row stays in.
+// Long rows are summed in pieces. The sum of a piece may overflow although the sum of the row does not.
 TEST(ExactSums, VeryLongRowsAreExact) {
   Random random(3);
   std::vector<Product> plain, there_and_back, too_much;
@@ -141,7 +142,7 @@ TEST(ExactSums, VeryLongRowsAreExact) {
   expect_like_oracle({there_and_back, plain}, -30);
 }
 
-TEST(ExactSums, TheFirstRowThatIsNotFiniteIsNamed) {
+TEST(ExactSums, ReportsFirstRowThatIsNotFinite) {
   for (float bad : {kInf, -kInf, kNan}) {
     expect_like_oracle({{{1, 1}}, {{1, 2}, {1, bad}}, {{bad, 1}}}, -30);
     expect_like_oracle({{{1, 1}}, {{0.5F, 2}}, {{bad, 0}}}, -30);
@@ -151,7 +152,7 @@ TEST(ExactSums, TheFirstRowThatIsNotFiniteIsNamed) {
   expect_like_oracle({{{3e38F, 3e38F}, {-3e38F, 3e38F}}}, -30);
 }
 
-TEST(ExactSums, RandomNumbersOfAllSizes) {
+TEST(ExactSums, RandomNumbersOfAllMagnitudesAreExact) {
   Random random(5);
   for (int grid_log2 : {-60, -30, -7, 0, 20}) {
     std::vector<std::vector<Product>> rows(300);
@@ -166,7 +167,7 @@ TEST(ExactSums, RandomNumbersOfAllSizes) {
   }
 }
 
-TEST(MergeSums, OverflowIsAFault) {
+TEST(MergeSums, ReportsFirstRowThatOverflows) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max(), kLeast = -kMost - 1;
   for (Device const device : devices()) {
     Stream stream(device, 2);

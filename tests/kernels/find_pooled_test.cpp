@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling by key gives the bits that pooling by number gives, however many entries a thread takes at a time.
+// Pooling by key gives the same bits as pooling by row number, for any number of entries that a thread handles at a
+// time.
 #include "kernels/find_pooled.hpp"
 
 #include <gtest/gtest.h>
@@ -12,10 +13,10 @@ namespace {
 
 constexpr std::size_t kRows = 3000, kDim = 20;
 
-// Bags of so many entries, of keys of which a tenth has no row.
-class Bags : public testing::TestWithParam<std::vector<std::uint32_t>> {
+// The parameter is the number of entries of each bag. About a tenth of the keys have no row.
+class FindPooledBags : public testing::TestWithParam<std::vector<std::uint32_t>> {
  protected:
-  Bags() {
+  FindPooledBags() {
     test::Random random(3);
     std::size_t const stride = row_stride(kDim);
     rows_ = test::rows(stream_, test::floats(random, kRows, kDim), kRows, stride);
@@ -45,7 +46,7 @@ class Bags : public testing::TestWithParam<std::vector<std::uint32_t>> {
   std::vector<Key> keys_;
 };
 
-TEST_P(Bags, AreTheSameByKeyAsByNumber) {
+TEST_P(FindPooledBags, PoolingByKeyEqualsPoolingByRowId) {
   auto const keys = to_device(stream_, keys_);
   Array<std::uint32_t> const ids(stream_.device(), keys_.size()), found(stream_.device(), keys_.size());
   index_.find(stream_, keys, ids);
@@ -55,14 +56,14 @@ TEST_P(Bags, AreTheSameByKeyAsByNumber) {
   EXPECT_EQ(to_host(stream_, found.view()), to_host(stream_, ids.view()));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Bags,
+INSTANTIATE_TEST_SUITE_P(All, FindPooledBags,
                          testing::Values(std::vector<std::uint32_t>{1}, std::vector<std::uint32_t>{10'000},
                                          std::vector<std::uint32_t>{1, 0, 4095, 2, 0, 1},
                                          std::vector<std::uint32_t>(2000, 5),
                                          std::vector<std::uint32_t>{4096, 256, 4097, 64, 1}));
 
-// Some keys are then many buckets away from their first one.
-TEST(FindPooled, FindsAtTheHighestLoad) {
+// At this load some keys are many buckets away from their first bucket.
+TEST(FindPooled, FindsKeysAtMaximalLoad) {
   Stream stream(Device::host(), 2);
   KeyIndex index(Device::host(), kRows);
   auto const count = static_cast<std::uint32_t>(index.capacity());

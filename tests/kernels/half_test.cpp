@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of 16 bits, each of them and what lies between two neighbours, against their definition in double.
+// All 16-bit floats, and the floats between two neighbours, compared with their definition in double.
 #include "kernels/half.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace gpups::kernels {
 namespace {
 
-// How a type's bits are divided: sign, exponent, then so many bits of mantissa.
+// The number of mantissa bits of a type; the other bits are the sign and the exponent.
 template <class T>
 inline constexpr int kMantissaBits = 0;
 template <>
@@ -19,7 +19,7 @@ inline constexpr int kMantissaBits<Half> = 10;
 template <>
 inline constexpr int kMantissaBits<BFloat16> = 7;
 
-// What the bits say, by the definition of IEEE 754.
+// Returns the value of the bits by the definition of IEEE 754.
 template <class T>
 double value_of(T x) {
   int const mantissa_bits = kMantissaBits<T>, exponent_bits = 15 - mantissa_bits;
@@ -35,15 +35,15 @@ double value_of(T x) {
 }
 
 template <class T>
-class SixteenBits : public testing::Test {
+class SixteenBitFloats : public testing::Test {
  protected:
   static T of(unsigned bits) { return {static_cast<std::uint16_t>(bits)}; }
   static T largest() { return of((0x7FFFU >> kMantissaBits<T> << kMantissaBits<T>)-1); }
 };
 using Types = testing::Types<Half, BFloat16>;
-TYPED_TEST_SUITE(SixteenBits, Types);
+TYPED_TEST_SUITE(SixteenBitFloats, Types);
 
-TYPED_TEST(SixteenBits, AllHaveTheValueOfTheirDefinition) {
+TYPED_TEST(SixteenBitFloats, AllBitPatternsConvertByDefinition) {
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     TypeParam const x = this->of(bits);
     double const want = value_of(x);
@@ -57,7 +57,7 @@ TYPED_TEST(SixteenBits, AllHaveTheValueOfTheirDefinition) {
   }
 }
 
-TYPED_TEST(SixteenBits, AllComeBack) {
+TYPED_TEST(SixteenBitFloats, RoundTripKeepsAllBitPatterns) {
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     TypeParam const x = this->of(bits);
     TypeParam const back = round_to<TypeParam>(to_float(x));
@@ -69,10 +69,10 @@ TYPED_TEST(SixteenBits, AllComeBack) {
   }
 }
 
-TYPED_TEST(SixteenBits, WhatLiesBetweenGoesToTheNearestAndTiesToEven) {
+TYPED_TEST(SixteenBitFloats, RoundsToNearestWithTiesToEven) {
   for (unsigned bits = 0; bits < this->largest().bits; ++bits) {
     double const low = value_of(this->of(bits)), high = value_of(this->of(bits + 1));
-    auto const middle = static_cast<float>((low + high) / 2);  // exact: a float has the place
+    auto const middle = static_cast<float>((low + high) / 2);  // exact in most cases: a float has enough bits
     if (static_cast<double>(middle) != (low + high) / 2) continue;
     float const below = std::nextafter(middle, 0.0F), above = std::nextafter(middle, INFINITY);
     unsigned const even = bits % 2 == 0 ? bits : bits + 1;
@@ -85,7 +85,7 @@ TYPED_TEST(SixteenBits, WhatLiesBetweenGoesToTheNearestAndTiesToEven) {
   }
 }
 
-TYPED_TEST(SixteenBits, WhatIsTooLargeBecomesInfinite) {
+TYPED_TEST(SixteenBitFloats, RoundsTooLargeNumbersToInfinity) {
   double const largest = value_of(this->largest());
   double const step = largest - value_of(this->of(this->largest().bits - 1U));
   auto const limit = static_cast<float>(largest + step / 2);
@@ -97,14 +97,14 @@ TYPED_TEST(SixteenBits, WhatIsTooLargeBecomesInfinite) {
   EXPECT_EQ(round_to<TypeParam>(-INFINITY).bits, infinity | 0x8000U);
 }
 
-TYPED_TEST(SixteenBits, NotANumberStays) {
+TYPED_TEST(SixteenBitFloats, KeepsNan) {
   for (std::uint32_t bits : {0x7F800001U, 0x7FC00000U, 0x7FFFFFFFU, 0xFF800001U, 0xFFFFFFFFU}) {
     EXPECT_TRUE(std::isnan(value_of(round_to<TypeParam>(std::bit_cast<float>(bits))))) << bits;
   }
 }
 
 template <std::size_t kWide, class T>
-void expect_read_alike(std::vector<T> const& from) {
+void expect_same_reads(std::vector<T> const& from) {
   for (std::size_t first = 0; first + kWide <= from.size(); first += kWide) {
     float got[kWide];
     read_floats(from.data() + first, got);
@@ -114,13 +114,13 @@ void expect_read_alike(std::vector<T> const& from) {
   }
 }
 
-TYPED_TEST(SixteenBits, RowsAreReadAsNumbersAre) {
+TYPED_TEST(SixteenBitFloats, RowsConvertLikeSingleNumbers) {
   std::vector<TypeParam> all;
   for (unsigned bits = 0; bits < 0x10000; ++bits) all.push_back(this->of(bits));
-  expect_read_alike<4>(all);
-  expect_read_alike<16>(all);
-  expect_read_alike<28>(all);
-  expect_read_alike<64>(all);
+  expect_same_reads<4>(all);
+  expect_same_reads<16>(all);
+  expect_same_reads<28>(all);
+  expect_same_reads<64>(all);
 }
 
 }  // namespace

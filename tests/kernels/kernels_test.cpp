@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every case, on every device there is: against the oracle, and with the same bits for any number of threads.
+// Every kernel case on the host and on a GPU: results agree with the oracle, and bits do not depend on the number of
+// threads.
 #include <gtest/gtest.h>
 
 #include "tests/support/cases.hpp"
@@ -11,7 +12,7 @@ constexpr CaseSize kSizes[] = {{0, 3}, {1, 1}, {5, 3}, {130, 100}, {1000, 17}, {
 
 class Kernels : public testing::TestWithParam<KernelCase> {};
 
-// The bits of the result, which is compared with the oracle's if `check`.
+// Returns the bits of the result. Compares the result with the oracle if `check` is set.
 std::string bits(KernelCase const& kernel, Device device, int threads, CaseSize size, std::uint64_t seed, bool check) {
   Stream stream(device, threads);
   Problem const problem = kernel.make(stream, size, seed);

@@ -16,12 +16,12 @@ namespace {
 using test::Random;
 using Ids = std::vector<std::uint32_t>;
 
-// An index, and what it should hold.
+// An index, and the contents that it should have.
 struct Model {
   Stream stream;
   KeyIndex index;
   std::map<std::uint64_t, std::uint32_t> ids{};
-  Ids free{};  // ascending; the last is taken first
+  Ids free{};  // ascending; the largest is reused first
   std::uint32_t ids_end = 0;
 
   std::uint32_t next() {
@@ -35,7 +35,7 @@ struct Model {
     EXPECT_EQ(index.ids_end(), ids_end);
     EXPECT_LE(index.size(), index.capacity());
   }
-  // keys: any number of times each.
+  // A key may occur several times in `keys`.
   void insert(std::vector<Key> const& keys) {
     auto const there = to_device(stream, keys);
     Array<std::uint32_t> got(stream.device(), keys.size());
@@ -61,7 +61,7 @@ struct Model {
     for (Key key : keys) forget(number(key));
     check_sizes();
   }
-  // Erases, by their numbers, the keys of which `goes` says so; names numbers that are free as well.
+  // Erases the keys for which `goes` returns true, by their ids. The call also gives ids that are free already.
   void erase_where(std::function<bool(std::uint64_t)> const& goes) {
     Ids gone = free;
     std::vector<std::uint64_t> keys;
@@ -100,7 +100,7 @@ std::vector<Key> draw(Random& random, std::size_t count, std::size_t range) {
   return keys;
 }
 
-TEST(KeyIndex, BehavesLikeAMapOverRandomBatches) {
+TEST(KeyIndex, MatchesAMapOverRandomBatches) {
   for (Device const device : test::devices()) {
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
       Random random(seed);
@@ -119,8 +119,8 @@ TEST(KeyIndex, BehavesLikeAMapOverRandomBatches) {
   }
 }
 
-// Growth in parts: much is found, inserted and erased while keys lie in two arrays of buckets.
-TEST(KeyIndex, GrowsWhileItIsUsed) {
+// The index grows in steps. Keys are found, inserted and erased while they are in two arrays of buckets.
+TEST(KeyIndex, FindsInsertsAndErasesWhileGrowing) {
   for (Device const device : test::devices()) {
     for (int const threads : {1, 2, 5}) {
       constexpr std::size_t kExpected = 300'000;
@@ -146,8 +146,8 @@ TEST(KeyIndex, GrowsWhileItIsUsed) {
   }
 }
 
-// Erased keys leave marks; these go when keys move, and no memory is taken for it in the long run.
-TEST(KeyIndex, ErasingBoundsAStreamOfNewKeys) {
+// Erased keys leave marks in buckets. The marks are removed when keys are moved, so memory does not grow.
+TEST(KeyIndex, ErasingKeepsMemoryBounded) {
   Model model{Stream(Device::host(), 1), KeyIndex(Device::host(), 700)};
   model.insert(test::distinct_keys(700));
   std::size_t const bytes = model.index.bytes();
@@ -161,7 +161,7 @@ TEST(KeyIndex, ErasingBoundsAStreamOfNewKeys) {
   EXPECT_EQ(model.index.growths(), 0U);
 }
 
-TEST(KeyIndex, EveryKeyIsLegal) {
+TEST(KeyIndex, AcceptsEveryKeyValue) {
   for (Device const device : test::devices()) {
     Model model{Stream(device, 1), KeyIndex(device, 0)};
     std::vector<Key> const keys{Key{0}, Key{~std::uint64_t{0}}, Key{1}, Key{std::uint64_t{1} << 63}, Key{0xFFFFFFFF}};
@@ -180,7 +180,7 @@ TEST(KeyIndex, EveryKeyIsLegal) {
   }
 }
 
-// Takes back what mix() does, so that keys can be made whose hashes are chosen.
+// The inverse of mix(), to make keys with given hashes.
 std::uint64_t unmix(std::uint64_t x) {
   x ^= x >> 31 ^ x >> 62;
   x *= 0x319642B2D24D8EC3U;
@@ -190,9 +190,9 @@ std::uint64_t unmix(std::uint64_t x) {
 }
 Key key_with_hash(std::uint64_t hash) { return Key{unmix(hash) - 0x9E3779B97F4A7C15U}; }
 
-// All keys start their search at one bucket, among the last, so that their chain goes on at the first; with equal tags
-// or with all.
-TEST(KeyIndex, KeysOfOneBucketMakeAChain) {
+// The search for every key starts at the same bucket near the end, so that the chain of buckets continues at the first
+// bucket. The keys have equal tags in one round, and all tags in the other.
+TEST(KeyIndex, FindsKeysThatAllHashToOneBucket) {
   ASSERT_EQ(hash_of(key_with_hash(12345)), 12345U);
   for (Device const device : test::devices()) {
     for (unsigned const shift : {32U, 48U}) {
@@ -207,7 +207,7 @@ TEST(KeyIndex, KeysOfOneBucketMakeAChain) {
       model.insert(keys);
       model.find(keys);
       EXPECT_EQ(model.index.growths(), 0U);
-      model.insert(test::distinct_keys(9000));  // moves the chain
+      model.insert(test::distinct_keys(9000));  // grows the index, which moves the chain
       EXPECT_GT(model.index.growths(), 0U);
       model.find(keys);
       model.erase(keys);
@@ -230,8 +230,9 @@ TEST(KeyIndex, ExpectedKeysFitWithoutGrowing) {
   }
 }
 
-// Numbers go by the first place in the batch, for any number of threads, however large the batch.
-TEST(KeyIndex, NumbersFollowTheBatch) {
+// New keys get ids in the order of their first occurrence in the batch, for any number of threads and size of the
+// batch.
+TEST(KeyIndex, NumbersNewKeysInBatchOrder) {
   for (Device const device : test::devices()) {
     for (int const threads : {1, 2, 3}) {
       Random random(7);
@@ -245,8 +246,7 @@ TEST(KeyIndex, NumbersFollowTheBatch) {
   }
 }
 
-// At the highest load, just before it grows, and with every key looked for.
-// Some threads then have a range of hashes within one bucket.
+// With so many threads the range of hashes of some threads is within one bucket.
 TEST(KeyIndex, MoreThreadsThanBucketsInsertRepeatedKeysOnce) {
   for (int const threads : {19, 28, 32}) {
     for (std::size_t const expected : {1, 64, 90}) {
@@ -260,7 +260,8 @@ TEST(KeyIndex, MoreThreadsThanBucketsInsertRepeatedKeysOnce) {
   }
 }
 
-TEST(KeyIndex, FindsAtTheHighestLoad) {
+// The index holds as many keys as it can without growing.
+TEST(KeyIndex, FindsKeysAtMaximalLoad) {
   for (Device const device : test::devices()) {
     Model model{Stream(device, 2), KeyIndex(device, 40'000)};
     std::size_t const full = model.index.capacity();
@@ -271,7 +272,7 @@ TEST(KeyIndex, FindsAtTheHighestLoad) {
   }
 }
 
-TEST(KeyIndex, SearchesManyAtOnce) {
+TEST(KeyIndex, SearchesManyIndexesInOneCall) {
   for (Device const device : test::devices()) {
     Random random(5);
     std::vector<Model> models;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that move rows, with results that outgrow the caches and are written around them, and with small ones of the
-// same kind: what is written is the same.
+// Kernels that copy rows. Results larger than the caches are written with nontemporal stores, small ones are not; both
+// must be correct.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -19,15 +19,15 @@ namespace {
 
 constexpr std::size_t kTableRows = 5000;
 
-// Columns of rows, and whether there are many of them.
+// The columns of a row, and whether the result is larger than the caches.
 struct Shape {
   std::size_t dim;
   bool large;
 };
 
-class Results : public testing::TestWithParam<Shape> {
+class NontemporalResults : public testing::TestWithParam<Shape> {
  protected:
-  Results() {
+  NontemporalResults() {
     auto const& arena = *stream_.impl().arena;
     std::size_t const row_bytes = stride_ * sizeof(float);
     while (exceeds_caches(arena, n_ * row_bytes) != GetParam().large) n_ *= 2;
@@ -43,7 +43,7 @@ class Results : public testing::TestWithParam<Shape> {
 
   float value(std::size_t i, std::size_t j) const { return values_[numbers_[i] * stride_ + j]; }
 
-  // Row i should be factor(i) times row numbers_[i] of the table, with its padding; nothing where that is nullopt.
+  // Expects that row i is factor(i) times row numbers_[i] of the table, padding included.
   template <class Factor>
   void expect(MatrixView<float const> got, Factor factor) const {
     for (std::size_t i = 0; i < got.rows(); ++i) {
@@ -65,12 +65,12 @@ class Results : public testing::TestWithParam<Shape> {
 
 float once(std::size_t) { return 1; }
 
-TEST_P(Results, OfGather) {
+TEST_P(NontemporalResults, GatherCopiesRows) {
   gather(stream_, {table_.const_ref(), ids_, out_});
   expect(out_, once);
 }
 
-TEST_P(Results, OfGatherWhereRowsAreAbsent) {
+TEST_P(NontemporalResults, GatherSkipsAbsentRows) {
   for (std::size_t i = 0; i < n_; i += 3) ids_[i] = kNoRow;
   gather(stream_, {table_.const_ref(), ids_, out_});
   for (std::size_t i = 0; i < n_; ++i) {
@@ -79,7 +79,7 @@ TEST_P(Results, OfGatherWhereRowsAreAbsent) {
   }
 }
 
-TEST_P(Results, OfScatter) {
+TEST_P(NontemporalResults, ScatterCopiesRows) {
   gather(stream_, {table_.const_ref(), ids_, out_});
   RowStorage<float> to(stream_.device(), stride_, NewRows::kUndefined);
   to.reserve(stream_, n_);
@@ -92,7 +92,7 @@ TEST_P(Results, OfScatter) {
   }
 }
 
-TEST_P(Results, OfTakenAndPutRows) {
+TEST_P(NontemporalResults, GatherAndScatterOfMatrixRowsCopyRows) {
   auto const from = test::matrix(stream_, values_, kTableRows, dim_);
   Matrix<float> taken(stream_.device(), n_, dim_);
   memory::fill_bytes(stream_, taken.view().data(), 0, taken.view().flat().bytes());
@@ -107,14 +107,14 @@ TEST_P(Results, OfTakenAndPutRows) {
   }
 }
 
-TEST_P(Results, OfBagsOfOne) {
+TEST_P(NontemporalResults, PoolingBagsOfOneEntryCopiesRows) {
   auto const from = test::matrix(stream_, values_, kTableRows, dim_);
   gather_pooled(stream_, {.rows = from, .positions = ids_, .offsets = {}, .mean = false, .out = out_});
   expect(out_, once);
 }
 
-// Bags of one that are added to nothing, and every tenth row is an empty one.
-TEST_P(Results, OfBags) {
+// Bags of one weighted entry; every tenth bag is empty.
+TEST_P(NontemporalResults, PoolingWithWeightsMultipliesRows) {
   std::vector<std::uint32_t> offsets{0};
   std::vector<float> weights;
   for (std::size_t i = 0; i < n_; ++i) {
@@ -140,7 +140,7 @@ TEST_P(Results, OfBags) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Results,
+INSTANTIATE_TEST_SUITE_P(All, NontemporalResults,
                          testing::Values(Shape{3, false}, Shape{16, false}, Shape{32, false}, Shape{64, false},
                                          Shape{100, false}, Shape{128, false}, Shape{3, true}, Shape{16, true},
                                          Shape{32, true}, Shape{64, true}, Shape{100, true}, Shape{128, true}),

@@ -13,7 +13,7 @@ namespace {
 
 using kernels::parallel_for;
 
-TEST(ParallelFor, CallsEachBodyOnceWithOneThread) {
+TEST(ParallelFor, CallsBodyOncePerIndexWithOneThread) {
   for (int threads : {1, 2, 3}) {
     for (std::size_t n : {0, 1, 2, 50}) {
       Stream stream(Device::host(), threads);
@@ -28,7 +28,7 @@ TEST(ParallelFor, CallsEachBodyOnceWithOneThread) {
   }
 }
 
-TEST(ParallelFor, ThrowsTheFirstExceptionAfterAllHaveRun) {
+TEST(ParallelFor, ThrowsFirstExceptionAfterAllCallsReturn) {
   for (int threads : {1, 3}) {
     Stream stream(Device::host(), threads);
     std::atomic<int> calls = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search by a team of lanes, with threads of the host as lanes.
+// The search for keys by a team of lanes; host threads take the place of GPU lanes.
 #include "kernels/probe.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace gpups::kernels {
 namespace {
 
-// What lanes tell each other.
+// The values that lanes exchange.
 template <unsigned kLanesOfTeam>
 struct Board {
   std::barrier<> all{kLanesOfTeam};
@@ -45,7 +45,7 @@ struct ThreadTeam {
   }
 };
 
-// An index in the middle of growing, nearly full, with keys that have gone; and what it holds.
+// An index that is growing and nearly full, with erased keys; and the contents that it should have.
 struct Half {
   std::vector<Bucket> old_buckets = std::vector<Bucket>(40), grown_buckets = std::vector<Bucket>(60);
   Buckets buckets{{old_buckets.data(), 40}, {grown_buckets.data(), 60}, 17};
@@ -70,7 +70,7 @@ struct Half {
 template <unsigned kLanesOfTeam>
 void check_team() {
   Half const half;
-  std::vector<Key> const keys = test::distinct_keys(381);  // half of them were never in; the last team is not full
+  std::vector<Key> const keys = test::distinct_keys(381);  // half are absent; the last group of keys is incomplete
   std::vector<std::uint32_t> ids(keys.size(), 0);
   Board<kLanesOfTeam> board;
   auto const work = [&](unsigned lane) {
@@ -87,14 +87,14 @@ void check_team() {
   for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(ids[i], half.want(keys[i])) << i;
 }
 
-TEST(Probe, FindsInATeamOfAnySize) {
+TEST(Probe, FindsKeysWithTeamsOfAnySize) {
   check_team<1>();
   check_team<2>();
   check_team<4>();
   check_team<8>();
 }
 
-TEST(Probe, OneLaneNeedsNoTeam) {
+TEST(Probe, FindsKeysWithASingleLane) {
   Half const half;
   for (Key key : test::distinct_keys(381)) EXPECT_EQ(probe(OneLane{}, half.buckets, key, true), half.want(key));
 }

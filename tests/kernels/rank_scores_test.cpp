@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranking kernel against counting by hand.
+// The ranking kernel, compared with plain loops.
 #include "kernels/rank_scores.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 struct Case {
   std::size_t queries, columns;
-  int values;  // scores are one of this many, so that there are ties
+  int values;  // the number of different scores, so that there are ties
 };
 
 struct Counts {
@@ -21,7 +21,7 @@ struct Counts {
   bool operator==(Counts const&) const = default;
 };
 
-// The counts of each query: by the kernel, on a device, and by hand.
+// The counts of each query, by the kernel and by plain loops.
 struct Ranked {
   std::vector<Counts> kernel, by_hand;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Begin, waiting, age and end of rows, against plain loops over a struct for each row.
+// Row lifecycles: rows that start, wait, expire and end, compared with loops over a struct for each row.
 #include "kernels/update_lifecycle.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,8 @@ struct Row {
   }
 };
 
-// Rows of all kinds, last seen in the 20 steps before 0, which wraps, or in the 20 after.
+// Rows of all kinds, last used in one of the 20 steps before step 0 (the unsigned number wraps) or the 20 steps after
+// it.
 std::vector<Row> random_rows(Random& random, std::size_t n) {
   std::vector<Row> all(n);
   for (auto& row : all) {
@@ -48,13 +49,13 @@ Ids words_of(std::vector<Row> const& all) {
   return words;
 }
 
-class RowLife : public testing::TestWithParam<int> {
+class RowLifecycleTest : public testing::TestWithParam<int> {
  protected:
   static constexpr std::size_t kRows = 20000;
 
-  // Does `run` on the rows' lives, and compares them with what `all` is after `expect`.
-  template <class CollectiveOp, class Expect>
-  void compare(Device device, CollectiveOp run, Expect expect) {
+  // Calls `run` on lifecycles on the device and `expect` on the same rows as structs, and compares the results.
+  template <class Run, class Expect>
+  void compare(Device device, Run run, Expect expect) {
     Stream stream(device, GetParam());
     Random random(static_cast<std::uint64_t>(GetParam()));
     auto all = random_rows(random, kRows);
@@ -72,7 +73,7 @@ class RowLife : public testing::TestWithParam<int> {
   }
 };
 
-TEST_P(RowLife, RowsBegin) {
+TEST_P(RowLifecycleTest, BeginRowsStartsRows) {
   for (Device const device : devices()) {
     compare(
         device,
@@ -86,7 +87,7 @@ TEST_P(RowLife, RowsBegin) {
   }
 }
 
-TEST_P(RowLife, SightingsAreCounted) {
+TEST_P(RowLifecycleTest, CountOccurrencesAddsToWaitingRows) {
   for (Device const device : devices()) {
     Ids offsets{0};
     for (std::size_t i = 0; i < kRows / 3; ++i) offsets.push_back(offsets.back() + static_cast<std::uint32_t>(i % 5));
@@ -106,7 +107,7 @@ TEST_P(RowLife, SightingsAreCounted) {
   }
 }
 
-TEST_P(RowLife, RowsEnd) {
+TEST_P(RowLifecycleTest, EndRowsFreesRows) {
   for (Device const device : devices()) {
     compare(
         device,
@@ -121,7 +122,7 @@ TEST_P(RowLife, RowsEnd) {
   }
 }
 
-TEST_P(RowLife, OldRowsExpire) {
+TEST_P(RowLifecycleTest, ExpireRowsFreesOldRows) {
   for (Device const device : devices()) {
     for (std::uint32_t const age : {1U, 15U, 45U}) {
       std::uint64_t existing = 0, want = 0;
@@ -147,7 +148,7 @@ TEST_P(RowLife, OldRowsExpire) {
   }
 }
 
-TEST_P(RowLife, OnlyRowsThatExistAreFound) {
+TEST_P(RowLifecycleTest, RowsExistReportsOnlyExistingRows) {
   for (Device const device : devices()) {
     Array<std::uint8_t> found;
     Ids asked, answered;
@@ -170,7 +171,7 @@ TEST_P(RowLife, OnlyRowsThatExistAreFound) {
   }
 }
 
-TEST(Life, CountingStopsAtTheTop) {
+TEST(LifecycleWord, CountsSaturateAtTheMaximum) {
   EXPECT_EQ(after_update(0), 2U);
   EXPECT_EQ(after_update(kWaiting + 7), 2U);
   EXPECT_EQ(after_update(kCountedMax - 1), kCountedMax);
@@ -182,7 +183,7 @@ TEST(Life, CountingStopsAtTheTop) {
   EXPECT_TRUE(is_admitted(1, 3));
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, RowLife, testing::Values(1, 2));
+INSTANTIATE_TEST_SUITE_P(Threads, RowLifecycleTest, testing::Values(1, 2));
 
 }  // namespace
 }  // namespace gpups::kernels

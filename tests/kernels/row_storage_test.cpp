@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storage of rows as it grows: what is in rows stays, in place or moved, and it takes the memory that it says.
+// Growing storage of rows: values of rows stay, and the allocated bytes are those that the storage reports.
 #include "kernels/row_storage.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ constexpr Growth kGrowths[] = {Growth::kInPlace, Growth::kByMoving};
 
 std::uint64_t number_in(std::size_t element) { return 1 + element * 0x9E3779B97F4A7C15; }
 
-// Gives rows from `first` on their numbers.
+// Fills rows first .. end - 1 with their numbers.
 void fill(Stream& stream, Rows<std::uint64_t> rows, std::size_t first, std::size_t end) {
   test::each_chunk(stream, rows, end, [&](std::size_t begin, View<std::uint64_t> chunk) {
     std::vector<std::uint64_t> numbers = to_host(stream, chunk);
@@ -44,11 +44,11 @@ void expect_contents_stay(Stream& stream, std::size_t stride, Growth growth) {
     fill(stream, storage.ref(), before, size);
     before = size;
   }
-  storage.reserve(stream, 3);  // there is room
+  storage.reserve(stream, 3);  // fewer than there are: nothing changes
   EXPECT_EQ(test::to_host(stream, storage.const_ref(), before).back(), number_in(before * stride - 1));
 }
 
-TEST(RowStorage, ContentsStayAsItGrowsAndNewRowsAreZero) {
+TEST(RowStorage, GrowthKeepsRowsAndZeroesNewOnes) {
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
     for (Growth const growth : kGrowths) {
@@ -57,8 +57,8 @@ TEST(RowStorage, ContentsStayAsItGrowsAndNewRowsAreZero) {
   }
 }
 
-// Kernels that have begun with the first rows go on with them.
-TEST(RowStorage, RowsStayInPlaceWhereTheyMust) {
+// Kernels that are running keep pointers to the first rows.
+TEST(RowStorage, InPlaceGrowthKeepsAddresses) {
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
     RowStorage<std::uint64_t> storage(device, 3);
@@ -72,8 +72,8 @@ TEST(RowStorage, RowsStayInPlaceWhereTheyMust) {
   }
 }
 
-// Strides for which blocks have no room that nobody asked for.
-TEST(RowStorage, TakesTheMemoryThatItSays) {
+// With these strides the allocator does not round sizes up.
+TEST(RowStorage, AllocatesAsManyBytesAsItReports) {
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
     for (Growth const growth : kGrowths) {
@@ -91,10 +91,10 @@ TEST(RowStorage, TakesTheMemoryThatItSays) {
   }
 }
 
-TEST(RowStorage, FewRowsThatMayMoveTakeLittle) {
+TEST(RowStorage, FewMovableRowsNeedLittleMemory) {
   auto const bytes = [](std::size_t rows) { return RowStorage<std::int64_t>::bytes_for(rows, 32, Growth::kByMoving); };
   EXPECT_EQ(bytes(0), 0U);
-  EXPECT_LE(bytes(1), 17U << 10);  // 64 rows, and a list
+  EXPECT_LE(bytes(1), 17U << 10);  // 64 rows, and the list of chunks
   for (std::size_t const rows : {64, 1000, 9000, 20000}) {
     EXPECT_LE(bytes(rows), 2 * rows * 32 * sizeof(std::int64_t) + 1024) << rows;
   }

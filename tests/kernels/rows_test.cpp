@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cases do not show: digests notice every bit, updates that fail name their row, and hard lists of keys.
+// Properties of row kernels beyond the kernel cases: digests depend on every bit, failing updates report their row, and
+// initial values have the expected moments.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -45,7 +46,7 @@ struct Table {
   }
 };
 
-TEST(HashRows, NoticesEveryPart) {
+TEST(HashRows, DependsOnEveryFieldOfARow) {
   for (Device const device : devices()) {
     std::set<std::uint64_t> digests;
     auto const add = [&](auto change) {
@@ -67,16 +68,16 @@ TEST(HashRows, NoticesEveryPart) {
     Table padded, swapped, waiting, reserved;
     waiting.lifecycle[0] = kWaiting + 3;
     reserved.lifecycle[0] = 0;
-    EXPECT_EQ(waiting.digest(device), reserved.digest(device)) << "neither exists";
+    EXPECT_EQ(waiting.digest(device), reserved.digest(device)) << "waiting and free rows do not count";
     padded.values[3] = 9;
-    EXPECT_EQ(padded.digest(device), Table{}.digest(device)) << "padding is no part of a row";
+    EXPECT_EQ(padded.digest(device), Table{}.digest(device)) << "padding does not count";
     swapped.lifecycle = {2, 9, 1, 8};
     std::swap(swapped.keys[0], swapped.keys[1]);
-    EXPECT_EQ(swapped.digest(device), Table{}.digest(device)) << "rows have no order";
+    EXPECT_EQ(swapped.digest(device), Table{}.digest(device)) << "the order of rows does not count";
   }
 }
 
-std::uint32_t fault_of_update(Device device, Optimizer optimizer, std::vector<float> const& values, double scale) {
+std::uint32_t bad_row_of_update(Device device, Optimizer optimizer, std::vector<float> const& values, double scale) {
   Stream stream(device, 2);
   Ids const ids{2, 0, 1};
   auto const v = rows(stream, values, 3, 4);
@@ -88,20 +89,20 @@ std::uint32_t fault_of_update(Device device, Optimizer optimizer, std::vector<fl
   return to_host(stream, bad_row.view())[0];
 }
 
-TEST(UpdateRows, NamesTheFirstRowThatIsNotFinite) {
+TEST(UpdateRows, ReportsFirstRowThatIsNotFinite) {
   float const inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   for (Device const device : devices()) {
     for (auto kind : {Optimizer::Kind::kSgd, Optimizer::Kind::kAdagrad, Optimizer::Kind::kRowwiseAdagrad}) {
       Optimizer optimizer;
       optimizer.kind = kind;
-      EXPECT_EQ(fault_of_update(device, optimizer, {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}, 1), kNoRow);
-      EXPECT_EQ(fault_of_update(device, optimizer, {1, 0, 0, 0, nan, 0, 0, 0, inf, 0, 0, 0}, 1), 1U);
-      EXPECT_EQ(fault_of_update(device, optimizer, {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}, 1e300), 0U);
+      EXPECT_EQ(bad_row_of_update(device, optimizer, {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}, 1), kNoRow);
+      EXPECT_EQ(bad_row_of_update(device, optimizer, {1, 0, 0, 0, nan, 0, 0, 0, inf, 0, 0, 0}, 1), 1U);
+      EXPECT_EQ(bad_row_of_update(device, optimizer, {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0}, 1e300), 0U);
     }
   }
 }
 
-TEST(InitRows, DrawsHaveTheRightMoments) {
+TEST(InitRows, DrawsHaveExpectedMeanAndVariance) {
   Stream stream(Device::host(), 2);
   std::size_t const n = 2000, dim = 64;
   auto const keys = test::distinct_keys(n);
@@ -116,10 +117,10 @@ TEST(InitRows, DrawsHaveTheRightMoments) {
         neighbours += out.row(i)[j] * out.row(i)[(j + 1) % dim];
       }
     }
-    double const rounding_key = n * dim, variance = kind == Initializer::Kind::kNormal ? 4.0 : 4.0 / 3;
-    EXPECT_NEAR(sum / rounding_key, 0, 0.02);
-    EXPECT_NEAR(squares / rounding_key, variance, 0.05);
-    EXPECT_NEAR(neighbours / rounding_key, 0, 0.03);
+    double const draws = n * dim, variance = kind == Initializer::Kind::kNormal ? 4.0 : 4.0 / 3;
+    EXPECT_NEAR(sum / draws, 0, 0.02);
+    EXPECT_NEAR(squares / draws, variance, 0.05);
+    EXPECT_NEAR(neighbours / draws, 0, 0.03);
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounding at random: all 65,536 draws of a number against what each should give, and the bits that rows draw.
+// Stochastic rounding: all 65,536 draws of a number, compared with the expected result of each; and the random bits of
+// rows.
 #include "kernels/stochastic_rounding.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +29,8 @@ TYPED_TEST_SUITE(StochasticRounding, Types);
 
 constexpr std::uint32_t kDraws = 0x10000;
 
-// Below: a number's bits; x lies between it and the next. Of all draws as many go up as x is far from `below`.
+// `below` is the largest number of the type that is at most x. Expects that the fraction of draws that round up is the
+// position of x between `below` and the next number.
 template <class T>
 void expect_share(T below, float x) {
   double const low = to_float(below), high = to_float(T{static_cast<std::uint16_t>(below.bits + 1)});
@@ -44,24 +46,24 @@ void expect_share(T below, float x) {
   }
   double const share = (static_cast<double>(x) - low) / (high - low) * kDraws;
   EXPECT_LE(std::abs(up - share), 1) << x;
-  // But for what subnormal halves lack, and normal ones draw with fewer bits, the mean is x itself.
+  // For normal bfloat16 numbers 16 random bits are enough, and the mean is exactly x.
   if (std::is_same_v<T, BFloat16> && below.bits >= 0x80) {
     EXPECT_EQ(up, share) << x;
   }
 }
 
-TYPED_TEST(StochasticRounding, TheMeanOfAllDrawsIsTheNumber) {
+TYPED_TEST(StochasticRounding, MeanOfAllDrawsIsTheNumber) {
   for (unsigned const below : {0U, 1U, 5U, 0x7FU, 0x80U, 0x3FFU, 0x400U, 0x3555U, 0x3C00U, 0x3F80U, 0x7BFEU}) {
     double const low = this->value(below), high = this->value(below + 1);
     for (double const share : {0.0, 0x1p-13, 0.125, 0.25, 0.5, 0.75, 1 - 0x1p-13}) {
       auto const x = static_cast<float>(low + share * (high - low));
-      if (static_cast<double>(x) != low + share * (high - low)) continue;  // a float has no such place
+      if (static_cast<double>(x) != low + share * (high - low)) continue;  // not a float
       expect_share(this->of(below), x);
     }
   }
 }
 
-TYPED_TEST(StochasticRounding, NumbersOfTheTypeStay) {
+TYPED_TEST(StochasticRounding, KeepsRepresentableNumbers) {
   for (unsigned bits = 0; bits < 0x10000; ++bits) {
     float const x = to_float(this->of(bits));
     for (std::uint32_t const draw : {0U, 1U, 0x7FFFU, 0x8000U, 0xFFFFU}) {
@@ -75,7 +77,7 @@ TYPED_TEST(StochasticRounding, NumbersOfTheTypeStay) {
   }
 }
 
-TYPED_TEST(StochasticRounding, WhatIsTooLargeBecomesInfinite) {
+TYPED_TEST(StochasticRounding, RoundsTooLargeNumbersToInfinity) {
   double const largest = to_float(this->largest()), step = largest - this->value(this->largest().bits - 1U);
   auto const beyond = static_cast<float>(largest + step / 4);
   EXPECT_EQ(round_stochastically<TypeParam>(beyond, 0).bits, this->largest().bits);
@@ -90,7 +92,7 @@ TYPED_TEST(StochasticRounding, WhatIsTooLargeBecomesInfinite) {
   }
 }
 
-TYPED_TEST(StochasticRounding, NotANumberStays) {
+TYPED_TEST(StochasticRounding, KeepsNan) {
   for (std::uint32_t bits : {0x7F800001U, 0x7FC00000U, 0x7FFFFFFFU, 0xFF800001U, 0xFFFFFFFFU}) {
     for (std::uint32_t const draw : {0U, 0x8000U, 0xFFFFU}) {
       EXPECT_TRUE(std::isnan(to_float(round_stochastically<TypeParam>(std::bit_cast<float>(bits), draw)))) << bits;
@@ -98,26 +100,25 @@ TYPED_TEST(StochasticRounding, NotANumberStays) {
   }
 }
 
-// Vectors give what single numbers do, for floats of every kind.
-TYPED_TEST(StochasticRounding, VectorsRoundAsNumbersDo) {
+// Vectors give the same results as single numbers, for floats of every kind.
+TYPED_TEST(StochasticRounding, VectorsRoundLikeSingleNumbers) {
   using Words = BitVectors<16>::Words;
   std::uint32_t state = 1;
   for (int i = 0; i < 100000; ++i) {
-    Words bits{}, rounding_key{};
+    Words bits{}, draws{};
     for (int k = 0; k < 16; ++k) {
       state = state * 1664525 + 1013904223;
       bits[k] = state;
-      rounding_key[k] = (state >> 7 ^ state << 5) & 0xFFFF;
+      draws[k] = (state >> 7 ^ state << 5) & 0xFFFF;
     }
-    Words const got = rounded_bits(TypeParam{}, bits, rounding_key);
+    Words const got = rounded_bits(TypeParam{}, bits, draws);
     for (int k = 0; k < 16; ++k) {
-      ASSERT_EQ(got[k], round_stochastically<TypeParam>(std::bit_cast<float>(bits[k]), rounding_key[k]).bits)
-          << bits[k];
+      ASSERT_EQ(got[k], round_stochastically<TypeParam>(std::bit_cast<float>(bits[k]), draws[k]).bits) << bits[k];
     }
   }
 }
 
-TEST(RoundingBits, AreThoseOfPhilox) {
+TEST(RoundingBits, AreWordsOfPhilox) {
   RoundingDraw const draw{philox_key(0x123456789), 0xFEDCBA9876543210, 7};
   RoundingBits bits(draw);
   for (std::size_t j = 0; j < 1000; j += 4) {
@@ -129,8 +130,8 @@ TEST(RoundingBits, AreThoseOfPhilox) {
   }
 }
 
-// Another seed, key, step or column is another draw.
-TEST(RoundingBits, DependOnEveryPart) {
+// Another seed, key, step or column gives other bits.
+TEST(RoundingBits, DependOnSeedKeyStepAndColumn) {
   std::set<std::vector<std::uint16_t>> all;
   auto const add = [&](RoundingDraw const& draw, std::size_t from) {
     RoundingBits bits(draw);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Summing and updating in one pass gives the bits of doing one after the other.
+// Summing and updating in one pass gives the same bits as two passes.
 #include "kernels/sum_and_update.hpp"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ void expect_same_bits(std::size_t dim, Optimizer const& optimizer, int threads) 
     numbers.push_back(static_cast<std::uint32_t>(random() % kSources));
     coefficients.push_back(static_cast<float>(random() % 1000) / 500 - 1);
   }
-  // The first row is summed in pieces.
+  // The first row has so many entries that it is summed in pieces.
   for (std::size_t r = 1; r < kRows; ++r) {
     offsets.push_back(static_cast<std::uint32_t>(kFewest + random() % (kEntries - kFewest + 1)));
   }
@@ -112,7 +112,7 @@ void expect_same_bits(std::size_t dim, Optimizer const& optimizer, int threads) 
   EXPECT_TRUE(moved);
 }
 
-TEST(SumAndUpdate, HasTheBitsOfTwoPasses) {
+TEST(SumAndUpdate, HasTheBitsOfSeparatePasses) {
   for (std::size_t dim : {1, 3, 16, 100, 130}) {
     for (auto kind : {Optimizer::Kind::kSgd, Optimizer::Kind::kAdagrad, Optimizer::Kind::kRowwiseAdagrad,
                       Optimizer::Kind::kAdam, Optimizer::Kind::kLamb, Optimizer::Kind::kFtrl}) {
@@ -126,9 +126,9 @@ TEST(SumAndUpdate, HasTheBitsOfTwoPasses) {
   expect_same_bits<BFloat16>(100, clipping, 2);
 }
 
-TEST(SumAndUpdate, LooksForWhatIsNotFinite) {
+TEST(SumAndUpdate, MaxAbsIsInfiniteForNonfiniteElements) {
   Stream stream(Device::host(), 2);
-  for (std::size_t columns : {5, 16}) {  // with padding, which may hold anything, and without
+  for (std::size_t columns : {5, 16}) {  // with padding, whose values do not matter, and without
     Matrix<float> rows(Device::host(), 1000, columns);
     for (float& x : rows.view().flat()) x = 100;
     for (std::size_t i = 0; i < rows.rows(); ++i) std::fill_n(rows.row(i).begin(), columns, -0.5F);
@@ -143,7 +143,7 @@ TEST(SumAndUpdate, LooksForWhatIsNotFinite) {
   EXPECT_EQ(wait_max_abs(stream, MatrixView<float const>{}), 0.0F);
 }
 
-TEST(SumAndUpdate, BoundsSums) {
+TEST(SumAndUpdate, BoundsSumsByContributionMax) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   EXPECT_EQ(contribution_max(0.5F, 3.0F, -30), 0x1.8p30 + 1);
   EXPECT_TRUE(has_sums_within(1000, contribution_max(1.0F, 1.0F, -30)));

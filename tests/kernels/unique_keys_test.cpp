@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distinct keys of lists that are hard to cut, and of many at once.
+// Distinct keys of lists that are hard to split, and of many lists in one call.
 #include "kernels/unique_keys.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ struct Found {
   bool operator==(Found const&) const = default;
 };
 
-// What is found of each list, all at once.
+// Returns the results of each list; all lists are handled in one call.
 std::vector<Found> find(Stream& stream, std::vector<std::vector<Key>> const& lists, std::uint32_t homes,
                         bool ordered = true) {
   Device const device = stream.device();
@@ -57,7 +57,7 @@ std::vector<Found> find(Stream& stream, std::vector<std::vector<Key>> const& lis
   return found;
 }
 
-// Everything but the order of keys within a home is known.
+// Checks everything except the order of keys within a home, which is not specified.
 void expect_right(Found const& found, std::vector<Key> const& keys, std::uint32_t homes) {
   std::unordered_map<std::uint64_t, Ids> entries;
   for (std::uint32_t i = 0; i < keys.size(); ++i) entries[number(keys[i])].push_back(i);
@@ -80,12 +80,13 @@ void expect_right(Found const& found, std::vector<Key> const& keys, std::uint32_
   EXPECT_TRUE(found.order.empty() || found.order == order);
 }
 
-// Lists that a table or a bucket could be too small for.
+// Lists that could overflow a hash table or a bucket.
 std::map<std::string, std::vector<Key>> hard_lists() {
   std::map<std::string, std::vector<Key>> lists;
   lists["no keys"] = {};
   lists["one key"] = std::vector<Key>(1'000'000, Key{7});
-  lists["keys that could mean none"] = {Key{0}, Key{~std::uint64_t{0}}, Key{0}, Key{1}, Key{~std::uint64_t{0}}};
+  lists["keys that could stand for an empty slot"] = {Key{0}, Key{~std::uint64_t{0}}, Key{0}, Key{1},
+                                                      Key{~std::uint64_t{0}}};
   lists["all distinct"] = test::distinct_keys(100'000);
   auto& bucket = lists["one bucket"];
   for (std::uint64_t k = 0; bucket.size() < 100'000; ++k) {
@@ -100,7 +101,7 @@ std::map<std::string, std::vector<Key>> hard_lists() {
   return lists;
 }
 
-TEST(UniqueKeys, HardLists) {
+TEST(UniqueKeys, FindsDistinctKeysOfHardLists) {
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
     for (auto const& [name, keys] : hard_lists()) {
@@ -112,7 +113,7 @@ TEST(UniqueKeys, HardLists) {
   }
 }
 
-TEST(UniqueKeys, TheSameForAnyNumberOfThreads) {
+TEST(UniqueKeys, ResultIsIndependentOfThreadCount) {
   for (auto const& [name, keys] : hard_lists()) {
     for (std::uint32_t const homes : {1U, 3U}) {
       Stream one(Device::host(), 1);
@@ -125,8 +126,8 @@ TEST(UniqueKeys, TheSameForAnyNumberOfThreads) {
   }
 }
 
-// Tables share keys and have sizes from none to many; each is found as if it were alone.
-TEST(UniqueKeys, ManyPartsAreFoundAsOne) {
+// Parts of different sizes that share keys. Results are those of a call with each part alone.
+TEST(UniqueKeys, ManyPartsEqualSeparateCalls) {
   Random random(6);
   std::vector<std::vector<Key>> lists;
   for (std::size_t const n : {0, 4096, 4096, 1, 90'000, 0, 4096, 20'000, 3, 0}) {
@@ -145,7 +146,7 @@ TEST(UniqueKeys, ManyPartsAreFoundAsOne) {
   }
 }
 
-TEST(UniqueKeys, EntriesOfKeysOnlyWhereAskedFor) {
+TEST(UniqueKeys, EntriesOfKeysAreOptional) {
   Random random(7);
   for (std::size_t const n : {500, 50'000}) {
     auto const keys = test::zipf_keys(random, n, 1000);
@@ -159,7 +160,7 @@ TEST(UniqueKeys, EntriesOfKeysOnlyWhereAskedFor) {
   }
 }
 
-TEST(UniqueKeys, NoParts) {
+TEST(UniqueKeys, AcceptsNoParts) {
   for (Device const device : test::devices()) {
     Stream stream(device, 2);
     EXPECT_TRUE(find(stream, {}, 3).empty());

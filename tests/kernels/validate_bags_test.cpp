@@ -53,7 +53,7 @@ Bags random_bags(test::Random& random, std::size_t bags) {
   return made;
 }
 
-TEST(ValidateBags, EachEntryGetsItsBag) {
+TEST(ValidateBags, ReturnsTheBagOfEachEntry) {
   test::Random random(1);
   std::vector<Bags> parts{{{0}, 0}, {{0, 0, 0}, 0}, {{0, 9}, 9}};
   for (std::size_t const bags : {100, 20'000, 7}) parts.push_back(random_bags(random, bags));
@@ -74,8 +74,8 @@ TEST(ValidateBags, EachEntryGetsItsBag) {
   }
 }
 
-// Nothing is written past the entries, however wrong the offsets are, and other parts are cut all the same.
-TEST(ValidateBags, FindsTheFirstWrongOffset) {
+// Wrong offsets never cause a write past the entries, and the other parts are handled as usual.
+TEST(ValidateBags, ReportsFirstWrongOffset) {
   std::vector<Bags> const parts{{{1, 2}, 2},      {{0, 2, 1, 3}, 3},          {{0, 1, 2}, 3}, {{0, 1, 4}, 3},
                                 {{0, 900, 3}, 3}, {{0, 0xFFFFFFFF, 0, 1}, 1}, {{5}, 5},       {{0, 2, 3}, 3}};
   for (Device const device : test::devices()) {

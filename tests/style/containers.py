@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of containers/ what can be checked without running one: files parse, and fit each other.
+"""Checks the files of containers/ without running a container: they are valid and agree with each other.
 
 usage: containers.py FOLDER    of the repository
 """
@@ -16,17 +16,17 @@ def problems_of_compose(compose, gpus):
     services = compose["services"]
     ranks = [int(service["environment"]["RANK"]) for service in services.values()]
     if ranks != list(range(len(services))):
-        yield f"compose.yaml: ranks are {ranks} (each has its own, from 0 on): number them"
+        yield f"compose.yaml: ranks are {ranks} (each service needs another one, from 0 on): number them"
     for name, service in services.items():
         variables = service["environment"]
         if int(variables["WORLD_SIZE"]) != len(services):
-            yield f"compose.yaml: {name} says WORLD_SIZE={variables['WORLD_SIZE']} (there are {len(services)} ranks)"
+            yield f"compose.yaml: {name} has WORLD_SIZE={variables['WORLD_SIZE']} (there are {len(services)} ranks)"
         if variables["MASTER_ADDR"] != next(iter(services)):
-            yield f"compose.yaml: {name} looks for rank 0 at {variables['MASTER_ADDR']}"
+            yield f"compose.yaml: {name} has MASTER_ADDR={variables['MASTER_ADDR']} (rank 0 is another service)"
         if variables["GPUPS_TOKEN_FILE"] not in [f"/run/secrets/{secret}" for secret in service["secrets"]]:
             yield f"compose.yaml: {name} has no secret {variables['GPUPS_TOKEN_FILE']}"
     if list(gpus["services"]) != list(services):
-        yield "compose.gpus.yaml: it has other ranks than compose.yaml"
+        yield "compose.gpus.yaml: its services are not those of compose.yaml"
 
 
 def problems_of_mpijob(job, dockerfile):
@@ -38,13 +38,13 @@ def problems_of_mpijob(job, dockerfile):
         yield f"mpijob.yaml: {ranks} ranks, but {worker['replicas']} workers of {spec['slotsPerWorker']} slots"
     container = worker["template"]["spec"]["containers"][0]
     if container["resources"]["limits"]["nvidia.com/gpu"] != spec["slotsPerWorker"]:
-        yield "mpijob.yaml: a worker has not a GPU for each of its slots"
+        yield "mpijob.yaml: a worker needs one GPU for each of its slots"
     volumes = {volume["name"] for volume in worker["template"]["spec"]["volumes"]}
     if volumes != {mount["name"] for mount in container["volumeMounts"]}:
-        yield "mpijob.yaml: volumes and what is mounted differ"
+        yield "mpijob.yaml: volumes and volumeMounts differ"
     user = launcher["template"]["spec"]["securityContext"]["runAsUser"]
     if f"--uid {user} " not in dockerfile:
-        yield f"mpijob.yaml: pods run as {user}, whom the Dockerfile does not make"
+        yield f"mpijob.yaml: pods run as user {user}, which the Dockerfile does not create"
 
 
 def problems_of_dockerfile(text, root):
@@ -54,7 +54,7 @@ def problems_of_dockerfile(text, root):
             yield f"Dockerfile: there is no stage {stage}"
     for source in re.findall(r"^COPY (?!--from)(\S+)", text, re.MULTILINE):
         if not (root / source).exists():
-            yield f"Dockerfile: {source} is not there"
+            yield f"Dockerfile: {source} does not exist"
     if not re.search(r"^USER (?!root)", text.rsplit("\nFROM ", 1)[1], re.MULTILINE):
         yield "Dockerfile: the image runs as root"
 
@@ -65,7 +65,7 @@ def main():
     try:
         import yaml
     except ImportError:
-        print("python3-yaml is not here: tools/install_dependencies --tests installs it")
+        print("python3-yaml is not installed: tools/install_dependencies --tests installs it")
         sys.exit(SKIPPED)
     root = pathlib.Path(sys.argv[1])
     folder = root / "containers"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Checks that clang-format would change nothing; with --fix, lets it. Other versions than 14 format a bit differently.
+# Checks that all C++ files are formatted; with --fix, formats them. Versions of clang-format other than 14 give
+# slightly different results.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if ! command -v clang-format-14 >/dev/null; then
-  echo "clang-format-14 is not here: tools/install_dependencies installs it"
+  echo "clang-format-14 is not installed: tools/install_dependencies installs it"
   exit 77
 fi
 mode=(--dry-run -Werror)

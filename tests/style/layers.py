@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that folders include only folders to their left, and that what belongs to one folder stays there.
+"""Checks that files of a folder include only folders to its left, and that CUDA, TBB and kernel launches are used only
+in the folders that they belong to.
 
     include/gpups  <-  kernels  <-  comm  <-  cache  <-  trainer  <-  tools, tests, bench
 
@@ -19,7 +20,7 @@ MAY_INCLUDE = {
     "kernels": KERNEL_FACE,
     "comm": KERNEL_FACE | {"comm"},
     "cache": STORE_FACE,
-    "trainer": KERNEL_FACE | {"trainer"},  # what the trainer needs of the store, every user needs
+    "trainer": KERNEL_FACE | {"trainer"},  # uses the public Store only, as every application does
     "tools": STORE_FACE | {"trainer", "tools"},
     "tests": ALL - {"tools", "bench"},
     "bench": ALL - {"tools"},
@@ -41,7 +42,7 @@ def without_strings(text):
 
 
 def problems_of(path, text):
-    """What is wrong with the file `path`, a pathlib path relative to the repository."""
+    """Yields the problems of the file `path`, a pathlib path relative to the repository."""
     top = path.parts[0]
     code = without_comments(text)
     for match in INCLUDE.finditer(code):
@@ -51,22 +52,23 @@ def problems_of(path, text):
         if quoted and "/" not in quoted and top == "examples":
             continue  # a header of the example itself
         if quoted and "/" not in quoted:
-            yield f"{path}:{line}: \"{quoted}\" names no folder (who includes what cannot be checked): write it out"
+            yield f"{path}:{line}: \"{quoted}\" has no folder (its layer cannot be checked): write the whole path"
         elif quoted and folder not in MAY_INCLUDE[top]:
             yield (f"{path}:{line}: {top} includes {quoted} (a folder includes only those to its left): "
                    f"allowed are {', '.join(sorted(MAY_INCLUDE[top]))}")
         elif angled and top == "include" and not STANDARD_HEADER.match(angled):
-            yield f"{path}:{line}: <{angled}> in a public header (an application would need it too): hide it"
+            yield (f"{path}:{line}: <{angled}> in a public header (an application would need that library too): "
+                   "include it in a .cpp file")
         elif angled and top != "kernels" and CUDA_HEADER.match(angled):
-            yield f"{path}:{line}: <{angled}> outside kernels (only kernels sees CUDA): call a kernel"
+            yield f"{path}:{line}: <{angled}> outside kernels (only kernels/ uses CUDA): call a kernel"
         elif angled and top not in ("kernels", "bench") and re.match(r"(tbb|oneapi)/", angled):
-            yield f"{path}:{line}: <{angled}> outside kernels (only Arena splits work): use kernels/arena.hpp"
+            yield f"{path}:{line}: <{angled}> outside kernels (work is split by Arena only): use kernels/arena.hpp"
     for number, line in enumerate(without_strings(code).splitlines(), 1):
         if "<<<" in line and path.as_posix() != "kernels/launch.hpp":
-            yield f"{path}:{number}: a launch outside kernels/launch.hpp (bodies know nothing of it): use each()"
+            yield f"{path}:{number}: a launch outside kernels/launch.hpp (no other file may launch): use each()"
         word = CUDA_WORD.search(line)
         if word and top != "kernels":
-            yield f"{path}:{number}: {word.group(0)} outside kernels (only kernels sees CUDA): call a kernel"
+            yield f"{path}:{number}: {word.group(0)} outside kernels (only kernels/ uses CUDA): call a kernel"
 
 
 def main():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles README.md's C++ and checks that the files its links and those of docs/ name are there.
+"""Compiles the C++ code of README.md, and checks that links in README.md, docs/ and examples/ lead to existing files.
 
 usage: readme.py FOLDER COMPILER    of the repository; a C++ compiler
 """
@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-# What the example leaves to its reader.
+# Declarations that the example leaves to its reader.
 GIVEN = """
 #include <gpups/gpups.hpp>
 struct Mine { std::vector<gpups::Key> keys; std::size_t samples; };
@@ -31,7 +31,7 @@ def main():
     def without_code(page):
         return re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
 
-    broken = [f"{page.relative_to(root)} links to {link}, which is not there"
+    broken = [f"{page.relative_to(root)} links to {link}, which does not exist"
               for page in [*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("examples/**/*.md")]
               for link in re.findall(r"\]\(([^)#:]+)\)", without_code(page))
               if not (page.parent / link).exists()]

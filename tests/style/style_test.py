@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The style checks find what they are for, and pass what is right."""
+"""Tests of the style checks: they report problems, and accept text without problems."""
 import pathlib
 import sys
 import unittest
@@ -16,7 +16,7 @@ def found(check, path, text):
 
 
 class Layers(unittest.TestCase):
-    def test_right(self):
+    def test_accepts(self):
         for path, text in [
                 ("include/gpups/a.hpp", '#include <vector>\n#include "gpups/b.hpp"\n// a cudaStream_t\n'),
                 ("kernels/a.cu", '#include <cub/cub.cuh>\n#include "kernels/launch.hpp"\n__device__ int x;\n'),
@@ -25,7 +25,7 @@ class Layers(unittest.TestCase):
                 ("comm/a.cpp", 'auto text = "a <<< b";\n')]:
             self.assertEqual(found(layers, path, text), 0, path)
 
-    def test_wrong(self):
+    def test_reports(self):
         for path, text in [
                 ("include/gpups/a.hpp", '#include "kernels/gather.hpp"\n'),
                 ("include/gpups/a.hpp", "#include <fmt/core.h>\n"),
@@ -45,12 +45,12 @@ class Layers(unittest.TestCase):
 class Words(unittest.TestCase):
     SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
 
-    def test_right(self):
+    def test_accepts(self):
         self.assertEqual(found(words, "a.cpp", self.SPDX + "int x;\n"), 0)
         self.assertEqual(found(words, "a.hpp", self.SPDX + "#pragma once\n"), 0)
         self.assertEqual(found(words, "README.md", "| a table " * 20 + "|\n"), 0)
 
-    def test_wrong(self):
+    def test_reports(self):
         for path, text in [
                 ("a.cpp", "int x;\n"),
                 ("a.hpp", self.SPDX),
@@ -72,7 +72,7 @@ class RetiredWords(unittest.TestCase):
         retired = words.RetiredWords(self.LIST)
         return [problem.split(" ")[0] for problem in retired.problems_of(pathlib.PurePosixPath(path), text)]
 
-    def test_right(self):
+    def test_accepts(self):
         for path, text in [
                 ("comm/a.hpp", "return soon; int turn, soon; // in turn, soon\n"),
                 ("comm/a.hpp", "int meshes; // a meshwork\n"),
@@ -81,7 +81,7 @@ class RetiredWords(unittest.TestCase):
                 ("docs/a.md", "what is held there, and back here\n")]:
             self.assertEqual(self.found(path, text), [], text)
 
-    def test_wrong(self):
+    def test_reports(self):
         for path, text, lines in [
                 ("a.cpp", "x.turn_soon();\n\ny.turn_soon_ = kTurnSoonMost;\n", [1, 3, 3]),
                 ("comm/a.hpp", "// over a mesh\nclass MemoryMesh;\nauto text = \"a mesh\";\n", [1, 2, 3]),
@@ -89,7 +89,7 @@ class RetiredWords(unittest.TestCase):
                 ("cache/a.hpp", "int x;\n// what is held\n// back of a row\n", [2])]:
             self.assertEqual(self.found(path, text), [f"{path}:{line}:" for line in lines], text)
 
-    def test_list(self):
+    def test_rejects_invalid_list(self):
         for line in ["a b\n", "a\tb\n", "a\t\tall\n", "+\tplus\tall\n"]:
             with self.assertRaises(ValueError):
                 words.RetiredWords([line])
@@ -100,7 +100,7 @@ class TypeNames(unittest.TestCase):
         headers = [(pathlib.PurePosixPath(f"comm/{i}.hpp"), text) for i, text in enumerate(texts)]
         return len(list(words.problems_of_types(headers)))
 
-    def test_right(self):
+    def test_accepts(self):
         for texts in [
                 ["namespace a {\nclass Xyz;\nstruct Yvw {};\n}\n", "class Xyz {};\nclass Yvw;\n"],
                 ["struct A {\n  struct Impl {};\n  enum class Kind { kA };\n};\n",
@@ -114,7 +114,7 @@ class TypeNames(unittest.TestCase):
                 ["struct Xyz final : Base {};\nvoid f(struct Yvw y);\n", "struct Yvw {};\n"]]:
             self.assertEqual(self.problems(*texts), 0, texts)
 
-    def test_wrong(self):
+    def test_reports(self):
         for texts, count in [
                 (["namespace a {\nclass Xyz {};\n}\n", "namespace b::c {\nstruct Xyz final : Yvw {};\n}\n"], 1),
                 (["struct A {\n  void f() { g(); }\n  struct Piece {};\n};\n",
@@ -133,13 +133,13 @@ class Containers(unittest.TestCase):
     def problems(self, **changes):
         return len(list(containers.problems_of_compose(self.compose(**changes), {"services": {"a": {}}})))
 
-    def test_compose(self):
+    def test_checks_compose(self):
         self.assertEqual(self.problems(), 0)
         for name, wrong in [("RANK", "1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "b"),
                             ("GPUPS_TOKEN_FILE", "/run/secrets/u")]:
             self.assertEqual(self.problems(**{name: wrong}), 1, name)
 
-    def test_dockerfile(self):
+    def test_checks_dockerfile(self):
         root = pathlib.Path(__file__).parent
         for text, count in [("FROM a AS b\nFROM c\nCOPY --from=b x y\nCOPY . z\nUSER me\n", 0),
                             ("FROM a AS b\nFROM c\nCOPY --from=d x y\nUSER me\n", 1),

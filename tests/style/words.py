@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what every text file of the project has or must not have: licence line, leftover markers, plain characters,
-length of lines; no word that another one has replaced (tests/style/retired_words.tsv); and that a type name of the
-product's headers stands for one type.
+"""Checks every text file of the project: licence line, markers of unfinished work, ASCII characters, length of lines,
+and words that another one has replaced (tests/style/retired_words.tsv). Checks that each type name in the product's
+headers is the name of one type.
 
 usage: words.py FOLDER    of the repository
 """
@@ -16,23 +16,23 @@ import sys
 SOURCES = {".hpp", ".cpp", ".cu", ".in", ".py", ".sh", ".cmake", ".toml", ".yaml", ".sbatch"}
 TEXTS = SOURCES | {".md", ".json", ".txt", ""}
 SKIPPED_FOLDERS = {".git", "build", "runs", "__pycache__", "corpus"}  # the last: bytes for fuzz targets
-# Written in parts, so that this file does not find itself.
+# The words are split here so that this file does not report itself.
 LEFTOVER = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"]) + r")\b")
 LINES_MAX = 400
 COLUMNS_MAX = 120
 
 # A word: an identifier, or a part of one.
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# Its parts: turn_soon is turn, soon; SimTurner is sim, turner; kUcxKinds is k, ucx, kinds; HTTPHeader is http, header.
+# The parts of an identifier: kUcxKinds has the parts k, ucx, kinds; HTTPHeader has http, header.
 PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z]+|[0-9]+")
 
-# The folders whose headers can be read together; each example, each benchmark and each test is a program of its own.
+# The folders whose headers are part of one program. Each example, benchmark and test is a separate program.
 PRODUCT = ("include", "kernels", "comm", "cache", "trainer", "tools")
-# Names that several classes may have for a type of their own; the last are members that templates ask for.
+# Names that several classes may use for a nested type; templates require the last ones.
 CONVENTIONAL = {"Impl", "Options", "Kind", "State", "Entry", "Id", "Result", "Ref", "Time", "Clock", "Seconds",
                 "SteadyClock",
                 "Value", "Number", "Relation", "Score", "Search", "Source"}
-# Other names that two headers may define, and why.
+# Other names that two headers may define, and the reasons.
 SHARED_NAMES = {}
 
 
@@ -41,31 +41,31 @@ def is_source(path, text):
 
 
 def is_prose(path, line):
-    """A table has a line for each row, however long."""
+    """Rows of tables are not prose: they are one line of any length."""
     return path.suffix == ".md" and not line.lstrip().startswith("|")
 
 
 def problems_of(path, text):
-    """What is wrong with the file `path`, a pathlib path relative to the repository."""
+    """Yields the problems of the file `path`, a pathlib path relative to the repository."""
     lines = text.splitlines()
     if is_source(path, text):
         if not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:2]):
-            yield f"{path}:1: no SPDX line (its licence is not stated): add it on top"
+            yield f"{path}:1: no SPDX line (its licence is not stated): add it at the top"
         if path.suffix == ".hpp" and "#pragma once" not in lines:
             yield f"{path}:1: no #pragma once (it could be included twice): add it"
         if len(lines) > LINES_MAX:
-            yield f"{path}:{LINES_MAX}: {len(lines)} lines (a file is one idea): split it"
+            yield f"{path}:{LINES_MAX}: {len(lines)} lines (more than {LINES_MAX} are hard to read): split it"
     for number, line in enumerate(lines, 1):
         if LEFTOVER.search(line):
-            yield f"{path}:{number}: {LEFTOVER.search(line).group(0)} (work left over): finish it"
+            yield f"{path}:{number}: {LEFTOVER.search(line).group(0)} (a marker of unfinished work): finish the work"
         if not line.isascii():
-            yield f"{path}:{number}: not ASCII (it may look different elsewhere): spell it in plain characters"
+            yield f"{path}:{number}: not ASCII (other editors may show it differently): use ASCII characters"
         if line != line.rstrip() or "\t" in line:
-            yield f"{path}:{number}: a tab or a trailing space (diffs get noisy): remove it"
+            yield f"{path}:{number}: a tab or a trailing space (it causes needless diffs): remove it"
         if len(line) > COLUMNS_MAX and (is_source(path, text) or is_prose(path, line)):
             yield f"{path}:{number}: {len(line)} columns (more than {COLUMNS_MAX} do not fit side by side): break it"
     if text and not text.endswith("\n"):
-        yield f"{path}:{len(lines)}: no newline at the end (diffs get noisy): add one"
+        yield f"{path}:{len(lines)}: no newline at the end (it causes needless diffs): add one"
 
 
 def parts_of(word):
@@ -73,12 +73,12 @@ def parts_of(word):
 
 
 class RetiredWords:
-    """A list of words that must not come back. Lines of the list: old word, new word, where; separated by tabs.
+    """A list of words that must not be used any more. A line has old word, new word, and where, separated by tabs.
 
-    where: "all" (all but the change log, the list of former configuration keys and the tests of style), or names of
-    folders, or globs of paths, separated by commas; a glob that begins with "!" is left out.
-    An old word is found in text and in identifiers, as a whole or as some of their parts: "turn_soon" in TurnSoon and
-    in turn_soon_, "turn" not in "return". One with spaces is found in text only.
+    where: "all" (all files except the change log, the list of former configuration keys and the tests of style), or
+    folders, or globs of paths, separated by commas; a glob that begins with "!" excludes files.
+    An old word is found in text and in identifiers, as the whole word or as consecutive parts of it: "turn_soon" in
+    TurnSoon and in turn_soon_, but "turn" not in "return". An old word with spaces is found in text only.
     """
 
     def __init__(self, lines):
@@ -89,7 +89,7 @@ class RetiredWords:
                 continue
             fields = line.rstrip("\n").split("\t")
             if len(fields) != 3 or not all(fields):
-                raise ValueError(f"line {number}: {line!r} is not old word, new word, where, with tabs between")
+                raise ValueError(f"line {number}: {line!r} is not old word, new word and where, separated by tabs")
             old, new, where = fields
             entry = (parts_of(old), old, new, self.globs_of(where))
             if " " in old:
@@ -113,7 +113,7 @@ class RetiredWords:
                 and not any(fnmatch.fnmatchcase(name, glob[1:]) for glob in globs if glob.startswith("!")))
 
     def in_word(self, path, word):
-        """The retired words in `word`: (old, new) of each."""
+        """Yields (old, new) for each retired word in `word`."""
         parts = parts_of(word)
         for i, part in enumerate(parts):
             for retired, old, new, globs in self.by_first_part.get(part, ()):
@@ -145,7 +145,7 @@ def blanked(text):
 
 
 def without_template_heads(code):
-    """`template <class T>` has a class that is none."""
+    """Blanks heads of templates, since `class T` in them defines no class."""
     parts, at = [], 0
     for head in re.finditer(r"\btemplate\s*(?=<)", code):
         if head.start() < at:
@@ -162,8 +162,8 @@ def without_template_heads(code):
 
 
 def types_defined(text):
-    """Types that a header defines at namespace or class scope: line, classes around it, name. Aliases count; forward
-    declarations, specializations and what is within functions do not."""
+    """Yields (line, enclosing classes, name) of each type that a header defines at namespace or class scope. Aliases
+    count; forward declarations, specializations and types within functions do not."""
     code = without_template_heads(COMMENT_OR_STRING.sub(lambda match: blanked(match.group(0)), text))
     scopes = []  # a class's name; "" for a namespace; None for anything else
     for match in DECLARATION.finditer(code):
@@ -190,7 +190,9 @@ def types_defined(text):
 
 
 def problems_of_types(headers):
-    """headers: (path, text) of each. A type name that stands for several types makes a reader look up each use."""
+    """Yields type names that several headers define, since a reader has to look up each use of them.
+
+    headers: a list of (path, text)."""
     places = collections.defaultdict(dict)
     for path, text in headers:
         for line, classes, name in types_defined(text):
@@ -202,8 +204,8 @@ def problems_of_types(headers):
             continue
         first, *others = sorted(found, key=str)
         for other in others:
-            yield (f"{other}:{found[other][0]}: the type name {name} is also one of {first} (a name stands for one "
-                   "type): rename one")
+            yield (f"{other}:{found[other][0]}: the type name {name} is also defined in {first} (each type needs "
+                   "another name): rename one")
 
 
 def text_files(root):

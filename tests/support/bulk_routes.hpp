@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The algorithm_choices of data between devices, with host memory in the place of devices: a fabric within the process,
-// and a link that is told not to reach memory, so that all is staged.
+// Routes of bulk data between devices, with host memory in place of devices: a device fabric within the process, and a
+// link that does not reach device memory, so that all data is staged.
 #pragma once
 
 #include <algorithm>
@@ -23,14 +23,14 @@
 
 namespace gpups::test {
 
-// What the fabrics of all ranks share. As with NCCL, the i-th send to a rank is for its i-th receive from this one, and
-// the i-th sum of a rank for the i-th of all others.
+// The state that the fabrics of all ranks share. As with NCCL, the i-th send from one rank to another matches the i-th
+// receive, and the i-th sum of a rank matches the i-th sum of every other rank.
 struct FabricHub {
   explicit FabricHub(int of_ranks) : ranks(static_cast<std::size_t>(of_ranks)) {}
   struct Side {
     void* data;
     std::size_t bytes;
-    std::shared_ptr<std::atomic<int>> open;  // parts of its batch
+    std::shared_ptr<std::atomic<int>> open;  // operations of its batch that are not complete
   };
   struct Pair {
     std::deque<Side> sends, receives;
@@ -42,11 +42,12 @@ struct FabricHub {
   };
   std::size_t const ranks;
   std::mutex mutex;
-  std::map<std::size_t, std::map<Rank, Term>> sums;  // by number
+  std::map<std::size_t, std::map<Rank, Term>> sums;  // by sequence number
   std::map<std::pair<Rank, Rank>, Pair> pairs;
   std::atomic<std::size_t> moved = 0, summed = 0;
 };
 
+// The device fabric of one rank.
 class LocalFabric final : public comm::DeviceFabric {
  public:
   LocalFabric(Rank me, std::shared_ptr<FabricHub> hub) : me_(me), hub_(std::move(hub)) {}
@@ -111,10 +112,10 @@ class LocalFabric final : public comm::DeviceFabric {
   std::shared_ptr<FabricHub> const hub_;
   Stream stream_{Device::host(), 1};
   std::atomic<bool> aborted_ = false;
-  std::size_t sums_ = 0;  // so far
+  std::size_t sums_ = 0;  // sums that this rank has started
 };
 
-// A link for memory that UCX does not reach, or does.
+// A link that forwards all calls. `reaches`: whether it reaches device memory; if not, data is staged.
 class StagingCarrier final : public comm::ActiveMessages {
  public:
   explicit StagingCarrier(std::shared_ptr<ActiveMessages> link, bool reaches = false)
@@ -145,14 +146,14 @@ class StagingCarrier final : public comm::ActiveMessages {
   void abandon() override { link_->abandon(); }
   std::recursive_mutex& mutex() override { return link_->mutex(); }
 
-  std::size_t pieces = 0;  // sent
+  std::size_t pieces = 0;  // staged pieces that were sent
 
  private:
   std::shared_ptr<ActiveMessages> const link_;
   bool const reaches_;
 };
 
-// Connected ends, in rank order.
+// Return connected bulk transports in rank order: over a device fabric, and staged.
 inline std::vector<std::unique_ptr<comm::BulkTransport>> make_by_fabric(int ranks) {
   auto const hub = std::make_shared<FabricHub>(ranks);
   std::vector<std::unique_ptr<comm::BulkTransport>> ends;
@@ -168,6 +169,7 @@ inline std::vector<std::unique_ptr<comm::BulkTransport>> make_staged(int ranks) 
   }
   return ends;
 }
+// Tests of routes that need no hardware use this as the check for it.
 inline std::string lacks_nothing(int) { return {}; }
 
 }  // namespace gpups::test

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The cases of kernels and their oracle, for tests and benchmarks.
+# The kernel cases and their oracle, for tests and benchmarks.
 if(NOT TARGET gpups_cases)
   set(here ${PROJECT_SOURCE_DIR}/tests/support)
   add_library(gpups_cases STATIC ${here}/cases.cpp ${here}/cases_dense.cpp ${here}/cases_dense_optimizers.cpp

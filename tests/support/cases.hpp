@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cases of kernels: inputs by seed, a run, and what is wrong with its result. One list feeds the tests, on every
-// device, and the benchmark.
+// Kernel cases: each has inputs that depend on a seed, a call of a kernel, and a check of its result. Tests run all
+// cases on every device, and the benchmark measures them.
 #pragma once
 
 #include <functional>
@@ -13,34 +13,36 @@
 
 namespace gpups::test {
 
+// The size of a case's inputs.
 struct CaseSize {
   std::size_t n;    // entries, keys or rows
   std::size_t dim;  // columns of a row
 };
 
-// Inputs on a device, ready to run. `run` may be called again for timing; results are those of the first run.
+// A case with inputs on a device. `run` may be called again for timing; the checks are valid after the first run.
 struct Problem {
   std::function<void(Stream&)> run;
-  // Empty, or how the result differs from the oracle's.
+  // Returns how the result differs from the oracle's, or an empty string.
   std::function<std::string(Stream&)> wrong;
-  // The result's bits, to be the same for any number of threads.
+  // Returns the bits of the result, which must not depend on the number of threads.
   std::function<std::string(Stream&)> bits;
-  std::size_t entries = 0;  // what a time is divided by
-  std::size_t bytes = 0;    // that the kernel must move
+  std::size_t entries = 0;  // the benchmark reports time per entry
+  std::size_t bytes = 0;    // bytes that the kernel must read and write
 };
 
+// A named case. `make` returns the problem of a size and seed on the stream's device.
 struct KernelCase {
   char const* name;
   Problem (*make)(Stream& stream, CaseSize size, std::uint64_t seed);
 };
 
-// For messages of GoogleTest.
+// Prints a case in messages of GoogleTest.
 inline void PrintTo(KernelCase const& kernel, std::ostream* out) { *out << kernel.name; }
 
-// All cases.
+// Returns all cases.
 std::span<KernelCase const> kernel_cases();
 
-// The cases by what they do; kernel_cases() is made of these.
+// The cases of one kind of kernels each; kernel_cases() returns all of them.
 std::span<KernelCase const> finding_cases();
 std::span<KernelCase const> reading_cases();
 std::span<KernelCase const> pooling_cases();

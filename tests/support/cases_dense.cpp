@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of the kernels under dense layers. Their gradients are compared with differences in tests of their own.
+// Cases of kernels for dense layers. Separate tests compare their gradients with finite differences.
 #include <memory>
 
 #include "kernels/dense/dropout.hpp"
@@ -23,7 +23,7 @@ Matrix<float> on_device(Stream& stream, Matrix<float> const& from) {
   return to;
 }
 
-// Without the padding.
+// Returns the elements without padding.
 std::vector<float> elements(Stream& stream, MatrixView<float const> from) {
   auto const flat = to_host(stream, from.flat());
   std::vector<float> to;
@@ -33,7 +33,7 @@ std::vector<float> elements(Stream& stream, MatrixView<float const> from) {
   return to;
 }
 
-// A square layer of `dim` inputs, with a ReLU, and a bias but for some seeds.
+// A square layer of `dim` inputs with a ReLU, and with a bias except for some seeds.
 struct Layer {
   Matrix<float> in, weights, bias, out_gradient;  // on the host
   Matrix<float> in_there, weights_there, bias_there, out_there, out_gradient_there, by_in, by_weights;
@@ -101,7 +101,7 @@ Problem linear_backward(Stream& stream, CaseSize size, std::uint64_t seed) {
         }
       }
     }
-    // Errors of sums of n numbers grow with its root.
+    // Rounding errors of a sum of n numbers grow with the square root of n.
     double const error = 1e-4 * std::sqrt(1 + static_cast<double>(s->in.rows()) / 1000);
     return differ("in_gradient", elements(on, s->by_in), by_in.values, 1e-4) +
            differ("weights_gradient", elements(on, s->by_weights), by_weights.values, error) +
@@ -114,7 +114,7 @@ Problem linear_backward(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-// DLRM's number of vectors.
+// The number of vectors in DLRM.
 constexpr std::size_t kSlots = 27;
 
 struct Pairs {
@@ -180,7 +180,7 @@ Problem interact_pairs_backward(Stream& stream, CaseSize size, std::uint64_t see
   return p;
 }
 
-// What is kept is one value throughout, and the rest is zero; what else dropout promises has a test of its own.
+// Kept elements have one value, and the others are zero. A separate test checks the other properties of dropout.
 Problem dropout(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     std::vector<std::uint32_t> samples;
@@ -238,7 +238,7 @@ Problem sum_parts(Stream& stream, CaseSize size, std::uint64_t seed) {
       }
     }
     return differ("sums", to_host(on, s->sums.view()), want) +
-           differ("fault", to_host(on, s->bad_element.view()), std::vector<std::uint32_t>{kNoRow});
+           differ("bad_row", to_host(on, s->bad_element.view()), std::vector<std::uint32_t>{kNoRow});
   };
   p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->sums.view())); };
   return p;

@@ -15,7 +15,8 @@ namespace {
 
 using kernels::kNoRow;
 
-// The first step, in which moments cancel: of parameters of 1, in units of `unit`.
+// The first step, for parameters of value 1 in units of equal size. In this step the bias corrections of the moments
+// cancel.
 Problem first_step(Stream& stream, CaseSize size, std::uint64_t seed, kernels::DenseOptimizer const& optimizer) {
   struct State {
     std::vector<std::int64_t> sums;
@@ -68,7 +69,7 @@ Problem first_step(Stream& stream, CaseSize size, std::uint64_t seed, kernels::D
     }
     for (DenseNumber const& x : numbers) want.push_back(x.value);
     return differ("values", to_host(on, s->values.view()), want, 1e-5) +
-           differ("fault", to_host(on, s->bad_element.view()), std::vector<std::uint32_t>{kNoRow});
+           differ("bad_row", to_host(on, s->bad_element.view()), std::vector<std::uint32_t>{kNoRow});
   };
   p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->values.view())); };
   return p;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of kernels that find: distinct keys, their rows, their entries, their slots.
+// Cases of kernels that find distinct keys and their rows, entries and slots.
 #include <array>
 #include <map>
 #include <memory>
@@ -22,7 +22,7 @@ namespace {
 using kernels::kNoRow;
 using Ids = std::vector<std::uint32_t>;
 
-// Keys of one part of a batch, and what is found of them.
+// The keys of one part of a batch, and the results for them.
 struct KeyPartState {
   std::vector<Key> keys;
   Array<Key> in, unique;
@@ -44,7 +44,7 @@ struct KeyPartState {
   std::string wrong(Stream& on) const {
     auto const found = to_host(on, unique.view().slice(0, rows()));
     auto const places = to_host(on, positions.view());
-    if (std::set<Key>(found.begin(), found.end()).size() != rows()) return "a key is listed twice";
+    if (std::set<Key>(found.begin(), found.end()).size() != rows()) return "a key occurs twice";
     if (std::set<Key>(keys.begin(), keys.end()).size() != rows()) return "wrong number of keys";
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (places[i] >= rows() || found[places[i]] != keys[i]) return fmt::format("positions[{}]", i);
@@ -71,7 +71,7 @@ struct KeyPartState {
   }
 };
 
-// One part, or several of them that have keys in common; the first of several is empty.
+// One part, or several parts that share keys; the first of several parts is empty.
 Problem unique_keys(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     std::vector<KeyPartState> parts;
@@ -108,7 +108,7 @@ Problem unique_keys(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-// Half of the keys looked for are there.
+// The index has about half of the keys.
 Problem find_keys(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     Ids want;
@@ -140,7 +140,7 @@ Problem find_keys(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-// A third of the keys are in the index already, which is grown for the others; a quarter is in the batch again.
+// A third of the keys are in the index, which grows for the others. A quarter of the batch may be repeated keys.
 Problem find_or_insert(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     std::size_t old, added = 0;
@@ -168,7 +168,7 @@ Problem find_or_insert(Stream& stream, CaseSize size, std::uint64_t seed) {
     s->added = s->index.wait_find_or_insert(on, s->in, s->ids).size();
   };
   p.wrong = [s](Stream& on) -> std::string {
-    if (s->index.size() > s->index.capacity()) return "fuller than it may be";
+    if (s->index.size() > s->index.capacity()) return "the index has more keys than its capacity";
     std::map<Key, std::uint32_t> numbers;
     std::vector<std::uint64_t> key_of_id;
     auto const number_key = [&](Key key) {
@@ -189,7 +189,7 @@ Problem find_or_insert(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-// A third of the rows have a slot already.
+// About a third of the rows already have a slot.
 Problem assign_slots(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     Ids ids, slots, new_ids;
@@ -253,7 +253,8 @@ Problem select_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
   auto s = std::make_shared<State>();
   s->first = static_cast<std::uint32_t>(size.n / 5);
   s->last = static_cast<std::uint32_t>(size.n - size.n / 7);
-  // Free, waiting with two counts, existing with two counts; the second word says nothing here.
+  // The first word of a lifecycle: free, waiting with two counts, existing with two counts. The second word is not
+  // used.
   Ids const words{0, 0x80000000, 0xFFFFFFFF, 1, 0x7FFFFFFF};
   std::array const kinds{kernels::RowStatus::kFree, kernels::RowStatus::kWait, kernels::RowStatus::kExist};
   s->kind = kinds[seed % 3];

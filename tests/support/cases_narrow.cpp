@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of kernels for exact sums that travel in as few bytes as hold them.
+// Cases of kernels for exact sums that are packed into the fewest bytes.
 #include <memory>
 
 #include "kernels/wire/pack_sums.hpp"
@@ -42,7 +42,7 @@ int bytes_needed(std::int64_t const* row, std::size_t dim) {
   return bytes;
 }
 
-// The bytes that rows take, one after the other.
+// Returns the packed bytes of rows in the given order.
 std::vector<std::uint8_t> written(IntegerView const& words, Ids const& order, std::size_t dim) {
   std::vector<std::uint8_t> bytes((order.size() + 1) / 2, 0);
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -125,7 +125,7 @@ Problem add_packed_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
       for (std::size_t j = 0; j < size.dim; ++j) want[s->slots[i] * stride + j] += s->words[i * stride + j];
     }
     if (!s->found) return "the rows were not found";
-    if (to_host(on, s->bad_row.view())[0] != kernels::kNoRow) return "a fault";
+    if (to_host(on, s->bad_row.view())[0] != kernels::kNoRow) return "a row was reported as bad";
     return differ("into", to_host(on, s->into.view().flat()), want);
   };
   p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->into.view().flat())); };

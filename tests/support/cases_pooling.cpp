@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of pooling by key or number, over tables of all types at once.
+// Cases of pooling by key or row number, for tables of all types in one call.
 #include <memory>
 
 #include "kernels/find_pooled.hpp"
@@ -17,18 +17,18 @@ using kernels::DataType;
 using kernels::Half;
 using kernels::kNoRow;
 
-// What is asked of a table, beside the sum of its rows.
+// The kind of pooling of one table.
 struct Asked {
   DataType type;
   std::size_t dim;
   bool mean, weighted;
-  bool by_key;   // else by number
+  bool by_key;   // otherwise by row number
   bool singles;  // every entry is a bag
 };
 
 struct PooledCase {
   Asked asked;
-  std::size_t stride;                    // of rows
+  std::size_t stride;                    // of stored rows
   std::vector<std::vector<float>> rows;  // as they are stored
   std::vector<Key> keys;                 // of entries; a key below rows.size(), before it is scrambled, has a row
   std::vector<std::uint32_t> ids, offsets{0};
@@ -60,7 +60,7 @@ kernels::RowStorage<T> stored(Stream& stream, PooledCase& c) {
   return rows(stream, values, c.rows.size(), c.stride);
 }
 
-// Bags of mean length four, some of them empty and a few as long as hundreds.
+// Returns offsets of bags with about four entries; some are empty, and a few have hundreds of entries.
 std::vector<std::uint32_t> random_offsets(Random& random, std::size_t entries) {
   std::vector<std::uint32_t> offsets{0};
   while (offsets.back() < entries) {
@@ -125,7 +125,7 @@ kernels::PooledTable PooledCase::arguments() const {
   return table;
 }
 
-// The number that a row of the type would hold.
+// Returns x rounded to the data type.
 double as_stored(double x, DataType type) {
   auto const nearest = static_cast<float>(x);
   if (type == DataType::kHalf) return kernels::to_float(kernels::round_to<Half>(nearest));
@@ -152,7 +152,7 @@ std::string PooledCase::wrong(Stream& stream) const {
       want[b * to_stride + j] = asked.mean && entries > 0 ? sum / entries : sum;
     }
   }
-  // A sum of hundreds of floats is off by some of its largest part's last places.
+  // A sum of hundreds of floats has an error of some units in the last place of its largest term.
   auto const what = fmt::format("out of dim {}, type {}", asked.dim, static_cast<int>(asked.type));
   return differ(what.c_str(), to_host(stream, out.view().flat()), want, 1e-4) +
          (asked.by_key ? differ("found", to_host(stream, found.view()), ids) : "");
@@ -186,7 +186,7 @@ Problem pooling(Stream& stream, std::vector<Asked> const& asked, std::size_t n, 
   return p;
 }
 
-// Every type with every way to pool and widths of all kinds, in one call.
+// Every type with every kind of pooling and different widths, in one call.
 Problem find_pooled(Stream& stream, CaseSize size, std::uint64_t seed) {
   std::vector<Asked> asked;
   for (DataType type : {DataType::kFloat, DataType::kHalf, DataType::kBFloat16}) {

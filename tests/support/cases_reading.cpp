@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of kernels that read rows, make them or digest them.
+// Cases of kernels that copy, pool, initialize or digest rows.
 #include <bit>
 #include <cstring>
 #include <map>
@@ -22,7 +22,7 @@ namespace {
 using kernels::kNoRow;
 using Ids = std::vector<std::uint32_t>;
 
-// Copies of rows, in both directions.
+// Inputs for copies between a matrix and rows in storage, in both directions.
 struct Copied {
   CaseSize size;
   std::size_t stride, count;  // of rows in storage
@@ -94,7 +94,7 @@ Problem scatter(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-// How bags are made of entries, beside their sum.
+// The kind of pooling.
 struct Pooled {
   bool mean = false, weighted = false;
   bool targets = false;  // bags are written to rows in another order
@@ -259,7 +259,7 @@ Problem init_matrix(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-// The digest is compared with that of the same rows in another order: the oracle is a map by key.
+// The digest is compared with the digest of the same rows in another order.
 Problem hash_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     CaseSize size;

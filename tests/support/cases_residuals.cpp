@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of kernels that hold rows back until they are worth sending.
+// Cases of kernels of row filters, which keep small rows in a residual until they are sent.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -17,7 +17,7 @@ namespace {
 using Words = std::vector<std::uint32_t>;
 constexpr std::uint32_t kNow = 20, kAge = 5;
 
-// What a slot's mark becomes, and whether its row is sent.
+// Whether a row is sent, and the new mark of its slot.
 struct Decision {
   bool send;
   std::uint32_t oldest;
@@ -30,9 +30,9 @@ Decision decide(bool differs, double max_magnitude, double bound, std::uint32_t 
   return {false, oldest != 0 ? oldest : kNow};
 }
 
-// Of a row whose copy was looked at last in step `last_use`.
+// The decision for a row whose mirror was last compared in step `last_use`.
 Decision decide_change(bool differs, double max_magnitude, double bound, std::uint32_t oldest, std::uint32_t last_use) {
-  if (oldest == 0 && last_use == 0) return {differs, 0};  // its copy was never looked at
+  if (oldest == 0 && last_use == 0) return {differs, 0};  // its mirror was never compared
   std::uint32_t const first = oldest == 0 ? last_use + 1 : oldest;
   bool const waits = differs && max_magnitude < bound && kNow < first + kAge;
   return {differs && !waits, waits ? first : 0};
@@ -101,7 +101,7 @@ Problem accumulate_residual(Stream& stream, CaseSize size, std::uint64_t seed) {
                                       .bad_row = s->bad_row});
   };
   p.wrong = [s, size, stride, slots](Stream& on) -> std::string {
-    if (to_host(on, s->bad_row.view())[0] != kernels::kNoRow) return "a fault";
+    if (to_host(on, s->bad_row.view())[0] != kernels::kNoRow) return "a row was reported as bad";
     auto const residual = to_host(on, s->held_there.ref(), slots);
     auto const marks = to_host(on, s->marks_there.ref(), slots);
     auto const send = to_host(on, s->send.view());
@@ -124,12 +124,12 @@ Problem accumulate_residual(Stream& stream, CaseSize size, std::uint64_t seed) {
       mark[kernels::kOldest] = decision.oldest;
       mark[kernels::kLastUse] = kNow;
     }
-    auto wrong = differ("held", residual, want_held);
+    auto wrong = differ("residual", residual, want_held);
     if (wrong.empty()) wrong = differ("marks", marks, want_marks);
     if (!wrong.empty()) return wrong;
     kernels::subtract_residual(
         on, {.sums = s->sums_there, .order = s->order_there, .slots = s->slots_there, .residual = s->held_there.ref()});
-    return differ("held once taken back", to_host(on, s->held_there.ref(), slots), s->residual);
+    return differ("residual after subtraction", to_host(on, s->held_there.ref(), slots), s->residual);
   };
   p.bits = [s, slots](Stream& on) {
     return bytes_of(to_host(on, s->held_there.ref(), slots)) + bytes_of(to_host(on, s->send.view()));
@@ -201,7 +201,7 @@ Problem changed_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
       if (static_cast<double>(max_magnitude[i]) != most)
         return fmt::format("row {}: largest {} not {}", i, max_magnitude[i], most);
       auto* const mark = want_marks.data() + s->slots[i] * kernels::kResidualMarks;
-      if (mark[kernels::kLastUse] == kNow) {  // it was looked at in this step
+      if (mark[kernels::kLastUse] == kNow) {  // it was already compared in this step
         if (send[i] != 0) return fmt::format("row {}: sent again", i);
         continue;
       }

@@ -26,7 +26,7 @@ using Ids = std::vector<std::uint32_t>;
 constexpr std::uint32_t kStep = 41;
 constexpr std::uint64_t kSeed = 77;
 
-// The bits that a column is rounded by, one column at a time.
+// Returns the random bits with which a column is rounded.
 double random_of(std::uint64_t key, std::size_t column) {
   auto const words = kernels::philox(kernels::philox_key(kSeed),
                                      {{static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32),
@@ -34,7 +34,7 @@ double random_of(std::uint64_t key, std::size_t column) {
   return words.word[column % 8 / 2] >> (column % 2 * 16) & 0xFFFF;
 }
 
-// Whether `got` is x, known within `error`, after it was rounded with these bits.
+// Whether `got` is x rounded with these random bits. x is known with an error of at most `error`.
 template <class T>
 bool is_rounded(double got, double x, double error, double random) {
   int const mantissa_bits = std::is_same_v<T, Half> ? 10 : 7, least_exponent = std::is_same_v<T, Half> ? -14 : -126;
@@ -42,13 +42,13 @@ bool is_rounded(double got, double x, double error, double random) {
   double const unit = std::ldexp(1.0, exponent - mantissa_bits), steps = std::floor(std::abs(x) / unit);
   if (std::abs(got - x) > unit + error) return false;
   double const sum = std::floor((std::abs(x) / unit - steps) * 65536) + random;
-  if (std::abs(sum - 65536) <= error / unit * 65536 + 1) return true;  // too near to tell
+  if (std::abs(sum - 65536) <= error / unit * 65536 + 1) return true;  // the error could change the direction
   double const magnitude = (steps + (sum >= 65536 ? 1 : 0)) * unit;
-  // Where x is near a neighbour, errors may put it on the other side.
+  // If x is near a number of the type, the error may move it to the other side of that number.
   return std::abs(std::abs(got) - magnitude) <= (error / unit > 0.01 ? unit + error : 0.0);
 }
 
-// Rows that hold `from` as the nearest numbers; what they hold then.
+// Returns rows with the numbers nearest to `from`, and sets `from` to these numbers.
 template <class T>
 kernels::RowStorage<T> rounded_rows(Stream& stream, std::vector<float>& from, std::size_t count, std::size_t dim) {
   std::size_t const stride = kernels::row_stride(dim, kernels::kNumberType<T>), from_stride = row_stride(dim);
@@ -162,7 +162,7 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
       }
     }
     return differ("state", to_host(on, s->state_there.ref(), s->count), state, 1e-5) +
-           differ("fault", to_host(on, s->bad_row.view()), Ids{kernels::kNoRow});
+           differ("bad_row", to_host(on, s->bad_row.view()), Ids{kernels::kNoRow});
   };
   p.bits = [s](Stream& on) {
     return bytes_of(to_host(on, s->values_there.ref(), s->count)) +
@@ -175,7 +175,7 @@ Problem update(Stream& stream, CaseSize size, std::uint64_t seed) {
   return update_rows<T>(stream, size, seed, kKind);
 }
 
-// Expects the nearest numbers of type T, and zeros behind them. want: (count, dim)
+// Compares rows with the nearest numbers of type T and zeros in the padding. want: (count, dim)
 template <class T>
 std::string differ_rounded(Stream& stream, kernels::RowStorage<T> const& storage, std::vector<float> const& want,
                            std::size_t count, std::size_t dim) {
@@ -220,7 +220,7 @@ Problem scatter(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-// Values and look-ups' answers are the same numbers.
+// Initial values of rows are the numbers that look-ups return for keys without a row.
 template <class T>
 Problem init_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of scores: errors of ratings, distances of all pairs, and the step of triples whose score is a distance.
+// Cases of scoring kernels: errors of ratings, distances of all pairs, and steps of triples whose score is a distance.
 #include <complex>
 #include <memory>
 
@@ -23,7 +23,8 @@ Ids random_ids(Random& random, std::size_t n, std::size_t range) {
   return ids;
 }
 
-// Numbers of few bits: sums and differences are exact, so that a difference is 0 for everybody or for nobody.
+// Rounds to few bits, so that sums and differences are exact. Then a difference is 0 in the kernel if and only if it is
+// 0 in the oracle.
 std::vector<float> coarse(std::vector<float> values) {
   for (float& x : values) x = std::round(x * 128) / 128;
   return values;
@@ -100,7 +101,7 @@ Problem rating_errors(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-// -- distances, in complex numbers; those of translations are real --
+// -- distances, in complex numbers; translations use real numbers only --
 
 struct Distance {
   Algebra algebra;
@@ -198,7 +199,7 @@ struct DistanceTriples {
                                .source_max_abs = {}});
   }
 
-  // The loss of triple i, and what its rows should be of the sources, without padding, and of the coefficients.
+  // The expected results of one triple: its loss, and its rows of sources and coefficients, without padding.
   struct Want {
     double loss = 0;
     std::vector<std::vector<Number>> sources = std::vector<std::vector<Number>>(kEntries);
@@ -229,7 +230,7 @@ struct DistanceTriples {
       double const by_score = sign / (1 + std::exp(-sign * score));
       for (std::size_t k = 0; k < count; ++k) {
         double const scale = distance.algebra == Algebra::kTranslationL2 ? length : std::abs(apart[k]);
-        // A direction is as exact as the difference is relative to its size.
+        // The error of a direction is the relative error of the difference.
         w.exactness[e].push_back(std::min(1.0, std::abs(apart[k])));
         if (scale > 0) apart[k] /= scale;
         (of_object ? dq : dp)[k] -= by_score * apart[k];
@@ -287,7 +288,7 @@ struct DistanceTriples {
   }
 
   Distance distance;
-  std::size_t count;  // numbers of a row
+  std::size_t count;  // complex or real numbers in a row
   BothRows entities, relations;
   Ids entity_rows, relation_rows;
   Array<std::uint32_t> entities_there, relations_there;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of kernels for rows that are sent as they are kept, without padding.
+// Cases of kernels for rows that are sent in their data type, without padding.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -19,7 +19,7 @@ using kernels::BFloat16;
 using kernels::Half;
 using Bits = std::vector<std::uint16_t>;
 
-// Any bits but those of infinities and NaN, and zeros in the padding.
+// Returns random bits of finite numbers, with zeros in the padding.
 template <class T>
 Bits random_numbers(Random& random, std::size_t rows, std::size_t dim, std::size_t stride) {
   constexpr std::uint16_t kSmaller = std::is_same_v<T, Half> ? 0xBFFF : 0xBF7F;
@@ -40,14 +40,14 @@ double number_of(std::uint16_t bits) {
   return bits >> 15 != 0 ? -magnitude : magnitude;
 }
 
-// Numbers as a matrix that came from another rank.
+// Returns numbers as a matrix that was received from another rank.
 template <class T>
 kernels::NumberMatrix received(Stream& stream, Bits const& bits, std::size_t rows, std::size_t dim) {
   kernels::NumberMatrix there(stream.device(), rows, dim, kernels::kNumberType<T>);
   auto const to = there.view();
   View<std::uint16_t> const halves(reinterpret_cast<std::uint16_t*>(to.data), to.bytes() / 2, to.device);
   copy<std::uint16_t>(stream, halves, View<std::uint16_t const>(bits));
-  stream.wait();  // the vector may go
+  stream.wait();  // `bits` may be destroyed after the call
   return there;
 }
 
@@ -89,7 +89,7 @@ Problem gather_numbers(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-// Bits of a number of any type, as they are and as the float that they mean.
+// The bits of numbers of a type, and their values.
 struct Received {
   Bits bits;
   std::vector<float> floats;

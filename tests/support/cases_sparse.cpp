@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of kernels that keep few elements of many.
+// Cases of kernels that select few elements of many.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -16,7 +16,7 @@ namespace {
 
 using Ids = std::vector<std::uint32_t>;
 
-// Floats of very different sizes, many of which occur several times; some are zero.
+// Returns floats of very different magnitudes; many occur several times, and some are zero.
 std::vector<float> uneven(Random& random, std::size_t n) {
   std::vector<float> values(n);
   for (float& x : values) {
@@ -26,7 +26,8 @@ std::vector<float> uneven(Random& random, std::size_t n) {
   return values;
 }
 
-// Which of x are kept: the k largest by magnitude, of equal ones the first; zeros only if `and_zeros`.
+// Returns the indices of the k elements of largest magnitude; of equal elements the first ones. Zeros only if
+// `and_zeros`.
 std::vector<std::size_t> largest(std::vector<float> const& x, std::size_t k, bool and_zeros) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -38,9 +39,9 @@ std::vector<std::size_t> largest(std::vector<float> const& x, std::size_t k, boo
   return order;
 }
 
-// A vector, or rows, with a residual and room for what is kept.
+// A vector, or rows, with a residual and memory for the selected elements.
 struct Sparse {
-  std::vector<float> x, rest;  // the sum, and what is to be left of it
+  std::vector<float> x, rest;  // values + residual, and the expected residual
   Array<float> values, residual, kept, thresholds;
   Array<std::uint32_t> indices;
   Ids want_indices;
@@ -48,7 +49,7 @@ struct Sparse {
   std::size_t count = 0;
   float threshold = 0;
 
-  // REQUIRES: in ascending order.
+  // Expects that element i is selected and gets the index `number`. REQUIRES: i increases from call to call.
   void keep(std::size_t i, std::size_t number) {
     want_indices.push_back(static_cast<std::uint32_t>(number));
     want_kept.push_back(x[i]);
@@ -83,7 +84,7 @@ std::shared_ptr<Sparse> sparse(Stream& stream, std::size_t n, std::size_t room, 
   return s;
 }
 
-// About a hundredth of n * dim elements; with every other seed a guess that may help or mislead.
+// Selects about a hundredth of n * dim elements. Every other seed gives a guess, which may be good or bad.
 Problem top_k(Stream& stream, CaseSize size, std::uint64_t seed) {
   std::size_t const n = size.n * size.dim, k = seed % 5 == 0 ? n : n / 100 + seed;
   auto const s = sparse(stream, n, std::min(k, n), seed);
@@ -145,7 +146,7 @@ Problem top_k_rows(Stream& stream, CaseSize size, std::uint64_t seed) {
       s->keep(first + j, j);
     }
   }
-  // Guesses that help, that mislead, and that say nothing.
+  // Good guesses, bad guesses, and 0 for no guess.
   std::vector<float> guesses(size.n);
   for (std::size_t i = 0; i < size.n; ++i) guesses[i] = static_cast<float>(i % 3) * 500;
   s->thresholds = to_device(stream, guesses);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of kernels for sums over ranks: of arrays, of sparse vectors, and of integers in few bytes.
+// Cases of kernels for sums over ranks: of arrays, of sparse vectors, and of packed integers.
 #include <algorithm>
 #include <memory>
 
@@ -13,7 +13,7 @@
 namespace gpups::test {
 namespace {
 
-// As many arrays as a case of 20 columns has, and one: more than are read in one pass.
+// The sum of 1 to 20 arrays; 20 are more than the kernel reads in one pass.
 Problem sum_arrays(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     std::vector<std::vector<float>> terms;
@@ -47,7 +47,7 @@ Problem sum_arrays(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-// Every third element is named, from one below the first that the array has.
+// Indices are every third number. The first is just below the array, and the last is beyond its end.
 Problem add_elements(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     std::vector<std::uint32_t> indices;
@@ -85,7 +85,7 @@ Problem add_elements(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-// Blocks of all widths: a block's words have up to so many bits, and its first has just as many.
+// Returns words in blocks of all widths. The first word of a block needs the most bits.
 std::vector<std::int64_t> words_of_all_widths(Random& random, std::size_t n) {
   std::vector<std::int64_t> words(n);
   for (std::size_t first = 0; first < n; first += kernels::kPackedWordBlock) {
@@ -109,7 +109,7 @@ std::uint8_t width_of(std::vector<std::int64_t> const& words, std::size_t block)
   return width;
 }
 
-// To few bytes and back: `add` to words that are there.
+// Packs words and unpacks them. kAdd: adds them to existing words.
 template <bool kAdd>
 Problem narrow_and_widen(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {

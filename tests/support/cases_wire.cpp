@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of kernels that make rows small for the wire, and read them from it.
+// Cases of kernels that quantize rows for the wire and dequantize them.
 #include <memory>
 
 #include "kernels/wire/dequantize_rows.hpp"
@@ -41,7 +41,7 @@ double largest(double const* row, std::size_t dim) {
   return most;
 }
 
-// Rows of different magnitudes, some of them zero.
+// Returns rows of different magnitudes; some are zero.
 std::vector<float> rows_of_all_sizes(Random& random, CaseSize size) {
   auto values = floats(random, size.n, size.dim);
   std::size_t const stride = row_stride(size.dim);
@@ -140,7 +140,7 @@ Problem quantize_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
   p.wrong = [s, size, stride](Stream& on) -> std::string {
     auto const decoded = s->wire.decoded(on);
     auto const residual = to_host(on, s->residual.view().flat());
-    if (to_host(on, s->bad_row.view())[0] != kernels::kNoRow) return "a fault";
+    if (to_host(on, s->bad_row.view())[0] != kernels::kNoRow) return "a row was reported as bad";
     double const unit = has_scale(F) ? 1 : std::ldexp(1.0, kGrid);
     for (std::size_t i = 0; i < size.n; ++i) {
       std::vector<double> row(size.dim);
@@ -192,7 +192,7 @@ std::shared_ptr<Received> received(Stream& stream, Format format, CaseSize size,
   s->wire = Wire(stream, format, size);
   std::vector<std::uint8_t> bytes(s->wire.bytes.size());
   std::size_t const width = kernels::bits_of(format) / 8;
-  // A float whose exponent's highest bit is 0 is finite.
+  // A float is finite if the highest bit of its exponent is 0.
   for (std::size_t b = 0; b < bytes.size(); ++b) {
     bool const has_exponent = !is_integer(format) && width > 0 && b % width == width - 1;
     bytes[b] = static_cast<std::uint8_t>(random() & (has_exponent ? 0xBF : 0xFF));

@@ -17,7 +17,7 @@ namespace {
 using kernels::kNoRow;
 using Ids = std::vector<std::uint32_t>;
 
-// Popular rows have many entries. Odd seeds have neither sources nor coefficients.
+// Some rows have many entries. Odd seeds use neither source indices nor coefficients.
 Problem sum_gradients(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     CaseSize size;
@@ -77,7 +77,7 @@ Problem sum_gradients(Stream& stream, CaseSize size, std::uint64_t seed) {
       }
     }
     return differ("sums", to_host(on, s->sums.view().flat()), want) +
-           differ("fault", to_host(on, s->bad_row.view()), Ids{kNoRow});
+           differ("bad_row", to_host(on, s->bad_row.view()), Ids{kNoRow});
   };
   p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->sums.view().flat())); };
   return p;
@@ -113,13 +113,13 @@ Problem merge_sums(Stream& stream, CaseSize size, std::uint64_t seed) {
   p.run = [s](Stream& on) { kernels::merge_sums(on, {s->into, s->slots, s->from, s->bad_row}); };
   p.wrong = [s](Stream& on) {
     return differ("into", to_host(on, s->into.view().flat()), s->want) +
-           differ("fault", to_host(on, s->bad_row.view()), Ids{kNoRow});
+           differ("bad_row", to_host(on, s->bad_row.view()), Ids{kNoRow});
   };
   p.bits = [s](Stream& on) { return bytes_of(to_host(on, s->into.view().flat())); };
   return p;
 }
 
-// All 64 bits, so that about half of the sums wrap.
+// Words use all 64 bits, so many sums wrap around.
 Problem add_words(Stream& stream, CaseSize size, std::uint64_t seed) {
   struct State {
     std::vector<std::int64_t> want;
@@ -147,7 +147,7 @@ Problem add_words(Stream& stream, CaseSize size, std::uint64_t seed) {
   return p;
 }
 
-// Every other seed clips. Every third has rows that wait for admission, and some of them keep waiting.
+// Every other seed clips gradients. Every third has rows that wait for admission; some of them are not admitted.
 Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer::Kind kind) {
   struct State {
     CaseSize size;
@@ -227,8 +227,8 @@ Problem update_rows(Stream& stream, CaseSize size, std::uint64_t seed, Optimizer
     }
     return differ("values", to_host(on, s->values_there.ref(), s->count), values, 1e-5) +
            differ("state", to_host(on, s->state_there.ref(), s->count), state, 1e-5) +
-           differ("life", to_host(on, s->life_there.ref(), s->count), lifecycle) +
-           differ("fault", to_host(on, s->bad_row.view()), Ids{kNoRow});
+           differ("lifecycle", to_host(on, s->life_there.ref(), s->count), lifecycle) +
+           differ("bad_row", to_host(on, s->bad_row.view()), Ids{kNoRow});
   };
   p.bits = [s](Stream& on) {
     return bytes_of(to_host(on, s->values_there.ref(), s->count)) +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the checksums of a changed binary file of samples right again, as one who means harm would.
+// Corrects the checksums of a changed binary file of samples, as an attacker would.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ inline trainer::FileHeader header_of(std::string const& bytes) {
   return header;
 }
 
-// Of every block that lies in the file, the index and the header, as far as they do.
+// Corrects the checksums of blocks, index and header, as far as they are within the file.
 inline void seal(std::string& bytes) {
   using namespace trainer;
   FileHeader header = header_of(bytes);

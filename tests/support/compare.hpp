@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says where two lists of numbers differ.
+// Comparison of lists of numbers.
 #pragma once
 
 #include <fmt/core.h>
@@ -11,7 +11,7 @@
 
 namespace gpups::test {
 
-// Empty where each got[i] is want[i].
+// Returns the first difference of two lists as text, or an empty string if they are equal.
 template <class T>
 std::string differ(char const* what, std::vector<T> const& got, std::vector<T> const& want) {
   if (got.size() != want.size()) return fmt::format("{}: {} elements instead of {}", what, got.size(), want.size());
@@ -23,7 +23,7 @@ std::string differ(char const* what, std::vector<T> const& got, std::vector<T> c
   return {};
 }
 
-// Empty where each got[i] is within `relative` of want[i], or within `relative` where that is below 1.
+// The same with a tolerance of relative * max(1, |want[i]|).
 inline std::string differ(char const* what, std::vector<float> const& got, std::vector<double> const& want,
                           double relative) {
   if (got.size() != want.size()) return fmt::format("{}: {} elements instead of {}", what, got.size(), want.size());

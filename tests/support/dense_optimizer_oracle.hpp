@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimizers of dense parameters, in double, one number at a time.
+// A simple implementation of the optimizers of dense parameters, in double.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@
 
 namespace gpups::test {
 
-// A number of the layers with its state, in the words of DenseOptimizer.
+// A parameter with its optimizer state.
 struct DenseNumber {
   double value = 0;
   double first = 0, second = 0;
@@ -23,18 +23,18 @@ struct DenseNumber {
   }
 };
 
-// The rates of a step, which is 1 for the first, and of the one before.
+// The number of a step, from 1, with its learning rate and that of the step before.
 struct DenseRates {
   double now, before;
   int step;
 };
 
-// One over the rate that FTRL gives a number.
+// Returns the reciprocal of FTRL's learning rate for a parameter.
 inline double ftrl_curvature(kernels::DenseOptimizer const& o, double squares, double rate) {
   return (o.beta + std::sqrt(squares)) / rate;
 }
 
-// What FTRL minimizes: the slopes of all gradients, and how far the value may go from where it was.
+// One step of FTRL: minimizes the linearized losses of all steps plus a quadratic penalty for distance from old values.
 inline void ftrl_step(kernels::DenseOptimizer const& o, DenseRates const& rates, double g, DenseNumber& x) {
   if (rates.now == 0) return;
   double const before = rates.step == 1 ? 0 : ftrl_curvature(o, x.second, rates.before > 0 ? rates.before : rates.now);
@@ -45,7 +45,7 @@ inline void ftrl_step(kernels::DenseOptimizer const& o, DenseRates const& rates,
   x.value = x.first > 0 ? -magnitude : magnitude;
 }
 
-// One step of a unit: the numbers that have norms together.
+// One step of a unit. LAMB uses the norms of a unit.
 inline void dense_step(kernels::DenseOptimizer const& o, DenseRates const& rates, std::span<double const> gradient,
                        std::span<DenseNumber> unit) {
   using Kind = kernels::DenseOptimizer::Kind;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What dense layers compute, as loops in double, and their derivatives by differences.
+// A simple implementation of dense layers as loops in double, and derivatives by finite differences.
 #pragma once
 
 #include <algorithm>
@@ -50,7 +50,7 @@ inline double dot_oracle(Dense const& rows, std::size_t i, std::size_t dim, std:
   return sum;
 }
 
-// Vector 0 with its padding, then the pairs.
+// Returns vector 0 with its padding, then the dot products of pairs.
 inline Dense interact_pairs_oracle(Dense const& rows, std::size_t slots, std::size_t dim) {
   Dense out(rows.rows, row_stride(dim) + slots * (slots - 1) / 2);
   for (std::size_t i = 0; i < rows.rows; ++i) {
@@ -73,14 +73,14 @@ inline Dense factorization_oracle(Dense const& rows, std::size_t first_slot, std
   return out;
 }
 
-// The sum of weights * forward(), by which a gradient is tested.
+// Returns the sum of weights * out, whose gradient is tested.
 inline double weighted_sum(Dense const& weights, Dense const& out) {
   double sum = 0;
   for (std::size_t e = 0; e < out.values.size(); ++e) sum += weights.values[e] * out.values[e];
   return sum;
 }
 
-// The derivative of value() by x, which it depends on. The step is small, so that hardly ever a ReLU is passed.
+// Returns the derivative of value() by x. The step is small, so that a ReLU rarely changes sign within it.
 inline double difference(double& x, std::function<double()> const& value) {
   double const before = x, step = 1e-7;
   x = before + step;
@@ -91,7 +91,7 @@ inline double difference(double& x, std::function<double()> const& value) {
   return (above - below) / (2 * step);
 }
 
-// Random numbers in [-1, 1) on the host, with zeros in the padding.
+// Returns random numbers in [-1, 1) on the host, with zeros in the padding.
 inline Matrix<float> random_dense(Random& random, std::size_t rows, std::size_t columns) {
   Matrix<float> to(Device::host(), rows, columns);
   std::vector<float> const from = floats(random, rows, columns);
@@ -99,7 +99,7 @@ inline Matrix<float> random_dense(Random& random, std::size_t rows, std::size_t 
   return to;
 }
 
-// (m, slots * row_stride(dim)), with zeros in the padding of each vector.
+// Returns random vectors, (m, slots * row_stride(dim)), with zeros in the padding of each vector.
 inline Matrix<float> random_vectors(Random& random, std::size_t m, std::size_t slots, std::size_t dim) {
   Matrix<float> to(Device::host(), m, slots * row_stride(dim));
   std::vector<float> const from = floats(random, m * slots, dim);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables of the process's environment for a test: they have their values of before again when the object goes.
+// Sets environment variables of the process for a test. The destructor restores the old values.
 #pragma once
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expects that a call throws gpups::Error, with certain words in its message.
+// Expects that a call throws gpups::Error whose message contains all words.
 #pragma once
 
 #include <gtest/gtest.h>

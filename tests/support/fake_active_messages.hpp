@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A link of rank 0 whose peers are the test: it says what arrives, and when what was sent or fetched is done. It stops
-// the program where something that arrived is dropped twice, or forgotten.
+// A link of rank 0 whose peers are simulated by the test. The test delivers messages and decides when sends and fetches
+// complete. The program aborts if an arrival is dropped twice, or neither fetched nor dropped.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ namespace gpups::test {
 class FakeActiveMessages final : public comm::ActiveMessages {
  public:
   explicit FakeActiveMessages(int size) : size_(size), handlers_(comm::kAmKinds) {}
-  // Nobody uses it any more: nothing that arrived may be left.
+  // Completes all operations. No arrival may be left.
   ~FakeActiveMessages() override {
     end_all();
     if (!here_.empty()) die("an arrival was forgotten");
@@ -41,20 +41,20 @@ class FakeActiveMessages final : public comm::ActiveMessages {
   void deliver(Rank from, comm::AmKind kind, std::uint64_t number, std::uint64_t count, std::string body = {}) {
     give({body.data(), body.size(), false, {from, kind, number, count}});
   }
-  // The sender's next message.
+  // Delivers the sender's next message.
   void deliver_message(Rank from, std::string body) {
     deliver(from, comm::AmKind::kMessage, messages_[from]++, 0, std::move(body));
   }
   void deliver_remote_message(Rank from, std::size_t bytes) {
     deliver_remote(from, comm::AmKind::kMessage, messages_[from]++, 0, bytes);
   }
-  // Bytes that stay with their sender, who claims that there are so many.
+  // Delivers the header of data that stays at the sender and has `bytes` bytes by its own statement.
   void deliver_remote(Rank from, comm::AmKind kind, std::uint64_t number, std::uint64_t count, std::size_t bytes) {
-    void* const handle = reinterpret_cast<void*>(++handles_);  // NOLINT: it is only ever compared
+    void* const handle = reinterpret_cast<void*>(++handles_);  // NOLINT: it is only compared
     here_[handle] = bytes;
     give({handle, bytes, true, {from, kind, number, count}});
   }
-  // Ends the oldest operation; false: there is none.
+  // Completes the oldest operation. Returns false if there is none.
   bool end_one() {
     if (open_.empty()) return false;
     auto const operation = std::move(open_.front());
@@ -67,8 +67,8 @@ class FakeActiveMessages final : public comm::ActiveMessages {
     while (end_one()) {
     }
   }
-  std::vector<Sent> sent;    // what rank 0 has sent
-  bool ends_itself = false;  // progress() ends operations
+  std::vector<Sent> sent;    // messages that rank 0 has sent
+  bool ends_itself = false;  // whether progress() completes operations
   std::size_t bytes_wanted() const { return bytes_wanted_; }
   std::size_t under_way() const { return open_.size(); }
 
@@ -103,7 +103,7 @@ class FakeActiveMessages final : public comm::ActiveMessages {
     if (wrong) on_wrong_.emplace(listener, std::move(wrong));
   }
   void abandon() override {}
-  // Something of `peer` arrives changed.
+  // Reports that a message of `peer` was changed on its way.
   void change(Rank peer) {
     for (auto const& [listener, tell] : on_wrong_) tell(peer, "it was changed");
   }
@@ -132,7 +132,7 @@ class FakeActiveMessages final : public comm::ActiveMessages {
   std::vector<Handler> handlers_;
   std::map<void*, std::size_t> here_;  // remote arrivals that are neither fetched nor dropped
   std::uintptr_t handles_ = 0;
-  std::map<Rank, std::uint64_t> messages_;  // by sender: its next one's number
+  std::map<Rank, std::uint64_t> messages_;  // by sender: the number of its next message
   std::deque<Operation> open_;
   std::size_t bytes_wanted_ = 0;
   std::function<void(Rank, std::string const&)> broken_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of floats over the ranks of a group, as a program asks for them: every algorithm, arrays and sparse vectors,
-// several under way at a time. Throws where a sum is wrong.
+// Allreduces of floats with every algorithm, of arrays and of sparse vectors, several in flight at a time. Throws if a
+// sum is wrong.
 #pragma once
 
 #include <fmt/core.h>
@@ -13,12 +13,13 @@
 
 namespace gpups::test {
 
+// Runs and checks the allreduces on one rank.
 class FloatSums {
  public:
-  // The values of a rank are whole numbers, so that sums are exact in every order.
+  // Values are whole numbers, so that sums are exact in any order.
   FloatSums(Group const& group, Stream& stream, std::size_t size) : group_(group), stream_(stream), size_(size) {}
 
-  // adds: what connects the ranks does, as NCCL.
+  // adds: whether the device fabric of the ranks can sum, like NCCL.
   void check_all(bool adds = false) {
     for (auto const& algorithm : allreduce_algorithms()) {
       if (adds || !algorithm.by_nccl) check({.algorithm = algorithm.name});
@@ -32,7 +33,7 @@ class FloatSums {
  private:
   std::uint64_t me() const { return number(group_.rank()); }
   static float term(std::uint64_t rank, std::size_t i) { return static_cast<float>((rank + 1) * (i % 1000) + rank); }
-  // Whether a rank's sparse vector names an element.
+  // Whether a rank's sparse vector contains element i.
   static bool names(std::uint64_t rank, std::size_t i) { return (i + rank) % 7 == 0 || i % 50 == 3; }
   float sum(std::size_t i, bool sparse) const {
     float sum = 0;
@@ -42,7 +43,7 @@ class FloatSums {
     return sum;
   }
 
-  // All of an algorithm's sums are under way together, and waited for in another order.
+  // All sums of an algorithm are in flight at the same time, and waited for in another order.
   void check(AllreduceOptions const& options) {
     auto written = dense(), given = dense();
     auto const stays = std::make_shared<Array<float>>(dense());
@@ -59,7 +60,7 @@ class FloatSums {
     }
     check_vector(group_.wait_result(stream_, keeps), 0, size_, false);
     if (to_host(stream_, stays->view()) != to_host(stream_, dense().view())) {
-      throw std::logic_error("a sum has changed an array that was to stay");
+      throw std::logic_error("an allreduce has changed an array that it must keep");
     }
     check_vector(group_.wait_result(stream_, keeps_sparse), 0, size_);
     check_vector(group_.wait_result(stream_, sparse), 0, size_);
@@ -103,7 +104,7 @@ class FloatSums {
   Group group_;
   Stream& stream_;
   std::size_t size_;
-  SparseView vector_;  // of a sum that has been begun
+  SparseView vector_;  // the input of an allreduce in flight
 };
 
 }  // namespace gpups::test

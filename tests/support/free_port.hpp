@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A port of the loopback interface on which nobody listens.
+// Returns a free port of the loopback interface.
 #pragma once
 
 #include "comm/bootstrap/socket.hpp"

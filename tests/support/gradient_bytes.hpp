@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks send as each pushes gradients for the same rows, everything counted but the values that are read.
+// Bytes that ranks send when each pushes gradients for the same rows, without the values of rows.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace gpups::test {
 
 struct Sent {
   double bytes = 0;               // of all ranks
-  std::uint64_t other_bytes = 0;  // what should not be there: urgent look-ups, and the like
+  std::uint64_t other_bytes = 0;  // late fetches, look-ups and allreduces, which should not occur
   std::uint64_t hash = 0;
 };
 
-// Every rank pushes gradients below 2 for the same rows, in each of some steps.
+// Every rank pushes gradients of magnitude up to 2 for the same rows in each of `pushes` steps.
 inline Sent gradient_bytes_per_key(int ranks, int pushes, std::size_t rows, TableOptions options, bool dense_keys) {
   std::mutex mutex;
   Sent sent;
@@ -38,8 +38,8 @@ inline Sent gradient_bytes_per_key(int ranks, int pushes, std::size_t rows, Tabl
     PreparedBatch batch;
     for (std::int64_t t = 0; t <= pushes; ++t) {
       PreparedBatch next;
-      if (t < pushes)
-        next = store.prepare(stream, Clock{t + 1}, {&part, 1}, 1);  // a step ahead: it goes with the round
+      // A step ahead, so that the intent is sent in the round.
+      if (t < pushes) next = store.prepare(stream, Clock{t + 1}, {&part, 1}, 1);
       if (t > 0) {
         store.wait_ready(batch);
         TableGradients const gradients{.sources = sources};

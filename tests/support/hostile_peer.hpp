@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a peer must not be able to do: rank 0 is a store, rank 1 sends what the test likes. Each is a PeerError that
-// names rank 1 and says what was wrong, and costs no memory that rank 1's bytes do not justify.
+// A fixture for messages of a malicious peer: rank 0 is a store, and rank 1 sends any message. Each invalid message
+// must cause a PeerError that names rank 1 and the problem, and must not allocate more memory than rank 1's bytes
+// justify.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +25,7 @@ using cache::MessageKind;
 using cache::Section;
 using cache::tag;
 
-inline constexpr std::uint64_t kHuge = (std::uint64_t{1} << 28) - 1;  // keys: the most that a header may name
+inline constexpr std::uint64_t kHuge = (std::uint64_t{1} << 28) - 1;  // the largest number of keys in a header
 inline constexpr auto kLast = std::numeric_limits<std::int64_t>::max();
 inline constexpr auto kFirst = std::numeric_limits<std::int64_t>::min();
 
@@ -35,7 +36,7 @@ class HostilePeer : public testing::Test {
     stream_.emplace(store_->make_stream());
   }
 
-  // The store turns until nothing happens; what went wrong.
+  // Makes progress of the store until nothing happens. Returns the text of the error, or an empty string.
   std::string turn() { return turn(*store_); }
   std::string turn(Store& store) {
     return error_of([&] {
@@ -58,7 +59,7 @@ class HostilePeer : public testing::Test {
     EXPECT_LT(memory::usage(Device::host()).bytes_peak, before + (std::size_t{64} << 20));
     return text;
   }
-  // The store's next turn throws an error with these words.
+  // Expects that the store's next progress throws an error with these words.
   void expect_rejected(char const* words) {
     auto const text = turn();
     EXPECT_NE(text.find(words), std::string::npos) << "'" << words << "' is not in: '" << text << "'";
@@ -75,7 +76,7 @@ class HostilePeer : public testing::Test {
     message.key_bytes = key_bytes;
     return message;
   }
-  // Keys as they travel; they must be new.
+  // Returns the encoding of new keys.
   static std::vector<std::uint8_t> new_keys(std::vector<std::uint64_t> const& keys) {
     std::vector<cache::IndexedKey> known, fresh;
     for (std::uint64_t const key : keys) fresh.push_back({key, 0});
@@ -88,7 +89,7 @@ class HostilePeer : public testing::Test {
     message.kind = MessageKind::kLateFetch;
     return message;
   }
-  // The store's step ends, so that what kGradientPhase announces is taken.
+  // Ends the store's step, so that the store handles messages of the gradient phase.
   void end_step() { store_->advance_clock(); }
 
   // Prepares a batch of one key that rank 1 owns.

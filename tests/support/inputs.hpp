@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Synthetic inputs, by seed, and moving them between host vectors and devices.
+// Synthetic inputs, and copies between host vectors and devices.
 #pragma once
 
 #include <cmath>
@@ -17,12 +17,12 @@ using Random = std::mt19937_64;
 inline std::uint64_t below(Random& random, std::uint64_t limit) { return random() % limit; }
 inline double uniform(Random& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
-// The key with this popularity; 0 and ~0 are among the first.
+// Returns a different key for each number. The keys of numbers 0 and 1 are 0 and ~0.
 inline Key scrambled(std::uint64_t number) {
   return Key{number == 1 ? ~std::uint64_t{0} : number * 0x9E3779B97F4A7C15U};
 }
 
-// n draws of about `range` keys, number k in proportion to 1 / (k + 1).
+// Draws n of about `range` keys. The probability of key number k is proportional to 1 / (k + 1).
 inline std::vector<Key> zipf_keys(Random& random, std::size_t n, std::size_t range) {
   std::vector<Key> keys(n);
   double const top = std::log(static_cast<double>(range) + 1);
@@ -36,7 +36,7 @@ inline std::vector<Key> distinct_keys(std::size_t n, std::uint64_t first = 0) {
   return keys;
 }
 
-// The first n numbers below `range` in a random order. REQUIRES: n <= range.
+// Returns n distinct random numbers below `range`. REQUIRES: n <= range.
 inline std::vector<std::uint32_t> distinct_ids(Random& random, std::size_t n, std::size_t range) {
   std::vector<std::uint32_t> ids(range);
   for (std::size_t i = 0; i < range; ++i) ids[i] = static_cast<std::uint32_t>(i);
@@ -45,7 +45,7 @@ inline std::vector<std::uint32_t> distinct_ids(Random& random, std::size_t n, st
   return ids;
 }
 
-// rows * row_stride(dim) floats in [-1, 1), zero in the padding.
+// Returns rows * row_stride(dim) random floats in [-1, 1), with zeros in the padding.
 inline std::vector<float> floats(Random& random, std::size_t rows, std::size_t dim) {
   std::size_t const stride = row_stride(dim);
   std::vector<float> values(rows * stride, 0);
@@ -55,7 +55,7 @@ inline std::vector<float> floats(Random& random, std::size_t rows, std::size_t d
   return values;
 }
 
-// Host values as a matrix on the stream's device; `from` has padded rows.
+// Copies host values into a matrix on the stream's device; `from` has padded rows.
 template <class T>
 Matrix<T> matrix(Stream& stream, std::vector<T> const& from, std::size_t rows, std::size_t dim) {
   Matrix<T> to(stream.device(), rows, dim);
@@ -64,7 +64,7 @@ Matrix<T> matrix(Stream& stream, std::vector<T> const& from, std::size_t rows, s
   return to;
 }
 
-// Calls act(first, elements of the chunk that begins with row `first`) for the chunks of rows 0 .. count - 1.
+// Calls act(first row, elements) for each chunk of rows 0 .. count - 1.
 template <class T, class Act>
 void each_chunk(Stream& stream, kernels::Rows<T> rows, std::size_t count, Act act) {
   for (std::size_t first = 0; first < count && rows.stride > 0; first += kernels::kChunkRows) {
@@ -76,7 +76,7 @@ void each_chunk(Stream& stream, kernels::Rows<T> rows, std::size_t count, Act ac
   }
 }
 
-// Rows that hold `from`, row after row.
+// Returns row storage with the values of `from`, row after row.
 template <class T>
 kernels::RowStorage<T> rows(Stream& stream, std::vector<T> const& from, std::size_t count, std::size_t stride) {
   kernels::RowStorage<T> to(stream.device(), stride, kernels::NewRows::kUndefined, kernels::Growth::kByMoving);

@@ -34,11 +34,11 @@ class MemoryCommunicators::End final : public comm::Communicator {
     return comm::SendRequest(sending);
   }
   std::shared_ptr<Completion> post_receive(Rank from, std::size_t bytes_max, Device device) override {
-    return wanted(from, {bytes_max, {}, device, false, nullptr, std::make_shared<Completion>()});
+    return add_receive(from, {bytes_max, {}, device, false, nullptr, std::make_shared<Completion>()});
   }
   std::shared_ptr<Completion> post_receive_fixed(Rank from, View<std::uint8_t> to,
                                                  std::shared_ptr<void const> keep) override {
-    return wanted(from, {to.size(), to, to.device(), true, std::move(keep), std::make_shared<Completion>()});
+    return add_receive(from, {to.size(), to, to.device(), true, std::move(keep), std::make_shared<Completion>()});
   }
   std::shared_ptr<Completion> post_allreduce(View<float const> terms, View<float> sums,
                                              std::shared_ptr<void const> keep) override {
@@ -54,9 +54,9 @@ class MemoryCommunicators::End final : public comm::Communicator {
   }
 
  private:
-  std::shared_ptr<Completion> wanted(Rank from, PendingReceive const& post_receive) {
-    all_.pairs_[{from, me()}].wants.push_back(post_receive);
-    return post_receive.receiving;
+  std::shared_ptr<Completion> add_receive(Rank from, PendingReceive const& pending) {
+    all_.pairs_[{from, me()}].receives.push_back(pending);
+    return pending.receiving;
   }
   MemoryCommunicators& all_;
 };
@@ -80,19 +80,20 @@ void MemoryCommunicators::run(std::function<comm::CoTask<>(comm::Communicator&)>
     if (task.done()) task.result();
   }
   for (std::size_t rank = 0; rank < tasks.size(); ++rank) {
-    if (!tasks[rank].done()) throw std::logic_error(fmt::format("rank {} waits for what nobody sends", rank));
+    if (!tasks[rank].done())
+      throw std::logic_error(fmt::format("rank {} waits for a message that no rank sends", rank));
   }
   for (auto const& [ranks, pair] : std::exchange(pairs_, {})) {
     if (pair.messages.empty()) continue;
     throw std::logic_error(
-        fmt::format("rank {} did not take what rank {} sent it", number(ranks.second), number(ranks.first)));
+        fmt::format("rank {} did not receive a message of rank {}", number(ranks.second), number(ranks.first)));
   }
 }
 
 bool MemoryCommunicators::deliver_one() {
   std::vector<std::pair<Rank, Pair*>> possible;
   for (auto& [ranks, pair] : pairs_) {
-    if (!pair.messages.empty() && !pair.wants.empty()) possible.emplace_back(ranks.first, &pair);
+    if (!pair.messages.empty() && !pair.receives.empty()) possible.emplace_back(ranks.first, &pair);
   }
   if (possible.empty()) return false;
   auto const [from, pair] = possible[random_() % possible.size()];
@@ -100,44 +101,44 @@ bool MemoryCommunicators::deliver_one() {
   return true;
 }
 
-// Where all ranks wait for that.
+// Sums if all ranks have called allreduce. Returns whether it did.
 bool MemoryCommunicators::fabric_allreduce() {
   if (sums_.size() < ends_.size()) return false;
-  auto const wanted = std::exchange(sums_, {});
+  auto const sums = std::exchange(sums_, {});
   std::vector<View<float const>> terms;
-  for (auto const& sum : wanted) terms.push_back(sum.terms);
+  for (auto const& sum : sums) terms.push_back(sum.terms);
   Array<float> const total(stream_.device(), terms.front().size());
   kernels::sum_arrays(stream_, {.arrays = terms, .sums = total});
-  for (auto const& sum : wanted) copy<float>(stream_, sum.sums, total);
+  for (auto const& sum : sums) copy<float>(stream_, sum.sums, total);
   stream_.wait();
-  for (auto const& sum : wanted) sum.completion->end();
+  for (auto const& sum : sums) sum.completion->end();
   return true;
 }
 
 void MemoryCommunicators::deliver(Rank from, Pair& pair) {
   auto const message = std::move(pair.messages.front());
-  auto const post_receive = std::move(pair.wants.front());
+  auto const receive = std::move(pair.receives.front());
   pair.messages.pop_front();
-  pair.wants.pop_front();
-  if (message.size_is_known != post_receive.size_is_known) {
-    throw std::logic_error("one side knows how large the message is, and the other does not");
+  pair.receives.pop_front();
+  if (message.size_is_known != receive.size_is_known) {
+    throw std::logic_error("one side uses a fixed size for the message, and the other side does not");
   }
-  bool const fits = post_receive.size_is_known ? message.bytes.size() == post_receive.to.size()
-                                               : message.bytes.size() <= post_receive.bytes_max;
+  bool const fits =
+      receive.size_is_known ? message.bytes.size() == receive.to.size() : message.bytes.size() <= receive.bytes_max;
   if (!fits) {
     throw PeerError(from, fmt::format("rank {} sends {} bytes where {} are expected", number(from),
-                                      message.bytes.size(), post_receive.bytes_max));
+                                      message.bytes.size(), receive.bytes_max));
   }
-  if (post_receive.size_is_known) {
-    copy<std::uint8_t>(stream_, post_receive.to, message.bytes);
+  if (receive.size_is_known) {
+    copy<std::uint8_t>(stream_, receive.to, message.bytes);
   } else {
-    post_receive.receiving->bytes = comm::Bytes(post_receive.device, message.bytes.size());
-    copy<std::uint8_t>(stream_, post_receive.receiving->bytes, message.bytes);
+    receive.receiving->bytes = comm::Bytes(receive.device, message.bytes.size());
+    copy<std::uint8_t>(stream_, receive.receiving->bytes, message.bytes);
   }
   stream_.wait();
-  if (on_arrival) on_arrival(from, post_receive.size_is_known ? post_receive.to : post_receive.receiving->bytes.view());
+  if (on_arrival) on_arrival(from, receive.size_is_known ? receive.to : receive.receiving->bytes.view());
   message.sending->end();
-  post_receive.receiving->end();
+  receive.receiving->end();
 }
 
 MemoryCommunicators::Sent MemoryCommunicators::sent() const {

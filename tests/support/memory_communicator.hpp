@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators between ranks of one thread, for tests of collectives: messages arrive in an order that a seed decides,
-// and every one is counted.
+// Communicators between ranks in one thread, for tests of collectives. A seed decides the order in which messages
+// arrive, and messages are counted.
 #pragma once
 
 #include <cstddef>
@@ -18,18 +18,21 @@
 
 namespace gpups::test {
 
+// The communicators of all ranks.
 class MemoryCommunicators {
  public:
   explicit MemoryCommunicators(int ranks, std::uint64_t seed = 1, Device device = Device::host());
   ~MemoryCommunicators();
 
-  // Runs `body` as all ranks until all have returned. Throws what the first of them throws, and where all of them wait.
+  // Runs `body` as all ranks until all have returned. Throws the first exception of a rank, and std::logic_error if a
+  // rank waits for a message that no rank sends or does not receive a message.
   void run(std::function<comm::CoTask<>(comm::Communicator&)> const& body);
 
-  // Called with what each message brings, on the host, before its receiver sees it: may change it.
+  // Called with the bytes of each message before its receiver gets it. May change the bytes, which are on the device of
+  // the receive.
   std::function<void(Rank from, View<std::uint8_t> bytes)> on_arrival;
 
-  // What a rank has sent.
+  // The messages and bytes that a rank has sent.
   struct Sent {
     std::size_t messages = 0, bytes = 0;
   };
@@ -52,10 +55,10 @@ class MemoryCommunicators {
     std::shared_ptr<void const> keep;
     std::shared_ptr<comm::Completion> receiving;
   };
-  // What is on its way from one rank to another, and wanted there.
+  // Messages on their way from one rank to another, and posted receives.
   struct Pair {
     std::deque<Message> messages;
-    std::deque<PendingReceive> wants;
+    std::deque<PendingReceive> receives;
   };
 
   struct Sum {
@@ -73,9 +76,9 @@ class MemoryCommunicators {
   std::mt19937_64 random_;
   std::vector<std::unique_ptr<End>> ends_;
   std::vector<Sent> sent_;
-  std::uint64_t runs_ = 0;                       // so far
+  std::uint64_t runs_ = 0;                       // calls of run()
   std::map<std::pair<Rank, Rank>, Pair> pairs_;  // by sender and receiver
-  std::vector<Sum> sums_;                        // that ranks wait for
+  std::vector<Sum> sums_;                        // posted allreduces
 };
 
 }  // namespace gpups::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model's step without a store: tables are maps, and the distinct keys of a batch are found by a map.
+// A step of a graph model without a store: tables and the distinct keys of a batch are maps.
 #pragma once
 
 #include <optional>
@@ -44,7 +44,7 @@ inline Batch make_batch(std::size_t samples, std::size_t microbatches, std::size
   return batch;
 }
 
-// The batch of a rank that computes microbatches first .. first+count-1 only.
+// Returns the batch of a rank that computes microbatches first .. first+count-1 only.
 inline Batch slice_or_empty(Batch const& whole, std::size_t first, std::size_t count) {
   Batch part{.clock = whole.clock,
              .epoch = whole.epoch,
@@ -64,13 +64,13 @@ inline Batch slice_or_empty(Batch const& whole, std::size_t first, std::size_t c
   return part;
 }
 
-// Values in a row of a relation.
+// Returns the number of columns of a relation's row.
 inline std::size_t relation_dim(GraphModelOptions const& options) {
   if (options.name == "rotate") return options.dim / 2;
   return options.name == "rescal" ? options.dim * options.dim : options.dim;
 }
 
-// Floats, so that the library and the oracle start from the same numbers.
+// Returns random rows of floats, so that the library and the oracle have the same numbers.
 inline Rows random_rows(std::vector<Key> const& keys, std::size_t dim, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.0F, 0.5F);
@@ -128,7 +128,8 @@ inline GraphGradients on_host(Stream& stream, GraphGradients gradients) {
   return gradients;
 }
 
-// value: what every number of every row is, else they are random. What the step made is on the host in the end.
+// Runs a step. value: all elements of all rows have this value; not set: they are random. Results are copied to the
+// host.
 inline Step run_step(GraphModelOptions const& options, Vocabulary const& vocabulary, Batch const& batch, int threads,
                      GraphGradients gradients = {}, std::optional<double> value = {}, Device device = Device::host()) {
   auto const model = trainer::make_graph_model(options, vocabulary);
@@ -158,14 +159,14 @@ inline Step run_step(GraphModelOptions const& options, Vocabulary const& vocabul
   return step;
 }
 
-// What entry i contributes to its key's gradient, without its coefficient.
+// Returns the source of entry i: its contribution to the gradient of its key, without the coefficient.
 inline float const* source_of(Step const& step, std::size_t part, std::size_t i) {
   auto const tables = step.gradients.tables(step.work);
   auto const& sources = step.work.parts[part].sources;
   return tables[part].sources.row(sources.empty() ? i : sources[i]);
 }
 
-// The gradient of each key: the sum over its entries of coefficient * source.
+// Returns the gradient of each key: the sum of coefficient * source over its entries.
 inline Rows summed(Step const& step, std::size_t part, std::size_t dim) {
   Rows sums;
   auto const tables = step.gradients.tables(step.work);
@@ -178,7 +179,7 @@ inline Rows summed(Step const& step, std::size_t part, std::size_t dim) {
   return sums;
 }
 
-// The triples of a batch with the negatives that `prepare` drew for them.
+// Returns the triples of a batch with the negatives that prepare() drew for them.
 inline std::vector<OracleTriple> oracle_triples(GraphModelOptions const& options, Vocabulary const& vocabulary,
                                                 Batch const& batch, GraphEntries const& work) {
   std::size_t const n = options.negatives;

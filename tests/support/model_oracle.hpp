@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What models of graphs should compute, written naively: complex numbers in double, one triple after the other.
+// A simple implementation of graph models: complex numbers in double, one triple after the other.
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,7 @@ struct OracleTriple {
   std::vector<std::uint64_t> objects, subjects;  // negatives
 };
 
-// The complex numbers of a row, of which the imaginary part is 0 in a real model.
+// Rows as complex numbers; in a real model the imaginary parts are 0.
 inline bool is_real(trainer::GraphModelOptions const& options) {
   return options.name != "complex" && options.name != "rotate";
 }
@@ -67,7 +67,7 @@ inline double oracle_penalty(trainer::GraphModelOptions const& options, Row cons
   return sum;
 }
 
-// Two tables.
+// The tables of a model.
 struct Tables {
   Rows const &entities, &relations;
 };
@@ -76,7 +76,7 @@ inline double oracle_score(trainer::GraphModelOptions const& options, Tables con
   return oracle_score(options, at.entities.at(subject), at.relations.at(relation), at.entities.at(object));
 }
 
-// One side of a triple as self_adversarial has it, with the weights that its negatives have at `weighing`.
+// Returns the self-adversarial loss of one side of a triple, with weights of negatives computed from `weighing`.
 inline double oracle_self_adversarial(trainer::GraphModelOptions const& options, Tables const& now,
                                       Tables const& weighing, OracleTriple const& t, bool of_objects) {
   auto const score = [&](Tables const& at, std::uint64_t negative) {
@@ -94,7 +94,8 @@ inline double oracle_self_adversarial(trainer::GraphModelOptions const& options,
   return std::log1p(std::exp(-positive)) + (weights > 0 ? weighted / weights : 0);
 }
 
-// The loss of all triples at these tables; where it weighs negatives, with the weights that they have at `weighing`.
+// Returns the loss of all triples for the tables `now`. If the loss weights negatives, weights are computed from
+// `weighing`.
 inline double oracle_loss(trainer::GraphModelOptions const& options, Tables const& now, Tables const& weighing,
                           std::vector<OracleTriple> const& triples) {
   auto const& [entities, relations] = now;
@@ -132,12 +133,12 @@ inline double oracle_loss(trainer::GraphModelOptions const& options, Rows const&
   return oracle_loss(options, Tables{entities, relations}, Tables{entities, relations}, triples);
 }
 
-// Derivatives of the loss by every number of `table`, which is one of the two tables, by central differences.
+// Returns derivatives of the loss by every element of one table, computed by central differences.
 inline Rows oracle_gradients(trainer::GraphModelOptions const& options, Rows const& entities_at,
                              Rows const& relations_at, std::vector<OracleTriple> const& triples, bool of_relations) {
   Rows entities = entities_at, relations = relations_at;
   Tables const now{entities, relations}, start{entities_at, relations_at};
-  double const step = 1e-6;  // few differences of TransE change their sign within it
+  double const step = 1e-6;  // so small that few differences of TransE change their sign
   Rows gradients;
   Rows& table = of_relations ? relations : entities;
   for (auto& [key, row] : table) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of what runs on the host and on GPUs: a suite with both as its parameter, and moving matrices between them.
+// Support for tests that run on the host and on a GPU: a fixture whose parameter is the device, and copies between
+// devices.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,14 +15,14 @@
 
 namespace gpups {
 
-// For messages of GoogleTest.
+// Prints a device in messages of GoogleTest.
 inline void PrintTo(Device device, std::ostream* out) { *out << to_string(device); }
 
 }  // namespace gpups
 
 namespace gpups::test {
 
-// A suite of its own derives from this and is instantiated with kDevices. Skips where there is no such device.
+// A base of fixtures, which are instantiated with kDevices. Skips the case if there is no such device.
 class OnDevice : public testing::TestWithParam<Device> {
  protected:
   void SetUp() override {
@@ -33,14 +34,14 @@ inline std::string device_name(testing::TestParamInfo<Device> const& info) {
   return info.param.is_host() ? "Host" : "Cuda";
 }
 
-// The host, and a GPU where there is one: for tests that go over both themselves.
+// Returns the host, and a GPU if there is one, for tests with a loop over devices.
 inline std::vector<Device> devices() {
   std::vector<Device> all{Device::host()};
   if (cuda_device_count() > 0) all.push_back(Device::cuda(0));
   return all;
 }
 
-// A copy with the same padding; waits for `stream`, which is of one of the two devices.
+// Returns a copy with the same padding. Waits for `stream`, which belongs to one of the two devices.
 template <class T>
 Matrix<std::remove_const_t<T>> moved(Stream& stream, Device to, MatrixView<T> from) {
   using Element = std::remove_const_t<T>;

@@ -122,7 +122,7 @@ double initial_value(Initializer const& initializer, std::uint64_t seed, Key key
   }
   std::size_t const pair = column % 4 / 2 * 2;
   double const radius = std::sqrt(-2 * std::log((words.word[pair] + 0.5) / 4294967296.0));
-  // A turn begins an eighth before the first axis.
+  // The angle starts an eighth of a turn before the first axis.
   double const angle = 2 * std::numbers::pi * (words.word[pair + 1] / 4294967296.0 - 0.125);
   return initializer.scale * radius * (column % 2 == 0 ? std::cos(angle) : std::sin(angle));
 }

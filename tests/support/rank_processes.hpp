@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks of one job as processes of this machine, which a test can stop and kill.
+// Starts the ranks of a job as processes on this machine, which a test can stop and kill.
 #pragma once
 
 #include <sys/wait.h>
@@ -16,7 +16,7 @@
 
 namespace gpups::test {
 
-// Each process ends with 0 where `body` returns, else with 1. In rank order.
+// Starts the processes and returns their ids in rank order. A process exits with 0 if `body` returns, otherwise with 1.
 inline std::vector<pid_t> start_ranks(int ranks, JoinOptions const& options,
                                       std::function<void(Group const&)> const& body) {
   int const port = free_port();
@@ -42,7 +42,7 @@ inline std::vector<pid_t> start_ranks(int ranks, JoinOptions const& options,
   return pids;
 }
 
-// Whether the process has ended with 0.
+// Waits for the process to end. Returns whether its exit status is 0.
 inline bool wait_success(pid_t pid) {
   int status = 0;
   return waitpid(pid, &status, 0) == pid && status == 0;

@@ -9,6 +9,7 @@
 namespace gpups::test {
 namespace {
 
+// Makes progress only when the test calls `turn_all`, or while rank 0 waits.
 class ManualDriver final : public comm::ProgressDriver {
  public:
   ManualDriver(std::function<bool()> const& on_idle, std::function<void()>& turn_all) : on_idle_(on_idle) {
@@ -47,7 +48,7 @@ RawPeer::RawPeer() : stream_(Device::host(), 1) {
 }
 
 RawPeer::~RawPeer() {
-  bulk_.reset();  // before what it offers goes
+  bulk_.reset();  // before the data that it sends is destroyed
 }
 
 void RawPeer::send_bytes(std::string const& message) {

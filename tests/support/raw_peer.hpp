@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A group of two in one thread: rank 0 is for a store, rank 1 is bare wires, over which a test sends what it likes.
+// A group of two ranks in one thread. Rank 0 is used by a store. Rank 1 has only a transport, through which a test
+// sends any message.
 //
-// Nothing ever waits: where rank 0 would, `on_idle` lets rank 1 act, and if that does nothing, the wait is over and
-// rank 0 throws PeerError as it does when a peer has been silent for too long.
+// No call blocks. When rank 0 would wait, `on_idle` is called, in which the test can act as rank 1. If it returns
+// false, the wait ends, and rank 0 throws PeerError as after a timeout.
 #pragma once
 
 #include <cstddef>
@@ -31,39 +32,39 @@ class RawPeer {
   RawPeer();
   ~RawPeer();
 
-  // For the store. It goes before the peer does.
+  // Returns the group of rank 0, for the store. It must be destroyed before the RawPeer.
   Group group() { return std::exchange(group_, Group(nullptr)); }
 
-  // Of the store's channel.
+  // Sends a message of the store's channel.
   void send(cache::Message const& message) { send_on(ChannelId::kStore, cache::encode(message)); }
-  // Of a run of a collective.
+  // Sends a header of a collective; `run` is the collective's sequence number.
   void send(std::uint64_t run, comm::CollectiveHeader const& header) { send_header(run, encode(header)); }
   void send_header(std::uint64_t run, std::string const& header);
-  // Any body, in a channel; none closes it.
+  // Sends any body in a channel. An empty body closes the channel.
   void send_on(ChannelId channel, std::string const& body);
   void send_bytes(std::string const& message);
-  // Bulk data of the store's channel, unless another is named.
+  // Send bulk data, by default in the store's channel.
   void send_words(std::uint64_t tag, std::vector<std::uint64_t> const& words, ChannelId channel = ChannelId::kStore) {
     offer(tag_of(channel, tag), words, words.size() * 8);
   }
   void send_data(std::uint64_t tag, std::size_t bytes, unsigned char fill = 0, ChannelId channel = ChannelId::kStore);
   void send_data(std::uint64_t tag, std::vector<std::uint8_t> const& bytes);
-  // Takes what rank 0 sends under a tag, to nowhere; nothing new where it is wanted already.
+  // Receives bulk data with this tag from rank 0 and ignores it. Does nothing if the receive is already posted.
   void receive_data(std::uint64_t tag, std::size_t bytes, ChannelId channel = ChannelId::kStore);
-  // The next message of rank 0's.
+  // Returns the next message of rank 0.
   struct Received {
     ChannelId channel{};
     std::string body{};                                     // without the channel's number
-    std::optional<cache::Message> of_store{};               // what it says, where it is the store's
-    std::optional<comm::CollectiveHeader> of_collective{};  // likewise
+    std::optional<cache::Message> of_store{};               // the decoded body, in the store's channel
+    std::optional<comm::CollectiveHeader> of_collective{};  // the decoded header, in the channel of collectives
   };
   std::optional<Received> receive_any();
-  // The same where it is the store's.
+  // The same for a message of the store's channel.
   std::optional<cache::Message> receive();
   bool progress() { return bulk_->progress(); }
   void leave(std::string const& error) { error.empty() ? transport_->leave() : transport_->fail(Rank{1}, error); }
 
-  // Rank 0 does all that it can do without hearing more.
+  // Makes progress of rank 0 until nothing happens.
   void let_turn() { turn_all_(); }
 
   std::function<bool()> on_idle = [] { return false; };
@@ -74,7 +75,7 @@ class RawPeer {
 
   Group group_{nullptr};
   Stream stream_;
-  std::deque<std::vector<std::uint64_t>> data_;  // what is under way
+  std::deque<std::vector<std::uint64_t>> data_;  // memory of transfers in flight
   std::unique_ptr<comm::Transport> transport_;
   std::unique_ptr<comm::BulkTransport> bulk_;
   std::set<std::uint64_t> wanted_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder for a test's files, removed with all that is in it.
+// A temporary folder for files of a test. The destructor removes it with its contents.
 #pragma once
 
 #include <filesystem>
@@ -26,7 +26,7 @@ class TemporaryFolder {
   TemporaryFolder& operator=(TemporaryFolder const&) = delete;
 
   std::filesystem::path const& path() const { return path_; }
-  // Writes a file below the folder, and returns its path.
+  // Writes a file in the folder and returns its path.
   std::filesystem::path write(std::string const& name, std::string_view text) const {
     std::filesystem::create_directories((path_ / name).parent_path());
     std::ofstream(path_ / name, std::ios::binary) << text;

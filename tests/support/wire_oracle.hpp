@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the wire's formats promise, written naively: what a code stands for, where it lies, and how far it may be off.
+// A simple implementation of the wire formats: values of codes, positions of codes in bytes, and largest errors.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace gpups::test {
 
-// Sign, exponent and mantissa to a number, by the book.
+// Returns the value of a float with these numbers of bits.
 inline double small_float(std::uint32_t code, int exponent_bits, int mantissa_bits, int bias) {
   std::uint32_t const mantissa = code & ((1U << mantissa_bits) - 1);
   int const exponent = static_cast<int>(code >> mantissa_bits & ((1U << exponent_bits) - 1));
@@ -21,7 +21,7 @@ inline double small_float(std::uint32_t code, int exponent_bits, int mantissa_bi
   return sign * std::ldexp(1 + mantissa / whole, exponent - bias);
 }
 
-// Before it is multiplied by the row's scale.
+// Returns the value of a code, before it is multiplied by the row's scale.
 inline double value_of(kernels::Format format, std::uint32_t code) {
   using kernels::Format;
   auto const integer = [code](int bits) {
@@ -49,7 +49,7 @@ inline double value_of(kernels::Format format, std::uint32_t code) {
   return 0;
 }
 
-// The code of a column, bit by bit.
+// Returns the code of a column, read bit by bit.
 inline std::uint32_t code_at(std::uint8_t const* row, kernels::Format format, std::size_t column) {
   std::size_t const bits = kernels::bits_of(format);
   std::uint32_t code = 0;
@@ -60,7 +60,7 @@ inline std::uint32_t code_at(std::uint8_t const* row, kernels::Format format, st
   return code;
 }
 
-// Rows on the wire as numbers, (n, dim).
+// Returns the values of rows on the wire, (n, dim).
 inline std::vector<double> decoded(std::vector<std::uint8_t> const& codes, std::vector<float> const& scales,
                                    kernels::Format format, std::size_t n, std::size_t dim) {
   std::vector<double> values;
@@ -74,7 +74,7 @@ inline std::vector<double> decoded(std::vector<std::uint8_t> const& codes, std::
   return values;
 }
 
-// The largest error that a value x may have in a row whose largest magnitude is `most`.
+// Returns the largest error of a value x in a row whose largest magnitude is `most`.
 inline double error_max(kernels::Format format, double x, double most) {
   using kernels::Format;
   constexpr double kSlack = 1 + 0x1p-14;

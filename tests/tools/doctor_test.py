@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs gpu_train doctor as a user does: what it finds on this machine, alone and as a rank of a job.
+"""Runs gpu_train doctor as a user does, alone and as a rank of a job, and checks its findings.
 
 usage: doctor_test.py PROGRAM
 """
@@ -20,7 +20,7 @@ device = "host"
 threads = 1
 """
 TOKEN = "0123456789abcdef0123456789abcdef\n"
-# What a launcher around these tests has set is not for the programs that they start.
+# Variables of a launcher that started these tests must not reach the programs that they start.
 LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_", "GPUPS_", "UCX_", "PMI", "OMPI_", "SLURM_", "PRTE_",
              "TORCHELASTIC_")
 
@@ -69,12 +69,12 @@ class DoctorTest(unittest.TestCase):
 
 
 class Alone(DoctorTest):
-    def test_finds_no_problem_here(self):
+    def test_reports_no_problem_on_this_machine(self):
         out = self.doctor(0)
         for word in ("ok: gpups 0.", "cores can be used", "files can be open", "it is the only one of the job"):
             self.assertIn(word, out.replace("core can", "cores can"))
 
-    def test_tries_a_run_and_leaves_nothing(self):
+    def test_probe_leaves_no_files(self):
         before = sorted(self.folder.iterdir())
         out = self.doctor(0, self.config)
         self.assertIn("60 entities", out)
@@ -82,7 +82,7 @@ class Alone(DoctorTest):
         self.assertIn("a checkpoint needs", out)
         self.assertEqual(sorted(self.folder.iterdir()), before)
 
-    def test_says_what_would_stop_a_run(self):
+    def test_reports_errors_of_the_run(self):
         self.assertIn("none.toml cannot be read", self.doctor(2, "none.toml"))
         self.assertIn("there is no key", self.doctor(2, self.config, "--set", "model.dimension=3"))
         (self.folder / "train.txt").unlink()
@@ -91,24 +91,24 @@ class Alone(DoctorTest):
         for word in ("train.txt", "the run's folder", "cuda:99"):
             self.assertRegex(out, f"(?m)^problem: .*{word}")
 
-    def test_refuses_options_without_effect(self):
+    def test_rejects_options_without_effect(self):
         done = subprocess.run([PROGRAM, "doctor", "--run", "x"], cwd=self.folder, text=True, capture_output=True)
         self.assertEqual(done.returncode, 2)
         self.assertIn("--run x has no effect without a configuration", done.stderr)
 
-    def test_looks_at_the_token(self):
+    def test_checks_the_token(self):
         self.assertIn("has 32 bytes", self.doctor(0, GPUPS_TOKEN_FILE=self.token()))
         self.assertIn("warning: the token file", self.doctor(0, GPUPS_TOKEN_FILE=self.token(mode=0o644)))
         self.assertIn("it can be guessed", self.doctor(0, GPUPS_TOKEN_FILE=self.token("abc\n")))
 
-    def test_knows_devices_that_are_not_there(self):
+    def test_reports_unknown_network_devices(self):
         out = self.doctor(0, UCX_NET_DEVICES="no_such_device")
         if "no UCX" not in out:
             self.assertRegex(out, "(?m)^warning: UCX_NET_DEVICES contains no_such_device")
 
 
-class OfAJob(DoctorTest):
-    """As a rank of a job that the environment describes."""
+class InAJob(DoctorTest):
+    """Runs the doctor as a rank of a job that environment variables describe."""
 
     def job(self, rank, size, port, address="127.0.0.1", **more):
         return {"RANK": rank, "WORLD_SIZE": size, "MASTER_ADDR": address, "MASTER_PORT": port, **more}
@@ -118,7 +118,7 @@ class OfAJob(DoctorTest):
             one.bind(("127.0.0.1", 0))
             return one.getsockname()[1]
 
-    def test_knows_an_occupied_port(self):
+    def test_reports_occupied_port(self):
         with socket.socket() as listener:
             listener.bind(("", 0))
             listener.listen()
@@ -126,20 +126,20 @@ class OfAJob(DoctorTest):
             out = self.doctor(2, **self.job(0, 2, port))
         self.assertIn(f"problem: rank 0: port {port} is in use", out)
 
-    def test_knows_an_environment_without_sense(self):
+    def test_rejects_inconsistent_environment(self):
         self.doctor(2, RANK=0)
         self.doctor(2, **self.job(3, 2, 29500))
 
-    def test_knows_an_address_that_is_none(self):
+    def test_reports_unresolvable_address(self):
         out = self.doctor(2, **self.job(1, 2, 29500, "no.such.host.invalid", GPUPS_TOKEN_FILE=self.token()))
         self.assertIn("problem: rank 1: no.such.host.invalid has no address", out)
 
-    def test_wants_a_token_on_a_network(self):
+    def test_reports_missing_token_on_a_network(self):
         out = self.doctor(2, **self.job(1, 2, 29500, "192.0.2.1"))
         self.assertIn("GPUPS_TOKEN_FILE", out)
 
     def ranks(self, *arguments, size=3, configs=None):
-        """What each of the ranks prints, and the statuses."""
+        """Returns the output of each rank, the exit statuses, and all output."""
         if "no UCX" in self.doctor(0):
             self.skipTest("this build has no UCX: processes cannot join")
         job = {"size": size, "port": self.free_port(), "GPUPS_TOKEN_FILE": self.token()}
@@ -148,7 +148,7 @@ class OfAJob(DoctorTest):
         outs = [process.communicate(timeout=300) for process in started]
         return [out for out, _ in outs], [process.returncode for process in started], outs
 
-    def test_looks_together(self):
+    def test_rank_0_reports_findings_of_all_ranks(self):
         outs, statuses, all_of_it = self.ranks(self.config, "--run", "out")
         self.assertEqual(statuses, [0, 0, 0], all_of_it)
         self.assertEqual(outs[1:], ["", ""])  # rank 0 prints for all
@@ -158,14 +158,14 @@ class OfAJob(DoctorTest):
             self.assertIn(word, outs[0])
         self.assertFalse((self.folder / "out").exists())
 
-    def test_names_a_setting_that_differs(self):
+    def test_reports_setting_that_differs(self):
         other = self.folder / "other.toml"
         other.write_text(CONFIG.replace("16", "32"))
         outs, statuses, all_of_it = self.ranks(configs=[self.config, other, self.config])
         self.assertEqual(statuses, [2, 2, 2], all_of_it)
         self.assertIn("problem: rank 0: rank 1 has model.dim = 32 where rank 0 has model.dim = 16", outs[0])
 
-    def test_rank_0_does_not_wait_with_its_own(self):
+    def test_rank_0_reports_its_findings_before_others_join(self):
         if "no UCX" in self.doctor(0):
             self.skipTest("this build has no UCX: processes cannot join")
         job = self.job(0, 2, self.free_port(), GPUPS_TOKEN_FILE=self.token())
@@ -174,12 +174,12 @@ class OfAJob(DoctorTest):
         self.assertRegex(out, "(?s)^ok: rank 0: gpups 0.*problem: rank 0: rank 1 of 2 did not come within 1 s")
         self.assertEqual(out.count("rank 0: gpups 0."), 1, out)
 
-    def test_tells_what_stops_one_rank(self):
+    def test_reports_error_of_one_rank(self):
         outs, statuses, all_of_it = self.ranks(configs=[self.config, self.config, "none.toml"])
         self.assertEqual(statuses, [2, 2, 2], all_of_it)
         self.assertIn("problem: rank 2: none.toml cannot be read", outs[0])
 
-    def test_knows_ranks_with_other_data(self):
+    def test_reports_ranks_with_other_data(self):
         other = self.folder / "other"
         other.mkdir()
         for name in ("train.txt", "valid.txt", "test.txt", "small.toml"):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs gpu_train on click data as a user does, on good files and on bad ones.
+"""Runs gpu_train on click data as a user does, with valid and invalid files.
 
 usage: gpu_train_clicks_test.py GPU_TRAIN
 """
@@ -64,7 +64,7 @@ class Clicks(unittest.TestCase):
         return json.loads((self.folder / name / "summary.json").read_text()), done.stderr
 
     def expect_error(self, words, *settings):
-        """One line that says what is wrong, and nothing left behind."""
+        """Expects an error of one line that contains `words`, and no new files."""
         before = sorted(path.name for path in self.folder.iterdir())
         done = self.run_it("train", "run.toml", "--run", "bad", *[word for s in settings for word in ("--set", s)])
         self.assertEqual(done.returncode, 2, done.stderr)
@@ -73,7 +73,7 @@ class Clicks(unittest.TestCase):
         self.assertLess(len(done.stderr), 2000)
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), before)
 
-    def test_trains_evaluates_and_goes_on(self):
+    def test_trains_evaluates_and_resumes(self):
         summary, said = self.train("eval.progressive=true")
         self.assertIn("2 numbers and 3 categories; 270 samples to learn from, 0 for validation, 30 for the test", said)
         self.assertEqual(said.count("progressive auc"), 2)
@@ -90,12 +90,12 @@ class Clicks(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("has no entities", done.stderr)
 
-    def test_files_that_are_not_there_or_no_data(self):
+    def test_rejects_missing_and_invalid_files(self):
         self.expect_error("none.tsv cannot be", "data.train=none.tsv")
         self.expect_error("is a folder", "data.train=.")
         self.expect_error("none.tsv cannot be", "data.test=none.tsv")
         self.expect_error("clicks.tsv:1 has 6 fields", "data.numeric_columns=3")
-        os.mkfifo(self.folder / "pipe")  # which nobody writes to: to open it would never end
+        os.mkfifo(self.folder / "pipe")  # it has no writer, so opening it would block
         self.expect_error("pipe is a pipe or a device", "data.train=pipe")
         self.expect_error("/dev/zero is a pipe or a device", "data.train=/dev/zero")
         self.write("empty.tsv", [])
@@ -106,7 +106,7 @@ class Clicks(unittest.TestCase):
         (self.folder / "noise.tsv").write_bytes(random.Random(2).randbytes(5000))
         self.expect_error("noise.tsv", "data.train=noise.tsv")
 
-    def test_a_share_of_bad_lines_may_be_allowed(self):
+    def test_skips_bad_lines_up_to_the_limit(self):
         lines = self.lines[:]
         for at in range(0, 300, 10):
             lines[at] = "2\t1\t1\ta\tb\tc\n"
@@ -117,7 +117,7 @@ class Clicks(unittest.TestCase):
         self.assertIn("skipped 30 bad lines of 300", said)
         self.assertEqual(summary["samples"], 2 * 243)
 
-    def test_binary_files_are_of_the_layout_that_is_configured(self):
+    def test_rejects_binary_file_of_another_layout(self):
         done = self.run_it("convert", "clicks.tsv", "clicks.bin", "--numeric-columns", 2, "--categorical-columns", 3)
         self.assertEqual(done.returncode, 0, done.stderr)
         text, _ = self.train(name="text")
@@ -138,26 +138,26 @@ class Clicks(unittest.TestCase):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("changed.bin", done.stderr)
 
-    def test_a_value_may_have_any_length(self):
+    def test_accepts_long_values(self):
         lines = self.lines[:]
         lines[7] = "1\t1\t1\t" + "x" * 10_000_000 + "\tb\tc\n"
         self.write("long.tsv", lines)
         summary, said = self.train("data.train=long.tsv")
         self.assertEqual(summary["samples"], 2 * 270)
         self.assertLess(len(said), 5000)
-        lines[7] = lines[7].replace("1\t1\t1\t", "1\t1\t")  # a column less: the error does not repeat it
+        lines[7] = lines[7].replace("1\t1\t1\t", "1\t1\t")  # a column is missing; the error must not contain the value
         self.write("long.tsv", lines)
         self.expect_error("long.tsv:8 has 5 fields", "data.train=long.tsv")
 
-    def test_shares_that_leave_too_little(self):
+    def test_rejects_shares_that_leave_no_samples(self):
         self.write("one.tsv", self.lines[:1])
-        summary, _ = self.train("data.train=one.tsv", name="one")  # a tenth of one is none
+        summary, _ = self.train("data.train=one.tsv", name="one")  # a tenth of one sample is none
         self.assertNotIn("test", summary)
         self.write("two.tsv", self.lines[:2])
         self.expect_error("has no samples to learn from (all of them are held out)", "data.train=two.tsv",
                           "data.test_share=0.45", "data.valid_share=0.45")
 
-    def test_plans_the_memory_that_it_takes(self):
+    def test_memory_plan_matches_peak_memory(self):
         if b"__asan_init" in pathlib.Path(PROGRAM).read_bytes():
             self.skipTest("the address sanitizer takes memory of its own: use another preset")
         draw = random.Random(3)
@@ -178,7 +178,7 @@ class Clicks(unittest.TestCase):
             self.assertGreater(planned, .7 * (taken - 40), said)
             self.assertLess(planned, 1.3 * taken, said)
 
-    def test_settings_that_do_not_fit_the_data(self):
+    def test_rejects_settings_that_do_not_fit_the_data(self):
         self.expect_error("model.shared names 'C4'", 'model.shared=["C1,C4"]')
         self.expect_error("model.dims has 'C1'", "model.name=dcnv2", 'model.dims=["C1"]')
         self.expect_error("'C9' is no category", 'data.multi_hot=["C9"]')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs gpu_train as a user does: what it prints, how it exits, and what a signal does to it.
+"""Runs gpu_train as a user does, and checks its output, its exit status, and its reaction to signals.
 
 usage: gpu_train_test.py PROGRAM
 """
@@ -18,7 +18,7 @@ import tempfile
 import unittest
 
 PROGRAM = None
-# What a launcher around these tests has set is not for the programs that they start.
+# Variables of a launcher that started these tests must not reach the programs that they start.
 LAUNCHERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_", "GPUPS_", "UCX_", "PMI", "OMPI_", "SLURM_", "PRTE_",
              "TORCHELASTIC_")
 CONFIG = """[model]
@@ -69,7 +69,7 @@ class GpuTrain(unittest.TestCase):
     def names(self):
         return sorted(path.name for path in self.folder.iterdir())
 
-    def test_says_what_it_is(self):
+    def test_prints_version_and_help(self):
         done = self.run_it("--version")
         self.assertEqual(done.returncode, 0)
         for word in ("gpu_train 0.", "host code for: ", "CUDA: ", "CUDA devices: "):
@@ -88,7 +88,7 @@ class GpuTrain(unittest.TestCase):
                                ("doctor", ("--run FOLDER", "CONFIG Configuration"))):
             done = self.run_it(command, "--help")
             self.assertEqual(done.returncode, 0)
-            self.assertNotRegex(done.stdout, r"\w TEXT\b(?! BINARY)", "what a text is, is not said")
+            self.assertNotRegex(done.stdout, r"\w TEXT\b(?! BINARY)", "an argument has no description")
             for word in words:
                 self.assertIn(word, " ".join(done.stdout.split()))
 
@@ -131,13 +131,13 @@ class GpuTrain(unittest.TestCase):
         self.assertNotIn("new.bin", self.names())
         self.assertNotIn("new.bin.new", self.names())
 
-    def test_without_a_folder_makes_one(self):
+    def test_creates_folder_if_none_is_given(self):
         self.assertEqual(self.run_it("train", self.config).returncode, 0)
         made = list((self.folder / "runs").iterdir())
         self.assertEqual(len(made), 1)
         self.assertRegex(made[0].name, r"^small-\d{8}-\d{6}$")
 
-    def test_mistakes_are_one_line_and_exit_2(self):
+    def test_errors_are_one_line_with_status_2(self):
         expect = self.expect_one_line_error
         before = self.names()
         expect("none.toml cannot be read", "train", "none.toml")
@@ -154,14 +154,14 @@ class GpuTrain(unittest.TestCase):
         expect("train.txt:1 has 1 field", "train", self.config)
         self.assertEqual(self.names(), before)
 
-    def test_a_refused_start_leaves_no_folder(self):
+    def test_failed_start_leaves_no_folder(self):
         before = self.names()
         self.expect_error("9 ranks and 8 microbatches", "train", self.config, "--ranks", 9, "--set",
                           "train.microbatches=8")
         self.expect_error("device 'tpu' is unknown", "train", self.config, "--run", "a/b", "--device", "tpu")
         self.assertEqual(self.names(), before)
 
-    def test_commands_that_cannot_be_understood(self):
+    def test_rejects_invalid_command_lines(self):
         expect = self.expect_one_line_error
         expect("no command was given", "--set", "a.b=c")
         expect("no command was given")
@@ -181,7 +181,7 @@ class GpuTrain(unittest.TestCase):
         for count in ("0", "-1", "1000001", "ten", "1.5", ""):
             expect(f"--count is '{count}'", "nearest", "out", "e1", "--count", count)
 
-    def test_overwrites_nothing_of_the_user(self):
+    def test_overwrites_no_files_of_the_user(self):
         text = "# mine\n" + CONFIG + '[data]\nfolder = ".."\n'
         mine = self.folder / "mine" / "config.toml"
         mine.parent.mkdir()
@@ -194,7 +194,7 @@ class GpuTrain(unittest.TestCase):
         self.expect_error("does not belong to a run", "train", self.config, "--run", ".")
         self.assertEqual((self.folder / "metrics.jsonl").read_text(), "{}\n")
 
-    def test_what_cannot_be_shown_stops_nothing(self):
+    def test_unwritable_stderr_does_not_stop_a_run(self):
         with open("/dev/full", "w") as full:
             self.train("--run", "full", stderr=full)
             self.assertEqual(self.run_it("train", self.config, "--run", "full", stderr=full).returncode, 2)
@@ -209,7 +209,7 @@ class GpuTrain(unittest.TestCase):
         self.train("--run", "gone", stderr=writer)
         os.close(writer)
 
-    def test_results_that_cannot_be_written_are_an_error(self):
+    def test_unwritable_stdout_is_an_error(self):
         self.train("--run", "out")
         for command in (("eval", "out"), ("nearest", "out", "e1"), ("--help",)):
             with open("/dev/full", "w") as full:
@@ -219,12 +219,12 @@ class GpuTrain(unittest.TestCase):
         done = self.run_it("eval", "out", stdout=None, preexec_fn=lambda: os.close(1))
         self.assertEqual(done.returncode, 1)
 
-    def test_a_file_that_may_not_grow_is_an_error(self):
+    def test_file_size_limit_is_an_error(self):
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
         self.expect_error("File too large", "train", self.config, "--run", "out", preexec_fn=limit)
 
-    def test_a_full_disk_at_the_start_blocks_nothing(self):
-        """A limit of so few bytes stands in for the disk: config.toml does not fit."""
+    def test_full_disk_at_start_leaves_no_files(self):
+        """A limit on file sizes stands for a full disk: config.toml does not fit."""
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
         before = self.names()
         self.expect_error("File too large", "train", self.config, "--run", "out", preexec_fn=limit)
@@ -234,7 +234,7 @@ class GpuTrain(unittest.TestCase):
         self.assertEqual(list((self.folder / "out").iterdir()), [])
         self.train("--run", "out")
 
-    def test_a_folder_removed_under_its_run_is_an_error(self):
+    def test_removed_run_folder_is_an_error(self):
         command = [PROGRAM, "train", str(self.config), "--run", "out", "--set", "train.epochs=100000"]
         with subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE, text=True) as running:
             try:
@@ -248,7 +248,7 @@ class GpuTrain(unittest.TestCase):
         self.assertNotIn("results in", rest)
         self.assertRegex(rest.splitlines()[-1], r"^gpu_train: error: .* \(.*\): ")
 
-    def test_a_checkpoint_without_its_manifest_is_kept(self):
+    def test_checkpoint_without_manifest_is_kept(self):
         self.train("--run", "out")
         checkpoint = self.folder / "out" / "checkpoint"
         manifest = checkpoint / "manifest.json"
@@ -262,7 +262,7 @@ class GpuTrain(unittest.TestCase):
         self.assertIn("training is already complete", self.train("--run", "out", "--resume").stderr)
 
     def expect_planned(self, *arguments):
-        """What a run plans to take is within 30 % of what it takes, which has some 20 MB of programs in it."""
+        """Expects that planned memory is within 30 % of peak memory, which includes about 20 MB of program code."""
         done = self.train("--run", "planned", "--set", "train.steps=6", "--set", "train.validate_every=0", *arguments)
         total = re.search(r"memory: +([0-9.]+) MiB  total on the host", done.stderr)
         self.assertIsNotNone(total, done.stderr)
@@ -272,7 +272,7 @@ class GpuTrain(unittest.TestCase):
         self.assertGreater(float(total[1]), .7 * (taken - 20), done.stderr)
         self.assertLess(float(total[1]), 1.3 * taken, done.stderr)
 
-    def test_plans_the_memory_that_it_takes(self):
+    def test_memory_plan_matches_peak_memory(self):
         if b"__asan_init" in pathlib.Path(PROGRAM).read_bytes():
             self.skipTest("the address sanitizer takes memory of its own: use another preset")
         self.config.write_text(CONFIG.replace("epochs = 2\n", ""))
@@ -283,7 +283,7 @@ class GpuTrain(unittest.TestCase):
         self.expect_planned("--set", "model.sampling=shared", "--set", "model.negatives=100000",
                             "--set", "train.lookahead=1")
 
-    def test_a_plan_that_does_not_fit_is_refused(self):
+    def test_rejects_plan_that_does_not_fit(self):
         before = self.names()
         text = self.expect_error("of memory on the host", "train", self.config, "--run", "out", "--set",
                                  "model.negatives=1000000", "--set", "train.lookahead=1024", "--set",
@@ -292,7 +292,7 @@ class GpuTrain(unittest.TestCase):
                                r"\(lower train.batch_size or model.negatives, or train.look")
         self.assertEqual(self.names(), before)
 
-    def test_one_run_in_a_folder_at_a_time(self):
+    def test_rejects_second_run_in_a_folder(self):
         command = [PROGRAM, "train", str(self.config), "--run", "out", "--set", "train.epochs=100000"]
         with subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE, text=True) as running:
             self.wait_for(running, "epoch 1:")
@@ -303,8 +303,8 @@ class GpuTrain(unittest.TestCase):
         self.assertRegex(rest.splitlines()[-1], r"^stopped at step \d+ by a signal; resume with --resume --run .*/out$")
         self.assertNotIn("lock", [path.name for path in (self.folder / "out").iterdir()])
 
-    def test_nohup_protects_a_run(self):
-        """What was ignored when the program was started stays ignored; UCX sets a handler as it is loaded."""
+    def test_ignores_hang_up_under_nohup(self):
+        """A signal that was ignored when the program started stays ignored, although UCX sets a handler when loaded."""
         command = [PROGRAM, "train", str(self.config), "--run", "out", "--set", "train.epochs=100000"]
         with subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE, text=True,
                               preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as running:
@@ -322,12 +322,12 @@ class GpuTrain(unittest.TestCase):
         self.assertGreater(json.loads((self.folder / "out" / "summary.json").read_text())["epochs"], 3)
 
     def ignores_hangup(self, pid):
-        """Whether the kernel has SIGHUP, which is 1, among the signals that the process ignores."""
+        """Returns whether the process ignores SIGHUP (signal 1)."""
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
         return bool(int(status.split("SigIgn:")[1].split()[0], 16) & 1)
 
     def join_alone(self, number):
-        """Starts rank 0 of 2, sends it a signal while it waits for the other, and returns its status and errors."""
+        """Starts rank 0 of 2, sends it a signal while it waits for rank 1, and returns its exit status and stderr."""
         with socket.socket() as one:
             one.bind(("127.0.0.1", 0))
             port = one.getsockname()[1]
@@ -339,7 +339,7 @@ class GpuTrain(unittest.TestCase):
         with subprocess.Popen([PROGRAM, "train", str(self.config), "--run", "out"], cwd=self.folder, text=True,
                               stderr=subprocess.PIPE, env={**kept, **job, "GPUPS_TOKEN_FILE": str(token)}) as running:
             try:
-                while running.poll() is None:  # until it listens for the others
+                while running.poll() is None:  # until it listens for other ranks
                     try:
                         socket.create_connection(("127.0.0.1", port)).close()
                         break
@@ -351,7 +351,7 @@ class GpuTrain(unittest.TestCase):
                 running.kill()
         return running.returncode, text
 
-    def test_a_signal_ends_the_join(self):
+    def test_signal_ends_the_join(self):
         if "no UCX" in self.run_it("doctor").stdout:
             self.skipTest("this build has no UCX: processes cannot join")
         before = [*self.names(), "token"]
@@ -367,7 +367,7 @@ class GpuTrain(unittest.TestCase):
                 return
         self.fail(f"no line begins with '{beginning}'")
 
-    def test_a_signal_saves_and_the_run_goes_on(self):
+    def test_run_resumes_after_a_signal(self):
         long_run = ["train", str(self.config), "--run", "out", "--set", "train.epochs=100000"]
         running = subprocess.Popen([PROGRAM, *long_run], cwd=self.folder, stderr=subprocess.PIPE, text=True)
         self.wait_for(running, "epoch 1:")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs make_clicks: what it writes is what it says, the same each time, and gpu_train can convert it.
+"""Runs make_clicks: its output agrees with its summary, depends only on the arguments, and gpu_train can convert it.
 
 usage: make_clicks_test.py MAKE_CLICKS GPU_TRAIN
 """
@@ -29,7 +29,7 @@ class MakeClicks(unittest.TestCase):
                               stdout=subprocess.PIPE)
         return json.loads(done.stdout), (self.folder / name).read_bytes()
 
-    def test_writes_criteos_layout_and_says_how_good_one_can_be(self):
+    def test_writes_criteo_layout_and_best_possible_metrics(self):
         said, text = self.make(20000, 1, "a")
         lines = text.split(b"\n")
         self.assertEqual(lines.pop(), b"")
@@ -45,7 +45,7 @@ class MakeClicks(unittest.TestCase):
             self.assertTrue(0.40 < said[part]["log_loss"] < 0.48, said)
         self.assertTrue(0.01 < b"".join(lines).count(b"\t\t") / (20000 * 39) < 0.3)
 
-    def test_depends_on_the_seed_alone(self):
+    def test_output_depends_only_on_the_seed(self):
         said, text = self.make(1000, 1, "a")
         again, same = self.make(1000, 1, "b")
         self.assertEqual(text, same)
@@ -53,7 +53,7 @@ class MakeClicks(unittest.TestCase):
         self.assertNotEqual(text, self.make(1000, 2, "c")[1])
         self.assertTrue(self.make(2000, 1, "d")[1].startswith(text))
 
-    def test_goes_through_a_pipe(self):
+    def test_writes_to_a_pipe(self):
         _, text = self.make(100, 1, "a")
         done = subprocess.run([MAKE_CLICKS, "100", "1", "-"], check=True, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE)
@@ -66,7 +66,7 @@ class MakeClicks(unittest.TestCase):
                               stdout=subprocess.PIPE)
         self.assertEqual(json.loads(done.stdout)["samples"], 3000)
 
-    def test_mistakes(self):
+    def test_rejects_invalid_arguments(self):
         for arguments in ((), ("10", "1"), ("x", "1", "a"), ("4", "1", "a"), ("10", "1", "no/where")):
             done = subprocess.run([MAKE_CLICKS, *arguments], cwd=self.folder, stderr=subprocess.PIPE)
             self.assertEqual(done.returncode, 2, arguments)

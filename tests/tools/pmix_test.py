@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that mpirun starts find each other. Skipped (exit 77) without an mpirun.
+"""Starts ranks with mpirun and checks that they join. Skipped (exit status 77) without mpirun.
 
 usage: pmix_test.py PMIX_JOIN    the program
 """

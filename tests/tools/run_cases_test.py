@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every case of a test program counts once, by what became of it, however its process ends.
+"""Tests of run_cases.py: every case of a test program counts once, with its outcome, however its process ends.
 
 usage: run_cases_test.py PROGRAM    of cases_to_run.cpp
 """
@@ -18,9 +18,9 @@ sys.path.insert(0, str(ROOT / "tools"))
 import count_tests  # noqa: E402
 
 KILLED = "its process was ended by SIGKILL"
-FAILING = {"Ways.Fails": "", "Ways.IsKilled": KILLED, "Ways.EndsItsProcess": "its process ended with status 0",
-           "All/Numbers.AreSmall/2": ""}
-PASSING = ["Ways.Passes", "All/Numbers.AreSmall/0", "All/Numbers.AreSmall/1"]
+FAILING = {"Outcomes.Fails": "", "Outcomes.IsKilled": KILLED,
+           "Outcomes.EndsItsProcess": "its process ended with status 0", "All/Numbers.AreSmall/2": ""}
+PASSING = ["Outcomes.Passes", "All/Numbers.AreSmall/0", "All/Numbers.AreSmall/1"]
 
 
 class RunCases(unittest.TestCase):
@@ -30,7 +30,6 @@ class RunCases(unittest.TestCase):
         self.results = pathlib.Path(folder.name, "made", "results.jsonl")
 
     def start(self, program=None, **variables):
-        # A build with sanitizers may not let a process end without looking for leaks; no leak is looked for here.
         return subprocess.Popen([sys.executable, ROOT / "tools" / "run_cases.py", self.results, program or PROGRAM],
                                 env={**os.environ, "GTEST_FILTER": "-*.Hangs", **variables}, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -39,7 +38,7 @@ class RunCases(unittest.TestCase):
         return count_tests.of_program(self.results.read_text().splitlines())
 
     def run_all(self, status, **variables):
-        """What became of the cases, and what was printed."""
+        """Runs the cases and returns their outcomes and the output."""
         process = self.start(**variables)
         text = process.communicate(timeout=300)[0]
         self.assertEqual(process.returncode, status, text)
@@ -49,14 +48,14 @@ class RunCases(unittest.TestCase):
         outcomes, text = self.run_all(1)
         self.assertEqual(sorted(outcomes), sorted(
             [(name, "failed", why) for name, why in FAILING.items()] + [(name, "passed", "") for name in PASSING] +
-            [("Ways.IsSkipped", "skipped", "there is no moon")]))
+            [("Outcomes.IsSkipped", "skipped", "there is no moon")]))
         self.assertIn("what a case that fails prints", text)
         self.assertIn("1 + 1", text)
         self.assertNotIn("what a case that passes prints", text)
         self.assertEqual(text.splitlines()[-1], "3 passed, 4 failed, 1 skipped")
 
-    def test_all_is_well(self):
-        outcomes, text = self.run_all(0, GTEST_FILTER="Ways.Passes:Ways.IsSkipped")
+    def test_status_is_0_without_failures(self):
+        outcomes, text = self.run_all(0, GTEST_FILTER="Outcomes.Passes:Outcomes.IsSkipped")
         self.assertEqual([outcome for _, outcome, _ in outcomes], ["passed", "skipped"])
         self.assertEqual(text, "1 passed, 0 failed, 1 skipped\n")
         self.assertEqual(self.run_all(0, GTEST_FILTER="None.*")[0], [])
@@ -65,37 +64,38 @@ class RunCases(unittest.TestCase):
         shards = [self.run_all(1, GTEST_TOTAL_SHARDS="2", GTEST_SHARD_INDEX=index)[0] for index in ("0", "1")]
         self.assertTrue(all(len(shard) == 4 for shard in shards))
         self.assertEqual(sorted(name for shard in shards for name, _, _ in shard),
-                         sorted([*FAILING, *PASSING, "Ways.IsSkipped"]))
+                         sorted([*FAILING, *PASSING, "Outcomes.IsSkipped"]))
 
-    def test_a_case_that_hangs(self):
-        outcomes, text = self.run_all(1, GTEST_FILTER="Ways.Hangs:All/Numbers.AreSmall/0", GPUPS_CASE_SECONDS="2")
-        self.assertEqual(outcomes, [("Ways.Hangs", "failed", "it took longer than 2 s"),
+    def test_case_that_hangs_fails(self):
+        outcomes, text = self.run_all(1, GTEST_FILTER="Outcomes.Hangs:All/Numbers.AreSmall/0", GPUPS_CASE_SECONDS="2")
+        self.assertEqual(outcomes, [("Outcomes.Hangs", "failed", "it took longer than 2 s"),
                                     ("All/Numbers.AreSmall/0", "passed", "")])
-        self.assertIn("Ways.Hangs: it took longer than 2 s", text)
+        self.assertIn("Outcomes.Hangs: it took longer than 2 s", text)
 
-    def test_what_happens_after_the_last_case(self):
-        outcomes, text = self.run_all(1, GTEST_FILTER="Ways.Passes", STATUS_AFTERWARDS="23")
+    def test_failure_after_the_last_case_counts(self):
+        outcomes, text = self.run_all(1, GTEST_FILTER="Outcomes.Passes", STATUS_AFTERWARDS="23")
         self.assertEqual(outcomes, [
-            ("Ways.Passes", "passed", ""),
+            ("Outcomes.Passes", "passed", ""),
             (pathlib.Path(PROGRAM).name, "failed", "outside of cases its process ended with status 23")])
         self.assertIn("something leaks", text)
 
-    def test_a_program_that_does_not_start(self):
+    def test_program_that_does_not_start_fails(self):
         process = self.start("/not/there")
         self.assertIn("cannot be listed", process.communicate()[0])
         self.assertEqual(process.returncode, 1)
         self.assertEqual([outcome for _, outcome, _ in self.outcomes()], ["failed"])
 
-    def test_cases_that_were_not_reached(self):
-        process = self.start(GTEST_FILTER="Ways.Passes:Ways.Hangs:All/Numbers.AreSmall/0")
-        while not self.results.exists() or '"started": "Ways.Hangs"' not in self.results.read_text():
-            self.assertIsNone(process.poll(), "it ended early")
+    def test_cases_that_were_not_reached_fail(self):
+        process = self.start(GTEST_FILTER="Outcomes.Passes:Outcomes.Hangs:All/Numbers.AreSmall/0")
+        while not self.results.exists() or '"started": "Outcomes.Hangs"' not in self.results.read_text():
+            self.assertIsNone(process.poll(), "the program ended before the case started")
             time.sleep(.05)
         process.send_signal(signal.SIGTERM)
         process.communicate()
         self.assertNotEqual(process.returncode, 0)
         self.assertEqual(self.outcomes(), [
-            ("Ways.Passes", "passed", ""), ("Ways.Hangs", "failed", "it was running when its program was ended"),
+            ("Outcomes.Passes", "passed", ""),
+            ("Outcomes.Hangs", "failed", "it was running when its program was ended"),
             ("All/Numbers.AreSmall/0", "failed", "it did not run")])
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that judge others: counting tests, verdicts of bench/goals, what kernels take of a GPU; and the corpora
-of fuzz targets."""
+"""Tests of tools that evaluate results: counts of tests, verdicts of bench/goals, comparisons of benchmarks, resource
+use of kernels; and of the corpora of fuzz targets."""
 import contextlib
 import io
 import json
@@ -35,7 +35,7 @@ class CountTests(unittest.TestCase):
         self.assertFalse(well)
 
     def of_program(self, status, *lines):
-        """What is reported of an entry of ctest whose cases were recorded in these lines."""
+        """Returns the report of an entry of ctest whose cases were recorded in these lines."""
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "p.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
             root = ElementTree.fromstring(f'<testsuite><testcase name="p" status="{status}"/></testsuite>')
@@ -51,7 +51,7 @@ class CountTests(unittest.TestCase):
             (["failed: S.b: it was killed", "skipped: S.c: there is no CUDA device", "1 passed, 1 failed, 1 skipped"],
              False))
 
-    def test_what_a_program_did_not_say(self):
+    def test_unrecorded_cases_fail(self):
         passed = [{"started": "S.a"}, {"case": "S.a", "outcome": "passed", "why": ""}]
         self.assertEqual(
             self.of_program("fail", {"cases": ["S.a", "S.b", "S.c"]}, *passed, {"started": "S.b"}),
@@ -61,7 +61,7 @@ class CountTests(unittest.TestCase):
             self.of_program("fail", {"cases": ["S.a"]}, *passed),
             (["failed: p: it failed, though none of its cases did", "1 passed, 1 failed, 0 skipped"], False))
 
-    def test_nothing_ran(self):
+    def test_empty_suite_fails(self):
         self.assertFalse(count_tests.report(ElementTree.fromstring("<testsuite/>"))[1])
 
 
@@ -81,14 +81,14 @@ class Corpora(unittest.TestCase):
             self.assertEqual({file.name: file.read_bytes()[99:] for file in (folder / "unpacked").iterdir()},
                              {"a": b"a", "b": b"b"})
 
-    def test_each_target_has_one(self):
+    def test_each_target_has_a_corpus(self):
         targets = re.findall(r"^gpups_fuzz\((\w+)", (ROOT / "tests/fuzz/CMakeLists.txt").read_text(), re.MULTILINE)
         self.assertEqual(sorted(targets), sorted(path.stem for path in corpus.CORPORA.iterdir()))
 
 
 class Goals(unittest.TestCase):
     def judge(self, measure, limit, build="/nowhere"):
-        """Whether a goal that limits `x` holds, and what was printed."""
+        """Returns whether a goal with a limit on `x` holds, and the output."""
         with contextlib.redirect_stdout(io.StringIO()) as out:
             holds = goal.judge(goal.Goal("g", "text", measure, {"x": limit}), goal.Bench(build, None, None))
         return holds, out.getvalue()
@@ -101,14 +101,14 @@ class Goals(unittest.TestCase):
                 (goal.all_equal(), ["a"], False)]:
             self.assertEqual(self.judge(lambda bench: {"x": values}, limit)[0], holds, f"{limit.text} of {values}")
 
-    def test_what_was_not_measured_does_not_hold(self):
+    def test_goal_without_measurement_fails(self):
         self.assertFalse(self.judge(lambda bench: {}, goal.at_least(0))[0])
         self.assertFalse(self.judge(lambda bench: {"x": [bench.program("gpu_train")]}, goal.at_least(0))[0])
         holds, text = self.judge(lambda bench: {"x": [bench.run(["false"])]}, goal.at_least(0))
         self.assertFalse(holds)
         self.assertIn("status 1 from false", text)
 
-    def test_commands_and_summaries(self):
+    def test_train_passes_settings_and_returns_summary(self):
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(folder, "gpu_train")
             program.write_text("""#!/usr/bin/env bash
@@ -124,7 +124,7 @@ echo "{\\"table_hash\\": \\"$*\\"}" > "$2/summary.json"
                 self.assertIn("--set train.seed=3", seen)
                 self.assertEqual("--resume" in seen, resume)
 
-    def test_the_slice_is_consistent(self):
+    def test_goal_names_are_unique(self):
         names = [g.name for g in goals_slice.GOALS]
         self.assertEqual(len(names), len(set(names)))
 
@@ -150,13 +150,13 @@ class Compare(unittest.TestCase):
         self.assertEqual(rows["a"][-3:], ["4.00", "2.00", "0.50"])
         self.assertEqual(rows["gone"][-3:], ["1.00", "-", "-"])
 
-    def test_peers_stand_apart(self):
+    def test_peers_have_separate_rows(self):
         done = self.run_on(self.line("a", 4) + self.line("a", 8, peer="torch"), self.line("a", 2))
         rows = {row.split()[0]: row.split() for row in done.stdout.splitlines()}
         self.assertEqual(rows["a"][-3:], ["4.00", "2.00", "0.50"])
         self.assertEqual(rows["a:torch"][-3:], ["8.00", "-", "-"])
 
-    def test_what_is_no_result(self):
+    def test_rejects_invalid_result_line(self):
         done = self.run_on(self.line("a", 1), "nonsense\n")
         self.assertEqual(done.returncode, 1)
         self.assertIn("1.jsonl:1 is no result", done.stderr)
@@ -178,7 +178,7 @@ ptxas info    : Used 40 registers, used 1 barriers, 1024 bytes smem
 """
 
     def table(self, *reports):
-        """What the tool does with a build of these reports, each of one object; the last may be None: it has none."""
+        """Runs the tool on a build with one object for each report. A report of None: the object has none."""
         with tempfile.TemporaryDirectory() as build:
             commands = []
             for number, report in enumerate(reports):
@@ -191,23 +191,23 @@ ptxas info    : Used 40 registers, used 1 barriers, 1024 bytes smem
             pathlib.Path(build, "compile_commands.json").write_text(json.dumps(commands))
             return subprocess.run([ROOT / "tools" / "resource_use", build], capture_output=True, text=True)
 
-    def test_a_line_for_each_kernel(self):
+    def test_prints_a_line_for_each_kernel(self):
         done = self.table(self.report(self.OURS), self.report(self.CUB, stores=4))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([line.split("\t") for line in done.stdout.splitlines()[1:]],
                          [["sm_90", "score/k0", self.NAME, "40", "1024", "8", "0", "0"],
                           ["sm_90", "cub", "DeviceScanInitKernel", "40", "1024", "8", "4", "0"]])
 
-    def test_a_kernel_of_ours_that_spills(self):
+    def test_spilling_kernel_is_an_error(self):
         done = self.table(self.report(self.OURS, stores=12))
         self.assertEqual(done.returncode, 1)
         self.assertIn(f"score/k0: {self.NAME} spills 12 bytes on sm_90", done.stderr)
 
-    def test_a_build_that_keeps_no_reports(self):
+    def test_rejects_build_without_reports(self):
         self.assertIn("GPUPS_RESOURCE_USE=ON", self.table(None).stderr)
         self.assertIn("no device objects", self.table().stderr)
 
-    def test_the_launcher_keeps_reports_and_passes_on_the_rest(self):
+    def test_launcher_keeps_reports_and_forwards_other_output(self):
         with tempfile.TemporaryDirectory() as folder:
             compiler, built = pathlib.Path(folder, "nvcc"), pathlib.Path(folder, "a.o")
             compiler.write_text(f"#!/usr/bin/env bash\necho a warning >&2\ncat >&2 <<'END'\n{self.report('f')}END\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks' batches are the global batch, whatever the number of ranks.
+// The batches of all ranks together are the global batch, for any number of ranks.
 #include "trainer/batch_sampler.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace gpups::trainer {
 namespace {
 
-TEST(BatchSampler, TheUnionOverRanksIsTheGlobalBatch) {
+TEST(BatchSampler, UnionOverRanksIsTheGlobalBatch) {
   for (std::uint32_t microbatches : {5, 8, 13}) {
     BatchOptions const one{.batch_size = 20, .microbatches = microbatches, .seed = 4};
     BatchSampler alone(103, one);
@@ -49,7 +49,7 @@ TEST(BatchSampler, TheUnionOverRanksIsTheGlobalBatch) {
   }
 }
 
-TEST(BatchSampler, AnEpochIsEverySampleOnce) {
+TEST(BatchSampler, EpochHasEverySampleOnce) {
   BatchSampler batches(103, {.batch_size = 20, .microbatches = 8, .seed = 4});
   std::vector<int> seen(103);
   for (std::int64_t t = 6; t < 12; ++t) {
@@ -58,7 +58,7 @@ TEST(BatchSampler, AnEpochIsEverySampleOnce) {
   EXPECT_EQ(seen, std::vector<int>(103, 1));
 }
 
-TEST(BatchSampler, MoreRanksThanMicrobatchesAreRefused) {
+TEST(BatchSampler, RejectsMoreRanksThanMicrobatches) {
   test::expect_error([&] { BatchSampler(10, {.microbatches = 4, .ranks = 5}); },
                      {"5 ranks and 4 microbatches", "train.microbatches=5"});
 }

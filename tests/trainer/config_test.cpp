@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A configuration is read strictly: whatever is wrong is rejected, naming where it stands and what would be right.
+// Configurations are checked strictly: an invalid setting is rejected with an error that names its line and a
+// correction.
 #include "trainer/config.hpp"
 
 #include <gtest/gtest.h>
@@ -39,24 +40,24 @@ TEST(Config, ReadsEverySection) {
   EXPECT_EQ(c.run.ranks, 3);
 }
 
-TEST(Config, RefusesAnUnknownKeyNamingTheRightOne) {
+TEST(Config, UnknownKeyErrorSuggestsSimilarKey) {
   expect_error([] { parse("[train]\nseed = 1\nbatchsize = 10\n"); },
                {"run.toml:3", "'batchsize'", "did you mean 'batch_size'?"});
 }
 
-TEST(Config, SaysTheNewNameOfARetiredKey) {
+TEST(Config, RenamedKeyErrorGivesTheNewName) {
   expect_error([] { parse("[train]\nbatch = 10\n"); },
                {"run.toml:2", "train.batch was renamed", "write train.batch_size"});
   expect_error([] { parse("[refreshes]\ncodec = 'int8'\n"); }, {"run.toml:1", "write [refresh_compression]"});
   expect_error([] { parse("", {"gradients.share=0.5"}); }, {"write gradient_compression.density"});
 }
 
-TEST(Config, RefusesAnUnknownSectionNamingTheRightOne) {
+TEST(Config, UnknownSectionErrorSuggestsSimilarSection) {
   expect_error([] { parse("\n[modell]\ndim = 10\n"); }, {"run.toml:2", "[modell]", "did you mean [model]?"});
   expect_error([] { parse("batch = 10\n"); }, {"run.toml:1", "'batch' is outside of a section"});
 }
 
-TEST(Config, RefusesAValueOfAnotherType) {
+TEST(Config, RejectsValuesOfWrongType) {
   expect_error([] { parse("[model]\ndim = 'x'\n"); }, {"run.toml:2", "model.dim is a string", "give an integer"});
   expect_error([] { parse("[model]\ndim = 1.5\n"); }, {"model.dim", "give an integer"});
   expect_error([] { parse("[model]\nname = 3\n"); }, {"model.name is an integer", "give a string"});
@@ -67,7 +68,7 @@ TEST(Config, RefusesAValueOfAnotherType) {
                {"eval.hits has a string in it", "give an array of integers"});
 }
 
-TEST(Config, RefusesWhatIsOutOfRangeOrUnknown) {
+TEST(Config, RejectsValuesOutOfRangeOrUnknown) {
   expect_error([] { parse("[model]\ndim = 0\n"); }, {"run.toml:2", "model.dim is 0", "from 1 to 65536"});
   expect_error([] { parse("[data]\nbad_share_max = 1.5\n"); }, {"data.bad_share_max is 1.5", "from 0 to 1"});
   expect_error([] { parse("[optimizer]\nlearning_rate = nan\n"); }, {"optimizer.learning_rate", "out of range"});
@@ -78,7 +79,7 @@ TEST(Config, RefusesWhatIsOutOfRangeOrUnknown) {
   expect_error([] { parse("[optimizer]\nkind = 'adagrat'\n"); }, {"\"adagrat\"", "did you mean \"adagrad\"?"});
 }
 
-TEST(Config, RefusesWhatHasNoEffect) {
+TEST(Config, RejectsSettingsWithoutEffect) {
   expect_error([] { parse("[train]\nsteps = 5\nepochs = 2\n"); }, {"run.toml:3", "train.epochs", "train.steps is set"});
   expect_error([] { parse("[data]\nvalid_share = 0.1\n"); }, {"data.valid_share", "data.valid has the samples"});
   expect_error([] { parse("[data]\nreader = 'wordnet'\ntrain = 'a'\n"); }, {"data.train", "wordnet"});
@@ -92,7 +93,7 @@ TEST(Config, RefusesWhatHasNoEffect) {
   expect_error([] { parse("[train]\nvalidate_every = 0\npatience = 1\n"); }, {"train.patience", "validate_every is 0"});
 }
 
-TEST(Config, EntitiesOfDistancesBeginAboutTheMarginApart) {
+TEST(Config, DistanceModelsScaleInitialValuesByMargin) {
   EXPECT_EQ(parse("").model.init, "normal");
   auto const transe = parse("[model]\nname = 'transe'\ndim = 50\nmargin = 8\n").model;
   EXPECT_EQ(transe.init, "uniform");
@@ -100,19 +101,19 @@ TEST(Config, EntitiesOfDistancesBeginAboutTheMarginApart) {
   EXPECT_EQ(parse("[model]\nname = 'transe'\ndim = 100\nnorm = 2\nmargin = 8\n").model.init_scale, 1);
   EXPECT_EQ(parse("[model]\nname = 'rotate'\ndim = 100\nmargin = 8\n").model.init_scale, 0.2);
   EXPECT_EQ(parse("[model]\nname = 'rotate'\nloss = 'softmax'\n").model.init, "normal");
-  // Settings that come later change what is usual, but not what is given.
+  // Later settings change defaults, but not given values.
   EXPECT_EQ(parse("[model]\nname = 'rotate'\n", {"model.dim=220"}).model.init_scale, 0.1);
   auto const given = parse("[model]\nname = 'rotate'\ninit = 'normal'\ninit_scale = 0.3\n").model;
   EXPECT_EQ(given.init, "normal");
   EXPECT_EQ(given.init_scale, 0.3);
 }
 
-TEST(Config, NamesTheLineOfBrokenToml) {
+TEST(Config, TomlErrorNamesTheLine) {
   expect_error([] { parse("[model]\ndim = \n"); }, {"run.toml:2", "not TOML"});
   expect_error([] { parse("[model]\ndim = 1\ndim = 2\n"); }, {"run.toml:3"});
 }
 
-TEST(Config, OverridesWin) {
+TEST(Config, OverridesReplaceFileSettings) {
   Config const c =
       parse("[train]\nepochs = 3\n[model]\ndim = 8\n",
             {"model.dim=16", "train.steps=9", "model.name=distmult", "eval.hits=[2]", "run.device=\"host\""});
@@ -123,7 +124,7 @@ TEST(Config, OverridesWin) {
   EXPECT_EQ(c.run.device, "host");
 }
 
-TEST(Config, OverridesMayHaveSpaces) {
+TEST(Config, OverridesMayContainSpaces) {
   EXPECT_EQ(parse("", {" model . dim = 8 "}).model.dim, 8);
   EXPECT_EQ(parse("", {"model.name = distmult"}).model.name, "distmult");
   EXPECT_EQ(parse("", {"run.device = ' x'"}).run.device, " x");
@@ -133,7 +134,7 @@ TEST(Config, HitsAreSorted) {
   EXPECT_EQ(parse("[eval]\nhits = [10, 1, 3]\n").eval.hits, (std::vector<std::int64_t>{1, 3, 10}));
 }
 
-TEST(Config, RefusesBadOverrides) {
+TEST(Config, RejectsInvalidOverrides) {
   expect_error([] { parse("", {"model.dim"}); }, {"--set model.dim", "section.key=value"});
   expect_error([] { parse("", {"dim=3"}); }, {"section.key=value"});
   expect_error([] { parse("", {"model.dimm=3"}); }, {"--set", "did you mean 'dim'?"});
@@ -149,7 +150,7 @@ TEST(Config, RefusesBadOverrides) {
   expect_error([] { parse("[train]\nsteps = 4\n", {"train.epochs=3"}); }, {"--set", "train.steps is set"});
 }
 
-TEST(Config, RelativePathsBeginWhereTheyStand) {
+TEST(Config, RelativePathsStartAtTheirFile) {
   test::TemporaryFolder const folder;
   auto const file = folder.write("sub/run.toml", "[run]\nfolder = '../out'\n");
   Config const c = load_config(file, {});
@@ -158,7 +159,7 @@ TEST(Config, RelativePathsBeginWhereTheyStand) {
   EXPECT_EQ(load_config(file, {"run.folder=there"}).run.folder, (std::filesystem::current_path() / "there").string());
 }
 
-TEST(Config, NamesAMissingFile) {
+TEST(Config, ErrorNamesUnreadableFile) {
   expect_error([] { load_config("/no/such.toml"); }, {"/no/such.toml cannot be read", "No such file"});
   expect_error([] { load_config("/tmp"); }, {"/tmp is a folder"});
   test::TemporaryFolder const folder;
@@ -167,7 +168,7 @@ TEST(Config, NamesAMissingFile) {
   expect_error([] { load_config(std::string(5000, 'x')); }, {"cannot be read", "File name too long"});
 }
 
-TEST(Config, ResolvedGivesTheSameAgain) {
+TEST(Config, ResolvedConfigurationRoundTrips) {
   for (std::string const text :
        {"", "[data]\nreader = 'ratings'\ntrain = 'x'\n[train]\nreuse_batches = true\n",
         "[data]\nreader = 'wordnet'\n[optimizer]\nschedule = 'cosine'\nlearning_rate = 0.1234567890123\n",
@@ -179,7 +180,7 @@ TEST(Config, ResolvedGivesTheSameAgain) {
   }
 }
 
-// What a value of a field may be changed to.
+// Returns another valid value for a field.
 std::string other_value(Field const& f, Config& config) {
   FieldPointer const pointer = f.pointer(config);
   if (auto const* s = std::get_if<std::string*>(&pointer)) {
@@ -193,7 +194,7 @@ std::string other_value(Field const& f, Config& config) {
   return "[7]";
 }
 
-// Each field has an effect in one of these.
+// Each field has an effect in at least one of these configurations.
 std::vector<std::string> const& configurations() {
   static std::vector<std::string> const all{
       "",
@@ -234,6 +235,7 @@ TEST(Config, EveryKeyIsReadWrittenAndDescribed) {
   }
 }
 
+// Whether the configuration accepts the value and keeps it when it is resolved.
 bool takes(std::string const& before, Field const& f, std::string const& value) {
   bool const is_list = f.ordered || f.name() == "eval.hits";
   try {
@@ -248,7 +250,7 @@ bool takes(std::string const& before, Field const& f, std::string const& value) 
   }
 }
 
-TEST(Config, EveryNumberHasLimitsThatAreKept) {
+TEST(Config, EveryNumberHasLimits) {
   int numbers = 0;
   for (Field const& f : fields()) {
     Config config;
@@ -257,8 +259,8 @@ TEST(Config, EveryNumberHasLimitsThatAreKept) {
         std::holds_alternative<std::int64_t*>(pointer) || std::holds_alternative<std::vector<std::int64_t>*>(pointer);
     if (!is_integer && !std::holds_alternative<double*>(pointer)) continue;
     ++numbers;
-    EXPECT_GT(f.least, std::numeric_limits<double>::lowest()) << f.name() << " may be anything";
-    EXPECT_LT(f.most, 1e31) << f.name() << " may be anything";
+    EXPECT_GT(f.least, std::numeric_limits<double>::lowest()) << f.name() << " has no limit";
+    EXPECT_LT(f.most, 1e31) << f.name() << " has no limit";
     auto const written = [is_integer](double value) {
       return is_integer ? fmt::format("{}", static_cast<std::int64_t>(value)) : fmt::format("{:.17g}", value);
     };
@@ -283,14 +285,14 @@ TEST(Config, EveryNumberHasLimitsThatAreKept) {
       least = least || takes(before, f, written(f.least));
       most = most || takes(before, f, written(f.most));
     }
-    // These two limit each other: a density may not be above that at the beginning.
+    // These two limit each other: a density may not be above the initial density.
     bool const depends = f.name() == "dense.density" || f.name() == "dense.initial_density";
     EXPECT_TRUE((least && most) || (depends && (least || most))) << f.name();
   }
   EXPECT_GT(numbers, 60);
 }
 
-TEST(Config, NumbersMayBeginOrEndWithTheirPoint) {
+TEST(Config, NumbersMayStartOrEndWithDecimalPoint) {
   EXPECT_EQ(parse("", {"optimizer.learning_rate=.3"}).optimizer.learning_rate, .3);
   EXPECT_EQ(parse("", {"optimizer.learning_rate=3."}).optimizer.learning_rate, 3);
   EXPECT_EQ(parse("", {"optimizer.learning_rate=1e-2"}).optimizer.learning_rate, .01);
@@ -298,7 +300,7 @@ TEST(Config, NumbersMayBeginOrEndWithTheirPoint) {
   expect_error([] { parse("", {"optimizer.learning_rate=.x"}); }, {"is '.x' (the key needs a number): write a number"});
 }
 
-TEST(Config, StringsWithoutQuotesAreNamed) {
+TEST(Config, ErrorNamesUnquotedStrings) {
   expect_error([] { parse("[train]\nseed = 1\n[gradient_compression]\n  codec = int4  # small\n"); },
                {"run.toml:4: gradient_compression.codec is int4 without quotes (the key needs a string): write codec = "
                 "\"int4\""});
@@ -309,7 +311,7 @@ TEST(Config, StringsWithoutQuotesAreNamed) {
   expect_error([] { parse("[gradient_compression]\ncodec =\n"); }, {"run.toml:2", "not TOML"});
 }
 
-TEST(Config, AKeyOfAnotherSectionIsShownThere) {
+TEST(Config, MisplacedKeyErrorNamesItsSection) {
   expect_error(
       [] { parse("[refresh_compression]\ntop_k = 3\n"); },
       {"run.toml:2",
@@ -317,7 +319,7 @@ TEST(Config, AKeyOfAnotherSectionIsShownThere) {
   expect_error([] { parse("[train]\ndevice = 'host'\n"); }, {"it is a key of [run]"});
 }
 
-TEST(Config, AFileThatIsNoneIsNotReadToItsEnd) {
+TEST(Config, RejectsEndlessFile) {
   expect_error([] { load_config("/dev/zero"); }, {"/dev/zero is larger than 1 MiB", "cannot be a configuration"});
 }
 

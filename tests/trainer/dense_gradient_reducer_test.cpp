@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of dense gradients, layer by layer: they begin when a layer's gradient is there, in one order on all ranks, and
-// lose nothing where only the largest are sent.
+// Sums of dense gradients, layer by layer: an allreduce starts when a layer's gradient is ready, in the same order on
+// all ranks, and top-k loses nothing.
 #include "trainer/dense_gradient_reducer.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using Units = std::vector<std::int64_t>;
 constexpr std::size_t kMicrobatches = 3;
 constexpr int kGrid = -10;
 
-// Of different sizes, so that a sum in another's place would be rejected.
+// The parameters have different sizes, so that a mix-up of two sums is detected.
 Parameters some_parameters() {
   Parameters parameters;
   parameters.add("a.weights", 20, 30, 0.5F);  // with padding
@@ -35,7 +35,7 @@ Parameters some_parameters() {
 DenseAllreduceOptions all_of() { return {.large_from = 400}; }
 DenseAllreduceOptions top(TopKOptions const& options) { return {.large_from = 400, .top_k = options}; }
 
-// A rank with gradients that it may change.
+// A rank with gradients and a reducer.
 struct Member {
   Member(Group const& of, DenseAllreduceOptions const& allreduce)
       : group(of),
@@ -48,7 +48,7 @@ struct Member {
   void fill(std::size_t microbatch, Parameter const& p, float value) {
     for (std::size_t i = 0; i < p.size(); ++i) gradients.row(microbatch)[p.offset + i] = value;
   }
-  // Random multiples of the grid, a function of step, rank and microbatch; adds them to `all`.
+  // Writes gradients that are random multiples of the grid and depend on step, rank and microbatch. Adds them to `all`.
   void write(int step, Units& all) {
     for (std::size_t m = 0; m < kMicrobatches; ++m) {
       test::Random random(static_cast<std::uint64_t>(step) * 100 + rank() * 10 + m);
@@ -59,7 +59,7 @@ struct Member {
         all[j] += units;
       }
     }
-    for (std::size_t m = 0; m < kMicrobatches; ++m) {  // what lies between parameters is no gradient
+    for (std::size_t m = 0; m < kMicrobatches; ++m) {  // padding between parameters is not summed
       for (std::size_t j = 0; j < parameters.size(); ++j) {
         if (is_padding(j)) all[j] = 0;
       }
@@ -71,7 +71,7 @@ struct Member {
     }
     return true;
   }
-  void say_done(std::vector<std::size_t> const& order) {
+  void mark_ready(std::vector<std::size_t> const& order) {
     for (std::size_t const p : order) sums.mark_ready(stream, parameters.all()[p]);
   }
   Units wait() {
@@ -91,8 +91,8 @@ void run_on_ranks(int ranks, std::function<void(Group)> const& body) {
   run_ranks(ranks == 1 ? std::vector{Group::alone()} : Group::threads(ranks), body);
 }
 
-// What a layer's sum is of shows when it was begun.
-TEST(DenseGradientReducer, BeginWhenAllMicrobatchesHaveALayerAndThoseBehindIt) {
+// The sum shows when an allreduce started: later changes of the gradient are not in it.
+TEST(DenseGradientReducer, StartsLayersInOrderWhenTheyAreReady) {
   for (bool const top_k : {false, true}) {
     Member member(Group::alone(), top_k ? top({.density = 1, .format = WireFormat::kFloat}) : all_of());
     auto const& all = member.parameters.all();
@@ -101,14 +101,14 @@ TEST(DenseGradientReducer, BeginWhenAllMicrobatchesHaveALayerAndThoseBehindIt) {
     }
     member.sums.begin_step(member.stream, kMicrobatches);
     auto const change = [&](std::size_t p) { member.fill(0, all[p], 2); };
-    member.say_done({3, 3});
-    change(3);  // not begun: a microbatch is missing
-    member.say_done({3});
-    change(3);  // begun
+    member.mark_ready({3, 3});
+    change(3);  // not started: a microbatch is missing
+    member.mark_ready({3});
+    change(3);  // started
     member.fill(1, all[3], 100);
-    member.say_done({0, 0, 0});
-    change(0);  // not begun: b.weights comes first
-    member.say_done({2, 2, 2});
+    member.mark_ready({0, 0, 0});
+    change(0);  // not started: b.weights comes first
+    member.mark_ready({2, 2, 2});
     member.fill(1, all[0], 100);
     member.fill(1, all[2], 100);
     change(1);  // small: at the end
@@ -122,7 +122,7 @@ TEST(DenseGradientReducer, BeginWhenAllMicrobatchesHaveALayerAndThoseBehindIt) {
   }
 }
 
-TEST(DenseGradientReducer, AreTheSameInWhateverOrderRanksComeToThem) {
+TEST(DenseGradientReducer, SumsAreIndependentOfReadyOrder) {
   std::vector<std::vector<std::size_t>> const orders{{3, 2, 1, 0}, {0, 1, 2, 3}, {2, 0, 3, 1}, {}};
   for (int ranks = 1; ranks <= 4; ++ranks) {
     std::vector<Units> sums(static_cast<std::size_t>(ranks)), want(static_cast<std::size_t>(ranks));
@@ -133,7 +133,7 @@ TEST(DenseGradientReducer, AreTheSameInWhateverOrderRanksComeToThem) {
         Units given(member.parameters.size(), 0);
         member.write(step, given);
         member.sums.begin_step(member.stream, kMicrobatches);
-        for (std::size_t m = 0; m < kMicrobatches; ++m) member.say_done(orders[member.rank()]);
+        for (std::size_t m = 0; m < kMicrobatches; ++m) member.mark_ready(orders[member.rank()]);
         member.sums.begin_remaining(member.stream);
         sums[member.rank()] = member.wait();
         want[member.rank()] = given;
@@ -147,7 +147,7 @@ TEST(DenseGradientReducer, AreTheSameInWhateverOrderRanksComeToThem) {
   }
 }
 
-// Ranks that train a while and hand over their residuals.
+// Trains for some steps on different numbers of ranks, and keeps residuals between them.
 struct Ranks {
   std::vector<DenseGradientReducer::Residuals> residuals;
   Units given = Units(some_parameters().size(), 0), applied = given;
@@ -178,7 +178,7 @@ struct Ranks {
   }
 };
 
-TEST(DenseGradientReducer, LoseNothingWhereTheLargestAreSentByChangingNumbersOfRanks) {
+TEST(DenseGradientReducer, TopKLosesNothingWhenRankCountChanges) {
   TopKOptions const options{.density = .05, .initial_density = .5, .warmup_steps = 4};
   Ranks run;
   int step = 0;
@@ -189,12 +189,12 @@ TEST(DenseGradientReducer, LoseNothingWhereTheLargestAreSentByChangingNumbersOfR
   }
   EXPECT_EQ(run.residuals.size(), 3U);  // all but the bias
   for (auto const& one : run.residuals) EXPECT_EQ(one.of_ranks.size(), 4U);
-  // Everything that waits goes in a step without gradients.
+  // A step without gradients sends all residuals.
   run.train(2, top({.density = 1, .format = WireFormat::kFloat}), step, step + 1, false);
   EXPECT_EQ(run.applied, run.given);
 }
 
-TEST(DenseGradientReducer, GoOnWithTheSameBitsOnAsManyRanks) {
+TEST(DenseGradientReducer, ResumeGivesEqualBitsOnEqualRankCount) {
   for (float const momentum : {0.0F, .5F}) {
     DenseAllreduceOptions const allreduce = top({.density = .05, .momentum = momentum});
     Ranks whole, in_parts;
@@ -205,7 +205,7 @@ TEST(DenseGradientReducer, GoOnWithTheSameBitsOnAsManyRanks) {
   }
 }
 
-TEST(DenseGradientReducer, CountRanksWithAGradientThatIsNone) {
+TEST(DenseGradientReducer, CountsRanksWithNanGradients) {
   for (bool const top_k : {false, true}) {
     for (std::size_t const wrong : {0, 1, 3}) {
       run_on_ranks(3, [&](Group group) {
@@ -223,8 +223,8 @@ TEST(DenseGradientReducer, CountRanksWithAGradientThatIsNone) {
   }
 }
 
-// 2^46 units are too many for a residual, and all ranks must hear of that together.
-TEST(DenseGradientReducer, CountRanksWithAGradientThatIsTooLargeToWait) {
+// 2^46 units are too many for a residual, and all ranks must get the number of bad ranks.
+TEST(DenseGradientReducer, CountsRanksWithTooLargeGradients) {
   run_on_ranks(3, [&](Group group) {
     Member member(group, top({.density = .01}));
     Parameter const& p = member.parameters.all()[2];
@@ -238,8 +238,8 @@ TEST(DenseGradientReducer, CountRanksWithAGradientThatIsTooLargeToWait) {
   });
 }
 
-// Gradients of 3/4 of the limit: a velocity is beyond it in the second step where it has not been sent in the first.
-TEST(DenseGradientReducer, CountRanksWithAVelocityThatIsTooLargeToWait) {
+// Gradients are 3/4 of the limit. A velocity that was not sent in the first step exceeds the limit in the second step.
+TEST(DenseGradientReducer, CountsRanksWithTooLargeVelocities) {
   run_on_ranks(2, [&](Group group) {
     Member member(group, top({.density = .01, .momentum = .5F}));
     Parameter const& p = member.parameters.all()[2];
@@ -258,7 +258,7 @@ TEST(DenseGradientReducer, CountRanksWithAVelocityThatIsTooLargeToWait) {
   });
 }
 
-TEST(DenseGradientReducer, SavingWhatWaitsSparesNothing) {
+TEST(DenseGradientReducer, SavingResidualsCountsNoSavedBytes) {
   run_on_ranks(3, [&](Group group) {
     Member member(group, top({}));
     auto const saved = member.sums.wait_save(member.stream);
@@ -270,8 +270,9 @@ TEST(DenseGradientReducer, SavingWhatWaitsSparesNothing) {
   });
 }
 
-// Small layers, which go whole, have the optimizer's momentum; large ones that of what is sent, once.
-TEST(DenseLayersWithMomentumCorrection, HaveTheMomentumOnce) {
+// Small layers are sent whole and get the momentum of the optimizer. Large layers get the momentum of the reducer. No
+// layer gets both.
+TEST(DenseLayersWithMomentumCorrection, ApplyMomentumOnce) {
   auto const train = [](std::optional<TopKOptions> const& top_k) {
     Group group = Group::alone();
     Store store(group, {.threads = 1});
@@ -294,7 +295,8 @@ TEST(DenseLayersWithMomentumCorrection, HaveTheMomentumOnce) {
   };
   auto const exact = train(std::nullopt), corrected = train(TopKOptions{.density = 1, .momentum = .5F});
   EXPECT_EQ(corrected.at("a.bias"), exact.at("a.bias"));
-  // All of it is sent in the first step, so no velocity is left; else 1 + 1/2 + 1/4 of the gradient.
+  // With top-k all elements are sent in the first step, so no velocity is left. With the optimizer's momentum the sum
+  // of the steps is 1 + 1/2 + 1/4 of the gradient.
   auto const& some = exact.at("b.weights");
   for (std::size_t i = 0; i < some.size(); ++i) {
     EXPECT_NEAR(corrected.at("b.weights")[i] - some[i], .75 * (1 + static_cast<double>(i)),
@@ -302,7 +304,7 @@ TEST(DenseLayersWithMomentumCorrection, HaveTheMomentumOnce) {
   }
 }
 
-TEST(ExplainSums, OfAllNumbersAndOfTheLargest) {
+TEST(ExplainAllreduces, DescribesExactAndTopKSums) {
   DenseAllreduceSummary sums{.exact = {2, 1000}, .grid_log2 = -20};
   EXPECT_TRUE(explain(sums, 1, {.bytes = 0, .steps = 5}).empty());
   std::string const exact =
@@ -325,11 +327,11 @@ TEST(ExplainSums, OfAllNumbersAndOfTheLargest) {
                                       "dense layers: 1000 numbers in 2 allreduces per step, " + exact}));
 }
 
-TEST(DenseGradientReducer, SayHowTheyGo) {
+TEST(DenseGradientReducer, SummaryCountsExactAndTopKSums) {
   for (int const ranks : {2, 3}) {
     run_ranks(Group::threads(ranks), [&](Group const& group) {
       DenseAllreduceSummary const all = Member(group, all_of()).sums.allreduce_summary();
-      EXPECT_EQ(all.exact.sums, 4U);  // of three layers, and of what is small
+      EXPECT_EQ(all.exact.sums, 4U);  // three large layers, and one sum of small ones
       EXPECT_EQ(all.exact.numbers, 600U + 20 + 640 + 480);
       EXPECT_EQ(all.largest.sums, 0U);
     });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dense layers over ranks: exact sums, the optimizer's steps against double, rejected gradients, and their checkpoints.
+// Dense layers over ranks: exact sums, steps of optimizers compared with double, invalid gradients, and checkpoints.
 #include "trainer/dense_layers.hpp"
 
 #include <gmock/gmock.h>
@@ -33,14 +33,14 @@ Parameters some_parameters() {
   return parameters;
 }
 
-// One rank: a store, which carries the sums, and layers.
+// A rank with dense layers.
 struct Member {
   explicit Member(Group const& group, DenseOptions const& options = {}, Parameters parameters = some_parameters())
       : store(group, {.threads = 1}),
         stream(store.make_stream()),
         layers(group, Device::host(), std::move(parameters), kMicrobatches, options) {}
 
-  // Of microbatch `number` in step `step`: every number but the padding.
+  // Writes the gradient of microbatch `number` in step `step`, without padding.
   void write_gradient(std::size_t place, std::size_t number, std::int64_t step) {
     test::Random random(1000 * static_cast<std::uint64_t>(step) + number);
     for (Parameter const& p : layers.parameters().all()) {
@@ -52,7 +52,7 @@ struct Member {
       }
     }
   }
-  // Microbatches first .. last - 1 are this rank's.
+  // Runs a step in which this rank has microbatches first .. last - 1.
   void step(std::int64_t clock, std::size_t first, std::size_t last) {
     for (std::size_t m = first; m < last; ++m) write_gradient(m - first, m, clock);
     layers.begin_allreduce(stream, last - first);
@@ -103,7 +103,7 @@ std::vector<Case> cases() {
            {.kind = Schedule::Kind::kLinear, .warmup_steps = 2, .total_steps = 5}}};
 }
 
-// The rate of step `clock`, counted from 0, as a share of the learning rate.
+// Returns the rate of step `clock`, counted from 0, divided by the learning rate.
 double factor(Schedule const& s, std::int64_t clock) {
   auto const now = static_cast<double>(clock), warmup = static_cast<double>(s.warmup_steps);
   if (clock < s.warmup_steps) return (now + 1) / warmup;
@@ -116,7 +116,7 @@ double factor(Schedule const& s, std::int64_t clock) {
 
 class DenseOptimizers : public testing::TestWithParam<Case> {};
 
-TEST_P(DenseOptimizers, DoWhatTheyAreInDouble) {
+TEST_P(DenseOptimizers, MatchTheOracleInDouble) {
   auto const& [name, o, schedule] = GetParam();
   Member member(Group::alone(), {.optimizer = o, .schedule = schedule});
   std::map<std::string, std::vector<test::DenseNumber>> all;
@@ -145,8 +145,8 @@ TEST_P(DenseOptimizers, DoWhatTheyAreInDouble) {
     }
   }
 }
-TEST_P(DenseOptimizers, EndWithTheSameBitsHoweverMicrobatchesAreShared) {
-  // What each rank has of the six microbatches; some have none.
+TEST_P(DenseOptimizers, BitsAreIndependentOfMicrobatchDistribution) {
+  // The number of microbatches of each rank; some ranks have none.
   std::vector<std::vector<std::size_t>> const shares{{6}, {3, 3}, {1, 5}, {2, 2, 2}, {0, 6}, {1, 0, 4, 1}};
   auto const& [name, o, schedule] = GetParam();
   std::optional<std::uint64_t> hash;
@@ -170,7 +170,7 @@ TEST_P(DenseOptimizers, EndWithTheSameBitsHoweverMicrobatchesAreShared) {
 std::string name_of(testing::TestParamInfo<Case> const& one) { return one.param.name; }
 INSTANTIATE_TEST_SUITE_P(All, DenseOptimizers, testing::ValuesIn(cases()), name_of);
 
-TEST(DenseLayers, BeginWithNumbersOfTheirNames) {
+TEST(DenseLayers, InitialValuesDependOnlyOnNameAndSeed) {
   Member one(Group::alone());
   Parameters other_order;
   other_order.add("b.weights", 2, 17, 0.25F);
@@ -186,11 +186,11 @@ TEST(DenseLayers, BeginWithNumbersOfTheirNames) {
     EXPECT_TRUE(x >= -1 && x < 1) << x;
     sum += static_cast<double>(x), squares += static_cast<double>(x) * static_cast<double>(x);
   }
-  EXPECT_NEAR(sum / 1600, 0, 0.06);  // 4 deviations
+  EXPECT_NEAR(sum / 1600, 0, 0.06);  // 4 standard deviations
   EXPECT_NEAR(squares / 1600, 1.0 / 3, 0.03);
 }
 
-TEST(DenseLayers, ABadGradientOnOneRankEndsTrainingOnAll) {
+TEST(DenseLayers, NonfiniteGradientOnOneRankThrowsOnAll) {
   for (float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 1e30F}) {
     run_on_ranks(3, [&](Group group) {
       Member member(group);
@@ -215,7 +215,7 @@ TEST(DenseLayers, ABadGradientOnOneRankEndsTrainingOnAll) {
   }
 }
 
-TEST(DenseLayers, GoOnFromACheckpointWithTheSameBits) {
+TEST(DenseLayers, ResumeFromCheckpointGivesEqualBits) {
   for (auto const& [name, optimizer, schedule] : cases()) {
     DenseOptions const options{.optimizer = optimizer, .schedule = schedule};
     Member whole(Group::alone(), options);
@@ -231,7 +231,7 @@ TEST(DenseLayers, GoOnFromACheckpointWithTheSameBits) {
   }
 }
 
-TEST(DenseLayers, RefuseACheckpointOfOtherLayers) {
+TEST(DenseLayers, RejectCheckpointOfOtherLayers) {
   Member member(Group::alone());
   auto const blobs = member.layers.wait_save(member.stream);
   for (Blob const& left_out : blobs) {
@@ -244,7 +244,7 @@ TEST(DenseLayers, RefuseACheckpointOfOtherLayers) {
   }
 }
 
-TEST(DenseLayers, RefuseACheckpointWithoutTheResidualsOfTopK) {
+TEST(DenseLayers, RejectCheckpointWithoutTopKResiduals) {
   DenseOptions const top_k{.allreduce = {.large_from = 10, .top_k = TopKOptions{}}};
   Member whole(Group::alone()), member(Group::alone(), top_k), again(Group::alone(), top_k);
   expect_error([&] { member.layers.wait_restore(member.stream, whole.layers.wait_save(whole.stream)); },
@@ -252,7 +252,7 @@ TEST(DenseLayers, RefuseACheckpointWithoutTheResidualsOfTopK) {
   again.layers.wait_restore(again.stream, member.layers.wait_save(member.stream));
 }
 
-TEST(DenseLayers, TheirHashIsThatOfEveryNumber) {
+TEST(DenseLayers, HashDependsOnEveryNumber) {
   Member member(Group::alone());  // Adam: two numbers of state for each
   member.step(0, 0, kMicrobatches);
   auto const blobs = member.layers.wait_save(member.stream);
@@ -270,7 +270,7 @@ TEST(DenseLayers, TheirHashIsThatOfEveryNumber) {
   EXPECT_EQ(member.layers.wait_hash(member.stream), hash);
 }
 
-TEST(DenseLayers, PlanTheMemoryThatTheyTake) {
+TEST(DenseLayers, MemoryPlanMatchesAllocatedBytes) {
   Member member(Group::alone());
   std::size_t const floats = member.layers.parameters().size();
   auto const plan = member.layers.memory_plan();
@@ -280,7 +280,7 @@ TEST(DenseLayers, PlanTheMemoryThatTheyTake) {
   EXPECT_EQ(plan[2].bytes, floats * 8);
   EXPECT_GE(plan[3].bytes, floats * 8);
   EXPECT_EQ(member.layers.parameters().count(), 15U + 3 + 34);
-  // The plan that is made before the layers is the same.
+  // The plan before the layers are created is the same.
   for (auto const kind : {Optimizer::Kind::kSgd, Optimizer::Kind::kAdam, Optimizer::Kind::kLamb}) {
     for (std::size_t large_from : {std::size_t{8}, std::size_t{1} << 40}) {
       DenseOptions options{.optimizer = {.kind = kind}};
@@ -297,7 +297,7 @@ TEST(DenseLayers, PlanTheMemoryThatTheyTake) {
     }
   }
   Member lamb(Group::alone(), {.optimizer = {.kind = Optimizer::Kind::kLamb}});
-  EXPECT_GE(lamb.layers.memory_plan()[2].bytes, floats * 8 + 3 * 12);  // three parts
+  EXPECT_GE(lamb.layers.memory_plan()[2].bytes, floats * 8 + 3 * 12);  // LAMB needs 12 bytes for each of three parts
   EXPECT_LE(lamb.layers.memory_plan()[2].bytes, floats * 8 + 100);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An epoch visits every sample once, in an order that can be entered anywhere.
+// An epoch visits every sample once, and any part of its order can be computed directly.
 #include "trainer/epoch_order.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST(EpochOrder, VisitsEverySampleOnce) {
   }
 }
 
-TEST(EpochOrder, CanBeEnteredAnywhere) {
+TEST(EpochOrder, FillStartsAnywhere) {
   EpochOrderOptions const options{.samples = 1003, .seed = 3, .block_samples = 16, .window_blocks = 4};
   EpochOrder order(options);
   for (std::uint64_t epoch : {4, 2}) {
@@ -54,7 +54,7 @@ TEST(EpochOrder, DependsOnSeedAndEpoch) {
   EXPECT_NE(whole(a, 0), whole(b, 0));
 }
 
-TEST(EpochOrder, AWindowHoldsWholeBlocks) {
+TEST(EpochOrder, WindowsContainWholeBlocks) {
   EpochOrderOptions const options{.samples = 1024, .seed = 8, .block_samples = 16, .window_blocks = 4};
   auto const order = whole(options, 0);
   for (std::size_t window = 0; window < 16; ++window) {
@@ -64,8 +64,8 @@ TEST(EpochOrder, AWindowHoldsWholeBlocks) {
   }
 }
 
-// A sample comes at every place equally often: the mean place of one sample over many epochs is the middle.
-TEST(EpochOrder, FavoursNoSample) {
+// The mean position of each sample over many epochs is the middle of the epoch.
+TEST(EpochOrder, IsUniformOverPositions) {
   EpochOrderOptions const options{.samples = 70, .seed = 1, .block_samples = 4, .window_blocks = 3};
   std::vector<double> sum(options.samples);
   EpochOrder order(options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run will take, and what is rejected before it takes it. tests/tools compares plans with what runs took.
+// Planned memory of a run, and plans that are rejected. tests/tools compares plans with the memory that runs used.
 #include "trainer/memory_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ StepSizes sizes(std::vector<SettingOverride> const& settings, std::uint64_t samp
   return step_sizes(configured(settings), samples, Device::host(), ranks, 0);
 }
 
-TEST(StepSizes, AreThoseOfTheRankWithMost) {
+TEST(StepSizes, DescribeTheRankWithMostSamples) {
   StepSizes const alone = sizes({"train.batch_size=1000", "train.lookahead=7", "run.threads=3"}, 1000000);
   EXPECT_EQ(alone.samples, 1000U);
   EXPECT_EQ(alone.microbatches, 8U);
@@ -32,9 +32,9 @@ TEST(StepSizes, AreThoseOfTheRankWithMost) {
   StepSizes const third = sizes({"train.batch_size=1000"}, 1000000, 3);  // 3 of 8 microbatches
   EXPECT_EQ(third.microbatches, 3U);
   EXPECT_EQ(third.samples, 375U);
-  EXPECT_EQ(sizes({"train.batch_size=1000"}, 40).samples, 40U);                    // there are no more
-  EXPECT_EQ(sizes({"train.steps=2", "train.lookahead=9"}, 1000000).prepared, 2U);  // nor steps
-  EXPECT_EQ(sizes({"train.epochs=3", "train.lookahead=9"}, 100).prepared, 3U);     // of one batch each
+  EXPECT_EQ(sizes({"train.batch_size=1000"}, 40).samples, 40U);                    // the data has only 40 samples
+  EXPECT_EQ(sizes({"train.steps=2", "train.lookahead=9"}, 1000000).prepared, 2U);  // the run has only 2 steps
+  EXPECT_EQ(sizes({"train.epochs=3", "train.lookahead=9"}, 100).prepared, 3U);     // 3 epochs of one batch each
   EXPECT_EQ(sizes({"train.batch_size=1000"}, 1000000, 20).microbatches, 1U);
 }
 
@@ -46,7 +46,7 @@ std::uint64_t batch_bytes(std::size_t entries, StepSizes const& step) {
                          [](auto sum, auto const& l) { return sum + l.bytes; });
 }
 
-TEST(MemoryPlan, KeysOnAGpuHaveRoomForAllEntries) {
+TEST(MemoryPlan, KeysOnAGpuCountAllEntries) {
   BatchPart const part{.entries = 1000000, .rows = 10, .dim = 16, .value_type = DataType::kFloat, .entry_bytes = 12};
   MemoryPlan host, gpu;
   StepSizes const step = sizes({"train.lookahead=1"}, 1000000);
@@ -61,7 +61,7 @@ TEST(MemoryPlan, BatchesGrowWithEntriesLookaheadAndRanks) {
   EXPECT_GT(batch_bytes(1000000, many), 1000000 * 10 * 28);
   EXPECT_LT(batch_bytes(1000000, few), batch_bytes(1000000, many));
   StepSizes two = few;
-  two.ranks = 2;  // values of rows that the other owns, sums, and what travels
+  two.ranks = 2;  // adds values of rows that the other rank owns, sums, and messages
   EXPECT_GT(batch_bytes(1000000, two), batch_bytes(1000000, few));
 }
 
@@ -74,7 +74,7 @@ MemoryPlan some_plan() {
           {.what = "known answers", .bytes = kGiB, .on_host = true}};
 }
 
-TEST(MemoryPlan, WhatDoesNotFitIsRefused) {
+TEST(MemoryPlan, RejectsPlanThatDoesNotFit) {
   Device const host = Device::host();
   EXPECT_NO_THROW(require_memory(some_plan(), host, 1, {.host = 8 * kGiB, .device = 0}));
   expect_error([&] { require_memory(some_plan(), host, 1, {.host = 6 * kGiB, .device = 0}); },
@@ -86,7 +86,7 @@ TEST(MemoryPlan, WhatDoesNotFitIsRefused) {
   EXPECT_NO_THROW(require_memory(without_task(some_plan()), host, 1, {.host = 6 * kGiB + 2048, .device = 0}));
 }
 
-TEST(MemoryPlan, OnAGpuTheHostHasItsOwnLines) {
+TEST(MemoryPlan, GpuRunsAlsoCheckHostMemory) {
   Device const gpu = Device::cuda(0);
   EXPECT_NO_THROW(require_memory(some_plan(), gpu, 1, {.host = kGiB, .device = 7 * kGiB}));
   expect_error([&] { require_memory(some_plan(), gpu, 1, {.host = kGiB, .device = 5 * kGiB}); },
@@ -100,7 +100,7 @@ TEST(MemoryPlan, OnAGpuTheHostHasItsOwnLines) {
   EXPECT_EQ(text[7], " 102.0 GiB  total on the host by the 2 ranks of this process");
 }
 
-TEST(DistinctCount, IsNearTheTruth) {
+TEST(DistinctCount, IsNearTheTrueCount) {
   for (std::uint64_t const count : {0U, 1U, 4095U, 4096U, 20000U, 1000000U}) {
     DistinctCount distinct;
     for (std::uint64_t i = 0; i < 2 * count; ++i) distinct.add(Key{i % count});

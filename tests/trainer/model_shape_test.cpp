@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large models are by their configurations, and that what would do nothing on a model of that size is rejected.
+// The sizes of models by configuration. Settings that have no effect on a model of that size are rejected.
 #include "trainer/model_shape.hpp"
 
 #include <fmt/core.h>
@@ -21,7 +21,7 @@ Config parse(std::string const& reader, std::vector<SettingOverride> settings = 
   return parse_config(fmt::format("[data]\nreader = '{}'\n{}", reader, train), "run.toml", "/data", settings);
 }
 
-TEST(ModelShape, HasTheWidestRows) {
+TEST(ModelShape, ReportsWidestRow) {
   auto const widest = [](std::string const& reader, std::vector<SettingOverride> const& settings) {
     return model_shape(parse(reader, settings)).widest_row;
   };
@@ -36,16 +36,16 @@ TEST(ModelShape, HasTheWidestRows) {
   EXPECT_EQ(widest("clicks", {"model.name=logistic"}), 1U);
 }
 
-TEST(ModelShape, HasTheLargestLayer) {
+TEST(ModelShape, ReportsLargestLayer) {
   auto const largest = [](std::string const& reader, std::vector<SettingOverride> const& settings) {
     return model_shape(parse(reader, settings)).largest_layer;
   };
   EXPECT_EQ(largest("triples", {}), 0U);
-  EXPECT_EQ(largest("clicks", {}), 512U * 368);          // of a row of 16, 351 products, and padding
+  EXPECT_EQ(largest("clicks", {}), 512U * 368);          // inputs: a row of 16, 351 products, and padding
   EXPECT_EQ(largest("clicks", {"model.name=fm"}), 16U);  // weights of 13 numbers, and padding
 }
 
-TEST(ModelShape, AsManyColumnsAsAllAreRefused) {
+TEST(ModelShape, RejectsTopKOfAllColumns) {
   auto const reject = [](std::string const& reader, std::vector<SettingOverride> const& settings,
                          std::string const& what) {
     expect_error([&] { require_effect(parse(reader, settings), "run.toml"); },
@@ -64,7 +64,7 @@ TEST(ModelShape, AsManyColumnsAsAllAreRefused) {
                                  "run.toml"));
 }
 
-TEST(ModelShape, LargestElementsOfSmallLayersAreRefused) {
+TEST(ModelShape, RejectsTopKOfSmallLayers) {
   std::vector<SettingOverride> small{"dense.compression=top_k", "model.bottom=[16]", "model.dim=16", "model.top=[8]"};
   std::string text;
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress reads well, and does not flood a log.
+// Texts of progress, and the number of lines in a log.
 #include "trainer/progress_reporter.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ TEST(ProgressReporter, NumbersAreShort) {
   EXPECT_EQ(short_bytes(std::uint64_t{5} << 30), "5.0 GiB");
 }
 
-TEST(ProgressReporter, ShowsWhereTheRunIs) {
+TEST(ProgressReporter, LineShowsStepEpochSpeedAndLoss) {
   ProgressState at{.step = 50, .steps = 100, .epoch = 2.5, .samples_per_s = 1.2e6, .loss = {}, .seconds_left = 65};
   EXPECT_EQ(progress_line(at), "step 50 of 100 (50 %), epoch 2.5, 1.2M samples/s, 1:05 left");
   at.loss = 0.12345;
@@ -36,14 +36,14 @@ TEST(ProgressReporter, ShowsWhereTheRunIs) {
   EXPECT_EQ(progress_bar(at).substr(0, 32), "[========================] 100 %");
 }
 
-TEST(ProgressReporter, CountsHaveTheirPlural) {
+TEST(ProgressReporter, CountsUseThePlural) {
   EXPECT_EQ(with_count(1, "triple"), "1 triple");
   EXPECT_EQ(with_count(0, "triple"), "0 triples");
   EXPECT_EQ(with_count(2, "entity", "entities"), "2 entities");
   EXPECT_EQ(with_count(1, "entity", "entities"), "1 entity");
 }
 
-TEST(ProgressReporter, WhatCannotBeWrittenStopsNothing) {
+TEST(ProgressReporter, WriteErrorsDoNotThrow) {
   std::FILE* const full = std::fopen("/dev/full", "w");
   ASSERT_NE(full, nullptr);
   ProgressReporter progress(full, false);
@@ -68,7 +68,7 @@ class Log {
   std::FILE* file_;
 };
 
-TEST(ProgressReporter, ALogGetsALineNowAndThen) {
+TEST(ProgressReporter, LogGetsOneLineEveryTenSeconds) {
   Log log;
   ProgressReporter progress(log.file(), false);
   for (int i = 0; i <= 250; ++i) progress.update({.step = i, .steps = 250}, i * 0.1);  // 25 seconds
@@ -88,7 +88,7 @@ TEST(ProgressReporter, OtherRanksAreSilent) {
   EXPECT_EQ(log.text(), "");
 }
 
-TEST(StopSignals, AreRememberedWhileTheObjectLives) {
+TEST(StopSignals, AreRecordedDuringObjectLifetime) {
   for (int signal : {SIGTERM, SIGUSR1, SIGINT, SIGHUP}) {
     StopSignals const signals;
     EXPECT_FALSE(StopSignals::received());
@@ -101,7 +101,7 @@ TEST(StopSignals, AreRememberedWhileTheObjectLives) {
   EXPECT_EQ(now.sa_handler, SIG_DFL);
 }
 
-TEST(StopSignals, LeaveAHangUpToNohup) {
+TEST(StopSignals, IgnoreHangUpUnderNohup) {
   std::signal(SIGHUP, SIG_IGN);
   {
     StopSignals const signals;

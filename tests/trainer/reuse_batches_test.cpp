@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where epochs have the same batches, each is made once, and comes once in every epoch.
+// If batches are reused in every epoch, each batch is prepared once and occurs once in every epoch.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ constexpr std::uint64_t kSamples = 1003;
 
 BatchOptions options() { return {.batch_size = 100, .microbatches = 8, .seed = 4, .same_batches = true}; }
 
-TEST(SameBatches, ComeOnceInEveryEpochInAnOrderOfItsOwn) {
+TEST(SameBatches, EachEpochHasAllBatchesInNewOrder) {
   BatchSampler batches(kSamples, options());
   ASSERT_EQ(batches.steps_per_epoch(), 11);
   std::map<std::int64_t, std::vector<std::uint64_t>> first_epoch;
@@ -41,7 +41,7 @@ TEST(SameBatches, ComeOnceInEveryEpochInAnOrderOfItsOwn) {
   EXPECT_EQ(samples.size(), kSamples);
 }
 
-TEST(SameBatches, AreThoseOfAFirstEpochThatIsCutAnew) {
+TEST(SameBatches, FirstEpochEqualsSamplingWithoutReuse) {
   BatchOptions anew = options();
   anew.same_batches = false;
   BatchSampler same(kSamples, options()), other(kSamples, anew);
@@ -49,7 +49,7 @@ TEST(SameBatches, AreThoseOfAFirstEpochThatIsCutAnew) {
   EXPECT_NE(same.make(Clock{12}).samples, other.make(Clock{12}).samples);
 }
 
-// A task whose samples are keys; counts what is prepared.
+// A task whose samples are keys. It counts calls of prepare().
 class CountingTask : public Task {
  public:
   struct PreparedStep : TaskStep {
@@ -75,7 +75,7 @@ class CountingTask : public Task {
   int prepared = 0;
 };
 
-// The keys of a pipeline's steps.
+// Runs a pipeline and returns the keys of each step.
 std::vector<std::vector<Key>> run(CountingTask& task, bool keep, bool thread) {
   Store store(Group::alone(), {});
   store.add_table(task.tables()[0]);
@@ -103,7 +103,7 @@ std::vector<std::vector<Key>> run(CountingTask& task, bool keep, bool thread) {
   return keys;
 }
 
-TEST(KeptBatches, AreMadeOnce) {
+TEST(ReusedBatches, ArePreparedOnce) {
   CountingTask kept, alone, anew;
   auto const keys = run(kept, true, true);
   EXPECT_EQ(kept.prepared, 11);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose a folder is, and what is left of it where a run did not begin.
+// Folders that a run may use, and files that remain if a run did not start.
 #include "trainer/run_folder_lock.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ class RunFolderLockTest : public testing::Test {
   fs::path config_ = outer_.write("mine.toml", "[run]\n");
 };
 
-TEST_F(RunFolderLockTest, WhatGpuTrainDidNotWriteIsRefused) {
+TEST_F(RunFolderLockTest, RejectsFilesOfOtherPrograms) {
   outer_.write("a/config.toml", "[model]\n");
   expect_rejected(outer_.path() / "a", {"a/config.toml was not written by gpu_train", "move it away"});
   outer_.write("b/metrics.jsonl", "{}\n");
@@ -37,17 +37,17 @@ TEST_F(RunFolderLockTest, WhatGpuTrainDidNotWriteIsRefused) {
                   {"the run would write its configuration to", "d/config.toml", "replace your file"});
 }
 
-TEST_F(RunFolderLockTest, FoldersOfRunsAndOtherFilesAreTaken) {
+TEST_F(RunFolderLockTest, AcceptsRunFoldersAndUnrelatedFiles) {
   outer_.write("a/config.toml", std::string(kConfigMark) + "[model]\n");
   outer_.write("a/metrics.jsonl", "{}\n");
   EXPECT_NO_THROW(RunFolderLock(outer_.path() / "a", "x", config_));
   EXPECT_NO_THROW(RunFolderLock(outer_.path(), "x", config_));  // mine.toml is not in the way
-  config_ = outer_.path() / "a" / "config.toml";                // to go on with what the run was told
+  config_ = outer_.path() / "a" / "config.toml";                // resumes with the configuration of the run
   fs::create_directory(outer_.path() / "a" / "checkpoint");
   EXPECT_NO_THROW(RunFolderLock(outer_.path() / "a", "x", config_));
 }
 
-TEST_F(RunFolderLockTest, HoldsItsFolderWhileItLives) {
+TEST_F(RunFolderLockTest, LocksFolderDuringObjectLifetime) {
   fs::path const folder = outer_.path() / "run";
   {
     RunFolderLock const folder_lock(folder, "x", config_);
@@ -59,7 +59,7 @@ TEST_F(RunFolderLockTest, HoldsItsFolderWhileItLives) {
   EXPECT_NO_THROW(RunFolderLock(folder, "x", config_));
 }
 
-TEST_F(RunFolderLockTest, AnEmptyFolderThatItMadeIsRemoved) {
+TEST_F(RunFolderLockTest, RemovesEmptyFolderItCreated) {
   fs::create_directories(outer_.path() / "kept");
   { RunFolderLock const folder_lock(outer_.path() / "new" / "newer", "x", config_); }
   { RunFolderLock const folder_lock(outer_.path() / "kept", "x", config_); }
@@ -70,13 +70,13 @@ TEST_F(RunFolderLockTest, AnEmptyFolderThatItMadeIsRemoved) {
   EXPECT_TRUE(fs::exists(outer_.path() / "kept" / "lock"));
 }
 
-TEST_F(RunFolderLockTest, WhatCannotBeAFolderIsRefused) {
+TEST_F(RunFolderLockTest, RejectsPathThatCannotBeAFolder) {
   expect_error([&] { RunFolderLock(config_, "x", config_); }, {"mine.toml cannot be"});
   expect_error([&] { RunFolderLock(config_ / "below", "x", config_); }, {"mine.toml/below cannot be created"});
   expect_error([&] { RunFolderLock(outer_.path() / std::string(300, 'x'), "x", config_); }, {"File name too long"});
 }
 
-TEST_F(RunFolderLockTest, NewFoldersHaveTheTimeAndNeverMeet) {
+TEST_F(RunFolderLockTest, NewFolderNamesHaveTimeAndAreUnique) {
   fs::path const before = fs::current_path();
   fs::current_path(outer_.path());
   {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run leaves behind, and what it rejects to go on from.
+// The files of a run, and runs that cannot be resumed.
 #include "trainer/run_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ std::string text_of(std::filesystem::path const& file) {
   return text.str();
 }
 
-TEST(RunFolder, IsMadeAndWritten) {
+TEST(RunFolder, WritesConfigMetricsAndSummary) {
   TemporaryFolder const outer;
   RunFolder folder(outer.path() / "a" / "b");
   folder.write_config("x = 1\n");
@@ -35,14 +35,14 @@ TEST(RunFolder, IsMadeAndWritten) {
   EXPECT_EQ(text_of(folder.path() / "config.toml"), std::string(kConfigMark) + "x = 1\n");
   EXPECT_EQ(text_of(folder.path() / "metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n");
   EXPECT_EQ(nlohmann::json::parse(text_of(folder.path() / "summary.json")), nlohmann::json({{"steps", 2}}));
-  std::filesystem::create_directories(folder.path() / "checkpoint" / "step-1");  // a save that did not end
+  std::filesystem::create_directories(folder.path() / "checkpoint" / "step-1");  // an incomplete checkpoint
   EXPECT_FALSE(has_checkpoint(folder.path()));
   RunFolder again(folder.path());
   again.add_metrics({{"step", 3}});
   EXPECT_EQ(text_of(folder.path() / "metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
 }
 
-TEST(RunFolder, KnowsThatItWasRemovedOrReplaced) {
+TEST(RunFolder, ReportsRemovedOrReplacedFolder) {
   TemporaryFolder const outer;
   RunFolder folder(outer.path() / "run");
   folder.add_metrics({{"step", 1}});
@@ -57,7 +57,7 @@ TEST(RunFolder, KnowsThatItWasRemovedOrReplaced) {
   }
 }
 
-TEST(RunFolder, AConfigurationThatCannotBeWrittenLeavesNothing) {
+TEST(RunFolder, FailedConfigWriteLeavesNoFiles) {
   TemporaryFolder const outer;
   std::filesystem::create_directories(outer.path() / "run" / "config.toml" / "in the way");
   RunFolder folder(outer.path() / "run");
@@ -71,7 +71,7 @@ TEST(RunFolder, AConfigurationThatCannotBeWrittenLeavesNothing) {
   EXPECT_EQ(text_of(kept.path() / "metrics.jsonl"), "{}\n");
 }
 
-TEST(RunFolder, FilesOfACheckpointWithoutAManifestAreRefused) {
+TEST(RunFolder, RejectsCheckpointFilesWithoutManifest) {
   TemporaryFolder const outer;
   EXPECT_NO_THROW(refuse_checkpoint_without_manifest(outer.path()));
   std::filesystem::create_directories(outer.path() / "checkpoint");
@@ -83,7 +83,7 @@ TEST(RunFolder, FilesOfACheckpointWithoutAManifestAreRefused) {
   EXPECT_NO_THROW(refuse_checkpoint_without_manifest(outer.path()));
 }
 
-TEST(RunFolder, AFileInItsPlaceIsRefused) {
+TEST(RunFolder, RejectsFileInPlaceOfFolder) {
   TemporaryFolder const outer;
   expect_error([&] { RunFolder(outer.write("file", "")); }, {"/file cannot be", "run.folder"});
   expect_error([&] { RunFolder(outer.path() / "file" / "below"); }, {"file/below cannot be created"});
@@ -102,14 +102,14 @@ TrainerState some_state() {
           .samples = 7168};
 }
 
-TEST(TrainerState, ComesBackFromACheckpoint) {
+TEST(TrainerState, RoundTripsThroughCheckpoint) {
   Config const config = parse_config("[model]\ndim = 12\n", "x", "/data");
   SavedState const saved = from_blobs(to_blobs(config, some_state()), "f");
   EXPECT_EQ(saved.state, some_state());
   EXPECT_EQ(resolved(saved.config), resolved(config));
 }
 
-TEST(TrainerState, OtherCheckpointsAreRefused) {
+TEST(TrainerState, RejectsCheckpointsOfOtherPrograms) {
   Config const config = parse_config("", "x", "/data");
   expect_error([] { from_blobs({}, "/some/folder"); }, {"/some/folder", "gpu_train did not write it"});
   auto blobs = to_blobs(config, some_state());
@@ -119,7 +119,7 @@ TEST(TrainerState, OtherCheckpointsAreRefused) {
   expect_error([&] { from_blobs(blobs, "f"); }, {"cursor.json", "cannot be read"});
 }
 
-TEST(TrainerState, ARunThatDiffersIsRefused) {
+TEST(TrainerState, RejectsDifferentRun) {
   Config const then = parse_config("", "x", "/data");
   SavedState const saved{then, some_state()};
   std::uint64_t const digest = some_state().data_digest;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small knowledge graph with a rule to learn, as files.
+// Files of a small knowledge graph that follows a simple rule.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,8 @@
 
 namespace gpups::test {
 
-// 120 entities in a circle, and four relations that go on by 1, 7, 30 and 50: 480 facts, 60 of which are held out.
+// 120 entities in a circle, and four relations that lead to the entity 1, 7, 30 and 50 positions further: 480 facts, 60
+// of which are held out.
 inline void write_synthetic_graph(TemporaryFolder const& folder) {
   std::string train, valid, test;
   int const steps[] = {1, 7, 30, 50};

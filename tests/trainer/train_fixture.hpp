@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of the trainer on small data, by their settings.
+// Runs of the trainer on small data.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ class RunTest : public testing::Test {
  protected:
   using Settings = std::vector<std::string>;
 
-  // base: settings of all runs.
+  // base: settings for all runs.
   explicit RunTest(Settings base) : base_(std::move(base)) {
     base_.insert(base_.end(),
                  {"train.batch_size=64", "train.microbatches=8", "train.epochs=3", "run.device=host", "run.threads=1"});
@@ -29,14 +29,14 @@ class RunTest : public testing::Test {
 
   Config config(Settings settings) const {
     for (std::string const& base : base_) {
-      // What a test sets itself wins; steps are instead of epochs.
+      // Settings of a test replace these; train.steps replaces train.epochs.
       if (base == "train.epochs=3" && has(settings, "train.steps=")) continue;
       settings.insert(settings.begin(), base);
     }
     return parse_config("", "test", folder_.path(), {settings.begin(), settings.end()});
   }
 
-  // Runs it in a folder of its name, or goes on there. Returns the summary.
+  // Runs the trainer in the folder `name`, or resumes the run there. Returns the summary.
   nlohmann::json run(std::string const& name, Settings const& settings, bool resume = false) const {
     Config const c = config(settings);
     return run_on(c.run.ranks == 1 ? std::vector<Group>{Group::alone()} : Group::threads(static_cast<int>(c.run.ranks)),
@@ -51,7 +51,7 @@ class RunTest : public testing::Test {
     return nlohmann::json::parse(std::ifstream(folder_.path() / name / "summary.json"));
   }
 
-  // The lines of a run's metrics.jsonl that have a certain key.
+  // Returns the lines of a run's metrics.jsonl that have a key.
   std::vector<nlohmann::json> lines(std::string const& name, std::string const& key) const {
     std::ifstream in(folder_.path() / name / "metrics.jsonl");
     std::vector<nlohmann::json> found;
@@ -62,7 +62,7 @@ class RunTest : public testing::Test {
     return found;
   }
 
-  // What must be the same wherever a run is made.
+  // Returns the fields of a summary that must not depend on ranks, threads and network.
   static nlohmann::json result(nlohmann::json const& summary) {
     nlohmann::json wanted;
     for (char const* key :
@@ -85,7 +85,7 @@ class RunTest : public testing::Test {
   Settings base_;
 };
 
-// On a small graph.
+// Runs on a small graph.
 class TrainTest : public RunTest {
  protected:
   TrainTest() : RunTest({"model.dim=16", "model.negatives=4"}) { test::write_synthetic_graph(folder_); }

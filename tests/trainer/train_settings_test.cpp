@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No setting is inert: each one changes what it says it changes.
+// Every setting has an effect on what it configures.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,7 +11,7 @@
 namespace gpups::trainer {
 namespace {
 
-TEST_F(TrainTest, SettingsOfLearningChangeTheTables) {
+TEST_F(TrainTest, LearningSettingsChangeTheTables) {
   auto const hash = [&](std::string const& name, Settings settings) {
     settings.push_back("train.steps=4");
     return run(name, settings).at("table_hash").get<std::string>();
@@ -55,7 +55,7 @@ TEST_F(TrainTest, SettingsOfLearningChangeTheTables) {
   EXPECT_NE(hash("rotate", {"model.name=rotate"}), of_transe);
   EXPECT_NE(with_transe("model.norm=2"), of_transe);
   EXPECT_NE(with_transe("model.init_scale=0.1"), of_transe);
-  // The range of entities follows the margin, but the loss does too.
+  // The margin sets the default range of initial values and also changes the loss.
   EXPECT_NE(hash("margin", {"model.name=transe", "model.init_scale=0.1", "model.margin=2"}),
             hash("range", {"model.name=transe", "model.init_scale=0.1"}));
   auto const adversarial = hash("adversarial", {"model.loss=self_adversarial"});
@@ -72,18 +72,18 @@ TEST_F(TrainTest, SettingsOfLearningChangeTheTables) {
   }
 }
 
-// How rows travel between two ranks, in one direction: of gradients or of refreshes. What is late in one way is late in
-// no other, and on as many ranks the same settings give the same bits.
+// Compression of rows between two ranks in one direction, gradients or refreshes. On the same number of ranks the same
+// settings give the same bits.
 class TransferSettings : public TrainTest, public testing::WithParamInterface<std::string> {
  protected:
   nlohmann::json summary(Settings settings) const {
     for (std::string& setting : settings) setting = GetParam() + "." + setting;
-    // Without a thread that works ahead, how many keys come too late for a round depends less on who is fast.
+    // Without a prefetch thread the number of keys that are too late for a round depends less on timing.
     settings.insert(settings.end(), {"run.ranks=2", "train.steps=8", "train.prefetch_thread=false"});
     return run(fmt::format("run {}", runs_++), settings);
   }
   std::string hash(Settings const& settings) const { return summary(settings).at("table_hash"); }
-  // Values go with a round, or after it where their keys were announced too late.
+  // Values are sent in a round, or by a late fetch if their keys were announced too late.
   double bytes(nlohmann::json const& summary) const {
     auto const of = [&](char const* kind) { return summary.at("sent").at(kind).get<double>(); };
     return GetParam() == "gradient_compression" ? of("gradients") : of("refreshes") + of("late_fetches");
@@ -111,14 +111,14 @@ TEST_P(TransferSettings, ChangeTheTables) {
   }
 }
 
-// And the other way round: where nothing is held back, tables are those without a filter.
-TEST_P(TransferSettings, ABoundOfZeroHoldsNothingBack) {
+// A row filter with threshold 0 sends all rows, so tables are those without a filter.
+TEST_P(TransferSettings, ThresholdOfZeroSendsAllRows) {
   auto const whole = summary({}), held = summary({"age_max=4"});
   EXPECT_LT(bytes(held), .7 * bytes(whole));
   EXPECT_EQ(hash({"age_max=4", "threshold_max=0"}), whole.at("table_hash"));
 }
 
-// In their own direction: a codec of the other one would hardly change these bytes.
+// Counts bytes of the codec's own direction; a codec of the other direction would hardly change them.
 TEST_P(TransferSettings, ShorterCodecsSendLess) {
   double more = bytes(summary({}));
   for (char const* codec : {"codec=float16", "codec=int8", "codec=int4"}) {
@@ -131,7 +131,7 @@ TEST_P(TransferSettings, ShorterCodecsSendLess) {
 INSTANTIATE_TEST_SUITE_P(Directions, TransferSettings, testing::Values("gradient_compression", "refresh_compression"),
                          [](auto const& direction) { return direction.param; });
 
-// Negatives shared by a microbatch depend on how batches are cut.
+// Negatives shared by a microbatch depend on the number of microbatches.
 TEST_F(TrainTest, MicrobatchesChangeSharedNegatives) {
   Settings const shared{"model.sampling=shared", "train.steps=4"};
   auto with = shared;
@@ -141,12 +141,12 @@ TEST_F(TrainTest, MicrobatchesChangeSharedNegatives) {
   EXPECT_NE(summary.at("table_hash"), run("eight", shared).at("table_hash"));
 }
 
-TEST_F(TrainTest, MicrobatchesAreTheLargerOfEightAndTheRanks) {
+TEST_F(TrainTest, DefaultMicrobatchesAreMaxOfEightAndRanks) {
   EXPECT_EQ(run("one", {"train.microbatches=0", "train.steps=1"}).at("microbatches"), 8);
   EXPECT_EQ(run("nine", {"train.microbatches=0", "train.steps=1", "run.ranks=9"}).at("microbatches"), 9);
 }
 
-TEST_F(TrainTest, SettingsOfEvaluationChangeTheMetrics) {
+TEST_F(TrainTest, EvaluationSettingsChangeTheMetrics) {
   auto const summary = run("run", {"train.steps=1", "eval.samples_max=7", "eval.hits=[2, 5]"});
   EXPECT_EQ(summary.at("test").at("ranked"), 14);
   EXPECT_TRUE(summary.at("test").contains("hits@5"));
@@ -161,9 +161,9 @@ TEST_F(TrainTest, SettingsOfEvaluationChangeTheMetrics) {
   EXPECT_EQ(sampled("first-all", "30", "first"), sampled("spread-all", "30", "spread"));
 }
 
-TEST_F(TrainTest, SettingsOfReportsChangeTheirNumber) {
+TEST_F(TrainTest, ReportSettingsChangeTheNumberOfReports) {
   run("often", {"train.epochs=4", "run.report_every=2", "train.validate_every=2"});
-  EXPECT_EQ(lines("often", "loss").size(), 4U * 7 / 2 + 2);  // and at the odd ends of epochs
+  EXPECT_EQ(lines("often", "loss").size(), 4U * 7 / 2 + 2);  // and at ends of epochs after an odd number of steps
   EXPECT_EQ(lines("often", "valid").size(), 2U);
   run("seldom", {"train.epochs=4", "run.report_every=1000", "train.validate_every=0"});
   EXPECT_EQ(lines("seldom", "loss").size(), 4U);  // epochs
@@ -172,8 +172,8 @@ TEST_F(TrainTest, SettingsOfReportsChangeTheirNumber) {
   EXPECT_EQ(lines("without", "valid").size(), 0U);
 }
 
-// A run that breaks off leaves the last checkpoint that was due.
-TEST_F(TrainTest, CheckpointsComeWhenTheyAreDue) {
+// A run that ends with an error leaves the last checkpoint that was saved.
+TEST_F(TrainTest, CheckpointsAreSavedAtTheirInterval) {
   Settings const diverging{"optimizer.kind=sgd", "optimizer.learning_rate=30", "train.epochs=1000"};
   auto const breaks_off = [&](std::string const& name, std::string const& setting) {
     Settings settings = diverging;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs: they learn, end with the same bits wherever they are made, and go on where they were.
+// Runs on a graph: they learn, give the same bits on any number of ranks and threads, and can be resumed.
 #include "trainer/train.hpp"
 
 #include <fmt/format.h>
@@ -32,8 +32,8 @@ TEST_F(TrainTest, Learns) {
   EXPECT_EQ(summary.at("finished"), true);
 }
 
-// Also in the lines of metrics, for which no rank waits.
-TEST_F(TrainTest, RanksReceiveWhatRanksSend) {
+// This also holds in lines of metrics, although ranks do not wait for each other there.
+TEST_F(TrainTest, ReceivedBytesEqualSentBytes) {
   for (int const ranks : {2, 4}) {
     auto const name = fmt::format("on {}", ranks);
     std::vector<nlohmann::json> said{run(name, {fmt::format("run.ranks={}", ranks), "run.report_every=2"})};
@@ -52,7 +52,7 @@ TEST_F(TrainTest, RanksReceiveWhatRanksSend) {
   }
 }
 
-// What each rank sent to each other one adds up to what all have sent, kind by kind.
+// Expects that the bytes of all pairs of ranks add up to the bytes that all ranks have sent, for each kind.
 void expect_pairs_add_up(nlohmann::json const& said, std::size_t ranks) {
   auto left = said.at("sent");
   std::vector<std::uint64_t> received(ranks);
@@ -75,7 +75,7 @@ void expect_pairs_add_up(nlohmann::json const& said, std::size_t ranks) {
   EXPECT_EQ(said.at("received"), nlohmann::json(received));
 }
 
-// The whole is that of the kinds, each in proportion to its bytes.
+// Expects that the total compression ratio is the mean of the ratios of the kinds, weighted by their bytes.
 void expect_compression_adds_up(nlohmann::json const& said) {
   double sent = 0, plain = 0;
   for (auto const& [kind, ratio] : said.at("compression_ratio_by_kind").items()) {
@@ -90,7 +90,7 @@ void expect_compression_adds_up(nlohmann::json const& said) {
   EXPECT_GT(plain, sent);
 }
 
-TEST_F(TrainTest, SaysWhatEachPairOfRanksHasSent) {
+TEST_F(TrainTest, ReportsBytesOfEachPairOfRanks) {
   constexpr std::size_t kRanks = 3;
   auto const summary = run("run", {fmt::format("run.ranks={}", kRanks), "train.steps=5", "run.report_every=2"});
   auto said = lines("run", "loss");
@@ -107,7 +107,7 @@ TEST_F(TrainTest, SaysWhatEachPairOfRanksHasSent) {
   }
 }
 
-TEST_F(TrainTest, SaysHowLongTheRoundsTook) {
+TEST_F(TrainTest, ReportsSecondsOfRounds) {
   auto said = std::vector<nlohmann::json>{run("run", {"run.ranks=2", "run.report_every=1", "train.steps=20"})};
   for (auto& line : lines("run", "round_seconds")) said.insert(said.end() - 1, std::move(line));
   EXPECT_EQ(said.size(), 21U);
@@ -122,11 +122,11 @@ TEST_F(TrainTest, SaysHowLongTheRoundsTook) {
   }
 }
 
-TEST_F(TrainTest, SaysNothingOfSumsWithoutDenseLayers) {
+TEST_F(TrainTest, ReportsNoAllreducesWithoutDenseLayers) {
   EXPECT_FALSE(run("run", {"run.ranks=2", "train.steps=2"}).contains("allreduces"));
 }
 
-TEST_F(TrainTest, EndsWithTheSameBitsWhereverItRuns) {
+TEST_F(TrainTest, BitsAreIndependentOfRanksAndThreads) {
   auto const alone = result(run("alone", {}));
   EXPECT_EQ(result(run("ranks2", {"run.ranks=2"})), alone);
   EXPECT_EQ(result(run("ranks3", {"run.ranks=3"})), alone);
@@ -136,7 +136,7 @@ TEST_F(TrainTest, EndsWithTheSameBitsWhereverItRuns) {
   EXPECT_EQ(result(run("inline", {"train.prefetch_thread=false", "run.ranks=2"})), alone);
 }
 
-TEST_F(TrainTest, LearnsRelationsThatAreMatrices) {
+TEST_F(TrainTest, LearnsMatrixRelations) {
   Settings settings{"model.name=rescal",     "model.dim=8",      "model.loss=softmax",
                     "model.n3=0.05",         "train.epochs=100", "train.validate_every=100",
                     "model.negative_reuse=1"};
@@ -147,8 +147,8 @@ TEST_F(TrainTest, LearnsRelationsThatAreMatrices) {
   EXPECT_EQ(result(run("ranks3", settings)), result(alone));
 }
 
-// The circle's relations are rotations; translations cannot go around it, but do better than chance, which is 0.045.
-TEST_F(TrainTest, LearnsDistances) {
+// The relations of the circle are rotations. Translations cannot represent them, but are better than chance (0.045).
+TEST_F(TrainTest, LearnsWithDistanceModels) {
   Settings const usual{"train.epochs=60", "train.validate_every=60"};
   std::string const softmax = "model.loss=softmax", adversarial = "model.loss=self_adversarial";
   for (auto const& [settings, least] : {std::pair{Settings{softmax, "model.name=rotate"}, 0.9},
@@ -166,7 +166,7 @@ TEST_F(TrainTest, LearnsDistances) {
   }
 }
 
-TEST_F(TrainTest, EndsWithTheSameBitsOnASimulatedNetwork) {
+TEST_F(TrainTest, SimulatedNetworkGivesEqualBits) {
   auto const alone = result(run("alone", {}));
   for (std::uint64_t seed : {1, 2}) {
     auto const group = Group::simulated(3, {.seed = seed});
@@ -174,7 +174,7 @@ TEST_F(TrainTest, EndsWithTheSameBitsOnASimulatedNetwork) {
   }
 }
 
-TEST_F(TrainTest, TheResolvedConfigurationReproducesTheRun) {
+TEST_F(TrainTest, ResolvedConfigurationReproducesTheRun) {
   auto const once = result(run("once", {"train.microbatches=0", "optimizer.schedule=cosine", "train.seed=5"}));
   Config const config = load_config(folder_.path() / "once" / "config.toml");
   auto const data = read_data(config);
@@ -182,8 +182,8 @@ TEST_F(TrainTest, TheResolvedConfigurationReproducesTheRun) {
   EXPECT_EQ(result(nlohmann::json::parse(std::ifstream(folder_.path() / "again" / "summary.json"))), once);
 }
 
-TEST_F(TrainTest, GoesOnWithTheBitsOfARunThatNeverStopped) {
-  // Ends within an epoch, and goes on with another number of ranks.
+TEST_F(TrainTest, ResumedRunEqualsUninterruptedRun) {
+  // Stops within an epoch, and resumes on another number of ranks.
   for (char const* schedule : {"optimizer.schedule=constant", "optimizer.schedule=linear"}) {
     std::string const name = std::string(schedule).substr(19);
     Settings const common{schedule, "optimizer.warmup_steps=5"};
@@ -201,7 +201,7 @@ TEST_F(TrainTest, GoesOnWithTheBitsOfARunThatNeverStopped) {
   }
 }
 
-TEST_F(TrainTest, StopsOnASignalSavesAndGoesOn) {
+TEST_F(TrainTest, ResumesAfterStopSignal) {
   auto const whole = run("whole", {"run.ranks=2"});
   {
     StopSignals const signals;
@@ -214,16 +214,16 @@ TEST_F(TrainTest, StopsOnASignalSavesAndGoesOn) {
   EXPECT_EQ(result(run("stopped", {"run.ranks=2"}, true)), result(whole));
 }
 
-TEST_F(TrainTest, PatienceEndsARunThatGetsNoBetter) {
+TEST_F(TrainTest, PatienceEndsRunWithoutImprovement) {
   auto const summary = run("run", {"train.epochs=50", "train.patience=2", "optimizer.learning_rate=0"});
   EXPECT_EQ(summary.at("steps"), 3 * 7);
   EXPECT_EQ(lines("run", "valid").size(), 3U);
   EXPECT_EQ(summary.at("finished"), true);
-  // A run that has ended so stays ended.
+  // A run that ended by patience does not continue.
   EXPECT_EQ(run("run", {"train.epochs=50", "train.patience=2", "optimizer.learning_rate=0"}, true).at("steps"), 21);
 }
 
-TEST_F(TrainTest, RefusesAFolderThatHoldsAnotherRun) {
+TEST_F(TrainTest, RejectsFolderOfAnotherRun) {
   run("run", {"train.steps=2"});
   expect_error([&] { run("run", {"train.steps=2"}); }, {"/run contains a checkpoint", "--resume"});
   expect_error(
@@ -236,12 +236,12 @@ TEST_F(TrainTest, RefusesAFolderThatHoldsAnotherRun) {
   expect_error([&] { run("run", {"train.steps=2", "data.valid=", "data.test="}, true); }, {"other data"});
 }
 
-TEST_F(TrainTest, RefusesMoreRanksThanMicrobatches) {
+TEST_F(TrainTest, RejectsMoreRanksThanMicrobatches) {
   expect_error([&] { run("run", {"run.ranks=9"}); }, {"9 ranks and 8 microbatches"});
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "run"));
 }
 
-TEST_F(TrainTest, NamesTheRowOfABadGradient) {
+TEST_F(TrainTest, GradientErrorNamesTheRow) {
   Settings const diverging{"optimizer.kind=sgd", "optimizer.learning_rate=30", "train.epochs=1000"};
   try {
     run("run", diverging);
@@ -251,7 +251,7 @@ TEST_F(TrainTest, NamesTheRowOfABadGradient) {
   }
 }
 
-TEST(KeyNames, StandBehindTheirKeys) {
+TEST(KeyNames, AreAddedToMessagesWithKeys) {
   Dataset data;
   data.add_train("a", "r", "b");
   auto const message = [](Key key, char const* table) {
@@ -264,7 +264,7 @@ TEST(KeyNames, StandBehindTheirKeys) {
   EXPECT_EQ(with_names("the disk is full", data), "the disk is full");
 }
 
-TEST_F(TrainTest, SaysWhereItsTimeWent) {
+TEST_F(TrainTest, ReportsSecondsOfStages) {
   auto const summary = run("run", {"train.steps=3", "run.report_every=1"});
   auto const& seconds = summary.at("stage_seconds");
   double all = 0;
@@ -274,8 +274,8 @@ TEST_F(TrainTest, SaysWhereItsTimeWent) {
   }
   EXPECT_EQ(seconds.at("begin_allreduce"), 0);  // no dense layers
   EXPECT_EQ(seconds.at("wait_apply"), 0);
-  EXPECT_LT(all, 600);  // seconds, and no smaller unit
-  // Lines of metrics say it as far as they go.
+  EXPECT_LT(all, 600);  // the unit is seconds, not a smaller one
+  // Lines of metrics have the seconds so far.
   auto said = lines("run", "stage_seconds");
   EXPECT_EQ(said.size(), 3U);
   said.push_back(summary);
@@ -290,8 +290,8 @@ TEST_F(TrainTest, SaysWhereItsTimeWent) {
   }
 }
 
-// Within an epoch steps alone wait for rows, in a stage of theirs; at the end the run waits for the last round too.
-TEST_F(TrainTest, SaysHowLongItWaited) {
+// Within an epoch only the stage wait_ready waits. At the end the run also waits for the last round.
+TEST_F(TrainTest, ReportsWaitSeconds) {
   auto const summary = run("run", {"run.ranks=2", "train.steps=5", "run.report_every=1"});
   double before = 0;
   auto const said = lines("run", "wait_seconds");
@@ -305,7 +305,7 @@ TEST_F(TrainTest, SaysHowLongItWaited) {
   EXPECT_GT(summary.at("wait_seconds").get<double>(), before);
 }
 
-TEST_F(TrainTest, SaysWhatItDoes) {
+TEST_F(TrainTest, ReportsProgressOnStderr) {
   testing::internal::CaptureStderr();
   run("run", {"train.steps=1", "train.microbatches=0", "run.ranks=9"});
   std::string text = testing::internal::GetCapturedStderr();
@@ -321,12 +321,12 @@ TEST_F(TrainTest, SaysWhatItDoes) {
   EXPECT_THAT(text, testing::Not(testing::HasSubstr("microbatches")));
 }
 
-TEST_F(TrainTest, RefusesAFolderThatCannotBeMade) {
+TEST_F(TrainTest, RejectsFolderThatCannotBeCreated) {
   folder_.write("file", "");
   expect_error([&] { run("file/run", {}); }, {"file/run cannot be created"});
 }
 
-TEST_F(TrainTest, ASavedRunIsEvaluatedAndLookedAt) {
+TEST_F(TrainTest, SavedRunIsEvaluatedAndSearched) {
   auto const summary = run("run", {});
   for (char const* ranks : {"run.ranks=1", "run.ranks=3"}) {
     SavedRun const saved = open_run(folder_.path() / "run", {ranks});

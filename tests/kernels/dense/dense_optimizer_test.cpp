@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exact sums of dense gradients and the optimizers' steps, against loops in 128-bit integers and double.
+// Exact sums of dense gradients, compared with sums in 128-bit integers, and steps of optimizers, compared with loops
+// in double.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -30,7 +31,7 @@ Sums sums_of(Matrix<float> const& parts, int grid_log2, int threads = 1) {
   return s;
 }
 
-TEST(SumParts, IsTheSumOfRoundedParts) {
+TEST(SumParts, SumsPartsRoundedDownToTheGrid) {
   Random random(1);
   for (std::size_t n : {0, 1, 3, 511, 1023, 1024, 1025, 5000}) {
     for (std::size_t p : {0, 1, 2, 33}) {
@@ -56,13 +57,13 @@ TEST(SumParts, IsTheSumOfRoundedParts) {
   }
 }
 
-// Large parts have a sum all the same, as long as it fits.
-TEST(SumParts, FindsTheFirstParameterWithoutASum) {
+// Large parts are summed as well, as long as their sum fits.
+TEST(SumParts, ReportsFirstSumThatOverflowsOrIsNotFinite) {
   Random random(2);
   float const most = 0x1.fffffep62F, infinite = std::numeric_limits<float>::infinity();
   float const nan = std::numeric_limits<float>::quiet_NaN();
   std::size_t const n = 3000;
-  for (auto const& [a, b, faulty] :
+  for (auto const& [a, b, is_bad] :
        {std::tuple{most, -most, false}, std::tuple{most, most, true}, std::tuple{-0x1p62F, -0x1p62F, false},
         std::tuple{0x1p62F, 0x1p62F, true}, std::tuple{nan, 1.0F, true}, std::tuple{1.0F, infinite, true},
         std::tuple{-0x1p63F, 0.0F, false}, std::tuple{0x1p63F, -0x1p63F, true}}) {
@@ -75,16 +76,16 @@ TEST(SumParts, FindsTheFirstParameterWithoutASum) {
       parts.row(1)[j] = b;
     }
     Sums const got = sums_of(parts, 0, 2);
-    EXPECT_EQ(got.bad_element, faulty ? 1500 : kNoRow) << a << " + " << b;
+    EXPECT_EQ(got.bad_element, is_bad ? 1500 : kNoRow) << a << " + " << b;
     for (std::size_t j = 0; j < n; ++j) {
-      if (faulty && (j == 1500 || j == 2222)) continue;
+      if (is_bad && (j == 1500 || j == 2222)) continue;
       Int128 const want = static_cast<Int128>(parts.row(0)[j]) + static_cast<Int128>(parts.row(1)[j]);
       ASSERT_EQ(got.sums[j], static_cast<std::int64_t>(want)) << j;
     }
   }
 }
 
-// Parameters that are trained, with their state. LAMB takes them as units that end at these places.
+// Parameters with their optimizer state. `ends`: where the units of LAMB end.
 struct Trained {
   Trained(DenseOptimizer const& o, std::vector<float> initial, int threads, std::vector<std::size_t> const& ends = {})
       : optimizer(o),
@@ -125,16 +126,16 @@ std::vector<float> random_values(Random& random, std::size_t n) {
   for (float& x : values) x = static_cast<float>(uniform(random) * 2 - 1);
   return values;
 }
-// Of up to 2 a sample.
+// Sums of gradients of magnitude up to 2 per sample.
 std::vector<std::int64_t> random_sums(Random& random, std::size_t n) {
   std::vector<std::int64_t> sums(n);
   for (auto& sum : sums) sum = static_cast<std::int64_t>((uniform(random) - 0.4) * 0x1p37);
   return sums;
 }
 
-class UpdateDenseOf : public testing::TestWithParam<DenseOptimizer> {};
+class UpdateDenseWithOptimizer : public testing::TestWithParam<DenseOptimizer> {};
 INSTANTIATE_TEST_SUITE_P(
-    Optimizers, UpdateDenseOf,
+    Optimizers, UpdateDenseWithOptimizer,
     testing::Values(
         DenseOptimizer{.kind = Kind::kSgd}, DenseOptimizer{.kind = Kind::kSgd, .momentum = 0.9F},
         DenseOptimizer{.kind = Kind::kSgd, .momentum = 0.5F, .weight_decay = 0.3F},
@@ -147,8 +148,8 @@ INSTANTIATE_TEST_SUITE_P(
         DenseOptimizer{.kind = Kind::kFtrl}, DenseOptimizer{.kind = Kind::kFtrl, .beta = 1e-4F},
         DenseOptimizer{.kind = Kind::kFtrl, .initial_accumulator = 0.2F, .l1 = 1.5F, .l2 = 2.0F, .beta = 0.5F}));
 
-TEST_P(UpdateDenseOf, StepsAreThoseOfTheFormulas) {
-  // Where units end, in arrays of parameters; parts of units are of 256.
+TEST_P(UpdateDenseWithOptimizer, StepsFollowTheFormulas) {
+  // Where units end in the array of parameters. The kernel splits units into parts of 256.
   for (std::vector<std::size_t> const& ends : std::initializer_list<std::vector<std::size_t>>{
            {}, {16}, {48}, {16, 256}, {272}, {16, 32, 288}, {4752, 4768, 5024}, {16, 33040}}) {
     std::size_t const n = ends.empty() ? 0 : ends.back();
@@ -185,7 +186,7 @@ TEST_P(UpdateDenseOf, StepsAreThoseOfTheFormulas) {
   }
 }
 
-TEST_P(UpdateDenseOf, NamesTheFirstParameterThatIsNotFinite) {
+TEST_P(UpdateDenseWithOptimizer, ReportsFirstParameterThatIsNotFinite) {
   for (float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     std::vector<float> initial(1008, 0.5F);
     for (std::size_t j : {901, 700, 333}) initial[j] = bad;
@@ -194,28 +195,28 @@ TEST_P(UpdateDenseOf, NamesTheFirstParameterThatIsNotFinite) {
   }
 }
 
-// Padding of weights has no gradient, and stays zero.
-TEST_P(UpdateDenseOf, ZerosWithoutAGradientStayZero) {
+// The padding of weights has no gradient and must stay zero.
+TEST_P(UpdateDenseWithOptimizer, ZerosWithoutAGradientStayZero) {
   Trained trained(GetParam(), std::vector<float>(48, 0.0F), 1);
   for (int t = 1; t <= 3; ++t) EXPECT_EQ(trained.step(std::vector<std::int64_t>(48, 0), 0.1F, t, 0.1F), kNoRow);
   EXPECT_EQ(trained.values, std::vector<float>(48, 0.0F));
 }
 
-// A second moment that is beyond a float leaves the value as it is.
-TEST(UpdateDense, LambNamesAStateThatIsNotFinite) {
+// An infinite second moment does not change the value, so only the state shows the error.
+TEST(UpdateDense, LambReportsStateThatIsNotFinite) {
   Trained trained({.kind = Kind::kLamb}, std::vector<float>(640, 0.5F), 2);
   trained.second[600] = trained.second[577] = std::numeric_limits<float>::infinity();
   EXPECT_EQ(trained.step(std::vector<std::int64_t>(640, 1 << 30), 0.1F, 1), 577U);
 }
 
-// All numbers are finite, but their norm is not.
-TEST(UpdateDense, LambDoesNotStepByANormThatIsNotFinite) {
+// All parameters are finite, but their norm overflows.
+TEST(UpdateDense, LambReportsNormThatIsNotFinite) {
   Trained trained({.kind = Kind::kLamb}, std::vector<float>(640, 1e30F), 2, {320});
   EXPECT_EQ(trained.step(std::vector<std::int64_t>(640, 1 << 30), 0.1F, 1), 0U);
 }
 
-// A unit's step is as long as its rate's share of its norm, however long the gradient.
-TEST(UpdateDense, LambStepsByTheNormOfEachUnit) {
+// The norm of a unit's step is the learning rate times the norm of the unit, for any norm of the gradient.
+TEST(UpdateDense, LambStepIsProportionalToNormOfEachUnit) {
   Random random(3);
   std::vector<std::size_t> const ends{1600, 1616, 4000};
   std::vector<float> initial = random_values(random, 4000);
@@ -233,7 +234,7 @@ TEST(UpdateDense, LambStepsByTheNormOfEachUnit) {
   }
 }
 
-TEST(UpdateDense, FtrlBeginsAtTheInitialValuesAndStaysWhereTheRateChanges) {
+TEST(UpdateDense, FtrlKeepsValuesWithoutGradientsAtAnyRate) {
   Random random(4);
   std::vector<float> const initial = random_values(random, 512);
   std::vector<std::int64_t> const none(512, 0);
@@ -246,7 +247,7 @@ TEST(UpdateDense, FtrlBeginsAtTheInitialValuesAndStaysWhereTheRateChanges) {
   }
 }
 
-TEST(UpdateDense, FtrlSetsParametersOfSmallGradientsToZero) {
+TEST(UpdateDense, FtrlZeroesParametersWithSmallGradients) {
   Random random(5);
   Trained trained({.kind = Kind::kFtrl, .l1 = 50.0F}, std::vector<float>(512, 0.01F), 1);
   std::vector<std::int64_t> sums(512);
@@ -255,7 +256,7 @@ TEST(UpdateDense, FtrlSetsParametersOfSmallGradientsToZero) {
   for (std::size_t j = 0; j < 512; ++j) EXPECT_EQ(trained.values[j] == 0, j % 4 != 0) << j;
 }
 
-TEST(UpdateDense, LambRefusesMoreParametersThanItCanNumber) {
+TEST(UpdateDense, LambRejectsMoreThan32BitParameterCount) {
   Stream stream(Device::host(), 1);
   expect_error(
       [&] {

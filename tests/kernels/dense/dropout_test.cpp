@@ -19,14 +19,14 @@ struct Draw {
   Clock clock{5};
 };
 
-// Which of (samples, columns) values are kept; each kept one must be 1 / (1 - rate).
+// Returns which of (samples, columns) values are kept. Expects that each kept value is 1 / (1 - rate).
 std::vector<bool> kept(Draw const& draw, std::vector<std::uint32_t> const& samples, std::size_t columns,
                        int threads = 1) {
   Matrix<float> const values(Device::host(), samples.size(), columns);
   for (float& x : values.view().flat()) x = 1;
   Stream stream(Device::host(), threads);
   dropout(stream, {values, draw.rate, draw.seed, draw.layer, draw.clock, samples});
-  double const rate = std::round(draw.rate * 65536.0) / 65536;  // of 16 bits
+  double const rate = std::round(draw.rate * 65536.0) / 65536;  // dropout uses a rate of 16 bits
   std::vector<bool> all;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     for (float x : values.row(i)) {
@@ -44,7 +44,7 @@ std::vector<std::uint32_t> numbers(std::size_t first, std::size_t count) {
   return samples;
 }
 
-TEST(Dropout, DropsTheShareThatItIsAskedFor) {
+TEST(Dropout, DropsTheRequestedFraction) {
   for (float rate : {0.0F, 0.1F, 0.5F, 0.9F}) {
     auto const mask = kept({.rate = rate}, numbers(0, 400), 500);
     double const share =
@@ -53,8 +53,8 @@ TEST(Dropout, DropsTheShareThatItIsAskedFor) {
   }
 }
 
-// Each of 4096 samples of 8 columns is independent of its neighbours in both directions.
-TEST(Dropout, NeighboursAreIndependent) {
+// Whether an element is dropped does not depend on its neighbours in the row and in the column.
+TEST(Dropout, NeighbouringElementsAreIndependent) {
   std::size_t const n = 4096, columns = 8;
   auto const mask = kept({.rate = 0.5F}, numbers(0, n), columns);
   for (std::size_t distance : {std::size_t{1}, std::size_t{2}, columns}) {
@@ -64,9 +64,9 @@ TEST(Dropout, NeighboursAreIndependent) {
   }
 }
 
-// The mask of a sample's columns is the same in any microbatch, at any place, for any number of threads, and where
-// there are more columns.
-TEST(Dropout, DependsOnTheSampleAndTheColumnAlone) {
+// The mask of a sample's columns is the same in any microbatch, at any position, for any number of threads, and if the
+// layer has more columns.
+TEST(Dropout, MaskDependsOnlyOnSampleAndColumn) {
   for (std::size_t columns : {1, 3, 16, 17, 127, 128, 300}) {
     auto const all = kept({}, numbers(0, 511), columns);
     EXPECT_EQ(all == kept({}, numbers(0, 511), columns, 2), true);
@@ -82,7 +82,7 @@ TEST(Dropout, DependsOnTheSampleAndTheColumnAlone) {
   EXPECT_TRUE(kept({}, {}, 16).empty());
 }
 
-TEST(Dropout, OtherSeedsLayersAndClocksGiveOtherMasks) {
+TEST(Dropout, MaskDependsOnSeedLayerAndClock) {
   auto const samples = numbers(0, 64);
   auto const mask = kept({}, samples, 64);
   EXPECT_NE(mask, kept({.seed = 2}, samples, 64));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interactions of a sample's vectors against loops in double, and their gradients against differences.
+// Interactions of a sample's vectors, compared with loops in double, and their gradients, compared with finite
+// differences.
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -26,7 +27,7 @@ class Interactions : public testing::TestWithParam<std::tuple<std::size_t, std::
   Matrix<float> const rows = random_vectors(random, m, slots, dim);
   Stream stream{Device::host(), 2};
 
-  // A few numbers of samples: sample, and column of a vector.
+  // Calls act(sample, column of the row) for some random elements.
   template <class Act>
   void each_of_some(Act act) {
     for (int k = 0; k < 25 && m > 0; ++k) {
@@ -39,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Interactions,
                          testing::Combine(testing::Values(0, 1, 3, 511), testing::Values(1, 2, 9, 16, 17, 27, 40),
                                           testing::Values(1, 3, 16, 17)));
 
-TEST_P(Interactions, PairsAreDotProductsInOrder) {
+TEST_P(Interactions, PairsAreDotProductsInFixedOrder) {
   Matrix<float> const out(Device::host(), m, interact_pairs_columns(slots, dim));
   for (float& x : out.view().flat()) x = 99;
   interact_pairs_forward(stream, {rows, slots, dim, out});
@@ -52,7 +53,7 @@ TEST_P(Interactions, PairsAreDotProductsInOrder) {
   }
 }
 
-TEST_P(Interactions, PairsHaveTheGradientOfTheForwardPass) {
+TEST_P(Interactions, PairsGradientMatchesFiniteDifferences) {
   Matrix<float> const by_out = random_dense(random, m, interact_pairs_columns(slots, dim));
   Matrix<float> const by_rows(Device::host(), m, rows.columns());
   for (float& x : by_rows.view().flat()) x = 99;
@@ -72,7 +73,7 @@ TEST_P(Interactions, PairsHaveTheGradientOfTheForwardPass) {
   }
 }
 
-TEST_P(Interactions, FactorizationIsTheSumOfAllPairs) {
+TEST_P(Interactions, FactorizationIsSumOfAllPairs) {
   for (std::size_t first : {std::size_t{0}, slots / 2, slots}) {
     Array<float> const out(Device::host(), m);
     factorization_forward(stream, {rows, first, slots, dim, out});
@@ -81,7 +82,7 @@ TEST_P(Interactions, FactorizationIsTheSumOfAllPairs) {
   }
 }
 
-TEST_P(Interactions, FactorizationAddsTheGradientOfTheForwardPass) {
+TEST_P(Interactions, FactorizationAddsGradientOfForwardPass) {
   std::size_t const first = slots / 3;
   Matrix<float> const by_out = random_dense(random, 1, m), before = random_vectors(random, m, slots, dim);
   Matrix<float> const by_rows(Device::host(), m, rows.columns());
@@ -95,7 +96,7 @@ TEST_P(Interactions, FactorizationAddsTheGradientOfTheForwardPass) {
   });
 }
 
-TEST_P(Interactions, CrossIsElementwiseAndHasItsGradient) {
+TEST_P(Interactions, CrossAndItsGradientMatchDefinition) {
   std::size_t const width = rows.columns();
   Matrix<float> const x0 = random_dense(random, m, width), u = random_dense(random, m, width);
   Matrix<float> const out(Device::host(), m, width), by_out = random_dense(random, m, width);
@@ -115,7 +116,7 @@ TEST_P(Interactions, CrossIsElementwiseAndHasItsGradient) {
       expect_near(by_x.row(i)[j], difference(c, value), "x");
     }
   }
-  // In place: out over x, u's gradient over u, x's gradient over out's.
+  // In place: `out` overwrites x, the gradient of u overwrites u, and the gradient of x overwrites that of `out`.
   cross_forward(stream, {x0, u, rows, rows});
   cross_backward(stream, {x0, u, by_out, u, by_x0, by_out});
   for (std::size_t i = 0; i < m; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers against loops in double, their gradients against differences, and what they promise about bits,
-// padding and threads.
+// Linear layers, compared with loops in double, and their gradients, compared with finite differences. Bits do not
+// depend on addresses and threads, and padding is neither read nor written.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Linear,
                          testing::Combine(testing::Values(0, 1, 3, 511), testing::Values(0, 1, 3, 16, 17, 130),
                                           testing::Values(1, 3, 16, 17)));
 
-TEST_P(Linear, ForwardIsTheProductAndItsBias) {
+TEST_P(Linear, ForwardIsProductPlusBias) {
   for (bool relu : {false, true}) {
     for (bool biased : {false, true}) {
       Layer l = layer();
@@ -82,7 +82,7 @@ TEST_P(Linear, ForwardIsTheProductAndItsBias) {
   }
 }
 
-TEST_P(Linear, GradientsAreThoseOfTheForwardPass) {
+TEST_P(Linear, GradientsMatchFiniteDifferences) {
   for (bool relu : {false, true}) {
     for (bool accumulate : {false, true}) {
       Layer l = layer(2);
@@ -121,7 +121,7 @@ TEST_P(Linear, OutGradientIsMaskedInPlace) {
   }
 }
 
-TEST_P(Linear, WhatIsNotWantedIsLeftOut) {
+TEST_P(Linear, OmittedOutputsAreNotComputed) {
   Layer l = layer(4), other = layer(4);
   l.forward(stream, false);
   l.backward(stream, false, false);
@@ -134,7 +134,7 @@ TEST_P(Linear, WhatIsNotWantedIsLeftOut) {
 
 constexpr float kMark = 12345.0F;
 
-// NaN in the padding of what is read must not be seen, and a mark in that of what is written must stay.
+// NaN in the padding of inputs must not change results, and a marker in the padding of outputs must stay.
 TEST_P(Linear, PaddingIsNeitherReadNorWritten) {
   Layer l = layer(5), plain = layer(5);
   auto const each_padding = [](Matrix<float> const& matrix, auto act) {
@@ -155,7 +155,7 @@ TEST_P(Linear, PaddingIsNeitherReadNorWritten) {
   for (auto const* matrix : written) each_padding(*matrix, [](float& x) { EXPECT_EQ(x, kMark); });
 }
 
-// The matrix `shift` rows of 16 bytes from where it was.
+// A copy of the matrix that begins 16 * `shift` bytes after the start of its memory.
 struct Shifted {
   Shifted(Matrix<float> const& from, std::size_t shift)
       : memory(Device::host(), from.view().flat().size() + 4 * shift) {
@@ -190,8 +190,9 @@ TEST_P(Linear, BitsDoNotDependOnAddresses) {
   }
 }
 
-// Large enough for oneDNN to split over threads, if it were allowed to.
-TEST(LinearThreads, BitsDoNotDependOnThreadsAndTheirNumberIsRestored) {
+// The layers are so large that oneDNN would split them over threads if it were allowed to. The number of OpenMP threads
+// must be restored.
+TEST(LinearThreads, BitsAreIndependentOfThreadCount) {
   int const before = omp_get_max_threads();
   std::string alone;
   for (int threads : {1, 2, 3}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The logistic loss against its definition in double, near and far from zero.
+// The logistic loss, compared with its definition in double, near zero and far from it.
 #include "kernels/dense/logistic_loss.hpp"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ struct Losses {
   std::vector<std::int64_t> units;
 };
 
-TEST(LogisticLoss, IsTheCrossEntropyAndItsDerivative) {
+TEST(LogisticLoss, IsCrossEntropyWithItsDerivative) {
   Random random(1);
   for (std::size_t m : {0, 1, 3, 511}) {
     for (std::size_t t : {1, 2, 5}) {
@@ -61,8 +61,8 @@ TEST(LogisticLoss, IsTheCrossEntropyAndItsDerivative) {
   }
 }
 
-// A confident right answer still has a loss and a gradient, and a wrong one has no overflow.
-TEST(LogisticLoss, IsRightFarFromZero) {
+// A correct prediction with a large logit still has a loss and a gradient, and a wrong one does not overflow.
+TEST(LogisticLoss, IsAccurateFarFromZero) {
   Losses const got({{30}, {-30}, {500}, {-500}}, {1, 0, 0, 1});
   for (std::size_t i : {0, 1}) {
     EXPECT_NEAR(std::abs(got.gradient[i]), std::exp(-30), 1e-6 * std::exp(-30));
@@ -75,7 +75,7 @@ TEST(LogisticLoss, IsRightFarFromZero) {
   }
 }
 
-TEST(LogisticLoss, WhatIsNotANumberCostsTheMostAndShowsInTheGradient) {
+TEST(LogisticLoss, NanHasMaximalLossAndNanGradient) {
   float const nan = std::numeric_limits<float>::quiet_NaN(), infinite = std::numeric_limits<float>::infinity();
   Losses const got({{nan}, {infinite}, {1e30F}}, {1, 0, 0});
   EXPECT_TRUE(std::isnan(got.gradient[0]));

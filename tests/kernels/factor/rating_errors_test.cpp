@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of a factorization at sizes that end within groups, against loops in double.
+// Errors of a factorization at sizes that are no multiples of a group, compared with loops in double.
 #include "kernels/factor/rating_errors.hpp"
 
 #include <gtest/gtest.h>
@@ -50,12 +50,12 @@ struct Problem {
 };
 
 // n, dim
-class RatingErrorsOf : public testing::TestWithParam<std::tuple<std::size_t, std::size_t>> {};
-INSTANTIATE_TEST_SUITE_P(Sizes, RatingErrorsOf,
+class RatingErrorsOfSize : public testing::TestWithParam<std::tuple<std::size_t, std::size_t>> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, RatingErrorsOfSize,
                          testing::Combine(testing::Values(0, 1, 15, 16, 17, 61, 5000),
                                           testing::Values(1, 5, 15, 16, 18, 32, 100)));
 
-TEST_P(RatingErrorsOf, AreThoseOfTheDefinition) {
+TEST_P(RatingErrorsOfSize, MatchDefinition) {
   auto const [n, dim] = GetParam();
   Problem p(n, dim);
   p.run(1);
@@ -73,7 +73,7 @@ TEST_P(RatingErrorsOf, AreThoseOfTheDefinition) {
   }
 }
 
-TEST_P(RatingErrorsOf, HaveTheSameBitsForAnyNumberOfThreads) {
+TEST_P(RatingErrorsOfSize, BitsAreIndependentOfThreadCount) {
   auto const [n, dim] = GetParam();
   Problem one(n, dim), two(n, dim);
   one.run(1);
@@ -82,8 +82,8 @@ TEST_P(RatingErrorsOf, HaveTheSameBitsForAnyNumberOfThreads) {
   EXPECT_EQ(one.losses, two.losses);
 }
 
-// A rating's slope does not depend on those beside it.
-TEST_P(RatingErrorsOf, HaveTheSameBitsAloneAndAmongOthers) {
+// The slope of a rating does not depend on its neighbours.
+TEST_P(RatingErrorsOfSize, SlopeDoesNotDependOnOtherRatings) {
   auto const [n, dim] = GetParam();
   Problem all(n, dim);
   all.run(1);
@@ -97,7 +97,7 @@ TEST_P(RatingErrorsOf, HaveTheSameBitsAloneAndAmongOthers) {
   }
 }
 
-TEST(RatingErrors, WhatIsNoNumberIsALargeLossAndStaysInTheSlope) {
+TEST(RatingErrors, NanRatingGivesLargeLossAndNanSlope) {
   for (std::size_t dim : {4, 32}) {
     Problem p(16, dim);
     p.ratings[3] = std::numeric_limits<float>::quiet_NaN();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dot products and distances of scoring, at sizes that end within tiles, against loops in double; and a loss.
+// Dot products and distances of scoring at sizes that are no multiples of a tile, compared with loops in double; and
+// the self-adversarial loss.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +42,7 @@ std::vector<std::uint32_t> random_index(std::size_t count, std::size_t rows) {
 struct Size {
   std::size_t n, m, dim;
 };
-// Ends within tiles of the host and of GPUs, in each of the three.
+// In each dimension some sizes are no multiples of the tiles of the host and of GPUs.
 std::vector<Size> sizes() {
   std::vector<Size> all;
   for (std::size_t n : {0, 1, 7, 8, 61, 130}) {
@@ -55,7 +56,7 @@ std::vector<Size> sizes() {
 class Products : public OnDevice {};
 INSTANTIATE_TEST_SUITE_P(All, Products, kDevices, device_name);
 
-TEST_P(Products, DotRowsAreAllDotProducts) {
+TEST_P(Products, DotRowsComputesAllDotProducts) {
   Stream stream(GetParam(), 2);
   for (auto const [n, m, dim] : sizes()) {
     SCOPED_TRACE(fmt::format("n = {}, m = {}, dim = {}", n, m, dim));
@@ -89,7 +90,7 @@ double distance(Algebra algebra, std::span<float const> a, std::span<float const
   return algebra == Algebra::kTranslationL2 ? std::sqrt(sum) : sum;
 }
 
-TEST_P(Products, DistanceRowsAreMarginsLessDistances) {
+TEST_P(Products, DistanceRowsComputesMarginMinusDistance) {
   Stream stream(GetParam(), 2);
   for (Algebra algebra : {Algebra::kTranslationL1, Algebra::kTranslationL2, Algebra::kRotation}) {
     for (auto const [n, m, dim] : sizes()) {
@@ -97,7 +98,8 @@ TEST_P(Products, DistanceRowsAreMarginsLessDistances) {
       SCOPED_TRACE(fmt::format("algebra {}, n = {}, m = {}, dim = {}", static_cast<int>(algebra), n, m, dim));
       Matrix<float> const left = random_matrix(n, dim, 1);
       Matrix<float> right = random_matrix(m, dim, 2);
-      if (n > 0) std::copy(left.row(0).begin(), left.row(0).end(), right.row(m - 1).begin());  // a distance of 0
+      // The distance of this pair is 0.
+      if (n > 0) std::copy(left.row(0).begin(), left.row(0).end(), right.row(m - 1).begin());
       Matrix<float> const out(stream.device(), n, m), one(stream.device(), n, 1);
       auto const left_there = moved(stream, stream.device(), left.view());
       auto const right_there = moved(stream, stream.device(), right.view());
@@ -111,7 +113,7 @@ TEST_P(Products, DistanceRowsAreMarginsLessDistances) {
       if (n > 0) {
         EXPECT_EQ(got.row(0)[m - 1], 3.0F);
       }
-      // A pair's bits are the same alone, as a part of more.
+      // The bits of a pair's distance are the same if it is computed alone.
       distance_rows(stream, {.algebra = algebra,
                              .margin = 3,
                              .left = left_there,
@@ -123,8 +125,8 @@ TEST_P(Products, DistanceRowsAreMarginsLessDistances) {
   }
 }
 
-// A product's bits are the same alone, as a part of a larger one.
-TEST_P(Products, DotRowsDependOnTheirTwoRowsAlone) {
+// The bits of a dot product are the same if it is computed alone or with others.
+TEST_P(Products, DotRowsBitsDependOnlyOnTheTwoRows) {
   Stream stream(GetParam(), 2);
   for (auto const [n, m, dim] : sizes()) {
     SCOPED_TRACE(fmt::format("n = {}, m = {}, dim = {}", n, m, dim));
@@ -146,7 +148,7 @@ TEST_P(Products, DotRowsDependOnTheirTwoRowsAlone) {
   }
 }
 
-// What the threads of a GPU's block do, in turns between its barriers.
+// Does the work of the threads of a GPU block, one thread after the other between two barriers.
 template <class Pair, class Rows>
 void pair_tile_in_turns(Pair pair, Rows const& g, std::size_t first_left, std::size_t first_right) {
   using Thread = PairTileThread<Pair>;
@@ -164,15 +166,15 @@ void pair_tile_in_turns(Pair pair, Rows const& g, std::size_t first_left, std::s
   for (auto& thread : threads) thread.write(g.out, first_left, first_right);
 }
 
-// Tiles against `run`, which is given a stream and arguments and computes them on the host.
-template <class Rows, class Pair, class CollectiveOp>
-void expect_tiles(Rows g, Pair pair, CollectiveOp run) {
+// Compares tiles with run(stream, arguments), which computes the same on the host.
+template <class Rows, class Pair, class Run>
+void expect_tiles(Rows g, Pair pair, Run run) {
   Stream stream(Device::host(), 1);
   for (auto const [n, m, dim] : sizes()) {
     if (dim % Pair::kParts != 0) continue;
     Matrix<float> const left = random_matrix(n, dim, 1), right = random_matrix(50, dim, 2);
     auto const index = random_index(2 * m, 50);
-    // Rows that begin anywhere, with room behind them that is left alone.
+    // Unaligned rows; the memory between them must not change.
     std::vector<float> wanted(n * (m + 3) + 1, 7.0F), got = wanted;
     g.left = left, g.right = {right, index.data(), 2}, g.out = {wanted.data() + 1, n, m, m + 3};
     run(stream, g);
@@ -186,9 +188,9 @@ void expect_tiles(Rows g, Pair pair, CollectiveOp run) {
   }
 }
 
-TEST(PairTiles, AreTheProductsOfTheHost) { expect_tiles(DotRows{}, DotPair{}, dot_rows); }
+TEST(PairTiles, ProductsMatchTheHost) { expect_tiles(DotRows{}, DotPair{}, dot_rows); }
 
-TEST(PairTiles, AreTheDistancesOfTheHost) {
+TEST(PairTiles, DistancesMatchTheHost) {
   expect_tiles(DistanceRows{.algebra = Algebra::kTranslationL1, .margin = 2}, DistancePair<TranslationL1>{2},
                distance_rows);
   expect_tiles(DistanceRows{.algebra = Algebra::kTranslationL2, .margin = 2}, DistancePair<TranslationL2>{2},
@@ -197,19 +199,19 @@ TEST(PairTiles, AreTheDistancesOfTheHost) {
                distance_rows);
 }
 
-// However far ahead of the others the true answer is.
-TEST(SelfAdversarialLoss, WeightsNegativesAsIfTheTrueAnswerWereNotThere) {
+// The true answer has no weight even if its score is far above the others.
+TEST(SelfAdversarialLoss, IgnoresTrueAnswerAmongNegatives) {
   std::uint32_t const rows[] = {7, 1, 2}, answer = 7;
   float scores[] = {30, 10, 0}, alone[] = {10, 0};
   float const loss = self_adversarial(HostLanes{}, 5, scores, 3, rows, answer).loss;
   EXPECT_EQ(loss, self_adversarial(HostLanes{}, 5, alone, 2, rows + 1, answer).loss);
-  EXPECT_NEAR(loss, 10, 1e-3);  // of 10, which has all the weight
+  EXPECT_NEAR(loss, 10, 1e-3);  // the negative with score 10 has nearly all the weight
   EXPECT_EQ(scores[0], 0);
   EXPECT_EQ(scores[1], alone[0]);
   EXPECT_EQ(scores[2], alone[1]);
 }
 
-TEST(SelfAdversarialLoss, IsNothingWhereAllNegativesAreTheTrueAnswer) {
+TEST(SelfAdversarialLoss, IsZeroIfAllNegativesAreTheAnswer) {
   std::uint32_t const rows[] = {7, 7};
   float scores[] = {3, 3};
   EXPECT_EQ(self_adversarial(HostLanes{}, 1, scores, 2, rows, 7).loss, 0);

@@ -16,14 +16,14 @@
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/common_interface_defs.h>
 #else
-// The address sanitizer wants to know of each change of stacks.
+// The address sanitizer must be notified of each switch of stacks.
 inline void __sanitizer_start_switch_fiber(void**, void const*, std::size_t) {}
 inline void __sanitizer_finish_switch_fiber(void*, void const**, std::size_t*) {}
 #endif
 
 namespace gpups::test {
 
-// The threads of one run. The caller's own stack is the scheduler's.
+// The threads of one run. The scheduler runs on the caller's stack.
 class WarpEmulator::Fibers {
  public:
   Fibers(WarpEmulator* emulator, Body const& body) : body_(body) {
@@ -70,7 +70,7 @@ class WarpEmulator::Fibers {
     std::unique_ptr<EmulatedWarp> warp;
     std::unique_ptr<std::byte[]> stack;
     ucontext_t context;
-    char const* call = nullptr;  // that it waits in
+    char const* call = nullptr;  // the call in which it waits
     unsigned waits_for = 0;
     std::uint64_t value = 0;
     EmulatedWarp::Met met{};
@@ -79,9 +79,9 @@ class WarpEmulator::Fibers {
 
   static void enter(unsigned high, unsigned low) {
     auto* const thread = reinterpret_cast<Thread*>(std::uintptr_t{high} << 32 | low);
-    thread->fibers->live(*thread);
+    thread->fibers->run_body(*thread);
   }
-  void live(Thread& thread) {
+  void run_body(Thread& thread) {
     __sanitizer_finish_switch_fiber(nullptr, &scheduler_stack_, &scheduler_bytes_);
     try {
       body_(*thread.warp, static_cast<unsigned>(&thread - threads_.data()));
@@ -99,7 +99,8 @@ class WarpEmulator::Fibers {
     __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
   }
 
-  // The threads whose call all have made that it waits for; each gets what they brought.
+  // Returns the threads that can continue, because all threads they wait for have made the same call. Each of them gets
+  // the values of all threads.
   std::vector<unsigned> release() {
     std::vector<unsigned> released;
     for (unsigned i = 0; i < 32; ++i) {
@@ -126,7 +127,7 @@ class WarpEmulator::Fibers {
   }
 
   std::string where_all_are() const {
-    std::string text = "threads of a warp wait in vain (the GPU would hang or read rubbish):";
+    std::string text = "threads of a warp wait forever (a GPU would hang or read undefined values):";
     for (unsigned i = 0; i < 32; ++i) {
       Thread const& thread = threads_[i];
       text += thread.ended ? fmt::format(" {} has ended,", i)
@@ -157,8 +158,7 @@ EmulatedWarp::Met const& EmulatedWarp::meet(char const* call, unsigned threads, 
 std::uint64_t EmulatedWarp::read_bits(Met const& met, unsigned from) const {
   if ((met.threads >> from & 1) == 0) {
     throw std::logic_error(
-        fmt::format("thread {} reads from thread {}, which is not of {:#010x} (the GPU gives it "
-                    "anything)",
+        fmt::format("thread {} reads from thread {}, which is not of {:#010x} (a GPU would read an undefined value)",
                     thread_, from, met.threads));
   }
   return met.values[from];

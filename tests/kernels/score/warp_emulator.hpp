@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A warp on the host, for running device code under g++ and its sanitizers: 32 threads that take turns as fibers, with
-// the exchanges of kernels/warp.hpp. A thousand times slower than a GPU, and good enough for a probe or a reduction.
+// Emulates a warp on the host, to run device code under g++ and its sanitizers: 32 fibers, with the exchanges of
+// kernels/warp.hpp. It is about a thousand times slower than a GPU, which is enough for a probe or a reduction.
 //
-// What is to be run takes the warp, or the lanes of a team, as a template parameter and calls nothing else of CUDA:
+// The code under test takes the warp, or the lanes of a team, as a template parameter and calls nothing else of CUDA:
 //
 //   template <class Warp> GPUPS_FN std::uint32_t find(Warp warp, unsigned threads, ..);    // in kernels/, and here
 //   WarpEmulator(seed).run([&](EmulatedWarp warp, unsigned thread) { .. find(warp, 0xFFFFFFFF, ..) .. });
 //   emulate_rows(seed, n, [&](std::size_t i, EmulatedLanes lanes) { .. });                 // as each_row() on a GPU
 //
-// A thread runs until it exchanges values or ends; the next one is drawn by `seed`, so that a missing sync() shows as a
-// wrong result for some seed. Threads that wait in vain, meet in different calls or read from one that does not take
-// part are errors that say so.
+// A thread runs until it exchanges values or ends. Then `seed` selects the next one, so that a missing sync() gives a
+// wrong result for some seed. run() throws if threads wait forever, wait for each other in different calls, or read
+// from a thread that does not take part in the exchange.
 #pragma once
 
 #include <array>
@@ -44,7 +44,7 @@ class EmulatedWarp {
 
  private:
   friend class WarpEmulator;
-  // What the threads of a call brought.
+  // The values that the threads of a call exchange.
   struct Met {
     unsigned threads;
     std::array<std::uint64_t, 32> values;
@@ -84,18 +84,18 @@ class WarpEmulator {
 
   explicit WarpEmulator(std::uint64_t seed) : seed_(seed) {}
 
-  // Runs body(warp, thread) for thread = 0 .. 31; throws what the first of them throws, and std::logic_error for
-  // threads that cannot go on.
+  // Runs body(warp, thread) for thread = 0 .. 31. Throws the first exception of a thread, and std::logic_error if
+  // threads wait forever.
   void run(Body const& body);
 
  private:
   friend class EmulatedWarp;
   class Fibers;
-  Fibers* fibers_ = nullptr;  // of the run under way
+  Fibers* fibers_ = nullptr;  // of the current run
   std::uint64_t seed_;
 };
 
-// f(i, lanes) for i < n, by the two teams of one warp.
+// Calls f(i, lanes) for i < n with the two teams of one warp.
 template <class F>
 void emulate_rows(std::uint64_t seed, std::size_t n, F f) {
   WarpEmulator(seed).run([&](EmulatedWarp warp, unsigned thread) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The team of a GPU's warp, emulated, gives the bits of the host's; and the emulation finds what would hang a GPU.
+// An emulated team of a GPU warp gives the same bits as a team of the host, and the emulation finds code that would
+// hang a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +34,8 @@ std::vector<std::uint32_t> bits(std::vector<float> const& values) {
   return words;
 }
 
-// What f(n, lanes) returns for n < kMost: by the host's lanes, and by all 16 lanes of an emulated team.
+// Expects that f(n, lanes) returns the same bits for the host's lanes and for each of the 16 lanes of an emulated team,
+// for all n < kMost.
 template <class F>
 void expect_same_bits(F f) {
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
@@ -44,19 +46,19 @@ void expect_same_bits(F f) {
   }
 }
 
-TEST(WarpLanes, SumsHaveTheBitsOfTheHost) {
+TEST(WarpLanes, SumsHaveHostBits) {
   std::vector<float> const x = random_floats(kMost, 1);
   expect_same_bits([&](std::size_t n, auto lanes) { return lanes.sum(n, [&](std::size_t j) { return x[j]; }); });
 }
 
-TEST(WarpLanes, SumsOfWordsHaveTheBitsOfTheHost) {
+TEST(WarpLanes, SumsOfWordsHaveHostBits) {
   std::mt19937_64 random(1);
   std::vector<std::uint64_t> x(kMost);
   for (auto& word : x) word = random();
   expect_same_bits([&](std::size_t n, auto lanes) { return lanes.sum_words(n, [&](std::size_t j) { return x[j]; }); });
 }
 
-TEST(WarpLanes, LargestWordAsksOnceForEach) {
+TEST(WarpLanes, LargestWordReadsEachElementOnce) {
   std::vector<float> const x = random_floats(kMost, 4);
   std::vector<std::uint32_t> const words = bits(x);
   expect_same_bits(
@@ -70,7 +72,7 @@ TEST(WarpLanes, LargestWordAsksOnceForEach) {
   }
 }
 
-TEST(WarpLanes, LargestIgnoreWhatIsNotANumberAsTheHostDoes) {
+TEST(WarpLanes, LargestIgnoresNanLikeTheHost) {
   std::vector<float> x = random_floats(kMost, 2);
   for (std::size_t j = 0; j < kMost; j += 7) x[j] = std::nanf("");
   for (float least : {-100.0F, 0.0F, 100.0F}) {
@@ -91,8 +93,8 @@ TEST(WarpLanes, EachVisitsEveryElementOnce) {
   }
 }
 
-// A body of several exchanges, with values that lanes leave for each other in memory.
-TEST(WarpLanes, LossOfASideHasTheBitsOfTheHost) {
+// The body has several exchanges, and lanes read values that others have written to memory.
+TEST(WarpLanes, SideLossHasHostBits) {
   std::vector<std::uint32_t> rows(kMost);
   for (std::size_t j = 0; j < kMost; ++j) rows[j] = static_cast<std::uint32_t>(j % 11);
   using Kind = kernels::Loss::Kind;
@@ -114,7 +116,7 @@ TEST(WarpLanes, LossOfASideHasTheBitsOfTheHost) {
   }
 }
 
-// Queries and gradients of one triple, by an emulated team and by the host.
+// Compares queries and gradients of one triple between an emulated team and the host.
 template <class Triple>
 void expect_same_triple(std::size_t dim, std::size_t relation_dim) {
   auto const make = [&](auto lanes, Matrix<float> const& sources, Matrix<float> const& relation) {
@@ -142,7 +144,7 @@ void expect_same_triple(std::size_t dim, std::size_t relation_dim) {
   expect_near(relation[1].view().flat(), relation[0].view().flat());
 }
 
-// The same of a distance, with what a team writes of one candidate.
+// The same for a distance, with the direction that a team writes for one candidate.
 template <class Score>
 struct OneNegative : kernels::DistanceTriple<Score, float> {
   using Triple = kernels::DistanceTriple<Score, float>;
@@ -158,7 +160,7 @@ struct OneNegative : kernels::DistanceTriple<Score, float> {
   }
 };
 
-TEST(WarpLanes, DistancesAreThoseOfTheHost) {
+TEST(WarpLanes, DistancesMatchTheHost) {
   for (std::size_t dim : {2, 6, 16, 34, 50}) {
     SCOPED_TRACE(dim);
     expect_same_triple<OneNegative<kernels::TranslationL1>>(dim, dim);
@@ -167,7 +169,7 @@ TEST(WarpLanes, DistancesAreThoseOfTheHost) {
   }
 }
 
-TEST(WarpLanes, TriplesAreThoseOfTheHost) {
+TEST(WarpLanes, TriplesMatchTheHost) {
   for (std::size_t dim : {2, 6, 16, 34, 50}) {
     SCOPED_TRACE(dim);
     expect_same_triple<kernels::NumberTriple<kernels::RealNumber<float>>>(dim, dim);
@@ -176,7 +178,7 @@ TEST(WarpLanes, TriplesAreThoseOfTheHost) {
   }
 }
 
-TEST(EmulatedWarp, Exchanges) {
+TEST(EmulatedWarp, ShuffleBallotAndMatchExchangeValues) {
   constexpr unsigned kAll = 0xFFFFFFFF, kOdd = 0xAAAAAAAA;
   WarpEmulator(1).run([&](EmulatedWarp warp, unsigned thread) {
     EXPECT_EQ(warp.shuffle(kAll, thread * 10, 7), 70U);
@@ -191,8 +193,8 @@ TEST(EmulatedWarp, Exchanges) {
   });
 }
 
-// Sums that neighbours leave in memory are wrong for some order of the threads, unless they wait for each other.
-TEST(EmulatedWarp, AMissingSyncShows) {
+// Without sync() a thread reads the old value of its neighbour for some order of the threads.
+TEST(EmulatedWarp, ReportsMissingSyncAsWrongResult) {
   auto const sees_old_values = [](std::uint64_t seed, bool sync) {
     std::vector<int> left(32, 0);
     bool old = false;
@@ -220,7 +222,7 @@ std::string error_of(WarpEmulator::Body const& body) {
   return "";
 }
 
-TEST(EmulatedWarp, ThreadsThatWaitInVainAreAnError) {
+TEST(EmulatedWarp, ReportsThreadsThatWaitForever) {
   using testing::HasSubstr;
   EXPECT_THAT(error_of([](EmulatedWarp warp, unsigned thread) {
                 if (thread != 9) warp.sync(0xFFFFFFFF);
@@ -232,7 +234,7 @@ TEST(EmulatedWarp, ThreadsThatWaitInVainAreAnError) {
               testing::AllOf(HasSubstr("3 waits in sync"), HasSubstr("20 waits in ballot")));
   EXPECT_THAT(error_of([](EmulatedWarp warp, unsigned) { warp.sync(0x1); }),
               HasSubstr("1 waits in sync for 0x00000001"))
-      << "a caller that is not of its own threads";
+      << "the caller is not one of the threads that it waits for";
   EXPECT_THAT(error_of([](EmulatedWarp warp, unsigned thread) {
                 if (thread < 16) warp.shuffle(0xFFFF, 1.0F, 20);
               }),

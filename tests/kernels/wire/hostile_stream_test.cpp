@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse streams that nobody wrote: rejected with a reason, or read without leaving their bytes or their range.
+// Invalid sparse streams are rejected with a reason, or read without accesses outside of their bytes and their range.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -16,7 +16,7 @@ using kernels::kStreamBlock;
 using kernels::StreamValues;
 using kernels::StreamView;
 
-std::string fault_of(std::vector<std::uint8_t> const& bytes) {
+std::string error_of(std::vector<std::uint8_t> const& bytes) {
   return std::string(StreamView(View<std::uint8_t const>(bytes)).error());
 }
 
@@ -35,14 +35,14 @@ std::vector<std::uint8_t> small_stream(double density, StreamValues values) {
                  kernels::encode<float>(stream, {indices, floats, 10, kStreamBlock + 50, {values, -30}}).view());
 }
 
-TEST(HostileStream, IsRefused) {
+TEST(HostileStream, InvalidHeaderIsRejectedWithReason) {
   auto const good = small_stream(.02, StreamValues::kHalf);
-  EXPECT_EQ(fault_of(good), "");
-  EXPECT_EQ(fault_of({}), "it is shorter than a header");
+  EXPECT_EQ(error_of(good), "");
+  EXPECT_EQ(error_of({}), "it is shorter than a header");
   struct Case {
     std::size_t at;
     std::uint8_t byte;
-    char const* bad_row;
+    char const* error;
   };
   for (Case const c : {Case{0, 2, "its version is unknown"},
                        {1, 5, "its values have an unknown format"},
@@ -63,15 +63,15 @@ TEST(HostileStream, IsRefused) {
                        {55, 8, "the word of an empty block is not 0"}}) {
     auto bytes = good;
     bytes[c.at] = c.byte;
-    EXPECT_EQ(fault_of(bytes), c.bad_row) << "byte " << c.at;
+    EXPECT_EQ(error_of(bytes), c.error) << "byte " << c.at;
   }
   auto longer = good;
   longer.push_back(0);
-  EXPECT_EQ(fault_of(longer), "its length differs from that in its header");
+  EXPECT_EQ(error_of(longer), "its length differs from that in its header");
 }
 
-// Each bit is turned over: no read leaves the bytes, and what is read lies in the range.
-TEST(HostileStream, IsNeverBelieved) {
+// Flips each bit. No read is outside of the bytes, and all indices are within the stream's range.
+TEST(HostileStream, BitFlipsNeverCauseReadsOutOfRange) {
   Stream stream(Device::host(), 1);
   std::size_t rejected = 0, bad = 0, read = 0;
   for (double const density : {.004, .03, .4, 1.}) {
@@ -99,11 +99,11 @@ TEST(HostileStream, IsNeverBelieved) {
   EXPECT_GT(read, 1000U);
 }
 
-TEST(HostileStream, IsNamed) {
+TEST(HostileStream, SumsReportTheIndexOfABadStream) {
   Stream stream(Device::host(), 1);
   auto const good = small_stream(.02, StreamValues::kHalf);
   auto wrong = good;
-  wrong.back() = 255;  // the last gap leads nowhere
+  wrong.back() = 255;  // the last gap leaves the range
   StreamView const streams[] = {StreamView(View<std::uint8_t const>(good)),
                                 StreamView(View<std::uint8_t const>(wrong))};
   std::vector<float> all(kStreamBlock + 50);

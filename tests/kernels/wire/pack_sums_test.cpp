@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums in as few bytes as hold them: what is no such rows is found, and sums that leave their range.
+// Sums packed into the fewest bytes: bytes of a wrong size are rejected, and sums that overflow are reported.
 #include "kernels/wire/pack_sums.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ bool found(Bytes const& bytes, std::size_t rows, std::size_t dim) {
   return kernels::wait_find_packed_rows(stream, {View<std::uint8_t const>(bytes), rows, dim}, starts);
 }
 
-TEST(PackSums, OfTheWrongSizeAreNotFound) {
+TEST(PackSums, RejectsBytesOfWrongSize) {
   EXPECT_TRUE(found({}, 0, 5));
   EXPECT_FALSE(found({0}, 0, 5));
   EXPECT_TRUE(found({0x00}, 1, 5));
@@ -31,12 +31,12 @@ TEST(PackSums, OfTheWrongSizeAreNotFound) {
   EXPECT_FALSE(found({}, 1, 3));
   EXPECT_TRUE(found({0x21, 1, 2, 2}, 2, 1));
   EXPECT_TRUE(found({0xF1, 1, 2, 2, 2, 2, 2, 2, 2, 2}, 2, 1));  // a width above 8 is 8
-  // The half of a byte that no row has may be anything.
+  // With an odd number of rows, half of the last width byte is not used; any value is accepted there.
   EXPECT_TRUE(found({0xF1, 1}, 1, 1));
   EXPECT_FALSE(found(Bytes(1 << 20, 0xFF), std::size_t{1} << 21, 65536));
 }
 
-TEST(PackSums, OutsideTheirRangeAreReported) {
+TEST(PackSums, ReportsFirstRowThatOverflows) {
   constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
   Stream stream(Device::host(), 1);
   for (std::size_t const dim : {1, 3, 8, 19}) {

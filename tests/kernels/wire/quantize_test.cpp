@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the wire's formats promise beyond one row's error: no bias, no loss over many steps, sizes, and odd numbers.
+// Properties of the wire formats beyond the error of one row: no bias, no loss over many steps, sizes, and special
+// values.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -27,7 +28,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 struct Sent {
   std::vector<float> decoded, residual;
 };
-constexpr std::size_t kDim = 4;  // columns of rows, where nothing else is said
+constexpr std::size_t kDim = 4;  // columns of a row, unless the test gives another number
 
 Sent send(Device device, Format format, std::vector<float> const& values, std::vector<float> const& rest,
           Rounding rounding = Rounding::kNearest, kernels::RoundingKey rounding_key = {}, std::size_t dim = kDim) {
@@ -43,7 +44,7 @@ Sent send(Device device, Format format, std::vector<float> const& values, std::v
   return {to_host(stream, out.view().flat()), to_host(stream, residual.view().flat())};
 }
 
-TEST(Quantize, SizesOnTheWire) {
+TEST(Quantize, WireSizesMatchTheFormat) {
   EXPECT_EQ(kernels::wire_bytes(Format::kFloat, 10, 100), 4000U);
   EXPECT_EQ(kernels::wire_bytes(Format::kHalf, 10, 101), 2040U);
   EXPECT_EQ(kernels::wire_bytes(Format::kE5M2, 10, 64), 680U);
@@ -55,7 +56,7 @@ TEST(Quantize, SizesOnTheWire) {
 }
 
 TEST(Quantize, StochasticRoundingHasNoBias) {
-  // A column of 1 makes the scale; the others are a million draws for one value.
+  // Columns of value 1 set the scale; the other columns are a million draws for one value.
   constexpr std::size_t kRows = 1000, kColumns = 1008, kDraws = kRows * (kColumns - 8);
   for (Device const device : devices()) {
     for (float const value : {0.3F, -0.77F, 0.004F}) {
@@ -80,7 +81,7 @@ TEST(Quantize, StochasticRoundingHasNoBias) {
   }
 }
 
-TEST(Quantize, DrawsBelongToRows) {
+TEST(Quantize, StochasticDrawsDependOnTheRow) {
   Random random(1);
   auto const values = floats(random, 10, kDim);
   std::vector<float> const second(values.begin() + 6 * kDim, values.end());
@@ -95,8 +96,8 @@ TEST(Quantize, DrawsBelongToRows) {
   }
 }
 
-// What has been decoded over many steps, and the last residual, are the sum of all that was sent.
-TEST(Quantize, NothingIsLostOverManySteps) {
+// The sum of all decoded values and the last residual is the sum of all values that were to be sent.
+TEST(Quantize, ResidualsPreserveTheSumOverManySteps) {
   constexpr int kSteps = 200;
   for (Device const device : devices()) {
     for (Format const format : kernels::kFormats) {
@@ -113,14 +114,14 @@ TEST(Quantize, NothingIsLostOverManySteps) {
         }
       }
       for (std::size_t i = 0; i < sent.size(); ++i) {
-        // Each step rounds s = values + residual, here below 4, and maybe s - decoded.
+        // Each step rounds s = values + residual, here below 4, and possibly s - decoded.
         EXPECT_NEAR(got[i] + static_cast<double>(residual[i]), sent[i], kSteps * 0x1p-21) << static_cast<int>(format);
       }
     }
   }
 }
 
-TEST(Quantize, WhatIsNotFiniteStaysInItsRow) {
+TEST(Quantize, NonfiniteValueAffectsOnlyItsRow) {
   std::vector<float> const good{1, 2, 3, 4}, rest{0.5F, 0.5F, 0.5F, 0.5F};
   for (Device const device : devices()) {
     for (float const bad : {kInfinity, -kInfinity, kNan, 3e38F}) {
@@ -146,7 +147,7 @@ TEST(Quantize, WhatIsNotFiniteStaysInItsRow) {
   }
 }
 
-TEST(Quantize, TinyRowsWaitInTheResidual) {
+TEST(Quantize, TinyRowsStayInTheResidual) {
   std::vector<float> const values{1e-40F, -1e-45F, 0x1p-101F, 0};
   for (Device const device : devices()) {
     for (Format const format : {Format::kE4M3, Format::kE5M2, Format::kInt8, Format::kInt2}) {
@@ -183,7 +184,7 @@ TEST(QuantizeSums, SmallSumsAreExact) {
   for (Device const device : devices()) {
     for (Format const format : {Format::kFloat, Format::kHalf, Format::kBFloat16, Format::kInt8}) {
       auto const sent = send_sums(device, format, sums, rest);
-      // 127 units of 2^-30 are below what half can tell apart.
+      // Half cannot represent 127 units of 2^-30 exactly.
       bool const exact = sent.decoded == std::vector<std::int64_t>{127, -127, -4, 0};
       EXPECT_EQ(exact, format != Format::kHalf) << static_cast<int>(format);
       for (std::size_t j = 0; j < kDim; ++j) EXPECT_EQ(sent.decoded[j] + sent.residual[j], sums[j] + rest[j]);
@@ -191,7 +192,7 @@ TEST(QuantizeSums, SmallSumsAreExact) {
   }
 }
 
-TEST(QuantizeSums, LargestSums) {
+TEST(QuantizeSums, LargestSumsAreExactAndOverflowIsReported) {
   constexpr std::int64_t kMost = std::int64_t{1} << 62, kMax = std::numeric_limits<std::int64_t>::max();
   for (Device const device : devices()) {
     for (Format const format : kernels::kFormats) {
@@ -207,7 +208,7 @@ TEST(QuantizeSums, LargestSums) {
   }
 }
 
-TEST(QuantizeSums, WhatHalvesCutOffStaysInTheResidual) {
+TEST(QuantizeSums, ClippedHalfValuesStayInTheResidual) {
   constexpr std::int64_t kOne = std::int64_t{1} << 30, kCut = 65504 * kOne;
   for (Device const device : devices()) {
     auto const sent =
@@ -218,7 +219,7 @@ TEST(QuantizeSums, WhatHalvesCutOffStaysInTheResidual) {
   }
 }
 
-TEST(QuantizeBuckets, TheLastOneIsShorter) {
+TEST(QuantizeBuckets, LastBucketMayBeShorter) {
   Random random(9);
   for (Device const device : devices()) {
     Stream stream(device, 2);

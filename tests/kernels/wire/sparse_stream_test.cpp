@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse streams: every form of values and places against maps of doubles, and their sizes.
+// Sparse streams: every form of values and every encoding of positions, compared with dense arrays; and their sizes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ constexpr ValueForm kForms[] = {{StreamValues::kFloat, kGrid},
                                 {StreamValues::kUnits, kGrid}};
 constexpr double kDensities[] = {0, 1e-5, .001, .01, .04, .12, .2, .6, .97, 1};
 
-// The most that a form may be off, `most` being the largest magnitude of a block.
+// Returns the largest error that a form may have in a block whose largest magnitude is `most`.
 double error_max(ValueForm form, double most) {
   switch (form.values) {
     case StreamValues::kHalf:
@@ -56,7 +56,7 @@ class SparseStream : public testing::Test {};
 using Types = testing::Types<float, std::int64_t>;
 TYPED_TEST_SUITE(SparseStream, Types);
 
-TYPED_TEST(SparseStream, SaysWhatItWasGiven) {
+TYPED_TEST(SparseStream, RoundTripKeepsElements) {
   Random random(1);
   Stream stream(Device::host(), 2);
   std::uint64_t const sizes[] = {0, 1, 63, 65, kStreamBlock - 1, kStreamBlock, kStreamBlock + 1, 3 * kStreamBlock + 7};
@@ -68,7 +68,8 @@ TYPED_TEST(SparseStream, SaysWhatItWasGiven) {
         auto const bytes = encoded(stream, e, form);
         auto const all = e.dense();
         auto const same = kernels::encode<TypeParam>(stream, {all, e.first, form});
-        ASSERT_EQ(to_host(stream, bytes.view()), to_host(stream, same.view())) << "of a list and of an array";
+        ASSERT_EQ(to_host(stream, bytes.view()), to_host(stream, same.view()))
+            << "the encodings of a list and of an array differ";
         StreamView const streams[] = {view(bytes)};
         EXPECT_EQ(streams[0].header().first, e.first);
         EXPECT_GE(streams[0].header().count, e.indices.size());
@@ -78,13 +79,13 @@ TYPED_TEST(SparseStream, SaysWhatItWasGiven) {
   }
 }
 
-TEST(SparseStreamOfFloats, StaysInItsList) {
+TEST(SparseStreamOfFloats, ViewOfAListReadsInPlace) {
   Random random(3);
   Stream stream(Device::host(), 2);
   for (double const density : kDensities) {
     SCOPED_TRACE(density);
     auto const e = elements<float>(random, 5, 2 * kStreamBlock + 77, density);
-    std::uint64_t const first = 17, size = e.size - 20;  // the list has more elements in front and behind
+    std::uint64_t const first = 17, size = e.size - 20;  // the list also has elements before and after this range
     auto const listed = kernels::view_in_place(stream, {e.indices, e.values, first, size});
     auto const other = elements<float>(random, first, size, .1);
     auto const sent = encoded(stream, other, {StreamValues::kHalf, kGrid});
@@ -102,7 +103,7 @@ TEST(SparseStreamOfFloats, StaysInItsList) {
   }
 }
 
-TEST(SparseStreamOfFloats, StaysInItsArray) {
+TEST(SparseStreamOfFloats, ViewOfAnArrayReadsInPlace) {
   Random random(4);
   Stream stream(Device::host(), 2);
   constexpr std::uint64_t kFirst = 17, kSize = 2 * kStreamBlock + 77;
@@ -115,7 +116,7 @@ TEST(SparseStreamOfFloats, StaysInItsArray) {
     StreamView const in_place = kernels::view_in_place(values, kFirst);
     EXPECT_EQ(in_place.header().first, kFirst);
     EXPECT_EQ(in_place.header().size, kSize);
-    // By bits: a stream knows no -0.
+    // Compares bits, because an encoded stream has no -0.
     auto const bits = [&](std::vector<StreamView> const& streams) {
       auto const sums = dense<float>(stream, streams);
       std::vector<std::uint32_t> all(sums.size());
@@ -128,8 +129,7 @@ TEST(SparseStreamOfFloats, StaysInItsArray) {
   }
 }
 
-// Whatever the form of places, and for each of the terms.
-TYPED_TEST(SparseStream, TakesItsPartOfAList) {
+TYPED_TEST(SparseStream, EncodesOnlyTheGivenRange) {
   Random random(2);
   Stream stream(Device::host(), 2);
   auto const e = elements<TypeParam>(random, 0, 3 * kStreamBlock + 100, .03);
@@ -144,7 +144,7 @@ TYPED_TEST(SparseStream, TakesItsPartOfAList) {
   }
 }
 
-TYPED_TEST(SparseStream, KeepsWhatValuesLose) {
+TYPED_TEST(SparseStream, ResidualKeepsTheRoundingError) {
   Random random(3);
   Stream stream(Device::host(), 2);
   for (double const density : {.01, .3}) {
@@ -173,7 +173,7 @@ PositionEncoding kind_at(double density, ValueForm form, std::size_t* position_b
   return all.blocks()[0].word.kind;
 }
 
-TEST(SparseStreamBytes, AreFewForPlaces) {
+TEST(SparseStreamBytes, PositionsUseTheShortestEncoding) {
   struct Case {
     double density, most;  // bytes for each element, all headers included
     PositionEncoding kind;
@@ -192,7 +192,7 @@ TEST(SparseStreamBytes, AreFewForPlaces) {
   }
 }
 
-TEST(SparseStreamBytes, UnitsTakeTheWidthTheirBlockNeeds) {
+TEST(SparseStreamBytes, UnitsUseTheWidthTheirBlockNeeds) {
   Stream stream(Device::host(), 1);
   std::vector<std::uint32_t> const indices{5, 6, 70000, 140000, 200000};
   std::vector<std::int64_t> const values{-128, 127, 128, -40000, std::int64_t{1} << 40};
@@ -205,7 +205,7 @@ TEST(SparseStreamBytes, UnitsTakeTheWidthTheirBlockNeeds) {
   for (std::size_t i = 0; i < indices.size(); ++i) EXPECT_EQ(got[indices[i]], values[i]);
 }
 
-TEST(SparseStreamBytes, ReachTheLastIndexThereIs) {
+TEST(SparseStreamBytes, SupportLargestIndex) {
   Stream stream(Device::host(), 1);
   std::vector<std::uint32_t> const indices{0xFFFF0000, 0xFFFFFFFE};
   std::vector<float> const values{1, 2};
@@ -215,13 +215,13 @@ TEST(SparseStreamBytes, ReachTheLastIndexThereIs) {
   auto const got = kernels::sum<float>(stream, kernels::SumToEntries<float>{streams});
   EXPECT_EQ(to_host(stream, got.indices.view()), indices);
   EXPECT_EQ(to_host(stream, got.values.view()), values);
-  // All of the largest vector: its words alone are 256 KiB.
+  // The largest possible vector; the words of its blocks alone are 256 KiB.
   auto const largest = kernels::encode<float>(stream, {indices, values, 0, 0xFFFFFFFF, {StreamValues::kHalf, kGrid}});
   StreamView const whole[] = {view(largest)};
   EXPECT_EQ(to_host(stream, kernels::sum<float>(stream, kernels::SumToEntries<float>{whole}).indices.view()), indices);
 }
 
-TEST(SparseStreamErrors, IndicesMustAscend) {
+TEST(SparseStreamErrors, RejectsUnsortedIndices) {
   Stream stream(Device::host(), 2);
   std::vector<float> const values(4, 1);
   for (std::vector<std::uint32_t> const& wrong :
@@ -234,8 +234,8 @@ TEST(SparseStreamErrors, IndicesMustAscend) {
   }
 }
 
-// In blocks whose places are bitmaps, wherever in the list.
-TEST(SparseStreamErrors, IndicesMustAscendWhereTheyAreMany) {
+// The wrong index is in a block whose positions are a bitmap, at several places of the list.
+TEST(SparseStreamErrors, RejectsUnsortedIndicesInDenseBlocks) {
   Stream stream(Device::host(), 2);
   std::vector<std::uint32_t> good;
   for (std::uint32_t i = 0; i < 2 * kStreamBlock; i += 1 + i % 3) good.push_back(i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse vectors for tests, as streams and back.
+// Sparse vectors for tests, and their conversion to streams and back.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ struct Elements {
   }
 };
 
-// A multiple of 2^-20 in [-1, 1) that is not 0.
+// Returns a multiple of 2^-20 in [-1, 1) that is not 0.
 template <class T>
 T value_of(Random& random) {
   auto const units = static_cast<std::int64_t>(below(random, 1 << 21)) - (1 << 20);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of sparse streams against maps of doubles, and the memory that they keep.
+// Sums of sparse streams, compared with maps of doubles, and the memory that the sums keep.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,11 +16,11 @@ using kernels::StreamValues;
 using kernels::StreamView;
 
 template <class T>
-class SparseAllreduce : public testing::Test {};
+class SparseSum : public testing::Test {};
 using Types = testing::Types<float, std::int64_t>;
-TYPED_TEST_SUITE(SparseAllreduce, Types);
+TYPED_TEST_SUITE(SparseSum, Types);
 
-TYPED_TEST(SparseAllreduce, IsThatOfAMap) {
+TYPED_TEST(SparseSum, MatchesSumInAMap) {
   Random random(4);
   for (double const density : {.0005, .02, .1, .5, .99}) {
     for (std::size_t ranks = 1; ranks <= 8; ++ranks) {
@@ -32,7 +32,7 @@ TYPED_TEST(SparseAllreduce, IsThatOfAMap) {
         auto const e = elements<TypeParam>(random, 77, kStreamBlock + 999, density * (r == 2 ? 20 : 1));
         bytes.push_back(encoded(stream, e, {StreamValues::kUnits, kGrid}));
         for (std::size_t i = 0; i < e.indices.size(); ++i) want[e.indices[i]] += number(e.values[i]);
-        if (r == 0 && ranks > 1) {  // the next takes every second element away again
+        if (r == 0 && ranks > 1) {  // the next stream cancels every second element
           auto other = e;
           for (std::size_t i = 0; i < e.indices.size(); ++i) {
             other.values[i] = i % 2 == 0 ? -e.values[i] : e.values[i];
@@ -70,7 +70,7 @@ TYPED_TEST(SparseAllreduce, IsThatOfAMap) {
   }
 }
 
-TYPED_TEST(SparseAllreduce, AddsToWhatIsThere) {
+TYPED_TEST(SparseSum, AddsToExistingValues) {
   Random random(5);
   Stream stream(Device::host(), 1);
   auto const e = elements<TypeParam>(random, 0, 70000, .05);
@@ -84,7 +84,7 @@ TYPED_TEST(SparseAllreduce, AddsToWhatIsThere) {
   }
 }
 
-TEST(SparseSumOfFloats, IsZeroOfMinusZeros) {
+TEST(SparseSumOfFloats, SumOfNegativeZerosIsPositiveZero) {
   Stream stream(Device::host(), 1);
   for (std::uint32_t const step : {1, 2, 5, 20, 600}) {
     std::vector<std::uint32_t> indices;
@@ -100,9 +100,9 @@ TEST(SparseSumOfFloats, IsZeroOfMinusZeros) {
   }
 }
 
-// There may be fewer sums than there were elements: no more memory is kept than twice what the sums take, and all of it
-// is given back.
-TEST(SparseSumMemory, IsNotWhatTheTermsNeeded) {
+// The sum may have fewer elements than its terms together. It keeps at most twice the memory that its elements need,
+// and frees all of it.
+TEST(SparseSumMemory, IsBoundedByTheSizeOfTheSum) {
   Random random(8);
   Stream stream(Device::host(), 1);
   std::size_t const before = memory::usage(Device::host()).bytes;
@@ -110,7 +110,7 @@ TEST(SparseSumMemory, IsNotWhatTheTermsNeeded) {
     auto const e = elements<float>(random, 0, 2 * kStreamBlock, density);
     auto const bytes = encoded(stream, e, {StreamValues::kFloat, kGrid});
     std::size_t const with_bytes = memory::usage(Device::host()).bytes;
-    for (std::size_t const terms : {1, 2, 8}) {  // .6 of what two terms have at most, or a half, or an eighth
+    for (std::size_t const terms : {1, 2, 8}) {  // the sum has 1 / terms of the elements of all terms
       std::vector<StreamView> const streams(terms, view(bytes));
       auto const sums = kernels::sum<float>(stream, kernels::SumToEntries<float>{streams});
       EXPECT_EQ(to_host(stream, sums.indices.view()), e.indices);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors that make top-k hard: no sample tells their threshold, or there is none to tell.
+// Vectors that are difficult for top-k: a sample of elements gives a wrong threshold, or no threshold separates k
+// elements.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +24,7 @@ struct Kept {
   float threshold;
 };
 
-// x is split into values and a residual where `split`.
+// Runs the kernel on x. If `split` is set, x is split into values and a residual.
 Kept top_k(Device device, int threads, std::vector<float> const& x, std::size_t k, float guess, bool split) {
   Stream stream(device, threads);
   std::vector<float> values = x, rest(split ? x.size() : 0, 0);
@@ -41,7 +42,7 @@ Kept top_k(Device device, int threads, std::vector<float> const& x, std::size_t 
 
 std::uint32_t magnitude(float x) { return std::bit_cast<std::uint32_t>(x) & 0x7FFFFFFF; }
 
-// The oracle sorts; NaN is larger than infinity, and zeros are nothing.
+// Compares with sorting. NaN is larger than infinity, and zeros are never selected.
 void expect_largest(std::vector<float> const& x, std::size_t k, float guess = 0) {
   std::vector<std::uint32_t> order;
   for (std::uint32_t i = 0; i < x.size(); ++i) {
@@ -68,7 +69,7 @@ void expect_largest(std::vector<float> const& x, std::size_t k, float guess = 0)
   }
 }
 
-constexpr std::size_t kLong = 100'000;  // more than are listed as a whole
+constexpr std::size_t kLong = 100'000;  // so many that the kernel does not list all elements as candidates
 
 std::vector<float> normal(std::size_t n, std::uint64_t seed) {
   Random random(seed);
@@ -78,7 +79,7 @@ std::vector<float> normal(std::size_t n, std::uint64_t seed) {
   return x;
 }
 
-TEST(TopK, ManyNumbersOfElements) {
+TEST(TopK, SelectsLargestForAnyK) {
   auto const x = normal(kLong, 1);
   for (std::size_t const k : {std::size_t{0}, std::size_t{1}, kLong / 100, kLong / 2, kLong - 1, kLong, kLong + 5}) {
     expect_largest(x, k);
@@ -87,16 +88,16 @@ TEST(TopK, ManyNumbersOfElements) {
   expect_largest({0, 0, 0}, 2);
 }
 
-TEST(TopK, GuessesDoNotChangeTheResult) {
+TEST(TopK, ThresholdGuessDoesNotChangeTheResult) {
   auto const x = normal(kLong, 2);
   for (float const guess : {2.5758F, 0.001F, 100.0F, -1.0F, kInfinity, kNan, 1e-45F, 3e38F}) {
     expect_largest(x, kLong / 100, guess);
   }
 }
 
-TEST(TopK, EqualElements) {
+TEST(TopK, SelectsAmongEqualElements) {
   expect_largest(std::vector<float>(kLong, -3), 1000);
-  std::vector<float> few(kLong, 0);  // fewer that are not zero than are asked for
+  std::vector<float> few(kLong, 0);  // fewer nonzero elements than k
   for (std::size_t i = 5; i < few.size(); i += 1000) few[i] = i % 3 == 0 ? -1 : 1;
   expect_largest(few, 100);
   expect_largest(few, 1000);
@@ -105,7 +106,7 @@ TEST(TopK, EqualElements) {
   expect_largest(two, kLong / 3);
 }
 
-TEST(TopK, OrderedElements) {
+TEST(TopK, SelectsAmongSortedElements) {
   std::vector<float> x(kLong);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
   expect_largest(x, kLong / 100);
@@ -113,15 +114,15 @@ TEST(TopK, OrderedElements) {
   expect_largest(x, kLong / 100);
 }
 
-// A sample of a few places sees none of the large elements, which all lie together.
-TEST(TopK, LargeElementsInOnePlace) {
+// All large elements are next to each other, so a sample of elements contains none of them.
+TEST(TopK, FindsLargeElementsThatSamplesMiss) {
   auto x = normal(400'000, 3);
   for (std::size_t i = 123'456; i < 123'456 + 300; ++i) x[i] *= 1e6F;
   expect_largest(x, 200);
   expect_largest(x, 400);
 }
 
-TEST(TopK, NotANumberIsLargest) {
+TEST(TopK, NanIsLargerThanInfinity) {
   auto x = normal(kLong, 4);
   x[77] = kInfinity;
   x[78] = -kInfinity;
@@ -132,15 +133,15 @@ TEST(TopK, NotANumberIsLargest) {
   expect_largest(std::vector<float>(kLong, kNan), 10);
 }
 
-TEST(TopK, SmallestFloats) {
+TEST(TopK, SelectsAmongDenormalFloats) {
   std::vector<float> x(kLong, 1e-45F);
   for (std::size_t i = 0; i < x.size(); i += 10) x[i] = 3e-45F;
   expect_largest(x, 1000);
   expect_largest(x, kLong / 2);
 }
 
-// The threshold of one step is the bound of the next ones, which need no selection.
-TEST(TopK, ThresholdsKeepAboutAsMany) {
+// The threshold of one step is used as the bound of the next steps, which then need no selection.
+TEST(TopK, ThresholdSelectsAboutAsManyNextTime) {
   for (Device const device : devices()) {
     Stream stream(device, 2);
     std::size_t const k = kLong / 100;
@@ -154,7 +155,7 @@ TEST(TopK, ThresholdsKeepAboutAsMany) {
   }
 }
 
-TEST(SelectAbove, NothingWithoutRoomIsLost) {
+TEST(SelectAbove, ResidualKeepsElementsWithoutRoom) {
   for (Device const device : devices()) {
     Stream stream(device, 2);
     auto const values = to_device(stream, std::vector<float>{1, -5, 0, kNan, 7, -kInfinity, 4});

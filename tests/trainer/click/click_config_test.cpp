@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of click-through models: what is usual, what is rejected, and what checkpoints depend on.
+// Settings of click-through models: defaults, rejected settings, and settings that must not change on resume.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ Config parse(std::string const& text, std::vector<SettingOverride> const& overri
   return parse_config("[data]\nreader = 'clicks'\ntrain = 'a.tsv'\n" + text, "run.toml", "/data", overrides);
 }
 
-TEST(ClickConfig, HasDefaultsOfItsOwn) {
+TEST(ClickConfig, UsesDefaultsOfClickModels) {
   Config const c = parse("");
   EXPECT_EQ(c.model.name, "dlrm");
   EXPECT_EQ(c.model.dim, 16);
@@ -31,24 +31,24 @@ TEST(ClickConfig, HasDefaultsOfItsOwn) {
   EXPECT_EQ(c.data.test_share, 0.1);
   EXPECT_EQ(c.data.numeric_columns, 13);
   EXPECT_EQ(c.data.categorical_columns, 26);
-  // What is given wins, in the file or outside of it, and whether the reader comes first or last.
+  // Given values replace defaults, in the file or as overrides, before or after the reader is set.
   EXPECT_EQ(parse("[model]\ndim = 8\n").model.dim, 8);
   EXPECT_EQ(parse("[model]\nname = 'fm'\n").model.name, "fm");
   EXPECT_EQ(parse("", {"model.init_scale=0.5"}).model.init_scale, 0.5);
   EXPECT_EQ(parse_config("", "t", "/", {"model.dim=8", "data.train=x", "data.reader=clicks"}).model.dim, 8);
-  // Graphs have theirs still.
+  // Graph models keep their own defaults.
   Config const graph = parse_config("", "t", "/");
   EXPECT_EQ(graph.model.name, "complex");
   EXPECT_EQ(graph.model.dim, 100);
   EXPECT_EQ(graph.data.train, "train.txt");
 }
 
-TEST(ClickConfig, NeedsAFileToLearnFrom) {
+TEST(ClickConfig, RejectsMissingTrainingFile) {
   expect_error([] { parse_config("[data]\nreader = 'clicks'\n", "run.toml", "/", {}); },
                {"run.toml: data.train is empty (there are no samples to train on): set it to a file"});
 }
 
-TEST(ClickConfig, RefusesAModelThatLearnsFromOtherData) {
+TEST(ClickConfig, RejectsModelOfAnotherReader) {
   for (char const* model : {"complex", "distmult"}) {
     expect_error([&] { parse(std::string("[model]\nname = '") + model + "'\n"); },
                  {model, "data.reader is \"clicks\"", "use one of logistic, fm, deepfm, dlrm, dcnv2"});
@@ -60,7 +60,7 @@ TEST(ClickConfig, RefusesAModelThatLearnsFromOtherData) {
   expect_error([] { parse("[model]\nname = 'dlmr'\n"); }, {"\"dlmr\" (unknown)", "did you mean \"dlrm\"?"});
 }
 
-TEST(ClickConfig, RefusesWhatAModelDoesNotHave) {
+TEST(ClickConfig, RejectsSettingsTheModelDoesNotUse) {
   struct Case {
     char const *model, *setting, *why;
   };
@@ -112,7 +112,7 @@ TEST(ClickConfig, RefusesWhatAModelDoesNotHave) {
   }
 }
 
-TEST(ClickConfig, RefusesWhatOtherSettingsLeaveWithoutEffect) {
+TEST(ClickConfig, RejectsSettingsMadeIneffectiveByOthers) {
   auto const reject = [](std::vector<SettingOverride> const& settings, char const* why) {
     expect_error([&] { parse("", settings); }, {"has no effect here", why});
   };
@@ -163,7 +163,7 @@ TEST(ClickConfig, RefusesWhatOtherSettingsLeaveWithoutEffect) {
   EXPECT_NO_THROW(parse("", {"dense.optimizer=ftrl", "optimizer.schedule=linear"}));
 }
 
-TEST(ClickConfig, KeysOfClicksHaveNoEffectOnGraphs) {
+TEST(ClickConfig, GraphModelsRejectClickSettings) {
   for (char const* setting : {"data.numeric_columns=3",
                               "data.categorical_columns=3",
                               "data.multi_hot=[\"C1\"]",
@@ -191,7 +191,7 @@ TEST(ClickConfig, KeysOfClicksHaveNoEffectOnGraphs) {
   }
 }
 
-TEST(ClickConfig, RefusesOtherTypesAndWhatIsOutOfRange) {
+TEST(ClickConfig, RejectsWrongTypesAndValuesOutOfRange) {
   expect_error([] { parse("[model]\ntop = 8\n"); }, {"model.top is an integer", "give an array of integers"});
   expect_error([] { parse("[model]\ntop = [8, 'x']\n"); }, {"model.top has a string in it", "array of integers"});
   expect_error([] { parse("[model]\ntop = [8, 1.5]\n"); }, {"model.top has a number with a fraction in it"});
@@ -214,7 +214,7 @@ TEST(ClickConfig, RefusesOtherTypesAndWhatIsOutOfRange) {
   expect_error([] { parse("", {"dense.optimizer=ftrl", "dense.l1=-1"}); }, {"dense.l1 is -1"});
 }
 
-TEST(ClickConfig, LayersHaveAnOrderAndMayBeNone) {
+TEST(ClickConfig, LayerListsKeepOrderAndMayBeEmpty) {
   EXPECT_EQ(parse("[model]\ntop = [8, 32, 8]\n").model.top, (std::vector<std::int64_t>{8, 32, 8}));
   EXPECT_TRUE(parse("[model]\ntop = []\n").model.top.empty());
   EXPECT_EQ(parse("", {"data.multi_hot=[\"C2\", \"C1\"]"}).data.multi_hot, (std::vector<std::string>{"C1", "C2"}));
@@ -229,7 +229,7 @@ std::vector<SettingOverride> changed() {
           "eval.progressive=true", "model.row_dropout=0.25"};
 }
 
-TEST(ClickConfig, ResolvedGivesTheSameAgain) {
+TEST(ClickConfig, ResolvedConfigurationRoundTrips) {
   Config const once = parse("", changed());
   Config const again = parse_config(resolved(once), "resolved.toml", "/elsewhere");
   EXPECT_EQ(resolved(again), resolved(once));
@@ -241,8 +241,8 @@ TEST(ClickConfig, ResolvedGivesTheSameAgain) {
   }
 }
 
-// Each key of click models, in turn: ranks must agree on it, and a checkpoint is of one value.
-TEST(ClickConfig, RanksAgreeOnWhatModelsAreMadeOf) {
+// Ranks must agree on every key of click models that has an effect, and on no other.
+TEST(ClickConfig, CommonSettingsIncludeModelStructure) {
   std::set<std::string> common;
   for (auto const& [name, value] : common_settings(parse("", changed()))) common.insert(name);
   for (char const* name : {"data.train",
@@ -278,7 +278,7 @@ TEST(ClickConfig, RanksAgreeOnWhatModelsAreMadeOf) {
   }
 }
 
-TEST(ClickConfig, CheckpointsDependOnWhatModelsAreMadeOf) {
+TEST(ClickConfig, ResumeDifferencesIncludeModelStructure) {
   std::vector<SettingOverride> const base{"model.name=dcnv2", "model.wide=true", "data.multi_hot=[\"C4\"]"};
   Config const c = parse("", base);
   for (char const* setting : {"data.numeric_columns=3",
@@ -326,7 +326,7 @@ TEST(ClickConfig, CheckpointsDependOnWhatModelsAreMadeOf) {
   EXPECT_TRUE(resume_differences(c, parse("", with)).empty());
 }
 
-TEST(TableSettings, AreTheLibrarysWords) {
+TEST(TableSettings, ConvertToLibraryOptions) {
   Config const c = parse("", {"model.wide=true", "linear.kind=rowwise_adagrad", "linear.learning_rate=0.25",
                               "linear.initial_accumulator=0.5", "linear.l2=0.125", "dense.optimizer=sgd",
                               "dense.momentum=0.75", "dense.weight_decay=0.0625", "dense.learning_rate=2",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversion reads plain and compressed text alike, leaves nothing behind where it fails, and overwrites nothing else.
+// Conversion gives the same file from plain and compressed text, leaves no files if it fails, and does not overwrite
+// other files.
 #include <gmock/gmock.h>
 #include <zstd.h>
 
@@ -24,7 +25,7 @@ std::string compressed(std::string const& text) {
 }
 
 struct Conversion {
-  // Converts `contents`; returns the digest.
+  // Converts `contents` and returns the digest of the samples.
   std::uint64_t convert(std::string const& contents) {
     done = convert_samples(folder.write("text", contents), binary, small_layout(), options);
     return open_samples(binary).digest();
@@ -41,7 +42,7 @@ struct Conversion {
   Converted done;
 };
 
-TEST(ClickConvert, CompressedTextIsTheSame) {
+TEST(ClickConvert, CompressedTextGivesTheSameSamples) {
   Conversion c;
   auto const lines = SyntheticText(small_layout()).lines(50000);
   std::string const text = joined(lines);
@@ -56,7 +57,7 @@ TEST(ClickConvert, CompressedTextIsTheSame) {
   EXPECT_EQ(c.done.bad, 0U);
 }
 
-TEST(ClickConvert, RefusesDamagedCompression) {
+TEST(ClickConvert, RejectsDamagedCompression) {
   Conversion c;
   std::string const packed = compressed(joined(SyntheticText(small_layout()).lines(20000)));
   for (std::size_t size : {std::size_t{4}, std::size_t{5}, packed.size() / 2, packed.size() - 1}) {
@@ -67,12 +68,12 @@ TEST(ClickConvert, RefusesDamagedCompression) {
   std::string changed = packed;
   changed[4] = '\xFF';
   expect_error([&] { c.convert(changed); }, {"text cannot be decompressed ("});
-  expect_error([&] { c.convert("\x1F\x8B compressed otherwise"); }, {"is compressed with gzip"});
+  expect_error([&] { c.convert("\x1F\x8B another compression"); }, {"is compressed with gzip"});
   EXPECT_THAT(c.names(), testing::UnorderedElementsAre("text"));
 }
 
-// A frame that wants a window of 2 GiB, and much text in few bytes.
-TEST(ClickConvert, CompressedTextTakesBoundedMemory) {
+// The inputs are a frame with a window of 2 GiB, and much text in few bytes.
+TEST(ClickConvert, DecompressionUsesBoundedMemory) {
   Conversion c;
   std::string const window("\x28\xB5\x2F\xFD\x00\xA8\x01\x00\x00", 9);
   expect_error([&] { c.convert(window); }, {"text cannot be decompressed (", "memory"});
@@ -80,7 +81,7 @@ TEST(ClickConvert, CompressedTextTakesBoundedMemory) {
                {"text:1: the line is longer than 16 MiB"});
 }
 
-TEST(ClickConvert, ReportsWhatItLeftOut) {
+TEST(ClickConvert, ReportsSkippedLines) {
   Conversion c;
   c.options.bad_share_max = 0.5;
   c.convert("1\t\t\t\ta\tb\tc\nbad\n");
@@ -89,7 +90,7 @@ TEST(ClickConvert, ReportsWhatItLeftOut) {
   EXPECT_THAT(c.done.notices, testing::ElementsAre(testing::HasSubstr("1 bad line of 2")));
 }
 
-TEST(ClickConvert, AFailureLeavesWhatWasThere) {
+TEST(ClickConvert, FailureKeepsTheOldFile) {
   Conversion c;
   std::uint64_t const digest = c.convert("1\t\t\t\ta\tb\tc\n");
   expect_error([&] { c.convert("bad\n"); }, {"1 bad line of 1"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From samples to entries: keys, places in the block, coefficients, and what is left out at random.
+// Conversion of samples to entries: keys, positions in the block, coefficients, and row dropout.
 #include "trainer/click/features.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ ModelConfig model(std::vector<SettingOverride> settings) {
   return parse_config("", "test", "/", settings).model;
 }
 
-// The keys of one sample with these values in C1, C2, ..
+// Returns the keys of a sample with these values in C1, C2, ...
 std::vector<std::uint64_t> keys_of(Features const& features, std::vector<std::uint64_t> const& values) {
   Stream stream(Device::host(), 1);
   SampleBatch const batch{.samples = 1, .labels = {1}, .numbers = {}, .offsets = {}, .values = values, .weights = {}};
@@ -40,7 +40,7 @@ std::vector<std::uint64_t> keys_of(Features const& features, std::vector<std::ui
   return keys;
 }
 
-TEST(ClickKeys, AreValuesMixedWithTheirCategory) {
+TEST(ClickKeys, MixValueAndCategory) {
   Layout const layout = make_layout(0, 3);
   std::uint64_t const salt = XXH3_64bits("C2", 2);
   EXPECT_EQ(number(click_key("C2", 77)), kernels::mix(77 ^ salt));
@@ -50,13 +50,13 @@ TEST(ClickKeys, AreValuesMixedWithTheirCategory) {
   EXPECT_NE(click_key("C2", 77), click_key("C3", 77));
 }
 
-// In saved tables and exported rows: they may not change.
-TEST(ClickKeys, StayWhatTheyAre) {
+// Saved tables and exported rows contain the keys, so they must not change.
+TEST(ClickKeys, NeverChangeBetweenVersions) {
   EXPECT_EQ(number(click_key("C1", value_id("68fd1e64"))), kernels::mix(0x68fd1e64U ^ XXH3_64bits("C1", 2)));
   EXPECT_EQ(number(click_key("C26", value_id(""))), kernels::mix(kMissingId ^ XXH3_64bits("C26", 3)));
 }
 
-TEST(ClickKeys, AreSharedByCategoriesThatShareRows) {
+TEST(ClickKeys, AreEqualInCategoriesThatShareRows) {
   Layout const layout = make_layout(0, 4);
   Features const features(layout, model({"model.shared=[\"C2,C4\"]"}), {});
   auto const keys = keys_of(features, {9, 9, 9, 9});
@@ -65,7 +65,7 @@ TEST(ClickKeys, AreSharedByCategoriesThatShareRows) {
   EXPECT_EQ(std::set(keys.begin(), keys.end()).size(), 3U);
 }
 
-TEST(ClickFeatures, RefuseWhatDoesNotFitTheLayout) {
+TEST(ClickFeatures, RejectSettingsThatDoNotFitTheLayout) {
   Layout const layout = make_layout(2, 3);
   auto const make = [&](std::vector<SettingOverride> const& settings) { Features(layout, model(settings), {}); };
   expect_error([&] { make({"model.shared=[\"C1,C7\"]"}); },
@@ -93,22 +93,22 @@ TEST(ClickFeatures, RefuseWhatDoesNotFitTheLayout) {
   EXPECT_NO_THROW(Features(none, model({"model.numeric_features=none"}), {}));
 }
 
-// Bags by the place of their row in a block.
+// The bags of an input by the position of their row in the block.
 std::map<std::size_t, std::pair<std::size_t, std::size_t>> places_of(Features const& features,
                                                                      ClickInput const& input) {
-  std::map<std::size_t, std::pair<std::size_t, std::size_t>> places;  // begin: end, part
+  std::map<std::size_t, std::pair<std::size_t, std::size_t>> places;  // begin: (end, part)
   for (std::size_t p = 0; p < input.parts.size(); ++p) {
     if (input.parts[p].weights) continue;
     std::size_t const dim = features.tables()[p].dim;
     for (std::uint32_t target : input.parts[p].targets.view()) {
       std::size_t const begin = target * row_stride(dim);
-      EXPECT_TRUE(places.emplace(begin, std::pair(begin + dim, p)).second) << "two rows in one place";
+      EXPECT_TRUE(places.emplace(begin, std::pair(begin + dim, p)).second) << "two rows at one position";
     }
   }
   return places;
 }
 
-TEST(ClickFeatures, RowsHavePlacesOfTheirOwnInTheBlock) {
+TEST(ClickFeatures, RowsDoNotOverlapInTheBlock) {
   Stream stream(Device::host(), 1);
   for (auto const& dims : {"[]", "[\"C1:3\"]", "[\"C2:17\", \"C3:100\"]", "[\"C1:1\", \"C3:64\", \"C5:48\"]"}) {
     for (std::size_t numbers : {0U, 1U, 13U, 17U}) {
@@ -128,7 +128,7 @@ TEST(ClickFeatures, RowsHavePlacesOfTheirOwnInTheBlock) {
             auto const [end, part] = at->second;
             EXPECT_EQ(width % row_stride(features.tables()[part].dim), 0U);
             EXPECT_GE(at->first % width, head);
-            EXPECT_LE(end, (at->first / width + 1) * width) << "beyond its block";
+            EXPECT_LE(end, (at->first / width + 1) * width) << "beyond the end of its block";
             auto const next = std::next(at);
             EXPECT_LE(end, next == places.end() ? end : next->first);
           }
@@ -139,8 +139,8 @@ TEST(ClickFeatures, RowsHavePlacesOfTheirOwnInTheBlock) {
   }
 }
 
-// Every entry against the oracle's lists.
-TEST(ClickFeatures, EntriesAreTheValuesOfTheirCategory) {
+// Compares each entry with the lists of the oracle.
+TEST(ClickFeatures, EntriesMatchTheOracle) {
   Stream stream(Device::host(), 1);
   for (char const* pooling : {"model.pooling=sum", "model.pooling=mean"}) {
     test::ClickCase const c{
@@ -174,11 +174,11 @@ TEST(ClickFeatures, EntriesAreTheValuesOfTheirCategory) {
   }
 }
 
-class RowDropouts : public testing::Test {
+class RowDropoutTest : public testing::Test {
  protected:
   static constexpr std::size_t kSamples = 4000, kCategories = 5;
 
-  RowDropouts()
+  RowDropoutTest()
       : layout_(make_layout(0, kCategories)), features_(layout_, model({"model.wide=true"}), {.weights = true}) {
     batch_ = test::to_batch(layout_, test::random_samples(layout_, kSamples, 1));
     numbers_.resize(kSamples);
@@ -197,7 +197,7 @@ class RowDropouts : public testing::Test {
   std::vector<std::uint32_t> numbers_;
 };
 
-TEST_F(RowDropouts, LeaveOutTheirShareAndKeepTheExpectation) {
+TEST_F(RowDropoutTest, DropsRequestedFractionAndKeepsExpectation) {
   for (double rate : {0.1, 0.5, 0.9}) {
     auto const all = coefficients({rate, 1, Clock{3}, numbers_});
     ASSERT_EQ(all.size(), kSamples * kCategories);
@@ -212,12 +212,12 @@ TEST_F(RowDropouts, LeaveOutTheirShareAndKeepTheExpectation) {
   }
 }
 
-TEST_F(RowDropouts, AreAFunctionOfSeedStepSampleAndCategory) {
+TEST_F(RowDropoutTest, DependsOnlyOnSeedStepSampleAndCategory) {
   auto const base = coefficients({0.5, 1, Clock{3}, numbers_});
   EXPECT_EQ(coefficients({0.5, 1, Clock{3}, numbers_}), base);
   EXPECT_NE(coefficients({0.5, 2, Clock{3}, numbers_}), base);
   EXPECT_NE(coefficients({0.5, 1, Clock{4}, numbers_}), base);
-  // Samples in another order are left out as before.
+  // The same rows are dropped if the samples are in another order.
   auto reversed = numbers_;
   std::reverse(reversed.begin(), reversed.end());
   auto const other = coefficients({0.5, 1, Clock{3}, reversed});
@@ -231,23 +231,23 @@ TEST_F(RowDropouts, AreAFunctionOfSeedStepSampleAndCategory) {
   EXPECT_NEAR(static_cast<double>(differing), kSamples * (kCategories - 1) / 2.0, 300);
 }
 
-TEST_F(RowDropouts, LeaveOutNothingOfPredictionsAndOfRowsOfOneNumber) {
+TEST_F(RowDropoutTest, SkipsPredictionsAndLinearWeights) {
   EXPECT_TRUE(coefficients({}).empty());  // all 1
   EXPECT_TRUE(coefficients({0.5, 1, Clock{3}, numbers_}, 1).empty());
 }
 
-TEST(NumberFeatures, HaveALogarithmBothWaysFromZero) {
+TEST(NumberFeatures, LogarithmIsSymmetricAroundZero) {
   EXPECT_EQ(log_of_number(NAN), 0);
   EXPECT_EQ(log_of_number(0), 0);
   EXPECT_FLOAT_EQ(log_of_number(1), std::log(2.0F));
   EXPECT_FLOAT_EQ(log_of_number(-1), -std::log(2.0F));
   EXPECT_FLOAT_EQ(log_of_number(1e30F), static_cast<float>(std::log(1e30)));
   EXPECT_FLOAT_EQ(log_of_number(-1e30F), static_cast<float>(-std::log(1e30)));
-  EXPECT_EQ(log_of_number(kInfinity), kInfinity);  // no reader gives one
+  EXPECT_EQ(log_of_number(kInfinity), kInfinity);  // readers reject infinities
   EXPECT_EQ(log_of_number(-kInfinity), -kInfinity);
 }
 
-TEST(NumberFeatures, HaveBucketsOfEqualFloorsAndPowers) {
+TEST(NumberFeatures, BucketsAreFloorsOrPowersOfTwo) {
   auto const bucket = [](float x) { return bucket_of_number(x, 1); };
   // Each line is one bucket.
   std::vector<std::vector<float>> const buckets{{NAN, -NAN},       {0.0F, -0.0F, 0.5F, 0.999F, 1e-30F},

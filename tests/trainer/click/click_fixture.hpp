@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Synthetic text of click data, and a reader of it that is written another way: slow, with strings.
+// Synthetic text of click data, and an independent, slow reader of it that splits strings.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace gpups::test {
 
-// Three numbers and three categories, one of each kind.
+// A layout of three numbers and three categories, one category of each kind.
 inline trainer::Layout small_layout() { return trainer::make_layout(3, 3, {"C2"}, {"C3"}); }
 
 inline std::vector<std::string> split(std::string const& text, char at) {
@@ -36,7 +36,7 @@ struct OracleSample {
   std::vector<std::vector<std::pair<std::uint64_t, float>>> values;  // of each category: id and weight
 };
 
-// A line that is a sample.
+// Reads a line that is a sample.
 inline OracleSample oracle_sample(trainer::Layout const& layout, std::string const& line) {
   OracleSample sample;
   auto const cells = split(line, '\t');
@@ -63,7 +63,7 @@ inline OracleSample oracle_sample(trainer::Layout const& layout, std::string con
   return sample;
 }
 
-// Row `i` of the batch is the sample.
+// Expects that row i of the batch is the sample.
 inline void expect_sample(trainer::Layout const& layout, trainer::SampleBatch const& batch, std::size_t i,
                           OracleSample const& sample) {
   EXPECT_EQ(batch.labels.at(i), sample.label);
@@ -84,7 +84,7 @@ inline void expect_sample(trainer::Layout const& layout, trainer::SampleBatch co
   }
 }
 
-// Lines of samples of any layout, with cells of all forms.
+// Makes random lines of samples of a layout, with cells of all forms.
 class SyntheticText {
  public:
   explicit SyntheticText(trainer::Layout layout, unsigned seed = 1) : layout_(std::move(layout)), random_(seed) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layout is written as text and read again; what is no layout is rejected.
+// A layout is written as text and read again. Text that is not a layout is rejected.
 #include "tests/support/expect_error.hpp"
 #include "trainer/click/layout.hpp"
 
@@ -16,7 +16,7 @@ TEST(ClickLayout, CriteoHas40Columns) {
   EXPECT_EQ(layout.categories.back(), (CategoryField{"C26", CategoryField::Kind::kOne}));
 }
 
-TEST(ClickLayout, IsReadAsItWasWritten) {
+TEST(ClickLayout, RoundTripKeepsTheLayout) {
   Layout layout = make_layout(1, 3, {"C3"}, {"C2"});
   layout.categories[0].name = "name with spaces";
   EXPECT_EQ(layout_text(layout), "number I1\none name with spaces\nweighted C2\nmany C3\n");
@@ -24,7 +24,7 @@ TEST(ClickLayout, IsReadAsItWasWritten) {
   EXPECT_EQ(parse_layout(layout_text(criteo_layout())), criteo_layout());
 }
 
-TEST(ClickLayout, RefusesNamesAndKinds) {
+TEST(ClickLayout, RejectsInvalidNamesAndKinds) {
   expect_error([] { make_layout(1, 2, {"C3"}); }, {"'C3' is no category", "C1 to C2"});
   expect_error([] { make_layout(1, 2, {"C1"}, {"C1"}); }, {"C1 is to be both many and weighted"});
   expect_error([] { make_layout(0, 0); }, {"has 0 columns"});

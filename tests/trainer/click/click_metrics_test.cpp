@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics of predicted probabilities: against counts of all pairs, by hand, and over ranks.
+// Metrics of predicted probabilities, compared with counts of all pairs, values computed by hand, and other numbers of
+// ranks.
 #include "trainer/click/click_metrics.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,8 @@
 namespace gpups::trainer {
 namespace {
 
-// Of all pairs of a click and another: the share whose click is ranked above. Labels between are both, in shares.
+// Returns the fraction of pairs of a click and a sample without click in which the click has the higher probability. A
+// label between 0 and 1 counts as both, in proportion.
 double auc_oracle(std::vector<Prediction> const& all) {
   auto const rank = [](Prediction const& p) { return std::isnan(p.probability) ? -1.0 : p.probability; };
   double above = 0, pairs = 0;
@@ -28,7 +30,7 @@ double auc_oracle(std::vector<Prediction> const& all) {
   return pairs > 0 ? above / pairs : 0.5;
 }
 
-// Few different probabilities, so that many are tied.
+// The predictions have few different probabilities, so there are many ties.
 std::vector<Prediction> random_predictions(std::size_t count, unsigned seed, bool fractions, bool bad) {
   std::mt19937 random(seed);
   std::vector<Prediction> all;
@@ -43,7 +45,7 @@ std::vector<Prediction> random_predictions(std::size_t count, unsigned seed, boo
 
 double auc(std::vector<Prediction> all) { return area_under_curve(all); }
 
-TEST(AreaUnderCurve, IsTheShareOfPairsInOrder) {
+TEST(AreaUnderCurve, IsFractionOfPairsInOrder) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     for (bool fractions : {false, true}) {
       for (bool bad : {false, true}) {
@@ -54,17 +56,17 @@ TEST(AreaUnderCurve, IsTheShareOfPairsInOrder) {
   }
 }
 
-TEST(AreaUnderCurve, OfFewSamples) {
+TEST(AreaUnderCurve, MatchesHandComputedValues) {
   EXPECT_EQ(auc({{0.9F, 1}, {0.1F, 0}}), 1);
   EXPECT_EQ(auc({{0.1F, 1}, {0.9F, 0}}), 0);
   EXPECT_EQ(auc({{0.5F, 1}, {0.5F, 0}}), 0.5);
   EXPECT_EQ(auc({{0.1F, 0}, {0.4F, 0}, {0.35F, 1}, {0.8F, 1}}), 0.75);
-  EXPECT_EQ(auc({{NAN, 1}, {0.0F, 0}}), 0);  // what is not a number is below all
+  EXPECT_EQ(auc({{NAN, 1}, {0.0F, 0}}), 0);  // NaN ranks below all numbers
   EXPECT_EQ(auc({{NAN, 0}, {0.0F, 1}}), 1);
   EXPECT_EQ(auc({{NAN, 0}, {NAN, 1}}), 0.5);
 }
 
-TEST(AreaUnderCurve, IsAHalfWhereThereAreNoPairs) {
+TEST(AreaUnderCurve, IsOneHalfWithoutPairs) {
   EXPECT_EQ(auc({}), 0.5);
   EXPECT_EQ(auc({{0.1F, 1}, {0.9F, 1}}), 0.5);
   EXPECT_EQ(auc({{0.1F, 0}, {0.9F, 0}}), 0.5);
@@ -74,7 +76,7 @@ std::int64_t units(double loss) { return std::llround(loss * 0x1p30); }
 
 std::vector<Group> ranks_of(int ranks) { return ranks == 1 ? std::vector{Group::alone()} : Group::threads(ranks); }
 
-TEST(ClickMetrics, AreWhatTheyAreByHand) {
+TEST(ClickMetrics, MatchHandComputedValues) {
   Store store(Group::alone(), {.threads = 1});
   PredictionCollector counts;
   EXPECT_TRUE(counts.empty());
@@ -93,7 +95,7 @@ TEST(ClickMetrics, AreWhatTheyAreByHand) {
   EXPECT_NEAR(m.calibration, 1.75 / 2, 1e-12);
   EXPECT_NEAR(m.normalized_entropy, loss / 4 / std::log(2.0), 1e-9);
 
-  // They are forgotten.
+  // wait_metrics() has removed the predictions.
   EXPECT_EQ(counts.wait_metrics(store).samples, 0);
   EXPECT_EQ(counts.wait_metrics(store).auc, 0.5);
 
@@ -105,7 +107,7 @@ TEST(ClickMetrics, AreWhatTheyAreByHand) {
   EXPECT_NEAR(third.normalized_entropy, 2 / (std::log(3.0) / 3 + std::log(1.5) * 2 / 3), 1e-9);
 }
 
-TEST(ClickMetrics, SayWhatTheyAre) {
+TEST(ClickMetrics, AreWrittenAsTextAndJson) {
   Metrics const m = to_metrics(
       {.samples = 9, .clicks = 2.5, .auc = 0.75, .log_loss = 0.5, .calibration = 1.25, .normalized_entropy = 0.875});
   EXPECT_EQ(m.text, "auc 0.7500  log-loss 0.5000  calibration 1.250  normalized entropy 0.8750");
@@ -114,7 +116,7 @@ TEST(ClickMetrics, SayWhatTheyAre) {
                                               "calibration": 1.25, "normalized_entropy": 0.875})"));
 }
 
-TEST(ClickMetrics, OfOneClassAreThoseOfNothingKnown) {
+TEST(ClickMetrics, AreNeutralIfAllLabelsAreEqual) {
   Store store(Group::alone(), {.threads = 1});
   PredictionCollector counts;
   for (float label : {0.0F, 1.0F}) {
@@ -127,8 +129,8 @@ TEST(ClickMetrics, OfOneClassAreThoseOfNothingKnown) {
   }
 }
 
-// Ranks with all, many, few and no predictions, told in pieces that end within and with them: the same bits.
-TEST(ClickMetrics, AreTheSameForAllRanks) {
+// Ranks have all, many, few or no predictions, and send them in pieces of different sizes. The bits are the same.
+TEST(ClickMetrics, AreIndependentOfRanksAndPieces) {
   auto const all = random_predictions(240, 3, true, false);
   std::optional<nlohmann::json> alone;
   std::vector<std::vector<std::size_t>> const shares{{240}, {120, 120}, {0, 240}, {200, 0, 40}, {1, 100, 39, 100}};
@@ -140,7 +142,7 @@ TEST(ClickMetrics, AreTheSameForAllRanks) {
         std::size_t first = 0;
         for (std::size_t r = 0; r < rank; ++r) first += share[r];
         PredictionCollector counts(piece);
-        for (std::size_t i = first + share[rank]; i > first; --i) {  // in another order, too
+        for (std::size_t i = first + share[rank]; i > first; --i) {  // also in another order
           Prediction const& p = all[i - 1];
           counts.add(std::span(&p.probability, 1), std::span(&p.label, 1),
                      std::vector{units(0.001) * static_cast<std::int64_t>(i)});

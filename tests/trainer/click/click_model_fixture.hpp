@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A click-through model's step without a store: synthetic samples, random rows and parameters, and the oracle of the
-// same.
+// A step of a click-through model without a store: synthetic samples, random rows and parameters, and an oracle with
+// the same values.
 #pragma once
 
 #include <map>
@@ -38,7 +38,7 @@ inline trainer::SampleBatch to_batch(trainer::Layout const& layout, std::vector<
   return batch;
 }
 
-// Few values, so that samples share rows.
+// The samples have few different values, so they share rows.
 inline std::vector<OracleSample> random_samples(trainer::Layout const& layout, std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
   auto const pick = [&random](std::vector<float> const& from) { return from[random() % from.size()]; };
@@ -78,7 +78,7 @@ class ClickStepFixture {
         batch_(to_batch(layout_, samples_)),
         clock_(Clock{11}) {
     for (std::size_t i = 0; i < samples; ++i) numbers_.push_back(static_cast<std::uint32_t>(100 + i));
-    // Of uneven sizes.
+    // Microbatches of different sizes.
     for (std::uint32_t first = 0, m = 0; first < samples; ++m) {
       std::uint32_t const count = std::min<std::uint32_t>(m + 2, static_cast<std::uint32_t>(samples) - first);
       cuts_.push_back({m, first, count});
@@ -96,7 +96,7 @@ class ClickStepFixture {
     return trainer::parse_config("", "test", "/", settings);
   }
 
-  // The step's entries, with rows that the oracle has too. The matrix's padding is zero.
+  // The distinct keys of a step with rows that have the same values in the oracle. The padding of matrices is zero.
   struct Rows {
     std::vector<std::vector<Key>> keys;  // distinct, of each part
     std::vector<Matrix<float>> rows;
@@ -128,7 +128,7 @@ class ClickStepFixture {
   trainer::RowDropout row_dropout() const { return {config_.model.row_dropout, kSeed, clock_, numbers_}; }
   OracleStep step() const { return {true, kSeed, clock_, numbers_}; }
 
-  // After it the computation has what the step made.
+  // Runs a training step; the results are in computation_ and dense_.
   void run_step() {
     input_ = model_.features().make(stream_, batch_, row_dropout());
     pool();
@@ -140,7 +140,7 @@ class ClickStepFixture {
     computation_.predict(stream_, input_, dense_->values());
   }
 
-  // The gradient of each row: the sum over its entries of coefficient * source.
+  // Returns the gradient of each row: the sum of coefficient * source over its entries.
   std::map<RowName, std::vector<double>> row_gradients() const {
     std::map<RowName, std::vector<double>> sums;
     auto const gradients = computation_.gradients(input_);
@@ -158,7 +158,7 @@ class ClickStepFixture {
     return sums;
   }
 
-  // Of all microbatches.
+  // Returns the sum of a parameter's gradient over all microbatches.
   Dense dense_gradient(trainer::Parameter const& parameter) const {
     Dense sum(parameter.rows, parameter.columns);
     for (std::size_t m = 0; m < cuts_.size(); ++m) {
@@ -190,7 +190,7 @@ class ClickStepFixture {
     computation_.pool(stream_, input_, views, positions);
   }
 
-  // Fields in the order of the configuration; their places in the block are those that the entries of a sample name.
+  // The oracle has fields in the order of the configuration, at the positions in the block that the entries have.
   void make_oracle() {
     trainer::ModelConfig const& m = config_.model;
     oracle_.config = m;
@@ -222,7 +222,7 @@ class ClickStepFixture {
     }
   }
 
-  // All parameters random, biases too: whatever is left out of a sum shows.
+  // Makes all parameters random, biases included, so that a term missing in a sum is detected.
   void set_parameters() {
     std::vector<Blob> blobs;
     for (trainer::Parameter const& p : model_.parameters().all()) {

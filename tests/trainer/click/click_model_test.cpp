@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Click-through models against naive ones in double: probabilities, losses, and gradients by differences.
+// Click-through models, compared with simple models in double: probabilities, losses, and gradients by finite
+// differences.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::size_t kSamples = 9;  // in microbatches of 2, 3 and 4
 constexpr double kTolerance = 2e-5;
-constexpr std::size_t kChecked = 24;  // numbers of a parameter
+constexpr std::size_t kChecked = 24;  // elements of a parameter that are compared
 
 double error(double got, double want) { return std::abs(got - want) / std::max(1.0, std::abs(want)); }
 
@@ -56,7 +57,7 @@ std::vector<ClickCase> cases() {
 
 class ClickModels : public testing::TestWithParam<ClickCase> {};
 
-TEST_P(ClickModels, PredictAndLoseWhatTheyShould) {
+TEST_P(ClickModels, ProbabilitiesAndLossesMatchTheOracle) {
   ClickStepFixture f(GetParam(), kSamples);
   for (bool const training : {false, true}) {
     training ? f.run_step() : f.run_prediction();
@@ -71,7 +72,7 @@ TEST_P(ClickModels, PredictAndLoseWhatTheyShould) {
   }
 }
 
-TEST_P(ClickModels, HaveTheGradientsOfTheirLossByRows) {
+TEST_P(ClickModels, RowGradientsMatchFiniteDifferences) {
   ClickStepFixture f(GetParam(), kSamples);
   f.run_step();
   double largest = 0;
@@ -87,7 +88,7 @@ TEST_P(ClickModels, HaveTheGradientsOfTheirLossByRows) {
   EXPECT_TRUE(largest > 0.05 || f.oracle_.rows.empty()) << largest;
 }
 
-TEST_P(ClickModels, HaveTheGradientsOfTheirLossByParameters) {
+TEST_P(ClickModels, ParameterGradientsMatchFiniteDifferences) {
   ClickStepFixture f(GetParam(), kSamples);
   f.run_step();
   std::mt19937 random(1);
@@ -109,9 +110,8 @@ TEST_P(ClickModels, HaveTheGradientsOfTheirLossByParameters) {
   }
 }
 
-// Memory that an earlier, larger batch has used shows in nothing.
-// Whoever sums gradients as they come must not miss one, nor be told before it is all there.
-TEST_P(ClickModels, SayOnceOfEachParameterThatItsGradientIsThere) {
+// The reducer starts an allreduce when a gradient is reported, so each gradient must be reported once, when complete.
+TEST_P(ClickModels, ReportsEachParameterGradientOnceWhenComplete) {
   ClickStepFixture f(GetParam(), kSamples);
   f.run_step();
   auto const& model = f.model_;
@@ -143,7 +143,8 @@ TEST_P(ClickModels, SayOnceOfEachParameterThatItsGradientIsThere) {
   for (auto const& p : model.parameters().all()) EXPECT_EQ(said[p.name], numbers_of(p)) << p.name;
 }
 
-TEST_P(ClickModels, DoNotRememberABatch) {
+// An earlier, larger batch has used the same memory.
+TEST_P(ClickModels, ResultsDoNotDependOnEarlierBatches) {
   ClickStepFixture f(GetParam(), kSamples);
   f.run_step();
   auto const rows = f.row_gradients();
@@ -166,7 +167,7 @@ TEST_P(ClickModels, DoNotRememberABatch) {
   EXPECT_EQ(to_host(f.stream_, View<float const>(f.dense_->gradient(0))), parts);
 }
 
-TEST(ClickModelErrors, SayWhatDoesNotFit) {
+TEST(ClickModelErrors, ReportUnsuitableColumns) {
   auto const make = [](ClickCase const& c) {
     auto const config = ClickStepFixture::config_of(c);
     trainer::ClickModel(trainer::layout_of(config.data), config.model, 1);

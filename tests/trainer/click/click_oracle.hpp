@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What click-through models compute, written naively: rows in maps, one sample after the other, in double.
+// A simple implementation of click-through models: rows in maps, one sample after the other, in double.
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,7 @@ namespace gpups::test {
 // A row's table and key.
 using RowName = std::pair<std::string, std::uint64_t>;
 
-// What is random about a step.
+// The inputs of random decisions in a step.
 struct OracleStep {
   bool training = false;
   std::uint64_t seed = 1;
@@ -30,18 +30,18 @@ struct OracleStep {
 
 // A category, or a number's bucket.
 struct OracleField {
-  std::string space;  // that its keys are salted with
+  std::string space;  // the name that its keys are salted with
   std::size_t dim = 0;
-  std::size_t column = 0;  // category, or number
+  std::size_t column = 0;  // number of the category or of the number column
   bool bucket = false;
-  std::size_t place = 0;  // of its row's first number in the block
+  std::size_t place = 0;  // the position of its row's first element in the block
 };
 
 class ClickOracle {
  public:
   trainer::ModelConfig config;
   std::vector<OracleField> fields;
-  std::size_t head = 0, width = 0;  // of the block: where the first row is, and all of it
+  std::size_t head = 0, width = 0;  // the position of the first row in the block; the size of the block
   std::map<RowName, std::vector<double>> rows;
   std::map<std::string, Dense> parameters;
 
@@ -67,8 +67,8 @@ class ClickOracle {
     return sum;
   }
 
-  // The keys of a field's values and how often each counts. Numbers below 1 have the bucket of the whole number below
-  // them, others that of their power of two.
+  // Returns the keys of a field's values with their coefficients. A number below 1 is in the bucket of its floor, any
+  // other number in that of its power of two.
   std::vector<std::pair<std::uint64_t, double>> entries(OracleField const& field, OracleSample const& sample) const {
     std::vector<std::pair<std::uint64_t, double>> named;
     if (field.bucket) {
@@ -164,7 +164,7 @@ class ClickOracle {
     return out;
   }
 
-  // Hidden layers and one more. Only the top ones have dropout.
+  // Computes hidden layers and the output layer. Only hidden layers of the top network have dropout.
   std::vector<double> layers(std::string const& name, std::vector<std::int64_t> const& hidden, std::vector<double> x,
                              std::size_t i, OracleStep const& step) const {
     for (std::size_t l = 0; l < hidden.size(); ++l) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples come out of a mapped file as out of memory, in any order; a cut, changed or hostile file is rejected.
+// Samples are equal from a mapped file and from memory, in any order. A truncated, changed or malicious file is
+// rejected.
 #include <algorithm>
 #include <cstring>
 
@@ -25,7 +26,7 @@ using test::small_layout;
 using test::SyntheticText;
 using test::TemporaryFolder;
 
-// Lines of text, and the binary file made of them.
+// Lines of text, and the binary file that was converted from them.
 struct Clicks {
   explicit Clicks(Layout l, std::size_t count = 2500)
       : layout(std::move(l)), lines(SyntheticText(layout).lines(count)) {
@@ -46,7 +47,7 @@ struct Clicks {
   Converted done;
 };
 
-// Reads all of a file, as training would.
+// Reads a whole file, as training does.
 void use(std::filesystem::path const& path) {
   Samples const samples = open_samples(path);
   SampleBatch batch;
@@ -59,7 +60,7 @@ void put(std::string& bytes, std::size_t at, T value) {
   std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
-TEST(ClickSamples, AreTheSameFromMemoryAndFromAFile) {
+TEST(ClickSamples, AreEqualFromMemoryAndFile) {
   for (Layout const& layout : {criteo_layout(), small_layout(), make_layout(2, 0), make_layout(0, 3)}) {
     Clicks const clicks(layout);
     std::vector<std::string> notices;
@@ -80,13 +81,13 @@ TEST(ClickSamples, AreTheSameFromMemoryAndFromAFile) {
   }
 }
 
-TEST(ClickSamples, AreGatheredInAnyOrder) {
+TEST(ClickSamples, GatherAcceptsAnyOrder) {
   for (Layout const& layout : {criteo_layout(), small_layout()}) {
     Clicks const clicks(layout);
     Samples const samples = open_samples(clicks.binary);
     SampleBatch batch;
     std::mt19937 random(3);
-    for (std::size_t count : {700U, 0U, 1U, 300U}) {  // the batch is used again
+    for (std::size_t count : {700U, 0U, 1U, 300U}) {  // the batch object is reused
       std::vector<std::uint64_t> indices;
       for (std::size_t i = 0; i < count; ++i) {
         indices.push_back(i % 4 == 3 ? std::min<std::uint64_t>(indices.back() + 1, samples.size() - 1)
@@ -98,13 +99,13 @@ TEST(ClickSamples, AreGatheredInAnyOrder) {
         expect_sample(layout, batch, i, oracle_sample(layout, clicks.lines[indices[i]]));
       }
     }
-    samples.read(1000, 60, batch);  // over the end of a block
+    samples.read(1000, 60, batch);  // across the end of a block
     ASSERT_EQ(batch.samples, 60U);
     for (std::size_t i = 0; i < 60; ++i) expect_sample(layout, batch, i, oracle_sample(layout, clicks.lines[1000 + i]));
   }
 }
 
-TEST(ClickSamples, MayBeUsedByManyThreads) {
+TEST(ClickSamples, AreReadByManyThreads) {
   Clicks const clicks(small_layout());
   Samples const samples = open_samples(clicks.binary);
   kernels::Arena arena(4);
@@ -115,7 +116,7 @@ TEST(ClickSamples, MayBeUsedByManyThreads) {
   });
 }
 
-TEST(ClickSamples, IdsTakeFourBytesWhereTheyCan) {
+TEST(ClickSamples, IdsUseFourBytesIfTheyFit) {
   Layout const layout = make_layout(0, 1);
   TemporaryFolder const folder;
   auto const bytes = [&](std::string const& cell) {
@@ -124,11 +125,11 @@ TEST(ClickSamples, IdsTakeFourBytesWhereTheyCan) {
     std::vector<std::string> notices;
     return read_samples_text(folder.write("a.tsv", text), layout, {}, notices).bytes();
   };
-  EXPECT_EQ(bytes("00000000"), bytes(""));  // one that is missing needs no more room
+  EXPECT_EQ(bytes("00000000"), bytes(""));  // a missing value needs no more memory
   EXPECT_EQ(bytes("other"), bytes("") + 4 * 1024);
 }
 
-TEST(ClickSamples, ABatchHasFewerThan2To32Values) {
+TEST(ClickSamples, RejectsBatchWithTooManyValues) {
   TemporaryFolder const folder;
   std::string text = "1\t";
   for (int i = 1; i < 65536; ++i) text += "|";
@@ -138,7 +139,7 @@ TEST(ClickSamples, ABatchHasFewerThan2To32Values) {
   expect_error([&] { samples.gather(std::vector<std::uint64_t>(65536), batch); }, {"has 4294967296 values"});
 }
 
-TEST(ClickSamples, RefusesOtherFiles) {
+TEST(ClickSamples, RejectsFilesOfOtherKinds) {
   Clicks const clicks(small_layout());
   expect_error([&] { open_samples(clicks.text); }, {"is no binary file of samples", "gpu_train convert"});
   expect_error([&] { open_samples(clicks.write("")); }, {"is no binary file of samples"});
@@ -147,7 +148,7 @@ TEST(ClickSamples, RefusesOtherFiles) {
   expect_error([&] { open_samples(clicks.folder.path() / "none"); }, {"none cannot be opened"});
 }
 
-TEST(ClickSamples, RefusesACutFile) {
+TEST(ClickSamples, RejectsTruncatedFile) {
   Clicks const clicks(small_layout(), 1500);
   std::string const whole = clicks.bytes();
   for (std::size_t size = 0; size < whole.size(); size += size < 300 ? 1 : 997) {
@@ -156,7 +157,7 @@ TEST(ClickSamples, RefusesACutFile) {
   expect_error([&] { open_samples(clicks.write(whole + "x")); }, {"changed.bin has", "bytes, which is not what"});
 }
 
-TEST(ClickSamples, RefusesAnyChangedByte) {
+TEST(ClickSamples, RejectsAnyChangedByte) {
   Clicks const clicks(small_layout(), 1100);
   std::string const whole = clicks.bytes();
   FileHeader const header = header_of(whole);
@@ -168,14 +169,14 @@ TEST(ClickSamples, RefusesAnyChangedByte) {
     bool const between = (at >= sizeof header + header.layout_bytes && at < blocks) ||
                          (at >= first.begin + first.bytes && at < second.begin) ||
                          (at >= second.begin + second.bytes && at < header.index_begin);
-    if (between) continue;  // zeros that nobody reads
+    if (between) continue;  // alignment padding, which is never read
     std::string changed = whole;
     changed[at] = static_cast<char>(changed[at] ^ 0x10);
     expect_error([&] { use(clicks.write(changed)); }, {"changed.bin"});
   }
 }
 
-TEST(ClickSamples, NamesTheDamagedBlockAndKeepsTheOthers) {
+TEST(ClickSamples, ErrorNamesDamagedBlockAndOthersAreReadable) {
   Clicks const clicks(small_layout(), 3000);
   std::string changed = clicks.bytes();
   BlockEntry entry;
@@ -190,7 +191,7 @@ TEST(ClickSamples, NamesTheDamagedBlockAndKeepsTheOthers) {
   }
 }
 
-TEST(ClickSamples, RefusesHostileHeaders) {
+TEST(ClickSamples, RejectsInvalidHeaders) {
   Clicks const clicks(small_layout(), 1100);
   std::string const whole = clicks.bytes();
   auto const rejected = [&](std::size_t at, auto value, char const* words) {
@@ -222,8 +223,8 @@ TEST(ClickSamples, RefusesHostileHeaders) {
   rejected(sizeof(FileHeader), 'x', "line 1 of the layout");
 }
 
-// Each column entry and each kind of content, made wrong in a block whose checksum is right.
-TEST(ClickSamples, RefusesHostileBlocks) {
+// Each entry of a column and each kind of content is made invalid in a block whose checksum is correct.
+TEST(ClickSamples, RejectsInvalidBlocks) {
   Layout const layout = small_layout();
   SampleBatch batch{.samples = 2,
                     .labels = {0.5, 1},
@@ -248,7 +249,8 @@ TEST(ClickSamples, RefusesHostileBlocks) {
     for (std::uint32_t width : {0U, 2U, 16U, 0xFFFFFFFFU}) {
       EXPECT_NE(wrong(column * sizeof(ColumnEntry) + 4, width).find("elements of column"), std::string::npos);
     }
-    EXPECT_NE(wrong(column * sizeof(ColumnEntry) + 4, std::uint32_t{8}), "");  // another one, or shifts the rest
+    EXPECT_NE(wrong(column * sizeof(ColumnEntry) + 4, std::uint32_t{8}),
+              "");  // an invalid width, or the following columns are shifted
   }
   for (float label : {-0.5F, 1.5F, NAN, INFINITY}) EXPECT_EQ(wrong(entry(0).begin, label), "a label is not in [0, 1]");
   EXPECT_EQ(wrong(entry(2).begin, INFINITY), "a number is infinite");

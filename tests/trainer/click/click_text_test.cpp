@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of click data is read as a slow reader reads it; lines that are no samples are counted and named.
+// The reader of click data agrees with a slow reader. Lines that are not samples are counted and reported.
 #include "tests/support/expect_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/trainer/click/click_fixture.hpp"
@@ -32,13 +32,13 @@ Read read(Layout const& layout, std::string_view text, TextOptions const& option
   return result;
 }
 
-// Reads the lines and compares with the oracle.
+// Compares samples that were read with the oracle's samples of the same lines.
 void expect_as_oracle(Layout const& layout, std::vector<std::string> const& lines, Read const& got) {
   ASSERT_EQ(got.samples.samples, lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i) expect_sample(layout, got.samples, i, oracle_sample(layout, lines[i]));
 }
 
-// What is said of one bad line.
+// Expects that reading this one line throws an error with these words.
 void expect_bad(Layout const& layout, std::string const& line, char const* words) {
   expect_error([&] { read(layout, line + "\n"); }, {"1 bad line of 1", "clicks.tsv:1 ", words});
 }
@@ -49,7 +49,7 @@ std::string hexadecimal(std::uint32_t number) {
   return text;
 }
 
-TEST(ValueId, IsTheNumberOfEightLowerCaseDigits) {
+TEST(ValueId, EightLowerCaseHexDigitsAreTheirNumber) {
   std::mt19937 random(1);
   for (int i = 0; i < 10000; ++i) {
     auto const number = static_cast<std::uint32_t>(random());
@@ -58,7 +58,7 @@ TEST(ValueId, IsTheNumberOfEightLowerCaseDigits) {
   EXPECT_EQ(value_id("00000000"), 0U);
 }
 
-TEST(ValueId, HasTheTopBitForAnyOtherText) {
+TEST(ValueId, OtherTextHasTopBitSet) {
   for (char const* text :
        {"", "0", "1234567", "123456789", "ABCDEF01", "0123456g", "0123456:", "/1234567", "0123456`", "        ",
         "12345\xB1"
@@ -66,7 +66,7 @@ TEST(ValueId, HasTheTopBitForAnyOtherText) {
         "@bcdef01"}) {
     EXPECT_EQ(value_id(text) >> 63, 1U) << text;
   }
-  // Every character in every place.
+  // Every character at every position.
   for (int place = 0; place < 8; ++place) {
     for (int c = 0; c < 256; ++c) {
       std::string text = "0a1b2c3d";
@@ -79,7 +79,7 @@ TEST(ValueId, HasTheTopBitForAnyOtherText) {
   EXPECT_NE(value_id("a"), value_id("b"));
 }
 
-TEST(ClickText, IsReadAsTheOracleReadsIt) {
+TEST(ClickText, MatchesTheOracle) {
   for (Layout const& layout : {criteo_layout(), small_layout(), make_layout(0, 2), make_layout(2, 0),
                                make_layout(0, 2, {"C1", "C2"}), make_layout(1, 1, {}, {"C1"})}) {
     SCOPED_TRACE(layout_text(layout));
@@ -90,7 +90,7 @@ TEST(ClickText, IsReadAsTheOracleReadsIt) {
   }
 }
 
-TEST(ClickText, IsTheSameWhateverTheThreadsAndLineEnds) {
+TEST(ClickText, IsIndependentOfThreadsAndLineEnds) {
   Layout const layout = small_layout();
   auto const lines = SyntheticText(layout).lines(60000);  // several chunks
   std::string const text = joined(lines);
@@ -104,7 +104,7 @@ TEST(ClickText, IsTheSameWhateverTheThreadsAndLineEnds) {
   EXPECT_NE(read(layout, text + lines[0] + "\n").digest, one.digest);
 }
 
-TEST(ClickText, CellsThatMeanMoreThanTheyShow) {
+TEST(ClickText, ReadsUnusualCells) {
   Layout const layout = small_layout();
   SampleBatch const batch = read(layout, "1\t-0\t\t1e-300\ta|b:2\ta||b\t:3|x:y:0.5|z\n").samples;
   EXPECT_EQ(batch.numbers[0], 0);
@@ -117,7 +117,7 @@ TEST(ClickText, CellsThatMeanMoreThanTheyShow) {
   EXPECT_EQ(read(layout, "-0\t\t\t\t\t\t\n0.5\t\t\t\t\t\t\n").samples.labels, (std::vector<float>{0, 0.5}));
 }
 
-TEST(ClickText, RefusesLabels) {
+TEST(ClickText, RejectsInvalidLabels) {
   Layout const layout = make_layout(1, 1);
   expect_bad(layout, "\t1\ta", "has no label");
   for (char const* label : {"2", "-1", "nan", "inf", "1e999", "click", "0 ", "1.0001", "01x", "\x01"}) {
@@ -125,7 +125,7 @@ TEST(ClickText, RefusesLabels) {
   }
 }
 
-TEST(ClickText, RefusesNumbers) {
+TEST(ClickText, RejectsInvalidNumbers) {
   for (char const* number : {"nan", "inf", "-inf", "-", "--1", "1e999", "-1e999", "1e39", "one", "1 ", " 1", "0x10",
                              "+1", "1,5", "1.5.2", "99999999999999999999999999999999999999999999", "5\r"}) {
     bool const short_one = std::string(number).size() <= 24;
@@ -141,7 +141,7 @@ TEST(ClickText, RefusesNumbers) {
   expect_bad(make_layout(1, 1), with_nul, "has '1?2' in I1");
 }
 
-TEST(ClickText, RefusesTooFewOrTooManyFields) {
+TEST(ClickText, RejectsTooFewOrTooManyFields) {
   Layout const layout = make_layout(2, 2);
   expect_bad(layout, "", "has 1 field, not 5");
   expect_bad(layout, "1", "has 1 field, not 5");
@@ -153,7 +153,7 @@ TEST(ClickText, RefusesTooFewOrTooManyFields) {
   expect_bad(criteo_layout(), "0,1,2,3", "has 1 field, not 40");
 }
 
-TEST(ClickText, RefusesValues) {
+TEST(ClickText, RejectsInvalidValues) {
   std::string const nul("a\0b", 3);
   expect_bad(make_layout(0, 2), "1\t" + nul + "\tb", "has a NUL byte in C1");
   expect_bad(small_layout(), "1\t\t\t\ta\tb|" + nul + "\tb", "has a NUL byte in C2");
@@ -168,7 +168,7 @@ TEST(ClickText, LimitsTheValuesOfACell) {
   for (std::size_t i = 1; i < kCellValuesMax; ++i) most += "b|";
   EXPECT_EQ(read(layout, most + "\n").samples.values.size(), 1 + kCellValuesMax);
   expect_bad(layout, most + "|", "has more than 65536 values in C2");
-  // Bad ones leave nothing behind.
+  // Values of bad lines are removed.
   Read const after = read(layout, most + "|\n1\ta\tb\n", {.bad_share_max = 0.5});
   EXPECT_EQ(after.samples.values.size(), 2U);
 }
@@ -182,7 +182,7 @@ TEST(ClickText, LimitsTheValuesOfABlock) {
   expect_error([&] { read(layout, text); }, {"1024 samples in a row have more than 4194304 values"});
 }
 
-TEST(ClickText, RowsMayBeLong) {
+TEST(ClickText, AcceptsLongLinesUpToALimit) {
   Layout const layout = make_layout(1, 2);
   std::string const name(10'000'000, 'x');
   std::vector<std::string> const lines = {"1\t2\ta\tb", "0\t3\t" + name + "\tc", "1\t4\td\te"};
@@ -191,7 +191,7 @@ TEST(ClickText, RowsMayBeLong) {
                {"clicks.tsv:2: the line is longer than 16 MiB"});
 }
 
-TEST(ClickText, CountsBadLinesAndNamesTheFirst) {
+TEST(ClickText, CountsBadLinesAndErrorNamesFirst) {
   Layout const layout = make_layout(1, 1);
   std::string text;
   for (int i = 1; i <= 400000; ++i) text += i == 3 || i > 399996 ? "bad\n" : "1\t5\tabcdef01\n";  // in several chunks
@@ -205,7 +205,7 @@ TEST(ClickText, CountsBadLinesAndNamesTheFirst) {
   expect_error([&] { read(layout, text, {.bad_share_max = 0.00001, .bad_share_setting = "--share"}); }, {"--share"});
 }
 
-TEST(ClickText, RefusesFilesWithoutSamples) {
+TEST(ClickText, RejectsFilesWithoutSamples) {
   expect_error([] { read(criteo_layout(), ""); }, {"clicks.tsv has no samples"});
   expect_error([] { read(criteo_layout(), "x\n", {.bad_share_max = 1}); }, {"clicks.tsv has no samples"});
   TemporaryFolder const folder;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs that send only the largest gradients of dense layers: they learn about as well with fewer bytes, end with
-// the same bits each time, and go on at any number of ranks.
+// Runs that send only the largest gradients of dense layers: they learn about as well with fewer bytes, repeated runs
+// give the same bits, and a run can be resumed on any number of ranks.
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 class ClickTopKTest : public ClickTrainTest {
  protected:
-  // A model whose first upper layer is large enough to be cut.
+  // A model whose first top layer is large enough for top-k.
   Settings with(Settings more) const {
     more.insert(more.begin(), {"model.top=[32]", "train.batch_size=60", "dense.learning_rate=0.01",
                                "optimizer.learning_rate=0.03", "run.report_every=5"});
@@ -31,20 +31,20 @@ class ClickTopKTest : public ClickTrainTest {
   static double reductions(nlohmann::json const& summary) { return summary.at("sent").at("allreduces").get<double>(); }
 };
 
-TEST_F(ClickTopKTest, LearnsNearlyAsWellWithATenth) {
+TEST_F(ClickTopKTest, LearnsNearlyAsWellWithTenthOfGradients) {
   auto const exact = run("exact", with({"train.epochs=6", "run.ranks=2"}));
   for (char const* algorithm : {"auto", "spardl"}) {
     std::string const setting = std::string("dense.algorithm=") + algorithm;
     auto const cut = run(algorithm, with(top_k(2, {"train.epochs=6", setting})));
     EXPECT_LT(loss(cut), 1.05 * loss(exact)) << algorithm;
     EXPECT_LT(cut.at("loss").get<double>(), 1.12 * exact.at("loss").get<double>()) << algorithm;
-    EXPECT_LT(reductions(cut), .5 * reductions(exact)) << algorithm;  // small layers and headers go as before
+    EXPECT_LT(reductions(cut), .5 * reductions(exact)) << algorithm;  // small layers are not compressed
     EXPECT_GT(compression_ratio(cut), 1.2 * compression_ratio(exact)) << algorithm;
     EXPECT_NE(cut.at("dense_hash"), exact.at("dense_hash"));
   }
 }
 
-TEST_F(ClickTopKTest, EndsWithTheSameBitsEachTime) {
+TEST_F(ClickTopKTest, RepeatedRunsGiveEqualBits) {
   for (int ranks : {1, 2, 3}) {
     auto const name = std::to_string(ranks);
     auto const once = result(run(name + "once", with(top_k(ranks))));
@@ -53,7 +53,7 @@ TEST_F(ClickTopKTest, EndsWithTheSameBitsEachTime) {
   }
 }
 
-TEST_F(ClickTopKTest, GoesOnWithTheSameBitsOnAsManyRanksAndLearnsOnOthers) {
+TEST_F(ClickTopKTest, ResumeGivesEqualBitsOnEqualRankCount) {
   Settings const sgd{"dense.optimizer=sgd", "dense.momentum=0.5", "dense.momentum_correction=true",
                      "dense.warmup_steps=6"};
   for (Settings const& more : {Settings{}, sgd}) {
@@ -76,12 +76,13 @@ TEST_F(ClickTopKTest, GoesOnWithTheSameBitsOnAsManyRanksAndLearnsOnOthers) {
   }
 }
 
-// With one number of ranks bits agree, so that what differs is the setting's. Momentum is an optimizer's that has some.
-TEST_F(ClickTopKTest, NoSettingIsInert) {
+// Runs on the same number of ranks give equal bits, so a different hash is an effect of the setting. Settings of
+// momentum are tested with SGD.
+TEST_F(ClickTopKTest, EverySettingChangesTheResult) {
   int runs = 0;
   auto const summary = [&](Settings const& settings) {
     Settings all = with(top_k(2, {"train.steps=6"}));
-    all.insert(all.end(), settings.begin(), settings.end());  // what comes last wins
+    all.insert(all.end(), settings.begin(), settings.end());  // later settings replace earlier ones
     return run(fmt::format("run {}", runs++), all);
   };
   auto const hash = [&](Settings const& settings) { return summary(settings).at("dense_hash").get<std::string>(); };
@@ -110,7 +111,7 @@ TEST_F(ClickTopKTest, NoSettingIsInert) {
   EXPECT_LT(sent({warm}), sent({warm, "dense.initial_density=0.5"}));
 }
 
-TEST_F(ClickTopKTest, SaysHowItSums) {
+TEST_F(ClickTopKTest, ReportsAllreduceAlgorithms) {
   using testing::AllOf, testing::ElementsAre, testing::HasSubstr;
   auto const lines_of = [&](int ranks, Settings const& settings) {
     auto const summary = run(fmt::format("{} {}", ranks, settings.size()), with(settings));
@@ -129,7 +130,7 @@ TEST_F(ClickTopKTest, SaysHowItSums) {
           HasSubstr("exact, in units")));
 }
 
-TEST_F(ClickTopKTest, RefusesAnotherExchangeAfterwards) {
+TEST_F(ClickTopKTest, ResumeRejectsChangedCompression) {
   run("run", with(top_k(1, {"train.steps=2"})));
   test::expect_error([&] { run("run", with({"train.steps=4"}), true); },
                      {"dense.compression = 'top_k', and the configuration sets 'none'"});

@@ -14,8 +14,8 @@
 
 namespace gpups::trainer {
 
-// Lines of Criteo's columns. C1, C2 and I1 decide how likely a click is; 600 samples of 700 are to learn from: nine
-// steps of 64 and a small one.
+// Makes lines with Criteo's columns. The probability of a click depends on C1, C2 and I1. With 700 samples, 600 are for
+// training: nine steps of 64 and a small one.
 inline std::string synthetic_clicks(std::size_t samples) {
   std::mt19937 random(4);
   auto const uniform = [&random] { return static_cast<double>(random()) * 0x1p-32; };
@@ -40,7 +40,7 @@ class ClickTrainTest : public RunTest {
     clicks_ = folder_.write("clicks.tsv", synthetic_clicks(700));
   }
 
-  // Of a small model of each kind, with all that is random about it.
+  // Settings of a small model of each kind.
   Settings small(std::string const& model, Settings more = {}) const {
     Settings settings{"data.train=" + clicks_.string(), "model.name=" + model};
     if (model == "deepfm" || model == "dlrm" || model == "dcnv2") settings.push_back("model.top=[8]");
@@ -49,6 +49,7 @@ class ClickTrainTest : public RunTest {
     settings.insert(settings.end(), more.begin(), more.end());
     return settings;
   }
+  // Settings of a model with dropout, admission, expiry and every other feature that could make runs differ.
   Settings rich(Settings more = {}) const {
     more.insert(more.begin(),
                 {"model.wide=true", "model.dropout=0.2", "model.row_dropout=0.2", "model.admission_count=2",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs on click data: they learn, end with the same bits wherever they are made, and go on where they were.
+// Runs on click data: they learn, give the same bits on any number of ranks and threads, and can be resumed.
 #include <gmock/gmock.h>
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ namespace {
 
 using test::expect_error;
 
-// Its rows are fewer: model.dim is none of its settings.
+// A logistic model has no model.dim, so it does not use the settings of ClickTrainTest.
 class LogisticTrainTest : public RunTest {
  protected:
   LogisticTrainTest() : RunTest({"data.reader=clicks", "model.name=logistic"}) {
@@ -50,7 +50,7 @@ TEST_F(ClickTrainTest, EveryModelLearns) {
   }
 }
 
-TEST_F(ClickTrainTest, LearnsWithEveryOptimizerOfDenseLayers) {
+TEST_F(ClickTrainTest, LearnsWithEveryDenseOptimizer) {
   for (std::string const& optimizer : std::vector<std::string>{"dense.optimizer=sgd", "dense.optimizer=adagrad",
                                                                "dense.optimizer=lamb", "dense.optimizer=ftrl"}) {
     SCOPED_TRACE(optimizer);
@@ -70,7 +70,7 @@ TEST_F(LogisticTrainTest, Learns) {
   EXPECT_EQ(summary.at("dense_parameters"), 14);
 }
 
-TEST_F(ClickTrainTest, EndsWithTheSameBitsWhereverItRuns) {
+TEST_F(ClickTrainTest, BitsAreIndependentOfRanksAndThreads) {
   auto const alone = result(run("alone", rich()));
   EXPECT_TRUE(alone.contains("progressive") && alone.contains("dense_hash") && alone.contains("valid")) << alone;
   for (int ranks : {2, 3, 4, 8}) {
@@ -81,21 +81,21 @@ TEST_F(ClickTrainTest, EndsWithTheSameBitsWhereverItRuns) {
   EXPECT_EQ(result(run("inline", rich({"train.prefetch_thread=false", "run.ranks=2"}))), alone);
 }
 
-TEST_F(ClickTrainTest, EveryModelEndsWithTheSameBitsOnThreeRanks) {
+TEST_F(ClickTrainTest, EveryModelGivesEqualBitsOnThreeRanks) {
   for (char const* model : {"fm", "deepfm", "dcnv2"}) {
     auto const alone = result(run(std::string(model) + "1", small(model)));
     EXPECT_EQ(result(run(std::string(model) + "3", small(model, {"run.ranks=3"}))), alone) << model;
   }
 }
 
-TEST_F(ClickTrainTest, RowsOfShortNumbersEndWithTheSameBitsOnThreeRanks) {
+TEST_F(ClickTrainTest, SixteenBitRowsGiveEqualBitsOnThreeRanks) {
   for (std::string const& values : std::vector<std::string>{"model.value_type=bfloat16", "model.value_type=float16"}) {
     auto const alone = result(run(values + "1", rich({values})));
     EXPECT_EQ(result(run(values + "3", rich({values, "run.ranks=3"}))), alone) << values;
   }
 }
 
-TEST_F(ClickTrainTest, EndsWithTheSameBitsOnASimulatedNetwork) {
+TEST_F(ClickTrainTest, SimulatedNetworkGivesEqualBits) {
   auto const alone = result(run("alone", rich({"train.steps=13"})));
   for (std::uint64_t seed : {1, 2}) {
     auto const group = Group::simulated(3, {.seed = seed});
@@ -105,10 +105,10 @@ TEST_F(ClickTrainTest, EndsWithTheSameBitsOnASimulatedNetwork) {
   }
 }
 
-// A last batch of fewer samples than microbatches leaves some ranks none.
-TEST_F(ClickTrainTest, ASmallLastBatchIsSharedAsAnyOther) {
+// The last batch has fewer samples than microbatches, so some ranks have no samples.
+TEST_F(ClickTrainTest, SmallLastBatchGivesEqualBits) {
   clicks_ = folder_.write("few.tsv", synthetic_clicks(150));
-  Settings const few{"data.test_share=0.12", "eval.progressive=true"};  // 132 to learn from: 64, 64 and 4
+  Settings const few{"data.test_share=0.12", "eval.progressive=true"};  // 132 for training: 64, 64 and 4
   auto const alone = result(run("alone", small("deepfm", few)));
   EXPECT_EQ(alone.at("samples"), 3 * 132);
   for (int ranks : {3, 8}) {
@@ -118,7 +118,7 @@ TEST_F(ClickTrainTest, ASmallLastBatchIsSharedAsAnyOther) {
   }
 }
 
-TEST_F(ClickTrainTest, ABinaryFileIsTheSameData) {
+TEST_F(ClickTrainTest, BinaryFileGivesTheSameRun) {
   auto const text = run("text", small("dlrm", {"train.steps=5"}));
   auto const binary = folder_.path() / "clicks.bin";
   convert_samples(clicks_, binary, criteo_layout(), {});
@@ -128,7 +128,7 @@ TEST_F(ClickTrainTest, ABinaryFileIsTheSameData) {
   EXPECT_EQ(mapped.at("data_digest"), text.at("data_digest"));
 }
 
-TEST_F(ClickTrainTest, TheResolvedConfigurationReproducesTheRun) {
+TEST_F(ClickTrainTest, ResolvedConfigurationReproducesTheRun) {
   auto const once = result(run("once", rich({"train.microbatches=0", "optimizer.schedule=cosine", "train.seed=5",
                                              "optimizer.kind=rowwise_adagrad", "dense.optimizer=adagrad"})));
   Config const config = load_config(folder_.path() / "once" / "config.toml");
@@ -137,7 +137,7 @@ TEST_F(ClickTrainTest, TheResolvedConfigurationReproducesTheRun) {
   EXPECT_EQ(result(nlohmann::json::parse(std::ifstream(folder_.path() / "again" / "summary.json"))), once);
 }
 
-TEST_F(ClickTrainTest, GoesOnWithTheBitsOfARunThatNeverStopped) {
+TEST_F(ClickTrainTest, ResumedRunEqualsUninterruptedRun) {
   for (char const* optimizer :
        {"dense.optimizer=adam", "dense.optimizer=sgd", "dense.optimizer=lamb", "dense.optimizer=ftrl"}) {
     auto const with = [&](Settings more) {
@@ -154,7 +154,7 @@ TEST_F(ClickTrainTest, GoesOnWithTheBitsOfARunThatNeverStopped) {
   }
 }
 
-TEST_F(ClickTrainTest, ASavedRunIsEvaluatedOnAnyNumberOfRanks) {
+TEST_F(ClickTrainTest, SavedRunIsEvaluatedOnAnyRankCount) {
   auto const summary = run("run", rich());
   SavedRun const saved = open_run(folder_.path() / "run", {});
   for (int ranks : {1, 3}) {
@@ -166,7 +166,7 @@ TEST_F(ClickTrainTest, ASavedRunIsEvaluatedOnAnyNumberOfRanks) {
   expect_error([&] { nearest_in_run(saved, {"a"}, 1); }, {"has no entities"});
 }
 
-TEST_F(ClickTrainTest, RefusesToGoOnWithOtherLayersOrData) {
+TEST_F(ClickTrainTest, ResumeRejectsOtherLayersOrData) {
   run("run", small("dcnv2", {"train.steps=2"}));
   auto const again = [&](Settings const& more) {
     auto settings = small("dcnv2", {"train.steps=2"});
@@ -182,7 +182,7 @@ TEST_F(ClickTrainTest, RefusesToGoOnWithOtherLayersOrData) {
   expect_error([&] { again({}); }, {"other data"});
 }
 
-TEST_F(ClickTrainTest, SettingsOfLearningChangeTheResult) {
+TEST_F(ClickTrainTest, EverySettingChangesTheResult) {
   auto const with = [&](Settings more) {
     more.insert(more.begin(),
                 {"model.wide=true", "model.numeric_features=both", "train.steps=3", "data.multi_hot=[\"C26\"]"});
@@ -253,8 +253,9 @@ TEST_F(ClickTrainTest, PoolingChangesTheResult) {
   EXPECT_NE(run("mean", small("deepfm", mean)).at("table_hash"), run("sum", small("deepfm", lists)).at("table_hash"));
 }
 
-// A logistic regression by hand: maps, one sample after the other, predicted before the step that learns from it.
-TEST_F(LogisticTrainTest, ProgressiveMetricsAreThoseOfSamplesNotYetLearntFrom) {
+// Compares with a simple logistic regression: weights in maps, one sample after the other, and each batch is predicted
+// before the step that trains on it.
+TEST_F(LogisticTrainTest, ProgressiveMetricsUsePredictionsBeforeTraining) {
   Settings const settings{"data.train=" + clicks_.string(),
                           "data.numeric_columns=13",
                           "data.categorical_columns=26",
@@ -278,7 +279,7 @@ TEST_F(LogisticTrainTest, ProgressiveMetricsAreThoseOfSamplesNotYetLearntFrom) {
   SampleBatch all;
   data.train().samples.read(0, 700, all);
   double const share = std::accumulate(all.labels.begin(), all.labels.end(), 0.0) / 700;
-  double bias = std::log(share / (1 - share));  // where a run begins
+  double bias = std::log(share / (1 - share));  // the initial bias of a run
   BatchSampler batches(
       700, {.batch_size = 200, .seed = static_cast<std::uint64_t>(c.train.seed), .block_samples = data.block()});
   std::vector<std::vector<Prediction>> epochs(2);
@@ -315,13 +316,13 @@ TEST_F(LogisticTrainTest, ProgressiveMetricsAreThoseOfSamplesNotYetLearntFrom) {
   EXPECT_GT(summary.at("progressive").at("auc").get<double>(), reported[0].at("progressive").at("auc").get<double>());
 }
 
-TEST_F(ClickTrainTest, SaysNothingOfProgressUnlessAsked) {
+TEST_F(ClickTrainTest, ProgressiveMetricsAreOffByDefault) {
   auto const summary = run("run", small("fm", {"train.steps=2"}));
   EXPECT_FALSE(summary.contains("progressive"));
   EXPECT_TRUE(lines("run", "progressive").empty());
 }
 
-TEST_F(ClickTrainTest, NamesTheLayerOfABadGradient) {
+TEST_F(ClickTrainTest, DivergenceGivesAnError) {
   Settings const diverging{"dense.optimizer=sgd", "dense.learning_rate=1e6", "train.epochs=50", "run.ranks=2"};
   try {
     run("run", small("dlrm", diverging));
@@ -331,7 +332,7 @@ TEST_F(ClickTrainTest, NamesTheLayerOfABadGradient) {
   }
 }
 
-TEST_F(ClickTrainTest, SaysWhatItHasRead) {
+TEST_F(ClickTrainTest, ReportsTheDataItRead) {
   testing::internal::CaptureStderr();
   run("run", small("dlrm", {"train.steps=1", "data.valid_share=0.1"}));
   std::string const text = testing::internal::GetCapturedStderr();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values are frequent, and that the others of a category share a key.
+// Values that occur often enough are frequent; the other values of a category share one key.
 #include "trainer/click/frequent_values.hpp"
 
 #include <gtest/gtest.h>
@@ -13,11 +13,11 @@
 namespace gpups::trainer {
 namespace {
 
-TEST(FrequentValues, AreThoseThatWereAddedOftenEnough) {
+TEST(FrequentValues, HaveAtLeastTheMinimalCount) {
   std::mt19937_64 random(3);
   std::map<std::uint64_t, int> want;
   KeyCounts counts;
-  for (int i = 0; i < 20000; ++i) {  // grows several times; 0 is a key like any other
+  for (int i = 0; i < 20000; ++i) {  // the table grows several times; 0 is a valid key
     std::uint64_t const key = random() % 4 == 0 ? random() % 7 : random() % 5000 * 0x9E3779B97F4A7C15U;
     ++want[key];
     counts.add(Key{key});
@@ -36,7 +36,7 @@ TEST(FrequentValues, AreThoseThatWereAddedOftenEnough) {
   EXPECT_FALSE(FrequentValues().has(Key{1}));
 }
 
-TEST(FrequentValues, ComeBackFromACheckpoint) {
+TEST(FrequentValues, RoundTripThroughCheckpoint) {
   KeyCounts counts;
   for (std::uint64_t key : {9U, 0U, 7U}) counts.add(Key{key});
   std::vector<Blob> const blobs{{"other", "x"}, to_blob(counts.at_least(1))};
@@ -46,8 +46,8 @@ TEST(FrequentValues, ComeBackFromACheckpoint) {
   test::expect_error([] { frequent_values(std::vector<Blob>{{"clicks/frequent_values", "abc"}}); }, {"cut"});
 }
 
-// Two categories with salts 1 and 2; of the first, value 10 alone is frequent.
-TEST(FrequentValues, LeaveOneKeyToTheRestOfACategory) {
+// Two categories have the salts 1 and 2. The only frequent value of the first one is 10.
+TEST(FrequentValues, RareValuesOfACategoryShareOneKey) {
   SampleBatch samples{
       .samples = 3, .labels = {0, 1, 0}, .numbers = {}, .offsets = {}, .values = {10, 10, 11, 5, 12, 10}};
   std::vector<std::uint64_t> const keys{number(salted_key(1, 10)), number(salted_key(2, 5))};
@@ -63,7 +63,7 @@ TEST(FrequentValues, LeaveOneKeyToTheRestOfACategory) {
   EXPECT_NE(rare_key(1), salted_key(1, 11));
 }
 
-TEST(Entries, AreTheSameForValuesAndForListsOfOne) {
+TEST(Entries, AreEqualForValuesAndListsOfOne) {
   std::mt19937_64 random(5);
   SampleBatch samples{.samples = 9};
   for (int i = 0; i < 9 * 3; ++i) samples.values.push_back(random());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done with a trained click-through model: predicting, exporting; and rows that a run forgets.
+// Predictions and exports of trained click-through models, and rows that expire.
 #include "trainer/click/saved_clicks.hpp"
 
 #include <cmath>
@@ -16,8 +16,8 @@ namespace {
 
 using test::expect_error;
 
-// The last samples of the file are the test; what is loaded for predicting knows nothing of the training data.
-TEST_F(ClickTrainTest, ASavedModelPredictsAndIsExported) {
+// The last samples of the file are the test set. Prediction does not need the training data.
+TEST_F(ClickTrainTest, SavedModelPredictsAndIsExported) {
   auto const summary = run("run", rich({"data.valid_share=0"}));
   std::filesystem::rename(clicks_, folder_.path() / "elsewhere.tsv");
   SavedClicks saved(folder_.path() / "run", {});
@@ -56,8 +56,8 @@ TEST_F(ClickTrainTest, ASavedModelPredictsAndIsExported) {
   expect_error([&] { SavedClicks(folder_.path() / "run", {"model.dim=8"}); }, {"model.dim", "another model"});
 }
 
-// Rows of 5 numbers take 8 in memory, and memory that was used before holds anything.
-TEST_F(ClickTrainTest, WhatIsBehindARowIsNoPartOfAPrediction) {
+// Rows of 5 floats are padded to 8, and reused memory has arbitrary values in the padding.
+TEST_F(ClickTrainTest, PaddingOfRowsDoesNotAffectPredictions) {
   auto const summary = run("run", small("deepfm", {"model.dim=5"}));
   for (std::size_t size = 1024; size <= std::size_t{1} << 22; size *= 2) {
     Array<float> const used(Device::host(), size);
@@ -67,8 +67,8 @@ TEST_F(ClickTrainTest, WhatIsBehindARowIsNoPartOfAPrediction) {
   EXPECT_EQ(wait_evaluate_run(saved, Group::alone(), "test").json, summary.at("test"));
 }
 
-// Rows that no step names for long go; those that are named stay.
-TEST_F(ClickTrainTest, RowsAreForgotten) {
+// Rows that no step has used for some time are removed, and other rows are kept.
+TEST_F(ClickTrainTest, UnusedRowsExpire) {
   auto const rows_of = [&](std::string const& name, Settings settings) {
     settings.insert(settings.end(), {"train.epochs=2", "data.train=" + clicks_.string(), "model.name=fm"});
     run(name, settings);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the doctor learns of a run, and how it reports.
+// The facts that the doctor collects about a run, and its report.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -13,7 +13,7 @@
 namespace gpups::trainer {
 namespace {
 
-TEST(DoctorRun, TriesARunAndLeavesNothing) {
+TEST(DoctorRun, ProbeLeavesNoFiles) {
   test::TemporaryFolder const folder;
   test::write_synthetic_graph(folder);
   auto const config = folder.write("run.toml", "[model]\ndim = 8\n[run]\ndevice = \"host\"\nfolder = \"out\"\n");
@@ -25,12 +25,12 @@ TEST(DoctorRun, TriesARunAndLeavesNothing) {
     EXPECT_EQ(probe.facts.folder, (folder.path() / "out").string());
     EXPECT_GT(probe.facts.folder_free_bytes, 0U);
     EXPECT_NE(probe.facts.data.find("120 entities"), std::string::npos) << probe.facts.data;
-    EXPECT_EQ(probe_run(config, {}, 1, 1).facts.data_digest, probe.facts.data_digest);  // the folder is rank 0's
+    EXPECT_EQ(probe_run(config, {}, 1, 1).facts.data_digest, probe.facts.data_digest);  // only rank 0 checks the folder
   }
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "out"));
 }
 
-TEST(DoctorRun, TriesEverything) {
+TEST(DoctorRun, ProbeReportsAllErrors) {
   test::TemporaryFolder const folder;
   folder.write("in_the_way", "a file");
   auto const config = folder.write("run.toml", "[run]\ndevice = \"cuda:99\"\nfolder = \"in_the_way\"\n");
@@ -42,13 +42,13 @@ TEST(DoctorRun, TriesEverything) {
   EXPECT_EQ(probe_run(folder.path() / "none.toml", {}, 0, 0).facts.errors.size(), 1U);
 }
 
-TEST(DoctorReport, WritesLines) {
+TEST(DoctorReport, LinesHaveLevelRankAndText) {
   EXPECT_EQ(line_of(ok("all is well")), "ok: all is well");
   EXPECT_EQ(line_of(warning("two\nlines"), "ranks 0-3"), "warning: ranks 0-3: two lines");
   EXPECT_EQ(line_of(problem("a (b): c"), "rank 1"), "problem: rank 1: a (b): c");
 }
 
-TEST(DoctorReport, MergesWhatRanksHaveInCommon) {
+TEST(DoctorReport, MergesEqualFindingsOfRanks) {
   auto const shared = merged({{ok("a"), ok("b"), ok("b")}, {ok("b"), warning("b")}, {ok("b"), ok("c")}});
   ASSERT_EQ(shared.size(), 4U);
   EXPECT_EQ(shared[0].ranks, (std::vector<int>{0}));
@@ -58,7 +58,7 @@ TEST(DoctorReport, MergesWhatRanksHaveInCommon) {
   EXPECT_EQ(shared[3].ranks, (std::vector<int>{2}));
 }
 
-TEST(DoctorReport, Travels) {
+TEST(DoctorReport, RoundTripKeepsFindings) {
   Findings const findings{ok("a"), warning("\"b\"\n"), problem("c")};
   EXPECT_EQ(deserialize(serialize(findings)), findings);
   EXPECT_EQ(deserialize(serialize({})), Findings{});

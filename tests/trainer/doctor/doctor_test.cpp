@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the doctor says of machines that are synthetic.
+// Findings of the doctor for synthetic machines.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -18,7 +18,7 @@ using Kind = TransportFacts::Resource::Kind;
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
-// Nothing is wrong with it.
+// The facts of a machine without problems.
 Facts healthy() {
   Facts facts;
   facts.program = {.version = "0.1.0", .cuda_architectures = "80;90", .ucx_header = "1.13", .ucx_library = "1.13"};
@@ -53,7 +53,8 @@ Facts healthy() {
   return facts;
 }
 
-// Expects that the facts give one finding that is not ok, with this level and these words, in the form of the house.
+// Expects that the facts give one finding that is not ok, with this level and these words, in the form "what (why):
+// what to do".
 void expect_only(Facts const& facts, Level level, std::initializer_list<char const*> words) {
   int count = 0;
   for (Finding const& finding : run_checks(facts)) {
@@ -69,14 +70,14 @@ void expect_only(Facts const& facts, Level level, std::initializer_list<char con
   EXPECT_EQ(count, 1) << *words.begin();
 }
 
-TEST(Doctor, HasNothingToSayOfAHealthyMachine) {
+TEST(Doctor, HealthyMachineHasNoFindings) {
   Findings const findings = run_checks(healthy());
   EXPECT_GE(findings.size(), checks().size() / 2);
   for (Finding const& finding : findings) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
   EXPECT_TRUE(can_join(healthy()));
 }
 
-TEST(Doctor, HasNothingToSayOfAPlainHost) {
+TEST(Doctor, PlainHostHasNoFindings) {
   Facts facts = healthy();
   facts.program = {.version = "0.1.0"};
   facts.gpu = {};
@@ -86,13 +87,13 @@ TEST(Doctor, HasNothingToSayOfAPlainHost) {
   for (Finding const& finding : run_checks(facts)) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
 }
 
-TEST(DoctorProgram, ComparesUcxWithWhatItWasBuiltFor) {
+TEST(DoctorProgram, ReportsUcxOlderThanItsHeaders) {
   Facts facts = healthy();
   facts.program.ucx_library = "1.9";
   expect_only(facts, Level::kWarning, {"UCX library is 1.9", "built for 1.13", "LD_LIBRARY_PATH"});
 }
 
-TEST(DoctorMachine, WantsSharedMemory) {
+TEST(DoctorMachine, ReportsTooLittleSharedMemory) {
   Facts facts = healthy();
   facts.machine.shared_memory_bytes = facts.machine.shared_memory_free_bytes = 64 * kMiB;  // Docker's default
   expect_only(facts, Level::kWarning, {"/dev/shm has 64.0 MiB", "--shm-size"});
@@ -102,7 +103,7 @@ TEST(DoctorMachine, WantsSharedMemory) {
   expect_only(facts, Level::kWarning, {"no /dev/shm", "mount a tmpfs"});
 }
 
-TEST(DoctorMachine, WantsLockedMemoryForRdma) {
+TEST(DoctorMachine, ReportsLockedMemoryLimitWithRdma) {
   Facts facts = healthy();
   facts.machine.locked_bytes = 64 << 10;
   expect_only(facts, Level::kWarning, {"can lock only 64.0 KiB", "--ulimit memlock=-1"});
@@ -110,7 +111,7 @@ TEST(DoctorMachine, WantsLockedMemoryForRdma) {
   for (Finding const& finding : run_checks(facts)) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
 }
 
-TEST(DoctorMachine, SaysWhyMemoryCannotBeRead) {
+TEST(DoctorMachine, ReportsWhyProcessMemoryIsUnreadable) {
   Facts facts = healthy();
   facts.machine.memory_readable = false;
   facts.machine.ptrace_scope = 2;
@@ -120,7 +121,7 @@ TEST(DoctorMachine, SaysWhyMemoryCannotBeRead) {
               {"the container runtime forbids it", "start the container with --cap-add=SYS_PTRACE"});
 }
 
-TEST(DoctorMachine, WantsDescriptorsForAllRanks) {
+TEST(DoctorMachine, ReportsTooFewFileDescriptors) {
   Facts facts = healthy();
   facts.machine.open_files = 256;
   expect_only(facts, Level::kWarning, {"256 files can be open", "ulimit -n 4096"});
@@ -129,7 +130,7 @@ TEST(DoctorMachine, WantsDescriptorsForAllRanks) {
   expect_only(facts, Level::kWarning, {"4096 files can be open", "ulimit -n 8256"});
 }
 
-TEST(DoctorMachine, KnowsLimitsOfContainers) {
+TEST(DoctorMachine, ReportsCpuLimitOfContainer) {
   Facts facts = healthy();
   facts.machine.cpu_limit = 2.5;
   expect_only(facts, Level::kWarning, {"2.5 of its 16 cores", "--cpuset-cpus"});
@@ -137,7 +138,7 @@ TEST(DoctorMachine, KnowsLimitsOfContainers) {
   EXPECT_FALSE(has_problem(run_checks(facts)));
 }
 
-TEST(DoctorGpus, ComparesTheDriverWithTheToolkit) {
+TEST(DoctorGpus, ReportsOldOrMissingDriver) {
   Facts facts = healthy();
   facts.gpu.gpus.clear();
   facts.gpu.driver_version = 12040;
@@ -146,7 +147,7 @@ TEST(DoctorGpus, ComparesTheDriverWithTheToolkit) {
   expect_only(facts, Level::kWarning, {"libcuda.so is missing", "--gpus all"});
 }
 
-TEST(DoctorGpus, KnowsDevicesThatTheBuildIsNotFor) {
+TEST(DoctorGpus, ReportsDevicesOlderThanTheBuildSupports) {
   Facts facts = healthy();
   facts.gpu.gpus[1].capability = 75;
   expect_only(facts, Level::kProblem, {"cuda:1 has compute capability 7.5", "code for 80 and later"});
@@ -155,39 +156,39 @@ TEST(DoctorGpus, KnowsDevicesThatTheBuildIsNotFor) {
   EXPECT_FALSE(has_problem(run_checks(facts)));
 }
 
-TEST(DoctorGpus, KnowsABuildWithoutDeviceCode) {
+TEST(DoctorGpus, ReportsBuildWithoutDeviceCode) {
   Facts facts = healthy();
   facts.program.cuda_architectures.clear();
   facts.gpu = {.kernel_driver = "NVRM"};
   expect_only(facts, Level::kWarning, {"no device code", "build with nvcc"});
 }
 
-TEST(DoctorGpus, NamesDevicesThatCannotReachEachOther) {
+TEST(DoctorGpus, ReportsDevicesWithoutPeerAccess) {
   Facts facts = healthy();
   facts.gpu.cannot_reach = {{0, 1}};
   expect_only(facts, Level::kWarning, {"cuda:0 and cuda:1", "through the host"});
 }
 
-TEST(DoctorGpus, PassesOnWhatADeviceSays) {
+TEST(DoctorGpus, ReportsErrorOfADevice) {
   Facts facts = healthy();
   facts.gpu.gpus[0].error = "CUDA says 'busy' (while reading): check nvidia-smi";
   expect_only(facts, Level::kProblem, {"cuda:0 does not respond", "'busy'"});
 }
 
-TEST(DoctorTransports, WantsANetwork) {
+TEST(DoctorTransports, ReportsMissingNetwork) {
   Facts facts = healthy();
   facts.transport.resources.erase(facts.transport.resources.begin() + 1, facts.transport.resources.begin() + 3);
   expect_only(facts, Level::kWarning, {"no network except the loopback", "--network=host"});
 }
 
-TEST(DoctorTransports, WantsUcxForProcesses) {
+TEST(DoctorTransports, ReportsBuildWithoutUcx) {
   Facts facts = healthy();
   facts.program.ucx_header = facts.program.ucx_library = "";
   expect_only(facts, Level::kProblem, {"no UCX", "libucx-dev"});
   EXPECT_FALSE(can_join(facts));
 }
 
-TEST(DoctorTransports, KnowsDevicesThatAreNotThere) {
+TEST(DoctorTransports, ReportsUnknownDevicesInUcxSetting) {
   Facts facts = healthy();
   for (char const* fine : {"all", "eth0", "mlx5_0:1,lo", "^eth0"}) {
     facts.transport.wanted_devices = fine;
@@ -197,29 +198,29 @@ TEST(DoctorTransports, KnowsDevicesThatAreNotThere) {
   expect_only(facts, Level::kWarning, {"contains ib7", "lo, eth0, mlx5_0:1"});
 }
 
-TEST(DoctorMeeting, PassesOnWhatTheEnvironmentLacks) {
+TEST(DoctorBootstrap, ReportsErrorsOfTheEnvironment) {
   Facts facts = healthy();
   facts.rendezvous.error = "RANK is not set (it is one of WORLD_SIZE ranks): set it";
   expect_only(facts, Level::kProblem, {"RANK is not set"});
   EXPECT_FALSE(can_join(facts));
 }
 
-TEST(DoctorMeeting, WantsAnAddressOfRank0) {
+TEST(DoctorBootstrap, ReportsUnresolvableAddressOfRank0) {
   Facts facts = healthy();
   facts.rendezvous.hosts[0].error = "Name or service not known";
   expect_only(facts, Level::kProblem, {"node7 has no address", "MASTER_ADDR", "DNS"});
   EXPECT_FALSE(can_join(facts));
-  facts.rendezvous.hosts.push_back({.name = "10.0.0.7"});  // there is another way
+  facts.rendezvous.hosts.push_back({.name = "10.0.0.7"});  // another address of rank 0
   expect_only(facts, Level::kWarning, {"node7 has no address"});
 }
 
-TEST(DoctorMeeting, WantsANameForTheMachine) {
+TEST(DoctorBootstrap, ReportsUnresolvableHostName) {
   Facts facts = healthy();
   facts.machine.host_resolves = false;
   expect_only(facts, Level::kWarning, {"node7, has no address", "/etc/hosts"});
 }
 
-TEST(DoctorMeeting, WantsAFreePort) {
+TEST(DoctorBootstrap, ReportsUnusablePort) {
   Facts facts = healthy();
   facts.rendezvous.port_error = EADDRINUSE;
   expect_only(facts, Level::kProblem, {"port 29500 is in use", "MASTER_PORT"});
@@ -231,7 +232,7 @@ TEST(DoctorMeeting, WantsAFreePort) {
   expect_only(facts, Level::kProblem, {"port 80 cannot be used", "Too many open files"});
 }
 
-TEST(DoctorMeeting, WantsATokenOnANetwork) {
+TEST(DoctorBootstrap, ReportsMissingTokenOnANetwork) {
   Facts facts = healthy();
   facts.rendezvous.token.reset();
   expect_only(facts, Level::kProblem, {"no token", "GPUPS_TOKEN_FILE"});
@@ -239,7 +240,7 @@ TEST(DoctorMeeting, WantsATokenOnANetwork) {
   EXPECT_FALSE(has_problem(run_checks(facts)));
 }
 
-TEST(DoctorMeeting, WantsAGoodToken) {
+TEST(DoctorBootstrap, ReportsUnsafeOrUnreadableToken) {
   Facts facts = healthy();
   facts.rendezvous.token->mode = 0644;
   expect_only(facts, Level::kWarning, {"token has mode 644", "chmod 600 token"});
@@ -256,7 +257,7 @@ TEST(DoctorMeeting, WantsAGoodToken) {
   EXPECT_FALSE(can_join(facts));
 }
 
-TEST(DoctorPlace, WantsSomethingForEachRank) {
+TEST(DoctorBinding, ReportsSharedGpusAndCores) {
   Facts facts = healthy();
   facts.binding = BindingFacts{.host = "node7", .bound_cores = "0-7", .local_rank = 0, .local_ranks = 2};
   for (Finding const& finding : run_checks(facts)) EXPECT_EQ(finding.level, Level::kOk) << finding.text;
@@ -272,13 +273,13 @@ TEST(DoctorPlace, WantsSomethingForEachRank) {
   EXPECT_EQ(run_checks(facts).size(), run_checks(healthy()).size() + 1);
 }
 
-TEST(DoctorRun, RefusesRanksAsThreadsOfAProcess) {
+TEST(DoctorRun, RejectsRanksAsThreadsOfAProcess) {
   Facts facts = healthy();
   facts.run->ranks = 2;
   expect_only(facts, Level::kProblem, {"run.ranks is 2", "remove run.ranks"});
 }
 
-TEST(DoctorRun, WantsRoomForCheckpoints) {
+TEST(DoctorRun, ReportsTooLittleDiskSpace) {
   Facts facts = healthy();
   facts.run->folder_free_bytes = 3 * kGiB / 2;
   expect_only(facts, Level::kWarning, {"1.5 GiB free", "the previous one is kept", "--run"});
@@ -286,7 +287,7 @@ TEST(DoctorRun, WantsRoomForCheckpoints) {
   expect_only(facts, Level::kProblem, {"512.0 MiB free", "a checkpoint needs 1.0 GiB"});
 }
 
-TEST(DoctorRun, WantsRoomForRowsOnTheDevice) {
+TEST(DoctorRun, ReportsTooLittleDeviceMemory) {
   Facts facts = healthy();
   facts.run->table_bytes = 8 * kGiB;
   facts.gpu.gpus[0].free_bytes = kGiB;  // 4 ranks: 2 GiB each
@@ -295,7 +296,7 @@ TEST(DoctorRun, WantsRoomForRowsOnTheDevice) {
   EXPECT_FALSE(has_problem(run_checks(facts)));
 }
 
-TEST(DoctorRun, PassesOnWhatStopsTheRun) {
+TEST(DoctorRun, ReportsErrorsOfTheRun) {
   Facts facts = healthy();
   facts.run->errors = {"train.txt cannot be read (it is not there): check data.train"};
   expect_only(facts, Level::kProblem, {"train.txt cannot be read"});

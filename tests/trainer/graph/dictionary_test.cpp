@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names get numbers in order of arrival, and keys that depend on kind and name alone.
+// Names get numbers in insertion order, and keys that depend only on kind and name.
 #include "trainer/graph/dictionary.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace gpups::trainer {
 namespace {
 
-TEST(Dictionary, NumbersNamesInOrderOfArrival) {
+TEST(Dictionary, NumbersNamesInInsertionOrder) {
   Dictionary d("entity");
   for (int i = 0; i < 5000; ++i) EXPECT_EQ(d.add("name" + std::to_string(i)), static_cast<std::uint32_t>(i));
   for (int i = 0; i < 5000; ++i) {
@@ -21,14 +21,14 @@ TEST(Dictionary, NumbersNamesInOrderOfArrival) {
   EXPECT_FALSE(d.find("name5000").has_value());
 }
 
-TEST(Dictionary, KeysAreSaltedWithTheKind) {
+TEST(Dictionary, KeysDependOnKindAndName) {
   Dictionary entities("entity"), again("entity"), relations("relation");
   entities.add("x"), again.add("y"), again.add("x"), relations.add("x");
   EXPECT_EQ(entities.keys()[0], again.keys()[1]);
   EXPECT_NE(entities.keys()[0], relations.keys()[0]);
 }
 
-TEST(Dictionary, RefusesTwoNamesWithOneKey) {
+TEST(Dictionary, RejectsTwoNamesWithOneKey) {
   Dictionary d("entity", [](std::string_view, std::string_view name) { return Key{name.size()}; });
   d.add("abc");
   EXPECT_EQ(d.add("abc"), 0U);
@@ -36,7 +36,7 @@ TEST(Dictionary, RefusesTwoNamesWithOneKey) {
   test::expect_error([&] { d.add("xyz"); }, {"entity", "'abc' and 'xyz'", "0000000000000003"});
 }
 
-TEST(Dictionary, NamesMayHoldAnyBytes) {
+TEST(Dictionary, NamesMayContainAnyBytes) {
   Dictionary d("entity");
   std::string const odd("a\0b\xFF", 4);
   d.add("a");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranking of an evaluation against ranking by hand, with a model that is easy to do by hand.
+// Ranks of an evaluation, compared with plain loops, for a model with a simple score.
 #include "trainer/graph/evaluate.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace gpups::trainer {
 namespace {
 
-// The score of (s, r, o) is s[0] * r[0] + 2 * o[0]; there are many ties.
+// The score of (s, r, o) is s[0] * r[0] + 2 * o[0], so there are many ties.
 class LineModel final : public GraphModel {
  public:
   std::vector<TableOptions> tables() const override { return {}; }
@@ -35,7 +35,7 @@ class LineModel final : public GraphModel {
 
 using Fact = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
 
-TEST(Evaluator, RanksAsByHand) {
+TEST(Evaluator, RanksMatchHandComputation) {
   std::mt19937 random(3);
   Dataset data;
   std::uint32_t const entities = 50, relations = 3;

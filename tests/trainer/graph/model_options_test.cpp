@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What make_graph_model accepts, what the tables of a model are, and how negatives are drawn.
+// Options that make_graph_model() accepts, the tables of a model, and the distribution of negatives.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,7 +67,7 @@ TEST(GraphModelOptions, TablesAreEntitiesThenRelations) {
   }
 }
 
-TEST(GraphModelOptions, ErrorsOfDistancesNameTheOption) {
+TEST(GraphModelOptions, DistanceModelErrorsNameTheOption) {
   using testing::HasSubstr;
   auto const with = [](char const* name, auto change) {
     GraphModelOptions options;
@@ -83,7 +83,7 @@ TEST(GraphModelOptions, ErrorsOfDistancesNameTheOption) {
   EXPECT_THAT(with("rotate", [](auto& o) { o.dim = 7; }), HasSubstr("dim is 7"));
 }
 
-TEST(GraphModelOptions, RelationsOfRotateAreAnglesOfAllDirections) {
+TEST(GraphModelOptions, RotateInitializesAnglesUniformly) {
   GraphModelOptions options;
   options.name = "rotate", options.dim = 20;
   auto const tables = trainer::make_graph_model(options, make_vocabulary(5, 2))->tables();
@@ -94,7 +94,7 @@ TEST(GraphModelOptions, RelationsOfRotateAreAnglesOfAllDirections) {
   EXPECT_FLOAT_EQ(tables[1].initializer.scale, 3.14159265F);
 }
 
-TEST(GraphModelOptions, EntitiesMayBeOf16Bits) {
+TEST(GraphModelOptions, EntitiesMayHave16Bits) {
   GraphModelOptions options;
   options.value_type = DataType::kBFloat16;
   auto const tables = trainer::make_graph_model(options, make_vocabulary(5, 2))->tables();
@@ -102,7 +102,7 @@ TEST(GraphModelOptions, EntitiesMayBeOf16Bits) {
   EXPECT_EQ(tables[1].value_type, DataType::kFloat);
 }
 
-TEST(GraphModelOptions, RelationsOfRescalAreMatrices) {
+TEST(GraphModelOptions, RescalRelationsAreMatrices) {
   GraphModelOptions options;
   options.name = "rescal", options.dim = 20;
   auto const tables = trainer::make_graph_model(options, make_vocabulary(5, 2))->tables();
@@ -110,7 +110,7 @@ TEST(GraphModelOptions, RelationsOfRescalAreMatrices) {
   EXPECT_EQ(tables[1].dim, 400U);
 }
 
-// Keys of all entries of the entity table.
+// Returns the keys of all entries of the entity table.
 std::vector<std::uint64_t> drawn(GraphModelOptions const& options, Batch const& batch, std::size_t entities = 1000) {
   Stream stream(Device::host(), 2);
   GraphEntries const work = trainer::make_graph_model(options, make_vocabulary(entities, 4))->prepare(stream, batch);
@@ -122,7 +122,7 @@ std::vector<std::uint64_t> drawn(GraphModelOptions const& options, Batch const& 
 class Negatives : public testing::TestWithParam<char const*> {};
 INSTANTIATE_TEST_SUITE_P(All, Negatives, testing::Values("triple", "shared"));
 
-TEST_P(Negatives, DependOnSeedClockAndNumberAlone) {
+TEST_P(Negatives, DependOnlyOnSeedClockAndNumber) {
   GraphModelOptions options;
   options.sampling = GetParam();
   Batch const batch = make_batch(20, 2, 1000, 4);
@@ -144,7 +144,7 @@ TEST_P(Negatives, DependOnSeedClockAndNumberAlone) {
   EXPECT_EQ(keys, drawn(options, changed));
 }
 
-TEST(SharedNegatives, AreEvenOverTheEntitiesAndEachSideHasItsOwn) {
+TEST(SharedNegatives, AreUniformAndIndependentForEachSide) {
   GraphModelOptions options;
   options.sampling = "shared";
   options.negatives = 999;
@@ -166,7 +166,7 @@ TEST(SharedNegatives, AreEvenOverTheEntitiesAndEachSideHasItsOwn) {
   EXPECT_NEAR(equal, 99.9, 50);
 }
 
-// The negatives of each triple of a batch.
+// Returns the negatives of each triple of a batch.
 std::vector<std::vector<std::uint64_t>> dealt(GraphModelOptions const& options, Batch const& batch,
                                               std::size_t entities) {
   auto const keys = drawn(options, batch, entities);
@@ -178,7 +178,7 @@ std::vector<std::vector<std::uint64_t>> dealt(GraphModelOptions const& options, 
   return triples;
 }
 
-TEST(DealtNegatives, OfATripleAreDistinctAndABatchDrawsEachEntityAboutEquallyOften) {
+TEST(TripleNegatives, AreDistinctAndEvenlySpreadOverEntities) {
   GraphModelOptions options;
   options.negatives = 3;
   options.negative_reuse = 1;
@@ -196,7 +196,7 @@ TEST(DealtNegatives, OfATripleAreDistinctAndABatchDrawsEachEntityAboutEquallyOft
   }
 }
 
-TEST(DealtNegatives, AreUsedByAsManyNeighboursAsAskedFor) {
+TEST(TripleNegatives, AreReusedByTheRequestedNumberOfTriples) {
   for (std::uint32_t const reuse : {1, 2, 3, 7, 8, 16}) {
     SCOPED_TRACE(reuse);
     GraphModelOptions options;
@@ -215,14 +215,14 @@ TEST(DealtNegatives, AreUsedByAsManyNeighboursAsAskedFor) {
       for (auto const& [key, times] : count) {
         EXPECT_LE(times, reuse + 1) << key;
         EXPECT_GE(times + 1, reuse) << key;
-        EXPECT_TRUE(all.insert(key).second) << key;  // in one hand only
+        EXPECT_TRUE(all.insert(key).second) << key;  // used by one group of 16 triples only
       }
     }
     EXPECT_GE(different.size(), 10 * std::min<std::size_t>(16, (6 * 16 + reuse - 1) / reuse));
   }
 }
 
-TEST(DealtNegatives, AreAnyEntityInAnyPlaceAsOften) {
+TEST(TripleNegatives, AreUniformInEachPosition) {
   GraphModelOptions options;
   options.negatives = 2;
   std::size_t const entities = 11, steps = 4000;

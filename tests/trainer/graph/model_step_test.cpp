@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of training through a store: rows move against the gradient of the mean loss that the definition gives.
+// One training step through a store: rows move against the gradient of the mean loss, computed by the definition.
 #include <gtest/gtest.h>
 
 #include "tests/support/model_fixture.hpp"
@@ -7,7 +7,7 @@
 namespace gpups::test {
 namespace {
 
-// All rows of a table, as they are now.
+// Returns the current rows of a table.
 Rows rows_of(Store& store, TableId table, std::vector<Key> const& keys, std::size_t dim) {
   Stream stream = store.make_stream();
   Matrix<float> const values(Device::host(), keys.size(), dim);
@@ -19,7 +19,7 @@ Rows rows_of(Store& store, TableId table, std::vector<Key> const& keys, std::siz
   return rows;
 }
 
-// GraphModel and sampling.
+// The parameters are the name of the model and the sampling.
 class ModelStep : public testing::TestWithParam<std::tuple<char const*, char const*>> {};
 INSTANTIATE_TEST_SUITE_P(All, ModelStep,
                          testing::Combine(testing::Values("complex", "rescal", "transe", "rotate"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every model, with every loss, sampling and regulariser, against the naive one.
+// Every model, with every loss, sampling and regulariser, compared with a simple implementation.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace gpups::test {
 namespace {
 
-// Every combination at widths that take the plain paths and both kinds of vector ends.
+// Every combination, at widths that use the scalar code and both kinds of ends of vectors.
 std::vector<GraphModelOptions> all_options() {
   std::vector<GraphModelOptions> all;
   for (std::string const& name : trainer::model_names()) {
@@ -82,9 +82,9 @@ void expect_definition(GraphModelOptions const& options, Device device) {
   expect_near(summed(step, 1, relation_dim(options)), oracle_gradients(options, entities, relations, triples, true));
 }
 
-TEST_P(Models, LossAndGradientsAreThoseOfTheDefinition) { expect_definition(GetParam(), Device::host()); }
+TEST_P(Models, LossAndGradientsMatchDefinition) { expect_definition(GetParam(), Device::host()); }
 
-// Bits of the sources, coefficients and entries of the triples of microbatch m, in an order of their own.
+// Returns the bits of sources, coefficients and keys of the entries of microbatch m, in a fixed order.
 std::vector<std::uint64_t> bits_of(Step const& step, std::size_t m, GraphModelOptions const& options) {
   std::vector<std::uint64_t> bits;
   auto const tables = step.gradients.tables(step.work);
@@ -107,6 +107,7 @@ std::vector<std::uint64_t> bits_of(Step const& step, std::size_t m, GraphModelOp
   return bits;
 }
 
+// Expects that bits depend neither on the number of threads nor on the rank that computes a microbatch.
 void expect_bits_of_the_batch_alone(GraphModelOptions const& options, Device device) {
   Vocabulary const vocabulary = make_vocabulary(40, 4);
   Batch const batch = make_batch(301, 3, 40, 4);
@@ -124,9 +125,7 @@ void expect_bits_of_the_batch_alone(GraphModelOptions const& options, Device dev
   EXPECT_EQ(one.loss_units, first.loss_units + rest.loss_units);
 }
 
-TEST_P(Models, BitsDependNeitherOnThreadsNorOnWhoComputes) {
-  expect_bits_of_the_batch_alone(GetParam(), Device::host());
-}
+TEST_P(Models, BitsAreIndependentOfThreadsAndRanks) { expect_bits_of_the_batch_alone(GetParam(), Device::host()); }
 
 class ModelsOnCuda : public testing::Test {
  protected:
@@ -142,8 +141,8 @@ class ModelsOnCuda : public testing::Test {
   }
 };
 
-TEST_F(ModelsOnCuda, LossAndGradientsAreThoseOfTheDefinition) { each_options(expect_definition); }
-TEST_F(ModelsOnCuda, BitsDependNotOnWhoComputes) { each_options(expect_bits_of_the_batch_alone); }
+TEST_F(ModelsOnCuda, LossAndGradientsMatchDefinition) { each_options(expect_definition); }
+TEST_F(ModelsOnCuda, BitsAreIndependentOfRanks) { each_options(expect_bits_of_the_batch_alone); }
 
 TEST_P(Models, PaddingOfSourcesIsZero) {
   GraphModelOptions const& options = GetParam();
@@ -193,7 +192,7 @@ void expect_scores(GraphModelOptions const& options, Device device) {
 class ModelScores : public OnDevice {};
 INSTANTIATE_TEST_SUITE_P(All, ModelScores, kDevices, device_name);
 
-TEST_P(ModelScores, OfAllEntitiesAreThoseOfTheDefinition) {
+TEST_P(ModelScores, MatchDefinition) {
   for (std::string const& name : trainer::model_names()) {
     for (std::size_t dim : {2, 14, 50, 64, 100}) {
       GraphModelOptions options;
@@ -205,7 +204,7 @@ TEST_P(ModelScores, OfAllEntitiesAreThoseOfTheDefinition) {
   }
 }
 
-TEST_P(Models, GradientsAreReusedForLargerAndSmallerBatches) {
+TEST_P(Models, GradientMemoryIsReusedByBatchesOfOtherSizes) {
   GraphModelOptions const& options = GetParam();
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
   GraphGradients reused;
@@ -221,8 +220,8 @@ TEST_P(Models, GradientsAreReusedForLargerAndSmallerBatches) {
   }
 }
 
-// What the store is told of the sources, where it is told.
-TEST_P(Models, TheLargestSourceIsKnown) {
+// The model gives the store the largest magnitude of sources, except for shared negatives.
+TEST_P(Models, ReportsLargestSource) {
   GraphModelOptions const& options = GetParam();
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
   Batch const batch = make_batch(7, 1, kEntities, kRelations);
@@ -235,7 +234,7 @@ TEST_P(Models, TheLargestSourceIsKnown) {
   }
   EXPECT_GT(most, 0.0F);
   EXPECT_EQ(step.gradients.source_max_abs, most);
-  GraphGradients used = run_step(options, vocabulary, batch, 2).gradients;  // what was in them before is nothing to it
+  GraphGradients used = run_step(options, vocabulary, batch, 2).gradients;  // old values must not matter
   for (auto* sources : {&used.sources, &used.relation_sources}) {
     for (float& x : sources->view().flat()) x = std::nanf("");
   }
@@ -244,8 +243,8 @@ TEST_P(Models, TheLargestSourceIsKnown) {
   EXPECT_EQ(bad.gradients.source_max_abs, std::numeric_limits<float>::infinity());
 }
 
-// A distance has no derivative at 0, which is where training moves positives to.
-TEST(DistanceModels, GradientsAreFiniteAndNoneAtDistanceZero) {
+// A distance has no derivative at 0, and training moves positives to distance 0.
+TEST(DistanceModels, GradientsAreFiniteAtDistanceZero) {
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
   for (auto const& [name, norm] : {std::pair{"transe", 1}, {"transe", 2}, {"rotate", 1}}) {
     for (std::size_t dim : {6, 64}) {
@@ -253,7 +252,7 @@ TEST(DistanceModels, GradientsAreFiniteAndNoneAtDistanceZero) {
       options.name = name, options.norm = norm, options.dim = dim;
       for (double value : {0.0, 1e-30, 1e-20}) {
         SCOPED_TRACE(fmt::format("{}{}, dim {}, values {}", name, norm, dim, value));
-        // All rows are equal, and numbers so small that a relation moves nothing or hardly anything.
+        // All rows are equal, and so small that all distances are 0 or nearly 0.
         Step const step = run_step(options, vocabulary, make_batch(5, 1, kEntities, kRelations), 1, {}, value);
         for (std::size_t part : {0, 1}) {
           for (auto const& [key, row] : summed(step, part, part == 0 ? dim : relation_dim(options))) {
@@ -268,7 +267,7 @@ TEST(DistanceModels, GradientsAreFiniteAndNoneAtDistanceZero) {
   }
 }
 
-TEST_P(Models, LargeScoresGiveFiniteLossesAndNotANumberIsPassedOn) {
+TEST_P(Models, LargeScoresGiveFiniteLosses) {
   GraphModelOptions const& options = GetParam();
   Vocabulary const vocabulary = make_vocabulary(kEntities, kRelations);
   Batch const batch = make_batch(5, 1, kEntities, kRelations);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Known answers are found, ties count as the middle, and sums over parts are those of the whole.
+// The ranking filter, ranks with ties, sums of ranks over parts, and nearest neighbours.
 #include "trainer/graph/ranking.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace gpups::trainer {
 namespace {
 
-TEST(RankingFilter, AreThoseOfAllSplits) {
+TEST(RankingFilter, ContainsAnswersOfAllSplits) {
   std::vector<Triple> const train{{0, 0, 5}, {0, 0, 3}, {0, 1, 4}, {2, 0, 5}}, test{{0, 0, 3}, {0, 0, 1}};
   RankingFilter const objects({train, test}, true), subjects({train, test}, false);
   auto const list = [](std::span<std::uint32_t const> s) { return std::vector<std::uint32_t>(s.begin(), s.end()); };
@@ -25,7 +25,7 @@ TEST(RankingFilter, AreThoseOfAllSplits) {
   EXPECT_TRUE(objects.of(7, 7).empty());
 }
 
-TEST(Ranking, TiesCountAsTheMiddle) {
+TEST(Ranking, TiesGetTheMeanRank) {
   RankingSums sums({1, 2, 3});
   sums.add(0, 0);  // rank 1
   sums.add(1, 1);  // rank 2.5
@@ -41,7 +41,7 @@ TEST(Ranking, TiesCountAsTheMiddle) {
   EXPECT_EQ(m.hits[2], (std::pair<std::int64_t, double>{3, 0.75}));
 }
 
-TEST(Ranking, SumsOfPartsAreThoseOfTheWhole) {
+TEST(Ranking, SumsOfPartsAddUp) {
   RankingSums whole({10}), a({10}), b({10});
   for (std::uint64_t i = 0; i < 100; ++i) {
     whole.add(i * 7 % 31, i % 3);
@@ -52,7 +52,7 @@ TEST(Ranking, SumsOfPartsAreThoseOfTheWhole) {
   EXPECT_TRUE(std::equal(joined.begin(), joined.end(), whole.values().begin(), whole.values().end()));
 }
 
-TEST(Ranking, OfNothingIsZero) {
+TEST(Ranking, MetricsOfNoTriplesAreZero) {
   RankingMetrics const m = RankingSums({1}).metrics();
   EXPECT_EQ(m.ranked, 0);
   EXPECT_EQ(m.mrr, 0);
@@ -64,12 +64,12 @@ TEST(Nearest, SortsByCosine) {
   ASSERT_EQ(found.size(), 3U);
   EXPECT_EQ(found[0].entity, 1U);
   EXPECT_NEAR(found[0].cosine, 2 / std::sqrt(4.01), 1e-6);
-  EXPECT_EQ(found[1].entity, 3U);  // 0, as the row of zeros after it
+  EXPECT_EQ(found[1].entity, 3U);  // cosine 0, like the row of zeros after it
   EXPECT_EQ(found[2].entity, 4U);
   EXPECT_EQ(nearest({rows.data(), 5, 2, 4}, 0, 100).back().entity, 2U);
 }
 
-TEST(Nearest, AnUnknownNameIsRefusedWithTheNearest) {
+TEST(Nearest, UnknownNameErrorSuggestsSimilarName) {
   Dictionary d("entity");
   for (char const* name : {"cat.n.01", "dog.n.01", "dog.n.02"}) d.add(name);
   EXPECT_EQ(find_entity(d, "dog.n.02"), 2U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every reader must do, for each one in the array.
+// Requirements on every reader.
 #include "trainer/graph/reader.hpp"
 
 #include <gtest/gtest.h>
@@ -17,11 +17,11 @@ TEST(Readers, NamesAreUnique) {
   EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), readers().size());
 }
 
-TEST(Readers, AnUnknownNameIsRefused) {
+TEST(Readers, RejectUnknownName) {
   test::expect_error([] { read_dataset({.reader = "parquet"}); }, {"'parquet'", "triples, wordnet"});
 }
 
-TEST(Readers, TriplesOfWhatIsNoFileOfLinesAreRefused) {
+TEST(Readers, TriplesRejectDevicesAndFolders) {
   auto const read = [](char const* folder, char const* file) {
     return read_dataset({.reader = "triples", .folder = folder, .train = file});
   };
@@ -30,14 +30,14 @@ TEST(Readers, TriplesOfWhatIsNoFileOfLinesAreRefused) {
   test::expect_error([&] { read("/", "tmp"); }, {"/tmp cannot be read"});
 }
 
-TEST(Readers, AMissingFolderIsNamed) {
+TEST(Readers, ErrorNamesMissingFolder) {
   for (std::string const& name : reader_names()) {
     test::expect_error([&] { read_dataset({.reader = name, .folder = "/no/such/folder"}); },
                        {"/no/such/folder/", "cannot be opened"});
   }
 }
 
-TEST(Readers, EmptyFilesAreRefused) {
+TEST(Readers, RejectEmptyFiles) {
   test::TemporaryFolder const folder;
   for (char const* file : {"train.txt", "valid.txt", "test.txt", "data.noun", "data.verb", "data.adj", "data.adv",
                            "index.noun", "index.verb", "index.adj", "index.adv"}) {

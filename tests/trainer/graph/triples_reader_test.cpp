@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of three names are read as they are; what is no such line is counted, named, and rejected above a limit.
+// Reads lines of three names. Other lines are counted, reported, and rejected if there are more than a limit.
 #include <gtest/gtest.h>
 
 #include "tests/support/expect_error.hpp"
@@ -13,7 +13,7 @@ namespace {
 using test::expect_error;
 using test::TemporaryFolder;
 
-// A config whose only file is `train`.
+// A configuration that has only a training file.
 DataConfig only_train(TemporaryFolder const& folder, std::string_view text) {
   folder.write("train.txt", text);
   return {.folder = folder.path().string(), .valid = "", .test = ""};
@@ -29,7 +29,7 @@ TEST(TriplesReader, NumbersNamesAndKeepsOrder) {
   EXPECT_TRUE(d.notices.empty());
 }
 
-TEST(TriplesReader, TakesEitherLineEndAMarkAndNoLastEnd) {
+TEST(TriplesReader, AcceptsByteOrderMarkAndAnyLineEnd) {
   TemporaryFolder const folder;
   Dataset const d = read_triples(only_train(folder,
                                             "\xEF\xBB\xBF"
@@ -38,7 +38,7 @@ TEST(TriplesReader, TakesEitherLineEndAMarkAndNoLastEnd) {
   EXPECT_EQ(d.entities.name(0), "a");
 }
 
-TEST(TriplesReader, RefusesBadLinesNamingTheFirst) {
+TEST(TriplesReader, RejectsBadLinesAndNamesTheFirst) {
   TemporaryFolder const folder;
   expect_error(
       [&] { read_triples(only_train(folder, "a\tr\tb\na r b\na\tr\n\ta\tr\tb\tc\n\tr\tb\na\tr\tc\n")); },
@@ -46,7 +46,7 @@ TEST(TriplesReader, RefusesBadLinesNamingTheFirst) {
   expect_error([&] { read_triples(only_train(folder, "a\tr\tb\na\t\tb\n")); }, {"train.txt:2 has an empty field"});
 }
 
-TEST(TriplesReader, LeavesOutBadLinesUpToTheLimit) {
+TEST(TriplesReader, SkipsBadLinesUpToTheLimit) {
   TemporaryFolder const folder;
   DataConfig config = only_train(folder, "a\tr\tb\nbad\na\tr\tc\n\n");
   config.bad_share_max = 0.5;
@@ -58,7 +58,7 @@ TEST(TriplesReader, LeavesOutBadLinesUpToTheLimit) {
   expect_error([&] { read_triples(config); }, {"data.bad_share_max"});
 }
 
-TEST(TriplesReader, LeavesOutHeldOutTriplesWithUnknownNames) {
+TEST(TriplesReader, SkipsHeldOutTriplesWithUnknownNames) {
   TemporaryFolder const folder;
   DataConfig config = only_train(folder, "a\tr\tb\n");
   folder.write("valid.txt", "b\tr\ta\nb\tr\tnew\nb\tother\ta\n");
@@ -72,7 +72,7 @@ TEST(TriplesReader, LeavesOutHeldOutTriplesWithUnknownNames) {
   expect_error([&] { read_triples(config); }, {"valid.txt has no triples to rank"});
 }
 
-TEST(TriplesReader, RefusesEmptyAndMissingFiles) {
+TEST(TriplesReader, RejectsEmptyAndMissingFiles) {
   TemporaryFolder const folder;
   expect_error([&] { read_triples(only_train(folder, "")); }, {"train.txt has no triples"});
   DataConfig config{.folder = folder.path().string(), .train = "none.txt"};
@@ -83,7 +83,7 @@ TEST(TriplesReader, RefusesEmptyAndMissingFiles) {
   expect_error([&] { read_triples(config); }, {"cannot be read", "directory"});
 }
 
-TEST(TriplesReader, DigestTellsDataApart) {
+TEST(TriplesReader, DigestDependsOnTheData) {
   TemporaryFolder const a, b;
   auto const of = [](TemporaryFolder const& f, char const* text) { return read_triples(only_train(f, text)).digest(); };
   EXPECT_EQ(of(a, "a\tr\tb\n"), of(b, "a\tr\tb\r\n"));
@@ -105,7 +105,7 @@ TEST(LineReader, LinesMayCrossBlocks) {
   EXPECT_FALSE(reader.next(line));
 }
 
-TEST(LineReader, RefusesALineWithoutEnd) {
+TEST(LineReader, RejectsTooLongLine) {
   TemporaryFolder const folder;
   LineReader reader(folder.write("huge.txt", std::string(20'000'000, 'x')));
   std::string_view line;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A WordNet database becomes a graph in which nothing held out is given away by what is kept.
+// A WordNet database becomes a graph whose training triples do not contain the held-out ones in another form.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ using test::TemporaryFolder;
 
 char const* const kLicence = "  1 Some terms.  \n";
 
-// Animals, two of which are called dog, and words of other kinds.
+// Writes a database of animals, two of which have the name dog, and words of other kinds.
 void write_database(TemporaryFolder const& folder) {
   folder.write("data.noun",
                std::string(kLicence) +
@@ -63,14 +63,14 @@ TEST(WordnetReader, KeepsOneOfTwoInverseRelations) {
   TemporaryFolder const folder;
   write_database(folder);
   Dataset const d = read_wordnet(config_of(folder));
-  // dog: the first sense is the pack, by the order of the index.
+  // The first sense of "dog" is the pack, by the order of the index.
   EXPECT_EQ(facts(d, d.train), (std::set<Fact>{"dog.n.02 hypernym animal.n.01", "dog.n.01 hypernym animal.n.01",
                                                "dog.n.01 member_meronym dog.n.02", "dog.n.01 attribute loud.a.01",
                                                "bark.v.01 verb_group howl.v.01", "howl.v.01 verb_group bark.v.01",
                                                "loud.a.01 similar_to noisy.s.01", "noisy.s.01 similar_to loud.a.01"}));
 }
 
-TEST(WordnetReader, RefusesWhatIsNoDatabase) {
+TEST(WordnetReader, RejectsInvalidDatabase) {
   TemporaryFolder const folder;
   expect_error([&] { read_wordnet(config_of(folder)); }, {"data.noun cannot be opened"});
   write_database(folder);
@@ -91,7 +91,7 @@ TEST(WordnetReader, RefusesWhatIsNoDatabase) {
   expect_error([&] { read_wordnet(config_of(folder)); }, {"data.noun:2"});
 }
 
-// What must hold of any split.
+// Checks properties that every split must have.
 void expect_sound_split(Dataset const& d) {
   std::set<std::uint32_t> entities, relations;
   std::set<std::pair<std::uint32_t, std::uint32_t>> learnt, ranked;
@@ -113,13 +113,13 @@ void expect_sound_split(Dataset const& d) {
   }
 }
 
-TEST(WordnetReader, HoldsOutWhatTrainingDoesNotNeed) {
+TEST(WordnetReader, HeldOutTriplesAreNotNeededForTraining) {
   TemporaryFolder const folder;
   write_database(folder);
   DataConfig config = config_of(folder);
   config.valid_share = 0.45, config.test_share = 0.45;
   Dataset const d = read_wordnet(config);
-  // Verbs and adjectives have nothing but each other; of the three facts about animals and dogs one can go.
+  // Verbs and adjectives have one fact each, which training needs. One of the three facts about nouns can be held out.
   EXPECT_EQ(d.valid.size() + d.test.size(), 1U);
   expect_sound_split(d);
 }
@@ -132,7 +132,7 @@ class InstalledWordnet : public testing::Test {
   DataConfig config_{.reader = "wordnet", .folder = "/usr/share/wordnet"};
 };
 
-TEST_F(InstalledWordnet, IsReadWhole) {
+TEST_F(InstalledWordnet, AllRelationsAreRead) {
   Dataset const d = read_wordnet(config_);
   std::map<std::string, std::size_t> count;
   for (auto const* split : {&d.train, &d.valid, &d.test}) {
@@ -153,7 +153,7 @@ TEST_F(InstalledWordnet, IsReadWhole) {
   expect_sound_split(d);
 }
 
-TEST_F(InstalledWordnet, TheSeedDecidesTheSplit) {
+TEST_F(InstalledWordnet, SplitDependsOnTheSeed) {
   std::uint64_t const once = read_wordnet(config_).digest();
   EXPECT_EQ(read_wordnet(config_).digest(), once);
   config_.split_seed = 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step of a factorization through a store: rows move against the gradient of the mean squared error, found by
-// differences in double.
+// One step of a factorization through a store: rows move against the gradient of the mean squared error, computed by
+// finite differences in double.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -37,7 +37,7 @@ Factors factors_of(Store& store, TableId table, std::vector<Key> const& keys) {
   return factors;
 }
 
-// The mean squared error of some ratings.
+// Returns the mean squared error of some ratings.
 double loss_of(RatingSet const& set, std::vector<std::uint64_t> const& samples, Factors const& rows,
                Factors const& columns) {
   double sum = 0;
@@ -55,7 +55,7 @@ double loss_of(RatingSet const& set, std::vector<std::uint64_t> const& samples, 
 class RatingSteps : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Dims, RatingSteps, testing::Values(1, 6, 32));
 
-TEST_P(RatingSteps, MoveRowsAgainstTheGradient) {
+TEST_P(RatingSteps, MovesRowsAgainstTheGradient) {
   RatingSet const set = some_ratings();
   Config config;
   config.model.dim = GetParam();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of two ids and a rating are read as they are, whatever is between them; what is no such line is counted.
+// Reads lines of two ids and a rating, with any of the common separators. Other lines are counted as bad.
 #include <gtest/gtest.h>
 
 #include <sys/stat.h>
@@ -30,7 +30,7 @@ class RatingFile : public testing::Test {
   std::vector<std::string> notices_;
 };
 
-TEST_F(RatingFile, TakesWhatPeopleWriteBetweenFields) {
+TEST_F(RatingFile, AcceptsCommonFieldSeparators) {
   Lines const want{{3, 7, 4.5F}, {18446744073709551615U, 0, -1e-3F}};
   EXPECT_EQ(read("3 7 4.5\n18446744073709551615 0 -1e-3\n"), want);
   EXPECT_EQ(read("3\t7\t4.5\t881250949\r\n18446744073709551615\t0\t-1e-3\t0"), want);
@@ -39,7 +39,7 @@ TEST_F(RatingFile, TakesWhatPeopleWriteBetweenFields) {
   EXPECT_TRUE(notices_.empty());
 }
 
-TEST_F(RatingFile, LeavesOutAHeading) {
+TEST_F(RatingFile, SkipsHeaderLine) {
   EXPECT_EQ(read("userId,movieId,rating,timestamp\n3,7,4.5,1\n"), (Lines{{3, 7, 4.5F}}));
   ASSERT_EQ(notices_.size(), 1U);
   EXPECT_NE(notices_[0].find("heading"), std::string::npos);
@@ -66,7 +66,7 @@ TEST_F(RatingFile, ReadsMatrixMarket) {
   }
 }
 
-TEST_F(RatingFile, EntriesBeyondTheMatrixAreBadLines) {
+TEST_F(RatingFile, CountsEntriesOutsideTheMatrixAsBad) {
   std::string const text =
       "%%MatrixMarket matrix coordinate real general\n5 3 6\n1 1 1\n5 3 1\n0 1 1\n6 1 1\n1 0 1\n5 4 1\n";
   expect_error([&] { read(text); },
@@ -74,7 +74,7 @@ TEST_F(RatingFile, EntriesBeyondTheMatrixAreBadLines) {
   EXPECT_EQ(read(text, 0.7), (Lines{{1, 1, 1}, {5, 3, 1}}));
 }
 
-TEST_F(RatingFile, MayComeFromAPipe) {
+TEST_F(RatingFile, ReadsFromAPipe) {
   auto const pipe = folder_.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   std::thread writer([&] { std::ofstream(pipe) << "%%MatrixMarket matrix coordinate real general\n9 9 1\n3 7 4.5\n"; });
@@ -82,14 +82,14 @@ TEST_F(RatingFile, MayComeFromAPipe) {
   writer.join();
 }
 
-TEST_F(RatingFile, WhatIsNoFileOfLinesIsRefused) {
+TEST_F(RatingFile, RejectsDevicesAndFolders) {
   auto const read_path = [&](char const* path) { return read_rating_file(path, 1, notices_); };
   expect_error([&] { read_path("/dev/zero"); }, {"/dev/zero:1: the line is longer than 16 MiB"});
   expect_error([&] { read_path("/dev/null"); }, {"/dev/null has no ratings"});
   expect_error([&] { read_path("/tmp"); }, {"/tmp cannot be read"});
 }
 
-TEST_F(RatingFile, RefusesBadLinesNamingTheFirst) {
+TEST_F(RatingFile, RejectsBadLinesAndNamesTheFirst) {
   expect_error([&] { read("1 1 1\n-1 2 3\n1 2.5 3\n1 2 x\n1 2\n\n1 2 nan\n1 2 inf\n"); },
                {"7 bad lines of 8", "ratings:2 has no row id", "ratings:3 has no column id", "ratings:4 has no rating",
                 "...", "data.bad_share_max"});
@@ -103,7 +103,7 @@ TEST_F(RatingFile, RefusesBadLinesNamingTheFirst) {
   EXPECT_NE(notices_[0].find("1 bad line of 3"), std::string::npos) << notices_[0];
 }
 
-TEST_F(RatingFile, RefusesAFileWithoutRatings) {
+TEST_F(RatingFile, RejectsFileWithoutRatings) {
   expect_error([&] { read(""); }, {"has no ratings"});
   expect_error([&] { read_rating_file(folder_.path() / "none", 0, notices_); }, {"none cannot be opened"});
 }
@@ -115,7 +115,7 @@ class RatingSets : public testing::Test {
   DataConfig config_{.valid_share = 0, .test_share = 0};
 };
 
-TEST_F(RatingSets, NumberIdsInOrderOfArrival) {
+TEST_F(RatingSets, NumberIdsInInsertionOrder) {
   folder_.write("train", "900 5 1\n7 5 2\n900 6 3\n");
   RatingSet const set = read_ratings(config_);
   EXPECT_EQ(set.train, (std::vector<Rating>{{0, 0, 1}, {1, 0, 2}, {0, 1, 3}}));
@@ -132,7 +132,7 @@ TEST_F(RatingSets, ManyIdsKeepTheirNumbers) {
   EXPECT_EQ(numbering.size(), 5000U);
 }
 
-TEST_F(RatingSets, SayWhichRatingsCannotBeKnown) {
+TEST_F(RatingSets, ReportRatingsOfUnknownIds) {
   folder_.write("train", "1 1 1\n2 2 2\n");
   folder_.write("test", "1 2 1\n1 3 1\n4 4 1\n");
   config_.test = "test";
@@ -153,7 +153,7 @@ TEST_F(RatingSets, HoldOutSharesAtRandom) {
   EXPECT_NEAR(static_cast<double>(set.test.size()), 2000, 150);
   EXPECT_NEAR(static_cast<double>(set.valid.size()), 1000, 120);
   EXPECT_EQ(set.train.size() + set.valid.size() + set.test.size(), 10000U);
-  EXPECT_EQ(set.rows.size(), 10000U);  // each in one split
+  EXPECT_EQ(set.rows.size(), 10000U);  // each rating is in one split
   config_.split_seed = 2;
   EXPECT_NE(read_ratings(config_).digest(), set.digest());
   config_.test_share = config_.valid_share = 0.45;
@@ -169,7 +169,7 @@ TEST_F(RatingSets, HoldOutSharesAtRandom) {
   ADD_FAILURE() << "the rating was never held out";
 }
 
-TEST_F(RatingSets, DigestsTellDataApart) {
+TEST_F(RatingSets, DigestDependsOnTheData) {
   std::set<std::uint64_t> digests;
   for (char const* text : {"1 2 3\n", "1 2 4\n", "2 1 3\n", "1 2 3\n1 2 3\n"}) {
     folder_.write("train", text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs on ratings: they learn, end with the same bits wherever they are made, and go on where they were.
+// Runs on ratings: they learn, give the same bits on any number of ranks and threads, and can be resumed.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 using test::expect_error;
 
-// Of 60 rows and 40 columns with two factors each; every other pair has a rating.
+// Ratings of 60 rows and 40 columns with two factors each; about half of the pairs have a rating.
 std::string synthetic_ratings() {
   std::string text;
   auto const wave = [](std::uint64_t what, std::uint64_t i) {
@@ -60,7 +60,7 @@ TEST_F(RatingsTrainTest, Learns) {
   EXPECT_LT(valid.back().at("valid").at("mse"), valid.front().at("valid").at("mse"));
 }
 
-TEST_F(RatingsTrainTest, EndsWithTheSameBitsWhereverItRuns) {
+TEST_F(RatingsTrainTest, BitsAreIndependentOfRanksAndThreads) {
   auto const alone = result(run("alone", {}));
   EXPECT_EQ(result(run("ranks2", {"run.ranks=2"})), alone);
   EXPECT_EQ(result(run("ranks3", {"run.ranks=3"})), alone);
@@ -72,7 +72,7 @@ TEST_F(RatingsTrainTest, EndsWithTheSameBitsWhereverItRuns) {
   EXPECT_EQ(result(run_on(group, "simulated", {"train.prefetch_thread=false"})), alone);
 }
 
-TEST_F(RatingsTrainTest, GoesOnWithTheBitsOfARunThatNeverStopped) {
+TEST_F(RatingsTrainTest, ResumedRunEqualsUninterruptedRun) {
   auto whole = result(run("whole", {"train.steps=40"}));
   run("run", {"train.steps=13", "run.ranks=3"});
   auto resumed = result(run("run", {"train.steps=40", "run.ranks=2"}, true));
@@ -87,7 +87,7 @@ TEST_F(RatingsTrainTest, GoesOnWithTheBitsOfARunThatNeverStopped) {
   expect_error([&] { run("run", {"train.steps=41"}, true); }, {"other data"});
 }
 
-TEST_F(RatingsTrainTest, KeptBatchesEndWithTheSameBitsWhereverTheyAre) {
+TEST_F(RatingsTrainTest, ReusedBatchesGiveEqualBitsOnAnyRanks) {
   auto const with = [&](Settings more) {
     more.push_back("train.reuse_batches=true");
     return more;
@@ -104,13 +104,13 @@ TEST_F(RatingsTrainTest, KeptBatchesEndWithTheSameBitsWhereverTheyAre) {
                {"train.reuse_batches = true, and the configuration sets false"});
 }
 
-TEST_F(RatingsTrainTest, PatienceWatchesTheError) {
+TEST_F(RatingsTrainTest, PatienceEndsRunWithoutImprovement) {
   auto const summary = run("run", {"train.epochs=50", "train.patience=2", "optimizer.learning_rate=0"});
   EXPECT_EQ(lines("run", "valid").size(), 3U);
   EXPECT_EQ(summary.at("finished"), true);
 }
 
-TEST_F(RatingsTrainTest, ASavedRunIsEvaluatedAndExported) {
+TEST_F(RatingsTrainTest, SavedRunIsEvaluatedAndExported) {
   auto const summary = run("run", {});
   SavedRun const saved = open_run(folder_.path() / "run", {});
   for (int ranks : {1, 3}) {
@@ -127,12 +127,12 @@ TEST_F(RatingsTrainTest, ASavedRunIsEvaluatedAndExported) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "exported" / "entities.tsv"));
 }
 
-TEST_F(RatingsTrainTest, EndsWhereAnErrorIsNotFinite) {
+TEST_F(RatingsTrainTest, DivergenceErrorNamesTheTable) {
   Settings const diverging{"optimizer.kind=sgd", "optimizer.learning_rate=1e5", "train.epochs=1000"};
   expect_error([&] { run("run", diverging); }, {"in table '"});
 }
 
-TEST_F(RatingsTrainTest, RefusesWhatHasNoEffect) {
+TEST_F(RatingsTrainTest, RejectsSettingsWithoutEffect) {
   for (char const* setting :
        {"model.l2=0.1", "model.n3=0.1", "model.negatives=3", "model.negative_reuse=3", "model.loss=softmax",
         "model.sampling=shared", "model.wide=true", "model.admission_count=2", "model.top=[8]", "eval.hits=[1]",
@@ -146,7 +146,7 @@ TEST_F(RatingsTrainTest, RefusesWhatHasNoEffect) {
                {"data.train is empty", "set it to a file"});
 }
 
-TEST_F(RatingsTrainTest, SaysWhatItHasRead) {
+TEST_F(RatingsTrainTest, ReportsTheDataItRead) {
   testing::internal::CaptureStderr();
   run("run", {"train.steps=1"});
   std::string const text = testing::internal::GetCapturedStderr();
