@@ -3,13 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <iostream>
 
 #include "gpups/gpups.hpp"
 #include "kernels/check.hpp"
-#include "tools/positional.hpp"
 #include "trainer/edit_distance.hpp"
 #include "trainer/versions.hpp"
 

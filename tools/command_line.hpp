@@ -2,6 +2,7 @@
 // What a user typed for gpu_train.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -29,5 +30,11 @@ struct CommandLine {
 
 // Nothing where help or the version was asked for, and has been printed. Throws Error for what cannot be understood.
 std::optional<CommandLine> parse_command_line(int argc, char** argv);
+
+// Adds an argument without a dash. The help shows its name only, not the type of its value.
+template <class T>
+CLI::Option* positional(CLI::App& command, std::string const& name, T& value, std::string const& what) {
+  return command.add_option(name, value, what)->type_name("");
+}
 
 }  // namespace gpups::tools

@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "kernels/check.hpp"
-#include "tools/positional.hpp"
+#include "tools/command_line.hpp"
 
 namespace gpups::tools {
 namespace {
