@@ -17,7 +17,7 @@
 
 #include "trainer/click/layout.hpp"
 #include "trainer/click/samples.hpp"
-#include "trainer/click/value_id.hpp"
+#include "trainer/click/text_cells.hpp"
 
 namespace gpups::trainer {
 

@@ -4,13 +4,12 @@
 #include <algorithm>
 
 #include "kernels/hash.hpp"
-#include "trainer/click/number_features.hpp"
 #include "trainer/random.hpp"
 
 namespace gpups::trainer {
 namespace {
 
-constexpr std::uint64_t kRareId = std::uint64_t{1} << 62;  // which is no value's, see value_id.hpp
+constexpr std::uint64_t kRareId = std::uint64_t{1} << 62;  // no value has this id, see value_id()
 
 // 0 for a category that is left out.
 float kept_share(RowDropout const& dropout, std::size_t sample, std::size_t field) {

@@ -2,6 +2,8 @@
 // The entries of one table's part of a batch: which keys, and where the rows behind them go.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -47,6 +49,16 @@ struct Entries {
   std::vector<std::uint32_t> offsets, targets, sources;
   std::vector<float> coefficients;
 };
+
+// The id of its bucket, as of a category's value. From 1 on there are `each_doubling` buckets from a number to its
+// double; below, numbers that have the same floor share one; missing ones have the first.
+inline std::uint64_t bucket_of_number(float x, std::uint32_t each_doubling) {
+  if (std::isnan(x)) return 0;
+  if (x >= 1)
+    return 1 + static_cast<std::uint64_t>(each_doubling * std::min(std::log2(static_cast<double>(x)), 1024.0));
+  auto const floor = static_cast<std::int32_t>(std::max(std::floor(x), -2e9F));
+  return std::uint64_t{1} << 32 | static_cast<std::uint32_t>(floor);
+}
 
 Key salted_key(std::uint64_t salt, std::uint64_t value_id);
 // That of all rare values of a category.

@@ -14,7 +14,6 @@
 
 #include "kernels/check.hpp"
 #include "trainer/click/distinct_count.hpp"
-#include "trainer/click/number_features.hpp"
 
 namespace gpups::trainer {
 namespace {

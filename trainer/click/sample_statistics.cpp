@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/check.hpp"
-#include "trainer/click/number_features.hpp"
 
 namespace gpups::trainer {
 namespace {

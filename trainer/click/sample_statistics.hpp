@@ -3,6 +3,7 @@
 // It belongs to the model as its weights do.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <span>
 #include <string>
@@ -12,6 +13,12 @@
 #include "trainer/click/samples.hpp"
 
 namespace gpups::trainer {
+
+// Its logarithm, both ways from 0; 0 where it is missing.
+inline float log_of_number(float x) {
+  if (std::isnan(x)) return 0;
+  return std::copysign(std::log1p(std::fabs(x)), x);
+}
 
 struct SampleStatistics {
   std::vector<float> mean, deviation;  // (numbers) of their logarithms, see log_of_number(); deviations are above 0

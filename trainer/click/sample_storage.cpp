@@ -6,7 +6,7 @@
 
 #include "kernels/check.hpp"
 #include "kernels/checksum.hpp"
-#include "trainer/click/mapped_file.hpp"
+#include "trainer/click/input_file.hpp"
 #include "trainer/click/sample_file.hpp"
 
 namespace gpups::trainer {

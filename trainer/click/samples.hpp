@@ -25,7 +25,7 @@ struct SampleBatch {
   std::vector<float> numbers;          // (n, N), NaN where missing
   std::vector<std::uint32_t> offsets;  // (n * C + 1): values of category f of sample i begin at offsets[i * C + f];
                                        // empty: one value each
-  std::vector<std::uint64_t> values;   // ids, see value_id.hpp
+  std::vector<std::uint64_t> values;   // ids, see value_id()
   std::vector<float> weights;          // of values; empty: all are 1
 };
 

@@ -10,7 +10,11 @@
 #include <optional>
 
 #include "trainer/click/text_rows.hpp"
-#include "trainer/click/value_id.hpp"
+
+// Values are short: a call would cost as much as the hash, and wide vectors are of no use.
+#define XXH_INLINE_ALL
+#define XXH_VECTOR 0
+#include <xxhash.h>
 
 namespace gpups::trainer {
 namespace {
@@ -58,6 +62,13 @@ std::string read_value(std::string_view text, CategoryField const& field, std::v
 }
 
 }  // namespace
+
+std::uint64_t value_id(std::string_view text) {
+  if (text.size() == 8) {
+    if (auto const number = hexadecimal_number(text.data())) return *number;
+  }
+  return XXH3_64bits(text.data(), text.size()) | std::uint64_t{1} << 63;
+}
 
 char const* end_of_cell(char const* at) {
   while (true) {

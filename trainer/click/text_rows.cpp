@@ -10,7 +10,6 @@
 
 #include "kernels/check.hpp"
 #include "trainer/click/text_cells.hpp"
-#include "trainer/click/value_id.hpp"
 
 namespace gpups::trainer {
 namespace {

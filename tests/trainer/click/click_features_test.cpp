@@ -14,7 +14,6 @@
 #include "kernels/hash.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/trainer/click/click_model_fixture.hpp"
-#include "trainer/click/number_features.hpp"
 
 namespace gpups::trainer {
 namespace {
