@@ -121,13 +121,13 @@ class GpuTrain(unittest.TestCase):
         convert = ("convert", "clicks.tsv", "new.bin")
         self.expect_one_line_error("allow their share with --bad-share-max", *convert, *shape)
         self.expect_one_line_error("3 bad lines of 3", *convert)  # Criteo's columns
-        self.expect_one_line_error("'C9' is no category", *convert, "--categorical-columns", 2, "--weighted", "C9")
+        self.expect_one_line_error("'C9' is not a category", *convert, "--categorical-columns", 2, "--weighted", "C9")
         self.expect_one_line_error("--numeric-columns is '-1'", *convert, "--numeric-columns=-1")
         self.expect_one_line_error("--bad-share-max is 'nan'", *convert, "--bad-share-max", "nan")
         self.expect_one_line_error("--threads is 'all'", *convert, "--threads", "all")
         self.expect_one_line_error("no option --multi-hot-of", *convert, "--multi-hot-of", "C1")
         self.expect_one_line_error("BINARY is missing", "convert", "clicks.tsv")
-        self.expect_one_line_error("exists and is no binary file", "convert", "clicks.bin", "clicks.tsv")
+        self.expect_one_line_error("exists and is not a binary file", "convert", "clicks.bin", "clicks.tsv")
         self.assertNotIn("new.bin", self.names())
         self.assertNotIn("new.bin.new", self.names())
 
