@@ -41,11 +41,11 @@ MappedFile::MappedFile(std::filesystem::path const& path) : path_(path.string())
   InputFile const file(path);
   struct stat facts {};
   GPUPS_REQUIRE(::fstat(file.descriptor(), &facts) == 0 && S_ISREG(facts.st_mode),
-                "{} is no regular file (it cannot be mapped): copy it into one", path_);
+                "{} is not a regular file (it cannot be mapped): copy the data to one", path_);
   auto const size = static_cast<std::size_t>(facts.st_size);
   if (size == 0) return;
   void* const begin = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
-  GPUPS_REQUIRE(begin != MAP_FAILED, "{} cannot be mapped ({}): check the file and the limit of memory", path_,
+  GPUPS_REQUIRE(begin != MAP_FAILED, "{} cannot be mapped ({}): check the file and the memory limit", path_,
                 std::strerror(errno));
   bytes_ = {static_cast<std::byte const*>(begin), size};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are read: from begin to end, or mapped into memory.
+// Files that are read, or mapped into memory.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,17 @@
 
 namespace gpups::trainer {
 
+// An open file that is read from its start to its end.
 class InputFile {
  public:
-  // Throws Error where it cannot be opened, or is a folder.
+  // Throws Error if the file cannot be opened, or is a folder.
   explicit InputFile(std::filesystem::path const& path);
   ~InputFile();
   InputFile(InputFile const&) = delete;
   InputFile& operator=(InputFile const&) = delete;
 
-  // As many of the next bytes as there are, up to `bytes`; fewer only at the end.
+  // Reads the next `bytes` bytes. Returns how many there were: fewer only at the end of the file. Throws Error if they
+  // cannot be read.
   std::size_t read(void* to, std::size_t bytes);
   int descriptor() const { return file_; }
   std::string const& path() const { return path_; }
@@ -28,16 +30,16 @@ class InputFile {
   int file_;
 };
 
-// A file as bytes in memory, of which the system reads those that are used.
+// A file that is mapped into memory. The system reads its pages when they are used.
 class MappedFile {
  public:
-  // Throws Error where it cannot be opened or mapped. The file must not become shorter while it is mapped.
+  // Throws Error if the file cannot be opened or mapped. The file must not become shorter while it is mapped.
   explicit MappedFile(std::filesystem::path const& path);
   ~MappedFile();
   MappedFile(MappedFile const&) = delete;
   MappedFile& operator=(MappedFile const&) = delete;
 
-  // At the begin of a page.
+  // The bytes of the file, which begin at a page of memory.
   std::span<std::byte const> bytes() const { return bytes_; }
   std::string const& path() const { return path_; }
 
