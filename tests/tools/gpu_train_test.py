@@ -76,10 +76,10 @@ class GpuTrain(unittest.TestCase):
             self.assertIn(word, done.stdout)
         done = self.run_it("--help")
         self.assertEqual(done.returncode, 0)
-        for word in ("train", "eval", "nearest", "Examples:", "Exits with 0", "training data again"):
+        for word in ("train", "eval", "nearest", "Examples:", "Exit status: 0", "training data again"):
             self.assertIn(word, done.stdout)
         for command, words in (("train", ("default: run.ranks, else 1", "default: run.device, else auto",
-                                          "CONFIG REQUIRED", "--set SECTION.KEY=VALUE ... Wins over",
+                                          "CONFIG REQUIRED", "--set SECTION.KEY=VALUE ... Overrides",
                                           "--set train.epochs=5 --set")),
                                ("eval", ("default: test", "--split valid|test")),
                                ("nearest", ("default: 10", "--count N", "NAME ... REQUIRED")),
@@ -172,7 +172,7 @@ class GpuTrain(unittest.TestCase):
         expect("CONFIG is missing", "train")
         expect("RUN_FOLDER is missing", "eval")
         expect("NAME is missing", "nearest", "out")
-        expect("'more' is a word too many", "train", self.config, "more")
+        expect("'more' is an argument too many", "train", self.config, "more")
         expect("write --set before each setting", "train", self.config, "--set", "train.epochs=1", "train.batch_size=8")
         expect("--ranks has no value", "train", self.config, "--ranks")
         expect("--run is given 2 times", "train", self.config, "--run", "a", "--run", "b")
