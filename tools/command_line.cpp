@@ -27,8 +27,7 @@ constexpr char kFooter[] =
     "  gpu_train doctor examples/configs/wordnet.toml\n"
     "  gpu_train convert clicks.tsv.zst clicks.bin\n"
     "eval, nearest, and export of a graph read the training data again: do not move its files.\n"
-    "Exit status: 0 when done, or when stopped by a signal after saving a checkpoint; 2 for errors that you can "
-    "correct\n"
+    "Exit status: 0 when done, or stopped by a signal with a checkpoint saved; 2 for errors that you can correct\n"
     "(command, configuration, data, folders, devices); 1 if output cannot be written, and for errors of the program.\n";
 
 std::string version_text() {
@@ -93,7 +92,7 @@ void refuse_unknown(CLI::App const& app) {
     }
     for (std::string const& word : command->remaining()) {
       bool const is_setting = word.find('=') != std::string::npos;
-      throw Error(fmt::format("'{}' is an argument too many ({} has no use for it): {}", word, command->get_name(),
+      throw Error(fmt::format("'{}' is one argument too many ({} does not take it): {}", word, command->get_name(),
                               is_setting ? "write --set before each setting"
                                          : fmt::format("see gpu_train {} --help", command->get_name())));
     }

@@ -9,8 +9,7 @@
 namespace gpups::tools {
 namespace {
 
-// Returns the number that an option's text spells. Throws Error unless it is from 0 to `most`. what: the option, in
-// words.
+// Returns the number that an option's text spells. Throws Error unless it is from 0 to `most`. what: its meaning.
 template <class T>
 T checked_number(char const* option, std::string const& text, T most, char const* what) {
   T number{};

@@ -44,7 +44,7 @@ void print(std::int64_t steps, Report const& report) {
 bool check(Report const& last) {
   bool const learnt = last.learnt() >= kLearntLeast;
   bool const bounded = last.rows <= kRowsMost && last.places <= kPlacesMost;
-  if (!learnt) std::fprintf(stderr, "only %.0f%% of what can be learnt was learnt\n", 100 * last.learnt());
+  if (!learnt) std::fprintf(stderr, "the model learnt only %.0f%% of what can be learnt\n", 100 * last.learnt());
   if (!bounded) std::fprintf(stderr, "there are %zu rows in %zu places, which is too many\n", last.rows, last.places);
   return learnt && bounded;
 }

@@ -23,7 +23,7 @@ struct Progress {
   void add(Impression const& impression, float logit);
 };
 
-// The metrics of all ranks, as means over impressions.
+// The metrics of all ranks. Losses are means over impressions.
 struct Report {
   double loss = 0, least = 0;
   double base = 0;  // of a model that always predicts the share of clicks

@@ -172,7 +172,7 @@ class GpuTrain(unittest.TestCase):
         expect("CONFIG is missing", "train")
         expect("RUN_FOLDER is missing", "eval")
         expect("NAME is missing", "nearest", "out")
-        expect("'more' is an argument too many", "train", self.config, "more")
+        expect("'more' is one argument too many", "train", self.config, "more")
         expect("write --set before each setting", "train", self.config, "--set", "train.epochs=1", "train.batch_size=8")
         expect("--ranks has no value", "train", self.config, "--ranks")
         expect("--run is given 2 times", "train", self.config, "--run", "a", "--run", "b")

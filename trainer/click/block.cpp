@@ -79,7 +79,7 @@ void add_lists(Writer& out, SampleBatch const& from, std::size_t categories, std
 
 std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
 
-// These test the bits of a float: the loops are vectorised, and need no assumption about comparisons with NaN.
+// Both test the bits of a float, so that loops are vectorised and do not depend on comparisons with NaN.
 bool infinite(float value) { return (bits_of(value) & 0x7FFFFFFFU) == 0x7F800000U; }
 bool no_number(float value) { return (bits_of(value) & 0x7FFFFFFFU) > 0x7F800000U; }
 
@@ -90,7 +90,7 @@ bool all(std::span<T const> values, Holds holds) {
   return failed == 0;
 }
 
-// Checks a block column by column, and an entry before the column that it describes.
+// Checks a block column by column: first the entry of a column, then its elements.
 class Checker {
  public:
   Checker(BlockShape const& shape, std::span<std::byte const> block, std::size_t samples)

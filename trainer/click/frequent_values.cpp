@@ -13,8 +13,7 @@ namespace {
 
 constexpr char kFrequentValuesBlob[] = "clicks/frequent_values";
 
-// Returns the slot of a key, or the free slot where it would be inserted. REQUIRES: a slot is free, and the key is not
-// 0.
+// Returns the slot of a key, or the free slot where it would be inserted. REQUIRES: a slot is free; the key is not 0.
 std::size_t place_of(std::vector<std::uint64_t> const& slots, std::uint64_t key) {
   std::size_t const mask = slots.size() - 1;
   std::size_t place = kernels::hash_of(Key{key}) & mask;

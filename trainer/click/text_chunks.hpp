@@ -33,9 +33,8 @@ class TextChunks {
   TextChunks(TextChunks const&) = delete;
   TextChunks& operator=(TextChunks const&) = delete;
 
-  // Waits for the next chunk. Returns false at the end of the file. Leaves out a byte order mark at the start, and adds
-  // a
-  // '\n' at the end if there is none. Throws Error if the file cannot be read, or if a line is longer than 16 MiB.
+  // Waits for the next chunk. Returns false at the end of the file. Leaves out a byte order mark at the start of the
+  // file, and adds a missing '\n' at its end. Throws Error if it cannot be read, or if a line is longer than 16 MiB.
   bool next(TextChunk& chunk);
 
  private:
