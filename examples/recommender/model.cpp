@@ -76,7 +76,8 @@ float Model::learn(SampleRows<float const> const& rows, bool clicked, SampleRows
 void Model::add_to_sums(std::span<float const> dense_gradients, View<std::int64_t> sums) {
   for (std::size_t i = 0; i < dense_gradients.size(); ++i) {
     double const gradient = dense_gradients[i];
-    if (!(std::abs(gradient) < kGradientMax)) throw Error("a dense gradient is not finite: lower the learning rates");
+    if (!(std::abs(gradient) < kGradientMax))
+      throw Error("a dense gradient is not finite or too large (the sums would be wrong): lower the learning rates");
     sums[i] += std::llround(gradient / kGrid);
   }
 }
