@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# PMIx, by which processes learn of each other from their launcher, as pmix::pmix. Installed with the package too: the
-# static library needs it to link.
+# Finds PMIx as pmix::pmix. With it, a launcher gives processes their ranks, and the processes exchange addresses.
+# Installed with the package too, which needs it to link the static library.
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)
   pkg_check_modules(PC_PMIX QUIET pmix)

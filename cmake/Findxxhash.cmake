@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# xxHash as xxhash::xxhash. Installed with the package too: the static library needs it to link.
+# Finds xxHash as xxhash::xxhash. Installed with the package too, which needs it to link the static library.
 find_path(XXHASH_INCLUDE xxhash.h)
 find_library(XXHASH_LIBRARY xxhash)
 mark_as_advanced(XXHASH_INCLUDE XXHASH_LIBRARY)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the build finds or leaves out. tools/install_dependencies installs all of it on Debian and Ubuntu.
+# The required and optional dependencies. On Debian and Ubuntu, tools/install_dependencies installs all but CUDA and
+# NCCL.
 find_package(Threads REQUIRED)
 find_package(TBB REQUIRED)
 find_package(fmt REQUIRED)
@@ -12,7 +13,7 @@ find_package(oneDNN REQUIRED)
 find_package(zstd REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 
-# Launchers: without PMIx, groups of processes are told by RANK and WORLD_SIZE who they are.
+# Launchers: without PMIx, processes get their ranks from RANK and WORLD_SIZE.
 set(GPUPS_HAS_PMIX OFF)
 if(NOT GPUPS_PMIX STREQUAL "OFF")
   find_package(pmix QUIET)
@@ -23,17 +24,17 @@ if(NOT GPUPS_PMIX STREQUAL "OFF")
 endif()
 message(STATUS "gpups: PMIx ${GPUPS_HAS_PMIX}")
 
-# UCX: groups of processes.
+# UCX: messages and bulk data between processes.
 find_package(ucx QUIET)
 set(GPUPS_HAS_UCX ${ucx_FOUND})
 message(STATUS "gpups: UCX ${GPUPS_HAS_UCX}")
 
-# hwloc knows which cores are neighbours.
+# hwloc: the topology of cores.
 find_package(hwloc QUIET)
 set(GPUPS_HAS_HWLOC ${hwloc_FOUND})
 message(STATUS "gpups: cores by hwloc ${GPUPS_HAS_HWLOC}")
 
-# CUDA: its compiler, and with it the toolkit's libraries.
+# CUDA: the compiler, and the libraries of its toolkit.
 set(GPUPS_HAS_CUDA OFF)
 if(NOT GPUPS_CUDA STREQUAL "OFF")
   include(CheckLanguage)
@@ -46,7 +47,7 @@ if(NOT GPUPS_CUDA STREQUAL "OFF")
   set(CMAKE_CUDA_ARCHITECTURES ${GPUPS_CUDA_ARCHITECTURES})
   if(CMAKE_CUDA_COMPILER)
     enable_language(CUDA)
-    # CMake 3.25 does not know nvcc's flag for C++20.
+    # CMake 3.25 does not have nvcc's flag for C++20.
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
     find_package(CUDAToolkit REQUIRED)
@@ -57,7 +58,7 @@ if(NOT GPUPS_CUDA STREQUAL "OFF")
 endif()
 message(STATUS "gpups: device code ${GPUPS_HAS_CUDA}")
 
-# NCCL: bulk data between the GPUs of several ranks, those of sums among them.
+# NCCL: bulk data between the GPUs of ranks, also for sums.
 set(GPUPS_HAS_NCCL OFF)
 if(GPUPS_HAS_CUDA)
   find_package(nccl QUIET)

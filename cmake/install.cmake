@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# The package: find_package(gpups) gives gpups::gpups, the library, and gpups::kernels, its lower face.
+# The package: find_package(gpups) defines gpups::gpups, the library, and gpups::kernels, the interface of its kernels.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/gpups)
 
-# The kernels' contracts lie in a folder of their own, so that <prefix>/include gets no folder "kernels": code that
-# calls kernels links gpups::kernels and includes "kernels/gather.hpp" as the trainer does.
+# The headers of kernels are installed in another folder, so that <prefix>/include has no folder "kernels". Code that
+# calls kernels links gpups::kernels, and includes "kernels/gather.hpp" like the trainer.
 set(kernels_folder ${CMAKE_INSTALL_INCLUDEDIR}/gpups-kernels)
 add_library(gpups_lower_face INTERFACE)
 set_target_properties(gpups_lower_face PROPERTIES EXPORT_NAME kernels)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# gpups_unity(target): with GPUPS_UNITY, sources of the target that lie in one folder are compiled a dozen at a time,
-# which takes about half the time, since headers are read once for all of them. Each source compiles alone too. Kernels
-# always do: which functions the compiler inlines there, and with that the rounding of floats, must not depend on what
-# else is in the file.
+# gpups_unity(target): with GPUPS_UNITY, a dozen sources of a folder are compiled together. This takes about half the
+# time, since their headers are read only once. Each source compiles alone too. Kernels always compile alone: the other
+# code in a file could change which functions the compiler inlines, and thereby how floats are rounded.
 set(GPUPS_UNITY_SOURCES 12)
 
 function(gpups_unity target)
@@ -34,6 +33,6 @@ function(gpups_unity target)
       PROPERTIES UNITY_GROUP ${name}_${group})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # Types of anonymous namespaces are no less private for it.
+  # In a unity build, types of anonymous namespaces are still not visible in other objects.
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endfunction()

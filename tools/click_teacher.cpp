@@ -20,7 +20,7 @@ constexpr std::array<std::uint32_t, kClickCategories> kSizes = {10,   12,   16, 
                                                                 80,   100,  120,  150,  200,   300,   400,   500,   800,
                                                                 1000, 2000, 3000, 5000, 10000, 20000, 50000, 100000};
 constexpr double kZipfExponent = 1.1;
-// A value seen this often in a million samples says half of what it would if it were frequent.
+// A value that occurs this often in a million samples has half of the effect of a frequent one.
 constexpr double kHalfSaid = 10000;
 constexpr std::uint32_t kInteractingSizeMax = 200;
 // Standard deviations of the parts of the logit (weights, interactions, numbers), and the share of clicks.
@@ -30,7 +30,7 @@ constexpr std::uint64_t kCalibrationSamples = 50000, kCalibrationSeed = 77;
 
 double unit(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
 
-// A stream of random numbers of a sample.
+// The random numbers of a sample.
 class RoundingKey {
  public:
   RoundingKey(std::uint64_t seed, std::uint64_t index) : state_(random_bits(seed, index)) {}
@@ -45,17 +45,17 @@ class RoundingKey {
   std::uint64_t state_;
 };
 
-// What a number's column is like: the logarithm is normal, some are missing.
+// The share of missing numbers in a column. The logarithms of the others have a normal distribution.
 double missing_share(std::size_t f) { return f % 3 == 0 ? 0.05 * static_cast<double>(f) : 0.02; }
 
 std::int64_t draw_number(std::size_t f, RoundingKey& draws) {
   if (draws.unit() < missing_share(f)) return kMissingNumber;
   double const centre = 0.5 + 0.4 * static_cast<double>(f), spread = 0.7 + 0.1 * static_cast<double>(f % 5);
   auto const value = static_cast<std::int64_t>(std::exp(centre + spread * draws.normal()));
-  return f == 1 ? value - 3 : value;  // one has a few negative ones, as Criteo's I2
+  return f == 1 ? value - 3 : value;  // one column has a few negative numbers, as Criteo's I2
 }
 
-// Smooth in the logarithm: rising, falling, or a hill.
+// Returns the effect of a number on the logit, a smooth function of its logarithm: rising, falling, or a hill.
 double number_effect(std::size_t f, std::int64_t number) {
   if (number == kMissingNumber) return f % 2 == 0 ? 0.4 : -0.4;
   double const x =
@@ -96,7 +96,7 @@ std::array<double, 3> ClickTeacher::parts(ClickSample const& s) const {
     Value const& value = s.values[f] == kMissingValue ? category.values.back() : category.values[s.values[f]];
     sums[0] += value.weight;
     if (!category.interacts) continue;
-    for (std::size_t r = 0; r < kRank; ++r) {  // the products of all pairs are the sum times what comes after
+    for (std::size_t r = 0; r < kRank; ++r) {  // all pairs: the sum of the vectors before, times this vector
       sums[1] += total[r] * value.vector[r];
       total[r] += value.vector[r];
     }
@@ -125,7 +125,7 @@ ClickTeacher::Category ClickTeacher::make_category(std::size_t field) const {
     category.values.push_back(value);
   }
 
-  // Values with more than the mean share give what is above it to those with less.
+  // The excess of values above the mean share is moved to values below it.
   double const mean = (1 - category.missing) / size;
   std::vector<std::uint32_t> less, more;
   for (std::uint32_t v = 0; v < size; ++v) (share[v] < mean ? less : more).push_back(v);
@@ -143,7 +143,7 @@ ClickTeacher::Category ClickTeacher::make_category(std::size_t field) const {
   return category;
 }
 
-// Gives the parts the deviations that they are to have, then finds the intercept for the share of clicks.
+// Scales the parts to kDeviations, then finds the intercept for the share of clicks.
 void ClickTeacher::calibrate() {
   std::array<double, 3> mean{}, square{};
   std::vector<std::array<double, 3>> all;

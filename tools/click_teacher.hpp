@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Synthetic click data whose click probabilities are known, so that the best possible quality is known too.
+// Synthetic click data with known click probabilities, so that the best possible quality is known too.
 //
-// The columns are Criteo's: 13 skewed integers and 26 categories of 10 to 100,000 values, drawn by Zipf's law, some of
-// them missing. The teacher's logit is a sum of a weight for each category's value, of products of vectors of two
-// dimensions between some categories, and of smooth functions of the numbers. What rare values have to say is small, so
-// that two million samples suffice to learn nearly all of it.
+// The columns are Criteo's: 13 skewed integers, and 26 categories of 10 to 100,000 values, drawn by Zipf's law; some
+// are missing. The logit of the teacher is the sum of a weight for each value, of dot products of two-dimensional
+// vectors between some categories, and of smooth functions of the numbers. Rare values have small effects, so that two
+// million samples suffice to learn nearly all effects.
 #pragma once
 
 #include <array>
@@ -17,6 +17,7 @@ constexpr std::size_t kClickNumbers = 13, kClickCategories = 26;
 constexpr std::int64_t kMissingNumber = INT64_MIN;
 constexpr std::uint32_t kMissingValue = UINT32_MAX;
 
+// A sample, and the logit from which its label was drawn.
 struct ClickSample {
   std::array<std::int64_t, kClickNumbers> numbers;     // or kMissingNumber
   std::array<std::uint32_t, kClickCategories> values;  // below the category's size, or kMissingValue
@@ -24,11 +25,11 @@ struct ClickSample {
   bool click = false;
 };
 
+// Draws samples. There is one teacher; seeds select different samples of it.
 class ClickTeacher {
  public:
-  // There is one teacher; a seed has other samples of it.
   ClickTeacher();
-  // Sample `index` of those of `seed`: a function of both.
+  // Returns sample `index` of those of `seed`: a function of both.
   ClickSample sample(std::uint64_t seed, std::uint64_t index) const;
 
  private:
@@ -38,13 +39,13 @@ class ClickTeacher {
     double weight = 0;
     std::array<double, kRank> vector{};
   };
-  // RoundingKey a value with one random number (Walker's alias method).
+  // Draws a value in constant time (Walker's alias method).
   struct Alias {
-    double keep;  // probability to keep the value, else take the other
+    double keep;  // probability of the value; else the other one is taken
     std::uint32_t other;
   };
   struct Category {
-    std::vector<Value> values;  // the last is that of "missing"
+    std::vector<Value> values;  // the last is for a missing value
     std::vector<Alias> draw;
     double missing = 0;  // probability
     bool interacts = false;
@@ -52,7 +53,7 @@ class ClickTeacher {
 
   Category make_category(std::size_t field) const;
   void calibrate();
-  // Three parts of a logit, before they are scaled.
+  // Returns the three parts of a sample's logit, before scaling.
   std::array<double, 3> parts(ClickSample const& sample) const;
 
   std::vector<Category> categories_;

@@ -3,13 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <iostream>
 
 #include "gpups/gpups.hpp"
 #include "kernels/check.hpp"
-#include "tools/positional.hpp"
 #include "trainer/edit_distance.hpp"
 #include "trainer/versions.hpp"
 
@@ -28,9 +26,9 @@ constexpr char kFooter[] =
     "  gpu_train export runs/wordnet vectors --format npy\n"
     "  gpu_train doctor examples/configs/wordnet.toml\n"
     "  gpu_train convert clicks.tsv.zst clicks.bin\n"
-    "eval, nearest, and export of a graph read the training data again: it must be where it was.\n"
-    "Exits with 0 when done, or saved and stopped by a signal; with 2 for what you can mend: the command, the\n"
-    "configuration, data, folders, devices; with 1 for output that cannot be written, and for errors of the program.\n";
+    "eval, nearest, and export of a graph read the training data again: do not move its files.\n"
+    "Exit status: 0 when done, or stopped by a signal with a checkpoint saved; 2 for errors that you can correct\n"
+    "(command, configuration, data, folders, devices); 1 if output cannot be written, and for errors of the program.\n";
 
 std::string version_text() {
   auto const v = trainer::versions();
@@ -47,7 +45,9 @@ struct Settings {
   Text device, threads, ranks, run;
 
   void add_to(CLI::App& command) {
-    command.add_option("--set", set, "Wins over the configuration's: --set train.epochs=5 --set train.batch_size=512")
+    command
+        .add_option("--set", set,
+                    "Overrides a setting of the configuration: --set train.epochs=5 --set train.batch_size=512")
         ->type_name("SECTION.KEY=VALUE")
         ->take_all()
         ->allow_extra_args(false);
@@ -57,9 +57,8 @@ struct Settings {
         ->type_name("N");
     bool const trains = command.get_name() == "train" || command.get_name() == "doctor";
     command
-        .add_option(
-            "--ranks", ranks,
-            fmt::format("RankRunner, as threads of this program; default: {}1", trains ? "run.ranks, else " : ""))
+        .add_option("--ranks", ranks,
+                    fmt::format("Ranks, as threads of this program; default: {}1", trains ? "run.ranks, else " : ""))
         ->type_name("N");
   }
   std::vector<trainer::SettingOverride> overrides() const {
@@ -75,7 +74,7 @@ struct Settings {
   }
 };
 
-// The option or word that nobody knows, in words; nothing where all are known.
+// Throws Error for the first option or argument that the command does not have, if any.
 void refuse_unknown(CLI::App const& app) {
   for (CLI::App const* command : app.get_subcommands()) {
     std::vector<std::string> known;
@@ -93,24 +92,25 @@ void refuse_unknown(CLI::App const& app) {
     }
     for (std::string const& word : command->remaining()) {
       bool const is_setting = word.find('=') != std::string::npos;
-      throw Error(fmt::format("'{}' is a word too many ({} has no place for it): {}", word, command->get_name(),
+      throw Error(fmt::format("'{}' is one argument too many ({} does not take it): {}", word, command->get_name(),
                               is_setting ? "write --set before each setting"
                                          : fmt::format("see gpu_train {} --help", command->get_name())));
     }
   }
 }
 
+// Throws Error with the reason why parsing failed.
 [[noreturn]] void reject(CLI::App const& app, CLI::ParseError const& error) {
   refuse_unknown(app);
   auto const chosen = app.get_subcommands();
   std::string const where = chosen.empty() ? "gpu_train" : "gpu_train " + chosen.front()->get_name();
   std::string const what = error.what(), first_word = what.substr(0, what.find_first_of(": "));
   if (error.get_name() == "RequiredError" && !chosen.empty()) {
-    throw Error(fmt::format("{} is missing (nothing can be done without it): see {} --help", first_word, where));
+    throw Error(fmt::format("{} is missing (the command needs it): see {} --help", first_word, where));
   }
   CLI::Option const* const option = chosen.empty() ? nullptr : chosen.front()->get_option_no_throw(first_word);
-  GPUPS_REQUIRE(option == nullptr || option->count() <= 1,
-                "{} is given {} times (one value has an effect): give it once", first_word, option->count());
+  GPUPS_REQUIRE(option == nullptr || option->count() <= 1, "{} is given {} times (it has one value): give it once",
+                first_word, option->count());
   if (error.get_name() == "ArgumentMismatch") {
     throw Error(fmt::format("{} has no value (it needs one): see {} --help", first_word, where));
   }
@@ -118,13 +118,14 @@ void refuse_unknown(CLI::App const& app) {
       fmt::format("the command cannot be understood ({}): see {} --help", what.substr(0, what.find('\n')), where));
 }
 
+// Throws Error unless the first argument is a command, or asks for help or the version.
 void require_command(int argc, char** argv, std::vector<std::string> const& commands) {
   std::string const first = argc > 1 ? argv[1] : "";
   if (first == "-h" || first == "--help" || first == "--version") return;
   GPUPS_REQUIRE(!first.empty() && first[0] != '-', "no command was given ({}): write one of {} first, or --help",
                 first.empty() ? "there is nothing to do" : first + " is an option", fmt::join(commands, ", "));
   if (std::find(commands.begin(), commands.end(), first) == commands.end()) {
-    throw Error(fmt::format("there is no command '{}' (they are {}): did you mean '{}'?", first,
+    throw Error(fmt::format("there is no command '{}' (the commands are {}): did you mean '{}'?", first,
                             fmt::join(commands, ", "), trainer::nearest_word(first, commands)));
   }
 }
@@ -152,11 +153,11 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
   ConvertOptions conversion;
   std::string count = fmt::to_string(line.count);
 
-  CLI::App* const train = app.add_subcommand("train", "Train as a configuration says");
+  CLI::App* const train = app.add_subcommand("train", "Train with a configuration");
   positional(*train, "CONFIG", line.config, "Configuration, in TOML")->required();
-  train->add_option("--run", settings.run, "Folder for results and checkpoints; default: a new one below runs/")
+  train->add_option("--run", settings.run, "Folder for results and checkpoints; default: a new folder in runs/")
       ->type_name("FOLDER");
-  train->add_flag("--resume", line.resume, "Go on from the folder's checkpoint, where there is one");
+  train->add_flag("--resume", line.resume, "Continue from the folder's checkpoint, if there is one");
   CLI::App* const eval = app.add_subcommand("eval", "Print the metrics of a run's checkpoint as JSON");
   positional(*eval, "RUN_FOLDER", line.run_folder, "Folder of a run")->required();
   eval->add_option("--split", line.split, "Part of the data; default: test")->type_name("valid|test");
@@ -167,19 +168,20 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
       ->type_name("N");
   CLI::App* const predict = app.add_subcommand("predict", "Print the probability of a click for each sample of a file");
   positional(*predict, "RUN_FOLDER", line.run_folder, "Folder of a run on click data")->required();
-  positional(*predict, "FILE", line.file, "Samples, text or binary, of the run's layout")->required();
+  positional(*predict, "FILE", line.file, "Samples with the columns of the run, text or binary")->required();
   predict->add_option("--out", line.out, "File to write to; default: standard output")->type_name("FILE");
-  CLI::App* const export_ = app.add_subcommand("export", "Write a run's rows and layers for other programs");
+  CLI::App* const export_ = app.add_subcommand("export", "Write a run's rows and layers to files for other programs");
   positional(*export_, "RUN_FOLDER", line.run_folder, "Folder of a run")->required();
   positional(*export_, "FOLDER", line.out, "New folder to write to")->required();
-  export_->add_option("--format", line.format, "NumPy's, or bare numbers that are described in JSON; default: npy")
+  export_
+      ->add_option("--format", line.format, "NumPy files, or files of numbers that a JSON file describes; default: npy")
       ->type_name("npy|flat");
-  CLI::App* const doctor = app.add_subcommand("doctor", "Say before a run what would go wrong, and how to mend it");
-  positional(*doctor, "CONFIG", line.config, "Configuration that is to be trained; default: look at the machine only");
-  doctor->add_option("--run", settings.run, "Folder that the run would have")->type_name("FOLDER");
+  CLI::App* const doctor = app.add_subcommand(
+      "doctor", "Check machine and configuration before a run, and print problems and how to solve them");
+  positional(*doctor, "CONFIG", line.config, "Configuration of the run; default: check the machine only");
+  doctor->add_option("--run", settings.run, "Folder of the run")->type_name("FOLDER");
   for (CLI::App* command : {train, eval, nearest, predict, export_, doctor}) settings.add_to(*command);
-  conversion.add_to(
-      *app.add_subcommand("convert", "Turn text of click data into the binary file that is trained from"));
+  conversion.add_to(*app.add_subcommand("convert", "Convert text of click data to the binary file that training maps"));
 
   require_command(argc, argv, {"train", "eval", "nearest", "predict", "export", "convert", "doctor"});
   try {
@@ -188,21 +190,22 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv) {
     if (error.get_exit_code() != 0) reject(app, error);
     app.exit(error);
     if (!std::cout.flush())
-      throw std::runtime_error("standard output cannot be written: make room, or send it elsewhere");
+      throw std::runtime_error("standard output cannot be written: free space on the disk, or redirect the output");
     return std::nullopt;
   }
   line.command = app.get_subcommands().front()->get_name();
   line.count = checked_count(count);
   if (line.command == "convert") line.conversion = conversion.checked();
   line.overrides = settings.overrides();
-  GPUPS_REQUIRE(line.split == "valid" || line.split == "test",
-                "--split is '{}' (that part of the data is not ranked): use valid or test; did you mean '{}'?",
-                line.split, trainer::nearest_word(line.split, {"valid", "test"}));
+  GPUPS_REQUIRE(
+      line.split == "valid" || line.split == "test",
+      "--split is '{}' (metrics of this part of the data are not computed): use valid or test; did you mean '{}'?",
+      line.split, trainer::nearest_word(line.split, {"valid", "test"}));
   GPUPS_REQUIRE(line.format == "npy" || line.format == "flat",
-                "--format is '{}' (arrays are not written so): use npy or flat; did you mean '{}'?", line.format,
+                "--format is '{}' (export has two formats): use npy or flat; did you mean '{}'?", line.format,
                 trainer::nearest_word(line.format, {"npy", "flat"}));
   GPUPS_REQUIRE(line.command != "doctor" || !line.config.empty() || line.overrides.empty(),
-                "{} has no effect without a configuration (only the machine is looked at): name the configuration too",
+                "{} has no effect without a configuration (only the machine is checked): give the configuration too",
                 line.overrides.front().typed);
   return line;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user typed for gpu_train.
+// The command line of gpu_train.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -12,9 +13,10 @@
 
 namespace gpups::tools {
 
+// A command with its arguments and options.
 struct CommandLine {
   std::string command;  // "train", "eval", "nearest", "predict", "export", "convert" or "doctor"
-  std::string config;   // of train and doctor; empty: none was given to doctor
+  std::string config;   // of train and doctor; empty: doctor without a configuration
   bool resume = false;
   std::string run_folder;  // of eval, nearest, predict and export
   std::string file;        // of predict
@@ -27,7 +29,14 @@ struct CommandLine {
   std::vector<trainer::SettingOverride> overrides;
 };
 
-// Nothing where help or the version was asked for, and has been printed. Throws Error for what cannot be understood.
+// Parses the command line. Returns nothing if it asks for help or the version, which are printed. Throws Error if the
+// command line is not valid.
 std::optional<CommandLine> parse_command_line(int argc, char** argv);
+
+// Adds an argument without a dash. The help shows its name only, not the type of its value.
+template <class T>
+CLI::Option* positional(CLI::App& command, std::string const& name, T& value, std::string const& what) {
+  return command.add_option(name, value, what)->type_name("");
+}
 
 }  // namespace gpups::tools

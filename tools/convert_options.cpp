@@ -4,11 +4,12 @@
 #include <charconv>
 
 #include "kernels/check.hpp"
-#include "tools/positional.hpp"
+#include "tools/command_line.hpp"
 
 namespace gpups::tools {
 namespace {
 
+// Returns the number that an option's text spells. Throws Error unless it is from 0 to `most`. what: its meaning.
 template <class T>
 T checked_number(char const* option, std::string const& text, T most, char const* what) {
   T number{};
@@ -22,14 +23,14 @@ T checked_number(char const* option, std::string const& text, T most, char const
 }  // namespace
 
 void ConvertOptions::add_to(CLI::App& command) {
-  positional(command, "TEXT", text_, "Lines of a label, numbers and categories with tabs between; plain or zstd")
+  positional(command, "TEXT", text_, "Lines with a label, numbers and categories, separated by tabs; plain or zstd")
       ->required();
   positional(command, "BINARY", binary_, "File to write")->required();
   command
       .add_option("--numeric-columns", numbers_,
-                  "Columns that are numbers, I1 and so on; default: 13, as in Criteo's data")
+                  "Number of numeric columns, named I1 and so on; default: 13, as in Criteo's data")
       ->type_name("N");
-  command.add_option("--categorical-columns", categories_, "Columns that are categories, C1 and so on; default: 26")
+  command.add_option("--categorical-columns", categories_, "Number of categories, named C1 and so on; default: 26")
       ->type_name("N");
   command.add_option("--multi-hot", many_, "Categories with values a|b|c, as in --multi-hot C3,C7")
       ->type_name("NAMES")
@@ -39,9 +40,10 @@ void ConvertOptions::add_to(CLI::App& command) {
       ->type_name("NAMES")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command.add_option("--bad-share-max", bad_share_max_, "Share of bad lines that are left out; default: 0")
+  command
+      .add_option("--bad-share-max", bad_share_max_, "Share of lines that may be bad; they are left out; default: 0")
       ->type_name("SHARE");
-  command.add_option("--threads", threads_, "Threads that parse; default: one on each core")->type_name("N");
+  command.add_option("--threads", threads_, "Threads that parse; default: one for each core")->type_name("N");
 }
 
 Conversion ConvertOptions::checked() const {

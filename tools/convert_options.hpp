@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user typed for gpu_train convert.
+// The options of gpu_train convert.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,16 +11,18 @@
 
 namespace gpups::tools {
 
+// What to convert, and how.
 struct Conversion {
   std::string text, binary;  // paths
   trainer::Layout layout;
   trainer::TextOptions options;
 };
 
+// Adds options to the command, and checks their values after parsing.
 class ConvertOptions {
  public:
   void add_to(CLI::App& command);
-  // Throws Error where an option's value cannot be.
+  // Throws Error if the value of an option is not valid.
   Conversion checked() const;
 
  private:

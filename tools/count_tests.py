@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts what ctest wrote with --output-junit: failed tests by name, skipped ones with their reasons, then one line.
+"""Reads what ctest wrote with --output-junit. Prints failed tests, skipped tests with reasons, then a line of counts.
 
 usage: count_tests.py JUNIT.xml [FOLDER]
-FOLDER has what run_cases.py wrote of test programs, NAME.jsonl for the entry NAME of ctest: each of their cases counts.
-Other entries are one test. Exit status 1 where a test failed or there is none.
+FOLDER has the files of run_cases.py, NAME.jsonl for the entry NAME of ctest: each case counts as a test.
+Every other entry is one test. The exit status is 1 if a test failed or none passed.
 """
 import json
 import pathlib
@@ -13,7 +13,7 @@ import xml.etree.ElementTree as ElementTree
 
 
 def outcome(case):
-    """'passed', 'failed' or 'skipped' for a <testcase>. A test that could not be run is a failed one."""
+    """Returns 'passed', 'failed' or 'skipped' for a <testcase>. A test that could not be run has failed."""
     if case.get("status") == "run":
         return "passed"
     skipped = case.find("skipped")
@@ -23,14 +23,14 @@ def outcome(case):
 
 
 def reason(case):
-    """Why a test was skipped: the last line that a script printed."""
+    """Returns why a test was skipped: the last line that its script printed."""
     lines = [line.strip() for line in (case.findtext("system-out") or "").splitlines() if line.strip()]
     return lines[-1] if lines else "no reason given"
 
 
 def of_program(lines):
-    """(name, outcome, why) for each case of a test program, from what run_cases.py wrote. Cases without an outcome have
-    failed: run_cases.py itself was ended."""
+    """Returns (name, outcome, why) for each case of a test program, from the lines of run_cases.py. Cases without an
+    outcome have failed: run_cases.py itself was ended."""
     cases, running, known = [], None, {}
     for line in lines:
         what = json.loads(line)
@@ -47,19 +47,19 @@ def of_program(lines):
 
 
 def results_of(entry, folder):
-    """(name, outcome, why) for each test of an entry of ctest."""
+    """Returns (name, outcome, why) for each test of an entry of ctest."""
     name, result = entry.get("name"), outcome(entry)
     written = folder and folder / f"{name}.jsonl"
     if not written or not written.exists():
         return [(name, result, reason(entry) if result == "skipped" else "")]
     cases = of_program(written.read_text(encoding="utf-8").splitlines())
     if result == "failed" and all(each != "failed" for _, each, _ in cases):
-        cases.append((name, "failed", "it failed, though none of its cases did"))
+        cases.append((name, "failed", "it failed, although none of its cases failed"))
     return cases
 
 
 def report(root, folder=None):
-    """The lines to print, and whether all is well."""
+    """Returns the lines to print, and whether tests passed and none failed."""
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     lines = []
     for entry in root.iter("testcase"):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains models of embeddings with gpups, and looks at what was learnt.
+// The program gpu_train: trains embedding models with gpups, evaluates, predicts and exports.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -39,7 +39,7 @@ using namespace gpups;
 namespace fs = std::filesystem;
 
 void run_train(tools::CommandLine const& line) {
-  std::signal(SIGPIPE, SIG_IGN);  // whoever read the progress may go; the training stays
+  std::signal(SIGPIPE, SIG_IGN);  // training goes on if the reader of its output ends
   trainer::StopSignals const signals;
   tools::RankRunner ranks;
   std::optional<trainer::Config> config;
@@ -48,7 +48,7 @@ void run_train(tools::CommandLine const& line) {
   ranks.prepare([&] {
     config = trainer::load_config(line.config, line.overrides);
     GPUPS_REQUIRE(!line.resume || !config->run.folder.empty(),
-                  "--resume has no folder to go on in (a run without one makes a new folder): name it with --run");
+                  "--resume has no folder to continue in (a run without --run makes a new folder): give it with --run");
     if (!line.resume) trainer::require_effect(*config, line.config);
     if (ranks.is_root()) folder_lock.emplace(config->run.folder, fs::path(line.config).stem().string(), line.config);
   });
@@ -58,8 +58,8 @@ void run_train(tools::CommandLine const& line) {
   ranks.run(command, config, folder_lock ? fs::absolute(folder_lock->path()).string() : "", [&](Group const& group) {
     fs::path const folder = folder_lock ? folder_lock->path() : fs::path(group.broadcast_data());
     GPUPS_REQUIRE(folder_lock || trainer::RunFolderLock::is_locked(folder),
-                  "rank {} does not see the run's folder {} of rank 0 (every rank writes its part of a checkpoint "
-                  "there): choose one that all machines share with --run",
+                  "rank {} has no access to the run's folder {} of rank 0 (every rank writes its part of a checkpoint "
+                  "there): choose a folder that all machines share with --run",
                   number(group.rank()), folder.string());
     int const ranks_here = ranks.processes() ? 1 : group.size();
     std::call_once(read, [&] {
@@ -88,7 +88,7 @@ void run_eval(tools::CommandLine const& line) {
 
 void require_one_process(tools::CommandLine const& line) {
   GPUPS_REQUIRE(Group::launch_info().ranks == 1,
-                "{} is started as {} processes (each would do the same): start it once, without a launcher",
+                "{} was started as {} processes (each would do the same): start one process, without a launcher",
                 line.command, Group::launch_info().ranks);
 }
 
@@ -127,7 +127,7 @@ void run_convert(tools::Conversion const& what) {
   tools::print_result(json.dump() + "\n");
 }
 
-// Returns the status to exit with.
+// Runs the command. Returns the exit status.
 int run(int argc, char** argv) {
   std::optional<tools::CommandLine> const line = tools::parse_command_line(argc, argv);
   if (!line) return 0;
@@ -143,11 +143,11 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-// Exits with 0 when done or stopped by a signal, 2 for a mistake of the user or the environment, 1 for any other.
+// Exit status: 0 when done or stopped by a signal, 2 for an error of the user or the environment, 1 for any other.
 int main(int argc, char** argv) {
   tools::restore_hangup();
   tools::open_standard_streams();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error like others
+  std::signal(SIGXFSZ, SIG_IGN);  // so that writing to a file that is too large fails
   try {
     return run(argc, argv);
   } catch (Error const& error) {

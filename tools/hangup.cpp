@@ -20,8 +20,8 @@ struct KernelAction {
   std::uint64_t mask;
 };
 
-// Runs before the initializers of all shared libraries, UCX's among them. No library, and no sanitizer, is ready then:
-// this calls the kernel alone.
+// Runs before the initializers of all shared libraries, which include UCX's. No library or sanitizer is ready then, so
+// this function only calls the kernel.
 __attribute__((no_sanitize("address", "thread", "undefined"))) void look_at_hangup(int, char**, char**) {
   KernelAction action{};
   long const status = ::syscall(SYS_rt_sigaction, SIGHUP, nullptr, &action, sizeof action.mask);

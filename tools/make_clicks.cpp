@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes synthetic click data in Criteo's layout, and prints how good the best possible predictions of it are.
+// Writes synthetic click data in Criteo's layout, and prints the metrics of the best possible predictions.
 //
-// usage: make_clicks SAMPLES SEED FILE    FILE: - for standard output; the line of JSON then goes to standard error
+// usage: make_clicks SAMPLES SEED FILE    FILE: - for standard output; the line of JSON is then on standard error
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class Quality {
   }
 
   nlohmann::json json() const {
-    double below = 0, pairs = 0, clicks = 0;  // samples without a click in lower bins; pairs in the right order
+    double below = 0, pairs = 0, clicks = 0;  // samples without a click in lower bins; pairs in right order
     for (std::size_t bin = 0; bin < kBins; ++bin) {
       auto const with = static_cast<double>(clicks_[bin]), without = static_cast<double>(others_[bin]);
       pairs += with * (below + without / 2);
@@ -61,7 +61,7 @@ char* put_hexadecimal(char* to, std::uint32_t number) {
   return to;
 }
 
-// A line, without its end. REQUIRES: room for kLineBytesMax.
+// Writes a line without its end, and returns where the end is. REQUIRES: there is room for kLineBytesMax.
 char* put_sample(char* to, ClickSample const& sample) {
   *to++ = sample.click ? '1' : '0';
   for (std::int64_t number : sample.numbers) {
@@ -76,6 +76,7 @@ char* put_sample(char* to, ClickSample const& sample) {
   return to;
 }
 
+// Writes samples, and adds them to `all`, and the last fifth to `last`. Returns the bytes written.
 std::uint64_t write_samples(std::uint64_t samples, std::uint64_t seed, std::FILE* file, Quality& all, Quality& last) {
   ClickTeacher const teacher;
   std::vector<char> buffer(kBufferBytes + kLineBytesMax);
@@ -100,13 +101,13 @@ std::uint64_t write_samples(std::uint64_t samples, std::uint64_t seed, std::FILE
 std::uint64_t number_from(char const* text, char const* name) {
   std::uint64_t number = 0;
   auto const [stop, error] = std::from_chars(text, text + std::strlen(text), number);
-  if (error != std::errc() || *stop != '\0') throw std::runtime_error(fmt::format("{} is no whole number", name));
+  if (error != std::errc() || *stop != '\0') throw std::runtime_error(fmt::format("{} is not a whole number", name));
   return number;
 }
 
 void run(char** arguments) {
   std::uint64_t const samples = number_from(arguments[1], "SAMPLES"), seed = number_from(arguments[2], "SEED");
-  if (samples < 5) throw std::runtime_error("SAMPLES is below 5 (the last fifth is looked at on its own)");
+  if (samples < 5) throw std::runtime_error("SAMPLES is below 5 (the last fifth has separate metrics): use 5 or more");
   std::string const path = arguments[3];
   bool const to_output = path == "-";
   std::FILE* const file = to_output ? stdout : std::fopen(path.c_str(), "wb");

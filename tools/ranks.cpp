@@ -13,10 +13,10 @@
 namespace gpups::tools {
 namespace {
 
-// Before what rank 0 announces: it is not a folder or the like but why rank 0 cannot begin.
+// The first character of rank 0's broadcast data if the rest is the reason why rank 0 cannot begin.
 constexpr char kCannotBegin = '\1';
 
-// mpirun and srun that are killed leave their processes behind. So they are asked to end, as by a signal of the user.
+// A killed mpirun or srun does not end its processes. So the kernel sends this process SIGTERM when its parent ends.
 void end_with_launcher() {
   if (std::getenv("PMIX_RANK") != nullptr) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
@@ -27,7 +27,7 @@ Group RankRunner::join(std::string const& command, std::optional<trainer::Config
                        std::string const& broadcast_data) const {
   JoinOptions options;
   options.must_match.emplace_back("command", command);
-  // A rank without a configuration could not agree with the others on anything else.
+  // Without a configuration, a rank has no settings to compare.
   options.must_match.emplace_back("state of the configuration", config ? "usable" : "not usable: " + why_);
   if (config) {
     for (auto& setting : trainer::common_settings(*config)) options.must_match.push_back(std::move(setting));
@@ -42,7 +42,7 @@ void RankRunner::throw_if_not_ready(Group const& group) const {
   if (failure_ != nullptr) std::rethrow_exception(failure_);
   std::string const& said = group.broadcast_data();
   GPUPS_REQUIRE(said.empty() || said.front() != kCannotBegin,
-                "rank 0 cannot begin (no rank can without it): mend what it says: {}", said.substr(1));
+                "rank 0 cannot begin (all ranks need it): solve its problem: {}", said.substr(1));
 }
 
 void RankRunner::prepare(std::function<void()> const& work) {
@@ -62,7 +62,7 @@ void RankRunner::run(std::string const& command, std::optional<trainer::Config> 
     return run_ranks(ranks == 1 ? std::vector<Group>{Group::alone()} : Group::threads(ranks), body);
   }
   GPUPS_REQUIRE(!config || config->run.ranks == 1,
-                "run.ranks is {} where {} processes were started (each of them is one rank): leave it out",
+                "run.ranks is {}, and {} processes were started (each process is one rank): leave run.ranks out",
                 config->run.ranks, launch_info_.ranks);
   end_with_launcher();
   std::optional<Group> group;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a command: this process as one of a launcher's, or threads of this process.
+// The ranks of a command: one for each process of a launcher, or threads of this process.
 #pragma once
 
 #include <exception>
@@ -13,23 +13,26 @@
 
 namespace gpups::tools {
 
+// Runs a function on the ranks of this process.
 class RankRunner {
  public:
   RankRunner() : launch_info_(Group::launch_info()) {}
 
+  // Whether this process has rank 0.
   bool is_root() const { return number(launch_info_.rank) == 0; }
+  // Whether a launcher has started several processes.
   bool processes() const { return launch_info_.ranks != 1; }
 
-  // What comes before the group. Where there are other processes, what it throws is thrown by run() instead, when they
-  // can be told.
+  // Runs `work` before the group exists. If there are other processes, an exception of `work` is kept and thrown by
+  // run(), so that the other processes receive the reason.
   void prepare(std::function<void()> const& work);
 
-  // What to call where a signal ends the process while it joins the others. Without it, signals act as elsewhere.
-  // REQUIRES: a trainer::StopSignals lives while run() joins.
+  // Sets a function that is called if a signal ends the process while it joins the others. Without it, signals have
+  // their usual effect. REQUIRES: a trainer::StopSignals exists while run() joins.
   void when_stopped(std::function<void()> clean_up) { clean_up_ = std::move(clean_up); }
 
-  // Runs `body` on every rank of this process. command: what the ranks do, the same for all. broadcast_data: see
-  // JoinOptions. REQUIRES: the configuration is there, unless prepare() has failed.
+  // Runs `body` on every rank of this process. command: must be the same on all ranks. broadcast_data: see JoinOptions.
+  // REQUIRES: there is a configuration, unless prepare() has failed.
   void run(std::string const& command, std::optional<trainer::Config> const& config, std::string const& broadcast_data,
            std::function<void(Group const&)> const& body);
 
@@ -40,7 +43,7 @@ class RankRunner {
 
   LaunchInfo launch_info_;
   std::exception_ptr failure_;
-  std::string why_;  // of the failure
+  std::string why_;  // text of the failure
   std::function<void()> clean_up_;
 };
 

@@ -24,7 +24,7 @@ ResultFile::~ResultFile() {
 }
 
 void ResultFile::require_good() {
-  GPUPS_REQUIRE(out_.good(), "{} cannot be written ({}): make room, or choose another path with --out",
+  GPUPS_REQUIRE(out_.good(), "{} cannot be written ({}): free space on the disk, or choose another path with --out",
                 beside_.string(), std::strerror(errno));
 }
 
@@ -42,8 +42,8 @@ void ResultFile::finish() {
   if (out_.good() && !error) return;
   std::string const why = error ? error.message() : std::strerror(errno);
   std::filesystem::remove(beside_, error);
-  throw Error(
-      fmt::format("{} cannot be written ({}): make room, or choose another path with --out", path_.string(), why));
+  throw Error(fmt::format("{} cannot be written ({}): free space on the disk, or choose another path with --out",
+                          path_.string(), why));
 }
 
 }  // namespace gpups::tools

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a long result goes: standard output, or a file that is put in place when it is whole.
+// The destination of a long result: standard output, or a file that gets its name when it is complete.
 #pragma once
 
 #include <filesystem>
@@ -8,17 +8,19 @@
 
 namespace gpups::tools {
 
+// A file that is written in order.
 class ResultFile {
  public:
-  // path: empty for standard output. Throws Error where the file cannot be written.
+  // path: empty for standard output. Throws Error if the file cannot be written.
   explicit ResultFile(std::filesystem::path path);
-  // Leaves nothing where finish() was not called.
+  // Removes the file if finish() was not called.
   ~ResultFile();
   ResultFile(ResultFile const&) = delete;
   ResultFile& operator=(ResultFile const&) = delete;
 
-  // Throws where it cannot be written: Error for a file, std::runtime_error for standard output.
+  // Appends text. Throws Error if a file, std::runtime_error if standard output cannot be written.
   void write(std::string const& text);
+  // Completes the file, and gives it its name. Throws Error if this fails.
   void finish();
 
  private:

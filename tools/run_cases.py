@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the cases of a GoogleTest program in one process, and records what became of each.
+"""Runs the cases of a GoogleTest program in one process, and records the outcome of each.
 
 usage: run_cases.py RESULTS.jsonl PROGRAM
 
-A case that ends the process (a crash, a sanitizer's report, exit) or takes longer than GPUPS_CASE_SECONDS (600) has
-failed; the cases after it run in a new process. Prints the output of failed cases alone. GTEST_FILTER,
-GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX choose cases as usual. Exit status 1 where a case failed.
+A case fails if it ends the process (by a crash, a sanitizer's report or exit), or takes longer than GPUPS_CASE_SECONDS
+(600); the cases after it run in a new process. Prints the output of failed cases only. GTEST_FILTER,
+GTEST_TOTAL_SHARDS and GTEST_SHARD_INDEX select cases as usual. The exit status is 1 if a case failed.
 
-Lines of RESULTS.jsonl, each written as it happens, so that nothing is lost when this program is ended too:
-  {"cases": [NAME, ...]}      what is to run
+Lines of RESULTS.jsonl. Each is written at once, so that none is lost if this program is ended:
+  {"cases": [NAME, ...]}      the cases to run
   {"started": NAME}
   {"case": NAME, "outcome": "passed", "failed" or "skipped", "why": TEXT}
 """
@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 
-PROCESSES_MAX = 20  # one more for each case that ends its process
+PROCESSES_MAX = 20  # each case that ends its process needs one more
 STARTED = re.compile(r"\[ RUN      \] (\S+)$")
 ENDED = re.compile(r"\[ +(OK|FAILED|SKIPPED) +\] ([^\s,]+).* \(\d+ ms\)$")
 SHARDS = {"GTEST_TOTAL_SHARDS": "1", "GTEST_SHARD_INDEX": "0"}
@@ -32,26 +32,26 @@ OUTCOMES = {"OK": "passed", "FAILED": "failed", "SKIPPED": "skipped"}
 
 
 def cases_of(program):
-    """The names of the cases that the environment chooses."""
+    """Returns the names of the cases that the environment selects."""
     done = subprocess.run([program, "--gtest_list_tests"], stdout=subprocess.PIPE, text=True, check=True)
     names, suite = [], None
     for line in done.stdout.splitlines():
         name = line.split("#")[0].rstrip()
         if not line.startswith(" "):
-            suite = name if name.endswith(".") else None  # else a line that is no suite: "Running main() from ..."
+            suite = name if name.endswith(".") else None  # other lines are no suites: "Running main() from ..."
         elif suite and not suite.startswith("DISABLED_") and not name.strip().startswith("DISABLED_"):
             names.append(suite + name.strip())
     return names
 
 
 def share_of(cases):
-    """Those of the shard that the environment names: GoogleTest lists all."""
+    """Returns the cases of the environment's shard, since GoogleTest lists those of all shards."""
     total, index = (int(os.environ.get(name, default)) for name, default in SHARDS.items())
     return cases[index::total]
 
 
 def reason_of_skip(lines):
-    """GTEST_SKIP's message."""
+    """Returns the message of GTEST_SKIP."""
     for i, line in enumerate(lines[:-1]):
         if re.search(r":\d+: Skipped$", line):
             return lines[i + 1].strip()
@@ -59,7 +59,7 @@ def reason_of_skip(lines):
 
 
 def end_of(status):
-    """How a process ended, in words."""
+    """Returns how a process ended, in words."""
     if status >= 0:
         return f"its process ended with status {status}"
     try:
@@ -69,7 +69,7 @@ def end_of(status):
 
 
 class Record:
-    """What has become of which case."""
+    """The outcome of each case, in a file and in memory."""
 
     def __init__(self, path):
         self.file = open(path, "w", encoding="utf-8")
@@ -85,10 +85,10 @@ class Record:
 
 
 class Process:
-    """A process of the program, in a group of its own: what its cases leave behind ends with it."""
+    """A process of the program, in a new process group, so that processes started by its cases end with it."""
 
     def __init__(self, program, cases):
-        # By a file: the names may be more than fits on a command line.
+        # The names are in a file, since a command line may be too short for them.
         self.flags = tempfile.NamedTemporaryFile("w", suffix=".flags")
         self.flags.write("--gtest_filter=" + ":".join(cases) + "\n")
         self.flags.flush()
@@ -107,11 +107,11 @@ class Process:
             pass
 
     def lines(self, seconds):
-        """What comes within a time, as lines; None: the process has ended, and nothing is left."""
+        """Returns the lines that are written within some seconds; None if the process has ended and all were read."""
         with selectors.DefaultSelector() as selector:
             selector.register(self.pipe, selectors.EVENT_READ)
             selector.select(min(1, max(0, seconds)))
-        ended = self.process.poll() is not None  # looked at first: what it has written is there then
+        ended = self.process.poll() is not None  # before reading: if it has ended, all its output can be read
         data = b""
         while True:
             try:
@@ -131,7 +131,7 @@ class Process:
 
 
 def run(program, cases, record, seconds):
-    """Runs cases until the process ends. Returns whether it ended as it should, having run all it was to run."""
+    """Runs cases until the process ends. Returns whether it ran all cases and ended with the right status."""
     process = Process(program, cases)
 
     def stop(number, frame):
@@ -169,7 +169,7 @@ def run(program, cases, record, seconds):
         return False
     if status == (1 if failures else 0):
         return True
-    # Between cases, before the first or after the last: a leak, for example.
+    # The process ended outside of cases: after the last one, for example, because of a leak.
     name = pathlib.Path(program).name
     why = f"outside of cases it took longer than {seconds:g} s" if hangs else f"outside of cases {end_of(status)}"
     print("\n".join(text + [f"{name}: {why}"]), flush=True)

@@ -18,7 +18,7 @@ namespace gpups::tools {
 void open_standard_streams() {
   for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
-    // The lowest free number is this one.
+    // open() returns the lowest free number, which is this one.
     if (::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream) std::_Exit(1);
   }
 }
@@ -27,10 +27,9 @@ void print_result(std::string const& text) {
   errno = 0;
   bool const written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   if (written) return;
-  throw std::runtime_error(
-      fmt::format("the result cannot be written to standard output ({}): make room, or send it "
-                  "elsewhere",
-                  std::strerror(errno)));
+  throw std::runtime_error(fmt::format(
+      "the result cannot be written to standard output ({}): free space on the disk, or redirect the output",
+      std::strerror(errno)));
 }
 
 std::string error_line(std::string text) {

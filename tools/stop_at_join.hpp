@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends the process where a signal asks it to stop while it waits for the other processes of its job.
+// Ends the process if a signal requests it while the process waits for the others of its job.
 #pragma once
 
 #include <condition_variable>
@@ -9,8 +9,8 @@
 
 namespace gpups::tools {
 
-// Watches trainer::StopSignals while the object lives. When a signal has come, calls `clean_up`, prints an error and
-// exits with 2: nothing has been trained yet, so there is nothing to save. Signals that come later are left to others.
+// A thread that watches trainer::StopSignals during the lifetime of the object. After a signal it calls `clean_up`,
+// prints an error and exits with status 2: nothing has been trained yet, so there is nothing to save.
 class StopAtJoin {
  public:
   explicit StopAtJoin(std::function<void()> clean_up);

@@ -19,11 +19,11 @@ namespace {
 
 constexpr std::chrono::milliseconds kPatience{1200};
 
-// What the handler of a signal says: it can be given nothing, and may not allocate.
+// The text that on_abort() prints. A signal handler has no arguments, and must not allocate.
 std::array<char, 2048> lost_text;
 std::atomic<std::size_t> lost_bytes{0};
 
-// abort() was called, perhaps because a rank has gone: the watch will know in a moment.
+// Handles abort(). The reason may be a lost rank, which the failure detector reports a little later.
 void on_abort(int) {
   constexpr int kLooks = 20;
   timespec const between{.tv_sec = 0, .tv_nsec = 50'000'000};
@@ -41,7 +41,7 @@ Watchdog::Watchdog(Group const& group) : group_(group) {
   sigaction(SIGABRT, &action, &before_);
   group_.impl().on_lost([this](Rank rank, std::string const& why) {
     std::string const text = fmt::format(
-        "rank {} is lost ({}; rank {} was busy with work of its own): look at that rank's output, then go on from the "
+        "rank {} is lost ({}; rank {} did not end by itself): see the output of the lost rank, then continue from the "
         "last checkpoint",
         number(rank), why, number(group_.rank()));
     std::string line = error_line(text) + "\n";

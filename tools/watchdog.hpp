@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends this process, with an error that names the rank, when a rank is lost and the process does not end by itself: its
-// own work may take long, or wait for a disk. Also where a library aborts because the other end of a connection is
-// gone.
+// Ends this process, with an error that has the number of the lost rank, when a rank is lost and the process does not
+// end by itself, for example because it computes or waits for a disk. Also prints this error when a library calls
+// abort() because the other end of a connection has closed.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +14,7 @@
 
 namespace gpups::tools {
 
-// One at a time in a process.
+// A process may have one at a time.
 class Watchdog {
  public:
   explicit Watchdog(Group const& group);
@@ -28,7 +28,7 @@ class Watchdog {
   std::condition_variable changed_;
   bool over_ = false;
   std::thread thread_;
-  struct sigaction before_ {};  // of SIGABRT
+  struct sigaction before_ {};  // action of SIGABRT
 };
 
 }  // namespace gpups::tools

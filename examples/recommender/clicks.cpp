@@ -14,7 +14,7 @@ constexpr std::uint64_t kUsersAtOnce = 2000, kUsersPerStep = 20;
 constexpr std::uint64_t kShownOnce = std::uint64_t{1} << 40;  // items from this number on are shown once
 constexpr std::size_t kTastes = 4;
 
-// Random numbers that are a function of what they are for (the generator is SplitMix64).
+// Random numbers as a function of `what` and `which` (the generator is SplitMix64).
 class Random {
  public:
   Random(char what, std::uint64_t which) : state_(mix(mix(static_cast<std::uint64_t>(what)) ^ which)) {}
@@ -36,12 +36,13 @@ class Random {
   std::uint64_t state_;
 };
 
+// The properties of an item, on which clicks depend.
 struct Item {
   std::array<float, kTastes> taste{};
   float price = 0;
 };
 Item planted_item(std::uint64_t number) {
-  Item item;  // one that is shown once has no properties: there is nothing that a model could miss
+  Item item;  // an item that is shown once has no properties, since no model can learn them
   if (number >= kShownOnce) return item;
   Random random('i', number);
   for (float& x : item.taste) x = random.normal();
@@ -53,7 +54,7 @@ std::uint64_t live_item(std::int64_t step, Random& random) {
   return static_cast<std::uint64_t>(step) / kStepsPerItem + random.below(kItemsAtOnce);
 }
 
-// Habit: how readily a user clicks. The history is of items that were shown when the user came.
+// habit: how often the user clicks. The history has items that were shown in the user's first step.
 struct User {
   float habit;
   std::vector<Liked> history;
@@ -68,7 +69,7 @@ User planted_user(std::uint64_t number) {
   return user;
 }
 
-// An item is clicked on where it is like those in the history, and not dearer than the context's budget.
+// A click is likely if the item is similar to those in the history, and not more expensive than the context's budget.
 float planted_logit(User const& user, std::uint64_t context, std::uint64_t shown) {
   Item const item = planted_item(shown);
   float alike = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A recommender on gpups, trained on an endless stream of clicks.
 //
-//   recommender train FOLDER [RANKS [STEPS]]   learns, and saves in FOLDER; goes on from what is there
-//   recommender requests STEP COUNT            makes up requests, one a line
-//   recommender serve FOLDER                   answers requests from standard input, with what FOLDER has
+//   recommender train FOLDER [RANKS [STEPS]]   trains, and saves to FOLDER; continues from a checkpoint there
+//   recommender requests STEP COUNT            prints synthetic requests, one in each line
+//   recommender serve FOLDER                   answers requests from standard input, with the model in FOLDER
 //   recommender export FOLDER OUT              writes rows and dense layer for other programs
 //
-// train.cpp is the run, trainer.cpp the step.
+// train.cpp has the training run, trainer.cpp a step of it.
 #include <atomic>
 #include <charconv>
 #include <cstdio>
@@ -31,13 +31,13 @@ std::int64_t number_from(std::string const& word, std::int64_t least, std::int64
   std::int64_t number = 0;
   auto const [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
   if (error != std::errc() || end != word.data() + word.size() || number < least || number > most) {
-    throw Error("'" + word + "' is no number from " + std::to_string(least) + " to " + std::to_string(most) +
+    throw Error("'" + word + "' is not a number from " + std::to_string(least) + " to " + std::to_string(most) +
                 ": correct it");
   }
   return number;
 }
 
-// Ranks are the processes that a launcher has started, such as mpirun; without one, threads of this process.
+// Ranks are the processes of a launcher, for example mpirun; without a launcher, threads of this process.
 int run_train(Words const& words) {
   std::filesystem::path const folder = words.at(1);
   int const threads = words.size() > 2 ? static_cast<int>(number_from(words[2], 1, 1024)) : 1;
@@ -60,7 +60,7 @@ int run_requests(Words const& words) {
   return 0;
 }
 
-// What any number of ranks has saved, on one.
+// A saved model, of any number of ranks, on one rank.
 struct Saved {
   Store store{Group::alone(), {.seed = kSeed}};
   Stream stream = store.make_stream();
@@ -78,7 +78,7 @@ int run_serve(Words const& words) {
   for (std::string line; std::getline(std::cin, line);) {
     try {
       std::cout << wait_answer(saved.store, saved.stream, saved.model, parse_request(line)) << std::endl;
-    } catch (Error const& error) {  // of this line; others can be answered
+    } catch (Error const& error) {  // an error of this line; others can be answered
       std::cerr << error.what() << '\n';
       ++bad;
     }

@@ -12,8 +12,8 @@ using namespace gpups;
 namespace {
 
 constexpr float kLearningRate = 0.03F;
-constexpr double kGrid = 0x1p-30;     // gradients are multiples of it from here on, as those of tables are
-constexpr double kGradientMax = 1e6;  // of a microbatch: sums of thousands are far from 2^63 multiples
+constexpr double kGrid = 0x1p-30;     // sums of gradients are multiples of it, as in tables
+constexpr double kGradientMax = 1e6;  // of a microbatch: sums of thousands are far below 2^63 kGrid
 
 float dot(float const* a, float const* b, std::size_t size) { return std::inner_product(a, a + size, b, 0.0F); }
 
@@ -76,7 +76,8 @@ float Model::learn(SampleRows<float const> const& rows, bool clicked, SampleRows
 void Model::add_to_sums(std::span<float const> dense_gradients, View<std::int64_t> sums) {
   for (std::size_t i = 0; i < dense_gradients.size(); ++i) {
     double const gradient = dense_gradients[i];
-    if (!(std::abs(gradient) < kGradientMax)) throw Error("a dense gradient is not finite: lower the learning rates");
+    if (!(std::abs(gradient) < kGradientMax))
+      throw Error("a dense gradient is not finite or too large (the sums would be wrong): lower the learning rates");
     sums[i] += std::llround(gradient / kGrid);
   }
 }
@@ -105,7 +106,7 @@ Blob Model::save() const {
 void Model::restore(std::span<Blob const> blobs) {
   auto const blob = std::find_if(blobs.begin(), blobs.end(), [](Blob const& b) { return b.name == "dense"; });
   if (blob == blobs.end() || blob->bytes.size() != 2 * size() * sizeof(float)) {
-    throw Error("the checkpoint has no dense layer of this model's size (another model made it): name another folder");
+    throw Error("the checkpoint has no dense layer of this model's size (it is of another model): give another folder");
   }
   std::memcpy(values_.data(), blob->bytes.data(), blob->bytes.size() / 2);
   std::memcpy(squares_.data(), blob->bytes.data() + blob->bytes.size() / 2, blob->bytes.size() / 2);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model, one sample at a time: a product of embedding rows, and a small dense layer of which every rank has a copy.
+// The model of a sample: a dot product of embedding rows, and a small dense layer, of which every rank has a copy.
 //
 //   logit = habit + liked . item + output . relu(hidden [liked, item, context] + bias) + bias
 //
-// A rank's gradients of dense parameters are summed as integers over its microbatches, then over the ranks, and become
-// floats once. Integers have no order, and a microbatch is computed by one rank, whatever their number: so the copies
-// are the same on all ranks, and the same on any number of them.
+// The gradients of dense parameters are summed as integers over the microbatches of a rank, then over the ranks, and
+// are converted to floats after that. Sums of integers do not depend on the order, and each microbatch is computed by
+// one rank. So the copies are the same on all ranks, and for every number of ranks.
 #pragma once
 
 #include <array>
@@ -18,32 +18,35 @@
 #include "gpups/gpups.hpp"
 #include "tables.hpp"
 
-// What a sample reads, and where its gradients go: habit (1), item and liked (kDim), context (kContextDim).
+// The rows of a sample, or their gradients: habit (1), item and liked (kDim), context (kContextDim).
 template <class Float>
 struct SampleRows {
   Float *habit, *item, *liked, *context;
 };
 
+// The dense layer, and the model's logit.
 class Model {
  public:
   Model();
 
-  // The logit of a click.
+  // Returns the logit of a click.
   float score(SampleRows<float const> const& rows) const;
-  // The same; writes the sample's gradients, adds those of dense parameters, (size()), and returns the logit.
+  // Returns the logit, and computes gradients: writes those of the rows to `gradients`, and adds those of the dense
+  // parameters to `dense_gradients`, (size()).
   float learn(SampleRows<float const> const& rows, bool clicked, SampleRows<float> const& gradients,
               std::span<float> dense_gradients) const;
 
-  // Adds a microbatch's gradients to the sums of the rank. Throws gpups::Error where one is not finite.
+  // Adds the gradients of a microbatch to the sums of the rank. Throws gpups::Error if one is not finite or too large.
   static void add_to_sums(std::span<float const> dense_gradients, gpups::View<std::int64_t> sums);
-  // Adagrad, with the gradients' sums over all samples of all ranks.
+  // Updates the parameters by Adagrad. sums: of the gradients of all ranks; samples: of all ranks.
   void update(gpups::View<std::int64_t const> sums, std::size_t samples);
 
   static constexpr std::size_t size() { return kOutputBias + 1; }
   std::uint64_t hash() const;
   std::span<float const> values() const { return values_; }
 
-  // As a blob for a checkpoint, and back. Throws gpups::Error where there is none.
+  // Converts to a blob of a checkpoint, and back. restore() throws gpups::Error if the blob is missing or of another
+  // model.
   gpups::Blob save() const;
   void restore(std::span<gpups::Blob const> blobs);
 

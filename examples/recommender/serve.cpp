@@ -24,14 +24,14 @@ std::vector<Key> keys_of(Request const& request, Table table) {
   return keys;
 }
 
-// So many digits that a reader has the same bits.
+// With 9 digits, the text gives the same float when it is read.
 std::string to_text(float number) {
   char text[32];
   std::snprintf(text, sizeof text, "%.9g", static_cast<double>(number));
   return text;
 }
 
-// ITEM:WEIGHT,ITEM:WEIGHT,..; false for other text.
+// Reads ITEM:WEIGHT,ITEM:WEIGHT,... Returns false for other text.
 bool parse_history(std::string const& text, std::vector<Liked>& history) {
   std::istringstream list(text);
   for (std::string one; std::getline(list, one, ',');) {
@@ -99,7 +99,7 @@ Request parse_request(std::string const& line) {
   bool const good = text && parse_history(history, request.visit.history);
   for (std::uint64_t item; good && text >> item;) request.items.push_back(item);
   if (!good || !text.eof() || request.items.empty()) {
-    throw Error("'" + line + "' is no request (nothing can be looked up): write USER CONTEXT ITEM:WEIGHT,.. ITEM ..");
+    throw Error("'" + line + "' is not a request: write USER CONTEXT ITEM:WEIGHT,.. ITEM ..");
   }
   return request;
 }

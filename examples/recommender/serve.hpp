@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Look-ups for serving: how likely is it that a visitor clicks on each of these items?
+// Serving with look-ups: computes how likely a visitor clicks on each of some items.
 //
-// The same call serves from a checkpoint, and from tables in training: there from the training thread, which asks at
-// the beginning of a step and has the rows at its end.
+// The same code serves from a checkpoint and during training. In training, the training thread starts the look-ups at
+// the beginning of a step, and waits for the rows at its end.
 #pragma once
 
 #include <string>
@@ -12,20 +12,22 @@
 #include "gpups/gpups.hpp"
 #include "model.hpp"
 
+// A visit, and the items that may be shown.
 struct Request {
   Visit visit;
   std::vector<std::uint64_t> items;
 };
 
-// A request synthetic from the stream.
+// Returns a synthetic request with a visit of the stream. REQUIRES: number < kBatch.
 Request make_request(std::int64_t step, std::size_t number);
 
-// A request on its way.
+// A request whose look-ups are in flight.
 class Scoring {
  public:
-  // Asks for the rows, wherever they are, and returns.
+  // Starts the look-ups of all rows, local and remote.
   Scoring(gpups::Store& store, gpups::Stream& stream, Request const& request);
-  // The probability of each item; waits for the rows. REQUIRES: before the next Store::advance_clock.
+  // Waits for the rows, and returns the probability of a click for each item. REQUIRES: Store::advance_clock() was not
+  // called since the constructor.
   std::vector<float> wait(gpups::Store& store, gpups::Stream& stream, Model const& model);
 
  private:
@@ -35,10 +37,10 @@ class Scoring {
   gpups::LookupRequest lookups_[kTables];
 };
 
-// A request as a line of text: USER CONTEXT ITEM:WEIGHT,ITEM:WEIGHT,.. ITEM ITEM ..
+// Returns a request as a line of text: USER CONTEXT ITEM:WEIGHT,ITEM:WEIGHT,.. ITEM ITEM ..
 std::string to_text(Request const& request);
-// Throws gpups::Error for text that is none.
+// Reads a request from a line of text. Throws gpups::Error if the text is not a request.
 Request parse_request(std::string const& line);
 
-// The answer as a line of text: the user, then ITEM=PROBABILITY for each item.
+// Returns the answer as a line of text: the user, then ITEM=PROBABILITY for each item.
 std::string wait_answer(gpups::Store& store, gpups::Stream& stream, Model const& model, Request const& request);

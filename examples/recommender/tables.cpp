@@ -3,7 +3,7 @@
 
 using namespace gpups;
 
-// A row begins with random values of deviation `scale`: a function of its key, the same on every rank and in every run.
+// A row begins with random values of deviation `scale`, a function of its key, on every rank and in every run.
 void add_tables(Store& store) {
   auto const add = [&](Table table, char const* name, float scale, std::uint32_t admission_count) {
     store.add_table({.name = name,
@@ -13,7 +13,7 @@ void add_tables(Store& store) {
                      .admission_count = admission_count});
   };
   add(kUsers, "users", 0, 1);
-  add(kItems, "items", 0.1F, 4);  // no row for what is seen three times or less
+  add(kItems, "items", 0.1F, 4);  // no row for an item that occurs three times or less
   add(kLiked, "liked", 0.1F, 4);
   add(kContexts, "contexts", 0.1F, 1);
 }

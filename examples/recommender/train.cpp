@@ -13,18 +13,18 @@ using namespace gpups;
 
 namespace {
 
-constexpr std::int64_t kPeriod = 50;  // steps between looks at progress, memory and the wish to stop
-// Steps without a occurrence after which a row is forgotten.
+constexpr std::int64_t kPeriod = 50;  // steps between two reports; then rows expire and signals are checked
+// Steps without an update after which a row expires.
 constexpr std::int64_t kUserAge = 30, kItemAge = 100;
-constexpr std::int64_t kStepsToLearn = 400;                   // from then on predictions must be good
-constexpr double kLearntLeast = 0.85;                         // without the hidden layer it is 0.71
-constexpr std::size_t kRowsMost = 6000, kPlacesMost = 12000;  // without admission or expire there are ever more
+constexpr std::int64_t kStepsToLearn = 400;                   // after which predictions must be good
+constexpr double kLearntLeast = 0.85;                         // without the hidden layer, 0.71 is reached
+constexpr std::size_t kRowsMost = 6000, kPlacesMost = 12000;  // without admission and expiry, there would be more
 
-std::atomic<std::uint32_t> stop_asked = 0;  // lock-free, as a signal's handler needs it
+std::atomic<std::uint32_t> stop_asked = 0;  // lock-free, so that a signal handler may set it
 static_assert(decltype(stop_asked)::is_always_lock_free);
 std::uint32_t stop() { return stop_asked; }
 
-// Forgets rows that nobody names any more. No batch may be under way meanwhile.
+// Removes rows that were not updated for long. REQUIRES: no prepared batch exists.
 void forget(Store& store) {
   store.expire(TableId{kUsers}, kUserAge);
   store.expire(TableId{kItems}, kItemAge);
@@ -40,16 +40,16 @@ void print(std::int64_t steps, Report const& report) {
   std::fflush(stdout);
 }
 
-// Whether all is as it should be; says what is not.
+// Returns whether the results are good enough; prints why they are not.
 bool check(Report const& last) {
   bool const learnt = last.learnt() >= kLearntLeast;
   bool const bounded = last.rows <= kRowsMost && last.places <= kPlacesMost;
-  if (!learnt) std::fprintf(stderr, "only %.0f%% of what there is was learnt\n", 100 * last.learnt());
-  if (!bounded) std::fprintf(stderr, "%zu rows in %zu places: these are too many\n", last.rows, last.places);
+  if (!learnt) std::fprintf(stderr, "the model learnt only %.0f%% of what can be learnt\n", 100 * last.learnt());
+  if (!bounded) std::fprintf(stderr, "there are %zu rows in %zu places, which is too many\n", last.rows, last.places);
   return learnt && bounded;
 }
 
-// For comparison with `recommender serve`.
+// Prints answers, to compare them with those of `recommender serve`.
 void print_answers(Store& store, Stream& stream, Model const& model) {
   for (std::size_t i = 0; i < 3; ++i) {
     std::printf("%s\n", wait_answer(store, stream, model, make_request(number(store.clock()), i)).c_str());
@@ -85,6 +85,6 @@ bool train(Group const& group, std::filesystem::path const& folder, std::int64_t
     std::printf("table hash %016llx  dense hash %016llx\n", static_cast<unsigned long long>(hash),
                 static_cast<unsigned long long>(model.hash()));
   }
-  store.wait_barrier();  // until then every rank answers look-ups
+  store.wait_barrier();  // every rank answers look-ups until all ranks have finished
   return !first || !last || number(store.clock()) < kStepsToLearn || check(*last);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training on the stream: what every rank runs.
+// Training on the stream.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 #include "gpups/gpups.hpp"
 
-// Learns from the stream's first `steps` steps, or from where the checkpoint in `folder` ends, and saves there. SIGINT
-// and SIGTERM end it early, with a checkpoint. Returns false on rank 0 where predictions were not as good as they
-// should be, or there were too many rows; it says so.
+// Trains one rank up to step `steps` of the stream, from the checkpoint in `folder` if there is one, and saves a
+// checkpoint there. SIGINT and SIGTERM end the training early, with a checkpoint. Returns false on rank 0, after
+// printing why, if the predictions were not good enough, or if there were too many rows.
 bool train(gpups::Group const& group, std::filesystem::path const& folder, std::int64_t steps);

@@ -2,13 +2,14 @@
 #include "trainer.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 
 using namespace gpups;
 
 namespace {
 
-constexpr std::int64_t kAhead = 4;  // steps between announcing a batch and training on it
+constexpr std::int64_t kAhead = 4;  // steps from preparing a batch to training on it
 constexpr std::size_t kMicrobatches = 16, kMicrobatch = kBatch / kMicrobatches;
 constexpr std::int64_t kServeEvery = 4;  // steps
 constexpr std::size_t kServed = 8;       // requests at once; each takes kTables look-ups
@@ -22,14 +23,41 @@ SampleRows<Float> rows_of(Matrix<float> const (&matrices)[kTables], std::size_t 
           .context = matrices[kContexts].row(sample).data()};
 }
 
+// Returns the log-loss in units of 2^-30.
+std::int64_t log_loss(float logit, bool clicked) {
+  return std::llround(0x1p30 * std::log1p(std::exp(static_cast<double>(clicked ? -logit : logit))));
+}
+
 }  // namespace
+
+void Progress::add(Impression const& impression, float logit) {
+  loss += log_loss(logit, impression.clicked);
+  least += log_loss(impression.logit, impression.clicked);
+  clicks += impression.clicked ? 1 : 0;
+  ++impressions;
+}
+
+Report wait_report(Store& store, Progress const& mine) {
+  auto const places = static_cast<std::int64_t>(store.stats().rows_reserved);
+  std::vector<std::int64_t> sums{mine.loss, mine.least, mine.clicks, mine.impressions, mine.requests, places};
+  store.wait_allreduce(sums);
+  std::size_t rows = 0;
+  for (Table const table : kAllTables) rows += store.size(TableId{table});
+  auto const impressions = static_cast<double>(sums[3]), clicks = static_cast<double>(sums[2]) / impressions;
+  return {.loss = static_cast<double>(sums[0]) * 0x1p-30 / impressions,
+          .least = static_cast<double>(sums[1]) * 0x1p-30 / impressions,
+          .base = -clicks * std::log(clicks) - (1 - clicks) * std::log(1 - clicks),
+          .requests = static_cast<std::size_t>(sums[4]),
+          .rows = rows,
+          .places = static_cast<std::size_t>(sums[5])};
+}
 
 Trainer::Trainer(Group const& group, Store& store, Model& model)
     : group_(group), store_(store), stream_(store.make_stream()), model_(model), sums_(Device::host(), Model::size()) {}
 
 Progress Trainer::train_until(Clock end, std::uint32_t (*signal)()) {
   Progress progress;
-  std::deque<VisitBatch> ahead;  // announced, so that their rows arrive without being asked for
+  std::deque<VisitBatch> ahead;  // prepared, so that owners send their rows in time
   for (Clock clock = store_.clock(), next = clock; clock < end; clock = clock + 1) {
     for (; next < end && next - clock < kAhead; next = next + 1) ahead.push_back(prepare(next));
     train_step(ahead.front(), signal(), progress);
@@ -39,7 +67,7 @@ Progress Trainer::train_until(Clock end, std::uint32_t (*signal)()) {
   return progress;
 }
 
-// The step. What others own is on its way while this rank computes: rows to serve with, and the dense layer's sums.
+// Trains on a batch. Look-ups for requests and the allreduce of the dense layer are in flight while this rank computes.
 void Trainer::train_step(VisitBatch const& batch, std::uint32_t signal, Progress& progress) {
   store_.wait_ready(batch.prepared);
   std::vector<Scoring> served = begin_serving();
@@ -56,7 +84,7 @@ void Trainer::train_step(VisitBatch const& batch, std::uint32_t signal, Progress
   model_.update(sums_, kBatch);
 }
 
-// A rank takes whole microbatches, perhaps none, and announces the rows that they name.
+// Prepares a batch: this rank's microbatches, perhaps none, and the keys of their rows.
 Trainer::VisitBatch Trainer::prepare(Clock clock) {
   std::size_t const rank = number(store_.rank()), ranks = static_cast<std::size_t>(store_.ranks());
   std::size_t const begin = kMicrobatches * rank / ranks, end = kMicrobatches * (rank + 1) / ranks;
@@ -76,7 +104,7 @@ Trainer::VisitBatch Trainer::prepare(Clock clock) {
   return batch;
 }
 
-// What this rank is asked meanwhile, synthetic. The rows are those of the step before, complete.
+// Starts the look-ups of synthetic requests. They read rows with the updates of all steps before this one.
 std::vector<Scoring> Trainer::begin_serving() {
   std::vector<Scoring> served;
   std::int64_t const step = number(store_.clock());
@@ -86,7 +114,7 @@ std::vector<Scoring> Trainer::begin_serving() {
   return served;
 }
 
-// One row for each impression and table: the weighted mean of a bag.
+// Reads one row for each impression and table: the weighted mean of a bag.
 void Trainer::pull(VisitBatch const& batch) {
   for (Table const table : kAllTables) {
     values_[table] = Matrix<float>(Device::host(), batch.impressions.size(), kDims[table]);
@@ -110,7 +138,7 @@ void Trainer::forward_backward(VisitBatch const& batch, Progress& progress) {
   }
 }
 
-// One gradient for each bag: its rows get their shares of it, and gpups sums exactly.
+// Pushes one gradient for each bag. Each row of a bag gets its share of it, and the store sums exactly.
 void Trainer::push(VisitBatch const& batch) {
   std::vector<TableGradients> gradients;
   for (Table const table : kAllTables) {

@@ -153,7 +153,7 @@ class InAJob(DoctorTest):
         self.assertEqual(statuses, [0, 0, 0], all_of_it)
         self.assertEqual(outs[1:], ["", ""])  # rank 0 prints for all
         for word in ("ok: rank 0: gpups 0.", "ok: ranks 1-2: gpups 0.", "ok: rank 2: local rank 2 of 3",
-                     "all ranks see the run's folder",
+                     "all ranks have access to the run's folder",
                      "from rank 0 to rank 1: ", "from rank 0 to rank 2: "):
             self.assertIn(word, outs[0])
         self.assertFalse((self.folder / "out").exists())

@@ -127,7 +127,7 @@ class Clicks(unittest.TestCase):
         train = "data.train=clicks.bin"
         self.expect_error("clicks.bin has 2 numbers and 3 categories (the configuration has 2 numbers and 4 categories",
                           train, "data.categorical_columns=4")
-        self.expect_error("or other kinds of them", train, 'data.multi_hot=["C1"]')
+        self.expect_error("or categories of other kinds", train, 'data.multi_hot=["C1"]')
         bits = (self.folder / "clicks.bin").read_bytes()
         (self.folder / "cut.bin").write_bytes(bits[:-100])
         self.expect_error("cut.bin", "data.train=cut.bin")
@@ -154,7 +154,7 @@ class Clicks(unittest.TestCase):
         summary, _ = self.train("data.train=one.tsv", name="one")  # a tenth of one sample is none
         self.assertNotIn("test", summary)
         self.write("two.tsv", self.lines[:2])
-        self.expect_error("has no samples to learn from (all of them are held out)", "data.train=two.tsv",
+        self.expect_error("has no samples to learn from (all are for validation and the test)", "data.train=two.tsv",
                           "data.test_share=0.45", "data.valid_share=0.45")
 
     def test_memory_plan_matches_peak_memory(self):
@@ -179,9 +179,9 @@ class Clicks(unittest.TestCase):
             self.assertLess(planned, 1.3 * taken, said)
 
     def test_rejects_settings_that_do_not_fit_the_data(self):
-        self.expect_error("model.shared names 'C4'", 'model.shared=["C1,C4"]')
+        self.expect_error("model.shared has 'C4'", 'model.shared=["C1,C4"]')
         self.expect_error("model.dims has 'C1'", "model.name=dcnv2", 'model.dims=["C1"]')
-        self.expect_error("'C9' is no category", 'data.multi_hot=["C9"]')
+        self.expect_error("'C9' is not a category", 'data.multi_hot=["C9"]')
 
 
 if __name__ == "__main__":

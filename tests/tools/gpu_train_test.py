@@ -76,10 +76,10 @@ class GpuTrain(unittest.TestCase):
             self.assertIn(word, done.stdout)
         done = self.run_it("--help")
         self.assertEqual(done.returncode, 0)
-        for word in ("train", "eval", "nearest", "Examples:", "Exits with 0", "training data again"):
+        for word in ("train", "eval", "nearest", "Examples:", "Exit status: 0", "training data again"):
             self.assertIn(word, done.stdout)
         for command, words in (("train", ("default: run.ranks, else 1", "default: run.device, else auto",
-                                          "CONFIG REQUIRED", "--set SECTION.KEY=VALUE ... Wins over",
+                                          "CONFIG REQUIRED", "--set SECTION.KEY=VALUE ... Overrides",
                                           "--set train.epochs=5 --set")),
                                ("eval", ("default: test", "--split valid|test")),
                                ("nearest", ("default: 10", "--count N", "NAME ... REQUIRED")),
@@ -121,13 +121,13 @@ class GpuTrain(unittest.TestCase):
         convert = ("convert", "clicks.tsv", "new.bin")
         self.expect_one_line_error("allow a share of bad lines with --bad-share-max", *convert, *shape)
         self.expect_one_line_error("3 bad lines of 3", *convert)  # Criteo's columns
-        self.expect_one_line_error("'C9' is no category", *convert, "--categorical-columns", 2, "--weighted", "C9")
+        self.expect_one_line_error("'C9' is not a category", *convert, "--categorical-columns", 2, "--weighted", "C9")
         self.expect_one_line_error("--numeric-columns is '-1'", *convert, "--numeric-columns=-1")
         self.expect_one_line_error("--bad-share-max is 'nan'", *convert, "--bad-share-max", "nan")
         self.expect_one_line_error("--threads is 'all'", *convert, "--threads", "all")
         self.expect_one_line_error("no option --multi-hot-of", *convert, "--multi-hot-of", "C1")
         self.expect_one_line_error("BINARY is missing", "convert", "clicks.tsv")
-        self.expect_one_line_error("exists and is no binary file", "convert", "clicks.bin", "clicks.tsv")
+        self.expect_one_line_error("exists and is not a binary file", "convert", "clicks.bin", "clicks.tsv")
         self.assertNotIn("new.bin", self.names())
         self.assertNotIn("new.bin.new", self.names())
 
@@ -173,7 +173,7 @@ class GpuTrain(unittest.TestCase):
         expect("CONFIG is missing", "train")
         expect("RUN_FOLDER is missing", "eval")
         expect("NAME is missing", "nearest", "out")
-        expect("'more' is a word too many", "train", self.config, "more")
+        expect("'more' is one argument too many", "train", self.config, "more")
         expect("write --set before each setting", "train", self.config, "--set", "train.epochs=1", "train.batch_size=8")
         expect("--ranks has no value", "train", self.config, "--ranks")
         expect("--run is given 2 times", "train", self.config, "--run", "a", "--run", "b")

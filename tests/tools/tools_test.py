@@ -59,7 +59,7 @@ class CountTests(unittest.TestCase):
               "1 passed, 2 failed, 0 skipped"], False))
         self.assertEqual(
             self.of_program("fail", {"cases": ["S.a"]}, *passed),
-            (["failed: p: it failed, though none of its cases did", "1 passed, 1 failed, 0 skipped"], False))
+            (["failed: p: it failed, although none of its cases failed", "1 passed, 1 failed, 0 skipped"], False))
 
     def test_empty_suite_fails(self):
         self.assertFalse(count_tests.report(ElementTree.fromstring("<testsuite/>"))[1])
@@ -159,7 +159,7 @@ class Compare(unittest.TestCase):
     def test_rejects_invalid_result_line(self):
         done = self.run_on(self.line("a", 1), "nonsense\n")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("1.jsonl:1 is no result", done.stderr)
+        self.assertIn("1.jsonl:1 is not a result", done.stderr)
 
 
 class ResourceUse(unittest.TestCase):

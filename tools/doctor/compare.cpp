@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using trainer::Findings;
 
-// RankRunner whose word is another than rank 0's.
+// Returns the ranks whose word differs from that of rank 0.
 std::vector<int> others_than_first(std::vector<std::string> const& words) {
   std::vector<int> ranks;
   for (std::size_t rank = 1; rank < words.size(); ++rank) {
@@ -29,7 +29,7 @@ std::vector<int> others_than_first(std::vector<std::string> const& words) {
   return ranks;
 }
 
-// A file of rank 0's, gone with it.
+// A file of rank 0, which the destructor removes.
 class Mark {
  public:
   explicit Mark(fs::path const& folder)
@@ -50,7 +50,7 @@ class Mark {
   fs::path path_;
 };
 
-// Network file systems show a new file late: it is waited for.
+// Waits up to 5 s for a file, since network file systems show new files late. Returns whether it was there.
 bool wait_seen(std::string const& path) {
   for (int i = 0; i < 50; ++i) {
     std::ifstream in(path);
@@ -61,7 +61,7 @@ bool wait_seen(std::string const& path) {
   return false;
 }
 
-// "model.dim = 16" in lines; nothing where the configuration is not usable.
+// Returns lines of the form "model.dim = 16"; empty if there is no usable configuration.
 std::string settings_text(std::optional<trainer::RunFacts> const& run) {
   std::string text;
   if (run) {
@@ -70,7 +70,7 @@ std::string settings_text(std::optional<trainer::RunFacts> const& run) {
   return text;
 }
 
-// The first line that two texts do not share.
+// Returns the first lines that differ in two texts.
 std::pair<std::string, std::string> first_difference(std::string const& a, std::string const& b) {
   std::istringstream in_a(a), in_b(b);
   std::string line_a, line_b;
@@ -89,7 +89,7 @@ void wait_compare_settings(comm::ControlChannel& channel, std::optional<trainer:
   if (channel.rank() != 0) return;
   for (int const rank : others_than_first(settings)) {
     std::string const& other = settings[static_cast<std::size_t>(rank)];
-    if (other.empty() || settings[0].empty()) continue;  // who has no usable configuration says so itself
+    if (other.empty() || settings[0].empty()) continue;  // that rank has a finding about it already
     auto const [here, there] = first_difference(settings[0], other);
     mine.push_back(
         trainer::problem(fmt::format("rank {} has {} where rank 0 has {} (they could not train together): "
@@ -103,7 +103,7 @@ void wait_compare_data(comm::ControlChannel& channel, std::optional<trainer::Run
       channel.wait_gather_to_root(run && !run->data.empty() ? fmt::format("{:016x}", run->data_digest) : "");
   if (channel.rank() != 0 || digests[0].empty()) return;
   std::vector<int> others = others_than_first(digests);
-  // A rank that has read nothing says so itself.
+  // A rank that has read no data has a finding about it already.
   std::erase_if(others, [&](int rank) { return digests[static_cast<std::size_t>(rank)].empty(); });
   if (others.empty()) return;
   mine.push_back(
@@ -120,16 +120,16 @@ void wait_compare_folder(comm::ControlChannel& channel, std::string const& folde
   auto const seen = channel.wait_gather_to_root(wait_seen(path) ? "yes" : "no");
   if (channel.rank() != 0) return;
   if (seen[0] != "yes") {
-    mine.push_back(
-        trainer::problem(fmt::format("the run's folder {} does not keep what is written to it (checkpoints go "
-                                     "there): choose another with --run",
-                                     folder)));
+    mine.push_back(trainer::problem(
+        fmt::format("the run's folder {} does not keep the files that are written to it (checkpoints are "
+                    "written there): choose another folder with --run",
+                    folder)));
     return;
   }
   auto const blind = others_than_first(seen);
   mine.push_back(blind.empty()
-                     ? trainer::ok(fmt::format("all ranks see the run's folder {}", folder))
-                     : trainer::problem(fmt::format("{} cannot see the run's folder {} of rank 0 (all ranks write into "
+                     ? trainer::ok(fmt::format("all ranks have access to the run's folder {}", folder))
+                     : trainer::problem(fmt::format("{} cannot read the run's folder {} of rank 0 (all ranks write to "
                                                     "it): choose a folder that all machines share with --run",
                                                     ranks_text(blind), folder)));
 }

@@ -21,7 +21,7 @@ namespace {
 
 using trainer::Finding;
 
-// The number in "cuda:1"; for other text, the device that `auto` would choose.
+// Returns the number in "cuda:1"; for other text, that of the device that `auto` selects.
 int device_index(std::string const& device, int local_rank) {
   int index = 0;
   if (device.starts_with("cuda:")) {
@@ -31,7 +31,7 @@ int device_index(std::string const& device, int local_rank) {
   return local_rank % std::max(1, cuda_device_count());
 }
 
-// Of one rank that is alone, or does not talk to the others (yet, or any more).
+// Prints the findings of one rank that is alone, or not connected to the others. Returns the exit status.
 int print_own(trainer::Findings const& findings, trainer::RendezvousFacts const& meeting) {
   std::string text, whose = meeting.launcher.empty() ? "" : fmt::format("rank {}", meeting.rank);
   for (Finding const& finding : findings) text += trainer::line_of(finding, whose) + "\n";
@@ -57,7 +57,7 @@ int wait_doctor(CommandLine const& line) {
   if (facts.rendezvous.launcher.empty() || !trainer::can_join(facts)) return print_own(findings, facts.rendezvous);
   bool const problem_before = facts.rendezvous.rank == 0 && trainer::has_problem(findings);
   if (facts.rendezvous.rank == 0) {
-    // What is known already should not wait for others, who may not come.
+    // Printed before joining the other ranks, which may never start.
     print_own(findings, facts.rendezvous);
     findings.clear();
   }

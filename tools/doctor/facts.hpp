@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what the doctor needs to know of this process and its machine. Nothing here throws for what it finds.
+// Reads facts about this process and its machine for the doctor. Problems are among the facts, and not thrown.
 #pragma once
 
 #include "trainer/doctor/facts.hpp"
@@ -8,7 +8,7 @@ namespace gpups::tools {
 
 trainer::ProgramFacts read_program();
 trainer::MachineFacts read_machine();
-trainer::GpuFacts read_gpus(int own);  // own: the device that this rank would use; others' memory is not asked for
+trainer::GpuFacts read_gpus(int own);  // own: the device of this rank; memory of others is not read
 trainer::RendezvousFacts read_rendezvous();
 trainer::TransportFacts read_transports();
 

@@ -32,7 +32,7 @@ bool can_reach(int a, int b) {
   try {
     return cuda::can_reach(a, b) && cuda::can_reach(b, a);
   } catch (Error const&) {
-    return true;  // the device has an error of its own
+    return true;  // read_gpu() has stored the error of the device
   }
 }
 

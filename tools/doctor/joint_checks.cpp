@@ -22,8 +22,9 @@ namespace {
 
 using trainer::Findings;
 
-constexpr double kTimeoutLeast_s = 10;  // a new file of rank 0's is waited for half as long
+constexpr double kTimeoutLeast_s = 10;  // twice the time that ranks wait for a new file of rank 0
 
+// Measures the links from rank 0 to the others.
 void measure(comm::ControlChannel& channel, Group const& group, std::string const& device, Findings& mine) {
   Stream stream(device_from(device.empty() ? "auto" : device, group.location().local_rank), 1);
   auto const speeds = comm::wait_benchmark_links(channel, *group.impl().bulk, stream);
@@ -36,8 +37,8 @@ void measure(comm::ControlChannel& channel, Group const& group, std::string cons
   }
 }
 
-// Rank 0 prints what all have found; all learn whether there is a problem. before: there was one that rank 0 has
-// printed.
+// Prints the findings of all ranks on rank 0. Returns the exit status, the same on all ranks. before: rank 0 has
+// printed a problem already.
 int report(comm::ControlChannel& channel, Findings const& mine, bool before) {
   auto const packed = channel.wait_gather_to_root(trainer::serialize(mine));
   int status = before ? 2 : 0;
@@ -74,7 +75,7 @@ int wait_joint_checks(trainer::Facts facts, Findings mine, bool problem_before) 
   wait_compare_settings(channel, facts.run, mine);
   wait_compare_data(channel, facts.run, mine);
   wait_compare_folder(channel, facts.run ? facts.run->folder : "", mine);
-  // The last rank waits for its turn to be measured as long as all others take.
+  // Links are measured one after the other, so the last rank waits until all others are done.
   if (channel.rank() != 0) channel.set_timeout(timeout_s + 5.0 * group.size());
   measure(channel, group, facts.run ? facts.run->device : "", mine);
   int const status = report(channel, mine, problem_before);

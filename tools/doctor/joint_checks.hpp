@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only all ranks of a job can find out.
+// Checks for which all ranks of a job are needed.
 #pragma once
 
 #include "trainer/doctor/facts.hpp"
@@ -7,9 +7,9 @@
 
 namespace gpups::tools {
 
-// Joins the other ranks; looks whether they see the same data and folder, and how fast they reach each other. Rank 0
-// prints what all have found. mine: what is not yet printed; problem_before: a problem of rank 0's is. Returns the
-// status to exit with, the same on all ranks. Throws Error where ranks do not come together, or lose each other.
+// Joins the other ranks, compares their settings, data and folders, and measures the links between them. Rank 0 prints
+// the findings of all ranks. mine: findings that are not printed yet. problem_before: rank 0 has printed a problem
+// already. Returns the exit status, the same on all ranks. Throws Error if ranks do not join, or are lost.
 int wait_joint_checks(trainer::Facts facts, trainer::Findings mine, bool problem_before);
 
 }  // namespace gpups::tools

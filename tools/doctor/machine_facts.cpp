@@ -26,19 +26,19 @@ std::optional<Value> first_value_in(char const* file) {
   return in >> value ? std::optional(value) : std::nullopt;
 }
 
-// By control groups of version 2 or 1, as a container sees them.
+// Returns the limit of control groups (version 2 or 1), in cores.
 std::optional<double> cpu_limit() {
   std::ifstream in("/sys/fs/cgroup/cpu.max");
   double quota = 0, period = 0;
-  if (in >> quota >> period && period > 0) return quota / period;  // "max" is no number
+  if (in >> quota >> period && period > 0) return quota / period;  // "max" is not a number
   auto const old_quota = first_value_in<double>("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
   auto const old_period = first_value_in<double>("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
   if (old_quota && old_period && *old_quota > 0 && *old_period > 0) return *old_quota / *old_period;
   return std::nullopt;
 }
 
-// Whether another process, which is no parent of this one, can read its memory: tried, since kernel, container and
-// sandbox all have a say in it.
+// Whether a child process can read the memory of this process. This is tried, since it depends on the kernel, the
+// container and the sandbox.
 bool memory_readable() {
   char const secret = 'x';
   pid_t const parent = getpid();

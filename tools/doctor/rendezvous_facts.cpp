@@ -30,7 +30,7 @@ RendezvousFacts::Host look_up(std::string const& name) {
   return {.name = name, .error = found.error, .loopback = found.error.empty() && loopback};
 }
 
-// errno of listening there, 0 where that can be done.
+// Returns the errno of listening at a port, or 0 if that is possible.
 int error_of_listening(int port) {
   int const listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (listener < 0) return errno;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What UCX offers on this machine, by its lower interface: the upper one tells of it in its log only.
+// The transports and devices of UCX on this machine, read through its lower interface (UCT): the upper one (UCP) only
+// logs them.
 #include "kernels/build_config.hpp"
 #include "tools/doctor/facts.hpp"
 #include "trainer/versions.hpp"

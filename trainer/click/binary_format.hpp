@@ -3,7 +3,7 @@
 //
 //   FileHeader | layout_text() | 0 .. 63 zeros | block | zeros | block | ... | zeros | BlockEntry of each block
 //
-// Numbers are little-endian. Blocks and the index begin at multiples of 64 bytes. What a block holds is in block.hpp.
+// Numbers are little-endian. Blocks and the index begin at multiples of 64 bytes. block.hpp describes a block.
 #pragma once
 
 #include <bit>
@@ -11,12 +11,14 @@
 
 namespace gpups::trainer {
 
-static_assert(std::endian::native == std::endian::little, "files are mapped and used as they are");
+static_assert(std::endian::native == std::endian::little,
+              "files are mapped into memory, and their numbers are little-endian");
 
 constexpr char kMagic[8] = {'g', 'p', 'u', 'c', 'l', 'i', 'c', 'k'};
 constexpr std::uint32_t kFormatVersion = 1;
 constexpr std::uint64_t kAlignment = 64;
 
+// The first bytes of a file.
 struct FileHeader {
   char magic[8] = {};
   std::uint32_t version = 0;
@@ -24,12 +26,13 @@ struct FileHeader {
   std::uint32_t block_samples = 0;  // kSampleBlock
   std::uint32_t reserved = 0;       // 0
   std::uint64_t samples = 0;        // all blocks but the last are full
-  std::uint64_t index_begin = 0;    // the index ends where the file does
+  std::uint64_t index_begin = 0;    // in the file; the index extends to the end of the file
   std::uint64_t index_xxh3 = 0;
-  std::uint64_t xxh3 = 0;  // of the header before this, and the layout
+  std::uint64_t xxh3 = 0;  // of the fields above, and of the layout
 };
 static_assert(sizeof(FileHeader) == 56);
 
+// An element of the index: where a block is, and its checksum.
 struct BlockEntry {
   std::uint64_t begin = 0;  // in the file
   std::uint64_t bytes = 0;
@@ -37,6 +40,7 @@ struct BlockEntry {
 };
 static_assert(sizeof(BlockEntry) == 24);
 
+// Rounds up to a multiple of kAlignment.
 constexpr std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 }  // namespace gpups::trainer

@@ -12,7 +12,7 @@ namespace {
 
 std::size_t padded(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
 
-// Puts columns behind their entries.
+// Builds a block: appends columns, and fills in their entries.
 class Writer {
  public:
   Writer(std::size_t columns, std::size_t bytes_at_most) {
@@ -20,7 +20,7 @@ class Writer {
     bytes_.resize(padded(columns * sizeof(ColumnEntry)));
   }
 
-  // Element i is value_of(i).
+  // Appends a column of `count` elements; element i is value_of(i).
   template <class T, class ValueOf>
   void add(std::size_t count, ValueOf value_of, std::uint32_t missing = 0) {
     std::size_t const begin = bytes_.size();
@@ -30,7 +30,7 @@ class Writer {
     reinterpret_cast<ColumnEntry*>(bytes_.data())[column_++] = {static_cast<std::uint32_t>(begin), sizeof(T), missing};
   }
 
-  // In 4 bytes each where that is enough.
+  // Appends a column of ids, in 4 bytes each if all of them fit.
   template <class IdOf>
   void add_ids(std::size_t count, IdOf id_of) {
     std::uint64_t any = 0;
@@ -47,13 +47,13 @@ class Writer {
   }
 
  private:
-  // The largest number of 32 bits that is no id. It is among the count + 1 largest ones.
+  // Returns the largest 32-bit number that is not an id. It is one of the count + 1 largest numbers.
   template <class IdOf>
   static std::uint32_t unused(std::size_t count, IdOf id_of) {
     constexpr std::uint64_t kLargest = 0xFFFFFFFFU;
     std::vector<bool> is_id(count + 1);
     for (std::size_t i = 0; i < count; ++i) {
-      std::uint64_t const below = kLargest - id_of(i);  // far above count for a missing one
+      std::uint64_t const below = kLargest - id_of(i);  // far above count for kMissingId
       if (below <= count) is_id[below] = true;
     }
     auto const below = std::find(is_id.begin(), is_id.end(), false) - is_id.begin();
@@ -64,7 +64,7 @@ class Writer {
   std::size_t column_ = 0;
 };
 
-// The values of a category of many values, which lie apart in the batch.
+// Appends the columns of a category of many values. In the batch its values are not contiguous.
 void add_lists(Writer& out, SampleBatch const& from, std::size_t categories, std::size_t f, bool weighted) {
   std::vector<std::uint32_t> offsets(1), places;
   for (std::size_t i = 0; i < from.samples; ++i) {
@@ -79,7 +79,7 @@ void add_lists(Writer& out, SampleBatch const& from, std::size_t categories, std
 
 std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
 
-// Whether a float is infinite, by its bits: such loops are vectorised, and nothing is assumed of NaN.
+// Both test the bits of a float, so that loops are vectorised and do not depend on comparisons with NaN.
 bool infinite(float value) { return (bits_of(value) & 0x7FFFFFFFU) == 0x7F800000U; }
 bool no_number(float value) { return (bits_of(value) & 0x7FFFFFFFU) > 0x7F800000U; }
 
@@ -90,7 +90,7 @@ bool all(std::span<T const> values, Holds holds) {
   return failed == 0;
 }
 
-// Reads the entries of a block in order, as they are believed.
+// Checks a block column by column: first the entry of a column, then its elements.
 class Checker {
  public:
   Checker(BlockShape const& shape, std::span<std::byte const> block, std::size_t samples)
@@ -110,7 +110,8 @@ class Checker {
   }
 
  private:
-  // The next column must have elements of `width`, or where that is 0 of 4 or 8, and `count` of them.
+  // Checks the entry of the next column, which must have `count` elements of `width` bytes (0: of 4 or 8 bytes), and
+  // makes it the current column. Returns what is wrong, or an empty text.
   std::string take(std::size_t width, std::size_t count) {
     auto const& entry = reinterpret_cast<ColumnEntry const*>(block_.data())[column_++];
     if (entry.begin != end_) return fmt::format("column {} begins at {}, not {}", column_ - 1, entry.begin, end_);
@@ -118,7 +119,7 @@ class Checker {
       return fmt::format("elements of column {} have {} bytes", column_ - 1, entry.width);
     }
     std::size_t const bytes = padded(count * entry.width);
-    if (bytes > block_.size() - end_) return fmt::format("column {} leaves the block", column_ - 1);
+    if (bytes > block_.size() - end_) return fmt::format("column {} ends after the end of the block", column_ - 1);
     now_ = block_.data() + end_;
     end_ += bytes;
     return {};
@@ -149,7 +150,7 @@ class Checker {
     auto const offsets = column<std::uint32_t>(samples_ + 1);
     unsigned falling = offsets[0] != 0 ? 1 : 0;
     for (std::size_t i = 0; i < samples_; ++i) falling |= offsets[i + 1] < offsets[i] ? 1U : 0U;
-    if (falling != 0) return "offsets of values fall";
+    if (falling != 0) return "offsets of values decrease";
     std::size_t const values = offsets[samples_];
     values_ += values;
     if (values_ > kBlockValuesMax) return fmt::format("it has more than {} values", kBlockValuesMax);
@@ -165,7 +166,7 @@ class Checker {
   std::span<std::byte const> block_;
   std::size_t samples_;
   std::size_t column_ = 0, end_ = 0, values_ = 0;
-  std::byte const* now_ = nullptr;  // the column taken last
+  std::byte const* now_ = nullptr;  // the current column
 };
 
 std::size_t bytes_at_most(BlockShape const& shape, SampleBatch const& from) {
@@ -189,7 +190,7 @@ BlockShape::BlockShape(Layout const& layout) : numbers(layout.numbers.size()), c
 
 std::vector<std::byte> make_block(BlockShape const& shape, SampleBatch const& from) {
   GPUPS_REQUIRE(from.values.size() <= kBlockValuesMax,
-                "{} samples in a row have {} values (a block of samples may have {}): leave out long lists",
+                "{} consecutive samples have {} values (a block of samples has at most {}): shorten long lists",
                 from.samples, from.values.size(), kBlockValuesMax);
   std::size_t const n = from.samples, categories = shape.categories.size();
   Writer out(shape.columns, bytes_at_most(shape, from));

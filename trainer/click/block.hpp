@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block of samples as columns: how it is made, checked and read. The same bytes in memory and in a file.
+// A block of samples as columns: how it is made, checked and read. Its bytes are the same in memory and in a file.
 //
-// A block of n samples begins with an entry for each column. Columns follow, each at the next multiple of 8:
-//   label              (n) u8 where all are 0 or 1, else f32
+// A block of n samples begins with a ColumnEntry for each column. The columns follow, each at the next multiple of 8:
+//   label              (n) u8 if all labels are 0 or 1, else f32
 //   each number        (n) f32, NaN where missing
-//   each category      ids of values (n, or as many as there are): u32 where each is below 2^32 or missing, else u64
-//     of many values   before them offsets (n + 1) u32: values of sample i are offsets[i] .. offsets[i + 1] - 1
-//     of weighted ones after them weights, f32, as many as values
+//   each category      ids of values, (n) or one for each value: u32 if each id is below 2^32 or missing, else u64
+//     of many values   before the ids, offsets (n + 1) u32: values of sample i are offsets[i] .. offsets[i + 1] - 1
+//     of weighted ones after the ids, weights f32, one for each value
 #pragma once
 
 #include <cstddef>
@@ -17,42 +17,43 @@
 
 #include "trainer/click/layout.hpp"
 #include "trainer/click/samples.hpp"
-#include "trainer/click/value_id.hpp"
+#include "trainer/click/text_cells.hpp"
 
 namespace gpups::trainer {
 
-// Values that a block may have; it is so smaller than 4 GiB.
+// The most values in a block, which is therefore smaller than 4 GiB.
 constexpr std::size_t kBlockValuesMax = std::size_t{1} << 22;
 
+// Where a column of a block is, and how its elements are stored.
 struct ColumnEntry {
-  std::uint32_t begin = 0;    // bytes from the block's begin
+  std::uint32_t begin = 0;    // bytes from the start of the block
   std::uint32_t width = 0;    // bytes of an element
-  std::uint32_t missing = 0;  // of ids of 4 bytes: a number that none of them is, and which stands for kMissingId
+  std::uint32_t missing = 0;  // for ids of 4 bytes: the number that stands for kMissingId; no id is equal to it
 };
 
-// Where a layout has which column.
+// The columns of a block with a certain layout.
 struct BlockShape {
   struct CategoryColumn {
     CategoryField::Kind kind;
-    std::size_t values;  // column; offsets are the one before, weights the one after
+    std::size_t values;  // column of the ids; offsets are in the column before it, weights in the one after it
   };
 
   explicit BlockShape(Layout const& layout);
 
-  std::size_t numbers;  // columns 1 .. numbers
+  std::size_t numbers;  // in columns 1 .. numbers
   std::vector<CategoryColumn> categories;
   std::size_t columns;
-  bool lists = false, weighted = false;  // whether a category has many values, or weights
+  bool lists = false, weighted = false;  // whether any category has many values, or weights
 };
 
-// IdColumn of a column, of either width.
+// The ids of a column, of 4 or 8 bytes each.
 class IdColumn {
  public:
   IdColumn(std::byte const* block, ColumnEntry column)
       : begin_(block + column.begin), narrow_(column.width == sizeof(std::uint32_t)), missing_(column.missing) {}
 
   std::uint64_t operator[](std::size_t i) const { return narrow_ ? narrow_id(i) : wide_id(i); }
-  // use(i, id) for `count` ids from `first` on, i from 0.
+  // Calls use(i, ids[first + i]) for i = 0 .. count - 1.
   template <class Use>
   void each(std::size_t first, std::size_t count, Use use) const {
     if (narrow_) {
@@ -74,14 +75,14 @@ class IdColumn {
   std::uint32_t missing_;
 };
 
-// A block's columns where they lie. REQUIRES: the block is as check_block() wants it.
+// Reads the columns of a block in place. REQUIRES: check_block() finds nothing wrong with the block.
 class BlockView {
  public:
   BlockView(BlockShape const& shape, std::byte const* block, std::size_t samples)
       : shape_(&shape), block_(block), samples_(samples) {}
 
   std::size_t samples() const { return samples_; }
-  // Asks for what a sample has in each column; of lists, for where they begin.
+  // Prefetches a sample's element of each column: of a category of many values the offset, not the values.
   void prefetch(std::size_t sample) const {
     for (std::size_t c = 0; c < shape_->columns; ++c) {
       ColumnEntry const& column = entry(c);
@@ -95,11 +96,11 @@ class BlockView {
   }
   std::span<float const> number(std::size_t f) const { return {at<float>(1 + f), samples_}; }
   IdColumn ids(std::size_t category) const { return {block_, entry(shape_->categories[category].values)}; }
-  // (samples + 1). REQUIRES: the category has many values.
+  // Where the values of each sample begin, (samples + 1). REQUIRES: the category has many values.
   std::span<std::uint32_t const> offsets(std::size_t category) const {
     return {at<std::uint32_t>(shape_->categories[category].values - 1), samples_ + 1};
   }
-  // Of each value. REQUIRES: the category is weighted.
+  // One weight for each value. REQUIRES: the category is weighted.
   float const* weights(std::size_t category) const { return at<float>(shape_->categories[category].values + 1); }
 
  private:
@@ -114,11 +115,12 @@ class BlockView {
   std::size_t samples_;
 };
 
-// The bytes of a block. Throws Error where the samples have more than kBlockValuesMax values.
+// Returns the bytes of a block. Throws Error if the samples have more than kBlockValuesMax values.
 std::vector<std::byte> make_block(BlockShape const& shape, SampleBatch const& samples);
 
-// What is wrong with bytes that are to be a block of `samples` samples, or nothing: columns lie where they must, and
-// labels, numbers, offsets and weights are what they can be. The bytes may be any. REQUIRES: block is aligned to 8.
+// Returns what is wrong with bytes as a block of `samples` samples, or an empty text. Checks that columns are where
+// they must be, and that labels, numbers, offsets and weights are valid. The bytes may be arbitrary. REQUIRES: block is
+// aligned to 8.
 std::string check_block(BlockShape const& shape, std::span<std::byte const> block, std::size_t samples);
 
 }  // namespace gpups::trainer

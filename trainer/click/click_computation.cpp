@@ -14,11 +14,11 @@ namespace {
 
 Matrix<float> zeros(Stream& stream, std::size_t rows, std::size_t columns) {
   Matrix<float> matrix(stream.device(), rows, columns);
-  memory::fill_bytes(stream, matrix.view().data(), 0, matrix.view().flat().bytes());  // padding stays so
+  memory::fill_bytes(stream, matrix.view().data(), 0, matrix.view().flat().bytes());  // the padding stays zero
   return matrix;
 }
 
-// A part's rows, among the blocks of samples.
+// The blocks of samples, as rows of a part's table.
 MatrixView<float> slots(ClickModel const& model, std::size_t part, MatrixView<float> blocks) {
   return model.features().slots(part, blocks.data(), blocks.rows(), blocks.device());
 }

@@ -21,13 +21,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// By its first bytes, whatever its name.
+// Whether a file has the binary format, by its first bytes.
 bool is_binary(fs::path const& path) {
   char first[sizeof kMagic];
   return InputFile(path).read(first, sizeof first) == sizeof first && std::memcmp(first, kMagic, sizeof first) == 0;
 }
 
-// The last `share` of what is left of a split, which has that much less then; nothing where that is not one sample.
+// Removes the last samples from a split, as many as `share` of `all`, and returns them as another split. Returns
+// nothing if that is less than one sample.
 std::optional<Split> cut_off(Split& from, double share, std::uint64_t all) {
   auto const count = static_cast<std::uint64_t>(std::llround(share * static_cast<double>(all)));
   if (count == 0) return std::nullopt;
@@ -44,12 +45,11 @@ Layout layout_of(DataConfig const& config) {
 
 Samples open_click_file(fs::path const& path, Config const& config, std::vector<std::string>& notices) {
   Layout const layout = layout_of(config.data);
-  std::error_code unknown;  // what is not there is said by who opens it
+  std::error_code unknown;  // a file that does not exist is reported when it is opened
   auto const type = fs::status(path, unknown).type();
   GPUPS_REQUIRE(type == fs::file_type::regular || type == fs::file_type::directory ||
                     type == fs::file_type::not_found || type == fs::file_type::none,
-                "{} is a pipe or a device (data is opened more than once, to see what it is and to go on from a "
-                "checkpoint): write it to a file, or convert it",
+                "{} is a pipe or a device (data files are opened more than once): write the data to a regular file",
                 path.string());
   if (!is_binary(path)) {
     TextOptions const options{.bad_share_max = config.data.bad_share_max,
@@ -57,13 +57,13 @@ Samples open_click_file(fs::path const& path, Config const& config, std::vector<
     return read_samples_text(path, layout, options, notices);
   }
   Samples samples = open_samples(path);
-  GPUPS_REQUIRE(samples.layout() == layout,
-                "{} has {} and {} (the configuration has {} and {}, or other kinds of them): set data.numeric_columns, "
-                "data.categorical_columns, data.multi_hot and data.weighted to what it was converted with",
-                path.string(), with_count(samples.layout().numbers.size(), "number"),
-                with_count(samples.layout().categories.size(), "category", "categories"),
-                with_count(layout.numbers.size(), "number"),
-                with_count(layout.categories.size(), "category", "categories"));
+  GPUPS_REQUIRE(
+      samples.layout() == layout,
+      "{} has {} and {} (the configuration has {} and {}, or categories of other kinds): set data.numeric_columns, "
+      "data.categorical_columns, data.multi_hot and data.weighted to the values that it was converted with",
+      path.string(), with_count(samples.layout().numbers.size(), "number"),
+      with_count(samples.layout().categories.size(), "category", "categories"),
+      with_count(layout.numbers.size(), "number"), with_count(layout.categories.size(), "category", "categories"));
   return samples;
 }
 
@@ -76,12 +76,12 @@ ClickData::ClickData(Config const& config)
     split.count = split.samples.size();
     return split;
   };
-  test_ = held_out(config.data.test, config.data.test_share);  // the last ones
+  test_ = held_out(config.data.test, config.data.test_share);  // the last samples
   valid_ = held_out(config.data.valid, config.data.valid_share);
-  GPUPS_REQUIRE(
-      train_.count > 0,
-      "{} has no samples to learn from (all of them are held out): lower data.valid_share and data.test_share",
-      config.data.train);
+  GPUPS_REQUIRE(train_.count > 0,
+                "{} has no samples to learn from (all are for validation and the test): lower data.valid_share and "
+                "data.test_share",
+                config.data.train);
   statistics_ = measure_samples(train_.samples, train_.first, train_.count);
 }
 
@@ -151,8 +151,7 @@ MemoryPlan ClickData::memory_plan(Config const& config, Device device, StepSizes
   }
   if (config.model.min_count > 0) {
     auto const& frequent = frequent_values(features, static_cast<std::uint32_t>(config.model.min_count));
-    plan.push_back(
-        {.what = "values that are told apart", .bytes = frequent.size() * 24, .on_host = true, .taken = true});
+    plan.push_back({.what = "frequent values", .bytes = frequent.size() * 24, .on_host = true, .taken = true});
     features.tell_apart(frequent);
   }
 
@@ -174,7 +173,7 @@ MemoryPlan ClickData::memory_plan(Config const& config, Device device, StepSizes
                  (row_stride(part.dim) * sizeof(float) + part.entry_bytes + sizeof(std::uint32_t));
     parts.push_back(part);
     auto const rows = static_cast<std::size_t>(of_table.in_all / static_cast<double>(step.ranks));
-    plan.push_back({fmt::format("table '{}': about {} rows, by the data's values", tables[p].name, rows),
+    plan.push_back({fmt::format("table '{}': about {} rows, estimated from the data", tables[p].name, rows),
                     table_bytes(tables[p], rows), "model.dim, or set model.min_count"});
   }
   add_batches(plan, parts, step, device, "");
@@ -182,7 +181,7 @@ MemoryPlan ClickData::memory_plan(Config const& config, Device device, StepSizes
   plan.push_back({fmt::format("numbers and labels of {} batches", step.prepared), of_samples * step.prepared,
                   "train.batch_size or train.lookahead"});
   Layout const& layout = train_.samples.layout();
-  plan.push_back({.what = "a batch as it is read",
+  plan.push_back({.what = "a batch while it is read",
                   .bytes = step.samples * (numbers + layout.numbers.size() + 1) * sizeof(float) +
                            entries * (2 * sizeof(Key) + 4 * sizeof(std::uint32_t)),
                   .settings = "train.batch_size",
@@ -205,13 +204,13 @@ MemoryPlan ClickData::memory_plan(Config const& config, Device device, StepSizes
   }
   std::uint64_t const floats = model.parameters().size() * sizeof(float);
   plan.push_back({.what = "checkpoints: dense layers", .bytes = 4 * floats, .on_host = true});
-  if (step.ranks > 1) plan.push_back({"dense layers: sums on their way", 4 * floats, "model.top or model.bottom"});
+  if (step.ranks > 1) plan.push_back({"dense layers: sums in flight", 4 * floats, "model.top or model.bottom"});
 
   std::uint64_t const most = std::max(valid_ ? valid_->count : 0, test_ ? test_->count : 0);
   if (most > 0) {
-    plan.push_back({"evaluation: some samples", predicted +
-                                                    ClickComputation::bytes_for(kPredictBlock, features.width()) +
-                                                    step.threads * ClickComputation::kPredictedAtOnce * scratch});
+    plan.push_back({"evaluation: a block of samples", predicted +
+                                                          ClickComputation::bytes_for(kPredictBlock, features.width()) +
+                                                          step.threads * ClickComputation::kPredictedAtOnce * scratch});
   }
   std::uint64_t const predictions = most + (config.eval.progressive ? train_.count : 0);
   plan.push_back({.what = "evaluation: predictions", .bytes = 2 * predictions * sizeof(Prediction), .on_host = true});

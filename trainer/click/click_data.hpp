@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Click data as a task: samples to learn from, and to predict.
+// The click data of a run: samples for training, validation and the test.
 #pragma once
 
 #include <memory>
@@ -18,31 +18,34 @@
 
 namespace gpups::trainer {
 
-// The layout that a configuration describes.
+// Returns the layout of click data that a configuration sets.
 Layout layout_of(DataConfig const& config);
 
-// Some consecutive samples of a file.
+// Consecutive samples of a file: first .. first + count - 1.
 struct Split {
   Samples samples;
   std::uint64_t first = 0, count = 0;
 };
 
-// A file of samples, text or binary. Throws Error where it has another layout than the configuration.
+// Opens a file of samples, text or binary. Adds to `notices` what a user should know. Throws Error if the layout of a
+// binary file is not the configuration's.
 Samples open_click_file(std::filesystem::path const& path, Config const& config, std::vector<std::string>& notices);
 
-// Reads what a configuration names.
+// Reads the files that a configuration sets.
 std::unique_ptr<Data const> read_clicks(Config const& config);
+// Returns the widest row and the largest layer of the configuration's model.
 ModelShape click_shape(Config const& config);
 
+// The samples of a run, and statistics of its training samples.
 class ClickData : public Data {
  public:
   explicit ClickData(Config const& config);
 
   Split const& train() const { return train_; }
-  // Of the training samples.
+  // Statistics of the training samples.
   SampleStatistics const& statistics() const { return statistics_; }
-  // Of the training samples, by the categories of `features`; measured by the first call. Any thread. REQUIRES: the
-  // same arguments in every call.
+  // Returns the values that occur at least `min_count` times in the training samples, in the categories of `features`.
+  // The first call measures them. Any thread. REQUIRES: all calls have the same arguments.
   FrequentValues const& frequent_values(Features const& features, std::uint32_t min_count) const;
   // REQUIRES: has(split).
   Split const& split(std::string_view split) const { return split == "valid" ? *valid_ : *test_; }
@@ -67,7 +70,7 @@ class ClickData : public Data {
   SampleStatistics statistics_;
   mutable std::once_flag measured_;
   mutable FrequentValues frequent_;
-  // The keys of a batch of `estimated_for_` samples; ranks of a process ask for the same.
+  // Estimates for a batch of `estimated_for_` samples. They are kept, since all ranks of a process request the same.
   mutable std::mutex estimating_;
   mutable std::size_t estimated_for_ = 0;
   mutable std::vector<Features::KeyEstimate> estimates_;

@@ -16,7 +16,7 @@ double entropy(double share) {
   return -share * std::log(share) - (1 - share) * std::log(1 - share);
 }
 
-// Sums in an order that the values decide.
+// Sums in the order of the values, so that the result does not depend on the order of samples.
 double sum_of(std::vector<Prediction> const& sorted, float Prediction::*what) {
   return std::accumulate(sorted.begin(), sorted.end(), 0.0,
                          [what](double sum, Prediction const& p) { return sum + static_cast<double>(p.*what); });
@@ -29,7 +29,7 @@ double area_under_curve(std::vector<Prediction>& predicted) {
   std::sort(predicted.begin(), predicted.end(), [rank](Prediction const& a, Prediction const& b) {
     return rank(a) != rank(b) ? rank(a) < rank(b) : a.label < b.label;
   });
-  double clicks = 0, others = 0, above = 0;  // pairs whose click is ranked above
+  double clicks = 0, others = 0, above = 0;  // pairs of a click and another sample, in which the click ranks higher
   for (std::size_t first = 0, last = 0; first < predicted.size(); first = last) {
     double clicks_here = 0, others_here = 0;
     for (; last < predicted.size() && rank(predicted[last]) == rank(predicted[first]); ++last) {
@@ -52,7 +52,7 @@ void PredictionCollector::add(std::span<float const> probabilities, std::span<fl
   }
 }
 
-// The predictions of all ranks, in no particular order.
+// Returns the predictions of all ranks, in no particular order.
 std::vector<Prediction> PredictionCollector::wait_all(Store& store) {
   std::vector<Prediction> mine = std::move(predicted_), all;
   predicted_.clear();

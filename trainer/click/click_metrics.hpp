@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How good predicted probabilities are. All of it is exact, and the same for every number of ranks and order of
-// samples.
+// Metrics of predicted probabilities. They are exact: the same for every number of ranks and every order of samples.
 #pragma once
 
 #include <cstddef>
@@ -13,38 +12,41 @@
 
 namespace gpups::trainer {
 
+// Metrics of some samples.
 struct ClickMetrics {
   std::int64_t samples = 0;
   double clicks = 0;              // the sum of labels
-  double auc = 0.5;               // that a click is ranked above a sample without one; ties count half
+  double auc = 0.5;               // probability that a click ranks above a sample without one; ties count half
   double log_loss = 0;            // mean, natural logarithm
-  double calibration = 1;         // predicted clicks by clicks
-  double normalized_entropy = 1;  // log_loss by that of a model which knows the mean of labels only
+  double calibration = 1;         // predicted clicks / clicks
+  double normalized_entropy = 1;  // log_loss / that of a model that always predicts the mean label
                                   // (He et al.: "Practical lessons from predicting clicks on ads at Facebook", 2014)
 };
+// Converts to the metrics that a run reports; their quality is the AUC.
 Metrics to_metrics(ClickMetrics const& metrics);
 
-// A predicted sample.
+// The predicted probability and the label of a sample.
 struct Prediction {
   float probability, label;
   bool operator==(Prediction const&) const = default;
 };
 
-// The area under the receiver's curve; a label between 0 and 1 is that share of a click. Sorts its argument. NaN is
-// ranked below all. 0.5 where there are no clicks, or nothing else.
+// Returns the area under the ROC curve. A label between 0 and 1 counts as that share of a click. A probability of NaN
+// ranks below all others. Returns 0.5 if no sample, or every sample, is a click. Sorts its argument.
 double area_under_curve(std::vector<Prediction>& predicted);
 
-// Predictions of one rank as they come.
+// Collects the predictions of one rank, and computes metrics over all ranks.
 class PredictionCollector {
  public:
-  // piece: predictions that a rank tells the others at a time.
+  // piece: the most predictions that a rank sends in one allgather.
   explicit PredictionCollector(std::size_t piece = std::size_t{1} << 20) : piece_(piece) {}
 
-  // losses: in units of 2^-30.
+  // Adds samples. losses: in units of 2^-30.
   void add(std::span<float const> probabilities, std::span<float const> labels, std::span<std::int64_t const> losses);
   bool empty() const { return predicted_.empty(); }
 
-  // Over all ranks; forgets them. Every rank holds all predictions meanwhile, 8 bytes each. Collective.
+  // Returns the metrics of the predictions of all ranks, and clears the collector. Meanwhile every rank holds all
+  // predictions, 8 bytes each. Collective call.
   ClickMetrics wait_metrics(Store& store);
 
  private:

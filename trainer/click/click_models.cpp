@@ -18,7 +18,7 @@ std::vector<ClickModelEntry> const& entries() {
       {"deepfm", {.weights = true}, {make_wide_term, make_numbers_term, make_deep_term, make_factorization_term}, true},
       // Naumov et al.: "Deep learning recommendation model", 2019.
       {"dlrm", {.head_of_rows = true}, {make_interaction_term}, true},
-      // Wang et al.: "DCN V2", WWW 2021, with both networks side by side.
+      // Wang et al.: "DCN V2", WWW 2021, with both networks in parallel.
       {"dcnv2", {}, {make_deep_term, make_cross_term}, false},
   };
   return all;
@@ -49,8 +49,8 @@ ClickModel::ClickModel(Layout const& layout, ModelConfig const& config, std::uin
     : features_(layout, config, needs_of(config), statistics) {
   ClickModelEntry const& entry = click_model(config.name);
   GPUPS_REQUIRE(!entry.even || features_.even(),
-                "{} has no rows, or rows of several dims (it multiplies rows with each other): give it categories, and "
-                "all of them one dim",
+                "model {} needs categories whose rows have one dim (it multiplies rows with each other): set "
+                "data.categorical_columns, and the same dim for all in model.dims",
                 config.name);
   float base_logit = statistics.base_logit();
   TermContext const context{features_, config, seed, parameters_, plan_, base_logit};

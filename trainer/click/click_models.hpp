@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The click-through models by name: which terms each has, and what it takes of samples. A new one is a line in
-// click_models.cpp, and a term where it needs one that is not there yet.
+// The click-through models by name: the terms of each, and the features that it needs. A new model is a line in
+// click_models.cpp, and a class for each new term.
 #pragma once
 
 #include <string>
@@ -12,18 +12,19 @@ namespace gpups::trainer {
 
 using MakeTerm = std::unique_ptr<ClickTerm> (*)(TermContext const& context);
 
+// A kind of model.
 struct ClickModelEntry {
   char const* name;
   FeatureNeeds needs;
   std::vector<MakeTerm> terms;
-  bool even;  // its terms take pairs of rows, which must be of one dim
+  bool even;  // its terms multiply pairs of rows, so all rows must have one dim
 };
 
 std::vector<std::string> click_model_names();
-// REQUIRES: one of click_model_names().
+// Returns the kind of model with this name. REQUIRES: it is one of click_model_names().
 ClickModelEntry const& click_model(std::string const& name);
 
-// The terms.
+// Each makes a term, or returns null if the features have no input for the term.
 std::unique_ptr<ClickTerm> make_wide_term(TermContext const& context);           // weights of categories
 std::unique_ptr<ClickTerm> make_numbers_term(TermContext const& context);        // weights of numbers, and a bias
 std::unique_ptr<ClickTerm> make_factorization_term(TermContext const& context);  // all pairs of rows

@@ -8,11 +8,11 @@ namespace gpups::trainer {
 Predictions ClickPredictor::wait_predict(Stream& stream, Store& store, SampleBatch const& samples) {
   ClickInput const input = model_.features().make(stream, samples);
   std::vector<Matrix<float>> rows;            // of each part
-  std::vector<Array<std::uint32_t>> entries;  // likewise: an entry's row is its own
+  std::vector<Array<std::uint32_t>> entries;  // of each part: entry i uses row i
   for (ClickInput::InputPart const& part : input.parts) {
     rows.emplace_back(stream.device(), part.keys.size(), store.table(part.table).dim);
     View<float> const all = rows.back().view().flat();
-    memory::fill_bytes(stream, all.data(), 0, all.bytes());  // the padding, which a look-up leaves as it is
+    memory::fill_bytes(stream, all.data(), 0, all.bytes());  // clears the padding, which a look-up does not write
     store.lookup(stream, part.table, part.keys, rows.back(), {});
     std::vector<std::uint32_t> numbers(part.keys.size());
     std::iota(numbers.begin(), numbers.end(), 0U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trained click-through model that predicts: its rows in a store, its layers on this rank.
+// Predicts with a trained click-through model: its rows are in a store, its layers on this rank.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,19 @@
 
 namespace gpups::trainer {
 
+// Predictions for n samples.
 struct Predictions {
   std::vector<float> probabilities;  // (n)
-  std::vector<std::int64_t> losses;  // (n), in units of 2^-30, given the samples' labels
+  std::vector<std::int64_t> losses;  // (n), in units of 2^-30, with the labels of the samples
 };
 
 class ClickPredictor {
  public:
-  // `model` and `dense` must stay.
+  // `model` and `dense` must outlive this object.
   ClickPredictor(ClickModel const& model, DenseLayers const& dense) : model_(model), dense_(dense) {}
 
-  // With the rows that the store has now; inserts and counts nothing. Waits. Not collective, but see Store::lookup.
+  // Predicts with the rows that the store has now; inserts and counts nothing. Blocks until the predictions are on the
+  // host. Not a collective call, but see Store::lookup().
   Predictions wait_predict(Stream& stream, Store& store, SampleBatch const& samples);
 
  private:

@@ -32,7 +32,7 @@ DenseOptions click_dense_options(Config const& config, std::int64_t schedule_ste
 }
 
 DenseLayers make_click_layers(ClickModel const& model, Config const& config, TaskContext const& context) {
-  // As many microbatches as the rank with the most computes.
+  // The most microbatches that a rank computes in a step.
   auto const ranks = static_cast<std::size_t>(context.group.size());
   std::size_t const microbatches = (context.microbatches + ranks - 1) / ranks;
   return {context.group, context.device, model.parameters(), microbatches,

@@ -11,9 +11,10 @@
 namespace gpups::trainer {
 namespace {
 
+// One step of training.
 class ClickStep : public TaskStep {
  public:
-  // `computation` is reused from step to step. progressive: gets what the step predicts, or null.
+  // `computation` is reused from step to step. progressive: receives the predictions of the step; may be null.
   ClickStep(Stream& stream, Batch const& batch, ClickInput input, ClickComputation& computation, DenseLayers& dense,
             PredictionCollector* progressive)
       : clock_(batch.clock),
@@ -98,7 +99,7 @@ Metrics ClickTask::wait_evaluate(Stream& stream, Store& store, std::string_view 
     Predictions const predicted = predictor_.wait_predict(stream, store, samples);
     counts.add(predicted.probabilities, samples.labels, predicted.losses);
   }
-  store.wait_barrier();  // every rank serves look-ups until all are done
+  store.wait_barrier();  // every rank serves look-ups until all ranks have finished
   return to_metrics(counts.wait_metrics(store));
 }
 

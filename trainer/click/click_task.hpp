@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A click-through model on one rank: its steps, and how well it predicts.
+// Training and evaluation of a click-through model on one rank.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,13 @@
 
 namespace gpups::trainer {
 
-// Samples that are predicted at once.
+// Samples that an evaluation predicts together.
 inline constexpr std::size_t kPredictBlock = 4096;
 
+// The task of a run on click data.
 class ClickTask : public Task {
  public:
-  // `data` must stay.
+  // `data` must outlive this object.
   ClickTask(ClickData const& data, Config const& config, TaskContext const& context);
 
   std::vector<TableOptions> tables() const override;
@@ -38,7 +39,7 @@ class ClickTask : public Task {
   TaskContext const context_;
   ClickModel model_;
   DenseLayers dense_;
-  SampleBatch samples_;  // of prepare(), reused
+  SampleBatch samples_;  // memory of prepare(), reused
   ClickComputation training_{model_};
   ClickPredictor predictor_{model_, dense_};
   PredictionCollector progressive_;

@@ -16,7 +16,7 @@ namespace gpups::trainer {
 
 namespace {
 
-// What is replaced must be a file of this kind: the names may be in the wrong order.
+// Throws Error if a file of another kind would be replaced: the user may have swapped the two names.
 void check_target(std::filesystem::path const& text, std::filesystem::path const& binary) {
   std::error_code none;
   GPUPS_REQUIRE(!std::filesystem::equivalent(text, binary, none),
@@ -26,7 +26,7 @@ void check_target(std::filesystem::path const& text, std::filesystem::path const
   char magic[sizeof kMagic] = {};
   std::size_t const size = file.read(magic, sizeof magic);
   GPUPS_REQUIRE(size == 0 || std::equal(std::begin(kMagic), std::end(kMagic), magic),
-                "{} exists and is no binary file of samples (it would be lost): choose another name, or remove it",
+                "{} exists and is not a binary file of samples (it would be lost): choose another name, or remove it",
                 binary.string());
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Click data from text to the binary file that training maps, in bounded memory whatever its size.
+// Converts text of click data to the binary file that training maps. Memory is bounded for files of any size.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 
 namespace gpups::trainer {
 
+// The result of a conversion.
 struct Converted {
   std::uint64_t samples = 0;
   std::uint64_t bad = 0;    // lines left out
@@ -20,8 +21,8 @@ struct Converted {
   std::vector<std::string> notices;
 };
 
-// Reads `text` as read_samples_text() does, and writes `binary`: beside it first, and renamed into place when it is
-// whole. Throws Error as that does, where the file cannot be written, and where another kind of file has its name.
+// Reads `text` like read_samples_text(), and writes `binary`. The file has another name until it is complete. Throws
+// the errors of read_samples_text(), and Error if the file cannot be written or would replace a file of another kind.
 Converted convert_samples(std::filesystem::path const& text, std::filesystem::path const& binary, Layout const& layout,
                           TextOptions const& options);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Terms on a sample's whole block: fully connected layers, crosses of DCN-v2, and pairs of a factorization machine.
+// Terms that read the whole block of a sample: fully connected layers, the cross network of DCN-v2, and the pairs of a
+// factorization machine.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -14,7 +15,7 @@
 namespace gpups::trainer {
 namespace {
 
-// The gradients of a layer without a ReLU.
+// Computes the gradients of a layer without a ReLU.
 void linear_backward(Stream& stream, Parameter const& weights, Parameter const& bias, View<float const> values,
                      MatrixView<float const> in, MatrixView<float> out_gradient, LayerGradients const& gradients,
                      MatrixView<float> in_gradient, bool accumulate) {
@@ -30,6 +31,7 @@ void linear_backward(Stream& stream, Parameter const& weights, Parameter const& 
   gradients.mark_ready(stream, weights, bias);
 }
 
+// Fully connected layers on the block.
 class DeepTerm : public ClickTerm {
  public:
   explicit DeepTerm(TermContext const& context)
@@ -58,7 +60,7 @@ class DeepTerm : public ClickTerm {
   Mlp mlp_;
 };
 
-// x_{l+1} = x_0 * (W_l x_l + b_l) + x_l, and a weight for each number of the last x.
+// The cross network: x_{l+1} = x_0 * (W_l x_l + b_l) + x_l. The term is a linear layer on the last x.
 class CrossTerm : public ClickTerm {
  public:
   explicit CrossTerm(TermContext const& context) : width_(context.features.width()) {
@@ -131,6 +133,7 @@ class CrossTerm : public ClickTerm {
   Buffer gradient_{};
 };
 
+// The sum of the dot products of all pairs of rows.
 class FactorizationTerm : public ClickTerm {
  public:
   explicit FactorizationTerm(TermContext const& context)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// About how many different keys were seen, from the least of their hashes (Bar-Yossef et al., "Counting distinct
-// elements in a data stream", 2002). Takes 64 KiB; errs by about 1.6 %.
+// Estimates the number of distinct keys from the smallest of their hashes (Bar-Yossef et al., "Counting distinct
+// elements in a data stream", 2002). Takes 64 KiB of memory; the standard error is about 1.6 %.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +22,7 @@ class DistinctCount {
     if (least_.size() == 2 * kKept) keep();
   }
 
+  // Returns the estimate; it is exact for fewer than 4096 distinct keys.
   double count() {
     keep();
     if (least_.size() < kKept) return static_cast<double>(least_.size());
@@ -31,7 +32,7 @@ class DistinctCount {
  private:
   static constexpr std::size_t kKept = 4096;
 
-  // Leaves the kKept least hashes, ascending.
+  // Keeps the kKept smallest distinct hashes, in ascending order.
   void keep() {
     std::sort(least_.begin(), least_.end());
     least_.erase(std::unique(least_.begin(), least_.end()), least_.end());
@@ -41,7 +42,7 @@ class DistinctCount {
   }
 
   std::vector<std::uint64_t> least_;
-  std::uint64_t most_ = UINT64_MAX;  // larger ones are not among the least
+  std::uint64_t most_ = UINT64_MAX;  // larger hashes are not among the smallest
 };
 
 }  // namespace gpups::trainer

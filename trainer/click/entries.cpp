@@ -4,15 +4,14 @@
 #include <algorithm>
 
 #include "kernels/hash.hpp"
-#include "trainer/click/number_features.hpp"
 #include "trainer/random.hpp"
 
 namespace gpups::trainer {
 namespace {
 
-constexpr std::uint64_t kRareId = std::uint64_t{1} << 62;  // which is no value's, see value_id.hpp
+constexpr std::uint64_t kRareId = std::uint64_t{1} << 62;  // not the id of any value, see value_id()
 
-// 0 for a category that is left out.
+// Returns the factor of a category's rows: 0 if it is dropped.
 float kept_share(RowDropout const& dropout, std::size_t sample, std::size_t field) {
   std::uint64_t const bits = random_bits(dropout.seed, number(dropout.clock), dropout.sample_numbers[sample], field);
   bool const kept = static_cast<double>(bits >> 11) * 0x1p-53 >= dropout.rate;
@@ -28,7 +27,7 @@ Key bucket_key(EntryPlan const& plan, EntryField const& field, SampleBatch const
   return salted_key(field.salt, bucket_of_number(samples.numbers[i * plan.numbers + field.column], plan.buckets));
 }
 
-// Where categories have one value each, entry k of sample i is field k's.
+// For categories with one value each: entry k of a sample is of field k.
 Entries single_entries(EntryPlan const& plan, SampleBatch const& samples, RowDropout const& dropout) {
   std::size_t const n = samples.samples, fields = plan.fields.size();
   Entries made;
@@ -53,7 +52,7 @@ Entries single_entries(EntryPlan const& plan, SampleBatch const& samples, RowDro
   return made;
 }
 
-// Where they may have any number.
+// For categories with any number of values each.
 Entries listed_entries(EntryPlan const& plan, SampleBatch const& samples, RowDropout const& dropout) {
   bool const weighted = !samples.weights.empty() || plan.mean || dropout.rate > 0;
   Entries made;
@@ -85,7 +84,7 @@ Entries listed_entries(EntryPlan const& plan, SampleBatch const& samples, RowDro
       }
     }
   }
-  begin_bag();  // the end
+  begin_bag();  // the end of the last bag
   return made;
 }
 

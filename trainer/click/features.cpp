@@ -14,7 +14,6 @@
 
 #include "kernels/check.hpp"
 #include "trainer/click/distinct_count.hpp"
-#include "trainer/click/number_features.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -23,17 +22,17 @@ constexpr std::size_t kWidthMax = std::size_t{1} << 17;
 
 std::uint64_t salt_of(std::string_view space) { return XXH3_64bits(space.data(), space.size()); }
 
-// The category of this name. Throws Error for what is none, saying which setting names it.
+// Returns the category with this name. Throws Error if there is none. setting: the setting that has the name.
 std::size_t find_category(Layout const& layout, std::string_view name, std::string_view setting) {
   auto const& all = layout.categories;
   auto const found =
       std::find_if(all.begin(), all.end(), [name](CategoryField const& field) { return field.name == name; });
-  GPUPS_REQUIRE(found != all.end(), "{} names '{}' (there is no such category): use one of {} to {}", setting, name,
-                all.empty() ? "none" : all.front().name, all.empty() ? "none" : all.back().name);
+  GPUPS_REQUIRE(found != all.end(), "{} has '{}' (the data has no category of this name): use one of {} to {}", setting,
+                name, all.empty() ? "none" : all.front().name, all.empty() ? "none" : all.back().name);
   return static_cast<std::size_t>(found - all.begin());
 }
 
-// The name that each category's values are salted with: "C1,C2" gives both that of C1.
+// Returns the name from which the salt of each category is made. With "C1,C2", both have the name C1.
 std::vector<std::string> spaces_of(Layout const& layout, std::vector<std::string> const& shared,
                                    std::vector<std::size_t> const& dims) {
   std::vector<std::string> spaces;
@@ -41,24 +40,26 @@ std::vector<std::string> spaces_of(Layout const& layout, std::vector<std::string
   std::vector<bool> named(spaces.size());
   for (std::string const& set : shared) {
     GPUPS_REQUIRE(set.find(',') != std::string::npos,
-                  "model.shared has '{}' (one category alone shares nothing): name two or more, as in \"C1,C2\"", set);
+                  "model.shared has '{}' (one category alone shares nothing): list two or more, as in \"C1,C2\"", set);
     std::size_t first = spaces.size();
     for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
       end = set.find(',', begin);
       std::size_t const category = find_category(layout, set.substr(begin, end - begin), "model.shared");
-      GPUPS_REQUIRE(!named[category], "model.shared names '{}' twice (a category has one table): name it once",
+      GPUPS_REQUIRE(!named[category], "model.shared has '{}' twice (a category shares one set of rows): list it once",
                     layout.categories[category].name);
       named[category] = true;
       if (first == spaces.size()) first = category;
-      GPUPS_REQUIRE(dims[category] == dims[first],
-                    "{} and {} share rows and have the dims {} and {} (a row has one): give them one dim in model.dims",
-                    layout.categories[first].name, layout.categories[category].name, dims[first], dims[category]);
+      GPUPS_REQUIRE(
+          dims[category] == dims[first],
+          "{} and {} share rows and have the dims {} and {} (a row has one dim): give them one dim in model.dims",
+          layout.categories[first].name, layout.categories[category].name, dims[first], dims[category]);
       spaces[category] = layout.categories[first].name;
     }
   }
   return spaces;
 }
 
+// Returns the dim of each category's rows.
 std::vector<std::size_t> dims_of(Layout const& layout, ModelConfig const& config) {
   std::vector<std::size_t> dims(layout.categories.size(), static_cast<std::size_t>(config.dim));
   std::vector<bool> named(dims.size());
@@ -69,9 +70,12 @@ std::vector<std::size_t> dims_of(Layout const& layout, ModelConfig const& config
     char const* const end = setting.data() + setting.size();
     auto const [stop, error] = colon == std::string::npos ? std::from_chars_result{end, std::errc::invalid_argument}
                                                           : std::from_chars(setting.data() + colon + 1, end, dim);
-    GPUPS_REQUIRE(error == std::errc() && stop == end && dim >= 1 && dim <= 65536,
-                  "model.dims has '{}' (it is a category and the dim of its rows): write it as in \"C3:32\"", setting);
-    GPUPS_REQUIRE(!named[category], "model.dims names '{}' twice (its rows have one dim): name it once",
+    GPUPS_REQUIRE(
+        error == std::errc() && stop == end && dim >= 1 && dim <= 65536,
+        "model.dims has '{}' (an element is a category, a colon and the dim of its rows, from 1 to 65536): write "
+        "it as in \"C3:32\"",
+        setting);
+    GPUPS_REQUIRE(!named[category], "model.dims has '{}' twice (its rows have one dim): list it once",
                   layout.categories[category].name);
     named[category] = true;
     dims[category] = dim;
@@ -107,11 +111,10 @@ Features::Features(Layout const& layout, ModelConfig const& config, FeatureNeeds
         {.salt = salt_of(layout.numbers[i]), .column = 0, .number = i, .bucket = true, .name = layout.numbers[i]});
     dims.push_back(static_cast<std::size_t>(config.dim));
   }
-  GPUPS_REQUIRE(
-      !fields_.empty() || numbers_ > 0,
-      "the data has no columns that model.numeric_features = \"{}\" leaves (there is nothing to learn from): set "
-      "data.categorical_columns, or model.numeric_features",
-      config.numeric_features);
+  GPUPS_REQUIRE(!fields_.empty() || numbers_ > 0,
+                "the model has no input (the data has no categories, and model.numeric_features is \"{}\"): set "
+                "data.categorical_columns, or another model.numeric_features",
+                config.numeric_features);
 
   std::map<std::size_t, std::vector<std::size_t>> by_dim;
   for (std::size_t f = 0; f < fields_.size(); ++f) by_dim[dims[f]].push_back(f);
@@ -190,7 +193,7 @@ ClickInput Features::make(Stream& stream, SampleBatch const& samples, RowDropout
     add_numbers(numbers, samples);
     input.numbers = Matrix<float>(stream.device(), samples.samples, numbers_);
     copy<float>(stream, input.numbers.view().flat(), View<float const>(numbers));
-    stream.wait();  // the vector goes
+    stream.wait();  // the copy reads the vector
   }
   for (std::size_t part = 0; part < tables_.size(); ++part) {
     input.parts.push_back(make_part(stream, samples, part, dropout));
@@ -202,7 +205,7 @@ ClickInput::InputPart Features::make_part(Stream& stream, SampleBatch const& sam
                                           RowDropout const& dropout) const {
   bool const weights = tables_[part].weights;
   GPUPS_REQUIRE(samples.samples * plans_[part].slots <= std::numeric_limits<std::uint32_t>::max(),
-                "a rank has {} samples in a step, with room for {} rows each (rows are numbered with 32 bits): lower "
+                "a rank has {} samples in a step, with {} rows each (numbers of rows have 32 bits): lower "
                 "train.batch_size",
                 samples.samples, plans_[part].slots);
   Entries const entries = make_entries(plans_[part], samples, weights ? RowDropout{} : dropout);
@@ -215,13 +218,13 @@ ClickInput::InputPart Features::make_part(Stream& stream, SampleBatch const& sam
           .weights = weights};
 }
 
-// As many different keys among more samples as a power law says (Heaps) that goes through what the samples had when
-// they were a half or a quarter, and what all of them have.
+// The number of distinct keys among more samples follows a power law (Heaps' law). Two points give its exponent: the
+// distinct keys of all samples that are read, and of the first quarter to half of them.
 std::vector<Features::KeyEstimate> Features::estimate_keys(Samples const& samples, std::uint64_t first,
                                                            std::uint64_t count, std::uint64_t batch) const {
   struct Seen {
     std::uint64_t samples;
-    std::vector<double> keys;  // different ones, of each table
+    std::vector<double> keys;  // distinct keys of each table
   };
   std::vector<Seen> doublings;
   std::vector<KeyEstimate> estimates(plans_.size());

@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kFrequentValuesBlob[] = "clicks/frequent_values";
 
-// The place of a key, or the free one where it would be. REQUIRES: one is free, and the key is not 0.
+// Returns the slot of a key, or the free slot where it would be inserted. REQUIRES: a slot is free; the key is not 0.
 std::size_t place_of(std::vector<std::uint64_t> const& slots, std::uint64_t key) {
   std::size_t const mask = slots.size() - 1;
   std::size_t place = kernels::hash_of(Key{key}) & mask;
@@ -91,9 +91,10 @@ Blob to_blob(FrequentValues const& values) {
 FrequentValues frequent_values(std::span<Blob const> blobs) {
   auto const blob =
       std::find_if(blobs.begin(), blobs.end(), [](Blob const& b) { return b.name == kFrequentValuesBlob; });
-  GPUPS_REQUIRE(blob != blobs.end() && blob->bytes.size() % sizeof(std::uint64_t) == 0,
-                "{} of the checkpoint is missing or cut (it says which values have rows): choose another checkpoint",
-                kFrequentValuesBlob);
+  GPUPS_REQUIRE(
+      blob != blobs.end() && blob->bytes.size() % sizeof(std::uint64_t) == 0,
+      "{} of the checkpoint is missing or cut (it lists the values that have rows): choose another checkpoint",
+      kFrequentValuesBlob);
   std::vector<std::uint64_t> keys(blob->bytes.size() / sizeof(std::uint64_t));
   if (!keys.empty()) std::memcpy(keys.data(), blob->bytes.data(), blob->bytes.size());
   return FrequentValues(keys);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values a model tells apart: those that are not rare in its training data. The rare ones of a category, and
-// those that training has never seen, have a row in common, so that a model knows what to make of the unknown.
+// The values that have their own rows: those that are frequent in the training data. The rare values of a category
+// share one row, which is also used for values that the training data does not have.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace gpups::trainer {
 
-// A set of keys, 8 to 32 bytes each.
+// A set of keys. Takes 16 to 32 bytes for each.
 class FrequentValues {
  public:
   FrequentValues() = default;
@@ -29,12 +29,12 @@ class FrequentValues {
   bool has_zero_ = false;
 };
 
-// Counts keys. 9 to 36 bytes for each different one.
+// Counts how often each key is added. Takes 18 to 36 bytes for each distinct key.
 class KeyCounts {
  public:
   KeyCounts();
   void add(Key key);
-  // Those that were added `least` times or more; at most 255 times are told apart.
+  // Returns the keys that were added at least `least` times. REQUIRES: least <= 255, where counting stops.
   FrequentValues at_least(std::uint32_t least) const;
 
  private:
@@ -46,9 +46,9 @@ class KeyCounts {
   std::uint8_t zeros_ = 0;
 };
 
-// As a part of a checkpoint.
+// Returns the keys as a blob of a checkpoint.
 Blob to_blob(FrequentValues const& values);
-// Throws Error where there is none.
+// Reads the keys from a checkpoint. Throws Error if their blob is missing or cut.
 FrequentValues frequent_values(std::span<Blob const> blobs);
 
 }  // namespace gpups::trainer

@@ -2,6 +2,7 @@
 #include "trainer/click/input_file.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,6 +35,23 @@ std::size_t InputFile::read(void* to, std::size_t bytes) {
     done += static_cast<std::size_t>(got);
   }
   return done;
+}
+
+MappedFile::MappedFile(std::filesystem::path const& path) : path_(path.string()) {
+  InputFile const file(path);
+  struct stat facts {};
+  GPUPS_REQUIRE(::fstat(file.descriptor(), &facts) == 0 && S_ISREG(facts.st_mode),
+                "{} is not a regular file (it cannot be mapped): copy the data to one", path_);
+  auto const size = static_cast<std::size_t>(facts.st_size);
+  if (size == 0) return;
+  void* const begin = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
+  GPUPS_REQUIRE(begin != MAP_FAILED, "{} cannot be mapped ({}): check the file and the memory limit", path_,
+                std::strerror(errno));
+  bytes_ = {static_cast<std::byte const*>(begin), size};
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
 }  // namespace gpups::trainer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DLRM: layers make a vector of the numbers as wide as rows; the dot products of all pairs of it and the categories'
-// rows, beside the vector itself, go through more layers.
+// DLRM: the bottom layers compute a vector as wide as a row from the numbers. The top layers read this vector, and the
+// dot products of all pairs of the vector and the rows of categories.
 #include "kernels/assert.hpp"
 #include "kernels/dense/interact_pairs.hpp"
 #include "trainer/click/click_models.hpp"
@@ -29,6 +29,7 @@ Mlp top_layers(TermContext const& context, std::size_t inputs) {
              context.parameters, context.scratch);
 }
 
+// The output of the top layers.
 class InteractionTerm : public ClickTerm {
  public:
   explicit InteractionTerm(TermContext const& context)
@@ -51,7 +52,7 @@ class InteractionTerm : public ClickTerm {
   void backward(Stream& stream, ClickMicrobatch const& batch, View<float const> values, Scratch const& scratch,
                 MatrixView<float> logit_gradient, LayerGradients const& gradients, MatrixView<float> block_gradients,
                 [[maybe_unused]] bool accumulate) const override {
-    GPUPS_ASSERT(!accumulate);  // the only one of its model that reads blocks
+    GPUPS_ASSERT(!accumulate);  // no other term of the model reads blocks
     auto const pairs = scratch.matrix(pairs_, batch.blocks.rows());
     auto const pairs_gradient = scratch.matrix(pairs_gradient_, batch.blocks.rows());
     top_.backward(stream, batch, values, scratch, pairs, {}, logit_gradient, gradients, pairs_gradient, false);

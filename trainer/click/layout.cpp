@@ -21,8 +21,8 @@ std::string_view kind_name(CategoryField::Kind kind) {
 void check_name(std::string const& name) {
   bool const printable = std::all_of(name.begin(), name.end(), [](unsigned char c) { return c >= 0x20 && c != 0x7F; });
   GPUPS_REQUIRE(!name.empty() && name.size() <= kNameBytesMax && printable,
-                "a column's name is empty, longer than {} bytes, or has a character that is not printed (errors and "
-                "files name columns): choose another",
+                "a column's name is empty, longer than {} bytes, or has a character that is not printable (errors "
+                "and files contain the name): choose another",
                 kNameBytesMax);
 }
 
@@ -30,10 +30,10 @@ void set_kind(Layout& layout, std::vector<std::string> const& names, CategoryFie
   for (std::string const& name : names) {
     auto const at = std::find_if(layout.categories.begin(), layout.categories.end(),
                                  [&](CategoryField const& field) { return field.name == name; });
-    GPUPS_REQUIRE(at != layout.categories.end(), "'{}' is no category (they are C1 to C{}): name one of them", name,
-                  layout.categories.size());
+    GPUPS_REQUIRE(at != layout.categories.end(), "'{}' is not a category (the data has C1 to C{}): use one of them",
+                  name, layout.categories.size());
     GPUPS_REQUIRE(at->kind == CategoryField::Kind::kOne || at->kind == kind,
-                  "{} is to be both many and weighted (its values are read in one way): choose one", name);
+                  "{} is set as multi-hot and as weighted (a category has one kind): choose one", name);
     at->kind = kind;
   }
 }
@@ -75,18 +75,20 @@ Layout parse_layout(std::string_view text) {
     std::string name(words.substr(std::min(space + 1, words.size())));
     if (kind == kNumber) {
       GPUPS_REQUIRE(layout.categories.empty(),
-                    "line {} of the layout is a number (categories come after all numbers): change the order", line);
+                    "line {} of the layout is a number (all numbers come before the categories): change the order",
+                    line);
       layout.numbers.push_back(std::move(name));
     } else {
-      GPUPS_REQUIRE(kind == kOne || kind == kMany || kind == kWeighted,
-                    "line {} of the layout is '{}' (a column is a number, one, many or weighted): correct it", line,
-                    kind.substr(0, 40));
+      GPUPS_REQUIRE(
+          kind == kOne || kind == kMany || kind == kWeighted,
+          "line {} of the layout begins with '{}' (a line begins with number, one, many or weighted): correct it", line,
+          kind.substr(0, 40));
       layout.categories.push_back({.name = std::move(name),
                                    .kind = kind == kOne    ? CategoryField::Kind::kOne
                                            : kind == kMany ? CategoryField::Kind::kMany
                                                            : CategoryField::Kind::kWeighted});
     }
-    GPUPS_REQUIRE(layout.columns() <= kColumnsMax, "the layout has more than {} columns (no sample is so wide)",
+    GPUPS_REQUIRE(layout.columns() <= kColumnsMax, "the layout has more than {} columns (that is the most): use fewer",
                   kColumnsMax);
   }
   check_layout(layout);
@@ -100,8 +102,7 @@ void check_layout(Layout const& layout) {
   std::set<std::string_view> names;
   auto const add = [&names](std::string const& name) {
     check_name(name);
-    GPUPS_REQUIRE(names.insert(name).second, "two columns have the name {} (they could not be told apart): rename one",
-                  name);
+    GPUPS_REQUIRE(names.insert(name).second, "two columns have the name {} (names must be unique): rename one", name);
   };
   for (std::string const& name : layout.numbers) add(name);
   for (CategoryField const& field : layout.categories) add(field.name);

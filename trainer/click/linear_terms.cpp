@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Terms that are linear in what a sample has: a weight for each category's value, and one for each number.
+// Linear terms: a weight for each value of a category, and a weight for each number.
 #include <utility>
 
 #include "kernels/dense/copy_columns.hpp"
@@ -9,7 +9,8 @@
 namespace gpups::trainer {
 namespace {
 
-// The store's rows of one number, summed over a sample. Their gradient is the logit's, which needs no help.
+// The linear part: weights of the store, already summed over a sample. Their gradient is that of the logit, so there is
+// nothing to compute.
 class WideTerm : public ClickTerm {
  public:
   void forward(Stream& stream, ClickMicrobatch const& batch, View<float const>, Scratch const&,
@@ -21,6 +22,7 @@ class WideTerm : public ClickTerm {
   bool reads_blocks() const override { return false; }
 };
 
+// A weight for each number, and a bias.
 class NumbersTerm : public ClickTerm {
  public:
   explicit NumbersTerm(TermContext const& context)

@@ -63,7 +63,7 @@ void Mlp::backward(Stream& stream, ClickMicrobatch const& batch, View<float cons
     bool const last = l + 1 == layers_.size();
     MatrixView<float> const of_out = last ? out_gradient : scratch.matrix(layer.gradient, m);
     if (!last) drop(stream, batch, l, of_out);
-    // What dropout has set to zero in a layer's output is zero in its gradient already.
+    // An output that dropout set to zero looks like a zero of the ReLU; its gradient is already zero.
     kernels::linear_backward(stream, {.in = l == 0 ? in : scratch.matrix(layers_[l - 1].out, m),
                                       .weights = layer.weights.matrix(values),
                                       .out = last ? out : scratch.matrix(layer.out, m),

@@ -22,15 +22,17 @@ std::uint64_t digest_of_header(FileHeader const& header, std::string_view layout
   return kernels::checksum(std::as_bytes(std::span(layout)), kernels::checksum(bytes));
 }
 
-// Each block lies between the header and the index.
+// Throws Error unless each block is between `begin` and `end`, the layout's end and the index.
 void check_entries(std::span<BlockEntry const> entries, std::uint64_t begin, std::uint64_t end,
                    std::string const& path) {
   for (std::size_t b = 0; b < entries.size(); ++b) {
     BlockEntry const& entry = entries[b];
     bool const inside =
         entry.begin >= begin && entry.begin % kAlignment == 0 && entry.begin <= end && entry.bytes <= end - entry.begin;
-    GPUPS_REQUIRE(inside, "{} has block {} at {}, {} bytes (that is outside the file's data): convert the text again",
-                  path, b, entry.begin, entry.bytes);
+    GPUPS_REQUIRE(
+        inside,
+        "{} has block {} at byte {}, with {} bytes (that is outside of the file's data): convert the text again", path,
+        b, entry.begin, entry.bytes);
   }
 }
 
@@ -45,15 +47,16 @@ Layout read_layout(std::string_view text, std::string const& path) {
 FileHeader read_header(std::span<std::byte const> file, std::string const& path) {
   FileHeader header;
   GPUPS_REQUIRE(file.size() >= sizeof header && std::memcmp(file.data(), kMagic, sizeof kMagic) == 0,
-                "{} is no binary file of samples (it does not begin as one): convert text with gpu_train convert",
+                "{} is not a binary file of samples (its first bytes are others): convert text with gpu_train convert",
                 path);
   std::memcpy(&header, file.data(), sizeof header);
-  GPUPS_REQUIRE(header.version == kFormatVersion && header.block_samples == kSampleBlock && header.reserved == 0,
-                "{} has version {} of the format, or other blocks (this program reads version {}): convert the text "
-                "again",
-                path, header.version, kFormatVersion);
+  GPUPS_REQUIRE(
+      header.version == kFormatVersion && header.block_samples == kSampleBlock && header.reserved == 0,
+      "{} has version {} of the format, or blocks of another size (this program reads version {}): convert the "
+      "text again",
+      path, header.version, kFormatVersion);
   GPUPS_REQUIRE(header.layout_bytes <= kLayoutBytesMax && header.layout_bytes <= file.size() - sizeof header,
-                "{} is shorter than its header says (it was cut): copy or convert it again", path);
+                "{} is shorter than its header and layout (it was cut): copy or convert it again", path);
   return header;
 }
 
@@ -69,7 +72,7 @@ SampleFileFacts read_sample_file(std::span<std::byte const> file, std::string co
   std::uint64_t const begin = header.index_begin;
   GPUPS_REQUIRE(begin <= file.size() && begin % kAlignment == 0 && file.size() - begin == blocks * sizeof(BlockEntry) &&
                     blocks <= file.size(),
-                "{} has {} bytes, which is not what {} samples with an index at {} take (it was cut, or was changed): "
+                "{} has {} bytes, which does not fit {} samples with an index at byte {} (it was cut or changed): "
                 "copy or convert it again",
                 path, file.size(), header.samples, begin);
   GPUPS_REQUIRE(header.samples > 0, "{} has no samples (there is nothing to learn from): convert other text", path);
@@ -86,7 +89,7 @@ SampleFileWriter::SampleFileWriter(std::filesystem::path const& path, Layout con
     : path_(path), beside_(std::filesystem::path(path).concat(".new")), layout_(layout_text(layout)) {
   file_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file_ < 0) fail("created");
-  FileHeader const none;  // until the file is whole
+  FileHeader const none;  // not valid, until finish()
   write(&none, sizeof none);
   write(layout_.data(), layout_.size());
   align();
@@ -141,7 +144,7 @@ void SampleFileWriter::align() {
 }
 
 void SampleFileWriter::fail(char const* doing) const {
-  throw Error(fmt::format("{} cannot be {} ({}): check the path, its permissions and the space on the disk",
+  throw Error(fmt::format("{} cannot be {} ({}): check the path, its permissions and the free space on the disk",
                           beside_.string(), doing, std::strerror(errno)));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a binary file of click data that lie around its blocks, written and read.
+// Writes and reads a binary file of click data: its header, layout and index, around the blocks.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,19 @@
 
 namespace gpups::trainer {
 
-// What a file says of itself.
+// What header, layout and index of a file contain.
 struct SampleFileFacts {
   Layout layout;
   std::uint64_t samples = 0;
-  std::span<BlockEntry const> entries;  // in the file's bytes; each block is before the index
+  std::span<BlockEntry const> entries;  // refer to the file's bytes; each block ends before the index
 };
 
-// Throws Error, naming `path`, where the bytes are not all of a file. Does not look at blocks. REQUIRES: file is
-// aligned to 8.
+// Reads header, layout and index from the bytes of the file `path`. Throws Error if the file is of another kind, was
+// cut or changed. Does not check blocks. REQUIRES: file is aligned to 8.
 SampleFileFacts read_sample_file(std::span<std::byte const> file, std::string const& path);
 
-// Writes a file from begin to end: beside `path`, and renamed into place by finish(). Where that is not called nothing
-// is left. Throws Error where the file cannot be written.
+// Writes a file in order, under another name that finish() changes to `path`. Without finish(), the destructor removes
+// the file. Throws Error if the file cannot be written.
 class SampleFileWriter {
  public:
   SampleFileWriter(std::filesystem::path const& path, Layout const& layout);
@@ -34,9 +34,9 @@ class SampleFileWriter {
   SampleFileWriter(SampleFileWriter const&) = delete;
   SampleFileWriter& operator=(SampleFileWriter const&) = delete;
 
-  // `xxh3` is kernels::checksum(block). All blocks but the last are full.
+  // Appends a block. xxh3: kernels::checksum(block). All blocks but the last are full.
   void add(std::span<std::byte const> block, std::uint64_t xxh3);
-  // The file's size in bytes.
+  // Writes index and header, and renames the file. Returns the size of the file in bytes.
   std::uint64_t finish(std::uint64_t samples);
 
  private:

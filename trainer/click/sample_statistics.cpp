@@ -8,13 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/check.hpp"
-#include "trainer/click/number_features.hpp"
 
 namespace gpups::trainer {
 namespace {
 
 constexpr char kStatisticsBlob[] = "clicks/statistics.json";
-constexpr std::uint64_t kMeasured = std::uint64_t{1} << 20;  // samples
+constexpr std::uint64_t kMeasured = std::uint64_t{1} << 20;  // samples that are read
 
 }  // namespace
 
@@ -74,7 +73,7 @@ SampleStatistics sample_statistics(std::span<Blob const> blobs, std::size_t numb
     auto const json = nlohmann::json::parse(blob->bytes);
     SampleStatistics const statistics{json.at("mean"), json.at("deviation"), json.at("click_share")};
     if (statistics.mean.size() != numbers || statistics.deviation.size() != numbers) {
-      throw std::runtime_error(fmt::format("it has {} numbers for {}", statistics.mean.size(), numbers));
+      throw std::runtime_error(fmt::format("it has {} numbers, and the model {}", statistics.mean.size(), numbers));
     }
     return statistics;
   } catch (std::exception const& error) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model knows of its training data before it learns: how its numbers are spread, and how many clicks there are.
-// It belongs to the model as its weights do.
+// Statistics of the training data that a model uses: mean and deviation of each number, and the share of clicks.
+// Checkpoints contain them, like the weights.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <span>
 #include <string>
@@ -13,26 +14,33 @@
 
 namespace gpups::trainer {
 
+// Returns log(1 + |x|) with the sign of x; 0 if x is missing (NaN).
+inline float log_of_number(float x) {
+  if (std::isnan(x)) return 0;
+  return std::copysign(std::log1p(std::fabs(x)), x);
+}
+
+// Statistics of some samples.
 struct SampleStatistics {
-  std::vector<float> mean, deviation;  // (numbers) of their logarithms, see log_of_number(); deviations are above 0
+  std::vector<float> mean, deviation;  // (numbers): of log_of_number(); deviations are above 0
   float click_share = 0.5F;            // the mean of labels
 
-  // The logit of a model that knows no more.
+  // Returns the logit of click_share.
   float base_logit() const;
 
   bool operator==(SampleStatistics const&) const = default;
 };
 
-// Reads samples first .. first + count - 1, some at a time: all of them, or a million from blocks that lie evenly
-// between them.
+// Reads samples first .. first + count - 1, and calls `measure` with some at a time: all samples, or about a million
+// from evenly spaced blocks.
 void each_measured(Samples const& samples, std::uint64_t first, std::uint64_t count,
                    std::function<void(SampleBatch const&)> const& measure);
-// Of what each_measured() reads. REQUIRES: count > 0.
+// Returns the statistics of the samples that each_measured() reads. REQUIRES: count > 0.
 SampleStatistics measure_samples(Samples const& samples, std::uint64_t first, std::uint64_t count);
 
-// As a part of a checkpoint.
+// Returns the statistics as a blob of a checkpoint.
 Blob to_blob(SampleStatistics const& statistics);
-// Throws Error where there are none for this many numbers.
+// Reads the statistics from a checkpoint. Throws Error if there are none, or not for `numbers` numbers.
 SampleStatistics sample_statistics(std::span<Blob const> blobs, std::size_t numbers);
 
 }  // namespace gpups::trainer

@@ -6,7 +6,7 @@
 
 #include "kernels/check.hpp"
 #include "kernels/checksum.hpp"
-#include "trainer/click/mapped_file.hpp"
+#include "trainer/click/input_file.hpp"
 #include "trainer/click/sample_file.hpp"
 
 namespace gpups::trainer {
@@ -51,12 +51,12 @@ std::size_t SampleStorage::samples_of(std::uint64_t block) const {
   return std::min(kSampleBlock, samples_ - block * kSampleBlock);
 }
 
-// Two threads may check a block at once, and find the same.
+// Two threads may check a block at the same time, with the same result.
 void SampleStorage::check(std::uint64_t number) const {
   BlockEntry const& entry = entries_[number];
   auto const bytes = mapping_->file.bytes().subspan(entry.begin, entry.bytes);
-  std::string const wrong = kernels::checksum(bytes) != entry.xxh3 ? "its checksum is another"
-                                                                   : check_block(shape_, bytes, samples_of(number));
+  std::string const wrong =
+      kernels::checksum(bytes) != entry.xxh3 ? "its checksum is wrong" : check_block(shape_, bytes, samples_of(number));
   GPUPS_REQUIRE(wrong.empty(),
                 "{} has a damaged block, {} of {}: {} (it was changed after it was written): convert the "
                 "text again",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the blocks of a data set lie: in memory, or in a mapped file whose blocks are checked at their first use.
+// The blocks of a data set: in memory, or in a mapped file whose blocks are checked at their first use.
 #pragma once
 
 #include <atomic>
@@ -17,10 +17,10 @@ namespace gpups::trainer {
 
 class SampleStorage {
  public:
-  // Blocks in memory, as make_block() makes them, and kernels::checksum() each; all but the last are full.
+  // Keeps blocks of make_block() in memory. digests: kernels::checksum() of each. All blocks but the last are full.
   SampleStorage(Layout layout, std::uint64_t samples, std::vector<std::vector<std::byte>> blocks,
                 std::span<std::uint64_t const> digests);
-  // Maps a file. Throws Error where its header or index are not as they were written.
+  // Maps a file. Throws Error if its header, layout or index was changed since it was written.
   explicit SampleStorage(std::filesystem::path const& path);
   ~SampleStorage();
   SampleStorage(SampleStorage const&) = delete;
@@ -33,7 +33,7 @@ class SampleStorage {
   std::uint64_t blocks() const { return entries_.size(); }
   std::span<BlockEntry const> entries() const { return entries_; }
 
-  // Throws Error where the block was changed since it was written. Any thread. REQUIRES: number < blocks().
+  // Returns a block. Throws Error if it was changed since it was written. Any thread. REQUIRES: number < blocks().
   BlockView block(std::uint64_t number) const;
 
  private:
@@ -43,7 +43,7 @@ class SampleStorage {
   void check(std::uint64_t block) const;
 
   std::vector<std::vector<std::byte>> memory_;  // blocks
-  std::vector<BlockEntry> memory_entries_;      // of these; `begin` means nothing
+  std::vector<BlockEntry> memory_entries_;      // of these; `begin` has no meaning
   std::unique_ptr<Mapping const> mapping_;      // of a file, else null
   Layout layout_;
   BlockShape shape_;

@@ -12,10 +12,10 @@
 namespace gpups::trainer {
 namespace {
 
-// How many runs ahead memory is asked for.
+// How many runs ahead data is prefetched.
 constexpr std::size_t kRunsAhead = 4;
 
-// Samples that lie one after the other in a block, and in the batch.
+// Samples that are contiguous both in a block and in the batch.
 struct Run {
   BlockView block;
   std::size_t row, count;
@@ -34,7 +34,7 @@ void copy_numbers(Run const& run, std::size_t numbers, SampleBatch& out) {
   }
 }
 
-// Of a layout whose categories have one value each.
+// Copies the values of a layout whose categories have one value each.
 void copy_single_values(Run const& run, std::size_t categories, SampleBatch& out) {
   for (std::size_t f = 0; f < categories; ++f) {
     IdColumn const ids = run.block.ids(f);
@@ -43,7 +43,7 @@ void copy_single_values(Run const& run, std::size_t categories, SampleBatch& out
   }
 }
 
-// Where the values of a sample's category are in the block.
+// Returns where the values of a sample in category `f` begin and end in the block.
 std::pair<std::size_t, std::size_t> cell(BlockShape const& shape, BlockView const& block, std::size_t f,
                                          std::size_t row) {
   if (shape.categories[f].kind == CategoryField::Kind::kOne) return {row, row + 1};
@@ -51,7 +51,7 @@ std::pair<std::size_t, std::size_t> cell(BlockShape const& shape, BlockView cons
   return {offsets[row], offsets[row + 1]};
 }
 
-// Appends the number of values of each cell to those before. Returns how many there are then.
+// Fills in the offsets of a run, before which there are `before` values. Returns the number of values up to its end.
 std::uint64_t count_values(BlockShape const& shape, Run const& run, std::uint64_t before, SampleBatch& out) {
   std::size_t const categories = shape.categories.size();
   for (std::size_t i = 0; i < run.count; ++i) {
@@ -80,7 +80,7 @@ void copy_lists(BlockShape const& shape, Run const& run, SampleBatch& out) {
   }
 }
 
-// Sizes offsets, values and weights for what the runs have, and fills in the offsets.
+// Resizes offsets, values and weights for all runs, and fills in the offsets.
 template <class EachRun>
 void make_lists(BlockShape const& shape, EachRun const& each_run, SampleBatch& out) {
   out.offsets.assign(out.samples * shape.categories.size() + 1, 0);
@@ -93,7 +93,7 @@ void make_lists(BlockShape const& shape, EachRun const& each_run, SampleBatch& o
   if (shape.weighted) out.weights.assign(values, 1.0F);
 }
 
-// each_run(f) calls f(run) for the runs that make up the batch, the same ones each time.
+// Fills a batch with samples. each_run(f) calls f(run) for each run of the batch, and may be called more than once.
 template <class EachRun>
 void fill(BlockShape const& shape, std::size_t samples, EachRun const& each_run, SampleBatch& out) {
   out.samples = samples;
@@ -147,7 +147,7 @@ void Samples::gather(std::span<std::uint64_t const> indices, SampleBatch& out) c
   }
   auto const each_run = [&](auto const& use) {
     for (std::size_t r = 0; r < runs.size(); ++r) {
-      // Samples in any order are a cache line for each of their columns.
+      // In a random order, each column of a sample is in another cache line.
       if (r + kRunsAhead < runs.size()) runs[r + kRunsAhead].block.prefetch(runs[r + kRunsAhead].row);
       use(runs[r]);
     }

@@ -21,19 +21,20 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kAtOnce = 4096;  // samples
 
 std::vector<Blob> checkpoint_blobs(fs::path const& folder) {
-  GPUPS_REQUIRE(has_checkpoint(folder), "{} has no checkpoint (there is nothing to load): name the folder of a run",
+  GPUPS_REQUIRE(has_checkpoint(folder), "{} has no checkpoint (there is nothing to load): give the folder of a run",
                 folder.string());
   return read_blobs(folder / "checkpoint");
 }
 
-// Its configuration, and where it was; settings of how to run are those of `overrides`.
+// Applies `overrides` to the saved configuration. Throws Error if they change the model.
 SavedState with_overrides(SavedState saved, fs::path const& folder, std::vector<SettingOverride> const& overrides) {
   Config const now = saved_config(saved.config, folder, overrides);
   auto const differences = resume_differences(saved.config, now);
   if (!differences.empty()) {
     auto const& d = differences.front();
-    throw Error(fmt::format("{} was trained with {} = {}, and now it is {} (it would be another model): leave it out",
-                            folder.string(), d.key, d.a, d.b));
+    throw Error(
+        fmt::format("{} was trained with {} = {}, and now it is {} (that is another model): leave the setting out",
+                    folder.string(), d.key, d.a, d.b));
   }
   return {now, saved.state};
 }
@@ -48,7 +49,7 @@ SavedClicks::SavedClicks(fs::path const& folder, std::vector<SettingOverride> co
     : saved_(with_overrides(from_blobs(blobs, folder / "checkpoint"), folder, overrides)) {
   Config const& config = saved_.config;
   GPUPS_REQUIRE(config.data.reader == "clicks",
-                "{} has a model named {} (it does not predict clicks): name the folder of a run on click data",
+                "{} has a model of kind {} (it does not predict clicks): give the folder of a run on click data",
                 folder.string(), config.model.name);
   Layout const layout = layout_of(config.data);
   statistics_ = sample_statistics(blobs, layout.numbers.size());
@@ -75,7 +76,7 @@ SavedClicks::SavedClicks(fs::path const& folder, std::vector<SettingOverride> co
 void SavedClicks::predict(fs::path const& file, std::vector<std::string>& notices,
                           std::function<void(std::span<float const>)> const& take) {
   Config config = saved_.config;
-  config.data.bad_share_max = 0;  // each line has its probability
+  config.data.bad_share_max = 0;  // each line needs a probability, so that no bad line is left out
   Samples const samples = open_click_file(file, config, notices);
   ClickPredictor predictor(*model_, *dense_);
   Stream stream = store_->make_stream();

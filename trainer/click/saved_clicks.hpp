@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trained click-through model as a run has left it, without the data that it was trained on: to predict with, and to
-// take elsewhere.
+// A trained click-through model from the checkpoint of a run, without its training data: to predict, and to export.
 #pragma once
 
 #include <filesystem>
@@ -18,20 +17,21 @@
 
 namespace gpups::trainer {
 
+// The model of a checkpoint, on this rank alone.
 class SavedClicks {
  public:
-  // Loads the checkpoint of a run. overrides: of settings that say how this program runs. Throws Error where there is
-  // none, or where it is of another kind of model.
+  // Loads the checkpoint of a run. overrides: settings that do not change the model, for instance run.device. Throws
+  // Error if there is no checkpoint, or if it is of another kind of model.
   SavedClicks(std::filesystem::path const& folder, std::vector<SettingOverride> const& overrides);
 
-  // Reads samples of the run's layout from a file, text or binary, and gives the probabilities of clicks, in order and
-  // some at a time. Labels must be there, and have no effect. Notices of bad lines are added to `notices`.
+  // Reads samples of the run's layout from a file, text or binary, and calls `take` with the probabilities of clicks,
+  // in order and some at a time. Labels must be present, but have no effect. Adds notices about the file to `notices`.
   void predict(std::filesystem::path const& file, std::vector<std::string>& notices,
                std::function<void(std::span<float const>)> const& take);
 
-  // Writes all that another program needs to predict to a new folder: rows/ as Store::export_rows() does, dense/ with
-  // an array for each parameter of layers in the same format, model.json, which says what they are and where the rows
-  // of a category are in a block, and frequent_values.bin, keys of 64 bits, where model.min_count is set.
+  // Writes to a new folder all that another program needs to predict: rows/, see Store::export_rows(); dense/, with an
+  // array in the same format for each parameter of layers; model.json, which describes the model and gives the columns
+  // of a block; and, if model.min_count is set, frequent_values.bin, which has keys of 64 bits.
   void write(std::filesystem::path const& folder, ExportFormat format);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for what a model computes of one microbatch: matrices whose columns are known when the model is made, and
-// whose rows are as many as the largest microbatch has.
+// Memory for the intermediate results of a microbatch: matrices whose columns are known when the model is made, with
+// one row for each sample of the largest microbatch.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,7 @@ namespace gpups::trainer {
 // A matrix of a plan.
 enum class Buffer : std::size_t {};
 
+// The columns of the matrices that a model needs.
 class ScratchPlan {
  public:
   Buffer add(std::size_t columns) {
@@ -27,15 +28,17 @@ class ScratchPlan {
   std::vector<std::size_t> columns_;
 };
 
+// The matrices of a plan.
 class Scratch {
  public:
-  // Padding is zero; who writes to a matrix leaves it so. Waits for `stream`.
+  // Fills all matrices with zeros. Code that writes to a matrix must leave its padding zero. Blocks until the stream
+  // has no work left.
   Scratch(Stream& stream, ScratchPlan const& plan, std::size_t rows);
-  // REQUIRES: rows <= those it was made for.
+  // The first rows of a matrix. REQUIRES: rows <= this->rows().
   MatrixView<float> matrix(Buffer buffer, std::size_t rows) const {
     return matrices_[static_cast<std::size_t>(buffer)].view().slice(0, rows);
   }
-  // One number for each row, without padding. REQUIRES: the buffer has one column.
+  // A matrix of one column as an array without padding. REQUIRES: the buffer has one column.
   View<float> column(Buffer buffer, std::size_t rows) const {
     return {matrices_[static_cast<std::size_t>(buffer)].view().data(), rows,
             matrices_[static_cast<std::size_t>(buffer)].device()};
@@ -47,13 +50,14 @@ class Scratch {
   std::size_t rows_;
 };
 
-// Scratch for as many microbatches as are computed at the same time. Any thread.
+// A Scratch for each microbatch that is computed at the same time. Any thread.
 class ScratchPool {
  public:
   explicit ScratchPool(ScratchPlan const& plan) : plan_(plan) {}
 
-  // One for `rows` rows: kept from before, or new.
+  // Returns a Scratch for at least `rows` rows, reused or new.
   std::unique_ptr<Scratch> take(Stream& stream, std::size_t rows);
+  // Keeps a Scratch for reuse.
   void give_back(std::unique_ptr<Scratch> scratch);
 
  private:

@@ -18,7 +18,7 @@
 namespace gpups::trainer {
 namespace {
 
-// Some samples of a batch, one after the other.
+// Consecutive samples of a batch.
 struct Piece {
   SampleBatch const* batch;
   std::size_t first, count;
@@ -40,8 +40,8 @@ void append(BlockShape const& shape, Piece const& piece, SampleBatch& to) {
   }
   std::uint32_t const begin = from.offsets[piece.first * categories], stop = from.offsets[end * categories];
   GPUPS_REQUIRE(to.values.size() + (stop - begin) <= kBlockValuesMax,
-                "{} samples in a row have more than {} values (a block of samples must stay small): leave out long "
-                "lists",
+                "{} consecutive samples have more than {} values (a block of samples has at most that many): shorten "
+                "long lists",
                 kSampleBlock, kBlockValuesMax);
   if (to.offsets.empty()) to.offsets.push_back(0);
   auto const before = static_cast<std::uint32_t>(to.values.size());
@@ -58,7 +58,7 @@ SampleBatch joined(BlockShape const& shape, std::vector<Piece> const& pieces) {
   return all;
 }
 
-// Cuts batches, one after the other, into groups of pieces with the samples of a block each; the last may have fewer.
+// Cuts consecutive batches into groups of pieces. Each group has the samples of one block; the last may have fewer.
 std::vector<std::vector<Piece>> cut(std::vector<SampleBatch const*> const& batches) {
   std::vector<std::vector<Piece>> groups;
   std::size_t room = 0;  // in the last group
@@ -82,7 +82,7 @@ struct Encoded {
   std::uint64_t xxh3 = 0;
 };
 
-// A number of chunks at a time: each is parsed, and then each block made, by one thread.
+// Processes some chunks at a time: threads parse the chunks, then make the blocks.
 class Work {
  public:
   Work(std::string path, Layout const& layout, int threads)
@@ -124,7 +124,7 @@ class Work {
     std::vector<SampleBatch const*> batches{&rest_};
     for (std::size_t c = 0; c < count; ++c) batches.push_back(&parsed_[c]);
     auto groups = cut(batches);
-    std::vector<Piece> left;  // too few for a block, as long as more may come
+    std::vector<Piece> left;  // too few samples for a block; they are kept for the next chunks
     std::size_t const left_over = (rest_.samples + counted_samples(count)) % kSampleBlock;
     if (!last && left_over > 0) {
       left = std::move(groups.back());

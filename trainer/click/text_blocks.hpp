@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text file to blocks of samples: several threads parse, another reads and decompresses.
+// Converts a text file to blocks of samples: several threads parse, and another one reads and decompresses.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,16 @@
 
 namespace gpups::trainer {
 
+// Numbers of samples and of bad lines.
 struct TextCounts {
   std::uint64_t samples = 0, bad = 0;
 };
 
-// What becomes of a block; xxh3 is its digest.
+// Is called with a block and its kernels::checksum().
 using TakeBlock = kernels::FunctionRef<void(std::vector<std::byte> block, std::uint64_t xxh3)>;
 
-// Calls `take` with the blocks of the file's samples, in order. Memory is that of a few MiB of text for each thread.
-// Errors and notices are those of read_samples_text().
+// Calls `take` with the blocks of the file's samples, in order. Takes memory for a few MiB of text for each thread. Has
+// the errors and notices of read_samples_text().
 TextCounts make_blocks_of_text(std::filesystem::path const& path, Layout const& layout, TextOptions const& options,
                                std::vector<std::string>& notices, TakeBlock take);
 

@@ -10,12 +10,16 @@
 #include <optional>
 
 #include "trainer/click/text_rows.hpp"
-#include "trainer/click/value_id.hpp"
+
+// Values are short: a call would cost as much as the hash, and wide vectors are of no use.
+#define XXH_INLINE_ALL
+#define XXH_VECTOR 0
+#include <xxhash.h>
 
 namespace gpups::trainer {
 namespace {
 
-// For messages: at most 24 bytes, and none that a terminal would act on.
+// Returns a cell for an error text: at most 24 bytes, without control characters.
 std::string shown(std::string_view cell) {
   std::string text(cell.substr(0, 24));
   for (char& c : text) {
@@ -24,7 +28,7 @@ std::string shown(std::string_view cell) {
   return fmt::format("'{}{}'", text, cell.size() > text.size() ? "..." : "");
 }
 
-// A finite decimal number; nothing for any other text. What is too small for a float is 0.
+// Returns the finite decimal number that a text spells, or nothing. Numbers that are too small for a float become 0.
 std::optional<float> finite(std::string_view text) {
   double value = 0;
   auto const [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -33,13 +37,14 @@ std::optional<float> finite(std::string_view text) {
   return std::isfinite(number) ? std::optional(number) : std::nullopt;
 }
 
-// A bit at the top of each byte that is `byte`, and maybe of bytes above the first such one.
+// Returns a word whose top bit of a byte is set if the byte is `byte`. Bits above the first set bit may be wrong.
 std::uint64_t bytes_that_are(std::uint64_t word, char byte) {
   constexpr std::uint64_t kOnes = 0x0101010101010101U;
   std::uint64_t const zero_there = word ^ static_cast<std::uint64_t>(byte) * kOnes;
   return (zero_there - kOnes) & ~zero_there & 0x80 * kOnes;
 }
 
+// Reads one value of a cell.
 std::string read_value(std::string_view text, CategoryField const& field, std::vector<std::uint64_t>& values,
                        std::vector<float>* weights) {
   float weight = 1;
@@ -47,7 +52,7 @@ std::string read_value(std::string_view text, CategoryField const& field, std::v
     if (auto const colon = text.rfind(':'); colon != std::string_view::npos) {
       std::string_view const written = text.substr(colon + 1);
       auto const number = finite(written);
-      if (!number) return fmt::format("has {} after a ':' in {} (no finite number)", shown(written), field.name);
+      if (!number) return fmt::format("has {} after a ':' in {} (not a finite number)", shown(written), field.name);
       weight = *number;
       text = text.substr(0, colon);
     }
@@ -58,6 +63,13 @@ std::string read_value(std::string_view text, CategoryField const& field, std::v
 }
 
 }  // namespace
+
+std::uint64_t value_id(std::string_view text) {
+  if (text.size() == 8) {
+    if (auto const number = hexadecimal_number(text.data())) return *number;
+  }
+  return XXH3_64bits(text.data(), text.size()) | std::uint64_t{1} << 63;
+}
 
 char const* end_of_cell(char const* at) {
   while (true) {
@@ -74,9 +86,9 @@ std::string read_label(std::string_view cell, float& label) {
   if (cell.empty()) return "has no label";
   auto const number = finite(cell);
   if (!number || *number < 0 || *number > 1) {
-    return fmt::format("has the label {} (no number from 0 to 1)", shown(cell));
+    return fmt::format("has the label {} (not a number from 0 to 1)", shown(cell));
   }
-  label = std::abs(*number);  // of -0, 0
+  label = std::abs(*number);  // -0 becomes 0
   return {};
 }
 
@@ -84,7 +96,7 @@ std::string read_number(std::string_view cell, std::string_view column, float& n
   number = kMissing;
   if (cell.empty()) return {};
   auto const value = finite(cell);
-  if (!value) return fmt::format("has {} in {} (no finite number)", shown(cell), column);
+  if (!value) return fmt::format("has {} in {} (not a finite number)", shown(cell), column);
   number = *value;
   return {};
 }

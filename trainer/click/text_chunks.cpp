@@ -20,7 +20,7 @@ class Cutter {
  public:
   Cutter(TextSource& source, std::string const& path) : source_(source), path_(path) {}
 
-  // Where text is empty there is no more.
+  // Returns the next chunk; its text is empty at the end of the source.
   TextChunk next() {
     std::size_t room = room_for(rest_.size()), size = rest_.size();
     TextChunk chunk{.buffer = make_buffer(room), .text = {}, .first_line = line_};
@@ -39,7 +39,8 @@ class Cutter {
       }
       if (whole > 0 || ended) break;
       GPUPS_REQUIRE(size <= kLineBytesMax,
-                    "{}:{}: the line is longer than 16 MiB (this is no list of lines): check the file", path_, line_);
+                    "{}:{}: the line is longer than 16 MiB (this is not text of samples): check the file", path_,
+                    line_);
       grow(chunk.buffer, size, room);
     }
     rest_.assign(chunk.buffer.get() + whole, size - whole);
@@ -54,7 +55,7 @@ class Cutter {
   static std::size_t room_for(std::size_t size) {
     return std::clamp(2 * size, kChunkBytes, kLineBytesMax + kChunkBytes);
   }
-  // One byte more for a newline that is put in.
+  // There is one more byte, for a newline that is added.
   static std::unique_ptr<char[]> make_buffer(std::size_t room) {
     return std::make_unique_for_overwrite<char[]>(room + 1 + kTextPadding);
   }
@@ -67,7 +68,7 @@ class Cutter {
 
   TextSource& source_;
   std::string const& path_;
-  std::string rest_;  // the begin of a line
+  std::string rest_;  // the start of a line
   std::uint64_t line_ = 1;
 };
 
@@ -116,7 +117,7 @@ void TextChunks::run() {
   changed_.notify_all();
 }
 
-// False: nobody takes it any more.
+// Queues a chunk for next(), once there is room. Returns false if the destructor has begun.
 bool TextChunks::give(TextChunk chunk) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return ready_.size() < ahead_ || stopped_; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text file in pieces of whole lines, read (and decompressed) by a thread of its own, a few pieces ahead.
+// Reads a text file in chunks of whole lines. A separate thread reads and decompresses a few chunks ahead.
 #pragma once
 
 #include <condition_variable>
@@ -17,22 +17,24 @@
 
 namespace gpups::trainer {
 
+// Some lines of a file.
 struct TextChunk {
   std::unique_ptr<char[]> buffer;
-  std::string_view text;         // in the buffer: whole lines, each with its '\n', and kTextPadding bytes behind
+  std::string_view text;         // in the buffer: whole lines, each with its '\n'; kTextPadding bytes follow
   std::uint64_t first_line = 1;  // of the file
 };
 
+// The chunks of a file, in order.
 class TextChunks {
  public:
-  // ahead: how many chunks may wait to be taken. A chunk has about a MiB; one that holds a longer line, up to 17 MiB.
+  // ahead: how many chunks are read ahead of next(). A chunk has about 1 MiB, or up to 17 MiB if it has a longer line.
   TextChunks(std::filesystem::path const& path, std::size_t ahead);
   ~TextChunks();
   TextChunks(TextChunks const&) = delete;
   TextChunks& operator=(TextChunks const&) = delete;
 
-  // The next chunk; false: no more. A byte order mark at the begin is left out, a '\n' at the end put in if there is
-  // none. Throws Error where reading fails or a line is longer than 16 MiB.
+  // Waits for the next chunk. Returns false at the end of the file. Leaves out a byte order mark at the start of the
+  // file, and adds a missing '\n' at its end. Throws Error if it cannot be read, or if a line is longer than 16 MiB.
   bool next(TextChunk& chunk);
 
  private:

@@ -10,13 +10,13 @@
 
 #include "kernels/check.hpp"
 #include "trainer/click/text_cells.hpp"
-#include "trainer/click/value_id.hpp"
 
 namespace gpups::trainer {
 namespace {
 
 constexpr std::size_t kGrowRows = 1024;
 
+// Parses lines one by one.
 class RowParser {
  public:
   RowParser(Layout const& layout, char const* end, SampleBatch& out) : layout_(layout), end_(end), out_(out) {
@@ -33,7 +33,7 @@ class RowParser {
     }
   }
 
-  // Adds the sample of the line at `at`, or says what is wrong with the line; returns where the next one begins.
+  // Adds the sample of the line at `at`, or sets `wrong` to what is wrong with the line. Returns the next line.
   char const* add_line(char const* at, std::string& wrong) {
     if (out_.samples == rows_) grow();
     at_ = at;
@@ -47,7 +47,7 @@ class RowParser {
     return stop + 1;
   }
 
-  // To the size of what was added.
+  // Resizes arrays to the samples that were added.
   void finish() {
     out_.labels.resize(out_.samples);
     out_.numbers.resize(out_.samples * layout_.numbers.size());
@@ -57,7 +57,8 @@ class RowParser {
  private:
   bool last(std::size_t column) const { return column + 1 == layout_.columns(); }
 
-  // The cell at at_, which moves to the next one. False: it has not the end that column `column` must have.
+  // Sets `text` to the cell at at_, and moves at_ to the next one. Returns false if the cell does not end as column
+  // `column` must.
   bool cell(std::size_t column, std::string_view& text) {
     char const* const end = end_of_cell(at_);
     if ((*end == '\n') != last(column)) return false;
@@ -108,7 +109,7 @@ class RowParser {
     return true;
   }
 
-  // One value each, so that their places are known.
+  // Reads categories with one value each; value f of a sample has a fixed place.
   bool categories() {
     std::size_t const count = layout_.categories.size(), first = 1 + layout_.numbers.size();
     std::uint64_t* const row = out_.values.data() + out_.samples * count;
@@ -147,7 +148,7 @@ class RowParser {
     return true;
   }
 
-  // Removes what a bad line has added.
+  // Removes the values that a bad line has added.
   void subtract_residual() {
     if (!lists_) return;
     out_.offsets.resize(out_.samples * layout_.categories.size() + 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of text to samples: the fast part, one thread.
+// Parses lines of text to samples, on one thread.
 //
-// A line is read from left to right, once, with the usual cells (a short integer, 8 hexadecimal digits, nothing)
-// decided by a few words; anything else takes a slower way, which also knows what to say of it.
+// A line is read once, from left to right. There is fast code for the usual cells: a short integer, 8 hexadecimal
+// digits, or empty. All others are read by text_cells.hpp, which also finds what is wrong with a cell.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@
 
 namespace gpups::trainer {
 
-// Values that a cell may have.
+// The most values in a cell.
 constexpr std::size_t kCellValuesMax = 65536;
-// Bytes behind a text that may be read, and mean nothing.
+// Bytes after a text that the parser may read; their values have no effect.
 constexpr std::size_t kTextPadding = 16;
 
-// Replaces `out` by the samples of `text`, whose first line is line `first_line` of `path`, and `bad` by its bad lines.
-// REQUIRES: text is empty or ends with '\n'; kTextPadding bytes behind it can be read.
+// Replaces `out` by the samples of `text`, and `bad` by its bad lines. The text begins with line `first_line` of the
+// file `path`. REQUIRES: text is empty or ends with '\n'; kTextPadding bytes after it can be read.
 void parse_rows(Layout const& layout, std::string_view text, std::string_view path, std::uint64_t first_line,
                 SampleBatch& out, BadLines& bad);
 

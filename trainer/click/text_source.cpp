@@ -17,7 +17,7 @@
 namespace gpups::trainer {
 namespace {
 
-// A file whose first bytes have been looked at.
+// A file whose first bytes can be examined before they are read.
 class Peeked {
  public:
   explicit Peeked(std::filesystem::path const& path) : file_(path) {
@@ -36,9 +36,10 @@ class Peeked {
  private:
   InputFile file_;
   char begin_[8] = {};
-  std::size_t size_ = 0, left_ = 0;  // bytes looked at, and those not given yet
+  std::size_t size_ = 0, left_ = 0;  // bytes examined, and how many of them are not read yet
 };
 
+// Text as it is in the file.
 class Plain : public TextSource {
  public:
   explicit Plain(std::unique_ptr<Peeked> file) : file_(std::move(file)) {}
@@ -48,12 +49,12 @@ class Plain : public TextSource {
   std::unique_ptr<Peeked> file_;
 };
 
-// Frames of zstd, one after the other.
+// Text in frames of zstd.
 class Compressed : public TextSource {
  public:
   explicit Compressed(std::unique_ptr<Peeked> file)
       : file_(std::move(file)), state_(ZSTD_createDStream(), ZSTD_freeDStream), buffer_(ZSTD_DStreamInSize()) {
-    GPUPS_REQUIRE(state_ != nullptr, "there is no memory to decompress {}: free some", file_->path());
+    GPUPS_REQUIRE(state_ != nullptr, "there is no memory to decompress {}: free some memory", file_->path());
   }
 
   std::size_t read(char* to, std::size_t bytes) override {
@@ -71,7 +72,7 @@ class Compressed : public TextSource {
         within_frame_ = result != 0;
         continue;
       }
-      GPUPS_REQUIRE(!within_frame_, "{} ends in the middle of a zstd frame (the file was cut): take a whole one",
+      GPUPS_REQUIRE(!within_frame_, "{} ends in the middle of a zstd frame (the file was cut): copy or make it again",
                     file_->path());
       break;
     }
@@ -90,7 +91,7 @@ bool is_zstd(std::string_view begin) {
   if (begin.size() < 4) return false;
   std::uint32_t magic;
   std::memcpy(&magic, begin.data(), sizeof magic);
-  return magic == ZSTD_MAGICNUMBER || (magic & 0xFFFFFFF0U) == 0x184D2A50U;  // or a frame to be skipped
+  return magic == ZSTD_MAGICNUMBER || (magic & 0xFFFFFFF0U) == 0x184D2A50U;  // or a skippable frame
 }
 
 }  // namespace
@@ -104,7 +105,8 @@ std::unique_ptr<TextSource> open_text(std::filesystem::path const& path) {
                 "decompress it, or compress it with zstd",
                 file->path());
   GPUPS_REQUIRE(begin != std::string_view(kMagic, sizeof kMagic),
-                "{} is binary data, not text (it has been converted already): use it as it is", file->path());
+                "{} is binary data, not text (it was converted already): use it without converting it again",
+                file->path());
   return std::make_unique<Plain>(std::move(file));
 }
 

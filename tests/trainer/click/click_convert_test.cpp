@@ -104,7 +104,7 @@ TEST(ClickConvert, OverwritesNoOtherFile) {
   auto const text = c.folder.write("text", "1\t\t\t\ta\tb\tc\n");
   auto const notes = c.folder.write("notes", "of the user\n");
   expect_error([&] { convert_samples(text, text, small_layout(), {}); }, {"is both the text and the binary file"});
-  expect_error([&] { convert_samples(text, notes, small_layout(), {}); }, {"notes exists and is no binary file"});
+  expect_error([&] { convert_samples(text, notes, small_layout(), {}); }, {"notes exists and is not a binary file"});
   expect_error([&] { convert_samples(text, c.folder.path(), small_layout(), {}); }, {"is a folder"});
   expect_error([&] { convert_samples(text, c.folder.path() / "no/where", small_layout(), {}); },
                {"cannot be created (No such file"});

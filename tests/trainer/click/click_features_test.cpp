@@ -14,7 +14,6 @@
 #include "kernels/hash.hpp"
 #include "tests/support/expect_error.hpp"
 #include "tests/trainer/click/click_model_fixture.hpp"
-#include "trainer/click/number_features.hpp"
 
 namespace gpups::trainer {
 namespace {
@@ -69,14 +68,14 @@ TEST(ClickFeatures, RejectSettingsThatDoNotFitTheLayout) {
   Layout const layout = make_layout(2, 3);
   auto const make = [&](std::vector<SettingOverride> const& settings) { Features(layout, model(settings), {}); };
   expect_error([&] { make({"model.shared=[\"C1,C7\"]"}); },
-               {"model.shared names 'C7' (there is no such category): use one of C1 to C3"});
-  expect_error([&] { make({"model.shared=[\"C1,I1\"]"}); }, {"model.shared names 'I1'"});
-  expect_error([&] { make({"model.shared=[\"C1,\"]"}); }, {"model.shared names ''"});
-  expect_error([&] { make({"model.shared=[\"C1,C2\", \"C2,C3\"]"}); }, {"model.shared names 'C2' twice"});
-  expect_error([&] { make({"model.shared=[\"C1,C1\"]"}); }, {"model.shared names 'C1' twice"});
-  expect_error([&] { make({"model.shared=[\"C2\"]"}); }, {"model.shared has 'C2'", "name two or more"});
-  expect_error([&] { make({"model.dims=[\"C9:4\"]"}); }, {"model.dims names 'C9'"});
-  expect_error([&] { make({"model.dims=[\"C1:4\", \"C1:8\"]"}); }, {"model.dims names 'C1' twice"});
+               {"model.shared has 'C7' (the data has no category of this name): use one of C1 to C3"});
+  expect_error([&] { make({"model.shared=[\"C1,I1\"]"}); }, {"model.shared has 'I1'"});
+  expect_error([&] { make({"model.shared=[\"C1,\"]"}); }, {"model.shared has ''"});
+  expect_error([&] { make({"model.shared=[\"C1,C2\", \"C2,C3\"]"}); }, {"model.shared has 'C2' twice"});
+  expect_error([&] { make({"model.shared=[\"C1,C1\"]"}); }, {"model.shared has 'C1' twice"});
+  expect_error([&] { make({"model.shared=[\"C2\"]"}); }, {"model.shared has 'C2'", "list two or more"});
+  expect_error([&] { make({"model.dims=[\"C9:4\"]"}); }, {"model.dims has 'C9'"});
+  expect_error([&] { make({"model.dims=[\"C1:4\", \"C1:8\"]"}); }, {"model.dims has 'C1' twice"});
   for (char const* bad :
        {"C1", "C1:", "C1:0", "C1:x", "C1:4x", "C1:65537", "C1:-4", "C1: 4", "C1:99999999999999999999"}) {
     expect_error([&] { make({std::string("model.dims=[\"") + bad + "\"]"}); },
@@ -89,7 +88,7 @@ TEST(ClickFeatures, RejectSettingsThatDoNotFitTheLayout) {
       {"C1 and C2 share rows and have the dims 4 and 5", "give them one dim"});
   Layout const none = make_layout(0, 1);
   expect_error([&] { Features(make_layout(2, 0), model({"model.numeric_features=none"}), {}); },
-               {"there is nothing to learn from"});
+               {"the model has no input"});
   EXPECT_NO_THROW(Features(none, model({"model.numeric_features=none"}), {}));
 }
 

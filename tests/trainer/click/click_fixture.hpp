@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "trainer/click/samples.hpp"
-#include "trainer/click/value_id.hpp"
+#include "trainer/click/text_cells.hpp"
 
 namespace gpups::test {
 

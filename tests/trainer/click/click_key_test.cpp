@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "trainer/click/features.hpp"
-#include "trainer/click/value_id.hpp"
+#include "trainer/click/text_cells.hpp"
 
 namespace gpups::trainer {
 namespace {

@@ -25,8 +25,8 @@ TEST(ClickLayout, RoundTripKeepsTheLayout) {
 }
 
 TEST(ClickLayout, RejectsInvalidNamesAndKinds) {
-  expect_error([] { make_layout(1, 2, {"C3"}); }, {"'C3' is no category", "C1 to C2"});
-  expect_error([] { make_layout(1, 2, {"C1"}, {"C1"}); }, {"C1 is to be both many and weighted"});
+  expect_error([] { make_layout(1, 2, {"C3"}); }, {"'C3' is not a category", "C1 to C2"});
+  expect_error([] { make_layout(1, 2, {"C1"}, {"C1"}); }, {"C1 is set as multi-hot and as weighted"});
   expect_error([] { make_layout(0, 0); }, {"has 0 columns"});
   expect_error([] { make_layout(3000, 3000); }, {"6000 columns"});
   expect_error([] { make_layout(SIZE_MAX, 1); }, {"too wide"});
@@ -35,7 +35,7 @@ TEST(ClickLayout, RejectsInvalidNamesAndKinds) {
   expect_error([] { parse_layout("one C1\nfew C2\n"); }, {"line 2", "'few'"});
   expect_error([] { parse_layout("one C1\none C1\n"); }, {"two columns have the name C1"});
   expect_error([] { parse_layout("one\n"); }, {"name is empty"});
-  expect_error([] { parse_layout("one a\rb\n"); }, {"not printed"});
+  expect_error([] { parse_layout("one a\rb\n"); }, {"not printable"});
   expect_error([] { parse_layout("one " + std::string(256, 'a')); }, {"longer than 255"});
   std::string many;
   for (int i = 0; i < 5000; ++i) many += "one C" + std::to_string(i) + "\n";

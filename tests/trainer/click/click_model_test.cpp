@@ -177,7 +177,7 @@ TEST(ClickModelErrors, ReportUnsuitableColumns) {
         [&] {
           make(made(name, {"data.categorical_columns=0", "data.multi_hot=[]", "data.weighted=[]"}));
         },
-        {name, "has no rows, or rows of several dims", "give it categories"});
+        {name, "needs categories whose rows have one dim", "set data.categorical_columns"});
   }
   expect_error(
       [&] {

@@ -141,10 +141,10 @@ TEST(ClickSamples, RejectsBatchWithTooManyValues) {
 
 TEST(ClickSamples, RejectsFilesOfOtherKinds) {
   Clicks const clicks(small_layout());
-  expect_error([&] { open_samples(clicks.text); }, {"is no binary file of samples", "gpu_train convert"});
-  expect_error([&] { open_samples(clicks.write("")); }, {"is no binary file of samples"});
+  expect_error([&] { open_samples(clicks.text); }, {"is not a binary file of samples", "gpu_train convert"});
+  expect_error([&] { open_samples(clicks.write("")); }, {"is not a binary file of samples"});
   expect_error([&] { open_samples(clicks.folder.path()); }, {"is a folder"});
-  expect_error([&] { open_samples("/dev/null"); }, {"is no regular file"});
+  expect_error([&] { open_samples("/dev/null"); }, {"is not a regular file"});
   expect_error([&] { open_samples(clicks.folder.path() / "none"); }, {"none cannot be opened"});
 }
 
@@ -154,7 +154,7 @@ TEST(ClickSamples, RejectsTruncatedFile) {
   for (std::size_t size = 0; size < whole.size(); size += size < 300 ? 1 : 997) {
     expect_error([&] { open_samples(clicks.write(whole.substr(0, size))); }, {"changed.bin"});
   }
-  expect_error([&] { open_samples(clicks.write(whole + "x")); }, {"changed.bin has", "bytes, which is not what"});
+  expect_error([&] { open_samples(clicks.write(whole + "x")); }, {"changed.bin has", "bytes, which does not fit"});
 }
 
 TEST(ClickSamples, RejectsAnyChangedByte) {
@@ -187,7 +187,7 @@ TEST(ClickSamples, ErrorNamesDamagedBlockAndOthersAreReadable) {
   samples.read(0, 1024, batch);
   samples.read(2048, 952, batch);
   for (int again = 0; again < 2; ++again) {
-    expect_error([&] { samples.read(1000, 100, batch); }, {"damaged block, 1 of 3: its checksum is another"});
+    expect_error([&] { samples.read(1000, 100, batch); }, {"damaged block, 1 of 3: its checksum is wrong"});
   }
 }
 
@@ -202,11 +202,11 @@ TEST(ClickSamples, RejectsInvalidHeaders) {
   };
   auto const big = ~std::uint64_t{0};
   rejected(offsetof(FileHeader, version), std::uint32_t{2}, "has version 2");
-  rejected(offsetof(FileHeader, block_samples), std::uint32_t{0}, "other blocks");
-  rejected(offsetof(FileHeader, layout_bytes), std::uint32_t{0x00100000}, "shorter than its header says");
-  rejected(offsetof(FileHeader, samples), std::uint64_t{0}, "which is not what 0 samples");
+  rejected(offsetof(FileHeader, block_samples), std::uint32_t{0}, "blocks of another size");
+  rejected(offsetof(FileHeader, layout_bytes), std::uint32_t{0x00100000}, "shorter than its header and layout");
+  rejected(offsetof(FileHeader, samples), std::uint64_t{0}, "which does not fit 0 samples");
   for (std::uint64_t samples : {std::uint64_t{100000}, big, big - 1023, big / 24, big / 24 * 1024}) {
-    rejected(offsetof(FileHeader, samples), samples, "which is not what");
+    rejected(offsetof(FileHeader, samples), samples, "which does not fit");
   }
   rejected(offsetof(FileHeader, samples), std::uint64_t{1030}, "damaged block, 1 of 2");
   for (std::uint64_t begin : {std::uint64_t{1}, std::uint64_t{0}, big, big - 63}) {
@@ -214,10 +214,10 @@ TEST(ClickSamples, RejectsInvalidHeaders) {
   }
   std::size_t const index = header_of(whole).index_begin;
   for (std::uint64_t begin : {std::uint64_t{0}, std::uint64_t{64}, big - 63, std::uint64_t{index} + 64}) {
-    rejected(index, begin, "outside the file's data");
+    rejected(index, begin, "outside of the file's data");
   }
   for (std::uint64_t bytes : {big, big - 4096, std::uint64_t{index}}) {
-    rejected(index + 8, bytes, "outside the file's data");
+    rejected(index + 8, bytes, "outside of the file's data");
   }
   rejected(index + 8, std::uint64_t{0}, "too short for its columns");
   rejected(sizeof(FileHeader), 'x', "line 1 of the layout");
@@ -257,9 +257,10 @@ TEST(ClickSamples, RejectsInvalidBlocks) {
   EXPECT_EQ(wrong(entry(2).begin, -INFINITY), "a number is infinite");
   EXPECT_EQ(wrong(entry(2).begin, NAN), "");
   EXPECT_EQ(wrong(entry(9).begin, NAN), "a weight is not finite");
-  EXPECT_EQ(wrong(entry(5).begin, std::uint32_t{1}), "offsets of values fall");      // the first is not 0
-  EXPECT_EQ(wrong(entry(5).begin + 4, std::uint32_t{9}), "offsets of values fall");  // larger than the next
-  EXPECT_NE(wrong(entry(5).begin + 8, std::uint32_t{1000000}).find("leaves the block"), std::string::npos);
+  EXPECT_EQ(wrong(entry(5).begin, std::uint32_t{1}), "offsets of values decrease");      // the first is not 0
+  EXPECT_EQ(wrong(entry(5).begin + 4, std::uint32_t{9}), "offsets of values decrease");  // larger than the next
+  EXPECT_NE(wrong(entry(5).begin + 8, std::uint32_t{1000000}).find("ends after the end of the block"),
+            std::string::npos);
   EXPECT_NE(wrong(entry(5).begin + 8, 0xFFFFFFFFU).find("more than 4194304 values"), std::string::npos);
   for (std::size_t size = 0; size < good.size(); size += 8) {
     EXPECT_NE(check_block(shape, std::span(good).first(size), 2), "");

@@ -130,9 +130,9 @@ TEST(ClickText, RejectsInvalidNumbers) {
                              "+1", "1,5", "1.5.2", "99999999999999999999999999999999999999999999", "5\r"}) {
     bool const short_one = std::string(number).size() <= 24;
     expect_bad(make_layout(3, 1), std::string("1\t1\t") + number + "\t\ta",
-               short_one ? " in I2 (no finite" : "...' in I2");
+               short_one ? " in I2 (not a finite" : "...' in I2");
     expect_bad(make_layout(2, 0), std::string("1\t1\t") + number + (number[1] == '\r' ? "\r" : ""),
-               " in I2 (no finite");
+               " in I2 (not a finite");
   }
   std::string const with_nul(
       "1\t1\0"
@@ -158,7 +158,7 @@ TEST(ClickText, RejectsInvalidValues) {
   expect_bad(make_layout(0, 2), "1\t" + nul + "\tb", "has a NUL byte in C1");
   expect_bad(small_layout(), "1\t\t\t\ta\tb|" + nul + "\tb", "has a NUL byte in C2");
   for (char const* value : {"a:", "a:nan", "a:inf", "a:-", "a|b:c", "a:1e999", "x:1|y:2|z:"}) {
-    expect_bad(make_layout(0, 1, {}, {"C1"}), std::string("1\t") + value, "after a ':' in C1 (no finite number)");
+    expect_bad(make_layout(0, 1, {}, {"C1"}), std::string("1\t") + value, "after a ':' in C1 (not a finite number)");
   }
 }
 
@@ -179,7 +179,7 @@ TEST(ClickText, LimitsTheValuesOfABlock) {
   for (std::size_t i = 1; i < kCellValuesMax; ++i) line += "|";
   std::string text;
   for (int i = 0; i < 65; ++i) text += line + "\n";
-  expect_error([&] { read(layout, text); }, {"1024 samples in a row have more than 4194304 values"});
+  expect_error([&] { read(layout, text); }, {"1024 consecutive samples have more than 4194304 values"});
 }
 
 TEST(ClickText, AcceptsLongLinesUpToALimit) {
