@@ -20,20 +20,20 @@ constexpr std::array<std::uint32_t, kClickCategories> kSizes = {10,   12,   16, 
                                                                 80,   100,  120,  150,  200,   300,   400,   500,   800,
                                                                 1000, 2000, 3000, 5000, 10000, 20000, 50000, 100000};
 constexpr double kZipfExponent = 1.1;
-// A value that occurs this often in a million samples has half of the effect of a frequent one.
-constexpr double kHalfSaid = 10000;
+// A value that occurs this often in a million samples has half of the effect that it would have if it were frequent.
+constexpr double kHalfEffect = 10000;
 constexpr std::uint32_t kInteractingSizeMax = 200;
-// Standard deviations of the parts of the logit (weights, interactions, numbers), and the share of clicks.
+// Standard deviations of the three parts of the logit (weights, interactions, numbers).
 constexpr std::array<double, 3> kDeviations = {1.05, 0.5, 0.75};
-constexpr double kClicks = 0.25;
+constexpr double kClicks = 0.25;  // share of samples with a click
 constexpr std::uint64_t kCalibrationSamples = 50000, kCalibrationSeed = 77;
 
 double unit(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
 
-// The random numbers of a sample.
-class RoundingKey {
+// A stream of random draws, a function of `seed` and `index`.
+class Draws {
  public:
-  RoundingKey(std::uint64_t seed, std::uint64_t index) : state_(random_bits(seed, index)) {}
+  Draws(std::uint64_t seed, std::uint64_t index) : state_(random_bits(seed, index)) {}
   std::uint64_t bits() { return mix(state_ += 0x9E3779B97F4A7C15U); }
   double unit() { return tools::unit(bits()); }
   double normal() {
@@ -45,17 +45,18 @@ class RoundingKey {
   std::uint64_t state_;
 };
 
-// The share of missing numbers in a column. The logarithms of the others have a normal distribution.
+// Share of samples in which number `f` is missing.
 double missing_share(std::size_t f) { return f % 3 == 0 ? 0.05 * static_cast<double>(f) : 0.02; }
 
-std::int64_t draw_number(std::size_t f, RoundingKey& draws) {
+// Draws number `f` of a sample, or kMissingNumber. The logarithm of a number has a normal distribution.
+std::int64_t draw_number(std::size_t f, Draws& draws) {
   if (draws.unit() < missing_share(f)) return kMissingNumber;
   double const centre = 0.5 + 0.4 * static_cast<double>(f), spread = 0.7 + 0.1 * static_cast<double>(f % 5);
   auto const value = static_cast<std::int64_t>(std::exp(centre + spread * draws.normal()));
-  return f == 1 ? value - 3 : value;  // one column has a few negative numbers, as Criteo's I2
+  return f == 1 ? value - 3 : value;  // number 1 has a few negative values, like Criteo's I2
 }
 
-// Returns the effect of a number on the logit, a smooth function of its logarithm: rising, falling, or a hill.
+// What number `f` adds to the logit: a smooth function of its logarithm, which rises, falls, or has one maximum.
 double number_effect(std::size_t f, std::int64_t number) {
   if (number == kMissingNumber) return f % 2 == 0 ? 0.4 : -0.4;
   double const x =
@@ -72,7 +73,7 @@ ClickTeacher::ClickTeacher() {
 }
 
 ClickSample ClickTeacher::sample(std::uint64_t seed, std::uint64_t index) const {
-  RoundingKey draws(seed, index);
+  Draws draws(seed, index);
   ClickSample s;
   for (std::size_t f = 0; f < kClickNumbers; ++f) s.numbers[f] = draw_number(f, draws);
   for (std::size_t f = 0; f < kClickCategories; ++f) {
@@ -96,7 +97,8 @@ std::array<double, 3> ClickTeacher::parts(ClickSample const& s) const {
     Value const& value = s.values[f] == kMissingValue ? category.values.back() : category.values[s.values[f]];
     sums[0] += value.weight;
     if (!category.interacts) continue;
-    for (std::size_t r = 0; r < kRank; ++r) {  // all pairs: the sum of the vectors before, times this vector
+    for (std::size_t r = 0; r < kRank;
+         ++r) {  // the sum of all pairs' products: each vector times the sum of those before it
       sums[1] += total[r] * value.vector[r];
       total[r] += value.vector[r];
     }
@@ -118,14 +120,14 @@ ClickTeacher::Category ClickTeacher::make_category(std::size_t field) const {
 
   for (std::uint32_t v = 0; v <= size; ++v) {
     double const seen = 1e6 * (v == size ? category.missing : share[v]);
-    double const said = seen / (seen + kHalfSaid);
-    RoundingKey draws(kTeacherSeed + field, v);
-    Value value{.weight = said * draws.normal()};
-    for (double& x : value.vector) x = said * draws.normal();
+    double const effect = seen / (seen + kHalfEffect);
+    Draws draws(kTeacherSeed + field, v);
+    Value value{.weight = effect * draws.normal()};
+    for (double& x : value.vector) x = effect * draws.normal();
     category.values.push_back(value);
   }
 
-  // The excess of values above the mean share is moved to values below it.
+  // Walker's alias method: each value with less than the mean share is filled up from one with more.
   double const mean = (1 - category.missing) / size;
   std::vector<std::uint32_t> less, more;
   for (std::uint32_t v = 0; v < size; ++v) (share[v] < mean ? less : more).push_back(v);
@@ -143,7 +145,7 @@ ClickTeacher::Category ClickTeacher::make_category(std::size_t field) const {
   return category;
 }
 
-// Scales the parts to kDeviations, then finds the intercept for the share of clicks.
+// Scales the parts to their standard deviations, then finds the intercept that gives the share of clicks.
 void ClickTeacher::calibrate() {
   std::array<double, 3> mean{}, square{};
   std::vector<std::array<double, 3>> all;
