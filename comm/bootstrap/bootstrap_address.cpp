@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/bootstrap/bootstrap_address.hpp"
+#include "comm/bootstrap/join_steps.hpp"
 
 #include <fmt/ranges.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/bootstrap/client.hpp"
+#include "comm/bootstrap/join_steps.hpp"
 
 #include <poll.h>
 
@@ -9,10 +9,9 @@
 #include <thread>
 #include <utility>
 
-#include "comm/bootstrap/bootstrap_address.hpp"
 #include "comm/bootstrap/connection.hpp"
+#include "comm/bootstrap/failure_detector.hpp"
 #include "comm/bootstrap/handshake.hpp"
-#include "comm/bootstrap/heartbeat_hub.hpp"
 #include "comm/bootstrap/pair_keys.hpp"
 #include "comm/bootstrap/rank_info.hpp"
 #include "comm/peer_text.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/bootstrap/heartbeat_hub.hpp"
+#include "comm/bootstrap/failure_detector.hpp"
 
 #include <fmt/core.h>
 #include <poll.h>
@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "comm/bootstrap/connection.hpp"
 #include "comm/bootstrap/membership.hpp"
 #include "comm/bootstrap/socket.hpp"
 #include "comm/peer_text.hpp"

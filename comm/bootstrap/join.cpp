@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/bootstrap/join.hpp"
 
-#include "comm/bootstrap/bootstrap_address.hpp"
-#include "comm/bootstrap/client.hpp"
 #include "comm/bootstrap/hmac.hpp"
+#include "comm/bootstrap/join_steps.hpp"
 #include "comm/bootstrap/pmix.hpp"
-#include "comm/bootstrap/server.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups::comm {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/bootstrap/server.hpp"
+#include "comm/bootstrap/join_steps.hpp"
 
 #include <fmt/ranges.h>
 
@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "comm/bootstrap/heartbeat_hub.hpp"
+#include "comm/bootstrap/failure_detector.hpp"
 #include "comm/bootstrap/hmac.hpp"
 #include "comm/bootstrap/pair_keys.hpp"
 #include "comm/bootstrap/pending_connections.hpp"

@@ -12,7 +12,6 @@
 #include <thread>
 
 #include "comm/bootstrap/connection.hpp"
-#include "comm/bootstrap/heartbeat_hub.hpp"
 #include "comm/bootstrap/membership.hpp"
 #include "tests/comm/bootstrap/failure_detector_fixture.hpp"
 #include "tests/comm/bootstrap/join_fixture.hpp"
