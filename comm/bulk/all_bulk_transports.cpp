@@ -6,10 +6,8 @@
 #include <cstdint>
 #include <thread>
 
-#include "comm/bulk/local.hpp"
 #include "kernels/build_config.hpp"
 #if GPUPS_HAS_UCX
-#include "comm/bulk/ucx.hpp"
 #include "comm/ucx/local_workers.hpp"
 #endif
 #if GPUPS_HAS_NCCL

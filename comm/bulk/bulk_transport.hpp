@@ -3,9 +3,12 @@
 // And sums over all ranks, where something adds up between their devices.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "gpups/array.hpp"
@@ -61,5 +64,13 @@ class BulkTransport {
   // `wake` is called, from any thread, when progress may be possible.
   virtual void on_arrival(std::function<void()> wake) = 0;
 };
+
+// Returns the error text of a transfer whose sender and receiver give different sizes.
+inline std::string size_mismatch(Rank from, std::size_t sent, Rank to, std::size_t expected) {
+  return fmt::format(
+      "rank {} sends {} bytes to rank {}, which expects {} (ranks that do not agree on sizes cannot go "
+      "on): run the same build and configuration on all ranks",
+      number(from), sent, number(to), expected);
+}
 
 }  // namespace gpups::comm

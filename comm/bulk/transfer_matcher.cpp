@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "comm/bulk/size_mismatch.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups::comm {

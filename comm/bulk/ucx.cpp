@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm/bulk/ucx.hpp"
+#include "comm/bulk/all_bulk_transports.hpp"
 
 #include <chrono>
 #include <cstring>
@@ -14,7 +14,6 @@
 
 #include "comm/bulk/flow_control.hpp"
 #include "comm/bulk/rendezvous.hpp"
-#include "comm/bulk/size_mismatch.hpp"
 #include "comm/peer_text.hpp"
 #include "comm/progress/callback.hpp"
 #include "gpups/array.hpp"

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "comm/bootstrap/host_name.hpp"
-#include "comm/bulk/local.hpp"
-#include "comm/transport/local.hpp"
+#include "comm/bulk/all_bulk_transports.hpp"
+#include "comm/transport/all_transports.hpp"
 #include "kernels/check.hpp"
 
 namespace gpups::comm {

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "comm/bulk/bulk_transport.hpp"
-#include "comm/ucx/wakeup_event.hpp"
 #include "kernels/check.hpp"
 #include "kernels/checksum.hpp"
 

@@ -21,6 +21,8 @@
 #include "comm/ucx/header_mac.hpp"
 #include "gpups/types.hpp"
 
+struct ucp_worker;
+
 namespace gpups::comm {
 
 class UcxWorker final : public ActiveMessages {
@@ -93,5 +95,8 @@ class UcxWorker final : public ActiveMessages {
   bool arrived_ = false;
   bool abandoned_ = false;
 };
+
+// Creates a wakeup event that UCX signals when data arrive. `ucx` owns `worker` and must outlive the event.
+std::unique_ptr<WakeupEvent> make_ucx_wakeup_event(UcxWorker& ucx, ucp_worker* worker);
 
 }  // namespace gpups::comm

@@ -7,12 +7,12 @@
 #include <memory>
 #include <string>
 
+#include "comm/bulk/all_bulk_transports.hpp"
 #include "comm/bulk/bulk_transport.hpp"
 #include "comm/bulk/flow_control.hpp"
-#include "comm/bulk/ucx.hpp"
 #include "comm/peer_text.hpp"
+#include "comm/transport/all_transports.hpp"
 #include "comm/transport/transport.hpp"
-#include "comm/transport/ucx.hpp"
 #include "gpups/error.hpp"
 #include "tests/support/bulk_routes.hpp"
 #include "tests/support/expect_error.hpp"

@@ -12,8 +12,8 @@
 #include <string>
 #include <utility>
 
-#include "comm/bulk/ucx.hpp"
-#include "comm/transport/ucx.hpp"
+#include "comm/bulk/all_bulk_transports.hpp"
+#include "comm/transport/all_transports.hpp"
 #include "comm/ucx/worker.hpp"
 #include "gpups/error.hpp"
 #include "kernels/checksum.hpp"
