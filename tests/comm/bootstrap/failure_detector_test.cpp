@@ -92,8 +92,8 @@ TEST(FailureDetector, ALossIsToldOnceWithItsCause) {
   job.watches[3].reset();
   EXPECT_THAT(job.heard[0]->sorted(1), ElementsAre("1 lost: the link to it broke"));
   // The one that is at fault in the eyes of others hears so from them.
-  EXPECT_THAT(job.heard[1]->sorted(2), ElementsAre("2 lost: it has given this rank up: the link to it broke",
-                                                   "3 lost: it has given this rank up: other words"));
+  EXPECT_THAT(job.heard[1]->sorted(2), ElementsAre("2 lost: it considers this rank lost: the link to it broke",
+                                                   "3 lost: it considers this rank lost: other words"));
   job.watches[1].reset();
   EXPECT_TRUE(job.watches[0]->wait_all_left(60));
   EXPECT_THAT(job.heard[0]->sorted(1), ElementsAre("1 lost: the link to it broke"));
@@ -175,10 +175,10 @@ TEST(FailureDetector, WhatCannotBeRightIsALoss) {
     Forged job;
     say(job.one);
     (void)job.one.exchange();
-    EXPECT_THAT(job.heard.in_order(1), ElementsAre("1 lost: it sent what cannot be right"));
+    EXPECT_THAT(job.heard.in_order(1), ElementsAre("1 lost: it sent an invalid message"));
     MembershipUpdate const told = job.told_two();
     EXPECT_EQ(told.rank, Rank{1});
-    EXPECT_EQ(told.why, "it sent what cannot be right");
+    EXPECT_EQ(told.why, "it sent an invalid message");
   };
   wrong([](Connection& one) { one.put_plaintext(std::string(100, '\0')); });
   wrong([](Connection& one) { one.put_plaintext(std::string(100, '\xff')); });

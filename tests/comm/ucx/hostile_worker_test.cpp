@@ -93,7 +93,7 @@ TEST_F(HostileLink, WhatCannotBeLargeIsNotFetched) {
     carrier->deliver_remote(kPeer, kind, 1, 0, 100);
   }
   EXPECT_EQ(carrier->bytes_wanted(), 0U);
-  expect_lost("cannot be right");
+  expect_lost("an invalid message");
 }
 
 TEST_F(HostileLink, NobodyPosesAsThisRank) {
@@ -112,12 +112,12 @@ TEST_F(HostileLink, CreditsAreOfWhatWasSent) {
 
 TEST_F(HostileLink, ARegularEndIsNobodyElses) {
   carrier->deliver(kPeer, AmKind::kEnd, number(kOther), 0, "");
-  expect_lost("cannot be right");
+  expect_lost("an invalid message");
 }
 
 TEST_F(HostileLink, AnEndBecauseOfNobodyIsWrong) {
   carrier->deliver(kPeer, AmKind::kEnd, 3, 0, "why");
-  expect_lost("cannot be right");
+  expect_lost("an invalid message");
 }
 
 TEST_F(HostileLink, ReasonsAreFitForATerminal) {
