@@ -57,7 +57,7 @@ TEST_F(HostileLink, MessagesAreNotTakenOnWordWithoutBound) {
   carrier->deliver_remote_message(kPeer, 1);
   EXPECT_EQ(carrier->bytes_wanted(), 2 * kMessageBytesMax);
   carrier->end_all();
-  expect_lost("more than there is room for");
+  expect_lost("more than its credits allow");
 }
 
 TEST_F(HostileLink, AFailedConnectionIsALossWhereNobodyKnowsBetter) {
@@ -79,7 +79,7 @@ TEST_F(HostileLink, WhoLeavesSaysWhyItsConnectionFailed) {
 TEST_F(HostileLink, ATooLongMessageIsNotTaken) {
   carrier->deliver_remote_message(kPeer, ~std::size_t{0});
   EXPECT_EQ(carrier->bytes_wanted(), 0U);
-  expect_lost("more than there is room for");
+  expect_lost("more than its credits allow");
 }
 
 TEST_F(HostileLink, TheBoundIsOfEachRank) {
@@ -107,7 +107,7 @@ TEST_F(HostileLink, NobodyPosesAsThisRank) {
 TEST_F(HostileLink, CreditsAreOfWhatWasSent) {
   transport->send(kPeer, "abc");
   carrier->deliver(kPeer, AmKind::kCredit, 1, 4);
-  expect_lost("has taken more than was sent");
+  expect_lost("returned credits for more than was sent");
 }
 
 TEST_F(HostileLink, ARegularEndIsNobodyElses) {
@@ -155,17 +155,17 @@ TEST_F(HostileLink, AMessageThatComesTwiceIsWrong) {
   carrier->deliver(kPeer, AmKind::kMessage, 0, 0, "a");
   ASSERT_TRUE(transport->receive());
   carrier->deliver(kPeer, AmKind::kMessage, 0, 0, "a");
-  expect_lost("came twice");
+  expect_lost("sent a message twice");
 }
 
 TEST_F(HostileLink, AMessageThatComesTwiceBeforeItIsReceivedIsWrong) {
   for (int i = 0; i < 2; ++i) carrier->deliver(kPeer, AmKind::kMessage, 1, 0, "b");
-  expect_lost("came twice");
+  expect_lost("sent a message twice");
 }
 
 TEST_F(HostileLink, NumbersOfMessagesCostNoMemory) {
   carrier->deliver(kPeer, AmKind::kMessage, std::uint64_t{1} << 60, 0, "a");
-  expect_lost("more than there is room for");
+  expect_lost("more than its credits allow");
 }
 
 TEST_F(HostileLink, WhatWasChangedOnTheWayEndsBoth) {

@@ -100,7 +100,7 @@ TEST_F(InTransit, EveryChangedByteIsFoundAndItsSenderNamed) {
       altered[i] ^= 1;
       send(header_of(AmKind::kData, 7, body), altered, remote, [&] { return found == 1; });
       ASSERT_EQ(std::exchange(found, 0), 1) << "byte " << i << " of " << size;
-      EXPECT_THAT(said, HasSubstr("bulk data of " + std::to_string(size) + " bytes from it was changed on the way"));
+      EXPECT_THAT(said, HasSubstr("bulk data of " + std::to_string(size) + " bytes from it was corrupted on the way"));
     }
   }
   EXPECT_EQ(handed_on, 0);
@@ -123,7 +123,7 @@ TEST_F(InTransit, TransportAndPayloadSayWhatWasChanged) {
         EXPECT_EQ(error.peer(), kOne);
         EXPECT_THAT(error.what(), HasSubstr("rank 1"));
         EXPECT_THAT(error.what(),
-                    HasSubstr("a message of " + std::to_string(body.size()) + " bytes from it was changed"));
+                    HasSubstr("a message of " + std::to_string(body.size()) + " bytes from it was corrupted"));
       }
     };
     expect([&] { transport->receive(); });
@@ -140,7 +140,7 @@ TEST_F(InTransit, AnotherVersionIsRefusedByBothNumbers) {
     for (;;) transport->receive();
   } catch (PeerError const& error) {
     EXPECT_THAT(error.what(),
-                HasSubstr("version 9 of the data protocol and this rank version " + std::to_string(kUcxProtocol)));
+                HasSubstr("version 9 of the data protocol, and this rank version " + std::to_string(kUcxProtocol)));
   }
 }
 
