@@ -119,7 +119,7 @@ TEST(FabricAllreduce, OfOtherSizesAreRefused) {
           first ? begin_other() : begin_own();
           for (;;) ends[0]->progress();
         },
-        {"rank 1", "ready for another sum than others are"});
+        {"rank 1", "its allreduce differs from that of other ranks"});
   }
 }
 

@@ -185,7 +185,7 @@ TEST_F(HostileLink, DataUnderManyTagsIsBounded) {
   for (; tag < 2 * kTransfersAheadMax; ++tag) carrier->deliver_remote(kPeer, AmKind::kData, tag, 0, 100000);
   EXPECT_NO_THROW(bulk->progress());
   carrier->deliver_remote(kPeer, AmKind::kData, tag, 0, 100000);
-  expect_wrong("too much unasked");
+  expect_wrong("more than its credits allow");
 }
 
 TEST_F(HostileLink, BytesThatNobodyWantsAreBounded) {
@@ -194,7 +194,7 @@ TEST_F(HostileLink, BytesThatNobodyWantsAreBounded) {
   for (std::uint64_t tag = 0; tag < fit; ++tag) carrier->deliver(kPeer, AmKind::kData, tag, 0, body);
   EXPECT_NO_THROW(bulk->progress());
   carrier->deliver(kPeer, AmKind::kData, fit, 0, body);
-  expect_wrong("too much unasked");
+  expect_wrong("more than its credits allow");
 }
 
 TEST_F(HostileLink, WhatIsTakenOrWithdrawnMakesRoom) {
@@ -237,7 +237,7 @@ TEST_F(HostileLink, ASlowReceiverIsSentNoMoreThanItHasRoomFor) {
 
 TEST_F(HostileLink, WhatWasTakenIsOfWhatWasSent) {
   carrier->deliver(kPeer, AmKind::kBulkCredit, 1, 0);
-  expect_wrong("taken more than was sent");
+  expect_wrong("returned credits for more than was sent");
 }
 
 TEST_F(HostileLink, ASenderIsToldWhatWasTaken) {
@@ -263,7 +263,7 @@ TEST_F(HostileLink, DataThatComesTwiceIsWrong) {
 TEST_F(HostileLink, PiecesAreOfWhatIsWanted) {
   carrier->deliver_remote(kPeer, AmKind::kBulkPiece, 7, 0, 100);
   EXPECT_EQ(carrier->bytes_wanted(), 0U);
-  expect_wrong("a piece of what was not wanted");
+  expect_wrong("a piece that was not requested");
 }
 
 TEST_F(HostileLink, PiecesLieWithinWhatIsWanted) {
@@ -278,13 +278,13 @@ TEST_F(HostileLink, PiecesLieWithinWhatIsWanted) {
     ASSERT_EQ(other->sent.back().kind, AmKind::kBulkRequest);
     other->deliver_remote(kPeer, AmKind::kBulkPiece, 7, offset, bytes);
     EXPECT_EQ(other->bytes_wanted(), 0U);
-    expect_fault([&] { end->progress(); }, "a piece of what was not wanted");
+    expect_fault([&] { end->progress(); }, "a piece that was not requested");
   }
 }
 
 TEST_F(HostileLink, WhatWasNotOfferedIsNotSent) {
   carrier->deliver(kPeer, AmKind::kBulkRequest, 7, 0);
-  expect_wrong("wants what was not offered");
+  expect_wrong("requested a transfer that was not announced");
 }
 
 TEST_F(HostileLink, WhatIsOfferedIsWantedInAWayThatThereIs) {
@@ -297,39 +297,39 @@ TEST_F(HostileLink, WhatIsOfferedIsWantedInAWayThatThereIs) {
   ASSERT_EQ(other->sent.back().kind, AmKind::kFabricOffer);
   other->deliver(kPeer, AmKind::kBulkRequest, 7, 2);
   EXPECT_EQ(other->sent.back().kind, AmKind::kFabricOffer);
-  expect_fault([&] { end->progress(); }, "wants a transfer in a way that there is not");
+  expect_fault([&] { end->progress(); }, "requested an unknown transfer mode");
 }
 
 TEST_F(HostileLink, OnlyRankZeroTellsOfBatches) {
   carrier->deliver(kPeer, AmKind::kFabricBatch, 0, 0, std::string("\1\0\0\0\1\1\0\0\0\0\0\0\0\0\0\0\0", 17));
-  expect_wrong("a batch that cannot be");
+  expect_wrong("an invalid batch");
 }
 
 // Also one that names no transfer.
 TEST_F(HostileLink, BatchesGoByAFabric) {
   carrier->deliver(Rank{0}, AmKind::kFabricBatch, 0, 0, std::string(4, '\0'));
-  test::expect_error([this] { bulk->progress(); }, {"transfers by a fabric where there are none"});
+  test::expect_error([this] { bulk->progress(); }, {"a batch for a device fabric that does not exist"});
 }
 
 TEST_F(HostileLink, OnlyRanksOfTheJobAreReady) {
   carrier->deliver(kPeer, AmKind::kFabricReady, 7, 3);
-  expect_wrong("ready for what cannot be");
+  expect_wrong("an invalid transfer for the device fabric");
 }
 
 TEST_F(HostileLink, RanksAreReadyForASumOnce) {
   for (int i = 0; i < 2; ++i) carrier->deliver(kPeer, AmKind::kFabricAllreduceReady, 7, 100);
-  expect_wrong("ready for another sum");
+  expect_wrong("allreduce differs from that of other ranks");
 }
 
 TEST_F(HostileLink, RanksAreReadyForTheSameSum) {
   carrier->deliver(kOther, AmKind::kFabricAllreduceReady, 7, 100);
   carrier->deliver(kPeer, AmKind::kFabricAllreduceReady, 7, 101);
-  expect_wrong("ready for another sum");
+  expect_wrong("allreduce differs from that of other ranks");
 }
 
 TEST_F(HostileLink, SumsThatWaitAreBounded) {
   for (std::uint64_t tag = 0; tag < 1000000; ++tag) carrier->deliver(kPeer, AmKind::kFabricAllreduceReady, tag, 100);
-  expect_wrong("ready for a sum that cannot be");
+  expect_wrong("an invalid allreduce for the device fabric");
 }
 
 TEST_F(HostileLink, RefusalsAreNotFetched) {
