@@ -68,7 +68,7 @@ class BootstrapClient {
       std::string const problem = authenticate(connection);
       if (problem.empty()) return connection;
       if (wrong.empty())
-        wrong = fmt::format("what listens at {} is not rank 0 of this job ({})", endpoint.text(), problem);
+        wrong = fmt::format("the process at {} is not rank 0 of this job ({})", endpoint.text(), problem);
     }
     GPUPS_REQUIRE(wrong.empty(),
                   "{}: use the same token, build, address and port for all ranks of a job, and a different token and "

@@ -36,8 +36,7 @@ JoinResult wait_pmix(JoinRequest request) {
   launch.token = address.token;
   launch.port = address.port;
   launch.hosts = address.hosts;
-  // The loopback address is tried first. It may fail in a container, whose loopback interface differs from that of rank
-  // 0.
+  // The loopback address is tried first. It fails in a container with a loopback interface of its own.
   if (address.machine == request.mine.machine) launch.hosts.insert(launch.hosts.begin(), "127.0.0.1");
   return wait_join_bootstrap(request);
 }

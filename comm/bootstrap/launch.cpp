@@ -81,7 +81,7 @@ Launcher launcher() {
 LaunchEnvironment of_environment(Launcher const& started) {
   auto const rank = rank_of("RANK"), size = size_of("WORLD_SIZE");
   GPUPS_REQUIRE(rank.has_value(),
-                "WORLD_SIZE is {} in the environment and RANK is not set (this process does not know its rank): set "
+                "WORLD_SIZE is {} in the environment and RANK is not set (the rank of this process is unknown): set "
                 "both, or neither",
                 *size);
   GPUPS_REQUIRE(*rank < *size, "RANK is {} and WORLD_SIZE is {} (ranks count from 0): set RANK below WORLD_SIZE", *rank,
@@ -114,7 +114,7 @@ LaunchEnvironment of_pmix(Launcher const& started) {
   if (started.size == 1) return {};
   auto const rank = rank_of("PMIX_RANK");
   GPUPS_REQUIRE(rank.has_value(),
-                "PMIX_NAMESPACE is set and PMIX_RANK is not (this process does not know its rank): start it by mpirun "
+                "PMIX_NAMESPACE is set and PMIX_RANK is not (the rank of this process is unknown): start it by mpirun "
                 "or srun --mpi=pmix");
   auto local_rank = rank_of("OMPI_COMM_WORLD_LOCAL_RANK");
   if (!local_rank) local_rank = rank_of("SLURM_LOCALID");

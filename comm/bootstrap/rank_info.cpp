@@ -104,12 +104,12 @@ std::string mismatch_of(RankInfo const& first, RankInfo const& other) {
   std::string const rank = fmt::format("rank {}", number(other.rank));
   if (other.version != first.version) {
     return fmt::format(
-        "{} runs version {} where rank 0 runs {} (they may not understand each other): run the same build on all ranks",
-        rank, excerpt(other.version, 0), excerpt(first.version, 0));
+        "{} runs version {} where rank 0 runs {} (they may be incompatible): run the same build on all ranks", rank,
+        excerpt(other.version, 0), excerpt(first.version, 0));
   }
   if (other.size != first.size) {
     return fmt::format(
-        "{} belongs to a job of {} ranks where rank 0 belongs to one of {} (it is unclear when all ranks have joined): "
+        "{} belongs to a job of {} ranks where rank 0 belongs to one of {} (the number of ranks is unclear): "
         "start all ranks with the same WORLD_SIZE",
         rank, other.size, first.size);
   }

@@ -35,8 +35,8 @@ class UcxWorker final : public ActiveMessages {
   };
   // Throws Error if UCX cannot start.
   UcxWorker();
-  // Closes the connections after pending operations, for at most a second. Workers with operations that are still
-  // pending then, and workers after abandon(), stay until the end of the process.
+  // Flushes and closes the connections, for at most a second. A worker with pending operations, or after abandon(), is
+  // leaked until the end of the process.
   ~UcxWorker() override;
 
   // Returns the address to which other ranks connect.
